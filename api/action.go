@@ -16,7 +16,7 @@ import (
 // Actions let requests change the cluster. They need a token: what a member may do is not for every program on its machine.
 type Actions struct {
 	Operator *operate.Operator
-	// Job reads the definition of a job, as rota submit does.
+	// Job reads the definition of a job, as rota job submit does.
 	Job func(definition []byte) (cluster.JobID, cluster.JobSpec, error)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/operate"
 )
 
-// settingParameters are those of rota configure.
+// settingParameters are those of rota cluster set.
 var settingParameters = []parameter{ // read-only: a table
 	{name: "job_scheduler", summary: "how slots are shared among jobs: round-robin, greedy, percentage", kind: "string"},
 	{name: "retention", summary: "how many jobs that have ended stay visible", kind: "integer"},

@@ -20,7 +20,7 @@ const (
 	flowsTaken = 2 * time.Second
 )
 
-// NewFlowCollector returns a Prometheus collector of how far the flows of running jobs are: what rota jobs --follow draws. Of completed jobs it shows what has dead letters.
+// NewFlowCollector returns a Prometheus collector of how far the flows of running jobs are: what rota job show --follow draws. Of completed jobs it shows what has dead letters.
 // Each scrape asks the queue; more than 100 flows, and those for which it has no answer in time, are counted as unshown.
 func NewFlowCollector(queue store.Queue, value func() cluster.Value) prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {

@@ -56,7 +56,7 @@ func flowing(t *testing.T) (cluster.Value, store.Queue) {
 	return v, q
 }
 
-// The API shows how far a flow is, as rota jobs --follow does.
+// The API shows how far a flow is, as rota job show --follow does.
 func TestFlowOfJob(t *testing.T) {
 	t.Parallel()
 	v, q := flowing(t)

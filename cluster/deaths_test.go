@@ -81,7 +81,7 @@ func TestAPoisonTaskIsParked(t *testing.T) {
 	if p.State != PartitionParked || p.Deaths != maxDeaths || p.Owner != "" {
 		t.Fatalf("%s", p)
 	}
-	if why := s.v.Why("poison"); why.Rule != "poison" || !strings.Contains(why.Text, "3 members died") || !strings.Contains(why.Try, "rota unpark poison") {
+	if why := s.v.Why("poison"); why.Rule != "poison" || !strings.Contains(why.Text, "3 members died") || !strings.Contains(why.Try, "rota task retry poison") {
 		t.Errorf("why: %+v", why)
 	}
 	s.join("d")

@@ -66,7 +66,7 @@ func TestAPauseIsKept(t *testing.T) {
 	if alone, err := DecodeJob(j.Encode()); err != nil || j.PausedBy != "ann@laptop" || alone.PausedBy != j.PausedBy || alone.PausedMS != j.PausedMS {
 		t.Errorf("in a snapshot %+v, alone %+v, %v", j, alone, err)
 	}
-	if r := v.Why("x"); r.Rule != "paused" || r.Text != "paused by ann@laptop" || r.Try != "rota resume x" {
+	if r := v.Why("x"); r.Rule != "paused" || r.Text != "paused by ann@laptop" || r.Try != "rota job resume x" {
 		t.Errorf("why: %+v", r)
 	}
 	s.ok(UpdateJob{Job: "x", Spec: JobSpec{Tasks: []TaskSpec{{Type: "t", Definition: []byte("{}")}}}})

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// String returns the command on one line, as rota log shows it.
+// String returns the command on one line, as rota log list shows it.
 func (c PrepareJoin) String() string {
 	s := fmt.Sprintf("prepare-join %s", c.Member)
 	if c.Replaces != 0 {

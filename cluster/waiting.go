@@ -93,7 +93,7 @@ func (v Value) WaitingForSlots() (out []Waiting) {
 func (v Value) WhyTask(job JobID, task string) Reason {
 	rec, ok := v.jobs.Get(job)
 	if !ok {
-		return Reason{Rule: "unknown", Text: "no such job", Try: "rota tasks"}
+		return Reason{Rule: "unknown", Text: "no such job", Try: "rota task list"}
 	}
 	if rec.State != JobRunning || len(rec.pool) == 0 {
 		return Reason{}

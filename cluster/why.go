@@ -32,14 +32,14 @@ func (v Value) whyNone(id PartitionID) Reason {
 			return v.WhyTask(job, task)
 		}
 	}
-	return Reason{Rule: "unknown", Text: "no such partition", Try: "rota tasks"}
+	return Reason{Rule: "unknown", Text: "no such partition", Try: "rota task list"}
 }
 
 // why explains a partition. The view of the value may be nil: then it is made if it is needed.
 func (v Value) why(p *partitionRecord, w *view) Reason {
 	id := p.ID
 	if p.Offered {
-		return Reason{Rule: "offer", Text: string(p.Owner) + " has yet to accept it", Try: "if it lasts, look whether " + string(p.Owner) + " is alive: rota members"}
+		return Reason{Rule: "offer", Text: string(p.Owner) + " has yet to accept it", Try: "if it lasts, look whether " + string(p.Owner) + " is alive: rota member list"}
 	}
 	if j, ok := v.jobs.Get(p.job()); ok && j.Paused() && (p.State == PartitionWaiting || p.State == PartitionBlocked) {
 		return j.whyPaused()
@@ -54,10 +54,10 @@ func (v Value) why(p *partitionRecord, w *view) Reason {
 	case PartitionParked:
 		if p.Cause == poisoned {
 			return Reason{Rule: "poison", Text: strconv.FormatInt(p.Deaths, 10) + " members died in a row while they ran it, last: " + string(p.From),
-				Try: "find out what it does to them, then change its definition or rota unpark " + plain.Word(string(id))}
+				Try: "find out what it does to them, then change its definition or rota task retry " + plain.Word(string(id))}
 		}
 		return Reason{Rule: "parked", Text: "failed " + strconv.FormatInt(p.Attempts, 10) + " times, last: " + p.Message,
-			Try: "mend what fails, then change its definition or rota unpark " + plain.Word(string(id))}
+			Try: "mend what fails, then change its definition or rota task retry " + plain.Word(string(id))}
 	case PartitionBlocked:
 		return Reason{Rule: "parents", Text: "waits until its parents are finished: " + strings.Join(p.Parents, ", ")}
 	case PartitionHeld:
@@ -72,7 +72,7 @@ func (v Value) why(p *partitionRecord, w *view) Reason {
 
 // whyPaused is the reason for all of a job that was paused.
 func (j *Job) whyPaused() Reason {
-	return Reason{Rule: "paused", Text: "paused by " + j.PausedBy, Try: "rota resume " + string(j.ID)}
+	return Reason{Rule: "paused", Text: "paused by " + j.PausedBy, Try: "rota job resume " + string(j.ID)}
 }
 
 func (v Value) whyWaiting(p *partitionRecord, w *view) Reason {

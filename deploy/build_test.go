@@ -39,7 +39,7 @@ func TestReproducible(t *testing.T) {
 		must(t, cmd)
 		sums[i] = sha256.Sum256([]byte(read(t, out)))
 		var said map[string]string
-		if err := json.Unmarshal([]byte(must(t, exec.Command(out, "version", "--json"))), &said); err != nil || said["version"] != "9.9.9" || said["revision"] != "feedfeedfeed" {
+		if err := json.Unmarshal([]byte(must(t, exec.Command(out, "version", "-o", "json"))), &said); err != nil || said["version"] != "9.9.9" || said["revision"] != "feedfeedfeed" {
 			t.Errorf("it says %v, %v", said, err)
 		}
 		if text := read(t, out); strings.Contains(text, elsewhere) {

@@ -235,7 +235,7 @@ func TestPodRuns(t *testing.T) {
 				}
 			}
 			await(t, "the task runs", func() bool {
-				return strings.Contains(must(t, command([]string{"/usr/bin/rota", "tasks"})), "weather-rota-0")
+				return strings.Contains(must(t, command([]string{"/usr/bin/rota", "task", "list"})), "weather-rota-0")
 			})
 			member.leave(t)
 			if out, err := command(one.ReadinessProbe.Exec.Command).CombinedOutput(); err == nil {

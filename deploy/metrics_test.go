@@ -107,7 +107,7 @@ func cluster(t *testing.T) *scrapes {
 		args := []string{"run", "--store", "file:store", "--member", name, "--slots", "4", "--publish", "file:" + name + ".json", "--allow-tail", dir, "--listen", address, "tasks"}
 		start(t, command(args...)).awaitSaid(t, "joined")
 	}
-	must(t, command("submit", "--store", "file:store", "flow.yaml"))
+	must(t, command("job", "submit", "--store", "file:store", "flow.yaml"))
 	s := &scrapes{at: time.UnixMilli(1_700_000_000_000)}
 	ready := func(samples []sample) bool {
 		return has(samples, `rota_flow_segments{task="keep",state="in"}`, 1) && has(samples, `rota_rounds_total`, 1) && has(samples, `rota_samples_total{outcome="sent"}`, 1)

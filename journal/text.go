@@ -53,7 +53,7 @@ func gap(ms int64) string {
 	return fmt.Sprintf("gap %s", time.Duration(ms)*time.Millisecond)
 }
 
-// String returns the record as rota journal shows it: time, kind, what happened; below a malformed definition the relevant lines.
+// String returns the record as rota events shows it: time, kind, what happened; below a malformed definition the relevant lines.
 func (r Record) String() string {
 	s := fmt.Sprintf("%s  %-10s  %s", time.UnixMilli(r.AtMS).Format("15:04:05"), r.Kind, r.Line())
 	if r.Storage != nil {

@@ -81,7 +81,7 @@ func (s *submission) decide(old *cluster.Job) (cluster.Command, error) {
 }
 
 func killed(c cluster.Command) error {
-	return &RefusedError{Said: said(c), Try: "rota submit --again", Kind: ErrKilled}
+	return &RefusedError{Said: said(c), Try: "rota job submit --again", Kind: ErrKilled}
 }
 
 // Apply makes sure that a job runs by a definition of this version, which the spec has too: see rota.Member.Apply.
@@ -129,7 +129,7 @@ func (o *Operator) Kill(ctx context.Context, id cluster.JobID) (Answer, error) {
 	}
 	if j, ok := v.Job(id); ok && j.State == cluster.JobRunning && slices.Contains(directory.Sources(v), j.Spec.Source) {
 		return Answer{}, refused(c, fmt.Sprintf("a file of the source %s defines it, so it would come back", j.Spec.Source),
-			fmt.Sprintf("remove its file; or rota pause %s; or, where no directory has the file, rota source prune %s", id, j.Spec.Source))
+			fmt.Sprintf("remove its file; or rota job pause %s; or, where no directory has the file, rota source prune %s", id, j.Spec.Source))
 	}
 	return o.ask(ctx, c)
 }
@@ -146,7 +146,7 @@ func (o *Operator) Prune(ctx context.Context, source string) ([]Answer, error) {
 	}
 	ids, err := directory.CopiesOf(v, source, inventories).Orphans()
 	if err != nil {
-		return nil, &RefusedError{Said: "prune " + source, Reason: err.Error(), Try: "rota members", Kind: ErrRefused}
+		return nil, &RefusedError{Said: "prune " + source, Reason: err.Error(), Try: "rota member list", Kind: ErrRefused}
 	}
 	var out []Answer
 	for _, id := range ids {

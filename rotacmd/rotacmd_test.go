@@ -44,7 +44,7 @@ func TestOwnBinary(t *testing.T) {
 		want string
 	}{
 		{[]string{"--help"}, 0, "weather run --store file:./rota-data"},
-		{[]string{"statsu"}, 2, "weather: there is no command \"statsu\"\ntry: weather status"},
+		{[]string{"statsu"}, 2, "weather: unknown command \"statsu\"\ntry: weather status"},
 		{[]string{"validate", "home.yaml"}, 1, "town"},
 		{[]string{"status", "--store", "file:none"}, 1, "try: weather run --store file:none ./tasks"},
 		{[]string{"status", "--store", "etdc://x/y"}, 2, "unknown kind"},

@@ -20,7 +20,7 @@ func (s *Status) addDeadLetters(ctx context.Context, q store.Queue, v cluster.Va
 		if j.State != cluster.JobRunning && j.State != cluster.JobCompleted {
 			continue
 		}
-		p := Problem{State: DeadLetters, Task: string(j.ID), SinceMS: j.SinceMS, Try: "rota jobs " + string(j.ID) + " --dead"}
+		p := Problem{State: DeadLetters, Task: string(j.ID), SinceMS: j.SinceMS, Try: "rota job dead-letters list " + string(j.ID)}
 		switch dead, err := deadOf(ctx, q, &j); {
 		case err != nil:
 			p.Text = "not known: " + err.Error()

@@ -143,7 +143,7 @@ func (s *jobs) finish() []Job {
 		j := &s.out[i]
 		j.Reason = reasons[j.Job]
 		if j.PausedBy != "" {
-			j.Reason = &Reason{Rule: Paused, Text: "paused by " + j.PausedBy, Try: "rota resume " + j.Job}
+			j.Reason = &Reason{Rule: Paused, Text: "paused by " + j.PausedBy, Try: "rota job resume " + j.Job}
 		}
 		finished := s.slots(j)
 		for k := range j.Tasks {

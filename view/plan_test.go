@@ -187,7 +187,7 @@ func large(b *testing.B, partitions int) cluster.Value {
 	return f.v
 }
 
-// BenchmarkPlanWithout is rota plan with 100 members and 100,000 partitions.
+// BenchmarkPlanWithout is rota member plan with 100 members and 100,000 partitions.
 func BenchmarkPlanWithout(b *testing.B) {
 	v := large(b, 100_000)
 	b.ReportAllocs()
@@ -198,7 +198,7 @@ func BenchmarkPlanWithout(b *testing.B) {
 	}
 }
 
-// BenchmarkJobs is rota jobs with 100 members and 100,000 partitions in 100 jobs.
+// BenchmarkJobs is rota job list with 100 members and 100,000 partitions in 100 jobs.
 func BenchmarkJobs(b *testing.B) {
 	v := large(b, 100_000)
 	b.ReportAllocs()

@@ -242,7 +242,7 @@ func (s *Status) jobs(v cluster.Value) {
 	}
 	for j := range v.Jobs() {
 		if j.Paused() {
-			s.tell(Problem{State: Paused, Task: string(j.ID), Text: "paused by " + j.PausedBy, Try: "rota resume " + string(j.ID), SinceMS: j.PausedMS})
+			s.tell(Problem{State: Paused, Task: string(j.ID), Text: "paused by " + j.PausedBy, Try: "rota job resume " + string(j.ID), SinceMS: j.PausedMS})
 		}
 		if j.State == cluster.JobFailed {
 			s.tell(Problem{State: j.State.String(), Task: string(j.ID), Text: j.Message, Try: "mend what fails, then submit it again", SinceMS: j.SinceMS})

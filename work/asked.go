@@ -128,7 +128,7 @@ func (a *asks) refuse(ctx context.Context, d store.Doc, why error) error {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
 		return nil
 	case err == nil, errors.Is(err, store.ErrUnknown):
-		a.s.journal(journal.Record{Kind: journal.Refused, Message: fmt.Sprintf("document %q is not a request for a round and was removed: %v; try: rota run-now TASK", d.Key, why)})
+		a.s.journal(journal.Record{Kind: journal.Refused, Message: fmt.Sprintf("document %q is not a request for a round and was removed: %v; try: rota task trigger TASK", d.Key, why)})
 	}
 	return err
 }

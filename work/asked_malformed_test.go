@@ -41,7 +41,7 @@ func TestMalformedRequests(t *testing.T) {
 			}
 		})
 		said := strings.Join(refused, "\n")
-		for _, want := range []string{`"run-now/a"`, `"run-now/b"`, "unexpected end of JSON input", `partition "invoices" has the key "run-now/`, "try: rota run-now TASK"} {
+		for _, want := range []string{`"run-now/a"`, `"run-now/b"`, "unexpected end of JSON input", `partition "invoices" has the key "run-now/`, "try: rota task trigger TASK"} {
 			if !strings.Contains(said, want) {
 				t.Errorf("the journal does not say %s:\n%s", want, said)
 			}

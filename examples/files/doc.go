@@ -20,5 +20,5 @@
 //
 // # Failures
 //
-// A file that cannot be read is tried again, five times; then it is parked and the job waits: rota tasks shows it.
+// A file that cannot be read is tried again, five times; then it is parked and the job waits: rota task list shows it.
 package main

@@ -254,7 +254,7 @@ func TestAJob(t *testing.T) {
 	c := start(t, 0, "a")
 	text := "id: etl\ntasks:\n  - {name: read, type: noop, every: 1s}\n  - {name: load, type: noop, every: 1s, after: [read]}\n"
 	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, "etl.yaml"), []byte(text), 0o640))
-	if out, err := c.command("submit", "--store", "file:store", "etl.yaml").CombinedOutput(); err != nil {
+	if out, err := c.command("job", "submit", "--store", "file:store", "etl.yaml").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	w.Go(c.address + "#jobs")
@@ -277,7 +277,7 @@ func TestAFlow(t *testing.T) {
 	for name, text := range map[string]string{"words.yaml": text, "text": "the quick brown fox\njumps over the lazy dog\n"} { // order-free: each by itself
 		must.Succeed(t, os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o640))
 	}
-	if out, err := c.command("submit", "--store", "file:store", "words.yaml").CombinedOutput(); err != nil {
+	if out, err := c.command("job", "submit", "--store", "file:store", "words.yaml").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	w.Go(c.address + "#jobs")

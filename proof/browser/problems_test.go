@@ -145,7 +145,7 @@ func TestActions(t *testing.T) {
 func (c *place) submit(t *testing.T, name, text string) {
 	t.Helper()
 	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, name+".yaml"), []byte(text), 0o640))
-	if out, err := c.command("submit", "--allow-exec", "/bin/false", "--store", "file:store", name+".yaml").CombinedOutput(); err != nil {
+	if out, err := c.command("job", "submit", "--allow-exec", "/bin/false", "--store", "file:store", name+".yaml").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
@@ -154,7 +154,7 @@ func runTasks(t *testing.T, w *browser.Window, c *place, open func(string), stat
 	t.Helper()
 	open("loop")
 	act(w, "#detail", "Run now", "done: run-now loop")
-	out, err := c.command("journal", "--store", "file:store").Output()
+	out, err := c.command("events", "--store", "file:store").Output()
 	if must.Succeed(t, err); !strings.Contains(string(out), "run-now loop") {
 		t.Errorf("the journal has no round that was asked for:\n%s", out)
 	}
@@ -185,7 +185,7 @@ func moveMembers(t *testing.T, w *browser.Window, c *place) {
 	members := func(want string) {
 		t.Helper()
 		processtest.Await(t, "b is "+want, func() bool {
-			out, err := c.command("members", "--store", "file:store").Output()
+			out, err := c.command("member", "list", "--store", "file:store").Output()
 			return err == nil && regexp.MustCompile(`(?m)^b +`+want).Match(out)
 		})
 	}

@@ -34,7 +34,7 @@ func TestTaskFilesTakeEffectAsTheyChange(t *testing.T) {
 		return 0
 	}
 	journal := func() []journal.Record {
-		out, stderr, code := p.rota("journal", "--store", "file:store", "--json")
+		out, stderr, code := p.rota("events", "--store", "file:store", "-o", "json")
 		var records []journal.Record
 		if err := json.Unmarshal([]byte(out), &records); err != nil || code != exitOK {
 			t.Fatalf("journal: exit %d, %v: %s", code, err, stderr)
@@ -161,18 +161,18 @@ func TestDrainAndUndrain(t *testing.T) {
 	p.start("a", "tasks")
 	p.start("b", "tasks")
 	p.awaitShares(4, "a:2 b:2")
-	if _, stderr, code := p.rota("drain", "b", "--store", "file:store"); code != exitOK {
+	if _, stderr, code := p.rota("member", "drain", "b", "--store", "file:store"); code != exitOK {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	p.awaitShares(4, "a:4")
-	if out, _, _ := p.rota("members", "--store", "file:store"); !strings.Contains(out, "draining") {
+	if out, _, _ := p.rota("member", "list", "--store", "file:store"); !strings.Contains(out, "draining") {
 		t.Errorf("members does not tell of the drain:\n%s", out)
 	}
-	if _, stderr, code := p.rota("undrain", "b", "--store", "file:store"); code != exitOK {
+	if _, stderr, code := p.rota("member", "undrain", "b", "--store", "file:store"); code != exitOK {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	p.awaitShares(4, "a:2 b:2")
-	if _, stderr, code := p.rota("drain", "z", "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "no such member") {
+	if _, stderr, code := p.rota("member", "drain", "z", "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "no such member") {
 		t.Errorf("exit %d, %q", code, stderr)
 	}
 }
@@ -182,10 +182,10 @@ func TestKillAndUnpark(t *testing.T) {
 	p.noops(1)
 	p.start("a", "tasks")
 	p.awaitShares(1, "a:1")
-	if _, stderr, code := p.rota("unpark", "t00", "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "try: rota tasks --state parked") {
+	if _, stderr, code := p.rota("task", "retry", "t00", "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "try: rota task list --state parked") {
 		t.Errorf("a task that is not parked: exit %d, %q", code, stderr)
 	}
-	if _, stderr, code := p.rota("kill", "t00", "--store", "file:store"); code != exitFailed || !containsAll(stderr, []string{"it would come back", "remove its file; or rota pause t00"}) {
+	if _, stderr, code := p.rota("job", "stop", "t00", "--store", "file:store"); code != exitFailed || !containsAll(stderr, []string{"it would come back", "remove its file; or rota job pause t00"}) {
 		t.Errorf("a task whose file is there: exit %d, %q", code, stderr)
 	}
 }

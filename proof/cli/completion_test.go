@@ -23,7 +23,7 @@ func TestCompletionInBash(t *testing.T) {
 		t.Skip("bash is not here")
 	}
 	for line, want := range map[string]string{
-		"rota dr": "drain", "rota run --proto": "--protocol", "rota run --protocol le": "lease leader", "rota tasks --state pa": "parked paused", "rota store c": "check",
+		"rota member dr": "drain", "rota run --proto": "--protocol", "rota run --protocol le": "lease leader", "rota task list --state pa": "parked paused", "rota store c": "check",
 	} {
 		fields := strings.Fields(line)
 		script := words + `source <("$ROTA" completion bash); rota() { "$ROTA" "$@"; }; COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9; COMP_KEY=9; __start_rota; printf '%s\n' "${COMPREPLY[@]}"`

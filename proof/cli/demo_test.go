@@ -67,7 +67,7 @@ func (p *place) demo(args ...string) {
 // play plays the demonstration, and returns what it reports and says.
 func (p *place) play(args ...string) (r outcome, stderr string) {
 	p.t.Helper()
-	out, stderr, _ := p.rota(append([]string{"demo", "--json"}, args...)...)
+	out, stderr, _ := p.rota(append([]string{"demo", "-o", "json"}, args...)...)
 	lines := bytes.Split(bytes.TrimSpace([]byte(out)), []byte("\n"))
 	if err := json.Unmarshal(lines[len(lines)-1], &r); err != nil {
 		p.t.Fatalf("%v: %s%s", err, out, stderr)

@@ -116,7 +116,7 @@ func (g *guarded) settled() {
 	g.t.Helper()
 	g.awaitShares(4, "a:2 b:2")
 	await(g.t, "both have a guardian", func() bool {
-		out, _, _ := g.rota("members", "--store", g.store, "--json")
+		out, _, _ := g.rota("member", "list", "--store", g.store, "-o", "json")
 		return strings.Count(out, `"guardian":"on"`) == 2
 	})
 }
@@ -245,13 +245,13 @@ func TestATaskThatKillsItsOwners(t *testing.T) {
 		members[m] = p.start(m, "--allow-exec", "/bin/sh", "tasks")
 	}
 	await(t, "all have joined", func() bool {
-		out, _, _ := p.rota("members", "--store", p.store, "--json")
+		out, _, _ := p.rota("member", "list", "--store", p.store, "-o", "json")
 		return strings.Count(out, `"state":"joined"`) == 4
 	})
 	p.task("poison.yaml", "type: command\nretry: {attempts: 9}\nconfig: {argv: [/bin/sh, -c, 'kill -9 $PPID']}\n")
 	await(t, "it is parked", func() bool {
 		out, _, _ := p.rota("why", "poison", "--store", p.store)
-		return strings.Contains(out, "3 members died in a row while they ran it") && strings.Contains(out, "rota unpark poison")
+		return strings.Contains(out, "3 members died in a row while they ran it") && strings.Contains(out, "rota task retry poison")
 	})
 	alive := 0
 	for _, m := range members {
@@ -278,7 +278,7 @@ func TestGuardianAtRest(t *testing.T) {
 	p := newPlace(t)
 	m := p.start("a", "--allow-exec", "/bin/sh")
 	await(t, "it has a guardian", func() bool {
-		out, _, _ := p.rota("members", "--store", p.store, "--json")
+		out, _, _ := p.rota("member", "list", "--store", p.store, "-o", "json")
 		return strings.Contains(out, `"guardian":"on"`)
 	})
 	pid := guardianOf(t, m.PID())

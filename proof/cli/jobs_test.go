@@ -16,7 +16,7 @@ import (
 // job is a job as the command shows it.
 func (p *place) job(id string) (job view.Job) {
 	p.t.Helper()
-	out, stderr, code := p.rota("jobs", id, "--store", "file:store", "--json")
+	out, stderr, code := p.rota("job", "show", id, "--store", "file:store", "-o", "json")
 	if code != exitOK {
 		p.t.Fatalf("exit %d: %s", code, stderr)
 	}
@@ -29,7 +29,7 @@ func (p *place) job(id string) (job view.Job) {
 // submit submits a job that has to be accepted.
 func (p *place) submit(args ...string) string {
 	p.t.Helper()
-	_, stderr, code := p.rota(append([]string{"submit", "--store", "file:store"}, args...)...)
+	_, stderr, code := p.rota(append([]string{"job", "submit", "--store", "file:store"}, args...)...)
 	if code != exitOK {
 		p.t.Fatalf("exit %d: %s", code, stderr)
 	}
@@ -40,7 +40,7 @@ func (p *place) submit(args ...string) string {
 func (p *place) joined(name string) {
 	p.t.Helper()
 	await(p.t, name+" has joined", func() bool {
-		out, _, _ := p.rota("members", "--store", "file:store")
+		out, _, _ := p.rota("member", "list", "--store", "file:store")
 		return containsAll(out, []string{name, "joined"})
 	})
 }
@@ -71,7 +71,7 @@ func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
 	p.items("etl.yaml", 3)
 	p.start("a", "--slots", "1", "--dev-types", "tasks")
 	p.joined("a")
-	out, stderr, code := p.rota("submit", "etl.yaml", "--type", "witness-items", "--store", "file:store", "--wait", "--json")
+	out, stderr, code := p.rota("job", "submit", "etl.yaml", "--type", "witness-items", "--store", "file:store", "--wait", "-o", "json")
 	var s struct {
 		Accepted bool     `json:"accepted"`
 		Known    bool     `json:"known"`
@@ -96,13 +96,13 @@ func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
 	}) {
 		t.Errorf("it said %s", said)
 	}
-	out, _, _ = p.rota("jobs", "--store", "file:store")
+	out, _, _ = p.rota("job", "list", "--store", "file:store")
 	if !containsAll(out, []string{"JOB", "etl", "again", "completed", "2/2"}) {
-		t.Errorf("rota jobs: %s", out)
+		t.Errorf("rota job list: %s", out)
 	}
-	out, _, code = p.rota("jobs", "etl", "--follow", "--store", "file:store")
+	out, _, code = p.rota("job", "show", "etl", "--follow", "--store", "file:store")
 	if code != exitOK || !strings.Contains(out, "completed, 2 of 2 tasks done") {
-		t.Errorf("rota jobs --follow: exit %d, %s", code, out)
+		t.Errorf("rota job show --follow: exit %d, %s", code, out)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestJobsThatDoNotComplete(t *testing.T) {
 		t.Errorf("it said %q", said)
 	}
 	p.write("other.yaml", "id: stays\ntasks:\n- {name: a, type: noop}\n")
-	if _, stderr, code := p.rota("submit", "other.yaml", "--store", "file:store"); code != exitFailed || !containsAll(stderr, []string{"another spec", "try: --id"}) {
+	if _, stderr, code := p.rota("job", "submit", "other.yaml", "--store", "file:store"); code != exitFailed || !containsAll(stderr, []string{"another spec", "try: --id"}) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	p.write("more.yaml", "id: stays\ntasks:\n- {name: a, type: noop, every: 1s, max: 1}\n")
@@ -159,29 +159,29 @@ func TestJobsThatDoNotComplete(t *testing.T) {
 	})
 	p.submit("stays.yaml", "--update")
 	await(t, "both tasks run again", func() bool { return slices.Equal(taskStates(p.job("stays")), []string{"running", "running"}) })
-	out, _, _ := p.rota("jobs", "--state", "pending", "--store", "file:store")
+	out, _, _ := p.rota("job", "list", "--state", "pending", "--store", "file:store")
 	if !containsAll(out, []string{"big", "pending", "0/1", "it needs 5 slots"}) || strings.Contains(out, "stays") {
-		t.Errorf("rota jobs: %s", out)
+		t.Errorf("rota job list: %s", out)
 	}
-	out, _, _ = p.rota("jobs", "stays", "--store", "file:store")
+	out, _, _ = p.rota("job", "show", "stays", "--store", "file:store")
 	if !containsAll(out, []string{"stays is running", "0 of 2 tasks done", "scheduler round-robin", "a:1", "a:2"}) {
-		t.Errorf("rota jobs stays: %s", out)
+		t.Errorf("rota job show stays: %s", out)
 	}
 
-	if _, stderr, code := p.rota("kill", "stays", "--store", "file:store"); code != exitOK || !strings.Contains(stderr, "rota jobs") {
+	if _, stderr, code := p.rota("job", "stop", "stays", "--store", "file:store"); code != exitOK || !strings.Contains(stderr, "rota job list") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	await(t, "it is killed and its slots are free", func() bool {
 		j := p.job("stays")
 		return j.State == "killed" && j.Tasks[0].Partitions.Total == 0
 	})
-	if _, stderr, code := p.rota("kill", "stays", "--store", "file:store"); code != exitFailed || !containsAll(stderr, []string{"no such live job", "try: rota jobs"}) {
+	if _, stderr, code := p.rota("job", "stop", "stays", "--store", "file:store"); code != exitFailed || !containsAll(stderr, []string{"no such live job", "try: rota job list"}) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
-	if out, _, code := p.rota("jobs", "stays", "--follow", "--store", "file:store"); code != exitFailed || !strings.Contains(out, "killed, 0 of 2 tasks done") {
+	if out, _, code := p.rota("job", "show", "stays", "--follow", "--store", "file:store"); code != exitFailed || !strings.Contains(out, "killed, 0 of 2 tasks done") {
 		t.Errorf("exit %d, %s", code, out)
 	}
-	_, stderr, code := p.rota("submit", "fails.yaml", "--wait", "--store", "file:store")
+	_, stderr, code := p.rota("job", "submit", "fails.yaml", "--wait", "--store", "file:store")
 	if code != exitFailed || !containsAll(stderr, []string{"not checked here", "nobody.knows", "failed once", "is not known on member a"}) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}

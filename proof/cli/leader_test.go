@@ -96,7 +96,7 @@ func TestTheLeaderInZooKeepersShell(t *testing.T) {
 		zkShell(t, address, c...)
 	}
 	await(t, "the journal has them with their paths", func() bool {
-		out, _, _ := p.rota("journal", "--store", p.store)
+		out, _, _ := p.rota("events", "--store", p.store)
 		return containsAll(out, []string{"document leader/holder: ", "document assign/web-1/mine: ", "document assign/web-2/t00: it has format 9", "document plan/me/000000000001: "})
 	})
 	p.noops(6)

@@ -145,7 +145,7 @@ func (m *running) end() int {
 
 // tasks are the tasks as the command shows them; none while there is no store.
 func (p *place) tasks() []view.Task {
-	out, _, code := p.rota("tasks", "--store", p.store, "--json")
+	out, _, code := p.rota("task", "list", "--store", p.store, "-o", "json")
 	var tasks []view.Task
 	if code != exitOK {
 		return nil
@@ -195,7 +195,7 @@ func (p *place) awaitShares(total int, want string) {
 // version is what rota version says.
 func (p *place) version() string {
 	p.t.Helper()
-	out, stderr, code := p.rota("version", "--json")
+	out, stderr, code := p.rota("version", "-o", "json")
 	var v struct {
 		Version string `json:"version"`
 	}

@@ -28,7 +28,7 @@ func TestPause(t *testing.T) {
 			}
 			await(t, "three tasks", func() bool { return running(3)() })
 			name := p.tasks()[0].Task
-			p.must("pause", name, "--store", "file:store")
+			p.must("job", "pause", name, "--store", "file:store")
 			paused := func() bool { task := p.tasks()[0]; return task.State == view.Paused && task.Owner == "" }
 			await(t, "a pause", paused)
 			p.task(name+".yaml", "type: noop\nevery: 2s\n") // another definition is no end of the pause
@@ -37,15 +37,15 @@ func TestPause(t *testing.T) {
 			if !paused() {
 				t.Errorf("after the death of a: %+v", p.tasks()[0])
 			}
-			if out, _, _ := p.rota("why", name, "--store", "file:store"); !strings.Contains(out, "paused by ") || !strings.Contains(out, "rota resume "+name) {
+			if out, _, _ := p.rota("why", name, "--store", "file:store"); !strings.Contains(out, "paused by ") || !strings.Contains(out, "rota job resume "+name) {
 				t.Errorf("why:\n%s", out)
 			}
 			if out, _, _ := p.rota("status", "--store", "file:store"); !strings.Contains(out, "! paused") {
 				t.Errorf("status:\n%s", out)
 			}
-			p.must("resume", name, "--store", "file:store")
+			p.must("job", "resume", name, "--store", "file:store")
 			await(t, "three tasks at b", func() bool { return running(3)() })
-			if out, _, _ := p.rota("journal", "--store", "file:store"); !strings.Contains(out, "pause-job "+name) || !strings.Contains(out, "resume-job "+name) {
+			if out, _, _ := p.rota("events", "--store", "file:store"); !strings.Contains(out, "pause-job "+name) || !strings.Contains(out, "resume-job "+name) {
 				t.Errorf("journal:\n%s", out)
 			}
 		})

@@ -20,9 +20,9 @@ func TestPlanWithoutAMember(t *testing.T) {
 	p.joined("b")
 	p.submit("pool.yaml")
 	await(t, "all run", func() bool { return p.shares(6+1+2+3) != "" })
-	out, stderr, code := p.rota("plan", "--without", "a", "--store", "file:store")
+	out, stderr, code := p.rota("member", "plan", "a", "--store", "file:store")
 	var plan view.Plan
-	asJSON, _, _ := p.rota("plan", "--without", "a", "--store", "file:store", "--json")
+	asJSON, _, _ := p.rota("member", "plan", "a", "--store", "file:store", "-o", "json")
 	if err := json.Unmarshal([]byte(asJSON), &plan); err != nil || code != exitOK {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, stderr)
 	}
@@ -36,16 +36,16 @@ func TestPlanWithoutAMember(t *testing.T) {
 		t.Errorf("got %s", out)
 	}
 	before := p.shares(12)
-	if out, _, _ := p.rota("plan", "--without", "a,b", "--store", "file:store"); !strings.Contains(out, "no member would be left") {
+	if out, _, _ := p.rota("member", "plan", "a", "b", "--store", "file:store"); !strings.Contains(out, "no member would be left") {
 		t.Errorf("got %s", out)
 	}
 	if after := p.shares(12); after != before {
 		t.Errorf("a plan changed something: %s, then %s", before, after)
 	}
-	if _, stderr, code := p.rota("plan", "--without", "nobody", "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "no such member") {
+	if _, stderr, code := p.rota("member", "plan", "nobody", "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "no such member") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
-	if _, stderr, code := p.rota("plan", "--store", "file:store"); code != exitUsage || !strings.Contains(stderr, "which member") {
+	if _, stderr, code := p.rota("member", "plan", "--store", "file:store"); code != exitUsage || !strings.Contains(stderr, "which member") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 }

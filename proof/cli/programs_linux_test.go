@@ -30,7 +30,7 @@ func TestAJobOfPrograms(t *testing.T) {
 		t.Errorf("the programs wrote %q", got)
 	}
 	await(t, "the journal tells of the failure", func() bool { // it is written behind
-		out, _, _ := p.rota("journal", "--store", "file:store")
+		out, _, _ := p.rota("events", "--store", "file:store")
 		return strings.Contains(out, "ended with code 3")
 	})
 }

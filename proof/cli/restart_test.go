@@ -32,7 +32,7 @@ func (p *place) owners(total int) map[string]string {
 // moves counts what the journal tells of a kind, and finds the longest gap in it.
 func (p *place) moves(kind journal.Kind, since time.Time) (n int, longest time.Duration) {
 	p.t.Helper()
-	out, stderr, code := p.rota("journal", "--store", "file:store", "--json", "--since", (time.Since(since) + 2*time.Second).Round(time.Second).String(), "--limit", "100000")
+	out, stderr, code := p.rota("events", "--store", "file:store", "-o", "json", "--since", (time.Since(since) + 2*time.Second).Round(time.Second).String(), "--limit", "100000")
 	var records []journal.Record
 	if err := json.Unmarshal([]byte(out), &records); err != nil || code != exitOK {
 		p.t.Fatalf("exit %d, %v: %s", code, err, stderr)

@@ -22,7 +22,7 @@ func TestRunNow(t *testing.T) {
 			await(t, "three tasks at a", func() bool { return p.owned("a") == 3 })
 			p.mustRun("hourly")
 			p.start("b", "--protocol", protocol, "--ttl", ttl, "tasks")
-			p.must("run-now", "slow", "--store", p.store)
+			p.must("task", "trigger", "slow", "--store", p.store)
 			a.signal(syscall.SIGKILL)
 			p.mustRun("slow")
 			p.mustRun("hourly")
@@ -31,15 +31,15 @@ func TestRunNow(t *testing.T) {
 				"log":  "run-now log: a task of type tail runs all the time, not in rounds",
 				"none": "run-now none: no such live task",
 			} {
-				if _, stderr, code := p.rota("run-now", name, "--store", p.store); code != exitFailed || !strings.Contains(stderr, why) || !strings.Contains(stderr, "try: rota why "+name+" --store "+p.store) {
+				if _, stderr, code := p.rota("task", "trigger", name, "--store", p.store); code != exitFailed || !strings.Contains(stderr, why) || !strings.Contains(stderr, "try: rota why "+name+" --store "+p.store) {
 					t.Errorf("%s: exit %d: %s", name, code, stderr)
 				}
 			}
-			p.must("pause", "hourly", "--store", p.store)
-			if _, stderr, code := p.rota("run-now", "hourly", "--store", p.store); code != exitFailed || !strings.Contains(stderr, "it is paused by ") {
+			p.must("job", "pause", "hourly", "--store", p.store)
+			if _, stderr, code := p.rota("task", "trigger", "hourly", "--store", p.store); code != exitFailed || !strings.Contains(stderr, "it is paused by ") {
 				t.Errorf("paused: exit %d: %s", code, stderr)
 			}
-			out, _, _ := p.rota("journal", "--store", p.store)
+			out, _, _ := p.rota("events", "--store", p.store)
 			for _, want := range []string{"run-now hourly  by ", "run-now slow  by ", "pause-job hourly  by "} {
 				if !strings.Contains(out, want) {
 					t.Errorf("the journal lacks %q:\n%s", want, out)
@@ -52,7 +52,7 @@ func TestRunNow(t *testing.T) {
 // mustRun asks for a round, and waits until it is over.
 func (p *place) mustRun(task string) {
 	p.t.Helper()
-	out, stderr, code := p.rota("run-now", task, "--wait", "--store", p.store)
+	out, stderr, code := p.rota("task", "trigger", task, "--wait", "--store", p.store)
 	if code != exitOK || !strings.Contains(stderr, task+" has run a round") {
 		p.t.Fatalf("run-now %s: exit %d: %s%s", task, code, out, stderr)
 	}

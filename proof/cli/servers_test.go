@@ -202,7 +202,7 @@ func TestServerAwayAndBack(t *testing.T) {
 			}
 		}
 		await(p.t, "the journal tells", func() bool {
-			out, _, _ := p.rota("journal", "--store", p.store)
+			out, _, _ := p.rota("events", "--store", p.store)
 			return strings.Contains(out, "store-lost")
 		})
 	})
@@ -217,13 +217,13 @@ func TestCopy(t *testing.T) {
 		a := p.start("a", "tasks")
 		p.awaitShares(4, "a:4")
 		before := p.allTasks(4)
-		if _, errs, code := p.rota("copy", p.store, there); code != exitFailed || !strings.Contains(errs, "it has members: a") || !strings.Contains(errs, "--live") {
+		if _, errs, code := p.rota("store", "copy", p.store, there); code != exitFailed || !strings.Contains(errs, "it has members: a") || !strings.Contains(errs, "--live") {
 			p.t.Fatalf("copied under a running member: exit %d\n%s", code, errs)
 		}
 		a.signal(syscall.SIGTERM)
 		a.end()
 		documents := p.copies(p.store, there)
-		if _, errs, code := p.rota("copy", p.store, there); code != exitFailed || !strings.Contains(errs, "is in use") {
+		if _, errs, code := p.rota("store", "copy", p.store, there); code != exitFailed || !strings.Contains(errs, "is in use") {
 			p.t.Errorf("copied over a cluster: exit %d\n%s", code, errs)
 		}
 		if back := p.copies(there, "file:back"); back != documents || back == 0 {
@@ -237,7 +237,7 @@ func TestCopy(t *testing.T) {
 				p.t.Errorf("%s had token %d, and has %d behind the move", after.Task, before[i].Token, after.Token)
 			}
 		}
-		out, _, _ := p.rota("journal", "--store", there)
+		out, _, _ := p.rota("events", "--store", there)
 		if !strings.Contains(out, "a joined") {
 			p.t.Errorf("the journal was left behind:\n%s", out)
 		}
@@ -247,7 +247,7 @@ func TestCopy(t *testing.T) {
 // copies copies a cluster, and returns how many documents it had.
 func (p *place) copies(from, to string) int {
 	p.t.Helper()
-	out, errs, code := p.rota("copy", "--json", from, to)
+	out, errs, code := p.rota("store", "copy", "-o", "json", from, to)
 	var report struct{ Partitions, Documents int }
 	if code != exitOK || json.Unmarshal([]byte(out), &report) != nil || report.Partitions == 0 {
 		p.t.Fatalf("copy %s to %s: exit %d\n%s%s", from, to, code, out, errs)

@@ -52,7 +52,7 @@ func TestAnOlderCopyRemovesNothing(t *testing.T) {
 	p.start("web-1", "--source", "tasks=new", "--ttl", "2s")
 	await(t, "the tasks whose files are gone from both directories end", func() bool { tasks := p.tasks(); return len(tasks) == 1 && tasks[0].Task == "n1" })
 	await(t, "the journal has what was added and removed", func() bool {
-		out, _, _ := p.rota("journal", "--store", p.store)
+		out, _, _ := p.rota("events", "--store", p.store)
 		return containsAll(out, []string{"task-added", "task-removed", "n3  its file is gone from all copies of source tasks"})
 	})
 }

@@ -30,7 +30,7 @@ func TestStatusAfterAllWereKilled(t *testing.T) {
 		m.end()
 	}
 	// Those who were killed last may have taken over from the first: then these are no members any more.
-	out, stderr, code := p.rota("status", "--store", "file:store", "--json")
+	out, stderr, code := p.rota("status", "--store", "file:store", "-o", "json")
 	var st struct {
 		view.Status
 		Members []view.Member `json:"member_list"`
@@ -81,7 +81,7 @@ func TestStatusOfAFailingTask(t *testing.T) {
 	p.task("sick.yaml", "type: exec\nevery: 100ms\nconfig: {argv: ["+program+"]}\n")
 	p.start("a", "tasks", "--allow-exec", program)
 	await(t, "tasks says so", func() bool {
-		out, _, _ := p.rota("tasks", "--state", "failing", "--store", "file:store")
+		out, _, _ := p.rota("task", "list", "--state", "failing", "--store", "file:store")
 		return strings.Contains(out, "sick") && strings.Contains(out, "rounds, last: run "+program)
 	})
 	out, _, _ := p.rota("status", "--store", "file:store")

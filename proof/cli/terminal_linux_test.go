@@ -60,7 +60,7 @@ func TestAClosedTerminal(t *testing.T) {
 		t.Errorf("the member ended with %v", err)
 	}
 	p.awaitShares(2, "b:2")
-	out, _, _ := p.rota("journal", "--store", p.store)
+	out, _, _ := p.rota("events", "--store", p.store)
 	if !strings.Contains(out, "a is draining") || strings.Contains(out, "heartbeat is gone") || strings.Contains(out, "heartbeat is gone") {
 		t.Errorf("journal:\n%s", out)
 	}

@@ -39,8 +39,8 @@ func flowTour(t *testing.T) *tour {
 
 func (p *tour) submitFlow() {
 	p.t.Helper()
-	if out, err := p.command("rota", "submit", "--store", p.storeURL(), "flow.yaml").CombinedOutput(); err != nil {
-		p.t.Fatalf("rota submit: %v\n%s", err, out)
+	if out, err := p.command("rota", "job", "submit", "--store", p.storeURL(), "flow.yaml").CombinedOutput(); err != nil {
+		p.t.Fatalf("rota job submit: %v\n%s", err, out)
 	}
 }
 

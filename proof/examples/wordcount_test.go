@@ -63,12 +63,12 @@ func (p *tour) member(name string) *process.Process {
 	return m
 }
 
-// job is a job as rota jobs shows it.
+// job is a job as rota job list shows it.
 func (p *tour) job(id string) (job view.Job) {
 	p.t.Helper()
-	out, err := p.command("rota", "jobs", id, "--store", p.storeURL(), "--json").Output()
+	out, err := p.command("rota", "job", "show", id, "--store", p.storeURL(), "-o", "json").Output()
 	if err != nil {
-		p.t.Fatalf("rota jobs: %v", err)
+		p.t.Fatalf("rota job list: %v", err)
 	}
 	if err := json.Unmarshal(out, &job); err != nil {
 		p.t.Fatalf("%v in %s", err, out)
@@ -171,7 +171,7 @@ func TestCountsThoughMembersAreKilled(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		members[name] = p.member(name)
 	}
-	submit := processtest.Start(t, "rota submit", p.command("rota", "submit", "job.yaml", "--store", "file:store", "--wait"))
+	submit := processtest.Start(t, "rota job submit", p.command("rota", "job", "submit", "job.yaml", "--store", "file:store", "--wait"))
 	processtest.Await(t, "the job is submitted", func() bool { return strings.Contains(submit.Stderr.String(), "is submitted") })
 
 	for i, task := range []string{"split", "count", "sum"} {
@@ -189,7 +189,7 @@ func TestCountsThoughMembersAreKilled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), processtest.Patience)
 	defer cancel()
 	if code, err := submit.Wait(ctx); err != nil || code != 0 {
-		t.Fatalf("rota submit --wait: exit %d, %v", code, err)
+		t.Fatalf("rota job submit --wait: exit %d, %v", code, err)
 	}
 	j := p.job("wordcount")
 	if j.State != "completed" || !slices.Equal(states(j), []string{"done", "done", "done"}) {

@@ -87,7 +87,7 @@ func killOwner(t *testing.T, place string) {
 	processtest.Await(t, "a has the lock", func() bool { return len(holders()) == 2 })
 	start("b")
 	processtest.Await(t, "both have a guardian, if they need one", func() bool {
-		cmd := exec.Command(os.Args[0], "members", "--store", place, "--json")
+		cmd := exec.Command(os.Args[0], "member", "list", "--store", place, "-o", "json")
 		cmd.Env = append(os.Environ(), memberVariable+"="+file)
 		out, err := cmd.Output()
 		return err == nil && strings.Count(string(out), `"guardian":"on"`)+strings.Count(string(out), `"guardian":"not needed"`) == 2

@@ -113,14 +113,14 @@ func (g *Guide) members(blocks []pages.Block) error {
 	}
 	places := []*string{&g.Run, &g.Members, &g.Tasks}
 	if len(lines) != len(places) {
-		return fmt.Errorf("%d lines: it has rota run, rota members and rota tasks, one line each, and what is not tried stands elsewhere", len(lines))
+		return fmt.Errorf("%d lines: it has rota run, rota member list and rota task list, one line each, and what is not tried stands elsewhere", len(lines))
 	}
-	for i, want := range []string{"run", "members", "tasks"} {
+	for i, want := range []string{"run", "member list", "task list"} {
 		commands, err := pages.Commands(pages.Block{Text: lines[i]})
 		switch {
 		case err != nil:
 			return fmt.Errorf("%q: %w", lines[i], err)
-		case len(commands) != 1 || !begins(commands[0], "rota", want):
+		case len(commands) != 1 || !begins(commands[0], append([]string{"rota"}, strings.Fields(want)...)...):
 			return fmt.Errorf("%q is not rota %s", lines[i], want)
 		case commands[0].Option("--store") != g.Store:
 			return fmt.Errorf("%q names another store than the check, which was made of %q", lines[i], g.Store)

@@ -32,8 +32,8 @@ rota run --store nats://127.0.0.1:1/rota ./examples/quickstart/tasks
 ` + "```" + `
 Look:
 ` + "```" + `
-rota members --store nats://127.0.0.1:1/rota
-rota tasks   --store nats://127.0.0.1:1/rota
+rota member list --store nats://127.0.0.1:1/rota
+rota task list   --store nats://127.0.0.1:1/rota
 ` + "```" + `
 ## More
 ` + "```" + `
@@ -51,8 +51,8 @@ func TestReadGuide(t *testing.T) {
 		Store: "nats://127.0.0.1:1/rota", Programs: "go build -o bin/rota ./cmd/rota\nexport PATH=$PWD/bin:$PATH\n",
 		Server: "cat > conf <<END\nport: 1\nEND\nserver -c conf\n", Check: "rota store check nats://127.0.0.1:1/rota\n",
 		Run:     "rota run --store nats://127.0.0.1:1/rota ./examples/quickstart/tasks",
-		Members: "rota members --store nats://127.0.0.1:1/rota",
-		Tasks:   "rota tasks   --store nats://127.0.0.1:1/rota",
+		Members: "rota member list --store nats://127.0.0.1:1/rota",
+		Tasks:   "rota task list   --store nats://127.0.0.1:1/rota",
 	}
 	if g != want {
 		t.Errorf("got %+v, want %+v", g, want)
@@ -74,11 +74,11 @@ func TestABrokenPageIsNoticed(t *testing.T) {
 		{"a command that is not rota's", "rota store check", "rota stores check", "is not rota store check STORE"},
 		{"a check of nothing", "rota store check nats://127.0.0.1:1/rota", "rota store check", "is not rota store check STORE"},
 		{"another store for members", "rota run --store nats://127.0.0.1:1/rota ./examples", "rota run --store nats://127.0.0.1:2/rota ./examples", "names another store than the check"},
-		{"another store to look at", "rota tasks   --store nats://127.0.0.1:1/rota", "rota tasks   --store nats://127.0.0.1:1/rotas", "names another store than the check"},
-		{"no store", "rota members --store nats://127.0.0.1:1/rota", "rota members", "names another store than the check"},
-		{"nobody looks at the tasks", "rota tasks   --store nats://127.0.0.1:1/rota\n", "", "2 lines: it has"},
+		{"another store to look at", "rota task list   --store nats://127.0.0.1:1/rota", "rota task list   --store nats://127.0.0.1:1/rotas", "names another store than the check"},
+		{"no store", "rota member list --store nats://127.0.0.1:1/rota", "rota member list", "names another store than the check"},
+		{"nobody looks at the tasks", "rota task list   --store nats://127.0.0.1:1/rota\n", "", "2 lines: it has"},
 		{"a member that is not rota's", "rota run --store nats://127.0.0.1:1/rota ./examples", "rotas run --store nats://127.0.0.1:1/rota ./examples", "is not rota run"},
-		{"more than is tried", "rota tasks   --store nats://127.0.0.1:1/rota\n", "rota tasks   --store nats://127.0.0.1:1/rota\nrota drain x\n", "4 lines: it has"},
+		{"more than is tried", "rota task list   --store nats://127.0.0.1:1/rota\n", "rota task list   --store nats://127.0.0.1:1/rota\nrota member drain x\n", "4 lines: it has"},
 		{"an open block", "## More", "```", "is not closed"},
 		{"an open quote", "server -c conf", "server -c 'conf", "a quote ' is not closed"},
 		{"an open quote in a member's line", "/rota ./examples", "/rota './examples", "a quote ' is not closed"},

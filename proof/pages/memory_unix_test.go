@@ -52,7 +52,7 @@ func TestInMemory(t *testing.T) {
 		return len(tasks) == p.tasks && !slices.ContainsFunc(tasks, func(t view.Task) bool { return !running(t) }), nil
 	})
 	must.Succeed(t, err)
-	if _, err := p.asks(t.Context(), "rota tasks --store memory:"); err == nil || !strings.Contains(err.Error(), "inside one process") {
+	if _, err := p.asks(t.Context(), "rota task list --store memory:"); err == nil || !strings.Contains(err.Error(), "inside one process") {
 		t.Errorf("another process looks into its memory: %v", err)
 	}
 	p.members = []*typed{m}

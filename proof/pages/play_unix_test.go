@@ -218,7 +218,7 @@ func (p *play) unshared(members []view.Member, tasks []view.Task) string {
 	return ""
 }
 
-// ask types a line of the page with --json behind it, until it is answered: the first member has yet to make the store, or the machine is busy.
+// ask types a line of the page with -o json behind it, until it is answered: the first member has yet to make the store, or the machine is busy.
 func ask[T any](ctx context.Context, p *play, line string) ([]T, error) {
 	var out string
 	last := error(nil)
@@ -228,7 +228,7 @@ func ask[T any](ctx context.Context, p *play, line string) ([]T, error) {
 				return false, err
 			}
 		}
-		if out, last = p.asks(ctx, line+" --json"); misused(last) {
+		if out, last = p.asks(ctx, line+" -o json"); misused(last) {
 			return false, last
 		}
 		return last == nil, nil

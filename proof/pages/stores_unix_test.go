@@ -275,7 +275,7 @@ func TestAPageThatLeadsNowhere(t *testing.T) {
 		{"the server refuses its file", "jetstream {", "jetstream [", patience, []string{"start the server and check it", "nats-server", "exit status 1"}},
 		{"there is no such server", "nats-server -c", "nats-servers -c", patience, []string{"start the server and check it", "exit status 127"}},
 		{"there are no such tasks", "./examples/quickstart/tasks", "./examples/quickstart/task", patience, []string{"start three members", "not a directory of task files"}},
-		{"no such flag to look", "rota members --store", "rota members --stores x --store", patience, []string{"start three members", "unknown flag"}},
+		{"no such flag to look", "rota member list --store", "rota member list --stores x --store", patience, []string{"start three members", "unknown flag"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -132,7 +132,7 @@ func (p *place) command(args ...string) *exec.Cmd {
 
 // states are those of the tasks, by task; nil while there is no answer.
 func (p *place) states() map[string]string {
-	out, err := p.command("tasks", "--store", "file:store", "--json").Output()
+	out, err := p.command("task", "list", "--store", "file:store", "-o", "json").Output()
 	if err != nil {
 		return nil
 	}

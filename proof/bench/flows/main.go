@@ -153,13 +153,13 @@ func (b *bench) flow(kills, words int, wc time.Duration) error {
 	store := "file:" + filepath.Join(b.dir, "store")
 	began := time.Now()
 	if out, err := exec.Command(filepath.Join(b.dir, "rota"), "submit", "--store", store, filepath.Join(b.dir, "flow.yaml")).CombinedOutput(); err != nil {
-		return fmt.Errorf("rota submit: %w: %s", err, out)
+		return fmt.Errorf("rota job submit: %w: %s", err, out)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := exec.CommandContext(ctx, filepath.Join(b.dir, "rota"), "jobs", "wordflow", "--store", store, "--follow", "--json").Output()
+		_, err := exec.CommandContext(ctx, filepath.Join(b.dir, "rota"), "job", "show", "wordflow", "--store", store, "--follow", "-o", "json").Output()
 		ended <- err
 	}()
 	for killed := 0; ; {
@@ -176,7 +176,7 @@ func (b *bench) flow(kills, words int, wc time.Duration) error {
 		select {
 		case err := <-ended:
 			if err != nil {
-				return fmt.Errorf("rota jobs --follow: %w", err)
+				return fmt.Errorf("rota job show --follow: %w", err)
 			}
 			return b.tell(words, began, wc)
 		case <-time.After(100 * time.Millisecond): // waits: between two looks

@@ -63,7 +63,7 @@ func TestASharedDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.write("shared/rota.db", "")
-	for _, args := range []string{"run --listen none tasks", "status", "drain a", "store check"} {
+	for _, args := range []string{"run --listen none tasks", "status", "member drain a", "store check"} {
 		_, errs, code := p.rota(append(strings.Fields(args), "--store", "file:shared?shared=no")...)
 		if code != exitUsage || !strings.Contains(errs, "--store 'file:shared?shared=yes'") {
 			t.Errorf("%s, shared=no: exit %d\n%s", args, code, errs)

@@ -9,7 +9,7 @@ import (
 // TestListOfCalls: what was submitted and is not collected is listed.
 func TestListOfCalls(t *testing.T) {
 	w := newWritten(t, nil)
-	w.shows("calls", exitOK, "no calls")
+	w.shows("function list", exitOK, "no calls")
 	c, err := call.NewClient(w.st, call.ClientOptions{Queue: "importer"})
 	if err != nil {
 		t.Fatal(err)
@@ -24,8 +24,8 @@ func TestListOfCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.shows("calls", exitOK, "CALL", "importer/", "resize", "shrink", "queued", h.ID())
-	w.shows("calls --state running", exitOK, "no calls")
-	w.shows("calls --limit 1", exitOK, "and 1 more: rota calls --limit 2")
-	w.shows("calls --json", exitOK, `"queue":"importer"`, `"state":"queued"`)
+	w.shows("function list", exitOK, "CALL", "importer/", "resize", "shrink", "queued", h.ID())
+	w.shows("function list --state running", exitOK, "no calls")
+	w.shows("function list --state runing", exitUsage, "try: --state running")
+	w.shows("function list -o json", exitOK, `"queue":"importer"`, `"state":"queued"`)
 }

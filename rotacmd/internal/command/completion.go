@@ -22,7 +22,8 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func newCompletion(e env) *cobra.Command {
 	return &cobra.Command{
-		Use: "completion SHELL", Short: "print a script that completes commands in a shell", Long: completionHelp, Args: exactArg("bash, zsh, fish or powershell"), ValidArgs: shells,
+		Use: "completion SHELL", Short: "print a script that completes commands in a shell", Long: completionHelp,
+		Args: exactArg("bash, zsh, fish or powershell"), ValidArgs: shells, Example: "  rota completion bash > rota.bash",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			switch args[0] {
@@ -45,12 +46,9 @@ var schemeForm = regexp.MustCompile(`[a-z]+:(//)?`)
 
 // complete says what flags take, where that is known.
 func complete(root *cobra.Command) {
-	names := make([]string, 0, len(protocols()))
-	for _, p := range protocols() {
-		names = append(names, p.Name())
-	}
 	values := map[string][]string{
-		"store": schemeForm.FindAllString(storeForms, -1), "protocol": names, "log-level": {"debug", "info", "warn", "error"}, "state": view.TaskStates(),
+		"store": schemeForm.FindAllString(storeForms, -1), "protocol": protocolList(), "log-level": {"debug", "info", "warn", "error"}, "state": view.TaskStates(),
+		"output":  {"text", "json"},
 		"publish": append([]string{"stdout", "none"}, sinkNames()...), "job-scheduler": {"round-robin", "greedy", "percentage"},
 	}
 	for _, cmd := range everyCommand(root) {

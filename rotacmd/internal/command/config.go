@@ -18,9 +18,12 @@ type setting struct {
 }
 
 func newConfig(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "config [DIR...]", Short: "print the settings that rota run would use, and where each came from"}
+	cmd := &cobra.Command{
+		Use: "config [DIR...]", Short: "print the settings that rota run would use, and where each came from",
+		Example: "  rota config --ttl 4s ./tasks",
+	}
 	runFlags(cmd.Flags())
-	asJSON := cmd.Flags().Bool("json", false, "print JSON")
+	asJSON := formatFlag(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		from, err := settle(e, cmd)
 		if err != nil {

@@ -25,8 +25,9 @@ suspended from outside, so something else stands for that:
               do until then counts: overlaps are real, and the gap begins with its own stop. How long it was silent is told besides.`
 
 func newDemo(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "demo", Short: "show what happens to tasks when members crash, sleep and leave", Long: demoHelp, Args: noArgs}
-	asJSON := cmd.Flags().Bool("json", false, "the last line is the outcome as JSON; the rest goes to stderr")
+	cmd := &cobra.Command{Use: "demo", Short: "show what happens to tasks when members crash, sleep and leave", Long: demoHelp, Args: noArgs,
+		Example: "  rota demo\n  rota demo --store memory: --rounds 3"}
+	asJSON := formatFlag(cmd.Flags())
 	var o demo.Options
 	cmd.Flags().BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone: a crash is then seen as late as a suspension (bound 5 s)")
 	name := cmd.Flags().String("protocol", "", "how the members agree: "+protocolNames()+"; default "+protocols()[0].Name())
@@ -43,7 +44,7 @@ func newDemo(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return errors.Join(runDemo(ctx, e, stage, o, max(1, *rounds), *asJSON), stage.stop())
+		return errors.Join(runDemo(ctx, e, stage, o, max(1, *rounds), bool(*asJSON)), stage.stop())
 	}
 	return cmd
 }

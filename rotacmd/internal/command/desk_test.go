@@ -112,7 +112,7 @@ func TestStatusFromAMember(t *testing.T) {
 		t.Errorf("status shows no problem or no sink:\n%s", read)
 	}
 	before := d.asked.Load()
-	if here("", "status", "--store", "file:store", "--json"); d.asked.Load() != before {
+	if here("", "status", "--store", "file:store", "-o", "json"); d.asked.Load() != before {
 		t.Error("a member was asked for what it does not say")
 	}
 }

@@ -70,7 +70,7 @@ func (p proofreader) line(args []string) error {
 	if f := cmd.Flags().Lookup("store"); f != nil && f.Changed {
 		return p.store(f.Value.String(), cmd.Name() == "demo")
 	}
-	if cmd.CommandPath() == "rota store check" || cmd.Name() == "copy" {
+	if cmd.CommandPath() == "rota store check" || cmd.CommandPath() == "rota store copy" {
 		for _, text := range cmd.Flags().Args() {
 			if err := p.store(text, false); err != nil {
 				return err
@@ -89,7 +89,7 @@ func (p proofreader) named(args []string) (*cobra.Command, []string, error) {
 		return nil, nil, err
 	}
 	if cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
-		return nil, nil, fmt.Errorf("there is no command %q", cmd.CommandPath()+" "+rest[0])
+		return nil, nil, fmt.Errorf("unknown command %q", cmd.CommandPath()+" "+rest[0])
 	}
 	cmd.InitDefaultHelpFlag()
 	cmd.InitDefaultVersionFlag()
@@ -169,8 +169,11 @@ func TestDocumentsSpeakOfThisCommand(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && slices.Contains([]string{".git", "bin", "dist", "rota-data", "testdata"}, d.Name()) {
+		if d.IsDir() && slices.Contains([]string{".git", "bin", "dist", "rota-data", "testdata", "decisions"}, d.Name()) {
 			return fs.SkipDir
+		}
+		if slices.Contains([]string{"CHANGELOG.md", "track-record.md"}, d.Name()) { // history, as are decisions: commands had other names
+			return nil
 		}
 		if d.IsDir() || !strings.HasSuffix(name, ".md") {
 			return nil
@@ -196,27 +199,27 @@ func TestAWrongDocumentIsNoticed(t *testing.T) {
 	t.Parallel()
 	p := newProofreader(t)
 	for text, want := range map[string]string{
-		"rota runs --store file:x ./tasks":                         `no command "rota runs"`,
-		"rota store chek etcd://a/rota":                            `no command "rota store chek"`,
-		"rota run --stoer file:x ./tasks":                          "unknown flag: --stoer",
-		"rota run --ttl soon ./tasks":                              `invalid argument "soon"`,
-		"$ rota why --store file:x":                                "takes one argument",
-		"rota store check etcd://a:b:c/rota":                       "host",
-		"rota run --store etcd://me:env:SECRET@a/rota ./tasks":     "before the @",
-		"rota run --store \"nats://a/rota?replica=3\" ./tasks":     `unknown parameter "replica"`,
-		"go run ./cmd/rota copy file:x zookeper://a/rota":          "unknown kind",
-		"rota run --store etcd: ./tasks":                           "not a URL",
-		"ls && rota tasks --store \"etcd://a/rota?ca=/etc/x.pem\"": "/etc/x.pem",
-		"rota run --store 'file:x ./tasks":                         "a quote ' is not closed",
-		"echo x | rota simulate one two":                           "one script",
-		"rota run \\\n  --store file:x \\\n  --labels a=b ./tasks": "unknown flag: --labels",
+		"rota runs --store file:x ./tasks":                             `unknown command "rota runs"`,
+		"rota store chek etcd://a/rota":                                `unknown command "rota store chek"`,
+		"rota run --stoer file:x ./tasks":                              "unknown flag: --stoer",
+		"rota run --ttl soon ./tasks":                                  `invalid argument "soon"`,
+		"$ rota why --store file:x":                                    "takes one argument",
+		"rota store check etcd://a:b:c/rota":                           "host",
+		"rota run --store etcd://me:env:SECRET@a/rota ./tasks":         "before the @",
+		"rota run --store \"nats://a/rota?replica=3\" ./tasks":         `unknown parameter "replica"`,
+		"go run ./cmd/rota store copy file:x zookeper://a/rota":        "unknown kind",
+		"rota run --store etcd: ./tasks":                               "not a URL",
+		"ls && rota task list --store \"etcd://a/rota?ca=/etc/x.pem\"": "/etc/x.pem",
+		"rota run --store 'file:x ./tasks":                             "a quote ' is not closed",
+		"echo x | rota simulate one two":                               "one script",
+		"rota run \\\n  --store file:x \\\n  --labels a=b ./tasks":     "unknown flag: --labels",
 	} {
 		if _, _, faults := p.document("```\n" + text + "\n```\n"); len(faults) != 1 || !strings.Contains(faults[0], want) {
 			t.Errorf("%s: %q, want one fault about %q", text, faults, want)
 		}
 	}
 	for text, want := range map[string]string{
-		"`rota statsu`": "no command", "`rota tasks --states parked`": "unknown flag",
+		"`rota statsu`": "unknown command", "`rota task list --states parked`": "unknown flag",
 	} {
 		if _, _, faults := p.document("Say " + text + " then.\n"); len(faults) != 1 || !strings.Contains(faults[0], want) {
 			t.Errorf("%s: %q, want one fault about %q", text, faults, want)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/view"
 )
@@ -71,14 +70,14 @@ func (o *observer) watch(ctx context.Context, see func() (enough bool, err error
 			}
 		case <-tick.C:
 		}
-		if err := o.again(ctx); err != nil {
+		if err := o.lookAgain(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// again is one more look, that may take so long as any command. A store that is away is waited for: it is said when it goes and when it is back.
-func (o *observer) again(ctx context.Context) error {
+// lookAgain is one more look, that may take so long as any command. A store that is away is waited for: it is said when it goes and when it is back.
+func (o *observer) lookAgain(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	err := o.refresh(limited)
@@ -113,7 +112,7 @@ func (o *observer) follow(ctx context.Context, f *follower) error {
 	err := o.watch(ctx, func() (bool, error) {
 		job, ok := view.Of(o.value).Job(f.job)
 		if !ok {
-			return true, failed("rota jobs --store "+plain.Word(o.name), "there is no job %q any more", f.job)
+			return true, failed(o.hint("rota job list"), "there is no job %q any more", f.job)
 		}
 		if err := o.addFlow(ctx, &job); err != nil {
 			job.Flow = nil // the next look may tell

@@ -33,14 +33,15 @@ With --live it asks only whether a process answers there. A token goes over TLS 
 
 // newHealth is for images without a shell and an HTTP client.
 func newHealth(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "health [URL]", Short: "ask a member whether it can do its work", Long: healthHelp, Args: cobra.MaximumNArgs(1)}
+	cmd := &cobra.Command{Use: "health [URL]", Short: "ask a member whether it can do its work", Long: healthHelp, Args: cobra.MaximumNArgs(1),
+		Example: "  rota health\n  rota health http://127.0.0.1:7601 --live"}
 	flags := cmd.Flags()
 	live := flags.Bool("live", false, "only whether the process answers")
 	store := flags.String("store", "", "where the members of its cluster meet: "+storeForms)
 	member := flags.String("member", "", "its name")
 	token := flags.String("api-token", "", "token of the API: env:NAME or file:/path")
 	cert := flags.String("tls-cert", "", "trust this certificate, PEM, for whatever name the URL has")
-	flags.String("config", "", "file of settings; default rota.yaml where there is one")
+	configFlag(flags)
 	asked(flags, "live")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if _, err := settle(e, cmd); err != nil {

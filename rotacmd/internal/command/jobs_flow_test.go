@@ -93,21 +93,21 @@ func TestDeadLettersOfACompletedFlow(t *testing.T) {
 	if got := testutil.CollectAndCount(metrics, "rota_flow_segments"); got != 12 {
 		t.Errorf("%d series of a completed flow with dead letters", got)
 	}
-	if out, _, _ := p.rota("status", "--store", "file:store"); !containsAll(out, []string{"! dead letters", "luck", "1002 dead letters", "rota jobs luck --dead"}) {
+	if out, _, _ := p.rota("status", "--store", "file:store"); !containsAll(out, []string{"! dead letters", "luck", "1002 dead letters", "rota job dead-letters list luck "}) {
 		t.Errorf("the status is\n%s", out)
 	}
-	if out, _, _ := p.rota("jobs", "luck", "--dead", "--store", "file:store"); !containsAll(out, []string{"and 2 more of task work", "--dead --json", "--drop-dead"}) {
+	if out, _, _ := p.rota("job", "dead-letters", "list", "luck", "--store", "file:store"); !containsAll(out, []string{"and 2 more: rota job dead-letters list luck --all", "rota job dead-letters drop luck"}) {
 		t.Errorf("the list ends\n%s", out[max(0, len(out)-500):])
 	}
-	out, _, _ := p.rota("jobs", "luck", "--dead", "--json", "--store", "file:store")
+	out, _, _ := p.rota("job", "dead-letters", "list", "luck", "-o", "json", "--store", "file:store")
 	var all []Dead
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != mostDead+2 {
 		t.Errorf("%d letters, %v", len(all), err)
 	}
-	if _, errs, code := p.rota("jobs", "luck", "--retry-dead", "--store", "file:store"); code != exitFailed || !strings.Contains(errs, "nothing may come after them") {
+	if _, errs, code := p.rota("job", "dead-letters", "retry", "luck", "--store", "file:store"); code != exitFailed || !strings.Contains(errs, "nothing may come after them") {
 		t.Errorf("put back behind the seal: exit %d: %s", code, errs)
 	}
-	if _, errs, code := p.rota("jobs", "luck", "--drop-dead", "--store", "file:store"); code != exitOK || !strings.Contains(errs, "1,002 dead letters dropped") && !strings.Contains(errs, "1002 dead letters dropped") {
+	if _, errs, code := p.rota("job", "dead-letters", "drop", "luck", "--store", "file:store"); code != exitOK || !strings.Contains(errs, "1,002 dead letters dropped") && !strings.Contains(errs, "1002 dead letters dropped") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	if out, errs, code := p.rota("status", "--check", "--store", "file:store"); code != exitOK {
@@ -140,7 +140,7 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	flow := func() (f view.Flow) {
-		stdout, stderr, code := p.rota("jobs", "luck", "--json", "--store", "file:store")
+		stdout, stderr, code := p.rota("job", "show", "luck", "-o", "json", "--store", "file:store")
 		var j view.Job
 		if err := json.Unmarshal([]byte(stdout), &j); code != exitOK || err != nil {
 			t.Fatalf("exit %d, %v: %s", code, err, stderr)
@@ -161,12 +161,12 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	}
 	until("there is a dead letter", func() bool { f := flow(); return len(f.Tasks) == 3 && f.Tasks[1].Dead == 1 })
 	until("the others are written", func() bool { return m.has("good", "fine") && !m.has("bad") })
-	stdout, _, _ := p.rota("jobs", "luck", "--dead", "--store", "file:store")
-	if !containsAll(stdout, []string{"work", "no such luck", "bad", "--retry-dead"}) {
+	stdout, _, _ := p.rota("job", "dead-letters", "list", "luck", "--store", "file:store")
+	if !containsAll(stdout, []string{"work", "no such luck", "bad", "rota job dead-letters retry luck"}) {
 		t.Errorf("the dead letters are\n%s", stdout)
 	}
 	m.fixed.Store(true)
-	if _, stderr, code := p.rota("jobs", "luck", "--retry-dead", "--store", "file:store"); code != exitOK || !strings.Contains(stderr, "1 dead letter put back") {
+	if _, stderr, code := p.rota("job", "dead-letters", "retry", "luck", "--store", "file:store"); code != exitOK || !strings.Contains(stderr, "1 dead letter put back") {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	if d, err := st.Get(ctx, "flow-bell"); err != nil || !strings.Contains(string(d.Value), `"luck@`) {
@@ -177,7 +177,7 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	if err := member.Wait(ctx, "luck"); err != nil {
 		t.Fatal(err)
 	}
-	stdout, _, _ = p.rota("jobs", "luck", "--store", "file:store")
+	stdout, _, _ = p.rota("job", "show", "luck", "--store", "file:store")
 	if !containsAll(stdout, []string{"FLOW", "FROM", "PENDING", "complete", "segments"}) {
 		t.Errorf("the job is\n%s", stdout)
 	}

@@ -30,7 +30,7 @@ func TestMalformedJobs(t *testing.T) {
 		"type.yaml type.yaml":           {"takes one argument", "try: "},
 		"type.yaml --id a/b --type nop": {`"a/b"`, "try: another --id"},
 	} {
-		_, stderr, code := p.rota(append([]string{"submit", "--store", "file:store"}, strings.Fields(args)...)...)
+		_, stderr, code := p.rota(append([]string{"job", "submit", "--store", "file:store"}, strings.Fields(args)...)...)
 		if code == exitOK || !containsAll(stderr, want) {
 			t.Errorf("%s: exit %d, %s", args, code, stderr)
 		}
@@ -48,20 +48,20 @@ func TestSubmitBeforeAnyMember(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer st.Close()
-		_, stderr, code := p.rota("submit", "--store", store, "--protocol", at.Name(), "a.yaml")
+		_, stderr, code := p.rota("job", "submit", "--store", store, "--protocol", at.Name(), "a.yaml")
 		if code != exitOK {
 			t.Fatalf("%s: exit %d, %s", at.Name(), code, stderr)
 		}
 		for _, other := range protocols() {
-			_, stderr, code := p.rota("submit", "--store", store, "--protocol", other.Name(), "--id", "b", "a.yaml")
+			_, stderr, code := p.rota("job", "submit", "--store", store, "--protocol", other.Name(), "--id", "b", "a.yaml")
 			if want := []string{"the cluster uses the protocol \"" + at.Name() + "\"", "try: --protocol " + at.Name()}; other.Name() != at.Name() && other.Fits(st) == nil && (code != exitFailed || !containsAll(stderr, want)) {
 				t.Errorf("%s at a place of %s: exit %d, %s", other.Name(), at.Name(), code, stderr)
 			}
 		}
-		if _, stderr, code := p.rota("log", "--store", store); at.Name() == "lease" && (code != exitFailed || !containsAll(stderr, []string{"keeps no log", "try: rota journal"})) {
+		if _, stderr, code := p.rota("log", "list", "--store", store); at.Name() == "lease" && (code != exitFailed || !containsAll(stderr, []string{"keeps no log", "try: rota events"})) {
 			t.Errorf("the log of lease: exit %d, %s", code, stderr)
 		}
-		if stdout, _, _ := p.rota("jobs", "--store", store); !strings.Contains(stdout, "a ") {
+		if stdout, _, _ := p.rota("job", "list", "--store", store); !strings.Contains(stdout, "a ") {
 			t.Errorf("%s: the job is not there:\n%s", at.Name(), stdout)
 		}
 	}

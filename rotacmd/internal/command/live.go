@@ -185,7 +185,7 @@ func (w *welcome) first() string {
 		}
 		text := many(len(s.Definitions), "task") + " from " + strings.Join(dirs, ", ")
 		if len(s.Faults) > 0 {
-			text += fmt.Sprintf(" (%s: see rota journal)", many(len(s.Faults), "fault"))
+			text += fmt.Sprintf(" (%s: see rota events)", many(len(s.Faults), "fault"))
 		}
 		parts = append(parts, text)
 	}

@@ -7,15 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/view"
 )
 
 // longestLook is how long a command looks for a heartbeat at most.
 const longestLook = 10 * time.Second
 
-// lookAgain is between two looks at heartbeats.
-const lookAgain = 200 * time.Millisecond
+// lookPause is between two looks at heartbeats.
+const lookPause = 200 * time.Millisecond
 
 // sight looks at heartbeats and at what fails. With sure, it looks on until it has seen each heartbeat change, or not.
 func (o *observer) sight(ctx context.Context, sure bool) (s view.Sight, err error) {
@@ -48,7 +47,7 @@ func (o *observer) lookOn(ctx context.Context, quiet bool, look func(first bool)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(lookAgain):
+		case <-time.After(lookPause):
 		}
 	}
 }
@@ -62,14 +61,6 @@ func undecided(s view.Sight, sure bool) (out []string) {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// hint completes a command of ours so that it can be copied: with the store, where the user named that on the command line.
-func (o *observer) hint(command string) string {
-	if o.named && !strings.Contains(command, "--store") {
-		command += " --store " + plain.Word(o.name)
-	}
-	return o.own.renamed(command)
 }
 
 // try is what a reason says to try. Where that ends in a command of ours, it is completed.

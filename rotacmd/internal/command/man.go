@@ -18,7 +18,8 @@ const manHelp = `Prints the manual page of a command, from the same table as --h
 With --dir it writes the pages of all commands into a directory, such as /usr/local/share/man/man1.`
 
 func newMan(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "man [COMMAND...]", Short: "print the manual page of a command", Long: manHelp, Args: cobra.ArbitraryArgs}
+	cmd := &cobra.Command{Use: "man [COMMAND...]", Short: "print the manual page of a command", Long: manHelp, Args: cobra.ArbitraryArgs,
+		Example: "  rota man task list\n  rota man --dir /usr/local/share/man/man1"}
 	dir := cmd.Flags().String("dir", "", "write the pages of all commands into this directory")
 	asked(cmd.Flags(), "dir")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -62,6 +63,9 @@ func manual(w io.Writer, c *cobra.Command) error {
 	if c.Long != "" {
 		fmt.Fprintf(&b, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", roff(c.Long))
 	}
+	if c.Example != "" {
+		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(c.Example))
+	}
 	if subs := c.Commands(); len(subs) > 0 {
 		b.WriteString(".SH COMMANDS\n")
 		for _, s := range subs {
@@ -74,7 +78,7 @@ func manual(w io.Writer, c *cobra.Command) error {
 		b.WriteString(".SH OPTIONS\n")
 		c.Flags().VisitAll(func(f *pflag.Flag) { manualFlag(&b, f) })
 	}
-	b.WriteString(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage. An error is one line, and a line that begins with \"try:\".\n")
+	b.WriteString(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 130 interrupted. An error is one line, and a line that begins with \"try:\".\n")
 	if c.HasParent() {
 		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", roff(strings.ReplaceAll(c.Parent().CommandPath(), " ", "-")))
 	}
@@ -90,7 +94,11 @@ func manualFlag(b *strings.Builder, f *pflag.Flag) {
 	if kind == "bool" {
 		kind = ""
 	}
-	fmt.Fprintf(b, ".TP\n.BR %s \" %s\"\n%s", roff("--"+f.Name), roff(kind), roff(f.Usage))
+	name := "--" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", " + name
+	}
+	fmt.Fprintf(b, ".TP\n.BR %s \" %s\"\n%s", roff(name), roff(kind), roff(f.Usage))
 	if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "[]" && f.DefValue != "0s" {
 		fmt.Fprintf(b, " (default %s)", roff(f.DefValue))
 	}

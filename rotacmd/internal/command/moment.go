@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"time"
+
+	"github.com/rota-run/rota/view"
 )
 
 // momentForms are how a person writes an instant, with whether the day is missing.
@@ -33,23 +35,20 @@ func instantOf(text string, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// logAt shows what the cluster was at a time.
-func (o *observer) logAt(ctx context.Context, text string, all bool) error {
+// showAt shows what the cluster was at a time.
+func (o *observer) showAt(ctx context.Context, past *view.Past, text string) error {
 	at, ok := instantOf(text, o.now)
 	if !ok {
 		return misused(`--at 14:02, or --at "2026-11-22 14:02:05"`, "at: %q is not a time", text)
 	}
-	past, err := o.past()
-	if err != nil {
-		return err
-	}
-	at = at.Truncate(time.Second).Add(time.Second - time.Millisecond) // what happened in that second had happened: rota log prints no more
+	at = at.Truncate(time.Second).Add(time.Second - time.Millisecond) // what happened in that second had happened: rota log list prints no more
 	m, err := past.AsOf(ctx, at.UnixMilli())
 	if err != nil {
 		return o.notHeld(err)
 	}
 	if m.Index == m.Oldest.Index && m.AtMS == 0 && m.Index > 0 {
-		return failed(o.hint("rota log"), "store %s: the log does not go back to %s: its oldest entries follow index %d", o.name, at.Format(time.DateTime), m.Oldest.Index)
+		return failed(o.hint("rota log list"), "store %s: the log does not go back to %s: its oldest entries follow index %d",
+			o.name, at.Format(time.DateTime), m.Oldest.Index)
 	}
-	return o.printMoment(m, all)
+	return o.printMoment(m)
 }

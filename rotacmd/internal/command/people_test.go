@@ -36,7 +36,7 @@ func TestValidate(t *testing.T) {
 	if code != exitFailed || !containsAll(out, want) {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	out, _, code = p.rota("validate", "tasks", "--json")
+	out, _, code = p.rota("validate", "tasks", "-o", "json")
 	var v Validation
 	if err := json.Unmarshal([]byte(out), &v); err != nil || code != exitFailed {
 		t.Fatalf("exit %d, %v: %s", code, err, out)
@@ -55,7 +55,7 @@ func TestValidate(t *testing.T) {
 func TestSubmitFromStandardInput(t *testing.T) {
 	w := newWritten(t, nil)
 	submit := func(text string, args ...string) (string, int) {
-		_, errs, code := here(text, append([]string{"submit", "-", "--store", "file:store"}, args...)...)
+		_, errs, code := here(text, append([]string{"job", "submit", "-", "--store", "file:store"}, args...)...)
 		return errs, code
 	}
 	if errs, code := submit("id: nightly\ntasks:\n- {name: a, type: noop}\n"); code != exitOK || !strings.Contains(errs, "nightly is submitted: 1 task") {
@@ -64,37 +64,37 @@ func TestSubmitFromStandardInput(t *testing.T) {
 	if errs, code := submit(`{"type": "noop"}`, "--id", "one"); code != exitOK {
 		t.Errorf("exit %d: %s", code, errs)
 	}
-	if errs, code := submit("type: noop\n"); code != exitUsage || !containsAll(errs, []string{"has no id", "try: rota submit - --id NAME"}) {
+	if errs, code := submit("type: noop\n"); code != exitUsage || !containsAll(errs, []string{"has no id", "try: rota job submit - --id NAME"}) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	if errs, code := submit("type: nop\n", "--id", "x"); code != exitUsage || !strings.Contains(errs, "stdin.yaml:1:7") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
-	w.shows("jobs --all", exitOK, "nightly", "one")
+	w.shows("job list --all", exitOK, "nightly", "one")
 }
 
 // TestAKilledJobNeedsAgainEachTime: neither the environment nor rota.yaml revives what somebody has killed, and no command waits because they say so.
 func TestAKilledJobNeedsAgainEachTime(t *testing.T) {
 	w := newWritten(t, nil)
 	w.write("x.yaml", "id: x\ntasks:\n- {name: a, type: noop}\n")
-	w.shows("submit x.yaml", exitOK, "x is submitted")
-	w.shows("kill x", exitOK, "x is killed")
+	w.shows("job submit x.yaml", exitOK, "x is submitted")
+	w.shows("job stop x", exitOK, "x is killed")
 	for _, vars := range []map[string]string{nil, {"ROTA_AGAIN": "true", "ROTA_WAIT": "true"}} {
-		if _, errs, code := with(vars, "", "submit", "x.yaml", "--store", "file:store"); code != exitFailed || !containsAll(errs, []string{"it was killed, and stays so", "try: --again"}) {
+		if _, errs, code := with(vars, "", "job", "submit", "x.yaml", "--store", "file:store"); code != exitFailed || !containsAll(errs, []string{"it was killed, and stays so", "try: --again"}) {
 			t.Errorf("%v: exit %d: %s", vars, code, errs)
 		}
 	}
 	for _, name := range []string{"again", "wait"} {
 		w.write("rota.yaml", name+": true\n")
-		if _, errs, code := with(nil, "", "submit", "x.yaml", "--store", "file:store"); code != exitUsage || !strings.Contains(errs, `unknown setting "`+name+`"`) {
+		if _, errs, code := with(nil, "", "job", "submit", "x.yaml", "--store", "file:store"); code != exitUsage || !strings.Contains(errs, `unknown setting "`+name+`"`) {
 			t.Errorf("%s in rota.yaml: exit %d: %s", name, code, errs)
 		}
 	}
 	must.Succeed(t, os.Remove("rota.yaml"))
-	if _, errs, code := with(nil, "", "submit", "x.yaml", "--again", "--store", "file:store"); code != exitOK || !strings.Contains(errs, "x is submitted") {
+	if _, errs, code := with(nil, "", "job", "submit", "x.yaml", "--again", "--store", "file:store"); code != exitOK || !strings.Contains(errs, "x is submitted") {
 		t.Errorf("--again: exit %d: %s", code, errs)
 	}
-	w.shows("journal", exitOK, "asked          x  submit-job x noop  by ")
+	w.shows("events", exitOK, "asked          x  submit-job x noop  by ")
 }
 
 // TestOneTask: the row of a task, and its definition.
@@ -102,13 +102,13 @@ func TestOneTask(t *testing.T) {
 	spec := one(cluster.SpreadSingle)
 	spec.Version, spec.Tasks[0].Definition = "3", []byte(`{"config":{"token":"env:SECRET"}}`)
 	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": spec, "y": one(cluster.SpreadSingle)})
-	out, _, _ := w.rota("tasks", "x", "--store", "file:store")
+	out, _, _ := w.rota("task", "show", "x", "--store", "file:store")
 	if strings.Count(out, "\n") != 2 || !strings.Contains(out, "x ") {
 		t.Errorf("got %s", out)
 	}
-	w.shows("tasks x --definition", exitOK, `"version":"3"`, `"definition":{"config":{"token":"env:SECRET"}}`, `"spread":"single"`)
-	w.shows("tasks z", exitFailed, `there is no task "z"`, "try: rota why z --store file:store")
-	w.shows("tasks --definition", exitUsage, "takes a task")
+	w.shows("task show x --definition", exitOK, `"version":"3"`, `"definition":{"config":{"token":"env:SECRET"}}`, `"spread":"single"`)
+	w.shows("task show z", exitFailed, `there is no task "z"`, "try: rota why z --store file:store")
+	w.shows("task show --definition", exitUsage, "takes one argument: a task")
 }
 
 // TestNearestFlag: a typo in a flag gets the flag that was meant.
@@ -117,7 +117,7 @@ func TestNearestFlag(t *testing.T) {
 	for args, want := range map[string]string{
 		"run --stoer x":      "try: did you mean --store? rota run --help shows all",
 		"run --allow-cidr x": "try: rota run --help",
-		"journal --folow":    "try: did you mean --follow?",
+		"events --folow":     "try: did you mean --follow?",
 	} {
 		if _, errs, code := p.rota(strings.Fields(args)...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit %d: %s", args, code, errs)
@@ -187,9 +187,9 @@ func TestWaitUntilDrained(t *testing.T) {
 		}
 	}
 	other := map[string]string{"a": "b", "b": "a"}[owner]
-	w.shows("drain "+other+" --wait", exitOK, other+" is draining", other+" has no task any more")
-	w.shows("undrain "+other, exitOK)
-	w.shows("drain nobody --wait", exitFailed, "nobody")
+	w.shows("member drain "+other+" --wait", exitOK, other+" is draining", other+" has no task any more")
+	w.shows("member undrain "+other, exitOK)
+	w.shows("member drain nobody --wait", exitFailed, "nobody")
 	if got := estimate(10, 4, 3*time.Second); got != ", about 2s more" {
 		t.Errorf("got %q", got)
 	}
@@ -201,22 +201,22 @@ func TestWaitUntilDrained(t *testing.T) {
 // TestTheJournalSaysWhoAsked: what people do to a cluster is in its journal, with who did it.
 func TestTheJournalSaysWhoAsked(t *testing.T) {
 	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadSingle)})
-	w.shows("drain a", exitOK, "a is draining")
-	w.shows("undrain a", exitOK, "a takes tasks again")
-	w.shows("kill x", exitOK, "x is killed")
-	w.shows("kill nothing", exitFailed, "nothing")
+	w.shows("member drain a", exitOK, "a is draining")
+	w.shows("member undrain a", exitOK, "a takes tasks again")
+	w.shows("job stop x", exitOK, "x is killed")
+	w.shows("job stop nothing", exitFailed, "nothing")
 	by := "  by " + asker(env{getenv: func(string) string { return "" }})
-	w.shows("journal", exitOK, "asked          drain-member a"+by, "asked          undrain-member a"+by, "asked          x  kill-job x"+by)
+	w.shows("events", exitOK, "asked          drain-member a"+by, "asked          undrain-member a"+by, "asked          x  kill-job x"+by)
 	w.shows("why x", exitOK, "kill-job x"+by)
-	if out, _, _ := w.rota("journal", "--kind", "moved,run-error", "--store", "file:store"); out != "" {
+	if out, _, _ := w.rota("events", "--kind", "moved,run-error", "--store", "file:store"); out != "" {
 		t.Errorf("other kinds: %s", out)
 	}
-	if out, _, _ := w.rota("journal", "--until", "1h", "--store", "file:store"); out != "" {
+	if out, _, _ := w.rota("events", "--until", "1h", "--store", "file:store"); out != "" {
 		t.Errorf("before an hour ago: %s", out)
 	}
-	w.shows("journal --kind asked", exitOK, "kill-job x"+by)
-	w.shows("journal --kind aksed", exitUsage, "--kind asked")
-	w.shows("journal --until 2h --since 1h", exitUsage, "rota journal --since 2h --until 1h")
+	w.shows("events --kind asked", exitOK, "kill-job x"+by)
+	w.shows("events --kind aksed", exitUsage, "--kind asked")
+	w.shows("events --until 2h --since 1h", exitUsage, "rota events --since 2h --until 1h")
 }
 
 func TestWhatASignalAsksFor(t *testing.T) {

@@ -17,12 +17,18 @@ func protocols() []protocol.Protocol {
 	return []protocol.Protocol{replica.Protocol{}, leader.Protocol{}, lease.Protocol{}, sync.Protocol{}}
 }
 
-func protocolNames() string {
-	var names []string
+func protocolNames() string { return strings.Join(protocolList(), ", ") }
+
+func protocolList() (names []string) {
 	for _, p := range protocols() {
 		names = append(names, p.Name())
 	}
-	return strings.Join(names, ", ")
+	return names
+}
+
+// protocolUsage explains --protocol.
+func protocolUsage() string {
+	return "how the members agree: " + protocolNames() + "; default: as the cluster does already, else " + protocols()[0].Name()
 }
 
 // protocolNamed returns the protocol of a name; "" stands for the default.
@@ -32,10 +38,7 @@ func protocolNamed(name string) (protocol.Protocol, error) {
 			return p, nil
 		}
 	}
-	var names []string
-	for _, p := range protocols() {
-		names = append(names, p.Name())
-	}
+	names := protocolList()
 	return nil, misused("--protocol "+nearestOr(name, names, names[0]), "unknown protocol %q: must be one of %s", name, protocolNames())
 }
 

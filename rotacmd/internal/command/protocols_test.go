@@ -32,7 +32,7 @@ func TestAPlaceOfAnotherProtocol(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range []string{"status", "members", "drain a", "log", "run --listen none tasks"} {
+	for _, command := range []string{"status", "member list", "member drain a", "log list", "run --listen none tasks"} {
 		_, errs, code := p.rota(append(strings.Fields(command), "--store", "file:store")...)
 		if code != exitFailed || !strings.Contains(errs, `the protocol "paxos", which this version does not have`) || !strings.Contains(errs, "try: a newer rota") {
 			t.Errorf("rota %s: exit %d\n%s", command, code, errs)

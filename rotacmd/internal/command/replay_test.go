@@ -42,7 +42,7 @@ func history(t *testing.T) *place {
 
 func moment(t *testing.T, p *place, args ...string) (m view.Moment) {
 	t.Helper()
-	out, errs, code := p.rota(append(args, "--json", "--store", "file:store")...)
+	out, errs, code := p.rota(append(args, "-o", "json", "--store", "file:store")...)
 	if err := json.Unmarshal([]byte(out), &m); err != nil || code != 0 {
 		t.Fatalf("%v: exit %d, %v: %s%s", args, code, err, out, errs)
 	}
@@ -53,20 +53,20 @@ func moment(t *testing.T, p *place, args ...string) (m view.Moment) {
 func TestReplay(t *testing.T) {
 	p := history(t)
 	for index, jobs := range []string{"", "", "c1", "c1 c2", "c1 c2"} {
-		m := moment(t, p, "replay", "--to", fmt.Sprint(index))
+		m := moment(t, p, "log", "show", fmt.Sprint(index))
 		if got := strings.Join(m.Jobs, " "); got != jobs || m.Index != uint64(index) || m.Oldest.Index != 0 || m.Newest.Index != 4 {
 			t.Errorf("at %d: jobs %q, want %q; %+v", index, got, jobs, m.Point)
 		}
 	}
-	out, _, code := p.rota("replay", "--to", "3", "--store", "file:store")
+	out, _, code := p.rota("log", "show", "3", "--store", "file:store")
 	if want := []string{"HISTORY, not now: index 3 (", " by the clock of a)", "the log goes from index 0 to index 4", "clocks of writers differ by at least", "1 member · 2 tasks · 2 submitted jobs", "c2"}; code != 0 || !containsAll(out, want) {
 		t.Errorf("exit %d, want %q in\n%s", code, want, out)
 	}
-	out, _, code = p.rota("replay", "--diff", "2", "4", "--store", "file:store")
+	out, _, code = p.rota("log", "diff", "2", "4", "--store", "file:store")
 	if want := []string{"from index 2 (", "~  member  a   joined, 1 task → joined, 2 tasks", "~  job     c1  running → killed", "+  job     c2  running", "+  task    c2  running on a (token 3)", "~  task    c1  running on a (token 2) → moving"}; code != 0 || !containsAll(out, want) {
 		t.Errorf("exit %d, want %q in\n%s", code, want, out)
 	}
-	if out, _, _ := p.rota("replay", "--diff", "4", "4", "--store", "file:store"); !strings.Contains(out, "nothing differs") {
+	if out, _, _ := p.rota("log", "diff", "4", "4", "--store", "file:store"); !strings.Contains(out, "nothing differs") {
 		t.Error(out)
 	}
 }
@@ -77,7 +77,7 @@ func TestLogAt(t *testing.T) {
 	for at, index := range map[string]uint64{
 		"2026-11-22 11:00": 0, "2026-11-22 12:00:01": 1, "2026-11-22 12:00:03": 3, "2026-11-22T12:00:04": 4, "2026-11-22 12:30:00": 4, "2026-11-22 18:00": 4,
 	} {
-		if m := moment(t, p, "log", "--at", at); m.Index != index || m.SkewMS < 3_000_000 {
+		if m := moment(t, p, "log", "show", "--at", at); m.Index != index || m.SkewMS < 3_000_000 {
 			t.Errorf("at %s: index %d, want %d; skew %d ms", at, m.Index, index, m.SkewMS)
 		}
 	}
@@ -86,15 +86,15 @@ func TestLogAt(t *testing.T) {
 func TestHistoryIsAskedForWrongly(t *testing.T) {
 	p := history(t)
 	for args, want := range map[string]string{
-		"replay":                      "replay takes --to with one index, or --diff with two",
-		"replay --to x":               `"x" is not an index`,
-		"replay --diff 1":             "replay takes --to",
-		"replay --to 1 --diff 1 2":    "replay takes --to",
-		"replay --to 5":               "the log does not hold index 5: it goes from 0 to 4",
-		"replay --diff 1 99":          "the log does not hold index 99",
-		"replay --diff 3 2":           "index 3 comes after 2",
-		"log --at tomorrow":           `"tomorrow" is not a time`,
-		"replay --to 3 --store file:": "",
+		"log show":                 "log show takes an index, or --at",
+		"log show x":               `"x" is not an index`,
+		"log diff 1":               "takes two arguments",
+		"log show 1 --at 14:02":    "log show takes an index, or --at",
+		"log show 5":               "the log does not hold index 5: it goes from 0 to 4",
+		"log diff 1 99":            "the log does not hold index 99",
+		"log diff 3 2":             "index 3 comes after 2",
+		"log show --at tomorrow":   `"tomorrow" is not a time`,
+		"log show 3 --store file:": "",
 	} {
 		words := strings.Fields(args)
 		if !strings.Contains(args, "--store") {

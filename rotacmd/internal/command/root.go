@@ -12,15 +12,15 @@ import (
 )
 
 const longHelp = `Rota keeps every task of a cluster running on exactly one live member.
-The members are identical processes that agree through a store.
+The members are identical processes that agree through a store.`
 
-  rota demo                                            three members on this machine, and what can happen to them
-  rota run --store file:./rota-data ./tasks            a member; run it again for another one
-  rota status --store file:./rota-data                 what is true now`
+const rootExample = `  rota demo                                    # three members on this machine, and what can happen to them
+  rota run --store file:./rota-data ./tasks    # a member; run it again for another one
+  rota status --store file:./rota-data         # what is true now`
 
 func newRoot(e env) *cobra.Command {
 	root := &cobra.Command{
-		Use: e.own.name(), Short: "one of us runs it", Long: e.own.renamed(longHelp), SilenceErrors: true, SilenceUsage: true,
+		Use: e.own.name(), Short: "one of us runs it", Long: longHelp, Example: rootExample, SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.ArbitraryArgs, Version: versionText(e),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -30,29 +30,88 @@ func newRoot(e env) *cobra.Command {
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if cmd == root && !strings.HasPrefix(e.args[0], "-") { // its flags are those of the command that was meant
-			return noCommand(cmd, e.args[0])
+		depth := len(strings.Fields(cmd.CommandPath())) - 1
+		if cmd.HasSubCommands() && len(e.args) > depth && !strings.HasPrefix(e.args[depth], "-") {
+			return noCommand(cmd, e.args[depth]) // the flags are those of the command that was meant
 		}
 		return misused(nearestFlag(cmd, err), "%s", flagText(err))
 	})
-	for _, c := range []func(env) *cobra.Command{
-		newRun, newDemo, newStatus, newMembers, newTasks, newWhy, newJournal, newLog, newReplay, newDrain, newUndrain, newUnpark, newPause, newResume, newRunNow,
-		newSubmit, newValidate, newCall, newCalls, newJobs, newKill, newPlan, newConfigure, newSimulate, newSource, newStore, newCopy, newConfig, newHealth, newCompletion, newMan, newVersion,
-	} {
-		root.AddCommand(c(e))
+	addGroups(root, e)
+	for _, c := range everyCommand(root) {
+		c.Example = e.own.renamed(c.Example)
 	}
 	complete(root)
 	return root
 }
 
-func noCommand(root *cobra.Command, name string) error {
-	try := "rota --help"
-	if near := root.SuggestionsFor(name); len(near) > 0 && len(name) > 3 {
-		try = "rota " + near[0]
+// commandGroup is what a person looks for in the help.
+type commandGroup struct {
+	title    string
+	commands []func(env) *cobra.Command
+}
+
+func groups() []commandGroup {
+	return []commandGroup{
+		{"Run and look:", []func(env) *cobra.Command{newRun, newDemo, newStatus, newWhy, newEvents}},
+		{"What a cluster has:", []func(env) *cobra.Command{
+			newMember, newTask, newJob, newFunction, newSource, newLog, newCluster, newStore,
+		}},
+		{"Before and beside it:", []func(env) *cobra.Command{newValidate, newSimulate, newConfig, newHealth}},
+		{"This program:", []func(env) *cobra.Command{newCompletion, newMan, newVersion}},
 	}
-	return misused(try, "there is no command %q", name)
+}
+
+// addGroups adds all commands.
+func addGroups(root *cobra.Command, e env) {
+	for _, g := range groups() {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			cmd := c(e)
+			cmd.GroupID = g.title
+			root.AddCommand(cmd)
+		}
+	}
+	// rota help RUN works, and is no entry: each command has --help.
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), `(or .IsAvailableCommand (eq .Name "help"))`, ".IsAvailableCommand"))
+	root.InitDefaultHelpCmd()
+	if c, _, err := root.Find([]string{"help"}); err == nil {
+		c.Hidden, c.GroupID = true, groups()[0].title
+	}
+}
+
+// group makes a command that only has others below it.
+func group(e env, use, short string, below ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, Example: below[0].Example}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return noCommand(cmd, args[0])
+	}
+	cmd.AddCommand(below...)
+	return cmd
+}
+
+// renames are the commands that have another name now, for who types the old one.
+var renames = map[string]string{ // read-only: a table
+	"members": "member list", "drain": "member drain", "undrain": "member undrain", "plan": "member plan",
+	"tasks": "task list", "run-now": "task trigger", "unpark": "task retry",
+	"jobs": "job list", "submit": "job submit", "kill": "job stop", "pause": "job pause", "resume": "job resume",
+	"call": "function call", "calls": "function list", "journal": "events", "replay": "log show",
+	"configure": "cluster set", "copy": "store copy",
+}
+
+// noCommand says that there is no command of this name below another one.
+func noCommand(parent *cobra.Command, name string) error {
+	parent.SuggestionsMinimumDistance = 2
+	try := parent.CommandPath() + " --help"
+	if now := renames[name]; now != "" && !parent.HasParent() {
+		try = parent.CommandPath() + " " + now
+	} else if near := parent.SuggestionsFor(name); len(near) > 0 && len(name) > 3 {
+		try = parent.CommandPath() + " " + near[0]
+	}
+	return misused(try, "unknown command %q", strings.TrimSpace(strings.TrimPrefix(parent.CommandPath(), parent.Root().Name())+" "+name))
 }
 
 // nearestFlag is what to try where a flag is wrong: the flag of a similar name, else the help.
@@ -97,12 +156,18 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func exactArg(what string) cobra.PositionalArgs {
+func exactArg(what string) cobra.PositionalArgs { return exactArgs(1, what) }
+
+func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return misused(cmd.CommandPath()+" --help", "%s takes one argument: %s", cmd.CommandPath(), what)
+		if len(args) == n {
+			return nil
 		}
-		return nil
+		count := "one argument"
+		if n == 2 {
+			count = "two arguments"
+		}
+		return misused(cmd.CommandPath()+" --help", "%s takes %s: %s", cmd.CommandPath(), count, what)
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 func runFlags(f *pflag.FlagSet) {
 	f.String("store", "", "where the members meet: "+storeForms+", or memory: for one process alone")
 	f.String("member", "", "name of this member; default: the host's name and some chance")
-	f.String("protocol", "", "how the members agree: "+protocolNames()+"; default: as the cluster does already, else "+protocols()[0].Name())
+	f.String("protocol", "", protocolUsage())
 	f.Duration("ttl", 10*time.Second, "how long others wait when this member is silent")
 	f.StringToString("label", nil, "label of this member, k=v; may be repeated")
 	f.Int64("weight", 100, "share of the load that this member takes")
@@ -53,7 +53,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.String("api-token", "", "token that requests to the API must carry: env:NAME or file:/path")
 	f.String("log-level", "warn", "debug, info, warn or error")
 	f.Bool("dev-types", false, "task types for tests of Rota itself")
-	f.String("config", "", "file of settings; default rota.yaml where there is one")
+	configFlag(f)
 	if err := f.MarkHidden("dev-types"); err != nil {
 		panic(err) // it was defined above
 	}
@@ -67,7 +67,8 @@ SIGTERM or ctrl-c moves the tasks away and leaves; a second one ends the process
 SIGHUP to a member without a terminal opens the file of --publish again, for the rotation of logs.`
 
 func newRun(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "run [DIR...]", Short: "run a member", Long: runHelp}
+	cmd := &cobra.Command{Use: "run [DIR...]", Short: "run a member", Long: runHelp,
+		Example: "  rota run --store file:./rota-data ./tasks\n  rota run --store etcd://127.0.0.1:2379/rota --member web-1 --slots 4"}
 	runFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := memberConfig(e, cmd, args)

@@ -15,7 +15,7 @@ import (
 const defaultFile = "rota.yaml"
 
 // notSettings are flags that say what to print, not how to run.
-var notSettings = []string{"help", "json", "config"}
+var notSettings = []string{"help", "output", "config"}
 
 // asked marks flags that say what is to be done this time: a file of settings or the environment must not say that.
 func asked(flags *pflag.FlagSet, names ...string) {
@@ -143,7 +143,7 @@ var fileOnly = []string{"tasks"}
 // unknownKeys refuses what no command knows: a typing error would else do nothing in silence.
 func unknownKeys(cmd *cobra.Command, file map[string]any, path string) error {
 	known := slices.Clone(fileOnly)
-	for _, c := range cmd.Root().Commands() {
+	for _, c := range everyCommand(cmd.Root()) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if isSetting(f) || slices.Contains(notSettings, f.Name) {
 				known = append(known, f.Name)

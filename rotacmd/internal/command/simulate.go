@@ -27,6 +27,7 @@ The language is described in docs/guide/simulate.md.`
 func newSimulate(e env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "simulate [SCRIPT]", Short: "try out what a cluster would do", Long: simulateHelp,
+		Example: "  rota simulate crash.txt\n  echo 'join a b slots=4' | rota simulate",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return misused("rota simulate --help", "rota simulate takes one script, or none for standard input, and there are %d", len(args))
@@ -35,7 +36,7 @@ func newSimulate(e env) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	asJSON := flags.Bool("json", false, "print a JSON object for each command")
+	asJSON := formatFlag(flags)
 	all := flags.Bool("all", false, "print all lines, however many")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name := "-"

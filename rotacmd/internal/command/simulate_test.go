@@ -27,7 +27,7 @@ func TestSimulateReadsAFileOrStandardInput(t *testing.T) {
 
 func TestSimulateJSONIsAnObjectForEachCommand(t *testing.T) {
 	t.Parallel()
-	out, _, code := here(crashScript, "simulate", "--json")
+	out, _, code := here(crashScript, "simulate", "-o", "json")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if code != exitOK || len(lines) != 5 {
 		t.Fatalf("exit %d, %d objects\n%s", code, len(lines), out)
@@ -43,7 +43,7 @@ func TestSimulateJSONIsAnObjectForEachCommand(t *testing.T) {
 
 func TestSimulateTellsTheLineOfAFault(t *testing.T) {
 	t.Parallel()
-	out, errs, code := here("join a\n\nsubmt x\n", "simulate", "--json")
+	out, errs, code := here("join a\n\nsubmt x\n", "simulate", "-o", "json")
 	if code != exitUsage || strings.Count(out, "\n") != 1 || !strings.Contains(errs, "line 3") || !strings.Contains(errs, "try: one of join") {
 		t.Fatalf("exit %d\n%s\n%s", code, out, errs)
 	}

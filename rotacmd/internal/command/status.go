@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"time"
@@ -19,26 +18,27 @@ import (
 func newStatus(e env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "show what is true now, and what needs a person",
-		Long: "Shows what is true now, and what needs a person. With --json also each member, and each task with its owner and token.\n" +
+		Long: "Shows what is true now, and what needs a person. With -o json also each member, and each task with its owner and token.\n" +
 			"With --check it looks until it has seen each member renew its heartbeat, says in one line what is wrong, and exits 1 if something is.",
+		Example: "  rota status --store file:./rota-data\n  rota status --check",
 	}
 	check := cmd.Flags().Bool("check", false, "for scripts: one line, and exit 1 if something is wrong")
 	follow := cmd.Flags().Bool("watch", false, "show it again whenever it changes, until interrupted")
-	all := cmd.Flags().Bool("all", false, "all problems, however many")
+	cmd.Flags().Bool("all", false, "all problems, however many")
 	asked(cmd.Flags(), "check", "watch", "all")
-	near := func(ctx context.Context, o *observer) (bool, error) {
-		if *follow || *check || o.json {
-			return false, nil
-		}
-		o.shown = problemsMost(*all)
-		return o.statusNearby(ctx)
-	}
-	return shortcutter(e, cmd, near, func(ctx context.Context, o *observer, _ []string) error {
-		o.shown = problemsMost(*all)
-		switch {
-		case *follow && *check:
+	return framed(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
+		if *follow && *check {
 			return misused("one of the two", "--watch and --check exclude each other")
-		case *follow:
+		}
+		if !*follow && !*check && !o.json {
+			if done, err := o.statusNearby(ctx); done || err != nil {
+				return err
+			}
+		}
+		if err := o.look(ctx); err != nil {
+			return err
+		}
+		if *follow {
 			return o.watchStatus(cmd.Context())
 		}
 		return o.showStatus(ctx, *check)
@@ -73,13 +73,6 @@ type statusReport struct {
 
 // problemsShown is how many problems fit on a screen.
 const problemsShown = 15
-
-func problemsMost(all bool) int {
-	if all {
-		return math.MaxInt
-	}
-	return problemsShown
-}
 
 func (o *observer) showStatus(ctx context.Context, check bool) error {
 	sight, err := o.sight(ctx, check)
@@ -139,11 +132,11 @@ func (o *observer) printStatus(seen overview) error {
 		}
 	}
 	var rows [][]string
-	for _, p := range s.Problems[:min(len(s.Problems), o.shown)] {
+	for _, p := range s.Problems[:o.fits(len(s.Problems), problemsShown)] {
 		name, next := p.Task, o.hint("rota why "+plain.Word(p.Task))
 		switch {
 		case p.Member != "":
-			name, next = p.Member, o.hint("rota members")
+			name, next = p.Member, o.hint("rota member list")
 		case p.State == view.SourcesDiffer || p.State == view.Paused || p.State == view.DeadLetters:
 			next = o.try(p.Try)
 		}
@@ -157,7 +150,7 @@ func (o *observer) printStatus(seen overview) error {
 		return err
 	}
 	if more := len(s.Problems) - len(rows) + s.More; more > 0 {
-		fmt.Fprintf(w, "and %s more: %s, with --state waiting, parked, failing or backing-off\n", grouped(more), o.hint("rota tasks"))
+		fmt.Fprintf(w, "and %s more: %s, with --state waiting, parked, failing or backing-off\n", grouped(more), o.hint("rota task list"))
 	}
 	return nil
 }

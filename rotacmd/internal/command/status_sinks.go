@@ -69,12 +69,10 @@ func sinkRows(all []memberSink, now time.Time) (rows [][]string) {
 
 // printSinks shows those that fit on a screen.
 func (o *observer) printSinks(all []memberSink) error {
-	shown := min(len(all), o.shown)
+	shown := o.fits(len(all), problemsShown)
 	if err := table(o.stdout, sinkRows(all[:shown], o.now)); err != nil {
 		return err
 	}
-	if more := len(all) - shown; more > 0 {
-		fmt.Fprintf(o.stdout, "and %s more: %s\n", many(more, "sink"), o.hint("rota status --all"))
-	}
+	o.more(len(all)-shown, " sinks")
 	return nil
 }

@@ -27,8 +27,8 @@ func TestNoCommandDialsARecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range []string{
-		"status", "status --json", "status --check", "members", "members --json", "tasks", "tasks --json", "why x", "jobs --all", "plan --without trap", "journal", "log",
-		"drain trap", "undrain trap", "run-now x",
+		"status", "status -o json", "status --check", "member list", "member list -o json", "task list", "task list -o json", "why x", "job list --all", "member plan trap", "events", "log list",
+		"member show trap", "source list", "member drain trap", "member undrain trap", "task trigger x",
 	} {
 		_, errs, code := with(map[string]string{"ROTA_API_TOKEN": "env:T", "T": "hunter2"}, "", append(strings.Fields(command), "--store", "file:store")...)
 		if code == exitUsage {
@@ -55,5 +55,5 @@ func TestStatusShowsSinks(t *testing.T) {
 	if !containsAll(sinks, want) || strings.Contains(sinks, "nats") {
 		t.Errorf("got\n%s", out)
 	}
-	w.shows("status --json", exitOK, `{"member":"b","name":"otlp://o:1","dropped":4,"errors":3,"late":true`)
+	w.shows("status -o json", exitOK, `{"member":"b","name":"otlp://o:1","dropped":4,"errors":3,"late":true`)
 }

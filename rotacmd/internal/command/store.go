@@ -19,15 +19,7 @@ import (
 const storeForms = "file:DIR, elastic://…, etcd://…, kafka://…, nats://…, zookeeper://… or postgres://HOST:PORT,…/PATH"
 
 func newStore(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "store", Short: "look after a store", Args: cobra.ArbitraryArgs}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		return misused("rota store --help", "there is no command %q", "store "+args[0])
-	}
-	cmd.AddCommand(newStoreCheck(e), newStoreRepair(e))
-	return cmd
+	return group(e, "store", "check a store, repair it, copy it", newStoreCheck(e), newStoreRepair(e), newStoreCopy(e))
 }
 
 const storeCheckHelp = `Verify that a store can be used, and measure how long its answers take: append, read, snapshot, conditional write, list, watch, session.
@@ -38,34 +30,26 @@ Exit 0 only if all that members need works.`
 const checkSuffix = "-store-check"
 
 func newStoreCheck(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "check [STORE]", Short: "verify that a store can be used", Long: storeCheckHelp}
-	flags := cmd.Flags()
-	flags.String("store", "", "where the members meet: "+storeForms)
-	flags.String("config", "", "file of settings; default rota.yaml where there is one")
-	asJSON := flags.Bool("json", false, "print JSON")
+	cmd := &cobra.Command{
+		Use: "check [STORE]", Short: "verify that a store can be used", Long: storeCheckHelp,
+		Example: "  rota store check file:./rota-data\n  rota store check etcd://127.0.0.1:2379/rota",
+	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
 			return misused("rota store check file:./rota-data", "%s takes one store", cmd.CommandPath())
 		}
 		return nil
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		text, err := settleStore(e, cmd)
-		if err != nil {
-			return err
-		}
+	return framed(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		if len(args) == 1 {
-			text = args[0]
+			o.url = args[0]
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), answerWithin)
-		defer cancel()
-		r, err := checkStore(ctx, e, text)
+		r, err := checkStore(ctx, e, o.url)
 		if err != nil {
 			return err
 		}
-		return e.showCheck(storeurl.Hide(text), r, *asJSON)
-	}
-	return cmd
+		return e.showCheck(storeurl.Hide(o.url), r, o.json)
+	})
 }
 
 func checkStore(ctx context.Context, e env, text string) (storecheck.Report, error) {

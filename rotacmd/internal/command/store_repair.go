@@ -30,13 +30,8 @@ func newStoreRepair(e env) *cobra.Command {
 	yes := cmd.Flags().Bool("yes", false, "do it; else only say what would be done")
 	backup := cmd.Flags().String("backup", "", "file that the backup is written to; default rota-repair-INDEX.json here")
 	stopped := cmd.Flags().Bool("members-stopped", false, "all members are stopped, though heartbeats are left")
-	asJSON := cmd.Flags().Bool("json", false, "print JSON")
-	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return misused("rota store repair file:./rota-data", "rota store repair takes one store")
-		}
-		return nil
-	}
+	asJSON := formatFlag(cmd.Flags())
+	cmd.Args = exactArg("a store")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), copyWithin)
 		defer cancel()

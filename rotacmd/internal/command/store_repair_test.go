@@ -86,7 +86,7 @@ func TestStoreRepair(t *testing.T) {
 			if _, err := os.Stat("rota-repair-3.json"); err == nil {
 				t.Error("the dry run wrote a backup")
 			}
-			out, errs, code := p.rota("store", "repair", "file:store", "--yes", "--json", "--backup", "backup.json")
+			out, errs, code := p.rota("store", "repair", "file:store", "--yes", "-o", "json", "--backup", "backup.json")
 			var r storerepair.Report
 			if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || !r.Repaired {
 				t.Fatalf("exit %d, %v\n%s%s", code, err, out, errs)

@@ -15,7 +15,7 @@ func TestStoreCheck(t *testing.T) {
 	if code != exitOK || !strings.Contains(out, "ok  append") || !strings.Contains(out, "ok  session") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
-	out, errs, code = p.rota("store", "check", "--json", "--store", "file:store")
+	out, errs, code = p.rota("store", "check", "-o", "json", "--store", "file:store")
 	var r storecheck.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || !r.OK {
 		t.Errorf("exit %d, %v\n%s%s", code, err, out, errs)
@@ -42,7 +42,7 @@ func TestStoreCheckRefuses(t *testing.T) {
 		{[]string{"check", "memory:"}, "inside one process", exitUsage},
 		{[]string{"check", "file:a", "file:b"}, "takes one store", exitUsage},
 		{[]string{"check", "file:no/such/place"}, "mkdir -p no/such", exitFailed},
-		{[]string{"chek"}, `no command "store chek"`, exitUsage},
+		{[]string{"chek"}, `unknown command "store chek"`, exitUsage},
 	} {
 		if _, errs, code := p.rota(append([]string{"store"}, c.args...)...); code != c.code || !strings.Contains(errs, c.want) {
 			t.Errorf("%v: exit %d\n%s", c.args, code, errs)

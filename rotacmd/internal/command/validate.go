@@ -15,7 +15,7 @@ import (
 
 const validateHelp = `Checks task files and job files as a member does, without a store and without a member: for the CI of a repository of task files.
 
-A directory is read as rota run reads it: each .yaml, .yml and .json file in it and below it is a task. A file is read as rota submit reads it.
+A directory is read as rota run reads it: each .yaml, .yml and .json file in it and below it is a task. A file is read as rota job submit reads it.
 It exits 1 if something is wrong.`
 
 // Validation is what rota validate prints as JSON.
@@ -36,7 +36,10 @@ type FaultAt struct {
 }
 
 func newValidate(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "validate DIR|FILE...", Short: "check task files and job files, for CI", Long: validateHelp}
+	cmd := &cobra.Command{
+		Use: "validate DIR|FILE...", Short: "check task files and job files, for CI", Long: validateHelp,
+		Example: "  rota validate ./tasks\n  rota validate etl.yaml --type etl.load",
+	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return misused("rota validate ./tasks", "rota validate needs a directory of task files, or files")
@@ -44,18 +47,15 @@ func newValidate(e env) *cobra.Command {
 		return nil
 	}
 	flags := cmd.Flags()
-	asJSON := flags.Bool("json", false, "print JSON")
+	asJSON := formatFlag(flags)
 	var s submission
-	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
-	flags.StringSliceVar(&s.allow.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
-	flags.StringSliceVar(&s.allow.env, "allow-env", nil, "variable that the members allow tasks to set for programs")
-	flags.StringSliceVar(&s.allow.tail, "allow-tail", nil, "directory that the members allow tasks of type tail to read")
+	s.typeFlags(flags)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		v, err := s.validate(e, args)
 		if err != nil {
 			return err
 		}
-		return e.printValidation(v, *asJSON)
+		return e.printValidation(v, bool(*asJSON))
 	}
 	return cmd
 }

@@ -46,8 +46,8 @@ func shortRevision(commit string, changed bool) string {
 }
 
 func newVersion(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "version", Short: "print the version and the commit", Args: noArgs}
-	asJSON := cmd.Flags().Bool("json", false, "print JSON")
+	cmd := &cobra.Command{Use: "version", Short: "print the version and the commit", Args: noArgs, Example: "  rota version"}
+	asJSON := formatFlag(cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if *asJSON {
 			return e.printJSON(map[string]string{"version": version, "revision": revision(), "go": runtime.Version(), "platform": platform})

@@ -13,7 +13,8 @@ import (
 )
 
 func newWhy(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "why TASK", Short: "explain where a task or a job runs, or why it does not", Args: exactArg("the task")}
+	cmd := &cobra.Command{Use: "why TASK", Short: "explain where a task or a job runs, or why it does not", Args: exactArg("the task"),
+		Example: "  rota why weather"}
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		records, err := o.journal(ctx, journal.Query{Partition: args[0], Limit: 20})
 		if err != nil {
@@ -25,7 +26,7 @@ func newWhy(e env) *cobra.Command {
 		}
 		w, ok := sight.Why(cluster.PartitionID(args[0]), records)
 		if !ok {
-			return failed(o.hint("rota tasks --all"), "there is no task %q", args[0])
+			return failed(o.hint("rota task list --all"), "there is no task %q", args[0])
 		}
 		if o.json {
 			return o.printJSON(w)

@@ -21,5 +21,5 @@
 //
 // # Failures
 //
-// An object that can't be read is tried again, ten times; then it is parked and the job waits: rota tasks shows it, and why.
+// An object that can't be read is tried again, ten times; then it is parked and the job waits: rota task list shows it, and why.
 package main

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/source/directory"
@@ -85,32 +84,77 @@ func readerOf(v cluster.Value, name string) cluster.MemberID {
 }
 
 func newSource(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "source", Short: "look after the sources of tasks", Args: cobra.ArbitraryArgs}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		return misused("rota source --help", "there is no command %q", "source "+args[0])
+	return group(e, "source", "list the sources of tasks, end what they have lost", newSourceList(e), newSourcePrune(e))
+}
+
+// Source is what rota source list prints of a source as JSON.
+type Source struct {
+	Source  string   `json:"source"`
+	Reader  string   `json:"reader,omitempty"` // the member whose files count
+	Members []string `json:"members"`          // that have it
+	Jobs    int      `json:"jobs"`             // that it defines
+}
+
+func newSourceList(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "list the sources of tasks, and whose files count", Example: "  rota source list --store file:./rota-data",
 	}
-	cmd.AddCommand(newSourcePrune(e))
-	return cmd
+	return watcher(e, cmd, func(_ context.Context, o *observer, _ []string) error {
+		sources := sourcesOf(o.value)
+		if o.json {
+			return o.printJSON(sources)
+		}
+		rows := [][]string{{"SOURCE", "READER", "JOBS", "MEMBERS"}}
+		for _, s := range sources {
+			rows = append(rows, []string{s.Source, dash(s.Reader), grouped(s.Jobs), dash(strings.Join(s.Members, " "))})
+		}
+		return table(o.stdout, rows)
+	})
+}
+
+// sourcesOf are the sources that a member has, or that jobs came from, sorted.
+func sourcesOf(v cluster.Value) []Source {
+	byName := map[string]*Source{}
+	of := func(name string) *Source {
+		if byName[name] == nil {
+			byName[name] = &Source{Source: name, Reader: string(readerOf(v, name)), Members: []string{}}
+		}
+		return byName[name]
+	}
+	for m := range v.Members() {
+		for _, l := range m.Labels {
+			if name, ok := strings.CutPrefix(l.Key, directory.LabelKey("")); ok {
+				of(name).Members = append(of(name).Members, string(m.ID))
+			}
+		}
+	}
+	for j := range v.Jobs() {
+		if j.Spec.Source != "" && (j.State == cluster.JobPending || j.State == cluster.JobRunning) {
+			of(j.Spec.Source).Jobs++
+		}
+	}
+	all := []Source{}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		all = append(all, *byName[name])
+	}
+	return all
 }
 
 const pruneHelp = `End the tasks of a source that no living member's directory has.
-Members do that by themselves when they have seen a file go. When the only member that had a file has gone with it, a person has to say it.`
+Members do that by themselves when they have seen a file go. When the only member that had a file has gone with it, a
+person has to say it.`
 
 func newSourcePrune(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "prune SOURCE", Short: "end the tasks of a source that no directory has", Long: pruneHelp, Args: exactArg("a source, as rota status names it")}
-	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
-		place, err := cmd.Flags().GetString("store")
-		if err != nil {
-			return err
-		}
+	cmd := &cobra.Command{
+		Use: "prune SOURCE", Short: "end the tasks of a source that no directory has", Long: pruneHelp,
+		Args: exactArg("a source; rota source list shows them"), Example: "  rota source prune tasks",
+	}
+	return changer(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		pruned := []Proposed{}
-		_, err = e.operate(ctx, place, "rota members --store "+plain.Word(o.name), func(op *operate.Operator) (operate.Answer, error) {
+		_, err := o.operate(ctx, o.hint("rota member list"), func(op *operate.Operator) (operate.Answer, error) {
 			all, err := op.Prune(ctx, args[0])
 			for _, a := range all {
-				e.journaled(a)
+				o.journaled(a)
 				pruned = append(pruned, Proposed{a.Said, true})
 			}
 			return operate.Answer{}, err

@@ -8,13 +8,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/operate"
-	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
@@ -31,51 +30,54 @@ A task type with a dot in its name, or named by --type, is one that the members'
 The fields are described in docs/guide/jobs.md.`
 
 func newSubmit(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "submit FILE", Short: "submit a job from a file, or from standard input as -", Long: submitHelp, Args: exactArg("a file that defines a job, or -")}
+	cmd := &cobra.Command{
+		Use: "submit FILE", Short: "submit a job from a file, or from standard input as -", Long: submitHelp,
+		Args:    exactArg("a file that defines a job, or -"),
+		Example: "  rota job submit etl.yaml --wait\n  rota job submit - --id etl",
+	}
 	flags := cmd.Flags()
-	flags.String("store", "", "where the members meet: "+storeForms)
-	flags.String("config", "", "file of settings; default rota.yaml where there is one")
-	flags.Bool("json", false, "print JSON")
 	var s submission
-	flags.StringVar(&s.protocol, "protocol", "", "how the members agree: "+protocolNames()+"; default: as the cluster does already, else "+protocols()[0].Name())
+	flags.StringVar(&s.protocol, "protocol", "", protocolUsage())
 	flags.StringVar(&s.id, "id", "", "submit it under this id instead of the file's")
-	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
-	flags.StringSliceVar(&s.allow.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
-	flags.StringSliceVar(&s.allow.env, "allow-env", nil, "variable that the members allow tasks to set for programs")
+	s.typeFlags(flags)
 	flags.StringSliceVar(&s.allow.write, "allow-write", nil, "directory that the members allow tasks of type files.write to write")
-	flags.StringSliceVar(&s.allow.tail, "allow-tail", nil, "directory that the members allow tasks of type tail to read")
 	flags.BoolVar(&s.update, "update", false, "let a live job of this id go on by the new definition; what is finished stays so")
 	flags.BoolVar(&s.again, "again", false, "run a job again that has ended, also one that was killed")
 	flags.BoolVar(&s.wait, "wait", false, "wait until the job has ended; exit 1 unless it is completed")
 	asked(flags, "id", "update", "again", "wait")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		store, err := settleStore(e, cmd)
-		if err != nil {
-			return err
-		}
-		s.json, _ = cmd.Flags().GetBool("json")
+	return framed(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		if err := s.read(e, args[0]); err != nil {
 			return err
 		}
-		return s.send(cmd.Context(), e, store)
-	}
-	return cmd
+		if err := o.open(ctx, change); err != nil {
+			return err
+		}
+		return s.send(ctx, o)
+	})
+}
+
+// typeFlags say what a command may take on trust about task types.
+func (s *submission) typeFlags(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
+	flags.StringSliceVar(&s.allow.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
+	flags.StringSliceVar(&s.allow.env, "allow-env", nil, "variable that the members allow tasks to set for programs")
+	flags.StringSliceVar(&s.allow.tail, "allow-tail", nil, "directory that the members allow tasks of type tail to read")
 }
 
 // submission is one job on its way.
 type submission struct {
-	id         string
-	protocol   string
-	foreign    []string
-	allow      allowed
-	update     bool
-	again      bool
-	wait, json bool
-	job        cluster.JobID
-	spec       cluster.JobSpec
+	id       string
+	protocol string
+	foreign  []string
+	allow    allowed
+	update   bool
+	again    bool
+	wait     bool
+	job      cluster.JobID
+	spec     cluster.JobSpec
 }
 
-// Submitted is what rota submit prints as JSON.
+// Submitted is what rota job submit prints as JSON.
 type Submitted struct {
 	Proposed
 	Known bool     `json:"known,omitempty"` // the same job with the same definition was there already
@@ -124,7 +126,7 @@ func (s *submission) read(e env, path string) error {
 	case s.id != "":
 		id = cluster.JobID(s.id)
 	case path == "-" && id == source.ID(stdinName):
-		return misused("rota submit - --id NAME, or id: NAME in the definition", "submit from standard input: the job has no id")
+		return misused("rota job submit - --id NAME, or id: NAME in the definition", "submit from standard input: the job has no id")
 	}
 	if err := operate.CheckJob(id, spec); err != nil {
 		return misused("another --id", "%w", err)
@@ -182,32 +184,24 @@ func (e env) malformed(err error) error {
 	return misused(try, "%w", &short)
 }
 
-// send proposes the job, as a client of the store.
-func (s *submission) send(ctx context.Context, e env, store string) error {
-	limited, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	st, err := openStore(limited, e, store, change)
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	o := &observer{env: e, name: storeurl.Hide(store), store: st, json: s.json, now: time.Now()}
-	op, err := e.operatorOn(limited, st, s.protocol, nil)
+// send proposes the job.
+func (s *submission) send(ctx context.Context, o *observer) error {
+	op, err := o.operatorOn(ctx, o.store, s.protocol, nil)
 	if f := new(fault); errors.As(err, &f) {
 		return err
 	}
 	if err != nil {
 		return fmt.Errorf("store %s: %w", o.name, err)
 	}
-	a, err := op.Submit(limited, s.job, s.spec, s.mode())
+	a, err := op.Submit(ctx, s.job, s.spec, s.mode())
 	if err != nil {
 		return s.fault(o, err)
 	}
-	e.journaled(a)
-	if err := o.refresh(limited); err != nil {
+	o.journaled(a)
+	if err := o.refresh(ctx); err != nil {
 		return err
 	}
-	return s.tell(ctx, o, a)
+	return s.tell(o, a)
 }
 
 func (s *submission) mode() (m operate.Mode) {
@@ -229,13 +223,14 @@ func (s *submission) fault(o *observer, err error) error {
 	case errors.Is(err, operate.ErrKilled):
 		return failed("--again to run it again", "submit job %s: it was killed, and stays so", s.job)
 	case errors.As(err, &r):
-		return failed(fmt.Sprintf("--id with another name; --update to go on by the new definition; or rota kill %s --store %s first", s.job, o.name), "submit job %s: %s", s.job, r.Reason)
+		try := "--id with another name; --update to go on by the new definition; or rota job stop %s --store %s first"
+		return failed(fmt.Sprintf(try, s.job, o.name), "submit job %s: %s", s.job, r.Reason)
 	}
 	return failed("submit it again: a job that is there already is not submitted twice", "store %s: %w", o.name, err)
 }
 
 // tell says what became of the submission, and follows the job where that is wanted.
-func (s *submission) tell(ctx context.Context, o *observer, a operate.Answer) error {
+func (s *submission) tell(o *observer, a operate.Answer) error {
 	job, _ := view.Of(o.value).Job(s.job)
 	known, verb := !a.Changed, "submitted"
 	if a.Updated {
@@ -252,19 +247,17 @@ func (s *submission) tell(ctx context.Context, o *observer, a operate.Answer) er
 	if job.Reason != nil && !known {
 		o.say("! it waits: %s: %s   → %s", job.Reason.Rule, job.Reason.Text, dash(job.Reason.Try))
 	}
+	last := func(job view.Job) error {
+		if o.json {
+			return o.printJSON(Submitted{Proposed{a.Said, true}, known, job})
+		}
+		return nil
+	}
 	if s.wait {
-		return o.follow(ctx, &follower{job: s.job, out: o.stderr, quiet: s.json, last: func(job view.Job) error {
-			if s.json {
-				return o.printJSON(Submitted{Proposed{a.Said, true}, known, job})
-			}
-			return nil
-		}})
+		return o.follow(o.cmd.Context(), &follower{job: s.job, out: o.stderr, quiet: o.json, last: last})
 	}
-	if s.json {
-		return o.printJSON(Submitted{Proposed{a.Said, true}, known, job})
+	if !o.json && !job.Ended() {
+		o.say("follow it: rota job show %s --follow --store %s", job.Job, o.name)
 	}
-	if !job.Ended() {
-		o.say("follow it: rota jobs %s --follow --store %s", job.Job, o.name)
-	}
-	return nil
+	return last(job)
 }

@@ -9,47 +9,39 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/view"
 )
 
-func newJobs(e env) *cobra.Command {
+func newJob(e env) *cobra.Command {
+	return group(e, "job", "list jobs, submit, stop and pause them, see to dead letters",
+		newJobList(e), newJobShow(e), newSubmit(e), newStop(e), newPause(e), newResume(e), newDeadLetters(e))
+}
+
+func newJobList(e env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "jobs [JOB]", Short: "list the submitted jobs, or show one with its tasks",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return misused(cmd.CommandPath()+" --help", "%s takes one job, or none for all, and there are %d", cmd.CommandPath(), len(args))
-			}
-			return nil
-		},
+		Use: "list", Short: "list the submitted jobs",
+		Example: "  rota job list --store file:./rota-data\n  rota job list --state running",
 	}
-	state := cmd.Flags().String("state", "", "only those that are pending, running, completed, killed or failed")
-	all := cmd.Flags().Bool("all", false, "also those of one task that files define, and all of them, however many")
-	follow := cmd.Flags().Bool("follow", false, "tell what happens until the job has ended; exit 1 unless it is completed")
-	asked(cmd.Flags(), "state", "all", "follow")
-	dead := cmd.Flags().Bool("dead", false, "show the dead letters of a flow: segments on which a function failed")
-	retryDead := cmd.Flags().Bool("retry-dead", false, "put the dead letters of a flow back to where they came from")
-	dropDead := cmd.Flags().Bool("drop-dead", false, "drop the dead letters of a flow for good")
-	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
-		switch {
-		case (*dead || *retryDead || *dropDead) && len(args) != 1:
-			return misused("rota jobs JOB --dead", "--dead, --retry-dead and --drop-dead take a job")
-		case *retryDead && *dropDead:
-			return misused("rota jobs JOB --retry-dead", "--retry-dead and --drop-dead exclude each other")
-		case *retryDead:
-			return o.takeDead(ctx, cmd, cluster.JobID(args[0]), "put back", putBack)
-		case *dropDead:
-			return o.takeDead(ctx, cmd, cluster.JobID(args[0]), "dropped", drop)
-		case *dead:
-			return o.showDead(ctx, cluster.JobID(args[0]))
-		case len(args) == 1:
-			return o.showJob(ctx, cluster.JobID(args[0]), *follow)
-		case *follow:
-			return misused("rota jobs JOB --follow", "rota jobs --follow takes a job")
-		case *state != "" && !slices.Contains(jobStates(), *state):
-			return misused("--state "+nearestOr(*state, jobStates(), strings.Join(jobStates(), " or --state ")), "state %q: there is none", *state)
+	state := cmd.Flags().String("state", "", "only those that are "+strings.Join(jobStates(), ", "))
+	cmd.Flags().Bool("all", false, "also those of one task that files define, and all of them, however many")
+	asked(cmd.Flags(), "state", "all")
+	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
+		if err := checkState(*state, jobStates()); err != nil {
+			return err
 		}
-		return o.showJobs(ctx, *state, *all)
+		return o.showJobs(ctx, *state)
+	})
+}
+
+func newJobShow(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show JOB", Short: "show a job with its tasks, or follow it", Args: exactArg("a job; rota job list shows them"),
+		Example: "  rota job show etl\n  rota job show etl --follow",
+	}
+	follow := cmd.Flags().Bool("follow", false, "tell what happens until the job has ended; exit 1 unless it is completed")
+	asked(cmd.Flags(), "follow")
+	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
+		return o.showJob(ctx, cluster.JobID(args[0]), *follow)
 	})
 }
 
@@ -62,14 +54,14 @@ func jobStates() []string {
 }
 
 // showJobs lists jobs. Those that files define are tasks, and far more.
-func (o *observer) showJobs(ctx context.Context, state string, all bool) error {
+func (o *observer) showJobs(ctx context.Context, state string) error {
 	sight, err := o.sight(ctx, false)
 	if err != nil {
 		return err
 	}
 	defined := 0
 	jobs := sight.Jobs(func(j cluster.Job) bool {
-		if all || j.Spec.Source == "" {
+		if o.all || j.Spec.Source == "" {
 			return true
 		}
 		live := j.State == cluster.JobPending || j.State == cluster.JobRunning
@@ -84,25 +76,16 @@ func (o *observer) showJobs(ctx context.Context, state string, all bool) error {
 	if o.json {
 		return o.printJSON(jobs)
 	}
-	shown := len(jobs)
-	if !all {
-		shown = min(shown, rowsShown)
-	}
-	rows := [][]string{{"JOB", "STATE", "DONE", "RUNNING", "SINCE", ""}}
-	for i := range jobs[:shown] {
+	err = o.list([]string{"JOB", "STATE", "DONE", "RUNNING", "SINCE", ""}, len(jobs), func(i int) []string {
 		j := &jobs[i]
-		rows = append(rows, []string{
-			j.Job, j.State, fmt.Sprintf("%d/%d", j.Count(view.Done), len(j.Tasks)), runningText(j), ago(j.SinceMS, o.now), jobNote(j),
-		})
-	}
-	if err := table(o.stdout, rows); err != nil {
+		done := fmt.Sprintf("%d/%d", j.Count(view.Done), len(j.Tasks))
+		return []string{j.Job, j.State, done, runningText(j), ago(j.SinceMS, o.now), jobNote(j)}
+	})
+	if err != nil {
 		return err
 	}
-	if more := len(jobs) - shown; more > 0 {
-		fmt.Fprintf(o.stdout, "and %s more: rota jobs --all\n", grouped(more))
-	}
 	if defined > 0 {
-		fmt.Fprintf(o.stdout, "and %s that files define: rota tasks, rota jobs --all\n", many(defined, "task"))
+		fmt.Fprintf(o.stdout, "and %s that files define: %s\n", many(defined, "task"), o.again("--all"))
 	}
 	return nil
 }
@@ -145,10 +128,10 @@ func (o *observer) showJob(ctx context.Context, id cluster.JobID, follow bool) e
 	}
 	job, ok := sight.Job(id)
 	if !ok {
-		return failed("rota jobs --all --store "+plain.Word(o.name), "there is no job %q", id)
+		return failed(o.hint("rota job list --all"), "there is no job %q", id)
 	}
 	if follow {
-		return o.follow(context.WithoutCancel(ctx), &follower{job: id, out: o.stdout, json: o.json})
+		return o.follow(o.cmd.Context(), &follower{job: id, out: o.stdout, json: o.json})
 	}
 	if err := o.addFlow(ctx, &job); err != nil {
 		return err

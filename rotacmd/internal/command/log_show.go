@@ -15,58 +15,83 @@ import (
 	"github.com/rota-run/rota/view"
 )
 
-const replayHelp = `Shows what the cluster was at an index of the log, or what changed between two of them. It reads the entries that the log still holds: it goes back to the
-last snapshot, and says how far that is. rota log prints the entries with their indexes; rota log --at TIME finds the index of a time.
+const logShowHelp = `Shows what the cluster was at an index of the log, or at a time. It reads the entries that the log still holds: it goes
+back to the last snapshot, and says how far that is. rota log list prints the entries with their indexes.
 
 A time is that of the clock of the member or command that wrote the entry. Clocks of machines differ.`
 
-func newReplay(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "replay (--to INDEX | --diff A B)", Short: "show what the cluster was at an index of the log", Long: replayHelp, Args: cobra.MaximumNArgs(1)}
-	to := cmd.Flags().String("to", "", "the index")
-	diff := cmd.Flags().String("diff", "", "the first of two indexes: what changed from A to B")
-	all := cmd.Flags().Bool("all", false, "all tasks, however many")
-	asked(cmd.Flags(), "to", "diff", "all")
-	const try = "rota replay --to 100, or rota replay --diff 100 200"
+func newLogShow(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show (INDEX | --at TIME)", Short: "show what the cluster was at an index of the log, or at a time", Long: logShowHelp,
+		Args: cobra.MaximumNArgs(1), Example: "  rota log show 100\n  rota log show --at 14:02",
+	}
+	at := cmd.Flags().String("at", "", "the time, such as 14:02 or \"2026-11-22 14:02:05\"")
+	cmd.Flags().Bool("all", false, "all tasks, however many")
+	asked(cmd.Flags(), "at", "all")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
-		texts := args
-		for _, first := range []string{*diff, *to} {
-			if first != "" {
-				texts = append([]string{first}, texts...)
-			}
-		}
-		var indexes []cluster.Index
-		for _, text := range texts {
-			n, err := strconv.ParseUint(strings.ReplaceAll(text, ",", ""), 10, 63)
-			if err != nil {
-				return misused(try, "%q is not an index of the log", text)
-			}
-			indexes = append(indexes, cluster.Index(n))
-		}
-		switch past, err := o.past(); {
+		past, err := o.past()
+		switch {
 		case err != nil:
 			return err
-		case *diff != "" && *to == "" && len(indexes) == 2:
-			d, err := past.Diff(ctx, indexes[0], indexes[1])
-			if err != nil {
-				return o.notHeld(err)
-			}
-			return o.printDifference(d, *all)
-		case *diff == "" && *to != "" && len(indexes) == 1:
-			m, err := past.At(ctx, indexes[0])
-			if err != nil {
-				return o.notHeld(err)
-			}
-			return o.printMoment(m, *all)
+		case *at != "" && len(args) == 0:
+			return o.showAt(ctx, past, *at)
+		case *at != "" || len(args) == 0:
+			return misused("rota log show 100, or rota log show --at 14:02", "log show takes an index, or --at with a time")
 		}
-		return misused(try, "replay takes --to with one index, or --diff with two")
+		index, err := indexOf(args[0])
+		if err != nil {
+			return err
+		}
+		m, err := past.At(ctx, index)
+		if err != nil {
+			return o.notHeld(err)
+		}
+		return o.printMoment(m)
 	})
+}
+
+func newLogDiff(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "diff A B", Short: "show what changed between two indexes of the log", Example: "  rota log diff 100 200",
+		Args: exactArgs(2, "indexes: from where, and to where"),
+	}
+	cmd.Flags().Bool("all", false, "all that changed, however much")
+	asked(cmd.Flags(), "all")
+	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
+		from, err := indexOf(args[0])
+		if err != nil {
+			return err
+		}
+		to, err := indexOf(args[1])
+		if err != nil {
+			return err
+		}
+		past, err := o.past()
+		if err != nil {
+			return err
+		}
+		d, err := past.Diff(ctx, from, to)
+		if err != nil {
+			return o.notHeld(err)
+		}
+		return o.printDifference(d)
+	})
+}
+
+// indexOf reads an index of the log: 48,211 too.
+func indexOf(text string) (cluster.Index, error) {
+	n, err := strconv.ParseUint(strings.ReplaceAll(text, ",", ""), 10, 63)
+	if err != nil {
+		return 0, misused("rota log show 100, or rota log diff 100 200", "%q is not an index of the log", text)
+	}
+	return cluster.Index(n), nil
 }
 
 // past reads the history of the place.
 func (o *observer) past() (*view.Past, error) {
 	historian, ok := o.proto.(protocol.Historian)
 	if !ok {
-		return nil, failed("rota journal", "store %s: the protocol %s keeps no log, so nothing can be played again", o.name, o.proto.Name())
+		return nil, failed("rota events", "store %s: the protocol %s keeps no log, so nothing can be played again", o.name, o.proto.Name())
 	}
 	return &view.Past{Historian: historian, Store: o.store}, nil
 }
@@ -75,7 +100,7 @@ func (o *observer) past() (*view.Past, error) {
 func (o *observer) notHeld(err error) error {
 	var out *view.OutOfLogError
 	if errors.As(err, &out) {
-		return failed(o.hint(fmt.Sprintf("rota replay --to %d", out.Newest.Index)), "store %s: %w; what is older is in a snapshot alone", o.name, err)
+		return failed(o.hint(fmt.Sprintf("rota log show %d", out.Newest.Index)), "store %s: %w; what is older is in a snapshot alone", o.name, err)
 	}
 	return fmt.Errorf("store %s: %w", o.name, err)
 }
@@ -101,7 +126,7 @@ func (o *observer) heldText(m *view.Moment) string {
 	return text
 }
 
-func (o *observer) printMoment(m view.Moment, all bool) error {
+func (o *observer) printMoment(m view.Moment) error {
 	if o.json {
 		return o.printJSON(m)
 	}
@@ -119,35 +144,20 @@ func (o *observer) printMoment(m view.Moment, all bool) error {
 		return err
 	}
 	fmt.Fprintln(o.stdout)
-	shown := len(m.Tasks)
-	if !all {
-		shown = min(shown, rowsShown)
-	}
-	if err := then.printTasks(m.Tasks[:shown]); err != nil {
-		return err
-	}
-	if more := len(m.Tasks) - shown; more > 0 {
-		fmt.Fprintf(o.stdout, "and %s more: %s\n", grouped(more), o.hint(fmt.Sprintf("rota replay --to %d --all", m.Index)))
-	}
-	return nil
+	return then.printTasks(m.Tasks)
 }
 
-func (o *observer) printDifference(d view.Difference, all bool) error {
+func (o *observer) printDifference(d view.Difference) error {
 	if o.json {
 		return o.printJSON(d)
 	}
 	fmt.Fprintf(o.stdout, "HISTORY: from %s to %s\n", pointText(d.From, o.now), pointText(d.To, o.now))
 	rows := differenceRows(d)
-	shown := len(rows)
-	if !all {
-		shown = min(shown, rowsShown)
-	}
+	shown := o.fits(len(rows), rowsShown)
 	if err := table(o.stdout, rows[:shown]); err != nil {
 		return err
 	}
-	if more := len(rows) - shown; more > 0 {
-		fmt.Fprintf(o.stdout, "and %s more: %s\n", grouped(more), o.hint(fmt.Sprintf("rota replay --diff %d %d --all", d.From.Index, d.To.Index)))
-	}
+	o.more(len(rows)-shown, "")
 	if len(rows) == 0 {
 		fmt.Fprintln(o.stdout, "nothing differs")
 	}

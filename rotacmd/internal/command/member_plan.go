@@ -8,35 +8,38 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/view"
 )
 
 func newPlan(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "plan --without MEMBER", Short: "say what would move if members went; nothing is changed"}
-	without := cmd.Flags().StringSlice("without", nil, "a member that would go; may be given again")
-	all := cmd.Flags().Bool("all", false, "each move, and all that would wait, however many")
-	asked(cmd.Flags(), "without", "all")
-	return watcher(e, cmd, func(_ context.Context, o *observer, _ []string) error {
-		if len(*without) == 0 {
-			return misused("rota plan --without MEMBER; rota members shows them", "rota plan wants to know which member would go")
-		}
-		ids := make([]cluster.MemberID, len(*without))
-		for i, m := range *without {
-			ids[i] = cluster.MemberID(m)
+	cmd := &cobra.Command{
+		Use: "plan MEMBER...", Short: "say what would move if members went; nothing is changed",
+		Example: "  rota member plan web-1 web-2",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return misused("rota member list", "%s wants to know which member would go", cmd.CommandPath())
+			}
+			return nil
+		},
+	}
+	cmd.Flags().Bool("all", false, "each move, and all that would wait, however many")
+	return watcher(e, cmd, func(_ context.Context, o *observer, args []string) error {
+		var ids []cluster.MemberID
+		for _, m := range args {
+			ids = append(ids, cluster.MemberID(m))
 		}
 		plan, err := view.PlanWithout(o.value, ids)
 		if err != nil {
-			return failed("rota members --store "+plain.Word(o.name), "%w", err)
+			return failed(o.hint("rota member list"), "%w", err)
 		}
 		if o.json {
 			return o.printJSON(plan)
 		}
-		return o.printPlan(&plan, *all)
+		return o.printPlan(&plan)
 	})
 }
 
-func (o *observer) printPlan(p *view.Plan, all bool) error {
+func (o *observer) printPlan(p *view.Plan) error {
 	head := fmt.Sprintf("would move %s of %s", grouped(len(p.Moves)), many(p.Tasks, "task"))
 	var to []string
 	for _, m := range p.Members {
@@ -56,7 +59,7 @@ func (o *observer) printPlan(p *view.Plan, all bool) error {
 	if len(p.Waits) == 0 {
 		fmt.Fprintln(o.stdout, "would wait: none")
 	}
-	if err := o.printPlanned(p, all); err != nil {
+	if err := o.printPlanned(p); err != nil {
 		return err
 	}
 	for _, s := range p.Slots {
@@ -66,11 +69,8 @@ func (o *observer) printPlan(p *view.Plan, all bool) error {
 }
 
 // printPlanned lists what would wait, and the moves where they are asked for.
-func (o *observer) printPlanned(p *view.Plan, all bool) error {
-	shown := len(p.Waits)
-	if !all {
-		shown = min(shown, problemsShown)
-	}
+func (o *observer) printPlanned(p *view.Plan) error {
+	shown := o.fits(len(p.Waits), problemsShown)
 	var rows [][]string
 	for _, w := range p.Waits[:shown] {
 		why := ""
@@ -79,7 +79,7 @@ func (o *observer) printPlanned(p *view.Plan, all bool) error {
 		}
 		rows = append(rows, []string{"! would wait", w.Task, why})
 	}
-	if all {
+	if o.all {
 		for _, m := range p.Moves {
 			rows = append(rows, []string{"would move", m.Task, m.From + " → " + m.To})
 		}
@@ -87,8 +87,9 @@ func (o *observer) printPlanned(p *view.Plan, all bool) error {
 	if err := table(o.stdout, rows); err != nil {
 		return err
 	}
-	if more := len(p.Waits) - shown; more > 0 {
-		fmt.Fprintf(o.stdout, "and %s more would wait: rota plan --all\n", grouped(more))
+	o.more(len(p.Waits)-shown, " would wait")
+	if !o.all {
+		o.more(len(p.Moves), " would move")
 	}
 	return nil
 }

@@ -9,23 +9,52 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/view"
 )
 
+func newDrain(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "drain MEMBER", Short: "move a member's tasks away and give it no more",
+		Example: "  rota member drain web-1 --wait",
+	}
+	wait := cmd.Flags().Bool("wait", false, "wait until the member has no task any more")
+	asked(cmd.Flags(), "wait")
+	return proposer(e, cmd, asking{
+		list: "member list",
+		do: func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Drain(ctx, cluster.MemberID(name))
+		},
+		done: "%s is draining: its tasks move away · watch it: rota member list --store %s",
+		then: func(ctx context.Context, o *observer, args []string) error {
+			if !*wait {
+				return nil
+			}
+			return o.waitDrained(ctx, cluster.MemberID(args[0]))
+		},
+	})
+}
+
+func newUndrain(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "undrain MEMBER", Short: "give a drained member tasks again", Example: "  rota member undrain web-1",
+	}
+	return proposer(e, cmd, asking{
+		list: "member list",
+		do: func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Undrain(ctx, cluster.MemberID(name))
+		},
+		done: "%s takes tasks again · see them: rota member list --store %s",
+	})
+}
+
 // waitDrained tells how many tasks a draining member still has, until it has none, is gone, or takes tasks again.
-func waitDrained(e env, cmd *cobra.Command, member cluster.MemberID) error {
-	limited, cancel := context.WithTimeout(cmd.Context(), answerWithin)
-	defer cancel()
-	o, err := newObserver(e, cmd)
-	if err != nil {
+func (o *observer) waitDrained(ctx context.Context, member cluster.MemberID) error {
+	if err := o.refresh(ctx); err != nil {
 		return err
 	}
-	if err := o.open(limited); err != nil {
-		return err
-	}
-	defer o.store.Close()
 	d := draining{observer: o, member: member}
-	return o.watch(cmd.Context(), d.see)
+	return o.watch(o.cmd.Context(), d.see)
 }
 
 // drainPatience is how long a drain is waited for of which nothing is seen: no task goes.
@@ -49,7 +78,7 @@ func (d *draining) see() (bool, error) {
 		d.say("%s has left", d.member)
 		return true, nil
 	case !m.Draining:
-		return true, failed(d.hint("rota drain "+string(d.member)+" --wait"), "%s takes tasks again: somebody has undrained it", d.member)
+		return true, failed(d.hint("rota member drain "+string(d.member)+" --wait"), "%s takes tasks again: somebody has undrained it", d.member)
 	}
 	left := owned(d.value, d.member)
 	switch {
@@ -66,7 +95,7 @@ func (d *draining) see() (bool, error) {
 		if why == "" {
 			why = "they do not stop, or nobody has taken them yet"
 		}
-		return true, failed(d.hint("rota plan --without "+string(d.member)), "%s still has %s, and none has gone for %s: %s", d.member, many(left, "task"), short(drainPatience), why)
+		return true, failed(d.hint("rota member plan "+string(d.member)), "%s still has %s, and none has gone for %s: %s", d.member, many(left, "task"), short(drainPatience), why)
 	}
 	if left != d.last {
 		d.say("%s has %s%s", d.member, many(left, "task"), estimate(d.first, left, d.now.Sub(d.began)))

@@ -21,19 +21,14 @@ run from one copy give the same tokens, so stop the former before the other star
 // copyWithin bounds a copy.
 const copyWithin = time.Hour
 
-func newCopy(e env) *cobra.Command {
+func newStoreCopy(e env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "copy FROM TO", Short: "copy a cluster to another store", Long: copyHelp,
-		Example: "  rota copy file:./rota-data etcd://127.0.0.1:2379/weather",
+		Args:    exactArgs(2, "stores: from where, and to where"),
+		Example: "  rota store copy file:./rota-data etcd://127.0.0.1:2379/weather",
 	}
 	live := cmd.Flags().Bool("live", false, "copy also where there are members")
-	asJSON := cmd.Flags().Bool("json", false, "print JSON")
-	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) != 2 {
-			return misused("rota copy file:./rota-data etcd://127.0.0.1:2379/weather", "rota copy takes two stores: from where, and to where")
-		}
-		return nil
-	}
+	asJSON := formatFlag(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), copyWithin)
 		defer cancel()
@@ -70,7 +65,7 @@ func copyStore(ctx context.Context, e env, from, to string, live bool) (storecop
 		if t, ok := target.(storecopy.Target); ok {
 			return t, nil
 		}
-		return nil, misused("rota copy "+storeurl.Hide(from)+" file:./copy", "store %s cannot be copied to", storeurl.Hide(to))
+		return nil, misused("rota store copy "+storeurl.Hide(from)+" file:./copy", "store %s cannot be copied to", storeurl.Hide(to))
 	}, live)
 	if target != nil {
 		defer target.Close()
@@ -80,7 +75,7 @@ func copyStore(ctx context.Context, e env, from, to string, live bool) (storecop
 	case errors.As(err, &told):
 		return r, err
 	case errors.Is(err, storecopy.ErrMembers):
-		return r, failed("stop them (SIGTERM), or rota copy --live", "%s: %w; stop them first, so that nothing changes meanwhile", storeurl.Hide(from), err)
+		return r, failed("stop them (SIGTERM), or rota store copy --live", "%s: %w; stop them first, so that nothing changes meanwhile", storeurl.Hide(from), err)
 	case errors.Is(err, store.ErrConflict):
 		return r, failed("a place that is empty, such as "+elsewhere(to), "%s is in use: %w", storeurl.Hide(to), err)
 	case err != nil:

@@ -14,18 +14,24 @@ import (
 )
 
 func newLog(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "log", Short: "show the log: who said what, and what it did"}
+	return group(e, "log", "show the log, and what the cluster was at a point of it", newLogList(e), newLogShow(e), newLogDiff(e))
+}
+
+func newLogList(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "show the log: who said what, and what it did",
+		Example: "  rota log list --store file:./rota-data\n  rota log list --from 1",
+	}
 	from := cmd.Flags().Uint64("from", 0, "the first index; default: the last 50 entries")
-	at := cmd.Flags().String("at", "", "instead: what the cluster was at this time, such as 14:02 or \"2026-11-22 14:02:05\"")
-	all := cmd.Flags().Bool("all", false, "with --at: all tasks, however many")
-	asked(cmd.Flags(), "from", "at", "all")
+	cmd.Flags().Bool("all", false, "from the oldest entry that the log holds")
+	asked(cmd.Flags(), "from", "all")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
-		if *at != "" {
-			return o.logAt(ctx, *at, *all)
-		}
-		entries, err := o.history(ctx, *from)
+		entries, left, err := o.history(ctx, *from)
 		if err != nil {
 			return err
+		}
+		if left > 0 {
+			o.say("and %s before: %s", grouped(left), o.again("--all"))
 		}
 		for _, x := range entries {
 			if err := o.printEntry(x); err != nil {
@@ -36,31 +42,32 @@ func newLog(e env) *cobra.Command {
 	})
 }
 
-// history collects the entries from an index on; without one the last few.
-func (o *observer) history(ctx context.Context, from uint64) ([]view.Entry, error) {
-	var out []view.Entry
+// history collects the entries from an index on; without one the last few, and how many there are before.
+func (o *observer) history(ctx context.Context, from uint64) (out []view.Entry, left int, err error) {
 	after := cluster.Index(0)
 	if from > 0 {
 		after = cluster.Index(from - 1)
 	}
 	historian, ok := o.proto.(protocol.Historian)
 	if !ok {
-		return nil, failed("rota journal", "store %s: the protocol %s keeps no log", o.name, o.proto.Name())
+		return nil, 0, failed("rota events", "store %s: the protocol %s keeps no log", o.name, o.proto.Name())
 	}
-	err := historian.History(ctx, o.store, after, func(v cluster.Value, a protocol.Applied) bool {
-		out = append(out, view.EntryOf(v, a))
-		if from == 0 && len(out) > 2*rowsShown {
+	trim := func(most int) {
+		if from == 0 && !o.all && len(out) > most {
+			left += len(out) - rowsShown
 			out = append(out[:0:0], out[len(out)-rowsShown:]...)
 		}
+	}
+	err = historian.History(ctx, o.store, after, func(v cluster.Value, a protocol.Applied) bool {
+		out = append(out, view.EntryOf(v, a))
+		trim(2 * rowsShown)
 		return true
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("store %s", o.name), err)
+		return nil, 0, errors.Join(fmt.Errorf("store %s", o.name), err)
 	}
-	if from == 0 && len(out) > rowsShown {
-		out = out[len(out)-rowsShown:]
-	}
-	return out, nil
+	trim(rowsShown)
+	return out, left, nil
 }
 
 func (o *observer) printEntry(x view.Entry) error {

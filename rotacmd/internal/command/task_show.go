@@ -1,15 +1,18 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
+
+	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/view"
 )
 
-// Definition is what rota tasks TASK --definition prints.
+// Definition is what rota task show --definition prints.
 type Definition struct {
 	Task       string          `json:"task"`
 	Job        string          `json:"job"`
@@ -21,16 +24,31 @@ type Definition struct {
 	Definition json.RawMessage `json:"definition"`        // what the task type is given; secrets are references
 }
 
-func (o *observer) showTask(sight view.Sight, name string) error {
-	tasks := sight.Tasks(view.Filter{Own: true})
-	i := slices.IndexFunc(tasks, func(t view.Task) bool { return t.Task == name })
-	switch {
-	case i < 0:
-		return failed(o.hint("rota why "+plain.Word(name)), "there is no task %q", name)
-	case o.json:
-		return o.printJSON(tasks[i])
+func newTaskShow(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show TASK", Short: "show a task and who runs it", Args: exactArg("a task; rota task list shows them"),
+		Example: "  rota task show weather\n  rota task show weather --definition",
 	}
-	return o.printTasks(tasks[i : i+1])
+	definition := cmd.Flags().Bool("definition", false, "what the cluster knows of the task's definition, as JSON")
+	asked(cmd.Flags(), "definition")
+	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
+		if *definition {
+			return o.printDefinition(cluster.PartitionID(args[0]))
+		}
+		sight, err := o.sight(ctx, false)
+		if err != nil {
+			return err
+		}
+		tasks := sight.Tasks(view.Filter{Own: true})
+		i := slices.IndexFunc(tasks, func(t view.Task) bool { return t.Task == args[0] })
+		switch {
+		case i < 0:
+			return failed(o.hint("rota why "+plain.Word(args[0])), "there is no task %q", args[0])
+		case o.json:
+			return o.printJSON(tasks[i])
+		}
+		return o.printTasks(tasks[i : i+1])
+	})
 }
 
 func (o *observer) printDefinition(id cluster.PartitionID) error {

@@ -1,0 +1,56 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/call"
+)
+
+func newCallList(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "list calls of functions: what waits, runs, or has an outcome that nobody has collected",
+		Example: "  rota function list --state running",
+	}
+	state := cmd.Flags().String("state", "", "only those that are "+strings.Join(callStates, ", "))
+	cmd.Flags().Bool("all", false, "all of them, however many")
+	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
+		if err := checkState(*state, callStates); err != nil {
+			return err
+		}
+		shown, unreadable, err := call.List(ctx, o.store)
+		if err != nil {
+			return fmt.Errorf("store %s: %w", o.name, err)
+		}
+		shown = slices.DeleteFunc(shown, func(c call.Listed) bool { return *state != "" && string(c.State) != *state })
+		if unreadable > 0 {
+			o.say("! %s cannot be read", many(unreadable, "call"))
+		}
+		return o.printCalls(shown)
+	})
+}
+
+// callStates are those that a call may have.
+var callStates = []string{"queued", "running", "done", "failed", "cancelled"}
+
+func (o *observer) printCalls(calls []call.Listed) error {
+	if o.json {
+		return o.printJSON(append([]call.Listed{}, calls...)) // no null
+	}
+	if len(calls) == 0 {
+		o.say("no calls")
+		return nil
+	}
+	return o.list([]string{"CALL", "FUNCTION", "STATE", "ATTEMPT", "MEMBER", "ERROR"}, len(calls), func(i int) []string {
+		c, member := &calls[i], "-"
+		if c.Runner != nil {
+			member = string(c.Runner.Member)
+		}
+		return []string{c.ID, c.Function, string(c.State), strconv.FormatInt(c.Attempt, 10), member, firstLine(c.Error)}
+	})
+}

@@ -1,0 +1,165 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/work"
+	flows "github.com/rota-run/rota/work/stage"
+)
+
+func newDeadLetters(e env) *cobra.Command {
+	return group(e, "dead-letters", "see to the segments of a flow on which a function failed", newDeadList(e),
+		newTakeDead(e, "retry", "put the dead letters of a flow back to where they came from", "put back", putBack),
+		newTakeDead(e, "drop", "drop the dead letters of a flow for good", "dropped", drop))
+}
+
+func newDeadList(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list JOB", Short: "list the dead letters of a flow", Args: exactArg("a job; rota job list shows them"),
+		Example: "  rota job dead-letters list etl",
+	}
+	cmd.Flags().Bool("all", false, "all of them, however many")
+	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
+		return o.showDead(ctx, cluster.JobID(args[0]))
+	})
+}
+
+func newTakeDead(e env, verb, short, done string, take letterTaker) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: verb + " JOB", Short: short, Args: exactArg("a job; rota job list shows them"),
+		Example: "  rota job dead-letters " + verb + " etl",
+	}
+	return changer(e, cmd, func(ctx context.Context, o *observer, args []string) error {
+		return o.takeDead(ctx, cluster.JobID(args[0]), done, take)
+	})
+}
+
+func (o *observer) showDead(ctx context.Context, id cluster.JobID) error {
+	queue, job, graph, err := o.flowQueue(id)
+	if err != nil {
+		return err
+	}
+	all, more := []Dead{}, 0
+	for _, t := range graph.Tasks {
+		letters, left, err := o.lettersOf(ctx, queue, work.FlowName(&job), t.Name)
+		if err != nil {
+			return fmt.Errorf("store %s: %w", o.name, err)
+		}
+		all, more = append(all, letters...), more+left
+	}
+	if o.json {
+		return o.printJSON(all)
+	}
+	rows := [][]string{{"TASK", "NUMBER", "SEGMENTS", "ERROR", "SEGMENT"}}
+	for i := range all {
+		d := &all[i]
+		number, segments := grouped(int(d.Number)), grouped(d.Segments) //nolint:gosec // a count
+		rows = append(rows, []string{d.Task, number, segments, printable(clipped(d.Error)), printable(clipped(d.Text))})
+	}
+	if err := table(o.stdout, rows); err != nil || len(all) == 0 {
+		return err
+	}
+	o.more(more, "")
+	retry, drop := "rota job dead-letters retry ", "rota job dead-letters drop "
+	name := plain.Word(string(id))
+	fmt.Fprintf(o.stdout, "put them back: %s, or drop them: %s\n", o.hint(retry+name), o.hint(drop+name))
+	return nil
+}
+
+// flowQueue is the queue of a job that is a flow.
+func (o *observer) flowQueue(id cluster.JobID) (store.Queue, cluster.Job, flow.Graph, error) {
+	job, ok := o.value.Job(id)
+	if !ok {
+		return nil, job, flow.Graph{}, failed(o.hint("rota job list --all"), "there is no job %q", id)
+	}
+	queue, ok := o.store.(store.Queue)
+	graph, err := work.GraphOf(&job)
+	if err != nil || len(graph.Edges) == 0 || !ok {
+		return nil, job, graph, failed(o.hint("rota job show "+plain.Word(string(id))), "job %s is no flow: it has no dead letters", id)
+	}
+	return queue, job, graph, nil
+}
+
+// Dead is a dead letter as people see it.
+type Dead struct {
+	Task   string `json:"task"`
+	Number uint64 `json:"number"`
+	flows.Letter
+}
+
+// mostDead is how many dead letters people are shown of each task.
+const mostDead = 1000
+
+// lettersOf are the dead letters of a task, for people the first of them, and how many there are beside.
+func (o *observer) lettersOf(ctx context.Context, queue store.Queue, name, task string) (out []Dead, left int, err error) {
+	every, shard := o.json || o.all, store.Shard{Edge: flow.DeadOf(task)}
+	for after := uint64(0); ; {
+		messages, err := queue.Receive(ctx, name, store.Receive{Shard: shard, Peek: true, After: after, Limit: mostDead})
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, m := range messages {
+			letter, err := flows.ReadLetter(m.Data)
+			if err != nil {
+				return nil, 0, err
+			}
+			out, after = append(out, Dead{task, m.Number, letter}), m.Number
+		}
+		if len(messages) == 0 || !every && len(out) >= mostDead {
+			break
+		}
+	}
+	if every || len(out) < mostDead {
+		return out, 0, nil
+	}
+	depths, err := queue.Depth(ctx, name, shard)
+	if err != nil {
+		return nil, 0, err
+	}
+	return out, int(depths[0].Pending) - len(out), nil //nolint:gosec // a count
+}
+
+// clipped cuts a text for one line.
+func clipped(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+// takeDead puts dead letters back to the shards that they came from, or drops them.
+func (o *observer) takeDead(ctx context.Context, id cluster.JobID, done string, take letterTaker) error {
+	if err := o.refresh(ctx); err != nil {
+		return err
+	}
+	queue, job, graph, err := o.flowQueue(id)
+	if err != nil {
+		return err
+	}
+	total := 0
+	for _, t := range graph.Tasks {
+		n, err := takeLetters(ctx, queue, work.FlowName(&job), t.Name, take)
+		if total += n; err != nil {
+			return failed(o.hint("rota job dead-letters list "+plain.Word(string(id))+" -o json"),
+				"take the dead letters of task %s, %d are %s: %w", t.Name, total, done, err)
+		}
+	}
+	if total > 0 { // a bell that fails costs time: idle stages look by themselves
+		if err := work.RingFlow(ctx, o.store, work.FlowName(&job)); err != nil {
+			o.say("idle stages see it within 20 s: %v", err)
+		}
+	}
+	if o.json {
+		return o.printJSON(map[string]int{"dead_letters": total})
+	}
+	o.say("%s %s", many(total, "dead letter"), done)
+	return nil
+}
