@@ -32,7 +32,7 @@ func TestCallPing(t *testing.T) {
 		t.Errorf("without functions: exit %d, %s", code, stderr)
 	}
 	id, stderr, code := p.rota("function", "call", "ping", "--arg", `{"text":"later"}`, "--detach", "--store", p.store)
-	if id = strings.TrimSpace(id); code != exitOK || id == "" || !strings.Contains(stderr, "no member has the function ping now") || !strings.Contains(stderr, "--attach "+id) {
+	if id = strings.TrimSpace(id); code != exitOK || id == "" || !strings.Contains(stderr, "no member has the function ping now") || !strings.Contains(stderr, "rota function wait "+id) {
 		t.Fatalf("detached: exit %d, %q, %s", code, id, stderr)
 	}
 	doomed, _, _ := p.rota("function", "call", "nothing", "--detach", "--store", p.store)
