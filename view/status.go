@@ -20,12 +20,12 @@ type Status struct {
 	Leader    *Leader      `json:"leader,omitempty"` // absent where nobody leads by the protocol
 	Members   MemberCounts `json:"members"`
 	Tasks     TaskCounts   `json:"tasks"`
-	Moves     *Moves       `json:"moves,omitempty"` // absent where there is no journal
+	Moves     *Moves       `json:"moves,omitempty"`  // absent where there is no journal
 	Nobody    string       `json:"nobody,omitempty"` // that nothing runs because no member lives; "" where one does
-	Problems  []Problem    `json:"problems"`        // at most MaxProblems
-	More      int          `json:"more_problems"`   // those that did not fit
-	Malformed int          `json:"malformed"`       // definitions
-	Differing int          `json:"differing"`       // sources of which members have different files
+	Problems  []Problem    `json:"problems"`         // at most MaxProblems
+	More      int          `json:"more_problems"`    // those that did not fit
+	Malformed int          `json:"malformed"`        // definitions
+	Differing int          `json:"differing"`        // sources of which members have different files
 	// DeadLetters are those of all flows.
 	DeadLetters int `json:"dead_letters"`
 	Local       any `json:"local,omitempty"` // what only the answering process knows

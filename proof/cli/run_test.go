@@ -89,20 +89,20 @@ func reads(p *place, protocol string) {
 	p.start("a", "--protocol", protocol, "--label", "zone=x", "tasks")
 	await(t, "both tasks are known", func() bool { return len(p.tasks()) == 2 })
 	for args, want := range map[string][]string{
-		"status":         {"members 1", "tasks 2: 1 running, 1 waiting", "! waiting", "gpu", "rota why gpu"},
-		"member list":    {"MEMBER", "a", "joined", "zone=x", p.version()},
-		"task list":      {"TASK", "STATE", "OWNER", "TOKEN", "SINCE", "gpu", "waiting", "ok", "running"},
-		"task list --own":    {"rota.source.tasks"},
-		"why gpu":        {"gpu is waiting", "labels: gpu=yes"},
-		"why ok":         {"ok is running on a", "token"},
-		"events":         {"member-joined", "a joined"},
-		"log list":       {"prepare-join a", "submit-job gpu"},
+		"status":              {"members 1", "tasks 2: 1 running, 1 waiting", "! waiting", "gpu", "rota why gpu"},
+		"member list":         {"MEMBER", "a", "joined", "zone=x", p.version()},
+		"task list":           {"TASK", "STATE", "OWNER", "TOKEN", "SINCE", "gpu", "waiting", "ok", "running"},
+		"task list --own":     {"rota.source.tasks"},
+		"why gpu":             {"gpu is waiting", "labels: gpu=yes"},
+		"why ok":              {"ok is running on a", "token"},
+		"events":              {"member-joined", "a joined"},
+		"log list":            {"prepare-join a", "submit-job gpu"},
 		"log list --from 2":   {"submit-job"},
-		"status -o json":  {`"members":{"total":1`, `"state":"waiting"`, `"member_list":[{"member":"a"`, `"task_list":[{"task":"gpu"`, `"state":"running","owner":"a","token":`},
-		"log list -o json":     {`"said":"prepare-join a`},
-		"why gpu -o json": {`"rule":"labels: gpu=yes"`},
+		"status -o json":      {`"members":{"total":1`, `"state":"waiting"`, `"member_list":[{"member":"a"`, `"task_list":[{"task":"gpu"`, `"state":"running","owner":"a","token":`},
+		"log list -o json":    {`"said":"prepare-join a`},
+		"why gpu -o json":     {`"rule":"labels: gpu=yes"`},
 		"member list -o json": {`"member":"a"`, `"zone":"x"`},
-		"events -o json": {`"kind":"member-joined"`},
+		"events -o json":      {`"kind":"member-joined"`},
 	} {
 		got := ""
 		await(t, "rota "+args+" tells", func() bool { // the journal is written behind

@@ -108,7 +108,9 @@ func TestARefusalKeepsWhatIsOurs(t *testing.T) {
 // TestOwnTasksTakeNoRoom: a member of capacity 1 claims one task beside what Rota runs for itself, whatever comes first.
 func TestOwnTasksTakeNoRoom(t *testing.T) {
 	t.Parallel()
-	free := func(id cluster.PartitionID) boardFree { return boardFree{Partition: id, Token: 1, First: "m", Only: true} }
+	free := func(id cluster.PartitionID) boardFree {
+		return boardFree{Partition: id, Token: 1, First: "m", Only: true}
+	}
 	s := &step{State: State{
 		p: Params{Join: cluster.PrepareJoin{Member: "m", Capacity: 1}, Nonce: "n"}, phase: phaseMember, known: &facts{},
 		held: []held{{id: "rota.source.held/run"}},

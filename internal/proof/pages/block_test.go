@@ -43,7 +43,7 @@ func TestCommands(t *testing.T) {
 		"# nothing\n\n":                                              ``,
 		"a | b; c && d &\n":                                          `3 ["a"], 3 ["b"], 3 ["c"], 3 ["d"]`,
 		"rota run --store \"nats://n1/r?user=a&token=b\" x#y\n":      `3 ["rota" "run" "--store" "nats://n1/r?user=a&token=b" "x#y"]`,
-		"rota function call ping --arg '{\"text\": \"it is\"}' ''\n":          `3 ["rota" "function" "call" "ping" "--arg" "{\"text\": \"it is\"}" ""]`,
+		"rota function call ping --arg '{\"text\": \"it is\"}' ''\n": `3 ["rota" "function" "call" "ping" "--arg" "{\"text\": \"it is\"}" ""]`,
 		"docker run \\\n  -p 1:1 \\\n  nats\nrota x\n":               `3 ["docker" "run" "-p" "1:1" "nats"], 6 ["rota" "x"]`,
 		"cat > c <<END\nlisten: 'open\nEND\nnats-server -c c\n":      `3 ["cat" ">" "c" "<<END"], 6 ["nats-server" "-c" "c"]`,
 		"$ rota simulate <<'END'\nrun 1\nEND\nit's done\n$ rota x\n": `3 ["rota" "simulate" "<<END"], 7 ["rota" "x"]`,
