@@ -241,3 +241,24 @@ func TestRequestsOfOtherSitesAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestARequestThatPanicsGivesItsPlaceBack: four of them must not shut the room for good.
+func TestARequestThatPanicsGivesItsPlaceBack(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	h := newRoom(1).bound(func(http.ResponseWriter, *http.Request) {
+		if calls++; calls == 1 {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	ask := func() int {
+		defer func() { _ = recover() }() // as the server does
+		w := httptest.NewRecorder()
+		h(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+		return w.Code
+	}
+	ask()
+	if code := ask(); code != http.StatusOK {
+		t.Errorf("after a panic: %d", code)
+	}
+}
