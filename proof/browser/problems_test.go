@@ -76,7 +76,7 @@ func TestProblems(t *testing.T) {
 	w.Picture("no-problems")
 
 	c.task(t, "never", "type: noop\nevry: 1s\n")
-	c.task(t, "sick", "type: tcp\nevery: 1s\nconfig: {address: \"127.0.0.1:1\"}\n")
+	c.task(t, "sick", "type: tcp\nevery: 1s\nconfig: {addr: \"127.0.0.1:1\"}\n")
 	c.task(t, "gpu", "type: noop\nevery: 1s\nlabels: {gpu: \"yes\"}\n")
 	const rows = `[...document.querySelectorAll("main tbody tr")].map(r => [...r.cells].slice(0, 3).map(c => c.textContent).join(" | "))`
 	w.Await("a malformed file, a failing task and one without an owner are shown", has("main tbody .state", "malformed")+" && "+has("main tbody .state", "failing")+" && "+has("main tbody .state", "waiting"))
@@ -121,7 +121,7 @@ func TestActions(t *testing.T) {
 	w := browser.Open(t)
 	c := guarded(t, w, "a", "b")
 	c.submit(t, "loop", "type: noop\nevery: 1h\n")
-	c.submit(t, "luck", "type: exec\nmax_attempts: 1\nevery: 1s\nconfig: {argv: [\"/bin/false\"]}\n")
+	c.task(t, "luck", "type: exec\nretry: {attempts: 1}\nconfig: {argv: [/bin/false]}\n")
 	c.task(t, "filed", "type: noop\nevery: 1s\n")
 	open := func(task string) {
 		view(w, "tasks")
@@ -145,19 +145,25 @@ func TestActions(t *testing.T) {
 func (c *place) submit(t *testing.T, name, text string) {
 	t.Helper()
 	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, name+".yaml"), []byte(text), 0o640))
-	if out, err := c.command("submit", "--allow-exec", "/bin/false", "--store", "file:store", name+".yaml").CombinedOutput(); err != nil {
+	if out, err := c.command("submit", "--store", "file:store", name+".yaml").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+}
+
+// journaled waits until the journal has what was asked.
+func (c *place) journaled(t *testing.T, what string) {
+	t.Helper()
+	processtest.Await(t, "the journal has "+what, func() bool {
+		out, err := c.command("journal", "--store", "file:store").Output()
+		return err == nil && strings.Contains(string(out), what)
+	})
 }
 
 func runTasks(t *testing.T, w *browser.Window, c *place, open func(string), state func(string, string)) {
 	t.Helper()
 	open("loop")
 	act(w, "#detail", "Run now", "done: run-now loop")
-	out, err := c.command("journal", "--store", "file:store").Output()
-	if must.Succeed(t, err); !strings.Contains(string(out), "run-now loop") {
-		t.Errorf("the journal has no round that was asked for:\n%s", out)
-	}
+	c.journaled(t, "run-now loop")
 
 	press(w, "#detail", "Pause loop")
 	w.Picture("question")
@@ -172,6 +178,11 @@ func runTasks(t *testing.T, w *browser.Window, c *place, open func(string), stat
 	w.Await("the pane follows", has("#detail dd", "running"))
 	act(w, "#detail", "Kill loop", "done: kill")
 	state("loop", "killed")
+
+	state("luck", "parked")
+	open("luck")
+	act(w, "#detail", "Try again", "done: unpark")
+	c.journaled(t, "unpark-partition luck")
 
 	open("filed")
 	act(w, "#detail", "Kill filed", "it would come back")
