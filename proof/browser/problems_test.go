@@ -22,7 +22,7 @@ func guarded(t *testing.T, w *browser.Window, members ...string) *place {
 	c := start(t, 0)
 	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, "token"), []byte("open-sesame"), 0o600))
 	for i, name := range members {
-		c.join(t, name, i == 0, "--api-token", "file:"+filepath.Join(c.dir, "token"))
+		c.join(t, name, i == 0, "--allow-exec", "/bin/false", "--api-token", "file:"+filepath.Join(c.dir, "token"))
 	}
 	w.Go(c.address)
 	w.Await("it asks for the token", `document.getElementById("login").open`)
