@@ -58,8 +58,8 @@ func (c *place) told(t *testing.T) (out []string) {
 	must.Succeed(t, err)
 	for line := range strings.Lines(string(text)) {
 		if problem, ok := strings.CutPrefix(line, "! "); ok {
-			parts := spaces.Split(problem, -1)
-			out = append(out, strings.Join(parts[:3], " | "))
+			problem, _, _ = strings.Cut(problem, "→")
+			out = append(out, strings.Join(spaces.Split(strings.TrimSpace(problem), 3), " | ")) // a text may have spaces, too
 		}
 	}
 	slices.Sort(out)
@@ -76,7 +76,7 @@ func TestProblems(t *testing.T) {
 	w.Picture("no-problems")
 
 	c.task(t, "never", "type: noop\nevry: 1s\n")
-	c.task(t, "sick", "type: tcp\nevery: 1s\nconfig: {addr: \"127.0.0.1:1\"}\n")
+	c.task(t, "sick", "type: tcp\nevery: 1s\nconfig: {addr: \"127.0.0.1:1\", allow: [127.0.0.0/8]}\n")
 	c.task(t, "gpu", "type: noop\nevery: 1s\nlabels: {gpu: \"yes\"}\n")
 	const rows = `[...document.querySelectorAll("main tbody tr")].map(r => [...r.cells].slice(0, 3).map(c => c.textContent).join(" | "))`
 	w.Await("a malformed file, a failing task and one without an owner are shown", has("main tbody .state", "malformed")+" && "+has("main tbody .state", "failing")+" && "+has("main tbody .state", "waiting"))
