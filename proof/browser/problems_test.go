@@ -22,7 +22,7 @@ func guarded(t *testing.T, w *browser.Window, members ...string) *place {
 	c := start(t, 0)
 	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, "token"), []byte("open-sesame"), 0o600))
 	for i, name := range members {
-		c.join(t, name, i == 0, "--allow-exec", "/bin/false", "--api-token", "file:"+filepath.Join(c.dir, "token"))
+		c.join(t, name, i == 0, "--api-token", "file:"+filepath.Join(c.dir, "token"))
 	}
 	w.Go(c.address)
 	w.Await("it asks for the token", `document.getElementById("login").open`)
@@ -116,12 +116,11 @@ func TestProblems(t *testing.T) {
 	w.Await("the store is back", `document.querySelector("main [role=alert]").hidden`)
 }
 
-// TestActions does each action of the page once, and sees it in the cluster.
+// TestActions does the actions of the page, and sees them in the cluster.
 func TestActions(t *testing.T) {
 	w := browser.Open(t)
 	c := guarded(t, w, "a", "b")
 	c.submit(t, "loop", "type: noop\nevery: 1h\n")
-	c.task(t, "luck", "type: exec\nretry: {attempts: 1}\nconfig: {argv: [/bin/false]}\n")
 	c.task(t, "filed", "type: noop\nevery: 1s\n")
 	open := func(task string) {
 		view(w, "tasks")
@@ -178,11 +177,6 @@ func runTasks(t *testing.T, w *browser.Window, c *place, open func(string), stat
 	w.Await("the pane follows", has("#detail dd", "running"))
 	act(w, "#detail", "Kill loop", "done: kill")
 	state("loop", "killed")
-
-	state("luck", "parked")
-	open("luck")
-	act(w, "#detail", "Try again", "done: unpark")
-	c.journaled(t, "unpark-partition luck")
 
 	open("filed")
 	act(w, "#detail", "Kill filed", "it would come back")
