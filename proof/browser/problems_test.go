@@ -38,7 +38,7 @@ func view(w *browser.Window, name string) {
 
 // press clicks the button of this text.
 func press(w *browser.Window, within, text string) {
-	w.Await("the button "+text, fmt.Sprintf(`(b => b && (b.click(), true))([...document.querySelectorAll(%q)].find(e => e.textContent === %q && !e.disabled))`, within+" button", text))
+	w.Await("the button "+text, fmt.Sprintf(`(b => b && (b.focus(), b.click(), true))([...document.querySelectorAll(%q)].find(e => e.textContent === %q && !e.disabled))`, within+" button", text))
 }
 
 // act asks for an action, answers its question, and waits for what is said of it.
@@ -195,7 +195,7 @@ func moveMembers(t *testing.T, w *browser.Window, c *place) {
 		})
 	}
 	view(w, "members")
-	w.Await("b can be asked about", `(b => b && (b.click(), true))(document.querySelector('[data-member="b"] button'))`)
+	w.Await("b can be asked about", `(b => b && (b.focus(), b.click(), true))(document.querySelector('[data-member="b"] button'))`)
 	act(w, "#detail", "Drain b", "done: drain")
 	members("draining")
 	w.Await("the column says so", has(`[data-member="b"] h2`, "draining"))
