@@ -136,8 +136,10 @@ func TestActions(t *testing.T) {
 	}
 	runTasks(t, w, c, open, state)
 	moveMembers(t, w, c)
-	if said := w.Console(); len(said) > 1 { // the browser itself reports the one answer that refuses
-		t.Errorf("the console: %q", said)
+	for _, said := range w.Console() { // the browser itself reports the answers that refuse: before the token is typed, and the kill of a file's job
+		if !strings.Contains(said, "status of 401") && !strings.Contains(said, "status of 409") {
+			t.Errorf("the console: %q", said)
+		}
 	}
 }
 
