@@ -11,7 +11,7 @@ import (
 const clipped = `[...document.querySelectorAll("header *, nav *, main *, #detail *")].filter(e => {
   if (e.closest("svg, progress, .hidden") || e.tagName === "INPUT" || e.tagName === "OPTION" || e.clientWidth === 0) return false;
   const down = e.matches(".row .name, .row .owner, .row .state") && e.scrollHeight > e.clientHeight + 1;
-  return down || e.scrollWidth > e.clientWidth + 1 && !(e.matches(".columns, div.graph"));
+  return down || e.scrollWidth > e.clientWidth + 1 && !e.matches(".columns, div.graph");
 }).map(e => e.tagName + "." + e.className + " " + e.scrollWidth + ">" + e.clientWidth + " " + e.scrollHeight + ">" + e.clientHeight + " " + e.textContent.slice(0, 60))`
 
 // fits checks that nothing on the screen is cut, on a phone and on a desk.

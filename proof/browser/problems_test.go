@@ -38,7 +38,7 @@ func view(w *browser.Window, name string) {
 
 // press clicks the button of this text.
 func press(w *browser.Window, within, text string) {
-	w.Await("the button "+text, fmt.Sprintf(`(b => b && (b.click(), true))([...document.querySelectorAll(%q)].find(e => e.textContent === %q && !e.disabled))`, within+" button", text))
+	w.Await("the button "+text, fmt.Sprintf(`(b => b && (b.focus(), b.click(), true))([...document.querySelectorAll(%q)].find(e => e.textContent === %q && !e.disabled))`, within+" button", text))
 }
 
 // act asks for an action, answers its question, and waits for what is said of it.
@@ -58,8 +58,8 @@ func (c *place) told(t *testing.T) (out []string) {
 	must.Succeed(t, err)
 	for line := range strings.Lines(string(text)) {
 		if problem, ok := strings.CutPrefix(line, "! "); ok {
-			parts := spaces.Split(problem, -1)
-			out = append(out, strings.Join(parts[:3], " | "))
+			problem, _, _ = strings.Cut(problem, "→")
+			out = append(out, strings.Join(spaces.Split(strings.TrimSpace(problem), 3), " | ")) // a text may have spaces, too
 		}
 	}
 	slices.Sort(out)
@@ -76,7 +76,7 @@ func TestProblems(t *testing.T) {
 	w.Picture("no-problems")
 
 	c.task(t, "never", "type: noop\nevry: 1s\n")
-	c.task(t, "sick", "type: tcp\nevery: 1s\nconfig: {address: \"127.0.0.1:1\"}\n")
+	c.task(t, "sick", "type: tcp\nevery: 1s\nconfig: {addr: \"127.0.0.1:1\", allow: [127.0.0.0/8]}\n")
 	c.task(t, "gpu", "type: noop\nevery: 1s\nlabels: {gpu: \"yes\"}\n")
 	const rows = `[...document.querySelectorAll("main tbody tr")].map(r => [...r.cells].slice(0, 3).map(c => c.textContent).join(" | "))`
 	w.Await("a malformed file, a failing task and one without an owner are shown", has("main tbody .state", "malformed")+" && "+has("main tbody .state", "failing")+" && "+has("main tbody .state", "waiting"))
@@ -116,12 +116,11 @@ func TestProblems(t *testing.T) {
 	w.Await("the store is back", `document.querySelector("main [role=alert]").hidden`)
 }
 
-// TestActions does each action of the page once, and sees it in the cluster.
+// TestActions does the actions of the page, and sees them in the cluster.
 func TestActions(t *testing.T) {
 	w := browser.Open(t)
 	c := guarded(t, w, "a", "b")
 	c.submit(t, "loop", "type: noop\nevery: 1h\n")
-	c.submit(t, "luck", "type: exec\nmax_attempts: 1\nevery: 1s\nconfig: {argv: [\"/bin/false\"]}\n")
 	c.task(t, "filed", "type: noop\nevery: 1s\n")
 	open := func(task string) {
 		view(w, "tasks")
@@ -137,27 +136,35 @@ func TestActions(t *testing.T) {
 	}
 	runTasks(t, w, c, open, state)
 	moveMembers(t, w, c)
-	if said := w.Console(); len(said) > 1 { // the browser itself reports the one answer that refuses
-		t.Errorf("the console: %q", said)
+	for _, said := range w.Console() { // the browser itself reports the answers that refuse: before the token is typed, and the kill of a file's job
+		if !strings.Contains(said, "status of 401") && !strings.Contains(said, "status of 409") {
+			t.Errorf("the console: %q", said)
+		}
 	}
 }
 
 func (c *place) submit(t *testing.T, name, text string) {
 	t.Helper()
 	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, name+".yaml"), []byte(text), 0o640))
-	if out, err := c.command("job", "submit", "--allow-exec", "/bin/false", "--store", "file:store", name+".yaml").CombinedOutput(); err != nil {
+	if out, err := c.command("job", "submit", "--store", "file:store", name+".yaml").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+}
+
+// journaled waits until the journal has what was asked.
+func (c *place) journaled(t *testing.T, what string) {
+	t.Helper()
+	processtest.Await(t, "the journal has "+what, func() bool {
+		out, err := c.command("events", "--store", "file:store").Output()
+		return err == nil && strings.Contains(string(out), what)
+	})
 }
 
 func runTasks(t *testing.T, w *browser.Window, c *place, open func(string), state func(string, string)) {
 	t.Helper()
 	open("loop")
 	act(w, "#detail", "Run now", "done: run-now loop")
-	out, err := c.command("events", "--store", "file:store").Output()
-	if must.Succeed(t, err); !strings.Contains(string(out), "run-now loop") {
-		t.Errorf("the journal has no round that was asked for:\n%s", out)
-	}
+	c.journaled(t, "run-now loop")
 
 	press(w, "#detail", "Pause loop")
 	w.Picture("question")
@@ -190,7 +197,7 @@ func moveMembers(t *testing.T, w *browser.Window, c *place) {
 		})
 	}
 	view(w, "members")
-	w.Await("b can be asked about", `(b => b && (b.click(), true))(document.querySelector('[data-member="b"] button'))`)
+	w.Await("b can be asked about", `(b => b && (b.focus(), b.click(), true))(document.querySelector('[data-member="b"] button'))`)
 	act(w, "#detail", "Drain b", "done: drain")
 	members("draining")
 	w.Await("the column says so", has(`[data-member="b"] h2`, "draining"))

@@ -47,7 +47,7 @@ export class Detail {
   // #open asks for an answer, shows it, and what can be done about it; with actions it looks again and again.
   async #open(title, answer, show, actions) {
     const asked = ++this.#asked;
-    if (this.element.hidden) this.#back = document.activeElement;
+    if (this.element.hidden || !this.element.contains(document.activeElement)) this.#back = document.activeElement;
     const heading = el("h2", { tabIndex: -1 }, title);
     const close = el("button", { type: "button", className: "close", onclick: () => this.close() }, "Close");
     const body = el("div", {}, "asking …");
