@@ -26,6 +26,6 @@ func TestListOfCalls(t *testing.T) {
 	}
 	w.shows("function list", exitOK, "CALL", "importer/", "resize", "shrink", "queued", h.ID())
 	w.shows("function list --state running", exitOK, "no calls")
-	w.shows("function list --state runing", exitUsage, "try: --state running")
+	w.shows("function list --state runing", exitUsage, "try: --state running") //nolint:misspell // what is tried
 	w.shows("function list -o json", exitOK, `"queue":"importer"`, `"state":"queued"`)
 }

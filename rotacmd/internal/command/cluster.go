@@ -18,7 +18,7 @@ type Settings struct {
 }
 
 func newCluster(e env) *cobra.Command {
-	return group(e, "cluster", "show the settings of the cluster, which all members follow, or change them", newClusterGet(e), newClusterSet(e))
+	return group("cluster", "show the settings of the cluster, which all members follow, or change them", newClusterGet(e), newClusterSet(e))
 }
 
 func newClusterGet(e env) *cobra.Command {

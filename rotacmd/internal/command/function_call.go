@@ -44,7 +44,7 @@ type Called struct {
 }
 
 func newFunction(e env) *cobra.Command {
-	return group(e, "function", "call functions that members have, wait for calls, cancel them",
+	return group("function", "call functions that members have, wait for calls, cancel them",
 		newCall(e), newCallList(e), newCallWait(e), newCallCancel(e))
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func newJob(e env) *cobra.Command {
-	return group(e, "job", "list jobs, submit, stop and pause them, see to dead letters",
+	return group("job", "list jobs, submit, stop and pause them, see to dead letters",
 		newJobList(e), newJobShow(e), newSubmit(e), newStop(e), newPause(e), newResume(e), newDeadLetters(e))
 }
 

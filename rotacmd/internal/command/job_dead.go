@@ -15,7 +15,7 @@ import (
 )
 
 func newDeadLetters(e env) *cobra.Command {
-	return group(e, "dead-letters", "see to the segments of a flow on which a function failed", newDeadList(e),
+	return group("dead-letters", "see to the segments of a flow on which a function failed", newDeadList(e),
 		newTakeDead(e, "retry", "put the dead letters of a flow back to where they came from", "put back", putBack),
 		newTakeDead(e, "drop", "drop the dead letters of a flow for good", "dropped", drop))
 }

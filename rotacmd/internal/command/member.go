@@ -13,7 +13,7 @@ import (
 )
 
 func newMember(e env) *cobra.Command {
-	return group(e, "member", "list members, drain them, plan without them",
+	return group("member", "list members, drain them, plan without them",
 		newMemberList(e), newMemberShow(e), newDrain(e), newUndrain(e), newPlan(e))
 }
 

@@ -81,7 +81,7 @@ func addGroups(root *cobra.Command, e env) {
 }
 
 // group makes a command that only has others below it.
-func group(e env, use, short string, below ...*cobra.Command) *cobra.Command {
+func group(use, short string, below ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, Example: below[0].Example}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {

@@ -84,7 +84,7 @@ func readerOf(v cluster.Value, name string) cluster.MemberID {
 }
 
 func newSource(e env) *cobra.Command {
-	return group(e, "source", "list the sources of tasks, end what they have lost", newSourceList(e), newSourcePrune(e))
+	return group("source", "list the sources of tasks, end what they have lost", newSourceList(e), newSourcePrune(e))
 }
 
 // Source is what rota source list prints of a source as JSON.

@@ -19,7 +19,7 @@ import (
 const storeForms = "file:DIR, elastic://…, etcd://…, kafka://…, nats://…, zookeeper://… or postgres://HOST:PORT,…/PATH"
 
 func newStore(e env) *cobra.Command {
-	return group(e, "store", "check a store, repair it, copy it", newStoreCheck(e), newStoreRepair(e), newStoreCopy(e))
+	return group("store", "check a store, repair it, copy it", newStoreCheck(e), newStoreRepair(e), newStoreCopy(e))
 }
 
 const storeCheckHelp = `Verify that a store can be used, and measure how long its answers take: append, read, snapshot, conditional write, list, watch, session.

@@ -13,7 +13,7 @@ import (
 )
 
 func newTask(e env) *cobra.Command {
-	return group(e, "task", "list tasks, start a round, try one again that failed",
+	return group("task", "list tasks, start a round, try one again that failed",
 		newTaskList(e), newTaskShow(e), newTaskTrigger(e), newTaskRetry(e))
 }
 
