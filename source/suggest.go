@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rota-run/rota/internal/nearest"
+	"github.com/rota-run/rota/internal/plain"
 )
 
 // didYouMean suggests the nearest known name; "" when none is near.
 func didYouMean(name string, known []string) string {
-	if near, ok := nearest.Name(name, known); ok {
+	if near, ok := plain.Nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return ""

@@ -70,7 +70,7 @@ var rules = []rule{
 	{"call", []string{"cluster", "store", "protocol", "journal", "work", "internal/plain"}},
 	{"tasks", []string{"cluster", "flow", "protocol", "publish", "work", "work/stage", "tasks/program", "internal/plain"}},
 	{"tasks/program", nil},
-	{"source", []string{"cluster", "flow", "schedule", "journal", "work", "internal/nearest", "internal/plain"}},
+	{"source", []string{"cluster", "flow", "schedule", "journal", "work", "internal/plain"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
 	{"node/guardian/ward", nil},
 	{"node/guardian", []string{"store", "tasks/program", "node/guardian/ward"}},
@@ -84,7 +84,7 @@ var rules = []rule{
 	{"rotatest", append([]string{".", "store/handle"}, shell...)},
 	{"proof/sim/machine/*", append([]string{"protocol/*", "proof/sim/…"}, contracts...)},
 	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "node/guardian/ward"}, contracts...)}, // it knows no protocol
-	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/nearest"}},
+	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/plain"}},
 	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},
 	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota
 	{"rotacmd/internal/*", nil},

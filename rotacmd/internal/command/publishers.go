@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rota-run/rota/internal/nearest"
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
@@ -89,7 +89,7 @@ func (e env) openPublisher(text string) (publish.Publisher, string, error) {
 
 func (e env) unknownSink(text string) error {
 	kind, rest, _ := strings.Cut(text, ":")
-	if near, ok := nearest.Name(kind, append(sinkNames(), "none")); ok {
+	if near, ok := plain.Nearest(kind, append(sinkNames(), "none")); ok {
 		if near == "file" {
 			near += ":" + cmp.Or(storeurl.Hide(rest), "PATH")
 		} else if k, _, ok := serverSinkOf(near + ":"); ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rota-run/rota/internal/nearest"
+	"github.com/rota-run/rota/internal/plain"
 )
 
 const longHelp = `Rota keeps every task of a cluster running on exactly one live member.
@@ -123,7 +123,7 @@ func nearestFlag(cmd *cobra.Command, err error) string {
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	if name, ok := nearest.Name(unknown.GetSpecifiedName(), known); ok {
+	if name, ok := plain.Nearest(unknown.GetSpecifiedName(), known); ok {
 		return fmt.Sprintf("did you mean --%s? %s shows all", name, try)
 	}
 	return try
@@ -131,7 +131,7 @@ func nearestFlag(cmd *cobra.Command, err error) string {
 
 // nearestOr is the known name that was meant, else another one to try.
 func nearestOr(name string, known []string, otherwise string) string {
-	if near, ok := nearest.Name(name, known); ok {
+	if near, ok := plain.Nearest(name, known); ok {
 		return near
 	}
 	return otherwise

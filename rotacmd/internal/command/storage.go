@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rota-run/rota/internal/nearest"
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
@@ -46,7 +46,7 @@ func (e env) openStorage(text string) (journal.Appender, error) {
 		}
 		return s, nil
 	}
-	near, ok := nearest.Name(kind, known)
+	near, ok := plain.Nearest(kind, known)
 	if !ok {
 		near = "file"
 	}

@@ -15,7 +15,7 @@ func windows() []flaw.Flaw {
 		flaw.New("what is done stays in the window", window,
 			"			d.removePartition(id)\n", "			_ = id\n"),
 		flaw.New("items move to even the load", window,
-			"if !inWindows(c) || m.Draining", "if inWindows(c) || m.Draining"),
+			"if kindOf(c) != kindWindows || m.Draining", "if kindOf(c) == kindWindows || m.Draining"),
 		flaw.New("new shares run beside old ones", share,
 			"	if leaving {\n", "	if leaving && len(held) > 0 {\n"),
 		flaw.New("a lost share is not made up for", share,

@@ -1,10 +1,9 @@
-// Package nearest finds the name that somebody meant who wrote another one: a field of a file, a flag.
-package nearest
+package plain
 
 import "strings"
 
-// Name is the known name that is written most like this one; not ok when none is near.
-func Name(name string, known []string) (nearest string, ok bool) {
+// Nearest is the known name that is written most like this one; not ok when none is near.
+func Nearest(name string, known []string) (nearest string, ok bool) {
 	best := min(3, len(name)/2+1)
 	for _, k := range known {
 		if d := distance(strings.ToLower(name), k); d < best {
