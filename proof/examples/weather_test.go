@@ -24,9 +24,9 @@ func TestWeather(t *testing.T) {
 		b, err := os.ReadFile(filepath.Join(dir, "samples.jsonl"))
 		return err == nil && strings.Contains(string(b), `"name":"station.degrees","tags":{"member":"web-1","task":"home"}`)
 	})
-	out, err := weather("tasks").CombinedOutput()
+	out, err := weather("task", "list").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "station") {
-		t.Errorf("weather tasks: %v\n%s", err, out)
+		t.Errorf("weather task list: %v\n%s", err, out)
 	}
 	if err := p.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)

@@ -152,7 +152,7 @@ func (b *bench) flow(kills, words int, wc time.Duration) error {
 	}()
 	store := "file:" + filepath.Join(b.dir, "store")
 	began := time.Now()
-	if out, err := exec.Command(filepath.Join(b.dir, "rota"), "submit", "--store", store, filepath.Join(b.dir, "flow.yaml")).CombinedOutput(); err != nil {
+	if out, err := exec.Command(filepath.Join(b.dir, "rota"), "job", "submit", "--store", store, filepath.Join(b.dir, "flow.yaml")).CombinedOutput(); err != nil {
 		return fmt.Errorf("rota job submit: %w: %s", err, out)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
