@@ -1,6 +1,8 @@
 package node
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
+	"github.com/rota-run/rota/work"
 )
 
 // gapTTL is short against the outages below.
@@ -204,6 +207,33 @@ func TestTheJournalSaysWhomItHappenedTo(t *testing.T) {
 		await(t, "b knows it", func() bool { return len(b.records(journal.MemberLeft)) > 1 })
 		if r := b.records(journal.MemberLeft)[1]; r.Member != "b" || r.Message != "b found itself removed" {
 			t.Errorf("got %+v", r)
+		}
+	})
+}
+
+// One entry may end several jobs: each end has its record.
+func TestTheEndsOfOneEntryAreJournaled(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		open := make(chan struct{})
+		a := start(t, memory.New(), "a", func(c *Config) {
+			c.Types["gate"] = work.Type{Name: "gate", New: func(work.Definition) (work.Runner, error) {
+				return work.RunnerFunc(func(context.Context, *work.Grant) error { <-open; return nil }), nil
+			}}
+		})
+		const jobs = 24
+		for i := range jobs {
+			a.submit(fmt.Sprint("x", i), cluster.TaskSpec{Type: "gate"})
+		}
+		await(t, "all run", func() bool { return a.Status().Work.Counts.Running == jobs })
+		close(open)
+		await(t, "all ends are journaled", func() bool { return len(a.records(journal.JobEnded)) == jobs })
+		entries := map[cluster.Index]bool{}
+		for i := range jobs {
+			j, _ := a.Value().Job(cluster.JobID(fmt.Sprint("x", i)))
+			entries[j.SpecIndex] = true
+		}
+		if len(entries) == jobs {
+			t.Error("no entry has ended two jobs")
 		}
 	})
 }

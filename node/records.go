@@ -79,15 +79,13 @@ func (n *Node) storeBack(after time.Duration) {
 
 // did journals what this member's own commands did, so that each fact has one record.
 func (n *Node) did(v cluster.Value, deeds []protocol.Deed) {
-	var ended cluster.Index
+	ended := map[cluster.JobID]cluster.Index{}
 	for _, d := range deeds {
 		if !d.Result.Accepted {
 			continue
 		}
 		n.recordDeed(v, d)
-		if d.Index > ended && n.recordEnd(v, d) {
-			ended = d.Index // several commands of an entry may be about the job that it ends
-		}
+		n.recordEnd(v, d, ended)
 	}
 }
 
@@ -127,8 +125,9 @@ func (n *Node) recordDeed(v cluster.Value, d protocol.Deed) {
 	}
 }
 
-// recordEnd journals the end of a job, by the member whose command ended it. What people or sources end has a record of theirs.
-func (n *Node) recordEnd(v cluster.Value, d protocol.Deed) bool {
+// recordEnd journals the end of a job, by the member whose command ended it. What people or sources end has a record of theirs. Several commands of one
+// entry may be about the job that it ends: ended has the entry that ended each job.
+func (n *Node) recordEnd(v cluster.Value, d protocol.Deed, ended map[cluster.JobID]cluster.Index) {
 	var id cluster.PartitionID
 	switch c := d.Command.(type) {
 	case cluster.FinishPartition:
@@ -138,11 +137,11 @@ func (n *Node) recordEnd(v cluster.Value, d protocol.Deed) bool {
 	}
 	job, _, _ := id.Split()
 	j, ok := v.Job(job)
-	if !ok || j.SpecIndex != d.Index || j.State != cluster.JobCompleted && j.State != cluster.JobFailed {
-		return false
+	if !ok || j.SpecIndex != d.Index || ended[job] == d.Index || j.State != cluster.JobCompleted && j.State != cluster.JobFailed {
+		return
 	}
+	ended[job] = d.Index
 	n.record(journal.Record{AtMS: d.AtMS, Kind: journal.JobEnded, Partition: string(job), Message: "the job is " + j.State.String(), Cause: j.Message})
-	return true
 }
 
 // runStarted journals moves: whoever starts a partition that somebody else had tells from whom and why.
