@@ -14,6 +14,7 @@ type story struct{ pkg, test string }
 func stories() map[string]story {
 	const lease, leader, replica, group = "protocol/lease", "protocol/leader", "protocol/replica", "protocol/sync"
 	return map[string]story{
+		"a draining member gets partitions":                            {"schedule", "TestBudgetConverges"},
 		"an entry inside a snapshot is appended for ever":              {replica, "TestWhatWasAppliedIsNotDenied"},
 		"an own entry is applied before those that stand before it":    {replica, "TestOwnEntryBehindOthers"},
 		"an urgent look at a heartbeat waits":                          {leader, "TestAnUrgentLookDoesNotWait"},
