@@ -36,7 +36,8 @@ func newPlace() *place { return &place{Map: drivertest.NewMap(), leases: map[str
 type handle struct {
 	*drivertest.Handle
 	of    *place
-	away  atomic.Bool // no renewal comes through
+	away  atomic.Bool   // no renewal comes through
+	slow  time.Duration // each renewal takes so long, and no end comes through, if it is not 0
 	reads atomic.Int64
 }
 
@@ -91,13 +92,26 @@ func (l *lease) over() {
 	}
 }
 
-func (l *lease) TTL() time.Duration        { return l.ttl }
-func (l *lease) Began() time.Time          { return l.began }
-func (l *lease) Key() string               { return l.key }
-func (l *lease) Close()                    {}
-func (l *lease) End(context.Context) error { l.over(); return nil }
+func (l *lease) TTL() time.Duration { return l.ttl }
+func (l *lease) Began() time.Time   { return l.began }
+func (l *lease) Key() string        { return l.key }
+func (l *lease) Close()             {}
 
-func (l *lease) Renew(context.Context) (time.Time, error) {
+func (l *lease) End(context.Context) error {
+	if l.of.slow == 0 {
+		l.over()
+	}
+	return nil
+}
+
+func (l *lease) Renew(ctx context.Context) (time.Time, error) {
+	if l.of.slow > 0 {
+		select {
+		case <-time.After(l.of.slow):
+		case <-ctx.Done():
+			return time.Time{}, context.Cause(ctx)
+		}
+	}
 	l.of.of.mu.Lock()
 	defer l.of.of.mu.Unlock()
 	switch {
@@ -184,6 +198,25 @@ func TestSessionByItsOwnClock(t *testing.T) {
 		case <-n.Done():
 		case <-time.After(ttl):
 			t.Error("a session whose lease was taken goes on")
+		}
+	})
+}
+
+// TestLateRenewal: a session whose time is over stays so, though the store has renewed its lease and its end was lost.
+func TestLateRenewal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 10 * time.Second
+		s, h := newPlace().open(t)
+		n, err := s.OpenSession(t.Context(), ttl)
+		must.Succeed(t, err)
+		h.of.leases["lease 1"].timer.Stop() // by the clock of the store it lives on
+		h.slow = ttl + time.Second
+		if _, err := n.Put(t.Context(), store.Doc{Key: "s"}); !errors.Is(err, store.ErrSession) {
+			t.Errorf("a put whose renewal came too late: %v", err)
+		}
+		if _, err := s.Get(t.Context(), "s"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("what it would have written: %v", err)
 		}
 	})
 }
