@@ -36,7 +36,8 @@ type conn struct {
 
 // Limits implements driver.Driver: a server takes requests of 1.5 MiB.
 func (c *conn) Limits() driver.Limits {
-	return driver.Limits{Value: MaxRecord + 1, Swap: 1400 << 10, Each: 64, With: c.ops - 1, Keys: c.ops - 1, Deletes: true}
+	most := c.ops - 1
+	return driver.Limits{Value: MaxRecord + 1, Swap: 1400 << 10, Each: 64, With: most, Keys: most, Deletes: true}
 }
 
 // Close implements driver.Driver.
@@ -218,7 +219,8 @@ func (c *conn) Watch(ctx context.Context, prefix string, hint func()) error {
 		return err
 	}
 	hint()
-	how := []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(now.Header.Revision + 1), clientv3.WithProgressNotify()}
+	from := clientv3.WithRev(now.Header.Revision + 1)
+	how := []clientv3.OpOption{clientv3.WithPrefix(), from, clientv3.WithProgressNotify()}
 	for r := range c.client.Watch(clientv3.WithRequireLeader(ctx), c.prefix+prefix, how...) {
 		if err := r.Err(); err != nil {
 			return readError(ctx, err)

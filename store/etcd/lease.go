@@ -44,7 +44,9 @@ func (c *conn) Lease(ctx context.Context, ttl time.Duration) (driver.Lease, erro
 	defer done()
 	seconds := int64((ttl + time.Second - 1) / time.Second)
 	asked := time.Now()
-	r, err := change(ctx, c, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) { return c.client.Grant(ctx, seconds) })
+	r, err := change(ctx, c, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) {
+		return c.client.Grant(ctx, seconds)
+	})
 	if err != nil {
 		return nil, inner.NotDone(err) // a lease that nobody knows holds nothing and runs out
 	}

@@ -41,7 +41,9 @@ func (s *Store) Append(ctx context.Context, data []byte) (uint64, error) {
 
 // Read implements store.Log.
 func (s *Store) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
-	return call(ctx, s, looks, func(ctx context.Context) (store.Page, error) { return s.records.Read(ctx, after, limit) })
+	return call(ctx, s, looks, func(ctx context.Context) (store.Page, error) {
+		return s.records.Read(ctx, after, limit)
+	})
 }
 
 // ReadWith implements store.LogWith.
@@ -106,7 +108,9 @@ func (s *Store) SessionsExpire() bool { return true }
 
 // OpenSession implements store.Sessions. The store may make the ttl longer.
 func (s *Store) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
-	n, err := call(ctx, s, changes, func(ctx context.Context) (*engine.Session, error) { return s.sessions.Open(ctx, ttl) })
+	n, err := call(ctx, s, changes, func(ctx context.Context) (*engine.Session, error) {
+		return s.sessions.Open(ctx, ttl)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,8 @@ func (l *Log) read(ctx context.Context, after uint64, limit int, others []string
 		case err != nil:
 			return store.Page{}, beside, err
 		case s.end() < known.end():
-			return store.Page{}, beside, fmt.Errorf("the head of the log was at %d, and is at %d: %w", known.end(), s.end(), ErrDamaged)
+			err = fmt.Errorf("the head of the log was at %d, and is at %d: %w", known.end(), s.end(), ErrDamaged)
+			return store.Page{}, beside, err
 		case after < s.base:
 			return store.Page{}, beside, fmt.Errorf("trimmed up to %d: %w", s.base, store.ErrTruncated)
 		}

@@ -40,7 +40,8 @@ func (l *Log) pointer(ctx context.Context) (p pointer, v driver.Version, err err
 	if err != nil || row.Version == "" {
 		return p, "", err
 	}
-	if err := json.Unmarshal(row.Value, &p); err != nil || p.Index == 0 || p.Parts < 0 || p.Bytes < 0 || p.Bytes > MaxSnapshot {
+	err = json.Unmarshal(row.Value, &p)
+	if err != nil || p.Index == 0 || p.Parts < 0 || p.Bytes < 0 || p.Bytes > MaxSnapshot {
 		return p, "", fmt.Errorf("pointer to the snapshot: %w: %w", ErrDamaged, err)
 	}
 	return p, row.Version, nil
