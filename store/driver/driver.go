@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/rota-run/rota/store"
 )
@@ -29,6 +30,33 @@ type Documents interface {
 	// prefix may have changed: hints are merged, may be late, and may have no cause. It returns an error when hints may
 	// have been lost, and the caller begins again; errors.ErrUnsupported means that the caller must poll.
 	Watch(ctx context.Context, prefix string, hint func()) error
+}
+
+// Leaser is the ability of a store to remove what its owner does not renew.
+type Leaser interface {
+	// Lease begins one that lasts for ttl at least if it is not renewed. After an error there may be one that holds nothing,
+	// and runs out; the error is not store.ErrUnknown.
+	Lease(ctx context.Context, ttl time.Duration) (Lease, error)
+	// EndLease ends the lease of another handle by its key: its rows are gone then, and what its owner has sent before comes
+	// to nothing. One that has ended is no error.
+	EndLease(ctx context.Context, key string) error
+}
+
+// Lease is one lease. Its rows vanish when it ends. Deletes and ends are the store's, so the engine writes no tombstones
+// where there are leases.
+type Lease interface {
+	TTL() time.Duration // as granted, not less than what was asked for
+	Began() time.Time   // when it was asked for
+	Key() string        // for EndLease; it is never that of another lease
+	// Renew keeps it for TTL from asked on, which is when the request was sent that the store has acknowledged.
+	// store.ErrSession: it has ended. After another error it may be renewed or not; that is never store.ErrUnknown.
+	Renew(ctx context.Context) (asked time.Time, err error)
+	// Swap is Documents.Swap of a row of this lease. store.ErrSession: the lease has ended, and nothing was changed.
+	Swap(ctx context.Context, op Op) (Version, error)
+	// End ends it. One that has ended is no error.
+	End(ctx context.Context) error
+	// Close frees what this handle keeps of it, and sends nothing.
+	Close()
 }
 
 // Version is the version of one key. It is opaque, compared for equality, and "" where the key is not there. It never

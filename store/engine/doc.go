@@ -3,8 +3,9 @@
 // # Purpose
 //
 // [Rows] writes rows and settles what became of a write whose answer was lost. [Docs] are the documents of package
-// store on them. The log is in package engine/log. Nothing uses the engine in production yet: Elasticsearch is the
-// first store that is to be put on it, in place of package doclog.
+// store on them, [Sessions] the sessions where a store has leases, and [Rows.Hints] begins broken watches again. The log
+// is in package engine/log, and package engine/full puts all together. etcd is on it; Elasticsearch is next, in place of
+// package doclog.
 //
 // # State
 //
@@ -25,6 +26,15 @@
 // frees tombstones that it has seen unchanged for ten minutes by its own clock, longer than any call takes and any
 // request is on its way. It compares versions. This is the only place where the engine relies on time, and it needs
 // Limits.Deletes.
+//
+// A store with leases needs no tombstones: it ends lives by itself, and refuses what they send later. So a delete removes
+// the row there, which a full server still takes. Its price is that a delete whose answer was lost is never settled.
+//
+// # Sessions
+//
+// The owner of a session judges its end by its own clock: it lasts for the ttl of its lease from when the last renewal
+// was sent that was acknowledged. A session that has ended by that clock stays so, whatever the store says later. A Put
+// renews first, and writes after the answer.
 //
 // # Guarantees
 //

@@ -13,14 +13,25 @@ import (
 // Docs are the documents of a store.
 //
 // A document that is deleted leaves a tombstone: the row stays, with the name of the delete. So the answer of a delete
-// that was lost is found, and a late write of what stood there before meets another version. A create over a tombstone
-// is a swap. A [Sweeper] frees tombstones.
-type Docs struct{ rows *Rows }
+// that was lost is found, and what a life has sent before its end meets another version. A create over a tombstone is a
+// swap. A [Sweeper] frees tombstones. A store with leases ends lives by itself: there a delete removes the row, and one
+// whose answer was lost stays unknown.
+type Docs struct {
+	rows   *Rows
+	native bool // deletes remove rows
+}
 
-var _ store.Docs = (*Docs)(nil)
+var (
+	_ store.Docs    = (*Docs)(nil)
+	_ store.GetMany = (*Docs)(nil)
+	_ store.Watcher = (*Docs)(nil)
+)
 
 // NewDocs makes documents of rows.
-func NewDocs(r *Rows) *Docs { return &Docs{r} }
+func NewDocs(r *Rows) *Docs {
+	_, leases := r.Driver.(driver.Leaser)
+	return &Docs{rows: r, native: leases && r.Limits().Deletes}
+}
 
 func docKey(key string) string { return "d/" + key }
 
@@ -53,24 +64,33 @@ func (d *Docs) Get(ctx context.Context, key string) (store.Doc, error) {
 
 // Gets implements store.GetMany, in one request.
 func (d *Docs) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
-	q := driver.Query{}
-	for _, key := range keys {
-		if err := store.CheckKey(key); err != nil {
-			return nil, fmt.Errorf("get: %w", err)
-		}
-		q.Keys = append(q.Keys, docKey(key))
+	rowKeys, err := DocKeys(keys)
+	if err != nil {
+		return nil, fmt.Errorf("get: %w", err)
 	}
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	rows, err := d.rows.Read(ctx, q)
+	rows, err := d.rows.Read(ctx, driver.Query{Keys: rowKeys})
 	if err != nil {
 		return nil, fmt.Errorf("get %q: %w", keys, err)
 	}
-	return docsOf(rows.Keys)
+	return DocsOf(rows.Keys)
 }
 
-func docsOf(rows []driver.Row) (docs []store.Doc, err error) {
+// DocKeys are the keys of the rows of documents.
+func DocKeys(keys []string) (rowKeys []string, err error) {
+	for _, key := range keys {
+		if err := store.CheckKey(key); err != nil {
+			return nil, err
+		}
+		rowKeys = append(rowKeys, docKey(key))
+	}
+	return rowKeys, nil
+}
+
+// DocsOf are the documents in rows, each without a version where there is none.
+func DocsOf(rows []driver.Row) (docs []store.Doc, err error) {
 	for _, row := range rows {
 		doc, err := docOf(row)
 		if err != nil {
@@ -91,7 +111,7 @@ func (d *Docs) Put(ctx context.Context, doc store.Doc) (store.Version, error) {
 }
 
 func (d *Docs) put(ctx context.Context, doc store.Doc) (driver.Version, error) {
-	if err := store.CheckKey(doc.Key); err != nil {
+	if err := d.check(doc); err != nil {
 		return "", err
 	}
 	value := append([]byte{live}, doc.Value...)
@@ -118,6 +138,14 @@ func (d *Docs) put(ctx context.Context, doc store.Doc) (driver.Version, error) {
 	}
 }
 
+// check refuses what no store takes.
+func (d *Docs) check(doc store.Doc) error {
+	if most := MaxValue(d.rows.Limits()); len(doc.Value) > most {
+		return fmt.Errorf("%d bytes, at most %d: %w", len(doc.Value), most, store.ErrTooLarge)
+	}
+	return store.CheckKey(doc.Key)
+}
+
 // Delete implements store.Docs.
 func (d *Docs) Delete(ctx context.Context, key string, v store.Version) error {
 	if err := d.remove(ctx, key, v); err != nil {
@@ -133,6 +161,9 @@ func (d *Docs) remove(ctx context.Context, key string, v store.Version) error {
 	var err error = &driver.Conflict{} // of "", which no document has
 	if v != "" {
 		op := driver.Op{Key: docKey(key), Name: d.rows.NewName(), If: driver.Version(v), Value: []byte{tomb}}
+		if d.native {
+			op.Delete, op.Value = true, nil
+		}
 		_, err = d.rows.Put(ctx, op)
 	}
 	if !errors.Is(err, store.ErrConflict) {
@@ -161,7 +192,7 @@ func (d *Docs) List(ctx context.Context, prefix string) (out []store.Doc, err er
 	if err != nil {
 		return nil, fmt.Errorf("list %q: %w", prefix, err)
 	}
-	docs, err := docsOf(rows)
+	docs, err := DocsOf(rows)
 	if err != nil {
 		return nil, fmt.Errorf("list %q: %w", prefix, err)
 	}
@@ -190,6 +221,18 @@ func (d *Docs) list(ctx context.Context, prefix string) (out []driver.Row, err e
 		}
 		q.From = rows.Range[len(rows.Range)-1].Key + "\x00"
 	}
+}
+
+// Watch implements store.Watcher.
+func (d *Docs) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
+	if err := store.CheckPrefix(prefix); err != nil {
+		return nil, fmt.Errorf("watch %q: %w", prefix, err)
+	}
+	hints, err := d.rows.Hints(ctx, docKey(prefix))
+	if err != nil {
+		return nil, fmt.Errorf("watch %q: %w", prefix, err)
+	}
+	return hints, nil
 }
 
 // Close implements store.Store.

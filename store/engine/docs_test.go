@@ -91,24 +91,38 @@ func (w *witness) Told(event any, _ uint64, rows adversary.Rows) {
 
 // writes puts values in turn, each over the one before; "-" deletes. It goes on from what stands there.
 func writes(values ...string) adversary.Script {
-	return func(p *adversary.Player) {
-		r := NewRows(p, p.Name)
-		d, ctx := NewDocs(r), context.Background()
-		for _, value := range values {
-			now, err := d.Get(ctx, "k")
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return
-			}
-			if value == "-" {
-				err = d.Delete(ctx, "k", now.Version)
-			} else {
-				_, err = d.Put(ctx, store.Doc{Key: "k", Version: now.Version, Value: []byte(value)})
-			}
-			if value != "-" || now.Version != "" {
-				p.Tell(outcome{fmt.Sprintf("%s.%d", p.Name, r.names.Load()), value == "-", err})
-			}
+	return func(p *adversary.Player) { write(p, NewRows(p, p.Name), values) }
+}
+
+func write(p *adversary.Player, r *Rows, values []string) {
+	d, ctx := NewDocs(r), context.Background()
+	for _, value := range values {
+		now, err := d.Get(ctx, "k")
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return
+		}
+		if value == "-" {
+			err = d.Delete(ctx, "k", now.Version)
+		} else {
+			_, err = d.Put(ctx, store.Doc{Key: "k", Version: now.Version, Value: []byte(value)})
+		}
+		if value != "-" || now.Version != "" {
+			p.Tell(outcome{fmt.Sprintf("%s.%d", p.Name, r.names.Load()), value == "-", err})
 		}
 	}
+}
+
+// leasing is a store with leases: it ends lives by itself.
+type leasing struct{ *adversary.Player }
+
+func (leasing) Lease(context.Context, time.Duration) (driver.Lease, error) {
+	return nil, store.ErrUnavailable
+}
+func (leasing) EndLease(context.Context, string) error { return store.ErrUnavailable }
+
+// native is writes on such a store, where a delete removes the row.
+func native(values ...string) adversary.Script {
+	return func(p *adversary.Player) { write(p, NewRows(leasing{p}, p.Name), values) }
 }
 
 // removes is a store that removes the document of a session that has ended.
@@ -166,6 +180,8 @@ func TestEveryInterleaving(t *testing.T) {
 		"a second delete and a sweeper":         {Scripts: []adversary.Script{writes("a", "-"), sweeps}, Before: writes("x", "-"), Faults: 1, Only: "reply lost"},
 		"a create and the end":                  {Scripts: []adversary.Script{writes("a"), ends}, Faults: 2},
 		"a create over a tombstone and the end": {Scripts: []adversary.Script{writes("a"), ends}, Before: writes("x", "-"), Faults: 2},
+		"native, writers and a deleter":         {Scripts: []adversary.Script{native("a", "c"), native("b", "-", "d")}, Before: native("x"), Faults: 1},
+		"native, two deleters":                  {Scripts: []adversary.Script{native("-"), native("-")}, Before: native("x"), Faults: 2},
 		"a heartbeat and the end":               {Scripts: []adversary.Script{writes("a", "b"), ends}, Faults: 1},
 	}
 	for name, m := range all { // order-free: each is walked alone
@@ -196,6 +212,8 @@ func flaws() []mutanttest.Flaw {
 		flaw("any row proves that a write is done", "step_settle.go", "two creates", "	case row.Name == a.op.Name && row.Version != \"\":", "	case row.Version != \"\":"),
 		flaw("another's row proves that a write is not done", "step_settle.go", "writers and a deleter", "	return &Doubt{Why: a.lost, Row: &row}\n", "	return &driver.Conflict{Row: &row}\n"),
 		flaw("a conflict with oneself is the outcome", "step_settle.go", "two deleters", "case err == nil, a.lost == nil, a.op.Once && ", "case err == nil, a.lost == nil, "),
+		flaw("who finds nothing after a lost answer was refused", "step_settle.go", "native, two deleters", "	case a.op.If == \"\" || row", "	case row.Version == \"\":\n		return store.ErrUnavailable\n	case a.op.If == \"\" || row"),
+		flaw("a native delete with a lost answer finds nothing", "docs.go", "native, two deleters", "		_, err = d.rows.Put(ctx, op)\n", "		_, err = d.rows.Put(ctx, op)\n		if errors.Is(err, store.ErrUnknown) {\n			err = &driver.Conflict{}\n		}\n"),
 		flaw("a read that fails behind a lost answer is the outcome", "rows.go", "two creates", `			return "", &Doubt{Why: errors.Join(a.lost, err)}`, `			return "", err`),
 	}
 }

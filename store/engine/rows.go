@@ -26,6 +26,9 @@ type Rows struct {
 // NewRows makes a handle. No other one, nor one of an earlier process, may have the same life.
 func NewRows(d Driver, life string) *Rows { return &Rows{Driver: d, life: life} }
 
+// MaxValue is how many bytes a document or a record may have: a byte of the row says what it holds.
+func MaxValue(l driver.Limits) int { return l.Value - 1 }
+
 // NewName is a name that nobody else gives.
 func (r *Rows) NewName() string { return fmt.Sprintf("%s.%d", r.life, r.names.Add(1)) }
 

@@ -76,17 +76,17 @@ func (postman) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Contex
 func (postman) HandleConn(context.Context, stats.ConnStats) {}
 
 // send makes a call once; sent reports whether anybody may have executed it. Where it meets a silent connection, that is closed, and so the call ends.
-func send[R any](ctx context.Context, s *Store, call func(context.Context) (R, error)) (r R, sent bool, err error) {
-	p := &posted{lines: s.lines}
+func send[R any](ctx context.Context, c *conn, call func(context.Context) (R, error)) (r R, sent bool, err error) {
+	p := &posted{lines: c.lines}
 	r, err = call(clientv3.WithRequireLeader(context.WithValue(ctx, postedKey{}, p)))
 	return r, p.end(err != nil && ctx.Err() != nil), err
 }
 
 // change makes a call that changes something. It is made again only where nobody can have executed it: it was never sent, or was refused for a
-// reason that may pass.
-func change[R any](ctx context.Context, s *Store, call func(context.Context) (R, error)) (R, error) {
+// reason that may pass. It does not wait longer than the handle's timeout for an answer.
+func change[R any](ctx context.Context, c *conn, call func(context.Context) (R, error)) (R, error) {
 	for attempt := 0; ; attempt++ {
-		r, sent, err := send(ctx, s, call)
+		r, sent, err := sendOnce(ctx, c, call)
 		if err == nil {
 			return r, nil
 		}
@@ -98,9 +98,9 @@ func change[R any](ctx context.Context, s *Store, call func(context.Context) (R,
 }
 
 // ask makes a call that changes nothing, as often as is sensible. None of its attempts waits longer than the handle's timeout for an answer.
-func ask[R any](ctx context.Context, s *Store, call func(context.Context) (R, error)) (R, error) {
+func ask[R any](ctx context.Context, c *conn, call func(context.Context) (R, error)) (R, error) {
 	for attempt := 0; ; attempt++ {
-		r, err := askOnce(ctx, s, call)
+		r, _, err := sendOnce(ctx, c, call)
 		if err == nil {
 			return r, nil
 		}
@@ -110,11 +110,11 @@ func ask[R any](ctx context.Context, s *Store, call func(context.Context) (R, er
 	}
 }
 
-func askOnce[R any](ctx context.Context, s *Store, call func(context.Context) (R, error)) (R, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+// sendOnce is send with the handle's timeout.
+func sendOnce[R any](ctx context.Context, c *conn, call func(context.Context) (R, error)) (r R, sent bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	r, _, err := send(ctx, s, call)
-	return r, err
+	return send(ctx, c, call)
 }
 
 // passing reports whether the same call may succeed soon.

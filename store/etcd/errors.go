@@ -8,11 +8,13 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/engine/log"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // ErrDamaged marks data that exists but is not what this store wrote. Retrying does not help: restore a snapshot of the server.
-var ErrDamaged = errors.New("store is damaged")
+var ErrDamaged = log.ErrDamaged
 
 // refused reports whether the server proves by its answer that a change was not made, and gives the answer its meaning. The server checks all of
 // these before it executes a request. "Database space exceeded" is not among them: see full.
@@ -38,17 +40,15 @@ func refused(err error) (meaning error, proof bool) {
 	return nil, false
 }
 
-// full settles what became of a change that was answered with "database space exceeded". A server says that when it refuses a change, and also
-// when it has made the one that crossed its quota; in both cases the matter is over. A key that the change would have written, and that still has
-// the mod revision of before, proves the first. Other errors come back as they are.
-func (s *Store) full(ctx context.Context, err error, key string, before int64) error {
-	if err == nil || !is(err, rpctypes.ErrNoSpace) {
+// full settles what became of a change that was answered with "database space exceeded". A server says that when it
+// refuses a change, and also when it has made the one that crossed its quota; in both cases the matter is over. A key
+// that still has the version of before proves the first. Other errors come back as they are.
+func (c *conn) full(ctx context.Context, err error, op driver.Op) error {
+	if !is(err, rpctypes.ErrNoSpace) {
 		return err
 	}
-	r, readErr := s.read(ctx, key)
-	switch {
-	case readErr != nil:
-	case len(r.Kvs) == 0 && before == 0, len(r.Kvs) > 0 && r.Kvs[0].ModRevision == before:
+	rows, failed := c.Read(ctx, driver.Query{Keys: []string{op.Key}})
+	if failed == nil && rows.Keys[0].Version == op.If {
 		return fmt.Errorf("%w: %w: compact, defragment, and disarm the alarm", store.ErrUnavailable, rpctypes.ErrNoSpace)
 	}
 	return err
@@ -65,7 +65,7 @@ func renewable(err error) bool {
 // writeError gives the error of a change its meaning. sent reports whether the request may have left this machine.
 func writeError(ctx context.Context, err error, sent bool) error {
 	if meaning, proof := refused(err); proof {
-		return driver.Because(ctx, meaning)
+		return inner.Because(ctx, meaning)
 	}
 	switch {
 	case !sent && ctx.Err() != nil:

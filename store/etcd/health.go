@@ -20,11 +20,11 @@ import (
 const minMajor, minMinor = 3, 4
 
 // checkServer asks one server for its version, and for alarms. A server that does not tell is taken as it is.
-func (s *Store) checkServer(ctx context.Context, o Options) error {
+func (c *conn) checkServer(ctx context.Context, o Options) error {
 	for _, url := range o.urls() {
-		st, err := s.client.Status(clientv3.WithRequireLeader(ctx), url)
+		st, err := c.client.Status(clientv3.WithRequireLeader(ctx), url)
 		if err != nil {
-			s.log.Debug("ask an etcd server for its version", "endpoint", url, "err", err)
+			c.log.Debug("ask an etcd server for its version", "endpoint", url, "err", err)
 			continue
 		}
 		if err := checkVersion(st.Version); err != nil {

@@ -5,21 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/driver"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // lease is a lease of the server and the stream that renews it. The client's own KeepAliveOnce retries without a pause if no server
 // answers, and logs in again each time.
 type lease struct {
-	id  clientv3.LeaseID
-	ttl time.Duration // as granted
-	s   *Store
+	id    clientv3.LeaseID
+	ttl   time.Duration // as granted
+	began time.Time     // when it was asked for
+	c     *conn
 
 	turn      chan struct{} // has room for one: a goroutine that has put something in may use what follows
 	stream    pb.Lease_LeaseKeepAliveClient
@@ -27,26 +30,81 @@ type lease struct {
 	cancel    context.CancelFunc // ends the stream
 }
 
-// grant asks for a lease of at least ttl; asked is when the request was made.
-func (s *Store) grant(ctx context.Context, ttl time.Duration) (l *lease, asked time.Time, err error) {
-	seconds := int64((ttl + time.Second - 1) / time.Second)
-	asked = time.Now()
-	r, err := change(ctx, s, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) { return s.client.Grant(ctx, seconds) })
+var (
+	_ driver.Leaser = (*conn)(nil)
+	_ driver.Lease  = (*lease)(nil)
+)
+
+// Lease implements driver.Leaser. The ttl is rounded up to whole seconds, and the server may make it longer.
+func (c *conn) Lease(ctx context.Context, ttl time.Duration) (driver.Lease, error) {
+	ctx, done, err := c.within(ctx)
 	if err != nil {
-		return nil, asked, driver.NotDone(err) // a lease that nobody knows holds nothing and runs out
+		return nil, err
+	}
+	defer done()
+	seconds := int64((ttl + time.Second - 1) / time.Second)
+	asked := time.Now()
+	r, err := change(ctx, c, func(ctx context.Context) (*clientv3.LeaseGrantResponse, error) {
+		return c.client.Grant(ctx, seconds)
+	})
+	if err != nil {
+		return nil, inner.NotDone(err) // a lease that nobody knows holds nothing and runs out
 	}
 	if r.TTL < seconds {
-		return nil, asked, fmt.Errorf("asked for a lease of %d s, the server granted %d s", seconds, r.TTL)
+		return nil, fmt.Errorf("asked for a lease of %d s, the server granted %d s", seconds, r.TTL)
 	}
-	return &lease{id: r.ID, ttl: time.Duration(r.TTL) * time.Second, s: s, turn: make(chan struct{}, 1)}, asked, nil
+	return &lease{id: r.ID, ttl: time.Duration(r.TTL) * time.Second, began: asked, c: c, turn: make(chan struct{}, 1)}, nil
+}
+
+// EndLease implements driver.Leaser. From then on the server refuses what the owner has sent before.
+func (c *conn) EndLease(ctx context.Context, key string) error {
+	id, err := strconv.ParseInt(key, 16, 64)
+	if err != nil || id == 0 {
+		return errors.New("the key is not that of a session of etcd")
+	}
+	return (&lease{id: clientv3.LeaseID(id), c: c}).End(ctx)
+}
+
+// TTL implements driver.Lease.
+func (l *lease) TTL() time.Duration { return l.ttl }
+
+// Began implements driver.Lease.
+func (l *lease) Began() time.Time { return l.began }
+
+// Key implements driver.Lease. The server gives no id twice.
+func (l *lease) Key() string { return strconv.FormatInt(int64(l.id), 16) }
+
+// Swap implements driver.Lease.
+func (l *lease) Swap(ctx context.Context, op driver.Op) (driver.Version, error) {
+	return l.c.swap(ctx, l.id, op)
+}
+
+// End implements driver.Lease.
+func (l *lease) End(ctx context.Context) error {
+	ctx, done, err := l.c.within(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	_, err = change(ctx, l.c, func(ctx context.Context) (*clientv3.LeaseRevokeResponse, error) {
+		return l.c.client.Revoke(ctx, l.id)
+	})
+	if errors.Is(err, store.ErrSession) {
+		return nil
+	}
+	return err
 }
 
 // patience is how long one attempt to renew waits for an answer, before another member is asked.
 func (l *lease) patience() time.Duration { return max(l.ttl/8, 200*time.Millisecond) }
 
-// renew renews the lease; asked is when the request that was answered was made. ErrSession: there is no such lease any more. After any other error
-// it may have been renewed or not.
-func (l *lease) renew(ctx context.Context) (asked time.Time, err error) {
+// Renew implements driver.Lease.
+func (l *lease) Renew(ctx context.Context) (asked time.Time, err error) {
+	ctx, done, err := l.c.within(ctx)
+	if err != nil {
+		return asked, err
+	}
+	defer done()
 	select {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
@@ -72,7 +130,7 @@ func (l *lease) exchange(ctx context.Context) error {
 	defer done()
 	fresh := l.stream == nil
 	if fresh {
-		l.streaming, l.cancel = context.WithCancel(clientv3.WithRequireLeader(l.s.ctx))
+		l.streaming, l.cancel = context.WithCancel(clientv3.WithRequireLeader(l.c.ctx))
 	}
 	stop := context.AfterFunc(ctx, l.cancel)
 	err := l.talk(fresh)
@@ -84,7 +142,7 @@ func (l *lease) exchange(ctx context.Context) error {
 
 func (l *lease) talk(fresh bool) error {
 	if fresh {
-		stream, err := pb.NewLeaseClient(l.s.client.ActiveConnection()).LeaseKeepAlive(l.streaming)
+		stream, err := pb.NewLeaseClient(l.c.client.ActiveConnection()).LeaseKeepAlive(l.streaming)
 		if err != nil {
 			return err
 		}
@@ -119,8 +177,8 @@ func (l *lease) drop() {
 	l.stream, l.cancel = nil, nil
 }
 
-// close ends the stream for good.
-func (l *lease) close() {
+// Close implements driver.Lease. It ends the stream for good.
+func (l *lease) Close() {
 	l.turn <- struct{}{}
 	l.drop()
 	<-l.turn

@@ -85,6 +85,9 @@ func addresses(endpoints []string) ([]string, error) {
 	return all, nil
 }
 
+// place says where a store lies.
+func (o Options) place() string { return "etcd " + strings.Join(o.Endpoints, ",") + "/" + o.Prefix }
+
 // urls are the endpoints as the client wants them.
 func (o Options) urls() []string {
 	scheme := "http://"

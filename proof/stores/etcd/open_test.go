@@ -131,11 +131,12 @@ func TestFormat(t *testing.T) {
 		key, value string
 		want       string
 	}{
-		"newer":         {"format", "rota 2", "format 2"},
+		"newer":         {"format", "rota 3", "format 3"},
+		"older":         {"format", "rota 1", "rota store copy"},
 		"foreign":       {"format", "something else", "not a Rota store"},
 		"no number":     {"format", "rota", "not a Rota store"},
 		"foreign keys":  {"registry/pods", "x", "registry/pods"},
-		"what is there": {"format", "rota 1", ""},
+		"what is there": {"format", "rota 2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

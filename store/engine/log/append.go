@@ -33,7 +33,7 @@ func (l *Log) AppendAll(ctx context.Context, records [][]byte) (first uint64, er
 func (l *Log) MaxBatch() int { return l.batch }
 
 // MaxRecord is the largest record.
-func (l *Log) MaxRecord() int { return l.rows.Limits().Value }
+func (l *Log) MaxRecord() int { return engine.MaxValue(l.rows.Limits()) }
 
 // refuse refuses a record that is too large.
 func (l *Log) refuse(data []byte) error {
@@ -81,11 +81,11 @@ func (l *Log) append(ctx context.Context, records [][]byte) (uint64, error) {
 	}
 }
 
-// pages are the writes of pages that go with a swap.
+// pages are the writes of pages that go with a swap. Nobody looks for them by a name: their records have it.
 func (l *Log) pages(pages []page) (ops []driver.Op) {
 	for _, p := range pages {
 		key := l.pageKey(p.after + uint64(len(p.entries)))
-		ops = append(ops, driver.Op{Key: key, Name: l.rows.NewName(), Value: p.encode(nil), Once: true})
+		ops = append(ops, driver.Op{Key: key, Value: p.encode(nil), Once: true})
 	}
 	return ops
 }

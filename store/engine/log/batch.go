@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/rota-run/rota/store"
 )
@@ -39,6 +40,10 @@ func (l *Log) Append(ctx context.Context, data []byte) (uint64, error) {
 	}
 	l.mu.Unlock()
 	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	select {
 	case r := <-w.answer:
 		return r.index, r.err
 	case <-ctx.Done():
@@ -61,19 +66,43 @@ func (l *Log) leave(w *waiter) bool {
 	return true
 }
 
-// serve appends what waits, one batch after the other, until nothing does.
+// pending is how many records wait.
+func (l *Log) pending() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting)
+}
+
+// idle reports whether nothing waits; then whoever comes next serves.
+func (l *Log) idle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.serving = len(l.waiting) > 0
+	return !l.serving
+}
+
+// take takes what waits, at most as many as a batch may have.
+func (l *Log) take() []*waiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := min(len(l.waiting), l.batch)
+	batch := slices.Clone(l.waiting[:n])
+	l.waiting = slices.Delete(l.waiting, 0, n)
+	return batch
+}
+
+// serve appends what waits, one batch after the other, until nothing does. Callers whose answer has just come are on
+// their way back with their next record: it waits for them a little.
 func (l *Log) serve() {
-	for {
-		l.mu.Lock()
-		n := min(len(l.waiting), l.batch)
-		batch := slices.Clone(l.waiting[:n])
-		l.waiting = slices.Delete(l.waiting, 0, n)
-		l.serving = n > 0
-		l.mu.Unlock()
-		if n == 0 {
-			return
+	for !l.idle() {
+		l.crowd.Wait(l.pending, l.batch, l.wake, nil)
+		batch := l.take()
+		if len(batch) == 0 {
+			continue // their callers have left
 		}
+		began := time.Now()
 		l.serveBatch(batch)
+		l.crowd.Answered(time.Since(began), len(batch)+l.pending())
 	}
 }
 

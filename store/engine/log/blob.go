@@ -18,8 +18,11 @@ const maxInline = 4 << 10
 // without a look at the records.
 const blobReach = 64
 
-// blobsAtOnce is how many blobs one read brings.
-const blobsAtOnce = 16
+// One read brings so many blobs, and about so many bytes of them.
+const (
+	blobsAtOnce = 16
+	blobBytes   = 4 << 20
+)
 
 func (l *Log) blobKey(ref string) string { return l.key("b/" + ref) }
 
@@ -39,7 +42,7 @@ func (l *Log) lay(ctx context.Context, b *batch, index uint64) error {
 	for _, data := range b.records {
 		e := entry{data: data}
 		if len(data) > l.inline {
-			e = entry{ref: fmt.Sprintf("%020d-%s", b.hint, l.rows.NewName()), data: sumBytes(data)}
+			e = entry{ref: fmt.Sprintf("%020d-%s", b.hint, l.rows.NewName()), data: sealOf(data)}
 			if err := l.rows.Once(ctx, l.blobKey(e.ref), data); err != nil {
 				return err
 			}
@@ -49,16 +52,27 @@ func (l *Log) lay(ctx context.Context, b *batch, index uint64) error {
 	return nil
 }
 
-func sumBytes(b []byte) []byte { return binary.BigEndian.AppendUint32(nil, sumOf(b)) }
+// sealOf is what an entry has of a blob: its sum, and how large it is.
+func sealOf(b []byte) []byte {
+	return binary.AppendUvarint(binary.BigEndian.AppendUint32(nil, sumOf(b)), uint64(len(b)))
+}
+
+// sizeOf is how large a blob is, by its entry.
+func sizeOf(seal []byte) int {
+	n, _ := binary.Uvarint(seal[min(len(seal), 4):])
+	return int(min(n, blobBytes)) //nolint:gosec // small
+}
 
 // records are what was found, with the data of blobs. It may be fewer, but not none.
 func (l *Log) records(ctx context.Context, all []found) (out []store.Record, err error) {
 	var q driver.Query
+	size := 0
 	for i, f := range all {
 		if f.ref == "" {
 			continue
 		}
-		if len(q.Keys) == blobsAtOnce {
+		size += sizeOf(f.data)
+		if n := len(q.Keys); n == blobsAtOnce || n > 0 && size > blobBytes {
 			all = all[:i]
 			break
 		}
@@ -76,7 +90,7 @@ func (l *Log) records(ctx context.Context, all []found) (out []store.Record, err
 		if f.ref != "" {
 			row := rows.Keys[0]
 			rows.Keys, r.Data = rows.Keys[1:], row.Value
-			if row.Version == "" || !bytes.Equal(sumBytes(row.Value), f.data) {
+			if row.Version == "" || !bytes.Equal(sealOf(row.Value), f.data) {
 				return nil, l.lost(rows.Keys[len(rows.Keys)-1], f)
 			}
 		}

@@ -7,8 +7,7 @@
 // row. Records leave the head by pages. A store that writes several rows in one swap keeps each record in a page of its
 // own instead, which is written with the head ("with"). The rest is the same.
 //
-// Nothing uses it in production yet: Elasticsearch is the first store that is to be put on it, in place of package
-// doclog.
+// store/etcd is on it, with records beside the head; Elasticsearch is next, in place of package doclog.
 //
 // # State
 //
@@ -28,7 +27,8 @@
 // as good, and one that comes late is below base or the same.
 //
 // Callers of one handle share a swap: those that come while one is under way are in the next one, up to 16, or 64 where
-// records go with the head. The rest of the log has no goroutine.
+// records go with the head; it waits a little for those who come back with their next record (package crowd). The rest
+// of the log has no goroutine.
 //
 // Contests. Handles compete for the head, and each swap sends all of it. Whose swap was refused waits for a few
 // requests' time, up to 16 after more losses, and reads the head anew. So the bytes of an append hardly grow with the

@@ -55,7 +55,7 @@ func flaws() []mutanttest.Flaw {
 			"s.trimmed(min(index, snap.Index))", "s.trimmed(index)"),
 		newFlaw("a read looks at the head first", "log/read.go", "an appender, a trimmer and a reader",
 			"q.Keys = append(pages, q.Keys...)", "q.Keys = append(q.Keys, pages...)",
-			"append(rows.Range, rows.Keys[:len(q.Keys)-1]...), rows.Keys[len(q.Keys)-1]", "rows.Keys[1:], rows.Keys[0]"),
+			"append(rows.Range, rows.Keys[:n-1]...), rows.Keys[n-1]", "rows.Keys[1:], rows.Keys[0]"),
 		mutanttest.New("records are written behind the head", "store/engine/log/append.go", with("two appenders and a reader"),
 			"next, name, l.pages(pages)...)", "next, name)\n		for _, op := range l.pages(pages) {\n			_, _ = l.rows.Put(ctx, op)\n		}"),
 		mutanttest.New("records are written before the head", "store/engine/log/append.go", with("two appenders"),

@@ -10,6 +10,7 @@ import (
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/engine"
+	"github.com/rota-run/rota/store/internal/crowd"
 )
 
 // A new log has pages of 8 records, which wait in the head ("tail"); or of one, which are written with the head, if the
@@ -18,6 +19,9 @@ const (
 	tailPage, tailBatch = 8, 16
 	withPage, withBatch = 1, 64
 )
+
+// MaxSnapshot is how many bytes a snapshot may have. It is split into parts.
+const MaxSnapshot = 64 << 20
 
 // Log is one handle on a log. It is safe for concurrent use.
 type Log struct {
@@ -36,16 +40,21 @@ type Log struct {
 	// Records of Append that wait for their turn, and whether somebody serves them.
 	waiting []*waiter
 	serving bool
+	wake    chan struct{} // holds one: another record waits
+	crowd   crowd.Crowd   // of who serves
 }
 
 var (
-	_ store.Log    = (*Log)(nil)
-	_ store.Seeder = (*Log)(nil)
+	_ store.Log        = (*Log)(nil)
+	_ store.LogWith    = (*Log)(nil)
+	_ store.LogWatcher = (*Log)(nil)
+	_ store.Seeder     = (*Log)(nil)
 )
 
 // Open opens a log by its name, which is never given to another one, even after that was removed. It sends no request.
 func Open(r *engine.Rows, name string) *Log {
 	l := &Log{rows: r, name: name, size: tailPage, batch: tailBatch, inline: maxInline, reach: blobReach, pause: wait}
+	l.wake = make(chan struct{}, 1)
 	if most := r.Limits(); most.With > 0 {
 		l.size, l.batch = withPage, min(withBatch, most.With)
 		l.inline = min(most.Value, most.Swap/l.batch/2-most.Each) // half is for names, keys and the head

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/engine"
 )
 
 // How many pages one read asks for: by their keys, or of one record by a range.
@@ -16,41 +17,65 @@ const (
 
 // Read implements store.Log. A look without news is one row.
 func (l *Log) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
-	if limit < 1 {
-		return store.Page{}, fmt.Errorf("read log: limit is %d: give at least 1", limit)
-	}
-	page, err := l.read(ctx, after, limit)
-	if err != nil {
-		return store.Page{}, told(ctx, err, "read log after %d", after)
-	}
-	return page, nil
+	page, _, err := l.readWith(ctx, after, limit, nil)
+	return page, err
 }
 
-func (l *Log) read(ctx context.Context, after uint64, limit int) (store.Page, error) {
+// ReadWith implements store.LogWith, in one request where the log has no news.
+func (l *Log) ReadWith(ctx context.Context, after uint64, limit int, keys []string) (store.Page, []store.Doc, error) {
+	rowKeys, err := engine.DocKeys(keys)
+	if err != nil {
+		return store.Page{}, nil, fmt.Errorf("read log with documents: %w", err)
+	}
+	page, rows, err := l.readWith(ctx, after, limit, rowKeys)
+	docs, damaged := engine.DocsOf(rows)
+	if damaged != nil {
+		return store.Page{}, nil, damaged
+	}
+	return page, docs, err
+}
+
+// readWith reads the log and other rows, which are returned with an error of the log if they were read.
+func (l *Log) readWith(ctx context.Context, after uint64, limit int, others []string) (store.Page, []driver.Row, error) {
+	if limit < 1 {
+		return store.Page{}, nil, fmt.Errorf("read log: limit is %d: give at least 1", limit)
+	}
+	page, rows, err := l.read(ctx, after, limit, others)
+	if err != nil {
+		return store.Page{}, rows, told(ctx, err, "read log after %d", after)
+	}
+	return page, rows, nil
+}
+
+func (l *Log) read(ctx context.Context, after uint64, limit int, others []string) (store.Page, []driver.Row, error) {
 	_, known, _ := l.remembered()
 	ranged := known.size == withPage && l.rows.Limits().Range == driver.Fresh
 	for ; ; ranged = false {
 		q := l.query(known, after, limit, ranged)
+		n := len(q.Keys) // the last of them is the head
+		q.Keys = append(q.Keys, others...)
 		rows, err := l.rows.Read(ctx, q)
 		if err != nil {
-			return store.Page{}, err
+			return store.Page{}, nil, err
 		}
-		pages, head := append(rows.Range, rows.Keys[:len(q.Keys)-1]...), rows.Keys[len(q.Keys)-1]
+		beside := rows.Keys[n:]
+		pages, head := append(rows.Range, rows.Keys[:n-1]...), rows.Keys[n-1]
 		s, err := l.learn(head)
 		switch {
 		case err != nil:
-			return store.Page{}, err
+			return store.Page{}, beside, err
 		case s.end() < known.end():
-			return store.Page{}, fmt.Errorf("the head of the log was at %d, and is at %d: %w", known.end(), s.end(), ErrDamaged)
+			err = fmt.Errorf("the head of the log was at %d, and is at %d: %w", known.end(), s.end(), ErrDamaged)
+			return store.Page{}, beside, err
 		case after < s.base:
-			return store.Page{}, fmt.Errorf("trimmed up to %d: %w", s.base, store.ErrTruncated)
+			return store.Page{}, beside, fmt.Errorf("trimmed up to %d: %w", s.base, store.ErrTruncated)
 		}
 		if ranged {
 			pages = l.following(pages, after)
 		}
 		all, err := inPages(pages, after, limit)
 		if err != nil {
-			return store.Page{}, err
+			return store.Page{}, beside, err
 		}
 		if last := after + uint64(len(all)); last >= s.cut {
 			all = append(all, page{s.cut, s.tail}.behind(last, limit-len(all))...)
@@ -59,8 +84,17 @@ func (l *Log) read(ctx context.Context, after uint64, limit int) (store.Page, er
 			continue
 		}
 		records, err := l.records(ctx, all)
-		return store.Page{Records: records, Head: s.end()}, err
+		return store.Page{Records: records, Head: s.end()}, beside, err
 	}
+}
+
+// WatchLog implements store.LogWatcher. All changes of the log are swaps of its head.
+func (l *Log) WatchLog(ctx context.Context) (<-chan struct{}, error) {
+	hints, err := l.rows.Hints(ctx, l.headKey())
+	if err != nil {
+		return nil, told(ctx, err, "watch log")
+	}
+	return hints, nil
 }
 
 // query asks for pages, and then for the head, so that it says why a page is missing.

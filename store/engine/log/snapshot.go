@@ -1,7 +1,6 @@
 package log
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,7 +40,8 @@ func (l *Log) pointer(ctx context.Context) (p pointer, v driver.Version, err err
 	if err != nil || row.Version == "" {
 		return p, "", err
 	}
-	if err := json.Unmarshal(row.Value, &p); err != nil || p.Index == 0 || p.Parts < 0 {
+	err = json.Unmarshal(row.Value, &p)
+	if err != nil || p.Index == 0 || p.Parts < 0 || p.Bytes < 0 || p.Bytes > MaxSnapshot {
 		return p, "", fmt.Errorf("pointer to the snapshot: %w: %w", ErrDamaged, err)
 	}
 	return p, row.Version, nil
@@ -65,23 +65,31 @@ func (l *Log) snapshot(ctx context.Context) (store.Record, error) {
 		if err != nil {
 			return store.Record{}, err
 		}
-		rows, err := l.rows.Read(ctx, driver.Query{Keys: append(l.partKeys(p), l.pointerKey())})
-		if err != nil {
-			return store.Record{}, err
+		data := make([]byte, 0, p.Bytes)
+		for keys := range slices.Chunk(l.partKeys(p), partsAtOnce) {
+			rows, err := l.rows.Read(ctx, driver.Query{Keys: keys})
+			if err != nil {
+				return store.Record{}, err
+			}
+			for _, row := range rows.Keys {
+				data = append(data, row.Value...)
+			}
 		}
-		var parts [][]byte
-		for _, row := range rows.Keys[:p.Parts] {
-			parts = append(parts, row.Value)
-		}
-		data := bytes.Join(parts, nil)
 		if len(data) == p.Bytes && sumOf(data) == p.Sum {
 			return store.Record{Index: p.Index, Data: data}, nil
 		}
-		if rows.Keys[p.Parts].Version == v { // else it was replaced while we read it
+		row, err := l.rows.Get(ctx, l.pointerKey())
+		if err != nil {
+			return store.Record{}, err
+		}
+		if row.Version == v { // else it was replaced while we read it
 			return store.Record{}, fmt.Errorf("the snapshot at %d is not whole: %w", p.Index, ErrDamaged)
 		}
 	}
 }
+
+// partsAtOnce is how many parts one read brings.
+const partsAtOnce = 8
 
 // SaveSnapshot implements store.Log. The parts are written first, then the pointer names them.
 func (l *Log) SaveSnapshot(ctx context.Context, r store.Record) error {
@@ -92,6 +100,9 @@ func (l *Log) SaveSnapshot(ctx context.Context, r store.Record) error {
 }
 
 func (l *Log) save(ctx context.Context, r store.Record) error {
+	if len(r.Data) > MaxSnapshot {
+		return fmt.Errorf("%d bytes, at most %d: %w", len(r.Data), MaxSnapshot, store.ErrTooLarge)
+	}
 	old, v, err := l.pointer(ctx)
 	if err != nil {
 		return err
@@ -109,7 +120,7 @@ func (l *Log) save(ctx context.Context, r store.Record) error {
 	case r.Index > s.end():
 		return fmt.Errorf("the newest index of the log is %d: give one that was appended", s.end())
 	}
-	most := l.rows.Limits().Value
+	most := l.MaxRecord()
 	p := pointer{Index: r.Index, Name: l.rows.NewName(), Bytes: len(r.Data), Sum: sumOf(r.Data)}
 	p.Parts = (len(r.Data) + most - 1) / most
 	for i, key := range l.partKeys(p) {

@@ -25,7 +25,7 @@ type state struct {
 // entry is a record. The first one that an append added has its name. A large one lies in a row of its own.
 type entry struct {
 	name string
-	ref  string // the row where data is, from b/ on, or ""; then data is the sum
+	ref  string // the row where data is, from b/ on, or ""; then data is its seal
 	data []byte
 }
 

@@ -1,0 +1,149 @@
+package full
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/engine"
+)
+
+// Get implements store.Docs.
+func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
+	return call(ctx, s, looks, func(ctx context.Context) (store.Doc, error) { return s.docs.Get(ctx, key) })
+}
+
+// Gets implements store.GetMany.
+func (s *Store) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+	return call(ctx, s, looks, func(ctx context.Context) ([]store.Doc, error) { return s.docs.Gets(ctx, keys) })
+}
+
+// List implements store.Docs.
+func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
+	return call(ctx, s, looks, func(ctx context.Context) ([]store.Doc, error) { return s.docs.List(ctx, prefix) })
+}
+
+// Put implements store.Docs. The written document is tied to no session, even if the previous one was.
+func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	return call(ctx, s, changes, func(ctx context.Context) (store.Version, error) { return s.docs.Put(ctx, d) })
+}
+
+// Delete implements store.Docs.
+func (s *Store) Delete(ctx context.Context, key string, v store.Version) error {
+	return s.change(ctx, func(ctx context.Context) error { return s.docs.Delete(ctx, key, v) })
+}
+
+// Append implements store.Log.
+func (s *Store) Append(ctx context.Context, data []byte) (uint64, error) {
+	return call(ctx, s, changes, func(ctx context.Context) (uint64, error) { return s.records.Append(ctx, data) })
+}
+
+// Read implements store.Log.
+func (s *Store) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
+	return call(ctx, s, looks, func(ctx context.Context) (store.Page, error) {
+		return s.records.Read(ctx, after, limit)
+	})
+}
+
+// ReadWith implements store.LogWith.
+func (s *Store) ReadWith(ctx context.Context, after uint64, limit int, keys []string) (store.Page, []store.Doc, error) {
+	var page store.Page
+	docs, err := call(ctx, s, looks, func(ctx context.Context) (docs []store.Doc, err error) {
+		page, docs, err = s.records.ReadWith(ctx, after, limit, keys)
+		return docs, err
+	})
+	return page, docs, err
+}
+
+// Snapshot implements store.Log.
+func (s *Store) Snapshot(ctx context.Context) (store.Record, error) {
+	return call(ctx, s, looks, s.records.Snapshot)
+}
+
+// SaveSnapshot implements store.Log.
+func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
+	return s.change(ctx, func(ctx context.Context) error { return s.records.SaveSnapshot(ctx, r) })
+}
+
+// Trim implements store.Log.
+func (s *Store) Trim(ctx context.Context, index uint64) error {
+	return s.change(ctx, func(ctx context.Context) error { return s.records.Trim(ctx, index) })
+}
+
+// SeedLog implements store.Seeder.
+func (s *Store) SeedLog(ctx context.Context, index uint64) error {
+	return s.change(ctx, func(ctx context.Context) error { return s.records.SeedLog(ctx, index) })
+}
+
+// Watch implements store.Watcher.
+func (s *Store) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
+	return s.watch(ctx, func(ctx context.Context) (<-chan struct{}, error) { return s.docs.Watch(ctx, prefix) })
+}
+
+// WatchLog implements store.LogWatcher.
+func (s *Store) WatchLog(ctx context.Context) (<-chan struct{}, error) {
+	return s.watch(ctx, s.records.WatchLog)
+}
+
+// watch begins a watch, whose context lasts beyond the call.
+func (s *Store) watch(
+	ctx context.Context, begin func(context.Context) (<-chan struct{}, error),
+) (<-chan struct{}, error) {
+	watching, leave, err := s.enter(ctx, looks)
+	if err != nil {
+		return nil, s.placed(err)
+	}
+	hints, err := begin(watching)
+	if err != nil {
+		leave()
+		return nil, s.placed(err)
+	}
+	context.AfterFunc(watching, leave)
+	return hints, nil
+}
+
+// SessionsExpire implements store.Sessions.
+func (s *Store) SessionsExpire() bool { return true }
+
+// OpenSession implements store.Sessions. The store may make the ttl longer.
+func (s *Store) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
+	n, err := call(ctx, s, changes, func(ctx context.Context) (*engine.Session, error) {
+		return s.sessions.Open(ctx, ttl)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &session{n, s}, nil
+}
+
+// EndSession implements store.SessionEnder.
+func (s *Store) EndSession(ctx context.Context, key string) error {
+	return s.change(ctx, func(ctx context.Context) error { return s.sessions.End(ctx, key) })
+}
+
+// session is a session of a handle.
+type session struct {
+	*engine.Session
+	of *Store
+}
+
+var _ store.EndableSession = (*session)(nil)
+
+// Put implements store.Session.
+func (n *session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	v, err := call(ctx, n.of, changes, func(ctx context.Context) (store.Version, error) { return n.Session.Put(ctx, d) })
+	if errors.Is(err, store.ErrClosed) && !errors.Is(err, store.ErrUnknown) {
+		err = n.of.placed(store.ErrSession) // it ended with its handle
+	}
+	return v, err
+}
+
+// Close implements store.Session.
+func (n *session) Close(ctx context.Context) error {
+	err := n.of.change(ctx, func(ctx context.Context) error { return n.Session.Close(ctx) })
+	if errors.Is(err, store.ErrClosed) {
+		return nil // Close of the handle told the store
+	}
+	return err
+}

@@ -1,0 +1,154 @@
+package full
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/engine"
+	"github.com/rota-run/rota/store/engine/log"
+)
+
+// closePatience is how long Close waits for the store to end the sessions.
+const closePatience = 2 * time.Second
+
+// Options of [New].
+type Options struct {
+	// Place says where the store lies, for errors.
+	Place string
+	// ReadOnly refuses every change before anything is sent.
+	ReadOnly bool
+	// Logger gets background events; default: discard.
+	Logger *slog.Logger
+}
+
+// Driver is a driver with documents and leases.
+type Driver interface {
+	engine.Driver
+	driver.Leaser
+}
+
+// Store is one handle on a store. It is safe for concurrent use.
+type Store struct {
+	driver   Driver
+	docs     *engine.Docs
+	records  *log.Log
+	sessions *engine.Sessions
+	o        Options
+
+	ctx context.Context //nolint:containedctx // ends with the handle; its cause is store.ErrClosed
+	end context.CancelCauseFunc
+
+	mu     sync.Mutex
+	closed bool
+	inside sync.WaitGroup // calls; Add only with mu held and not closed
+}
+
+var (
+	_ store.Full         = (*Store)(nil)
+	_ store.GetMany      = (*Store)(nil)
+	_ store.LogWith      = (*Store)(nil)
+	_ store.Watcher      = (*Store)(nil)
+	_ store.LogWatcher   = (*Store)(nil)
+	_ store.Seeder       = (*Store)(nil)
+	_ store.Sessions     = (*Store)(nil)
+	_ store.SessionEnder = (*Store)(nil)
+)
+
+// New makes a handle of a driver, which is the handle's to close.
+func New(d Driver, o Options) *Store {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	rows := engine.NewRows(d, rand.Text()[:16])
+	s := &Store{
+		driver: d, o: o, docs: engine.NewDocs(rows), records: log.Open(rows, "main"),
+		sessions: engine.NewSessions(rows, d, o.Logger),
+	}
+	s.ctx, s.end = context.WithCancelCause(context.Background())
+	return s
+}
+
+// Close implements store.Store. The sessions of this handle end at once. Close tells the store, but does not wait long:
+// if that does not answer, the documents vanish when their leases run out. A second call does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if !first {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	s.sessions.Close(ctx)
+	s.end(store.ErrClosed)
+	err := s.driver.Close()
+	s.sessions.Wait()
+	s.inside.Wait()
+	return s.placed(err)
+}
+
+// placed says where a call failed.
+func (s *Store) placed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", s.o.Place, err)
+}
+
+// enter begins a call, or returns why the handle takes none. The context that it returns also ends with the handle.
+// After a nil error the caller must call leave.
+func (s *Store) enter(ctx context.Context, changes bool) (calling context.Context, leave func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, context.Cause(ctx)
+	case s.closed:
+		return nil, nil, store.ErrClosed
+	case changes && s.o.ReadOnly:
+		return nil, nil, store.ErrReadOnly
+	}
+	s.inside.Add(1)
+	calling, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(store.ErrClosed) })
+	return calling, func() {
+		stop()
+		cancel(nil)
+		s.inside.Done()
+	}, nil
+}
+
+// The kinds of calls.
+const (
+	looks   = false
+	changes = true
+)
+
+// call makes one call of a handle. Its error tells where, and why ctx has ended.
+func call[T any](ctx context.Context, s *Store, changes bool, do func(context.Context) (T, error)) (T, error) {
+	var none T
+	calling, leave, err := s.enter(ctx, changes)
+	if err != nil {
+		return none, s.placed(err)
+	}
+	defer leave()
+	r, err := do(calling)
+	if cause := context.Cause(calling); err != nil && cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return r, s.placed(err)
+}
+
+// change is call for calls that change something and answer nothing.
+func (s *Store) change(ctx context.Context, do func(context.Context) error) error {
+	_, err := call(ctx, s, changes, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
+	return err
+}

@@ -1,0 +1,270 @@
+package full
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// place is a map whose rows may be on leases.
+type place struct {
+	*drivertest.Map
+
+	mu     sync.Mutex
+	leases map[string]*lease
+	made   int
+}
+
+func newPlace() *place { return &place{Map: drivertest.NewMap(), leases: map[string]*lease{}} }
+
+// handle is a driver on a place.
+type handle struct {
+	*drivertest.Handle
+	of    *place
+	away  atomic.Bool   // no renewal comes through
+	slow  time.Duration // each renewal takes so long, and no end comes through, if it is not 0
+	reads atomic.Int64
+}
+
+// Read counts the requests.
+func (h *handle) Read(ctx context.Context, q driver.Query) (driver.Rows, error) {
+	h.reads.Add(1)
+	return h.Handle.Read(ctx, q)
+}
+
+// lease is a lease with the rows that it has written.
+type lease struct {
+	of      *handle
+	key     string
+	ttl     time.Duration
+	began   time.Time
+	timer   *time.Timer
+	rows    map[string]driver.Version
+	ended   bool
+	renewed int
+}
+
+func (h *handle) Lease(_ context.Context, ttl time.Duration) (driver.Lease, error) {
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	h.of.made++
+	l := &lease{of: h, key: fmt.Sprint("lease ", h.of.made), ttl: ttl, began: time.Now(), rows: map[string]driver.Version{}}
+	l.timer = time.AfterFunc(ttl, l.over)
+	h.of.leases[l.key] = l
+	return l, nil
+}
+
+func (h *handle) EndLease(_ context.Context, key string) error {
+	h.of.mu.Lock()
+	l := h.of.leases[key]
+	h.of.mu.Unlock()
+	if l == nil {
+		return errors.New("no such key")
+	}
+	l.over()
+	return nil
+}
+
+// over ends a lease; its rows vanish.
+func (l *lease) over() {
+	l.of.of.mu.Lock()
+	defer l.of.of.mu.Unlock()
+	l.ended = true
+	l.timer.Stop()
+	other := l.of.of.Open()      // the handle may be closed
+	for key, v := range l.rows { // order-free: all vanish
+		_, _ = other.Swap(context.Background(), driver.Op{Key: key, If: v, Delete: true})
+	}
+}
+
+func (l *lease) TTL() time.Duration { return l.ttl }
+func (l *lease) Began() time.Time   { return l.began }
+func (l *lease) Key() string        { return l.key }
+func (l *lease) Close()             {}
+
+func (l *lease) End(context.Context) error {
+	if l.of.slow == 0 {
+		l.over()
+	}
+	return nil
+}
+
+func (l *lease) Renew(ctx context.Context) (time.Time, error) {
+	if l.of.slow > 0 {
+		select {
+		case <-time.After(l.of.slow):
+		case <-ctx.Done():
+			return time.Time{}, context.Cause(ctx)
+		}
+	}
+	l.of.of.mu.Lock()
+	defer l.of.of.mu.Unlock()
+	switch {
+	case l.of.away.Load():
+		return time.Time{}, store.ErrUnavailable
+	case l.ended:
+		return time.Time{}, store.ErrSession
+	}
+	l.renewed++
+	l.timer.Reset(l.ttl)
+	return time.Now(), nil
+}
+
+func (l *lease) Swap(ctx context.Context, op driver.Op) (driver.Version, error) {
+	l.of.of.mu.Lock()
+	defer l.of.of.mu.Unlock()
+	if l.ended {
+		return "", store.ErrSession
+	}
+	v, err := l.of.Handle.Swap(ctx, op)
+	if err == nil {
+		l.rows[op.Key] = v
+	}
+	return v, err
+}
+
+func (p *place) open(t *testing.T) (*Store, *handle) {
+	t.Helper()
+	h := &handle{Handle: p.Map.Open(), of: p}
+	s := New(h, Options{Place: "here"})
+	t.Cleanup(func() { must.Succeed(t, s.Close()) })
+	return s, h
+}
+
+func fresh(*testing.T) func(*testing.T) *Store {
+	p := newPlace()
+	return func(t *testing.T) *Store { s, _ := p.open(t); return s }
+}
+
+func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, fresh) }
+func TestGetMany(t *testing.T)  { t.Parallel(); storetest.GetMany(t, fresh) }
+func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, fresh) }
+func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, fresh) }
+func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
+func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
+func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
+
+// TestSessionByItsOwnClock: a session is renewed while nothing is put; one whose renewals do not come through ends after
+// its ttl, not earlier, and stays so; one whose lease was taken ends when it next asks.
+func TestSessionByItsOwnClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 10 * time.Second
+		ctx := t.Context()
+		s, h := newPlace().open(t)
+		n, err := s.OpenSession(ctx, ttl)
+		must.Succeed(t, err)
+		v, err := n.Put(ctx, store.Doc{Key: "s", Value: []byte("x")})
+		must.Succeed(t, err)
+		time.Sleep(10 * ttl) // waits: in virtual time
+		if _, err := s.Get(ctx, "s"); err != nil {
+			t.Fatalf("an idle session: %v", err)
+		}
+		renewed := h.of.leases["lease 1"].renewed
+		if renewed < 20 || renewed > 32 {
+			t.Errorf("it was renewed %d times in ten times its ttl, want about 20 to 30", renewed)
+		}
+		v, err = n.Put(ctx, store.Doc{Key: "s", Version: v})
+		must.Succeed(t, err)
+		began := time.Now()
+		h.away.Store(true)
+		<-n.Done()
+		if took := time.Since(began); took < ttl || took > ttl+ttl/10 {
+			t.Errorf("a session that is not renewed ended after %v, its ttl is %v", took, ttl)
+		}
+		h.away.Store(false)
+		if _, err := n.Put(ctx, store.Doc{Key: "s", Version: v}); !errors.Is(err, store.ErrSession) {
+			t.Errorf("a put after the end: %v", err)
+		}
+		n, err = s.OpenSession(ctx, ttl)
+		must.Succeed(t, err)
+		h.of.leases["lease 2"].over()
+		select {
+		case <-n.Done():
+		case <-time.After(ttl):
+			t.Error("a session whose lease was taken goes on")
+		}
+	})
+}
+
+// TestLateRenewal: a session whose time is over stays so, though the store has renewed its lease and its end was lost.
+func TestLateRenewal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 10 * time.Second
+		s, h := newPlace().open(t)
+		n, err := s.OpenSession(t.Context(), ttl)
+		must.Succeed(t, err)
+		h.of.leases["lease 1"].timer.Stop() // by the clock of the store it lives on
+		h.slow = ttl + time.Second
+		if _, err := n.Put(t.Context(), store.Doc{Key: "s"}); !errors.Is(err, store.ErrSession) {
+			t.Errorf("a put whose renewal came too late: %v", err)
+		}
+		if _, err := s.Get(t.Context(), "s"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("what it would have written: %v", err)
+		}
+	})
+}
+
+// TestReadWith: a look at a log without news, with documents, is one request; a missing document has no version, and
+// documents come also where the log says that it was trimmed.
+func TestReadWith(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, h := newPlace().open(t)
+	v, err := s.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
+	must.Succeed(t, err)
+	index, err := s.Append(ctx, []byte("r"))
+	must.Succeed(t, err)
+	before := h.reads.Load()
+	page, docs, err := s.ReadWith(ctx, index, 10, []string{"a", "none"})
+	if sent := h.reads.Load() - before; err != nil || page.Head != index || len(page.Records) > 0 || sent != 1 {
+		t.Errorf("page %+v, %d requests, %v", page, sent, err)
+	}
+	if len(docs) != 2 || docs[0].Version != v || string(docs[0].Value) != "x" || docs[1].Key != "none" || docs[1].Version != "" {
+		t.Errorf("documents %+v", docs)
+	}
+	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: index}))
+	must.Succeed(t, s.Trim(ctx, index))
+	if _, docs, err := s.ReadWith(ctx, 0, 10, []string{"a"}); !errors.Is(err, store.ErrTruncated) || len(docs) != 1 || docs[0].Version != v {
+		t.Errorf("behind a trim: %+v, %v", docs, err)
+	}
+}
+
+// TestReadOnly: nothing is sent for a change.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	h := &handle{Handle: drivertest.NewMap().Open()}
+	s := New(h, Options{Place: "here", ReadOnly: true})
+	defer s.Close() //nolint:errcheck // it has nothing
+	_, put := s.Put(ctx, store.Doc{Key: "a"})
+	_, appended := s.Append(ctx, nil)
+	_, session := s.OpenSession(ctx, time.Minute)
+	for call, err := range map[string]error{ // order-free: each is judged alone
+		"put": put, "append": appended, "open session": session, "delete": s.Delete(ctx, "a", "1"), "trim": s.Trim(ctx, 1),
+		"save": s.SaveSnapshot(ctx, store.Record{Index: 1}), "seed": s.SeedLog(ctx, 1), "end": s.EndSession(ctx, "x"),
+	} {
+		if !errors.Is(err, store.ErrReadOnly) {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+	if h.reads.Load() != 0 {
+		t.Error("a refused change has asked the store")
+	}
+}

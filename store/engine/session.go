@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+)
+
+// Sessions are the sessions of one handle, on a store with leases.
+type Sessions struct {
+	rows   *Rows
+	leases driver.Leaser
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	open   map[*Session]struct{}
+	closed bool
+	inside sync.WaitGroup // goroutines; Add only with mu held and not closed
+}
+
+// NewSessions makes sessions whose documents are rows. Those of l are leases on the same store.
+func NewSessions(r *Rows, l driver.Leaser, log *slog.Logger) *Sessions {
+	return &Sessions{rows: r, leases: l, log: log, open: map[*Session]struct{}{}}
+}
+
+// Session is a lease, and when it ends by the clock of its owner. Each Put renews it. A goroutine renews it when there
+// was no Put for half of the ttl: members, which write every third of the ttl, do not pay for twice as many requests.
+type Session struct {
+	of    *Sessions
+	lease driver.Lease
+	docs  *Docs // of the lease
+	done  chan struct{}
+	ctx   context.Context //nolint:containedctx // ends with the session
+	stop  context.CancelFunc
+
+	mu    sync.Mutex
+	until time.Time // when it ends, unless it is renewed
+	ended bool
+}
+
+var _ store.EndableSession = (*Session)(nil)
+
+// onLease are rows that are written with a lease.
+type onLease struct {
+	Driver
+	lease driver.Lease
+}
+
+// Swap implements driver.Documents.
+func (o onLease) Swap(ctx context.Context, op driver.Op, _ ...driver.Op) (driver.Version, error) {
+	return o.lease.Swap(ctx, op)
+}
+
+// Open begins a session. The store may make the ttl longer.
+func (s *Sessions) Open(ctx context.Context, ttl time.Duration) (*Session, error) {
+	if ttl <= 0 {
+		return nil, fmt.Errorf("open session: a ttl of %v: give a positive one", ttl)
+	}
+	lease, err := s.leases.Lease(ctx, ttl)
+	if err != nil {
+		return nil, fmt.Errorf("open session: %w", err)
+	}
+	n := &Session{
+		of: s, lease: lease, done: make(chan struct{}), until: lease.Began().Add(lease.TTL()),
+		docs: NewDocs(NewRows(onLease{s.rows.Driver, lease}, s.rows.NewName())),
+	}
+	n.ctx, n.stop = context.WithCancel(context.Background())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		n.stop()
+		lease.Close() // it holds nothing, and runs out
+		return nil, fmt.Errorf("open session: %w", store.ErrClosed)
+	}
+	s.open[n] = struct{}{}
+	s.inside.Go(n.run)
+	return n, nil
+}
+
+// End ends the session of another process, by its key.
+func (s *Sessions) End(ctx context.Context, key string) error {
+	if err := s.leases.EndLease(ctx, key); err != nil {
+		return fmt.Errorf("end session: %w", err)
+	}
+	return nil
+}
+
+// Close ends all sessions, and tells the store, as long as ctx lasts: documents vanish later where it does not answer.
+func (s *Sessions) Close(ctx context.Context) {
+	s.mu.Lock()
+	s.closed = true
+	var ends sync.WaitGroup
+	for n := range s.open { // order-free: they end at the same time
+		ends.Go(func() {
+			if n.end() {
+				_ = n.lease.End(ctx) // it runs out by itself
+			}
+		})
+	}
+	s.mu.Unlock()
+	ends.Wait()
+}
+
+// Wait returns when no goroutine is left, after Close and the driver's.
+func (s *Sessions) Wait() { s.inside.Wait() }
+
+// EndKey implements store.EndableSession.
+func (n *Session) EndKey(...string) store.EndKey { return store.EndKey{Text: n.lease.Key()} }
+
+// Done implements store.Session. It is closed when the store says that the lease is gone, and at the latest when its
+// time has passed since the last renewal was sent that was acknowledged.
+func (n *Session) Done() <-chan struct{} { return n.done }
+
+// end closes Done, once; it returns whether this call did.
+func (n *Session) end() bool {
+	n.mu.Lock()
+	first := !n.ended
+	n.ended = true
+	n.mu.Unlock()
+	if !first {
+		return false
+	}
+	n.of.mu.Lock()
+	delete(n.of.open, n)
+	n.of.mu.Unlock()
+	close(n.done)
+	n.stop()
+	return true
+}
+
+// left is for how long the session lasts from now on; false if it has ended.
+func (n *Session) left() (time.Duration, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	left := time.Until(n.until)
+	return left, !n.ended && left > 0
+}
+
+// run ends the session when its time is over, and renews it if nobody else does.
+func (n *Session) run() {
+	defer n.lease.Close()
+	third, half := n.lease.TTL()/3, n.lease.TTL()/2
+	timer := time.NewTimer(half)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-n.done:
+			return
+		}
+		left, _ := n.left()
+		if left > half {
+			timer.Reset(left - half)
+			continue
+		}
+		again := n.look(third)
+		left, _ = n.left()
+		timer.Reset(min(again, max(left, third/100)))
+	}
+}
+
+// look renews the session, or ends it if its time is over; it returns when to look again. A lease that was not renewed
+// in time may live on where the store was away: it is ended, so that nobody waits for that.
+func (n *Session) look(third time.Duration) time.Duration {
+	left, ok := n.left()
+	if !ok {
+		if n.end() {
+			ctx, cancel := context.WithTimeout(context.Background(), n.lease.TTL())
+			defer cancel()
+			_ = n.lease.End(ctx) // it runs out by itself
+		}
+		return third
+	}
+	ctx, cancel := context.WithTimeout(n.ctx, left)
+	defer cancel()
+	if err := n.renew(ctx); err != nil {
+		n.of.log.Debug("renew a session", "err", err)
+		return third / 10
+	}
+	return third
+}
+
+// renew renews the lease. An error says that nothing of what the caller wants was begun; ErrSession: the session is
+// over.
+func (n *Session) renew(ctx context.Context) error {
+	asked, err := n.lease.Renew(ctx)
+	if errors.Is(err, store.ErrSession) {
+		n.end()
+	}
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ended || time.Until(n.until) <= 0 { // it stays so, whatever the store says
+		return fmt.Errorf("%w: it was not renewed in time", store.ErrSession)
+	}
+	if until := asked.Add(n.lease.TTL()); until.After(n.until) {
+		n.until = until
+	}
+	return nil
+}
+
+// Put implements store.Session. The document is written after the renewal was acknowledged.
+func (n *Session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	v, err := n.put(ctx, d)
+	if errors.Is(err, store.ErrSession) {
+		n.end()
+	}
+	if err != nil {
+		return "", fmt.Errorf("with session: %w", err)
+	}
+	return v, nil
+}
+
+func (n *Session) put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if err := n.docs.check(d); err != nil {
+		return "", err
+	}
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if _, ok := n.left(); !ok {
+		return "", store.ErrSession
+	}
+	if err := n.renew(ctx); err != nil {
+		return "", fmt.Errorf("put %q: %w", d.Key, err)
+	}
+	return n.docs.Put(ctx, d)
+}
+
+// Close implements store.Session.
+func (n *Session) Close(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("close session: %w", context.Cause(ctx))
+	}
+	if !n.end() {
+		return nil
+	}
+	if err := n.lease.End(ctx); err != nil {
+		return fmt.Errorf("close session: %w", err)
+	}
+	return nil
+}

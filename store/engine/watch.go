@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+// A watch that broke begins again after a pause, doubled each time up to watchPauseMost.
+const (
+	watchPause     = 100 * time.Millisecond
+	watchPauseMost = 3 * time.Second
+)
+
+// watch is a watch of a driver that begins again.
+type watch struct {
+	rows   *Rows
+	prefix string
+	hints  chan struct{} // holds one
+	heard  bool          // since it began the last time
+}
+
+// Hints sends a hint when a row below a prefix may have changed, under the rules of store.Watcher. An error says why
+// the store cannot be watched now. A later failure is followed by a new watch, whose first hint is for what was missed.
+func (r *Rows) Hints(ctx context.Context, prefix string) (<-chan struct{}, error) {
+	w := &watch{rows: r, prefix: prefix, hints: make(chan struct{}, 1)}
+	begun := make(chan error, 1)
+	go w.run(ctx, begun)
+	if err := <-begun; err != nil {
+		return nil, err
+	}
+	return w.hints, nil
+}
+
+// run watches until ctx or the handle ends. It tells once whether it has begun.
+func (w *watch) run(ctx context.Context, begun chan<- error) {
+	defer close(w.hints)
+	for first, pause := true, watchPause; ; pause = min(2*pause, watchPauseMost) {
+		w.heard = false
+		err := w.rows.Watch(ctx, w.prefix, func() {
+			w.hint()
+			if first {
+				first = false
+				begun <- nil
+			}
+		})
+		switch {
+		case first:
+			begun <- err
+			return
+		case errors.Is(err, store.ErrClosed), ctx.Err() != nil:
+			return
+		case w.heard:
+			pause = watchPause
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// hint leaves a hint unless one lies there.
+func (w *watch) hint() {
+	w.heard = true
+	select {
+	case w.hints <- struct{}{}:
+	default:
+	}
+}

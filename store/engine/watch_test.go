@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver/drivertest"
+)
+
+// broken is a driver whose watches end as they are told to, and which cannot begin one while it is away.
+type broken struct {
+	Driver
+	fail  chan error
+	away  error
+	tries int
+}
+
+func (b *broken) Watch(ctx context.Context, _ string, hint func()) error {
+	b.tries++
+	if b.away != nil {
+		return b.away
+	}
+	hint()
+	select {
+	case err := <-b.fail:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// TestWatchBeginsAgain: a watch that cannot begin is refused; one that breaks begins again after a pause, with a hint,
+// and does not hurry while the store is away. It ends with its ctx, and with the handle.
+func TestWatchBeginsAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		away := errors.New("away")
+		b := &broken{Driver: drivertest.NewMap().Open(), fail: make(chan error), away: away}
+		r := NewRows(b, "a")
+		if _, err := r.Hints(ctx, "x"); !errors.Is(err, away) {
+			t.Errorf("a watch of a store that is away: %v", err)
+		}
+		b.away = nil
+		hints, err := r.Hints(ctx, "x")
+		must.Succeed(t, err)
+		<-hints
+		for range 3 {
+			b.fail <- away
+			began := time.Now()
+			if _, open := <-hints; !open || time.Since(began) != watchPause {
+				t.Errorf("a hint after %v, open: %v", time.Since(began), open)
+			}
+		}
+		b.away, b.tries = away, 0
+		b.fail <- away
+		time.Sleep(time.Minute) // waits: in virtual time
+		synctest.Wait()
+		if b.tries < 15 || b.tries > 30 {
+			t.Errorf("%d tries in a minute", b.tries)
+		}
+		b.away = nil
+		if _, open := <-hints; !open {
+			t.Error("the watch has ended")
+		}
+		cancel()
+		if _, open := <-hints; open {
+			t.Error("a watch outlives its ctx")
+		}
+		hints, err = r.Hints(t.Context(), "x")
+		must.Succeed(t, err)
+		<-hints
+		b.fail <- store.ErrClosed
+		if _, open := <-hints; open {
+			t.Error("a watch outlives its handle")
+		}
+	})
+}
