@@ -37,6 +37,6 @@ func TestABusyStore(t *testing.T) {
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	protocoltest.Times(t, Protocol{}, map[string]float64{
-		"memory": 143.5, "as file and PostgreSQL": 143.5, "as etcd, NATS and ZooKeeper": 143.5, "as Elasticsearch": 143.5,
+		"memory": 143.5, "as file and PostgreSQL": 143.5, "as etcd, NATS and ZooKeeper": 143.5, "as Elasticsearch": 112.5,
 	})
 }
