@@ -50,6 +50,6 @@ func TestABusyStore(t *testing.T) {
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	protocoltest.Times(t, Protocol{}, map[string]float64{
-		"memory": 32, "as file and PostgreSQL": 32, "as etcd, NATS and ZooKeeper": 28, "as Elasticsearch": 75.5,
+		"memory": 32, "as file and PostgreSQL": 32, "as etcd, NATS and ZooKeeper": 28, "as Elasticsearch": 73,
 	})
 }
