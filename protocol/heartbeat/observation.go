@@ -96,6 +96,9 @@ func (o Observation) Soon(t Timing, poll time.Duration) protocol.Instant {
 // more looks than one in each poll.
 func (o Observation) Polled(t Timing, poll time.Duration) protocol.Instant {
 	next := o.Soon(t, poll)
+	if poll == 0 { // no time goes by, as where all that a member may do is walked
+		return min(next, o.Last)
+	}
 	if steps := next.Sub(o.Last) / poll; steps > 1 {
 		next = o.Last.Add(next.Sub(o.Last) / steps)
 	}

@@ -15,7 +15,7 @@ import (
 const timesTTL = 4 * time.Second
 
 // rounds is how often each member is hit, each time at another distance from what the others do by their clocks.
-const rounds = 8
+const rounds = 5
 
 // bounds are how long all tasks may take until they run on the members that are there.
 type bounds struct{ crash, suspension, leave, join time.Duration }
