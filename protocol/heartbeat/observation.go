@@ -83,6 +83,28 @@ func (o Observation) Next(t Timing, poll time.Duration) protocol.Instant {
 	return next
 }
 
+// Soon is Next where no hint tells of anything, so that much time goes by until others know of a death: a renewal is
+// seen within a quarter of a poll.
+func (o Observation) Soon(t Timing, poll time.Duration) protocol.Instant {
+	if o.Gone() || o.Last.Sub(o.From) > t.Of(o.TTL).Every()+poll {
+		return o.Next(t, poll) // it is silent
+	}
+	return o.Next(t, poll/4)
+}
+
+// Polled is Soon with looks before, for the end of the heartbeat: about one in a poll, in even steps. So there are no
+// more looks than one in each poll.
+func (o Observation) Polled(t Timing, poll time.Duration) protocol.Instant {
+	next := o.Soon(t, poll)
+	if poll == 0 { // no time goes by, as where all that a member may do is walked
+		return min(next, o.Last)
+	}
+	if steps := next.Sub(o.Last) / poll; steps > 1 {
+		next = o.Last.Add(next.Sub(o.Last) / steps)
+	}
+	return next
+}
+
 // fresh: this version was not the last that was seen.
 func (o Observation) fresh(version store.Version) bool {
 	return !o.Known && !o.Listed || o.Version != version

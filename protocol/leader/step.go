@@ -106,14 +106,6 @@ type renewal struct {
 	over bool // it was refused while we leave
 }
 
-// look is when something is looked at again.
-type look struct {
-	hint bool
-	next protocol.Instant
-}
-
-func (l look) due(now protocol.Instant) bool { return l.hint || now >= l.next }
-
 // vote is what the member knows of who leads.
 type vote struct {
 	elect.Election
@@ -293,12 +285,15 @@ func (s *step) setWake() {
 		for m := range s.fold.value.Members() {
 			silent(s.heartbeats.Of(m.Heartbeat))
 		}
-		if s.p.Hints {
-			due(s.nextSweep())
-		}
+		due(s.nextSweep())
 	}
-	if s.p.Hints && s.vote.Holder.Key != s.renewal.key {
+	if s.vote.Holder.Key != s.renewal.key {
 		due(s.nextProbe())
+	}
+	if !s.p.Hints {
+		due(s.head.next)
+		due(s.roster.next)
+		due(s.rule.boxes.next)
 	}
 	if next != s.wake {
 		s.wake = next

@@ -70,10 +70,10 @@ func (s *step) lookAround() {
 		return
 	}
 	if s.head.due(s.now) && s.get(HeadKey(s.self())) {
-		s.head.look = look{next: s.now.Add(s.rarely())}
+		s.head.look = s.again(s.head.look, s.ownEvery())
 	}
 	if s.roster.due(s.now) && s.get(RosterKey) {
-		s.roster.look = look{next: s.now.Add(s.rarely())}
+		s.roster.look = look{next: s.apart(s.now.Add(s.ownEvery()))}
 	}
 	if s.phase == phaseClaim && !s.mailbox.known {
 		s.get(MailboxKey(s.self()))
@@ -105,13 +105,12 @@ func (s *step) probe(key string, at protocol.Instant) {
 	s.probing = slices.DeleteFunc(s.probing, func(p probe) bool { return s.now >= p.next.Add(4*s.p.TTL) })
 }
 
-// nextLook is when a heartbeat is looked at again: where nothing hints at the end of one, a poll after the last look.
+// nextLook is when a heartbeat is looked at again.
 func (s *step) nextLook(o heartbeat.Observation) protocol.Instant {
-	next := o.Next(s.p.timing(), s.p.Poll)
 	if !s.p.Hints {
-		next = min(next, o.Last.Add(s.p.Poll))
+		return o.Polled(s.p.timing(), s.p.Poll)
 	}
-	return next
+	return o.Next(s.p.timing(), s.p.Poll)
 }
 
 // lookAt reads a heartbeat when that is due.
@@ -171,6 +170,7 @@ func (s *step) rosterGot(d Doc) {
 	if r, ok := d.Value.(Roster); ok && r.Index > s.roster.Index {
 		s.roster.Roster = r
 		s.lighten()
+		s.head.look = s.expect(s.head.look, s.p.Poll) // what a member had may be offered to us
 	}
 }
 
@@ -271,11 +271,14 @@ func (s *step) nextSweep() protocol.Instant {
 	case s.rule.at != ruleRuling:
 		return s.swept.Add(s.p.TTL / 2)
 	}
-	next := s.swept.Add(s.p.TTL)
+	next, pause, due := s.swept.Add(s.p.TTL), s.p.Poll, heartbeat.Observation.Next
+	if !s.p.Hints {
+		pause, due = s.p.Poll/4, heartbeat.Observation.Soon
+	}
 	for m := range s.fold.value.Members() {
 		if m.State != cluster.MemberHeld && m.Heartbeat != s.renewal.key {
-			next = min(next, s.heartbeats.Of(m.Heartbeat).Next(s.p.timing(), s.p.Poll))
+			next = min(next, due(s.heartbeats.Of(m.Heartbeat), s.p.timing(), s.p.Poll))
 		}
 	}
-	return max(next, s.swept.Add(s.p.Poll))
+	return max(next, s.swept.Add(pause))
 }

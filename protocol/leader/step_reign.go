@@ -156,7 +156,7 @@ func (s *step) noteListed(prefix string) {
 // look reads again what members have written.
 func (s *step) look() {
 	if s.rule.boxes.due(s.now) && s.list(MailboxPrefix) {
-		s.rule.boxes.look = look{next: s.now.Add(s.boxesEvery())}
+		s.rule.boxes.look = s.again(s.rule.boxes.look, s.boxesEvery())
 	}
 	if s.rule.plans.due(s.now) && s.list(PlanPrefix) {
 		s.rule.plans.look = look{next: s.now.Add(s.rarely())}

@@ -301,6 +301,8 @@ func (s *step) mailboxGot(d Doc) {
 func (s *step) mailboxWrote(ev Wrote) {
 	if ev.Err == "" && ev.Version != "" {
 		s.mailbox.version, s.mailbox.others = ev.Version, ""
+		s.head.look = s.expect(s.head.look, answeredIn*s.p.Poll)
+		s.rule.boxes.hint = s.rule.boxes.hint || !s.p.Hints // the leader may be ourselves
 		return
 	}
 	s.mailbox.known = false // deleted, a conflict, or not known: read it

@@ -100,6 +100,8 @@ func (s *step) headProjected(ev Wrote) {
 	default:
 		h.version, h.unsure = ev.Version, false
 		s.rule.heads.set(id, h)
+		s.rule.boxes.look = s.expect(s.rule.boxes.look, answeredIn*s.p.Poll)
+		s.head.hint = s.head.hint || !s.p.Hints && id == string(s.self())
 	}
 }
 

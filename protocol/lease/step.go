@@ -27,6 +27,8 @@ type Params struct {
 	Margin time.Duration
 	// Poll is how often the board is read and, by the leader, all partitions.
 	Poll time.Duration
+	// Polled: the store hints at nothing, so that much time goes by until others know of a death.
+	Polled bool
 	// Patience is how long a partition is free before others than the first may claim it.
 	Patience time.Duration
 	// Hold is how long grants are kept for an announced restart.

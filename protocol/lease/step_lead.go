@@ -96,9 +96,13 @@ func (s *step) leadWritten(ev Written) bool {
 	if i < 0 {
 		return false
 	}
+	key := s.lead.writes[i].doc.Key
 	s.lead.writes = slices.Delete(slices.Clone(s.lead.writes), i, i+1)
 	if len(s.lead.writes) == 0 {
 		s.lead.next = s.now.Add(max(s.p.Poll/4, s.pause(ev.Outcome != Done)))
+	}
+	if s.p.Polled && ev.Outcome == Done {
+		s.ownWritten(key)
 	}
 	return true
 }

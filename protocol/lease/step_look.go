@@ -63,7 +63,7 @@ func (s *step) lookAround() {
 		if key := s.look.election.Holder.Key; key != "" {
 			keys = append(keys, key)
 		}
-		s.fetch(&s.look.call, keys...)
+		s.fetch(&s.look.call, append(keys, s.dueBeats()...)...)
 	}
 	if s.look.board.View > s.look.shown && !s.lead.holds && s.look.view.due(s.now) {
 		s.look.view.busy = true
@@ -85,6 +85,9 @@ func (s *step) looked(ev Fetched) {
 		if err := s.see(d, ev.Sent); err != nil {
 			s.complain(learn(ev.Docs), err)
 		}
+	}
+	if s.p.Polled && s.look.next > s.now {
+		s.look.next = s.nextLook()
 	}
 	s.look.next = min(s.look.next, s.silent(s.look.election.Holder))
 	s.elect(ev.Docs)
@@ -122,6 +125,11 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 		s.look.index, s.look.members = f.nodes.Index, f.members
 	case s.look.election.Holder.Key:
 		s.look.election = s.look.election.Probed(d.Key, d.Version, heartbeat.StatedTTL(d.Value), sent, s.now)
+	default:
+		if s.p.Polled && s.lead.holds {
+			o := s.lead.beats.Of(d.Key)
+			s.lead.beats = s.lead.beats.With(o.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.now))
+		}
 	}
 	return nil
 }

@@ -76,10 +76,11 @@ func (Reply) effect() {}
 
 // Calls of protocols with a log.
 type (
-	// ReadLog reads the records after After.
+	// ReadLog reads the records after After. With: another call is made at the same time that can go with it.
 	ReadLog struct {
 		Call
 		After cluster.Index
+		With  bool
 	}
 	// ReadSnapshot reads the newest snapshot.
 	ReadSnapshot struct{ Call }

@@ -25,10 +25,22 @@ var kinds = []kind{
 	{name: "as Elasticsearch", plain: true},
 }
 
-// without hides all that such a store does not have.
+// without hides all that such a store does not have. It reads many documents in one request, with the log too.
 type without struct {
 	protocol.Store
 	store.Log
+	store.GetMany
+	inner store.GetMany // of the same handle, whose calls are not counted
+}
+
+// ReadWith implements store.LogWith.
+func (w without) ReadWith(ctx context.Context, after uint64, limit int, keys []string) (store.Page, []store.Doc, error) {
+	page, err := w.Read(ctx, after, limit)
+	if err != nil {
+		return page, nil, err
+	}
+	docs, err := w.inner.Gets(ctx, keys)
+	return page, docs, err
 }
 
 // kindly is a handle of a store of some kind.

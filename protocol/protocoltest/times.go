@@ -15,33 +15,37 @@ import (
 const timesTTL = 4 * time.Second
 
 // rounds is how often each member is hit, each time at another distance from what the others do by their clocks.
-const rounds = 4
+const rounds = 5
 
 // bounds are how long all tasks may take until they run on the members that are there.
 type bounds struct{ crash, suspension, leave, join time.Duration }
 
 // bounds are what is promised on a store of this kind. Silence is noticed within the TTL, half a second later at most.
-// polled is what a change takes besides where each of its steps waits for a poll.
-func (k kind) bounds(polled time.Duration) bounds {
+func (k kind) bounds() bounds {
 	const ms = time.Millisecond
 	b := bounds{crash: 500 * ms, suspension: timesTTL + 500*ms, leave: 200 * ms, join: time.Second}
 	if k.expires || k.plain {
 		b.crash = b.suspension // nobody but the clock tells of a death
 	}
 	if k.plain {
-		b = bounds{b.crash + polled, b.suspension + polled, b.leave + polled, b.join + polled}
+		b.leave = 500 * ms
 	}
 	return b
 }
 
 // Times holds a protocol to its promises of time, exactly: what happens to members takes place in virtual time, on each
-// kind of store. Each of the members is hit, so the leader is too. polled is for a store that hints at nothing.
-func Times(t *testing.T, p protocol.Protocol, polled time.Duration) {
+// kind of store. Each of the members is hit, so the leader is too. idle is how many requests all of them together make
+// in a TTL in which nothing happens, on each kind of store.
+func Times(t *testing.T, p protocol.Protocol, idle map[string]float64) {
 	for _, k := range kinds {
 		if p.Fits(without{}) != nil && !k.expires {
 			continue // the group that it needs ends the memberships of those that are silent, as sessions end there
 		}
-		b := k.bounds(polled)
+		t.Run(k.name+"/idle", func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { newTimed(t, p, k).idle(idle[k.name]) })
+		})
+		b := k.bounds()
 		for _, row := range []struct {
 			what      string
 			hit, back func(*timed, cluster.MemberID)
@@ -55,9 +59,7 @@ func Times(t *testing.T, p protocol.Protocol, polled time.Duration) {
 			t.Run(k.name+"/"+row.what, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					w := &timed{links: make(map[cluster.MemberID]*storetest.FaultyGroup)}
-					w.world = newWorld(t, w.setup(p, k))
-					w.begin()
+					w := newTimed(t, p, k)
 					for i := range rounds {
 						for _, who := range []cluster.MemberID{"a", "b", "c"} {
 							// waits: in virtual time, until all is quiet, and a task whose owners die has run for long enough not to be parked
@@ -78,18 +80,28 @@ type timed struct {
 	links map[cluster.MemberID]*storetest.FaultyGroup
 }
 
+func newTimed(t *testing.T, p protocol.Protocol, k kind) *timed {
+	w := &timed{links: make(map[cluster.MemberID]*storetest.FaultyGroup)}
+	w.world = newWorld(t, w.setup(p, k))
+	w.start("a", "b", "c")
+	w.tasks("a", 12)
+	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+	return w
+}
+
 func (w *timed) setup(p protocol.Protocol, k kind) Setup {
 	return Setup{Virtual: true, TTL: timesTTL, Open: func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) Handle {
 		t.Helper()
 		server, clock := memory.New(), protocol.NewProcessClock()
 		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle {
 			t.Helper()
-			f := storetest.NewFaultyGroup(&kindly{server.Open(), k}, nil)
+			inner := &kindly{server.Open(), k}
+			f := storetest.NewFaultyGroup(inner, nil)
 			t.Cleanup(func() { _ = f.Close() })
 			w.links[id] = f
 			c := protocol.Config{Member: id, Store: f, TTL: ttl, NoSessions: k.plain, Clock: clock, Events: logged(t, id)}
 			if k.plain {
-				c.Store = without{f, f}
+				c.Store = without{f, f, f, inner}
 			}
 			m, err := p.New(c)
 			if err != nil {
@@ -104,10 +116,24 @@ func (w *timed) setup(p protocol.Protocol, k kind) Setup {
 	}}
 }
 
-func (w *timed) begin() {
-	w.start("a", "b", "c")
-	w.tasks("a", 12)
-	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+// idle counts requests.
+func (w *timed) idle(most float64) {
+	const ttls = 30
+	time.Sleep(time.Minute) // waits: in virtual time, until all is quiet
+	before := w.requests()
+	time.Sleep(ttls * timesTTL) // waits: in virtual time
+	got := float64(w.requests()-before) / ttls
+	w.t.Logf("%.1f requests in a TTL", got)
+	if got > most {
+		w.t.Errorf("%.1f requests in a TTL, want at most %.1f", got, most)
+	}
+}
+
+func (w *timed) requests() (n int) {
+	for _, l := range w.links { // order-free: it is a sum
+		n += l.Count(storetest.Pass)
+	}
+	return n
 }
 
 // within does something to a member, and measures how long it takes until all members run their shares, or the two

@@ -23,7 +23,7 @@ type Caller struct {
 func (c *Caller) Call(ctx context.Context, e Effect) Event {
 	switch e := e.(type) {
 	case ReadLog:
-		return c.Paged(c.readLog(ctx, uint64(e.After)))
+		return c.Paged(c.readLog(ctx, e))
 	case CheckHeartbeat:
 		if store.CheckKey(e.Key) != nil { // no store has such a document, and no member has written it
 			return HeartbeatSeen{Now: c.Now(), Key: e.Key}

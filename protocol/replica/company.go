@@ -14,7 +14,8 @@ import (
 // both. At most one look waits, since Step has at most one under way.
 type company struct {
 	mu      sync.Mutex
-	waiting *lookout // nil: none
+	waiting *lookout      // nil: none
+	came    chan struct{} // of a read that waits for a look; nil: none
 }
 
 // lookout is a look that waits.
@@ -52,10 +53,13 @@ func (c *Caller) look(ctx context.Context, e CheckHeartbeat) (store.Doc, error) 
 }
 
 // readLog reads the log, and what waits for that.
-func (c *Caller) readLog(ctx context.Context, after uint64) (store.Page, error) {
-	with := c.together()
+func (c *Caller) readLog(ctx context.Context, e ReadLog) (store.Page, error) {
+	with, after := c.together(), uint64(e.After)
 	if with == nil {
 		return c.Store.Read(ctx, after, readLimit)
+	}
+	if e.With {
+		c.company.await(ctx, c.TTL/100)
 	}
 	l := c.company.take()
 	if l == nil {
@@ -70,12 +74,31 @@ func (c *Caller) readLog(ctx context.Context, after uint64) (store.Page, error) 
 	return page, err
 }
 
+// await waits until a look waits: it was asked for at the same time, and is only a moment behind.
+func (c *company) await(ctx context.Context, within time.Duration) {
+	came := make(chan struct{})
+	c.mu.Lock()
+	if c.waiting != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.came = came
+	c.mu.Unlock()
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-came:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
 // take is the look that waits, for a read that answers it.
 func (c *company) take() *lookout {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.waiting
-	c.waiting = nil
+	c.waiting, c.came = nil, nil
 	return l
 }
 
@@ -83,7 +106,10 @@ func (c *company) take() *lookout {
 func (c *company) meet(ctx context.Context, key string, within time.Duration) (seen, bool) {
 	l := &lookout{key, make(chan seen, 1)}
 	c.mu.Lock()
-	c.waiting = l
+	if c.waiting = l; c.came != nil {
+		close(c.came)
+		c.came = nil
+	}
 	c.mu.Unlock()
 	timer := time.NewTimer(within)
 	defer timer.Stop()

@@ -185,7 +185,7 @@ func TestASilentHeartbeatIsFoundInTime(t *testing.T) {
 			case "ends":
 				late += benchTTL / 20 // until it is seen
 			case "":
-				late += benchTTL / 20 * 2 // and looked at again
+				late += benchTTL/60 + benchTTL/20/4 // until it is seen: time passes in steps here
 			}
 			silence := cmp.Or(stated, benchTTL) * 105 / 100
 			if took := d.now.Sub(last); took < silence || took > silence+late {

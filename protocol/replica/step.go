@@ -34,6 +34,8 @@ type Params struct {
 	// EndsHinted: the store hints at the end of a heartbeat, so it is read when its next renewal is due, of which the
 	// store need not hint.
 	EndsHinted bool
+	// Polled: the store hints at nothing, so that much time goes by until others know of a death.
+	Polled bool
 	// SweepInTurn: the store removes the heartbeats of dead members, so that the predecessor in the ring detects a death at once, and sweeps only find
 	// what should not happen. All members together then sweep as often as otherwise each of them.
 	SweepInTurn bool
@@ -236,7 +238,7 @@ func (s *step) setWake() {
 // Hinted sets how often the member reads without a hint: rarely where the store hints. With vanish, the store ends the
 // sessions of silent processes.
 func (p Params) Hinted(log, heartbeats, vanish bool) Params {
-	p.LogEvery, p.EndsHinted, p.SweepInTurn = p.Poll, heartbeats, heartbeats && vanish
+	p.LogEvery, p.EndsHinted, p.SweepInTurn, p.Polled = p.Poll, heartbeats, heartbeats && vanish, !log && !heartbeats
 	if log {
 		p.LogEvery = max(p.Poll, p.TTL*2/5)
 	}

@@ -132,7 +132,11 @@ func (s *step) routine() bool {
 
 // nextLook is when the watched heartbeat is read again, unless a hint comes first.
 func (s *step) nextLook() protocol.Instant {
-	next := s.heartbeats.Of(s.watching).Next(s.p.timing(), s.p.Poll)
+	o := s.heartbeats.Of(s.watching)
+	if s.p.Polled {
+		return o.Polled(s.p.timing(), s.p.Poll)
+	}
+	next := o.Next(s.p.timing(), s.p.Poll)
 	if !s.p.EndsHinted {
 		next = min(next, s.now.Add(s.p.Poll))
 	}

@@ -16,8 +16,19 @@ func (s *step) hinted(ev Hinted) {
 	s.check.next = s.now
 }
 
+// readLog reads the log when that is due. Where all is polled for, it goes with the looks at the heartbeat that this
+// member watches, which come at other times than once in a poll: many stores take both in one request.
 func (s *step) readLog() {
+	looks := s.p.Polled && s.watching != "" && !s.check.busy
+	with := looks && s.now >= max(s.check.next, s.check.rest) && s.routine()
+	switch {
+	case with:
+		s.log.Next = min(s.log.Next, s.now)
+	case looks && !s.log.Hint && s.check.next > s.now && s.check.next < s.log.Next.Add(s.p.Poll/2):
+		return
+	}
 	if read, ok := s.log.Look(s.now, s.value.Index()); ok {
+		read.With = with
 		s.emit(read)
 	}
 }

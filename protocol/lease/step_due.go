@@ -1,0 +1,66 @@
+package lease
+
+import (
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+)
+
+// few is how many other members the leader looks at one by one where the store hints at nothing: then it looks no more
+// often than once in a poll, on average.
+const few = 6
+
+// nextLook is when to look around again where all is polled for. The silence of a
+// member is to be counted from soon after its last renewal. So a look comes right after the next one is due: at the
+// leader by its followers, and by the leader at its followers. What else there is to see the leader has written, or
+// its survey shows it.
+func (s *step) nextLook() protocol.Instant {
+	again, pause := s.now.Add(s.p.Poll), s.now.Add(s.p.Poll/4)
+	if !s.lead.holds {
+		o := s.look.election.Holder
+		if !o.Known || o.Gone() {
+			return again
+		}
+		return max(pause, o.Polled(s.p.timing(), s.p.Poll))
+	}
+	if len(s.look.members)-1 > few {
+		pause = again
+	}
+	next := s.now.Add(4 * s.p.Poll)
+	for _, m := range s.look.members {
+		if s.follows(m) {
+			next = min(next, s.lead.beats.Of(m.Heartbeat).Soon(s.p.timing(), s.p.Poll))
+		}
+	}
+	return max(pause, next)
+}
+
+// dueBeats are the heartbeats that the leader looks at, besides its surveys.
+func (s *step) dueBeats() (keys []string) {
+	if !s.p.Polled || !s.lead.holds {
+		return nil
+	}
+	for _, m := range s.look.members {
+		if s.follows(m) && s.now >= s.lead.beats.Of(m.Heartbeat).Soon(s.p.timing(), s.p.Poll) {
+			keys = append(keys, m.Heartbeat)
+		}
+	}
+	return keys
+}
+
+// follows tells whether a member is another one that has a heartbeat.
+func (s *step) follows(m cluster.Member) bool {
+	return m.ID != s.self() && m.State != cluster.MemberHeld
+}
+
+// ownWritten takes in that the leader has written something that it would find out of later: what its board gives to
+// itself, or that it has fenced a session.
+func (s *step) ownWritten(key string) {
+	switch {
+	case key == keyBoard:
+		s.look.next = s.now
+	case strings.HasPrefix(key, nodePrefix):
+		s.lead.next = s.now
+	}
+}
