@@ -29,13 +29,13 @@ type (
 
 // How calls end besides with a result; see [Call.Wait].
 var (
-	ErrCancelled = call.ErrCancelled
-	ErrTimeout   = call.ErrTimeout
-	ErrGone      = call.ErrGone
-	ErrClosed    = call.ErrClosed
-	// CauseCancelled and CauseReplaced are why the ctx of a function ended; see context.Cause.
-	CauseCancelled = call.CauseCancelled
-	CauseReplaced  = call.CauseReplaced
+	ErrCancelled = call.ErrCancelled // the call was cancelled
+	ErrTimeout   = call.ErrTimeout   // no attempt ended within FuncOptions.Timeout
+	ErrGone      = call.ErrGone      // there is no such call: its outcome was collected, or has expired
+	ErrClosed    = call.ErrClosed    // the client is closed
+
+	CauseCancelled = call.CauseCancelled // cause in a function: the call was cancelled
+	CauseReplaced  = call.CauseReplaced  // cause in a function: another run of the call has begun
 )
 
 // NewFunc names a function, so that it can be called on any member that has it in Config.Functions: what travels is its name and its argument, as JSON.

@@ -78,15 +78,15 @@ const (
 // What stores and positions answer; the errors of this package wrap them.
 var (
 	ErrUnavailable = store.ErrUnavailable // the store does not answer
-	ErrUnknown     = store.ErrUnknown     // it may have been done, or may be later
+	ErrUnknown     = store.ErrUnknown     // the outcome is unknown: the write may have been done, or may be done later
 	ErrToken       = work.ErrToken        // SavePosition, Split: the partition has a newer owner
 )
 
 // Why a run's context ended; see context.Cause.
 var (
-	CauseMoved     = work.CauseMoved
-	CauseKilled    = work.CauseKilled
-	CauseDrained   = work.CauseDrained
-	CauseLeaseLost = work.CauseLeaseLost
-	CauseShutdown  = work.CauseShutdown
+	CauseMoved     = work.CauseMoved     // the partition moves to another member
+	CauseKilled    = work.CauseKilled    // the job was stopped or changed
+	CauseDrained   = work.CauseDrained   // the member is draining or leaving
+	CauseLeaseLost = work.CauseLeaseLost // the member cannot prove that it still owns the partition
+	CauseShutdown  = work.CauseShutdown  // the process is stopping
 )
