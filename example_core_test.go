@@ -110,3 +110,13 @@ func write(_ context.Context, token rota.Token) error {
 	fmt.Println("written")
 	return nil
 }
+
+// shards has the lines with which README.md divides work.
+func shards(ctx context.Context, member *rota.Member, shards []string) (rota.Type, error) {
+	var err error
+	consume := rota.NewType("consume", consumeShard) // goes into rota.Config.Types
+	err = member.Submit(ctx, "shards", rota.Task{Type: "consume", Spread: rota.Partitioned, Partitions: shards})
+	return consume, err
+}
+
+var _ = shards

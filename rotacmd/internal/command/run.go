@@ -25,7 +25,7 @@ import (
 // runFlags are the settings of a member.
 func runFlags(f *pflag.FlagSet) {
 	f.String("store", "", "where the members meet: "+storeForms+", or memory: for one process alone")
-	f.String("member", "", "name of this member; default: the host's name and some chance")
+	f.String("member", "", "name of this member; default: the host name plus a random suffix")
 	f.String("protocol", "", protocolUsage())
 	f.Duration("ttl", 10*time.Second, "how long others wait when this member is silent")
 	f.StringToString("label", nil, "label of this member, k=v; may be repeated")

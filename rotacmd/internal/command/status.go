@@ -17,8 +17,8 @@ import (
 
 func newStatus(e env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "status", Short: "show what is true now, and what needs a person",
-		Long: "Shows what is true now, and what needs a person. With -o json also each member, and each task with its owner and token.\n" +
+		Use: "status", Short: "show the present state and its problems",
+		Long: "Shows the present state and its problems. With -o json also each member, and each task with its owner and token.\n" +
 			"With --check it looks until it has seen each member renew its heartbeat, says in one line what is wrong, and exits 1 if something is.",
 		Example: "  rota status --store file:./rota-data\n  rota status --check",
 	}
