@@ -60,7 +60,7 @@ func TestTheReaderGoesAway(t *testing.T) {
 	if err := read.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code := m.end(); code != exitOK || !strings.Contains(m.Stderr.String(), "a left in order") {
+	if code := m.end(); code != exitOK || !strings.Contains(m.Stderr.String(), "a left gracefully") {
 		t.Errorf("exit %d: %s", code, m.Stderr.String())
 	}
 }

@@ -57,7 +57,7 @@ func (l *loop[S]) run(ctx context.Context) error {
 			ev = member.Woken{Now: l.c.Clock()}
 		case <-stopping:
 			stopping, deadline = nil, time.After(l.c.LeaveTimeout)
-			ev = member.Stop{Now: l.c.Clock(), Reason: "left in order"}
+			ev = member.Stop{Now: l.c.Clock(), Reason: "left gracefully"}
 		case <-deadline:
 			return fmt.Errorf("leave the cluster: not done within %s: the others will notice by the heartbeat", l.c.LeaveTimeout)
 		}

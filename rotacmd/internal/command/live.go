@@ -88,7 +88,7 @@ func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 	if l, ok := c.node.Logger.Handler().(*quiet.Limiter); ok {
 		l.Flush()
 	}
-	c.say("%s left in order", c.node.Member)
+	c.say("%s left gracefully", c.node.Member)
 	return nil
 }
 
