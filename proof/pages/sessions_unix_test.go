@@ -183,12 +183,16 @@ func (s *session) write(text string) error {
 var (
 	times   = regexp.MustCompile(`\b\d[\d.,:]*( ?(ms|s|m|h)\b)?`)
 	members = regexp.MustCompile(`"member":"[^"]*"`)
+	digests = regexp.MustCompile(`digest [0-9a-f]{16}`)
+	plurals = regexp.MustCompile(`\b(job|task|document|member)s\b`)
 	folders = regexp.MustCompile(`/\S*rota-demo-\S*`)
 )
 
 // shape is a line without what differs from run to run: numbers, times, names of machines, folders, and the width of columns.
 func shape(line string) string {
 	line = folders.ReplaceAllString(line, "DIR")
+	line = digests.ReplaceAllString(line, "digest D")
+	line = plurals.ReplaceAllString(line, "$1")
 	line = members.ReplaceAllString(line, `"member":"M"`)
 	return strings.Join(strings.Fields(times.ReplaceAllString(line, "0")), " ")
 }
