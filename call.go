@@ -19,11 +19,11 @@ type (
 	Call[R any] = call.Call[R]
 	// CallTarget is where calls are submitted: a [Member] or a [Client].
 	CallTarget = call.Target
-	// CallError is how a call ended that failed.
+	// CallError is the outcome of a failed call.
 	CallError = call.Error
 	// Failure is the argument of FuncOptions.OnFailure.
 	Failure = call.Failure
-	// CallClient is what a [CallTarget] submits calls by.
+	// CallClient submits the calls of a [CallTarget].
 	CallClient = call.Client
 )
 

@@ -24,17 +24,17 @@ type (
 	Item = cluster.Item
 	// Child is a partition that Grant.Split makes.
 	Child = cluster.Child
-	// Page is what one listing gave.
+	// Page is the result of one listing.
 	Page = work.Page
 	// Token is a fencing token: it grows with every new owner of what it guards.
 	Token = cluster.Token
-	// Value is the cluster as it stands.
+	// Value is the state of the cluster.
 	Value = cluster.Value
 	// MalformedError is what is wrong with a task: path, line, column, and what to try.
 	MalformedError = source.MalformedError
 	// NameTakenError says that another process has joined under the name of this member.
 	NameTakenError = protocol.NameTakenError
-	// OtherProtocolError says that the members at this place of the store agree by another protocol.
+	// OtherProtocolError says that the cluster uses another protocol.
 	OtherProtocolError = protocol.OtherProtocolError
 	// SizeError refuses a semaphore of another size than the one in use under its name.
 	SizeError = lock.SizeError

@@ -37,7 +37,7 @@ func newSimulate(e env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	asJSON := formatFlag(flags)
-	all := flags.Bool("all", false, "print all lines, however many")
+	all := flags.Bool("all", false, "print all lines, without a limit")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name := "-"
 		if len(args) > 0 {
