@@ -24,7 +24,10 @@ type page struct {
 // forUsers are the pages whose blocks are played or marked.
 func forUsers(t *testing.T) []page {
 	t.Helper()
-	names := []string{"README.md", "docs/core.md", "docs/guarantees.md", "docs/peers.md", "docs/performance.md", "docs/stores.md"}
+	names := []string{
+		"README.md", "docs/core.md", "docs/guarantees.md", "docs/peers.md", "docs/performance.md", "docs/stores.md",
+		"docs/internals/claims.md", "docs/reference/simulate.md", "contrib/google/GUIDE.md",
+	}
 	for _, dir := range []string{"docs/guide", "docs/stores"} {
 		found, err := filepath.Glob(filepath.Join(root, dir, "*.md"))
 		must.Succeed(t, err)
@@ -65,7 +68,7 @@ func inFence(text string, n int) bool {
 
 // inSessions are the pages that TestSessions plays from top to bottom.
 var inSessions = []string{
-	"README.md", "docs/guide/quickstart.md", "docs/guide/library.md", "docs/guide/simulate.md", "docs/guide/jobs.md",
+	"README.md", "docs/guide/quickstart.md", "docs/guide/library.md", "docs/guide/simulate.md", "docs/reference/simulate.md", "docs/guide/jobs.md",
 	"docs/guide/functions.md", "docs/guide/task-files.md", "docs/guide/upgrade.md", "docs/guide/recovery.md",
 }
 
