@@ -26,7 +26,8 @@ func forUsers(t *testing.T) []page {
 	t.Helper()
 	names := []string{
 		"README.md", "docs/core.md", "docs/guarantees.md", "docs/peers.md", "docs/performance.md", "docs/stores.md",
-		"docs/internals/claims.md", "docs/reference/simulate.md", "contrib/google/GUIDE.md",
+		"docs/internals/claims.md", "docs/reference/simulate.md", "contrib/aws/GUIDE.md",
+		"contrib/google/GUIDE.md", "contrib/kafka/GUIDE.md",
 	}
 	for _, dir := range []string{"docs/guide", "docs/stores"} {
 		found, err := filepath.Glob(filepath.Join(root, dir, "*.md"))
