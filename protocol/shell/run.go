@@ -11,7 +11,7 @@ import (
 	"github.com/rota-run/rota/protocol/member"
 )
 
-// Run implements protocol.Member: it takes part until ctx ends, then leaves in order, within Config.LeaveTimeout.
+// Run implements protocol.Member: it takes part until ctx ends, then leaves gracefully, within Config.LeaveTimeout.
 func (r *Member[S]) Run(ctx context.Context) error {
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	l := &loop[S]{Member: r, ctx: calls}

@@ -16,7 +16,7 @@ type member interface {
 	crash() (protocol.Instant, error)
 	// suspend makes it silent.
 	suspend(ctx context.Context) (protocol.Instant, error)
-	// leave makes it leave in order.
+	// leave makes it leave gracefully.
 	leave() (protocol.Instant, error)
 	// resume lets one that was suspended go on; else it does nothing.
 	resume() error
