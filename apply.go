@@ -10,9 +10,9 @@ import (
 
 // Why Submit, SubmitFile and Apply leave a job as it is.
 var (
-	// ErrOlder is what Apply returns when a higher version of the job is there: this replica of the service is the older one, and has nothing to do.
+	// ErrOlder is returned by Apply when the job has a higher version: this replica of the service is the older one.
 	ErrOlder = operate.ErrOlder
-	// ErrKilled is what they return when the job was killed: it stays so until SubmitAgain.
+	// ErrKilled is returned when the job was stopped. Only SubmitAgain starts it again.
 	ErrKilled = operate.ErrKilled
 )
 

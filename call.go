@@ -19,23 +19,23 @@ type (
 	Call[R any] = call.Call[R]
 	// CallTarget is where calls are submitted: a [Member] or a [Client].
 	CallTarget = call.Target
-	// CallError is how a call ended that failed.
+	// CallError is the outcome of a failed call.
 	CallError = call.Error
 	// Failure is the argument of FuncOptions.OnFailure.
 	Failure = call.Failure
-	// CallClient is what a [CallTarget] submits calls by.
+	// CallClient submits the calls of a [CallTarget].
 	CallClient = call.Client
 )
 
 // How calls end besides with a result; see [Call.Wait].
 var (
-	ErrCancelled = call.ErrCancelled
-	ErrTimeout   = call.ErrTimeout
-	ErrGone      = call.ErrGone
-	ErrClosed    = call.ErrClosed
-	// CauseCancelled and CauseReplaced are why the ctx of a function ended; see context.Cause.
-	CauseCancelled = call.CauseCancelled
-	CauseReplaced  = call.CauseReplaced
+	ErrCancelled = call.ErrCancelled // the call was cancelled
+	ErrTimeout   = call.ErrTimeout   // no attempt ended within FuncOptions.Timeout
+	ErrGone      = call.ErrGone      // there is no such call: its outcome was collected, or has expired
+	ErrClosed    = call.ErrClosed    // the client is closed
+
+	CauseCancelled = call.CauseCancelled // cause in a function: the call was cancelled
+	CauseReplaced  = call.CauseReplaced  // cause in a function: another run of the call has begun
 )
 
 // NewFunc names a function, so that it can be called on any member that has it in Config.Functions: what travels is its name and its argument, as JSON.

@@ -89,6 +89,25 @@ func TestThreatsHaveTheirTests(t *testing.T) {
 	}
 }
 
+// Each decision has one title: that of its record, and that of the list.
+func TestDecisionsHaveOneTitle(t *testing.T) {
+	t.Parallel()
+	list, err := os.ReadFile("docs/decisions/README.md")
+	must.Succeed(t, err)
+	rows := regexp.MustCompile(`(?m)^\| \[(\d+)\]\(([^)]+)\) \| (.*?) \| `).FindAllSubmatch(list, -1)
+	for _, m := range rows {
+		record, err := os.ReadFile(filepath.Join("docs/decisions", string(m[2])))
+		must.Succeed(t, err)
+		title, _, _ := strings.Cut(string(record), "\n")
+		if want := "# " + string(m[1]) + ". " + string(m[3]); title != want {
+			t.Errorf("the record has the title %q, the list %q", title, want)
+		}
+	}
+	if files, err := filepath.Glob("docs/decisions/0*.md"); err != nil || len(files) != len(rows) {
+		t.Errorf("%d records, %d rows: %v", len(files), len(rows), err)
+	}
+}
+
 // go doc shows no methods of an alias: the comment of Grant names all of them.
 func TestGrantNamesItsMethods(t *testing.T) {
 	t.Parallel()

@@ -30,13 +30,13 @@ type (
 
 // The errors of locks and statuses that a caller can act on.
 var (
-	ErrHeld  = lock.ErrHeld    // TryAcquire: somebody holds it
-	ErrLost  = lock.ErrLost    // the cause with which the context of a lock ends that is lost
-	ErrStale = status.ErrStale // somebody with a larger token has reported since
-	ErrNone  = status.ErrNone  // nobody has reported yet
+	ErrHeld  = lock.ErrHeld    // TryAcquire: another process holds the lock
+	ErrLost  = lock.ErrLost    // cause in the context of a lock: the lock was lost
+	ErrStale = status.ErrStale // a report with a larger token exists
+	ErrNone  = status.ErrNone  // there is no report yet
 
-	ErrReleased = lock.ErrReleased // the cause with which the context of a lock ends that was released
-	ErrCrowded  = lock.ErrCrowded  // too many wait already
+	ErrReleased = lock.ErrReleased // cause in the context of a lock: the lock was released
+	ErrCrowded  = lock.ErrCrowded  // the queue of the lock is full
 )
 
 // LocksOptions are options of OpenLocks; the zero value works.

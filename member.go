@@ -79,7 +79,7 @@ func (c Config) Validate() error {
 	return errors.Join(append(faults, err)...)
 }
 
-// ErrRefused is what Submit, Kill and the like return when the cluster does not take the command; the error says why.
+// ErrRefused is returned by Submit, Kill and the like when the cluster refuses the command; the error says why.
 var ErrRefused = operate.ErrRefused
 
 // Member is a joined member. Its methods may be called from any goroutine.

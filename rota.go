@@ -24,17 +24,17 @@ type (
 	Item = cluster.Item
 	// Child is a partition that Grant.Split makes.
 	Child = cluster.Child
-	// Page is what one listing gave.
+	// Page is the result of one listing.
 	Page = work.Page
 	// Token is a fencing token: it grows with every new owner of what it guards.
 	Token = cluster.Token
-	// Value is the cluster as it stands.
+	// Value is the state of the cluster.
 	Value = cluster.Value
 	// MalformedError is what is wrong with a task: path, line, column, and what to try.
 	MalformedError = source.MalformedError
 	// NameTakenError says that another process has joined under the name of this member.
 	NameTakenError = protocol.NameTakenError
-	// OtherProtocolError says that the members at this place of the store agree by another protocol.
+	// OtherProtocolError says that the cluster uses another protocol.
 	OtherProtocolError = protocol.OtherProtocolError
 	// SizeError refuses a semaphore of another size than the one in use under its name.
 	SizeError = lock.SizeError
@@ -78,15 +78,15 @@ const (
 // What stores and positions answer; the errors of this package wrap them.
 var (
 	ErrUnavailable = store.ErrUnavailable // the store does not answer
-	ErrUnknown     = store.ErrUnknown     // it may have been done, or may be later
+	ErrUnknown     = store.ErrUnknown     // the outcome is unknown: the write may have been done, or may be done later
 	ErrToken       = work.ErrToken        // SavePosition, Split: the partition has a newer owner
 )
 
 // Why a run's context ended; see context.Cause.
 var (
-	CauseMoved     = work.CauseMoved
-	CauseKilled    = work.CauseKilled
-	CauseDrained   = work.CauseDrained
-	CauseLeaseLost = work.CauseLeaseLost
-	CauseShutdown  = work.CauseShutdown
+	CauseMoved     = work.CauseMoved     // the partition moves to another member
+	CauseKilled    = work.CauseKilled    // the job was stopped or changed
+	CauseDrained   = work.CauseDrained   // the member is draining or leaving
+	CauseLeaseLost = work.CauseLeaseLost // the member cannot prove that it still owns the partition
+	CauseShutdown  = work.CauseShutdown  // the process is stopping
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// JobError is how a job ended that was not completed, or why it does not go on.
+// JobError says why a job was not completed, or cannot continue.
 type JobError struct {
 	Job     string
 	State   string // killed, failed, parked, or unknown: there is no such job, or not any more

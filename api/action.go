@@ -61,22 +61,22 @@ func (h *handler) actions() []operation {
 		action("/v1/kill", "End a job", "job", job, func(ctx context.Context, name string) (operate.Answer, error) {
 			return o.Kill(ctx, cluster.JobID(name))
 		}),
-		action("/v1/pause", "Let nobody run a job until it is resumed", "job", job, func(ctx context.Context, name string) (operate.Answer, error) {
+		action("/v1/pause", "Pause a job until it is resumed", "job", job, func(ctx context.Context, name string) (operate.Answer, error) {
 			return o.Pause(ctx, cluster.JobID(name))
 		}),
 		action("/v1/resume", "End a pause", "job", job, func(ctx context.Context, name string) (operate.Answer, error) {
 			return o.Resume(ctx, cluster.JobID(name))
 		}),
-		action("/v1/drain", "Move a member's tasks away and give it no more", "member", member, func(ctx context.Context, name string) (operate.Answer, error) {
+		action("/v1/drain", "Move a member's tasks away and assign it no more", "member", member, func(ctx context.Context, name string) (operate.Answer, error) {
 			return o.Drain(ctx, cluster.MemberID(name))
 		}),
 		action("/v1/undrain", "Give a drained member tasks again", "member", member, func(ctx context.Context, name string) (operate.Answer, error) {
 			return o.Undrain(ctx, cluster.MemberID(name))
 		}),
-		action("/v1/unpark", "Try a task again that failed too often", "task", task, func(ctx context.Context, name string) (operate.Answer, error) {
+		action("/v1/unpark", "Retry a parked task", "task", task, func(ctx context.Context, name string) (operate.Answer, error) {
 			return o.Unpark(ctx, cluster.PartitionID(name))
 		}),
-		action("/v1/run-now", "Have the owner of a task that runs in rounds begin one", "task", task, func(ctx context.Context, name string) (operate.Answer, error) {
+		action("/v1/run-now", "Start a round of a periodic task", "task", task, func(ctx context.Context, name string) (operate.Answer, error) {
 			_, a, err := o.RunNow(ctx, name)
 			return a, err
 		}),

@@ -132,7 +132,7 @@ func (h *handler) operations() []operation {
 		{path: "/v1/why", summary: "Why a task runs where it runs, or does not", answer: view.Why{}, codes: missing("task"), handle: sums.bound(h.why), params: []parameter{
 			{name: "task", summary: "its name: job, job/task, job#key or job/task#key", kind: "string", required: true},
 		}},
-		{path: "/v1/plan", summary: "What would come of members that go", answer: view.Plan{}, codes: missing("member"), handle: lists.bound(h.plan), params: []parameter{
+		{path: "/v1/plan", summary: "What would move and wait without members", answer: view.Plan{}, codes: missing("member"), handle: lists.bound(h.plan), params: []parameter{
 			{name: "without", summary: "a member that would go", kind: "string", required: true, many: true},
 		}},
 		{path: "/v1/journal", summary: "The newest records of the journal, oldest first", shape: listed, answer: journal.Record{}, codes: unavailable, handle: lists.bound(h.journal), params: append([]parameter{

@@ -21,7 +21,7 @@ const (
 func (h *handler) pastOperations(few room) []operation {
 	codes := map[int]string{http.StatusNotFound: "the log does not hold that", http.StatusServiceUnavailable: "the store does not answer, or there are too many requests of this kind at a time"}
 	return []operation{
-		{path: "/v1/history", summary: "What the cluster was at an index of the log, or at a time; without either: now, and how far back the log goes", answer: view.Moment{}, codes: codes, handle: few.bound(h.history), params: []parameter{
+		{path: "/v1/history", summary: "The cluster at an index of the log, or at a time; without either: now, and how far back the log goes", answer: view.Moment{}, codes: codes, handle: few.bound(h.history), params: []parameter{
 			{name: "index", summary: "of the log", kind: "integer"},
 			{name: "at", summary: "a time such as 2026-11-22T14:02:00Z, looked up by the clocks of the entries' writers", kind: "string"},
 			{name: "limit", summary: "how many tasks at most, from 1 to 10000; 1000 unless said", kind: "integer"},

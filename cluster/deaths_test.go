@@ -157,7 +157,7 @@ func TestWhatIsNoDeath(t *testing.T) {
 		s.leave(m, false)
 	}
 	if p := s.task(); p.Deaths != 0 || p.State == PartitionParked {
-		t.Errorf("left in order: %s", p)
+		t.Errorf("left gracefully: %s", p)
 	}
 }
 

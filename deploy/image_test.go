@@ -12,7 +12,7 @@ import (
 )
 
 // TestImageByHand takes the last stage of the Dockerfile step by step, without a daemon: the same files, the same user, a root that cannot be written to.
-// The member joins, its health check says so, and SIGTERM makes it leave in order.
+// The member joins, its health check says so, and SIGTERM makes it leave gracefully.
 func TestImageByHand(t *testing.T) {
 	t.Parallel()
 	root, data := t.TempDir(), t.TempDir()

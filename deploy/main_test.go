@@ -108,7 +108,7 @@ func (p *process) leave(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-p.done
-	if p.err != nil || !strings.Contains(p.output(), "left in order") {
+	if p.err != nil || !strings.Contains(p.output(), "left gracefully") {
 		t.Errorf("it did not leave in order: %v\n%s", p.err, p.output())
 	}
 }

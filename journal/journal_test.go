@@ -209,7 +209,7 @@ func TestText(t *testing.T) {
 	t.Parallel()
 	gap, overlap, none := int64(12), int64(-90), int64(0)
 	for want, r := range map[string]journal.Record{
-		"checks/web-eu  web-3 → web-1  web-3 left in order  gap 12ms": {Kind: journal.Moved, Partition: "checks/web-eu", From: "web-3", To: "web-1", Cause: "web-3 left in order", GapMS: &gap},
+		"checks/web-eu  web-3 → web-1  web-3 left gracefully  gap 12ms": {Kind: journal.Moved, Partition: "checks/web-eu", From: "web-3", To: "web-1", Cause: "web-3 left gracefully", GapMS: &gap},
 		"a  → web-1  overlap 90ms":                                    {Kind: journal.Moved, Partition: "a", To: "web-1", GapMS: &overlap},
 		"a  → web-1  gap 0s":                                          {Kind: journal.Moved, Partition: "a", To: "web-1", GapMS: &none},
 		"a  → web-1  gap unknown":                                     {Kind: journal.Moved, Partition: "a", To: "web-1"},

@@ -68,7 +68,7 @@ func metricsOf(s Status, index cluster.Index, t sums) []Metric {
 		calls(s.Calls),
 		gauge("calls_running", "Calls of functions that run on this member.", float64(s.Calls.Running)),
 		gauge("calls_queued", "Calls that wait for a member, as this one has listed them last.", float64(s.Calls.Queued)),
-		counter("store_losses_total", "Times that the store stopped to answer.", float64(t.losses)),
+		counter("store_losses_total", "Times that the store stopped answering.", float64(t.losses)),
 	}
 }
 

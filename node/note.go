@@ -50,7 +50,7 @@ func (d *note) current(ctx context.Context, n *Node) (store.Version, error) {
 	return doc.Version, err
 }
 
-// remove removes the document when the member ends in order. One that stays does no harm: readers look for members that
+// remove removes the document when the member stops gracefully. One that stays does no harm: readers look for members that
 // are in the value.
 func (d *note) remove(ctx context.Context, n *Node) {
 	if d.at == "" {

@@ -73,7 +73,7 @@ func (a *Allocation) WhyIdle(p *Pool) Reason {
 		return Reason{}
 	}
 	if len(a.Order) == 0 {
-		return Reason{Rule: "jobs", Text: "no job has something to do", Try: "submit one"}
+		return Reason{Rule: "jobs", Text: "no runnable tasks", Try: "submit one"}
 	}
 	for _, j := range a.Order {
 		if a.Shares[j].Uncovered {

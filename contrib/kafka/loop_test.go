@@ -6,7 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// Members come and go while records are produced: each record is taken once, since all of them leave in order.
+// Members come and go while records are produced: each record is taken once, since all of them leave gracefully.
 func TestEachRecordIsTakenOnce(t *testing.T) {
 	b := setup(t, 4, "orders", "payments")
 	all := []int32{0, 1, 2, 3}

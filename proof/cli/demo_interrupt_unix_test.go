@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/proof/process/processtest"
 )
 
-// A terminal sends ctrl-c to the command and to the server that it has started. The members leave in order all the same, and then the server ends.
+// A terminal sends ctrl-c to the command and to the server that it has started. The members leave gracefully all the same, and then the server ends.
 func TestAnInterruptedDemoOnAServer(t *testing.T) {
 	p := newPlace(t)
 	m := processtest.Start(t, "rota demo", p.command("demo", "--store", "etcd:"))
@@ -32,7 +32,7 @@ func TestAnInterruptedDemoOnAServer(t *testing.T) {
 	}
 	for _, log := range logs {
 		name := strings.TrimSuffix(filepath.Base(log), ".log")
-		if text, err := os.ReadFile(log); err != nil || !strings.HasSuffix(strings.TrimSpace(string(text)), name+" left in order") {
+		if text, err := os.ReadFile(log); err != nil || !strings.HasSuffix(strings.TrimSpace(string(text)), name+" left gracefully") {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 	}

@@ -28,7 +28,7 @@ func TestFirstRunPrintsSamplesAndLeavesInOrder(t *testing.T) {
 	}
 	for _, want := range []string{
 		"store file:store (new) · 1 task from tasks", "joined as the first member in", "samples on stdout · status: rota status --store file:store",
-		"leaving: 1 task", "a left in order",
+		"leaving: 1 task", "a left gracefully",
 	} {
 		if !strings.Contains(m.Stderr.String(), want) {
 			t.Errorf("stderr lacks %q:\n%s", want, m.Stderr.String())
@@ -54,7 +54,7 @@ func TestASecondSIGTERMEndsAtOnce(t *testing.T) {
 	a.signal(syscall.SIGTERM)
 	await(t, "it says that it leaves", func() bool { return strings.Contains(a.Stderr.String(), "once more to end at once") })
 	a.signal(syscall.SIGTERM)
-	if code := a.end(); code != exitFailed || strings.Contains(a.Stderr.String(), "left in order") {
+	if code := a.end(); code != exitFailed || strings.Contains(a.Stderr.String(), "left gracefully") {
 		t.Errorf("exit %d, want %d; it said\n%s", code, exitFailed, a.Stderr.String())
 	}
 }

@@ -40,7 +40,7 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// TestTheReaderGoesAway: rota run | head leaves in order when head has seen enough.
+// TestTheReaderGoesAway: rota run | head leaves gracefully when head has seen enough.
 func TestTheReaderGoesAway(t *testing.T) {
 	p := newPlace(t)
 	p.task("t.yaml", "type: noop\nevery: 50ms\nconfig: {emit: true}\n")
@@ -60,7 +60,7 @@ func TestTheReaderGoesAway(t *testing.T) {
 	if err := read.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code := m.end(); code != exitOK || !strings.Contains(m.Stderr.String(), "a left in order") {
+	if code := m.end(); code != exitOK || !strings.Contains(m.Stderr.String(), "a left gracefully") {
 		t.Errorf("exit %d: %s", code, m.Stderr.String())
 	}
 }

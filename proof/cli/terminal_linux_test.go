@@ -34,7 +34,7 @@ func terminal(t *testing.T) (screen, keyboard *os.File) {
 	return screen, keyboard
 }
 
-// Whoever closes the terminal of a member makes it leave in order: its task goes to the other one at once, and the journal says that it left, not that it died.
+// Whoever closes the terminal of a member makes it leave gracefully: its task goes to the other one at once, and the journal says that it left, not that it died.
 func TestAClosedTerminal(t *testing.T) {
 	p := newPlace(t)
 	p.noops(2)

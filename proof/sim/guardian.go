@@ -136,7 +136,7 @@ func (g *guarded) recover() {
 	}
 }
 
-// left dismisses the guardians of a process that ends in order.
+// left dismisses the guardians of a process that stops gracefully.
 func (g *guarded) left() {
 	if g != nil && g.line != nil {
 		g.drop(g.line)

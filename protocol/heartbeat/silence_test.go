@@ -36,7 +36,7 @@ func TestReasonTellsOfTheSilence(t *testing.T) {
 			t.Errorf("%s: read back as %s, %t", want, silence, known)
 		}
 	}
-	if silence, known := heartbeat.SilenceIn("a left: left in order"); silence != 0 || !known {
+	if silence, known := heartbeat.SilenceIn("a left: left gracefully"); silence != 0 || !known {
 		t.Errorf("in order: %s, %t", silence, known)
 	}
 }

@@ -247,7 +247,7 @@ func (s *step) comeBack() {
 	s.phase = phaseClaim
 }
 
-// leave begins to leave in order.
+// leave begins to leave gracefully.
 func (s *step) leave(reason string) {
 	s.stop = reason
 	if s.phase < phaseJoin {

@@ -58,7 +58,7 @@ func (s *step) joinTried(t try) {
 	s.emit(Joining{Incarnation: s.inc})
 }
 
-// leave begins to leave in order.
+// leave begins to leave gracefully.
 func (s *step) leave(reason string) {
 	s.stop = reason
 	if s.phase < phaseJoin || s.phase == phaseRemoved {

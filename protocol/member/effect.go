@@ -60,7 +60,7 @@ type (
 		act
 		At protocol.Instant
 	}
-	// Left is over: the member has left in order.
+	// Left is over: the member has left gracefully.
 	Left struct{ act }
 	// Halt is over: going on would be wrong.
 	Halt struct {

@@ -39,7 +39,7 @@ type (
 		Now protocol.Instant
 		Err error
 	}
-	// Stop asks to leave in order.
+	// Stop asks to leave gracefully.
 	Stop struct {
 		Now    protocol.Instant
 		Reason string

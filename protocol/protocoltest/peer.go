@@ -121,7 +121,7 @@ func (p *peer) die() {
 	p.leave()
 }
 
-// end lets it leave in order and waits.
+// end lets it leave gracefully and waits.
 func (p *peer) end(t *testing.T) {
 	t.Helper()
 	p.leave()

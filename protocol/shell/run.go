@@ -11,7 +11,7 @@ import (
 	"github.com/rota-run/rota/protocol/member"
 )
 
-// Run implements protocol.Member: it takes part until ctx ends, then leaves in order, within Config.LeaveTimeout.
+// Run implements protocol.Member: it takes part until ctx ends, then leaves gracefully, within Config.LeaveTimeout.
 func (r *Member[S]) Run(ctx context.Context) error {
 	calls, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	l := &loop[S]{Member: r, ctx: calls}
@@ -57,7 +57,7 @@ func (l *loop[S]) run(ctx context.Context) error {
 			ev = member.Woken{Now: l.c.Clock()}
 		case <-stopping:
 			stopping, deadline = nil, time.After(l.c.LeaveTimeout)
-			ev = member.Stop{Now: l.c.Clock(), Reason: "left in order"}
+			ev = member.Stop{Now: l.c.Clock(), Reason: "left gracefully"}
 		case <-deadline:
 			return fmt.Errorf("leave the cluster: not done within %s: the others will notice by the heartbeat", l.c.LeaveTimeout)
 		}

@@ -39,7 +39,7 @@
 //     after that call, so no generation without it is formed before (G2). A lease that ran out begins again when the group agrees to a heartbeat: it was
 //     never without the member.
 //   - After a crash the partitions have another owner within 2 TTL + TTL/8 + 2 polls + 4 round trips, and mostly within the TTL: a second TTL is for a group that
-//     waited for the dead one in a change that was under way (G4). A leave in order is an entry, and waits for nobody.
+//     waited for the dead one in a change that was under way (G4). A graceful leave is an entry, and waits for nobody.
 //   - Everything is derived from the value and done again until the value agrees (G9).
 //
 // # What is not guaranteed

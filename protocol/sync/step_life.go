@@ -96,7 +96,7 @@ func (s *step) comeBack() {
 	}
 }
 
-// leave begins to leave in order.
+// leave begins to leave gracefully.
 func (s *step) leave(reason string) {
 	s.stop = reason
 	s.phase = phaseLeaving

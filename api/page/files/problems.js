@@ -1,4 +1,4 @@
-// The first view: what needs a person, as rota status has it.
+// The first view: problems, as rota status has it.
 import { get } from "./api.js";
 import { without } from "./acts.js";
 import { ago, clock, count, el, word } from "./dom.js";

@@ -11,6 +11,7 @@ type Block struct {
 	Info    string // what stands behind the opening fence: the language
 	Line    int    // the number of its first line of text, from 1 on
 	Text    string // without the fences; each line ends with \n
+	Mark    string // the text of a comment, <!-- … -->, on the line before
 }
 
 const fence = "```"
@@ -19,7 +20,7 @@ const fence = "```"
 func Blocks(document string) ([]Block, error) {
 	var blocks []Block
 	var open *Block
-	section, n := "", 0
+	section, before, n := "", "", 0
 	for line := range strings.Lines(document) {
 		n++
 		line = strings.TrimRight(line, "\r\n")
@@ -31,17 +32,28 @@ func Blocks(document string) ([]Block, error) {
 		case open != nil:
 			open.Text += line + "\n"
 		case isFence:
-			open = &Block{Section: section, Info: strings.TrimSpace(info), Line: n + 1}
+			open = &Block{Section: section, Info: strings.TrimSpace(info), Line: n + 1, Mark: comment(before)}
 		default:
 			if heading, ok := strings.CutPrefix(line, "## "); ok {
 				section = strings.TrimSpace(heading)
 			}
 		}
+		before = line
 	}
 	if open != nil {
 		return nil, fmt.Errorf("line %d: the block is not closed: end it with %s", open.Line-1, fence)
 	}
 	return blocks, nil
+}
+
+// comment is the text of a line that is a comment; "" of any other.
+func comment(line string) string {
+	text, begins := strings.CutPrefix(line, "<!--")
+	text, ends := strings.CutSuffix(text, "-->")
+	if !begins || !ends {
+		return ""
+	}
+	return strings.TrimSpace(text)
 }
 
 // Spans are the texts between single backticks outside of blocks, one for each, as blocks of one line.

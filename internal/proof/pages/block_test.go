@@ -9,7 +9,7 @@ import (
 
 const document = "# A page\n" +
 	"`one` and `two words`, and\n" +
-	"## From nothing\n" +
+	"## From nothing\n<!-- not played: a reason -->\n" +
 	"```\nrota a\n\nrota b\n```\n" +
 	"```yaml\n# `not a span`\n## not a heading\nx: 1\n```\n" +
 	"## Then `three`\n" +
@@ -19,9 +19,9 @@ func TestBlocks(t *testing.T) {
 	t.Parallel()
 	got, err := Blocks(document)
 	want := []Block{
-		{"From nothing", "", 5, "rota a\n\nrota b\n"},
-		{"From nothing", "yaml", 10, "# `not a span`\n## not a heading\nx: 1\n"},
-		{"Then `three`", "sh", 16, "rota c\n"},
+		{"From nothing", "", 6, "rota a\n\nrota b\n", "not played: a reason"},
+		{"From nothing", "yaml", 11, "# `not a span`\n## not a heading\nx: 1\n", ""},
+		{"Then `three`", "sh", 17, "rota c\n", ""},
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %+v, %v", got, err)
@@ -30,7 +30,7 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("an open block: %v", err)
 	}
 	spans := Spans(document)
-	if want := []Block{{Line: 2, Text: "one"}, {Line: 2, Text: "two words"}, {Line: 14, Text: "three"}}; !slices.Equal(spans, want) {
+	if want := []Block{{Line: 2, Text: "one"}, {Line: 2, Text: "two words"}, {Line: 15, Text: "three"}}; !slices.Equal(spans, want) {
 		t.Errorf("spans %+v", spans)
 	}
 }

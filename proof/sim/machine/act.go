@@ -34,7 +34,7 @@ type (
 		ID      uint64
 		Results []cluster.Result
 	}
-	// Left says that the member has left in order.
+	// Left says that the member has left gracefully.
 	Left struct{}
 	// Halt says that going on would be wrong.
 	Halt struct{ Err error }

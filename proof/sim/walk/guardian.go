@@ -146,7 +146,7 @@ func (s *State) ward(k int, next ward.Ward) {
 	}
 }
 
-// dismiss ends the guardians of a process that has left in order.
+// dismiss ends the guardians of a process that has left gracefully.
 func (s *State) dismiss(i int) {
 	s.guardians = slices.DeleteFunc(slices.Clone(s.guardians), func(g guardian) bool {
 		return g.member == i && g.start == s.members[i].starts && !g.alone

@@ -63,7 +63,7 @@ type member struct {
 	up      bool
 	starts  byte
 	leaving bool
-	gone    bool // has left in order
+	gone    bool // has left gracefully
 	lost    byte // sessions
 	state   machine.State
 	clock   protocol.Instant

@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/view"
 )
 
-const completionHelp = `Prints a script that lets a shell complete commands, flags and what flags take. It asks this binary, so it does not grow old.
+const completionHelp = `Prints a script that lets a shell complete commands, flags and what flags take. It asks this binary, so it is always up to date.
 
   bash  rota completion bash > /etc/bash_completion.d/rota      (needs the package bash-completion)
   zsh   rota completion zsh > "${fpath[1]}/_rota"

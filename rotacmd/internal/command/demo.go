@@ -19,10 +19,10 @@ Takes well below a minute. Exit 0 only if every task ran on one member at a time
 stayed within bounds: crash 500 ms (5 s on a server), suspension 5 s (TTL 4 s), leave 200 ms.
 
 With --store memory: all members are inside this process, each a whole one with its own handle on the store. Goroutines can be neither killed nor
-suspended from outside, so something else stands for that:
+suspended from outside, so something else replaces that:
   crash       the member loses the store, its tasks end without a word to the others, and then its handle falls, as that of a dead process does
   suspension  the store does not answer the member; its tasks go on, and it must stop them by its own clock before others start them. What they
-              do until then counts: overlaps are real, and the gap begins with its own stop. How long it was silent is told besides.`
+              do until then counts: overlaps are real, and the gap begins with its own stop. The time of its silence is printed as well.`
 
 func newDemo(e env) *cobra.Command {
 	cmd := &cobra.Command{Use: "demo", Short: "show what happens to tasks when members crash, sleep and leave", Long: demoHelp, Args: noArgs,
@@ -31,8 +31,8 @@ func newDemo(e env) *cobra.Command {
 	var o demo.Options
 	cmd.Flags().BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone: a crash is then seen as late as a suspension (bound 5 s)")
 	name := cmd.Flags().String("protocol", "", "how the members agree: "+protocolNames()+"; default "+protocols()[0].Name())
-	on := cmd.Flags().String("store", "", "where the members meet, in a place of its own; etcd:, nats: and postgres: start a server with the program rota-demo-server, memory: plays it inside this process; default: a fresh directory")
-	rounds := cmd.Flags().Int("rounds", 1, "play it so many times; the outcome is the worst of each")
+	on := cmd.Flags().String("store", "", "the store of the demonstration, which gets its own prefix there; etcd:, nats: and postgres: start a server with the program rota-demo-server, memory: plays it inside this process; default: a fresh directory")
+	rounds := cmd.Flags().Int("rounds", 1, "how many times to play it; the outcome is the worst of all")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()

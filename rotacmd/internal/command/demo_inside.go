@@ -34,7 +34,7 @@ func (e env) apart(log io.Writer) env {
 	}}
 }
 
-// runInside is rota run with these arguments, on a store that is open. It leaves in order when ctx ends, and not for signals.
+// runInside is rota run with these arguments, on a store that is open. It leaves gracefully when ctx ends, and not for signals.
 func (e env) runInside(ctx context.Context, args []string, on store.Full) error {
 	cmd := &cobra.Command{Use: "run"}
 	runFlags(cmd.Flags())

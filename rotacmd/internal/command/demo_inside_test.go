@@ -60,7 +60,7 @@ func TestAnInterruptedDemoInMemory(t *testing.T) {
 	for _, log := range logs {
 		name := strings.TrimSuffix(filepath.Base(log), ".log")
 		b, err := os.ReadFile(log)
-		if err != nil || !strings.HasSuffix(strings.TrimSpace(string(b)), name+" left in order") {
+		if err != nil || !strings.HasSuffix(strings.TrimSpace(string(b)), name+" left gracefully") {
 			t.Errorf("%s: %v\n%s", name, err, b)
 		}
 	}

@@ -21,7 +21,7 @@ func newEvents(e env) *cobra.Command {
 	kinds := cmd.Flags().StringSlice("kind", nil, "only these kinds, such as moved,job-ended")
 	within := cmd.Flags().Duration("since", 24*time.Hour, "how far back")
 	until := cmd.Flags().Duration("until", 0, "only what is older than this")
-	limit := cmd.Flags().Int("limit", rowsShown, "the newest so many")
+	limit := cmd.Flags().Int("limit", rowsShown, "how many of the newest records")
 	follow := cmd.Flags().Bool("follow", false, "go on with what happens from now on, until interrupted")
 	asked(cmd.Flags(), "task", "kind", "since", "until", "follow")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {

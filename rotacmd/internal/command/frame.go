@@ -94,7 +94,7 @@ func changer(e env, cmd *cobra.Command, do run) *cobra.Command {
 }
 
 func storeFlags(flags *pflag.FlagSet) {
-	flags.String("store", "", "where the members meet: "+storeForms)
+	flags.String("store", "", "the store that the members share: "+storeForms)
 	configFlag(flags)
 }
 

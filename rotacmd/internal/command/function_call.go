@@ -61,7 +61,7 @@ func newCall(e env) *cobra.Command {
 	waitFlag(flags, &c.patience)
 	flags.IntVar(&c.options.Attempts, "attempts", 0, "most runs; 0: the default, 5")
 	flags.StringVar(&c.options.Key, "key", "", "a name for the call: submitted again, by a command with the same --as, it is the same call")
-	flags.StringVar(&c.as, "as", "", "who calls: members share their slots fairly among callers; default: a name by chance, with --key: rota-call")
+	flags.StringVar(&c.as, "as", "", "who calls: members share their slots fairly among callers; default: a random name, with --key: rota-call")
 	flags.DurationVar(&c.options.Delay, "delay", 0, "let it wait so long before it runs")
 	flags.DurationVar(&c.options.Timeout, "timeout", 0, "of one run; 0: none")
 	asked(flags, "arg", "detach", "key", "as", "delay", "attempts", "timeout")

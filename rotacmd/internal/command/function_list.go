@@ -18,7 +18,7 @@ func newCallList(e env) *cobra.Command {
 		Example: "  rota function list --state running",
 	}
 	state := cmd.Flags().String("state", "", "only those that are "+strings.Join(callStates, ", "))
-	cmd.Flags().Bool("all", false, "all of them, however many")
+	cmd.Flags().Bool("all", false, "all calls")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
 		if err := checkState(*state, callStates); err != nil {
 			return err

@@ -23,7 +23,7 @@ func newJobList(e env) *cobra.Command {
 		Example: "  rota job list --store file:./rota-data\n  rota job list --state running",
 	}
 	state := cmd.Flags().String("state", "", "only those that are "+strings.Join(jobStates(), ", "))
-	cmd.Flags().Bool("all", false, "also those of one task that files define, and all of them, however many")
+	cmd.Flags().Bool("all", false, "all jobs, also those that task files define")
 	asked(cmd.Flags(), "state", "all")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
 		if err := checkState(*state, jobStates()); err != nil {

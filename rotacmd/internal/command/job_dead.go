@@ -25,7 +25,7 @@ func newDeadList(e env) *cobra.Command {
 		Use: "list JOB", Short: "list the dead letters of a flow", Args: exactArg("a job; rota job list shows them"),
 		Example: "  rota job dead-letters list etl",
 	}
-	cmd.Flags().Bool("all", false, "all of them, however many")
+	cmd.Flags().Bool("all", false, "all dead letters, without a limit")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		return o.showDead(ctx, cluster.JobID(args[0]))
 	})

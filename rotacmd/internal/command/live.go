@@ -30,7 +30,7 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// defaultMember is the host's name with some chance, so that two processes on one host are two members.
+// defaultMember is the host name with a random suffix, so that two processes on one host are two members.
 func defaultMember() cluster.MemberID {
 	host, err := os.Hostname()
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 	if l, ok := c.node.Logger.Handler().(*quiet.Limiter); ok {
 		l.Flush()
 	}
-	c.say("%s left in order", c.node.Member)
+	c.say("%s left gracefully", c.node.Member)
 	return nil
 }
 

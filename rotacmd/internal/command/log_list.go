@@ -14,7 +14,7 @@ import (
 )
 
 func newLog(e env) *cobra.Command {
-	return group("log", "show the log, and what the cluster was at a point of it", newLogList(e), newLogShow(e), newLogDiff(e))
+	return group("log", "show the log, and the cluster at an earlier entry", newLogList(e), newLogShow(e), newLogDiff(e))
 }
 
 func newLogList(e env) *cobra.Command {

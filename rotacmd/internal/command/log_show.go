@@ -15,18 +15,18 @@ import (
 	"github.com/rota-run/rota/view"
 )
 
-const logShowHelp = `Shows what the cluster was at an index of the log, or at a time. It reads the entries that the log still holds: it goes
+const logShowHelp = `Shows the cluster at an index of the log, or at a time. It reads the entries that the log still holds: it goes
 back to the last snapshot, and says how far that is. rota log list prints the entries with their indexes.
 
 A time is that of the clock of the member or command that wrote the entry. Clocks of machines differ.`
 
 func newLogShow(e env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show (INDEX | --at TIME)", Short: "show what the cluster was at an index of the log, or at a time", Long: logShowHelp,
+		Use: "show (INDEX | --at TIME)", Short: "show the cluster at an index of the log, or at a time", Long: logShowHelp,
 		Args: cobra.MaximumNArgs(1), Example: "  rota log show 100\n  rota log show --at 14:02",
 	}
 	at := cmd.Flags().String("at", "", "the time, such as 14:02 or \"2026-11-22 14:02:05\"")
-	cmd.Flags().Bool("all", false, "all tasks, however many")
+	cmd.Flags().Bool("all", false, "all tasks, without a limit")
 	asked(cmd.Flags(), "at", "all")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		past, err := o.past()

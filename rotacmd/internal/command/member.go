@@ -37,7 +37,7 @@ func newMemberShow(e env) *cobra.Command {
 		Use: "show MEMBER", Short: "show a member and its tasks", Args: exactArg("a member; rota member list shows them"),
 		Example: "  rota member show web-1",
 	}
-	cmd.Flags().Bool("all", false, "all its tasks, however many")
+	cmd.Flags().Bool("all", false, "all its tasks, without a limit")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		m, ok := o.value.Member(cluster.MemberID(args[0]))
 		if !ok {

@@ -22,7 +22,7 @@ func newPlan(e env) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().Bool("all", false, "each move, and all that would wait, however many")
+	cmd.Flags().Bool("all", false, "all moves and all tasks that would wait, without a limit")
 	return watcher(e, cmd, func(_ context.Context, o *observer, args []string) error {
 		var ids []cluster.MemberID
 		for _, m := range args {

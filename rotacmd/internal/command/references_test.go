@@ -29,7 +29,10 @@ const generated = "<!-- Generated: go test -run TestReferences -update ./rotacmd
 // TestReferences compares the pages of docs/reference with the code that they describe.
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	for name, page := range map[string]string{"metrics": metricsPage(t), "configuration": configurationPage(), "task-types": typesPage(t)} {
+	for name, page := range map[string]string{
+		"commands": commandsPage(), "configuration": configurationPage(), "errors": errorsPage(t),
+		"http-api": httpPage(t), "metrics": metricsPage(t), "task-types": typesPage(t),
+	} {
 		path := "../../../docs/reference/" + name + ".md"
 		if *update {
 			must.Succeed(t, os.WriteFile(path, []byte(page), 0o600))

@@ -77,5 +77,5 @@ func freeSeat(most int64) (io.Closer, error) {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("%w: %d members run here, and it is for at most so many", errFull, most)
+	return nil, fmt.Errorf("%w: %d members run here, which is the limit", errFull, most)
 }

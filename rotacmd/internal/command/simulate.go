@@ -22,7 +22,7 @@ do what they have to do, and it says what was accepted or refused and why, who r
     write
   crash a
 
-The language is described in docs/guide/simulate.md.`
+The language is described in docs/reference/simulate.md.`
 
 func newSimulate(e env) *cobra.Command {
 	cmd := &cobra.Command{
@@ -37,7 +37,7 @@ func newSimulate(e env) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	asJSON := formatFlag(flags)
-	all := flags.Bool("all", false, "print all lines, however many")
+	all := flags.Bool("all", false, "print all lines, without a limit")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name := "-"
 		if len(args) > 0 {
@@ -96,7 +96,7 @@ func playScript(name, text string, show func(*simulate.Report) error) error {
 }
 
 func scriptFault(name string, err error) error {
-	try := "docs/guide/simulate.md"
+	try := "docs/reference/simulate.md"
 	var fault *simulate.ScriptError
 	if errors.As(err, &fault) && fault.Try != "" {
 		try = fault.Try

@@ -17,14 +17,14 @@ import (
 
 func newStatus(e env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "status", Short: "show what is true now, and what needs a person",
-		Long: "Shows what is true now, and what needs a person. With -o json also each member, and each task with its owner and token.\n" +
-			"With --check it looks until it has seen each member renew its heartbeat, says in one line what is wrong, and exits 1 if something is.",
+		Use: "status", Short: "show the present state and its problems",
+		Long: "Shows the present state and its problems. With -o json also each member, and each task with its owner and token.\n" +
+			"With --check it waits until each member has renewed its heartbeat, prints in one line what is wrong, and exits with 1 if something is.",
 		Example: "  rota status --store file:./rota-data\n  rota status --check",
 	}
 	check := cmd.Flags().Bool("check", false, "for scripts: one line, and exit 1 if something is wrong")
 	follow := cmd.Flags().Bool("watch", false, "show it again whenever it changes, until interrupted")
-	cmd.Flags().Bool("all", false, "all problems, however many")
+	cmd.Flags().Bool("all", false, "all problems, without a limit")
 	asked(cmd.Flags(), "check", "watch", "all")
 	return framed(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
 		if *follow && *check {

@@ -143,7 +143,7 @@ func (e env) showRepair(name string, r storerepair.Report) {
 		e.say("%s of the log are no entries and do nothing", many(r.Garbage, "record"))
 	}
 	if !r.Needed() {
-		e.say("%s: nothing ends a member · %s, %s at index %d", name, many(r.Jobs, "job"), many(r.Partitions, "task"), r.Index)
+		e.say("%s: nothing stops a member · %s, %s at index %d", name, many(r.Jobs, "job"), many(r.Partitions, "task"), r.Index)
 		return
 	}
 	if r.Snapshot != "" {

@@ -97,7 +97,7 @@ func TestStoreRepair(t *testing.T) {
 			if retention, err := readable(t); err != nil || retention != 5 {
 				t.Errorf("after the repair: retention %d, %v", retention, err)
 			}
-			if _, errs, code := p.rota("store", "repair", "file:store", "--yes"); code != exitOK || !strings.Contains(errs, "nothing ends a member") {
+			if _, errs, code := p.rota("store", "repair", "file:store", "--yes"); code != exitOK || !strings.Contains(errs, "nothing stops a member") {
 				t.Errorf("again: exit %d\n%s", code, errs)
 			}
 		})
@@ -109,7 +109,7 @@ func TestStoreRepairOfAForeignEntry(t *testing.T) {
 	p := newPlace(t)
 	poisoned(t, "chain")
 	_, errs, code := p.rota("store", "repair", "file:store")
-	if code != exitOK || !strings.Contains(errs, "entry 2 ") || !strings.Contains(errs, "another history") || !strings.Contains(errs, "nothing ends a member") {
+	if code != exitOK || !strings.Contains(errs, "entry 2 ") || !strings.Contains(errs, "another history") || !strings.Contains(errs, "nothing stops a member") {
 		t.Errorf("exit %d\n%s", code, errs)
 	}
 	if retention, err := readable(t); err != nil || retention != 5 {

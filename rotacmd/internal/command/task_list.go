@@ -25,7 +25,7 @@ func newTaskList(e env) *cobra.Command {
 	state := cmd.Flags().String("state", "", "only those that are "+strings.Join(view.TaskStates(), ", "))
 	owner := cmd.Flags().String("owner", "", "only those of this member")
 	own := cmd.Flags().Bool("own", false, "also Rota's own tasks: the sources of definitions")
-	cmd.Flags().Bool("all", false, "all of them, however many")
+	cmd.Flags().Bool("all", false, "all tasks, without a limit")
 	asked(cmd.Flags(), "all")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
 		if err := checkState(*state, view.TaskStates()); err != nil {

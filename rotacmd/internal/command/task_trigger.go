@@ -15,7 +15,7 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-const triggerHelp = `Have the owner of a task that runs in rounds (every, cron) begin one at once, or when its present round is over.
+const triggerHelp = `Start a round of a periodic task (every, cron) at once, or when its present round is over.
 The planned rounds stay as they are. If the owner stops before the round is over, the next owner runs it: at least once.
 A job, or a task of spread every, is all of its partitions.`
 

@@ -11,7 +11,7 @@
 //
 // # Guarantees
 //
-// Each record is taken, in the order of its partition, whatever process is killed meanwhile. One that ends in order, by SIGTERM or ctrl-C, leaves
+// Each record is taken, in the order of its partition, whatever process is killed meanwhile. One that stops gracefully, by SIGTERM or ctrl-C, leaves
 // nothing to be done twice.
 //
 // # What is not guaranteed

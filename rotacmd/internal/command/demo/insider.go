@@ -18,7 +18,7 @@ var _ member = (*insider)(nil)
 type Inside struct {
 	Store *memory.Server // where they meet
 	// Run is one member: it does what rota run does with these arguments, but on this handle, which stays the caller's, and without listening for
-	// signals. When ctx ends it leaves in order. It returns when nothing of it is left.
+	// signals. When ctx ends it leaves gracefully. It returns when nothing of it is left.
 	Run func(ctx context.Context, args []string, on store.Full, log io.Writer) error
 }
 

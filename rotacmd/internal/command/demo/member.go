@@ -16,7 +16,7 @@ type member interface {
 	crash() (protocol.Instant, error)
 	// suspend makes it silent.
 	suspend(ctx context.Context) (protocol.Instant, error)
-	// leave makes it leave in order.
+	// leave makes it leave gracefully.
 	leave() (protocol.Instant, error)
 	// resume lets one that was suspended go on; else it does nothing.
 	resume() error
@@ -31,14 +31,14 @@ type words struct{ kind, crash, gone, suspend, resume, leave string }
 
 func (o Options) words() words {
 	w := words{
-		kind: "each a process", crash: "kill -9 b", gone: "b is gone (its lock fell)", suspend: "c suspended (SIGSTOP)",
-		resume: "c wakes, finds itself removed, stops what it ran, rejoins", leave: "a leaves in order (SIGTERM)",
+		kind: "each a process", crash: "kill -9 b", gone: "b is gone (its lock was released)", suspend: "c suspended (SIGSTOP)",
+		resume: "c wakes, finds itself removed, stops what it ran, rejoins", leave: "a leaves gracefully (SIGTERM)",
 	}
 	if o.inside() {
 		w = words{
 			kind: "all inside this process", crash: "b crashes: it loses the store, its tasks end, and its handle falls", gone: "b is gone (its handle fell)",
 			suspend: "c suspended: the store does not answer it; its tasks go on until it stops them by its own clock",
-			resume:  "the store answers c again: it finds itself removed, rejoins", leave: "a leaves in order",
+			resume:  "the store answers c again: it finds itself removed, rejoins", leave: "a leaves gracefully",
 		}
 	}
 	if o.silent() {
