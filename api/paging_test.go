@@ -165,6 +165,23 @@ func TestTheJournalIsAskedByKindAndTime(t *testing.T) {
 	}
 }
 
+// TestWhatAQuerySaysIsRefusedWhereItDoesNothing: a typing error does not pass for an answer, on any path.
+func TestWhatAQuerySaysIsRefusedWhereItDoesNothing(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	for path, want := range map[string]string{
+		"/v1/tasks?state=bad": "none of running, failing", "/v1/tasks?stat=failing": "/v1/tasks takes state, owner", "/v1/tasks?own=yes": "neither true nor false",
+		"/v1/tasks?state=moving&state=held": "more than once", "/v1/status?all=true": "/v1/status takes none", "/v1/jobs?state=running": "unknown parameter",
+	} { // order-free: each by itself
+		if r := request(c, "GET", path, nil); r.StatusCode != http.StatusBadRequest || !strings.Contains(body(t, r), want) {
+			t.Errorf("%s: %d, want 400 and %q", path, r.StatusCode, want)
+		}
+	}
+	if r := request(c, "GET", "/v1/tasks?state=backing-off&owner=&own=true", nil); r.StatusCode != http.StatusOK {
+		t.Errorf("what is right: %d", r.StatusCode)
+	}
+}
+
 // TestTimesOfAQueryAreBounded: text that is no duration is refused before it is read, and is not sent back.
 func TestTimesOfAQueryAreBounded(t *testing.T) {
 	t.Parallel()
