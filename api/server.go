@@ -169,12 +169,14 @@ func (h *handler) why(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	why, ok := sight.Why(cluster.PartitionID(id), records)
-	if !ok {
+	switch why, ok, err := h.viewer().Why(r.Context(), sight, cluster.PartitionID(id), records); {
+	case err != nil:
+		fail(w, http.StatusServiceUnavailable, err.Error())
+	case !ok:
 		fail(w, http.StatusNotFound, fmt.Sprintf("there is no task %q", id))
-		return
+	default:
+		answer(w, why)
 	}
-	answer(w, why)
 }
 
 // jobs shows the jobs that clients submitted; with all=true also those that sources define.
