@@ -30,18 +30,20 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// value has a member, a task of a folder and a job.
+// value has a member, a task of a folder, two jobs and a flow.
 func value(t *testing.T) (v cluster.Value, log []step) {
 	t.Helper()
+	words := cluster.JobSpec{Tasks: []cluster.TaskSpec{
+		{Name: "read", Type: "noop", Spread: cluster.SpreadPool, Definition: []byte(`{}`)},
+		{Name: "write", Type: "noop", Spread: cluster.SpreadPool, Definition: []byte(`{"from":[{"task":"read"}]}`)},
+	}}
+	words.Edges = []cluster.Edge{{From: "read", To: "write"}}
 	for i, c := range []cluster.Command{
 		cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a", Slots: 2},
 		cluster.SubmitJob{Job: "check", Spec: cluster.JobSpec{Source: "tasks", Tasks: []cluster.TaskSpec{{Type: "noop", MaxAttempts: 1}}}},
 		cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: "read", Type: "noop"}, {Name: "load", Type: "noop"}}}},
 		cluster.SubmitJob{Job: "later", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
-		cluster.SubmitJob{Job: "words", Spec: cluster.JobSpec{Edges: []cluster.Edge{{From: "read", To: "write"}}, Tasks: []cluster.TaskSpec{
-			{Name: "read", Type: "noop", Spread: cluster.SpreadPool, Definition: []byte(`{}`)},
-			{Name: "write", Type: "noop", Spread: cluster.SpreadPool, Definition: []byte(`{"from":[{"task":"read"}]}`)},
-		}}},
+		cluster.SubmitJob{Job: "words", Spec: words},
 	} {
 		at := cluster.Index(i + 1)
 		e := cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 1000, Commands: []cluster.Command{c}}
