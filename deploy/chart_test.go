@@ -24,7 +24,6 @@ import (
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
-	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -42,10 +41,15 @@ type objects struct {
 
 // monitor is what the Prometheus operator reads of a ServiceMonitor, as far as the chart writes it.
 type monitor struct {
-	meta.TypeMeta   `json:",inline"`
-	meta.ObjectMeta `json:"metadata"`
-	Spec            struct {
-		Selector  meta.LabelSelector `json:"selector"`
+	APIVersion, Kind string
+	Metadata         struct {
+		Name, Namespace string
+		Labels          map[string]string
+	}
+	Spec struct {
+		Selector struct {
+			MatchLabels map[string]string `json:"matchLabels"`
+		}
 		Endpoints []struct {
 			Port, Path, Interval, Scheme string
 			Authorization                struct {
@@ -240,8 +244,8 @@ func TestChartOfANetwork(t *testing.T) {
 			t.Errorf("the label %s is not that of the pods and the service", key)
 		}
 	}
-	if o.scraped.Labels["release"] != "prom" {
-		t.Errorf("its labels are %v", o.scraped.Labels)
+	if o.scraped.Metadata.Labels["release"] != "prom" {
+		t.Errorf("its labels are %v", o.scraped.Metadata.Labels)
 	}
 }
 
