@@ -48,7 +48,7 @@ func (h *handler) actions() []operation {
 		}
 	}
 	task := "the name of a task"
-	job, member := "the name of a job; a task file is one", "the name of a member"
+	job, member, flow := "the name of a job; a task file is one", "the name of a member", "the name of a job that is a flow"
 	return []operation{
 		{
 			method: http.MethodPost, path: "/v1/submit", summary: "Submit a job: the body is its definition, in YAML or JSON", answer: Accepted{}, codes: submitCodes, body: "application/yaml",
@@ -66,6 +66,14 @@ func (h *handler) actions() []operation {
 		}),
 		action("/v1/resume", "End a pause", "job", job, func(ctx context.Context, name string) (operate.Answer, error) {
 			return o.Resume(ctx, cluster.JobID(name))
+		}),
+		action("/v1/retry-dead", "Put the dead letters of a flow back to where they came from", "job", flow, func(ctx context.Context, name string) (operate.Answer, error) {
+			_, a, err := o.RetryDead(ctx, cluster.JobID(name))
+			return a, err
+		}),
+		action("/v1/drop-dead", "Drop the dead letters of a flow for good", "job", flow, func(ctx context.Context, name string) (operate.Answer, error) {
+			_, a, err := o.DropDead(ctx, cluster.JobID(name))
+			return a, err
 		}),
 		action("/v1/drain", "Move a member's tasks away and assign it no more", "member", member, func(ctx context.Context, name string) (operate.Answer, error) {
 			return o.Drain(ctx, cluster.MemberID(name))

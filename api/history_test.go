@@ -213,6 +213,10 @@ func TestJournalEvents(t *testing.T) {
 	if e := again.next(); e.id != two.id {
 		t.Errorf("got %+v, want the last record again: it names itself %s", e, two.id)
 	}
+	must.Succeed(t, kept.Append(t.Context(), journal.Record{AtMS: now + 3000, Kind: journal.Asked, Message: "drain"}))
+	if e := listenTo(t, s.URL+"/v1/journal/events?kind=asked", one.id).next(); !strings.Contains(e.data, "drain") {
+		t.Errorf("got %+v, want the first of the kind", e)
+	}
 	from := listenTo(t, s.URL+"/v1/journal/events", one.id)
 	for _, want := range []event{one, two} {
 		if e := from.next(); e != want {

@@ -79,15 +79,25 @@ func (op *operation) refusal(query url.Values) string {
 		if i < 0 {
 			return op.unknown(name)
 		}
-		p, value := op.params[i], query.Get(name)
-		switch {
-		case len(query[name]) > 1 && !p.many:
+		if len(query[name]) > 1 && !op.params[i].many {
 			return name + " is given more than once"
-		case value != "" && p.values != nil && !slices.Contains(p.values, strings.ReplaceAll(value, " ", "-")):
-			return fmt.Sprintf("%s=%q is none of %s", name, value, strings.Join(p.values, ", "))
-		case value != "" && p.kind == "boolean" && value != "true" && value != "false":
-			return fmt.Sprintf("%s=%q is neither true nor false", name, value)
 		}
+		for _, value := range query[name] {
+			if why := op.params[i].refusal(value); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+// refusal says what is wrong with a value of a parameter; "" if nothing is.
+func (p *parameter) refusal(value string) string {
+	switch {
+	case value != "" && p.values != nil && !slices.Contains(p.values, strings.ReplaceAll(value, " ", "-")):
+		return fmt.Sprintf("%s=%q is none of %s", p.name, value, strings.Join(p.values, ", "))
+	case value != "" && p.kind == "boolean" && value != "true" && value != "false":
+		return fmt.Sprintf("%s=%q is neither true nor false", p.name, value)
 	}
 	return ""
 }
@@ -106,6 +116,19 @@ func (op *operation) unknown(name string) string {
 var paged = []parameter{ // read-only: a table
 	{name: "limit", summary: "how many at most, from 1 to 10000; 1000 unless said", kind: "integer"},
 	{name: "after", summary: "the last one of the page before; take it from the header Link", kind: "string"},
+}
+
+// recorded says which records of the journal are wanted.
+var recorded = []parameter{ // read-only: a table
+	{name: "task", summary: "only those about this task, or about the tasks of this job", kind: "string"},
+	{name: "kind", summary: "only those of this kind", kind: "string", many: true, values: kindNames()},
+}
+
+func kindNames() (names []string) {
+	for _, k := range journal.Kinds() {
+		names = append(names, string(k))
+	}
+	return names
 }
 
 // operations are all paths but those of the page.
@@ -135,14 +158,12 @@ func (h *handler) operations() []operation {
 		{path: "/v1/plan", summary: "What would move and wait without members", answer: view.Plan{}, codes: missing("member"), handle: lists.bound(h.plan), params: []parameter{
 			{name: "without", summary: "a member that would go", kind: "string", required: true, many: true},
 		}},
-		{path: "/v1/journal", summary: "The newest records of the journal, oldest first", shape: listed, answer: journal.Record{}, codes: unavailable, handle: lists.bound(h.journal), params: append([]parameter{
-			{name: "task", summary: "only those about this task, or about the tasks of this job", kind: "string"},
+		{path: "/v1/journal", summary: "The newest records of the journal, oldest first", shape: listed, answer: journal.Record{}, codes: unavailable, handle: lists.bound(h.journal), params: slices.Concat(recorded, []parameter{
 			{name: "since", summary: "not older than this duration, such as 1h", kind: "string"},
-		}, paged...)},
+			{name: "until", summary: "only what is older than this duration", kind: "string"},
+		}, paged)},
 		{path: "/v1/events", summary: "What changes, as server-sent events: begin and reset with a Beginning, changed with a Changed, ready with a Beginning", shape: raw, media: "text/event-stream", codes: unavailable, handle: newRoom(maxStreams).bound(h.events)},
-		{path: "/v1/journal/events", summary: "Records of the journal as they come, as server-sent events: record, with a Record", shape: raw, media: "text/event-stream", codes: unavailable, handle: newRoom(maxTails).bound(h.tail), params: []parameter{
-			{name: "task", summary: "only those about this task, or about the tasks of this job", kind: "string"},
-		}},
+		{path: "/v1/journal/events", summary: "Records of the journal as they come, as server-sent events: record, with a Record", shape: raw, media: "text/event-stream", codes: unavailable, handle: newRoom(maxTails).bound(h.tail), params: recorded},
 		{path: "/v1/openapi.json", summary: "This description", shape: raw, media: "application/json", handle: h.describe},
 		{path: "/readyz", summary: "Whether the member can do its work", answer: Readiness{}, codes: map[int]string{http.StatusServiceUnavailable: "it cannot, for these reasons"}, handle: h.ready},
 	}

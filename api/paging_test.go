@@ -135,6 +135,53 @@ func TestJournalPages(t *testing.T) {
 	}
 }
 
+// TestTheJournalIsAskedByKindAndTime: pages have what was asked for, the query of the next page has it too, and what is no kind is refused.
+func TestTheJournalIsAskedByKindAndTime(t *testing.T) {
+	t.Parallel()
+	m, now := journal.NewMemory(100), time.Now().UnixMilli()
+	for i, k := range []journal.Kind{journal.Moved, journal.Asked, journal.RunError, journal.Moved} { // 4 h to 1 h old
+		r := journal.Record{AtMS: now - int64(4-i)*3_600_000 - 60_000, Kind: k, Message: fmt.Sprint(4-i, " h")}
+		must.Succeed(t, m.Append(t.Context(), r))
+	}
+	c := api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: m}
+	for query, want := range map[string]string{
+		"": "[1 h 2 h 3 h 4 h]", "&kind=moved": "[1 h 4 h]", "&kind=moved&kind=asked": "[1 h 3 h 4 h]", "&kind=": "[1 h 2 h 3 h 4 h]",
+		"&until=2h": "[2 h 3 h 4 h]", "&until=2h&since=4h": "[2 h 3 h]", "&until=90m&kind=moved": "[4 h]", "&kind=parked": "[]",
+	} { // order-free: each by itself
+		if got, _ := follow(t, api.Handler(c), "/v1/journal?limit=1"+query, "message", func() {}); fmt.Sprint(got) != want {
+			t.Errorf("%s: %v, want %s", query, got, want)
+		}
+	}
+	for query, want := range map[string]string{
+		"kind=moves": "none of run-error", "kind=moved&kind=x": "none of run-error", "until=soon": "until=", "since=1h&until=1h": "until is not below since",
+		"until=1h&until=2h": "more than once", "kinds=moved": "unknown parameter",
+	} {
+		if r := request(c, "GET", "/v1/journal?"+query, nil); r.StatusCode != http.StatusBadRequest || !strings.Contains(body(t, r), want) {
+			t.Errorf("%s: %d, want 400 and %q", query, r.StatusCode, want)
+		}
+	}
+	if r := request(c, "GET", "/v1/journal/events?kind=moves", nil); r.StatusCode != http.StatusBadRequest {
+		t.Errorf("events of no kind: %d", r.StatusCode)
+	}
+}
+
+// TestWhatAQuerySaysIsRefusedWhereItDoesNothing: a typing error does not pass for an answer, on any path.
+func TestWhatAQuerySaysIsRefusedWhereItDoesNothing(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	for path, want := range map[string]string{
+		"/v1/tasks?state=bad": "none of running, failing", "/v1/tasks?stat=failing": "/v1/tasks takes state, owner", "/v1/tasks?own=yes": "neither true nor false",
+		"/v1/tasks?state=moving&state=held": "more than once", "/v1/status?all=true": "/v1/status takes none", "/v1/jobs?state=running": "unknown parameter",
+	} { // order-free: each by itself
+		if r := request(c, "GET", path, nil); r.StatusCode != http.StatusBadRequest || !strings.Contains(body(t, r), want) {
+			t.Errorf("%s: %d, want 400 and %q", path, r.StatusCode, want)
+		}
+	}
+	if r := request(c, "GET", "/v1/tasks?state=backing-off&owner=&own=true", nil); r.StatusCode != http.StatusOK {
+		t.Errorf("what is right: %d", r.StatusCode)
+	}
+}
+
 // TestTimesOfAQueryAreBounded: text that is no duration is refused before it is read, and is not sent back.
 func TestTimesOfAQueryAreBounded(t *testing.T) {
 	t.Parallel()

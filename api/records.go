@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -36,7 +37,7 @@ func (h *handler) journal(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q.Limit = c.limit + shown + 1 // one more, to know whether there is more
-	if c.after != "" {
+	if c.after != "" {            // later than the page before, so until is further on by now
 		q.Until = time.UnixMilli(at + 1)
 	}
 	records, err := h.read(r, q)
@@ -81,16 +82,44 @@ func positionOf(after string) (at int64, shown int, err error) {
 // maxSame bounds how many records of one millisecond can be paged through.
 const maxSame = 1_000_000
 
+// journalQuery reads ?task=…&kind=…&since=…&until=… and what bounds a page.
 func journalQuery(r *http.Request) (journal.Query, cursor, error) {
-	v := r.URL.Query()
-	q := journal.Query{Partition: v.Get("task")}
-	if s := v.Get("since"); s != "" {
-		var d work.Duration
-		if err := d.UnmarshalText([]byte(s)); err != nil || d < 0 {
-			return q, cursor{}, fmt.Errorf("since=%.40q is not a duration such as 1h", s)
-		}
-		q.Since = time.Now().Add(-time.Duration(d))
+	q, now := recordsOf(r), time.Now()
+	since, err := agoOf(r, "since", now)
+	if err != nil {
+		return q, cursor{}, err
 	}
+	until, err := agoOf(r, "until", now)
+	if err != nil {
+		return q, cursor{}, err
+	}
+	if !since.IsZero() && !until.IsZero() && !since.Before(until) {
+		return q, cursor{}, errors.New("until is not below since: ask for since=2h&until=1h")
+	}
+	q.Since, q.Until = since, until
 	c, err := cursorOf(r)
 	return q, c, err
+}
+
+// recordsOf reads of which tasks and kinds records are.
+func recordsOf(r *http.Request) journal.Query {
+	v := r.URL.Query()
+	q := journal.Query{Partition: v.Get("task")}
+	for _, k := range slices.DeleteFunc(v["kind"], func(k string) bool { return k == "" }) {
+		q.Kinds = append(q.Kinds, journal.Kind(k))
+	}
+	return q
+}
+
+// agoOf is the time so long ago as a parameter says, or zero.
+func agoOf(r *http.Request, name string, now time.Time) (time.Time, error) {
+	s := r.URL.Query().Get(name)
+	if s == "" {
+		return time.Time{}, nil
+	}
+	var d work.Duration
+	if err := d.UnmarshalText([]byte(s)); err != nil || d < 0 {
+		return time.Time{}, fmt.Errorf("%s=%.40q is not a duration such as 1h", name, s)
+	}
+	return now.Add(-time.Duration(d)), nil
 }

@@ -91,7 +91,7 @@ func Handler(c Config) http.Handler {
 	}
 	guarded := h.guard(mux)
 	open := http.NewServeMux()
-	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
+	open.HandleFunc("GET /healthz", h.alive)
 	open.Handle("GET /{$}", h.ours(page.Handler()))
 	open.Handle("GET /page/", h.ours(page.Handler()))
 	open.Handle("/", guarded)
@@ -169,12 +169,14 @@ func (h *handler) why(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	why, ok := sight.Why(cluster.PartitionID(id), records)
-	if !ok {
+	switch why, ok, err := h.viewer().Why(r.Context(), sight, cluster.PartitionID(id), records); {
+	case err != nil:
+		fail(w, http.StatusServiceUnavailable, err.Error())
+	case !ok:
 		fail(w, http.StatusNotFound, fmt.Sprintf("there is no task %q", id))
-		return
+	default:
+		answer(w, why)
 	}
-	answer(w, why)
 }
 
 // jobs shows the jobs that clients submitted; with all=true also those that sources define.
@@ -239,6 +241,25 @@ func (h *handler) plan(w http.ResponseWriter, r *http.Request) {
 	answer(w, plan)
 }
 
+// ItIs is the answer of /healthz to a prober that has the right member and store.
+const ItIs = "ok: that member\n"
+
+// alive says that the process answers. It needs no token, so it does not say who that is: a prober says whom it asks, and hears whether that is so.
+func (h *handler) alive(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	member, store := q.Get("member"), q.Get("store")
+	switch {
+	case member == "" && store == "":
+		text(w, http.StatusOK, "ok\n")
+	case member != "" && member != h.c.Member || store != "" && store != h.place():
+		text(w, http.StatusMisdirectedRequest, "another member, or of another cluster\n")
+	default:
+		text(w, http.StatusOK, ItIs)
+	}
+}
+
+func (h *handler) place() string { return cmp.Or(h.c.Place, h.c.Store) }
+
 // Readiness is the answer of /readyz.
 type Readiness struct {
 	Ready   bool     `json:"ready"`
@@ -248,7 +269,7 @@ type Readiness struct {
 }
 
 func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
-	r := Readiness{Reasons: []string{}, Member: h.c.Member, Store: cmp.Or(h.c.Place, h.c.Store)}
+	r := Readiness{Reasons: []string{}, Member: h.c.Member, Store: h.place()}
 	if h.c.Ready != nil {
 		r.Reasons = append(r.Reasons, h.c.Ready()...)
 	}

@@ -41,7 +41,7 @@ func (h *handler) tail(w http.ResponseWriter, r *http.Request) {
 		}
 		begin = time.UnixMilli(n).Add(-tailAgain)
 	}
-	t := &journalTail{follower: f, task: r.URL.Query().Get("task"), shown: map[string]int64{}}
+	t := &journalTail{follower: f, wanted: recordsOf(r), shown: map[string]int64{}}
 	before, err := t.read(begin.Add(-tailBack))
 	if err != nil {
 		fail(w, http.StatusServiceUnavailable, err.Error())
@@ -70,14 +70,15 @@ func (h *handler) tail(w http.ResponseWriter, r *http.Request) {
 // journalTail sends each record once.
 type journalTail struct {
 	*follower
-	task  string
-	shown map[string]int64 // identifiers, with their time in ms
+	wanted journal.Query    // tasks and kinds
+	shown  map[string]int64 // identifiers, with their time in ms
 }
 
 // read returns the records since a time, some of them twice. A page has the newest records: if it is full and even the oldest one is new, more came than
 // fit, and the page before it is read too.
 func (t *journalTail) read(since time.Time) ([]journal.Record, error) {
-	q := journal.Query{Partition: t.task, Since: since, Limit: maxPage}
+	q := t.wanted
+	q.Since, q.Limit = since, maxPage
 	var out []journal.Record
 	for {
 		page, err := t.h.read(t.r, q)

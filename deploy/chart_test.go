@@ -22,6 +22,7 @@ import (
 	"helm.sh/helm/v4/pkg/engine"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -33,7 +34,33 @@ type objects struct {
 	budget  *policy.PodDisruptionBudget
 	account *core.ServiceAccount
 	tasks   *core.ConfigMap
+	network *networking.NetworkPolicy
+	scraped *monitor
 	notes   string
+}
+
+// monitor is what the Prometheus operator reads of a ServiceMonitor, as far as the chart writes it.
+type monitor struct {
+	APIVersion, Kind string
+	Metadata         struct {
+		Name, Namespace string
+		Labels          map[string]string
+	}
+	Spec struct {
+		Selector struct {
+			MatchLabels map[string]string `json:"matchLabels"`
+		}
+		Endpoints []struct {
+			Port, Path, Interval, Scheme string
+			Authorization                struct {
+				Credentials core.SecretKeySelector `json:"credentials"`
+			} `json:"authorization"`
+			TLS struct {
+				CA         struct{ Secret core.SecretKeySelector } `json:"ca"`
+				ServerName string                                  `json:"serverName"`
+			} `json:"tlsConfig"`
+		} `json:"endpoints"`
+	} `json:"spec"`
 }
 
 // render lets Helm render the chart, and reads each object as the API of Kubernetes has it: an unknown field is an error.
@@ -82,6 +109,12 @@ func render(t *testing.T, values map[string]any) (o objects, err error) {
 		case "ConfigMap":
 			o.tasks = new(core.ConfigMap)
 			into = o.tasks
+		case "NetworkPolicy":
+			o.network = new(networking.NetworkPolicy)
+			into = o.network
+		case "ServiceMonitor":
+			o.scraped = new(monitor)
+			into = o.scraped
 		default:
 			t.Fatalf("%s: unknown kind %q", name, kind.Kind)
 		}
@@ -181,6 +214,41 @@ func (o *objects) check(t *testing.T, v values) {
 	}
 }
 
+// TestChartOfANetwork: who may reach the API, and how a Prometheus reads the metrics.
+func TestChartOfANetwork(t *testing.T) {
+	t.Parallel()
+	closed := values{"store": "etcd://e/r", "networkPolicy": values{"enabled": true, "from": []any{values{"podSelector": values{}}}}}
+	o, err := render(t, closed)
+	if err != nil || o.network == nil || o.scraped != nil || len(o.network.Spec.Ingress) > 0 || len(o.network.Spec.PolicyTypes) != 1 {
+		t.Fatalf("an API on loopback lets nobody in: %+v, %v", o.network, err)
+	}
+	more := values{"serviceMonitor": values{"enabled": true, "labels": values{"release": "prom"}}}
+	for k, v := range closed { // order-free: into a map
+		more[k] = v
+	}
+	if o, err = render(t, opened(more)); err != nil || o.scraped == nil {
+		t.Fatalf("%+v, %v", o.scraped, err)
+	}
+	in := o.network.Spec.Ingress
+	if len(in) != 1 || len(in[0].From) != 1 || in[0].From[0].PodSelector == nil || in[0].Ports[0].Port.StrVal != o.service.Spec.Ports[0].Name {
+		t.Errorf("the policy is %+v", in)
+	}
+	at := o.scraped.Spec.Endpoints
+	if len(at) != 1 || at[0].Port != "api" || at[0].Path != "/metrics" || at[0].Scheme != "https" || at[0].Interval != "30s" ||
+		at[0].Authorization.Credentials.Name != "token" || at[0].Authorization.Credentials.Key != "token" ||
+		at[0].TLS.CA.Secret.Name != "tls" || at[0].TLS.CA.Secret.Key != "ca.crt" || at[0].TLS.ServerName != o.service.Name+".checks.svc" {
+		t.Errorf("the monitor reads %+v", at)
+	}
+	for key, want := range o.service.Spec.Selector { // order-free: each by itself
+		if o.network.Spec.PodSelector.MatchLabels[key] != want || o.scraped.Spec.Selector.MatchLabels[key] != want || o.service.Labels[key] != want {
+			t.Errorf("the label %s is not that of the pods and the service", key)
+		}
+	}
+	if o.scraped.Metadata.Labels["release"] != "prom" {
+		t.Errorf("its labels are %v", o.scraped.Metadata.Labels)
+	}
+}
+
 // TestChartRefuses what would not work.
 func TestChartRefuses(t *testing.T) {
 	t.Parallel()
@@ -188,6 +256,7 @@ func TestChartRefuses(t *testing.T) {
 		"say where the members meet":          {},
 		"a file store is for one machine":     {"store": "file:/data/x"},
 		"both tlsSecret and tokenSecret.name": {"store": "etcd://e/r", "api": values{"tlsSecret": "tls"}},
+		"serviceMonitor: a Prometheus":        {"store": "etcd://e/r", "serviceMonitor": values{"enabled": true}},
 		"additional properties 'replica'":     {"store": "etcd://e/r", "replica": 2},
 		"at '/replicas'":                      {"store": "etcd://e/r", "replicas": 0},
 		"at '/ttl'":                           {"store": "etcd://e/r", "ttl": "soon"},

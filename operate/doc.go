@@ -1,5 +1,5 @@
 // Package operate is what people may ask of a cluster: submit, update, kill and prune jobs, pause and resume them, drain and undrain members, unpark a task,
-// ask for a round now, change settings.
+// ask for a round now, see to dead letters, change settings.
 //
 // # Purpose
 //

@@ -146,6 +146,11 @@ func TestRequestsAreJournaled(t *testing.T) {
 	if _, err := o.Unpark(ctx, "x"); !errors.As(err, &refused) || refused.Said != "unpark-partition x" || w.told != nil {
 		t.Errorf("unpark what is not parked: %v, the journal has %v", err, w.told)
 	}
+	for _, id := range []cluster.JobID{"none", "x"} { // x is no flow
+		if n, a, err := o.RetryDead(ctx, id); !errors.As(err, &refused) || n != 0 || a.Changed || w.told != nil {
+			t.Errorf("dead letters of %s: %d, %v, %v", id, n, err, w.told)
+		}
+	}
 	var invalid *InvalidError
 	for _, id := range []cluster.JobID{"rota.x", "a b", ""} {
 		if _, err := o.Submit(ctx, id, spec("check"), 0); !errors.As(err, &invalid) {

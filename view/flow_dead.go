@@ -27,7 +27,7 @@ func (s *Status) addDeadLetters(ctx context.Context, q store.Queue, v cluster.Va
 		case dead == 0:
 			continue
 		default:
-			p.Text = fmt.Sprintf("%d dead letters: put them back with --retry-dead, or drop them with --drop-dead", dead)
+			p.Text = fmt.Sprintf("%d dead letters", dead)
 			s.DeadLetters += dead
 		}
 		s.tell(p)

@@ -2,10 +2,13 @@ package view
 
 import (
 	"cmp"
+	"context"
 	"slices"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/work"
 )
 
 // Why explains one task, or one job.
@@ -16,6 +19,10 @@ type Why struct {
 	Labels   map[string]string `json:"labels,omitempty"` // that a member must have
 	Source   string            `json:"source,omitempty"` // who defined it
 	Version  string            `json:"version,omitempty"`
+	// LastRoundMS and NextRoundMS are for when the last round that is over and the next one were planned, by the clocks of owners: of a cron line, and of
+	// periods of a minute and more. The others are known to the owner alone.
+	LastRoundMS int64 `json:"last_round_ms,omitempty"`
+	NextRoundMS int64 `json:"next_round_ms,omitempty"`
 	// Malformed is what is wrong with the file of a task that runs by an earlier version of it.
 	Malformed *Reason `json:"malformed,omitempty"`
 	// Partitions and NotRunning explain a task that has several partitions, as a whole: how many are in which state, and the first of those that do not
@@ -56,6 +63,28 @@ func (s Sight) Why(id cluster.PartitionID, records []journal.Record) (Why, bool)
 	}
 	w.specify(s.v, id)
 	return w, true
+}
+
+// Why explains one partition, one task or one job with what the store has of it.
+func (w Viewer) Why(ctx context.Context, s Sight, id cluster.PartitionID, records []journal.Record) (Why, bool, error) {
+	why, ok := s.Why(id, records)
+	jobID, name, _ := id.Split()
+	job, live := s.v.Job(jobID)
+	if !ok || !live || w.Lookout == nil || why.State != Running && why.State != Failing {
+		return why, ok, nil
+	}
+	spec, known := job.Task(name)
+	if !known {
+		return why, ok, nil
+	}
+	rounds, err := work.KeptRounds(ctx, w.Lookout.docs, id, spec, time.Now())
+	if !rounds.Last.IsZero() {
+		why.LastRoundMS = rounds.Last.UnixMilli()
+	}
+	if !rounds.Next.IsZero() {
+		why.NextRoundMS = rounds.Next.UnixMilli()
+	}
+	return why, ok, err
 }
 
 // specify adds what the definition says.

@@ -29,3 +29,27 @@ func fits(t *testing.T, w *browser.Window, name string) {
 		w.Picture(fmt.Sprintf("%s-%d", name, width))
 	}
 }
+
+// TestEveryViewFits looks at each view, and at the pane beside it, with names as long as people give them.
+func TestEveryViewFits(t *testing.T) {
+	w := browser.Open(t)
+	c := start(t, 3)
+	long := "homepage-of-eu-central-1-by-https"
+	c.task(t, long, "type: noop\nevery: 1h\n")
+	c.join(t, "web-1.eu-central-1", true)
+	c.join(t, "b", false)
+	c.submit(t, "etl", "tasks:\n  - {name: read-all-lines, type: noop, every: 1s}\n  - {name: load, type: noop, every: 1s, after: [read-all-lines]}\n")
+	w.Go(c.address)
+	w.Await("it is live", live)
+	for name, shown := range map[string]string{
+		"problems": "main h2", "members": ".column .row", "tasks": ".row .name", "jobs": "svg.graph rect", "journal": "main td", "history": ".then .row",
+	} { // order-free: each by itself
+		view(w, name)
+		w.Await("the view has something to show", fmt.Sprintf("document.querySelector(%q)", shown))
+		fits(t, w, "view-"+name)
+	}
+	view(w, "tasks")
+	w.Await("the long one", fmt.Sprintf(`(r => r && (r.click(), true))(document.querySelector('.row[data-name=%q]'))`, long))
+	w.Await("it is explained", has("#detail h2", long)+` && document.querySelector("#detail dl")`)
+	fits(t, w, "view-why")
+}

@@ -16,13 +16,13 @@ import (
 	"github.com/rota-run/rota/proof/process/processtest"
 )
 
-// guarded is a cluster whose first member has a token, and a page that has it.
-func guarded(t *testing.T, w *browser.Window, members ...string) *place {
+// guarded is a cluster whose members have a token, and a page that has it.
+func guarded(t *testing.T, w *browser.Window, members []string, args ...string) *place {
 	t.Helper()
 	c := start(t, 0)
 	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, "token"), []byte("open-sesame"), 0o600))
 	for i, name := range members {
-		c.join(t, name, i == 0, "--api-token", "file:"+filepath.Join(c.dir, "token"))
+		c.join(t, name, i == 0, append(args, "--api-token", "file:"+filepath.Join(c.dir, "token"))...)
 	}
 	w.Go(c.address)
 	w.Await("it asks for the token", `document.getElementById("login").open`)
@@ -116,10 +116,60 @@ func TestProblems(t *testing.T) {
 	w.Await("the store is back", `document.querySelector("main [role=alert]").hidden`)
 }
 
+// TestActionsOfJobs does what the view Jobs and the pane of a parked task offer.
+func TestActionsOfJobs(t *testing.T) {
+	w := browser.Open(t)
+	program := filepath.Join(t.TempDir(), "luck")
+	must.Succeed(t, os.WriteFile(program, []byte("#!/bin/sh\nexit 1\n"), 0o750))
+	c := guarded(t, w, []string{"a"}, "--slots", "4", "--allow-exec", program)
+
+	state := func(task, want string) {
+		t.Helper()
+		processtest.Await(t, task+" is "+want, func() bool {
+			out, err := c.command("why", task, "--store", "file:store").Output()
+			return err == nil && strings.HasPrefix(string(out), task+" is "+want)
+		})
+	}
+	c.submit(t, "luck", fmt.Sprintf("type: command\nconfig: {argv: [%q]}\nretry: {min: 50ms, max: 50ms, attempts: 2}\n", program), "--allow-exec", program)
+	state("luck", "parked")
+	view(w, "tasks")
+	w.Await("it is listed as parked", `(r => r && (r.click(), true))([...document.querySelectorAll('.row[data-name="luck"]')].find(r => r.textContent.includes("parked")))`)
+	must.Succeed(t, os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o750))
+	act(w, "#detail", "Try again", "done: unpark-partition luck")
+	state("luck", "running")
+	w.Key(kb.Escape)
+
+	view(w, "jobs")
+	press(w, "main tbody", "luck")
+	act(w, "main", "Pause luck", "done: pause")
+	state("luck", "paused")
+	act(w, "main", "Resume luck", "done: resume")
+	state("luck", "running")
+	act(w, "main", "Kill luck", "done: kill")
+	state("luck", "killed")
+	fits(t, w, "jobs")
+}
+
+// TestDeadLetters puts back and drops what a flow could not work on, from the problem on.
+func TestDeadLetters(t *testing.T) {
+	w, dir := browser.Open(t), t.TempDir()
+	c := guarded(t, w, []string{"a"}, "--slots", "8", "--allow-tail", dir)
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "text"), []byte("7\nnone\n"), 0o640))
+	c.submit(t, "sums", "tasks:\n- {name: read, type: files.lines, config: {paths: ["+filepath.Join(dir, "text")+"]}}\n"+
+		"- {name: sum, type: map, from: read, config: {expr: 'string(int(it) + 1)'}}\n- {name: keep, type: map, from: sum, config: {expr: it}}\n"+
+		"- {name: beside, type: noop, max: 1, every: 1s}\n")
+	w.Await("the problem leads to the job", `(b => b && (b.click(), true))([...document.querySelectorAll("main tbody tr")].find(r => r.textContent.includes("1 dead letters"))?.querySelector("button"))`)
+	act(w, "main", "Drop dead letters", "done: drop-dead sums: 1")
+	c.journaled(t, "drop-dead sums: 1")
+	w.Await("nothing is left to do", `![...document.querySelectorAll("main .acts button")].some(b => b.textContent.includes("dead"))`)
+	view(w, "problems")
+	w.Await("the problem is gone", `!`+has("main tbody", "dead letters"))
+}
+
 // TestActions does the actions of the page, and sees them in the cluster.
 func TestActions(t *testing.T) {
 	w := browser.Open(t)
-	c := guarded(t, w, "a", "b")
+	c := guarded(t, w, []string{"a", "b"})
 	c.submit(t, "loop", "type: noop\nevery: 1h\n")
 	c.task(t, "filed", "type: noop\nevery: 1s\n")
 	open := func(task string) {
@@ -143,10 +193,10 @@ func TestActions(t *testing.T) {
 	}
 }
 
-func (c *place) submit(t *testing.T, name, text string) {
+func (c *place) submit(t *testing.T, name, text string, args ...string) {
 	t.Helper()
 	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, name+".yaml"), []byte(text), 0o640))
-	if out, err := c.command("job", "submit", "--store", "file:store", name+".yaml").CombinedOutput(); err != nil {
+	if out, err := c.command(append([]string{"job", "submit", "--store", "file:store", name + ".yaml"}, args...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }

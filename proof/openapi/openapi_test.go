@@ -30,14 +30,20 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// value has a member, a task of a folder and a job.
+// value has a member, a task of a folder, two jobs and a flow.
 func value(t *testing.T) (v cluster.Value, log []step) {
 	t.Helper()
+	words := cluster.JobSpec{Tasks: []cluster.TaskSpec{
+		{Name: "read", Type: "noop", Spread: cluster.SpreadPool, Definition: []byte(`{}`)},
+		{Name: "write", Type: "noop", Spread: cluster.SpreadPool, Definition: []byte(`{"from":[{"task":"read"}]}`)},
+	}}
+	words.Edges = []cluster.Edge{{From: "read", To: "write"}}
 	for i, c := range []cluster.Command{
 		cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a", Slots: 2},
 		cluster.SubmitJob{Job: "check", Spec: cluster.JobSpec{Source: "tasks", Tasks: []cluster.TaskSpec{{Type: "noop", MaxAttempts: 1}}}},
 		cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: "read", Type: "noop"}, {Name: "load", Type: "noop"}}}},
 		cluster.SubmitJob{Job: "later", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
+		cluster.SubmitJob{Job: "words", Spec: words},
 	} {
 		at := cluster.Index(i + 1)
 		e := cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 1000, Commands: []cluster.Command{c}}
@@ -56,6 +62,7 @@ var errAway = errors.New("the store is away")
 // away fails when it is told to.
 type away struct {
 	store.Docs
+	store.Queue
 	journal.Journal
 	log  []step
 	down atomic.Bool
@@ -123,7 +130,19 @@ func newWorld(t *testing.T) *world {
 	if err := kept.Append(t.Context(), journal.Record{AtMS: 1, Kind: journal.Moved, Partition: "check", To: "a"}, journal.Record{AtMS: 2, Kind: journal.Moved, Partition: "check", To: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, store: &away{Docs: docs, Journal: kept, log: log}, given: map[string]bool{}}
+	j, _ := v.Job("words")
+	graph, err := work.GraphOf(&j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shards []store.Shard
+	for _, s := range graph.Shards() {
+		shards = append(shards, store.Shard(s))
+	}
+	if err := docs.MakeFlow(t.Context(), work.FlowName(&j), shards); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, store: &away{Docs: docs, Queue: docs, Journal: kept, log: log}, given: map[string]bool{}}
 	w.config = api.Config{
 		Past:  &view.Past{Historian: w.store, Store: nil},
 		Value: func() cluster.Value { w.wait(); return v }, Journal: w.store, Lookout: view.NewLookout(w.store, protocol.Now), Store: "memory:", Protocol: "replica",
@@ -274,6 +293,7 @@ func (w *world) check(q *http.Request, r *http.Response, body []byte) {
 var needs = map[string]string{ // read-only: a table
 	"/v1/job": "?job=etl", "/v1/why": "?task=check", "/v1/plan": "?without=a", "/v1/kill": "?job=etl", "/v1/pause": "?job=etl", "/v1/resume": "?job=etl",
 	"/v1/drain": "?member=a", "/v1/undrain": "?member=a", "/v1/unpark": "?task=check", "/v1/run-now": "?task=check",
+	"/v1/retry-dead": "?job=words", "/v1/drop-dead": "?job=words",
 	"/v1/configure": "?retention=5", "/v1/history/diff": "?from=1&to=2",
 }
 
@@ -362,7 +382,7 @@ func TestTheDescriptionHolds(t *testing.T) {
 		if method != http.MethodPost {
 			continue
 		}
-		full := path + strings.ReplaceAll(strings.ReplaceAll(needs[path], "=etl", "=none"), "=a", "=none")
+		full := path + strings.NewReplacer("=etl", "=none", "=words", "=none", "=a", "=none").Replace(needs[path])
 		if path == "/v1/unpark" || path == "/v1/run-now" {
 			full = path + "?task=none"
 		}

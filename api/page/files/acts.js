@@ -1,6 +1,6 @@
 // What a person may have the cluster do: a button for each action, a question, and what became of it, all in one place.
 import { post } from "./api.js";
-import { el } from "./dom.js";
+import { count, el } from "./dom.js";
 
 // without says what to configure where a member has no token.
 export const without = "This page only shows, because the API of this member has no token. To act here: rota run --api-token env:NAME";
@@ -99,6 +99,16 @@ export function jobActions(job, state) {
       ? { label: `Resume ${job}`, ask: `Let members run ${job} again?`, path: `/v1/resume?job=${name}` }
       : { label: `Pause ${job}`, ask: `Take ${job} from its members, and let nobody run it until it is resumed?`, path: `/v1/pause?job=${name}` },
     { label: `Kill ${job}`, ask: `End ${job} for good?`, path: `/v1/kill?job=${name}` },
+  ];
+}
+
+// deadActions are those of a flow with dead letters, also of one that is completed.
+export function deadActions(job, dead) {
+  if (!dead) return [];
+  const name = encodeURIComponent(job);
+  return [
+    { label: "Retry dead letters", ask: `Put ${count(dead, "dead letter")} of ${job} back to where they came from?`, path: `/v1/retry-dead?job=${name}` },
+    { label: "Drop dead letters", ask: `Drop ${count(dead, "dead letter")} of ${job} for good?`, path: `/v1/drop-dead?job=${name}` },
   ];
 }
 

@@ -86,12 +86,16 @@ function facts(pairs) {
   return el("dl", {}, ...pairs.filter(([, v]) => v !== undefined && v !== "" && v !== null).flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, v)]));
 }
 
+function momentOf(ms) {
+  return ms ? new Date(ms).toLocaleString([], { hour12: false }) : "";
+}
+
 function whyOf(w) {
   const out = [facts([
     ["State", word(w.state)], ["Owner", w.owner], ["Next", w.next], ["Since", w.since_ms ? `${ago(w.since_ms)} ago` : ""], ["From", w.from], ["Because", w.cause],
     ["Token", w.token ? String(w.token) : ""], ["Type", w.type], ["Source", w.source], ["Version", w.version],
     ["Labels", Object.entries(w.labels || {}).map(([k, v]) => `${k}=${v}`).join(" ")], ["Fails since", w.failing_ms ? `${ago(w.failing_ms)} ago` : ""], ["Rounds", w.state === "failing" && w.rounds ? `${w.failures} of ${w.rounds} failed` : ""],
-    ["Last error", w.message], ["Said", w.as_of_ms ? `by its owner, ${ago(w.as_of_ms)} ago` : ""],
+    ["Last round", momentOf(w.last_round_ms)], ["Next round", momentOf(w.next_round_ms)], ["Last error", w.message], ["Said", w.as_of_ms ? `by its owner, ${ago(w.as_of_ms)} ago` : ""],
     ["Rule", w.reason?.text], ["Try", w.reason?.try],
   ])];
   if (w.partitions) out.push(el("p", {}, `${w.partitions.running} of ${w.partitions.total} partitions run.`));

@@ -1,5 +1,5 @@
 // The view of the jobs: a list, and the chosen one with the graph of its tasks.
-import { Acts, jobActions } from "./acts.js";
+import { Acts, deadActions, jobActions } from "./acts.js";
 import { get, pages } from "./api.js";
 import { ago, el, word } from "./dom.js";
 import { graphOf } from "./graph.js";
@@ -47,18 +47,20 @@ export class Jobs {
     const job = await get("/v1/job?job=" + encodeURIComponent(this.#chosen));
     if (job.job !== this.#chosen) return; // another one was chosen meanwhile
     this.name.textContent = job.job;
-    this.acts.offer(jobActions(job.job, job.state));
+    const dead = (job.flow?.tasks || []).reduce((n, t) => n + t.dead, 0);
+    this.acts.offer([...jobActions(job.job, job.state), ...deadActions(job.job, dead)]);
     this.one.replaceChildren(graphOf(job, this.element.clientWidth), tableOf(job));
   }
 
   #row(j) {
-    const open = el("button", { type: "button", onclick: () => this.#choose(j.job) }, j.job);
+    const open = el("button", { type: "button", onclick: () => this.choose(j.job) }, j.job);
     open.dataset.job = j.job;
     open.setAttribute("aria-pressed", String(j.job === this.#chosen));
     return el("tr", {}, el("td", {}, open), el("td", {}, word(j.state)), el("td", {}, `${ago(j.since_ms)} ago`), el("td", {}, `${doneOf(j)} of ${j.tasks.length} done`));
   }
 
-  #choose(job) {
+  // choose shows a job.
+  choose(job) {
     if (job !== this.#chosen) this.acts.forget();
     this.#chosen = job;
     this.refresh().catch(() => {});

@@ -17,7 +17,7 @@ const $ = (id) => document.getElementById(id);
 
 const model = new Model((move) => moved(move));
 const detail = new Detail($("detail"), model);
-const actions = { openTask: (name) => detail.task(name), openMember: (name) => detail.member(name), openChanges: (from, to) => detail.changes(from, to), redraw: () => redraw() };
+const actions = { openTask: (name) => detail.task(name), openMember: (name) => detail.member(name), openJob: (name) => { views.jobs.choose(name); location.hash = "jobs"; }, openChanges: (from, to) => detail.changes(from, to), redraw: () => redraw() };
 const views = { problems: new Problems(model, actions), members: new Members(model, actions), tasks: new Tasks(model, actions), jobs: new Jobs(model, actions), journal: new Journal(model, actions), history: new History(model, actions) };
 
 let view = null;

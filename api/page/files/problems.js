@@ -76,9 +76,15 @@ export class Problems {
     if (this.away.textContent !== text) this.away.textContent = text;
   }
 
+  #open(p, name) {
+    if (p.member) this.actions.openMember(name);
+    else if (p.state === "dead letters") this.actions.openJob(name);
+    else this.actions.openTask(name);
+  }
+
   #row(p) {
     const name = nameOf(p);
-    const open = el("button", { type: "button", className: "name", onclick: () => (p.member ? this.actions.openMember(name) : this.actions.openTask(name)) }, name);
+    const open = el("button", { type: "button", className: "name", onclick: () => this.#open(p, name) }, name);
     open.dataset.focus = `problem ${p.state} ${name}`;
     const since = p.since_ms ? el("time", { dateTime: new Date(p.since_ms).toISOString() }, new Date(p.since_ms).toLocaleString([], { hour12: false, dateStyle: "short", timeStyle: "medium" })) : "";
     return el("tr", {}, el("td", {}, word(p.state)), el("td", {}, name ? open : ""), el("td", { className: "text" }, el("bdi", {}, p.text)), el("td", { className: "try" }, p.try), el("td", {}, since));

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +30,7 @@ const healthWithin = 5 * time.Second
 const healthHelp = `Asks the API of a member whether it can do its work, for probes of containers and for scripts: exit 0 if it can, else 1 with the reasons.
 Where a store or a member is known, from a flag, the environment or rota.yaml, a member of another cluster that answers
 at the address counts as none.
-With --live it asks only whether a process answers there. A token goes over TLS or to this machine only.`
+With --live it asks only whether the process of that member answers there. A token goes over TLS or to this machine only.`
 
 // newHealth is for images without a shell and an HTTP client.
 func newHealth(e env) *cobra.Command {
@@ -47,22 +48,23 @@ func newHealth(e env) *cobra.Command {
 		if _, err := settle(e, cmd); err != nil {
 			return err
 		}
-		url := "http://" + api.DefaultAddress
+		at := "http://" + api.DefaultAddress
 		if *cert != "" {
-			url = "https://" + api.DefaultAddress
+			at = "https://" + api.DefaultAddress
 		}
 		if len(args) == 1 {
-			url = strings.TrimSuffix(args[0], "/")
+			at = strings.TrimSuffix(args[0], "/")
 		}
+		p := prober{env: e, member: *member, store: placeOf(*store)}
 		path := "/readyz"
 		if *live {
-			path = "/healthz"
+			path = p.alivePath()
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), healthWithin)
 		defer cancel()
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, nil)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, at+path, nil)
 		if err != nil {
-			return misused("rota health http://"+api.DefaultAddress, "%q is not a URL", url)
+			return misused("rota health http://"+api.DefaultAddress, "%q is not a URL", at)
 		}
 		if err := authorize(r, *token, e.getenv); err != nil {
 			return err
@@ -71,7 +73,6 @@ func newHealth(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p := prober{env: e, member: *member, store: placeOf(*store)}
 		return p.ask(client, r, *live)
 	}
 	return cmd
@@ -101,8 +102,31 @@ type prober struct {
 	member, store string
 }
 
+// alivePath asks whether the process answers. Without a token it hears not who answers: it says whom it asks.
+func (p *prober) alivePath() string {
+	asked := url.Values{}
+	if p.member != "" {
+		asked.Set("member", p.member)
+	}
+	if p.store != "" {
+		asked.Set("store", p.store)
+	}
+	return strings.TrimSuffix("/healthz?"+asked.Encode(), "?")
+}
+
+// alive judges the answer to that.
+func (p *prober) alive(at string, code int, body []byte) error {
+	known := p.member != "" || p.store != ""
+	if code != http.StatusOK || known && string(body) != api.ItIs {
+		return failed("the address that the member wrote when it started: API http://…", "what answers at %s is not %s of %s",
+			at, cmp.Or(p.member, "a member"), cmp.Or(p.store, "that store"))
+	}
+	_, err := fmt.Fprintln(p.stdout, "ok")
+	return err
+}
+
 func (p *prober) ask(client *http.Client, r *http.Request, live bool) error {
-	at := r.URL.Redacted()
+	at := r.URL.Scheme + "://" + r.URL.Host + r.URL.Path
 	answer, err := client.Do(r)
 	if err != nil {
 		return failed("look whether the member runs, and at its line \"API http://…\"", "no answer from %s: %w", at, errors.Unwrap(err))
@@ -112,9 +136,8 @@ func (p *prober) ask(client *http.Client, r *http.Request, live bool) error {
 	if err != nil {
 		return fmt.Errorf("read the answer of %s: %w", at, err)
 	}
-	if live && answer.StatusCode == http.StatusOK {
-		_, err := fmt.Fprintln(p.stdout, "ok")
-		return err
+	if live {
+		return p.alive(at, answer.StatusCode, body)
 	}
 	var said struct {
 		api.Readiness

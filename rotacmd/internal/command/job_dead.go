@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/flow"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 	flows "github.com/rota-run/rota/work/stage"
@@ -16,8 +17,8 @@ import (
 
 func newDeadLetters(e env) *cobra.Command {
 	return group("dead-letters", "see to the segments of a flow on which a function failed", newDeadList(e),
-		newTakeDead(e, "retry", "put the dead letters of a flow back to where they came from", "put back", putBack),
-		newTakeDead(e, "drop", "drop the dead letters of a flow for good", "dropped", drop))
+		newTakeDead(e, "retry", "put the dead letters of a flow back to where they came from", "put back", (*operate.Operator).RetryDead),
+		newTakeDead(e, "drop", "drop the dead letters of a flow for good", "dropped", (*operate.Operator).DropDead))
 }
 
 func newDeadList(e env) *cobra.Command {
@@ -31,13 +32,28 @@ func newDeadList(e env) *cobra.Command {
 	})
 }
 
-func newTakeDead(e env, verb, short, done string, take letterTaker) *cobra.Command {
+// takesDead is what an operator does with dead letters.
+type takesDead func(*operate.Operator, context.Context, cluster.JobID) (int, operate.Answer, error)
+
+func newTakeDead(e env, verb, short, done string, take takesDead) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: verb + " JOB", Short: short, Args: exactArg("a job; rota job list shows them"),
 		Example: "  rota job dead-letters " + verb + " etl",
 	}
 	return changer(e, cmd, func(ctx context.Context, o *observer, args []string) error {
-		return o.takeDead(ctx, cluster.JobID(args[0]), done, take)
+		n := 0
+		_, err := o.operate(ctx, o.hint("rota job list --all"), func(op *operate.Operator) (a operate.Answer, err error) {
+			n, a, err = take(op, ctx, cluster.JobID(args[0]))
+			return a, err
+		})
+		switch {
+		case err != nil:
+			return err
+		case o.json:
+			return o.printJSON(map[string]int{"dead_letters": n})
+		}
+		o.say("%s %s", many(n, "dead letter"), done)
+		return nil
 	})
 }
 
@@ -133,33 +149,4 @@ func clipped(s string) string {
 		return string(r[:most]) + "…"
 	}
 	return s
-}
-
-// takeDead puts dead letters back to the shards that they came from, or drops them.
-func (o *observer) takeDead(ctx context.Context, id cluster.JobID, done string, take letterTaker) error {
-	if err := o.refresh(ctx); err != nil {
-		return err
-	}
-	queue, job, graph, err := o.flowQueue(id)
-	if err != nil {
-		return err
-	}
-	total := 0
-	for _, t := range graph.Tasks {
-		n, err := takeLetters(ctx, queue, work.FlowName(&job), t.Name, take)
-		if total += n; err != nil {
-			return failed(o.hint("rota job dead-letters list "+plain.Word(string(id))+" -o json"),
-				"take the dead letters of task %s, %d are %s: %w", t.Name, total, done, err)
-		}
-	}
-	if total > 0 { // a bell that fails costs time: idle stages look by themselves
-		if err := work.RingFlow(ctx, o.store, work.FlowName(&job)); err != nil {
-			o.say("idle stages see it within 20 s: %v", err)
-		}
-	}
-	if o.json {
-		return o.printJSON(map[string]int{"dead_letters": total})
-	}
-	o.say("%s %s", many(total, "dead letter"), done)
-	return nil
 }

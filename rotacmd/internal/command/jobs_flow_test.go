@@ -173,6 +173,9 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 		t.Errorf("idle stages are not told: %s, %v", d.Value, err)
 	}
 	until("it is written", func() bool { return m.has("bad") })
+	if stdout, _, _ := p.rota("events", "--kind", "asked", "--store", "file:store"); !strings.Contains(stdout, "retry-dead luck: 1") {
+		t.Errorf("the journal does not say who has put it back:\n%s", stdout)
+	}
 	m.end.Store(true)
 	if err := member.Wait(ctx, "luck"); err != nil {
 		t.Fatal(err)

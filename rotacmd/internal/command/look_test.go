@@ -251,6 +251,21 @@ func TestFailingTasksDoNotLookHealthy(t *testing.T) {
 	w.shows("why x", exitOK, "x is failing", "2 partitions: 1 running, 1 failing", "x#a is failing on a: 7 of 7 rounds")
 }
 
+// TestWhyKnowsTheRounds of a task that is well, where they are kept.
+func TestWhyKnowsTheRounds(t *testing.T) {
+	spec := one(cluster.SpreadSingle)
+	spec.Tasks[0].Definition = []byte(`{"every_ms":3600000}`)
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": spec})
+	w.alive()
+	last := time.Now().Add(-10 * time.Minute)
+	doc := store.Doc{Key: "position/x", Value: fmt.Appendf(nil, `{"partition":"x","token":1,"round_ms":%d}`, last.UnixMilli())}
+	if _, err := w.st.Put(t.Context(), doc); err != nil {
+		t.Fatal(err)
+	}
+	w.shows("why x", exitOK, "x is running on a", "rounds  last at "+clock(last.UnixMilli(), time.Now())+", next at "+clock(last.Add(time.Hour).UnixMilli(), time.Now()))
+	w.shows("why x -o json", exitOK, fmt.Sprintf(`"last_round_ms":%d,"next_round_ms":%d`, last.UnixMilli(), last.Add(time.Hour).UnixMilli()))
+}
+
 func TestWhyOfJobsAndFiles(t *testing.T) {
 	two := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: "read", Type: "noop", Spread: cluster.SpreadPool, MaxAttempts: 1}, {Name: "write", Type: "noop"}}}
 	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"etl": two, "x": one(cluster.SpreadEvery)})

@@ -41,6 +41,7 @@ func TestHealth(t *testing.T) {
 	ready := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/healthz":
+			_, _ = w.Write([]byte("ok\n"))
 		case r.Header.Get("Authorization") != "Bearer open":
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = w.Write([]byte(`{"error":"no valid token"}`))
@@ -129,6 +130,27 @@ func TestHealthOfAnotherCluster(t *testing.T) {
 	}
 	if a, b := placeOf("etcd://me@b:1,a:2/x?tls=on"), placeOf("etcd://a:2,b:1/x"); a != b || a == placeOf("etcd://a:2,b:1/y") {
 		t.Errorf("places %s, %s", a, b)
+	}
+}
+
+// TestLiveOfAnotherCluster: a probe for life hears nothing of another cluster's member, nor of what is no member, though it has no token.
+func TestLiveOfAnotherCluster(t *testing.T) {
+	p := newPlace(t)
+	s := httptest.NewServer(api.Handler(api.Config{Member: "m", Store: "hidden", Place: placeOf("file:."), Token: "secret"}))
+	defer s.Close()
+	anything := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }))
+	defer anything.Close()
+	for args, want := range map[string]string{
+		s.URL: "ok\n", "--store file:. " + s.URL: "ok\n", "--store file:. --member m " + s.URL: "ok\n", anything.URL: "ok\n",
+		"--store file:other " + s.URL:               "what answers at " + s.URL + "/healthz is not a member of file:" + p.dir + "/other",
+		"--member n " + s.URL:                       "is not n of that store",
+		"--store file:. --member n " + s.URL:        "is not n of file:" + p.dir,
+		"--store file:. --member m " + anything.URL: "is not m of file:" + p.dir,
+	} { // order-free: each by itself
+		out, errs, code := here("", strings.Fields("health --live "+args)...)
+		if good := code == exitOK; good != (want == "ok\n") || !strings.Contains(out+errs, want) || strings.Contains(out+errs, "hidden") {
+			t.Errorf("%s: exit %d, want %q:\n%s%s", args, code, want, out, errs)
+		}
 	}
 }
 

@@ -24,7 +24,10 @@ func newWhy(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		w, ok := sight.Why(cluster.PartitionID(args[0]), records)
+		w, ok, err := o.viewer.Why(ctx, sight, cluster.PartitionID(args[0]), records)
+		if err != nil {
+			return fmt.Errorf("store %s: %w", o.name, err)
+		}
 		if !ok {
 			return failed(o.hint("rota task list --all"), "there is no task %q", args[0])
 		}
@@ -79,6 +82,7 @@ func (o *observer) printWhy(w view.Why) {
 	}
 	row("slots", strings.Join(w.Slots, " "))
 	row("failed", strings.TrimSuffix(o.failedSince(&w.Task)+w.FailureText(), ", "))
+	row("rounds", o.roundsText(&w))
 	for i := range w.Tasks {
 		row("task", shortName(w.Task.Task, w.Tasks[i].Task)+" "+taskLine(&w.Tasks[i]))
 	}
@@ -96,6 +100,18 @@ func (o *observer) printWhy(w view.Why) {
 			fmt.Fprintf(o.stdout, "      %s\n", printable(l))
 		}
 	}
+}
+
+// roundsText is when the last round was and the next one is, as far as the store has it.
+func (o *observer) roundsText(w *view.Why) string {
+	var out []string
+	if w.LastRoundMS > 0 {
+		out = append(out, "last at "+clock(w.LastRoundMS, o.now))
+	}
+	if w.NextRoundMS > 0 {
+		out = append(out, "next at "+clock(w.NextRoundMS, o.now))
+	}
+	return strings.Join(out, ", ")
 }
 
 // partLine is one partition of a task that does not run as it should.
