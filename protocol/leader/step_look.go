@@ -44,10 +44,11 @@ func (s *step) again(l look, every time.Duration) look {
 // apart is when to look at the roster, about at an instant: in the middle between two looks at our head where the store
 // tells of nothing. What is offered to us after a death is then found in half a poll, by one or the other.
 func (s *step) apart(at protocol.Instant) protocol.Instant {
-	if between := s.head.next.Add(s.p.Poll / 2); !s.p.Hints && between > s.now && between < at.Add(s.p.Poll) && s.rule.at != ruleRuling {
-		return between
+	between := s.head.next.Add(s.p.Poll / 2)
+	if s.p.Hints || s.rule.at == ruleRuling || between <= s.now || between >= at.Add(s.p.Poll) {
+		return at
 	}
-	return at
+	return between
 }
 
 // ownEvery is how often our head and the roster are read without a hint. A leader writes them itself.
