@@ -210,15 +210,15 @@ func TestText(t *testing.T) {
 	gap, overlap, none := int64(12), int64(-90), int64(0)
 	for want, r := range map[string]journal.Record{
 		"checks/web-eu  web-3 → web-1  web-3 left gracefully  gap 12ms": {Kind: journal.Moved, Partition: "checks/web-eu", From: "web-3", To: "web-1", Cause: "web-3 left gracefully", GapMS: &gap},
-		"a  → web-1  overlap 90ms":                                    {Kind: journal.Moved, Partition: "a", To: "web-1", GapMS: &overlap},
-		"a  → web-1  gap 0s":                                          {Kind: journal.Moved, Partition: "a", To: "web-1", GapMS: &none},
-		"a  → web-1  gap unknown":                                     {Kind: journal.Moved, Partition: "a", To: "web-1"},
-		"a  lost with web-1":                                          {Kind: journal.Suspended, Partition: "a", From: "web-1", Message: "lost with web-1"},
-		"a  killed  by me@host":                                       {Kind: journal.Asked, Partition: "a", Member: "web-1", By: "me@host", Message: "killed"},
-		"a  killed":                                                   {Kind: journal.Asked, Partition: "a", Message: "killed"},
-		"a  failed  gap 12ms":                                         {Kind: journal.RunError, Partition: "a", Member: "web-1", Message: "failed", GapMS: &gap},
-		"a  dial: refused  [31mred":                                   {Kind: journal.RunError, Partition: "a", Message: "dial:\nrefused\x1b\x1b[31mred"},
-		"tasks/a.yaml  it is empty":                                   {Kind: journal.Malformed, Partition: "a", Message: "it is empty", Storage: &journal.Storage{Path: "tasks/a.yaml"}},
+		"a  → web-1  overlap 90ms":                                      {Kind: journal.Moved, Partition: "a", To: "web-1", GapMS: &overlap},
+		"a  → web-1  gap 0s":                                            {Kind: journal.Moved, Partition: "a", To: "web-1", GapMS: &none},
+		"a  → web-1  gap unknown":                                       {Kind: journal.Moved, Partition: "a", To: "web-1"},
+		"a  lost with web-1":                                            {Kind: journal.Suspended, Partition: "a", From: "web-1", Message: "lost with web-1"},
+		"a  killed  by me@host":                                         {Kind: journal.Asked, Partition: "a", Member: "web-1", By: "me@host", Message: "killed"},
+		"a  killed":                                                     {Kind: journal.Asked, Partition: "a", Message: "killed"},
+		"a  failed  gap 12ms":                                           {Kind: journal.RunError, Partition: "a", Member: "web-1", Message: "failed", GapMS: &gap},
+		"a  dial: refused  [31mred":                                     {Kind: journal.RunError, Partition: "a", Message: "dial:\nrefused\x1b\x1b[31mred"},
+		"tasks/a.yaml  it is empty":                                     {Kind: journal.Malformed, Partition: "a", Message: "it is empty", Storage: &journal.Storage{Path: "tasks/a.yaml"}},
 	} {
 		if got := r.Line(); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -42,11 +42,11 @@ func (c *conn) Limits() driver.Limits {
 
 // Close implements driver.Driver.
 func (c *conn) Close() error {
-	if c.ctx.Err() != nil {
-		return nil
+	if open := c.ctx.Err() == nil; open {
+		c.cancel(store.ErrClosed)
+		return c.client.Close()
 	}
-	c.cancel(store.ErrClosed)
-	return c.client.Close()
+	return nil
 }
 
 // within makes the context of a call, which also ends with the handle.

@@ -252,7 +252,7 @@ func TestReadOnly(t *testing.T) {
 	ctx := t.Context()
 	h := &handle{Handle: drivertest.NewMap().Open()}
 	s := New(h, Options{Place: "here", ReadOnly: true})
-	defer s.Close() //nolint:errcheck // it has nothing
+	defer s.Close()
 	_, put := s.Put(ctx, store.Doc{Key: "a"})
 	_, appended := s.Append(ctx, nil)
 	_, session := s.OpenSession(ctx, time.Minute)
