@@ -14,10 +14,13 @@ type Call struct{ call.Listed }
 
 // CallStates are those that a call may have.
 func CallStates() []string {
-	return []string{string(call.Queued), string(call.Running), string(call.Done), string(call.Failed), string(call.Cancelled)}
+	return []string{
+		string(call.Queued), string(call.Running), string(call.Done), string(call.Failed), string(call.Cancelled),
+	}
 }
 
-// Calls are the calls that the store has, sorted by name, and how many more cannot be read. With a state, only those in it.
+// Calls are the calls that the store has, sorted by name, and how many more cannot be read. With a state,
+// only those in it.
 func Calls(ctx context.Context, docs store.Docs, state string) (calls []Call, unreadable int, err error) {
 	all, unreadable, err := call.List(ctx, docs)
 	if err != nil {

@@ -35,8 +35,8 @@ func (p *Past) Newest(ctx context.Context, most int) (entries []Entry, before in
 	return entries, before, err
 }
 
-// After returns the entries that follow an index, at most so many, and whether there are more. It begins with the oldest entry that the log holds where the
-// index is further back.
+// After returns the entries that follow an index, at most so many, and whether there are more. It begins with the
+// oldest entry that the log holds where the index is further back.
 func (p *Past) After(ctx context.Context, index cluster.Index, most int) (entries []Entry, more bool, err error) {
 	err = p.walk(ctx, index, func(e Entry) bool {
 		if more = len(entries) == most; !more {
