@@ -14,6 +14,7 @@ type NoLogError struct {
 	Protocol string
 }
 
+// Error implements error.
 func (e *NoLogError) Error() string {
 	return fmt.Sprintf("store %s: the protocol %s keeps no log", e.Store, e.Protocol)
 }
