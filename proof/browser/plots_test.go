@@ -44,7 +44,7 @@ func serveDrawn(t *testing.T) *drawn {
 			{Name: "read", Type: "read", Spread: cluster.SpreadPool, Definition: []byte(`{}`)},
 			{Name: "write", Type: "write", Spread: cluster.SpreadPool, Definition: []byte(`{"from":[{"task":"read"}]}`)},
 		},
-		Edges: []cluster.Edge{{From: "read", To: "write"}},
+		Workflow: cluster.Workflow{Edges: []cluster.Edge{{From: "read", To: "write"}}},
 	}})
 	j, _ := v.Job("words")
 	graph, err := work.GraphOf(&j)
@@ -59,7 +59,7 @@ func serveDrawn(t *testing.T) *drawn {
 	s := httptest.NewServer(api.Handler(api.Config{
 		Value: func() cluster.Value { return v }, Journal: d.records, Queue: docs,
 	}))
-	t.Cleanup(s.Close)
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	d.url = s.URL
 	return d
 }
@@ -95,7 +95,9 @@ func TestPlots(t *testing.T) {
 	view(w, "members")
 	w.Await("the load is drawn", `document.querySelector('[data-member="a"] svg.load')?.getAttribute("aria-label").endsWith(", room for 8")`)
 	wide := browser.Ask[[]float64](w, `[...document.querySelectorAll('[data-member="a"] svg.load rect')].map(r => Number(r.getAttribute("width")))`)
-	tasks := browser.Ask[float64](w, `fetch("/v1/members").then(r => r.json()).then(m => m[0].tasks)`)
+	w.Await("the members are asked for", `(fetch("/v1/members").then(r => r.json()).then(m => { window.load = m[0].tasks }), true)`)
+	w.Await("they are told", `window.load > 0`)
+	tasks := browser.Ask[float64](w, `window.load`)
 	if len(wide) != 2 || wide[1] != wide[0]*tasks/8 || tasks == 0 {
 		t.Errorf("the bar of %v tasks of 8 is %v wide", tasks, wide)
 	}
