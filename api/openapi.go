@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 	"reflect"
 	"slices"
@@ -101,6 +102,10 @@ func (d *describer) response(op operation) object {
 // schema describes a type as encoding/json writes it.
 func (d *describer) schema(t reflect.Type) object {
 	switch t.Kind() {
+	case reflect.Slice:
+		if t != reflect.TypeFor[json.RawMessage]() { // which is anything
+			return object{"type": "array", "items": d.schema(t.Elem())}
+		}
 	case reflect.Pointer:
 		return d.schema(t.Elem())
 	case reflect.Bool:
@@ -113,8 +118,6 @@ func (d *describer) schema(t reflect.Type) object {
 		return object{"type": "integer", "minimum": 0}
 	case reflect.Int, reflect.Int64, reflect.Int32:
 		return object{"type": "integer"}
-	case reflect.Slice:
-		return object{"type": "array", "items": d.schema(t.Elem())}
 	case reflect.Map:
 		return object{"type": "object", "additionalProperties": d.schema(t.Elem())}
 	case reflect.Struct:

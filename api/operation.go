@@ -152,6 +152,9 @@ func (h *handler) operations() []operation {
 		{path: "/v1/job", summary: "One job", answer: view.Job{}, codes: missing("job"), handle: sums.bound(h.job), params: []parameter{
 			{name: "job", summary: "its name", kind: "string", required: true},
 		}},
+		{path: "/v1/calls", summary: "The calls of functions that the store has, sorted by name, without arguments and results", shape: listed, answer: view.Call{}, codes: unavailable, handle: lists.bound(h.calls), params: append([]parameter{
+			{name: "state", summary: "only those in this state", kind: "string", values: view.CallStates()},
+		}, paged...)},
 		{path: "/v1/why", summary: "Why a task runs where it runs, or does not", answer: view.Why{}, codes: missing("task"), handle: sums.bound(h.why), params: []parameter{
 			{name: "task", summary: "its name: job, job/task, job#key or job/task#key", kind: "string", required: true},
 		}},
@@ -167,9 +170,7 @@ func (h *handler) operations() []operation {
 		{path: "/v1/openapi.json", summary: "This description", shape: raw, media: "application/json", handle: h.describe},
 		{path: "/readyz", summary: "Whether the member can do its work", answer: Readiness{}, codes: map[int]string{http.StatusServiceUnavailable: "it cannot, for these reasons"}, handle: h.ready},
 	}
-	if h.c.Past != nil {
-		ops = append(ops, h.pastOperations(newRoom(maxReplays))...)
-	}
+	ops = append(ops, h.pastOperations(newRoom(maxReplays))...)
 	if h.c.Metrics != nil {
 		ops = append(ops, operation{path: "/metrics", summary: "Metrics for Prometheus", shape: raw, media: "text/plain", handle: h.c.Metrics.ServeHTTP})
 	}

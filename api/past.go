@@ -20,7 +20,15 @@ const (
 
 func (h *handler) pastOperations(few room) []operation {
 	codes := map[int]string{http.StatusNotFound: "the log does not hold that", http.StatusServiceUnavailable: "the store does not answer, or there are too many requests of this kind at a time"}
-	return []operation{
+	ops := []operation{
+		{path: "/v1/log", summary: "The newest entries of the log, or those that follow an index: who said what, and what it did", shape: listed, answer: view.Entry{}, handle: few.bound(h.log), params: []parameter{
+			paged[0], {name: "after", summary: "the index that they follow, also where the log holds it no longer; 0 for the oldest that it holds", kind: "integer"},
+		}, codes: map[int]string{http.StatusNotFound: "the protocol keeps no log", http.StatusServiceUnavailable: codes[http.StatusServiceUnavailable]}},
+	}
+	if h.c.Past == nil {
+		return ops
+	}
+	return append(ops, []operation{
 		{path: "/v1/history", summary: "The cluster at an index of the log, or at a time; without either: now, and how far back the log goes", answer: view.Moment{}, codes: codes, handle: few.bound(h.history), params: []parameter{
 			{name: "index", summary: "of the log", kind: "integer"},
 			{name: "at", summary: "a time such as 2026-11-22T14:02:00Z, looked up by the clocks of the entries' writers", kind: "string"},
@@ -30,7 +38,7 @@ func (h *handler) pastOperations(few room) []operation {
 			{name: "from", summary: "the first index", kind: "integer", required: true},
 			{name: "to", summary: "the second one", kind: "integer", required: true},
 		}},
-	}
+	}...)
 }
 
 func (h *handler) history(w http.ResponseWriter, r *http.Request) {

@@ -77,8 +77,8 @@ func (d *Definition) cronPlan() (plan, error) {
 	return cron.ParseStandard("CRON_TZ=" + zone.String() + " " + line)
 }
 
-// namesHours reports whether a line names times of the day. When clocks change, such a line keeps its number of rounds, and any other line keeps its
-// interval, as with the cron of most systems.
+// namesHours reports whether a line names times of the day. When clocks change, such a line keeps its number of rounds. Any other line runs whenever
+// the clock shows a time of it, so twice in an hour that comes twice, as with the cron of most systems.
 func namesHours(line string) bool {
 	fields := strings.Fields(line)
 	if len(fields) == 1 {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestClocksAreSet: a line that names hours runs once a day, one that goes on all day keeps its distance. In Berlin clocks are set forward from 02:00 to
-// 03:00 on 29 March 2026, and back from 03:00 to 02:00 on 25 October.
+// TestClocksAreSet: a line that names hours runs once a day, one that goes on all day runs whenever the clock shows its
+// time. In Berlin clocks are set forward from 02:00 to 03:00 on 29 March 2026, and back from 03:00 to 02:00 on 25 October.
 func TestClocksAreSet(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ line, zone, from, want string }{
@@ -18,6 +18,7 @@ func TestClocksAreSet(t *testing.T) {
 		{"*/30 * * * *", "Europe/Berlin", "2026-10-25T00:15", "25T00:30 25T01:00 25T01:30"},
 		{"*/30 * * * *", "Europe/Berlin", "2026-03-29T00:15", "29T00:30 29T01:00 29T01:30"},
 		{"0 */2 * * *", "Europe/Berlin", "2026-03-28T22:30", "28T23:00 29T02:00 29T04:00"},
+		{"0 */2 * * *", "Europe/Berlin", "2026-10-24T22:30", "25T00:00 25T01:00 25T03:00"},
 		{"@daily", "America/New_York", "2026-10-31T12:00", "01T04:00 02T05:00 03T05:00"},
 	} {
 		d := Definition{Cron: c.line, TimeZone: c.zone}

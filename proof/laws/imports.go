@@ -78,7 +78,7 @@ var rules = []rule{
 	{"node/guardian", []string{"store", "tasks/program", "node/guardian/ward"}},
 	{"node", append([]string{"call", "source", "source/directory", "protocol/heartbeat", "internal/plain"}, contracts...)},
 	{"operate", append([]string{"node", "source/directory", "work/stage"}, contracts...)},
-	{"view", append([]string{"node", "source/directory"}, contracts...)},
+	{"view", append([]string{"call", "node", "source/directory"}, contracts...)},
 	{"api", append([]string{"api/page", "operate", "view", "node", "source", "work/stage"}, contracts...)},
 	{"api/page", nil},
 

@@ -19,6 +19,7 @@ import (
 	validator "github.com/pb33f/libopenapi-validator"
 
 	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/operate"
@@ -91,6 +92,9 @@ func (a *away) Oldest(context.Context, protocol.Store) (cluster.Value, error) {
 }
 
 func (a *away) History(_ context.Context, _ protocol.Store, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
+	if a.down.Load() {
+		return errAway
+	}
 	for _, x := range a.log {
 		if x.Index > after && !yield(x.v, protocol.Applied{Entry: x.Entry}) {
 			return nil
@@ -140,6 +144,14 @@ func newWorld(t *testing.T) *world {
 		shards = append(shards, store.Shard(s))
 	}
 	if err := docs.MakeFlow(t.Context(), work.FlowName(&j), shards); err != nil {
+		t.Fatal(err)
+	}
+	client, err := call.NewClient(docs, call.ClientOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	if _, err := client.Submit(t.Context(), "ping", []byte(`"x"`), call.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, store: &away{Docs: docs, Queue: docs, Journal: kept, log: log}, given: map[string]bool{}}
@@ -374,7 +386,7 @@ func TestTheDescriptionHolds(t *testing.T) {
 	}
 	w.getFrom(w.serve(api.Config{Value: w.config.Value, Metrics: w.config.Metrics}), "/metrics", http.StatusMisdirectedRequest, func(r *http.Request) { r.Host = "rota.example.com" })
 
-	for _, path := range []string{"/v1/members?limit=x", "/v1/tasks?limit=0", "/v1/jobs?limit=99999", "/v1/journal?since=soon", "/v1/plan", "/v1/job", "/v1/why", "/v1/history?index=x", "/v1/history/diff"} {
+	for _, path := range []string{"/v1/members?limit=x", "/v1/tasks?limit=0", "/v1/jobs?limit=99999", "/v1/journal?since=soon", "/v1/plan", "/v1/job", "/v1/why", "/v1/history?index=x", "/v1/history/diff", "/v1/log?after=x", "/v1/calls?state=bad"} {
 		w.get(path, http.StatusBadRequest, nil)
 	}
 	w.get("/v1/journal/events", http.StatusBadRequest, func(r *http.Request) { r.Header.Set("Last-Event-ID", "yesterday") })
@@ -405,12 +417,14 @@ func TestTheDescriptionHolds(t *testing.T) {
 	for _, path := range []string{"/v1/history?index=99", "/v1/history/diff?from=1&to=99", "/v1/job?job=none", "/v1/why?task=none", "/v1/plan?without=none"} {
 		w.get(path, http.StatusNotFound, nil)
 	}
+	w.getFrom(tokenless, "/v1/log", http.StatusNotFound, nil)
 	w.get("/v1/history?index=2", http.StatusOK, nil)
+	w.get("/v1/log?after=0&limit=1", http.StatusOK, nil)
 	w.get("/v1/tasks?limit=1&state=running&owner=a", http.StatusOK, nil)
 	w.get("/v1/jobs?all=true&limit=1", http.StatusOK, nil)
 
 	w.store.down.Store(true)
-	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=check", "/v1/journal", "/v1/journal/events", "/v1/history", "/v1/history/diff?from=1&to=2", "/readyz"} {
+	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=check", "/v1/journal", "/v1/journal/events", "/v1/history", "/v1/history/diff?from=1&to=2", "/v1/log", "/v1/calls", "/readyz"} {
 		w.get(path, http.StatusServiceUnavailable, nil)
 	}
 	w.store.down.Store(false)

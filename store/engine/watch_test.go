@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,14 +17,14 @@ import (
 type broken struct {
 	Driver
 	fail  chan error
-	away  error
-	tries int
+	away  atomic.Pointer[error]
+	tries atomic.Int64
 }
 
 func (b *broken) Watch(ctx context.Context, _ string, hint func()) error {
-	b.tries++
-	if b.away != nil {
-		return b.away
+	b.tries.Add(1)
+	if err := b.away.Load(); err != nil {
+		return *err
 	}
 	hint()
 	select {
@@ -41,12 +42,13 @@ func TestWatchBeginsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		away := errors.New("away")
-		b := &broken{Driver: drivertest.NewMap().Open(), fail: make(chan error), away: away}
+		b := &broken{Driver: drivertest.NewMap().Open(), fail: make(chan error)}
+		b.away.Store(&away)
 		r := NewRows(b, "a")
 		if _, err := r.Hints(ctx, "x"); !errors.Is(err, away) {
 			t.Errorf("a watch of a store that is away: %v", err)
 		}
-		b.away = nil
+		b.away.Store(nil)
 		hints, err := r.Hints(ctx, "x")
 		must.Succeed(t, err)
 		<-hints
@@ -57,14 +59,15 @@ func TestWatchBeginsAgain(t *testing.T) {
 				t.Errorf("a hint after %v, open: %v", time.Since(began), open)
 			}
 		}
-		b.away, b.tries = away, 0
+		b.away.Store(&away)
+		b.tries.Store(0)
 		b.fail <- away
 		time.Sleep(time.Minute) // waits: in virtual time
 		synctest.Wait()
-		if b.tries < 15 || b.tries > 30 {
-			t.Errorf("%d tries in a minute", b.tries)
+		if n := b.tries.Load(); n < 15 || n > 30 {
+			t.Errorf("%d tries in a minute", n)
 		}
-		b.away = nil
+		b.away.Store(nil)
 		if _, open := <-hints; !open {
 			t.Error("the watch has ended")
 		}

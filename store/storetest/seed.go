@@ -70,6 +70,10 @@ func seedAgain[S LogAndSeeder](t *testing.T, open Open[S]) {
 		}
 	}
 	wantError(t, "another index", handle(t).SeedLog(ctx, seedAt+1), store.ErrConflict)
+	if err := handle(t).SaveSnapshot(ctx, store.Record{Index: seedAt, Data: []byte("all")}); err != nil {
+		t.Fatalf("save snapshot: %v", err)
+	}
+	wantError(t, "a log with a snapshot", handle(t).SeedLog(ctx, seedAt), store.ErrConflict)
 }
 
 func seedConflict[S LogAndSeeder](t *testing.T, open Open[S]) {

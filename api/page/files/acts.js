@@ -8,6 +8,7 @@ export const without = "This page only shows, because the API of this member has
 export class Acts {
   #offered = [];
   #key = "";
+  #label = ""; // of the action that was asked about last
   #asking = false; // a question is open, or its answer is awaited
 
   // after is called when the cluster has answered.
@@ -54,6 +55,7 @@ export class Acts {
 
   #ask(a) {
     this.#asking = true;
+    this.#label = a.label;
     this.#say("");
     const no = el("button", { type: "button", onclick: () => this.#close() }, "Cancel");
     const yes = el("button", { type: "button", className: "yes", onclick: () => this.#do(a, [yes, no]) }, a.label);
@@ -64,7 +66,7 @@ export class Acts {
   #close() {
     this.#asking = false;
     this.#draw();
-    (this.buttons.querySelector("button") || this.said).focus();
+    ([...this.buttons.children].find((b) => b.textContent === this.#label) || this.said).focus();
   }
 
   async #do(a, buttons) {

@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { ago, count, el, word } from "./dom.js";
 import { pointText } from "./history.js";
 import { rowOf } from "./journal.js";
+import { resultsOf } from "./plots.js";
 
 const pace = 5_000; // ms between looks while it is open
 
@@ -100,7 +101,7 @@ function whyOf(w) {
   ])];
   if (w.partitions) out.push(el("p", {}, `${w.partitions.running} of ${w.partitions.total} partitions run.`));
   for (const t of w.not_running || []) out.push(el("p", {}, `${t.task}: `, word(t.state), t.reason ? ` ${t.reason.text}` : ""));
-  out.push(el("h3", {}, "History"));
+  out.push(el("h3", {}, "History"), resultsOf(w, Date.now()));
   out.push(w.history.length ? el("table", {}, el("tbody", {}, ...w.history.toReversed().map(rowOf))) : el("p", {}, "The journal has nothing about it."));
   return out;
 }

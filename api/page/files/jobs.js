@@ -3,6 +3,7 @@ import { Acts, deadActions, jobActions } from "./acts.js";
 import { get, pages } from "./api.js";
 import { ago, el, word } from "./dom.js";
 import { graphOf } from "./graph.js";
+import { Throughput } from "./plots.js";
 import { Sorted } from "./sorted.js";
 
 const pace = 2_000; // ms between looks
@@ -13,6 +14,7 @@ export class Jobs {
   #jobs = [];
   #chosen = "";
   #seen = "";
+  #throughput = new Throughput();
 
   constructor(model, actions) {
     this.rows = el("tbody");
@@ -49,7 +51,9 @@ export class Jobs {
     this.name.textContent = job.job;
     const dead = (job.flow?.tasks || []).reduce((n, t) => n + t.dead, 0);
     this.acts.offer([...jobActions(job.job, job.state), ...deadActions(job.job, dead)]);
-    this.one.replaceChildren(graphOf(job, this.element.clientWidth), tableOf(job));
+    this.#throughput.add(job, Date.now());
+    const plot = this.#throughput.plot(job);
+    this.one.replaceChildren(graphOf(job, this.element.clientWidth), ...(plot ? [plot] : []), tableOf(job));
   }
 
   #row(j) {

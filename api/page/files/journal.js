@@ -1,15 +1,19 @@
 // The view of the journal: the newest records first.
 import { get } from "./api.js";
-import { clock, el, span, word } from "./dom.js";
+import { ago, clock, el, span, word } from "./dom.js";
+import { movesOf } from "./plots.js";
 import { Sorted } from "./sorted.js";
 
 const shown = 500;
+const plotted = 1_000, pace = 10_000; // moves in the plot, and ms between its looks: each reads an hour
 
 export class Journal {
   title = "Journal";
   live = 2_000; // ms between looks
   #records = [];
   #seen = "";
+  #asked = 0; // when moves were asked for
+  #at = 0; // when they came
 
   constructor(model, actions) {
     this.actions = actions;
@@ -20,7 +24,9 @@ export class Journal {
       { name: "Time", key: (r) => r.at_ms }, { name: "Kind", key: (r) => r.kind }, { name: "Task or member", key: (r) => r.partition || r.member || "" },
       { name: "What", key: whatOf }, { name: "Gap", key: (r) => r.gap_ms ?? r.gap_at_least_ms ?? -Infinity, className: "number" },
     ], () => actions.redraw());
-    this.element = el("div", {}, el("p", {}, el("label", { htmlFor: "kind" }, "Kind "), this.kind), this.none,
+    this.moves = el("div", {}, "asking …");
+    this.age = el("p", { className: "dim" });
+    this.element = el("div", {}, this.moves, this.age, el("p", {}, el("label", { htmlFor: "kind" }, "Kind "), this.kind), this.none,
       el("table", { className: "cards" }, el("thead", {}, this.sorted.row()), this.rows));
   }
 
@@ -29,6 +35,22 @@ export class Journal {
     const kinds = [...new Set(this.#records.map((r) => r.kind))].sort();
     const known = new Set([...this.kind.options].map((o) => o.value));
     for (const k of kinds) if (!known.has(k)) this.kind.append(el("option", { value: k }, k));
+    await this.#plot();
+  }
+
+  // plot asks for the moves of the last hour, unless it has asked lately.
+  async #plot() {
+    if (Date.now() - this.#asked < pace) return;
+    this.#asked = Date.now();
+    const moves = await get(`/v1/journal?kind=moved&since=1h&limit=${plotted}`);
+    this.#at = Date.now();
+    this.moves.replaceChildren(movesOf(moves, this.#at, moves.length === plotted));
+    this.tick();
+  }
+
+  // tick says how old the plot is.
+  tick() {
+    this.age.textContent = this.#at ? `as of ${clock(this.#at)}, ${ago(this.#at)} ago` : "";
   }
 
   show(filter) {

@@ -1,6 +1,7 @@
 // The view of the members: a column each, with its tasks.
 import { ago, count, el, span, word } from "./dom.js";
 import { List } from "./list.js";
+import { loadOf } from "./plots.js";
 
 const shine = 4_000; // ms for which a task that has moved is marked
 
@@ -15,6 +16,7 @@ export class Members {
   }
 
   show(filter) {
+    const busiest = Math.max(0, ...[...this.model.members.values()].map((m) => m.tasks));
     const wanted = [...this.model.members.keys()].sort();
     const waiting = this.#names("", filter);
     if (waiting.length > 0) wanted.push("");
@@ -27,7 +29,7 @@ export class Members {
     wanted.forEach((name, i) => {
       const column = this.#column(name);
       if (this.element.children[i] !== column.element) this.element.insertBefore(column.element, this.element.children[i] || null);
-      column.show(name === "" ? waiting : this.#names(name, filter));
+      column.show(name === "" ? waiting : this.#names(name, filter), busiest);
     });
   }
 
@@ -70,20 +72,21 @@ class Column {
     this.element.dataset.member = name;
   }
 
-  show(names) {
-    this.#head(names.length);
+  show(names, busiest) {
+    this.#head(names.length, busiest);
     this.list.show(names);
   }
 
-  #head(n) {
+  #head(n, busiest) {
     const m = this.model.members.get(this.name);
-    const lines = m ? [`${count(m.tasks, "task")}${m.leaving ? `, ${m.leaving} leaving` : ""}`, beatText(m.heartbeat)] : [count(n, "task"), ""];
+    const lines = m ? [`${count(m.tasks, "task")}${m.leaving ? `, ${m.leaving} leaving` : ""}${m.slots ? `, ${m.slots_taken || 0} of ${count(m.slots, "slot")}` : ""}`, beatText(m.heartbeat)] : [count(n, "task"), ""];
     const labels = Object.entries(m?.labels || {}).filter(([k]) => !k.startsWith("rota.")).map(([k, v]) => `${k}=${v}`).join(" ");
-    const seen = JSON.stringify([m?.state, lines, labels]);
+    const seen = JSON.stringify([m?.state, m?.tasks, m?.capacity, busiest, lines, labels]);
     if (seen === this.#seen) return;
     this.#seen = seen;
     this.facts.replaceChildren(
       el("h2", {}, el("span", {}, this.name || "Without an owner"), m ? word(m.state) : null),
+      ...(m ? [loadOf(m, busiest)] : []),
       el("p", {}, lines.filter(Boolean).join(" · ")),
       ...(labels ? [el("p", {}, labels)] : []),
     );

@@ -3,13 +3,12 @@ package command
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/call"
+	"github.com/rota-run/rota/view"
 )
 
 func newCallList(e env) *cobra.Command {
@@ -17,17 +16,16 @@ func newCallList(e env) *cobra.Command {
 		Use: "list", Short: "list calls of functions: what waits, runs, or has an outcome that nobody has collected",
 		Example: "  rota function list --state running",
 	}
-	state := cmd.Flags().String("state", "", "only those that are "+strings.Join(callStates, ", "))
+	state := cmd.Flags().String("state", "", "only those that are "+strings.Join(view.CallStates(), ", "))
 	cmd.Flags().Bool("all", false, "all calls")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
-		if err := checkState(*state, callStates); err != nil {
+		if err := checkState(*state, view.CallStates()); err != nil {
 			return err
 		}
-		shown, unreadable, err := call.List(ctx, o.store)
+		shown, unreadable, err := view.Calls(ctx, o.store, *state)
 		if err != nil {
 			return fmt.Errorf("store %s: %w", o.name, err)
 		}
-		shown = slices.DeleteFunc(shown, func(c call.Listed) bool { return *state != "" && string(c.State) != *state })
 		if unreadable > 0 {
 			o.say("! %s cannot be read", many(unreadable, "call"))
 		}
@@ -35,12 +33,9 @@ func newCallList(e env) *cobra.Command {
 	})
 }
 
-// callStates are those that a call may have.
-var callStates = []string{"queued", "running", "done", "failed", "cancelled"}
-
-func (o *observer) printCalls(calls []call.Listed) error {
+func (o *observer) printCalls(calls []view.Call) error {
 	if o.json {
-		return o.printJSON(append([]call.Listed{}, calls...)) // no null
+		return o.printJSON(calls)
 	}
 	if len(calls) == 0 {
 		o.say("no calls")

@@ -2,14 +2,13 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/view"
 )
 
@@ -26,7 +25,7 @@ func newLogList(e env) *cobra.Command {
 	cmd.Flags().Bool("all", false, "from the oldest entry that the log holds")
 	asked(cmd.Flags(), "from", "all")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
-		entries, left, err := o.history(ctx, *from)
+		entries, left, err := o.entries(ctx, *from)
 		if err != nil {
 			return err
 		}
@@ -42,31 +41,20 @@ func newLogList(e env) *cobra.Command {
 	})
 }
 
-// history collects the entries from an index on; without one the last few, and how many there are before.
-func (o *observer) history(ctx context.Context, from uint64) (out []view.Entry, left int, err error) {
-	after := cluster.Index(0)
-	if from > 0 {
-		after = cluster.Index(from - 1)
-	}
-	historian, ok := o.proto.(protocol.Historian)
-	if !ok {
-		return nil, 0, failed("rota events", "store %s: the protocol %s keeps no log", o.name, o.proto.Name())
-	}
-	trim := func(most int) {
-		if from == 0 && !o.all && len(out) > most {
-			left += len(out) - rowsShown
-			out = append(out[:0:0], out[len(out)-rowsShown:]...)
-		}
-	}
-	err = historian.History(ctx, o.store, after, func(v cluster.Value, a protocol.Applied) bool {
-		out = append(out, view.EntryOf(v, a))
-		trim(2 * rowsShown)
-		return true
-	})
+// entries are those from an index on; without one the last few, and how many there are before.
+func (o *observer) entries(ctx context.Context, from uint64) (out []view.Entry, left int, err error) {
+	past, err := o.past()
 	if err != nil {
-		return nil, 0, errors.Join(fmt.Errorf("store %s", o.name), err)
+		return nil, 0, err
 	}
-	trim(rowsShown)
+	if from == 0 && !o.all {
+		out, left, err = past.Newest(ctx, rowsShown)
+	} else {
+		out, _, err = past.After(ctx, cluster.Index(max(from, 1)-1), math.MaxInt)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("store %s: %w", o.name, err)
+	}
 	return out, left, nil
 }
 

@@ -91,7 +91,7 @@ func indexOf(text string) (cluster.Index, error) {
 func (o *observer) past() (*view.Past, error) {
 	historian, ok := o.proto.(protocol.Historian)
 	if !ok {
-		return nil, failed("rota events", "store %s: the protocol %s keeps no log, so nothing can be played again", o.name, o.proto.Name())
+		return nil, failed("rota events", "%w", &view.NoLogError{Store: o.name, Protocol: o.proto.Name()})
 	}
 	return &view.Past{Historian: historian, Store: o.store}, nil
 }

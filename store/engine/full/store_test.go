@@ -32,12 +32,18 @@ type place struct {
 
 func newPlace() *place { return &place{Map: drivertest.NewMap(), leases: map[string]*lease{}} }
 
+func (p *place) lease(key string) *lease {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leases[key]
+}
+
 // handle is a driver on a place.
 type handle struct {
 	*drivertest.Handle
 	of    *place
-	away  atomic.Bool   // no renewal comes through
-	slow  time.Duration // each renewal takes so long, and no end comes through, if it is not 0
+	away  atomic.Bool  // no renewal comes through
+	slow  atomic.Int64 // each renewal takes so many nanoseconds, and no end comes through, if it is not 0
 	reads atomic.Int64
 }
 
@@ -56,7 +62,7 @@ type lease struct {
 	timer   *time.Timer
 	rows    map[string]driver.Version
 	ended   bool
-	renewed int
+	renewed atomic.Int64
 }
 
 func (h *handle) Lease(_ context.Context, ttl time.Duration) (driver.Lease, error) {
@@ -70,9 +76,7 @@ func (h *handle) Lease(_ context.Context, ttl time.Duration) (driver.Lease, erro
 }
 
 func (h *handle) EndLease(_ context.Context, key string) error {
-	h.of.mu.Lock()
-	l := h.of.leases[key]
-	h.of.mu.Unlock()
+	l := h.of.lease(key)
 	if l == nil {
 		return errors.New("no such key")
 	}
@@ -98,16 +102,16 @@ func (l *lease) Key() string        { return l.key }
 func (l *lease) Close()             {}
 
 func (l *lease) End(context.Context) error {
-	if l.of.slow == 0 {
+	if l.of.slow.Load() == 0 {
 		l.over()
 	}
 	return nil
 }
 
 func (l *lease) Renew(ctx context.Context) (time.Time, error) {
-	if l.of.slow > 0 {
+	if slow := time.Duration(l.of.slow.Load()); slow > 0 {
 		select {
-		case <-time.After(l.of.slow):
+		case <-time.After(slow):
 		case <-ctx.Done():
 			return time.Time{}, context.Cause(ctx)
 		}
@@ -120,7 +124,7 @@ func (l *lease) Renew(ctx context.Context) (time.Time, error) {
 	case l.ended:
 		return time.Time{}, store.ErrSession
 	}
-	l.renewed++
+	l.renewed.Add(1)
 	l.timer.Reset(l.ttl)
 	return time.Now(), nil
 }
@@ -175,7 +179,7 @@ func TestSessionByItsOwnClock(t *testing.T) {
 		if _, err := s.Get(ctx, "s"); err != nil {
 			t.Fatalf("an idle session: %v", err)
 		}
-		renewed := h.of.leases["lease 1"].renewed
+		renewed := h.of.lease("lease 1").renewed.Load()
 		if renewed < 20 || renewed > 32 {
 			t.Errorf("it was renewed %d times in ten times its ttl, want about 20 to 30", renewed)
 		}
@@ -193,7 +197,7 @@ func TestSessionByItsOwnClock(t *testing.T) {
 		}
 		n, err = s.OpenSession(ctx, ttl)
 		must.Succeed(t, err)
-		h.of.leases["lease 2"].over()
+		h.of.lease("lease 2").over()
 		select {
 		case <-n.Done():
 		case <-time.After(ttl):
@@ -210,8 +214,8 @@ func TestLateRenewal(t *testing.T) {
 		s, h := newPlace().open(t)
 		n, err := s.OpenSession(t.Context(), ttl)
 		must.Succeed(t, err)
-		h.of.leases["lease 1"].timer.Stop() // by the clock of the store it lives on
-		h.slow = ttl + time.Second
+		h.of.lease("lease 1").timer.Stop() // by the clock of the store it lives on
+		h.slow.Store(int64(ttl + time.Second))
 		if _, err := n.Put(t.Context(), store.Doc{Key: "s"}); !errors.Is(err, store.ErrSession) {
 			t.Errorf("a put whose renewal came too late: %v", err)
 		}

@@ -29,8 +29,15 @@ func (l *Log) begin(ctx context.Context, index uint64) error {
 	switch {
 	case err != nil:
 		return err
-	case s.seed == name, s.unused() && s.first == index:
+	case s.seed == name:
 		return nil
+	case !s.unused() || s.first != index:
+		return fmt.Errorf("the log ends at %d: %w", s.end(), store.ErrConflict)
 	}
-	return fmt.Errorf("the log ends at %d: %w", s.end(), store.ErrConflict)
+	// Another one has begun the log there, perhaps this call, whose answer was lost. A snapshot says that it is in use.
+	_, saved, err := l.pointer(ctx)
+	if err == nil && saved != "" {
+		err = fmt.Errorf("the log has a snapshot: %w", store.ErrConflict)
+	}
+	return err
 }
