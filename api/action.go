@@ -37,13 +37,12 @@ func (h *handler) actions() []operation {
 		return nil
 	}
 	few := newRoom(maxHeavy)
-	o := h.c.Actions.Operator
-	action := func(path, summary, param, means string, do func(ctx context.Context, name string) (operate.Answer, error)) operation {
+	action := func(path, summary, param, means string, do func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error)) operation {
 		return operation{
 			method: http.MethodPost, path: path, summary: summary, answer: Accepted{}, codes: actionCodes, params: []parameter{{name: param, summary: means, kind: "string", required: true}},
 			handle: few.bound(h.trusted(func(w http.ResponseWriter, r *http.Request) {
 				name := r.URL.Query().Get(param)
-				h.act(w, r, strings.TrimPrefix(path, "/v1/")+" "+name, func(ctx context.Context) (operate.Answer, error) { return do(ctx, name) })
+				h.act(w, r, strings.TrimPrefix(path, "/v1/")+" "+name, func(ctx context.Context, o *operate.Operator) (operate.Answer, error) { return do(ctx, o, name) })
 			})),
 		}
 	}
@@ -58,33 +57,33 @@ func (h *handler) actions() []operation {
 			},
 			handle: few.bound(h.trusted(h.submit)),
 		},
-		action("/v1/kill", "End a job", "job", job, func(ctx context.Context, name string) (operate.Answer, error) {
+		action("/v1/kill", "End a job", "job", job, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			return o.Kill(ctx, cluster.JobID(name))
 		}),
-		action("/v1/pause", "Pause a job until it is resumed", "job", job, func(ctx context.Context, name string) (operate.Answer, error) {
+		action("/v1/pause", "Pause a job until it is resumed", "job", job, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			return o.Pause(ctx, cluster.JobID(name))
 		}),
-		action("/v1/resume", "End a pause", "job", job, func(ctx context.Context, name string) (operate.Answer, error) {
+		action("/v1/resume", "End a pause", "job", job, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			return o.Resume(ctx, cluster.JobID(name))
 		}),
-		action("/v1/retry-dead", "Put the dead letters of a flow back to where they came from", "job", flow, func(ctx context.Context, name string) (operate.Answer, error) {
+		action("/v1/retry-dead", "Put the dead letters of a flow back to where they came from", "job", flow, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			_, a, err := o.RetryDead(ctx, cluster.JobID(name))
 			return a, err
 		}),
-		action("/v1/drop-dead", "Drop the dead letters of a flow for good", "job", flow, func(ctx context.Context, name string) (operate.Answer, error) {
+		action("/v1/drop-dead", "Drop the dead letters of a flow for good", "job", flow, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			_, a, err := o.DropDead(ctx, cluster.JobID(name))
 			return a, err
 		}),
-		action("/v1/drain", "Move a member's tasks away and assign it no more", "member", member, func(ctx context.Context, name string) (operate.Answer, error) {
+		action("/v1/drain", "Move a member's tasks away and assign it no more", "member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			return o.Drain(ctx, cluster.MemberID(name))
 		}),
-		action("/v1/undrain", "Give a drained member tasks again", "member", member, func(ctx context.Context, name string) (operate.Answer, error) {
+		action("/v1/undrain", "Give a drained member tasks again", "member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			return o.Undrain(ctx, cluster.MemberID(name))
 		}),
-		action("/v1/unpark", "Retry a parked task", "task", task, func(ctx context.Context, name string) (operate.Answer, error) {
+		action("/v1/unpark", "Retry a parked task", "task", task, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			return o.Unpark(ctx, cluster.PartitionID(name))
 		}),
-		action("/v1/run-now", "Start a round of a periodic task", "task", task, func(ctx context.Context, name string) (operate.Answer, error) {
+		action("/v1/run-now", "Start a round of a periodic task", "task", task, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			_, a, err := o.RunNow(ctx, name)
 			return a, err
 		}),
@@ -106,11 +105,15 @@ var submitCodes = map[int]string{ // read-only: a table
 	http.StatusRequestEntityTooLarge: "the definition is too large",
 }
 
-// trusted refuses actions where nobody has to show a token.
+// trusted refuses actions where nobody has to show a token, and those of who only reads.
 func (h *handler) trusted(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if h.c.Token == "" {
+		if !h.c.guarded() {
 			fail(w, http.StatusForbidden, "this member's API has no token, so it only shows; try: rota run --api-token env:NAME")
+			return
+		}
+		if u := userOf(r); u.Role != RoleOperate {
+			fail(w, http.StatusForbidden, fmt.Sprintf("the token of %s only reads, as its role says; try: a token with the role operate", u.Name))
 			return
 		}
 		next(w, r)
@@ -118,12 +121,16 @@ func (h *handler) trusted(next http.HandlerFunc) http.HandlerFunc {
 }
 
 // act answers what became of a request.
-func (h *handler) act(w http.ResponseWriter, r *http.Request, what string, do func(ctx context.Context) (operate.Answer, error)) {
+func (h *handler) act(w http.ResponseWriter, r *http.Request, what string, do func(ctx context.Context, o *operate.Operator) (operate.Answer, error)) {
 	ctx, cancel := context.WithTimeout(r.Context(), actWithin)
 	defer cancel()
+	o := h.c.Actions.Operator
+	if u := userOf(r); u.Name != "" {
+		o = o.For(u.Name)
+	}
 	var refused *operate.RefusedError
 	var invalid *operate.InvalidError
-	switch a, err := do(ctx); {
+	switch a, err := do(ctx, o); {
 	case errors.As(err, &invalid):
 		fail(w, http.StatusBadRequest, err.Error())
 	case errors.As(err, &refused):
@@ -166,7 +173,7 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("update") == "true" {
 		mode = operate.Update
 	}
-	h.act(w, r, "submit "+string(id), func(ctx context.Context) (operate.Answer, error) {
-		return h.c.Actions.Operator.Submit(ctx, id, spec, mode)
+	h.act(w, r, "submit "+string(id), func(ctx context.Context, o *operate.Operator) (operate.Answer, error) {
+		return o.Submit(ctx, id, spec, mode)
 	})
 }

@@ -24,13 +24,18 @@ type acting struct {
 	said   []string
 	answer cluster.Result
 	err    error
+
+	recorded []journal.Record
 }
 
 func (a *acting) Value(context.Context) (cluster.Value, error) { return a.value, nil }
 
 func (a *acting) Changed() <-chan struct{} { return nil }
 
-func (a *acting) Record(context.Context, journal.Record) error { return nil }
+func (a *acting) Record(_ context.Context, r journal.Record) error {
+	a.recorded = append(a.recorded, r)
+	return nil
+}
 
 func (a *acting) Propose(_ context.Context, c ...cluster.Command) ([]cluster.Result, error) {
 	a.said = append(a.said, fmt.Sprintf("%T %v", c[0], c[0]))

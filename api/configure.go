@@ -24,7 +24,7 @@ func (h *handler) configure(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	h.act(w, r, c.String(), func(ctx context.Context) (operate.Answer, error) { return h.c.Actions.Operator.Configure(ctx, c) })
+	h.act(w, r, c.String(), func(ctx context.Context, o *operate.Operator) (operate.Answer, error) { return o.Configure(ctx, c) })
 }
 
 func settingsOf(r *http.Request) (cluster.Configure, error) {

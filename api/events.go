@@ -127,7 +127,7 @@ func (f *follower) begin(event string) bool {
 	unready := f.reasons()
 	f.unready = fmt.Sprint(unready)
 	return f.send(event, Beginning{Index: uint64(f.seen.Index()), Store: f.h.c.Store, Protocol: f.h.c.Protocol, Unready: unready,
-		Acts: f.h.c.Actions != nil && f.h.c.Token != ""})
+		Acts: f.h.c.Actions != nil && f.h.c.guarded() && userOf(f.r).Role == RoleOperate})
 }
 
 func (f *follower) send(event string, data any) bool {

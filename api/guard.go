@@ -1,7 +1,6 @@
 package api
 
 import (
-	"crypto/subtle"
 	"net"
 	"net/http"
 	"net/url"
@@ -16,7 +15,8 @@ func (h *handler) guard(next http.Handler) http.Handler {
 			fail(w, http.StatusForbidden, "the request comes from a page of another site")
 			return
 		}
-		if !h.allowed(r) {
+		r, ok := h.allowed(r)
+		if !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			fail(w, http.StatusUnauthorized, "the request carries no valid token")
 			return
@@ -30,7 +30,7 @@ func (h *handler) ours(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		if h.c.Token == "" && !Loopback(hostOf(r.Host)) {
+		if !h.c.guarded() && !Loopback(hostOf(r.Host)) {
 			fail(w, http.StatusMisdirectedRequest, "this server answers on loopback only: ask it by 127.0.0.1, [::1] or localhost")
 			return
 		}
@@ -65,14 +65,6 @@ func hostOf(hostport string) string {
 		return host
 	}
 	return strings.Trim(hostport, "[]")
-}
-
-func (h *handler) allowed(r *http.Request) bool {
-	if h.c.Token == "" {
-		return true
-	}
-	got, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return ok && subtle.ConstantTimeCompare([]byte(got), []byte(h.c.Token)) == 1
 }
 
 // maxHeavy is how many requests of one kind that hold much memory are answered at a time.

@@ -19,6 +19,7 @@ const (
 type Access struct {
 	TLS   *tls.Config
 	Token string // that requests must carry as "Authorization: Bearer …"
+	Users Users  // each with such a token
 }
 
 // ErrNotLoopback refuses to show a cluster to the network without protection.
@@ -39,7 +40,7 @@ func Listen(address string, a Access) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %q: %q is not a port", address, portText)
 	}
-	if !Loopback(host) && (a.TLS == nil || a.Token == "") {
+	if !Loopback(host) && (a.TLS == nil || a.Token == "" && len(a.Users) == 0) {
 		return nil, fmt.Errorf("listen on %s: %w", address, ErrNotLoopback)
 	}
 	l, err := listen(host, int(port), search)

@@ -30,7 +30,7 @@ func (h *handler) describe(w http.ResponseWriter, _ *http.Request) {
 		},
 		"servers": []object{{"url": "/"}}, "paths": paths, "components": components,
 	}
-	if h.c.Token != "" {
+	if h.c.guarded() {
 		components["securitySchemes"] = object{"token": object{"type": "http", "scheme": "bearer"}}
 		out["security"] = []object{{"token": []string{}}}
 	}
@@ -43,7 +43,7 @@ type describer struct{ schemas object }
 func (d *describer) operation(op operation) object {
 	name := strings.NewReplacer("/v1/", "", "/", "", ".json", "").Replace(op.path)
 	responses := object{"200": d.response(op)}
-	codes := map[int]string{http.StatusForbidden: "the request comes from a page of another site", http.StatusUnauthorized: "the request carries no valid token", http.StatusMisdirectedRequest: "the server was asked by a name that is not its own"}
+	codes := map[int]string{http.StatusForbidden: "the request comes from a page of another site, or would change the cluster with a token that only reads", http.StatusUnauthorized: "the request carries no valid token", http.StatusMisdirectedRequest: "the server was asked by a name that is not its own"}
 	if len(op.params) > 0 || strings.HasPrefix(op.path, "/v1/") {
 		codes[http.StatusBadRequest] = "a parameter is missing, unknown or wrong"
 	}

@@ -32,7 +32,8 @@ type Config struct {
 	Local    func() any      // what only this process knows; default: nothing
 	Ready    func() []string // why the member cannot do its work; empty when it can
 	Metrics  http.Handler    // default: none
-	Token    string          // if not empty, every request except /healthz must have it
+	Token    string          // if it or Users is not empty, every request except /healthz must have one; it operates, without a name
+	Users    Users           // who has a token of their own, with a role
 	Actions  *Actions        // default: none, and then it only shows
 	Logger   *slog.Logger    // default: discard
 	// Connections is how many connections a server holds at most; default: 128, and never more than a quarter of the process's file descriptors.

@@ -37,6 +37,13 @@ func New(at Cluster, docs store.Docs, types work.Types, by string) *Operator {
 	return &Operator{at: at, docs: docs, types: types, by: by}
 }
 
+// For is the operator for what a person asks through it: the journal names both.
+func (o *Operator) For(name string) *Operator {
+	named := *o
+	named.by = name + " (" + o.by + ")"
+	return &named
+}
+
 // tries bounds how often a change is decided again because the job has changed meanwhile.
 const tries = 8
 

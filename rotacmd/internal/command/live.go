@@ -49,7 +49,7 @@ func defaultMember() cluster.MemberID {
 }
 
 // live runs the member until it is told to stop.
-func (c *config) live(ctx context.Context, l net.Listener, token string) error {
+func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 	before, err := c.node.Protocol.Observe(ctx, c.node.Store, cluster.Value{})
 	if err != nil {
 		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
@@ -72,7 +72,7 @@ func (c *config) live(ctx context.Context, l net.Listener, token string) error {
 	serving, quit := context.WithCancel(context.WithoutCancel(ctx))
 	defer quit()
 	if l != nil {
-		wg.Go(func() { c.serve(serving, l, token, n) })
+		wg.Go(func() { c.serve(serving, l, a, n) })
 	}
 	if d, l := c.openDesk(n); d != nil {
 		wg.Go(func() { d.serve(serving, l, c.node.Logger) })
@@ -117,7 +117,7 @@ func takenText(e *protocol.NameTakenError, v cluster.Value) error {
 }
 
 // serve answers the API until ctx ends. A member goes on without it.
-func (c *config) serve(ctx context.Context, l net.Listener, token string, n *node.Node) {
+func (c *config) serve(ctx context.Context, l net.Listener, a api.Access, n *node.Node) {
 	queue, _ := c.node.Store.(store.Queue) // nil: it has none
 	var past *view.Past
 	if historian, ok := c.node.Protocol.(protocol.Historian); ok {
@@ -125,7 +125,7 @@ func (c *config) serve(ctx context.Context, l net.Listener, token string, n *nod
 	}
 	err := api.Serve(ctx, l, api.Config{
 		Queue: queue, Past: past,
-		Value: n.Whole, Journal: n.Journal(), Lookout: view.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Member: string(c.node.Member), Place: placeOf(c.store), Ready: n.Ready, Token: token, Logger: c.node.Logger,
+		Value: n.Whole, Journal: n.Journal(), Lookout: view.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Member: string(c.node.Member), Place: placeOf(c.store), Ready: n.Ready, Token: a.Token, Users: a.Users, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
 		Actions: c.actions(n),
 		Metrics: promhttp.HandlerFor(metricsOf(n, queue), promhttp.HandlerOpts{}),

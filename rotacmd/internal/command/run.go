@@ -51,6 +51,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.String("tls-cert", "", "certificate of the API, PEM")
 	f.String("tls-key", "", "its key, PEM")
 	f.String("api-token", "", "token that requests to the API must carry: env:NAME or file:/path")
+	f.String("api-tokens", "", "file with a token for each user of the API, on lines "+api.UserLine+": the role is read or operate, the hash that of a random token; read at the start")
 	f.String("log-level", "warn", "debug, info, warn or error")
 	f.Bool("dev-types", false, "task types for tests of Rota itself")
 	configFlag(f)
@@ -92,6 +93,7 @@ type config struct {
 	storages         []string
 	protocol         string // "" for that of the place
 	cert, key, token string
+	users            string // a file; "" for none
 	dirs, sources    []string
 	node             node.Config
 	allow            allowed
@@ -111,7 +113,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 	f := &getter{f: cmd.Flags()}
 	c := &config{
 		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.array("publish"), storages: f.array("storage"), listen: f.text("listen"),
-		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), devTypes: f.truth("dev-types"),
+		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), users: f.text("api-tokens"), devTypes: f.truth("dev-types"),
 		allow:   allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail"), write: f.list("allow-write")},
 		sources: f.list("source"), guarded: f.truth("guardian"), stateDir: f.text("state-dir"), most: f.number("most-members"),
 	}
@@ -169,33 +171,41 @@ func logger(e env, level string) (*slog.Logger, error) {
 	return slog.New(quiet.Limit(slog.NewTextHandler(quiet.NewWriter(e.stderr), &slog.HandlerOptions{Level: l}))), nil
 }
 
+// usersTry makes a token and its line.
+const usersTry = `TOKEN=$(openssl rand -hex 32), a line "NAME operate sha256:$(printf %s $TOKEN | sha256sum | cut -c1-64)", and chmod 600`
+
 // openAPI listens; nil where no API is wanted.
-func (c *config) openAPI() (net.Listener, string, error) {
-	if c.listen == "none" {
-		return nil, "", nil
-	}
+func (c *config) openAPI() (net.Listener, api.Access, error) {
 	var a api.Access
+	if c.listen == "none" {
+		return nil, a, nil
+	}
 	var err error
 	if c.token != "" {
 		if a.Token, err = storeurl.Secret(c.token, c.getenv); err != nil {
-			return nil, "", misused("--api-token env:NAME", "api-token: %w", err)
+			return nil, a, misused("--api-token env:NAME", "api-token: %w", err)
+		}
+	}
+	if c.users != "" {
+		if a.Users, err = api.ReadUsers(c.users); err != nil {
+			return nil, a, misused(usersTry, "api-tokens: %w", err)
 		}
 	}
 	if c.cert != "" || c.key != "" {
 		pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 		if err != nil {
-			return nil, "", misused("--tls-cert cert.pem --tls-key key.pem", "read the API's certificate: %w", err)
+			return nil, a, misused("--tls-cert cert.pem --tls-key key.pem", "read the API's certificate: %w", err)
 		}
 		a.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
 	l, err := api.Listen(c.listen, a)
 	if errors.Is(err, api.ErrNotLoopback) {
-		return nil, "", misused("--listen 127.0.0.1:7600, or --tls-cert, --tls-key and --api-token", "%w", err)
+		return nil, a, misused("--listen 127.0.0.1:7600, or --tls-cert, --tls-key and --api-token", "%w", err)
 	}
 	if err != nil {
-		return nil, "", failed("another --listen, or no --listen for a free port", "%w", err)
+		return nil, a, failed("another --listen, or no --listen for a free port", "%w", err)
 	}
-	return l, a.Token, nil
+	return l, a, nil
 }
 
 // getter reads flags and keeps the first error.
@@ -300,7 +310,7 @@ func (c *config) runOn(ctx context.Context, st store.Full) error {
 	if c.node.Storages, err = c.openStorages(c.storages); err != nil {
 		return err
 	}
-	l, token, err := c.openAPI()
+	l, access, err := c.openAPI()
 	if err != nil {
 		return err
 	}
@@ -308,5 +318,5 @@ func (c *config) runOn(ctx context.Context, st store.Full) error {
 		defer l.Close()
 		c.node.Address = l.Addr().String()
 	}
-	return c.live(ctx, l, token)
+	return c.live(ctx, l, access)
 }
