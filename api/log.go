@@ -32,7 +32,8 @@ func (h *handler) log(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), replayWithin)
 	defer cancel()
-	entries, more := []view.Entry(nil), false
+	var entries []view.Entry
+	more := false
 	if c.after == "" {
 		entries, _, err = h.c.Past.Newest(ctx, c.limit)
 	} else {

@@ -61,7 +61,7 @@ func TestUsers(t *testing.T) {
 				if x.post == 403 && !strings.Contains(got, "the token of eve only reads") {
 					t.Errorf("%s", got)
 				}
-				if x.post == 200 && (r.StatusCode != 200 || len(a.recorded) != 1 || a.recorded[0].By != x.by) {
+				if x.post == 200 && (r.StatusCode != http.StatusOK || len(a.recorded) != 1 || a.recorded[0].By != x.by) {
 					t.Errorf("POST %s by %q: %s %s, %v, want it by %s", path, x.token, r.Status, got, a.recorded, x.by)
 				}
 			}
