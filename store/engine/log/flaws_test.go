@@ -42,7 +42,7 @@ func flaws() []mutanttest.Flaw {
 			"p.encode(nil)); err != nil {\n				return 0, err", "p.encode(nil)); err != nil && ctx.Err() != nil {\n				return 0, err"),
 		newFlaw("a seed is put into a log in use", "log/seed.go", "a seed, an appender and a reader",
 			"		if s.end() == 0 {", "		if s.base < index {"),
-		newFlaw("a seed with another index counts as ours", "log/seed.go", "two seeds", "s.unused() && s.first == index", "s.unused()"),
+		newFlaw("a seed with another index counts as ours", "log/seed.go", "two seeds", "!s.unused() || s.first != index", "!s.unused()"),
 		newFlaw("a trim frees before it raises the base", "log/trim.go", "an appender, a trimmer and a reader",
 			"	s, err := l.change(ctx", "	if _, early, err := l.head(ctx); err == nil {\n		_ = l.free(ctx, early.trimmed(min(index, snap.Index)))\n	}\n	s, err := l.change(ctx"),
 		newFlaw("a trim frees what is behind the base", "log/trim.go", "a look at what a trim leaves",
