@@ -25,14 +25,14 @@ const (
 	RoleOperate Role = "operate"
 )
 
-// User is a token and who has it. The token itself is not kept.
+// User is a person or program with a token. Only the hash of the token is kept.
 type User struct {
 	Name string
 	Role Role
 	Hash [sha256.Size]byte // of the token, SHA-256
 }
 
-// Users are all who have a token of their own. A name may stand there several times, so that a token can be replaced.
+// Users are all users of an API. A name may occur several times, so that a token can be replaced.
 type Users []User
 
 const maxUsers = 1 << 20
@@ -40,8 +40,8 @@ const maxUsers = 1 << 20
 // UserLine is the form of a line for [ParseUsers].
 const UserLine = "NAME ROLE sha256:HEX"
 
-// ParseUsers reads one user from each line. Empty lines, and those that begin with a #, are left out. Its errors say
-// nothing of what stands there: it may be a token.
+// ParseUsers reads one user from each line. Empty lines, and those that begin with a #, are left out. Its errors
+// do not repeat the text, which may contain a token.
 func ParseUsers(text string) (Users, error) {
 	var all Users
 	lines := map[[sha256.Size]byte]int{}
@@ -116,7 +116,7 @@ func ReadUsers(path string) (Users, error) {
 	return all, nil
 }
 
-// find returns the user of a token. Each look takes the same time, whoever it is.
+// find returns the user of a token. It takes the same time for every token.
 func (u Users) find(token string) (User, bool) {
 	hash, at := sha256.Sum256([]byte(token)), -1
 	for i := range u {

@@ -69,7 +69,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestUserFiles: a file that others may read or change is refused, and no error has what stands there.
+// TestUserFiles: a file that others may read or change is refused, and no error repeats its text.
 func TestUserFiles(t *testing.T) {
 	t.Parallel()
 	good := userLine("ann", "operate", "o")

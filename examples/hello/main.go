@@ -16,6 +16,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if len(os.Args) != 2 {
+		log.Fatal("usage: hello MEMBER")
+	}
 	if err := run(ctx, os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
