@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/internal/crowd"
 	"github.com/rota-run/rota/store/internal/driver"
 )
@@ -35,6 +36,7 @@ type appender struct {
 
 	mu     sync.Mutex
 	busy   bool
+	ended  bool     // the store is closed: no goroutine begins any more
 	known  headerAt // newest header that this handle has seen
 	learnt bool     // known is set
 }
@@ -51,22 +53,35 @@ func (s *Store) Append(ctx context.Context, data []byte) (_ uint64, err error) {
 	if err := s.enterWriting(ctx); err != nil {
 		return 0, err
 	}
-	return s.appender.queue.Wait(ctx, s.appender.put(data))
+	r, ok := s.appender.put(data)
+	if !ok {
+		return 0, store.ErrClosed
+	}
+	return s.appender.queue.Wait(ctx, r)
 }
 
-// put adds a record, and begins a goroutine where there is none.
-func (a *appender) put(data []byte) *driver.Record {
-	r := a.queue.Add(data)
+// put adds a record, and begins a goroutine where there is none; false where the store is closed.
+func (a *appender) put(data []byte) (*driver.Record, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.ended {
+		return nil, false
+	}
+	r := a.queue.Add(data)
 	if !a.busy {
 		a.busy = true
 		a.wg.Go(a.run)
 	}
-	return r
+	return r, true
 }
 
-func (a *appender) wait() { a.wg.Wait() }
+// end waits for the goroutine. Nothing can be put any more: a goroutine that began during the wait would outlive Close.
+func (a *appender) end() {
+	a.mu.Lock()
+	a.ended = true
+	a.mu.Unlock()
+	a.wg.Wait()
+}
 
 // run writes batches until nobody waits.
 func (a *appender) run() {

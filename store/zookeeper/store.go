@@ -83,7 +83,7 @@ func (s *Store) Close() error {
 	wg.Go(func() {
 		s.hub.close()
 		s.link.close()
-		s.appender.wait()
+		s.appender.end()
 	})
 	wg.Wait()
 	return nil
