@@ -1,11 +1,14 @@
 package laws
 
 import (
+	_ "embed"
 	"go/token"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -149,7 +152,7 @@ func typed(t *testing.T, dir string) *Package {
 	fset := token.NewFileSet()
 	var files []*File
 	for _, name := range names {
-		f, err := Parse(fset, name, path.Join(dir, filepath.Base(name)))
+		f, err := Parse(fset, name, path.Join(dir, filepath.Base(name)), nil)
 		must.Succeed(t, err)
 		if !f.Test && Built(f) {
 			files = append(files, f)
@@ -160,21 +163,25 @@ func typed(t *testing.T, dir string) *Package {
 	return p
 }
 
-// TestEachLawCanFail runs laws on small files that break them. The first line of a file says with which words: // want: …; the second as which
-// file of the tree it counts: // as: ….
+//go:embed testdata/broken.txt
+var broken string
+
+// TestEachLawCanFail runs laws on small files that break them: those of testdata/broken.txt.
 func TestEachLawCanFail(t *testing.T) {
 	t.Parallel()
 	exports, err := FindExports(".", Module+"/cluster", "fmt", "maps", "slices", "time")
 	must.Succeed(t, err)
-	names, err := filepath.Glob("testdata/*/*.go")
-	must.Succeed(t, err)
-	seen := make(map[string]bool)
-	for _, name := range names {
-		law := path.Base(path.Dir(filepath.ToSlash(name)))
-		seen[law] = true
-		t.Run(strings.TrimPrefix(filepath.ToSlash(name), "testdata/"), func(t *testing.T) {
+	seen := make(map[string]int)
+	for _, text := range strings.Split(broken, "\n== ")[1:] {
+		name, text, _ := strings.Cut(text, "\nwant: ")
+		want, text, _ := strings.Cut(text, "\nas: ")
+		as, text, _ := strings.Cut(text, "\n")
+		law := path.Dir(name)
+		seen[law]++
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, want := snippet(t, name)
+			f, err := Parse(token.NewFileSet(), name, as, repeated(t, text))
+			must.Succeed(t, err)
 			got := strings.Join(judge(t, law, f, exports), "\n")
 			switch {
 			case want == "nothing" && got != "":
@@ -184,31 +191,28 @@ func TestEachLawCanFail(t *testing.T) {
 			}
 		})
 	}
+	laws := []string{"types", "headings", "text"}
 	for _, l := range perFile() {
-		if !seen[l.name] {
-			t.Errorf("no file below testdata/%s shows that the law can fail", l.name)
-		}
+		laws = append(laws, l.name)
 	}
-	for _, law := range []string{"types", "headings", "text"} {
-		if !seen[law] {
-			t.Errorf("no file below testdata/%s shows that the law can fail", law)
+	for _, law := range laws {
+		if seen[law] == 0 {
+			t.Errorf("no file of testdata/broken.txt shows that the law of %s can fail", law)
 		}
 	}
 }
 
-func snippet(t *testing.T, name string) (f *File, want string) {
+var times = regexp.MustCompile(`(?m)^(\d+) times: (.*\n)`)
+
+// repeated has a line "100 times: x" so many times.
+func repeated(t *testing.T, text string) string {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	must.Succeed(t, err)
-	lines := strings.SplitN(string(text), "\n", 3)
-	want, ok1 := strings.CutPrefix(lines[0], "// want: ")
-	as, ok2 := strings.CutPrefix(lines[1], "// as: ")
-	if !ok1 || !ok2 {
-		t.Fatal("the first two lines must be // want: words of the fault, and // as: path")
-	}
-	f, err = Parse(token.NewFileSet(), name, as)
-	must.Succeed(t, err)
-	return f, want
+	return times.ReplaceAllStringFunc(text+"\n", func(line string) string {
+		m := times.FindStringSubmatch(line)
+		n, err := strconv.Atoi(m[1])
+		must.Succeed(t, err)
+		return strings.Repeat(m[2], n)
+	})
 }
 
 func judge(t *testing.T, law string, f *File, exports *Exports) []string {
@@ -237,13 +241,13 @@ func judge(t *testing.T, law string, f *File, exports *Exports) []string {
 	return nil
 }
 
-// withImpureHalf adds the file of the same package that need not be pure, testdata/types/impure.txt, if f is a step.
+// withImpureHalf adds the file of the same package that need not be pure, testdata/impure.txt, if f is a step.
 func withImpureHalf(t *testing.T, f *File) []*File {
 	t.Helper()
 	if !strings.HasPrefix(path.Base(f.Path), "step") {
 		return []*File{f}
 	}
-	half, err := Parse(f.Fset, filepath.Join("testdata", "types", "impure.txt"), path.Join(f.Dir, "run.go"))
+	half, err := Parse(f.Fset, filepath.Join("testdata", "impure.txt"), path.Join(f.Dir, "run.go"), nil)
 	must.Succeed(t, err)
 	return []*File{f, half}
 }

@@ -3,7 +3,10 @@ package laws
 import (
 	"bytes"
 	"fmt"
+	"go/ast"
+	"go/token"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -46,5 +49,73 @@ func TextOf(rel, text string) []string {
 			out = append(out, fmt.Sprintf("%s:%d: %q is of one machine", rel, n, strings.TrimSpace(word)))
 		}
 	}
+	return out
+}
+
+var markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// Links finds links of the documents to files of the repository that are not there. It returns how many links it has followed.
+func Links(root string) (faults []string, followed int, err error) {
+	err = walk(root, notOurs, func(name, rel string) error {
+		if !strings.HasSuffix(rel, ".md") {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		n, broken := brokenLinks(filepath.Dir(name), rel, string(text))
+		followed += n
+		faults = append(faults, broken...)
+		return nil
+	})
+	return faults, followed, err
+}
+
+func brokenLinks(dir, rel, text string) (followed int, faults []string) {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		for _, m := range markdownLink.FindAllStringSubmatch(line, -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if target == "" || strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+				continue
+			}
+			followed++
+			if _, err := os.Stat(filepath.Join(dir, target)); err != nil {
+				faults = append(faults, fmt.Sprintf("%s:%d: the link leads nowhere: %s", rel, n, m[1]))
+			}
+		}
+	}
+	return followed, faults
+}
+
+// Errors finds error texts that begin with words which say nothing: the text is verb, object, cause ("renew lease: %w"), and whoever reads it knows that
+// it is an error.
+func Errors(f *File) []string {
+	if f.Test {
+		return nil
+	}
+	names := f.Names()
+	var out []string
+	ast.Inspect(f.AST, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		if c := called(call, names); c != "fmt.Errorf" && c != "errors.New" {
+			return true
+		}
+		lit, ok := call.Args[0].(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING {
+			return true
+		}
+		for _, w := range []string{"failed to", "unable to", "could not", "error"} {
+			if strings.HasPrefix(strings.ToLower(strings.Trim(lit.Value, "`\"")), w+" ") {
+				out = append(out, fmt.Sprintf("%s: an error text begins with %q; write verb, object, cause", f.At(lit.Pos()), w))
+			}
+		}
+		return true
+	})
 	return out
 }

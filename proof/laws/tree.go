@@ -85,7 +85,7 @@ func Load(root string) ([]*File, error) {
 		if !strings.HasSuffix(rel, ".go") {
 			return nil
 		}
-		f, err := Parse(fset, name, rel)
+		f, err := Parse(fset, name, rel, nil)
 		if err == nil {
 			files = append(files, f)
 		}
@@ -117,9 +117,9 @@ func walk(root string, skip []string, visit func(name, rel string) error) error 
 	})
 }
 
-// Parse parses one file; rel is where it counts as standing.
-func Parse(fset *token.FileSet, name, rel string) (*File, error) {
-	tree, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+// Parse parses one file, or its text where that is given; rel is where it counts as standing.
+func Parse(fset *token.FileSet, name, rel string, text any) (*File, error) {
+	tree, err := parser.ParseFile(fset, name, text, parser.ParseComments)
 	if err != nil {
 		return nil, err
 	}

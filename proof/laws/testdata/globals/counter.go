@@ -1,8 +1,0 @@
-// want: count is a atomic.Int64
-// as: api/x.go
-
-package api
-
-import "sync/atomic"
-
-var count atomic.Int64

@@ -1,6 +1,0 @@
-// want: init:
-// as: api/x.go
-
-package api
-
-func init() {}

@@ -1,6 +1,0 @@
-// want: registry is a map
-// as: api/x.go
-
-package api
-
-var registry = make(map[string]int)

@@ -1,4 +1,0 @@
-// want: the package has no comment
-// as: store/x/x.go
-
-package x

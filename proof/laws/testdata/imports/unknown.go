@@ -1,4 +1,0 @@
-// want: add it to the table
-// as: nowhere/x.go
-
-package nowhere

@@ -1,8 +1,0 @@
-// want: uses time.Since
-// as: schedule/x.go
-
-package schedule
-
-import clock "time"
-
-var since = clock.Since

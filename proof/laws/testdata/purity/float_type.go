@@ -1,6 +1,0 @@
-// want: has a float
-// as: schedule/x.go
-
-package schedule
-
-var x float64

@@ -1,6 +1,0 @@
-// want: imports context
-// as: flow/x.go
-
-package flow
-
-import _ "context"

@@ -1,6 +1,0 @@
-// want: imports crypto/rand
-// as: flow/x.go
-
-package flow
-
-import _ "crypto/rand"

@@ -1,6 +1,0 @@
-// want: imports log
-// as: flow/x.go
-
-package flow
-
-import _ "log"

@@ -1,6 +1,0 @@
-// want: imports net
-// as: flow/x.go
-
-package flow
-
-import _ "net"

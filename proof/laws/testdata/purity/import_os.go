@@ -1,6 +1,0 @@
-// want: imports os
-// as: flow/x.go
-
-package flow
-
-import _ "os"

@@ -1,6 +1,0 @@
-// want: imports runtime
-// as: flow/x.go
-
-package flow
-
-import _ "runtime"

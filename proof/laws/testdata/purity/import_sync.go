@@ -1,6 +1,0 @@
-// want: imports sync
-// as: flow/x.go
-
-package flow
-
-import _ "sync"

@@ -1,6 +1,0 @@
-// want: imports unsafe
-// as: flow/x.go
-
-package flow
-
-import _ "unsafe"

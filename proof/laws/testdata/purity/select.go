@@ -1,8 +1,0 @@
-// want: selects
-// as: work/step_x.go
-
-package work
-
-func f() {
-	select {}
-}

@@ -1,8 +1,0 @@
-// want: nothing
-// as: work/run.go
-
-package work
-
-import "time"
-
-var start = time.Now()

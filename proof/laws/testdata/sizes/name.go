@@ -1,4 +1,0 @@
-// want: says nothing
-// as: util/x.go
-
-package util

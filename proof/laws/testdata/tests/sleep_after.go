@@ -1,8 +1,0 @@
-// want: a test sleeps
-// as: api/x_test.go
-
-package api
-
-import "time"
-
-func f() { <-time.After(1) }
