@@ -40,7 +40,7 @@ func mutantsCommand() *cobra.Command {
 	f.StringVar(&o.protocol, "protocol", "replica", "the protocol whose flaws are put in; the value and the supervisor are tried with replica")
 	f.StringVar(&o.only, "only", "", "the name of one flaw")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "flaws at once")
-	f.StringVar(&o.learn, "learn", "", "write where each flaw was found to this Go file, known.go (of another protocol: known_leader.go, known_lease.go, known_sync.go) in rotasim/internal/mutants, for the next run to look there first")
+	f.StringVar(&o.learn, "learn", "", "write where each flaw was found to this file, known.txt in rotasim/internal/mutants, for the next run to look there first")
 	f.BoolVar(&o.json, "json", false, "end with one JSON object")
 	return c
 }
@@ -83,7 +83,7 @@ func (o mutantOptions) run(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "%d of %d flaws were noticed, %d by the checker, %d by the simulator and %d by a story, in %.0f s\n",
 		r.Killed, r.Mutants, r.Checker, r.Simulator, r.Story, r.Seconds)
 	if len(r.Moved) > 0 {
-		fmt.Fprintf(out, "%d were not noticed where they were the last time: --learn rotasim/internal/mutants/known.go saves the next run that search\n", len(r.Moved))
+		fmt.Fprintf(out, "%d were not noticed where they were the last time: --learn rotasim/internal/mutants/known.txt saves the next run that search\n", len(r.Moved))
 	}
 	if o.json {
 		printJSON(out, r)

@@ -1,18 +1,48 @@
+// Package mutants shows that a run of chaos can fail: it builds the binary rota with one flaw after the other, and expects that each is noticed.
 package mutants
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	flaw "github.com/rota-run/rota/internal/proof/mutant"
 	"github.com/rota-run/rota/proof/chaos/internal/chaos"
 )
+
+// mutant is a flaw and how it comes to light.
+type mutant struct {
+	flaw.Flaw
+	events int
+	only   []string // kinds of events that bring it to light
+	proof  string   // what a violation must begin with
+}
+
+//go:embed flaws.txt
+var flaws string
+
+// table are the flaws.
+func table() ([]mutant, error) {
+	list, err := flaw.ParseList(flaws, "events", "proof")
+	var out []mutant
+	for _, f := range list {
+		n, kinds, _ := strings.Cut(f.Notes["events"], " ")
+		m := mutant{Flaw: f.Flaw, only: strings.Fields(kinds), proof: f.Notes["proof"]}
+		m.events, err = strconv.Atoi(n)
+		if err != nil || len(m.only) == 0 || m.proof == "" {
+			return nil, fmt.Errorf("flaws.txt: %s: it has no events or no proof: %w", f.Name, err)
+		}
+		out = append(out, m)
+	}
+	return out, err
+}
 
 // Report is the outcome.
 type Report struct {
@@ -37,7 +67,11 @@ func Run(ctx context.Context, seed uint64, out io.Writer) (Report, error) {
 		return r, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what stays is in the directory for temporary files
-	for i, m := range table() {
+	all, err := table()
+	if err != nil {
+		return r, err
+	}
+	for i, m := range all {
 		found, err := m.play(ctx, root, filepath.Join(dir, fmt.Sprint(i)), seed)
 		if err != nil {
 			return r, fmt.Errorf("mutant %q: %w", m.Name, err)

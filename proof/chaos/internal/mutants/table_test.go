@@ -5,13 +5,20 @@ import (
 	"go/token"
 	"path/filepath"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestTable: every flaw can still be put into the source, and is Go.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..", "..")
-	for _, m := range table() {
+	all, err := table()
+	must.Succeed(t, err)
+	if len(all) < 8 {
+		t.Errorf("%d flaws", len(all))
+	}
+	for _, m := range all {
 		text, err := m.Apply(root)
 		if err != nil {
 			t.Errorf("%s: %v", m.Name, err)
@@ -19,9 +26,6 @@ func TestTable(t *testing.T) {
 		}
 		if _, err := parser.ParseFile(token.NewFileSet(), m.File, text, 0); err != nil {
 			t.Errorf("%s: %v", m.Name, err)
-		}
-		if len(m.only) == 0 || m.events < 1 || m.proof == "" {
-			t.Errorf("%s: it has no events or no proof", m.Name)
 		}
 	}
 }

@@ -1,10 +1,32 @@
 package mutants
 
 import (
+	"embed"
+	"fmt"
 	"slices"
 
 	flaw "github.com/rota-run/rota/internal/proof/mutant"
 )
+
+//go:embed *.txt
+var lists embed.FS
+
+func text(file string) string {
+	b, err := lists.ReadFile(file)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(b)
+}
+
+// list reads the flaws of a file.
+func list(name string) []flaw.Flaw {
+	all, err := flaw.ParseList(text(name + ".txt"))
+	if err != nil {
+		panic(fmt.Errorf("%s.txt: %w", name, err)) // a test reads all of them
+	}
+	return flaw.Flaws(all)
+}
 
 // Protocols are those that have a table.
 func Protocols() []string { return []string{"replica", "leader", "lease", "sync"} }
@@ -19,7 +41,7 @@ func Table(protocol string) []flaw.Flaw {
 	case "sync":
 		return ofSync()
 	case "replica":
-		return slices.Concat(value(), ofReplica(), supervisor(), users(), doers(), windows(), guardians())
+		return slices.Concat(list("cluster"), ofReplica(), list("work"), doers(), list("guardian"))
 	}
 	return nil
 }
@@ -30,58 +52,6 @@ func all() (flaws []flaw.Flaw) {
 		flaws = append(flaws, Table(p)...)
 	}
 	return flaws
-}
-
-func value() []flaw.Flaw {
-	const apply, member, partition, plan = "cluster/apply.go", "cluster/apply_member.go", "cluster/apply_partition.go", "cluster/plan.go"
-	return []flaw.Flaw{
-		flaw.New("a doubled entry is applied twice", apply,
-			"if w, ok := d.writers.Get(e.Writer); ok && e.Seq <= w.seq {", "if w, ok := d.writers.Get(e.Writer); ok && e.Seq < w.seq {"),
-		flaw.New("a restart replaces whoever has its name", member,
-			"case had && old.Incarnation != c.Replaces:", "case had && old.Incarnation > d.at:"),
-		flaw.New("a restart keeps what its former start owned", member,
-			"		d.release(c.Member, end{}, \"restarted\")\n", ""),
-		flaw.New("an outdated join is accepted", member,
-			"case !ok || m.Incarnation != c.Incarnation:\n\t\treturn \"no such attempt to join\"\n\tcase m.State != MemberPrepared:\n\t\treturn \"it is not prepared\"\n\tcase !okBy",
-			"case !ok:\n\t\treturn \"no such attempt to join\"\n\tcase m.State != MemberPrepared:\n\t\treturn \"it is not prepared\"\n\tcase !okBy"),
-		flaw.New("somebody who is no member accepts", member,
-			"case !okBy || by.Incarnation != c.ByIncarnation || by.State != MemberJoined:", "case !okBy && by.Incarnation > d.at:"),
-		flaw.New("whoever wants to accepts", member,
-			"case d.Successor(c.By) != c.Member:", "case c.By == c.Member:"),
-		flaw.New("an outdated abort removes the next attempt", member,
-			"case !ok || m.Incarnation != c.Incarnation:\n\t\treturn \"no such attempt to join\"\n\tcase m.State != MemberPrepared:\n\t\treturn \"it is not prepared\"\n\t}",
-			"case !ok:\n\t\treturn \"no such attempt to join\"\n\tcase m.State != MemberPrepared:\n\t\treturn \"it is not prepared\"\n\t}"),
-		flaw.New("an outdated leave removes the next incarnation", member,
-			"case !ok || m.Incarnation != c.Incarnation:\n\t\treturn \"no such member\"", "case !ok:\n\t\treturn \"no such member\""),
-		flaw.New("a confirmed member keeps its incarnation", member,
-			"m.Incarnation, m.Heartbeat = d.at, c.Heartbeat", "m.Heartbeat = c.Heartbeat"),
-		flaw.New("a confirmed member keeps its old heartbeat", member,
-			"m.Incarnation, m.Heartbeat = d.at, c.Heartbeat", "m.Incarnation = d.at"),
-		flaw.New("whoever was removed confirms itself", member,
-			"if !ok || m.Incarnation != c.Incarnation || m.State == MemberHeld {\n\t\treturn \"no such member: it was removed\"",
-			"if !ok || m.State == MemberHeld {\n\t\treturn \"no such member: it was removed\""),
-		flaw.New("a drain is forgotten", member,
-			"m.Draining = c.On\n", ""),
-		flaw.New("nobody is joined when the last joined member goes", member,
-			"if oldest.ID != \"\" {\n\t\td.join(oldest)", "if oldest.ID == \"nobody\" {\n\t\td.join(oldest)"),
-		flaw.New("a move stays open when its target goes", member,
-			"	if p.State == PartitionAdopting {\n\t\tp.State = PartitionGranted\n\t}\n", ""),
-		flaw.New("a new owner gets the old token", partition,
-			"p.State, p.Owner, p.Token, p.Next, p.NextToken = PartitionGranted, to, d.at, \"\", 0",
-			"p.State, p.Owner, p.Token, p.Next, p.NextToken = PartitionGranted, to, max(p.Token, 1), \"\", 0"),
-		flaw.New("whoever says started adopts", partition,
-			"case p.State != PartitionAdopting || p.NextToken != c.Token:", "case p.State != PartitionAdopting:"),
-		flaw.New("whoever says stopped releases", partition,
-			"case p.State != PartitionReleasing || p.Token != c.Token:", "case p.State != PartitionReleasing:"),
-		flaw.New("a former owner's end counts", partition,
-			"case p.Token != token:", "case p.Token < token:"),
-		flaw.New("nothing is ever parked", partition,
-			"if limit == 0 || p.Attempts < limit || p.Dropped {", "if limit >= 0 || p.Dropped {"),
-		flaw.New("a move does not wait for its owner to stop", plan,
-			"case to == \"\" || h == HandoverAtMostOne || d.claimed():", "case to == \"\":"),
-		flaw.New("a move without a gap does not wait for the new owner", plan,
-			"case h == HandoverNoGap && p.Token < d.at:", "case h == HandoverNoGap && to == \"\":"),
-	}
 }
 
 func ofReplica() []flaw.Flaw {
@@ -154,21 +124,5 @@ func ofReplica() []flaw.Flaw {
 			"if s.reported < s.assigned.Version {", "if s.reported > s.assigned.Version {"),
 		flaw.New("stopped is said while it runs", "protocol/duty/step.go",
 			"case d.Role == cluster.RoleStop && (r == nil || ended):", "case d.Role == cluster.RoleStop:"),
-	}
-}
-
-func supervisor() []flaw.Flaw {
-	const step, part = "work/step.go", "work/step_part.go"
-	return []flaw.Flaw{
-		flaw.New("work goes on when a lease has expired", step,
-			"valid := s.assigned && s.now < s.validUntil", "valid := s.assigned && s.validUntil >= 0"),
-		flaw.New("a run that ends makes room for one whose lease has expired", step,
-			"lost := s.valid && s.now >= s.validUntil", "lost := s.valid && s.now < 0"),
-		flaw.New("a run goes on under a newer token", part,
-			"case p.grant.Token != p.token:\n\t\treturn StopToken, true\n", ""),
-		flaw.New("a run that was taken away goes on", part,
-			"	case p.grant == nil:\n\t\treturn StopUnassigned, true\n", "	case p.grant == nil:\n\t\treturn 0, false\n"),
-		flaw.New("a finished run is begun again", part,
-			"if p.grant != nil && p.grant.Token != p.token {\n\t\t\tp.phase, p.waited = phaseIdle, false\n\t\t}\n\tcase phaseFailed:", "if p.grant != nil {\n\t\t\tp.phase, p.waited = phaseIdle, false\n\t\t}\n\tcase phaseFailed:"),
 	}
 }

@@ -2,59 +2,7 @@ package mutants
 
 import flaw "github.com/rota-run/rota/internal/proof/mutant"
 
-// users are flaws of what users count on beside one owner at a time: order, bounds, answers, drains, even shares.
-func users() []flaw.Flaw {
-	const (
-		job       = "cluster/apply_job.go"
-		partition = "cluster/apply_partition.go"
-		workflow  = "cluster/apply_workflow.go"
-		member    = "cluster/apply_member.go"
-		plan      = "cluster/plan.go"
-		snapshot  = "cluster/snapshot.go"
-		even      = "schedule/even.go"
-		group     = "schedule/group.go"
-	)
-	return []flaw.Flaw{
-		flaw.New("children run beside their parents", partition,
-			"if ok && parent.State != PartitionFinished {", "if ok && parent.State == PartitionWaiting {"),
-		flaw.New("children wait for ever", partition,
-			"if p, _ := d.edit(id); d.startable(p) {", "if p, _ := d.edit(id); !d.startable(p) {"),
-		flaw.New("a split is accepted from a former owner", partition,
-			"	if why := p.owned(c.Token); why != \"\" {\n\t\treturn why\n\t}\n\tjob, task, key := c.Partition.Split()", "	job, task, key := c.Partition.Split()"),
-		flaw.New("a failure counts twice", partition,
-			"if c.Attempt != p.Attempts {", "if c.Attempt > p.Attempts {"),
-		flaw.New("moves have no budget", plan,
-			"budget := max(0, d.Settings().MoveBudget-d.derived.moving)", "budget := d.Settings().MoveBudget"),
-		flaw.New("a killed job's owners need not stop", job,
-			"if !running || p.class == nil || d.handover(id) != HandoverAtMostOne {", "if running || p.class == nil || d.handover(id) != HandoverAtMostOne {"),
-		flaw.New("a job is changed by another source", job,
-			"case old.Spec.Source != c.Spec.Source:\n\t\treturn \"it is from \"", "case old.Spec.Source != c.Spec.Source && c.Job == \"\":\n\t\treturn \"it is from \""),
-		flaw.New("a source that lost its partition still submits", job,
-			"	return p.owned(token)\n", "	_ = p\n\treturn \"\"\n"),
-		flaw.New("what is updated away stays", job,
-			"		if !listed[key] {", "		if listed[key] {"),
-		flaw.New("a finished task runs on in its other slots", workflow,
-			"		d.vacate(id, \"its task is finished\")", "		_ = id"),
-		flaw.New("a draining member keeps its slots", workflow,
-			"if p, _ := d.partitions.Get(id); p.Slot != 0 && !p.Dropped {", "if p, _ := d.partitions.Get(id); p.Slot < 0 {"),
-		flaw.New("a draining member keeps its partitions", "schedule/fill.go",
-			"c.count > 0 && (p.members[c.member].Draining || !p.groups[g].allows(c.member))", "c.count > 0 && !p.groups[g].allows(c.member)"),
-		flaw.New("a draining member gets partitions", group,
-			"if r.allows(m) && !p.members[m].Draining {", "if r.allows(m) {"),
-		flaw.New("every member runs it, draining or not", plan,
-			"m.State == MemberJoined && !m.Draining && t.allowed(&m.Member)", "m.State == MemberJoined && t.allowed(&m.Member)"),
-		flaw.New("nothing is evened", even,
-			"	return compare(sa.load, sa.weight, sb.load+w, sb.weight) > 0", "	return sa == nil"),
-		flaw.New("what was held is not given back", member,
-			"if p, _ := d.edit(id); p.State == PartitionHeld && p.Owner == m.ID {", "if p, _ := d.edit(id); p.State == PartitionHeld && p.Owner != m.ID {"),
-		flaw.New("a snapshot forgets who has written", snapshot,
-			"	b = appendUvarint(b, uint64(v.writers.Len()))\n\tv.writers.Each(func(id WriterID, w writerRecord) bool { b = appendWriter(b, id, w); return true })\n", "	b = appendUvarint(b, uint64(0))\n"),
-		flaw.New("members do not hear that they are the target of a move", "cluster/draft.go",
-			"	d.touch(p.Owner)\n\td.touch(p.Next)\n", "	d.touch(p.Owner)\n"),
-	}
-}
-
-// doers are such flaws of those who do it: the protocol and the supervisor.
+// doers are flaws of what users count on, beside one owner at a time: of those who do it, the protocol and the supervisor.
 func doers() []flaw.Flaw {
 	const (
 		join      = "protocol/replica/step_join.go"
