@@ -13,13 +13,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 
-	"github.com/rota-run/rota/proof/server/etcd"
-	"github.com/rota-run/rota/proof/server/nats"
-	"github.com/rota-run/rota/proof/server/postgres"
+	"github.com/rota-run/rota/proof/server"
 )
 
 func main() {
+	if server.Child() {
+		return
+	}
 	signal.Ignore(os.Interrupt) // a terminal sends it to rota and to this process
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
@@ -29,13 +31,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintln(stderr, "usage: rota-demo-server KIND DIR")
 		return 2
 	}
-	url, stop, err := start(ctx, args[0], args[1])
+	s, err := spawn(ctx, args[0], args[1])
 	if err != nil {
 		fmt.Fprintln(stderr, "rota-demo-server:", err)
 		return 1
 	}
-	defer stop()
-	if _, err := fmt.Fprintln(stdout, url); err != nil {
+	defer s.Stop()
+	if _, err := fmt.Fprintln(stdout, s.URL); err != nil {
 		return 1
 	}
 	if _, err := io.Copy(io.Discard, stdin); err != nil {
@@ -44,26 +46,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return 0
 }
 
-func start(ctx context.Context, kind, dir string) (url string, stop func(), err error) {
-	switch kind {
-	case "etcd":
-		s, err := etcd.Start(ctx, etcd.Options{Dir: dir})
-		if err != nil {
-			return "", nil, err
-		}
-		return s.URL(), s.Stop, nil
-	case "nats":
-		s, err := nats.Start(ctx, nats.Options{Dir: dir})
-		if err != nil {
-			return "", nil, err
-		}
-		return s.URL(), s.Stop, nil
-	case "postgres":
-		s, err := postgres.Start(ctx, postgres.Options{Dir: dir})
-		if err != nil {
-			return "", nil, err
-		}
-		return s.URL(), s.Stop, nil
+func spawn(ctx context.Context, kind, dir string) (*server.Server, error) {
+	if !slices.Contains([]string{"etcd", "nats", "postgres"}, kind) {
+		return nil, fmt.Errorf("unknown kind %q: must be etcd, nats or postgres", kind)
 	}
-	return "", nil, fmt.Errorf("unknown kind %q: must be etcd, nats or postgres", kind)
+	return server.Spawn(ctx, kind, dir)
 }

@@ -1,11 +1,33 @@
+// Package process starts, suspends, kills and watches real processes, for tests of what happens to a cluster then.
+//
+// # Purpose
+//
+// [Start] starts a process, keeps its output and reaps it. It dies with the process that started it where the system can do that.
+//
+// SIGSTOP is a request. When the call that sends it returns, threads of the process may run for some more milliseconds on a busy machine, and take a
+// lock in which they are then stopped: everybody else waits for that lock until the process continues. [Stop] returns when no thread runs any more,
+// and [StopOutside] lets the process continue and tries again until it stops without a lock that others need.
+//
+// A process that gets no processor is as good as suspended, and nobody writes that down. A test that judges real processes by their times must know
+// of it: [Stalls] records when the machine kept this process waiting.
+//
+// [Witness] reads what a member writes down about its runs while it runs, [UsageOf] what the system says that a process uses. [Build] builds programs.
+//
+// # What is not guaranteed
+//
+// Whether a process is stopped is read from /proc. On a Unix system without it, the signal is assumed to take effect at once. Stalls watches this process: another one may have waited for longer, or not at all.
 package process
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"sync"
 )
 
 // Process is a process that was started. Its methods may be called from any goroutine.
@@ -85,5 +107,42 @@ func (p *Process) Kill() error {
 		return fmt.Errorf("kill %s: %w", p.cmd.Path, err)
 	}
 	<-p.done
+	return nil
+}
+
+// Output is what a process has written so far. Its methods may be called from any goroutine.
+type Output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write appends.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+// String is all that was written.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// names are those of programs that have another name than their folder.
+var names = map[string]string{"github.com/rota-run/rota/proof/demoserver": "rota-demo-server"} // read-only: a table
+
+// Rota is the command's package.
+const Rota = "github.com/rota-run/rota/cmd/rota"
+
+// Build builds programs, which are given as packages, into a directory, without what only debuggers read. Packages outside of this module are built as its go.mod says.
+func Build(ctx context.Context, dir string, packages ...string) error {
+	for _, p := range packages {
+		name := cmp.Or(names[p], filepath.Base(p))
+		if out, err := exec.CommandContext(ctx, "go", "build", "-ldflags=-w", "-o", filepath.Join(dir, name), p).CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", p, err, out)
+		}
+	}
 	return nil
 }

@@ -10,13 +10,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/rota-run/rota/proof/server/child"
 	"github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/server/nats"
 	"github.com/rota-run/rota/proof/server/postgres"
 	"github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/doclog"
+	elasticstore "github.com/rota-run/rota/store/elastic"
+	etcdstore "github.com/rota-run/rota/store/etcd"
+	kafkastore "github.com/rota-run/rota/store/kafka"
+	natsstore "github.com/rota-run/rota/store/nats"
+	postgresstore "github.com/rota-run/rota/store/postgres"
+	zookeeperstore "github.com/rota-run/rota/store/zookeeper"
 )
 
 // Kinds are those that there are, by the schemes of their URLs.
@@ -45,103 +55,103 @@ var ErrMissing = errors.New("the server can't be started here")
 
 // Spawn starts a server with its data in a directory. ctx bounds the start alone. Stop it.
 func Spawn(ctx context.Context, kind, dir string) (*Server, error) {
+	s, err := spawn(ctx, kind, dir)
+	if _, ok := errors.AsType[*child.MissingError](err); ok {
+		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
+	}
+	return s, err
+}
+
+func spawn(ctx context.Context, kind, dir string) (*Server, error) {
 	switch kind {
 	case "elastic":
-		return spawnElastic(ctx, elastic.Elasticsearch, dir)
+		c, err := elastic.Start(ctx, elastic.Options{Kind: elastic.Elasticsearch, Dir: dir})
+		return first(c, err, (*elastic.Cluster).Requests)
 	case "opensearch":
-		return spawnElastic(ctx, elastic.OpenSearch, dir)
+		c, err := elastic.Start(ctx, elastic.Options{Kind: elastic.OpenSearch, Dir: dir})
+		return first(c, err, (*elastic.Cluster).Requests)
 	case "etcd":
-		return spawnEtcd(ctx, dir)
+		c, err := etcd.StartCluster(ctx, etcd.Options{Dir: dir})
+		return first(c, err, (*etcd.Cluster).Messages)
 	case "kafka":
-		return spawnKafka(ctx, dir)
+		c, err := kafka.Start(ctx, kafka.Options{Dir: dir})
+		return first(c, err, nil)
 	case "nats":
-		return spawnNATS(ctx, dir)
+		c, err := nats.Spawn(ctx, nats.Options{Dir: dir, Monitor: true})
+		if err != nil {
+			return nil, err
+		}
+		return &Server{
+			URL: c.URL(), Kill: func() error { return c.Kill(0) }, Restart: func(ctx context.Context) error { return c.Cluster.Restart(ctx, 0) }, Stop: c.Stop,
+			Requests: func(ctx context.Context) (uint64, error) { return c.Messages(ctx, 0) },
+		}, nil
 	case "postgres":
-		return spawnPostgres(ctx, dir)
+		s, err := postgres.Start(ctx, postgres.Options{Dir: dir})
+		if err != nil {
+			return nil, err
+		}
+		return &Server{URL: s.URL(), Kill: s.Kill, Restart: s.Restart, Stop: s.Stop, Requests: s.Transactions}, nil
 	case "zookeeper":
-		return spawnZooKeeper(ctx, dir)
+		c, err := zookeeper.Start(ctx, zookeeper.Options{Dir: dir})
+		return first(c, err, (*zookeeper.Cluster).Packets)
 	}
 	return nil, fmt.Errorf("there is no server of kind %q", kind)
 }
 
-func spawnElastic(ctx context.Context, kind elastic.Kind, dir string) (*Server, error) {
-	c, err := elastic.Start(ctx, elastic.Options{Kind: kind, Dir: dir})
-	if _, ok := errors.AsType[*elastic.MissingError](err); ok {
-		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
-	}
+// first is the only server of a cluster.
+func first[C interface {
+	URL(path string) string
+	Kill(i int) error
+	Restart(ctx context.Context, nodes ...int) error
+	Stop()
+}](c C, err error, requests func(c C, ctx context.Context, i int) (uint64, error)) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{
+	s := &Server{
 		URL: c.URL(""), Kill: func() error { return c.Kill(0) }, Restart: func(ctx context.Context) error { return c.Restart(ctx, 0) }, Stop: c.Stop,
-		Requests: func(ctx context.Context) (uint64, error) { return c.Requests(ctx, 0) },
-	}, nil
+	}
+	if requests != nil {
+		s.Requests = func(ctx context.Context) (uint64, error) { return requests(c, ctx, 0) }
+	}
+	return s, nil
 }
 
-func spawnEtcd(ctx context.Context, dir string) (*Server, error) {
-	c, err := etcd.StartCluster(ctx, etcd.Options{Dir: dir})
-	if err != nil {
-		return nil, err
-	}
-	kill := func() error { c.Kill(0); return nil }
-	return &Server{
-		URL: c.URL(), Kill: kill, Restart: func(ctx context.Context) error { return c.Restart(ctx, 0) }, Stop: c.Stop,
-		Requests: func(ctx context.Context) (uint64, error) { return c.Messages(ctx, 0) },
-	}, nil
+// Hosts are the addresses of the server, host:port.
+func (s *Server) Hosts() []string {
+	_, hosts, _ := strings.Cut(s.URL, "://")
+	hosts, _, _ = strings.Cut(hosts, "/") // of a database
+	return strings.Split(hosts, ",")
 }
 
-func spawnKafka(ctx context.Context, dir string) (*Server, error) {
-	c, err := kafka.Start(ctx, kafka.Options{Dir: dir})
-	if _, ok := errors.AsType[*kafka.MissingError](err); ok {
-		return nil, fmt.Errorf("%w: %w; or set %s to the address of a broker", ErrMissing, err, kafka.Variable)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &Server{
-		URL: c.URL(""), Kill: func() error { return c.Kill(0) }, Restart: func(ctx context.Context) error { return c.Restart(ctx, 0) }, Stop: c.Stop,
-	}, nil
-}
-
-func spawnNATS(ctx context.Context, dir string) (*Server, error) {
-	c, err := nats.Spawn(ctx, nats.Options{Dir: dir, Monitor: true})
-	if err != nil {
-		return nil, err
-	}
-	kill := func() error { c.Kill(0); return nil }
-	restart := func(ctx context.Context) error {
-		if err := c.Restart(0); err != nil {
-			return err
+// Open opens the store on this server that has a name, of letters and digits: the one that members with --store URL/name use.
+func (s *Server) Open(ctx context.Context, name string, readOnly bool) (store.Full, error) {
+	switch scheme, _, _ := strings.Cut(s.URL, "://"); scheme {
+	case "etcd":
+		return opened(etcdstore.Open(ctx, etcdstore.Options{Endpoints: s.Hosts(), Prefix: name, ReadOnly: readOnly}))
+	case "kafka":
+		return opened(kafkastore.Open(ctx, kafkastore.Options{Brokers: s.Hosts(), Name: name, ReadOnly: readOnly}))
+	case "nats":
+		return opened(natsstore.Open(ctx, natsstore.Options{URLs: strings.Split("nats://"+strings.Join(s.Hosts(), ",nats://"), ","), Bucket: name, ReadOnly: readOnly}))
+	case "postgres":
+		return opened(postgresstore.Open(ctx, postgresstore.Options{Hosts: s.Hosts(), Schema: name, ReadOnly: readOnly}))
+	case "zookeeper":
+		return opened(zookeeperstore.Open(ctx, zookeeperstore.Options{Servers: s.Hosts(), Path: "/" + name, ReadOnly: readOnly}))
+	case "elastic":
+		docs, err := elasticstore.Open(ctx, elasticstore.Options{Servers: s.Hosts(), Index: name, ReadOnly: readOnly})
+		if err != nil {
+			return nil, err
 		}
-		return c.Await(ctx)
+		return doclog.New(docs, doclog.Options{})
+	default:
+		return nil, fmt.Errorf("open a store on %s: unknown kind", s.URL)
 	}
-	return &Server{
-		URL: c.URL(), Kill: kill, Restart: restart, Stop: c.Stop,
-		Requests: func(ctx context.Context) (uint64, error) { return c.Messages(ctx, 0) },
-	}, nil
 }
 
-func spawnPostgres(ctx context.Context, dir string) (*Server, error) {
-	s, err := postgres.Start(ctx, postgres.Options{Dir: dir})
-	if _, ok := errors.AsType[*postgres.MissingError](err); ok {
-		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
-	}
+// opened is nil where there was an error, and not one that holds a nil pointer.
+func opened[S store.Full](s S, err error) (store.Full, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{URL: s.URL(), Kill: s.Kill, Restart: s.Restart, Stop: s.Stop, Requests: s.Transactions}, nil
-}
-
-func spawnZooKeeper(ctx context.Context, dir string) (*Server, error) {
-	c, err := zookeeper.Start(ctx, zookeeper.Options{Dir: dir})
-	if _, ok := errors.AsType[*zookeeper.MissingError](err); ok {
-		return nil, fmt.Errorf("%w: %w; or set %s to the address of a server", ErrMissing, err, zookeeper.Variable)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &Server{
-		URL: c.URL(""), Kill: func() error { return c.Kill(0) }, Restart: func(ctx context.Context) error { return c.Restart(ctx, 0) }, Stop: c.Stop,
-		Requests: func(ctx context.Context) (uint64, error) { return c.Packets(ctx, 0) },
-	}, nil
+	return s, nil
 }

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,36 +21,36 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/proof/bench/internal/measure"
 	"github.com/rota-run/rota/proof/process"
 )
 
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "flows:", err)
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("flows", run) }
 
 // bench is a directory with programs, texts and results.
 type bench struct {
 	dir     string
 	slots   int
 	members []*process.Process
-	memory  int // kB, the most that a process had
+	memory  int // KB, the most that a process had
 }
 
-func run() error {
-	mb := flag.Int("mb", 1024, "how much text, in MiB")
-	kills := flag.Int("kills", 2, "how many processes are killed on the way")
-	slots := flag.Int("slots", 2, "of each process")
-	flag.Parse()
+func run(ctx context.Context, args []string, _, stderr io.Writer) error {
+	f := flag.NewFlagSet("flows", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	mb := f.Int("mb", 1024, "how much text, in MiB")
+	kills := f.Int("kills", 2, "how many processes are killed on the way")
+	slots := f.Int("slots", 2, "of each process")
+	if f.Parse(args) != nil {
+		return measure.ErrUsage
+	}
 	dir, err := os.MkdirTemp("", "rota-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{dir: dir, slots: *slots}
-	if err := b.prepare(*mb); err != nil {
+	if err := b.prepare(ctx, *mb); err != nil {
 		return err
 	}
 	words, took, err := b.wc()
@@ -57,7 +58,7 @@ func run() error {
 		return err
 	}
 	fmt.Printf("wc -w: %d words in %.1f s\n", words, took.Seconds())
-	if err := b.flow(*kills, words, took); err != nil {
+	if err := b.flow(ctx, *kills, words, took); err != nil {
 		return err
 	}
 	again, took, err := b.wc()
@@ -69,11 +70,9 @@ func run() error {
 }
 
 // prepare builds the programs and makes a text of the example's own words, in eight files.
-func (b *bench) prepare(mb int) error {
-	for _, p := range []string{"cmd/rota", "examples/wordcount"} {
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(b.dir, filepath.Base(p)), "github.com/rota-run/rota/"+p).CombinedOutput(); err != nil {
-			return fmt.Errorf("go build %s: %w: %s", p, err, out)
-		}
+func (b *bench) prepare(ctx context.Context, mb int) error {
+	if err := process.Build(ctx, b.dir, process.Rota, "github.com/rota-run/rota/examples/wordcount"); err != nil {
+		return err
 	}
 	var poems []byte
 	files, err := filepath.Glob("../examples/wordcount/text/*.txt")
@@ -139,7 +138,7 @@ func (b *bench) start(i int) (err error) {
 	return nil
 }
 
-func (b *bench) flow(kills, words int, wc time.Duration) error {
+func (b *bench) flow(ctx context.Context, kills, words int, wc time.Duration) error {
 	for i := range 3 {
 		if err := b.start(i); err != nil {
 			return err
@@ -155,7 +154,7 @@ func (b *bench) flow(kills, words int, wc time.Duration) error {
 	if out, err := exec.Command(filepath.Join(b.dir, "rota"), "job", "submit", "--store", store, filepath.Join(b.dir, "flow.yaml")).CombinedOutput(); err != nil {
 		return fmt.Errorf("rota job submit: %w: %s", err, out)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
@@ -233,13 +232,6 @@ func (b *bench) written() int {
 // weigh notes how much memory the processes have.
 func (b *bench) weigh() {
 	for _, m := range b.members {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.PID()))
-		if err != nil {
-			continue
-		}
-		if _, rest, ok := strings.Cut(string(status), "VmHWM:"); ok {
-			kb, _ := strconv.Atoi(strings.Fields(rest)[0]) // 0 where it is no number
-			b.memory = max(b.memory, kb)
-		}
+		b.memory = max(b.memory, process.UsageOf(m.PID()).Peak)
 	}
 }

@@ -1,16 +1,34 @@
+// Group measures how long partitions of a Kafka consumer group have no owner when members are killed, as `rotachaos kills` does for Rota: five processes,
+// kill -9 of one of them, or of two at the same instant, again and again.
+//
+// # What is compared
+//
+// The members are clients of github.com/twmb/franz-go, cooperative sticky, with the session timeout as long as Rota's TTL and a third of that between heartbeats,
+// as Rota renews its heartbeat. The gap is from the instant of the kill until the last partition of the killed has been assigned to a member that lives, by what
+// that member wrote down when it was told; fetching begins after that and is not counted. All processes of one machine share the clock.
+//
+// # What is not compared
+//
+// A consumer group has neither fencing tokens nor a member's own deadline: a member that is suspended goes on when it wakes up. Its partitions come
+// with a log of their own, ours with a task. The broker must allow sessions that short (group.min.session.timeout.ms).
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/rota-run/rota/proof/bench/internal/measure"
+	"github.com/rota-run/rota/protocol"
 )
 
 // options of the measurement and of each member.
@@ -24,17 +42,9 @@ type options struct {
 	session    time.Duration
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "group:", err)
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("group", run) }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func run(ctx context.Context, args []string, out, _ io.Writer) error {
 	o, err := read(args)
 	if err != nil {
 		return err
@@ -46,12 +56,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		what string
 		dead int // at a time
 	}{{"alone", 1}, {"two at once", 2}} {
-		gaps, err := measure(ctx, o, way.dead)
+		gaps, err := gapsOf(ctx, o, way.dead)
 		if err != nil {
 			return fmt.Errorf("kill %s: %w", way.what, err)
 		}
-		slices.Sort(gaps)
-		fmt.Fprintf(out, "%-12s %d kills  median %s  most %s\n", way.what, len(gaps), millis(gaps[(len(gaps)-1)/2]), millis(gaps[len(gaps)-1]))
+		fmt.Fprintf(out, "%-12s %d kills  median %s  most %s\n", way.what, len(gaps), millis(measure.Median(gaps)), millis(slices.Max(gaps)))
 	}
 	return nil
 }
@@ -79,4 +88,39 @@ func read(args []string) (options, error) {
 		return o, errors.New("read flags: at least 3 members, as many partitions, 1 kill, sessions of 100ms")
 	}
 	return o, nil
+}
+
+// line is what a member writes down when it is told.
+type line struct {
+	Member     string           `json:"member"`
+	At         protocol.Instant `json:"at"`
+	Assigned   []int32          `json:"assigned,omitempty"`
+	Unassigned []int32          `json:"unassigned,omitempty"`
+}
+
+// live is one member, until ctx ends.
+func live(ctx context.Context, o options, out io.Writer) error {
+	var mu sync.Mutex
+	enc := json.NewEncoder(out)
+	tell := func(l line) {
+		l.Member, l.At = o.member, protocol.Now()
+		mu.Lock()
+		defer mu.Unlock()
+		_ = enc.Encode(l) // without a reader there is no measurement
+	}
+	unassigned := func(_ context.Context, _ *kgo.Client, lost map[string][]int32) { tell(line{Unassigned: lost[o.group]}) }
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(o.brokers...), kgo.ClientID(o.member), kgo.ConsumerGroup(o.group), kgo.ConsumeTopics(o.group),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.SessionTimeout(o.session), kgo.HeartbeatInterval(o.session/3), kgo.RebalanceTimeout(2*o.session),
+		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, got map[string][]int32) { tell(line{Assigned: got[o.group]}) }),
+		kgo.OnPartitionsRevoked(unassigned), kgo.OnPartitionsLost(unassigned),
+	)
+	if err != nil {
+		return fmt.Errorf("start a member: %w", err)
+	}
+	defer client.Close()
+	for ctx.Err() == nil {
+		client.PollFetches(ctx)
+	}
+	return nil
 }

@@ -1,3 +1,4 @@
+// Package joins_test measures how long a member takes to join a cluster with a long log, on each kind of store. It has a benchmark and nothing else.
 package joins_test
 
 import (

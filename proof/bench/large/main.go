@@ -1,3 +1,9 @@
+// Command large measures clusters of many tasks or many processes on one machine: how long until all have joined and all tasks run, what a look costs, how
+// much memory and processor time the members use, and after a kill -9, when the last task runs elsewhere.
+//
+//	go run -C proof ./bench/large                              # 100,000 tasks, three members
+//	go run -C proof ./bench/large --members 64 --tasks 64      # many processes, for as long as --watch says
+//	go run -C proof ./bench/large --members 200 --tasks 200 --server etcd
 package main
 
 import (
@@ -5,12 +11,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/proof/bench/internal/measure"
+	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
 )
 
@@ -30,28 +38,26 @@ func main() {
 	if server.Child() {
 		return
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "large:", err)
-		os.Exit(1)
-	}
+	measure.Main("large", run)
 }
 
-func run(ctx context.Context) (err error) {
+func run(ctx context.Context, args []string, _, stderr io.Writer) (err error) {
 	var o options
-	flag.IntVar(&o.members, "members", 3, "processes")
-	flag.IntVar(&o.tasks, "tasks", 100_000, "task files, no-op checks every minute")
-	flag.StringVar(&o.store, "store", "", "where the members meet; default a directory of its own")
-	flag.StringVar(&o.server, "server", "", "start a server of this kind, and meet there: "+strings.Join(server.All(), ", "))
-	flag.StringVar(&o.logs, "logs", "", "a directory for what the members say")
-	flag.StringVar(&o.rota, "rota", "", "the binary; default: it is built")
-	flag.DurationVar(&o.ttl, "ttl", 10*time.Second, "TTL of the members")
-	flag.DurationVar(&o.watch, "watch", 30*time.Second, "how long to look at the cluster at rest")
-	flag.DurationVar(&o.patience, "patience", 3*time.Minute, "longest wait for one thing")
-	flag.BoolVar(&o.kill, "kill", true, "kill one member at the end")
-	flag.Parse()
+	f := flag.NewFlagSet("large", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.IntVar(&o.members, "members", 3, "processes")
+	f.IntVar(&o.tasks, "tasks", 100_000, "task files, no-op checks every minute")
+	f.StringVar(&o.store, "store", "", "where the members meet; default a directory of its own")
+	f.StringVar(&o.server, "server", "", "start a server of this kind, and meet there: "+strings.Join(server.All(), ", "))
+	f.StringVar(&o.logs, "logs", "", "a directory for what the members say")
+	f.StringVar(&o.rota, "rota", "", "the binary; default: it is built")
+	f.DurationVar(&o.ttl, "ttl", 10*time.Second, "TTL of the members")
+	f.DurationVar(&o.watch, "watch", 30*time.Second, "how long to look at the cluster at rest")
+	f.DurationVar(&o.patience, "patience", 3*time.Minute, "longest wait for one thing")
+	f.BoolVar(&o.kill, "kill", true, "kill one member at the end")
+	if f.Parse(args) != nil {
+		return measure.ErrUsage
+	}
 	if o.dir, err = os.MkdirTemp("", "rota-large-"); err != nil {
 		return err
 	}
@@ -72,4 +78,24 @@ func run(ctx context.Context) (err error) {
 	c := &crowd{options: o}
 	defer func() { err = errors.Join(err, c.end()) }()
 	return c.play(ctx)
+}
+
+// prepare builds the binary and writes the task files.
+func (o *options) prepare(ctx context.Context) error {
+	if o.rota == "" {
+		o.rota = filepath.Join(o.dir, "rota")
+		if err := process.Build(ctx, o.dir, process.Rota); err != nil {
+			return err
+		}
+	}
+	tasks := filepath.Join(o.dir, "tasks")
+	if err := os.Mkdir(tasks, 0o700); err != nil {
+		return err
+	}
+	for i := range o.tasks {
+		if err := os.WriteFile(filepath.Join(tasks, fmt.Sprintf("check-%06d.yaml", i)), []byte("type: noop\nevery: 1m\n"), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,7 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/bench/internal/measure"
 	"github.com/rota-run/rota/proof/process"
+	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
 )
 
@@ -27,8 +31,23 @@ type crowd struct {
 type member struct {
 	*process.Process
 	name    string
-	said    *process.Output
-	witness *follower
+	witness process.Witness
+	runs    map[cluster.PartitionID]bool
+	newest  int64 // when the newest start was
+}
+
+// read takes in what the member has written down since the last time.
+func (m *member) read() error {
+	records, err := m.witness.Next()
+	for _, r := range records {
+		switch r.Kind {
+		case history.Started:
+			m.runs[r.Partition], m.newest = true, max(m.newest, r.At)
+		case history.Stopped:
+			delete(m.runs, r.Partition)
+		}
+	}
+	return err
 }
 
 func (c *crowd) play(ctx context.Context) error {
@@ -45,7 +64,7 @@ func (c *crowd) play(ctx context.Context) error {
 	}
 	fmt.Printf("%d members joined after %v\n", len(c.members), since())
 	if n := len(c.refused); n > 0 {
-		fmt.Printf("%d were refused: %s\n", n, strings.TrimSpace(c.refused[0].said.String()))
+		fmt.Printf("%d were refused: %s\n", n, strings.TrimSpace(c.refused[0].Stderr.String()))
 	}
 	if err := c.await(ctx, func() bool { return len(c.running()) == c.tasks }); err != nil {
 		return fmt.Errorf("tasks run: %d of %d: %w", len(c.running()), c.tasks, err)
@@ -67,7 +86,6 @@ func (c *crowd) play(ctx context.Context) error {
 // killOne kills the first member and waits until others run its tasks. Meanwhile it does not look with the command, which would take the processors from them.
 func (c *crowd) killOne(ctx context.Context) error {
 	dead := c.members[0]
-	had := dead.witness.held()
 	at := int64(protocol.Now())
 	if err := dead.Kill(); err != nil {
 		return err
@@ -76,7 +94,7 @@ func (c *crowd) killOne(ctx context.Context) error {
 	if err := c.await(ctx, func() bool { return len(c.running()) == c.tasks }); err != nil {
 		return fmt.Errorf("tasks of the killed member run: %d of %d: %w", len(c.running()), c.tasks, err)
 	}
-	fmt.Printf("killed %s with %d tasks: the last one ran elsewhere after %v\n", dead.name, len(had), time.Duration(c.last()-at).Round(time.Millisecond))
+	fmt.Printf("killed %s with %d tasks: the last one ran elsewhere after %v\n", dead.name, len(dead.runs), time.Duration(c.last()-at).Round(time.Millisecond))
 	c.report()
 	return nil
 }
@@ -97,7 +115,7 @@ func (c *crowd) await(ctx context.Context, holds func() bool) error {
 		}
 		time.Sleep(max(0, time.Second-time.Since(began)))
 		for _, m := range c.members {
-			if err := m.witness.read(); err != nil {
+			if err := m.read(); err != nil {
 				return err
 			}
 		}
@@ -118,7 +136,7 @@ func (c *crowd) look(ctx context.Context) {
 // count is how many members have said one of these.
 func (c *crowd) count(texts ...string) (n int) {
 	for _, m := range c.members {
-		if slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(m.said.String(), "\n"+t) }) {
+		if slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(m.Stderr.String(), "\n"+t) }) {
 			n++
 		}
 	}
@@ -138,17 +156,17 @@ func (c *crowd) dismiss() {
 // times is how often members have said this.
 func (c *crowd) times(text string) (n int) {
 	for _, m := range c.members {
-		n += strings.Count(m.said.String(), "\n"+text)
+		n += strings.Count(m.Stderr.String(), "\n"+text)
 	}
 	return n
 }
 
 // running are the tasks that members run now.
-func (c *crowd) running() map[string]bool {
-	all := make(map[string]bool)
+func (c *crowd) running() map[cluster.PartitionID]bool {
+	all := make(map[cluster.PartitionID]bool)
 	for _, m := range c.members {
-		for p := range m.witness.runs {
-			if strings.HasPrefix(p, "check-") {
+		for p := range m.runs {
+			if strings.HasPrefix(string(p), "check-") {
 				all[p] = true
 			}
 		}
@@ -159,23 +177,22 @@ func (c *crowd) running() map[string]bool {
 // last is when the newest start was.
 func (c *crowd) last() (at int64) {
 	for _, m := range c.members {
-		at = max(at, m.witness.newest)
+		at = max(at, m.newest)
 	}
 	return at
 }
 
 // report says what looks and members cost since the last report.
 func (c *crowd) report() {
-	slices.Sort(c.looks)
 	if n := len(c.looks); n > 0 {
-		fmt.Printf("  status: median %v, most %v of %d\n", c.looks[n/2].Round(time.Millisecond), c.looks[n-1].Round(time.Millisecond), n)
+		fmt.Printf("  status: median %v, most %v of %d\n", measure.Median(c.looks).Round(time.Millisecond), slices.Max(c.looks).Round(time.Millisecond), n)
 	}
 	c.looks = nil
 	var now, peak int
 	var cpu time.Duration
 	for _, m := range c.members {
-		u := usageOf(m.PID())
-		now, peak, cpu = max(now, u.now), max(peak, u.peak), cpu+u.cpu
+		u := process.UsageOf(m.PID())
+		now, peak, cpu = max(now, u.Now), max(peak, u.Peak), cpu+u.CPU
 	}
 	if c.served != nil && c.served.Requests != nil {
 		if n, err := c.served.Requests(context.Background()); err == nil {
@@ -187,10 +204,9 @@ func (c *crowd) report() {
 }
 
 func (c *crowd) start(ctx context.Context, name string) error {
-	m := &member{name: name, said: &process.Output{}, witness: &follower{path: filepath.Join(c.dir, name+".witness")}}
+	m := &member{name: name, witness: process.Witness{Path: filepath.Join(c.dir, name+".witness")}, runs: make(map[cluster.PartitionID]bool)}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.rota, "run", "--store", c.store, "--member", name, "--ttl", c.ttl.String(), "--listen", "none",
-		"--publish", "none", "--witness", m.witness.path, filepath.Join(c.dir, "tasks"))
-	cmd.Stderr = m.said
+		"--publish", "none", "--witness", m.witness.Path, filepath.Join(c.dir, "tasks"))
 	var err error
 	if m.Process, err = process.Start(cmd); err != nil {
 		return err
@@ -199,17 +215,12 @@ func (c *crowd) start(ctx context.Context, name string) error {
 	return nil
 }
 
-func (c *crowd) end() error {
-	var first error
+func (c *crowd) end() (err error) {
 	for _, m := range c.members {
 		if c.logs != "" {
-			if err := os.WriteFile(filepath.Join(c.logs, m.name+".log"), []byte(m.said.String()), 0o600); err != nil && first == nil {
-				first = err
-			}
+			err = errors.Join(err, os.WriteFile(filepath.Join(c.logs, m.name+".log"), []byte(m.Stderr.String()), 0o600))
 		}
-		if err := m.Kill(); err != nil && first == nil {
-			first = err
-		}
+		err = errors.Join(err, m.Kill())
 	}
-	return first
+	return err
 }

@@ -26,9 +26,8 @@ func watch(ctx context.Context, checks int, span time.Duration, broker, search s
 		return err
 	}
 	defer os.RemoveAll(dir)
-	rota := filepath.Join(dir, "rota")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", rota, "github.com/rota-run/rota/cmd/rota").CombinedOutput(); err != nil {
-		return fmt.Errorf("build rota: %w: %s", err, out)
+	if err := process.Build(ctx, dir, process.Rota); err != nil {
+		return err
 	}
 	if err := writeTask(dir, checks); err != nil {
 		return err
@@ -88,9 +87,9 @@ func watchOne(ctx context.Context, dir, store string, sinks []string, span time.
 	}
 	defer func() { _ = p.Kill() }()
 	time.Sleep(settle)
-	before, used := now(ctx, address), cpuOf(p.PID())
+	before, used := now(ctx, address), process.UsageOf(p.PID()).CPU
 	time.Sleep(span)
-	after, usedNow := now(ctx, address), cpuOf(p.PID())
+	after, usedNow := now(ctx, address), process.UsageOf(p.PID()).CPU
 	var sent, dropped int64
 	for i, s := range after.Local.Sinks[:min(len(after.Local.Sinks), len(before.Local.Sinks))] {
 		sent += s.Sent - before.Local.Sinks[i].Sent
@@ -110,18 +109,4 @@ func now(ctx context.Context, address string) (out local) {
 		fmt.Fprintln(os.Stderr, "publish: ask the member:", err)
 	}
 	return out
-}
-
-// cpuOf is the processor time of a process.
-func cpuOf(pid int) time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	var user, system int64
-	if _, err := fmt.Sscan(string(fields[11])+" "+string(fields[12]), &user, &system); err != nil {
-		return 0
-	}
-	return time.Duration(user+system) * 10 * time.Millisecond
 }

@@ -10,30 +10,29 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"slices"
+	"io"
 	"syscall"
 	"time"
 
+	"github.com/rota-run/rota/proof/bench/internal/measure"
 	"github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/publish"
 )
 
-func main() {
-	if err := run(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "publish:", err)
-		os.Exit(1)
-	}
-}
+func main() { measure.Main("publish", run) }
 
-func run(ctx context.Context) error {
-	records := flag.Int("kafka", 200_000, "samples of a round to Kafka; 0: none")
-	documents := flag.Int("elastic", 30_000, "samples of a round to Elasticsearch; 0: none")
-	rounds := flag.Int("rounds", 3, "of each")
-	checks := flag.Int("checks", 100_000, "on one member; 0: none")
-	span := flag.Duration("for", 40*time.Second, "how long each member is watched")
-	flag.Parse()
+func run(ctx context.Context, args []string, _, stderr io.Writer) error {
+	f := flag.NewFlagSet("publish", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	records := f.Int("kafka", 200_000, "samples of a round to Kafka; 0: none")
+	documents := f.Int("elastic", 30_000, "samples of a round to Elasticsearch; 0: none")
+	rounds := f.Int("rounds", 3, "of each")
+	checks := f.Int("checks", 100_000, "on one member; 0: none")
+	span := f.Duration("for", 40*time.Second, "how long each member is watched")
+	if f.Parse(args) != nil {
+		return measure.ErrUsage
+	}
 	broker, err := kafka.Start(ctx, kafka.Options{})
 	if err != nil {
 		return err
@@ -68,54 +67,38 @@ func run(ctx context.Context) error {
 // client sends samples and returns when all were acknowledged.
 type client func(all []publish.Sample) error
 
-// figure is what a round cost.
-type figure struct {
-	rate float64 // samples/s
-	cpu  float64 // µs per sample
+// side is one of two, and what its rounds cost.
+type side struct {
+	send         client
+	rates, costs []float64 // samples/s, and µs of a processor for each sample
 }
 
 // compare prints the medians of the rounds.
 func compare(kind string, rounds int, all []publish.Sample, bare, ours client) error {
-	var b, o []figure
-	for i := range rounds + 1 {
-		for _, side := range []struct {
-			send client
-			to   *[]figure
-		}{{bare, &b}, {ours, &o}} {
-			f, err := measure(all, side.send)
-			if err != nil {
-				return fmt.Errorf("%s: %w", kind, err)
-			}
-			if i > 0 { // the first one warms the server up
-				*side.to = append(*side.to, f)
-			}
-			later(all)
+	b, o := &side{send: bare}, &side{send: ours}
+	turn := func(s *side) func(bool) error {
+		return func(counts bool) error {
+			defer later(all)
+			return s.play(all, counts)
 		}
 	}
-	before, after := median(b), median(o)
-	fmt.Printf("| %s, bare client | %.0f | %.1f µs | | |\n", kind, before.rate, before.cpu)
-	fmt.Printf("| %s, publisher | %.0f | %.1f µs | %.2f | %.2f |\n", kind, after.rate, after.cpu, after.rate/before.rate, after.cpu/before.cpu)
+	if err := measure.InTurn(rounds, [2]func(bool) error{turn(b), turn(o)}); err != nil {
+		return fmt.Errorf("%s: %w", kind, err)
+	}
+	rate, cost, before, used := measure.Median(o.rates), measure.Median(o.costs), measure.Median(b.rates), measure.Median(b.costs)
+	fmt.Printf("| %s, bare client | %.0f | %.1f µs | | |\n", kind, before, used)
+	fmt.Printf("| %s, publisher | %.0f | %.1f µs | %.2f | %.2f |\n", kind, rate, cost, rate/before, cost/used)
 	return nil
 }
 
-func measure(all []publish.Sample, send client) (figure, error) {
+func (s *side) play(all []publish.Sample, counts bool) error {
 	used, start := processor(), time.Now()
-	if err := send(all); err != nil {
-		return figure{}, err
+	if err := s.send(all); err != nil || !counts {
+		return err
 	}
 	took, n := time.Since(start), float64(len(all))
-	return figure{n / took.Seconds(), float64((processor() - used).Nanoseconds()) / 1000 / n}, nil
-}
-
-// median takes each figure by itself.
-func median(all []figure) figure {
-	var rates, costs []float64
-	for _, f := range all {
-		rates, costs = append(rates, f.rate), append(costs, f.cpu)
-	}
-	slices.Sort(rates)
-	slices.Sort(costs)
-	return figure{rates[len(rates)/2], costs[len(costs)/2]}
+	s.rates, s.costs = append(s.rates, n/took.Seconds()), append(s.costs, float64((processor()-used).Nanoseconds())/1000/n)
+	return nil
 }
 
 // processor is the processor time of this process.

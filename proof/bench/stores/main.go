@@ -9,18 +9,15 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/rota-run/rota/proof/bench/internal/measure"
 	"github.com/rota-run/rota/proof/bench/internal/place"
 	"github.com/rota-run/rota/proof/bench/stores/internal/appends"
 	"github.com/rota-run/rota/proof/bench/stores/internal/idle"
@@ -33,35 +30,24 @@ func main() {
 	if server.Child() {
 		return
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	measure.Main("rotabench", run)
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var measure func(context.Context, []string, io.Writer, io.Writer) error
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var play func(context.Context, []string, io.Writer, io.Writer) error
 	if len(args) > 0 {
 		switch args[0] {
 		case "append":
-			measure = measureAppends
+			play = measureAppends
 		case "idle":
-			measure = measureIdle
+			play = measureIdle
 		}
 	}
-	if measure == nil {
+	if play == nil {
 		fmt.Fprintln(stderr, "rotabench: say what to measure\ntry: rotabench append, or rotabench idle; --help behind either")
-		return 2
+		return measure.ErrUsage
 	}
-	err := measure(ctx, args[1:], stdout, stderr)
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, flag.ErrHelp):
-		return 2
-	}
-	fmt.Fprintf(stderr, "rotabench: %v\n", err)
-	return 1
+	return play(ctx, args[1:], stdout, stderr)
 }
 
 // settings are what all measurements take.
@@ -82,7 +68,7 @@ func newSettings(name, stores string, stderr io.Writer) *settings {
 // parse returns the kinds of stores.
 func (s *settings) parse(args []string) ([]string, error) {
 	if s.flags.Parse(args) != nil {
-		return nil, flag.ErrHelp
+		return nil, measure.ErrUsage
 	}
 	kinds := strings.Split(s.stores, ",")
 	for _, k := range kinds {
@@ -98,7 +84,7 @@ func (s *settings) parse(args []string) ([]string, error) {
 
 func (s *settings) misused(format string, args ...any) error {
 	fmt.Fprintf(s.flags.Output(), "%s: %s\n", s.flags.Name(), fmt.Sprintf(format, args...))
-	return flag.ErrHelp
+	return measure.ErrUsage
 }
 
 // people is where what people read goes.

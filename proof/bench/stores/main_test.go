@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/proof/bench/internal/measure"
 	"github.com/rota-run/rota/proof/bench/stores/internal/appends"
 	"github.com/rota-run/rota/proof/bench/stores/internal/idle"
 	"github.com/rota-run/rota/proof/server"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 func rowsOf[R any](t *testing.T, args ...string) []R {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), append(args, "--json"), &stdout, &stderr); code != 0 {
+	if code := measure.Code("rotabench", &stderr, run(t.Context(), append(args, "--json"), &stdout, &stderr)); code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	var rows []R
@@ -75,7 +76,7 @@ func TestUsage(t *testing.T) {
 		{"idle", "more"}, {"idle", "--partitions", "many"}, {"idle", "--members", "0"}, {"idle", "--ttl", "1ms"}, {"idle", "--protocol", "none"},
 	} {
 		var out bytes.Buffer
-		if code := run(context.Background(), args, &out, &out); code != 2 || !strings.Contains(out.String(), "rotabench") {
+		if code := measure.Code("rotabench", &out, run(context.Background(), args, &out, &out)); code != 2 || !strings.Contains(out.String(), "rotabench") {
 			t.Errorf("%v: exit %d, %q", args, code, out.String())
 		}
 	}

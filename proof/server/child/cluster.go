@@ -1,26 +1,35 @@
+// Package child starts servers that are processes of their own, for tests.
+//
+// # Purpose
+//
+// What the packages of all kinds of servers have in common is here: a process that dies with its test, the wait until it serves, a cluster of them, a node that is
+// this program again (etcd, NATS), files that Maven resolves once, and the verdict on a machine that lacks a server.
 package child
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/rota-run/rota/internal/proof/port"
 )
 
 // Node is one server of a [Cluster]: its folder, its ports, and its process while it lives.
 type Node interface {
-	// Addr is where clients find it, host:port.
-	Addr() string
 	// Launch starts its process, with its data and its ports.
 	Launch() error
 	// Ready waits until it serves, as one of so many that run.
 	Ready(ctx context.Context, running int) error
-	// Running reports whether its process was started, and not killed since.
+	// What [Server] has.
+	Addr() string
 	Running() bool
-	// Kill is kill -9; it returns when the process is gone.
 	Kill()
+	Pause() error
+	Resume() error
 }
 
 // Cluster is servers of one kind. It is not safe for concurrent use.
@@ -104,12 +113,12 @@ func (c *Cluster[N]) Restart(ctx context.Context, nodes ...int) error {
 			return fmt.Errorf("start a server: %w", err)
 		}
 	}
-	running := 0
-	for _, n := range c.nodes {
-		if n.Running() {
-			running++
-		}
-	}
+	return c.Await(ctx, nodes...)
+}
+
+// Await waits until some servers serve together with those that run.
+func (c *Cluster[N]) Await(ctx context.Context, nodes ...int) error {
+	running := len(slices.DeleteFunc(slices.Clone(c.nodes), func(n N) bool { return !n.Running() }))
 	for _, i := range nodes {
 		if err := c.nodes[i].Ready(ctx, running); err != nil {
 			return err
@@ -117,6 +126,12 @@ func (c *Cluster[N]) Restart(ctx context.Context, nodes ...int) error {
 	}
 	return nil
 }
+
+// Pause stops server i as a machine does that is suspended: its connections stay, and nobody answers.
+func (c *Cluster[N]) Pause(i int) error { return c.nodes[i].Pause() }
+
+// Resume lets server i go on that was paused.
+func (c *Cluster[N]) Resume(i int) error { return c.nodes[i].Resume() }
 
 // Stop kills all servers that were started here, and removes a temporary folder. It may be called again.
 func (c *Cluster[N]) Stop() {
@@ -130,4 +145,21 @@ func (c *Cluster[N]) Stop() {
 	if c.dir != "" {
 		_ = os.RemoveAll(c.dir) // it is a temporary one
 	}
+}
+
+// Ports returns ports that nobody uses, nor gets before release.
+func Ports(n int) (ports []int, release func(), err error) {
+	addrs, release, err := port.Find(n)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, addr := range addrs {
+		at, err := net.ResolveTCPAddr("tcp", addr)
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		ports = append(ports, at.Port)
+	}
+	return ports, release, nil
 }

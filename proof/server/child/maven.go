@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"testing"
 )
 
 // Maven is a folder of files that Maven resolves once for each user of a machine.
@@ -91,4 +93,55 @@ func Publish(dir string, fill func(tmp string) (made string, err error)) error {
 		return err
 	}
 	return nil // another process was faster
+}
+
+// Java returns the program java; a [MissingError] names the variable that servers could be given in.
+func Java(variable string) (string, error) {
+	java, err := exec.LookPath("java")
+	if err != nil {
+		return "", &MissingError{What: "java", Variable: variable, Err: err}
+	}
+	return java, nil
+}
+
+// Parts returns what a server of these jars is started with: the program java, and the folder with them. A [MissingError] says what this machine lacks.
+func (m Maven) Parts(ctx context.Context) (java, lib string, err error) {
+	if java, err = Java(m.Servers); err != nil {
+		return "", "", err
+	}
+	lib, err = m.Dir(ctx)
+	return java, lib, err
+}
+
+// MissingError says what a machine lacks to run a server.
+type MissingError struct {
+	What     string // the program, the user or what could not be resolved
+	Variable string // of the environment, with the addresses of servers to use instead
+	Err      error
+}
+
+// Error implements error.
+func (e *MissingError) Error() string {
+	if e.Variable == "" {
+		return fmt.Sprintf("%s is missing: %v", e.What, e.Err)
+	}
+	return fmt.Sprintf("%s is missing, or set %s=host:port to servers that run: %v", e.What, e.Variable, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *MissingError) Unwrap() error { return e.Err }
+
+// Require takes the error of starting a server of this name. On a [MissingError] it skips the test, which then says loudly that it did not run; in CI, where
+// the variable CI is true, it fails the test. Any other error fails the test.
+func Require(t testing.TB, server string, err error) {
+	t.Helper()
+	inCI, _ := strconv.ParseBool(os.Getenv("CI")) // anything else is not true
+	var missing *MissingError
+	switch {
+	case err == nil:
+	case errors.As(err, &missing) && !inCI:
+		t.Skipf("NOT TESTED: %s cannot be started here: %v", server, err)
+	default:
+		t.Fatalf("start %s: %v", server, err)
+	}
 }

@@ -1,12 +1,17 @@
 package child
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
+	"syscall"
 	"time"
 )
 
@@ -15,6 +20,7 @@ var ErrExited = errors.New("the server ended")
 
 // Process is a server's process. Its methods may be called from any goroutine.
 type Process struct {
+	Stdin  io.WriteCloser // open while it runs
 	cmd    *exec.Cmd
 	said   tail
 	exited chan struct{}
@@ -22,8 +28,11 @@ type Process struct {
 
 // Start starts a command. A goroutine keeps its thread for as long as the child lives: a child that is bound to its parent ends with the thread that started
 // it.
-func Start(cmd *exec.Cmd) (*Process, error) {
-	p := &Process{cmd: cmd, exited: make(chan struct{})}
+func Start(cmd *exec.Cmd) (p *Process, err error) {
+	p = &Process{cmd: cmd, exited: make(chan struct{})}
+	if p.Stdin, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
 	cmd.Stderr = &p.said
 	cmd.Stdout = cmd.Stderr // the same writer: one goroutine copies
 	bind(cmd)
@@ -39,7 +48,7 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 		}
 	}()
 	if err := <-started; err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	return p, nil
 }
@@ -56,18 +65,6 @@ func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 // Said is the end of what the process has written.
 func (p *Process) Said() string { return p.said.String() }
 
-// Running reports whether the process was started. A nil process was not.
-func (p *Process) Running() bool { return p != nil }
-
-// Kill is kill -9; it returns when the process is gone. A nil process is gone.
-func (p *Process) Kill() {
-	if p == nil {
-		return
-	}
-	_ = p.cmd.Process.Kill() // it may have ended by itself
-	<-p.exited
-}
-
 // Await asks again and again until the server serves. name says in errors what is awaited. The error wraps [ErrExited] or the cause of ctx, and has the end
 // of what the process wrote.
 func (p *Process) Await(ctx context.Context, name string, serves func() bool) error {
@@ -81,4 +78,106 @@ func (p *Process) Await(ctx context.Context, name string, serves func() bool) er
 		}
 	}
 	return nil
+}
+
+// Server is what each [Node] has.
+type Server struct {
+	Address  string // where clients find it, host:port
+	*Process        // nil while it does not run
+}
+
+// Addr is where clients find it, host:port.
+func (s *Server) Addr() string { return s.Address }
+
+// Begin starts the process.
+func (s *Server) Begin(cmd *exec.Cmd) (err error) {
+	s.Process, err = Start(cmd)
+	return err
+}
+
+// Running reports whether the process was started, and not killed since.
+func (s *Server) Running() bool { return s.Process != nil }
+
+// Kill is kill -9; it returns when the process is gone.
+func (s *Server) Kill() {
+	if !s.Running() {
+		return
+	}
+	_ = s.cmd.Process.Kill() // it may have ended by itself
+	<-s.exited
+	s.Process = nil
+}
+
+// Pause stops the server as a machine does that is suspended: its connections stay, and nobody answers.
+func (s *Server) Pause() error { return s.Signal(syscall.SIGSTOP) }
+
+// Resume lets a server go on that was paused.
+func (s *Server) Resume() error { return s.Signal(syscall.SIGCONT) }
+
+// NodeVariable is the environment variable with the program that serves as the nodes of etcd and NATS, as .ci/node prints it. Without it a program starts
+// itself as a node, which is slow where it is a test with the race detector: it would look for races in servers that are not ours.
+const NodeVariable = "ROTA_TEST_NODE"
+
+// Itself is a command that starts the program of [NodeVariable], or this one again, which is to call [Serve]: a variable of the environment has the plan.
+func Itself(variable string, plan any) (*exec.Cmd, error) {
+	text, err := json.Marshal(plan)
+	program := os.Getenv(NodeVariable)
+	if err == nil && program == "" {
+		program, err = os.Executable()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start this program as a node: %w", err)
+	}
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), variable+"="+string(text))
+	return cmd, nil
+}
+
+// Serve serves, if this process was started to be the node that a variable describes, until its standard input ends, which it does with the parent, however that
+// ends. Then it returns true, and the program should end. Otherwise it returns false at once.
+func Serve[P interface {
+	Serve(ctx context.Context) error
+}](variable string) bool {
+	text := os.Getenv(variable)
+	if text == "" {
+		return false
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		_, err := io.Copy(io.Discard, os.Stdin)
+		cancel(errors.Join(errors.New("the process that started this node has ended"), err))
+	}()
+	var plan P
+	err := json.Unmarshal([]byte(text), &plan)
+	if err == nil {
+		err = plan.Serve(ctx)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", variable, err)
+		os.Exit(1)
+	}
+	return true
+}
+
+// mostSaid is how many bytes of a server's output are kept.
+const mostSaid = 64 << 10
+
+// tail keeps the end of what is written.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	t.buf = t.buf[max(0, len(t.buf)-mostSaid):]
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(bytes.TrimSpace(t.buf))
 }

@@ -52,7 +52,7 @@ func plan(dir, java, home string, o Options) (nodes []*node, release func(), err
 		return nil, nil, err
 	}
 	for i := range count {
-		n := &node{kind: o.Kind, dir: filepath.Join(dir, fmt.Sprint("n", i+1)), java: java, home: home, addr: addrs[i]}
+		n := &node{kind: o.Kind, dir: filepath.Join(dir, fmt.Sprint("n", i+1)), java: java, home: home, Server: child.Server{Address: addrs[i]}}
 		n.settings = settingsOf(n, i, addrs[count:])
 		maps.Copy(n.settings, o.Settings)
 		nodes = append(nodes, n)
@@ -67,7 +67,7 @@ func plan(dir, java, home string, o Options) (nodes []*node, release func(), err
 func settingsOf(n *node, i int, others []string) map[string]string {
 	set := map[string]string{
 		"path.data": filepath.Join(n.dir, "data"), "path.logs": filepath.Join(n.dir, "logs"), "cluster.name": "rota", "node.name": fmt.Sprint("n", i+1),
-		"network.host": "127.0.0.1", "http.port": portOf(n.addr), "transport.port": portOf(others[i]),
+		"network.host": "127.0.0.1", "http.port": portOf(n.Addr()), "transport.port": portOf(others[i]),
 		"cluster.routing.allocation.disk.threshold_enabled": "false",
 	}
 	if n.kind == Elasticsearch {
@@ -134,7 +134,7 @@ func (c *Cluster) Green(ctx context.Context, index string) error {
 		if !n.Running() {
 			continue
 		}
-		return n.Await(ctx, n.addr+" with all copies", func() bool {
+		return n.Await(ctx, n.Addr()+" with all copies", func() bool {
 			var health struct {
 				Status string `json:"status"`
 			}

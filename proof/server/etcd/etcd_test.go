@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -57,35 +56,19 @@ func again(ctx context.Context, t *testing.T, what string, ask func() error) {
 
 func TestStart(t *testing.T) {
 	t.Parallel()
-	for _, nodes := range []int{1, 3} {
-		t.Run(fmt.Sprint(nodes), func(t *testing.T) {
-			t.Parallel()
-			ctx := deadline(t)
-			s, err := Start(ctx, Options{Dir: t.TempDir(), Nodes: nodes, NoSync: true})
-			must.Succeed(t, err)
-			defer s.Stop()
-			if want := "etcd://" + strings.Join(s.Endpoints(), ","); s.URL() != want || len(s.Endpoints()) != nodes {
-				t.Errorf("URL %s, endpoints %q", s.URL(), s.Endpoints())
-			}
-			for _, e := range s.Endpoints() {
-				put(ctx, t, connect(t, []string{e}))
-			}
-			s.Stop()
-			s.Stop()
-		})
+	ctx := deadline(t)
+	c, err := StartCluster(ctx, Options{NoSync: true})
+	must.Succeed(t, err)
+	defer c.Stop()
+	put(ctx, t, connect(t, c.Endpoints()))
+	if want := "etcd://" + c.Endpoints()[0]; c.URL("") != want || len(c.Endpoints()) != 1 {
+		t.Errorf("URL %s, endpoints %q", c.URL(""), c.Endpoints())
 	}
-}
-
-func TestBadOptions(t *testing.T) {
-	t.Parallel()
-	for _, o := range []Options{{}, {Dir: t.TempDir(), Nodes: -1}} {
-		if _, err := Start(deadline(t), o); err == nil {
-			t.Errorf("%+v: no error", o)
-		}
-		if _, err := StartCluster(deadline(t), o); err == nil {
-			t.Errorf("%+v: no error", o)
-		}
+	if n, err := c.Messages(ctx, 0); err != nil || n == 0 {
+		t.Errorf("%d messages, %v", n, err)
 	}
+	c.Stop()
+	c.Stop()
 }
 
 func TestDataOutlivesAKill(t *testing.T) {
@@ -94,11 +77,13 @@ func TestDataOutlivesAKill(t *testing.T) {
 	c, err := StartCluster(ctx, Options{Dir: t.TempDir(), Nodes: 3, NoSync: true})
 	must.Succeed(t, err)
 	defer c.Stop()
-	put(ctx, t, connect(t, c.Endpoints()))
+	for _, e := range c.Endpoints() {
+		put(ctx, t, connect(t, []string{e}))
+	}
 	leader, err := c.Leader(ctx)
 	must.Succeed(t, err)
 	before := c.Endpoints()[leader]
-	c.Kill(leader)
+	must.Succeed(t, c.Kill(leader))
 	if next, err := c.Leader(ctx); err != nil || next == leader {
 		t.Fatalf("leader %d, %v after %d was killed", next, err, leader)
 	}

@@ -19,17 +19,13 @@ import (
 
 // node is one broker: its folder, its ports, and its process while it lives.
 type node struct {
-	id               int
-	dir, java, lib   string
-	port, controller int
-	extra            []int // the ports of the listeners of Options.Listeners
-	classes          string
-
-	*child.Process // nil: it does not run
+	id             int
+	dir, java, lib string
+	controller     int   // its port
+	extra          []int // the ports of the listeners of Options.Listeners
+	classes        string
+	child.Server
 }
-
-// Addr implements child.Node.
-func (n *node) Addr() string { return fmt.Sprintf("127.0.0.1:%d", n.port) }
 
 // configure writes the broker's folder. template is empty where it is to be formatted by Kafka's own tool.
 func (n *node) configure(all []*node, o Options, template string) error {
@@ -94,17 +90,10 @@ func (n *node) arguments(more ...string) []string {
 }
 
 // Launch implements child.Node.
-func (n *node) Launch() (err error) {
+func (n *node) Launch() error {
 	cmd := exec.Command(n.java, n.arguments("-XX:SharedArchiveFile="+n.classes)...)
 	cmd.Dir = n.dir
-	n.Process, err = child.Start(cmd)
-	return err
-}
-
-// Kill implements child.Node.
-func (n *node) Kill() {
-	n.Process.Kill()
-	n.Process = nil
+	return n.Begin(cmd)
 }
 
 // Ready implements child.Node: the broker says that so many brokers serve, itself among them.

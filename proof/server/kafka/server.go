@@ -61,7 +61,7 @@ func plan(dir, java, lib, made string, o Options) (nodes []*node, release func()
 	}
 	for i := range n {
 		own := ports[i*each : (i+1)*each]
-		nodes = append(nodes, &node{id: i + 1, dir: filepath.Join(dir, fmt.Sprint(i+1)), port: own[0], controller: own[1], extra: own[2:], java: java, lib: lib})
+		nodes = append(nodes, &node{id: i + 1, dir: filepath.Join(dir, fmt.Sprint(i+1)), Server: at(own[0]), controller: own[1], extra: own[2:], java: java, lib: lib})
 	}
 	for _, node := range nodes {
 		if err := node.configure(nodes, o, made); err != nil {
@@ -70,6 +70,8 @@ func plan(dir, java, lib, made string, o Options) (nodes []*node, release func()
 	}
 	return nodes, release, nil
 }
+
+func at(port int) child.Server { return child.Server{Address: fmt.Sprintf("127.0.0.1:%d", port)} }
 
 // Listening returns the addresses of all brokers at listener i of the options.
 func (c *Cluster) Listening(i int) []string {

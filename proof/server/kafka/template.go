@@ -45,7 +45,7 @@ func makeTemplate(ctx context.Context, java, lib, tmp, made string) error {
 		return err
 	}
 	defer release()
-	n := &node{id: 1, dir: filepath.Join(tmp, "1"), port: ports[0], controller: ports[1], lib: lib}
+	n := &node{id: 1, dir: filepath.Join(tmp, "1"), Server: at(ports[0]), controller: ports[1], lib: lib}
 	if err := n.configure([]*node{n}, Options{}, ""); err != nil {
 		return err
 	}
@@ -66,13 +66,13 @@ func makeTemplate(ctx context.Context, java, lib, tmp, made string) error {
 
 // archive runs a broker once, which writes the archive of its classes when it ends.
 func (n *node) archive(ctx context.Context, java, path string) error {
-	var err error
-	if n.Process, err = child.Start(exec.Command(java, n.arguments("-XX:ArchiveClassesAtExit="+path)...)); err != nil {
+	err := n.Begin(exec.Command(java, n.arguments("-XX:ArchiveClassesAtExit="+path)...))
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // once on a machine, which may be busy
 	defer cancel()
-	stop := context.AfterFunc(ctx, n.Process.Kill)
+	stop := context.AfterFunc(ctx, func() { _ = n.Signal(syscall.SIGKILL) })
 	defer stop()
 	err = n.Ready(ctx, 1)
 	_ = n.Signal(syscall.SIGTERM) // it may have ended by itself; it ends with an exit code, as all do that are told to end

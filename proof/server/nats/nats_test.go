@@ -2,7 +2,6 @@ package nats
 
 import (
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,24 +26,6 @@ func deadline(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// folder is a folder for a server in this process. It goes when the test ends: in a while, if what the server leaves running still writes to it.
-func folder(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "rota-nats-")
-	must.Succeed(t, err)
-	t.Cleanup(func() {
-		end := time.Now().Add(time.Minute)
-		err := os.RemoveAll(dir)
-		for ; err != nil && time.Now().Before(end); err = os.RemoveAll(dir) {
-			time.Sleep(5 * time.Millisecond) // waits: between two attempts, with a deadline
-		}
-		if err != nil {
-			t.Errorf("remove a stopped server's folder: %v", err)
-		}
-	})
-	return dir
 }
 
 // write stores one message, in a stream with replicas, and read tells how many there are.
@@ -100,34 +81,23 @@ func once(url string, ask func(nc.JetStreamContext) error) error {
 	return ask(js)
 }
 
-func TestStart(t *testing.T) {
+func TestSpawn(t *testing.T) {
 	t.Parallel()
 	for _, nodes := range []int{1, 3} {
-		s, err := Start(deadline(t), Options{Dir: folder(t), Nodes: nodes})
+		p, err := Spawn(deadline(t), Options{Dir: t.TempDir(), Nodes: nodes, Monitor: true})
 		must.Succeed(t, err)
-		if n := len(s.URLs()); n != nodes || strings.Count(s.URL(), "nats://127.0.0.1:") != nodes {
-			t.Errorf("%d nodes have the addresses %q, %q", nodes, s.URL(), s.URLs())
+		if n := len(p.URLs()); n != nodes || strings.Count(p.URL(), "nats://127.0.0.1:") != nodes {
+			t.Errorf("%d nodes have the addresses %q, %q", nodes, p.URL(), p.URLs())
 		}
-		write(t, s.URL(), nodes)
-		s.Stop()
-		s.Stop()
-		if _, err := nc.Connect(s.URL()); err == nil {
+		write(t, p.URL(), nodes)
+		if n, err := p.Messages(deadline(t), 0); err != nil || n == 0 && nodes == 1 {
+			t.Errorf("%d messages, %v", n, err)
+		}
+		p.Stop()
+		p.Stop()
+		if _, err := nc.Connect(p.URL()); err == nil {
 			t.Errorf("a server of %d nodes answers after it was stopped", nodes)
 		}
-	}
-}
-
-func TestDataStays(t *testing.T) {
-	t.Parallel()
-	dir := folder(t)
-	for i := range 2 {
-		s, err := Start(deadline(t), Options{Dir: dir})
-		must.Succeed(t, err)
-		write(t, s.URL(), 1)
-		if n := read(t, s.URL()); n != uint64(i+1) {
-			t.Errorf("start %d: %d messages", i, n)
-		}
-		s.Stop()
 	}
 }
 
@@ -151,25 +121,11 @@ func TestKilledNodesComeBack(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
-	defer taken.Close()
 	file := filepath.Join(t.TempDir(), "file")
 	must.Succeed(t, os.WriteFile(file, nil, 0o600))
-	for name, o := range map[string]Options{
-		"no directory":    {},
-		"two nodes":       {Dir: t.TempDir(), Nodes: 2},
-		"port of three":   {Dir: t.TempDir(), Nodes: 3, Port: 4222},
-		"port is taken":   {Dir: t.TempDir(), Port: taken.Addr().(*net.TCPAddr).Port},
-		"no directory is": {Dir: file},
-	} {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		if s, err := Start(ctx, o); err == nil {
-			s.Stop()
+	for name, o := range map[string]Options{"two nodes": {Dir: t.TempDir(), Nodes: 2}, "no directory": {Dir: file}} {
+		if _, err := Spawn(deadline(t), o); err == nil {
 			t.Errorf("%s: no error", name)
-		} else {
-			t.Log(err)
 		}
-		cancel()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/rota-run/rota/internal/proof/port"
 	"github.com/rota-run/rota/proof/server/child"
@@ -50,7 +51,7 @@ pool_mode = %s
 		return nil, err
 	}
 	cmd := s.owner.command(s.data, program, filepath.Join(s.data, name))
-	bind(cmd)
+	child.Bind(cmd, syscall.SIGQUIT)
 	p, err := child.Start(cmd)
 	if err != nil {
 		b.Stop()

@@ -27,7 +27,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		args = append(args, "-c", set)
 	}
 	cmd := s.owner.command(s.data, s.program, args...)
-	bind(cmd)
+	child.Bind(cmd, syscall.SIGQUIT) // at once, as in a crash
 	p, err := child.Start(cmd)
 	if err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)

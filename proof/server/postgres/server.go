@@ -1,3 +1,15 @@
+// Package postgres starts PostgreSQL servers for tests.
+//
+// # Purpose
+//
+// A driver is tested on the real server or not at all. [Start] starts a server with a database of its own on a port of the loopback interface. Tests kill it,
+// suspend it and start it again. With an address in [Variable] tests use that server instead, and cannot kill it.
+//
+// # What is needed
+//
+// The programs initdb and postgres, from the distribution's packages: in the PATH, or where Debian's packages put them. .ci/postgres installs what a machine
+// lacks. PostgreSQL refuses to run as root: then it runs as the user postgres that the package makes, in a temporary folder of that user. Where something is
+// missing, Start returns a [MissingError]; see [Require].
 package postgres
 
 import (
@@ -6,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -197,4 +210,52 @@ func (s *Server) Stop() {
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir) // it is a temporary one
 	}
+}
+
+// Transactions returns how many transactions clients have made in the database since the server began to count. Each statement of a store is one. The server
+// counts those of a connection that works without pause up to a second late.
+func (s *Server) Transactions(ctx context.Context) (uint64, error) {
+	column, err := s.SQLIn(ctx, "postgres", "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = '"+User+"'")
+	if err != nil {
+		return 0, err
+	}
+	if len(column) != 1 {
+		return 0, fmt.Errorf("count transactions: the server has %d databases %q", len(column), User)
+	}
+	return strconv.ParseUint(column[0], 10, 64)
+}
+
+// Standby starts a server that follows this one, which must let it in: see Options.HBA.
+func (s *Server) Standby(ctx context.Context) (*Server, error) {
+	if s.process == nil {
+		return nil, ErrExternal
+	}
+	backup, err := Program("pg_basebackup")
+	if err != nil {
+		return nil, err
+	}
+	b := &Server{program: s.program, owner: s.owner}
+	if err := b.folder(Options{}); err != nil {
+		return nil, err
+	}
+	addrs, release, err := port.Find(1)
+	if err != nil {
+		return nil, err
+	}
+	b.addr, b.release = addrs[0], release
+	host, number, _ := strings.Cut(s.addr, ":")
+	out, err := b.owner.command(b.data, backup, "-D", b.data, "-R", "-X", "stream", "--no-sync", "-c", "fast", "-h", host, "-p", number, "-U", User).CombinedOutput()
+	if err != nil {
+		b.Stop()
+		return nil, fmt.Errorf("copy the server for a standby: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	err = b.configure(Options{NoSync: true})
+	if err == nil {
+		err = b.Restart(ctx)
+	}
+	if err != nil {
+		b.Stop()
+		return nil, err
+	}
+	return b, nil
 }

@@ -1,10 +1,25 @@
+// Package zookeeper starts ZooKeeper servers for tests.
+//
+// # Purpose
+//
+// A driver is tested on the real server or not at all. [Start] starts one server or an ensemble of three on ports of the loopback interface. Tests kill and
+// restart the servers, and ask which one leads. With addresses in [Variable] tests use those servers instead, and cannot kill them.
+//
+// # What is needed
+//
+// java (11 or newer), and the servers' jars: in the folder of [JarsVariable], or resolved once by mvn, from a pinned list of dependencies, into the user's
+// cache folder. .ci/zookeeper installs what a machine lacks. Where something is missing, Start returns a [MissingError]; see [Require].
 package zookeeper
 
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,7 +69,7 @@ func plan(dir, java, lib string, o Options) (nodes []*node, release func(), err 
 		ensemble += fmt.Sprintf("server.%d=127.0.0.1:%d:%d\n", i+1, ports[n+i], ports[2*n+i])
 	}
 	for i := range n {
-		node := &node{dir: filepath.Join(dir, fmt.Sprint(i+1)), port: ports[i], java: java, lib: lib}
+		node := &node{Server: child.Server{Address: fmt.Sprintf("127.0.0.1:%d", ports[i])}, dir: filepath.Join(dir, fmt.Sprint(i+1)), port: ports[i], java: java, lib: lib}
 		nodes = append(nodes, node)
 		if err := node.configure(i+1, ensemble, o); err != nil {
 			return nil, release, err
@@ -109,4 +124,68 @@ func (c *Cluster) Leader(ctx context.Context) (int, error) {
 		case <-time.After(20 * time.Millisecond): // no event says when it is elected
 		}
 	}
+}
+
+// node is one server: its folder, its ports, and its process while it lives.
+type node struct {
+	child.Server
+	dir  string
+	port int
+	java string
+	lib  string
+}
+
+// Launch implements child.Node.
+func (n *node) Launch() error {
+	cmd := exec.Command(n.java, "-Xms16m", "-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-cp", filepath.Join(n.lib, "*"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(n.dir, "zoo.cfg"))
+	cmd.Dir = n.dir
+	return n.Begin(cmd)
+}
+
+// Ready implements child.Node.
+func (n *node) Ready(ctx context.Context, _ int) error {
+	return n.Await(ctx, n.Addr(), func() bool { return n.mode(ctx) != "" })
+}
+
+// mode asks the server for its mode; "" if it does not serve. An open port is not enough.
+func (n *node) mode(ctx context.Context) string { return ask(ctx, n.Addr(), "Mode", time.Second) }
+
+// ask returns the value of a line of the answer to srvr; "" if the server does not serve, or does not answer in time.
+func ask(ctx context.Context, addr, name string, within time.Duration) string {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return ""
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(within)) // without it the read just ends later
+	if _, err := io.WriteString(conn, "srvr"); err != nil {
+		return ""
+	}
+	text, err := io.ReadAll(conn)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+": "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func (n *node) write(name, text string) error {
+	return os.WriteFile(filepath.Join(n.dir, name), []byte(text), 0o600)
+}
+
+// Packets returns how many packets a server has received from its clients since it started, by its own count: requests, and pings of sessions.
+func (c *Cluster) Packets(ctx context.Context, i int) (uint64, error) {
+	addr := c.Servers()[i]
+	n, err := strconv.ParseUint(ask(ctx, addr, "Received", 20*time.Second), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("count packets: %s says nothing of what it received: %w", addr, err)
+	}
+	return n, nil
 }

@@ -62,14 +62,11 @@ func options() etcd.Options {
 	return etcd.Options{Endpoints: shared.Endpoints(), Prefix: fmt.Sprintf("test/%d", prefixes.Add(1)), Timeout: 20 * time.Second}
 }
 
-// onServer are the options of a store on a server in this process, which belongs to the test alone.
+// onServer are the options of a store on a server that belongs to the test alone.
 func onServer(t *testing.T, so server.Options) etcd.Options {
 	t.Helper()
-	so.Dir, so.NoSync = t.TempDir(), true
-	member, err := server.Start(rig.Deadline(t), so)
-	must.Succeed(t, err)
-	t.Cleanup(member.Stop)
-	return through(options(), member.Endpoints()...)
+	so.NoSync = true
+	return on(startCluster(t, so))
 }
 
 // startCluster starts servers in processes of their own, which belong to the test alone.

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/rota-run/rota/store"
 	"os"
 	"path/filepath"
 
 	"github.com/rota-run/rota/proof/server"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/memory"
 )

@@ -244,9 +244,6 @@ func newCluster(o Options) *Cluster {
 // Run plays it. The error says that it could not be played; what the members did wrong stands in the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	o = o.withDefaults()
-	if !process.CanSuspend {
-		return Report{}, fmt.Errorf("play chaos: processes cannot be suspended on this system")
-	}
 	c := newCluster(o)
 	if err := c.prepare(); err != nil {
 		return Report{}, err

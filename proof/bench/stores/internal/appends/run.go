@@ -1,3 +1,19 @@
+// Package appends measures appends through our log beside the same writes by the bare client of the store.
+//
+// # How
+//
+// Both write records of 200 bytes to one fresh server, through a connection of their own, in turns: some writes of ours, as many of the bare
+// client, then the other way round, so that what else the machine does hits both. The first turn of each does not count. A ratio is the bare client's
+// median turn divided by ours: 1 is as fast, less is slower. Times of single calls are told beside it, their median and the slowest of a hundred.
+//
+// # What is compared
+//
+//   - write: Log.Append; the bare client puts a new key (etcd), publishes a message and waits for its acknowledgement (NATS), creates a node
+//     (ZooKeeper), creates a document (Elasticsearch), inserts a row with the same settings (SQLite). It has no head to keep, no order that others can read without a list of all names, and
+//     no way to tell what a lost answer did: the ratio is the one least in our favour.
+//   - batch: 64 callers append at once, as the members of a busy process do; the bare client puts 64 records into one request (or messages, without waiting
+//     for each).
+//   - applied: a command proposed to a member that is joined, until it stands in the member's value; the bare client writes and reads back what it wrote.
 package appends
 
 import (
@@ -6,12 +22,16 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/bench/internal/measure"
 	"github.com/rota-run/rota/proof/bench/internal/place"
 	"github.com/rota-run/rota/proof/bench/stores/internal/bare"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
 )
 
 // Options of [Run].
@@ -130,19 +150,11 @@ func compareOn(ctx context.Context, store string, o Options) (rows []Row, err er
 func compare(ctx context.Context, k kind, ours, theirs bare.Client, o Options) (Row, error) {
 	calls := max(o.Calls/k.records, k.callers, 4)
 	a, b := &series{Client: ours}, &series{Client: theirs}
-	for round := range o.Rounds + 1 {
-		first, second := a, b
-		if round%2 == 1 {
-			first, second = b, a
-		}
-		for _, s := range []*series{first, second} {
-			if err := s.turn(ctx, k, calls); err != nil {
-				return Row{}, err
-			}
-		}
-		if round == 0 { // to warm up
-			a.turns, a.calls, b.turns, b.calls = nil, nil, nil, nil
-		}
+	turn := func(s *series) func(bool) error {
+		return func(counts bool) error { return s.turn(ctx, k, calls, counts) }
+	}
+	if err := measure.InTurn(o.Rounds, [2]func(bool) error{turn(a), turn(b)}); err != nil {
+		return Row{}, err
 	}
 	r := Row{What: k.what, Callers: k.callers, Rounds: o.Rounds, Calls: calls, Ours: a.times(k), Bare: b.times(k)}
 	r.Ratio = r.Bare.Median / r.Ours.Median
@@ -156,7 +168,7 @@ type series struct {
 }
 
 // turn makes so many calls.
-func (s *series) turn(ctx context.Context, k kind, calls int) error {
+func (s *series) turn(ctx context.Context, k kind, calls int, counts bool) error {
 	each := calls / k.callers
 	took, errs := make([]time.Duration, each*k.callers), make([]error, k.callers)
 	var all sync.WaitGroup
@@ -175,6 +187,9 @@ func (s *series) turn(ctx context.Context, k kind, calls int) error {
 		})
 	}
 	all.Wait()
+	if !counts {
+		return errors.Join(errs...)
+	}
 	s.turns = append(s.turns, time.Since(began)/time.Duration(len(took)))
 	s.calls = append(s.calls, took...)
 	return errors.Join(errs...)
@@ -195,13 +210,101 @@ func vary(data []byte) {
 }
 
 func (s *series) times(k kind) Times {
-	return Times{Median: micros(quantile(s.turns, 50)) / float64(k.records), P50: micros(quantile(s.calls, 50)), P99: micros(quantile(s.calls, 99))}
+	return Times{Median: micros(measure.Median(s.turns)) / float64(k.records), P50: micros(measure.Median(s.calls)), P99: micros(measure.Quantile(s.calls, 99))}
 }
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// quantile is the smallest time that so many of a hundred do not exceed.
-func quantile(d []time.Duration, percent int) time.Duration {
-	sorted := slices.Sorted(slices.Values(d))
-	return sorted[(len(sorted)*percent+99)/100-1]
+// ours is a log, and a member on another log beside it.
+type ours struct {
+	log, store store.Full
+	member     *replica.Replica
+	leave      context.CancelFunc
+	all        sync.WaitGroup
+	err        error // how the member ended; read it when all has
+}
+
+// job is what is edited again and again.
+const job = "bench"
+
+func openOurs(ctx context.Context, p *place.Place) (_ *ours, err error) {
+	o := &ours{leave: func() {}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.Close())
+		}
+	}()
+	if o.log, err = p.Open(ctx, "log"); err != nil {
+		return nil, err
+	}
+	if o.store, err = p.Open(ctx, "member"); err != nil {
+		return nil, err
+	}
+	joined := make(chan struct{}, 1)
+	o.member, err = replica.New(protocol.Config{Member: "bench", Store: o.store, Events: protocol.Events{Joined: func(cluster.Incarnation) { joined <- struct{}{} }}})
+	if err != nil {
+		return nil, err
+	}
+	run, leave := context.WithCancel(context.WithoutCancel(ctx))
+	o.leave = leave
+	o.all.Go(func() { o.err = o.member.Run(run) })
+	o.all.Go(func() { obey(o.member) })
+	select {
+	case <-joined:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for the member to join: %w", context.Cause(ctx))
+	}
+	return o, o.propose(ctx, cluster.SubmitJob{Job: job, Spec: spec(nil)})
+}
+
+// obey takes in all assignments and runs nothing.
+func obey(m *replica.Replica) {
+	for a := range m.Assignments() {
+		m.Report(a.Version, []protocol.Report{})
+	}
+}
+
+func spec(data []byte) cluster.JobSpec {
+	definition := fmt.Appendf(nil, `{"tags":{"data":"%x"}}`, data[:len(data)/2])
+	return cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "none", Definition: definition}}}
+}
+
+func (o *ours) propose(ctx context.Context, c cluster.Command) error {
+	res, err := o.member.Propose(ctx, c)
+	if err == nil && !res[0].Accepted {
+		err = fmt.Errorf("refused: %s", res[0].Reason)
+	}
+	return err
+}
+
+func (o *ours) Write(ctx context.Context, data []byte) error {
+	_, err := o.log.Append(ctx, data)
+	return err
+}
+
+func (o *ours) Batch(ctx context.Context, data []byte, n int) error {
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = o.Write(ctx, data) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// applied changes the job: a command of about the size of data.
+func (o *ours) Applied(ctx context.Context, data []byte) error {
+	return o.propose(ctx, cluster.UpdateJob{Job: job, Spec: spec(data)})
+}
+
+func (o *ours) Close() error {
+	o.leave()
+	o.all.Wait()
+	err := o.err
+	for _, s := range []store.Full{o.log, o.store} {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	return err
 }

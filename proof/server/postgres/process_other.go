@@ -1,9 +1,0 @@
-//go:build !linux
-
-package postgres
-
-import (
-	"os/exec"
-)
-
-func bind(*exec.Cmd) {}
