@@ -1,111 +1,95 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rota-run/rota/proof/chaos/internal/chaos"
+	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
 )
 
 // playChaos plays package chaos.
-func playChaos(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	f := flag.NewFlagSet("rotachaos", flag.ContinueOnError)
-	f.SetOutput(stderr)
+func playChaos(ctx context.Context, p *command) error {
 	var o chaos.Options
-	f.IntVar(&o.Events, "events", 200, "how many faults and changes")
-	f.Uint64Var(&o.Seed, "seed", 1, "of the deck of events")
-	f.IntVar(&o.Members, "members", 5, "most members at once, 3 to 9")
-	f.StringVar(&o.Protocol, "protocol", "", "how the members agree; default: that of rota")
-	f.DurationVar(&o.TTL, "ttl", 0, "TTL of the members; default 1.5s")
-	f.BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone")
-	f.StringVar(&o.Binary, "binary", "", "path of rota; default: it is built")
-	f.StringVar(&o.Dir, "dir", "", "an empty or new directory where everything goes; default a temporary one")
-	store := f.String("store", "file", "kind of the store: file, "+strings.Join(server.All(), ", "))
-	kinds := f.String("only", "", "kinds of events, separated by commas; default all")
-	asJSON := f.Bool("json", false, "the last line is the outcome as JSON; the rest goes to stderr")
-	if err := f.Parse(args); err != nil {
-		return flag.ErrHelp
+	p.IntVar(&o.Events, "events", 200, "how many faults and changes")
+	p.IntVar(&o.Members, "members", 5, "most members at once, 3 to 9")
+	only := p.String("only", "", "kinds of events, separated by commas; default all")
+	return p.withMembers(ctx, &o, 1500*time.Millisecond, nil, func() error {
+		if *only != "" {
+			o.Only = strings.Split(*only, ",")
+		}
+		r, err := chaos.Run(ctx, o)
+		if err != nil {
+			return err
+		}
+		return p.tell(r, r.OK)
+	})
+}
+
+// playKills measures how long tasks of killed members are without an owner.
+func playKills(ctx context.Context, p *command) error {
+	var o chaos.Options
+	times := p.Int("times", 20, "kills of each way, 1 to 1000")
+	p.BoolVar(&o.Unguarded, "unguarded", false, "no guardians: others take over when the TTL has passed")
+	return p.withMembers(ctx, &o, 4*time.Second, func() bool { return *times >= 1 && *times <= 1000 }, func() error {
+		r, err := chaos.RunKills(ctx, o, *times)
+		if err != nil {
+			return err
+		}
+		return p.tell(r, r.OK)
+	})
+}
+
+// withMembers adds the flags of members and the store on which they meet, reads all flags, builds rota and starts a server where they are needed, and plays. That
+// this machine has no such server is said, and no error.
+func (p *command) withMembers(ctx context.Context, o *chaos.Options, ttl time.Duration, fine func() bool, play func() error) (err error) {
+	p.Uint64Var(&o.Seed, "seed", 1, "of what is done, and to whom")
+	p.StringVar(&o.Protocol, "protocol", "", "how the members agree; default: that of rota")
+	p.DurationVar(&o.TTL, "ttl", 0, "TTL of the members; default "+ttl.String())
+	p.BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone")
+	p.StringVar(&o.Binary, "binary", "", "path of rota; default: it is built")
+	p.StringVar(&o.Dir, "dir", "", "an empty or new directory where everything goes; default a temporary one")
+	store := p.String("store", "file", "kind of the store: file, "+strings.Join(server.All(), ", "))
+	if err := p.parse(func() bool { return slices.Contains(append(server.All(), "file"), *store) && (fine == nil || fine()) }); err != nil {
+		return err
 	}
-	if f.NArg() > 0 || *store != "file" && !slices.Contains(server.All(), *store) {
-		fmt.Fprintf(stderr, "rotachaos: unknown argument %q or store %q\ntry: rotachaos --help\n", f.Arg(0), *store)
-		return flag.ErrHelp
+	o.Out = p.people()
+	dir, err := os.MkdirTemp("", "rota-chaos-parts-")
+	if err != nil {
+		return fmt.Errorf("play chaos: %w", err)
 	}
-	if *kinds != "" {
-		o.Only = strings.Split(*kinds, ",")
+	defer os.RemoveAll(dir) //nolint:errcheck // it is a temporary one
+	if o.Binary == "" {
+		err = process.Build(ctx, dir, process.Rota)
 	}
-	o.Out = people(stdout, stderr, *asJSON)
-	done, err := binary(ctx, &o.Binary)
 	if err != nil {
 		return err
 	}
-	defer done()
-	stop, missing, err := serve(ctx, *store, &o, stderr)
-	if err != nil || missing {
+	if o.Binary, err = filepath.Abs(cmp.Or(o.Binary, filepath.Join(dir, "rota"))); err != nil {
 		return err
 	}
-	defer stop()
-	r, err := chaos.Run(ctx, o)
-	if err != nil {
-		return err
+	if *store != "file" {
+		s, err := server.Spawn(ctx, *store, filepath.Join(dir, "server"))
+		if errors.Is(err, server.ErrMissing) {
+			fmt.Fprintf(p.stderr, "NOT DONE: chaos on %s: %v\n", *store, err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer s.Stop()
+		o.Server = &chaos.Server{
+			Store: s.URL + "/chaos", Kill: s.Kill, Restart: s.Restart,
+			Open: func(ctx context.Context) (chaos.Log, error) { return s.Open(ctx, "chaos", true) },
+		}
 	}
-	return tell(stdout, *asJSON, r, r.OK)
-}
-
-// serve starts a server where the store needs one. That this machine has none is said, and no error.
-func serve(ctx context.Context, store string, o *chaos.Options, stderr io.Writer) (stop func(), missing bool, err error) {
-	if store == "file" {
-		return func() {}, false, nil
-	}
-	stop, err = startServer(ctx, store, o)
-	if errors.Is(err, server.ErrMissing) {
-		fmt.Fprintf(stderr, "NOT DONE: chaos on %s: %v\n", store, err)
-		return nil, true, nil
-	}
-	return stop, false, err
-}
-
-// startServer starts a server of a kind, for the members to meet at.
-func startServer(ctx context.Context, kind string, o *chaos.Options) (stop func(), err error) {
-	dir, err := os.MkdirTemp("", "rota-chaos-server-")
-	if err != nil {
-		return nil, fmt.Errorf("start a server: %w", err)
-	}
-	s, err := server.Spawn(ctx, kind, dir)
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	o.Server = &chaos.Server{
-		Store: s.URL + "/chaos", Kill: s.Kill, Restart: s.Restart,
-		Open: func(ctx context.Context) (chaos.Log, error) { return s.Open(ctx, "chaos", true) },
-	}
-	return func() {
-		s.Stop()
-		_ = os.RemoveAll(dir) // it is a temporary one
-	}, nil
-}
-
-// binary builds rota where no path was given.
-func binary(ctx context.Context, path *string) (done func(), err error) {
-	if *path != "" {
-		*path, err = filepath.Abs(*path)
-		return func() {}, err
-	}
-	dir, err := os.MkdirTemp("", "rota-binary-")
-	if err != nil {
-		return nil, fmt.Errorf("build rota: %w", err)
-	}
-	*path = filepath.Join(dir, "rota")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", *path, "github.com/rota-run/rota/cmd/rota").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build rota: %w: %s", err, out)
-	}
-	return func() { _ = os.RemoveAll(dir) }, nil
+	return play()
 }

@@ -1,3 +1,24 @@
+// Package faultproxy is a TCP proxy between a client and a server of which a test breaks the network.
+//
+// # Purpose
+//
+// What a client makes of a lost answer, a connection cut in the middle of a request, or a peer that is silent without being gone, shows only
+// when it happens. [Listen] stands between the two on a loopback port, in user space, without rights and without a tool that has to be installed;
+// the test says when what breaks.
+//
+// # Guarantees
+//
+// A method that breaks something returns once it holds: after [Proxy.Stall] returned, no byte passes that had not passed before; after
+// [Proxy.Cut] returned, every connection is reset and its sockets are closed. Bytes of one direction of a connection never change their order, and
+// none is lost without its connection being reset before the next one would pass. The end of a stream and a reset are subject to the same faults as
+// bytes: behind a stall nobody learns that the other side is gone.
+//
+// What a client sent into a stall and then gave up (closed its connection) arrives when the stall ends, as it may on a real network.
+//
+// # What is not guaranteed
+//
+// The handshake of a new connection is answered by this machine's kernel, so a stalled server can still be connected to. Losses, doubling and
+// reordering of packets do not exist above TCP. Whether the other side reads what it was sent just before a reset is up to its kernel.
 package faultproxy
 
 import (
@@ -163,4 +184,43 @@ func cut(conns []*conn) {
 	for _, c := range conns {
 		<-c.gone
 	}
+}
+
+// Stats counts what happened since Listen.
+type Stats struct {
+	Accepted int   // connections that clients made
+	Turned   int   // of these: reset at once, because of Cut
+	Reset    int   // connections that a fault, Heal or Close reset later
+	Open     int   // connections now
+	Requests int64 // bytes that were passed on to the server
+	Replies  int64 // bytes that were passed on to clients
+	Dropped  int64 // bytes that were swallowed
+
+	// Bytes that were read and not passed on yet, of connections that are open. Without a fault that holds them there are such too, for a moment:
+	// what a stalled direction has is certain, what the other one has is not.
+	HeldRequests int64
+	HeldReplies  int64
+}
+
+func (s *Stats) passed(d direction, n int) {
+	if d == requests {
+		s.Requests += int64(n)
+		return
+	}
+	s.Replies += int64(n)
+}
+
+// Stats tells the counts.
+func (p *Proxy) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.stats
+	s.Open = len(p.conns)
+	for c := range p.conns {
+		if lanes := c.running(); lanes != nil {
+			s.HeldRequests += lanes[requests].held.Load()
+			s.HeldReplies += lanes[replies].held.Load()
+		}
+	}
+	return s
 }

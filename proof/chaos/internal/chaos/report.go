@@ -2,8 +2,10 @@ package chaos
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -158,4 +160,20 @@ func (r *Report) table() string {
 		r.Events, len(r.Kinds), r.Seconds, r.Runs, r.Moves, r.Acts, r.Refused, r.Items, r.LongestGapMS, r.BoundMS, r.TTLMS,
 		r.Overlaps, r.Excused, r.HealMS, len(r.Violations))
 	return b.String()
+}
+
+// readActs reads what all witness tasks did, in the order in which they did it, through a fence that refuses smaller tokens.
+func readActs(path string) ([]history.Record, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the acts: %w", err)
+	}
+	acts, _, err := history.ReadLines(data, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return history.Fence(acts), nil
 }

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package chaos
-
-func inodeOf(string) (string, bool) { return "", false }
