@@ -1,9 +1,13 @@
 package main
 
 import (
+	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,6 +36,11 @@ func checkCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.OutOrStdout(), cmd.ErrOrStderr()) },
 	}
+	o.addFlags(c)
+	return c
+}
+
+func (o *checkOptions) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&o.protocol, "protocol", "replica", "the protocol to check")
 	f.IntVar(&o.bounds.Members, "members", 3, "members that start, 1 to 9")
@@ -51,7 +60,30 @@ func checkCommand() *cobra.Command {
 	f.StringVar(&o.suite, "suite", "", "walk a list of bounds instead, each of them completely: push, nightly or guardian")
 	f.IntVar(&o.states, "states", 0, "stop after so many states (default: none); a suite that is stopped fails")
 	f.BoolVar(&o.json, "json", false, "end with one JSON object")
-	return c
+}
+
+//go:embed suites.txt
+var suites string
+
+// walksOf are the bounds of a suite of a protocol: suites.txt has the flags of each walk.
+func walksOf(protocol, suite string) (out []walk.Config, err error) {
+	if !slices.Contains([]string{"push", "nightly", "guardian"}, suite) {
+		return nil, fmt.Errorf("unknown suite %q: there are push, nightly and guardian", suite)
+	}
+	for line := range strings.Lines(suites) {
+		f := strings.Fields(line)
+		if f[0] != protocol || f[1] != suite && (suite != "nightly" || f[1] != "push") {
+			continue
+		}
+		var o checkOptions
+		var c cobra.Command
+		o.addFlags(&c)
+		if err := errors.Join(c.ParseFlags(f[2:]), o.bounds.Handover.UnmarshalText([]byte(o.handover)), o.bounds.Check()); err != nil {
+			return nil, fmt.Errorf("suites.txt: %q: %w", line, err)
+		}
+		out = append(out, o.bounds)
+	}
+	return out, nil
 }
 
 func (o *checkOptions) run(out, progress io.Writer) error {
@@ -138,4 +170,29 @@ func (c *checkReport) add(r check.Report) {
 	c.digest = c.digest*0x9E3779B97F4A7C15 ^ r.Digest
 	c.Depth = max(c.Depth, r.Depth)
 	c.Violations += len(r.Violations)
+}
+
+// runSuite walks several bounds one after the other and prints a row of a table for each. Each must be walked completely.
+func (o *checkOptions) runSuite(p protocol, out, progress io.Writer) error {
+	suite, err := walksOf(p.Name, o.suite)
+	if err != nil {
+		return err
+	}
+	total, began := checkReport{LeastWalks: len(suite)}, time.Now()
+	fmt.Fprintln(out, "| bounds | states | depth | s |\n|---|---|---|---|")
+	for _, c := range suite {
+		o.bounds = c
+		start := time.Now()
+		r := o.walk(p, progress)
+		fmt.Fprintf(out, "| %s | %d | %d | %.1f |\n", c, r.States, r.Depth, time.Since(start).Seconds())
+		total.add(r)
+		if len(r.Violations) > 0 {
+			printViolations(out, r)
+			break
+		}
+	}
+	if err := o.end(out, total, time.Since(began)); err != nil || total.Walks == total.LeastWalks {
+		return err
+	}
+	return fmt.Errorf("%d of %d walks were complete", total.Walks, total.LeastWalks)
 }
