@@ -27,7 +27,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
+	"syscall"
 )
 
 // Process is a process that was started. Its methods may be called from any goroutine.
@@ -39,7 +41,8 @@ type Process struct {
 	err  error         // how it ended; read it when done is closed
 }
 
-// Start starts a command. The command must not be used any more.
+// Start starts a command, which must not be used any more. A goroutine keeps its thread for as long as the child lives: a child that is bound to its parent ends
+// with the thread that started it.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	if cmd.Stdout == nil {
@@ -48,14 +51,21 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	if cmd.Stderr == nil {
 		cmd.Stderr = &p.Stderr
 	}
-	cmd.SysProcAttr = attributes()
-	if err := cmd.Start(); err != nil {
+	Bind(cmd, syscall.SIGKILL)
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.done)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
-	go func() {
-		defer close(p.done)
-		p.err = cmd.Wait()
-	}()
 	return p, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rota-run/rota/internal/proof/port"
 )
@@ -125,6 +126,20 @@ func (c *Cluster[N]) Await(ctx context.Context, nodes ...int) error {
 		}
 	}
 	return nil
+}
+
+// First waits until a server that runs fits, and returns its number. what says in errors what is awaited.
+func (c *Cluster[N]) First(ctx context.Context, what string, fits func(n N) bool) (int, error) {
+	for {
+		if i := slices.IndexFunc(c.nodes, func(n N) bool { return n.Running() && fits(n) }); i >= 0 {
+			return i, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, fmt.Errorf("wait for %s: %w", what, context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond): // no event says when it is elected
+		}
+	}
 }
 
 // Pause stops server i as a machine does that is suspended: its connections stay, and nobody answers.

@@ -9,10 +9,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/rota-run/rota/proof/process"
 )
 
 // ErrExited is the early end of a server.
@@ -20,47 +21,23 @@ var ErrExited = errors.New("the server ended")
 
 // Process is a server's process. Its methods may be called from any goroutine.
 type Process struct {
-	Stdin  io.WriteCloser // open while it runs
-	cmd    *exec.Cmd
-	said   tail
-	exited chan struct{}
+	*process.Process
+	Stdin io.WriteCloser // open while it runs
+	said  tail
 }
 
-// Start starts a command. A goroutine keeps its thread for as long as the child lives: a child that is bound to its parent ends with the thread that started
-// it.
-func Start(cmd *exec.Cmd) (p *Process, err error) {
-	p = &Process{cmd: cmd, exited: make(chan struct{})}
-	if p.Stdin, err = cmd.StdinPipe(); err != nil {
+// Start starts a command.
+func Start(cmd *exec.Cmd) (*Process, error) {
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
+	p := &Process{Stdin: stdin}
 	cmd.Stderr = &p.said
 	cmd.Stdout = cmd.Stderr // the same writer: one goroutine copies
-	bind(cmd)
-	started := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(p.exited)
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // how it ended does not matter: it was killed, or its output says why
-		}
-	}()
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
-	}
-	return p, nil
+	p.Process, err = process.Start(cmd)
+	return p, err
 }
-
-// PID is the number of the process.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
-
-// Exited is closed when the process has ended.
-func (p *Process) Exited() <-chan struct{} { return p.exited }
-
-// Signal sends a signal.
-func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
 // Said is the end of what the process has written.
 func (p *Process) Said() string { return p.said.String() }
@@ -70,7 +47,7 @@ func (p *Process) Said() string { return p.said.String() }
 func (p *Process) Await(ctx context.Context, name string, serves func() bool) error {
 	for !serves() {
 		select {
-		case <-p.exited:
+		case <-p.Done():
 			return fmt.Errorf("start %s: %w: %s", name, ErrExited, p.Said())
 		case <-ctx.Done():
 			return fmt.Errorf("wait for %s to serve: %w: %s", name, context.Cause(ctx), p.Said())
@@ -90,8 +67,11 @@ type Server struct {
 func (s *Server) Addr() string { return s.Address }
 
 // Begin starts the process.
-func (s *Server) Begin(cmd *exec.Cmd) (err error) {
-	s.Process, err = Start(cmd)
+func (s *Server) Begin(cmd *exec.Cmd) error {
+	p, err := Start(cmd)
+	if err == nil {
+		s.Process = p
+	}
 	return err
 }
 
@@ -103,8 +83,7 @@ func (s *Server) Kill() {
 	if !s.Running() {
 		return
 	}
-	_ = s.cmd.Process.Kill() // it may have ended by itself
-	<-s.exited
+	_ = s.Process.Kill() // it may have ended by itself
 	s.Process = nil
 }
 

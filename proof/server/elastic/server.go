@@ -110,22 +110,18 @@ func (c *Cluster) URL(index string) string {
 
 // Primary waits until the shard of an index has a primary, and returns the number of its server.
 func (c *Cluster) Primary(ctx context.Context, index string) (int, error) {
-	for {
-		for _, n := range c.Nodes() {
-			var shards []struct{ Prirep, State, Node string }
-			if !n.Running() || !n.get(ctx, "/_cat/shards/"+index+"?format=json&h=prirep,state,node", &shards) {
-				continue
-			}
-			for _, s := range shards {
-				if i := slices.IndexFunc(c.Nodes(), func(n *node) bool { return n.settings["node.name"] == s.Node }); s.Prirep == "p" && s.State == "STARTED" && i >= 0 && c.Nodes()[i].Running() {
-					return i, nil
-				}
-			}
-		}
-		if ctx.Err() != nil {
-			return 0, fmt.Errorf("wait for a primary: %w", context.Cause(ctx))
-		}
-	}
+	primary := -1
+	_, err := c.First(ctx, "a primary", func(n *node) bool {
+		var shards []struct{ Prirep, State, Node string }
+		n.get(ctx, "/_cat/shards/"+index+"?format=json&h=prirep,state,node", &shards)
+		primary = slices.IndexFunc(c.Nodes(), func(n *node) bool {
+			return n.Running() && slices.ContainsFunc(shards, func(s struct{ Prirep, State, Node string }) bool {
+				return s.Prirep == "p" && s.State == "STARTED" && s.Node == n.settings["node.name"]
+			})
+		})
+		return primary >= 0
+	})
+	return primary, err
 }
 
 // Green waits until all copies of an index are there, as a node that runs says.

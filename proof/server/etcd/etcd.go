@@ -192,18 +192,7 @@ func (c *Cluster) Leader(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("ask for the leader: %w", err)
 	}
 	defer client.Close() //nolint:errcheck // it was only asked
-	for ctx.Err() == nil {
-		for i, n := range c.Nodes() {
-			if n.Running() && leads(ctx, client, n.Addr()) {
-				return i, nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(20 * time.Millisecond): // nothing tells when it is elected
-		}
-	}
-	return 0, fmt.Errorf("ask for the leader: %w", context.Cause(ctx))
+	return c.First(ctx, "a leader", func(n *node) bool { return leads(ctx, client, n.Addr()) })
 }
 
 // leads asks a member whether it leads. One that does not answer for a while does not.

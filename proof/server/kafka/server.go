@@ -93,21 +93,12 @@ func (c *Cluster) Leader(ctx context.Context, topic string) (int, error) {
 	one := kmsg.NewMetadataRequestTopic()
 	one.Topic = kmsg.StringPtr(topic)
 	req.Topics = []kmsg.MetadataRequestTopic{one}
-	for {
-		for _, n := range c.Nodes() {
-			if !n.Running() {
-				continue
-			}
-			if i := c.leader(ctx, n, req); i >= 0 {
-				return i, nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return 0, fmt.Errorf("wait for a leader of %s: %w", topic, context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond): // no event says when it is elected
-		}
-	}
+	leader := -1
+	_, err := c.First(ctx, "a leader of "+topic, func(n *node) bool {
+		leader = c.leader(ctx, n, req)
+		return leader >= 0
+	})
+	return leader, err
 }
 
 // leader is the number of the live leader that a broker knows of; below 0: none.

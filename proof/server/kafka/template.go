@@ -76,7 +76,7 @@ func (n *node) archive(ctx context.Context, java, path string) error {
 	defer stop()
 	err = n.Ready(ctx, 1)
 	_ = n.Signal(syscall.SIGTERM) // it may have ended by itself; it ends with an exit code, as all do that are told to end
-	<-n.Exited()
+	<-n.Done()
 	if _, missing := os.Stat(path); err == nil && missing != nil {
 		err = fmt.Errorf("no archive: %.500s", n.Said())
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/rota-run/rota/internal/proof/port"
+	procs "github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server/child"
 )
 
@@ -51,7 +52,7 @@ pool_mode = %s
 		return nil, err
 	}
 	cmd := s.owner.command(s.data, program, filepath.Join(s.data, name))
-	child.Bind(cmd, syscall.SIGQUIT)
+	procs.Bind(cmd, syscall.SIGQUIT)
 	p, err := child.Start(cmd)
 	if err != nil {
 		b.Stop()

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	procs "github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server/child"
 )
 
@@ -27,7 +28,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		args = append(args, "-c", set)
 	}
 	cmd := s.owner.command(s.data, s.program, args...)
-	child.Bind(cmd, syscall.SIGQUIT) // at once, as in a crash
+	procs.Bind(cmd, syscall.SIGQUIT) // at once, as in a crash
 	p, err := child.Start(cmd)
 	if err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)
@@ -99,7 +100,7 @@ func (p *process) kill() {
 	for _, pid := range all {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	<-p.Exited()
+	<-p.Done()
 	for _, pid := range all[1:] {
 		for alive(pid) {
 			time.Sleep(time.Millisecond) // waits: for somebody else's child no event says that it is gone

@@ -112,18 +112,7 @@ func (c *Cluster) URL(path string) string {
 
 // Leader waits until an ensemble has a leader, and returns its number.
 func (c *Cluster) Leader(ctx context.Context) (int, error) {
-	for {
-		for i, n := range c.Nodes() {
-			if n.Running() && n.mode(ctx) == "leader" {
-				return i, nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return 0, fmt.Errorf("wait for a leader: %w", context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond): // no event says when it is elected
-		}
-	}
+	return c.First(ctx, "a leader", func(n *node) bool { return n.mode(ctx) == "leader" })
 }
 
 // node is one server: its folder, its ports, and its process while it lives.

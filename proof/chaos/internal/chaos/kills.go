@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -47,8 +46,6 @@ const killMembers = 5
 func RunKills(ctx context.Context, o Options, times int) (Kills, error) {
 	o.TTL, o.Events = cmp.Or(o.TTL, 4*time.Second), 2*times
 	o = o.withDefaults()
-	runtime.LockOSThread() // children die with the thread that started them
-	defer runtime.UnlockOSThread()
 	c := newCluster(o)
 	if err := c.prepare(); err != nil {
 		return Kills{}, err

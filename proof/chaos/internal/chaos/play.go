@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -36,8 +35,6 @@ func (c *Cluster) prepare() (err error) {
 
 // play deals the deck, heals and judges.
 func (c *Cluster) play(ctx context.Context) (Report, error) {
-	runtime.LockOSThread() // children die with the thread that started them
-	defer runtime.UnlockOSThread()
 	r := newReport(c.options)
 	deck, err := c.deck(&r)
 	if err != nil {
