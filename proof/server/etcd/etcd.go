@@ -144,7 +144,7 @@ func (m member) Serve(ctx context.Context) error {
 		select {
 		case <-ready:
 			ready = nil
-			if _, err := fmt.Println(readyLine); err != nil {
+			if _, err := fmt.Fprintln(os.Stdout, readyLine); err != nil {
 				return err
 			}
 		case err := <-e.Err():
