@@ -12,10 +12,11 @@ import (
 	"syscall"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/engine/log"
 )
 
 // ErrDamaged marks data that exists but is not what this store wrote: another program changed it.
-var ErrDamaged = errors.New("store is damaged")
+var ErrDamaged = log.ErrDamaged
 
 // fault is what a server says of a request that it did not do as asked.
 type fault struct {

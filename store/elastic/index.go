@@ -7,7 +7,7 @@ import (
 )
 
 // formatNumber is what this code reads and writes.
-const formatNumber = 1
+const formatNumber = 2
 
 // index is what a server says of an index.
 type index struct {
@@ -59,6 +59,7 @@ func ours() mappings {
 	no := false
 	return mappings{Dynamic: "strict", Meta: &meta{Rota: formatNumber}, Properties: map[string]property{
 		"key":   {Type: "keyword"},
+		"kind":  {Type: "keyword", Index: &no, DocValues: &no},
 		"value": {Type: "object", Enabled: &no},
 		"bytes": {Type: "binary"},
 		"sum":   {Type: "long", Index: &no, DocValues: &no},
@@ -83,7 +84,10 @@ func (i index) check(name string, writes bool) error {
 	case m.Meta == nil || m.Meta.Rota == 0:
 		return fmt.Errorf("the index %q has the mapping of something else, not of a Rota store: give the name of another index, which Rota then makes", name)
 	case m.Meta.Rota > formatNumber:
-		return fmt.Errorf("the store has format %d, this program knows formats up to %d: use a newer version of Rota", m.Meta.Rota, formatNumber)
+		return fmt.Errorf("the store has format %d, this program knows format %d: use a newer version of Rota", m.Meta.Rota, formatNumber)
+	case m.Meta.Rota < formatNumber:
+		return fmt.Errorf("the store has format %d, which only earlier versions of Rota read: copy it to a directory with the "+
+			"version that wrote it (rota store copy), then from there to another index with this one", m.Meta.Rota)
 	case set.Shards != "1":
 		return fmt.Errorf("the index %q has %s primary shards, and a store needs exactly 1: give the name of another index, which Rota then makes", name, set.Shards)
 	case set.Translog.Durability == "async":

@@ -9,52 +9,71 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/engine"
+	"github.com/rota-run/rota/store/engine/full"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
-// Open opens the store in o.Index, and creates it if it does not exist and the options allow that. An error says where, what and what to try;
-// nothing is left open then. ctx bounds Open only.
+// Open opens the store in o.Index, and creates it if it does not exist and the options allow that. An error says where,
+// what and what to try; nothing is left open then. ctx bounds Open only.
 func Open(ctx context.Context, o Options) (*Store, error) {
+	c, err := open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	options := full.Options{Place: string(c.o.place()), ReadOnly: c.o.ReadOnly, Logger: c.o.Logger}
+	return &Store{full.NewBare(c, options), c}, nil
+}
+
+// OpenDriver opens what Open makes a store of, for tests of drivers. It takes changes even if o.ReadOnly.
+func OpenDriver(ctx context.Context, o Options) (engine.Driver, error) {
+	c, err := open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func open(ctx context.Context, o Options) (*conn, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("open elastic store: %w", err)
 	}
-	s := newStore(o)
-	if err := s.open(ctx); err != nil {
-		_ = s.Close() // the first error is the one that matters
-		return nil, s.place.Failed(err, "open store")
+	c := newConn(o)
+	if err := c.check(ctx); err != nil {
+		_ = c.Close() // the first error is the one that matters
+		return nil, o.place().Failed(err, "open store")
 	}
-	return s, nil
+	return c, nil
 }
 
-func (s *Store) open(ctx context.Context) error {
-	ctx, leave, err := s.enter(ctx)
-	if err != nil {
+// check looks whether the server and the index can be used, and creates an index if there is none.
+func (c *conn) check(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := c.checkServer(ctx); err != nil {
 		return err
 	}
-	defer leave()
-	if err := s.checkServer(ctx); err != nil {
+	if err := c.identify(ctx); err != nil {
 		return err
 	}
-	if err := s.identify(ctx); err != nil {
-		return err
-	}
-	return s.checkHealth(ctx)
+	return c.checkHealth(ctx)
 }
 
 // checkServer refuses servers that are too old, or something else.
-func (s *Store) checkServer(ctx context.Context) error {
-	a, err := s.ask(ctx, request{"GET", "/", nil})
+func (c *conn) checkServer(ctx context.Context) error {
+	a, err := c.ask(ctx, request{"GET", "/", nil})
 	if err != nil {
 		return err
 	}
 	if a.status == 405 { // a server without that page
-		if a, err = s.ask(ctx, request{"GET", "/_nodes/_local?filter_path=nodes.*.version", nil}); err != nil {
+		if a, err = c.ask(ctx, request{"GET", "/_nodes/_local?filter_path=nodes.*.version", nil}); err != nil {
 			return err
 		}
 	}
 	if a.status == 403 {
-		s.log.Debug("no right to ask the server for its version", "answer", string(a.body))
+		c.log.Debug("no right to ask the server for its version", "answer", string(a.body))
 		return nil
 	}
 	if !a.good() {
@@ -117,38 +136,38 @@ func checkVersion(number string, opensearch bool) error {
 }
 
 // identify checks the index, and creates it if there is none.
-func (s *Store) identify(ctx context.Context) error {
-	exists, err := s.inspect(ctx)
+func (c *conn) identify(ctx context.Context) error {
+	exists, err := c.inspect(ctx)
 	switch {
 	case err != nil || exists:
 		return err
-	case s.o.MustExist:
-		return fmt.Errorf("there is no index %q: check the name, or start a member first: %w", s.o.Index, store.ErrNotFound)
+	case c.o.MustExist:
+		return fmt.Errorf("there is no index %q: check the name, or start a member first: %w", c.o.Index, store.ErrNotFound)
 	}
-	text, err := creation(s.o.Copies)
+	text, err := creation(c.o.Copies)
 	if err != nil {
 		return err
 	}
-	a, err := s.change(ctx, request{"PUT", "/" + s.o.Index + "?timeout=" + s.patience(), text})
+	a, err := c.change(ctx, request{"PUT", "/" + c.o.Index + "?timeout=" + c.patience(), text})
 	made := err == nil && a.good() || errors.Is(err, store.ErrUnknown) || err == nil && faultOf(a).Type == "resource_already_exists_exception"
 	if !made {
 		if err == nil {
-			err = driver.NotDone(writeError(a))
+			err = inner.NotDone(writeError(a))
 		}
 		return err
 	}
-	if exists, err = s.inspect(ctx); err == nil && !exists { // whoever made it, it must be the right one
-		err = fmt.Errorf("%w: the index %q could not be made in time", store.ErrUnavailable, s.o.Index)
+	if exists, err = c.inspect(ctx); err == nil && !exists { // whoever made it, it must be the right one
+		err = fmt.Errorf("%w: the index %q could not be made in time", store.ErrUnavailable, c.o.Index)
 	}
 	return err
 }
 
 // patience is the handle's timeout as a server wants it.
-func (s *Store) patience() string { return fmt.Sprintf("%dms", s.o.Timeout.Milliseconds()) }
+func (c *conn) patience() string { return fmt.Sprintf("%dms", c.o.Timeout.Milliseconds()) }
 
 // inspect checks the index, if it exists.
-func (s *Store) inspect(ctx context.Context) (exists bool, err error) {
-	a, err := s.ask(ctx, request{"GET", "/" + s.o.Index, nil})
+func (c *conn) inspect(ctx context.Context) (exists bool, err error) {
+	a, err := c.ask(ctx, request{"GET", "/" + c.o.Index, nil})
 	if err != nil {
 		return false, err
 	}
@@ -160,25 +179,25 @@ func (s *Store) inspect(ctx context.Context) (exists bool, err error) {
 	}
 	var found map[string]index
 	if err := json.Unmarshal(a.body, &found); err != nil {
-		return false, fmt.Errorf("the answer about the index %q: %w", s.o.Index, err)
+		return false, fmt.Errorf("the answer about the index %q: %w", c.o.Index, err)
 	}
-	i, ok := found[s.o.Index]
+	i, ok := found[c.o.Index]
 	if !ok || len(found) != 1 {
-		return false, fmt.Errorf("%q is an alias or a data stream, and not an index: give the name of an index", s.o.Index)
+		return false, fmt.Errorf("%q is an alias or a data stream, and not an index: give the name of an index", c.o.Index)
 	}
-	return true, i.check(s.o.Index, !s.o.ReadOnly)
+	return true, i.check(c.o.Index, !c.o.ReadOnly)
 }
 
 // checkHealth waits a moment until the shard can be read and written. A new one that is not there yet counts as yellow.
-func (s *Store) checkHealth(ctx context.Context) error {
-	wait := s.o.Timeout / 2
-	path := fmt.Sprintf("/_cluster/health/%s?wait_for_status=yellow&wait_for_active_shards=1&timeout=%dms", s.o.Index, wait.Milliseconds())
-	a, err := s.ask(ctx, request{"GET", path, nil})
+func (c *conn) checkHealth(ctx context.Context) error {
+	wait := c.o.Timeout / 2
+	path := fmt.Sprintf("/_cluster/health/%s?wait_for_status=yellow&wait_for_active_shards=1&timeout=%dms", c.o.Index, wait.Milliseconds())
+	a, err := c.ask(ctx, request{"GET", path, nil})
 	if err != nil {
 		return err
 	}
 	if a.status == 403 {
-		s.log.Debug("no right to ask for the health of the index", "answer", string(a.body))
+		c.log.Debug("no right to ask for the health of the index", "answer", string(a.body))
 		return nil
 	}
 	var health struct {
@@ -189,10 +208,10 @@ func (s *Store) checkHealth(ctx context.Context) error {
 		return readError(a)
 	}
 	if health.Status != "red" && health.Active > 0 {
-		_, who, err := s.checkpoint(ctx) // so that the first read need not ask twice
-		s.settling.same(who)
+		_, who, err := c.checkpoint(ctx) // so that the first read need not ask twice
+		c.settling.same(who)
 		return err
 	}
 	return fmt.Errorf("%w: the health of the index %q is red: no node that has its newest copy is up: start the missing nodes; GET /_cluster/allocation/explain says more",
-		store.ErrUnavailable, s.o.Index)
+		store.ErrUnavailable, c.o.Index)
 }

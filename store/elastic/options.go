@@ -8,6 +8,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // Defaults of [Options].
@@ -64,6 +66,11 @@ func (o Options) withDefaults() (Options, error) {
 	var err error
 	o.Servers, err = addresses(o.Servers)
 	return o, err
+}
+
+// place says where a store lies.
+func (o Options) place() inner.Place {
+	return inner.Place("elastic " + strings.Join(o.Servers, ",") + "/" + o.Index)
 }
 
 // addresses completes the servers to host:port. Nothing of a bad one is shown, since people put passwords there.

@@ -2,7 +2,6 @@ package elastic
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,32 +75,32 @@ func (g *settling) reached(found []finding, all int64) {
 }
 
 // settled looks at documents until all that it finds is on all copies: mostly the first look is enough.
-func (s *Store) settled(ctx context.Context, keys []string) ([]finding, error) {
+func (c *conn) settled(ctx context.Context, keys []string) ([]finding, error) {
 	for n := range looks {
-		found, err := s.look(ctx, keys)
-		if err != nil || s.sure(found) {
+		found, err := c.look(ctx, keys)
+		if err != nil || c.sure(found) {
 			return found, err
 		}
-		all, who, err := s.checkpoint(ctx)
+		all, who, err := c.checkpoint(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if !s.settling.same(who) {
+		if !c.settling.same(who) {
 			continue
 		}
-		if s.settling.reached(found, all); s.sure(found) {
+		if c.settling.reached(found, all); c.sure(found) {
 			return found, nil
 		}
 		if !pause(ctx, time.Duration(n)*pauseOfLooks) {
 			return nil, context.Cause(ctx)
 		}
 	}
-	return nil, fmt.Errorf("%w: what one node has is not on the others that hold the index, though they are up: see GET /_cat/shards/%s", store.ErrUnavailable, s.o.Index)
+	return nil, fmt.Errorf("%w: what one node has is not on the others that hold the index, though they are up: see GET /_cat/shards/%s", store.ErrUnavailable, c.o.Index)
 }
 
-func (s *Store) sure(found []finding) bool {
+func (c *conn) sure(found []finding) bool {
 	for _, f := range found {
-		if !s.settling.known(f) {
+		if !c.settling.known(f) {
 			return false
 		}
 	}
@@ -110,14 +109,7 @@ func (s *Store) sure(found []finding) bool {
 
 // checkpoint is the operation up to which all are on all copies, as the copy says that knows least, and which copies there are. Where one does not answer, it
 // is none.
-func (s *Store) checkpoint(ctx context.Context) (all int64, who string, err error) {
-	a, err := s.ask(ctx, request{"GET", "/" + s.o.Index + "/_stats/docs?level=shards", nil})
-	if err != nil {
-		return 0, "", err
-	}
-	if !a.good() {
-		return 0, "", readError(a)
-	}
+func (c *conn) checkpoint(ctx context.Context) (all int64, who string, err error) {
 	var stats struct {
 		Shards struct {
 			Failed int `json:"failed"`
@@ -126,10 +118,10 @@ func (s *Store) checkpoint(ctx context.Context) (all int64, who string, err erro
 			Shards map[string][]shardCopy `json:"shards"`
 		} `json:"indices"`
 	}
-	if err := json.Unmarshal(a.body, &stats); err != nil {
-		return 0, "", fmt.Errorf("%w: the statistics of the index: %w", store.ErrUnavailable, err)
+	if err := c.read(ctx, "GET", "_stats/docs?level=shards", nil, &stats); err != nil {
+		return 0, "", err
 	}
-	all, who = leastOf(stats.Indices[s.o.Index].Shards["0"])
+	all, who = leastOf(stats.Indices[c.o.Index].Shards["0"])
 	if stats.Shards.Failed > 0 {
 		all = none
 	}

@@ -88,7 +88,7 @@ func TestDocumentsOfLease(t *testing.T) {
 	}
 	each(t, func(t *testing.T, s *shared) {
 		o := s.options(t)
-		st := openLog(t, o)
+		st := openWith(t, o)
 		m, err := lease.New(protocol.Config{Member: "web-1", Store: st, TTL: 4 * time.Second, Capacity: 5})
 		must.Succeed(t, err)
 		ctx, stop := context.WithCancel(rig.LongDeadline(t))
