@@ -41,7 +41,7 @@ func (s *shown) read(t *testing.T, answer string) {
 	if err := json.Unmarshal([]byte(answer), &a); err != nil {
 		t.Fatalf("%s: %v", answer, err)
 	}
-	s.key, s.fields = a.Source.Key, nil
+	s.key, s.fields = strings.TrimPrefix(a.Source.Key, "d/"), nil
 	for _, m := range names.FindAllSubmatch(a.Source.Value, -1) {
 		s.fields = append(s.fields, string(m[1]))
 	}

@@ -14,8 +14,8 @@ func newFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw {
 // with names a scenario in which records are written with the head.
 func with(scenario string) string { return "TestEveryInterleavingWith/^" + scenario + "$" }
 
-// flaws are what could be wrong with the code, each found by a test that it names. Most were flaws of package doclog
-// first.
+// flaws are what could be wrong with the code, each found by a test that it names. Most were flaws of the log of
+// documents before it (decision 24) first.
 func flaws() []mutanttest.Flaw {
 	return []mutanttest.Flaw{
 		newFlaw("a conflict with oneself is the outcome", "step_settle.go", "two appenders, two faults",
