@@ -66,6 +66,7 @@ func (l *link) Arrive() {
 // TestDriver: the driver keeps the promises of package driver, over real servers.
 func TestDriver(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
+		s.servers(t) // it may take longer to start than a test may take
 		drivertest.Documents(t, drivertest.Setup{
 			Open: func(t *testing.T) func() drivertest.Documenter {
 				o := s.options(t)
