@@ -60,7 +60,7 @@ func (c *conn) look(ctx context.Context, keys []string) ([]finding, error) {
 		case h.ID != ids[i]:
 			return nil, fmt.Errorf("%w: document %q was asked for, and the answer has %q", store.ErrUnavailable, ids[i], h.ID)
 		case h.Error != nil:
-			return nil, readError(answer{status: 500, body: mustFault(*h.Error)})
+			return nil, h.Error.of(500, store.ErrUnavailable)
 		case !h.Found:
 			out[i] = finding{Row: driver.Row{Key: keys[i]}}
 			continue
@@ -72,7 +72,7 @@ func (c *conn) look(ctx context.Context, keys []string) ([]finding, error) {
 	return out, nil
 }
 
-// read asks the index for something, and decodes the answer.
+// read asks for something, and decodes the answer.
 func (c *conn) read(ctx context.Context, method, what string, body []byte, into any) error {
 	a, err := c.ask(ctx, request{method, "/" + c.o.Index + "/" + what, body})
 	if err != nil {
@@ -85,10 +85,4 @@ func (c *conn) read(ctx context.Context, method, what string, body []byte, into 
 		return fmt.Errorf("%w: the answer to %.9s: %w", store.ErrUnavailable, what, err)
 	}
 	return nil
-}
-
-// mustFault is the answer that would have said a fault of one document.
-func mustFault(f fault) []byte {
-	b, _ := json.Marshal(map[string]fault{"error": f}) // two texts
-	return b
 }

@@ -79,11 +79,7 @@ func (c *conn) checkServer(ctx context.Context) error {
 	if !a.good() {
 		return notOurs(a)
 	}
-	number, opensearch, err := versionOf(a)
-	if err != nil {
-		return err
-	}
-	return checkVersion(number, opensearch)
+	return a.checkVersion()
 }
 
 // notOurs is the error for an answer that a search server may have given, or some other one.
@@ -94,27 +90,32 @@ func notOurs(a answer) error {
 	return readError(a)
 }
 
-// versionOf reads the version out of either page.
-func versionOf(a answer) (number string, opensearch bool, err error) {
+// checkVersion reads the version out of either page.
+func (a answer) checkVersion() error {
+	type version struct{ Number, Distribution string }
 	var page struct {
-		Version struct {
-			Number       string `json:"number"`
-			Distribution string `json:"distribution"`
-		} `json:"version"`
-		Nodes map[string]struct {
-			Version string `json:"version"`
-		} `json:"nodes"`
+		Version version
+		Nodes   map[string]struct{ Version string }
 	}
-	if err := json.Unmarshal(a.body, &page); err != nil {
-		return "", false, errors.New("this is not Elasticsearch or OpenSearch: check the port")
+	err := json.Unmarshal(a.body, &page)
+	for _, n := range page.Nodes { // order-free: one node was asked
+		page.Version = version{Number: n.Version}
+		if !a.elastic {
+			page.Version.Distribution = "opensearch"
+		}
 	}
-	for _, n := range page.Nodes {
-		return n.Version, !a.elastic, nil // order-free: one node was asked
+	if err != nil || page.Version.Number == "" {
+		return errors.New("this is not Elasticsearch or OpenSearch: check the port")
 	}
-	if page.Version.Number == "" {
-		return "", false, errors.New("this is not Elasticsearch or OpenSearch: check the port")
+	name, oldest := "Elasticsearch", oldestElastic
+	if page.Version.Distribution == "opensearch" {
+		name, oldest = "OpenSearch", oldestOpenSearch
 	}
-	return page.Version.Number, page.Version.Distribution == "opensearch", nil
+	first, _, _ := strings.Cut(page.Version.Number, ".")
+	if major, err := strconv.Atoi(first); err != nil || major < oldest {
+		return fmt.Errorf("the server is %s %.20s: it must be at least %d.0", name, page.Version.Number, oldest)
+	}
+	return nil
 }
 
 // The oldest supported versions.
@@ -122,18 +123,6 @@ const (
 	oldestElastic    = 8
 	oldestOpenSearch = 2
 )
-
-func checkVersion(number string, opensearch bool) error {
-	name, oldest := "Elasticsearch", oldestElastic
-	if opensearch {
-		name, oldest = "OpenSearch", oldestOpenSearch
-	}
-	first, _, _ := strings.Cut(number, ".")
-	if major, err := strconv.Atoi(first); err != nil || major < oldest {
-		return fmt.Errorf("the server is %s %.20s: it must be at least %d.0", name, number, oldest)
-	}
-	return nil
-}
 
 // identify checks the index, and creates it if there is none.
 func (c *conn) identify(ctx context.Context) error {
@@ -144,26 +133,20 @@ func (c *conn) identify(ctx context.Context) error {
 	case c.o.MustExist:
 		return fmt.Errorf("there is no index %q: check the name, or start a member first: %w", c.o.Index, store.ErrNotFound)
 	}
-	text, err := creation(c.o.Copies)
-	if err != nil {
+	path := fmt.Sprintf("/%s?timeout=%dms", c.o.Index, c.o.Timeout.Milliseconds())
+	a, err := c.change(ctx, request{"PUT", path, creation(c.o.Copies)})
+	switch {
+	case errors.Is(err, store.ErrUnknown): // the next look decides
+	case err != nil:
 		return err
-	}
-	a, err := c.change(ctx, request{"PUT", "/" + c.o.Index + "?timeout=" + c.patience(), text})
-	made := err == nil && a.good() || errors.Is(err, store.ErrUnknown) || err == nil && faultOf(a).Type == "resource_already_exists_exception"
-	if !made {
-		if err == nil {
-			err = inner.NotDone(writeError(a))
-		}
-		return err
+	case !a.good() && faultOf(a).Type != "resource_already_exists_exception":
+		return inner.NotDone(writeError(a))
 	}
 	if exists, err = c.inspect(ctx); err == nil && !exists { // whoever made it, it must be the right one
 		err = fmt.Errorf("%w: the index %q could not be made in time", store.ErrUnavailable, c.o.Index)
 	}
 	return err
 }
-
-// patience is the handle's timeout as a server wants it.
-func (c *conn) patience() string { return fmt.Sprintf("%dms", c.o.Timeout.Milliseconds()) }
 
 // inspect checks the index, if it exists.
 func (c *conn) inspect(ctx context.Context) (exists bool, err error) {

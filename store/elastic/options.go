@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"time"
 
@@ -64,35 +63,13 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%d copies: give 1 to 5, or 0 for the default", o.Copies)
 	}
 	var err error
-	o.Servers, err = addresses(o.Servers)
+	o.Servers, err = inner.Addresses("server", o.Servers, defaultPort)
 	return o, err
 }
 
 // place says where a store lies.
 func (o Options) place() inner.Place {
 	return inner.Place("elastic " + strings.Join(o.Servers, ",") + "/" + o.Index)
-}
-
-// addresses completes the servers to host:port. Nothing of a bad one is shown, since people put passwords there.
-func addresses(servers []string) ([]string, error) {
-	if len(servers) == 0 {
-		return nil, errors.New("no server: give at least one, like 127.0.0.1:9200")
-	}
-	all := make([]string, len(servers))
-	for i, e := range servers {
-		if strings.ContainsAny(e, "@/? ") || e == "" {
-			return nil, fmt.Errorf("server %d is not of the form host:port: give user, password and TLS by their own options", i+1)
-		}
-		host, port, err := net.SplitHostPort(e)
-		if err != nil {
-			host, port = strings.Trim(e, "[]"), defaultPort
-		}
-		if host == "" || port == "" || strings.Contains(e, "]") && net.ParseIP(host) == nil {
-			return nil, fmt.Errorf("server %d, %q, is not of the form host:port", i+1, e)
-		}
-		all[i] = net.JoinHostPort(host, port)
-	}
-	return all, nil
 }
 
 // CheckIndex reports what is wrong with the name of an index, or nil.
