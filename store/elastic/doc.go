@@ -31,12 +31,9 @@
 // So a row with a version new to the handle is returned only after the global checkpoint shows that all copies have
 // it: one more request for each new version.
 //
-// A conflict is verified. A server that loses its primary repeats a write on its own, and the repetition may then meet the
-// result of the first attempt. If the row is our own, it is written once more, on top of itself; once that is
-// acknowledged, it counts. If it is unchanged, the conflicting write is gone again, and ours is sent again. A row of
-// another one counts only if all copies have it: the log drops records from its head because a page stands.
-//
-// Read keeps the order of its keys: a server reads the documents of one shard one after the other.
+// A conflict is verified, because a server that loses its primary repeats a write on its own, and may then meet the result
+// of the first attempt. Our own row is written once more, on top of itself; once that is acknowledged, it counts. If the
+// row is unchanged, the conflicting write is gone again, and ours is sent again.
 //
 // # What is not guaranteed
 //
@@ -64,8 +61,7 @@
 // request only if nothing of the first one was written to a connection (docs/decisions, 38). Reads are tried on each
 // server, and once more.
 //
-// [Open] refuses an index with another mapping or more than one primary shard, one that is blocked (flood stage) or
-// acknowledges before it syncs, a red one, a server that is too old or another program; each error says what to do.
+// [Open] refuses an index of which any of this cannot be said; each error says what to do.
 //
 // # Limits
 //

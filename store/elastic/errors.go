@@ -19,16 +19,11 @@ import (
 var ErrDamaged = log.ErrDamaged
 
 // fault is what a server says of a request that it did not do as asked.
-type fault struct {
-	Type   string `json:"type"`
-	Reason string `json:"reason"`
-}
+type fault struct{ Type, Reason string }
 
 // faultOf reads the fault in an answer.
 func faultOf(a answer) fault {
-	var b struct {
-		Error json.RawMessage `json:"error"`
-	}
+	var b struct{ Error json.RawMessage } // some say it as a text
 	var f fault
 	if json.Unmarshal(a.body, &b) != nil || json.Unmarshal(b.Error, &f) != nil {
 		f.Reason = string(a.body)
@@ -36,18 +31,13 @@ func faultOf(a answer) fault {
 	return f
 }
 
-// asError is what the server said, in short.
-func (f fault) asError(status int) error {
-	if f.Type == "" {
-		return fmt.Errorf("status %d: %.200q", status, f.Reason)
-	}
-	return fmt.Errorf("status %d: %s: %.400s", status, f.Type, f.Reason)
-}
-
 // refusal gives an answer to a request that was not done its meaning; proof reports whether it proves that nothing was
 // changed.
 func (f fault) refusal(status int) (meaning error, proof bool) {
-	said := f.asError(status)
+	said := fmt.Errorf("status %d: %s: %.400s", status, f.Type, f.Reason)
+	if f.Type == "" {
+		said = fmt.Errorf("status %d: %.200q", status, f.Reason)
+	}
 	switch {
 	case f.Type == "cluster_block_exception":
 		return fmt.Errorf("%w: %w: %s", store.ErrUnavailable, said, blockHint(f.Reason)), true

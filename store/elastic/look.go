@@ -20,9 +20,9 @@ type hit struct {
 	ID     string          `json:"_id"`
 	Seq    int64           `json:"_seq_no"`
 	Term   int64           `json:"_primary_term"`
-	Found  bool            `json:"found"`
 	Source json.RawMessage `json:"_source"`
-	Error  *fault          `json:"error"`
+	Found  bool
+	Error  *fault
 }
 
 func (h hit) finding() (finding, error) {
@@ -45,9 +45,7 @@ func (c *conn) look(ctx context.Context, keys []string) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found struct {
-		Docs []hit `json:"docs"`
-	}
+	var found struct{ Docs []hit }
 	if err := c.read(ctx, "POST", "_mget?realtime=true&"+copyOfAll, text, &found); err != nil {
 		return nil, err
 	}

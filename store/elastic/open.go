@@ -40,25 +40,13 @@ func open(ctx context.Context, o Options) (*conn, error) {
 		return nil, fmt.Errorf("open elastic store: %w", err)
 	}
 	c := newConn(o)
-	if err := c.check(ctx); err != nil {
-		_ = c.Close() // the first error is the one that matters
-		return nil, o.place().Failed(err, "open store")
+	for _, check := range []func(context.Context) error{c.checkServer, c.identify, c.checkHealth} {
+		if err := check(ctx); err != nil {
+			_ = c.Close() // the first error is the one that matters
+			return nil, o.place().Failed(err, "open store")
+		}
 	}
 	return c, nil
-}
-
-// check looks whether the server and the index can be used, and creates an index if there is none.
-func (c *conn) check(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err := c.checkServer(ctx); err != nil {
-		return err
-	}
-	if err := c.identify(ctx); err != nil {
-		return err
-	}
-	return c.checkHealth(ctx)
 }
 
 // checkServer refuses servers that are too old, or something else.
@@ -184,8 +172,8 @@ func (c *conn) checkHealth(ctx context.Context) error {
 		return nil
 	}
 	var health struct {
-		Status string `json:"status"`
-		Active int    `json:"active_primary_shards"`
+		Status string
+		Active int `json:"active_primary_shards"`
 	}
 	if err := json.Unmarshal(a.body, &health); err != nil || health.Status == "" {
 		return readError(a)

@@ -1,10 +1,12 @@
 package elastic
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"time"
 
@@ -44,12 +46,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.Index == "" {
-		o.Index = defaultIndex
-	}
+	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
+	o.Index = cmp.Or(o.Index, defaultIndex)
 	if err := CheckIndex(o.Index); err != nil {
 		return o, err
 	}
@@ -72,17 +70,12 @@ func (o Options) place() inner.Place {
 	return inner.Place("elastic " + strings.Join(o.Servers, ",") + "/" + o.Index)
 }
 
+var indexName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,199}$`)
+
 // CheckIndex reports what is wrong with the name of an index, or nil.
 func CheckIndex(name string) error {
-	for i := range len(name) {
-		c := name[i]
-		good := 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || i > 0 && strings.IndexByte("._-", c) >= 0
-		if !good {
-			return fmt.Errorf("index %q: byte %q at %d is not allowed: write small letters and digits, and after the first of them . _ -", name, c, i)
-		}
-	}
-	if name == "" || len(name) > 200 {
-		return fmt.Errorf("index %.40q has %d bytes: give 1 to 200", name, len(name))
+	if !indexName.MatchString(name) {
+		return fmt.Errorf("index %.210q: give 1 to 200 small letters and digits, and after the first of them . _ -", name)
 	}
 	return nil
 }

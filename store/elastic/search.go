@@ -23,11 +23,7 @@ func (c *conn) search(ctx context.Context, q driver.Query) (rows []driver.Row, m
 	if err != nil {
 		return nil, false, err
 	}
-	var found struct {
-		Hits struct {
-			Hits []hit `json:"hits"`
-		} `json:"hits"`
-	}
+	var found struct{ Hits struct{ Hits []hit } }
 	if err := c.read(ctx, "POST", "_search?allow_partial_search_results=false&"+copyOfAll, text, &found); err != nil {
 		return nil, false, err
 	}
@@ -63,9 +59,7 @@ func (c *conn) refresh(ctx context.Context) error {
 	}
 	defer done()
 	var made struct {
-		Shards struct {
-			Failed int `json:"failed"`
-		} `json:"_shards"`
+		Shards struct{ Failed int } `json:"_shards"`
 	}
 	if err := c.read(ctx, "POST", "_refresh", nil, &made); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // looks is how often a row that must have changed is read, and pauseOfLooks the pause between two reads.
@@ -46,7 +47,7 @@ func (c *conn) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (drive
 		if err != nil || v != "" {
 			return v, err
 		}
-		if !pause(ctx, pauseOfLooks) {
+		if !inner.Pause(ctx, pauseOfLooks) {
 			return "", context.Cause(ctx) // each attempt was refused
 		}
 	}
@@ -68,19 +69,17 @@ func (c *conn) sendSwap(ctx context.Context, op driver.Op, at spot) (answer, err
 	if op.Delete {
 		return c.change(ctx, request{"DELETE", path, nil})
 	}
-	a, err := c.put(ctx, path, op, false)
-	if _, rest := cutKind(op.Value); err == nil && a.status == 400 && isObject(rest) {
-		a, err = c.put(ctx, path, op, true)
+	_, rest := cutKind(op.Value)
+	for plain := !isObject(rest); ; plain = true {
+		text, err := encode(op, plain)
+		if err != nil {
+			return answer{}, err
+		}
+		a, err := c.change(ctx, request{"PUT", path, text})
+		if err != nil || a.status != 400 || plain {
+			return a, err
+		}
 	}
-	return a, err
-}
-
-func (c *conn) put(ctx context.Context, path string, op driver.Op, plain bool) (answer, error) {
-	text, err := encode(op, plain)
-	if err != nil {
-		return answer{}, err
-	}
-	return c.change(ctx, request{"PUT", path, text})
 }
 
 func (c *conn) path(verb, key string) string {

@@ -2,8 +2,6 @@ package elastic
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/rota-run/rota/store/driver"
 )
@@ -16,11 +14,9 @@ func (s spot) version() driver.Version { return driver.Version(fmt.Sprintf("%d.%
 
 // spotOf reads a version; false for what is none of ours, which no row has.
 func spotOf(v driver.Version) (spot, bool) {
-	first, second, _ := strings.Cut(string(v), ".")
-	seq, err1 := strconv.ParseInt(first, 10, 64)
-	term, err2 := strconv.ParseInt(second, 10, 64)
-	s := spot{seq, term}
-	return s, err1 == nil && err2 == nil && seq >= 0 && term > 0 && s.version() == v
+	var s spot
+	_, err := fmt.Sscanf(string(v), "%d.%d", &s.seq, &s.term)
+	return s, err == nil && s.seq >= 0 && s.term > 0 && s.version() == v
 }
 
 // condition is what a request must say so that it changes this version alone.
