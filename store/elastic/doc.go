@@ -61,7 +61,8 @@
 // request only if nothing of the first one was written to a connection (docs/decisions, 38). Reads are tried on each
 // server, and once more.
 //
-// [Open] refuses an index of which any of this cannot be said; each error says what to do.
+// [Open] refuses an index with another mapping, with several shards, red, blocked (flood stage), or that acknowledges
+// before it syncs, and servers that are too old or something else; each error says what to do.
 //
 // # Limits
 //
