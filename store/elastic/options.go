@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/store/internal/address"
 	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
@@ -61,7 +62,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%d copies: give 1 to 5, or 0 for the default", o.Copies)
 	}
 	var err error
-	o.Servers, err = inner.Addresses("server", o.Servers, defaultPort)
+	o.Servers, err = address.Complete("server", o.Servers, defaultPort)
 	return o, err
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/store"
-	inner "github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/internal/address"
 )
 
 // Defaults of [Options].
@@ -59,7 +59,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("user and password: give both or neither")
 	}
 	var err error
-	o.Endpoints, err = inner.Addresses("endpoint", o.Endpoints, defaultPort)
+	o.Endpoints, err = address.Complete("endpoint", o.Endpoints, defaultPort)
 	return o, err
 }
 

@@ -1,4 +1,14 @@
-package driver
+// Package address reads where the servers of a store are.
+//
+// # Purpose
+//
+// Drivers of several servers take their addresses alike. It is apart from package driver because of package net, which
+// programs without a server need not link.
+//
+// # Failures
+//
+// Errors show nothing that may hold a password.
+package address
 
 import (
 	"fmt"
@@ -6,8 +16,9 @@ import (
 	"strings"
 )
 
-// Addresses completes servers, which a driver calls what, to host:port. Nothing of a bad one is shown, since people put passwords there.
-func Addresses(what string, servers []string, port string) ([]string, error) {
+// Complete completes servers, which a driver calls what, to host:port. Nothing of a bad one is shown, since people put
+// passwords there.
+func Complete(what string, servers []string, port string) ([]string, error) {
 	if len(servers) == 0 {
 		return nil, fmt.Errorf("no %s: give at least one, like 127.0.0.1:%s", what, port)
 	}
