@@ -20,7 +20,6 @@ import (
 	"github.com/rota-run/rota/proof/server/postgres"
 	"github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/doclog"
 	elasticstore "github.com/rota-run/rota/store/elastic"
 	etcdstore "github.com/rota-run/rota/store/etcd"
 	kafkastore "github.com/rota-run/rota/store/kafka"
@@ -138,11 +137,7 @@ func (s *Server) Open(ctx context.Context, name string, readOnly bool) (store.Fu
 	case "zookeeper":
 		return opened(zookeeperstore.Open(ctx, zookeeperstore.Options{Servers: s.Hosts(), Path: "/" + name, ReadOnly: readOnly}))
 	case "elastic":
-		docs, err := elasticstore.Open(ctx, elasticstore.Options{Servers: s.Hosts(), Index: name, ReadOnly: readOnly})
-		if err != nil {
-			return nil, err
-		}
-		return doclog.New(docs, doclog.Options{})
+		return opened(elasticstore.Open(ctx, elasticstore.Options{Servers: s.Hosts(), Index: name, ReadOnly: readOnly}))
 	default:
 		return nil, fmt.Errorf("open a store on %s: unknown kind", s.URL)
 	}
