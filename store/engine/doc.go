@@ -4,8 +4,8 @@
 //
 // [Rows] writes rows and settles what became of a write whose answer was lost. [Docs] are the documents of package
 // store on them, [Sessions] the sessions where a store has leases, and [Rows.Hints] begins broken watches again. The log
-// is in package engine/log, and package engine/full puts all together. etcd is on it; Elasticsearch is next, in place of
-// package doclog.
+// is in package engine/log, and package engine/full puts all together. etcd and ZooKeeper are on it; Elasticsearch is
+// next, in place of package doclog.
 //
 // # State
 //
