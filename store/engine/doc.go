@@ -36,6 +36,11 @@
 // was sent that was acknowledged. A session that has ended by that clock stays so, whatever the store says later. A Put
 // renews first, and writes after the answer.
 //
+// # Others
+//
+// A row without a name was written by another program. It is a document with its bytes: who reads it refuses it, and the
+// others of its list are read.
+//
 // # Guarantees
 //
 // An error of a call proves what package store says it proves, as long as the driver keeps its own promises. The tests
