@@ -89,3 +89,37 @@ func TestDriver(t *testing.T) {
 
 // driverOp creates a row, and with it the folder that the tests write in.
 func driverOp(key string) driver.Op { return driver.Op{Key: key, Name: "test", Value: []byte("x")} }
+
+// TestWhatIsKnownIsInOrder reads a row that is watched behind one that is not. Both are raised while the request for the
+// first is on its way, so what was known of the other when it left is too old.
+func TestWhatIsKnownIsInOrder(t *testing.T) {
+	t.Parallel()
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t), Session: time.Minute}, rig.Deadline(t)
+	writer, tap := openDriver(t, o), listenTap(t, o.Servers[0])
+	at := map[string]driver.Version{}
+	raise := func(value string) {
+		for _, key := range []string{"w/a", "c"} {
+			v, err := writer.Swap(ctx, driver.Op{Key: key, Name: "test", If: at[key], Value: []byte(value)})
+			if at[key] = v; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	raise("1")
+	o.Servers = []string{tap.addr()}
+	reader := openDriver(t, o)
+	go func() { _ = reader.Watch(ctx, "w/", func() {}) }() // ends with the handle
+	rig.Eventually(t, "what is armed is not asked for", func() bool {
+		before := tap.counts()
+		_, err := reader.Read(ctx, driver.Query{Keys: []string{"c", "w/a"}})
+		must.Succeed(t, err)
+		return tap.since(before)[opGetData] == 1
+	})
+	var once sync.Once
+	tap.on(opGetData, func() { once.Do(func() { raise("2") }) })
+	rows, err := reader.Read(ctx, driver.Query{Keys: []string{"c", "w/a"}})
+	must.Succeed(t, err)
+	if c, a := string(rows.Keys[0].Value), string(rows.Keys[1].Value); c != "2" || a != "2" {
+		t.Errorf("c was read at %s, and a behind it at %s; want 2 and 2", c, a)
+	}
+}
