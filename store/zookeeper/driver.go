@@ -90,7 +90,9 @@ func (c *conn) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (drive
 // folderAttempts bounds how often a folder is created again because the servers removed it while it was empty.
 const folderAttempts = 20
 
-func (c *conn) swap(ctx context.Context, l *link, flags int32, op driver.Op, with ...driver.Op) (driver.Version, error) {
+func (c *conn) swap(
+	ctx context.Context, l *link, flags int32, op driver.Op, with ...driver.Op,
+) (driver.Version, error) {
 	if err := c.begun(ctx); err != nil {
 		return "", err
 	}

@@ -70,10 +70,12 @@ func (l *lease) establish(ctx context.Context, ttl time.Duration) error {
 	l.began = heard
 	switch {
 	case granted < ttl:
-		return fmt.Errorf("%w: the server grants sessions of at most %v, and %v was asked for: raise its maxSessionTimeout (which is 20 times its tickTime unless set), or choose a shorter ttl",
+		return fmt.Errorf("%w: the server grants sessions of at most %v, and %v was asked for: raise its maxSessionTimeout "+
+			"(which is 20 times its tickTime unless set), or choose a shorter ttl",
 			store.ErrTTL, granted, ttl)
 	case granted > ttl.Truncate(time.Millisecond)+time.Millisecond:
-		l.c.log.Warn("the server grants no shorter sessions: a dead owner's documents stay longer; lower its minSessionTimeout or tickTime",
+		l.c.log.Warn("the server grants no shorter sessions: a dead owner's documents stay longer; "+
+			"lower its minSessionTimeout or tickTime",
 			"asked", ttl, "granted", granted)
 	}
 	return l.link.authenticate(ctx)
@@ -90,13 +92,13 @@ func (l *lease) Began() time.Time { return l.began }
 
 // What an answer proves about the end of the session.
 //
-// Each packet that a server receives renews the session there. A follower reports this to its leader, which alone decides
-// which sessions have expired, with its answer to the leader's next ping, at most half a tick later. A session lasts at
-// least two ticks (unless minSessionTimeout is set to less), so half a tick is at most a quarter of it. A process that was
-// suspended for nearly the whole timeout could therefore have a request acknowledged and see the session expire right
-// after it. So an answer counts only if its request was sent within half of the timeout after one that counts; otherwise
-// the connection is made again, which involves the leader. So does a write that is acknowledged later than three quarters
-// of the timeout after that.
+// Each packet that a server receives renews the session there. A follower reports this to its leader, which alone
+// decides which sessions have expired, with its answer to the leader's next ping, at most half a tick later. A
+// session lasts at least two ticks (unless minSessionTimeout is set to less), so half a tick is at most a quarter of
+// it. A process that was suspended for nearly the whole timeout could therefore have a request acknowledged and see
+// the session expire right after it. So an answer counts only if its request was sent within half of the timeout
+// after one that counts; otherwise the connection is made again, which involves the leader. So does a write that is
+// acknowledged later than three quarters of the timeout after that.
 
 // Renew implements driver.Lease. Each answer renews the lease, and pings see to it that there are some, so it sends
 // nothing as a rule.
@@ -159,7 +161,8 @@ func (l *lease) End(ctx context.Context) error {
 		if confirmed {
 			return nil
 		}
-		return fmt.Errorf("the servers did not confirm it; its documents go within %v of their last sign of it: %w", l.TTL(), store.ErrUnknown)
+		return fmt.Errorf("not confirmed by the servers; its documents go within %v of their last sign of it: %w",
+			l.TTL(), store.ErrUnknown)
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(ctx))
 	}
@@ -184,8 +187,8 @@ func (l *link) contact() (heard time.Time, granted time.Duration) {
 	return l.heard, l.granted
 }
 
-// since returns the larger one of two durations: by the clock that may stop while the machine sleeps, and by the one that
-// may jump.
+// since returns the larger one of two durations: by the clock that may stop while the machine sleeps, and by the one
+// that may jump.
 func since(t time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))

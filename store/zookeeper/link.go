@@ -183,7 +183,7 @@ func (l *link) issued(i identity) {
 }
 
 // answered notes when a request was sent that has been answered: the server had heard of the session then or later. One
-// that came after a long silence proves nothing: see the comment of renewed.
+// that came after a long silence proves nothing: see lease.go.
 func (l *link) answered(sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,9 +18,9 @@ const (
 
 func (o Options) at(names ...string) string { return o.Path + "/" + strings.Join(names, "/") }
 
-// split returns the folder and the name of a row's node. Folders are one level deep. "+" means "/" in their names, and
-// names the folder of keys without one; so a row is always a leaf, and "a" and "a/b" do not collide. No key has a "+" or
-// a "~".
+// split returns the folder and the name of a row's node. Folders are one level deep. "+" means "/" in their names,
+// and names the folder of keys without one; so a row is always a leaf, and "a" and "a/b" do not collide. No key has a
+// "+" or a "~".
 func split(key string) (folder, name string) {
 	i := strings.LastIndexByte(key, '/')
 	name = key[i+1:]
@@ -64,8 +64,8 @@ func newLife() string {
 	return strings.ToLower(base32.HexEncoding.EncodeToString(b[:]))
 }
 
-// version is a life and how many times the row was changed in it. What is written once has no life, and neither has what
-// somebody else wrote.
+// version is a life and how many times the row was changed in it. What is written once has no life, and neither has
+// what somebody else wrote.
 func version(life string, n int32) driver.Version {
 	return driver.Version(life + "." + strconv.FormatInt(int64(n), 10))
 }
@@ -74,7 +74,8 @@ func version(life string, n int32) driver.Version {
 func parseVersion(v driver.Version) (life string, n int32, ok bool) {
 	life, number, found := strings.Cut(string(v), ".")
 	i, err := strconv.ParseInt(number, 10, 32)
-	if !found || err != nil || life != "" && len(life) != lifeLength || strings.Contains(life, "/") || i == -1 { // -1 means any version to ZooKeeper
+	fine := life == "" || len(life) == lifeLength && !strings.Contains(life, "/")
+	if !found || err != nil || !fine || i == -1 { // -1 means any version to ZooKeeper
 		return "", 0, false
 	}
 	return life, int32(i), true
@@ -88,8 +89,8 @@ func encodeRow(life, name string, value []byte) []byte {
 	return append(b, value...)
 }
 
-// decodeRow is the reverse of encodeRow. Data that somebody else wrote, by the servers' own shell, is all value: package
-// engine refuses it.
+// decodeRow is the reverse of encodeRow. Data that somebody else wrote, by the servers' own shell, is all value:
+// package engine refuses it.
 func decodeRow(data []byte) (life, name string, value []byte) {
 	first, rest, ok := bytes.Cut(data, []byte("\n"))
 	second, value, ok2 := bytes.Cut(rest, []byte("\n"))

@@ -2,9 +2,9 @@ package zookeeper
 
 import "context"
 
-// The library sends requests of several goroutines in any order, and each waits for its answer. A call needs its reads
-// in order, and many at a time. So a read begins when the one before it was written to the connection, whoever made that.
-// A server executes what comes by one connection in its order.
+// The library sends requests of several goroutines in any order, and each waits for its answer. A call needs its
+// reads in order, and many at a time. So a read begins when the one before it was written to the connection, whoever
+// made that. A server executes what comes by one connection in its order.
 
 // reading is a read that has left, or was refused.
 type reading struct {

@@ -13,8 +13,8 @@ import (
 // readsAtOnce is how many reads of one call are under way at a time.
 const readsAtOnce = 64
 
-// Read implements driver.Documents: children and gets, in their order on one connection, behind a barrier. Stale: without
-// one.
+// Read implements driver.Documents: children and gets, in their order on one connection, behind a barrier. Stale:
+// without one.
 func (c *conn) Read(ctx context.Context, q driver.Query) (rows driver.Rows, err error) {
 	if err := c.begun(ctx); err != nil {
 		return rows, err
@@ -51,7 +51,8 @@ func (c *conn) spots(keys []string) (spots []spot) {
 	return spots
 }
 
-// readRange reads the names of the folders that may have keys of the range, then those of their rows, and then each row.
+// readRange reads the names of the folders that may have keys of the range, then those of their rows, and then each
+// row.
 func (c *conn) readRange(ctx context.Context, q driver.Query, asked bool) (rows []driver.Row, more bool, err error) {
 	for len(rows) == 0 {
 		keys, err := c.keysBetween(ctx, q.From, q.To, asked)
