@@ -122,3 +122,39 @@ func TestGrantNamesItsMethods(t *testing.T) {
 		}
 	}
 }
+
+// TestSourcesNameTests: each row of the page on the source documents names a test that exists, a decision, or what is
+// open.
+func TestSourcesNameTests(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("docs/internals/sources.md")
+	must.Succeed(t, err)
+	tests := map[string]bool{}
+	must.Succeed(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Example)\w+)\(`).FindAllSubmatch(text, -1) {
+			tests[string(m[1])] = true
+		}
+		return err
+	}))
+	rows := regexp.MustCompile(`(?m)^\| (.*) \| (.*) \| (.*) \|$`).FindAllSubmatch(page, -1)
+	names := regexp.MustCompile("`((?:Test|Example)\\w+)`")
+	for _, row := range rows {
+		found := names.FindAllSubmatch(row[3], -1)
+		for _, m := range found {
+			if !tests[string(m[1])] {
+				t.Errorf("%s: there is no %s", row[1], m[1])
+			}
+		}
+		shown := string(row[3])
+		if len(found) == 0 && !strings.Contains(shown, "../decisions/") && !strings.HasPrefix(shown, "open: ") && shown != "shown by" {
+			t.Errorf("%s: neither a test nor a decision, and not open", row[1])
+		}
+	}
+	if len(rows) < 70 {
+		t.Errorf("the page has %d rows", len(rows))
+	}
+}

@@ -50,7 +50,7 @@ type Doc struct {
 	Version Version
 }
 
-// Full is what every driver of this module offers: documents and a log, native or made by package doclog.
+// Full is what every driver of this module offers: documents and a log, native or made by package engine.
 type Full interface {
 	Store
 	Docs

@@ -37,9 +37,11 @@ var rules = []rule{
 	{"store/engine/internal/adversary", []string{"store", "store/driver"}},
 	{"store/engine/log", []string{"store", "store/driver", "store/engine", "store/internal/crowd"}},
 	{"store/engine/full", []string{"store", "store/driver", "store/engine", "store/engine/log"}},
-	{"store/etcd", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver"}},
+	{"store/etcd", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/address", "store/internal/driver"}},
+	{"store/elastic", []string{"store", "store/driver", "store/engine", "store/engine/full", "store/engine/log", "store/internal/address", "store/internal/driver"}},
 	{"store/zookeeper", []string{"store", "store/driver", "store/engine/full", "store/engine/log"}},
 	{"store/internal/driver", []string{"store"}},
+	{"store/internal/address", nil},
 	{"store/internal/crowd", nil},
 	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "store/internal/driver"}}, // it has a log alone
 	{"store/memory", []string{"store", "store/internal/driver", "internal/ordered"}},

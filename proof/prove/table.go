@@ -23,8 +23,7 @@ func stages() []stage {
 		// What takes longest begins first.
 		{name: "servers", dir: "proof", lends: true, memory: 4, command: goTest("-race", "-vet=off", "-p", "3", "./stores/elastic", "./cli", "./stores/etcd", "./stores/nats", "./..."), tests: true, rerun: true, least: serverAmounts()},
 		{name: "suites", dir: ".", lends: true, command: goTest("-tags", "proof", "-parallel", "16", "./store/storetest"), tests: true, rerun: true, least: amounts{"passed": 100}},
-		{name: "models", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "WithDeaths|Seconds", "./lock", "./call", "./store/doclog"), tests: true, least: amounts{"passed": 20}},
-		{name: "doclog", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/doclog"), tests: true, least: amounts{"passed": 20}},
+		{name: "models", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "WithDeaths|Seconds", "./lock", "./call", "./store/engine/log"), tests: true, least: amounts{"passed": 20}},
 		{name: "engine", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/engine", "./store/engine/log"), tests: true, least: amounts{"passed": 30}},
 		{name: "flow", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound|TestKeyedFlaws|TestSealingScripts|TestSeeds$|TestProof$", "./flow", "./node"), tests: true, least: amounts{"passed": 48}},
 		{name: "flows", dir: "proof", lends: true, memory: 2, command: []string{"go", "run", "./flows", "--runs", "5", "--together", "5", "--json"}, least: amounts{"runs": 5, "ok": 1, "segments": 3750, "kills": 5, "server_kills": 3}},

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/doclog"
 	"github.com/rota-run/rota/store/elastic"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/kafka"
@@ -45,11 +44,7 @@ func (s *Server) Open(ctx context.Context, name string, readOnly bool) (store.Fu
 	case "zookeeper":
 		return opened(zookeeper.Open(ctx, zookeeper.Options{Servers: s.Hosts(), Path: "/" + name, ReadOnly: readOnly}))
 	case "elastic":
-		docs, err := elastic.Open(ctx, elastic.Options{Servers: s.Hosts(), Index: name, ReadOnly: readOnly})
-		if err != nil {
-			return nil, err
-		}
-		return doclog.New(docs, doclog.Options{})
+		return opened(elastic.Open(ctx, elastic.Options{Servers: s.Hosts(), Index: name, ReadOnly: readOnly}))
 	default:
 		return nil, fmt.Errorf("open a store on %s: unknown kind", s.URL)
 	}

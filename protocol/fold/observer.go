@@ -52,5 +52,5 @@ func Full(s protocol.Store, name string) (store.Full, error) {
 	if full, ok := s.(store.Full); ok {
 		return full, nil
 	}
-	return nil, fmt.Errorf("the protocol %s needs a store with a log: store/doclog makes one from documents", name)
+	return nil, fmt.Errorf("the protocol %s needs a store with a log: every store of this module has one", name)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/doclog"
 	"github.com/rota-run/rota/store/elastic"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/kafka"
@@ -83,14 +82,14 @@ func openElastic(ctx context.Context, u storeurl.URL, a Access) (store.Full, err
 		return nil, wrong([]string{"elastic://127.0.0.1:9200/" + strings.NewReplacer("/", "-", "@", "-", "#", "-", "=", "-", ":", "-").Replace(strings.ToLower(u.Path))},
 			"store %s: %w", u, err)
 	}
-	docs, err := elastic.Open(ctx, elastic.Options{
+	s, err := elastic.Open(ctx, elastic.Options{
 		Servers: u.Hosts, Index: u.Path, User: u.User, Password: u.Password, APIKey: u.Token, TLS: u.TLS, Copies: u.Replicas, Timeout: u.Timeout,
 		MustExist: a != Create, ReadOnly: a == Look,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return doclog.New(docs, doclog.Options{})
+	return s, nil
 }
 
 func openEtcd(ctx context.Context, u storeurl.URL, a Access) (store.Full, error) {

@@ -23,8 +23,9 @@ const (
 	mostBytes      = 256 << 20 // of an answer
 )
 
-// newClient makes a client that sends a request again by itself only where nothing of it was written to a connection. It does that to requests of all
-// methods; those that change something are never GET or HEAD, which it would send again in other cases too.
+// newClient makes a client that sends a request again by itself only where nothing of it was written to a connection. It
+// does that to requests of all methods; those that change something are never GET or HEAD, which it would send again in
+// other cases too.
 func newClient(o Options) *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -51,21 +52,21 @@ type answer struct {
 func (a answer) good() bool { return a.status >= 200 && a.status < 300 }
 
 // send makes a request once, to one server; sent reports whether anybody may have executed it.
-func (s *Store) send(ctx context.Context, server string, r request) (a answer, sent bool, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, fmt.Errorf("no answer within %v", s.o.Timeout))
+func (c *conn) send(ctx context.Context, server string, r request) (a answer, sent bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.o.Timeout, fmt.Errorf("no answer within %v", c.o.Timeout))
 	defer cancel()
 	var began atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { began.Store(true) }}
-	scheme := "http://"
-	if s.o.TLS != nil {
-		scheme = "https://"
+	url := "http://" + server + r.path
+	if c.o.TLS != nil {
+		url = "https://" + server + r.path
 	}
-	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), r.method, scheme+server+r.path, bytes.NewReader(r.body))
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), r.method, url, bytes.NewReader(r.body))
 	if err != nil {
 		return answer{}, false, err
 	}
-	s.authorize(req)
-	resp, err := s.client.Do(req)
+	c.authorize(req)
+	resp, err := c.client.Do(req)
 	if err != nil {
 		return answer{}, began.Load(), cut(ctx, err)
 	}
@@ -77,13 +78,13 @@ func (s *Store) send(ctx context.Context, server string, r request) (a answer, s
 	return a, true, nil
 }
 
-func (s *Store) authorize(req *http.Request) {
+func (c *conn) authorize(req *http.Request) {
 	req.Header.Set("Content-Type", "application/json")
 	switch {
-	case s.o.APIKey != "":
-		req.Header.Set("Authorization", "ApiKey "+s.o.APIKey)
-	case s.o.User != "":
-		req.SetBasicAuth(s.o.User, s.o.Password)
+	case c.o.APIKey != "":
+		req.Header.Set("Authorization", "ApiKey "+c.o.APIKey)
+	case c.o.User != "":
+		req.SetBasicAuth(c.o.User, c.o.Password)
 	}
 }
 
@@ -92,58 +93,37 @@ func cut(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	var wrapped interface{ Unwrap() error }
-	if errors.As(err, &wrapped) {
-		if inner := wrapped.Unwrap(); inner != nil {
-			return inner
-		}
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
 	}
 	return err
 }
 
-// server is the one that is asked now.
-func (s *Store) server() (name string, turn uint64) {
-	turn = s.current.Load()
-	return s.o.Servers[turn%uint64(len(s.o.Servers))], turn
-}
-
 // change makes a call that changes something. It is made again, of another server, only where it was never sent.
-func (s *Store) change(ctx context.Context, r request) (answer, error) {
-	for attempt := 0; ; attempt++ {
-		server, turn := s.server()
-		a, sent, err := s.send(ctx, server, r)
-		if err == nil {
-			return a, nil
-		}
-		s.current.CompareAndSwap(turn, turn+1)
-		switch {
-		case sent:
-			return a, fmt.Errorf("%w: %s: %w", store.ErrUnknown, server, driver.Because(ctx, hint(err)))
-		case ctx.Err() != nil:
-			return a, context.Cause(ctx)
-		case attempt+1 >= len(s.o.Servers):
-			return a, fmt.Errorf("%w: %s: %w", store.ErrUnavailable, server, hint(err))
-		}
-	}
-}
+func (c *conn) change(ctx context.Context, r request) (answer, error) { return c.try(ctx, r, false) }
 
 // ask makes a call that changes nothing: of each server, and once more of the first.
-func (s *Store) ask(ctx context.Context, r request) (answer, error) {
-	for attempt := 0; ; attempt++ {
-		server, turn := s.server()
-		a, _, err := s.send(ctx, server, r)
-		passing := err == nil && a.status >= 500
+func (c *conn) ask(ctx context.Context, r request) (answer, error) { return c.try(ctx, r, true) }
+
+func (c *conn) try(ctx context.Context, r request, reads bool) (answer, error) {
+	for attempt := 1; ; attempt++ {
+		turn := c.current.Load()
+		server := c.o.Servers[turn%uint64(len(c.o.Servers))]
+		a, sent, err := c.send(ctx, server, r)
+		passing := err == nil && reads && a.status >= 500
 		if err == nil && !passing {
 			return a, nil
 		}
-		if ctx.Err() != nil {
+		c.current.CompareAndSwap(turn, turn+1)
+		more := attempt < len(c.o.Servers) || reads && attempt == len(c.o.Servers)
+		switch {
+		case sent && !reads:
+			return a, fmt.Errorf("%w: %s: %w", store.ErrUnknown, server, driver.Because(ctx, hint(err)))
+		case ctx.Err() != nil:
 			return a, context.Cause(ctx)
-		}
-		s.current.CompareAndSwap(turn, turn+1)
-		if attempt < len(s.o.Servers) && pause(ctx, time.Duration(attempt)*20*time.Millisecond) {
+		case more && driver.Pause(ctx, time.Duration(attempt-1)*20*time.Millisecond):
 			continue
-		}
-		if passing {
+		case passing:
 			return a, nil
 		}
 		return a, fmt.Errorf("%w: %s: %w", store.ErrUnavailable, server, hint(err))

@@ -11,20 +11,30 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
 )
+
+// look reads the row of the tests.
+func look(c *conn) (driver.Row, error) {
+	rows, err := c.Read(background, driver.Query{Keys: []string{"d/a"}})
+	if err != nil {
+		return driver.Row{}, err
+	}
+	return rows.Keys[0], nil
+}
 
 // TestWhatOneCopyHasIsNotReturned: the primary shows a write that another copy has not got yet.
 func TestWhatOneCopyHasIsNotReturned(t *testing.T) {
 	t.Parallel()
-	s, _ := handle(t, there(doc, "x.1", 7, 1), stats(0, "STARTED 7", "STARTED 6"), gone("a"))
-	s.settling.who = "n0 true, n1 false"
-	if d, err := s.Get(background, "a"); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("what was lost is returned: %+v, %v", d, err)
+	c, _ := handle(t, there(others, 7, 1), stats(0, "STARTED 7", "STARTED 6"), gone("d/a"))
+	c.settling.who = "n0 true, n1 false"
+	if row, err := look(c); err != nil || row.Version != "" {
+		t.Errorf("what was lost is returned: %+v, %v", row, err)
 	}
-	s, _ = handle(t, there(doc, "x.1", 7, 1), stats(1, "STARTED 7"), there(doc, "x.1", 7, 1), stats(0, "STARTED 7", "INITIALIZING -1"), there(doc, "x.1", 7, 1))
+	c, _ = handle(t, there(others, 7, 1), stats(1, "STARTED 7"), there(others, 7, 1), stats(0, "STARTED 7", "INITIALIZING -1"), there(others, 7, 1))
 	for range 2 { // the second time it is known
-		if d, err := s.Get(background, "a"); err != nil || d.Version != "7.1" {
-			t.Errorf("get: %+v, %v", d, err)
+		if row, err := look(c); err != nil || row.Version != "7.1" || row.Name != "x.9" || string(row.Value) != `v{"y":2}` {
+			t.Errorf("read: %+v, %v", row, err)
 		}
 	}
 }
@@ -32,151 +42,166 @@ func TestWhatOneCopyHasIsNotReturned(t *testing.T) {
 // TestTheCopyThatWasReadMayBeGone: then the others say nothing of what it had.
 func TestTheCopyThatWasReadMayBeGone(t *testing.T) {
 	t.Parallel()
-	s, _ := handle(t, there(doc, "x.1", 7, 1), stats(0, "STARTED 8"), gone("a"))
-	s.settling.who = "n0 false, n1 true"
-	if d, err := s.Get(background, "a"); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("what was lost is returned: %+v, %v", d, err)
+	c, _ := handle(t, there(others, 7, 1), stats(0, "STARTED 8"), gone("d/a"))
+	c.settling.who = "n0 false, n1 true"
+	if row, err := look(c); err != nil || row.Version != "" {
+		t.Errorf("what was lost is returned: %+v, %v", row, err)
 	}
 }
 
-// TestACheckpointOfAnotherTerm says nothing of a document that an old primary shows: its number may have been given twice.
+// TestACheckpointOfAnotherTerm says nothing of a row that an old primary shows: its number may have been given twice.
 func TestACheckpointOfAnotherTerm(t *testing.T) {
 	t.Parallel()
-	s, _ := handle(t, there(doc, "x.2", 9, 2), stats(0, "STARTED 9"), there(doc, "x.1", 8, 1), stats(0, "STARTED 7"), gone("a"))
-	if _, err := s.Get(background, "a"); err != nil {
+	c, _ := handle(t, there(others, 9, 2), stats(0, "STARTED 9"), there(others, 8, 1), stats(0, "STARTED 7"), gone("d/a"))
+	if _, err := look(c); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := s.Get(background, "a"); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("get: %+v, %v", d, err)
+	if row, err := look(c); err != nil || row.Version != "" {
+		t.Errorf("read: %+v, %v", row, err)
 	}
 }
 
 // TestWhatWasAcknowledgedIsKnown: the handle's own write needs no second look.
 func TestWhatWasAcknowledgedIsKnown(t *testing.T) {
 	t.Parallel()
-	s, _ := handle(t, wroteAt("_create", 3, 1), there(doc, "x.1", 3, 1))
-	v, err := s.Put(background, doc)
+	c, _ := handle(t, wroteAt("_create", 3, 1), there(write, 3, 1))
+	v, err := c.Swap(background, write)
 	if err != nil || v != "3.1" {
-		t.Fatalf("put: %s, %v", v, err)
+		t.Fatalf("swap: %s, %v", v, err)
 	}
-	if _, err := s.Get(background, "a"); err != nil {
+	if _, err := look(c); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestConflicts(t *testing.T) {
+func TestSwaps(t *testing.T) {
 	t.Parallel()
-	other := store.Doc{Key: "a", Value: []byte(`{"y":2}`)}
-	update := doc
-	update.Version = "3.1"
-	for name, c := range map[string]struct {
-		put     store.Doc
+	update, page := write, write
+	update.If, page.Once = "3.1", true
+	remove := driver.Op{Key: "d/a", Name: "me.1", If: "3.1", Delete: true}
+	refused, refusedUpdate := says("_create", 409, conflict), says("_doc", 409, conflict)
+	deleted, missing := fakeAnswer{verb: "_doc", status: 200, body: "{}"}, fakeAnswer{verb: "_doc", status: 404, body: `{"result":"not_found"}`}
+	for name, c := range map[string]struct { // order-free: the tests are independent
+		op      driver.Op
 		answers []fakeAnswer
-		version store.Version
+		version driver.Version
 		err     error
 	}{
-		"another's":           {doc, []fakeAnswer{says("_create", 409, conflict), there(other, "x.9", 4, 1), stats(0, "STARTED 4")}, "", store.ErrConflict},
-		"replaced":            {update, []fakeAnswer{says("_doc", 409, conflict), there(other, "x.9", 4, 1), stats(0, "STARTED 4")}, "", store.ErrConflict},
-		"gone":                {update, []fakeAnswer{says("_doc", 409, conflict), gone("a")}, "", store.ErrConflict},
-		"lost with a primary": {doc, []fakeAnswer{says("_create", 409, conflict), gone("a"), wroteAt("_create", 5, 2)}, "5.2", nil},
-		"as it was":           {update, []fakeAnswer{says("_doc", 409, conflict), there(other, "x.9", 3, 1), stats(0, "STARTED 3"), wroteAt("_doc", 5, 2)}, "5.2", nil},
-		"ours":                {doc, []fakeAnswer{says("_create", 409, conflict), there(doc, "me.1", 4, 1), stats(0, "STARTED 4"), wroteAt("_doc", 6, 2)}, "6.2", nil},
-		"ours, and then another's": {doc, []fakeAnswer{
-			says("_create", 409, conflict), there(doc, "me.1", 4, 1), stats(0, "STARTED 4"), says("_doc", 409, conflict),
+		"another's":           {write, []fakeAnswer{refused, there(others, 4, 1), stats(0, "STARTED 4")}, "", store.ErrConflict},
+		"replaced":            {update, []fakeAnswer{refusedUpdate, there(others, 4, 1), stats(0, "STARTED 4")}, "", store.ErrConflict},
+		"gone":                {update, []fakeAnswer{refusedUpdate, gone("d/a")}, "", store.ErrConflict},
+		"lost with a primary": {write, []fakeAnswer{refused, gone("d/a"), wroteAt("_create", 5, 2)}, "5.2", nil},
+		// Who drops records because their page is there must not lose it with the one copy that had it.
+		"a page that is lost with a primary": {page, []fakeAnswer{
+			refused, there(others, 4, 1), stats(0, "STARTED 3"), gone("d/a"), wroteAt("_create", 5, 2),
+		}, "5.2", nil},
+		"as it was": {update, []fakeAnswer{refusedUpdate, there(others, 3, 1), stats(0, "STARTED 3"), wroteAt("_doc", 5, 2)}, "5.2", nil},
+		"ours":      {write, []fakeAnswer{refused, there(write, 4, 1), stats(0, "STARTED 4"), wroteAt("_doc", 6, 2)}, "6.2", nil},
+		"ours, and then another's": {write, []fakeAnswer{
+			refused, there(write, 4, 1), stats(0, "STARTED 4"), refusedUpdate,
 		}, "", store.ErrUnknown},
-		"not parsed":         {doc, []fakeAnswer{says("_create", 400, "document_parsing_exception"), wroteAt("_create", 6, 1)}, "6.1", nil},
-		"too many requests":  {doc, []fakeAnswer{says("_create", 429, "es_rejected_execution_exception")}, "", store.ErrUnavailable},
-		"flood stage":        {doc, []fakeAnswer{says("_create", 429, "cluster_block_exception")}, "", store.ErrUnavailable},
-		"no shard":           {doc, []fakeAnswer{says("_create", 503, "unavailable_shards_exception")}, "", store.ErrUnknown},
-		"connection broke":   {doc, []fakeAnswer{{verb: "_create", err: syscall.ECONNRESET}}, "", store.ErrUnavailable}, // the fake has no connection
-		"an odd good answer": {doc, []fakeAnswer{{verb: "_create", status: 200, body: "{}"}}, "", store.ErrUnknown},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s, _ := handle(t, c.answers...)
-			s.life = "me"
-			v, err := s.Put(background, c.put)
-			if v != c.version || !errors.Is(err, c.err) || c.err == nil && err != nil {
-				t.Errorf("put: %q, %v; want %q, %v", v, err, c.version, c.err)
-			}
-			if errors.Is(err, store.ErrUnknown) != errors.Is(c.err, store.ErrUnknown) {
-				t.Errorf("put: %v; want %v", err, c.err)
-			}
-		})
-	}
-}
-
-func TestDeletes(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		version store.Version
-		answers []fakeAnswer
-		err     error
-	}{
-		"done":        {"3.1", []fakeAnswer{{verb: "_doc", status: 200, body: "{}"}}, nil},
-		"replaced":    {"3.1", []fakeAnswer{says("_doc", 409, conflict), there(doc, "x.1", 4, 1), stats(0, "STARTED 4")}, store.ErrConflict},
-		"gone":        {"3.1", []fakeAnswer{says("_doc", 409, conflict), gone("a")}, store.ErrNotFound},
-		"as it was":   {"3.1", []fakeAnswer{says("_doc", 409, conflict), there(doc, "x.1", 3, 1), stats(0, "STARTED 4"), {verb: "_doc", status: 200, body: "{}"}}, nil},
-		"no version":  {"nonsense", []fakeAnswer{there(doc, "x.1", 4, 1), stats(0, "STARTED 4")}, store.ErrConflict},
-		"no index":    {"3.1", []fakeAnswer{says("_doc", 404, "index_not_found_exception")}, store.ErrUnavailable},
-		"no answer":   {"3.1", []fakeAnswer{says("_doc", 502, "")}, store.ErrUnknown},
-		"no document": {"", []fakeAnswer{gone("a")}, store.ErrNotFound},
+		"a conflict that nobody can look at": {write, []fakeAnswer{refused, says("_mget", 401, "security_exception")}, "", store.ErrUnknown},
+		"not parsed":                         {write, []fakeAnswer{says("_create", 400, "document_parsing_exception"), wroteAt("_create", 6, 1)}, "6.1", nil},
+		"too many requests":                  {write, []fakeAnswer{says("_create", 429, "es_rejected_execution_exception")}, "", store.ErrUnavailable},
+		"flood stage":                        {write, []fakeAnswer{says("_create", 429, "cluster_block_exception")}, "", store.ErrUnavailable},
+		"no shard":                           {write, []fakeAnswer{says("_create", 503, "unavailable_shards_exception")}, "", store.ErrUnknown},
+		"connection broke":                   {write, []fakeAnswer{{verb: "_create", err: syscall.ECONNRESET}}, "", store.ErrUnavailable}, // the fake has no connection
+		"an odd good answer":                 {write, []fakeAnswer{{verb: "_create", status: 200, body: "{}"}}, "", store.ErrUnknown},
+		"deleted":                            {remove, []fakeAnswer{deleted}, "", nil},
+		"deleted, where another's is":        {remove, []fakeAnswer{refusedUpdate, there(others, 4, 1), stats(0, "STARTED 4")}, "", store.ErrConflict},
+		"deleted, where nothing is":          {remove, []fakeAnswer{missing, gone("d/a")}, "", store.ErrConflict},
+		"deleted, where it is as it was": {remove, []fakeAnswer{
+			refusedUpdate, there(others, 3, 1), stats(0, "STARTED 4"), deleted,
+		}, "", nil},
+		"deleted, without an index":  {remove, []fakeAnswer{says("_doc", 404, "index_not_found_exception")}, "", store.ErrUnavailable},
+		"deleted, without an answer": {remove, []fakeAnswer{says("_doc", 502, "")}, "", store.ErrUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, f := handle(t, c.answers...)
-			err := s.Delete(background, "a", c.version)
-			if !errors.Is(err, c.err) || c.err == nil && err != nil {
-				t.Errorf("delete: %v; want %v", err, c.err)
+			v, err := s.Swap(background, c.op)
+			if v != c.version || !errors.Is(err, c.err) || c.err == nil && err != nil {
+				t.Errorf("swap: %q, %v; want %q, %v", v, err, c.version, c.err)
 			}
-			if name == "done" && !strings.Contains(f.got[0], "if_seq_no=3&if_primary_term=1") {
+			if errors.Is(err, store.ErrUnknown) != errors.Is(c.err, store.ErrUnknown) {
+				t.Errorf("swap: %v; want %v", err, c.err)
+			}
+			if c.op.If != "" && !strings.Contains(f.got[0], "if_seq_no=3&if_primary_term=1") {
 				t.Errorf("it sent %q", f.got)
 			}
 		})
 	}
 }
 
+// TestFree: what a bulk request could not do is an error, though the request was good.
+func TestFree(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]error{ // order-free: the tests are independent
+		`{"errors":false,"items":[{"delete":{"_id":"/p/1","status":404}}]}`: nil,
+		`{"errors":true,"items":[{"delete":{"_id":"/p/1","status":429}}]}`:  store.ErrUnknown,
+		`{}`: store.ErrUnknown,
+		`{`:  store.ErrUnknown,
+	} {
+		c, f := handle(t, fakeAnswer{verb: "_bulk", status: 200, body: answer})
+		if err := c.Free(background, []string{"p/1"}); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v, to %q", answer, err, want, f.got)
+		}
+	}
+}
+
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	for _, v := range []store.Version{"0.1", "17.3"} {
+	for _, v := range []driver.Version{"0.1", "17.3"} {
 		if at, ok := spotOf(v); !ok || at.version() != v {
 			t.Errorf("%s is read as %+v, %v", v, at, ok)
 		}
 	}
-	for _, v := range []store.Version{"", "1", "1.0", "-1.1", "01.1", "1.1.1", "x.1", "1.1 "} {
+	for _, v := range []driver.Version{"", "1", "1.0", "-1.1", "01.1", "1.1.1", "x.1", "1.1 "} {
 		if at, ok := spotOf(v); ok {
 			t.Errorf("%q is read as %+v", v, at)
 		}
 	}
 }
 
-// TestBodies: any value comes back byte by byte, also when the server lays the rest of the document out again, and damage is found.
+// TestBodies: any value comes back byte by byte, also when the server lays the rest of the document out again, and damage
+// is found.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		d := store.Doc{Key: rapid.StringMatching(`[a-z/]{1,20}`).Draw(t, "key")}
+		op := driver.Op{Key: rapid.StringMatching(`(d/)?[a-z/]{1,20}`).Draw(t, "key"), Name: "x.1"}
 		if rapid.Bool().Draw(t, "object") {
 			object := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "object")
-			d.Value, _ = json.Marshal(object) // texts
+			op.Value, _ = json.Marshal(object) // texts
+			op.Value = append([]byte(rapid.SampledFrom([]string{"", "v", "vv", "V"}).Draw(t, "kind")), op.Value...)
 		} else {
-			d.Value = rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")
+			op.Value = rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")
 		}
-		text, err := encode(d, "x.1", rapid.Bool().Draw(t, "plain"))
+		text, err := encode(op, rapid.Bool().Draw(t, "plain"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		value, by, err := decode(d.Key, text)
-		if err != nil || by != "x.1" || !bytes.Equal(value, d.Value) {
-			t.Fatalf("%q came back as %q by %q, %v, over %s", d.Value, value, by, err, text)
+		value, by, err := decode(op.Key, text)
+		if err != nil || by != "x.1" || !bytes.Equal(value, op.Value) {
+			t.Fatalf("%q came back as %q by %q, %v, over %s", op.Value, value, by, err, text)
 		}
-		if _, _, err := decode(d.Key+"x", text); !errors.Is(err, ErrDamaged) {
+		if _, _, err := decode(op.Key+"x", text); !errors.Is(err, ErrDamaged) {
 			t.Fatalf("under another key: %v", err)
 		}
 		broken := bytes.Replace(text, []byte(`"sum":`), []byte(`"sum":1`), 1)
-		if _, _, err := decode(d.Key, broken); !errors.Is(err, ErrDamaged) {
+		if _, _, err := decode(op.Key, broken); !errors.Is(err, ErrDamaged) {
 			t.Fatalf("with another checksum: %v", err)
 		}
 	})
+}
+
+// TestIDs: each row has an _id of its own, that of a document is no longer than its key, and it tells the key.
+func TestIDs(t *testing.T) {
+	t.Parallel()
+	for key, id := range map[string]string{"d/a/b": "a/b", "d/d/a": "d/a", "l/main/head": "/l/main/head", "k": "/k", "d": "/d"} { // order-free: each is judged alone
+		if got := idOf(key); got != id || keyOf(got) != key {
+			t.Errorf("%s has the _id %s, of %s", key, got, keyOf(got))
+		}
+	}
 }
 
 func TestIndexNames(t *testing.T) {
@@ -203,11 +228,11 @@ func TestRefresh(t *testing.T) {
 	}{
 		{200, `{"_shards":{"total":2,"successful":1,"failed":0}}`, ""},
 		{200, `{"_shards":{"total":2,"successful":1,"failed":1}}`, "1 copies of the index were not refreshed"},
-		{200, `{`, "the answer to a refresh"},
+		{200, `{`, "the answer to _refresh"},
 		{403, `{"error":{"type":"security_exception","reason":"action [indices:admin/refresh] is unauthorized"}}`, "grant the user"},
 	} {
 		s, _ := handle(t, fakeAnswer{verb: "_refresh", status: c.status, body: c.body})
-		err := s.Refresh(t.Context())
+		err := s.refresh(t.Context())
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d %s: %v, want %q", c.status, c.body, err, c.want)
 		}

@@ -12,22 +12,18 @@ import (
 	"syscall"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/engine/log"
 )
 
 // ErrDamaged marks data that exists but is not what this store wrote: another program changed it.
-var ErrDamaged = errors.New("store is damaged")
+var ErrDamaged = log.ErrDamaged
 
 // fault is what a server says of a request that it did not do as asked.
-type fault struct {
-	Type   string `json:"type"`
-	Reason string `json:"reason"`
-}
+type fault struct{ Type, Reason string }
 
 // faultOf reads the fault in an answer.
 func faultOf(a answer) fault {
-	var b struct {
-		Error json.RawMessage `json:"error"`
-	}
+	var b struct{ Error json.RawMessage } // some say it as a text
 	var f fault
 	if json.Unmarshal(a.body, &b) != nil || json.Unmarshal(b.Error, &f) != nil {
 		f.Reason = string(a.body)
@@ -35,32 +31,27 @@ func faultOf(a answer) fault {
 	return f
 }
 
-// asError is what the server said, in short.
-func (f fault) asError(status int) error {
+// refusal gives an answer to a request that was not done its meaning; proof reports whether it proves that nothing was
+// changed.
+func (f fault) refusal(status int) (meaning error, proof bool) {
+	said := fmt.Errorf("status %d: %s: %.400s", status, f.Type, f.Reason)
 	if f.Type == "" {
-		return fmt.Errorf("status %d: %.200q", status, f.Reason)
+		said = fmt.Errorf("status %d: %.200q", status, f.Reason)
 	}
-	return fmt.Errorf("status %d: %s: %.400s", status, f.Type, f.Reason)
-}
-
-// refusal gives the answer to a request that was not done its meaning; proof reports whether it proves that nothing was changed.
-func refusal(a answer) (meaning error, proof bool) {
-	f := faultOf(a)
-	said := f.asError(a.status)
 	switch {
 	case f.Type == "cluster_block_exception":
 		return fmt.Errorf("%w: %w: %s", store.ErrUnavailable, said, blockHint(f.Reason)), true
 	case f.Type == "index_not_found_exception":
 		return fmt.Errorf("%w: %w: the index was removed: stop all members, and start them again to begin with an empty store", store.ErrUnavailable, said), true
-	case a.status == 401:
+	case status == 401:
 		return fmt.Errorf("%w: check user and password, or the API key", said), true
-	case a.status == 403:
+	case status == 403:
 		return fmt.Errorf("%w: grant the user, or the API key, the privileges of docs/stores/elastic.md", said), true
-	case a.status == 413:
+	case status == 413:
 		return fmt.Errorf("%w: %w (the server's http.max_content_length is below its default)", store.ErrTooLarge, said), true
-	case a.status == 429:
+	case status == 429:
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, said), true
-	case a.status >= 300 && a.status < 500:
+	case status >= 300 && status < 500:
 		return said, true
 	}
 	return said, false
@@ -79,23 +70,20 @@ func blockHint(reason string) string {
 	return "see GET /_cluster/health and the settings of the index"
 }
 
-// writeError gives the answer to a change that was not done, or perhaps was, its meaning.
-func writeError(a answer) error {
-	meaning, proof := refusal(a)
+// of is refusal as an error; a request of which the answer proves nothing ends with another one.
+func (f fault) of(status int, without error) error {
+	meaning, proof := f.refusal(status)
 	if proof {
 		return meaning
 	}
-	return fmt.Errorf("%w: %w", store.ErrUnknown, meaning)
+	return fmt.Errorf("%w: %w", without, meaning)
 }
 
+// writeError gives the answer to a change that was not done, or perhaps was, its meaning.
+func writeError(a answer) error { return faultOf(a).of(a.status, store.ErrUnknown) }
+
 // readError gives the answer to a call that changes nothing its meaning.
-func readError(a answer) error {
-	meaning, proof := refusal(a)
-	if proof {
-		return meaning
-	}
-	return fmt.Errorf("%w: %w", store.ErrUnavailable, meaning)
-}
+func readError(a answer) error { return faultOf(a).of(a.status, store.ErrUnavailable) }
 
 // hint adds what to try to an error of a connection.
 func hint(err error) error {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
 )
 
 // fake answers requests in the place of servers: each answer is for the next request that its path begins like. It is one for a request that must not come.
@@ -42,13 +42,13 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // handle is a handle whose server gives these answers, and no other ones.
-func handle(t *testing.T, answers ...fakeAnswer) (*Store, *fake) {
+func handle(t *testing.T, answers ...fakeAnswer) (*conn, *fake) {
 	t.Helper()
 	o, err := Options{Servers: []string{"s"}}.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, f := newStore(o), &fake{t: t, answers: answers}
+	s, f := newConn(o), &fake{t: t, answers: answers}
 	s.client.Transport = f
 	s.settling.who = "n0 true"
 	t.Cleanup(func() {
@@ -60,17 +60,18 @@ func handle(t *testing.T, answers ...fakeAnswer) (*Store, *fake) {
 	return s, f
 }
 
-// there is an answer to a look at one document.
-func there(d store.Doc, by string, seq, term int64) fakeAnswer {
-	text, err := encode(d, by, false)
+// there is an answer to a look at one row.
+func there(op driver.Op, seq, term int64) fakeAnswer {
+	text, err := encode(op, false)
 	if err != nil {
 		panic(err)
 	}
-	return fakeAnswer{verb: "_mget", status: 200, body: fmt.Sprintf(`{"docs":[{"_id":%q,"found":true,"_seq_no":%d,"_primary_term":%d,"_source":%s}]}`, d.Key, seq, term, text)}
+	body := fmt.Sprintf(`{"docs":[{"_id":%q,"found":true,"_seq_no":%d,"_primary_term":%d,"_source":%s}]}`, idOf(op.Key), seq, term, text)
+	return fakeAnswer{verb: "_mget", status: 200, body: body}
 }
 
 func gone(key string) fakeAnswer {
-	return fakeAnswer{verb: "_mget", status: 200, body: fmt.Sprintf(`{"docs":[{"_id":%q,"found":false}]}`, key)}
+	return fakeAnswer{verb: "_mget", status: 200, body: fmt.Sprintf(`{"docs":[{"_id":%q,"found":false}]}`, idOf(key))}
 }
 
 // stats is an answer about the copies of the shard: the state and the global checkpoint of each.
@@ -95,6 +96,7 @@ func wroteAt(verb string, seq, term int64) fakeAnswer {
 
 var (
 	background = context.Background()
-	doc        = store.Doc{Key: "a", Value: []byte(`{"x":1}`)}
+	write      = driver.Op{Key: "d/a", Name: "me.1", Value: []byte(`v{"x":1}`)}
+	others     = driver.Op{Key: "d/a", Name: "x.9", Value: []byte(`v{"y":2}`)}
 	conflict   = "version_conflict_engine_exception"
 )

@@ -9,62 +9,65 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/engine"
+	"github.com/rota-run/rota/store/engine/full"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
-// Open opens the store in o.Index, and creates it if it does not exist and the options allow that. An error says where, what and what to try;
-// nothing is left open then. ctx bounds Open only.
+// Open opens the store in o.Index, and creates it if it does not exist and the options allow that. An error says where,
+// what and what to try; nothing is left open then. ctx bounds Open only.
 func Open(ctx context.Context, o Options) (*Store, error) {
+	c, err := open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	options := full.Options{Place: string(c.o.place()), ReadOnly: c.o.ReadOnly, Logger: c.o.Logger}
+	return &Store{full.NewBare(c, options), c}, nil
+}
+
+// OpenDriver opens what Open makes a store of, for tests of drivers. It takes changes even if o.ReadOnly.
+func OpenDriver(ctx context.Context, o Options) (engine.Driver, error) {
+	c, err := open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func open(ctx context.Context, o Options) (*conn, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("open elastic store: %w", err)
 	}
-	s := newStore(o)
-	if err := s.open(ctx); err != nil {
-		_ = s.Close() // the first error is the one that matters
-		return nil, s.place.Failed(err, "open store")
+	c := newConn(o)
+	for _, check := range []func(context.Context) error{c.checkServer, c.identify, c.checkHealth} {
+		if err := check(ctx); err != nil {
+			_ = c.Close() // the first error is the one that matters
+			return nil, o.place().Failed(err, "open store")
+		}
 	}
-	return s, nil
-}
-
-func (s *Store) open(ctx context.Context) error {
-	ctx, leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if err := s.checkServer(ctx); err != nil {
-		return err
-	}
-	if err := s.identify(ctx); err != nil {
-		return err
-	}
-	return s.checkHealth(ctx)
+	return c, nil
 }
 
 // checkServer refuses servers that are too old, or something else.
-func (s *Store) checkServer(ctx context.Context) error {
-	a, err := s.ask(ctx, request{"GET", "/", nil})
+func (c *conn) checkServer(ctx context.Context) error {
+	a, err := c.ask(ctx, request{"GET", "/", nil})
 	if err != nil {
 		return err
 	}
 	if a.status == 405 { // a server without that page
-		if a, err = s.ask(ctx, request{"GET", "/_nodes/_local?filter_path=nodes.*.version", nil}); err != nil {
+		if a, err = c.ask(ctx, request{"GET", "/_nodes/_local?filter_path=nodes.*.version", nil}); err != nil {
 			return err
 		}
 	}
 	if a.status == 403 {
-		s.log.Debug("no right to ask the server for its version", "answer", string(a.body))
+		c.log.Debug("no right to ask the server for its version", "answer", string(a.body))
 		return nil
 	}
 	if !a.good() {
 		return notOurs(a)
 	}
-	number, opensearch, err := versionOf(a)
-	if err != nil {
-		return err
-	}
-	return checkVersion(number, opensearch)
+	return a.checkVersion()
 }
 
 // notOurs is the error for an answer that a search server may have given, or some other one.
@@ -75,27 +78,32 @@ func notOurs(a answer) error {
 	return readError(a)
 }
 
-// versionOf reads the version out of either page.
-func versionOf(a answer) (number string, opensearch bool, err error) {
+// checkVersion reads the version out of either page.
+func (a answer) checkVersion() error {
+	type version struct{ Number, Distribution string }
 	var page struct {
-		Version struct {
-			Number       string `json:"number"`
-			Distribution string `json:"distribution"`
-		} `json:"version"`
-		Nodes map[string]struct {
-			Version string `json:"version"`
-		} `json:"nodes"`
+		Version version
+		Nodes   map[string]struct{ Version string }
 	}
-	if err := json.Unmarshal(a.body, &page); err != nil {
-		return "", false, errors.New("this is not Elasticsearch or OpenSearch: check the port")
+	err := json.Unmarshal(a.body, &page)
+	for _, n := range page.Nodes { // order-free: one node was asked
+		page.Version = version{Number: n.Version}
+		if !a.elastic {
+			page.Version.Distribution = "opensearch"
+		}
 	}
-	for _, n := range page.Nodes {
-		return n.Version, !a.elastic, nil // order-free: one node was asked
+	if err != nil || page.Version.Number == "" {
+		return errors.New("this is not Elasticsearch or OpenSearch: check the port")
 	}
-	if page.Version.Number == "" {
-		return "", false, errors.New("this is not Elasticsearch or OpenSearch: check the port")
+	name, oldest := "Elasticsearch", oldestElastic
+	if page.Version.Distribution == "opensearch" {
+		name, oldest = "OpenSearch", oldestOpenSearch
 	}
-	return page.Version.Number, page.Version.Distribution == "opensearch", nil
+	first, _, _ := strings.Cut(page.Version.Number, ".")
+	if major, err := strconv.Atoi(first); err != nil || major < oldest {
+		return fmt.Errorf("the server is %s %.20s: it must be at least %d.0", name, page.Version.Number, oldest)
+	}
+	return nil
 }
 
 // The oldest supported versions.
@@ -104,51 +112,33 @@ const (
 	oldestOpenSearch = 2
 )
 
-func checkVersion(number string, opensearch bool) error {
-	name, oldest := "Elasticsearch", oldestElastic
-	if opensearch {
-		name, oldest = "OpenSearch", oldestOpenSearch
-	}
-	first, _, _ := strings.Cut(number, ".")
-	if major, err := strconv.Atoi(first); err != nil || major < oldest {
-		return fmt.Errorf("the server is %s %.20s: it must be at least %d.0", name, number, oldest)
-	}
-	return nil
-}
-
 // identify checks the index, and creates it if there is none.
-func (s *Store) identify(ctx context.Context) error {
-	exists, err := s.inspect(ctx)
+func (c *conn) identify(ctx context.Context) error {
+	exists, err := c.inspect(ctx)
 	switch {
 	case err != nil || exists:
 		return err
-	case s.o.MustExist:
-		return fmt.Errorf("there is no index %q: check the name, or start a member first: %w", s.o.Index, store.ErrNotFound)
+	case c.o.MustExist:
+		return fmt.Errorf("there is no index %q: check the name, or start a member first: %w", c.o.Index, store.ErrNotFound)
 	}
-	text, err := creation(s.o.Copies)
-	if err != nil {
+	path := fmt.Sprintf("/%s?timeout=%dms", c.o.Index, c.o.Timeout.Milliseconds())
+	a, err := c.change(ctx, request{"PUT", path, creation(c.o.Copies)})
+	switch {
+	case errors.Is(err, store.ErrUnknown): // the next look decides
+	case err != nil:
 		return err
+	case !a.good() && faultOf(a).Type != "resource_already_exists_exception":
+		return inner.NotDone(writeError(a))
 	}
-	a, err := s.change(ctx, request{"PUT", "/" + s.o.Index + "?timeout=" + s.patience(), text})
-	made := err == nil && a.good() || errors.Is(err, store.ErrUnknown) || err == nil && faultOf(a).Type == "resource_already_exists_exception"
-	if !made {
-		if err == nil {
-			err = driver.NotDone(writeError(a))
-		}
-		return err
-	}
-	if exists, err = s.inspect(ctx); err == nil && !exists { // whoever made it, it must be the right one
-		err = fmt.Errorf("%w: the index %q could not be made in time", store.ErrUnavailable, s.o.Index)
+	if exists, err = c.inspect(ctx); err == nil && !exists { // whoever made it, it must be the right one
+		err = fmt.Errorf("%w: the index %q could not be made in time", store.ErrUnavailable, c.o.Index)
 	}
 	return err
 }
 
-// patience is the handle's timeout as a server wants it.
-func (s *Store) patience() string { return fmt.Sprintf("%dms", s.o.Timeout.Milliseconds()) }
-
 // inspect checks the index, if it exists.
-func (s *Store) inspect(ctx context.Context) (exists bool, err error) {
-	a, err := s.ask(ctx, request{"GET", "/" + s.o.Index, nil})
+func (c *conn) inspect(ctx context.Context) (exists bool, err error) {
+	a, err := c.ask(ctx, request{"GET", "/" + c.o.Index, nil})
 	if err != nil {
 		return false, err
 	}
@@ -160,39 +150,39 @@ func (s *Store) inspect(ctx context.Context) (exists bool, err error) {
 	}
 	var found map[string]index
 	if err := json.Unmarshal(a.body, &found); err != nil {
-		return false, fmt.Errorf("the answer about the index %q: %w", s.o.Index, err)
+		return false, fmt.Errorf("the answer about the index %q: %w", c.o.Index, err)
 	}
-	i, ok := found[s.o.Index]
+	i, ok := found[c.o.Index]
 	if !ok || len(found) != 1 {
-		return false, fmt.Errorf("%q is an alias or a data stream, and not an index: give the name of an index", s.o.Index)
+		return false, fmt.Errorf("%q is an alias or a data stream, and not an index: give the name of an index", c.o.Index)
 	}
-	return true, i.check(s.o.Index, !s.o.ReadOnly)
+	return true, i.check(c.o.Index, !c.o.ReadOnly)
 }
 
 // checkHealth waits a moment until the shard can be read and written. A new one that is not there yet counts as yellow.
-func (s *Store) checkHealth(ctx context.Context) error {
-	wait := s.o.Timeout / 2
-	path := fmt.Sprintf("/_cluster/health/%s?wait_for_status=yellow&wait_for_active_shards=1&timeout=%dms", s.o.Index, wait.Milliseconds())
-	a, err := s.ask(ctx, request{"GET", path, nil})
+func (c *conn) checkHealth(ctx context.Context) error {
+	wait := c.o.Timeout / 2
+	path := fmt.Sprintf("/_cluster/health/%s?wait_for_status=yellow&wait_for_active_shards=1&timeout=%dms", c.o.Index, wait.Milliseconds())
+	a, err := c.ask(ctx, request{"GET", path, nil})
 	if err != nil {
 		return err
 	}
 	if a.status == 403 {
-		s.log.Debug("no right to ask for the health of the index", "answer", string(a.body))
+		c.log.Debug("no right to ask for the health of the index", "answer", string(a.body))
 		return nil
 	}
 	var health struct {
-		Status string `json:"status"`
-		Active int    `json:"active_primary_shards"`
+		Status string
+		Active int `json:"active_primary_shards"`
 	}
 	if err := json.Unmarshal(a.body, &health); err != nil || health.Status == "" {
 		return readError(a)
 	}
 	if health.Status != "red" && health.Active > 0 {
-		_, who, err := s.checkpoint(ctx) // so that the first read need not ask twice
-		s.settling.same(who)
+		_, who, err := c.checkpoint(ctx) // so that the first read need not ask twice
+		c.settling.same(who)
 		return err
 	}
 	return fmt.Errorf("%w: the health of the index %q is red: no node that has its newest copy is up: start the missing nodes; GET /_cluster/allocation/explain says more",
-		store.ErrUnavailable, s.o.Index)
+		store.ErrUnavailable, c.o.Index)
 }

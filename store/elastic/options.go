@@ -1,13 +1,17 @@
 package elastic
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
+	"regexp"
 	"strings"
 	"time"
+
+	"github.com/rota-run/rota/store/internal/address"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // Defaults of [Options].
@@ -43,12 +47,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.Index == "" {
-		o.Index = defaultIndex
-	}
+	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
+	o.Index = cmp.Or(o.Index, defaultIndex)
 	if err := CheckIndex(o.Index); err != nil {
 		return o, err
 	}
@@ -62,43 +62,21 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%d copies: give 1 to 5, or 0 for the default", o.Copies)
 	}
 	var err error
-	o.Servers, err = addresses(o.Servers)
+	o.Servers, err = address.Complete("server", o.Servers, defaultPort)
 	return o, err
 }
 
-// addresses completes the servers to host:port. Nothing of a bad one is shown, since people put passwords there.
-func addresses(servers []string) ([]string, error) {
-	if len(servers) == 0 {
-		return nil, errors.New("no server: give at least one, like 127.0.0.1:9200")
-	}
-	all := make([]string, len(servers))
-	for i, e := range servers {
-		if strings.ContainsAny(e, "@/? ") || e == "" {
-			return nil, fmt.Errorf("server %d is not of the form host:port: give user, password and TLS by their own options", i+1)
-		}
-		host, port, err := net.SplitHostPort(e)
-		if err != nil {
-			host, port = strings.Trim(e, "[]"), defaultPort
-		}
-		if host == "" || port == "" || strings.Contains(e, "]") && net.ParseIP(host) == nil {
-			return nil, fmt.Errorf("server %d, %q, is not of the form host:port", i+1, e)
-		}
-		all[i] = net.JoinHostPort(host, port)
-	}
-	return all, nil
+// place says where a store lies.
+func (o Options) place() inner.Place {
+	return inner.Place("elastic " + strings.Join(o.Servers, ",") + "/" + o.Index)
 }
+
+var indexName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,199}$`)
 
 // CheckIndex reports what is wrong with the name of an index, or nil.
 func CheckIndex(name string) error {
-	for i := range len(name) {
-		c := name[i]
-		good := 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || i > 0 && strings.IndexByte("._-", c) >= 0
-		if !good {
-			return fmt.Errorf("index %q: byte %q at %d is not allowed: write small letters and digits, and after the first of them . _ -", name, c, i)
-		}
-	}
-	if name == "" || len(name) > 200 {
-		return fmt.Errorf("index %.40q has %d bytes: give 1 to 200", name, len(name))
+	if !indexName.MatchString(name) {
+		return fmt.Errorf("index %.210q: give 1 to 200 small letters and digits, and after the first of them . _ -", name)
 	}
 	return nil
 }

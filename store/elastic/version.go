@@ -2,25 +2,21 @@ package elastic
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
-	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
 )
 
-// spot is the operation that wrote a document. Neither number says which one it was by itself: two primaries may give the same sequence number under
-// different terms.
+// spot is the operation that wrote a row. Neither number says which one it was by itself: two primaries may give the
+// same sequence number under different terms.
 type spot struct{ seq, term int64 }
 
-func (s spot) version() store.Version { return store.Version(fmt.Sprintf("%d.%d", s.seq, s.term)) }
+func (s spot) version() driver.Version { return driver.Version(fmt.Sprintf("%d.%d", s.seq, s.term)) }
 
-// spotOf reads a version; false for what is none of ours, which no document has.
-func spotOf(v store.Version) (spot, bool) {
-	first, second, _ := strings.Cut(string(v), ".")
-	seq, err1 := strconv.ParseInt(first, 10, 64)
-	term, err2 := strconv.ParseInt(second, 10, 64)
-	s := spot{seq, term}
-	return s, err1 == nil && err2 == nil && seq >= 0 && term > 0 && s.version() == v
+// spotOf reads a version; false for what is none of ours, which no row has.
+func spotOf(v driver.Version) (spot, bool) {
+	var s spot
+	_, err := fmt.Sscanf(string(v), "%d.%d", &s.seq, &s.term)
+	return s, err == nil && s.seq >= 0 && s.term > 0 && s.version() == v
 }
 
 // condition is what a request must say so that it changes this version alone.

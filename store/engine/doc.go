@@ -4,8 +4,7 @@
 //
 // [Rows] writes rows and settles what became of a write whose answer was lost. [Docs] are the documents of package
 // store on them, [Sessions] the sessions where a store has leases, and [Rows.Hints] begins broken watches again. The log
-// is in package engine/log, and package engine/full puts all together. etcd and ZooKeeper are on it; Elasticsearch is
-// next, in place of package doclog.
+// is in package engine/log, and package engine/full puts all together. etcd, Elasticsearch and ZooKeeper are on it.
 //
 // # State
 //
@@ -27,8 +26,9 @@
 // request is on its way. It compares versions. This is the only place where the engine relies on time, and it needs
 // Limits.Deletes.
 //
-// A store with leases needs no tombstones: it ends lives by itself, and refuses what they send later. So a delete removes
-// the row there, which a full server still takes. Its price is that a delete whose answer was lost is never settled.
+// A store with leases needs no tombstones: it ends lives by itself, and refuses what they send later. Nor does one without
+// sessions, on which nobody ends the life of another ([Docs.Untombed]). So a delete removes the row there, which a full
+// server still takes. Its price is that a delete whose answer was lost is never settled.
 //
 // # Sessions
 //

@@ -33,6 +33,12 @@ func NewDocs(r *Rows) *Docs {
 	return &Docs{rows: r, native: leases && r.Limits().Deletes}
 }
 
+// Untombed makes deletes remove rows where the store can, and leave no tombstones: for stores on which nobody ends the
+// life of another. A delete whose answer was lost stays unknown then.
+func (d *Docs) Untombed() *Docs {
+	return &Docs{rows: d.rows, native: d.rows.Limits().Deletes}
+}
+
 func docKey(key string) string { return "d/" + key }
 
 // docOf is the document in a row; its version is "" if there is none.

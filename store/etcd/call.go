@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
+
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // A call that may be repeated is retried, usually on another server, if it fails for a temporary reason.
@@ -137,12 +139,5 @@ func passing(err error) bool {
 
 // pause waits about so long; false if ctx has ended.
 func pause(ctx context.Context, about time.Duration) bool {
-	timer := time.NewTimer(about/2 + rand.N(about))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return inner.Pause(ctx, about/2+rand.N(about))
 }

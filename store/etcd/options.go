@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"time"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/address"
 )
 
 // Defaults of [Options].
@@ -59,30 +59,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("user and password: give both or neither")
 	}
 	var err error
-	o.Endpoints, err = addresses(o.Endpoints)
+	o.Endpoints, err = address.Complete("endpoint", o.Endpoints, defaultPort)
 	return o, err
-}
-
-// addresses completes the endpoints to host:port. Nothing of a bad one is shown, since people put passwords there.
-func addresses(endpoints []string) ([]string, error) {
-	if len(endpoints) == 0 {
-		return nil, errors.New("no endpoint: give at least one, like 127.0.0.1:2379")
-	}
-	all := make([]string, len(endpoints))
-	for i, e := range endpoints {
-		if strings.ContainsAny(e, "@/? ") || e == "" {
-			return nil, fmt.Errorf("endpoint %d is not of the form host:port: give user, password and TLS by their own options", i+1)
-		}
-		host, port, err := net.SplitHostPort(e)
-		if err != nil {
-			host, port = strings.Trim(e, "[]"), defaultPort
-		}
-		if host == "" || port == "" || strings.Contains(e, "]") && net.ParseIP(host) == nil {
-			return nil, fmt.Errorf("endpoint %d, %q, is not of the form host:port", i+1, e)
-		}
-		all[i] = net.JoinHostPort(host, port)
-	}
-	return all, nil
 }
 
 // place says where a store lies.

@@ -1,4 +1,4 @@
-// Package logdocs makes versioned documents out of an ordered log: the mirror of package doclog.
+// Package logdocs makes versioned documents out of an ordered log: the mirror of package engine/log.
 //
 // # Purpose
 //

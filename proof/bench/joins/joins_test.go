@@ -20,7 +20,6 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/doclog"
 )
 
 func TestMain(m *testing.M) {
@@ -45,9 +44,6 @@ const (
 func BenchmarkJoin(b *testing.B) {
 	for _, kind := range place.Kinds() {
 		b.Run(kind, func(b *testing.B) { benchmarkJoin(b, on(kind)) })
-	}
-	for _, kind := range []string{"memory", "file"} {
-		b.Run("documents of "+kind, func(b *testing.B) { benchmarkJoin(b, documents(on(kind))) })
 	}
 }
 
@@ -84,16 +80,6 @@ func heap() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
-}
-
-// documents is a store whose log is made of documents.
-func documents(open opener) opener {
-	return func(b *testing.B) (store.Full, func() float64) {
-		docs, size := open(b)
-		s, err := doclog.New(docs, doclog.Options{})
-		must.Succeed(b, err)
-		return s, size
-	}
 }
 
 // sizeOf is the size of all files below a directory.

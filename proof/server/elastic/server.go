@@ -69,6 +69,7 @@ func settingsOf(n *node, i int, others []string) map[string]string {
 		"path.data": filepath.Join(n.dir, "data"), "path.logs": filepath.Join(n.dir, "logs"), "cluster.name": "rota", "node.name": fmt.Sprint("n", i+1),
 		"network.host": "127.0.0.1", "http.port": portOf(n.addr), "transport.port": portOf(others[i]),
 		"cluster.routing.allocation.disk.threshold_enabled": "false",
+		"indexing_pressure.memory.limit":                    "40%", // of a heap that is small: a document has up to 22 MB
 	}
 	if n.kind == Elasticsearch {
 		set["path.home"] = n.home

@@ -41,7 +41,7 @@ func (s *shown) read(t *testing.T, answer string) {
 	if err := json.Unmarshal([]byte(answer), &a); err != nil {
 		t.Fatalf("%s: %v", answer, err)
 	}
-	s.key, s.fields = a.Source.Key, nil
+	s.key, s.fields = strings.TrimPrefix(a.Source.Key, "d/"), nil
 	for _, m := range names.FindAllSubmatch(a.Source.Value, -1) {
 		s.fields = append(s.fields, string(m[1]))
 	}
@@ -88,7 +88,7 @@ func TestDocumentsOfLease(t *testing.T) {
 	}
 	each(t, func(t *testing.T, s *shared) {
 		o := s.options(t)
-		st := openLog(t, o)
+		st := openWith(t, o)
 		m, err := lease.New(protocol.Config{Member: "web-1", Store: st, TTL: 4 * time.Second, Capacity: 5})
 		must.Succeed(t, err)
 		ctx, stop := context.WithCancel(rig.LongDeadline(t))

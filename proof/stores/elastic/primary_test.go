@@ -8,7 +8,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	server "github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/stores/rig"
-	"github.com/rota-run/rota/store/doclog"
+	"github.com/rota-run/rota/store/elastic"
 	"github.com/rota-run/rota/store/storetest"
 )
 
@@ -16,10 +16,10 @@ import (
 // order, and nothing that was acknowledged may be missing.
 func TestPrimaryKilled(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
-		storetest.Crashes(t, func(t *testing.T) storetest.Reach[doclog.Store] {
+		storetest.Crashes(t, func(t *testing.T) storetest.Reach[*elastic.Store] {
 			c := startCluster(t, server.Options{Kind: s.kind, Nodes: 3})
 			o := on(t, c.Servers())
-			r := reachLog(o)
+			r := reach(o)
 			r.Crash = func(t *testing.T) { killPrimary(t, c, o.Index) }
 			return r
 		})

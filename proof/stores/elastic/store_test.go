@@ -12,7 +12,6 @@ import (
 
 	server "github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/stores/rig"
-	"github.com/rota-run/rota/store/doclog"
 	"github.com/rota-run/rota/store/elastic"
 	"github.com/rota-run/rota/store/storetest"
 )
@@ -116,31 +115,10 @@ func openWith(t testing.TB, o elastic.Options) *elastic.Store {
 	return rig.Open(t, opening(o))
 }
 
-// openLog opens documents and puts a log into them.
-func openLog(t testing.TB, o elastic.Options) doclog.Store {
-	t.Helper()
-	return rig.Open(t, openingLog(o))
-}
-
-func openingLog(o elastic.Options) func(context.Context) (doclog.Store, error) {
-	return func(ctx context.Context) (doclog.Store, error) {
-		docs, err := elastic.Open(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		return doclog.New(docs, doclog.Options{})
-	}
-}
-
-// fresh makes empty documents, freshLog an empty log of documents.
+// fresh makes an empty store.
 func (s *shared) fresh(t *testing.T) func(t *testing.T) *elastic.Store {
 	o := s.options(t)
 	return func(t *testing.T) *elastic.Store { return openWith(t, o) }
-}
-
-func (s *shared) freshLog(t *testing.T) func(t *testing.T) doclog.Store {
-	o := s.options(t)
-	return func(t *testing.T) doclog.Store { return openLog(t, o) }
 }
 
 func TestDocs(t *testing.T) {
@@ -152,9 +130,9 @@ func TestGetMany(t *testing.T) {
 }
 
 func TestLog(t *testing.T) {
-	each(t, func(t *testing.T, s *shared) { storetest.Log(t, s.freshLog) })
+	each(t, func(t *testing.T, s *shared) { storetest.Log(t, s.fresh) })
 }
 
 func TestSeed(t *testing.T) {
-	each(t, func(t *testing.T, s *shared) { storetest.Seed(t, s.freshLog) })
+	each(t, func(t *testing.T, s *shared) { storetest.Seed(t, s.fresh) })
 }

@@ -1,7 +1,6 @@
 package elastic_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -11,15 +10,15 @@ import (
 	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/replica"
-	"github.com/rota-run/rota/store/doclog"
+	"github.com/rota-run/rota/store/elastic"
 )
 
 // setup opens members of one store, each over a link of its own.
 func (s *shared) setup(t *testing.T, p protocol.Protocol, ttl time.Duration) protocoltest.Setup {
-	return protocoltest.Setup{TTL: ttl, Open: rig.Members(p, s.servers(t), func(t *testing.T) func(t *testing.T, addr string) doclog.Store {
+	return protocoltest.Setup{TTL: ttl, Open: rig.Members(p, s.servers(t), func(t *testing.T) func(t *testing.T, addr string) *elastic.Store {
 		o := s.options(t)
-		return func(t *testing.T, addr string) doclog.Store {
-			return rig.Opened(t, func(ctx context.Context) (doclog.Store, error) { return openingLog(through(o, addr))(ctx) })
+		return func(t *testing.T, addr string) *elastic.Store {
+			return rig.Opened(t, opening(through(o, addr)))
 		}
 	})}
 }

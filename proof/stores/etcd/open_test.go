@@ -7,17 +7,21 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	server "github.com/rota-run/rota/proof/server/etcd"
+
 	"google.golang.org/grpc"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/port"
-	server "github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/etcd"
@@ -61,6 +65,17 @@ func nobody(t *testing.T) string {
 	must.Succeed(t, err)
 	t.Cleanup(release)
 	return addrs[0]
+}
+
+// serveGRPC serves until the test ends, and returns the address.
+func serveGRPC(t testing.TB, s *grpc.Server) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must.Succeed(t, err)
+	done := make(chan struct{})
+	go func() { defer close(done); s.Serve(l) }()
+	t.Cleanup(func() { s.Stop(); <-done })
+	return l.Addr().String()
 }
 
 func TestOpenErrors(t *testing.T) {
@@ -174,43 +189,19 @@ func TestOpenCancelled(t *testing.T) {
 	}
 }
 
-// TestReadOnly checks that an observer reads everything and changes nothing: the revision of the server stays.
+// TestReadOnly: an observer does not make a store, and reads one. That it changes nothing is a promise of package full.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
-	o := onServer(t, server.Options{})
+	o := options()
 	o.ReadOnly = true
 	if _, err := etcd.Open(rig.Deadline(t), o); !errors.Is(err, store.ErrNotFound) {
 		t.Fatalf("open of nothing: error %v, want ErrNotFound", err)
 	}
 	o.ReadOnly = false
-	writer := openWith(t, o)
-	ctx := rig.Deadline(t)
-	if _, err := writer.Append(ctx, record); err != nil {
-		t.Fatal(err)
-	}
+	fill(t, openWith(t, o), 1)
 	o.ReadOnly = true
-	s, raw := openWith(t, o), rawOf(t, o)
-	before := raw.revision(t)
-	_, putErr := s.Put(ctx, store.Doc{Key: "a"})
-	_, appendErr := s.Append(ctx, nil)
-	_, sessionErr := s.OpenSession(ctx, time.Minute)
-	for call, err := range map[string]error{
-		"put": putErr, "append": appendErr, "session": sessionErr, "delete": s.Delete(ctx, "a", "1"),
-		"save": s.SaveSnapshot(ctx, store.Record{Index: 1}), "trim": s.Trim(ctx, 1),
-	} {
-		if !errors.Is(err, store.ErrReadOnly) {
-			t.Errorf("%s: error %v, want a refusal", call, err)
-		}
-	}
-	if page, err := s.Read(ctx, 0, 10); err != nil || page.Head != 1 {
-		t.Errorf("read: head %d, %v", page.Head, err)
-	}
-	if after := raw.revision(t); after != before {
-		t.Errorf("revision %d, want %d as before", after, before)
-	}
-	leases, err := raw.Leases(ctx)
-	if err != nil || len(leases.Leases) != 0 {
-		t.Errorf("leases %v, %v; want none", leases, err)
+	if head := headOf(t, openWith(t, o)); head != 1 {
+		t.Errorf("the observer sees head %d", head)
 	}
 }
 
@@ -280,4 +271,15 @@ func useAll(t *testing.T, s *etcd.Store) {
 	if err := session.Close(ctx); err != nil {
 		t.Error(err)
 	}
+}
+
+// certificate is rig.Certificate in files, as the server wants it.
+func certificate(t *testing.T) (certFile, keyFile string, client *tls.Config) {
+	t.Helper()
+	cert, key, client := rig.Certificate(t)
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	must.Succeed(t, os.WriteFile(certFile, []byte(cert), 0o600))
+	must.Succeed(t, os.WriteFile(keyFile, []byte(key), 0o600))
+	return certFile, keyFile, client
 }

@@ -1,10 +1,10 @@
 package etcd_test
 
 import (
-	"fmt"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"go.uber.org/zap"
 
 	"github.com/rota-run/rota/internal/proof/must"
@@ -38,26 +38,9 @@ func rawOf(t testing.TB, o etcd.Options) raw {
 	return raw{bare(t, o.Endpoints), o.Prefix + "/"}
 }
 
-func (r raw) docs() string               { return r.prefix + "d/" }
-func (r raw) doc(key string) string      { return r.docs() + key }
-func (r raw) head() string               { return r.prefix + "l/main/head" }
-func (r raw) records() string            { return r.prefix + "l/main/p/" }
-func (r raw) record(index uint64) string { return fmt.Sprintf("%s%020d", r.records(), index) }
-func (r raw) snapshot() string           { return r.prefix + "l/main/snap" }
-func (r raw) chunks() string             { return r.prefix + "l/main/s/" }
-
-// deadChunk is a chunk of a snapshot that nobody finished.
-func (r raw) deadChunk(index uint64, n int) string {
-	return fmt.Sprintf("%s%020d-dead/%06d", r.chunks(), index, n)
-}
-
-// put writes a key as no handle of the store would.
-func (r raw) put(t testing.TB, key, value string) {
-	t.Helper()
-	if _, err := r.Put(rig.Deadline(t), key, value); err != nil {
-		t.Fatal(err)
-	}
-}
+func (r raw) docs() string          { return r.prefix + "d/" }
+func (r raw) doc(key string) string { return r.docs() + key }
+func (r raw) records() string       { return r.prefix + "l/main/p/" }
 
 // count returns the number of keys below a prefix.
 func (r raw) count(t testing.TB, prefix string) int64 {

@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/leader"
+	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/etcd"
@@ -48,4 +49,16 @@ func members(p protocol.Protocol) func(*testing.T) func(*testing.T, cluster.Memb
 			return func(t *testing.T, addr string) *etcd.Store { return rig.Opened(t, opening(through(o, addr))) }
 		})(t)
 	}
+}
+
+// TestStoriesOfLease runs the stories of the protocol of claims.
+func TestStoriesOfLease(t *testing.T) {
+	t.Parallel()
+	protocoltest.Run(t, protocoltest.Setup{Open: members(lease.Protocol{}), TTL: 2 * time.Second})
+}
+
+// TestStormOfLease runs its members whose links to a real server break at random.
+func TestStormOfLease(t *testing.T) {
+	t.Parallel()
+	protocoltest.Storm(t, protocoltest.Setup{Open: members(lease.Protocol{}), TTL: 2 * time.Second})
 }

@@ -19,29 +19,30 @@ func TestWatchOutlivesItsConnection(t *testing.T) {
 			if compact { // other tests on the shared server need its history
 				o = on(startCluster(t, server.Options{NoSync: true}))
 			}
-			e := linked(t, o)
+			link := rig.Link(t, o.Endpoints[0])
+			direct, s, r := openWith(t, o), openWith(t, through(o, link.Addr())), rawOf(t, o)
 			ctx := rig.Deadline(t)
-			docs, err := e.s.Watch(ctx, "w/")
+			docs, err := s.Watch(ctx, "w/")
 			must.Succeed(t, err)
-			log, err := e.s.WatchLog(ctx)
+			log, err := s.WatchLog(ctx)
 			must.Succeed(t, err)
 			<-docs
 			<-log
 			var v store.Version
 			for range 3 {
-				e.link.Cut()
-				if v, err = e.direct.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
+				link.Cut()
+				if v, err = direct.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := e.direct.Append(ctx, record); err != nil {
+				if _, err := direct.Append(ctx, record); err != nil {
 					t.Fatal(err)
 				}
 				if compact {
-					if _, err := e.raw.Compact(ctx, e.raw.revision(t)); err != nil {
+					if _, err := r.Compact(ctx, r.revision(t)); err != nil {
 						t.Fatal(err)
 					}
 				}
-				rig.Heal(t, e.link)
+				rig.Heal(t, link)
 				rig.Hinted(t, docs)
 				rig.Hinted(t, log)
 			}

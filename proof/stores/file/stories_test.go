@@ -11,7 +11,6 @@ import (
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/doclog"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/storetest"
 )
@@ -20,17 +19,6 @@ import (
 func TestStories(t *testing.T) {
 	t.Parallel()
 	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(replica.Protocol{}, func(t *testing.T, f *storetest.Faulty) store.Full { return f })})
-}
-
-// TestStoriesOnDocuments runs them on a log that is made of a directory's documents.
-func TestStoriesOnDocuments(t *testing.T) {
-	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{TTL: 2 * time.Second, Open: inDirectory(replica.Protocol{}, func(t *testing.T, f *storetest.Faulty) store.Full {
-		t.Helper()
-		s, err := doclog.New(f, doclog.Options{PartBytes: 500})
-		must.Succeed(t, err)
-		return s
-	})})
 }
 
 // TestStoriesUnderLeader runs the stories with another protocol.

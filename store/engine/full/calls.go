@@ -10,44 +10,44 @@ import (
 )
 
 // Get implements store.Docs.
-func (s *Store) Get(ctx context.Context, key string) (store.Doc, error) {
+func (s *Bare) Get(ctx context.Context, key string) (store.Doc, error) {
 	return call(ctx, s, looks, func(ctx context.Context) (store.Doc, error) { return s.docs.Get(ctx, key) })
 }
 
 // Gets implements store.GetMany.
-func (s *Store) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
+func (s *Bare) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
 	return call(ctx, s, looks, func(ctx context.Context) ([]store.Doc, error) { return s.docs.Gets(ctx, keys) })
 }
 
 // List implements store.Docs.
-func (s *Store) List(ctx context.Context, prefix string) ([]store.Doc, error) {
+func (s *Bare) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	return call(ctx, s, looks, func(ctx context.Context) ([]store.Doc, error) { return s.docs.List(ctx, prefix) })
 }
 
 // Put implements store.Docs. The written document is tied to no session, even if the previous one was.
-func (s *Store) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+func (s *Bare) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	return call(ctx, s, changes, func(ctx context.Context) (store.Version, error) { return s.docs.Put(ctx, d) })
 }
 
 // Delete implements store.Docs.
-func (s *Store) Delete(ctx context.Context, key string, v store.Version) error {
+func (s *Bare) Delete(ctx context.Context, key string, v store.Version) error {
 	return s.change(ctx, func(ctx context.Context) error { return s.docs.Delete(ctx, key, v) })
 }
 
 // Append implements store.Log.
-func (s *Store) Append(ctx context.Context, data []byte) (uint64, error) {
+func (s *Bare) Append(ctx context.Context, data []byte) (uint64, error) {
 	return call(ctx, s, changes, func(ctx context.Context) (uint64, error) { return s.records.Append(ctx, data) })
 }
 
 // Read implements store.Log.
-func (s *Store) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
+func (s *Bare) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
 	return call(ctx, s, looks, func(ctx context.Context) (store.Page, error) {
 		return s.records.Read(ctx, after, limit)
 	})
 }
 
 // ReadWith implements store.LogWith.
-func (s *Store) ReadWith(ctx context.Context, after uint64, limit int, keys []string) (store.Page, []store.Doc, error) {
+func (s *Bare) ReadWith(ctx context.Context, after uint64, limit int, keys []string) (store.Page, []store.Doc, error) {
 	var page store.Page
 	docs, err := call(ctx, s, looks, func(ctx context.Context) (docs []store.Doc, err error) {
 		page, docs, err = s.records.ReadWith(ctx, after, limit, keys)
@@ -57,22 +57,22 @@ func (s *Store) ReadWith(ctx context.Context, after uint64, limit int, keys []st
 }
 
 // Snapshot implements store.Log.
-func (s *Store) Snapshot(ctx context.Context) (store.Record, error) {
+func (s *Bare) Snapshot(ctx context.Context) (store.Record, error) {
 	return call(ctx, s, looks, s.records.Snapshot)
 }
 
 // SaveSnapshot implements store.Log.
-func (s *Store) SaveSnapshot(ctx context.Context, r store.Record) error {
+func (s *Bare) SaveSnapshot(ctx context.Context, r store.Record) error {
 	return s.change(ctx, func(ctx context.Context) error { return s.records.SaveSnapshot(ctx, r) })
 }
 
 // Trim implements store.Log.
-func (s *Store) Trim(ctx context.Context, index uint64) error {
+func (s *Bare) Trim(ctx context.Context, index uint64) error {
 	return s.change(ctx, func(ctx context.Context) error { return s.records.Trim(ctx, index) })
 }
 
 // SeedLog implements store.Seeder.
-func (s *Store) SeedLog(ctx context.Context, index uint64) error {
+func (s *Bare) SeedLog(ctx context.Context, index uint64) error {
 	return s.change(ctx, func(ctx context.Context) error { return s.records.SeedLog(ctx, index) })
 }
 
@@ -108,7 +108,7 @@ func (s *Store) SessionsExpire() bool { return true }
 
 // OpenSession implements store.Sessions. The store may make the ttl longer.
 func (s *Store) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
-	n, err := call(ctx, s, changes, func(ctx context.Context) (*engine.Session, error) {
+	n, err := call(ctx, s.Bare, changes, func(ctx context.Context) (*engine.Session, error) {
 		return s.sessions.Open(ctx, ttl)
 	})
 	if err != nil {
@@ -132,7 +132,7 @@ var _ store.EndableSession = (*session)(nil)
 
 // Put implements store.Session.
 func (n *session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := call(ctx, n.of, changes, func(ctx context.Context) (store.Version, error) { return n.Session.Put(ctx, d) })
+	v, err := call(ctx, n.of.Bare, changes, func(ctx context.Context) (store.Version, error) { return n.Session.Put(ctx, d) })
 	if errors.Is(err, store.ErrClosed) && !errors.Is(err, store.ErrUnknown) {
 		err = n.of.placed(store.ErrSession) // it ended with its handle
 	}

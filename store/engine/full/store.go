@@ -18,7 +18,7 @@ import (
 // closePatience is how long Close waits for the store to end the sessions.
 const closePatience = 2 * time.Second
 
-// Options of [New].
+// Options of [New] and [NewBare].
 type Options struct {
 	// Place says where the store lies, for errors.
 	Place string
@@ -34,13 +34,12 @@ type Driver interface {
 	driver.Leaser
 }
 
-// Store is one handle on a store. It is safe for concurrent use.
-type Store struct {
-	driver   Driver
-	docs     *engine.Docs
-	records  *log.Log
-	sessions *engine.Sessions
-	o        Options
+// Bare is one handle on a store without leases and watches: documents and a log. It is safe for concurrent use.
+type Bare struct {
+	driver  engine.Driver
+	docs    *engine.Docs
+	records *log.Log
+	o       Options
 
 	ctx context.Context //nolint:containedctx // ends with the handle; its cause is store.ErrClosed
 	end context.CancelCauseFunc
@@ -50,16 +49,35 @@ type Store struct {
 	inside sync.WaitGroup // calls; Add only with mu held and not closed
 }
 
+// Store is one handle on a store that has leases and watches too. It is safe for concurrent use.
+type Store struct {
+	*Bare
+	sessions *engine.Sessions
+}
+
 var (
+	_ store.Full         = (*Bare)(nil)
+	_ store.GetMany      = (*Bare)(nil)
+	_ store.LogWith      = (*Bare)(nil)
+	_ store.Seeder       = (*Bare)(nil)
 	_ store.Full         = (*Store)(nil)
-	_ store.GetMany      = (*Store)(nil)
-	_ store.LogWith      = (*Store)(nil)
 	_ store.Watcher      = (*Store)(nil)
 	_ store.LogWatcher   = (*Store)(nil)
-	_ store.Seeder       = (*Store)(nil)
 	_ store.Sessions     = (*Store)(nil)
 	_ store.SessionEnder = (*Store)(nil)
 )
+
+// NewBare makes a handle of a driver, which is the handle's to close.
+func NewBare(d engine.Driver, o Options) *Bare {
+	rows := engine.NewRows(d, rand.Text()[:16])
+	return bare(rows, engine.NewDocs(rows).Untombed(), o)
+}
+
+func bare(rows *engine.Rows, docs *engine.Docs, o Options) *Bare {
+	s := &Bare{driver: rows.Driver, o: o, docs: docs, records: log.Open(rows, "main")}
+	s.ctx, s.end = context.WithCancelCause(context.Background())
+	return s
+}
 
 // New makes a handle of a driver, which is the handle's to close.
 func New(d Driver, o Options) *Store {
@@ -67,36 +85,50 @@ func New(d Driver, o Options) *Store {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	rows := engine.NewRows(d, rand.Text()[:16])
-	s := &Store{
-		driver: d, o: o, docs: engine.NewDocs(rows), records: log.Open(rows, "main"),
-		sessions: engine.NewSessions(rows, d, o.Logger),
+	return &Store{bare(rows, engine.NewDocs(rows), o), engine.NewSessions(rows, d, o.Logger)}
+}
+
+// Close implements store.Store. A second call does nothing.
+func (s *Bare) Close() error {
+	if !s.refuse() {
+		return nil
 	}
-	s.ctx, s.end = context.WithCancelCause(context.Background())
-	return s
+	return s.stop()
+}
+
+// refuse makes the handle take no more calls; false if it took none before.
+func (s *Bare) refuse() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open := !s.closed
+	s.closed = true
+	return open
+}
+
+// stop ends what is under way.
+func (s *Bare) stop() error {
+	s.end(store.ErrClosed)
+	err := s.driver.Close()
+	s.inside.Wait()
+	return s.placed(err)
 }
 
 // Close implements store.Store. The sessions of this handle end at once. Close tells the store, but does not wait long:
 // if that does not answer, the documents vanish when their leases run out. A second call does nothing.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	first := !s.closed
-	s.closed = true
-	s.mu.Unlock()
-	if !first {
+	if !s.refuse() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
 	defer cancel()
 	s.sessions.Close(ctx)
-	s.end(store.ErrClosed)
-	err := s.driver.Close()
+	err := s.stop()
 	s.sessions.Wait()
-	s.inside.Wait()
-	return s.placed(err)
+	return err
 }
 
 // placed says where a call failed.
-func (s *Store) placed(err error) error {
+func (s *Bare) placed(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -105,7 +137,7 @@ func (s *Store) placed(err error) error {
 
 // enter begins a call, or returns why the handle takes none. The context that it returns also ends with the handle.
 // After a nil error the caller must call leave.
-func (s *Store) enter(ctx context.Context, changes bool) (calling context.Context, leave func(), err error) {
+func (s *Bare) enter(ctx context.Context, changes bool) (calling context.Context, leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -133,7 +165,7 @@ const (
 )
 
 // call makes one call of a handle. Its error tells where, and why ctx has ended.
-func call[T any](ctx context.Context, s *Store, changes bool, do func(context.Context) (T, error)) (T, error) {
+func call[T any](ctx context.Context, s *Bare, changes bool, do func(context.Context) (T, error)) (T, error) {
 	var none T
 	calling, leave, err := s.enter(ctx, changes)
 	if err != nil {
@@ -148,7 +180,7 @@ func call[T any](ctx context.Context, s *Store, changes bool, do func(context.Co
 }
 
 // change is call for calls that change something and answer nothing.
-func (s *Store) change(ctx context.Context, do func(context.Context) error) error {
+func (s *Bare) change(ctx context.Context, do func(context.Context) error) error {
 	_, err := call(ctx, s, changes, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
 	return err
 }

@@ -188,8 +188,12 @@ func TestSessionByItsOwnClock(t *testing.T) {
 		if renewed < 20 || renewed > 32 {
 			t.Errorf("it was renewed %d times in ten times its ttl, want about 20 to 30", renewed)
 		}
+		before := h.of.lease("lease 1").renewed.Load()
 		v, err = n.Put(ctx, store.Doc{Key: "s", Version: v})
 		must.Succeed(t, err)
+		if after := h.of.lease("lease 1").renewed.Load(); after != before+1 {
+			t.Errorf("a put has renewed it %d times, want once", after-before)
+		}
 		began := time.Now()
 		h.away.Store(true)
 		<-n.Done()

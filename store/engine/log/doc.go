@@ -7,8 +7,7 @@
 // row. Records leave the head by pages. A store that writes several rows in one swap keeps each record in a page of its
 // own instead, which is written with the head ("with"). The rest is the same.
 //
-// store/etcd and store/zookeeper are on it, with records beside the head; Elasticsearch is next, in place of package
-// doclog.
+// store/etcd and store/zookeeper are on it, with records beside the head, and store/elastic, with records in it.
 //
 // # State
 //

@@ -36,6 +36,10 @@ func together(data ...string) func(hand) { return func(h hand) { h.append(data..
 func saves(index uint64) func(hand)      { return func(h hand) { h.saves(index) } }
 func trims(index uint64) func(hand)      { return func(h hand) { h.trims(index) } }
 func seeds(index uint64) func(hand)      { return func(h hand) { h.seeds(index) } }
+func snapshots(h hand) {
+	last, err := h.Snapshot(context.Background())
+	h.p.Tell(event{op: "snapshot", records: decodeAll(last), err: err})
+}
 func pageAt(after uint64) func(hand) {
 	return func(h hand) { _, _ = h.page(after) }
 }
@@ -69,12 +73,14 @@ func scenarios() []scenario {
 		{"a look while it is trimmed", adversary.Model{Scripts: callers(then(looks, pageAt(1)), trims(4)), Before: saved}, false},
 		{"two trims of one snapshot", adversary.Model{Scripts: callers(trims(2), trims(4), appends("a1")), Before: saved}, false},
 		{"two savers", adversary.Model{Scripts: callers(saves(2), saves(4)), Before: four}, false},
+		{"a saver and a reader of the snapshot", adversary.Model{Scripts: callers(saves(4), snapshots), Before: script(then(appends("x1", "x2", "x3", "x4"), saves(2)))}, false},
 		{"a seed, an appender and a reader", adversary.Model{Scripts: callers(seeds(7), appends("a1"), reads)}, true},
 		{"two seeds", adversary.Model{Scripts: callers(seeds(7), seeds(9))}, true},
 		{"an appender, three faults", adversary.Model{Scripts: callers(appends("a1", "a2")), Before: two, Faults: 3}, false},
 		{"two appenders, two faults", adversary.Model{Scripts: callers(then(looks, appends("a1")), then(looks, appends("b1"))), Before: two, Faults: 2}, false},
 		{"two appenders of two, one fault", adversary.Model{Scripts: callers(appends("a1", "a2"), together("b1", "b2")), Before: two, Faults: 1, Mute: true}, false},
 		{"an appender that is passed, one fault", adversary.Model{Scripts: callers(then(looks, appends("a1")), then(together("x5", "x6"), compacts)), Before: four, Faults: 1}, false},
+		{"an appender that is passed, two faults", adversary.Model{Scripts: callers(then(looks, appends("a1")), together("x5", "x6", "x7")), Before: two, Faults: 2}, false},
 		{"two appenders of blobs and a reader", adversary.Model{Scripts: callers(appends("big1"), together("big2", "b3"), reads), Before: two}, false},
 		{"an appender of a blob that is passed", adversary.Model{Scripts: callers(then(looks, appends("big1")), then(together("x5", "x6"), compacts)), Before: script(appends("x1", "big3", "x3", "x4"))}, false},
 		{"an appender of a blob and a compacter, one fault", adversary.Model{Scripts: callers(appends("big1"), compacts), Before: script(appends("x1", "big3")), Faults: 1}, false},

@@ -14,8 +14,8 @@ func newFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw {
 // with names a scenario in which records are written with the head.
 func with(scenario string) string { return "TestEveryInterleavingWith/^" + scenario + "$" }
 
-// flaws are what could be wrong with the code, each found by a test that it names. Most were flaws of package doclog
-// first.
+// flaws are what could be wrong with the code, each found by a test that it names. Most were flaws of the log of
+// documents before it (decision 24) first.
 func flaws() []mutanttest.Flaw {
 	return []mutanttest.Flaw{
 		newFlaw("a conflict with oneself is the outcome", "step_settle.go", "two appenders, two faults",
@@ -33,6 +33,9 @@ func flaws() []mutanttest.Flaw {
 			"	return p.has(index, name), nil", "	return p.has(index, name) && index == 0, nil"),
 		newFlaw("an append whose page was freed is made anew", "log/append.go", "an appender that is passed, one fault",
 			"		return false, err // it was trimmed, and freed", "		return false, nil"),
+		newFlaw("an append whose page cannot be read is called not done", "log/append.go", "an appender that is passed, two faults",
+			"	row, failed := l.rows.Get(ctx, l.pageKey(s.pageEnd(index)))\n	if failed != nil {\n		return false, errors.Join(err, failed)",
+			"	row, failed := l.rows.Get(ctx, l.pageKey(s.pageEnd(index)))\n	if failed != nil {\n		return false, failed"),
 		newFlaw("an append with a lost answer counts as done", "log/append.go", "two appenders, two faults",
 			"		return who == ours, nil", "		return true, nil"),
 		newFlaw("a page is written behind the swap", "log/append.go", "two appenders and a reader",
@@ -76,6 +79,8 @@ func flaws() []mutanttest.Flaw {
 			"			return err // nothing names it", "			continue"),
 		newFlaw("an older snapshot replaces a newer one", "log/snapshot.go", "two savers",
 			"now.Index < p.Index; {", "now.Index != p.Index; {"),
+		newFlaw("a snapshot that is replaced while it is read is damage", "log/snapshot.go", "a saver and a reader of the snapshot",
+			"		if row.Version == v { // else", "		if row.Version != \"\" { // else"),
 		newFlaw("parts of newer snapshots are removed", "log/snapshot.go", "two savers",
 			`l.key(fmt.Sprintf("s/%020d.", p.Index))`, `l.key(fmt.Sprintf("s0%.0d", p.Index*0))`),
 		newFlaw("parts of older snapshots stay", "log/snapshot.go", "two savers",

@@ -88,8 +88,11 @@ func (l *Log) snapshot(ctx context.Context) (store.Record, error) {
 	}
 }
 
-// partsAtOnce is how many parts one read brings.
-const partsAtOnce = 8
+// partsAtOnce is how many parts one read brings, and partMost how many bytes a part has at most.
+const (
+	partsAtOnce = 8
+	partMost    = 1 << 20
+)
 
 // SaveSnapshot implements store.Log. The parts are written first, then the pointer names them.
 func (l *Log) SaveSnapshot(ctx context.Context, r store.Record) error {
@@ -120,7 +123,7 @@ func (l *Log) save(ctx context.Context, r store.Record) error {
 	case r.Index > s.end():
 		return fmt.Errorf("the newest index of the log is %d: give one that was appended", s.end())
 	}
-	most := l.MaxRecord()
+	most := min(l.MaxRecord(), partMost)
 	p := pointer{Index: r.Index, Name: l.rows.NewName(), Bytes: len(r.Data), Sum: sumOf(r.Data)}
 	p.Parts = (len(r.Data) + most - 1) / most
 	for i, key := range l.partKeys(p) {

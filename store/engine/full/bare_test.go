@@ -1,0 +1,167 @@
+package full
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/protocoltest"
+	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// polled is a driver of a search engine: it writes one row at a time, and hints at nothing.
+type polled struct {
+	*drivertest.Handle
+	request func() error // before each request
+}
+
+func (p polled) Limits() driver.Limits {
+	most := p.Handle.Limits()
+	most.With, most.Range = 0, driver.Late
+	return most
+}
+
+func (p polled) Read(ctx context.Context, q driver.Query) (driver.Rows, error) {
+	if err := p.request(); err != nil {
+		return driver.Rows{}, err
+	}
+	return p.Handle.Read(ctx, q)
+}
+
+func (p polled) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (driver.Version, error) {
+	if err := p.request(); err != nil {
+		return "", err
+	}
+	return p.Handle.Swap(ctx, op, with...)
+}
+
+func (polled) Watch(context.Context, string, func()) error { return errors.ErrUnsupported }
+
+func pass() error { return nil }
+
+func freshBare(*testing.T) func(*testing.T) *Bare {
+	m := drivertest.NewMap()
+	return func(t *testing.T) *Bare {
+		s := NewBare(polled{m.Open(), pass}, Options{Place: "here"})
+		t.Cleanup(func() { must.Succeed(t, s.Close()) })
+		return s
+	}
+}
+
+func TestBare(t *testing.T) {
+	t.Parallel()
+	t.Run("docs", func(t *testing.T) { storetest.Docs(t, freshBare) })
+	t.Run("get many", func(t *testing.T) { storetest.GetMany(t, freshBare) })
+	t.Run("log", func(t *testing.T) { storetest.Log(t, freshBare) })
+	t.Run("seed", func(t *testing.T) { storetest.Seed(t, freshBare) })
+}
+
+// TestBareClaims: a bare store says of itself that it has neither watches nor sessions, and its deletes leave nothing.
+func TestBareClaims(t *testing.T) {
+	t.Parallel()
+	m := drivertest.NewMap()
+	s := NewBare(polled{m.Open(), pass}, Options{Place: "here"})
+	var claims any = s
+	_, watches := claims.(store.Watcher)
+	_, watchesLog := claims.(store.LogWatcher)
+	_, sessions := claims.(store.Sessions)
+	if watches || watchesLog || sessions {
+		t.Errorf("watches %v, of the log %v, sessions %v", watches, watchesLog, sessions)
+	}
+	v, err := s.Put(t.Context(), store.Doc{Key: "a"})
+	must.Succeed(t, errors.Join(err, s.Delete(t.Context(), "a", v)))
+	rows, err := m.Open().Read(t.Context(), driver.Query{From: "d/", To: "d0", Limit: 1})
+	if err != nil || len(rows.Range) > 0 {
+		t.Errorf("after a delete there is %+v, %v", rows.Range, err)
+	}
+	must.Succeed(t, s.Close())
+	must.Succeed(t, s.Close())
+	if _, err := s.Get(t.Context(), "a"); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+// TestStoriesOfPolled runs the stories of a protocol on a log that nothing tells of, in virtual time.
+func TestStoriesOfPolled(t *testing.T) {
+	t.Parallel()
+	open := func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+		m, clock := drivertest.NewMap(), protocol.NewProcessClock()
+		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
+			t.Helper()
+			var away atomic.Bool
+			s := NewBare(polled{m.Open(), func() error {
+				if away.Load() {
+					return store.ErrUnavailable
+				}
+				return nil
+			}}, Options{Place: "here"})
+			p, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20, Clock: clock})
+			must.Succeed(t, err)
+			return protocoltest.Handle{Member: p, Clock: clock, Crash: func() { _ = s.Close() }, Away: away.Store}
+		}
+	}
+	protocoltest.Run(t, protocoltest.Setup{Virtual: true, TTL: 2 * time.Second, Many: 10, Open: open})
+}
+
+// TestIdleMembersAskSeldom counts the requests of 40 members that have nothing to do, at a TTL of 10 s, in virtual time.
+func TestIdleMembersAskSeldom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const members, least, most = 40, 80, 120
+		perSecond := idle(t, members)
+		t.Logf("%.0f requests a second", perSecond)
+		if perSecond < least || perSecond >= most {
+			t.Errorf("%.1f requests a second, want at least %d and less than %d", perSecond, least, most)
+		}
+	})
+}
+
+// idle is how many requests members make in a second once all have joined.
+func idle(t *testing.T, members int) float64 {
+	t.Helper()
+	var requests atomic.Int64
+	m, clock := drivertest.NewMap(), protocol.NewProcessClock()
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	var joined []*replica.Replica
+	for i := range members {
+		s := NewBare(polled{m.Open(), func() error {
+			requests.Add(1)
+			time.Sleep(2 * time.Millisecond) // waits: in virtual time
+			return nil
+		}}, Options{Place: "here"})
+		id := cluster.MemberID(fmt.Sprint("m", i))
+		p, err := replica.New(protocol.Config{Member: id, Store: s, TTL: 10 * time.Second, LeaveTimeout: time.Minute, Clock: clock})
+		must.Succeed(t, err)
+		joined = append(joined, p)
+		all.Go(func() { _ = p.Run(ctx) })
+		for !p.Status().Joined {
+			time.Sleep(100 * time.Millisecond) // waits: in virtual time
+		}
+	}
+	time.Sleep(30 * time.Second) // waits: in virtual time, until all is quiet
+	const span = time.Minute
+	before := requests.Load()
+	time.Sleep(span) // waits: in virtual time
+	count := float64(requests.Load()-before) / span.Seconds()
+	for _, p := range joined {
+		if s := p.Status(); !s.Joined || s.StoreError != "" {
+			t.Errorf("a member has not joined, or has no store: %+v", s)
+		}
+	}
+	stop()
+	all.Wait()
+	return count
+}
