@@ -133,7 +133,7 @@ func (l *lease) Renew(ctx context.Context) (time.Time, error) {
 func (l *lease) Swap(ctx context.Context, op driver.Op) (driver.Version, error) {
 	if late := time.Duration(l.of.late.Load()); late > 0 {
 		l.of.away.Store(true)
-		defer time.Sleep(late)
+		defer time.Sleep(late) // waits: in virtual time
 	}
 	l.of.of.mu.Lock()
 	defer l.of.of.mu.Unlock()
