@@ -54,9 +54,11 @@ func shown(t *testing.T) (commands []string, prints map[string]string) {
 	return nil, nil
 }
 
-// alike hides what is another one each time: names of lives and starts, times, indexes.
+// alike hides what is another one each time: names of lives, writes and starts, times, indexes.
 func alike(s string) string {
-	for _, r := range [][2]string{{`(?m)^[0-9a-v]{16}$`, "LIFE"}, {`[0-9a-f]{16}-[0-9]+`, "START"}, {`"(at_ms|token|index|spec_index)":[0-9]+`, "NUMBER"}} {
+	for _, r := range [][2]string{
+		{`(?m)^[0-9a-v]{16}$`, "LIFE"}, {`(?m)^[A-Z2-7]{16}(\.[0-9]+)+$`, "WRITE"}, {`[0-9a-f]{16}-[0-9]+`, "START"}, {`"(at_ms|token|index|spec_index)":[0-9]+`, "NUMBER"},
+	} {
 		s = regexp.MustCompile(r[0]).ReplaceAllString(s, r[1])
 	}
 	return strings.TrimSpace(s)
@@ -90,8 +92,8 @@ func TestTheLeaderInZooKeepersShell(t *testing.T) {
 		}
 	}
 	for _, c := range [][]string{
-		{"set", "/rota/docs/+leader/holder", "hello"}, {"create", "/rota/docs/+assign+web-1/mine", "hello"}, {"set", "/rota/docs/+assign+web-2/t00", `{"format":9}`},
-		{"create", "/rota/docs/+plan+me"}, {"create", "/rota/docs/+plan+me/000000000001", "{}"},
+		{"set", "/rota/rows/+d+leader/holder", "hello"}, {"create", "/rota/rows/+d+assign+web-1/mine", "hello"}, {"set", "/rota/rows/+d+assign+web-2/t00", `{"format":9}`},
+		{"create", "/rota/rows/+d+plan+me"}, {"create", "/rota/rows/+d+plan+me/000000000001", "{}"},
 	} {
 		zkShell(t, address, c...)
 	}
@@ -102,7 +104,7 @@ func TestTheLeaderInZooKeepersShell(t *testing.T) {
 	p.noops(6)
 	p.awaitShares(6, "web-1:3 web-2:3")
 	await(t, "the assignment is as it should be", func() bool {
-		return strings.Contains(zkShell(t, address, "get", "/rota/docs/+assign+web-2/t00"), `"state":"active"`)
+		return strings.Contains(zkShell(t, address, "get", "/rota/rows/+d+assign+web-2/t00"), `"state":"active"`)
 	})
 	out, errs, code := p.rota("status", "--store", p.store)
 	if code != exitOK || !containsAll(out, []string{"protocol leader", "leader web-", "term ", "since ", "stand-bys web-"}) {

@@ -94,7 +94,7 @@ type Query struct {
 	Keys     []string  // one row each, in this order; a key may come twice
 	Known    []Version // of Keys, or nil: a row of a version that is known may be Same
 	Stale    bool
-	Bare     bool // the rows of the range need no Name and no Value
+	Bare     bool // the rows of the range need only their keys
 }
 
 // Rows are the answer to a Query.

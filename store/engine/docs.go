@@ -47,6 +47,9 @@ func docOf(row driver.Row) (store.Doc, error) {
 	switch {
 	case row.Version == "":
 		return d, nil
+	case row.Name == "": // another program wrote it: it is a document with that text, which who reads it refuses
+		d.Value, d.Version = row.Value, store.Version(row.Version)
+		return d, nil
 	case isTomb(row):
 		return d, nil
 	case len(row.Value) > 0 && row.Value[0] == live:

@@ -232,7 +232,11 @@ func (n *Session) put(ctx context.Context, d store.Doc) (store.Version, error) {
 	if err := n.renew(ctx); err != nil {
 		return "", fmt.Errorf("put %q: %w", d.Key, err)
 	}
-	return n.docs.Put(ctx, d)
+	v, err := n.docs.Put(ctx, d)
+	if _, ok := n.left(); err == nil && !ok {
+		return "", fmt.Errorf("put %q: %w: the session has ended meanwhile", d.Key, store.ErrUnknown)
+	}
+	return v, err
 }
 
 // Close implements store.Session.

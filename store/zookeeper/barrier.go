@@ -90,10 +90,11 @@ func (b *barrier) request(c *zk.Conn) (uint64, error) {
 	return gen, err
 }
 
-// fresh runs what reads behind a barrier, on the same connection. Another connection may lead to a server that is behind: then both are done again.
-func (s *Store) fresh(ctx context.Context, read func() error) error {
+// onOne runs what reads, behind what is waited for, on the same connection. Another connection may lead to a server that
+// is behind: then both are done again.
+func (c *conn) onOne(ctx context.Context, wait func(context.Context) (gen uint64, err error), read func() error) error {
 	for {
-		gen, err := s.barrier.wait(ctx)
+		gen, err := wait(ctx)
 		if err == nil {
 			err = read()
 		}
@@ -103,7 +104,7 @@ func (s *Store) fresh(ctx context.Context, read func() error) error {
 			return err
 		case errors.As(err, &sent): // the connection broke: nothing was changed, and nothing is known
 		case err == nil, answered(err):
-			if s.link.generation() == gen {
+			if c.link.generation() == gen {
 				return err
 			}
 		default:

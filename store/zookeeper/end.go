@@ -15,11 +15,6 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-var (
-	_ store.SessionEnder   = (*Store)(nil)
-	_ store.EndableSession = (*session)(nil)
-)
-
 // identity is what the servers know a session by. Its holder can resume the session on its own connection, and end it.
 type identity [24]byte // the id, eight bytes, and the password
 
@@ -42,32 +37,32 @@ func issued(body []byte) (identity, bool) {
 	return i, true
 }
 
-// EndKey implements store.EndableSession: the session's id and password.
-func (p *session) EndKey(...string) store.EndKey {
-	p.link.mu.Lock()
-	defer p.link.mu.Unlock()
-	return store.EndKey{Text: hex.EncodeToString(p.link.identity[:])}
+// key is the text of the session's identity.
+func (l *link) key() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return hex.EncodeToString(l.identity[:])
 }
 
-// EndSession implements store.SessionEnder: it resumes the session on its own connection and ends it. Requests that the owner sent before are executed
-// before that, or are refused.
-func (s *Store) EndSession(ctx context.Context, key string) error {
+// EndLease implements driver.Leaser: it resumes the session on its own connection and ends it. Requests that the owner
+// sent before are executed before that, or are refused.
+func (c *conn) EndLease(ctx context.Context, key string) error {
 	raw, err := hex.DecodeString(key)
 	if err != nil || len(raw) != len(identity{}) || bytes.Equal(raw, make([]byte, len(raw))) {
-		return errors.New("end session: the key is not that of a session of ZooKeeper")
+		return errors.New("the key is not that of a session of ZooKeeper")
 	}
-	if err := s.enterWriting(ctx); err != nil {
-		return fmt.Errorf("end session: %w", err)
+	if err := c.begun(ctx); err != nil {
+		return err
 	}
 	var errs []error
-	for _, addr := range s.o.Servers {
-		err := s.endAt(ctx, addr, identity(raw))
+	for _, addr := range c.o.Servers {
+		err := c.o.endAt(ctx, addr, identity(raw))
 		if err == nil {
 			return nil
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", addr, err))
 	}
-	return fmt.Errorf("end session: %w: %w", store.ErrUnavailable, errors.Join(errs...))
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, errors.Join(errs...))
 }
 
 // drops is how often a server may drop the connection before another one is asked: a quarter of a second with the pauses in between, which double from a
@@ -76,11 +71,11 @@ const drops = 8
 
 // endAt ends a session by one server. A server may drop the connection of a session that it has just ended, or is about to end, instead of answering. So
 // what counts is that the session cannot be taken up any more.
-func (s *Store) endAt(ctx context.Context, addr string, i identity) error {
-	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+func (o Options) endAt(ctx context.Context, addr string, i identity) error {
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	for attempt := 0; ; attempt++ {
-		exists, err := s.tryEnd(ctx, addr, i)
+		exists, err := o.tryEnd(ctx, addr, i)
 		if !exists && err == nil {
 			return nil
 		}
@@ -101,8 +96,8 @@ func dropped(err error) bool {
 }
 
 // tryEnd takes up a session and ends it; exists says that the servers may still have it.
-func (s *Store) tryEnd(ctx context.Context, addr string, i identity) (exists bool, err error) {
-	c, err := connect(ctx, addr, s.o.TLS)
+func (o Options) tryEnd(ctx context.Context, addr string, i identity) (exists bool, err error) {
+	c, err := connect(ctx, addr, o.TLS)
 	if err != nil {
 		return true, err
 	}

@@ -45,17 +45,17 @@ func dropping(t *testing.T, times int) (addr string) {
 // A server that drops the connection while it ends a session is asked again, until the session is gone; but not for ever.
 func TestDroppedWhileASessionEnds(t *testing.T) {
 	t.Parallel()
-	s := &Store{o: Options{Timeout: 10 * time.Second}}
+	o := Options{Timeout: 10 * time.Second}
 	i := identity(bytes.Repeat([]byte{1}, len(identity{})))
-	if err := s.endAt(t.Context(), dropping(t, drops/2), i); err != nil {
+	if err := o.endAt(t.Context(), dropping(t, drops/2), i); err != nil {
 		t.Errorf("a session that is gone in the end: %v", err)
 	}
-	if err := s.endAt(t.Context(), dropping(t, 2*drops), i); !dropped(err) {
+	if err := o.endAt(t.Context(), dropping(t, 2*drops), i); !dropped(err) {
 		t.Errorf("a server that never answers: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.endAt(ctx, dropping(t, 0), i); err == nil {
+	if err := o.endAt(ctx, dropping(t, 0), i); err == nil {
 		t.Error("a cancelled call ended a session")
 	}
 }

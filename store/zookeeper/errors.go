@@ -80,9 +80,7 @@ func answered(err error) bool {
 }
 
 // failed turns the error of a call that changes something into one of the three outcomes.
-func (s *Store) failed(err error) error {
-	return outcome(err, s.isClosed())
-}
+func (c *conn) failed(err error) error { return outcome(err, c.isClosed()) }
 
 func outcome(err error, closed bool) error {
 	var sent *sentError
@@ -98,12 +96,12 @@ func outcome(err error, closed bool) error {
 }
 
 // lost turns the error of a call that changes nothing into what the caller gets.
-func (s *Store) lost(err error) error {
+func (c *conn) lost(err error) error {
 	var sent *sentError
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errLinkClosed), s.isClosed() && !isContext(err):
+	case errors.Is(err, errLinkClosed), c.isClosed() && !isContext(err):
 		return store.ErrClosed
 	case errors.As(err, &sent) && !isContext(err):
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)

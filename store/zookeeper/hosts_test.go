@@ -37,16 +37,3 @@ func TestHostsInTurn(t *testing.T) {
 		h.Connected()
 	}
 }
-
-// TestBackoffGrowsAndEnds checks the bounds of the pause after a conflict.
-func TestBackoffGrowsAndEnds(t *testing.T) {
-	t.Parallel()
-	if d := backoff(0); d != 0 {
-		t.Errorf("the first conflict waits %v", d)
-	}
-	for attempt := 1; attempt < 100; attempt++ {
-		if d := backoff(attempt); d < 0 || d >= mostBackoff || attempt == 1 && d >= 2*firstBackoff {
-			t.Errorf("attempt %d waits %v", attempt, d)
-		}
-	}
-}

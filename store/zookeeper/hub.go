@@ -2,11 +2,15 @@ package zookeeper
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/rota-run/rota/store"
 )
 
 // hub holds the watches of a handle. ZooKeeper's own watches tell of one change each and are then gone. Who is told of a change mostly looks at what has
@@ -18,19 +22,18 @@ import (
 // What was found at an armed spot is known to be there until an event comes, or the connection goes: the servers send events in order with answers, so
 // a read behind a barrier, on the same connection, need not ask for it again.
 type hub struct {
-	s    *Store
+	c    *conn
 	ctx  context.Context
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 	wake chan struct{} // room for one: some watch is dirty
 	look time.Duration // lookTime
+	made int           // armings that the goroutine has made, its own
 
 	mu      sync.Mutex
 	running bool
-	closed  bool
 	watches map[*watch]struct{}
 	armed   map[spot]*arming
-	made    int // armings that the goroutine has made
 }
 
 // lookTime is how long those who were told of a change have to look at it, before the hub arms what they leave.
@@ -39,17 +42,51 @@ const lookTime = 100 * time.Millisecond
 // retryArming is how long to wait after an error.
 const retryArming = 200 * time.Millisecond
 
-func newHub(s *Store) *hub {
-	h := &hub{s: s, wake: make(chan struct{}, 1), look: lookTime, watches: make(map[*watch]struct{}), armed: make(map[spot]*arming)}
+func newHub(c *conn) *hub {
+	h := &hub{c: c, wake: make(chan struct{}, 1), look: lookTime, watches: make(map[*watch]struct{}), armed: make(map[spot]*arming)}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }
 
+// watch is a watch of what begins with a prefix.
+type watch struct {
+	prefix string
+	hint   func()     // h.mu is held
+	failed chan error // holds one: it could not begin
+
+	// The rest is guarded by hub.mu.
+	begun bool // it has hinted
+	dirty bool // to be armed
+	owed  bool // and hinted, whatever is found
+	left  bool // those who were told of a change may still look at it
+}
+
+// Watch implements driver.Documents. It uses one of ZooKeeper's watches for each folder and each row below the prefix, and
+// reads a row again after each change of it: watch only small prefixes.
+func (c *conn) Watch(ctx context.Context, prefix string, hint func()) error {
+	if err := c.begun(ctx); err != nil {
+		return err
+	}
+	w := &watch{prefix: prefix, hint: hint, failed: make(chan error, 1)}
+	if !c.hub.add(w) {
+		return store.ErrClosed
+	}
+	defer c.hub.end(w)
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-c.hub.ctx.Done():
+		return store.ErrClosed
+	case err := <-w.failed:
+		return c.lost(err)
+	}
+}
+
 // add begins a watch; false if the store is closed.
-func (h *hub) add(ctx context.Context, w *watch) bool {
+func (h *hub) add(w *watch) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
+	if h.ctx.Err() != nil {
 		return false
 	}
 	if !h.running {
@@ -57,33 +94,22 @@ func (h *hub) add(ctx context.Context, w *watch) bool {
 		h.wg.Go(h.run)
 	}
 	h.watches[w] = struct{}{}
-	w.stop = context.AfterFunc(ctx, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.end(w)
-	})
 	w.owed = true
 	h.touch(w)
 	return true
 }
 
-// end closes a watch's channel, once. h.mu is held.
+// end ends a watch: it gives no hint any more.
 func (h *hub) end(w *watch) {
-	if _, ok := h.watches[w]; ok {
-		delete(h.watches, w)
-		w.stop()
-		close(w.hints)
-	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.watches, w)
 }
 
 func (h *hub) close() {
 	h.mu.Lock()
-	h.closed = true
-	for w := range h.watches {
-		h.end(w)
-	}
-	h.mu.Unlock()
 	h.stop()
+	h.mu.Unlock()
 	h.wg.Wait()
 }
 
@@ -125,12 +151,10 @@ func (h *hub) dirty() []*watch {
 
 // serve arms what a watch needs, and gives a hint if something was missed meanwhile, or may have been.
 func (h *hub) serve(w *watch) {
-	h.mu.Lock()
 	before := h.made
-	h.mu.Unlock()
 	err := w.arm(h)
-	if err != nil && h.ctx.Err() == nil {
-		h.s.log.Debug("arm a watch", "prefix", w.prefix, "err", err)
+	if err != nil && w.begun && h.ctx.Err() == nil {
+		h.c.log.Debug("arm a watch", "prefix", w.prefix, "err", err)
 		select {
 		case <-h.ctx.Done():
 		case <-time.After(retryArming):
@@ -141,13 +165,22 @@ func (h *hub) serve(w *watch) {
 	if _, ok := h.watches[w]; !ok {
 		return
 	}
-	if err != nil {
+	switch {
+	case err == nil && !w.owed && h.made == before:
+		return
+	case err == nil:
+		w.owed = false
+	case !w.begun:
+		select {
+		case w.failed <- err:
+		default:
+		}
+		return
+	default:
 		h.touch(w)
 	}
-	if err != nil || w.owed || h.made > before {
-		w.owed = false
-		w.hint()
-	}
+	w.begun = true
+	w.hint()
 }
 
 // begin registers a read that is to arm a spot. It is before the request, since the event may come before the answer is seen; nil: it shall arm nothing.
@@ -158,7 +191,7 @@ func (h *hub) begin(at spot) *arming {
 		return nil
 	}
 	for w := range h.watches {
-		if w.wants(h.s, at.path) {
+		if w.wants(h.c.o, at.path) {
 			h.armed[at] = &arming{}
 			return h.armed[at]
 		}
@@ -181,16 +214,6 @@ func (h *hub) settle(at spot, a *arming, n node, err error) (made bool) {
 	return true
 }
 
-// read asks the server for a spot, and arms it where a watch wants that.
-func (h *hub) read(ctx context.Context, at spot) (node, error) {
-	a := h.begin(at)
-	n, err := do(ctx, h.s.link, at.ask)
-	if a != nil {
-		h.settle(at, a, n, err)
-	}
-	return n, err
-}
-
 // known is what is at a spot, if it is armed. That is as good as asking the server at the time of its last answer, so it is asked for after one.
 func (h *hub) known(at spot) (node, bool) {
 	h.mu.Lock()
@@ -202,23 +225,53 @@ func (h *hub) known(at spot) (node, bool) {
 	return a.node.clone(), true
 }
 
-// arm arms a spot for the goroutine, unless it is armed, and returns what was found there, now or then.
-func (h *hub) arm(at spot) (node, error) {
+// arm arms spots for the goroutine, unless they are armed, and returns what was found there, now or then. What has
+// vanished meanwhile makes an event in its parent.
+func (h *hub) arm(spots ...spot) ([]node, error) {
+	nodes, open := make([]node, len(spots)), make([]*reading, len(spots))
+	var failed error
+	for i, at := range spots {
+		if n, ok := h.found(at); ok {
+			nodes[i] = n
+			continue
+		}
+		if open[i], failed = h.ask(h.ctx, at, h.claim(at)); failed != nil {
+			break
+		}
+	}
+	for i, r := range open {
+		if r == nil || r.got == nil {
+			continue
+		}
+		n, err := r.answer(h.ctx)
+		if err != nil && !errors.Is(err, zk.ErrNoNode) && failed == nil {
+			failed = err
+		}
+		nodes[i] = n
+		if r.set {
+			h.made++
+		}
+	}
+	return nodes, failed
+}
+
+// claim registers a read of the goroutine. That of another one may be under way, and may fail.
+func (h *hub) claim(at spot) *arming {
 	h.mu.Lock()
-	if a := h.armed[at]; a != nil && a.done {
-		h.mu.Unlock()
-		return a.node, nil
-	}
-	a := &arming{} // another one's that is under way may fail
+	defer h.mu.Unlock()
+	a := &arming{}
 	h.armed[at] = a
-	h.mu.Unlock()
-	n, err := do(h.ctx, h.s.link, at.ask)
-	if h.settle(at, a, n, err) {
-		h.mu.Lock()
-		h.made++
-		h.mu.Unlock()
+	return a
+}
+
+// found is what was found at an armed spot.
+func (h *hub) found(at spot) (node, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if a := h.armed[at]; a != nil && a.done {
+		return a.node, true
 	}
-	return n, err
+	return node{}, false
 }
 
 // leaves reports whether a read shall leave a watch: the reads of spots that are being armed do, whoever makes them.
@@ -245,7 +298,7 @@ func (h *hub) event(e zk.Event) {
 		delete(h.armed, spot{e.Path, false})
 	}
 	for w := range h.watches {
-		if w.wants(h.s, e.Path) {
+		if w.wants(h.c.o, e.Path) {
 			w.hint()
 			h.leave(w)
 		}
@@ -281,17 +334,44 @@ func (h *hub) leave(w *watch) {
 	})
 }
 
-// wants reports whether an event at a path concerns a watch.
-func (w *watch) wants(s *Store, path string) bool {
-	rest, ok := strings.CutPrefix(path, s.o.Path+"/")
-	if !ok || w.log {
-		return ok && rest == logNode
-	}
-	rest, ok = strings.CutPrefix(rest, docsNode)
+// wants reports whether an event at a path concerns a watch: the rows that it is of, and what may have others.
+func (w *watch) wants(o Options, path string) bool {
+	rest, ok := strings.CutPrefix(path, o.at(rowsNode))
 	if !ok || rest == "" {
 		return ok
 	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
-	folder, ok := folderKey(name)
-	return ok && inside(folder, w.prefix)
+	folder, name, leaf := strings.Cut(rest[1:], "/")
+	dir, ok := dirOf(folder)
+	if leaf {
+		return ok && strings.HasPrefix(join(dir, name), w.prefix)
+	}
+	return ok && covers(dir, w.prefix)
+}
+
+// arm arms all spots of a watch that are not armed.
+func (w *watch) arm(h *hub) error {
+	top, err := h.arm(spot{h.c.o.at(rowsNode), true})
+	if err != nil {
+		return err
+	}
+	var folders, rows []spot
+	for _, name := range top[0].names {
+		if dir, ok := dirOf(name); ok && covers(dir, w.prefix) {
+			folders = append(folders, spot{h.c.o.at(rowsNode, name), true})
+		}
+	}
+	found, err := h.arm(folders...)
+	for i, folder := range found {
+		for _, name := range folder.names {
+			if path := folders[i].path + "/" + name; w.wants(h.c.o, path) {
+				rows = append(rows, spot{path: path})
+			}
+		}
+	}
+	for some := range slices.Chunk(rows, readsAtOnce) {
+		if err == nil {
+			_, err = h.arm(some...)
+		}
+	}
+	return err
 }

@@ -37,7 +37,10 @@ type link struct {
 	over      bool          // expired is closed
 	teller    teller
 
-	wg sync.WaitGroup // of what asks servers what they are
+	turn chan struct{} // holds one: whose read leaves now
+	left chan struct{} // holds one: a read has left
+
+	wg sync.WaitGroup // of what asks servers what they are, and of reads
 }
 
 // linkOptions say how to connect.
@@ -56,6 +59,7 @@ type linkOptions struct {
 
 func newLink(o linkOptions) (*link, error) {
 	l := &link{o: o, hosts: &hosts{}, closing: make(chan struct{}), expired: make(chan struct{}), ready: make(chan struct{})}
+	l.turn, l.left = make(chan struct{}, 1), make(chan struct{}, 1)
 	opened := make(chan struct{}) // the library calls back before it has returned
 	conn, ended, err := zk.Connect(o.servers, o.timeout,
 		zk.WithHostProvider(l.hosts), zk.WithLogInfo(false), zk.WithLogger(libraryLogger{o.logger}),
@@ -105,6 +109,7 @@ func (l *link) dial(addr string) (net.Conn, error) {
 		return nil, errGivenUp
 	}
 	w := &wire{Conn: c, named: addr, patience: l.attempt(), leaves: l.o.leaves, sent: make(map[int32]time.Time)}
+	w.onRead = l.readLeft
 	w.onShake = l.shaken
 	w.onIssue = l.issued
 	w.onAnswer = l.answered
@@ -177,11 +182,12 @@ func (l *link) issued(i identity) {
 	l.identity = i
 }
 
-// answered notes when a request was sent that has been answered: the server had heard of the session then or later.
+// answered notes when a request was sent that has been answered: the server had heard of the session then or later. One
+// that came after a long silence proves nothing: see lease.go.
 func (l *link) answered(sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if sent.After(l.heard) {
+	if gap := sent.Sub(l.heard); gap > 0 && gap <= l.granted/2 {
 		l.heard = sent
 	}
 }
@@ -269,6 +275,12 @@ func (l *link) await(ctx context.Context) error {
 			return l.away(nil)
 		}
 	}
+}
+
+// connected waits for a connection, and says which one it is.
+func (l *link) connected(ctx context.Context) (gen uint64, err error) {
+	err = l.await(ctx)
+	return l.generation(), err
 }
 
 // away says that there is no connection, and why there is none if that is known.

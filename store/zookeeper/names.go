@@ -1,66 +1,61 @@
 package zookeeper
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/base32"
-	"errors"
 	"strconv"
 	"strings"
 
-	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
 )
 
 // The nodes below the store's path; see State in the package's comment.
 const (
-	docsNode  = "docs"
+	rowsNode  = "rows"
 	livesNode = "lives"
-	logNode   = "log"
-	snapNode  = "snap"
 )
 
-func (s *Store) at(names ...string) string {
-	return s.o.Path + "/" + strings.Join(names, "/")
-}
+func (o Options) at(names ...string) string { return o.Path + "/" + strings.Join(names, "/") }
 
-// split returns the folder and the name of a document's node. Folders are one level deep. "+" means "/" in their names, and names the folder of keys without
-// one; so a document is always a leaf, and "a" and "a/b" do not collide. No key has a "+" or a "~".
+// split returns the folder and the name of a row's node. Folders are one level deep. "+" means "/" in their names,
+// and names the folder of keys without one; so a row is always a leaf, and "a" and "a/b" do not collide. No key has a
+// "+" or a "~".
 func split(key string) (folder, name string) {
 	i := strings.LastIndexByte(key, '/')
-	if i >= 0 {
-		folder = key[:i]
-	}
 	name = key[i+1:]
 	if name == "." || name == ".." { // ZooKeeper takes them for directions
 		name += "~"
 	}
-	return folderName(folder), name
+	return "+" + strings.ReplaceAll(key[:max(i, 0)], "/", "+"), name
 }
 
-func folderName(folder string) string { return "+" + strings.ReplaceAll(folder, "/", "+") }
-
-// folderKey is the reverse of folderName; false for a node that is none of ours.
-func folderKey(name string) (string, bool) {
-	folder, ok := strings.CutPrefix(name, "+")
-	return strings.ReplaceAll(folder, "+", "/"), ok
+// dirOf is what the keys in a folder begin with; false for a node that is none of ours.
+func dirOf(folder string) (dir string, ok bool) {
+	dir, ok = strings.CutPrefix(folder, "+")
+	if dir != "" {
+		dir = strings.ReplaceAll(dir, "+", "/") + "/"
+	}
+	return dir, ok
 }
 
 // join is the reverse of split.
-func join(folder, name string) string {
-	key := strings.TrimSuffix(name, "~")
-	if folder != "" {
-		key = folder + "/" + key
-	}
-	return key
+func join(dir, name string) string { return dir + strings.TrimSuffix(name, "~") }
+
+// covers reports whether a folder may have keys with a prefix.
+func covers(dir, prefix string) bool {
+	rest, within := strings.CutPrefix(prefix, dir)
+	return strings.HasPrefix(dir, prefix) || within && !strings.Contains(rest, "/")
 }
 
-func (s *Store) docPath(key string) string {
+func (o Options) rowPath(key string) string {
 	folder, name := split(key)
-	return s.at(docsNode, folder, name)
+	return o.at(rowsNode, folder, name)
 }
 
-func (s *Store) lifePath(life string) string { return s.at(livesNode, life) }
+func (o Options) lifePath(life string) string { return o.at(livesNode, life) }
 
-// lifeLength is the length of the random name of a document's life.
+// lifeLength is the length of the random name of a row's life.
 const lifeLength = 16
 
 func newLife() string {
@@ -69,37 +64,53 @@ func newLife() string {
 	return strings.ToLower(base32.HexEncoding.EncodeToString(b[:]))
 }
 
-// version is a life and how many times the document was changed in it. What somebody else wrote has no life.
-func version(life string, n int32) store.Version {
-	return store.Version(life + "." + strconv.FormatInt(int64(n), 10))
+// version is a life and how many times the row was changed in it. What is written once has no life, and neither has
+// what somebody else wrote.
+func version(life string, n int32) driver.Version {
+	return driver.Version(life + "." + strconv.FormatInt(int64(n), 10))
 }
 
 // parseVersion returns false for what is no version of this store, and so is not current.
-func parseVersion(v store.Version) (life string, n int32, ok bool) {
+func parseVersion(v driver.Version) (life string, n int32, ok bool) {
 	life, number, found := strings.Cut(string(v), ".")
 	i, err := strconv.ParseInt(number, 10, 32)
-	if !found || err != nil || life != "" && len(life) != lifeLength || strings.Contains(life, "/") || i == -1 { // -1 means any version to ZooKeeper
+	fine := life == "" || len(life) == lifeLength && !strings.Contains(life, "/")
+	if !found || err != nil || !fine || i == -1 { // -1 means any version to ZooKeeper
 		return "", 0, false
 	}
 	return life, int32(i), true
 }
 
-// encodeDoc is the data of a document's node: its life, a line feed, the value.
-func encodeDoc(life string, value []byte) []byte {
-	b := make([]byte, 0, lifeLength+1+len(value))
-	b = append(b, life...)
-	b = append(b, '\n')
+// encodeRow is the data of a row's node: its life, a line feed, the name of the write, a line feed, the value.
+func encodeRow(life, name string, value []byte) []byte {
+	b := make([]byte, 0, len(life)+len(name)+2+len(value))
+	b = append(append(b, life...), '\n')
+	b = append(append(b, name...), '\n')
 	return append(b, value...)
 }
 
-// ErrDamaged marks nodes that this store cannot have written: another program wrote or deleted below its path.
-var ErrDamaged = errors.New("damaged")
-
-// decodeDoc is the reverse of encodeDoc. Data that somebody else wrote, by the servers' own shell, is all value: whoever reads the document refuses it, and
-// the others below its folder are read as ever.
-func decodeDoc(data []byte) (life string, value []byte) {
-	if len(data) <= lifeLength || data[lifeLength] != '\n' {
-		return "", data
+// decodeRow is the reverse of encodeRow. Data that somebody else wrote, by the servers' own shell, is all value:
+// package engine refuses it.
+func decodeRow(data []byte) (life, name string, value []byte) {
+	first, rest, ok := bytes.Cut(data, []byte("\n"))
+	second, value, ok2 := bytes.Cut(rest, []byte("\n"))
+	if !ok || !ok2 || len(first) != 0 && len(first) != lifeLength {
+		return "", "", data
 	}
-	return string(data[:lifeLength]), data[lifeLength+1:]
+	return string(first), string(second), value
+}
+
+// rowOf is the row at a key, whose node was read.
+func rowOf(key string, n node) driver.Row {
+	if n.stat == nil {
+		return driver.Row{Key: key}
+	}
+	life, name, value := decodeRow(n.data)
+	return driver.Row{Key: key, Name: name, Value: value, Version: version(life, n.stat.Version)}
+}
+
+// folderOf is the folder of a row's node; false for another node.
+func (o Options) folderOf(path string) (folder string, ok bool) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:i], strings.HasPrefix(path, o.at(rowsNode, "+"))
 }

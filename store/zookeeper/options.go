@@ -75,6 +75,9 @@ func (o Options) withDefaults() (Options, error) {
 	return o, checkPath(o.Path)
 }
 
+// place says where a store lies.
+func (o Options) place() string { return "zookeeper " + strings.Join(o.Servers, ",") + o.Path }
+
 // addresses completes addresses with the default port.
 func addresses(servers []string) ([]string, error) {
 	if len(servers) == 0 {

@@ -9,7 +9,7 @@ import (
 // This package drops those pings, and sends one only after three eighths of the timeout without traffic.
 //
 // That is a bit more than the third after which a member renews its heartbeat, so a session of such a member is not pinged at all. It is less than the half within which
-// the server must have heard of a session before a write (session.go), and less than the two thirds after which the library abandons a silent connection.
+// the server must have heard of a session before a write (lease.go), and less than the two thirds after which the library abandons a silent connection.
 
 // pingID is the id of all pings.
 const pingID = -2

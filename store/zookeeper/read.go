@@ -3,92 +3,148 @@ package zookeeper
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/driver"
 )
 
-// A page ends after this many records, or bytes plus the records that were requested together with the last one.
-const (
-	pageRecords = 4096
-	pageBytes   = 8 << 20
-	pageStep    = 256
-)
+// readsAtOnce is how many reads of one call are under way at a time.
+const readsAtOnce = 64
 
-// Read implements store.Log.
-func (s *Store) Read(ctx context.Context, after uint64, limit int) (page store.Page, err error) {
-	defer driver.Wrap(&err, "read log after %d", after)
-	if limit < 1 {
-		return store.Page{}, fmt.Errorf("limit is %d: give at least 1", limit)
+// Read implements driver.Documents: children and gets, in their order on one connection, behind a barrier. Stale:
+// without one.
+func (c *conn) Read(ctx context.Context, q driver.Query) (rows driver.Rows, err error) {
+	if err := c.begun(ctx); err != nil {
+		return rows, err
 	}
-	if err := s.enter(ctx); err != nil {
-		return store.Page{}, err
+	wait := c.barrier.wait
+	if q.Stale {
+		wait = c.link.connected
 	}
-	err = s.fresh(ctx, func() error {
-		page, err = s.page(ctx, after, min(limit, pageRecords))
-		return err
-	})
-	return page, s.lost(err)
-}
-
-// page reads from the connected server, which has caught up.
-func (s *Store) page(ctx context.Context, after uint64, limit int) (store.Page, error) {
-	h, err := s.readHeader(ctx)
-	if err != nil {
-		return store.Page{}, err
-	}
-	if after < h.trimmed {
-		return store.Page{}, fmt.Errorf("trimmed up to %d: %w", h.trimmed, store.ErrTruncated)
-	}
-	page := store.Page{Head: h.head}
-	if after >= h.head {
-		return page, nil
-	}
-	n := int(min(h.head-after, uint64(limit))) //nolint:gosec // at most limit
-	for size := 0; len(page.Records) < n && size < pageBytes; {
-		records, err := s.records(ctx, after+uint64(len(page.Records)), min(pageStep, n-len(page.Records)))
-		if err != nil {
-			return store.Page{}, s.missing(ctx, after, err)
+	err = c.onOne(ctx, wait, func() error {
+		rows = driver.Rows{}
+		asked := !q.Stale && !c.link.alone()
+		if q.From != "" {
+			if rows.Range, rows.More, err = c.readRange(ctx, q, asked); err != nil {
+				return err
+			}
+			asked = true
 		}
-		for _, r := range records {
-			size += len(r.Data)
-		}
-		page.Records = append(page.Records, records...)
-	}
-	return page, nil
-}
-
-// records reads n records behind after.
-func (s *Store) records(ctx context.Context, after uint64, n int) ([]store.Record, error) {
-	records := make([]store.Record, n)
-	err := parallel(ctx, n, func(ctx context.Context, i int) error {
-		index := after + 1 + uint64(i) //nolint:gosec // i is not negative
-		path := s.recordPath(index)
-		got, err := s.node(ctx, path)
+		nodes, err := c.nodes(ctx, c.spots(q.Keys), asked)
 		if err != nil {
 			return err
 		}
-		_, data, err := decodeRecord(path, got.data)
-		records[i] = store.Record{Index: index, Data: data}
-		return err
+		for i, key := range q.Keys {
+			rows.Keys = append(rows.Keys, rowOf(key, nodes[i]))
+		}
+		return nil
 	})
-	return records, err
+	return rows, c.lost(err)
 }
 
-// missing says why a record is not there: it was trimmed while the page was read, or somebody else deleted it.
-func (s *Store) missing(ctx context.Context, after uint64, err error) error {
-	if !errors.Is(err, zk.ErrNoNode) {
+func (c *conn) spots(keys []string) (spots []spot) {
+	for _, key := range keys {
+		spots = append(spots, spot{path: c.o.rowPath(key)})
+	}
+	return spots
+}
+
+// readRange reads the names of the folders that may have keys of the range, then those of their rows, and then each
+// row.
+func (c *conn) readRange(ctx context.Context, q driver.Query, asked bool) (rows []driver.Row, more bool, err error) {
+	for len(rows) == 0 {
+		keys, err := c.keysBetween(ctx, q.From, q.To, asked)
+		if err != nil {
+			return nil, false, err
+		}
+		more = len(keys) > q.Limit
+		keys, asked = keys[:min(len(keys), q.Limit)], true
+		nodes := make([]node, len(keys))
+		if !q.Bare {
+			if nodes, err = c.nodes(ctx, c.spots(keys), true); err != nil {
+				return nil, false, err
+			}
+		}
+		for i, key := range keys {
+			if row := rowOf(key, nodes[i]); q.Bare || row.Version != "" { // else it went meanwhile
+				rows = append(rows, row)
+			}
+		}
+		if !more {
+			break
+		}
+		q.From = keys[len(keys)-1] + "\x00"
+	}
+	return rows, more, nil
+}
+
+// keysBetween are all keys in a range, sorted.
+func (c *conn) keysBetween(ctx context.Context, from, to string, asked bool) (keys []string, err error) {
+	top, err := c.nodes(ctx, []spot{{c.o.at(rowsNode), true}}, asked)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	var spots []spot
+	for _, name := range top[0].names {
+		if dir, ok := dirOf(name); ok && (dir == "" || dir < to && dir[:len(dir)-1]+"0" > from) {
+			dirs, spots = append(dirs, dir), append(spots, spot{c.o.at(rowsNode, name), true})
+		}
+	}
+	folders, err := c.nodes(ctx, spots, true)
+	if err != nil {
+		return nil, err
+	}
+	for i, folder := range folders {
+		for _, name := range folder.names {
+			if key := join(dirs[i], name); key >= from && key < to {
+				keys = append(keys, key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// nodes reads spots in their order, the next before the answer to the last; one that is not there has no stat. What is
+// armed is known to be there as it was found, at the time of the server's last answer or later. So that is no answer
+// itself, unless the server was asked something before, in this call.
+func (c *conn) nodes(ctx context.Context, spots []spot, asked bool) ([]node, error) {
+	nodes, begun := make([]node, len(spots)), 0
+	var open []*reading // of the spots up to begun
+	collect := func() (err error) {
+		for i, r := range open {
+			n, failed := r.answer(ctx)
+			if failed != nil && !errors.Is(failed, zk.ErrNoNode) && err == nil {
+				err = failed
+			}
+			nodes[begun-len(open)+i] = n
+		}
+		open = nil
 		return err
 	}
-	h, herr := s.readHeader(ctx)
-	switch {
-	case herr != nil:
-		return herr
-	case after < h.trimmed:
-		return fmt.Errorf("trimmed up to %d: %w", h.trimmed, store.ErrTruncated)
+	for i, at := range spots {
+		_, known := c.hub.known(at)
+		known = known && (asked || i > 0)
+		if known || len(open) == readsAtOnce { // what is known is of now, so what comes before it must be there
+			if err := collect(); err != nil {
+				return nil, err
+			}
+		}
+		if known {
+			if nodes[i], known = c.hub.known(at); known {
+				begun = i + 1
+				continue
+			}
+		}
+		r, err := c.hub.read(ctx, at)
+		if err != nil {
+			_ = collect()
+			return nil, err
+		}
+		open, begun = append(open, r), i+1
 	}
-	return fmt.Errorf("a record after %d is missing below %s: %w", after, s.at(logNode), ErrDamaged)
+	return nodes, collect()
 }

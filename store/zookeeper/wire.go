@@ -30,6 +30,7 @@ type wire struct {
 	named    string             // the address that was given
 	patience time.Duration      // for the handshake
 	leaves   func(at spot) bool // whether a read shall leave a watch; nil: never
+	onRead   func()             // a read is written; nil: nobody waits for that
 	onShake  func(asked time.Time, timeout time.Duration)
 	onIssue  func(i identity) // of the session; nil: nobody wants it
 	onAnswer func(sent time.Time)
@@ -57,7 +58,11 @@ func (w *wire) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	w.note(r)
-	if _, err := w.Conn.Write(w.mean(r)); err != nil {
+	meant := w.mean(r)
+	if _, reads := r.reads(); reads && w.onRead != nil {
+		w.onRead()
+	}
+	if _, err := w.Conn.Write(meant); err != nil {
 		_ = w.Close() // the library hears of it by reading
 	}
 	return len(p), nil // were it told here, a request that meets the end of its handle would be answered three times, and the third time blocks it for ever

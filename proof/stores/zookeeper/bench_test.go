@@ -43,7 +43,10 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(fmt.Sprintf("callers=%d", n), func(b *testing.B) {
 			s := openWith(b, zookeeper.Options{Servers: servers(b), Path: freshPath(b)})
 			o := zookeeper.Options{Servers: servers(b), Path: freshPath(b)}
-			openWith(b, o) // makes the nodes
+			_, err := openWith(b, o).Append(context.Background(), nil) // makes the nodes
+			if err != nil {
+				b.Fatal(err)
+			}
 			other := nodesOf(b, o)
 			acl := zk.WorldACL(zk.PermAll)
 			var made atomic.Uint64
@@ -52,7 +55,7 @@ func BenchmarkAppend(b *testing.B) {
 			for range b.N {
 				store = append(store, turn(b, n, func() error { _, err := s.Append(context.Background(), data); return err }))
 				bare = append(bare, turn(b, n, func() error {
-					_, err := other.Create(other.record(made.Add(1)), data, zk.FlagPersistent, acl)
+					_, err := other.Create(other.record(1000+made.Add(1)), data, zk.FlagPersistent, acl)
 					return err
 				}))
 			}

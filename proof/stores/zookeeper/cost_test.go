@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
@@ -45,13 +46,18 @@ func whatReadsCost(t *testing.T, addr string, same, changed map[int32]int) {
 	s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}, Path: o.Path})
 	v, err := other.Put(ctx, store.Doc{Key: "w/a"})
 	must.Succeed(t, err)
+	_, err = other.Append(ctx, []byte("first"))
+	must.Succeed(t, err)
 	docs, err := s.Watch(ctx, "w/")
 	must.Succeed(t, err)
 	if _, err := s.WatchLog(ctx); err != nil {
 		t.Fatal(err)
 	}
 	below := nodes{path: o.Path}
-	spots := []string{below.below(docsNode), below.below(docsNode + "/+w"), below.below(docsNode + "/+w/a"), below.below(logNode)}
+	spots := []string{
+		below.below(rowsNode), below.below(rowsNode + "/+d+w"), below.below(rowsNode + "/+d+w/a"),
+		below.below(rowsNode + "/+l+main"), below.below(headNode),
+	}
 	rig.Eventually(t, "the watches are armed", func() bool {
 		return !slices.ContainsFunc(spots, func(path string) bool { return !tap.isArmed(path) })
 	})
@@ -62,7 +68,7 @@ func whatReadsCost(t *testing.T, addr string, same, changed map[int32]int) {
 		return tap.since(before)
 	}
 	get := func() error { _, err := s.Get(ctx, "w/a"); return err }
-	read := func() error { _, err := s.Read(ctx, 0, 1); return err }
+	read := func() error { _, err := s.Read(ctx, 1, 1); return err }
 	change := func() error {
 		drainHints(docs)
 		if v, err = other.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
@@ -83,4 +89,41 @@ func whatReadsCost(t *testing.T, addr string, same, changed map[int32]int) {
 		costs = append(costs, round...)
 	}
 	t.Logf("%d rounds for %d cheap ones in a row", len(costs)/3, cheapRounds)
+}
+
+// TestWhatWritesCost counts the requests of a handle without watches: an append, a write and a heartbeat are a transaction
+// each, and a page of the log is a read of each record behind one of the head.
+func TestWhatWritesCost(t *testing.T) {
+	t.Parallel()
+	tap, ctx := listenTap(t, ownServers(t, server.Options{}).Servers()[0]), rig.Deadline(t)
+	o := zookeeper.Options{Servers: []string{tap.addr()}, Path: freshPath(t), Session: time.Minute}
+	s, reader := openWith(t, o), openWith(t, o)
+	owned := openSession(t, s, rig.Patience)
+	var v, beat store.Version
+	ops := []struct {
+		name string
+		do   func() error
+		want map[int32]int
+	}{
+		{"append", func() error { _, err := s.Append(ctx, []byte("x")); return err }, map[int32]int{opMulti: 1}},
+		{"put", func() (err error) {
+			v, err = s.Put(ctx, store.Doc{Key: "a/b", Version: v})
+			return err
+		}, map[int32]int{opMulti: 1}},
+		{"heartbeat", func() (err error) {
+			beat, err = owned.Put(ctx, store.Doc{Key: "a/c", Version: beat})
+			return err
+		}, map[int32]int{opMulti: 1}},
+		{"read of four records", func() error { _, err := reader.Read(ctx, 0, 4); return err }, map[int32]int{opGetData: 5}},
+		{"look without news", func() error { _, err := reader.Read(ctx, 4, 4); return err }, map[int32]int{opGetData: 1}},
+	}
+	for round := range 4 { // the first ones make folders, and find heads
+		for _, op := range ops {
+			before := tap.counts()
+			must.Succeed(t, op.do())
+			if got := tap.since(before); round == 3 && !maps.Equal(got, op.want) {
+				t.Errorf("%s: asked for %v, want %v", op.name, got, op.want)
+			}
+		}
+	}
 }

@@ -23,10 +23,10 @@ func TestWhatSomebodyElseWrote(t *testing.T) {
 	}
 	former, err := s.Get(ctx, "a/1")
 	must.Succeed(t, err)
-	if _, err := below.Set(below.below("docs/+a/1"), []byte("theirs"), -1); err != nil {
+	if _, err := below.Set(below.below("rows/+d+a/1"), []byte("theirs"), -1); err != nil {
 		t.Fatal(err)
 	}
-	below.create(t, below.below("docs/+a/3"), []byte("theirs too"), 0)
+	below.create(t, below.below("rows/+d+a/3"), []byte("theirs too"), 0)
 	docs, err := s.List(ctx, "a/")
 	if err != nil || len(docs) != 3 || string(docs[0].Value) != "theirs" || string(docs[1].Value) != "ours" || string(docs[2].Value) != "theirs too" {
 		t.Fatalf("listed %q, %v", docs, err)

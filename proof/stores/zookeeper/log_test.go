@@ -32,62 +32,23 @@ func appendN(t testing.TB, s *zookeeper.Store, n int) (last uint64) {
 	return page.Head
 }
 
-// TestManyRecordsAreReadInPagesAndTrimmed trims more records than one request deletes.
-func TestManyRecordsAreReadInPagesAndTrimmed(t *testing.T) {
-	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
-	s := openWith(t, o)
-	const n = 1300
-	head := appendN(t, s, n)
-	if head != n {
-		t.Fatalf("head %d after %d appends", head, n)
-	}
-	page, err := s.Read(ctx, 0, 1<<30)
-	if err != nil || len(page.Records) != n || page.Records[n-1].Index != n {
-		t.Fatalf("read all: %d records, %v", len(page.Records), err)
-	}
-	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: 1201}))
-	must.Succeed(t, s.Trim(ctx, head))
-	below := nodesOf(t, o)
-	if left := len(below.names(t, logNode)); left != n-1201 {
-		t.Errorf("%d records are left below the log's node, want %d", left, n-1201)
-	}
-	below.wantHeader(t, n, 1201, 1201)
-}
-
-// TestTrimGoesOnAfterACrash leaves what a crash in the middle of a trim leaves: a header that says that records are trimmed, and most of them.
-func TestTrimGoesOnAfterACrash(t *testing.T) {
+// TestTrimOfWhatIsGone trims more records than one request deletes, of which a crash has left some.
+func TestTrimOfWhatIsGone(t *testing.T) {
 	t.Parallel()
 	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	s, below := openWith(t, o), nodesOf(t, o)
-	appendN(t, s, 20)
-	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: 15}))
-	below.setHeader(t, 20, 10, 0)
-	for index := range uint64(3) {
-		below.remove(t, below.record(3+index))
+	const n, last = 1300, 1201
+	if head := appendN(t, s, n); head != n {
+		t.Fatalf("head %d after %d appends", head, n)
 	}
-	if _, err := s.Read(ctx, 9, 10); !errors.Is(err, store.ErrTruncated) {
-		t.Errorf("read of what is trimmed and still there: %v", err)
+	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: last}))
+	for _, index := range []uint64{3, 4, 700, last} {
+		below.remove(t, below.record(index))
 	}
-	must.Succeed(t, s.Trim(ctx, 1))
-	if left := len(below.names(t, logNode)); left != 10 {
-		t.Errorf("%d records are left, want 10", left)
+	must.Succeed(t, s.Trim(ctx, n))
+	if left := len(below.names(t, pagesNode)); left != n-last {
+		t.Errorf("%d records are left, want %d", left, n-last)
 	}
-	below.wantHeader(t, 20, 10, 10)
-}
-
-// TestAppendKeepsWhatOthersTrimmed appends by a handle that knows an older header.
-func TestAppendKeepsWhatOthersTrimmed(t *testing.T) {
-	t.Parallel()
-	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
-	stale, other := openWith(t, o), openWith(t, o)
-	appendN(t, stale, 5)
-	must.Succeed(t, other.SaveSnapshot(ctx, store.Record{Index: 4}))
-	must.Succeed(t, other.Trim(ctx, 4))
-	if index, err := stale.Append(ctx, nil); err != nil || index != 6 {
-		t.Errorf("append: %d, %v; want 6", index, err)
-	}
-	nodesOf(t, o).wantHeader(t, 6, 4, 4)
 }
 
 // TestMissingRecordIsDamage deletes a record that was not trimmed.
@@ -264,35 +225,6 @@ func TestUnknownOnlyIfSent(t *testing.T) {
 	}
 }
 
-// TestAppendThatWaitsIsNotSent ends a call while another batch is under way: its record is in no request.
-func TestAppendThatWaitsIsNotSent(t *testing.T) {
-	t.Parallel()
-	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
-	through, link, tap := openTapped(t, o)
-	if _, err := through.Append(rig.Deadline(t), []byte("first")); err != nil {
-		t.Fatal(err)
-	}
-	link.Stall()
-	before := tap.counts()
-	under := make(chan error, 1)
-	go func() {
-		_, err := through.Append(rig.Deadline(t), []byte("under way"))
-		under <- err
-	}()
-	rig.Eventually(t, "a batch is under way", func() bool { return tap.since(before)[opMulti] > 0 })
-	_, err := through.Append(brief(t, 50*time.Millisecond), []byte("waits"))
-	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnknown) {
-		t.Errorf("append that waited for another one: %v, want its ctx's cause and nothing unknown", err)
-	}
-	must.Succeed(t, link.Heal())
-	if err := <-under; err != nil {
-		t.Error(err)
-	}
-	if n := head(t, through); n != 2 {
-		t.Errorf("%d records, want 2", n)
-	}
-}
-
 // TestVersionOfAFormerLife changes a document by a version of its former life. The counter in it is the present one, so ZooKeeper alone would do it.
 func TestVersionOfAFormerLife(t *testing.T) {
 	t.Parallel()
@@ -323,7 +255,7 @@ func TestFoldersGoWithTheirDocuments(t *testing.T) {
 	v, err := s.Put(ctx, store.Doc{Key: "a/b/c"})
 	must.Succeed(t, err)
 	must.Succeed(t, s.Delete(ctx, "a/b/c", v))
-	below.remove(t, below.below(docsNode+"/+a+b")) // as the servers do some time later
+	below.remove(t, below.below(rowsNode+"/+d+a+b")) // as the servers do some time later
 	if _, err := s.Put(ctx, store.Doc{Key: "a/b/c"}); err != nil {
 		t.Errorf("put where the folder has gone: %v", err)
 	}

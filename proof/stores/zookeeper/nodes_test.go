@@ -3,6 +3,7 @@ package zookeeper_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,10 +16,11 @@ import (
 
 // The nodes below a store's path; see State in the comment of package store/zookeeper.
 const (
-	docsNode  = "docs"
-	livesNode = "lives"
-	logNode   = "log"
-	snapNode  = "snap"
+	rowsNode   = "rows"
+	livesNode  = "lives"
+	headNode   = rowsNode + "/+l+main/head"
+	pagesNode  = rowsNode + "/+l+main+p"
+	partsNames = "+l+main+s+" // folders of snapshots begin so
 )
 
 // raw connects the bare client.
@@ -66,23 +68,19 @@ func (n nodes) names(t testing.TB, node string) []string {
 }
 
 // record returns the path of a record.
-func (n nodes) record(index uint64) string { return n.below(fmt.Sprintf("%s/%020d", logNode, index)) }
+func (n nodes) record(index uint64) string { return n.below(fmt.Sprintf("%s/%020d", pagesNode, index)) }
 
-// wantHeader checks the log's header: the newest index, and up to where records are trimmed and deleted.
-func (n nodes) wantHeader(t testing.TB, head, trimmed, freed uint64) {
+// parts returns the paths of all parts of snapshots.
+func (n nodes) parts(t testing.TB) (paths []string) {
 	t.Helper()
-	got, _, err := n.Get(n.below(logNode))
-	if want := fmt.Sprintf("%d %d %d", head, trimmed, freed); err != nil || string(got) != want {
-		t.Errorf("the log's header is %q, %v; want %q", got, err, want)
+	for _, folder := range n.names(t, rowsNode) {
+		if strings.HasPrefix(folder, partsNames) {
+			for _, name := range n.names(t, rowsNode+"/"+folder) {
+				paths = append(paths, n.below(rowsNode+"/"+folder+"/"+name))
+			}
+		}
 	}
-}
-
-// setHeader replaces the log's header.
-func (n nodes) setHeader(t testing.TB, head, trimmed, freed uint64) {
-	t.Helper()
-	if _, err := n.Set(n.below(logNode), fmt.Appendf(nil, "%d %d %d", head, trimmed, freed), -1); err != nil {
-		t.Fatal(err)
-	}
+	return paths
 }
 
 // remove deletes a node, which may be gone already.

@@ -44,6 +44,7 @@ type handle struct {
 	of    *place
 	away  atomic.Bool  // no renewal comes through
 	slow  atomic.Int64 // each renewal takes so many nanoseconds, and no end comes through, if it is not 0
+	late  atomic.Int64 // the answer to a write with a lease takes so many nanoseconds, in which no renewal comes through
 	reads atomic.Int64
 }
 
@@ -130,6 +131,10 @@ func (l *lease) Renew(ctx context.Context) (time.Time, error) {
 }
 
 func (l *lease) Swap(ctx context.Context, op driver.Op) (driver.Version, error) {
+	if late := time.Duration(l.of.late.Load()); late > 0 {
+		l.of.away.Store(true)
+		defer time.Sleep(late) // waits: in virtual time
+	}
 	l.of.of.mu.Lock()
 	defer l.of.of.mu.Unlock()
 	if l.ended {
@@ -227,6 +232,41 @@ func TestLateRenewal(t *testing.T) {
 			t.Errorf("what it would have written: %v", err)
 		}
 	})
+}
+
+// TestLateAnswer: a put whose answer comes when the time of its session is over proves nothing.
+func TestLateAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 10 * time.Second
+		s, h := newPlace().open(t)
+		n, err := s.OpenSession(t.Context(), ttl)
+		must.Succeed(t, err)
+		h.late.Store(int64(ttl - time.Second))
+		v, err := n.Put(t.Context(), store.Doc{Key: "s"})
+		must.Succeed(t, err)
+		h.away.Store(false)
+		h.late.Store(int64(ttl + time.Second))
+		if _, err := n.Put(t.Context(), store.Doc{Key: "s", Version: v}); !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("a put that was answered after the end: %v", err)
+		}
+	})
+}
+
+// TestForeignRow: what another program wrote is a document with its bytes, and hides no other one.
+func TestForeignRow(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, h := newPlace().open(t)
+	_, err := s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("ours")})
+	must.Succeed(t, err)
+	_, err = h.Swap(ctx, driver.Op{Key: "d/a/2", Value: []byte("theirs")})
+	must.Succeed(t, err)
+	docs, err := s.List(ctx, "a/")
+	if err != nil || len(docs) != 2 || string(docs[0].Value) != "ours" || string(docs[1].Value) != "theirs" {
+		t.Fatalf("listed %+v, %v", docs, err)
+	}
+	must.Succeed(t, s.Delete(ctx, "a/2", docs[1].Version))
 }
 
 // TestReadWith: a look at a log without news, with documents, is one request; a missing document has no version, and

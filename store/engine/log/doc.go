@@ -7,7 +7,7 @@
 // row. Records leave the head by pages. A store that writes several rows in one swap keeps each record in a page of its
 // own instead, which is written with the head ("with"). The rest is the same.
 //
-// store/etcd is on it, with records beside the head, and store/elastic, with records in it.
+// store/etcd and store/zookeeper are on it, with records beside the head, and store/elastic, with records in it.
 //
 // # State
 //
@@ -41,14 +41,15 @@
 //
 // Read. Pages come before the head in one request. A page that a head has cut off was written before, and is removed
 // after a later head has raised base; so a page that is missing was trimmed if the head behind it says so, and else the
-// log is damaged.
+// log is damaged. Where a range is a list of names, records are read by their keys: those that a head names which has
+// just been read may be as old as they are, since none is changed; one that is missing there is looked for anew.
 //
 // Blobs are written before the append whose records they are, and may be used at most 64 indexes behind the one in
 // their key. The head that is swapped says at which index the append will stand, and that base is below it; so who
 // frees blobs 64 below base frees none that is used, or will be.
 //
 // Trim raises base by a swap, then frees the pages below. What a crash leaves, or what comes late, is freed by a later
-// trim. SeedLog is a swap of an empty head. A snapshot's parts are written under a new name, then the pointer names
+// trim; what is written with the head cannot come late. SeedLog is a swap of an empty head. A snapshot's parts are written under a new name, then the pointer names
 // them; other parts at or before it can never be named, and are freed.
 //
 // # Guarantees

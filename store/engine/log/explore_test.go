@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,6 +120,18 @@ func TestEveryInterleavingWith(t *testing.T) {
 	all := append(scenarios(), scenario{"an appender and a reader, lists lag", adversary.Model{Scripts: callers(appends("a1"), reads), Before: script(appends("x1", "x2")), Lags: true}, false})
 	for i := range all {
 		all[i].With = 4
+	}
+	explore(t, all)
+}
+
+// TestEveryInterleavingByNames is the same where they are read by their keys.
+func TestEveryInterleavingByNames(t *testing.T) {
+	t.Parallel()
+	all := slices.DeleteFunc(scenarios(), func(s scenario) bool {
+		return !strings.Contains(s.name, "read") && !strings.Contains(s.name, "look") && !strings.Contains(s.name, "compact")
+	})
+	for i := range all {
+		all[i].With, all[i].Names = 4, true
 	}
 	explore(t, all)
 }

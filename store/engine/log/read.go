@@ -74,6 +74,11 @@ func (l *Log) read(ctx context.Context, after uint64, limit int, others []string
 			pages = l.following(pages, after)
 		}
 		all, err := inPages(pages, after, limit)
+		if last := after + uint64(len(all)); err == nil && last >= known.cut && last < s.cut && len(all) < limit {
+			var more []found
+			more, err = l.named(ctx, s, last, limit-len(all))
+			all = append(all, more...)
+		}
 		if err != nil {
 			return store.Page{}, beside, err
 		}
@@ -86,6 +91,26 @@ func (l *Log) read(ctx context.Context, after uint64, limit int, others []string
 		records, err := l.records(ctx, all)
 		return store.Page{Records: records, Head: s.end()}, beside, err
 	}
+}
+
+// named are the records in pages that a head names which has just been read. A page is never changed once it is there, so
+// it may be read from anywhere; where one is missing, all is read again, with the head behind it.
+func (l *Log) named(ctx context.Context, s state, after uint64, limit int) ([]found, error) {
+	if l.rows.Limits().Range != driver.Names {
+		return nil, nil
+	}
+	q := l.query(s, after, limit, false)
+	q.Keys, q.Stale = q.Keys[:len(q.Keys)-1], true
+	rows, err := l.rows.Read(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows.Keys {
+		if row.Version == "" {
+			return nil, nil
+		}
+	}
+	return inPages(rows.Keys, after, limit)
 }
 
 // WatchLog implements store.LogWatcher. All changes of the log are swaps of its head.
@@ -105,6 +130,9 @@ func (l *Log) query(known state, after uint64, limit int, ranged bool) (q driver
 		return q
 	}
 	most := min(pagesAtOnce, limit/int(known.size)+2) //nolint:gosec // a size is small
+	if known.size == withPage {
+		most = min(rowsAtOnce, limit)
+	}
 	var pages []string
 	for _, end := range known.between(after, known.cut, most) {
 		pages = append(pages, l.pageKey(end))

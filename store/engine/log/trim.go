@@ -43,9 +43,12 @@ func (l *Log) trim(ctx context.Context, index uint64) error {
 func (l *Log) free(ctx context.Context, s state) error {
 	_, _, freed := l.remembered()
 	first := s.pageEnd(max(freed, s.freed) + 1)
-	keys, err := l.list(ctx, l.pageKey(0), l.pageKey(first))
-	if err != nil {
-		return err
+	var keys []string
+	if s.size > withPage { // those that are written with the head do not come late
+		var err error
+		if keys, err = l.list(ctx, l.pageKey(0), l.pageKey(first)); err != nil {
+			return err
+		}
 	}
 	for end := first; end <= s.base; end += s.size {
 		keys = append(keys, l.pageKey(end))
@@ -58,7 +61,7 @@ func (l *Log) free(ctx context.Context, s state) error {
 	if s.base < l.reach {
 		return nil
 	}
-	keys, err = l.list(ctx, l.blobKey(""), l.blobKey(fmt.Sprintf("%020d.", s.base-l.reach)))
+	keys, err := l.list(ctx, l.blobKey(""), l.blobKey(fmt.Sprintf("%020d.", s.base-l.reach)))
 	if err != nil || len(keys) == 0 {
 		return err
 	}

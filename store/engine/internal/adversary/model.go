@@ -40,6 +40,7 @@ type Model struct {
 	Mute   bool   // a conflict does not tell which row stands there
 	Lags   bool   // ranges are empty
 	With   int    // how many rows a swap may write beside the first
+	Names  bool   // driver.Names; a stale read of keys may find none of them
 }
 
 // caller is a script and how far it is.
@@ -82,7 +83,7 @@ func (m Model) Start() []World {
 func (m Model) alone(w World, name string, s Script) World {
 	w.judge = w.judge.Clone()
 	mark := w.judge.Mark()
-	p := &Player{Name: name, with: m.With}
+	p := &Player{Name: name, with: m.With, names: m.Names}
 	judged := 0
 	tell := func() {
 		for ; judged < len(p.told); judged++ {
@@ -109,7 +110,7 @@ func (m Model) alone(w World, name string, s Script) World {
 func (m Model) resume(w World, i int) World {
 	w.callers = slices.Clone(w.callers)
 	c := &w.callers[i]
-	p := &Player{Name: fmt.Sprint("p", i), past: c.past, with: m.With}
+	p := &Player{Name: fmt.Sprint("p", i), past: c.past, with: m.With, names: m.Names}
 	over := play(p, m.Scripts[i])
 	if len(p.told) > c.told {
 		w.judge = w.judge.Clone()
@@ -207,6 +208,9 @@ func (m Model) Moves(w World) []Move {
 			name = fmt.Sprintf("%s: %d", name, c.step+1)
 		}
 		out = append(out, Move{Name: name, To: m.take(w, i)})
+		if q := c.next.q; m.Names && q.Stale && q.From == "" && c.step == 0 {
+			out = append(out, Move{Name: name + ": before they were there", To: m.answered(w, i, answer{rows: nothing(q)})})
+		}
 		if w.faults > 0 {
 			out = append(out, m.failures(w, i, name)...)
 		}
@@ -217,6 +221,14 @@ func (m Model) Moves(w World) []Move {
 		out = append(out, Move{Name: fmt.Sprint("arrives late: ", r), To: next})
 	}
 	return out
+}
+
+// nothing is the answer to a query of keys that are not there.
+func nothing(q driver.Query) (rows driver.Rows) {
+	for _, key := range q.Keys {
+		rows.Keys = append(rows.Keys, driver.Row{Key: key})
+	}
+	return rows
 }
 
 // failures are what else can become of a request.

@@ -15,6 +15,7 @@ type Script func(p *Player)
 type Player struct {
 	Name   string // the caller's life
 	with   int    // driver.Limits
+	names  bool   // driver.Names
 	past   []answer
 	at     int
 	told   []any
@@ -62,7 +63,11 @@ func (p *Player) Outlive(caller int) { p.ask(request{kind: outlive, from: caller
 
 // Limits implements driver.Driver.
 func (p *Player) Limits() driver.Limits {
-	return driver.Limits{Value: 1 << 20, Swap: 1 << 20, Keys: 100, With: p.with, Deletes: true}
+	most := driver.Limits{Value: 1 << 20, Swap: 1 << 20, Keys: 100, With: p.with, Deletes: true}
+	if p.names {
+		most.Range = driver.Names
+	}
+	return most
 }
 
 // Close implements driver.Driver.
