@@ -7,8 +7,8 @@
 // in executable form, and a map as the example.
 //
 // State of November 2026: store/etcd is such a driver. The other drivers in the folders of store are older and
-// implement package store by themselves. They are ported one by one, Elasticsearch next; each loses its own log,
-// snapshots, sessions and settling then.
+// implement package store by themselves. They are ported one by one; each loses its own log, snapshots, sessions and
+// settling then.
 //
 // # Outcomes
 //
