@@ -38,6 +38,7 @@ var rules = []rule{
 	{"store/engine/log", []string{"store", "store/driver", "store/engine", "store/internal/crowd"}},
 	{"store/engine/full", []string{"store", "store/driver", "store/engine", "store/engine/log"}},
 	{"store/etcd", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver"}},
+	{"store/nats", []string{"flow", "store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver"}},
 	{"store/internal/driver", []string{"store"}},
 	{"store/internal/crowd", nil},
 	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "store/internal/driver"}}, // it has a log alone

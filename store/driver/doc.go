@@ -6,7 +6,7 @@
 // what package store promises, once for all stores: documents, a log, snapshots. Package drivertest has the rules below
 // in executable form, and a map as the example.
 //
-// State of November 2026: store/etcd is such a driver. The other drivers in the folders of store are older and
+// State of November 2026: store/etcd and store/nats are such drivers. The others in the folders of store are older and
 // implement package store by themselves. They are ported one by one; each loses its own log, snapshots, sessions and
 // settling then.
 //

@@ -1,4 +1,4 @@
-// Package full makes a whole store out of a driver with documents and leases.
+// Package full makes a whole store out of a driver with documents and leases, whose log is in a journal if it has those.
 //
 // # Purpose
 //

@@ -8,7 +8,8 @@
 // own instead, which is written with the head ("with"). The rest is the same. A store that orders logs by itself has a
 // [driver.Journal]: there the records, their order and their beginning are its own, and only snapshots are rows.
 //
-// store/etcd is on it, with records beside the head; Elasticsearch is next, in place of package doclog.
+// store/etcd is on it, with records beside the head, and store/nats with a journal; Elasticsearch is next, in place of
+// package doclog.
 //
 // # State
 //
