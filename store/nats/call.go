@@ -201,13 +201,5 @@ func (w *wire) bound(ctx context.Context) (context.Context, context.CancelFunc) 
 	return context.WithTimeoutCause(ctx, w.timeout, errTimeout)
 }
 
-// checkSize refuses what the server would not take, before it is sent.
-func (w *wire) checkSize(data []byte) error {
-	if most := w.most(); len(data) > most {
-		return fmt.Errorf("%d bytes, at most %d (the server's max_payload): %w", len(data), most, store.ErrTooLarge)
-	}
-	return nil
-}
-
 // most is the greatest value that fits into one message.
 func (w *wire) most() int { return max(0, int(w.line.maxPayload())-headerRoom) }
