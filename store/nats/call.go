@@ -35,12 +35,8 @@ func (w *wire) request(ctx context.Context, m *nc.Msg, change bool) (*nc.Msg, er
 	if !w.line.whole() {
 		return nil, sendError(ctx, nc.ErrReconnectBufExceeded, change)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	ctx, stop := context.WithTimeoutCause(ctx, w.timeout, errTimeout)
-	defer stop()
-	release := context.AfterFunc(w.line.current(), func() { cancel(errDisconnected) }) // its answer would find nobody
-	defer release()
+	ctx, done := w.asking(ctx)
+	defer done()
 	times := 1
 	if !change {
 		times = askTimes
@@ -50,6 +46,18 @@ func (w *wire) request(ctx context.Context, m *nc.Msg, change bool) (*nc.Msg, er
 		return nil, sendError(ctx, err, change)
 	}
 	return answer, nil
+}
+
+// asking is a ctx that also ends with the store's timeout, and with the connection: an answer would find nobody.
+func (w *wire) asking(ctx context.Context) (asking context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, stop := context.WithTimeoutCause(ctx, w.timeout, errTimeout)
+	release := context.AfterFunc(w.line.current(), func() { cancel(errDisconnected) })
+	return ctx, func() {
+		release()
+		stop()
+		cancel(nil)
+	}
 }
 
 // askTimes is how often a question is sent. In a cluster nobody answers a question about a stream that has just been dropped, or whose leader has just gone.

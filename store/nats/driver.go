@@ -72,7 +72,8 @@ func (b *bucket) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (dri
 // write writes a row whose newest message has the sequence at, if its version is op.If.
 func (b *bucket) write(ctx context.Context, op driver.Op, at uint64, h nc.Header) (seq uint64, err error) {
 	if len(op.Value) > b.Limits().Value {
-		return 0, fmt.Errorf("%q: %d bytes, at most %d (the server's max_payload): %w", op.Key, len(op.Value), b.most(), store.ErrTooLarge)
+		return 0, fmt.Errorf("%q: %d bytes, at most %d (the server's max_payload): %w",
+			op.Key, len(op.Value), b.most(), store.ErrTooLarge)
 	}
 	if err := b.enter(ctx); err != nil {
 		return 0, err

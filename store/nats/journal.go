@@ -37,7 +37,8 @@ func (j journal) Append(ctx context.Context, records [][]byte) ([]uint64, error)
 		return nil, err
 	}
 	if len(records) != 1 || len(records[0]) > j.b.Limits().Value {
-		return nil, fmt.Errorf("one record of at most %d bytes (the server's max_payload): %w", j.b.most(), store.ErrTooLarge)
+		return nil, fmt.Errorf("%d records, one of at most %d bytes (the server's max_payload) is taken: %w",
+			len(records), j.b.most(), store.ErrTooLarge)
 	}
 	index, err := j.b.publish(ctx, j.b.names.log(), &nc.Msg{Subject: j.b.names.logSubject(), Data: records[0]})
 	if err != nil {
@@ -99,7 +100,8 @@ func (j journal) readEmpty(
 // leader, several requests at a time.
 func (j journal) readInto(ctx context.Context, records []store.Record, from uint64) error {
 	if len(records) >= bulk {
-		page, _, err := j.b.batch(ctx, j.b.names.log(), batchRequest{Seq: from, Next: j.b.names.logSubject(), Batch: len(records)})
+		r := batchRequest{Seq: from, Next: j.b.names.logSubject(), Batch: len(records)}
+		page, _, err := j.b.batch(ctx, j.b.names.log(), r)
 		if err != nil {
 			return err
 		}

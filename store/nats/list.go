@@ -71,12 +71,8 @@ func (w *wire) batch(ctx context.Context, stream string, r batchRequest) (page [
 	if !w.line.whole() {
 		return nil, 0, sendError(ctx, nc.ErrReconnectBufExceeded, false)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	ctx, stop := context.WithTimeoutCause(ctx, w.timeout, errTimeout)
-	defer stop()
-	release := context.AfterFunc(w.line.current(), func() { cancel(errDisconnected) })
-	defer release()
+	ctx, done := w.asking(ctx)
+	defer done()
 	sub, err := within(ctx, func() (*nc.Subscription, error) { return w.askBatch(stream, r) }, hangUp)
 	if err != nil {
 		return nil, 0, sendError(ctx, err, false)

@@ -128,7 +128,8 @@ func (c *consumption) stop() {
 		return
 	}
 	conn := c.wire.conn
-	err := conn.PublishRequest("$JS.API.CONSUMER.DELETE."+info.Stream+"."+info.Name, conn.NewInbox(), nil) // nobody waits for the answer
+	subject := "$JS.API.CONSUMER.DELETE." + info.Stream + "." + info.Name
+	err := conn.PublishRequest(subject, conn.NewInbox(), nil) // nobody waits for the answer
 	if err != nil {
 		c.wire.log.Debug("remove a consumer", "stream", info.Stream, "err", err)
 	}
