@@ -8,7 +8,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Driver is one handle on a store. It is also [Documents], or a [Journal], or both.
+// Driver is one handle on a store. It also has [Documents], or [Journals], or both.
 type Driver interface {
 	Limits() Limits
 	// Close ends watches and calls of this handle. Later calls return store.ErrClosed. Closing it again does nothing.
@@ -57,6 +57,16 @@ type Lease interface {
 	End(ctx context.Context) error
 	// Close frees what this handle keeps of it, and sends nothing.
 	Close()
+}
+
+// RowLease is a lease that the store does not know of: it is its rows, each with a time to live.
+type RowLease interface {
+	Lease
+	// Renewed is when the last request was sent that has renewed all rows. Swap renews all others before it writes its own,
+	// so the engine renews by it.
+	Renewed() time.Time
+	// KeyOf is Key where the rows of the lease are among some keys.
+	KeyOf(keys ...string) string
 }
 
 // Version is the version of one key. It is opaque, compared for equality, and "" where the key is not there. It never
@@ -112,6 +122,8 @@ type Limits struct {
 	With    int       // writes beside op in a Swap
 	Keys    int       // keys that one request reads; a Query may have more
 	Range   RangeKind // how a range is read
+	Page    int       // rows of a range that a list should ask for at once, if that is not a few hundred
+	Batch   int       // records of one Append of a journal; 0 is 1
 	Deletes bool      // Op.Delete may be used
 }
 
@@ -141,17 +153,28 @@ func (c *Conflict) Error() string {
 // Unwrap makes it a store.ErrConflict.
 func (c *Conflict) Unwrap() error { return store.ErrConflict }
 
+// Journals is the ability of a store to order logs by itself.
+type Journals interface {
+	// Journal is the log of a name. It sends no request, and ends with the handle.
+	Journal(name string) Journal
+}
+
 // Journal is a log that the store orders by itself, so that writers do not compete for a row. Its indexes grow, need
-// not be dense, and are never given twice. The engine does not use it yet.
+// not be dense, and are never given twice, whatever is freed.
 type Journal interface {
-	// Append adds records, all or none, and returns their indexes. It may not survive a power cut if light.
-	Append(ctx context.Context, records [][]byte, light bool) ([]uint64, error)
-	// Read returns at most n records behind after; what is below first is trimmed, and head is the newest index. A head
-	// behind one that this handle has seen is store.ErrUnavailable: a deposed leader tells it.
+	// Append adds at most Limits.Batch records, all or none, one behind the other, and returns their indexes.
+	Append(ctx context.Context, records [][]byte) ([]uint64, error)
+	// Read returns at most n records behind after, and leaves none out between them; n may be 0. There is at least one if
+	// after is below head and n is not 0, unless it was freed. head is the newest index, also of what was freed, and shows
+	// each append that was acknowledged before the call. All below first was freed: it is told exactly where that is why a
+	// record is missing, and may be lower elsewhere, down to 0.
+	//
+	// A head behind one that this handle has seen is store.ErrUnavailable: a deposed leader tells it.
 	Read(ctx context.Context, after uint64, n int) (records []store.Record, first, head uint64, err error)
-	// Free removes the records up to an index, as Documents.Free does.
+	// Free removes the records up to an index that was appended. What it has removed at any time is the beginning of the log.
 	Free(ctx context.Context, upTo uint64) error
-	// Start makes an empty journal begin behind an index; store.ErrConflict if it is not empty.
+	// Start makes an unused journal begin behind an index, as if all up to it was appended and freed. Where it was begun
+	// there already, and is unused since, that is as good; else store.ErrConflict.
 	Start(ctx context.Context, index uint64) error
 	// Watch is Documents.Watch for appends.
 	Watch(ctx context.Context, hint func()) error

@@ -192,7 +192,7 @@ func (d *Docs) remove(ctx context.Context, key string, v store.Version) error {
 	return err
 }
 
-// listed is how many rows one request of a list asks for.
+// listed is how many rows one request of a list asks for, where the driver does not say.
 const listed = 500
 
 // List implements store.Docs.
@@ -218,7 +218,8 @@ func (d *Docs) list(ctx context.Context, prefix string) (out []driver.Row, err e
 	if err := store.CheckPrefix(prefix); err != nil {
 		return nil, err
 	}
-	q := driver.Query{From: docKey(prefix), To: strings.TrimSuffix(docKey(prefix), "/") + "0", Limit: listed, Stale: true}
+	most := max(listed, d.rows.Limits().Page)
+	q := driver.Query{From: docKey(prefix), To: strings.TrimSuffix(docKey(prefix), "/") + "0", Limit: most, Stale: true}
 	for {
 		rows, err := d.rows.Read(ctx, q)
 		if err != nil {

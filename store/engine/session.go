@@ -111,7 +111,17 @@ func (s *Sessions) Close(ctx context.Context) {
 func (s *Sessions) Wait() { s.inside.Wait() }
 
 // EndKey implements store.EndableSession.
-func (n *Session) EndKey(...string) store.EndKey { return store.EndKey{Text: n.lease.Key()} }
+func (n *Session) EndKey(docs ...string) store.EndKey {
+	l, ok := n.lease.(driver.RowLease)
+	if !ok {
+		return store.EndKey{Text: n.lease.Key()}
+	}
+	var keys []string
+	for _, doc := range docs {
+		keys = append(keys, docKey(doc))
+	}
+	return store.EndKey{Text: l.KeyOf(keys...)}
+}
 
 // Done implements store.Session. It is closed when the store says that the lease is gone, and at the latest when its
 // time has passed since the last renewal was sent that was acknowledged.
@@ -196,6 +206,11 @@ func (n *Session) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return n.renewed(asked)
+}
+
+// renewed notes an answer to a renewal.
+func (n *Session) renewed(asked time.Time) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.ended || time.Until(n.until) <= 0 { // it stays so, whatever the store says
@@ -228,6 +243,13 @@ func (n *Session) put(ctx context.Context, d store.Doc) (store.Version, error) {
 	}
 	if _, ok := n.left(); !ok {
 		return "", store.ErrSession
+	}
+	if l, ok := n.lease.(driver.RowLease); ok {
+		v, err := n.docs.Put(ctx, d)
+		if err == nil && n.renewed(l.Renewed()) != nil {
+			err = fmt.Errorf("put %q: %w: the session ended before the answer came", d.Key, store.ErrUnknown)
+		}
+		return v, err
 	}
 	if err := n.renew(ctx); err != nil {
 		return "", fmt.Errorf("put %q: %w", d.Key, err)

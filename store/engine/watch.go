@@ -16,16 +16,20 @@ const (
 
 // watch is a watch of a driver that begins again.
 type watch struct {
-	rows   *Rows
-	prefix string
-	hints  chan struct{} // holds one
-	heard  bool          // since it began the last time
+	begin func(ctx context.Context, hint func()) error
+	hints chan struct{} // holds one
+	heard bool          // since it began the last time
 }
 
-// Hints sends a hint when a row below a prefix may have changed, under the rules of store.Watcher. An error says why
-// the store cannot be watched now. A later failure is followed by a new watch, whose first hint is for what was missed.
+// Hints sends a hint when a row below a prefix may have changed; see the function of that name.
 func (r *Rows) Hints(ctx context.Context, prefix string) (<-chan struct{}, error) {
-	w := &watch{rows: r, prefix: prefix, hints: make(chan struct{}, 1)}
+	return Hints(ctx, func(ctx context.Context, hint func()) error { return r.Watch(ctx, prefix, hint) })
+}
+
+// Hints sends the hints of a watch of a driver, under the rules of store.Watcher. An error says why the store cannot be
+// watched now. A later failure is followed by a new watch, whose first hint is for what was missed.
+func Hints(ctx context.Context, begin func(ctx context.Context, hint func()) error) (<-chan struct{}, error) {
+	w := &watch{begin: begin, hints: make(chan struct{}, 1)}
 	begun := make(chan error, 1)
 	go w.run(ctx, begun)
 	if err := <-begun; err != nil {
@@ -39,7 +43,7 @@ func (w *watch) run(ctx context.Context, begun chan<- error) {
 	defer close(w.hints)
 	for first, pause := true, watchPause; ; pause = min(2*pause, watchPauseMost) {
 		w.heard = false
-		err := w.rows.Watch(ctx, w.prefix, func() {
+		err := w.begin(ctx, func() {
 			w.hint()
 			if first {
 				first = false

@@ -21,7 +21,9 @@ const (
 	headerOperation     = "KV-Operation"
 	headerReason        = "Nats-Marker-Reason"
 	headerVersion       = "Rota-Version" // of the write that this one only repeats
-	headerSession       = "Rota-Session"
+	headerName          = "Rota-Name"    // driver.Op.Name
+	headerOnce          = "Rota-Once"    // the row is never written again
+	headerSession       = "Rota-Lease"
 	headerWrite         = "Rota-Write" // a name that only this write has
 )
 
@@ -29,25 +31,33 @@ const (
 const headerRoom = 1 << 10
 
 // request sends one message and waits for one answer. A change is never sent twice.
-func (s *Store) request(ctx context.Context, m *nc.Msg, change bool) (*nc.Msg, error) {
-	if !s.line.whole() {
+func (w *wire) request(ctx context.Context, m *nc.Msg, change bool) (*nc.Msg, error) {
+	if !w.line.whole() {
 		return nil, sendError(ctx, nc.ErrReconnectBufExceeded, change)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	ctx, stop := context.WithTimeoutCause(ctx, s.timeout, errTimeout)
-	defer stop()
-	release := context.AfterFunc(s.line.current(), func() { cancel(errDisconnected) }) // its answer would find nobody
-	defer release()
+	ctx, done := w.asking(ctx)
+	defer done()
 	times := 1
 	if !change {
 		times = askTimes
 	}
-	answer, err := asked(ctx, s.timeout/4, times, func(ctx context.Context) (*nc.Msg, error) { return s.exchange(ctx, m) })
+	answer, err := asked(ctx, w.timeout/4, times, func(ctx context.Context) (*nc.Msg, error) { return w.exchange(ctx, m) })
 	if err != nil {
 		return nil, sendError(ctx, err, change)
 	}
 	return answer, nil
+}
+
+// asking is a ctx that also ends with the store's timeout, and with the connection: an answer would find nobody.
+func (w *wire) asking(ctx context.Context) (asking context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, stop := context.WithTimeoutCause(ctx, w.timeout, errTimeout)
+	release := context.AfterFunc(w.line.current(), func() { cancel(errDisconnected) })
+	return ctx, func() {
+		release()
+		stop()
+		cancel(nil)
+	}
 }
 
 // askTimes is how often a question is sent. In a cluster nobody answers a question about a stream that has just been dropped, or whose leader has just gone.
@@ -80,8 +90,8 @@ func asked[T any](ctx context.Context, pause time.Duration, times int, call func
 }
 
 // exchange is the client's request that ends with ctx. A message that got stuck on the way may be sent later.
-func (s *Store) exchange(ctx context.Context, m *nc.Msg) (*nc.Msg, error) {
-	return within(ctx, func() (*nc.Msg, error) { return s.conn.RequestMsgWithContext(ctx, m) }, nil)
+func (w *wire) exchange(ctx context.Context, m *nc.Msg) (*nc.Msg, error) {
+	return within(ctx, func() (*nc.Msg, error) { return w.conn.RequestMsgWithContext(ctx, m) }, nil)
 }
 
 // within is a call of the client that ends with ctx. The client's own calls do not while it connects: it holds its lock until the server has said
@@ -113,7 +123,7 @@ func within[T any](ctx context.Context, call func() (T, error), drop func(T)) (T
 }
 
 // api calls the JetStream API; the answer goes into out. An error of the server is an *apiError.
-func (s *Store) api(ctx context.Context, verb, stream string, in, out any, change bool) error {
+func (w *wire) api(ctx context.Context, verb, stream string, in, out any, change bool) error {
 	data, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -122,7 +132,7 @@ func (s *Store) api(ctx context.Context, verb, stream string, in, out any, chang
 	if stream != "" {
 		subject += "." + stream
 	}
-	answer, err := s.request(ctx, &nc.Msg{Subject: subject, Data: data}, change)
+	answer, err := w.request(ctx, &nc.Msg{Subject: subject, Data: data}, change)
 	if err != nil {
 		return err
 	}
@@ -141,14 +151,20 @@ func (s *Store) api(ctx context.Context, verb, stream string, in, out any, chang
 	return json.Unmarshal(answer.Data, out)
 }
 
+// purgeRequest removes the messages of a subject before a sequence.
+type purgeRequest struct {
+	Filter string `json:"filter,omitempty"`
+	Seq    uint64 `json:"seq,omitempty"`
+}
+
 // purge removes messages from a stream.
-func (s *Store) purge(ctx context.Context, stream string, r purgeRequest) error {
-	err := s.api(ctx, "STREAM.PURGE", stream, r, nil, true)
+func (w *wire) purge(ctx context.Context, stream string, r purgeRequest) error {
+	err := w.api(ctx, "STREAM.PURGE", stream, r, nil, true)
 	var refused *apiError
 	if !errors.As(err, &refused) {
 		return err
 	}
-	if s.replicas == 1 && (refused.Code == codeNotAvailable || refused.Status == 404 || refused.Status == 400) {
+	if w.replicas == 1 && (refused.Code == codeNotAvailable || refused.Status == 404 || refused.Status == 400) {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnknown, err)
@@ -167,8 +183,8 @@ func readError(err error) error {
 }
 
 // publish writes one message to a stream and returns its sequence.
-func (s *Store) publish(ctx context.Context, stream string, m *nc.Msg) (uint64, error) {
-	answer, err := s.request(ctx, m, true)
+func (w *wire) publish(ctx context.Context, stream string, m *nc.Msg) (uint64, error) {
+	answer, err := w.request(ctx, m, true)
 	if err != nil {
 		return 0, err
 	}
@@ -181,7 +197,7 @@ func (s *Store) publish(ctx context.Context, stream string, m *nc.Msg) (uint64, 
 	case err != nil:
 		return 0, fmt.Errorf("%w: read the server's answer: %w", store.ErrUnknown, err)
 	case ack.Error != nil:
-		return 0, publishError(ack.Error, s.replicas)
+		return 0, publishError(ack.Error, w.replicas)
 	case ack.Stream != stream || ack.Seq == 0:
 		return 0, fmt.Errorf("%w: stream %q answered for %q: another stream takes the subject %s", store.ErrUnknown, ack.Stream, stream, m.Subject)
 	}
@@ -189,17 +205,9 @@ func (s *Store) publish(ctx context.Context, stream string, m *nc.Msg) (uint64, 
 }
 
 // bound is a ctx for a call that may take several requests.
-func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, s.timeout, errTimeout)
-}
-
-// checkSize refuses what the server would not take, before it is sent.
-func (s *Store) checkSize(data []byte) error {
-	if most := s.most(); len(data) > most {
-		return fmt.Errorf("%d bytes, at most %d (the server's max_payload): %w", len(data), most, store.ErrTooLarge)
-	}
-	return nil
+func (w *wire) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, w.timeout, errTimeout)
 }
 
 // most is the greatest value that fits into one message.
-func (s *Store) most() int { return max(0, int(s.line.maxPayload())-headerRoom) }
+func (w *wire) most() int { return max(0, int(w.line.maxPayload())-headerRoom) }

@@ -48,11 +48,11 @@ func (h *head) lacks(index uint64, now time.Time) (uint64, bool) {
 }
 
 // believe refuses the answer of a leader whose log ends before what this handle has seen, until it is certain that no other leader has more.
-func (s *Store) believe(index uint64) error {
-	if s.replicas == 1 {
+func (b *bucket) believe(index uint64) error {
+	if b.replicas == 1 {
 		return nil
 	}
-	if lacks, old := s.head.lacks(index, time.Now()); old {
+	if lacks, old := b.head.lacks(index, time.Now()); old {
 		return fmt.Errorf("%w: the leader that answered ends at %d and lacks %d records: it was replaced, or the log has lost its end",
 			store.ErrUnavailable, index, lacks)
 	}

@@ -24,7 +24,7 @@ func TestAShorterLogIsBelievedLate(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &Store{replicas: 3}
+				s := &bucket{wire: &wire{replicas: 3}}
 				s.head.reached(100)
 				for i, answer := range c.answers {
 					switch err := s.believe(answer); {
@@ -52,7 +52,7 @@ func TestWhatAShorterLogLacks(t *testing.T) {
 // TestALoneServerIsBelieved since no other one can have more.
 func TestALoneServerIsBelieved(t *testing.T) {
 	t.Parallel()
-	s := &Store{replicas: 1}
+	s := &bucket{wire: &wire{replicas: 1}}
 	s.head.reached(100)
 	if err := s.believe(90); err != nil {
 		t.Error(err)

@@ -17,12 +17,12 @@ type line struct {
 	most  int64           // the greatest message that the server takes
 	ctx   context.Context // ends when the present connection breaks
 	lost  context.CancelFunc
-	fault func(error) // called with what the server does not allow; nil once the store is open
-	back  func()      // called after each connection but the first
+	fault func(error)   // called with what the server does not allow; nil once the store is open
+	back  chan struct{} // closed when there is a connection
 }
 
 func newLine(log *slog.Logger) *line {
-	l := &line{log: log, up: true} // calls begin when the first connection is there
+	l := &line{log: log, up: true, back: make(chan struct{})} // calls begin when the first connection is there
 	l.ctx, l.lost = context.WithCancel(context.Background())
 	return l
 }
@@ -48,6 +48,22 @@ func (l *line) connected(c *nc.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.up, l.most = true, most
+	select {
+	case <-l.back: // by the first connection, or twice
+	default:
+		close(l.back)
+	}
+}
+
+// await returns when there is a connection, or ctx ends.
+func (l *line) await(ctx context.Context) {
+	l.mu.Lock()
+	back := l.back
+	l.mu.Unlock()
+	select {
+	case <-back:
+	case <-ctx.Done():
+	}
 }
 
 // current ends when the connection breaks that is there now.
@@ -55,13 +71,6 @@ func (l *line) current() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ctx
-}
-
-// onBack has f called after each reconnection.
-func (l *line) onBack(f func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.back = f
 }
 
 // onFault has f called with what the server reports outside of an answer; nil: it is logged.
@@ -75,6 +84,9 @@ func (l *line) disconnected(_ *nc.Conn, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lost()
+	if l.up {
+		l.back = make(chan struct{})
+	}
 	l.up = false
 	l.ctx, l.lost = context.WithCancel(context.Background())
 	if err != nil {
@@ -88,12 +100,6 @@ func (l *line) reconnected(c *nc.Conn) {
 		l.log.Error("a node of the NATS cluster is too old", "err", err)
 	}
 	l.connected(c)
-	l.mu.Lock()
-	back := l.back
-	l.mu.Unlock()
-	if back != nil {
-		back()
-	}
 }
 
 func (l *line) failed(_ *nc.Conn, _ *nc.Subscription, err error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,40 +13,45 @@ import (
 	nc "github.com/nats-io/nats.go"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/driver"
 )
 
-// List implements store.Docs. Any replica may answer it, so it may be stale.
-func (s *Store) List(ctx context.Context, prefix string) (_ []store.Doc, err error) {
-	defer driver.Wrap(&err, "list %q", prefix)
-	if err := store.CheckPrefix(prefix); err != nil {
-		return nil, err
-	}
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	found := map[string]store.Doc{}
-	for after, more := uint64(0), true; more; {
-		page, left, err := s.batch(ctx, s.names.docs(), batchRequest{Seq: after + 1, Next: s.names.below(prefix), Batch: batchLimit})
+// list reads a range. A row that is written while we read comes again, later.
+func (w *wire) list(ctx context.Context, q driver.Query) (rows []driver.Row, more bool, err error) {
+	found, filter := map[string]driver.Row{}, w.names.below(common(q.From, q.To))
+	for after, left := uint64(0), uint64(1); left > 0; {
+		var page []message
+		page, left, err = w.batch(ctx, w.names.docs(), batchRequest{Seq: after + 1, Next: filter, Batch: batchLimit})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for _, m := range page {
 			after = max(after, m.seq)
-			key, ok := decodeKey(strings.TrimPrefix(m.subject, s.names.docPrefix()))
-			delete(found, key) // a document that is written while we read comes again, later
-			if ok && store.CheckKey(key) == nil && !m.marker() {
-				found[key] = store.Doc{Key: key, Value: m.data, Version: m.version()}
+			key, ok := decodeKey(strings.TrimPrefix(m.subject, w.names.rowPrefix()))
+			delete(found, key)
+			if ok && key >= q.From && key < q.To && !m.marker() {
+				found[key] = m.row(key)
 			}
 		}
-		more = left > 0 && len(page) > 0
+		if len(page) == 0 {
+			break
+		}
 	}
-	docs := make([]store.Doc, 0, len(found))
-	for _, d := range found {
-		docs = append(docs, d)
+	rows = slices.SortedFunc(maps.Values(found), func(a, b driver.Row) int { return strings.Compare(a.Key, b.Key) })
+	if len(rows) > q.Limit {
+		return rows[:q.Limit], true, nil
 	}
-	slices.SortFunc(docs, func(a, b store.Doc) int { return strings.Compare(a.Key, b.Key) })
-	return docs, nil
+	return rows, false, nil
+}
+
+// common is a prefix that ends with "/", or none, and that all keys of a range have.
+func common(from, to string) string {
+	for p := from; ; p = strings.TrimSuffix(p, "/") {
+		p = p[:strings.LastIndexByte(p, '/')+1]
+		if p == "" || to <= p[:len(p)-1]+"0" { // "0" follows "/"
+			return p
+		}
+	}
 }
 
 // batchLimit is how many messages one page asks for; the server ends a page by itself at 64 MiB.
@@ -61,17 +67,13 @@ type batchRequest struct {
 }
 
 // batch reads messages of a stream from one replica, which may lag, and says how many are left after them.
-func (s *Store) batch(ctx context.Context, stream string, r batchRequest) (page []message, left uint64, err error) {
-	if !s.line.whole() {
+func (w *wire) batch(ctx context.Context, stream string, r batchRequest) (page []message, left uint64, err error) {
+	if !w.line.whole() {
 		return nil, 0, sendError(ctx, nc.ErrReconnectBufExceeded, false)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	ctx, stop := context.WithTimeoutCause(ctx, s.timeout, errTimeout)
-	defer stop()
-	release := context.AfterFunc(s.line.current(), func() { cancel(errDisconnected) })
-	defer release()
-	sub, err := within(ctx, func() (*nc.Subscription, error) { return s.askBatch(stream, r) }, hangUp)
+	ctx, done := w.asking(ctx)
+	defer done()
+	sub, err := within(ctx, func() (*nc.Subscription, error) { return w.askBatch(stream, r) }, hangUp)
 	if err != nil {
 		return nil, 0, sendError(ctx, err, false)
 	}
@@ -105,18 +107,18 @@ func (s *Store) batch(ctx context.Context, stream string, r batchRequest) (page 
 func hangUp(sub *nc.Subscription) { _ = sub.Unsubscribe() }
 
 // askBatch sends the request for a page, and returns where it will arrive.
-func (s *Store) askBatch(stream string, r batchRequest) (*nc.Subscription, error) {
+func (w *wire) askBatch(stream string, r batchRequest) (*nc.Subscription, error) {
 	request, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
 	}
-	inbox := s.conn.NewInbox()
-	sub, err := s.conn.SubscribeSync(inbox)
+	inbox := w.conn.NewInbox()
+	sub, err := w.conn.SubscribeSync(inbox)
 	if err != nil {
 		return nil, err
 	}
 	if err = sub.SetPendingLimits(-1, -1); err == nil {
-		err = s.conn.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, request)
+		err = w.conn.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, request)
 	}
 	if err != nil {
 		hangUp(sub)

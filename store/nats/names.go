@@ -12,22 +12,19 @@ type names struct{ bucket string }
 func (n names) docs() string { return "KV_" + n.bucket }
 func (n names) log() string  { return "ROTA_" + n.bucket + "_log" }
 
-func (n names) logSubject() string         { return "rota." + n.bucket + ".log" }
-func (n names) docsSubjects() string       { return "$KV." + n.bucket + ".>" }
-func (n names) doc(key string) string      { return n.docPrefix() + encodeKey(key) }
-func (n names) docPrefix() string          { return "$KV." + n.bucket + ".doc." }
-func (n names) below(prefix string) string { return n.docPrefix() + encodeKey(prefix) + ">" }
-func (n names) format() string             { return "$KV." + n.bucket + ".format" }
-func (n names) snapshot() string           { return "$KV." + n.bucket + ".snapshot" }
-func (n names) chunks() string             { return "$KV." + n.bucket + ".chunk.>" }
-func (n names) chunksOf(id string) string  { return "$KV." + n.bucket + ".chunk." + id + ".>" }
+func (n names) logSubject() string    { return "rota." + n.bucket + ".log" }
+func (n names) docsSubjects() string  { return "$KV." + n.bucket + ".>" }
+func (n names) row(key string) string { return n.rowPrefix() + encodeKey(key) }
+func (n names) rowPrefix() string     { return "$KV." + n.bucket + "." }
+func (n names) format() string        { return n.row("format") }
 
-func (n names) chunk(id string, i int) string {
-	return "$KV." + n.bucket + ".chunk." + id + "." + strconv.Itoa(i)
+// below takes what is below the last segment of a prefix that has an end, and so all rows with that prefix.
+func (n names) below(prefix string) string {
+	return n.row(prefix[:strings.LastIndexByte(prefix, '/')+1]) + ">"
 }
 
 // check is the subject that a read writes to, to have the cluster confirm it.
-func (n names) check() string { return "$KV." + n.bucket + ".check" }
+func (n names) check() string { return n.row("check") }
 
 // encodeKey makes the end of a subject of a key, or of a prefix: a segment becomes a token. What tokens or `nats kv` do not take is written as
 // "=" and two digits. No two keys get one subject, and keys below a prefix get subjects below the prefix's.

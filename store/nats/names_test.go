@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
 )
 
 // kvKey is what the server and its tools take for a key of a bucket.
@@ -57,15 +57,36 @@ func TestKeysByExample(t *testing.T) {
 	}
 }
 
+// TestWhatARangeHasInCommon: no key of the range is left out.
+func TestWhatARangeHasInCommon(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[[2]string]string{
+		{"d/a/", "d/a0"}:         "d/a/",
+		{"d/", "d0"}:             "d/",
+		{"d/a/b", "d/a/c"}:       "d/a/",
+		{"d/a/b", "d/b/c"}:       "d/",
+		{"l/x/s/", "l/x/s/007."}: "l/x/s/",
+		{"d/a", "l/x"}:           "",
+		{"a", "b"}:               "",
+	} {
+		if got := common(in[0], in[1]); got != want {
+			t.Errorf("keys from %q to %q have %q in common, want %q", in[0], in[1], got, want)
+		}
+	}
+}
+
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	for _, v := range []store.Version{"", "0", "01", "+1", "-1", " 1", "1 ", "x", "18446744073709551616"} {
+	for _, v := range []driver.Version{"0", "01", "+1", "-1", " 1", "1 ", "x", "18446744073709551616"} {
 		if seq, ok := sequence(v); ok {
 			t.Errorf("%q was taken for the version %d", v, seq)
 		}
 	}
 	if seq, ok := sequence("42"); !ok || seq != 42 {
 		t.Errorf("42 was read as %d, %v", seq, ok)
+	}
+	if seq, ok := sequence(""); !ok || seq != 0 {
+		t.Errorf("no version was read as %d, %v", seq, ok)
 	}
 }
 

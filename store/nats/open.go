@@ -12,20 +12,46 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/engine/full"
 )
 
 // Open connects to the server and opens the store in a bucket, and creates it if it does not exist and the options allow that. It takes no longer
 // than the options' Timeout. An error says what failed, where, and what to try; then nothing is left open. ctx bounds only Open.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
-	s, err := open(ctx, o)
+	b, err := openBucket(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("open NATS store %s/%s: %w", o.hosts(), o.Bucket, err)
+		return nil, err
 	}
-	return s, nil
+	s := full.New(b, full.Options{Place: o.place(), ReadOnly: o.ReadOnly, Logger: o.Logger})
+	return &Store{s, &queues{wire: b.wire}}, nil
 }
 
-func open(ctx context.Context, o Options) (*Store, error) {
+// Driver is what [OpenDriver] returns.
+type Driver interface {
+	full.Driver
+	driver.Journals
+}
+
+// OpenDriver opens what Open makes a store of, for tests of drivers. It takes changes even if o.ReadOnly.
+func OpenDriver(ctx context.Context, o Options) (Driver, error) {
+	b, err := openBucket(ctx, o.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func openBucket(ctx context.Context, o Options) (*bucket, error) {
+	w, err := open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", o.place(), err)
+	}
+	return &bucket{wire: w}, nil
+}
+
+func open(ctx context.Context, o Options) (*wire, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -48,18 +74,17 @@ func open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	l.connected(conn)
-	s, err := newStore(ctx, o, conn, l)
+	w, err := newWire(ctx, o, conn, l)
 	if err != nil {
 		conn.Close()
 		l.close()
 		return nil, err
 	}
 	l.onFault(nil)
-	l.onBack(s.hintAll)
-	return s, nil
+	return w, nil
 }
 
-func newStore(ctx context.Context, o Options, conn *nc.Conn, l *line) (*Store, error) {
+func newWire(ctx context.Context, o Options, conn *nc.Conn, l *line) (*wire, error) {
 	if err := checkServerVersion(conn.ConnectedServerVersion()); err != nil {
 		return nil, err
 	}
@@ -67,17 +92,16 @@ func newStore(ctx context.Context, o Options, conn *nc.Conn, l *line) (*Store, e
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{
+	w := &wire{
 		conn: conn, js: js, line: l, names: names{o.Bucket}, readOnly: o.ReadOnly, timeout: o.Timeout,
-		log:      o.Logger.With("bucket", o.Bucket),
-		sessions: map[*session]struct{}{}, watches: map[*watch]struct{}{},
+		log: o.Logger.With("bucket", o.Bucket),
 	}
-	s.life, s.end = context.WithCancel(context.Background())
-	if err := s.prepare(ctx, o); err != nil {
-		s.end()
+	w.life, w.end = context.WithCancelCause(context.Background())
+	if err := w.prepare(ctx, o); err != nil {
+		w.end(err)
 		return nil, describeStore(ctx, err)
 	}
-	return s, nil
+	return w, nil
 }
 
 // connect dials on a goroutine of its own, since the client knows no ctx.
@@ -144,32 +168,32 @@ func (o Options) client(l *line) (nc.Options, error) {
 }
 
 // newID is a name that nobody else has.
-func (s *Store) newID() string { return rand.Text() }
+func (w *wire) newID() string { return rand.Text() }
 
 // prepare makes the streams and the mark of the format, or checks those that are there.
-func (s *Store) prepare(ctx context.Context, o Options) error {
-	if err := s.checkJetStream(ctx); err != nil {
+func (w *wire) prepare(ctx context.Context, o Options) error {
+	if err := w.checkJetStream(ctx); err != nil {
 		return err
 	}
 	replicas := o.Replicas
 	if replicas == 0 {
 		replicas = 1
-		if s.conn.ConnectedClusterName() != "" {
+		if w.conn.ConnectedClusterName() != "" {
 			replicas = 3
 		}
 	}
-	if err := s.ensure(ctx, s.docsConfig(replicas), o.MustExist); err != nil {
+	if err := w.ensure(ctx, w.docsConfig(replicas), o.MustExist); err != nil {
 		return err
 	}
-	if err := s.ensure(ctx, s.logConfig(replicas), o.MustExist); err != nil {
+	if err := w.ensure(ctx, w.logConfig(replicas), o.MustExist); err != nil {
 		return err
 	}
-	return s.ensureFormat(ctx, o.MustExist)
+	return w.ensureFormat(ctx, o.MustExist)
 }
 
 // checkJetStream asks the account for its JetStream.
-func (s *Store) checkJetStream(ctx context.Context) error {
-	err := s.api(ctx, "INFO", "", nil, nil, false)
+func (w *wire) checkJetStream(ctx context.Context) error {
+	err := w.api(ctx, "INFO", "", nil, nil, false)
 	if errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil {
 		return fmt.Errorf("%w: JetStream does not answer: start the server with -js, or enable JetStream in its configuration, or wait until the "+
 			"cluster has a leader: %w", store.ErrUnavailable, err)

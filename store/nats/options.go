@@ -99,6 +99,9 @@ func checkURL(text string) error {
 	return nil
 }
 
+// place says where a store lies.
+func (o Options) place() string { return "NATS store " + o.hosts() + "/" + o.Bucket }
+
 // hosts names the servers in errors and logs, without the rest of the addresses.
 func (o Options) hosts() string {
 	var out []string

@@ -15,10 +15,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/driver"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
-var _ store.Queue = (*Store)(nil)
+var _ store.Queue = (*queues)(nil)
 
 // The parts of a flow. Names may have lengths and bytes that stream names cannot have, so streams are named by hashes, and the flow's first stream
 // lists the shards.
@@ -57,7 +57,7 @@ func (n names) messagesOf(flow string, s store.Shard) string {
 }
 
 // queueStream is a stream of a flow: it forgets nothing until the flow is dropped.
-func (s *Store) queueStream(name, description string, subjects ...string) jetstream.StreamConfig {
+func (s *queues) queueStream(name, description string, subjects ...string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: name, Description: "Rota: " + description, Subjects: subjects,
 		MaxMsgsPerSubject: -1, MaxMsgs: -1, MaxBytes: -1, MaxConsumers: -1, MaxMsgSize: -1,
@@ -66,8 +66,8 @@ func (s *Store) queueStream(name, description string, subjects ...string) jetstr
 }
 
 // MakeFlow implements store.Queue.
-func (s *Store) MakeFlow(ctx context.Context, flow string, shards []store.Shard) (err error) {
-	defer driver.Wrap(&err, "make flow %q", flow)
+func (s *queues) MakeFlow(ctx context.Context, flow string, shards []store.Shard) (err error) {
+	defer inner.Wrap(&err, "make flow %q", flow)
 	if err := store.CheckFlow(flow, shards); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (s *Store) MakeFlow(ctx context.Context, flow string, shards []store.Shard)
 }
 
 // makeShards makes several at a time: each takes the server as long as a few writes.
-func (s *Store) makeShards(ctx context.Context, flow string, shards []store.Shard) error {
+func (s *queues) makeShards(ctx context.Context, flow string, shards []store.Shard) error {
 	errs := make([]error, len(shards))
 	var wg sync.WaitGroup
 	room := make(chan struct{}, makeTogether)
@@ -118,7 +118,7 @@ func (s *Store) makeShards(ctx context.Context, flow string, shards []store.Shar
 	return errors.Join(errs...)
 }
 
-func (s *Store) makeShard(ctx context.Context, flow string, shard store.Shard) error {
+func (s *queues) makeShard(ctx context.Context, flow string, shard store.Shard) error {
 	name := s.names.shard(flow, shard)
 	want := s.queueStream(name, fmt.Sprintf("shard %d of %s in flow %s", shard.Number, shard.Edge, flow), s.names.shardSubject(flow, shard)+".>")
 	if _, err := s.makeStream(ctx, want); err != nil {
@@ -148,8 +148,8 @@ func flowError(err error) error {
 }
 
 // DropFlow implements store.Queue.
-func (s *Store) DropFlow(ctx context.Context, flow string) (err error) {
-	defer driver.Wrap(&err, "drop flow %q", flow)
+func (s *queues) DropFlow(ctx context.Context, flow string) (err error) {
+	defer inner.Wrap(&err, "drop flow %q", flow)
 	if err := s.enterChange(ctx); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (s *Store) DropFlow(ctx context.Context, flow string) (err error) {
 }
 
 // readShards asks the server which shards a flow has.
-func (s *Store) readShards(ctx context.Context, flow string) ([]store.Shard, error) {
+func (s *queues) readShards(ctx context.Context, flow string) ([]store.Shard, error) {
 	have, err := s.streamConfig(ctx, s.names.records(flow))
 	if err != nil {
 		return nil, flowError(err)
@@ -187,7 +187,7 @@ func (s *Store) readShards(ctx context.Context, flow string) ([]store.Shard, err
 }
 
 // shardsOf is readShards that asks once. A flow that was dropped since is found out by who uses it.
-func (s *Store) shardsOf(ctx context.Context, flow string) ([]store.Shard, error) {
+func (s *queues) shardsOf(ctx context.Context, flow string) ([]store.Shard, error) {
 	s.queue.mu.Lock()
 	known, ok := s.queue.flows[flow]
 	s.queue.mu.Unlock()
@@ -203,7 +203,7 @@ func (s *Store) shardsOf(ctx context.Context, flow string) ([]store.Shard, error
 }
 
 // checkShard says whether a flow has a shard.
-func (s *Store) checkShard(ctx context.Context, flow string, shard store.Shard) error {
+func (s *queues) checkShard(ctx context.Context, flow string, shard store.Shard) error {
 	shards, err := s.shardsOf(ctx, flow)
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func (s *Store) checkShard(ctx context.Context, flow string, shard store.Shard) 
 }
 
 // gone finds out whether a call failed because the flow is not there any more.
-func (s *Store) gone(ctx context.Context, flow string, err error) error {
+func (s *queues) gone(ctx context.Context, flow string, err error) error {
 	if err == nil || !errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
 		return err
 	}

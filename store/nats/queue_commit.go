@@ -19,7 +19,7 @@ const together = 64
 
 // Commit implements store.Queue. The units of a call are written in parallel, each in the order of flow.Commit: there are no transactions. A unit with several
 // inputs is not possible here.
-func (s *Store) Commit(ctx context.Context, name string, units ...store.Unit) ([]bool, error) {
+func (s *queues) Commit(ctx context.Context, name string, units ...store.Unit) ([]bool, error) {
 	fresh, err := s.commitAll(ctx, name, units)
 	if err != nil {
 		return nil, fmt.Errorf("commit to flow %q: %w", name, s.gone(ctx, name, err))
@@ -27,7 +27,7 @@ func (s *Store) Commit(ctx context.Context, name string, units ...store.Unit) ([
 	return fresh, nil
 }
 
-func (s *Store) commitAll(ctx context.Context, name string, units []store.Unit) ([]bool, error) {
+func (s *queues) commitAll(ctx context.Context, name string, units []store.Unit) ([]bool, error) {
 	for i := range units {
 		if err := s.checkUnit(&units[i]); err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func (s *Store) commitAll(ctx context.Context, name string, units []store.Unit) 
 	return fresh, errors.Join(errs...)
 }
 
-func (s *Store) checkUnit(u *store.Unit) error {
+func (s *queues) checkUnit(u *store.Unit) error {
 	if err := store.CheckUnit(*u); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *Store) checkUnit(u *store.Unit) error {
 
 // checkShards refuses what the flow does not have, and what would come after a seal, as far as that can be seen: between this look and the write
 // somebody may seal.
-func (s *Store) checkShards(ctx context.Context, name string, u *store.Unit) error {
+func (s *queues) checkShards(ctx context.Context, name string, u *store.Unit) error {
 	for i := range u.Inputs {
 		if err := s.checkShard(ctx, name, u.Inputs[i].Shard); err != nil {
 			return err
@@ -99,7 +99,7 @@ func (s *Store) checkShards(ctx context.Context, name string, u *store.Unit) err
 	return nil
 }
 
-func (s *Store) recorded(ctx context.Context, name string, u *store.Unit) bool {
+func (s *queues) recorded(ctx context.Context, name string, u *store.Unit) bool {
 	_, err := s.fetch(ctx, s.names.records(name), getRequest{LastBy: s.names.record(name, token(u))})
 	return err == nil
 }
@@ -115,7 +115,7 @@ func token(u *store.Unit) string {
 
 // commitment is the commit of one unit.
 type commitment struct {
-	store *Store
+	store *queues
 	flow  string
 	unit  store.Unit
 	early []written // the outputs up to here
@@ -205,7 +205,7 @@ func (c *commitment) acknowledge() error {
 }
 
 // putOnce writes a message unless its subject has one.
-func (s *Store) putOnce(ctx context.Context, stream string, m *nc.Msg) (flow.Answer, error) {
+func (s *queues) putOnce(ctx context.Context, stream string, m *nc.Msg) (flow.Answer, error) {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	if m.Header == nil {
@@ -229,7 +229,7 @@ func (s *Store) putOnce(ctx context.Context, stream string, m *nc.Msg) (flow.Ans
 
 // confirmThere makes sure that the message of a subject is there for good: a leader that was replaced may have one that no other has. A small message
 // is written that only the true leader can get stored, and only if the one that was seen is the newest of its subject.
-func (s *Store) confirmThere(ctx context.Context, stream, subject string) error {
+func (s *queues) confirmThere(ctx context.Context, stream, subject string) error {
 	for {
 		m, err := s.fetch(ctx, stream, getRequest{LastBy: subject})
 		if err == nil {

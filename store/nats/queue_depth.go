@@ -29,7 +29,7 @@ type consumerInfo struct {
 	Out     uint64 `json:"num_ack_pending"`
 }
 
-func (s *Store) consumer(ctx context.Context, flow string, shard store.Shard) (consumerInfo, error) {
+func (s *queues) consumer(ctx context.Context, flow string, shard store.Shard) (consumerInfo, error) {
 	var out consumerInfo
 	err := s.api(ctx, "CONSUMER.INFO."+s.names.shard(flow, shard), consumerName, struct{}{}, &out, false)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) consumer(ctx context.Context, flow string, shard store.Shard) (c
 }
 
 // lastOf is the sequence of the newest message of a subject of a shard, 0 if there is none.
-func (s *Store) lastOf(ctx context.Context, flow string, shard store.Shard, subject string) (uint64, error) {
+func (s *queues) lastOf(ctx context.Context, flow string, shard store.Shard, subject string) (uint64, error) {
 	m, err := s.fetch(ctx, s.names.shard(flow, shard), getRequest{LastBy: subject})
 	if errors.Is(err, errAbsent) {
 		return 0, nil
@@ -48,7 +48,7 @@ func (s *Store) lastOf(ctx context.Context, flow string, shard store.Shard, subj
 }
 
 // Depth implements store.Queue. Unreported progress makes a shard look less advanced than it is; segments are not counted here.
-func (s *Store) Depth(ctx context.Context, flow string, shards ...store.Shard) ([]store.Depth, error) {
+func (s *queues) Depth(ctx context.Context, flow string, shards ...store.Shard) ([]store.Depth, error) {
 	all, err := s.depths(ctx, flow, shards)
 	if err != nil {
 		return nil, fmt.Errorf("depth of flow %q: %w", flow, s.gone(ctx, flow, err))
@@ -56,7 +56,7 @@ func (s *Store) Depth(ctx context.Context, flow string, shards ...store.Shard) (
 	return all, nil
 }
 
-func (s *Store) depths(ctx context.Context, flow string, shards []store.Shard) ([]store.Depth, error) {
+func (s *queues) depths(ctx context.Context, flow string, shards []store.Shard) ([]store.Depth, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *Store) depths(ctx context.Context, flow string, shards []store.Shard) (
 }
 
 // depth reads the seal first: what was stored before it is then seen, or counted as missing.
-func (s *Store) depth(ctx context.Context, flow string, shard store.Shard) (store.Depth, error) {
+func (s *queues) depth(ctx context.Context, flow string, shard store.Shard) (store.Depth, error) {
 	d := store.Depth{Shard: shard}
 	seal, err := s.lastOf(ctx, flow, shard, s.names.sealOf(flow, shard))
 	if err != nil {

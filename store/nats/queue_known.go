@@ -8,6 +8,12 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
+// queues are the flows of a handle.
+type queues struct {
+	*wire
+	queue queue
+}
+
 // queue is what a handle keeps of flows.
 type queue struct {
 	mu     sync.Mutex

@@ -23,7 +23,7 @@ var (
 const leaseTick = 100 * time.Millisecond
 
 // lease keeps messages from now on for so long.
-func (s *Store) lease(receipts []string, d time.Duration) {
+func (s *queues) lease(receipts []string, d time.Duration) {
 	now := time.Now()
 	s.queue.mu.Lock()
 	if s.queue.leases == nil {
@@ -36,12 +36,12 @@ func (s *Store) lease(receipts []string, d time.Duration) {
 	s.queue.going = s.queue.going || begin
 	s.queue.mu.Unlock()
 	if begin {
-		s.begin(func() {}, s.keepLeases)
+		s.begin(s.keepLeases)
 	}
 }
 
 // release forgets the lease of a message; false if this handle has none.
-func (s *Store) release(receipt string) bool {
+func (s *queues) release(receipt string) bool {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
 	_, ok := s.queue.leases[receipt]
@@ -49,7 +49,7 @@ func (s *Store) release(receipt string) bool {
 	return ok
 }
 
-func (s *Store) keepLeases() {
+func (s *queues) keepLeases() {
 	ticker := time.NewTicker(leaseTick)
 	defer ticker.Stop()
 	for {
@@ -65,7 +65,7 @@ func (s *Store) keepLeases() {
 }
 
 // dueAnswers are what the server is to be told now.
-func (s *Store) dueAnswers(now time.Time) map[string][]byte {
+func (s *queues) dueAnswers(now time.Time) map[string][]byte {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
 	due := make(map[string][]byte)

@@ -16,7 +16,7 @@ import (
 const headerSegments = "Rota-Segments"
 
 // Receive implements store.Queue. A peek shows everything after the first unacknowledged message, including acknowledged messages there.
-func (s *Store) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
+func (s *queues) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
 	all, err := s.receive(ctx, flow, r)
 	if err != nil {
 		return nil, fmt.Errorf("receive from shard %d of %s in flow %q: %w", r.Shard.Number, r.Shard.Edge, flow, s.gone(ctx, flow, err))
@@ -24,7 +24,7 @@ func (s *Store) Receive(ctx context.Context, flow string, r store.Receive) ([]st
 	return all, nil
 }
 
-func (s *Store) receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
+func (s *queues) receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
 	if err := store.CheckReceive(r); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (s *Store) receive(ctx context.Context, flow string, r store.Receive) ([]st
 }
 
 // relet lengthens leases, and gives back what others may have.
-func (s *Store) relet(r store.Receive) {
+func (s *queues) relet(r store.Receive) {
 	var keep []string
 	for i := range r.Keep {
 		if s.release(r.Keep[i].Receipt) {
@@ -66,7 +66,7 @@ func (s *Store) relet(r store.Receive) {
 }
 
 // pull asks the server for messages, once, and takes what it has now.
-func (s *Store) pull(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
+func (s *queues) pull(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
 	if !s.line.whole() {
 		return nil, sendError(ctx, nc.ErrReconnectBufExceeded, false)
 	}
@@ -105,7 +105,7 @@ func (s *Store) pull(ctx context.Context, flow string, r store.Receive) ([]store
 }
 
 // received keeps what was delivered, also where more was asked for.
-func (s *Store) received(all []store.Message, lease time.Duration, err error) ([]store.Message, error) {
+func (s *queues) received(all []store.Message, lease time.Duration, err error) ([]store.Message, error) {
 	if len(all) == 0 {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func delivered(shard store.Shard, m *nc.Msg) (store.Message, error) {
 	}, nil
 }
 
-func (s *Store) peek(ctx context.Context, flow string, r store.Receive) (all []store.Message, err error) {
+func (s *queues) peek(ctx context.Context, flow string, r store.Receive) (all []store.Message, err error) {
 	info, err := s.consumer(ctx, flow, r.Shard)
 	if err != nil {
 		return nil, err

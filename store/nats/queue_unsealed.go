@@ -14,7 +14,7 @@ import (
 
 // putUnsealed is putOnce for a message that must come before the seal of its shard. The message is written only if its stream is as it was before the look for
 // the seal: so a seal that the look has missed refuses it.
-func (s *Store) putUnsealed(ctx context.Context, name string, shard store.Shard, m *nc.Msg) (flow.Answer, error) {
+func (s *queues) putUnsealed(ctx context.Context, name string, shard store.Shard, m *nc.Msg) (flow.Answer, error) {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	stream := s.names.shard(name, shard)
@@ -48,7 +48,7 @@ func (s *Store) putUnsealed(ctx context.Context, name string, shard store.Shard,
 }
 
 // lastSequence is that of the newest message of a stream.
-func (s *Store) lastSequence(ctx context.Context, stream string) (uint64, error) {
+func (s *queues) lastSequence(ctx context.Context, stream string) (uint64, error) {
 	var info struct {
 		State struct {
 			Last uint64 `json:"last_seq"`

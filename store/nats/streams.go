@@ -16,15 +16,15 @@ import (
 // formatName is the start of the mark of a bucket with a store; its number grows when an older program must not use it.
 const (
 	formatName    = "rota "
-	formatVersion = 1
+	formatVersion = 2
 )
 
-// docsConfig is the stream of documents, snapshots and the mark: a key-value bucket with a history of one.
-func (s *Store) docsConfig(replicas int) jetstream.StreamConfig {
+// docsConfig is the stream of rows and the mark: a key-value bucket with a history of one.
+func (w *wire) docsConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:                   s.names.docs(),
+		Name:                   w.names.docs(),
 		Description:            "Rota: documents",
-		Subjects:               []string{s.names.docsSubjects()},
+		Subjects:               []string{w.names.docsSubjects()},
 		MaxMsgsPerSubject:      1,
 		MaxMsgs:                -1,
 		MaxBytes:               -1,
@@ -42,11 +42,11 @@ func (s *Store) docsConfig(replicas int) jetstream.StreamConfig {
 }
 
 // logConfig is the stream of the log. Its one subject is the only source of its sequences, so these have no gaps.
-func (s *Store) logConfig(replicas int) jetstream.StreamConfig {
+func (w *wire) logConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:              s.names.log(),
+		Name:              w.names.log(),
 		Description:       "Rota: log",
-		Subjects:          []string{s.names.logSubject()},
+		Subjects:          []string{w.names.logSubject()},
 		MaxMsgsPerSubject: -1,
 		MaxMsgs:           -1,
 		MaxBytes:          -1,
@@ -61,10 +61,10 @@ func (s *Store) logConfig(replicas int) jetstream.StreamConfig {
 }
 
 // ensure makes a stream, or checks the one that is there.
-func (s *Store) ensure(ctx context.Context, want jetstream.StreamConfig, mustExist bool) error {
-	have, err := s.streamConfig(ctx, want.Name)
+func (w *wire) ensure(ctx context.Context, want jetstream.StreamConfig, mustExist bool) error {
+	have, err := w.streamConfig(ctx, want.Name)
 	if isCode(err, codeStreamNotFound) && !mustExist {
-		if have, err = s.makeStream(ctx, want); err != nil {
+		if have, err = w.makeStream(ctx, want); err != nil {
 			return fmt.Errorf("make stream %s: %w", want.Name, err)
 		}
 	}
@@ -78,7 +78,7 @@ func (s *Store) ensure(ctx context.Context, want jetstream.StreamConfig, mustExi
 		return fmt.Errorf("stream %s is there, but not made by Rota, or changed since: %s; give another bucket, or remove it with `nats stream rm %s`",
 			want.Name, fault, want.Name)
 	}
-	s.replicas = max(s.replicas, have.Replicas)
+	w.replicas = max(w.replicas, have.Replicas)
 	return nil
 }
 
@@ -91,18 +91,18 @@ type streamInfo struct {
 	Config jetstream.StreamConfig `json:"config"`
 }
 
-func (s *Store) streamConfig(ctx context.Context, name string) (jetstream.StreamConfig, error) {
+func (w *wire) streamConfig(ctx context.Context, name string) (jetstream.StreamConfig, error) {
 	var out streamInfo
-	err := s.api(ctx, "STREAM.INFO", name, struct{}{}, &out, false)
+	err := w.api(ctx, "STREAM.INFO", name, struct{}{}, &out, false)
 	return out.Config, err
 }
 
 // makeStream makes a stream. Somebody else may do so at the same time: to make it twice in the same way is no error.
-func (s *Store) makeStream(ctx context.Context, want jetstream.StreamConfig) (jetstream.StreamConfig, error) {
+func (w *wire) makeStream(ctx context.Context, want jetstream.StreamConfig) (jetstream.StreamConfig, error) {
 	var out streamInfo
-	err := s.api(ctx, "STREAM.CREATE", want.Name, want, &out, true)
+	err := w.api(ctx, "STREAM.CREATE", want.Name, want, &out, true)
 	if isCode(err, codeNameExists) {
-		return s.streamConfig(ctx, want.Name) // with other replicas, for instance
+		return w.streamConfig(ctx, want.Name) // with other replicas, for instance
 	}
 	return out.Config, err
 }
@@ -129,18 +129,18 @@ func differs(have, want jetstream.StreamConfig) string {
 }
 
 // ensureFormat marks a new bucket, or checks the mark of one that is there.
-func (s *Store) ensureFormat(ctx context.Context, mustExist bool) error {
+func (w *wire) ensureFormat(ctx context.Context, mustExist bool) error {
 	for {
-		m, err := s.newest(ctx, s.names.format())
+		m, err := w.newest(ctx, w.names.format())
 		switch {
 		case err != nil:
 			return err
 		case !m.marker():
 			return checkFormat(string(m.data))
 		case mustExist:
-			return fmt.Errorf("bucket %s has no mark of a store: %w", s.names.bucket, store.ErrNotFound)
+			return fmt.Errorf("bucket %s has no mark of a store: %w", w.names.bucket, store.ErrNotFound)
 		}
-		_, err = s.swap(ctx, s.names.format(), m.seq, nil, []byte(formatName+strconv.Itoa(formatVersion)))
+		_, err = w.swap(ctx, w.names.format(), m.seq, nil, []byte(formatName+strconv.Itoa(formatVersion)))
 		if !errors.Is(err, errMoved) {
 			return err
 		}
@@ -153,6 +153,9 @@ func checkFormat(text string) error {
 	switch {
 	case !ours || err != nil || version < 1:
 		return fmt.Errorf("%w: the bucket's mark is %.40q, which is not that of a store", ErrDamaged, text)
+	case version < formatVersion:
+		return fmt.Errorf("the bucket has format %d, which only earlier versions of Rota read: copy it to a directory with "+
+			"the version that wrote it (rota store copy), then from there to another bucket with this one", version)
 	case version > formatVersion:
 		return fmt.Errorf("the bucket has format %d, this program knows up to %d: use the newer version that made it", version, formatVersion)
 	}

@@ -13,27 +13,27 @@ import (
 )
 
 // swap writes a message if the newest one of its subject has the sequence expected, 0 for none; else it returns errMoved.
-func (s *Store) swap(ctx context.Context, subject string, expected uint64, h nc.Header, data []byte) (uint64, error) {
+func (w *wire) swap(ctx context.Context, subject string, expected uint64, h nc.Header, data []byte) (uint64, error) {
 	m := &nc.Msg{Subject: subject, Header: nc.Header{headerExpect: {strconv.FormatUint(expected, 10)}}, Data: data}
 	maps.Copy(m.Header, h)
-	if s.replicas == 1 {
-		return s.publish(ctx, s.names.docs(), m)
+	if w.replicas == 1 {
+		return w.publish(ctx, w.names.docs(), m)
 	}
-	write := s.newID()
+	write := w.newID()
 	m.Header[headerWrite] = []string{write}
-	line := s.line.current()
-	seq, err := s.publish(ctx, s.names.docs(), m)
+	line := w.line.current()
+	seq, err := w.publish(ctx, w.names.docs(), m)
 	if !errors.Is(err, errMoved) {
 		return seq, err
 	}
-	return s.refused(ctx, line, subject, expected, write, err)
+	return w.refused(ctx, line, subject, expected, write, err)
 }
 
 // refused finds out what the refusal of a write means in a cluster. A leader that was replaced without having noticed still gets each write, and
 // refuses it by what it has, while the leader that took its place may do it; whose answer comes first is chance. So refused reads the newest
 // message and has it confirmed: requests of one connection keep their order, so by then the true leader has decided.
-func (s *Store) refused(ctx, line context.Context, subject string, expected uint64, write string, refusal error) (uint64, error) {
-	m, err := s.current(ctx, subject)
+func (w *wire) refused(ctx, line context.Context, subject string, expected uint64, write string, refusal error) (uint64, error) {
+	m, err := w.current(ctx, subject)
 	if err != nil {
 		return 0, fmt.Errorf("%w: a leader refused it, and none confirmed that: %w", store.ErrUnknown, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/rota-run/rota/proof/stores/rig"
 )
 
-// most is the largest value that a server of the usual max_payload takes: 1 KiB is kept free for headers.
+// most is the largest document and record that a server of the usual max_payload takes: 1 KiB is kept free for headers.
 const most = 1<<20 - headerRoom
 
 const headerRoom = 1 << 10
@@ -60,7 +60,7 @@ func (b backdoor) subject(name string) string { return "$KV." + b.bucket + "." +
 
 // doc is the subject of a document whose key has letters, digits and slashes alone.
 func (b backdoor) doc(key string) string {
-	return b.subject("doc." + strings.ReplaceAll(key, "/", "."))
+	return b.subject("d." + strings.ReplaceAll(key, "/", "."))
 }
 
 func (b backdoor) stream(t testing.TB, name string) jetstream.Stream {
@@ -100,10 +100,10 @@ func (b backdoor) leader(stream string) string {
 	return s.CachedInfo().Cluster.Leader
 }
 
-// chunks counts the chunks of snapshots.
+// chunks counts the parts of snapshots.
 func (b backdoor) chunks(t testing.TB) int {
 	t.Helper()
-	info, err := b.stream(t, b.docs()).Info(rig.Deadline(t), jetstream.WithSubjectFilter(b.subject("chunk.>")))
+	info, err := b.stream(t, b.docs()).Info(rig.Deadline(t), jetstream.WithSubjectFilter(b.subject("l.main.s.>")))
 	must.Succeed(t, err)
 	return len(info.State.Subjects)
 }

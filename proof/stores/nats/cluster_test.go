@@ -43,6 +43,7 @@ func TestCluster(t *testing.T) {
 		}
 	})
 	t.Run("docs", func(t *testing.T) { storetest.Docs(t, open) })
+	t.Run("many docs", func(t *testing.T) { storetest.GetMany(t, open) })
 	t.Run("log", func(t *testing.T) { storetest.Log(t, open) })
 	t.Run("watch", func(t *testing.T) { storetest.Watch(t, open) })
 	t.Run("log watch", func(t *testing.T) { storetest.LogWatch(t, open) })

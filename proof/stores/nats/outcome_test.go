@@ -144,64 +144,29 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestLostStep loses the answer to one step of a call that takes several.
-func TestLostStep(t *testing.T) {
+// TestLostTrim loses the answer to the purge of a trim.
+func TestLostTrim(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		lost  func(backdoor) string // beginning of the subject of the step
-		call  func(ctx context.Context, s *nats.Store, index uint64) error
-		is    bool // the outcome is unknown
-		first uint64
-		saved string
-	}{
-		"trim": {
-			lost:  func(d backdoor) string { return "$JS.API.STREAM.PURGE." + d.log() },
-			call:  func(ctx context.Context, s *nats.Store, _ uint64) error { return s.Trim(ctx, 2) },
-			is:    true,
-			first: 3, saved: "old",
-		},
-		"save": {
-			lost: func(d backdoor) string { return d.subject("snapshot") },
-			call: func(ctx context.Context, s *nats.Store, index uint64) error {
-				return s.SaveSnapshot(ctx, store.Record{Index: index, Data: []byte("new")})
-			},
-			is:    true,
-			first: 1, saved: "new",
-		},
-		"save, before the snapshot counts": {
-			lost: func(d backdoor) string { return d.subject("chunk.") },
-			call: func(ctx context.Context, s *nats.Store, index uint64) error {
-				return s.SaveSnapshot(ctx, store.Record{Index: index, Data: []byte("new")})
-			},
-			first: 1, saved: "old",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b, r := bucket(), startRelay(t)
-			door, others := backdoorTo(t, b), openWith(t, nats.Options{Bucket: b})
-			indexes := appendN(t, others, 4)
-			saveAt(t, others, indexes[2], []byte("old"))
-			s := r.open(t, nats.Options{Bucket: b})
-			var lost atomic.Bool
-			r.with(func(m *nc.Msg, pass func() []byte) []byte {
-				data := pass()
-				if strings.HasPrefix(m.Subject, c.lost(door)) {
-					lost.Store(true)
-					return nil
-				}
-				return data
-			})
-			if err := c.call(stoppedWhen(t, lost.Load), s, indexes[3]); errors.Is(err, store.ErrUnknown) != c.is || !errors.Is(err, stopped{}) {
-				t.Errorf("error %v, want the cause, and ErrUnknown: %v", err, c.is)
-			}
-			if first := door.stream(t, door.log()).CachedInfo().State.FirstSeq; first != c.first {
-				t.Errorf("the log begins at %d, want %d", first, c.first)
-			}
-			if r, err := others.Snapshot(rig.Deadline(t)); err != nil || string(r.Data) != c.saved {
-				t.Errorf("snapshot %q, %v; want %q", r.Data, err, c.saved)
-			}
-		})
+	b, r := bucket(), startRelay(t)
+	door, others := backdoorTo(t, b), openWith(t, nats.Options{Bucket: b})
+	indexes := appendN(t, others, 4)
+	saveAt(t, others, indexes[2], []byte("old"))
+	s := r.open(t, nats.Options{Bucket: b})
+	var lost atomic.Bool
+	r.with(func(m *nc.Msg, pass func() []byte) []byte {
+		data := pass()
+		if strings.HasPrefix(m.Subject, "$JS.API.STREAM.PURGE."+door.log()) {
+			lost.Store(true)
+			return nil
+		}
+		return data
+	})
+	err := s.Trim(stoppedWhen(t, lost.Load), indexes[1])
+	if !errors.Is(err, store.ErrUnknown) || !errors.Is(err, stopped{}) {
+		t.Errorf("error %v, want the cause, and ErrUnknown", err)
+	}
+	if first := door.stream(t, door.log()).CachedInfo().State.FirstSeq; first != indexes[2] {
+		t.Errorf("the log begins at %d, want %d", first, indexes[2])
 	}
 }
 

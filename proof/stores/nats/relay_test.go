@@ -145,8 +145,15 @@ func (r *relay) open(t *testing.T, o nats.Options) *nats.Store {
 	return openWith(t, o)
 }
 
-// openInCluster opens a handle that takes the server for one of several: it names its writes, and has reads and refusals confirmed.
-func (r *relay) openInCluster(t *testing.T, bucket string) *nats.Store {
+// openInCluster opens a handle that takes the server for one of several: it has reads and refusals confirmed.
+func (r *relay) openInCluster(t *testing.T, bucket string) (s *nats.Store) {
+	t.Helper()
+	r.inCluster(t, func() { s = r.open(t, nats.Options{Bucket: bucket, Timeout: 20 * time.Second}) })
+	return s
+}
+
+// inCluster has the server say that it is one of several while a handle is opened.
+func (r *relay) inCluster(t *testing.T, open func()) {
 	t.Helper()
 	rewritten := false
 	r.with(func(m *nc.Msg, pass func() []byte) []byte {
@@ -157,10 +164,9 @@ func (r *relay) openInCluster(t *testing.T, bucket string) *nats.Store {
 		}
 		return data
 	})
-	s := r.open(t, nats.Options{Bucket: bucket, Timeout: 20 * time.Second})
+	open()
 	r.with(faithful)
 	if !rewritten {
 		t.Fatal("the server does not say how many replicas there are")
 	}
-	return s
 }

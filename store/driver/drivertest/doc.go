@@ -6,13 +6,14 @@
 //
 //	func TestDriver(t *testing.T) { drivertest.Documents(t, drivertest.Setup{Open: open, Through: through}) }
 //
-// [Map] is the example: all that a driver is, behind one mutex.
+// [Map] is the example: all that a driver is, behind one mutex. [Journals] is the suite of a store that orders logs by
+// itself, and [Ordered] its example.
 //
 // # Guarantees
 //
 // The tests of this package run the suite over drivers that make one mistake each: keys read in another order, versions
-// that come back, a change that is sent twice, an answer that is wrong about what happened. The suite fails for each of
-// them.
+// that come back, a change that is sent twice, an answer that is wrong about what happened, indexes that are given again.
+// The suites fail for each of them.
 //
 // # What is not guaranteed
 //

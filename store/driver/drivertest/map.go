@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/rota-run/rota/store"
@@ -18,13 +17,14 @@ import (
 type Map struct {
 	mu     sync.Mutex
 	rows   map[string]driver.Row
+	logs   logs
 	writes uint64
 	hints  map[*func()]string // of those who watch, with their prefixes
 }
 
 // NewMap makes an empty store.
 func NewMap() *Map {
-	return &Map{rows: map[string]driver.Row{}, hints: map[*func()]string{}}
+	return &Map{rows: map[string]driver.Row{}, logs: logs{now: map[string]*journal{}}, hints: map[*func()]string{}}
 }
 
 // Handle is a handle on a Map.
@@ -117,10 +117,8 @@ func (m *Map) write(o driver.Op) {
 		v := driver.Version(fmt.Sprint(m.writes))
 		m.rows[o.Key] = driver.Row{Key: o.Key, Name: o.Name, Value: bytes.Clone(o.Value), Version: v}
 	}
-	for hint, prefix := range m.hints { // order-free: each gets its own hint
-		if !o.Beat && strings.HasPrefix(o.Key, prefix) {
-			(*hint)()
-		}
+	if !o.Beat {
+		m.tell(o.Key)
 	}
 }
 

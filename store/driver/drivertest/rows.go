@@ -235,20 +235,30 @@ func bytesAreTheCallers(t *testing.T, b *bench) {
 
 func watchHints(t *testing.T, b *bench) {
 	open := b.setup.Open(t)
-	d := open()
+	var v driver.Version
+	d, n := open(), 0
+	watch := func(ctx context.Context, hint func()) error { return d.Watch(ctx, "w/", hint) }
+	hintsOf(b.ctx, t, watch, func() {
+		n++
+		v = b.swap(t, open(), b.op("w/k", fmt.Sprint(n), v))
+	})
+}
+
+// hintsOf wants a hint at the beginning and after each change, and that the watch ends with its context.
+func hintsOf(ctx context.Context, t *testing.T, watch func(context.Context, func()) error, change func()) {
+	t.Helper()
 	cause := errors.New("that is enough")
-	ctx, cancel := context.WithCancelCause(b.ctx)
+	watching, cancel := context.WithCancelCause(ctx)
 	defer cancel(cause)
 	hints, over := make(chan struct{}, 1), make(chan error, 1)
 	go func() {
-		over <- d.Watch(ctx, "w/", func() {
+		over <- watch(watching, func() {
 			select {
 			case hints <- struct{}{}:
 			default:
 			}
 		})
 	}()
-	var v driver.Version
 	for n := range 4 {
 		select {
 		case <-hints:
@@ -257,10 +267,10 @@ func watchHints(t *testing.T, b *bench) {
 				t.Errorf("a watch ended by itself: %v", err)
 			}
 			return
-		case <-b.ctx.Done():
+		case <-ctx.Done():
 			t.Fatalf("no hint of write %d", n)
 		}
-		v = b.swap(t, open(), b.op("w/k", fmt.Sprint(n), v))
+		change()
 	}
 	cancel(cause)
 	if err := <-over; !errors.Is(err, cause) {
@@ -270,16 +280,21 @@ func watchHints(t *testing.T, b *bench) {
 
 func ended(t *testing.T, b *bench) {
 	d := b.setup.Open(t)()
-	cause := errors.New("no time")
-	ctx, cancel := context.WithCancelCause(b.ctx)
-	cancel(cause)
-	calls := func(ctx context.Context) map[string]error {
+	endedCalls(b.ctx, t, d, func(ctx context.Context) map[string]error {
 		_, read := d.Read(ctx, driver.Query{Keys: []string{"k"}})
 		_, swap := d.Swap(ctx, b.op("k", "x", ""))
 		free, watch := d.Free(ctx, []string{"p"}), d.Watch(ctx, "k", func() {})
 		return map[string]error{"read": read, "swap": swap, "free": free, "watch": watch}
-	}
-	for call, err := range calls(ctx) { // order-free: each is judged alone
+	})
+}
+
+// endedCalls wants all calls to be refused after their context ended, and after Close.
+func endedCalls(ctx context.Context, t *testing.T, d driver.Driver, calls func(context.Context) map[string]error) {
+	t.Helper()
+	cause := errors.New("no time")
+	over, cancel := context.WithCancelCause(ctx)
+	cancel(cause)
+	for call, err := range calls(over) { // order-free: each is judged alone
 		if !errors.Is(err, cause) && (call != "watch" || !errors.Is(err, errors.ErrUnsupported)) {
 			t.Errorf("%s after its ctx ended: %v", call, err)
 		}
@@ -289,7 +304,7 @@ func ended(t *testing.T, b *bench) {
 			t.Fatal(err)
 		}
 	}
-	for call, err := range calls(b.ctx) { // order-free: each is judged alone
+	for call, err := range calls(ctx) { // order-free: each is judged alone
 		if !errors.Is(err, store.ErrClosed) && (call != "watch" || !errors.Is(err, errors.ErrUnsupported)) {
 			t.Errorf("%s after close: %v", call, err)
 		}

@@ -401,12 +401,17 @@ func TestMistakes(t *testing.T) {
 	for i, m := range mistakes {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			name := strings.ReplaceAll(m.found, " ", "_")
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestPlanted$/^"+name+"$", "-mistake", fmt.Sprint(i))
-			out, err := cmd.CombinedOutput()
-			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: TestPlanted/"+name) {
-				t.Errorf("%q does not notice it: %v\n%s", m.found, err, out)
-			}
+			noticed(t, "TestPlanted", strings.ReplaceAll(m.found, " ", "_"), i)
 		})
+	}
+}
+
+// noticed runs a test of a suite over a mistake, and wants it to fail.
+func noticed(t *testing.T, test, name string, mistake int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+test+"$/^"+name+"$", "-mistake", fmt.Sprint(mistake))
+	out, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: "+test+"/"+name) {
+		t.Errorf("%q does not notice it: %v\n%s", name, err, out)
 	}
 }

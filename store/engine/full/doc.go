@@ -1,4 +1,4 @@
-// Package full makes a whole store out of a driver with documents, and leases if it has them.
+// Package full makes a whole store out of a driver with documents, and leases and a journal if it has them.
 //
 // # Purpose
 //

@@ -11,22 +11,35 @@ import (
 	"github.com/rota-run/rota/store/engine"
 )
 
-// AppendAll appends records, at most as many as MaxBatch says, all or none, at the index that it returns and those
-// behind it. It has one outcome for all, as Append.
-func (l *Log) AppendAll(ctx context.Context, records [][]byte) (first uint64, err error) {
+// AppendAll appends records, at most as many as MaxBatch says, all or none, at the indexes that it returns. It has one
+// outcome for all, as Append.
+func (l *Log) AppendAll(ctx context.Context, records [][]byte) (indexes []uint64, err error) {
 	if len(records) < 1 || len(records) > l.batch {
-		return 0, fmt.Errorf("append %d records: give 1 to %d", len(records), l.batch)
+		return nil, fmt.Errorf("append %d records: give 1 to %d", len(records), l.batch)
 	}
 	for _, r := range records {
 		if err := l.refuse(r); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
-	first, err = l.append(ctx, records)
-	if err != nil {
-		return 0, told(ctx, err, "append")
+	if l.order != nil {
+		indexes, err = l.order.Append(ctx, records)
+	} else {
+		indexes, err = l.appendRows(ctx, records)
 	}
-	return first, nil
+	if err != nil {
+		return nil, told(ctx, err, "append")
+	}
+	return indexes, nil
+}
+
+// appendRows appends records to the rows, where indexes are dense.
+func (l *Log) appendRows(ctx context.Context, records [][]byte) (indexes []uint64, err error) {
+	first, err := l.append(ctx, records)
+	for i := range records {
+		indexes = append(indexes, first+uint64(i)) //nolint:gosec // i is not negative
+	}
+	return indexes, err
 }
 
 // MaxBatch is how many records one append may have.

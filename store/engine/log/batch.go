@@ -23,13 +23,20 @@ type result struct {
 }
 
 // Append implements store.Log. Records of calls that run at once share a swap: those that come while one is under way
-// are in the next one.
+// are in the next one. A journal that takes them one by one gets them as they come.
 func (l *Log) Append(ctx context.Context, data []byte) (uint64, error) {
 	if err := l.refuse(data); err != nil {
 		return 0, err
 	}
 	if ctx.Err() != nil {
 		return 0, told(ctx, context.Cause(ctx), "append")
+	}
+	if l.order != nil && l.batch == 1 {
+		indexes, err := l.AppendAll(ctx, [][]byte{data})
+		if err != nil {
+			return 0, err
+		}
+		return indexes[0], nil
 	}
 	w := &waiter{ctx, data, make(chan result, 1)}
 	l.mu.Lock()
@@ -122,8 +129,12 @@ func (l *Log) serveBatch(batch []*waiter) {
 		})
 		defer stop()
 	}
-	first, err := l.AppendAll(ctx, records)
+	indexes, err := l.AppendAll(ctx, records)
 	for i, w := range batch {
-		w.answer <- result{first + uint64(i), err} //nolint:gosec // i is not negative
+		r := result{err: err}
+		if err == nil {
+			r.index = indexes[i]
+		}
+		w.answer <- r
 	}
 }

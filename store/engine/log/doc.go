@@ -5,9 +5,11 @@
 // A store that orders nothing by itself has rows with conditional writes. [Log] keeps an order in one of them, the
 // head, which holds the newest records too ("tail"): an append is one request, and a look at a log without news is one
 // row. Records leave the head by pages. A store that writes several rows in one swap keeps each record in a page of its
-// own instead, which is written with the head ("with"). The rest is the same.
+// own instead, which is written with the head ("with"). The rest is the same. A store that orders logs by itself has a
+// [driver.Journal]: there the records, their order and their beginning are its own, and only snapshots are rows.
 //
-// store/etcd and store/zookeeper are on it, with records beside the head, and store/elastic, with records in it.
+// store/etcd and store/zookeeper are on it, with records beside the head, store/elastic, with records in it, and
+// store/nats with a journal.
 //
 // # State
 //
@@ -51,6 +53,11 @@
 // Trim raises base by a swap, then frees the pages below. What a crash leaves, or what comes late, is freed by a later
 // trim; what is written with the head cannot come late. SeedLog is a swap of an empty head. A snapshot's parts are written under a new name, then the pointer names
 // them; other parts at or before it can never be named, and are freed.
+//
+// Journal. An append is one request of the store, and is never sent again: nothing in it tells whose a record is, so what
+// is unknown stays so. Callers share a request where the journal takes several records at once, and do not wait for each
+// other where it takes one. Trim asks which snapshot counts, and frees no record behind it: the pointer is what states
+// that records may go. SeedLog begins an unused journal; a snapshot says that it is in use.
 //
 // # Guarantees
 //

@@ -14,6 +14,11 @@ func newFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw {
 // with names a scenario in which records are written with the head.
 func with(scenario string) string { return "TestEveryInterleavingWith/^" + scenario + "$" }
 
+// newJournalFlaw is a flaw that is found by the scenarios of a name where the store orders the log.
+func newJournalFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw {
+	return mutanttest.New(name, "store/engine/log/"+file, "TestEveryInterleavingJournal/^"+found+"$", oldNew...)
+}
+
 // flaws are what could be wrong with the code, each found by a test that it names. Most were flaws of the log of
 // documents before it (decision 24) first.
 func flaws() []mutanttest.Flaw {
@@ -93,6 +98,22 @@ func flaws() []mutanttest.Flaw {
 			"l.rows.Once(ctx, l.blobKey(e.ref), data); err != nil {", "ctx.Err(); err != nil {"),
 		newFlaw("a blob that is trimmed is damage", "log/blob.go", "a look at a blob while it is trimmed",
 			"	if err == nil && f.index <= s.base {", "	if err == nil && f.index < 0 {"),
+		newJournalFlaw("an append to a journal with a lost answer is made anew", "append.go", "two appenders, two faults",
+			"		indexes, err = l.order.Append(ctx, records)\n", "		indexes, err = l.order.Append(ctx, records)\n		if errors.Is(err, store.ErrUnknown) {\n			indexes, err = l.order.Append(ctx, records)\n		}\n"),
+		newJournalFlaw("a lost answer of a journal is the outcome not done", "append.go", "two appenders, two faults",
+			"		indexes, err = l.order.Append(ctx, records)\n", "		indexes, err = l.order.Append(ctx, records)\n		if errors.Is(err, store.ErrUnknown) {\n			err = store.ErrUnavailable\n		}\n"),
+		newJournalFlaw("a read of a journal does not say that records were trimmed", "journal.go", "an appender, a trimmer and a reader",
+			"	case first > 0 && after < first-1:", "	case first > 0 && after > head:"),
+		newJournalFlaw("a trim of a journal passes the snapshot", "trim.go", "a trim beyond the snapshot",
+			"l.trimJournal(ctx, min(index, snap.Index))", "l.trimJournal(ctx, index)"),
+		newJournalFlaw("a trim frees a journal before it looks for the snapshot", "trim.go", "a trim beyond the snapshot",
+			"	snap, _, err := l.pointer(ctx)\n", "	if l.order != nil {\n		_ = l.trimJournal(ctx, index)\n	}\n	snap, _, err := l.pointer(ctx)\n"),
+		mutanttest.New("a journal with a snapshot is begun again", "store/engine/log/journal.go", "TestSeedJournal",
+			`	if err == nil && saved != "" {`, `	if err == nil && saved != "" && index == 0 {`),
+		mutanttest.New("records of a batch are counted from the first", "store/engine/log/batch.go", "TestBatchOfAJournal",
+			"			r.index = indexes[i]", "			r.index = indexes[0] + uint64(i)"),
+		mutanttest.New("a snapshot beyond the end of a journal is saved", "store/engine/log/journal.go", "TestLogJournal",
+			"	return max(first, 1) - 1, end, err", "	return max(first, 1) - 1, end + 1000, err"),
 		mutanttest.New("losers come back at once", "store/engine/log/append.go", "TestManyHandles/^8$",
 			"c.lose(took, sumOf([]byte(name)))", "min(0, c.lose(took, sumOf([]byte(name))))"),
 		mutanttest.New("losers come back together", "store/engine/log/step_contest.go", "TestPause",

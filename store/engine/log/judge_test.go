@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ type event struct {
 // script is a script of a log.
 func script(do func(h hand)) adversary.Script {
 	return func(p *adversary.Player) {
-		l := Open(engine.NewRows(p, p.Name), "x")
+		l := Open(engine.NewRows(p.Driver(), p.Name), "x")
 		l.inline, l.reach = 2, small
 		if l.size != withPage {
 			l.size, l.state.size = small, small
@@ -55,8 +56,8 @@ func (h hand) append(data ...string) {
 	for _, d := range data {
 		records = append(records, []byte(d))
 	}
-	index, err := h.AppendAll(context.Background(), records)
-	h.p.Tell(event{op: "append", data: data, index: index, err: err})
+	indexes, err := h.AppendAll(context.Background(), records)
+	h.p.Tell(event{op: "append", data: data, index: append(indexes, 0)[0], err: err})
 }
 
 func (h hand) page(after uint64) (store.Page, error) {
@@ -98,8 +99,7 @@ func (h hand) readAll() ([]store.Record, bool) {
 			all = decodeAll(snapshot)
 			h.p.Tell(event{op: "snapshot", records: all, err: err})
 			if errors.Is(err, store.ErrNotFound) { // it was seeded
-				_, s, failed := h.head(context.Background())
-				begins, err = s.base, failed
+				begins, _, err = h.ends(context.Background())
 			}
 			if err != nil {
 				return nil, false
@@ -188,6 +188,9 @@ func (j *judge) Executed(op driver.Op) {
 	if p, err := decodePage(op.Value); err == nil && strings.Contains(op.Key, "/p/") {
 		j.stands(p)
 	}
+	if text, ok := strings.CutPrefix(op.Key, adversary.RecordKey); ok {
+		j.ordered(text, op)
+	}
 	if !strings.HasSuffix(op.Key, "/head") {
 		return
 	}
@@ -201,6 +204,18 @@ func (j *judge) Executed(op driver.Op) {
 	}
 	j.head = s.end()
 	j.stands(page{s.cut, s.tail})
+}
+
+// ordered notes a record of a journal, or where it begins.
+func (j *judge) ordered(text string, op driver.Op) {
+	index, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || index <= j.head {
+		j.breaks("the head was at %d, and %s was given", j.head, text)
+	}
+	j.head = index
+	if !op.Delete {
+		j.sees(index, string(op.Value))
+	}
 }
 
 func (j *judge) stands(p page) {

@@ -27,6 +27,7 @@ const MaxSnapshot = 64 << 20
 type Log struct {
 	rows   *engine.Rows
 	name   string
+	order  driver.Journal                                   // of the store; nil: the log is in rows
 	size   uint64                                           // of pages, where the log is new
 	inline int                                              // the largest record that is not a blob
 	reach  uint64                                           // how far behind its hint a blob may be used
@@ -51,11 +52,15 @@ var (
 	_ store.Seeder     = (*Log)(nil)
 )
 
-// Open opens a log by its name, which is never given to another one, even after that was removed. It sends no request.
+// Open opens a log by its name, which is never given to another one, even after that was removed. It is in a journal if
+// the store has them, and in rows else. It sends no request.
 func Open(r *engine.Rows, name string) *Log {
 	l := &Log{rows: r, name: name, size: tailPage, batch: tailBatch, inline: maxInline, reach: blobReach, pause: wait}
 	l.wake = make(chan struct{}, 1)
-	if most := r.Limits(); most.With > 0 {
+	most := r.Limits()
+	if store, ok := r.Driver.(driver.Journals); ok {
+		l.order, l.batch = store.Journal(name), max(1, most.Batch)
+	} else if most.With > 0 {
 		l.size, l.batch = withPage, min(withBatch, most.With)
 		l.inline = min(most.Value, most.Swap/l.batch/2-most.Each) // half is for names, keys and the head
 	}

@@ -40,7 +40,11 @@ func (l *Log) readWith(ctx context.Context, after uint64, limit int, others []st
 	if limit < 1 {
 		return store.Page{}, nil, fmt.Errorf("read log: limit is %d: give at least 1", limit)
 	}
-	page, rows, err := l.read(ctx, after, limit, others)
+	read := l.read
+	if l.order != nil {
+		read = l.readJournal
+	}
+	page, rows, err := read(ctx, after, limit, others)
 	if err != nil {
 		return store.Page{}, rows, told(ctx, err, "read log after %d", after)
 	}
@@ -113,9 +117,13 @@ func (l *Log) named(ctx context.Context, s state, after uint64, limit int) ([]fo
 	return inPages(rows.Keys, after, limit)
 }
 
-// WatchLog implements store.LogWatcher. All changes of the log are swaps of its head.
+// WatchLog implements store.LogWatcher. All changes of a log in rows are swaps of its head.
 func (l *Log) WatchLog(ctx context.Context) (<-chan struct{}, error) {
-	hints, err := l.rows.Hints(ctx, l.headKey())
+	watch := func(ctx context.Context, hint func()) error { return l.rows.Watch(ctx, l.headKey(), hint) }
+	if l.order != nil {
+		watch = l.order.Watch
+	}
+	hints, err := engine.Hints(ctx, watch)
 	if err != nil {
 		return nil, told(ctx, err, "watch log")
 	}

@@ -19,6 +19,9 @@ func (l *Log) begin(ctx context.Context, index uint64) error {
 	if err := store.CheckSeed(index); err != nil {
 		return err
 	}
+	if l.order != nil {
+		return l.beginJournal(ctx, index)
+	}
 	name := l.rows.NewName()
 	s, err := l.change(ctx, func(s state) state {
 		if s.end() == 0 {

@@ -110,7 +110,8 @@ func (l *Log) save(ctx context.Context, r store.Record) error {
 	if err != nil {
 		return err
 	}
-	_, s, err := l.head(ctx)
+	base, end, err := l.ends(ctx)
+	most := min(l.MaxRecord(), partMost)
 	switch {
 	case err != nil:
 		return err
@@ -118,12 +119,13 @@ func (l *Log) save(ctx context.Context, r store.Record) error {
 		return errors.New("no record has index 0: give one that was appended")
 	case r.Index <= old.Index:
 		return nil
-	case r.Index < s.base:
-		return fmt.Errorf("the log begins after %d: use that index or a later one", s.base)
-	case r.Index > s.end():
-		return fmt.Errorf("the newest index of the log is %d: give one that was appended", s.end())
+	case r.Index < base:
+		return fmt.Errorf("the log begins after %d: use that index or a later one", base)
+	case r.Index > end:
+		return fmt.Errorf("the newest index of the log is %d: give one that was appended", end)
+	case most < 1:
+		return fmt.Errorf("the store takes no values: %w", store.ErrTooLarge)
 	}
-	most := min(l.MaxRecord(), partMost)
 	p := pointer{Index: r.Index, Name: l.rows.NewName(), Bytes: len(r.Data), Sum: sumOf(r.Data)}
 	p.Parts = (len(r.Data) + most - 1) / most
 	for i, key := range l.partKeys(p) {

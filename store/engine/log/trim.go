@@ -25,6 +25,9 @@ func (l *Log) trim(ctx context.Context, index uint64) error {
 	if err != nil || snap.Index == 0 {
 		return err
 	}
+	if l.order != nil {
+		return l.trimJournal(ctx, min(index, snap.Index))
+	}
 	s, err := l.change(ctx, func(s state) state { return s.trimmed(min(index, snap.Index)) })
 	if err != nil {
 		return err

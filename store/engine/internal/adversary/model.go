@@ -41,6 +41,7 @@ type Model struct {
 	Lags   bool   // ranges are empty
 	With   int    // how many rows a swap may write beside the first
 	Names  bool   // driver.Names; a stale read of keys may find none of them
+	Order  bool   // the store orders logs by itself
 }
 
 // caller is a script and how far it is.
@@ -83,7 +84,7 @@ func (m Model) Start() []World {
 func (m Model) alone(w World, name string, s Script) World {
 	w.judge = w.judge.Clone()
 	mark := w.judge.Mark()
-	p := &Player{Name: name, with: m.With, names: m.Names}
+	p := &Player{Name: name, with: m.With, names: m.Names, order: m.Order}
 	judged := 0
 	tell := func() {
 		for ; judged < len(p.told); judged++ {
@@ -110,7 +111,7 @@ func (m Model) alone(w World, name string, s Script) World {
 func (m Model) resume(w World, i int) World {
 	w.callers = slices.Clone(w.callers)
 	c := &w.callers[i]
-	p := &Player{Name: fmt.Sprint("p", i), past: c.past, with: m.With, names: m.Names}
+	p := &Player{Name: fmt.Sprint("p", i), past: c.past, with: m.With, names: m.Names, order: m.Order}
 	over := play(p, m.Scripts[i])
 	if len(p.told) > c.told {
 		w.judge = w.judge.Clone()
@@ -134,19 +135,32 @@ func (m Model) execute(w World, r request, step int, before driver.Rows) (World,
 	case "free":
 		w.rows = w.rows.free(r.keys)
 		return w, answer{}
+	case appends, looks, frees, starts:
+		next, a, ops := w.rows.executeLog(r)
+		w.rows = next
+		return w.executed(ops), a
 	}
 	next, a := w.rows.swap(r.ops)
 	if a.err == nil {
-		w.judge = w.judge.Clone()
-		for _, op := range r.ops {
-			w.judge.Executed(op)
-		}
+		w = w.executed(r.ops)
 	}
 	if m.Mute {
 		a.row = nil
 	}
 	w.rows = next
 	return w, a
+}
+
+// executed tells the judge of writes.
+func (w World) executed(ops []driver.Op) World {
+	if len(ops) == 0 {
+		return w
+	}
+	w.judge = w.judge.Clone()
+	for _, op := range ops {
+		w.judge.Executed(op)
+	}
+	return w
 }
 
 // begin notes that an operation has sent its first request.
@@ -242,7 +256,7 @@ func (m Model) failures(w World, i int, name string) []Move {
 		{Name: name + ": refused", To: m.answered(w, i, answer{err: store.ErrUnavailable})},
 		{Name: name + ": dies before it", To: dead},
 	}
-	if r.kind != "read" {
+	if !r.asks() {
 		done, _ := m.execute(w, r, 0, driver.Rows{})
 		late := w
 		r.from, r.of = i, w.callers[i].told

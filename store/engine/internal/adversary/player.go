@@ -16,6 +16,7 @@ type Player struct {
 	Name   string // the caller's life
 	with   int    // driver.Limits
 	names  bool   // driver.Names
+	order  bool   // Model.Order
 	past   []answer
 	at     int
 	told   []any
@@ -60,6 +61,17 @@ func (p *Player) Rest() { p.ask(request{kind: rest}) }
 
 // Outlive ends when the caller of a number is dead, or through its script.
 func (p *Player) Outlive(caller int) { p.ask(request{kind: outlive, from: caller}) }
+
+// Driver is the player as a driver, with journals where the model has them.
+func (p *Player) Driver() interface {
+	driver.Driver
+	driver.Documents
+} {
+	if p.order {
+		return orderly{p}
+	}
+	return p
+}
 
 // Limits implements driver.Driver.
 func (p *Player) Limits() driver.Limits {

@@ -12,10 +12,13 @@ import (
 
 // request is one call of a driver.
 type request struct {
-	kind     string // read, swap, free, rest, outlive
+	kind     string // read, swap, free, rest, outlive, and those to a journal
 	q        driver.Query
 	ops      []driver.Op // of a swap, the one that is compared first
 	keys     []string    // of a free
+	records  [][]byte    // of an append
+	index    uint64      // of a request to a journal
+	n        int         // of a look at a journal
 	from, of int         // of a late one: its caller, and how many operations that had ended; from: the one to outlive
 }
 
@@ -47,13 +50,15 @@ func (r request) String() string {
 		return fmt.Sprint("free ", r.keys)
 	case rest, outlive:
 		return fmt.Sprint(r.kind, r.from)
+	case appends, looks, frees, starts:
+		return fmt.Sprintf("%s %d %q", r.kind, r.index, r.records)
 	}
 	return fmt.Sprintf("swap %s if %q by %s", r.ops[0].Key, r.ops[0].If, r.ops[0].Name)
 }
 
 // key tells all of it.
 func (r request) key() string {
-	return fmt.Sprintf("%s %v %v %d %d", r.kind, r.ops, r.keys, r.from, r.of)
+	return fmt.Sprintf("%s %v %v %d %d %q %d", r.kind, r.ops, r.keys, r.from, r.of, r.records, r.index)
 }
 
 // answer is what a call returned.
@@ -62,6 +67,10 @@ type answer struct {
 	version driver.Version
 	row     *driver.Row // of a conflict
 	err     error
+
+	indexes     []uint64 // of a journal
+	records     []store.Record
+	first, head uint64
 }
 
 func (a answer) String() string {
@@ -69,13 +78,15 @@ func (a answer) String() string {
 	if a.row != nil {
 		row = *a.row
 	}
-	return fmt.Sprintf("%v %v %v %s %v %v", a.rows.Range, a.rows.More, a.rows.Keys, a.version, row, a.err)
+	of := fmt.Sprint(a.indexes, a.records, a.first, a.head)
+	return fmt.Sprintf("%v %v %v %s %v %v %s", a.rows.Range, a.rows.More, a.rows.Keys, a.version, row, a.err, of)
 }
 
 // Rows are the contents of a store. They are never changed, but copied.
 type Rows struct {
 	rows  map[string]driver.Row
 	lives map[string]int // versions given so far, by key: writes of different keys commute
+	log   log
 	text  string
 }
 
@@ -88,6 +99,7 @@ func (s Rows) written() Rows {
 		r := s.rows[key]
 		fmt.Fprintf(&b, "%s %d %s %s %q\n", key, s.lives[key], r.Name, r.Version, r.Value)
 	}
+	fmt.Fprintln(&b, s.log)
 	s.text = b.String()
 	return s
 }
@@ -103,7 +115,7 @@ func (s Rows) swap(ops []driver.Op) (Rows, answer) {
 	if now := s.row(ops[0].Key); now.Version != ops[0].If {
 		return s, answer{row: &now, err: store.ErrConflict}
 	}
-	next := Rows{rows: maps.Clone(s.rows), lives: maps.Clone(s.lives)}
+	next := Rows{rows: maps.Clone(s.rows), lives: maps.Clone(s.lives), log: s.log}
 	for _, op := range ops {
 		next.lives[op.Key]++
 		delete(next.rows, op.Key)
@@ -116,7 +128,7 @@ func (s Rows) swap(ops []driver.Op) (Rows, answer) {
 }
 
 func (s Rows) free(keys []string) Rows {
-	next := Rows{rows: maps.Clone(s.rows), lives: s.lives}
+	next := Rows{rows: maps.Clone(s.rows), lives: s.lives, log: s.log}
 	for _, key := range keys {
 		delete(next.rows, key)
 	}

@@ -1,0 +1,232 @@
+package drivertest_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/driver/drivertest"
+)
+
+// wrapped is a driver whose journals are wrapped, each by itself.
+type wrapped struct {
+	drivertest.Orderer
+	wrap func(driver.Journal) driver.Journal
+	made map[string]driver.Journal
+}
+
+func wrapping(d drivertest.Orderer, wrap func(driver.Journal) driver.Journal) drivertest.Orderer {
+	return wrapped{d, wrap, map[string]driver.Journal{}}
+}
+
+func (w wrapped) Journal(name string) driver.Journal {
+	if w.made[name] == nil {
+		w.made[name] = w.wrap(w.Orderer.Journal(name))
+	}
+	return w.made[name]
+}
+
+// faulty is a journal with other methods, where they are given.
+type faulty struct {
+	driver.Journal
+	append func(ctx context.Context, records [][]byte) ([]uint64, error)
+	read   func(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error)
+	free   func(ctx context.Context, upTo uint64) error
+	start  func(ctx context.Context, index uint64) error
+}
+
+func (f *faulty) Append(ctx context.Context, records [][]byte) ([]uint64, error) {
+	if f.append == nil {
+		return f.Journal.Append(ctx, records)
+	}
+	return f.append(ctx, records)
+}
+
+func (f *faulty) Read(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
+	if f.read == nil {
+		return f.Journal.Read(ctx, after, n)
+	}
+	return f.read(ctx, after, n)
+}
+
+func (f *faulty) Free(ctx context.Context, upTo uint64) error {
+	if f.free == nil {
+		return f.Journal.Free(ctx, upTo)
+	}
+	return f.free(ctx, upTo)
+}
+
+func (f *faulty) Start(ctx context.Context, index uint64) error {
+	if f.start == nil {
+		return f.Journal.Start(ctx, index)
+	}
+	return f.start(ctx, index)
+}
+
+// post is a link for appends.
+type post struct {
+	lossy
+	to driver.Journal
+}
+
+func (p *post) Append(ctx context.Context, records [][]byte) ([]uint64, error) {
+	if !p.planned {
+		return p.to.Append(ctx, records)
+	}
+	p.planned = false
+	send := func() { _, _ = p.to.Append(ctx, records) }
+	switch p.fault {
+	case drivertest.LostReply:
+		send()
+	case drivertest.LateRequest:
+		p.late = append(p.late, send)
+	}
+	p.meanwhile()
+	return nil, store.ErrUnknown
+}
+
+// journalSetup makes stores whose handles make a mistake.
+func journalSetup(mistake func(driver.Journal) driver.Journal) drivertest.JournalSetup {
+	return drivertest.JournalSetup{
+		Open: func(*testing.T) func() drivertest.Orderer {
+			m := drivertest.NewMap()
+			return func() drivertest.Orderer { return wrapping(m.OpenOrdered(), mistake) }
+		},
+		Through: func(*testing.T) (witness, through drivertest.Orderer, link drivertest.Link) {
+			m, p := drivertest.NewMap(), &post{}
+			by := func(j driver.Journal) driver.Journal {
+				p.to = j
+				return mistake(&faulty{Journal: j, append: p.Append})
+			}
+			return m.OpenOrdered(), wrapping(m.OpenOrdered(), by), p
+		},
+		Deposed: func(*testing.T) (drivertest.Orderer, func(bool)) {
+			m := drivertest.NewMap()
+			return wrapping(m.OpenOrdered(), mistake), m.Depose
+		},
+	}
+}
+
+func right(j driver.Journal) driver.Journal { return j }
+
+func TestOrdered(t *testing.T) {
+	t.Parallel()
+	drivertest.Journals(t, journalSetup(right))
+}
+
+// wrongJournals are journals that are wrong, and the test that notices.
+var wrongJournals = map[string]struct {
+	found   string
+	mistake func(driver.Journal) driver.Journal
+}{
+	"indexes are counted by each handle": {"indexes grow", func(j driver.Journal) driver.Journal {
+		n := uint64(0)
+		return &faulty{Journal: j, append: func(ctx context.Context, records [][]byte) ([]uint64, error) {
+			indexes, err := j.Append(ctx, records)
+			for i := range indexes {
+				n++
+				indexes[i] = n
+			}
+			return indexes, err
+		}}
+	}},
+	"a batch is stored backwards": {"a batch is all", func(j driver.Journal) driver.Journal {
+		return &faulty{Journal: j, append: func(ctx context.Context, records [][]byte) ([]uint64, error) {
+			records = slices.Clone(records)
+			slices.Reverse(records)
+			return j.Append(ctx, records)
+		}}
+	}},
+	"too many are cut off": {"a batch is all", func(j driver.Journal) driver.Journal {
+		return &faulty{Journal: j, append: func(ctx context.Context, records [][]byte) ([]uint64, error) {
+			return j.Append(ctx, records[:min(len(records), 16)])
+		}}
+	}},
+	"a page leaves its last record out": {"a read leaves nothing out", func(j driver.Journal) driver.Journal {
+		return &faulty{Journal: j, read: func(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
+			records, first, head, err := j.Read(ctx, after, n)
+			if len(records) > 2 {
+				records = slices.Delete(records, 1, 2)
+			}
+			return records, first, head, err
+		}}
+	}},
+	"the head goes with the records": {"indexes never come back", func(j driver.Journal) driver.Journal {
+		return &faulty{Journal: j, read: func(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
+			records, first, head, err := j.Read(ctx, after, n)
+			if all, _, _, _ := j.Read(ctx, 0, 1); len(all) == 0 {
+				head = 0
+			}
+			return records, first, head, err
+		}}
+	}},
+	"what is freed is not told": {"indexes never come back", func(j driver.Journal) driver.Journal {
+		return &faulty{Journal: j, read: func(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
+			records, _, head, err := j.Read(ctx, after, n)
+			return records, 0, head, err
+		}}
+	}},
+	"free keeps the last one": {"indexes never come back", func(j driver.Journal) driver.Journal {
+		return &faulty{Journal: j, free: func(ctx context.Context, upTo uint64) error { return j.Free(ctx, upTo-1) }}
+	}},
+	"a used journal is begun": {"it begins where it was begun", func(j driver.Journal) driver.Journal {
+		return &faulty{Journal: j, start: func(ctx context.Context, index uint64) error {
+			if err := j.Start(ctx, index); !errors.Is(err, store.ErrConflict) {
+				return err
+			}
+			return nil
+		}}
+	}},
+	"an append is sent again": {"the outcome is told", func(j driver.Journal) driver.Journal {
+		return &faulty{Journal: j, append: func(ctx context.Context, records [][]byte) ([]uint64, error) {
+			indexes, err := j.Append(ctx, records)
+			if errors.Is(err, store.ErrUnknown) {
+				return j.Append(ctx, records)
+			}
+			return indexes, err
+		}}
+	}},
+	"a lost answer is called not done": {"the outcome is told", func(j driver.Journal) driver.Journal {
+		return &faulty{Journal: j, append: func(ctx context.Context, records [][]byte) ([]uint64, error) {
+			indexes, err := j.Append(ctx, records)
+			if errors.Is(err, store.ErrUnknown) {
+				err = store.ErrUnavailable
+			}
+			return indexes, err
+		}}
+	}},
+	"an older head is believed": {"a shorter log is refused", func(j driver.Journal) driver.Journal {
+		return &faulty{Journal: j, read: func(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
+			records, first, head, err := j.Read(ctx, after, n)
+			if errors.Is(err, store.ErrUnavailable) {
+				return nil, 0, 0, nil
+			}
+			return records, first, head, err
+		}}
+	}},
+}
+
+// TestPlantedJournal is run by TestJournalMistakes, in a process of its own, since it has to fail.
+func TestPlantedJournal(t *testing.T) {
+	t.Parallel()
+	if *planted >= 0 {
+		name := slices.Sorted(maps.Keys(wrongJournals))[*planted]
+		drivertest.Journals(t, journalSetup(wrongJournals[name].mistake))
+	}
+}
+
+// TestJournalMistakes: the suite notices each mistake, by the test that is named for it.
+func TestJournalMistakes(t *testing.T) {
+	t.Parallel()
+	for i, name := range slices.Sorted(maps.Keys(wrongJournals)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			noticed(t, "TestPlantedJournal", strings.ReplaceAll(wrongJournals[name].found, " ", "_"), i)
+		})
+	}
+}
