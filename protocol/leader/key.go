@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
@@ -65,11 +66,11 @@ func appendTree[V any](b []byte, n Naming, t tree[V], skip []string) []byte {
 }
 
 // AppendEffect appends what an effect asks for.
-func AppendEffect(b []byte, e Effect, n Naming) []byte {
+func AppendEffect(b []byte, e member.Effect, n Naming) []byte {
 	switch e := e.(type) {
-	case ReadLog:
+	case member.ReadLog:
 		return append(b, 'l')
-	case Append:
+	case member.Append:
 		return n.Entry(append(b, 'a'), e.Entry)
 	case Put:
 		return n.Any(append(b, 'p'), e, Unkeyed()...)
@@ -78,7 +79,7 @@ func AppendEffect(b []byte, e Effect, n Naming) []byte {
 }
 
 // AppendEvent appends what an event says.
-func AppendEvent(b []byte, ev Event, n Naming) []byte { return n.Any(b, ev, Unkeyed()...) }
+func AppendEvent(b []byte, ev member.Event, n Naming) []byte { return n.Any(b, ev, Unkeyed()...) }
 
 // AppendValue appends what of the value decides what it does next, besides who is in it and owns what.
 func AppendValue(b []byte, v *cluster.Value, n Naming) []byte {

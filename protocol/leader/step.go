@@ -120,7 +120,7 @@ func NewState(p Params) State {
 }
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
-func Step(s State, ev Event) (State, []Effect) {
+func Step(s State, ev member.Event) (State, []member.Effect) {
 	if s.phase == phaseGone || s.phase == phaseHalted {
 		return s, nil
 	}
@@ -137,29 +137,29 @@ func Step(s State, ev Event) (State, []Effect) {
 // step is one call of Step: a state of our own and the effects so far.
 type step struct {
 	State
-	fx []Effect
+	fx []member.Effect
 }
 
-func (s *step) emit(e Effect) { s.fx = append(s.fx, e) }
+func (s *step) emit(e member.Effect) { s.fx = append(s.fx, e) }
 
 func (s *step) self() cluster.MemberID { return s.p.Member }
 
-func (s *step) take(ev Event) {
+func (s *step) take(ev member.Event) {
 	switch ev := ev.(type) {
-	case Woken:
-	case Hinted:
+	case member.Woken:
+	case member.Hinted:
 		s.hinted(ev.Prefix)
-	case Read:
+	case member.Read:
 		s.read(ev)
-	case SnapshotRead:
+	case member.SnapshotRead:
 		s.snapshotRead(ev)
-	case LogChecked:
+	case member.LogChecked:
 		s.logChecked(ev)
-	case SnapshotSaved:
+	case member.SnapshotSaved:
 		s.fold.Saved()
-	case Appended:
+	case member.Appended:
 		s.appended(ev)
-	case Renewed:
+	case member.Renewed:
 		s.renewed(ev)
 	case Got:
 		s.got(ev)
@@ -167,13 +167,13 @@ func (s *step) take(ev Event) {
 		s.listed(ev)
 	case Wrote:
 		s.wrote(ev)
-	case Reported:
+	case member.Reported:
 		s.reports, s.reported = ev.Reports, ev.Version
-	case Proposed:
+	case member.Proposed:
 		s.asks.Box = s.asks.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
-	case Closed:
+	case member.Closed:
 		s.halt(ev.Err)
-	case Stop:
+	case member.Stop:
 		s.leave(ev.Reason)
 	}
 }
@@ -265,7 +265,7 @@ func (s *step) halt(err error) {
 	}
 	s.phase = phaseHalted
 	s.revoke(0)
-	s.emit(Halt{Err: err})
+	s.emit(member.Halt{Err: err})
 }
 
 // setWake asks to be woken soon.
@@ -297,7 +297,7 @@ func (s *step) setWake() {
 	}
 	if next != s.wake {
 		s.wake = next
-		s.emit(WakeAt{At: next})
+		s.emit(member.WakeAt{At: next})
 	}
 }
 

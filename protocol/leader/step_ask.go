@@ -2,6 +2,7 @@ package leader
 
 import (
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
@@ -124,6 +125,6 @@ func (s *step) dropAnswered(key string, v store.Version) {
 func (s *step) reply(box outbox.Box, answers []outbox.Answer) {
 	s.asks.Box = box
 	for _, a := range answers {
-		s.emit(Reply(a))
+		s.emit(member.Reply(a))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
@@ -130,7 +131,7 @@ func (s *step) got(ev Got) {
 		return
 	}
 	if ev.Doc.Bad != "" {
-		s.emit(Refusing{Key: key, Reason: ev.Doc.Bad})
+		s.emit(member.Refusing{Key: key, Reason: ev.Doc.Bad})
 	}
 	switch {
 	case strings.HasPrefix(key, protocol.HeartbeatPrefix):
@@ -195,7 +196,7 @@ func (s *step) listed(ev Listed) {
 	}
 	for _, d := range ev.Docs {
 		if d.Bad != "" {
-			s.emit(Refusing{Key: d.Key, Reason: d.Bad})
+			s.emit(member.Refusing{Key: d.Key, Reason: d.Bad})
 		}
 	}
 	if asked {

@@ -4,6 +4,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // folding is what a member has of the log that folds it: the leader, stand-bys, and those whose tasks look at the whole value.
@@ -72,7 +73,7 @@ func (s *step) readLog() {
 	}
 }
 
-func (s *step) read(ev Read) {
+func (s *step) read(ev member.Read) {
 	s.answered(ev.Err)
 	s.folded(func(v *cluster.Value) fold.Taken { return s.fold.Read(v, ev, s.logTurn(v)) })
 	if ev.Err == "" && !ev.Truncated {
@@ -80,7 +81,7 @@ func (s *step) read(ev Read) {
 	}
 }
 
-func (s *step) snapshotRead(ev SnapshotRead) {
+func (s *step) snapshotRead(ev member.SnapshotRead) {
 	s.answered(ev.Err)
 	s.folded(func(v *cluster.Value) fold.Taken {
 		t := s.fold.Loaded(v, ev, s.logTurn(v))
@@ -139,7 +140,7 @@ func (s *step) checkLog() {
 	}
 }
 
-func (s *step) logChecked(ev LogChecked) {
+func (s *step) logChecked(ev member.LogChecked) {
 	s.answered(ev.Err)
 	s.folded(func(v *cluster.Value) fold.Taken { return s.fold.Checked(ev, s.logTurn(v)) })
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
@@ -59,7 +60,7 @@ func (s *step) renew() {
 	}
 	t := s.p.timing().Of(s.pace.TTL(s.p.timing()))
 	s.renewal.Asking, s.renewal.Lease = heartbeat.Asking{Busy: true, Asked: s.now}, s.renewal.Sending(s.now, t)
-	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life, TTL: t.TTL, Wait: s.renewal.Wait(t)})
+	s.emit(member.Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life, TTL: t.TTL, Wait: s.renewal.Wait(t)})
 }
 
 // checkLease notices that the last acknowledged renewal is too old: see package heartbeat. A heartbeat that was silent for long enough is never renewed.
@@ -85,11 +86,11 @@ func (s *step) lapse() {
 	s.renewal = renewal{}
 	if s.assigned.ValidUntil != 0 {
 		s.assigned.ValidUntil = 0
-		s.emit(Assign{Assignment: s.assigned})
+		s.emit(member.Assign{Assignment: s.assigned})
 	}
 }
 
-func (s *step) renewed(ev Renewed) {
+func (s *step) renewed(ev member.Renewed) {
 	if ev.Key != s.renewal.key {
 		return // of a former life
 	}
@@ -189,7 +190,7 @@ func (s *step) awaitJoin() {
 	case s.seen() && s.head.State == cluster.MemberJoined.String():
 		s.inc, s.admitted = s.head.Incarnation, s.head.Incarnation
 		s.phase = phaseMember
-		s.emit(Joining{Incarnation: s.inc})
+		s.emit(member.Joining{Incarnation: s.inc})
 	case s.mailbox.known && s.mailbox.others != "" && !s.ours(s.mailbox.others):
 		s.phase = phaseClaim // another start was quicker
 	}
@@ -233,7 +234,7 @@ func (s *step) remove() {
 	s.phase = phaseRemoved
 	s.revoke(0)
 	s.slots, s.fetch = tree[held]{}, nil
-	s.emit(Removing{Reason: "the cluster has removed it"})
+	s.emit(member.Removing{Reason: "the cluster has removed it"})
 }
 
 // comeBack joins again, as another life, once nothing of the former one runs.
@@ -252,7 +253,7 @@ func (s *step) leave(reason string) {
 	s.stop = reason
 	if s.phase < phaseJoin {
 		s.phase = phaseGone
-		s.emit(Left{})
+		s.emit(member.Left{})
 		return
 	}
 	s.phase = phaseLeaving
@@ -266,7 +267,7 @@ func (s *step) settle() {
 	}
 	if s.renewal.over { // its session has ended: nothing that it says counts any more, and others see that it is gone
 		s.phase = phaseGone
-		s.emit(Left{})
+		s.emit(member.Left{})
 		return
 	}
 	never := s.inc == 0 && s.mailbox.known && !s.isBusy(MailboxKey(s.self()))
@@ -278,5 +279,5 @@ func (s *step) settle() {
 		return
 	}
 	s.phase = phaseGone
-	s.emit(Left{})
+	s.emit(member.Left{})
 }

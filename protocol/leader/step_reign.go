@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
@@ -95,11 +96,11 @@ func (s *step) decide(wanted func() []cluster.Command) {
 	}
 	if s.rule.out.Again(s.fold.value.Index()) { // unknown, or acknowledged and yet not in the log
 		s.rule.out = s.rule.out.Sent()
-		s.emit(Append{Entry: s.rule.out.Pending.Entry})
+		s.emit(member.Append{Entry: s.rule.out.Pending.Entry})
 	}
 }
 
-func (s *step) appended(ev Appended) {
+func (s *step) appended(ev member.Appended) {
 	s.rule.out = s.rule.out.Returned()
 	s.contact, s.fx = s.contact.Appended(s.fx, ev)
 	if !s.rule.out.Waits(ev.Seq) {
@@ -114,7 +115,7 @@ func (s *step) appended(ev Appended) {
 }
 
 // acknowledged handles the index of our entry.
-func (s *step) acknowledged(ev Appended) {
+func (s *step) acknowledged(ev member.Appended) {
 	s.folded(func(v *cluster.Value) fold.Taken {
 		t, _ := s.fold.Acknowledged(v, ev, s.logTurn(v))
 		if s.rule.out.Waits(ev.Seq) { // it is to be read yet, or nobody can read it
@@ -141,7 +142,7 @@ func (s *step) adopt() {
 	}
 	s.rule.at = ruleRuling
 	s.compare()
-	s.emit(Applying{Value: s.Value()})
+	s.emit(member.Applying{Value: s.Value()})
 }
 
 // noteListed notes that a prefix was read.

@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -138,7 +139,7 @@ func (s *step) assign() {
 	next.ValidUntil = s.renewal.Until(s.p.timing())
 	if next.Version != s.assigned.Version || next.ValidUntil != s.assigned.ValidUntil {
 		s.assigned = next
-		s.emit(Assign{Assignment: next})
+		s.emit(member.Assign{Assignment: next})
 	}
 }
 
@@ -167,7 +168,7 @@ func (s *step) revoke(lease protocol.Instant) {
 		return
 	}
 	s.assigned = protocol.Assignment{Index: s.head.Index, Version: s.assigned.Version + 1, ValidUntil: lease}
-	s.emit(Assign{Assignment: s.assigned})
+	s.emit(member.Assign{Assignment: s.assigned})
 }
 
 // idle tells whether nothing runs here and nothing will be started under grants that were taken away.

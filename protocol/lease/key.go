@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -204,7 +205,7 @@ func (k *namer) value(v *cluster.Value) {
 }
 
 // AppendEffect appends what an effect of a member asks for.
-func AppendEffect(b []byte, e Effect, n Naming) []byte {
+func AppendEffect(b []byte, e member.Effect, n Naming) []byte {
 	k := &namer{n, b}
 	switch e := e.(type) {
 	case Fetch:
@@ -227,4 +228,4 @@ func AppendEffect(b []byte, e Effect, n Naming) []byte {
 }
 
 // AppendEvent appends what the answer to a write says.
-func AppendEvent(b []byte, ev Event, n Naming) []byte { return n.Any(b, ev, "Written.ID") }
+func AppendEvent(b []byte, ev member.Event, n Naming) []byte { return n.Any(b, ev, "Written.ID") }

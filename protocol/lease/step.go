@@ -101,7 +101,7 @@ func (c call) due(now protocol.Instant) bool { return !c.busy && now >= c.next }
 func NewState(p Params) State { return State{p: p, wake: -1, random: p.Seed | 1, known: &facts{}} }
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
-func Step(s State, ev Event) (State, []Effect) {
+func Step(s State, ev member.Event) (State, []member.Effect) {
 	if s.phase == phaseGone || s.phase == phaseHalted {
 		return s, nil
 	}
@@ -127,15 +127,15 @@ func (s *step) learn(docs []store.Doc) *facts {
 // step is one call of Step: a state of our own and the effects so far.
 type step struct {
 	State
-	fx []Effect
+	fx []member.Effect
 }
 
-func (s *step) emit(e Effect) { s.fx = append(s.fx, e) }
+func (s *step) emit(e member.Effect) { s.fx = append(s.fx, e) }
 
-func (s *step) take(ev Event) {
+func (s *step) take(ev member.Event) {
 	switch ev := ev.(type) {
-	case Woken:
-	case Hinted:
+	case member.Woken:
+	case member.Hinted:
 		s.hinted(ev)
 	case Fetched:
 		s.wallMS = max(s.wallMS, ev.WallMS)
@@ -151,13 +151,13 @@ func (s *step) take(ev Event) {
 		s.viewRead(ev)
 	case Shown:
 		s.shown(ev)
-	case Reported:
+	case member.Reported:
 		s.reports, s.reported = ev.Reports, ev.Version
-	case Proposed:
+	case member.Proposed:
 		s.proposed(ev)
-	case Closed:
+	case member.Closed:
 		s.halt(ev.Err)
-	case Stop:
+	case member.Stop:
 		s.leave(ev.Reason)
 	}
 }
@@ -222,7 +222,7 @@ func (s *step) advance() {
 // report tells what own commands did.
 func (s *step) report() {
 	if len(s.deeds) > 0 {
-		s.emit(Applying{Value: s.value, Deeds: s.deeds})
+		s.emit(member.Applying{Value: s.value, Deeds: s.deeds})
 		s.deeds = nil
 	}
 }
@@ -257,7 +257,7 @@ func (s *step) halt(err error) {
 	}
 	s.phase = phaseHalted
 	s.revoke(0)
-	s.emit(Halt{Err: err})
+	s.emit(member.Halt{Err: err})
 }
 
 // revoke takes all grants away from the supervisor.
@@ -266,7 +266,7 @@ func (s *step) revoke(lease protocol.Instant) {
 		return
 	}
 	s.assigned = protocol.Assignment{Index: s.value.Index(), Version: s.assigned.Version + 1, ValidUntil: lease}
-	s.emit(Assign{Assignment: s.assigned})
+	s.emit(member.Assign{Assignment: s.assigned})
 }
 
 // idle tells whether nothing runs here and nothing will be started under grants that were taken away.
@@ -309,7 +309,7 @@ func (s *step) setWake() {
 	}
 	if next != s.wake {
 		s.wake = next
-		s.emit(WakeAt{At: next})
+		s.emit(member.WakeAt{At: next})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -66,7 +67,7 @@ func (s *step) lapse(reason string) {
 	switch s.phase {
 	case phaseMember:
 		s.phase = phaseRemoved
-		s.emit(Removing{Reason: reason})
+		s.emit(member.Removing{Reason: reason})
 	case phaseBeat, phaseJoin:
 		s.phase = phaseRemoved
 	case phaseLeaving: // others may take what it had: there is nothing to leave
@@ -262,9 +263,9 @@ func (s *step) complain(f *facts, err error) {
 }
 
 func (s *step) refuse(err error) {
-	r := Refusing{Reason: err.Error()}
+	r := member.Refusing{Reason: err.Error()}
 	if damaged, ok := errors.AsType[*DamagedError](err); ok {
-		r = Refusing{Key: damaged.Key, Reason: damaged.Err.Error()}
+		r = member.Refusing{Key: damaged.Key, Reason: damaged.Err.Error()}
 	}
 	s.emit(r)
 }

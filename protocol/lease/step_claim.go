@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -216,7 +217,7 @@ func (s *step) assign() {
 	next.ValidUntil = s.beat.Until(s.p.timing())
 	if next.Version != s.assigned.Version || next.ValidUntil != s.assigned.ValidUntil {
 		s.assigned = next
-		s.emit(Assign{Assignment: next})
+		s.emit(member.Assign{Assignment: next})
 	}
 }
 

@@ -1,6 +1,9 @@
 package lease
 
-import "github.com/rota-run/rota/cluster"
+import (
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/member"
+)
 
 // walk moves from phase to phase as far as the state allows.
 func (s *step) walk() {
@@ -55,7 +58,7 @@ func (s *step) joinTried(t try) {
 	s.phase = phaseMember
 	s.look.index = n.Index
 	s.look.members = members
-	s.emit(Joining{Incarnation: s.inc})
+	s.emit(member.Joining{Incarnation: s.inc})
 }
 
 // leave begins to leave gracefully.
@@ -63,7 +66,7 @@ func (s *step) leave(reason string) {
 	s.stop = reason
 	if s.phase < phaseJoin || s.phase == phaseRemoved {
 		s.phase = phaseGone
-		s.emit(Left{})
+		s.emit(member.Left{})
 		return
 	}
 	s.phase = phaseLeaving
@@ -77,7 +80,7 @@ func (s *step) settle() {
 	}
 	if s.inc == 0 && !s.trying("") {
 		s.phase = phaseGone
-		s.emit(Left{})
+		s.emit(member.Left{})
 		return
 	}
 	if !s.trying("") {

@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -233,7 +234,7 @@ func (s *step) publish(f *facts, p *pass) {
 	if !s.lead.any || s.lead.seen.Index() != s.value.Index() || s.lead.seen.Digest() != s.value.Digest() {
 		s.lead.view++
 		s.lead.show.busy, s.lead.any, s.lead.seen = true, true, s.value
-		s.emit(Applying{Value: s.value})
+		s.emit(member.Applying{Value: s.value})
 		s.emit(Show{View: s.lead.view, Value: s.value})
 	}
 	next := p.board()

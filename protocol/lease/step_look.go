@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/elect"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -216,7 +217,7 @@ func (s *step) viewRead(ev ViewRead) {
 	case ev.Err == "" && ev.View > s.look.shown && !s.lead.holds:
 		s.look.shown, s.value = ev.View, ev.Value
 		s.look.own.next = s.now
-		s.emit(Applying{Value: s.value})
+		s.emit(member.Applying{Value: s.value})
 	}
 }
 
@@ -333,7 +334,7 @@ func (s *step) watch() {
 }
 
 // hinted brings forward what would be looked at later anyway.
-func (s *step) hinted(ev Hinted) {
+func (s *step) hinted(ev member.Hinted) {
 	if ev.Prefix == jobPrefix || ev.Prefix == partitionPrefix || ev.Prefix == nodePrefix {
 		s.lead.hint = true
 		s.lead.next = min(s.lead.next, max(s.now, s.lead.last.Add(s.p.Poll/4)))

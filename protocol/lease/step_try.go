@@ -5,6 +5,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -41,7 +42,7 @@ type request struct {
 // maxTries bounds what is on its way at once.
 const maxTries = 32
 
-func (s *step) proposed(ev Proposed) {
+func (s *step) proposed(ev member.Proposed) {
 	s.queue = append(slices.Clip(s.queue), request{id: ev.ID, commands: ev.Commands, results: make([]cluster.Result, len(ev.Commands)), open: len(ev.Commands)})
 }
 
@@ -263,7 +264,7 @@ func (s *step) resolve(t try) {
 	r.results = slices.Clone(r.results)
 	r.results[t.at] = t.result
 	if r.open--; r.open == 0 {
-		s.emit(Reply{ID: r.id, Results: r.results})
+		s.emit(member.Reply{ID: r.id, Results: r.results})
 		s.queue = slices.Delete(s.queue, i, i+1)
 	}
 }

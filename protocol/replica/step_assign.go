@@ -3,6 +3,7 @@ package replica
 import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol/duty"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // assign derives what the supervisor should run, when that or our lease has changed.
@@ -19,7 +20,7 @@ func (s *step) assign() {
 	next.ValidUntil = s.renewal.Until(s.p.timing())
 	if next.Version != s.assigned.Version || next.ValidUntil != s.assigned.ValidUntil {
 		s.assigned = next
-		s.emit(Assign{Assignment: next})
+		s.emit(member.Assign{Assignment: next})
 	}
 }
 

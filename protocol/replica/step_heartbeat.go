@@ -9,6 +9,8 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
@@ -41,7 +43,7 @@ func (s *step) renew() {
 	}
 	t := s.p.timing().Of(s.pace.TTL(s.p.timing()))
 	s.renewal.Asking, s.renewal.Lease = heartbeat.Asking{Busy: true, Asked: s.now}, s.renewal.Sending(s.now, t)
-	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life, TTL: t.TTL, Wait: s.renewal.Wait(t)})
+	s.emit(member.Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life, TTL: t.TTL, Wait: s.renewal.Wait(t)})
 }
 
 // checkLease notices that the last acknowledged renewal is too old. A renewal that is acknowledged after that proves nothing: others may
@@ -69,24 +71,24 @@ func (s *step) lapse() {
 	s.renewal = renewal{}
 	if s.assigned.ValidUntil != 0 {
 		s.assigned.ValidUntil = 0
-		s.emit(Assign{Assignment: s.assigned})
+		s.emit(member.Assign{Assignment: s.assigned})
 	}
 }
 
-func (s *step) renewed(ev Renewed) {
+func (s *step) renewed(ev member.Renewed) {
 	if ev.Key != s.renewal.key {
 		return // of a former life
 	}
 	took := s.renewal.Waited(s.now)
 	s.renewal.Asking = heartbeat.Asking{}
-	s.answeredWrite(ev.Err, ev.Outcome == Done)
-	if ev.Outcome != Refused {
-		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == Done, s.now, s.p.timing())
+	s.answeredWrite(ev.Err, ev.Outcome == outbox.Done)
+	if ev.Outcome != outbox.Refused {
+		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == outbox.Done, s.now, s.p.timing())
 	}
 	switch ev.Outcome {
-	case Done:
+	case outbox.Done:
 		s.renewal.Lease = s.renewal.Renewed(ev.Sent, s.p.timing().Of(ev.TTL))
-	case Refused:
+	case outbox.Refused:
 		s.renewal.Next = s.now.Add(s.p.Poll) // a member that is leaving begins no other life
 		s.lapse()
 	default: // not acknowledged: for us it was not renewed

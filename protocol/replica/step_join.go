@@ -6,6 +6,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 func (s *step) self() cluster.MemberID { return s.p.Join.Member }
@@ -91,7 +92,7 @@ func (s *step) stayMember() {
 		s.remove()
 	case m.State == cluster.MemberJoined && !s.joined:
 		s.joined = true
-		s.emit(Joining{Incarnation: s.inc})
+		s.emit(member.Joining{Incarnation: s.inc})
 	}
 }
 
@@ -111,7 +112,7 @@ func (s *step) remove() {
 	s.phase = phaseRemoved
 	s.joined = false
 	s.revoke(0)
-	s.emit(Removing{Reason: "the cluster has removed it"})
+	s.emit(member.Removing{Reason: "the cluster has removed it"})
 }
 
 // comeBack rejoins, as another life, once nothing of the former one runs.
@@ -130,7 +131,7 @@ func (s *step) leave(reason string) {
 	s.stop = reason
 	if s.phase < phaseJoin {
 		s.phase = phaseGone
-		s.emit(Left{})
+		s.emit(member.Left{})
 		return
 	}
 	s.phase = phaseLeaving
@@ -144,7 +145,7 @@ func (s *step) settle() {
 	}
 	if _, ok := s.present(); !ok {
 		s.phase = phaseGone
-		s.emit(Left{})
+		s.emit(member.Left{})
 	}
 }
 

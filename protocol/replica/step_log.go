@@ -3,12 +3,13 @@ package replica
 import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // maxReplay is the cost of the entries between two snapshots; a reader replays those of twice as many at most. It is about half a second of one core.
 const maxReplay = 2_500_000
 
-func (s *step) hinted(ev Hinted) {
+func (s *step) hinted(ev member.Hinted) {
 	if ev.Prefix == "" {
 		s.log.Hint = true
 		return
@@ -33,12 +34,12 @@ func (s *step) readLog() {
 	}
 }
 
-func (s *step) read(ev Read) {
+func (s *step) read(ev member.Read) {
 	s.answered(ev.Err)
 	s.taken(s.log.Read(&s.value, ev, s.logTurn()))
 }
 
-func (s *step) snapshotRead(ev SnapshotRead) {
+func (s *step) snapshotRead(ev member.SnapshotRead) {
 	s.answered(ev.Err)
 	t := s.log.Loaded(&s.value, ev, s.logTurn())
 	if t.Moved {
@@ -54,7 +55,7 @@ func (s *step) checkLog() {
 	}
 }
 
-func (s *step) logChecked(ev LogChecked) {
+func (s *step) logChecked(ev member.LogChecked) {
 	s.answered(ev.Err)
 	s.taken(s.log.Checked(ev, s.logTurn()))
 }

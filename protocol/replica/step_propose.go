@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/shell"
 )
@@ -21,7 +22,7 @@ func (s *step) propose() {
 	}
 	if s.out.Again(s.value.Index()) { // unknown, or acknowledged and yet not in the log
 		s.out = s.out.Sent()
-		s.emit(Append{Entry: s.out.Pending.Entry})
+		s.emit(member.Append{Entry: s.out.Pending.Entry})
 	}
 }
 
@@ -76,22 +77,22 @@ func (s *step) releases(r cluster.Reactions) (out []cluster.Command) {
 	return out
 }
 
-func (s *step) appended(ev Appended) {
+func (s *step) appended(ev member.Appended) {
 	s.out = s.out.Returned()
 	s.contact, s.fx = s.contact.Appended(s.fx, ev)
 	if !s.out.Waits(ev.Seq) {
 		return
 	}
-	if ev.Outcome == Done {
+	if ev.Outcome == outbox.Done {
 		s.acknowledged(ev)
 		return
 	}
-	s.log.Hint = s.log.Hint || ev.Outcome == Unknown
+	s.log.Hint = s.log.Hint || ev.Outcome == outbox.Unknown
 	s.reply(s.out.Failed(ev.Outcome, ev.Err, s.now.Add(s.p.Poll)))
 }
 
 // acknowledged handles the index of our entry.
-func (s *step) acknowledged(ev Appended) {
+func (s *step) acknowledged(ev member.Appended) {
 	t, _ := s.log.Acknowledged(&s.value, ev, s.logTurn())
 	if s.out.Waits(ev.Seq) { // it is to be read yet, or nobody can read it
 		s.out = s.out.At(ev.Index)
@@ -103,6 +104,6 @@ func (s *step) acknowledged(ev Appended) {
 func (s *step) reply(out outbox.Box, answers []outbox.Answer) {
 	s.out = out
 	for _, a := range answers {
-		s.emit(Reply(a))
+		s.emit(member.Reply(a))
 	}
 }

@@ -3,6 +3,7 @@ package sync
 import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
@@ -72,7 +73,7 @@ func appendEntry(b []byte, e cluster.Entry, n Naming) []byte {
 }
 
 // AppendEffect appends what an effect asks for.
-func AppendEffect(b []byte, e Effect, n Naming) []byte {
+func AppendEffect(b []byte, e member.Effect, n Naming) []byte {
 	if a, ok := e.(Append); ok {
 		return appendEntry(append(b, 'a'), a.Entry, n)
 	}
@@ -80,8 +81,8 @@ func AppendEffect(b []byte, e Effect, n Naming) []byte {
 }
 
 // AppendEvent appends what the answer to an append says to a member that has applied everything up to an index.
-func AppendEvent(b []byte, ev Event, applied cluster.Index, n Naming) []byte {
-	a := ev.(Appended)
+func AppendEvent(b []byte, ev member.Event, applied cluster.Index, n Naming) []byte {
+	a := ev.(member.Appended)
 	return n.Any(n.Any(n.Any(b, a.Outcome), a.Index == applied+1), a.Index)
 }
 

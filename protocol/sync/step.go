@@ -107,7 +107,7 @@ func NewState(p Params) State {
 }
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
-func Step(s State, ev Event) (State, []Effect) {
+func Step(s State, ev member.Event) (State, []member.Effect) {
 	st := &step{State: s}
 	if s.phase == phaseGone || s.phase == phaseHalted {
 		return s, nil
@@ -127,33 +127,33 @@ func Step(s State, ev Event) (State, []Effect) {
 // step is one call of Step: a state of our own and the effects so far.
 type step struct {
 	State
-	fx []Effect
+	fx []member.Effect
 }
 
-func (s *step) emit(e Effect) { s.fx = append(s.fx, e) }
+func (s *step) emit(e member.Effect) { s.fx = append(s.fx, e) }
 
-func (s *step) take(ev Event) {
+func (s *step) take(ev member.Event) {
 	switch ev := ev.(type) {
-	case Woken:
-	case Hinted:
+	case member.Woken:
+	case member.Hinted:
 		s.log.Hint = true
-	case Read:
+	case member.Read:
 		s.read(ev)
-	case SnapshotRead:
+	case member.SnapshotRead:
 		s.snapshotRead(ev)
-	case Appended:
+	case member.Appended:
 		s.appended(ev)
-	case LogChecked:
+	case member.LogChecked:
 		s.logChecked(ev)
-	case SnapshotSaved:
+	case member.SnapshotSaved:
 		s.log.Saved()
-	case Reported:
+	case member.Reported:
 		s.reports, s.reported, s.silent = ev.Reports, ev.Version, false
-	case Proposed:
+	case member.Proposed:
 		s.out = s.out.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
-	case Closed:
+	case member.Closed:
 		s.halt(ev.Err)
-	case Stop:
+	case member.Stop:
 		s.leave(ev.Reason)
 	default:
 		s.heardGroup(ev)
@@ -190,7 +190,7 @@ func (s *step) halt(err error) {
 	}
 	s.phase = phaseHalted
 	s.revoke(0)
-	s.emit(Halt{Err: err})
+	s.emit(member.Halt{Err: err})
 }
 
 // revoke takes all grants away from the supervisor.
@@ -199,7 +199,7 @@ func (s *step) revoke(lease protocol.Instant) {
 		return
 	}
 	s.assigned = protocol.Assignment{Index: s.value.Index(), Version: s.assigned.Version + 1, ValidUntil: lease}
-	s.emit(Assign{Assignment: s.assigned})
+	s.emit(member.Assign{Assignment: s.assigned})
 }
 
 // idle reports whether nothing runs here and nothing will be started under grants that were taken away.
@@ -220,6 +220,6 @@ func (s *step) setWake() {
 	due(s.out.Busy, s.out.Next)
 	if next != s.wake {
 		s.wake = next
-		s.emit(WakeAt{At: next})
+		s.emit(member.WakeAt{At: next})
 	}
 }

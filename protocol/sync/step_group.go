@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -69,7 +70,7 @@ func (s *step) keepGroup() {
 	s.group.busy, s.group.asked = true, s.now
 }
 
-func (s *step) heardGroup(ev Event) {
+func (s *step) heardGroup(ev member.Event) {
 	switch ev := ev.(type) {
 	case Joined:
 		s.joinedGroup(ev)

@@ -4,6 +4,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 func (s *step) self() cluster.MemberID { return s.p.Join.Member }
@@ -42,7 +43,7 @@ func (s *step) awaitEpoch() {
 	if m, ok := s.present(); ok {
 		s.phase, s.inc, s.passed = phaseMember, m.Incarnation, 0
 		s.told = told{}
-		s.emit(Joining{Incarnation: s.inc})
+		s.emit(member.Joining{Incarnation: s.inc})
 		return
 	}
 	s.awaitName()
@@ -79,7 +80,7 @@ func (s *step) stayMember() {
 func (s *step) remove(reason string) {
 	s.phase = phaseRemoved
 	s.revoke(0)
-	s.emit(Removing{Reason: reason})
+	s.emit(member.Removing{Reason: reason})
 }
 
 // comeBack joins again, as a new member of the group, once nothing of the former life runs.
@@ -110,6 +111,6 @@ func (s *step) settle() {
 	}
 	if _, ok := s.present(); !ok {
 		s.phase = phaseGone
-		s.emit(Left{})
+		s.emit(member.Left{})
 	}
 }

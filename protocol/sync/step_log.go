@@ -3,6 +3,7 @@ package sync
 import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 func (s *step) readLog() {
@@ -11,12 +12,12 @@ func (s *step) readLog() {
 	}
 }
 
-func (s *step) read(ev Read) {
+func (s *step) read(ev member.Read) {
 	s.answered(ev.Err)
 	s.taken(s.log.Read(&s.value, ev, s.logTurn()))
 }
 
-func (s *step) snapshotRead(ev SnapshotRead) {
+func (s *step) snapshotRead(ev member.SnapshotRead) {
 	s.answered(ev.Err)
 	t := s.log.Loaded(&s.value, ev, s.logTurn())
 	if t.Moved {
@@ -32,7 +33,7 @@ func (s *step) checkLog() {
 	}
 }
 
-func (s *step) logChecked(ev LogChecked) {
+func (s *step) logChecked(ev member.LogChecked) {
 	s.answered(ev.Err)
 	s.taken(s.log.Checked(ev, s.logTurn()))
 }

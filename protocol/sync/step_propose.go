@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/shell"
 )
@@ -53,26 +54,26 @@ func (s *step) releases() (out []cluster.Command) {
 	return out
 }
 
-func (s *step) appended(ev Appended) {
+func (s *step) appended(ev member.Appended) {
 	s.out = s.out.Returned()
 	s.contact, s.fx = s.contact.Appended(s.fx, ev)
 	if !s.out.Waits(ev.Seq) {
 		return
 	}
-	if ev.Outcome == Done {
+	if ev.Outcome == outbox.Done {
 		s.acknowledged(ev)
 		return
 	}
 	said := s.out.Pending.Entry.Commands
-	s.log.Hint = s.log.Hint || ev.Outcome == Unknown
+	s.log.Hint = s.log.Hint || ev.Outcome == outbox.Unknown
 	s.reply(s.out.Failed(ev.Outcome, ev.Err, s.now.Add(s.p.Poll)))
-	if ev.Outcome == NotDone && s.out.Pending == nil && slices.ContainsFunc(said, announces) {
+	if ev.Outcome == outbox.NotDone && s.out.Pending == nil && slices.ContainsFunc(said, announces) {
 		s.group.begun = 0 // nothing was announced
 	}
 }
 
 // acknowledged handles the index of our entry.
-func (s *step) acknowledged(ev Appended) {
+func (s *step) acknowledged(ev member.Appended) {
 	t, _ := s.log.Acknowledged(&s.value, ev, s.logTurn())
 	if s.out.Waits(ev.Seq) { // it is to be read yet, or nobody can read it
 		s.out = s.out.At(ev.Index)
@@ -84,6 +85,6 @@ func (s *step) acknowledged(ev Appended) {
 func (s *step) reply(out outbox.Box, answers []outbox.Answer) {
 	s.out = out
 	for _, a := range answers {
-		s.emit(Reply(a))
+		s.emit(member.Reply(a))
 	}
 }
