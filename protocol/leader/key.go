@@ -31,11 +31,11 @@ func Unkeyed() []string {
 // AppendKey appends what decides this member's future, for those who walk all its states: states with equal keys do the same from now on, as long as they
 // have equal Params, their values are alike, and nobody's history diverges.
 func (s State) AppendKey(b []byte, n Naming) []byte {
-	skip, at, r := Unkeyed(), &step{State: s}, s.rule
+	skip, at, r := Unkeyed(), &step{s}, s.rule
 	probing := slices.SortedFunc(slices.Values(s.probing), func(a, b probe) int { return strings.Compare(a.key, b.key) })
 	for _, x := range []any{
-		s.phase, s.now, s.life, s.stop, s.inc, s.admitted, s.claims, s.renewal, s.pace, s.mailbox, s.head, s.fetch, s.roster, s.asks, s.fold, s.vote, s.heartbeats, s.swept,
-		probing, s.reports, s.reported < s.assigned.Version, s.assigned.Version == 0, s.assigned, s.changed, s.watching, s.wake, s.busy, s.rest, s.contact.Problem != "", s.contact.Refuses,
+		s.Is, s.At, s.Life, s.Stop, s.Inc, s.admitted, s.claims, s.renewal, s.pace, s.mailbox, s.head, s.fetch, s.roster, s.asks, s.fold, s.vote, s.heartbeats, s.swept,
+		probing, s.Reports, s.Behind(), s.Given.Version == 0, s.Given, s.changed, s.watching, s.Wake, s.busy, s.rest, s.Contact.Problem != "", s.Contact.Refuses,
 		r.at, r.term, r.boxes.look, r.plans, r.roster, r.offers, r.holds, r.listed, r.patrol, r.patrols,
 	} {
 		b = n.Any(b, x, skip...)

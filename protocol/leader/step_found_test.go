@@ -37,7 +37,7 @@ func TestAnUrgentLookDoesNotWait(t *testing.T) {
 	s.until("b has joined", s.joined("a", "b"))
 	s.members["a"].over = true
 	o := b.vote.Election.Holder
-	end := o.Since.Add(b.p.timing().Of(o.TTL).Silence())
+	end := o.Since.Add(b.Timing().Of(o.TTL).Silence())
 	s.until("b rules", func() bool { return s.rules() == b })
 	if s.now != end {
 		t.Errorf("b rules %s after the silence of a could be over", s.now.Sub(end))
@@ -240,7 +240,7 @@ func TestLeavingWhileItIsConfirmed(t *testing.T) {
 	b := s.start("b", "n0")
 	s.until("b has joined", s.joined("a", "b"))
 	s.give(b, member.Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
-	was := b.inc
+	was := b.Inc
 	confirmed := func() bool {
 		m, _ := s.members["a"].fold.value.Member("b")
 		return m.Incarnation > was
@@ -300,12 +300,12 @@ func TestAnOldMailboxAsksForNothing(t *testing.T) {
 	old := s.get(MailboxKey("b"))
 	s.until("b has joined", s.joined("a", "b"))
 	s.give(b, member.Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
-	was := b.inc
-	s.until("b was confirmed", func() bool { return b.inc > was && b.phase == phaseMember })
+	was := b.Inc
+	s.until("b was confirmed", func() bool { return b.Inc > was && b.Is == member.PhaseMember })
 	s.give(a, Got{Now: s.now, Sent: s.now, Doc: s.get(old.Value.(Mailbox).Heartbeat)})
 	for _, want := range []Want{WantJoin, WantConfirm} {
 		box := old.Value.(Mailbox)
-		box.Want, box.Incarnation = want, b.inc
+		box.Want, box.Incarnation = want, b.Inc
 		s.give(a, Listed{Now: s.now, Prefix: MailboxPrefix, Docs: []Doc{{Key: old.Key, Version: old.Version, Value: box}, s.get(MailboxKey("a"))}})
 		s.pass(ttl / 20)
 		if m, _ := s.value().Member("b"); m.Heartbeat != b.renewal.key {

@@ -21,7 +21,7 @@ func (s *step) lighten() {
 	jobs, partitions := s.assignedRecords()
 	light := cluster.Excerpt(s.roster.Index, s.leadership(), members, jobs, partitions)
 	s.light = &light
-	s.emit(member.Applying{Value: light})
+	s.Emit(member.Applying{Value: light})
 }
 
 func (s *step) leadership() cluster.Leadership {

@@ -25,84 +25,82 @@ type beat struct {
 	read    call
 }
 
-func (s *step) self() cluster.MemberID { return s.p.Join.Member }
-
 // session names this life of the process. It is never used again.
 func (s *step) session() string {
-	return heartbeat.Epoch(string(s.self()), s.p.Nonce, s.life)
+	return heartbeat.Epoch(string(s.Member), s.Nonce, s.Life)
 }
 
 func (s *step) renew() {
-	if s.phase < phaseBeat || s.phase > phaseLeaving || s.phase == phaseRemoved || s.phase == phaseLeaving && s.beat.key == "" {
+	if s.Is < member.PhaseBeginning || s.Is > member.PhaseLeaving || s.Is == member.PhaseRemoved || s.Is == member.PhaseLeaving && s.beat.key == "" {
 		return
 	}
 	if s.beat.key == "" {
 		s.beat.key = nodeKey(s.session())
 	}
-	if s.beat.Busy || s.now < s.beat.Next {
+	if s.beat.Busy || s.At < s.beat.Next {
 		return
 	}
 	if s.beat.lost {
-		if s.beat.read.due(s.now) {
+		if s.beat.read.due(s.At) {
 			s.fetch(&s.beat.read, s.beat.key)
 		}
 		return
 	}
-	t := s.p.timing().Of(s.pace.TTL(s.p.timing()))
-	s.beat.Asking, s.beat.Lease = heartbeat.Asking{Busy: true, Asked: s.now}, s.beat.Sending(s.now, t)
+	t := s.Timing().Of(s.pace.TTL(s.Timing()))
+	s.beat.Asking, s.beat.Lease = heartbeat.Asking{Busy: true, Asked: s.At}, s.beat.Sending(s.At, t)
 	s.beat.count++
 	s.beat.write = s.writeName()
-	s.emit(Renew{Key: s.beat.key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write, Life: s.life, TTL: t.TTL, Wait: s.beat.Wait(t)})
+	s.Emit(Renew{Key: s.beat.key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write, Life: s.Life, TTL: t.TTL, Wait: s.beat.Wait(t)})
 }
 
 // checkLease notices that the last acknowledged renewal is too old: others may have fenced the session since. It is never renewed again.
 func (s *step) checkLease() {
-	if s.beat.Lapsed(s.now, s.p.timing()) {
+	if s.beat.Lapsed(s.At, s.Timing()) {
 		s.lapse("its lease has lapsed")
 	}
 }
 
 // lapse ends the session for good. What it has claimed may be claimed by others now.
 func (s *step) lapse(reason string) {
-	switch s.phase {
-	case phaseMember:
-		s.phase = phaseRemoved
-		s.emit(member.Removing{Reason: reason})
-	case phaseBeat, phaseJoin:
-		s.phase = phaseRemoved
-	case phaseLeaving: // others may take what it had: there is nothing to leave
-		s.inc = 0
+	switch s.Is {
+	case member.PhaseMember:
+		s.Is = member.PhaseRemoved
+		s.Emit(member.Removing{Reason: reason})
+	case member.PhaseBeginning, member.PhaseJoining:
+		s.Is = member.PhaseRemoved
+	case member.PhaseLeaving: // others may take what it had: there is nothing to leave
+		s.Inc = 0
 	default:
 		return
 	}
-	s.pace = s.pace.Lost(s.beat.Lease, s.beat.Waited(s.now), s.now, s.p.timing())
+	s.pace = s.pace.Lost(s.beat.Lease, s.beat.Waited(s.At), s.At, s.Timing())
 	s.beat = beat{}
-	s.held, s.lead, s.inc = nil, lead{}, 0
+	s.held, s.lead, s.Inc = nil, lead{}, 0
 	s.dropTries()
-	s.revoke(0)
-	if s.phase == phaseRemoved {
+	s.Revoke(s.value.Index(), 0)
+	if s.Is == member.PhaseRemoved {
 		s.nextLife()
 	}
 }
 
 // nextLife begins another session once nothing of the former one runs.
 func (s *step) nextLife() {
-	if !s.idle() {
+	if !s.Idle() {
 		return
 	}
-	s.life++
-	s.name, s.phase = nameCheck{}, phaseName
+	s.Life++
+	s.name, s.Is = nameCheck{}, member.PhaseNaming
 }
 
 func (s *step) renewed(ev Renewed) {
 	if ev.Key != s.beat.key || ev.Beat != s.beat.count {
 		return // of a former session
 	}
-	took := s.beat.Waited(s.now)
+	took := s.beat.Waited(s.At)
 	s.beat.Asking = heartbeat.Asking{}
-	s.answeredWrite(ev.Err, ev.Outcome == Done)
+	s.Wrote(ev.Err, ev.Outcome == Done)
 	if !ev.Ended {
-		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == Done, s.now, s.p.timing())
+		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == Done, s.At, s.Timing())
 	}
 	if ev.Ended { // its document may still be there, and goes at any moment: whoever renewed it in another session would rely on what vanishes
 		s.lapse("its session with the store has ended")
@@ -111,29 +109,29 @@ func (s *step) renewed(ev Renewed) {
 	switch ev.Outcome {
 	case Done:
 		s.beat.version, s.beat.acked = ev.Version, ev.Beat
-		s.beat.Lease = s.beat.Renewed(ev.Sent, s.p.timing().Of(ev.TTL))
+		s.beat.Lease = s.beat.Renewed(ev.Sent, s.Timing().Of(ev.TTL))
 	case NotDone:
-		s.beat.Next = s.now.Add(s.p.Poll)
+		s.beat.Next = s.At.Add(s.Poll)
 	default: // for others it may have been renewed; for us it was not
 		s.beat.lost = true
-		s.beat.Next = s.now
-		s.beat.read.next = s.now.Add(s.pause(ev.Outcome == Unknown))
+		s.beat.Next = s.At
+		s.beat.read.next = s.At.Add(s.pause(ev.Outcome == Unknown))
 	}
 }
 
 // beatRead takes in what our heartbeat document says after a renewal of unknown outcome, or one that met another version. It is ours still if it is as we
 // know it, or as a later renewal of ours has left it; else it was fenced.
 func (s *step) beatRead(ev Fetched) {
-	s.beat.read = call{next: s.now.Add(s.p.Poll)}
+	s.beat.read = call{next: s.At.Add(s.Poll)}
 	if ev.Err != "" || s.beat.key == "" {
 		return
 	}
 	d, ok, err := read[nodeDoc](ev.Docs[0])
 	switch {
 	case err == nil && ok && d.State == nodeLive && (s.wrote(d.Write) && d.Beat > s.beat.acked || ev.Docs[0].Version == s.beat.version):
-		s.beat.version, s.beat.acked, s.beat.lost, s.beat.Next = ev.Docs[0].Version, d.Beat, false, s.now
+		s.beat.version, s.beat.acked, s.beat.lost, s.beat.Next = ev.Docs[0].Version, d.Beat, false, s.At
 	case err == nil && !ok && s.beat.version == "": // it was not created
-		s.beat.lost, s.beat.Next = false, s.now
+		s.beat.lost, s.beat.Next = false, s.At
 	default:
 		s.lapse("its session was fenced")
 	}
@@ -141,7 +139,7 @@ func (s *step) beatRead(ev Fetched) {
 
 // wrote tells whether a write was one of this start of the process.
 func (s *step) wrote(name string) bool {
-	return strings.HasPrefix(name, string(s.self())+"-"+s.p.Nonce+"-")
+	return strings.HasPrefix(name, string(s.Member)+"-"+s.Nonce+"-")
 }
 
 // nameCheck makes sure that no live process has our name.
@@ -156,7 +154,7 @@ type nameCheck struct {
 
 // checkName reads the Node List and the heartbeat of whoever is in it under our name.
 func (s *step) checkName() {
-	if !s.name.due(s.now) || s.name.fence.busy {
+	if !s.name.due(s.At) || s.name.fence.busy {
 		return
 	}
 	keys := []string{keyNodes}
@@ -167,8 +165,8 @@ func (s *step) checkName() {
 }
 
 func (s *step) nameRead(ev Fetched) {
-	s.name.call = call{next: s.now.Add(s.p.Poll)}
-	if ev.Err != "" || s.phase != phaseName {
+	s.name.call = call{next: s.At.Add(s.Poll)}
+	if ev.Err != "" || s.Is != member.PhaseNaming {
 		return
 	}
 	f := s.known.learn(ev.Docs)
@@ -179,10 +177,10 @@ func (s *step) nameRead(ev Fetched) {
 	was := cluster.Member{}
 	s.name.replaces = 0
 	for _, m := range f.members {
-		if m.ID == s.self() && m.State != cluster.MemberHeld {
+		if m.ID == s.Member && m.State != cluster.MemberHeld {
 			was = m
 		}
-		if m.ID == s.self() {
+		if m.ID == s.Member {
 			s.name.replaces = m.Incarnation
 		}
 	}
@@ -191,7 +189,7 @@ func (s *step) nameRead(ev Fetched) {
 		return
 	}
 	if len(ev.Docs) < 2 || ev.Docs[1].Key != was.Heartbeat {
-		s.name.seen, s.name.next = heartbeat.Observation{Key: was.Heartbeat}, s.now
+		s.name.seen, s.name.next = heartbeat.Observation{Key: was.Heartbeat}, s.At
 		return
 	}
 	s.otherStart(ev, s.ours(session(was)))
@@ -199,7 +197,7 @@ func (s *step) nameRead(ev Fetched) {
 
 // ours tells whether a session is of this start of the process: of a former life, in which nothing runs any more.
 func (s *step) ours(session string) bool {
-	return heartbeat.IsEpoch(session, string(s.self()), s.p.Nonce)
+	return heartbeat.IsEpoch(session, string(s.Member), s.Nonce)
 }
 
 // otherStart judges the heartbeat of another start under our name: it fences that session when it is dead, and gives up when it is alive.
@@ -215,12 +213,12 @@ func (s *step) otherStart(ev Fetched, ours bool) {
 		return
 	}
 	was := s.name.seen
-	s.name.seen = was.Read(d.Version, heartbeat.StatedTTL(d.Value), ev.Sent, s.now)
+	s.name.seen = was.Read(d.Version, heartbeat.StatedTTL(d.Value), ev.Sent, s.At)
 	switch {
 	case ours || s.dead(s.name.seen):
 		s.fence(&s.name.fence, d, n)
 	case was.Known && was.Version != d.Version:
-		s.halt(&protocol.NameTakenError{Member: s.self()})
+		s.Halt(s.value.Index(), &protocol.NameTakenError{Member: s.Member})
 	}
 }
 
@@ -228,7 +226,7 @@ func (s *step) otherStart(ev Fetched, ours bool) {
 func (s *step) fence(c *call, d store.Doc, n nodeDoc) {
 	w := s.fenced(d, n)
 	c.busy, c.id = true, s.id()
-	s.emit(Write{ID: c.id, Doc: w.doc, Delete: w.remove})
+	s.Emit(Write{ID: c.id, Doc: w.doc, Delete: w.remove})
 }
 
 // fenced is that write. A document that goes with its process is removed: nobody else may write it, and its key is never used again.
@@ -241,7 +239,7 @@ func (s *step) fenced(d store.Doc, n nodeDoc) leadWrite {
 }
 
 // silence is how long the owner of a heartbeat must be silent.
-func (s *step) silence(o heartbeat.Observation) time.Duration { return s.p.timing().SilenceOf(o) }
+func (s *step) silence(o heartbeat.Observation) time.Duration { return s.Timing().SilenceOf(o) }
 
 func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
 
@@ -250,13 +248,13 @@ func (s *step) silent(o heartbeat.Observation) protocol.Instant {
 	if end := o.Since.Add(s.silence(o)); o.Known && o.Looked < end {
 		return end
 	}
-	return s.now.Add(s.p.Poll)
+	return s.At.Add(s.Poll)
 }
 
 // complain reports documents that cannot be used; one that a newer Rota wrote ends the member.
 func (s *step) complain(f *facts, err error) {
 	if f.newer != nil {
-		s.halt(f.newer)
+		s.Halt(s.value.Index(), f.newer)
 		return
 	}
 	s.refuse(err)
@@ -267,5 +265,5 @@ func (s *step) refuse(err error) {
 	if damaged, ok := errors.AsType[*DamagedError](err); ok {
 		r = member.Refusing{Key: damaged.Key, Reason: damaged.Err.Error()}
 	}
-	s.emit(r)
+	s.Emit(r)
 }

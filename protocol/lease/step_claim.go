@@ -40,7 +40,7 @@ const claimPauses = 8
 // claimSome claims what is free: first what the plan would give us, without delay; then, from our own place in the Node List and with a random pause, what
 // has been free for too long. Never more than we have workers for.
 func (s *step) claimSome() {
-	if s.phase != phaseMember || !s.beat.Held || s.look.members == nil {
+	if s.Is != member.PhaseMember || !s.beat.Held || s.look.members == nil {
 		return
 	}
 	free := s.look.board.Free
@@ -53,17 +53,17 @@ func (s *step) claimSome() {
 		if !e.Partition.Reserved() && !s.room() {
 			continue
 		}
-		mine := e.First == s.self()
-		if !mine && (e.Only || s.now < s.claimRest || s.now.Sub(s.look.freeSince(e)) < s.p.Patience) {
+		mine := e.First == s.Member
+		if !mine && (e.Only || s.At < s.claimRest || s.At.Sub(s.look.freeSince(e)) < s.p.Patience) {
 			continue
 		}
 		if s.trying(e.Partition) || s.owns(e.Partition) || e.Slot != 0 && s.inSlot(e.Slot) || slices.Contains(s.shuns, shun{e.Partition, e.Token}) {
 			continue
 		}
 		if !mine {
-			s.claimRest = s.now.Add(s.pick(s.p.Poll / claimPauses))
+			s.claimRest = s.At.Add(s.pick(s.Poll / claimPauses))
 		}
-		s.try(cluster.Claim{Partition: e.Partition, Token: e.Token, Member: s.self(), Incarnation: s.inc})
+		s.try(cluster.Claim{Partition: e.Partition, Token: e.Token, Member: s.Member, Incarnation: s.Inc})
 	}
 }
 
@@ -71,7 +71,7 @@ func (s *step) claimSome() {
 func (s *step) place(n int) int {
 	at, of := 0, len(s.look.members)
 	for i, m := range s.look.members {
-		if m.ID == s.self() {
+		if m.ID == s.Member {
 			at = i
 		}
 	}
@@ -127,7 +127,7 @@ func (s *step) claimTried(c cluster.Claim, t try) {
 		s.shuns = append(slices.Clip(s.shuns), shun{c.Partition, c.Token})
 		return
 	}
-	if s.phase != phaseMember || c.Incarnation != s.inc {
+	if s.Is != member.PhaseMember || c.Incarnation != s.Inc {
 		return // leaving: what we hold is free when the Node List is without us
 	}
 	s.holdDoc(t.put, t.job)
@@ -160,7 +160,7 @@ func (s *step) ownReadBack(docs []store.Doc, id cluster.PartitionID) {
 	}
 	if i, ok := findHeld(s.held, id); ok {
 		s.held = slices.Clone(s.held)
-		s.held[i].next = s.now.Add(s.p.Poll)
+		s.held[i].next = s.At.Add(s.Poll)
 	}
 }
 
@@ -178,9 +178,9 @@ func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
 	s.held = slices.Clone(s.held)
 	h := &s.held[i]
 	if h.missing == 0 {
-		h.missing = s.now
+		h.missing = s.At
 	}
-	if h.next = s.now.Add(s.p.Poll); s.now.Sub(h.missing) >= s.silence(heartbeat.Observation{}) {
+	if h.next = s.At.Add(s.Poll); s.At.Sub(h.missing) >= s.silence(heartbeat.Observation{}) {
 		s.held = slices.Delete(s.held, i, i+1)
 	}
 }
@@ -210,15 +210,10 @@ func (s *step) ownChanged(d store.Doc) {
 
 // assign derives what the supervisor should run, when that or our lease has changed.
 func (s *step) assign() {
-	if s.phase != phaseMember {
+	if s.Is != member.PhaseMember {
 		return
 	}
-	next := duty.Granted(s.assigned, s.value.Index(), s.grants())
-	next.ValidUntil = s.beat.Until(s.p.timing())
-	if next.Version != s.assigned.Version || next.ValidUntil != s.assigned.ValidUntil {
-		s.assigned = next
-		s.emit(member.Assign{Assignment: next})
-	}
+	s.Assign(duty.Granted(s.Given, s.value.Index(), s.grants()), s.beat.Until(s.Timing()))
 }
 
 func (s *step) grants() []*protocol.Grant {
@@ -238,19 +233,19 @@ func (s *step) grants() []*protocol.Grant {
 
 // tell proposes what the supervisor has to say about what we hold.
 func (s *step) tell() {
-	if s.reported < s.assigned.Version || s.phase != phaseMember {
+	if s.Behind() || s.Is != member.PhaseMember {
 		return // it has yet to take in what it should do: "not reported" proves nothing
 	}
 	i := 0
 	for _, h := range s.held { // both lists are sorted by partition
-		for i < len(s.reports) && s.reports[i].Partition < h.id {
+		for i < len(s.Reports) && s.Reports[i].Partition < h.id {
 			i++
 		}
 		var r *protocol.Report
-		if i < len(s.reports) && s.reports[i].Partition == h.id {
-			r = &s.reports[i]
+		if i < len(s.Reports) && s.Reports[i].Partition == h.id {
+			r = &s.Reports[i]
 		}
-		if c := word(h.partition, r); c != nil && s.now >= h.next && !s.trying(h.id) && len(s.tries) < maxTries {
+		if c := word(h.partition, r); c != nil && s.At >= h.next && !s.trying(h.id) && len(s.tries) < maxTries {
 			s.try(c)
 		}
 	}

@@ -413,9 +413,12 @@ func TestDamagedDocuments(t *testing.T) {
 // TestHeartbeatMeetsFence: a renewal that was on its way when the session was fenced fails, and the member stops.
 func TestHeartbeatMeetsFence(t *testing.T) {
 	t.Parallel()
-	s := NewState(Params{Join: cluster.PrepareJoin{Member: "a"}, Nonce: "n", TTL: time.Second, Rho: 50, Margin: time.Second / 20, Poll: time.Second / 20})
+	s := NewState(Params{
+		Params: member.Params{Nonce: "n", TTL: time.Second, Rho: 50, Margin: time.Second / 20, Poll: time.Second / 20},
+		Join:   cluster.PrepareJoin{Member: "a"},
+	})
 	s, _ = Step(s, member.Woken{Now: 1})
-	s.phase, s.inc, s.beat.key = phaseMember, 3, nodeKey("a/n-0")
+	s.Is, s.Inc, s.beat.key = member.PhaseMember, 3, nodeKey("a/n-0")
 	s.beat.Held, s.beat.Acked, s.beat.version, s.beat.count, s.beat.acked, s.beat.Busy = true, 1, "4", 2, 1, true
 	s, fx := Step(s, Renewed{Now: 10, Sent: 5, Key: s.beat.key, Beat: 2, Outcome: Conflict})
 	i := slices.IndexFunc(fx, func(e member.Effect) bool { f, ok := e.(Fetch); return ok && f.Keys[0] == s.beat.key })

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -30,21 +31,23 @@ func (l lagging) List(_ context.Context, prefix string) ([]store.Doc, error) {
 // ruler is a leader, and a member too.
 func ruler(t *testing.T, p *paper) (*step, cluster.Incarnation) {
 	t.Helper()
-	s := &step{State: State{p: Params{Join: cluster.PrepareJoin{Member: "a"}, Nonce: "n"}, phase: phaseMember, known: &facts{}}}
-	s.inc = p.join(s.session())
+	s := &step{State: State{Core: member.Core{Params: member.Params{Member: "a", Nonce: "n"}, Is: member.PhaseMember}, known: &facts{}}}
+	s.Inc = p.join(s.session())
 	p.put(written(keyLeader, "", leaderDoc{Holder: s.session(), Term: 1}))
 	s.lead.take(1)
-	return s, s.inc
+	return s, s.Inc
 }
 
 // passes lets the leader look at all documents and write what it finds, in a store whose list shows this. By no old document of a window does it go.
 func (s *step) passes(t *testing.T, p *paper, list []store.Doc) (wrote []string) {
 	t.Helper()
-	s.fx, s.lead.call, s.lead.show, s.lead.writes = nil, call{}, call{}, nil
+	s.End()
+	s.lead.call, s.lead.show, s.lead.writes = call{}, call{}, nil
 	s.leadOn()
-	e, ok := s.fx[len(s.fx)-1].(Survey)
+	fx := s.End()
+	e, ok := fx[len(fx)-1].(Survey)
 	if !ok {
-		t.Fatalf("it does %+v, want a survey", s.fx)
+		t.Fatalf("it does %+v, want a survey", fx)
 	}
 	c := &Caller{Store: lagging{paper: p, list: list}, Now: func() protocol.Instant { return 1 }, Wall: time.Now}
 	ev, ok := c.Call(context.Background(), e).(Surveyed)

@@ -37,7 +37,7 @@ func table() []mutant {
 		},
 		{
 			flaw.New("a member that was removed does not come back", "protocol/replica/step_join.go",
-				"	s.phase = phaseClaim\n}\n\n// leave", "	s.phase = phaseRemoved\n}\n\n// leave",
+				"	s.Is = member.PhaseNaming\n}\n\n// settle", "	s.Is = member.PhaseRemoved\n}\n\n// settle",
 			), []string{"suspend-long"}, 3, "G9",
 		},
 		{

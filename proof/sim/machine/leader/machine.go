@@ -49,8 +49,8 @@ func (s State) Phase() string {
 
 func start(a machine.Start) machine.State {
 	s := leader.NewState(leader.Params{
-		Member: a.Join.Member, Join: leader.Admission{Slots: a.Join.Slots, Labels: a.Join.Labels},
-		Nonce: a.Nonce, TTL: a.TTL, Longest: a.Longest, Rho: a.Rho, Margin: a.Margin, Poll: a.Poll, Hold: a.Hold, Offer: 2 * a.TTL, SnapshotEvery: a.SnapshotEvery,
+		Params: kernel.Params(a), Join: leader.Admission{Slots: a.Join.Slots, Labels: a.Join.Labels},
+		Offer: 2 * a.TTL, SnapshotEvery: a.SnapshotEvery,
 		StandBys: 2, Hints: a.Hints, Vanish: a.Hints && a.Sessions && a.Expire,
 	})
 	return State{&s}

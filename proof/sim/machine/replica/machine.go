@@ -38,7 +38,7 @@ func Machine() *machine.Machine {
 }
 
 func start(s machine.Start) machine.State {
-	p := replica.Params{Join: s.Join, Nonce: s.Nonce, TTL: s.TTL, Longest: s.Longest, Rho: s.Rho, Margin: s.Margin, Poll: s.Poll, Hold: s.Hold, SnapshotEvery: s.SnapshotEvery}
+	p := replica.Params{Params: kernel.Params(s), Join: s.Join, SnapshotEvery: s.SnapshotEvery}
 	return replica.NewState(p.Hinted(s.Hints, s.Hints && s.Sessions, s.Expire))
 }
 

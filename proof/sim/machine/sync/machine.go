@@ -37,7 +37,8 @@ func Machine() *machine.Machine {
 }
 
 func start(s machine.Start) machine.State {
-	p := sync.Params{Join: s.Join, Nonce: s.Nonce, TTL: s.TTL, Longest: min(s.Longest, 2*s.TTL), Rho: s.Rho, Margin: s.Margin, Poll: s.Poll, Hold: s.Hold, SnapshotEvery: s.SnapshotEvery}
+	p := sync.Params{Params: kernel.Params(s), Join: s.Join, SnapshotEvery: s.SnapshotEvery}
+	p.Longest = min(s.Longest, 2*s.TTL)
 	return sync.NewState(p.Hinted(s.Hints))
 }
 
