@@ -82,7 +82,7 @@ func (p *play) dies(id cluster.MemberID) {
 	p.kill(id)
 }
 
-func (p *play) lives(id cluster.MemberID) { p.set(p.members[id].renewal.key, "{}") }
+func (p *play) lives(id cluster.MemberID) { p.set(p.members[id].Own.Key, "{}") }
 
 func (p *play) active(m cluster.MemberID, task cluster.PartitionID) *actor {
 	p.until("it runs", func() bool { return p.is(m, task, Active)() && p.members[m].runs(task) })

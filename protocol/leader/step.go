@@ -38,8 +38,6 @@ type State struct {
 
 	admitted   cluster.Index // the incarnation in which it joined: tokens of before are of another membership
 	claims     heartbeat.Observations
-	renewal    renewal
-	pace       heartbeat.Pace
 	mailbox    mailbox
 	head       head
 	slots      tree[held] // what is assigned to this member, by task
@@ -60,14 +58,6 @@ type State struct {
 	rest     protocol.Instant
 }
 
-// renewal is the state of our own heartbeat, in this life.
-type renewal struct {
-	heartbeat.Lease
-	heartbeat.Asking
-	key  string
-	over bool // it was refused while we leave
-}
-
 // vote is what the member knows of who leads.
 type vote struct {
 	elect.Election
@@ -78,7 +68,7 @@ type vote struct {
 
 // NewState is a member that has just started.
 func NewState(p Params) State {
-	s := State{Core: member.NewCore(p.Params), p: p, light: &cluster.Value{}, fold: folding{value: &cluster.Value{}}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
+	s := State{Core: member.NewCore(p.Params, member.Confirm), p: p, light: &cluster.Value{}, fold: folding{value: &cluster.Value{}}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
 	s.Is = member.PhaseNaming
 	return s
 }
@@ -90,7 +80,7 @@ func Step(s State, ev member.Event) (State, []member.Effect) {
 	}
 	st := &step{s}
 	st.Begin(ev)
-	st.checkLease()
+	st.CheckLease()
 	st.take(ev)
 	if !st.Over() {
 		st.advance()
@@ -118,7 +108,7 @@ func (s *step) take(ev member.Event) {
 	case member.Appended:
 		s.appended(ev)
 	case member.Renewed:
-		s.renewed(ev)
+		s.Renewed(ev)
 	case Got:
 		s.got(ev)
 	case Listed:
@@ -140,7 +130,7 @@ func (s *step) take(ev member.Event) {
 func (s *step) advance() {
 	s.keep()
 	s.walk()
-	s.renew()
+	s.Renew()
 	s.lookAround()
 	s.fetchSlots()
 	s.assign()
@@ -211,7 +201,7 @@ func (s *step) put(p Put) bool {
 // setWake asks to be woken soon.
 func (s *step) setWake() {
 	w := s.Waking()
-	w.Due(s.renewal.Busy, s.renewal.Next)
+	w.Due(s.Own.Busy, s.Own.Next)
 	silent := func(o heartbeat.Observation) { w.Due(false, o.Since.Add(s.silence(o))) }
 	silent(s.vote.Holder)
 	if s.rule.at == ruleRuling && !s.p.Vanish {
@@ -220,7 +210,7 @@ func (s *step) setWake() {
 		}
 		w.Due(false, s.nextSweep())
 	}
-	if s.vote.Holder.Key != s.renewal.key {
+	if s.vote.Holder.Key != s.Own.Key {
 		w.Due(false, s.nextProbe())
 	}
 	if !s.p.Hints {

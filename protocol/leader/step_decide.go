@@ -137,7 +137,7 @@ func (s *step) replaceable(m cluster.Member, heartbeat string) bool {
 func (s *step) deaths() (out []cluster.Command) {
 	for m := range s.fold.value.Members() {
 		o := s.heartbeats.Of(m.Heartbeat)
-		if m.State == cluster.MemberHeld || !s.dead(o) || m.Heartbeat == s.renewal.key {
+		if m.State == cluster.MemberHeld || !s.dead(o) || m.Heartbeat == s.Own.Key {
 			continue
 		}
 		reason := "its heartbeat was not renewed"

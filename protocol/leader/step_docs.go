@@ -277,7 +277,7 @@ func (s *step) nextSweep() protocol.Instant {
 		pause, due = s.Poll/4, heartbeat.Observation.Soon
 	}
 	for m := range s.fold.value.Members() {
-		if m.State != cluster.MemberHeld && m.Heartbeat != s.renewal.key {
+		if m.State != cluster.MemberHeld && m.Heartbeat != s.Own.Key {
 			next = min(next, due(s.heartbeats.Of(m.Heartbeat), s.Timing(), s.Poll))
 		}
 	}

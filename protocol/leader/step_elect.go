@@ -18,7 +18,7 @@ func (s *step) holderGot(ev Got) {
 
 // mayLead reports whether this member takes part in elections.
 func (s *step) mayLead() bool {
-	return (s.Is >= member.PhaseJoining && s.Is <= member.PhaseConfirming || s.lingers()) && s.renewal.Held && s.roster.known
+	return (s.Is >= member.PhaseJoining && s.Is <= member.PhaseConfirming || s.lingers()) && s.Own.Held && s.roster.known
 }
 
 // lingers reports whether this member waits for a leader to enter that it leaves. Where all leave at once the last of them has to do that itself.
@@ -30,8 +30,8 @@ func (s *step) elect() {
 		s.vote.look = look{next: s.At.Add(s.rarely())}
 		s.vote.Election = s.vote.Stale()
 	}
-	move := s.vote.Next(s.renewal.key, s.turn(), s.silence(s.vote.Election.Holder), s.At)
-	if move != elect.Lead && (move != elect.Look || s.vote.Seen.Heartbeat != s.renewal.key) {
+	move := s.vote.Next(s.Own.Key, s.turn(), s.silence(s.vote.Election.Holder), s.At)
+	if move != elect.Lead && (move != elect.Look || s.vote.Seen.Heartbeat != s.Own.Key) {
 		s.abdicate()
 	}
 	if move == elect.Look {
@@ -59,14 +59,14 @@ func (s *step) act(move elect.Move) {
 	if !s.mayLead() && !leaves {
 		return
 	}
-	former := s.vote.Seen.Version != "" && s.ours(s.vote.Seen.Heartbeat) && move != elect.Lead
+	former := s.vote.Seen.Version != "" && s.Ours(s.vote.Seen.Heartbeat) && move != elect.Lead
 	switch {
 	case former || move == elect.Remove:
 		s.drop(LeaderKey, s.vote.Seen.Version)
 	case move == elect.Probe:
 		s.probeHolder()
 	case move == elect.Claim && !leaves:
-		s.put(Put{Key: LeaderKey, Doc: Holder{Format: Format, Member: s.Member, Heartbeat: s.renewal.key, Term: s.vote.holder.Term + 1}, Life: s.Life + 1})
+		s.put(Put{Key: LeaderKey, Doc: Holder{Format: Format, Member: s.Member, Heartbeat: s.Own.Key, Term: s.vote.holder.Term + 1}, Life: s.Life + 1})
 	case move == elect.Lead && s.rule.at == ruleNone:
 		s.rule.at = ruleClaimed
 	}
@@ -116,7 +116,7 @@ func (s *step) abdicate() {
 
 // resign gives up the lead before we are gone. It reports whether that is done.
 func (s *step) resign() bool {
-	if s.vote.Seen.Version != "" && s.vote.Seen.Heartbeat == s.renewal.key {
+	if s.vote.Seen.Version != "" && s.vote.Seen.Heartbeat == s.Own.Key {
 		s.drop(LeaderKey, s.vote.Seen.Version)
 		return false
 	}

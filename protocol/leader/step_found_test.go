@@ -81,7 +81,7 @@ func TestTheLeaderIsNoRival(t *testing.T) {
 	b := s.start("b", "n0")
 	for i := range 2 {
 		s.pass(ttl/2, "b")
-		d := s.docs[s.members["a"].renewal.key]
+		d := s.docs[s.members["a"].Own.Key]
 		s.give(b, Got{Now: s.now, Sent: s.now, Doc: d})
 		if b.over {
 			t.Fatalf("it has ended at look %d", i)
@@ -215,7 +215,7 @@ func TestWhoeverWasConfirmedIsLookedAt(t *testing.T) {
 	s.until("a leads", s.joined("a"))
 	b := s.start("b", "n0")
 	s.until("b has joined", s.joined("a", "b"))
-	s.give(b, member.Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
+	s.give(b, member.Renewed{Now: s.now, Key: b.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
 	confirms := func(e member.Effect) bool {
 		x, ok := e.(member.Append)
 		return ok && slices.ContainsFunc(x.Entry.Commands, func(c cluster.Command) bool { _, ok := c.(cluster.ConfirmMember); return ok })
@@ -239,7 +239,7 @@ func TestLeavingWhileItIsConfirmed(t *testing.T) {
 	s.until("a leads", s.joined("a"))
 	b := s.start("b", "n0")
 	s.until("b has joined", s.joined("a", "b"))
-	s.give(b, member.Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
+	s.give(b, member.Renewed{Now: s.now, Key: b.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
 	was := b.Inc
 	confirmed := func() bool {
 		m, _ := s.members["a"].fold.value.Member("b")
@@ -299,7 +299,7 @@ func TestAnOldMailboxAsksForNothing(t *testing.T) {
 	s.until("b asks", func() bool { m, _ := s.get(MailboxKey("b")).Value.(Mailbox); return m.Want == WantJoin }, "a")
 	old := s.get(MailboxKey("b"))
 	s.until("b has joined", s.joined("a", "b"))
-	s.give(b, member.Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
+	s.give(b, member.Renewed{Now: s.now, Key: b.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
 	was := b.Inc
 	s.until("b was confirmed", func() bool { return b.Inc > was && b.Is == member.PhaseMember })
 	s.give(a, Got{Now: s.now, Sent: s.now, Doc: s.get(old.Value.(Mailbox).Heartbeat)})
@@ -308,8 +308,8 @@ func TestAnOldMailboxAsksForNothing(t *testing.T) {
 		box.Want, box.Incarnation = want, b.Inc
 		s.give(a, Listed{Now: s.now, Prefix: MailboxPrefix, Docs: []Doc{{Key: old.Key, Version: old.Version, Value: box}, s.get(MailboxKey("a"))}})
 		s.pass(ttl / 20)
-		if m, _ := s.value().Member("b"); m.Heartbeat != b.renewal.key {
-			t.Fatalf("%s: b has the heartbeat %s, and renews %s", want, m.Heartbeat, b.renewal.key)
+		if m, _ := s.value().Member("b"); m.Heartbeat != b.Own.Key {
+			t.Fatalf("%s: b has the heartbeat %s, and renews %s", want, m.Heartbeat, b.Own.Key)
 		}
 	}
 }
@@ -321,6 +321,6 @@ func TestLeavingWithoutASession(t *testing.T) {
 	s.until("a leads", s.joined("a"))
 	a := s.members["a"]
 	s.give(a, member.Stop{Now: s.now, Reason: "told to"})
-	s.give(a, member.Renewed{Now: s.now, Key: a.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
+	s.give(a, member.Renewed{Now: s.now, Key: a.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
 	s.until("it has ended", func() bool { return a.over }, "a")
 }

@@ -9,18 +9,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/outbox"
 )
-
-// heartbeatKey is the key of the heartbeat of this life of the member. It is never used again.
-func (s *step) heartbeatKey() string {
-	return protocol.HeartbeatPrefix + heartbeat.Epoch(string(s.Member), s.Nonce, s.Life)
-}
-
-// ours reports whether a heartbeat is of this start: of a former life of it, in which nothing runs any more, or of the present one.
-func (s *step) ours(key string) bool {
-	return heartbeat.IsEpoch(strings.TrimPrefix(key, protocol.HeartbeatPrefix), string(s.Member), s.Nonce)
-}
 
 // later reports whether a heartbeat is of a later life of the same start than another one. A list of mailboxes may be old, and ask for a life that has ended.
 func later(heartbeat, than string) bool {
@@ -35,77 +24,13 @@ func later(heartbeat, than string) bool {
 
 // rival reports whether a heartbeat is of another start under our name.
 func (s *step) rival(heartbeat string) bool {
-	return strings.HasPrefix(heartbeat, protocol.HeartbeatPrefix+string(s.Member)+"/") && !s.ours(heartbeat)
+	return strings.HasPrefix(heartbeat, protocol.HeartbeatPrefix+string(s.Member)+"/") && !s.Ours(heartbeat)
 }
 
 // silence is how long the owner of a heartbeat must be silent.
 func (s *step) silence(o heartbeat.Observation) time.Duration { return s.Timing().SilenceOf(o) }
 
 func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
-
-func (s *step) renew() {
-	if s.Is < member.PhaseBeginning || s.Is > member.PhaseLeaving || s.Is == member.PhaseRemoved {
-		return
-	}
-	if s.renewal.key == "" {
-		s.renewal.key = s.heartbeatKey()
-	}
-	if s.renewal.Busy || s.At < s.renewal.Next {
-		return
-	}
-	t := s.Timing().Of(s.pace.TTL(s.Timing()))
-	s.renewal.Asking, s.renewal.Lease = heartbeat.Asking{Busy: true, Asked: s.At}, s.renewal.Sending(s.At, t)
-	s.Emit(member.Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.Life, TTL: t.TTL, Wait: s.renewal.Wait(t)})
-}
-
-// checkLease notices that the last acknowledged renewal is too old: see package heartbeat. A heartbeat that was silent for long enough is never renewed.
-func (s *step) checkLease() {
-	if s.renewal.Lapsed(s.At, s.Timing()) {
-		s.lapse()
-	}
-}
-
-// lapse ends the lease for good. The member begins another epoch, with another heartbeat, under which the leader may confirm it.
-func (s *step) lapse() {
-	switch s.Is {
-	case member.PhaseMember:
-		s.Is = member.PhaseConfirming
-	case member.PhaseJoining:
-		s.Is = member.PhaseBeginning // nobody may hear of the new heartbeat before it is there
-	case member.PhaseConfirming, member.PhaseBeginning:
-	default:
-		return
-	}
-	s.Life++
-	s.pace = s.pace.Lost(s.renewal.Lease, s.renewal.Waited(s.At), s.At, s.Timing())
-	s.renewal = renewal{}
-	if s.Given.ValidUntil != 0 {
-		s.Given.ValidUntil = 0
-		s.Emit(member.Assign{Assignment: s.Given})
-	}
-}
-
-func (s *step) renewed(ev member.Renewed) {
-	if ev.Key != s.renewal.key {
-		return // of a former life
-	}
-	took := s.renewal.Waited(s.At)
-	s.renewal.Asking = heartbeat.Asking{}
-	s.Wrote(ev.Err, ev.Outcome == outbox.Done)
-	if ev.Outcome != outbox.Refused {
-		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == outbox.Done, s.At, s.Timing())
-	}
-	switch ev.Outcome {
-	case outbox.Done:
-		s.renewal.Lease = s.renewal.Renewed(ev.Sent, s.Timing().Of(ev.TTL))
-	case outbox.Refused:
-		s.renewal.Next = s.At.Add(s.Poll)
-		s.renewal.over = s.Is == member.PhaseLeaving // it begins no other life
-		s.lapse()
-	default: // not acknowledged: for us it was not renewed
-		s.renewal.Next = s.At.Add(s.Poll)
-	}
-}
 
 // walk moves from phase to phase as far as the state allows.
 func (s *step) walk() {
@@ -123,7 +48,7 @@ func (s *step) walkOne() {
 	case member.PhaseNaming:
 		s.claimName()
 	case member.PhaseBeginning:
-		if s.renewal.Held {
+		if s.Own.Held {
 			s.Is = member.PhaseJoining
 		}
 	case member.PhaseJoining:
@@ -151,7 +76,7 @@ func (s *step) claimName() {
 		return
 	}
 	for _, heartbeat := range []string{s.mailbox.others, s.head.Heartbeat} {
-		if heartbeat == "" || s.ours(heartbeat) {
+		if heartbeat == "" || s.Ours(heartbeat) {
 			continue
 		}
 		if o := s.claims.Of(heartbeat); !s.dead(o) {
@@ -159,7 +84,7 @@ func (s *step) claimName() {
 			return
 		}
 	}
-	if s.mailbox.version != "" && s.mailbox.others != "" && !s.ours(s.mailbox.others) {
+	if s.mailbox.version != "" && s.mailbox.others != "" && !s.Ours(s.mailbox.others) {
 		s.drop(MailboxKey(s.Member), s.mailbox.version)
 		return
 	}
@@ -176,7 +101,7 @@ func (s *step) claimSeen(was, now heartbeat.Observation) {
 
 // seen reports whether the leader sees this life of ours.
 func (s *step) seen() bool {
-	return s.head.known && s.head.Heartbeat == s.renewal.key && s.renewal.Held
+	return s.head.known && s.head.Heartbeat == s.Own.Key && s.Own.Held
 }
 
 // awaitJoin looks for our admission.
@@ -186,7 +111,7 @@ func (s *step) awaitJoin() {
 		s.Inc, s.admitted = s.head.Incarnation, s.head.Incarnation
 		s.Is = member.PhaseMember
 		s.Emit(member.Joining{Incarnation: s.Inc})
-	case s.mailbox.known && s.mailbox.others != "" && !s.ours(s.mailbox.others):
+	case s.mailbox.known && s.mailbox.others != "" && !s.Ours(s.mailbox.others):
 		s.Is = member.PhaseNaming // another start was quicker
 	}
 }
@@ -211,7 +136,7 @@ func (s *step) gone() bool {
 		return false
 	}
 	p, ok := s.roster.peer(s.Member)
-	return !ok || !s.ours(p.Heartbeat) || p.Incarnation != s.Inc && p.Heartbeat != s.renewal.key
+	return !ok || !s.Ours(p.Heartbeat) || p.Incarnation != s.Inc && p.Heartbeat != s.Own.Key
 }
 
 // awaitConfirm looks for our confirmation, or for our removal.
@@ -236,7 +161,7 @@ func (s *step) comeBack() {
 		return
 	}
 	s.Life++
-	s.Inc, s.admitted, s.renewal = 0, 0, renewal{}
+	s.Inc, s.admitted, s.Own = 0, 0, member.Own{}
 	s.head = head{Head: s.head.Head, known: s.head.known}
 	s.Is = member.PhaseNaming
 }
@@ -246,7 +171,7 @@ func (s *step) settle() {
 	if s.Is != member.PhaseLeaving || !s.Idle() {
 		return
 	}
-	if s.renewal.over { // its session has ended: nothing that it says counts any more, and others see that it is gone
+	if s.Own.Over { // its session has ended: nothing that it says counts any more, and others see that it is gone
 		s.Gone()
 		return
 	}

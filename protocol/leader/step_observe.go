@@ -83,7 +83,7 @@ func (s *step) patrol() {
 	}
 	s.rule.patrol = s.At.Add(max(s.Params.TTL/3, s.Poll))
 	next := s.fold.value.Following(s.rule.patrols)
-	if m, ok := s.fold.value.Member(next); ok && m.State != cluster.MemberHeld && m.Heartbeat != s.renewal.key {
+	if m, ok := s.fold.value.Member(next); ok && m.State != cluster.MemberHeld && m.Heartbeat != s.Own.Key {
 		s.probe(m.Heartbeat, s.At)
 	}
 	s.rule.patrols = next
@@ -120,7 +120,7 @@ func (s *step) dropStrays() {
 		owned[m.Heartbeat] = true
 	}
 	for _, o := range s.heartbeats {
-		if !owned[o.Key] && o.Key != s.renewal.key && o.Version != "" && s.At.Sub(o.Since) >= 4*s.silence(o) {
+		if !owned[o.Key] && o.Key != s.Own.Key && o.Version != "" && s.At.Sub(o.Since) >= 4*s.silence(o) {
 			s.drop(o.Key, o.Version)
 		}
 	}

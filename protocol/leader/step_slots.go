@@ -20,7 +20,7 @@ type held struct {
 // readHead finds what has changed in our folder. It looks at the newest head that is known: the one that admits us has its first changes.
 func (s *step) readHead() {
 	h := s.head.Head
-	if !s.ours(h.Heartbeat) || h.Seq <= s.head.read {
+	if !s.Ours(h.Heartbeat) || h.Seq <= s.head.read {
 		return
 	}
 	if h.Since > s.head.read || s.head.read == 0 {
@@ -136,7 +136,7 @@ func (s *step) assign() {
 		s.changed = false
 		next = duty.Granted(next, s.head.Index, s.grants())
 	}
-	s.Assign(next, s.renewal.Until(s.Timing()))
+	s.Assign(next, s.Own.Until(s.Timing()))
 }
 
 func (s *step) grants() []*protocol.Grant {
@@ -230,7 +230,7 @@ func (m Mailbox) same(o Mailbox) bool {
 
 // post writes our mailbox when there is something new to say.
 func (s *step) post() {
-	if s.Is < member.PhaseJoining || s.Is > member.PhaseLeaving || s.Is == member.PhaseRemoved || !s.renewal.Held || s.out() {
+	if s.Is < member.PhaseJoining || s.Is > member.PhaseLeaving || s.Is == member.PhaseRemoved || !s.Own.Held || s.out() {
 		return
 	}
 	key := MailboxKey(s.Member)
@@ -241,7 +241,7 @@ func (s *step) post() {
 	want := s.wants()
 	foreign := s.mailbox.version != "" && !s.mailbox.mine()
 	switch {
-	case s.mailbox.others != "" && !s.ours(s.mailbox.others):
+	case s.mailbox.others != "" && !s.Ours(s.mailbox.others):
 		// another start was quicker: see awaitJoin
 	case s.Is == member.PhaseLeaving && s.Inc == 0:
 		// it is taken back: see settle
@@ -255,7 +255,7 @@ func (s *step) post() {
 }
 
 func (s *step) wants() Mailbox {
-	m := Mailbox{Format: Format, Member: s.Member, Heartbeat: s.renewal.key, Want: WantStay, Incarnation: s.Inc, Join: s.p.Join}
+	m := Mailbox{Format: Format, Member: s.Member, Heartbeat: s.Own.Key, Want: WantStay, Incarnation: s.Inc, Join: s.p.Join}
 	switch {
 	case s.Is == member.PhaseJoining:
 		m.Want = WantJoin
@@ -272,7 +272,7 @@ func (s *step) wants() Mailbox {
 
 func (s *step) mailboxGot(d Doc) {
 	s.mailbox.known, s.mailbox.version, s.mailbox.others = true, d.Version, ""
-	if m, ok := d.Value.(Mailbox); ok && m.Heartbeat != s.renewal.key {
+	if m, ok := d.Value.(Mailbox); ok && m.Heartbeat != s.Own.Key {
 		s.mailbox.others = m.Heartbeat
 	} else if ok {
 		s.mailbox.have = m

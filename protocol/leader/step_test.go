@@ -69,11 +69,11 @@ func race(t *testing.T, like func(cluster.Command) bool) (s *stage, held member.
 		var except []cluster.MemberID
 		if p := s.partition("t"); p.Offered && like(cluster.RevokeOffer{}) {
 			except = append(except, "b") // it does not answer
-			if s.now < s.members["b"].renewal.Next {
+			if s.now < s.members["b"].Own.Next {
 				except = nil
 				except = append(except, "b")
 			}
-			s.set(s.members["b"].renewal.key, s.docs[s.members["b"].renewal.key].Value) // but lives
+			s.set(s.members["b"].Own.Key, s.docs[s.members["b"].Own.Key].Value) // but lives
 		}
 		if !s.callOne(except) {
 			s.tick(except)
@@ -118,7 +118,7 @@ func TestTheDeadlineOfAnOfferOutlivesItsLeader(t *testing.T) {
 	s.until("all have joined", s.joined("a", "b", "c"))
 	s.ask("a", cluster.SubmitJob{Job: "t", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "c"}}}})
 	s.until("it is offered", func() bool { return s.partition("t").Offered })
-	alive := func() { s.set(s.members["c"].renewal.key, "{}") }
+	alive := func() { s.set(s.members["c"].Own.Key, "{}") }
 	s.kill("a")
 	b := s.members["b"]
 	for s.rules() != b {

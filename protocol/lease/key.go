@@ -59,9 +59,9 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := &namer{n, b}
 	t := s.Timing()
 	k.any(s.Is, s.Life, s.Inc, s.Stop, s.Contact.Problem != "", s.Contact.Refuses, s.At >= s.claimRest, len(s.queue))
-	k.any(s.beat.Held, s.beat.Lapsed(s.At, t), s.At >= s.beat.Next, s.beat.key, s.beat.Busy, s.beat.lost)
-	k.version(s.beat.key, s.beat.version)
-	k.any(s.beat.TTL, s.beat.Short != 0, s.pace.Doubled)
+	k.any(s.Own.Held, s.Own.Lapsed(s.At, t), s.At >= s.Own.Next, s.Own.Key, s.Own.Busy, s.beat.lost)
+	k.version(s.Own.Key, s.beat.version)
+	k.any(s.Own.TTL, s.Own.Short != 0, s.Pace.Doubled)
 	k.call(s.beat.read, s.At)
 	k.call(s.name.call, s.At)
 	k.call(s.name.fence, s.At)

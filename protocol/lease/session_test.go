@@ -72,7 +72,8 @@ func TestNoHeartbeatOfAnotherSession(t *testing.T) {
 // TestAnEndedSessionIsALapse: the member stops what it runs at once.
 func TestAnEndedSessionIsALapse(t *testing.T) {
 	t.Parallel()
-	s := State{Core: member.Core{Is: member.PhaseMember, Wake: -1}, beat: beat{Asking: heartbeat.Asking{Busy: true}, key: "node/m/a-0", count: 3}, random: 1}
+	s := State{Core: coreIn(member.PhaseMember, member.Params{}), beat: beat{count: 3}, random: 1}
+	s.Own = member.Own{Asking: heartbeat.Asking{Busy: true}, Key: "node/m/a-0"}
 	s, _ = Step(s, Renewed{Key: "node/m/a-0", Beat: 3, Outcome: Conflict, Ended: true})
 	if s.Is != member.PhaseRemoved {
 		t.Errorf("the member is in phase %s, and should be removed", s.Phase())

@@ -6,7 +6,6 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
@@ -35,7 +34,6 @@ type State struct {
 	random uint64
 
 	beat  beat
-	pace  heartbeat.Pace
 	name  nameCheck
 	look  look
 	lead  lead
@@ -63,7 +61,7 @@ func (c call) due(now protocol.Instant) bool { return !c.busy && now >= c.next }
 // NewState is a member that has just started.
 func NewState(p Params) State {
 	p.Member = p.Join.Member
-	s := State{Core: member.NewCore(p.Params), p: p, random: p.Seed | 1, known: &facts{}}
+	s := State{Core: member.NewCore(p.Params, member.Rejoin), p: p, random: p.Seed | 1, known: &facts{}}
 	s.Is = member.PhaseNaming
 	return s
 }
@@ -217,7 +215,7 @@ func (s *step) write(c *call, d store.Doc) {
 // setWake asks to be woken at the next instant at which something is due.
 func (s *step) setWake() {
 	w := s.Waking()
-	w.Due(s.beat.Busy, s.beat.Next)
+	w.Due(s.Own.Busy, s.Own.Next)
 	for _, c := range [...]call{s.look.call, s.lead.call, s.name.call} {
 		w.Due(c.busy, c.next)
 	}

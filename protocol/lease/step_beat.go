@@ -14,9 +14,6 @@ import (
 
 // beat is our own heartbeat, in this session.
 type beat struct {
-	heartbeat.Lease
-	heartbeat.Asking
-	key     string
 	version store.Version // that was acknowledged, or read back as our own
 	count   uint64        // of the renewal that is under way, or was the last
 	write   string        // its name
@@ -25,57 +22,39 @@ type beat struct {
 	read    call
 }
 
-// session names this life of the process. It is never used again.
-func (s *step) session() string {
-	return heartbeat.Epoch(string(s.Member), s.Nonce, s.Life)
-}
-
 func (s *step) renew() {
-	if s.Is < member.PhaseBeginning || s.Is > member.PhaseLeaving || s.Is == member.PhaseRemoved || s.Is == member.PhaseLeaving && s.beat.key == "" {
+	if s.Is == member.PhaseLeaving && s.Own.Key == "" || !s.RenewalDue() {
 		return
 	}
-	if s.beat.key == "" {
-		s.beat.key = nodeKey(s.session())
-	}
-	if s.beat.Busy || s.At < s.beat.Next {
-		return
+	if s.Own.Key == "" {
+		s.Own.Key = nodeKey(s.Session())
 	}
 	if s.beat.lost {
 		if s.beat.read.due(s.At) {
-			s.fetch(&s.beat.read, s.beat.key)
+			s.fetch(&s.beat.read, s.Own.Key)
 		}
 		return
 	}
-	t := s.Timing().Of(s.pace.TTL(s.Timing()))
-	s.beat.Asking, s.beat.Lease = heartbeat.Asking{Busy: true, Asked: s.At}, s.beat.Sending(s.At, t)
+	t := s.Sending()
 	s.beat.count++
 	s.beat.write = s.writeName()
-	s.Emit(Renew{Key: s.beat.key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write, Life: s.Life, TTL: t.TTL, Wait: s.beat.Wait(t)})
+	s.Emit(Renew{Key: s.Own.Key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write, Life: s.Life, TTL: t.TTL, Wait: s.Own.Wait(t)})
 }
 
 // checkLease notices that the last acknowledged renewal is too old: others may have fenced the session since. It is never renewed again.
 func (s *step) checkLease() {
-	if s.beat.Lapsed(s.At, s.Timing()) {
+	if s.Lapsed() {
 		s.lapse("its lease has lapsed")
 	}
 }
 
 // lapse ends the session for good. What it has claimed may be claimed by others now.
 func (s *step) lapse(reason string) {
-	switch s.Is {
-	case member.PhaseMember:
-		s.Is = member.PhaseRemoved
-		s.Emit(member.Removing{Reason: reason})
-	case member.PhaseBeginning, member.PhaseJoining:
-		s.Is = member.PhaseRemoved
-	case member.PhaseLeaving: // others may take what it had: there is nothing to leave
-		s.Inc = 0
-	default:
+	if !s.Lost(reason) {
 		return
 	}
-	s.pace = s.pace.Lost(s.beat.Lease, s.beat.Waited(s.At), s.At, s.Timing())
 	s.beat = beat{}
-	s.held, s.lead, s.Inc = nil, lead{}, 0
+	s.held, s.lead = nil, lead{}
 	s.dropTries()
 	s.Revoke(s.value.Index(), 0)
 	if s.Is == member.PhaseRemoved {
@@ -93,15 +72,10 @@ func (s *step) nextLife() {
 }
 
 func (s *step) renewed(ev Renewed) {
-	if ev.Key != s.beat.key || ev.Beat != s.beat.count {
+	if ev.Key != s.Own.Key || ev.Beat != s.beat.count {
 		return // of a former session
 	}
-	took := s.beat.Waited(s.At)
-	s.beat.Asking = heartbeat.Asking{}
-	s.Wrote(ev.Err, ev.Outcome == Done)
-	if !ev.Ended {
-		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == Done, s.At, s.Timing())
-	}
+	s.Returned(ev.Err, ev.TTL, ev.Outcome == Done, !ev.Ended)
 	if ev.Ended { // its document may still be there, and goes at any moment: whoever renewed it in another session would rely on what vanishes
 		s.lapse("its session with the store has ended")
 		return
@@ -109,12 +83,12 @@ func (s *step) renewed(ev Renewed) {
 	switch ev.Outcome {
 	case Done:
 		s.beat.version, s.beat.acked = ev.Version, ev.Beat
-		s.beat.Lease = s.beat.Renewed(ev.Sent, s.Timing().Of(ev.TTL))
+		s.Extend(ev.Sent, ev.TTL)
 	case NotDone:
-		s.beat.Next = s.At.Add(s.Poll)
+		s.Own.Next = s.At.Add(s.Poll)
 	default: // for others it may have been renewed; for us it was not
 		s.beat.lost = true
-		s.beat.Next = s.At
+		s.Own.Next = s.At
 		s.beat.read.next = s.At.Add(s.pause(ev.Outcome == Unknown))
 	}
 }
@@ -123,15 +97,15 @@ func (s *step) renewed(ev Renewed) {
 // know it, or as a later renewal of ours has left it; else it was fenced.
 func (s *step) beatRead(ev Fetched) {
 	s.beat.read = call{next: s.At.Add(s.Poll)}
-	if ev.Err != "" || s.beat.key == "" {
+	if ev.Err != "" || s.Own.Key == "" {
 		return
 	}
 	d, ok, err := read[nodeDoc](ev.Docs[0])
 	switch {
 	case err == nil && ok && d.State == nodeLive && (s.wrote(d.Write) && d.Beat > s.beat.acked || ev.Docs[0].Version == s.beat.version):
-		s.beat.version, s.beat.acked, s.beat.lost, s.beat.Next = ev.Docs[0].Version, d.Beat, false, s.At
+		s.beat.version, s.beat.acked, s.beat.lost, s.Own.Next = ev.Docs[0].Version, d.Beat, false, s.At
 	case err == nil && !ok && s.beat.version == "": // it was not created
-		s.beat.lost, s.beat.Next = false, s.At
+		s.beat.lost, s.Own.Next = false, s.At
 	default:
 		s.lapse("its session was fenced")
 	}

@@ -40,7 +40,7 @@ const claimPauses = 8
 // claimSome claims what is free: first what the plan would give us, without delay; then, from our own place in the Node List and with a random pause, what
 // has been free for too long. Never more than we have workers for.
 func (s *step) claimSome() {
-	if s.Is != member.PhaseMember || !s.beat.Held || s.look.members == nil {
+	if s.Is != member.PhaseMember || !s.Own.Held || s.look.members == nil {
 		return
 	}
 	free := s.look.board.Free
@@ -137,7 +137,7 @@ func (s *step) claimTried(c cluster.Claim, t try) {
 func (s *step) holdDoc(d store.Doc, j cluster.Job) {
 	p, ok := s.known.learn([]store.Doc{d}).of(d.Key)
 	_, task, _ := p.partition.ID.Split()
-	if spec, has := j.Task(task); ok && has && p.doc.Holder == s.session() {
+	if spec, has := j.Task(task); ok && has && p.doc.Holder == s.Session() {
 		s.hold(held{id: p.partition.ID, version: d.Version, partition: p.partition, spec: spec, specIndex: j.SpecIndex})
 	}
 }
@@ -187,7 +187,7 @@ func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
 
 // shows tells whether a document says that we hold what we hold.
 func (s *step) shows(p partitionFact, i int) bool {
-	return p.doc.Holder == s.session() && p.doc.State == outstanding && p.doc.Token == s.held[i].partition.Token
+	return p.doc.Holder == s.Session() && p.doc.State == outstanding && p.doc.Token == s.held[i].partition.Token
 }
 
 // ownChanged takes in a document of a partition, if it is one that we hold.
@@ -213,7 +213,7 @@ func (s *step) assign() {
 	if s.Is != member.PhaseMember {
 		return
 	}
-	s.Assign(duty.Granted(s.Given, s.value.Index(), s.grants()), s.beat.Until(s.Timing()))
+	s.Assign(duty.Granted(s.Given, s.value.Index(), s.grants()), s.Own.Until(s.Timing()))
 }
 
 func (s *step) grants() []*protocol.Grant {

@@ -26,10 +26,10 @@ func holder(t *testing.T, p *paper) *step {
 	x, _ := learn(p.all()).of(partitionKey(id))
 	x.partition.State = cluster.PartitionReleasing
 	s := &step{State: State{
-		Core: member.Core{Params: member.Params{Member: "m", Nonce: "n"}, Is: member.PhaseMember, Inc: inc}, known: &facts{},
+		Core: coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "n"}), known: &facts{},
 		held: []held{{id: id, version: p.docs[x.key].Version, partition: x.partition}},
 	}}
-	s.beat.Held = true
+	s.Own.Held, s.Inc = true, inc
 	return s
 }
 
@@ -113,11 +113,11 @@ func TestOwnTasksTakeNoRoom(t *testing.T) {
 		return boardFree{Partition: id, Token: 1, First: "m", Only: true}
 	}
 	s := &step{State: State{
-		Core: member.Core{Params: member.Params{Member: "m", Nonce: "n"}, Is: member.PhaseMember}, known: &facts{},
+		Core: coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "n"}), known: &facts{},
 		p:    Params{Join: cluster.PrepareJoin{Member: "m", Capacity: 1}},
 		held: []held{{id: "rota.source.held/run"}},
 	}}
-	s.beat.Held = true
+	s.Own.Held = true
 	s.look.members = []cluster.Member{{ID: "m"}}
 	s.look.board.Free = []boardFree{free("a/run"), free("b/run"), free("rota.source.x/run"), free("rota.source.y/run")}
 	s.claimSome()

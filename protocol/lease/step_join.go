@@ -15,7 +15,7 @@ func (s *step) walk() {
 		}
 		s.checkName()
 	case member.PhaseBeginning:
-		if s.beat.Held {
+		if s.Own.Held {
 			s.Is = member.PhaseJoining
 			s.join()
 		}
@@ -32,7 +32,7 @@ func (s *step) walk() {
 func (s *step) join() {
 	if !s.trying("") {
 		c := s.p.Join
-		c.Heartbeat, c.Replaces = s.beat.key, s.name.replaces
+		c.Heartbeat, c.Replaces = s.Own.Key, s.name.replaces
 		s.try(c)
 	}
 }

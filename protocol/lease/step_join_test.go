@@ -11,11 +11,11 @@ import (
 // taken for one of a former life, and removed while the member holds its lease.
 func TestARefusedEntryEndsTheLife(t *testing.T) {
 	t.Parallel()
-	s := &step{State: State{Core: member.Core{Is: member.PhaseJoining}, known: &facts{}, beat: beat{key: "node/m/a-0", version: "7", count: 3}}}
-	s.beat.Held = true
+	s := &step{State: State{Core: coreIn(member.PhaseJoining, member.Params{}), known: &facts{}, beat: beat{version: "7", count: 3}}}
+	s.Own.Key, s.Own.Held = "node/m/a-0", true
 	s.joinTried(try{command: cluster.PrepareJoin{Member: "m"}, result: cluster.Result{Reason: "it is a member"}})
-	if s.Is == member.PhaseJoining || s.beat.key != "" || s.beat.Held {
-		t.Errorf("phase %s with the heartbeat %+v", s.Phase(), s.beat)
+	if s.Is == member.PhaseJoining || s.Own.Key != "" || s.Own.Held {
+		t.Errorf("phase %s with the heartbeat %+v", s.Phase(), s.Own)
 	}
 	for range 3 { // its supervisor has stopped all
 		s.Reported = s.Given.Version
@@ -24,4 +24,11 @@ func TestARefusedEntryEndsTheLife(t *testing.T) {
 	if s.Life != 1 {
 		t.Errorf("life %d, want another one", s.Life)
 	}
+}
+
+// coreIn is what a member in a phase knows.
+func coreIn(is member.Phase, p member.Params) member.Core {
+	c := member.NewCore(p, member.Rejoin)
+	c.Is = is
+	return c
 }

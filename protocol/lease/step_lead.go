@@ -130,7 +130,7 @@ func (s *step) surveyed(ev Surveyed) {
 	if s.Is != member.PhaseMember || err != nil || f.problem(keyNodes, keyConfig) != nil {
 		return
 	}
-	if l.Holder != s.session() || l.Term != s.lead.term {
+	if l.Holder != s.Session() || l.Term != s.lead.term {
 		s.lead = lead{}
 		return
 	}

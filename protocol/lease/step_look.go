@@ -106,7 +106,7 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 		if d.Version != "" {
 			seen.Holder, seen.Heartbeat = l.Holder, nodeKey(l.Holder)
 		}
-		if s.look.election = s.look.election.Read(seen, s.At); !s.look.election.Holder.Known && l.Holder != s.session() {
+		if s.look.election = s.look.election.Read(seen, s.At); !s.look.election.Holder.Known && l.Holder != s.Session() {
 			s.look.next = s.At // look at its heartbeat
 		}
 	case keyBoard:
@@ -176,7 +176,7 @@ func (s *step) elect(docs []store.Doc) {
 			return
 		}
 	}
-	switch e.Next(nodeKey(s.session()), 0, s.silence(e.Holder), s.At) {
+	switch e.Next(nodeKey(s.Session()), 0, s.silence(e.Holder), s.At) {
 	case elect.Lead:
 		s.lead.take(s.look.leader.Term)
 	case elect.Claim:
@@ -204,7 +204,7 @@ func (s *step) rank() time.Duration {
 }
 
 func (s *step) takeLock() {
-	l := leaderDoc{Holder: s.session(), Term: s.look.leader.Term + 1, Write: s.writeName()}
+	l := leaderDoc{Holder: s.Session(), Term: s.look.leader.Term + 1, Write: s.writeName()}
 	s.write(&s.look.lock, written(keyLeader, s.look.election.Seen.Version, l))
 }
 
@@ -290,7 +290,7 @@ func (s *step) ownRead(ev Fetched) {
 		} else if ok {
 			s.newSpec(i, f.jobs[job].job)
 			s.ownSeen(d, p.partition.ID)
-		} else if p.doc.Holder == s.session() && p.doc.State == outstanding && !s.look.adopt.busy && !s.trying(p.partition.ID) {
+		} else if p.doc.Holder == s.Session() && p.doc.State == outstanding && !s.look.adopt.busy && !s.trying(p.partition.ID) {
 			p.doc.Write = s.writeName()
 			s.look.adopted, s.look.job = written(p.key, d.Version, p.doc), f.jobs[job].job
 			s.write(&s.look.adopt, s.look.adopted)

@@ -31,9 +31,9 @@ func (l lagging) List(_ context.Context, prefix string) ([]store.Doc, error) {
 // ruler is a leader, and a member too.
 func ruler(t *testing.T, p *paper) (*step, cluster.Incarnation) {
 	t.Helper()
-	s := &step{State: State{Core: member.Core{Params: member.Params{Member: "a", Nonce: "n"}, Is: member.PhaseMember}, known: &facts{}}}
-	s.Inc = p.join(s.session())
-	p.put(written(keyLeader, "", leaderDoc{Holder: s.session(), Term: 1}))
+	s := &step{State: State{Core: coreIn(member.PhaseMember, member.Params{Member: "a", Nonce: "n"}), known: &facts{}}}
+	s.Inc = p.join(s.Session())
+	p.put(written(keyLeader, "", leaderDoc{Holder: s.Session(), Term: 1}))
 	s.lead.take(1)
 	return s, s.Inc
 }
@@ -82,7 +82,7 @@ func TestOldListMakesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	s, inc := ruler(t, p)
-	by := s.session()
+	by := s.Session()
 	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}})
 	s.passes(t, p, p.all())
 	token := p.claim("x#list", by, inc)
@@ -121,7 +121,7 @@ func TestOldListCompletesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	s, inc := ruler(t, p)
-	by := s.session()
+	by := s.Session()
 	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"p"}})
 	s.passes(t, p, p.all())
 	token := p.claim("x#p", by, inc)

@@ -139,7 +139,7 @@ func (s *step) decide(i int, t try) {
 		return
 	}
 	t.name = s.writeName()
-	w := writer{session: s.session(), write: t.name, proved: t.proved, index: t.index, atMS: s.wallMS}
+	w := writer{session: s.Session(), write: t.name, proved: t.proved, index: t.index, atMS: s.wallMS}
 	v := decide(t.command, f, w)
 	switch {
 	case v.err != nil:

@@ -35,11 +35,15 @@ func (p Params) Timing() heartbeat.Timing {
 // Core is what a member knows under every protocol. A protocol's state embeds it, and is a value with it.
 type Core struct {
 	Params
-	At   protocol.Instant    // the newest instant that it has seen
-	Is   Phase               //
+	At   protocol.Instant // the newest instant that it has seen
+	Is   Phase
 	Life uint64              // how many lives it has had
 	Inc  cluster.Incarnation // in which it is in; 0: not in
 	Stop string              // why it leaves; "" while it stays
+
+	Own   Own
+	Pace  heartbeat.Pace // outlasts lives
+	lapse Lapse
 
 	Given    protocol.Assignment // what the supervisor was given last
 	Reports  []protocol.Report
@@ -51,7 +55,7 @@ type Core struct {
 }
 
 // NewCore is that of a member that has just started.
-func NewCore(p Params) Core { return Core{Params: p, Wake: -1} }
+func NewCore(p Params, l Lapse) Core { return Core{Params: p, lapse: l, Wake: -1} }
 
 // Begin begins the step of an event.
 func (c *Core) Begin(ev Event) { c.At = max(c.At, ev.At()) }

@@ -27,13 +27,13 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := keyWriter{b, n}
 	k.number(int64(s.Is), int64(s.At), int64(s.Life)) //nolint:gosec // only told apart
 	k.index(s.Inc, s.changed)
-	k.flag(s.log.Began, s.joined, s.sweep.busy, s.check.busy, s.log.Busy, s.log.Hint, s.log.Snap, s.log.Saving(), s.renewal.Busy, s.renewal.Held, s.out.Busy)
-	k.text(s.Stop, s.watching, s.renewal.key)
+	k.flag(s.log.Began, s.joined, s.sweep.busy, s.check.busy, s.log.Busy, s.log.Hint, s.log.Snap, s.log.Saving(), s.Own.Busy, s.Own.Held, s.out.Busy)
+	k.text(s.Stop, s.watching, s.Own.Key)
 	for _, c := range [...]call{{next: s.log.Next, rest: s.log.Rest}, s.sweep, s.check, {next: s.out.Next}} {
 		k.number(int64(c.next), int64(c.rest))
 	}
-	k.number(int64(s.renewal.Acked), int64(s.renewal.Next), int64(s.checkSent))
-	k.number(int64(s.renewal.TTL), int64(s.renewal.Short), int64(s.pace.Doubled), int64(s.pace.Slow), int64(s.pace.Calm), int64(s.renewal.Asked))
+	k.number(int64(s.Own.Acked), int64(s.Own.Next), int64(s.checkSent))
+	k.number(int64(s.Own.TTL), int64(s.Own.Short), int64(s.Pace.Doubled), int64(s.Pace.Slow), int64(s.Pace.Calm), int64(s.Own.Asked))
 	k.observation(s.claim)
 	for _, o := range s.heartbeats {
 		if n.Known(o.Key) {

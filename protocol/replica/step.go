@@ -47,9 +47,7 @@ type State struct {
 	askedAt   cluster.Index
 	checkSent protocol.Instant
 
-	claim      heartbeat.Observation // of another start under our name
-	renewal    renewal
-	pace       heartbeat.Pace
+	claim      heartbeat.Observation  // of another start under our name
 	heartbeats heartbeat.Observations // of all members
 	log        fold.Reader
 	out        outbox.Box
@@ -72,7 +70,7 @@ type call struct {
 // NewState is a member that has just started.
 func NewState(p Params) State {
 	p.Member = p.Join.Member
-	return State{Core: member.NewCore(p.Params), p: p}
+	return State{Core: member.NewCore(p.Params, member.Confirm), p: p}
 }
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
@@ -82,7 +80,7 @@ func Step(s State, ev member.Event) (State, []member.Effect) {
 	}
 	st := &step{s}
 	st.Begin(ev)
-	st.checkLease()
+	st.CheckLease()
 	st.take(ev)
 	if st.Is != member.PhaseHalted {
 		st.advance()
@@ -108,7 +106,7 @@ func (s *step) take(ev member.Event) {
 	case member.Appended:
 		s.appended(ev)
 	case member.Renewed:
-		s.renewed(ev)
+		s.Renewed(ev)
 	case HeartbeatSeen:
 		s.heartbeatSeen(ev)
 	case HeartbeatsListed:
@@ -130,7 +128,7 @@ func (s *step) take(ev member.Event) {
 func (s *step) advance() {
 	s.readLog()
 	s.walk()
-	s.renew()
+	s.Renew()
 	s.watch()
 	s.sweepHeartbeats()
 	s.checkLog()
@@ -157,7 +155,7 @@ func (s *step) setWake() {
 	w.Due(s.log.Busy, s.log.Next)
 	w.Due(s.sweep.busy, s.sweep.next)
 	w.Due(s.check.busy, s.check.next)
-	w.Due(s.renewal.Busy, s.renewal.Next)
+	w.Due(s.Own.Busy, s.Own.Next)
 	w.Due(s.out.Busy, s.out.Next)
 	s.WakeAt(w)
 }

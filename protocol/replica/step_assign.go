@@ -17,7 +17,7 @@ func (s *step) assign() {
 		s.derived, s.silent = s.derived.At(s.value, s.Member), false
 		next = duty.Granted(next, s.value.Index(), s.derived.Grants)
 	}
-	s.Assign(next, s.renewal.Until(s.Timing()))
+	s.Assign(next, s.Own.Until(s.Timing()))
 }
 
 // steps are the commands that say what became of our duties.

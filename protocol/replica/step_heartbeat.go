@@ -10,86 +10,13 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
-
-// renewal is the state of our own heartbeat, in this epoch.
-type renewal struct {
-	heartbeat.Lease
-	heartbeat.Asking
-	key string
-}
 
 // silence is how long the owner of a heartbeat must be silent.
 func (s *step) silence(o heartbeat.Observation) time.Duration { return s.Timing().SilenceOf(o) }
 
 func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
-
-func (s *step) renew() {
-	if s.Is < member.PhaseBeginning || s.Is > member.PhaseLeaving || s.Is == member.PhaseRemoved {
-		return
-	}
-	if s.renewal.key == "" {
-		s.renewal.key = s.heartbeatKey()
-	}
-	if s.renewal.Busy || s.At < s.renewal.Next {
-		return
-	}
-	t := s.Timing().Of(s.pace.TTL(s.Timing()))
-	s.renewal.Asking, s.renewal.Lease = heartbeat.Asking{Busy: true, Asked: s.At}, s.renewal.Sending(s.At, t)
-	s.Emit(member.Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.Life, TTL: t.TTL, Wait: s.renewal.Wait(t)})
-}
-
-// checkLease notices that the last acknowledged renewal is too old. A renewal that is acknowledged after that proves nothing: others may
-// have counted us out before it was stored, and their report may still be on its way to the log. That holds while we join or wait to be confirmed
-// too: others may have taken us in and counted us out again while we were suspended. A heartbeat that was silent for long enough is never renewed.
-func (s *step) checkLease() {
-	if s.renewal.Lapsed(s.At, s.Timing()) {
-		s.lapse()
-	}
-}
-
-// lapse ends the lease for good. The member begins another epoch, with another heartbeat, under which the cluster may confirm it.
-func (s *step) lapse() {
-	switch s.Is {
-	case member.PhaseMember:
-		s.Is = member.PhaseConfirming
-	case member.PhaseJoining:
-		s.Is = member.PhaseBeginning // nobody may hear of the new heartbeat before it is there
-	case member.PhaseConfirming, member.PhaseBeginning:
-	default:
-		return
-	}
-	s.Life++
-	s.pace = s.pace.Lost(s.renewal.Lease, s.renewal.Waited(s.At), s.At, s.Timing())
-	s.renewal = renewal{}
-	if s.Given.ValidUntil != 0 {
-		s.Given.ValidUntil = 0
-		s.Emit(member.Assign{Assignment: s.Given})
-	}
-}
-
-func (s *step) renewed(ev member.Renewed) {
-	if ev.Key != s.renewal.key {
-		return // of a former life
-	}
-	took := s.renewal.Waited(s.At)
-	s.renewal.Asking = heartbeat.Asking{}
-	s.Wrote(ev.Err, ev.Outcome == outbox.Done)
-	if ev.Outcome != outbox.Refused {
-		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == outbox.Done, s.At, s.Timing())
-	}
-	switch ev.Outcome {
-	case outbox.Done:
-		s.renewal.Lease = s.renewal.Renewed(ev.Sent, s.Timing().Of(ev.TTL))
-	case outbox.Refused:
-		s.renewal.Next = s.At.Add(s.Poll) // a member that is leaving begins no other life
-		s.lapse()
-	default: // not acknowledged: for us it was not renewed
-		s.renewal.Next = s.At.Add(s.Poll)
-	}
-}
 
 // watch reads the heartbeat that this member is responsible for, and those of suspects.
 func (s *step) watch() {
@@ -272,7 +199,7 @@ func (s *step) dropStrays() {
 		owned[m.Heartbeat] = true
 	}
 	for _, o := range s.heartbeats {
-		if !owned[o.Key] && o.Key != s.renewal.key && o.Version != "" && s.At.Sub(o.Since) >= 4*s.silence(o) {
+		if !owned[o.Key] && o.Key != s.Own.Key && o.Version != "" && s.At.Sub(o.Since) >= 4*s.silence(o) {
 			s.Emit(DropHeartbeat{Key: o.Key, Version: o.Version})
 		}
 	}

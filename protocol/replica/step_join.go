@@ -1,18 +1,10 @@
 package replica
 
 import (
-	"strings"
-
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
 )
-
-// heartbeatKey is the key of the heartbeat of this life of the member. It is never used again.
-func (s *step) heartbeatKey() string {
-	return protocol.HeartbeatPrefix + heartbeat.Epoch(string(s.Member), s.Nonce, s.Life)
-}
 
 // walk moves from phase to phase as far as the state allows.
 func (s *step) walk() {
@@ -34,7 +26,7 @@ func (s *step) walkOne() {
 	case member.PhaseNaming:
 		s.claimName()
 	case member.PhaseBeginning:
-		if s.renewal.Held {
+		if s.Own.Held {
 			s.Is = member.PhaseJoining
 		}
 	case member.PhaseJoining:
@@ -60,21 +52,16 @@ func (s *step) claimName() {
 	if s.claim.Key != m.Heartbeat {
 		s.claim = heartbeat.Observation{Key: m.Heartbeat}
 	}
-	if s.ours(m.Heartbeat) || s.dead(s.claim) {
+	if s.Ours(m.Heartbeat) || s.dead(s.claim) {
 		s.Is = member.PhaseBeginning
 	}
-}
-
-// ours tells whether a heartbeat is of this start: of a former life of it, in which nothing runs any more.
-func (s *step) ours(key string) bool {
-	return heartbeat.IsEpoch(strings.TrimPrefix(key, protocol.HeartbeatPrefix), string(s.Member), s.Nonce)
 }
 
 // awaitJoin looks for our prepare-join in the value.
 func (s *step) awaitJoin() {
 	m, ok := s.value.Member(s.Member)
 	switch {
-	case ok && m.Heartbeat == s.renewal.key:
+	case ok && m.Heartbeat == s.Own.Key:
 		s.Inc = m.Incarnation
 		s.Is = member.PhaseMember
 	case ok && m.State != cluster.MemberHeld && m.Heartbeat != s.claim.Key:
@@ -98,7 +85,7 @@ func (s *step) stayMember() {
 func (s *step) awaitConfirm() {
 	m, ok := s.value.Member(s.Member)
 	switch {
-	case ok && m.Heartbeat == s.renewal.key && s.renewal.Held:
+	case ok && m.Heartbeat == s.Own.Key && s.Own.Held:
 		s.Inc = m.Incarnation
 		s.Is = member.PhaseMember
 	case !ok || m.Incarnation != s.Inc:
@@ -117,7 +104,7 @@ func (s *step) comeBack() {
 		return
 	}
 	s.Life++
-	s.Inc, s.renewal, s.changed = 0, renewal{}, 0
+	s.Inc, s.Own, s.changed = 0, member.Own{}, 0
 	s.claim = heartbeat.Observation{}
 	s.Is = member.PhaseNaming
 }
@@ -135,5 +122,5 @@ func (s *step) settle() {
 // present is this life of the member in the value.
 func (s *step) present() (cluster.Member, bool) {
 	m, ok := s.value.Member(s.Member)
-	return m, ok && m.Heartbeat == s.renewal.key && m.State != cluster.MemberHeld
+	return m, ok && m.Heartbeat == s.Own.Key && m.State != cluster.MemberHeld
 }

@@ -34,8 +34,8 @@ func (s *step) wanted() []cluster.Command {
 	case member.PhaseMember:
 		return s.memberCommands()
 	case member.PhaseConfirming:
-		if s.renewal.Held {
-			return []cluster.Command{cluster.ConfirmMember{Member: s.Member, Incarnation: s.Inc, Heartbeat: s.renewal.key}}
+		if s.Own.Held {
+			return []cluster.Command{cluster.ConfirmMember{Member: s.Member, Incarnation: s.Inc, Heartbeat: s.Own.Key}}
 		}
 	case member.PhaseLeaving:
 		if m, ok := s.present(); ok && s.Idle() {
@@ -47,7 +47,7 @@ func (s *step) wanted() []cluster.Command {
 
 func (s *step) prepareJoin() cluster.Command {
 	c := s.p.Join
-	c.Heartbeat, c.Again = s.renewal.key, s.Life > 0
+	c.Heartbeat, c.Again = s.Own.Key, s.Life > 0
 	if m, ok := s.value.Member(s.Member); ok {
 		c.Replaces = m.Incarnation
 	}

@@ -53,7 +53,7 @@ func TestALeaderDoesNotGuess(t *testing.T) {
 func TestHeartbeatsKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
 	const fact = protocol.Instant(5 * time.Second)
-	s := &step{State: State{Core: member.NewCore(member.Params{TTL: rigTTL})}}
+	s := &step{State: State{Core: member.NewCore(member.Params{TTL: rigTTL}, member.Resume)}}
 	s.group.fact = fact
 	last := fact
 	for range 8 {

@@ -7,7 +7,6 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/fold"
-	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 )
@@ -43,7 +42,6 @@ type State struct {
 	passed  protocol.Instant
 
 	group    group
-	pace     heartbeat.Pace
 	derived  duty.Derived      // as of changed
 	silent   bool              // there is nothing to say of the duties until they or the reports change
 	asked    cluster.Reactions // what the value at index askedAt asks of us
@@ -64,7 +62,7 @@ type State struct {
 // NewState is a member that has just started.
 func NewState(p Params) State {
 	p.Member = p.Join.Member
-	return State{Core: member.NewCore(p.Params), p: p}
+	return State{Core: member.NewCore(p.Params, member.Resume), p: p}
 }
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.

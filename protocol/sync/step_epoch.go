@@ -18,7 +18,7 @@ func (s *step) announce() []cluster.Command {
 	e, _ := s.value.Epoch()
 	start := max(1, e.Start)
 	if !e.Above(start, g.generation) {
-		if g.lease.Acked < s.epochAt {
+		if s.Own.Acked < s.epochAt {
 			return nil // it may be that a later generation was announced: a heartbeat after that epoch says whether ours is the present one
 		}
 		start = e.Start + 1 // the group was forgotten, and began again

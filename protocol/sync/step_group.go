@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
@@ -32,7 +31,6 @@ type group struct {
 	asked      protocol.Instant // when the call that is under way was asked for
 	ttl        time.Duration    // for which the group keeps this membership; 0 until it has said so: it cannot be changed
 	fact       protocol.Instant // when the generation became one, here
-	lease      heartbeat.Lease  // of the membership: renewed by Sync and Heartbeat
 	begun      uint64           // Start of the epoch by which its generation was announced, or was tried to be; 0: none
 }
 
@@ -46,7 +44,7 @@ func (s *step) nextBeat(sent protocol.Instant) protocol.Instant {
 }
 
 // session is the TTL of this membership, or of the one that is to be asked for.
-func (s State) session() time.Duration { return cmp.Or(s.group.ttl, s.pace.TTL(s.Timing())) }
+func (s State) session() time.Duration { return cmp.Or(s.group.ttl, s.Pace.TTL(s.Timing())) }
 
 // keepGroup makes the next call.
 func (s *step) keepGroup() {
@@ -81,13 +79,13 @@ func (s *step) heardGroup(ev member.Event) {
 		}
 	case Beaten:
 		if ev.Answer != Outside {
-			s.pace = s.pace.Answered(s.session(), s.At.Sub(s.group.asked), ev.Answer != Failed, s.At, s.Timing())
+			s.Pace = s.Pace.Answered(s.session(), s.At.Sub(s.group.asked), ev.Answer != Failed, s.At, s.Timing())
 		}
 		if s.heard(ev.Answer, ev.Err) {
 			s.renewed(ev.Sent)
 		}
 	case GroupLeft:
-		s.group = group{}
+		s.group, s.Own = group{}, member.Own{}
 		s.Answered(ev.Err)
 	}
 }
@@ -95,7 +93,7 @@ func (s *step) heardGroup(ev member.Event) {
 // renewed counts the lease from before the call. That the group had us then says that no generation without us was formed before it, however late we hear
 // of it: so a lease that has run out begins again, without asking the log.
 func (s *step) renewed(sent protocol.Instant) {
-	s.group.lease = s.group.lease.Renewed(sent, s.Timing().Of(s.group.ttl))
+	s.Extend(sent, s.group.ttl)
 	s.group.next = s.nextBeat(sent)
 }
 
@@ -134,8 +132,8 @@ func (s *step) joinedGroup(ev Joined) {
 
 // exile: the group goes on without us, and others may have what was ours.
 func (s *step) exile() {
-	s.pace = s.pace.Lost(s.group.lease, 0, s.At, s.Timing())
-	s.group = group{next: s.At}
+	s.Pace = s.Pace.Lost(s.Own.Lease, 0, s.At, s.Timing())
+	s.group, s.Own = group{next: s.At}, member.Own{}
 	if s.Is == member.PhaseMember {
 		s.remove("the group has removed it")
 	}

@@ -58,7 +58,7 @@ const longest = 2
 func (s *step) awaitName() {
 	m, ok := s.value.Member(s.Member)
 	switch {
-	case !ok || m.State != cluster.MemberJoined || s.At >= s.group.lease.Until(s.Timing()):
+	case !ok || m.State != cluster.MemberJoined || s.At >= s.Own.Until(s.Timing()):
 		s.passed = 0
 	case !s.seated():
 	case s.passed == 0:

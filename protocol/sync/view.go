@@ -24,7 +24,7 @@ func (s State) Phase() string {
 func (s State) Value() cluster.Value { return s.value }
 
 // TTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
-func (s State) TTL() time.Duration { return max(s.group.lease.TTL, s.pace.TTL(s.Timing())) }
+func (s State) TTL() time.Duration { return s.Core.StatedTTL() }
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {

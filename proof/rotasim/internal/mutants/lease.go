@@ -23,7 +23,7 @@ func leaseSessions() []flaw.Flaw {
 		flaw.New("lease: a fence is none", beat,
 			"	n.State, n.Write = nodeFenced, s.writeName()\n", "	n.Write = s.writeName()\n"),
 		flaw.New("lease: a holder counts from the answer", beat,
-			"s.beat.Renewed(ev.Sent, s.Timing().Of(ev.TTL))", "s.beat.Renewed(ev.Now, s.Timing().Of(ev.TTL))"),
+			"s.Extend(ev.Sent, ev.TTL)", "s.Extend(ev.Now, ev.TTL)"),
 		flaw.New("lease: a renewal of unknown outcome counts", beat,
 			"	case Done:\n		s.beat.version", "	case Done, Unknown:\n		s.beat.version"),
 		flaw.New("lease: work goes on when the session has ended", beat,
