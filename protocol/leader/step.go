@@ -202,7 +202,7 @@ func (s *step) put(p Put) bool {
 func (s *step) setWake() {
 	w := s.Waking()
 	w.Due(s.Own.Busy, s.Own.Next)
-	silent := func(o heartbeat.Observation) { w.Due(false, o.Since.Add(s.silence(o))) }
+	silent := func(o heartbeat.Observation) { w.Due(false, o.Since.Add(s.Silence(o))) }
 	silent(s.vote.Holder)
 	if s.rule.at == ruleRuling && !s.p.Vanish {
 		for m := range s.fold.value.Members() {

@@ -125,26 +125,26 @@ func (s *step) admissions() (out []cluster.Command) {
 // alive reports whether a read has found a heartbeat, and not for too long the same.
 func (s *step) alive(heartbeat string) bool {
 	o := s.heartbeats.Of(heartbeat)
-	return o.Known && !o.Gone() && !s.dead(o)
+	return o.Known && !o.Gone() && !s.Dead(o)
 }
 
 // replaceable reports whether a start of a member may be replaced by one with another heartbeat: it is dead, held, or a former life of the same process.
 func (s *step) replaceable(m cluster.Member, heartbeat string) bool {
-	return m.State == cluster.MemberHeld || later(heartbeat, m.Heartbeat) || s.dead(s.heartbeats.Of(m.Heartbeat)) && !later(m.Heartbeat, heartbeat)
+	return m.State == cluster.MemberHeld || later(heartbeat, m.Heartbeat) || s.Dead(s.heartbeats.Of(m.Heartbeat)) && !later(m.Heartbeat, heartbeat)
 }
 
 // deaths are the commands that remove members whose heartbeat is gone or silent.
 func (s *step) deaths() (out []cluster.Command) {
 	for m := range s.fold.value.Members() {
 		o := s.heartbeats.Of(m.Heartbeat)
-		if m.State == cluster.MemberHeld || !s.dead(o) || m.Heartbeat == s.Own.Key {
+		if m.State == cluster.MemberHeld || !s.Dead(o) || m.Heartbeat == s.Own.Key {
 			continue
 		}
 		reason := "its heartbeat was not renewed"
 		if o.Gone() {
 			reason = "its heartbeat is gone"
 		}
-		reason = o.Reason(reason, s.silence(o))
+		reason = o.Reason(reason, s.Silence(o))
 		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason})
 	}
 	return out

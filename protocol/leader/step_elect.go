@@ -30,7 +30,7 @@ func (s *step) elect() {
 		s.vote.look = look{next: s.At.Add(s.rarely())}
 		s.vote.Election = s.vote.Stale()
 	}
-	move := s.vote.Next(s.Own.Key, s.turn(), s.silence(s.vote.Election.Holder), s.At)
+	move := s.vote.Next(s.Own.Key, s.turn(), s.Silence(s.vote.Election.Holder), s.At)
 	if move != elect.Lead && (move != elect.Look || s.vote.Seen.Heartbeat != s.Own.Key) {
 		s.abdicate()
 	}

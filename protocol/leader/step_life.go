@@ -3,7 +3,6 @@ package leader
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
@@ -26,11 +25,6 @@ func later(heartbeat, than string) bool {
 func (s *step) rival(heartbeat string) bool {
 	return strings.HasPrefix(heartbeat, protocol.HeartbeatPrefix+string(s.Member)+"/") && !s.Ours(heartbeat)
 }
-
-// silence is how long the owner of a heartbeat must be silent.
-func (s *step) silence(o heartbeat.Observation) time.Duration { return s.Timing().SilenceOf(o) }
-
-func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
 
 // walk moves from phase to phase as far as the state allows.
 func (s *step) walk() {
@@ -79,7 +73,7 @@ func (s *step) claimName() {
 		if heartbeat == "" || s.Ours(heartbeat) {
 			continue
 		}
-		if o := s.claims.Of(heartbeat); !s.dead(o) {
+		if o := s.claims.Of(heartbeat); !s.Dead(o) {
 			s.lookAt(o)
 			return
 		}

@@ -27,7 +27,7 @@ func (s *step) observe() {
 			until = o.Seen // lists are rare: what was not looked at is not known to be silent
 		}
 		switch {
-		case m.State == cluster.MemberHeld || !o.Suspect(until, s.silence(o)):
+		case m.State == cluster.MemberHeld || !o.Suspect(until, s.Silence(o)):
 		case o.Missing:
 			s.probe(m.Heartbeat, s.At.Add(s.Poll))
 		default:
@@ -54,7 +54,7 @@ func (s *step) observeJoiners() {
 	s.rule.boxes.all.Each(func(id string, b box) bool {
 		m, in := s.fold.value.Member(b.Member)
 		o := s.heartbeats.Of(b.Heartbeat)
-		if !in && s.dead(o) {
+		if !in && s.Dead(o) {
 			if s.drop(MailboxKey(b.Member), b.version) { // nobody reads it any more
 				left = append(left, id)
 			}
@@ -120,7 +120,7 @@ func (s *step) dropStrays() {
 		owned[m.Heartbeat] = true
 	}
 	for _, o := range s.heartbeats {
-		if !owned[o.Key] && o.Key != s.Own.Key && o.Version != "" && s.At.Sub(o.Since) >= 4*s.silence(o) {
+		if !owned[o.Key] && o.Key != s.Own.Key && o.Version != "" && s.At.Sub(o.Since) >= 4*s.Silence(o) {
 			s.drop(o.Key, o.Version)
 		}
 	}

@@ -88,7 +88,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 func (k *namer) observation(o heartbeat.Observation, s *State) {
 	k.any(o.Key, o.Known, o.Listed, o.Missing)
 	k.version(o.Key, o.Version)
-	k.any((&step{*s}).dead(o))
+	k.any(s.Dead(o))
 }
 
 func (k *namer) look(s *State) {

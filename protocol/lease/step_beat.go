@@ -3,7 +3,6 @@ package lease
 import (
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
@@ -189,7 +188,7 @@ func (s *step) otherStart(ev Fetched, ours bool) {
 	was := s.name.seen
 	s.name.seen = was.Read(d.Version, heartbeat.StatedTTL(d.Value), ev.Sent, s.At)
 	switch {
-	case ours || s.dead(s.name.seen):
+	case ours || s.Dead(s.name.seen):
 		s.fence(&s.name.fence, d, n)
 	case was.Known && was.Version != d.Version:
 		s.Halt(s.value.Index(), &protocol.NameTakenError{Member: s.Member})
@@ -212,14 +211,9 @@ func (s *step) fenced(d store.Doc, n nodeDoc) leadWrite {
 	return leadWrite{doc: written(d.Key, d.Version, n)}
 }
 
-// silence is how long the owner of a heartbeat must be silent.
-func (s *step) silence(o heartbeat.Observation) time.Duration { return s.Timing().SilenceOf(o) }
-
-func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
-
 // silent is when the owner of a heartbeat may have been silent for long enough, if that is not over.
 func (s *step) silent(o heartbeat.Observation) protocol.Instant {
-	if end := o.Since.Add(s.silence(o)); o.Known && o.Looked < end {
+	if end := o.Since.Add(s.Silence(o)); o.Known && o.Looked < end {
 		return end
 	}
 	return s.At.Add(s.Poll)

@@ -180,7 +180,7 @@ func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
 	if h.missing == 0 {
 		h.missing = s.At
 	}
-	if h.next = s.At.Add(s.Poll); s.At.Sub(h.missing) >= s.silence(heartbeat.Observation{}) {
+	if h.next = s.At.Add(s.Poll); s.At.Sub(h.missing) >= s.Silence(heartbeat.Observation{}) {
 		s.held = slices.Delete(s.held, i, i+1)
 	}
 }
@@ -236,33 +236,23 @@ func (s *step) tell() {
 	if s.Behind() || s.Is != member.PhaseMember {
 		return // it has yet to take in what it should do: "not reported" proves nothing
 	}
-	i := 0
-	for _, h := range s.held { // both lists are sorted by partition
-		for i < len(s.Reports) && s.Reports[i].Partition < h.id {
-			i++
-		}
-		var r *protocol.Report
-		if i < len(s.Reports) && s.Reports[i].Partition == h.id {
-			r = &s.Reports[i]
-		}
-		if c := word(h.partition, r); c != nil && s.At >= h.next && !s.trying(h.id) && len(s.tries) < maxTries {
+	reports := duty.Reports(s.Reports)
+	for _, h := range s.held {
+		if c := duty.Word(dutyOf(&h.partition), reports.Of(h.id)); c != nil && s.At >= h.next && !s.trying(h.id) && len(s.tries) < maxTries {
 			s.try(c)
 		}
 	}
 }
 
-// word is what there is to say about one partition, given what the supervisor reports of it.
-func word(p cluster.Partition, r *protocol.Report) cluster.Command {
-	ended := r != nil && r.Token == p.Token && r.State != protocol.RunActive
-	switch {
-	case ended && r.State == protocol.RunFinished:
-		return cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeDone}
-	case p.State == cluster.PartitionReleasing && (r == nil || ended):
-		return cluster.Stopped{Partition: p.ID, Token: p.Token}
-	case p.State == cluster.PartitionGranted && ended && r.Attempt == p.Attempts:
-		return cluster.FinishPartition{
-			Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeFailed, Attempt: r.Attempt, Fresh: r.Fresh, Message: r.Message,
-		}
+// dutyOf is what a partition that we hold asks of us. One that is neither to run nor to stop has only its end to tell.
+func dutyOf(p *cluster.Partition) cluster.Duty {
+	d := cluster.Duty{Partition: p, Token: p.Token}
+	switch p.State {
+	case cluster.PartitionGranted:
+	case cluster.PartitionReleasing:
+		d.Role = cluster.RoleStop
+	default:
+		d.Role = cluster.RoleAdopt + 1
 	}
-	return nil
+	return d
 }

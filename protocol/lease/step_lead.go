@@ -183,10 +183,10 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 		switch {
 		case err != nil:
 		case !there:
-			s.removeMember(m, o.Reason("its session has ended", s.silence(o)))
+			s.removeMember(m, o.Reason("its session has ended", s.Silence(o)))
 		case n.State == nodeFenced:
-			s.removeMember(m, was.Reason("its session has ended", s.silence(o)))
-		case s.dead(o):
+			s.removeMember(m, was.Reason("its session has ended", s.Silence(o)))
+		case s.Dead(o):
 			s.lead.writes = append(slices.Clip(s.lead.writes), s.fenced(d, n))
 		}
 	}

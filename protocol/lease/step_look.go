@@ -176,13 +176,13 @@ func (s *step) elect(docs []store.Doc) {
 			return
 		}
 	}
-	switch e.Next(nodeKey(s.Session()), 0, s.silence(e.Holder), s.At) {
+	switch e.Next(nodeKey(s.Session()), 0, s.Silence(e.Holder), s.At) {
 	case elect.Lead:
 		s.lead.take(s.look.leader.Term)
 	case elect.Claim:
 		s.takeLock()
 	case elect.Remove:
-		if i >= 0 && s.At.Sub(e.Holder.Since) >= s.silence(e.Holder)+s.rank() {
+		if i >= 0 && s.At.Sub(e.Holder.Since) >= s.Silence(e.Holder)+s.rank() {
 			n, _, _ := read[nodeDoc](docs[i])
 			s.fence(&s.look.lock, docs[i], n)
 		}

@@ -147,3 +147,9 @@ func (c *Core) fall(reason string) bool {
 
 // StatedTTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
 func (c *Core) StatedTTL() time.Duration { return max(c.Own.TTL, c.Pace.TTL(c.Timing())) }
+
+// Silence is how long the owner of a heartbeat must be silent.
+func (c *Core) Silence(o heartbeat.Observation) time.Duration { return c.Timing().SilenceOf(o) }
+
+// Dead reports whether the owner of a heartbeat may be counted out.
+func (c *Core) Dead(o heartbeat.Observation) bool { return o.Dead(c.Silence(o)) }

@@ -13,11 +13,6 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// silence is how long the owner of a heartbeat must be silent.
-func (s *step) silence(o heartbeat.Observation) time.Duration { return s.Timing().SilenceOf(o) }
-
-func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
-
 // watch reads the heartbeat that this member is responsible for, and those of suspects.
 func (s *step) watch() {
 	want := s.watchKey()
@@ -51,7 +46,7 @@ const never = protocol.Instant(math.MaxInt64)
 // routine reports whether the watched heartbeat cannot have been silent for long enough yet.
 func (s *step) routine() bool {
 	o := s.heartbeats.Of(s.watching)
-	return o.Known && !o.Gone() && s.At < o.Since.Add(s.silence(o))
+	return o.Known && !o.Gone() && s.At < o.Since.Add(s.Silence(o))
 }
 
 // nextLook is when the watched heartbeat is read again, unless a hint comes first.
@@ -159,7 +154,7 @@ func (s *step) nextSuspect() string {
 			until = o.Seen // what was not looked at is not known to be silent
 		}
 		recent := o.Known && s.At.Sub(o.Looked) < s.Poll
-		if recent || o.Key == s.watching || !o.Suspect(until, s.silence(o)) {
+		if recent || o.Key == s.watching || !o.Suspect(until, s.Silence(o)) {
 			continue
 		}
 		if _, ok := s.other(o.Key); ok {
@@ -199,7 +194,7 @@ func (s *step) dropStrays() {
 		owned[m.Heartbeat] = true
 	}
 	for _, o := range s.heartbeats {
-		if !owned[o.Key] && o.Key != s.Own.Key && o.Version != "" && s.At.Sub(o.Since) >= 4*s.silence(o) {
+		if !owned[o.Key] && o.Key != s.Own.Key && o.Version != "" && s.At.Sub(o.Since) >= 4*s.Silence(o) {
 			s.Emit(DropHeartbeat{Key: o.Key, Version: o.Version})
 		}
 	}
@@ -210,7 +205,7 @@ func (s *step) dropStrays() {
 func (s *step) deaths() []cluster.Command {
 	var out []cluster.Command
 	for _, o := range s.heartbeats {
-		if !s.dead(o) {
+		if !s.Dead(o) {
 			continue
 		}
 		m, ok := s.other(o.Key)
@@ -225,7 +220,7 @@ func (s *step) deaths() []cluster.Command {
 		if o.Gone() {
 			reason = "its heartbeat is gone"
 		}
-		reason = o.Reason(reason, s.silence(o))
+		reason = o.Reason(reason, s.Silence(o))
 		// A silent one may be alive, behind a busy store: what it runs is not what ended it.
 		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason, Died: o.Gone()})
 	}
@@ -235,7 +230,7 @@ func (s *step) deaths() []cluster.Command {
 func (s *step) patience(m cluster.MemberID, o heartbeat.Observation) time.Duration {
 	d := time.Duration(min(s.value.Rank(s.Member, m), 8)) * 2 * s.Poll
 	if !o.Gone() {
-		d += s.silence(o)
+		d += s.Silence(o)
 	}
 	return d
 }

@@ -52,7 +52,7 @@ func (s *step) claimName() {
 	if s.claim.Key != m.Heartbeat {
 		s.claim = heartbeat.Observation{Key: m.Heartbeat}
 	}
-	if s.Ours(m.Heartbeat) || s.dead(s.claim) {
+	if s.Ours(m.Heartbeat) || s.Dead(s.claim) {
 		s.Is = member.PhaseBeginning
 	}
 }

@@ -58,7 +58,7 @@ func (s *step) memberCommands() []cluster.Command {
 	r := s.reactions()
 	out := s.deaths()
 	if r.Accept {
-		if o := s.heartbeats.Of(r.Watch.Heartbeat); o.Known && !s.dead(o) {
+		if o := s.heartbeats.Of(r.Watch.Heartbeat); o.Known && !s.Dead(o) {
 			out = append(out, cluster.AcceptJoin{
 				Member: r.Watch.ID, Incarnation: r.Watch.Incarnation, By: s.Member, ByIncarnation: s.Inc,
 			})
