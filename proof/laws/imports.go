@@ -70,7 +70,7 @@ var rules = []rule{
 	{"protocol/beat", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox"}},
 	{"protocol/elect", []string{"store", "protocol", "protocol/heartbeat"}},
 	{"protocol/shell", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox", "protocol/beat", "protocol/history", "protocol/member"}},
-	{"protocol/member", []string{"cluster", "store", "protocol", "protocol/history", "protocol/outbox"}},
+	{"protocol/member", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/history", "protocol/outbox"}},
 	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/elect", "protocol/outbox", "protocol/fold", "protocol/beat", "protocol/history", "protocol/duty", "protocol/member", "protocol/shell", "internal/ordered"}}, // protocols do not know each other
 	{"work", []string{"cluster", "flow", "store", "protocol", "publish", "journal"}},
 	{"work/stage", []string{"flow", "store", "work"}},

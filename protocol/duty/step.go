@@ -23,16 +23,10 @@ type seen struct {
 func (c Calm) Steps(duties []cluster.Duty, reports []protocol.Report, now protocol.Instant, ttl time.Duration) ([]cluster.Command, Calm) {
 	var out []cluster.Command
 	var next Calm
-	i, was := 0, 0
+	said, was := Reports(reports), 0
 	for _, d := range duties {
-		for i < len(reports) && reports[i].Partition < d.Partition.ID {
-			i++
-		}
-		var r *protocol.Report
-		if i < len(reports) && reports[i].Partition == d.Partition.ID {
-			r = &reports[i]
-		}
-		if step := stepOf(d, r); step != nil {
+		r := said.Of(d.Partition.ID)
+		if step := Word(d, r); step != nil {
 			out = append(out, step)
 		}
 		if d.Role == cluster.RoleRun && d.Partition.Deaths > 0 && r != nil && r.Token == d.Token && r.State == protocol.RunActive {
@@ -60,8 +54,22 @@ func (c Calm) of(d cluster.Duty, at int, now protocol.Instant) (seen, int) {
 	return seen{d.Partition.ID, d.Token, now}, at
 }
 
-// stepOf is what there is to say about one duty, given the supervisor's report about it, if there is one.
-func stepOf(d cluster.Duty, r *protocol.Report) cluster.Command {
+// Reports are what the supervisor says, sorted by partition.
+type Reports []protocol.Report
+
+// Of is the report of a partition, nil for none. Each call must ask for a later partition than the one before.
+func (r *Reports) Of(id cluster.PartitionID) *protocol.Report {
+	for len(*r) > 0 && (*r)[0].Partition < id {
+		*r = (*r)[1:]
+	}
+	if len(*r) == 0 || (*r)[0].Partition != id {
+		return nil
+	}
+	return &(*r)[0]
+}
+
+// Word is what there is to say about one duty, given the supervisor's report about it, if there is one.
+func Word(d cluster.Duty, r *protocol.Report) cluster.Command {
 	p := d.Partition
 	ended := r != nil && r.Token == d.Token && r.State != protocol.RunActive
 	switch {

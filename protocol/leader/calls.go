@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
@@ -20,7 +21,7 @@ type Caller struct {
 }
 
 // Call makes one store call and returns the event that answers it.
-func (c *Caller) Call(ctx context.Context, e Effect) Event {
+func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 	switch e := e.(type) {
 	case Get:
 		return c.get(ctx, e)
@@ -38,12 +39,12 @@ func (c *Caller) Call(ctx context.Context, e Effect) Event {
 	return c.LogCaller.Call(ctx, e)
 }
 
-func (c *Caller) get(ctx context.Context, e Get) Event {
+func (c *Caller) get(ctx context.Context, e Get) member.Event {
 	sent := c.Now()
 	d, err := c.Store.Get(ctx, e.Key)
 	switch {
 	case errors.Is(err, store.ErrClosed):
-		return Closed{Now: c.Now(), Err: err}
+		return member.Closed{Now: c.Now(), Err: err}
 	case errors.Is(err, store.ErrNotFound):
 		return Got{Now: c.Now(), Sent: sent, Doc: Doc{Key: e.Key}}
 	case err != nil:
@@ -52,7 +53,7 @@ func (c *Caller) get(ctx context.Context, e Get) Event {
 	return Got{Now: c.Now(), Sent: sent, Doc: c.document(d)}
 }
 
-func (c *Caller) list(ctx context.Context, e List) Event {
+func (c *Caller) list(ctx context.Context, e List) member.Event {
 	docs, err := c.Store.List(ctx, e.Prefix)
 	out := make([]Doc, len(docs))
 	for i, d := range docs {
@@ -73,7 +74,7 @@ func (c *Caller) document(d store.Doc) Doc {
 	return out
 }
 
-func (c *Caller) put(ctx context.Context, e Put) Event {
+func (c *Caller) put(ctx context.Context, e Put) member.Event {
 	switch d := e.Doc.(type) {
 	case Holder:
 		d.AtMS = c.Wall().UnixMilli()
@@ -98,9 +99,9 @@ func (c *Caller) put(ctx context.Context, e Put) Event {
 	return c.wrote(e.Key, v, err)
 }
 
-func (c *Caller) wrote(key string, v store.Version, err error) Event {
+func (c *Caller) wrote(key string, v store.Version, err error) member.Event {
 	if errors.Is(err, store.ErrClosed) {
-		return Closed{Now: c.Now(), Err: err}
+		return member.Closed{Now: c.Now(), Err: err}
 	}
 	return Wrote{Now: c.Now(), Key: key, Outcome: outbox.OutcomeOf(err), Conflict: errors.Is(err, store.ErrConflict), Version: v, Err: shell.Text(err)}
 }

@@ -4,28 +4,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
-)
-
-// Event is what happens to a member.
-type Event = member.Event
-
-// Events that every protocol has, and those with a log; see package member.
-type (
-	Woken         = member.Woken
-	Hinted        = member.Hinted
-	Reported      = member.Reported
-	Proposed      = member.Proposed
-	Closed        = member.Closed
-	Stop          = member.Stop
-	Read          = member.Read
-	SnapshotRead  = member.SnapshotRead
-	LogChecked    = member.LogChecked
-	Appended      = member.Appended
-	SnapshotSaved = member.SnapshotSaved
-	Renewed       = member.Renewed
 )
 
 type (

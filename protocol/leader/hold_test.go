@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // Members that one entry has admitted have one incarnation. When one of them is released, another one whose restart was announced later is not.
@@ -25,7 +26,7 @@ func TestEachHoldHasItsTime(t *testing.T) {
 		v = next
 	}
 	apply(cluster.Lead{Member: "a", Term: 1, OfferMS: 1000}, cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a"}, cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b"}, cluster.PrepareJoin{Member: "c", Heartbeat: "pulse/c"})
-	state := NewState(Params{Hold: time.Minute})
+	state := NewState(Params{Params: member.Params{Hold: time.Minute}})
 	for _, c := range []struct {
 		at    time.Duration
 		holds cluster.MemberID
@@ -38,7 +39,7 @@ func TestEachHoldHasItsTime(t *testing.T) {
 			apply(cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Hold: true})
 		}
 		s := &step{State: state}
-		s.now, s.fold.value = protocol.Instant(c.at), &v
+		s.At, s.fold.value = protocol.Instant(c.at), &v
 		var got []cluster.MemberID
 		for _, command := range s.releases() {
 			got = append(got, command.(cluster.ReleaseHold).Member)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // play is one interaction of the source document "coordinator-internals": a coordinator c, and peers p1 and p2 that run tasks.
@@ -73,7 +74,7 @@ func (p *play) completes(a *actor) {
 	for _, g := range a.last.Grants {
 		reports = append(reports, protocol.Report{Partition: g.Partition, Token: g.Token, State: protocol.RunFinished, Attempt: g.Attempt})
 	}
-	p.give(a, Reported{Now: p.now, Version: a.last.Version, Reports: reports})
+	p.give(a, member.Reported{Now: p.now, Version: a.last.Version, Reports: reports})
 }
 
 func (p *play) dies(id cluster.MemberID) {
@@ -81,7 +82,7 @@ func (p *play) dies(id cluster.MemberID) {
 	p.kill(id)
 }
 
-func (p *play) lives(id cluster.MemberID) { p.set(p.members[id].renewal.key, "{}") }
+func (p *play) lives(id cluster.MemberID) { p.set(p.members[id].Own.Key, "{}") }
 
 func (p *play) active(m cluster.MemberID, task cluster.PartitionID) *actor {
 	p.until("it runs", func() bool { return p.is(m, task, Active)() && p.members[m].runs(task) })

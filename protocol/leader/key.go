@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
@@ -30,11 +31,11 @@ func Unkeyed() []string {
 // AppendKey appends what decides this member's future, for those who walk all its states: states with equal keys do the same from now on, as long as they
 // have equal Params, their values are alike, and nobody's history diverges.
 func (s State) AppendKey(b []byte, n Naming) []byte {
-	skip, at, r := Unkeyed(), &step{State: s}, s.rule
+	skip, at, r := Unkeyed(), &step{s}, s.rule
 	probing := slices.SortedFunc(slices.Values(s.probing), func(a, b probe) int { return strings.Compare(a.key, b.key) })
 	for _, x := range []any{
-		s.phase, s.now, s.life, s.stop, s.inc, s.admitted, s.claims, s.renewal, s.pace, s.mailbox, s.head, s.fetch, s.roster, s.asks, s.fold, s.vote, s.heartbeats, s.swept,
-		probing, s.reports, s.reported < s.assigned.Version, s.assigned.Version == 0, s.assigned, s.changed, s.watching, s.wake, s.busy, s.rest, s.contact.Problem != "", s.contact.Refuses,
+		s.Is, s.At, s.Life, s.Stop, s.Inc, s.admitted, s.claims, s.Own, s.Pace, s.mailbox, s.head, s.fetch, s.roster, s.asks, s.fold, s.vote, s.heartbeats, s.swept,
+		probing, s.Reports, s.Behind(), s.Given.Version == 0, s.Given, s.changed, s.watching, s.Wake, s.busy, s.rest, s.Contact.Problem != "", s.Contact.Refuses,
 		r.at, r.term, r.boxes.look, r.plans, r.roster, r.offers, r.holds, r.listed, r.patrol, r.patrols,
 	} {
 		b = n.Any(b, x, skip...)
@@ -65,11 +66,11 @@ func appendTree[V any](b []byte, n Naming, t tree[V], skip []string) []byte {
 }
 
 // AppendEffect appends what an effect asks for.
-func AppendEffect(b []byte, e Effect, n Naming) []byte {
+func AppendEffect(b []byte, e member.Effect, n Naming) []byte {
 	switch e := e.(type) {
-	case ReadLog:
+	case member.ReadLog:
 		return append(b, 'l')
-	case Append:
+	case member.Append:
 		return n.Entry(append(b, 'a'), e.Entry)
 	case Put:
 		return n.Any(append(b, 'p'), e, Unkeyed()...)
@@ -78,7 +79,7 @@ func AppendEffect(b []byte, e Effect, n Naming) []byte {
 }
 
 // AppendEvent appends what an event says.
-func AppendEvent(b []byte, ev Event, n Naming) []byte { return n.Any(b, ev, Unkeyed()...) }
+func AppendEvent(b []byte, ev member.Event, n Naming) []byte { return n.Any(b, ev, Unkeyed()...) }
 
 // AppendValue appends what of the value decides what it does next, besides who is in it and owns what.
 func AppendValue(b []byte, v *cluster.Value, n Naming) []byte {

@@ -46,7 +46,7 @@ func TestALightMember(t *testing.T) {
 	if members != 5 || own != 2 {
 		t.Fatalf("it has %d members and %d tasks\n%s", members, own, v)
 	}
-	inc := s.members["d"].inc
+	inc := s.members["d"].Inc
 	s.kill("d")
 	s.until("e knows that d is gone", func() bool {
 		_, in := e.Value().Member("d")

@@ -1,8 +1,6 @@
 package leader
 
-import (
-	"github.com/rota-run/rota/cluster"
-)
+import "github.com/rota-run/rota/cluster"
 
 // SlotState is the state of a task on a member, or of the member if it has no task. The states are those of the source document.
 type SlotState string

@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -80,7 +81,7 @@ func (a *actor) hinted(prefix string) {
 }
 
 // call makes the oldest call of a member that is like this; false if there is none.
-func (s *stage) call(a *actor, like func(Effect) bool) bool {
+func (s *stage) call(a *actor, like func(member.Effect) bool) bool {
 	i := slices.IndexFunc(a.calls, like)
 	if i < 0 {
 		return false
@@ -92,7 +93,7 @@ func (s *stage) call(a *actor, like func(Effect) bool) bool {
 }
 
 // hold takes a call away from a member, to be made later or never.
-func (s *stage) hold(a *actor, like func(Effect) bool) Effect {
+func (s *stage) hold(a *actor, like func(member.Effect) bool) member.Effect {
 	s.t.Helper()
 	i := slices.IndexFunc(a.calls, like)
 	if i < 0 {
@@ -103,11 +104,11 @@ func (s *stage) hold(a *actor, like func(Effect) bool) Effect {
 	return e
 }
 
-func anyCall(Effect) bool { return true }
+func anyCall(member.Effect) bool { return true }
 
 // puts finds the write of a key, in a state where it is an assignment.
-func puts(key string, state SlotState) func(Effect) bool {
-	return func(e Effect) bool {
+func puts(key string, state SlotState) func(member.Effect) bool {
+	return func(e member.Effect) bool {
 		p, ok := e.(Put)
 		slot, is := p.Doc.(Slot)
 		return ok && p.Key == key && (!is || slot.State == state)
@@ -149,7 +150,7 @@ func (s *stage) tick(except []cluster.MemberID) {
 	s.now = next
 	for _, id := range s.names {
 		if a := s.members[id]; !a.over && !slices.Contains(except, id) {
-			s.give(a, Woken{Now: s.now})
+			s.give(a, member.Woken{Now: s.now})
 		}
 	}
 }
@@ -220,7 +221,7 @@ func (s *stage) joined(ids ...cluster.MemberID) func() bool {
 }
 
 func (s *stage) ask(id cluster.MemberID, commands ...cluster.Command) {
-	s.give(s.members[id], Proposed{Now: s.now, ID: uint64(s.now), Commands: commands})
+	s.give(s.members[id], member.Proposed{Now: s.now, ID: uint64(s.now), Commands: commands})
 }
 
 func (s *stage) String() string {

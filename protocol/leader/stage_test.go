@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
@@ -30,7 +31,7 @@ type stage struct {
 type actor struct {
 	State
 	id    cluster.MemberID
-	calls []Effect
+	calls []member.Effect
 	last  protocol.Assignment
 	over  bool
 	wake  protocol.Instant
@@ -48,7 +49,8 @@ func newStage(t *testing.T, names ...cluster.MemberID) *stage {
 
 func (s *stage) start(id cluster.MemberID, nonce string) *actor {
 	p := Params{
-		Member: id, Join: Admission{Slots: 2}, Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: ttl / 20, Hints: true, Offer: 2 * ttl, Hold: time.Minute,
+		Params: member.Params{Member: id, Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: ttl / 20, Hold: time.Minute},
+		Join:   Admission{Slots: 2}, Hints: true, Offer: 2 * ttl,
 		StandBys: 2, SnapshotEvery: 1000, Audit: true,
 	}
 	if id[0] == 'p' {
@@ -59,28 +61,28 @@ func (s *stage) start(id cluster.MemberID, nonce string) *actor {
 	}
 	a := &actor{State: NewState(p), id: id, obeys: true}
 	s.members[id] = a
-	s.give(a, Woken{Now: s.now})
+	s.give(a, member.Woken{Now: s.now})
 	return a
 }
 
 // give is one event for a member.
-func (s *stage) give(a *actor, ev Event) {
-	var fx []Effect
+func (s *stage) give(a *actor, ev member.Event) {
+	var fx []member.Effect
 	a.State, fx = Step(a.State, ev)
 	for _, e := range fx {
 		switch e := e.(type) {
-		case Assign:
+		case member.Assign:
 			a.last = e.Assignment
 			if a.obeys {
 				s.obey(a)
 			}
-		case WakeAt:
+		case member.WakeAt:
 			a.wake = e.At
-		case Left, Halt:
+		case member.Left, member.Halt:
 			a.over = true
-		case Refusing:
+		case member.Refusing:
 			s.bad = append(s.bad, e.Key)
-		case Reply, Applying, Joining, Removing, StoreChanged:
+		case member.Reply, member.Applying, member.Joining, member.Removing, member.StoreChanged:
 		default:
 			a.calls = append(a.calls, e)
 		}
@@ -93,27 +95,27 @@ func (s *stage) obey(a *actor) {
 	for _, g := range a.last.Grants {
 		reports = append(reports, protocol.Report{Partition: g.Partition, Token: g.Token, Attempt: g.Attempt})
 	}
-	s.give(a, Reported{Now: s.now, Version: a.last.Version, Reports: reports})
+	s.give(a, member.Reported{Now: s.now, Version: a.last.Version, Reports: reports})
 }
 
 // make makes a call and returns its answer.
-func (s *stage) make(a *actor, e Effect) Event {
+func (s *stage) make(a *actor, e member.Effect) member.Event {
 	switch e := e.(type) {
-	case ReadLog:
+	case member.ReadLog:
 		page := store.Page{Head: uint64(len(s.log))}
 		page.Records = append(page.Records, s.log[min(int(e.After), len(s.log)):]...)
-		return Read{Now: s.now, Page: page}
-	case Append:
+		return member.Read{Now: s.now, Page: page}
+	case member.Append:
 		data := e.Entry.Encode()
 		s.log = append(s.log, store.Record{Index: uint64(len(s.log) + 1), Data: data})
 		s.hint("")
 		if s.watched != nil {
 			s.watched()
 		}
-		return Appended{Now: s.now, Seq: e.Entry.Seq, Outcome: outbox.Done, Index: cluster.Index(len(s.log)), Data: data}
-	case Renew:
+		return member.Appended{Now: s.now, Seq: e.Entry.Seq, Outcome: outbox.Done, Index: cluster.Index(len(s.log)), Data: data}
+	case member.Renew:
 		s.set(e.Key, heartbeat.Text{})
-		return Renewed{Now: s.now, Sent: s.now, Key: e.Key, Outcome: outbox.Done}
+		return member.Renewed{Now: s.now, Sent: s.now, Key: e.Key, Outcome: outbox.Done}
 	case Get:
 		return Got{Now: s.now, Sent: s.now, Doc: s.get(e.Key)}
 	case List:
@@ -129,8 +131,8 @@ func (s *stage) make(a *actor, e Effect) Event {
 		}
 		s.remove(e.Key)
 		return Wrote{Now: s.now, Key: e.Key}
-	case SaveSnapshot:
-		return SnapshotSaved{Now: s.now}
+	case member.SaveSnapshot:
+		return member.SnapshotSaved{Now: s.now}
 	}
 	s.t.Fatalf("%s: no such call: %T", a.id, e)
 	return nil

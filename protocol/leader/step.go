@@ -14,26 +14,12 @@ import (
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
 type Params struct {
-	Member cluster.MemberID
-	Join   Admission
-	// Nonce tells this start of the process from all others.
-	Nonce string
-	// TTL is how long others wait when this member is silent, and it waits for one that does not state its own.
-	TTL time.Duration
-	// Longest is the longest TTL that it states while its renewals are slow; see [heartbeat.Pace]. 0: always TTL.
-	Longest time.Duration
-	// Rho is the bound on the error of a clock's rate, in thousandths.
-	Rho int64
-	// Margin is what a holder stops earlier than it must, for the time between looking at the clock and acting.
-	Margin time.Duration
-	// Poll is how often everything is looked at where the store does not hint, and the pause behind what failed.
-	Poll time.Duration
+	member.Params
+	Join Admission
 	// Hints: the store hints at changes, so that looks without a hint are rare. Vanish: heartbeats of silent processes vanish by themselves too.
 	Hints, Vanish bool
 	// Offer is how long the leader waits for the answer to an offer, by its own clock.
 	Offer time.Duration
-	// Hold is how long grants are kept for an announced restart.
-	Hold time.Duration
 	// StandBys is how many members besides the leader fold the log.
 	StandBys int
 	// Whole: this member folds the log whatever it is, since what runs on it looks at the whole value.
@@ -45,34 +31,13 @@ type Params struct {
 	SnapshotEvery uint64
 }
 
-// phase is where this start of the member is.
-type phase uint8
-
-const (
-	phaseClaim     phase = iota // making sure that no other live process has our name
-	phaseHeartbeat              // the heartbeat is being written for the first time
-	phaseJoin                   // the mailbox asks to join
-	phaseMember                 // joined
-	phaseConfirm                // its lease has expired: it must not go on before the leader has confirmed it under a new heartbeat
-	phaseRemoved                // found itself removed: waits for its work to stop, then joins again
-	phaseLeaving                // stops its work, then asks to leave
-	phaseGone                   // over, in order
-	phaseHalted                 // over, because going on would be wrong
-)
-
 // State is all that one member knows. It is a value: Step returns another one and shares what it does not change.
 type State struct {
-	p     Params
-	phase phase
-	now   protocol.Instant
-	life  uint64 // how many times it joined; part of the heartbeat's key
-	stop  string // reason to leave; "" while it stays
+	member.Core
+	p Params
 
-	inc        cluster.Incarnation
 	admitted   cluster.Index // the incarnation in which it joined: tokens of before are of another membership
 	claims     heartbeat.Observations
-	renewal    renewal
-	pace       heartbeat.Pace
 	mailbox    mailbox
 	head       head
 	slots      tree[held] // what is assigned to this member, by task
@@ -87,23 +52,10 @@ type State struct {
 	swept      protocol.Instant
 	probing    []probe // heartbeats that are being read
 
-	reports  []protocol.Report
-	reported uint64 // Assignment.Version that reports reflect
-	assigned protocol.Assignment
 	changed  bool // the slots differ from what is assigned
 	watching string
-	wake     protocol.Instant
 	busy     []string // keys and prefixes with a call under way, sorted
 	rest     protocol.Instant
-	contact  member.Contact
-}
-
-// renewal is the state of our own heartbeat, in this life.
-type renewal struct {
-	heartbeat.Lease
-	heartbeat.Asking
-	key  string
-	over bool // it was refused while we leave
 }
 
 // vote is what the member knows of who leads.
@@ -116,65 +68,61 @@ type vote struct {
 
 // NewState is a member that has just started.
 func NewState(p Params) State {
-	return State{p: p, wake: -1, light: &cluster.Value{}, fold: folding{value: &cluster.Value{}}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
+	s := State{Core: member.NewCore(p.Params, member.Confirm), p: p, light: &cluster.Value{}, fold: folding{value: &cluster.Value{}}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
+	s.Is = member.PhaseNaming
+	return s
 }
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
-func Step(s State, ev Event) (State, []Effect) {
-	if s.phase == phaseGone || s.phase == phaseHalted {
+func Step(s State, ev member.Event) (State, []member.Effect) {
+	if s.Over() {
 		return s, nil
 	}
-	st := &step{State: s}
-	st.now = max(s.now, ev.At())
-	st.checkLease()
+	st := &step{s}
+	st.Begin(ev)
+	st.CheckLease()
 	st.take(ev)
-	if st.phase != phaseHalted && st.phase != phaseGone {
+	if !st.Over() {
 		st.advance()
 	}
-	return st.State, st.fx
+	fx := st.End()
+	return st.State, fx
 }
 
-// step is one call of Step: a state of our own and the effects so far.
-type step struct {
-	State
-	fx []Effect
-}
+// step is one call of Step, on a state of its own.
+type step struct{ State }
 
-func (s *step) emit(e Effect) { s.fx = append(s.fx, e) }
-
-func (s *step) self() cluster.MemberID { return s.p.Member }
-
-func (s *step) take(ev Event) {
+func (s *step) take(ev member.Event) {
 	switch ev := ev.(type) {
-	case Woken:
-	case Hinted:
+	case member.Woken:
+	case member.Hinted:
 		s.hinted(ev.Prefix)
-	case Read:
+	case member.Read:
 		s.read(ev)
-	case SnapshotRead:
+	case member.SnapshotRead:
 		s.snapshotRead(ev)
-	case LogChecked:
+	case member.LogChecked:
 		s.logChecked(ev)
-	case SnapshotSaved:
+	case member.SnapshotSaved:
 		s.fold.Saved()
-	case Appended:
+	case member.Appended:
 		s.appended(ev)
-	case Renewed:
-		s.renewed(ev)
+	case member.Renewed:
+		s.Renewed(ev)
 	case Got:
 		s.got(ev)
 	case Listed:
 		s.listed(ev)
 	case Wrote:
 		s.wrote(ev)
-	case Reported:
-		s.reports, s.reported = ev.Reports, ev.Version
-	case Proposed:
+	case member.Reported:
+		s.Reports, s.Reported = ev.Reports, ev.Version
+	case member.Proposed:
 		s.asks.Box = s.asks.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
-	case Closed:
-		s.halt(ev.Err)
-	case Stop:
-		s.leave(ev.Reason)
+	case member.Closed:
+		s.Halt(s.head.Index, ev.Err)
+	case member.Stop:
+		s.Leave(s.head.Index, ev.Reason, s.Is < member.PhaseJoining)
 	}
 }
 
@@ -182,7 +130,7 @@ func (s *step) take(ev Event) {
 func (s *step) advance() {
 	s.keep()
 	s.walk()
-	s.renew()
+	s.Renew()
 	s.lookAround()
 	s.fetchSlots()
 	s.assign()
@@ -204,7 +152,7 @@ func (s *step) advance() {
 // free reports whether a call for a key can be made, and notes that it is being made.
 func (s *step) free(key string) bool {
 	i, ok := slices.BinarySearch(s.busy, key)
-	if ok || s.now < s.rest {
+	if ok || s.At < s.rest {
 		return false
 	}
 	s.busy = slices.Insert(slices.Clone(s.busy), i, key)
@@ -222,14 +170,14 @@ func (s *step) returned(key, err string) {
 		s.busy = slices.Delete(slices.Clone(s.busy), i, i+1)
 	}
 	if err != "" {
-		s.rest = s.now.Add(s.p.Poll)
+		s.rest = s.At.Add(s.Poll)
 	}
 }
 
 func (s *step) get(key string) bool {
 	ok := s.free(key)
 	if ok {
-		s.emit(Get{Key: key})
+		s.Emit(Get{Key: key})
 	}
 	return ok
 }
@@ -237,7 +185,7 @@ func (s *step) get(key string) bool {
 func (s *step) list(prefix string) bool {
 	ok := s.free(prefix)
 	if ok {
-		s.emit(List{Prefix: prefix})
+		s.Emit(List{Prefix: prefix})
 	}
 	return ok
 }
@@ -245,67 +193,39 @@ func (s *step) list(prefix string) bool {
 func (s *step) put(p Put) bool {
 	ok := s.free(p.Key)
 	if ok {
-		s.emit(p)
+		s.Emit(p)
 	}
 	return ok
 }
 
-// answered notes what a read has shown of the store.
-func (s *step) answered(err string) { s.contact, s.fx = s.contact.Read(s.fx, err) }
-
-// answeredWrite notes what a write has shown of the store.
-func (s *step) answeredWrite(err string, done bool) {
-	s.contact, s.fx = s.contact.Wrote(s.fx, err, done)
-}
-
-// halt ends the member because going on would be wrong. Its work stops at once.
-func (s *step) halt(err error) {
-	if s.phase == phaseHalted {
-		return
-	}
-	s.phase = phaseHalted
-	s.revoke(0)
-	s.emit(Halt{Err: err})
-}
-
 // setWake asks to be woken soon.
 func (s *step) setWake() {
-	next := s.now.Add(s.p.Poll)
-	due := func(at protocol.Instant) {
-		if at > s.now {
-			next = min(next, at)
-		}
-	}
-	if !s.renewal.Busy {
-		due(s.renewal.Next)
-	}
-	silent := func(o heartbeat.Observation) { due(o.Since.Add(s.silence(o))) }
+	w := s.Waking()
+	w.Due(s.Own.Busy, s.Own.Next)
+	silent := func(o heartbeat.Observation) { w.Due(false, o.Since.Add(s.Silence(o))) }
 	silent(s.vote.Holder)
 	if s.rule.at == ruleRuling && !s.p.Vanish {
 		for m := range s.fold.value.Members() {
 			silent(s.heartbeats.Of(m.Heartbeat))
 		}
-		due(s.nextSweep())
+		w.Due(false, s.nextSweep())
 	}
-	if s.vote.Holder.Key != s.renewal.key {
-		due(s.nextProbe())
+	if s.vote.Holder.Key != s.Own.Key {
+		w.Due(false, s.nextProbe())
 	}
 	if !s.p.Hints {
-		due(s.head.next)
-		due(s.roster.next)
-		due(s.rule.boxes.next)
+		w.Due(false, s.head.next)
+		w.Due(false, s.roster.next)
+		w.Due(false, s.rule.boxes.next)
 	}
-	if next != s.wake {
-		s.wake = next
-		s.emit(WakeAt{At: next})
-	}
+	s.WakeAt(w)
 }
 
 // rarely is how often a member looks at a document without a hint. With many members all of them together look about as often as one of few.
 func (s *step) rarely() time.Duration {
 	if !s.p.Hints {
-		return s.p.Poll
+		return s.Poll
 	}
 	n := int64(max(1, len(s.roster.Members)))
-	return max(s.p.Poll, s.p.TTL*2/5, time.Duration(n*int64(s.p.TTL*3/5)), time.Duration(n*n*int64(s.p.TTL/100)))
+	return max(s.Poll, s.Params.TTL*2/5, time.Duration(n*int64(s.Params.TTL*3/5)), time.Duration(n*n*int64(s.Params.TTL/100)))
 }

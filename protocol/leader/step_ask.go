@@ -2,6 +2,7 @@ package leader
 
 import (
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
@@ -22,7 +23,7 @@ func (a *asks) writes(key string) bool {
 }
 
 func (s *step) writer() cluster.WriterID {
-	return cluster.WriterID(string(s.self()) + "-" + s.p.Nonce)
+	return cluster.WriterID(string(s.Member) + "-" + s.Nonce)
 }
 
 // asker is who asks: another writer than the one of entries, so that their numbers do not mix.
@@ -30,15 +31,15 @@ func (s *step) asker() cluster.WriterID { return s.writer() + "-ask" }
 
 // ask puts requests in their place and looks for answers.
 func (s *step) ask() {
-	if s.inc == 0 || s.phase == phaseConfirm {
+	if s.Inc == 0 || s.Is == member.PhaseConfirming {
 		return
 	}
 	if s.asks.Pending == nil {
-		s.asks.Box = s.asks.Compose(s.now, s.asker(), s.Value(), nil, false)
+		s.asks.Box = s.asks.Compose(s.At, s.asker(), s.Value(), nil, false)
 		s.asks.put = false
 	}
 	p := s.asks.Pending
-	if p == nil || s.asks.Rests(s.now) {
+	if p == nil || s.asks.Rests(s.At) {
 		return
 	}
 	key := PlanKey(p.Entry.Writer, p.Entry.Seq)
@@ -46,8 +47,8 @@ func (s *step) ask() {
 		s.put(Put{Key: key, Doc: Plan{Writer: p.Entry.Writer, Seq: p.Entry.Seq, Commands: p.Entry.Commands}})
 		return
 	}
-	if s.asks.due(s.now) && s.get(key) {
-		s.asks.look = look{next: s.now.Add(max(s.p.Poll, s.p.TTL*2/5))}
+	if s.asks.due(s.At) && s.get(key) {
+		s.asks.look = look{next: s.At.Add(max(s.Poll, s.Params.TTL*2/5))}
 	}
 }
 
@@ -61,7 +62,7 @@ func (s *step) planWrote(ev Wrote) {
 		s.asks.put, s.asks.hint = true, true // it is there already
 	case ev.Outcome == outbox.Done:
 		s.asks.Box = s.asks.At(0)
-		s.asks.put, s.asks.look.next = true, s.now.Add(max(s.p.Poll, s.p.TTL*2/5)) // the answer may have been hinted at already
+		s.asks.put, s.asks.look.next = true, s.At.Add(max(s.Poll, s.Params.TTL*2/5)) // the answer may have been hinted at already
 	case ev.Outcome == outbox.Refused:
 		s.reply(s.asks.TooLarge(ev.Err))
 	case ev.Outcome == outbox.Unknown:
@@ -94,7 +95,7 @@ func (s *step) planGot(d Doc) {
 
 // unanswered gives up a request that was removed twice without an answer, or that cannot be read.
 func (s *step) unanswered() {
-	box, answers := s.asks.Passed(0, s.now)
+	box, answers := s.asks.Passed(0, s.At)
 	for i := range answers {
 		answers[i].Unknown = true
 	}
@@ -103,14 +104,14 @@ func (s *step) unanswered() {
 
 func (s *step) planAnswered(a PlanAnswer, commands int) {
 	if a.Err == "" && len(a.Results) == commands {
-		s.reply(s.asks.Applied(s.now, a.Results))
+		s.reply(s.asks.Applied(s.At, a.Results))
 		return
 	}
 	var out []outbox.Answer
 	for _, r := range s.asks.Pending.Requests {
 		out = append(out, outbox.Answer{ID: r.ID, Err: a.Err, Unknown: a.Unknown || a.Err == ""})
 	}
-	b, _ := s.asks.Applied(s.now, make([]cluster.Result, commands))
+	b, _ := s.asks.Applied(s.At, make([]cluster.Result, commands))
 	s.reply(b, out)
 }
 
@@ -124,6 +125,6 @@ func (s *step) dropAnswered(key string, v store.Version) {
 func (s *step) reply(box outbox.Box, answers []outbox.Answer) {
 	s.asks.Box = box
 	for _, a := range answers {
-		s.emit(Reply(a))
+		s.Emit(member.Reply(a))
 	}
 }

@@ -17,7 +17,7 @@ type audit struct {
 
 // auditSlots looks at the folder of one member after the other: somebody else may have removed or changed an assignment.
 func (s *step) auditSlots() {
-	if !s.p.Audit || s.now < s.rule.audit.next {
+	if !s.p.Audit || s.At < s.rule.audit.next {
 		return
 	}
 	if m := s.fold.value.Following(s.rule.audit.last); m != "" && s.list(folder(m)) {
@@ -29,7 +29,7 @@ func (s *step) auditSlots() {
 // members there are. All is compared at once when another leader begins.
 func (s *step) audited(m cluster.MemberID, documents int) {
 	each := max(2*time.Second, time.Duration(len(s.rule.roster.Members))*200*time.Millisecond)
-	s.rule.audit = audit{next: s.now.Add(max(s.p.TTL, time.Duration(documents+1)*each)), last: m}
+	s.rule.audit = audit{next: s.At.Add(max(s.Params.TTL, time.Duration(documents+1)*each)), last: m}
 }
 
 // folderAudited finds assignments of a member that are not as we have written them. A list may be old: they are read before anything is written.

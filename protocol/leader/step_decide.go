@@ -43,9 +43,9 @@ type offered struct {
 // boxesEvery is how often the mailboxes are listed without a hint.
 func (s *step) boxesEvery() time.Duration {
 	if s.p.Hints {
-		return max(s.rarely(), 2*s.p.TTL)
+		return max(s.rarely(), 2*s.Params.TTL)
 	}
-	return s.p.Poll
+	return s.Poll
 }
 
 func (s *step) boxesListed(docs []Doc) {
@@ -80,7 +80,7 @@ func (s *step) plansListed(docs []Doc) {
 		if !ok {
 			continue
 		}
-		next := plan{Plan: p, key: d.Key, version: d.Version, since: s.now}
+		next := plan{Plan: p, key: d.Key, version: d.Version, since: s.At}
 		if i := slices.IndexFunc(was, func(p plan) bool { return p.key == d.Key && p.version == d.Version }); i >= 0 {
 			next.since = was[i].since
 		}
@@ -125,26 +125,26 @@ func (s *step) admissions() (out []cluster.Command) {
 // alive reports whether a read has found a heartbeat, and not for too long the same.
 func (s *step) alive(heartbeat string) bool {
 	o := s.heartbeats.Of(heartbeat)
-	return o.Known && !o.Gone() && !s.dead(o)
+	return o.Known && !o.Gone() && !s.Dead(o)
 }
 
 // replaceable reports whether a start of a member may be replaced by one with another heartbeat: it is dead, held, or a former life of the same process.
 func (s *step) replaceable(m cluster.Member, heartbeat string) bool {
-	return m.State == cluster.MemberHeld || later(heartbeat, m.Heartbeat) || s.dead(s.heartbeats.Of(m.Heartbeat)) && !later(m.Heartbeat, heartbeat)
+	return m.State == cluster.MemberHeld || later(heartbeat, m.Heartbeat) || s.Dead(s.heartbeats.Of(m.Heartbeat)) && !later(m.Heartbeat, heartbeat)
 }
 
 // deaths are the commands that remove members whose heartbeat is gone or silent.
 func (s *step) deaths() (out []cluster.Command) {
 	for m := range s.fold.value.Members() {
 		o := s.heartbeats.Of(m.Heartbeat)
-		if m.State == cluster.MemberHeld || !s.dead(o) || m.Heartbeat == s.renewal.key {
+		if m.State == cluster.MemberHeld || !s.Dead(o) || m.Heartbeat == s.Own.Key {
 			continue
 		}
 		reason := "its heartbeat was not renewed"
 		if o.Gone() {
 			reason = "its heartbeat is gone"
 		}
-		reason = o.Reason(reason, s.silence(o))
+		reason = o.Reason(reason, s.Silence(o))
 		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason})
 	}
 	return out
@@ -205,7 +205,7 @@ func (s *step) expired() (out []cluster.Command) {
 		s.rule.offers = s.rule.offers[1:]
 	}
 	for _, o := range s.rule.offers {
-		if s.now.Sub(o.since) < patience {
+		if s.At.Sub(o.since) < patience {
 			break
 		}
 		if p, ok := s.fold.value.Partition(o.task); ok && p.Offered && p.Token == o.token && !s.accepts(p) {
@@ -223,7 +223,7 @@ func (s *step) accepts(p cluster.Partition) bool {
 
 // releases frees the grants of held members whose time is over.
 func (s *step) releases() (out []cluster.Command) {
-	out, s.rule.holds = s.rule.holds.Release(s.fold.value.Members(), s.now, s.p.Hold)
+	out, s.rule.holds = s.rule.holds.Release(s.fold.value.Members(), s.At, s.Hold)
 	return out
 }
 

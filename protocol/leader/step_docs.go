@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
@@ -53,7 +54,7 @@ func (s *step) hinted(prefix string) {
 		s.vote.hint = true
 	case rosterPrefix:
 		s.roster.hint = true
-	case headFolder(s.self()):
+	case headFolder(s.Member):
 		s.head.hint = true
 	case planFolder(s.asker()):
 		s.asks.hint = true
@@ -66,17 +67,17 @@ func (s *step) hinted(prefix string) {
 
 // lookAround reads what this member must know of itself and of the others.
 func (s *step) lookAround() {
-	if s.phase == phaseRemoved {
+	if s.Is == member.PhaseRemoved {
 		return
 	}
-	if s.head.due(s.now) && s.get(HeadKey(s.self())) {
+	if s.head.due(s.At) && s.get(HeadKey(s.Member)) {
 		s.head.look = s.again(s.head.look, s.ownEvery())
 	}
-	if s.roster.due(s.now) && s.get(RosterKey) {
-		s.roster.look = look{next: s.apart(s.now.Add(s.ownEvery()))}
+	if s.roster.due(s.At) && s.get(RosterKey) {
+		s.roster.look = look{next: s.apart(s.At.Add(s.ownEvery()))}
 	}
-	if s.phase == phaseClaim && !s.mailbox.known {
-		s.get(MailboxKey(s.self()))
+	if s.Is == member.PhaseNaming && !s.mailbox.known {
+		s.get(MailboxKey(s.Member))
 	}
 }
 
@@ -92,37 +93,37 @@ func (s *step) lookAgain(key string) {
 // wait for one who looks seldom.
 func (s *step) probe(key string, at protocol.Instant) {
 	i := slices.IndexFunc(s.probing, func(p probe) bool { return p.key == key })
-	if i >= 0 && s.now < min(s.probing[i].next, s.probing[i].sent.Add(at.Sub(s.now))) || !s.get(key) {
+	if i >= 0 && s.At < min(s.probing[i].next, s.probing[i].sent.Add(at.Sub(s.At))) || !s.get(key) {
 		return
 	}
-	looked := probe{key, s.now, max(at, s.now.Add(s.p.Poll))}
+	looked := probe{key, s.At, max(at, s.At.Add(s.Poll))}
 	s.probing = slices.Clone(s.probing)
 	if i >= 0 {
 		s.probing[i] = looked
 	} else {
 		s.probing = append(s.probing, looked)
 	}
-	s.probing = slices.DeleteFunc(s.probing, func(p probe) bool { return s.now >= p.next.Add(4*s.p.TTL) })
+	s.probing = slices.DeleteFunc(s.probing, func(p probe) bool { return s.At >= p.next.Add(4*s.Params.TTL) })
 }
 
 // nextLook is when a heartbeat is looked at again.
 func (s *step) nextLook(o heartbeat.Observation) protocol.Instant {
 	if !s.p.Hints {
-		return o.Polled(s.p.timing(), s.p.Poll)
+		return o.Polled(s.Timing(), s.Poll)
 	}
-	return o.Next(s.p.timing(), s.p.Poll)
+	return o.Next(s.Timing(), s.Poll)
 }
 
 // lookAt reads a heartbeat when that is due.
 func (s *step) lookAt(o heartbeat.Observation) {
-	if s.now >= s.nextLook(o) {
-		s.probe(o.Key, s.now)
+	if s.At >= s.nextLook(o) {
+		s.probe(o.Key, s.At)
 	}
 }
 
 func (s *step) got(ev Got) {
 	key := ev.Doc.Key
-	s.answered(ev.Err)
+	s.Answered(ev.Err)
 	s.returned(key, ev.Err)
 	s.fetched(key, ev.Err == "")
 	if ev.Err != "" {
@@ -130,7 +131,7 @@ func (s *step) got(ev Got) {
 		return
 	}
 	if ev.Doc.Bad != "" {
-		s.emit(Refusing{Key: key, Reason: ev.Doc.Bad})
+		s.Emit(member.Refusing{Key: key, Reason: ev.Doc.Bad})
 	}
 	switch {
 	case strings.HasPrefix(key, protocol.HeartbeatPrefix):
@@ -140,14 +141,14 @@ func (s *step) got(ev Got) {
 	case key == RosterKey:
 		s.rosterGot(ev.Doc)
 		s.written(ev.Doc)
-	case key == HeadKey(s.self()):
+	case key == HeadKey(s.Member):
 		s.headGot(ev.Doc)
 		s.written(ev.Doc)
-	case key == MailboxKey(s.self()):
+	case key == MailboxKey(s.Member):
 		s.mailboxGot(ev.Doc)
 	case strings.HasPrefix(key, planFolder(s.asker())):
 		s.planGot(ev.Doc)
-	case strings.HasPrefix(key, folder(s.self())):
+	case strings.HasPrefix(key, folder(s.Member)):
 		s.slotGot(ev.Doc)
 		s.written(ev.Doc)
 	default:
@@ -157,11 +158,11 @@ func (s *step) got(ev Got) {
 
 func (s *step) heartbeatGot(ev Got) {
 	d := ev.Doc
-	if was := s.claims.Of(d.Key); s.phase == phaseClaim && s.rival(d.Key) {
-		s.claimSeen(was, was.Read(d.Version, d.TTL, ev.Sent, s.now))
+	if was := s.claims.Of(d.Key); s.Is == member.PhaseNaming && s.rival(d.Key) {
+		s.claimSeen(was, was.Read(d.Version, d.TTL, ev.Sent, s.At))
 	}
-	s.vote.Election = s.vote.Probed(d.Key, d.Version, d.TTL, ev.Sent, s.now)
-	s.heartbeats = s.heartbeats.With(s.heartbeats.Of(d.Key).Read(d.Version, d.TTL, ev.Sent, s.now))
+	s.vote.Election = s.vote.Probed(d.Key, d.Version, d.TTL, ev.Sent, s.At)
+	s.heartbeats = s.heartbeats.With(s.heartbeats.Of(d.Key).Read(d.Version, d.TTL, ev.Sent, s.At))
 }
 
 // rosterGot takes in the members, if they are newer than what we have.
@@ -170,7 +171,7 @@ func (s *step) rosterGot(d Doc) {
 	if r, ok := d.Value.(Roster); ok && r.Index > s.roster.Index {
 		s.roster.Roster = r
 		s.lighten()
-		s.head.look = s.expect(s.head.look, s.p.Poll) // what a member had may be offered to us
+		s.head.look = s.expect(s.head.look, s.Poll) // what a member had may be offered to us
 	}
 }
 
@@ -179,15 +180,15 @@ func (s *step) headGot(d Doc) {
 	switch h, ok := d.Value.(Head); {
 	case ok && (h.Incarnation > s.head.Incarnation || h.Seq >= s.head.Seq):
 		s.head.Head = h
-	case d.Version == "" && s.inc == 0:
+	case d.Version == "" && s.Inc == 0:
 		s.head.Head = Head{}
 	}
 }
 
 func (s *step) listed(ev Listed) {
-	s.answered(ev.Err)
+	s.Answered(ev.Err)
 	s.returned(ev.Prefix, ev.Err)
-	asked := ev.Prefix == folder(s.self()) && s.head.asked
+	asked := ev.Prefix == folder(s.Member) && s.head.asked
 	s.head.asked = s.head.asked && !asked
 	if ev.Err != "" {
 		s.lookAgain(ev.Prefix)
@@ -195,7 +196,7 @@ func (s *step) listed(ev Listed) {
 	}
 	for _, d := range ev.Docs {
 		if d.Bad != "" {
-			s.emit(Refusing{Key: d.Key, Reason: d.Bad})
+			s.Emit(member.Refusing{Key: d.Key, Reason: d.Bad})
 		}
 	}
 	if asked {
@@ -223,12 +224,12 @@ func (s *step) wrote(ev Wrote) {
 	if ev.Conflict || ev.Outcome == outbox.Refused {
 		err = "" // the store answers
 	}
-	s.answeredWrite(err, ev.Outcome == outbox.Done)
+	s.Wrote(err, ev.Outcome == outbox.Done)
 	s.returned(ev.Key, err)
 	switch {
 	case ev.Key == LeaderKey:
 		s.vote.Election, s.vote.hint = s.vote.Stale(), true
-	case ev.Key == MailboxKey(s.self()):
+	case ev.Key == MailboxKey(s.Member):
 		s.mailboxWrote(ev)
 	case strings.HasPrefix(ev.Key, planFolder(s.asker())) && s.asks.writes(ev.Key):
 		s.planWrote(ev)
@@ -241,14 +242,14 @@ func (s *step) wrote(ev Wrote) {
 func (s *step) drop(key string, v store.Version) bool {
 	ok := s.free(key)
 	if ok {
-		s.emit(Delete{Key: key, Version: v})
+		s.Emit(Delete{Key: key, Version: v})
 	}
 	return ok
 }
 
 // watch names what the shell hints at.
 func (s *step) watch() {
-	prefixes := []string{leaderPrefix, rosterPrefix, headFolder(s.self())}
+	prefixes := []string{leaderPrefix, rosterPrefix, headFolder(s.Member)}
 	if s.asks.Pending != nil {
 		prefixes = append(prefixes, planFolder(s.asker()))
 	}
@@ -267,17 +268,17 @@ func (s *step) nextSweep() protocol.Instant {
 	switch {
 	case s.p.Vanish:
 		n := int64(len(s.roster.Members))
-		return s.swept.Add(max(2*s.p.TTL, time.Duration(n*n*int64(s.p.TTL/75)))) // each costs a request for every member
+		return s.swept.Add(max(2*s.Params.TTL, time.Duration(n*n*int64(s.Params.TTL/75)))) // each costs a request for every member
 	case s.rule.at != ruleRuling:
-		return s.swept.Add(s.p.TTL / 2)
+		return s.swept.Add(s.Params.TTL / 2)
 	}
-	next, pause, due := s.swept.Add(s.p.TTL), s.p.Poll, heartbeat.Observation.Next
+	next, pause, due := s.swept.Add(s.Params.TTL), s.Poll, heartbeat.Observation.Next
 	if !s.p.Hints {
-		pause, due = s.p.Poll/4, heartbeat.Observation.Soon
+		pause, due = s.Poll/4, heartbeat.Observation.Soon
 	}
 	for m := range s.fold.value.Members() {
-		if m.State != cluster.MemberHeld && m.Heartbeat != s.renewal.key {
-			next = min(next, due(s.heartbeats.Of(m.Heartbeat), s.p.timing(), s.p.Poll))
+		if m.State != cluster.MemberHeld && m.Heartbeat != s.Own.Key {
+			next = min(next, due(s.heartbeats.Of(m.Heartbeat), s.Timing(), s.Poll))
 		}
 	}
 	return max(next, s.swept.Add(pause))

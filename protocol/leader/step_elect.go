@@ -5,6 +5,7 @@ import (
 
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/elect"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 func (s *step) holderGot(ev Got) {
@@ -12,25 +13,25 @@ func (s *step) holderGot(ev Got) {
 	if h, ok := ev.Doc.Value.(Holder); ok {
 		seen.Holder, seen.Heartbeat, s.vote.holder = string(h.Member), h.Heartbeat, h
 	}
-	s.vote.Election = s.vote.Read(seen, s.now)
+	s.vote.Election = s.vote.Read(seen, s.At)
 }
 
 // mayLead reports whether this member takes part in elections.
 func (s *step) mayLead() bool {
-	return (s.phase >= phaseJoin && s.phase <= phaseConfirm || s.lingers()) && s.renewal.Held && s.roster.known
+	return (s.Is >= member.PhaseJoining && s.Is <= member.PhaseConfirming || s.lingers()) && s.Own.Held && s.roster.known
 }
 
 // lingers reports whether this member waits for a leader to enter that it leaves. Where all leave at once the last of them has to do that itself.
-func (s *step) lingers() bool { return s.phase == phaseLeaving && s.inc != 0 && !s.out() }
+func (s *step) lingers() bool { return s.Is == member.PhaseLeaving && s.Inc != 0 && !s.out() }
 
 // elect looks who leads, and tries to where nobody does.
 func (s *step) elect() {
-	if s.vote.due(s.now) {
-		s.vote.look = look{next: s.now.Add(s.rarely())}
+	if s.vote.due(s.At) {
+		s.vote.look = look{next: s.At.Add(s.rarely())}
 		s.vote.Election = s.vote.Stale()
 	}
-	move := s.vote.Next(s.renewal.key, s.turn(), s.silence(s.vote.Election.Holder), s.now)
-	if move != elect.Lead && (move != elect.Look || s.vote.Seen.Heartbeat != s.renewal.key) {
+	move := s.vote.Next(s.Own.Key, s.turn(), s.Silence(s.vote.Election.Holder), s.At)
+	if move != elect.Lead && (move != elect.Look || s.vote.Seen.Heartbeat != s.Own.Key) {
 		s.abdicate()
 	}
 	if move == elect.Look {
@@ -46,26 +47,26 @@ func (s *step) lookWhoLeads() {
 	switch {
 	case !s.vote.Known:
 		s.get(LeaderKey)
-	case s.now >= s.vote.turn:
-		s.vote.turn = s.now.Add(s.p.Poll)
+	case s.At >= s.vote.turn:
+		s.vote.turn = s.At.Add(s.Poll)
 		s.get(LeaderKey)
 	}
 }
 
 // act does what an election asks for.
 func (s *step) act(move elect.Move) {
-	leaves := s.phase == phaseLeaving && s.rule.at != ruleNone
+	leaves := s.Is == member.PhaseLeaving && s.rule.at != ruleNone
 	if !s.mayLead() && !leaves {
 		return
 	}
-	former := s.vote.Seen.Version != "" && s.ours(s.vote.Seen.Heartbeat) && move != elect.Lead
+	former := s.vote.Seen.Version != "" && s.Ours(s.vote.Seen.Heartbeat) && move != elect.Lead
 	switch {
 	case former || move == elect.Remove:
 		s.drop(LeaderKey, s.vote.Seen.Version)
 	case move == elect.Probe:
 		s.probeHolder()
 	case move == elect.Claim && !leaves:
-		s.put(Put{Key: LeaderKey, Doc: Holder{Format: Format, Member: s.self(), Heartbeat: s.renewal.key, Term: s.vote.holder.Term + 1}, Life: s.life + 1})
+		s.put(Put{Key: LeaderKey, Doc: Holder{Format: Format, Member: s.Member, Heartbeat: s.Own.Key, Term: s.vote.holder.Term + 1}, Life: s.Life + 1})
 	case move == elect.Lead && s.rule.at == ruleNone:
 		s.rule.at = ruleClaimed
 	}
@@ -80,13 +81,13 @@ func (s *step) turn() time.Duration {
 	if s.lingers() {
 		n += 2
 	}
-	return time.Duration(n) * 2 * s.p.Poll
+	return time.Duration(n) * 2 * s.Poll
 }
 
 // probeHolder looks at the leader's heartbeat when its turn has come. Whoever begins to wait for the leader does not keep to a look that was planned before.
 func (s *step) probeHolder() {
-	if s.now >= s.nextProbe() {
-		s.probe(s.vote.Holder.Key, s.now)
+	if s.At >= s.nextProbe() {
+		s.probe(s.vote.Holder.Key, s.At)
 	}
 }
 
@@ -103,7 +104,7 @@ func (s *step) nextProbe() protocol.Instant {
 
 // waits reports whether a leader must do something for this member. An idle cluster has no such member.
 func (s *step) waits() bool {
-	return s.phase == phaseJoin || s.phase == phaseConfirm || s.phase == phaseLeaving || s.asks.Pending != nil
+	return s.Is == member.PhaseJoining || s.Is == member.PhaseConfirming || s.Is == member.PhaseLeaving || s.asks.Pending != nil
 }
 
 // abdicate ends our rule: the document does not name us any more.
@@ -115,7 +116,7 @@ func (s *step) abdicate() {
 
 // resign gives up the lead before we are gone. It reports whether that is done.
 func (s *step) resign() bool {
-	if s.vote.Seen.Version != "" && s.vote.Seen.Heartbeat == s.renewal.key {
+	if s.vote.Seen.Version != "" && s.vote.Seen.Heartbeat == s.Own.Key {
 		s.drop(LeaderKey, s.vote.Seen.Version)
 		return false
 	}

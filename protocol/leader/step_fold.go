@@ -4,6 +4,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // folding is what a member has of the log that folds it: the leader, stand-bys, and those whose tasks look at the whole value.
@@ -32,7 +33,7 @@ func (s *step) folds() bool {
 
 // standsBy reports whether this member is the leader, or one of the first to follow it.
 func (s *step) standsBy() bool {
-	return s.phase >= phaseJoin && s.phase <= phaseLeaving && s.phase != phaseRemoved && s.roster.known && s.rank() <= s.p.StandBys
+	return s.Is >= member.PhaseJoining && s.Is <= member.PhaseLeaving && s.Is != member.PhaseRemoved && s.roster.known && s.rank() <= s.p.StandBys
 }
 
 // rank is our place among those who may lead: the oldest members first.
@@ -47,7 +48,7 @@ func (s *step) rank() (n int) {
 
 // before reports whether a member comes before us.
 func (s *step) before(p Peer) bool {
-	return p.Member != s.self() && p.State == cluster.MemberJoined && (s.inc == 0 || p.Incarnation < s.inc)
+	return p.Member != s.Member && p.State == cluster.MemberJoined && (s.Inc == 0 || p.Incarnation < s.Inc)
 }
 
 // windows reports whether a task runs here that looks at others of its job.
@@ -66,22 +67,22 @@ func (s *step) readLog() {
 	if !s.folds() {
 		return
 	}
-	if read, ok := f.Look(s.now, f.value.Index()); ok {
+	if read, ok := f.Look(s.At, f.value.Index()); ok {
 		s.rule.later.asked = s.rule.later.seen
-		s.emit(read)
+		s.Emit(read)
 	}
 }
 
-func (s *step) read(ev Read) {
-	s.answered(ev.Err)
+func (s *step) read(ev member.Read) {
+	s.Answered(ev.Err)
 	s.folded(func(v *cluster.Value) fold.Taken { return s.fold.Read(v, ev, s.logTurn(v)) })
 	if ev.Err == "" && !ev.Truncated {
 		s.laterRead(cluster.Index(ev.Page.Head))
 	}
 }
 
-func (s *step) snapshotRead(ev SnapshotRead) {
-	s.answered(ev.Err)
+func (s *step) snapshotRead(ev member.SnapshotRead) {
+	s.Answered(ev.Err)
 	s.folded(func(v *cluster.Value) fold.Taken {
 		t := s.fold.Loaded(v, ev, s.logTurn(v))
 		if t.Moved {
@@ -92,8 +93,8 @@ func (s *step) snapshotRead(ev SnapshotRead) {
 }
 
 func (s *step) logTurn(v *cluster.Value) fold.Turn {
-	return fold.Turn{Now: s.now, Retry: s.now.Add(s.p.Poll), Next: s.now.Add(s.rarely()), Took: func(a protocol.Applied) {
-		s.rule.out, _ = s.rule.out.Took(s.now, s.writer(), v, a)
+	return fold.Turn{Now: s.At, Retry: s.At.Add(s.Poll), Next: s.At.Add(s.rarely()), Took: func(a protocol.Applied) {
+		s.rule.out, _ = s.rule.out.Took(s.At, s.writer(), v, a)
 		s.noteTaken(a.Entry, a.Results)
 	}}
 }
@@ -106,9 +107,9 @@ func (s *step) folded(change func(*cluster.Value) fold.Taken) {
 		s.fold.value = &now
 		s.moved(was)
 	}
-	s.fx = append(s.fx, t.Effects(s.Value(), func() bool { return s.rule.at == ruleRuling })...)
+	s.Emit(t.Effects(s.Value(), func() bool { return s.rule.at == ruleRuling })...)
 	if t.Halt != nil {
-		s.halt(t.Halt)
+		s.Halt(s.head.Index, t.Halt)
 	}
 }
 
@@ -128,18 +129,18 @@ func (s *step) noteTaken(e cluster.Entry, results []cluster.Result) {
 // saveSnapshot lets the leader write a snapshot now and then.
 func (s *step) saveSnapshot() {
 	if save, ok := s.fold.Save(s.fold.value, fold.Saves{Every: s.p.SnapshotEvery, Writes: func() bool { return s.rule.at == ruleRuling }}); ok {
-		s.emit(save)
+		s.Emit(save)
 	}
 }
 
 // checkLog asks the store which history it has, while there is a doubt.
 func (s *step) checkLog() {
-	if check, ok := s.fold.Check(s.now, s.fold.value.Index()); ok {
-		s.emit(check)
+	if check, ok := s.fold.Check(s.At, s.fold.value.Index()); ok {
+		s.Emit(check)
 	}
 }
 
-func (s *step) logChecked(ev LogChecked) {
-	s.answered(ev.Err)
+func (s *step) logChecked(ev member.LogChecked) {
+	s.Answered(ev.Err)
 	s.folded(func(v *cluster.Value) fold.Taken { return s.fold.Checked(ev, s.logTurn(v)) })
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
@@ -36,7 +37,7 @@ func TestAnUrgentLookDoesNotWait(t *testing.T) {
 	s.until("b has joined", s.joined("a", "b"))
 	s.members["a"].over = true
 	o := b.vote.Election.Holder
-	end := o.Since.Add(b.p.timing().Of(o.TTL).Silence())
+	end := o.Since.Add(b.Timing().Of(o.TTL).Silence())
 	s.until("b rules", func() bool { return s.rules() == b })
 	if s.now != end {
 		t.Errorf("b rules %s after the silence of a could be over", s.now.Sub(end))
@@ -50,7 +51,7 @@ func TestLeavingBeforeItIsIn(t *testing.T) {
 	s.until("a leads", s.joined("a"))
 	b := s.start("b", "n0")
 	s.until("b asks", func() bool { return s.get(MailboxKey("b")).Version != "" }, "a")
-	s.give(b, Stop{Now: s.now, Reason: "told to"})
+	s.give(b, member.Stop{Now: s.now, Reason: "told to"})
 	s.until("b has ended", func() bool { return b.over }, "a")
 	if d := s.get(MailboxKey("b")); d.Version != "" {
 		t.Fatalf("its mailbox is still there: %+v", d)
@@ -80,7 +81,7 @@ func TestTheLeaderIsNoRival(t *testing.T) {
 	b := s.start("b", "n0")
 	for i := range 2 {
 		s.pass(ttl/2, "b")
-		d := s.docs[s.members["a"].renewal.key]
+		d := s.docs[s.members["a"].Own.Key]
 		s.give(b, Got{Now: s.now, Sent: s.now, Doc: d})
 		if b.over {
 			t.Fatalf("it has ended at look %d", i)
@@ -100,9 +101,9 @@ func TestADeadMembersMailboxGoes(t *testing.T) {
 // The stand-bys have died with the leader, and the others look seldom: one that waits for a leader finds out soon.
 func TestAMemberThatWaitsLooksAtTheLeader(t *testing.T) {
 	t.Parallel()
-	for name, wait := range map[string]Event{
-		"to leave":      Stop{Reason: "told to"},
-		"for an answer": Proposed{ID: 1, Commands: []cluster.Command{cluster.KillJob{Job: "none"}}},
+	for name, wait := range map[string]member.Event{
+		"to leave":      member.Stop{Reason: "told to"},
+		"for an answer": member.Proposed{ID: 1, Commands: []cluster.Command{cluster.KillJob{Job: "none"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,9 +147,11 @@ func TestAFailedLookIsMadeAgain(t *testing.T) {
 			if strings.HasSuffix(key, "/") { // a list: the leader's
 				b = s.members["a"]
 			}
-			looks := func(e Effect) bool { return e == Effect(Get{Key: key}) || e == Effect(List{Prefix: key}) }
+			looks := func(e member.Effect) bool {
+				return e == member.Effect(Get{Key: key}) || e == member.Effect(List{Prefix: key})
+			}
 			s.until("it looks", func() bool { return slices.ContainsFunc(b.calls, looks) })
-			failed := Event(Got{Now: s.now, Doc: Doc{Key: key}, Err: "timeout"})
+			failed := member.Event(Got{Now: s.now, Doc: Doc{Key: key}, Err: "timeout"})
 			if _, ok := s.hold(b, looks).(List); ok {
 				failed = Listed{Now: s.now, Prefix: key, Err: "timeout"}
 			}
@@ -170,7 +173,7 @@ func TestAnOldListHidesNoAssignment(t *testing.T) {
 	s.ask("a", single("t"), single("u"))
 	s.until("both run", func() bool { return s.members["a"].runs("t") && s.members["a"].runs("u") })
 	b := s.start("b", "n0")
-	lists := func(e Effect) bool { return e == Effect(List{Prefix: folder("b")}) }
+	lists := func(e member.Effect) bool { return e == member.Effect(List{Prefix: folder("b")}) }
 	s.until("it lists its folder", func() bool { return slices.ContainsFunc(b.calls, lists) })
 	s.hold(b, lists)
 	s.until("it has an assignment", func() bool { return len(s.below(folder("b"))) > 0 })
@@ -193,7 +196,7 @@ func TestAListWithTooLittleIsMadeAgain(t *testing.T) {
 	h.Seq, h.Since, h.Changes, h.Tasks = h.Seq+1, h.Seq+1, nil, 1
 	s.give(b, Got{Now: s.now, Sent: s.now, Doc: Doc{Key: HeadKey("b"), Version: "new", Value: h}})
 	for i := range 2 {
-		lists := func(e Effect) bool { return e == Effect(List{Prefix: folder("b")}) }
+		lists := func(e member.Effect) bool { return e == member.Effect(List{Prefix: folder("b")}) }
 		s.until("it lists its folder", func() bool { return slices.ContainsFunc(b.calls, lists) })
 		s.hold(b, lists)
 		s.give(b, Listed{Now: s.now, Prefix: folder("b")})
@@ -212,9 +215,9 @@ func TestWhoeverWasConfirmedIsLookedAt(t *testing.T) {
 	s.until("a leads", s.joined("a"))
 	b := s.start("b", "n0")
 	s.until("b has joined", s.joined("a", "b"))
-	s.give(b, Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
-	confirms := func(e Effect) bool {
-		x, ok := e.(Append)
+	s.give(b, member.Renewed{Now: s.now, Key: b.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
+	confirms := func(e member.Effect) bool {
+		x, ok := e.(member.Append)
 		return ok && slices.ContainsFunc(x.Entry.Commands, func(c cluster.Command) bool { _, ok := c.(cluster.ConfirmMember); return ok })
 	}
 	s.until("it is to be confirmed", func() bool { return slices.ContainsFunc(a.calls, confirms) })
@@ -236,15 +239,15 @@ func TestLeavingWhileItIsConfirmed(t *testing.T) {
 	s.until("a leads", s.joined("a"))
 	b := s.start("b", "n0")
 	s.until("b has joined", s.joined("a", "b"))
-	s.give(b, Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
-	was := b.inc
+	s.give(b, member.Renewed{Now: s.now, Key: b.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
+	was := b.Inc
 	confirmed := func() bool {
 		m, _ := s.members["a"].fold.value.Member("b")
 		return m.Incarnation > was
 	}
 	s.until("it asks", func() bool { m, _ := s.get(MailboxKey("b")).Value.(Mailbox); return m.Want == WantConfirm }, "a")
 	s.until("it was confirmed", confirmed, "b")
-	s.give(b, Stop{Now: s.now, Reason: "told to"})
+	s.give(b, member.Stop{Now: s.now, Reason: "told to"})
 	s.until("it has left", func() bool { return b.over })
 }
 
@@ -275,7 +278,7 @@ func TestAFormerLeaderUndoesNothing(t *testing.T) {
 	later := s.get(key).Value.(Slot)
 	later.Term, later.State, later.Token = later.Term+1, Sealing, later.Token+1
 	version := s.set(key, later)
-	reads := func(e Effect) bool { _, ok := e.(ReadLog); return ok }
+	reads := func(e member.Effect) bool { _, ok := e.(member.ReadLog); return ok }
 	s.until("it reads the log", func() bool { return slices.ContainsFunc(a.calls, reads) })
 	read := s.hold(a, reads)
 	s.give(a, Got{Now: s.now, Sent: s.now, Doc: s.get(key)})
@@ -296,17 +299,17 @@ func TestAnOldMailboxAsksForNothing(t *testing.T) {
 	s.until("b asks", func() bool { m, _ := s.get(MailboxKey("b")).Value.(Mailbox); return m.Want == WantJoin }, "a")
 	old := s.get(MailboxKey("b"))
 	s.until("b has joined", s.joined("a", "b"))
-	s.give(b, Renewed{Now: s.now, Key: b.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
-	was := b.inc
-	s.until("b was confirmed", func() bool { return b.inc > was && b.phase == phaseMember })
+	s.give(b, member.Renewed{Now: s.now, Key: b.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
+	was := b.Inc
+	s.until("b was confirmed", func() bool { return b.Inc > was && b.Is == member.PhaseMember })
 	s.give(a, Got{Now: s.now, Sent: s.now, Doc: s.get(old.Value.(Mailbox).Heartbeat)})
 	for _, want := range []Want{WantJoin, WantConfirm} {
 		box := old.Value.(Mailbox)
-		box.Want, box.Incarnation = want, b.inc
+		box.Want, box.Incarnation = want, b.Inc
 		s.give(a, Listed{Now: s.now, Prefix: MailboxPrefix, Docs: []Doc{{Key: old.Key, Version: old.Version, Value: box}, s.get(MailboxKey("a"))}})
 		s.pass(ttl / 20)
-		if m, _ := s.value().Member("b"); m.Heartbeat != b.renewal.key {
-			t.Fatalf("%s: b has the heartbeat %s, and renews %s", want, m.Heartbeat, b.renewal.key)
+		if m, _ := s.value().Member("b"); m.Heartbeat != b.Own.Key {
+			t.Fatalf("%s: b has the heartbeat %s, and renews %s", want, m.Heartbeat, b.Own.Key)
 		}
 	}
 }
@@ -317,7 +320,7 @@ func TestLeavingWithoutASession(t *testing.T) {
 	s := newStage(t, "a")
 	s.until("a leads", s.joined("a"))
 	a := s.members["a"]
-	s.give(a, Stop{Now: s.now, Reason: "told to"})
-	s.give(a, Renewed{Now: s.now, Key: a.renewal.key, Outcome: outbox.Refused, Err: "session is gone"})
+	s.give(a, member.Stop{Now: s.now, Reason: "told to"})
+	s.give(a, member.Renewed{Now: s.now, Key: a.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
 	s.until("it has ended", func() bool { return a.over }, "a")
 }

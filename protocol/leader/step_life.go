@@ -3,23 +3,12 @@ package leader
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
-	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/protocol/member"
 )
-
-// heartbeatKey is the key of the heartbeat of this life of the member. It is never used again.
-func (s *step) heartbeatKey() string {
-	return protocol.HeartbeatPrefix + heartbeat.Epoch(string(s.self()), s.p.Nonce, s.life)
-}
-
-// ours reports whether a heartbeat is of this start: of a former life of it, in which nothing runs any more, or of the present one.
-func (s *step) ours(key string) bool {
-	return heartbeat.IsEpoch(strings.TrimPrefix(key, protocol.HeartbeatPrefix), string(s.self()), s.p.Nonce)
-}
 
 // later reports whether a heartbeat is of a later life of the same start than another one. A list of mailboxes may be old, and ask for a life that has ended.
 func later(heartbeat, than string) bool {
@@ -34,116 +23,42 @@ func later(heartbeat, than string) bool {
 
 // rival reports whether a heartbeat is of another start under our name.
 func (s *step) rival(heartbeat string) bool {
-	return strings.HasPrefix(heartbeat, protocol.HeartbeatPrefix+string(s.self())+"/") && !s.ours(heartbeat)
-}
-
-// timing is what our own lease goes by.
-func (p Params) timing() heartbeat.Timing {
-	return heartbeat.Timing{TTL: p.TTL, Longest: p.Longest, Rho: p.Rho, Margin: p.Margin}
-}
-
-// silence is how long the owner of a heartbeat must be silent.
-func (s *step) silence(o heartbeat.Observation) time.Duration { return s.p.timing().SilenceOf(o) }
-
-func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
-
-func (s *step) renew() {
-	if s.phase < phaseHeartbeat || s.phase > phaseLeaving || s.phase == phaseRemoved {
-		return
-	}
-	if s.renewal.key == "" {
-		s.renewal.key = s.heartbeatKey()
-	}
-	if s.renewal.Busy || s.now < s.renewal.Next {
-		return
-	}
-	t := s.p.timing().Of(s.pace.TTL(s.p.timing()))
-	s.renewal.Asking, s.renewal.Lease = heartbeat.Asking{Busy: true, Asked: s.now}, s.renewal.Sending(s.now, t)
-	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life, TTL: t.TTL, Wait: s.renewal.Wait(t)})
-}
-
-// checkLease notices that the last acknowledged renewal is too old: see package heartbeat. A heartbeat that was silent for long enough is never renewed.
-func (s *step) checkLease() {
-	if s.renewal.Lapsed(s.now, s.p.timing()) {
-		s.lapse()
-	}
-}
-
-// lapse ends the lease for good. The member begins another epoch, with another heartbeat, under which the leader may confirm it.
-func (s *step) lapse() {
-	switch s.phase {
-	case phaseMember:
-		s.phase = phaseConfirm
-	case phaseJoin:
-		s.phase = phaseHeartbeat // nobody may hear of the new heartbeat before it is there
-	case phaseConfirm, phaseHeartbeat:
-	default:
-		return
-	}
-	s.life++
-	s.pace = s.pace.Lost(s.renewal.Lease, s.renewal.Waited(s.now), s.now, s.p.timing())
-	s.renewal = renewal{}
-	if s.assigned.ValidUntil != 0 {
-		s.assigned.ValidUntil = 0
-		s.emit(Assign{Assignment: s.assigned})
-	}
-}
-
-func (s *step) renewed(ev Renewed) {
-	if ev.Key != s.renewal.key {
-		return // of a former life
-	}
-	took := s.renewal.Waited(s.now)
-	s.renewal.Asking = heartbeat.Asking{}
-	s.answeredWrite(ev.Err, ev.Outcome == outbox.Done)
-	if ev.Outcome != outbox.Refused {
-		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == outbox.Done, s.now, s.p.timing())
-	}
-	switch ev.Outcome {
-	case outbox.Done:
-		s.renewal.Lease = s.renewal.Renewed(ev.Sent, s.p.timing().Of(ev.TTL))
-	case outbox.Refused:
-		s.renewal.Next = s.now.Add(s.p.Poll)
-		s.renewal.over = s.phase == phaseLeaving // it begins no other life
-		s.lapse()
-	default: // not acknowledged: for us it was not renewed
-		s.renewal.Next = s.now.Add(s.p.Poll)
-	}
+	return strings.HasPrefix(heartbeat, protocol.HeartbeatPrefix+string(s.Member)+"/") && !s.Ours(heartbeat)
 }
 
 // walk moves from phase to phase as far as the state allows.
 func (s *step) walk() {
 	for range 8 { // more phases than there are
-		before := s.phase
+		before := s.Is
 		s.walkOne()
-		if s.phase == before {
+		if s.Is == before {
 			return
 		}
 	}
 }
 
 func (s *step) walkOne() {
-	switch s.phase {
-	case phaseClaim:
+	switch s.Is {
+	case member.PhaseNaming:
 		s.claimName()
-	case phaseHeartbeat:
-		if s.renewal.Held {
-			s.phase = phaseJoin
+	case member.PhaseBeginning:
+		if s.Own.Held {
+			s.Is = member.PhaseJoining
 		}
-	case phaseJoin:
+	case member.PhaseJoining:
 		s.awaitJoin()
-	case phaseMember:
+	case member.PhaseMember:
 		s.stayMember()
-	case phaseConfirm:
+	case member.PhaseConfirming:
 		s.awaitConfirm()
-	case phaseRemoved:
+	case member.PhaseRemoved:
 		s.comeBack()
-	case phaseLeaving:
+	case member.PhaseLeaving:
 		switch {
-		case s.inc == 0 && s.seen(): // admitted after all
-			s.inc, s.admitted = s.head.Incarnation, s.head.Incarnation
+		case s.Inc == 0 && s.seen(): // admitted after all
+			s.Inc, s.admitted = s.head.Incarnation, s.head.Incarnation
 		case s.seen(): // or confirmed
-			s.inc = max(s.inc, s.head.Incarnation)
+			s.Inc = max(s.Inc, s.head.Incarnation)
 		}
 	}
 }
@@ -155,43 +70,43 @@ func (s *step) claimName() {
 		return
 	}
 	for _, heartbeat := range []string{s.mailbox.others, s.head.Heartbeat} {
-		if heartbeat == "" || s.ours(heartbeat) {
+		if heartbeat == "" || s.Ours(heartbeat) {
 			continue
 		}
-		if o := s.claims.Of(heartbeat); !s.dead(o) {
+		if o := s.claims.Of(heartbeat); !s.Dead(o) {
 			s.lookAt(o)
 			return
 		}
 	}
-	if s.mailbox.version != "" && s.mailbox.others != "" && !s.ours(s.mailbox.others) {
-		s.drop(MailboxKey(s.self()), s.mailbox.version)
+	if s.mailbox.version != "" && s.mailbox.others != "" && !s.Ours(s.mailbox.others) {
+		s.drop(MailboxKey(s.Member), s.mailbox.version)
 		return
 	}
-	s.phase = phaseHeartbeat
+	s.Is = member.PhaseBeginning
 }
 
 // claimSeen takes in the heartbeat of another start under our name.
 func (s *step) claimSeen(was, now heartbeat.Observation) {
 	s.claims = s.claims.With(now)
 	if was.Known && !was.Gone() && !now.Gone() && was.Version != now.Version {
-		s.halt(&protocol.NameTakenError{Member: s.self()})
+		s.Halt(s.head.Index, &protocol.NameTakenError{Member: s.Member})
 	}
 }
 
 // seen reports whether the leader sees this life of ours.
 func (s *step) seen() bool {
-	return s.head.known && s.head.Heartbeat == s.renewal.key && s.renewal.Held
+	return s.head.known && s.head.Heartbeat == s.Own.Key && s.Own.Held
 }
 
 // awaitJoin looks for our admission.
 func (s *step) awaitJoin() {
 	switch {
 	case s.seen() && s.head.State == cluster.MemberJoined.String():
-		s.inc, s.admitted = s.head.Incarnation, s.head.Incarnation
-		s.phase = phaseMember
-		s.emit(Joining{Incarnation: s.inc})
-	case s.mailbox.known && s.mailbox.others != "" && !s.ours(s.mailbox.others):
-		s.phase = phaseClaim // another start was quicker
+		s.Inc, s.admitted = s.head.Incarnation, s.head.Incarnation
+		s.Is = member.PhaseMember
+		s.Emit(member.Joining{Incarnation: s.Inc})
+	case s.mailbox.known && s.mailbox.others != "" && !s.Ours(s.mailbox.others):
+		s.Is = member.PhaseNaming // another start was quicker
 	}
 }
 
@@ -202,81 +117,65 @@ func (s *step) stayMember() {
 		return
 	}
 	if s.seen() {
-		s.inc = max(s.inc, s.head.Incarnation)
+		s.Inc = max(s.Inc, s.head.Incarnation)
 	}
 }
 
 // out reports whether we have left.
-func (s *step) out() bool { return s.phase == phaseLeaving && s.inc != 0 && s.gone() }
+func (s *step) out() bool { return s.Is == member.PhaseLeaving && s.Inc != 0 && s.gone() }
 
 // gone reports whether the cluster has removed this membership: the roster proves it, or that we are seen in another one.
 func (s *step) gone() bool {
-	if s.roster.Index < s.inc {
+	if s.roster.Index < s.Inc {
 		return false
 	}
-	p, ok := s.roster.peer(s.self())
-	return !ok || !s.ours(p.Heartbeat) || p.Incarnation != s.inc && p.Heartbeat != s.renewal.key
+	p, ok := s.roster.peer(s.Member)
+	return !ok || !s.Ours(p.Heartbeat) || p.Incarnation != s.Inc && p.Heartbeat != s.Own.Key
 }
 
 // awaitConfirm looks for our confirmation, or for our removal.
 func (s *step) awaitConfirm() {
 	switch {
-	case s.seen() && s.head.Incarnation > s.inc:
-		s.inc = s.head.Incarnation
-		s.phase = phaseMember
+	case s.seen() && s.head.Incarnation > s.Inc:
+		s.Inc = s.head.Incarnation
+		s.Is = member.PhaseMember
 	case s.gone():
 		s.remove()
 	}
 }
 
 func (s *step) remove() {
-	s.phase = phaseRemoved
-	s.revoke(0)
 	s.slots, s.fetch = tree[held]{}, nil
-	s.emit(Removing{Reason: "the cluster has removed it"})
+	s.Remove(s.head.Index, "the cluster has removed it")
 }
 
 // comeBack joins again, as another life, once nothing of the former one runs.
 func (s *step) comeBack() {
-	if !s.idle() {
+	if !s.Idle() {
 		return
 	}
-	s.life++
-	s.inc, s.admitted, s.renewal = 0, 0, renewal{}
+	s.Life++
+	s.Inc, s.admitted, s.Own = 0, 0, member.Own{}
 	s.head = head{Head: s.head.Head, known: s.head.known}
-	s.phase = phaseClaim
-}
-
-// leave begins to leave gracefully.
-func (s *step) leave(reason string) {
-	s.stop = reason
-	if s.phase < phaseJoin {
-		s.phase = phaseGone
-		s.emit(Left{})
-		return
-	}
-	s.phase = phaseLeaving
-	s.revoke(s.assigned.ValidUntil) // what runs stops because it leaves, not because it lost its lease
+	s.Is = member.PhaseNaming
 }
 
 // settle ends the member when it has left, or was never in. What it has asked for and not been given it takes back.
 func (s *step) settle() {
-	if s.phase != phaseLeaving || !s.idle() {
+	if s.Is != member.PhaseLeaving || !s.Idle() {
 		return
 	}
-	if s.renewal.over { // its session has ended: nothing that it says counts any more, and others see that it is gone
-		s.phase = phaseGone
-		s.emit(Left{})
+	if s.Own.Over { // its session has ended: nothing that it says counts any more, and others see that it is gone
+		s.Gone()
 		return
 	}
-	never := s.inc == 0 && s.mailbox.known && !s.isBusy(MailboxKey(s.self()))
+	never := s.Inc == 0 && s.mailbox.known && !s.isBusy(MailboxKey(s.Member))
 	if !never && !s.out() || s.rule.at != ruleNone && !s.resign() {
 		return
 	}
 	if s.mailbox.known && s.mailbox.mine() {
-		s.drop(MailboxKey(s.self()), s.mailbox.version)
+		s.drop(MailboxKey(s.Member), s.mailbox.version)
 		return
 	}
-	s.phase = phaseGone
-	s.emit(Left{})
+	s.Gone()
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // lighten makes the excerpt of the value that a member has which does not fold the log: all members, complete as of the roster's index, and what is
@@ -20,7 +21,7 @@ func (s *step) lighten() {
 	jobs, partitions := s.assignedRecords()
 	light := cluster.Excerpt(s.roster.Index, s.leadership(), members, jobs, partitions)
 	s.light = &light
-	s.emit(Applying{Value: light})
+	s.Emit(member.Applying{Value: light})
 }
 
 func (s *step) leadership() cluster.Leadership {

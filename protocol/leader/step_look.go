@@ -27,25 +27,25 @@ const (
 // expect is a look at what may change within some time.
 func (s *step) expect(l look, within time.Duration) look {
 	if !s.p.Hints {
-		l.often = max(l.often, s.now.Add(within))
-		l.next = min(l.next, s.now.Add(s.p.Poll/oftener))
+		l.often = max(l.often, s.At.Add(within))
+		l.next = min(l.next, s.At.Add(s.Poll/oftener))
 	}
 	return l
 }
 
 // again is the look after the one that is being made.
 func (s *step) again(l look, every time.Duration) look {
-	if s.now < l.often {
-		every = s.p.Poll / oftener
+	if s.At < l.often {
+		every = s.Poll / oftener
 	}
-	return look{next: s.now.Add(every), often: l.often}
+	return look{next: s.At.Add(every), often: l.often}
 }
 
 // apart is when to look at the roster, about at an instant: in the middle between two looks at our head where the store
 // tells of nothing. What is offered to us after a death is then found in half a poll, by one or the other.
 func (s *step) apart(at protocol.Instant) protocol.Instant {
-	between := s.head.next.Add(s.p.Poll / 2)
-	if s.p.Hints || s.rule.at == ruleRuling || between <= s.now || between >= at.Add(s.p.Poll) {
+	between := s.head.next.Add(s.Poll / 2)
+	if s.p.Hints || s.rule.at == ruleRuling || between <= s.At || between >= at.Add(s.Poll) {
 		return at
 	}
 	return between
@@ -54,7 +54,7 @@ func (s *step) apart(at protocol.Instant) protocol.Instant {
 // ownEvery is how often our head and the roster are read without a hint. A leader writes them itself.
 func (s *step) ownEvery() time.Duration {
 	if !s.p.Hints && s.rule.at == ruleRuling {
-		return 4 * s.p.Poll
+		return 4 * s.Poll
 	}
 	return s.rarely()
 }

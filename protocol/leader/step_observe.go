@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -14,21 +15,21 @@ import (
 // the leader's renewal is late: who follows it need not begin to count then.
 func (s *step) observe() {
 	rules := s.rule.at == ruleRuling
-	if !s.Whole() || s.phase == phaseRemoved || !rules && (s.p.Vanish || !s.leaderLate()) {
+	if !s.Whole() || s.Is == member.PhaseRemoved || !rules && (s.p.Vanish || !s.leaderLate()) {
 		return
 	}
-	if s.now >= s.nextSweep() && s.list(protocol.HeartbeatPrefix) {
-		s.swept = s.now
+	if s.At >= s.nextSweep() && s.list(protocol.HeartbeatPrefix) {
+		s.swept = s.At
 	}
 	for m := range s.fold.value.Members() {
-		o, until := s.heartbeats.Of(m.Heartbeat), s.now
+		o, until := s.heartbeats.Of(m.Heartbeat), s.At
 		if s.p.Vanish {
 			until = o.Seen // lists are rare: what was not looked at is not known to be silent
 		}
 		switch {
-		case m.State == cluster.MemberHeld || !o.Suspect(until, s.silence(o)):
+		case m.State == cluster.MemberHeld || !o.Suspect(until, s.Silence(o)):
 		case o.Missing:
-			s.probe(m.Heartbeat, s.now.Add(s.p.Poll))
+			s.probe(m.Heartbeat, s.At.Add(s.Poll))
 		default:
 			s.lookAt(o)
 		}
@@ -44,7 +45,7 @@ func (s *step) observe() {
 // leaderLate reports whether the leader should have renewed its heartbeat, and has not.
 func (s *step) leaderLate() bool {
 	o := s.vote.Election.Holder
-	return o.Known && o.Looked.Sub(o.Since) > s.p.timing().Of(o.TTL).Every()+s.p.Poll
+	return o.Known && o.Looked.Sub(o.Since) > s.Timing().Of(o.TTL).Every()+s.Poll
 }
 
 // observeJoiners looks whether those live that ask to join or to be confirmed, and removes the mailboxes of the dead.
@@ -53,7 +54,7 @@ func (s *step) observeJoiners() {
 	s.rule.boxes.all.Each(func(id string, b box) bool {
 		m, in := s.fold.value.Member(b.Member)
 		o := s.heartbeats.Of(b.Heartbeat)
-		if !in && s.dead(o) {
+		if !in && s.Dead(o) {
 			if s.drop(MailboxKey(b.Member), b.version) { // nobody reads it any more
 				left = append(left, id)
 			}
@@ -63,7 +64,7 @@ func (s *step) observeJoiners() {
 			return true
 		}
 		if !s.alive(b.Heartbeat) && !o.Gone() || b.Want == WantJoin && s.p.Vanish {
-			s.probe(b.Heartbeat, s.now.Add(s.p.Poll))
+			s.probe(b.Heartbeat, s.At.Add(s.Poll))
 		}
 		if in && m.Heartbeat != b.Heartbeat && m.State != cluster.MemberHeld {
 			s.lookAt(s.heartbeats.Of(m.Heartbeat))
@@ -77,13 +78,13 @@ func (s *step) observeJoiners() {
 
 // patrol looks at one heartbeat after the other, seldom: for what no hint told of.
 func (s *step) patrol() {
-	if s.now < s.rule.patrol {
+	if s.At < s.rule.patrol {
 		return
 	}
-	s.rule.patrol = s.now.Add(max(s.p.TTL/3, s.p.Poll))
+	s.rule.patrol = s.At.Add(max(s.Params.TTL/3, s.Poll))
 	next := s.fold.value.Following(s.rule.patrols)
-	if m, ok := s.fold.value.Member(next); ok && m.State != cluster.MemberHeld && m.Heartbeat != s.renewal.key {
-		s.probe(m.Heartbeat, s.now)
+	if m, ok := s.fold.value.Member(next); ok && m.State != cluster.MemberHeld && m.Heartbeat != s.Own.Key {
+		s.probe(m.Heartbeat, s.At)
 	}
 	s.rule.patrols = next
 }
@@ -93,9 +94,9 @@ func (s *step) heartbeatsListed(docs []Doc) {
 	next := make(heartbeat.Observations, 0, len(docs))
 	for _, d := range docs {
 		listed[d.Key] = d.Version
-		o := s.heartbeats.Of(d.Key).InList(d.Version, d.TTL, s.now)
+		o := s.heartbeats.Of(d.Key).InList(d.Version, d.TTL, s.At)
 		if s.p.Vanish {
-			o.Seen = s.now
+			o.Seen = s.At
 		}
 		next = append(next, o)
 	}
@@ -119,7 +120,7 @@ func (s *step) dropStrays() {
 		owned[m.Heartbeat] = true
 	}
 	for _, o := range s.heartbeats {
-		if !owned[o.Key] && o.Key != s.renewal.key && o.Version != "" && s.now.Sub(o.Since) >= 4*s.silence(o) {
+		if !owned[o.Key] && o.Key != s.Own.Key && o.Version != "" && s.At.Sub(o.Since) >= 4*s.Silence(o) {
 			s.drop(o.Key, o.Version)
 		}
 	}

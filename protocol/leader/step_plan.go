@@ -16,7 +16,7 @@ func (s *step) answerPlans() {
 			continue
 		}
 		if p.Answer != nil {
-			if s.now.Sub(p.since) >= time.Duration(keepAnswered)*s.p.TTL {
+			if s.At.Sub(p.since) >= time.Duration(keepAnswered)*s.Params.TTL {
 				s.drop(p.key, p.version)
 			}
 			continue

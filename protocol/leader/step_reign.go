@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
@@ -80,28 +81,28 @@ func (s *step) claimTerm() {
 	s.decide(func() []cluster.Command {
 		l, _ := s.fold.value.Leader()
 		s.rule.term = l.Term + 1
-		return []cluster.Command{cluster.Lead{Member: s.self(), Term: s.rule.term, OfferMS: s.p.Offer.Milliseconds()}}
+		return []cluster.Command{cluster.Lead{Member: s.Member, Term: s.rule.term, OfferMS: s.p.Offer.Milliseconds()}}
 	})
 }
 
 // decide appends what is wanted, when nothing is under way.
 func (s *step) decide(wanted func() []cluster.Command) {
-	s.rule.out, _ = s.rule.out.Passed(s.fold.value.Index(), s.now)
-	if s.rule.out.Rests(s.now) {
+	s.rule.out, _ = s.rule.out.Passed(s.fold.value.Index(), s.At)
+	if s.rule.out.Rests(s.At) {
 		return
 	}
 	if s.rule.out.Pending == nil {
-		s.rule.out = s.rule.out.Compose(s.now, s.writer(), *s.fold.value, wanted(), true)
+		s.rule.out = s.rule.out.Compose(s.At, s.writer(), *s.fold.value, wanted(), true)
 	}
 	if s.rule.out.Again(s.fold.value.Index()) { // unknown, or acknowledged and yet not in the log
 		s.rule.out = s.rule.out.Sent()
-		s.emit(Append{Entry: s.rule.out.Pending.Entry})
+		s.Emit(member.Append{Entry: s.rule.out.Pending.Entry})
 	}
 }
 
-func (s *step) appended(ev Appended) {
+func (s *step) appended(ev member.Appended) {
 	s.rule.out = s.rule.out.Returned()
-	s.contact, s.fx = s.contact.Appended(s.fx, ev)
+	s.Appended(ev)
 	if !s.rule.out.Waits(ev.Seq) {
 		return // it was read in the log before the answer came
 	}
@@ -110,11 +111,11 @@ func (s *step) appended(ev Appended) {
 		return
 	}
 	s.fold.Hint = s.fold.Hint || ev.Outcome == outbox.Unknown
-	s.rule.out, _ = s.rule.out.Failed(ev.Outcome, ev.Err, s.now.Add(s.p.Poll))
+	s.rule.out, _ = s.rule.out.Failed(ev.Outcome, ev.Err, s.At.Add(s.Poll))
 }
 
 // acknowledged handles the index of our entry.
-func (s *step) acknowledged(ev Appended) {
+func (s *step) acknowledged(ev member.Appended) {
 	s.folded(func(v *cluster.Value) fold.Taken {
 		t, _ := s.fold.Acknowledged(v, ev, s.logTurn(v))
 		if s.rule.out.Waits(ev.Seq) { // it is to be read yet, or nobody can read it
@@ -141,7 +142,7 @@ func (s *step) adopt() {
 	}
 	s.rule.at = ruleRuling
 	s.compare()
-	s.emit(Applying{Value: s.Value()})
+	s.Emit(member.Applying{Value: s.Value()})
 }
 
 // noteListed notes that a prefix was read.
@@ -155,11 +156,11 @@ func (s *step) noteListed(prefix string) {
 
 // look reads again what members have written.
 func (s *step) look() {
-	if s.rule.boxes.due(s.now) && s.list(MailboxPrefix) {
+	if s.rule.boxes.due(s.At) && s.list(MailboxPrefix) {
 		s.rule.boxes.look = s.again(s.rule.boxes.look, s.boxesEvery())
 	}
-	if s.rule.plans.due(s.now) && s.list(PlanPrefix) {
-		s.rule.plans.look = look{next: s.now.Add(s.rarely())}
+	if s.rule.plans.due(s.At) && s.list(PlanPrefix) {
+		s.rule.plans.look = look{next: s.At.Add(s.rarely())}
 	}
 }
 
@@ -177,7 +178,7 @@ func (s *step) moved(was *cluster.Value) {
 			s.touch(before)
 			s.touch(after)
 			if after.Offered && (!before.Offered || before.Token != after.Token) {
-				s.rule.offers = append(s.rule.offers[:len(s.rule.offers):len(s.rule.offers)], offered{after.ID, after.Token, s.now})
+				s.rule.offers = append(s.rule.offers[:len(s.rule.offers):len(s.rule.offers)], offered{after.ID, after.Token, s.At})
 			}
 		case r.Job != "":
 			for p := range now.PartitionsOf(r.Job) {

@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -19,7 +20,7 @@ type held struct {
 // readHead finds what has changed in our folder. It looks at the newest head that is known: the one that admits us has its first changes.
 func (s *step) readHead() {
 	h := s.head.Head
-	if !s.ours(h.Heartbeat) || h.Seq <= s.head.read {
+	if !s.Ours(h.Heartbeat) || h.Seq <= s.head.read {
 		return
 	}
 	if h.Since > s.head.read || s.head.read == 0 {
@@ -53,7 +54,7 @@ func (s *step) wantSlot(p cluster.PartitionID) {
 
 // fetched takes in that an assignment was read, or was not.
 func (s *step) fetched(key string, ok bool) {
-	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return f.sent && SlotKey(s.self(), f.task) == key })
+	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return f.sent && SlotKey(s.Member, f.task) == key })
 	if i < 0 {
 		return
 	}
@@ -81,7 +82,7 @@ func (s *step) folderListed(docs []Doc) {
 		return true
 	})
 	if len(docs) < s.head.Tasks {
-		s.head.pause = s.now.Add(s.p.Poll)
+		s.head.pause = s.At.Add(s.Poll)
 		return
 	}
 	s.head.read, s.head.list = max(s.head.read, s.head.list), 0
@@ -92,15 +93,15 @@ const readsAtOnce = 32
 
 // fetchSlots reads the assignments that have changed.
 func (s *step) fetchSlots() {
-	if s.inc == 0 || s.phase == phaseRemoved {
+	if s.Inc == 0 || s.Is == member.PhaseRemoved {
 		return
 	}
 	s.readHead()
-	if s.head.list > 0 && s.now >= s.head.pause && s.list(folder(s.self())) {
+	if s.head.list > 0 && s.At >= s.head.pause && s.list(folder(s.Member)) {
 		s.head.asked = true
 	}
 	for i := range s.fetch {
-		if f := s.fetch[i]; !f.sent && len(s.busy) < readsAtOnce && s.get(SlotKey(s.self(), f.task)) {
+		if f := s.fetch[i]; !f.sent && len(s.busy) < readsAtOnce && s.get(SlotKey(s.Member, f.task)) {
 			s.fetch = slices.Clone(s.fetch)
 			s.fetch[i].sent = true
 		}
@@ -112,8 +113,8 @@ func (s *step) slotGot(d Doc) {
 	slot, ok := d.Value.(Slot)
 	_, there := s.slots.Get(d.Key)
 	switch {
-	case s.inc == 0 || d.Bad != "":
-	case ok && slot.Token >= s.admitted && slot.Member == s.self():
+	case s.Inc == 0 || d.Bad != "":
+	case ok && slot.Token >= s.admitted && slot.Member == s.Member:
 		s.slots.set(d.Key, held{Slot: slot, key: d.Key})
 		s.changed = true
 	case there:
@@ -127,19 +128,15 @@ func (s *step) slotGot(d Doc) {
 
 // assign derives what the supervisor should run, when that or our lease has changed.
 func (s *step) assign() {
-	if s.phase != phaseMember {
+	if s.Is != member.PhaseMember {
 		return
 	}
-	next := s.assigned
+	next := s.Given
 	if s.changed && len(s.fetch) == 0 || next.Version == 0 {
 		s.changed = false
 		next = duty.Granted(next, s.head.Index, s.grants())
 	}
-	next.ValidUntil = s.renewal.Until(s.p.timing())
-	if next.Version != s.assigned.Version || next.ValidUntil != s.assigned.ValidUntil {
-		s.assigned = next
-		s.emit(Assign{Assignment: next})
-	}
+	s.Assign(next, s.Own.Until(s.Timing()))
 }
 
 func (s *step) grants() []*protocol.Grant {
@@ -161,20 +158,6 @@ func (h held) grant() *protocol.Grant {
 	}
 }
 
-// revoke takes all grants away from the supervisor.
-func (s *step) revoke(lease protocol.Instant) {
-	if len(s.assigned.Grants) == 0 && s.assigned.ValidUntil == lease && s.assigned.Version > 0 {
-		return
-	}
-	s.assigned = protocol.Assignment{Index: s.head.Index, Version: s.assigned.Version + 1, ValidUntil: lease}
-	s.emit(Assign{Assignment: s.assigned})
-}
-
-// idle tells whether nothing runs here and nothing will be started under grants that were taken away.
-func (s *step) idle() bool {
-	return len(s.assigned.Grants) == 0 && len(s.reports) == 0 && s.reported >= s.assigned.Version
-}
-
 // says is what there is to say about our assignments.
 func (s *step) says() (out []Saying) {
 	s.slots.Each(func(_ string, h held) bool {
@@ -192,7 +175,7 @@ const maxSays = 2000
 
 func (s *step) sayOf(h held) Saying {
 	switch {
-	case h.State == Acking && s.phase == phaseLeaving:
+	case h.State == Acking && s.Is == member.PhaseLeaving:
 		return Saying{Say: SayDecline}
 	case h.State == Acking:
 		return Saying{Say: SayAccept}
@@ -207,7 +190,7 @@ func (s *step) sayOfRun(h held) Saying {
 	switch {
 	case ended && r.State == protocol.RunFinished && h.State != Taking:
 		return Saying{Say: SayDone}
-	case s.reported < s.assigned.Version || s.changed:
+	case s.Behind() || s.changed:
 		// The supervisor has yet to take in what it should do: "not reported" proves nothing.
 	case h.State == Sealing && (!there || ended), h.State == Taking && ended:
 		return Saying{Say: SayStopped}
@@ -220,13 +203,13 @@ func (s *step) sayOfRun(h held) Saying {
 }
 
 func (s *step) report(p cluster.PartitionID) (protocol.Report, bool) {
-	i, ok := slices.BinarySearchFunc(s.reports, p, func(r protocol.Report, p cluster.PartitionID) int {
+	i, ok := slices.BinarySearchFunc(s.Reports, p, func(r protocol.Report, p cluster.PartitionID) int {
 		return strings.Compare(string(r.Partition), string(p))
 	})
 	if !ok {
 		return protocol.Report{}, false
 	}
-	return s.reports[i], true
+	return s.Reports[i], true
 }
 
 // mailbox is our mailbox as it is in the store.
@@ -247,10 +230,10 @@ func (m Mailbox) same(o Mailbox) bool {
 
 // post writes our mailbox when there is something new to say.
 func (s *step) post() {
-	if s.phase < phaseJoin || s.phase > phaseLeaving || s.phase == phaseRemoved || !s.renewal.Held || s.out() {
+	if s.Is < member.PhaseJoining || s.Is > member.PhaseLeaving || s.Is == member.PhaseRemoved || !s.Own.Held || s.out() {
 		return
 	}
-	key := MailboxKey(s.self())
+	key := MailboxKey(s.Member)
 	if !s.mailbox.known {
 		s.get(key)
 		return
@@ -258,30 +241,30 @@ func (s *step) post() {
 	want := s.wants()
 	foreign := s.mailbox.version != "" && !s.mailbox.mine()
 	switch {
-	case s.mailbox.others != "" && !s.ours(s.mailbox.others):
+	case s.mailbox.others != "" && !s.Ours(s.mailbox.others):
 		// another start was quicker: see awaitJoin
-	case s.phase == phaseLeaving && s.inc == 0:
+	case s.Is == member.PhaseLeaving && s.Inc == 0:
 		// it is taken back: see settle
-	case foreign || s.mailbox.version != "" && s.mailbox.life != s.life:
+	case foreign || s.mailbox.version != "" && s.mailbox.life != s.Life:
 		s.drop(key, s.mailbox.version) // of a former life: the present one has another session
 	case s.mailbox.version == "" || !want.same(s.mailbox.have):
-		if s.put(Put{Key: key, Doc: want, Version: s.mailbox.version, Life: s.life + 1}) {
-			s.mailbox.have, s.mailbox.life = want, s.life
+		if s.put(Put{Key: key, Doc: want, Version: s.mailbox.version, Life: s.Life + 1}) {
+			s.mailbox.have, s.mailbox.life = want, s.Life
 		}
 	}
 }
 
 func (s *step) wants() Mailbox {
-	m := Mailbox{Format: Format, Member: s.self(), Heartbeat: s.renewal.key, Want: WantStay, Incarnation: s.inc, Join: s.p.Join}
+	m := Mailbox{Format: Format, Member: s.Member, Heartbeat: s.Own.Key, Want: WantStay, Incarnation: s.Inc, Join: s.p.Join}
 	switch {
-	case s.phase == phaseJoin:
+	case s.Is == member.PhaseJoining:
 		m.Want = WantJoin
-	case s.phase == phaseConfirm || s.head.Revoked && s.phase == phaseMember && s.head.Incarnation == s.inc:
+	case s.Is == member.PhaseConfirming || s.head.Revoked && s.Is == member.PhaseMember && s.head.Incarnation == s.Inc:
 		m.Want = WantConfirm
-	case s.phase == phaseLeaving && s.idle():
-		m.Want, m.Reason = WantLeave, s.stop
+	case s.Is == member.PhaseLeaving && s.Idle():
+		m.Want, m.Reason = WantLeave, s.Stop
 	}
-	if s.inc != 0 && s.phase != phaseConfirm {
+	if s.Inc != 0 && s.Is != member.PhaseConfirming {
 		m.Says = s.says()
 	}
 	return m
@@ -289,7 +272,7 @@ func (s *step) wants() Mailbox {
 
 func (s *step) mailboxGot(d Doc) {
 	s.mailbox.known, s.mailbox.version, s.mailbox.others = true, d.Version, ""
-	if m, ok := d.Value.(Mailbox); ok && m.Heartbeat != s.renewal.key {
+	if m, ok := d.Value.(Mailbox); ok && m.Heartbeat != s.Own.Key {
 		s.mailbox.others = m.Heartbeat
 	} else if ok {
 		s.mailbox.have = m
@@ -301,7 +284,7 @@ func (s *step) mailboxGot(d Doc) {
 func (s *step) mailboxWrote(ev Wrote) {
 	if ev.Err == "" && ev.Version != "" {
 		s.mailbox.version, s.mailbox.others = ev.Version, ""
-		s.head.look = s.expect(s.head.look, answeredIn*s.p.Poll)
+		s.head.look = s.expect(s.head.look, answeredIn*s.Poll)
 		s.rule.boxes.hint = s.rule.boxes.hint || !s.p.Hints // the leader may be ourselves
 		return
 	}

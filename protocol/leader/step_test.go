@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // A paused leader's late write of an offer lands after its successor has removed the task: the member answers it, and never runs it.
@@ -50,7 +51,7 @@ func TestALateOfferOfAFormerLeader(t *testing.T) {
 }
 
 // split makes two members where a leads and has offered t to b, and b has answered; what a would append next is held.
-func race(t *testing.T, like func(cluster.Command) bool) (s *stage, held Append) {
+func race(t *testing.T, like func(cluster.Command) bool) (s *stage, held member.Append) {
 	t.Helper()
 	s = newStage(t, "a")
 	s.until("a leads", s.joined("a"))
@@ -60,7 +61,7 @@ func race(t *testing.T, like func(cluster.Command) bool) (s *stage, held Append)
 	a := s.members["a"]
 	for end := s.now.Add(time.Minute); s.now < end; {
 		for i, e := range a.calls {
-			if ap, ok := e.(Append); ok && like(ap.Entry.Commands[0]) {
+			if ap, ok := e.(member.Append); ok && like(ap.Entry.Commands[0]) {
 				a.calls = append(a.calls[:i:i], a.calls[i+1:]...)
 				return s, ap
 			}
@@ -68,18 +69,18 @@ func race(t *testing.T, like func(cluster.Command) bool) (s *stage, held Append)
 		var except []cluster.MemberID
 		if p := s.partition("t"); p.Offered && like(cluster.RevokeOffer{}) {
 			except = append(except, "b") // it does not answer
-			if s.now < s.members["b"].renewal.Next {
+			if s.now < s.members["b"].Own.Next {
 				except = nil
 				except = append(except, "b")
 			}
-			s.set(s.members["b"].renewal.key, s.docs[s.members["b"].renewal.key].Value) // but lives
+			s.set(s.members["b"].Own.Key, s.docs[s.members["b"].Own.Key].Value) // but lives
 		}
 		if !s.callOne(except) {
 			s.tick(except)
 		}
 	}
 	t.Fatalf("it is never appended\n%s", s)
-	return nil, Append{}
+	return nil, member.Append{}
 }
 
 func isAccept(c cluster.Command) bool { _, ok := c.(cluster.AcceptOffer); return ok }
@@ -117,7 +118,7 @@ func TestTheDeadlineOfAnOfferOutlivesItsLeader(t *testing.T) {
 	s.until("all have joined", s.joined("a", "b", "c"))
 	s.ask("a", cluster.SubmitJob{Job: "t", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "c"}}}})
 	s.until("it is offered", func() bool { return s.partition("t").Offered })
-	alive := func() { s.set(s.members["c"].renewal.key, "{}") }
+	alive := func() { s.set(s.members["c"].Own.Key, "{}") }
 	s.kill("a")
 	b := s.members["b"]
 	for s.rules() != b {
@@ -183,7 +184,7 @@ func TestSuspendedIsNotLost(t *testing.T) {
 	}
 	s.until("b has lost its work", func() bool { _, in := s.value().Member("b"); return !in }, "b")
 	b := s.members["b"]
-	s.give(b, Woken{Now: s.now})
+	s.give(b, member.Woken{Now: s.now})
 	if b.last.ValidUntil > s.now {
 		t.Fatalf("b holds a lease until %d at %d, while others run its work", b.last.ValidUntil, s.now)
 	}
@@ -263,7 +264,7 @@ func TestAPausedLeader(t *testing.T) {
 	b := s.members["b"]
 	s.until("b rules", func() bool { return b.Rule() == "ruling" && len(b.last.Grants) == 2 }, "a")
 	a := s.members["a"]
-	s.give(a, Woken{Now: s.now}) // a wakes, and still believes that it leads
+	s.give(a, member.Woken{Now: s.now}) // a wakes, and still believes that it leads
 	s.until("both run again", func() bool { return a.Phase() == "joined" && len(a.last.Grants) == 1 && len(b.last.Grants) == 1 })
 	if l, _ := s.value().Leader(); l.Member != "b" || l.Term != 2 {
 		t.Fatalf("%+v", l)
@@ -278,7 +279,7 @@ func TestAnAnswerBeforeTheWriteReturns(t *testing.T) {
 	s.until("both have joined", s.joined("a", "b"))
 	b := s.members["b"]
 	s.ask("b", single("t"))
-	put, ok := s.hold(b, func(e Effect) bool { p, ok := e.(Put); return ok && strings.HasPrefix(p.Key, PlanPrefix) }).(Put)
+	put, ok := s.hold(b, func(e member.Effect) bool { p, ok := e.(Put); return ok && strings.HasPrefix(p.Key, PlanPrefix) }).(Put)
 	if !ok {
 		t.Fatal("b asks nothing")
 	}

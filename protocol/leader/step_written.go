@@ -100,8 +100,8 @@ func (s *step) headProjected(ev Wrote) {
 	default:
 		h.version, h.unsure = ev.Version, false
 		s.rule.heads.set(id, h)
-		s.rule.boxes.look = s.expect(s.rule.boxes.look, answeredIn*s.p.Poll)
-		s.head.hint = s.head.hint || !s.p.Hints && id == string(s.self())
+		s.rule.boxes.look = s.expect(s.rule.boxes.look, answeredIn*s.Poll)
+		s.head.hint = s.head.hint || !s.p.Hints && id == string(s.Member)
 	}
 }
 
@@ -155,7 +155,7 @@ func (s *step) compare() {
 	for p := range now.Partitions() {
 		s.touch(p)
 		if p.Offered {
-			s.rule.offers = append(s.rule.offers, offered{p.ID, p.Token, s.now})
+			s.rule.offers = append(s.rule.offers, offered{p.ID, p.Token, s.At})
 		}
 	}
 	for m := range now.Members() {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
@@ -37,7 +38,7 @@ type Caller struct {
 }
 
 // Timeout is how long the call of an effect may take.
-func (c *Caller) Timeout(e Effect) time.Duration {
+func (c *Caller) Timeout(e member.Effect) time.Duration {
 	if r, ok := e.(Renew); ok {
 		return cmp.Or(r.Wait, c.TTL/3)
 	}
@@ -45,7 +46,7 @@ func (c *Caller) Timeout(e Effect) time.Duration {
 }
 
 // Call makes one store call and returns the event that answers it; nil for effects that are no calls.
-func (c *Caller) Call(ctx context.Context, e Effect) Event {
+func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 	switch e := e.(type) {
 	case Fetch:
 		sent := c.Now()
@@ -67,14 +68,14 @@ func (c *Caller) Call(ctx context.Context, e Effect) Event {
 }
 
 // closed tells that the handle of the store was closed, where that is the error.
-func (c *Caller) closed(err error, ev Event) Event {
+func (c *Caller) closed(err error, ev member.Event) member.Event {
 	if errors.Is(err, store.ErrClosed) {
-		return Closed{Now: c.Now(), Err: err}
+		return member.Closed{Now: c.Now(), Err: err}
 	}
 	return ev
 }
 
-func (c *Caller) fetched(e Fetch, sent protocol.Instant, docs []store.Doc, err error) Event {
+func (c *Caller) fetched(e Fetch, sent protocol.Instant, docs []store.Doc, err error) member.Event {
 	return c.closed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs, Err: shell.Text(err)})
 }
 
@@ -99,7 +100,7 @@ func problem(err error) string {
 	return shell.Text(err)
 }
 
-func (c *Caller) write(ctx context.Context, e Write) Event {
+func (c *Caller) write(ctx context.Context, e Write) member.Event {
 	var v store.Version
 	var err error
 	if e.Delete {
@@ -113,7 +114,7 @@ func (c *Caller) write(ctx context.Context, e Write) Event {
 // survey reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and decides nothing: what it leaves out is read
 // by its key, as are jobs, and so is a partition that binds others if it is shown otherwise than it was read before. A write is conditional on its own document
 // alone: by what an old list shows of one partition, another one would be made.
-func (c *Caller) survey(ctx context.Context, e Survey) Event {
+func (c *Caller) survey(ctx context.Context, e Survey) member.Event {
 	sent := c.Now()
 	docs, old, err := surveyAll(ctx, c.Store, e.Keys, e.usable)
 	return c.closed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Old: old, Err: shell.Text(err)})
@@ -214,7 +215,7 @@ func viewKey(view uint64) string { return viewPrefix + strconv.FormatUint(view, 
 // maxView bounds a view, unpacked.
 const maxView = 1 << 30
 
-func (c *Caller) readView(ctx context.Context, e ReadView) Event {
+func (c *Caller) readView(ctx context.Context, e ReadView) member.Event {
 	d, err := c.Store.Get(ctx, viewKey(e.View))
 	if err != nil {
 		if errors.Is(err, store.ErrNotFound) { // a newer one is there

@@ -8,23 +8,6 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Effect is what a member wants done. Those below, and those of package member, are all that the protocol can do to the world.
-type Effect = member.Effect
-
-// Effects that every protocol has; see package member.
-type (
-	Assign       = member.Assign
-	Reply        = member.Reply
-	Applying     = member.Applying
-	Joining      = member.Joining
-	Removing     = member.Removing
-	Refusing     = member.Refusing
-	StoreChanged = member.StoreChanged
-	WakeAt       = member.WakeAt
-	Left         = member.Left
-	Halt         = member.Halt
-)
-
 type (
 	// Fetch reads documents, in one request or several. Each is at least as new as the call.
 	Fetch struct {

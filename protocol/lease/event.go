@@ -5,12 +5,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
-
-// Event is what happens to a member.
-type Event = member.Event
 
 // Outcome is how a write ended.
 type Outcome uint8
@@ -21,16 +17,6 @@ const (
 	NotDone          // provably: nothing was changed
 	Unknown          // it may have been done, or may be later
 	Conflict         // not done: the version is not current
-)
-
-// Events that every protocol has; see package member.
-type (
-	Woken    = member.Woken
-	Hinted   = member.Hinted
-	Reported = member.Reported
-	Proposed = member.Proposed
-	Closed   = member.Closed
-	Stop     = member.Stop
 )
 
 type (

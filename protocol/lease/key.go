@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -56,14 +57,14 @@ func (k *namer) call(c call, now protocol.Instant) { k.any(c.busy, now >= c.next
 // have equal Params without a Poll and without a Longest. Of instants it has what is due.
 func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := &namer{n, b}
-	t := s.p.timing()
-	k.any(s.phase, s.life, s.inc, s.stop, s.contact.Problem != "", s.contact.Refuses, s.now >= s.claimRest, len(s.queue))
-	k.any(s.beat.Held, s.beat.Lapsed(s.now, t), s.now >= s.beat.Next, s.beat.key, s.beat.Busy, s.beat.lost)
-	k.version(s.beat.key, s.beat.version)
-	k.any(s.beat.TTL, s.beat.Short != 0, s.pace.Doubled)
-	k.call(s.beat.read, s.now)
-	k.call(s.name.call, s.now)
-	k.call(s.name.fence, s.now)
+	t := s.Timing()
+	k.any(s.Is, s.Life, s.Inc, s.Stop, s.Contact.Problem != "", s.Contact.Refuses, s.At >= s.claimRest, len(s.queue))
+	k.any(s.Own.Held, s.Own.Lapsed(s.At, t), s.At >= s.Own.Next, s.Own.Key, s.Own.Busy, s.beat.lost)
+	k.version(s.Own.Key, s.beat.version)
+	k.any(s.Own.TTL, s.Own.Short != 0, s.Pace.Doubled)
+	k.call(s.beat.read, s.At)
+	k.call(s.name.call, s.At)
+	k.call(s.name.fence, s.At)
 	k.observation(s.name.seen, &s)
 	k.any(s.name.clear, s.name.replaces)
 	k.look(&s)
@@ -73,11 +74,11 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	}
 	k.any("held")
 	for _, h := range s.held {
-		k.any(h.partition, h.specIndex, h.missing != 0, s.now >= h.next)
+		k.any(h.partition, h.specIndex, h.missing != 0, s.At >= h.next)
 		k.version(partitionKey(h.id), h.version)
 	}
-	k.any(s.shuns, s.reports, s.reported < s.assigned.Version, s.now < s.assigned.ValidUntil)
-	for _, g := range s.assigned.Grants {
+	k.any(s.shuns, s.Reports, s.Behind(), s.At < s.Given.ValidUntil)
+	for _, g := range s.Given.Grants {
 		k.any(g.Partition, g.Token, g.Attempt)
 	}
 	k.value(&s.value)
@@ -87,13 +88,13 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 func (k *namer) observation(o heartbeat.Observation, s *State) {
 	k.any(o.Key, o.Known, o.Listed, o.Missing)
 	k.version(o.Key, o.Version)
-	k.any((&step{State: *s}).dead(o))
+	k.any(s.Dead(o))
 }
 
 func (k *namer) look(s *State) {
 	l := s.look
 	for _, c := range [...]call{l.call, l.lock, l.own, l.adopt, l.view} {
-		k.call(c, s.now)
+		k.call(c, s.At)
 	}
 	k.any(l.hint, l.board.View > l.shown, l.leader.Holder, l.election.Known, l.election.Vacant != 0, l.board.Index == l.index, l.board.Specs > l.specs, l.board.Free, l.board.Stop)
 	k.number("term ", l.leader.Term)
@@ -105,7 +106,7 @@ func (k *namer) look(s *State) {
 		k.any(m.ID, m.Heartbeat, m.State)
 	}
 	for _, f := range l.since {
-		k.any(s.now.Sub(f.since) >= s.p.Patience)
+		k.any(s.At.Sub(f.since) >= s.p.Patience)
 	}
 	if l.adopt.busy {
 		k.doc(l.adopted)
@@ -117,15 +118,15 @@ func (k *namer) lead(s *State) {
 	if k.any(l.holds); !l.holds {
 		return
 	}
-	k.call(l.call, s.now)
-	k.call(l.show, s.now)
+	k.call(l.call, s.At)
+	k.call(l.show, s.At)
 	k.number("term ", l.term)
 	k.any(l.hint, l.any, l.any && l.seen.Index() == s.value.Index() && l.seen.Digest() == s.value.Digest())
 	for _, o := range l.beats {
 		k.observation(o, s)
 	}
 	for _, h := range l.holdAt {
-		k.any(h.inc, s.now.Sub(h.since) >= s.p.Hold)
+		k.any(h.inc, s.At.Sub(h.since) >= s.Hold)
 	}
 	k.alias("layout ", l.laid)
 	k.any("writes", len(l.writes))
@@ -136,7 +137,7 @@ func (k *namer) lead(s *State) {
 }
 
 func (k *namer) try(x try, s *State) {
-	k.any("try", x.command, x.busy, s.now >= x.next, x.request, x.index, x.taking, x.again, x.proved, x.lost, x.ask)
+	k.any("try", x.command, x.busy, s.At >= x.next, x.request, x.index, x.taking, x.again, x.proved, x.lost, x.ask)
 	if x.lost || x.busy {
 		k.doc(x.put)
 	}
@@ -204,7 +205,7 @@ func (k *namer) value(v *cluster.Value) {
 }
 
 // AppendEffect appends what an effect of a member asks for.
-func AppendEffect(b []byte, e Effect, n Naming) []byte {
+func AppendEffect(b []byte, e member.Effect, n Naming) []byte {
 	k := &namer{n, b}
 	switch e := e.(type) {
 	case Fetch:
@@ -227,4 +228,4 @@ func AppendEffect(b []byte, e Effect, n Naming) []byte {
 }
 
 // AppendEvent appends what the answer to a write says.
-func AppendEvent(b []byte, ev Event, n Naming) []byte { return n.Any(b, ev, "Written.ID") }
+func AppendEvent(b []byte, ev member.Event, n Naming) []byte { return n.Any(b, ev, "Written.ID") }

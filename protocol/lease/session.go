@@ -10,6 +10,7 @@ import (
 
 	beats "github.com/rota-run/rota/protocol/beat"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -40,7 +41,7 @@ func (w *beatWriter) take(ctx context.Context) error {
 
 func (w *beatWriter) give() { <-w.turn }
 
-func (c *Caller) renew(ctx context.Context, e Renew) Event {
+func (c *Caller) renew(ctx context.Context, e Renew) member.Event {
 	sent := c.Now()
 	e.TTL = cmp.Or(e.TTL, c.TTL)
 	ev := Renewed{Sent: sent, Key: e.Key, TTL: e.TTL, Beat: e.Beat, Outcome: NotDone}

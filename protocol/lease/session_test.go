@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -71,9 +72,10 @@ func TestNoHeartbeatOfAnotherSession(t *testing.T) {
 // TestAnEndedSessionIsALapse: the member stops what it runs at once.
 func TestAnEndedSessionIsALapse(t *testing.T) {
 	t.Parallel()
-	s := State{phase: phaseMember, beat: beat{Asking: heartbeat.Asking{Busy: true}, key: "node/m/a-0", count: 3}, wake: -1, random: 1}
+	s := State{Core: coreIn(member.PhaseMember, member.Params{}), beat: beat{count: 3}, random: 1}
+	s.Own = member.Own{Asking: heartbeat.Asking{Busy: true}, Key: "node/m/a-0"}
 	s, _ = Step(s, Renewed{Key: "node/m/a-0", Beat: 3, Outcome: Conflict, Ended: true})
-	if s.phase != phaseRemoved {
+	if s.Is != member.PhaseRemoved {
 		t.Errorf("the member is in phase %s, and should be removed", s.Phase())
 	}
 }

@@ -3,19 +3,16 @@ package lease
 import (
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
 // beat is our own heartbeat, in this session.
 type beat struct {
-	heartbeat.Lease
-	heartbeat.Asking
-	key     string
 	version store.Version // that was acknowledged, or read back as our own
 	count   uint64        // of the renewal that is under way, or was the last
 	write   string        // its name
@@ -24,85 +21,60 @@ type beat struct {
 	read    call
 }
 
-func (s *step) self() cluster.MemberID { return s.p.Join.Member }
-
-// session names this life of the process. It is never used again.
-func (s *step) session() string {
-	return heartbeat.Epoch(string(s.self()), s.p.Nonce, s.life)
-}
-
 func (s *step) renew() {
-	if s.phase < phaseBeat || s.phase > phaseLeaving || s.phase == phaseRemoved || s.phase == phaseLeaving && s.beat.key == "" {
+	if s.Is == member.PhaseLeaving && s.Own.Key == "" || !s.RenewalDue() {
 		return
 	}
-	if s.beat.key == "" {
-		s.beat.key = nodeKey(s.session())
-	}
-	if s.beat.Busy || s.now < s.beat.Next {
-		return
+	if s.Own.Key == "" {
+		s.Own.Key = nodeKey(s.Session())
 	}
 	if s.beat.lost {
-		if s.beat.read.due(s.now) {
-			s.fetch(&s.beat.read, s.beat.key)
+		if s.beat.read.due(s.At) {
+			s.fetch(&s.beat.read, s.Own.Key)
 		}
 		return
 	}
-	t := s.p.timing().Of(s.pace.TTL(s.p.timing()))
-	s.beat.Asking, s.beat.Lease = heartbeat.Asking{Busy: true, Asked: s.now}, s.beat.Sending(s.now, t)
+	t := s.Sending()
 	s.beat.count++
 	s.beat.write = s.writeName()
-	s.emit(Renew{Key: s.beat.key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write, Life: s.life, TTL: t.TTL, Wait: s.beat.Wait(t)})
+	s.Emit(Renew{Key: s.Own.Key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write, Life: s.Life, TTL: t.TTL, Wait: s.Own.Wait(t)})
 }
 
 // checkLease notices that the last acknowledged renewal is too old: others may have fenced the session since. It is never renewed again.
 func (s *step) checkLease() {
-	if s.beat.Lapsed(s.now, s.p.timing()) {
+	if s.Lapsed() {
 		s.lapse("its lease has lapsed")
 	}
 }
 
 // lapse ends the session for good. What it has claimed may be claimed by others now.
 func (s *step) lapse(reason string) {
-	switch s.phase {
-	case phaseMember:
-		s.phase = phaseRemoved
-		s.emit(Removing{Reason: reason})
-	case phaseBeat, phaseJoin:
-		s.phase = phaseRemoved
-	case phaseLeaving: // others may take what it had: there is nothing to leave
-		s.inc = 0
-	default:
+	if !s.Lost(reason) {
 		return
 	}
-	s.pace = s.pace.Lost(s.beat.Lease, s.beat.Waited(s.now), s.now, s.p.timing())
 	s.beat = beat{}
-	s.held, s.lead, s.inc = nil, lead{}, 0
+	s.held, s.lead = nil, lead{}
 	s.dropTries()
-	s.revoke(0)
-	if s.phase == phaseRemoved {
+	s.Revoke(s.value.Index(), 0)
+	if s.Is == member.PhaseRemoved {
 		s.nextLife()
 	}
 }
 
 // nextLife begins another session once nothing of the former one runs.
 func (s *step) nextLife() {
-	if !s.idle() {
+	if !s.Idle() {
 		return
 	}
-	s.life++
-	s.name, s.phase = nameCheck{}, phaseName
+	s.Life++
+	s.name, s.Is = nameCheck{}, member.PhaseNaming
 }
 
 func (s *step) renewed(ev Renewed) {
-	if ev.Key != s.beat.key || ev.Beat != s.beat.count {
+	if ev.Key != s.Own.Key || ev.Beat != s.beat.count {
 		return // of a former session
 	}
-	took := s.beat.Waited(s.now)
-	s.beat.Asking = heartbeat.Asking{}
-	s.answeredWrite(ev.Err, ev.Outcome == Done)
-	if !ev.Ended {
-		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == Done, s.now, s.p.timing())
-	}
+	s.Returned(ev.Err, ev.TTL, ev.Outcome == Done, !ev.Ended)
 	if ev.Ended { // its document may still be there, and goes at any moment: whoever renewed it in another session would rely on what vanishes
 		s.lapse("its session with the store has ended")
 		return
@@ -110,29 +82,29 @@ func (s *step) renewed(ev Renewed) {
 	switch ev.Outcome {
 	case Done:
 		s.beat.version, s.beat.acked = ev.Version, ev.Beat
-		s.beat.Lease = s.beat.Renewed(ev.Sent, s.p.timing().Of(ev.TTL))
+		s.Extend(ev.Sent, ev.TTL)
 	case NotDone:
-		s.beat.Next = s.now.Add(s.p.Poll)
+		s.Own.Next = s.At.Add(s.Poll)
 	default: // for others it may have been renewed; for us it was not
 		s.beat.lost = true
-		s.beat.Next = s.now
-		s.beat.read.next = s.now.Add(s.pause(ev.Outcome == Unknown))
+		s.Own.Next = s.At
+		s.beat.read.next = s.At.Add(s.pause(ev.Outcome == Unknown))
 	}
 }
 
 // beatRead takes in what our heartbeat document says after a renewal of unknown outcome, or one that met another version. It is ours still if it is as we
 // know it, or as a later renewal of ours has left it; else it was fenced.
 func (s *step) beatRead(ev Fetched) {
-	s.beat.read = call{next: s.now.Add(s.p.Poll)}
-	if ev.Err != "" || s.beat.key == "" {
+	s.beat.read = call{next: s.At.Add(s.Poll)}
+	if ev.Err != "" || s.Own.Key == "" {
 		return
 	}
 	d, ok, err := read[nodeDoc](ev.Docs[0])
 	switch {
 	case err == nil && ok && d.State == nodeLive && (s.wrote(d.Write) && d.Beat > s.beat.acked || ev.Docs[0].Version == s.beat.version):
-		s.beat.version, s.beat.acked, s.beat.lost, s.beat.Next = ev.Docs[0].Version, d.Beat, false, s.now
+		s.beat.version, s.beat.acked, s.beat.lost, s.Own.Next = ev.Docs[0].Version, d.Beat, false, s.At
 	case err == nil && !ok && s.beat.version == "": // it was not created
-		s.beat.lost, s.beat.Next = false, s.now
+		s.beat.lost, s.Own.Next = false, s.At
 	default:
 		s.lapse("its session was fenced")
 	}
@@ -140,7 +112,7 @@ func (s *step) beatRead(ev Fetched) {
 
 // wrote tells whether a write was one of this start of the process.
 func (s *step) wrote(name string) bool {
-	return strings.HasPrefix(name, string(s.self())+"-"+s.p.Nonce+"-")
+	return strings.HasPrefix(name, string(s.Member)+"-"+s.Nonce+"-")
 }
 
 // nameCheck makes sure that no live process has our name.
@@ -155,7 +127,7 @@ type nameCheck struct {
 
 // checkName reads the Node List and the heartbeat of whoever is in it under our name.
 func (s *step) checkName() {
-	if !s.name.due(s.now) || s.name.fence.busy {
+	if !s.name.due(s.At) || s.name.fence.busy {
 		return
 	}
 	keys := []string{keyNodes}
@@ -166,8 +138,8 @@ func (s *step) checkName() {
 }
 
 func (s *step) nameRead(ev Fetched) {
-	s.name.call = call{next: s.now.Add(s.p.Poll)}
-	if ev.Err != "" || s.phase != phaseName {
+	s.name.call = call{next: s.At.Add(s.Poll)}
+	if ev.Err != "" || s.Is != member.PhaseNaming {
 		return
 	}
 	f := s.known.learn(ev.Docs)
@@ -178,10 +150,10 @@ func (s *step) nameRead(ev Fetched) {
 	was := cluster.Member{}
 	s.name.replaces = 0
 	for _, m := range f.members {
-		if m.ID == s.self() && m.State != cluster.MemberHeld {
+		if m.ID == s.Member && m.State != cluster.MemberHeld {
 			was = m
 		}
-		if m.ID == s.self() {
+		if m.ID == s.Member {
 			s.name.replaces = m.Incarnation
 		}
 	}
@@ -190,7 +162,7 @@ func (s *step) nameRead(ev Fetched) {
 		return
 	}
 	if len(ev.Docs) < 2 || ev.Docs[1].Key != was.Heartbeat {
-		s.name.seen, s.name.next = heartbeat.Observation{Key: was.Heartbeat}, s.now
+		s.name.seen, s.name.next = heartbeat.Observation{Key: was.Heartbeat}, s.At
 		return
 	}
 	s.otherStart(ev, s.ours(session(was)))
@@ -198,7 +170,7 @@ func (s *step) nameRead(ev Fetched) {
 
 // ours tells whether a session is of this start of the process: of a former life, in which nothing runs any more.
 func (s *step) ours(session string) bool {
-	return heartbeat.IsEpoch(session, string(s.self()), s.p.Nonce)
+	return heartbeat.IsEpoch(session, string(s.Member), s.Nonce)
 }
 
 // otherStart judges the heartbeat of another start under our name: it fences that session when it is dead, and gives up when it is alive.
@@ -214,12 +186,12 @@ func (s *step) otherStart(ev Fetched, ours bool) {
 		return
 	}
 	was := s.name.seen
-	s.name.seen = was.Read(d.Version, heartbeat.StatedTTL(d.Value), ev.Sent, s.now)
+	s.name.seen = was.Read(d.Version, heartbeat.StatedTTL(d.Value), ev.Sent, s.At)
 	switch {
-	case ours || s.dead(s.name.seen):
+	case ours || s.Dead(s.name.seen):
 		s.fence(&s.name.fence, d, n)
 	case was.Known && was.Version != d.Version:
-		s.halt(&protocol.NameTakenError{Member: s.self()})
+		s.Halt(s.value.Index(), &protocol.NameTakenError{Member: s.Member})
 	}
 }
 
@@ -227,7 +199,7 @@ func (s *step) otherStart(ev Fetched, ours bool) {
 func (s *step) fence(c *call, d store.Doc, n nodeDoc) {
 	w := s.fenced(d, n)
 	c.busy, c.id = true, s.id()
-	s.emit(Write{ID: c.id, Doc: w.doc, Delete: w.remove})
+	s.Emit(Write{ID: c.id, Doc: w.doc, Delete: w.remove})
 }
 
 // fenced is that write. A document that goes with its process is removed: nobody else may write it, and its key is never used again.
@@ -239,32 +211,27 @@ func (s *step) fenced(d store.Doc, n nodeDoc) leadWrite {
 	return leadWrite{doc: written(d.Key, d.Version, n)}
 }
 
-// silence is how long the owner of a heartbeat must be silent.
-func (s *step) silence(o heartbeat.Observation) time.Duration { return s.p.timing().SilenceOf(o) }
-
-func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
-
 // silent is when the owner of a heartbeat may have been silent for long enough, if that is not over.
 func (s *step) silent(o heartbeat.Observation) protocol.Instant {
-	if end := o.Since.Add(s.silence(o)); o.Known && o.Looked < end {
+	if end := o.Since.Add(s.Silence(o)); o.Known && o.Looked < end {
 		return end
 	}
-	return s.now.Add(s.p.Poll)
+	return s.At.Add(s.Poll)
 }
 
 // complain reports documents that cannot be used; one that a newer Rota wrote ends the member.
 func (s *step) complain(f *facts, err error) {
 	if f.newer != nil {
-		s.halt(f.newer)
+		s.Halt(s.value.Index(), f.newer)
 		return
 	}
 	s.refuse(err)
 }
 
 func (s *step) refuse(err error) {
-	r := Refusing{Reason: err.Error()}
+	r := member.Refusing{Reason: err.Error()}
 	if damaged, ok := errors.AsType[*DamagedError](err); ok {
-		r = Refusing{Key: damaged.Key, Reason: damaged.Err.Error()}
+		r = member.Refusing{Key: damaged.Key, Reason: damaged.Err.Error()}
 	}
-	s.emit(r)
+	s.Emit(r)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -39,7 +40,7 @@ const claimPauses = 8
 // claimSome claims what is free: first what the plan would give us, without delay; then, from our own place in the Node List and with a random pause, what
 // has been free for too long. Never more than we have workers for.
 func (s *step) claimSome() {
-	if s.phase != phaseMember || !s.beat.Held || s.look.members == nil {
+	if s.Is != member.PhaseMember || !s.Own.Held || s.look.members == nil {
 		return
 	}
 	free := s.look.board.Free
@@ -52,17 +53,17 @@ func (s *step) claimSome() {
 		if !e.Partition.Reserved() && !s.room() {
 			continue
 		}
-		mine := e.First == s.self()
-		if !mine && (e.Only || s.now < s.claimRest || s.now.Sub(s.look.freeSince(e)) < s.p.Patience) {
+		mine := e.First == s.Member
+		if !mine && (e.Only || s.At < s.claimRest || s.At.Sub(s.look.freeSince(e)) < s.p.Patience) {
 			continue
 		}
 		if s.trying(e.Partition) || s.owns(e.Partition) || e.Slot != 0 && s.inSlot(e.Slot) || slices.Contains(s.shuns, shun{e.Partition, e.Token}) {
 			continue
 		}
 		if !mine {
-			s.claimRest = s.now.Add(s.pick(s.p.Poll / claimPauses))
+			s.claimRest = s.At.Add(s.pick(s.Poll / claimPauses))
 		}
-		s.try(cluster.Claim{Partition: e.Partition, Token: e.Token, Member: s.self(), Incarnation: s.inc})
+		s.try(cluster.Claim{Partition: e.Partition, Token: e.Token, Member: s.Member, Incarnation: s.Inc})
 	}
 }
 
@@ -70,7 +71,7 @@ func (s *step) claimSome() {
 func (s *step) place(n int) int {
 	at, of := 0, len(s.look.members)
 	for i, m := range s.look.members {
-		if m.ID == s.self() {
+		if m.ID == s.Member {
 			at = i
 		}
 	}
@@ -126,7 +127,7 @@ func (s *step) claimTried(c cluster.Claim, t try) {
 		s.shuns = append(slices.Clip(s.shuns), shun{c.Partition, c.Token})
 		return
 	}
-	if s.phase != phaseMember || c.Incarnation != s.inc {
+	if s.Is != member.PhaseMember || c.Incarnation != s.Inc {
 		return // leaving: what we hold is free when the Node List is without us
 	}
 	s.holdDoc(t.put, t.job)
@@ -136,7 +137,7 @@ func (s *step) claimTried(c cluster.Claim, t try) {
 func (s *step) holdDoc(d store.Doc, j cluster.Job) {
 	p, ok := s.known.learn([]store.Doc{d}).of(d.Key)
 	_, task, _ := p.partition.ID.Split()
-	if spec, has := j.Task(task); ok && has && p.doc.Holder == s.session() {
+	if spec, has := j.Task(task); ok && has && p.doc.Holder == s.Session() {
 		s.hold(held{id: p.partition.ID, version: d.Version, partition: p.partition, spec: spec, specIndex: j.SpecIndex})
 	}
 }
@@ -159,7 +160,7 @@ func (s *step) ownReadBack(docs []store.Doc, id cluster.PartitionID) {
 	}
 	if i, ok := findHeld(s.held, id); ok {
 		s.held = slices.Clone(s.held)
-		s.held[i].next = s.now.Add(s.p.Poll)
+		s.held[i].next = s.At.Add(s.Poll)
 	}
 }
 
@@ -177,16 +178,16 @@ func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
 	s.held = slices.Clone(s.held)
 	h := &s.held[i]
 	if h.missing == 0 {
-		h.missing = s.now
+		h.missing = s.At
 	}
-	if h.next = s.now.Add(s.p.Poll); s.now.Sub(h.missing) >= s.silence(heartbeat.Observation{}) {
+	if h.next = s.At.Add(s.Poll); s.At.Sub(h.missing) >= s.Silence(heartbeat.Observation{}) {
 		s.held = slices.Delete(s.held, i, i+1)
 	}
 }
 
 // shows tells whether a document says that we hold what we hold.
 func (s *step) shows(p partitionFact, i int) bool {
-	return p.doc.Holder == s.session() && p.doc.State == outstanding && p.doc.Token == s.held[i].partition.Token
+	return p.doc.Holder == s.Session() && p.doc.State == outstanding && p.doc.Token == s.held[i].partition.Token
 }
 
 // ownChanged takes in a document of a partition, if it is one that we hold.
@@ -209,15 +210,10 @@ func (s *step) ownChanged(d store.Doc) {
 
 // assign derives what the supervisor should run, when that or our lease has changed.
 func (s *step) assign() {
-	if s.phase != phaseMember {
+	if s.Is != member.PhaseMember {
 		return
 	}
-	next := duty.Granted(s.assigned, s.value.Index(), s.grants())
-	next.ValidUntil = s.beat.Until(s.p.timing())
-	if next.Version != s.assigned.Version || next.ValidUntil != s.assigned.ValidUntil {
-		s.assigned = next
-		s.emit(Assign{Assignment: next})
-	}
+	s.Assign(duty.Granted(s.Given, s.value.Index(), s.grants()), s.Own.Until(s.Timing()))
 }
 
 func (s *step) grants() []*protocol.Grant {
@@ -237,36 +233,26 @@ func (s *step) grants() []*protocol.Grant {
 
 // tell proposes what the supervisor has to say about what we hold.
 func (s *step) tell() {
-	if s.reported < s.assigned.Version || s.phase != phaseMember {
+	if s.Behind() || s.Is != member.PhaseMember {
 		return // it has yet to take in what it should do: "not reported" proves nothing
 	}
-	i := 0
-	for _, h := range s.held { // both lists are sorted by partition
-		for i < len(s.reports) && s.reports[i].Partition < h.id {
-			i++
-		}
-		var r *protocol.Report
-		if i < len(s.reports) && s.reports[i].Partition == h.id {
-			r = &s.reports[i]
-		}
-		if c := word(h.partition, r); c != nil && s.now >= h.next && !s.trying(h.id) && len(s.tries) < maxTries {
+	reports := duty.Reports(s.Reports)
+	for _, h := range s.held {
+		if c := duty.Word(dutyOf(&h.partition), reports.Of(h.id)); c != nil && s.At >= h.next && !s.trying(h.id) && len(s.tries) < maxTries {
 			s.try(c)
 		}
 	}
 }
 
-// word is what there is to say about one partition, given what the supervisor reports of it.
-func word(p cluster.Partition, r *protocol.Report) cluster.Command {
-	ended := r != nil && r.Token == p.Token && r.State != protocol.RunActive
-	switch {
-	case ended && r.State == protocol.RunFinished:
-		return cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeDone}
-	case p.State == cluster.PartitionReleasing && (r == nil || ended):
-		return cluster.Stopped{Partition: p.ID, Token: p.Token}
-	case p.State == cluster.PartitionGranted && ended && r.Attempt == p.Attempts:
-		return cluster.FinishPartition{
-			Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeFailed, Attempt: r.Attempt, Fresh: r.Fresh, Message: r.Message,
-		}
+// dutyOf is what a partition that we hold asks of us. One that is neither to run nor to stop has only its end to tell.
+func dutyOf(p *cluster.Partition) cluster.Duty {
+	d := cluster.Duty{Partition: p, Token: p.Token}
+	switch p.State {
+	case cluster.PartitionGranted:
+	case cluster.PartitionReleasing:
+		d.Role = cluster.RoleStop
+	default:
+		d.Role = cluster.RoleAdopt + 1
 	}
-	return nil
+	return d
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -25,10 +26,10 @@ func holder(t *testing.T, p *paper) *step {
 	x, _ := learn(p.all()).of(partitionKey(id))
 	x.partition.State = cluster.PartitionReleasing
 	s := &step{State: State{
-		p: Params{Join: cluster.PrepareJoin{Member: "m"}, Nonce: "n"}, phase: phaseMember, inc: inc, known: &facts{},
+		Core: coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "n"}), known: &facts{},
 		held: []held{{id: id, version: p.docs[x.key].Version, partition: x.partition}},
 	}}
-	s.beat.Held = true
+	s.Own.Held, s.Inc = true, inc
 	return s
 }
 
@@ -112,10 +113,11 @@ func TestOwnTasksTakeNoRoom(t *testing.T) {
 		return boardFree{Partition: id, Token: 1, First: "m", Only: true}
 	}
 	s := &step{State: State{
-		p: Params{Join: cluster.PrepareJoin{Member: "m", Capacity: 1}, Nonce: "n"}, phase: phaseMember, known: &facts{},
+		Core: coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "n"}), known: &facts{},
+		p:    Params{Join: cluster.PrepareJoin{Member: "m", Capacity: 1}},
 		held: []held{{id: "rota.source.held/run"}},
 	}}
-	s.beat.Held = true
+	s.Own.Held = true
 	s.look.members = []cluster.Member{{ID: "m"}}
 	s.look.board.Free = []boardFree{free("a/run"), free("b/run"), free("rota.source.x/run"), free("rota.source.y/run")}
 	s.claimSome()
@@ -135,11 +137,11 @@ func TestARefusedReportPauses(t *testing.T) {
 	p := newPaper(t)
 	before := p.get(keyNodes)[0]
 	s := holder(t, p)
-	s.p.TTL, s.p.Rho, s.p.Poll, s.now = 10*time.Second, 50, time.Second, 1000
+	s.Params.TTL, s.Rho, s.Poll, s.At = 10*time.Second, 50, time.Second, 1000
 	id := s.held[0].id
 	x, _ := learn(p.all()).of(partitionKey(id))
 	s.held[0].partition = x.partition
-	s.reports = []protocol.Report{{Partition: id, Token: x.doc.Token, State: protocol.RunFailed, Attempt: x.partition.Attempts}}
+	s.Reports = []protocol.Report{{Partition: id, Token: x.doc.Token, State: protocol.RunFailed, Attempt: x.partition.Attempts}}
 	for range 3 {
 		s.tell()
 		if len(s.tries) != 1 {
@@ -157,10 +159,10 @@ func TestARefusedReportPauses(t *testing.T) {
 		if len(s.deeds) != 1 || s.deeds[0].Result.Accepted || len(s.held) != 1 {
 			t.Fatalf("it was decided as %+v and %d are held, want a refusal and one", s.deeds, len(s.held))
 		}
-		s.now = s.now.Add(s.p.Poll - 1)
+		s.At = s.At.Add(s.Poll - 1)
 		if s.tell(); len(s.tries) != 0 {
 			t.Fatal("it makes the report again within a poll")
 		}
-		s.now++
+		s.At++
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -412,16 +413,19 @@ func TestDamagedDocuments(t *testing.T) {
 // TestHeartbeatMeetsFence: a renewal that was on its way when the session was fenced fails, and the member stops.
 func TestHeartbeatMeetsFence(t *testing.T) {
 	t.Parallel()
-	s := NewState(Params{Join: cluster.PrepareJoin{Member: "a"}, Nonce: "n", TTL: time.Second, Rho: 50, Margin: time.Second / 20, Poll: time.Second / 20})
-	s, _ = Step(s, Woken{Now: 1})
-	s.phase, s.inc, s.beat.key = phaseMember, 3, nodeKey("a/n-0")
-	s.beat.Held, s.beat.Acked, s.beat.version, s.beat.count, s.beat.acked, s.beat.Busy = true, 1, "4", 2, 1, true
-	s, fx := Step(s, Renewed{Now: 10, Sent: 5, Key: s.beat.key, Beat: 2, Outcome: Conflict})
-	i := slices.IndexFunc(fx, func(e Effect) bool { f, ok := e.(Fetch); return ok && f.Keys[0] == s.beat.key })
+	s := NewState(Params{
+		Params: member.Params{Nonce: "n", TTL: time.Second, Rho: 50, Margin: time.Second / 20, Poll: time.Second / 20},
+		Join:   cluster.PrepareJoin{Member: "a"},
+	})
+	s, _ = Step(s, member.Woken{Now: 1})
+	s.Is, s.Inc, s.Own.Key = member.PhaseMember, 3, nodeKey("a/n-0")
+	s.Own.Held, s.Own.Acked, s.beat.version, s.beat.count, s.beat.acked, s.Own.Busy = true, 1, "4", 2, 1, true
+	s, fx := Step(s, Renewed{Now: 10, Sent: 5, Key: s.Own.Key, Beat: 2, Outcome: Conflict})
+	i := slices.IndexFunc(fx, func(e member.Effect) bool { f, ok := e.(Fetch); return ok && f.Keys[0] == s.Own.Key })
 	if i < 0 {
 		t.Fatalf("it does not read its heartbeat: %+v", fx)
 	}
-	doc := written(s.beat.key, "9", nodeDoc{State: nodeFenced})
+	doc := written(s.Own.Key, "9", nodeDoc{State: nodeFenced})
 	doc.Version = "9"
 	s, _ = Step(s, Fetched{Now: 20, ID: fx[i].(Fetch).ID, Docs: []store.Doc{doc}})
 	if s.Phase() == "joined" || s.Assigned().ValidUntil != 0 || s.Incarnation() != 0 {

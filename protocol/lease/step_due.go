@@ -16,21 +16,21 @@ const few = 6
 // leader by its followers, and by the leader at its followers. What else there is to see the leader has written, or
 // its survey shows it.
 func (s *step) nextLook() protocol.Instant {
-	again, pause := s.now.Add(s.p.Poll), s.now.Add(s.p.Poll/4)
+	again, pause := s.At.Add(s.Poll), s.At.Add(s.Poll/4)
 	if !s.lead.holds {
 		o := s.look.election.Holder
 		if !o.Known || o.Gone() {
 			return again
 		}
-		return max(pause, o.Polled(s.p.timing(), s.p.Poll))
+		return max(pause, o.Polled(s.Timing(), s.Poll))
 	}
 	if len(s.look.members)-1 > few {
 		pause = again
 	}
-	next := s.now.Add(4 * s.p.Poll)
+	next := s.At.Add(4 * s.Poll)
 	for _, m := range s.look.members {
 		if s.follows(m) {
-			next = min(next, s.lead.beats.Of(m.Heartbeat).Soon(s.p.timing(), s.p.Poll))
+			next = min(next, s.lead.beats.Of(m.Heartbeat).Soon(s.Timing(), s.Poll))
 		}
 	}
 	return max(pause, next)
@@ -42,7 +42,7 @@ func (s *step) dueBeats() (keys []string) {
 		return nil
 	}
 	for _, m := range s.look.members {
-		if s.follows(m) && s.now >= s.lead.beats.Of(m.Heartbeat).Soon(s.p.timing(), s.p.Poll) {
+		if s.follows(m) && s.At >= s.lead.beats.Of(m.Heartbeat).Soon(s.Timing(), s.Poll) {
 			keys = append(keys, m.Heartbeat)
 		}
 	}
@@ -51,7 +51,7 @@ func (s *step) dueBeats() (keys []string) {
 
 // follows tells whether a member is another one that has a heartbeat.
 func (s *step) follows(m cluster.Member) bool {
-	return m.ID != s.self() && m.State != cluster.MemberHeld
+	return m.ID != s.Member && m.State != cluster.MemberHeld
 }
 
 // ownWritten takes in that the leader has written something that it would find out of later: what its board gives to
@@ -59,8 +59,8 @@ func (s *step) follows(m cluster.Member) bool {
 func (s *step) ownWritten(key string) {
 	switch {
 	case key == keyBoard:
-		s.look.next = s.now
+		s.look.next = s.At
 	case strings.HasPrefix(key, nodePrefix):
-		s.lead.next = s.now
+		s.lead.next = s.At
 	}
 }

@@ -1,25 +1,28 @@
 package lease
 
-import "github.com/rota-run/rota/cluster"
+import (
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/member"
+)
 
 // walk moves from phase to phase as far as the state allows.
 func (s *step) walk() {
-	switch s.phase {
-	case phaseName:
+	switch s.Is {
+	case member.PhaseNaming:
 		if s.name.clear {
-			s.phase = phaseBeat
+			s.Is = member.PhaseBeginning
 			return
 		}
 		s.checkName()
-	case phaseBeat:
-		if s.beat.Held {
-			s.phase = phaseJoin
+	case member.PhaseBeginning:
+		if s.Own.Held {
+			s.Is = member.PhaseJoining
 			s.join()
 		}
-	case phaseJoin:
+	case member.PhaseJoining:
 		s.join()
-	case phaseRemoved:
-		if s.nextLife(); s.phase == phaseName {
+	case member.PhaseRemoved:
+		if s.nextLife(); s.Is == member.PhaseNaming {
 			s.checkName()
 		}
 	}
@@ -29,7 +32,7 @@ func (s *step) walk() {
 func (s *step) join() {
 	if !s.trying("") {
 		c := s.p.Join
-		c.Heartbeat, c.Replaces = s.beat.key, s.name.replaces
+		c.Heartbeat, c.Replaces = s.Own.Key, s.name.replaces
 		s.try(c)
 	}
 }
@@ -37,7 +40,7 @@ func (s *step) join() {
 // joinTried takes in how our entry into the Node List ended.
 func (s *step) joinTried(t try) {
 	if !t.result.Accepted {
-		if s.phase == phaseJoin { // another start was quicker or has left, or an entry of ours was stored of which we did not hear
+		if s.Is == member.PhaseJoining { // another start was quicker or has left, or an entry of ours was stored of which we did not hear
 			s.lapse("its entry into the Node List was refused")
 		}
 		return
@@ -45,43 +48,30 @@ func (s *step) joinTried(t try) {
 	n, _, _ := read[nodesDoc](t.put)
 	members, _ := n.members()
 	for _, m := range members {
-		if m.ID == s.self() {
-			s.inc = m.Incarnation
+		if m.ID == s.Member {
+			s.Inc = m.Incarnation
 		}
 	}
-	if s.phase != phaseJoin {
+	if s.Is != member.PhaseJoining {
 		return // it is leaving
 	}
-	s.phase = phaseMember
+	s.Is = member.PhaseMember
 	s.look.index = n.Index
 	s.look.members = members
-	s.emit(Joining{Incarnation: s.inc})
-}
-
-// leave begins to leave gracefully.
-func (s *step) leave(reason string) {
-	s.stop = reason
-	if s.phase < phaseJoin || s.phase == phaseRemoved {
-		s.phase = phaseGone
-		s.emit(Left{})
-		return
-	}
-	s.phase = phaseLeaving
-	s.revoke(s.assigned.ValidUntil) // what runs stops because it leaves, not because it lost its lease
+	s.Emit(member.Joining{Incarnation: s.Inc})
 }
 
 // settle ends the member when the Node List is without it. What it had claimed is free then.
 func (s *step) settle() {
-	if s.phase != phaseLeaving || !s.idle() {
+	if s.Is != member.PhaseLeaving || !s.Idle() {
 		return
 	}
-	if s.inc == 0 && !s.trying("") {
-		s.phase = phaseGone
-		s.emit(Left{})
+	if s.Inc == 0 && !s.trying("") {
+		s.Gone()
 		return
 	}
 	if !s.trying("") {
-		s.try(cluster.LeaveCluster{Member: s.self(), Incarnation: s.inc, Reason: s.stop})
+		s.try(cluster.LeaveCluster{Member: s.Member, Incarnation: s.Inc, Reason: s.Stop})
 		s.advanceTries()
 	}
 }

@@ -72,7 +72,7 @@ func TestOldListLaysOutNothing(t *testing.T) {
 	for range 3 {
 		s.passes(t, p, p.all())
 	}
-	p.claim("x#a:1", s.session(), inc)
+	p.claim("x#a:1", s.Session(), inc)
 	p.join("0/1")
 	next := &step{State: s.State}
 	next.lead, next.known = lead{}, learn(old)

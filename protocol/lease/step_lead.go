@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -55,22 +56,22 @@ func (l *lead) take(term uint64) {
 
 // leadOn makes passes over all documents, one after the other.
 func (s *step) leadOn() {
-	if !s.lead.holds || s.phase != phaseMember {
+	if !s.lead.holds || s.Is != member.PhaseMember {
 		return
 	}
 	if len(s.lead.writes) > 0 {
 		s.writeSome()
 		return
 	}
-	if s.lead.due(s.now) && !s.lead.show.busy {
-		s.lead.busy, s.lead.hint, s.lead.last = true, false, s.now
+	if s.lead.due(s.At) && !s.lead.show.busy {
+		s.lead.busy, s.lead.hint, s.lead.last = true, false, s.At
 		keys := []string{keyBoard, keyConfig, keyLeader, keyNodes}
 		for _, m := range s.look.members {
 			keys = append(keys, m.Heartbeat)
 		}
 		keys = append(keys, s.lead.known...)
 		slices.Sort(keys)
-		s.emit(Survey{Keys: slices.Compact(keys), known: s.lead.read, wrote: s.lead.wrote})
+		s.Emit(Survey{Keys: slices.Compact(keys), known: s.lead.read, wrote: s.lead.wrote})
 	}
 }
 
@@ -80,7 +81,7 @@ func (s *step) writeSome() {
 	for i := range writes[:min(len(writes), maxWrites)] {
 		if w := &writes[i]; w.id == 0 {
 			w.id = s.id()
-			s.emit(Write{ID: w.id, Doc: w.doc, Delete: w.remove})
+			s.Emit(Write{ID: w.id, Doc: w.doc, Delete: w.remove})
 		}
 	}
 	s.lead.writes = writes
@@ -99,7 +100,7 @@ func (s *step) leadWritten(ev Written) bool {
 	key := s.lead.writes[i].doc.Key
 	s.lead.writes = slices.Delete(slices.Clone(s.lead.writes), i, i+1)
 	if len(s.lead.writes) == 0 {
-		s.lead.next = s.now.Add(max(s.p.Poll/4, s.pause(ev.Outcome != Done)))
+		s.lead.next = s.At.Add(max(s.Poll/4, s.pause(ev.Outcome != Done)))
 	}
 	if s.p.Polled && ev.Outcome == Done {
 		s.ownWritten(key)
@@ -109,12 +110,12 @@ func (s *step) leadWritten(ev Written) bool {
 
 // surveyed is a pass: it derives what follows from the documents, and writes what differs.
 func (s *step) surveyed(ev Surveyed) {
-	s.lead.call = call{next: s.now.Add(s.p.Poll)}
+	s.lead.call = call{next: s.At.Add(s.Poll)}
 	if s.lead.hint && ev.Err == "" {
-		s.lead.next = s.now.Add(s.p.Poll / 4)
+		s.lead.next = s.At.Add(s.Poll / 4)
 	}
-	s.answered(ev.Err)
-	if ev.Err != "" || !s.lead.holds || s.phase != phaseMember {
+	s.Answered(ev.Err)
+	if ev.Err != "" || !s.lead.holds || s.Is != member.PhaseMember {
 		return
 	}
 	f := s.known.learn(ev.Docs)
@@ -126,10 +127,10 @@ func (s *step) surveyed(ev Surveyed) {
 		}
 	}
 	l, _, err := read[leaderDoc](f.docs[keyLeader])
-	if s.phase != phaseMember || err != nil || f.problem(keyNodes, keyConfig) != nil {
+	if s.Is != member.PhaseMember || err != nil || f.problem(keyNodes, keyConfig) != nil {
 		return
 	}
-	if l.Holder != s.session() || l.Term != s.lead.term {
+	if l.Holder != s.Session() || l.Term != s.lead.term {
 		s.lead = lead{}
 		return
 	}
@@ -171,21 +172,21 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 			continue
 		}
 		d, ok := f.docs[m.Heartbeat]
-		if !ok || m.ID == s.self() {
+		if !ok || m.ID == s.Member {
 			continue
 		}
 		was := s.lead.beats.Of(m.Heartbeat)
-		o := was.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.now)
+		o := was.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.At)
 		beats = beats.With(o)
 		s.lead.next = min(s.lead.next, s.silent(o))
 		n, there, err := read[nodeDoc](d)
 		switch {
 		case err != nil:
 		case !there:
-			s.removeMember(m, o.Reason("its session has ended", s.silence(o)))
+			s.removeMember(m, o.Reason("its session has ended", s.Silence(o)))
 		case n.State == nodeFenced:
-			s.removeMember(m, was.Reason("its session has ended", s.silence(o)))
-		case s.dead(o):
+			s.removeMember(m, was.Reason("its session has ended", s.Silence(o)))
+		case s.Dead(o):
 			s.lead.writes = append(slices.Clip(s.lead.writes), s.fenced(d, n))
 		}
 	}
@@ -213,11 +214,11 @@ func (s *step) tryingTo(id cluster.MemberID) bool {
 
 // judgeHeld frees what is held for a member that did not come back in time.
 func (s *step) judgeHeld(m cluster.Member) holdSeen {
-	h := holdSeen{m.Incarnation, s.now}
+	h := holdSeen{m.Incarnation, s.At}
 	if i := slices.IndexFunc(s.lead.holdAt, func(h holdSeen) bool { return h.inc == m.Incarnation }); i >= 0 {
 		h = s.lead.holdAt[i]
 	}
-	if s.now.Sub(h.since) >= s.p.Hold && !s.tryingTo(m.ID) {
+	if s.At.Sub(h.since) >= s.Hold && !s.tryingTo(m.ID) {
 		s.try(cluster.ReleaseHold{Member: m.ID, Incarnation: m.Incarnation})
 	}
 	return h
@@ -233,8 +234,8 @@ func (s *step) publish(f *facts, p *pass) {
 	if !s.lead.any || s.lead.seen.Index() != s.value.Index() || s.lead.seen.Digest() != s.value.Digest() {
 		s.lead.view++
 		s.lead.show.busy, s.lead.any, s.lead.seen = true, true, s.value
-		s.emit(Applying{Value: s.value})
-		s.emit(Show{View: s.lead.view, Value: s.value})
+		s.Emit(member.Applying{Value: s.value})
+		s.Emit(Show{View: s.lead.view, Value: s.value})
 	}
 	next := p.board()
 	next.Term, next.View, next.Write = s.lead.term, b.View, b.Write
@@ -253,7 +254,7 @@ func sameBoard(a, b boardDoc) bool {
 
 // shown lets the board tell of the view. One that was not written gets another number, above all that others have written: boards may not tell of them.
 func (s *step) shown(ev Shown) {
-	s.answeredWrite(ev.Err, ev.Err == "")
+	s.Wrote(ev.Err, ev.Err == "")
 	s.lead.show.busy = false
 	s.lead.view = max(s.lead.view, ev.Newest)
 	if ev.Outcome != Done {
@@ -261,6 +262,6 @@ func (s *step) shown(ev Shown) {
 		return
 	}
 	if ev.View == s.lead.view {
-		s.lead.next = s.now // the board has yet to tell
+		s.lead.next = s.At // the board has yet to tell
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/elect"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -51,10 +52,10 @@ func (l look) freeSince(e boardFree) protocol.Instant {
 
 // lookAround reads who leads and what the board says, and what follows from that.
 func (s *step) lookAround() {
-	if s.phase != phaseMember {
+	if s.Is != member.PhaseMember {
 		return
 	}
-	if s.look.due(s.now) {
+	if s.look.due(s.At) {
 		s.look.hint = false
 		keys := []string{keyLeader, keyBoard}
 		if s.look.board.Index != s.look.index {
@@ -65,20 +66,20 @@ func (s *step) lookAround() {
 		}
 		s.fetch(&s.look.call, append(keys, s.dueBeats()...)...)
 	}
-	if s.look.board.View > s.look.shown && !s.lead.holds && s.look.view.due(s.now) {
+	if s.look.board.View > s.look.shown && !s.lead.holds && s.look.view.due(s.At) {
 		s.look.view.busy = true
-		s.emit(ReadView{View: s.look.board.View})
+		s.Emit(ReadView{View: s.look.board.View})
 	}
 	s.readOwn()
 }
 
 // looked takes in what was seen.
 func (s *step) looked(ev Fetched) {
-	s.look.call = call{next: s.now.Add(s.p.Poll)}
+	s.look.call = call{next: s.At.Add(s.Poll)}
 	if s.look.hint && ev.Err == "" {
-		s.look.next = s.now
+		s.look.next = s.At
 	}
-	if ev.Err != "" || s.phase != phaseMember {
+	if ev.Err != "" || s.Is != member.PhaseMember {
 		return
 	}
 	for _, d := range ev.Docs {
@@ -86,7 +87,7 @@ func (s *step) looked(ev Fetched) {
 			s.complain(learn(ev.Docs), err)
 		}
 	}
-	if s.p.Polled && s.look.next > s.now {
+	if s.p.Polled && s.look.next > s.At {
 		s.look.next = s.nextLook()
 	}
 	s.look.next = min(s.look.next, s.silent(s.look.election.Holder))
@@ -105,8 +106,8 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 		if d.Version != "" {
 			seen.Holder, seen.Heartbeat = l.Holder, nodeKey(l.Holder)
 		}
-		if s.look.election = s.look.election.Read(seen, s.now); !s.look.election.Holder.Known && l.Holder != s.session() {
-			s.look.next = s.now // look at its heartbeat
+		if s.look.election = s.look.election.Read(seen, s.At); !s.look.election.Holder.Known && l.Holder != s.Session() {
+			s.look.next = s.At // look at its heartbeat
 		}
 	case keyBoard:
 		b, err := readChanged(d, s.look.boardAt, s.look.board)
@@ -124,11 +125,11 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 		}
 		s.look.index, s.look.members = f.nodes.Index, f.members
 	case s.look.election.Holder.Key:
-		s.look.election = s.look.election.Probed(d.Key, d.Version, heartbeat.StatedTTL(d.Value), sent, s.now)
+		s.look.election = s.look.election.Probed(d.Key, d.Version, heartbeat.StatedTTL(d.Value), sent, s.At)
 	default:
 		if s.p.Polled && s.lead.holds {
 			o := s.lead.beats.Of(d.Key)
-			s.lead.beats = s.lead.beats.With(o.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.now))
+			s.lead.beats = s.lead.beats.With(o.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.At))
 		}
 	}
 	return nil
@@ -147,14 +148,14 @@ func readChanged[T any](d store.Doc, at store.Version, known T) (T, error) {
 func (s *step) seeBoard(b boardDoc) {
 	if b.Write != s.look.board.Write {
 		s.shuns = nil
-		s.look.own.next = s.now
+		s.look.own.next = s.At
 	}
 	s.look.board = b
 	since := make([]freeSince, 0, len(b.Free))
 	for _, e := range b.Free {
 		at := s.look.freeSince(e)
 		if at == 0 {
-			at = s.now
+			at = s.At
 		}
 		since = append(since, freeSince{e.Partition, e.Token, at})
 	}
@@ -164,7 +165,7 @@ func (s *step) seeBoard(b boardDoc) {
 // elect takes the lock of the leader where nobody has it whose session lives. The session is fenced first, and the lock is written over and not removed,
 // so that the term grows.
 func (s *step) elect(docs []store.Doc) {
-	if s.look.lock.busy || s.now < s.look.lock.next {
+	if s.look.lock.busy || s.At < s.look.lock.next {
 		return
 	}
 	e := s.look.election
@@ -175,13 +176,13 @@ func (s *step) elect(docs []store.Doc) {
 			return
 		}
 	}
-	switch e.Next(nodeKey(s.session()), 0, s.silence(e.Holder), s.now) {
+	switch e.Next(nodeKey(s.Session()), 0, s.Silence(e.Holder), s.At) {
 	case elect.Lead:
 		s.lead.take(s.look.leader.Term)
 	case elect.Claim:
 		s.takeLock()
 	case elect.Remove:
-		if i >= 0 && s.now.Sub(e.Holder.Since) >= s.silence(e.Holder)+s.rank() {
+		if i >= 0 && s.At.Sub(e.Holder.Since) >= s.Silence(e.Holder)+s.rank() {
 			n, _, _ := read[nodeDoc](docs[i])
 			s.fence(&s.look.lock, docs[i], n)
 		}
@@ -192,41 +193,41 @@ func (s *step) elect(docs []store.Doc) {
 func (s *step) rank() time.Duration {
 	at := 0
 	for _, m := range s.look.members {
-		if m.ID == s.self() {
+		if m.ID == s.Member {
 			break
 		}
 		if m.Heartbeat != s.look.election.Holder.Key {
 			at++
 		}
 	}
-	return time.Duration(min(at, 8)) * s.p.Poll
+	return time.Duration(min(at, 8)) * s.Poll
 }
 
 func (s *step) takeLock() {
-	l := leaderDoc{Holder: s.session(), Term: s.look.leader.Term + 1, Write: s.writeName()}
+	l := leaderDoc{Holder: s.Session(), Term: s.look.leader.Term + 1, Write: s.writeName()}
 	s.write(&s.look.lock, written(keyLeader, s.look.election.Seen.Version, l))
 }
 
 func (s *step) viewRead(ev ViewRead) {
-	s.look.view = call{next: s.now.Add(s.p.Poll)}
-	s.answered(ev.Err)
+	s.look.view = call{next: s.At.Add(s.Poll)}
+	s.Answered(ev.Err)
 	switch {
 	case ev.Halt != nil:
-		s.halt(ev.Halt)
+		s.Halt(s.value.Index(), ev.Halt)
 	case ev.Err == "" && ev.View > s.look.shown && !s.lead.holds:
 		s.look.shown, s.value = ev.View, ev.Value
-		s.look.own.next = s.now
-		s.emit(Applying{Value: s.value})
+		s.look.own.next = s.At
+		s.Emit(member.Applying{Value: s.value})
 	}
 }
 
 // readOwn reads again those documents of ours that somebody else has changed, by what the board and the view say: what is to be given up, specs that were
 // updated, and claims that were stored though we gave up on them.
 func (s *step) readOwn() {
-	if !s.look.own.due(s.now) || s.look.own.busy || s.look.adopt.busy {
+	if !s.look.own.due(s.At) || s.look.own.busy || s.look.adopt.busy {
 		return
 	}
-	s.look.own.next = s.now.Add(s.p.Poll)
+	s.look.own.next = s.At.Add(s.Poll)
 	var keys []string
 	add := func(id cluster.PartitionID) {
 		job, _, _ := id.Split()
@@ -258,11 +259,11 @@ func (s *step) readOwn() {
 
 // unknownClaims are partitions that the value has as claimed in this incarnation, and we do not hold.
 func (s *step) unknownClaims() (out []cluster.PartitionID) {
-	if m, ok := s.value.Member(s.self()); !ok || m.Incarnation != s.inc {
+	if m, ok := s.value.Member(s.Member); !ok || m.Incarnation != s.Inc {
 		return nil
 	}
-	for p := range s.value.OwnedBy(s.self()) {
-		if p.Owner == s.self() && !p.Offered && !s.owns(p.ID) && !s.trying(p.ID) {
+	for p := range s.value.OwnedBy(s.Member) {
+		if p.Owner == s.Member && !p.Offered && !s.owns(p.ID) && !s.trying(p.ID) {
 			out = append(out, p.ID)
 		}
 	}
@@ -270,8 +271,8 @@ func (s *step) unknownClaims() (out []cluster.PartitionID) {
 }
 
 func (s *step) ownRead(ev Fetched) {
-	s.look.own = call{next: s.now.Add(s.p.Poll)}
-	if ev.Err != "" || s.phase != phaseMember {
+	s.look.own = call{next: s.At.Add(s.Poll)}
+	if ev.Err != "" || s.Is != member.PhaseMember {
 		return
 	}
 	f := s.known.learn(ev.Docs)
@@ -289,7 +290,7 @@ func (s *step) ownRead(ev Fetched) {
 		} else if ok {
 			s.newSpec(i, f.jobs[job].job)
 			s.ownSeen(d, p.partition.ID)
-		} else if p.doc.Holder == s.session() && p.doc.State == outstanding && !s.look.adopt.busy && !s.trying(p.partition.ID) {
+		} else if p.doc.Holder == s.Session() && p.doc.State == outstanding && !s.look.adopt.busy && !s.trying(p.partition.ID) {
 			p.doc.Write = s.writeName()
 			s.look.adopted, s.look.job = written(p.key, d.Version, p.doc), f.jobs[job].job
 			s.write(&s.look.adopt, s.look.adopted)
@@ -307,9 +308,9 @@ func (s *step) newSpec(i int, j cluster.Job) {
 
 // confirmed takes in that a claim that we did not know of was confirmed.
 func (s *step) confirmed(ev Written) {
-	s.look.adopt = call{next: s.now.Add(s.p.Poll)}
-	s.look.own.next = s.now
-	if ev.Outcome == Done && s.phase == phaseMember {
+	s.look.adopt = call{next: s.At.Add(s.Poll)}
+	s.look.own.next = s.At
+	if ev.Outcome == Done && s.Is == member.PhaseMember {
 		d := s.look.adopted
 		d.Version = ev.Version
 		s.holdDoc(d, s.look.job)
@@ -320,7 +321,7 @@ func (s *step) confirmed(ev Written) {
 func (s *step) watch() {
 	var want []string
 	switch {
-	case s.phase != phaseMember:
+	case s.Is != member.PhaseMember:
 	case s.lead.holds:
 		want = []string{lockPrefix, nodePrefix, jobPrefix, partitionPrefix}
 	case s.look.leader.Holder != "":
@@ -333,12 +334,12 @@ func (s *step) watch() {
 }
 
 // hinted brings forward what would be looked at later anyway.
-func (s *step) hinted(ev Hinted) {
+func (s *step) hinted(ev member.Hinted) {
 	if ev.Prefix == jobPrefix || ev.Prefix == partitionPrefix || ev.Prefix == nodePrefix {
 		s.lead.hint = true
-		s.lead.next = min(s.lead.next, max(s.now, s.lead.last.Add(s.p.Poll/4)))
+		s.lead.next = min(s.lead.next, max(s.At, s.lead.last.Add(s.Poll/4)))
 		return
 	}
 	s.look.hint = true
-	s.look.next = min(s.look.next, s.now)
+	s.look.next = min(s.look.next, s.At)
 }

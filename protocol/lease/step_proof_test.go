@@ -83,7 +83,7 @@ func TestOldReadsTakeNothing(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	s := holder(t, p)
-	s.p.TTL, s.p.Rho, s.p.Poll, s.now = 10*time.Second, 50, time.Second, 1000
+	s.Params.TTL, s.Rho, s.Poll, s.At = 10*time.Second, 50, time.Second, 1000
 	id := s.held[0].id
 	key := partitionKey(id)
 	x, _ := learn(p.all()).of(key)
@@ -100,17 +100,17 @@ func TestOldReadsTakeNothing(t *testing.T) {
 	missing := []store.Doc{{Key: key}}
 	for range 10 {
 		s.ownReadBack(missing, id)
-		s.now = s.now.Add(time.Second)
+		s.At = s.At.Add(time.Second)
 	}
 	if len(s.held) != 1 {
 		t.Fatal("it has given up what was missing for less than a TTL")
 	}
-	s.now = s.held[0].next - 1
+	s.At = s.held[0].next - 1
 	s.held[0].partition.State = cluster.PartitionReleasing
 	if s.tell(); len(s.tries) != 0 {
 		t.Error("it says the same again at once")
 	}
-	s.now = s.now.Add(time.Second)
+	s.At = s.At.Add(time.Second)
 	s.ownReadBack(missing, id)
 	if len(s.held) != 0 {
 		t.Errorf("it holds %+v, which was missing for longer than a TTL", s.held)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -30,21 +31,23 @@ func (l lagging) List(_ context.Context, prefix string) ([]store.Doc, error) {
 // ruler is a leader, and a member too.
 func ruler(t *testing.T, p *paper) (*step, cluster.Incarnation) {
 	t.Helper()
-	s := &step{State: State{p: Params{Join: cluster.PrepareJoin{Member: "a"}, Nonce: "n"}, phase: phaseMember, known: &facts{}}}
-	s.inc = p.join(s.session())
-	p.put(written(keyLeader, "", leaderDoc{Holder: s.session(), Term: 1}))
+	s := &step{State: State{Core: coreIn(member.PhaseMember, member.Params{Member: "a", Nonce: "n"}), known: &facts{}}}
+	s.Inc = p.join(s.Session())
+	p.put(written(keyLeader, "", leaderDoc{Holder: s.Session(), Term: 1}))
 	s.lead.take(1)
-	return s, s.inc
+	return s, s.Inc
 }
 
 // passes lets the leader look at all documents and write what it finds, in a store whose list shows this. By no old document of a window does it go.
 func (s *step) passes(t *testing.T, p *paper, list []store.Doc) (wrote []string) {
 	t.Helper()
-	s.fx, s.lead.call, s.lead.show, s.lead.writes = nil, call{}, call{}, nil
+	s.End()
+	s.lead.call, s.lead.show, s.lead.writes = call{}, call{}, nil
 	s.leadOn()
-	e, ok := s.fx[len(s.fx)-1].(Survey)
+	fx := s.End()
+	e, ok := fx[len(fx)-1].(Survey)
 	if !ok {
-		t.Fatalf("it does %+v, want a survey", s.fx)
+		t.Fatalf("it does %+v, want a survey", fx)
 	}
 	c := &Caller{Store: lagging{paper: p, list: list}, Now: func() protocol.Instant { return 1 }, Wall: time.Now}
 	ev, ok := c.Call(context.Background(), e).(Surveyed)
@@ -79,7 +82,7 @@ func TestOldListMakesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	s, inc := ruler(t, p)
-	by := s.session()
+	by := s.Session()
 	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}})
 	s.passes(t, p, p.all())
 	token := p.claim("x#list", by, inc)
@@ -118,7 +121,7 @@ func TestOldListCompletesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	s, inc := ruler(t, p)
-	by := s.session()
+	by := s.Session()
 	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"p"}})
 	s.passes(t, p, p.all())
 	token := p.claim("x#p", by, inc)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -41,7 +42,7 @@ type request struct {
 // maxTries bounds what is on its way at once.
 const maxTries = 32
 
-func (s *step) proposed(ev Proposed) {
+func (s *step) proposed(ev member.Proposed) {
 	s.queue = append(slices.Clip(s.queue), request{id: ev.ID, commands: ev.Commands, results: make([]cluster.Result, len(ev.Commands)), open: len(ev.Commands)})
 }
 
@@ -57,7 +58,7 @@ func (s *step) trying(id cluster.PartitionID) bool {
 func (s *step) ofOthers(c cluster.Command) bool {
 	switch c := c.(type) {
 	case cluster.LeaveCluster:
-		return c.Member != s.self()
+		return c.Member != s.Member
 	case cluster.ReleaseHold:
 		return true
 	}
@@ -75,20 +76,20 @@ func (s *step) advanceTries() {
 	tries := slices.Clone(s.tries)
 	for i := range tries {
 		t := &tries[i]
-		if t.busy || s.now < t.next {
+		if t.busy || s.At < t.next {
 			continue
 		}
 		if t.ask == nil {
 			t.ask, t.docs = needs(t.command), nil
 		}
 		t.busy, t.id = true, s.id()
-		s.emit(Fetch{ID: t.id, Keys: t.ask})
+		s.Emit(Fetch{ID: t.id, Keys: t.ask})
 	}
 	s.tries = tries
 }
 
 func (s *step) beginRequests() {
-	if s.phase != phaseMember && s.phase != phaseLeaving {
+	if s.Is != member.PhaseMember && s.Is != member.PhaseLeaving {
 		return
 	}
 	queue := slices.Clone(s.queue)
@@ -115,7 +116,7 @@ func (s *step) tryFetched(ev Fetched) {
 	t := s.tries[i]
 	t.busy = false
 	if ev.Err != "" {
-		t.next = s.now.Add(s.p.Poll)
+		t.next = s.At.Add(s.Poll)
 		s.keep(i, t)
 		return
 	}
@@ -138,7 +139,7 @@ func (s *step) decide(i int, t try) {
 		return
 	}
 	t.name = s.writeName()
-	w := writer{session: s.session(), write: t.name, proved: t.proved, index: t.index, atMS: s.wallMS}
+	w := writer{session: s.Session(), write: t.name, proved: t.proved, index: t.index, atMS: s.wallMS}
 	v := decide(t.command, f, w)
 	switch {
 	case v.err != nil:
@@ -164,7 +165,7 @@ func (s *step) decide(i int, t try) {
 // put writes.
 func (s *step) put(i int, t try) {
 	t.busy, t.id = true, s.id()
-	s.emit(Write{ID: t.id, Doc: t.put})
+	s.Emit(Write{ID: t.id, Doc: t.put})
 	s.keep(i, t)
 }
 
@@ -200,9 +201,9 @@ func (s *step) tryWritten(ev Written) {
 		return
 	case Unknown:
 		t.lost = true
-		t.next = s.now.Add(s.p.Poll)
+		t.next = s.At.Add(s.Poll)
 	case NotDone:
-		t.next = s.now.Add(s.p.Poll)
+		t.next = s.At.Add(s.Poll)
 	}
 	s.keep(i, t)
 }
@@ -237,10 +238,10 @@ func (s *step) finishTry(i int, t try) {
 		s.joinTried(t)
 		return
 	case cluster.LeaveCluster:
-		if c.Member == s.self() {
-			s.inc = 0
+		if c.Member == s.Member {
+			s.Inc = 0
 		}
-		s.lead.next = s.now
+		s.lead.next = s.At
 		return
 	}
 	switch id := subject(t.command); {
@@ -263,7 +264,7 @@ func (s *step) resolve(t try) {
 	r.results = slices.Clone(r.results)
 	r.results[t.at] = t.result
 	if r.open--; r.open == 0 {
-		s.emit(Reply{ID: r.id, Results: r.results})
+		s.Emit(member.Reply{ID: r.id, Results: r.results})
 		s.queue = slices.Delete(s.queue, i, i+1)
 	}
 }

@@ -6,44 +6,39 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
 // Phase names where the member is: name, beat, join, joined, leader, removed, leaving, gone or halted.
 func (s State) Phase() string {
-	if s.phase == phaseMember && s.lead.holds {
+	if s.Is == member.PhaseMember && s.lead.holds {
 		return "leader"
 	}
-	return [...]string{"name", "beat", "join", "joined", "removed", "leaving", "gone", "halted"}[s.phase]
+	return [...]string{"", "name", "beat", "join", "joined", "", "removed", "leaving", "gone", "halted"}[s.Is]
 }
 
 // Value is the newest value that the member has: as the leader it has assembled it, else it is the leader's newest view.
 func (s State) Value() cluster.Value { return s.value }
 
-// Assigned is what the member has told its supervisor last.
-func (s State) Assigned() protocol.Assignment { return s.assigned }
-
-// Now is the newest instant that the member has seen.
-func (s State) Now() protocol.Instant { return s.now }
-
 // Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
 func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
-	if s.phase != phaseMember {
+	if s.Is != member.PhaseMember {
 		return 0, 0
 	}
-	return s.inc, s.beat.Until(s.p.timing())
+	return s.Inc, s.Own.Until(s.Timing())
 }
 
 // TTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
-func (s State) TTL() time.Duration { return max(s.beat.TTL, s.pace.TTL(s.p.timing())) }
+func (s State) TTL() time.Duration { return s.Core.StatedTTL() }
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.phase == phaseMember, StoreError: s.contact.Problem, TTLMS: s.p.timing().Lengthened(s.TTL()), Pending: len(s.queue)}
+	return protocol.Status{Joined: s.Is == member.PhaseMember, StoreError: s.Contact.Problem, TTLMS: s.Timing().Lengthened(s.TTL()), Pending: len(s.queue)}
 }
 
 // Incarnation is the one in which the member is in the Node List; 0 where it is not.
-func (s State) Incarnation() cluster.Incarnation { return s.inc }
+func (s State) Incarnation() cluster.Incarnation { return s.Inc }
 
 // Watched are the prefixes of the documents that the member is told of.
 func (s State) Watched() []string { return s.watched }

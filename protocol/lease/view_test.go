@@ -29,10 +29,10 @@ func TestViewsOfAnotherLeader(t *testing.T) {
 	s, _ := ruler(t, p)
 	p.put(written(keyBoard, "", boardDoc{Term: 1, View: 10}))
 	for _, want := range []uint64{11, 15} {
-		s.fx = nil
+		s.End()
 		f := learn(p.all())
 		s.publish(f, newPass(f, 0, "pass", ""))
-		for _, e := range s.fx {
+		for _, e := range s.End() {
 			show, ok := e.(Show)
 			if !ok {
 				continue
@@ -42,8 +42,8 @@ func TestViewsOfAnotherLeader(t *testing.T) {
 			}
 			s.shown(c.Call(context.Background(), show).(Shown))
 		}
-		if s.contact.Problem != "" {
-			t.Errorf("the store counts as away: %s", s.contact.Problem)
+		if s.Contact.Problem != "" {
+			t.Errorf("the store counts as away: %s", s.Contact.Problem)
 		}
 	}
 	if !s.lead.any {

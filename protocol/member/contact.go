@@ -2,41 +2,41 @@ package member
 
 import "github.com/rota-run/rota/protocol/outbox"
 
-// Contact is what the answers to its calls have told a member of its store. It is a value: each method returns the next one, and adds to the effects what
-// listeners are told.
+// Contact is what the answers to its calls have told a member of its store.
 type Contact struct {
 	Problem string // why the store is away; "" where it is not
 	// Refuses is set while a write has failed and none has been acknowledged since. Then it says nothing that the store answers reads: on a full disk it does.
 	Refuses bool
 }
 
-// Read takes in a read, or a write that was answered and not done for a good reason; err is "" where the store has answered.
-func (c Contact) Read(fx []Effect, err string) (Contact, []Effect) {
-	if err == "" && c.Refuses {
-		return c, fx
+// Answered takes in a read, or a write that was answered and not done for a good reason; err is "" where the store has answered.
+func (c *Core) Answered(err string) {
+	if err != "" || !c.Contact.Refuses {
+		c.hear(Contact{err, c.Contact.Refuses})
 	}
-	return c.next(fx, Contact{err, c.Refuses})
 }
 
 // Wrote takes in a write; done: it was acknowledged.
-func (c Contact) Wrote(fx []Effect, err string, done bool) (Contact, []Effect) {
+func (c *Core) Wrote(err string, done bool) {
 	if err == "" && !done {
-		return c.Read(fx, err)
+		c.Answered(err)
+		return
 	}
-	return c.next(fx, Contact{err, err != ""})
+	c.hear(Contact{err, err != ""})
 }
 
 // Appended takes in an append. That an entry is too large says nothing of the store.
-func (c Contact) Appended(fx []Effect, ev Appended) (Contact, []Effect) {
+func (c *Core) Appended(ev Appended) {
 	if ev.Outcome == outbox.Refused {
-		return c.Read(fx, "")
+		c.Answered("")
+		return
 	}
-	return c.Wrote(fx, ev.Err, ev.Outcome == outbox.Done)
+	c.Wrote(ev.Err, ev.Outcome == outbox.Done)
 }
 
-func (c Contact) next(fx []Effect, next Contact) (Contact, []Effect) {
-	if (next.Problem == "") != (c.Problem == "") {
-		fx = append(fx, StoreChanged{Err: next.Problem})
+func (c *Core) hear(next Contact) {
+	if (next.Problem == "") != (c.Contact.Problem == "") {
+		c.Emit(StoreChanged{Err: next.Problem})
 	}
-	return next, fx
+	c.Contact = next
 }

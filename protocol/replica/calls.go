@@ -5,6 +5,7 @@ import (
 
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
@@ -20,9 +21,9 @@ type Caller struct {
 }
 
 // Call makes one store call and returns the event that answers it; nil for effects that are not answered.
-func (c *Caller) Call(ctx context.Context, e Effect) Event {
+func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 	switch e := e.(type) {
-	case ReadLog:
+	case member.ReadLog:
 		return c.Paged(c.readLog(ctx, e))
 	case CheckHeartbeat:
 		if store.CheckKey(e.Key) != nil { // no store has such a document, and no member has written it
@@ -41,7 +42,7 @@ func (c *Caller) Call(ctx context.Context, e Effect) Event {
 	return c.LogCaller.Call(ctx, e)
 }
 
-func (c *Caller) listHeartbeats(ctx context.Context) Event {
+func (c *Caller) listHeartbeats(ctx context.Context) member.Event {
 	docs, err := c.Store.List(ctx, protocol.HeartbeatPrefix)
 	heartbeats := make([]Heartbeat, len(docs))
 	for i, doc := range docs {

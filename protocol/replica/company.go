@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -53,7 +54,7 @@ func (c *Caller) look(ctx context.Context, e CheckHeartbeat) (store.Doc, error) 
 }
 
 // readLog reads the log, and what waits for that.
-func (c *Caller) readLog(ctx context.Context, e ReadLog) (store.Page, error) {
+func (c *Caller) readLog(ctx context.Context, e member.ReadLog) (store.Page, error) {
 	with, after := c.together(), uint64(e.After)
 	if with == nil {
 		return c.Store.Read(ctx, after, readLimit)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
@@ -65,7 +66,7 @@ func TestARoutineLookGoesWithTheLog(t *testing.T) {
 			return seen, time.Since(from)
 		}
 		later := func(d time.Duration) {
-			time.AfterFunc(d, func() { c.Call(t.Context(), replica.ReadLog{}) })
+			time.AfterFunc(d, func() { c.Call(t.Context(), member.ReadLog{}) })
 		}
 		if seen, took := look(false); seen.Version != v || took != 0 || j.gets != 1 {
 			t.Errorf("at once: %+v after %s, %d gets", seen, took, j.gets)

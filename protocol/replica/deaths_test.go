@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store/memory"
@@ -29,7 +30,7 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 	m, _ := b.state.Value().Member("m")
 	x, _ := b.state.Value().Member("x")
 	other(cluster.AcceptJoin{Member: "m", Incarnation: m.Incarnation, By: "x", ByIncarnation: x.Incarnation})
-	b.step(replica.Hinted{Now: b.now})
+	b.step(member.Hinted{Now: b.now})
 	b.read()
 	b.phase("joined")
 
@@ -43,10 +44,10 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 	if p.Owner != "m" || p.Deaths != 1 {
 		t.Fatalf("%s", p)
 	}
-	b.step(replica.Reported{Now: b.now, Version: b.state.Assigned().Version, Reports: []protocol.Report{{Partition: p.ID, Token: p.Token}}})
+	b.step(member.Reported{Now: b.now, Version: b.state.Assigned().Version, Reports: []protocol.Report{{Partition: p.ID, Token: p.Token}}})
 	forgiven := func() bool {
-		return slices.ContainsFunc(b.fx, func(e replica.Effect) bool {
-			a, ok := e.(replica.Append)
+		return slices.ContainsFunc(b.fx, func(e member.Effect) bool {
+			a, ok := e.(member.Append)
 			return ok && slices.Contains(a.Entry.Commands, cluster.Command(cluster.Started{Partition: p.ID, Token: p.Token}))
 		})
 	}
@@ -55,8 +56,8 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 			t.Fatalf("forgiven after %v", waited)
 		}
 		b.pass(3 * time.Second)
-		b.step(replica.Woken{Now: b.now})
-		if slices.ContainsFunc(b.fx, func(e replica.Effect) bool { _, ok := e.(replica.Renew); return ok }) {
+		b.step(member.Woken{Now: b.now})
+		if slices.ContainsFunc(b.fx, func(e member.Effect) bool { _, ok := e.(member.Renew); return ok }) {
 			fx := b.fx
 			b.renew()
 			b.fx = append(b.fx, fx...)
@@ -84,7 +85,7 @@ func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
 		b.add(cluster.Entry{Writer: "other", Seq: 2, Commands: []cluster.Command{
 			cluster.AcceptJoin{Member: "m", Incarnation: m.Incarnation, By: "ghost", ByIncarnation: 1},
 		}})
-		b.step(replica.Hinted{Now: b.now})
+		b.step(member.Hinted{Now: b.now})
 		b.read()
 		b.phase("joined")
 		check := take[replica.CheckHeartbeat](b)

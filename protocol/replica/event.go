@@ -4,39 +4,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
-)
-
-// Event is what happens to a member.
-type Event = member.Event
-
-// Outcome is how a call ended.
-type Outcome = outbox.Outcome
-
-// The outcomes.
-const (
-	Done    = outbox.Done
-	NotDone = outbox.NotDone
-	Unknown = outbox.Unknown
-	Refused = outbox.Refused
-)
-
-// Events that every protocol has, and those with a log; see package member.
-type (
-	Woken         = member.Woken
-	Hinted        = member.Hinted
-	Reported      = member.Reported
-	Proposed      = member.Proposed
-	Closed        = member.Closed
-	Stop          = member.Stop
-	Read          = member.Read
-	SnapshotRead  = member.SnapshotRead
-	LogChecked    = member.LogChecked
-	Appended      = member.Appended
-	SnapshotSaved = member.SnapshotSaved
-	Renewed       = member.Renewed
 )
 
 type (

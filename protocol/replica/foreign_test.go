@@ -10,6 +10,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/history"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 )
@@ -32,7 +33,7 @@ func (b *bench) poison(chain cluster.Hash) cluster.Index {
 		Writer: "poison", Seq: uint64(len(b.log) + 1), BaseIndex: v.Index(), BaseChain: v.Chain() + chain,
 		Commands: []cluster.Command{cluster.Configure{Retention: 77}},
 	})
-	b.step(replica.Hinted{Now: b.now})
+	b.step(member.Hinted{Now: b.now})
 	b.fx = nil
 	b.read()
 	return cluster.Index(index)
@@ -59,16 +60,16 @@ func TestAnEntryThatNoMemberCanHaveWritten(t *testing.T) {
 	}
 	told := false
 	for _, e := range b.fx {
-		if r, ok := e.(replica.Refusing); ok {
+		if r, ok := e.(member.Refusing); ok {
 			told = strings.Contains(r.Key, at.String()) && strings.Contains(r.Reason, "another history")
 		}
 	}
 	if !told || b.state.Status().Foreign != 1 {
 		t.Errorf("told %v, counted %d, want it told and counted once", told, b.state.Status().Foreign)
 	}
-	b.step(replica.Proposed{Now: b.now, ID: 7, Commands: []cluster.Command{cluster.Configure{Retention: 5}}})
-	ask := take[replica.CheckLog](b) // and no append: nothing is said before the store has answered
-	b.step(replica.LogChecked{Now: b.now, Asked: ask.At, Has: b.has(ask.At)})
+	b.step(member.Proposed{Now: b.now, ID: 7, Commands: []cluster.Command{cluster.Configure{Retention: 5}}})
+	ask := take[member.CheckLog](b) // and no append: nothing is said before the store has answered
+	b.step(member.LogChecked{Now: b.now, Asked: ask.At, Has: b.has(ask.At)})
 	b.phase("joined")
 	b.written()
 	if b.state.Value().Settings().Retention != 5 {
@@ -85,11 +86,11 @@ func TestTheOneThatDiffersStops(t *testing.T) {
 	} {
 		b := joinedBench(t)
 		b.poison(1)
-		ask := take[replica.CheckLog](b)
-		b.step(replica.LogChecked{Now: b.now, Asked: ask.At, Has: has(b.has(ask.At))})
+		ask := take[member.CheckLog](b)
+		b.step(member.LogChecked{Now: b.now, Asked: ask.At, Has: has(b.has(ask.At))})
 		b.phase("halted")
 		var diverged *protocol.DivergedError
-		if h := take[replica.Halt](b); !errors.As(h.Err, &diverged) {
+		if h := take[member.Halt](b); !errors.As(h.Err, &diverged) {
 			t.Errorf("%s history: it ends with %v", name, h.Err)
 		}
 	}
@@ -100,26 +101,26 @@ func TestADoubtWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	b := joinedBench(t)
 	b.poison(1)
-	ask := take[replica.CheckLog](b)
+	ask := take[member.CheckLog](b)
 	lease := b.state.Assigned().ValidUntil
-	b.step(replica.LogChecked{Now: b.now, Asked: ask.At, Err: "away"})
+	b.step(member.LogChecked{Now: b.now, Asked: ask.At, Err: "away"})
 	for range 3 {
 		b.pass(time.Second)
-		b.step(replica.Woken{Now: b.now})
-		ask = take[replica.CheckLog](b)
-		b.step(replica.LogChecked{Now: b.now, Asked: ask.At, Err: "away"})
+		b.step(member.Woken{Now: b.now})
+		ask = take[member.CheckLog](b)
+		b.step(member.LogChecked{Now: b.now, Asked: ask.At, Err: "away"})
 	}
 	if got := b.state.Assigned().ValidUntil; got > lease {
 		t.Errorf("it holds a lease until %d, before the doubt until %d", got, lease)
 	}
 	b.pass(time.Second)
-	b.step(replica.Woken{Now: b.now})
-	ask = take[replica.CheckLog](b)
-	b.step(replica.LogChecked{Now: b.now, Asked: ask.At, Has: history.Point{Index: ask.At + 100}}) // a snapshot that is further
+	b.step(member.Woken{Now: b.now})
+	ask = take[member.CheckLog](b)
+	b.step(member.LogChecked{Now: b.now, Asked: ask.At, Has: history.Point{Index: ask.At + 100}}) // a snapshot that is further
 	b.phase("joined")
 	b.pass(time.Second)
-	b.step(replica.Woken{Now: b.now})
-	take[replica.CheckLog](b)
+	b.step(member.Woken{Now: b.now})
+	take[member.CheckLog](b)
 }
 
 // TestAFloodOfForeignEntries costs one question for each rest.
@@ -130,9 +131,9 @@ func TestAFloodOfForeignEntries(t *testing.T) {
 	for range 50 {
 		b.poison(1)
 		for _, e := range b.fx {
-			if e, ok := e.(replica.CheckLog); ok {
+			if e, ok := e.(member.CheckLog); ok {
 				asked++
-				b.step(replica.LogChecked{Now: b.now, Asked: e.At, Has: b.has(e.At)})
+				b.step(member.LogChecked{Now: b.now, Asked: e.At, Has: b.has(e.At)})
 			}
 		}
 	}
@@ -152,13 +153,13 @@ func TestCheckLogReadsAsANewMember(t *testing.T) {
 	at := cluster.Index(len(b.log))
 	c := &replica.Caller{}
 	c.LogCaller.Store, c.LogCaller.Now = st, func() protocol.Instant { return 1 }
-	got := c.Call(t.Context(), replica.CheckLog{At: at}).(replica.LogChecked)
+	got := c.Call(t.Context(), member.CheckLog{At: at}).(member.LogChecked)
 	if got.Has != b.has(at) || got.Err != "" {
 		t.Errorf("got %+v, want %v", got, b.has(at))
 	}
 	b.read()
 	st.snapshot, st.trimmed = store.Record{Index: uint64(at), Data: b.state.Value().Snapshot()}, uint64(at)
-	if got := c.Call(t.Context(), replica.CheckLog{At: 2}).(replica.LogChecked); got.Has != b.has(at) {
+	if got := c.Call(t.Context(), member.CheckLog{At: 2}).(member.LogChecked); got.Has != b.has(at) {
 		t.Errorf("from a snapshot: got %+v, want %v", got, b.has(at))
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
@@ -56,23 +58,23 @@ func lateRenewal(t *testing.T, s store.Full, noSessions bool) {
 	}()
 	c := caller(s, time.Minute, noSessions)
 	defer c.Close(ctx)
-	renew := func(e Renew) Renewed {
+	renew := func(e member.Renew) member.Renewed {
 		t.Helper()
-		got, ok := c.Call(ctx, e).(Renewed)
+		got, ok := c.Call(ctx, e).(member.Renewed)
 		if !ok || got.Key != e.Key {
 			t.Fatalf("renew %s was answered by %+v", e.Key, got)
 		}
 		return got
 	}
-	first, second := Renew{Key: "pulse/a/n-1", Create: true, Life: 1}, Renew{Key: "pulse/a/n-2", Create: true, Life: 2}
-	if got := renew(second); got.Outcome != Done {
+	first, second := member.Renew{Key: "pulse/a/n-1", Create: true, Life: 1}, member.Renew{Key: "pulse/a/n-2", Create: true, Life: 2}
+	if got := renew(second); got.Outcome != outbox.Done {
 		t.Fatalf("renew the second life: %+v", got)
 	}
 	before, err := s.Get(ctx, second.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := renew(first); got.Outcome != NotDone || got.Err == "" {
+	if got := renew(first); got.Outcome != outbox.NotDone || got.Err == "" {
 		t.Errorf("a renewal of the first life that comes late: %+v, want that it is not done", got)
 	}
 	if _, err := s.Get(ctx, first.Key); !errors.Is(err, store.ErrNotFound) {
@@ -83,7 +85,7 @@ func lateRenewal(t *testing.T, s store.Full, noSessions bool) {
 	}
 	second.Create = false
 	for range 4 { // beyond the renewals after which the former session is closed
-		if got := renew(second); got.Outcome != Done {
+		if got := renew(second); got.Outcome != outbox.Done {
 			t.Fatalf("renew the second life again: %+v", got)
 		}
 		if _, err := s.Get(ctx, second.Key); err != nil {
@@ -99,21 +101,21 @@ func TestARenewalWaitsForTheOneBefore(t *testing.T) {
 		f := storetest.NewFaulty(memory.New().Open(), func(storetest.Call) storetest.Outcome { return storetest.Held })
 		defer f.Close()
 		c := caller(f, 3*time.Second, false)
-		former := make(chan Event, 1)
-		go func() { former <- c.Call(t.Context(), Renew{Key: "pulse/a/n-1", Create: true, Life: 1}) }()
+		former := make(chan member.Event, 1)
+		go func() { former <- c.Call(t.Context(), member.Renew{Key: "pulse/a/n-1", Create: true, Life: 1}) }()
 		synctest.Wait()
 		began := c.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		next := Renew{Key: "pulse/a/n-2", Create: true, Life: 2}
-		if got, ok := c.Call(ctx, next).(Renewed); !ok || got.Outcome != NotDone || got.Key != next.Key || got.Err == "" || got.Now != began.Add(time.Second) {
+		next := member.Renew{Key: "pulse/a/n-2", Create: true, Life: 2}
+		if got, ok := c.Call(ctx, next).(member.Renewed); !ok || got.Outcome != outbox.NotDone || got.Key != next.Key || got.Err == "" || got.Now != began.Add(time.Second) {
 			t.Errorf("after %s the answer is %+v, want that it is not done after a second", got.Now.Sub(began), got)
 		}
 		f.Away(false)
-		if got, ok := (<-former).(Renewed); !ok || got.Outcome != Done {
+		if got, ok := (<-former).(member.Renewed); !ok || got.Outcome != outbox.Done {
 			t.Errorf("the renewal that was held: %+v", got)
 		}
-		if got, ok := c.Call(t.Context(), next).(Renewed); !ok || got.Outcome != Done {
+		if got, ok := c.Call(t.Context(), next).(member.Renewed); !ok || got.Outcome != outbox.Done {
 			t.Errorf("the next one: %+v", got)
 		}
 		c.Close(t.Context())
@@ -128,7 +130,7 @@ func TestAHeartbeatStatesItsTTL(t *testing.T) {
 	c := caller(s, 7*time.Second, false)
 	defer c.Close(t.Context())
 	want := map[string]time.Duration{protocol.HeartbeatPrefix + "a/1": 7 * time.Second}
-	if got, ok := c.Call(t.Context(), Renew{Key: protocol.HeartbeatPrefix + "a/1", Create: true, Life: 1}).(Renewed); !ok || got.Outcome != Done {
+	if got, ok := c.Call(t.Context(), member.Renew{Key: protocol.HeartbeatPrefix + "a/1", Create: true, Life: 1}).(member.Renewed); !ok || got.Outcome != outbox.Done {
 		t.Fatalf("renew: %+v", got)
 	}
 	for key, value := range map[string]string{

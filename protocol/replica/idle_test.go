@@ -8,6 +8,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 )
@@ -29,8 +31,8 @@ const otherHeartbeat = protocol.HeartbeatPrefix + "o/n-0"
 
 func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
 	p := replica.Params{
-		Join: cluster.PrepareJoin{Member: "m"}, Nonce: "n", TTL: benchTTL, Rho: 50, Margin: benchTTL / 20, Poll: benchTTL / 20, Hold: time.Minute,
-		SnapshotEvery: 1000,
+		Params: member.Params{Nonce: "n", TTL: benchTTL, Rho: 50, Margin: benchTTL / 20, Poll: benchTTL / 20, Hold: time.Minute},
+		Join:   cluster.PrepareJoin{Member: "m"}, SnapshotEvery: 1000,
 	}
 	b := newBench(t)
 	b.state, b.fx = replica.NewState(told(p)), nil
@@ -41,7 +43,7 @@ func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
 		Writer: "o", Seq: 1, BaseIndex: v.Index(), BaseChain: v.Chain(),
 		Commands: []cluster.Command{cluster.PrepareJoin{Member: "o", Heartbeat: otherHeartbeat, Weight: 100}},
 	})
-	d.step(replica.Hinted{Now: d.now})
+	d.step(member.Hinted{Now: d.now})
 	d.answer()
 	if m, ok := d.state.Value().Member("o"); !ok || m.State != cluster.MemberJoined {
 		t.Fatalf("the other member has not joined: %+v; phase %s, %d records, index %s", m, d.state.Phase(), len(d.log), d.state.Value().Index())
@@ -50,7 +52,7 @@ func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
 }
 
 func (d *idler) tick() {
-	d.step(replica.Woken{Now: d.now})
+	d.step(member.Woken{Now: d.now})
 	d.answer()
 }
 
@@ -60,7 +62,7 @@ func (d *idler) answer() {
 		e := d.fx[0]
 		d.fx = d.fx[1:]
 		switch e := e.(type) {
-		case replica.ReadLog:
+		case member.ReadLog:
 			d.reads++
 			d.read()
 		case replica.CheckHeartbeat:
@@ -74,12 +76,12 @@ func (d *idler) answer() {
 				heartbeats = []replica.Heartbeat{{Key: otherHeartbeat, Version: d.version(), TTL: d.ttl}}
 			}
 			d.step(replica.HeartbeatsListed{Now: d.now, Heartbeats: heartbeats})
-		case replica.Renew:
-			d.step(replica.Renewed{Now: d.now, Sent: d.now, Key: e.Key, Outcome: replica.Done})
-		case replica.Append:
+		case member.Renew:
+			d.step(member.Renewed{Now: d.now, Sent: d.now, Key: e.Key, Outcome: outbox.Done})
+		case member.Append:
 			d.appends++
 			index := d.add(e.Entry)
-			d.step(replica.Appended{Now: d.now, Seq: e.Entry.Seq, Outcome: replica.Done, Index: cluster.Index(index), Data: d.log[index-1].Data})
+			d.step(member.Appended{Now: d.now, Seq: e.Entry.Seq, Outcome: outbox.Done, Index: cluster.Index(index), Data: d.log[index-1].Data})
 		}
 	}
 }
@@ -97,7 +99,7 @@ func (d *idler) idle(hints bool) {
 		if i%every == 0 {
 			d.heartbeat++
 			if hints {
-				d.step(replica.Hinted{Now: d.now, Prefix: protocol.HeartbeatPrefix})
+				d.step(member.Hinted{Now: d.now, Prefix: protocol.HeartbeatPrefix})
 				d.answer()
 			}
 		}
@@ -137,7 +139,7 @@ func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 			Writer: "o", Seq: uint64(i + 2), BaseIndex: v.Index(), BaseChain: v.Chain(),
 			Commands: []cluster.Command{cluster.PrepareJoin{Member: cluster.MemberID(name), Heartbeat: protocol.HeartbeatPrefix + name + "/n-0", Weight: 100}},
 		})
-		d.step(replica.Hinted{Now: d.now})
+		d.step(member.Hinted{Now: d.now})
 		d.answer()
 	}
 	d.blind = true
@@ -172,7 +174,7 @@ func TestASilentHeartbeatIsFoundInTime(t *testing.T) {
 			d.idle(hints == "renewals")
 			d.heartbeat++ // the last one
 			if hints == "renewals" {
-				d.step(replica.Hinted{Now: d.now, Prefix: protocol.HeartbeatPrefix})
+				d.step(member.Hinted{Now: d.now, Prefix: protocol.HeartbeatPrefix})
 			}
 			last := d.now
 			d.answer()

@@ -25,15 +25,15 @@ type Naming interface {
 // chain hashes, snapshots, requests that wait and what people are told of the store are left out.
 func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := keyWriter{b, n}
-	k.number(int64(s.phase), int64(s.now), int64(s.life)) //nolint:gosec // only told apart
-	k.index(s.inc, s.changed)
-	k.flag(s.log.Began, s.joined, s.sweep.busy, s.check.busy, s.log.Busy, s.log.Hint, s.log.Snap, s.log.Saving(), s.renewal.Busy, s.renewal.Held, s.out.Busy)
-	k.text(s.stop, s.watching, s.renewal.key)
+	k.number(int64(s.Is), int64(s.At), int64(s.Life)) //nolint:gosec // only told apart
+	k.index(s.Inc, s.changed)
+	k.flag(s.log.Began, s.joined, s.sweep.busy, s.check.busy, s.log.Busy, s.log.Hint, s.log.Snap, s.log.Saving(), s.Own.Busy, s.Own.Held, s.out.Busy)
+	k.text(s.Stop, s.watching, s.Own.Key)
 	for _, c := range [...]call{{next: s.log.Next, rest: s.log.Rest}, s.sweep, s.check, {next: s.out.Next}} {
 		k.number(int64(c.next), int64(c.rest))
 	}
-	k.number(int64(s.renewal.Acked), int64(s.renewal.Next), int64(s.checkSent))
-	k.number(int64(s.renewal.TTL), int64(s.renewal.Short), int64(s.pace.Doubled), int64(s.pace.Slow), int64(s.pace.Calm), int64(s.renewal.Asked))
+	k.number(int64(s.Own.Acked), int64(s.Own.Next), int64(s.checkSent))
+	k.number(int64(s.Own.TTL), int64(s.Own.Short), int64(s.Pace.Doubled), int64(s.Pace.Slow), int64(s.Pace.Calm), int64(s.Own.Asked))
 	k.observation(s.claim)
 	for _, o := range s.heartbeats {
 		if n.Known(o.Key) {
@@ -41,7 +41,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 		}
 	}
 	k.flag(false)
-	k.outbox((&step{State: s}).writer(), s.out)
+	k.outbox((&step{s}).writer(), s.out)
 	k.work(s)
 	return k.b
 }
@@ -104,14 +104,14 @@ func (k *keyWriter) outbox(w cluster.WriterID, o outbox.Box) {
 }
 
 func (k *keyWriter) work(s State) {
-	k.flag(s.reported < s.assigned.Version)
-	k.number(int64(s.assigned.ValidUntil), int64(len(s.reports)), int64(len(s.assigned.Grants)), int64(len(s.holds)))
-	for _, r := range s.reports {
+	k.flag(s.Behind())
+	k.number(int64(s.Given.ValidUntil), int64(len(s.Reports)), int64(len(s.Given.Grants)), int64(len(s.holds)))
+	for _, r := range s.Reports {
 		k.text(string(r.Partition), r.Message)
 		k.index(r.Token)
 		k.number(int64(r.State), r.Attempt)
 	}
-	for _, g := range s.assigned.Grants {
+	for _, g := range s.Given.Grants {
 		k.text(string(g.Partition))
 		k.index(g.Token)
 		k.number(g.Attempt)

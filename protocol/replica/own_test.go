@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -16,15 +16,15 @@ func proposing(t *testing.T) *bench {
 	b.written()
 	b.phase("joined")
 	b.fx = nil
-	b.step(replica.Hinted{Now: b.now})
-	b.step(replica.Proposed{Now: b.now, ID: 7, Commands: []cluster.Command{cluster.Configure{Retention: 5}}})
+	b.step(member.Hinted{Now: b.now})
+	b.step(member.Proposed{Now: b.now, ID: 7, Commands: []cluster.Command{cluster.Configure{Retention: 5}}})
 	return b
 }
 
 // replies are the answers to proposals since the last look.
 func (b *bench) replies() (n int) {
 	for _, e := range b.fx {
-		if r, ok := e.(replica.Reply); ok && r.ID == 7 && r.Err == "" && len(r.Results) == 1 && r.Results[0].Accepted {
+		if r, ok := e.(member.Reply); ok && r.ID == 7 && r.Err == "" && len(r.Results) == 1 && r.Results[0].Accepted {
 			n++
 		}
 	}
@@ -40,11 +40,11 @@ func TestOwnEntryNeedsNoRead(t *testing.T) {
 	if got := uint64(b.state.Value().Index()); got != head+1 || b.replies() != 1 {
 		t.Fatalf("applied up to %d with %d answers, want %d and one", got, b.replies(), head+1)
 	}
-	b.step(replica.Read{Now: b.now, Page: store.Page{Head: head}}) // sent before
+	b.step(member.Read{Now: b.now, Page: store.Page{Head: head}}) // sent before
 	b.phase("joined")
 	b.other()
-	b.step(replica.Hinted{Now: b.now})
-	if r := take[replica.ReadLog](b); uint64(r.After) != head+1 {
+	b.step(member.Hinted{Now: b.now})
+	if r := take[member.ReadLog](b); uint64(r.After) != head+1 {
 		t.Errorf("reads behind %d, want %d", r.After, head+1)
 	}
 	b.read()
@@ -64,7 +64,7 @@ func TestOwnEntryIsReadOnceMore(t *testing.T) {
 			b.other()
 		}
 		b.fx = nil
-		b.step(replica.Read{Now: b.now, Page: store.Page{Records: b.log, Head: uint64(len(b.log))}})
+		b.step(member.Read{Now: b.now, Page: store.Page{Records: b.log, Head: uint64(len(b.log))}})
 		if got := int(b.state.Value().Index() - v.Index()); got != others || b.replies() != 0 {
 			t.Errorf("applied %d more with %d more answers, want %d and none", got, b.replies(), others)
 		}
@@ -96,9 +96,9 @@ func TestShorterLog(t *testing.T) {
 	b := proposing(t)
 	b.written()
 	head := uint64(b.state.Value().Index())
-	b.step(replica.Read{Now: b.now, Page: store.Page{Head: head}})
-	b.step(replica.Hinted{Now: b.now})
-	b.step(replica.Read{Now: b.now, Page: store.Page{Head: head - 1}})
+	b.step(member.Read{Now: b.now, Page: store.Page{Head: head}})
+	b.step(member.Hinted{Now: b.now})
+	b.step(member.Read{Now: b.now, Page: store.Page{Head: head - 1}})
 	b.phase("halted")
 }
 
@@ -117,7 +117,7 @@ func TestFormats(t *testing.T) {
 		t.Fatalf("applied up to %d of %d, retention %d", v.Index(), len(b.log), v.Settings().Retention)
 	}
 	of(99)
-	b.step(replica.Hinted{Now: b.now})
+	b.step(member.Hinted{Now: b.now})
 	b.read()
 	b.phase("halted")
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // TestSnapshotsByTheCostOfReplay: with many tasks an entry costs much to apply again, and snapshots follow sooner than after SnapshotEvery entries. Else a command or
@@ -32,12 +32,12 @@ func TestSnapshotsByTheCostOfReplay(t *testing.T) {
 		b.read()
 		saved := 0
 		for _, e := range b.fx {
-			if s, ok := e.(replica.SaveSnapshot); ok {
+			if s, ok := e.(member.SaveSnapshot); ok {
 				saved++
 				if behind := b.state.Value().Applied() - s.Value.Applied(); behind > cluster.BaseEvery {
 					t.Errorf("the snapshot is %d entries behind", behind)
 				}
-				b.step(replica.SnapshotSaved{Now: b.now})
+				b.step(member.SnapshotSaved{Now: b.now})
 			}
 		}
 		return saved

@@ -14,20 +14,9 @@ import (
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
 type Params struct {
+	member.Params
 	// Join is the template of the member's prepare-join; Replaces and Heartbeat are filled in.
 	Join cluster.PrepareJoin
-	// Nonce distinguishes this start of the process from all others: it is part of the writer's ID and of the heartbeat's key.
-	Nonce string
-	// TTL is how long others wait when this member is silent. This member waits as long for one that states no TTL.
-	TTL time.Duration
-	// Longest is the longest TTL that it states while its renewals are slow; see [heartbeat.Pace]. 0: always TTL.
-	Longest time.Duration
-	// Rho is the bound on the error of a clock's rate, in thousandths.
-	Rho int64
-	// Margin is what a holder stops earlier than it must, for the time between looking at the clock and acting.
-	Margin time.Duration
-	// Poll is how often the member reads the log and its successor's heartbeat if the store does not hint, and the pause after a failure.
-	Poll time.Duration
 	// LogEvery is how often it reads the log without a hint if the store hints, because hints may get lost. 0 means
 	// Poll.
 	LogEvery time.Duration
@@ -39,39 +28,17 @@ type Params struct {
 	// SweepInTurn: the store removes the heartbeats of dead members, so that the predecessor in the ring detects a death at once, and sweeps only find
 	// what should not happen. All members together then sweep as often as otherwise each of them.
 	SweepInTurn bool
-	// Hold is how long grants are kept for an announced restart.
-	Hold time.Duration
 	// Restart: the member's own leave announces a restart.
 	Restart bool
 	// SnapshotEvery is how many entries lie between snapshots.
 	SnapshotEvery uint64
 }
 
-// phase is how far this start of the member is.
-type phase uint8
-
-const (
-	phaseReading   phase = iota // folding the log up to the head seen at the start: no effects before
-	phaseClaim                  // making sure that no other live process has our name
-	phaseHeartbeat              // the heartbeat is being written for the first time
-	phaseJoin                   // prepare-join is to be written, or is under way
-	phaseMember                 // prepared or joined
-	phaseConfirm                // its lease has expired: it must not go on before the cluster has confirmed it under a new heartbeat
-	phaseRemoved                // found itself removed: waits for its work to stop, then rejoins
-	phaseLeaving                // stops its work, then writes its own leave
-	phaseGone                   // over, in order
-	phaseHalted                 // over, because going on would be wrong
-)
-
 // State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
 type State struct {
+	member.Core
 	p     Params
-	phase phase
-	now   protocol.Instant
 	value cluster.Value
-	inc   cluster.Incarnation
-	life  uint64 // how many times it joined; part of the heartbeat's key
-	stop  string // reason to leave; "" while it stays
 
 	joined    bool              // this life has been joined
 	derived   duty.Derived      // as of changed
@@ -80,9 +47,7 @@ type State struct {
 	askedAt   cluster.Index
 	checkSent protocol.Instant
 
-	claim      heartbeat.Observation // of another start under our name
-	renewal    renewal
-	pace       heartbeat.Pace
+	claim      heartbeat.Observation  // of another start under our name
 	heartbeats heartbeat.Observations // of all members
 	log        fold.Reader
 	out        outbox.Box
@@ -91,13 +56,8 @@ type State struct {
 	holds      duty.Holds
 	calm       duty.Calm
 
-	reports  []protocol.Report
-	reported uint64 // Assignment.Version that reports reflect
-	assigned protocol.Assignment
 	changed  cluster.Index // Reactions.Changed that assigned reflects
-	wake     protocol.Instant
-	watching string // key of the heartbeat that the shell watches
-	contact  member.Contact
+	watching string        // key of the heartbeat that the shell watches
 }
 
 // call is one kind of store call: at most one is under way.
@@ -109,61 +69,58 @@ type call struct {
 
 // NewState is a member that has just started.
 func NewState(p Params) State {
-	return State{p: p, wake: -1}
+	p.Member = p.Join.Member
+	return State{Core: member.NewCore(p.Params, member.Confirm), p: p}
 }
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
-func Step(s State, ev Event) (State, []Effect) {
-	st := &step{State: s}
-	if s.phase == phaseGone || s.phase == phaseHalted {
+func Step(s State, ev member.Event) (State, []member.Effect) {
+	if s.Over() {
 		return s, nil
 	}
-	st.now = max(s.now, ev.At())
-	st.checkLease()
+	st := &step{s}
+	st.Begin(ev)
+	st.CheckLease()
 	st.take(ev)
-	if st.phase != phaseHalted {
+	if st.Is != member.PhaseHalted {
 		st.advance()
 	}
-	return st.State, st.fx
+	fx := st.End()
+	return st.State, fx
 }
 
-// step is one call of Step: a state of our own and the effects so far.
-type step struct {
-	State
-	fx []Effect
-}
+// step is one call of Step, on a state of its own.
+type step struct{ State }
 
-func (s *step) emit(e Effect) { s.fx = append(s.fx, e) }
-
-func (s *step) take(ev Event) {
+func (s *step) take(ev member.Event) {
 	switch ev := ev.(type) {
-	case Woken:
-	case Hinted:
+	case member.Woken:
+	case member.Hinted:
 		s.hinted(ev)
-	case Read:
+	case member.Read:
 		s.read(ev)
-	case SnapshotRead:
+	case member.SnapshotRead:
 		s.snapshotRead(ev)
-	case LogChecked:
+	case member.LogChecked:
 		s.logChecked(ev)
-	case Appended:
+	case member.Appended:
 		s.appended(ev)
-	case Renewed:
-		s.renewed(ev)
+	case member.Renewed:
+		s.Renewed(ev)
 	case HeartbeatSeen:
 		s.heartbeatSeen(ev)
 	case HeartbeatsListed:
 		s.heartbeatsListed(ev)
-	case SnapshotSaved:
+	case member.SnapshotSaved:
 		s.log.Saved()
-	case Reported:
-		s.reports, s.reported, s.silent = ev.Reports, ev.Version, false
-	case Proposed:
+	case member.Reported:
+		s.Reports, s.Reported, s.silent = ev.Reports, ev.Version, false
+	case member.Proposed:
 		s.out = s.out.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
-	case Closed:
-		s.halt(ev.Err)
-	case Stop:
-		s.leave(ev.Reason)
+	case member.Closed:
+		s.Halt(s.value.Index(), ev.Err)
+	case member.Stop:
+		s.Leave(s.value.Index(), ev.Reason, s.Is < member.PhaseJoining)
 	}
 }
 
@@ -171,7 +128,7 @@ func (s *step) take(ev Event) {
 func (s *step) advance() {
 	s.readLog()
 	s.walk()
-	s.renew()
+	s.Renew()
 	s.watch()
 	s.sweepHeartbeats()
 	s.checkLog()
@@ -187,52 +144,20 @@ func (s *step) advance() {
 // reactions is what the value asks of us. Every event asks for it, and only entries change it.
 func (s *step) reactions() cluster.Reactions {
 	if s.askedAt != s.value.Index() {
-		s.asked, s.askedAt = s.value.Reactions(s.self()), s.value.Index()
+		s.asked, s.askedAt = s.value.Reactions(s.Member), s.value.Index()
 	}
 	return s.asked
 }
 
-// halt ends the member because going on would be wrong. Its work stops at once.
-func (s *step) halt(err error) {
-	if s.phase == phaseHalted {
-		return
-	}
-	s.phase = phaseHalted
-	s.revoke(0)
-	s.emit(Halt{Err: err})
-}
-
-// revoke takes all grants away from the supervisor.
-func (s *step) revoke(lease protocol.Instant) {
-	if len(s.assigned.Grants) == 0 && s.assigned.ValidUntil == lease && s.assigned.Version > 0 {
-		return
-	}
-	s.assigned = protocol.Assignment{Index: s.value.Index(), Version: s.assigned.Version + 1, ValidUntil: lease}
-	s.emit(Assign{Assignment: s.assigned})
-}
-
-// idle reports whether nothing runs here and nothing will be started under grants that were taken away.
-func (s *step) idle() bool {
-	return len(s.assigned.Grants) == 0 && len(s.reports) == 0 && s.reported >= s.assigned.Version
-}
-
 // setWake asks to be woken at the next instant at which something is due.
 func (s *step) setWake() {
-	next := s.now.Add(s.p.Poll)
-	due := func(c call) {
-		if !c.busy && c.next > s.now && c.next < next {
-			next = c.next
-		}
-	}
-	due(call{busy: s.log.Busy, next: s.log.Next})
-	due(s.sweep)
-	due(s.check)
-	due(call{busy: s.renewal.Busy, next: s.renewal.Next})
-	due(call{busy: s.out.Busy, next: s.out.Next})
-	if next != s.wake {
-		s.wake = next
-		s.emit(WakeAt{At: next})
-	}
+	w := s.Waking()
+	w.Due(s.log.Busy, s.log.Next)
+	w.Due(s.sweep.busy, s.sweep.next)
+	w.Due(s.check.busy, s.check.next)
+	w.Due(s.Own.Busy, s.Own.Next)
+	w.Due(s.out.Busy, s.out.Next)
+	s.WakeAt(w)
 }
 
 // Hinted sets how often the member reads without a hint: rarely where the store hints. With vanish, the store ends the

@@ -9,116 +9,35 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
-
-// renewal is the state of our own heartbeat, in this epoch.
-type renewal struct {
-	heartbeat.Lease
-	heartbeat.Asking
-	key string
-}
-
-// timing are the durations of our own lease.
-func (p Params) timing() heartbeat.Timing {
-	return heartbeat.Timing{TTL: p.TTL, Longest: p.Longest, Rho: p.Rho, Margin: p.Margin}
-}
-
-// silence is how long the owner of a heartbeat must be silent.
-func (s *step) silence(o heartbeat.Observation) time.Duration { return s.p.timing().SilenceOf(o) }
-
-func (s *step) dead(o heartbeat.Observation) bool { return o.Dead(s.silence(o)) }
-
-func (s *step) renew() {
-	if s.phase < phaseHeartbeat || s.phase > phaseLeaving || s.phase == phaseRemoved {
-		return
-	}
-	if s.renewal.key == "" {
-		s.renewal.key = s.heartbeatKey()
-	}
-	if s.renewal.Busy || s.now < s.renewal.Next {
-		return
-	}
-	t := s.p.timing().Of(s.pace.TTL(s.p.timing()))
-	s.renewal.Asking, s.renewal.Lease = heartbeat.Asking{Busy: true, Asked: s.now}, s.renewal.Sending(s.now, t)
-	s.emit(Renew{Key: s.renewal.key, Create: !s.renewal.Held, Life: s.life, TTL: t.TTL, Wait: s.renewal.Wait(t)})
-}
-
-// checkLease notices that the last acknowledged renewal is too old. A renewal that is acknowledged after that proves nothing: others may
-// have counted us out before it was stored, and their report may still be on its way to the log. That holds while we join or wait to be confirmed
-// too: others may have taken us in and counted us out again while we were suspended. A heartbeat that was silent for long enough is never renewed.
-func (s *step) checkLease() {
-	if s.renewal.Lapsed(s.now, s.p.timing()) {
-		s.lapse()
-	}
-}
-
-// lapse ends the lease for good. The member begins another epoch, with another heartbeat, under which the cluster may confirm it.
-func (s *step) lapse() {
-	switch s.phase {
-	case phaseMember:
-		s.phase = phaseConfirm
-	case phaseJoin:
-		s.phase = phaseHeartbeat // nobody may hear of the new heartbeat before it is there
-	case phaseConfirm, phaseHeartbeat:
-	default:
-		return
-	}
-	s.life++
-	s.pace = s.pace.Lost(s.renewal.Lease, s.renewal.Waited(s.now), s.now, s.p.timing())
-	s.renewal = renewal{}
-	if s.assigned.ValidUntil != 0 {
-		s.assigned.ValidUntil = 0
-		s.emit(Assign{Assignment: s.assigned})
-	}
-}
-
-func (s *step) renewed(ev Renewed) {
-	if ev.Key != s.renewal.key {
-		return // of a former life
-	}
-	took := s.renewal.Waited(s.now)
-	s.renewal.Asking = heartbeat.Asking{}
-	s.answeredWrite(ev.Err, ev.Outcome == Done)
-	if ev.Outcome != Refused {
-		s.pace = s.pace.Answered(ev.TTL, took, ev.Outcome == Done, s.now, s.p.timing())
-	}
-	switch ev.Outcome {
-	case Done:
-		s.renewal.Lease = s.renewal.Renewed(ev.Sent, s.p.timing().Of(ev.TTL))
-	case Refused:
-		s.renewal.Next = s.now.Add(s.p.Poll) // a member that is leaving begins no other life
-		s.lapse()
-	default: // not acknowledged: for us it was not renewed
-		s.renewal.Next = s.now.Add(s.p.Poll)
-	}
-}
 
 // watch reads the heartbeat that this member is responsible for, and those of suspects.
 func (s *step) watch() {
 	want := s.watchKey()
 	if want != s.watching {
 		s.watching = want
-		s.check.next = s.now
+		s.check.next = s.At
 	}
-	if s.check.busy || s.now < s.check.rest {
+	if s.check.busy || s.At < s.check.rest {
 		return
 	}
 	if key := s.nextSuspect(); key != "" {
 		s.look(key)
 		return
 	}
-	if want != "" && s.now >= s.check.next {
+	if want != "" && s.At >= s.check.next {
 		s.look(want)
 	}
 }
 
 func (s *step) look(key string) {
-	s.check.busy, s.checkSent = true, s.now
+	s.check.busy, s.checkSent = true, s.At
 	if key == s.watching {
 		s.check.next = never // the answer tells; a hint comes first
 	}
-	s.emit(CheckHeartbeat{Key: key, Routine: key == s.watching && s.routine()})
+	s.Emit(CheckHeartbeat{Key: key, Routine: key == s.watching && s.routine()})
 }
 
 // never is after all that happens.
@@ -127,27 +46,27 @@ const never = protocol.Instant(math.MaxInt64)
 // routine reports whether the watched heartbeat cannot have been silent for long enough yet.
 func (s *step) routine() bool {
 	o := s.heartbeats.Of(s.watching)
-	return o.Known && !o.Gone() && s.now < o.Since.Add(s.silence(o))
+	return o.Known && !o.Gone() && s.At < o.Since.Add(s.Silence(o))
 }
 
 // nextLook is when the watched heartbeat is read again, unless a hint comes first.
 func (s *step) nextLook() protocol.Instant {
 	o := s.heartbeats.Of(s.watching)
 	if s.p.Polled {
-		return o.Polled(s.p.timing(), s.p.Poll)
+		return o.Polled(s.Timing(), s.Poll)
 	}
-	next := o.Next(s.p.timing(), s.p.Poll)
+	next := o.Next(s.Timing(), s.Poll)
 	if !s.p.EndsHinted {
-		next = min(next, s.now.Add(s.p.Poll))
+		next = min(next, s.At.Add(s.Poll))
 	}
 	return next
 }
 
 func (s *step) watchKey() string {
-	switch s.phase {
-	case phaseClaim:
+	switch s.Is {
+	case member.PhaseNaming:
 		return s.claim.Key
-	case phaseMember, phaseConfirm:
+	case member.PhaseMember, member.PhaseConfirming:
 		return s.reactions().Watch.Heartbeat
 	}
 	return ""
@@ -155,15 +74,15 @@ func (s *step) watchKey() string {
 
 func (s *step) heartbeatSeen(ev HeartbeatSeen) {
 	s.check.busy = false
-	if s.answered(ev.Err); ev.Err != "" {
-		s.check.rest = s.now.Add(s.p.Poll)
+	if s.Answered(ev.Err); ev.Err != "" {
+		s.check.rest = s.At.Add(s.Poll)
 		s.check.next = min(s.check.next, s.check.rest)
 		return
 	}
-	if ev.Key == s.claim.Key && s.phase == phaseClaim {
+	if ev.Key == s.claim.Key && s.Is == member.PhaseNaming {
 		s.claimSeen(ev)
 	}
-	s.heartbeats = s.heartbeats.With(s.heartbeats.Of(ev.Key).Read(ev.Version, ev.TTL, s.checkSent, s.now))
+	s.heartbeats = s.heartbeats.With(s.heartbeats.Of(ev.Key).Read(ev.Version, ev.TTL, s.checkSent, s.At))
 	if ev.Key == s.watching {
 		s.check.next = min(s.check.next, s.nextLook())
 	}
@@ -171,24 +90,24 @@ func (s *step) heartbeatSeen(ev HeartbeatSeen) {
 
 func (s *step) claimSeen(ev HeartbeatSeen) {
 	was := s.claim
-	s.claim = was.Read(ev.Version, ev.TTL, s.checkSent, s.now)
+	s.claim = was.Read(ev.Version, ev.TTL, s.checkSent, s.At)
 	if was.Known && !was.Gone() && ev.Version != "" && ev.Version != was.Version {
-		s.halt(&protocol.NameTakenError{Member: s.self()})
+		s.Halt(s.value.Index(), &protocol.NameTakenError{Member: s.Member})
 	}
 }
 
 // sweepHeartbeats compares all members with all heartbeats from time to time: that finds those whose watcher died with them.
 func (s *step) sweepHeartbeats() {
-	if s.phase != phaseMember || s.sweep.busy || s.now < s.sweep.next {
+	if s.Is != member.PhaseMember || s.sweep.busy || s.At < s.sweep.next {
 		return
 	}
 	s.sweep.busy = true
-	s.sweep.next = s.now.Add(s.sweepEvery())
-	s.emit(ListHeartbeats{})
+	s.sweep.next = s.At.Add(s.sweepEvery())
+	s.Emit(ListHeartbeats{})
 }
 
 func (s *step) sweepEvery() time.Duration {
-	every := s.p.TTL / 2
+	every := s.Params.TTL / 2
 	if !s.p.SweepInTurn {
 		return every
 	}
@@ -201,16 +120,16 @@ func (s *step) sweepEvery() time.Duration {
 
 func (s *step) heartbeatsListed(ev HeartbeatsListed) {
 	s.sweep.busy = false
-	if s.answered(ev.Err); ev.Err != "" {
+	if s.Answered(ev.Err); ev.Err != "" {
 		return
 	}
 	listed := make(map[string]store.Version, len(ev.Heartbeats))
 	next := make(heartbeat.Observations, 0, len(ev.Heartbeats))
 	for _, p := range ev.Heartbeats {
 		listed[p.Key] = p.Version
-		o := s.heartbeats.Of(p.Key).InList(p.Version, p.TTL, s.now)
+		o := s.heartbeats.Of(p.Key).InList(p.Version, p.TTL, s.At)
 		if s.p.SweepInTurn {
-			o.Seen = s.now
+			o.Seen = s.At
 		}
 		next = append(next, o)
 	}
@@ -226,16 +145,16 @@ func (s *step) heartbeatsListed(ev HeartbeatsListed) {
 
 // nextSuspect is a heartbeat, other than the watched one, that seems missing or silent and that no decisive read has confirmed yet.
 func (s *step) nextSuspect() string {
-	if s.phase != phaseMember {
+	if s.Is != member.PhaseMember {
 		return ""
 	}
 	for _, o := range s.heartbeats {
-		until := s.now
+		until := s.At
 		if s.p.SweepInTurn {
 			until = o.Seen // what was not looked at is not known to be silent
 		}
-		recent := o.Known && s.now.Sub(o.Looked) < s.p.Poll
-		if recent || o.Key == s.watching || !o.Suspect(until, s.silence(o)) {
+		recent := o.Known && s.At.Sub(o.Looked) < s.Poll
+		if recent || o.Key == s.watching || !o.Suspect(until, s.Silence(o)) {
 			continue
 		}
 		if _, ok := s.other(o.Key); ok {
@@ -252,7 +171,7 @@ func (s *step) other(heartbeat string) (cluster.Member, bool) {
 	if !ok || m.Heartbeat != heartbeat {
 		m, ok = s.strange(heartbeat)
 	}
-	return m, ok && m.State != cluster.MemberHeld && m.ID != s.self()
+	return m, ok && m.State != cluster.MemberHeld && m.ID != s.Member
 }
 
 // strange finds the member whose heartbeat has a key that members do not choose: its entry was not written by a member. It is watched like every other.
@@ -275,8 +194,8 @@ func (s *step) dropStrays() {
 		owned[m.Heartbeat] = true
 	}
 	for _, o := range s.heartbeats {
-		if !owned[o.Key] && o.Key != s.renewal.key && o.Version != "" && s.now.Sub(o.Since) >= 4*s.silence(o) {
-			s.emit(DropHeartbeat{Key: o.Key, Version: o.Version})
+		if !owned[o.Key] && o.Key != s.Own.Key && o.Version != "" && s.At.Sub(o.Since) >= 4*s.Silence(o) {
+			s.Emit(DropHeartbeat{Key: o.Key, Version: o.Version})
 		}
 	}
 }
@@ -286,11 +205,11 @@ func (s *step) dropStrays() {
 func (s *step) deaths() []cluster.Command {
 	var out []cluster.Command
 	for _, o := range s.heartbeats {
-		if !s.dead(o) {
+		if !s.Dead(o) {
 			continue
 		}
 		m, ok := s.other(o.Key)
-		if !ok || s.now.Sub(o.Since) < s.patience(m.ID, o) {
+		if !ok || s.At.Sub(o.Since) < s.patience(m.ID, o) {
 			continue
 		}
 		if m.State == cluster.MemberPrepared {
@@ -301,7 +220,7 @@ func (s *step) deaths() []cluster.Command {
 		if o.Gone() {
 			reason = "its heartbeat is gone"
 		}
-		reason = o.Reason(reason, s.silence(o))
+		reason = o.Reason(reason, s.Silence(o))
 		// A silent one may be alive, behind a busy store: what it runs is not what ended it.
 		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason, Died: o.Gone()})
 	}
@@ -309,9 +228,9 @@ func (s *step) deaths() []cluster.Command {
 }
 
 func (s *step) patience(m cluster.MemberID, o heartbeat.Observation) time.Duration {
-	d := time.Duration(min(s.value.Rank(s.self(), m), 8)) * 2 * s.p.Poll
+	d := time.Duration(min(s.value.Rank(s.Member, m), 8)) * 2 * s.Poll
 	if !o.Gone() {
-		d += s.silence(o)
+		d += s.Silence(o)
 	}
 	return d
 }

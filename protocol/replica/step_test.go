@@ -8,6 +8,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 )
@@ -18,7 +20,7 @@ type bench struct {
 	state replica.State
 	now   protocol.Instant
 	log   []store.Record
-	fx    []replica.Effect // since the last look
+	fx    []member.Effect // since the last look
 }
 
 const benchTTL = 10 * time.Second
@@ -26,15 +28,15 @@ const benchTTL = 10 * time.Second
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, now: protocol.Instant(time.Hour)}
 	b.state = replica.NewState(replica.Params{
-		Join: cluster.PrepareJoin{Member: "m"}, Nonce: "n", TTL: benchTTL, Rho: 50, Margin: benchTTL / 20, Poll: time.Second / 2, Hold: time.Minute,
-		SnapshotEvery: 1000,
+		Params: member.Params{Nonce: "n", TTL: benchTTL, Rho: 50, Margin: benchTTL / 20, Poll: time.Second / 2, Hold: time.Minute},
+		Join:   cluster.PrepareJoin{Member: "m"}, SnapshotEvery: 1000,
 	})
-	b.step(replica.Woken{Now: b.now})
+	b.step(member.Woken{Now: b.now})
 	return b
 }
 
-func (b *bench) step(ev replica.Event) {
-	var fx []replica.Effect
+func (b *bench) step(ev member.Event) {
+	var fx []member.Effect
 	b.state, fx = replica.Step(b.state, ev)
 	b.fx = append(b.fx, fx...)
 }
@@ -57,25 +59,25 @@ func (b *bench) other() {
 // read lets the member read the log to its head.
 func (b *bench) read() {
 	after := uint64(b.state.Value().Index())
-	b.step(replica.Read{Now: b.now, Page: store.Page{Records: b.log[after:], Head: uint64(len(b.log))}})
+	b.step(member.Read{Now: b.now, Page: store.Page{Records: b.log[after:], Head: uint64(len(b.log))}})
 }
 
 // renew answers the last Renew.
 func (b *bench) renew() {
-	r := take[replica.Renew](b)
-	b.step(replica.Renewed{Now: b.now, Sent: b.now, Key: r.Key, Outcome: replica.Done})
+	r := take[member.Renew](b)
+	b.step(member.Renewed{Now: b.now, Sent: b.now, Key: r.Key, Outcome: outbox.Done})
 }
 
 // written puts the entry that the member appends last into the log and answers so.
 func (b *bench) written() cluster.Entry {
-	a := take[replica.Append](b)
+	a := take[member.Append](b)
 	index := b.add(a.Entry)
-	b.step(replica.Appended{Now: b.now, Seq: a.Entry.Seq, Outcome: replica.Done, Index: cluster.Index(index), Data: b.log[index-1].Data})
+	b.step(member.Appended{Now: b.now, Seq: a.Entry.Seq, Outcome: outbox.Done, Index: cluster.Index(index), Data: b.log[index-1].Data})
 	return a.Entry
 }
 
 // take returns the newest effect of a kind and forgets all effects so far.
-func take[E replica.Effect](b *bench) E {
+func take[E member.Effect](b *bench) E {
 	b.t.Helper()
 	for _, e := range slices.Backward(b.fx) {
 		if e, ok := e.(E); ok {
@@ -103,7 +105,7 @@ func jumpedOver(t *testing.T) *bench {
 	b.written()
 	b.read()
 	b.phase("joined")
-	b.step(replica.Proposed{Now: b.now, ID: 7, Commands: []cluster.Command{cluster.Configure{Retention: 5}}})
+	b.step(member.Proposed{Now: b.now, ID: 7, Commands: []cluster.Command{cluster.Configure{Retention: 5}}})
 	b.other()
 	b.written()
 	v := b.state.Value()
@@ -114,9 +116,9 @@ func jumpedOver(t *testing.T) *bench {
 		}
 		v, _ = v.Apply(e)
 	}
-	b.step(replica.Read{Now: b.now, Truncated: true})
-	take[replica.ReadSnapshot](b)
-	b.step(replica.SnapshotRead{Now: b.now, Value: v, Found: true})
+	b.step(member.Read{Now: b.now, Truncated: true})
+	take[member.ReadSnapshot](b)
+	b.step(member.SnapshotRead{Now: b.now, Value: v, Found: true})
 	return b
 }
 
@@ -125,13 +127,13 @@ func jumpedOver(t *testing.T) *bench {
 func TestOutcomeInSnapshot(t *testing.T) {
 	t.Parallel()
 	b := jumpedOver(t)
-	if r := take[replica.Reply](b); r.ID != 7 || !r.Unknown || r.Err == "" {
+	if r := take[member.Reply](b); r.ID != 7 || !r.Unknown || r.Err == "" {
 		t.Errorf("got %+v, want an answer that the outcome is not known", r)
 	}
 	b.pass(time.Second)
-	b.step(replica.Woken{Now: b.now})
+	b.step(member.Woken{Now: b.now})
 	for _, e := range b.fx {
-		if a, ok := e.(replica.Append); ok {
+		if a, ok := e.(member.Append); ok {
 			t.Errorf("appends %v again", a.Entry.Commands)
 		}
 	}
@@ -142,21 +144,21 @@ func TestOutcomeInSnapshot(t *testing.T) {
 func TestWhatWasAppliedIsNotDenied(t *testing.T) {
 	t.Parallel()
 	b := jumpedOver(t)
-	var told []replica.Reply
+	var told []member.Reply
 	for range 10 {
 		fx := b.fx
 		b.fx = nil
 		for _, e := range fx {
 			switch e := e.(type) {
-			case replica.Reply:
+			case member.Reply:
 				told = append(told, e)
-			case replica.Append:
-				b.fx = []replica.Effect{e}
+			case member.Append:
+				b.fx = []member.Effect{e}
 				b.written()
 			}
 		}
 		b.pass(time.Second)
-		b.step(replica.Hinted{Now: b.now})
+		b.step(member.Hinted{Now: b.now})
 		b.read()
 	}
 	if v := b.state.Value(); v.Settings().Retention != 5 {
@@ -179,10 +181,10 @@ func TestSuspendedWhileJoining(t *testing.T) {
 	join := b.written()
 	b.phase("join")
 	b.pass(benchTTL)
-	b.step(replica.Hinted{Now: b.now})
+	b.step(member.Hinted{Now: b.now})
 	old := join.Commands[0].(cluster.PrepareJoin).Heartbeat
 	for _, e := range b.fx {
-		if r, ok := e.(replica.Renew); ok && r.Key == old {
+		if r, ok := e.(member.Renew); ok && r.Key == old {
 			t.Error("renews a heartbeat that was silent for the TTL")
 		}
 	}
@@ -208,13 +210,13 @@ func TestNobodyHearsOfAHeartbeatBeforeItIsThere(t *testing.T) {
 	b := newBench(t)
 	b.read()
 	b.renew()
-	a := take[replica.Append](b)
-	b.step(replica.Appended{Now: b.now, Seq: a.Entry.Seq, Outcome: replica.NotDone, Err: "no space"})
+	a := take[member.Append](b)
+	b.step(member.Appended{Now: b.now, Seq: a.Entry.Seq, Outcome: outbox.NotDone, Err: "no space"})
 	b.pass(benchTTL)
-	b.step(replica.Woken{Now: b.now})
+	b.step(member.Woken{Now: b.now})
 	b.phase("heartbeat")
 	for _, e := range b.fx {
-		if a, ok := e.(replica.Append); ok {
+		if a, ok := e.(member.Append); ok {
 			t.Errorf("appends %v before its heartbeat is there", a.Entry.Commands)
 		}
 	}
@@ -234,16 +236,16 @@ func TestSuspendedWhileConfirming(t *testing.T) {
 	b.read()
 	b.phase("joined")
 	b.pass(benchTTL)
-	b.step(replica.Woken{Now: b.now})
+	b.step(member.Woken{Now: b.now})
 	b.phase("confirm")
-	b.step(replica.Reported{Now: b.now, Version: b.state.Assigned().Version})
-	first := take[replica.Renew](b)
-	b.step(replica.Renewed{Now: b.now, Sent: b.now, Key: first.Key, Outcome: replica.Done})
+	b.step(member.Reported{Now: b.now, Version: b.state.Assigned().Version})
+	first := take[member.Renew](b)
+	b.step(member.Renewed{Now: b.now, Sent: b.now, Key: first.Key, Outcome: outbox.Done})
 	b.other()
 	b.written()
 	b.pass(benchTTL)
-	b.step(replica.Hinted{Now: b.now})
-	if r := take[replica.Renew](b); r.Key == first.Key || !strings.HasPrefix(r.Key, protocol.HeartbeatPrefix) {
+	b.step(member.Hinted{Now: b.now})
+	if r := take[member.Renew](b); r.Key == first.Key || !strings.HasPrefix(r.Key, protocol.HeartbeatPrefix) {
 		t.Errorf("renews %s after it was silent for the TTL", r.Key)
 	}
 	b.phase("confirm")
@@ -258,14 +260,14 @@ func TestAMemberThatLeavesWithoutItsHeartbeat(t *testing.T) {
 	b.renew()
 	b.written()
 	b.phase("joined")
-	b.step(replica.Stop{Now: b.now, Reason: "test"})
+	b.step(member.Stop{Now: b.now, Reason: "test"})
 	b.phase("leaving")
 	b.pass(benchTTL / 3)
-	b.step(replica.Woken{Now: b.now})
-	key := take[replica.Renew](b).Key
-	b.step(replica.Renewed{Now: b.now, Sent: b.now, Key: key, Outcome: replica.Refused})
+	b.step(member.Woken{Now: b.now})
+	key := take[member.Renew](b).Key
+	b.step(member.Renewed{Now: b.now, Sent: b.now, Key: key, Outcome: outbox.Refused})
 	for _, e := range b.fx {
-		if r, ok := e.(replica.Renew); ok {
+		if r, ok := e.(member.Renew); ok {
 			t.Errorf("renews %s again, which was refused just now", r.Key)
 		}
 	}

@@ -5,40 +5,35 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // Phase names where the member stands: reading, claim, heartbeat, join, prepared, joined, confirm, removed, leaving, gone or halted.
 func (s State) Phase() string {
-	if s.phase == phaseMember && s.joined {
+	if s.Is == member.PhaseMember && s.joined {
 		return "joined"
 	}
-	return [...]string{"reading", "claim", "heartbeat", "join", "prepared", "confirm", "removed", "leaving", "gone", "halted"}[s.phase]
+	return [...]string{"reading", "claim", "heartbeat", "join", "prepared", "confirm", "removed", "leaving", "gone", "halted"}[s.Is]
 }
 
 // Value is the newest value that the member has applied.
 func (s State) Value() cluster.Value { return s.value }
 
-// Assigned is what the member has told its supervisor last.
-func (s State) Assigned() protocol.Assignment { return s.assigned }
-
 // Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
 func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
-	if s.phase != phaseMember || !s.joined {
+	if !s.joined {
 		return 0, 0
 	}
-	return s.inc, s.assigned.ValidUntil
+	return s.Core.Tenure()
 }
 
 // TTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
-func (s State) TTL() time.Duration { return max(s.renewal.TTL, s.pace.TTL(s.p.timing())) }
+func (s State) TTL() time.Duration { return s.Core.StatedTTL() }
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.joined && s.phase == phaseMember, StoreError: s.contact.Problem, TTLMS: s.p.timing().Lengthened(s.TTL()), Pending: len(s.out.Queue), Foreign: s.log.History.Foreign, Refused: s.out.Refused}
+	return protocol.Status{Joined: s.joined && s.Is == member.PhaseMember, StoreError: s.Contact.Problem, TTLMS: s.Timing().Lengthened(s.TTL()), Pending: len(s.out.Queue), Foreign: s.log.History.Foreign, Refused: s.out.Refused}
 }
-
-// Now is the newest instant that the member has seen.
-func (s State) Now() protocol.Instant { return s.now }
 
 // Watching is the key of the heartbeat that the store is asked to tell of; "" for none.
 func (s State) Watching() string { return s.watching }

@@ -12,6 +12,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // minTTL keeps the poll interval above the round trip of a store.
@@ -54,8 +55,13 @@ func Check(c protocol.Config, p protocol.Protocol) error {
 	return errors.Join(faults...)
 }
 
-// Longest is the longest TTL that a member states while its renewals are slow.
-func Longest(c protocol.Config) time.Duration { return min(heartbeat.Slowest*c.TTL, heartbeat.MaxTTL) }
+// Params are those of one start of a member that all protocols share.
+func Params(c protocol.Config, nonce string) member.Params {
+	return member.Params{
+		Member: c.Member, Nonce: nonce, TTL: c.TTL, Longest: min(heartbeat.Slowest*c.TTL, heartbeat.MaxTTL), Rho: 50, Margin: c.TTL / 20,
+		Poll: min(c.TTL/20, time.Second), Hold: c.Hold,
+	}
+}
 
 // Join is what a member says of itself when it joins.
 func Join(c protocol.Config) cluster.PrepareJoin {

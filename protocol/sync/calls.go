@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
@@ -34,7 +35,7 @@ func NewCaller(l *shell.LogCaller) *Caller {
 }
 
 // Timeout is how long the call of an effect may take.
-func (c *Caller) Timeout(e Effect) time.Duration {
+func (c *Caller) Timeout(e member.Effect) time.Duration {
 	switch e := e.(type) {
 	case JoinGroup: // it waits for the others, as the next one does
 		return 2 * cmp.Or(e.Session, c.TTL)
@@ -47,7 +48,7 @@ func (c *Caller) Timeout(e Effect) time.Duration {
 }
 
 // Call makes one store call and returns the event that answers it; nil for effects that are not answered.
-func (c *Caller) Call(ctx context.Context, e Effect) Event {
+func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 	switch e := e.(type) {
 	case Append:
 		return c.append(ctx, e)
@@ -101,7 +102,7 @@ func problem(err error) string {
 	return ""
 }
 
-func (c *Caller) join(ctx context.Context, e JoinGroup) Event {
+func (c *Caller) join(ctx context.Context, e JoinGroup) member.Event {
 	about, err := marshal(e.Join)
 	if err != nil {
 		return Joined{Now: c.Now(), Err: err.Error()}
@@ -114,7 +115,7 @@ func (c *Caller) join(ctx context.Context, e JoinGroup) Event {
 		m, err = c.group.JoinGroup(ctx, r)
 	}
 	if errors.Is(err, store.ErrClosed) {
-		return Closed{Now: c.Now(), Err: err}
+		return member.Closed{Now: c.Now(), Err: err}
 	}
 	if m.ID != "" {
 		c.mu.Lock()
@@ -143,7 +144,7 @@ func companion(g store.GroupMember) Companion {
 func heartbeatOf(id string) string { return "group/" + id }
 
 // append writes a record, and says what a reader makes of it.
-func (c *Caller) append(ctx context.Context, e Append) Event {
+func (c *Caller) append(ctx context.Context, e Append) member.Event {
 	e.Entry.AtMS = c.Wall().UnixMilli()
 	message, err := EncodeRecord(e.Entry, e.Epoch)
 	var read cluster.Entry
@@ -151,10 +152,10 @@ func (c *Caller) append(ctx context.Context, e Append) Event {
 		read, err = DecodeRecord(message)
 	}
 	if err != nil { // nobody could read it
-		return Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: Refused, Err: err.Error()}
+		return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.Refused, Err: err.Error()}
 	}
 	index, err := c.log.Append(ctx, message)
-	return Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index), Data: read.Encode(), Err: shell.Text(err)}
+	return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index), Data: read.Encode(), Err: shell.Text(err)}
 }
 
 var _ shell.Caller = (*Caller)(nil)

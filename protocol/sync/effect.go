@@ -8,27 +8,6 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Effect is what a member wants done. Those below, and those of package member, are all that the protocol can do to the world.
-type Effect = member.Effect
-
-// Effects that every protocol has, and those with a log; see package member.
-type (
-	Assign       = member.Assign
-	Reply        = member.Reply
-	Applying     = member.Applying
-	Joining      = member.Joining
-	Removing     = member.Removing
-	Refusing     = member.Refusing
-	StoreChanged = member.StoreChanged
-	WakeAt       = member.WakeAt
-	Left         = member.Left
-	Halt         = member.Halt
-	ReadLog      = member.ReadLog
-	ReadSnapshot = member.ReadSnapshot
-	SaveSnapshot = member.SaveSnapshot
-	CheckLog     = member.CheckLog
-)
-
 type (
 	// Append appends an entry as a record of an epoch. Entry.AtMS is stamped when it is sent.
 	Append struct {

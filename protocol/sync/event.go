@@ -5,37 +5,6 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/outbox"
-)
-
-// Event is what happens to a member.
-type Event = member.Event
-
-// Outcome is how a call ended.
-type Outcome = outbox.Outcome
-
-// The outcomes.
-const (
-	Done    = outbox.Done
-	NotDone = outbox.NotDone
-	Unknown = outbox.Unknown
-	Refused = outbox.Refused
-)
-
-// Events that every protocol has, and those with a log; see package member.
-type (
-	Woken         = member.Woken
-	Hinted        = member.Hinted
-	Reported      = member.Reported
-	Proposed      = member.Proposed
-	Closed        = member.Closed
-	Stop          = member.Stop
-	Read          = member.Read
-	SnapshotRead  = member.SnapshotRead
-	Appended      = member.Appended
-	SnapshotSaved = member.SnapshotSaved
-	LogChecked    = member.LogChecked
 )
 
 // Answer is what the group says to a call.

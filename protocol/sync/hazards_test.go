@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/history"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -25,7 +26,8 @@ const rigTTL = 10 * time.Second
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: t, state: NewState(Params{
-		Join: cluster.PrepareJoin{Member: "a"}, Nonce: "0", TTL: rigTTL, Rho: 50, Margin: time.Second, Poll: 100 * time.Millisecond, SnapshotEvery: 1 << 60,
+		Params: member.Params{Nonce: "0", TTL: rigTTL, Rho: 50, Margin: time.Second, Poll: 100 * time.Millisecond},
+		Join:   cluster.PrepareJoin{Member: "a"}, SnapshotEvery: 1 << 60,
 	})}
 	task := cluster.TaskSpec{Type: "steady", Spread: cluster.SpreadPartitioned, Partitions: []string{"0", "1", "2", "3"}}
 	r.write(1000, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}})
@@ -53,16 +55,16 @@ func (r *rig) write(atMS int64, c cluster.Command) bool {
 	return done.Results[0].Accepted
 }
 
-func (r *rig) step(ev Event) []Effect {
-	var fx []Effect
+func (r *rig) step(ev member.Event) []member.Effect {
+	var fx []member.Effect
 	r.state, fx = Step(r.state, ev)
 	return fx
 }
 
 // read brings the member all that is new in the topic.
-func (r *rig) read(now protocol.Instant) []Effect {
+func (r *rig) read(now protocol.Instant) []member.Effect {
 	v := r.state.Value()
-	return r.step(Read{Now: now, Page: store.Page{Records: r.log[v.Index():], Head: uint64(r.value.Index())}})
+	return r.step(member.Read{Now: now, Page: store.Page{Records: r.log[v.Index():], Head: uint64(r.value.Index())}})
 }
 
 // epoch names members by their IDs in the group.
@@ -80,7 +82,7 @@ func (r *rig) epoch(generation uint64, ids map[cluster.MemberID]string) cluster.
 // join lets the member be one of the first epoch, with partitions.
 func (r *rig) join(sent protocol.Instant) {
 	r.t.Helper()
-	r.step(Woken{Now: 1})
+	r.step(member.Woken{Now: 1})
 	r.read(2)
 	r.step(Joined{Now: 3, ID: "m1", Generation: 1, Answer: Agreed})
 	r.step(Synced{Now: sent + 5, Sent: sent, Answer: Agreed})
@@ -125,7 +127,7 @@ func TestK6TheEvictedStop(t *testing.T) {
 	}
 	for i, a := range []Answer{Failed, Again, Failed} {
 		r.step(Beaten{Now: sent.Add(time.Duration(i+1) * time.Second), Sent: sent.Add(time.Duration(i) * time.Second), Answer: a, Err: "away"})
-		r.step(Hinted{Now: sent.Add(time.Duration(i+1) * time.Second)})
+		r.step(member.Hinted{Now: sent.Add(time.Duration(i+1) * time.Second)})
 	}
 	if now := r.state.Assigned().ValidUntil; now != until {
 		t.Errorf("without the group's consent the lease was moved from %d to %d", until, now)
@@ -141,15 +143,15 @@ func TestK7TheSilentAreInTheSnapshot(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.write(2000, r.epoch(1, map[cluster.MemberID]string{"b": "m2"}))
-	r.step(Woken{Now: 1})
-	if fx := r.step(Read{Now: 2, Truncated: true}); len(fx) == 0 {
+	r.step(member.Woken{Now: 1})
+	if fx := r.step(member.Read{Now: 2, Truncated: true}); len(fx) == 0 {
 		t.Fatal("nothing was asked for")
 	}
 	v, err := cluster.DecodeSnapshot(r.value.Snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.step(SnapshotRead{Now: 3, Value: v, Found: true})
+	r.step(member.SnapshotRead{Now: 3, Value: v, Found: true})
 	r.read(4)
 	owned, value := 0, r.state.Value()
 	for p := range value.Partitions() {
@@ -175,14 +177,14 @@ func TestK8MissedEpochs(t *testing.T) {
 	}
 	removed := false
 	for _, e := range r.read(200) {
-		_, is := e.(Removing)
+		_, is := e.(member.Removing)
 		removed = removed || is
 	}
 	if a := r.state.Assigned(); !removed || r.state.Phase() != "removed" || len(a.Grants) != 0 || a.Version == before.Version {
 		t.Errorf("removed %t, it is %s with %+v", removed, r.state.Phase(), a)
 	}
 	// The answer to a call of the former membership says nothing about the next one.
-	r.step(Reported{Now: 300, Version: r.state.Assigned().Version})
+	r.step(member.Reported{Now: 300, Version: r.state.Assigned().Version})
 	r.step(GroupLeft{Now: 310})
 	r.step(Joined{Now: 320, ID: "m3", Generation: 4, Answer: Agreed})
 	r.read(330)
@@ -204,8 +206,8 @@ func TestAnotherHistoryIsNotReadOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		next := store.Record{Index: uint64(read.Index + 1), Data: Binary(message)}
-		fx := r.step(Read{Now: 200, Page: store.Page{Records: []store.Record{next}, Head: next.Index}})
-		i := slices.IndexFunc(fx, func(e Effect) bool { _, ok := e.(CheckLog); return ok })
+		fx := r.step(member.Read{Now: 200, Page: store.Page{Records: []store.Record{next}, Head: next.Index}})
+		i := slices.IndexFunc(fx, func(e member.Effect) bool { _, ok := e.(member.CheckLog); return ok })
 		if i < 0 {
 			t.Fatalf("the store is not asked: %+v", fx)
 		}
@@ -213,9 +215,9 @@ func TestAnotherHistoryIsNotReadOn(t *testing.T) {
 		if rewritten {
 			has.Chain++
 		}
-		fx = r.step(LogChecked{Now: 210, Asked: fx[i].(CheckLog).At, Has: has})
+		fx = r.step(member.LogChecked{Now: 210, Asked: fx[i].(member.CheckLog).At, Has: has})
 		var diverged *protocol.DivergedError
-		ended := slices.ContainsFunc(fx, func(e Effect) bool { h, ok := e.(Halt); return ok && errors.As(h.Err, &diverged) })
+		ended := slices.ContainsFunc(fx, func(e member.Effect) bool { h, ok := e.(member.Halt); return ok && errors.As(h.Err, &diverged) })
 		if ended != rewritten || (r.state.Phase() == "halted") != rewritten {
 			t.Errorf("rewritten %t: it ends %t, and is %s", rewritten, ended, r.state.Phase())
 		}

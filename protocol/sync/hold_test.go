@@ -14,7 +14,7 @@ import (
 func TestEachHoldHasItsTime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.state.p.Hold = time.Minute
+	r.state.Hold = time.Minute
 	e := r.epoch(1, map[cluster.MemberID]string{"a": "m1", "b": "m2"})
 	e.Members = append(e.Members, cluster.EpochMember{Join: cluster.PrepareJoin{Member: "c", Heartbeat: heartbeatOf("m3")}})
 	r.write(2000, e)
@@ -31,7 +31,7 @@ func TestEachHoldHasItsTime(t *testing.T) {
 		}
 		r.read(protocol.Instant(c.at))
 		s := &step{State: r.state}
-		s.now = protocol.Instant(c.at)
+		s.At = protocol.Instant(c.at)
 		var got []cluster.MemberID
 		for _, command := range s.releases() {
 			got = append(got, command.(cluster.ReleaseHold).Member)

@@ -3,6 +3,7 @@ package sync
 import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
@@ -24,8 +25,8 @@ type Naming interface {
 func (s State) AppendKey(b []byte, n Naming) []byte {
 	g := s.group
 	for _, x := range []any{
-		s.phase, s.stop, s.inc, s.changed, s.told, g.id, g.generation, g.leads, g.need, g.busy, g.begun, g.lease.Held, s.reports, s.contact.Problem != "", s.contact.Refuses,
-		s.Before(g.lease.Acked), g.lease.Lapsed(s.now, s.p.timing()), s.now >= g.next, s.now < s.assigned.ValidUntil, s.reported < s.assigned.Version,
+		s.Is, s.Stop, s.Inc, s.changed, s.told, g.id, g.generation, g.leads, g.need, g.busy, g.begun, s.Own.Held, s.Reports, s.Contact.Problem != "", s.Contact.Refuses,
+		s.Before(s.Own.Acked), s.Own.Lapsed(s.At, s.Timing()), s.At >= g.next, s.At < s.Given.ValidUntil, s.Behind(),
 		s.log.Busy, s.log.Hint, s.log.Snap,
 	} {
 		b = n.Any(b, x)
@@ -35,10 +36,10 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 			b = n.Any(n.Any(n.Any(b, m.ID), m.Join.Member), m.Bad)
 		}
 	}
-	for _, a := range s.assigned.Grants {
+	for _, a := range s.Given.Grants {
 		b = n.Any(n.Any(n.Any(b, a.Partition), a.Token), a.Attempt)
 	}
-	return appendBox(b, (&step{State: s}).writer(), s.out, n)
+	return appendBox(b, (&step{s}).writer(), s.out, n)
 }
 
 // Before reports whether an instant was before the present epoch was applied.
@@ -47,7 +48,7 @@ func (s State) Before(sent protocol.Instant) bool { return sent < s.epochAt }
 // Beating is the heartbeat that the member may send now; false if another call comes first.
 func (s State) Beating() (Beat, bool) {
 	g := s.group
-	return Beat{Seat: store.Seat{ID: g.id, Generation: g.generation}, Session: s.session()}, g.need == needBeat && !g.busy && s.phase != phaseReading
+	return Beat{Seat: store.Seat{ID: g.id, Generation: g.generation}, Session: s.session()}, g.need == needBeat && !g.busy && s.Is != member.PhaseReading
 }
 
 func appendBox(b []byte, w cluster.WriterID, o outbox.Box, n Naming) []byte {
@@ -72,7 +73,7 @@ func appendEntry(b []byte, e cluster.Entry, n Naming) []byte {
 }
 
 // AppendEffect appends what an effect asks for.
-func AppendEffect(b []byte, e Effect, n Naming) []byte {
+func AppendEffect(b []byte, e member.Effect, n Naming) []byte {
 	if a, ok := e.(Append); ok {
 		return appendEntry(append(b, 'a'), a.Entry, n)
 	}
@@ -80,8 +81,8 @@ func AppendEffect(b []byte, e Effect, n Naming) []byte {
 }
 
 // AppendEvent appends what the answer to an append says to a member that has applied everything up to an index.
-func AppendEvent(b []byte, ev Event, applied cluster.Index, n Naming) []byte {
-	a := ev.(Appended)
+func AppendEvent(b []byte, ev member.Event, applied cluster.Index, n Naming) []byte {
+	a := ev.(member.Appended)
 	return n.Any(n.Any(n.Any(b, a.Outcome), a.Index == applied+1), a.Index)
 }
 

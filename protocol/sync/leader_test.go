@@ -6,10 +6,11 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // announced are the epochs that the member asks for.
-func announced(fx []Effect) (out []cluster.Epoch) {
+func announced(fx []member.Effect) (out []cluster.Epoch) {
 	for _, a := range appends(fx) {
 		for _, c := range a.Entry.Commands {
 			if e, ok := c.(cluster.Epoch); ok {
@@ -26,7 +27,7 @@ func TestALeaderDoesNotGuess(t *testing.T) {
 	t.Parallel()
 	for _, a := range []Answer{Agreed, Outside} {
 		r := newRig(t)
-		r.step(Woken{Now: 1})
+		r.step(member.Woken{Now: 1})
 		r.read(2)
 		self := cluster.PrepareJoin{Member: "a", Heartbeat: heartbeatOf("m1")}
 		r.step(Joined{Now: 3, ID: "m1", Generation: 1, Leads: true, Members: []Companion{{Join: self}}, Answer: Agreed})
@@ -34,7 +35,7 @@ func TestALeaderDoesNotGuess(t *testing.T) {
 		r.write(2000, r.epoch(7, map[cluster.MemberID]string{"b": "m2"}))
 		now := protocol.Instant(time.Second)
 		guessed := announced(r.read(now))
-		guessed = append(guessed, announced(r.step(Woken{Now: now + 1}))...)
+		guessed = append(guessed, announced(r.step(member.Woken{Now: now + 1}))...)
 		guessed = append(guessed, announced(r.step(Beaten{Now: now + 2, Sent: now - 1, Answer: Agreed}))...)
 		if len(guessed) > 0 {
 			t.Errorf("announced %v before the group has said which generation is its present one", guessed)
@@ -52,7 +53,7 @@ func TestALeaderDoesNotGuess(t *testing.T) {
 func TestHeartbeatsKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
 	const fact = protocol.Instant(5 * time.Second)
-	s := &step{State: State{p: Params{TTL: rigTTL}}}
+	s := &step{State: State{Core: member.NewCore(member.Params{TTL: rigTTL}, member.Resume)}}
 	s.group.fact = fact
 	last := fact
 	for range 8 {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
@@ -14,7 +16,7 @@ import (
 func second(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t)
-	r.step(Woken{Now: 1})
+	r.step(member.Woken{Now: 1})
 	r.read(2)
 	r.step(Joined{Now: 3, ID: "m9", Generation: 1, Answer: Agreed})
 	r.step(Synced{Now: 4, Sent: 3, Answer: Agreed})
@@ -27,7 +29,7 @@ func second(t *testing.T) *rig {
 func (r *rig) beats(from, to time.Duration) error {
 	for at := from; at <= to; at += time.Second {
 		for _, e := range r.step(Beaten{Now: protocol.Instant(at), Sent: protocol.Instant(at - time.Millisecond), Answer: Agreed}) {
-			if h, ok := e.(Halt); ok {
+			if h, ok := e.(member.Halt); ok {
 				return h.Err
 			}
 		}
@@ -80,7 +82,7 @@ func TestNothingIsSharedWithADrain(t *testing.T) {
 	t.Parallel()
 	for _, drain := range []bool{true, false} {
 		r := newRig(t)
-		r.step(Woken{Now: 1})
+		r.step(member.Woken{Now: 1})
 		r.read(2)
 		r.step(Joined{Now: 3, ID: "m1", Generation: 1, Answer: Agreed})
 		r.step(Synced{Now: 5, Sent: 4, Answer: Agreed})
@@ -88,17 +90,17 @@ func TestNothingIsSharedWithADrain(t *testing.T) {
 		own := appends(r.read(6))
 		r.step(Joined{Now: 7, ID: "m1", Generation: 2, Answer: Agreed}) // as after a heartbeat that was answered with Again
 		r.state.group.generation, r.state.group.need = 2, needBeat
-		r.step(Proposed{Now: 8, ID: 1, Commands: []cluster.Command{cluster.DrainMember{Member: "b", On: drain}}})
+		r.step(member.Proposed{Now: 8, ID: 1, Commands: []cluster.Command{cluster.DrainMember{Member: "b", On: drain}}})
 		r.write(3000, r.epoch(2, map[cluster.MemberID]string{"a": "m1", "b": "m2"}))
 		r.read(9)
 		if len(own) != 1 {
 			t.Fatalf("%d appends after the epoch", len(own))
 		}
 		shared, asked := false, false
-		for _, a := range appends(r.step(Appended{Now: 10, Seq: own[0].Entry.Seq, Outcome: NotDone})) {
+		for _, a := range appends(r.step(member.Appended{Now: 10, Seq: own[0].Entry.Seq, Outcome: outbox.NotDone})) {
 			t.Fatalf("appended at once: %v", a.Entry)
 		}
-		for _, a := range appends(r.step(Woken{Now: protocol.Instant(time.Second)})) {
+		for _, a := range appends(r.step(member.Woken{Now: protocol.Instant(time.Second)})) {
 			for _, c := range a.Entry.Commands {
 				_, share := c.(cluster.Share)
 				_, request := c.(cluster.DrainMember)
@@ -115,7 +117,7 @@ func TestNothingIsSharedWithADrain(t *testing.T) {
 func TestPickUpIsSaid(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.step(Woken{Now: 1})
+	r.step(member.Woken{Now: 1})
 	r.read(2)
 	r.step(Joined{Now: 3, ID: "m1", Generation: 2, Answer: Agreed})
 	r.step(Synced{Now: 5, Sent: 4, Answer: Agreed})
@@ -134,7 +136,7 @@ func TestPickUpIsSaid(t *testing.T) {
 	}
 	r.log = append(r.log, store.Record{Index: uint64(e.Index), Data: Binary(message)})
 	r.value, _ = r.value.Apply(e)
-	r.step(Appended{Now: 7, Seq: e.Seq, Outcome: Done, Index: e.Index})
+	r.step(member.Appended{Now: 7, Seq: e.Seq, Outcome: outbox.Done, Index: e.Index})
 	for _, a := range appends(r.read(8)) {
 		for _, c := range a.Entry.Commands {
 			if o, ok := c.(cluster.Own); ok && len(o.Partitions) == 1 && o.Partitions[0].Partition == p.ID {
@@ -145,7 +147,7 @@ func TestPickUpIsSaid(t *testing.T) {
 	t.Error("it has picked a partition up, and says nothing")
 }
 
-func appends(fx []Effect) (out []Append) {
+func appends(fx []member.Effect) (out []Append) {
 	for _, e := range fx {
 		if a, ok := e.(Append); ok {
 			out = append(out, a)

@@ -1,8 +1,6 @@
 package sync
 
 import (
-	"time"
-
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
@@ -26,10 +24,8 @@ func New(c protocol.Config) (*Member, error) {
 }
 
 func params(c protocol.Config, nonce string) Params {
-	p := Params{
-		Join: shell.Join(c), Nonce: nonce, TTL: c.TTL, Longest: min(longest*c.TTL, shell.Longest(c)), Rho: 50, Margin: c.TTL / 20, Poll: min(c.TTL/20, time.Second), Hold: c.Hold, Restart: c.Restart,
-		SnapshotEvery: c.SnapshotEvery,
-	}
+	p := Params{Params: shell.Params(c, nonce), Join: shell.Join(c), Restart: c.Restart, SnapshotEvery: c.SnapshotEvery}
+	p.Longest = min(longest*c.TTL, p.Longest)
 	_, log := c.Store.(store.LogWatcher)
 	return p.Hinted(log)
 }

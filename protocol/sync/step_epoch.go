@@ -12,25 +12,25 @@ import (
 // within a poll are announced by the last one alone.
 func (s *step) announce() []cluster.Command {
 	g := &s.group
-	if !g.leads || g.need != needBeat || s.now.Sub(g.fact) < s.p.Poll || s.now < s.rest || s.announced() {
+	if !g.leads || g.need != needBeat || s.At.Sub(g.fact) < s.Poll || s.At < s.rest || s.announced() {
 		return nil
 	}
 	e, _ := s.value.Epoch()
 	start := max(1, e.Start)
 	if !e.Above(start, g.generation) {
-		if g.lease.Acked < s.epochAt {
+		if s.Own.Acked < s.epochAt {
 			return nil // it may be that a later generation was announced: a heartbeat after that epoch says whether ours is the present one
 		}
 		start = e.Start + 1 // the group was forgotten, and began again
 	}
 	g.begun = start
-	return []cluster.Command{cluster.Epoch{Start: start, Generation: g.generation, Leader: s.self(), Members: s.named()}}
+	return []cluster.Command{cluster.Epoch{Start: start, Generation: g.generation, Leader: s.Member, Members: s.named()}}
 }
 
 // announced reports whether the present epoch is the one that this member has announced for its generation.
 func (s *step) announced() bool {
 	e, ok := s.value.Epoch()
-	return ok && e.Leader == s.self() && e.Generation == s.group.generation && e.Start == s.group.begun
+	return ok && e.Leader == s.Member && e.Generation == s.group.generation && e.Start == s.group.begun
 }
 
 func announces(c cluster.Command) bool {
@@ -66,7 +66,7 @@ type told struct {
 // own lists all that the member owns, once in each epoch, and then what others have shared with it.
 func (s *step) own() []cluster.Command {
 	e, _ := s.value.Epoch()
-	c := cluster.Own{Member: s.self(), Incarnation: s.inc, Full: s.told.epoch != e.Since}
+	c := cluster.Own{Member: s.Member, Incarnation: s.Inc, Full: s.told.epoch != e.Since}
 	if !c.Full && s.changed <= s.told.upTo {
 		return nil
 	}
@@ -88,19 +88,19 @@ func (s *step) own() []cluster.Command {
 // fromOther reports whether the former owner is another member, which lives.
 func (s *step) fromOther(id cluster.MemberID) bool {
 	_, ok := s.value.Member(id)
-	return ok && id != s.self()
+	return ok && id != s.Member
 }
 
 // spoke notes what our own entry has said. Whether it was accepted does not matter: what has changed since is said again.
 func (s *step) spoke(e cluster.Entry, results []cluster.Result) {
 	for i, c := range e.Commands {
 		if !results[i].Accepted { // what asked for it may ask for the same again
-			s.rest = s.now.Add(s.p.Poll)
+			s.rest = s.At.Add(s.Poll)
 			if announces(c) {
 				s.group.begun = 0 // one of this number, by our name, is that of a former start
 			}
 		}
-		if o, ok := c.(cluster.Own); ok && o.Member == s.self() {
+		if o, ok := c.(cluster.Own); ok && o.Member == s.Member {
 			s.told.upTo = e.BaseIndex // what came to it while the entry was on its way is not in it
 			if now, _ := s.value.Epoch(); o.Full && e.BaseIndex >= now.Since {
 				s.told.epoch = now.Since
@@ -112,11 +112,11 @@ func (s *step) spoke(e cluster.Entry, results []cluster.Result) {
 // shared are the shares of what is ours. Nothing is shared between a change of the group and its epoch, nor in an entry that drains a member: requests come
 // last in it, and what is shared should not go where they drain.
 func (s *step) shared() []cluster.Command {
-	if !s.seated() || s.now < s.rest || slices.ContainsFunc(s.out.Queue, drains) {
+	if !s.seated() || s.At < s.rest || slices.ContainsFunc(s.out.Queue, drains) {
 		return nil
 	}
 	if s.sharedAt != s.value.Index() {
-		s.shares, s.sharedAt = s.value.Shares(s.self()), s.value.Index()
+		s.shares, s.sharedAt = s.value.Shares(s.Member), s.value.Index()
 	}
 	out := make([]cluster.Command, 0, len(s.shares))
 	for _, c := range s.shares {

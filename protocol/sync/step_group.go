@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -31,7 +31,6 @@ type group struct {
 	asked      protocol.Instant // when the call that is under way was asked for
 	ttl        time.Duration    // for which the group keeps this membership; 0 until it has said so: it cannot be changed
 	fact       protocol.Instant // when the generation became one, here
-	lease      heartbeat.Lease  // of the membership: renewed by Sync and Heartbeat
 	begun      uint64           // Start of the epoch by which its generation was announced, or was tried to be; 0: none
 }
 
@@ -45,77 +44,77 @@ func (s *step) nextBeat(sent protocol.Instant) protocol.Instant {
 }
 
 // session is the TTL of this membership, or of the one that is to be asked for.
-func (s State) session() time.Duration { return cmp.Or(s.group.ttl, s.pace.TTL(s.p.timing())) }
+func (s State) session() time.Duration { return cmp.Or(s.group.ttl, s.Pace.TTL(s.Timing())) }
 
 // keepGroup makes the next call.
 func (s *step) keepGroup() {
-	if s.phase == phaseReading || s.group.busy || s.now < s.group.next {
+	if s.Is == member.PhaseReading || s.group.busy || s.At < s.group.next {
 		return
 	}
 	seat := store.Seat{ID: s.group.id, Generation: s.group.generation}
 	switch s.group.need {
 	case needJoin:
-		if s.group.id == "" && s.phase != phaseWaiting {
+		if s.group.id == "" && s.Is != member.PhaseJoining {
 			return // it is leaving, or what it ran has yet to stop
 		}
-		s.emit(JoinGroup{ID: s.group.id, Join: s.p.Join, Session: s.session(), Usual: s.p.TTL})
+		s.Emit(JoinGroup{ID: s.group.id, Join: s.p.Join, Session: s.session(), Usual: s.Params.TTL})
 	case needSync:
-		s.emit(SyncGroup{Seat: seat, Session: s.session()})
+		s.Emit(SyncGroup{Seat: seat, Session: s.session()})
 	case needBeat:
-		s.emit(Beat{Seat: seat, Session: s.session()})
+		s.Emit(Beat{Seat: seat, Session: s.session()})
 	case needLeave:
-		s.emit(LeaveGroup{ID: s.group.id})
+		s.Emit(LeaveGroup{ID: s.group.id})
 	}
-	s.group.busy, s.group.asked = true, s.now
+	s.group.busy, s.group.asked = true, s.At
 }
 
-func (s *step) heardGroup(ev Event) {
+func (s *step) heardGroup(ev member.Event) {
 	switch ev := ev.(type) {
 	case Joined:
 		s.joinedGroup(ev)
 	case Synced:
 		if s.heard(ev.Answer, ev.Err) {
-			s.group.need, s.group.fact = needBeat, s.now
+			s.group.need, s.group.fact = needBeat, s.At
 			s.renewed(ev.Sent)
 		}
 	case Beaten:
 		if ev.Answer != Outside {
-			s.pace = s.pace.Answered(s.session(), s.now.Sub(s.group.asked), ev.Answer != Failed, s.now, s.p.timing())
+			s.Pace = s.Pace.Answered(s.session(), s.At.Sub(s.group.asked), ev.Answer != Failed, s.At, s.Timing())
 		}
 		if s.heard(ev.Answer, ev.Err) {
 			s.renewed(ev.Sent)
 		}
 	case GroupLeft:
-		s.group = group{}
-		s.answered(ev.Err)
+		s.group, s.Own = group{}, member.Own{}
+		s.Answered(ev.Err)
 	}
 }
 
 // renewed counts the lease from before the call. That the group had us then says that no generation without us was formed before it, however late we hear
 // of it: so a lease that has run out begins again, without asking the log.
 func (s *step) renewed(sent protocol.Instant) {
-	s.group.lease = s.group.lease.Renewed(sent, s.p.timing().Of(s.group.ttl))
+	s.Extend(sent, s.group.ttl)
 	s.group.next = s.nextBeat(sent)
 }
 
 // heard takes in what the group says to a call, and reports whether it agreed.
 func (s *step) heard(a Answer, err string) bool {
 	s.group.busy = false
-	s.answered(err)
+	s.Answered(err)
 	switch a {
 	case Agreed:
-		s.answeredWrite(err, s.out.Pending == nil && len(s.out.Queue) == 0) // no heartbeat is written here: what was refused waits, or nobody wants it any more
+		s.Wrote(err, s.out.Pending == nil && len(s.out.Queue) == 0) // no heartbeat is written here: what was refused waits, or nobody wants it any more
 		return true
 	case Again:
 		if s.group.need == needJoin { // the same call, made twice
-			s.group.next = s.now.Add(s.p.Poll / 4)
+			s.group.next = s.At.Add(s.Poll / 4)
 		} else if s.group.need != needLeave {
-			s.group.need, s.group.next = needJoin, s.now
+			s.group.need, s.group.next = needJoin, s.At
 		}
 	case Outside:
 		s.exile()
 	case Failed:
-		s.group.next = s.now.Add(s.p.Poll)
+		s.group.next = s.At.Add(s.Poll)
 	}
 	return false
 }
@@ -128,14 +127,14 @@ func (s *step) joinedGroup(ev Joined) {
 		return
 	}
 	s.group.generation, s.group.leads, s.group.members, s.group.begun = ev.Generation, ev.Leads, ev.Members, 0
-	s.group.need, s.group.next = needSync, s.now
+	s.group.need, s.group.next = needSync, s.At
 }
 
 // exile: the group goes on without us, and others may have what was ours.
 func (s *step) exile() {
-	s.pace = s.pace.Lost(s.group.lease, 0, s.now, s.p.timing())
-	s.group = group{next: s.now}
-	if s.phase == phaseMember {
+	s.Pace = s.Pace.Lost(s.Own.Lease, 0, s.At, s.Timing())
+	s.group, s.Own = group{next: s.At}, member.Own{}
+	if s.Is == member.PhaseMember {
 		s.remove("the group has removed it")
 	}
 }

@@ -4,28 +4,27 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
+	"github.com/rota-run/rota/protocol/member"
 )
-
-func (s *step) self() cluster.MemberID { return s.p.Join.Member }
 
 // walk moves from phase to phase as far as the state allows.
 func (s *step) walk() {
 	for range 4 { // more phases than follow each other
-		before := s.phase
-		switch s.phase {
-		case phaseReading:
+		before := s.Is
+		switch s.Is {
+		case member.PhaseReading:
 			if s.log.Began && s.value.Index() >= s.log.Ready {
-				s.phase = phaseWaiting
+				s.Is = member.PhaseJoining
 			}
-		case phaseWaiting:
+		case member.PhaseJoining:
 			s.awaitEpoch()
-		case phaseMember:
+		case member.PhaseMember:
 			s.stayMember()
-		case phaseRemoved:
+		case member.PhaseRemoved:
 			s.comeBack()
 		default:
 		}
-		if s.phase == before {
+		if s.Is == before {
 			return
 		}
 	}
@@ -33,16 +32,16 @@ func (s *step) walk() {
 
 // present is this membership in the value.
 func (s *step) present() (cluster.Member, bool) {
-	m, ok := s.value.Member(s.self())
+	m, ok := s.value.Member(s.Member)
 	return m, ok && s.group.id != "" && m.Heartbeat == heartbeatOf(s.group.id) && m.State == cluster.MemberJoined
 }
 
 // awaitEpoch looks for ourselves in the value.
 func (s *step) awaitEpoch() {
 	if m, ok := s.present(); ok {
-		s.phase, s.inc, s.passed = phaseMember, m.Incarnation, 0
+		s.Is, s.Inc, s.passed = member.PhaseMember, m.Incarnation, 0
 		s.told = told{}
-		s.emit(Joining{Incarnation: s.inc})
+		s.Emit(member.Joining{Incarnation: s.Inc})
 		return
 	}
 	s.awaitName()
@@ -57,59 +56,47 @@ const longest = 2
 // awaitName gives up when another process is in the group under our name, and stays. Time in which the group does not know us does not count; a change of
 // the group ends nothing, for the next epoch may name the same one again.
 func (s *step) awaitName() {
-	m, ok := s.value.Member(s.self())
+	m, ok := s.value.Member(s.Member)
 	switch {
-	case !ok || m.State != cluster.MemberJoined || s.now >= s.group.lease.Until(s.p.timing()):
+	case !ok || m.State != cluster.MemberJoined || s.At >= s.Own.Until(s.Timing()):
 		s.passed = 0
 	case !s.seated():
 	case s.passed == 0:
-		s.passed = s.now
-	case s.now.Sub(s.passed) >= namesLast*s.p.TTL:
-		s.halt(&protocol.NameTakenError{Member: s.self()})
+		s.passed = s.At
+	case s.At.Sub(s.passed) >= namesLast*s.Params.TTL:
+		s.Halt(s.value.Index(), &protocol.NameTakenError{Member: s.Member})
 	}
 }
 
 // stayMember notices that we were removed.
 func (s *step) stayMember() {
-	if m, ok := s.present(); !ok || m.Incarnation != s.inc {
+	if m, ok := s.present(); !ok || m.Incarnation != s.Inc {
 		s.remove("the cluster has removed it")
 	}
 }
 
-func (s *step) remove(reason string) {
-	s.phase = phaseRemoved
-	s.revoke(0)
-	s.emit(Removing{Reason: reason})
-}
+func (s *step) remove(reason string) { s.Remove(s.value.Index(), reason) }
 
 // comeBack joins again, as a new member of the group, once nothing of the former life runs.
 func (s *step) comeBack() {
 	if s.group.id != "" {
 		if s.group.need != needLeave && !s.group.busy {
-			s.group.need, s.group.next = needLeave, s.now
+			s.group.need, s.group.next = needLeave, s.At
 		}
 		return
 	}
-	if s.idle() && !s.group.busy {
-		s.inc, s.changed, s.derived = 0, 0, duty.Derived{}
-		s.phase = phaseWaiting
+	if s.Idle() && !s.group.busy {
+		s.Inc, s.changed, s.derived = 0, 0, duty.Derived{}
+		s.Is = member.PhaseJoining
 	}
-}
-
-// leave begins to leave gracefully.
-func (s *step) leave(reason string) {
-	s.stop = reason
-	s.phase = phaseLeaving
-	s.revoke(s.assigned.ValidUntil) // what runs stops because it leaves, not because it lost its lease
 }
 
 // settle ends the member when its leave stands in the log, or was not needed. The group is left by the caller's Close.
 func (s *step) settle() {
-	if s.phase != phaseLeaving || !s.idle() || s.out.Pending != nil {
+	if s.Is != member.PhaseLeaving || !s.Idle() || s.out.Pending != nil {
 		return
 	}
 	if _, ok := s.present(); !ok {
-		s.phase = phaseGone
-		s.emit(Left{})
+		s.Gone()
 	}
 }

@@ -4,43 +4,44 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/shell"
 )
 
-func (s *step) writer() cluster.WriterID { return shell.Writer(s.self(), s.p.Nonce) }
+func (s *step) writer() cluster.WriterID { return shell.Writer(s.Member, s.Nonce) }
 
 // propose appends what is wanted, when nothing is under way.
 func (s *step) propose() {
 	was := s.out.Pending
-	if s.reply(s.out.Passed(s.value.Index(), s.now)); was != nil && s.out.Pending == nil && slices.ContainsFunc(was.Entry.Commands, announces) {
+	if s.reply(s.out.Passed(s.value.Index(), s.At)); was != nil && s.out.Pending == nil && slices.ContainsFunc(was.Entry.Commands, announces) {
 		s.group.begun = 0 // nothing was announced
 	}
-	if s.out.Rests(s.now) {
+	if s.out.Rests(s.At) {
 		return
 	}
 	if s.out.Pending == nil {
-		s.out = s.out.Compose(s.now, s.writer(), s.value, s.wanted(), s.phase < phaseMember)
+		s.out = s.out.Compose(s.At, s.writer(), s.value, s.wanted(), s.Is < member.PhaseMember)
 	}
 	if s.out.Again(s.value.Index()) { // unknown, or acknowledged and yet not in the log
 		s.out = s.out.Sent()
-		s.emit(Append{Entry: s.out.Pending.Entry, Epoch: epochOf(s.value)})
+		s.Emit(Append{Entry: s.out.Pending.Entry, Epoch: epochOf(s.value)})
 	}
 }
 
 // wanted are the commands that the state asks for.
 func (s *step) wanted() []cluster.Command {
-	switch s.phase {
-	case phaseWaiting:
+	switch s.Is {
+	case member.PhaseJoining:
 		return s.announce()
-	case phaseMember:
+	case member.PhaseMember:
 		out := append(s.announce(), s.releases()...)
 		out = append(out, s.steps()...)
 		out = append(out, s.shared()...)
 		return append(out, s.own()...)
-	case phaseLeaving:
-		if m, ok := s.present(); ok && s.idle() {
-			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.stop, Hold: s.p.Restart}}
+	case member.PhaseLeaving:
+		if m, ok := s.present(); ok && s.Idle() {
+			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Stop, Hold: s.p.Restart}}
 		}
 	default:
 	}
@@ -49,30 +50,30 @@ func (s *step) wanted() []cluster.Command {
 
 // releases frees the grants of held members whose time is over.
 func (s *step) releases() (out []cluster.Command) {
-	out, s.holds = s.holds.Release(slices.Values(s.reactions().Held), s.now, s.p.Hold)
+	out, s.holds = s.holds.Release(slices.Values(s.reactions().Held), s.At, s.Hold)
 	return out
 }
 
-func (s *step) appended(ev Appended) {
+func (s *step) appended(ev member.Appended) {
 	s.out = s.out.Returned()
-	s.contact, s.fx = s.contact.Appended(s.fx, ev)
+	s.Appended(ev)
 	if !s.out.Waits(ev.Seq) {
 		return
 	}
-	if ev.Outcome == Done {
+	if ev.Outcome == outbox.Done {
 		s.acknowledged(ev)
 		return
 	}
 	said := s.out.Pending.Entry.Commands
-	s.log.Hint = s.log.Hint || ev.Outcome == Unknown
-	s.reply(s.out.Failed(ev.Outcome, ev.Err, s.now.Add(s.p.Poll)))
-	if ev.Outcome == NotDone && s.out.Pending == nil && slices.ContainsFunc(said, announces) {
+	s.log.Hint = s.log.Hint || ev.Outcome == outbox.Unknown
+	s.reply(s.out.Failed(ev.Outcome, ev.Err, s.At.Add(s.Poll)))
+	if ev.Outcome == outbox.NotDone && s.out.Pending == nil && slices.ContainsFunc(said, announces) {
 		s.group.begun = 0 // nothing was announced
 	}
 }
 
 // acknowledged handles the index of our entry.
-func (s *step) acknowledged(ev Appended) {
+func (s *step) acknowledged(ev member.Appended) {
 	t, _ := s.log.Acknowledged(&s.value, ev, s.logTurn())
 	if s.out.Waits(ev.Seq) { // it is to be read yet, or nobody can read it
 		s.out = s.out.At(ev.Index)
@@ -84,6 +85,6 @@ func (s *step) acknowledged(ev Appended) {
 func (s *step) reply(out outbox.Box, answers []outbox.Answer) {
 	s.out = out
 	for _, a := range answers {
-		s.emit(Reply(a))
+		s.Emit(member.Reply(a))
 	}
 }

@@ -18,18 +18,18 @@ func ofLease() []flaw.Flaw {
 func leaseSessions() []flaw.Flaw {
 	const beat, join, session = "protocol/lease/step_beat.go", "protocol/lease/step_join.go", "protocol/lease/session.go"
 	return []flaw.Flaw{
-		flaw.New("lease: a session is fenced too early", beat,
-			"bool { return o.Dead(s.silence(o)) }", "bool { return o.Dead(s.silence(o) / 2) }"),
+		flaw.New("lease: a session is fenced too early", "protocol/member/lease.go",
+			"bool { return o.Dead(c.Silence(o)) }", "bool { return o.Dead(c.Silence(o) / 2) }"),
 		flaw.New("lease: a fence is none", beat,
 			"	n.State, n.Write = nodeFenced, s.writeName()\n", "	n.Write = s.writeName()\n"),
 		flaw.New("lease: a holder counts from the answer", beat,
-			"s.beat.Renewed(ev.Sent, s.p.timing().Of(ev.TTL))", "s.beat.Renewed(ev.Now, s.p.timing().Of(ev.TTL))"),
+			"s.Extend(ev.Sent, ev.TTL)", "s.Extend(ev.Now, ev.TTL)"),
 		flaw.New("lease: a renewal of unknown outcome counts", beat,
 			"	case Done:\n		s.beat.version", "	case Done, Unknown:\n		s.beat.version"),
 		flaw.New("lease: work goes on when the session has ended", beat,
-			"	s.dropTries()\n	s.revoke(0)\n", "	s.dropTries()\n"),
+			"	s.dropTries()\n	s.Revoke(s.value.Index(), 0)\n", "	s.dropTries()\n"),
 		flaw.New("lease: the name of a live process is taken over", beat,
-			"	case ours || s.dead(s.name.seen):\n", "	case ours || s.name.seen.Known:\n"),
+			"	case ours || s.Dead(s.name.seen):\n", "	case ours || s.name.seen.Known:\n"),
 	}
 }
 
@@ -50,7 +50,7 @@ func leaseClaims() []flaw.Flaw {
 		flaw.New("lease: a claim counts before it is acknowledged", try,
 			"	case Unknown:\n		t.lost = true\n", "	case Unknown:\n		if _, ok := t.command.(cluster.Claim); ok {\n			t.put.Version = \"0\"\n			s.acknowledged(i, t)\n			return\n		}\n		t.lost = true\n"),
 		flaw.New("lease: what an old read does not show is given up", claim,
-			"s.now.Sub(h.missing) >= s.silence(heartbeat.Observation{}) {\n", "h.missing <= s.now {\n"),
+			"s.At.Sub(h.missing) >= s.Silence(heartbeat.Observation{}) {\n", "h.missing <= s.At {\n"),
 	}
 }
 
@@ -59,14 +59,14 @@ func leaseLeader() []flaw.Flaw {
 	const lead, look, pass = "protocol/lease/step_lead.go", "protocol/lease/step_look.go", "protocol/lease/step_pass.go"
 	return []flaw.Flaw{
 		flaw.New("lease: the wall clock decides", lead,
-			"		case s.dead(o):\n", "		case s.wallMS-n.AtMS > s.p.TTL.Milliseconds():\n"),
+			"		case s.Dead(o):\n", "		case s.wallMS-n.AtMS > s.Params.TTL.Milliseconds():\n"),
 		flaw.New("lease: a silent session is not fenced", lead,
-			"		case s.dead(o):\n", "		case s.dead(o) && n.State == \"\":\n"),
+			"		case s.Dead(o):\n", "		case s.Dead(o) && n.State == \"\":\n"),
 		flaw.New("lease: a fenced member stays in the Node List", lead,
-			"		case n.State == nodeFenced:\n			s.removeMember(m, was.Reason(\"its session has ended\", s.silence(o)))\n", "		case n.State == nodeFenced:\n"),
+			"		case n.State == nodeFenced:\n			s.removeMember(m, was.Reason(\"its session has ended\", s.Silence(o)))\n", "		case n.State == nodeFenced:\n"),
 		flaw.New("lease: nobody follows a dead leader", look,
 			"(!there || n.State == nodeFenced) {", "there && n.State == \"\" {",
-			"if i >= 0 && s.now.Sub(e.Holder.Since) >= s.silence(e.Holder)+s.rank() {", "if i >= 0 && s.now < e.Holder.Since {"),
+			"if i >= 0 && s.At.Sub(e.Holder.Since) >= s.Silence(e.Holder)+s.rank() {", "if i >= 0 && s.At < e.Holder.Since {"),
 		flaw.New("lease: a leader rests though documents have changed", lead,
 			"	rests := s.lead.rests && f.same(s.known)\n", "	rests := s.lead.rests\n"),
 		flaw.New("lease: a token begins again", pass,

@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/proof/sim/machine/kernel"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/leader"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/shell"
 )
 
@@ -20,14 +21,14 @@ func Machine() *machine.Machine {
 		Name: "leader", Joined: []string{"joined", "claimed", "adopting", "ruling"}, Faults: faults(),
 		Start: start, Step: step, Act: act, Caller: caller, Watches: func(s machine.State) ([]string, bool) { return s.(State).Watching() },
 		Events: machine.Events{
-			Woken: leader.Woken{}, Log: leader.Hinted{},
-			Doc:  func(prefix string) machine.Event { return leader.Hinted{Prefix: prefix} },
-			Stop: func(reason string) machine.Event { return leader.Stop{Reason: reason} },
+			Woken: member.Woken{}, Log: member.Hinted{},
+			Doc:  func(prefix string) machine.Event { return member.Hinted{Prefix: prefix} },
+			Stop: func(reason string) machine.Event { return member.Stop{Reason: reason} },
 			Reported: func(version uint64, reports []protocol.Report) machine.Event {
-				return leader.Reported{Version: version, Reports: reports}
+				return member.Reported{Version: version, Reports: reports}
 			},
 			Proposed: func(id uint64, commands []cluster.Command) machine.Event {
-				return leader.Proposed{ID: id, Commands: commands}
+				return member.Proposed{ID: id, Commands: commands}
 			},
 		},
 		Fold: machine.FoldLog, Stray: stray, Gap: gap, Recovery: recovery, Notice: notice, Describe: describe,
@@ -48,8 +49,8 @@ func (s State) Phase() string {
 
 func start(a machine.Start) machine.State {
 	s := leader.NewState(leader.Params{
-		Member: a.Join.Member, Join: leader.Admission{Slots: a.Join.Slots, Labels: a.Join.Labels},
-		Nonce: a.Nonce, TTL: a.TTL, Longest: a.Longest, Rho: a.Rho, Margin: a.Margin, Poll: a.Poll, Hold: a.Hold, Offer: 2 * a.TTL, SnapshotEvery: a.SnapshotEvery,
+		Params: kernel.Params(a), Join: leader.Admission{Slots: a.Join.Slots, Labels: a.Join.Labels},
+		Offer: 2 * a.TTL, SnapshotEvery: a.SnapshotEvery,
 		StandBys: 2, Hints: a.Hints, Vanish: a.Hints && a.Sessions && a.Expire,
 	})
 	return State{&s}
@@ -57,7 +58,7 @@ func start(a machine.Start) machine.State {
 
 // step is machine.Steps of the protocol's, for a state that is not copied.
 func step(s machine.State, ev machine.Event) (machine.State, []machine.Effect) {
-	next, fx := leader.Step(*s.(State).State, ev.(leader.Event))
+	next, fx := leader.Step(*s.(State).State, ev.(member.Event))
 	out := make([]machine.Effect, len(fx))
 	for i, e := range fx {
 		out[i] = e
@@ -66,7 +67,7 @@ func step(s machine.State, ev machine.Event) (machine.State, []machine.Effect) {
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	return machine.Calls[leader.Effect, leader.Event](&leader.Caller{LogCaller: shell.LogCaller{
+	return machine.Calls[member.Effect, member.Event](&leader.Caller{LogCaller: shell.LogCaller{
 		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
 	}})
 }
@@ -82,7 +83,7 @@ func act(e machine.Effect) machine.Act {
 		return machine.Call{Write: true, Part: strings.HasPrefix(e.Key, leader.AssignPrefix)}
 	case leader.Delete:
 		return machine.Call{Write: true}
-	case leader.Applying:
+	case member.Applying:
 		if e.Value.Chain() == 0 { // of an excerpt
 			return machine.Told{}
 		}
@@ -127,7 +128,7 @@ func describe(x any) string {
 		return fmt.Sprintf("%d below %s%s", len(e.Docs), e.Prefix, kernel.Problem(e.Err))
 	case leader.Wrote:
 		return fmt.Sprintf("wrote %s at %q (outcome %d)%s", e.Key, e.Version, e.Outcome, kernel.Problem(e.Err))
-	case leader.Hinted:
+	case member.Hinted:
 		return "hint at " + e.Prefix
 	case leader.Get:
 		return "get " + e.Key

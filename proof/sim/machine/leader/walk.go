@@ -12,6 +12,7 @@ import (
 	"github.com/rota-run/rota/proof/sim/walk"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/leader"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
@@ -63,7 +64,7 @@ func heartbeat(key string) bool { return len(key) > 6 && key[:6] == protocol.Hea
 // suspicion an assignment is removed at once too: by then its member has said that it has stopped, or was removed itself.
 func way(c walk.Config, e machine.Effect) walk.Way {
 	switch e := e.(type) {
-	case leader.Append:
+	case member.Append:
 		return walk.Risky
 	case leader.Delete:
 		if e.Key != leader.LeaderKey && c.Suspicions > 0 {
@@ -72,9 +73,9 @@ func way(c walk.Config, e machine.Effect) walk.Way {
 		return wayOf(e.Key)
 	case leader.Put:
 		return wayOf(e.Key)
-	case leader.Renew:
+	case member.Renew:
 		return walk.Unseen
-	case leader.SaveSnapshot:
+	case member.SaveSnapshot:
 		return walk.Ignored
 	}
 	return walk.Quiet
@@ -90,11 +91,11 @@ func wayOf(key string) walk.Way {
 func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(State).AppendKey(b, n) }
 
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
-	return leader.AppendEffect(b, e.(leader.Effect), n)
+	return leader.AppendEffect(b, e.(member.Effect), n)
 }
 
 func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
-	return leader.AppendEvent(b, ev.(leader.Event), n)
+	return leader.AppendEvent(b, ev.(member.Event), n)
 }
 
 func value(b []byte, v *cluster.Value, n *walk.Names) []byte { return leader.AppendValue(b, v, n) }

@@ -12,6 +12,7 @@ import (
 	"github.com/rota-run/rota/proof/sim/machine/kernel"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/lease"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -22,14 +23,14 @@ func Machine() *machine.Machine {
 		Start: start, Step: machine.Steps(lease.Step), Act: act, Caller: caller,
 		Watches: func(s machine.State) ([]string, bool) { return s.(lease.State).Watched(), false },
 		Events: machine.Events{
-			Woken: lease.Woken{}, Log: lease.Woken{},
-			Doc:  func(prefix string) machine.Event { return lease.Hinted{Prefix: prefix} },
-			Stop: func(reason string) machine.Event { return lease.Stop{Reason: reason} },
+			Woken: member.Woken{}, Log: member.Woken{},
+			Doc:  func(prefix string) machine.Event { return member.Hinted{Prefix: prefix} },
+			Stop: func(reason string) machine.Event { return member.Stop{Reason: reason} },
 			Reported: func(version uint64, reports []protocol.Report) machine.Event {
-				return lease.Reported{Version: version, Reports: reports}
+				return member.Reported{Version: version, Reports: reports}
 			},
 			Proposed: func(id uint64, commands []cluster.Command) machine.Event {
-				return lease.Proposed{ID: id, Commands: commands}
+				return member.Proposed{ID: id, Commands: commands}
 			},
 		},
 		Truth: truth, Stray: stray, Gap: gap, Recovery: recovery, Notice: notice, Describe: describe,
@@ -41,11 +42,11 @@ func start(s machine.Start) machine.State {
 	for _, b := range []byte(s.Nonce) {
 		seed = seed*31 + uint64(b)
 	}
-	return lease.NewState(lease.Params{Join: s.Join, Nonce: s.Nonce, TTL: s.TTL, Longest: s.Longest, Rho: s.Rho, Margin: s.Margin, Poll: s.Poll, Polled: !s.Hints, Patience: s.TTL, Hold: s.Hold, Seed: seed})
+	return lease.NewState(lease.Params{Params: kernel.Params(s), Join: s.Join, Polled: !s.Hints, Patience: s.TTL, Seed: seed})
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	return machine.Calls[lease.Effect, lease.Event](&lease.Caller{
+	return machine.Calls[member.Effect, member.Event](&lease.Caller{
 		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
 	})
 }
@@ -85,7 +86,7 @@ func act(e machine.Effect) machine.Act {
 		return machine.Call{}
 	case lease.Show:
 		return machine.Call{Write: true}
-	case lease.Applying: // the value has no index of its own to be compared by
+	case member.Applying: // the value has no index of its own to be compared by
 		return machine.Told{}
 	}
 	return kernel.Act(e)
@@ -157,9 +158,9 @@ func describe(x any) string {
 		return fmt.Sprintf("write #%d %s over %q (delete %v) %s", e.ID, e.Doc.Key, e.Doc.Version, e.Delete, e.Doc.Value)
 	case lease.Renew:
 		return fmt.Sprintf("renew %s #%d over %q", e.Key, e.Beat, e.Version)
-	case lease.Removing:
+	case member.Removing:
 		return "removed: " + e.Reason
-	case lease.Applying:
+	case member.Applying:
 		s := "applied"
 		for _, d := range e.Deeds {
 			s += fmt.Sprintf("; %v %v", d.Command, d.Result)

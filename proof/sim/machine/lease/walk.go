@@ -6,6 +6,7 @@ import (
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/walk"
 	"github.com/rota-run/rota/protocol/lease"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -36,11 +37,11 @@ func way(_ walk.Config, e machine.Effect) walk.Way {
 func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(lease.State).AppendKey(b, n) }
 
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
-	return lease.AppendEffect(b, e.(lease.Effect), n)
+	return lease.AppendEffect(b, e.(member.Effect), n)
 }
 
 func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
-	return lease.AppendEvent(b, ev.(lease.Event), n)
+	return lease.AppendEvent(b, ev.(member.Event), n)
 }
 
 func document(b []byte, d store.Doc, n *walk.Names) []byte { return lease.AppendDoc(b, d, n) }

@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/machine/kernel"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
@@ -22,14 +23,14 @@ func Machine() *machine.Machine {
 		Name: "replica", Joined: []string{"joined"}, Faults: faults(),
 		Start: start, Step: machine.Steps(replica.Step), Act: act, Caller: caller, Watches: watches,
 		Events: machine.Events{
-			Woken: replica.Woken{}, Log: replica.Hinted{},
-			Doc:  func(prefix string) machine.Event { return replica.Hinted{Prefix: prefix} },
-			Stop: func(reason string) machine.Event { return replica.Stop{Reason: reason} },
+			Woken: member.Woken{}, Log: member.Hinted{},
+			Doc:  func(prefix string) machine.Event { return member.Hinted{Prefix: prefix} },
+			Stop: func(reason string) machine.Event { return member.Stop{Reason: reason} },
 			Reported: func(version uint64, reports []protocol.Report) machine.Event {
-				return replica.Reported{Version: version, Reports: reports}
+				return member.Reported{Version: version, Reports: reports}
 			},
 			Proposed: func(id uint64, commands []cluster.Command) machine.Event {
-				return replica.Proposed{ID: id, Commands: commands}
+				return member.Proposed{ID: id, Commands: commands}
 			},
 		},
 		Fold: machine.FoldLog, Stray: stray, Gap: gap, Recovery: recovery, Describe: describe,
@@ -37,12 +38,12 @@ func Machine() *machine.Machine {
 }
 
 func start(s machine.Start) machine.State {
-	p := replica.Params{Join: s.Join, Nonce: s.Nonce, TTL: s.TTL, Longest: s.Longest, Rho: s.Rho, Margin: s.Margin, Poll: s.Poll, Hold: s.Hold, SnapshotEvery: s.SnapshotEvery}
+	p := replica.Params{Params: kernel.Params(s), Join: s.Join, SnapshotEvery: s.SnapshotEvery}
 	return replica.NewState(p.Hinted(s.Hints, s.Hints && s.Sessions, s.Expire))
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	return machine.Calls[replica.Effect, replica.Event](&replica.Caller{LogCaller: shell.LogCaller{
+	return machine.Calls[member.Effect, member.Event](&replica.Caller{LogCaller: shell.LogCaller{
 		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Guard: s.Guard, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
 	}})
 }

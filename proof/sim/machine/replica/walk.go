@@ -5,6 +5,7 @@ import (
 
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/walk"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 )
@@ -14,16 +15,16 @@ func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: Machine(), Way: way, Prompt: prompt, Names: names, JoinFirst: true, Key: key, Effect: effect, Event: event,
 		Heartbeat: func(string) bool { return true },
-		Read:      func(_ machine.State, p store.Page) machine.Event { return replica.Read{Page: p} },
+		Read:      func(_ machine.State, p store.Page) machine.Event { return member.Read{Page: p} },
 	}
 }
 
 // way: a member's first heartbeat is written at once, for nobody knows of it; of another one somebody may have heard, and look.
 func way(c walk.Config, e machine.Effect) walk.Way {
 	switch e := e.(type) {
-	case replica.Append:
+	case member.Append:
 		return walk.Risky
-	case replica.Renew:
+	case member.Renew:
 		if e.Life > 0 {
 			return walk.Secret
 		}
@@ -34,11 +35,11 @@ func way(c walk.Config, e machine.Effect) walk.Way {
 		if c.Sweeps {
 			return walk.Quiet
 		}
-	case replica.ReadLog:
+	case member.ReadLog:
 		if e.After == 0 {
 			return walk.Unseen
 		}
-	case replica.ReadSnapshot:
+	case member.ReadSnapshot:
 		return walk.Unseen
 	}
 	return walk.Ignored
@@ -60,9 +61,9 @@ func prompt(st walk.Store, s machine.State, e machine.Effect) bool {
 
 func names(e machine.Effect) []string {
 	switch e := e.(type) {
-	case replica.Append:
+	case member.Append:
 		return walk.Heartbeats(nil, e.Entry.Commands)
-	case replica.Renew:
+	case member.Renew:
 		return []string{e.Key}
 	case replica.CheckHeartbeat:
 		return []string{e.Key}
@@ -74,9 +75,9 @@ func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(replica.St
 
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 	switch e := e.(type) {
-	case replica.Append:
+	case member.Append:
 		return n.Entry(append(b, 'a'), e.Entry)
-	case replica.Renew:
+	case member.Renew:
 		return append(append(append(b, 'r'), e.Key...), 0)
 	case replica.CheckHeartbeat:
 		return append(append(append(b, 'c'), e.Key...), 0)
@@ -86,7 +87,7 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 
 // event is the answer to an append.
 func event(b []byte, ev machine.Event, s machine.State, n *walk.Names) []byte {
-	a, v := ev.(replica.Appended), s.Value()
+	a, v := ev.(member.Appended), s.Value()
 	next := byte(0)
 	if a.Index == v.Index()+1 { // then it is applied at once
 		next = 1

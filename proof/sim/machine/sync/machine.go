@@ -9,6 +9,7 @@ import (
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/machine/kernel"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/protocol/sync"
 	"github.com/rota-run/rota/store"
@@ -21,14 +22,14 @@ func Machine() *machine.Machine {
 		Start: start, Step: machine.Steps(sync.Step), Act: act, Caller: caller,
 		Watches: func(machine.State) ([]string, bool) { return nil, true },
 		Events: machine.Events{
-			Woken: sync.Woken{}, Log: sync.Hinted{},
-			Doc:  func(prefix string) machine.Event { return sync.Hinted{Prefix: prefix} },
-			Stop: func(reason string) machine.Event { return sync.Stop{Reason: reason} },
+			Woken: member.Woken{}, Log: member.Hinted{},
+			Doc:  func(prefix string) machine.Event { return member.Hinted{Prefix: prefix} },
+			Stop: func(reason string) machine.Event { return member.Stop{Reason: reason} },
 			Reported: func(version uint64, reports []protocol.Report) machine.Event {
-				return sync.Reported{Version: version, Reports: reports}
+				return member.Reported{Version: version, Reports: reports}
 			},
 			Proposed: func(id uint64, commands []cluster.Command) machine.Event {
-				return sync.Proposed{ID: id, Commands: commands}
+				return member.Proposed{ID: id, Commands: commands}
 			},
 		},
 		Fold: fold, Encode: encode, Stray: func(*cluster.Value, []store.Doc) string { return "" }, Gap: gap, Recovery: recovery, Describe: describe,
@@ -36,12 +37,13 @@ func Machine() *machine.Machine {
 }
 
 func start(s machine.Start) machine.State {
-	p := sync.Params{Join: s.Join, Nonce: s.Nonce, TTL: s.TTL, Longest: min(s.Longest, 2*s.TTL), Rho: s.Rho, Margin: s.Margin, Poll: s.Poll, Hold: s.Hold, SnapshotEvery: s.SnapshotEvery}
+	p := sync.Params{Params: kernel.Params(s), Join: s.Join, SnapshotEvery: s.SnapshotEvery}
+	p.Longest = min(s.Longest, 2*s.TTL)
 	return sync.NewState(p.Hinted(s.Hints))
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	return machine.Calls[sync.Effect, sync.Event](sync.NewCaller(&shell.LogCaller{
+	return machine.Calls[member.Effect, member.Event](sync.NewCaller(&shell.LogCaller{
 		Member: s.Join.Member, Store: st, TTL: s.TTL, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
 	}))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/walk"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/sync"
 	"github.com/rota-run/rota/store"
 )
@@ -31,12 +32,12 @@ func way(_ walk.Config, e machine.Effect) walk.Way {
 		return walk.Risky
 	case sync.SyncGroup:
 		return walk.Quiet
-	case sync.ReadLog:
+	case member.ReadLog:
 		if e.After == 0 {
 			return walk.Unseen
 		}
 		return walk.Ignored
-	case sync.SaveSnapshot:
+	case member.SaveSnapshot:
 		return walk.Ignored
 	}
 	return walk.Unseen
@@ -52,7 +53,7 @@ func read(_ machine.State, p store.Page) machine.Event {
 	for i, r := range p.Records {
 		p.Records[i].Data = sync.Binary(r.Data)
 	}
-	return sync.Read{Page: p}
+	return member.Read{Page: p}
 }
 
 func beat(s machine.State) machine.Effect {
@@ -67,12 +68,12 @@ func before(s machine.State, sent protocol.Instant) bool { return s.(sync.State)
 func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(sync.State).AppendKey(b, n) }
 
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
-	return sync.AppendEffect(b, e.(sync.Effect), n)
+	return sync.AppendEffect(b, e.(member.Effect), n)
 }
 
 func event(b []byte, ev machine.Event, s machine.State, n *walk.Names) []byte {
 	v := s.Value()
-	return sync.AppendEvent(b, ev.(sync.Event), v.Index(), n)
+	return sync.AppendEvent(b, ev.(member.Event), v.Index(), n)
 }
 
 func value(b []byte, v *cluster.Value, n *walk.Names) []byte { return sync.AppendValue(b, v, n) }
