@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/work/stage"
 	"github.com/rota-run/rota/work/worktest"
 )
 
@@ -287,5 +288,29 @@ func TestSameOrigin(t *testing.T) {
 		if sameOrigin(from, u) != want {
 			t.Errorf("same origin as %s: %v, want %v", to, !want, want)
 		}
+	}
+}
+
+// TestPostsWithCredentials: a flow hands its batches to a server that asks who comes.
+func TestPostsWithCredentials(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	got := make(chan string, 1)
+	s := a.serveTLS(t, tls.RequireAndVerifyClientCert, func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		user, password, _ := r.BasicAuth()
+		got <- string(body) + r.TLS.PeerCertificates[0].Subject.CommonName + user + password
+	})
+	k := keep(t, a, a, time.Now().AddDate(0, 1, 0))
+	d := define(t, k.config(object{"url": s.URL, "user": "ann", "password": "file:" + k.password, "allow": []string{"127.0.0.0/8"}}))
+	r, err := Builtin(Options{})["http.post"].New(d)
+	must.Succeed(t, err)
+	g, h := worktest.NewGrant(t, d)
+	must.Succeed(t, r.(stage.Stage).Do(t.Context(), g, [][]byte{[]byte("1"), []byte("2")}, nil))
+	if text := <-got; text != "[1,2]checkerannhunter2" {
+		t.Errorf("the server got %q", text)
+	}
+	if days := h.LastValue(t, "http.post.client_expiry_days"); days < 27 {
+		t.Errorf("the client certificate ends in %v days", days)
 	}
 }
