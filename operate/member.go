@@ -39,8 +39,9 @@ func (o *Operator) Undrain(ctx context.Context, id cluster.MemberID) (Answer, er
 	return o.done(ctx, c), nil
 }
 
-// Evict ends the wait for a member that has announced a restart: others take its tasks at once. It has stopped them all before it announced that, so nothing
-// runs twice. Any other member may still run its tasks, and is refused: they move when it has left, or was silent for its TTL.
+// Evict ends the wait for a member that has announced a restart: others take its tasks at once. It has stopped them all
+// before it announced that, so nothing runs twice. Any other member may still run its tasks, and is refused: they move
+// when it has left, or was silent for its TTL.
 func (o *Operator) Evict(ctx context.Context, id cluster.MemberID) (Answer, error) {
 	v, err := o.at.Value(ctx)
 	if err != nil {
@@ -60,7 +61,8 @@ func (o *Operator) Evict(ctx context.Context, id cluster.MemberID) (Answer, erro
 	if err := o.propose(ctx, cluster.ReleaseHold{Member: id, Incarnation: m.Incarnation}); err != nil {
 		return Answer{}, err
 	}
-	return Answer{Said: no.Said, Changed: true, Unjournaled: o.at.Record(ctx, journal.Record{Kind: journal.Asked, Message: no.Said, By: o.by})}, nil
+	asked := journal.Record{Kind: journal.Asked, Message: no.Said, By: o.by}
+	return Answer{Said: no.Said, Changed: true, Unjournaled: o.at.Record(ctx, asked)}, nil
 }
 
 // Configure changes settings of the cluster, which all members follow.

@@ -54,7 +54,8 @@ func (c certificates) check(f *faults, overTLS bool) {
 	}
 }
 
-// parseCertificates reads all certificates of a PEM text. One that cannot be read is an error, lest an authority is missing in silence.
+// parseCertificates reads all certificates of a PEM text. One that cannot be read is an error, lest an authority is
+// missing in silence.
 func parseCertificates(text string) (out []*x509.Certificate, err error) {
 	for rest := []byte(text); ; {
 		var block *pem.Block
@@ -76,7 +77,8 @@ func parseCertificates(text string) (out []*x509.Certificate, err error) {
 	return out, nil
 }
 
-// credentials reads certificates anew for every round, so that renewed ones are used. It parses them when they have changed.
+// credentials reads certificates anew for every round, so that renewed ones are used. It parses them when they have
+// changed.
 type credentials struct {
 	c     certificates
 	roots *x509.CertPool // that are trusted without ca; nil for those of the system
@@ -138,8 +140,9 @@ func (k *credentials) parse(texts [3]string) (shown, error) {
 	}
 	pair, err := tls.X509KeyPair([]byte(texts[1]), []byte(texts[2]))
 	if err != nil {
-		return out, fmt.Errorf("config.key: %s does not fit the certificate %s: %w; try: the PEM key of this certificate, without a passphrase",
-			k.c.Key.name(), k.c.Cert.name(), err)
+		const try = "the PEM key of this certificate, without a passphrase"
+		return out, fmt.Errorf("config.key: %s does not fit the certificate %s: %w; try: %s",
+			k.c.Key.name(), k.c.Cert.name(), err, try)
 	}
 	out.cert = &pair
 	return out, nil
@@ -173,12 +176,14 @@ func (s shown) valid(now time.Time) error {
 	case now.After(leaf.NotAfter):
 		return fmt.Errorf("config.cert: the client certificate ended on %s; try: renew it", leaf.NotAfter.UTC().Format(day))
 	case now.Before(leaf.NotBefore):
-		return fmt.Errorf("config.cert: the client certificate begins on %s; try: the clock of this member", leaf.NotBefore.UTC().Format(day))
+		from := leaf.NotBefore.UTC().Format(day)
+		return fmt.Errorf("config.cert: the client certificate begins on %s; try: the clock of this member", from)
 	}
 	return nil
 }
 
-// current reads what a round shows, emits TYPE.client_expiry_days, and refuses a client certificate that is not valid now.
+// current reads what a round shows, emits TYPE.client_expiry_days, and refuses a client certificate that is not valid
+// now.
 func (k *credentials) current(g *work.Grant, typ string) (shown, error) {
 	s, err := k.read()
 	if err != nil {

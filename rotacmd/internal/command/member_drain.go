@@ -48,11 +48,14 @@ func newUndrain(e env) *cobra.Command {
 	})
 }
 
+const evictHelp = `Ends the hold of a member that has announced a restart and does not come back: others take its tasks at once.
+It stopped them before it left. Any other member is refused, since it may still run its tasks: they move when it has
+left, or was silent for its TTL.`
+
 func newEvict(e env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "evict MEMBER", Short: "wait no longer for a member that has announced a restart", Example: "  rota member evict web-1",
-		Long: "Ends the hold of a member that has announced a restart and does not come back: others take its tasks at once. It stopped them before it\n" +
-			"left. Any other member is refused, since it may still run its tasks: they move when it has left, or was silent for its TTL.",
+		Use: "evict MEMBER", Short: "wait no longer for a member that has announced a restart",
+		Example: "  rota member evict web-1", Long: evictHelp,
 	}
 	return proposer(e, cmd, asking{
 		list: "member list",
