@@ -80,6 +80,9 @@ func (h *handler) actions() []operation {
 		action("/v1/undrain", "Give a drained member tasks again", "member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			return o.Undrain(ctx, cluster.MemberID(name))
 		}),
+		action("/v1/evict", "Wait no longer for a member that has announced a restart: others take its tasks", "member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Evict(ctx, cluster.MemberID(name))
+		}),
 		action("/v1/unpark", "Retry a parked task", "task", task, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			return o.Unpark(ctx, cluster.PartitionID(name))
 		}),

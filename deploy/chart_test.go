@@ -4,10 +4,15 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"math/big"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -135,6 +140,11 @@ func opened(more values) values {
 	return out
 }
 
+// withUsers are the settings of an API for users with tokens of their own.
+func withUsers() values {
+	return values{"tlsSecret": "tls", "tokenSecret": values{"name": "token"}, "usersSecret": values{"name": "people"}}
+}
+
 // TestChart renders the chart as people set it up.
 func TestChart(t *testing.T) {
 	t.Parallel()
@@ -144,6 +154,7 @@ func TestChart(t *testing.T) {
 		"tasks":        {"store": "etcd://e/r", "tasks": values{"a.yaml": "type: noop\nevery: 1s\n"}},
 		"own tasks":    {"store": "etcd://e/r", "tasksConfigMap": "mine"},
 		"open":         opened(values{"store": "etcd://e/r", "slots": 4, "protocol": "lease", "publish": []any{"kafka://k/?topic=t"}}),
+		"users":        {"store": "etcd://e/r", "api": withUsers()},
 		"kept":         {"store": "etcd://e/r", "persistence": values{"enabled": true, "storageClass": "fast"}},
 		"all the rest": {
 			"store": "etcd://e/r", "priorityClassName": "high", "podAnnotations": values{"a": "b"}, "podLabels": values{"team": "x"}, "nodeSelector": values{"disk": "ssd"},
@@ -256,6 +267,7 @@ func TestChartRefuses(t *testing.T) {
 		"say where the members meet":          {},
 		"a file store is for one machine":     {"store": "file:/data/x"},
 		"both tlsSecret and tokenSecret.name": {"store": "etcd://e/r", "api": values{"tlsSecret": "tls"}},
+		"api.usersSecret: tlsSecret":          {"store": "etcd://e/r", "api": values{"usersSecret": values{"name": "people"}}},
 		"serviceMonitor: a Prometheus":        {"store": "etcd://e/r", "serviceMonitor": values{"enabled": true}},
 		"additional properties 'replica'":     {"store": "etcd://e/r", "replica": 2},
 		"at '/replicas'":                      {"store": "etcd://e/r", "replicas": 0},
@@ -275,6 +287,7 @@ func TestPodRuns(t *testing.T) {
 	for name, v := range map[string]values{
 		"loopback": {"store": "etcd://e/r", "tasks": values{"a.yaml": "type: noop\nevery: 1s\n"}},
 		"network":  opened(values{"store": "etcd://e/r", "tasks": values{"a.yaml": "type: noop\nevery: 1s\n"}, "persistence": values{"enabled": true}}),
+		"users":    {"store": "etcd://e/r", "tasks": values{"a.yaml": "type: noop\nevery: 1s\n"}, "api": withUsers()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -285,6 +298,9 @@ func TestPodRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			mount(t, dir, o.tasks.Data)
+			if name == "users" {
+				mountUsers(t, dir, &o)
+			}
 			here := strings.NewReplacer("/etc/rota", dir, "/usr/bin/rota", rota, "$(POD_NAME)", "weather-rota-0", "/data", dir, "0.0.0.0", "127.0.0.1")
 			one := o.set.Spec.Template.Spec.Containers[0]
 			command := func(args []string) *exec.Cmd {
@@ -306,11 +322,59 @@ func TestPodRuns(t *testing.T) {
 			await(t, "the task runs", func() bool {
 				return strings.Contains(must(t, command([]string{"/usr/bin/rota", "task", "list"})), "weather-rota-0")
 			})
+			if name == "users" {
+				askAsUser(t, dir, "https://127.0.0.1:"+port)
+			}
 			member.leave(t)
 			if out, err := command(one.ReadinessProbe.Exec.Command).CombinedOutput(); err == nil {
 				t.Errorf("it is ready after it has left: %s", out)
 			}
 		})
+	}
+}
+
+// mountUsers lays the file of users where a pod has it, with the mode of the volume: a member refuses one that others may read.
+func mountUsers(t *testing.T, dir string, o *objects) {
+	t.Helper()
+	for _, v := range o.set.Spec.Template.Spec.Volumes {
+		if v.Name != "users" {
+			continue
+		}
+		path := filepath.Join(dir, "users", v.Secret.Items[0].Path)
+		line := fmt.Sprintf("ann read sha256:%x\n", sha256.Sum256([]byte("hunter2")))
+		if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(line), 0o600), os.Chmod(path, os.FileMode(*v.Secret.DefaultMode))); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatal("no volume has the users")
+}
+
+// askAsUser asks the API as ann, who may look and nothing more.
+func askAsUser(t *testing.T, dir, at string) {
+	t.Helper()
+	cert, err := os.ReadFile(filepath.Join(dir, "tls", "tls.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(cert)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "rota.example.org"}}}
+	for method, want := range map[string]int{http.MethodGet + " /v1/status": http.StatusOK, http.MethodPost + " /v1/pause?job=a": http.StatusForbidden} {
+		verb, path, _ := strings.Cut(method, " ")
+		r, err := http.NewRequestWithContext(t.Context(), verb, at+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer hunter2")
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%s: %s, want %d", method, answer.Status, want)
+		}
 	}
 }
 

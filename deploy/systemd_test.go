@@ -9,6 +9,9 @@ import (
 	"testing"
 )
 
+// dropIn is a setting behind a mark, for drop-ins: a comment has a space there.
+var dropIn = regexp.MustCompile(`(?m)^#([A-Z])`)
+
 // TestUnits lets systemd read the units, with the binary of this test in place of the installed one.
 func TestUnits(t *testing.T) {
 	t.Parallel()
@@ -18,6 +21,9 @@ func TestUnits(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"rota.service", "rota@.service"} {
 		text := strings.ReplaceAll(read(t, filepath.Join("systemd", name)), "/usr/bin/rota ", rota+" ")
+		if text = dropIn.ReplaceAllString(text, "$1"); !strings.Contains(text, "\nEnvironment=ROTA_API_TOKENS=%d/users\n") { // what a drop-in may say
+			t.Errorf("%s: no users of the API", name)
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

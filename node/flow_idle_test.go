@@ -123,3 +123,43 @@ func TestIdleFlowWakes(t *testing.T) {
 		})
 	}
 }
+
+// mute is a handle through which nobody rings, and nobody hears.
+type mute struct{ *memory.Store }
+
+func (m mute) Get(ctx context.Context, key string) (store.Doc, error) {
+	if key == "flow-bell" {
+		return store.Doc{}, store.ErrUnavailable
+	}
+	return m.Store.Get(ctx, key)
+}
+
+// A ring that fails costs time and nothing else: idle tasks look by themselves within 20 s, as rota job dead-letters retry says.
+func TestIdleFlowLooksByItself(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(1, 0)), calm: true, spec: idleFlow()}
+		f.types = flowTypes(f.got)
+		n := start(t, f.server, "m", func(c *Config) { c.Store, c.Slots, c.Types = mute{c.Store.(*memory.Store)}, 3, f.types })
+		var open atomic.Bool
+		f.types["doorway"] = doorway(&open)
+		f.nodes = append(f.nodes, n)
+		f.submit("rare")
+		time.Sleep(10 * time.Minute) // waits: in virtual time
+		j, _ := n.Value().Job("rare")
+		began := time.Now()
+		putInto(t, f.server.Open(), work.FlowName(&j), store.Shard{Edge: "edge/a/out"})
+		await(t, "it is at the output", func() bool { f.got.mu.Lock(); defer f.got.mu.Unlock(); return f.got.seen["x"] == 1 })
+		if took := time.Since(began); took > 21*time.Second {
+			t.Errorf("an idle task has seen it after %v", took)
+		}
+	})
+}
+
+// putInto puts a segment into a flow, as somebody does who is no member.
+func putInto(t *testing.T, q *memory.Store, flow string, to store.Shard) {
+	t.Helper()
+	defer q.Close()
+	if _, err := q.Commit(t.Context(), flow, store.Unit{Name: "put", Outputs: []store.Put{{Shard: to, Segments: 1, Data: flows.AppendSegment(nil, []byte("x"))}}}); err != nil {
+		t.Fatal(err)
+	}
+}

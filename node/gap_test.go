@@ -288,3 +288,15 @@ func TestASuspensionIsAGap(t *testing.T) {
 		}
 	})
 }
+
+// Who had a partition before this process looked for the first time may have stopped at any time: how long nobody ran it is not known.
+func TestWhatWasBeforeTheFirstLookIsUnknown(t *testing.T) {
+	t.Parallel()
+	var a absence
+	a.look(valueOf(t, cluster.PrepareJoin{Member: "self", Heartbeat: "p"}), "self", protocol.Instant(time.Second))
+	for _, from := range []cluster.MemberID{"self", "gone before"} {
+		if d, known, handed := a.before("x", from, "self", protocol.Instant(4*time.Second)); d != 3*time.Second || known || handed {
+			t.Errorf("from %s: %v, known %t, handed %t", from, d, known, handed)
+		}
+	}
+}

@@ -23,6 +23,9 @@ type Answer struct {
 	Updated bool   // a live job goes on by a new definition
 	// Unjournaled is why the journal has no record of it.
 	Unjournaled error
+	// Unheard is why stages of a flow that have had nothing to do for long were not told. They look by themselves
+	// within 20 s.
+	Unheard error
 }
 
 // RefusedError says why a request is not done.

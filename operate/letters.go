@@ -40,8 +40,8 @@ func (o *Operator) takeDead(ctx context.Context, id cluster.JobID, verb string, 
 		}
 	}
 	a = Answer{Said: fmt.Sprintf("%s: %d", said, n), Changed: n > 0}
-	if n > 0 { // a bell that fails costs time: idle stages look by themselves
-		_ = work.RingFlow(ctx, o.docs, f.name)
+	if n > 0 {
+		a.Unheard = work.RingFlow(ctx, o.docs, f.name)
 		a.Unjournaled = o.at.Record(ctx, journal.Record{Kind: journal.Asked, Partition: string(id), Message: a.Said, By: o.by})
 	}
 	if errors.Is(err, store.ErrSealed) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node"
 )
 
@@ -36,6 +37,32 @@ func (o *Operator) Undrain(ctx context.Context, id cluster.MemberID) (Answer, er
 		return Answer{}, agreed
 	}
 	return o.done(ctx, c), nil
+}
+
+// Evict ends the wait for a member that has announced a restart: others take its tasks at once. It has stopped them all
+// before it announced that, so nothing runs twice. Any other member may still run its tasks, and is refused: they move
+// when it has left, or was silent for its TTL.
+func (o *Operator) Evict(ctx context.Context, id cluster.MemberID) (Answer, error) {
+	v, err := o.at.Value(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	m, _ := v.Member(id)
+	no := &RefusedError{Said: "evict-member " + string(id), Kind: ErrRefused}
+	switch {
+	case m.ID == "":
+		no.Reason, no.Try = "no such member", "rota member list"
+		return Answer{}, no
+	case m.State != cluster.MemberHeld:
+		no.Reason = "it may still run its tasks; once it was silent for its TTL, others take them without being asked"
+		no.Try = fmt.Sprintf("rota member drain %[1]s, where it lives; or stop its process", id)
+		return Answer{}, no
+	}
+	if err := o.propose(ctx, cluster.ReleaseHold{Member: id, Incarnation: m.Incarnation}); err != nil {
+		return Answer{}, err
+	}
+	asked := journal.Record{Kind: journal.Asked, Message: no.Said, By: o.by}
+	return Answer{Said: no.Said, Changed: true, Unjournaled: o.at.Record(ctx, asked)}, nil
 }
 
 // Configure changes settings of the cluster, which all members follow.

@@ -215,3 +215,28 @@ func TestRunNowWhereTheStoreIsAway(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestEvict: who has announced a restart is waited for no longer; whoever may still run something is left alone.
+func TestEvict(t *testing.T) {
+	t.Parallel()
+	w, o, _ := newWorld(t)
+	w.others(cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b"}, cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1})
+	says := func(reason string) {
+		t.Helper()
+		var refused *RefusedError
+		if _, err := o.Evict(t.Context(), "a"); !errors.As(err, &refused) || refused.Said != "evict-member a" || refused.Try == "" || !strings.Contains(refused.Reason, reason) {
+			t.Errorf("got %v, want %q and a way out", err, reason)
+		}
+	}
+	says("it may still run its tasks")
+	w.others(cluster.LeaveCluster{Member: "a", Incarnation: 1, Reason: "restart", Hold: true})
+	w.told = nil
+	a, err := o.Evict(t.Context(), "a")
+	if _, there := w.v.Member("a"); err != nil || !a.Changed || there {
+		t.Errorf("%+v, %v: it is there: %t", a, err, there)
+	}
+	if want := []journal.Record{{Kind: journal.Asked, Message: "evict-member a", By: "ann@laptop"}}; !slices.Equal(w.told, want) {
+		t.Errorf("the journal has %+v", w.told)
+	}
+	says("no such member")
+}

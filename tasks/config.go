@@ -139,7 +139,7 @@ func locateItem(raw json.RawMessage, t reflect.Type, path string) *work.ConfigEr
 
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
-	for f := range t.Fields() {
+	for _, f := range reflect.VisibleFields(t) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 			out[name] = f.Type
 		}

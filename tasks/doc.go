@@ -27,6 +27,9 @@
 // http, tcp, tls, scrape and dns with a server connect only to public addresses unless a CIDR allows more, see [Options]. The address is checked after
 // name resolution, on connect, so neither redirects nor a name server that changes its answer can bypass the check.
 //
+// What a definition sends to one origin (headers, user and password, a body, a client certificate) does not follow a redirect to another. Secrets and
+// certificates are read again in every round.
+//
 // # What is not guaranteed
 //
 // The address rule protects against mistakes and hostile servers, not against the authors of definitions: the field allow of a definition

@@ -63,8 +63,14 @@ func isTLS(err error) bool {
 		auth   x509.UnknownAuthorityError
 		cert   x509.CertificateInvalidError
 	)
-	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) ||
+	return isAlert(err) || errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) ||
 		errors.As(err, &host) || errors.As(err, &auth) || errors.As(err, &cert)
+}
+
+// isAlert reports whether a peer has ended TLS with an alert, such as one about a certificate.
+func isAlert(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "remote error"
 }
 
 // finder turns the outcome of a round into samples and remembers the last one, to log changes only.

@@ -29,6 +29,8 @@ type httpRunner struct {
 	url     *url.URL
 	timeout time.Duration
 	client  *http.Client
+	shows   *credentials // nil where the config names no certificates: then client has all
+	guard   guard
 	found   finder
 }
 
@@ -54,24 +56,47 @@ func (o Options) newHTTP(c httpConfig, d work.Definition) (*httpRunner, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &httpRunner{c: c, url: u, timeout: roundTimeout(d), found: finder{prefix: "http"}}
+	h := &httpRunner{c: c, url: u, guard: g, timeout: roundTimeout(d), found: finder{prefix: "http"}}
 	h.client = o.httpClient(g, h.timeout, h.redirect)
+	if c.certificates != (certificates{}) {
+		h.shows = &credentials{c: c.certificates, roots: o.RootCAs}
+	}
 	return h, nil
 }
 
-// httpClient returns a client under the guard that keeps no connection and asks no proxy: a proxy would connect to what the guard refuses.
+// httpClient returns a client for requests without a client certificate.
 func (o Options) httpClient(g guard, timeout time.Duration, redirect func(*http.Request, []*http.Request) error) *http.Client {
-	return &http.Client{
-		CheckRedirect: redirect,
-		Transport: &http.Transport{
-			DialContext:            g.dialer(timeout).DialContext,
-			TLSClientConfig:        &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:    timeout,
-			DisableKeepAlives:      true,
-			ForceAttemptHTTP2:      true,
-			MaxResponseHeaderBytes: maxHeaderBytes,
-		},
+	return &http.Client{CheckRedirect: redirect, Transport: g.transport(timeout, shown{roots: o.RootCAs}.config(false))}
+}
+
+// transport is under the guard, keeps no connection and asks no proxy: a proxy would connect to what the guard refuses.
+func (g guard) transport(timeout time.Duration, c *tls.Config) *http.Transport {
+	return &http.Transport{
+		DialContext:            g.dialer(timeout).DialContext,
+		TLSClientConfig:        c,
+		TLSHandshakeTimeout:    timeout,
+		DisableKeepAlives:      true,
+		ForceAttemptHTTP2:      true,
+		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
+}
+
+// prepare returns the request of a round of the type typ, and who sends it.
+func (h *httpRunner) prepare(ctx context.Context, g *work.Grant, typ string) (*http.Request, *http.Client, error) {
+	client := h.client
+	if h.shows != nil {
+		now, err := h.shows.current(g, typ)
+		if err != nil {
+			return nil, nil, fmt.Errorf("prepare request: %w", err)
+		}
+		own, other := h.guard.transport(h.timeout, now.config(false)), h.guard.transport(h.timeout, now.config(true))
+		client = &http.Client{CheckRedirect: h.redirect, Transport: origins{first: h.url, own: own, other: other}}
+	}
+	req, err := h.request(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("prepare request: %w", err)
+	}
+	return req, client, nil
 }
 
 // Run makes one round.
@@ -79,12 +104,12 @@ func (h *httpRunner) Run(ctx context.Context, g *work.Grant) error {
 	round, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	var p phases
-	req, err := h.request(httptrace.WithClientTrace(round, p.trace()))
+	req, client, err := h.prepare(httptrace.WithClientTrace(round, p.trace()), g, "http")
 	if err != nil {
-		return fmt.Errorf("prepare request: %w", err)
+		return err
 	}
 	start := time.Now()
-	resp, body, err := h.do(req) //nolint:bodyclose // do reads and closes the body
+	resp, body, err := h.do(client, req) //nolint:bodyclose // do reads and closes the body
 	total := time.Since(start)
 	if err == nil {
 		err = h.c.Expect.check(resp, body)
@@ -136,12 +161,12 @@ func (h *httpRunner) request(ctx context.Context) (*http.Request, error) {
 		}
 		req.Header.Set(name, value)
 	}
-	return req, nil
+	return req, h.c.login.put(req)
 }
 
 // do sends the request and reads a bounded body. The response may be there though err is not nil.
-func (h *httpRunner) do(req *http.Request) (*http.Response, bodyRead, error) {
-	resp, err := h.client.Do(req)
+func (h *httpRunner) do(client *http.Client, req *http.Request) (*http.Response, bodyRead, error) {
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, bodyRead{}, fmt.Errorf("%s %s: %w", req.Method, plainURL(h.url), withoutURL(err))
 	}
@@ -175,8 +200,8 @@ func (h *httpRunner) readBody(from io.Reader) (bodyRead, error) {
 	return bodyRead{text: b, most: most}, err
 }
 
-// redirect decides about following. What a task sends to one origin is not meant for another: there, its headers are taken off, and a body is not
-// sent at all.
+// redirect decides about following. What a task sends to one origin is not meant for another: there, its headers, user and password are taken off, and
+// a body is not sent at all. The client certificate is left out by origins.
 func (h *httpRunner) redirect(req *http.Request, via []*http.Request) error {
 	limit := redirectDefault
 	if h.c.Redirects != nil {
@@ -196,6 +221,7 @@ func (h *httpRunner) redirect(req *http.Request, via []*http.Request) error {
 		return &unexpected{"redirect", fmt.Errorf("the redirect to %s asks to send the body to another origin", plainURL(req.URL))}
 	}
 	req.Host = ""
+	req.Header.Del("Authorization") // of user and password
 	for name := range h.c.Headers {
 		req.Header.Del(name)
 	}
@@ -206,7 +232,7 @@ func (h *httpRunner) redirect(req *http.Request, via []*http.Request) error {
 func strays(req *http.Request, via []*http.Request) bool {
 	first := via[0].URL
 	for _, r := range append(via[1:len(via):len(via)], req) {
-		if r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
+		if !sameOrigin(r.URL, first) {
 			return true
 		}
 	}

@@ -21,6 +21,8 @@ type httpConfig struct {
 	Expect    httpExpect            `json:"expect"`
 	MaxBody   int                   `json:"max_body"` // most bytes of the body that are read, decompressed; default 1 MiB, at most 16 MiB
 	Allow     []string              `json:"allow"`    // CIDRs that are allowed although they are not public
+	certificates
+	login
 }
 
 // check fills in defaults and reports all faults.
@@ -36,6 +38,8 @@ func (c *httpConfig) check(o Options) (*url.URL, guard, error) {
 		f.add("method", "one of "+strings.Join(methods, ", "), "unknown method %q", c.Method)
 	}
 	checkHeaders(&f, c.Headers)
+	c.certificates.check(&f, u == nil || u.Scheme != "http")
+	c.login.check(&f, c.Headers)
 	if c.Redirects != nil && (*c.Redirects < 0 || *c.Redirects > 20) {
 		f.add("redirects", "", "%d is not between 0 and 20", *c.Redirects)
 	}
@@ -61,7 +65,7 @@ func checkURL(f *faults, g guard, text string) *url.URL {
 	case u.Hostname() == "":
 		f.add("url", "such as https://example.org/", "there is no host in it")
 	case u.User != nil:
-		f.add("url", `use headers: {Authorization: "Basic env:NAME"}`, "user and password do not belong into a URL")
+		f.add("url", "use the fields user and password", "user and password do not belong into a URL")
 	}
 	if err := g.checkHost(u.Hostname()); err != nil {
 		f.add("url", "", "%w", err)

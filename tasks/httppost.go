@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/rota-run/rota/work"
@@ -22,6 +21,8 @@ type postConfig struct {
 	Headers map[string]secretText `json:"headers"` // as those of http
 	Timeout work.Duration         `json:"timeout"` // of a request; default 10 s
 	Allow   []string              `json:"allow"`   // CIDRs of addresses that are not public
+	certificates
+	login
 }
 
 // The pauses between requests that the server could not take.
@@ -40,34 +41,32 @@ func (o Options) httpPost() work.Type {
 				return nil, err
 			}
 			var f faults
-			g := o.guard(&f, c.Allow)
-			u := checkURL(&f, g, c.URL)
-			checkHeaders(&f, c.Headers)
 			if c.Timeout < 0 {
 				f.add("timeout", "such as 10s", "%v is negative", time.Duration(c.Timeout))
 			}
 			if c.Timeout == 0 {
 				c.Timeout = work.Duration(postTimeout)
 			}
-			stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-			p := poster{c, u, o.httpClient(g, time.Duration(c.Timeout), stay)}
-			return checked(stage.Stage{Do: p.post}, f)
+			none := 0
+			to, err := o.newHTTP(httpConfig{
+				URL: c.URL, Method: http.MethodPost, Headers: c.Headers, Redirects: &none, Allow: c.Allow, certificates: c.certificates, login: c.login,
+			}, work.Definition{TimeoutMS: max(time.Duration(c.Timeout).Milliseconds(), 1)})
+			if err = errors.Join(err, f.err()); err != nil {
+				return nil, err
+			}
+			return stage.Stage{Do: poster{to}.post}, nil
 		},
 	}
 }
 
-type poster struct {
-	c      postConfig
-	url    *url.URL
-	client *http.Client
-}
+type poster struct{ to *httpRunner }
 
 // post sends a batch until the server has taken or refused it. What it refuses fails; what it cannot take now is sent again, for as long as it takes: that
 // the server is away is no fault of a segment.
 func (p poster) post(ctx context.Context, g *work.Grant, in [][]byte, _ *stage.Out) error {
 	body := append(append([]byte("["), bytes.Join(in, []byte(","))...), ']')
 	for wait := shortestRetry; ; wait = min(2*wait, longestRetry) {
-		err := p.send(ctx, body)
+		err := p.send(ctx, g, body)
 		var away *awayError
 		if !errors.As(err, &away) || ctx.Err() != nil {
 			return err
@@ -87,18 +86,17 @@ type awayError struct{ cause error }
 func (a *awayError) Error() string { return a.cause.Error() }
 func (a *awayError) Unwrap() error { return a.cause }
 
-func (p poster) send(ctx context.Context, body []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(p.c.Timeout))
+func (p poster) send(ctx context.Context, g *work.Grant, body []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, p.to.timeout)
 	defer cancel()
-	h := httpRunner{c: httpConfig{Method: http.MethodPost, Headers: p.c.Headers}, url: p.url}
-	req, err := h.request(ctx)
+	req, client, err := p.to.prepare(ctx, g, "http.post")
 	if err != nil {
-		return &awayError{fmt.Errorf("prepare the request: %w", err)} // a secret that cannot be read may be there later
+		return &awayError{err} // a secret that cannot be read may be there later
 	}
 	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", stage.BatchKey(ctx))
-	resp, err := p.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return &awayError{fmt.Errorf("post: %w", withoutURL(err))}
 	}

@@ -28,6 +28,8 @@ type scrapeConfig struct {
 	MaxLines   int                   `json:"max_lines"`   // the same for lines; default 500,000, at most 2,000,000
 	MaxBytes   int                   `json:"max_bytes"`   // the same for bytes, decompressed; default 16 MiB, at most 64 MiB
 	Allow      []string              `json:"allow"`       // CIDRs that are allowed although they are not public
+	certificates
+	login
 }
 
 type scrapeRunner struct {
@@ -46,7 +48,7 @@ func (o Options) scrape() work.Type {
 			}
 			var f faults
 			c.check(&f)
-			page, err := o.newHTTP(httpConfig{URL: c.URL, Headers: c.Headers, Allow: c.Allow}, d)
+			page, err := o.newHTTP(httpConfig{URL: c.URL, Headers: c.Headers, Allow: c.Allow, certificates: c.certificates, login: c.login}, d)
 			if err = errors.Join(err, f.err()); err != nil {
 				return nil, err
 			}
@@ -78,13 +80,13 @@ func (c *scrapeConfig) wants(name string) bool {
 func (s *scrapeRunner) Run(ctx context.Context, g *work.Grant) error {
 	round, cancel := context.WithTimeout(ctx, s.http.timeout)
 	defer cancel()
-	req, err := s.http.request(round)
+	req, client, err := s.http.prepare(round, g, "scrape")
 	if err != nil {
-		return fmt.Errorf("prepare request: %w", err)
+		return err
 	}
 	req.Header.Set("Accept", "text/plain;version=0.0.4")
 	start := time.Now()
-	vector, err := s.page(req, start)
+	vector, err := s.page(client, req, start)
 	took := time.Since(start)
 	out := s.found.report(ctx, g, err)
 	if cut(ctx) || err != nil {
@@ -99,8 +101,8 @@ func (s *scrapeRunner) Run(ctx context.Context, g *work.Grant) error {
 }
 
 // page gets and parses the page. What is wrong with it is an *unexpected: status, limit or format.
-func (s *scrapeRunner) page(req *http.Request, at time.Time) (model.Vector, error) {
-	resp, err := s.http.client.Do(req)
+func (s *scrapeRunner) page(client *http.Client, req *http.Request, at time.Time) (model.Vector, error) {
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("get %s: %w", plainURL(s.http.url), withoutURL(err))
 	}

@@ -39,20 +39,40 @@ func (s secretText) check() error {
 	return nil
 }
 
+// checkReference finds what is no reference, and does not repeat it: it may be the secret itself.
+func (s secretText) checkReference(f *faults, path string) {
+	const hint = "env:NAME or file:/absolute/path"
+	if front, ref := s.split(); front != "" || ref == "" {
+		f.add(path, hint, "it is no reference to a secret")
+	} else if err := s.check(); err != nil {
+		f.add(path, hint, "%w", err)
+	}
+}
+
+// name is the reference, and for a value in the definition itself no more than that.
+func (s secretText) name() string {
+	if _, ref := s.split(); ref != "" {
+		return ref
+	}
+	return "the text"
+}
+
 // resolve returns the value with the secret in it.
-func (s secretText) resolve() (string, error) {
+func (s secretText) resolve() (string, error) { return s.resolveUpTo(maxSecret) }
+
+func (s secretText) resolveUpTo(most int) (string, error) {
 	front, ref := s.split()
 	if ref == "" {
 		return front, nil
 	}
-	value, err := readSecret(ref)
+	value, err := readSecret(ref, most)
 	if err != nil {
 		return "", fmt.Errorf("read secret %s: %w", ref, err)
 	}
 	return front + value, nil
 }
 
-func readSecret(ref string) (string, error) {
+func readSecret(ref string, most int) (string, error) {
 	kind, name, _ := strings.Cut(ref, ":")
 	if kind == "env" {
 		v, ok := os.LookupEnv(name)
@@ -73,12 +93,12 @@ func readSecret(ref string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	b, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err != nil {
 		return "", err
 	}
-	if len(b) > maxSecret {
-		return "", fmt.Errorf("longer than %d bytes", maxSecret)
+	if len(b) > most {
+		return "", fmt.Errorf("longer than %d bytes", most)
 	}
 	return strings.TrimRight(string(b), "\r\n"), nil
 }

@@ -19,13 +19,17 @@ type tlsConfig struct {
 	ServerName string   `json:"server_name"` // name the certificate must have; default the host of addr
 	MinDays    float64  `json:"min_days"`    // the check fails if the certificate expires sooner
 	Allow      []string `json:"allow"`       // CIDRs that are allowed although they are not public
+	certificates
 }
+
+// verdictTime is how long a server may take to refuse a client certificate once it has it.
+const verdictTime = 2 * time.Second
 
 type tlsRunner struct {
 	c       tlsConfig
 	timeout time.Duration
 	dialer  *net.Dialer
-	config  *tls.Config
+	shows   *credentials
 	found   finder
 }
 
@@ -46,10 +50,11 @@ func (o Options) tls() work.Type {
 			if c.MinDays < 0 {
 				f.add("min_days", "", "%v is negative", c.MinDays)
 			}
+			c.certificates.check(&f, true)
 			timeout := roundTimeout(d)
 			return checked(&tlsRunner{
 				c: c, timeout: timeout, dialer: g.dialer(timeout), found: finder{prefix: "tls"},
-				config: &tls.Config{ServerName: c.ServerName, RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
+				shows: &credentials{c: c.certificates, roots: o.RootCAs},
 			}, f)
 		},
 	}
@@ -59,8 +64,12 @@ func (o Options) tls() work.Type {
 func (t *tlsRunner) Run(ctx context.Context, g *work.Grant) error {
 	round, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
+	now, err := t.shows.current(g, "tls")
+	if err != nil {
+		return fmt.Errorf("prepare the handshake: %w", err)
+	}
 	var p phases
-	days, known, err := t.shake(httptrace.WithClientTrace(round, p.trace()), &p)
+	days, known, err := t.shake(httptrace.WithClientTrace(round, p.trace()), &p, now)
 	if err == nil && days < t.c.MinDays {
 		err = &unexpected{"expiry", fmt.Errorf("the certificate of %s ends in %.1f days, want at least %v", t.c.Addr, days, t.c.MinDays)}
 	}
@@ -78,13 +87,15 @@ func (t *tlsRunner) Run(ctx context.Context, g *work.Grant) error {
 }
 
 // shake connects and shakes hands; known reports whether a certificate came.
-func (t *tlsRunner) shake(ctx context.Context, p *phases) (days float64, known bool, err error) {
+func (t *tlsRunner) shake(ctx context.Context, p *phases, s shown) (days float64, known bool, err error) {
 	raw, err := t.dialer.DialContext(ctx, "tcp", t.c.Addr)
 	if err != nil {
 		return 0, false, err
 	}
 	defer raw.Close()
-	conn := tls.Client(raw, t.config)
+	c := s.config(false)
+	c.ServerName = t.c.ServerName
+	conn := tls.Client(raw, c)
 	p.begin("tls")
 	err = conn.HandshakeContext(ctx)
 	p.end("tls")
@@ -97,5 +108,25 @@ func (t *tlsRunner) shake(ctx context.Context, p *phases) (days float64, known b
 		return 0, false, fmt.Errorf("shake hands with %s: %w", t.c.Addr, err)
 	}
 	days, known = daysLeft(conn.ConnectionState().VerifiedChains, time.Now())
+	if err := verdict(ctx, conn, s); err != nil {
+		return days, known, fmt.Errorf("%s refuses the client certificate: %w", t.c.Addr, err)
+	}
 	return days, known, nil
+}
+
+// verdict waits for what the server says of a client certificate. From TLS 1.3 on the handshake of a client ends before the server has looked at it.
+func verdict(ctx context.Context, conn *tls.Conn, s shown) error {
+	if s.cert == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, verdictTime)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // ends what waits
+	if err := conn.CloseWrite(); err != nil {
+		return err
+	}
+	if _, err := conn.Read(make([]byte, 1)); isAlert(err) { // an answer, an end and silence are no refusal
+		return err
+	}
+	return nil
 }

@@ -142,7 +142,7 @@ func (s *Status) members(sight Sight) {
 		s.Members.add(m)
 		if m.State == cluster.MemberHeld {
 			s.tell(Problem{State: Held, Member: string(m.ID), SinceMS: m.SinceMS, Text: "it has announced a restart" + heldText(sight.held(m.ID)),
-				Try: "start it again; or wait, others take over when its hold ends"})
+				Try: "start it again; or rota member evict " + string(m.ID) + ", and others take over at once"})
 		}
 		h, ok := sight.beats[m.ID]
 		switch {

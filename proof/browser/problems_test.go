@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -191,6 +192,33 @@ func TestActions(t *testing.T) {
 			t.Errorf("the console: %q", said)
 		}
 	}
+}
+
+// TestEvictInTheBrowser: b has announced a restart and is not back; its tasks go to a, as the problem says.
+func TestEvictInTheBrowser(t *testing.T) {
+	w := browser.Open(t)
+	c := guarded(t, w, []string{"a", "b"}, "--hold", "10m")
+	for i := range 6 {
+		c.task(t, fmt.Sprint("loop", i), "type: noop\nevery: 1s\n")
+	}
+	tasks := func(what string, is func(list string) bool) {
+		t.Helper()
+		processtest.Await(t, what, func() bool {
+			out, err := c.command("task", "list", "--store", "file:store").Output()
+			return err == nil && strings.Count(string(out), "loop") == 6 && is(string(out))
+		})
+	}
+	onB := regexp.MustCompile(`(?m)^loop.* b( |$)`)
+	tasks("a and b run them", func(list string) bool { return strings.Count(list, "running") == 6 && onB.MatchString(list) })
+	must.Succeed(t, c.members["b"].Signal(syscall.SIGTERM))
+	tasks("some wait for b", func(list string) bool { return strings.Contains(list, "held") })
+	view(w, "problems")
+	w.Await("it says what to do", has("main tbody", "rota member evict b"))
+	view(w, "members")
+	w.Await("b can be asked about", `(b => b && (b.focus(), b.click(), true))(document.querySelector('[data-member="b"] button'))`)
+	act(w, "#detail", "Evict b", "done: evict-member b")
+	tasks("a runs them all", func(list string) bool { return strings.Count(list, "running") == 6 && !onB.MatchString(list) })
+	c.journaled(t, "evict-member b")
 }
 
 func (c *place) submit(t *testing.T, name, text string, args ...string) {

@@ -297,7 +297,8 @@ func TestFaultsNameTheStorage(t *testing.T) {
 	}
 }
 
-// A fault that one scanner of a process has is not changed by the scan of another one: the race detector sees it.
+// A fault that one scanner of a process has is not changed by the scan of another one: it is a copy, and the race
+// detector sees no writer.
 func TestScannersChangeNoFault(t *testing.T) {
 	t.Parallel()
 	cache, files := NewCache(), stored{fstest.MapFS{"b.yaml": {Data: []byte("type: [")}}}
@@ -310,8 +311,12 @@ func TestScannersChangeNoFault(t *testing.T) {
 		}
 	})
 	cache.of("s").last = nil // so that the second one looks itself
-	if second := cache.Scan(nil, files, "s", types()); second.Faults[0].Storage != "database" {
+	second := cache.Scan(nil, files, "s", types())
+	if second.Faults[0].Storage != "database" {
 		t.Errorf("got %+v", second.Faults[0])
+	}
+	if second.Faults[0] == first.Faults[0] {
+		t.Error("two scanners have one fault, and each writes into it")
 	}
 }
 

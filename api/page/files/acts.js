@@ -128,5 +128,6 @@ export function taskActions(w) {
 export function memberActions(m) {
   const name = encodeURIComponent(m.member);
   if (m.state === "draining") return [{ label: `Undrain ${m.member}`, ask: `Give ${m.member} tasks again?`, path: `/v1/undrain?member=${name}` }];
+  if (m.state === "held") return [{ label: `Evict ${m.member}`, ask: `Wait no longer for ${m.member}, and let others take its tasks at once?`, path: `/v1/evict?member=${name}` }];
   return [{ label: `Drain ${m.member}`, ask: `Move the ${m.tasks} tasks of ${m.member} away, and give it no more?`, path: `/v1/drain?member=${name}` }];
 }

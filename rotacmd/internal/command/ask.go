@@ -94,6 +94,9 @@ func (e env) journaled(a operate.Answer) {
 	if a.Unjournaled != nil {
 		e.say("it is done, and not in the journal: %v", a.Unjournaled)
 	}
+	if a.Unheard != nil {
+		e.say("it is done; tasks of the flow that have had nothing to do see it within 20 s: %v", a.Unheard)
+	}
 }
 
 // asker is who runs this command, as user@host.

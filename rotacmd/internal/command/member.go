@@ -14,7 +14,7 @@ import (
 
 func newMember(e env) *cobra.Command {
 	return group("member", "list members, drain them, plan without them",
-		newMemberList(e), newMemberShow(e), newDrain(e), newUndrain(e), newPlan(e))
+		newMemberList(e), newMemberShow(e), newDrain(e), newUndrain(e), newEvict(e), newPlan(e))
 }
 
 func newMemberList(e env) *cobra.Command {

@@ -48,6 +48,24 @@ func newUndrain(e env) *cobra.Command {
 	})
 }
 
+const evictHelp = `Ends the hold of a member that has announced a restart and does not come back: others take its tasks at once.
+It stopped them before it left. Any other member is refused, since it may still run its tasks: they move when it has
+left, or was silent for its TTL.`
+
+func newEvict(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "evict MEMBER", Short: "wait no longer for a member that has announced a restart",
+		Example: "  rota member evict web-1", Long: evictHelp,
+	}
+	return proposer(e, cmd, asking{
+		list: "member list",
+		do: func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Evict(ctx, cluster.MemberID(name))
+		},
+		done: "%s is waited for no longer: others take its tasks · see them: rota task list --store %s",
+	})
+}
+
 // waitDrained tells how many tasks a draining member still has, until it has none, is gone, or takes tasks again.
 func (o *observer) waitDrained(ctx context.Context, member cluster.MemberID) error {
 	if err := o.refresh(ctx); err != nil {

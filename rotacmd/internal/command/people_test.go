@@ -302,3 +302,30 @@ func TestADrainThatNobodyCanHelp(t *testing.T) {
 		}
 	})
 }
+
+// TestEvictEndsAHold: others take the tasks of a member that has announced a restart, and those of one that may live stay where they are.
+func TestEvictEndsAHold(t *testing.T) {
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadSingle)})
+	owner := func() cluster.Partition {
+		v, err := replica.Protocol{}.Observe(t.Context(), w.st, cluster.Value{})
+		must.Succeed(t, err)
+		x, _ := v.Partition("x")
+		return x
+	}
+	m, _ := w.value.Member(owner().Owner)
+	evict := "member evict " + string(m.ID)
+	w.shows(evict, exitFailed, "evict-member "+string(m.ID)+": it may still run its tasks", "try: rota member drain "+string(m.ID))
+	if x := owner(); x.Owner != m.ID {
+		t.Errorf("x went to %s", x.Owner)
+	}
+	_, err := replica.NewClient(w.st).Propose(t.Context(), cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "restart", Hold: true})
+	must.Succeed(t, err)
+	w.alive()
+	w.shows("status", exitOK, "! held", "rota member evict "+string(m.ID))
+	w.shows(evict, exitOK, string(m.ID)+" is waited for no longer")
+	if x := owner(); x.Owner == m.ID || x.Owner == "" {
+		t.Errorf("x is %s of %q", x.State, x.Owner)
+	}
+	w.shows(evict, exitFailed, "no such member", "try: rota member list")
+	w.shows("events", exitOK, "evict-member "+string(m.ID))
+}

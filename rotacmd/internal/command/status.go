@@ -135,6 +135,8 @@ func (o *observer) printStatus(seen overview) error {
 	for _, p := range s.Problems[:o.fits(len(s.Problems), problemsShown)] {
 		name, next := p.Task, o.hint("rota why "+plain.Word(p.Task))
 		switch {
+		case p.State == view.Held:
+			name, next = p.Member, o.hint("rota member evict "+plain.Word(p.Member))
 		case p.Member != "":
 			name, next = p.Member, o.hint("rota member list")
 		case p.State == view.SourcesDiffer || p.State == view.Paused || p.State == view.DeadLetters:

@@ -26,6 +26,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "rota.open" -}}
 {{- if and .Values.api.tlsSecret .Values.api.tokenSecret.name }}yes{{ else if or .Values.api.tlsSecret .Values.api.tokenSecret.name -}}
 {{ fail "api: beyond loopback both tlsSecret and tokenSecret.name are needed" }}
+{{- else if .Values.api.usersSecret.name -}}
+{{ fail "api.usersSecret: tlsSecret and tokenSecret.name are needed besides, the token for probes" }}
 {{- end -}}
 {{- end }}
 

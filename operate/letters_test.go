@@ -1,0 +1,64 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/stage"
+)
+
+// full is a store with room for a queue, and for a document only if that does not fail.
+type full struct {
+	*memory.Store
+	fails bool
+}
+
+func (f full) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if f.fails {
+		return "", store.ErrUnavailable
+	}
+	return f.Store.Put(ctx, d)
+}
+
+// TestARingThatFailsIsSaid: the dead letter is back, that is no error, the journal has it, and the answer says that idle tasks were not told.
+func TestARingThatFailsIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]bool{"told": false, "not told": true} { // order-free: each by itself
+		w, _, docs := newWorld(t)
+		task := func(name, from string) cluster.TaskSpec {
+			return cluster.TaskSpec{Name: name, Type: "check", Spread: cluster.SpreadPool, Definition: []byte(`{"from":[` + from + `]}`)}
+		}
+		spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{task("read", ""), task("write", `{"task":"read"}`)}}
+		spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
+		w.others(cluster.SubmitJob{Job: "etl", Spec: spec})
+		j, _ := w.v.Job("etl")
+		graph, err := work.GraphOf(&j)
+		must.Succeed(t, err)
+		var shards []store.Shard
+		for _, s := range graph.Shards() {
+			shards = append(shards, store.Shard(s))
+		}
+		flow, queue := work.FlowName(&j), docs.(store.Queue)
+		must.Succeed(t, queue.MakeFlow(t.Context(), flow, shards))
+		letter, err := json.Marshal(stage.Letter{Error: "no luck", Edge: "edge/read/write", Text: "x", Segments: 1})
+		must.Succeed(t, err)
+		_, err = queue.Commit(t.Context(), flow, store.Unit{Name: "dead", Outputs: []store.Put{{Shard: store.Shard{Edge: "dead/write"}, Segments: 1, Data: letter}}})
+		must.Succeed(t, err)
+		o := New(w, full{docs.(*memory.Store), fails}, work.Types{}, "ann")
+		w.told = nil
+		n, a, err := o.RetryDead(t.Context(), "etl")
+		if n != 1 || !a.Changed || err != nil || len(w.told) != 1 || w.told[0].Message != "retry-dead etl: 1" {
+			t.Errorf("%s: %d, %+v, %v; the journal has %v", name, n, a, err, w.told)
+		}
+		if (a.Unheard != nil) != fails || fails && !errors.Is(a.Unheard, store.ErrUnavailable) {
+			t.Errorf("%s: %v", name, a.Unheard)
+		}
+	}
+}
