@@ -4,7 +4,7 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 
 // guardians are the flaws of what ends the session of a dead process.
 func guardians() []flaw.Flaw {
-	const decides, book = "node/guardian/ward/ward.go", "node/guardian/ward/book.go"
+	const decides, book = "node/guardian/ward/ward.go", "node/guardian/ward/ward.go"
 	return []flaw.Flaw{
 		flaw.New("a guardian acts when its line is closed, though its parent may live", decides,
 			"case !w.ended:", "case !w.ended && !w.closed:"),
