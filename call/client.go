@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -45,7 +46,7 @@ type Client struct {
 	page    *page                      // the newest
 	pages   int                        // opened so far
 	waiting map[place]map[*Handle]bool // by page, whose number is 0
-	added   chan struct{}              // somebody waits for a further call; has room for one
+	added   wait.Wake                  // somebody waits for a further call
 	follows bool
 }
 
@@ -62,7 +63,7 @@ func NewClient(docs store.Docs, o ClientOptions) (*Client, error) {
 		o.Clock = protocol.Now
 	}
 	c := &Client{docs: docs, queue: o.Queue, start: start, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), clock: o.Clock,
-		waiting: make(map[place]map[*Handle]bool), added: make(chan struct{}, 1)}
+		waiting: make(map[place]map[*Handle]bool), added: wait.NewWake()}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -86,7 +87,7 @@ func (c *Client) Close() {
 	waiting, page := c.waiting, c.page
 	c.waiting, c.page = nil, nil
 	c.mu.Unlock()
-	c.wake()
+	c.added.Set()
 	for _, hs := range waiting {
 		for h := range hs {
 			h.settle(nil, ErrClosed)
@@ -107,13 +108,6 @@ func (c *Client) background(f func(ctx context.Context)) {
 	defer c.mu.Unlock()
 	if !c.closed {
 		c.wg.Go(func() { f(c.ctx) })
-	}
-}
-
-func (c *Client) wake() {
-	select {
-	case c.added <- struct{}{}:
-	default:
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/store"
 )
 
@@ -267,14 +268,8 @@ func act(ctx context.Context, docs store.Docs, key string, fx effect) answer {
 
 // rest waits a little longer each time.
 func rest(ctx context.Context, try int) error {
-	t := time.NewTimer(min(time.Duration(try)*10*time.Millisecond, time.Second))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	wait.For(ctx, min(time.Duration(try)*10*time.Millisecond, time.Second))
+	return context.Cause(ctx)
 }
 
 // remove deletes a document at a version; one that is gone or was changed is no error.

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/usercode"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -140,7 +140,7 @@ func (r *run) free() {
 	}
 	r.w.writing++
 	r.w.mu.Unlock()
-	r.w.stir()
+	r.w.wake.Set()
 }
 
 func (w *Worker) forget(r *run) {
@@ -179,24 +179,16 @@ func (r *run) context() (context.Context, context.CancelFunc) {
 
 // invoke calls the function, whether it returns, panics or ends its goroutine.
 func (r *run) invoke(ctx context.Context) (result json.RawMessage, err error) {
-	type returned struct {
-		result json.RawMessage
-		err    error
+	done := make(chan error, 1)
+	go usercode.Call(func() (err error) {
+		result, err = r.w.functions[r.call.Function].run(ctx, r.call.Arg)
+		return err
+	}, func(err error) { done <- err })
+	err = <-done
+	if p, ok := errors.AsType[*usercode.Panic](err); ok {
+		r.record(r.call.Record, fmt.Sprintf("%v\n%s", p, p.Stack))
 	}
-	done := make(chan returned, 1)
-	go func() {
-		out := returned{err: errors.New("the function ended its goroutine with runtime.Goexit: return instead")}
-		defer func() {
-			if v := recover(); v != nil {
-				out = returned{err: fmt.Errorf("panic: %v", v)}
-				r.record(r.call.Record, fmt.Sprintf("panic: %v\n%s", v, debug.Stack()))
-			}
-			done <- out
-		}()
-		out.result, out.err = r.w.functions[r.call.Function].run(ctx, r.call.Arg)
-	}()
-	out := <-done
-	return out.result, out.err
+	return result, err
 }
 
 // record journals what went wrong with a call.
@@ -279,7 +271,7 @@ func (r *run) lend(n int) {
 	case r.over.Load():
 	case before == 0 && n > 0:
 		r.w.busy--
-		r.w.stir()
+		r.w.wake.Set()
 	case r.lent == 0:
 		r.w.busy++
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -74,7 +75,7 @@ type Worker struct {
 	claims    atomic.Uint64
 	counts    counts
 
-	wake chan struct{} // something has changed; has room for one
+	wake wait.Wake // something has changed
 
 	mu      sync.Mutex // guards what follows
 	runs    map[string]*run
@@ -87,7 +88,7 @@ type Worker struct {
 
 // NewWorker checks the config and returns a worker.
 func NewWorker(c RunnerConfig) (*Worker, error) {
-	w := &Worker{c: c.withDefaults(), functions: make(map[string]definition), nonce: newNonce(), wake: make(chan struct{}, 1), runs: make(map[string]*run)}
+	w := &Worker{c: c.withDefaults(), functions: make(map[string]definition), nonce: newNonce(), wake: wait.NewWake(), runs: make(map[string]*run)}
 	var faults []error
 	for _, f := range c.Functions {
 		d := f.definition()
@@ -160,38 +161,17 @@ func (w *Worker) await(hurry <-chan struct{}, end context.CancelCauseFunc) {
 }
 
 func (w *Worker) every(ctx context.Context, d time.Duration, f func(context.Context)) {
-	t := time.NewTicker(d)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-			f(ctx)
-		case <-ctx.Done():
-			return
-		}
+	for wait.For(ctx, d) {
+		f(ctx)
 	}
 }
 
 func (w *Worker) loop(ctx, base context.Context) {
-	hints := watch(ctx, w.c.Docs, prefix)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	hinted := true
-	for ctx.Err() == nil {
+	hints := wait.Watch(ctx, w.c.Docs, prefix)
+	for hinted := true; ctx.Err() == nil; {
 		changed := w.c.Changed()
 		nap := w.turn(ctx, base, hinted)
-		timer.Reset(min(nap, pollEvery))
-		hinted = false
-		select {
-		case _, ok := <-hints:
-			if hinted = true; !ok {
-				hints = nil
-			}
-		case <-timer.C:
-		case <-w.wake:
-		case <-changed:
-		case <-ctx.Done():
-		}
+		hinted = hints.Or(ctx, min(nap, pollEvery), w.wake, changed)
 	}
 }
 
@@ -256,13 +236,6 @@ func (w *Worker) stopAll(cause error) {
 	defer w.mu.Unlock()
 	for _, r := range w.runs {
 		r.stop(cause)
-	}
-}
-
-func (w *Worker) stir() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
 	}
 }
 

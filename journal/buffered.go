@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/store"
 )
 
@@ -131,7 +132,7 @@ func (b *Buffered) batch(first Record) []Record {
 
 // write tries until it is done or ctx ends, and returns what is not written.
 func (b *Buffered) write(ctx context.Context, batch []Record) []Record {
-	wait := retryFirst
+	pause := retryFirst
 	for {
 		err := b.try(ctx, batch, tryFor)
 		if err == nil {
@@ -140,15 +141,11 @@ func (b *Buffered) write(ctx context.Context, batch []Record) []Record {
 		if ctx.Err() != nil {
 			return batch // end writes it, and tells if it cannot
 		}
-		b.log.Warn("write the journal; trying again", "records", len(batch), "after", wait, "err", err)
-		t := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		b.log.Warn("write the journal; trying again", "records", len(batch), "after", pause, "err", err)
+		if !wait.For(ctx, pause) {
 			return batch
-		case <-t.C:
 		}
-		wait = min(2*wait, retryLast)
+		pause = min(2*pause, retryLast)
 	}
 }
 

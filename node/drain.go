@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/store"
 )
 
@@ -23,12 +24,12 @@ func (n *Node) drain(gone, hurry <-chan struct{}) {
 		return
 	}
 	for {
-		wait := n.changed.wait()
+		changed := n.changed.Next()
 		if n.drained() {
 			return
 		}
 		select {
-		case <-wait:
+		case <-changed:
 		case <-gone:
 			return
 		case <-hurry:
@@ -130,12 +131,10 @@ func KeepDrained(ctx context.Context, docs store.Docs, member cluster.MemberID, 
 }
 
 // obeyDrain drains this member each time that it joins while a document says that it is drained, until ctx ends.
-func (n *Node) obeyDrain(ctx context.Context, gone <-chan struct{}) {
+func (n *Node) obeyDrain(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			return
-		case <-gone:
 			return
 		case <-n.rejoined:
 		}
@@ -148,12 +147,8 @@ func (n *Node) obeyDrain(ctx context.Context, gone <-chan struct{}) {
 				break
 			}
 			n.c.Logger.Debug("drain this member again, as its document says; it is tried again", "member", n.c.Member, "err", err)
-			select {
-			case <-ctx.Done():
+			if !wait.For(ctx, claimPause) {
 				return
-			case <-gone:
-				return
-			case <-time.After(claimPause):
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
@@ -153,21 +154,16 @@ const (
 // failing keeps the member's document.
 type failing struct {
 	note
-	news chan struct{} // has room for one
+	news wait.Wake
 	told Failing
 }
 
 func newFailing(m cluster.MemberID) *failing {
-	return &failing{note: note{key: failingKey(m)}, news: make(chan struct{}, 1)}
+	return &failing{note: note{key: failingKey(m)}, news: wait.NewWake()}
 }
 
 // failed reports that a run or a round has failed. It may be called from any goroutine.
-func (f *failing) failed() {
-	select {
-	case f.news <- struct{}{}:
-	default:
-	}
-}
+func (f *failing) failed() { f.news.Set() }
 
 func (n *Node) roundDone(r work.RoundDone) {
 	n.tally.count(func(s *sums) { s.late.Add(max(r.Lateness, 0)) })
@@ -188,7 +184,7 @@ func (n *Node) keepFailing(ctx context.Context) {
 		case <-f.news:
 		}
 		for ails := true; ails; {
-			if !pause(ctx, failingGather) {
+			if !wait.For(ctx, failingGather) {
 				return
 			}
 			now := failingOf(n.c.Member, n.sup.Status(), time.Now().UnixMilli())
@@ -201,22 +197,10 @@ func (n *Node) keepFailing(ctx context.Context) {
 					f.told = now
 				}
 			}
-			if !pause(ctx, failingRest) {
+			if !wait.For(ctx, failingRest) {
 				return
 			}
 		}
-	}
-}
-
-// pause waits; false when ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }
 
@@ -273,7 +257,7 @@ func (n *Node) keepSinks(ctx context.Context) {
 	d := note{key: SinksPrefix + string(n.c.Member)}
 	defer d.remove(ctx, n)
 	var told []Sink
-	for stale, wait := n.leftBehind(ctx, &d), time.Duration(0); pause(ctx, wait); wait = sinksLook {
+	for stale, next := n.leftBehind(ctx, &d), time.Duration(0); wait.For(ctx, next); next = sinksLook {
 		now := sinksOf(publish.Sinks(n.c.Publisher))
 		if !stale && slices.Equal(now, told) {
 			continue
@@ -283,7 +267,7 @@ func (n *Node) keepSinks(ctx context.Context) {
 		} else {
 			stale, told = false, now
 		}
-		if !pause(ctx, sinksRest) {
+		if !wait.For(ctx, sinksRest) {
 			return
 		}
 	}

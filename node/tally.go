@@ -122,11 +122,11 @@ type absence struct {
 	last   protocol.Instant // full look at what waits
 	here   map[cluster.MemberID]bool
 	gone   map[cluster.MemberID]protocol.Instant
-	waits  map[cluster.PartitionID]wait
+	waits  map[cluster.PartitionID]waiting
 }
 
-// wait is since when a partition was seen without an owner; seen is false where it may have begun earlier.
-type wait struct {
+// waiting is since when a partition was seen without an owner; seen is false where it may have begun earlier.
+type waiting struct {
 	at   protocol.Instant
 	seen bool
 }
@@ -170,11 +170,11 @@ func (a *absence) lookWaiting(v cluster.Value, self cluster.MemberID, now protoc
 		return
 	}
 	a.last = now
-	waits := make(map[cluster.PartitionID]wait)
+	waits := make(map[cluster.PartitionID]waiting)
 	for id := range v.EachUnplaced() {
 		w, ok := a.waits[id]
 		if !ok {
-			w = wait{now, !first}
+			w = waiting{now, !first}
 		}
 		waits[id] = w
 	}

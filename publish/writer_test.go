@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/wait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -88,10 +89,13 @@ func TestFirstSampleAtOnceThenBatches(t *testing.T) {
 }
 
 // blocked never takes anything until released.
-type blocked struct{ entered, release chan struct{} }
+type blocked struct {
+	entered wait.Wake
+	release chan struct{}
+}
 
 func (w blocked) Write(b []byte) (int, error) {
-	signal(w.entered)
+	w.entered.Set()
 	<-w.release
 	return len(b), nil
 }
