@@ -65,19 +65,23 @@ const restartPause = time.Second
 
 // Start starts a guardian of this process.
 func Start(o Options) (*Guardian, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Children == nil {
-		o.Children = plain{}
-	}
-	g := &Guardian{o: o, done: make(chan struct{}), sessions: make(map[store.Session]uint64), state: "starting"}
+	g := newGuardian(o)
 	c, err := g.begin()
 	if err != nil {
 		return nil, err
 	}
 	g.wg.Go(func() { g.keep(c) })
 	return g, nil
+}
+
+func newGuardian(o Options) *Guardian {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Children == nil {
+		o.Children = plain{}
+	}
+	return &Guardian{o: o, done: make(chan struct{}), sessions: make(map[store.Session]uint64), state: "starting"}
 }
 
 // plain is os/exec.
@@ -139,11 +143,7 @@ func (g *Guardian) begin() (*child, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.line = c.line
-	err = g.line.send(message{Place: g.o.Place, Programs: g.o.Programs}, nil)
-	for _, h := range g.book.Held() {
-		err = errors.Join(err, g.line.send(message{Guard: h.ID, Key: h.Key.Text}, h.Key.File))
-	}
-	if err != nil {
+	if err = g.tellAll(c.line); err != nil {
 		g.line.close()
 		g.line = nil
 		err = errors.Join(err, c.kill(g.o.Children))
@@ -153,6 +153,15 @@ func (g *Guardian) begin() (*child, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// tellAll tells a new child where the store is, and all that there is to guard.
+func (g *Guardian) tellAll(l *line) error {
+	err := l.send(message{Place: g.o.Place, Programs: g.o.Programs}, nil)
+	for _, h := range g.book.Held() {
+		err = errors.Join(err, l.send(message{Guard: h.ID, Key: h.Key.Text}, h.Key.File))
+	}
+	return err
 }
 
 // greet waits until the child says that it watches.

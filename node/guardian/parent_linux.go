@@ -28,7 +28,7 @@ const (
 type line struct {
 	file    *os.File
 	answers *os.File // a copy, for the goroutine that reads
-	process *os.Process
+	kill    func()   // the child
 	pid     int
 	over    sync.Once
 }
@@ -69,7 +69,7 @@ func start(o Options) (*child, error) {
 		_ = l.answers.Close()
 		return nil, fmt.Errorf("start the guardian: %w", err)
 	}
-	l.process, l.pid = cmd.Process, cmd.Process.Pid
+	l.kill, l.pid = func() { _ = cmd.Process.Kill() }, cmd.Process.Pid
 	return &child{cmd, l}, nil
 }
 
@@ -78,7 +78,7 @@ func (c *child) wait(by Children) error { return by.Wait(c.cmd) }
 
 // kill ends a child that nobody waits for.
 func (c *child) kill(by Children) error {
-	_ = c.cmd.Process.Kill()
+	c.line.kill()
 	return by.Wait(c.cmd)
 }
 
@@ -111,7 +111,7 @@ func (l *line) ready() bool {
 }
 
 // give gives up a child that takes no messages.
-func (l *line) give() { _ = l.process.Kill() }
+func (l *line) give() { l.kill() }
 
 func (l *line) close() { l.over.Do(func() { _ = l.file.Close() }) }
 
