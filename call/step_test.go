@@ -3,10 +3,15 @@ package call
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // history is what the test remembers of one call, beside its record.
@@ -86,9 +91,7 @@ func (h *history) see(t *rapid.T, old, now Record, e Event) {
 		t.Fatalf("a runner was lost and %d attempts are left, but it ended: %+v", old.Limits.Attempts-old.Attempt, now)
 	}
 	body, err := now.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	back, err := decode(body)
 	again, err2 := back.encode()
 	if err != nil || err2 != nil || !bytes.Equal(body, again) {
@@ -165,4 +168,34 @@ func FuzzParseID(f *testing.F) {
 			t.Errorf("%q is read as %+v", id, p)
 		}
 	})
+}
+
+// TestAnErrorIsBounded: whatever a function returns as an error, the document stays small enough for every store.
+func TestAnErrorIsBounded(t *testing.T) {
+	t.Parallel()
+	long := errors.New(strings.Repeat("x", 1<<20))
+	if cut, ok := (&way{err: errors.New("x" + strings.Repeat("ü", 1<<20))}).event("id", Limits{}).(Fail); !ok || cut.Error != "x"+strings.Repeat("ü", 2047)+"…" {
+		t.Errorf("an error that is cut inside a character ends in %q", cut.Error[4090:])
+	}
+	for name, end := range map[string]way{"failed": {err: long}, "timed out": {err: long, timedOut: true}} {
+		fail, ok := end.event("id", Limits{TimeoutMS: 5}).(Fail)
+		if !ok || len(fail.Error) < 4<<10 || len(fail.Error) > 5<<10 {
+			t.Errorf("%s: an error of %d bytes, want about 4 KiB", name, len(fail.Error))
+		}
+	}
+}
+
+// TestShortDurationsAreKept: what is shorter than a millisecond becomes one; it does not become the default, or no bound at all.
+func TestShortDurationsAreKept(t *testing.T) {
+	t.Parallel()
+	l := Options{Timeout: time.Microsecond, Backoff: time.Microsecond, MaxBackoff: time.Microsecond}.limits()
+	if l.TimeoutMS != 1 || l.BackoffMS != 1 || l.MaxBackoffMS != 1 {
+		t.Errorf("got %+v, want 1 ms each", l)
+	}
+	if l := (Options{Backoff: -1}).limits(); l.BackoffMS != 0 {
+		t.Errorf("a negative back-off: %+v, want none", l)
+	}
+	if l := (Options{}).limits(); l.TimeoutMS != 0 || l.BackoffMS != 1000 || l.MaxBackoffMS != 60_000 {
+		t.Errorf("the defaults: %+v", l)
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -94,15 +96,11 @@ func TestSinceMissesNothing(t *testing.T) {
 				batch = append(batch, said(now-ago.Draw(rt, "ago"), "a", fmt.Sprint(n)))
 			}
 			all = append(all, batch...)
-			if err := j.Append(context.Background(), batch...); err != nil {
-				rt.Fatal(err)
-			}
+			must.Succeed(rt, j.Append(context.Background(), batch...))
 		}
 		since := now - ago.Draw(rt, "since")
 		got, err := j.Read(context.Background(), journal.Query{Since: time.UnixMilli(since)})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, err)
 		want := slices.DeleteFunc(all, func(r journal.Record) bool { return r.AtMS < since })
 		byTime := func(a, b journal.Record) int { return int(a.AtMS - b.AtMS) }
 		slices.SortStableFunc(want, byTime)
@@ -245,5 +243,32 @@ func TestRecordsSurviveJSON(t *testing.T) {
 	got, err2 := json.Marshal(out[0])
 	if errors.Join(err1, err2) != nil || string(got) != string(want) {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A file has a line for each record, and may be renamed between two of them.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	f, err := journal.NewFile(path)
+	must.Succeed(t, err)
+	must.Succeed(t, f.Append(t.Context(), said(1, "a", "<one>"), said(2, "b", "two\nlines")))
+	must.Succeed(t, os.Rename(path, path+".1"))
+	must.Succeed(t, f.Append(t.Context(), said(3, "a", "three")))
+	for name, want := range map[string][]string{path + ".1": {`"message":"<one>"`, `"message":"two\nlines"`}, path: {`"message":"three"`}} {
+		text, err := os.ReadFile(name)
+		must.Succeed(t, err)
+		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+		if len(lines) != len(want) {
+			t.Fatalf("%s has %d lines, want %d: %s", name, len(lines), len(want), text)
+		}
+		for i, w := range want {
+			if !strings.Contains(lines[i], w) {
+				t.Errorf("line %s lacks %s", lines[i], w)
+			}
+		}
+	}
+	if _, err := journal.NewFile(filepath.Join(path, "x")); err == nil {
+		t.Error("a file below a file: no error")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
@@ -57,9 +58,7 @@ func caller(t *testing.T, s *memory.Server) *call.Client {
 	t.Helper()
 	st := s.Open()
 	c, err := call.NewClient(st, call.ClientOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { c.Close(); st.Close() })
 	return c
 }
@@ -67,9 +66,7 @@ func caller(t *testing.T, s *memory.Server) *call.Client {
 func (s *stage) submit(t *testing.T, c *call.Client, o call.Options) *call.Handle {
 	t.Helper()
 	h, err := c.Submit(t.Context(), "stay", []byte("1"), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return h
 }
 
@@ -78,9 +75,7 @@ func result(t *testing.T, h *call.Handle) string {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r, err := h.Wait(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(r)
 }
 
@@ -153,9 +148,7 @@ func TestAFailedAttemptIsJournaled(t *testing.T) {
 		bad := call.NewFunc("bad", func(context.Context, int) (int, error) { panic("no luck") }, call.Options{})
 		a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{bad} })
 		h, err := caller(t, s).Submit(t.Context(), "bad", []byte("1"), call.Options{Attempts: 2, Backoff: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := h.Wait(t.Context()); err == nil {
 			t.Error("it did not fail")
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
@@ -108,9 +109,7 @@ func TestKeptWithoutAClock(t *testing.T) {
 	t.Parallel()
 	path, r := filepath.Join(t.TempDir(), "a.json"), &running{}
 	spec := cluster.TaskSpec{Name: "t", Type: "noted", Definition: []byte(`{"on_store_loss":"keep"}`)}
-	if err := openKept(t, path, "a").write(protocol.Assignment{Version: 1, Grants: []*protocol.Grant{{Partition: "j/t", Token: 7, Spec: &spec}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, openKept(t, path, "a").write(protocol.Assignment{Version: 1, Grants: []*protocol.Grant{{Partition: "j/t", Token: 7, Spec: &spec}}}))
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)

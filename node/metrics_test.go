@@ -3,7 +3,6 @@ package node
 import (
 	"flag"
 	"fmt"
-	"github.com/rota-run/rota/protocol"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -43,14 +44,10 @@ func TestMetrics(t *testing.T) {
 	}))
 	const golden = "testdata/metrics.txt"
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(golden, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got != string(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -216,9 +216,7 @@ func TestNoLineTornLostOrDoubledByPassingErrors(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		stop()
-		if err := w.Run(ctx); err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, w.Run(ctx))
 		if to.String() != want.String() {
 			rt.Fatalf("got\n%swant\n%s", to.String(), want.String())
 		}
@@ -264,9 +262,7 @@ func TestRunTwice(t *testing.T) {
 func TestFileAppendsAndMendsATornLine(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "samples.jsonl")
-	if err := os.WriteFile(path, []byte(`{"name":"to`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(`{"name":"to`), 0o600))
 	for i := range 2 {
 		w, err := NewFile(path, Options{})
 		must.Succeed(t, err)
