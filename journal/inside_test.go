@@ -72,6 +72,10 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Fatalf("%d records after %d appends", len(m.records), n)
 		}
 	}
+	must.Succeed(t, m.Append(t.Context(), Record{Kind: RunError, Message: "newest"}))
+	if got, err := m.Read(t.Context(), Query{}); err != nil || len(got) != 10 || got[9].Message != "newest" {
+		t.Errorf("got %v, %v", got, err)
+	}
 }
 
 // TestHoursOfAQuery: few hours are listed one by one, many, or those of a task, at once.

@@ -1,10 +1,8 @@
 package journal_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
@@ -76,36 +73,6 @@ func TestReadSelects(t *testing.T) {
 			if err != nil || messages(got) != c.want {
 				t.Errorf("%+v: got %q, %v, want %q", c.q, messages(got), err, c.want)
 			}
-		}
-	})
-}
-
-// TestSinceMissesNothing: what a read since some time gives is what the dumb way gives, however batches lie across hours.
-func TestSinceMissesNothing(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		now := time.Now().UnixMilli()
-		j := journal.NewDocs(memory.New().Open(), "m1", 0)
-		ago := rapid.Int64Range(-1800_000, 20*3600_000)
-		n := 0
-		var all []journal.Record
-		for range rapid.IntRange(1, 8).Draw(rt, "batches") {
-			var batch []journal.Record
-			for range rapid.IntRange(1, 4).Draw(rt, "records") {
-				n++
-				batch = append(batch, said(now-ago.Draw(rt, "ago"), "a", fmt.Sprint(n)))
-			}
-			all = append(all, batch...)
-			must.Succeed(rt, j.Append(context.Background(), batch...))
-		}
-		since := now - ago.Draw(rt, "since")
-		got, err := j.Read(context.Background(), journal.Query{Since: time.UnixMilli(since)})
-		must.Succeed(rt, err)
-		want := slices.DeleteFunc(all, func(r journal.Record) bool { return r.AtMS < since })
-		byTime := func(a, b journal.Record) int { return int(a.AtMS - b.AtMS) }
-		slices.SortStableFunc(want, byTime)
-		if len(got) != len(want) || !slices.IsSortedFunc(got, byTime) {
-			rt.Fatalf("since %d: got %s, want %s", since, messages(got), messages(want))
 		}
 	})
 }
@@ -189,17 +156,6 @@ func TestTimesOutOfRange(t *testing.T) {
 	}
 	if got, err := j.Read(t.Context(), journal.Query{}); err != nil || len(got) != 5 {
 		t.Errorf("got %d records, %v", len(got), err)
-	}
-}
-
-func TestMemoryKeepsTheNewest(t *testing.T) {
-	t.Parallel()
-	m := journal.NewMemory(3)
-	for i := range 20 {
-		must.Succeed(t, m.Append(t.Context(), said(int64(i), "a", fmt.Sprint(i))))
-	}
-	if got, err := m.Read(t.Context(), journal.Query{}); err != nil || messages(got) != "17 18 19" {
-		t.Errorf("got %s, %v", messages(got), err)
 	}
 }
 

@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,30 +57,6 @@ func acquire(t *testing.T, l lock.Lock) *lock.Held {
 	h, err := l.Acquire(deadline(t))
 	must.Succeed(t, err)
 	return h
-}
-
-func TestHandOver(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		server, ctx := memory.New(), deadline(t)
-		a, b := client(t, server.Open(), lock.Options{}), client(t, server.Open(), lock.Options{})
-		first := acquire(t, a.Lock("x"))
-		if _, err := b.Lock("x").TryAcquire(ctx); !errors.Is(err, lock.ErrHeld) {
-			t.Fatalf("try: %v", err)
-		}
-		got := make(chan *lock.Held)
-		go func() {
-			h, err := b.Lock("x").Acquire(ctx)
-			if err != nil {
-				t.Error(err)
-			}
-			got <- h
-		}()
-		must.Succeed(t, first.Release(ctx))
-		second := <-got
-		if first.Token() >= second.Token() || first.Err() == nil || second.Err() != nil {
-			t.Errorf("%d then %d, %v, %v", first.Token(), second.Token(), first.Err(), second.Err())
-		}
-	})
 }
 
 func BenchmarkAcquireMemory(b *testing.B) {

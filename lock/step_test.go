@@ -166,33 +166,6 @@ func TestTheLineIsBounded(t *testing.T) {
 	}
 }
 
-// TestTheLeaseIsCountedFromTheRequest: others count from what they saw, which may be the instant of the request; the time of a late answer is not ours.
-func TestTheLeaseIsCountedFromTheRequest(t *testing.T) {
-	t.Parallel()
-	const ttl = 10 * time.Second
-	l := life{ttl: ttl}
-	sent := protocol.Instant(time.Hour)
-	l, _ = l.step(lifeWoken{now: sent})
-	for _, late := range []time.Duration{0, time.Second, 8 * time.Second} {
-		next, _ := l.step(beaten{now: sent.Add(late), sent: sent, outcome: done, version: "1"})
-		if got, want := next.validUntil(), sent.Add(timing(ttl).Valid()); got != want {
-			t.Errorf("answered after %v: valid until %v after the request, want %v", late, got.Sub(sent), want.Sub(sent))
-		}
-	}
-}
-
-// TestOthersWaitLongerThanALeaseIsValid: a holder whose clock is slow by the drift has lost its lease before a watcher whose clock is fast by it counts it as dead.
-func TestOthersWaitLongerThanALeaseIsValid(t *testing.T) {
-	t.Parallel()
-	const ttl = 10 * time.Second
-	if got, want := timing(ttl).Valid(), 9*time.Second; got != want {
-		t.Errorf("a lease is valid for %v, want %v", got, want)
-	}
-	if got, want := silenceOf(ttl), 11*time.Second; got != want {
-		t.Errorf("others wait %v, want %v", got, want)
-	}
-}
-
 // TestAHeartbeatThatIsFoundIsOurs: a look at a heartbeat in doubt makes it known, after which its absence ends the lease; before, absence means that it was not written.
 func TestAHeartbeatThatIsFoundIsOurs(t *testing.T) {
 	t.Parallel()

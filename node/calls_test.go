@@ -12,7 +12,6 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol/replica"
-	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 )
@@ -102,20 +101,21 @@ func TestADrainingMemberHandsItsCallsBack(t *testing.T) {
 // A member that is cut off ends its runs before others count it out, and they run the call.
 func TestTheCallsOfACutOffMemberMoveWithoutOverlap(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s, g, line := memory.New(), &stage{}, &cable{}
+		s, g := memory.New(), &stage{}
+		line := cable(t, s)
 		start(t, s, "keeper", nil)
 		a := start(t, s, "a", func(c *Config) {
 			c.Slots, c.Functions = 1, []call.Function{g.function("a", "b")}
-			line.Full, c.Store = c.Store.(store.Full), line
+			c.Store, c.NoSessions = line, true
 		})
 		h := g.submit(t, caller(t, s), call.Options{})
 		await(t, "it runs on a", func() bool { return len(g.ran()) == 1 })
 		start(t, s, "b", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{g.function("b", "b")} })
-		line.cut.Store(true)
+		line.Away(true)
 		if r := result(t, h); r != `"b"` {
 			t.Errorf("got %s", r)
 		}
-		line.cut.Store(false)
+		line.Away(false)
 		await(t, "a gives up its outcome", func() bool { st := a.Status().Calls; return st.Lost+st.Released == 1 && st.Running == 0 })
 		if g.overlap || !errors.Is(g.causes[0], work.CauseLeaseLost) || g.tokens[1] <= g.tokens[0] {
 			t.Errorf("causes %v, tokens %v, overlap %v", g.causes, g.tokens, g.overlap)

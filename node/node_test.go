@@ -248,19 +248,6 @@ func TestWhatNobodyElseMayRunDoesNotDelayLeaving(t *testing.T) {
 	})
 }
 
-func TestAFullMemberIsNoTaker(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := memory.New()
-		a := start(t, s, "a", func(c *Config) { c.DrainTimeout = time.Hour })
-		start(t, s, "b", func(c *Config) { c.Capacity = 1 })
-		for i := range 3 {
-			a.submit(fmt.Sprintf("t%d", i), cluster.TaskSpec{Type: "stay"})
-		}
-		await(t, "a runs the rest", func() bool { return a.Status().Work.Counts.Running == 2 })
-		a.leave()
-	})
-}
-
 func TestWitnessFileHasStartAndStopInOrder(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "witness")

@@ -95,19 +95,6 @@ func TestWhatFailsIsADocument(t *testing.T) {
 	})
 }
 
-// counting counts the writes of one document.
-type counting struct {
-	*memory.Store
-	writes atomic.Int64
-}
-
-func (c *counting) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	if d.Key == failingKey("a") {
-		c.writes.Add(1)
-	}
-	return c.Store.Put(ctx, d)
-}
-
 // A process that was killed has left a document, and rounds fail every 10 ms: the next one takes the document over, and writes it seldom.
 func TestTheDocumentIsTakenOverAndWrittenSeldom(t *testing.T) {
 	virtual(t, func(t *testing.T) {
@@ -117,7 +104,7 @@ func TestTheDocumentIsTakenOverAndWrittenSeldom(t *testing.T) {
 		if _, err := look.Put(t.Context(), store.Doc{Key: failingKey("a"), Value: []byte(`{"member":"a","failing":7}`)}); err != nil {
 			t.Fatal(err)
 		}
-		c := &counting{Store: s.Open()}
+		c := &putCounter{Store: s.Open(), key: failingKey("a")}
 		t.Cleanup(func() { c.Store.Close() })
 		var cured atomic.Bool
 		a := start(t, s, "a", func(conf *Config) {

@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/schedule"
-	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
 	"github.com/rota-run/rota/work"
 )
 
@@ -53,45 +52,12 @@ func (l *ledger) whole(n int) bool {
 	return len(l.runs) == n
 }
 
-// cable is a store that can be cut off, without the sessions that would tell others at once.
-type cable struct {
-	store.Full
-	cut atomic.Bool
-}
-
-func (c *cable) away() error {
-	if c.cut.Load() {
-		return store.ErrUnavailable
-	}
-	return nil
-}
-
-func (c *cable) Get(ctx context.Context, key string) (store.Doc, error) {
-	if err := c.away(); err != nil {
-		return store.Doc{}, err
-	}
-	return c.Full.Get(ctx, key)
-}
-
-func (c *cable) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	if err := c.away(); err != nil {
-		return "", err
-	}
-	return c.Full.Put(ctx, d)
-}
-
-func (c *cable) Append(ctx context.Context, data []byte) (uint64, error) {
-	if err := c.away(); err != nil {
-		return 0, err
-	}
-	return c.Full.Append(ctx, data)
-}
-
-func (c *cable) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
-	if err := c.away(); err != nil {
-		return store.Page{}, err
-	}
-	return c.Full.Read(ctx, after, limit)
+// cable is a store that can be cut off. A member on it needs NoSessions: they would tell others at once.
+func cable(t *testing.T, s *memory.Server) *storetest.Faulty {
+	t.Helper()
+	inner := s.Open()
+	t.Cleanup(func() { inner.Close() })
+	return storetest.NewFaulty(inner, nil)
 }
 
 // Three members with slots come one after another, one is cut off and comes back, one leaves and comes back: each time every share of the new count runs once, and none
@@ -113,17 +79,17 @@ func TestPoolIsRepartitioned(t *testing.T) {
 		a := start(t, s, "a", with(2))
 		a.submit("input", cluster.TaskSpec{Type: "poll", Spread: cluster.SpreadPool, Repartition: true})
 		await(t, "two shares run", func() bool { return l.whole(2) })
-		b := &cable{}
+		b := cable(t, s)
 		start(t, s, "b", func(c *Config) {
 			with(1)(c)
-			b.Full, c.Store = c.Store.(store.Full), b
+			c.Store, c.NoSessions = b, true
 		})
 		await(t, "three shares run", func() bool { return l.whole(3) })
 		c := start(t, s, "c", with(2))
 		await(t, "five shares run", func() bool { return l.whole(5) })
-		b.cut.Store(true)
+		b.Away(true)
 		await(t, "four shares run", func() bool { return l.whole(4) })
-		b.cut.Store(false)
+		b.Away(false)
 		await(t, "five shares run again", func() bool { return l.whole(5) })
 		a.leave()
 		await(t, "three shares run", func() bool { return l.whole(3) })

@@ -293,32 +293,6 @@ func TestNewFileSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestFanoutSurvivesOneSink(t *testing.T) {
-	t.Parallel()
-	r, gone, err := os.Pipe()
-	must.Succeed(t, err)
-	defer gone.Close()
-	r.Close()
-	to := writes{make(chan time.Time, 10)}
-	bad, good := NewWriter("bad", gone, Options{}), NewWriter("good", to, Options{})
-	f := Fanout(bad, good)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- f.Run(ctx) }()
-	f.Publish(sample("a", 1))
-	<-to.at
-	f.Publish(sample("b", 1))
-	<-to.at
-	stop()
-	if err := <-ended; !errors.Is(err, ErrReaderGone) || strings.Contains(err.Error(), "good") {
-		t.Errorf("got %v, want the error of the bad sink alone", err)
-	}
-	if got, want := f.Stats(), (Stats{Sent: 2, Dropped: 2, Errors: 1}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
 func BenchmarkPublish(b *testing.B) {
 	w := NewWriter("discard", io.Discard, Options{Queue: 1 << 20, Batch: 5000, FlushEvery: time.Microsecond})
 	ctx, stop := context.WithCancel(b.Context())
