@@ -40,7 +40,7 @@ const Batch = 2000
 var target = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,199}$`)
 
 type sink struct {
-	c       *post.Client
+	post.Sink
 	explain string // the path of a request whose answer has each document
 }
 
@@ -55,43 +55,28 @@ func New(o Options) (publish.Sink, error) {
 	if !target.MatchString(o.Target) {
 		return nil, fmt.Errorf("elastic: %q is not the name of a data stream or index: use a-z, 0-9, . _ and -", o.Target)
 	}
-	p := post.Options{
-		Servers: o.Servers, TLS: o.TLS, User: o.User, Password: o.Password, Transport: o.Transport, Header: http.Header{},
-		Path: "/" + o.Target + "/_bulk" + briefly,
-	}
-	if len(p.Servers) == 0 {
-		p.Servers = []string{DefaultServer}
-	}
-	if o.APIKey != "" {
-		p.Header.Set("Authorization", "ApiKey "+o.APIKey)
-	}
-	return &sink{post.New(p), "/" + o.Target + "/_bulk" + inFull}, nil
+	path := "/" + o.Target + "/_bulk"
+	c := post.New(post.Options{
+		Servers: o.Servers, Default: DefaultServer, TLS: o.TLS, User: o.User, Password: o.Password, Scheme: "ApiKey", Token: o.APIKey,
+		Transport: o.Transport, Path: path + briefly,
+	})
+	s := &sink{post.Sink{Client: c, Type: contentType, Append: appendSample}, path + inFull}
+	s.Judge = s.judge
+	return s, nil
 }
 
 const contentType = "application/x-ndjson"
 
-// Send implements publish.Sink.
-func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome {
-	var body []byte
-	e := post.Encode(batch, func(sample publish.Sample) (err error) {
-		body, err = appendSample(body, sample)
-		return err
-	})
-	if len(e.Samples) == 0 {
-		return e.With(publish.Outcome{})
+// judge asks for an answer about each document, if one was not taken: what is there already says so, and is not there twice.
+func (s *sink) judge(ctx context.Context, batch []publish.Sample, body []byte, a post.Answer) publish.Outcome {
+	if hasErrors(a.Body) {
+		var err error
+		if a, err = s.PostTo(ctx, s.explain, contentType, body); err != nil || !a.Good() {
+			return s.Outcome(batch, a, err)
+		}
 	}
-	a, err := s.c.Post(ctx, contentType, body)
-	if err == nil && a.Good() && hasErrors(a.Body) {
-		a, err = s.c.PostTo(ctx, s.explain, contentType, body) // what is there already says so, and is not there twice
-	}
-	if err == nil && a.Good() {
-		return e.With(judge(e.Samples, a.Body, s.c.Text))
-	}
-	return e.With(s.c.Outcome(e.Samples, a, err))
+	return judge(batch, a.Body, s.Text)
 }
-
-// Close implements publish.Sink.
-func (s *sink) Close() error { return s.c.Close() }
 
 // reply is the answer to a bulk request. Of the items only what failed is asked for in full.
 type reply struct {

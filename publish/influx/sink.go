@@ -1,7 +1,6 @@
 package influx
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"maps"
@@ -33,19 +32,14 @@ type Options struct {
 // DefaultServer is where InfluxDB is on one's own machine.
 const DefaultServer = "127.0.0.1:8086"
 
-type sink struct{ c *post.Client }
-
 // New returns a sink; nothing is connected yet.
 func New(o Options) (publish.Sink, error) {
 	if (o.Bucket == "") == (o.Database == "") {
 		return nil, errors.New("influx needs either a bucket (InfluxDB 2 and 3) or a database (InfluxDB 1)")
 	}
-	p := post.Options{Servers: o.Servers, TLS: o.TLS, User: o.User, Password: o.Password, Transport: o.Transport, Header: http.Header{}}
-	if len(p.Servers) == 0 {
-		p.Servers = []string{DefaultServer}
-	}
-	if o.Token != "" {
-		p.Header.Set("Authorization", "Token "+o.Token)
+	p := post.Options{
+		Servers: o.Servers, Default: DefaultServer, TLS: o.TLS, User: o.User, Password: o.Password, Scheme: "Token", Token: o.Token,
+		Transport: o.Transport, Path: "/api/v2/write?",
 	}
 	query := url.Values{"precision": {"ms"}}
 	set := func(key, value string) {
@@ -53,7 +47,6 @@ func New(o Options) (publish.Sink, error) {
 			query.Set(key, value)
 		}
 	}
-	p.Path = "/api/v2/write?"
 	if o.Database != "" {
 		p.Path = "/write?"
 	}
@@ -62,25 +55,8 @@ func New(o Options) (publish.Sink, error) {
 	set("db", o.Database)
 	set("rp", o.Retention)
 	p.Path += query.Encode()
-	return &sink{post.New(p)}, nil
+	return &post.Sink{Client: post.New(p), Type: "text/plain; charset=utf-8", Append: appendSample}, nil
 }
-
-// Send implements publish.Sink.
-func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome {
-	var body []byte
-	e := post.Encode(batch, func(sample publish.Sample) (err error) {
-		body, err = appendSample(body, sample)
-		return err
-	})
-	if len(e.Samples) == 0 {
-		return e.With(publish.Outcome{})
-	}
-	a, err := s.c.Post(ctx, "text/plain; charset=utf-8", body)
-	return e.With(s.c.Outcome(e.Samples, a, err))
-}
-
-// Close implements publish.Sink.
-func (s *sink) Close() error { return s.c.Close() }
 
 var (
 	errName   = errors.New("the line protocol has no place for such a name")

@@ -2,7 +2,6 @@ package remotewrite
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"errors"
 	"maps"
@@ -34,41 +33,16 @@ type Options struct {
 // DefaultServer is where Prometheus is on one's own machine.
 const DefaultServer = "127.0.0.1:9090"
 
-type sink struct{ c *post.Client }
-
 // New returns a sink; nothing is connected yet.
 func New(o Options) publish.Sink {
-	p := post.Options{
-		Servers: o.Servers, TLS: o.TLS, User: o.User, Password: o.Password, Transport: o.Transport, Header: http.Header{},
-		Path: "/" + strings.TrimPrefix(cmp.Or(o.Path, "api/v1/write"), "/"),
-	}
-	if len(p.Servers) == 0 {
-		p.Servers = []string{DefaultServer}
-	}
-	if o.Token != "" {
-		p.Header.Set("Authorization", "Bearer "+o.Token)
-	}
-	p.Header.Set("Content-Encoding", "snappy")
-	p.Header.Set("X-Prometheus-Remote-Write-Version", "0.1.0")
-	return &sink{post.New(p)}
-}
-
-// Send implements publish.Sink.
-func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome {
-	var body []byte
-	e := post.Encode(batch, func(sample publish.Sample) (err error) {
-		body, err = appendSeries(body, sample)
-		return err
+	c := post.New(post.Options{
+		Servers: o.Servers, Default: DefaultServer, TLS: o.TLS, User: o.User, Password: o.Password, Scheme: "Bearer", Token: o.Token,
+		Transport: o.Transport, Path: "/" + strings.TrimPrefix(cmp.Or(o.Path, "api/v1/write"), "/"),
+		Header: http.Header{"Content-Encoding": {"snappy"}, "X-Prometheus-Remote-Write-Version": {"0.1.0"}},
 	})
-	if len(e.Samples) == 0 {
-		return e.With(publish.Outcome{})
-	}
-	a, err := s.c.Post(ctx, "application/x-protobuf", s2.EncodeSnappy(nil, body))
-	return e.With(s.c.Outcome(e.Samples, a, err))
+	snappy := func(body []byte) []byte { return s2.EncodeSnappy(nil, body) }
+	return &post.Sink{Client: c, Type: "application/x-protobuf", Append: appendSeries, Whole: snappy}
 }
-
-// Close implements publish.Sink.
-func (s *sink) Close() error { return s.c.Close() }
 
 var (
 	errPoints = errors.New("it has no points")
