@@ -58,8 +58,8 @@ func returned(t *testing.T, docs store.Docs, arg string) bool {
 		r, err := decode(d.Value)
 		must.Succeed(t, err)
 		if string(r.Arg) == arg {
-			running, _ := Step(r, d.Key, Claim{By: Runner{Member: "m", Incarnation: 1}})
-			done, _ := Step(running, d.Key, Return{Result: r.Arg})
+			running, _ := step(r, d.Key, claim{By: Runner{Member: "m", Incarnation: 1}})
+			done, _ := step(running, d.Key, finish{Result: r.Arg})
 			put(t, docs, d.Key, done, d.Version)
 			return true
 		}

@@ -50,7 +50,7 @@ func TestWhoMayClaim(t *testing.T) {
 	if late := (listed{Record{State: Queued, Token: 1}, 4, []int{4}}); !late.waits() {
 		t.Error("a number that was made void after its call was claimed has no meaning")
 	}
-	again, _ := Step(Record{State: Running, Attempt: 1, Token: 5, Runner: &Runner{}, Limits: Limits{Attempts: 1}}, "id", Claim{Unbegun: true})
+	again, _ := step(Record{State: Running, Attempt: 1, Token: 5, Runner: &Runner{}, Limits: Limits{Attempts: 1}}, "id", claim{Unbegun: true})
 	if again.Token != 6 || again.Attempt != 1 {
 		t.Errorf("claimed again by who had not begun: %+v", again)
 	}

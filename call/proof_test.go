@@ -121,7 +121,7 @@ func flaws() []flaw {
 		breaks("a claim that was lost is never counted", "step.go",
 			"	case e.Unbegun:\n", "	case e.Unbegun || r.Attempt > 0:\n", "a member dies", promiseAttempts),
 		breaks("the handler is left out when the runner was lost", "step.go",
-			"return r.fail(id, Fail{ID: id, Error: lost, Final: true}), true", "r.Error = lost\n		return r.end(Failed, nil), true", "a member dies", promiseHandler),
+			"return r.fail(id, fail{ID: id, Error: lost, Final: true}), true", "r.Error = lost\n		return r.end(Failed, nil), true", "a member dies", promiseHandler),
 		breaks("the token stays", "step.go",
 			"Running, r.Attempt+1, r.Token+1, 0, &e.By", "Running, r.Attempt+1, max(r.Token, 1), 0, &e.By", "two attempts", promiseToken, promiseReplaced),
 		breaks("a call that is to be cancelled is claimed", "step.go",

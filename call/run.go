@@ -118,7 +118,7 @@ func (r *run) miss(cand candidate, err error) {
 }
 
 // take runs the function of a call that was claimed, and gives the slot back.
-func (r *run) take(call stored) Event {
+func (r *run) take(call stored) event {
 	r.call = call
 	r.began.Store(true)
 	r.w.counts.running.Add(1)
@@ -151,7 +151,7 @@ func (w *Worker) forget(r *run) {
 }
 
 // perform calls the function and returns its outcome.
-func (r *run) perform() Event {
+func (r *run) perform() event {
 	ctx, cancel := r.context()
 	defer cancel()
 	r.w.c.Started(r.id, r.call.Token)
@@ -202,8 +202,8 @@ func (r *run) record(call Record, message string) {
 // tell counts what was written, and journals an attempt that failed. before is what the call was.
 func (r *run) tell(before Record, t told) {
 	w := r.w
-	f, failed := t.event.(Fail)
-	_, released := t.event.(Release)
+	f, failed := t.event.(fail)
+	_, released := t.event.(release)
 	out, ended := t.next.Ended()
 	switch {
 	case released && !ended:

@@ -174,7 +174,7 @@ func (c cancelling) found(ans answer) (cancelling, effect) {
 	case g.err != nil:
 		return c, wished{g.err}
 	}
-	next, ok := Step(g.call.Record, c.id, RequestCancel{})
+	next, ok := step(g.call.Record, c.id, requestCancel{})
 	if !ok {
 		return c, wished{}
 	}

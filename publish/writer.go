@@ -84,7 +84,7 @@ func (w *Writer) writeAll(hard context.Context, b []byte) ([]byte, error) {
 		if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
 			return b, ErrReaderGone
 		}
-		if !Retryable(err) {
+		if !retryable(err) {
 			return b, err
 		}
 		if !sleep(hard, hard, wait) {
@@ -95,8 +95,8 @@ func (w *Writer) writeAll(hard context.Context, b []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// Retryable reports whether a failed write may succeed later: the sink would block, or its disk or quota is full.
-func Retryable(err error) bool {
+// retryable reports whether a failed write may succeed later: the sink would block, or its disk or quota is full.
+func retryable(err error) bool {
 	for _, e := range []error{syscall.EAGAIN, syscall.EINTR, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOBUFS, io.ErrShortWrite} {
 		if errors.Is(err, e) {
 			return true
