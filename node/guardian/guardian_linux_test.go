@@ -39,6 +39,7 @@ func pair(t *testing.T) (parent *line, child *watch) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	must.Succeed(t, err)
+	must.Succeed(t, unix.SetsockoptTimeval(fds[1], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 10})) // then none comes
 	parent = &line{file: os.NewFile(uintptr(fds[0]), "parent")}
 	t.Cleanup(func() { parent.close(); _ = unix.Close(fds[1]) })
 	return parent, &watch{line: fds[1], files: make(map[uint64]int)}
