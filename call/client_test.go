@@ -13,6 +13,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
 )
 
 // lister tells of each list of calls before its caller gets it.
@@ -111,4 +112,30 @@ func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestASubmissionThatFails: its page goes with its client, unless nobody knows whether there is a call: without its page nothing would run it,
+// nor remove it.
+func TestASubmissionThatFails(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]struct {
+		err  error
+		left int
+	}{
+		"refuse put key=call/*/*/*":                                {store.ErrUnavailable, 0},
+		"lose-reply put key=call/*/*/*\nrefuse get key=call/*/*/*": {store.ErrUnknown, 2},
+	} {
+		plan, err := storetest.Script(script)
+		must.Succeed(t, err)
+		server := memory.New()
+		c, err := NewClient(storetest.NewFaulty(server.Open(), plan), ClientOptions{Queue: "q"})
+		must.Succeed(t, err)
+		if _, err := c.Submit(t.Context(), "f", []byte("1"), Options{}); !errors.Is(err, want.err) {
+			t.Errorf("%s: %v", script, err)
+		}
+		c.Close()
+		if got := keys(t, server.Open()); len(got) != want.left {
+			t.Errorf("%s: %q are left", script, got)
+		}
+	}
 }

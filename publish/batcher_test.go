@@ -245,8 +245,11 @@ func TestASinkThatEndsLeavesTheOthers(t *testing.T) {
 		defer stop()
 		all.Publish(publish.Sample{})
 		time.AfterFunc(time.Minute, func() { all.Publish(publish.Sample{}) })
-		if err := all.Run(ctx); !errors.Is(err, publish.ErrReaderGone) || sent != 2 {
+		if err := all.Run(ctx); !errors.Is(err, publish.ErrReaderGone) || strings.Contains(err.Error(), "good") || sent != 2 {
 			t.Errorf("%d were sent, %v", sent, err)
+		}
+		if got, want := all.Stats(), (publish.Stats{Sent: 2, Dropped: 2, Errors: 1}); got != want || len(publish.Sinks(all)) != 2 {
+			t.Errorf("together %+v, want %+v", got, want)
 		}
 	})
 }
