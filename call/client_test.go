@@ -68,7 +68,8 @@ func returned(t *testing.T, docs store.Docs, arg string) bool {
 	return false
 }
 
-// When ctx ends, those who wait for a call of a Map stop waiting. That is no end of the call: it is cancelled, whoever is noticed first.
+// When ctx ends, those who wait for a call of a Map stop waiting. That is no end of the call: it is cancelled,
+// whoever is noticed first.
 func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,7 +115,8 @@ func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 	})
 }
 
-// TestASubmissionThatFails: its page goes with its client, unless nobody knows whether there is a call: without its page nothing would run it,
+// TestASubmissionThatFails: its page goes with its client, unless nobody knows whether there is a call: without its
+// page nothing would run it,
 // nor remove it.
 func TestASubmissionThatFails(t *testing.T) {
 	t.Parallel()

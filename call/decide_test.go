@@ -15,7 +15,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// TestWhoMayClaim: a queued call is anybody's; a running one only of who finds its member counted out by a value that is newer than the claim,
+// TestWhoMayClaim: a queued call is anybody's; a running one only of who finds its member counted out by a value that
+// is newer than the claim,
 // or of the very process that claimed it and does not know.
 func TestWhoMayClaim(t *testing.T) {
 	t.Parallel()

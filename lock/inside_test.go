@@ -10,7 +10,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// TestALeaseEndsOnce: by its alarm, also where that has rung too early; and an answer that comes later makes it no longer.
+// TestALeaseEndsOnce: by its alarm, also where that has rung too early; and an answer that comes later makes it no
+// longer.
 func TestALeaseEndsOnce(t *testing.T) {
 	t.Parallel()
 	for name, early := range map[string]bool{"in time": false, "the alarm rings early": true} {

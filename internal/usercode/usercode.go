@@ -1,4 +1,5 @@
-// Package usercode calls functions of users: they may panic, or end their goroutine, and that must cost the member nothing but their result.
+// Package usercode calls functions of users: they may panic, or end their goroutine, and that must cost the member
+// nothing but their result.
 package usercode
 
 import (
@@ -31,7 +32,8 @@ func Call(f func() error, done func(error)) {
 	err = f()
 }
 
-// Try is Call for a function that is known not to end its goroutine. It gives the error to said, if it is that of a panic.
+// Try is Call for a function that is known not to end its goroutine. It gives the error to said, if it is that of a
+// panic.
 func Try(f func() error, said func(*Panic)) (err error) {
 	Call(f, func(e error) { err = e })
 	if p, ok := errors.AsType[*Panic](err); ok {

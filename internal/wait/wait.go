@@ -1,4 +1,5 @@
-// Package wait has the ways in which the shells of Rota wait: for a time, for somebody who wakes them, for a hint of a store or else the next poll.
+// Package wait has the ways in which the shells of Rota wait: for a time, for somebody who wakes them, for a hint of
+// a store or else the next poll.
 package wait
 
 import (
@@ -19,7 +20,8 @@ func For(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Wake wakes one who waits: it holds at most one token. Whoever receives from it looks at everything that may have changed.
+// Wake wakes one who waits: it holds at most one token. Whoever receives from it looks at everything that may have
+// changed.
 type Wake chan struct{}
 
 // NewWake returns one that holds nothing.
@@ -89,7 +91,8 @@ func Watch(ctx context.Context, docs any, prefix string) *Hints {
 // Sent reports whether the store sends hints, as far as is known.
 func (h *Hints) Sent() bool { return h.c != nil }
 
-// Or waits for a hint, the end of ctx, one of the wakes, which may be nil, or poll at most. It reports whether there was a hint.
+// Or waits for a hint, the end of ctx, one of the wakes, which may be nil, or poll at most. It reports whether there
+// was a hint.
 func (h *Hints) Or(ctx context.Context, poll time.Duration, wake, other <-chan struct{}) (hinted bool) {
 	t := time.NewTimer(poll)
 	defer t.Stop()

@@ -16,7 +16,8 @@ type docs struct {
 
 func (d docs) Watch(context.Context, string) (<-chan struct{}, error) { return d.hints, d.err }
 
-// TestOr: a hint comes at once, a wake too, and without either there is a poll; a watch that has ended is one more hint and then none.
+// TestOr: a hint comes at once, a wake too, and without either there is a poll; a watch that has ended is one more
+// hint and then none.
 func TestOr(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

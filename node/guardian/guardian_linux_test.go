@@ -45,7 +45,8 @@ func pair(t *testing.T) (parent *line, child *watch) {
 	return parent, &watch{line: fds[1], files: make(map[uint64]int)}
 }
 
-// TestWhatAChildKeeps: a session's file stays open while the session is guarded, and until programs have ended that may go on with it.
+// TestWhatAChildKeeps: a session's file stays open while the session is guarded, and until programs have ended that
+// may go on with it.
 func TestWhatAChildKeeps(t *testing.T) {
 	t.Parallel()
 	parent, child := pair(t)
@@ -119,7 +120,8 @@ type session struct {
 
 func (s session) EndKey(...string) store.EndKey { return store.EndKey{Text: s.key} }
 
-// TestWhatAParentTells: a child that takes no message is given up; a new one hears of all that is guarded, and of nothing that was released.
+// TestWhatAParentTells: a child that takes no message is given up; a new one hears of all that is guarded, and of
+// nothing that was released.
 func TestWhatAParentTells(t *testing.T) {
 	t.Parallel()
 	parent, child := pair(t)

@@ -46,7 +46,8 @@ func TestDuties(t *testing.T) {
 	}
 }
 
-// TestBook: a new guardian hears of what is held and was not released; no two sessions have one number, and a book is a value.
+// TestBook: a new guardian hears of what is held and was not released; no two sessions have one number, and a book is
+// a value.
 func TestBook(t *testing.T) {
 	t.Parallel()
 	var b Book[string]
