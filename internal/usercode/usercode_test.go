@@ -18,7 +18,7 @@ func TestCall(t *testing.T) {
 		"returns": {func() error { return nil }, ""},
 		"fails":   {func() error { return failure }, "no luck"},
 		"panics":  {func() error { panic("bad") }, "panic: bad"},
-		"nil":     {func() error { panic(nil) }, "panic: panic called with nil argument"}, //nolint:govet // users do
+		"nil":     {func() error { panic(nil) }, "panic: panic called with nil argument"},
 		"exits":   {func() error { runtime.Goexit(); return nil }, "runtime.Goexit"},
 	} {
 		told := make(chan error, 2)
