@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -44,7 +46,7 @@ type Client struct {
 	page    *page                      // the newest
 	pages   int                        // opened so far
 	waiting map[place]map[*Handle]bool // by page, whose number is 0
-	added   chan struct{}              // somebody waits for a further call; has room for one
+	added   wait.Wake                  // somebody waits for a further call
 	follows bool
 }
 
@@ -61,7 +63,7 @@ func NewClient(docs store.Docs, o ClientOptions) (*Client, error) {
 		o.Clock = protocol.Now
 	}
 	c := &Client{docs: docs, queue: o.Queue, start: start, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), clock: o.Clock,
-		waiting: make(map[place]map[*Handle]bool), added: make(chan struct{}, 1)}
+		waiting: make(map[place]map[*Handle]bool), added: wait.NewWake()}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -85,7 +87,7 @@ func (c *Client) Close() {
 	waiting, page := c.waiting, c.page
 	c.waiting, c.page = nil, nil
 	c.mu.Unlock()
-	c.wake()
+	c.added.Set()
 	for _, hs := range waiting {
 		for h := range hs {
 			h.settle(nil, ErrClosed)
@@ -106,13 +108,6 @@ func (c *Client) background(f func(ctx context.Context)) {
 	defer c.mu.Unlock()
 	if !c.closed {
 		c.wg.Go(func() { f(c.ctx) })
-	}
-}
-
-func (c *Client) wake() {
-	select {
-	case c.added <- struct{}{}:
-	default:
 	}
 }
 
@@ -219,4 +214,59 @@ func (c *Client) Attach(id string) (*Handle, error) {
 		return nil, fmt.Errorf("attach: %w", err)
 	}
 	return &Handle{c: c, at: at, over: make(chan struct{})}, nil
+}
+
+// keyedNumber is the number of the only call of a page that is named by a key.
+const keyedNumber = 1
+
+// keyed is the place of a call that has a key: the same for all clients of a queue.
+func (c *Client) keyed(key string) place {
+	sum := sha256.Sum256([]byte(key))
+	return place{queue: c.queue, page: hex.EncodeToString(sum[:12]) + "-key", number: keyedNumber}
+}
+
+// submitKeyed writes a call where its key says, unless it is there already.
+func (c *Client) submitKeyed(ctx context.Context, key, function string, body []byte) (*Handle, error) {
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return nil, ErrClosed
+	}
+	at := c.keyed(key)
+	d, err := c.docs.Get(ctx, at.key())
+	switch {
+	case err == nil:
+		r, err := decode(d.Value)
+		if err == nil && r.Function != function {
+			err = fmt.Errorf("the key %q is that of a call of %s", key, r.Function)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &Handle{c: c, at: at, function: function, over: make(chan struct{})}, nil
+	case !errors.Is(err, store.ErrNotFound):
+		return nil, err
+	}
+	if err := c.touch(ctx, at); err != nil {
+		return nil, fmt.Errorf("open a page: %w", err)
+	}
+	if _, err := c.docs.Put(ctx, store.Doc{Key: at.key(), Value: body}); err != nil && !errors.Is(err, store.ErrConflict) {
+		return nil, err
+	}
+	return &Handle{c: c, at: at, function: function, made: time.Now(), over: make(chan struct{})}, nil
+}
+
+// touch makes a page, or changes the version of one that is there: whoever would remove it for being empty for long has to begin again.
+func (c *Client) touch(ctx context.Context, at place) error {
+	for {
+		d, err := c.docs.Get(ctx, at.head())
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		_, err = c.docs.Put(ctx, store.Doc{Key: at.head(), Value: fmt.Appendf(nil, `{"touched":%q}`, newNonce()), Version: d.Version})
+		if err == nil || !errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
+			return err
+		}
+	}
 }

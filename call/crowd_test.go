@@ -72,9 +72,7 @@ func (c *crowd) join(s store.Docs, name cluster.MemberID, slots int64, functions
 		Member: name, Docs: s, Functions: functions, Slots: func() int64 { return slots }, Value: c.Value, Grace: time.Second, Clock: protocol.NewProcessClock(),
 		Tenure: func() (cluster.Incarnation, protocol.Instant) { return me.Incarnation, math.MaxInt64 },
 	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Succeed(c.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

@@ -11,17 +11,17 @@
 // One document per call, call/<queue>/<page>/<number>. A queue is a caller. A page is up to 128 calls of one client, so that no member has to list 100,000 at
 // once; its document callpage/<queue>/<page> is written before its first call, and a call runs only while the page exists.
 //
-//	         Claim                Return
+//	         claim                return
 //	queued ─────────▶ running ─────────────▶ done
 //	  ▲  │            │  │  │
-//	  │  │            │  │  └── Fail, attempts used up ──▶ failed, or queued as a call of OnFailure
-//	  │  │            │  └───── Fail, after a wish to cancel ──▶ cancelled
+//	  │  │            │  │  └── fail, attempts used up ──▶ failed, or queued as a call of OnFailure
+//	  │  │            │  └───── fail, after a wish to cancel ──▶ cancelled
 //	  │  │            │
-//	  │  │            └── Fail: one attempt less, rests first; Release: no attempt used
-//	  │  └── RequestCancel ──▶ cancelled
+//	  │  │            └── fail: one attempt less, rests first; release: no attempt used
+//	  │  └── a wish ──▶ cancelled
 //	  └───────────────┘
 //
-// [Step] decides all transitions, and is pure. Every arrow is one conditional write of the document. Members with idle slots look for calls: they list the
+// step.go decides all transitions, and is pure. Every arrow is one conditional write of the document. Members with idle slots look for calls: they list the
 // pages, serve the queues in turn, and each begins a page at a different call. Watches are hints; polling finds what they miss.
 //
 // The outcome stays in the document until a caller collects it ([Call.Wait], which removes the document), or until its retention ends, measured by one

@@ -2,12 +2,10 @@ package call_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,75 +113,4 @@ func TestLostAnswersNeitherLoseNorDoubleACall(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A submission that gets lost on its way and comes when a second one was run and collected is not run.
-func TestASubmissionThatComesLateIsNotRun(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newCrowd(t)
-		runs := &tally{runs: make(map[int]int)}
-		square := runs.function("square")
-		s.join(s.Open(), "a", 2, square)
-		first := true
-		f := storetest.NewFaulty(s.Open(), func(c storetest.Call) storetest.Outcome {
-			if c.Op == "put" && strings.HasPrefix(c.Key, "call/") && first {
-				first = false
-				return storetest.Late
-			}
-			return storetest.Pass
-		})
-		c := client(t, f, "c")
-		sent := submit(t, square, c, 7)
-		if r, err := wait(t, sent); err != nil || r != 49 {
-			t.Fatalf("got %d, %v", r, err)
-		}
-		f.Release()
-		docs, err := s.Open().List(t.Context(), "call/c/")
-		if err != nil || len(docs) == 0 {
-			t.Fatalf("the late document did not come: %v", err)
-		}
-		for i := range 5 { // later calls of the page are run, so it was looked at
-			if _, err := wait(t, submit(t, square, c, 100+i)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		runs.mu.Lock()
-		defer runs.mu.Unlock()
-		if runs.runs[7] != 1 {
-			t.Errorf("it ran %d times", runs.runs[7])
-		}
-	})
-}
-
-// The end of a handler whose write gets lost is written again: it was once taken for written, and the handler ran again as if it never had.
-func TestTheEndOfAHandlerThatGetsLostIsWrittenAgain(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newCrowd(t)
-		puts := 0
-		f := storetest.NewFaulty(s.Open(), func(c storetest.Call) storetest.Outcome { // called by one goroutine at a time
-			if c.Op != "put" || !strings.HasPrefix(c.Key, "call/") {
-				return storetest.Pass
-			}
-			if puts++; puts == 4 { // claim, end and handler, claim of the handler
-				return storetest.LostRequest
-			}
-			return storetest.Pass
-		})
-		var runs atomic.Int64
-		after := call.NewFunc("after", func(context.Context, call.Failure) (int, error) { runs.Add(1); return 0, nil }, call.Options{})
-		fail := call.NewFunc("fail", func(context.Context, int) (int, error) { return 0, call.Permanent(errors.New("no")) }, call.Options{OnFailure: after})
-		s.join(f, "a", 2, fail, after)
-		sent := submit(t, fail, client(t, s.Open(), "c"), 1)
-		look := s.Open() // nobody waits, so that nobody removes the document
-		await(t, "the handler is done", func() bool { return stateOf(t, look, sent.ID()) == "done" })
-		if _, err := wait(t, sent); err == nil {
-			t.Error("it did not fail")
-		}
-		if n := runs.Load(); n != 1 {
-			t.Errorf("the handler ran %d times", n)
-		}
-		if n := f.Count(storetest.LostRequest); n != 1 {
-			t.Errorf("%d requests were lost", n)
-		}
-	})
 }

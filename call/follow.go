@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/store"
 )
 
@@ -42,7 +43,7 @@ func (c *Client) regard(h *Handle) {
 	if closed && wanted {
 		h.settle(nil, ErrClosed)
 	}
-	c.wake()
+	c.added.Set()
 }
 
 // forget is called with c.mu held.
@@ -57,10 +58,7 @@ func (c *Client) forget(page place, h *Handle) {
 func (c *Client) follow(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	hints := watch(ctx, c.docs, prefix)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	<-timer.C
+	hints := wait.Watch(ctx, c.docs, prefix)
 	pause := lookSoonest
 	confirmed := time.Now()
 	for {
@@ -76,33 +74,9 @@ func (c *Client) follow(ctx context.Context) {
 		if found {
 			pause = lookSoonest
 		}
-		timer.Reset(pause)
-		<-timer.C
-		timer.Reset(lookWithout)
-		select {
-		case _, ok := <-hints:
-			if !ok {
-				hints = nil
-			}
-		case <-c.added:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		wait.For(ctx, pause)
+		hints.Or(ctx, lookWithout, c.added, nil)
 	}
-}
-
-// watch is nil if the store sends no hints.
-func watch(ctx context.Context, docs store.Docs, prefix string) <-chan struct{} {
-	w, ok := docs.(store.Watcher)
-	if !ok {
-		return nil
-	}
-	hints, err := w.Watch(ctx, prefix)
-	if err != nil {
-		return nil
-	}
-	return hints
 }
 
 // look lists the pages of calls that somebody waits for. more is false, and follow has ended, when there are none.

@@ -161,7 +161,7 @@ func TestWhatIsJournaled(t *testing.T) {
 		before := Record{State: Running, Function: "f", Attempt: 2, Limits: Limits{Attempts: 3}}
 		next := before
 		next.State = state
-		(&run{w: w, id: "id"}).tell(before, told{event: Fail{Error: "no luck"}, next: next})
+		(&run{w: w, id: "id"}).tell(before, told{event: fail{Error: "no luck"}, next: next})
 		if got != want {
 			t.Errorf("%s: %q", state, got)
 		}
@@ -194,7 +194,7 @@ func TestARunIsChecked(t *testing.T) {
 func TestExactBounds(t *testing.T) {
 	t.Parallel()
 	for bytes, want := range map[int]bool{9: true, 10: true, 11: false} {
-		if _, ok := (way{result: json.RawMessage(strings.Repeat("1", bytes))}).event("id", Limits{ResultBytes: 10}).(Return); ok != want {
+		if _, ok := (way{result: json.RawMessage(strings.Repeat("1", bytes))}).event("id", Limits{ResultBytes: 10}).(finish); ok != want {
 			t.Errorf("a result of %d bytes of 10 is one: %t", bytes, ok)
 		}
 	}
@@ -210,8 +210,8 @@ func TestExactBounds(t *testing.T) {
 		t.Errorf("a first back-off above the maximum: %d ms", got)
 	}
 	running := Record{State: Running}
-	asked, first := Step(running, "id", RequestCancel{})
-	if _, again := Step(asked, "id", RequestCancel{}); !first || !asked.Cancel || again {
+	asked, first := step(running, "id", requestCancel{})
+	if _, again := step(asked, "id", requestCancel{}); !first || !asked.Cancel || again {
 		t.Errorf("a cancel is written once: %t, %t", first, again)
 	}
 	if n, m := numberOf(prefix+"q/p/007"), numberOf(prefix+"q/p/x"); n != 7 || m >= 0 {

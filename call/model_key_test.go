@@ -151,10 +151,10 @@ func (k *keyer) runner(r *runner) {
 	switch e := r.a.event.(type) {
 	case nil:
 		k.small(0)
-	case Return:
+	case finish:
 		k.small(1)
 		k.word(string(e.Result))
-	case Fail:
+	case fail:
 		k.small(2)
 		k.word(e.Error)
 		k.bits(e.TimedOut, e.Final)

@@ -161,7 +161,7 @@ func (m model) runDoes(n *system, p, i int, r runner) {
 		case putCall:
 			r.req = request{kind: aCall, from: fmt.Sprintf("%s for %d", memberName(p), i), number: i, version: fx.version, call: fx.record}
 			if r.a.phase == ending {
-				_, back := r.a.event.(Release)
+				_, back := r.a.event.(release)
 				of := r
 				of.req = request{}
 				r.req.run, r.req.back = &of, back && fx.record.State == Queued

@@ -11,7 +11,7 @@ import (
 )
 
 // model is a caller, somebody else who waits for the same call, some members, one who sweeps, a store, and the faults that a scenario allows. What decides is the real
-// thing: Step, attempt, writing, claimant, submission, heading, cancelling, hearing, tally, fateOf, and the cluster's value.
+// thing: step, attempt, writing, claimant, submission, heading, cancelling, hearing, tally, fateOf, and the cluster's value.
 //
 // A write is made in two moves, it is done by the store and its answer is heard. A read is one: what is read is acted on by a write, which comes later. There are no
 // clocks: that a member's lease is over by its own clock is a move, and that the cluster counts it out is another, which comes later; that is what the protocol

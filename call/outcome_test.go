@@ -3,10 +3,13 @@ package call_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/call"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // OnFailureOrTimeout calls back once, whether it was asked for before or after the end, and however often somebody waits.
@@ -63,9 +66,7 @@ func TestCancel(t *testing.T) {
 		receive(t, "it begins", began)
 		queued := submit(t, stay, c, 2)
 		for _, sent := range []*call.Call[int]{queued, running, running} {
-			if err := sent.Cancel(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, sent.Cancel(t.Context()))
 		}
 		for _, sent := range []*call.Call[int]{queued, running} {
 			if _, err := wait(t, sent); !errors.Is(err, call.ErrCancelled) {
@@ -165,6 +166,37 @@ func TestFairAmongCallers(t *testing.T) {
 		t.Logf("%d calls of the other caller ran first, after %d", ahead, before)
 		for err := range failed {
 			t.Error(err)
+		}
+	})
+}
+
+// No more calls run than there are slots, and all of them do in the end.
+func TestCallsKeepToTheSlots(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var now, most atomic.Int64
+		f := call.NewFunc("f", func(_ context.Context, n int) (int, error) {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			time.Sleep(10 * time.Second) // waits: in virtual time
+			return n, nil
+		}, call.Options{})
+		_, c := lab(t, 2, f)
+		var all []*call.Call[int]
+		for i := range 5 {
+			all = append(all, submit(t, f, c, i))
+		}
+		time.Sleep(5 * time.Second) // waits: in virtual time
+		synctest.Wait()
+		if now.Load() != 2 {
+			t.Errorf("%d run on 2 slots", now.Load())
+		}
+		for i, h := range all {
+			if got, err := wait(t, h); err != nil || got != i {
+				t.Errorf("call %d: %d, %v", i, got, err)
+			}
+		}
+		if most.Load() != 2 {
+			t.Errorf("at most %d ran on 2 slots", most.Load())
 		}
 	})
 }

@@ -1,10 +1,17 @@
 package call
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/wait"
+	"github.com/rota-run/rota/store"
 )
 
 // State is the state of a call.
@@ -139,4 +146,137 @@ func decode(b []byte) (Record, error) {
 		return Record{}, fmt.Errorf("decode call: state %q without a meaning", r.State)
 	}
 	return r, nil
+}
+
+const (
+	// prefix is where calls are: call/<queue>/<page>/<number>. The part behind it is the ID of the call.
+	prefix = "call/"
+	// pagePrefix is where the pages are: callpage/<queue>/<page>. A call runs only while its page is there.
+	pagePrefix = "callpage/"
+)
+
+// pageSize and pageBytes bound one page: a member that looks for work lists a page as a whole.
+const (
+	pageSize  = 128
+	pageBytes = 1 << 20
+)
+
+// place is where a call is.
+type place struct {
+	queue, page string
+	number      int
+}
+
+func (p place) id() string   { return fmt.Sprintf("%s/%s/%03d", p.queue, p.page, p.number) }
+func (p place) key() string  { return prefix + p.id() }
+func (p place) dir() string  { return prefix + p.queue + "/" + p.page + "/" }
+func (p place) head() string { return pagePrefix + p.queue + "/" + p.page }
+
+// parseID reads an ID as [Handle.ID] gives it.
+func parseID(id string) (place, error) {
+	parts := strings.Split(id, "/")
+	if len(parts) == 3 && cluster.CheckName(parts[0]) == nil && cluster.CheckName(parts[1]) == nil {
+		n, err := strconv.Atoi(parts[2])
+		if p := (place{parts[0], parts[1], n}); err == nil && p.id() == id {
+			return p, nil
+		}
+	}
+	return place{}, fmt.Errorf("%q is not the ID of a call: one looks like %q", id, place{"caller", "5f0c19aa-000001", 7}.id())
+}
+
+// parseHead reads the key of a page.
+func parseHead(key string) (place, bool) {
+	queue, page, ok := strings.Cut(strings.TrimPrefix(key, pagePrefix), "/")
+	return place{queue: queue, page: page}, ok && !strings.Contains(page, "/")
+}
+
+// submitter is the part of a page's name that all pages of one start of one client share.
+func (p place) submitter() string {
+	s, _, _ := strings.Cut(p.page, "-")
+	return p.queue + "/" + s
+}
+
+// Listed is one call as the store has it.
+type Listed struct {
+	ID    string `json:"call"`
+	Queue string `json:"queue"` // the name of who submitted it
+	Record
+}
+
+// List reads all calls that the store has, sorted by ID: those that wait or run, and the outcomes that nobody has collected yet. What cannot be read is counted.
+func List(ctx context.Context, docs store.Docs) (calls []Listed, unreadable int, err error) {
+	heads, err := docs.List(ctx, pagePrefix)
+	if err != nil {
+		return nil, 0, fmt.Errorf("list calls: %w", err)
+	}
+	for _, h := range heads {
+		at, ok := parseHead(h.Key)
+		if !ok {
+			continue
+		}
+		page, err := docs.List(ctx, at.dir())
+		if err != nil {
+			return nil, 0, fmt.Errorf("list calls: %w", err)
+		}
+		for _, d := range page {
+			r, err := decode(d.Value)
+			if err != nil {
+				unreadable++
+				continue
+			}
+			calls = append(calls, Listed{ID: strings.TrimPrefix(d.Key, prefix), Queue: at.queue, Record: r})
+		}
+	}
+	return calls, unreadable, nil
+}
+
+// stored is a call as it is in the store.
+type stored struct {
+	key     string
+	version store.Version
+	Record
+}
+
+func read(ctx context.Context, docs store.Docs, key string) (stored, error) {
+	d, err := docs.Get(ctx, key)
+	if err != nil {
+		return stored{}, err
+	}
+	r, err := decode(d.Value)
+	if err != nil {
+		return stored{}, fmt.Errorf("%s: %w", key, err)
+	}
+	return stored{d.Key, d.Version, r}, nil
+}
+
+// act does what concerns the document of one call.
+func act(ctx context.Context, docs store.Docs, key string, fx effect) answer {
+	switch fx := fx.(type) {
+	case putCall:
+		body, err := fx.record.encode()
+		if err != nil {
+			return putEnded{err: err}
+		}
+		v, err := docs.Put(ctx, store.Doc{Key: key, Value: body, Version: fx.version})
+		return putEnded{v, err}
+	case pause:
+		return paused{rest(ctx, fx.try)}
+	}
+	now, err := read(ctx, docs, key)
+	return got{now, err}
+}
+
+// rest waits a little longer each time.
+func rest(ctx context.Context, try int) error {
+	wait.For(ctx, min(time.Duration(try)*10*time.Millisecond, time.Second))
+	return context.Cause(ctx)
+}
+
+// remove deletes a document at a version; one that is gone or was changed is no error.
+func remove(ctx context.Context, docs store.Docs, key string, v store.Version) (removed bool, err error) {
+	err = docs.Delete(ctx, key, v)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/usercode"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -118,7 +118,7 @@ func (r *run) miss(cand candidate, err error) {
 }
 
 // take runs the function of a call that was claimed, and gives the slot back.
-func (r *run) take(call stored) Event {
+func (r *run) take(call stored) event {
 	r.call = call
 	r.began.Store(true)
 	r.w.counts.running.Add(1)
@@ -140,7 +140,7 @@ func (r *run) free() {
 	}
 	r.w.writing++
 	r.w.mu.Unlock()
-	r.w.stir()
+	r.w.wake.Set()
 }
 
 func (w *Worker) forget(r *run) {
@@ -151,7 +151,7 @@ func (w *Worker) forget(r *run) {
 }
 
 // perform calls the function and returns its outcome.
-func (r *run) perform() Event {
+func (r *run) perform() event {
 	ctx, cancel := r.context()
 	defer cancel()
 	r.w.c.Started(r.id, r.call.Token)
@@ -179,24 +179,16 @@ func (r *run) context() (context.Context, context.CancelFunc) {
 
 // invoke calls the function, whether it returns, panics or ends its goroutine.
 func (r *run) invoke(ctx context.Context) (result json.RawMessage, err error) {
-	type returned struct {
-		result json.RawMessage
-		err    error
+	done := make(chan error, 1)
+	go usercode.Call(func() (err error) {
+		result, err = r.w.functions[r.call.Function].run(ctx, r.call.Arg)
+		return err
+	}, func(err error) { done <- err })
+	err = <-done
+	if p, ok := errors.AsType[*usercode.Panic](err); ok {
+		r.record(r.call.Record, fmt.Sprintf("%v\n%s", p, p.Stack))
 	}
-	done := make(chan returned, 1)
-	go func() {
-		out := returned{err: errors.New("the function ended its goroutine with runtime.Goexit: return instead")}
-		defer func() {
-			if v := recover(); v != nil {
-				out = returned{err: fmt.Errorf("panic: %v", v)}
-				r.record(r.call.Record, fmt.Sprintf("panic: %v\n%s", v, debug.Stack()))
-			}
-			done <- out
-		}()
-		out.result, out.err = r.w.functions[r.call.Function].run(ctx, r.call.Arg)
-	}()
-	out := <-done
-	return out.result, out.err
+	return result, err
 }
 
 // record journals what went wrong with a call.
@@ -210,8 +202,8 @@ func (r *run) record(call Record, message string) {
 // tell counts what was written, and journals an attempt that failed. before is what the call was.
 func (r *run) tell(before Record, t told) {
 	w := r.w
-	f, failed := t.event.(Fail)
-	_, released := t.event.(Release)
+	f, failed := t.event.(fail)
+	_, released := t.event.(release)
 	out, ended := t.next.Ended()
 	switch {
 	case released && !ended:
@@ -252,5 +244,35 @@ func (w *Worker) check(ctx context.Context) {
 		if cause := interrupts(got{now, err}, r.nonce, r.began.Load()); cause != nil {
 			r.stop(cause)
 		}
+	}
+}
+
+// lend gives the slot of the run that ctx belongs to, if any, to other calls until the function that it returns is called. A function that waits for
+// another call does not work meanwhile; where it kept its slot, functions that wait for functions would wait for ever once they have all slots. The slot
+// is taken back at once, so for a moment more functions than slots may work.
+func lend(ctx context.Context) (back func()) {
+	r, ok := ctx.Value(runKey{}).(*run)
+	if !ok {
+		return func() {}
+	}
+	r.lend(1)
+	return func() { r.lend(-1) }
+}
+
+type runKey struct{}
+
+// lend counts the goroutines of the run that wait for other calls. The first gives the slot away, the last takes it back, unless the run is over.
+func (r *run) lend(n int) {
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	before := r.lent
+	r.lent += n
+	switch {
+	case r.over.Load():
+	case before == 0 && n > 0:
+		r.w.busy--
+		r.w.wake.Set()
+	case r.lent == 0:
+		r.w.busy++
 	}
 }

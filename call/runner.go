@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -74,7 +75,7 @@ type Worker struct {
 	claims    atomic.Uint64
 	counts    counts
 
-	wake chan struct{} // something has changed; has room for one
+	wake wait.Wake // something has changed
 
 	mu      sync.Mutex // guards what follows
 	runs    map[string]*run
@@ -87,7 +88,7 @@ type Worker struct {
 
 // NewWorker checks the config and returns a worker.
 func NewWorker(c RunnerConfig) (*Worker, error) {
-	w := &Worker{c: c.withDefaults(), functions: make(map[string]definition), nonce: newNonce(), wake: make(chan struct{}, 1), runs: make(map[string]*run)}
+	w := &Worker{c: c.withDefaults(), functions: make(map[string]definition), nonce: newNonce(), wake: wait.NewWake(), runs: make(map[string]*run)}
 	var faults []error
 	for _, f := range c.Functions {
 		d := f.definition()
@@ -160,38 +161,17 @@ func (w *Worker) await(hurry <-chan struct{}, end context.CancelCauseFunc) {
 }
 
 func (w *Worker) every(ctx context.Context, d time.Duration, f func(context.Context)) {
-	t := time.NewTicker(d)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-			f(ctx)
-		case <-ctx.Done():
-			return
-		}
+	for wait.For(ctx, d) {
+		f(ctx)
 	}
 }
 
 func (w *Worker) loop(ctx, base context.Context) {
-	hints := watch(ctx, w.c.Docs, prefix)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	hinted := true
-	for ctx.Err() == nil {
+	hints := wait.Watch(ctx, w.c.Docs, prefix)
+	for hinted := true; ctx.Err() == nil; {
 		changed := w.c.Changed()
 		nap := w.turn(ctx, base, hinted)
-		timer.Reset(min(nap, pollEvery))
-		hinted = false
-		select {
-		case _, ok := <-hints:
-			if hinted = true; !ok {
-				hints = nil
-			}
-		case <-timer.C:
-		case <-w.wake:
-		case <-changed:
-		case <-ctx.Done():
-		}
+		hinted = hints.Or(ctx, min(nap, pollEvery), w.wake, changed)
 	}
 }
 
@@ -259,13 +239,6 @@ func (w *Worker) stopAll(cause error) {
 	}
 }
 
-func (w *Worker) stir() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
 // membership is what gone depends on, as text.
 func membership(v cluster.Value) string {
 	var b strings.Builder
@@ -273,4 +246,45 @@ func membership(v cluster.Value) string {
 		fmt.Fprintf(&b, "%s %d %d\n", m.ID, m.Incarnation, m.State)
 	}
 	return b.String()
+}
+
+// counts are what became of the calls that this member had to do with.
+type counts struct {
+	running                                                        atomic.Int64
+	done, failed, cancelled, retried, released, lost, expired, bad atomic.Int64
+	handled, queued                                                atomic.Int64
+}
+
+func (c *counts) of(s State) *atomic.Int64 {
+	switch s {
+	case Done:
+		return &c.done
+	case Cancelled:
+		return &c.cancelled
+	}
+	return &c.failed
+}
+
+// Status counts what a member's worker has done since it was created.
+type Status struct {
+	Running   int64 `json:"running"`   // now
+	Queued    int64 `json:"queued"`    // in the pages that this member listed last, which may be a while ago
+	Done      int64 `json:"done"`      // calls that ended with a result here
+	Failed    int64 `json:"failed"`    // calls that failed for good here
+	Cancelled int64 `json:"cancelled"` // calls that ended here because they were cancelled while they ran
+	Retried   int64 `json:"retried"`   // attempts that failed and will be retried
+	Handled   int64 `json:"handled"`   // runs of functions that follow a failed call
+	Released  int64 `json:"released"`  // calls that were returned because the member left or its lease expired
+	Lost      int64 `json:"lost"`      // runs whose outcome was not written: another member has the call, or this one stopped
+	Expired   int64 `json:"expired"`   // outcomes that no caller collected, removed after their retention
+	Unread    int64 `json:"unread"`    // documents that could not be decoded and were left unchanged
+}
+
+// Status returns the present counters.
+func (w *Worker) Status() Status {
+	c := &w.counts
+	return Status{
+		Running: c.running.Load(), Queued: c.queued.Load(), Done: c.done.Load(), Failed: c.failed.Load(), Cancelled: c.cancelled.Load(),
+		Retried: c.retried.Load(), Handled: c.handled.Load(), Released: c.released.Load(), Lost: c.lost.Load(), Expired: c.expired.Load(), Unread: c.bad.Load(),
+	}
 }

@@ -5,65 +5,65 @@ import (
 	"fmt"
 )
 
-// Event is a possible event of a call. The set is closed.
-type Event interface{ event() }
+// event is a possible event of a call. The set is closed.
+type event interface{ event() }
 
 type (
-	// Claim starts a run: of a queued call, or of one whose runner is gone.
-	Claim struct {
+	// claim starts a run: of a queued call, or of one whose runner is gone.
+	claim struct {
 		By Runner
 		// Unbegun reports that the runner in the record is this very member, and that the run never began there.
 		Unbegun bool
 	}
-	// Return ends a run with a result.
-	Return struct{ Result json.RawMessage }
-	// Fail ends a run with an error. Final: no further attempt helps.
-	Fail struct {
+	// finish ends a run with a result.
+	finish struct{ Result json.RawMessage }
+	// fail ends a run with an error. Final: no further attempt helps.
+	fail struct {
 		ID       string // of the call
 		Error    string
 		TimedOut bool
 		Final    bool
 	}
-	// Release returns a running call: the member that ran it cannot continue.
-	Release struct{}
-	// RequestCancel ends a queued call, and asks the runner of a running call to stop.
-	RequestCancel struct{}
+	// release returns a running call: the member that ran it cannot continue.
+	release struct{}
+	// requestCancel ends a queued call, and asks the runner of a running call to stop.
+	requestCancel struct{}
 )
 
-func (Claim) event()         {}
-func (Return) event()        {}
-func (Fail) event()          {}
-func (Release) event()       {}
-func (RequestCancel) event() {}
+func (claim) event()         {}
+func (finish) event()        {}
+func (fail) event()          {}
+func (release) event()       {}
+func (requestCancel) event() {}
 
-// Step applies an event to a call; false if the event has no effect on it. It is the only place that decides the state of a call. The headings of this
+// step applies an event to a call; false if the event has no effect on it. It is the only place that decides the state of a call. The headings of this
 // package say who may cause which event.
-func Step(r Record, id string, e Event) (Record, bool) {
+func step(r Record, id string, e event) (Record, bool) {
 	switch e := e.(type) {
-	case Claim:
+	case claim:
 		return r.claim(id, e)
-	case Return:
+	case finish:
 		if r.State != Running {
 			return r, false
 		}
 		return r.end(Done, e.Result), true
-	case Fail:
+	case fail:
 		if r.State != Running {
 			return r, false
 		}
 		return r.fail(id, e), true
-	case Release:
+	case release:
 		if r.State != Running {
 			return r, false
 		}
 		return r.release(), true
-	case RequestCancel:
+	case requestCancel:
 		return r.requestCancel()
 	}
 	return r, false
 }
 
-func (r Record) claim(id string, e Claim) (Record, bool) {
+func (r Record) claim(id string, e claim) (Record, bool) {
 	switch {
 	case r.State.Final():
 		return r, false
@@ -74,14 +74,14 @@ func (r Record) claim(id string, e Claim) (Record, bool) {
 		r.Attempt--
 	case r.Attempt >= r.Limits.Attempts:
 		lost := fmt.Sprintf("member %s was lost during attempt %d", r.Runner.Member, r.Attempt)
-		return r.fail(id, Fail{ID: id, Error: lost, Final: true}), true
+		return r.fail(id, fail{ID: id, Error: lost, Final: true}), true
 	}
 	r.State, r.Attempt, r.Token, r.BackoffMS, r.Runner = Running, r.Attempt+1, r.Token+1, 0, &e.By
 	return r, true
 }
 
 // fail decides between one more attempt, the handler, and the end.
-func (r Record) fail(id string, e Fail) Record {
+func (r Record) fail(id string, e fail) Record {
 	r.Error, r.TimedOut = e.Error, e.TimedOut
 	switch {
 	case r.Cancel:
@@ -149,3 +149,20 @@ func (l Limits) backoff(attempts int64) int64 {
 	}
 	return min(ms, max(l.MaxBackoffMS, l.BackoffMS))
 }
+
+// hearing is the set of waiters for the end of a call. It is a value.
+type hearing struct {
+	ended  bool
+	failed bool // there is an error that listeners are told
+}
+
+// settle ends it, once. tell: all who listen are to be called.
+func (h hearing) settle(failed bool) (next hearing, first, tell bool) {
+	if h.ended {
+		return h, false, false
+	}
+	return hearing{ended: true, failed: failed}, true, failed
+}
+
+// listen decides when a waiter is called: at once, later, or never.
+func (h hearing) listen() (now, later bool) { return h.ended && h.failed, !h.ended }

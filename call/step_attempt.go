@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/store"
 )
@@ -14,10 +17,10 @@ import (
 type attempt struct {
 	id      string
 	by      Runner
-	unbegun bool // see Claim
+	unbegun bool // see claim
 	phase   phase
 	call    stored // its last known content in the store
-	event   Event  // what came of the run
+	event   event  // what came of the run
 	writing writing
 	tries   int
 }
@@ -42,7 +45,7 @@ type (
 	unclaimed struct{ err error }
 	// told: this is the outcome of the call, and it is in the store.
 	told struct {
-		event Event
+		event event
 		next  Record
 	}
 	// lost: what came of the run is not to be written any more.
@@ -58,7 +61,7 @@ func (lost) effect()      {}
 // The answers to these.
 type (
 	confirmed struct{ valid bool }
-	performed struct{ event Event }
+	performed struct{ event event }
 )
 
 func (confirmed) answer() {}
@@ -66,7 +69,7 @@ func (performed) answer() {}
 
 // begin is the first step.
 func (a attempt) begin() (attempt, effect) {
-	next, ok := Step(a.call.Record, a.id, Claim{By: a.by, Unbegun: a.unbegun})
+	next, ok := step(a.call.Record, a.id, claim{By: a.by, Unbegun: a.unbegun})
 	if !ok {
 		return a, unclaimed{}
 	}
@@ -110,7 +113,7 @@ func (a attempt) claimEnded(w wrote) (attempt, effect) {
 	}
 	a.call = w.call
 	if a.call.State != Running { // its runner is gone, and that was the end of it
-		return a, told{Fail{Error: a.call.Error}, a.call.Record}
+		return a, told{fail{Error: a.call.Error}, a.call.Record}
 	}
 	a.phase = claimed
 	return a, confirm{}
@@ -123,7 +126,7 @@ func (a attempt) goOn(ans answer) (attempt, effect) {
 		if ans.valid {
 			return a, perform{}
 		}
-		return a.end(Release{})
+		return a.end(release{})
 	case performed:
 		return a.end(ans.event)
 	}
@@ -131,10 +134,10 @@ func (a attempt) goOn(ans answer) (attempt, effect) {
 }
 
 // end writes what came of the run, until the store has taken it or the document is not this run's any more.
-func (a attempt) end(e Event) (attempt, effect) {
+func (a attempt) end(e event) (attempt, effect) {
 	a.event = e
 	a.tries++
-	next, ok := Step(a.call.Record, a.id, e)
+	next, ok := step(a.call.Record, a.id, e)
 	if !ok || a.call.runner().Nonce != a.by.Nonce {
 		return a, lost{}
 	}
@@ -146,7 +149,7 @@ func (a attempt) endEnded(w wrote) (attempt, effect) {
 	case w.err == nil:
 		return a, told{a.event, a.writing.next}
 	case errors.Is(w.err, store.ErrTooLarge):
-		return a.end(Fail{ID: a.id, Final: true, Error: "the store does not take the result: " + w.err.Error()})
+		return a.end(fail{ID: a.id, Final: true, Error: "the store does not take the result: " + w.err.Error()})
 	case errors.Is(w.err, store.ErrConflict): // a wish to cancel may have come, or somebody else
 		a.phase = reading
 		return a, getCall{}
@@ -175,19 +178,19 @@ type way struct {
 }
 
 // event is what that means for the call.
-func (r way) event(id string, l Limits) Event {
+func (r way) event(id string, l Limits) event {
 	switch {
 	case r.err == nil && len(r.result) > l.ResultBytes:
-		return Fail{ID: id, Final: true, Error: fmt.Sprintf("the result has %d bytes, at most %d are allowed: keep it elsewhere and return where, or raise MaxResult", len(r.result), l.ResultBytes)}
+		return fail{ID: id, Final: true, Error: fmt.Sprintf("the result has %d bytes, at most %d are allowed: keep it elsewhere and return where, or raise MaxResult", len(r.result), l.ResultBytes)}
 	case r.err == nil:
-		return Return{Result: r.result}
+		return finish{Result: r.result}
 	case r.timedOut:
 		limit := time.Duration(l.TimeoutMS) * time.Millisecond
-		return Fail{ID: id, TimedOut: true, Final: isPermanent(r.err), Error: cut(fmt.Sprintf("took longer than its timeout of %s: %v", limit, r.err))}
+		return fail{ID: id, TimedOut: true, Final: isPermanent(r.err), Error: cut(fmt.Sprintf("took longer than its timeout of %s: %v", limit, r.err))}
 	case r.handed:
-		return Release{}
+		return release{}
 	}
-	return Fail{ID: id, Error: cut(r.err.Error()), Final: isPermanent(r.err)}
+	return fail{ID: id, Error: cut(r.err.Error()), Final: isPermanent(r.err)}
 }
 
 // cut bounds what an error takes of a document.
@@ -203,4 +206,43 @@ func interrupts(now got, nonce string, began bool) error {
 		return CauseCancelled
 	}
 	return nil
+}
+
+// listed is a call as a member has listed it, and what the head of its page says, which was read later.
+type listed struct {
+	Record
+	number int
+	void   []int
+}
+
+// waits reports whether the call is one to run at all.
+func (l listed) waits() bool {
+	return !l.State.Final() && (l.Token > 0 || !slices.Contains(l.void, l.number))
+}
+
+// claimant is the process that may claim.
+type claimant struct {
+	member cluster.MemberID
+	nonce  string // of its start
+	value  cluster.Value
+}
+
+// may reports whether the process may claim a call that none of its runs has to do with; unbegun: see claim.
+func (c claimant) may(r Record) (unbegun, ok bool) {
+	if r.State == Queued {
+		return false, true
+	}
+	by := r.runner()
+	// A claim of this process that it does not know of: it took the claim for lost, and the document came late.
+	unbegun = by.Member == c.member && strings.HasPrefix(by.Nonce, c.nonce+"-")
+	return unbegun, unbegun || gone(c.value, by)
+}
+
+// gone reports whether a claim is of a member that is counted out. The value may be older than the claim, and then it proves nothing.
+func gone(v cluster.Value, r Runner) bool {
+	if v.Index() < r.Incarnation {
+		return false
+	}
+	m, ok := v.Member(r.Member)
+	return !ok || m.Incarnation != r.Incarnation || m.State == cluster.MemberHeld
 }

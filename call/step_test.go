@@ -3,10 +3,15 @@ package call
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // history is what the test remembers of one call, beside its record.
@@ -15,18 +20,18 @@ type history struct {
 	cancelled bool
 }
 
-func drawEvent(t *rapid.T, r Record) Event {
+func drawEvent(t *rapid.T, r Record) event {
 	switch rapid.IntRange(0, 5).Draw(t, "event") {
 	case 0:
-		return Return{Result: json.RawMessage("1")}
+		return finish{Result: json.RawMessage("1")}
 	case 1:
-		return Fail{ID: "q/p/000", Error: "no", TimedOut: rapid.Bool().Draw(t, "late"), Final: rapid.Bool().Draw(t, "final")}
+		return fail{ID: "q/p/000", Error: "no", TimedOut: rapid.Bool().Draw(t, "late"), Final: rapid.Bool().Draw(t, "final")}
 	case 2:
-		return Release{}
+		return release{}
 	case 3:
-		return RequestCancel{}
+		return requestCancel{}
 	}
-	return Claim{By: Runner{Member: "m", Incarnation: 3, Nonce: "n"}, Unbegun: r.State == Running && rapid.Bool().Draw(t, "unbegun")}
+	return claim{By: Runner{Member: "m", Incarnation: 3, Nonce: "n"}, Unbegun: r.State == Running && rapid.Bool().Draw(t, "unbegun")}
 }
 
 func TestStep(t *testing.T) {
@@ -41,7 +46,7 @@ func TestStep(t *testing.T) {
 		h := history{}
 		for range rapid.IntRange(1, 30).Draw(t, "events") {
 			e := drawEvent(t, r)
-			next, ok := Step(r, "q/p/000", e)
+			next, ok := step(r, "q/p/000", e)
 			if !ok {
 				if !reflect.DeepEqual(r, next) {
 					t.Fatalf("%+v changed %+v to %+v and says that it did not", e, r, next)
@@ -55,7 +60,7 @@ func TestStep(t *testing.T) {
 }
 
 // see checks one step.
-func (h *history) see(t *rapid.T, old, now Record, e Event) {
+func (h *history) see(t *rapid.T, old, now Record, e event) {
 	if old.State.Final() {
 		t.Fatalf("%+v changed the final %+v", e, old)
 	}
@@ -73,7 +78,7 @@ func (h *history) see(t *rapid.T, old, now Record, e Event) {
 	if now.Attempt < 0 || now.Attempt > now.Limits.Attempts {
 		t.Fatalf("attempt %d of %d", now.Attempt, now.Limits.Attempts)
 	}
-	if _, ok := e.(RequestCancel); ok && !had {
+	if _, ok := e.(requestCancel); ok && !had {
 		h.cancelled = true
 	}
 	if h.cancelled && h.ends > 0 && (after.State == Failed || now.Function == "h") {
@@ -82,13 +87,11 @@ func (h *history) see(t *rapid.T, old, now Record, e Event) {
 	if now.State == Failed && old.OnFailure != nil && old.Outcome == nil {
 		t.Fatalf("the handler was left out: %+v", now)
 	}
-	if _, lost := e.(Claim); lost && has && !had && !old.Cancel && old.Attempt < old.Limits.Attempts {
+	if _, lost := e.(claim); lost && has && !had && !old.Cancel && old.Attempt < old.Limits.Attempts {
 		t.Fatalf("a runner was lost and %d attempts are left, but it ended: %+v", old.Limits.Attempts-old.Attempt, now)
 	}
 	body, err := now.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	back, err := decode(body)
 	again, err2 := back.encode()
 	if err != nil || err2 != nil || !bytes.Equal(body, again) {
@@ -99,10 +102,10 @@ func (h *history) see(t *rapid.T, old, now Record, e Event) {
 func TestAttemptsAndBackoff(t *testing.T) {
 	t.Parallel()
 	r := Record{Function: "f", State: Queued, Limits: Limits{Attempts: 5, BackoffMS: 100, MaxBackoffMS: 350}, OnFailure: &Handler{Function: "h", Limits: Limits{Attempts: 1}}}
-	claim := Claim{By: Runner{Member: "m", Incarnation: 9, Nonce: "n"}}
-	do := func(e Event) {
+	claim := claim{By: Runner{Member: "m", Incarnation: 9, Nonce: "n"}}
+	do := func(e event) {
 		t.Helper()
-		next, ok := Step(r, "q/p/001", e)
+		next, ok := step(r, "q/p/001", e)
 		if !ok {
 			t.Fatalf("%+v does nothing to %+v", e, r)
 		}
@@ -111,9 +114,9 @@ func TestAttemptsAndBackoff(t *testing.T) {
 	var rests []int64
 	for range 4 {
 		do(claim)
-		do(Release{}) // uses up nothing
+		do(release{}) // uses up nothing
 		do(claim)
-		do(Fail{Error: "no"})
+		do(fail{Error: "no"})
 		rests = append(rests, r.BackoffMS)
 	}
 	if want := []int64{100, 200, 350, 350}; !reflect.DeepEqual(rests, want) {
@@ -130,7 +133,7 @@ func TestAttemptsAndBackoff(t *testing.T) {
 		t.Errorf("the handler gets %+v, %v", f, err)
 	}
 	do(claim)
-	do(Return{Result: json.RawMessage("0")})
+	do(finish{Result: json.RawMessage("0")})
 	if again, _ := r.Ended(); !reflect.DeepEqual(out, again) || r.State != Done {
 		t.Errorf("the handler changed the outcome to %+v", again)
 	}
@@ -145,8 +148,8 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, e := range []Event{Claim{By: Runner{Member: "m"}}, Return{}, Fail{Error: "no"}, Release{}, RequestCancel{}} {
-			next, _ := Step(r, "q/p/000", e)
+		for _, e := range []event{claim{By: Runner{Member: "m"}}, finish{}, fail{Error: "no"}, release{}, requestCancel{}} {
+			next, _ := step(r, "q/p/000", e)
 			if body, err := next.encode(); err == nil {
 				if _, err := decode(body); err != nil {
 					t.Errorf("%T of %s gives %s: %v", e, b, body, err)
@@ -165,4 +168,34 @@ func FuzzParseID(f *testing.F) {
 			t.Errorf("%q is read as %+v", id, p)
 		}
 	})
+}
+
+// TestAnErrorIsBounded: whatever a function returns as an error, the document stays small enough for every store.
+func TestAnErrorIsBounded(t *testing.T) {
+	t.Parallel()
+	long := errors.New(strings.Repeat("x", 1<<20))
+	if cut, ok := (&way{err: errors.New("x" + strings.Repeat("ü", 1<<20))}).event("id", Limits{}).(fail); !ok || cut.Error != "x"+strings.Repeat("ü", 2047)+"…" {
+		t.Errorf("an error that is cut inside a character ends in %q", cut.Error[4090:])
+	}
+	for name, end := range map[string]way{"failed": {err: long}, "timed out": {err: long, timedOut: true}} {
+		fail, ok := end.event("id", Limits{TimeoutMS: 5}).(fail)
+		if !ok || len(fail.Error) < 4<<10 || len(fail.Error) > 5<<10 {
+			t.Errorf("%s: an error of %d bytes, want about 4 KiB", name, len(fail.Error))
+		}
+	}
+}
+
+// TestShortDurationsAreKept: what is shorter than a millisecond becomes one; it does not become the default, or no bound at all.
+func TestShortDurationsAreKept(t *testing.T) {
+	t.Parallel()
+	l := Options{Timeout: time.Microsecond, Backoff: time.Microsecond, MaxBackoff: time.Microsecond}.limits()
+	if l.TimeoutMS != 1 || l.BackoffMS != 1 || l.MaxBackoffMS != 1 {
+		t.Errorf("got %+v, want 1 ms each", l)
+	}
+	if l := (Options{Backoff: -1}).limits(); l.BackoffMS != 0 {
+		t.Errorf("a negative back-off: %+v, want none", l)
+	}
+	if l := (Options{}).limits(); l.TimeoutMS != 0 || l.BackoffMS != 1000 || l.MaxBackoffMS != 60_000 {
+		t.Errorf("the defaults: %+v", l)
+	}
 }

@@ -2,9 +2,7 @@ package call
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,7 +13,6 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 // cluster of one member, m, whose incarnation is 1.
@@ -172,89 +169,4 @@ func TestPagesAreRemovedByTheirClient(t *testing.T) {
 			t.Errorf("%q are left", got)
 		}
 	})
-}
-
-// write drives a write to its end.
-func write(t *testing.T, docs store.Docs, old stored, next Record) (stored, error) {
-	t.Helper()
-	w := writing{old: old, next: next, aim: aim{toClaim, "mine"}}
-	for fx := w.put(); ; w, fx = w.step(act(t.Context(), docs, old.key, fx)) {
-		if end, ok := fx.(wrote); ok {
-			return end.call, end.err
-		}
-	}
-}
-
-// write tells what became of it, whatever the store does.
-func TestWriteResolvesTheUnknown(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		plan map[int]storetest.Outcome // by number of the put
-		also bool                      // somebody else wins
-		want error
-	}{
-		"done":           {nil, false, nil},
-		"answer lost":    {map[int]storetest.Outcome{1: storetest.LostReply}, false, nil},
-		"request lost":   {map[int]storetest.Outcome{1: storetest.LostRequest, 2: storetest.LostRequest}, false, nil},
-		"late":           {map[int]storetest.Outcome{1: storetest.Late}, false, nil},
-		"refused":        {map[int]storetest.Outcome{1: storetest.Refused}, false, store.ErrUnavailable},
-		"lost, refused":  {map[int]storetest.Outcome{1: storetest.LostRequest, 2: storetest.Refused}, false, store.ErrUnknown},
-		"somebody else":  {nil, true, store.ErrConflict},
-		"lost, and else": {map[int]storetest.Outcome{1: storetest.LostRequest}, true, store.ErrConflict},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := memory.New()
-			direct := s.Open()
-			puts := 0
-			f := storetest.NewFaulty(s.Open(), func(k storetest.Call) storetest.Outcome {
-				if k.Op != "put" {
-					return storetest.Pass
-				}
-				puts++
-				return c.plan[puts]
-			})
-			old := stored{key: "call/q/p/000", Record: Record{State: Queued}}
-			old.version = put(t, direct, old.key, old.Record, "")
-			if c.also {
-				put(t, direct, old.key, Record{State: Cancelled}, old.version)
-			}
-			next, _ := Step(old.Record, "q/p/000", Claim{By: Runner{Member: "m", Nonce: "mine"}})
-			now, err := write(t, f, old, next)
-			f.Release()
-			switch {
-			case c.want == nil && (err != nil || now.runner().Nonce != "mine" || now.version == old.version):
-				t.Errorf("got %+v, %v", now, err)
-			case c.want != nil && !errors.Is(err, c.want):
-				t.Errorf("got %v, want %v", err, c.want)
-			}
-			if d, err := read(t.Context(), direct, old.key); c.want == nil && (err != nil || d.version != now.version) {
-				t.Errorf("it stands at %q, %v, and is said to stand at %q", d.version, err, now.version)
-			}
-		})
-	}
-}
-
-// A page stays when its client does not know whether a call of it was submitted: without its page nothing would run it, nor remove it.
-func TestASubmissionInDoubtKeepsItsPage(t *testing.T) {
-	t.Parallel()
-	s := memory.New()
-	f := storetest.NewFaulty(s.Open(), func(c storetest.Call) storetest.Outcome {
-		switch inCall := strings.HasPrefix(c.Key, prefix); {
-		case inCall && c.Op == "put":
-			return storetest.LostReply
-		case inCall && c.Op == "get":
-			return storetest.Refused
-		}
-		return storetest.Pass
-	})
-	c, err := NewClient(f, ClientOptions{Queue: "q"})
-	must.Succeed(t, err)
-	if _, err := c.Submit(t.Context(), "f", []byte("1"), Options{}); !errors.Is(err, store.ErrUnknown) {
-		t.Fatalf("got %v", err)
-	}
-	c.Close()
-	if got := keys(t, s.Open()); len(got) != 2 || !strings.HasPrefix(got[1], pagePrefix) {
-		t.Errorf("%q are left", got)
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 )
@@ -38,9 +39,7 @@ func (m *moody) Append(ctx context.Context, records ...journal.Record) error {
 func (m *moody) read(t *testing.T) string {
 	t.Helper()
 	got, err := m.Read(context.Background(), journal.Query{Limit: 10_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return messages(got)
 }
 

@@ -2,7 +2,9 @@ package journal
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,6 +72,10 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Fatalf("%d records after %d appends", len(m.records), n)
 		}
 	}
+	must.Succeed(t, m.Append(t.Context(), Record{Kind: RunError, Message: "newest"}))
+	if got, err := m.Read(t.Context(), Query{}); err != nil || len(got) != 10 || got[9].Message != "newest" {
+		t.Errorf("got %v, %v", got, err)
+	}
 }
 
 // TestHoursOfAQuery: few hours are listed one by one, many, or those of a task, at once.
@@ -132,5 +138,42 @@ func TestSumsAreBounded(t *testing.T) {
 	}
 	if len(s) != maxSums+1 || s.count() != 3*maxSums {
 		t.Errorf("%d sums of %d records", len(s), s.count())
+	}
+}
+
+// FuzzDecode: what the fast way reads is what package json reads, and it refuses what that refuses.
+func FuzzDecode(f *testing.F) {
+	gap := int64(-3)
+	for _, records := range [][]Record{
+		{},
+		{{AtMS: 1, Kind: Moved, Partition: "a#b", From: "m1", To: "m2", Cause: "m1 is gone: ä", Token: 1 << 63, GapMS: &gap}},
+		{{AtMS: -1, Kind: RunError, Member: "m", Message: "a \"quoted\" <text>\n"}, {Kind: Malformed, Storage: &Storage{Path: "p"}}},
+	} {
+		data, err := json.Marshal(records)
+		must.Succeed(f, err)
+		f.Add(data)
+	}
+	for _, s := range []string{`[{"at_ms":01}]`, `[{"at_ms":-}]`, `[{"at_ms":1.5}]`, `[{}]`, `[{"kind":"a"},]`, `[{"KIND":"a"}]`, `[{"token":-1}]`, "[{\"kind\":\"\x01\"}]", "[{\"kind\":\"\xff\"}]", `[{"token":1}]x`, `[{"kind":"a","kind":"b","at_ms":9223372036854775808}]`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, ok := quick(data)
+		if !ok {
+			return
+		}
+		var want []Record
+		if err := json.Unmarshal(data, &want); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s\nis read as %+v\nwant       %+v, %v", data, got, want, err)
+		}
+	})
+}
+
+// TestMovesAreReadFast: most records of a busy hour are moves, and none of them needs package json.
+func TestMovesAreReadFast(t *testing.T) {
+	gap := int64(12)
+	data, err := json.Marshal([]Record{{AtMS: 1, Kind: Moved, Member: "m", Partition: "a#b", From: "m1", To: "m2", Cause: "m1 is gone", Token: 7, GapMS: &gap}, {AtMS: 2, Kind: TaskAdded, Partition: "a"}})
+	must.Succeed(t, err)
+	if _, ok := quick(data); !ok {
+		t.Fatalf("%s is not read the fast way", data)
 	}
 }

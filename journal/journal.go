@@ -1,8 +1,17 @@
 package journal
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/rota-run/rota/internal/plain"
 )
 
 // Kind is the kind of a record.
@@ -90,4 +99,144 @@ type Journal interface {
 	Appender
 	// Read returns the matching records, oldest first.
 	Read(ctx context.Context, q Query) ([]Record, error)
+}
+
+// Line returns the record on one line, without its time and kind. Control and bidi characters become spaces.
+func (r Record) Line() string {
+	var parts []string
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if r.Storage != nil {
+		place := r.Storage.Path
+		if r.Storage.Line > 0 {
+			place += fmt.Sprintf(":%d:%d", r.Storage.Line, r.Storage.Column)
+		}
+		add(place)
+	} else {
+		add(r.Partition)
+	}
+	switch {
+	case r.From != "" && r.To != "":
+		add(r.From + " → " + r.To)
+	case r.To != "":
+		add("→ " + r.To)
+	}
+	add(r.Message)
+	add(r.Cause)
+	switch {
+	case r.By != "":
+		add("by " + r.By)
+	case r.GapMS != nil:
+		add(gap(*r.GapMS))
+	case r.GapAtLeastMS != nil:
+		add("gap unknown, at least " + (time.Duration(*r.GapAtLeastMS) * time.Millisecond).String())
+	case r.Kind == Moved:
+		add("gap unknown")
+	}
+	return plain.Line(strings.Join(parts, "  "), ' ')
+}
+
+func gap(ms int64) string {
+	if ms < 0 {
+		return fmt.Sprintf("overlap %s", time.Duration(-ms)*time.Millisecond)
+	}
+	return fmt.Sprintf("gap %s", time.Duration(ms)*time.Millisecond)
+}
+
+// String returns the record as rota events shows it: time, kind, what happened; below a malformed definition the relevant lines.
+func (r Record) String() string {
+	s := fmt.Sprintf("%s  %-10s  %s", time.UnixMilli(r.AtMS).Format("15:04:05"), r.Kind, r.Line())
+	if r.Storage != nil {
+		for _, l := range r.Storage.Lines {
+			s += "\n      " + plain.Line(l, ' ')
+		}
+	}
+	return s
+}
+
+// Memory is a journal in the process, with a bounded number of the newest records.
+type Memory struct {
+	mu      sync.Mutex
+	records []Record
+	most    int
+}
+
+var _ Journal = (*Memory)(nil)
+
+// NewMemory returns a journal of at most that many records, the newest; 0 means 1000.
+func NewMemory(most int) *Memory {
+	if most <= 0 {
+		most = usualLimit
+	}
+	return &Memory{most: most}
+}
+
+// Append implements Journal.
+func (m *Memory) Append(ctx context.Context, records ...Record) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.records = append(m.records, records...)
+	if len(m.records) > 2*m.most { // now and then, so that an append costs the same however many there are
+		m.records = append([]Record(nil), m.newest()...)
+	}
+	return nil
+}
+
+func (m *Memory) newest() []Record { return m.records[max(0, len(m.records)-m.most):] }
+
+// Read implements Journal.
+func (m *Memory) Read(ctx context.Context, q Query) ([]Record, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return q.answer(m.newest()), nil
+}
+
+// File appends records to a file, one JSON object per line. It opens the file for each Append, so that it may be renamed at any time.
+type File struct {
+	path string
+	mu   sync.Mutex
+}
+
+var _ Appender = (*File)(nil)
+
+// NewFile returns an appender to the file at path. It is made (mode 0640) if it does not exist.
+func NewFile(path string) (*File, error) {
+	f := &File{path: path}
+	return f, f.write(nil)
+}
+
+// Append implements Appender. After an error the file may end with a part of a line.
+func (f *File) Append(_ context.Context, records ...Record) error {
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
+	enc.SetEscapeHTML(false)
+	for _, r := range records {
+		if err := enc.Encode(r); err != nil {
+			return fmt.Errorf("encode a record of the journal: %w", err)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.write(lines.Bytes())
+}
+
+func (f *File) write(lines []byte) error {
+	file, err := os.OpenFile(f.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640) //nolint:gosec // the user names the file, and its group may read it
+	if err != nil {
+		return fmt.Errorf("open the journal: %w", err)
+	}
+	_, err = file.Write(lines)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	return nil
 }

@@ -1,10 +1,10 @@
 package journal_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
@@ -74,40 +73,6 @@ func TestReadSelects(t *testing.T) {
 			if err != nil || messages(got) != c.want {
 				t.Errorf("%+v: got %q, %v, want %q", c.q, messages(got), err, c.want)
 			}
-		}
-	})
-}
-
-// TestSinceMissesNothing: what a read since some time gives is what the dumb way gives, however batches lie across hours.
-func TestSinceMissesNothing(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		now := time.Now().UnixMilli()
-		j := journal.NewDocs(memory.New().Open(), "m1", 0)
-		ago := rapid.Int64Range(-1800_000, 20*3600_000)
-		n := 0
-		var all []journal.Record
-		for range rapid.IntRange(1, 8).Draw(rt, "batches") {
-			var batch []journal.Record
-			for range rapid.IntRange(1, 4).Draw(rt, "records") {
-				n++
-				batch = append(batch, said(now-ago.Draw(rt, "ago"), "a", fmt.Sprint(n)))
-			}
-			all = append(all, batch...)
-			if err := j.Append(context.Background(), batch...); err != nil {
-				rt.Fatal(err)
-			}
-		}
-		since := now - ago.Draw(rt, "since")
-		got, err := j.Read(context.Background(), journal.Query{Since: time.UnixMilli(since)})
-		if err != nil {
-			rt.Fatal(err)
-		}
-		want := slices.DeleteFunc(all, func(r journal.Record) bool { return r.AtMS < since })
-		byTime := func(a, b journal.Record) int { return int(a.AtMS - b.AtMS) }
-		slices.SortStableFunc(want, byTime)
-		if len(got) != len(want) || !slices.IsSortedFunc(got, byTime) {
-			rt.Fatalf("since %d: got %s, want %s", since, messages(got), messages(want))
 		}
 	})
 }
@@ -194,17 +159,6 @@ func TestTimesOutOfRange(t *testing.T) {
 	}
 }
 
-func TestMemoryKeepsTheNewest(t *testing.T) {
-	t.Parallel()
-	m := journal.NewMemory(3)
-	for i := range 20 {
-		must.Succeed(t, m.Append(t.Context(), said(int64(i), "a", fmt.Sprint(i))))
-	}
-	if got, err := m.Read(t.Context(), journal.Query{}); err != nil || messages(got) != "17 18 19" {
-		t.Errorf("got %s, %v", messages(got), err)
-	}
-}
-
 func TestText(t *testing.T) {
 	t.Parallel()
 	gap, overlap, none := int64(12), int64(-90), int64(0)
@@ -245,5 +199,32 @@ func TestRecordsSurviveJSON(t *testing.T) {
 	got, err2 := json.Marshal(out[0])
 	if errors.Join(err1, err2) != nil || string(got) != string(want) {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A file has a line for each record, and may be renamed between two of them.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "journal.jsonl")
+	f, err := journal.NewFile(path)
+	must.Succeed(t, err)
+	must.Succeed(t, f.Append(t.Context(), said(1, "a", "<one>"), said(2, "b", "two\nlines")))
+	must.Succeed(t, os.Rename(path, path+".1"))
+	must.Succeed(t, f.Append(t.Context(), said(3, "a", "three")))
+	for name, want := range map[string][]string{path + ".1": {`"message":"<one>"`, `"message":"two\nlines"`}, path: {`"message":"three"`}} {
+		text, err := os.ReadFile(name)
+		must.Succeed(t, err)
+		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+		if len(lines) != len(want) {
+			t.Fatalf("%s has %d lines, want %d: %s", name, len(lines), len(want), text)
+		}
+		for i, w := range want {
+			if !strings.Contains(lines[i], w) {
+				t.Errorf("line %s lacks %s", lines[i], w)
+			}
+		}
+	}
+	if _, err := journal.NewFile(filepath.Join(path, "x")); err == nil {
+		t.Error("a file below a file: no error")
 	}
 }

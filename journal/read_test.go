@@ -35,12 +35,8 @@ func TestReadIsTheDumbWay(t *testing.T) {
 				batch = append(batch, said(at-at%1000+int64(n), name.Draw(rt, "task"), fmt.Sprint(n))) // no two of one millisecond
 			}
 			w := rapid.SampledFrom(writers).Draw(rt, "writer")
-			if err := w.Append(ctx, batch...); err != nil {
-				rt.Fatal(err)
-			}
-			if err := plain.Append(ctx, batch...); err != nil {
-				rt.Fatal(err)
-			}
+			must.Succeed(rt, w.Append(ctx, batch...))
+			must.Succeed(rt, plain.Append(ctx, batch...))
 		}
 		q := journal.Query{Limit: rapid.IntRange(0, 6).Draw(rt, "limit")}
 		if rapid.Bool().Draw(rt, "of a task") {

@@ -1,12 +1,17 @@
 package lock_test
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/lock"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -79,4 +84,138 @@ func await(t *testing.T, within time.Duration, what string, holds func() bool) {
 			t.Fatalf("not within %s: %s", within, what)
 		}
 	}
+}
+
+// guard is a guardian's end in this process.
+type guard struct {
+	t        *testing.T
+	watch    store.Docs
+	sessions map[store.Session][]string
+}
+
+func (g *guard) Guard(s store.Session, docs ...string) {
+	if slices.Contains(heartbeatKeys(g.t, g.watch), docs[0]) {
+		g.t.Error("the guardian hears of a session that has a document already")
+	}
+	g.sessions[s] = docs
+}
+
+func (g *guard) Release(s store.Session) {
+	select {
+	case <-s.Done():
+	default:
+		if !slices.Contains(heartbeatKeys(g.t, g.watch), g.sessions[s][0]) {
+			g.t.Error("a session is closed before the guardian hears of it")
+		}
+	}
+	delete(g.sessions, s)
+}
+
+func (g *guard) State() string { return "on" }
+
+// TestAGuardianFreesLocks: what a process holds is free as soon as its guardian has ended its session, not after its TTL; and a guardian has nothing left to end
+// when the client was closed.
+func TestAGuardianFreesLocks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const ttl = time.Minute
+		server := memory.New()
+		g := &guard{t: t, watch: server.Open(), sessions: make(map[store.Session][]string)}
+		c := client(t, server.Open(), lock.Options{TTL: ttl, Guard: g})
+		first := acquire(t, c.Lock("x"))
+		if len(g.sessions) != 1 {
+			t.Fatalf("the guardian knows of %d sessions", len(g.sessions))
+		}
+		start := time.Now()
+		for s, docs := range g.sessions {
+			if keys := heartbeatKeys(t, g.watch); len(docs) != 1 || len(keys) != 1 || docs[0] != keys[0] {
+				t.Errorf("the guardian knows of %q, there are %q", docs, keys)
+			}
+			time.AfterFunc(time.Second, func() { must.Succeed(t, s.Close(deadline(t))) }) // as the guardian does for a dead process
+		}
+		next := acquire(t, client(t, server.Open(), lock.Options{TTL: ttl}).Lock("x"))
+		if waited := time.Since(start); waited > 2*time.Second || next.Token() != first.Token()+1 {
+			t.Errorf("token %d after %v, of a TTL of %v", next.Token(), waited, ttl)
+		}
+		must.Succeed(t, next.Release(deadline(t)))
+		acquire(t, c.Lock("x"))
+		must.Succeed(t, c.Close(deadline(t)))
+		if len(g.sessions) != 0 {
+			t.Errorf("the guardian knows of %d sessions of a client that was closed", len(g.sessions))
+		}
+	})
+}
+
+// TestASuspendedMachineLosesItsLocks: timers of the process stand still while its machine is suspended, the clock of leases does not. What asks right after it woke,
+// before any timer has fired, finds the lock lost, whichever way it asks.
+func TestASuspendedMachineLosesItsLocks(t *testing.T) {
+	for name, lost := range map[string]func(h *lock.Held) bool{
+		"Done":        func(h *lock.Held) bool { return closed(h.Context().Done()) },
+		"Context.Err": func(h *lock.Held) bool { return h.Context().Err() != nil },
+		"Err":         func(h *lock.Held) bool { return errors.Is(h.Err(), lock.ErrLost) },
+	} {
+		t.Run(name, func(t *testing.T) { bubble(t, func(t *testing.T) { suspend(t, lost) }) })
+	}
+}
+
+func suspend(t *testing.T, lost func(h *lock.Held) bool) {
+	t.Helper()
+	var slept atomic.Int64
+	clock := protocol.NewProcessClock()
+	c, err := lock.NewClient(memory.New().Open(), lock.Options{TTL: 10 * time.Second, Clock: func() protocol.Instant { return clock().Add(time.Duration(slept.Load())) }})
+	must.Succeed(t, err)
+	defer c.Close(deadline(t))
+	held := acquire(t, c.Lock("x"))
+	if lost(held) {
+		t.Fatal("lost at once")
+	}
+	slept.Store(int64(time.Hour))
+	if !lost(held) {
+		t.Error("held after an hour of suspension")
+	}
+	if err := held.Err(); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("after an hour of suspension: %v, want %v", err, lock.ErrLost)
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// lateAnswers is a store that writes one heartbeat, answers late, and takes no other.
+type lateAnswers struct {
+	store.Docs
+	late  time.Duration
+	asked time.Time // for the first heartbeat
+}
+
+func (s *lateAnswers) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if !strings.HasPrefix(d.Key, "lock-pulse/") {
+		return s.Docs.Put(ctx, d)
+	}
+	if !s.asked.IsZero() {
+		return "", store.ErrUnavailable
+	}
+	s.asked = time.Now()
+	v, err := s.Docs.Put(ctx, d)
+	time.Sleep(s.late) // waits: virtual time
+	return v, err
+}
+
+// TestALateAnswerDoesNotProlongTheLease: others may have seen the heartbeat when it was sent, and count from then. So it is lost within a TTL of that, however late the
+// answer came.
+func TestALateAnswerDoesNotProlongTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const ttl = 10 * time.Second
+		s := &lateAnswers{Docs: memory.New().Open(), late: 3 * time.Second}
+		held := acquire(t, client(t, s, lock.Options{TTL: ttl, NoSessions: true}).Lock("x"))
+		<-held.Context().Done()
+		if d := time.Since(s.asked); d > ttl || d < ttl/2 {
+			t.Errorf("held for %v after its heartbeat was sent, of a TTL of %v", d, ttl)
+		}
+	})
 }

@@ -2,7 +2,8 @@ package lock_test
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/lock"
+	"github.com/rota-run/rota/lock/locktest"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -57,30 +59,6 @@ func acquire(t *testing.T, l lock.Lock) *lock.Held {
 	return h
 }
 
-func TestHandOver(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		server, ctx := memory.New(), deadline(t)
-		a, b := client(t, server.Open(), lock.Options{}), client(t, server.Open(), lock.Options{})
-		first := acquire(t, a.Lock("x"))
-		if _, err := b.Lock("x").TryAcquire(ctx); !errors.Is(err, lock.ErrHeld) {
-			t.Fatalf("try: %v", err)
-		}
-		got := make(chan *lock.Held)
-		go func() {
-			h, err := b.Lock("x").Acquire(ctx)
-			if err != nil {
-				t.Error(err)
-			}
-			got <- h
-		}()
-		must.Succeed(t, first.Release(ctx))
-		second := <-got
-		if first.Token() >= second.Token() || first.Err() == nil || second.Err() != nil {
-			t.Errorf("%d then %d, %v, %v", first.Token(), second.Token(), first.Err(), second.Err())
-		}
-	})
-}
-
 func BenchmarkAcquireMemory(b *testing.B) {
 	c := client(b, memory.New().Open(), lock.Options{})
 	l := c.Lock("x")
@@ -92,3 +70,67 @@ func BenchmarkAcquireMemory(b *testing.B) {
 }
 
 func doc(key string, value []byte) store.Doc { return store.Doc{Key: key, Value: value} }
+
+// args are arguments of a function.
+type args struct {
+	Lock lock.Lock
+	Semi lock.Semaphore
+}
+
+// TestText: locks go through JSON as their names, and are bound again on the other side.
+func TestText(t *testing.T) {
+	t.Parallel()
+	server := memory.New()
+	here, there := client(t, server.Open(), lock.Options{}), client(t, server.Open(), lock.Options{})
+	data, err := json.Marshal(args{here.Lock("a/b"), here.Semaphore("c", 3)})
+	if err != nil || string(data) != `{"Lock":"a/b","Semi":"c*3"}` {
+		t.Fatalf("%s, %v", data, err)
+	}
+	var a args
+	must.Succeed(t, json.Unmarshal(data, &a))
+	if _, err := a.Lock.Acquire(deadline(t)); err == nil || !strings.Contains(err.Error(), "use On") {
+		t.Errorf("acquire what is bound to nothing: %v", err)
+	}
+	if _, err := here.Lock("a/b").Acquire(deadline(t)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Lock.On(there).TryAcquire(deadline(t)); err == nil {
+		t.Error("it is another lock")
+	}
+	if h, err := a.Semi.On(there).TryAcquire(deadline(t)); err != nil || h.Token() != 1 {
+		t.Errorf("%v, %v", h, err)
+	}
+	for _, bad := range []string{`{"Semi":"c"}`, `{"Semi":"c*0"}`, `{"Semi":"c*1001"}`, `{"Semi":"*3"}`, `{"Lock":""}`, `{"Lock":"a b"}`} {
+		if err := json.Unmarshal([]byte(bad), &a); err == nil {
+			t.Errorf("%s was taken", bad)
+		}
+	}
+}
+
+// TestForeignDocument: what this package did not write is refused and stays.
+func TestForeignDocument(t *testing.T) {
+	t.Parallel()
+	s := memory.New().Open()
+	foreign := []byte("not ours")
+	v, err := s.Put(deadline(t), doc("locks/x/table", foreign))
+	must.Succeed(t, err)
+	if _, err := client(t, s, lock.Options{}).Lock("x").Acquire(deadline(t)); err == nil || !strings.Contains(err.Error(), "locks/x/table") {
+		t.Errorf("acquire: %v", err)
+	}
+	if d, err := s.Get(deadline(t), "locks/x/table"); err != nil || d.Version != v {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// TestSuite plays the suite in virtual time. The tests of each store play it in real time.
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	locktest.RunVirtual(t, func(*testing.T) func(*testing.T) *memory.Store {
+		server := memory.New()
+		return func(t *testing.T) *memory.Store {
+			s := server.Open()
+			t.Cleanup(func() { s.Close() })
+			return s
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -136,5 +137,79 @@ func TestStrays(t *testing.T) {
 	got := c.strays(docs, protocol.Instant(10*time.Second))
 	if len(got) != 1 || got[0].Key != "a" {
 		t.Errorf("after ten TTLs: %v", got)
+	}
+}
+
+// TestTheLineIsBounded: with 1,000 claims in the line another one is refused and writes nothing, so the document never becomes one that all
+// would count as damaged; with one claim less it may still come in.
+func TestTheLineIsBounded(t *testing.T) {
+	t.Parallel()
+	full := table{Format: format, Size: 1}
+	for _, e := range entries(0, 1+maxWaiting) { // one holds it
+		full = full.with(e)
+	}
+	me := entry{ID: "me", Heartbeat: "p", TTLMS: 1000}
+	enter := func(now table) effect {
+		c := claim{terms: terms{me: me, size: 1, pause: time.Second}}
+		_, fx := c.step(tableRead{now: 1, table: now, version: "1"})
+		return fx
+	}
+	if err := full.check(); err != nil {
+		t.Fatalf("a full line: %v", err)
+	}
+	if end, ok := enter(full).(left); !ok || !errors.Is(end.err, ErrCrowded) {
+		t.Errorf("a claim at a full line: %#v, want %v", enter(full), ErrCrowded)
+	}
+	w, ok := enter(full.without("id500")).(writeTable)
+	if !ok || len(w.table.Waiters) != maxWaiting || w.table.check() != nil {
+		t.Errorf("a claim at a line with one place: %d wait, %v", len(w.table.Waiters), w.table.check())
+	}
+}
+
+// TestAHeartbeatThatIsFoundIsOurs: a look at a heartbeat in doubt makes it known, after which its absence ends the lease; before, absence means that it was not written.
+func TestAHeartbeatThatIsFoundIsOurs(t *testing.T) {
+	t.Parallel()
+	l := life{ttl: 10 * time.Second}
+	l, _ = l.step(lifeWoken{now: 1})
+	if l, _ = l.step(felt{now: 2}); l.over {
+		t.Error("a heartbeat that was never written has ended the lease")
+	}
+	if l, _ = l.step(felt{now: 3, version: "7"}); l.over || l.version != "7" {
+		t.Errorf("version %q, over %v", l.version, l.over)
+	}
+	if l, _ = l.step(felt{now: 4}); !l.over {
+		t.Error("a heartbeat that has gone has not ended the lease")
+	}
+}
+
+// TestPlacesOfASemaphore: as text, as many places are read as can be written, and each change of a table counts.
+func TestPlacesOfASemaphore(t *testing.T) {
+	t.Parallel()
+	for n, good := range map[int]bool{0: false, 1: true, maxSize: true, maxSize + 1: false} {
+		if err := (Semaphore{name: "a", size: n}).checkText(); (err == nil) != good {
+			t.Errorf("%d places: %v", n, err)
+		}
+	}
+	if now := (table{Writes: 3}).touched(); now.Writes != 4 || now.Format != format {
+		t.Errorf("a table that was touched: %+v", now)
+	}
+}
+
+// A new claim gets the lock at once where a place is free and nobody waits before it.
+func TestWhenATableIsFree(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		size, holders, waiters int
+		free, idle             bool
+	}{
+		{0, 0, 0, true, true}, {1, 0, 0, true, true}, {1, 1, 0, false, false}, {2, 1, 0, true, false}, {2, 1, 1, false, false}, {2, 2, 0, false, false}, {2, 0, 1, false, false},
+	} {
+		table := table{Size: c.size, Holders: make([]entry, c.holders), Waiters: make([]entry, c.waiters)}
+		if table.free() != c.free || table.idle() != c.idle {
+			t.Errorf("%+v: free %t, idle %t", c, table.free(), table.idle())
+		}
+	}
+	if got := (life{ttl: 3 * time.Second}).retry(); got != 100*time.Millisecond {
+		t.Errorf("it tries again after %s of a TTL of 3 s", got)
 	}
 }

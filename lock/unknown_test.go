@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/lock"
@@ -110,4 +111,21 @@ func releaseInDoubt(t *testing.T, script string) {
 	if err := held.Release(ctx); err != nil || next.Err() != nil {
 		t.Errorf("released again: %v, %v", err, next.Err())
 	}
+}
+
+// TestAReleaseGoesOn: one that could not be confirmed in time is made in the background, while the heartbeat of its process lives on.
+func TestAReleaseGoesOn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		server := memory.New()
+		faulty := storetest.NewFaulty(server.Open(), nil)
+		held := acquire(t, client(t, faulty, lock.Options{TTL: time.Hour}).Lock("x"))
+		faulty.Away(true)
+		ctx, cancel := context.WithTimeout(deadline(t), time.Second)
+		defer cancel()
+		if err := held.Release(ctx); err == nil {
+			t.Error("a release that nobody has heard of succeeds")
+		}
+		faulty.Away(false)
+		acquire(t, client(t, server.Open(), lock.Options{}).Lock("x"))
+	})
 }

@@ -16,7 +16,7 @@ func (n *Node) newWorker() (*call.Worker, error) {
 	}
 	return call.NewWorker(call.RunnerConfig{
 		Member: n.c.Member, Docs: n.c.Store, Functions: n.c.Functions, Slots: n.idleSlots, Clock: n.c.Clock, Tenure: n.member.Tenure,
-		Value: n.member.Value, Changed: n.changed.wait, Journal: n.record, Retention: n.c.ResultRetention, Grace: n.c.DrainTimeout, Logger: n.c.Logger,
+		Value: n.member.Value, Changed: n.changed.Next, Journal: n.record, Retention: n.c.ResultRetention, Grace: n.c.DrainTimeout, Logger: n.c.Logger,
 		Started: n.callStarted, Stopped: n.callStopped,
 	})
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol/replica"
-	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 )
@@ -57,9 +57,7 @@ func caller(t *testing.T, s *memory.Server) *call.Client {
 	t.Helper()
 	st := s.Open()
 	c, err := call.NewClient(st, call.ClientOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { c.Close(); st.Close() })
 	return c
 }
@@ -67,9 +65,7 @@ func caller(t *testing.T, s *memory.Server) *call.Client {
 func (s *stage) submit(t *testing.T, c *call.Client, o call.Options) *call.Handle {
 	t.Helper()
 	h, err := c.Submit(t.Context(), "stay", []byte("1"), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return h
 }
 
@@ -78,9 +74,7 @@ func result(t *testing.T, h *call.Handle) string {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r, err := h.Wait(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(r)
 }
 
@@ -107,20 +101,21 @@ func TestADrainingMemberHandsItsCallsBack(t *testing.T) {
 // A member that is cut off ends its runs before others count it out, and they run the call.
 func TestTheCallsOfACutOffMemberMoveWithoutOverlap(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		s, g, line := memory.New(), &stage{}, &cable{}
+		s, g := memory.New(), &stage{}
+		line := cable(t, s)
 		start(t, s, "keeper", nil)
 		a := start(t, s, "a", func(c *Config) {
 			c.Slots, c.Functions = 1, []call.Function{g.function("a", "b")}
-			line.Full, c.Store = c.Store.(store.Full), line
+			c.Store, c.NoSessions = line, true
 		})
 		h := g.submit(t, caller(t, s), call.Options{})
 		await(t, "it runs on a", func() bool { return len(g.ran()) == 1 })
 		start(t, s, "b", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{g.function("b", "b")} })
-		line.cut.Store(true)
+		line.Away(true)
 		if r := result(t, h); r != `"b"` {
 			t.Errorf("got %s", r)
 		}
-		line.cut.Store(false)
+		line.Away(false)
 		await(t, "a gives up its outcome", func() bool { st := a.Status().Calls; return st.Lost+st.Released == 1 && st.Running == 0 })
 		if g.overlap || !errors.Is(g.causes[0], work.CauseLeaseLost) || g.tokens[1] <= g.tokens[0] {
 			t.Errorf("causes %v, tokens %v, overlap %v", g.causes, g.tokens, g.overlap)
@@ -153,9 +148,7 @@ func TestAFailedAttemptIsJournaled(t *testing.T) {
 		bad := call.NewFunc("bad", func(context.Context, int) (int, error) { panic("no luck") }, call.Options{})
 		a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{bad} })
 		h, err := caller(t, s).Submit(t.Context(), "bad", []byte("1"), call.Options{Attempts: 2, Backoff: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := h.Wait(t.Context()); err == nil {
 			t.Error("it did not fail")
 		}

@@ -2,8 +2,14 @@ package node
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/wait"
+	"github.com/rota-run/rota/store"
 )
 
 // drain moves the member's partitions away, as far as others can take them, within the timeout.
@@ -18,12 +24,12 @@ func (n *Node) drain(gone, hurry <-chan struct{}) {
 		return
 	}
 	for {
-		wait := n.changed.wait()
+		changed := n.changed.Next()
 		if n.drained() {
 			return
 		}
 		select {
-		case <-wait:
+		case <-changed:
 		case <-gone:
 			return
 		case <-hurry:
@@ -84,4 +90,66 @@ func movable(v cluster.Value, id cluster.PartitionID, takers []cluster.Member) b
 		}
 	}
 	return false
+}
+
+// drainPrefix is where documents say which members people have drained. The value forgets a member that leaves; these are kept, so that one that restarts during its
+// maintenance takes no tasks.
+const drainPrefix = "drain/"
+
+// drainWord is such a document.
+type drainWord struct {
+	By   string `json:"by,omitempty"`
+	AtMS int64  `json:"at_ms"`
+}
+
+// KeepDrained writes that a member was drained, and by whom; off: that it is not any more. It tells whether that was said before.
+func KeepDrained(ctx context.Context, docs store.Docs, member cluster.MemberID, on bool, by string) (was bool, err error) {
+	key := drainPrefix + string(member)
+	for {
+		d, err := docs.Get(ctx, key)
+		was := err == nil
+		switch {
+		case err != nil && !errors.Is(err, store.ErrNotFound):
+			return false, fmt.Errorf("read whether %s is drained: %w", member, err)
+		case was == on:
+			return was, nil
+		case on:
+			var body []byte
+			if body, err = json.Marshal(drainWord{by, time.Now().UnixMilli()}); err == nil {
+				_, err = docs.Put(ctx, store.Doc{Key: key, Value: body})
+			}
+		default:
+			err = docs.Delete(ctx, key, d.Version)
+		}
+		if err == nil {
+			return was, nil
+		}
+		if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) || ctx.Err() != nil {
+			return was, fmt.Errorf("keep that %s is drained: %w", member, err)
+		}
+	}
+}
+
+// obeyDrain drains this member each time that it joins while a document says that it is drained, until ctx ends.
+func (n *Node) obeyDrain(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.rejoined:
+		}
+		for {
+			_, err := n.c.Store.Get(ctx, drainPrefix+string(n.c.Member))
+			if err == nil {
+				_, err = n.member.Propose(ctx, cluster.DrainMember{Member: n.c.Member, On: true})
+			}
+			if err == nil || errors.Is(err, store.ErrNotFound) {
+				break
+			}
+			n.c.Logger.Debug("drain this member again, as its document says; it is tried again", "member", n.c.Member, "err", err)
+			if !wait.For(ctx, claimPause) {
+				return
+			}
+		}
+	}
 }

@@ -13,10 +13,12 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
 )
 
 // valueOf is the value after commands, all of which are accepted.
@@ -58,31 +60,6 @@ func TestWhatCanMove(t *testing.T) {
 	}
 }
 
-// faulty is a store whose reads of some documents fail for a while, and whose writes of some always do.
-type faulty struct {
-	store.Full
-	reads, writes string // prefixes
-	fails         atomic.Int64
-	read          atomic.Int64
-}
-
-func (f *faulty) Get(ctx context.Context, key string) (store.Doc, error) {
-	if f.reads != "" && strings.HasPrefix(key, f.reads) {
-		f.read.Add(1)
-		if f.fails.Add(-1) >= 0 {
-			return store.Doc{}, store.ErrUnavailable
-		}
-	}
-	return f.Full.Get(ctx, key)
-}
-
-func (f *faulty) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	if f.writes != "" && strings.HasPrefix(d.Key, f.writes) {
-		return "", store.ErrUnavailable
-	}
-	return f.Full.Put(ctx, d)
-}
-
 // A member that cannot read whether it is drained asks again, until it knows; then it asks no more.
 func TestADrainIsAskedForUntilItIsKnown(t *testing.T) {
 	virtual(t, func(t *testing.T) {
@@ -92,12 +69,19 @@ func TestADrainIsAskedForUntilItIsKnown(t *testing.T) {
 		if _, err := KeepDrained(t.Context(), docs, "a", true, "ann"); err != nil {
 			t.Fatal(err)
 		}
-		f := &faulty{reads: drainPrefix}
-		f.fails.Store(2)
-		a := start(t, s, "a", func(c *Config) { f.Full, c.Store = c.Store.(store.Full), f })
+		var reads atomic.Int64
+		inner := s.Open()
+		t.Cleanup(func() { inner.Close() })
+		f := storetest.NewFaulty(inner, func(c storetest.Call) storetest.Outcome {
+			if strings.HasPrefix(c.Key, drainPrefix) && reads.Add(1) <= 2 {
+				return storetest.Refused
+			}
+			return storetest.Pass
+		})
+		a := start(t, s, "a", func(c *Config) { c.Store = f })
 		await(t, "it is drained", func() bool { m, _ := a.Value().Member("a"); return m.Draining })
 		time.Sleep(time.Minute) // waits: in virtual time
-		if n := f.read.Load(); n != 3 {
+		if n := reads.Load(); n != 3 {
 			t.Errorf("it read its document %d times, want 3", n)
 		}
 	})
@@ -108,9 +92,7 @@ func TestKeptWithoutAClock(t *testing.T) {
 	t.Parallel()
 	path, r := filepath.Join(t.TempDir(), "a.json"), &running{}
 	spec := cluster.TaskSpec{Name: "t", Type: "noted", Definition: []byte(`{"on_store_loss":"keep"}`)}
-	if err := openKept(t, path, "a").write(protocol.Assignment{Version: 1, Grants: []*protocol.Grant{{Partition: "j/t", Token: 7, Spec: &spec}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, openKept(t, path, "a").write(protocol.Assignment{Version: 1, Grants: []*protocol.Grant{{Partition: "j/t", Token: 7, Spec: &spec}}}))
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -124,19 +106,6 @@ func TestKeptWithoutAClock(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-	})
-}
-
-// A run that fails is told of, also where no round of it does.
-func TestARunThatFailsIsADocument(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := memory.New()
-		a := start(t, s, "a", nil)
-		a.submit("x", cluster.TaskSpec{Type: "fail"})
-		await(t, "the document has it", func() bool {
-			f, ok := failingAt(t, a.c.Store, "a")
-			return ok && len(f.Runs) == 1 && f.Runs[0].State == StateBackingOff
-		})
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -308,9 +309,7 @@ func (f *flowRun) ended(job cluster.JobID) {
 	time.Sleep(2 * time.Minute) // waits: in virtual time, for what is late
 	j, _ := last.Value().Job(job)
 	depths, err := view.Depth(f.t.Context(), work.FlowName(&j), store.Shard{Edge: "edge/b/out"}, store.Shard{Edge: "edge/b/out", Number: 1})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must.Succeed(f.t, err)
 	if n := depths[0].Segments + depths[1].Segments; n != 3*each {
 		f.t.Errorf("%d segments went to the output, want %d", n, 3*each)
 	}
@@ -394,9 +393,7 @@ func TestFlowsAreDropped(t *testing.T) {
 		f.ended("old")
 		flows := func() (names []string) {
 			docs, err := f.stores[0].List(t.Context(), work.FlowPrefix)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for _, d := range docs {
 				names = append(names, d.Key)
 			}

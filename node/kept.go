@@ -142,7 +142,6 @@ func (k *Kept) write(a protocol.Assignment) error {
 	if a.Version == k.version {
 		return nil
 	}
-	k.version = a.Version
 	f := keptFile{Format: keptFormat, Member: k.member, Grants: []*protocol.Grant{}}
 	for _, g := range a.Grants {
 		if work.KeepsOnStoreLoss(g.Spec) {
@@ -150,13 +149,13 @@ func (k *Kept) write(a protocol.Assignment) error {
 		}
 	}
 	data, err := json.MarshalIndent(f, "", " ")
-	if err != nil || bytes.Equal(data, k.written) {
-		return err
+	if err == nil && !bytes.Equal(data, k.written) {
+		err = replaceFile(k.path, data)
 	}
-	if err := replaceFile(k.path, data); err != nil {
+	if err != nil {
 		return fmt.Errorf("keep what is assigned: %w", err)
 	}
-	k.written = data
+	k.version, k.written = a.Version, data
 	return nil
 }
 

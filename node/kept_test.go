@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/leader"
@@ -60,9 +61,7 @@ func (r *running) token(p cluster.PartitionID) cluster.Token {
 func openKept(t *testing.T, path string, m cluster.MemberID) *Kept {
 	t.Helper()
 	k, err := OpenKept(path, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return k
 }
 
@@ -106,9 +105,7 @@ func startsWithoutStore(t *testing.T, p protocol.Protocol) {
 	n, err := New(Config{
 		Member: "a", Store: f, Protocol: p, TTL: longTTL, Clock: protocol.NewProcessClock(), Types: second.types(), Kept: openKept(t, path, "a"), Journal: records,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- n.Run(ctx, nil) }()
@@ -143,9 +140,7 @@ func TestKeptIsReadAsItWasWritten(t *testing.T) {
 		Partition: "j/t:1", Token: 7, Handover: cluster.HandoverFast, Attempt: 2, Parents: []string{"p"}, ListedBy: "l", Input: []byte{0, 255}, Index: 1, Count: 2,
 		Spec: &spec, SpecIndex: 5, From: "b", Cause: "c",
 	}}}
-	if err := openKept(t, path, "a").write(a); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, openKept(t, path, "a").write(a))
 	if got := openKept(t, path, "a").grants; !reflect.DeepEqual(got, a.Grants) {
 		t.Errorf("read %+v\nwant %+v", got, a.Grants)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
@@ -28,13 +29,9 @@ func TestKeyedFlawsAreFound(t *testing.T) {
 	}
 	ctx := context.Background() // the deadline of the test binary bounds it
 	root, err := mutant.Root(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	program, err := set.BuildTests(ctx, root, t.TempDir(), "./node")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	run := func(environ []string) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // for a flaw that makes it endless
 		defer cancel()
@@ -50,9 +47,7 @@ func TestKeyedFlawsAreFound(t *testing.T) {
 	for _, f := range set {
 		t.Run(f.Name, func(t *testing.T) {
 			environ, err := set.Environ(f.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if out, err := run(environ); err == nil || !strings.Contains(out, "--- FAIL: TestKeyedUnderFaults") {
 				t.Errorf("it is not found: %v\n%.300s", err, out)
 			}

@@ -3,16 +3,15 @@ package node
 import (
 	"flag"
 	"fmt"
-	"github.com/rota-run/rota/protocol"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/call"
-	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/publish"
-	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 )
 
@@ -43,14 +42,10 @@ func TestMetrics(t *testing.T) {
 	}))
 	const golden = "testdata/metrics.txt"
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(golden, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got != string(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -79,32 +74,4 @@ func metricsText(all []Metric) string {
 		}
 	}
 	return b.String()
-}
-
-func TestMetricsOfARunningNode(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := memory.New()
-		a := start(t, s, "a", nil)
-		start(t, s, "b", nil)
-		a.submit("x", cluster.TaskSpec{Type: "stay", Spread: cluster.SpreadEvery})
-		await(t, "one task runs on each member", func() bool {
-			return a.Status().Work.Counts.Running == 1
-		})
-		got := make(map[string]float64)
-		for _, m := range a.Metrics() {
-			for _, v := range m.Values {
-				got[strings.TrimSpace(m.Name+" "+v.Label)] = v.Value
-			}
-		}
-		for name, want := range map[string]float64{
-			"rota_member_joined": 1, "rota_store_up": 1, "rota_partitions running": 1, "rota_partitions failed": 0,
-		} {
-			if v, ok := got[name]; !ok || v != want {
-				t.Errorf("%s is %v, want %v", name, v, want)
-			}
-		}
-		if got["rota_log_index"] == 0 || got["rota_member_lease_seconds"] == 0 {
-			t.Errorf("no index or lease: %v", got)
-		}
-	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/publish"
@@ -93,7 +94,7 @@ type Node struct {
 	records  *journal.Buffered
 	copies   []*journal.Buffered // of the records, on their way to Storages
 	started  time.Time
-	changed  *signal
+	changed  wait.Change
 	tally    *tally
 	absence  absence
 	failing  *failing
@@ -101,7 +102,7 @@ type Node struct {
 	leaving  atomic.Bool
 	heldSeen atomic.Bool // what was held for this start of the member was noted
 	sources  *sources
-	rejoined chan struct{}         // has room for one: the member has joined, or joined again
+	rejoined wait.Wake             // the member has joined, or joined again
 	away     atomic.Pointer[error] // why the place cannot be claimed yet; nil once it is
 }
 
@@ -123,7 +124,7 @@ func New(c Config) (*Node, error) {
 	if c.Journal == nil {
 		c.Journal = journal.NewDocs(c.Store, string(c.Member), 0)
 	}
-	n := &Node{c: c, changed: newSignal(), rejoined: make(chan struct{}, 1), tally: newTally(), failing: newFailing(c.Member), started: time.Now()}
+	n := &Node{c: c, rejoined: wait.NewWake(), tally: newTally(), failing: newFailing(c.Member), started: time.Now()}
 	n.sources = newSources(n)
 	n.records = journal.NewBuffered(c.Journal, c.Logger)
 	for _, s := range c.Storages {
@@ -183,7 +184,7 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 	queue, _ := n.c.Store.(store.Queue)
 	return work.New(work.Config{
 		Queue: queue, Types: types, Member: n.c.Member, Clock: n.c.Clock, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
-		Propose: n.member.Propose, Value: n.member.Value, Changed: n.changed.wait, Report: n.member.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
+		Propose: n.member.Propose, Value: n.member.Value, Changed: n.changed.Next, Report: n.member.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
 		Events: work.Events{Started: n.runStarted, Stopped: n.runStopped, RoundDone: n.roundDone, Frozen: n.frozen},
 	})
 }
@@ -192,7 +193,7 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 func (n *Node) Value() cluster.Value { return n.member.Value() }
 
 // Changed returns a channel that is closed when a newer value than the present one was applied here. Take it before looking at the value.
-func (n *Node) Changed() <-chan struct{} { return n.changed.wait() }
+func (n *Node) Changed() <-chan struct{} { return n.changed.Next() }
 
 // Propose appends commands; see protocol.Member.
 func (n *Node) Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
@@ -244,13 +245,15 @@ func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 	assignments := n.keeping(&all, n.member.Assignments())
 	all.Go(func() { workErr = n.sup.Run(tail, assignments) })
 	gone := make(chan struct{})
+	here, left := context.WithCancel(member)
 	all.Go(func() {
+		defer left()
 		defer close(gone)
 		err = n.take(member)
 	})
-	all.Go(func() { n.obeyDrain(member, gone) })
-	all.Go(func() { n.sources.declare(member, gone) })
-	all.Go(func() { n.sources.publish(member, gone) })
+	all.Go(func() { n.obeyDrain(here) })
+	all.Go(func() { n.sources.declare(here) })
+	all.Go(func() { n.sources.publish(here) })
 	calls := n.runCalls(ctx, gone, hurry)
 	select {
 	case <-ctx.Done():
@@ -308,10 +311,7 @@ func (n *Node) claimPlace(ctx context.Context) error {
 		n.away.Store(&err)
 		end() // begins, the first time
 		n.c.Logger.Warn("the store does not answer", "err", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(claimPause):
-		}
+		wait.For(ctx, claimPause)
 	}
 	return nil
 }

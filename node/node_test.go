@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/lease"
@@ -64,9 +65,7 @@ func start(t *testing.T, s *memory.Server, name string, change func(*Config)) *b
 		change(&c)
 	}
 	n, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	b := &bundle{Node: n, t: t, stop: stop, done: make(chan error, 1)}
 	go func() { b.done <- n.Run(ctx, nil) }()
@@ -145,9 +144,7 @@ func await(t *testing.T, what string, holds func() bool) {
 func (b *bundle) records(kind journal.Kind) []journal.Record {
 	b.t.Helper()
 	all, err := b.Journal().Read(context.Background(), journal.Query{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	return slices.DeleteFunc(all, func(r journal.Record) bool { return r.Kind != kind })
 }
 
@@ -251,19 +248,6 @@ func TestWhatNobodyElseMayRunDoesNotDelayLeaving(t *testing.T) {
 	})
 }
 
-func TestAFullMemberIsNoTaker(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		s := memory.New()
-		a := start(t, s, "a", func(c *Config) { c.DrainTimeout = time.Hour })
-		start(t, s, "b", func(c *Config) { c.Capacity = 1 })
-		for i := range 3 {
-			a.submit(fmt.Sprintf("t%d", i), cluster.TaskSpec{Type: "stay"})
-		}
-		await(t, "a runs the rest", func() bool { return a.Status().Work.Counts.Running == 2 })
-		a.leave()
-	})
-}
-
 func TestWitnessFileHasStartAndStopInOrder(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "witness")
@@ -272,17 +256,13 @@ func TestWitnessFileHasStartAndStopInOrder(t *testing.T) {
 		await(t, "it runs", func() bool { return a.Status().Work.Counts.Running == 1 })
 		a.leave()
 		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer f.Close()
 		var events []string
 		var at int64
 		for lines := bufio.NewScanner(f); lines.Scan(); {
 			var l WitnessLine
-			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal(lines.Bytes(), &l))
 			if l.AtNS < at || l.Member != "a" || l.Event != "join" && (l.Partition != "x" || l.Token == 0) {
 				t.Errorf("bad line %+v", l)
 			}
@@ -299,9 +279,7 @@ func TestReadyTellsWhyNot(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		s := memory.New()
 		n, err := New(Config{Member: "a", Store: s.Open(), Protocol: replica.Protocol{}, Types: types()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if got := n.Ready(); len(got) == 0 || !strings.Contains(got[0], "not joined") {
 			t.Errorf("got %v before it runs", got)
 		}

@@ -34,10 +34,7 @@ func (n *Node) dropped() int64 {
 
 func (n *Node) joined(inc cluster.Incarnation) {
 	n.sources.admitted()
-	select {
-	case n.rejoined <- struct{}{}:
-	default:
-	}
+	n.rejoined.Set()
 	n.witness.note(n.c.Clock(), "join", "", inc)
 	n.record(journal.Record{Kind: journal.MemberJoined, Token: uint64(inc), Message: string(n.c.Member) + " joined"})
 	if n.c.Events.Joined != nil {
@@ -97,7 +94,7 @@ func (n *Node) valueChanged(v cluster.Value) {
 	if m, ok := v.Member(n.c.Member); ok && m.State == cluster.MemberPrepared && !n.heldSeen.Swap(true) {
 		n.noteHeld(v)
 	}
-	n.changed.fire()
+	n.changed.Fire()
 }
 
 // noteHeld remembers since when nobody runs what was held for this member while it restarted.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/work"
@@ -50,21 +51,10 @@ func (s *sources) present() (cluster.Incarnation, bool) {
 }
 
 // publish keeps the inventories of this member's copies up to date, from when it has joined.
-func (s *sources) publish(ctx context.Context, gone <-chan struct{}) {
+func (s *sources) publish(ctx context.Context) {
 	if len(s.names) == 0 {
 		return
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-	wg.Go(func() {
-		select {
-		case <-ctx.Done():
-		case <-gone:
-			cancel()
-		}
-	})
 	select {
 	case <-ctx.Done():
 	case <-s.joined:
@@ -73,7 +63,7 @@ func (s *sources) publish(ctx context.Context, gone <-chan struct{}) {
 }
 
 // declare submits the jobs of the sources. Submitting one that exists does nothing.
-func (s *sources) declare(ctx context.Context, gone <-chan struct{}) {
+func (s *sources) declare(ctx context.Context) {
 	for _, name := range s.names {
 		for {
 			res, err := s.n.member.Propose(ctx, directory.Job(name))
@@ -83,12 +73,8 @@ func (s *sources) declare(ctx context.Context, gone <-chan struct{}) {
 				}
 				break
 			}
-			select {
-			case <-ctx.Done():
+			if !wait.For(ctx, time.Second) {
 				return
-			case <-gone:
-				return
-			case <-time.After(time.Second):
 			}
 		}
 	}

@@ -137,7 +137,7 @@ func (n *Node) wakeLookers(ctx context.Context) {
 			return
 		case <-tick.C:
 			if n.member.Status().Light {
-				n.changed.fire()
+				n.changed.Fire()
 			}
 		}
 	}

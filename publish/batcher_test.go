@@ -51,30 +51,6 @@ type wrong func([]publish.Sample) publish.Outcome
 func (w wrong) Send(_ context.Context, batch []publish.Sample) publish.Outcome { return w(batch) }
 func (wrong) Close() error                                                     { return errors.New("cannot close") }
 
-func TestASinkThatIsWrongCostsOnlySamples(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		send wrong
-		want publish.Stats
-	}{
-		"panics":       {func([]publish.Sample) publish.Outcome { panic("oh") }, publish.Stats{Dropped: 3, Errors: 1}},
-		"too many":     {func([]publish.Sample) publish.Outcome { return publish.Outcome{Refused: 9} }, publish.Stats{Dropped: 3, Errors: 1}},
-		"less than 0":  {func([]publish.Sample) publish.Outcome { return publish.Outcome{Refused: -9} }, publish.Stats{Sent: 3}},
-		"part of them": {func([]publish.Sample) publish.Outcome { return publish.Outcome{Refused: 1} }, publish.Stats{Sent: 2, Dropped: 1, Errors: 1}},
-	} {
-		b := publish.NewBatcher("x", c.send, publish.Options{})
-		b.Publish(make([]publish.Sample, 3)...)
-		ctx, stop := context.WithCancel(t.Context())
-		stop()
-		if err := b.Run(ctx); err == nil || !strings.Contains(err.Error(), "cannot close") {
-			t.Errorf("%s: %v", name, err)
-		}
-		if got := b.Stats(); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
-	}
-}
-
 // then is a sink that has one outcome for each call, and takes everything when they are used up.
 func then(outcomes ...func(batch []publish.Sample) publish.Outcome) wrong {
 	return func(batch []publish.Sample) publish.Outcome {
@@ -104,6 +80,9 @@ func TestOutcomesAddUp(t *testing.T) {
 		send wrong
 		want publish.Stats
 	}{
+		"panics":                   {func([]publish.Sample) publish.Outcome { panic("oh") }, publish.Stats{Dropped: 3, Errors: 1}},
+		"too many":                 {then(refuse(9, 0)), publish.Stats{Dropped: 3, Errors: 1}},
+		"less than none":           {then(refuse(-9, 0)), publish.Stats{Sent: 3}},
 		"more than there are":      {then(refuse(2, 3)), publish.Stats{Sent: 1, Dropped: 2, Errors: 1}},
 		"one of each":              {then(refuse(1, 1)), publish.Stats{Sent: 2, Dropped: 1, Errors: 1}},
 		"two are tried again":      {then(refuse(0, 2)), publish.Stats{Sent: 3, Errors: 1}},
@@ -116,7 +95,9 @@ func TestOutcomesAddUp(t *testing.T) {
 			b.Publish(make([]publish.Sample, 3)...)
 			ctx, stop := context.WithCancel(t.Context())
 			stop()
-			_ = b.Run(ctx) // it cannot be closed
+			if err := b.Run(ctx); err == nil || !strings.Contains(err.Error(), "cannot close") {
+				t.Errorf("%s: %v", name, err)
+			}
 			if got := b.Stats(); got != c.want {
 				t.Errorf("%s: %+v, want %+v", name, got, c.want)
 			}
@@ -264,8 +245,11 @@ func TestASinkThatEndsLeavesTheOthers(t *testing.T) {
 		defer stop()
 		all.Publish(publish.Sample{})
 		time.AfterFunc(time.Minute, func() { all.Publish(publish.Sample{}) })
-		if err := all.Run(ctx); !errors.Is(err, publish.ErrReaderGone) || sent != 2 {
+		if err := all.Run(ctx); !errors.Is(err, publish.ErrReaderGone) || strings.Contains(err.Error(), "good") || sent != 2 {
 			t.Errorf("%d were sent, %v", sent, err)
+		}
+		if got, want := all.Stats(), (publish.Stats{Sent: 2, Dropped: 2, Errors: 1}); got != want || len(publish.Sinks(all)) != 2 {
+			t.Errorf("together %+v, want %+v", got, want)
 		}
 	})
 }

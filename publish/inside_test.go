@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 func TestDefaults(t *testing.T) {
@@ -164,9 +166,7 @@ func TestAWriteOfNothingPasses(t *testing.T) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		stop()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, <-ended)
 		if line, err := good.Line(); err != nil || string(line) != `{"name":"a","tags":{},"points":[]}` {
 			t.Errorf("got %s, %v", line, err)
 		}

@@ -3,6 +3,8 @@ package publish
 import (
 	"sync"
 	"time"
+
+	"github.com/rota-run/rota/internal/wait"
 )
 
 // queue is the bounded waiting room of one publisher and the place where its samples are counted, so that the counters always add up.
@@ -13,8 +15,8 @@ type queue struct {
 	limit    int
 	closed   bool
 	stats    Stats
-	some     chan struct{} // holds a token when waiting is not empty
-	full     chan struct{} // holds a token when a batch is waiting
+	some     wait.Wake // holds a token when waiting is not empty
+	full     wait.Wake // holds a token when a batch is waiting
 	batch    int
 	marks    []mark // when samples came, oldest first, for the lag
 	added    int64  // samples that were ever queued
@@ -32,7 +34,7 @@ type mark struct {
 const markEvery = 100 * time.Millisecond
 
 func newQueue(limit, batch int) *queue {
-	return &queue{limit: limit, batch: min(batch, limit), some: make(chan struct{}, 1), full: make(chan struct{}, 1)}
+	return &queue{limit: limit, batch: min(batch, limit), some: wait.NewWake(), full: wait.NewWake()}
 }
 
 // add queues what fits and drops the rest.
@@ -53,10 +55,10 @@ func (q *queue) add(samples []Sample) {
 	q.waiting = append(q.waiting, samples[:n]...)
 	q.stats.Dropped += int64(len(samples) - n)
 	if n > 0 {
-		signal(q.some)
+		q.some.Set()
 	}
 	if len(q.waiting) >= q.batch {
-		signal(q.full)
+		q.full.Set()
 	}
 }
 
@@ -70,12 +72,12 @@ func (q *queue) take() []Sample {
 	if len(q.waiting) == 0 {
 		q.waiting = nil // let the array go
 	} else {
-		signal(q.some)
+		q.some.Set()
 	}
 	q.inFlight += n
-	drain(q.full)
+	q.full.Clear()
 	if len(q.waiting) >= q.batch {
-		signal(q.full)
+		q.full.Set()
 	}
 	return out
 }
@@ -141,18 +143,4 @@ func (q *queue) report() Status {
 		s.LastError, s.LastErrorAtMS = q.last, q.lastAt.UnixMilli()
 	}
 	return s
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-func drain(c chan struct{}) {
-	select {
-	case <-c:
-	default:
-	}
 }

@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/wait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -88,10 +89,13 @@ func TestFirstSampleAtOnceThenBatches(t *testing.T) {
 }
 
 // blocked never takes anything until released.
-type blocked struct{ entered, release chan struct{} }
+type blocked struct {
+	entered wait.Wake
+	release chan struct{}
+}
 
 func (w blocked) Write(b []byte) (int, error) {
-	signal(w.entered)
+	w.entered.Set()
 	<-w.release
 	return len(b), nil
 }
@@ -212,9 +216,7 @@ func TestNoLineTornLostOrDoubledByPassingErrors(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		stop()
-		if err := w.Run(ctx); err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, w.Run(ctx))
 		if to.String() != want.String() {
 			rt.Fatalf("got\n%swant\n%s", to.String(), want.String())
 		}
@@ -260,9 +262,7 @@ func TestRunTwice(t *testing.T) {
 func TestFileAppendsAndMendsATornLine(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "samples.jsonl")
-	if err := os.WriteFile(path, []byte(`{"name":"to`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(`{"name":"to`), 0o600))
 	for i := range 2 {
 		w, err := NewFile(path, Options{})
 		must.Succeed(t, err)
@@ -290,32 +290,6 @@ func TestNewFileSaysWhatIsWrong(t *testing.T) {
 	_, err := NewFile(filepath.Join(t.TempDir(), "no", "such"), Options{})
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "open file for samples") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestFanoutSurvivesOneSink(t *testing.T) {
-	t.Parallel()
-	r, gone, err := os.Pipe()
-	must.Succeed(t, err)
-	defer gone.Close()
-	r.Close()
-	to := writes{make(chan time.Time, 10)}
-	bad, good := NewWriter("bad", gone, Options{}), NewWriter("good", to, Options{})
-	f := Fanout(bad, good)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- f.Run(ctx) }()
-	f.Publish(sample("a", 1))
-	<-to.at
-	f.Publish(sample("b", 1))
-	<-to.at
-	stop()
-	if err := <-ended; !errors.Is(err, ErrReaderGone) || strings.Contains(err.Error(), "good") {
-		t.Errorf("got %v, want the error of the bad sink alone", err)
-	}
-	if got, want := f.Stats(), (Stats{Sent: 2, Dropped: 2, Errors: 1}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

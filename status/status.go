@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/store"
 )
 
@@ -192,7 +193,7 @@ func (s Status) Follow(ctx context.Context) iter.Seq2[Report, error] {
 	return func(yield func(Report, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		hints, pause := s.hints(ctx)
+		hints := wait.Watch(ctx, s.docs, "status/"+s.name+"/")
 		var last Report
 		for {
 			r, err := s.Get(ctx)
@@ -210,37 +211,11 @@ func (s Status) Follow(ctx context.Context) iter.Seq2[Report, error] {
 					return
 				}
 			}
-			hints = s.wait(ctx, hints, pause)
+			pause := pauseWithout
+			if hints.Sent() {
+				pause = pauseWith
+			}
+			hints.Or(ctx, pause, nil, nil)
 		}
 	}
-}
-
-func (s Status) hints(ctx context.Context) (<-chan struct{}, time.Duration) {
-	w, ok := s.docs.(store.Watcher)
-	if !ok {
-		return nil, pauseWithout
-	}
-	hints, err := w.Watch(ctx, "status/"+s.name+"/")
-	if err != nil {
-		return nil, pauseWithout
-	}
-	return hints, pauseWith
-}
-
-// wait is until the next look; it returns nil for a watch that has ended.
-func (s Status) wait(ctx context.Context, hints <-chan struct{}, pause time.Duration) <-chan struct{} {
-	if hints == nil {
-		pause = min(pause, pauseWithout)
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case _, ok := <-hints:
-		if !ok {
-			return nil
-		}
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return hints
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/rota-run/rota/internal/usercode"
 	"github.com/rota-run/rota/protocol"
 )
 
@@ -74,12 +74,11 @@ func (s *Supervisor) newRun(fx Start) *run {
 }
 
 // prepare makes the Runner, and the schedule of a periodic one.
-func (r *run) prepare() (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = r.panicked(v)
-		}
-	}()
+func (r *run) prepare() error {
+	return usercode.Try(r.makeRunner, r.panicked)
+}
+
+func (r *run) makeRunner() (err error) {
 	if r.runner, err = r.typ.New(*r.definition); err != nil {
 		return fmt.Errorf("make a runner of type %s: %w", r.typ.Name, err)
 	}
@@ -133,14 +132,12 @@ func (r *run) timeout() time.Duration {
 
 // call calls the Runner and then done, whether it returns, panics or ends its goroutine.
 func (r *run) call(ctx context.Context, g *Grant, done func(error)) {
-	err := errors.New("the runner ended its goroutine with runtime.Goexit: return instead")
-	defer func() {
-		if v := recover(); v != nil {
-			err = r.panicked(v)
+	usercode.Call(func() error { return r.runner.Run(ctx, g) }, func(err error) {
+		if p, ok := errors.AsType[*usercode.Panic](err); ok {
+			r.panicked(p)
 		}
 		done(r.explain(ctx, err))
-	}()
-	err = r.runner.Run(ctx, g)
+	})
 }
 
 // explain says what comes from the time limit. A Runner that returns nil because its ctx has ended is not finished.
@@ -154,9 +151,8 @@ func (r *run) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("took longer than its timeout of %v: %w", r.timeout(), err)
 }
 
-func (r *run) panicked(v any) error {
-	r.log().Error("panic in a runner", "panic", v, "stack", string(debug.Stack()))
-	return fmt.Errorf("panic: %v", v)
+func (r *run) panicked(p *usercode.Panic) {
+	r.log().Error("panic in a runner", "panic", p.Value, "stack", string(p.Stack))
 }
 
 // stop ends the run's ctx.

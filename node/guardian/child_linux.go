@@ -23,7 +23,7 @@ func Child(open Opener) bool {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE) // what is sent to all of a service is meant for the parent
 	debug.SetGCPercent(20)
 	_ = os.WriteFile("/proc/self/comm", []byte(argv0), 0) // for lists of processes, which would show how it was started
-	w := watch{files: make(map[uint64]int)}
+	w := watch{line: lineFD, files: make(map[uint64]int)}
 	w.run(open)
 	return true
 }
@@ -39,6 +39,7 @@ func isSocket(fd int) bool {
 // watch is the child's state.
 type watch struct {
 	charge
+	line  int            // the descriptor
 	said  bool           // the parent knows that it is watched
 	files map[uint64]int // descriptors that keep sessions alive, by the session's number
 }
@@ -63,10 +64,7 @@ func (w *watch) run(open Opener) {
 			w.Ward = w.ParentEnded()
 			time.AfterFunc(endWithin, cancel)
 		case ward.EndPrograms:
-			w.Ward = w.ProgramsEnded(program.EndAll(ctx, w.programs) == nil)
-			if w.Next() != ward.Hold {
-				w.dropFiles()
-			}
+			w.programsEnded(program.EndAll(ctx, w.programs) == nil)
 		case ward.EndSessions:
 			if st == nil {
 				st, _ = open(ctx, w.place) // it is tried again
@@ -88,7 +86,7 @@ func (w *watch) greet() {
 	lighten()
 	if !w.said {
 		w.said = true
-		_, _ = unix.Write(lineFD, []byte{1})
+		_, _ = unix.Write(w.line, []byte{1})
 	}
 }
 
@@ -96,7 +94,7 @@ func (w *watch) greet() {
 func (w *watch) receive() bool {
 	packet, rights := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4))
 	for {
-		n, rn, _, _, err := unix.Recvmsg(lineFD, packet, rights, unix.MSG_CMSG_CLOEXEC)
+		n, rn, _, _, err := unix.Recvmsg(w.line, packet, rights, unix.MSG_CMSG_CLOEXEC)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
@@ -144,8 +142,12 @@ func ended(pidfd int) bool {
 	}
 }
 
-// dropFiles ends the sessions that last for as long as their files are open.
-func (w *watch) dropFiles() {
+// programsEnded ends the sessions that last for as long as their files are open, unless a program may be left.
+func (w *watch) programsEnded(all bool) {
+	w.Ward = w.ProgramsEnded(all)
+	if w.Next() == ward.Hold {
+		return
+	}
 	for _, h := range w.Sessions() {
 		w.drop(h.ID)
 		if h.Key == "" { // its file was all

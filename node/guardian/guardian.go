@@ -2,7 +2,9 @@ package guardian
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -63,19 +65,23 @@ const restartPause = time.Second
 
 // Start starts a guardian of this process.
 func Start(o Options) (*Guardian, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Children == nil {
-		o.Children = plain{}
-	}
-	g := &Guardian{o: o, done: make(chan struct{}), sessions: make(map[store.Session]uint64), state: "starting"}
+	g := newGuardian(o)
 	c, err := g.begin()
 	if err != nil {
 		return nil, err
 	}
 	g.wg.Go(func() { g.keep(c) })
 	return g, nil
+}
+
+func newGuardian(o Options) *Guardian {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Children == nil {
+		o.Children = plain{}
+	}
+	return &Guardian{o: o, done: make(chan struct{}), sessions: make(map[store.Session]uint64), state: "starting"}
 }
 
 // plain is os/exec.
@@ -137,11 +143,7 @@ func (g *Guardian) begin() (*child, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.line = c.line
-	err = g.line.send(message{Place: g.o.Place, Programs: g.o.Programs}, nil)
-	for _, h := range g.book.Held() {
-		err = errors.Join(err, g.line.send(message{Guard: h.ID, Key: h.Key.Text}, h.Key.File))
-	}
-	if err != nil {
+	if err = g.tellAll(c.line); err != nil {
 		g.line.close()
 		g.line = nil
 		err = errors.Join(err, c.kill(g.o.Children))
@@ -151,6 +153,15 @@ func (g *Guardian) begin() (*child, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// tellAll tells a new child where the store is, and all that there is to guard.
+func (g *Guardian) tellAll(l *line) error {
+	err := l.send(message{Place: g.o.Place, Programs: g.o.Programs}, nil)
+	for _, h := range g.book.Held() {
+		err = errors.Join(err, l.send(message{Guard: h.ID, Key: h.Key.Text}, h.Key.File))
+	}
+	return err
 }
 
 // greet waits until the child says that it watches.
@@ -232,4 +243,56 @@ func (g *Guardian) Close() {
 		close(g.done)
 	}
 	g.wg.Wait()
+}
+
+// message is what the parent tells. Each is one packet; the file of a session goes with it.
+type message struct {
+	Place    string        `json:"place,omitempty"` // the first message: where the store is
+	Programs program.Place `json:"programs,omitzero"`
+	Guard    uint64        `json:"guard,omitempty"`   // the number of a session to end
+	Key      string        `json:"key,omitempty"`     // its key
+	Release  uint64        `json:"release,omitempty"` // the number of a session that the parent ends itself
+	Dismiss  bool          `json:"dismiss,omitempty"` // there is nothing left to guard
+}
+
+// maxMessage is more than any key needs.
+const maxMessage = 64 << 10
+
+func (m message) encode() ([]byte, error) {
+	b, err := json.Marshal(m)
+	if err == nil && len(b) > maxMessage {
+		err = errors.New("it is too long")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tell the guardian: %w", err)
+	}
+	return b, nil
+}
+
+// charge is what the child knows of its parent.
+type charge struct {
+	ward.Ward
+	place    string
+	programs program.Place
+}
+
+// take takes in a message. What cannot be read is passed over: a guardian does only what it was told.
+func (c *charge) take(packet []byte) (guard, release uint64) {
+	var m message
+	if json.Unmarshal(packet, &m) != nil {
+		return 0, 0
+	}
+	if m.Place != "" || m.Programs != (program.Place{}) {
+		c.place, c.programs = m.Place, m.Programs
+	}
+	if m.Guard != 0 {
+		c.Ward = c.Guard(ward.Held[string]{ID: m.Guard, Key: m.Key})
+	}
+	if m.Release != 0 {
+		c.Ward = c.Ward.Release(m.Release)
+	}
+	if m.Dismiss {
+		c.Ward = c.Ward.Dismiss()
+	}
+	return m.Guard, m.Release
 }

@@ -1,10 +1,14 @@
 package guardian
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime/debug"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -24,7 +28,7 @@ const (
 type line struct {
 	file    *os.File
 	answers *os.File // a copy, for the goroutine that reads
-	process *os.Process
+	kill    func()   // the child
 	pid     int
 	over    sync.Once
 }
@@ -65,7 +69,7 @@ func start(o Options) (*child, error) {
 		_ = l.answers.Close()
 		return nil, fmt.Errorf("start the guardian: %w", err)
 	}
-	l.process, l.pid = cmd.Process, cmd.Process.Pid
+	l.kill, l.pid = func() { _ = cmd.Process.Kill() }, cmd.Process.Pid
 	return &child{cmd, l}, nil
 }
 
@@ -74,7 +78,7 @@ func (c *child) wait(by Children) error { return by.Wait(c.cmd) }
 
 // kill ends a child that nobody waits for.
 func (c *child) kill(by Children) error {
-	_ = c.cmd.Process.Kill()
+	c.line.kill()
 	return by.Wait(c.cmd)
 }
 
@@ -107,6 +111,59 @@ func (l *line) ready() bool {
 }
 
 // give gives up a child that takes no messages.
-func (l *line) give() { _ = l.process.Kill() }
+func (l *line) give() { l.kill() }
 
 func (l *line) close() { l.over.Do(func() { _ = l.file.Close() }) }
+
+// lighten gives memory back that a guardian does not need while it waits. The program has read much of its own file while it started: those pages are dropped,
+// and are read again, from the cache of the system, where they are needed.
+func lighten() {
+	debug.FreeOSMemory()
+	f, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	var m mapping
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		m = m.next(lines.Text())
+		if m.clean() {
+			drop(m.from, m.to)
+		}
+	}
+}
+
+// mapping is a part of the memory, as far as its lines have been read.
+type mapping struct {
+	from, to uintptr
+	rights   string
+	file     bool
+	unshared bool // "Anonymous" was read, and it is 0: none of its pages differs from the file
+}
+
+func (m mapping) next(line string) mapping {
+	fields := strings.Fields(line)
+	if len(fields) == 0 {
+		return m
+	}
+	if !strings.HasSuffix(fields[0], ":") {
+		from, to, _ := strings.Cut(fields[0], "-")
+		a, err1 := strconv.ParseUint(from, 16, 64)
+		b, err2 := strconv.ParseUint(to, 16, 64)
+		if err1 != nil || err2 != nil || len(fields) < 6 {
+			return mapping{}
+		}
+		return mapping{from: uintptr(a), to: uintptr(b), rights: fields[1], file: strings.HasPrefix(fields[5], "/")}
+	}
+	m.unshared = fields[0] == "Anonymous:" && len(fields) > 1 && fields[1] == "0"
+	return m
+}
+
+// clean tells whether the pages of a mapping can be read again from its file.
+func (m mapping) clean() bool {
+	return m.file && m.unshared && strings.HasPrefix(m.rights, "r") && !strings.Contains(m.rights, "w")
+}
+
+func drop(from, to uintptr) {
+	_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_DONTNEED) // what it refuses stays
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/store"
 )
@@ -22,9 +23,7 @@ func deadline(t testing.TB) context.Context {
 func client(t testing.TB, s store.Docs, o lock.Options) *lock.Client {
 	t.Helper()
 	c, err := lock.NewClient(s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(deadline(t)); err != nil {
 			t.Errorf("close: %v", err)

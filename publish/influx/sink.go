@@ -1,11 +1,15 @@
 package influx
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
+	"maps"
+	"math"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/publish/internal/post"
@@ -28,19 +32,14 @@ type Options struct {
 // DefaultServer is where InfluxDB is on one's own machine.
 const DefaultServer = "127.0.0.1:8086"
 
-type sink struct{ c *post.Client }
-
 // New returns a sink; nothing is connected yet.
 func New(o Options) (publish.Sink, error) {
 	if (o.Bucket == "") == (o.Database == "") {
 		return nil, errors.New("influx needs either a bucket (InfluxDB 2 and 3) or a database (InfluxDB 1)")
 	}
-	p := post.Options{Servers: o.Servers, TLS: o.TLS, User: o.User, Password: o.Password, Transport: o.Transport, Header: http.Header{}}
-	if len(p.Servers) == 0 {
-		p.Servers = []string{DefaultServer}
-	}
-	if o.Token != "" {
-		p.Header.Set("Authorization", "Token "+o.Token)
+	p := post.Options{
+		Servers: o.Servers, Default: DefaultServer, TLS: o.TLS, User: o.User, Password: o.Password, Scheme: "Token", Token: o.Token,
+		Transport: o.Transport, Path: "/api/v2/write?",
 	}
 	query := url.Values{"precision": {"ms"}}
 	set := func(key, value string) {
@@ -48,7 +47,6 @@ func New(o Options) (publish.Sink, error) {
 			query.Set(key, value)
 		}
 	}
-	p.Path = "/api/v2/write?"
 	if o.Database != "" {
 		p.Path = "/write?"
 	}
@@ -57,22 +55,63 @@ func New(o Options) (publish.Sink, error) {
 	set("db", o.Database)
 	set("rp", o.Retention)
 	p.Path += query.Encode()
-	return &sink{post.New(p)}, nil
+	return &post.Sink{Client: post.New(p), Type: "text/plain; charset=utf-8", Append: appendSample}, nil
 }
 
-// Send implements publish.Sink.
-func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome {
-	var body []byte
-	e := post.Encode(batch, func(sample publish.Sample) (err error) {
-		body, err = appendSample(body, sample)
-		return err
-	})
-	if len(e.Samples) == 0 {
-		return e.With(publish.Outcome{})
+var (
+	errName   = errors.New("the line protocol has no place for such a name")
+	errPoints = errors.New("none of its points is finite")
+)
+
+// appendSample writes a line for each point of a sample.
+func appendSample(to []byte, s publish.Sample) ([]byte, error) {
+	name := escape(s.Name, ", ")
+	if name == "" || name[0] == '#' {
+		return to, errName
 	}
-	a, err := s.c.Post(ctx, "text/plain; charset=utf-8", body)
-	return e.With(s.c.Outcome(e.Samples, a, err))
+	series := name
+	for _, k := range slices.Sorted(maps.Keys(s.Tags)) {
+		key, value := escape(k, ",= "), escape(s.Tags[k], ",= ")
+		if key != "" && value != "" {
+			series += "," + key + "=" + value
+		}
+	}
+	before := len(to)
+	for _, p := range s.Points {
+		if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {
+			continue
+		}
+		to = append(to, series...)
+		to = append(to, " value="...)
+		to = strconv.AppendFloat(to, p.Value, 'g', -1, 64)
+		to = append(to, ' ')
+		to = strconv.AppendInt(to, p.AtMS, 10)
+		to = append(to, '\n')
+	}
+	if len(to) == before {
+		return to, errPoints
+	}
+	return to, nil
 }
 
-// Close implements publish.Sink.
-func (s *sink) Close() error { return s.c.Close() }
+// escape puts a backslash before each of the special characters. A backslash of the text's own before one of them, or at the end, would take away the meaning of
+// the one that is put there, or of the character that follows the text: it is left out.
+func escape(text, special string) string {
+	if !strings.ContainsAny(text, special+"\\\n\r\t") && text == strings.ToValidUTF8(text, "") {
+		return text
+	}
+	text = strings.NewReplacer("\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(strings.ToValidUTF8(text, "\ufffd"))
+	out := make([]byte, 0, len(text)+8)
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '\\' && strings.Trim(text[i:], `\`) == "":
+			return string(out)
+		case c == '\\' && strings.IndexByte(special, strings.TrimLeft(text[i:], `\`)[0]) >= 0:
+		case strings.IndexByte(special, c) >= 0:
+			out = append(out, '\\', c)
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}

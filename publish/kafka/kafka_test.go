@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/publish/publishtest"
 )
@@ -108,9 +109,7 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	s, err := New(Options{Topic: "t", User: "u", Password: "p"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// The client would count it from when a sample was measured: what had waited for a broker would never be sent.
 	if limit := s.(*sink).p.(*kgo.Client).OptValue(kgo.RecordDeliveryTimeout); limit != time.Duration(0) {
 		t.Errorf("a record may be %v old", limit)

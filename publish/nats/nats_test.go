@@ -10,6 +10,7 @@ import (
 	nc "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/publish/publishtest"
 )
@@ -133,9 +134,7 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	s, err := New(Options{Subject: "a.b", Servers: []string{"127.0.0.1:1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	out := s.Send(t.Context(), make([]publish.Sample, 2))
 	if len(out.Retry) != 2 || out.Err == nil || errors.Is(out.Err, context.Canceled) {
 		t.Errorf("nobody there: %+v", out)

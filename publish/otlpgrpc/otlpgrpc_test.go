@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/publish/internal/wiretest"
 	"github.com/rota-run/rota/publish/publishtest"
@@ -116,9 +117,7 @@ func TestNew(t *testing.T) {
 	t.Parallel()
 	for _, o := range []Options{{}, {Token: publishtest.Secret}, {User: "u", Password: publishtest.Secret}} {
 		s, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		k := s.(*sink)
 		if k.servers[0] != DefaultServer || k.service != "rota" || strings.Contains(k.text([]byte("x "+k.login)), publishtest.Secret) {
 			t.Errorf("%+v", k)

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/usercode"
 	"github.com/rota-run/rota/store"
 )
 
@@ -89,20 +89,19 @@ func (w *worker) bury(u store.Unit, m store.Message, dead []Letter) (store.Unit,
 }
 
 // call calls the function. A panic is an error of the batch.
-func (w *worker) call(ctx context.Context, segments [][]byte, out *Out) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			w.grant.Log.Error("panic in a stage", "panic", v, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", v)
-		}
-	}()
+func (w *worker) call(ctx context.Context, segments [][]byte, out *Out) error {
 	if len(segments) == 0 {
 		return nil
 	}
-	if err := w.stage.Do(ctx, w.grant, segments, out); err != nil {
-		return err
+	do := func() error {
+		if err := w.stage.Do(ctx, w.grant, segments, out); err != nil {
+			return err
+		}
+		return out.err
 	}
-	return out.err
+	return usercode.Try(do, func(p *usercode.Panic) {
+		w.grant.Log.Error("panic in a stage", "panic", p.Value, "stack", string(p.Stack))
+	})
 }
 
 // read reads what follows the position in m, up to Ahead times, and makes the unit that stores it together with the next position.

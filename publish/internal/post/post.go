@@ -21,11 +21,14 @@ import (
 // Options say where to send.
 type Options struct {
 	Servers   []string    // host:port; after a failure the next one is asked
+	Default   string      // where there are none
 	Path      string      // "/api/v2/write?bucket=b"
 	TLS       *tls.Config // nil: no encryption
 	Header    http.Header // of each request
 	User      string
 	Password  string
+	Scheme    string // of the token: Bearer
+	Token     string
 	Transport http.RoundTripper // for tests; default: one with bounded connections
 }
 
@@ -44,6 +47,15 @@ const (
 
 // New returns a client. Nothing is connected yet.
 func New(o Options) *Client {
+	if len(o.Servers) == 0 {
+		o.Servers = []string{o.Default}
+	}
+	if o.Header == nil {
+		o.Header = http.Header{}
+	}
+	if o.Token != "" {
+		o.Header.Set("Authorization", o.Scheme+" "+o.Token)
+	}
 	if o.Transport == nil {
 		o.Transport = &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: connectTimeout, KeepAlive: 10 * time.Second}).DialContext,
@@ -230,4 +242,34 @@ func (e Encoded) With(out publish.Outcome) publish.Outcome {
 		out.Err = e.Err
 	}
 	return out
+}
+
+// Sink sends each batch as one body.
+type Sink struct {
+	*Client
+	Type   string // of the content
+	Append func(to []byte, s publish.Sample) ([]byte, error)
+	Whole  func(body []byte) []byte // what is sent of it; nil: as it is
+	// Judge says what a good answer means; nil: that all was taken.
+	Judge func(ctx context.Context, batch []publish.Sample, body []byte, a Answer) publish.Outcome
+}
+
+// Send implements publish.Sink.
+func (s *Sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome {
+	var body []byte
+	e := Encode(batch, func(sample publish.Sample) (err error) {
+		body, err = s.Append(body, sample)
+		return err
+	})
+	if len(e.Samples) == 0 {
+		return e.With(publish.Outcome{})
+	}
+	if s.Whole != nil {
+		body = s.Whole(body)
+	}
+	a, err := s.Post(ctx, s.Type, body)
+	if err == nil && a.Good() && s.Judge != nil {
+		return e.With(s.Judge(ctx, e.Samples, body, a))
+	}
+	return e.With(s.Outcome(e.Samples, a, err))
 }

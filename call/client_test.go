@@ -1,0 +1,143 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// lister tells of each list of calls before its caller gets it.
+type lister struct {
+	store.Docs
+	listed func()
+}
+
+func (l lister) List(ctx context.Context, dir string) ([]store.Doc, error) {
+	docs, err := l.Docs.List(ctx, dir)
+	l.listed()
+	return docs, err
+}
+
+// A call that is collected while its client is closed is removed all the same.
+func TestCloseWaitsForTheRemovalOfWhatWasCollected(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	var c *Client
+	hold := sync.OnceFunc(func() { c.mu.Lock() }) // until the waiter has its outcome
+	c, err := NewClient(lister{docs, func() { hold() }}, ClientOptions{Queue: "q"})
+	must.Succeed(t, err)
+	h, err := c.Submit(t.Context(), "f", []byte("1"), Options{})
+	must.Succeed(t, err)
+	must.Succeed(t, h.Cancel(t.Context()))
+	if _, err := h.Wait(t.Context()); !errors.Is(err, ErrCancelled) {
+		t.Fatalf("got %v", err)
+	}
+	c.closed = true
+	c.mu.Unlock()
+	c.Close()
+	if got := keys(t, docs); len(got) > 0 {
+		t.Errorf("%q are left", got)
+	}
+}
+
+// returned ends the only call with this argument, as its runner does; false where it is not there yet.
+func returned(t *testing.T, docs store.Docs, arg string) bool {
+	t.Helper()
+	all, err := docs.List(t.Context(), prefix)
+	must.Succeed(t, err)
+	for _, d := range all {
+		r, err := decode(d.Value)
+		must.Succeed(t, err)
+		if string(r.Arg) == arg {
+			running, _ := step(r, d.Key, claim{By: Runner{Member: "m", Incarnation: 1}})
+			done, _ := step(running, d.Key, finish{Result: r.Arg})
+			put(t, docs, d.Key, done, d.Version)
+			return true
+		}
+	}
+	return false
+}
+
+// When ctx ends, those who wait for a call of a Map stop waiting. That is no end of the call: it is cancelled,
+// whoever is noticed first.
+func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for range 20 { // what is noticed first is chance
+			docs := memory.New().Open()
+			c, err := NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()})
+			must.Succeed(t, err)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			ended := make(chan struct{})
+			enough, errs := errors.New("enough"), []error(nil)
+			m := mapping[int, int]{f: NewFunc("f", func(context.Context, int) (int, error) { return 0, nil }, Options{}), to: c, window: 4}
+			go func() {
+				defer close(ended)
+				m.run(ctx, slices.Values([]int{0, 1, 2, 3, 4, 5, 6}), func(_ int, err error) bool {
+					if err != nil {
+						errs = append(errs, err)
+						return true
+					}
+					cancel(enough)
+					for _, i := range m.outstanding {
+						<-i.done
+					}
+					return true
+				})
+			}()
+			for !returned(t, docs, "0") {
+				time.Sleep(time.Millisecond) // waits: in virtual time
+			}
+			<-ended
+			c.Close()
+			cancel(nil)
+			if len(errs) != 1 || !errors.Is(errs[0], enough) {
+				t.Fatalf("it yielded the errors %v, want the cause once", errs)
+			}
+			all, err := docs.List(t.Context(), prefix)
+			must.Succeed(t, err)
+			for _, d := range all {
+				if r, err := decode(d.Value); err != nil || r.State != Cancelled && r.State != Done {
+					t.Fatalf("a call that was outstanding is %s, %v", r.State, err)
+				}
+			}
+		}
+	})
+}
+
+// TestASubmissionThatFails: its page goes with its client, unless nobody knows whether there is a call: without its
+// page nothing would run it,
+// nor remove it.
+func TestASubmissionThatFails(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]struct {
+		err  error
+		left int
+	}{
+		"refuse put key=call/*/*/*":                                {store.ErrUnavailable, 0},
+		"lose-reply put key=call/*/*/*\nrefuse get key=call/*/*/*": {store.ErrUnknown, 2},
+	} {
+		plan, err := storetest.Script(script)
+		must.Succeed(t, err)
+		server := memory.New()
+		c, err := NewClient(storetest.NewFaulty(server.Open(), plan), ClientOptions{Queue: "q"})
+		must.Succeed(t, err)
+		if _, err := c.Submit(t.Context(), "f", []byte("1"), Options{}); !errors.Is(err, want.err) {
+			t.Errorf("%s: %v", script, err)
+		}
+		c.Close()
+		if got := keys(t, server.Open()); len(got) != want.left {
+			t.Errorf("%s: %q are left", script, got)
+		}
+	}
+}

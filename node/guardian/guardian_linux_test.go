@@ -1,0 +1,193 @@
+package guardian
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/node/guardian/ward"
+	"github.com/rota-run/rota/store"
+)
+
+// pipe is a file that stays open until it is dropped, and its other end.
+func pipe(t *testing.T) (kept, other *os.File) {
+	t.Helper()
+	other, kept, err := os.Pipe()
+	must.Succeed(t, err)
+	t.Cleanup(func() { kept.Close(); other.Close() })
+	return kept, other
+}
+
+// open tells whether somebody holds the writing end of a pipe.
+func open(t *testing.T, reads *os.File) bool {
+	t.Helper()
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(reads.Fd())}}, 0) //nolint:gosec // a descriptor
+	must.Succeed(t, err)
+	return n == 0 // else it says that the other end hung up
+}
+
+// pair is a parent's line to a child that is in this process.
+func pair(t *testing.T) (parent *line, child *watch) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	must.Succeed(t, err)
+	must.Succeed(t, unix.SetsockoptTimeval(fds[1], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 10})) // then none comes
+	parent = &line{file: os.NewFile(uintptr(fds[0]), "parent")}
+	t.Cleanup(func() { parent.close(); _ = unix.Close(fds[1]) })
+	return parent, &watch{line: fds[1], files: make(map[uint64]int)}
+}
+
+// TestWhatAChildKeeps: a session's file stays open while the session is guarded, and until programs have ended that
+// may go on with it.
+func TestWhatAChildKeeps(t *testing.T) {
+	t.Parallel()
+	parent, child := pair(t)
+	var ends []*os.File
+	for id := range uint64(3) {
+		kept, other := pipe(t)
+		ends = append(ends, other)
+		must.Succeed(t, parent.send(message{Guard: id + 1, Key: []string{"", "key", ""}[id]}, kept))
+		if !child.receive() {
+			t.Fatal("the line is closed")
+		}
+		must.Succeed(t, kept.Close())
+	}
+	held := func(want ...bool) {
+		t.Helper()
+		for i, end := range ends {
+			if got := open(t, end); got != want[i] {
+				t.Errorf("the file of session %d is open: %t", i+1, got)
+			}
+		}
+	}
+	held(true, true, true)
+	must.Succeed(t, parent.send(message{Release: 1}, nil))
+	child.receive()
+	held(false, true, true)
+	parent.close()
+	if child.receive() {
+		t.Error("a message on a line that is closed")
+	}
+	child.Ward = child.LineClosed().ParentEnded()
+	for _, left := range []bool{true, false} {
+		child.programsEnded(!left)
+		held(false, left, left)
+	}
+	if got := child.Sessions(); len(got) != 1 || got[0].Key != "key" {
+		t.Errorf("sessions to end: %v", got)
+	}
+}
+
+// TestAWaitThatIsInterrupted: a signal says nothing of the process that is waited for.
+func TestAWaitThatIsInterrupted(t *testing.T) {
+	t.Parallel()
+	writes, reads := pipe(t)
+	thread, over := make(chan int, 1), make(chan bool, 1)
+	var wrote atomic.Bool
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		thread <- unix.Gettid()
+		fd := int(reads.Fd())
+		over <- ended(fd) && wrote.Load()
+	}()
+	id := <-thread
+	for range 20 {
+		must.Succeed(t, unix.Tgkill(os.Getpid(), id, unix.SIGURG)) // the runtime's own signal
+		time.Sleep(time.Millisecond)                               // waits: until it is in the call, as a rule
+	}
+	wrote.Store(true)
+	_, err := writes.Write([]byte{1})
+	must.Succeed(t, err)
+	if !<-over {
+		t.Error("a signal has ended the wait")
+	}
+}
+
+// session is one that a guardian can end.
+type session struct {
+	store.Session
+	key string
+}
+
+func (s session) EndKey(...string) store.EndKey { return store.EndKey{Text: s.key} }
+
+// TestWhatAParentTells: a child that takes no message is given up; a new one hears of all that is guarded, and of
+// nothing that was released.
+func TestWhatAParentTells(t *testing.T) {
+	t.Parallel()
+	parent, child := pair(t)
+	g := newGuardian(Options{Place: "there"})
+	a, b := session{key: "a"}, session{key: "b"}
+	g.Guard(a)
+	g.Guard(b)
+	g.Release(a)
+	must.Succeed(t, g.tellAll(parent))
+	child.receive()
+	child.receive()
+	if all := child.Sessions(); child.place != "there" || len(all) != 1 || all[0].Key != "b" {
+		t.Errorf("a new child is told of %v at %q", all, child.place)
+	}
+	given := 0
+	g.line, parent.kill = parent, func() { given++ }
+	g.Guard(session{key: "c"})
+	child.receive()
+	if keys := keysOf(child); given != 0 || !slices.Equal(keys, []string{"b", "c"}) {
+		t.Errorf("told of %v, given up %d times", keys, given)
+	}
+	for range 10_000 { // nobody takes them
+		if g.Guard(session{key: "more"}); given > 0 {
+			return
+		}
+	}
+	t.Error("a child that takes no message is kept")
+}
+
+func keysOf(w *watch) (keys []string) {
+	for _, h := range w.Sessions() {
+		keys = append(keys, h.Key)
+	}
+	return keys
+}
+
+// ends is a store that ends sessions when it answers.
+type ends struct {
+	Store
+	away  bool
+	ended []string
+}
+
+func (e *ends) EndSession(_ context.Context, key string) error {
+	if e.away {
+		return store.ErrUnavailable
+	}
+	e.ended = append(e.ended, key)
+	return nil
+}
+
+// TestEndingIsTriedAgain: until the store answers, or the time is over.
+func TestEndingIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	w, st := &watch{}, &ends{away: true}
+	w.Ward = w.Guard(ward.Held[string]{ID: 1, Key: "a"})
+	if !w.endSessions(t.Context(), st) || len(w.Sessions()) != 1 {
+		t.Error("a store that is away is not asked again")
+	}
+	over, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("late"))
+	if w.endSessions(over, st) {
+		t.Error("the time is over, and it is asked again")
+	}
+	st.away = false
+	if !w.endSessions(t.Context(), st) || len(w.Sessions()) != 0 || !slices.Equal(st.ended, []string{"a"}) {
+		t.Errorf("ended %v", st.ended)
+	}
+}
