@@ -210,3 +210,28 @@ func BenchmarkDeath(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkEntry writes and reads entries as members write them: a report of one owner, and a job.
+func BenchmarkEntry(b *testing.B) {
+	small := []Command{Started{Partition: "job-1", Token: 1000}}
+	task := TaskSpec{Name: "x", Type: "http", Selector: []Label{{"zone", "a"}}, Definition: []byte(`{"every_ms":60000}`)}
+	large := []Command{SubmitJob{Job: "job-1", Spec: JobSpec{Source: "files", Version: "1", Tasks: []TaskSpec{task, task}}}, PrepareJoin{Member: "a", Slots: 4, Heartbeat: "pulse/a/1"}}
+	for name, commands := range map[string][]Command{"small": small, "large": large} {
+		e := Entry{Index: 1001, Writer: "0123456789abcdef", Seq: 17, AtMS: 1_700_000_000_000, BaseIndex: 1000, BaseChain: 1 << 60, Commands: commands}
+		data := e.Encode()
+		b.Run("encode/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Encode()
+			}
+		})
+		b.Run("decode/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := DecodeEntry(1001, data); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

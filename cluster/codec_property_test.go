@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ import (
 
 var writeGolden = flag.Bool("write-codec", false, "write testdata/codec again; a change of what is there is a change of Format")
 
-// samples is one of each command. TestEveryCommandIsHere compares it with the source.
+// samples is one of each command that stories of the plan's placement draw from; their choices go by its order.
 func samples() []Command {
 	return []Command{
 		PrepareJoin{}, AcceptJoin{}, AbortJoin{}, LeaveCluster{}, ReleaseHold{}, ConfirmMember{}, DrainMember{}, SubmitJob{}, UpdateJob{}, KillJob{},
@@ -28,33 +29,38 @@ func samples() []Command {
 	}
 }
 
-// allSamples has those too that stories of the plan's placement do not draw from.
+// allSamples is one of each command.
 func allSamples() []Command {
-	return append(samples(), Lead{}, AcceptOffer{}, RevokeOffer{}, TakeRequest{}, Place{}, Epoch{}, Share{}, Own{}, PauseJob{}, ResumeJob{})
+	return slices.DeleteFunc(slices.Clone(commands[:]), func(c Command) bool { return c == nil })
 }
 
-// A command that is added to the language and not to the tests of its encoding fails here.
+// A kind of command that the table does not have is never read, and not in the tests of the encoding.
 func TestEveryCommandIsHere(t *testing.T) {
 	t.Parallel()
-	var declared, sampled []string
-	for _, name := range []string{"command.go", "command_offer.go", "placement.go", "command_epoch.go", "command_pause.go"} {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := 0
+	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "command" && f.Recv != nil {
-				declared = append(declared, fmt.Sprint(f.Recv.List[0].Type))
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Name.Name != "tag" || f.Recv == nil {
+				continue
+			}
+			declared++
+			name := fmt.Sprint(f.Recv.List[0].Type)
+			if !slices.ContainsFunc(allSamples(), func(c Command) bool { return reflect.TypeOf(c).Name() == name }) {
+				t.Errorf("commands has no %s, or another of its tag", name)
 			}
 		}
 	}
-	for _, c := range allSamples() {
-		sampled = append(sampled, reflect.TypeOf(c).Name())
-	}
-	slices.Sort(declared)
-	slices.Sort(sampled)
-	if !slices.Equal(declared, sampled) || len(declared) < 25 {
-		t.Fatalf("the source declares %q, the samples are %q", declared, sampled)
+	if declared < 25 {
+		t.Errorf("the source declares %d commands", declared)
 	}
 }
 

@@ -12,7 +12,9 @@ func TestASnapshotOutOfOrder(t *testing.T) {
 	data := v.Snapshot()
 	var members [][]byte
 	v.members.Each(func(_ MemberID, m memberRecord) bool {
-		members = append(members, appendMember(nil, m.Member))
+		var x coder
+		codeMember(&x, &m.Member)
+		members = append(members, x.data)
 		return true
 	})
 	if len(members) < 2 {

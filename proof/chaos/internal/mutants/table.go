@@ -21,7 +21,7 @@ func table() []mutant {
 			), changes, 30, "G2",
 		},
 		{
-			flaw.New("a token is kept when a partition moves", "cluster/apply_partition.go",
+			flaw.New("a token is kept when a partition moves", "cluster/command_partition.go",
 				"		d.grant(p, p.Next, p.Cause)\n\tdefault", "		d.grant(p, p.Next, p.Cause)\n		p.Token = c.Token\n		d.setPartition(p)\n\tdefault",
 			), changes, 20, "G1",
 		},

@@ -5,37 +5,33 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 // users are flaws of what users count on beside one owner at a time: order, bounds, answers, drains, even shares.
 func users() []flaw.Flaw {
 	const (
-		job       = "cluster/apply_job.go"
-		partition = "cluster/apply_partition.go"
-		workflow  = "cluster/apply_workflow.go"
-		member    = "cluster/apply_member.go"
-		plan      = "cluster/plan.go"
-		snapshot  = "cluster/snapshot.go"
-		even      = "schedule/even.go"
-		group     = "schedule/group.go"
+		plan     = "cluster/plan.go"
+		snapshot = "cluster/snapshot.go"
+		even     = "schedule/even.go"
+		group    = "schedule/group.go"
 	)
 	return []flaw.Flaw{
-		flaw.New("children run beside their parents", partition,
+		flaw.New("children run beside their parents", "cluster/command_split.go",
 			"if ok && parent.State != PartitionFinished {", "if ok && parent.State == PartitionWaiting {"),
-		flaw.New("children wait for ever", partition,
+		flaw.New("children wait for ever", "cluster/command_split.go",
 			"if p, _ := d.edit(id); d.startable(p) {", "if p, _ := d.edit(id); !d.startable(p) {"),
-		flaw.New("a split is accepted from a former owner", partition,
+		flaw.New("a split is accepted from a former owner", "cluster/command_split.go",
 			"	if why := p.owned(c.Token); why != \"\" {\n\t\treturn why\n\t}\n\tjob, task, key := c.Partition.Split()", "	job, task, key := c.Partition.Split()"),
-		flaw.New("a failure counts twice", partition,
+		flaw.New("a failure counts twice", "cluster/command_partition.go",
 			"if c.Attempt != p.Attempts {", "if c.Attempt > p.Attempts {"),
 		flaw.New("moves have no budget", plan,
 			"budget := max(0, d.Settings().MoveBudget-d.derived.moving)", "budget := d.Settings().MoveBudget"),
-		flaw.New("a killed job's owners need not stop", job,
+		flaw.New("a killed job's owners need not stop", "cluster/job.go",
 			"if !running || p.class == nil || d.handover(id) != HandoverAtMostOne {", "if running || p.class == nil || d.handover(id) != HandoverAtMostOne {"),
-		flaw.New("a job is changed by another source", job,
+		flaw.New("a job is changed by another source", "cluster/command_job.go",
 			"case old.Spec.Source != c.Spec.Source:\n\t\treturn \"it is from \"", "case old.Spec.Source != c.Spec.Source && c.Job == \"\":\n\t\treturn \"it is from \""),
-		flaw.New("a source that lost its partition still submits", job,
+		flaw.New("a source that lost its partition still submits", "cluster/command_job.go",
 			"	return p.owned(token)\n", "	_ = p\n\treturn \"\"\n"),
-		flaw.New("what is updated away stays", job,
+		flaw.New("what is updated away stays", "cluster/command_job.go",
 			"		if !listed[key] {", "		if listed[key] {"),
-		flaw.New("a finished task runs on in its other slots", workflow,
+		flaw.New("a finished task runs on in its other slots", "cluster/command_partition.go",
 			"		d.vacate(id, \"its task is finished\")", "		_ = id"),
-		flaw.New("a draining member keeps its slots", workflow,
+		flaw.New("a draining member keeps its slots", "cluster/command_leave.go",
 			"if p, _ := d.partitions.Get(id); p.Slot != 0 && !p.Dropped {", "if p, _ := d.partitions.Get(id); p.Slot < 0 {"),
 		flaw.New("a draining member keeps its partitions", "schedule/fill.go",
 			"c.count > 0 && (p.members[c.member].Draining || !p.groups[g].allows(c.member))", "c.count > 0 && !p.groups[g].allows(c.member)"),
@@ -45,10 +41,10 @@ func users() []flaw.Flaw {
 			"m.State == MemberJoined && !m.Draining && t.allowed(&m.Member)", "m.State == MemberJoined && t.allowed(&m.Member)"),
 		flaw.New("nothing is evened", even,
 			"	return compare(sa.load, sa.weight, sb.load+w, sb.weight) > 0", "	return sa == nil"),
-		flaw.New("what was held is not given back", member,
+		flaw.New("what was held is not given back", "cluster/command_join.go",
 			"if p, _ := d.edit(id); p.State == PartitionHeld && p.Owner == m.ID {", "if p, _ := d.edit(id); p.State == PartitionHeld && p.Owner != m.ID {"),
 		flaw.New("a snapshot forgets who has written", snapshot,
-			"	b = appendUvarint(b, uint64(v.writers.Len()))\n\tv.writers.Each(func(id WriterID, w writerRecord) bool { b = appendWriter(b, id, w); return true })\n", "	b = appendUvarint(b, uint64(0))\n"),
+			"	codeRecords(x, &v.writers, codeWriter)\n", "	x.put(0)\n"),
 		flaw.New("members do not hear that they are the target of a move", "cluster/draft.go",
 			"	d.touch(p.Owner)\n\td.touch(p.Next)\n", "	d.touch(p.Owner)\n"),
 	}

@@ -16,11 +16,11 @@ func windows() []flaw.Flaw {
 			"			d.removePartition(id)\n", "			_ = id\n"),
 		flaw.New("items move to even the load", window,
 			"if kindOf(c) != kindWindows || m.Draining", "if kindOf(c) == kindWindows || m.Draining"),
-		flaw.New("new shares run beside old ones", share,
+		flaw.New("new shares run beside old ones", "cluster/plan_share.go",
 			"	if leaving {\n", "	if leaving && len(held) > 0 {\n"),
-		flaw.New("a lost share is not made up for", share,
+		flaw.New("a lost share is not made up for", "cluster/plan_share.go",
 			" || p.Count != int64(len(held))", ""),
-		flaw.New("every share is the first", share,
+		flaw.New("every share is the first", "cluster/plan_share.go",
 			"Index: int64(i), Count:", "Index: 0 * int64(i), Count:"),
 	}
 }

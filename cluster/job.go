@@ -1,80 +1,66 @@
 package cluster
 
 import (
-	"bytes"
-	"cmp"
 	"slices"
 
 	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/schedule"
 )
 
-// fenced returns why a command written under a partition's token does not count, "" if it does.
-func (d *draft) fenced(by PartitionID, token Token) string {
-	if by == "" {
-		return ""
-	}
-	p, ok := d.partitions.Get(by)
-	if !ok {
-		return "the partition it is written under is unknown"
-	}
-	return p.owned(token)
+// JobState is the state of a job.
+type JobState uint8
+
+// Job is one job. It is a value: do not change what it points to.
+type Job struct {
+	ID        JobID
+	State     JobState
+	Spec      *JobSpec
+	SpecIndex Index // of the entry with the present spec
+	SinceMS   int64 // wall clock of the submitter, for people
+	Turn      Turn
+	Finished  []string // the tasks of spread pool that are finished: a sorted set
+	Message   string   // why it failed
+	PausedBy  string   // who paused it; "" while it is not paused
+	PausedMS  int64    // when, by the wall clock of that writer, for people
 }
 
-func (d *draft) submitJob(c SubmitJob) string {
-	if why := d.fenced(c.By, c.ByToken); why != "" {
-		return why
-	}
-	old, ok := d.jobs.Get(c.Job)
-	switch {
-	case !d.expected(c.Job, c.Expected):
-		return NotExpected
-	case ok && old.State == JobRunning && SameSpec(old.Spec, &c.Spec):
-		return ""
-	case ok && old.State == JobRunning && old.Spec.Source != c.Spec.Source:
-		return "a job of this name exists, from " + sourceName(old.Spec)
-	case ok && old.State == JobRunning:
-		return "a job of this name exists with another spec"
-	case ok && old.State == JobCompleted && SameSpec(old.Spec, &c.Spec) && c.Expected == 0:
-		return "" // a retried submission must not run the job again
-	}
-	if why := cmp.Or(d.poolRefused(&c.Spec), d.percentRefused(c.Job, &c.Spec)); why != "" {
-		return why
-	}
-	if ok {
-		d.dropAll(c.Job)
-		d.removeJob(c.Job)
-	}
-	d.addJob(c.Job, c.Spec)
-	d.submitted++
-	return ""
+// Turn is the place of a job with tasks of spread pool among the others.
+type Turn struct {
+	Submitted Index // of the entry that submitted it
+	Ordinal   int64 // among the jobs of that entry, from 0
+	Since     Index // when it took its place: Submitted, or the entry that covered it again
+	Passed    bool  // its minimum could not be met: other jobs go first
 }
 
-// NotExpected is the reason for refusing a command whose expectation is wrong: read the job again.
-const NotExpected = "the job is not as the writer of this has seen it"
-
-// expected reports whether the job is as the writer has seen it.
-func (d *draft) expected(id JobID, e Expected) bool {
-	if e == 0 {
-		return true
+// Task returns the task of that name.
+func (j Job) Task(name string) (*TaskSpec, bool) {
+	if j.Spec == nil {
+		return nil, false
 	}
-	var index Index
-	if j, ok := d.jobs.Get(id); ok {
-		index = j.SpecIndex
+	for i := range j.Spec.Tasks {
+		if j.Spec.Tasks[i].Name == name {
+			return &j.Spec.Tasks[i], true
+		}
 	}
-	return e == Expect(index)
+	return nil, false
 }
 
-func sourceName(s *JobSpec) string {
-	if s.Source == "" {
-		return "a client"
-	}
-	return "source " + s.Source
+type jobRecord struct {
+	Job
+	*layout
+	hash Hash
+	open int    // partitions that are not finished, without those of spread pool; derived
+	own  *maker // of the draft that made it
 }
 
-// SameSpec reports whether two specs are equal, byte by byte, by their canonical encoding.
-func SameSpec(a, b *JobSpec) bool {
-	return bytes.Equal(appendJobSpec(nil, *a), appendJobSpec(nil, *b))
+// layout is what is derived of the spec of a job. It is never changed, and jobs share equal ones.
+type layout struct {
+	classes []*schedule.Class // of each task; nil for spread every
+	pool    []int             // the tasks of spread pool, by their index, in topological order
+}
+
+func (l *layout) equal(classes []*schedule.Class, pool []int) bool {
+	return slices.Equal(l.classes, classes) && slices.Equal(l.pool, pool)
 }
 
 func (d *draft) newRecord(id JobID, spec JobSpec) *jobRecord {
@@ -157,100 +143,6 @@ func (j *jobRecord) classOf(task string) *schedule.Class {
 		}
 	}
 	return nil
-}
-
-func (d *draft) updateJob(c UpdateJob) string {
-	if why := d.fenced(c.By, c.ByToken); why != "" {
-		return why
-	}
-	old, ok := d.jobs.Get(c.Job)
-	switch {
-	case !d.expected(c.Job, c.Expected):
-		return NotExpected
-	case !ok || old.State != JobRunning:
-		return "no such live job"
-	case old.Spec.Source != c.Spec.Source:
-		return "it is from " + sourceName(old.Spec)
-	case SameSpec(old.Spec, &c.Spec):
-		return ""
-	}
-	if why := cmp.Or(d.poolRefused(&c.Spec), d.percentRefused(c.Job, &c.Spec)); why != "" {
-		return why
-	}
-	rec := d.newRecord(c.Job, c.Spec)
-	rec.open = old.open
-	rec.keepFinished(&old.Job)
-	rec.PausedBy, rec.PausedMS = old.PausedBy, old.PausedMS
-	d.setJob(rec)
-	for i := range old.Spec.Tasks {
-		d.updateTask(rec, &old.Spec.Tasks[i])
-	}
-	for i := range c.Spec.Tasks {
-		t := &c.Spec.Tasks[i]
-		if was, ok := old.Task(t.Name); !ok || was.Spread != t.Spread {
-			d.addTask(rec, t)
-		}
-	}
-	d.replan, d.members = true, true
-	d.completeRest(c.Job)
-	return ""
-}
-
-// updateTask brings the partitions of a task of the former spec in line with the present one.
-func (d *draft) updateTask(j *jobRecord, old *TaskSpec) {
-	now, ok := j.Task(old.Name)
-	if !ok || now.Spread != old.Spread {
-		d.dropTask(j.ID, old.Name)
-		return
-	}
-	for _, id := range d.partitionsOf(j.ID, old.Name) {
-		if p, _ := d.edit(id); !p.Dropped {
-			d.updatePartition(j, p)
-		}
-	}
-	if now.Spread == SpreadPartitioned {
-		d.updateKeys(j, old, now)
-	}
-}
-
-// updatePartition gives it the class of the present spec and forgives its failures.
-func (d *draft) updatePartition(j *jobRecord, p *partitionRecord) {
-	p.class = d.classFor(j, p)
-	p.Attempts, p.Deaths, p.Message = 0, 0, ""
-	if p.State == PartitionParked {
-		d.retry(p, "its definition changed")
-		return
-	}
-	d.setPartition(p)
-}
-
-// updateKeys adds the initial keys that are new and drops those that are listed no more; children of splits stay.
-func (d *draft) updateKeys(j *jobRecord, old, now *TaskSpec) {
-	listed := make(map[string]bool, len(now.Partitions))
-	for _, key := range now.Partitions {
-		listed[key] = true
-		if p, ok := d.partitions.Get(NewPartitionID(j.ID, now.Name, key)); !ok || p.Dropped {
-			d.addPartition(j, now.Name, key, nil)
-		}
-	}
-	for _, key := range old.Partitions {
-		if !listed[key] {
-			d.drop(NewPartitionID(j.ID, now.Name, key))
-		}
-	}
-}
-
-func (d *draft) killJob(c KillJob) string {
-	if why := d.fenced(c.By, c.ByToken); why != "" {
-		return why
-	}
-	j, ok := d.jobs.Get(c.Job)
-	if !ok || j.State != JobRunning {
-		return "no such live job"
-	}
-	d.dropAll(c.Job)
-	d.endJob(c.Job, JobKilled)
-	return ""
 }
 
 func (d *draft) endJob(id JobID, state JobState) {
@@ -387,3 +279,12 @@ func (d *draft) handover(id PartitionID) Handover {
 	}
 	return HandoverAtMostOne
 }
+
+// The states of a job.
+const (
+	JobRunning   JobState = iota
+	JobCompleted          // every partition and every task of spread pool is finished
+	JobKilled
+	JobFailed  // a task of spread pool failed too often
+	JobPending // like JobRunning, but none of its partitions runs. It is never stored: Value.JobState returns it
+)
