@@ -79,7 +79,7 @@ func doers() []flaw.Flaw {
 			"		s.phase = phaseClaim // another start was quicker\n", ""),
 		flaw.New("nobody writes snapshots", log,
 			"return s.phase == phaseMember && s.first()", "return s.phase > phaseHalted && s.first()"),
-		flaw.New("the runs of a type have no bound", "work/step_queue.go",
+		flaw.New("the runs of a type have no bound", "work/step_retry.go",
 			"t.max > 0 && t.running >= t.max", "t.max > 0 && t.running > t.max"),
 		flaw.New("a failed run is begun again at once", part,
 			"case p.grant.Attempt > 0 && !p.waited:", "case p.grant.Attempt > 0 && !p.waited && p.def == nil:"),
