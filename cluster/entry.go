@@ -50,14 +50,9 @@ func (e *Entry) bytes() []byte {
 const entryMagic = 0xE7
 
 // Encode returns the entry as stored in the log: all fields except its index.
-func (e Entry) Encode() []byte { return AppendEntry(nil, e) }
-
-// AppendEntry appends the entry's encoding to b.
-func AppendEntry(b []byte, e Entry) []byte {
-	if b == nil {
-		b = make([]byte, 0, 16+48*len(e.Commands)) // room for short ones
-	}
-	x := &coder{data: appendUvarint(append(b, entryMagic), Format)}
+func (e Entry) Encode() []byte {
+	room := make([]byte, 0, 16+48*len(e.Commands)) // for short ones
+	x := &coder{data: appendUvarint(append(room, entryMagic), Format)}
 	e.code(x)
 	return x.data
 }
