@@ -44,9 +44,10 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s, byte %d: %s", what, e.Offset, e.Reason)
 }
 
-// coder writes the fields of a record behind data, or reads them from it: the code functions, which name each field once, serve both. The encoding
-// is compact and canonical: one value has one encoding, and what is read in any other is refused. Integers are varints of minimal length, strings
-// and lists have their length in front. After the first fault every read gives zero and err stays.
+// coder writes the fields of a record behind data, or reads them from it: the code functions, which name each field once,
+// serve both. What is written is not changed. The encoding is compact and canonical: one value has one encoding, and what is
+// read in any other is refused. Integers are varints of minimal length, strings and lists have their length in front. After
+// the first fault every read gives zero and err stays.
 type coder struct {
 	data    []byte
 	reading bool

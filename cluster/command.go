@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A Command is one proposal in the log. The set of commands is closed: each is a type with its methods. What can never be accepted is said by a
-// method check. A command names what it expects (incarnation, token, attempt). If that no longer holds, it does nothing
-// and its [Result] gives the reason.
+// A Command is one proposal in the log. The set of commands is closed: each is a type with its methods. What can never be
+// accepted is said by a method check. A command names what it expects (incarnation, token, attempt). If that no longer
+// holds, it does nothing and its [Result] gives the reason.
 type Command interface {
 	fmt.Stringer
 	tag() byte             // in an entry; it never changes its meaning
@@ -18,8 +18,9 @@ type Command interface {
 
 // commands has one of each kind, at its tag.
 var commands = byTag(
-	PrepareJoin{}, AcceptJoin{}, AbortJoin{}, LeaveCluster{}, ReleaseHold{}, ConfirmMember{}, DrainMember{}, SubmitJob{}, UpdateJob{}, KillJob{},
-	PauseJob{}, ResumeJob{}, Started{}, Stopped{}, FinishPartition{}, SplitPartition{}, AdvanceWindow{}, UnparkPartition{}, Configure{},
+	PrepareJoin{}, AcceptJoin{}, AbortJoin{}, LeaveCluster{}, ReleaseHold{}, ConfirmMember{}, DrainMember{},
+	SubmitJob{}, UpdateJob{}, KillJob{}, PauseJob{}, ResumeJob{}, Configure{},
+	Started{}, Stopped{}, FinishPartition{}, SplitPartition{}, AdvanceWindow{}, UnparkPartition{},
 	Place{}, Lead{}, AcceptOffer{}, RevokeOffer{}, TakeRequest{}, Claim{}, Epoch{}, Share{}, Own{},
 )
 

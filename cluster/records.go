@@ -7,7 +7,7 @@ import (
 	"github.com/rota-run/rota/schedule"
 )
 
-// recordMagic begins every record that is kept alone, in a document: magic, format, kind, and what a snapshot has of it.
+// recordMagic begins every record that is kept alone, in a document: magic, format, kind, what a snapshot has of it.
 const recordMagic = 0xA8
 
 func encodeRecord[T any](kind byte, code func(*coder, *T), v T) []byte {
@@ -151,7 +151,8 @@ func (j *Job) hasMore() bool {
 
 func codeJob(x *coder, j *Job) {
 	codeText(x, &j.ID)
-	flags := codeState(x, &j.State, JobFailed, flagIf(j.hasMore(), moreFlag)|flagIf(j.Paused(), pausedFlag), moreFlag|pausedFlag)
+	flags := flagIf(j.hasMore(), moreFlag) | flagIf(j.Paused(), pausedFlag)
+	flags = codeState(x, &j.State, JobFailed, flags, moreFlag|pausedFlag)
 	if x.reading {
 		j.Spec = x.jobSpec()
 	} else {
@@ -166,7 +167,8 @@ func codeJob(x *coder, j *Job) {
 		codeBool(x, &j.Turn.Passed)
 		codeList(x, &j.Finished, codeText)
 		codeText(x, &j.Message)
-		x.must(j.hasMore() && slices.IsSorted(j.Finished), "a job that adds nothing, or whose finished tasks are not sorted")
+		x.must(j.hasMore(), "a job that adds nothing")
+		x.must(slices.IsSorted(j.Finished), "a job whose finished tasks are not sorted")
 	}
 	if flags&pausedFlag != 0 {
 		codeText(x, &j.PausedBy)

@@ -10,7 +10,8 @@ import (
 // TestStep: what a worker does next, by what it was answered.
 func TestStep(t *testing.T) {
 	t.Parallel()
-	fresh, one, both := Looked{Drained: []bool{false, false}}, Looked{Drained: []bool{true, false}}, Looked{Drained: []bool{true, true}}
+	fresh, one := Looked{Drained: []bool{false, false}}, Looked{Drained: []bool{true, false}}
+	both := Looked{Drained: []bool{true, true}}
 	held := Looked{Drained: []bool{false, false}, Held: true}
 	none, some := Received{}, Received{Some: true}
 	for name, c := range map[string]struct {
@@ -18,15 +19,33 @@ func TestStep(t *testing.T) {
 		events []Event
 		want   string
 	}{
-		"shards in turn, after work too":         {Params{In: 2}, []Event{fresh, none, some, Done{}, some, Done{}}, "look receive0 receive1 work1 receive0 work0 receive1"},
-		"a shard is drained for good":            {Params{In: 2}, []Event{one, some, Done{}, some, Failed{}, Done{}, fresh}, "look receive1 work1 receive1 work1 pause look receive1"},
-		"idle after each open shard had nothing": {Params{In: 2}, []Event{one, none, one, Done{}}, "look receive1 look pause receive1"},
-		"what failed is followed by a look":      {Params{In: 2}, []Event{fresh, Failed{}, Done{}}, "look receive0 pause look"},
-		"who is held back looks again":           {Params{In: 2}, []Event{held, Done{}, fresh}, "look pause look receive0"},
-		"complete is complete, held back or not": {Params{In: 2}, []Event{Looked{Drained: []bool{true, true}, Complete: true, Held: true}}, "look end"},
-		"a busy worker looks":                    {Params{In: 1, LookAfter: 2}, []Event{Looked{Drained: []bool{false}}, some, Done{}, some, Done{}}, "look receive0 work0 receive0 work0 look"},
-		"all outputs, the sink, the end":         {Params{In: 2, Out: 2, Sink: true}, []Event{both, Done{}, Done{}, Done{}, Done{}}, "look seal0 seal1 close complete end"},
-		"a sink without outputs":                 {Params{In: 2, Sink: true}, []Event{both, Done{}, Done{}}, "look close complete end"},
+		"shards in turn, after work too": {Params{In: 2},
+			[]Event{fresh, none, some, Done{}, some, Done{}},
+			"look receive0 receive1 work1 receive0 work0 receive1"},
+		"a shard is drained for good": {Params{In: 2},
+			[]Event{one, some, Done{}, some, Failed{}, Done{}, fresh},
+			"look receive1 work1 receive1 work1 pause look receive1"},
+		"idle after each open shard had nothing": {Params{In: 2},
+			[]Event{one, none, one, Done{}},
+			"look receive1 look pause receive1"},
+		"what failed is followed by a look": {Params{In: 2},
+			[]Event{fresh, Failed{}, Done{}},
+			"look receive0 pause look"},
+		"who is held back looks again": {Params{In: 2},
+			[]Event{held, Done{}, fresh},
+			"look pause look receive0"},
+		"complete is complete, held back or not": {Params{In: 2},
+			[]Event{Looked{Drained: []bool{true, true}, Complete: true, Held: true}},
+			"look end"},
+		"a busy worker looks": {Params{In: 1, LookAfter: 2},
+			[]Event{Looked{Drained: []bool{false}}, some, Done{}, some, Done{}},
+			"look receive0 work0 receive0 work0 look"},
+		"all outputs, the sink, the end": {Params{In: 2, Out: 2, Sink: true},
+			[]Event{both, Done{}, Done{}, Done{}, Done{}},
+			"look seal0 seal1 close complete end"},
+		"a sink without outputs": {Params{In: 2, Sink: true},
+			[]Event{both, Done{}, Done{}},
+			"look close complete end"},
 	} {
 		s, e := NewState(c.p)
 		got := []string{show(e)}
@@ -63,19 +82,23 @@ func TestCommit(t *testing.T) {
 		want     string
 		fresh    bool
 	}{
-		"two outputs":                   {2, false, []Answer{Stored, Stored, Stored, Stored}, 0, "record output0 output1 acknowledge committed", true},
-		"none":                          {0, false, []Answer{Stored, Stored}, 0, "record acknowledge committed", true},
-		"an output was there":           {1, false, []Answer{Stored, Exists, Stored}, 0, "record output0 acknowledge committed", true},
-		"somebody else's record":        {1, false, []Answer{Exists, Stored, Stored, Exists, Stored}, 2, "record read output0 output1 acknowledge committed", false},
+		"two outputs": {2, false, []Answer{Stored, Stored, Stored, Stored}, 0,
+			"record output0 output1 acknowledge committed", true},
+		"none": {0, false, []Answer{Stored, Stored}, 0, "record acknowledge committed", true},
+		"an output was there": {1, false, []Answer{Stored, Exists, Stored}, 0,
+			"record output0 acknowledge committed", true},
+		"somebody else's record": {1, false, []Answer{Exists, Stored, Stored, Exists, Stored}, 2,
+			"record read output0 output1 acknowledge committed", false},
 		"one steady output":             {1, true, []Answer{Stored, Stored}, 0, "output0 acknowledge committed", true},
 		"a steady output that there is": {1, true, []Answer{Exists, Stored}, 0, "output0 acknowledge committed", false},
-		"two steady outputs":            {2, true, []Answer{Stored, Stored, Stored, Stored}, 0, "record output0 output1 acknowledge committed", true},
+		"two steady outputs": {2, true, []Answer{Stored, Stored, Stored, Stored}, 0,
+			"record output0 output1 acknowledge committed", true},
 	} {
 		u, w := NewCommit(c.outputs, c.steady)
 		output := 0
 		var got []string
 		for i := 0; ; i++ {
-			word := map[Write]string{Record: "record", ReadRecord: "read", Acknowledge: "acknowledge", Committed: "committed"}[w]
+			word := [...]string{"record", "read", "", "acknowledge", "committed"}[w]
 			if w == Output {
 				word = fmt.Sprint("output", output)
 			}
@@ -90,7 +113,8 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// TestHoldAndFate: an edge is full where somebody takes from it; a message is worked on together, then one by one, then given up.
+// TestHoldAndFate: an edge is full where somebody takes from it; a message is worked on together, then one by one,
+// then given up.
 func TestHoldAndFate(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -127,11 +151,13 @@ func TestGraph(t *testing.T) {
 	for want, g := range map[string]Graph{
 		`two tasks are named "load"`: {Tasks: []Task{load, load}},
 		"reads in 0 parts":           {Tasks: []Task{{Name: "load"}}},
-		"two edges lead from":        {Tasks: g.Tasks, Edges: []Edge{edge, with(edge, func(e *Edge) { e.By = "other" })}},
-		"leads nowhere":              {Tasks: []Task{load}, Edges: []Edge{edge}},
-		"to itself":                  {Tasks: []Task{load}, Edges: []Edge{with(edge, func(e *Edge) { e.To = "load" })}},
-		"has 257 shards":             {Tasks: g.Tasks, Edges: []Edge{with(edge, func(e *Edge) { e.Shards = MaxShards + 1 })}},
-		"has no key":                 {Tasks: g.Tasks, Edges: []Edge{with(edge, func(e *Edge) { e.By = "" })}},
+		"two edges lead from": {Tasks: g.Tasks,
+			Edges: []Edge{edge, with(edge, func(e *Edge) { e.By = "other" })}},
+		"leads nowhere": {Tasks: []Task{load}, Edges: []Edge{edge}},
+		"to itself":     {Tasks: []Task{load}, Edges: []Edge{with(edge, func(e *Edge) { e.To = "load" })}},
+		"has 257 shards": {Tasks: g.Tasks,
+			Edges: []Edge{with(edge, func(e *Edge) { e.Shards = MaxShards + 1 })}},
+		"has no key": {Tasks: g.Tasks, Edges: []Edge{with(edge, func(e *Edge) { e.By = "" })}},
 		"have 2 and 3 shards": {Tasks: []Task{load, {Name: "more", Chains: 1}, sum},
 			Edges: []Edge{edge, with(edge, func(e *Edge) { e.From, e.Shards = "more", 3 })}},
 	} {

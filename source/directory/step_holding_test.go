@@ -22,11 +22,26 @@ func TestHolding(t *testing.T) {
 		again      bool
 	}
 	for name, steps := range map[string][]step{
-		"gone after two looks":          {{found("a=1"), "a=1", "", false}, {found(), "a=1", "", true}, {found(), "", "a", false}},
-		"back after one":                {{found("a=1"), "a=1", "", false}, {found(), "a=1", "", true}, {found("a=2"), "a=2", "", false}, {found(), "a=2", "", true}},
-		"back after it was removed":     {{found("a=1"), "a=1", "", false}, {found(), "a=1", "", true}, {found(), "", "a", false}, {found("a=1"), "a=1", "", false}},
-		"a look that read not all":      {{found("a=1"), "a=1", "", false}, {partial, "a=1", "", false}, {partial, "a=1", "", false}},
-		"what does not run is not gone": {{found("z=1"), "z=1", "", false}, {found(), "z=1", "", true}, {found(), "", "", false}},
+		"gone after two looks": {
+			{found("a=1"), "a=1", "", false}, {found(), "a=1", "", true},
+			{found(), "", "a", false},
+		},
+		"back after one": {
+			{found("a=1"), "a=1", "", false}, {found(), "a=1", "", true},
+			{found("a=2"), "a=2", "", false}, {found(), "a=2", "", true},
+		},
+		"back after it was removed": {
+			{found("a=1"), "a=1", "", false}, {found(), "a=1", "", true},
+			{found(), "", "a", false}, {found("a=1"), "a=1", "", false},
+		},
+		"a look that read not all": {
+			{found("a=1"), "a=1", "", false}, {partial, "a=1", "", false},
+			{partial, "a=1", "", false},
+		},
+		"what does not run is not gone": {
+			{found("z=1"), "z=1", "", false}, {found(), "z=1", "", true},
+			{found(), "", "", false},
+		},
 	} {
 		var h holding
 		for i, s := range steps {
@@ -89,11 +104,17 @@ func TestEachFieldIsCompared(t *testing.T) {
 	t.Parallel()
 	a := spec("s", "1")
 	for name, change := range map[string]func(*cluster.TaskSpec){
-		"nothing": func(*cluster.TaskSpec) {}, "type": func(t *cluster.TaskSpec) { t.Type = "x" }, "name": func(t *cluster.TaskSpec) { t.Name = "x" },
-		"spread": func(t *cluster.TaskSpec) { t.Spread++ }, "weight": func(t *cluster.TaskSpec) { t.Weight++ }, "handover": func(t *cluster.TaskSpec) { t.Handover++ },
-		"labels": func(t *cluster.TaskSpec) { t.Selector = []cluster.Label{{Key: "k"}} }, "over": func(t *cluster.TaskSpec) { t.SpreadOver = "x" },
-		"pin": func(t *cluster.TaskSpec) { t.Pin = "x" }, "attempts": func(t *cluster.TaskSpec) { t.MaxAttempts++ },
-		"partitions": func(t *cluster.TaskSpec) { t.Partitions = []string{"x"} }, "definition": func(t *cluster.TaskSpec) { t.Definition = nil },
+		"nothing":  func(*cluster.TaskSpec) {},
+		"type":     func(t *cluster.TaskSpec) { t.Type = "x" },
+		"name":     func(t *cluster.TaskSpec) { t.Name = "x" },
+		"spread":   func(t *cluster.TaskSpec) { t.Spread++ },
+		"weight":   func(t *cluster.TaskSpec) { t.Weight++ },
+		"handover": func(t *cluster.TaskSpec) { t.Handover++ },
+		"labels":   func(t *cluster.TaskSpec) { t.Selector = []cluster.Label{{Key: "k"}} },
+		"over":     func(t *cluster.TaskSpec) { t.SpreadOver = "x" },
+		"pin":      func(t *cluster.TaskSpec) { t.Pin = "x" }, "attempts": func(t *cluster.TaskSpec) { t.MaxAttempts++ },
+		"partitions": func(t *cluster.TaskSpec) { t.Partitions = []string{"x"} },
+		"definition": func(t *cluster.TaskSpec) { t.Definition = nil },
 	} {
 		b := spec("s", "1")
 		change(&b.Tasks[0])
