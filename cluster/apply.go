@@ -72,86 +72,14 @@ func (d *draft) apply(c Command) string {
 	if err := CheckCommand(c); err != nil {
 		return err.Error()
 	}
-	switch c := c.(type) {
-	case PrepareJoin:
-		return d.prepareJoin(c)
-	case AcceptJoin:
-		return d.acceptJoin(c)
-	case AbortJoin:
-		return d.abortJoin(c)
-	case LeaveCluster:
-		return d.leaveCluster(c)
-	case ReleaseHold:
-		return d.releaseHold(c)
-	case ConfirmMember:
-		return d.confirmMember(c)
-	case DrainMember:
-		return d.drainMember(c)
-	case Started:
-		return d.started(c)
-	case Stopped:
-		return d.stopped(c)
-	case FinishPartition:
-		return d.finishPartition(c)
-	case SplitPartition:
-		return d.splitPartition(c)
-	case AdvanceWindow:
-		return d.advanceWindow(c)
-	case UnparkPartition:
-		return d.unparkPartition(c)
-	case Configure:
-		return d.configure(c)
-	}
-	return d.applyToJob(c)
-}
-
-// applyToJob does the commands about a job as a whole.
-func (d *draft) applyToJob(c Command) string {
-	switch c := c.(type) {
-	case SubmitJob:
-		return d.submitJob(c)
-	case UpdateJob:
-		return d.updateJob(c)
-	case KillJob:
-		return d.killJob(c)
-	case PauseJob:
-		return d.pauseJob(c)
-	case ResumeJob:
-		return d.resumeJob(c)
-	}
-	return d.applyPlacement(c)
-}
-
-// applyPlacement does the commands of protocols with another placement than the plan's.
-func (d *draft) applyPlacement(c Command) string {
-	switch c := c.(type) {
-	case Lead:
-		return d.lead(c)
-	case AcceptOffer:
-		return d.acceptOffer(c)
-	case RevokeOffer:
-		return d.revokeOffer(c)
-	case TakeRequest:
-		return d.takeRequest(c)
-	case Place:
-		return d.place(c)
-	case Claim:
-		return d.claim(c)
-	case Epoch:
-		return d.announce(c)
-	case Share:
-		return d.share(c)
-	case Own:
-		return d.tell(c)
-	}
-	return "an unknown command"
+	return c.apply(d)
 }
 
 func (d *draft) noteWriter(id WriterID, seq uint64) {
 	old, _ := d.writers.Get(id)
 	rec := writerRecord{seq: seq, seen: d.applied}
-	d.buf = appendWriter(d.buf[:0], id, rec)
-	rec.hash = hashBytes(kindWriter, &d.buf)
+	codeWriter(d.encode(), &id, &rec)
+	rec.hash = d.hash(kindWriter)
 	d.digest += rec.hash - old.hash
 	d.writers.Set(id, rec)
 	if d.writers.Len() > maxWriters {
@@ -172,33 +100,4 @@ func (d *draft) forgetWriters() {
 	for _, id := range drop {
 		d.writers.Remove(id)
 	}
-}
-
-func (d *draft) configure(c Configure) string {
-	if why := d.schedulerRefused(c.JobScheduler); why != "" {
-		return why
-	}
-	d.digest -= d.settingsHash()
-	if c.MoveBudget != 0 {
-		d.settings.MoveBudget = c.MoveBudget
-	}
-	if c.JobScheduler != "" {
-		d.setScheduler(c.JobScheduler)
-	}
-	if c.Retention != 0 {
-		d.settings.Retention = c.Retention
-		d.forgetJobs()
-	}
-	d.digest += d.settingsHash()
-	d.replan = true
-	return ""
-}
-
-// settingsHash is zero for a cluster where nothing was configured, so that the empty value has digest zero.
-func (d *draft) settingsHash() Hash {
-	if d.settings == (Settings{}) {
-		return 0
-	}
-	d.buf = appendSettings(d.buf[:0], d.settings)
-	return hashBytes(kindSettings, &d.buf)
 }

@@ -58,3 +58,42 @@ func (d *draft) assemble(part Part) {
 	}
 	d.setPartition(rec)
 }
+
+// Excerpt makes a value from some of the records of another: all members, complete as of an index, and some jobs and partitions. Partitions
+// without their job are left out. It is only for reading; nothing is applied to it.
+func Excerpt(index Index, l Leadership, members []Member, jobs []Job, partitions []Partition) Value {
+	d := &draft{loading: true}
+	d.index, d.at, d.leader = index, index, l
+	d.settings.Placement = PlacementOffered
+	for _, m := range members {
+		d.setMember(m)
+	}
+	for _, j := range jobs {
+		d.loadJob(j)
+	}
+	for _, p := range partitions {
+		if j, ok := d.jobs.Get(p.job()); ok {
+			rec := &partitionRecord{Partition: p}
+			rec.class = d.classFor(j, rec)
+			d.setPartition(rec)
+		}
+	}
+	return d.value()
+}
+
+// Do applies one command without a log: for a value that is assembled from documents, where at is the next index or token, from the document that decides the
+// command. It neither counts an entry nor plans; the index of the value does not change.
+func (v Value) Do(at Index, atMS int64, c Command) (Value, Result) {
+	d := &draft{Value: v, at: at, atMS: atMS, unlogged: true, alone: v.claimed()}
+	reason := d.apply(c)
+	return d.value(), Result{Accepted: reason == "", Reason: reason}
+}
+
+func (d *draft) loadJob(j Job) {
+	if j.Spec == nil {
+		return
+	}
+	rec := &jobRecord{Job: j}
+	rec.layout = &layout{d.classesOf(j.ID, j.Spec), poolTasks(j.Spec)}
+	d.setJob(rec)
+}

@@ -210,3 +210,249 @@ func BenchmarkDeath(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkEntry writes and reads entries as members write them: a report of one owner, and a job.
+func BenchmarkEntry(b *testing.B) {
+	small := []Command{Started{Partition: "job-1", Token: 1000}}
+	task := TaskSpec{Name: "x", Type: "http", Selector: []Label{{"zone", "a"}}, Definition: []byte(`{"every_ms":60000}`)}
+	large := []Command{SubmitJob{Job: "job-1", Spec: JobSpec{Source: "files", Version: "1", Tasks: []TaskSpec{task, task}}}, PrepareJoin{Member: "a", Slots: 4, Heartbeat: "pulse/a/1"}}
+	for name, commands := range map[string][]Command{"small": small, "large": large} {
+		e := Entry{Index: 1001, Writer: "0123456789abcdef", Seq: 17, AtMS: 1_700_000_000_000, BaseIndex: 1000, BaseChain: 1 << 60, Commands: commands}
+		data := e.Encode()
+		b.Run("encode/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Encode()
+			}
+		})
+		b.Run("decode/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := DecodeEntry(1001, data); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkEpoch applies epochs of 100 members that own 100,000 partitions: one of them is lost, so that its thousand are placed, and then comes back.
+func BenchmarkEpoch(b *testing.B) {
+	const members, partitions = 100, 100_000
+	name := func(i int) MemberID { return MemberID(fmt.Sprintf("m%02d", i)) }
+	var v Value
+	next := func(c Command) {
+		e := Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: []Command{c}}
+		after, did := v.Apply(e)
+		if !did.Results[0].Accepted {
+			b.Fatal(did.Results[0].Reason)
+		}
+		v = after
+	}
+	epoch := func(generation uint64, lost int) Epoch {
+		e := Epoch{Start: 1, Generation: generation, Leader: name(members - 1)}
+		for i := range members {
+			if i == lost {
+				continue
+			}
+			m := EpochMember{Join: PrepareJoin{Member: name(i), Heartbeat: "g/" + string(name(i))}}
+			if old, ok := v.Member(name(i)); ok {
+				m.Incarnation = old.Incarnation
+			}
+			e.Members = append(e.Members, m)
+		}
+		return e
+	}
+	next(epoch(1, -1))
+	spec := oneTask(SpreadPartitioned, HandoverAtMostOne)
+	for i := range partitions {
+		spec.Tasks[0].Partitions = append(spec.Tasks[0].Partitions, fmt.Sprintf("p%06d", i))
+	}
+	next(SubmitJob{Job: "x", Spec: spec})
+	generation := uint64(1)
+	for b.Loop() {
+		lost := int(generation/2) % (members - 1)
+		if generation++; generation%2 == 1 {
+			lost = -1
+		}
+		next(epoch(generation, lost))
+	}
+	n := 0
+	for m := range v.Members() {
+		for range v.OwnedBy(m.ID) {
+			n++
+		}
+	}
+	if n != partitions {
+		b.Fatalf("%d of %d partitions have owners", n, partitions)
+	}
+}
+
+// BenchmarkDecodeSnapshot is what each look at the cluster begins with: 100,000 jobs of one task.
+func BenchmarkDecodeSnapshot(b *testing.B) {
+	b.Run("alike", func(b *testing.B) { benchmarkDecodeSnapshot(b, true) })
+	b.Run("different", func(b *testing.B) { benchmarkDecodeSnapshot(b, false) })
+}
+
+func benchmarkDecodeSnapshot(b *testing.B, alike bool) {
+	data := manyJobs(b, 100_000, alike).v.Snapshot()
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	b.ResetTimer()
+	for b.Loop() {
+		if _, err := DecodeSnapshot(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSnapshot is that of 100,000 jobs of one task each.
+func BenchmarkSnapshot(b *testing.B) {
+	v := manyJobs(b, 100_000, true).v
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Snapshot()
+	}
+}
+
+// BenchmarkWindow puts items through a window of 256 on ten members: listed 64 at a time, finished one by one, taken out 64 at a time; alone, and beside
+// 100,000 partitions of other tasks.
+func BenchmarkWindow(b *testing.B) {
+	for _, others := range []int{0, 100_000} {
+		b.Run(fmt.Sprintf("beside=%d", others), func(b *testing.B) {
+			w := newWindowBench(b, others)
+			for b.Loop() {
+				w.item()
+			}
+			b.ReportMetric(float64(len(w.v.Snapshot())), "snapshot-B")
+		})
+	}
+}
+
+type windowBench struct {
+	b       testing.TB
+	v       Value
+	seq     uint64
+	listed  int
+	running []PartitionID
+	done    []string
+}
+
+func (w *windowBench) do(commands ...Command) {
+	w.seq++
+	v, did := w.v.Apply(Entry{Index: w.v.Index() + 1, Writer: "w", Seq: w.seq, Commands: commands})
+	for i, r := range did.Results {
+		if !r.Accepted {
+			w.b.Fatalf("%v: %s", commands[i], r.Reason)
+		}
+	}
+	w.v = v
+}
+
+func newWindowBench(b testing.TB, others int) *windowBench {
+	w := &windowBench{b: b}
+	for i := range 10 {
+		id := MemberID(fmt.Sprintf("m%02d", i))
+		w.do(PrepareJoin{Member: id, Heartbeat: "p"})
+		if m, _ := w.v.Member(id); m.State == MemberPrepared {
+			by, _ := w.v.Member(w.v.before(id))
+			w.do(AcceptJoin{id, m.Incarnation, by.ID, by.Incarnation})
+		}
+	}
+	if others > 0 {
+		t := TaskSpec{Type: "x", Spread: SpreadPartitioned}
+		for i := range others {
+			t.Partitions = append(t.Partitions, fmt.Sprintf("k%06d", i))
+		}
+		w.do(SubmitJob{Job: "others", Spec: JobSpec{Tasks: []TaskSpec{t}}})
+	}
+	w.do(SubmitJob{Job: "j", Spec: JobSpec{Tasks: []TaskSpec{{Type: "x", Spread: SpreadPartitioned, Partitions: []string{"list"}}}}})
+	return w
+}
+
+// item finishes one item, and lets the partitioner take a step where one is due.
+func (w *windowBench) item() {
+	if len(w.running) <= 192 {
+		w.step()
+	}
+	id := w.running[0]
+	w.running = w.running[1:]
+	p, _ := w.v.Partition(id)
+	w.do(FinishPartition{Partition: id, Token: p.Token})
+	_, _, key := id.Split()
+	w.done = append(w.done, key)
+}
+
+func (w *windowBench) step() {
+	p, _ := w.v.Partition("j#list")
+	c := AdvanceWindow{Partition: p.ID, Token: p.Token, Step: p.Step, Cursor: fmt.Appendf(nil, "%09d", w.listed), Done: w.done}
+	for len(w.running)+len(c.Items) < 256 {
+		w.listed++
+		c.Items = append(c.Items, Item{Key: fmt.Sprintf("bucket/%09d.gz", w.listed), Input: []byte("etag")})
+	}
+	w.do(c)
+	for _, it := range c.Items {
+		w.running = append(w.running, NewPartitionID("j", "", it.Key))
+	}
+	w.done = nil
+}
+
+// BenchmarkSlots applies entries to a value with 1,000 members of 10 slots and 1,000 jobs of 10 tasks, all slots given.
+func BenchmarkSlots(b *testing.B) {
+	v, seq := Value{}, uint64(0)
+	write := func(v Value, commands ...Command) Value {
+		seq++
+		v, did := v.Apply(Entry{Index: v.Index() + 1, Writer: "w", Seq: seq, Commands: commands})
+		for i, r := range did.Results {
+			if !r.Accepted {
+				b.Fatalf("%v: %s", commands[i], r.Reason)
+			}
+		}
+		return v
+	}
+	join := func(v Value, i int) Value {
+		id := fmt.Sprintf("member-%04d", i)
+		v = write(v, PrepareJoin{Member: MemberID(id), Slots: 10, Heartbeat: "p"})
+		m, _ := v.Member(MemberID(id))
+		if m.State == MemberPrepared {
+			by, _ := v.Member(v.before(m.ID))
+			v = write(v, AcceptJoin{m.ID, m.Incarnation, by.ID, by.Incarnation})
+		}
+		return v
+	}
+	for i := range 1000 {
+		v = join(v, i)
+	}
+	var submit []Command
+	for j := range 1000 {
+		c := SubmitJob{Job: JobID(fmt.Sprintf("job-%04d", j))}
+		for t := range 10 {
+			c.Spec.Tasks = append(c.Spec.Tasks, TaskSpec{Name: fmt.Sprint("t", t), Type: "noop", Spread: SpreadPool})
+		}
+		submit = append(submit, c)
+	}
+	b.Run("submit=1000", func(b *testing.B) {
+		for b.Loop() {
+			write(v, submit...)
+		}
+	})
+	v = write(v, submit...)
+	m, _ := v.Member("member-0500")
+	b.Run("crash", func(b *testing.B) {
+		for b.Loop() {
+			write(v, LeaveCluster{Member: m.ID, Incarnation: m.Incarnation})
+		}
+	})
+	b.Run("finish", func(b *testing.B) {
+		for b.Loop() {
+			slot := v.JobSlots("job-0500")[0].Slots[0]
+			p, _ := v.Partition(slotID("job-0500", "t0", slot))
+			write(v, FinishPartition{Partition: p.ID, Token: p.Token})
+		}
+	})
+	b.Run("check", func(b *testing.B) { // an ordinary task beside them costs nothing of this
+		for b.Loop() {
+			write(v, SubmitJob{Job: "check", Spec: JobSpec{Tasks: []TaskSpec{{Type: "noop"}}}})
+		}
+	})
+}

@@ -3,8 +3,9 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/rota-run/rota/schedule"
 )
 
 // Limits of an entry. They bound what one command can cost every member.
@@ -16,131 +17,6 @@ const (
 	MaxText       = 4096 // bytes of a message, reason, label, address
 	MaxChildren   = 1000 // children of one split
 )
-
-// CheckCommand reports why a command can never be accepted, whatever the value, or nil. The error begins with the path of the fault:
-// "spec.tasks[2].weight: -5 is negative".
-func CheckCommand(c Command) error {
-	switch c := c.(type) {
-	case PrepareJoin:
-		return checkPrepareJoin(&c)
-	case AcceptJoin:
-		return errors.Join(at("member", CheckName(string(c.Member))), at("by", CheckName(string(c.By))))
-	case AbortJoin:
-		return at("member", CheckName(string(c.Member)))
-	case LeaveCluster:
-		return errors.Join(at("member", CheckName(string(c.Member))), at("reason", checkText(c.Reason)))
-	case ConfirmMember:
-		return errors.Join(at("member", CheckName(string(c.Member))), at("pulse", checkHeartbeat(c.Heartbeat)))
-	case ReleaseHold:
-		return at("member", CheckName(string(c.Member)))
-	case DrainMember:
-		return at("member", CheckName(string(c.Member)))
-	case FinishPartition:
-		return at("message", checkText(c.Message))
-	case SplitPartition:
-		return checkChildren(c.Children)
-	case AdvanceWindow:
-		return checkAdvance(&c)
-	case Configure:
-		return checkConfigure(c)
-	case Lead:
-		return errors.Join(at("member", CheckName(string(c.Member))), at("offer_ms", notNegative(c.OfferMS)))
-	case Epoch:
-		return checkEpoch(&c)
-	case Own:
-		return checkOwn(&c)
-	case Place:
-		if c.Placement > PlacementShared {
-			return errors.New("placement: an unknown choice")
-		}
-	}
-	return checkJobCommand(c)
-}
-
-// checkJobCommand checks the commands about a job as a whole.
-func checkJobCommand(c Command) error {
-	switch c := c.(type) {
-	case SubmitJob:
-		return checkJob(c.Job, &c.Spec)
-	case UpdateJob:
-		return checkJob(c.Job, &c.Spec)
-	case KillJob:
-		return at("job", CheckName(string(c.Job)))
-	case PauseJob:
-		if c.By == "" {
-			return errors.New("by: it is empty")
-		}
-		return errors.Join(at("job", CheckName(string(c.Job))), at("by", checkText(c.By)))
-	case ResumeJob:
-		return at("job", CheckName(string(c.Job)))
-	}
-	return nil // Started, Stopped, Unpark, offers: nothing to check but what the value knows
-}
-
-func at(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", path, err)
-}
-
-func checkText(s string) error {
-	if len(s) > MaxText {
-		return fmt.Errorf("%d bytes, at most %d are allowed", len(s), MaxText)
-	}
-	return nil
-}
-
-func notNegative(n int64) error {
-	if n < 0 {
-		return fmt.Errorf("%d is negative", n)
-	}
-	if n > 1<<31 {
-		return fmt.Errorf("%d is above %d", n, 1<<31)
-	}
-	return nil
-}
-
-func checkConfigure(c Configure) error {
-	return errors.Join(at("move_budget", notNegative(c.MoveBudget)), at("retention", notNegative(c.Retention)),
-		at("job_scheduler", checkScheduler(c.JobScheduler)))
-}
-
-func checkPrepareJoin(c *PrepareJoin) error {
-	err := errors.Join(at("member", CheckName(string(c.Member))), at("slots", checkSlots(c.Slots)),
-		at("weight", notNegative(c.Weight)), at("capacity", notNegative(c.Capacity)), at("labels", checkLabels(c.Labels)),
-		at("pulse", checkHeartbeat(c.Heartbeat)), at("address", checkText(c.Address)), at("version", checkText(c.Version)))
-	return err
-}
-
-func checkSlots(n int64) error {
-	if n > MaxSlots {
-		return fmt.Errorf("%d is above %d", n, MaxSlots)
-	}
-	return notNegative(n)
-}
-
-func checkHeartbeat(key string) error {
-	if key == "" {
-		return errors.New("it is empty")
-	}
-	return checkText(key)
-}
-
-func checkLabels(labels []Label) error {
-	if len(labels) > MaxLabels {
-		return fmt.Errorf("%d labels, at most %d are allowed", len(labels), MaxLabels)
-	}
-	for i, l := range labels {
-		if l.Key == "" || len(l.Key) > maxName || len(l.Value) > MaxText || strings.ContainsAny(l.Key+l.Value, "\x00\x01\x02\x03") {
-			return fmt.Errorf("[%d]: the label %.40q=%.40q is empty, too long, or has a control character", i, l.Key, l.Value)
-		}
-		if i > 0 && labels[i-1].Key >= l.Key {
-			return fmt.Errorf("[%d]: %q does not follow %q: labels must be sorted, without duplicate keys", i, l.Key, labels[i-1].Key)
-		}
-	}
-	return nil
-}
 
 func checkJob(id JobID, s *JobSpec) error {
 	errs := []error{at("job", CheckName(string(id))), at("spec.source", checkText(s.Source)), at("spec.version", checkText(s.Version))}
@@ -204,21 +80,118 @@ func checkKeys(keys []string) error {
 	return nil
 }
 
-func checkChildren(children []Child) error {
-	if len(children) == 0 || len(children) > MaxChildren {
-		return fmt.Errorf("children: %d, between 1 and %d are allowed", len(children), MaxChildren)
+// The limits of workflows.
+const (
+	MaxEdges = 10_000 // edges of a job
+	MaxSlots = 10_000 // slots of a member
+)
+
+// checkWorkflow says what is wrong with a spec as a whole; its tasks have been checked one by one.
+func checkWorkflow(s *JobSpec) error {
+	pool := false
+	sum := int64(0)
+	for i := range s.Tasks {
+		pool = pool || s.Tasks[i].Spread == SpreadPool
+		sum += s.Tasks[i].Percent
 	}
-	for i, c := range children {
-		path := fmt.Sprintf("children[%d]", i)
-		if err := CheckKey(c.Key); err != nil {
-			return at(path+".key", err)
+	errs := []error{checkEdges(s), at("spec.percent", checkPercent(s.Percent))}
+	errs = append(errs, checkBatch(s))
+	if s.Scheduler > schedule.TasksPercentage {
+		errs = append(errs, errors.New("spec.scheduler: an unknown choice"))
+	}
+	if !pool && (s.Scheduler != 0 || s.Coverage || s.Percent != 0) {
+		errs = append(errs, errors.New("spec: scheduler, coverage and percent are for jobs with a task of spread pool"))
+	}
+	switch byPercent := s.Scheduler == schedule.TasksPercentage; {
+	case sum > 100:
+		errs = append(errs, fmt.Errorf("spec.tasks: their percentages come to %d, at most 100 are allowed", sum))
+	case sum > 0 && !byPercent:
+		errs = append(errs, fmt.Errorf("spec.tasks: they have percentages, but the scheduler is %s", s.Scheduler))
+	case sum == 0 && byPercent:
+		errs = append(errs, errors.New("spec.tasks: the scheduler is percentage, but no task has one"))
+	}
+	return errors.Join(errs...)
+}
+
+// checkBatch: only what runs on slots can be held back, and waited for.
+func checkBatch(s *JobSpec) error {
+	if !s.Batch {
+		return nil
+	}
+	pool := make(map[string]bool, len(s.Tasks))
+	for i := range s.Tasks {
+		pool[s.Tasks[i].Name] = s.Tasks[i].Spread == SpreadPool
+	}
+	for i, e := range s.Edges {
+		if !pool[e.From] || !pool[e.To] {
+			return fmt.Errorf("spec.edges[%d]: in a batch both ends are of spread pool", i)
 		}
-		if len(c.Parents) > MaxChildren || !slices.IsSorted(c.Parents) {
-			return fmt.Errorf("%s.parents: they are not sorted, or too many", path)
-		}
-		if slices.ContainsFunc(children[:i], func(o Child) bool { return o.Key == c.Key }) {
-			return fmt.Errorf("%s.key: duplicate %q", path, c.Key)
-		}
+	}
+	if len(s.Edges) == 0 {
+		return errors.New("spec.batch: it is for a job with edges")
 	}
 	return nil
+}
+
+func checkPercent(n int64) error {
+	if n < 0 || n > 100 {
+		return fmt.Errorf("%d is not between 0 and 100", n)
+	}
+	return nil
+}
+
+func checkEdges(s *JobSpec) error {
+	if len(s.Edges) > MaxEdges {
+		return fmt.Errorf("spec.edges: %d edges, at most %d are allowed", len(s.Edges), MaxEdges)
+	}
+	names := make(map[string]bool, len(s.Tasks))
+	for i := range s.Tasks {
+		names[s.Tasks[i].Name] = true
+	}
+	seen := make(map[Edge]bool, len(s.Edges))
+	var errs []error
+	for i, e := range s.Edges {
+		switch {
+		case !names[e.From]:
+			errs = append(errs, fmt.Errorf("spec.edges[%d].from: no task is named %q", i, e.From))
+		case !names[e.To]:
+			errs = append(errs, fmt.Errorf("spec.edges[%d].to: no task is named %q", i, e.To))
+		case e.From == e.To:
+			errs = append(errs, fmt.Errorf("spec.edges[%d]: from %q to itself", i, e.From))
+		case seen[e]:
+			errs = append(errs, fmt.Errorf("spec.edges[%d]: duplicate edge from %q to %q", i, e.From, e.To))
+		}
+		seen[e] = true
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	if _, cycle := topological(s); len(cycle) > 0 {
+		return fmt.Errorf("spec.edges: they have a cycle: %s", strings.Join(cycle, " → "))
+	}
+	return nil
+}
+
+// checkPool says what is wrong with a task that is, or is not, of spread pool.
+func checkPool(t *TaskSpec) error {
+	if t.Spread != SpreadPool {
+		if t.Min != 0 || t.Max != 0 || t.Percent != 0 {
+			return errors.New("min, max and percent are for spread pool")
+		}
+		if t.Repartition {
+			return errors.New("repartition: it is for spread pool")
+		}
+		return nil
+	}
+	errs := []error{at("min", notNegative(t.Min)), at("max", notNegative(t.Max)), at("percent", checkPercent(t.Percent))}
+	if t.Max != 0 && t.Max < t.Min {
+		errs = append(errs, fmt.Errorf("max: %d is below min, which is %d", t.Max, t.Min))
+	}
+	if t.Handover == HandoverNoGap {
+		errs = append(errs, errors.New("handover: a slot runs one thing at a time: no-gap is not for spread pool"))
+	}
+	if len(t.Selector) > 0 || t.SpreadOver != "" || t.Pin != "" || t.Weight != 0 {
+		errs = append(errs, errors.New("labels, spread_over, pin and weight are not for spread pool: its slots are interchangeable"))
+	}
+	return errors.Join(errs...)
 }

@@ -14,7 +14,15 @@ type Claim struct {
 	Incarnation Incarnation
 }
 
-func (Claim) command() {}
+func (Claim) tag() byte { return 48 }
+
+func (c Claim) code(x *coder) Command {
+	codeText(x, &c.Partition)
+	codeUint(x, &c.Token)
+	codeText(x, &c.Member)
+	codeUint(x, &c.Incarnation)
+	return made(x, c)
+}
 
 // String returns the command on one line.
 func (c Claim) String() string {
@@ -24,7 +32,7 @@ func (c Claim) String() string {
 // claimed reports whether members take what is free.
 func (v *Value) claimed() bool { return v.settings.Placement == PlacementClaimed }
 
-func (d *draft) claim(c Claim) string {
+func (c Claim) apply(d *draft) string {
 	p, ok := d.edit(c.Partition)
 	m, joined := d.Value.members.Get(c.Member)
 	switch {

@@ -1,26 +1,37 @@
 package cluster
 
-import "cmp"
-
-// What people say of a job that is to rest.
-type (
-	// PauseJob takes the partitions of a job from their owners, under their hand-over contract, and keeps them without one until ResumeJob. What is parked or
-	// finished stays so.
-	PauseJob struct {
-		Job JobID
-		By  string // who asked for it, for people; not empty
-	}
-	// ResumeJob ends a pause.
-	ResumeJob struct{ Job JobID }
+import (
+	"cmp"
+	"errors"
+	"fmt"
 )
 
-func (PauseJob) command()  {}
-func (ResumeJob) command() {}
+// PauseJob takes the partitions of a job from their owners, under their hand-over contract, and keeps them without one until ResumeJob. What is parked or
+// finished stays so.
+type PauseJob struct {
+	Job JobID
+	By  string // who asked for it, for people; not empty
+}
 
-// Paused reports whether the job was told to rest.
-func (j *Job) Paused() bool { return j.PausedBy != "" }
+func (PauseJob) tag() byte { return 64 }
 
-func (d *draft) pauseJob(c PauseJob) string {
+func (c PauseJob) code(x *coder) Command {
+	codeText(x, &c.Job)
+	codeText(x, &c.By)
+	return made(x, c)
+}
+
+func (c PauseJob) check() error {
+	if c.By == "" {
+		return errors.New("by: it is empty")
+	}
+	return errors.Join(at("job", CheckName(string(c.Job))), at("by", checkText(c.By)))
+}
+
+// String returns the command on one line.
+func (c PauseJob) String() string { return fmt.Sprintf("pause-job %s by %q", c.Job, c.By) }
+
+func (c PauseJob) apply(d *draft) string {
 	j, ok := d.jobs.Get(c.Job)
 	switch {
 	case !ok || j.State != JobRunning:
@@ -35,7 +46,24 @@ func (d *draft) pauseJob(c PauseJob) string {
 	return ""
 }
 
-func (d *draft) resumeJob(c ResumeJob) string {
+// ResumeJob ends a pause.
+type ResumeJob struct{ Job JobID }
+
+func (ResumeJob) tag() byte { return 65 }
+
+func (c ResumeJob) code(x *coder) Command {
+	codeText(x, &c.Job)
+	return made(x, c)
+}
+
+func (c ResumeJob) check() error {
+	return at("job", CheckName(string(c.Job)))
+}
+
+// String returns the command on one line.
+func (c ResumeJob) String() string { return "resume-job " + string(c.Job) }
+
+func (c ResumeJob) apply(d *draft) string {
 	j, ok := d.jobs.Get(c.Job)
 	switch {
 	case !ok || j.State != JobRunning:
@@ -57,6 +85,9 @@ func (d *draft) resumeJob(c ResumeJob) string {
 	d.replan, d.members = true, true
 	return ""
 }
+
+// Paused reports whether the job was told to rest.
+func (j *Job) Paused() bool { return j.PausedBy != "" }
 
 // halt takes the partitions of a paused job from their owners. Done again, it changes nothing.
 func (d *draft) halt(job JobID) {

@@ -38,36 +38,6 @@ type classRecord struct {
 
 func movableKey(m MemberID, class string) string { return string(m) + "\x00" + class }
 
-// holder is the member whose load the partition counts to; "" if none.
-func (p *Partition) holder() MemberID {
-	switch p.State {
-	case PartitionGranted:
-		return p.Owner
-	case PartitionReleasing, PartitionAdopting:
-		return p.Next
-	}
-	return ""
-}
-
-// open reports whether the job of the partition cannot be complete without it.
-func (p *Partition) open() bool {
-	return p.State != PartitionFinished && !p.Dropped && (p.Slot == 0 || p.former())
-}
-
-// former reports whether the owner runs a former partition of this name, which was dropped and added again before it had stopped.
-func (p *Partition) former() bool {
-	return p.State == PartitionReleasing && p.Next == "" && p.NextToken != 0
-}
-
-func (p *Partition) job() JobID {
-	job, _, _ := p.ID.Split()
-	return job
-}
-
-func (p *Partition) moving() bool {
-	return p.Next != "" && (p.State == PartitionReleasing || p.State == PartitionAdopting)
-}
-
 // index adds (by = 1) or removes (by = −1) a partition to or from everything derived.
 func (d *derived) index(p *partitionRecord, by int) {
 	d.indexMembers(&p.Partition, by)

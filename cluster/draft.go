@@ -39,7 +39,7 @@ type draft struct {
 	notes     []note          // of what this entry has set or removed
 	own       *maker          // of the records that this draft has made; nil until there is one
 	loading   bool            // the value is made of its records: all of them are the draft's own
-	buf       []byte
+	coder     coder           // writes one record at a time, to be hashed
 	former    partitionRecord // by editInPlace
 }
 
@@ -117,8 +117,8 @@ func (d *draft) setMember(m Member) {
 		d.derived.indexSlots(m.ID, had, has)
 		d.allocate = true
 	}
-	d.buf = appendMember(d.buf[:0], m)
-	rec := memberRecord{Member: m, hash: hashBytes(kindMember, &d.buf)}
+	codeMember(d.encode(), &m)
+	rec := memberRecord{Member: m, hash: d.hash(kindMember)}
 	d.digest += rec.hash
 	d.countJoined(&m, 1)
 	d.Value.members.Set(m.ID, rec)
@@ -156,8 +156,8 @@ func (d *draft) setJob(rec *jobRecord) {
 		d.shareSpec(rec)
 	}
 	rec.own = d.maker()
-	d.buf = appendJob(d.buf[:0], rec.Job)
-	rec.hash = hashBytes(kindJob, &d.buf)
+	codeJob(d.encode(), &rec.Job)
+	rec.hash = d.hash(kindJob)
 	d.digest += rec.hash
 	d.indexJob(rec, 1)
 	d.jobs.Set(rec.ID, rec)
@@ -260,8 +260,8 @@ func (d *draft) setAfter(old, p *partitionRecord) {
 		}
 		d.indexPartition(p, 1)
 	}
-	d.buf = appendPartition(d.buf[:0], p.Partition)
-	p.hash = hashBytes(kindPartition, &d.buf)
+	codePartition(d.encode(), &p.Partition)
+	p.hash = d.hash(kindPartition)
 	d.digest += p.hash
 	d.countIfOpen(old, p)
 }

@@ -13,7 +13,7 @@ import (
 // of its keys. A value of many jobs comes about several times faster than by setting one record after the other.
 type loader struct {
 	draft
-	r          *decoder
+	r          *coder
 	jobs       []*jobRecord // in order
 	at         int          // in jobs, of the last partition
 	jobSlab    slab[jobRecord]
@@ -48,14 +48,15 @@ func (s *slab[T]) next() *T {
 }
 
 // load reads the records in the order that lets each refer to those before it.
-func (d *draft) load(r *decoder) {
+func (d *draft) load(r *coder) {
 	r.shared = &shared{}
 	l := &loader{
 		draft: *d, r: r, classes: make(map[string]*schedule.Class), owned: make(map[MemberID][]PartitionID), grants: make(map[place][]PartitionID),
 		loads: make(map[place]int64), waiting: make(map[*schedule.Class][]PartitionID), references: make(map[*schedule.Class]int),
 	}
 	loadSorted(r, func() MemberID {
-		m := decodeMember(r)
+		var m Member
+		codeMember(r, &m)
 		l.setMember(m)
 		return m.ID
 	})
@@ -70,7 +71,7 @@ func (d *draft) load(r *decoder) {
 }
 
 // loadSorted reads a list of records. The digest is a sum and does not see their order, so a list in another order is refused here.
-func loadSorted[K ~string](r *decoder, record func() K) {
+func loadSorted[K ~string](r *coder, record func() K) {
 	var last K
 	for i := range r.count() {
 		key := record()
@@ -84,10 +85,10 @@ func loadSorted[K ~string](r *decoder, record func() K) {
 	}
 }
 
-// hash is that of the record that was just read: its encoding is the only one that it has.
-func (l *loader) hash(kind byte, from int) Hash {
-	l.buf = append(l.buf[:0], l.r.data[from:l.r.off]...)
-	h := hashBytes(kind, &l.buf)
+// hashFrom is that of the record that was just read: its encoding is the only one that it has.
+func (l *loader) hashFrom(kind byte, from int) Hash {
+	l.coder.data = append(l.coder.data[:0], l.r.data[from:l.r.off]...)
+	h := l.hash(kind)
 	l.digest += h
 	return h
 }
@@ -103,16 +104,15 @@ func (l *loader) layoutOf(j *Job) *layout {
 
 func (l *loader) job() JobID {
 	from := l.r.off
-	j := decodeJob(l.r)
-	if l.r.err != nil {
+	rec := l.jobSlab.next()
+	if codeJob(l.r, &rec.Job); l.r.err != nil {
 		return ""
 	}
-	rec := l.jobSlab.next()
-	rec.Job, rec.hash = j, l.hash(kindJob, from)
-	if n := len(l.jobs); n > 0 && l.jobs[n-1].Spec == j.Spec && !spreads(j.Spec) {
+	rec.hash = l.hashFrom(kindJob, from)
+	if n := len(l.jobs); n > 0 && l.jobs[n-1].Spec == rec.Spec && !spreads(rec.Spec) {
 		rec.layout = l.jobs[n-1].layout
 	} else {
-		rec.layout = l.layoutOf(&j)
+		rec.layout = l.layoutOf(&rec.Job)
 	}
 	l.indexJob(rec, 1)
 	l.draft.jobs.Set(rec.ID, rec)
@@ -170,12 +170,12 @@ func (l *loader) jobOf(id JobID) (*jobRecord, bool) {
 func (l *loader) partition() PartitionID {
 	from := l.r.off
 	l.expect()
-	p := decodePartition(l.r)
-	if l.r.err != nil {
+	rec := l.partSlab.next()
+	p := &rec.Partition
+	if codePartition(l.r, p); l.r.err != nil {
 		return ""
 	}
-	rec := l.partSlab.next()
-	rec.Partition, rec.hash = p, l.hash(kindPartition, from)
+	rec.hash = l.hashFrom(kindPartition, from)
 	j, ok := l.jobOf(rec.job())
 	switch {
 	case p.Dropped:
@@ -218,8 +218,10 @@ func (l *loader) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
 
 func (l *loader) writer() WriterID {
 	from := l.r.off
-	id, rec := decodeWriter(l.r)
-	rec.hash = l.hash(kindWriter, from)
+	var id WriterID
+	var rec writerRecord
+	codeWriter(l.r, &id, &rec)
+	rec.hash = l.hashFrom(kindWriter, from)
 	l.writers.Set(id, rec)
 	return id
 }

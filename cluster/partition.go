@@ -1,5 +1,11 @@
 package cluster
 
+import (
+	"fmt"
+
+	"github.com/rota-run/rota/schedule"
+)
+
 // PartitionState is the state of a partition.
 type PartitionState uint8
 
@@ -43,4 +49,99 @@ type Partition struct {
 	Cursor []byte
 	// ChangedMS is the wall clock, in ms, of the writer of the entry that last changed it; for people.
 	ChangedMS int64
+}
+
+type partitionRecord struct {
+	Partition
+	hash  Hash
+	class *schedule.Class // nil for a partition of spread every or pool
+	own   *maker          // of the draft that made it
+}
+
+// owned returns why a command of an owner does not count, "" if it does.
+func (p *partitionRecord) owned(token Token) string {
+	switch {
+	case p.Owner == "":
+		return "it has no owner"
+	case p.Token != token:
+		return "the token is not its owner's"
+	case p.State == PartitionHeld:
+		return "it is held"
+	case p.Offered:
+		return "its offer has not been accepted"
+	case p.former():
+		return "it was resubmitted: its owner runs the former one, and only has to stop"
+	}
+	return ""
+}
+
+// holder is the member whose load the partition counts to; "" if none.
+func (p *Partition) holder() MemberID {
+	switch p.State {
+	case PartitionGranted:
+		return p.Owner
+	case PartitionReleasing, PartitionAdopting:
+		return p.Next
+	}
+	return ""
+}
+
+// open reports whether the job of the partition cannot be complete without it.
+func (p *Partition) open() bool {
+	return p.State != PartitionFinished && !p.Dropped && (p.Slot == 0 || p.former())
+}
+
+// former reports whether the owner runs a former partition of this name, which was dropped and added again before it had stopped.
+func (p *Partition) former() bool {
+	return p.State == PartitionReleasing && p.Next == "" && p.NextToken != 0
+}
+
+func (p *Partition) job() JobID {
+	job, _, _ := p.ID.Split()
+	return job
+}
+
+func (p *Partition) moving() bool {
+	return p.Next != "" && (p.State == PartitionReleasing || p.State == PartitionAdopting)
+}
+
+// inWindow reports whether the partition is an item of a window, or has one.
+func (p *Partition) inWindow() bool {
+	return p.ListedBy != "" || p.Step != 0 || len(p.Input) > 0 || len(p.Cursor) > 0
+}
+
+// String returns the partition on one line.
+func (p Partition) String() string {
+	s := fmt.Sprintf("partition %s %s", p.ID, p.State)
+	if p.Offered {
+		s += " offered"
+	}
+	if p.Owner != "" {
+		s += fmt.Sprintf(" %s/%d", p.Owner, p.Token)
+	}
+	if p.Next != "" {
+		s += fmt.Sprintf(" → %s", p.Next)
+	}
+	if p.NextToken != 0 {
+		s += fmt.Sprintf("/%d", p.NextToken)
+	}
+	if p.Attempts > 0 {
+		s += fmt.Sprintf(" failed %d×", p.Attempts)
+	}
+	if p.Deaths > 0 {
+		s += fmt.Sprintf(" %d owners died", p.Deaths)
+	}
+	if p.Count > 0 {
+		s += fmt.Sprintf(" share %d of %d", p.Index, p.Count)
+	}
+	if p.ListedBy != "" {
+		s += fmt.Sprintf(" listed by %s", p.ListedBy)
+	}
+	if p.Step > 0 {
+		s += fmt.Sprintf(" step %d at %q", p.Step, p.Cursor)
+	}
+	if p.Dropped {
+		s += " dropped"
+	}
+	return s
 }

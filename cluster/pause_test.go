@@ -54,7 +54,7 @@ func mustRest(t interface{ Fatalf(string, ...any) }, old, v Value) {
 // A pause is in records, in snapshots and in the text of the value, with who asked and when.
 func TestAPauseIsKept(t *testing.T) {
 	t.Parallel()
-	s := &scripted{t: t}
+	s := &script{t: t}
 	s.ok(SubmitJob{Job: "x", Spec: JobSpec{Tasks: []TaskSpec{{Type: "t"}}}})
 	s.ok(PauseJob{Job: "x", By: "ann@laptop"})
 	s.ok(PauseJob{Job: "x", By: "bob"}) // the first one counts

@@ -74,24 +74,6 @@ func (d *draft) move(view *view, mv schedule.Move) bool {
 	return true
 }
 
-func (d *draft) handOver(p *partitionRecord, to MemberID, cause string) {
-	h := d.handover(p.ID)
-	switch {
-	case p.Offered && to != "": // nobody runs it
-		d.grant(p, to, cause)
-	case p.Offered:
-		d.free(p, cause)
-	case to == "" || h == HandoverAtMostOne || d.claimed():
-		p.State, p.Next, p.Cause = PartitionReleasing, to, cause
-		d.setPartition(p)
-	case h == HandoverNoGap && p.Token < d.at: // nobody runs yet what this entry has granted, and two owners never share a token
-		p.State, p.Next, p.NextToken, p.Cause = PartitionAdopting, to, d.at, cause
-		d.setPartition(p)
-	default:
-		d.grant(p, to, cause)
-	}
-}
-
 var _ schedule.Sparse = (*view)(nil)
 
 // view shows one kind of classes of a value to placement.

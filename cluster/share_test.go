@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"testing"
 	"unsafe"
 )
@@ -18,9 +19,18 @@ func TestEqualSpecsAreOne(t *testing.T) {
 	s.ok(single("b"))
 	s.ok(other)
 	s.ok(single("e"))
-	loaded, err := DecodeSnapshot(s.v.Snapshot())
+	chained := JobSpec{Tasks: []TaskSpec{{Name: "x", Type: "noop"}, {Name: "y", Type: "noop"}}}
+	joined := chained
+	joined.Edges = []Edge{{From: "x", To: "y"}}
+	s.ok(SubmitJob{Job: "f", Spec: chained}, SubmitJob{Job: "g", Spec: joined}, SubmitJob{Job: "h", Spec: chained})
+	data := s.v.Snapshot()
+	loaded, err := DecodeSnapshot(data)
 	if err != nil {
 		t.Fatal(err)
+	}
+	clear(data) // no record keeps it
+	if again := loaded.Snapshot(); !bytes.Equal(again, s.v.Snapshot()) {
+		t.Fatalf("read as\n%s\nwant\n%s", loaded, s.v)
 	}
 	for what, v := range map[string]Value{"applied": s.v, "loaded": loaded} {
 		specs := make(map[string]*JobSpec)
@@ -32,6 +42,9 @@ func TestEqualSpecsAreOne(t *testing.T) {
 		}
 		if specs["d"] == specs["c"] || string(specs["d"].Tasks[0].Definition) != "other" || specs["e"] == specs["d"] {
 			t.Errorf("%s: other specs are one", what)
+		}
+		if len(specs["f"].Edges) > 0 || len(specs["g"].Edges) != 1 || len(specs["h"].Edges) > 0 {
+			t.Errorf("%s: what a job says of its workflow is said of others", what)
 		}
 		p, _ := v.Partition("a")
 		j, _ := v.Job("a")

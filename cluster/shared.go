@@ -22,7 +22,7 @@ type shared struct {
 // sharedNames is how many different names are known at a time.
 const sharedNames = 256
 
-func (s *shared) string(r *decoder, b []byte) string {
+func (s *shared) string(r *coder, b []byte) string {
 	if s.next != "" && string(b) == s.next {
 		return s.next
 	}
@@ -52,14 +52,15 @@ func (s *shared) blob(b []byte) []byte {
 }
 
 // jobSpec decodes a spec, or finds that the encoding begins with that of the last one: no encoding begins with another.
-func (r *decoder) jobSpec() *JobSpec {
+func (r *coder) jobSpec() *JobSpec {
 	s := r.shared
 	if s != nil && s.spec != nil && bytes.HasPrefix(r.data[r.off:], s.as) {
 		r.off += len(s.as)
 		return s.spec
 	}
 	from := r.off
-	spec := decodeJobSpec(r)
+	var spec JobSpec
+	codeJobSpec(r, &spec)
 	if s != nil && r.err == nil {
 		s.spec, s.as = &spec, r.data[from:r.off]
 	}

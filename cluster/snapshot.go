@@ -12,38 +12,52 @@ const snapshotMagic = 0xA7
 
 // Snapshot encodes the value: equal values have equal bytes.
 func (v Value) Snapshot() []byte {
-	jobs := func(b []byte, j *jobRecord) []byte { return appendJob(b, j.Job) }
-	partitions := func(b []byte, p *partitionRecord) []byte { return appendPartition(b, p.Partition) }
-	b := make([]byte, 0, 4096+sizeOf(&v.jobs, jobs)+sizeOf(&v.partitions, partitions))
-	b = append(b, snapshotMagic, byte(Format))
-	b = appendUvarint(b, uint64(v.index))
-	b = appendUvarint(b, uint64(v.chain))
-	b = appendUvarint(b, uint64(v.digest))
-	b = appendUvarint(b, v.applied)
-	b = appendSettings(b, v.settings)
+	x := &coder{data: make([]byte, 0, 4096+sizeOf(&v.jobs, codeJobRecord)+sizeOf(&v.partitions, codePartitionRecord))}
+	x.data = append(x.data, snapshotMagic, byte(Format))
+	v.codeHead(x)
+	codeRecords(x, &v.members, func(x *coder, _ *MemberID, m *memberRecord) { codeMember(x, &m.Member) })
+	codeRecords(x, &v.jobs, codeJobRecord)
+	codeRecords(x, &v.partitions, codePartitionRecord)
+	codeRecords(x, &v.writers, codeWriter)
+	return x.data
+}
+
+func codeJobRecord(x *coder, _ *JobID, j **jobRecord) { codeJob(x, &(*j).Job) }
+
+func codePartitionRecord(x *coder, _ *PartitionID, p **partitionRecord) {
+	codePartition(x, &(*p).Partition)
+}
+
+// codeHead codes what is before the records.
+func (v *Value) codeHead(x *coder) {
+	codeUint(x, &v.index)
+	codeUint(x, &v.chain)
+	codeUint(x, &v.digest)
+	codeUint(x, &v.applied)
+	codeSettings(x, &v.settings)
 	if v.settings.Placement == PlacementOffered {
-		b = appendLeadership(b, v.leader)
+		codeLeadership(x, &v.leader)
 	}
-	if v.settings.Placement == PlacementShared {
-		b = appendAnnouncement(b, v.epoch)
+	if v.shared() {
+		codeAnnouncement(x, &v.epoch)
 	}
-	b = appendUvarint(b, uint64(v.members.Len()))
-	v.members.Each(func(_ MemberID, m memberRecord) bool { b = appendMember(b, m.Member); return true })
-	b = appendUvarint(b, uint64(v.jobs.Len()))
-	v.jobs.Each(func(_ JobID, j *jobRecord) bool { b = jobs(b, j); return true })
-	b = appendUvarint(b, uint64(v.partitions.Len()))
-	v.partitions.Each(func(_ PartitionID, p *partitionRecord) bool { b = partitions(b, p); return true })
-	b = appendUvarint(b, uint64(v.writers.Len()))
-	v.writers.Each(func(id WriterID, w writerRecord) bool { b = appendWriter(b, id, w); return true })
-	return b
+}
+
+func codeRecords[K cmp.Ordered, V any](x *coder, all *ordered.Map[K, V], code func(*coder, *K, *V)) {
+	x.data = appendUvarint(x.data, uint64(all.Len()))
+	all.Each(func(k K, v V) bool {
+		code(x, &k, &v)
+		return true
+	})
 }
 
 // sizeOf is how many bytes the records of one kind need. To encode them twice costs less than a slice that grows: it leaves five times its length behind.
-func sizeOf[K cmp.Ordered, V any](all *ordered.Map[K, V], put func([]byte, V) []byte) (size int) {
-	var b []byte
-	all.Each(func(_ K, v V) bool {
-		b = put(b[:0], v)
-		size += len(b)
+func sizeOf[K cmp.Ordered, V any](all *ordered.Map[K, V], code func(*coder, *K, *V)) (size int) {
+	var x coder
+	all.Each(func(k K, v V) bool {
+		x.data = x.data[:0]
+		code(&x, &k, &v)
+		size += len(x.data)
 		return true
 	})
 	return size
@@ -58,40 +72,19 @@ func DecodeSnapshot(data []byte) (Value, error) {
 	if uint32(data[1]) != Format {
 		return Value{}, &FormatError{Format: uint32(data[1])}
 	}
-	r := &decoder{data: data, off: 2}
+	r := &coder{reading: true, data: data, off: 2}
 	d := &draft{loading: true}
-	d.index = Index(r.uvarint())
-	d.at = d.index
-	d.chain = Hash(r.uvarint())
-	digest := Hash(r.uvarint())
-	d.applied = r.uvarint()
-	d.settings = decodeSettings(r)
-	if d.settings.Placement == PlacementOffered {
-		d.leader = decodeLeadership(r)
-	}
-	if d.shared() {
-		d.epoch = decodeAnnouncement(r)
-	}
-	d.digest = d.settingsHash() + d.leaderHash() + d.epochHash()
+	d.codeHead(r)
+	digest := d.digest
+	d.at, d.digest = d.index, d.settingsHash()+d.leaderHash()+d.epochHash()
 	d.load(r)
-	if r.err == nil && r.off != len(data) {
-		r.fail("bytes behind its end")
+	if err := r.end(); err != nil {
+		return Value{}, err
 	}
-	if r.err == nil && d.digest != digest {
+	if d.digest != digest {
 		r.fail(fmt.Sprintf("its digest is %s, its records give %s", digest, d.digest))
-	}
-	if r.err != nil {
 		return Value{}, r.err
 	}
 	d.bases = []base{{d.index, d.chain}}
 	return d.value(), nil
-}
-
-func (d *draft) loadJob(j Job) {
-	if j.Spec == nil {
-		return
-	}
-	rec := &jobRecord{Job: j}
-	rec.layout = &layout{d.classesOf(j.ID, j.Spec), poolTasks(j.Spec)}
-	d.setJob(rec)
 }

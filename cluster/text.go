@@ -1,6 +1,9 @@
 package cluster
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The names of the constants in files, JSON and on screens.
 var (
@@ -92,3 +95,41 @@ func (s JobState) MarshalText() ([]byte, error) { return []byte(s.String()), nil
 
 // UnmarshalText reads a name.
 func (s *JobState) UnmarshalText(b []byte) error { return parse("state of a job", jobNames[:], b, s) }
+
+// String returns the value in canonical text: equal values have equal text, whatever led to them.
+func (v Value) String() string {
+	var b strings.Builder
+	if l, ok := v.Leader(); ok {
+		fmt.Fprintf(&b, "leader %s term %d\n", l.Member, l.Term)
+	}
+	if e, ok := v.Epoch(); ok {
+		fmt.Fprintf(&b, "epoch %s by %s\n", e, e.Leader)
+	}
+	for m := range v.Members() {
+		fmt.Fprintf(&b, "member %s@%d %s", m.ID, m.Incarnation, m.State)
+		if m.Draining {
+			b.WriteString(" draining")
+		}
+		if m.Revoked {
+			b.WriteString(" revoked")
+		}
+		b.WriteByte('\n')
+	}
+	for j := range v.Jobs() {
+		fmt.Fprintf(&b, "job %s %s", j.ID, j.State)
+		if len(j.Finished) > 0 {
+			fmt.Fprintf(&b, " finished=%s", strings.Join(j.Finished, ","))
+		}
+		if j.Turn.Passed {
+			b.WriteString(" passed")
+		}
+		if j.Paused() {
+			fmt.Fprintf(&b, " paused by %s", j.PausedBy)
+		}
+		b.WriteByte('\n')
+	}
+	for p := range v.Partitions() {
+		fmt.Fprintln(&b, p)
+	}
+	return b.String()
+}

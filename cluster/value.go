@@ -3,10 +3,8 @@ package cluster
 import (
 	"errors"
 	"iter"
-	"slices"
 
 	"github.com/rota-run/rota/internal/ordered"
-	"github.com/rota-run/rota/schedule"
 )
 
 // Value is the cluster: members, jobs, partitions and who owns what. It is immutable: Apply returns another one that
@@ -30,112 +28,15 @@ type Value struct {
 	derived derived
 }
 
-// Settings are the settings of the cluster; see [Configure].
-type Settings struct {
-	MoveBudget int64 // most partitions in hand-over at once
-	Retention  int64 // most ended jobs that stay visible
-	// JobScheduler shares the slots of the cluster among its jobs.
-	JobScheduler schedule.JobScheduler
-	Placement    Placement
-}
-
-// The default settings.
-const (
-	defaultMoveBudget = 256
-	defaultRetention  = 1000
-)
-
-func (s Settings) withDefaults() Settings {
-	if s.MoveBudget == 0 {
-		s.MoveBudget = defaultMoveBudget
-	}
-	if s.Retention == 0 {
-		s.Retention = defaultRetention
-	}
-	return s
-}
-
 type memberRecord struct {
 	Member
 	hash Hash
-}
-
-type jobRecord struct {
-	Job
-	*layout
-	hash Hash
-	open int    // partitions that are not finished, without those of spread pool; derived
-	own  *maker // of the draft that made it
-}
-
-// layout is what is derived of the spec of a job. It is never changed, and jobs share equal ones.
-type layout struct {
-	classes []*schedule.Class // of each task; nil for spread every
-	pool    []int             // the tasks of spread pool, by their index, in topological order
-}
-
-func (l *layout) equal(classes []*schedule.Class, pool []int) bool {
-	return slices.Equal(l.classes, classes) && slices.Equal(l.pool, pool)
-}
-
-type partitionRecord struct {
-	Partition
-	hash  Hash
-	class *schedule.Class // nil for a partition of spread every or pool
-	own   *maker          // of the draft that made it
 }
 
 type writerRecord struct {
 	seq  uint64
 	seen uint64 // Value.applied when it last wrote
 	hash Hash
-}
-
-// JobState is the state of a job.
-type JobState uint8
-
-// The states of a job.
-const (
-	JobRunning   JobState = iota
-	JobCompleted          // every partition and every task of spread pool is finished
-	JobKilled
-	JobFailed  // a task of spread pool failed too often
-	JobPending // like JobRunning, but none of its partitions runs. It is never stored: Value.JobState returns it
-)
-
-// Job is one job. It is a value: do not change what it points to.
-type Job struct {
-	ID        JobID
-	State     JobState
-	Spec      *JobSpec
-	SpecIndex Index // of the entry with the present spec
-	SinceMS   int64 // wall clock of the submitter, for people
-	Turn      Turn
-	Finished  []string // the tasks of spread pool that are finished: a sorted set
-	Message   string   // why it failed
-	PausedBy  string   // who paused it; "" while it is not paused
-	PausedMS  int64    // when, by the wall clock of that writer, for people
-}
-
-// Turn is the place of a job with tasks of spread pool among the others.
-type Turn struct {
-	Submitted Index // of the entry that submitted it
-	Ordinal   int64 // among the jobs of that entry, from 0
-	Since     Index // when it took its place: Submitted, or the entry that covered it again
-	Passed    bool  // its minimum could not be met: other jobs go first
-}
-
-// Task returns the task of that name.
-func (j Job) Task(name string) (*TaskSpec, bool) {
-	if j.Spec == nil {
-		return nil, false
-	}
-	for i := range j.Spec.Tasks {
-		if j.Spec.Tasks[i].Name == name {
-			return &j.Spec.Tasks[i], true
-		}
-	}
-	return nil, false
 }
 
 // Index is the index of the last applied entry.

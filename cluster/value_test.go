@@ -131,21 +131,3 @@ func (s *script) owners() map[MemberID]int {
 	}
 	return out
 }
-
-func TestJoinAndShare(t *testing.T) {
-	t.Parallel()
-	s := &script{t: t}
-	s.join("a")
-	for i := range 12 {
-		s.ok(single(fmt.Sprintf("t%02d", i)))
-	}
-	s.join("b", "c")
-	if got := s.owners(); got["a"] != 4 || got["b"] != 4 || got["c"] != 4 {
-		t.Fatalf("owners %v\n%s", got, s.v)
-	}
-	m, _ := s.v.Member("b")
-	s.ok(LeaveCluster{Member: "b", Incarnation: m.Incarnation, Reason: "its heartbeat is gone"})
-	if got := s.owners(); got["a"] != 6 || got["c"] != 6 {
-		t.Fatalf("owners %v\n%s", got, s.v)
-	}
-}

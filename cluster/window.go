@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/schedule"
@@ -17,11 +18,6 @@ const (
 	MaxCursor = 4096      // bytes
 )
 
-// inWindow reports whether the partition is an item of a window, or has one.
-func (p *Partition) inWindow() bool {
-	return p.ListedBy != "" || p.Step != 0 || len(p.Input) > 0 || len(p.Cursor) > 0
-}
-
 // Window yields the items of a partitioner in the value, sorted by ID: waiting, running and parked ones, and
 // finished ones that it has not removed yet. It reads all partitions of the task.
 func (v Value) Window(partitioner PartitionID) iter.Seq[Partition] {
@@ -33,7 +29,42 @@ func (v Value) Window(partitioner PartitionID) iter.Seq[Partition] {
 	}
 }
 
-func checkAdvance(c *AdvanceWindow) error {
+// AdvanceWindow is written by a partitioner: a partition of spread partitioned that lists inputs and keeps a window of them in the
+// value. One step removes finished items, adds listed ones, and stores the cursor: after a crash the next owner
+// continues from there, and nothing is listed twice or skipped. Step must be the partitioner's present one; it then grows by one.
+type AdvanceWindow struct {
+	Partition PartitionID // the partitioner
+	Token     Token
+	Step      int64
+	Cursor    []byte   // where the next listing begins; opaque
+	Done      []string // keys of finished items of this window: their partitions are removed; sorted
+	Items     []Item   // a key that is already in the window, and not in Done, is skipped
+}
+
+func (AdvanceWindow) tag() byte { return 17 }
+
+func (c AdvanceWindow) code(x *coder) Command {
+	codeText(x, &c.Partition)
+	codeUint(x, &c.Token)
+	codeInt(x, &c.Step)
+	codeBlob(x, &c.Cursor)
+	codeList(x, &c.Done, codeText)
+	codeList(x, &c.Items, codeItem)
+	return made(x, c)
+}
+
+// Item is one input listed by a partitioner. Key is a key within its task.
+type Item struct {
+	Key   string
+	Input []byte // given to the runner with the definition; opaque
+}
+
+func codeItem(x *coder, it *Item) {
+	codeText(x, &it.Key)
+	codeBlob(x, &it.Input)
+}
+
+func (c AdvanceWindow) check() error {
 	switch {
 	case len(c.Items) > MaxItems || len(c.Done) > MaxItems:
 		return fmt.Errorf("%d items and %d done, at most %d of each are allowed", len(c.Items), len(c.Done), MaxItems)
@@ -43,6 +74,21 @@ func checkAdvance(c *AdvanceWindow) error {
 		return errors.New("done: the keys are not sorted, or contain a duplicate")
 	}
 	return at("items", checkItems(c.Items))
+}
+
+// String returns the command on one line.
+func (c AdvanceWindow) String() string {
+	s := fmt.Sprintf("advance-window %s token=%d step=%d cursor=%q", c.Partition, c.Token, c.Step, c.Cursor)
+	if len(c.Done) > 0 {
+		s += " done " + strings.Join(c.Done, " ")
+	}
+	if len(c.Items) > 0 {
+		s += " items"
+	}
+	for _, it := range c.Items {
+		s += " " + it.Key
+	}
+	return s
 }
 
 func sortedSet(keys []string) bool {
@@ -73,7 +119,7 @@ func checkItems(items []Item) error {
 }
 
 // advanceWindow does one step of a partitioner. What it refuses it refuses whole.
-func (d *draft) advanceWindow(c AdvanceWindow) string {
+func (c AdvanceWindow) apply(d *draft) string {
 	p, ok := d.edit(c.Partition)
 	if !ok {
 		return "no such partition"

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/store"
 )
 
 // Page is the result of one listing.
@@ -86,6 +88,158 @@ func (p Partitioner) Run(ctx context.Context, g *Grant) error {
 	l := listing{Partitioner: p, host: host, grant: g}
 	if err := l.run(ctx); err != nil {
 		return fmt.Errorf("list %s: %w", describe(g.Partition, g.Token), err)
+	}
+	return nil
+}
+
+var _ Windows = (*run)(nil)
+
+// Window implements Windows.
+func (r *run) Window(g *Grant) (w Window, changed <-chan struct{}, err error) {
+	if r.s.conf.Value == nil || r.s.conf.Changed == nil {
+		return Window{}, nil, errors.New("this member does not show the value")
+	}
+	changed = r.s.conf.Changed()
+	v := r.s.conf.Value()
+	p, ok := v.Partition(g.Partition)
+	if !ok || p.Token != g.Token {
+		return Window{}, changed, nil
+	}
+	w = Window{Mine: true, Step: p.Step, Cursor: p.Cursor, value: v, lists: g.Partition}
+	for it := range v.Window(g.Partition) {
+		if it.State == cluster.PartitionFinished {
+			w.Done = append(w.Done, it)
+		} else {
+			w.Outstanding++
+		}
+	}
+	return w, changed, nil
+}
+
+// Advance implements Windows. Positions of finished items are deleted before the items: the other way round, a crash would leave them.
+func (r *run) Advance(ctx context.Context, g *Grant, w Window, c cluster.AdvanceWindow) (refused string, err error) {
+	name := describe(g.Partition, g.Token)
+	if r.s.conf.Propose == nil {
+		return "", fmt.Errorf("advance %s: this member has no way to propose", name)
+	}
+	for _, p := range w.Done[:len(c.Done)] {
+		if err := r.forgetPosition(ctx, p); err != nil {
+			return "", fmt.Errorf("forget the position of %s: %w", p.ID, err)
+		}
+	}
+	results, err := r.s.conf.Propose(ctx, c)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("advance %s: %w", name, err)
+	case len(results) != 1:
+		return "", fmt.Errorf("advance %s: the protocol gave no result", name)
+	}
+	return results[0].Reason, nil
+}
+
+// forgetPosition deletes what an item has saved, unless another owner has saved since: a key may be listed again.
+func (r *run) forgetPosition(ctx context.Context, p cluster.Partition) error {
+	if r.s.conf.Positions == nil {
+		return nil
+	}
+	doc, saved, err := r.storedPosition(ctx, p.ID)
+	if err != nil || doc.Version == "" || saved.Token > p.Token {
+		return err
+	}
+	err = r.s.conf.Positions.Delete(ctx, doc.Key, doc.Version)
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// listing is one run of a partitioner.
+type listing struct {
+	Partitioner
+	host  Windows
+	grant *Grant
+	plan  listingPlan
+	// resting says that the source had nothing; poll ends that. What changes in the cluster meanwhile says nothing of the source.
+	resting bool
+	poll    *time.Timer
+}
+
+func (l *listing) run(ctx context.Context) error {
+	l.plan.window = l.Window
+	l.poll = time.NewTimer(l.Poll)
+	defer l.poll.Stop()
+	for {
+		w, changed, err := l.host.Window(l.grant)
+		if err != nil {
+			return err
+		}
+		if err := l.list(ctx, w); err != nil {
+			return err
+		}
+		s, ended := l.plan.next(w)
+		if ended {
+			return nil
+		}
+		if s.due {
+			if err := l.advance(ctx, w, s); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := l.wait(ctx, changed); err != nil {
+			return err
+		}
+	}
+}
+
+// list fetches a page where there is room for one.
+func (l *listing) list(ctx context.Context, w Window) error {
+	room := l.plan.room(w)
+	if room == 0 || l.resting {
+		return nil
+	}
+	page, err := l.List(ctx, l.grant, w.Cursor, room)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return err
+	case len(page.Items) > room:
+		return fmt.Errorf("the listing gave %d items, at most %d were asked for", len(page.Items), room)
+	}
+	if page.Cursor == nil {
+		page.Cursor = w.Cursor
+	}
+	l.plan.listed(w, page)
+	if !page.End && len(page.Items) == 0 && bytes.Equal(page.Cursor, w.Cursor) {
+		l.resting = true
+		l.poll.Reset(l.Poll)
+	}
+	return nil
+}
+
+func (l *listing) advance(ctx context.Context, w Window, s step) error {
+	refused, err := l.host.Advance(ctx, l.grant, w, cluster.AdvanceWindow{
+		Partition: l.grant.Partition, Token: l.grant.Token, Step: w.Step, Cursor: s.cursor, Done: s.done, Items: s.items,
+	})
+	if err != nil || refused == "" {
+		return err
+	}
+	now, _, err := l.host.Window(l.grant)
+	if err == nil && now.Mine && now.Step == w.Step { // not because others were faster
+		return fmt.Errorf("step %d was refused: %s", w.Step, refused)
+	}
+	return err
+}
+
+// wait returns at the next change, and when it is time to list again.
+func (l *listing) wait(ctx context.Context, changed <-chan struct{}) error {
+	select {
+	case <-changed:
+	case <-l.poll.C:
+		l.resting = false
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 	return nil
 }

@@ -4,7 +4,7 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 
 // ofLeader are the flaws of the protocol leader that are noticed. docs/internals/track-record.md names those that are not yet.
 func ofLeader() []flaw.Flaw {
-	const placement, holds = "cluster/placement.go", "protocol/duty/holds.go"
+	const holds = "protocol/duty/holds.go"
 	const slots, life, decide = "protocol/leader/step_slots.go", "protocol/leader/step_life.go", "protocol/leader/step_decide.go"
 	const project, docs, elect = "protocol/leader/step_project.go", "protocol/leader/step_docs.go", "protocol/leader/step_elect.go"
 	return []flaw.Flaw{
@@ -40,7 +40,7 @@ func ofLeader() []flaw.Flaw {
 			"case say.Say == SayFailed && state == Active &&", "case say.Say == SayFailed && state == Taking &&"),
 		flaw.New("nobody follows a dead leader", elect,
 			"case former || move == elect.Remove:", "case former:"),
-		flaw.New("the term is not checked", placement,
+		flaw.New("the term is not checked", "cluster/leadership.go",
 			"if v.leader.Term == 0 || e.Writer == v.leader.Writer {", "if v.leader.Term == 0 || e.Writer != \"\" {"),
 	}
 }

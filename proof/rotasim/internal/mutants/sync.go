@@ -8,25 +8,24 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 // so too. Open: a leader that guesses that the group began again needs one that reads the log and gets no answer from the group, which neither the simulator
 // nor a walk has; a test of the step notices it.
 func ofSync() []flaw.Flaw {
-	const value, partition = "cluster/command_epoch.go", "cluster/apply_partition.go"
 	const group, life, epoch, step = "protocol/sync/step_group.go", "protocol/sync/step_life.go", "protocol/sync/step_epoch.go", "protocol/sync/step.go"
-	const assign, member = "protocol/sync/step_assign.go", "cluster/apply_member.go"
+	const assign = "protocol/sync/step_assign.go"
 	return []flaw.Flaw{
-		flaw.New("a late epoch is accepted", value,
+		flaw.New("a late epoch is accepted", "cluster/epoch.go",
 			"case !d.epoch.Above(c.Start, c.Generation):", "case c.Generation == 0:"),
-		flaw.New("epochs are ordered by the clock", value,
+		flaw.New("epochs are ordered by the clock", "cluster/epoch.go",
 			"case !d.epoch.Above(c.Start, c.Generation):", "case d.atMS < d.epoch.SinceMS:"),
-		flaw.New("starts of the group are not counted", value,
+		flaw.New("starts of the group are not counted", "cluster/epoch.go",
 			"return start > a.Start || start == a.Start && generation > a.Generation", "return generation > a.Generation"),
-		flaw.New("an epoch does not remove the lost", value,
+		flaw.New("an epoch does not remove the lost", "cluster/epoch.go",
 			"			lost = append(lost, m.Member)\n", ""),
-		flaw.New("an epoch removes those that it names", value,
+		flaw.New("an epoch removes those that it names", "cluster/epoch.go",
 			"(!ok || named[i].Join.Heartbeat != m.Heartbeat)", "(!ok || named[i].Join.Heartbeat != \"\")"),
-		flaw.New("a new start takes the place of the one before", value,
+		flaw.New("a new start takes the place of the one before", "cluster/epoch.go",
 			"(!ok || named[i].Join.Heartbeat != m.Heartbeat)", "(!ok || i < 0)"),
-		flaw.New("a void share takes the partition from its owner", value,
+		flaw.New("a void share takes the partition from its owner", "cluster/share.go",
 			"if why := d.shareVoid(p, c.To); why != \"\" {\n", "if why := d.shareVoid(p, c.To); why != \"\" {\n\t\td.free(p, why)\n"),
-		flaw.New("a child starts before all its parents are finished", partition,
+		flaw.New("a child starts before all its parents are finished", "cluster/command_split.go",
 			"if ok && parent.State != PartitionFinished {", "if ok && parent.State != PartitionFinished && parent.State != PartitionGranted {"),
 		flaw.New("the lease counts from the answer", group,
 			"s.renewed(ev.Sent)\n\t\t}\n\tcase Beaten:", "s.renewed(ev.Now)\n\t\t}\n\tcase Beaten:",
@@ -47,11 +46,11 @@ func ofSync() []flaw.Flaw {
 			"if ev.Index == v.Index()+1 {", "if ev.Index > v.Index() {"),
 		flaw.New("what was held is never given away", "protocol/duty/holds.go",
 			"if now.Sub(at.Since) >= limit {", "if now.Sub(at.Since) < 0 {"),
-		flaw.New("a share to a member that is not in the epoch counts", value,
+		flaw.New("a share to a member that is not in the epoch counts", "cluster/share.go",
 			"case !ok || m.State != MemberJoined:\n\t\treturn \"void", "case to == p.Owner && !ok:\n\t\treturn \"void"),
-		flaw.New("a former owner's share counts", value,
+		flaw.New("a former owner's share counts", "cluster/share.go",
 			"	if why := p.owned(c.Token); why != \"\" {\n\t\treturn why\n\t}\n\tswitch {\n\tcase p.State", "	if why := p.owned(p.Token); why != \"\" {\n\t\treturn why\n\t}\n\tswitch {\n\tcase p.State"),
-		flaw.New("a target that is lost stays the target", member,
+		flaw.New("a target that is lost stays the target", "cluster/command_leave.go",
 			"p.Next, p.NextToken = \"\", 0\n\tif p.State == PartitionAdopting {", "p.NextToken = 0\n\tif p.State == PartitionAdopting {"),
 		flaw.New("a member that joins again keeps what ran", life,
 			"if s.Idle() && !s.group.busy {", "if !s.group.busy {",
