@@ -22,7 +22,7 @@ func newJournalFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw 
 // flaws are what could be wrong with the code, each found by a test that it names. Most were flaws of the log of
 // documents before it (decision 24) first.
 func flaws() []mutanttest.Flaw {
-	return []mutanttest.Flaw{
+	return append([]mutanttest.Flaw{
 		newFlaw("a conflict with oneself is the outcome", "step_settle.go", "two appenders, two faults",
 			"case err == nil, a.lost == nil, a.op.Once && errors.Is(err, store.ErrConflict):", "case err == nil, a.lost == nil, errors.Is(err, store.ErrConflict):"),
 		newFlaw("a lost answer is the outcome not done", "step_settle.go", "two appenders, two faults",
@@ -98,6 +98,11 @@ func flaws() []mutanttest.Flaw {
 			"l.rows.Once(ctx, l.blobKey(e.ref), data); err != nil {", "ctx.Err(); err != nil {"),
 		newFlaw("a blob that is trimmed is damage", "log/blob.go", "a look at a blob while it is trimmed",
 			"	if err == nil && f.index <= s.base {", "	if err == nil && f.index < 0 {"),
+	}, journalFlaws()...)
+}
+
+func journalFlaws() []mutanttest.Flaw {
+	return []mutanttest.Flaw{
 		newJournalFlaw("an append to a journal with a lost answer is made anew", "append.go", "two appenders, two faults",
 			"		indexes, err = l.order.Append(ctx, records)\n", "		indexes, err = l.order.Append(ctx, records)\n		if errors.Is(err, store.ErrUnknown) {\n			indexes, err = l.order.Append(ctx, records)\n		}\n"),
 		newJournalFlaw("a lost answer of a journal is the outcome not done", "append.go", "two appenders, two faults",

@@ -31,7 +31,7 @@ func doers() []flaw.Flaw {
 			"		s.Is = member.PhaseNaming // another start was quicker\n", ""),
 		flaw.New("nobody writes snapshots", log,
 			"return s.Is == member.PhaseMember && s.first()", "return s.Is > member.PhaseHalted && s.first()"),
-		flaw.New("the runs of a type have no bound", "work/step_queue.go",
+		flaw.New("the runs of a type have no bound", "work/step_retry.go",
 			"t.max > 0 && t.running >= t.max", "t.max > 0 && t.running > t.max"),
 		flaw.New("a failed run is begun again at once", part,
 			"case p.grant.Attempt > 0 && !p.waited:", "case p.grant.Attempt > 0 && !p.waited && p.def == nil:"),
