@@ -52,17 +52,17 @@ func (s *shared) blob(b []byte) []byte {
 }
 
 // jobSpec decodes a spec, or finds that the encoding begins with that of the last one: no encoding begins with another.
-func (r *coder) jobSpec() *JobSpec {
-	s := r.shared
-	if s != nil && s.spec != nil && bytes.HasPrefix(r.data[r.off:], s.as) {
-		r.off += len(s.as)
+func (x *coder) jobSpec() *JobSpec {
+	s := x.shared
+	if s != nil && s.spec != nil && bytes.HasPrefix(x.data[x.off:], s.as) {
+		x.off += len(s.as)
 		return s.spec
 	}
-	from := r.off
+	from := x.off
 	var spec JobSpec
-	codeJobSpec(r, &spec)
-	if s != nil && r.err == nil {
-		s.spec, s.as = &spec, r.data[from:r.off]
+	codeJobSpec(x, &spec)
+	if s != nil && x.err == nil {
+		s.spec, s.as = &spec, x.data[from:x.off]
 	}
 	return &spec
 }

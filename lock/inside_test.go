@@ -25,11 +25,11 @@ func TestALeaseEndsOnce(t *testing.T) {
 				p.alarm.Stop()
 				p.ring()
 			}
-			time.Sleep(time.Second - 1) // waits: in virtual time
+			time.Sleep(time.Second - time.Nanosecond) // waits: in virtual time
 			if synctest.Wait(); p.ctx.Err() != nil || !p.valid() {
 				t.Errorf("%s: it is over before its end", name)
 			}
-			time.Sleep(1) // waits: in virtual time
+			time.Sleep(time.Nanosecond) // waits: in virtual time
 			if synctest.Wait(); p.ctx.Err() == nil {
 				t.Errorf("%s: nobody was told of its end", name)
 			}

@@ -43,7 +43,7 @@ func (c *conn) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (drive
 		case a.status != 409 && !missing(op, a):
 			return "", writeError(a)
 		}
-		v, err := c.contest(ctx, op, at)
+		v, err := c.contest(ctx, op)
 		if err != nil || v != "" {
 			return v, err
 		}
@@ -105,7 +105,7 @@ func (c *conn) swapped(op driver.Op, a answer) (driver.Version, error) {
 // attempt wrote. So what is there now is read: it may be ours. And what another has written counts only if it cannot be
 // lost any more: the log drops records from its head because a page stands there, whoever wrote it. If it was lost, or
 // removed, neither a version nor an error is returned, and the write, which was refused, can be made again.
-func (c *conn) contest(ctx context.Context, op driver.Op, at spot) (driver.Version, error) {
+func (c *conn) contest(ctx context.Context, op driver.Op) (driver.Version, error) {
 	found, err := c.settled(ctx, []string{op.Key})
 	if err != nil {
 		return "", unknown(err)

@@ -160,11 +160,11 @@ func (l *Line) one(what string, flags ...string) (string, error) {
 
 // join prepares members and lets them be accepted. A member that crashed or is held comes back under its name.
 func (w *World) join(l *Line) error {
-	names, err := l.some("the names of members")
+	names, err := l.some("the names of members", "again")
 	if err != nil {
 		return err
 	}
-	c := cluster.PrepareJoin{Labels: l.labels()}
+	c := cluster.PrepareJoin{Labels: l.labels(), Again: slices.Contains(l.words, "again")}
 	if err := l.numbers(field{"slots", &c.Slots}, field{"weight", &c.Weight}, field{"capacity", &c.Capacity}); err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (w *World) about(l *Line, m cluster.Member) cluster.Command {
 }
 
 func (w *World) leave(l *Line) error {
-	names, err := l.some("the names of members", "hold")
+	names, err := l.some("the names of members", "hold", "died")
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,11 @@ func (w *World) leave(l *Line) error {
 		if err := l.numbers(field{"incarnation", &inc}); err != nil {
 			return err
 		}
-		w.write("", cluster.LeaveCluster{Member: cluster.MemberID(name), Incarnation: cluster.Incarnation(inc), Reason: l.text("reason"), Hold: slices.Contains(l.words, "hold")})
+		has := func(word string) bool { return slices.Contains(l.words, word) }
+		w.write("", cluster.LeaveCluster{
+			Member: cluster.MemberID(name), Incarnation: cluster.Incarnation(inc), Reason: l.text("reason"),
+			Hold: has("hold"), Died: has("died"),
+		})
 	}
 	return nil
 }
