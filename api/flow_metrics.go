@@ -28,11 +28,11 @@ func NewFlowCollector(queue store.Queue, value func() cluster.Value) prometheus.
 	}
 	return &flowCollector{
 		queue: queue, value: value,
-		segments: desc("segments", "Segments of a task of a flow, or messages where the queue counts those: that came in and are done, that wait, that it put out, that are dead.", "job", "task", "state", "unit"),
-		sealed:   desc("sealed", "1 when nothing more will come to a task of a flow.", "job", "task"),
-		complete: desc("complete", "1 when a task of a flow is complete.", "job", "task"),
-		slots:    desc("slots", "Slots on which a task of a flow runs.", "job", "task"),
-		unshown:  desc("unshown", "Flows that this answer leaves out: they are too many, or the queue has not answered."),
+		segments: desc("segments", "Segments of a flow task by state, or messages where the queue counts those.", "job", "task", "state", "unit"),
+		sealed:   desc("sealed", "1 if a flow task gets no more input.", "job", "task"),
+		complete: desc("complete", "1 if a flow task is complete.", "job", "task"),
+		slots:    desc("slots", "Slots that run a flow task.", "job", "task"),
+		unshown:  desc("unshown", "Flows left out, because there are too many or their queue did not answer."),
 	}
 }
 

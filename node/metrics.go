@@ -45,32 +45,32 @@ func (n *Node) Metrics() []Metric {
 func metricsOf(s Status, index cluster.Index, t sums) []Metric {
 	return []Metric{
 		gauge("member_joined", "1 while this member is joined and may own tasks.", truth(s.Member.Joined)),
-		gauge("member_up_seconds", "Time since this member was made.", float64(s.UpMS)/1000),
-		gauge("store_up", "1 while the store answers, and takes writes.", truth(s.Member.StoreError == "")),
-		gauge("member_lease_seconds", "How long this member may go on by what it last heard of the store.", float64(s.Member.LeaseMS)/1000),
-		gauge("proposals_pending", "Proposals that wait to be appended to the log.", float64(s.Member.Pending)),
-		counter("proposals_refused_total", "Proposals of this member that readers passed over, and what it wanted and the cluster refused.", float64(s.Member.Refused)),
-		gauge("log_index", "Index of the last entry applied here.", float64(index)),
-		gauge("malformed_definitions", "Definitions that this member has read and cannot use.", float64(t.malformed)),
+		gauge("member_up_seconds", "Seconds since this member started.", float64(s.UpMS)/1000),
+		gauge("store_up", "1 while the store answers and accepts writes.", truth(s.Member.StoreError == "")),
+		gauge("member_lease_seconds", "Remaining time of this member's lease.", float64(s.Member.LeaseMS)/1000),
+		gauge("proposals_pending", "Proposals waiting to be appended to the log.", float64(s.Member.Pending)),
+		counter("proposals_refused_total", "Proposals of this member that the cluster refused.", float64(s.Member.Refused)),
+		gauge("log_index", "Index of the last log entry that this member applied.", float64(index)),
+		gauge("malformed_definitions", "Task definitions that this member has read and cannot use.", float64(t.malformed)),
 		partitions(s.Work.Counts),
 		gauge("partitions_failing", "Partitions of periodic tasks on this member whose last round failed.", float64(s.Work.Counts.Failing)),
 		taskFailures(s.Work.Runs),
-		counter("rounds_total", "Rounds of periodic tasks begun on this member.", float64(s.Work.Lateness.Rounds)),
-		counter("rounds_skipped_total", "Rounds that were left out: one before still ran when they were due, or the process did not.", float64(s.Work.Skipped)),
-		{Name: "rota_round_lateness_seconds", Help: "How late rounds began.", Kind: Histogram, Durations: t.late},
-		gauge("round_lateness_max_seconds", "How late the latest round began.", float64(s.Work.Lateness.MaxUS)/1e6),
+		counter("rounds_total", "Rounds of periodic tasks started by this member.", float64(s.Work.Lateness.Rounds)),
+		counter("rounds_skipped_total", "Rounds skipped, because the previous one or the process was not ready when they were due.", float64(s.Work.Skipped)),
+		{Name: "rota_round_lateness_seconds", Help: "Delay between the time a round was due and its start.", Kind: Histogram, Durations: t.late},
+		gauge("round_lateness_max_seconds", "Longest delay between the time a round was due and its start.", float64(s.Work.Lateness.MaxUS)/1e6),
 		samples(s),
-		gauge("samples_queued", "Samples that wait for the sink.", float64(s.Samples.Queued)),
-		counter("sample_errors_total", "Failed tries to give samples to the sink.", float64(s.Samples.Errors)),
-		counter("journal_dropped_total", "Journal records that were lost.", float64(s.JournalDropped)),
-		counter("moves_total", "Partitions that came to this member from another.", float64(t.moves)),
-		gauge("move_gap_max_seconds", "Longest known time in which nobody ran a task that this member then ran.", t.longest.Seconds()),
-		{Name: "rota_gap_seconds", Help: "Times in which nobody ran a task that this member then ran.", Kind: Histogram, Durations: t.gap},
-		counter("member_removals_total", "Times that this member found itself removed.", float64(t.removals)),
+		gauge("samples_queued", "Samples waiting for delivery to a sink.", float64(s.Samples.Queued)),
+		counter("sample_errors_total", "Failed attempts to deliver samples to a sink.", float64(s.Samples.Errors)),
+		counter("journal_dropped_total", "Journal records lost.", float64(s.JournalDropped)),
+		counter("moves_total", "Partitions moved to this member from another.", float64(t.moves)),
+		gauge("move_gap_max_seconds", "Longest known time without an owner, of the tasks that moved to this member.", t.longest.Seconds()),
+		{Name: "rota_gap_seconds", Help: "Time without an owner before this member started a task.", Kind: Histogram, Durations: t.gap},
+		counter("member_removals_total", "Times that this member was removed from the cluster.", float64(t.removals)),
 		calls(s.Calls),
-		gauge("calls_running", "Calls of functions that run on this member.", float64(s.Calls.Running)),
-		gauge("calls_queued", "Calls that wait for a member, as this one has listed them last.", float64(s.Calls.Queued)),
-		counter("store_losses_total", "Times that the store stopped answering.", float64(t.losses)),
+		gauge("calls_running", "Function calls running on this member.", float64(s.Calls.Running)),
+		gauge("calls_queued", "Function calls waiting for a member, as of this member's last listing.", float64(s.Calls.Queued)),
+		counter("store_losses_total", "Times that the store became unavailable.", float64(t.losses)),
 	}
 }
 
@@ -92,7 +92,7 @@ func partitions(c work.Counts) Metric {
 // taskFailures has a value for each task of which a result is known: of a periodic one, since its first round here has ended.
 func taskFailures(runs []work.RunStatus) Metric {
 	m := Metric{Name: "rota_task_failures", Kind: Gauge, Label: "task",
-		Help: "Failures in a row of a task on this member, rounds or runs: 0 while its last round was well, or while it runs."}
+		Help: "Consecutive failures of a task on this member; 0 while it runs or after a successful round."}
 	for _, r := range runs {
 		waits := r.NextMS != 0 && r.Rounds == 0
 		if waits || r.Partition.Reserved() {
@@ -108,13 +108,13 @@ func taskFailures(runs []work.RunStatus) Metric {
 }
 
 func samples(s Status) Metric {
-	return Metric{Name: "rota_samples_total", Help: "Samples by what became of them.", Kind: Counter, Label: "outcome", Values: []MetricValue{
+	return Metric{Name: "rota_samples_total", Help: "Samples by outcome.", Kind: Counter, Label: "outcome", Values: []MetricValue{
 		{"sent", float64(s.Samples.Sent)}, {"dropped", float64(s.Samples.Dropped)}, {"unsent", float64(s.Work.Unsent)},
 	}}
 }
 
 func calls(s call.Status) Metric {
-	return Metric{Name: "rota_calls_total", Help: "Calls of functions by what became of them on this member.", Kind: Counter, Label: "outcome", Values: []MetricValue{
+	return Metric{Name: "rota_calls_total", Help: "Function calls by their outcome on this member.", Kind: Counter, Label: "outcome", Values: []MetricValue{
 		{"done", float64(s.Done)}, {"failed", float64(s.Failed)}, {"cancelled", float64(s.Cancelled)}, {"retried", float64(s.Retried)},
 		{"handled", float64(s.Handled)}, {"released", float64(s.Released)}, {"lost", float64(s.Lost)}, {"expired", float64(s.Expired)},
 		{"unread", float64(s.Unread)},

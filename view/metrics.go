@@ -9,9 +9,9 @@ import (
 func Metrics(v cluster.Value) []node.Metric {
 	m, t := Of(v).Counts()
 	return []node.Metric{
-		byState("rota_cluster_members", "Members of the cluster as this one sees it, by state.",
+		byState("rota_cluster_members", "Members of the cluster by state, as seen by this member.",
 			count{"joined", m.Joined - m.Draining}, count{"draining", m.Draining}, count{"prepared", m.Prepared}, count{"held", m.Held}),
-		byState("rota_cluster_partitions", "Partitions of the cluster's tasks as this member sees it, by state.",
+		byState("rota_cluster_partitions", "Partitions of the cluster's tasks by state, as seen by this member.",
 			count{"waiting", t.Waiting}, count{"granted", t.Running}, count{"moving", t.Moving}, count{"held", t.Held}, count{"paused", t.Paused},
 			count{"parked", t.Parked}, count{"blocked", t.Blocked}, count{"finished", t.Finished}),
 	}
