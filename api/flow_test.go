@@ -90,11 +90,11 @@ func TestFlowMetrics(t *testing.T) {
 	t.Parallel()
 	v, q := flowing(t)
 	value := func() cluster.Value { return v }
-	err := testutil.CollectAndCompare(api.NewFlowCollector(q, value), strings.NewReader(`# HELP rota_flow_sealed 1 when nothing more will come to a task of a flow.
+	err := testutil.CollectAndCompare(api.NewFlowCollector(q, value), strings.NewReader(`# HELP rota_flow_sealed 1 if a flow task gets no more input.
 # TYPE rota_flow_sealed gauge
 rota_flow_sealed{job="f",task="read"} 0
 rota_flow_sealed{job="f",task="write"} 1
-# HELP rota_flow_segments Segments of a task of a flow, or messages where the queue counts those: that came in and are done, that wait, that it put out, that are dead.
+# HELP rota_flow_segments Segments of a flow task (messages, where the queue counts those), by state: in is what it has done.
 # TYPE rota_flow_segments gauge
 rota_flow_segments{job="f",state="dead",task="read",unit="segments"} 0
 rota_flow_segments{job="f",state="dead",task="write",unit="segments"} 1
@@ -108,7 +108,7 @@ rota_flow_segments{job="f",state="pending",task="write",unit="segments"} 2
 	if err != nil {
 		t.Error(err)
 	}
-	err = testutil.CollectAndCompare(api.NewFlowCollector(away{q}, value), strings.NewReader(`# HELP rota_flow_unshown Flows that this answer leaves out: they are too many, or the queue has not answered.
+	err = testutil.CollectAndCompare(api.NewFlowCollector(away{q}, value), strings.NewReader(`# HELP rota_flow_unshown Flows left out, because there are too many or their queue did not answer.
 # TYPE rota_flow_unshown gauge
 rota_flow_unshown 1
 `))
