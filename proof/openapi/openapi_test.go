@@ -45,6 +45,9 @@ func value(t *testing.T) (v cluster.Value, log []step) {
 		cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: "read", Type: "noop"}, {Name: "load", Type: "noop"}}}},
 		cluster.SubmitJob{Job: "later", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
 		cluster.SubmitJob{Job: "words", Spec: words},
+		cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b"},
+		cluster.AcceptJoin{Member: "b", Incarnation: 6, By: "a", ByIncarnation: 1},
+		cluster.LeaveCluster{Member: "b", Incarnation: 6, Hold: true},
 	} {
 		at := cluster.Index(i + 1)
 		e := cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 1000, Commands: []cluster.Command{c}}
@@ -304,7 +307,7 @@ func (w *world) check(q *http.Request, r *http.Response, body []byte) {
 // needs are the parameters that a path needs.
 var needs = map[string]string{ // read-only: a table
 	"/v1/job": "?job=etl", "/v1/why": "?task=check", "/v1/plan": "?without=a", "/v1/kill": "?job=etl", "/v1/pause": "?job=etl", "/v1/resume": "?job=etl",
-	"/v1/drain": "?member=a", "/v1/undrain": "?member=a", "/v1/unpark": "?task=check", "/v1/run-now": "?task=check",
+	"/v1/drain": "?member=a", "/v1/undrain": "?member=a", "/v1/evict": "?member=b", "/v1/unpark": "?task=check", "/v1/run-now": "?task=check",
 	"/v1/retry-dead": "?job=words", "/v1/drop-dead": "?job=words",
 	"/v1/configure": "?retention=5", "/v1/history/diff": "?from=1&to=2",
 }
@@ -394,7 +397,7 @@ func TestTheDescriptionHolds(t *testing.T) {
 		if method != http.MethodPost {
 			continue
 		}
-		full := path + strings.NewReplacer("=etl", "=none", "=words", "=none", "=a", "=none").Replace(needs[path])
+		full := path + strings.NewReplacer("=etl", "=none", "=words", "=none", "=a", "=none", "=b", "=none").Replace(needs[path])
 		if path == "/v1/unpark" || path == "/v1/run-now" {
 			full = path + "?task=none"
 		}

@@ -32,7 +32,7 @@
 // it: one more request for each new version.
 //
 // A conflict is verified, because a server that loses its primary repeats a write on its own, and may then meet the result
-// of the first attempt. Our own row is written once more, on top of itself; once that is acknowledged, it counts. If the
+// of the first attempt. Our own row counts once it is on all copies, under the version that it has there. If the
 // row is unchanged, the conflicting write is gone again, and ours is sent again.
 //
 // # What is not guaranteed

@@ -30,7 +30,7 @@ func (k Kind) folder() string { return k.Name + "-" + k.Version }
 // light are the flags of a server that need not be fast. Its classes are as they were released: nobody verifies them again at each start.
 func light(dir string) []string {
 	return []string{
-		"-Xms128m", "-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote", "-Xss1m", "-Dlog4j.shutdownHookEnabled=false", "-Dlog4j2.disable.jmx=true",
+		"-Xms128m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote", "-Xss1m", "-Dlog4j.shutdownHookEnabled=false", "-Dlog4j2.disable.jmx=true",
 		"-Djava.io.tmpdir=" + filepath.Join(dir, "tmp"),
 	}
 }
