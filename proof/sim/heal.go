@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -270,7 +271,7 @@ func (w *world) doom() {
 	}
 	if w.plan.ending == machine.NewerEntry {
 		w.oracle.doomed = true
-		w.disk.append([]byte{entryMagic, 99, 1, 'x'})
+		w.disk.append(w.newer())
 	} else if !w.loseTail() {
 		return
 	}
@@ -280,6 +281,15 @@ func (w *world) doom() {
 		w.until(w.now+int64(w.plan.ttl)/2, func() bool { return false })
 	}
 	w.oneHistory()
+}
+
+// newer is what a newer Rota writes: an entry of a format that nobody knows yet, in the encoding that the log has.
+func (w *world) newer() []byte {
+	if w.machine.Encode == nil {
+		return []byte{entryMagic, 99, 1, 'x'}
+	}
+	ours := fmt.Appendf(nil, `"format":%d`, cluster.Format)
+	return bytes.Replace(w.machine.Encode(cluster.Entry{Writer: "newer", Seq: 1}), ours, []byte(`"format":99`), 1)
 }
 
 // oneHistory is G7 after the worst: nobody reads on behind an entry that he cannot understand, and those who go on agree. That they differ from
