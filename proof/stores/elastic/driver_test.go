@@ -2,12 +2,10 @@ package elastic_test
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/proof/faultproxy"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/driver/drivertest"
 	"github.com/rota-run/rota/store/elastic"
@@ -22,45 +20,10 @@ func openDriver(t testing.TB, o elastic.Options) engine.Driver {
 	return d
 }
 
-// link is a link between one handle and the server.
-type link struct {
-	t     *testing.T
-	proxy *faultproxy.Proxy
-	o     elastic.Options // past the proxy
-	fault drivertest.Fault
-	over  sync.WaitGroup
-}
-
-// Next implements drivertest.Link. A request that is held is lost or late by what Arrive does with it.
-func (l *link) Next(f drivertest.Fault, meanwhile func()) {
-	l.fault = f
-	if f != drivertest.LostReply {
-		l.proxy.StallRequests()
-		meanwhile()
-		return
-	}
-	before := l.newest()
-	l.proxy.DropReplies()
-	l.over.Go(func() {
-		rig.Eventually(l.t, "the server has executed it", func() bool { return l.newest() != before })
-		meanwhile()
-		l.proxy.Reset()
-	})
-}
-
 // newest tells changes of the row of the tests apart.
-func (l *link) newest() string {
-	status, text := rest(l.t, l.o.Servers, "GET", "/"+l.o.Index+"/_doc/%2Fk?_source=false", "")
+func newest(t *testing.T, o elastic.Options) any {
+	status, text := rest(t, o.Servers, "GET", "/"+o.Index+"/_doc/%2Fk?_source=false", "")
 	return fmt.Sprint(status, " ", string(text))
-}
-
-// Arrive implements drivertest.Link.
-func (l *link) Arrive() {
-	l.over.Wait()
-	if l.fault == drivertest.LostRequest {
-		l.proxy.Reset()
-	}
-	rig.Heal(l.t, l.proxy)
 }
 
 // TestDriver: the driver keeps the promises of package driver, over real servers.
@@ -77,7 +40,7 @@ func TestDriver(t *testing.T) {
 				proxy := rig.Link(t, o.Servers[0])
 				behind := o
 				behind.Servers, behind.Timeout = []string{proxy.Addr()}, 2*time.Second
-				return openDriver(t, o), openDriver(t, behind), &link{t: t, proxy: proxy, o: o}
+				return openDriver(t, o), openDriver(t, behind), rig.DriverLink(t, proxy, func() any { return newest(t, o) })
 			},
 		})
 	})

@@ -2,12 +2,10 @@ package nats_test
 
 import (
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/proof/faultproxy"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/driver/drivertest"
 	"github.com/rota-run/rota/store/nats"
@@ -27,56 +25,23 @@ func openDriver(t testing.TB, o nats.Options) nats.Driver {
 	return d
 }
 
-// link is a link between one handle and the server.
-type link struct {
-	t     *testing.T
-	proxy *faultproxy.Proxy
-	door  backdoor
-	fault drivertest.Fault
-	over  sync.WaitGroup
-}
-
-// Next implements drivertest.Link. A request that is held is lost or late by what Arrive does with it.
-func (l *link) Next(f drivertest.Fault, meanwhile func()) {
-	l.fault = f
-	if f != drivertest.LostReply {
-		l.proxy.StallRequests()
-		meanwhile()
-		return
-	}
-	before := l.newest()
-	l.proxy.DropReplies()
-	l.over.Go(func() {
-		rig.Eventually(l.t, "the server has executed it", func() bool { return l.newest() != before })
-		meanwhile()
-		l.proxy.Reset()
-	})
-}
-
-// newest is the newest change of the bucket.
-func (l *link) newest() (seqs [2]uint64) {
-	for i, stream := range []string{l.door.docs(), l.door.log()} {
-		seqs[i] = l.door.stream(l.t, stream).CachedInfo().State.LastSeq
+// ends are the newest changes of documents and log.
+func (d backdoor) ends(t *testing.T) any {
+	var seqs [2]uint64
+	for i, stream := range []string{d.docs(), d.log()} {
+		seqs[i] = d.stream(t, stream).CachedInfo().State.LastSeq
 	}
 	return seqs
 }
 
-// Arrive implements drivertest.Link.
-func (l *link) Arrive() {
-	l.over.Wait()
-	if l.fault == drivertest.LostRequest {
-		l.proxy.Reset()
-	}
-	rig.Heal(l.t, l.proxy)
-}
-
 // throughLink opens two handles, one behind a link.
-func throughLink(t *testing.T) (witness, through nats.Driver, l *link) {
+func throughLink(t *testing.T) (witness, through nats.Driver, l drivertest.Link) {
 	t.Helper()
 	b, proxy := bucket(), proxyTo(t, address)
 	witness = openDriver(t, nats.Options{Bucket: b})
 	through = openDriver(t, nats.Options{Bucket: b, URLs: []string{"nats://" + proxy.Addr()}, Timeout: 2 * time.Second})
-	return witness, through, &link{t: t, proxy: proxy, door: backdoorTo(t, b)}
+	door := backdoorTo(t, b)
+	return witness, through, rig.DriverLink(t, proxy, func() any { return door.ends(t) })
 }
 
 // TestDriver: the driver keeps the promises of package driver, over a real server.

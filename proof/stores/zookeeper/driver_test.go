@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/proof/faultproxy"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/driver/drivertest"
@@ -22,48 +21,13 @@ func openDriver(t testing.TB, o zookeeper.Options) full.Driver {
 	return d
 }
 
-// driverLink is a link between one handle and the server.
-type driverLink struct {
-	t     *testing.T
-	proxy *faultproxy.Proxy
-	below nodes
-	fault drivertest.Fault
-	over  sync.WaitGroup
-}
-
-// Next implements drivertest.Link. A request that is held is lost or late by what Arrive does with it.
-func (l *driverLink) Next(f drivertest.Fault, meanwhile func()) {
-	l.fault = f
-	if f != drivertest.LostReply {
-		l.proxy.StallRequests()
-		meanwhile()
-		return
-	}
-	before := l.state()
-	l.proxy.DropReplies()
-	l.over.Go(func() {
-		rig.Eventually(l.t, "the server has executed it", func() bool { return l.state() != before })
-		meanwhile()
-		l.proxy.Reset()
-	})
-}
-
-// state is the version of what the tests write.
-func (l *driverLink) state() int64 {
-	_, stat, err := l.below.Get(l.below.below("rows/+/k"))
+// state is the version of what the tests of drivers write.
+func (n nodes) state() any {
+	_, stat, err := n.Get(n.below("rows/+/k"))
 	if err != nil {
 		return 0
 	}
 	return stat.Mzxid
-}
-
-// Arrive implements drivertest.Link.
-func (l *driverLink) Arrive() {
-	l.over.Wait()
-	if l.fault == drivertest.LostRequest {
-		l.proxy.Reset()
-	}
-	rig.Heal(l.t, l.proxy)
 }
 
 // TestDriver: the driver keeps the promises of package driver, over a real server.
@@ -82,7 +46,7 @@ func TestDriver(t *testing.T) {
 			below := nodesOf(t, o)
 			proxy := rig.Link(t, o.Servers[0])
 			o.Servers, o.Timeout = []string{proxy.Addr()}, 2*time.Second
-			return w, openDriver(t, o), &driverLink{t: t, proxy: proxy, below: below}
+			return w, openDriver(t, o), rig.DriverLink(t, proxy, below.state)
 		},
 	})
 }
