@@ -257,7 +257,7 @@ func (c *Client) submitKeyed(ctx context.Context, key, function string, body []b
 	return &Handle{c: c, at: at, function: function, made: time.Now(), over: make(chan struct{})}, nil
 }
 
-// touch makes a page, or changes the version of one that is there: whoever would remove it for being empty for long has to begin again.
+// touch creates a page, or changes its version, so that a client that was about to remove the empty page starts over.
 func (c *Client) touch(ctx context.Context, at place) error {
 	for {
 		d, err := c.docs.Get(ctx, at.head())

@@ -16,7 +16,7 @@ import (
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// lister tells of each list of calls before its caller gets it.
+// lister reports each list of calls before its caller gets it.
 type lister struct {
 	store.Docs
 	listed func()
@@ -68,8 +68,8 @@ func returned(t *testing.T, docs store.Docs, arg string) bool {
 	return false
 }
 
-// When ctx ends, those who wait for a call of a Map stop waiting. That is no end of the call: it is cancelled,
-// whoever is noticed first.
+// When ctx ends, a wait for a call of a Map ends too. That does not end the call: it is cancelled, whichever of the two
+// is noticed first.
 func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

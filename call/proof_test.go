@@ -77,7 +77,7 @@ type flaw struct {
 	promises []string
 }
 
-// breaks is a flaw of a file: the old text stands in it once.
+// breaks is a flaw in a file, which contains the old text once.
 func breaks(name, file, old, flawed, scenario string, promises ...string) flaw {
 	return flaw{mutant.New(name, "call/"+file, old, flawed), scenario, promises}
 }
@@ -132,7 +132,7 @@ func flaws() []flaw {
 			"case ended, r.State == Running && r.Cancel:", "case ended && r.State == Cancelled, r.State == Running && r.Cancel:", "a wish to cancel", promiseFinal),
 		breaks("a refused wish to cancel is taken for persisted", "step_write.go",
 			"		c.writes = false\n		return c, getCall{}", "		return c, wished{}", "a wish to cancel", promiseCancel),
-		breaks("who listens is told each time that the end is seen", "step.go",
+		breaks("listeners are told each time the end is seen", "step.go",
 			"return h, false, false", "return h, false, h.failed", "two attempts", promiseCallback),
 		breaks("the sweeper removes what runs", "step_page.go",
 			"return r.State.Final() || r.State == Queued", "return r.State.Final() || r.State == Running || r.State == Queued", "the page is old", promiseKept),

@@ -149,7 +149,7 @@ func decode(b []byte) (Record, error) {
 }
 
 const (
-	// prefix is where calls are: call/<queue>/<page>/<number>. The part behind it is the ID of the call.
+	// prefix begins the key of a call, call/<queue>/<page>/<number>; the rest of the key is its ID.
 	prefix = "call/"
 	// pagePrefix is where the pages are: callpage/<queue>/<page>. A call runs only while its page is there.
 	pagePrefix = "callpage/"

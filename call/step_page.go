@@ -299,7 +299,7 @@ func expires(r Record, number int, void []int) bool {
 	return r.State.Final() || r.State == Queued && r.Token == 0 && slices.Contains(void, number)
 }
 
-// conclusion tells whoever waits how the call ended, if it has, and whether the document is then of no further use.
+// conclusion returns the outcome for those who wait, whether the call has ended, and whether its document can be removed.
 func (r Record) conclusion() (out Outcome, ended, collect bool) {
 	out, ended = r.Ended()
 	return out, ended, ended && r.State.Final()

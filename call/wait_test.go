@@ -155,7 +155,7 @@ func TestMapIsInOrderAndBounded(t *testing.T) {
 	})
 }
 
-// Who leaves a Map leaves no call behind that goes on; for one whose ctx ends see TestAMapWhoseContextEndsCancelsAllThatIsOutstanding.
+// Leaving a Map early cancels its calls. For a ctx that ends see TestAMapWhoseContextEndsCancelsAllThatIsOutstanding.
 func TestALeftMapIsCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		first := make(chan struct{})
@@ -170,7 +170,7 @@ func TestALeftMapIsCancelled(t *testing.T) {
 		s, c := lab(t, 3, stay)
 		args := func(yield func(int) bool) {
 			for i := 0; yield(i); i++ {
-				receive(t, "the first call runs", first) // those behind it take all slots, and go on
+				receive(t, "the first call runs", first) // the others take all slots, and continue
 			}
 		}
 		for range stay.Map(t.Context(), c, args, 10) {

@@ -66,7 +66,7 @@ func (c LeaveCluster) apply(d *draft) string {
 	return ""
 }
 
-// releaseAll ends all holds: the last joined member has left, and whoever comes next takes what waits.
+// releaseAll ends all holds, because the last joined member has left: the next one to join takes what waits.
 func (d *draft) releaseAll() {
 	var held []MemberID
 	d.Value.members.Each(func(id MemberID, m memberRecord) bool {
@@ -216,7 +216,7 @@ func (d *draft) ownerGone(p *partitionRecord, hold bool, cause string) {
 	}
 }
 
-// targetGone undoes a move whose target is going. A releasing owner has been told to stop, so that goes on.
+// targetGone cancels a move whose target leaves. An owner that was told to stop still stops.
 func (d *draft) targetGone(p *partitionRecord) {
 	p.Next, p.NextToken = "", 0
 	if p.State == PartitionAdopting {

@@ -101,7 +101,7 @@ func (c *Core) Lapsed() bool { return c.Own.Lapsed(c.At, c.Timing()) }
 
 // CheckLease ends the life of a member whose lease has run out.
 func (c *Core) CheckLease() {
-	if c.Lapsed() {
+	if c.lapse != Resume && c.Lapsed() {
 		c.Lost("")
 	}
 }

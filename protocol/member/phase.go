@@ -13,6 +13,6 @@ const (
 	PhaseConfirming              // its lease has run out: it must not go on before it was confirmed under a new heartbeat
 	PhaseRemoved                 // found itself removed: waits for its work to stop, then joins again
 	PhaseLeaving                 // stops its work, then says that it leaves
-	PhaseGone                    // over, in order
+	PhaseGone                    // it has left gracefully
 	PhaseHalted                  // over, because going on would be wrong
 )

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rota-run/rota/internal/wait"
+
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/internal/driver"
 )
@@ -121,7 +123,7 @@ func (c *conn) try(ctx context.Context, r request, reads bool) (answer, error) {
 			return a, fmt.Errorf("%w: %s: %w", store.ErrUnknown, server, driver.Because(ctx, hint(err)))
 		case ctx.Err() != nil:
 			return a, context.Cause(ctx)
-		case more && driver.Pause(ctx, time.Duration(attempt-1)*20*time.Millisecond):
+		case more && wait.For(ctx, time.Duration(attempt-1)*20*time.Millisecond):
 			continue
 		case passing:
 			return a, nil

@@ -8,8 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rota-run/rota/internal/wait"
+
 	"github.com/rota-run/rota/store"
-	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // settling remembers what is known to be on all copies of the shard, so that it cannot be lost with one of them. A server
@@ -95,7 +96,7 @@ func (c *conn) settled(ctx context.Context, keys []string) ([]finding, error) {
 		if c.settling.reached(found, all); c.settling.sure(found) {
 			return found, nil
 		}
-		if !inner.Pause(ctx, time.Duration(n)*pauseOfLooks) {
+		if !wait.For(ctx, time.Duration(n)*pauseOfLooks) {
 			return nil, context.Cause(ctx)
 		}
 	}

@@ -7,9 +7,10 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/rota-run/rota/internal/wait"
+
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // looks is how often a row that must have changed is read, and pauseOfLooks the pause between two reads.
@@ -47,7 +48,7 @@ func (c *conn) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (drive
 		if err != nil || v != "" {
 			return v, err
 		}
-		if !inner.Pause(ctx, pauseOfLooks) {
+		if !wait.For(ctx, pauseOfLooks) {
 			return "", context.Cause(ctx) // each attempt was refused
 		}
 	}

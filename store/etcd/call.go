@@ -7,13 +7,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rota-run/rota/internal/wait"
+
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
-
-	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // A call that may be repeated is retried, usually on another server, if it fails for a temporary reason.
@@ -139,5 +139,5 @@ func passing(err error) bool {
 
 // pause waits about so long; false if ctx has ended.
 func pause(ctx context.Context, about time.Duration) bool {
-	return inner.Pause(ctx, about/2+rand.N(about))
+	return wait.For(ctx, about/2+rand.N(about))
 }
