@@ -129,11 +129,20 @@ func (c *choices) ofOwner(v Value) Command {
 		return FinishPartition{Partition: p.ID, Token: token, Outcome: OutcomeFailed, Attempt: p.Attempts, Fresh: c.bool(), Message: "no"}
 	case 3:
 		_, _, key := p.ID.Split()
-		return SplitPartition{p.ID, token, []Child{{Key: pick(c, "c1", "c2"), Parents: []string{key}}, {Key: "c3", Parents: []string{key}}}}
+		return SplitPartition{p.ID, token, []Child{{Key: pick(c, "c1", "c2"), Parents: []string{key}}, {Key: "c3", Parents: []string{key}}}, spentOf(v, p.ID)}
 	case 4:
 		return Stopped{p.ID, c.near(p.NextToken)}
 	}
 	return Stopped{p.ID, token}
+}
+
+// spentOf is what a split may remove.
+func spentOf(v Value, id PartitionID) (keys []string) {
+	for p := range v.Spent(id, 0) {
+		_, _, key := p.ID.Split()
+		keys = append(keys, key)
+	}
+	return keys
 }
 
 // advance is a step of the window of a partition, or one that names something else than what is there.

@@ -15,7 +15,8 @@ type derived struct {
 	loads    ordered.Map[MemberID, load]
 	classes  ordered.Map[string, classRecord]
 	everies  ordered.Map[string, PartitionID]   // job \0 task of the live tasks with spread every
-	children ordered.Map[string, PartitionID]   // parent \0 child, while the child is blocked
+	children ordered.Map[string, PartitionID]   // parent \0 child
+	spent    ordered.Sets[string, string]       // task, with \0 for what has children: token, partition; see [Value.Spent]
 	joined   int                                // members that are joined
 	moving   int64                              // partitions in hand-over
 	pools    ordered.Map[string, JobID]         // live jobs with tasks of spread pool
@@ -43,9 +44,6 @@ func (d *derived) index(p *partitionRecord, by int) {
 	d.indexMembers(&p.Partition, by)
 	if p.moving() {
 		d.moving += int64(by)
-	}
-	if p.State == PartitionBlocked {
-		d.indexParents(&p.Partition, by)
 	}
 	if p.class == nil {
 		return
@@ -113,13 +111,6 @@ func (d *derived) indexMembers(p *Partition, by int) {
 	}
 }
 
-func (d *derived) indexParents(p *Partition, by int) {
-	job, task, _ := p.ID.Split()
-	for _, key := range p.Parents {
-		mark(&d.children, string(NewPartitionID(job, task, key))+"\x00"+string(p.ID), p.ID, by)
-	}
-}
-
 func (d *derived) indexLoad(m MemberID, class *schedule.Class, by int64) {
 	key := string(m) + "\x00" + class.Key
 	n, _ := d.counts.Get(key)
@@ -166,6 +157,7 @@ func (d *derived) seal() {
 	d.classes.Seal()
 	d.everies.Seal()
 	d.children.Seal()
+	d.spent.Seal()
 	d.ended.Seal()
 	d.pools.Seal()
 	d.free.Seal()

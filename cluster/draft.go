@@ -254,6 +254,7 @@ func (d *draft) setAfter(old, p *partitionRecord) {
 	}
 	d.touch(p.Owner)
 	d.touch(p.Next)
+	d.link(old, p)
 	if old == nil || !samePlace(old, p) {
 		if old != nil {
 			d.indexPartition(old, -1)
@@ -292,6 +293,7 @@ func samePlace(a, b *partitionRecord) bool {
 // indexPartition adds (by = 1) or removes (by = −1) a partition to or from everything derived.
 func (d *draft) indexPartition(p *partitionRecord, by int) {
 	d.derived.index(p, by)
+	d.indexSpent(&p.Partition, by)
 	if p.Slot != 0 && p.Owner != "" {
 		d.indexSlot(p, by)
 	}
@@ -307,6 +309,7 @@ func (d *draft) removePartition(id PartitionID) {
 	d.touch(old.Owner)
 	d.touch(old.Next)
 	d.indexPartition(old, -1)
+	d.link(old, nil)
 	d.allocate = d.allocate || old.Dropped
 	d.replan = d.replan || old.Owner != "" // whoever had it has room
 	d.partitions.Remove(id)

@@ -278,8 +278,8 @@ func TestMergedChild(t *testing.T) {
 	child := []Child{{Key: "m", Parents: []string{"p", "q"}}}
 	p, _ := v.Partition("x#p")
 	q, _ := v.Partition("x#q")
-	v = say(t, v, "", SplitPartition{"x#p", p.Token, child})
-	v = say(t, v, "", SplitPartition{"x#q", q.Token, child})
+	v = say(t, v, "", SplitPartition{"x#p", p.Token, child, nil})
+	v = say(t, v, "", SplitPartition{"x#q", q.Token, child, nil})
 	v = say(t, v, "", FinishPartition{Partition: "x#p", Token: p.Token})
 	if m, _ := v.Partition("x#m"); m.State != PartitionBlocked {
 		t.Fatalf("%v runs before its parents are finished", m)

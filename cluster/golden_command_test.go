@@ -71,8 +71,8 @@ func (g *golden) partitionCommand(d *datadriven.TestData, a arguments) Command {
 	case "fail": // fail t fresh attempt=2 message=(no route)
 		return FinishPartition{Partition: id, Token: token, Outcome: OutcomeFailed, Attempt: a.number("attempt", p.Attempts),
 			Fresh: a.has("fresh"), Message: a.text("message")}
-	case "split": // split x#p into=(q, r), or, with other parents, a line each: s p q
-		return SplitPartition{Partition: id, Token: token, Children: childrenOf(d, a, id)}
+	case "split": // split x#p into=(q, r) done=(o), or, with other parents, a line each: s p q
+		return SplitPartition{Partition: id, Token: token, Children: childrenOf(d, a, id), Done: a.values("done")}
 	case "advance": // advance x#list cursor=c done=(p) items=(q, r) step=0
 		var items []Item
 		for _, k := range a.values("items") {

@@ -22,6 +22,7 @@ type loader struct {
 	usual      *schedule.Class            // the last one that says nothing but a weight
 	owned      map[MemberID][]PartitionID
 	grants     map[place][]PartitionID
+	spent      []*Partition
 	loads      map[place]int64 // number of partitions whose load counts to a member
 	waiting    map[*schedule.Class][]PartitionID
 	references map[*schedule.Class]int
@@ -240,8 +241,9 @@ func (l *loader) collect(p *partitionRecord) {
 	if p.moving() {
 		l.derived.moving++
 	}
-	if p.State == PartitionBlocked {
-		l.derived.indexParents(&p.Partition, 1)
+	l.derived.markChild(&p.Partition, 1)
+	if p.spent() {
+		l.spent = append(l.spent, &p.Partition)
 	}
 	if p.class == nil {
 		return
@@ -265,6 +267,9 @@ func (l *loader) own(m MemberID, p PartitionID) { l.owned[m] = append(l.owned[m]
 func (l *loader) derive() {
 	for _, m := range slices.Sorted(maps.Keys(l.owned)) {
 		l.derived.byMember.Add(string(m), l.owned[m]...)
+	}
+	for _, p := range l.spent {
+		l.draft.indexSpent(p, 1) // all children are there
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(l.grants), place.compare) {
 		l.derived.movable.Add(movableKey(at.member, at.class.Key), l.grants[at]...)

@@ -68,6 +68,7 @@ func dump(v Value) []string {
 	v.derived.unplaced.All(put("unplaced"))
 	v.derived.everies.Each(put("everies"))
 	v.derived.children.Each(put("children"))
+	v.derived.spent.All(func(k, p string) bool { out = append(out, fmt.Sprintf("spent %q %q", k, p)); return true })
 	v.derived.counts.Each(func(k string, n int64) bool { out = append(out, fmt.Sprintf("count %q %d", k, n)); return true })
 	v.derived.loads.Each(func(k MemberID, l load) bool { out = append(out, fmt.Sprintf("load %s %v", k, l)); return true })
 	v.derived.classes.Each(func(k string, c classRecord) bool {

@@ -164,13 +164,17 @@ func (r *run) valid() bool {
 	return r.keep || r.s.clock() < protocol.Instant(r.s.validUntil.Load())
 }
 
-// Split implements Host.
+// keepFinished is how many finished partitions with children a task keeps; ten times as many without.
+const keepFinished = 1000
+
+// Split implements Host. It also removes what is spent, a little more of it than it adds.
 func (r *run) Split(ctx context.Context, g *Grant, children []cluster.Child) error {
 	name := describe(g.Partition, g.Token)
 	if r.s.conf.Propose == nil {
 		return fmt.Errorf("split %s: this member has no way to propose", name)
 	}
-	results, err := r.s.conf.Propose(ctx, cluster.SplitPartition{Partition: g.Partition, Token: g.Token, Children: children})
+	results, err := r.s.conf.Propose(ctx, cluster.SplitPartition{Partition: g.Partition, Token: g.Token, Children: children,
+		Done: r.forgetSpent(ctx, g.Partition, len(children)+1)})
 	switch {
 	case err != nil:
 		return fmt.Errorf("split %s: %w", name, err)
@@ -180,4 +184,20 @@ func (r *run) Split(ctx context.Context, g *Grant, children []cluster.Child) err
 		return fmt.Errorf("split %s: refused: %s", name, results[0].Reason)
 	}
 	return nil
+}
+
+// forgetSpent deletes the positions of at most n spent partitions, and returns the keys of these. A position that cannot
+// be deleted stays, and so does its partition: the next split comes back to it.
+func (r *run) forgetSpent(ctx context.Context, task cluster.PartitionID, n int) (keys []string) {
+	if r.s.conf.Value == nil {
+		return nil
+	}
+	for p := range r.s.conf.Value().Spent(task, keepFinished) {
+		if len(keys) == min(n, cluster.MaxChildren) || r.forgetPosition(ctx, p) != nil {
+			break
+		}
+		_, _, key := p.ID.Split()
+		keys = append(keys, key)
+	}
+	return keys
 }

@@ -270,8 +270,13 @@ func (w *world) operate(k machine.Kind, r chance) bool {
 	case machine.Split:
 		for p := range w.oracle.ref.OwnedBy(w.someOwner(r)) {
 			if j, _, key := p.ID.Split(); j == "batch" && len(key) < 8 {
-				return c.propose("split", cluster.SplitPartition{Partition: p.ID, Token: p.Token,
-					Children: []cluster.Child{{Key: key + "a", Parents: []string{key}}, {Key: key + "b", Parents: []string{key}}}})
+				split := cluster.SplitPartition{Partition: p.ID, Token: p.Token,
+					Children: []cluster.Child{{Key: key + "a", Parents: []string{key}}, {Key: key + "b", Parents: []string{key}}}}
+				for q := range w.oracle.ref.Spent(p.ID, 0) {
+					_, _, done := q.ID.Split()
+					split.Done = append(split.Done, done)
+				}
+				return c.propose("split", split)
 			}
 		}
 	}

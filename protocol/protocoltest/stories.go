@@ -181,6 +181,22 @@ func split(w *world) {
 		return []cluster.Command{cluster.FinishPartition{Partition: p.ID, Token: p.Token}}
 	})
 	w.drains("b", "a", map[cluster.MemberID]int{"b": 2})
+	w.asOwner("b", "s#l", func(p cluster.Partition) []cluster.Command {
+		return []cluster.Command{cluster.SplitPartition{Partition: p.ID, Token: p.Token, Children: []cluster.Child{{Key: "m", Parents: []string{"l"}}}}}
+	})
+	w.asOwner("b", "s#l", func(p cluster.Partition) []cluster.Command {
+		return []cluster.Command{cluster.FinishPartition{Partition: p.ID, Token: p.Token}}
+	})
+	w.drains("b", "a", map[cluster.MemberID]int{"b": 2})
+	w.asOwner("b", "s#r", func(p cluster.Partition) []cluster.Command {
+		return []cluster.Command{cluster.SplitPartition{Partition: p.ID, Token: p.Token,
+			Children: []cluster.Child{{Key: "n", Parents: []string{"r"}}}, Done: []string{"l"}}}
+	})
+	w.until("s#l is gone, unless members claim", func(map[cluster.MemberID]int) bool {
+		v := w.peers["b"].m.Value()
+		_, there := v.Partition("s#l")
+		return there == (v.Settings().Placement == cluster.PlacementClaimed)
+	})
 }
 
 // refused is an hour of a member that wants what everybody refuses: a failure whose message is too long. A request that nobody can read is answered, and

@@ -28,7 +28,7 @@ func verbs() []verb {
 		{[]string{"kill"}, []string{"by", "by-token"}, (*World).kill},
 		{[]string{"finish", "stopped", "started", "unpark"}, []string{"token"}, (*World).owner},
 		{[]string{"fail"}, []string{"token", "attempt", "message"}, (*World).owner},
-		{[]string{"split"}, []string{"token", "into"}, (*World).owner},
+		{[]string{"split"}, []string{"token", "into", "done"}, (*World).owner},
 		{[]string{"advance"}, []string{"token", "step", "cursor", "done", "items"}, (*World).owner},
 		{[]string{"scheduler"}, nil, (*World).scheduler},
 		{[]string{"configure"}, []string{"scheduler", "budget", "retention"}, (*World).configure},

@@ -1,0 +1,78 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/work"
+)
+
+// A split removes what is spent and its position, the position first. While the store does not answer, both stay.
+func TestASplitRemovesWhatIsSpent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, d := newLog(t), newDocs()
+		split := func(key string, children ...string) {
+			p, _ := l.value().Partition(cluster.NewPartitionID("j", "", key))
+			c := cluster.SplitPartition{Partition: p.ID, Token: p.Token}
+			for _, child := range children {
+				c.Children = append(c.Children, cluster.Child{Key: child, Parents: []string{key}})
+			}
+			_, _ = l.propose(t.Context(), c, cluster.FinishPartition{Partition: p.ID, Token: p.Token})
+		}
+		split("list", "1")
+		const last = 1003
+		for i := 1; i < last; i++ {
+			split(fmt.Sprint(i), fmt.Sprint(i+1))
+		}
+		for _, key := range []string{"1", "2", "3"} {
+			value := fmt.Appendf(nil, `{"partition":"j#%s","token":1,"position":"eA=="}`, key)
+			if _, err := d.Put(t.Context(), store.Doc{Key: "position/j=23" + key, Value: value}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		away := true
+		d.onGet = func() error {
+			if away {
+				return store.ErrUnavailable
+			}
+			return nil
+		}
+		present := func(key string) (partition, position bool) {
+			_, partition = l.value().Partition(cluster.NewPartitionID("j", "", key))
+			_, position = d.byID["position/j=23"+key]
+			return partition, position
+		}
+		var errs []error
+		var kept []bool
+		b := newBed(t, typeOf(false, func(ctx context.Context, g *work.Grant) error {
+			errs = append(errs, g.Split(ctx, []cluster.Child{{Key: "a", Parents: []string{fmt.Sprint(last)}}}))
+			partition, position := present("1")
+			kept, away = []bool{partition, position}, false
+			errs = append(errs, g.Split(ctx, []cluster.Child{{Key: "b", Parents: []string{fmt.Sprint(last)}}}))
+			return nil
+		}), func(c *work.Config) {
+			c.Positions, c.Propose, c.Value, c.Changed = d, l.propose, l.value, l.wait
+		})
+		p, _ := l.value().Partition(cluster.NewPartitionID("j", "", fmt.Sprint(last)))
+		b.give(time.Hour, grant(string(p.ID), p.Token, "x", `{}`))
+		synctest.Wait()
+		if errors.Join(errs...) != nil || len(kept) != 2 || !kept[0] || !kept[1] {
+			t.Fatalf("%v; with the store away the partition and its position are there: %v", errs, kept)
+		}
+		for key, want := range map[string]bool{"1": false, "2": false, "3": true} { // a split of one child removes two: 1,002 have ended
+			if partition, position := present(key); partition != want || position != want {
+				t.Errorf("%s: partition %t, position %t, want %t", key, partition, position, want)
+			}
+		}
+		if err := b.finish(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
