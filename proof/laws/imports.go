@@ -38,7 +38,7 @@ var rules = []rule{
 	{"store/engine", []string{"store", "store/driver"}},
 	{"store/engine/internal/adversary", []string{"store", "store/driver"}},
 	{"store/engine/log", []string{"store", "store/driver", "store/engine", "store/internal/crowd"}},
-	{"store/engine/full", []string{"store", "store/driver", "store/engine", "store/engine/log"}},
+	{"store/engine/full", []string{"store", "store/driver", "store/engine", "store/engine/log", "store/logqueue"}},
 	{"store/etcd", []string{"internal/wait", "store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/address", "store/internal/driver"}},
 	{"store/elastic", []string{"internal/wait", "store", "store/driver", "store/engine", "store/engine/full", "store/engine/log", "store/internal/address", "store/internal/driver"}},
 	{"store/zookeeper", []string{"store", "store/driver", "store/engine/full", "store/engine/log"}},

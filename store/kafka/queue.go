@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -114,7 +115,7 @@ func (f *flowJournal) Read(ctx context.Context, after uint64, limit int) (store.
 }
 
 // Put implements logqueue.Journal.
-func (f *flowJournal) Put(ctx context.Context, data ...[]byte) ([]uint64, error) {
+func (f *flowJournal) Put(ctx context.Context, data ...[]byte) ([]string, error) {
 	records := make([]*kgo.Record, len(data))
 	for i, d := range data {
 		if len(d) > MaxRecord {
@@ -126,25 +127,29 @@ func (f *flowJournal) Put(ctx context.Context, data ...[]byte) ([]uint64, error)
 	if err := f.data.produce(ctx, records...); err != nil {
 		return nil, f.gone(ctx, err)
 	}
-	at := make([]uint64, len(records))
+	at := make([]string, len(records))
 	for i, r := range records {
-		at[i] = uint64(r.Offset)
+		at[i] = strconv.FormatInt(r.Offset, 10)
 	}
 	return at, nil
 }
 
 // Get implements logqueue.Journal. What was stored together is mostly read together.
-func (f *flowJournal) Get(ctx context.Context, at ...uint64) ([][]byte, error) {
+func (f *flowJournal) Get(ctx context.Context, at ...string) ([][]byte, error) {
 	ctx, cancel := f.data.line.bounded(ctx)
 	defer cancel()
 	out, have := make([][]byte, len(at)), make(map[int64][]byte)
-	for i, offset := range at {
-		if _, ok := have[int64(offset)]; !ok {
-			if err := f.fetch(ctx, int64(offset), have); err != nil {
+	for i, place := range at {
+		offset, err := strconv.ParseInt(place, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("the place %q is no offset: %w", place, ErrDamaged)
+		}
+		if _, ok := have[offset]; !ok {
+			if err := f.fetch(ctx, offset, have); err != nil {
 				return nil, f.gone(ctx, readError(ctx, err))
 			}
 		}
-		out[i] = have[int64(offset)]
+		out[i] = have[offset]
 	}
 	return out, nil
 }

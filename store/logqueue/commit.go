@@ -10,6 +10,9 @@ import (
 // few is how many bytes of an output go into the record.
 const few = 512
 
+// later is the place of data that have none yet.
+const later = "?"
+
 // Commit implements store.Queue. All units of a call are one record.
 func (s *Store) Commit(ctx context.Context, name string, units ...store.Unit) ([]bool, error) {
 	fresh, err := s.commit(ctx, name, units)
@@ -34,7 +37,7 @@ func (s *Store) commit(ctx context.Context, name string, units []store.Unit) ([]
 			return nil, err
 		}
 	}
-	op := operation{ID: s.id(), Commit: make([]unit, len(units))}
+	op := operation{ID: s.id(), Kind: opCommit, Commit: make([]unit, len(units))}
 	var data [][]byte
 	for i := range units {
 		if op.Commit[i], err = f.unit(&units[i], &data); err != nil {
@@ -45,6 +48,7 @@ func (s *Store) commit(ctx context.Context, name string, units []store.Unit) ([]
 		return nil, err
 	}
 	out, err := f.decide(ctx, op)
+	f.free(ctx, out.freed)
 	return out.fresh, first(err, out.err)
 }
 
@@ -71,14 +75,13 @@ func (f *flow) unit(u *store.Unit, data *[][]byte) (out unit, err error) {
 			return out, err
 		}
 		o := output{Shard: at, Seal: p.Seal}
-		if !p.Seal {
-			o.Segments, o.Stored = p.Segments, len(p.Data) > few
-		}
 		switch {
-		case o.Stored:
+		case p.Seal:
+		case len(p.Data) > few:
+			o.Segments, o.At = p.Segments, later
 			*data = append(*data, p.Data)
-		case !p.Seal:
-			o.Data = p.Data
+		default:
+			o.Segments, o.Data = p.Segments, p.Data
 		}
 		out.Outputs = append(out.Outputs, o)
 	}
@@ -96,7 +99,7 @@ func (f *flow) store(ctx context.Context, units []unit, data [][]byte) error {
 	}
 	for i := range units {
 		for k := range units[i].Outputs {
-			if o := &units[i].Outputs[k]; o.Stored {
+			if o := &units[i].Outputs[k]; o.At == later {
 				o.At, at = at[0], at[1:]
 			}
 		}

@@ -3,7 +3,7 @@
 // # Purpose
 //
 // Some stores order records, and have neither queues with leases nor conditional writes. [New] keeps the edges of flows in logs of any kind that
-// implements [Journals], so that flows run on them too. Nothing of it is special to a vendor.
+// implements [Journals], so that flows run on them too. Nothing of it is special to a vendor: store/kafka and store/engine/full use it.
 //
 // # State
 //
@@ -18,7 +18,7 @@
 //
 // A message is taken by its number and by how often it was delivered: of two who take the same delivery the first in the log has it. No clock is in
 // the log. That a lease has ended each handle finds out by its own clock, from when it read the record that began it, which is not before its holder
-// sent it. Then it takes the next delivery of the message.
+// sent it. Then it takes the next delivery of the message. A handle that begins at a snapshot counts the leases in it from then.
 //
 // A read that does not see the newest records makes a shard look less far than it is, never further: that a shard is sealed, and that a message
 // is acknowledged, never changes back.
@@ -29,13 +29,14 @@
 //
 // # What is not guaranteed
 //
-// Size. A handle reads every operation of the flows that it works for, and keeps some hundred bytes for each message that waits. A log is kept until its
-// flow is dropped.
+// Size. A handle reads every operation of the flows that it works for, and keeps some hundred bytes for each message that waits. A log that is no
+// [Keeper] is kept until its flow is dropped. In others the author of each thousandth operation saves a snapshot of the state and trims what is a
+// thousand older, and who acknowledges a message frees its data.
 //
 // # Failures
 //
 // An error of the log is passed on. An append whose outcome is unknown is store.ErrUnknown; who commits the unit again finds out. What was stored for a
-// unit that came to nothing stays until the flow is dropped, and nobody reads it.
+// unit that came to nothing, or was not freed because its reader died, stays until the flow is dropped, and nobody reads it.
 //
 // # Where it comes from
 //

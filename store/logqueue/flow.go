@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 // flow is a flow as one handle sees it: its log, and the state up to where it was read.
 type flow struct {
 	journal Journal
+	name    string // of the handle: begins the IDs of its operations
 
 	reading sync.Mutex // of who reads
 	read    uint64     // guarded by reading
@@ -21,9 +23,12 @@ type flow struct {
 	state state
 	began time.Time               // when the last read to the end that is through began
 	waits map[string]chan outcome // by the IDs of operations whose author waits
+	due   bool                    // a snapshot is to be saved by this handle
 }
 
-func newFlow(j Journal) *flow { return &flow{journal: j, waits: make(map[string]chan outcome)} }
+func newFlow(j Journal, name string) *flow {
+	return &flow{journal: j, name: name, waits: make(map[string]chan outcome)}
+}
 
 // page is how many records one read asks for.
 const page = 1000
@@ -42,6 +47,12 @@ func (f *flow) refresh(ctx context.Context) error {
 	began := time.Now()
 	for {
 		p, err := f.journal.Read(ctx, f.read, page)
+		if errors.Is(err, store.ErrTruncated) {
+			if err := f.restore(ctx); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -68,6 +79,7 @@ func (f *flow) add(records []store.Record) {
 			f.state.skipped++
 			continue
 		}
+		f.due = f.due || r.Index%snapshotEvery == 0 && strings.HasPrefix(op.ID, f.name)
 		out := f.state.apply(op, now)
 		if wait, ok := f.waits[op.ID]; ok {
 			delete(f.waits, op.ID)
@@ -78,16 +90,13 @@ func (f *flow) add(records []store.Record) {
 
 // decide appends an operation and returns what was decided at its place.
 func (f *flow) decide(ctx context.Context, op operation) (outcome, error) {
-	data, err := encode(op)
-	if err != nil {
-		return outcome{}, err
-	}
 	wait := make(chan outcome, 1)
 	f.mu.Lock()
 	f.waits[op.ID] = wait
 	f.mu.Unlock()
 	defer f.forget(op.ID)
-	if _, err := f.journal.Append(ctx, data); err != nil {
+	index, err := f.journal.Append(ctx, encode(op))
+	if err != nil {
 		return outcome{}, err
 	}
 	for {
@@ -96,13 +105,24 @@ func (f *flow) decide(ctx context.Context, op operation) (outcome, error) {
 		}
 		select {
 		case out := <-wait:
+			f.save(ctx)
 			return out, nil
 		default:
 		}
-		if ctx.Err() != nil {
+		switch {
+		case f.passed(index):
+			return outcome{}, errPassed
+		case ctx.Err() != nil:
 			return outcome{}, unknown(context.Cause(ctx))
 		}
 	}
+}
+
+// passed reports whether this handle has read beyond an index.
+func (f *flow) passed(index uint64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.read >= index
 }
 
 func (f *flow) forget(id string) {

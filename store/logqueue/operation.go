@@ -1,35 +1,40 @@
 package logqueue
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/rota-run/rota/store"
 )
 
-// operation is a record of a flow's log. ID is of its author; exactly one of the others is set.
+// operation is a record of a flow's log. ID is of its author.
 type operation struct {
-	ID     string        `json:"id"`
-	Make   []store.Shard `json:"make,omitempty"`
-	Drop   bool          `json:"drop,omitempty"`
-	Take   *take         `json:"take,omitempty"`
-	Relet  *relet        `json:"relet,omitempty"`
-	Commit []unit        `json:"commit,omitempty"`
+	ID     string
+	Kind   uint64
+	Make   []store.Shard
+	Take   take
+	Relet  relet
+	Commit []unit
 }
+
+// The kinds of operations.
+const (
+	opMake uint64 = iota + 1
+	opDrop
+	opTake
+	opRelet
+	opCommit
+)
 
 // take begins leases of messages of one shard.
 type take struct {
-	Shard    int        `json:"s"` // its place in Make
-	Lease    int64      `json:"l"` // nanoseconds
-	Messages []delivery `json:"m"`
+	Shard    int    // its place in Make
+	Lease    uint64 // nanoseconds
+	Messages []delivery
 }
 
 // relet lengthens leases of one shard, or ends them.
 type relet struct {
-	Shard  int        `json:"s"`
-	Lease  int64      `json:"l,omitempty"`
-	Keep   []delivery `json:"k,omitempty"`
-	Return []delivery `json:"r,omitempty"`
+	Shard        int
+	Lease        uint64
+	Keep, Return []delivery
 }
 
 // delivery is a message and how often it was delivered: a number of each, in this order.
@@ -37,9 +42,9 @@ type delivery [2]uint64
 
 // unit is a store.Unit.
 type unit struct {
-	Name    string   `json:"n,omitempty"`
-	Inputs  []place  `json:"i,omitempty"`
-	Outputs []output `json:"o,omitempty"`
+	Name    string
+	Inputs  []place
+	Outputs []output
 }
 
 // place is a message of a shard: a number of each.
@@ -47,20 +52,71 @@ type place [2]uint64
 
 // output is a store.Put. Its data are in the record if they are few, else where At says.
 type output struct {
-	Shard    int    `json:"s"`
-	Segments int    `json:"n,omitempty"`
-	Seal     bool   `json:"e,omitempty"`
-	Data     []byte `json:"d,omitempty"`
-	Stored   bool   `json:"t,omitempty"` // at At
-	At       uint64 `json:"a,omitempty"`
+	Shard    int
+	Segments int
+	Seal     bool
+	Data     []byte
+	At       string
 }
 
-func encode(op operation) ([]byte, error) { return json.Marshal(op) }
-
-func decode(data []byte) (operation, error) {
-	var op operation
-	if err := json.Unmarshal(data, &op); err != nil {
-		return op, fmt.Errorf("read an operation: %w", err)
+func (o *operation) code(x *coder) {
+	x.text(&o.ID)
+	x.uint(&o.Kind)
+	switch o.Kind {
+	case opMake:
+		list(x, &o.Make, x.shard)
+	case opDrop:
+	case opTake:
+		x.int(&o.Take.Shard)
+		x.uint(&o.Take.Lease)
+		list(x, &o.Take.Messages, x.delivery)
+	case opRelet:
+		x.int(&o.Relet.Shard)
+		x.uint(&o.Relet.Lease)
+		list(x, &o.Relet.Keep, x.delivery)
+		list(x, &o.Relet.Return, x.delivery)
+	case opCommit:
+		list(x, &o.Commit, x.unit)
+	default:
+		x.bad = true
 	}
-	return op, nil
+}
+
+func (x *coder) shard(s *store.Shard) {
+	x.text(&s.Edge)
+	x.int(&s.Number)
+}
+
+func (x *coder) delivery(d *delivery) {
+	x.uint(&d[0])
+	x.uint(&d[1])
+}
+
+func (x *coder) unit(u *unit) {
+	x.text(&u.Name)
+	list(x, &u.Inputs, func(p *place) {
+		x.uint(&p[0])
+		x.uint(&p[1])
+	})
+	list(x, &u.Outputs, x.output)
+}
+
+func (x *coder) output(o *output) {
+	x.int(&o.Shard)
+	x.int(&o.Segments)
+	x.bool(&o.Seal)
+	x.bytes(&o.Data)
+	x.text(&o.At)
+}
+
+func encode(op operation) []byte {
+	x := newWriter()
+	op.code(x)
+	return x.data
+}
+
+func decode(data []byte) (op operation, err error) {
+	x := newReader(data)
+	op.code(x)
+	return op, x.end()
 }

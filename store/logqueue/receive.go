@@ -40,7 +40,7 @@ func (s *Store) receive(ctx context.Context, name string, r store.Receive) ([]st
 		return f.peek(ctx, at, r)
 	}
 	if len(r.Keep)+len(r.Return) > 0 {
-		op := operation{ID: s.id(), Relet: &relet{Shard: at, Lease: int64(r.Lease), Keep: deliveries(r.Keep), Return: deliveries(r.Return)}}
+		op := operation{ID: s.id(), Kind: opRelet, Relet: relet{at, uint64(r.Lease), deliveries(r.Keep), deliveries(r.Return)}} //nolint:gosec // not negative
 		if _, err := f.decide(ctx, op); err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ func (s *Store) take(ctx context.Context, f *flow, at int, r store.Receive) (all
 	if len(picked) == 0 {
 		return nil, true, nil
 	}
-	out, err := f.decide(ctx, operation{ID: s.id(), Take: &take{Shard: at, Lease: int64(r.Lease), Messages: picked}})
+	out, err := f.decide(ctx, operation{ID: s.id(), Kind: opTake, Take: take{at, uint64(r.Lease), picked}}) //nolint:gosec // above zero
 	f.mu.Lock()
 	from.unpick(picked)
 	messages, outputs := from.messages(r.Shard, out.won)
@@ -85,8 +85,8 @@ func (s *Store) take(ctx context.Context, f *flow, at int, r store.Receive) (all
 	if err != nil || out.err != nil {
 		return nil, false, first(err, out.err)
 	}
-	if err := f.load(ctx, messages, outputs); err != nil {
-		back := operation{ID: s.id(), Relet: &relet{Shard: at, Return: out.won}}
+	if messages, err = f.load(ctx, messages, outputs); err != nil {
+		back := operation{ID: s.id(), Kind: opRelet, Relet: relet{Shard: at, Return: out.won}}
 		_, _ = f.decide(ctx, back) // else they come back when their lease ends
 		return nil, false, err
 	}
@@ -117,25 +117,31 @@ func (s *shard) messages(name store.Shard, all []delivery) (out []store.Message,
 	return out, data
 }
 
-// load reads the data of messages.
-func (f *flow) load(ctx context.Context, messages []store.Message, outputs []output) error {
-	var at []uint64
+// load reads the data of messages. Those whose data are gone were acknowledged meanwhile: they are left out.
+func (f *flow) load(ctx context.Context, messages []store.Message, outputs []output) (out []store.Message, err error) {
+	var at []string
 	for _, o := range outputs {
-		if o.Stored {
+		if o.At != "" {
 			at = append(at, o.At)
 		}
 	}
-	data, err := f.journal.Get(ctx, at...)
-	if err != nil {
-		return err
-	}
-	for i, o := range outputs {
-		messages[i].Data = append([]byte{}, o.Data...)
-		if o.Stored {
-			messages[i].Data, data = data[0], data[1:]
+	var data [][]byte
+	if len(at) > 0 {
+		if data, err = f.journal.Get(ctx, at...); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	for i, o := range outputs {
+		m := messages[i]
+		m.Data = append([]byte{}, o.Data...)
+		if o.At != "" {
+			m.Data, data = data[0], data[1:]
+		}
+		if m.Data != nil {
+			out = append(out, m)
+		}
+	}
+	return out, nil
 }
 
 // peek looks at what waits.
@@ -151,5 +157,5 @@ func (f *flow) peek(ctx context.Context, at int, r store.Receive) ([]store.Messa
 		return len(messages) < r.Limit
 	})
 	f.mu.Unlock()
-	return messages, f.load(ctx, messages, outputs)
+	return f.load(ctx, messages, outputs)
 }

@@ -30,7 +30,8 @@ type shard struct {
 type parcel struct {
 	output
 	delivered uint64
-	until     time.Time // of the lease, by the clock of who reads; zero: nobody has it
+	lease     uint64    // as it was given last; 0: nobody has it
+	until     time.Time // of the lease, by the clock of who reads
 	picked    bool      // a call of this handle is about to take it
 }
 
@@ -39,21 +40,22 @@ type outcome struct {
 	err   error
 	fresh []bool     // of a commit
 	won   []delivery // of a take: as they are delivered now
+	freed []string   // of a commit: where data are that nobody needs any more
 }
 
 // apply adds an operation that is read at an instant. What it cannot be it is not: nothing happens.
 func (s *state) apply(op operation, now time.Time) outcome {
 	switch {
-	case op.Make != nil:
+	case op.Kind == opMake:
 		return outcome{err: s.make(op.Make)}
 	case s.dropped || !s.made:
 		return outcome{err: fmt.Errorf("the flow: %w", store.ErrNotFound)}
-	case op.Drop:
+	case op.Kind == opDrop:
 		*s = state{made: true, dropped: true}
-	case op.Take != nil:
-		return s.take(*op.Take, now)
-	case op.Relet != nil:
-		s.relet(*op.Relet, now)
+	case op.Kind == opTake:
+		return s.take(op.Take, now)
+	case op.Kind == opRelet:
+		s.relet(op.Relet, now)
 	default:
 		return s.commit(op.Commit)
 	}
@@ -101,7 +103,7 @@ func (s *state) take(t take, now time.Time) (out outcome) {
 	for _, m := range t.Messages {
 		if p, ok := from.waiting.Get(m[0]); ok && p.delivered == m[1] {
 			p.delivered++
-			p.until = now.Add(time.Duration(t.Lease))
+			p.let(t.Lease, now)
 			out.won = append(out.won, delivery{m[0], p.delivered})
 		}
 	}
@@ -111,15 +113,23 @@ func (s *state) take(t take, now time.Time) (out outcome) {
 // relet changes leases of deliveries that are the newest of their messages.
 func (s *state) relet(r relet, now time.Time) {
 	from := s.at(r.Shard)
-	change := func(all []delivery, until time.Time) {
+	change := func(all []delivery, lease uint64) {
 		for _, m := range all {
 			if p, ok := from.waiting.Get(m[0]); ok && p.delivered == m[1] {
-				p.until = until
+				p.let(lease, now)
 			}
 		}
 	}
-	change(r.Keep, now.Add(time.Duration(r.Lease)))
-	change(r.Return, time.Time{})
+	change(r.Keep, r.Lease)
+	change(r.Return, 0)
+}
+
+// let begins a lease, or ends it with 0.
+func (p *parcel) let(lease uint64, now time.Time) {
+	p.lease, p.until = lease, time.Time{}
+	if lease > 0 {
+		p.until = now.Add(time.Duration(lease)) //nolint:gosec // of a time
+	}
 }
 
 // commit makes units facts, all that are none yet, or nothing.
@@ -136,7 +146,7 @@ func (s *state) commit(units []unit) outcome {
 	}
 	for i, u := range units {
 		if out.fresh[i] {
-			s.add(u)
+			out.freed = append(out.freed, s.add(u)...)
 		}
 	}
 	return out
@@ -173,7 +183,8 @@ func (s *state) takes(u unit, fresh bool, sealing map[int]bool) error {
 	return nil
 }
 
-func (s *state) add(u unit) {
+// add makes a unit a fact, and returns where the data of its inputs are.
+func (s *state) add(u unit) (freed []string) {
 	if len(u.Inputs) == 0 {
 		s.units[u.Name] = true
 	}
@@ -182,6 +193,9 @@ func (s *state) add(u unit) {
 		if p, ok := from.waiting.Get(in[1]); ok {
 			from.waiting.Remove(in[1])
 			from.pending -= uint64(p.Segments) //nolint:gosec // a count
+			if p.At != "" {
+				freed = append(freed, p.At)
+			}
 		}
 	}
 	for _, o := range u.Outputs {
@@ -195,6 +209,7 @@ func (s *state) add(u unit) {
 		to.pending += uint64(o.Segments)  //nolint:gosec // a count
 		to.waiting.Set(to.stored, &parcel{output: o})
 	}
+	return freed
 }
 
 // pick chooses messages that nobody has.

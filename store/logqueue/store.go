@@ -28,9 +28,19 @@ type Journal interface {
 	Append(ctx context.Context, data []byte) (uint64, error)
 	Read(ctx context.Context, after uint64, limit int) (store.Page, error)
 	// Put stores data, and says where each is. ErrTooLarge as for a record.
-	Put(ctx context.Context, data ...[]byte) ([]uint64, error)
-	// Get reads what was put, in the order of the places.
-	Get(ctx context.Context, at ...uint64) ([][]byte, error)
+	Put(ctx context.Context, data ...[]byte) ([]string, error)
+	// Get reads what was put, in the order of the places; nil for what was freed.
+	Get(ctx context.Context, at ...string) ([][]byte, error)
+}
+
+// Keeper is a Journal that can forget. Read returns store.ErrTruncated where records are missing that were trimmed.
+type Keeper interface {
+	// Snapshot, SaveSnapshot and Trim are those of store.Log.
+	Snapshot(ctx context.Context) (store.Record, error)
+	SaveSnapshot(ctx context.Context, r store.Record) error
+	Trim(ctx context.Context, index uint64) error
+	// Free removes data that was put. An error says only that some may be left.
+	Free(ctx context.Context, at ...string) error
 }
 
 // Store is queues in logs. It is safe for concurrent use.
@@ -74,7 +84,7 @@ func (s *Store) open(ctx context.Context, name string, create bool) (*flow, erro
 	if f := s.flows[name]; f != nil { // somebody was faster
 		return f, nil
 	}
-	f = newFlow(j)
+	f = newFlow(j, s.name)
 	s.flows[name] = f
 	return f, nil
 }
@@ -111,7 +121,7 @@ func (s *Store) MakeFlow(ctx context.Context, name string, shards []store.Shard)
 	if err != nil {
 		return err
 	}
-	out, err := f.decide(ctx, operation{ID: s.id(), Make: shards})
+	out, err := f.decide(ctx, operation{ID: s.id(), Kind: opMake, Make: shards})
 	return errors.Join(err, out.err)
 }
 
@@ -128,9 +138,10 @@ func (s *Store) DropFlow(ctx context.Context, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := f.decide(ctx, operation{ID: s.id(), Drop: true}); err != nil && !errors.Is(err, store.ErrNotFound) {
+	if _, err := f.decide(ctx, operation{ID: s.id(), Kind: opDrop}); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
+	f.forgetAll(ctx)
 	return s.journals.DropJournal(ctx, name)
 }
 

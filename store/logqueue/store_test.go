@@ -3,6 +3,7 @@ package logqueue_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -122,20 +123,24 @@ func (j *journal) Read(ctx context.Context, after uint64, limit int) (store.Page
 	return j.Store.Read(ctx, after, limit)
 }
 
-func (j *journal) Put(_ context.Context, data ...[]byte) (at []uint64, err error) {
+func (j *journal) Put(_ context.Context, data ...[]byte) (at []string, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, d := range data {
 		j.data = append(j.data, append([]byte{}, d...))
-		at = append(at, uint64(len(j.data)))
+		at = append(at, strconv.Itoa(len(j.data)))
 	}
 	return at, nil
 }
 
-func (j *journal) Get(_ context.Context, at ...uint64) (out [][]byte, err error) {
+func (j *journal) Get(_ context.Context, at ...string) (out [][]byte, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, n := range at {
+	for _, place := range at {
+		n, err := strconv.Atoi(place)
+		if err != nil {
+			return nil, err
+		}
 		out = append(out, append([]byte{}, j.data[n-1]...))
 	}
 	return out, nil

@@ -66,6 +66,7 @@ func TestBare(t *testing.T) {
 	t.Run("get many", func(t *testing.T) { storetest.GetMany(t, freshBare) })
 	t.Run("log", func(t *testing.T) { storetest.Log(t, freshBare) })
 	t.Run("seed", func(t *testing.T) { storetest.Seed(t, freshBare) })
+	t.Run("queue", func(t *testing.T) { storetest.Queue(t, freshBare); storetest.QueueJoins(t, freshBare) })
 }
 
 // TestBareClaims: a bare store says of itself that it has neither watches nor sessions, and its deletes leave nothing.

@@ -13,6 +13,7 @@ import (
 	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/engine"
 	"github.com/rota-run/rota/store/engine/log"
+	"github.com/rota-run/rota/store/logqueue"
 )
 
 // closePatience is how long Close waits for the store to end the sessions.
@@ -39,6 +40,7 @@ type Bare struct {
 	driver  engine.Driver
 	docs    *engine.Docs
 	records *log.Log
+	queues  *logqueue.Store
 	o       Options
 
 	ctx context.Context //nolint:containedctx // ends with the handle; its cause is store.ErrClosed
@@ -69,12 +71,14 @@ var (
 
 // NewBare makes a handle of a driver, which is the handle's to close.
 func NewBare(d engine.Driver, o Options) *Bare {
-	rows := engine.NewRows(d, rand.Text()[:16])
-	return bare(rows, engine.NewDocs(rows).Untombed(), o)
+	life := rand.Text()[:16]
+	rows := engine.NewRows(d, life)
+	return bare(rows, life, engine.NewDocs(rows).Untombed(), o)
 }
 
-func bare(rows *engine.Rows, docs *engine.Docs, o Options) *Bare {
+func bare(rows *engine.Rows, life string, docs *engine.Docs, o Options) *Bare {
 	s := &Bare{driver: rows.Driver, o: o, docs: docs, records: log.Open(rows, "main")}
+	s.queues = logqueue.New(&journals{rows, life})
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	return s
 }
@@ -84,8 +88,9 @@ func New(d Driver, o Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	rows := engine.NewRows(d, rand.Text()[:16])
-	return &Store{bare(rows, engine.NewDocs(rows), o), engine.NewSessions(rows, d, o.Logger)}
+	life := rand.Text()[:16]
+	rows := engine.NewRows(d, life)
+	return &Store{bare(rows, life, engine.NewDocs(rows), o), engine.NewSessions(rows, d, o.Logger)}
 }
 
 // Close implements store.Store. A second call does nothing.

@@ -1,0 +1,99 @@
+package full
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/driver/drivertest"
+)
+
+// rowsBelow counts the rows of a prefix.
+func rowsBelow(t *testing.T, m *drivertest.Map, prefix string) int {
+	t.Helper()
+	rows, err := m.Open().Read(t.Context(), driver.Query{From: prefix, To: prefix + "~", Limit: 1 << 20})
+	must.Succeed(t, err)
+	return len(rows.Range)
+}
+
+// TestQueueStaysSmall moves messages for as long as a log of their operations would be trimmed several times. What is
+// left is bounded; a handle that slept meanwhile, and a new one, go on; a lease that is older than the log keeps its
+// message, and ends.
+func TestQueueStaysSmall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, m := t.Context(), drivertest.NewMap()
+		open := func() *Bare {
+			s := NewBare(polled{m.Open(), pass}, Options{Place: "here"})
+			t.Cleanup(func() { must.Succeed(t, s.Close()) })
+			return s
+		}
+		in, held := store.Shard{Edge: "in"}, store.Shard{Edge: "held"}
+		s, slept := open(), open()
+		must.Succeed(t, s.MakeFlow(ctx, "f", []store.Shard{in, held}))
+		put := func(name string, to store.Shard) {
+			_, err := s.Commit(ctx, "f", store.Unit{Name: name, Outputs: []store.Put{{Shard: to, Segments: 1, Data: bytes.Repeat([]byte(name), 600)}}})
+			must.Succeed(t, err)
+		}
+		receive := func(of *Bare, from store.Shard, lease time.Duration) []store.Message {
+			t.Helper()
+			got, err := of.Receive(ctx, "f", store.Receive{Shard: from, Limit: 10, Lease: lease})
+			must.Succeed(t, err)
+			return got
+		}
+		put("h", held)
+		first := receive(slept, held, time.Hour)
+		const rounds = 1500
+		for i := range rounds {
+			put(fmt.Sprint("m", i), in)
+			for _, msg := range receive(s, in, time.Minute) {
+				fresh, err := s.Commit(ctx, "f", store.Unit{Inputs: []store.Message{msg}})
+				if err != nil || !fresh[0] {
+					t.Fatalf("message %d: fresh %v, %v", msg.Number, fresh, err)
+				}
+			}
+		}
+		if n := rowsBelow(t, m, "q/"); n != 1 { // what is held
+			t.Errorf("%d rows of data are left, want 1", n)
+		}
+		if n := rowsBelow(t, m, "l/"); n > 2*1000/8+10 { // pages of eight records
+			t.Errorf("%d rows of the log are left after %d operations", n, 3*rounds)
+		}
+		for _, of := range []*Bare{slept, open()} {
+			d, err := of.Depth(ctx, "f", in, held)
+			if err != nil || d[0].Stored != rounds || d[0].Pending != 0 || d[1].Pending != 1 || d[1].PendingSegments != 1 {
+				t.Errorf("a handle that comes late sees %+v, %v", d, err)
+			}
+			if got := receive(of, held, time.Hour); len(got) > 0 {
+				t.Errorf("it gets %d messages that another one has", len(got))
+			}
+		}
+		time.Sleep(time.Hour + time.Second) // waits: in virtual time
+		again := receive(open(), held, time.Minute)
+		if len(again) != 0 { // it counts from when it has read of the lease
+			t.Error("a new handle does not wait for the lease")
+		}
+		again = receive(slept, held, time.Minute)
+		if len(again) != 1 || again[0].Delivered != 2 || !bytes.Equal(again[0].Data, first[0].Data) {
+			t.Fatalf("after the lease: %d messages", len(again))
+		}
+		must.Succeed(t, s.DropFlow(ctx, "f"))
+		if data, rows := rowsBelow(t, m, "q/"), rowsBelow(t, m, "l/"); data != 0 || rows > 4 {
+			t.Errorf("a dropped flow leaves %d rows of data and %d others", data, rows)
+		}
+		for _, of := range []*Bare{slept, open()} {
+			if _, err := of.Depth(ctx, "f"); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("after it was dropped: %v", err)
+			}
+		}
+		if err := open().MakeFlow(ctx, "f", []store.Shard{in}); !errors.Is(err, store.ErrConflict) {
+			t.Errorf("made again: %v", err)
+		}
+	})
+}
