@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/rota-run/rota/store"
 )
@@ -74,4 +75,11 @@ func (st serverState) check(o Options) error {
 // lives: no pooler, no proxy, no translation of addresses.
 func (c *conn) direct() bool {
 	return c.server.client != "" && sameAddress(c.Conn().LocalAddr(), c.server.client, c.server.port)
+}
+
+// sameAddress reports whether two addresses are one, whatever form they have.
+func sameAddress(a net.Addr, host string, port int32) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	ip := net.ParseIP(host)
+	return ok && ip != nil && tcp.IP.Equal(ip) && tcp.Port == int(port)
 }

@@ -88,11 +88,18 @@ func (l *Log) idle() bool {
 	return !l.serving
 }
 
+// batchBytes is with how many bytes a batch for a journal takes no further records.
+const batchBytes = 1 << 20
+
 // take takes what waits, at most as many as a batch may have.
 func (l *Log) take() []*waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(len(l.waiting), l.batch)
+	n, size := 0, 0
+	for n < min(len(l.waiting), l.batch) && (l.order == nil || size < batchBytes) {
+		size += len(l.waiting[n].data)
+		n++
+	}
 	batch := slices.Clone(l.waiting[:n])
 	l.waiting = slices.Delete(l.waiting, 0, n)
 	return batch
