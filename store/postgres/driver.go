@@ -40,7 +40,8 @@ func (s *schema) Read(ctx context.Context, q driver.Query) (rows driver.Rows, er
 	}
 	defer leave()
 	if q.From != "" {
-		found, err := s.ask(ctx, sqlRange, q.From, q.To, q.Limit+1, q.Bare)
+		from, behind := strings.CutSuffix(q.From, "\x00") // no text has a zero byte
+		found, err := s.ask(ctx, sqlRange, from, q.To, q.Limit+1, q.Bare, behind)
 		if err != nil {
 			return rows, err
 		}

@@ -74,7 +74,7 @@ const (
   WHERE s.id = r.session AND t.boot = pg_postmaster_start_time() AND pg_try_advisory_xact_lock_shared(owner))
 FROM ~rows r WHERE key = ANY ($1::text[])`
 	sqlRange statement = `SELECT key, name, version, CASE WHEN $4::bool THEN NULL ELSE value END FROM ~rows
-WHERE key >= $1::text AND key < $2::text ORDER BY key LIMIT $3::bigint`
+WHERE key >= $1::text AND key < $2::text AND NOT ($5::bool AND key = $1::text) ORDER BY key LIMIT $3::bigint`
 	sqlCreateRow statement = `WITH w AS (INSERT INTO ~rows (key, name, version, value, session) VALUES ($1::text, $2::text, $3::text, $4::bytea, $5::bigint)
   ON CONFLICT (key) DO NOTHING RETURNING 1)
 SELECT CASE WHEN $6::bool THEN pg_notify(^, 'd' || $1::text) END FROM w`

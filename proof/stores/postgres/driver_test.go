@@ -79,3 +79,14 @@ func TestJournal(t *testing.T) {
 		},
 	})
 }
+
+// TestVigils: so do its vigils.
+func TestVigils(t *testing.T) {
+	t.Parallel()
+	drivertest.Vigils(t, drivertest.VigilSetup{
+		Open: func(t *testing.T) func() drivertest.Seer {
+			return opener(t, func(d postgres.Driver) drivertest.Seer { return d })
+		},
+		Through: func(t *testing.T) (witness, through drivertest.Seer, l drivertest.Link) { return throughLink(t) },
+	})
+}
