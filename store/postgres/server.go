@@ -25,11 +25,12 @@ type serverState struct {
 
 // The settings of a connection. Those that a server does not know are left out. What is acknowledged must be on the disk, so what the administrator has
 // weakened is set again for these connections; what is stronger stays. Plans
-// are made while the tables are empty, and kept: they must not be those for small tables.
+// are made while the tables are empty, and kept: they must not be those for small tables. A plan that has no index costs
+// so much then that the server would compile it each time: not that either.
 const sqlSettle statement = `SELECT count(set_config(w.name, w.value, false)) FROM (VALUES
   ('default_transaction_isolation', 'read committed'), ('statement_timeout', '0'), ('lock_timeout', '0'), ('idle_session_timeout', '0'),
   ('idle_in_transaction_session_timeout', '60s'), ('transaction_timeout', '0'), ('client_connection_check_interval', '0'),
-  ('plan_cache_mode', 'force_generic_plan'), ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off'),
+  ('plan_cache_mode', 'force_generic_plan'), ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off'), ('jit', 'off'),
   ('client_min_messages', 'error'), ('search_path', 'pg_catalog'), ('tcp_user_timeout', '0'),
   ('tcp_keepalives_idle', '7200'), ('tcp_keepalives_interval', '75'), ('tcp_keepalives_count', '9'),
   ('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') THEN 'on' ELSE current_setting('synchronous_commit') END)

@@ -133,25 +133,6 @@ func appendMany(t *testing.T, s *postgres.Store, n int) (last uint64) {
 	return last
 }
 
-func TestLargest(t *testing.T) {
-	t.Parallel()
-	s, ctx := openWith(t, options(t)), rig.LongDeadline(t)
-	large := bytes.Repeat([]byte("x"), postgres.MaxRecord)
-	if _, err := s.Put(ctx, store.Doc{Key: "a", Value: large}); err != nil {
-		t.Error(err)
-	}
-	if _, err := s.Append(ctx, large); err != nil {
-		t.Error(err)
-	}
-	if d, err := s.Get(ctx, "a"); err != nil || !bytes.Equal(d.Value, large) {
-		t.Errorf("get: %d bytes, %v", len(d.Value), err)
-	}
-	_, err := s.Append(ctx, append(large, 'x'))
-	wantError(t, "append of more", err, store.ErrTooLarge)
-	_, err = s.Put(ctx, store.Doc{Key: "b", Value: append(large, 'x')})
-	wantError(t, "put of more", err, store.ErrTooLarge)
-}
-
 // TestDamage: what others did to the tables is said, and not taken for an empty store.
 func TestDamage(t *testing.T) {
 	t.Parallel()
