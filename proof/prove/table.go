@@ -99,7 +99,7 @@ func (p protocol) chaos() []stage {
 func serverAmounts() amounts {
 	out := amounts{"passed": 1000}
 	lacking := map[string]int{
-		"etcd": 2, "postgres": 3, "nats": 2, "zookeeper": 3, // no GetMany, no Group, no Queue but on nats
+		"etcd": 2, "postgres": 2, "nats": 2, "zookeeper": 3, // no GetMany, no Group, no Queue but on nats
 		"kafka":   2, // no sessions, no GetMany
 		"elastic": 5, // no Group, no Queue, no watches of documents and of the log, no sessions
 	}

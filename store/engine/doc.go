@@ -3,8 +3,9 @@
 // # Purpose
 //
 // [Rows] writes rows and settles what became of a write whose answer was lost. [Docs] are the documents of package
-// store on them, [Sessions] the sessions where a store has leases, and [Rows.Hints] begins broken watches again. The log
-// is in package engine/log, and package engine/full puts all together. etcd, Elasticsearch, ZooKeeper and NATS are on it.
+// store on them, [Sessions] the sessions where a store has leases or vigils, and [Rows.Hints] begins broken watches again. The log
+// is in package engine/log, and package engine/full puts all together. etcd, Elasticsearch, ZooKeeper, NATS and
+// PostgreSQL are on it.
 //
 // # State
 //
@@ -34,7 +35,8 @@
 //
 // The owner of a session judges its end by its own clock: it lasts for the ttl of its lease from when the last renewal
 // was sent that was acknowledged. A session that has ended by that clock stays so, whatever the store says later. A Put
-// renews first, and writes after the answer; where a lease is its rows, the write renews them.
+// renews first, and writes after the answer; where a lease is its rows, the write renews them. Where a store sees the
+// end of a process ([driver.Vigils]), a session knows no time, and its renewals are heartbeats that wake nobody.
 //
 // # Others
 //

@@ -19,7 +19,7 @@ const markerTTL = "3600s"
 // sequence of that is its version.
 type bucket struct {
 	*wire
-	head head // of the log
+	head inner.Head // of the log
 }
 
 // Limits implements driver.Driver. Any replica answers a list, so it may be stale.

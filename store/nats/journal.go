@@ -44,7 +44,7 @@ func (j journal) Append(ctx context.Context, records [][]byte) ([]uint64, error)
 	if err != nil {
 		return nil, err
 	}
-	j.b.head.reached(index)
+	j.b.head.Reached(index)
 	return []uint64{index}, nil
 }
 
@@ -192,4 +192,12 @@ func (j journal) Start(ctx context.Context, index uint64) error {
 // Watch implements driver.Journal: a hint comes after its record was stored.
 func (j journal) Watch(ctx context.Context, hint func()) error {
 	return j.b.watch(ctx, j.b.names.log(), j.b.names.logSubject(), hint)
+}
+
+// believe refuses what a leader that was replaced answers; a server without replicas cannot be replaced.
+func (b *bucket) believe(index uint64) error {
+	if b.replicas == 1 {
+		return nil
+	}
+	return b.head.Believe(index)
 }

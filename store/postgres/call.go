@@ -16,34 +16,36 @@ const (
 )
 
 // once makes a call once.
-func (s *Store) once(ctx context.Context, st statement, args []any) ([]row, error) {
-	c, err := s.workers.get(ctx)
+func (w *wire) once(ctx context.Context, st statement, args []any) ([]row, error) {
+	c, err := w.workers.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer s.workers.put(c)
+	defer w.workers.put(c)
 	return c.exec(ctx, st, args...)
 }
 
-// change makes a call that changes something. It is made again only where it is proven that nothing was changed: it was never sent, or the server has
-// undone it.
-func (s *Store) change(ctx context.Context, st statement, args ...any) ([]row, error) {
+// change makes a call that changes something. It is made again only where it is proven that nothing was changed: it was
+// never sent, or the server has undone it.
+func (w *wire) change(ctx context.Context, st statement, args ...any) ([]row, error) {
+	within, cancel := context.WithTimeout(ctx, w.options.Timeout)
+	defer cancel()
 	for attempt := 0; ; attempt++ {
-		rows, err := s.once(ctx, st, args)
+		rows, err := w.once(within, st, args)
 		if err == nil {
 			return rows, nil
 		}
 		again := pgconn.SafeToRetry(err) && passing(err) || undone(err)
-		if !again || attempt+1 == attempts || !pause(ctx, firstPause<<attempt) {
+		if !again || attempt+1 == attempts || !pause(within, firstPause<<attempt) {
 			return nil, writeError(ctx, err)
 		}
 	}
 }
 
 // ask makes a call that changes nothing, as often as is sensible. None of its attempts waits longer than the handle's timeout for an answer.
-func (s *Store) ask(ctx context.Context, st statement, args ...any) ([]row, error) {
+func (w *wire) ask(ctx context.Context, st statement, args ...any) ([]row, error) {
 	for attempt := 0; ; attempt++ {
-		rows, err := s.askOnce(ctx, st, args)
+		rows, err := w.askOnce(ctx, st, args)
 		if err == nil {
 			return rows, nil
 		}
@@ -53,10 +55,10 @@ func (s *Store) ask(ctx context.Context, st statement, args ...any) ([]row, erro
 	}
 }
 
-func (s *Store) askOnce(ctx context.Context, st statement, args []any) ([]row, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+func (w *wire) askOnce(ctx context.Context, st statement, args []any) ([]row, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.options.Timeout)
 	defer cancel()
-	return s.once(ctx, st, args)
+	return w.once(ctx, st, args)
 }
 
 // passing reports whether the same call may succeed soon: the server did not answer, or its answer was of this kind.

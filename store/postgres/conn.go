@@ -21,7 +21,7 @@ type conn struct {
 }
 
 // config is that of a connection to one host. Nothing in it comes from the environment but what a service file says.
-func (s *Store) config(host string) (*pgconn.Config, error) {
+func (w *wire) config(host string) (*pgconn.Config, error) {
 	c, err := pgconn.ParseConfig("postgres://rota@localhost/rota?sslmode=disable&target_session_attrs=any")
 	if err != nil {
 		return nil, fmt.Errorf("read the settings that the environment has for PostgreSQL: %w", err)
@@ -34,7 +34,7 @@ func (s *Store) config(host string) (*pgconn.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := s.options
+	o := w.options
 	c.Host, c.Port, c.Database, c.User, c.Password, c.Fallbacks = name, uint16(n), o.Database, o.User, o.Password, nil
 	c.RuntimeParams = map[string]string{"application_name": "rota"}
 	c.ConnectTimeout = connectTimeout
@@ -53,10 +53,10 @@ func (s *Store) config(host string) (*pgconn.Config, error) {
 const connectTimeout = 3 * time.Second
 
 // dial connects to the first host that is a primary. Where none is, the error is that of the host that came furthest.
-func (s *Store) dial(ctx context.Context, on pgconn.NotificationHandler) (*conn, error) {
+func (w *wire) dial(ctx context.Context, on pgconn.NotificationHandler) (*conn, error) {
 	var failure error
-	for _, host := range s.options.Hosts {
-		c, err := s.dialHost(ctx, host, on)
+	for _, host := range w.options.Hosts {
+		c, err := w.dialHost(ctx, host, on)
 		if err == nil {
 			return c, nil
 		}
@@ -70,8 +70,8 @@ func (s *Store) dial(ctx context.Context, on pgconn.NotificationHandler) (*conn,
 	return nil, failure
 }
 
-func (s *Store) dialHost(ctx context.Context, host string, on pgconn.NotificationHandler) (*conn, error) {
-	cfg, err := s.config(host)
+func (w *wire) dialHost(ctx context.Context, host string, on pgconn.NotificationHandler) (*conn, error) {
+	cfg, err := w.config(host)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +80,9 @@ func (s *Store) dialHost(ctx context.Context, host string, on pgconn.Notificatio
 	if err != nil {
 		return nil, &dialError{host, bare(err)}
 	}
-	c := &conn{PgConn: pc, layout: s.layout, prepared: make(map[statement]string), used: time.Now()}
+	c := &conn{PgConn: pc, layout: w.layout, prepared: make(map[statement]string), used: time.Now()}
 	if c.server, err = c.settle(ctx); err == nil {
-		err = c.server.check(s.options)
+		err = c.server.check(w.options)
 	}
 	if err != nil {
 		closeConn(c)
@@ -112,6 +112,9 @@ func (r row) int(i int) int64 {
 	}
 	return 0
 }
+
+// index is a number that is not negative.
+func (r row) index(i int) uint64 { return uint64(r.int(i)) } //nolint:gosec // not negative
 
 func (r row) bool(i int) bool { return len(r[i]) == 1 && r[i][0] == 1 }
 
@@ -160,8 +163,8 @@ func parameters(args []any) (values [][]byte, formats []int16) {
 			values[i], formats[i] = present(a), 1
 		case [][]byte:
 			values[i], formats[i] = arrayOf(17, a), 1
-		case []int64:
-			values[i], formats[i] = arrayOf(20, bigints(a)), 1
+		case []string:
+			values[i], formats[i] = arrayOf(25, a), 1
 		default:
 			values[i] = fmt.Append([]byte{}, a)
 		}
@@ -177,16 +180,8 @@ func present(b []byte) []byte {
 	return b
 }
 
-func bigints(all []int64) [][]byte {
-	out := make([][]byte, len(all))
-	for i, n := range all {
-		out[i] = binary.BigEndian.AppendUint64(nil, uint64(n)) //nolint:gosec // as the server wants it
-	}
-	return out
-}
-
 // arrayOf is the binary form of an array without NULLs: dimensions, flags, type, length, lower bound, and then each element with its length.
-func arrayOf(oid uint32, elements [][]byte) []byte {
+func arrayOf[T ~string | ~[]byte](oid uint32, elements []T) []byte {
 	head := []uint32{1, 0, oid, uint32(len(elements)), 1} //nolint:gosec // few
 	if len(elements) == 0 {
 		head = []uint32{0, 0, oid}

@@ -5,7 +5,6 @@ import (
 	"net"
 	"slices"
 	"testing"
-	"testing/quick"
 )
 
 // TestParameters: nothing, no bytes and no text are different from each other.
@@ -34,15 +33,8 @@ func TestArray(t *testing.T) {
 	if got := arrayOf(17, [][]byte{[]byte("ab"), {}}); !bytes.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if got, want := arrayOf(20, nil), []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 20}; !bytes.Equal(got, want) {
+	if got, want := arrayOf(25, []string{}), []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 25}; !bytes.Equal(got, want) {
 		t.Errorf("an empty array is %v, want %v", got, want)
-	}
-}
-
-func TestNumbersComeBack(t *testing.T) {
-	t.Parallel()
-	if err := quick.Check(func(n int64) bool { return row(bigints([]int64{n})).int(0) == n }, nil); err != nil {
-		t.Error(err)
 	}
 }
 

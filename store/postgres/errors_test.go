@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/driver"
 )
 
 var errStopped = errors.New("the caller gave up")
@@ -52,15 +51,6 @@ func TestOutcomes(t *testing.T) {
 				t.Errorf("%v; want %v, unknown %v", err, c.want, c.unknown)
 			}
 		})
-	}
-}
-
-// TestPreparation: a call that was not begun is not unknown, whatever became of what comes before it.
-func TestPreparation(t *testing.T) {
-	t.Parallel()
-	err := driver.NotDone(writeError(context.Background(), io.ErrUnexpectedEOF))
-	if errors.Is(err, store.ErrUnknown) || !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "EOF") {
-		t.Error(err)
 	}
 }
 

@@ -2,19 +2,17 @@ package postgres
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 )
 
 const (
-	// grace is how long a lock must be free until its session is over. A process that lives hears that its connection was ended, by an administrator or a
-	// firewall, and takes the proof back before that.
+	// grace is how long a lock must be free until its sessions are over. A process that lives hears that its connection was
+	// ended, by an administrator or a firewall, and takes the proof back before that.
 	grace = 150 * time.Millisecond
 
-	waitFor   = 6 * time.Second        // one request that waits for the end of others: a longer one would keep old rows from being removed
-	waitSlice = 250 * time.Millisecond // one wait for a lock: then it looks who is before us now. A server may log waits of deadlock_timeout (1 s)
+	waitFor   = 6 * time.Second        // one request that waits for others: a longer one would keep old rows from being removed
+	waitSlice = 250 * time.Millisecond // one wait for a lock: then it looks who is before us now. A server may log waits of 1 s
 	beatMost  = 30 * time.Second
 	beatTTLs  = 3 // a session shows that it is alive after this many times its ttl, at most beatMost
 	beatsEach = 4 // beats between two looks at the sessions of others
@@ -22,72 +20,56 @@ const (
 	silentFor = 4 // times its ttl: then a session is removed that nothing proves to be alive or dead
 )
 
-// judge ends the sessions of processes that have ended. All handles with sessions are a ring, in the order of the sessions' numbers: each waits for the lock
-// of the one before it, on a connection of its own, and so hears of its end when the server does.
+// judge ends the sessions of processes that have ended. All handles with a lock are a ring, in the order of their numbers:
+// each waits for the lock of the one before it, on a connection of its own, and so hears of its end when the server does.
 type judge struct {
-	s       *Store
-	once    sync.Once
+	w       *wire
 	looking atomic.Bool
 }
 
-func newJudge(s *Store) *judge { return &judge{s: s} }
-
-// start begins to look after sessions. The caller is inside.
+// start begins to look after sessions.
 func (j *judge) start() {
-	j.once.Do(func() {
-		j.s.inside.Go(j.wait)
-		j.s.inside.Go(j.beat)
-	})
+	j.w.begin(j.wait)
+	j.w.begin(j.beat)
 }
 
 // look ends sessions whose locks are free, unless that is being done.
 func (j *judge) look() {
-	if j.s.options.ReadOnly || !j.looking.CompareAndSwap(false, true) {
+	if j.w.options.ReadOnly || !j.looking.CompareAndSwap(false, true) {
 		return
 	}
-	if !j.s.begin() {
+	if !j.w.begin(func() { j.bury(); j.looking.Store(false) }) {
 		j.looking.Store(false)
-		return
 	}
-	go func() {
-		defer j.s.inside.Done()
-		defer j.looking.Store(false)
-		j.bury()
-	}()
 }
 
 // wait waits for the end of the one before us, again and again.
 func (j *judge) wait() {
-	for wait := linePause; j.s.ctx.Err() == nil; wait = min(2*wait, linePauseMax) {
-		c, err := j.s.dial(j.s.ctx, nil)
+	for wait := linePause; j.w.life.Err() == nil; wait = min(2*wait, linePauseMax) {
+		c, err := j.w.dial(j.w.life, nil)
 		if err == nil {
 			wait = linePause
 			err = j.waitOn(c)
 			closeConn(c)
 		}
-		if j.s.ctx.Err() == nil {
-			j.s.log.Debug("wait for the end of others", "store", j.s.place, "err", err)
-			pause(j.s.ctx, wait)
+		if j.w.life.Err() == nil {
+			j.w.log.Debug("wait for the end of others", "err", err)
+			pause(j.w.life, wait)
 		}
 	}
 }
 
 func (j *judge) waitOn(c *conn) error {
-	for j.s.ctx.Err() == nil {
-		ids := j.s.sessionIDs()
-		if len(ids) == 0 {
-			pause(j.s.ctx, waitSlice)
-			continue
-		}
-		ctx, cancel := context.WithTimeout(j.s.ctx, waitFor+j.s.options.Timeout)
-		rows, err := c.exec(ctx, sqlAwaitEnd, slices.Min(ids), waitFor.Milliseconds(), waitSlice.Milliseconds())
+	for j.w.life.Err() == nil {
+		ctx, cancel := context.WithTimeout(j.w.life, waitFor+j.w.options.Timeout)
+		rows, err := c.exec(ctx, sqlAwaitEnd, j.w.owner, waitFor.Milliseconds(), waitSlice.Milliseconds())
 		cancel()
 		if err != nil {
 			return err
 		}
 		if rows[0].int(0) != 0 {
 			j.bury()
-			pause(j.s.ctx, linePause) // what can't be buried is not asked for all the time
+			pause(j.w.life, linePause) // what can't be buried is not asked for all the time
 		}
 	}
 	return nil
@@ -95,19 +77,18 @@ func (j *judge) waitOn(c *conn) error {
 
 // bury ends the sessions whose locks are free now and after the grace.
 func (j *judge) bury() {
-	free, err := j.s.ask(j.s.ctx, sqlFree, j.s.sessionIDs())
-	if err != nil || len(free) == 0 || !wait(j.s.ctx, grace) {
+	free, err := j.w.ask(j.w.life, sqlFreeLocks, j.w.owner)
+	if err != nil || len(free) == 0 || !wait(j.w.life, grace) {
 		return
 	}
 	for _, r := range free {
-		id := r.int(0)
-		rows, err := j.s.change(j.s.ctx, sqlBury, id, r.text(1))
+		rows, err := j.w.change(j.w.life, sqlBury, r.int(0), r.text(1), tieMost.Milliseconds())
 		if err != nil {
-			j.s.log.Debug("end the session of a dead process", "store", j.s.place, "session", id, "err", err)
+			j.w.log.Debug("end the sessions of a dead process", "owner", r.int(0), "err", err)
 			return
 		}
 		if len(rows) > 0 {
-			j.s.log.Info("ended the session of a dead process", "store", j.s.place, "session", id)
+			j.w.log.Info("ended the sessions of a dead process", "owner", r.int(0))
 		}
 	}
 }
@@ -134,21 +115,21 @@ type observation struct {
 // processes whose end nobody could prove.
 func (j *judge) beat() {
 	seen := map[int64]observation{}
-	for n := 1; wait(j.s.ctx, j.every()); n++ {
-		ids := j.s.sessionIDs()
-		if len(ids) == 0 {
+	for n := 1; wait(j.w.life, j.every()); n++ {
+		asked := j.w.open()
+		if len(asked) == 0 {
 			clear(seen)
 			continue
 		}
-		rows, err := j.s.change(j.s.ctx, sqlBeat, ids)
+		rows, err := j.w.change(j.w.life, sqlBeat, j.w.owner)
 		if err != nil {
 			continue
 		}
-		j.notice(ids, rows)
+		notice(asked, rows)
 		if n%beatsEach != 0 {
 			continue
 		}
-		if rows, err = j.s.ask(j.s.ctx, sqlOthers, ids); err == nil {
+		if rows, err = j.w.ask(j.w.life, sqlOthers, j.w.owner); err == nil {
 			seen = j.observe(seen, rows, time.Now())
 		}
 	}
@@ -157,21 +138,21 @@ func (j *judge) beat() {
 // every is the time between two beats: by the shortest ttl of our sessions, within bounds.
 func (j *judge) every() time.Duration {
 	every := beatMost
-	for _, n := range j.s.openSessions() {
-		every = min(every, beatTTLs*n.ttl)
+	for _, v := range j.w.open() {
+		every = min(every, beatTTLs*v.ttl)
 	}
 	return max(every, beatLeast)
 }
 
 // notice ends our sessions that others have ended.
-func (j *judge) notice(asked []int64, alive []row) {
+func notice(asked []*vigil, alive []row) {
 	left := make(map[int64]bool, len(alive))
 	for _, r := range alive {
 		left[r.int(0)] = true
 	}
-	for _, n := range j.s.openSessions() {
-		if slices.Contains(asked, n.id) && !left[n.id] {
-			n.end()
+	for _, v := range asked {
+		if !left[v.id] {
+			v.lost()
 		}
 	}
 }
@@ -189,8 +170,8 @@ func (j *judge) observe(before map[int64]observation, rows []row, now time.Time)
 		if now.Sub(was.since) < silentFor*max(ttl, beatMost) {
 			continue
 		}
-		if _, err := j.s.change(j.s.ctx, sqlEndSilent, id, beat); err != nil {
-			j.s.log.Debug("end a silent session", "store", j.s.place, "session", id, "err", err)
+		if _, err := j.w.change(j.w.life, sqlEndSilent, id, beat); err != nil {
+			j.w.log.Debug("end a silent session", "session", id, "err", err)
 		}
 	}
 	return after

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,40 +19,54 @@ const (
 	linePause    = 50 * time.Millisecond
 	linePauseMax = 3 * time.Second // doubled up to this, between attempts to connect
 	tieAgain     = time.Second     // until a lock that somebody has is tried again
-	tiePatience  = time.Second     // how long a new session waits to be tied
+	tiePatience  = time.Second     // how long a new vigil waits to be tied
 	tieMost      = 5 * time.Minute // of the ttl: the kernel may give a connection up sooner than a longer one is over
 )
 
-// line is the connection on which a handle listens, and which holds the locks that prove that its process lives. Where it breaks, it is made again.
+// line is the connection on which a handle listens, and which holds the lock that proves that its process lives. Where it
+// breaks, it is made again.
 //
-// While the process lives, a line that holds locks is closed by the server alone, or by a kernel that has heard of the server's end: never here, where it may
-// be that the server still hears us and we do not hear it. A line that is silent is left open until another one has said that the locks prove
-// nothing any more.
+// While the process lives, a line that holds the lock is closed by the server alone, or by a kernel that has heard of the
+// server's end: never here, where it may be that the server still hears us and we do not hear it. A line that is silent
+// is left open until another one has said that the lock proves nothing any more.
 type line struct {
-	s    *Store
-	once sync.Once
+	w     *wire
+	once  sync.Once
+	tied  atomic.Bool
+	tried chan struct{} // closed when the lock was asked for, for the first time
+	try   sync.Once
 
 	mu      sync.Mutex
 	now     *lineConn // nil: there is none
 	failure error     // of the last attempt to connect
 	changed chan struct{}
-	silent  []*lineConn // left open
+	silent  []*lineConn // left open; run alone uses it
 }
 
-func newLine(s *Store) *line { return &line{s: s, changed: make(chan struct{})} }
+// lineConn is one connection of a line. Its goroutine alone makes calls on it, and none of them has a deadline: one that
+// ended would close it.
+type lineConn struct {
+	*conn
+	ended chan struct{}
+	busy  atomic.Pointer[time.Time] // since when it waits for an answer
+}
 
-// start begins to connect.
+func newLine(w *wire) *line {
+	return &line{w: w, changed: make(chan struct{}), tried: make(chan struct{})}
+}
+
+// start begins to connect, and to look after vigils: who holds a lock also waits for another's.
 func (l *line) start() {
 	l.once.Do(func() {
-		if l.s.begin() {
-			go l.run()
+		if l.w.begin(l.run) && !l.w.options.ReadOnly {
+			l.w.judge.start()
 		}
 	})
 }
 
 // ready waits until the handle listens.
 func (l *line) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.s.options.Timeout, fmt.Errorf("no answer within %v", l.s.options.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, l.w.options.Timeout, fmt.Errorf("no answer within %v", l.w.options.Timeout))
 	defer cancel()
 	l.start()
 	for {
@@ -72,6 +87,17 @@ func (l *line) ready(ctx context.Context) error {
 	}
 }
 
+// awaitTie waits until the handle has the lock, but not for long: where it cannot have it, heartbeats judge.
+func (l *line) awaitTie(ctx context.Context) {
+	l.start()
+	ctx, cancel := context.WithTimeout(ctx, tiePatience)
+	defer cancel()
+	select {
+	case <-l.tried:
+	case <-ctx.Done():
+	}
+}
+
 // set notes what has become of the line.
 func (l *line) set(now *lineConn, failure error) {
 	l.mu.Lock()
@@ -83,22 +109,21 @@ func (l *line) set(now *lineConn, failure error) {
 
 // run keeps a line until the handle is closed.
 func (l *line) run() {
-	defer l.s.inside.Done()
-	for wait := linePause; l.s.ctx.Err() == nil; {
+	for wait := linePause; l.w.life.Err() == nil; {
 		c, err := l.connect()
 		if err != nil {
 			l.set(nil, err)
-			l.s.log.Debug("connect to listen", "store", l.s.place, "err", err)
-			if !pause(l.s.ctx, wait) {
+			l.w.log.Debug("connect to listen", "err", err)
+			if !pause(l.w.life, wait) {
 				break
 			}
 			wait = min(2*wait, linePauseMax)
 			continue
 		}
 		wait = linePause
-		l.closeSilent() // its sessions prove nothing there any more
+		l.closeSilent() // they prove nothing any more
 		l.set(c, nil)
-		l.s.hub.everybody()
+		l.w.hub.heard("")
 		l.attend(c)
 		l.set(nil, errLineLost)
 	}
@@ -109,39 +134,41 @@ var errLineLost = fmt.Errorf("%w: the connection was lost", store.ErrUnavailable
 
 // connect makes a line that listens. What the line before proved is taken back before anything else.
 func (l *line) connect() (*lineConn, error) {
-	ctx, cancel := context.WithTimeout(l.s.ctx, l.s.options.Timeout)
+	ctx, cancel := context.WithTimeout(l.w.life, l.w.options.Timeout)
 	defer cancel()
-	c, err := l.s.dial(ctx, func(_ *pgconn.PgConn, n *pgconn.Notification) { l.s.hub.heard(n.Payload) })
+	c, err := l.w.dial(ctx, func(_ *pgconn.PgConn, n *pgconn.Notification) { l.w.hub.heard(n.Payload) })
 	if err != nil {
 		return nil, err
 	}
-	err = c.run(ctx, "LISTEN "+identifier(l.s.layout.channel))
-	if ids := l.s.sessionIDs(); err == nil && len(ids) > 0 {
-		_, err = c.exec(ctx, sqlUntie, ids)
+	err = c.run(ctx, "LISTEN "+identifier(l.w.layout.channel))
+	if err == nil && l.tied.Load() {
+		_, err = c.exec(ctx, sqlUntie, l.w.owner)
 	}
 	if err != nil {
 		closeConn(c)
 		return nil, err
 	}
-	return &lineConn{conn: c, line: l, ended: make(chan struct{})}, nil
+	return &lineConn{conn: c, ended: make(chan struct{})}, nil
 }
 
 // attend waits until a line has ended, has become silent, or the handle is closed.
 func (l *line) attend(c *lineConn) {
-	l.s.inside.Go(c.serve)
+	if !l.w.begin(func() { l.serve(c) }) {
+		closeConn(c.conn)
+		return
+	}
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	for {
 		select {
 		case <-c.ended:
 			return
-		case <-l.s.ctx.Done():
-			_ = c.Conn().Close() // all sessions have ended
-			<-c.ended
+		case <-l.w.life.Done():
+			_ = c.Conn().Close() // all vigils have ended
 			return
 		case <-look.C:
-			if c.silence() > lineSilence {
-				l.s.log.Warn("the server is silent: listen on another connection", "store", l.s.place, "for", lineSilence)
+			if since := c.busy.Load(); since != nil && time.Since(*since) > lineSilence {
+				l.w.log.Warn("the server is silent: listen on another connection", "for", lineSilence)
 				l.silent = append(l.silent, c)
 				return
 			}
@@ -149,7 +176,7 @@ func (l *line) attend(c *lineConn) {
 	}
 }
 
-// closeSilent closes the lines that were left open. Only run uses them.
+// closeSilent closes the lines that were left open.
 func (l *line) closeSilent() {
 	for _, c := range l.silent {
 		_ = c.Conn().Close() // it is replaced
@@ -157,34 +184,54 @@ func (l *line) closeSilent() {
 	l.silent = nil
 }
 
-// tie asks for a session to be tied to the line, and waits for that, but not for long: where it cannot be tied, heartbeats judge.
-func (l *line) tie(ctx context.Context, n *session) {
-	l.start()
-	l.kick()
-	timer := time.NewTimer(tiePatience)
-	defer timer.Stop()
-	select {
-	case <-n.settled:
-	case <-timer.C:
-	case <-ctx.Done():
+// serve takes the lock and listens, until the connection has ended or the handle is closed.
+func (l *line) serve(c *lineConn) {
+	defer close(c.ended)
+	defer closeConn(c.conn)
+	// That the lock is free says that the process has ended only where nobody is in between: see direct.
+	untied := !l.w.options.ReadOnly && c.direct()
+	for l.w.life.Err() == nil {
+		began, err := time.Now(), error(nil)
+		c.busy.Store(&began)
+		if untied {
+			untied, err = l.tie(c)
+		} else {
+			err = c.Ping(context.Background())
+		}
+		c.busy.Store(nil)
+		l.try.Do(func() { close(l.tried) })
+		if err != nil { // the server has refused something; our end would prove what is not so
+			l.w.log.Debug("look after a connection", "err", err)
+		}
+		wait := pingEvery
+		if untied {
+			wait = tieAgain
+		}
+		if c.IsClosed() || !c.listen(l.w.life, wait) {
+			return
+		}
 	}
 }
 
-// release lets go of the lock of a session that has ended.
-func (l *line) release(n *session) {
-	l.mu.Lock()
-	if n.on != nil {
-		n.on.release = append(n.on.release, n.id)
+// listen waits for notifications for a while; false when the connection has ended.
+func (c *lineConn) listen(ctx context.Context, wait time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for {
+		if err := c.WaitForNotification(ctx); err != nil {
+			return ctx.Err() != nil && !c.IsClosed()
+		}
 	}
-	l.mu.Unlock()
-	l.kick()
 }
 
-// kick has the line look at its sessions.
-func (l *line) kick() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.now != nil {
-		l.now.kick()
+// tie takes the lock of the handle, and says in the table of ties that who finds it free has found a process that has
+// ended. again: a line before this one has it, for as long as the server takes it for alive.
+func (l *line) tie(c *lineConn) (again bool, err error) {
+	l.tied.Store(true) // perhaps
+	rows, err := c.exec(context.Background(), sqlLock, l.w.owner)
+	if err != nil || !rows[0].bool(0) {
+		return true, err
 	}
+	_, err = c.exec(context.Background(), sqlTie, l.w.owner, string(newVersion()))
+	return err != nil, err
 }

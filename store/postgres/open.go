@@ -5,69 +5,98 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/engine/full"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
-// Open opens the store in o.Schema, and creates it if it does not exist and the options allow that. An error says where, what and what to try;
-// nothing is left open then. ctx bounds Open only.
+// Open opens the store in o.Schema, and creates it if it does not exist and the options allow that. An error says where,
+// what and what to try; nothing is left open then. ctx bounds Open only.
 func Open(ctx context.Context, o Options) (*Store, error) {
+	d, err := openSchema(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	o = d.options
+	return &Store{full.NewVigilant(d, full.Options{Place: o.place(), ReadOnly: o.ReadOnly, Logger: o.Logger})}, nil
+}
+
+// Driver is what [OpenDriver] returns.
+type Driver interface {
+	full.Vigilant
+	driver.Journals
+}
+
+// OpenDriver opens what Open makes a store of, for tests of drivers. It takes changes even if o.ReadOnly.
+func OpenDriver(ctx context.Context, o Options) (Driver, error) {
+	d, err := openSchema(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func openSchema(ctx context.Context, o Options) (*schema, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("open postgres store: %w", err)
 	}
-	s, err := open(ctx, o)
+	w, err := open(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("open store in %s: %w", place(o), err)
+		return nil, fmt.Errorf("open store in %s: %w", o.place(), err)
 	}
+	s := &schema{wire: w}
+	s.journal.s = s
+	s.journal.page.Store(firstPage)
 	return s, nil
 }
 
-func open(ctx context.Context, o Options) (*Store, error) {
+func open(ctx context.Context, o Options) (*wire, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	ctx, done := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("no answer within %v", o.Timeout))
 	defer done()
-	s := newStore(o)
-	if err := s.identify(ctx); err != nil {
-		s.cancel(store.ErrClosed)
-		s.workers.close()
+	w := newWire(o)
+	if err := w.identify(ctx); err != nil {
+		w.end(store.ErrClosed)
+		w.workers.close()
 		return nil, openError(ctx, err)
 	}
-	if !o.ReadOnly {
-		s.appender = newAppender(s)
-	}
-	return s, nil
+	return w, nil
 }
 
 // identify connects, and checks what is in the schema; it creates a store if there is nothing.
-func (s *Store) identify(ctx context.Context) error {
-	c, err := s.workers.get(ctx)
+func (w *wire) identify(ctx context.Context) error {
+	c, err := w.workers.get(ctx)
 	if err != nil {
 		return unsent(ctx, err)
 	}
-	defer s.workers.put(c)
-	if err := s.checkPooler(ctx, c); err != nil {
+	defer w.workers.put(c)
+	if err := w.checkPooler(ctx, c); err != nil {
 		return err
 	}
 	if c.server.noSync {
-		s.log.Warn("the server has fsync off: what is acknowledged does not survive a power cut", "store", s.place)
+		w.log.Warn("the server has fsync off: what is acknowledged does not survive a power cut")
 	}
 	for {
-		found, err := s.lookAround(ctx, c)
+		found, err := w.lookAround(ctx, c)
 		switch {
 		case err != nil:
 			return err
 		case found.format > formatNumber:
 			return fmt.Errorf("the store has format %d, this program knows formats up to %d: use a newer version of Rota", found.format, formatNumber)
-		case found.format > 0:
+		case found.format == formatNumber:
 			return nil
+		case found.format > 0:
+			return fmt.Errorf("the store has format %d, which only earlier versions of Rota read: copy it to a directory with "+
+				"`rota store copy` of such a version, and to another schema with this one; or drop the schema", found.format)
 		case found.tables > 0:
-			return fmt.Errorf("the schema %q has tables, like %.80q, but not those of a Rota store: give another schema", s.options.Schema, found.example)
-		case s.options.MustExist:
-			return fmt.Errorf("there is no Rota store in the schema %q: check the schema, or start a member first: %w", s.options.Schema, store.ErrNotFound)
+			return fmt.Errorf("the schema %q has tables, like %.80q, but not those of a Rota store: give another schema", w.options.Schema, found.example)
+		case w.options.MustExist:
+			return fmt.Errorf("there is no Rota store in the schema %q: check the schema, or start a member first: %w", w.options.Schema, store.ErrNotFound)
 		}
-		if err := s.create(ctx, c, found.exists); err != nil {
+		if err := w.create(ctx, c, found.exists); err != nil {
 			return err
 		}
 	}
@@ -87,8 +116,8 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 
 	sqlFormat statement = `SELECT number FROM ~format WHERE name = $1`
 )
 
-func (s *Store) lookAround(ctx context.Context, c *conn) (f found, err error) {
-	rows, err := c.exec(ctx, sqlSchema, s.options.Schema)
+func (w *wire) lookAround(ctx context.Context, c *conn) (f found, err error) {
+	rows, err := c.exec(ctx, sqlSchema, w.options.Schema)
 	if err != nil {
 		return f, readError(ctx, err)
 	}
@@ -110,17 +139,17 @@ func (s *Store) lookAround(ctx context.Context, c *conn) (f found, err error) {
 }
 
 // create makes a store, one process after the other: the second one finds it. Whatever the outcome, the caller looks again.
-func (s *Store) create(ctx context.Context, c *conn, schemaExists bool) error {
-	sql := "SELECT pg_advisory_xact_lock(hashtextextended(" + literal("rota "+s.options.Schema) + ", 0));\n"
+func (w *wire) create(ctx context.Context, c *conn, schemaExists bool) error {
+	sql := "SELECT pg_advisory_xact_lock(hashtextextended(" + literal("rota "+w.options.Schema) + ", 0));\n"
 	if !schemaExists {
-		sql += "CREATE SCHEMA IF NOT EXISTS " + identifier(s.options.Schema) + ";\n"
+		sql += "CREATE SCHEMA IF NOT EXISTS " + identifier(w.options.Schema) + ";\n"
 	}
-	err := c.run(ctx, sql+s.layout.text(sqlCreate))
+	err := c.run(ctx, sql+w.layout.text(sqlCreate))
 	switch {
 	case err == nil, isCode(err, codeDuplicateTable, codeUnique, codeDuplicateSchema):
 		return nil
 	case c.IsClosed():
 		return unsent(ctx, err) // it is the same, whoever makes it
 	}
-	return driver.NotDone(writeError(ctx, err))
+	return inner.NotDone(writeError(ctx, err))
 }

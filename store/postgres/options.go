@@ -40,7 +40,7 @@ type Options struct {
 	// Connections is the maximum number of connections of a handle, 3 or more; default 3. One listens and proves that the process is alive, one waits for the end of
 	// another process, and the rest make the calls, one after the other. A handle without watches and sessions opens only the last ones.
 	Connections int
-	// Timeout limits Open, and the time after which an unanswered batch of appends is unknown; default 5 s.
+	// Timeout bounds Open, and each change whose ctx does not end earlier; default 5 s.
 	Timeout time.Duration
 	// Logger gets background events; default: discard.
 	Logger *slog.Logger
@@ -99,4 +99,9 @@ func addresses(hosts []string) ([]string, error) {
 		all[i] = net.JoinHostPort(host, port)
 	}
 	return all, nil
+}
+
+// place says where a store lies.
+func (o Options) place() string {
+	return "postgres " + strings.Join(o.Hosts, ",") + "/" + o.Database + " schema " + o.Schema
 }

@@ -10,12 +10,12 @@ const stale = time.Second
 
 // pool is the connections that make calls, first come, first served.
 type pool struct {
-	s     *Store
+	w     *wire
 	slots chan *conn // as many as there may be connections; nil: not connected
 }
 
-func newPool(s *Store, n int) *pool {
-	p := &pool{s: s, slots: make(chan *conn, n)}
+func newPool(w *wire, n int) *pool {
+	p := &pool{w: w, slots: make(chan *conn, n)}
 	for range n {
 		p.slots <- nil
 	}
@@ -37,7 +37,7 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	if c != nil && !c.IsClosed() {
 		return c, nil
 	}
-	c, err := p.s.dial(ctx, nil)
+	c, err := p.w.dial(ctx, nil)
 	if err != nil {
 		p.slots <- nil
 		return nil, notSent{err}

@@ -17,19 +17,19 @@ const poolerTries = 3
 // checkPooler refuses a pooler that gives a process of the server to a client for one transaction only. Where a pooler is, the process that the client
 // was told of is not the one that works for it. Whether it is kept is seen by a second connection: where it begins a transaction in the very process
 // that has just worked for the first one, that one has not kept it.
-func (s *Store) checkPooler(ctx context.Context, c *conn) error {
+func (w *wire) checkPooler(ctx context.Context, c *conn) error {
 	if uint32(c.server.pid) == c.PID() { //nolint:gosec // a process number
 		return nil
 	}
-	other, err := s.dial(ctx, nil)
+	other, err := w.dial(ctx, nil)
 	if err != nil {
-		return s.poolerError(ctx, err)
+		return w.poolerError(ctx, err)
 	}
 	defer closeConn(other)
 	for range poolerTries {
 		shared, err := sharesProcess(ctx, c, other)
 		if err != nil {
-			return s.poolerError(ctx, err)
+			return w.poolerError(ctx, err)
 		}
 		if shared {
 			return errPooler
@@ -67,7 +67,7 @@ func (c *conn) backend(ctx context.Context) (int64, error) {
 }
 
 // poolerError reads what a pooler says itself.
-func (s *Store) poolerError(ctx context.Context, err error) error {
+func (w *wire) poolerError(ctx context.Context, err error) error {
 	if text := err.Error(); strings.Contains(text, "statement pooling") || strings.Contains(text, "prepared statement") {
 		return fmt.Errorf("%w: %w", errPooler, err)
 	}

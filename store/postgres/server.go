@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/rota-run/rota/store"
 )
@@ -23,11 +24,14 @@ type serverState struct {
 }
 
 // The settings of a connection. Those that a server does not know are left out. What is acknowledged must be on the disk, so what the administrator has
-// weakened is set again for these connections; what is stronger stays.
+// weakened is set again for these connections; what is stronger stays. Plans
+// are made while the tables are empty, and kept: they must not be those for small tables. A plan that has no index costs
+// so much then that the server would compile it each time: not that either.
 const sqlSettle statement = `SELECT count(set_config(w.name, w.value, false)) FROM (VALUES
   ('default_transaction_isolation', 'read committed'), ('statement_timeout', '0'), ('lock_timeout', '0'), ('idle_session_timeout', '0'),
   ('idle_in_transaction_session_timeout', '60s'), ('transaction_timeout', '0'), ('client_connection_check_interval', '0'),
-  ('plan_cache_mode', 'force_generic_plan'), ('client_min_messages', 'error'), ('search_path', 'pg_catalog'), ('tcp_user_timeout', '0'),
+  ('plan_cache_mode', 'force_generic_plan'), ('enable_seqscan', 'off'), ('enable_bitmapscan', 'off'), ('jit', 'off'),
+  ('client_min_messages', 'error'), ('search_path', 'pg_catalog'), ('tcp_user_timeout', '0'),
   ('tcp_keepalives_idle', '7200'), ('tcp_keepalives_interval', '75'), ('tcp_keepalives_count', '9'),
   ('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local', 'remote_write') THEN 'on' ELSE current_setting('synchronous_commit') END)
 ) AS w(name, value) JOIN pg_catalog.pg_settings s ON s.name = w.name`
@@ -74,4 +78,11 @@ func (st serverState) check(o Options) error {
 // lives: no pooler, no proxy, no translation of addresses.
 func (c *conn) direct() bool {
 	return c.server.client != "" && sameAddress(c.Conn().LocalAddr(), c.server.client, c.server.port)
+}
+
+// sameAddress reports whether two addresses are one, whatever form they have.
+func sameAddress(a net.Addr, host string, port int32) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	ip := net.ParseIP(host)
+	return ok && ip != nil && tcp.IP.Equal(ip) && tcp.Port == int(port)
 }

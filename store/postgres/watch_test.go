@@ -2,30 +2,29 @@ package postgres
 
 import "testing"
 
-// TestHub: who watches gets a hint of what lies below the prefix, and of nothing else; hints are merged.
+// TestHub: who watches gets a hint of what lies below the prefix, and of nothing else.
 func TestHub(t *testing.T) {
 	t.Parallel()
-	for payload, want := range map[string][3]bool{ // the log, all documents, those below w/
-		"l": {true, false, false}, "dw/a": {false, true, true}, "dx/a": {false, true, false}, "dw": {false, true, false},
-		"*": {false, true, true}, "": {}, "what a later version says": {},
+	for payload, want := range map[string][3]int{ // the log, all rows, those below w/
+		"l": {1, 0, 0}, "dw/a": {0, 1, 1}, "dx/a": {0, 1, 0}, "dw": {0, 1, 0}, "*": {0, 1, 1},
+		"": {1, 1, 1}, "what a later version says": {},
 	} {
 		h := newHub()
+		var got [3]int
 		all := []*watch{{log: true}, {}, {prefix: "w/"}}
-		for _, w := range all {
+		for i, w := range all {
+			w.hint = func() { got[i]++ }
 			h.add(w)
-			if len(w.hints) != 1 || cap(w.hints) != 1 {
-				t.Fatalf("a new watch has %d hints", len(w.hints))
-			}
-			<-w.hints
 		}
 		h.heard(payload)
-		h.heard(payload)
-		for i, w := range all {
-			if got := len(w.hints) == 1; got != want[i] {
-				t.Errorf("%q: watch %d has a hint: %v", payload, i, got)
-			}
+		if got != want {
+			t.Errorf("%q: hints %d, want %d", payload, got, want)
+		}
+		for _, w := range all {
 			h.remove(w)
 		}
-		h.everybody()
+		if h.heard(payload); got != want {
+			t.Errorf("%q: hints after the end", payload)
+		}
 	}
 }

@@ -35,7 +35,7 @@ func count(t *testing.T, s *server.Server, format string, args ...any) int {
 func ties(t *testing.T, s *server.Server, o postgres.Options) int {
 	t.Helper()
 	return count(t, s, `SELECT count(*) FROM %q.ties t JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted
-AND l.classid::bigint << 32 | l.objid::bigint = t.session AND l.mode = 'ExclusiveLock'`, o.Schema)
+AND l.classid::bigint << 32 | l.objid::bigint = t.owner AND l.mode = 'ExclusiveLock'`, o.Schema)
 }
 
 func sessions(t *testing.T, o postgres.Options) int {
@@ -45,7 +45,7 @@ func sessions(t *testing.T, o postgres.Options) int {
 
 // terminate ends the server's processes that hold locks of the store's sessions, as an administrator does.
 const terminate = `SELECT count(pg_terminate_backend(l.pid)) FROM %q.ties t JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted
-AND l.classid::bigint << 32 | l.objid::bigint = t.session AND l.mode = 'ExclusiveLock'`
+AND l.classid::bigint << 32 | l.objid::bigint = t.owner AND l.mode = 'ExclusiveLock'`
 
 // TestSessionIsTied: a process that reaches the server directly proves by a lock that it lives; behind a proxy it does not.
 func TestSessionIsTied(t *testing.T) {
@@ -119,15 +119,12 @@ func TestSessionOutlivesTheServer(t *testing.T) {
 func TestSessionThatOthersEnded(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	s := openWith(t, o)
+	s, other := openWith(t, o), openWith(t, o)
 	for _, name := range []string{"idle", "busy"} {
 		n := openBrief(t, s)
-		if _, err := n.Put(rig.Deadline(t), store.Doc{Key: name}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := standing(t).SQL(rig.Deadline(t), fmt.Sprintf("DELETE FROM %q.sessions", o.Schema)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := n.Put(rig.Deadline(t), store.Doc{Key: name})
+		must.Succeed(t, err)
+		must.Succeed(t, other.EndSession(rig.Deadline(t), n.(store.EndableSession).EndKey(name).Text))
 		if name == "busy" {
 			wantEnded(t, n)
 		}

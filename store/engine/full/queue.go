@@ -42,17 +42,14 @@ func (s *Bare) Depth(ctx context.Context, flow string, shards ...store.Shard) ([
 }
 
 // journals are the logs of flows, each with a name of its own, and rows for data that are not few.
-type journals struct {
-	rows *engine.Rows
-	life string
-}
+type journals struct{ rows *engine.Rows }
 
 // Enter implements logqueue.Journals: the handle has asked already.
 func (j *journals) Enter(context.Context, bool) error { return nil }
 
 // OpenJournal implements logqueue.Journals. A log that was never used is empty, and so there is no flow.
 func (j *journals) OpenJournal(_ context.Context, flow string, _ bool) (logqueue.Journal, error) {
-	return &flowJournal{Log: log.Open(j.rows, flowName(flow)), rows: j.rows, prefix: dataPrefix(flow), life: j.life}, nil
+	return &flowJournal{Log: log.Open(j.rows, flowName(flow)), rows: j.rows, prefix: dataPrefix(flow)}, nil
 }
 
 // DropJournal implements logqueue.Journals. What is left is the log's head and a snapshot, which says that it was dropped.
@@ -87,7 +84,6 @@ type flowJournal struct {
 	*log.Log
 	rows   *engine.Rows
 	prefix string
-	life   string // of the handle
 	puts   atomic.Uint64
 }
 
@@ -99,7 +95,7 @@ func (f *flowJournal) Put(ctx context.Context, data ...[]byte) (at []string, err
 		if most := f.MaxRecord(); len(d) > most {
 			return nil, fmt.Errorf("%d bytes, at most %d: %w", len(d), most, store.ErrTooLarge)
 		}
-		place := fmt.Sprintf("%s-%012x", f.life, f.puts.Add(1))
+		place := fmt.Sprintf("%s-%012x", f.rows.Life(), f.puts.Add(1))
 		if err := f.rows.Once(ctx, f.prefix+place, d); err != nil {
 			return nil, err
 		}

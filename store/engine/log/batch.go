@@ -38,6 +38,9 @@ func (l *Log) Append(ctx context.Context, data []byte) (uint64, error) {
 		}
 		return indexes[0], nil
 	}
+	if l.lone() {
+		return l.appendLone(ctx, data)
+	}
 	w := &waiter{ctx, data, make(chan result, 1)}
 	l.mu.Lock()
 	l.waiting = append(l.waiting, w)
@@ -59,6 +62,30 @@ func (l *Log) Append(ctx context.Context, data []byte) (uint64, error) {
 		return 0, told(ctx, context.Cause(ctx), "append")
 	}
 	return 0, told(ctx, fmt.Errorf("%w: it was under way", store.ErrUnknown), "append")
+}
+
+// lone makes the caller the one who serves, if the log is a journal and nobody else has appended lately: it need not wait
+// for another goroutine, twice.
+func (l *Log) lone() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ours := l.order != nil && !l.serving && l.crowd.Alone()
+	l.serving = l.serving || ours
+	return ours
+}
+
+// appendLone appends one record. Those who came meanwhile are served then.
+func (l *Log) appendLone(ctx context.Context, data []byte) (uint64, error) {
+	began := time.Now()
+	indexes, err := l.AppendAll(ctx, [][]byte{data})
+	l.crowd.Answered(time.Since(began), 1+l.pending())
+	if !l.idle() {
+		go l.serve()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return indexes[0], nil
 }
 
 // leave takes a record back whose turn has not come.
@@ -88,11 +115,18 @@ func (l *Log) idle() bool {
 	return !l.serving
 }
 
+// batchBytes is with how many bytes a batch for a journal takes no further records.
+const batchBytes = 1 << 20
+
 // take takes what waits, at most as many as a batch may have.
 func (l *Log) take() []*waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(len(l.waiting), l.batch)
+	n, size := 0, 0
+	for n < min(len(l.waiting), l.batch) && (l.order == nil || size < batchBytes) {
+		size += len(l.waiting[n].data)
+		n++
+	}
 	batch := slices.Clone(l.waiting[:n])
 	l.waiting = slices.Delete(l.waiting, 0, n)
 	return batch

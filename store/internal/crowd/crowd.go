@@ -45,6 +45,9 @@ func (c *Crowd) Wait(pending func() int, limit int, wake, end <-chan struct{}) {
 	runtime.Gosched() // who is about to call does
 }
 
+// Alone reports whether the last caller was the only one.
+func (c *Crowd) Alone() bool { return c.expected <= 1 }
+
 // Answered notes that a request of some callers was answered, while others waited.
 func (c *Crowd) Answered(took time.Duration, callers int) {
 	c.took, c.expected = took, max(callers, c.expected-c.expected/4-1)

@@ -1,7 +1,8 @@
-package nats
+package driver
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,37 +25,21 @@ func TestAShorterLogIsBelievedLate(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &bucket{wire: &wire{replicas: 3}}
-				s.head.reached(100)
+				var h Head
+				h.Reached(100)
+				h.Reached(7) // nothing new
 				for i, answer := range c.answers {
-					switch err := s.believe(answer); {
+					switch err := h.Believe(answer); {
 					case c.believed[i] && err != nil:
 						t.Errorf("answer %d, %d: %v, want it believed", i, answer, err)
 					case !c.believed[i] && !errors.Is(err, store.ErrUnavailable):
 						t.Errorf("answer %d, %d: error %v, want ErrUnavailable", i, answer, err)
+					case answer == 90 && err != nil && !strings.Contains(err.Error(), "lacks 1"):
+						t.Errorf("answer %d, %d: %v does not say how many records are missing", i, answer, err)
 					}
 					time.Sleep(10 * time.Second)
 				}
 			})
 		})
-	}
-}
-
-func TestWhatAShorterLogLacks(t *testing.T) {
-	t.Parallel()
-	var h head
-	h.reached(100)
-	if lacks, old := h.lacks(90, time.Now()); !old || lacks != 10 {
-		t.Errorf("90 of 100 lacks %d, %v; want 10", lacks, old)
-	}
-}
-
-// TestALoneServerIsBelieved since no other one can have more.
-func TestALoneServerIsBelieved(t *testing.T) {
-	t.Parallel()
-	s := &bucket{wire: &wire{replicas: 1}}
-	s.head.reached(100)
-	if err := s.believe(90); err != nil {
-		t.Error(err)
 	}
 }
