@@ -42,21 +42,48 @@ type Leaser interface {
 	EndLease(ctx context.Context, key string) error
 }
 
-// Lease is one lease. Its rows vanish when it ends. Deletes and ends are the store's, so the engine writes no tombstones
-// where there are leases.
+// Hold is what rows are tied to: they vanish when it ends. It is a [Lease] or a [Vigil]. Deletes and ends are the
+// store's, so the engine writes no tombstones where there are holds.
+type Hold interface {
+	// Swap is Documents.Swap of a row of this hold. store.ErrSession: it has ended, and nothing was changed.
+	Swap(ctx context.Context, op Op) (Version, error)
+	// End ends it. One that has ended is no error.
+	End(ctx context.Context) error
+	// Close frees what this handle keeps of it, and sends nothing.
+	Close()
+}
+
+// Lease is one lease, a hold that runs out.
 type Lease interface {
+	Hold
 	TTL() time.Duration // as granted, not less than what was asked for
 	Began() time.Time   // when it was asked for
 	Key() string        // for EndLease; it is never that of another lease
 	// Renew keeps it for TTL from asked on, which is when the request was sent that the store has acknowledged.
 	// store.ErrSession: it has ended. After another error it may be renewed or not; that is never store.ErrUnknown.
 	Renew(ctx context.Context) (asked time.Time, err error)
-	// Swap is Documents.Swap of a row of this lease. store.ErrSession: the lease has ended, and nothing was changed.
-	Swap(ctx context.Context, op Op) (Version, error)
-	// End ends it. One that has ended is no error.
-	End(ctx context.Context) error
-	// Close frees what this handle keeps of it, and sends nothing.
-	Close()
+}
+
+// Vigils is the ability of a store to see that a process has ended.
+type Vigils interface {
+	// Vigil begins one. ttl says how soon the owner's silence tells others that it may be dead, for where the store cannot
+	// see the end of its process. After an error there may be a vigil that holds nothing; the error is not store.ErrUnknown.
+	Vigil(ctx context.Context, ttl time.Duration) (Vigil, error)
+	// EndVigil ends the vigil of another handle by the text of its key: its rows are gone then, and what its owner has sent
+	// before comes to nothing. One that has ended is no error.
+	EndVigil(ctx context.Context, key string) error
+}
+
+// Vigil is a hold that does not run out: it lasts until End, or until the store sees that its process has ended. A
+// process that is suspended, or whose connection broke, keeps it. Its end is for ever, and the same for all: from some
+// moment on no read shows a row of it, a swap meets nothing where one stood, and watches of its rows get a hint. That
+// the store removes the rows later is its own affair.
+type Vigil interface {
+	Hold
+	// EndKey is never that of another vigil. Without a text, it is ended by the file alone.
+	EndKey() store.EndKey
+	// Ended is closed when this handle learns that others have ended it.
+	Ended() <-chan struct{}
 }
 
 // RowLease is a lease that the store does not know of: it is its rows, each with a time to live.

@@ -34,7 +34,8 @@
 //
 // The owner of a session judges its end by its own clock: it lasts for the ttl of its lease from when the last renewal
 // was sent that was acknowledged. A session that has ended by that clock stays so, whatever the store says later. A Put
-// renews first, and writes after the answer; where a lease is its rows, the write renews them.
+// renews first, and writes after the answer; where a lease is its rows, the write renews them. Where a store sees the
+// end of a process ([driver.Vigils]), a session knows no time, and its renewals are heartbeats that wake nobody.
 //
 // # Others
 //

@@ -14,11 +14,11 @@ import (
 //
 // A document that is deleted leaves a tombstone: the row stays, with the name of the delete. So the answer of a delete
 // that was lost is found, and what a life has sent before its end meets another version. A create over a tombstone is a
-// swap. A [Sweeper] frees tombstones. A store with leases ends lives by itself: there a delete removes the row, and one
-// whose answer was lost stays unknown.
+// swap. A [Sweeper] frees tombstones. A store with leases or vigils ends lives by itself: there a delete removes the row,
+// and one whose answer was lost stays unknown.
 type Docs struct {
 	rows   *Rows
-	native bool // deletes remove rows
+	native bool // deletes remove rows, so there are no tombstones
 }
 
 var (
@@ -30,7 +30,8 @@ var (
 // NewDocs makes documents of rows.
 func NewDocs(r *Rows) *Docs {
 	_, leases := r.Driver.(driver.Leaser)
-	return &Docs{rows: r, native: leases && r.Limits().Deletes}
+	_, vigils := r.Driver.(driver.Vigils)
+	return &Docs{rows: r, native: (leases || vigils) && r.Limits().Deletes}
 }
 
 // Untombed makes deletes remove rows where the store can, and leave no tombstones: for stores on which nobody ends the
@@ -112,22 +113,28 @@ func DocsOf(rows []driver.Row) (docs []store.Doc, err error) {
 
 // Put implements store.Docs.
 func (d *Docs) Put(ctx context.Context, doc store.Doc) (store.Version, error) {
-	v, err := d.put(ctx, doc)
+	return d.write(ctx, doc, false)
+}
+
+// write is Put; beat: of a heartbeat.
+func (d *Docs) write(ctx context.Context, doc store.Doc, beat bool) (store.Version, error) {
+	v, err := d.put(ctx, doc, beat)
 	if err != nil {
 		return "", fmt.Errorf("put %q: %w", doc.Key, err)
 	}
 	return store.Version(v), nil
 }
 
-func (d *Docs) put(ctx context.Context, doc store.Doc) (driver.Version, error) {
+func (d *Docs) put(ctx context.Context, doc store.Doc, beat bool) (driver.Version, error) {
 	if err := d.check(doc); err != nil {
 		return "", err
 	}
 	value := append([]byte{live}, doc.Value...)
 	op := driver.Op{Key: docKey(doc.Key), Name: d.rows.NewName(), If: driver.Version(doc.Version), Value: value}
+	op.Beat = beat
 	for {
 		v, err := d.rows.Put(ctx, op)
-		if !errors.Is(err, store.ErrConflict) {
+		if !errors.Is(err, store.ErrConflict) || d.native {
 			return v, err
 		}
 		row, failed := d.rows.standing(ctx, op.Key, err)

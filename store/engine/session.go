@@ -12,10 +12,11 @@ import (
 	"github.com/rota-run/rota/store/driver"
 )
 
-// Sessions are the sessions of one handle, on a store with leases.
+// Sessions are the sessions of one handle, on a store with leases or vigils.
 type Sessions struct {
 	rows   *Rows
 	leases driver.Leaser
+	vigils driver.Vigils // nil: there are leases
 	log    *slog.Logger
 
 	mu     sync.Mutex
@@ -29,12 +30,14 @@ func NewSessions(r *Rows, l driver.Leaser, log *slog.Logger) *Sessions {
 	return &Sessions{rows: r, leases: l, log: log, open: map[*Session]struct{}{}}
 }
 
-// Session is a lease, and when it ends by the clock of its owner. Each Put renews it. A goroutine renews it when there
-// was no Put for half of the ttl: members, which write every third of the ttl, do not pay for twice as many requests.
+// Session is a lease, and when it ends by the clock of its owner; or a vigil, which knows no time. Each Put renews a
+// lease. A goroutine renews it when there was no Put for half of the ttl: members, which write every third of the ttl,
+// do not pay for twice as many requests.
 type Session struct {
 	of    *Sessions
-	lease driver.Lease
-	docs  *Docs // of the lease
+	hold  driver.Hold
+	lease driver.Lease // nil: the hold is a vigil
+	docs  *Docs        // of the hold
 	done  chan struct{}
 	ctx   context.Context //nolint:containedctx // ends with the session
 	stop  context.CancelFunc
@@ -44,17 +47,20 @@ type Session struct {
 	ended bool
 }
 
-var _ store.EndableSession = (*Session)(nil)
+var (
+	_ store.EndableSession = (*Session)(nil)
+	_ store.Renewer        = (*Session)(nil)
+)
 
-// onLease are rows that are written with a lease.
-type onLease struct {
+// onHold are rows that are tied to a hold.
+type onHold struct {
 	Driver
-	lease driver.Lease
+	hold driver.Hold
 }
 
 // Swap implements driver.Documents.
-func (o onLease) Swap(ctx context.Context, op driver.Op, _ ...driver.Op) (driver.Version, error) {
-	return o.lease.Swap(ctx, op)
+func (o onHold) Swap(ctx context.Context, op driver.Op, _ ...driver.Op) (driver.Version, error) {
+	return o.hold.Swap(ctx, op)
 }
 
 // Open begins a session. The store may make the ttl longer.
@@ -62,20 +68,26 @@ func (s *Sessions) Open(ctx context.Context, ttl time.Duration) (*Session, error
 	if ttl <= 0 {
 		return nil, fmt.Errorf("open session: a ttl of %v: give a positive one", ttl)
 	}
+	if s.vigils != nil {
+		return s.openVigil(ctx, ttl)
+	}
 	lease, err := s.leases.Lease(ctx, ttl)
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
-	n := &Session{
-		of: s, lease: lease, done: make(chan struct{}), until: lease.Began().Add(lease.TTL()),
-		docs: NewDocs(NewRows(onLease{s.rows.Driver, lease}, s.rows.NewName())),
-	}
+	return s.begin(&Session{hold: lease, lease: lease, until: lease.Began().Add(lease.TTL())})
+}
+
+// begin makes a session of what holds its rows.
+func (s *Sessions) begin(n *Session) (*Session, error) {
+	rows := NewRows(onHold{s.rows.Driver, n.hold}, s.rows.NewName())
+	n.of, n.done, n.docs = s, make(chan struct{}), &Docs{rows: rows, native: rows.Limits().Deletes}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		n.stop()
-		lease.Close() // it holds nothing, and runs out
+		n.hold.Close() // it holds nothing
 		return nil, fmt.Errorf("open session: %w", store.ErrClosed)
 	}
 	s.open[n] = struct{}{}
@@ -85,7 +97,11 @@ func (s *Sessions) Open(ctx context.Context, ttl time.Duration) (*Session, error
 
 // End ends the session of another process, by its key.
 func (s *Sessions) End(ctx context.Context, key string) error {
-	if err := s.leases.EndLease(ctx, key); err != nil {
+	end := s.endVigil
+	if s.vigils == nil {
+		end = s.leases.EndLease
+	}
+	if err := end(ctx, key); err != nil {
 		return fmt.Errorf("end session: %w", err)
 	}
 	return nil
@@ -99,7 +115,7 @@ func (s *Sessions) Close(ctx context.Context) {
 	for n := range s.open { // order-free: they end at the same time
 		ends.Go(func() {
 			if n.end() {
-				_ = n.lease.End(ctx) // it runs out by itself
+				_ = n.hold.End(ctx) // else it ends later by itself
 			}
 		})
 	}
@@ -112,6 +128,9 @@ func (s *Sessions) Wait() { s.inside.Wait() }
 
 // EndKey implements store.EndableSession.
 func (n *Session) EndKey(docs ...string) store.EndKey {
+	if v, ok := n.hold.(driver.Vigil); ok {
+		return v.EndKey()
+	}
 	l, ok := n.lease.(driver.RowLease)
 	if !ok {
 		return store.EndKey{Text: n.lease.Key()}
@@ -123,7 +142,7 @@ func (n *Session) EndKey(docs ...string) store.EndKey {
 	return store.EndKey{Text: l.KeyOf(keys...)}
 }
 
-// Done implements store.Session. It is closed when the store says that the lease is gone, and at the latest when its
+// Done implements store.Session. It is closed when the store says that the hold is gone; of a lease at the latest when its
 // time has passed since the last renewal was sent that was acknowledged.
 func (n *Session) Done() <-chan struct{} { return n.done }
 
@@ -148,13 +167,20 @@ func (n *Session) end() bool {
 func (n *Session) left() (time.Duration, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.lease == nil {
+		return 0, !n.ended
+	}
 	left := time.Until(n.until)
 	return left, !n.ended && left > 0
 }
 
 // run ends the session when its time is over, and renews it if nobody else does.
 func (n *Session) run() {
-	defer n.lease.Close()
+	defer n.hold.Close()
+	if v, ok := n.hold.(driver.Vigil); ok {
+		n.watch(v)
+		return
+	}
 	third, half := n.lease.TTL()/3, n.lease.TTL()/2
 	timer := time.NewTimer(half)
 	defer timer.Stop()
@@ -222,9 +248,18 @@ func (n *Session) renewed(asked time.Time) error {
 	return nil
 }
 
-// Put implements store.Session. The document is written after the renewal was acknowledged.
+// Put implements store.Session. Under a lease the document is written after the renewal was acknowledged.
 func (n *Session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := n.put(ctx, d)
+	return n.write(ctx, d, false)
+}
+
+// Renew implements store.Renewer.
+func (n *Session) Renew(ctx context.Context, d store.Doc) (store.Version, error) {
+	return n.write(ctx, d, d.Version != "")
+}
+
+func (n *Session) write(ctx context.Context, d store.Doc, beat bool) (store.Version, error) {
+	v, err := n.put(ctx, d, beat)
 	if errors.Is(err, store.ErrSession) {
 		n.end()
 	}
@@ -234,7 +269,7 @@ func (n *Session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	return v, nil
 }
 
-func (n *Session) put(ctx context.Context, d store.Doc) (store.Version, error) {
+func (n *Session) put(ctx context.Context, d store.Doc, beat bool) (store.Version, error) {
 	if err := n.docs.check(d); err != nil {
 		return "", err
 	}
@@ -244,8 +279,11 @@ func (n *Session) put(ctx context.Context, d store.Doc) (store.Version, error) {
 	if _, ok := n.left(); !ok {
 		return "", store.ErrSession
 	}
+	if n.lease == nil {
+		return n.docs.write(ctx, d, beat)
+	}
 	if l, ok := n.lease.(driver.RowLease); ok {
-		v, err := n.docs.Put(ctx, d)
+		v, err := n.docs.write(ctx, d, beat)
 		if err == nil && n.renewed(l.Renewed()) != nil {
 			err = fmt.Errorf("put %q: %w: the session ended before the answer came", d.Key, store.ErrUnknown)
 		}
@@ -254,7 +292,7 @@ func (n *Session) put(ctx context.Context, d store.Doc) (store.Version, error) {
 	if err := n.renew(ctx); err != nil {
 		return "", fmt.Errorf("put %q: %w", d.Key, err)
 	}
-	v, err := n.docs.Put(ctx, d)
+	v, err := n.docs.write(ctx, d, beat)
 	if _, ok := n.left(); err == nil && !ok {
 		return "", fmt.Errorf("put %q: %w: the session has ended meanwhile", d.Key, store.ErrUnknown)
 	}
@@ -269,7 +307,7 @@ func (n *Session) Close(ctx context.Context) error {
 	if !n.end() {
 		return nil
 	}
-	if err := n.lease.End(ctx); err != nil {
+	if err := n.hold.End(ctx); err != nil {
 		return fmt.Errorf("close session: %w", err)
 	}
 	return nil

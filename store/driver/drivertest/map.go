@@ -18,13 +18,17 @@ type Map struct {
 	mu     sync.Mutex
 	rows   map[string]driver.Row
 	logs   logs
+	vigils vigils
 	writes uint64
 	hints  map[*func()]string // of those who watch, with their prefixes
 }
 
 // NewMap makes an empty store.
 func NewMap() *Map {
-	return &Map{rows: map[string]driver.Row{}, logs: logs{now: map[string]*journal{}}, hints: map[*func()]string{}}
+	return &Map{
+		rows: map[string]driver.Row{}, logs: logs{now: map[string]*journal{}}, hints: map[*func()]string{},
+		vigils: vigils{all: map[string]*vigil{}},
+	}
 }
 
 // Handle is a handle on a Map.

@@ -104,7 +104,7 @@ func (s *Store) watch(
 }
 
 // SessionsExpire implements store.Sessions.
-func (s *Store) SessionsExpire() bool { return true }
+func (s *Store) SessionsExpire() bool { return s.sessions.Expire() }
 
 // OpenSession implements store.Sessions. The store may make the ttl longer.
 func (s *Store) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
@@ -128,11 +128,25 @@ type session struct {
 	of *Store
 }
 
-var _ store.EndableSession = (*session)(nil)
+var (
+	_ store.EndableSession = (*session)(nil)
+	_ store.Renewer        = (*session)(nil)
+)
 
 // Put implements store.Session.
 func (n *session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := call(ctx, n.of.Bare, changes, func(ctx context.Context) (store.Version, error) { return n.Session.Put(ctx, d) })
+	return n.write(ctx, func(ctx context.Context) (store.Version, error) { return n.Session.Put(ctx, d) })
+}
+
+// Renew implements store.Renewer.
+func (n *session) Renew(ctx context.Context, d store.Doc) (store.Version, error) {
+	return n.write(ctx, func(ctx context.Context) (store.Version, error) { return n.Session.Renew(ctx, d) })
+}
+
+func (n *session) write(
+	ctx context.Context, put func(context.Context) (store.Version, error),
+) (store.Version, error) {
+	v, err := call(ctx, n.of.Bare, changes, put)
 	if errors.Is(err, store.ErrClosed) && !errors.Is(err, store.ErrUnknown) {
 		err = n.of.placed(store.ErrSession) // it ended with its handle
 	}

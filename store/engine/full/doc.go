@@ -1,10 +1,10 @@
-// Package full makes a whole store out of a driver with documents, and leases and a journal if it has them.
+// Package full makes a whole store out of a driver with documents, and leases or vigils and a journal if it has them.
 //
 // # Purpose
 //
 // [New] gives the handle that a package of a vendor returns: documents, log, watches and sessions of package engine
-// under one life, which ends with Close. [NewBare] gives one without watches and sessions, for stores that have no leases
-// and are polled.
+// under one life, which ends with Close. Its sessions are leases; those of [NewVigilant] last as long as their process.
+// [NewBare] gives one without watches and sessions, for stores that have no leases and are polled.
 //
 // # State
 //

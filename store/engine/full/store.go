@@ -49,7 +49,13 @@ type Bare struct {
 	inside sync.WaitGroup // calls; Add only with mu held and not closed
 }
 
-// Store is one handle on a store that has leases and watches too. It is safe for concurrent use.
+// Vigilant is a driver with documents and vigils.
+type Vigilant interface {
+	engine.Driver
+	driver.Vigils
+}
+
+// Store is one handle on a store that has leases or vigils, and watches too. It is safe for concurrent use.
 type Store struct {
 	*Bare
 	sessions *engine.Sessions
@@ -79,13 +85,25 @@ func bare(rows *engine.Rows, docs *engine.Docs, o Options) *Bare {
 	return s
 }
 
-// New makes a handle of a driver, which is the handle's to close.
+// New makes a handle of a driver, which is the handle's to close. Its sessions are leases.
 func New(d Driver, o Options) *Store {
+	o = o.logged()
+	rows := engine.NewRows(d, rand.Text()[:16])
+	return &Store{bare(rows, engine.NewDocs(rows), o), engine.NewSessions(rows, d, o.Logger)}
+}
+
+// NewVigilant makes a handle of a driver, which is the handle's to close. Its sessions last as long as their process.
+func NewVigilant(d Vigilant, o Options) *Store {
+	o = o.logged()
+	rows := engine.NewRows(d, rand.Text()[:16])
+	return &Store{bare(rows, engine.NewDocs(rows), o), engine.NewVigils(rows, d, o.Logger)}
+}
+
+func (o Options) logged() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	rows := engine.NewRows(d, rand.Text()[:16])
-	return &Store{bare(rows, engine.NewDocs(rows), o), engine.NewSessions(rows, d, o.Logger)}
+	return o
 }
 
 // Close implements store.Store. A second call does nothing.
