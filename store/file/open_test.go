@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/store"
 )
@@ -120,7 +121,7 @@ func TestObserver(t *testing.T) {
 	}
 	_, appendErr := observer.Append(ctx, nil)
 	_, putErr := observer.Put(ctx, store.Doc{Key: "a"})
-	_, sessionErr := observer.OpenSession(ctx, 0)
+	_, sessionErr := observer.OpenSession(ctx, time.Minute)
 	for call, err := range map[string]error{"append": appendErr, "put": putErr, "session": sessionErr, "delete": observer.Delete(ctx, "a", "1"),
 		"save": observer.SaveSnapshot(ctx, store.Record{Index: 1}), "trim": observer.Trim(ctx, 1)} {
 		if !errors.Is(err, store.ErrReadOnly) {
@@ -151,7 +152,8 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"foreign database", func(t *testing.T, dir string) { execute(t, dir, "CREATE TABLE theirs (x)") }, "another program"},
 		{"foreign application id", func(t *testing.T, dir string) { execute(t, dir, "PRAGMA application_id = 7") }, "another program"},
-		{"newer format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 2") }, "newer version"},
+		{"newer format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 3") }, "newer version"},
+		{"former format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 1") }, "rota store copy"},
 		{"no database", func(t *testing.T, dir string) { write(t, dir, []byte(strings.Repeat("hello ", 1000))) }, "cannot be read as a database"},
 		{"damaged header", func(t *testing.T, dir string) { closed(t, dir); overwrite(t, dir, 0, 100) }, "cannot be read as a database"},
 		{"damaged schema", func(t *testing.T, dir string) { closed(t, dir); overwrite(t, dir, 100, 4096) }, "damaged"},

@@ -14,17 +14,16 @@ import (
 // These values mark the database as ours.
 const (
 	applicationID = 0x726f7461 // "rota"
-	format        = 1          // PRAGMA user_version; grows when an older program could not read it
+	format        = 2          // PRAGMA user_version; grows when an older program could not read it
 )
 
-// A record's sum covers its index, a document's its key, version and session; see sum.go. The newest row of log always stays, emptied when it is trimmed,
+// A record's sum covers its index, a row's its key, name and session; see sum.go. The newest row of log always stays, emptied when it is trimmed,
 // so that an index is never given twice without a counter that each append would have to write.
 var schema = []string{
 	`CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), trimmed INTEGER NOT NULL)`,
 	`INSERT INTO meta VALUES (1, 0)`,
 	`CREATE TABLE log (idx INTEGER PRIMARY KEY, sum INTEGER NOT NULL, data BLOB NOT NULL)`,
-	`CREATE TABLE snapshots (idx INTEGER PRIMARY KEY, sum INTEGER NOT NULL, data BLOB NOT NULL)`,
-	`CREATE TABLE docs (key TEXT PRIMARY KEY, ver TEXT NOT NULL, sess TEXT NOT NULL, sum INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID`,
+	`CREATE TABLE docs (key TEXT PRIMARY KEY, name TEXT NOT NULL, sess TEXT NOT NULL, sum INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID`,
 	`CREATE INDEX docs_sess ON docs (sess) WHERE sess <> ''`,
 	`PRAGMA application_id = ` + strconv.Itoa(applicationID),
 	`PRAGMA user_version = ` + strconv.Itoa(format),
@@ -67,6 +66,9 @@ func identify(ctx context.Context, c *sql.Conn) (empty bool, err error) {
 		return false, fmt.Errorf("%s has format %d, this program knows up to %d: use a newer version of this program", dbName, version, format)
 	case version < 1:
 		return false, fmt.Errorf("%s has format %d, which never was: %w", dbName, version, ErrDamaged)
+	case version < format:
+		return false, fmt.Errorf("%s has format %d, which only earlier versions of Rota read: finish the jobs there with the version that wrote it, or copy "+
+			"the store to a server with that version (rota store copy), then from there to another directory with this one", dbName, version)
 	}
 	return false, nil
 }
