@@ -6,7 +6,7 @@
 // what package store promises, once for all stores: documents, a log, snapshots. Package drivertest has the rules below
 // in executable form, and a map as the example.
 //
-// State of November 2026: store/etcd, store/elastic, store/zookeeper and store/nats are such drivers. The others in
+// State of November 2026: store/etcd, store/elastic, store/zookeeper, store/nats and store/file are such drivers. The others in
 // store are older and implement package store by themselves. They are ported one by one; each loses its own log,
 // snapshots, sessions and settling then.
 //

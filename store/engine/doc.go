@@ -4,7 +4,8 @@
 //
 // [Rows] writes rows and settles what became of a write whose answer was lost. [Docs] are the documents of package
 // store on them, [Sessions] the sessions where a store has leases, and [Rows.Hints] begins broken watches again. The log
-// is in package engine/log, and package engine/full puts all together. etcd, Elasticsearch, ZooKeeper and NATS are on it.
+// is in package engine/log, and package engine/full puts all together. etcd, Elasticsearch, ZooKeeper, NATS and the
+// directory are on it.
 //
 // # State
 //

@@ -203,10 +203,12 @@ func (d *disk) swapIn(tx *tx, op driver.Op, owner *session) error {
 		return err
 	}
 	sum := docSum(op.Key, op.Name, owner.name(), op.Value)
-	_, err = tx.exec(`INSERT OR REPLACE INTO docs (key, name, sess, sum, value) VALUES (?, ?, ?, ?, ?)`,
+	_, err = tx.exec(insertRow,
 		op.Key, op.Name, owner.name(), sum, op.Value)
 	return err
 }
+
+const insertRow = `INSERT OR REPLACE INTO docs (key, name, sess, sum, value) VALUES (?, ?, ?, ?, ?)`
 
 // standing is the version of a row inside a transaction: "" if there is none or if its session has ended.
 func (d *disk) standing(tx *tx, key string) (v driver.Version, err error) {

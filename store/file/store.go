@@ -2,6 +2,7 @@ package file
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rota-run/rota/store"
@@ -44,8 +45,14 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open file store in %s: %w", dir, err)
 	}
-	s := full.NewVigilant(&rows{d}, full.Options{Place: d.dir, ReadOnly: o.ReadOnly, Logger: d.log})
-	return &Store{s, &queues{d}}, nil
+	s := &Store{full.NewVigilant(&rows{d}, full.Options{Place: d.dir, ReadOnly: o.ReadOnly, Logger: d.log}), &queues{d}}
+	if o.ReadOnly {
+		return s, nil
+	}
+	if err := s.moveSnapshot(ctx); err != nil {
+		return nil, fmt.Errorf("convert %s: %w", dir, errors.Join(err, s.Close()))
+	}
+	return s, nil
 }
 
 // TakeSeat makes this handle one of those that may have sessions, until it is closed or its process ends. OpenSession
