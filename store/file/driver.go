@@ -13,12 +13,12 @@ import (
 	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
-// rows is the driver of package engine: one handle on the directory. The name of the write is a row's version, since no
-// name is given twice.
+// rows is the driver of package engine: one handle on the directory. The name of the write is a row's version, since
+// no name is given twice.
 type rows struct{ *disk }
 
-// Limits implements driver.Driver. Callers of one handle share the transactions of the writer, also those that append, so
-// they need not share an append as well. A list is read at one moment.
+// Limits implements driver.Driver. Callers of one handle share the transactions of the writer, also those that append,
+// so they need not share an append as well. A list is read at one moment.
 func (r *rows) Limits() driver.Limits {
 	return driver.Limits{
 		Value: MaxRecord + 1, Swap: MaxRecord + 1<<10, Keys: 1 << 20, Page: 1 << 20, Batch: 1, Deletes: true,
@@ -203,8 +203,7 @@ func (d *disk) swapIn(tx *tx, op driver.Op, owner *session) error {
 		return err
 	}
 	sum := docSum(op.Key, op.Name, owner.name(), op.Value)
-	_, err = tx.exec(insertRow,
-		op.Key, op.Name, owner.name(), sum, op.Value)
+	_, err = tx.exec(insertRow, op.Key, op.Name, owner.name(), sum, op.Value)
 	return err
 }
 

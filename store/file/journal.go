@@ -51,7 +51,8 @@ func (j journal) Append(ctx context.Context, records [][]byte) ([]uint64, error)
 // insertRecord puts a record behind the newest one.
 func insertRecord(tx *tx, data []byte) (index uint64, err error) {
 	id, err := tx.insert(`INSERT INTO log (idx, sum, data)
-		SELECT coalesce(max(idx), 0) + 1, (coalesce(max(idx), 0) + 1) % 0x80000000 * 0x100000000 + ?, ? FROM log`, dataSum(data), data)
+		SELECT coalesce(max(idx), 0) + 1, (coalesce(max(idx), 0) + 1) % 0x80000000 * 0x100000000 + ?, ? FROM log`,
+		dataSum(data), data)
 	tx.index = uint64(id) //nolint:gosec // an index is positive
 	return tx.index, err
 }
@@ -60,7 +61,9 @@ func insertRecord(tx *tx, data []byte) (index uint64, err error) {
 const logState = `SELECT trimmed, (SELECT coalesce(max(idx), 0) FROM log) FROM meta`
 
 // Read implements driver.Journal, as all was at one moment. Most reads find nothing new, and need no transaction.
-func (j journal) Read(ctx context.Context, after uint64, n int) (records []store.Record, first, head uint64, err error) {
+func (j journal) Read(
+	ctx context.Context, after uint64, n int,
+) (records []store.Record, first, head uint64, err error) {
 	if err := j.enter(ctx); err != nil {
 		return nil, 0, 0, err
 	}
@@ -92,7 +95,8 @@ func (j journal) Read(ctx context.Context, after uint64, n int) (records []store
 // readPage reads records, none of which may be missing.
 func readPage(ctx context.Context, tx *sql.Tx, after uint64, n int) (records []store.Record, err error) {
 	after = min(after, math.MaxInt64)
-	rows, err := tx.QueryContext(ctx, `SELECT idx, sum, data FROM log WHERE idx > ? ORDER BY idx LIMIT ?`, int64(after), n) //nolint:gosec // bounded above
+	rows, err := tx.QueryContext(ctx, `SELECT idx, sum, data FROM log WHERE idx > ? ORDER BY idx LIMIT ?`,
+		int64(after), n) //nolint:gosec // bounded above
 	if err != nil {
 		return nil, err
 	}
@@ -132,19 +136,21 @@ func (j journal) Free(ctx context.Context, upTo uint64) error {
 
 // trimStep marks everything up to index as trimmed and frees a part of it; more says that there is more to free.
 func trimStep(tx *tx, index uint64) (more bool, err error) {
-	var head uint64
-	if err := tx.row(`SELECT coalesce(max(idx), 0) FROM log`, nil, []any{&head}); err != nil {
+	var trimmed, head int64
+	if err := tx.row(logState, nil, []any{&trimmed, &head}); err != nil {
 		return false, err
 	}
-	to := int64(min(index, head)) //nolint:gosec // a row id
+	to := int64(min(index, uint64(head))) //nolint:gosec // row ids
 	if _, err := tx.exec(`UPDATE meta SET trimmed = ?1 WHERE trimmed < ?1`, to); err != nil {
 		return false, err
 	}
 	// The newest record stays, emptied: it holds the place of the head.
-	if _, err := tx.exec(`UPDATE log SET data = x'', sum = 0 WHERE idx = ?1 AND idx <= ?2 AND data <> x''`, int64(head), to); err != nil { //nolint:gosec // a row id
+	empty := `UPDATE log SET data = x'', sum = 0 WHERE idx = ?1 AND idx <= ?2 AND data <> x''`
+	if _, err := tx.exec(empty, head, to); err != nil {
 		return false, err
 	}
-	deleted, err := tx.exec(`DELETE FROM log WHERE idx IN (SELECT idx FROM log WHERE idx <= ? AND idx < ? ORDER BY idx LIMIT ?)`, to, int64(head), trimRows) //nolint:gosec // a row id
+	deleted, err := tx.exec(`DELETE FROM log WHERE idx IN
+		(SELECT idx FROM log WHERE idx <= ? AND idx < ? ORDER BY idx LIMIT ?)`, to, head, trimRows)
 	if err != nil || deleted == 0 {
 		return false, err
 	}
@@ -164,12 +170,13 @@ func (j journal) Start(ctx context.Context, index uint64) error {
 		case head != 0:
 			return refuse(fmt.Errorf("the log ends at %d: %w", head, store.ErrConflict))
 		}
-		if _, err := tx.exec(`INSERT INTO log (idx, sum, data) VALUES (?, 0, x'')`, int64(index)); err != nil { //nolint:gosec // CheckSeed bounds it
+		at := int64(index) //nolint:gosec // CheckSeed bounds it
+		if _, err := tx.exec(`INSERT INTO log (idx, sum, data) VALUES (?, 0, x'')`, at); err != nil {
 			return err
 		}
-		_, err := tx.exec(`UPDATE meta SET trimmed = ?`, int64(index)) //nolint:gosec // as above
 		tx.index = index
 		tx.changed.log()
+		_, err := tx.exec(`UPDATE meta SET trimmed = ?`, at)
 		return err
 	})
 }

@@ -45,7 +45,8 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open file store in %s: %w", dir, err)
 	}
-	s := &Store{full.NewVigilant(&rows{d}, full.Options{Place: d.dir, ReadOnly: o.ReadOnly, Logger: d.log}), &queues{d}}
+	h := full.NewVigilant(&rows{d}, full.Options{Place: d.dir, ReadOnly: o.ReadOnly, Logger: d.log})
+	s := &Store{h, &queues{d}}
 	if o.ReadOnly {
 		return s, nil
 	}

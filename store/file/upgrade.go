@@ -10,10 +10,10 @@ import (
 	"github.com/rota-run/rota/store/driver"
 )
 
-// errFormer says that a directory has format 1, which had documents without a letter in front, and snapshots in a table of
-// their own. Who opens it to write turns it into format 2, for places of other kinds are copied by such a directory.
-var errFormer = errors.New("the directory has format 1 of an earlier version: start a member of this version there, which " +
-	"converts it; stop those of the earlier version first")
+// errFormer says that a directory has format 1, which had documents without a letter in front, and snapshots in a table
+// of their own. Who opens it to write turns it into format 2: older places of other kinds are copied by way of it.
+var errFormer = errors.New("the directory has format 1 of an earlier version: stop the members of that version, and " +
+	"start one of this version, which converts it")
 
 // upgrade converts the documents, but for those of sessions: their members have ended. Who calls it holds the turn.
 func upgrade(ctx context.Context, c *sql.Conn) error {
@@ -32,7 +32,8 @@ func upgrade(ctx context.Context, c *sql.Conn) error {
 		}
 	}
 	for _, row := range former {
-		if _, err := tx.ExecContext(ctx, insertRow, row.Key, row.Name, "", docSum(row.Key, row.Name, "", row.Value), row.Value); err != nil {
+		sum := docSum(row.Key, row.Name, "", row.Value)
+		if _, err := tx.ExecContext(ctx, insertRow, row.Key, row.Name, "", sum, row.Value); err != nil {
 			return fmt.Errorf("convert %q: %w", row.Key, classify(err))
 		}
 	}
@@ -84,7 +85,8 @@ func (s *Store) moveSnapshot(ctx context.Context) error {
 
 // formerSnapshot is the newest snapshot that is whole and to which the log reaches back; none has index 0.
 func (d *disk) formerSnapshot(ctx context.Context) (r store.Record, err error) {
-	rows, err := d.reads.QueryContext(ctx, `SELECT idx, sum, data FROM snapshots WHERE idx >= (SELECT trimmed FROM meta) ORDER BY idx DESC`)
+	rows, err := d.reads.QueryContext(ctx, `SELECT idx, sum, data FROM snapshots
+		WHERE idx >= (SELECT trimmed FROM meta) ORDER BY idx DESC`)
 	if noTable(err) {
 		return r, nil
 	}

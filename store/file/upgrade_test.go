@@ -18,11 +18,14 @@ func formerDirectory(t *testing.T) string {
 		t.Fatal(err)
 	}
 	execute(t, dir, `PRAGMA journal_mode = wal`,
-		`CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), trimmed INTEGER NOT NULL)`, `INSERT INTO meta VALUES (1, 2)`,
+		`CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), trimmed INTEGER NOT NULL)`,
+		`INSERT INTO meta VALUES (1, 2)`,
 		`CREATE TABLE log (idx INTEGER PRIMARY KEY, sum INTEGER NOT NULL, data BLOB NOT NULL)`,
 		`CREATE TABLE snapshots (idx INTEGER PRIMARY KEY, sum INTEGER NOT NULL, data BLOB NOT NULL)`,
-		`CREATE TABLE docs (key TEXT PRIMARY KEY, ver TEXT NOT NULL, sess TEXT NOT NULL, sum INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID`,
-		`CREATE INDEX docs_sess ON docs (sess) WHERE sess <> ''`, `PRAGMA application_id = 0x726f7461`, `PRAGMA user_version = 1`)
+		`CREATE TABLE docs (key TEXT PRIMARY KEY, ver TEXT NOT NULL, sess TEXT NOT NULL, sum INTEGER NOT NULL,
+			value BLOB NOT NULL) WITHOUT ROWID`,
+		`CREATE INDEX docs_sess ON docs (sess) WHERE sess <> ''`,
+		`PRAGMA application_id = 0x726f7461`, `PRAGMA user_version = 1`)
 	db, err := sql.Open("sqlite", filepath.Join(dir, dbName))
 	if err != nil {
 		t.Fatal(err)
@@ -35,13 +38,14 @@ func formerDirectory(t *testing.T) string {
 	insert(`INSERT INTO log VALUES (3, ?, ?)`, recordSum(3, []byte("three")), []byte("three"))
 	insert(`INSERT INTO snapshots VALUES (2, ?, ?)`, recordSum(2, []byte("state")), []byte("state"))
 	insert(`INSERT INTO snapshots VALUES (3, 0, ?)`, []byte("damaged"))
-	insert(`INSERT INTO docs VALUES ('position/a', 'v1', '', ?, ?)`, docSum("position/a", "v1", "", []byte("x")), []byte("x"))
+	sum := docSum("position/a", "v1", "", []byte("x"))
+	insert(`INSERT INTO docs VALUES ('position/a', 'v1', '', ?, ?)`, sum, []byte("x"))
 	insert(`INSERT INTO docs VALUES ('pulse/a', 'v2', 'gone', 0, ?)`, []byte("x"))
 	return dir
 }
 
-// TestFormerFormat: who only looks at a directory of format 1 is told what to do; a member converts it, and leaves none of
-// it behind.
+// TestFormerFormat: who only looks at a directory of format 1 is told what to do; a member converts it, and leaves none
+// of it behind.
 func TestFormerFormat(t *testing.T) {
 	t.Parallel()
 	dir, ctx := formerDirectory(t), deadline(t)
