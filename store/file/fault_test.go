@@ -170,19 +170,6 @@ func TestReadOfALotIsCutIntoPages(t *testing.T) {
 	}
 }
 
-func TestTooLarge(t *testing.T) {
-	t.Parallel()
-	s, ctx := openIn(t, place(t), Options{}), deadline(t)
-	big := make([]byte, MaxRecord+1)
-	_, err := s.Append(ctx, big)
-	_, putErr := s.Put(ctx, store.Doc{Key: "a", Value: big})
-	for _, err := range []error{err, putErr} {
-		if !errors.Is(err, store.ErrTooLarge) {
-			t.Errorf("error %v, want too large", err)
-		}
-	}
-}
-
 func TestSessionWhoseLockFileWasRemoved(t *testing.T) {
 	t.Parallel()
 	s, ctx := openIn(t, place(t), Options{}), deadline(t)

@@ -12,8 +12,8 @@ import (
 
 // errFormer says that a directory has format 1, which had documents without a letter in front, and snapshots in a table
 // of their own. Who opens it to write turns it into format 2: older places of other kinds are copied by way of it.
-var errFormer = errors.New("the directory has format 1 of an earlier version: stop the members of that version, and " +
-	"start one of this version, which converts it")
+var errFormer = errors.New("the directory has format 1 of an earlier version: stop the members of that version; then " +
+	"who opens it to write converts it: try rota store repair with --yes, or start a member")
 
 // upgrade converts the documents, but for those of sessions: their members have ended. Who calls it holds the turn.
 func upgrade(ctx context.Context, c *sql.Conn) error {
