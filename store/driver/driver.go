@@ -126,7 +126,7 @@ type Op struct {
 // A row shows each write that was acknowledged to anybody before the call began. Stale lifts that, and so does a range
 // where Limits.Range is Late.
 type Query struct {
-	From, To string    // [From, To), sorted bytewise, at most Limit rows; no range if From is ""
+	From, To string    // [From, To), sorted bytewise, at most Limit rows; no range if From is "". "k\x00" is behind k
 	Limit    int       // at least 1 if there is a range
 	Keys     []string  // one row each, in this order; a key may come twice
 	Known    []Version // of Keys, or nil: a row of a version that is known may be Same

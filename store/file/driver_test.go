@@ -34,3 +34,12 @@ func TestJournal(t *testing.T) {
 		return func() drivertest.Orderer { return openDriver(t, dir) }
 	}})
 }
+
+// TestVigil: so do its sessions.
+func TestVigil(t *testing.T) {
+	t.Parallel()
+	drivertest.Vigils(t, drivertest.VigilSetup{Open: func(t *testing.T) func() drivertest.Seer {
+		dir := place(t)
+		return func() drivertest.Seer { return openDriver(t, dir) }
+	}})
+}

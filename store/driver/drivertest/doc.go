@@ -7,7 +7,7 @@
 //	func TestDriver(t *testing.T) { drivertest.Documents(t, drivertest.Setup{Open: open, Through: through}) }
 //
 // [Map] is the example: all that a driver is, behind one mutex. [Journals] is the suite of a store that orders logs by
-// itself, and [Ordered] its example.
+// itself, and [Ordered] its example; [Vigils] of one that sees the end of a process, and [Seeing] its example.
 //
 // # Guarantees
 //

@@ -161,6 +161,10 @@ func rangeIsSorted(t *testing.T, b *bench) {
 			t.Errorf("at most %d: %q, want %q", limit, got.String(), want)
 		}
 	}
+	rest := b.read(t, d, driver.Query{From: "r/a\x00", To: "r0", Limit: 9}).Range // as who goes on behind r/a
+	if len(rest) != 3 || rest[0].Key != "r/a." {
+		t.Errorf("behind r/a is %+v, want r/a. r/a/c r/b", rest)
+	}
 }
 
 func swapWith(t *testing.T, b *bench) {
