@@ -6,9 +6,8 @@
 // what package store promises, once for all stores: documents, a log, snapshots. Package drivertest has the rules below
 // in executable form, and a map as the example.
 //
-// State of November 2026: store/etcd, store/elastic, store/zookeeper, store/nats and store/postgres are such drivers.
-// The others in store are older and implement package store by themselves. They are ported one by one; each loses its own log,
-// snapshots, sessions and settling then.
+// State of November 2026: all stores are such drivers but store/kafka, which has a log alone, and store/memory, which is
+// smaller without: they implement package store by themselves.
 //
 // # Outcomes
 //

@@ -180,10 +180,10 @@ func (c *Conflict) Error() string {
 // Unwrap makes it a store.ErrConflict.
 func (c *Conflict) Unwrap() error { return store.ErrConflict }
 
-// Journals is the ability of a store to order logs by itself.
+// Journals is the ability of a store to order a log by itself.
 type Journals interface {
-	// Journal is the log of a name. It sends no request, and ends with the handle.
-	Journal(name string) Journal
+	// Journal is the one log of the store. It sends no request, and ends with the handle.
+	Journal() Journal
 }
 
 // Journal is a log that the store orders by itself, so that writers do not compete for a row. Its indexes grow, need

@@ -3,9 +3,9 @@
 // # Purpose
 //
 // [Rows] writes rows and settles what became of a write whose answer was lost. [Docs] are the documents of package
-// store on them, [Sessions] the sessions where a store has leases or vigils, and [Rows.Hints] begins broken watches again. The log
-// is in package engine/log, and package engine/full puts all together. etcd, Elasticsearch, ZooKeeper, NATS and
-// PostgreSQL are on it.
+// store on them, [Sessions] the sessions where a store has leases or vigils, and [Rows.Hints] begins broken watches
+// again. The log is in package engine/log, and package engine/full puts all together. etcd, Elasticsearch, ZooKeeper,
+// NATS, PostgreSQL and the directory are on it.
 //
 // # State
 //

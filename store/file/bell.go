@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// Slot 0 is the log's; documents share the others by the first two segments of their keys, so heartbeats of different members use different slots.
+// Slot 0 is the log's; rows share the others by the first two segments of their keys, so heartbeats of different members use different slots.
 const slotCount = 65
 
 const logSlot = 0
 
-// Each document also has a family: a second slot, chosen by the first segment of its key alone. Without it, a process that watches all heartbeats would wake up
-// whenever a position is saved. The families come after the mark in the file. Older programs do not know them, and change only the slots above.
+// Each row also has a family: a second slot, chosen by the first segment of its key alone. Without it, a process that watches all heartbeats would wake up
+// whenever a position is saved. The families come after the mark in the file.
 const (
 	familyCount = 32
 	familiesAt  = markAt + markSize
@@ -35,8 +35,12 @@ type slots struct {
 // log marks the log as changed.
 func (s *slots) log() { s.of[logSlot] = true }
 
-// doc marks a document as changed.
+// docs is what the keys of documents begin with; what follows is what watches tell apart.
+const docs = "d/"
+
+// doc marks a row as changed.
 func (s *slots) doc(key string) {
+	key = strings.TrimPrefix(key, docs)
 	s.of[docSlot(key)] = true
 	s.families[family(key)] = true
 }
@@ -72,16 +76,14 @@ type peal struct {
 	families [familyCount]uint64
 }
 
-// touches reports whether what changed between two peals may concern documents below a prefix.
+// touches reports whether what changed between two peals may concern rows below a prefix.
 func (p peal) touches(next peal, prefix string) bool {
+	prefix = strings.TrimPrefix(prefix, docs)
 	switch strings.Count(prefix, "/") {
 	case 0:
 		p.of[logSlot] = next.of[logSlot]
 		return p.of != next.of
 	case 1:
-		if p.families == next.families { // perhaps a program that does not know of families wrote
-			return p.touches(next, "")
-		}
 		return p.families[family(prefix)] != next.families[family(prefix)]
 	}
 	slot := docSlot(prefix)

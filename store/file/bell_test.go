@@ -11,11 +11,18 @@ import (
 func TestTouchedBy(t *testing.T) {
 	t.Parallel()
 	doc := func(key string) (p peal) {
-		p.of[docSlot(key)], p.families[family(key)] = 1, 1
-		return p
-	}
-	older := func(key string) (p peal) { // by a program that does not know of families
-		p.of[docSlot(key)] = 1
+		var changed slots
+		changed.doc("d/" + key)
+		for i, is := range changed.of {
+			if is {
+				p.of[i] = 1
+			}
+		}
+		for i, is := range changed.families {
+			if is {
+				p.families[i] = 1
+			}
+		}
 		return p
 	}
 	var log peal
@@ -27,12 +34,9 @@ func TestTouchedBy(t *testing.T) {
 		{"pulse/a/", "pulse/a/1-0", true}, {"pulse/a/", "pulse/b/1-0", false}, {"pulse/", "pulse/b/1-0", true}, {"", "pulse/b/1-0", true},
 		{"pulse/a/1/", "pulse/a/1/x", true}, {"a/", "a/b", true}, {"", "a", true}, {"pulse/", "position/b", false}, {"position/", "pulse/a/1-0", false},
 	} {
-		w := &watch{prefix: c.prefix}
+		w := &watch{prefix: "d/" + c.prefix}
 		if got := w.touchedBy(peal{}, doc(c.key)); got != c.want {
 			t.Errorf("prefix %q, key %q: touched %v", c.prefix, c.key, got)
-		}
-		if got := w.touchedBy(peal{}, older(c.key)); c.want && !got {
-			t.Errorf("prefix %q, key %q written by an older program: touched %v", c.prefix, c.key, got)
 		}
 		if w.touchedBy(peal{}, log) {
 			t.Errorf("prefix %q: touched by the log", c.prefix)

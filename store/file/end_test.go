@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,20 +18,11 @@ import (
 // A copy of the lock file keeps the session: a guardian ends what its member has started before others hear of the death.
 func TestACopyOfTheLockFileKeepsTheSession(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	open := func() *Store {
-		s, err := Open(t.Context(), dir, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		return s
-	}
-	a, b := open(), open()
-	opened, err := a.OpenSession(t.Context(), time.Minute)
+	a, b := openIn(t, dir, Options{}), openIn(t, dir, Options{})
+	s, err := a.hold(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := opened.(*session)
 	key := s.EndKey()
 	if key.Text != "" || key.File == nil {
 		t.Fatalf("the key is %+v", key)
@@ -43,21 +35,22 @@ func TestACopyOfTheLockFileKeepsTheSession(t *testing.T) {
 	if err := s.file.Close(); err != nil { // as the kernel does when the process dies
 		t.Fatal(err)
 	}
-	if b.dead(s.id) {
+	if b.ended(s.id) {
 		t.Error("the session is dead, and its lock file is open")
 	}
 	if err := kept.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if !b.dead(s.id) {
+	if !b.ended(s.id) {
 		t.Error("the session is alive, and nobody holds its lock file open")
 	}
 
-	if opened, err = a.OpenSession(t.Context(), time.Minute); err != nil {
+	opened, err := a.OpenSession(t.Context(), time.Minute)
+	if err != nil {
 		t.Fatal(err)
 	}
-	s = opened.(*session)
-	if fd, err = unix.Dup(int(s.EndKey().File.Fd())); err != nil {
+	file := opened.(store.EndableSession).EndKey().File
+	if fd, err = unix.Dup(int(file.Fd())); err != nil {
 		t.Fatal(err)
 	}
 	kept = os.NewFile(uintptr(fd), "copy")
@@ -68,7 +61,7 @@ func TestACopyOfTheLockFileKeepsTheSession(t *testing.T) {
 	if _, err := opened.Put(t.Context(), store.Doc{Key: "x"}); !errors.Is(err, store.ErrSession) {
 		t.Errorf("a write of a closed session: %v", err)
 	}
-	if !b.dead(s.id) {
+	if id := strings.TrimSuffix(filepath.Base(file.Name()), ".new"); !b.ended(id) {
 		t.Error("Close left the session alive for the copy")
 	}
 }

@@ -11,10 +11,11 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/engine/log"
 )
 
 // ErrDamaged marks data that exists but is wrong. Retrying does not help: restore a copy, or repair the database.
-var ErrDamaged = errors.New("store is damaged")
+var ErrDamaged = log.ErrDamaged
 
 // refusal is an error of one call that says nothing about the others in its transaction: nothing was changed by it.
 type refusal struct{ error }

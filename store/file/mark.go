@@ -43,8 +43,8 @@ func (b *bell) mark() (uint64, error) {
 func markSum(index []byte) uint64 { return uint64(dataSum(index))<<8 | 1 }
 
 // complete refuses a log that ends before the mark. The mark is read first: the log only grows.
-func (s *Store) complete(ctx context.Context, c *sql.Conn) error {
-	mark, err := s.bell.mark()
+func (d *disk) complete(ctx context.Context, c *sql.Conn) error {
+	mark, err := d.bell.mark()
 	if err != nil {
 		return fmt.Errorf("read %s: %w", bellName, err)
 	}
@@ -59,8 +59,8 @@ func (s *Store) complete(ctx context.Context, c *sql.Conn) error {
 }
 
 // unused is what an observer says of a database without tables: nobody has used it, or all of it is lost.
-func (s *Store) unused() error {
-	mark, err := s.bell.mark()
+func (d *disk) unused() error {
+	mark, err := d.bell.mark()
 	switch {
 	case err != nil:
 		return fmt.Errorf("read %s: %w", bellName, err)

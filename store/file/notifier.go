@@ -13,22 +13,13 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// watch is one channel that somebody listens on. Its fields are guarded by the notifier's mutex.
+// watch is one that somebody waits in. Its fields but the first three are guarded by the notifier's mutex.
 type watch struct {
 	prefix  string
-	log     bool // of the log, not of documents
-	hints   chan struct{}
-	stop    func() bool     // forgets the watcher's ctx
-	members map[string]bool // sessions that have documents below prefix
+	log     bool            // of the log, not of rows
+	hint    func()          // it does not block
+	members map[string]bool // sessions that have rows below prefix
 	stale   bool            // members must be read again
-}
-
-// hint leaves a hint unless one lies there already.
-func (w *watch) hint() {
-	select {
-	case w.hints <- struct{}{}:
-	default:
-	}
 }
 
 // touchedBy reports whether a change of the bell concerns the watch.
@@ -41,7 +32,7 @@ func (w *watch) touchedBy(before, now peal) bool {
 
 // notifier turns file events, and a look from time to time, into hints. It starts with the first watch.
 type notifier struct {
-	store  *Store
+	disk   *disk
 	guard  time.Duration
 	events *fsnotify.Watcher // nil: none to be had
 	quiet  bool              // tests: no file events
@@ -65,50 +56,50 @@ type notifier struct {
 	looks atomic.Int64 // tests: how often the database was asked for its version
 }
 
-func newNotifier(s *Store, o Options) *notifier {
-	return &notifier{store: s, guard: o.guard, quiet: o.noEvents, watches: make(map[*watch]struct{}),
-		changed: make(chan struct{}, 1), closing: make(chan struct{}), probes: probes{store: s}}
+func newNotifier(d *disk, o Options) *notifier {
+	return &notifier{disk: d, guard: o.guard, quiet: o.noEvents, watches: make(map[*watch]struct{}),
+		changed: make(chan struct{}, 1), closing: make(chan struct{}), probes: probes{disk: d}}
 }
 
-// add begins a watch.
-func (n *notifier) add(ctx context.Context, w *watch) (<-chan struct{}, error) {
+// watch calls hints until ctx or the handle ends.
+func (n *notifier) watch(ctx context.Context, w *watch) error {
+	if err := n.disk.enter(ctx); err != nil {
+		return err
+	}
+	n.disk.inside.Done()
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	if n.ended {
-		return nil, store.ErrClosed
+		n.mu.Unlock()
+		return store.ErrClosed
 	}
 	if !n.running {
 		n.start()
 	}
-	w.hints = make(chan struct{}, 1)
-	w.hint()
 	w.stale = true
 	n.watches[w] = struct{}{}
-	w.stop = context.AfterFunc(ctx, func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.remove(w)
-	})
+	n.mu.Unlock()
+	w.hint()
 	select {
 	case n.changed <- struct{}{}:
 	default:
 	}
-	return w.hints, nil
-}
-
-// remove ends a watch, once. n.mu is held.
-func (n *notifier) remove(w *watch) {
-	if _, ok := n.watches[w]; ok {
+	defer func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
 		delete(n.watches, w)
-		w.stop()
-		close(w.hints)
+	}()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-n.closing:
+		return store.ErrClosed
 	}
 }
 
 // start begins the goroutine. What the bell shows is read first, so that no later change is missed. n.mu is held.
 func (n *notifier) start() {
 	n.running = true
-	n.last, _ = n.store.bell.look() // an error shows again in the loop
+	n.last, _ = n.disk.bell.look() // an error shows again in the loop
 	n.events = n.listen()
 	n.done.Go(n.loop)
 }
@@ -120,21 +111,18 @@ func (n *notifier) listen() *fsnotify.Watcher {
 	}
 	events, err := fsnotify.NewWatcher()
 	if err == nil {
-		if err = events.Add(filepath.Join(n.store.dir, bellName)); err == nil {
+		if err = events.Add(filepath.Join(n.disk.dir, bellName)); err == nil {
 			return events
 		}
 		_ = events.Close()
 	}
-	n.store.log.Warn("no file events from the kernel; looking for changes from time to time", "dir", n.store.dir, "every", n.guard, "error", err)
+	n.disk.log.Warn("no file events from the kernel; looking for changes from time to time", "dir", n.disk.dir, "every", n.guard, "error", err)
 	return nil
 }
 
 // stop ends all watches and the goroutine.
 func (n *notifier) stop() {
 	n.mu.Lock()
-	for w := range n.watches {
-		n.remove(w)
-	}
 	n.ended = true
 	n.mu.Unlock()
 	close(n.closing)
@@ -157,7 +145,7 @@ func (n *notifier) loop() {
 		case <-n.changed:
 		case <-events:
 		case err := <-errors:
-			n.store.log.Warn("file events", "dir", n.store.dir, "error", err)
+			n.disk.log.Warn("file events", "dir", n.disk.dir, "error", err)
 		case <-when(!n.idle(), guard):
 			n.checkSessions()
 			if tick++; tick%versionEvery == 0 {
@@ -194,9 +182,9 @@ func (n *notifier) idle() bool {
 
 // look reads the bell and gives hints.
 func (n *notifier) look() {
-	now, err := n.store.bell.look()
+	now, err := n.disk.bell.look()
 	if err != nil {
-		n.store.log.Warn("read the bell", "dir", n.store.dir, "error", err)
+		n.disk.log.Warn("read the bell", "dir", n.disk.dir, "error", err)
 		n.hintAll()
 		return
 	}
@@ -218,15 +206,15 @@ func (n *notifier) look() {
 func (n *notifier) checkVersion() {
 	version, err := n.readVersion()
 	if err != nil {
-		n.store.log.Warn("read the version of the data", "dir", n.store.dir, "error", err)
+		n.disk.log.Warn("read the version of the data", "dir", n.disk.dir, "error", err)
 		return
 	}
 	n.looks.Add(1)
-	now, err := n.store.bell.look()
+	now, err := n.disk.bell.look()
 	if err != nil {
 		return // look tells
 	}
-	renewed, err := n.store.bell.renewed()
+	renewed, err := n.disk.bell.renewed()
 	if err != nil {
 		return // it is asked again
 	}
@@ -238,7 +226,7 @@ func (n *notifier) checkVersion() {
 
 func (n *notifier) readVersion() (version int64, err error) {
 	if n.conn == nil {
-		if n.conn, err = n.store.reads.Conn(background); err != nil {
+		if n.conn, err = n.disk.reads.Conn(background); err != nil {
 			return 0, err
 		}
 	}

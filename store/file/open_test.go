@@ -39,9 +39,14 @@ func execute(t *testing.T, dir string, statements ...string) {
 	}
 	defer db.Close()
 	for _, statement := range statements {
-		if _, err := db.Exec(statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+		executeIn(t, db, statement)
+	}
+}
+
+func executeIn(t *testing.T, db *sql.DB, statement string, args ...any) {
+	t.Helper()
+	if _, err := db.Exec(statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
 	}
 }
 
@@ -118,14 +123,8 @@ func TestObserver(t *testing.T) {
 	if page, err := observer.Read(ctx, 0, 10); err != nil || len(page.Records) != 1 {
 		t.Fatalf("read: %v, %v", page, err)
 	}
-	_, appendErr := observer.Append(ctx, nil)
-	_, putErr := observer.Put(ctx, store.Doc{Key: "a"})
-	_, sessionErr := observer.OpenSession(ctx, 0)
-	for call, err := range map[string]error{"append": appendErr, "put": putErr, "session": sessionErr, "delete": observer.Delete(ctx, "a", "1"),
-		"save": observer.SaveSnapshot(ctx, store.Record{Index: 1}), "trim": observer.Trim(ctx, 1)} {
-		if !errors.Is(err, store.ErrReadOnly) {
-			t.Errorf("%s by an observer: %v, want %v", call, err, store.ErrReadOnly)
-		}
+	if _, err := observer.Append(ctx, nil); !errors.Is(err, store.ErrReadOnly) {
+		t.Errorf("append by an observer: %v, want %v", err, store.ErrReadOnly)
 	}
 }
 
@@ -151,7 +150,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"foreign database", func(t *testing.T, dir string) { execute(t, dir, "CREATE TABLE theirs (x)") }, "another program"},
 		{"foreign application id", func(t *testing.T, dir string) { execute(t, dir, "PRAGMA application_id = 7") }, "another program"},
-		{"newer format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 2") }, "newer version"},
+		{"newer format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 3") }, "newer version"},
 		{"no database", func(t *testing.T, dir string) { write(t, dir, []byte(strings.Repeat("hello ", 1000))) }, "cannot be read as a database"},
 		{"damaged header", func(t *testing.T, dir string) { closed(t, dir); overwrite(t, dir, 0, 100) }, "cannot be read as a database"},
 		{"damaged schema", func(t *testing.T, dir string) { closed(t, dir); overwrite(t, dir, 100, 4096) }, "damaged"},

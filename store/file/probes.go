@@ -13,7 +13,7 @@ const probesPerLook = 64
 // probes are the lock files of the sessions that watches care for, kept open so that a look costs one system call each.
 // Only the notifier's goroutine uses them.
 type probes struct {
-	store *Store
+	disk  *disk
 	files map[string]*os.File
 	order []string // ids, sorted
 	next  int
@@ -34,14 +34,14 @@ func (p *probes) keep(ids map[string]bool) (dead []string) {
 		if p.files[id] != nil {
 			continue
 		}
-		file, err := p.store.root.Open(sessionName(id))
+		file, err := p.disk.root.Open(sessionName(id))
 		switch {
 		case err == nil:
 			p.files[id] = file
 		case errors.Is(err, fs.ErrNotExist):
 			dead = append(dead, id)
 		default:
-			p.store.log.Warn("open lock file of session", "dir", p.store.dir, "error", err)
+			p.disk.log.Warn("open lock file of session", "dir", p.disk.dir, "error", err)
 		}
 	}
 	p.order = p.order[:0]
@@ -84,7 +84,7 @@ func (n *notifier) refresh() {
 	for _, w := range n.staleWatches() {
 		members, err := n.members(w.prefix)
 		if err != nil {
-			n.store.log.Warn("list sessions below a prefix", "dir", n.store.dir, "prefix", w.prefix, "error", err)
+			n.disk.log.Warn("list sessions below a prefix", "dir", n.disk.dir, "prefix", w.prefix, "error", err)
 			n.setMembers(w, nil, true)
 			continue
 		}
@@ -115,9 +115,8 @@ func (n *notifier) setMembers(w *watch, members map[string]bool, stale bool) {
 
 // members are the sessions with documents below prefix.
 func (n *notifier) members(prefix string) (map[string]bool, error) {
-	from, to := span(prefix)
 	// By the index of documents with a session: below a watched prefix there may be 100,000 without one.
-	rows, err := n.store.asks.rows(background, `SELECT DISTINCT sess FROM docs INDEXED BY docs_sess WHERE sess <> '' AND key >= ? AND key < ?`, from, to)
+	rows, err := n.disk.asks.rows(background, `SELECT DISTINCT sess FROM docs INDEXED BY docs_sess WHERE sess <> '' AND key >= ? AND key < ?`, prefix, prefix+"\x7f") // no key has this byte
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +158,6 @@ func (n *notifier) gone(dead []string) {
 	}
 	n.mu.Unlock()
 	for _, id := range dead {
-		n.store.bury(id)
+		n.disk.bury(id)
 	}
 }

@@ -23,7 +23,10 @@ var flowSchema = []string{
 	`CREATE TABLE IF NOT EXISTS units (flow INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (flow, name)) WITHOUT ROWID`,
 }
 
-var _ store.Queue = (*Store)(nil)
+// queues are the flows of a handle.
+type queues struct{ *disk }
+
+var _ store.Queue = (*queues)(nil)
 
 // numberBits are the lower bits of a message's id.
 const numberBits = 40
@@ -33,7 +36,7 @@ func messageID(shard int64, number uint64) int64 { return shard<<numberBits | in
 func numberOf(id int64) uint64 { return uint64(id) & (1<<numberBits - 1) } //nolint:gosec // an id is positive
 
 // MakeFlow implements store.Queue.
-func (s *Store) MakeFlow(ctx context.Context, flow string, shards []store.Shard) error {
+func (s *queues) MakeFlow(ctx context.Context, flow string, shards []store.Shard) error {
 	err := store.CheckFlow(flow, shards)
 	if err == nil {
 		shards = slices.Clone(shards)
@@ -85,7 +88,7 @@ func sameShards(tx *tx, flow int64, shards []store.Shard) error {
 }
 
 // DropFlow implements store.Queue.
-func (s *Store) DropFlow(ctx context.Context, flow string) error {
+func (s *queues) DropFlow(ctx context.Context, flow string) error {
 	err := s.change(ctx, len(flow), func(tx *tx) error {
 		var id int64
 		err := tx.row(`SELECT id FROM flows WHERE name = ?`, []any{flow}, []any{&id})
@@ -127,12 +130,12 @@ func dropFlow(tx *tx, flow int64) error {
 func noTable(err error) bool { return err != nil && strings.Contains(err.Error(), "no such table") }
 
 // Depth implements store.Queue. It is never stale.
-func (s *Store) Depth(ctx context.Context, flow string, shards ...store.Shard) ([]store.Depth, error) {
+func (s *queues) Depth(ctx context.Context, flow string, shards ...store.Shard) ([]store.Depth, error) {
 	d, err := s.depth(ctx, flow, shards)
 	return d, s.wrap(err, "depth of flow %q", flow)
 }
 
-func (s *Store) depth(ctx context.Context, flow string, shards []store.Shard) ([]store.Depth, error) {
+func (s *queues) depth(ctx context.Context, flow string, shards []store.Shard) ([]store.Depth, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -159,7 +162,7 @@ func (s *Store) depth(ctx context.Context, flow string, shards []store.Shard) ([
 	return out, nil
 }
 
-func (s *Store) allDepths(ctx context.Context, flow string) ([]store.Depth, error) {
+func (s *queues) allDepths(ctx context.Context, flow string) ([]store.Depth, error) {
 	rows, err := s.reads.QueryContext(ctx, `SELECT edge, number, stored, stored - acked, sealed, segments, segments - acked_segments
 		FROM shards WHERE flow = (SELECT id FROM flows WHERE name = ?) ORDER BY place`, flow)
 	if err != nil {

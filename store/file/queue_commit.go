@@ -12,12 +12,12 @@ import (
 )
 
 // Commit implements store.Queue. All units of a call are one transaction.
-func (s *Store) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
+func (s *queues) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
 	fresh, err := s.commitUnits(ctx, flow, units)
 	return fresh, s.wrap(err, "commit to flow %q", flow)
 }
 
-func (s *Store) commitUnits(ctx context.Context, flow string, units []store.Unit) ([]bool, error) {
+func (s *queues) commitUnits(ctx context.Context, flow string, units []store.Unit) ([]bool, error) {
 	size := 0
 	for _, u := range units {
 		if err := store.CheckUnit(u); err != nil {

@@ -18,12 +18,12 @@ import (
 const deliverable = `m.id > ?1 AND m.id < ?2 AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.id = m.id AND l.since <= ?3 AND l.until > ?3)`
 
 // Receive implements store.Queue.
-func (s *Store) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
+func (s *queues) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
 	m, err := s.receive(ctx, flow, r)
 	return m, s.wrap(err, "receive from shard %d of %s in flow %q", r.Shard.Number, r.Shard.Edge, flow)
 }
 
-func (s *Store) receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
+func (s *queues) receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
 	if err := store.CheckReceive(r); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (s *Store) receive(ctx context.Context, flow string, r store.Receive) ([]st
 }
 
 // shardID finds a shard.
-func (s *Store) shardID(ctx context.Context, flow string, shard store.Shard) (id int64, err error) {
+func (s *queues) shardID(ctx context.Context, flow string, shard store.Shard) (id int64, err error) {
 	err = s.reads.QueryRowContext(ctx, `SELECT id FROM shards WHERE flow = (SELECT id FROM flows WHERE name = ?) AND edge = ? AND number = ?`,
 		flow, shard.Edge, shard.Number).Scan(&id)
 	switch {
@@ -65,7 +65,7 @@ func (s *Store) shardID(ctx context.Context, flow string, shard store.Shard) (id
 }
 
 // someFree looks, without waiting for a turn to write, whether there is anything to deliver.
-func (s *Store) someFree(ctx context.Context, shard int64, limit int) (some bool, err error) {
+func (s *queues) someFree(ctx context.Context, shard int64, limit int) (some bool, err error) {
 	if limit == 0 {
 		return false, nil
 	}
@@ -78,7 +78,7 @@ func (s *Store) someFree(ctx context.Context, shard int64, limit int) (some bool
 }
 
 // lease changes leases as a request says and returns the deliveries, by message.
-func (s *Store) lease(ctx context.Context, shard int64, r store.Receive) (map[int64]int, error) {
+func (s *queues) lease(ctx context.Context, shard int64, r store.Receive) (map[int64]int, error) {
 	var taken map[int64]int
 	keep, back := leasesOf(shard, r.Keep), leasesOf(shard, r.Return)
 	o := newOp(64*(r.Limit+len(keep)+len(back)), func(tx *tx) error {
@@ -150,7 +150,7 @@ func leasesOf(shard int64, messages []store.Message) (out []held) {
 }
 
 // takenMessages reads what was taken, in order. What was acknowledged meanwhile is not there any more.
-func (s *Store) takenMessages(ctx context.Context, shard store.Shard, taken map[int64]int) ([]store.Message, error) {
+func (s *queues) takenMessages(ctx context.Context, shard store.Shard, taken map[int64]int) ([]store.Message, error) {
 	ids := make([]int64, 0, len(taken))
 	for id := range taken {
 		ids = append(ids, id)
@@ -163,7 +163,7 @@ func (s *Store) takenMessages(ctx context.Context, shard store.Shard, taken map[
 	return s.messages(ctx, shard, taken, `SELECT id, segments, sum, data FROM messages WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`, string(list))
 }
 
-func (s *Store) messages(ctx context.Context, shard store.Shard, taken map[int64]int, query string, args ...any) ([]store.Message, error) {
+func (s *queues) messages(ctx context.Context, shard store.Shard, taken map[int64]int, query string, args ...any) ([]store.Message, error) {
 	rows, err := s.reads.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, readError(ctx, err)

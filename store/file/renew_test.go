@@ -30,18 +30,15 @@ func TestARenewalWakesNobody(t *testing.T) {
 	if d.Version, err = session.Put(deadline(t), d); err != nil {
 		t.Fatal(err)
 	}
-	n := newNotifier(other, Options{guard: time.Hour})
-	w := &watch{prefix: "pulse/a/", hints: make(chan struct{}, 1), stop: func() bool { return true }}
+	n := newNotifier(other.disk, Options{guard: time.Hour})
+	hints := 0
+	w := &watch{prefix: "d/pulse/a/", hint: func() { hints++ }}
 	n.watches[w] = struct{}{}
 	defer n.release()
 	hinted := func() bool {
+		hints = 0
 		n.checkVersion()
-		select {
-		case <-w.hints:
-			return true
-		default:
-			return false
-		}
+		return hints > 0
 	}
 	hinted()
 	before, err := other.bell.look()
@@ -67,7 +64,7 @@ func TestARenewalWakesNobody(t *testing.T) {
 	if _, err := store.Renew(deadline(t), session, store.Doc{Key: d.Key, Version: "other"}); err == nil {
 		t.Error("a renewal of another version was taken")
 	}
-	o := newOp(0, func(tx *tx) error { _, err := tx.exec(`UPDATE docs SET ver = 'x'`); return err })
+	o := newOp(0, func(tx *tx) error { _, err := tx.exec(`UPDATE docs SET name = 'x'`); return err })
 	if err := owner.do(context.Background(), o); err != nil || !hinted() {
 		t.Errorf("a commit whose bell was not rung went unnoticed (%v)", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -14,20 +15,26 @@ import (
 // These values mark the database as ours.
 const (
 	applicationID = 0x726f7461 // "rota"
-	format        = 1          // PRAGMA user_version; grows when an older program could not read it
+	format        = 2          // PRAGMA user_version; grows when an older program could not read it
 )
 
-// A record's sum covers its index, a document's its key, version and session; see sum.go. The newest row of log always stays, emptied when it is trimmed,
+// userVersion marks the format.
+var userVersion = `PRAGMA user_version = ` + strconv.Itoa(format)
+
+// docsTable has the rows.
+var docsTable = []string{
+	`CREATE TABLE docs (key TEXT PRIMARY KEY, name TEXT NOT NULL, sess TEXT NOT NULL, sum INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID`,
+	`CREATE INDEX docs_sess ON docs (sess) WHERE sess <> ''`,
+}
+
+// A record's sum covers its index, a row's its key, name and session; see sum.go. The newest row of log always stays, emptied when it is trimmed,
 // so that an index is never given twice without a counter that each append would have to write.
 var schema = []string{
 	`CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), trimmed INTEGER NOT NULL)`,
 	`INSERT INTO meta VALUES (1, 0)`,
 	`CREATE TABLE log (idx INTEGER PRIMARY KEY, sum INTEGER NOT NULL, data BLOB NOT NULL)`,
-	`CREATE TABLE snapshots (idx INTEGER PRIMARY KEY, sum INTEGER NOT NULL, data BLOB NOT NULL)`,
-	`CREATE TABLE docs (key TEXT PRIMARY KEY, ver TEXT NOT NULL, sess TEXT NOT NULL, sum INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID`,
-	`CREATE INDEX docs_sess ON docs (sess) WHERE sess <> ''`,
 	`PRAGMA application_id = ` + strconv.Itoa(applicationID),
-	`PRAGMA user_version = ` + strconv.Itoa(format),
+	userVersion,
 }
 
 // openDB opens the database; mode is SQLite's rw or ro. SQLite itself would make the file with a mode that the umask decides.
@@ -67,6 +74,8 @@ func identify(ctx context.Context, c *sql.Conn) (empty bool, err error) {
 		return false, fmt.Errorf("%s has format %d, this program knows up to %d: use a newer version of this program", dbName, version, format)
 	case version < 1:
 		return false, fmt.Errorf("%s has format %d, which never was: %w", dbName, version, ErrDamaged)
+	case version < format:
+		return false, errFormer
 	}
 	return false, nil
 }
@@ -78,7 +87,7 @@ func describeOpen(err error) error {
 // prepare sets the durable properties of an empty database, and makes its tables. Who calls it holds the turn.
 func prepare(ctx context.Context, c *sql.Conn) error {
 	setup := append([]string{"PRAGMA auto_vacuum = incremental", "PRAGMA journal_mode = wal", "BEGIN IMMEDIATE"}, schema...)
-	for _, statement := range append(setup, "COMMIT") {
+	for _, statement := range slices.Concat(setup, docsTable, []string{"COMMIT"}) {
 		if _, err := c.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("make tables: %w", classify(err))
 		}

@@ -20,42 +20,40 @@ var ErrFull = errors.New("the directory is full")
 
 const seatsDir = "seats"
 
-// TakeSeat makes this handle one of those that may have sessions, until it is closed or its process ends. OpenSession does so too.
-func (s *Store) TakeSeat() error { return s.wrap(s.takeSeat(), "take part") }
-
-func (s *Store) takeSeat() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// takeSeat makes this handle one of those that may have sessions.
+func (d *disk) takeSeat() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch {
-	case s.closed:
+	case d.closed:
 		return nil // the caller meets that
-	case s.seat != nil:
+	case d.seat != nil:
 		return nil
-	case s.writer == nil:
+	case d.writer == nil:
 		return store.ErrReadOnly
 	}
-	if err := s.root.Mkdir(seatsDir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := d.root.Mkdir(seatsDir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return hinted(err)
 	}
-	if err := narrow(s.root, seatsDir, dirMode, s.options); err != nil {
+	if err := narrow(d.root, seatsDir, dirMode, d.options); err != nil {
 		return err
 	}
-	for n := range s.options.Processes {
-		file, err := s.freeSeat(path.Join(seatsDir, strconv.Itoa(n)))
+	for n := range d.options.Processes {
+		file, err := d.freeSeat(path.Join(seatsDir, strconv.Itoa(n)))
 		if err != nil {
 			return err
 		}
 		if file != nil {
-			s.seat = file
+			d.seat = file
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %d processes take part here, and a directory is for at most so many", ErrFull, s.options.Processes)
+	return fmt.Errorf("%w: %d processes take part here, and a directory is for at most so many", ErrFull, d.options.Processes)
 }
 
 // freeSeat takes one seat; nil if another process has it.
-func (s *Store) freeSeat(name string) (*os.File, error) {
-	file, err := openPrivate(s.root, name, 0, s.options)
+func (d *disk) freeSeat(name string) (*os.File, error) {
+	file, err := openPrivate(d.root, name, 0, d.options)
 	if err != nil {
 		return nil, err
 	}

@@ -12,15 +12,16 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
 )
 
 // session is a lock file that this process holds.
 type session struct {
-	store *Store
-	id    string
-	file  *os.File
-	once  sync.Once
-	done  chan struct{}
+	disk *disk
+	id   string
+	file *os.File
+	once sync.Once
+	done chan struct{}
 }
 
 // draftAge is how old the draft of a lock file is when surely nobody is about to name it.
@@ -28,42 +29,40 @@ const draftAge = time.Hour
 
 func sessionName(id string) string { return path.Join(sessionsDir, id+".lock") }
 
-// SessionsExpire implements store.Sessions: a suspended process keeps its lock.
-func (s *Store) SessionsExpire() bool { return false }
+var (
+	_ driver.Vigils = (*rows)(nil)
+	_ driver.Vigil  = (*session)(nil)
+)
 
-// OpenSession implements store.Sessions. The ttl has no meaning here: the session lasts as long as the process.
-func (s *Store) OpenSession(ctx context.Context, _ time.Duration) (store.Session, error) {
-	session, err := s.openSession(ctx)
+// Vigil implements driver.Vigils. The ttl has no meaning here: the kernel tells others of the end of a process.
+func (r *rows) Vigil(ctx context.Context, _ time.Duration) (driver.Vigil, error) {
+	c, err := r.hold(ctx)
 	if err != nil {
-		return nil, s.wrap(err, "open session")
+		return nil, err // and not a nil *session
 	}
-	return session, nil
+	return c, nil
 }
 
-func (s *Store) openSession(ctx context.Context) (*session, error) {
-	if err := s.enter(ctx); err != nil {
+// EndVigil implements driver.Vigils.
+func (r *rows) EndVigil(context.Context, string) error {
+	return errors.New("a session of a directory ends with its process alone")
+}
+
+// hold makes a lock file.
+func (d *disk) hold(ctx context.Context) (*session, error) {
+	if err := d.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.inside.Done()
-	if s.writer == nil {
-		return nil, store.ErrReadOnly
-	}
-	if err := s.takeSeat(); err != nil {
+	defer d.inside.Done()
+	if err := d.takeSeat(); err != nil {
 		return nil, err
 	}
 	id := unique()
-	file, err := lockedFile(s.root, id, s.options)
+	file, err := lockedFile(d.root, id, d.options)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
-	session := &session{store: s, id: id, file: file, done: make(chan struct{})}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, errors.Join(store.ErrClosed, file.Close(), s.root.Remove(sessionName(id)))
-	}
-	s.sessions[session] = struct{}{}
-	return session, nil
+	return &session{disk: d, id: id, file: file, done: make(chan struct{})}, nil
 }
 
 // lockedFile makes the lock file. It gets its name only when it is locked, so that nobody finds it free at its start.
@@ -86,30 +85,24 @@ func lockedFile(root *os.Root, id string, o Options) (*os.File, error) {
 	return file, nil
 }
 
-// Put implements store.Session.
-func (c *session) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := c.put(ctx, d, false)
-	return v, c.store.wrap(err, "put %q with session", d.Key)
-}
+// Ended implements driver.Vigil.
+func (c *session) Ended() <-chan struct{} { return c.done }
 
-// Renew implements store.Renewer. It does not wait for the disk, and changes no slot of the bell.
-func (c *session) Renew(ctx context.Context, d store.Doc) (store.Version, error) {
-	v, err := c.put(ctx, d, d.Version != "")
-	return v, c.store.wrap(err, "renew %q with session", d.Key)
-}
+// EndKey implements driver.Vigil: the lock file. The session lasts for as long as anybody holds it open, or until End.
+func (c *session) EndKey() store.EndKey { return store.EndKey{File: c.file} }
 
-func (c *session) put(ctx context.Context, d store.Doc, renewal bool) (store.Version, error) {
+// Close implements driver.Hold.
+func (c *session) Close() { c.end() }
+
+// Swap implements driver.Hold.
+func (c *session) Swap(ctx context.Context, op driver.Op) (driver.Version, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	if !c.alive() {
 		return "", store.ErrSession
 	}
-	v, err := c.store.put(ctx, d, c, renewal)
-	if errors.Is(err, store.ErrClosed) {
-		err = store.ErrSession
-	}
-	return v, err
+	return c.disk.swap(ctx, op, c)
 }
 
 // name is the id, "" for no session.
@@ -120,7 +113,11 @@ func (c *session) name() string {
 	return c.id
 }
 
-func (c *session) ended() bool {
+// over reports whether this session has ended; none never does.
+func (c *session) over() bool {
+	if c == nil {
+		return false
+	}
 	select {
 	case <-c.done:
 		return true
@@ -131,58 +128,49 @@ func (c *session) ended() bool {
 
 // alive reports whether others still see the lock; somebody may have removed the file, and then the session is over.
 func (c *session) alive() bool {
-	if c.ended() {
+	if c.over() {
 		return false
 	}
 	held, err := c.file.Stat()
 	if err != nil {
 		return false
 	}
-	seen, err := c.store.root.Lstat(sessionName(c.id))
+	seen, err := c.disk.root.Lstat(sessionName(c.id))
 	if err == nil && os.SameFile(held, seen) {
 		return true
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		c.store.log.Error("end session, since its lock file was removed", "dir", c.store.dir, "session", c.id)
+		c.disk.log.Error("end session, since its lock file was removed", "dir", c.disk.dir, "session", c.id)
 		c.end()
 		return false
 	}
 	return true
 }
 
-// Done implements store.Session.
-func (c *session) Done() <-chan struct{} { return c.done }
-
-// Close implements store.Session. It cannot fail: others see the documents as gone from the moment in which the lock is
-// free; they are removed from the disk soon after.
-func (c *session) Close(context.Context) error {
+// End implements driver.Hold. It cannot fail.
+func (c *session) End(context.Context) error {
 	c.end()
 	return nil
 }
 
-// end lets go of the lock and asks the writer to remove the documents.
+// end lets go of the lock: from this moment on others see the rows as gone. It asks the writer to remove them.
 func (c *session) end() {
 	c.once.Do(func() {
 		close(c.done)
-		if err := funlock(c.file); err != nil { // for others: a guardian may hold the file open too
-			c.store.log.Warn("unlock lock file of session", "dir", c.store.dir, "error", err)
+		err := funlock(c.file) // for others: a guardian may hold the file open too
+		if err = errors.Join(err, c.file.Close()); err != nil {
+			c.disk.log.Warn("let go of the lock file of a session", "dir", c.disk.dir, "error", err)
 		}
-		if err := c.file.Close(); err != nil {
-			c.store.log.Warn("close lock file of session", "dir", c.store.dir, "error", err)
-		}
-		c.store.mu.Lock()
-		delete(c.store.sessions, c)
-		c.store.mu.Unlock()
-		c.store.bury(c.id)
+		c.disk.bury(c.id)
 	})
 }
 
-// dead reports whether a session has ended: nobody holds its lock any more, or the file is gone. Once dead, always dead.
-func (s *Store) dead(id string) bool {
+// ended reports whether a session has ended: nobody holds its lock any more, or the file is gone. That is true for ever.
+func (d *disk) ended(id string) bool {
 	if id == "" {
 		return false
 	}
-	file, err := s.root.Open(sessionName(id))
+	file, err := d.root.Open(sessionName(id))
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -200,39 +188,39 @@ func free(file *os.File) bool {
 }
 
 // bury asks the writer to remove what an ended session left. It does not wait.
-func (s *Store) bury(id string) {
-	if s.writer == nil || !s.beginBury(id) {
+func (d *disk) bury(id string) {
+	if d.writer == nil || !d.beginBury(id) {
 		return
 	}
-	o := newOp(0, func(tx *tx) error { return s.buryIn(tx, id) })
+	o := newOp(0, func(tx *tx) error { return d.buryIn(tx, id) })
 	o.then = func(err error) {
 		if err != nil {
-			s.log.Debug("remove documents of an ended session; the next to meet them tries again", "error", err)
+			d.log.Debug("remove documents of an ended session; the next to meet them tries again", "error", err)
 		}
-		s.endBury(id)
+		d.endBury(id)
 	}
-	if s.writer.submit(o) != nil {
-		s.endBury(id)
+	if d.writer.submit(o) != nil {
+		d.endBury(id)
 	}
 }
 
-func (s *Store) beginBury(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.burying[id] {
+func (d *disk) beginBury(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.burying[id] {
 		return false
 	}
-	s.burying[id] = true
+	d.burying[id] = true
 	return true
 }
 
-func (s *Store) endBury(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.burying, id)
+func (d *disk) endBury(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.burying, id)
 }
 
-func (s *Store) buryIn(tx *tx, id string) error {
+func (d *disk) buryIn(tx *tx, id string) error {
 	keys, err := tx.column(`DELETE FROM docs WHERE sess = ? RETURNING key`, id)
 	if err != nil {
 		return err
@@ -242,31 +230,31 @@ func (s *Store) buryIn(tx *tx, id string) error {
 	}
 	// Only when no document refers to it any more may the file go: a missing file reads as dead.
 	tx.after = append(tx.after, func() {
-		if err := s.root.Remove(sessionName(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			s.log.Debug("remove lock file of an ended session", "error", err)
+		if err := d.root.Remove(sessionName(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			d.log.Debug("remove lock file of an ended session", "error", err)
 		}
 	})
 	return nil
 }
 
 // sweep removes what sessions left that ended while nobody was there.
-func (s *Store) sweep() {
-	if s.writer == nil {
+func (d *disk) sweep() {
+	if d.writer == nil {
 		return
 	}
-	entries, err := fs.ReadDir(s.root.FS(), sessionsDir)
+	entries, err := fs.ReadDir(d.root.FS(), sessionsDir)
 	if err != nil {
-		s.log.Warn("list sessions", "dir", s.dir, "error", err)
+		d.log.Warn("list sessions", "dir", d.dir, "error", err)
 		return
 	}
 	for _, entry := range entries {
 		id, isLock := strings.CutSuffix(entry.Name(), ".lock")
-		if isLock && s.dead(id) {
-			s.bury(id)
+		if isLock && d.ended(id) {
+			d.bury(id)
 		}
 		if info, err := entry.Info(); !isLock && err == nil && time.Since(info.ModTime()) > draftAge {
-			if err := s.root.Remove(path.Join(sessionsDir, entry.Name())); err != nil {
-				s.log.Debug("remove old draft of a lock file", "error", err)
+			if err := d.root.Remove(path.Join(sessionsDir, entry.Name())); err != nil {
+				d.log.Debug("remove old draft of a lock file", "error", err)
 			}
 		}
 	}

@@ -37,6 +37,23 @@ func (s *statements) get(ctx context.Context, text string) (*sql.Stmt, error) {
 	return made, nil
 }
 
+func (s *statements) rows(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	made, err := s.get(ctx, text) //nolint:sqlclosecheck // it is kept; close closes it
+	if err != nil {
+		return nil, err
+	}
+	return made.QueryContext(ctx, args...)
+}
+
+// row reads one row; sql.ErrNoRows if there is none.
+func (s *statements) row(ctx context.Context, text string, args, to []any) error {
+	made, err := s.get(ctx, text) //nolint:sqlclosecheck // it is kept; close closes it
+	if err != nil {
+		return err
+	}
+	return made.QueryRowContext(ctx, args...).Scan(to...)
+}
+
 // close closes them all. One that is left open would keep the database's files open, without an error.
 func (s *statements) close() error {
 	s.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/store"
 )
@@ -76,7 +77,7 @@ func TestReadsGoOnWhileAnotherProcessHasTheTurn(t *testing.T) {
 func TestCloseWhileAnotherProcessHasTheTurn(t *testing.T) {
 	t.Parallel()
 	s, ctx := openIn(t, place(t), Options{}), deadline(t)
-	session, err := s.OpenSession(ctx, 0)
+	session, err := s.OpenSession(ctx, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 )
 
 // tx is the transaction that the writer has open; ops change the database through it.
@@ -49,20 +50,12 @@ func (t *tx) insert(text string, args ...any) (id int64, err error) {
 
 // row reads one row; sql.ErrNoRows if there is none.
 func (t *tx) row(text string, args, to []any) error {
-	s, err := t.statements.get(background, text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
-	if err != nil {
-		return err
-	}
-	return s.QueryRowContext(background, args...).Scan(to...)
+	return t.statements.row(background, text, args, to)
 }
 
 // column reads the first column, text, of all rows.
 func (t *tx) column(text string, args ...any) ([]string, error) {
-	s, err := t.statements.get(background, text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.QueryContext(background, args...)
+	rows, err := t.statements.rows(background, text, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +77,12 @@ func texts(rows *sql.Rows) ([]string, error) {
 
 // close frees the connection.
 func (t *tx) close() error { return errors.Join(t.statements.close(), t.conn.Close()) }
+
+// vacuum returns space to the file system.
+func (t *tx) vacuum() error {
+	_, err := t.exec(fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, freePages))
+	return err
+}
 
 // wait says whether commits from now on wait for the disk, as all do but those of leases.
 func (t *tx) wait(disk bool) error {

@@ -23,7 +23,7 @@ const (
 type journal struct{ b *bucket }
 
 // Journal implements driver.Journals. A bucket has one log.
-func (b *bucket) Journal(string) driver.Journal { return journal{b} }
+func (b *bucket) Journal() driver.Journal { return journal{b} }
 
 // freedError says that a record was freed, and where the log begins.
 type freedError struct{ first uint64 }

@@ -31,7 +31,7 @@ const (
 )
 
 // Journal implements driver.Journals. A schema has one log.
-func (s *schema) Journal(string) driver.Journal { return &s.journal }
+func (s *schema) Journal() driver.Journal { return &s.journal }
 
 // bounded is an index as the server counts; no record has a larger one.
 func bounded(index uint64) int64 { return int64(min(index, math.MaxInt64)) } //nolint:gosec // it fits

@@ -151,7 +151,7 @@ func BenchmarkIdle(b *testing.B) {
 			dir := place(b)
 			s := openIn(b, dir, file.Options{})
 			for i := range sessions {
-				session, err := s.OpenSession(context.Background(), 0)
+				session, err := s.OpenSession(context.Background(), time.Minute)
 				must.Succeed(b, err)
 				if _, err := session.Put(context.Background(), store.Doc{Key: fmt.Sprint("s/", i), Value: make([]byte, 200)}); err != nil {
 					b.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
@@ -37,7 +38,7 @@ func TestDescriptors(t *testing.T) {
 	dir, ctx := place(t), deadline(t)
 	s, err := file.Open(ctx, dir, file.Options{})
 	must.Succeed(t, err)
-	session, err := s.OpenSession(ctx, 0)
+	session, err := s.OpenSession(ctx, time.Minute)
 	must.Succeed(t, err)
 	if _, err := session.Put(ctx, store.Doc{Key: "s/1"}); err != nil {
 		t.Fatal(err)

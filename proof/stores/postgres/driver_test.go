@@ -45,7 +45,7 @@ func throughLink(t *testing.T) (witness, through postgres.Driver, l drivertest.L
 	must.Succeed(t, err)
 	_, err = through.Swap(ctx, driver.Op{Key: "warm", If: v, Delete: true})
 	must.Succeed(t, err)
-	_, err = through.Journal("main").Append(ctx, [][]byte{nil})
+	_, err = through.Journal().Append(ctx, [][]byte{nil})
 	must.Succeed(t, err)
 	return witness, through, rig.DriverLink(t, proxy, func() any {
 		column, err := standing(t).SQL(rig.Deadline(t), fmt.Sprintf(newest, o.Schema))

@@ -59,7 +59,7 @@ type journals struct {
 	setup JournalSetup
 }
 
-func of(d Orderer) driver.Journal { return d.Journal("main") }
+func of(d Orderer) driver.Journal { return d.Journal() }
 
 // texts are records as their data.
 func texts(records []store.Record) string {

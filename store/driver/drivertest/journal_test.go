@@ -13,23 +13,17 @@ import (
 	"github.com/rota-run/rota/store/driver/drivertest"
 )
 
-// wrapped is a driver whose journals are wrapped, each by itself.
+// wrapped is a driver whose journal is wrapped.
 type wrapped struct {
 	drivertest.Orderer
-	wrap func(driver.Journal) driver.Journal
-	made map[string]driver.Journal
+	made driver.Journal
 }
 
 func wrapping(d drivertest.Orderer, wrap func(driver.Journal) driver.Journal) drivertest.Orderer {
-	return wrapped{d, wrap, map[string]driver.Journal{}}
+	return wrapped{d, wrap(d.Journal())}
 }
 
-func (w wrapped) Journal(name string) driver.Journal {
-	if w.made[name] == nil {
-		w.made[name] = w.wrap(w.Orderer.Journal(name))
-	}
-	return w.made[name]
-}
+func (w wrapped) Journal() driver.Journal { return w.made }
 
 // faulty is a journal with other methods, where they are given.
 type faulty struct {

@@ -26,7 +26,7 @@ type Map struct {
 // NewMap makes an empty store.
 func NewMap() *Map {
 	return &Map{
-		rows: map[string]driver.Row{}, logs: logs{now: map[string]*journal{}}, hints: map[*func()]string{},
+		rows: map[string]driver.Row{}, logs: logs{now: journal{first: 1}}, hints: map[*func()]string{},
 		vigils: vigils{all: map[string]*vigil{}},
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/rota-run/rota/store/driver"
 )
 
-// Ordered is a handle on a [Map] that orders logs by itself. Their indexes have gaps.
+// Ordered is a handle on a [Map] that orders its log by itself. Indexes have gaps.
 type Ordered struct {
 	*Handle
-	seen map[string]uint64 // the newest head of each log
+	seen uint64 // the newest head
 }
 
 // OpenOrdered opens a handle.
-func (m *Map) OpenOrdered() *Ordered { return &Ordered{m.Open(), map[string]uint64{}} }
+func (m *Map) OpenOrdered() *Ordered { return &Ordered{Handle: m.Open()} }
 
 // Limits implements driver.Driver.
 func (o *Ordered) Limits() driver.Limits {
@@ -28,18 +28,15 @@ func (o *Ordered) Limits() driver.Limits {
 }
 
 // Journal implements driver.Journals.
-func (o *Ordered) Journal(name string) driver.Journal { return ordered{o, name} }
+func (o *Ordered) Journal() driver.Journal { return ordered{o} }
 
-// ordered is a log of a handle.
-type ordered struct {
-	of   *Ordered
-	name string
-}
+// ordered is the log of a handle.
+type ordered struct{ of *Ordered }
 
-// logs are the logs of a map.
+// logs are the log of a map.
 type logs struct {
-	now     map[string]*journal
-	deposed map[string]*journal // what reads are answered with; nil: now
+	now     journal
+	deposed *journal // what reads are answered with; nil: now
 }
 
 // journal is a log of a map.
@@ -54,28 +51,20 @@ func (m *Map) Depose(on bool) {
 	defer m.mu.Unlock()
 	m.logs.deposed = nil
 	if on {
-		m.logs.deposed = map[string]*journal{}
-		for name, log := range m.logs.now { // order-free: each is copied
-			then := *log
-			m.logs.deposed[name] = &then
-		}
+		then := m.logs.now
+		m.logs.deposed = &then
 	}
 }
 
 // do runs a call on the log alone.
 func (j ordered) do(ctx context.Context, call func(*journal) error) error {
 	return j.of.do(ctx, func() error {
-		log := j.of.m.logs.now[j.name]
-		if log == nil {
-			log = &journal{first: 1}
-			j.of.m.logs.now[j.name] = log
-		}
-		return call(log)
+		return call(&j.of.m.logs.now)
 	})
 }
 
 // hintKey is what a watch of the log looks for. No row has such a key.
-func (j ordered) hintKey() string { return "\x00" + j.name }
+func (j ordered) hintKey() string { return "\x00" }
 
 // Append implements driver.Journal.
 func (j ordered) Append(ctx context.Context, records [][]byte) (indexes []uint64, err error) {
@@ -90,7 +79,7 @@ func (j ordered) Append(ctx context.Context, records [][]byte) (indexes []uint64
 			log.records = append(log.records, store.Record{Index: log.head, Data: bytes.Clone(data)})
 			indexes = append(indexes, log.head)
 		}
-		j.of.seen[j.name] = log.head
+		j.of.seen = log.head
 		j.of.m.tell(j.hintKey())
 		return nil
 	})
@@ -103,12 +92,12 @@ func (j ordered) Read(
 ) (records []store.Record, first, head uint64, err error) {
 	err = j.do(ctx, func(log *journal) error {
 		if old := j.of.m.logs.deposed; old != nil {
-			log = old[j.name]
+			log = old
 		}
-		if seen := j.of.seen[j.name]; log.head < seen {
+		if seen := j.of.seen; log.head < seen {
 			return fmt.Errorf("the log ends at %d and has ended at %d: %w", log.head, seen, store.ErrUnavailable)
 		}
-		first, head, j.of.seen[j.name] = log.first, log.head, log.head
+		first, head, j.of.seen = log.first, log.head, log.head
 		for _, r := range log.records {
 			if r.Index > after && len(records) < n {
 				records = append(records, store.Record{Index: r.Index, Data: bytes.Clone(r.Data)})

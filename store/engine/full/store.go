@@ -82,7 +82,7 @@ func NewBare(d engine.Driver, o Options) *Bare {
 }
 
 func bare(rows *engine.Rows, docs *engine.Docs, o Options) *Bare {
-	s := &Bare{driver: rows.Driver, o: o, docs: docs, records: log.Open(rows, "main")}
+	s := &Bare{driver: rows.Driver, o: o, docs: docs, records: log.Open(rows, log.Main)}
 	s.queues = logqueue.New(&journals{rows})
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	return s

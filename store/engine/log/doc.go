@@ -9,7 +9,7 @@
 // [driver.Journal]: there the records, their order and their beginning are its own, and only snapshots are rows.
 //
 // store/etcd and store/zookeeper are on it, with records beside the head, store/elastic, with records in it, and
-// store/nats and store/postgres with a journal.
+// store/nats, store/postgres and store/file with a journal.
 //
 // # State
 //

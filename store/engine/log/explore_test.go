@@ -192,11 +192,11 @@ func swept(m adversary.Model, rows adversary.Rows) string {
 	if m.Order {
 		return sweptJournal(m, rows)
 	}
-	head, err := decodeState(rows.All()["l/x/head"].Value)
+	head, err := decodeState(rows.All()["l/main/head"].Value)
 	for key := range rows.All() { // order-free: one is enough
 		var hint uint64
-		_, no := fmt.Sscanf(key, "l/x/b/%d-", &hint)
-		stays := key == "l/x/head" || key == "l/x/snap" || strings.Contains(key, "/s/") && strings.Contains(key, "-after.") || no == nil && hint+small > head.base
+		_, no := fmt.Sscanf(key, "l/main/b/%d-", &hint)
+		stays := key == "l/main/head" || key == "l/main/snap" || strings.Contains(key, "/s/") && strings.Contains(key, "-after.") || no == nil && hint+small > head.base
 		if err != nil || !stays && (!m.Lags || m.Faults == 0 && strings.Contains(key, "/p/")) {
 			return fmt.Sprint("after the last trim there is still ", key, err)
 		}
@@ -210,7 +210,7 @@ func sweptJournal(m adversary.Model, rows adversary.Rows) string {
 		return fmt.Sprintf("after the last trim the log begins at %d, and has %d records", base, len(records))
 	}
 	for key := range rows.All() { // order-free: one is enough
-		if !m.Lags && key != "l/x/snap" && (!strings.Contains(key, "/s/") || !strings.Contains(key, "-after.")) {
+		if !m.Lags && key != "l/main/snap" && (!strings.Contains(key, "/s/") || !strings.Contains(key, "-after.")) {
 			return fmt.Sprint("after the last trim there is still ", key)
 		}
 	}

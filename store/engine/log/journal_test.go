@@ -18,7 +18,7 @@ func onOrdered(*testing.T) func(*testing.T) handle {
 	m := drivertest.NewMap()
 	return func(*testing.T) handle {
 		r := engine.NewRows(m.OpenOrdered(), rand.Text()[:16])
-		return handle{engine.NewDocs(r), Open(r, "main")}
+		return handle{engine.NewDocs(r), Open(r, Main)}
 	}
 }
 

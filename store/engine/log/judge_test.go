@@ -38,7 +38,7 @@ type event struct {
 // script is a script of a log.
 func script(do func(h hand)) adversary.Script {
 	return func(p *adversary.Player) {
-		l := Open(engine.NewRows(p.Driver(), p.Name), "x")
+		l := Open(engine.NewRows(p.Driver(), p.Name), Main)
 		l.inline, l.reach = 2, small
 		if l.size != withPage {
 			l.size, l.state.size = small, small

@@ -52,14 +52,16 @@ var (
 	_ store.Seeder     = (*Log)(nil)
 )
 
-// Open opens a log by its name, which is never given to another one, even after that was removed. It is in a journal if
-// the store has them, and in rows else. It sends no request.
+// Main is the name of the log of a store. It is in the journal of the store if that has one, and other logs are in rows.
+const Main = "main"
+
+// Open opens a log by its name, which is never given to another one, even after that was removed. It sends no request.
 func Open(r *engine.Rows, name string) *Log {
 	l := &Log{rows: r, name: name, size: tailPage, batch: tailBatch, inline: maxInline, reach: blobReach, pause: wait}
 	l.wake = make(chan struct{}, 1)
 	most := r.Limits()
-	if store, ok := r.Driver.(driver.Journals); ok {
-		l.order, l.batch = store.Journal(name), max(1, most.Batch)
+	if store, ok := r.Driver.(driver.Journals); ok && name == Main {
+		l.order, l.batch = store.Journal(), max(1, most.Batch)
 	} else if most.With > 0 {
 		l.size, l.batch = withPage, min(withBatch, most.With)
 		l.inline = min(most.Value, most.Swap/l.batch/2-most.Each) // half is for names, keys and the head

@@ -46,7 +46,7 @@ func onMap(*testing.T) func(*testing.T) handle {
 	m := drivertest.NewMap()
 	return func(*testing.T) handle {
 		r := engine.NewRows(m.Open(), rand.Text()[:16])
-		return handle{engine.NewDocs(r), Open(r, "main")}
+		return handle{engine.NewDocs(r), Open(r, Main)}
 	}
 }
 
@@ -54,7 +54,7 @@ func onLone(*testing.T) func(*testing.T) handle {
 	m := drivertest.NewMap()
 	return func(*testing.T) handle {
 		r := engine.NewRows(lone{m.Open()}, rand.Text()[:16])
-		return handle{engine.NewDocs(r), Open(r, "main")}
+		return handle{engine.NewDocs(r), Open(r, Main)}
 	}
 }
 
@@ -91,7 +91,7 @@ func TestCost(t *testing.T) {
 	t.Parallel()
 	ctx, m := t.Context(), drivertest.NewMap()
 	c := &counted{Driver: lone{m.Open()}}
-	l := Open(engine.NewRows(c, "a"), "main")
+	l := Open(engine.NewRows(c, "a"), Main)
 	const records, size = 1600, 1000
 	for range records {
 		_, err := l.Append(ctx, make([]byte, size))
@@ -105,7 +105,7 @@ func TestCost(t *testing.T) {
 	}
 	t.Logf("%.3f requests and %.2f records of bytes an append", float64(c.reads.Load()+c.writes.Load())/records, float64(c.bytes.Load())/records/size)
 	r := &counted{Driver: lone{m.Open()}}
-	reader := Open(engine.NewRows(r, "b"), "main")
+	reader := Open(engine.NewRows(r, "b"), Main)
 	for after := uint64(0); after < records; {
 		page, err := reader.Read(ctx, after, 160)
 		must.Succeed(t, err)
@@ -126,7 +126,7 @@ func TestCostWith(t *testing.T) {
 	t.Parallel()
 	ctx, m := t.Context(), drivertest.NewMap()
 	c := &counted{Driver: m.Open()}
-	l := Open(engine.NewRows(c, "a"), "main")
+	l := Open(engine.NewRows(c, "a"), Main)
 	const records, size = 1600, 1000
 	for range records {
 		_, err := l.Append(ctx, make([]byte, size))
@@ -137,7 +137,7 @@ func TestCostWith(t *testing.T) {
 		t.Errorf("%d appends took %d requests and wrote %.2f records of bytes each", records, sent, written)
 	}
 	r := &counted{Driver: m.Open()}
-	reader := Open(engine.NewRows(r, "b"), "main")
+	reader := Open(engine.NewRows(r, "b"), Main)
 	for after := uint64(0); after < records; {
 		page, err := reader.Read(ctx, after, 400)
 		must.Succeed(t, err)
@@ -162,7 +162,7 @@ func (g gaps) Read(ctx context.Context, q driver.Query) (driver.Rows, error) {
 func TestRangeWithAGap(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	l := Open(engine.NewRows(gaps{drivertest.NewMap().Open()}, "a"), "main")
+	l := Open(engine.NewRows(gaps{drivertest.NewMap().Open()}, "a"), Main)
 	for range 20 {
 		_, err := l.Append(ctx, []byte("x"))
 		must.Succeed(t, err)
@@ -222,7 +222,7 @@ func compete(t *testing.T, handles, each int) {
 	longest := make([]time.Duration, handles)
 	var wg sync.WaitGroup
 	for w := range handles {
-		l := Open(engine.NewRows(from(c, w), fmt.Sprint("w", w)), "main")
+		l := Open(engine.NewRows(from(c, w), fmt.Sprint("w", w)), Main)
 		wg.Go(func() {
 			last := uint64(0)
 			for n := range each {
@@ -243,7 +243,7 @@ func compete(t *testing.T, handles, each int) {
 	if requests > 2.5 || written > 9 || rate < 650 {
 		t.Errorf("an append took %.2f requests and wrote %.1f records of bytes, %.0f a second", requests, written, rate)
 	}
-	seen, reader := map[string]bool{}, Open(engine.NewRows(lone{m.Open()}, "reader"), "main")
+	seen, reader := map[string]bool{}, Open(engine.NewRows(lone{m.Open()}, "reader"), Main)
 	for after := uint64(0); after < uint64(all); {
 		page, err := reader.Read(ctx, after, 33)
 		must.Succeed(t, err)
@@ -285,7 +285,7 @@ func TestCallersShareASwap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const callers, each = 64, 20
 		c := &counted{Driver: lone{drivertest.NewMap().Open()}}
-		l := Open(engine.NewRows(from(c, 1), "a"), "main")
+		l := Open(engine.NewRows(from(c, 1), "a"), Main)
 		var wg sync.WaitGroup
 		for range callers {
 			wg.Go(func() {
@@ -339,7 +339,7 @@ func TestTrimmedAway(t *testing.T) {
 	t.Parallel()
 	ctx, m := t.Context(), drivertest.NewMap()
 	h := m.Open()
-	l := Open(engine.NewRows(lone{h}, "a"), "main")
+	l := Open(engine.NewRows(lone{h}, "a"), Main)
 	for range 50 {
 		_, err := l.Append(ctx, []byte("x"))
 		must.Succeed(t, err)
@@ -367,10 +367,10 @@ func TestDamage(t *testing.T) {
 			t.Run(key+" "+how, func(t *testing.T) {
 				t.Parallel()
 				h := drivertest.NewMap().Open()
-				l := Open(engine.NewRows(lone{h}, "a"), "main")
+				l := Open(engine.NewRows(lone{h}, "a"), Main)
 				key, isWith := strings.CutPrefix(key, "with ")
 				if isWith {
-					l = Open(engine.NewRows(h, "a"), "main")
+					l = Open(engine.NewRows(h, "a"), Main)
 				}
 				for range 19 {
 					_, err := l.Append(ctx, []byte("xyz"))

@@ -9,7 +9,7 @@ import (
 
 // ErrDamaged reports that a row of the log is missing, or is not what was written: another program removed or changed
 // it.
-var ErrDamaged = errors.New("the log is damaged")
+var ErrDamaged = errors.New("the store is damaged")
 
 // state is what the head holds. All its numbers only grow.
 type state struct {

@@ -21,7 +21,7 @@ func (o orderly) Limits() driver.Limits {
 }
 
 // Journal implements driver.Journals.
-func (o orderly) Journal(string) driver.Journal { return player{o.Player} }
+func (o orderly) Journal() driver.Journal { return player{o.Player} }
 
 // player is a player as a journal.
 type player struct{ p *Player }

@@ -1,0 +1,131 @@
+package file
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/store"
+)
+
+// closePatience is how long close waits for its last turn to write.
+const closePatience = 2 * time.Second
+
+// disk is what one handle has open in the directory.
+type disk struct {
+	dir     string
+	options Options
+	log     *slog.Logger
+	root    *os.Root
+	home    home
+	writes  *sql.DB // nil for an observer
+	reads   *sql.DB
+	asks    statements // of reads
+	turn    *turn
+	bell    *bell
+	writer  *writer // nil for an observer
+	notice  *notifier
+
+	mu      sync.Mutex
+	closed  bool
+	inside  sync.WaitGroup  // calls; Add only with mu held and not closed
+	seat    *os.File        // nil until this handle has sessions
+	burying map[string]bool // sessions whose rows are about to be removed
+}
+
+// enter lets a call in, or says why not. After a nil error the call must end with d.inside.Done().
+func (d *disk) enter(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	moved := d.home.there()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.closed:
+		return store.ErrClosed
+	case moved != nil:
+		return moved
+	}
+	d.inside.Add(1)
+	return nil
+}
+
+// change runs a change in the writer's next transaction.
+func (d *disk) change(ctx context.Context, size int, run func(tx *tx) error) error {
+	return d.do(ctx, newOp(size, run))
+}
+
+func (d *disk) do(ctx context.Context, o *op) error {
+	if err := d.enter(ctx); err != nil {
+		return err
+	}
+	defer d.inside.Done()
+	if d.writer == nil {
+		return store.ErrReadOnly
+	}
+	return d.writer.do(ctx, o)
+}
+
+// wrap adds the place to an error.
+func (d *disk) wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %s: %w", d.dir, fmt.Sprintf(format, args...), err)
+}
+
+// close ends the calls and watches of this handle. What waits for a turn to write gets it if that comes soon. A second
+// call does nothing.
+func (d *disk) close() error {
+	d.mu.Lock()
+	closed := d.closed
+	d.closed = true
+	d.mu.Unlock()
+	if closed {
+		return nil
+	}
+	if d.writer != nil {
+		d.stopWriter()
+	}
+	d.notice.stop()
+	d.inside.Wait()
+	return d.free()
+}
+
+func (d *disk) stopWriter() {
+	close(d.writer.closing)
+	patience := time.AfterFunc(closePatience, func() { d.writer.abandon(store.ErrClosed) })
+	<-d.writer.finished
+	patience.Stop()
+	d.writer.abandon(store.ErrClosed)
+}
+
+// free closes all files that are open; nil fields are not open yet.
+func (d *disk) free() error {
+	var errs []error
+	if d.writer != nil {
+		errs = append(errs, d.writer.tx.close())
+	}
+	errs = append(errs, d.asks.close())
+	for _, db := range []*sql.DB{d.reads, d.writes} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	if d.turn != nil {
+		errs = append(errs, d.turn.close())
+	}
+	if d.seat != nil {
+		errs = append(errs, d.seat.Close())
+	}
+	if d.bell != nil {
+		errs = append(errs, d.bell.close())
+	}
+	return errors.Join(append(errs, d.root.Close())...)
+}
