@@ -233,6 +233,7 @@ const sweepEvery = 10
 type heartbeatWriter struct {
 	key     string
 	session store.Session
+	end     store.EndKey
 	version store.Version // of the last write that was acknowledged or seen
 }
 
@@ -264,9 +265,9 @@ func (w *heartbeatWriter) open(ctx context.Context, c *Client) error {
 	if err != nil {
 		return err
 	}
-	w.session = session
+	w.session, w.end = session, store.EndKeyOf(session, w.key)
 	if c.o.Guard != nil {
-		c.o.Guard.Guard(session, w.key)
+		c.o.Guard.Guard(w.end)
 	}
 	return nil
 }
@@ -285,7 +286,7 @@ func (w *heartbeatWriter) close(ctx context.Context, c *Client) {
 	switch {
 	case w.session != nil:
 		if c.o.Guard != nil {
-			c.o.Guard.Release(w.session)
+			c.o.Guard.Release(w.end)
 		}
 		err = w.session.Close(ctx)
 		w.session = nil

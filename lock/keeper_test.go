@@ -86,29 +86,51 @@ func await(t *testing.T, within time.Duration, what string, holds func() bool) {
 	}
 }
 
-// guard is a guardian's end in this process.
+// guard is a guardian's end in this process. The text of a key is that of the session's document.
 type guard struct {
 	t        *testing.T
 	watch    store.Docs
-	sessions map[store.Session][]string
+	opened   map[string]store.Session
+	sessions map[string]store.Session // that it knows of
 }
 
-func (g *guard) Guard(s store.Session, docs ...string) {
-	if slices.Contains(heartbeatKeys(g.t, g.watch), docs[0]) {
+func (g *guard) Guard(k store.EndKey) {
+	if slices.Contains(heartbeatKeys(g.t, g.watch), k.Text) {
 		g.t.Error("the guardian hears of a session that has a document already")
 	}
-	g.sessions[s] = docs
+	g.sessions[k.Text] = g.opened[k.Text]
 }
 
-func (g *guard) Release(s store.Session) {
+func (g *guard) Release(k store.EndKey) {
 	select {
-	case <-s.Done():
+	case <-g.sessions[k.Text].Done():
 	default:
-		if !slices.Contains(heartbeatKeys(g.t, g.watch), g.sessions[s][0]) {
+		if !slices.Contains(heartbeatKeys(g.t, g.watch), k.Text) {
 			g.t.Error("a session is closed before the guardian hears of it")
 		}
 	}
-	delete(g.sessions, s)
+	delete(g.sessions, k.Text)
+}
+
+// guarded is a store whose sessions a guardian can end.
+type guarded struct {
+	*memory.Store
+	g *guard
+}
+
+func (s guarded) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
+	session, err := s.Store.OpenSession(ctx, ttl)
+	return endable{session, s.g}, err
+}
+
+type endable struct {
+	store.Session
+	g *guard
+}
+
+func (s endable) EndKey(docs ...string) store.EndKey {
+	s.g.opened[docs[0]] = s.Session
+	return store.EndKey{Text: docs[0]}
 }
 
 func (g *guard) State() string { return "on" }
@@ -119,16 +141,16 @@ func TestAGuardianFreesLocks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const ttl = time.Minute
 		server := memory.New()
-		g := &guard{t: t, watch: server.Open(), sessions: make(map[store.Session][]string)}
-		c := client(t, server.Open(), lock.Options{TTL: ttl, Guard: g})
+		g := &guard{t: t, watch: server.Open(), opened: make(map[string]store.Session), sessions: make(map[string]store.Session)}
+		c := client(t, guarded{server.Open(), g}, lock.Options{TTL: ttl, Guard: g})
 		first := acquire(t, c.Lock("x"))
 		if len(g.sessions) != 1 {
 			t.Fatalf("the guardian knows of %d sessions", len(g.sessions))
 		}
 		start := time.Now()
-		for s, docs := range g.sessions {
-			if keys := heartbeatKeys(t, g.watch); len(docs) != 1 || len(keys) != 1 || docs[0] != keys[0] {
-				t.Errorf("the guardian knows of %q, there are %q", docs, keys)
+		for key, s := range g.sessions {
+			if keys := heartbeatKeys(t, g.watch); len(keys) != 1 || key != keys[0] {
+				t.Errorf("the guardian knows of %q, there are %q", key, keys)
 			}
 			time.AfterFunc(time.Second, func() { must.Succeed(t, s.Close(deadline(t))) }) // as the guardian does for a dead process
 		}

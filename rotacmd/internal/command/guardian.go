@@ -71,10 +71,10 @@ type unguarded string
 const notNeeded = "not needed"
 
 // Guard implements protocol.Guard.
-func (unguarded) Guard(store.Session, ...string) {}
+func (unguarded) Guard(store.EndKey) {}
 
 // Release implements protocol.Guard.
-func (unguarded) Release(store.Session) {}
+func (unguarded) Release(store.EndKey) {}
 
 // State implements protocol.Guard.
 func (u unguarded) State() string { return strings.ToValidUTF8(string(u), "?") }

@@ -18,6 +18,9 @@ import (
 // closePatience is how long Close waits for the store to end the sessions.
 const closePatience = 2 * time.Second
 
+// lifeLength is that of the name of a handle.
+const lifeLength = 16
+
 // Options of [New] and [NewBare].
 type Options struct {
 	// Place says where the store lies, for errors.
@@ -69,7 +72,7 @@ var (
 
 // NewBare makes a handle of a driver, which is the handle's to close.
 func NewBare(d engine.Driver, o Options) *Bare {
-	rows := engine.NewRows(d, rand.Text()[:16])
+	rows := engine.NewRows(d, rand.Text()[:lifeLength])
 	return bare(rows, engine.NewDocs(rows).Untombed(), o)
 }
 
@@ -84,7 +87,7 @@ func New(d Driver, o Options) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	rows := engine.NewRows(d, rand.Text()[:16])
+	rows := engine.NewRows(d, rand.Text()[:lifeLength])
 	return &Store{bare(rows, engine.NewDocs(rows), o), engine.NewSessions(rows, d, o.Logger)}
 }
 
