@@ -34,6 +34,13 @@ type EndableSession interface {
 	Endable
 }
 
+// EndableGroup is a group that another process can leave in place of a member.
+type EndableGroup interface {
+	Group
+	// EndPlace is for the place of a member, which no other one ever has.
+	EndPlace(id string) EndKey
+}
+
 // SessionEnder is the ability to end what another process has opened.
 type SessionEnder interface {
 	// EndSession ends a session in place of its owner: its documents are gone when it returns nil. A session that has already ended is not an error. The caller

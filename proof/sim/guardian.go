@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/node/guardian/ward"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // guarded is a process's end of its guardians: it implements protocol.Guard. What it knows is ward's, as in the real one.
@@ -232,6 +233,11 @@ func (c *guardian) end(key string) {
 	p, w := c.of.p, c.of.p.w
 	if len(w.processes(func(o *process) bool { return o.name == p.name })) > 0 {
 		w.count(machine.GuardianEarlier, machine.Cluster)
+	}
+	if id, ok := strings.CutPrefix(key, endsPlace); ok {
+		c.ends(p)
+		w.disk.room.ask(memory.GroupCall{Leave: id}, func(memory.GroupAnswer) {})
+		return
 	}
 	if _, docs, ok := strings.Cut(key, " "); ok {
 		c.ends(p)

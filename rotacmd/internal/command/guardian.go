@@ -46,10 +46,11 @@ func (c *config) guarding(st store.Full) (done func()) {
 
 func (c *config) guardian(st store.Full, o guardian.Options, undo *[]func()) protocol.Guard {
 	_, ends := st.(store.SessionEnder)
+	_, bare := st.(store.Endable) // also without sessions
 	switch {
 	case !c.guarded:
 		return unguarded("none: --guardian=false")
-	case c.node.NoSessions && o.Programs.Mark == "":
+	case c.node.NoSessions && !bare && o.Programs.Mark == "":
 		return unguarded("none: no session to end (--no-sessions)")
 	case !ends && o.Programs.Mark == "":
 		return unguarded(notNeeded)

@@ -4,7 +4,7 @@
 //
 // [New] gives the handle that a package of a vendor returns: documents, log, watches and sessions of package engine
 // under one life, which ends with Close. [NewBare] gives one without watches and sessions, for stores that have no leases
-// and are polled.
+// and are polled; what one of [NewEndable] has written another process can end.
 //
 // # State
 //
