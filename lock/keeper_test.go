@@ -13,6 +13,8 @@ import (
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/engine/full"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -98,10 +100,15 @@ func (g *guard) Guard(k store.EndKey) {
 	if slices.Contains(heartbeatKeys(g.t, g.watch), k.Text) {
 		g.t.Error("the guardian hears of a session that has a document already")
 	}
-	g.sessions[k.Text] = g.opened[k.Text]
+	if k != (store.EndKey{}) {
+		g.sessions[k.Text] = g.opened[k.Text]
+	}
 }
 
 func (g *guard) Release(k store.EndKey) {
+	if k == (store.EndKey{}) {
+		return
+	}
 	select {
 	case <-g.sessions[k.Text].Done():
 	default:
@@ -163,6 +170,35 @@ func TestAGuardianFreesLocks(t *testing.T) {
 		must.Succeed(t, c.Close(deadline(t)))
 		if len(g.sessions) != 0 {
 			t.Errorf("the guardian knows of %d sessions of a client that was closed", len(g.sessions))
+		}
+	})
+}
+
+// told is a guardian's end that remembers the newest key.
+type told struct{ key store.EndKey }
+
+func (g *told) Guard(k store.EndKey) { g.key = k }
+func (*told) Release(store.EndKey)   {}
+func (*told) State() string          { return "on" }
+
+// TestAGuardianFreesLocksWithoutSessions: also on a store that has none.
+func TestAGuardianFreesLocksWithoutSessions(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const ttl = time.Minute
+		m := drivertest.NewMap()
+		open := func() *full.Endable {
+			s := full.NewEndable(m.Open(), full.Options{})
+			t.Cleanup(func() { must.Succeed(t, s.Close()) })
+			return s
+		}
+		g := &told{}
+		dead := client(t, open(), lock.Options{TTL: ttl, Guard: g})
+		first := acquire(t, dead.Lock("x"))
+		must.Succeed(t, open().EndSession(t.Context(), g.key.Text))
+		start := time.Now()
+		next := acquire(t, client(t, open(), lock.Options{TTL: ttl}).Lock("x"))
+		if waited := time.Since(start); waited > ttl/3 || next.Token() != first.Token()+1 {
+			t.Errorf("token %d after %v, of a TTL of %v", next.Token(), waited, ttl)
 		}
 	})
 }
