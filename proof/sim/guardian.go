@@ -59,7 +59,7 @@ func (g *guarded) begin() {
 
 // Guard implements protocol.Guard.
 func (g *guarded) Guard(k store.EndKey) {
-	if !g.p.up { // a request of a dead process is done, its next line of code is not
+	if k == (store.EndKey{}) || !g.p.up { // a request of a dead process is done, its next line of code is not
 		return
 	}
 	book, h := g.book.Guard(k.Text)
