@@ -41,8 +41,9 @@ type Config struct {
 	Guard Guard
 }
 
-// Guard is notified of what is to end with the process. A protocol calls it around each life of its heartbeats, and writes State into them: see heartbeat.Text.
-// Its methods may be called from any goroutine, return quickly, and do nothing with a key that is zero.
+// Guard is notified of what is to end with the process. A protocol calls it around each life of its heartbeats, and
+// writes State into them: see heartbeat.Text. Its methods may be called from any goroutine, return quickly, and do
+// nothing with a key that is zero.
 type Guard interface {
 	// Guard is called before the first document is written.
 	Guard(k store.EndKey)

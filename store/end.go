@@ -5,7 +5,8 @@ import (
 	"os"
 )
 
-// EndKey allows another process to end what one owner holds: a session, what a handle has written, a place in a group. The zero value allows nothing.
+// EndKey allows another process to end what one owner holds: a session, what a handle has written, a place in a group.
+// The zero value allows nothing.
 type EndKey struct {
 	// Text is the argument of SessionEnder.EndSession. It may be a secret: do not log it.
 	Text string
@@ -13,10 +14,11 @@ type EndKey struct {
 	File *os.File
 }
 
-// Endable is what another process can end, after the process that holds it has died: a session, or the handle of a store without sessions.
+// Endable is what another process can end, after the process that holds it has died: a session, or the handle of a
+// store without sessions.
 type Endable interface {
-	// EndKey identifies this session, or what this handle has written, and never what another one has. Docs are the keys of the documents that it has or
-	// will have.
+	// EndKey identifies this session, or what this handle has written, and never what another one has. Docs are the keys
+	// of the documents that it has or will have.
 	EndKey(docs ...string) EndKey
 }
 

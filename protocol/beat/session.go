@@ -16,9 +16,11 @@ type Life struct {
 	end     store.EndKey
 }
 
-// Begin begins a life: in a session, where s is a store that has them. A guardian, if there is one, hears how to end it; docs are the heartbeat and what else
-// vanishes with it.
-func Begin(ctx context.Context, s store.Docs, sessions bool, g protocol.Guard, ttl, usual time.Duration, docs ...string) (l Life, err error) {
+// Begin begins a life: in a session, where s is a store that has them. A guardian, if there is one, hears how to end it;
+// docs are the heartbeat and what else vanishes with it.
+func Begin(
+	ctx context.Context, s store.Docs, sessions bool, g protocol.Guard, ttl, usual time.Duration, docs ...string,
+) (l Life, err error) {
 	ss, ok := s.(store.Sessions)
 	if ok = ok && sessions; ok {
 		if l.Session, l.Most, err = Open(ctx, ss, ttl, usual); err != nil {

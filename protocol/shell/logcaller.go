@@ -55,7 +55,8 @@ func (c *LogCaller) Timeout(e member.Effect) time.Duration {
 func (c *LogCaller) Beat() *beat.Writer {
 	c.once.Do(func() {
 		c.beat = &beat.Writer{
-			Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Tied: c.Tied, Logger: c.Logger, Now: c.Now, Wall: c.Wall,
+			Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Tied: c.Tied,
+			Logger: c.Logger, Now: c.Now, Wall: c.Wall,
 		}
 	})
 	return c.beat
