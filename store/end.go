@@ -17,8 +17,8 @@ type EndKey struct {
 // Endable is what another process can end, after the process that holds it has died: a session, or the handle of a
 // store without sessions.
 type Endable interface {
-	// EndKey identifies this session, or what this handle has written, and never what another one has. Docs are the keys
-	// of the documents that it has or will have.
+	// EndKey identifies this session, or documents of this handle, and never what another one has. Docs are the keys of
+	// the documents that it has or will have; those of a handle nobody else writes.
 	EndKey(docs ...string) EndKey
 }
 

@@ -17,7 +17,7 @@ type Life struct {
 }
 
 // Begin begins a life: in a session, where s is a store that has them. A guardian, if there is one, hears how to end it;
-// docs are the heartbeat and what else vanishes with it.
+// docs are the heartbeat, and what else vanishes with the session.
 func Begin(
 	ctx context.Context, s store.Docs, sessions bool, g protocol.Guard, ttl, usual time.Duration, docs ...string,
 ) (l Life, err error) {
@@ -30,7 +30,7 @@ func Begin(
 	if g == nil {
 		return l, nil
 	}
-	if l.end = store.EndKeyOf(s, docs...); ok {
+	if l.end = store.EndKeyOf(s, docs[0]); ok { // without a session: the key of a heartbeat is that of one life
 		l.end = store.EndKeyOf(l.Session, docs...)
 	}
 	g.Guard(l.end)

@@ -41,6 +41,11 @@ func TestALateCreateComesToNothing(t *testing.T) {
 		if _, err := dead.Put(ctx, store.Doc{Key: "pulse/a/1"}); !errors.Is(err, store.ErrSession) {
 			t.Errorf("a late create: %v", err)
 		}
+		later := store.Doc{Key: "pulse/a/2"} // of another handle, whatever its key
+		v, err := other.Put(ctx, later)
+		must.Succeed(t, err)
+		must.Succeed(t, guardian.EndSession(ctx, dead.EndKey(later.Key).Text))
+		must.Succeed(t, other.Delete(ctx, later.Key, v))
 		must.Succeed(t, errors.Join(dead.Close(), guardian.Close()))
 		rows := func() int {
 			r, err := m.Open().Read(ctx, driver.Query{From: "d/pulse/", To: "d/pulse0", Limit: 9})
