@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
+	beats "github.com/rota-run/rota/protocol/beat"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
@@ -208,7 +209,7 @@ func (p *keeper) rest(until protocol.Instant) lifeEvent {
 // four silences is dead; the version in the call ensures that it has not changed since.
 func (p *keeper) sweep() {
 	now, every := p.c.o.Clock(), sweepEvery*p.c.o.TTL
-	if p.writer.session != nil || p.swept != 0 && now.Sub(p.swept) < every {
+	if p.writer.with.Session != nil || p.swept != 0 && now.Sub(p.swept) < every {
 		return
 	}
 	p.swept = now
@@ -232,12 +233,13 @@ const sweepEvery = 10
 // heartbeatWriter writes the document of a heartbeat: through a session if the store has them, so that it is removed with the process.
 type heartbeatWriter struct {
 	key     string
-	session store.Session
+	begun   bool
+	with    beats.Life
 	version store.Version // of the last write that was acknowledged or seen
 }
 
 func (w *heartbeatWriter) write(ctx context.Context, c *Client, version store.Version) (store.Version, outcome, error) {
-	if err := w.open(ctx, c); err != nil {
+	if err := w.begin(ctx, c); err != nil {
 		return "", outcomeOf(err), err
 	}
 	value, err := heartbeat.Text{Owner: c.o.Owner, AtMS: time.Now().UnixMilli()}.Encode(c.o.TTL)
@@ -245,8 +247,8 @@ func (w *heartbeatWriter) write(ctx context.Context, c *Client, version store.Ve
 		return "", notDone, err
 	}
 	put := c.store.Put
-	if w.session != nil {
-		put = w.session.Put
+	if w.with.Session != nil {
+		put = w.with.Session.Put
 	}
 	v, err := put(ctx, store.Doc{Key: w.key, Value: value, Version: version})
 	if err == nil {
@@ -255,44 +257,32 @@ func (w *heartbeatWriter) write(ctx context.Context, c *Client, version store.Ve
 	return v, outcomeOf(err), err
 }
 
-func (w *heartbeatWriter) open(ctx context.Context, c *Client) error {
-	s, ok := c.store.(store.Sessions)
-	if !ok || c.o.NoSessions || w.session != nil {
-		return nil
+func (w *heartbeatWriter) begin(ctx context.Context, c *Client) (err error) {
+	if !w.begun {
+		w.with, err = beats.Begin(ctx, c.store, !c.o.NoSessions, c.o.Guard, c.o.TTL, c.o.TTL, w.key)
+		w.begun = err == nil
 	}
-	session, err := s.OpenSession(ctx, c.o.TTL)
-	if err != nil {
-		return err
-	}
-	w.session = session
-	if c.o.Guard != nil {
-		c.o.Guard.Guard(session, w.key)
-	}
-	return nil
+	return err
 }
 
 // ended is closed when the session has ended; nil without one.
 func (w *heartbeatWriter) ended() <-chan struct{} {
-	if w.session == nil {
+	if w.with.Session == nil {
 		return nil
 	}
-	return w.session.Done()
+	return w.with.Session.Done()
 }
 
 // close removes the heartbeat, if it can; otherwise others will find it silent.
 func (w *heartbeatWriter) close(ctx context.Context, c *Client) {
-	var err error
-	switch {
-	case w.session != nil:
-		if c.o.Guard != nil {
-			c.o.Guard.Release(w.session)
-		}
-		err = w.session.Close(ctx)
-		w.session = nil
-	case w.version != "":
-		err = c.store.Delete(ctx, w.key, w.version)
-		w.version = ""
+	if !w.begun {
+		return
 	}
+	err := w.with.Close(ctx, c.o.Guard)
+	if w.with.Session == nil && w.version != "" {
+		err = c.store.Delete(ctx, w.key, w.version)
+	}
+	w.begun, w.with, w.version = false, beats.Life{}, ""
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		c.o.Logger.Debug("remove a heartbeat", "key", w.key, "err", err)
 	}

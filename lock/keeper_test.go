@@ -13,6 +13,8 @@ import (
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/engine/full"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -86,29 +88,56 @@ func await(t *testing.T, within time.Duration, what string, holds func() bool) {
 	}
 }
 
-// guard is a guardian's end in this process.
+// guard is a guardian's end in this process. The text of a key is that of the session's document.
 type guard struct {
 	t        *testing.T
 	watch    store.Docs
-	sessions map[store.Session][]string
+	opened   map[string]store.Session
+	sessions map[string]store.Session // that it knows of
 }
 
-func (g *guard) Guard(s store.Session, docs ...string) {
-	if slices.Contains(heartbeatKeys(g.t, g.watch), docs[0]) {
+func (g *guard) Guard(k store.EndKey) {
+	if slices.Contains(heartbeatKeys(g.t, g.watch), k.Text) {
 		g.t.Error("the guardian hears of a session that has a document already")
 	}
-	g.sessions[s] = docs
+	if k != (store.EndKey{}) {
+		g.sessions[k.Text] = g.opened[k.Text]
+	}
 }
 
-func (g *guard) Release(s store.Session) {
+func (g *guard) Release(k store.EndKey) {
+	if k == (store.EndKey{}) {
+		return
+	}
 	select {
-	case <-s.Done():
+	case <-g.sessions[k.Text].Done():
 	default:
-		if !slices.Contains(heartbeatKeys(g.t, g.watch), g.sessions[s][0]) {
+		if !slices.Contains(heartbeatKeys(g.t, g.watch), k.Text) {
 			g.t.Error("a session is closed before the guardian hears of it")
 		}
 	}
-	delete(g.sessions, s)
+	delete(g.sessions, k.Text)
+}
+
+// guarded is a store whose sessions a guardian can end.
+type guarded struct {
+	*memory.Store
+	g *guard
+}
+
+func (s guarded) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
+	session, err := s.Store.OpenSession(ctx, ttl)
+	return endable{session, s.g}, err
+}
+
+type endable struct {
+	store.Session
+	g *guard
+}
+
+func (s endable) EndKey(docs ...string) store.EndKey {
+	s.g.opened[docs[0]] = s.Session
+	return store.EndKey{Text: docs[0]}
 }
 
 func (g *guard) State() string { return "on" }
@@ -119,16 +148,16 @@ func TestAGuardianFreesLocks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const ttl = time.Minute
 		server := memory.New()
-		g := &guard{t: t, watch: server.Open(), sessions: make(map[store.Session][]string)}
-		c := client(t, server.Open(), lock.Options{TTL: ttl, Guard: g})
+		g := &guard{t: t, watch: server.Open(), opened: make(map[string]store.Session), sessions: make(map[string]store.Session)}
+		c := client(t, guarded{server.Open(), g}, lock.Options{TTL: ttl, Guard: g})
 		first := acquire(t, c.Lock("x"))
 		if len(g.sessions) != 1 {
 			t.Fatalf("the guardian knows of %d sessions", len(g.sessions))
 		}
 		start := time.Now()
-		for s, docs := range g.sessions {
-			if keys := heartbeatKeys(t, g.watch); len(docs) != 1 || len(keys) != 1 || docs[0] != keys[0] {
-				t.Errorf("the guardian knows of %q, there are %q", docs, keys)
+		for key, s := range g.sessions {
+			if keys := heartbeatKeys(t, g.watch); len(keys) != 1 || key != keys[0] {
+				t.Errorf("the guardian knows of %q, there are %q", key, keys)
 			}
 			time.AfterFunc(time.Second, func() { must.Succeed(t, s.Close(deadline(t))) }) // as the guardian does for a dead process
 		}
@@ -141,6 +170,35 @@ func TestAGuardianFreesLocks(t *testing.T) {
 		must.Succeed(t, c.Close(deadline(t)))
 		if len(g.sessions) != 0 {
 			t.Errorf("the guardian knows of %d sessions of a client that was closed", len(g.sessions))
+		}
+	})
+}
+
+// told is a guardian's end that remembers the newest key.
+type told struct{ key store.EndKey }
+
+func (g *told) Guard(k store.EndKey) { g.key = k }
+func (*told) Release(store.EndKey)   {}
+func (*told) State() string          { return "on" }
+
+// TestAGuardianFreesLocksWithoutSessions: also on a store that has none.
+func TestAGuardianFreesLocksWithoutSessions(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const ttl = time.Minute
+		m := drivertest.NewMap()
+		open := func() *full.Endable {
+			s := full.NewEndable(m.Open(), full.Options{})
+			t.Cleanup(func() { must.Succeed(t, s.Close()) })
+			return s
+		}
+		g := &told{}
+		dead := client(t, open(), lock.Options{TTL: ttl, Guard: g})
+		first := acquire(t, dead.Lock("x"))
+		must.Succeed(t, open().EndSession(t.Context(), g.key.Text))
+		start := time.Now()
+		next := acquire(t, client(t, open(), lock.Options{TTL: ttl}).Lock("x"))
+		if waited := time.Since(start); waited > ttl/3 || next.Token() != first.Token()+1 {
+			t.Errorf("token %d after %v, of a TTL of %v", next.Token(), waited, ttl)
 		}
 	})
 }

@@ -37,17 +37,18 @@ type Config struct {
 	Clock  func() Instant
 	Logger *slog.Logger // default: discard
 	Events Events
-	// Guard is notified of the sessions of this member's heartbeats, for a guardian that ends them after the death of the process; nil for none.
+	// Guard is notified of this member's heartbeats, for a guardian that ends them after the death of the process; nil for none.
 	Guard Guard
 }
 
-// Guard is notified of sessions. A protocol calls it around each session of its heartbeats, and writes State into them: see heartbeat.Text. Its methods may be
-// called from any goroutine, and return quickly.
+// Guard is notified of what is to end with the process. A protocol calls it around each life of its heartbeats, and
+// writes State into them: see heartbeat.Text. Its methods may be called from any goroutine, return quickly, and do
+// nothing with a key that is zero.
 type Guard interface {
-	// Guard is called before the first document is written with a session; docs are the keys that it will have.
-	Guard(s store.Session, docs ...string)
-	// Release is called before the member closes a session.
-	Release(s store.Session)
+	// Guard is called before the first document is written.
+	Guard(k store.EndKey)
+	// Release is called before the member ends it by itself.
+	Release(k store.EndKey)
 	// State is "on", or the reason why there is no guardian.
 	State() string
 }

@@ -60,6 +60,8 @@ type JoinRequest struct {
 	// Session is how long a member may be silent, and Rebalance how long the group waits for members that must join again. A store may refuse times outside
 	// its limits. The group waits for the longest Rebalance of its members.
 	Session, Rebalance time.Duration
+	// Given, if not nil, hears the ID of a new member before the group is waited for, where the store tells it so soon.
+	Given func(id string)
 }
 
 // Seat is a member's place in one generation.

@@ -53,7 +53,7 @@ type Guardian struct {
 	wg   sync.WaitGroup
 
 	mu       sync.Mutex
-	sessions map[store.Session]uint64 // their numbers in the book
+	sessions map[store.EndKey]uint64 // their numbers in the book
 	book     ward.Book[store.EndKey]
 	line     *line  // to the child; nil while there is none
 	state    string // On, or why there is none
@@ -81,7 +81,7 @@ func newGuardian(o Options) *Guardian {
 	if o.Children == nil {
 		o.Children = plain{}
 	}
-	return &Guardian{o: o, done: make(chan struct{}), sessions: make(map[store.Session]uint64), state: "starting"}
+	return &Guardian{o: o, done: make(chan struct{}), sessions: make(map[store.EndKey]uint64), state: "starting"}
 }
 
 // plain is os/exec.
@@ -177,27 +177,26 @@ func (g *Guardian) greet(c *child) {
 }
 
 // Guard implements protocol.Guard.
-func (g *Guardian) Guard(s store.Session, docs ...string) {
-	e, ok := s.(store.EndableSession)
-	if !ok {
+func (g *Guardian) Guard(k store.EndKey) {
+	if k == (store.EndKey{}) {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	book, h := g.book.Guard(e.EndKey(docs...))
-	g.book, g.sessions[s] = book, h.ID
+	book, h := g.book.Guard(k)
+	g.book, g.sessions[k] = book, h.ID
 	g.tell(message{Guard: h.ID, Key: h.Key.Text}, h.Key.File)
 }
 
 // Release implements protocol.Guard.
-func (g *Guardian) Release(s store.Session) {
+func (g *Guardian) Release(k store.EndKey) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	id, ok := g.sessions[s]
+	id, ok := g.sessions[k]
 	if !ok {
 		return
 	}
-	delete(g.sessions, s)
+	delete(g.sessions, k)
 	g.book = g.book.Release(id)
 	g.tell(message{Release: id}, nil)
 }

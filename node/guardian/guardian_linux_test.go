@@ -112,21 +112,13 @@ func TestAWaitThatIsInterrupted(t *testing.T) {
 	}
 }
 
-// session is one that a guardian can end.
-type session struct {
-	store.Session
-	key string
-}
-
-func (s session) EndKey(...string) store.EndKey { return store.EndKey{Text: s.key} }
-
 // TestWhatAParentTells: a child that takes no message is given up; a new one hears of all that is guarded, and of
 // nothing that was released.
 func TestWhatAParentTells(t *testing.T) {
 	t.Parallel()
 	parent, child := pair(t)
 	g := newGuardian(Options{Place: "there"})
-	a, b := session{key: "a"}, session{key: "b"}
+	a, b := store.EndKey{Text: "a"}, store.EndKey{Text: "b"}
 	g.Guard(a)
 	g.Guard(b)
 	g.Release(a)
@@ -138,13 +130,13 @@ func TestWhatAParentTells(t *testing.T) {
 	}
 	given := 0
 	g.line, parent.kill = parent, func() { given++ }
-	g.Guard(session{key: "c"})
+	g.Guard(store.EndKey{Text: "c"})
 	child.receive()
 	if keys := keysOf(child); given != 0 || !slices.Equal(keys, []string{"b", "c"}) {
 		t.Errorf("told of %v, given up %d times", keys, given)
 	}
 	for range 10_000 { // nobody takes them
-		if g.Guard(session{key: "more"}); given > 0 {
+		if g.Guard(store.EndKey{Text: "more"}); given > 0 {
 			return
 		}
 	}

@@ -54,7 +54,7 @@ var rules = []rule{
 	{"store/*", []string{"store", "flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
 
 	{"journal", []string{"store", "internal/plain", "internal/wait"}},
-	{"lock", []string{"cluster", "store", "protocol", "protocol/heartbeat"}},
+	{"lock", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/beat"}},
 	{"lock/locktest", []string{"cluster", "store", "lock", "protocol"}},
 	{"status", []string{"cluster", "store", "internal/wait"}},
 	{"publish", []string{"internal/wait"}},

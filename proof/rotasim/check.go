@@ -52,7 +52,7 @@ func (o *checkOptions) addFlags(c *cobra.Command) {
 	f.IntVar(&o.bounds.Failures, "failures", 0, "appends that the store does not do")
 	f.IntVar(&o.bounds.Leaves, "leaves", 0, "members that are asked to leave")
 	f.IntVar(&o.bounds.Forgets, "forgets", 0, "times that the group is forgotten while nobody is in it (sync)")
-	f.BoolVar(&o.bounds.Guardians, "guardians", false, "each process has a guardian, which ends its session after its death (replica)")
+	f.BoolVar(&o.bounds.Guardians, "guardians", false, "each process has a guardian, which ends its session after its death (not sync)")
 	f.IntVar(&o.bounds.Lines, "lines", 0, "lines between a process that lives and its guardian that are closed")
 	f.StringVar(&o.handover, "handover", "at-most-one", "hand-over of the partitions: at-most-one, no-gap or fast")
 	f.BoolVar(&o.bounds.Prompt, "prompt", true, "members without an append under way read at once what is new: far fewer states")

@@ -23,8 +23,9 @@ type disk struct {
 	docs     map[string]stored
 	versions uint64
 	sessions []*session
-	opened   int      // sessions so far
-	older    isolated // from some time ago
+	tombs    map[string]*process // documents that were ended on a store without sessions, and whose they were
+	opened   int                 // sessions so far
+	older    isolated            // from some time ago
 	away     bool
 	full     bool
 	room     *room
@@ -33,9 +34,12 @@ type disk struct {
 type stored struct {
 	doc     store.Doc
 	session *session
+	by      *process // who has written it, outside of a session
 }
 
-func newDisk(w *world) *disk { return &disk{w: w, docs: map[string]stored{}, room: newRoom(w)} }
+func newDisk(w *world) *disk {
+	return &disk{w: w, docs: map[string]stored{}, tombs: map[string]*process{}, room: newRoom(w)}
+}
 
 func (d *disk) append(data []byte) uint64 {
 	d.head++
@@ -81,8 +85,11 @@ func (d *disk) get(key string) (store.Doc, error) {
 	return s.doc, nil
 }
 
-func (d *disk) put(doc store.Doc, s *session) (store.Version, error) {
+func (d *disk) put(doc store.Doc, s *session, by *process) (store.Version, error) {
 	old, ok := d.docs[doc.Key]
+	if by != nil && d.tombs[doc.Key] == by {
+		return "", store.ErrSession
+	}
 	if ok != (doc.Version != "") || ok && old.doc.Version != doc.Version {
 		return "", store.ErrConflict
 	}
@@ -91,18 +98,32 @@ func (d *disk) put(doc store.Doc, s *session) (store.Version, error) {
 	}
 	d.versions++
 	doc.Version = store.Version(strconv.FormatUint(d.versions, 10))
-	d.docs[doc.Key] = stored{doc, s}
+	d.docs[doc.Key] = stored{doc, s, by}
 	d.changed(doc.Key)
 	return doc.Version, nil
 }
 
 // putTo is put for a change that may be made twice: the answer is that of the first.
-func (d *disk) putTo(v *store.Version, doc store.Doc, s *session) error {
-	got, err := d.put(doc, s)
+func (d *disk) putTo(v *store.Version, doc store.Doc, s *session, by *process) error {
+	got, err := d.put(doc, s, by)
 	if err == nil {
 		*v = got
 	}
 	return err
+}
+
+// entomb ends what a process has written to documents: what it has sent before comes to nothing.
+func (d *disk) entomb(p *process, keys []string) {
+	for _, key := range keys {
+		old, ok := d.docs[key]
+		if ok && old.by != p {
+			continue
+		}
+		d.tombs[key] = p
+		if delete(d.docs, key); ok {
+			d.changed(key)
+		}
+	}
 }
 
 func (d *disk) delete(key string, v store.Version) error {

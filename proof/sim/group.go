@@ -196,3 +196,9 @@ func (h *handle) LeaveGroup(ctx context.Context, id string) error {
 	_, err := h.request(ctx, memory.GroupCall{Leave: id})
 	return err
 }
+
+// endsPlace is what the key of a place in the group begins with.
+const endsPlace = "place "
+
+// EndPlace implements store.EndableGroup.
+func (h *handle) EndPlace(id string) store.EndKey { return store.EndKey{Text: endsPlace + id} }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/node/guardian/ward"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // guarded is a process's end of its guardians: it implements protocol.Guard. What it knows is ward's, as in the real one.
@@ -17,7 +19,7 @@ type guarded struct {
 	p        *process
 	chance   chance
 	book     ward.Book[string]
-	numbers  map[store.Session]uint64
+	numbers  map[store.EndKey]uint64
 	children []*guardian // that run: mostly one
 	line     *guardian   // the one that is told; nil while there is none
 	programs []*run      // of a dead process, which have yet to be ended
@@ -38,7 +40,7 @@ const restartPause = time.Second
 
 func (w *world) guard(p *process, id string) {
 	if w.plan.guardians {
-		p.guard = &guarded{p: p, chance: stream(w.conf.Seed, "guardian", id), numbers: map[store.Session]uint64{}}
+		p.guard = &guarded{p: p, chance: stream(w.conf.Seed, "guardian", id), numbers: map[store.EndKey]uint64{}}
 		p.guard.begin()
 	}
 }
@@ -56,12 +58,12 @@ func (g *guarded) begin() {
 }
 
 // Guard implements protocol.Guard.
-func (g *guarded) Guard(s store.Session, docs ...string) {
-	if !g.p.up { // a request of a dead process is done, its next line of code is not
+func (g *guarded) Guard(k store.EndKey) {
+	if k == (store.EndKey{}) || !g.p.up { // a request of a dead process is done, its next line of code is not
 		return
 	}
-	book, h := g.book.Guard(s.(store.EndableSession).EndKey(docs...).Text)
-	g.book, g.numbers[s] = book, h.ID
+	book, h := g.book.Guard(k.Text)
+	g.book, g.numbers[k] = book, h.ID
 	if g.line != nil {
 		g.line.ward = g.line.ward.Guard(h)
 		g.line.goOn()
@@ -69,12 +71,12 @@ func (g *guarded) Guard(s store.Session, docs ...string) {
 }
 
 // Release implements protocol.Guard.
-func (g *guarded) Release(s store.Session) {
-	id, ok := g.numbers[s]
+func (g *guarded) Release(k store.EndKey) {
+	id, ok := g.numbers[k]
 	if !ok {
 		return
 	}
-	delete(g.numbers, s)
+	delete(g.numbers, k)
 	g.book = g.book.Release(id)
 	if g.line != nil {
 		g.line.ward = g.line.ward.Release(id)
@@ -232,17 +234,31 @@ func (c *guardian) end(key string) {
 	if len(w.processes(func(o *process) bool { return o.name == p.name })) > 0 {
 		w.count(machine.GuardianEarlier, machine.Cluster)
 	}
-	for _, s := range slices.Clone(w.disk.sessions) {
-		if strconv.Itoa(s.id) != key {
-			continue
-		}
-		if s.p.up {
-			w.oracle.violate("G4", fmt.Sprintf("the guardian of %s ends the session of %s, which lives", p.label(), s.p.label()))
-		}
-		w.note("the guardian of %s ends its session", p.label())
-		w.count(machine.GuardianEnds, machine.Cluster)
-		s.end()
+	if id, ok := strings.CutPrefix(key, endsPlace); ok {
+		c.ends(p)
+		w.disk.room.ask(memory.GroupCall{Leave: id}, func(memory.GroupAnswer) {})
+		return
 	}
+	if _, docs, ok := strings.Cut(key, " "); ok {
+		c.ends(p)
+		w.disk.entomb(p, strings.Fields(docs))
+	}
+	for _, s := range slices.Clone(w.disk.sessions) {
+		if strconv.Itoa(s.id) == key {
+			c.ends(s.p)
+			s.end()
+		}
+	}
+}
+
+// ends is told before something of a process is ended.
+func (c *guardian) ends(of *process) {
+	p, w := c.of.p, c.of.p.w
+	if of.up {
+		w.oracle.violate("G4", fmt.Sprintf("the guardian of %s ends the session of %s, which lives", p.label(), of.label()))
+	}
+	w.note("the guardian of %s ends its session", p.label())
+	w.count(machine.GuardianEnds, machine.Cluster)
 }
 
 // struck is a death that a fault has announced. It is one of the faults: once they are over, members fail one at a time.

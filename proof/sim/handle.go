@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/store"
@@ -130,7 +131,7 @@ func (h *handle) Put(_ context.Context, doc store.Doc) (v store.Version, err err
 	if h.fate == dirty {
 		h.d.strand(doc)
 	}
-	err = h.change(func() error { return h.d.putTo(&v, doc, nil) })
+	err = h.change(func() error { return h.d.putTo(&v, doc, nil, h.p) })
 	return v, err
 }
 
@@ -192,6 +193,11 @@ func (h *handle) Trim(_ context.Context, index uint64) error {
 	return h.change(func() error { h.d.trim(index); return nil })
 }
 
+// EndKey implements store.Endable, for where there are no sessions.
+func (h *handle) EndKey(docs ...string) store.EndKey {
+	return store.EndKey{Text: strings.Join(append([]string{strconv.Itoa(h.p.id)}, docs...), " ")}
+}
+
 // OpenSession implements store.Sessions.
 func (h *handle) OpenSession(_ context.Context, ttl time.Duration) (store.Session, error) {
 	var s *session
@@ -222,7 +228,7 @@ func (t *tie) Put(_ context.Context, doc store.Doc) (v store.Version, err error)
 		if t.s.over {
 			return store.ErrSession
 		}
-		err := t.h.d.putTo(&v, doc, t.s)
+		err := t.h.d.putTo(&v, doc, t.s, nil)
 		if err == nil {
 			t.s.heard = t.h.d.w.now
 		}

@@ -62,7 +62,7 @@ func drawPlan(c Config) plan {
 	}
 	p.paced = stream(c.Seed, "paced").oneIn(2) // a stream of its own: what the others do stays as it is
 	p.script = drawScript(c.Machine.Faults, stream(c.Seed, "script"), int64(c.Duration), c.Rate)
-	if c.Seed%4 == 2 && p.mode != Heartbeats && c.Machine.Has(machine.GuardianEnds) {
+	if (c.Seed%4 == 2 && p.mode != Heartbeats || c.Seed%8 == 5 && p.mode == Heartbeats) && c.Machine.Has(machine.GuardianEnds) {
 		p.guardians = true
 		p.script = withFaults(c, p.script, "guardian faults", machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff)
 	}

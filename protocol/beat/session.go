@@ -5,8 +5,48 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
+
+// Life is what a heartbeat is written with until its key changes.
+type Life struct {
+	Session store.Session // nil for none
+	Most    time.Duration // the longest TTL that may be stated: see Open
+	end     store.EndKey
+}
+
+// Begin begins a life: in a session, where s is a store that has them. A guardian, if there is one, hears how to end it;
+// docs are the heartbeat, and what else vanishes with the session.
+func Begin(
+	ctx context.Context, s store.Docs, sessions bool, g protocol.Guard, ttl, usual time.Duration, docs ...string,
+) (l Life, err error) {
+	ss, ok := s.(store.Sessions)
+	if ok = ok && sessions; ok {
+		if l.Session, l.Most, err = Open(ctx, ss, ttl, usual); err != nil {
+			return Life{}, err
+		}
+	}
+	if g == nil {
+		return l, nil
+	}
+	if l.end = store.EndKeyOf(s, docs[0]); ok { // without a session: the key of a heartbeat is that of one life
+		l.end = store.EndKeyOf(l.Session, docs...)
+	}
+	g.Guard(l.end)
+	return l, nil
+}
+
+// Close ends a life in order.
+func (l Life) Close(ctx context.Context, g protocol.Guard) error {
+	if g != nil {
+		g.Release(l.end)
+	}
+	if l.Session == nil {
+		return nil
+	}
+	return l.Session.Close(ctx)
+}
 
 // Open opens a session for heartbeats that are to state a TTL. A store that grants none for so long is asked for half of it, down to the usual TTL. most is the
 // longest TTL that a heartbeat in the session may state: its owner counts on it, and a session that expires takes the heartbeat away. 0: any.

@@ -24,6 +24,7 @@ type Writer struct {
 	TTL        time.Duration // the usual one
 	NoSessions bool
 	Guard      protocol.Guard // nil for none
+	Tied       []string       // keys that Put may write
 	Logger     *slog.Logger
 	Now        func() protocol.Instant
 	Wall       func() time.Time // for people: it decides nothing
@@ -32,10 +33,9 @@ type Writer struct {
 	turn    chan struct{} // has room for the one who writes; a waiter gives up when its ctx ends, which a mutex does not let it
 	key     string        // of the life that the rest belongs to; "" before the first
 	life    uint64        // its number
-	session store.Session
-	most    time.Duration // the longest TTL that may be stated in this life: that of its session, if that can expire; 0: any
-	former  store.Session // of the life before: its heartbeat stays until the present one is established
-	writes  int           // of the present life
+	with    Life
+	former  *Life // the life before: its heartbeat stays until the present one is established; nil for none
+	writes  int   // of the present life
 	version store.Version
 }
 
@@ -102,7 +102,7 @@ func (w *Writer) write(ctx context.Context, e Renewal) (time.Duration, outbox.Ou
 			return e.TTL, outbox.NotDone, err
 		}
 	}
-	stated := Stated(e.TTL, w.most)
+	stated := Stated(e.TTL, w.with.Most)
 	value, err := json.Marshal(w.text().States(w.TTL, stated))
 	if err != nil {
 		return stated, outbox.NotDone, err
@@ -142,15 +142,15 @@ func (w *Writer) store(ctx context.Context, e Renewal, value []byte) (outbox.Out
 }
 
 func (w *Writer) put(ctx context.Context, d store.Doc) (store.Version, error) {
-	if w.session != nil {
-		return w.session.Put(ctx, d)
+	if w.with.Session != nil {
+		return w.with.Session.Put(ctx, d)
 	}
 	return w.Store.Put(ctx, d)
 }
 
 func (w *Writer) renew(ctx context.Context, d store.Doc) (store.Version, error) {
-	if w.session != nil {
-		return store.Renew(ctx, w.session, d)
+	if w.with.Session != nil {
+		return store.Renew(ctx, w.with.Session, d)
 	}
 	return w.Store.Put(ctx, d)
 }
@@ -158,17 +158,13 @@ func (w *Writer) renew(ctx context.Context, d store.Doc) (store.Version, error) 
 // begin starts another life: with a session of its own.
 func (w *Writer) begin(ctx context.Context, e Renewal) error {
 	w.closeFormer(ctx)
-	w.former, w.session, w.most = w.session, nil, 0
-	if s, ok := w.Store.(store.Sessions); ok && !w.NoSessions {
-		session, most, err := Open(ctx, s, e.TTL, w.TTL)
-		if err != nil {
-			return err
-		}
-		w.session, w.most = session, most
-		if w.Guard != nil {
-			w.Guard.Guard(session, e.Key)
-		}
+	was := w.with
+	w.former, w.with = &was, Life{}
+	l, err := Begin(ctx, w.Store, !w.NoSessions, w.Guard, e.TTL, w.TTL, append([]string{e.Key}, w.Tied...)...)
+	if err != nil {
+		return err
 	}
+	w.with = l
 	w.key, w.life, w.version, w.writes = e.Key, e.Life, "", 0
 	return nil
 }
@@ -185,21 +181,10 @@ func (w *Writer) closeFormer(ctx context.Context) {
 	if w.former == nil {
 		return
 	}
-	w.release(w.former)
-	if err := w.former.Close(ctx); err != nil {
+	if err := w.former.Close(ctx, w.Guard); err != nil {
 		w.Logger.Debug("close the session of a former life", "err", err)
 	}
 	w.former = nil
-}
-
-func (w *Writer) close(ctx context.Context) error {
-	if w.session == nil {
-		return nil
-	}
-	s := w.session
-	w.session = nil
-	w.release(s)
-	return s.Close(ctx)
 }
 
 // text is what the heartbeat says for people.
@@ -211,12 +196,6 @@ func (w *Writer) text() heartbeat.Text {
 	return t
 }
 
-func (w *Writer) release(s store.Session) {
-	if w.Guard != nil {
-		w.Guard.Release(s)
-	}
-}
-
 // Close removes the heartbeat after the member has left or halted.
 func (w *Writer) Close(ctx context.Context) {
 	if err := w.take(ctx); err != nil {
@@ -225,13 +204,12 @@ func (w *Writer) Close(ctx context.Context) {
 	}
 	defer w.give()
 	w.closeFormer(ctx)
-	if w.session == nil && w.version != "" {
-		if err := w.Store.Delete(ctx, w.key, w.version); err != nil {
-			w.Logger.Debug("remove our heartbeat", "err", err)
-		}
-		return
+	err := w.with.Close(ctx, w.Guard)
+	if w.with.Session == nil && w.version != "" {
+		err = w.Store.Delete(ctx, w.key, w.version)
 	}
-	if err := w.close(ctx); err != nil {
-		w.Logger.Debug("close our session", "err", err)
+	w.with = Life{}
+	if err != nil {
+		w.Logger.Debug("remove our heartbeat", "err", err)
 	}
 }

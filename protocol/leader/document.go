@@ -217,3 +217,6 @@ type PlanAnswer struct {
 	Err     string           `json:"error,omitempty"`
 	Unknown bool             `json:"unknown,omitempty"` // it was taken, and nobody knows any more what it did
 }
+
+// Tied are the documents that vanish with the heartbeat of a member.
+func Tied(m cluster.MemberID) []string { return []string{LeaderKey, MailboxKey(m)} }

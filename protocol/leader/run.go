@@ -18,7 +18,9 @@ func New(c protocol.Config) (*Member, error) {
 		return nil, err
 	}
 	p := params(c, shell.Nonce())
+	calls := &Caller{LogCaller: shell.NewLogCaller(c)}
+	calls.Tied = Tied(c.Member)
 	return shell.New(c, shell.Machine[State]{
-		Start: NewState(p), Step: Step, Caller: &Caller{LogCaller: shell.NewLogCaller(c)}, Poll: p.Poll, Writer: shell.Writer(c.Member, p.Nonce), Watched: State.Watching,
+		Start: NewState(p), Step: Step, Caller: calls, Poll: p.Poll, Writer: shell.Writer(c.Member, p.Nonce), Watched: State.Watching,
 	}), nil
 }

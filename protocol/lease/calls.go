@@ -29,6 +29,7 @@ type Caller struct {
 	Store      store.Docs
 	TTL        time.Duration
 	NoSessions bool
+	Guard      protocol.Guard // nil for none
 	Logger     *slog.Logger
 	Now        func() protocol.Instant
 	Wall       func() time.Time // for people: nothing is decided by it

@@ -20,8 +20,7 @@ type beatWriter struct {
 	turn    chan struct{} // has room for the one who writes; a waiter gives up when its ctx ends, which a mutex does not let it
 	key     string        // of the life that the rest belongs to; "" before the first
 	life    uint64
-	session store.Session
-	most    time.Duration // the longest TTL that may be stated in this life; 0: any
+	with    beats.Life
 	version store.Version // that was acknowledged last
 	over    bool          // the session has ended: what it had written is gone, or goes at any moment
 }
@@ -61,13 +60,16 @@ func (w *beatWriter) write(ctx context.Context, c *Caller, e Renew) (store.Versi
 	if err := w.begin(ctx, c, e); err != nil {
 		return "", e.TTL, err
 	}
-	ttl := beats.Stated(e.TTL, w.most)
+	ttl := beats.Stated(e.TTL, w.with.Most)
 	t := heartbeat.Text{Member: string(c.Member), AtMS: c.Wall().UnixMilli()}.States(c.TTL, ttl)
-	d := written(e.Key, e.Version, nodeDoc{State: nodeLive, Text: t, Beat: e.Beat, Tied: w.session != nil, Write: e.Write})
+	if c.Guard != nil {
+		t.Guardian = c.Guard.State()
+	}
+	d := written(e.Key, e.Version, nodeDoc{State: nodeLive, Text: t, Beat: e.Beat, Tied: w.with.Session != nil, Write: e.Write})
 	var v store.Version
 	var err error
-	if w.session != nil {
-		v, err = store.Renew(ctx, w.session, d)
+	if w.with.Session != nil {
+		v, err = store.Renew(ctx, w.with.Session, d)
 	} else {
 		v, err = c.Store.Put(ctx, d)
 	}
@@ -93,30 +95,25 @@ func (w *beatWriter) begin(ctx context.Context, c *Caller, e Renew) error {
 	if w.key != "" && e.Life < w.life {
 		return errFormerLife // to begin it now would end the present one
 	}
-	w.end(ctx, c)
-	if s, ok := c.Store.(store.Sessions); ok && !c.NoSessions {
-		session, most, err := beats.Open(ctx, s, e.TTL, c.TTL)
-		if err != nil {
-			return err
-		}
-		w.session, w.most = session, most
+	w.close(ctx, c)
+	with, err := beats.Begin(ctx, c.Store, !c.NoSessions, c.Guard, e.TTL, c.TTL, e.Key)
+	if err != nil {
+		return err
 	}
-	w.key, w.life, w.version, w.over = e.Key, e.Life, "", false
+	w.with, w.key, w.life, w.version, w.over = with, e.Key, e.Life, "", false
 	return nil
 }
 
-// end removes the heartbeat of a life in which nothing runs any more.
-func (w *beatWriter) end(ctx context.Context, c *Caller) {
-	var err error
-	if w.session != nil {
-		err = w.session.Close(ctx)
-	} else if w.version != "" {
+// close removes the heartbeat of a life in which nothing runs any more.
+func (w *beatWriter) close(ctx context.Context, c *Caller) {
+	err := w.with.Close(ctx, c.Guard)
+	if w.with.Session == nil && w.version != "" {
 		err = c.Store.Delete(ctx, w.key, w.version)
 	}
 	if err != nil {
 		c.Logger.Debug("remove our heartbeat", "err", err)
 	}
-	w.session, w.version, w.most = nil, "", 0
+	w.with, w.version = beats.Life{}, ""
 }
 
 // Close removes the heartbeat after the member has left or halted.
@@ -126,5 +123,5 @@ func (c *Caller) Close(ctx context.Context) {
 		return
 	}
 	defer c.beat.give()
-	c.beat.end(ctx, c)
+	c.beat.close(ctx, c)
 }

@@ -27,6 +27,7 @@ type LogCaller struct {
 	TTL        time.Duration
 	NoSessions bool
 	Guard      protocol.Guard // nil for none
+	Tied       []string       // keys of documents that vanish with the heartbeat
 	Logger     *slog.Logger
 	Now        func() protocol.Instant
 	Wall       func() time.Time // for people: nothing is decided by it
@@ -53,7 +54,10 @@ func (c *LogCaller) Timeout(e member.Effect) time.Duration {
 // Beat is the writer of the member's heartbeat.
 func (c *LogCaller) Beat() *beat.Writer {
 	c.once.Do(func() {
-		c.beat = &beat.Writer{Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Logger: c.Logger, Now: c.Now, Wall: c.Wall}
+		c.beat = &beat.Writer{
+			Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Tied: c.Tied,
+			Logger: c.Logger, Now: c.Now, Wall: c.Wall,
+		}
 	})
 	return c.beat
 }

@@ -24,7 +24,8 @@ type Caller struct {
 	log              store.Log
 
 	mu sync.Mutex
-	id string // the newest one in the group
+	id string       // the newest one in the group
+	at store.EndKey // for a guardian: its place there
 }
 
 // NewCaller makes the caller of one run of a member. The store of the log caller must have a [store.Group].
@@ -70,15 +71,29 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 
 // Close leaves the group after the member has left or halted.
 func (c *Caller) Close(ctx context.Context) {
-	c.mu.Lock()
-	id := c.id
-	c.mu.Unlock()
+	id := c.place("")
 	if id == "" {
 		return
 	}
 	if err := c.group.LeaveGroup(ctx, id); err != nil {
 		c.Logger.Debug("leave the group", "err", err)
 	}
+}
+
+// place notes our place in the group, "" for none, and lets the guardian hear of it. It returns the former one.
+func (c *Caller) place(id string) (former string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if former, c.id = c.id, id; id == former || c.Guard == nil {
+		return former
+	}
+	c.Guard.Release(c.at)
+	c.at = store.EndKey{}
+	if g, ok := c.group.(store.EndableGroup); ok && id != "" {
+		c.at = g.EndPlace(id)
+	}
+	c.Guard.Guard(c.at)
+	return former
 }
 
 // answer is what an error of the group says.
@@ -107,7 +122,7 @@ func (c *Caller) join(ctx context.Context, e JoinGroup) member.Event {
 	if err != nil {
 		return Joined{Now: c.Now(), Err: err.Error()}
 	}
-	r := store.JoinRequest{ID: e.ID, Data: about, Session: e.Session, Rebalance: e.Session}
+	r := store.JoinRequest{ID: e.ID, Data: about, Session: e.Session, Rebalance: e.Session, Given: func(id string) { c.place(id) }}
 	m, err := c.group.JoinGroup(ctx, r)
 	for e.ID == "" && errors.Is(err, store.ErrTTL) && r.Session > e.Usual {
 		r.Session = max(e.Usual, r.Session/2)
@@ -118,9 +133,7 @@ func (c *Caller) join(ctx context.Context, e JoinGroup) member.Event {
 		return member.Closed{Now: c.Now(), Err: err}
 	}
 	if m.ID != "" {
-		c.mu.Lock()
-		c.id = m.ID
-		c.mu.Unlock()
+		c.place(m.ID)
 	}
 	out := Joined{Now: c.Now(), ID: m.ID, Session: r.Session, Generation: m.Generation, Leads: m.Leads(), Answer: answer(err), Err: problem(err)}
 	for _, g := range m.Members {

@@ -22,7 +22,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	options := full.Options{Place: string(c.o.place()), ReadOnly: c.o.ReadOnly, Logger: c.o.Logger}
-	return &Store{full.NewBare(c, options), c}, nil
+	return &Store{full.NewEndable(c, options), c}, nil
 }
 
 // OpenDriver opens what Open makes a store of, for tests of drivers. It takes changes even if o.ReadOnly.

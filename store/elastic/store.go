@@ -16,7 +16,7 @@ const (
 
 // Store is one handle on the store. It is safe for concurrent use.
 type Store struct {
-	*full.Bare
+	*full.Endable
 	conn *conn
 }
 

@@ -40,6 +40,9 @@ func (d *Docs) Untombed() *Docs {
 	return &Docs{rows: d.rows, native: d.rows.Limits().Deletes}
 }
 
+// Life is that of the handle: what it writes has it.
+func (d *Docs) Life() string { return d.rows.life }
+
 func docKey(key string) string { return "d/" + key }
 
 // docOf is the document in a row; its version is "" if there is none.

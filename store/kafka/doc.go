@@ -40,7 +40,8 @@
 // one replica they do not survive the end of the machine.
 //
 // Documents are in the memory of each handle, and each handle reads all changes of them: it is meant for thousands of documents, not for millions.
-// There are no sessions: heartbeats are documents, as on any store without them.
+// There are no sessions: heartbeats are documents, as on any store without them. A guardian removes that of a dead
+// process, or leaves the group in its place.
 //
 // # Failures
 // If no broker answers, a partition has no leader, the user lacks a permission, or the settings of a topic would lose records: store.ErrUnavailable, with what to try. If an

@@ -51,6 +51,9 @@ func (g *group) JoinGroup(ctx context.Context, r store.JoinRequest) (_ store.Mem
 		m.ID = cmp.Or(resp.MemberID, req.MemberID)
 		if resp.ErrorCode == kerr.MemberIDRequired.Code { // the broker has given an ID, and wants to see it
 			req.MemberID = resp.MemberID
+			if r.Given != nil {
+				r.Given(resp.MemberID)
+			}
 			continue
 		}
 		if err := g.groupError(resp.ErrorCode); err != nil {

@@ -30,6 +30,7 @@ func Docs[S store.Docs](t *testing.T, open Open[S]) {
 		{"refreshed list", docsRefresh[S]},
 		{"bad keys", docsBadKeys[S]},
 		{"other handle sees writes", docsHandles[S]},
+		{"ended by another process", docsEndedElsewhere[S]},
 		{"cancelled before the call", docsCancelled[S]},
 		{"closed", docsClosed[S]},
 		{"linearizable", docsLinearizable[S]},

@@ -40,6 +40,7 @@ func groupRules[S store.Group]() []rule[S] {
 		{"a follower waits for the leader", groupFollowerWaits[S]},
 		{"a join begins a new generation", groupJoinAgain[S]},
 		{"leave", groupLeave[S]},
+		{"left by another process", groupLeft[S]},
 		{"the leader leaves", groupLeaderLeaves[S]},
 		{"a silent member is removed", groupSilent[S]},
 		{"a member that does not join again is removed", groupAbsent[S]},

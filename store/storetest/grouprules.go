@@ -285,3 +285,28 @@ func groupClosed[S store.Group](t *testing.T, open Open[S]) {
 	wantError(t, "heartbeat", a.group.Heartbeat(tb.ctx, a.m.Seat), store.ErrClosed)
 	wantError(t, "leave", a.group.LeaveGroup(tb.ctx, a.m.ID), store.ErrClosed)
 }
+
+// groupLeft holds for stores on which another process can leave in place of a member.
+func groupLeft[S store.Group](t *testing.T, open Open[S]) {
+	tb := sit(t, open, "a", "b")
+	tb.gather(tb.members...)
+	leader := tb.leader()
+	gone := tb.others(leader)[0]
+	endable, ok := gone.group.(store.EndableGroup)
+	ender, ok2 := leader.group.(store.SessionEnder)
+	if !ok || !ok2 {
+		return // it has no such ability
+	}
+	key := endable.EndPlace(gone.m.ID).Text
+	for range 2 {
+		endBy(t, tb.ctx, ender, key)
+	}
+	wantError(t, "heartbeat after its place was ended", gone.group.Heartbeat(tb.ctx, gone.m.Seat), store.ErrSession)
+	leader.awaitRebalance()
+	gone.m = store.Membership{}
+	tb.gather(leader, gone)
+	endBy(t, tb.ctx, ender, key) // late
+	if err := gone.group.Heartbeat(tb.ctx, gone.m.Seat); err != nil {
+		t.Errorf("heartbeat of a later place: %v", err)
+	}
+}

@@ -38,8 +38,8 @@ func (s *State) guard(i int, book ward.Book[string]) {
 }
 
 // Guard implements protocol.Guard. A dead process tells nothing: only its requests are still under way.
-func (g guards) Guard(session store.Session, docs ...string) {
-	key := session.(store.EndableSession).EndKey(docs...).Text
+func (g guards) Guard(k store.EndKey) {
+	key := k.Text
 	if m := g.s.members[g.member]; !m.up || m.starts != g.start {
 		return
 	}
@@ -55,7 +55,7 @@ func (g guards) Guard(session store.Session, docs ...string) {
 }
 
 // Release implements protocol.Guard. In a walk no session is closed by a member that goes on.
-func (guards) Release(store.Session) {}
+func (guards) Release(store.EndKey) {}
 
 // State implements protocol.Guard.
 func (guards) State() string { return "on" }

@@ -46,10 +46,11 @@ func (c *config) guarding(st store.Full) (done func()) {
 
 func (c *config) guardian(st store.Full, o guardian.Options, undo *[]func()) protocol.Guard {
 	_, ends := st.(store.SessionEnder)
+	_, bare := st.(store.Endable) // also without sessions
 	switch {
 	case !c.guarded:
 		return unguarded("none: --guardian=false")
-	case c.node.NoSessions && o.Programs.Mark == "":
+	case c.node.NoSessions && !bare && o.Programs.Mark == "":
 		return unguarded("none: no session to end (--no-sessions)")
 	case !ends && o.Programs.Mark == "":
 		return unguarded(notNeeded)
@@ -71,10 +72,10 @@ type unguarded string
 const notNeeded = "not needed"
 
 // Guard implements protocol.Guard.
-func (unguarded) Guard(store.Session, ...string) {}
+func (unguarded) Guard(store.EndKey) {}
 
 // Release implements protocol.Guard.
-func (unguarded) Release(store.Session) {}
+func (unguarded) Release(store.EndKey) {}
 
 // State implements protocol.Guard.
 func (u unguarded) State() string { return strings.ToValidUTF8(string(u), "?") }

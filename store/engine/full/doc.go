@@ -4,7 +4,8 @@
 //
 // [New] gives the handle that a package of a vendor returns: documents, log, watches and sessions of package engine
 // under one life, which ends with Close. Its sessions are leases; those of [NewVigilant] last as long as their process.
-// [NewBare] gives one without watches and sessions, for stores that have no leases and are polled.
+// [NewBare] gives one without watches and sessions, for stores that have no leases and are polled; what one of
+// [NewEndable] has written another process can end.
 //
 // # State
 //

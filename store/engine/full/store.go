@@ -19,6 +19,9 @@ import (
 // closePatience is how long Close waits for the store to end the sessions.
 const closePatience = 2 * time.Second
 
+// lifeLength is that of the name of a handle.
+const lifeLength = 16
+
 // Options of [New] and [NewBare].
 type Options struct {
 	// Place says where the store lies, for errors.
@@ -77,7 +80,7 @@ var (
 
 // NewBare makes a handle of a driver, which is the handle's to close.
 func NewBare(d engine.Driver, o Options) *Bare {
-	rows := engine.NewRows(d, rand.Text()[:16])
+	rows := engine.NewRows(d, rand.Text()[:lifeLength])
 	return bare(rows, engine.NewDocs(rows).Untombed(), o)
 }
 
@@ -91,14 +94,14 @@ func bare(rows *engine.Rows, docs *engine.Docs, o Options) *Bare {
 // New makes a handle of a driver, which is the handle's to close. Its sessions are leases.
 func New(d Driver, o Options) *Store {
 	o = o.logged()
-	rows := engine.NewRows(d, rand.Text()[:16])
+	rows := engine.NewRows(d, rand.Text()[:lifeLength])
 	return &Store{bare(rows, engine.NewDocs(rows), o), engine.NewSessions(rows, d, o.Logger)}
 }
 
 // NewVigilant makes a handle of a driver, which is the handle's to close. Its sessions last as long as their process.
 func NewVigilant(d Vigilant, o Options) *Store {
 	o = o.logged()
-	rows := engine.NewRows(d, rand.Text()[:16])
+	rows := engine.NewRows(d, rand.Text()[:lifeLength])
 	return &Store{bare(rows, engine.NewDocs(rows), o), engine.NewVigils(rows, d, o.Logger)}
 }
 

@@ -30,6 +30,7 @@ func faults() []machine.Fault {
 		Parts:   []string{"ruling"},
 	})
 	table = append(table, machine.Fault{Kind: machine.TwoLeaders, Phases: []string{machine.Cluster}})
+	table = append(table, machine.Guardians([]string{"join", "joined", "ruling", "confirm", "leaving"})...)
 	return machine.Without(table, machine.TailLost, machine.NewerEntry)
 }
 

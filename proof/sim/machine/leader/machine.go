@@ -68,7 +68,8 @@ func step(s machine.State, ev machine.Event) (machine.State, []machine.Effect) {
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
 	return machine.Calls[member.Effect, member.Event](&leader.Caller{LogCaller: shell.LogCaller{
-		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
+		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Guard: s.Guard, Tied: leader.Tied(s.Join.Member), Logger: slog.New(slog.DiscardHandler),
+		Now: s.Now, Wall: s.Wall,
 	}})
 }
 

@@ -17,6 +17,7 @@ func faults() []machine.Fault {
 		Stops:   []string{"joined", "apart", "leaving"},
 	})
 	table = machine.Without(table, machine.SessionExpiry)
+	table = append(table, machine.Guardians([]string{"waiting", "joined"})...)
 	return append(table,
 		machine.Fault{Kind: machine.GroupFails, Weight: 3, Phases: whole},
 		machine.Fault{Kind: machine.Storm, Weight: 2, Phases: whole},

@@ -44,7 +44,7 @@ func start(s machine.Start) machine.State {
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
 	return machine.Calls[member.Effect, member.Event](sync.NewCaller(&shell.LogCaller{
-		Member: s.Join.Member, Store: st, TTL: s.TTL, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
+		Member: s.Join.Member, Store: st, TTL: s.TTL, Guard: s.Guard, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
 	}))
 }
 

@@ -1,0 +1,65 @@
+package full
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/engine"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+func freshEndable(*testing.T) func(*testing.T) *Endable {
+	m := drivertest.NewMap()
+	return func(t *testing.T) *Endable {
+		s := NewEndable(polled{m.Open(), pass}, Options{Place: "here"})
+		t.Cleanup(func() { must.Succeed(t, s.Close()) })
+		return s
+	}
+}
+
+func TestEndable(t *testing.T) {
+	t.Parallel()
+	storetest.Docs(t, freshEndable)
+}
+
+// TestALateCreateComesToNothing: also where its document was not there yet when the guardian came; and the tombstones
+// that refuse it are freed when nothing can be on its way any more.
+func TestALateCreateComesToNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, ctx := drivertest.NewMap(), t.Context()
+		dead := NewEndable(polled{m.Open(), pass}, Options{Place: "here"})
+		guardian := NewEndable(polled{m.Open(), pass}, Options{Place: "here"})
+		other := NewEndable(polled{m.Open(), pass}, Options{Place: "here"})
+		other.EndKey("pulse/b/1")
+		must.Succeed(t, guardian.EndSession(ctx, dead.EndKey("pulse/a/1").Text))
+		if _, err := dead.Put(ctx, store.Doc{Key: "pulse/a/1"}); !errors.Is(err, store.ErrSession) {
+			t.Errorf("a late create: %v", err)
+		}
+		later := store.Doc{Key: "pulse/a/2"} // of another handle, whatever its key
+		v, err := other.Put(ctx, later)
+		must.Succeed(t, err)
+		must.Succeed(t, guardian.EndSession(ctx, dead.EndKey(later.Key).Text))
+		must.Succeed(t, other.Delete(ctx, later.Key, v))
+		must.Succeed(t, errors.Join(dead.Close(), guardian.Close()))
+		rows := func() int {
+			r, err := m.Open().Read(ctx, driver.Query{From: "d/pulse/", To: "d/pulse0", Limit: 9})
+			must.Succeed(t, err)
+			return len(r.Range)
+		}
+		time.Sleep(2*engine.Quiet - time.Second)
+		if n := rows(); n != 1 {
+			t.Errorf("%d tombstones before their time", n)
+		}
+		time.Sleep(2 * time.Second)
+		if n := rows(); n != 0 {
+			t.Errorf("%d tombstones are left", n)
+		}
+		must.Succeed(t, other.Close())
+	})
+}
