@@ -69,12 +69,8 @@ func inEpochs(t interface{ Fatalf(string, ...any) }, story string) Value {
 		for range 1 + c.n(2) {
 			e.Commands = append(e.Commands, c.epochCommand(v))
 		}
-		next, did := v.Apply(e)
+		next, did := mustApply(t, v, e)
 		mustBeInEpoch(t, v, next, e, did)
-		mustKeepTokens(t, v, next)
-		mustBelong(t, next)
-		mustBeWhole(t, next)
-		mustDiffer(t, v, next)
 		v = next
 	}
 	return v
