@@ -44,7 +44,8 @@ func grants(n int, token cluster.Token, definition string) (out []*protocol.Gran
 	return out
 }
 
-// enter grants partitions to a member over these documents, for two minutes of first rounds or as long as then says, and returns how many rounds each has had.
+// enter grants partitions to a member over these documents, for two minutes of first rounds or as long
+// as then says, and returns how many rounds each has had.
 func (d *manyDocs) enter(t *testing.T, all []*protocol.Grant, then func(*bed)) (map[cluster.PartitionID]int, *bed) {
 	t.Helper()
 	rounds := make(map[cluster.PartitionID]int)
@@ -64,8 +65,9 @@ func (d *manyDocs) enter(t *testing.T, all []*protocol.Grant, then func(*bed)) (
 
 const hourly = `{"every_ms":3600000}`
 
-// TestManyRunsEnterTogether: when many partitions arrive at once, one request reads the last rounds of up to 64 of them. Each partition continues after the
-// last round of its former owner. It does not run at all if its token is older than the one in its document.
+// TestManyRunsEnterTogether: when many partitions arrive at once, one request reads the last rounds of
+// up to 64 of them. Each partition continues after the last round of its former owner. It does not run
+// at all if its token is older than the one in its document.
 func TestManyRunsEnterTogether(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		const n = 1000
@@ -87,7 +89,8 @@ func TestManyRunsEnterTogether(t *testing.T) {
 	})
 }
 
-// What cannot be read holds up the runs that it belongs to, and no other ones: a damaged document, and a request that the store does not answer.
+// What cannot be read holds up the runs that it belongs to, and no other ones: a damaged document, and
+// a request that the store does not answer.
 func TestRunsEnterBesideWhatCannotBeRead(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		d := &manyDocs{docs: newDocs()}

@@ -81,13 +81,16 @@ func TestStateNotes(t *testing.T) {
 // A batch whose outputs do not fit beside those before it is left for the next turn, and so is what it made of the state.
 func TestABatchThatDoesNotFitIsLeft(t *testing.T) {
 	t.Parallel()
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, stage: &Stage{Attempts: 1}, edges: []flow.Edge{{From: "a", To: "b", Shards: 1}}}
+	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, stage: &Stage{Attempts: 1}}
+	w.edges = []flow.Edge{{From: "a", To: "b", Shards: 1}}
 	w.keyed = &Keyed{Do: func(_ context.Context, _ *work.Grant, state []byte, in [][]byte, out *Out) ([]byte, error) {
 		return append(state, in[0]...), out.Send(make([]byte, (MaxOutput-MaxState)*2/3), nil)
 	}}
 	w.held = []store.Message{{Shard: store.Shard{Edge: "chain/a"}}}
 	for i, name := range []string{"x", "y"} {
-		w.held = append(w.held, store.Message{Shard: store.Shard{Edge: "edge"}, Number: uint64(i), Data: AppendSegment(nil, []byte(name)), Segments: 1, Delivered: 1}) //nolint:gosec // small
+		m := store.Message{Shard: store.Shard{Edge: "edge"}, Number: uint64(i), Segments: 1, Delivered: 1} //nolint:gosec // small
+		m.Data = AppendSegment(nil, []byte(name))
+		w.held = append(w.held, m)
 	}
 	turn, err := w.take(t.Context())
 	must.Succeed(t, err)

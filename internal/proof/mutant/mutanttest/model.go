@@ -15,7 +15,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
-// Prove walks every order of events within the bounds of each scenario. It fails where one breaks a promise, or has more than so many states.
+// Prove walks every order of events within the bounds of each scenario. It fails where one breaks a
+// promise, or has more than so many states.
 func Prove[S any](t *testing.T, states int, scenarios map[string]check.Model[S]) {
 	t.Helper()
 	for name, m := range scenarios {
@@ -44,8 +45,8 @@ func WalkedFit[S any](t *testing.T, scenarios map[string]check.Model[S]) {
 	Fit(t, mutant.Flaws(list))
 }
 
-// WalkedAreFound builds the tests of a package with the flaws of its testdata/flaws.txt. Each must be found by its scenario in one of the tests, which call
-// [Prove], and by a promise that the list names.
+// WalkedAreFound builds the tests of a package with the flaws of its testdata/flaws.txt. Each must be
+// found by its scenario in one of the tests, which call [Prove], and by a promise that the list names.
 func WalkedAreFound(t *testing.T, dir, tests string) {
 	t.Helper()
 	root, err := mutant.Root(context.Background())
@@ -55,7 +56,8 @@ func WalkedAreFound(t *testing.T, dir, tests string) {
 	program, err := set.BuildTests(within(t, 5*time.Minute), root, t.TempDir(), "./"+dir)
 	must.Succeed(t, err)
 	run := func(scenario string, environ []string) (string, error) {
-		cmd := exec.CommandContext(within(t, 10*time.Minute), program, "-test.run", tests+"/^"+strings.ReplaceAll(scenario, " ", "_")+"$") //nolint:gosec // of the list
+		pattern := tests + "/^" + strings.ReplaceAll(scenario, " ", "_") + "$"
+		cmd := exec.CommandContext(within(t, 10*time.Minute), program, "-test.run", pattern) //nolint:gosec // of the list
 		cmd.Dir, cmd.Env = filepath.Join(root, filepath.FromSlash(dir)), environ
 		out, err := cmd.CombinedOutput()
 		return string(out), err
