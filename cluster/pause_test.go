@@ -112,22 +112,3 @@ func TestAPauseWhereMembersClaim(t *testing.T) {
 		t.Errorf("resumed, free: %v\n%v", free, v)
 	}
 }
-
-// TestTheEndOfAPauseFreesNoChild: what waits for its parents waits on.
-func TestTheEndOfAPauseFreesNoChild(t *testing.T) {
-	t.Parallel()
-	spec := oneTask(SpreadPartitioned, HandoverFast)
-	spec.Tasks[0].Partitions = []string{"p"}
-	v := say(t, group(t, "a"), "", SubmitJob{Job: "x", Spec: spec})
-	child := Child{Key: "c", Parents: []string{"p"}}
-	v = say(t, v, "", SplitPartition{Partition: "x#p", Token: owner(t, v, "x#p", "a").Token, Children: []Child{child}})
-	for _, c := range []Command{PauseJob{Job: "x", By: "ann"}, ResumeJob{Job: "x"}} {
-		if p, ok := v.Partition("x#c"); !ok || p.State != PartitionBlocked {
-			t.Errorf("before %v: %v", c, p)
-		}
-		v = say(t, v, "", c)
-	}
-	if p, _ := v.Partition("x#c"); p.State != PartitionBlocked {
-		t.Errorf("after the pause: %v", p)
-	}
-}
