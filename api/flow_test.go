@@ -49,9 +49,7 @@ func flowing(t *testing.T) (cluster.Value, store.Queue) {
 		{Inputs: []store.Message{{Shard: edge, Number: 1}}, Outputs: []store.Put{{Shard: dead, Segments: 1, Data: []byte("c")}}},
 	}
 	for _, u := range units {
-		if _, err := q.Commit(t.Context(), name, u); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(q.Commit(t.Context(), name, u)))
 	}
 	return v, q
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 )
 
@@ -68,8 +70,7 @@ const ask = "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 // TestMoreConnectionsThanAllowedWait: one over the bound waits, and gets its turn when one of the others has its answer, which is its last then.
 func TestMoreConnectionsThanAllowedWait(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		gate, l := make(chan struct{}), newPipes()
 		ctx, cancel := context.WithCancel(t.Context())
 		served := make(chan error, 1)
@@ -121,8 +122,7 @@ func TestMoreConnectionsThanAllowedWait(t *testing.T) {
 
 // TestAnIdleConnectionGivesWay: a connection that is kept for a further request does not keep another one waiting.
 func TestAnIdleConnectionGivesWay(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := newPipes()
 		ctx, cancel := context.WithCancel(t.Context())
 		served := make(chan error, 1)
@@ -133,20 +133,14 @@ func TestAnIdleConnectionGivesWay(t *testing.T) {
 		began := time.Now()
 		for i := range 3 {
 			c, err := l.dial(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			conns = append(conns, c)
-			if _, err := io.WriteString(c, ask); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(io.WriteString(c, ask)))
 			res, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil || res.StatusCode != http.StatusOK {
 				t.Fatalf("connection %d: %v, %v", i, res, err)
 			}
-			if _, err := io.ReadAll(res.Body); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(io.ReadAll(res.Body)))
 			synctest.Wait()
 		}
 		if waited := time.Since(began); waited >= idleTimeout {
@@ -177,8 +171,7 @@ func (s stuck) Read(context.Context, journal.Query) ([]journal.Record, error) {
 
 // TestHeavyRequestsAreBounded: one more of a kind is refused and told when to try again; others are answered.
 func TestHeavyRequestsAreBounded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		j := stuck{make(chan struct{})}
 		h := Handler(Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: j})
 		get := func(path string) *httptest.ResponseRecorder {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 )
@@ -55,9 +57,7 @@ func streaming(t *testing.T, c api.Config, path string) (*wire, func(time.Durati
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	w, done := &wire{}, make(chan struct{})
 	go func() {
 		defer close(done)
@@ -72,8 +72,7 @@ func streaming(t *testing.T, c api.Config, path string) (*wire, func(time.Durati
 
 // TestAQuietStream: where nothing changes it says every 5 seconds that it lives, and nothing else.
 func TestAQuietStream(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		v := world(t)
 		var away atomic.Bool
 		ready := func() []string {
@@ -103,8 +102,7 @@ func TestAQuietStream(t *testing.T) {
 
 // TestStreamsShareALook: many of them ask for the value no more often than one does.
 func TestStreamsShareALook(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		v := world(t)
 		var looks atomic.Int64
 		h := api.Handler(api.Config{Value: func() cluster.Value { looks.Add(1); return v }})
@@ -112,9 +110,7 @@ func TestStreamsShareALook(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 20 {
 			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/v1/events", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			all.Go(func() { h.ServeHTTP(&wire{}, r) })
 		}
 		time.Sleep(time.Minute) // waits: in virtual time
@@ -171,8 +167,7 @@ func (f *fresh) Read(_ context.Context, q journal.Query) ([]journal.Record, erro
 
 // TestAQuietJournal: a record is sent once though it is read again and again, and a journal that is away is waited for.
 func TestAQuietJournal(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		j := &fresh{at: time.Now().Add(time.Second).UnixMilli()}
 		w, pass := streaming(t, api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: j}, "/v1/journal/events")
 		pass(59 * time.Second)

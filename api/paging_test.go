@@ -19,6 +19,7 @@ import (
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/view"
 )
@@ -249,8 +250,7 @@ func (s stuckReader) Write(b []byte) (int, error) {
 
 // TestSlowReadersKeepNoTurn: however many readers take nothing, another one gets its answer.
 func TestSlowReadersKeepNoTurn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		v := many(t, cluster.Value{}, 1, 500)
 		h := api.Handler(api.Config{Value: func() cluster.Value { return v }})
 		gate := make(chan struct{})

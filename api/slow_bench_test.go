@@ -35,9 +35,7 @@ func BenchmarkSlowReaders(b *testing.B) {
 			c, err := net.Dial("tcp", l.Addr().String())
 			must.Succeed(b, err)
 			defer c.Close()
-			if _, err := fmt.Fprint(c, "GET /v1/tasks?limit=10000 HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, must.Err(fmt.Fprint(c, "GET /v1/tasks?limit=10000 HTTP/1.1\r\nHost: localhost\r\n\r\n")))
 		}
 		time.Sleep(patience) // waits: a benchmark, for what slow readers hold
 		b.ReportMetric(float64(resident(b)-process)/(1<<20), "MB-process")
@@ -57,9 +55,7 @@ func resident(b *testing.B) (bytes int64) {
 	}
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			if _, err := fmt.Sscan(rest, &bytes); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, must.Err(fmt.Sscan(rest, &bytes)))
 		}
 	}
 	return bytes << 10

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 )
 
@@ -21,9 +22,7 @@ func TestJournalEventsOfManyPages(t *testing.T) {
 		kept := journal.NewMemory(records)
 		for i := range records {
 			r := journal.Record{AtMS: begin + int64(i/perMS), Kind: journal.Moved, Partition: fmt.Sprint("t", i), To: "a"}
-			if err := kept.Append(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, kept.Append(t.Context(), r))
 		}
 		s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: kept}))
 		t.Cleanup(s.Close)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 func userLine(name, role, token string) string {
@@ -93,12 +94,8 @@ func TestUserFiles(t *testing.T) {
 		{good + userLine("bob", "read", "o"), "line 2: the token is that of line 1", 0o600},
 	} {
 		path := filepath.Join(t.TempDir(), "users")
-		if err := os.WriteFile(path, []byte(x.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, x.mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(x.text), 0o600))
+		must.Succeed(t, os.Chmod(path, x.mode))
 		_, err := api.ReadUsers(path)
 		if x.want == "" && err != nil || x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)) {
 			t.Errorf("%q %o: %v, want %q", x.text, x.mode, err, x.want)

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -71,8 +71,7 @@ func returned(t *testing.T, docs store.Docs, arg string) bool {
 // When ctx ends, a wait for a call of a Map ends too. That does not end the call: it is cancelled, whichever of the two
 // is noticed first.
 func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		for range 20 { // what is noticed first is chance
 			docs := memory.New().Open()
 			c, err := NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()})

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -130,8 +130,7 @@ func (h *hooked) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 
 // TestAListThatLags: a call that a list does not show is not gone: its document says what it is.
 func TestAListThatLags(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		docs := &hooked{Docs: memory.New().Open(), list: func([]store.Doc) []store.Doc { return nil }}
 		c, err := NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()})
 		must.Succeed(t, err)

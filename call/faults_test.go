@@ -11,6 +11,7 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/store/storetest"
 )
 
@@ -53,64 +54,60 @@ func faulty(t *testing.T, s *crowd, seed uint64, shares map[storetest.Outcome]in
 // Answers get lost, requests get lost, writes are made late, the store refuses: as long as no member loses its lease, each call that was submitted runs exactly once
 // and gives its result exactly once; one whose submission was answered by an error runs at most once.
 func TestLostAnswersNeitherLoseNorDoubleACall(t *testing.T) {
-	for seed := range uint64(20) {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				s := newCrowd(t)
-				runs := &tally{runs: make(map[int]int)}
-				square := runs.function("square")
-				shares := map[storetest.Outcome]int{storetest.Refused: 4, storetest.LostRequest: 6, storetest.LostReply: 12, storetest.Late: 6}
-				var stores []*storetest.Faulty
-				for i := range 3 {
-					f := faulty(t, s, seed*10+uint64(i), shares)
-					stores = append(stores, f)
-					if i < 2 {
-						s.join(f, cluster.MemberID(fmt.Sprintf("m%d", i)), 8, square)
-					}
+	virtual.Seeds(t, 20, func(t *testing.T, seed uint64) {
+		s := newCrowd(t)
+		runs := &tally{runs: make(map[int]int)}
+		square := runs.function("square")
+		shares := map[storetest.Outcome]int{storetest.Refused: 4, storetest.LostRequest: 6, storetest.LostReply: 12, storetest.Late: 6}
+		var stores []*storetest.Faulty
+		for i := range 3 {
+			f := faulty(t, s, seed*10+uint64(i), shares)
+			stores = append(stores, f)
+			if i < 2 {
+				s.join(f, cluster.MemberID(fmt.Sprintf("m%d", i)), 8, square)
+			}
+		}
+		c := client(t, stores[2], "c")
+		release, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			tick := time.NewTicker(7 * time.Millisecond)
+			defer tick.Stop()
+			for release.Err() == nil {
+				for _, f := range stores {
+					f.Release()
 				}
-				c := client(t, stores[2], "c")
-				release, stop := context.WithCancel(t.Context())
-				var wg sync.WaitGroup
-				wg.Go(func() {
-					tick := time.NewTicker(7 * time.Millisecond)
-					defer tick.Stop()
-					for release.Err() == nil {
-						for _, f := range stores {
-							f.Release()
-						}
-						<-tick.C
-					}
-				})
-				defer wg.Wait()
-				defer stop()
-				const calls = 150
-				refused := make(map[int]bool)
-				n := 0
-				for got, err := range square.Map(t.Context(), c, count(calls), 20) {
-					switch {
-					case err != nil && strings.Contains(err.Error(), "submit"):
-						refused[n] = true
-					case err != nil || got != n*n:
-						t.Errorf("%d: got %d, %v", n, got, err)
-					}
-					n++
-				}
-				runs.mu.Lock()
-				defer runs.mu.Unlock()
-				for i := range calls {
-					if r := runs.runs[i]; r > 1 || r == 0 && !refused[i] {
-						t.Errorf("%d ran %d times, refused: %v", i, r, refused[i])
-					}
-				}
-				if n != calls || len(refused) > calls/2 {
-					t.Errorf("%d results, %d of them refused", n, len(refused))
-				}
-				for o := storetest.Refused; o <= storetest.Late; o++ {
-					if stores[0].Count(o)+stores[1].Count(o) == 0 || stores[2].Count(o) == 0 {
-						t.Errorf("outcome %d was never played", o)
-					}
-				}
-			})
+				<-tick.C
+			}
 		})
-	}
+		defer wg.Wait()
+		defer stop()
+		const calls = 150
+		refused := make(map[int]bool)
+		n := 0
+		for got, err := range square.Map(t.Context(), c, count(calls), 20) {
+			switch {
+			case err != nil && strings.Contains(err.Error(), "submit"):
+				refused[n] = true
+			case err != nil || got != n*n:
+				t.Errorf("%d: got %d, %v", n, got, err)
+			}
+			n++
+		}
+		runs.mu.Lock()
+		defer runs.mu.Unlock()
+		for i := range calls {
+			if r := runs.runs[i]; r > 1 || r == 0 && !refused[i] {
+				t.Errorf("%d ran %d times, refused: %v", i, r, refused[i])
+			}
+		}
+		if n != calls || len(refused) > calls/2 {
+			t.Errorf("%d results, %d of them refused", n, len(refused))
+		}
+		for o := storetest.Refused; o <= storetest.Late; o++ {
+			if stores[0].Count(o)+stores[1].Count(o) == 0 || stores[2].Count(o) == 0 {
+				t.Errorf("outcome %d was never played", o)
+			}
+		}
+	})
 }

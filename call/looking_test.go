@@ -9,10 +9,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -170,8 +170,7 @@ func TestWhatIsJournaled(t *testing.T) {
 
 // A run that takes a while is looked at: 200 ms after its beginning, not only after many.
 func TestARunIsChecked(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		docs := memory.New().Open()
 		defer docs.Close()
 		w, err := NewWorker(RunnerConfig{Docs: docs})

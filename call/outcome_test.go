@@ -10,11 +10,12 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 )
 
 // OnFailureOrTimeout calls back once, whether it was asked for before or after the end, and however often somebody waits.
 func TestOnFailureOrTimeoutIsToldOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		begin := make(chan struct{})
 		fail := call.NewFunc("fail", func(context.Context, int) (int, error) { <-begin; return 0, call.Permanent(errors.New("no")) }, call.Options{})
 		fine := call.NewFunc("fine", func(context.Context, int) (int, error) { return 1, nil }, call.Options{})
@@ -50,7 +51,7 @@ func TestOnFailureOrTimeoutIsToldOnce(t *testing.T) {
 
 // A wish to cancel stops the running function; a queued call does not begin; one that has ended stays as it is.
 func TestCancel(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		began, ended := make(chan int, 8), make(chan error, 8)
 		stay := call.NewFunc("stay", func(ctx context.Context, n int) (int, error) {
 			if n < 0 {
@@ -96,7 +97,7 @@ func TestCancel(t *testing.T) {
 
 // The caller that waits for nobody is not forgotten when its ctx ends, and not told twice.
 func TestWaitEndsWithItsContext(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		begin := make(chan struct{})
 		f := call.NewFunc("f", func(context.Context, int) (int, error) { <-begin; return 5, nil }, call.Options{})
 		_, c := lab(t, 1, f)
@@ -117,7 +118,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 
 // Who submits 10,000 calls does not keep another caller waiting for them.
 func TestFairAmongCallers(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		ran := make(chan string, 20_000)
 		f := call.NewFunc("f", func(_ context.Context, who string) (int, error) {
 			ran <- who
@@ -150,9 +151,7 @@ func TestFairAmongCallers(t *testing.T) {
 		if before > calls/2 {
 			t.Fatalf("%d of the other caller's calls have run before: nothing is shown", before)
 		}
-		if _, err := wait(t, sent); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(wait(t, sent)))
 		ahead := 0
 		for who := range ran {
 			if who == "one" {
@@ -172,7 +171,7 @@ func TestFairAmongCallers(t *testing.T) {
 
 // No more calls run than there are slots, and all of them do in the end.
 func TestCallsKeepToTheSlots(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var now, most atomic.Int64
 		f := call.NewFunc("f", func(_ context.Context, n int) (int, error) {
 			most.Store(max(most.Load(), now.Add(1)))

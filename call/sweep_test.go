@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -63,9 +63,7 @@ func keys(t *testing.T, docs store.Docs) (out []string) {
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	docs := memory.New().Open()
-	if _, err := docs.Put(t.Context(), store.Doc{Key: "callpage/q/p", Value: []byte(`{"void":[4]}`)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(docs.Put(t.Context(), store.Doc{Key: "callpage/q/p", Value: []byte(`{"void":[4]}`)})))
 	key := func(n int) string { return fmt.Sprintf("call/q/p/%03d", n) }
 	put(t, docs, key(0), Record{State: Done}, "")
 	put(t, docs, key(1), Record{State: Failed}, "")
@@ -105,9 +103,7 @@ func TestALateSubmissionBringsItsPageBack(t *testing.T) {
 	c, err := NewClient(docs, ClientOptions{Queue: "q"})
 	must.Succeed(t, err)
 	defer c.Close()
-	if _, err := c.Submit(t.Context(), "f", []byte("1"), Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(c.Submit(t.Context(), "f", []byte("1"), Options{})))
 	p := c.page
 	at := p.take(10)
 	p.since = p.since.Add(-2 * pageAge)
@@ -133,8 +129,7 @@ func TestALateSubmissionBringsItsPageBack(t *testing.T) {
 
 // Pages go with their last call, and a page takes no more than its share.
 func TestPagesAreRemovedByTheirClient(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		docs := memory.New().Open()
 		c, err := NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()})
 		must.Succeed(t, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/store"
 )
 
@@ -28,7 +29,7 @@ func (l *lists) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 
 // TestWaitForWhatHasEnded: the result of a call that has ended costs one read of its document, not a round of looking for the ends of calls.
 func TestWaitForWhatHasEnded(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		double := call.NewFunc("double", func(_ context.Context, n int) (int, error) { return 2 * n, nil }, call.Options{})
 		s, _ := lab(t, 8, double)
 		docs := &lists{Docs: s.Open()}
@@ -61,7 +62,7 @@ func TestWaitForWhatHasEnded(t *testing.T) {
 
 // TestSubmitAllSaysWhatWasNotSubmitted: an argument that is refused has no call at its place, and the others have one.
 func TestSubmitAllSaysWhatWasNotSubmitted(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		echo := call.NewFunc("echo", func(_ context.Context, b []byte) (int, error) { return len(b), nil }, call.Options{})
 		_, c := lab(t, 4, echo)
 		sent, err := echo.SubmitAll(t.Context(), c, []byte("a"), make([]byte, call.MostArg), []byte("bcd"))
@@ -79,7 +80,7 @@ func TestSubmitAllSaysWhatWasNotSubmitted(t *testing.T) {
 
 // TestFunctionsThatWaitForFunctions: more functions wait for others than there are slots; each gives its slot away while it waits.
 func TestFunctionsThatWaitForFunctions(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var c *call.Client
 		leaf := call.NewFunc("leaf", func(_ context.Context, n int) (int, error) {
 			if n < 0 {
@@ -117,7 +118,7 @@ func TestFunctionsThatWaitForFunctions(t *testing.T) {
 
 // Results come in the order of the arguments, errors at their place; what was taken and not yielded is never more than the window.
 func TestMapIsInOrderAndBounded(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		odd := call.NewFunc("odd", func(_ context.Context, n int) (string, error) {
 			if n%10 == 0 {
 				return "", call.Permanent(fmt.Errorf("%d is round", n))
@@ -157,7 +158,7 @@ func TestMapIsInOrderAndBounded(t *testing.T) {
 
 // Leaving a Map early cancels its calls. For a ctx that ends see TestAMapWhoseContextEndsCancelsAllThatIsOutstanding.
 func TestALeftMapIsCancelled(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		first := make(chan struct{})
 		stay := call.NewFunc("stay", func(ctx context.Context, n int) (int, error) {
 			if n == 0 {

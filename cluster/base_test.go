@@ -3,6 +3,8 @@ package cluster
 import (
 	"fmt"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // written is a log of n entries, each with the base of a writer that lags by lag entries, and the values that lead through it.
@@ -36,9 +38,7 @@ func TestForeignEntriesAreRefusedByAllAlike(t *testing.T) {
 	for at := BaseEvery; at < len(values); at++ {
 		v := values[at]
 		loaded, err := DecodeSnapshot(values[at/BaseEvery*BaseEvery].Snapshot())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, w := range values[at/BaseEvery*BaseEvery+1 : at+1] {
 			loaded.index, loaded.chain, loaded.applied = w.index, w.chain, w.applied
 			loaded.passed()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // bench folds commands into a value, one entry each.
@@ -120,9 +122,7 @@ func BenchmarkJobsMemory(b *testing.B) {
 		snapshot := w.v.Snapshot()
 		before = heap()
 		v, err := DecodeSnapshot(snapshot)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		loaded = heap() - before
 		runtime.KeepAlive(w)
 		runtime.KeepAlive(v)
@@ -151,9 +151,7 @@ func manyJobs(b *testing.B, jobs int, alike bool) *bench {
 			}})
 		}
 		read, err := DecodeEntry(e.Index, e.Encode())
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		w.v, _ = w.v.Apply(read)
 	}
 	return w

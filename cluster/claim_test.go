@@ -66,6 +66,48 @@ func TestClaim(t *testing.T) {
 			t.Errorf("claimed: %v", p)
 		}
 	}
+	parts := partsOf(v)
+	parts.Members[0].Draining = true
+	if _, r := Assemble(parts).Do(5, 0, Claim{"x", 0, "a", 1}); r.Reason != "who claims is draining" {
+		t.Errorf("a draining member claims: %+v", r)
+	}
+}
+
+// TestWhatNobodyHasClaimedGoesAtOnce: what was offered and is not wanted any more waits for nobody; who has claimed it stops first.
+func TestWhatNobodyHasClaimedGoesAtOnce(t *testing.T) {
+	t.Parallel()
+	every := JobSpec{Tasks: []TaskSpec{{Type: "noop", Spread: SpreadEvery}}}
+	v, _ := claimed(t).Do(3, 0, SubmitJob{Job: "e", Spec: every})
+	v, _ = v.Settle(9, 0, Pending{})
+	p, _ := v.Partition("e#a")
+	v, r := v.Do(p.Token+1, 0, Claim{p.ID, p.Token, "a", 1})
+	if other, ok := v.Partition("e#b"); !r.Accepted || !ok || !other.Offered {
+		t.Fatalf("%+v, of %v", r, v)
+	}
+	v, _ = v.Do(p.Token+2, 0, KillJob{Job: "e"})
+	v, _ = v.Settle(p.Token+3, 0, Pending{})
+	if p, ok := v.Partition("e#a"); !ok || p.State != PartitionReleasing || !p.Dropped {
+		t.Errorf("what was claimed: %v, %t", p, ok)
+	}
+	if p, ok := v.Partition("e#b"); ok {
+		t.Errorf("what was offered stays: %v", p)
+	}
+}
+
+// TestSharesOfAPool: each has another index, of as many as there are.
+func TestSharesOfAPool(t *testing.T) {
+	t.Parallel()
+	for want, indexes := range map[bool][][]int64{true: {{0, 1}, {1, 0}}, false: {{0, 0}, {0}, {0, 1, 1}}} {
+		for _, all := range indexes {
+			var held []*partitionRecord
+			for _, i := range all {
+				held = append(held, &partitionRecord{Partition: Partition{Index: i, Count: 2}})
+			}
+			if sameShares(held) != want {
+				t.Errorf("the shares %v of 2 are all: %t", all, !want)
+			}
+		}
+	}
 }
 
 // TestSlotsOfTheDraining: the documents of slots do not change when their member drains, so that the plan must take them. What is left would wait for its

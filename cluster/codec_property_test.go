@@ -18,6 +18,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 var writeGolden = flag.Bool("write-codec", false, "write testdata/codec again; a change of what is there is a change of Format")
@@ -39,15 +41,11 @@ func allSamples() []Command {
 func TestEveryCommandIsHere(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	declared := 0
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Name.Name != "tag" || f.Recv == nil {
@@ -76,9 +74,7 @@ func TestEveryEntryRoundTrips(t *testing.T) {
 		}
 		data := e.Encode()
 		got, err := DecodeEntry(7, data)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, err)
 		got.data = nil
 		if !reflect.DeepEqual(got, e) {
 			rt.Fatalf("wrote %+v\nread  %+v", e, got)
@@ -125,9 +121,7 @@ func goldenLine(t *testing.T, line string) (name string, code []byte, text strin
 	t.Helper()
 	f := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
 	code, err := hex.DecodeString(f[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return f[0], code, f[2]
 }
 
@@ -149,9 +143,7 @@ func mustReadGoldenSnapshot(t *testing.T) {
 func goldenFile(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile("testdata/codec/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(data)
 }
 
@@ -171,9 +163,7 @@ func writeGoldenBytes(t *testing.T) {
 		files[name] = fmt.Sprintf("snapshot %x %q\n", v.Snapshot(), v.String())
 	}
 	for name, text := range files {
-		if err := os.WriteFile("testdata/codec/"+name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile("testdata/codec/"+name, []byte(text), 0o600))
 	}
 }
 
@@ -283,18 +273,18 @@ func workflowOf(d *datadriven.TestData, a arguments) JobSpec {
 	var spec JobSpec
 	spec.Batch, spec.Coverage, spec.Percent = a.text("edges") == "batch", a.has("coverage"), a.number("percent", 0)
 	if s := a.text("scheduler"); s != "" {
-		must(spec.Scheduler.UnmarshalText([]byte(s)))
+		orPanic(spec.Scheduler.UnmarshalText([]byte(s)))
 	}
 	for line := range strings.Lines(d.Input) {
 		left, right, _ := strings.Cut(line, "->")
 		_, args, err := datadriven.ParseLine("task " + left)
-		must(err)
+		orPanic(err)
 		b := arguments{list: args}
 		t := taskOf(b)
 		t.Name, t.Spread, t.Min, t.Max, t.Percent = b.name(0), SpreadPool, b.number("min", 0), b.number("max", 0), b.number("percent", 0)
 		t.Repartition = b.text("repartition") != ""
 		if s := b.text("spread"); s != "" {
-			must(t.Spread.UnmarshalText([]byte(s)))
+			orPanic(t.Spread.UnmarshalText([]byte(s)))
 		}
 		spec.Tasks = append(spec.Tasks, t)
 		for _, to := range strings.Fields(right) {

@@ -69,12 +69,8 @@ func inEpochs(t interface{ Fatalf(string, ...any) }, story string) Value {
 		for range 1 + c.n(2) {
 			e.Commands = append(e.Commands, c.epochCommand(v))
 		}
-		next, did := v.Apply(e)
+		next, did := mustApply(t, v, e)
 		mustBeInEpoch(t, v, next, e, did)
-		mustKeepTokens(t, v, next)
-		mustBelong(t, next)
-		mustBeWhole(t, next)
-		mustDiffer(t, v, next)
 		v = next
 	}
 	return v
@@ -302,6 +298,24 @@ func TestNoPools(t *testing.T) {
 	v = say(t, v, PoolRefused, SubmitJob{Job: "x", Spec: oneTask(SpreadPool, HandoverAtMostOne)})
 	v = say(t, v, "", SubmitJob{Job: "x", Spec: oneTask(SpreadSingle, HandoverAtMostOne)})
 	say(t, v, PoolRefused, UpdateJob{Job: "x", Spec: oneTask(SpreadPool, HandoverAtMostOne)})
+}
+
+// TestSharesKeepToTheirBounds: no more is in hand-over than the budget allows, and nobody gets more than it has room for, but of Rota's own.
+func TestSharesKeepToTheirBounds(t *testing.T) {
+	t.Parallel()
+	v := group(t, "a")
+	for _, job := range []JobID{"x", "y", "rota.own"} {
+		v = say(t, v, "", SubmitJob{Job: job, Spec: oneTask(SpreadSingle, HandoverAtMostOne)})
+	}
+	b := EpochMember{Join: PrepareJoin{Member: "b", Heartbeat: "g/b", Capacity: 1}}
+	v = say(t, v, "", Epoch{Start: 1, Generation: 2, Leader: "a", Members: []EpochMember{member(v, "a"), b}})
+	v = say(t, v, "", Configure{MoveBudget: 1})
+	share := func(id PartitionID) Share { return Share{id, owner(t, v, id, "a").Token, "b"} }
+	v = say(t, v, "", share("x"))
+	say(t, v, "enough is in hand-over", share("y"))
+	v = say(t, v, "", Stopped{"x", owner(t, v, "x", "a").Token})
+	say(t, v, "void: b has no room", share("y"))
+	say(t, v, "", share("rota.own"))
 }
 
 // TestSharesEven: what all owners share brings the plan about.

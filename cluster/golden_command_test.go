@@ -118,15 +118,15 @@ func taskOf(a arguments) TaskSpec {
 	t := TaskSpec{Type: "noop", Weight: a.number("weight", 0), Selector: a.labels(), SpreadOver: a.text("over"),
 		Pin: MemberID(a.text("pin")), MaxAttempts: a.number("attempts", 0), Partitions: a.values("keys"), Definition: []byte(a.text("definition"))}
 	if s := a.text("spread"); s != "" {
-		must(t.Spread.UnmarshalText([]byte(s)))
+		orPanic(t.Spread.UnmarshalText([]byte(s)))
 	}
 	if s := a.text("handover"); s != "" {
-		must(t.Handover.UnmarshalText([]byte(s)))
+		orPanic(t.Handover.UnmarshalText([]byte(s)))
 	}
 	return t
 }
 
-func must(err error) {
+func orPanic(err error) {
 	if err != nil {
 		panic(err)
 	}

@@ -43,15 +43,21 @@ func led(t interface{ Fatalf(string, ...any) }, story string) Value {
 		for range 1 + c.n(3) {
 			e.Commands = append(e.Commands, c.ledCommand(v))
 		}
-		next, did := v.Apply(e)
+		next, did := mustApply(t, v, e)
 		mustBeLed(t, v, next, e, did)
-		mustKeepTokens(t, v, next)
-		mustBelong(t, next)
-		mustBeWhole(t, next)
-		mustDiffer(t, v, next)
 		v = next
 	}
 	return v
+}
+
+// mustApply applies an entry, and wants what holds after any.
+func mustApply(t interface{ Fatalf(string, ...any) }, v Value, e Entry) (Value, Applied) {
+	next, did := v.Apply(e)
+	mustKeepTokens(t, v, next)
+	mustBelong(t, next)
+	mustBeWhole(t, next)
+	mustDiffer(t, v, next)
+	return next, did
 }
 
 // mustBeLed: an entry does something only if its writer leads, or begins to; offers are of what is granted, and accepted once.

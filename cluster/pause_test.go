@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // Whatever is said between pauses: what holds after any entry holds, nobody gets anything of a paused job, and in the end nobody has any of it.
@@ -59,9 +61,7 @@ func TestAPauseIsKept(t *testing.T) {
 	s.ok(PauseJob{Job: "x", By: "ann@laptop"})
 	s.ok(PauseJob{Job: "x", By: "bob"}) // the first one counts
 	v, err := DecodeSnapshot(s.v.Snapshot())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	j, _ := v.Job("x")
 	if alone, err := DecodeJob(j.Encode()); err != nil || j.PausedBy != "ann@laptop" || alone.PausedBy != j.PausedBy || alone.PausedMS != j.PausedMS {
 		t.Errorf("in a snapshot %+v, alone %+v, %v", j, alone, err)

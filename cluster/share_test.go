@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 	"unsafe"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestEqualSpecsAreOne: jobs that follow each other by name and have equal specs have one in memory, in a value that came about by entries and in one from a
@@ -25,9 +27,7 @@ func TestEqualSpecsAreOne(t *testing.T) {
 	s.ok(SubmitJob{Job: "f", Spec: chained}, SubmitJob{Job: "g", Spec: joined}, SubmitJob{Job: "h", Spec: chained})
 	data := s.v.Snapshot()
 	loaded, err := DecodeSnapshot(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	clear(data) // no record keeps it
 	if again := loaded.Snapshot(); !bytes.Equal(again, s.v.Snapshot()) {
 		t.Fatalf("read as\n%s\nwant\n%s", loaded, s.v)

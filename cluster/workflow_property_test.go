@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/schedule"
 	"pgregory.net/rapid"
 )
@@ -252,9 +253,7 @@ func TestMadeUpSlotsAreBounded(t *testing.T) {
 		d := &draft{}
 		d.setMember(Member{ID: "a", State: MemberJoined, Slots: slots})
 		v, err := DecodeSnapshot(d.value().Snapshot())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if n := v.derived.free.Len(); n != int(min(MaxSlots, max(0, slots))) {
 			t.Errorf("%d slots are free where the member says %d", n, slots)
 		}

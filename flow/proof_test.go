@@ -1,36 +1,31 @@
 package flow
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/check"
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
 )
 
-type scenario struct {
-	name string
-	m    model
-}
-
 // scenarios are small enough to be walked with every change. The build tag proof adds larger ones.
-func scenarios() []scenario {
+func scenarios() map[string]check.Model[system] {
 	one := func(split bool, f faults) model { return model{messages: 1, workers: 1, split: split, faults: f} }
-	return []scenario{
-		{"no fault", model{messages: 2, workers: 1}},
-		{"no fault, no transactions", model{messages: 2, workers: 1, split: true}},
-		{"no messages", model{workers: 2, faults: faults{crash: 1}}},
-		{"a worker dies", one(false, faults{crash: 1})},
-		{"a worker dies, no transactions", one(true, faults{crash: 1})},
-		{"an answer is lost", one(true, faults{lost: 1})},
-		{"two answers are lost", one(false, faults{lost: 2})},
-		{"a call fails, an answer is lost", one(true, faults{fail: 1, lost: 1})},
-		{"a call is late", one(true, faults{late: 1})},
-		{"a call is done twice", one(true, faults{twice: 1})},
-		{"a consumer lags", one(false, faults{lag: 1, crash: 1})},
-		{"the server starts again", one(true, faults{boot: 1, crash: 1})},
-		{"halves, a worker dies", model{messages: 1, workers: 1, split: true, halves: true, faults: faults{crash: 1}}},
-		{"halves, a call is late", model{messages: 1, workers: 1, split: true, halves: true, faults: faults{late: 1}}},
-		{"two workers, a lease ends", model{messages: 1, workers: 2, faults: faults{lapse: 1}}},
+	return map[string]check.Model[system]{
+		"no fault":                        model{messages: 2, workers: 1},
+		"no fault, no transactions":       model{messages: 2, workers: 1, split: true},
+		"no messages":                     model{workers: 2, faults: faults{crash: 1}},
+		"a worker dies":                   one(false, faults{crash: 1}),
+		"a worker dies, no transactions":  one(true, faults{crash: 1}),
+		"an answer is lost":               one(true, faults{lost: 1}),
+		"two answers are lost":            one(false, faults{lost: 2}),
+		"a call fails, an answer is lost": one(true, faults{fail: 1, lost: 1}),
+		"a call is late":                  one(true, faults{late: 1}),
+		"a call is done twice":            one(true, faults{twice: 1}),
+		"a consumer lags":                 one(false, faults{lag: 1, crash: 1}),
+		"the server starts again":         one(true, faults{boot: 1, crash: 1}),
+		"halves, a worker dies":           model{messages: 1, workers: 1, split: true, halves: true, faults: faults{crash: 1}},
+		"halves, a call is late":          model{messages: 1, workers: 1, split: true, halves: true, faults: faults{late: 1}},
+		"two workers, a lease ends":       model{messages: 1, workers: 2, faults: faults{lapse: 1}},
 	}
 }
 
@@ -40,18 +35,13 @@ func TestProof(t *testing.T) {
 	prove(t, scenarios())
 }
 
-func prove(t *testing.T, all []scenario) {
+func prove(t *testing.T, all map[string]check.Model[system]) {
 	t.Helper()
-	for _, c := range all {
-		t.Run(c.name, func(t *testing.T) {
-			r := check.Explore(c.m, check.Options{States: 12_000_000, Violations: 1})
-			t.Logf("%d states, %d moves, depth %d", r.States, r.Moves, r.Depth)
-			if !r.Complete && len(r.Violations) == 0 {
-				t.Error("not walked to the end")
-			}
-			for _, v := range r.Violations {
-				t.Errorf("%s:\n%s", v.Promise, strings.Join(v.Trace, "\n"))
-			}
-		})
-	}
+	mutanttest.Prove(t, 12_000_000, all)
+}
+
+// TestFlawsFit looks whether each flaw of testdata/flaws.txt can still be laid over the source, and names a scenario. The build tag proof builds and finds them.
+func TestFlawsFit(t *testing.T) {
+	t.Parallel()
+	mutanttest.WalkedFit(t, scenarios())
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -32,7 +33,7 @@ func heartbeatKeys(t *testing.T, s store.Docs) []string {
 
 // TestHeartbeatIsRemoved: a heartbeat is there while something is held, and goes when its client is closed.
 func TestHeartbeatIsRemoved(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		for _, heartbeats := range []bool{false, true} {
 			server := memory.New()
 			c := client(t, server.Open(), lock.Options{NoSessions: heartbeats})
@@ -54,7 +55,7 @@ func TestHeartbeatIsRemoved(t *testing.T) {
 // TestHeartbeatIsSwept: a heartbeat that nobody needs goes after three TTLs, and then the next lock begins another one; and the heartbeat of a dead process is removed
 // within two sweeps, which are ten TTLs apart, by any process that holds something else.
 func TestHeartbeatIsSwept(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const ttl = 300 * time.Millisecond
 		server := memory.New()
 		witness := server.Open()
@@ -145,7 +146,7 @@ func (g *guard) State() string { return "on" }
 // TestAGuardianFreesLocks: what a process holds is free as soon as its guardian has ended its session, not after its TTL; and a guardian has nothing left to end
 // when the client was closed.
 func TestAGuardianFreesLocks(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const ttl = time.Minute
 		server := memory.New()
 		g := &guard{t: t, watch: server.Open(), opened: make(map[string]store.Session), sessions: make(map[string]store.Session)}
@@ -211,7 +212,7 @@ func TestASuspendedMachineLosesItsLocks(t *testing.T) {
 		"Context.Err": func(h *lock.Held) bool { return h.Context().Err() != nil },
 		"Err":         func(h *lock.Held) bool { return errors.Is(h.Err(), lock.ErrLost) },
 	} {
-		t.Run(name, func(t *testing.T) { bubble(t, func(t *testing.T) { suspend(t, lost) }) })
+		t.Run(name, func(t *testing.T) { virtual.Test(t, func(t *testing.T) { suspend(t, lost) }) })
 	}
 }
 
@@ -267,7 +268,7 @@ func (s *lateAnswers) Put(ctx context.Context, d store.Doc) (store.Version, erro
 // TestALateAnswerDoesNotProlongTheLease: others may have seen the heartbeat when it was sent, and count from then. So it is lost within a TTL of that, however late the
 // answer came.
 func TestALateAnswerDoesNotProlongTheLease(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const ttl = 10 * time.Second
 		s := &lateAnswers{Docs: memory.New().Open(), late: 3 * time.Second}
 		held := acquire(t, client(t, s, lock.Options{TTL: ttl, NoSessions: true}).Lock("x"))

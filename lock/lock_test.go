@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -22,13 +21,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds what only a failure waits for; in virtual time.
 const patience = 60 * time.Second
-
-// bubble runs a test in virtual time, next to others.
-func bubble(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, f)
-}
 
 func deadline(t testing.TB) context.Context {
 	t.Helper()
@@ -91,9 +83,7 @@ func TestText(t *testing.T) {
 	if _, err := a.Lock.Acquire(deadline(t)); err == nil || !strings.Contains(err.Error(), "use On") {
 		t.Errorf("acquire what is bound to nothing: %v", err)
 	}
-	if _, err := here.Lock("a/b").Acquire(deadline(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(here.Lock("a/b").Acquire(deadline(t))))
 	if _, err := a.Lock.On(there).TryAcquire(deadline(t)); err == nil {
 		t.Error("it is another lock")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
@@ -175,11 +176,7 @@ func (s *storm) once(number int, c *lock.Client, r *rand.Rand) {
 
 // TestStorm: whatever the calls do, the story of the clients is that of a lock; and when the storm is over, it can be had, and nothing is left. The seed decides
 // which calls fail and how long each client waits; which of two goroutines that are ready runs first is decided by the scheduler.
-func TestStorm(t *testing.T) {
-	for seed := range uint64(storms) {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { bubble(t, func(t *testing.T) { storming(t, seed) }) })
-	}
-}
+func TestStorm(t *testing.T) { virtual.Seeds(t, storms, storming) }
 
 func storming(t *testing.T, seed uint64) {
 	t.Helper()

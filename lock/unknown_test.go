@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
@@ -27,7 +28,7 @@ func TestGivenUpInDoubt(t *testing.T) {
 		"late put key=lock-pulse/*/alive times=1\nlose-reply put key=locks/x/table times=1",
 		"late sessionput times=1\nlate put key=locks/x/table times=1",
 	} {
-		t.Run(script, func(t *testing.T) { bubble(t, func(t *testing.T) { giveUpInDoubt(t, script) }) })
+		t.Run(script, func(t *testing.T) { virtual.Test(t, func(t *testing.T) { giveUpInDoubt(t, script) }) })
 	}
 }
 
@@ -89,7 +90,7 @@ func TestReleaseInDoubt(t *testing.T) {
 		"lose-reply put key=locks/x/table after=1 times=1", "lose-request put key=locks/x/table after=1 times=2", "late put key=locks/x/table after=1 times=1",
 		"refuse put key=locks/x/table after=1 times=2", "refuse get key=locks/x/table after=1 times=2\nlose-reply put key=locks/x/table after=1 times=1",
 	} {
-		t.Run(script, func(t *testing.T) { bubble(t, func(t *testing.T) { releaseInDoubt(t, script) }) })
+		t.Run(script, func(t *testing.T) { virtual.Test(t, func(t *testing.T) { releaseInDoubt(t, script) }) })
 	}
 }
 
@@ -115,7 +116,7 @@ func releaseInDoubt(t *testing.T, script string) {
 
 // TestAReleaseGoesOn: one that could not be confirmed in time is made in the background, while the heartbeat of its process lives on.
 func TestAReleaseGoesOn(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := memory.New()
 		faulty := storetest.NewFaulty(server.Open(), nil)
 		held := acquire(t, client(t, faulty, lock.Options{TTL: time.Hour}).Lock("x"))

@@ -10,6 +10,7 @@ import (
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/memory"
@@ -79,15 +80,13 @@ func result(t *testing.T, h *call.Handle) string {
 }
 
 func TestADrainingMemberHandsItsCallsBack(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, g := memory.New(), &stage{}
 		a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{g.function("a", "b")} })
 		h := g.submit(t, caller(t, s), call.Options{Attempts: 1})
 		await(t, "it runs on a", func() bool { return len(g.ran()) == 1 })
 		start(t, s, "b", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{g.function("b", "b")} })
-		if _, err := a.Propose(t.Context(), cluster.DrainMember{Member: "a", On: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(a.Propose(t.Context(), cluster.DrainMember{Member: "a", On: true})))
 		if r := result(t, h); r != `"b"` {
 			t.Errorf("got %s", r)
 		}
@@ -100,7 +99,7 @@ func TestADrainingMemberHandsItsCallsBack(t *testing.T) {
 
 // A member that is cut off ends its runs before others count it out, and they run the call.
 func TestTheCallsOfACutOffMemberMoveWithoutOverlap(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, g := memory.New(), &stage{}
 		line := cable(t, s)
 		start(t, s, "keeper", nil)
@@ -125,7 +124,7 @@ func TestTheCallsOfACutOffMemberMoveWithoutOverlap(t *testing.T) {
 
 // Slots that tasks have are not for calls.
 func TestCallsTakeIdleSlotsAlone(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, g := memory.New(), &stage{}
 		a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 2, []call.Function{g.function("a", "a")} })
 		a.submit("pool", cluster.TaskSpec{Type: "stay", Spread: cluster.SpreadPool})
@@ -135,15 +134,13 @@ func TestCallsTakeIdleSlotsAlone(t *testing.T) {
 		if len(g.ran()) > 0 {
 			t.Error("it ran on a slot of the task")
 		}
-		if _, err := a.Propose(t.Context(), cluster.KillJob{Job: "pool"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(a.Propose(t.Context(), cluster.KillJob{Job: "pool"})))
 		result(t, h)
 	})
 }
 
 func TestAFailedAttemptIsJournaled(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		bad := call.NewFunc("bad", func(context.Context, int) (int, error) { panic("no luck") }, call.Options{})
 		a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{bad} })

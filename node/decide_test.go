@@ -17,6 +17,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/publish"
@@ -196,7 +197,7 @@ func TestAFileThatCannotBeWritten(t *testing.T) {
 
 // TestAnAnnouncedRestartKeepsItsFile: the tasks wait for the member, so what it had stays in its file.
 func TestAnAnnouncedRestartKeepsItsFile(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		path, r := filepath.Join(t.TempDir(), "a.json"), &running{}
 		a := start(t, memory.New(), "a", func(c *Config) {
 			c.Types, c.Kept, c.Hold = r.types(), openKept(t, path, "a"), time.Minute
@@ -232,7 +233,7 @@ func TestTwoDrainAtOnce(t *testing.T) {
 
 // TestANoteIsTriedAgain: a document for people that the store has refused is written a little later.
 func TestANoteIsTriedAgain(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		plan, err := storetest.Script("refuse put key=failing/a times=2\nrefuse put key=sinks/a times=1")
 		must.Succeed(t, err)
 		s, sinks := memory.New(), &fakeSinks{}

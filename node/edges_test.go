@@ -14,6 +14,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
@@ -62,13 +63,11 @@ func TestWhatCanMove(t *testing.T) {
 
 // A member that cannot read whether it is drained asks again, until it knows; then it asks no more.
 func TestADrainIsAskedForUntilItIsKnown(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		docs := s.Open()
 		defer docs.Close()
-		if _, err := KeepDrained(t.Context(), docs, "a", true, "ann"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(KeepDrained(t.Context(), docs, "a", true, "ann")))
 		var reads atomic.Int64
 		inner := s.Open()
 		t.Cleanup(func() { inner.Close() })
@@ -127,8 +126,7 @@ func (l *light) Observe(_ context.Context, _ protocol.Store, v cluster.Value) (c
 
 // The whole value is that of the store, else the one that was seen last, for a minute; else the excerpt.
 func TestTheWholeValue(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := &light{excerpt: valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}), err: store.ErrUnavailable}
 		var log bytes.Buffer
 		n := &Node{c: Config{Protocol: l, Logger: slog.New(slog.NewTextHandler(&log, nil))}, member: l}
@@ -162,8 +160,7 @@ func TestTheWholeValue(t *testing.T) {
 
 // A store that hangs holds up each caller for one time-out at most, however many there are, and they share what is asked of it.
 func TestManyLookAtTheWholeValue(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := &hanging{light: light{excerpt: valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"})}, hangs: make(chan struct{})}
 		n := &Node{c: Config{Protocol: l, Logger: slog.New(slog.DiscardHandler)}, member: l}
 		began := time.Now()

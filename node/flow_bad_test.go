@@ -13,6 +13,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -62,7 +63,7 @@ func (f *flowRun) through() (out uint64, dead []flows.Letter) {
 
 // A segment that is larger than a queue takes, and segments that are so together, are dead letters that say so; the others go on.
 func TestSegmentsThatAreTooLarge(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		f := swelling(t, func(n int) int {
 			switch {
 			case n == 3:
@@ -96,7 +97,7 @@ func TestSegmentsThatAreTooLarge(t *testing.T) {
 
 // What a store does not take, whose limits are too small, is dead letters that say so.
 func TestQueueThatTakesTooLittle(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		f := swelling(t, func(n int) int {
 			if n >= 14 && n < 28 { // two full batches
 				return 1000
@@ -122,7 +123,7 @@ func TestQueueThatTakesTooLittle(t *testing.T) {
 
 // A broker without space is waited for: nothing fails, nothing is lost.
 func TestBrokerWithoutSpace(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		f := swelling(t, func(int) int { return 1000 })
 		f.stores[0].limit(10_000, fmt.Errorf("%w: no space left for JetStream", store.ErrUnavailable))
 		time.Sleep(3 * time.Minute) // waits: in virtual time
@@ -194,7 +195,7 @@ func doorway(open *atomic.Bool) work.Type {
 // Flows that have nothing to do ask the store for almost nothing: together one document a second, and each less than a poll of one document a second.
 func TestIdleFlows(t *testing.T) {
 	jobs, minute := *idleFlows, 60.0
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server, c := memory.New(), &asked{}
 		var open atomic.Bool
 		n := start(t, server, "m", func(conf *Config) {
@@ -220,32 +221,28 @@ func TestIdleFlows(t *testing.T) {
 
 // A segment that comes after a long time is at the output within seconds, and the job ends, though the tasks are on three members.
 func TestIdleFlowWakes(t *testing.T) {
-	for seed := range uint64(5) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			virtual(t, func(t *testing.T) {
-				f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(seed, 0)), calm: true, spec: idleFlow()}
-				var open atomic.Bool
-				f.types = flowTypes(f.got)
-				f.types["doorway"] = doorway(&open)
-				for i := range 3 {
-					f.member(fmt.Sprint("m", i), 1)
-				}
-				f.submit("rare")
-				time.Sleep(10*time.Minute + time.Duration(f.chance.IntN(3000))*time.Millisecond) // waits: in virtual time
-				for _, task := range f.nodes[0].Value().JobSlots("rare") {
-					if len(task.Slots) != 1 {
-						t.Fatalf("task %s has %d slots, want one: each member has one", task.Task, len(task.Slots))
-					}
-				}
-				began := time.Now()
-				open.Store(true)
-				f.finish("rare")
-				if took := time.Since(began); took > 4*time.Second || f.got.seen["x"] != 1 || f.got.sealed == 0 {
-					t.Errorf("it took %v to the end; seen %v, sealed %d times", took, f.got.seen, f.got.sealed)
-				}
-			})
-		})
-	}
+	virtual.Seeds(t, 5, func(t *testing.T, seed uint64) {
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(seed, 0)), calm: true, spec: idleFlow()}
+		var open atomic.Bool
+		f.types = flowTypes(f.got)
+		f.types["doorway"] = doorway(&open)
+		for i := range 3 {
+			f.member(fmt.Sprint("m", i), 1)
+		}
+		f.submit("rare")
+		time.Sleep(10*time.Minute + time.Duration(f.chance.IntN(3000))*time.Millisecond) // waits: in virtual time
+		for _, task := range f.nodes[0].Value().JobSlots("rare") {
+			if len(task.Slots) != 1 {
+				t.Fatalf("task %s has %d slots, want one: each member has one", task.Task, len(task.Slots))
+			}
+		}
+		began := time.Now()
+		open.Store(true)
+		f.finish("rare")
+		if took := time.Since(began); took > 4*time.Second || f.got.seen["x"] != 1 || f.got.sealed == 0 {
+			t.Errorf("it took %v to the end; seen %v, sealed %d times", took, f.got.seen, f.got.sealed)
+		}
+	})
 }
 
 // keyedSources is threeSources with a b that keeps all that comes to it, of two edges, and puts it out at the end.
@@ -260,21 +257,10 @@ func keyedSources() cluster.JobSpec {
 // A stage that keeps state, a queue that fails, a member that dies while it works: every segment is in a state once, whether the queue commits several
 // inputs as one fact or not.
 func TestKeyedUnderFaults(t *testing.T) {
-	for seed := range uint64(12) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			virtual(t, func(t *testing.T) {
-				f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(seed, 3)), single: seed%2 == 1, spec: keyedSources()}
-				for i := range 3 {
-					f.member(fmt.Sprint("m", i), 4)
-				}
-				f.submit("count")
-				time.Sleep(time.Duration(f.chance.IntN(4000)) * time.Millisecond) // waits: in virtual time, to die at any instant
-				f.nodes[1].kill(f.stores[1])
-				f.member("m3", 4)
-				f.ended("count")
-			})
-		})
-	}
+	virtual.Seeds(t, 12, func(t *testing.T, seed uint64) {
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(seed, 3)), single: seed%2 == 1, spec: keyedSources()}
+		f.underFaults()
+	})
 }
 
 // mute is a handle through which nobody rings, and nobody hears.
@@ -289,7 +275,7 @@ func (m mute) Get(ctx context.Context, key string) (store.Doc, error) {
 
 // A ring that fails costs time and nothing else: idle tasks look by themselves within 20 s, as rota job dead-letters retry says.
 func TestIdleFlowLooksByItself(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(1, 0)), calm: true, spec: idleFlow()}
 		f.types = flowTypes(f.got)
 		n := start(t, f.server, "m", func(c *Config) { c.Store, c.Slots, c.Types = mute{c.Store.(*memory.Store)}, 3, f.types })
@@ -312,7 +298,5 @@ func TestIdleFlowLooksByItself(t *testing.T) {
 func putInto(t *testing.T, q *memory.Store, flow string, to store.Shard) {
 	t.Helper()
 	defer q.Close()
-	if _, err := q.Commit(t.Context(), flow, store.Unit{Name: "put", Outputs: []store.Put{{Shard: to, Segments: 1, Data: flows.AppendSegment(nil, []byte("x"))}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(q.Commit(t.Context(), flow, store.Unit{Name: "put", Outputs: []store.Put{{Shard: to, Segments: 1, Data: flows.AppendSegment(nil, []byte("x"))}}})))
 }

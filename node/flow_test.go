@@ -14,6 +14,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -322,24 +323,25 @@ func (f *flowRun) ended(job cluster.JobID) {
 
 // A flow of three sources, a queue that fails, a member that dies while it works: every segment is at the output, once on its edge.
 func TestFlowUnderFaults(t *testing.T) {
-	for seed := range uint64(6) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			virtual(t, func(t *testing.T) {
-				f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(seed, 0))}
-				for i := range 3 {
-					f.member(fmt.Sprint("m", i), 4)
-				}
-				f.submit("count")
-				time.Sleep(time.Duration(f.chance.IntN(4000)) * time.Millisecond) // waits: in virtual time, to die at any instant
-				f.nodes[1].kill(f.stores[1])
-				f.member("m3", 4)
-				f.ended("count")
-				if f.stores[0].failed()+f.stores[2].failed() == 0 {
-					t.Error("nothing failed")
-				}
-			})
-		})
+	virtual.Seeds(t, 6, func(t *testing.T, seed uint64) {
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(seed, 0))}
+		f.underFaults()
+		if f.stores[0].failed()+f.stores[2].failed() == 0 {
+			t.Error("nothing failed")
+		}
+	})
+}
+
+func (f *flowRun) underFaults() {
+	f.t.Helper()
+	for i := range 3 {
+		f.member(fmt.Sprint("m", i), 4)
 	}
+	f.submit("count")
+	time.Sleep(time.Duration(f.chance.IntN(4000)) * time.Millisecond) // waits: in virtual time, to die at any instant
+	f.nodes[1].kill(f.stores[1])
+	f.member("m3", 4)
+	f.ended("count")
 }
 
 // kill takes the store from a node: to the others it is dead.
@@ -354,29 +356,25 @@ func (b *bundle) kill(u *unreliable) {
 
 // From the last segment at the output, and its seal, to the end of the job it takes no second, though those that wait look seldom. One of them seals.
 func TestEndOfFlow(t *testing.T) {
-	for seed := range uint64(8) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			virtual(t, func(t *testing.T) {
-				chance := rand.New(rand.NewPCG(seed, 0))
-				slow := func() time.Duration { return time.Duration(chance.IntN(3)*chance.IntN(2000)) * time.Millisecond }
-				f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}, pass: slow(), write: slow()}, chance: chance, calm: true}
-				for i := range 3 {
-					f.member(fmt.Sprint("m", i), 4)
-				}
-				f.submit("count")
-				took := f.finish("count").Sub(f.got.last())
-				t.Logf("a batch takes %v at a stage, %v at the output; %v from the last one to the end", f.got.pass, f.got.write, took)
-				if took > time.Second || f.got.crowd {
-					t.Errorf("it took %v from the last segment to the end of the job; sealed by two at once: %v", took, f.got.crowd)
-				}
-			})
-		})
-	}
+	virtual.Seeds(t, 8, func(t *testing.T, seed uint64) {
+		chance := rand.New(rand.NewPCG(seed, 0))
+		slow := func() time.Duration { return time.Duration(chance.IntN(3)*chance.IntN(2000)) * time.Millisecond }
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}, pass: slow(), write: slow()}, chance: chance, calm: true}
+		for i := range 3 {
+			f.member(fmt.Sprint("m", i), 4)
+		}
+		f.submit("count")
+		took := f.finish("count").Sub(f.got.last())
+		t.Logf("a batch takes %v at a stage, %v at the output; %v from the last one to the end", f.got.pass, f.got.write, took)
+		if took > time.Second || f.got.crowd {
+			t.Errorf("it took %v from the last segment to the end of the job; sealed by two at once: %v", took, f.got.crowd)
+		}
+	})
 }
 
 // With one slot the tasks run one after the other, and what one puts out waits for the next, however much it is.
 func TestFlowWithFewerSlotsThanTasks(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(1, 0))}
 		f.member("m", 1)
 		f.submit("count")
@@ -386,7 +384,7 @@ func TestFlowWithFewerSlotsThanTasks(t *testing.T) {
 
 // The flow of a job that the cluster has forgotten is dropped, and that of one that it knows is not.
 func TestFlowsAreDropped(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(1, 0))}
 		f.member("m", 8)
 		f.submit("old")

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
@@ -37,27 +37,39 @@ func cut(t *testing.T, s *memory.Server, name string, away *atomic.Bool) *bundle
 	})
 }
 
+// stays submits x, and waits until it runs.
+func (b *bundle) stays() {
+	b.t.Helper()
+	b.submit("x", cluster.TaskSpec{Type: "stay"})
+	await(b.t, "x runs", func() bool { return b.Status().Work.Counts.Running == 1 })
+}
+
+// gap waits for the first record of a kind, which must have a gap of this length.
+func (b *bundle) gap(kind journal.Kind, least, most time.Duration) journal.Record {
+	b.t.Helper()
+	await(b.t, string(kind)+" is journaled", func() bool { return len(b.records(kind)) > 0 })
+	r := b.records(kind)[0]
+	if r.GapMS == nil || *r.GapMS < least.Milliseconds() || *r.GapMS > most.Milliseconds() {
+		b.t.Errorf("got %s, want a gap of %v to %v", r.Line(), least, most)
+	}
+	return r
+}
+
 // A member that has not been heard of for a while ran nothing for all we know: its silence is part of the gap, not only what came after its removal.
 func TestTheGapOfAMoveHasTheSilenceBeforeIt(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var away atomic.Bool
 		s := memory.New()
 		b := cut(t, s, "b", &away)
-		b.submit("x", cluster.TaskSpec{Type: "stay"})
-		await(t, "b runs it", func() bool { return b.Status().Work.Counts.Running == 1 })
+		b.stays()
 		a := start(t, s, "a", func(c *Config) { c.TTL = gapTTL })
 		time.Sleep(3 * gapTTL) // waits: in virtual time, so that a has seen b alive
 		away.Store(true)
 		began := time.Now()
 		await(t, "a runs it", func() bool { return a.Status().Work.Counts.Running == 1 })
 		took := time.Since(began)
-		await(t, "the move is journaled", func() bool { return len(a.records(journal.Moved)) > 0 })
-		r := a.records(journal.Moved)[0]
-		if r.GapMS == nil || !strings.Contains(r.Cause, "silent for") {
-			t.Fatalf("got %+v", r)
-		}
-		if gap := time.Duration(*r.GapMS) * time.Millisecond; gap < took-100*time.Millisecond || gap > took+gapTTL/2 {
-			t.Errorf("gap %v, nobody was heard of for %v", gap, took)
+		if r := a.gap(journal.Moved, took-100*time.Millisecond, took+gapTTL/2); !strings.Contains(r.Cause, "silent for") {
+			t.Errorf("got %+v", r)
 		}
 		if longest := a.tally.read().longest; longest < gapTTL {
 			t.Errorf("the metric says %v", longest)
@@ -68,12 +80,11 @@ func TestTheGapOfAMoveHasTheSilenceBeforeIt(t *testing.T) {
 
 // Where the store is away nobody runs a task, though nothing moves.
 func TestAnOutageOfTheStoreIsAGap(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const outage = 14 * time.Second
 		var away atomic.Bool
 		b := cut(t, memory.New(), "b", &away)
-		b.submit("x", cluster.TaskSpec{Type: "stay"})
-		await(t, "b runs it", func() bool { return b.Status().Work.Counts.Running == 1 })
+		b.stays()
 		away.Store(true)
 		await(t, "it stops", func() bool { return b.Status().Work.Counts.Running == 0 })
 		stopped := time.Now()
@@ -81,13 +92,8 @@ func TestAnOutageOfTheStoreIsAGap(t *testing.T) {
 		away.Store(false)
 		await(t, "b runs it again", func() bool { return b.Status().Work.Counts.Running == 1 })
 		want := time.Since(stopped)
-		await(t, "that is journaled", func() bool { return len(b.records(journal.Resumed)) > 0 })
-		r := b.records(journal.Resumed)[0]
-		if r.GapMS == nil || r.Partition != "x" {
-			t.Fatalf("got %+v", r)
-		}
-		if gap := time.Duration(*r.GapMS) * time.Millisecond; gap < want-100*time.Millisecond || gap > want+100*time.Millisecond {
-			t.Errorf("gap %v, it did not run for %v", gap, want)
+		if r := b.gap(journal.Resumed, want-100*time.Millisecond, want+100*time.Millisecond); r.Partition != "x" {
+			t.Errorf("got %+v", r)
 		}
 		if lost, back := len(b.records(journal.StoreLost)), len(b.records(journal.StoreBack)); lost != 1 || back != 1 {
 			t.Errorf("one outage is %d store-lost and %d store-back", lost, back)
@@ -97,20 +103,15 @@ func TestAnOutageOfTheStoreIsAGap(t *testing.T) {
 
 // What is held for a member that does not come back is not run meanwhile: the gap is from its leave, also by the clock of the member that takes its task over.
 func TestAHoldThatEndsIsAGap(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const hold = 10 * time.Second
 		s := memory.New()
 		holds := func(c *Config) { c.Hold = hold }
 		b := start(t, s, "b", holds)
-		b.submit("x", cluster.TaskSpec{Type: "stay"})
-		await(t, "b runs it", func() bool { return b.Status().Work.Counts.Running == 1 })
+		b.stays()
 		a := start(t, s, "a", holds)
 		b.leave()
-		await(t, "a tells the move", func() bool { return len(a.records(journal.Moved)) > 0 })
-		r := a.records(journal.Moved)[0]
-		if r.GapMS == nil || *r.GapMS < hold.Milliseconds() || *r.GapMS > (hold+longTTL).Milliseconds() {
-			t.Errorf("got %s", r.Line())
-		}
+		a.gap(journal.Moved, hold, hold+longTTL)
 	})
 }
 
@@ -119,8 +120,7 @@ func TestAHoldThatEndsIsAGap(t *testing.T) {
 func TestTheGapWhileNobodyWasThereIsUnknown(t *testing.T) {
 	for _, name := range []string{"a", "b"} { // the same member again, and another one
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { nobodyWasThere(t, name) })
+			virtual.Test(t, func(t *testing.T) { nobodyWasThere(t, name) })
 		})
 	}
 }
@@ -128,8 +128,7 @@ func TestTheGapWhileNobodyWasThereIsUnknown(t *testing.T) {
 func nobodyWasThere(t *testing.T, name string) {
 	s := memory.New()
 	a := start(t, s, "a", func(c *Config) { c.Hold = time.Minute })
-	a.submit("x", cluster.TaskSpec{Type: "stay"})
-	await(t, "a runs it", func() bool { return a.Status().Work.Counts.Running == 1 })
+	a.stays()
 	a.leave()
 	time.Sleep(21 * time.Second) // waits: in virtual time
 	began := time.Now()
@@ -152,12 +151,11 @@ func nobodyWasThere(t *testing.T, name string) {
 
 // A task that nobody may take waits: the gap is from its stop, whatever lies between.
 func TestTheTimeThatATaskWaitsIsAGap(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const waits = 31 * time.Second
 		s := memory.New()
 		a := start(t, s, "a", nil)
-		a.submit("x", cluster.TaskSpec{Type: "stay"})
-		await(t, "a runs it", func() bool { return a.Status().Work.Counts.Running == 1 })
+		a.stays()
 		b := start(t, s, "b", nil)
 		drain := func(on bool) {
 			t.Helper()
@@ -169,16 +167,13 @@ func TestTheTimeThatATaskWaitsIsAGap(t *testing.T) {
 		a.leave()
 		time.Sleep(waits) // waits: in virtual time
 		drain(false)
-		await(t, "b tells the move", func() bool { return len(b.records(journal.Moved)) > 0 })
-		if r := b.records(journal.Moved)[0]; r.GapMS == nil || *r.GapMS < waits.Milliseconds() || *r.GapMS > (waits+time.Second).Milliseconds() {
-			t.Errorf("got %s", r.Line())
-		}
+		b.gap(journal.Moved, waits, waits+time.Second)
 	})
 }
 
 // A record of a member that is gone is of that member, whoever wrote it; the end of a job has one record.
 func TestTheJournalSaysWhomItHappenedTo(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var away atomic.Bool
 		s := memory.New()
 		a := start(t, s, "a", func(c *Config) { c.TTL = gapTTL })
@@ -213,7 +208,7 @@ func TestTheJournalSaysWhomItHappenedTo(t *testing.T) {
 
 // One entry may end several jobs: each end has its record.
 func TestTheEndsOfOneEntryAreJournaled(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		a := start(t, memory.New(), "a", func(c *Config) {
 			c.Types["gate"] = work.Type{Name: "gate", New: func(work.Definition) (work.Runner, error) {
@@ -247,7 +242,7 @@ func TestTheEndsOfOneEntryAreJournaled(t *testing.T) {
 
 // What is held for a restart is not run meanwhile.
 func TestARestartThatHoldsIsAGap(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		hold := func(c *Config) { c.Hold = time.Minute }
 		start(t, s, "a", hold)
@@ -257,34 +252,28 @@ func TestARestartThatHoldsIsAGap(t *testing.T) {
 		b.leave()
 		time.Sleep(7 * time.Second) // waits: in virtual time
 		b = start(t, s, "b", hold)
-		await(t, "that is journaled", func() bool { return len(b.records(journal.Resumed)) > 0 })
-		r := b.records(journal.Resumed)[0]
-		if r.GapMS == nil || *r.GapMS < 7000 || *r.GapMS > 9000 || len(b.records(journal.Moved)) != 0 {
-			t.Errorf("got %+v", r)
+		b.gap(journal.Resumed, 7*time.Second, 9*time.Second)
+		if moved := b.records(journal.Moved); len(moved) != 0 {
+			t.Errorf("got %+v", moved)
 		}
 	})
 }
 
 // A process that was suspended ran nothing: its clock has gone on, and none of its timers.
 func TestASuspensionIsAGap(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var jump atomic.Int64
 		clock := protocol.NewProcessClock()
 		a := start(t, memory.New(), "a", func(c *Config) {
 			c.Clock = func() protocol.Instant { return clock() + protocol.Instant(jump.Load()) }
 		})
-		a.submit("x", cluster.TaskSpec{Type: "stay"})
-		await(t, "it runs", func() bool { return a.Status().Work.Counts.Running == 1 })
+		a.stays()
 		for _, c := range []struct {
 			kind journal.Kind
 			d    time.Duration
 		}{{journal.Suspended, 4 * time.Second}, {journal.Resumed, 3 * longTTL}} {
 			jump.Add(int64(c.d))
-			await(t, string(c.kind)+" is journaled", func() bool { return len(a.records(c.kind)) > 0 })
-			r := a.records(c.kind)[0]
-			if r.GapMS == nil || *r.GapMS < c.d.Milliseconds() || *r.GapMS > (c.d+3*time.Second).Milliseconds() {
-				t.Errorf("suspended for %v: %+v", c.d, r)
-			}
+			a.gap(c.kind, c.d, c.d+3*time.Second)
 		}
 	})
 }

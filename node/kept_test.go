@@ -15,6 +15,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/leader"
@@ -70,7 +71,7 @@ func openKept(t *testing.T, path string, m cluster.MemberID) *Kept {
 func TestAStartWhileTheStoreIsAway(t *testing.T) {
 	t.Parallel()
 	for _, p := range []protocol.Protocol{replica.Protocol{}, leader.Protocol{}, lease.Protocol{}} {
-		t.Run(p.Name(), func(t *testing.T) { virtual(t, func(t *testing.T) { startsWithoutStore(t, p) }) })
+		t.Run(p.Name(), func(t *testing.T) { virtual.Test(t, func(t *testing.T) { startsWithoutStore(t, p) }) })
 	}
 }
 
@@ -157,22 +158,14 @@ func TestKeptSaysWhatIsWrong(t *testing.T) {
 		"read what the member k": nil,
 	} {
 		path := filepath.Join(t.TempDir(), "a.json")
-		data, err := json.Marshal(f)
 		if f == nil {
-			err = os.Mkdir(path, 0o700)
-		}
-		if err = cmp.Or(err, writeUnless(f == nil, path, data)); err != nil {
-			t.Fatal(err)
+			must.Succeed(t, os.Mkdir(path, 0o700))
+		} else {
+			data, err := json.Marshal(f)
+			must.Succeed(t, cmp.Or(err, os.WriteFile(path, data, 0o600)))
 		}
 		if _, err := OpenKept(path, "a"); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-}
-
-func writeUnless(not bool, path string, data []byte) error {
-	if not {
-		return nil
-	}
-	return os.WriteFile(path, data, 0o600)
 }

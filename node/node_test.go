@@ -18,6 +18,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/lease"
@@ -34,13 +35,6 @@ type bundle struct {
 	t    *testing.T
 	stop context.CancelFunc
 	done chan error
-}
-
-// virtual runs a test in a bubble of testing/synctest: its time passes only while all of it waits, so no machine is too slow for it.
-func virtual(t *testing.T, test func(*testing.T)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, test)
 }
 
 // patience bounds waits, in virtual time.
@@ -149,7 +143,7 @@ func (b *bundle) records(kind journal.Kind) []journal.Record {
 }
 
 func TestAMoveIsJournaledOnceThoughTheRunFailsAgainAndAgain(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		a := start(t, s, "a", nil)
 		a.submit("bad", cluster.TaskSpec{Type: "fail"})
@@ -171,7 +165,7 @@ func TestAMoveIsJournaledOnceThoughTheRunFailsAgainAndAgain(t *testing.T) {
 
 // TestAMoveIsJournaledUnderLease: whoever claims knows from whom, though the leader's view comes later.
 func TestAMoveIsJournaledUnderLease(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		claims := func(c *Config) { c.Protocol = lease.Protocol{} }
 		a := start(t, s, "a", claims)
@@ -188,7 +182,7 @@ func TestAMoveIsJournaledUnderLease(t *testing.T) {
 
 // A move without a gap is a move too, and not a return of what the member ran before.
 func TestAMoveWithoutAGapIsJournaled(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		a := start(t, s, "a", nil)
 		a.submit("x", cluster.TaskSpec{Type: "stay", Handover: cluster.HandoverNoGap})
@@ -211,13 +205,11 @@ func TestAMoveWithoutAGapIsJournaled(t *testing.T) {
 // drain has a task of one member go to the other.
 func drain(t *testing.T, from, to *bundle) {
 	t.Helper()
-	if _, err := from.Propose(t.Context(), cluster.DrainMember{Member: to.Member()}, cluster.DrainMember{Member: from.Member(), On: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(from.Propose(t.Context(), cluster.DrainMember{Member: to.Member()}, cluster.DrainMember{Member: from.Member(), On: true})))
 }
 
 func TestParkedIsJournaledOnce(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		a := start(t, s, "a", nil)
 		start(t, s, "b", nil)
@@ -232,7 +224,7 @@ func TestParkedIsJournaledOnce(t *testing.T) {
 
 // What only this member may run does not keep it from leaving: the drain timeout is longer than the test may take.
 func TestWhatNobodyElseMayRunDoesNotDelayLeaving(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		a := start(t, s, "a", func(c *Config) {
 			c.Labels = map[string]string{"gpu": "yes"}
@@ -249,7 +241,7 @@ func TestWhatNobodyElseMayRunDoesNotDelayLeaving(t *testing.T) {
 }
 
 func TestWitnessFileHasStartAndStopInOrder(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "witness")
 		a := start(t, memory.New(), "a", func(c *Config) { c.WitnessPath = path })
 		a.submit("x", cluster.TaskSpec{Type: "stay"})
@@ -276,7 +268,7 @@ func TestWitnessFileHasStartAndStopInOrder(t *testing.T) {
 }
 
 func TestReadyTellsWhyNot(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		n, err := New(Config{Member: "a", Store: s.Open(), Protocol: replica.Protocol{}, Types: types()})
 		must.Succeed(t, err)

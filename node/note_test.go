@@ -15,6 +15,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -51,7 +52,7 @@ func failingAt(t *testing.T, docs store.Docs, member cluster.MemberID) (Failing,
 }
 
 func TestWhatFailsIsADocument(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		var cured atomic.Bool
 		a := start(t, s, "a", ill(&cured))
@@ -97,13 +98,11 @@ func TestWhatFailsIsADocument(t *testing.T) {
 
 // A process that was killed has left a document, and rounds fail every 10 ms: the next one takes the document over, and writes it seldom.
 func TestTheDocumentIsTakenOverAndWrittenSeldom(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		look := s.Open()
 		defer look.Close()
-		if _, err := look.Put(t.Context(), store.Doc{Key: failingKey("a"), Value: []byte(`{"member":"a","failing":7}`)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(look.Put(t.Context(), store.Doc{Key: failingKey("a"), Value: []byte(`{"member":"a","failing":7}`)})))
 		c := &putCounter{Store: s.Open(), key: failingKey("a")}
 		t.Cleanup(func() { c.Store.Close() })
 		var cured atomic.Bool
@@ -163,13 +162,11 @@ func (f *fakeSinks) say(all ...publish.Status) {
 // TestWhatSinksSayIsADocument: written when something changes that matters, and seldom while a server is away; what a
 // killed process has left goes.
 func TestWhatSinksSayIsADocument(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		look := s.Open()
 		defer look.Close()
-		if _, err := look.Put(t.Context(), store.Doc{Key: SinksPrefix + "a", Value: []byte(`{"member":"a","sinks":[{"name":"old"}]}`)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(look.Put(t.Context(), store.Doc{Key: SinksPrefix + "a", Value: []byte(`{"member":"a","sinks":[{"name":"old"}]}`)})))
 		f := &fakeSinks{}
 		f.say(publish.Status{Name: "stdout", Stats: publish.Stats{Sent: 9}})
 		c := &putCounter{Store: s.Open(), key: SinksPrefix + "a"}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/leader"
@@ -43,7 +45,7 @@ func (l *lines) all() []string {
 func TestAStoreThatRefusesWritesIsAway(t *testing.T) {
 	for _, p := range []protocol.Protocol{replica.Protocol{}, leader.Protocol{}, lease.Protocol{}} {
 		t.Run(p.Name(), func(t *testing.T) {
-			virtual(t, func(t *testing.T) {
+			virtual.Test(t, func(t *testing.T) {
 				const outage, most = 5 * time.Minute, 20 // lines of the log
 				var full atomic.Bool
 				log := &lines{}
@@ -88,7 +90,7 @@ func TestAStoreThatRefusesWritesIsAway(t *testing.T) {
 
 // The recipe for maintenance: drain, restart the machine, undrain. The member takes nothing before its undrain.
 func TestADrainSurvivesARestart(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		a := start(t, s, "a", nil)
 		b := start(t, s, "b", nil)
@@ -100,12 +102,8 @@ func TestADrainSurvivesARestart(t *testing.T) {
 		}
 		drain := func(on bool) {
 			t.Helper()
-			if _, err := KeepDrained(t.Context(), a.c.Store, "b", on, "ann@laptop"); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := a.Propose(t.Context(), cluster.DrainMember{Member: "b", On: on}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(KeepDrained(t.Context(), a.c.Store, "b", on, "ann@laptop")))
+			must.Succeed(t, must.Err(a.Propose(t.Context(), cluster.DrainMember{Member: "b", On: on})))
 		}
 		await(t, "both run half of it", shares(2, 2))
 		drain(true)

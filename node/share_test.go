@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/schedule"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
@@ -63,7 +64,7 @@ func cable(t *testing.T, s *memory.Server) *storetest.Faulty {
 // Three members with slots come one after another, one is cut off and comes back, one leaves and comes back: each time every share of the new count runs once, and none
 // runs while one of another count does.
 func TestPoolIsRepartitioned(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s, l := memory.New(), &ledger{runs: map[string]bool{}}
 		poll := work.Type{Name: "poll", New: func(work.Definition) (work.Runner, error) {
 			return work.RunnerFunc(func(ctx context.Context, g *work.Grant) error {
@@ -128,7 +129,7 @@ func (b *bundle) on(job, task string) (slots int, finished bool) {
 // A workflow on two members: all slots work at the first task and say at once that it is finished, then all work at the next; a member leaves; the
 // job is complete, and its slots are free for the next.
 func TestWorkflowRunsOnSlots(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
 		extracted, loaded := make(chan struct{}), make(chan struct{})
 		withSlots := func(c *Config) {

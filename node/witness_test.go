@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
@@ -106,7 +107,7 @@ func (shut) Append(ctx context.Context, _ ...journal.Record) error {
 
 // TestStorages: each storage gets each record, and one that does not answer delays neither the others nor the journal.
 func TestStorages(t *testing.T) {
-	virtual(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		kept, copied := journal.NewMemory(100), journal.NewMemory(100)
 		n := start(t, memory.New(), "a", func(c *Config) { c.Journal, c.Storages = kept, []journal.Appender{shut{}, copied} })
 		await(t, "both have the records", func() bool {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/publish/publishtest"
 )
@@ -107,8 +108,7 @@ func TestOutcomesAddUp(t *testing.T) {
 
 // TestTheBackoffBeginsAgain: pauses double while the sink takes nothing, and are short again when it has taken something.
 func TestTheBackoffBeginsAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var at []time.Time
 		said := then(refuse(0, 3), refuse(0, 3), refuse(0, 3), refuse(0, 2), refuse(0, 2))
 		b := publish.NewBatcher("x", wrong(func(batch []publish.Sample) publish.Outcome {
@@ -129,8 +129,7 @@ func TestTheBackoffBeginsAgain(t *testing.T) {
 
 // TestOnlyWhatIsLeftIsSentAgain: of a batch, the sink gets what it has not taken, wherever in the batch that is.
 func TestOnlyWhatIsLeftIsSentAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var sent []string
 		b := publish.NewBatcher("x", wrong(func(batch []publish.Sample) publish.Outcome {
 			names := ""
@@ -175,8 +174,7 @@ func run(t *testing.T, d time.Duration, o publish.Options, sink patient) publish
 
 // TestASinkMayNotAskForDays: however long a sink asks to wait, the pause is at most ten minutes.
 func TestASinkMayNotAskForDays(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		said := then(func(batch []publish.Sample) publish.Outcome {
 			return publish.RetryAll(batch, 24*time.Hour, errors.New("busy"))
 		})
@@ -193,8 +191,7 @@ func TestASinkMayNotAskForDays(t *testing.T) {
 
 // TestASinkThatHangsIsAskedAgain: an attempt ends with SendTimeout, also while nobody asks the publisher to end.
 func TestASinkThatHangsIsAskedAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		asked := 0
 		got := run(t, time.Minute, publish.Options{SendTimeout: 3 * time.Second}, func(ctx context.Context, batch []publish.Sample) publish.Outcome {
 			if asked++; asked > 1 {
@@ -211,8 +208,7 @@ func TestASinkThatHangsIsAskedAgain(t *testing.T) {
 
 // TestTheNextRefusedLoginHasItsOwnPatience: a login that was refused long ago, and taken since, is waited for again.
 func TestTheNextRefusedLoginHasItsOwnPatience(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		said := then(func([]publish.Sample) publish.Outcome { return publish.Outcome{} }, expel,
 			func([]publish.Sample) publish.Outcome { return publish.Outcome{} }, expel)
 		b := publish.NewBatcher("x", patient(func(_ context.Context, batch []publish.Sample) publish.Outcome { return said(batch) }), publish.Options{})
@@ -232,8 +228,7 @@ func TestTheNextRefusedLoginHasItsOwnPatience(t *testing.T) {
 
 // TestASinkThatEndsLeavesTheOthers: one publisher of a fan-out that can take no more costs the others nothing.
 func TestASinkThatEndsLeavesTheOthers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		gone := publish.NewWriter("gone", brokenPipe{}, publish.Options{})
 		sent := 0
 		good := publish.NewBatcher("good", patient(func(_ context.Context, batch []publish.Sample) publish.Outcome {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 )
 
 func TestDefaults(t *testing.T) {
@@ -28,8 +29,7 @@ func TestDefaults(t *testing.T) {
 
 // TestLag is the age of the oldest sample that is neither sent nor dropped, also while it is being sent.
 func TestLag(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		q := newQueue(10, 2)
 		lag := func(want time.Duration) {
 			t.Helper()
@@ -85,8 +85,7 @@ func TestAFullBatchThatIsLeftIsSaid(t *testing.T) {
 
 // TestSleep lasts between half of its time and all of it. The end of soft cuts it short, unless that was there before; the end of hard always does.
 func TestSleep(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const d = 10 * time.Second
 		ended, end := context.WithCancel(t.Context())
 		end()
@@ -118,8 +117,7 @@ func (h hangs) Close() error                           { close(h.closed); return
 
 // TestACallThatHangsIsLeft: Run returns a quarter of the flush timeout after it, and the sink is closed when the call comes back.
 func TestACallThatHangsIsLeft(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		h := hangs{make(chan struct{}), make(chan struct{})}
 		b := NewBatcher("x", h, Options{FlushTimeout: 2 * time.Second})
 		b.Publish(Sample{})
@@ -153,8 +151,7 @@ func (s *stubborn) Write(b []byte) (int, error) {
 
 // TestAWriteOfNothingPasses: it counts as an error, and the samples as sent when they are.
 func TestAWriteOfNothingPasses(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		good, odd := Sample{Name: "a"}, Sample{Name: "b", Points: []Point{{Value: math.NaN()}}}
 		w := NewWriter("x", &stubborn{}, Options{})
 		w.Publish(good, odd, good)

@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/wait"
 )
 
@@ -55,8 +56,7 @@ type writes struct{ at chan time.Time }
 func (w writes) Write(b []byte) (int, error) { w.at <- time.Now(); return len(b), nil }
 
 func TestFirstSampleAtOnceThenBatches(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		to := writes{make(chan time.Time, 10)}
 		w := NewWriter("test", to, Options{Batch: 3})
@@ -101,8 +101,7 @@ func (w blocked) Write(b []byte) (int, error) {
 }
 
 func TestBlockedSinkNeverBlocksPublish(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		to := blocked{make(chan struct{}, 1), make(chan struct{})}
 		w := NewWriter("test", to, Options{Queue: 100})
 		ctx, stop := context.WithCancel(t.Context())

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/work"
 )
@@ -102,9 +103,7 @@ func TestReadTask(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"", "rota.x", "a b"} {
-		if _, err := source.ReadTask("x", []byte(`{"type":"tail"}`), all); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(source.ReadTask("x", []byte(`{"type":"tail"}`), all)))
 		if _, err := source.ReadTask(clusterID(id), []byte(`{"type":"tail"}`), all); err == nil {
 			t.Errorf("the id %q was taken", id)
 		}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/source"
 )
 
@@ -81,9 +82,7 @@ func TestJobsThatAreRead(t *testing.T) {
 		if got, want := describeJob("j", b), describeJob("j", a); got != want || len(a.Edges) != edges {
 			rt.Fatalf("%s\nas YAML %s\nas JSON %s", text, got, want)
 		}
-		if err := cluster.CheckCommand(cluster.SubmitJob{Job: "j", Spec: a}); err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, cluster.CheckCommand(cluster.SubmitJob{Job: "j", Spec: a}))
 	})
 }
 

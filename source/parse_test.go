@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/source"
 )
@@ -112,13 +113,9 @@ func TestFormatsAgree(t *testing.T) {
 		config := rapid.MapOfN(rapid.StringMatching(`[a-z]{1,3}`), value(3), 0, 4).Draw(rt, "config")
 		doc := map[string]any{"type": "noop", "config": config, "tags": map[string]string{"b": "1", "a": "2"}}
 		plain, err := json.Marshal(doc)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, err)
 		var wide bytes.Buffer
-		if err := json.Indent(&wide, plain, "", "  "); err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, json.Indent(&wide, plain, "", "  "))
 		_, first, err := source.Parse("a.json", plain, types())
 		if err != nil {
 			rt.Fatalf("%s: %v", plain, err)
@@ -141,18 +138,12 @@ func TestDefinitionHasTheValue(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		config := rapid.MapOfN(rapid.StringMatching(`[a-z]{1,3}`), value(3), 1, 4).Draw(rt, "config")
 		want, err := json.Marshal(config)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, err)
 		_, spec, err := source.Parse("a.json", []byte(`{"type":"noop","config":`+string(want)+`}`), types())
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, err)
 		var got struct{ Config any }
 		var wanted any
-		if err := errors.Join(json.Unmarshal(spec.Tasks[0].Definition, &got), json.Unmarshal(want, &wanted)); err != nil {
-			rt.Fatal(err)
-		}
+		must.Succeed(rt, errors.Join(json.Unmarshal(spec.Tasks[0].Definition, &got), json.Unmarshal(want, &wanted)))
 		if a, b := fmt.Sprintf("%#v", got.Config), fmt.Sprintf("%#v", wanted); a != b {
 			rt.Fatalf("got %s, want %s", a, b)
 		}

@@ -15,7 +15,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -274,19 +273,6 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 			if len(h.Named(typ+".up")) != 0 {
 				t.Errorf("%s, %s: it says of the target what is wrong here", name, typ)
 			}
-		}
-	}
-}
-
-func TestSameOrigin(t *testing.T) {
-	t.Parallel()
-	for to, want := range map[string]bool{"https://a.example/b": true, "http://a.example/": false, "https://b.example/": false, "https://a.example:444/": false} {
-		from, err := url.Parse("https://a.example/")
-		must.Succeed(t, err)
-		u, err := url.Parse(to)
-		must.Succeed(t, err)
-		if sameOrigin(from, u) != want {
-			t.Errorf("same origin as %s: %v, want %v", to, !want, want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/work/worktest"
 )
 
@@ -25,9 +26,7 @@ func bothWays(t *testing.T) (l net.Listener, u net.PacketConn) {
 	t.Helper()
 	for attempt := 1; ; attempt++ {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if u, err = net.ListenPacket("udp", l.Addr().String()); err == nil {
 			return l, u
 		}
@@ -224,9 +223,7 @@ func FuzzDNSReply(f *testing.F) {
 	m := dnsmessage.Message{Header: dnsmessage.Header{ID: 7, Response: true}, Questions: []dnsmessage.Question{q}}
 	zone(q, "udp", &m)
 	seed, err := m.Pack()
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Succeed(f, err)
 	f.Add(seed)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var m dnsmessage.Message

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestAnEndlessBodyIsCut: a server that never ends its answer holds a check for no longer than it takes to send max_body.
@@ -65,9 +67,7 @@ func TestAFileThatStillGrowsIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log.1")
 	write(t, path, "")
 	open, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer open.Close()
 	s := &tailSession{t: &tailRunner{rotateWait: time.Minute}}
 	moved := time.Now()

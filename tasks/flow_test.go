@@ -52,9 +52,7 @@ func TestFlowOfBuiltinStages(t *testing.T) {
 	m, err := rota.Join(ctx, rota.Config{Member: "m", Store: memory.New().Open(), Slots: 6, Types: types})
 	must.Succeed(t, err)
 	defer m.Leave(ctx)
-	if _, err := m.SubmitFile(ctx, "lengths.yaml", []byte(strings.ReplaceAll(lengths, "DIR", dir))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(m.SubmitFile(ctx, "lengths.yaml", []byte(strings.ReplaceAll(lengths, "DIR", dir)))))
 	must.Succeed(t, m.Wait(ctx, "lengths"))
 	if _, err := os.Stat(filepath.Join(dir, "out", "done")); err != nil {
 		t.Error(err)
@@ -110,9 +108,7 @@ func TestExpressionsAreBounded(t *testing.T) {
 	t.Parallel()
 	table := tasks.Builtin(tasks.Options{})
 	costly := `it.map(a, it.map(b, it.map(c, a + b + c)))`
-	if _, err := table["map"].New(definition(`{"expr":"` + costly + `"}`)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(table["map"].New(definition(`{"expr":"`+costly+`"}`))))
 	list := "[" + strings.Repeat("1,", 400) + "1]"
 	err := applyTo(t, table["map"], costly, list)
 	if err == nil || !strings.Contains(err.Error(), "cost") {

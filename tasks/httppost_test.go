@@ -79,9 +79,7 @@ tasks:
 - {name: read, type: files.lines, config: {paths: [%q]}}
 - {name: send, type: http.post, from: read, config: {url: %q, headers: {X-Who: me}, allow: [127.0.0.0/8]}}
 `, filepath.Join(dir, "*.txt"), server.URL)
-	if _, err := m.SubmitFile(ctx, "post.yaml", []byte(job)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(m.SubmitFile(ctx, "post.yaml", []byte(job))))
 	must.Succeed(t, m.Wait(ctx, "post"))
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/work"
 )
 
@@ -21,9 +22,7 @@ var local = Options{AllowCIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/
 func define(tb testing.TB, config any) work.Definition {
 	tb.Helper()
 	b, err := json.Marshal(config)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	return work.Definition{Config: b}
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // JSON compares all kinds of values, and all that is in them.
@@ -12,12 +14,15 @@ func TestSameJSONOfAllKinds(t *testing.T) {
 	decode := func(s string) (v any) {
 		d := json.NewDecoder(strings.NewReader(s))
 		d.UseNumber()
-		if err := d.Decode(&v); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, d.Decode(&v))
 		return v
 	}
-	all := []string{`null`, `true`, `false`, `""`, `"a"`, `1`, `1.5`, `[]`, `[1]`, `[1,2]`, `[2,1]`, `{}`, `{"a":1}`, `{"a":2}`, `{"b":1}`, `{"a":1,"b":1}`}
+	for _, same := range [][2]string{{`1`, `1.0`}, {`1e999999999`, `1e999999999`}, {`[1,{"a":null}]`, `[1.0,{"a":null}]`}} {
+		if !sameJSON(decode(same[0]), decode(same[1])) {
+			t.Errorf("%s and %s are not the same", same[0], same[1])
+		}
+	}
+	all := []string{`null`, `true`, `false`, `""`, `"a"`, `"1"`, `1`, `9007199254740993`, `9007199254740992`, `1.5`, `[]`, `[1]`, `[1,2]`, `[2,1]`, `{}`, `{"a":1}`, `{"a":2}`, `{"b":1}`, `{"a":1,"b":1}`}
 	for _, a := range all {
 		for _, b := range all {
 			if got := sameJSON(decode(a), decode(b)); got != (a == b) {

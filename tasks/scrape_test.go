@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 const page = `# HELP up help
@@ -106,8 +108,6 @@ func BenchmarkScrapeParse(b *testing.B) {
 	b.SetBytes(int64(len(page)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := c.parse(bytes.NewReader(page), time.Unix(1, 0)); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, must.Err(c.parse(bytes.NewReader(page), time.Unix(1, 0))))
 	}
 }

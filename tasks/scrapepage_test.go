@@ -29,9 +29,7 @@ func bomb(t *testing.T, line string, n int) []byte {
 	zip := gzip.NewWriter(&out)
 	block := strings.Repeat(line, 1000)
 	for range n / 1000 {
-		if _, err := io.WriteString(zip, block); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(io.WriteString(zip, block)))
 	}
 	must.Succeed(t, zip.Close())
 	return out.Bytes()

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -100,9 +102,7 @@ func write(t *testing.T, path, text string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	must.Succeed(t, err)
-	if _, err := f.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(f.WriteString(text)))
 	must.Succeed(t, f.Close())
 }
 
@@ -111,20 +111,82 @@ func rename(t *testing.T, from, to string) {
 	must.Succeed(t, os.Rename(from, to))
 }
 
-func TestTailCountsWholeLines(t *testing.T) {
+// TestTailStories plays testdata/tail.txt: what people and programs do to files, and what tail makes of it.
+func TestTailStories(t *testing.T) {
 	t.Parallel()
-	log := filepath.Join(t.TempDir(), "app.log")
-	write(t, log, "old\nold\nhalf of")
-	f := follow(t, object{"paths": []string{log}}, nil)
-	f.waitPosition(`"offset":8`) // behind the last whole line
-	write(t, log, " a line\nnext\nnot yet")
-	f.waitSum("tail.lines", 2)
-	if got := f.h.Last(t, "tail.lines").Tags["file"]; got != log {
-		t.Errorf("the tag file is %q, want %q", got, log)
+	text, err := os.ReadFile("testdata/tail.txt")
+	must.Succeed(t, err)
+	_, all, _ := strings.Cut(string(text), "\nstory: ")
+	for story := range strings.SplitSeq(all, "\nstory: ") {
+		name, acts, _ := strings.Cut(story, "\n")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &tailStory{t: t, dir: t.TempDir()}
+			for line := range strings.Lines(acts) {
+				if act := strings.Fields(line); len(act) > 0 {
+					s.play(act, strings.TrimSuffix(line, "\n"))
+				}
+			}
+			s.end()
+		})
 	}
-	write(t, log, " ended\n")
-	f.waitSum("tail.lines", 3)
-	f.end()
+}
+
+// tailStory is a story in a directory.
+type tailStory struct {
+	*follower
+	t   *testing.T
+	dir string
+}
+
+func (s *tailStory) play(act []string, line string) {
+	s.t.Helper()
+	path := func(i int) string { return filepath.Join(s.dir, act[i]) }
+	switch act[0] {
+	case "follow":
+		s.follower = follow(s.t, object{"paths": []string{path(1)}}, func(r *tailRunner) {
+			if slices.Contains(act, "hurry") { // it does not wait for the writer of a rotated file
+				r.rotateWait = 0
+			}
+		})
+		s.waitPosition("files")
+	case "write":
+		_, rest, _ := strings.Cut(line, act[1]+" ")
+		write(s.t, path(1), strings.ReplaceAll(rest, `\n`, "\n"))
+	case "fill":
+		write(s.t, path(1), strings.Repeat("a line of some length\n", 50))
+	case "rename":
+		rename(s.t, path(1), path(2))
+	case "copy":
+		b, err := os.ReadFile(path(1))
+		must.Succeed(s.t, err)
+		write(s.t, path(2), string(b))
+	case "cut":
+		must.Succeed(s.t, os.Truncate(path(1), 0))
+	case "remove":
+		must.Succeed(s.t, os.Remove(path(1)))
+	case "mkdir":
+		must.Succeed(s.t, os.Mkdir(path(1), 0o700))
+	case "position":
+		s.waitPosition(act[1])
+	case "stop":
+		s.end()
+	case "start":
+		s.start()
+	case "wait", "again": // again: after one more stop nothing is counted twice
+		n, err := strconv.ParseFloat(act[len(act)-1], 64)
+		must.Succeed(s.t, err)
+		if act[0] == "wait" {
+			s.waitSum(act[1], n)
+			return
+		}
+		s.end()
+		s.start()
+		write(s.t, filepath.Join(s.dir, "app.log"), "last\n")
+		s.waitSum("tail.lines", n+1)
+	default:
+		s.t.Fatalf("no act is %q", line)
+	}
 }
 
 func TestTailValues(t *testing.T) {
@@ -154,156 +216,9 @@ func TestTailCountsMatches(t *testing.T) {
 	if len(got) != 2 || got[0].Tags["level"] != "error" || got[0].Points[0].Value != 2 || got[1].Points[0].Value != 1 {
 		t.Errorf("got %v, want two errors and one warning", got)
 	}
-}
-
-func TestTailRotationByRename(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	log := filepath.Join(dir, "app.log")
-	f := follow(t, object{"paths": []string{log}}, nil)
-	f.waitPosition("files")
-	write(t, log, "1\n2\n")
-	f.waitSum("tail.lines", 2)
-	rename(t, log, log+".1")
-	write(t, log+".1", "3\n") // the writer has not noticed yet
-	write(t, log, "4\n")
-	f.waitSum("tail.lines", 4)
-	write(t, log+".1", "5\n")
-	f.waitSum("tail.lines", 5)
-	f.end()
-}
-
-func TestTailRotationKeepsAMatchedName(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	log := filepath.Join(dir, "app.log")
-	f := follow(t, object{"paths": []string{log + "*"}}, nil)
-	f.waitPosition("files")
-	write(t, log, "1\n2\n")
-	f.waitSum("tail.lines", 2)
-	rename(t, log, log+".1")
-	write(t, log, "3\n")
-	f.waitSum("tail.lines", 3) // and not 5: the renamed file is the same
-	f.end()
-}
-
-func TestTailEndsAnAbandonedLine(t *testing.T) {
-	t.Parallel()
-	log := filepath.Join(t.TempDir(), "app.log")
-	f := follow(t, object{"paths": []string{log}}, func(r *tailRunner) { r.rotateWait = 0 })
-	f.waitPosition("files")
-	write(t, log, "1\nno newline at the end")
-	f.waitSum("tail.lines", 1)
-	rename(t, log, log+".1")
-	f.waitSum("tail.lines", 2)
-	f.waitPosition(`"files":[]`)
-	f.end()
-}
-
-func TestTailCopyTruncate(t *testing.T) {
-	t.Parallel()
-	log := filepath.Join(t.TempDir(), "app.log")
-	f := follow(t, object{"paths": []string{log}}, nil)
-	f.waitPosition("files")
-	write(t, log, "one\ntwo\nthree\n")
-	f.waitSum("tail.lines", 3)
-	must.Succeed(t, os.Truncate(log, 0))
-	write(t, log, "a line that makes the file longer than it was\n")
-	f.waitSum("tail.lines", 4)
-	f.end()
-}
-
-func TestTailResumes(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		change func(t *testing.T, log string)
-		lines  float64 // in all, after three before the stop
-	}{
-		"appended":         {func(t *testing.T, log string) { write(t, log, "4\n5\n") }, 5},
-		"nothing happened": {func(t *testing.T, log string) { write(t, log+".other", "4\n"); write(t, log, "4\n") }, 4},
-		"rotated": {func(t *testing.T, log string) {
-			write(t, log, "4\n")
-			rename(t, log, log+".1")
-			write(t, log, "5\n6\n")
-		}, 6},
-		"rotated, none new":          {func(t *testing.T, log string) { write(t, log, "4\n"); rename(t, log, log+".1") }, 4},
-		"cut and written again":      {func(t *testing.T, log string) { _ = os.Truncate(log, 0); write(t, log, "x\n") }, 4},
-		"cut and longer than it was": {func(t *testing.T, log string) { _ = os.Truncate(log, 0); write(t, log, "other words\nand more\n") }, 5},
-		"removed and recreated": {func(t *testing.T, log string) {
-			_ = os.Remove(log)
-			write(t, log, "x\ny\n")
-		}, 5},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			log := filepath.Join(t.TempDir(), "app.log")
-			f := follow(t, object{"paths": []string{log}}, nil)
-			f.waitPosition("files")
-			write(t, log, "1\n2\n3\n")
-			f.waitSum("tail.lines", 3)
-			f.end()
-			c.change(t, log)
-			f.start()
-			f.waitSum("tail.lines", c.lines)
-			f.end()
-			f.start() // and once more: nothing is counted again
-			write(t, log, "last\n")
-			f.waitSum("tail.lines", c.lines+1)
-			f.end()
-		})
+	if got := f.h.Last(t, "tail.lines").Tags["file"]; got != log {
+		t.Errorf("the tag file is %q, want %q", got, log)
 	}
-}
-
-func TestTailResumesARestoredFile(t *testing.T) {
-	t.Parallel()
-	log := filepath.Join(t.TempDir(), "app.log")
-	f := follow(t, object{"paths": []string{log}}, nil)
-	f.waitPosition("files")
-	write(t, log, strings.Repeat("a line of some length\n", 50))
-	f.waitSum("tail.lines", 50)
-	f.end()
-	b, err := os.ReadFile(log)
-	must.Succeed(t, err)
-	write(t, log+".restored", string(b)+"new\n") // another inode
-	rename(t, log+".restored", log)
-	f.start()
-	f.waitSum("tail.lines", 51)
-	f.end()
-}
-
-func TestTailLostFileIsCounted(t *testing.T) {
-	t.Parallel()
-	log := filepath.Join(t.TempDir(), "app.log")
-	f := follow(t, object{"paths": []string{log}}, nil)
-	f.waitPosition("files")
-	write(t, log, "1\n")
-	f.waitSum("tail.lines", 1)
-	f.end()
-	must.Succeed(t, os.Remove(log))
-	f.r.rotateWait = 0
-	f.start()
-	f.waitSum("tail.lost_files", 1)
-	f.end()
-}
-
-func TestTailKeepsPositionsOfADirectoryThatComesLater(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "mnt")
-	must.Succeed(t, os.Mkdir(dir, 0o700))
-	log := filepath.Join(dir, "app.log")
-	f := follow(t, object{"paths": []string{log}}, nil)
-	f.waitPosition("files")
-	write(t, log, "1\n2\n")
-	f.waitSum("tail.lines", 2)
-	f.end()
-	rename(t, dir, dir+".away")
-	f.start()
-	f.end()
-	rename(t, dir+".away", dir)
-	write(t, log, "3\n")
-	f.start()
-	f.waitSum("tail.lines", 3) // and not 5
-	f.end()
 }
 
 // TestTailLongValues: a number is limited before it is parsed, a tag before it waits.

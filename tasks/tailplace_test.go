@@ -94,22 +94,6 @@ func TestTailFileThatIsReplaced(t *testing.T) {
 	}
 }
 
-func TestTailLooksAtSoManyNames(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for _, name := range []string{"a", "b", "c"} {
-		write(t, filepath.Join(dir, name), "")
-	}
-	place, err := below.place(filepath.Join(dir, "*"), false)
-	must.Succeed(t, err)
-	for names, over := range map[int]bool{5: false, 4: true} {
-		left := names
-		if place.files(&left); left < 0 != over {
-			t.Errorf("of %d names, two of them steps to the directory, %d are left", names, left)
-		}
-	}
-}
-
 // TestFilesOfTheKernel: /proc may be mounted elsewhere, or the whole disk be allowed.
 func TestFilesOfTheKernel(t *testing.T) {
 	t.Parallel()
@@ -149,6 +133,18 @@ func TestTailBoundsNames(t *testing.T) {
 		left := names
 		if got := place.files(&left); len(got) != want || (left < 0) != (want == 0) {
 			t.Errorf("%d names allowed: found %d files, want %d; %d left", names, len(got), want, left)
+		}
+	}
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "few"), 0o700))
+	for _, name := range []string{"a", "b", "c"} {
+		write(t, filepath.Join(dir, "few", name), "")
+	}
+	place, err = below.place(filepath.Join(dir, "few", "*"), false)
+	must.Succeed(t, err)
+	for names, over := range map[int]bool{6: false, 5: true} {
+		left := names
+		if place.files(&left); left < 0 != over {
+			t.Errorf("of %d names, three of them steps to the directory, %d are left", names, left)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
@@ -17,18 +19,14 @@ import (
 func (o *owners) ask() work.Ask {
 	o.t.Helper()
 	a, err := work.AskRound(o.t.Context(), o.docs, "invoices", "ann")
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	must.Succeed(o.t, err)
 	return a
 }
 
 func (o *owners) answered(a work.Ask) bool {
 	o.t.Helper()
 	over, err := a.Answered(o.t.Context(), o.docs)
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	must.Succeed(o.t, err)
 	return over
 }
 
@@ -63,8 +61,7 @@ func TestARoundIsAskedFor(t *testing.T) {
 
 // Each request is answered by a round that begins after it: one that runs already saw the world before.
 func TestARoundIsAskedForDuringARound(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		o := newOwners(t, `{"cron":"0 * * * *"}`)
 		o.docs.hints = make(chan struct{}, 1)
 		o.round = func(ctx context.Context, _ *work.Grant) error {
@@ -93,8 +90,7 @@ func TestARoundIsAskedForDuringARound(t *testing.T) {
 
 // What an owner does not bring to its end the next one runs.
 func TestTheNextOwnerRunsWhatWasAskedFor(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		o := newOwners(t, `{"cron":"0 12 * * *"}`)
 		o.docs.hints = make(chan struct{}, 1)
 		o.round = func(ctx context.Context, _ *work.Grant) error {
@@ -124,8 +120,7 @@ func TestTheNextOwnerRunsWhatWasAskedFor(t *testing.T) {
 
 // An owner that cannot note that it has run does not run again; it notes it later. A list that is old asks nobody again.
 func TestARequestIsRemovedLater(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		o := newOwners(t, `{"cron":"0 12 * * *"}`)
 		away := true
 		o.docs.onDelete = func(string) error {

@@ -3,25 +3,23 @@ package work_test
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 )
 
 // TestMalformedRequests: a document that no owner can read is removed and named in the journal, once, and the requests beside it are served.
 func TestMalformedRequests(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		o := newOwners(t, `{"cron":"0 * * * *"}`)
 		o.docs.hints = make(chan struct{}, 1)
 		o.begin()
 		time.Sleep(10 * time.Minute)
 		for key, text := range map[string]string{"run-now/a": "{", "run-now/b": `{"partition":"invoices"}`} {
-			if _, err := o.docs.Put(t.Context(), store.Doc{Key: key, Value: []byte(text)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(o.docs.Put(t.Context(), store.Doc{Key: key, Value: []byte(text)})))
 		}
 		a := o.ask()
 		time.Sleep(10 * time.Minute)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/work"
 )
@@ -21,9 +22,7 @@ func BenchmarkPeriodic100k(b *testing.B) {
 	const checks, span = 100_000, 20 * time.Second
 	noop := work.RunnerFunc(func(context.Context, *work.Grant) error { return nil })
 	s, err := work.New(work.Config{Member: "m1", Types: work.Types{"noop": {Periodic: true, New: func(work.Definition) (work.Runner, error) { return noop, nil }}}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	assignments, done := make(chan protocol.Assignment), make(chan error, 1)
@@ -37,9 +36,7 @@ func BenchmarkPeriodic100k(b *testing.B) {
 	st := s.Status()
 	grown := heap() - before
 	end()
-	if err := <-done; err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, <-done)
 	if st.Lateness.Rounds < 15*checks/10 || st.Counts.Running != checks {
 		b.Fatalf("%d rounds of %d checks in %v", st.Lateness.Rounds, st.Counts.Running, took)
 	}
@@ -72,8 +69,6 @@ func heap() int64 {
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestClocksAreSet: a line that names hours runs once a day, one that goes on all day runs whenever the clock shows its
@@ -22,17 +24,11 @@ func TestClocksAreSet(t *testing.T) {
 		{"@daily", "America/New_York", "2026-10-31T12:00", "01T04:00 02T05:00 03T05:00"},
 	} {
 		d := Definition{Cron: c.line, TimeZone: c.zone}
-		if err := d.CheckSchedule(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, d.CheckSchedule())
 		p, err := d.cronPlan()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		at, err := time.Parse("2006-01-02T15:04", c.from)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var got []string
 		for range 3 {
 			at = p.Next(at).UTC()

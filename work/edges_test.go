@@ -4,27 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
-
-func TestBounds(t *testing.T) {
-	t.Parallel()
-	const want = "[1ms 5ms 10ms 50ms 100ms 250ms 500ms 1s 2.5s 5s 10s 30s 1m0s 10m0s]"
-	if got := fmt.Sprint(Bounds()); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
 
 // TestADurationIsInAllBucketsAboveIt, that of its own bound included.
 func TestADurationIsInAllBucketsAboveIt(t *testing.T) {
@@ -109,15 +100,28 @@ func TestPeriodsAroundTheirBeginning(t *testing.T) {
 	}
 }
 
+// TestPositionKeys: each partition has a key of its own, which every store takes.
 func TestPositionKeys(t *testing.T) {
 	t.Parallel()
+	long, seen := strings.Repeat("k/", 400), make(map[string]cluster.PartitionID)
 	for id, want := range map[cluster.PartitionID]string{
 		"azAZ09._-": "position/azAZ09._-", "`{@[/:": "position/=60=7B=40=5B=2F=3A",
 		cluster.PartitionID(strings.Repeat("a", 200)): "position/" + strings.Repeat("a", 200),
-	} {
-		if got := positionKey(id); got != want {
+		"j": "", "j/t": "", "j#t": "", "j/t#k": "", "j#t/k": "", "j#=74": "", "j#ключ": "", "j# ": "", cluster.PartitionID(strings.Repeat("a", 201)): "",
+		cluster.PartitionID("j#" + long + "a"): "", cluster.PartitionID("j#" + long + "b"): "", cluster.PartitionID("j#" + strings.Repeat("=", 150)): "",
+	} { // order-free: each by itself
+		got := positionKey(id)
+		if want != "" && got != want {
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
+		rest, ok := strings.CutPrefix(got, "position/")
+		if !ok || rest == "" || len(got) > 220 || strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=@-") != "" {
+			t.Errorf("key %q", got)
+		}
+		if other, ok := seen[got]; ok {
+			t.Errorf("%s and %s have the key %s", id, other, got)
+		}
+		seen[got] = id
 	}
 	if got := positionKey(cluster.PartitionID(strings.Repeat("a", 201))); len(got) != len("position/@")+64 {
 		t.Errorf("a long name is in %s", got)
@@ -155,8 +159,7 @@ func TestKeepsOnStoreLoss(t *testing.T) {
 
 // TestBellIsHeardByOthers: who waits on another member hears a ring within some pauses, also where two ring at once; a ring that could not be noted is noted later.
 func TestBellIsHeardByOthers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		server := memory.New()
 		a, b := newBell(server.Open(), slog.New(slog.DiscardHandler)), newBell(server.Open(), slog.New(slog.DiscardHandler))
 		away := &awayDocs{Docs: server.Open()}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
@@ -109,8 +111,7 @@ func count(n int) func(context.Context, *work.Grant, []byte, int) (work.Page, er
 }
 
 func TestAPartitionerKeepsItsWindow(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := newLog(t)
 		b := l.bedOf(t, work.Partitioner{Window: 4, List: count(6)}, nil)
 		for _, want := range []string{
@@ -126,76 +127,44 @@ func TestAPartitionerKeepsItsWindow(t *testing.T) {
 		if got := b.runState(string(lists)); got != "finished" {
 			t.Errorf("the partitioner is %s", got)
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
-// A listing that gives nothing is asked again after Poll, and costs no entry of the log.
+// A listing that gives nothing is asked again after Poll, and not for what others write into the log; it writes nothing into the log itself.
 func TestAListingThatGivesNothingIsAskedAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := newLog(t)
 		var asked atomic.Int64
-		b := l.bedOf(t, work.Partitioner{Poll: time.Minute, List: func(ctx context.Context, g *work.Grant, cursor []byte, limit int) (work.Page, error) {
+		l.bedOf(t, work.Partitioner{Poll: time.Minute, List: func(ctx context.Context, g *work.Grant, cursor []byte, limit int) (work.Page, error) {
 			if asked.Add(1) < 4 {
 				return work.Page{Cursor: cursor}, nil
 			}
 			return count(1)(ctx, g, cursor, limit)
 		}}, nil)
-		steps := l.value().Applied()
-		time.Sleep(2*time.Minute + time.Second)
-		synctest.Wait()
-		if asked.Load() != 3 || l.value().Applied() != steps {
-			t.Errorf("asked %d times and wrote %d entries", asked.Load(), l.value().Applied()-steps)
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if got := fmt.Sprint(l.items()); got != "[0 granted]" {
-			t.Errorf("got the items %s", got)
-		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-// What others write into the log says nothing of the source: it is not asked for that.
-func TestABusyClusterAsksTheSourceNoMore(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLog(t)
-		var asked atomic.Int64
-		b := l.bedOf(t, work.Partitioner{Poll: time.Minute, List: func(_ context.Context, _ *work.Grant, cursor []byte, _ int) (work.Page, error) {
-			asked.Add(1)
-			return work.Page{Cursor: cursor}, nil
-		}}, nil)
 		for i := range 100 {
 			_, _ = l.propose(t.Context(), cluster.PrepareJoin{Member: cluster.MemberID(fmt.Sprint("n", i)), Heartbeat: "p"})
 			synctest.Wait()
 		}
-		if asked.Load() != 1 {
-			t.Errorf("asked %d times", asked.Load())
+		steps := l.value().Applied()
+		for minute, want := range []int64{1, 2, 3} {
+			if asked.Load() != want || l.value().Applied() != steps {
+				t.Errorf("after %d minutes: asked %d times and wrote %d entries", minute, asked.Load(), l.value().Applied()-steps)
+			}
+			time.Sleep(time.Minute + time.Millisecond)
+			synctest.Wait()
 		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if asked.Load() != 2 {
-			t.Errorf("asked %d times when it was time", asked.Load())
-		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
+		if got := fmt.Sprint(l.items()); got != "[0 granted]" {
+			t.Errorf("got the items %s", got)
 		}
 	})
 }
 
 // A partitioner that comes back to what it has listed is told what waits or runs, and not what is finished.
 func TestAWindowTellsWhatItHas(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := newLog(t)
 		var windows []string
-		b := l.bedOf(t, work.Partitioner{Window: 8, Poll: time.Minute, List: func(ctx context.Context, g *work.Grant, cursor []byte, limit int) (work.Page, error) {
+		l.bedOf(t, work.Partitioner{Window: 8, Poll: time.Minute, List: func(ctx context.Context, g *work.Grant, cursor []byte, limit int) (work.Page, error) {
 			w, _, err := g.Host.(work.Windows).Window(g)
 			windows = append(windows, fmt.Sprint(w.Has("0"), w.Has("1"), w.Has("list"), w.Has("")))
 			if err != nil || cursor != nil {
@@ -214,16 +183,12 @@ func TestAWindowTellsWhatItHas(t *testing.T) {
 		if got := fmt.Sprint(l.items()); got != "[0 finished]" {
 			t.Errorf("got the items %s", got)
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
 // What an item has saved goes with it, unless a newer run of its key saved it. A store that does not answer costs a run of the partitioner, and no item.
 func TestPositionsGoWithTheirItems(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l, d := newLog(t), newDocs()
 		faults := []error{store.ErrUnavailable, store.ErrConflict}
 		d.onDelete = func(string) error {
@@ -236,9 +201,7 @@ func TestPositionsGoWithTheirItems(t *testing.T) {
 		}
 		for key, token := range map[string]int{"0": 2, "1": 2, "2": 99} { // the items are granted under 2
 			value := fmt.Appendf(nil, `{"partition":"j#%s","token":%d,"position":"eA=="}`, key, token)
-			if _, err := d.Put(t.Context(), store.Doc{Key: "position/j=23" + key, Value: value}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(d.Put(t.Context(), store.Doc{Key: "position/j=23" + key, Value: value})))
 		}
 		b := l.bedOf(t, work.Partitioner{Window: 4, List: count(4)}, func(c *work.Config) { c.Positions = d })
 		l.finish(t)
@@ -262,9 +225,6 @@ func TestPositionsGoWithTheirItems(t *testing.T) {
 		if fmt.Sprint(left) != "[position/j=230 position/j=232]" { // the first met a conflict: somebody has written since
 			t.Errorf("these positions are left: %q", left)
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
@@ -283,18 +243,23 @@ func TestAPartitionerSaysWhatIsWrong(t *testing.T) {
 		"step 0 was refused: items: [1].key: duplicate \"a\"": func(context.Context, *work.Grant, []byte, int) (work.Page, error) {
 			return work.Page{Items: []cluster.Item{{Key: "a"}, {Key: "a"}}}, nil
 		},
+		"does not show the value": nil, // its host has no windows
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newLog(t)
-			b := l.bedOf(t, work.Partitioner{Window: 8, List: list}, nil)
+			l, p := newLog(t), work.Partitioner{Window: 8, List: list}
+			if list == nil {
+				p.List = count(1)
+			}
+			b := l.bedOf(t, p, func(c *work.Config) {
+				if list == nil {
+					c.Value, c.Changed, c.Propose = nil, nil, nil
+				}
+			})
 			if len(b.stopped) != 1 || b.stopped[0].Outcome != work.Failed || !strings.Contains(b.stopped[0].Message, want) {
 				t.Errorf("got %+v, want %q", b.stopped, want)
 			}
 			if got := l.items(); got != nil {
 				t.Errorf("%q were added", got)
-			}
-			if err := b.finish(); err != nil {
-				t.Fatal(err)
 			}
 		})
 	}
@@ -302,8 +267,7 @@ func TestAPartitionerSaysWhatIsWrong(t *testing.T) {
 
 // Who is on the way out, or not there yet, lists nothing.
 func TestAPartitionerThatIsNotTheOwnerWaits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		l := newLog(t)
 		b := newBed(t, typeOf(false, work.Partitioner{List: func(context.Context, *work.Grant, []byte, int) (work.Page, error) {
 			t.Error("it lists")
@@ -316,23 +280,6 @@ func TestAPartitionerThatIsNotTheOwnerWaits(t *testing.T) {
 		synctest.Wait()
 		if b.runState(string(lists)) != "running" {
 			t.Errorf("it is %s", b.runState(string(lists)))
-		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func TestAPartitionerNeedsAHostWithWindows(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, typeOf(false, work.Partitioner{List: count(1)}.Run), nil)
-		b.give(time.Hour, grant("j#list", 2, "x", ""))
-		if len(b.stopped) != 1 || !strings.Contains(b.stopped[0].Message, "does not show the value") {
-			t.Errorf("got %+v", b.stopped)
-		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
 		}
 	})
 }

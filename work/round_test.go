@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
@@ -56,9 +58,7 @@ func (o *owners) leave(after time.Duration) {
 	o.t.Helper()
 	time.Sleep(after) // waits: in virtual time
 	synctest.Wait()
-	if err := o.bed.finish(); err != nil {
-		o.t.Fatal(err)
-	}
+	must.Succeed(o.t, o.bed.finish())
 }
 
 // expect compares the rounds since it was called last.
@@ -71,8 +71,7 @@ func (o *owners) expect(want ...string) {
 }
 
 func TestTheNextOwnerRunsTheNextRound(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		o := newOwners(t, `{"every_ms":3600000}`)
 		o.begin()
 		o.leave(10 * time.Minute)
@@ -93,8 +92,7 @@ func TestTheNextOwnerRunsTheNextRound(t *testing.T) {
 }
 
 func TestAnExtraRoundIsTheOnlyPriceOfAShortPeriod(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		o := newOwners(t, `{"every_ms":59000}`)
 		o.begin()
 		o.leave(10 * time.Minute)
@@ -160,8 +158,7 @@ func TestCatchUpAllRunsWhatCameDueDuringARound(t *testing.T) {
 
 // Only a round that was cut short is run again: by the next owner, for the same planned time.
 func TestARoundThatWasCutShortIsRepeated(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		o := newOwners(t, `{"cron":"0 * * * *"}`)
 		o.round = func(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return ctx.Err() }
 		o.begin()
@@ -180,8 +177,7 @@ func TestARoundThatWasCutShortIsRepeated(t *testing.T) {
 
 // The position that a round saves and the last round are in one document, and neither loses the other.
 func TestThePositionAndTheLastRoundAreKeptTogether(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		o := newOwners(t, `{"cron":"0 * * * *"}`)
 		var loaded []string
 		o.round = func(ctx context.Context, g *work.Grant) error {
@@ -202,8 +198,7 @@ func TestThePositionAndTheLastRoundAreKeptTogether(t *testing.T) {
 
 // A store that answers badly costs no round and brings none twice.
 func TestNoRoundBeginsBeforeTheLastOneIsKnown(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		o := newOwners(t, `{"cron":"0 * * * *"}`)
 		o.begin()
 		o.leave(time.Hour + time.Minute)
@@ -229,23 +224,9 @@ func TestNoRoundBeginsBeforeTheLastOneIsKnown(t *testing.T) {
 	})
 }
 
-func TestAMemberLeavesWhileItReadsTheLastRound(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := newOwners(t, `{"every_ms":60000}`)
-		o.docs.onGet = func() error { return errors.New("no route") }
-		o.begin()
-		o.leave(10 * time.Second)
-		if o.expect(); len(o.bed.stopped) != 1 {
-			t.Errorf("stopped %+v", o.bed.stopped)
-		}
-	})
-}
-
 // A wall clock that is set back does not silence a period, and one that is set forward does not repeat rounds.
 func TestAPeriodOutlivesAWrongWallClock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var n atomic.Int64
 		var jump time.Duration
 		b := newBed(t, typeOf(true, func(context.Context, *work.Grant) error { n.Add(1); return nil }), func(c *work.Config) {
@@ -260,9 +241,6 @@ func TestAPeriodOutlivesAWrongWallClock(t *testing.T) {
 			if got := n.Load() - before; got < 58 || got > 62 {
 				t.Errorf("after the clock was set to %v: %d rounds in an hour", to, got)
 			}
-		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
 		}
 	})
 }

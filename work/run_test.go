@@ -12,6 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/work"
@@ -54,13 +56,15 @@ func newBed(t *testing.T, types work.Types, change func(*work.Config)) *bed {
 		change(&c)
 	}
 	s, err := work.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	b.s = s
 	ctx, end := context.WithCancelCause(context.Background())
 	b.end = end
-	go func() { b.done <- s.Run(ctx, b.assign) }()
+	go func() {
+		defer close(b.done)
+		b.done <- s.Run(ctx, b.assign)
+	}()
+	t.Cleanup(func() { must.Succeed(t, b.finish()) })
 	return b
 }
 
@@ -90,7 +94,7 @@ func (b *bed) lease(lease time.Duration, grants ...*protocol.Grant) {
 	synctest.Wait()
 }
 
-// finish ends the supervisor and returns what Run returned.
+// finish ends the supervisor and returns what Run returned, the first time. A test that does not end it does so at its end.
 func (b *bed) finish() error {
 	b.end(errors.New("test over"))
 	return <-b.done
@@ -117,8 +121,7 @@ func typeOf(periodic bool, f work.RunnerFunc) work.Types {
 func untilEnd(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return nil }
 
 func TestLongRunLives(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		b := newBed(t, typeOf(false, untilEnd), nil)
 		b.give(time.Hour, grant("a", 1, "x", ""), grant("b", 1, "x", ""))
 		if got := fmt.Sprintln(b.runState("a"), b.runState("b"), len(b.reports), b.told); got != "running running 2 1\n" {
@@ -131,9 +134,7 @@ func TestLongRunLives(t *testing.T) {
 		if len(b.stopped) != 1 || !errors.Is(b.stopped[0].Cause, work.CauseMoved) {
 			t.Fatalf("stopped: %+v", b.stopped)
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.finish())
 		if last := b.stopped[len(b.stopped)-1]; last.Partition != "b" || !errors.Is(last.Cause, work.CauseShutdown) {
 			t.Fatalf("at the end: %+v", b.stopped)
 		}
@@ -141,8 +142,7 @@ func TestLongRunLives(t *testing.T) {
 }
 
 func TestRoundsComeByTheSchedule(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		b := newBed(t, typeOf(true, func(context.Context, *work.Grant) error { return nil }), nil)
 		b.give(24*time.Hour, grant("a", 1, "x", `{"every_ms":10000}`))
 		time.Sleep(10 * time.Minute)
@@ -154,9 +154,6 @@ func TestRoundsComeByTheSchedule(t *testing.T) {
 			if r.Lateness > 10*time.Millisecond {
 				t.Fatalf("a round was %v late on an idle member", r.Lateness)
 			}
-		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
 		}
 	})
 }

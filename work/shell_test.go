@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/publish"
@@ -22,8 +24,7 @@ import (
 
 // TestSuspendedMemberDoesNothingAfterWaking: only the suspend-aware clock goes on, as when the machine sleeps.
 func TestSuspendedMemberDoesNothingAfterWaking(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var b *bed
 		var late atomic.Int64
 		var until atomic.Int64
@@ -62,9 +63,6 @@ func TestSuspendedMemberDoesNothingAfterWaking(t *testing.T) {
 		if b.runState("a") != "waiting" || b.runState("k") != "running" || late.Load() < 100 {
 			t.Fatalf("without a lease a is %s, k is %s with %d rounds", b.runState("a"), b.runState("k"), late.Load())
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
@@ -78,8 +76,7 @@ func TestTheContextLooksAtTheClock(t *testing.T) {
 		for _, periodic := range []bool{false, true} {
 			for _, keep := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, periodic %t, keep %t", name, periodic, keep), func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) { suspended(t, periodic, keep, ended) })
+					virtual.Test(t, func(t *testing.T) { suspended(t, periodic, keep, ended) })
 				})
 			}
 		}
@@ -119,9 +116,7 @@ func suspended(t *testing.T, periodic, keep bool, ended func(context.Context) bo
 		t.Errorf("it is %s under the next lease", got)
 	}
 	close(wake)
-	if err := b.finish(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.finish())
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -135,8 +130,7 @@ func isClosed(c <-chan struct{}) bool {
 
 // TestRoundThatWaitsForRoomChecksTheLeaseWhenItBegins: it was due with a lease and gets its turn without.
 func TestRoundThatWaitsForRoomChecksTheLeaseWhenItBegins(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var begun atomic.Int64
 		room := make(chan struct{})
 		b := newBed(t, typeOf(true, func(context.Context, *work.Grant) error { begun.Add(1); <-room; return nil }),
@@ -150,15 +144,11 @@ func TestRoundThatWaitsForRoomChecksTheLeaseWhenItBegins(t *testing.T) {
 		if begun.Load() != 1 {
 			t.Fatalf("%d rounds began, want 1", begun.Load())
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
 func TestFailuresAreIsolatedAndReported(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		fine := work.RunnerFunc(untilEnd)
 		kind := func(f func() (work.Runner, error)) work.Type {
 			return work.Type{New: func(work.Definition) (work.Runner, error) { return f() }}
@@ -174,17 +164,19 @@ func TestFailuresAreIsolatedAndReported(t *testing.T) {
 			"newpan":  kind(func() (work.Runner, error) { panic("in New") }),
 			"panic":   run(func(context.Context, *work.Grant) error { panic("boom") }),
 			"timeout": run(untilEnd),
+			"rounds":  {Periodic: true, New: func(work.Definition) (work.Runner, error) { return work.RunnerFunc(untilEnd), nil }},
 		}
 		b := newBed(t, types, nil)
-		b.give(time.Hour, grant("bad", 1, "bad", ""), grant("error", 1, "error", ""), grant("fine", 1, "fine", ""), grant("goexit", 1, "goexit", ""),
+		b.give(time.Hour, grant("bad", 1, "bad", ""), grant("cron", 1, "rounds", `{"cron":"every day"}`), grant("error", 1, "error", ""),
+			grant("every", 1, "rounds", ""), grant("fine", 1, "fine", ""), grant("goexit", 1, "goexit", ""),
 			grant("newpan", 1, "newpan", ""), grant("panic", 1, "panic", ""), grant("timeout", 1, "timeout", `{"timeout_ms":3000}`), grant("unknown", 1, "none", ""))
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		want := map[cluster.PartitionID]string{
 			"bad": "make a runner of type bad: config.url: is empty", "error": "no route", "goexit": "runtime.Goexit", "newpan": "panic: in New",
-			"panic": "panic: boom", "timeout": "took longer than its timeout of 3s", "unknown": `the task type "none" is not known`,
+			"panic": "panic: boom", "timeout": "took longer than its timeout of 3s", "unknown": `the task type "none" is not known`, "cron": "cron: ", "every": "every: ",
 		}
-		if len(b.reports) != 8 || len(b.records) != 7 {
+		if len(b.reports) != 10 || len(b.records) != 9 {
 			t.Fatalf("reports %+v, records %+v", b.reports, b.records)
 		}
 		for _, r := range b.reports {
@@ -192,15 +184,11 @@ func TestFailuresAreIsolatedAndReported(t *testing.T) {
 				t.Errorf("%s: state %d %q, want %q", r.Partition, r.State, r.Message, w)
 			}
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
 func TestRunThatIgnoresCancel(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		b := newBed(t, typeOf(false, func(context.Context, *work.Grant) error { <-release; return nil }), nil)
 		b.give(time.Hour, grant("deaf", 1, "x", ""))
@@ -222,8 +210,7 @@ func TestRunThatIgnoresCancel(t *testing.T) {
 }
 
 func TestRoundsThatOverlapAreSkipped(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var running, most atomic.Int64
 		b := newBed(t, typeOf(true, func(context.Context, *work.Grant) error {
 			if n := running.Add(1); n > most.Load() {
@@ -240,15 +227,11 @@ func TestRoundsThatOverlapAreSkipped(t *testing.T) {
 		if most.Load() != 1 || r.Rounds != 9 && r.Rounds != 10 || r.Skipped < 18 || r.Skipped > 20 {
 			t.Fatalf("%d at once; %+v", most.Load(), r)
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
 func TestRoundsAreBoundedByTypeAndWorkers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var now, most [2]atomic.Int64
 		typ := func(i, limit int) work.Type {
 			return work.Type{Periodic: true, MaxConcurrent: limit, DefaultEvery: time.Minute, New: func(work.Definition) (work.Runner, error) {
@@ -276,15 +259,11 @@ func TestRoundsAreBoundedByTypeAndWorkers(t *testing.T) {
 				t.Fatalf("%s never had its turn", r.Partition)
 			}
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
 func TestErrorsOfRoundsAreJournaledRarely(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var bad atomic.Bool
 		bad.Store(true)
 		b := newBed(t, typeOf(true, func(context.Context, *work.Grant) error {
@@ -315,15 +294,11 @@ func TestErrorsOfRoundsAreJournaledRarely(t *testing.T) {
 		if len(b.reports) != 1 || b.reports[0].State != protocol.RunActive {
 			t.Fatalf("failing rounds failed the partition: %+v", b.reports)
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
 func TestRoundHasItsTimeLimit(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		b := newBed(t, typeOf(true, func(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return ctx.Err() }), nil)
 		b.give(time.Hour, grant("a", 1, "x", `{"every_ms":10000,"timeout_ms":2000}`))
 		time.Sleep(20 * time.Second)
@@ -331,15 +306,11 @@ func TestRoundHasItsTimeLimit(t *testing.T) {
 		if len(b.rounds) == 0 || b.rounds[0].Took != 2*time.Second || !errors.Is(b.rounds[0].Err, context.DeadlineExceeded) {
 			t.Fatalf("%+v", b.rounds)
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
 func TestCronIsUTCAndFollowsTheWallClock(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var at []string
 		var jump atomic.Int64
 		wall := func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }
@@ -355,29 +326,11 @@ func TestCronIsUTCAndFollowsTheWallClock(t *testing.T) {
 		if got := strings.Join(at, " "); got != "06:30 18:30 06:30" {
 			t.Fatalf("rounds at %s", got)
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
-	})
-}
-
-func TestSchedulesAreChecked(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, typeOf(true, nil), nil)
-		b.give(time.Hour, grant("cron", 1, "x", `{"cron":"every day"}`), grant("none", 1, "x", ""))
-		if len(b.reports) != 2 || !strings.HasPrefix(b.reports[0].Message, "cron: ") || !strings.HasPrefix(b.reports[1].Message, "every: ") {
-			t.Fatalf("%+v", b.reports)
-		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
 func TestStopOfPeriodicRunsEndsTheRound(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var cause error
 		b := newBed(t, typeOf(true, func(ctx context.Context, _ *work.Grant) error {
 			<-ctx.Done()
@@ -390,15 +343,11 @@ func TestStopOfPeriodicRunsEndsTheRound(t *testing.T) {
 		if !errors.Is(cause, work.CauseDrained) || len(b.reports) != 0 || len(b.stopped) != 2 || len(b.records) != 0 {
 			t.Fatalf("cause %v, reports %+v, stopped %+v, records %+v", cause, b.reports, b.stopped, b.records)
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
 func TestClosedAssignmentsEndTheSupervisor(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		b := newBed(t, typeOf(false, untilEnd), nil)
 		b.give(time.Hour, grant("a", 1, "x", ""))
 		close(b.assign)
@@ -416,8 +365,7 @@ type sink []publish.Sample
 func (s *sink) Publish(samples ...publish.Sample) { *s = append(*s, samples...) }
 
 func TestGrantActsThroughTheSupervisor(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		var out sink
 		var split []cluster.Command
 		var errs []error
@@ -450,19 +398,13 @@ func TestGrantActsThroughTheSupervisor(t *testing.T) {
 		if c.Partition != "j#k" || c.Token != 7 || len(c.Children) != 1 || errs[0] != nil || errs[1] == nil || !strings.Contains(errs[1].Error(), "the token is old") {
 			t.Fatalf("split %+v, errors %v", split, errs)
 		}
-		if _, err := json.Marshal(b.s.Status()); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(json.Marshal(b.s.Status())))
 	})
 }
 
 // TestARunIsValidFromItsBeginning has a run ask at once, while the supervisor is still busy with what else there is to do about its assignment.
 func TestARunIsValidFromItsBeginning(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		asked := make(chan bool, 1)
 		valid := false
 		b := newBed(t, typeOf(false, func(ctx context.Context, g *work.Grant) error {
@@ -476,9 +418,6 @@ func TestARunIsValidFromItsBeginning(t *testing.T) {
 		b.give(time.Hour, grant("a", 1, "x", ""))
 		if !valid {
 			t.Error("a run that has just begun is not valid")
-		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
 		}
 	})
 }

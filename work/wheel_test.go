@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/protocol"
 )
 
@@ -225,16 +227,13 @@ func partitionNumber(i int) cluster.PartitionID {
 
 // TestStoppedRunsLeaveTheWheel: one is stopped in the middle of a round, one between two.
 func TestStoppedRunsLeaveTheWheel(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		start := time.Now()
 		s, err := New(Config{Member: "m", Clock: func() protocol.Instant { return protocol.Instant(1 + time.Since(start)) }, Types: Types{"x": {Periodic: true,
 			New: func(Definition) (Runner, error) {
 				return RunnerFunc(func(ctx context.Context, _ *Grant) error { <-ctx.Done(); return nil }), nil
 			}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		ctx, end := context.WithCancel(t.Context())
 		assignments, done := make(chan protocol.Assignment), make(chan error, 1)
 		go func() { done <- s.Run(ctx, assignments) }()
@@ -254,8 +253,6 @@ func TestStoppedRunsLeaveTheWheel(t *testing.T) {
 			t.Fatalf("%d timers are left", n)
 		}
 		end()
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, <-done)
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Tests finds tests that wait by sleeping, and tests that are skipped without a reason. Sleeping inside synctest.Test is free, since time is virtual
-// there; the pause between two looks at a condition with a deadline, and a load that is the passing of time, say so: // waits: why.
+// Tests finds tests that wait by sleeping, and tests that are skipped without a reason. Sleeping inside synctest.Test or virtual.Test is free, since time
+// is virtual there; the pause between two looks at a condition with a deadline, and a load that is the passing of time, say so: // waits: why.
 func Tests(f *File) []string {
 	if !f.Test && !strings.HasSuffix(path.Base(f.Dir), "test") {
 		return nil
@@ -85,12 +85,14 @@ func timeoutCases(f *File) map[ast.Node]bool {
 	return cases
 }
 
-// virtualTime tells whether a node stands inside a call of synctest.Test.
+// virtualTime tells whether a node stands inside a call of synctest.Test, or of what calls it in package internal/proof/virtual.
 func virtualTime(f *File, names map[string]string) func(ast.Node) bool {
 	var bubbles []*ast.CallExpr
 	ast.Inspect(f.AST, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && called(call, names) == "testing/synctest.Test" {
-			bubbles = append(bubbles, call)
+		if call, ok := n.(*ast.CallExpr); ok {
+			if f := called(call, names); f == "testing/synctest.Test" || strings.Contains(f, "internal/proof/virtual.") {
+				bubbles = append(bubbles, call)
+			}
 		}
 		return true
 	})

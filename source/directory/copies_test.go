@@ -12,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 	memstore "github.com/rota-run/rota/store/memory"
@@ -200,8 +201,7 @@ func TestAFileRemovedBeforeTheMemberHasJoined(t *testing.T) {
 
 // TestAMemberThatJoinsAgain publishes its inventory under its new incarnation soon, though no file has changed and the next rescan is far.
 func TestAMemberThatJoinsAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var inc atomic.Uint64

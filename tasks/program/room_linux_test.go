@@ -156,9 +156,7 @@ func gate(t *testing.T) (path string, open func()) {
 	must.Succeed(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return p.path, func() {
-		if _, err := f.WriteString("go\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(f.WriteString("go\n")))
 	}
 }
 
@@ -173,9 +171,7 @@ func TestEndsItsOwnOnly(t *testing.T) {
 			ended <- err
 		}()
 		other := p.next(t)
-		if _, err := r.Run(t.Context(), Command{Argv: []string{"/bin/sh", "-c", "sleep 1000 &"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(r.Run(t.Context(), Command{Argv: []string{"/bin/sh", "-c", "sleep 1000 &"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"})))
 		if !alive(t, other) {
 			t.Error("the end of one program ended what another one has started")
 		}
@@ -240,9 +236,7 @@ func TestEndAll(t *testing.T) {
 					left = append(left, p.next(t))
 				}
 				must.Succeed(t, cmd.Process.Kill())
-				if _, err := cmd.Process.Wait(); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, must.Err(cmd.Process.Wait()))
 				if !slices.ContainsFunc(left, func(fd int) bool { return alive(t, fd) }) {
 					t.Fatal("nothing is left that could be ended: the test shows nothing")
 				}
@@ -302,9 +296,7 @@ func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
 	must.Succeed(t, err)
 	_, group, _ := strings.Cut(strings.TrimSpace(line), " ")
 	left := p.next(t)
-	if _, err := r.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(r.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"})))
 	if !alive(t, left) {
 		t.Fatal("the program of a live owner was ended")
 	}
@@ -314,9 +306,7 @@ func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
 	other, err := hold(group, unix.LOCK_SH)
 	must.Succeed(t, err)
 	defer other.Close()
-	if _, err := r.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(r.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"})))
 	if alive(t, left) {
 		t.Error("a process of a dead owner is left")
 	}

@@ -6,7 +6,11 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"testing"
+	"time"
 
+	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
@@ -33,9 +37,7 @@ func TestSecondOwnerAcknowledgesNothing(t *testing.T) {
 	chain, edge := store.Shard{Edge: "chain/b"}, store.Shard{Edge: "edge/a/b"}
 	w.held = []store.Message{{Shard: chain, Number: 1}, {Shard: edge, Number: 7}}
 	turn := &turn{w: w, inputs: w.held[1:]}
-	if err := turn.settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, turn.settle(t.Context()))
 	if len(queue.committed) != 1 || queue.committed[0].Inputs[0].Shard != chain {
 		t.Errorf("committed %+v, want the state alone", queue.committed)
 	}
@@ -74,4 +76,55 @@ func TestStateNotes(t *testing.T) {
 			t.Errorf("seed %d: %d spans, want %d: %v", seed, len(back.done["e"]), spans, back.done)
 		}
 	}
+}
+
+// A batch whose outputs do not fit beside those before it is left for the next turn, and so is what it made of the state.
+func TestABatchThatDoesNotFitIsLeft(t *testing.T) {
+	t.Parallel()
+	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, stage: &Stage{Attempts: 1}}
+	w.edges = []flow.Edge{{From: "a", To: "b", Shards: 1}}
+	w.keyed = &Keyed{Do: func(_ context.Context, _ *work.Grant, state []byte, in [][]byte, out *Out) ([]byte, error) {
+		return append(state, in[0]...), out.Send(make([]byte, (MaxOutput-MaxState)*2/3), nil)
+	}}
+	w.held = []store.Message{{Shard: store.Shard{Edge: "chain/a"}}}
+	for i, name := range []string{"x", "y"} {
+		m := store.Message{Shard: store.Shard{Edge: "edge"}, Number: uint64(i), Segments: 1, Delivered: 1} //nolint:gosec // small
+		m.Data = AppendSegment(nil, []byte(name))
+		w.held = append(w.held, m)
+	}
+	turn, err := w.take(t.Context())
+	must.Succeed(t, err)
+	if string(turn.state.data) != "x" || len(turn.inputs) != 1 || !turn.full {
+		t.Errorf("the state is %q, of %d batches", turn.state.data, len(turn.inputs))
+	}
+}
+
+// keeping is a queue that notes when leases were made longer.
+type keeping struct {
+	store.Queue
+	kept []time.Time
+}
+
+func (k *keeping) Receive(_ context.Context, _ string, r store.Receive) ([]store.Message, error) {
+	if len(r.Keep) > 0 && r.Lease == lease {
+		k.kept = append(k.kept, time.Now())
+	}
+	return nil, nil
+}
+
+// A function that works for longer than a lease keeps it: twice in each lease at least, so that one request may be lost.
+func TestALongBatchKeepsItsLease(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		q := &keeping{kept: []time.Time{time.Now()}}
+		w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: work.Flow{Queue: q}, held: []store.Message{{Number: 1}}}
+		stop := w.keepLeases(t.Context())
+		time.Sleep(4 * lease)
+		stop()
+		q.kept = append(q.kept, time.Now())
+		for i, at := range q.kept[1:] {
+			if rest := at.Sub(q.kept[i]); rest > lease/2 {
+				t.Errorf("the lease of %v was not kept for %v", lease, rest)
+			}
+		}
+	})
 }

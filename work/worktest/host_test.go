@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"
@@ -20,9 +21,7 @@ func TestGrantEmitsTaggedSamples(t *testing.T) {
 			return nil
 		}), nil
 	}}
-	if err := worktest.Run(t, typ, g); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, worktest.Run(t, typ, g))
 	s := h.Last(t, "x.up")
 	if h.LastValue(t, "x.up") != 1 || s.Tags["squad"] != "backend" || s.Tags["task"] != "test" || s.Tags["member"] != "m1" {
 		t.Fatalf("sample %+v", s)
@@ -35,9 +34,7 @@ func TestPositionsAreFenced(t *testing.T) {
 	older := worktest.NewGrantOf(t, h, "j#a", 3, work.Definition{})
 	newer := worktest.NewGrantOf(t, h, "j#a", 5, work.Definition{})
 	for _, g := range []*work.Grant{older, newer} {
-		if err := g.SavePosition(t.Context(), []byte{byte(g.Token)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, g.SavePosition(t.Context(), []byte{byte(g.Token)}))
 	}
 	if err := older.SavePosition(t.Context(), []byte("late")); !errors.Is(err, work.ErrToken) {
 		t.Fatalf("an old token saved a position: %v", err)

@@ -18,3 +18,6 @@ func Succeed(t TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// Err is the error of a call that returns something beside it, for Succeed.
+func Err[T any](_ T, err error) error { return err }

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
 )
 
@@ -16,9 +17,7 @@ func say(b []byte) string { return string(b) }
 func TestBytes(t *testing.T) {
 	t.Parallel()
 	m, err := AppendMetric(nil, publish.Sample{Name: "up", Tags: map[string]string{"b": "2", "a": ""}, Points: []publish.Point{{AtMS: 1, Value: 1}, {AtMS: 2, Value: math.NaN()}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := hex.EncodeToString(Request(m, "rota"))
 	want := "0a730a180a160a0c736572766963652e6e616d6512060a04726f746112570a060a04726f7461124d0a0275702a470a251940420f000000000021000000000000f03f3a070a016112020a003a080a016212030a01320a1e1980841e000000000040013a070a016112020a003a080a016212030a0132"
 	if got != want {

@@ -6,20 +6,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // A store that cannot be used is named, with what to do about it, and is left as it was. Only where there is none is one to be made.
 func TestAStoreThatCannotBeUsed(t *testing.T) {
 	p := newPlace(t)
-	if err := os.Mkdir(filepath.Join(p.dir, "foreign"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(p.dir, "foreign"), 0o700))
 	garbage := strings.Repeat("not a store\n", 1000)
 	p.write("foreign/rota.db", garbage)
 	p.write("foreign/bell", "")
-	if err := os.Mkdir(filepath.Join(p.dir, "alone"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(p.dir, "alone"), 0o700))
 	p.write("alone/rota.db", garbage)
 	for _, c := range []struct{ store, want, never string }{
 		{"foreign", "restore a copy of the directory", "try: rota run"},
@@ -42,9 +40,7 @@ func TestAStoreThatCannotBeUsed(t *testing.T) {
 func TestAPortInUseIsNamed(t *testing.T) {
 	p := newPlace(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer l.Close()
 	at := l.Addr().String()
 	_, errs, code := p.rota("run", "--store", "file:store", "--listen", at, "tasks")
@@ -56,9 +52,7 @@ func TestAPortInUseIsNamed(t *testing.T) {
 // A directory that others may enter is refused by every command, with three ways out.
 func TestASharedDirectory(t *testing.T) {
 	p := newPlace(t)
-	if err := os.Mkdir("shared", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir("shared", 0o700))
 	if err := os.Chmod("shared", 0o750); err != nil { // whatever the umask is
 		t.Fatal(err)
 	}

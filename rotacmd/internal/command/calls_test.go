@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/call"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestListOfCalls: what was submitted and is not collected is listed.
@@ -11,19 +12,13 @@ func TestListOfCalls(t *testing.T) {
 	w := newWritten(t, nil)
 	w.shows("function list", exitOK, "no calls")
 	c, err := call.NewClient(w.st, call.ClientOptions{Queue: "importer"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Close()
 	for range 2 {
-		if _, err := c.Submit(t.Context(), "resize", []byte(`{"file":"a.png"}`), call.Options{Key: "a.png"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(c.Submit(t.Context(), "resize", []byte(`{"file":"a.png"}`), call.Options{Key: "a.png"})))
 	}
 	h, err := c.Submit(t.Context(), "shrink", nil, call.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	w.shows("function list", exitOK, "CALL", "importer/", "resize", "shrink", "queued", h.ID())
 	w.shows("function list --state running", exitOK, "no calls")
 	w.shows("function list --state runing", exitUsage, "try: --state running") //nolint:misspell // what is tried

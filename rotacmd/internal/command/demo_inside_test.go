@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/rotacmd/internal/command/demo"
 )
 
@@ -41,9 +42,7 @@ func TestAnInterruptedDemoInMemory(t *testing.T) {
 	screen := &interrupter{at: "c suspended", end: end}
 	e := env{stdin: strings.NewReader(""), stdout: screen, stderr: screen, getenv: os.Getenv}
 	stage, err := newStage(ctx, e, "memory:")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := runDemo(ctx, e, stage, demo.Options{Protocol: protocols()[0]}, 1, false); !errors.Is(err, errCtrlC) {
 		t.Errorf("it ended with %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
@@ -41,9 +42,7 @@ func newTestDesk(w *written) *testDesk {
 func (d *testDesk) open() {
 	d.t.Helper()
 	l, err := nearby.Listen("store", "a")
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must.Succeed(d.t, err)
 	desk := &desk{
 		Viewer: view.Viewer{
 			Lookout: view.NewLookout(d.st, protocol.Now), Journal: journal.NewDocs(d.st, "a", 0), Store: "file:elsewhere", Protocol: replica.Protocol{}.Name(),
@@ -81,13 +80,9 @@ func (d *testDesk) status() string {
 // propose puts one more task into the log; the desk does not hear of it.
 func (d *testDesk) propose(job cluster.JobID) cluster.Value {
 	d.t.Helper()
-	if _, err := replica.NewClient(d.st).Propose(d.t.Context(), cluster.SubmitJob{Job: job, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}); err != nil {
-		d.t.Fatal(err)
-	}
+	must.Succeed(d.t, must.Err(replica.NewClient(d.st).Propose(d.t.Context(), cluster.SubmitJob{Job: job, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})))
 	v, err := fold.Observe(d.t.Context(), d.st, *d.value.Load())
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must.Succeed(d.t, err)
 	return v
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/view"
 )
 
@@ -22,9 +23,7 @@ func TestFlowIsDrawn(t *testing.T) {
 	draw := func(f *view.Flow, after time.Duration, ended bool) string {
 		t.Helper()
 		var b strings.Builder
-		if err := v.draw(&b, f, at.Add(after), ended); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, v.draw(&b, f, at.Add(after), ended))
 		return b.String()
 	}
 	first := draw(flow(0, 100), 0, false)

@@ -6,10 +6,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -31,8 +32,7 @@ func (m *moody) Read(ctx context.Context, after uint64, limit int) (store.Page, 
 
 // A follower outlives a store that is away for a while, and tells the end.
 func TestFollowOutlivesTheStore(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, followTrouble)
+	virtual.Test(t, followTrouble)
 }
 
 func followTrouble(t *testing.T) {
@@ -49,9 +49,7 @@ func followTrouble(t *testing.T) {
 	say(cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool}}}})
 	var out, errs output
 	o := &observer{env: env{stdout: &out, stderr: &errs}, name: "moody", store: s, now: time.Now()}
-	if err := o.refresh(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, o.refresh(ctx))
 	looks, end := 0, view.Job{}
 	kill := func() {
 		if looks++; looks == 2 { // the line of the job: all was told of the first look

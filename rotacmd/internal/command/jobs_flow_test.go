@@ -126,19 +126,13 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a failure waits for it
 	defer cancel()
 	st, err := file.Open(ctx, filepath.Join(p.dir, "store"), file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer st.Close()
 	member, err := rota.Join(ctx, rota.Config{Member: "m", Store: st, Slots: 3, Types: m.types()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer member.Leave(ctx)
 	job := "tasks: [{name: in, type: in}, {name: work, type: work, from: in}, {name: out, type: out, from: work}]"
-	if _, err := member.SubmitFile(ctx, "luck.yaml", []byte(job)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(member.SubmitFile(ctx, "luck.yaml", []byte(job))))
 	flow := func() (f view.Flow) {
 		stdout, stderr, code := p.rota("job", "show", "luck", "-o", "json", "--store", "file:store")
 		var j view.Job
@@ -177,9 +171,7 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 		t.Errorf("the journal does not say who has put it back:\n%s", stdout)
 	}
 	m.end.Store(true)
-	if err := member.Wait(ctx, "luck"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, member.Wait(ctx, "luck"))
 	stdout, _, _ = p.rota("job", "show", "luck", "--store", "file:store")
 	if !containsAll(stdout, []string{"FLOW", "FROM", "PENDING", "complete", "segments"}) {
 		t.Errorf("the job is\n%s", stdout)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/replica"
@@ -44,9 +45,7 @@ func TestSubmitBeforeAnyMember(t *testing.T) {
 	for _, at := range []protocol.Protocol{replica.Protocol{}, lease.Protocol{}} { // under the others it waits for members
 		store := "file:" + at.Name()
 		st, err := file.Open(t.Context(), at.Name(), file.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer st.Close()
 		_, stderr, code := p.rota("job", "submit", "--store", store, "--protocol", at.Name(), "a.yaml")
 		if code != exitOK {
@@ -71,13 +70,9 @@ func TestSubmitBeforeAnyMember(t *testing.T) {
 func TestJobsOfTheGuide(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../../docs/guide/jobs.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	types, err := env{}.typesOf(allowed{exec: []string{"/opt/etl/load", "/opt/etl/report"}}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	blocks := strings.Split(string(guide), "```yaml\n")[1:]
 	for i, b := range blocks {
 		text, _, _ := strings.Cut(b, "```")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
@@ -30,14 +31,10 @@ func newWritten(t *testing.T, specs map[cluster.JobID]cluster.JobSpec) *written 
 	t.Helper()
 	w := &written{place: newPlace(t)}
 	st, err := file.Open(t.Context(), "store", file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { st.Close() })
 	w.st = st
-	if err := protocol.Claim(t.Context(), st, replica.Protocol{}.Name()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, protocol.Claim(t.Context(), st, replica.Protocol{}.Name()))
 	w.say(cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1", Slots: 1})
 	w.say(cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b/1"})
 	m, _ := w.value.Member("b")
@@ -52,9 +49,7 @@ func newWritten(t *testing.T, specs map[cluster.JobID]cluster.JobSpec) *written 
 func (w *written) say(commands ...cluster.Command) {
 	w.t.Helper()
 	results, err := replica.NewClient(w.st).Propose(w.t.Context(), commands...)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, err)
 	for _, r := range results {
 		if !r.Accepted {
 			w.t.Fatal(r.Reason)
@@ -68,16 +63,12 @@ func (w *written) say(commands ...cluster.Command) {
 func (w *written) put(key string, value any) {
 	w.t.Helper()
 	text, err := json.Marshal(value)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, err)
 	d, err := w.st.Get(w.t.Context(), key)
 	if err != nil {
 		d.Version = ""
 	}
-	if _, err := w.st.Put(w.t.Context(), store.Doc{Key: key, Value: text, Version: d.Version}); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, must.Err(w.st.Put(w.t.Context(), store.Doc{Key: key, Value: text, Version: d.Version})))
 }
 
 // beat writes a heartbeat of a member with a TTL of 300 ms, that is so old by its own clock.
@@ -194,9 +185,7 @@ func TestCheckLooksForASecondHeartbeat(t *testing.T) {
 func TestCheckOfNobody(t *testing.T) {
 	p := newPlace(t)
 	st, err := file.Open(t.Context(), "store", file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	st.Close()
 	if _, errs, code := p.rota("status", "--check", "--store", "file:store"); code != exitFailed || !strings.Contains(errs, "rota: no member\n") {
 		t.Errorf("exit %d: %s", code, errs)
@@ -226,9 +215,7 @@ func TestJobsCountWhatFilesDefine(t *testing.T) {
 	if out, _, _ := w.rota("job", "list", "--state", "killed", "--store", "file:store"); strings.Contains(out, "files define") {
 		t.Errorf("of killed jobs it counts those that live:\n%s", out)
 	}
-	if _, err := replica.NewClient(w.st).Propose(t.Context(), cluster.KillJob{Job: "y"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(replica.NewClient(w.st).Propose(t.Context(), cluster.KillJob{Job: "y"})))
 	w.shows("job list", exitOK, "and 1 task that files define")
 }
 
@@ -259,9 +246,7 @@ func TestWhyKnowsTheRounds(t *testing.T) {
 	w.alive()
 	last := time.Now().Add(-10 * time.Minute)
 	doc := store.Doc{Key: "position/x", Value: fmt.Appendf(nil, `{"partition":"x","token":1,"round_ms":%d}`, last.UnixMilli())}
-	if _, err := w.st.Put(t.Context(), doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(w.st.Put(t.Context(), doc)))
 	w.shows("why x", exitOK, "x is running on a", "rounds  last at "+clock(last.UnixMilli(), time.Now())+", next at "+clock(last.Add(time.Hour).UnixMilli(), time.Now()))
 	w.shows("why x -o json", exitOK, fmt.Sprintf(`"last_round_ms":%d,"next_round_ms":%d`, last.UnixMilli(), last.Add(time.Hour).UnixMilli()))
 }
@@ -285,14 +270,10 @@ func TestWhyOfJobsAndFiles(t *testing.T) {
 	w.shows("why etl", exitOK, "etl is failed", "disk full", "next    mend what fails, then submit it again")
 	w.shows("why etl/read", exitOK, "etl/read is failed", "disk full")
 	bad := journal.Record{Kind: journal.Malformed, Partition: "never", Message: "unknown field", Storage: &journal.Storage{Path: "tasks/never.yaml", Line: 2, Column: 1, Lines: []string{"   2 │ evry: 1s"}}}
-	if err := journal.NewDocs(w.st, "a", 0).Append(t.Context(), bad); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, journal.NewDocs(w.st, "a", 0).Append(t.Context(), bad))
 	w.shows("why never", exitOK, "never is malformed", "tasks/never.yaml:2:1  unknown field", "no version of it has ever run", "2 │ evry: 1s")
 	bad.Partition, bad.Storage = "x", &journal.Storage{Path: "tasks/x.yaml", Line: 1, Column: 1}
-	if err := journal.NewDocs(w.st, "a", 0).Append(t.Context(), bad); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, journal.NewDocs(w.st, "a", 0).Append(t.Context(), bad))
 	w.shows("why x", exitOK, "x has a malformed file; its last good version is running", "file    tasks/x.yaml:1:1  unknown field", "next    mend the file; the last good version keeps running")
 	w.shows("why nothing", exitFailed, `there is no task "nothing"`, "try: rota task list --all --store file:store")
 	w.status(map[string]string{"failed": "etl", "malformed": "never"})

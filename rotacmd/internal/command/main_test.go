@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // Here a command runs in the process of the test, without a clock. What a user sees of processes that run on is tested in proof/cli.
@@ -56,17 +58,13 @@ func newPlace(t *testing.T) *place {
 	t.Helper()
 	p := &place{t, t.TempDir()}
 	t.Chdir(p.dir)
-	if err := os.Mkdir("tasks", 0o750); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir("tasks", 0o750))
 	return p
 }
 
 func (p *place) write(name, text string) {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o640); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o640))
 }
 
 // rota runs a command in the place.

@@ -3,6 +3,7 @@ package command
 import (
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/memory"
@@ -12,13 +13,9 @@ import (
 func TestMetricsOfAMember(t *testing.T) {
 	t.Parallel()
 	n, err := node.New(node.Config{Member: "a", Protocol: replica.Protocol{}, Store: memory.New().Open()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	families, err := metricsOf(n, nil).Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	names := make(map[string]string)
 	for _, f := range families {
 		names[f.GetName()] = f.GetType().String()

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 func TestVersion(t *testing.T) {
@@ -55,12 +56,8 @@ func TestHealth(t *testing.T) {
 	defer sealed.Close()
 	cert := filepath.Join(t.TempDir(), "cert.pem")
 	other := filepath.Join(t.TempDir(), "other.pem")
-	if err := os.WriteFile(cert, pemOf(sealed.Certificate()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(other, []byte("no certificate"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(cert, pemOf(sealed.Certificate()), 0o600))
+	must.Succeed(t, os.WriteFile(other, []byte("no certificate"), 0o600))
 	gone := httptest.NewServer(ready)
 	gone.Close()
 	for _, c := range []struct {
@@ -102,9 +99,7 @@ func TestHealthKeepsItsTokenToItself(t *testing.T) {
 // TestHealthOfAnotherCluster: a member of another cluster that has taken the port does not pass for one that is down.
 func TestHealthOfAnotherCluster(t *testing.T) {
 	p := newPlace(t)
-	if err := os.Symlink("tasks", "link"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink("tasks", "link"))
 	said := api.Readiness{Ready: true, Reasons: []string{}, Member: "m", Store: placeOf("file:./tasks")}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(said) }))
 	defer s.Close()
@@ -167,9 +162,7 @@ func TestManual(t *testing.T) {
 			continue
 		}
 		b, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		pages++
 		for _, line := range strings.Split(strings.TrimSpace(c.Flags().FlagUsages()), "\n") {
 			_, name, _ := strings.Cut(line, "--")

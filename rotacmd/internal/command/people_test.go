@@ -7,11 +7,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
@@ -133,28 +133,21 @@ func within(t *testing.T, s store.Full) (*observer, *output) {
 
 // TestFollowTheJournal: each record is shown once, also one that comes late or while another one is shown, and one that looks like an older one.
 func TestFollowTheJournal(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New().Open()
 		defer s.Close()
 		j := journal.NewDocs(s, "a", 0)
 		add := func(message string, ago time.Duration) {
 			t.Helper()
 			r := journal.Record{AtMS: time.Now().Add(-ago).UnixMilli(), Kind: journal.RunError, Partition: "web", Message: message}
-			if err := j.Append(t.Context(), r); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, j.Append(t.Context(), r))
 		}
 		add("first", 0)
 		o, out := within(t, s)
 		records, err := o.journal(t.Context(), journal.Query{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		follower := tail{o: o, shown: make(map[string]int64)}
-		if err := follower.show(records); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, follower.show(records))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- follower.follow(ctx) }()
@@ -167,9 +160,7 @@ func TestFollowTheJournal(t *testing.T) {
 		}
 		time.Sleep(2 * lookEvery) // waits: in virtual time
 		stop()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, <-ended)
 		text := out.String()
 		if strings.Count(text, "first") != 1 || strings.Count(text, "late") != 1 || strings.Count(text, "again") != 108 {
 			t.Errorf("first %d, late %d, again %d times of 108", strings.Count(text, "first"), strings.Count(text, "late"), strings.Count(text, "again"))
@@ -275,8 +266,7 @@ func TestMovedHere(t *testing.T) {
 
 // TestADrainThatNobodyCanHelp says so at once, and ends.
 func TestADrainThatNobodyCanHelp(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		s := memory.New().Open()
 		defer s.Close()
 		for _, c := range []cluster.Command{
@@ -288,9 +278,7 @@ func TestADrainThatNobodyCanHelp(t *testing.T) {
 			}
 		}
 		o, out := within(t, s)
-		if err := o.refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, o.refresh(t.Context()))
 		d := draining{observer: o, member: "a"}
 		began := time.Now()
 		err := o.watch(t.Context(), d.see)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/file"
 )
@@ -23,15 +24,9 @@ func TestUnknownProtocols(t *testing.T) {
 func TestAPlaceOfAnotherProtocol(t *testing.T) {
 	p := newPlace(t)
 	s, err := file.Open(t.Context(), filepath.Join(p.dir, "store"), file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := protocol.Claim(t.Context(), s, "paxos"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, protocol.Claim(t.Context(), s, "paxos"))
+	must.Succeed(t, s.Close())
 	for _, command := range []string{"status", "member list", "member drain a", "log list", "run --listen none tasks"} {
 		_, errs, code := p.rota(append(strings.Fields(command), "--store", "file:store")...)
 		if code != exitFailed || !strings.Contains(errs, `the protocol "paxos", which this version does not have`) || !strings.Contains(errs, "try: a newer rota") {

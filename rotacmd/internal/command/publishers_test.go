@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
 )
 
@@ -57,9 +58,7 @@ func TestSinksHaveNames(t *testing.T) {
 		"nats://n?subject=a.b&token=env:K", "remotewrite://p?user=u&password=env:K", "influx://h?database=d&user=u&password=env:K",
 	}
 	p, said, err := e.openPublishers(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := "stdout, elastic://a:9200,b:1?index=x, influx://h:8086?bucket=b, otlp://[::1]:4318/up/metrics, nats://n:4222?subject=a.b, remotewrite://p:9090, influx://h:8086?database=d"
 	var names []string
 	for _, s := range publish.Sinks(p) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/view"
 )
@@ -17,9 +18,7 @@ func history(t *testing.T) *place {
 	t.Helper()
 	p := newPlace(t)
 	st, err := file.Open(t.Context(), "store", file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer st.Close()
 	start := time.Date(2026, 11, 22, 12, 0, 0, 0, time.Local)
 	for i, c := range []struct {
@@ -33,9 +32,7 @@ func history(t *testing.T) *place {
 		{"a", 4 * time.Second, cluster.KillJob{Job: "c1"}},
 	} {
 		e := cluster.Entry{Writer: c.writer, Seq: uint64(i) + 1, AtMS: start.Add(c.after).UnixMilli(), Commands: []cluster.Command{c.command}}
-		if _, err := st.Append(t.Context(), e.Encode()); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(st.Append(t.Context(), e.Encode())))
 	}
 	return p
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestAFullMachine: as many members run on a machine as may, the next one is refused with the number, and gets the seat of one that ends.
@@ -40,9 +42,7 @@ func TestAFullMachine(t *testing.T) {
 			t.Errorf("%s takes a seat of the machine", store)
 		}
 	}
-	if err := in[1].seat.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, in[1].seat.Close())
 	if err := late.takeSeat(); err != nil || late.seat == nil {
 		t.Errorf("a seat is free, and yet: %v", err)
 	}

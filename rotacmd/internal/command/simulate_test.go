@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/rotacmd/internal/command/simulate"
 )
 
@@ -15,9 +16,7 @@ const crashScript = "join a b slots=1\nsubmit web\nsubmit etl\n  read -> write\n
 func TestSimulateReadsAFileOrStandardInput(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(path, []byte(crashScript), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, []byte(crashScript), 0o600))
 	fromFile, _, code := here("", "simulate", path)
 	fromStdin, _, code2 := here(crashScript, "simulate")
 	if code != exitOK || code2 != exitOK || fromFile != fromStdin || !strings.Contains(fromFile, "refused: a job of this name exists") {
@@ -33,9 +32,7 @@ func TestSimulateJSONIsAnObjectForEachCommand(t *testing.T) {
 		t.Fatalf("exit %d, %d objects\n%s", code, len(lines), out)
 	}
 	var last simulate.Report
-	if err := json.Unmarshal([]byte(lines[4]), &last); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(lines[4]), &last))
 	if last.Command != "crash b" || last.Grants["web"] != "a" || len(last.Slots["etl"]["read"]) != 1 || last.Waiting["etl/write"] == "" {
 		t.Fatalf("%+v", last)
 	}

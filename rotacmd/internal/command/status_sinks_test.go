@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol/replica"
 )
@@ -23,9 +24,7 @@ func TestNoCommandDialsARecord(t *testing.T) {
 	trap.Start()
 	defer trap.Close()
 	address := trap.Listener.Addr().String()
-	if _, err := replica.NewClient(w.st).Propose(t.Context(), cluster.PrepareJoin{Member: "trap", Heartbeat: "pulse/trap/1", Address: address}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(replica.NewClient(w.st).Propose(t.Context(), cluster.PrepareJoin{Member: "trap", Heartbeat: "pulse/trap/1", Address: address})))
 	for _, command := range []string{
 		"status", "status -o json", "status --check", "member list", "member list -o json", "task list", "task list -o json", "why x", "job list --all", "member plan trap", "events", "log list",
 		"member show trap", "source list", "member drain trap", "member undrain trap", "task trigger x",

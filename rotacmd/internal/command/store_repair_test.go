@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/rotacmd/internal/command/storerepair"
@@ -17,17 +18,13 @@ import (
 func poisoned(t *testing.T, kind string) {
 	t.Helper()
 	st, err := openStore(t.Context(), env{}, "file:store", member)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer st.Close()
 	var v cluster.Value
 	put := func(wrong cluster.Hash, commands ...cluster.Command) {
 		e := cluster.Entry{Writer: "w", Seq: uint64(v.Index()) + 1, BaseIndex: v.Index(), BaseChain: v.Chain() + wrong, Commands: commands}
 		index, err := st.Append(t.Context(), e.Encode())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if wrong == 0 {
 			e.Index = cluster.Index(index)
 			v, _ = v.Apply(e)
@@ -36,22 +33,14 @@ func poisoned(t *testing.T, kind string) {
 	put(0, cluster.Configure{Retention: 5})
 	switch kind {
 	case "format":
-		if _, err := st.Append(t.Context(), []byte{0xE7, 99}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(st.Append(t.Context(), []byte{0xE7, 99})))
 	case "chain":
 		put(1, cluster.Configure{Retention: 77})
 	case "snapshot":
-		if err := st.SaveSnapshot(t.Context(), store.Record{Index: uint64(v.Index()), Data: []byte{0xA7, 99, 1}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, st.SaveSnapshot(t.Context(), store.Record{Index: uint64(v.Index()), Data: []byte{0xA7, 99, 1}}))
 	case "trimmed":
-		if err := st.SaveSnapshot(t.Context(), store.Record{Index: uint64(v.Index()), Data: []byte{0xA7, 1}}); err != nil {
-			t.Fatal(err)
-		}
-		if err := st.Trim(t.Context(), uint64(v.Index())); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, st.SaveSnapshot(t.Context(), store.Record{Index: uint64(v.Index()), Data: []byte{0xA7, 1}}))
+		must.Succeed(t, st.Trim(t.Context(), uint64(v.Index())))
 	}
 }
 
@@ -59,9 +48,7 @@ func poisoned(t *testing.T, kind string) {
 func readable(t *testing.T) (int64, error) {
 	t.Helper()
 	st, err := openStore(t.Context(), env{}, "file:store", look)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer st.Close()
 	v, err := fold.Observe(t.Context(), st, cluster.Value{})
 	return v.Settings().Retention, err
@@ -133,13 +120,9 @@ func TestStoreRepairRefusesOtherLogs(t *testing.T) {
 			p := newPlace(t)
 			poisoned(t, "format")
 			st, err := openStore(t.Context(), env{}, "file:store", member)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer st.Close()
-			if err := protocol.Claim(t.Context(), st, name); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, protocol.Claim(t.Context(), st, name))
 			_, errs, code := p.rota("store", "repair", "file:store", "--yes")
 			_, read := readable(t)
 			if repaired := code == exitOK && read == nil; repaired == refused {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/rotacmd/internal/command/storecheck"
 )
 
@@ -21,9 +22,7 @@ func TestStoreCheck(t *testing.T) {
 		t.Errorf("exit %d, %v\n%s%s", code, err, out, errs)
 	}
 	left, err := os.ReadDir(p.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, f := range left {
 		if strings.Contains(f.Name(), "store") {
 			t.Errorf("%s is left behind", f.Name())

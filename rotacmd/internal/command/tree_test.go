@@ -11,6 +11,7 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/pages"
 	"github.com/rota-run/rota/journal"
 )
@@ -106,9 +107,7 @@ func TestEveryListSaysWhatItLeavesOut(t *testing.T) {
 	const n = 110 // jobs, of which each member has more than fit
 	w := newWritten(t, nil)
 	client, err := call.NewClient(w.st, call.ClientOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer client.Close()
 	var records []journal.Record
 	var jobs []cluster.Command
@@ -121,13 +120,9 @@ func TestEveryListSaysWhatItLeavesOut(t *testing.T) {
 		w.say(jobs[i : i+2]...)
 	}
 	for range rowsShown + 1 {
-		if _, err := client.Submit(t.Context(), "f", nil, call.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(client.Submit(t.Context(), "f", nil, call.Options{})))
 	}
-	if err := journal.NewDocs(w.st, "a", 0).Append(t.Context(), records...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, journal.NewDocs(w.st, "a", 0).Append(t.Context(), records...))
 	w.alive()
 	for command, want := range map[string]string{ // order-free: each by itself
 		"task list":                 "and 60 more: rota task list --all",

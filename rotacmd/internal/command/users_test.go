@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestRunTakesUsers: a member reads its users from a flag or the environment, refuses a file that others may read, and
@@ -23,12 +25,8 @@ func TestRunTakesUsers(t *testing.T) {
 		{"ann operate sha256:" + hash, "mode 0644", 0o644},
 		{"ann admin sha256:" + hash, "line 1: the second word is neither read nor operate", 0o600},
 	} {
-		if err := os.WriteFile(path, []byte(x.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, x.mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(x.text), 0o600))
+		must.Succeed(t, os.Chmod(path, x.mode))
 		for _, env := range []bool{false, true} {
 			args, vars := []string{"run", "--store", "memory:", "--listen", "0.0.0.0:0"}, map[string]string{}
 			if vars["ROTA_API_TOKENS"] = path; !env {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // A member must not be suspended while it has its turn to write, or is next.
@@ -14,21 +16,15 @@ func TestNobodyWrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"queue.lock", "turn.lock"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	for _, name := range []string{"queue.lock", "turn.lock"} {
 		f, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if !nobodyWrites(dir) {
 			t.Errorf("somebody writes, before %s is held", name)
 		}
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
 		if nobodyWrites(dir) {
 			t.Errorf("nobody writes, though %s is held", name)
 		}

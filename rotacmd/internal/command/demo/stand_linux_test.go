@@ -4,14 +4,14 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 func TestStandsStill(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("sleep", "1000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	pid := cmd.Process.Pid
 	defer func() {
 		_ = cmd.Process.Kill()
@@ -24,9 +24,7 @@ func TestStandsStill(t *testing.T) {
 		if StandsStill(pid) {
 			t.Fatal("it stands still, before it was told to")
 		}
-		if err := cmd.Process.Signal(sigStop); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, cmd.Process.Signal(sigStop))
 		for deadline := time.Now().Add(time.Minute); !StandsStill(pid); {
 			if time.Now().After(deadline) {
 				t.Fatal("it does not stand still")
@@ -35,8 +33,6 @@ func TestStandsStill(t *testing.T) {
 		if !StandsStill(pid) {
 			t.Error("to look at it makes it go on")
 		}
-		if err := cmd.Process.Signal(sigCont); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, cmd.Process.Signal(sigCont))
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // The scripts in testdata: what a person sees. Run with -rewrite to write the outcomes again.
@@ -67,9 +69,7 @@ func TestPlaysGoldenScripts(t *testing.T) {
 	entry := regexp.MustCompile(`^(\S+ )?[0-9]+: `)
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var want, got []string
 		for line := range strings.Lines(string(data)) {
 			if entry.MatchString(line) {
@@ -94,9 +94,7 @@ func FuzzScript(f *testing.F) {
 	paths, _ := filepath.Glob("testdata/plays/*")
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must.Succeed(f, err)
 		f.Add(string(data))
 	}
 	f.Add("join a slots=2\nsubmit x\n  a -> b\n  b\nfinish x/a\ncrash a\n")

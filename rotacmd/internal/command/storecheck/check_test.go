@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -65,9 +66,7 @@ func TestAPlaceInUse(t *testing.T) {
 	t.Parallel()
 	s := memory.New().Open()
 	defer s.Close()
-	if _, err := s.Put(context.Background(), store.Doc{Key: "pulse/a"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.Put(context.Background(), store.Doc{Key: "pulse/a"})))
 	r := run(t, s)
 	if p, err := s.Read(context.Background(), 0, 1); r.OK || err != nil || p.Head != 0 {
 		t.Errorf("%+v; head %d, %v", r, p.Head, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/replica"
@@ -25,9 +26,7 @@ func source(t *testing.T) *memory.Store {
 		}
 	}
 	for _, key := range []string{"position/job", protocol.HeartbeatPrefix + "a/1"} {
-		if _, err := s.Put(t.Context(), store.Doc{Key: key, Value: []byte(key)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(s.Put(t.Context(), store.Doc{Key: key, Value: []byte(key)})))
 	}
 	return s
 }
@@ -123,16 +122,12 @@ func TestCopyRefuses(t *testing.T) {
 	if _, err := Copy(t.Context(), replica.Protocol{}, from, opens(from), false); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("onto itself: %v", err)
 	}
-	if _, err := empty.Put(t.Context(), store.Doc{Key: "position/job", Value: []byte("another")}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(empty.Put(t.Context(), store.Doc{Key: "position/job", Value: []byte("another")})))
 	if _, err := Copy(t.Context(), replica.Protocol{}, from, opens(empty), false); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("over another document: %v", err)
 	}
 	join := cluster.PrepareJoin{Member: "m", Heartbeat: "pulse/m/1"}
-	if _, err := replica.NewClient(from).Propose(t.Context(), join); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(replica.NewClient(from).Propose(t.Context(), join)))
 	to := memory.New().Open()
 	defer to.Close()
 	if _, err := Copy(t.Context(), replica.Protocol{}, from, nil, false); !errors.Is(err, ErrMembers) { // nil: the target is not even opened, which would make its place
