@@ -15,7 +15,11 @@ import (
 // Params are what a member's decisions depend on besides what happens. They do not change.
 type Params struct {
 	member.Params
-	Join Admission
+	Role
+}
+
+// Role is what a member does besides its work.
+type Role struct {
 	// Hints: the store hints at changes, so that looks without a hint are rare. Vanish: heartbeats of silent processes vanish by themselves too.
 	Hints, Vanish bool
 	// Offer is how long the leader waits for the answer to an offer, by its own clock.
@@ -27,14 +31,12 @@ type Params struct {
 	// Audit: the leader compares assignments as they are in the store with what it wrote. Without it, what somebody else has changed is found when its value
 	// changes, or when another leader begins.
 	Audit bool
-	// SnapshotEvery is how many entries lie between snapshots.
-	SnapshotEvery uint64
 }
 
 // State is all that one member knows. It is a value: Step returns another one and shares what it does not change.
 type State struct {
 	member.Core
-	p Params
+	p Role
 
 	admitted   cluster.Index // the incarnation in which it joined: tokens of before are of another membership
 	claims     heartbeat.Observations
@@ -68,7 +70,7 @@ type vote struct {
 
 // NewState is a member that has just started.
 func NewState(p Params) State {
-	s := State{Core: member.NewCore(p.Params, member.Confirm), p: p, light: &cluster.Value{}, fold: folding{value: &cluster.Value{}}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
+	s := State{Core: member.NewCore(p.Params, member.Confirm), p: p.Role, light: &cluster.Value{}, fold: folding{value: &cluster.Value{}}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
 	s.Is = member.PhaseNaming
 	return s
 }

@@ -128,7 +128,7 @@ func (s *step) noteTaken(e cluster.Entry, results []cluster.Result) {
 
 // saveSnapshot lets the leader write a snapshot now and then.
 func (s *step) saveSnapshot() {
-	if save, ok := s.fold.Save(s.fold.value, fold.Saves{Every: s.p.SnapshotEvery, Writes: func() bool { return s.rule.at == ruleRuling }}); ok {
+	if save, ok := s.fold.Save(s.fold.value, fold.Saves{Every: s.SnapshotEvery, Writes: func() bool { return s.rule.at == ruleRuling }}); ok {
 		s.Emit(save)
 	}
 }

@@ -158,7 +158,7 @@ func TestAFailedLookIsMadeAgain(t *testing.T) {
 			s.give(b, failed)
 			from := s.now
 			s.until("it looks again", func() bool { return slices.ContainsFunc(b.calls, looks) })
-			if took := s.now.Sub(from); took > 2*b.p.Poll {
+			if took := s.now.Sub(from); took > 2*b.Poll {
 				t.Errorf("it looked again after %v", took)
 			}
 		})

@@ -52,11 +52,11 @@ func (s *step) routine() bool {
 // nextLook is when the watched heartbeat is read again, unless a hint comes first.
 func (s *step) nextLook() protocol.Instant {
 	o := s.heartbeats.Of(s.watching)
-	if s.p.Polled {
+	if s.p.polled {
 		return o.Polled(s.Timing(), s.Poll)
 	}
 	next := o.Next(s.Timing(), s.Poll)
-	if !s.p.EndsHinted {
+	if !s.p.endsHinted {
 		next = min(next, s.At.Add(s.Poll))
 	}
 	return next
@@ -67,7 +67,7 @@ func (s *step) watchKey() string {
 	case member.PhaseNaming:
 		return s.claim.Key
 	case member.PhaseMember, member.PhaseConfirming:
-		return s.reactions().Watch.Heartbeat
+		return s.work.Asks(&s.Core, s.value).Watch.Heartbeat
 	}
 	return ""
 }
@@ -108,7 +108,7 @@ func (s *step) sweepHeartbeats() {
 
 func (s *step) sweepEvery() time.Duration {
 	every := s.Params.TTL / 2
-	if !s.p.SweepInTurn {
+	if !s.p.sweepInTurn {
 		return every
 	}
 	var all time.Duration
@@ -128,7 +128,7 @@ func (s *step) heartbeatsListed(ev HeartbeatsListed) {
 	for _, p := range ev.Heartbeats {
 		listed[p.Key] = p.Version
 		o := s.heartbeats.Of(p.Key).InList(p.Version, p.TTL, s.At)
-		if s.p.SweepInTurn {
+		if s.p.sweepInTurn {
 			o.Seen = s.At
 		}
 		next = append(next, o)
@@ -150,7 +150,7 @@ func (s *step) nextSuspect() string {
 	}
 	for _, o := range s.heartbeats {
 		until := s.At
-		if s.p.SweepInTurn {
+		if s.p.sweepInTurn {
 			until = o.Seen // what was not looked at is not known to be silent
 		}
 		recent := o.Known && s.At.Sub(o.Looked) < s.Poll

@@ -104,7 +104,7 @@ func (s *step) comeBack() {
 		return
 	}
 	s.Life++
-	s.Inc, s.Own, s.changed = 0, member.Own{}, 0
+	s.Inc, s.Own, s.work.Changed = 0, member.Own{}, 0
 	s.claim = heartbeat.Observation{}
 	s.Is = member.PhaseNaming
 }

@@ -20,7 +20,7 @@ func (s *step) hinted(ev member.Hinted) {
 // readLog reads the log when that is due. Where all is polled for, it goes with the looks at the heartbeat that this
 // member watches, which come at other times than once in a poll: many stores take both in one request.
 func (s *step) readLog() {
-	looks := s.p.Polled && s.watching != "" && !s.check.busy
+	looks := s.p.polled && s.watching != "" && !s.check.busy
 	with := looks && s.At >= max(s.check.next, s.check.rest) && s.routine()
 	switch {
 	case with:
@@ -61,7 +61,7 @@ func (s *step) logChecked(ev member.LogChecked) {
 }
 
 func (s *step) logTurn() fold.Turn {
-	return fold.Turn{Now: s.At, Retry: s.At.Add(s.Poll), Next: s.At.Add(max(s.Poll, s.p.LogEvery)), Took: s.took}
+	return fold.Turn{Now: s.At, Retry: s.At.Add(s.Poll), Next: s.At.Add(max(s.Poll, s.LogEvery)), Took: s.took}
 }
 
 // took answers the requests of our own entry.
@@ -77,7 +77,7 @@ func (s *step) taken(t fold.Taken) {
 
 // saveSnapshot lets the first joined member write a snapshot now and then.
 func (s *step) saveSnapshot() {
-	if save, ok := s.log.Save(&s.value, fold.Saves{Every: s.p.SnapshotEvery, Cost: maxReplay, Writes: s.writes}); ok {
+	if save, ok := s.log.Save(&s.value, fold.Saves{Every: s.SnapshotEvery, Cost: maxReplay, Writes: s.writes}); ok {
 		s.Emit(save)
 	}
 }

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"slices"
-
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
@@ -39,14 +37,14 @@ func (s *step) wanted() []cluster.Command {
 		}
 	case member.PhaseLeaving:
 		if m, ok := s.present(); ok && s.Idle() {
-			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Stop, Hold: s.p.Restart}}
+			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Stop, Hold: s.Restart}}
 		}
 	}
 	return nil
 }
 
 func (s *step) prepareJoin() cluster.Command {
-	c := s.p.Join
+	c := s.Join
 	c.Heartbeat, c.Again = s.Own.Key, s.Life > 0
 	if m, ok := s.value.Member(s.Member); ok {
 		c.Replaces = m.Incarnation
@@ -55,7 +53,7 @@ func (s *step) prepareJoin() cluster.Command {
 }
 
 func (s *step) memberCommands() []cluster.Command {
-	r := s.reactions()
+	r := s.work.Asks(&s.Core, s.value)
 	out := s.deaths()
 	if r.Accept {
 		if o := s.heartbeats.Of(r.Watch.Heartbeat); o.Known && !s.Dead(o) {
@@ -64,16 +62,10 @@ func (s *step) memberCommands() []cluster.Command {
 			})
 		}
 	}
-	out = append(out, s.releases(r)...)
+	out = append(out, s.work.Releases(&s.Core, s.value)...)
 	if s.joined {
-		out = append(out, s.steps()...)
+		out = append(out, s.work.Steps(&s.Core)...)
 	}
-	return out
-}
-
-// releases frees the grants of held members whose time is over.
-func (s *step) releases(r cluster.Reactions) (out []cluster.Command) {
-	out, s.holds = s.holds.Release(slices.Values(r.Held), s.At, s.Hold)
 	return out
 }
 

@@ -1,8 +1,6 @@
 package sync
 
 import (
-	"time"
-
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
@@ -11,58 +9,28 @@ import (
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
-// Params are what a member's decisions depend on besides what happens. They do not change.
-type Params struct {
-	member.Params
-	// Join is what the member says of itself to the group.
-	Join cluster.PrepareJoin
-	// LogEvery is how often the log is looked at without a hint, where the store hints: hints may get lost. 0 stands for Poll.
-	LogEvery time.Duration
-	// Restart: the member's own leave announces a restart.
-	Restart bool
-	// SnapshotEvery is how many entries lie between snapshots.
-	SnapshotEvery uint64
-}
-
-// Hinted fills in how often is looked without a hint.
-func (p Params) Hinted(log bool) Params {
-	p.LogEvery = p.Poll
-	if log {
-		p.LogEvery = max(p.Poll, p.TTL*2/5)
-	}
-	return p
-}
-
 // State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
 type State struct {
 	member.Core
-	p       Params
 	value   cluster.Value
+	work    duty.Work
 	epochAt protocol.Instant // when the present epoch was applied
 	passed  protocol.Instant
 
 	group    group
-	derived  duty.Derived      // as of changed
-	silent   bool              // there is nothing to say of the duties until they or the reports change
-	asked    cluster.Reactions // what the value at index askedAt asks of us
-	askedAt  cluster.Index
 	shares   []cluster.Share // as of sharedAt
 	sharedAt cluster.Index
 	told     told
 	rest     protocol.Instant // something of ours was refused: no epoch and no share before
 
-	log   fold.Reader
-	out   outbox.Box
-	holds duty.Holds
-	calm  duty.Calm
-
-	changed cluster.Index // Reactions.Changed that assigned reflects
+	log fold.Reader
+	out outbox.Box
 }
 
 // NewState is a member that has just started.
-func NewState(p Params) State {
+func NewState(p member.Params) State {
 	p.Member = p.Join.Member
-	return State{Core: member.NewCore(p.Params, member.Resume), p: p}
+	return State{Core: member.NewCore(p, member.Resume)}
 }
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
@@ -103,7 +71,7 @@ func (s *step) take(ev member.Event) {
 	case member.SnapshotSaved:
 		s.log.Saved()
 	case member.Reported:
-		s.Reports, s.Reported, s.silent = ev.Reports, ev.Version, false
+		s.Reports, s.Reported, s.Silent = ev.Reports, ev.Version, false
 	case member.Proposed:
 		s.out = s.out.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
 	case member.Closed:
@@ -122,20 +90,14 @@ func (s *step) advance() {
 	s.keepGroup()
 	s.checkLog()
 	if !s.log.History.Doubted { // else nothing begins, and nothing is said, before the store has said which history it has
-		s.assign()
+		if s.Is == member.PhaseMember {
+			s.work.Assign(&s.Core, s.value)
+		}
 		s.propose()
 		s.saveSnapshot()
 	}
 	s.settle()
 	s.setWake()
-}
-
-// reactions is what the value asks of us. Every event asks for it, and only entries change it.
-func (s *step) reactions() cluster.Reactions {
-	if s.askedAt != s.value.Index() {
-		s.asked, s.askedAt = s.value.Reactions(s.Member), s.value.Index()
-	}
-	return s.asked
 }
 
 // setWake asks to be woken at the next instant at which something is due.

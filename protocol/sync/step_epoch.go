@@ -67,10 +67,10 @@ type told struct {
 func (s *step) own() []cluster.Command {
 	e, _ := s.value.Epoch()
 	c := cluster.Own{Member: s.Member, Incarnation: s.Inc, Full: s.told.epoch != e.Since}
-	if !c.Full && s.changed <= s.told.upTo {
+	if !c.Full && s.work.Changed <= s.told.upTo {
 		return nil
 	}
-	for _, d := range s.derived.Duties {
+	for _, d := range s.work.Duties {
 		if d.Role == cluster.RoleAdopt {
 			continue
 		}

@@ -57,7 +57,7 @@ func (s *step) keepGroup() {
 		if s.group.id == "" && s.Is != member.PhaseJoining {
 			return // it is leaving, or what it ran has yet to stop
 		}
-		s.Emit(JoinGroup{ID: s.group.id, Join: s.p.Join, Session: s.session(), Usual: s.Params.TTL})
+		s.Emit(JoinGroup{ID: s.group.id, Join: s.Join, Session: s.session(), Usual: s.Params.TTL})
 	case needSync:
 		s.Emit(SyncGroup{Seat: seat, Session: s.session()})
 	case needBeat:

@@ -3,7 +3,6 @@ package sync
 import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/member"
 )
 
@@ -86,7 +85,7 @@ func (s *step) comeBack() {
 		return
 	}
 	if s.Idle() && !s.group.busy {
-		s.Inc, s.changed, s.derived = 0, 0, duty.Derived{}
+		s.Inc, s.work.Changed = 0, 0
 		s.Is = member.PhaseJoining
 	}
 }

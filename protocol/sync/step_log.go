@@ -39,7 +39,7 @@ func (s *step) logChecked(ev member.LogChecked) {
 }
 
 func (s *step) logTurn() fold.Turn {
-	return fold.Turn{Now: s.At, Retry: s.At.Add(s.Poll), Next: s.At.Add(max(s.Poll, s.p.LogEvery)), Took: s.took}
+	return fold.Turn{Now: s.At, Retry: s.At.Add(s.Poll), Next: s.At.Add(max(s.Poll, s.LogEvery)), Took: s.took}
 }
 
 // took notes what our own entry has said, and answers its requests.
@@ -60,7 +60,7 @@ func (s *step) taken(t fold.Taken) {
 
 // saveSnapshot lets the first joined member write a snapshot now and then.
 func (s *step) saveSnapshot() {
-	if save, ok := s.log.Save(&s.value, fold.Saves{Every: s.p.SnapshotEvery, Writes: s.writes}); ok {
+	if save, ok := s.log.Save(&s.value, fold.Saves{Every: s.SnapshotEvery, Writes: s.writes}); ok {
 		s.Emit(save)
 	}
 }

@@ -35,23 +35,17 @@ func (s *step) wanted() []cluster.Command {
 	case member.PhaseJoining:
 		return s.announce()
 	case member.PhaseMember:
-		out := append(s.announce(), s.releases()...)
-		out = append(out, s.steps()...)
+		out := append(s.announce(), s.work.Releases(&s.Core, s.value)...)
+		out = append(out, s.work.Steps(&s.Core)...)
 		out = append(out, s.shared()...)
 		return append(out, s.own()...)
 	case member.PhaseLeaving:
 		if m, ok := s.present(); ok && s.Idle() {
-			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Stop, Hold: s.p.Restart}}
+			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Stop, Hold: s.Restart}}
 		}
 	default:
 	}
 	return nil
-}
-
-// releases frees the grants of held members whose time is over.
-func (s *step) releases() (out []cluster.Command) {
-	out, s.holds = s.holds.Release(slices.Values(s.reactions().Held), s.At, s.Hold)
-	return out
 }
 
 func (s *step) appended(ev member.Appended) {

@@ -9,7 +9,7 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 // nor a walk has; a test of the step notices it.
 func ofSync() []flaw.Flaw {
 	const group, life, epoch, step = "protocol/sync/step_group.go", "protocol/sync/step_life.go", "protocol/sync/step_epoch.go", "protocol/sync/step.go"
-	const assign = "protocol/sync/step_assign.go"
+	const work = "protocol/duty/work.go"
 	return []flaw.Flaw{
 		flaw.New("a late epoch is accepted", "cluster/epoch.go",
 			"case !d.epoch.Above(c.Start, c.Generation):", "case c.Generation == 0:"),
@@ -55,8 +55,8 @@ func ofSync() []flaw.Flaw {
 		flaw.New("a member that joins again keeps what ran", life,
 			"if s.Idle() && !s.group.busy {", "if !s.group.busy {",
 			"{ s.Remove(s.value.Index(), reason) }", "{ s.Is = member.PhaseRemoved; s.Emit(member.Removing{Reason: reason}) }"),
-		flaw.New("a step is said before the supervisor knows", assign,
-			"if s.Behind() {", "if s.Behind() && s.At < 0 {"),
+		flaw.New("a step is said before the supervisor knows", work,
+			"if c.Behind() || c.Silent {", "if c.Behind() && c.At < 0 || c.Silent {"),
 		flaw.New("another history is read on", "protocol/history/history.go",
 			"case chain != has.Chain:", "case chain != has.Chain && h.asking:"),
 	}

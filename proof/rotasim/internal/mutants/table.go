@@ -66,7 +66,7 @@ func ofReplica() []flaw.Flaw {
 		reader    = "protocol/fold/step_reader.go"
 		heartbeat = "protocol/replica/step_heartbeat.go"
 		propose   = "protocol/replica/step_propose.go"
-		assign    = "protocol/replica/step_assign.go"
+		work      = "protocol/duty/work.go"
 		answer    = "protocol/outbox/answer.go"
 	)
 	return []flaw.Flaw{
@@ -122,8 +122,8 @@ func ofReplica() []flaw.Flaw {
 			"if err != nil {\n\t\t\treturn Taken{Halt: err}", "if err != nil && rec.Index == 0 {\n\t\t\treturn Taken{Halt: err}"),
 		flaw.New("an entry of an older format ends all members", "cluster/value.go",
 			"(other.Format > Format || v.writers.Len() == 0)", "other.Format > 0"),
-		flaw.New("steps are told before the supervisor knows", assign,
-			"if s.Behind() {", "if s.Behind() && s.At < 0 {"),
+		flaw.New("steps are told before the supervisor knows", work,
+			"if c.Behind() || c.Silent {", "if c.Behind() && c.At < 0 || c.Silent {"),
 		flaw.New("stopped is said while it runs", "protocol/duty/step.go",
 			"case d.Role == cluster.RoleStop && (r == nil || ended):", "case d.Role == cluster.RoleStop:"),
 	}

@@ -24,7 +24,7 @@ func doers() []flaw.Flaw {
 		flaw.New("a joiner that died stays prepared", heartbeat,
 			"			out = append(out, cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation})\n", ""),
 		flaw.New("the watcher does not look", heartbeat,
-			"	case member.PhaseMember, member.PhaseConfirming:\n\t\treturn s.reactions().Watch.Heartbeat\n", ""),
+			"	case member.PhaseMember, member.PhaseConfirming:\n\t\treturn s.work.Asks(&s.Core, s.value).Watch.Heartbeat\n", ""),
 		flaw.New("stray heartbeats stay for ever", heartbeat,
 			"if !s.first() {\n\t\treturn\n\t}\n\towned", "if s.At >= 0 {\n\t\treturn\n\t}\n\towned"),
 		flaw.New("a second start takes over from a quicker one", join,
