@@ -26,6 +26,9 @@ func (w *Work) Asks(c *member.Core, v cluster.Value) cluster.Reactions {
 	return w.asked
 }
 
+// Again begins another life, in which nothing was given yet.
+func (w *Work) Again() { w.Changed, w.Derived = 0, Derived{} }
+
 // Assign derives what the supervisor should run, when that or the member's lease has changed.
 func (w *Work) Assign(c *member.Core, v cluster.Value) {
 	next := c.Given

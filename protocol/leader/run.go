@@ -19,6 +19,6 @@ func New(c protocol.Config) (*Member, error) {
 	}
 	p := params(c, shell.Nonce())
 	return shell.New(c, shell.Machine[State]{
-		Start: NewState(p), Step: Step, Caller: &Caller{LogCaller: shell.NewLogCaller(c)}, Poll: p.Poll, Writer: shell.Writer(c.Member, p.Nonce), Watched: State.Watching,
+		Start: NewState(p), Step: Step, Caller: &Caller{LogCaller: shell.NewLogCaller(c)}, Poll: p.Poll, Writer: p.Writer(), Watched: State.Watching,
 	}), nil
 }

@@ -70,7 +70,7 @@ type vote struct {
 
 // NewState is a member that has just started.
 func NewState(p Params) State {
-	s := State{Core: member.NewCore(p.Params, member.Confirm), p: p.Role, light: &cluster.Value{}, fold: folding{value: &cluster.Value{}}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
+	s := State{Core: member.NewCore(p.Params, member.Confirm), p: p.Role, light: &cluster.Value{}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
 	s.Is = member.PhaseNaming
 	return s
 }
@@ -99,16 +99,8 @@ func (s *step) take(ev member.Event) {
 	case member.Woken:
 	case member.Hinted:
 		s.hinted(ev.Prefix)
-	case member.Read:
-		s.read(ev)
-	case member.SnapshotRead:
-		s.snapshotRead(ev)
-	case member.LogChecked:
-		s.logChecked(ev)
-	case member.SnapshotSaved:
-		s.fold.Saved()
-	case member.Appended:
-		s.appended(ev)
+	case member.Read, member.SnapshotRead, member.LogChecked, member.SnapshotSaved, member.Appended:
+		s.logged(ev)
 	case member.Renewed:
 		s.Renewed(ev)
 	case Got:
@@ -139,12 +131,12 @@ func (s *step) advance() {
 	s.post()
 	s.ask()
 	s.readLog()
-	s.checkLog()
+	s.fold.Check(&s.Core)
 	if !s.fold.History.Doubted { // else it decides nothing before the store has said which history it has
 		s.elect()
 		s.observe()
 		s.reign()
-		s.saveSnapshot()
+		s.fold.Save(&s.Core, 0, s.First)
 	}
 	s.watch()
 	s.settle()
@@ -207,7 +199,7 @@ func (s *step) setWake() {
 	silent := func(o heartbeat.Observation) { w.Due(false, o.Since.Add(s.Silence(o))) }
 	silent(s.vote.Holder)
 	if s.rule.at == ruleRuling && !s.p.Vanish {
-		for m := range s.fold.value.Members() {
+		for m := range s.fold.Value.Members() {
 			silent(s.heartbeats.Of(m.Heartbeat))
 		}
 		w.Due(false, s.nextSweep())

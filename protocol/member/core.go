@@ -35,6 +35,9 @@ type Params struct {
 	Restart bool
 }
 
+// Writer is who writes the entries of this start.
+func (p Params) Writer() cluster.WriterID { return cluster.WriterID(string(p.Member) + "-" + p.Nonce) }
+
 // Timing is what the member's own lease goes by.
 func (p Params) Timing() heartbeat.Timing {
 	return heartbeat.Timing{TTL: p.TTL, Longest: p.Longest, Rho: p.Rho, Margin: p.Margin}

@@ -1,13 +1,11 @@
 package replica
 
 import (
-	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/outbox"
 )
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
@@ -30,17 +28,15 @@ type hints struct {
 // State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
 type State struct {
 	member.Core
-	p     hints
-	value cluster.Value
-	work  duty.Work
+	p    hints
+	log  fold.Ledger
+	work duty.Work
 
 	joined    bool // this life has been joined
 	checkSent protocol.Instant
 
 	claim      heartbeat.Observation  // of another start under our name
 	heartbeats heartbeat.Observations // of all members
-	log        fold.Reader
-	out        outbox.Box
 	sweep      call
 	check      call
 
@@ -84,30 +80,22 @@ func (s *step) take(ev member.Event) {
 	case member.Woken:
 	case member.Hinted:
 		s.hinted(ev)
-	case member.Read:
-		s.read(ev)
-	case member.SnapshotRead:
-		s.snapshotRead(ev)
-	case member.LogChecked:
-		s.logChecked(ev)
-	case member.Appended:
-		s.appended(ev)
 	case member.Renewed:
 		s.Renewed(ev)
 	case HeartbeatSeen:
 		s.heartbeatSeen(ev)
 	case HeartbeatsListed:
 		s.heartbeatsListed(ev)
-	case member.SnapshotSaved:
-		s.log.Saved()
 	case member.Reported:
 		s.Reports, s.Reported, s.Silent = ev.Reports, ev.Version, false
-	case member.Proposed:
-		s.out = s.out.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
 	case member.Closed:
-		s.Halt(s.value.Index(), ev.Err)
+		s.Halt(s.log.Value.Index(), ev.Err)
 	case member.Stop:
-		s.Leave(s.value.Index(), ev.Reason, s.Is < member.PhaseJoining)
+		s.Leave(s.log.Value.Index(), ev.Reason, s.Is < member.PhaseJoining)
+	default:
+		if err := s.log.Take(&s.Core, s, ev); err != nil {
+			s.Halt(s.log.Value.Index(), err)
+		}
 	}
 }
 
@@ -118,11 +106,11 @@ func (s *step) advance() {
 	s.Renew()
 	s.watch()
 	s.sweepHeartbeats()
-	s.checkLog()
+	s.log.Check(&s.Core)
 	if !s.log.History.Doubted { // else nothing begins, and nothing is said, before the store has said which history it has
 		s.assign()
 		s.propose()
-		s.saveSnapshot()
+		s.log.Save(&s.Core, maxReplay, s.writes)
 	}
 	s.settle()
 	s.setWake()
@@ -131,18 +119,17 @@ func (s *step) advance() {
 // assign gives the supervisor what it should run, from when the member is joined.
 func (s *step) assign() {
 	if s.Is == member.PhaseMember && s.joined {
-		s.work.Assign(&s.Core, s.value)
+		s.work.Assign(&s.Core, s.log.Value)
 	}
 }
 
 // setWake asks to be woken at the next instant at which something is due.
 func (s *step) setWake() {
 	w := s.Waking()
-	w.Due(s.log.Busy, s.log.Next)
+	s.log.Due(&w)
 	w.Due(s.sweep.busy, s.sweep.next)
 	w.Due(s.check.busy, s.check.next)
 	w.Due(s.Own.Busy, s.Own.Next)
-	w.Due(s.out.Busy, s.out.Next)
 	s.WakeAt(w)
 }
 

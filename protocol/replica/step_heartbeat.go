@@ -67,7 +67,7 @@ func (s *step) watchKey() string {
 	case member.PhaseNaming:
 		return s.claim.Key
 	case member.PhaseMember, member.PhaseConfirming:
-		return s.work.Asks(&s.Core, s.value).Watch.Heartbeat
+		return s.work.Asks(&s.Core, s.log.Value).Watch.Heartbeat
 	}
 	return ""
 }
@@ -92,7 +92,7 @@ func (s *step) claimSeen(ev HeartbeatSeen) {
 	was := s.claim
 	s.claim = was.Read(ev.Version, ev.TTL, s.checkSent, s.At)
 	if was.Known && !was.Gone() && ev.Version != "" && ev.Version != was.Version {
-		s.Halt(s.value.Index(), &protocol.NameTakenError{Member: s.Member})
+		s.Halt(s.log.Value.Index(), &protocol.NameTakenError{Member: s.Member})
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *step) sweepEvery() time.Duration {
 		return every
 	}
 	var all time.Duration
-	for range s.value.Members() {
+	for range s.log.Value.Members() {
 		all += every
 	}
 	return max(all, every)
@@ -133,7 +133,7 @@ func (s *step) heartbeatsListed(ev HeartbeatsListed) {
 		}
 		next = append(next, o)
 	}
-	for m := range s.value.Members() {
+	for m := range s.log.Value.Members() {
 		if _, ok := listed[m.Heartbeat]; !ok && m.State != cluster.MemberHeld {
 			next = append(next, s.heartbeats.Of(m.Heartbeat).NotInList())
 		}
@@ -167,7 +167,7 @@ func (s *step) nextSuspect() string {
 // other is the member, not this one, that a heartbeat belongs to.
 func (s *step) other(heartbeat string) (cluster.Member, bool) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(heartbeat, protocol.HeartbeatPrefix), "/")
-	m, ok := s.value.Member(cluster.MemberID(id))
+	m, ok := s.log.Value.Member(cluster.MemberID(id))
 	if !ok || m.Heartbeat != heartbeat {
 		m, ok = s.strange(heartbeat)
 	}
@@ -176,7 +176,7 @@ func (s *step) other(heartbeat string) (cluster.Member, bool) {
 
 // strange finds the member whose heartbeat has a key that members do not choose: its entry was not written by a member. It is watched like every other.
 func (s *step) strange(heartbeat string) (cluster.Member, bool) {
-	for m := range s.value.Members() {
+	for m := range s.log.Value.Members() {
 		if m.Heartbeat == heartbeat {
 			return m, true
 		}
@@ -186,11 +186,11 @@ func (s *step) strange(heartbeat string) (cluster.Member, bool) {
 
 // dropStrays removes heartbeats that belong to nobody: left by processes that died before they joined, or after they were removed.
 func (s *step) dropStrays() {
-	if !s.first() {
+	if !s.First() {
 		return
 	}
 	owned := make(map[string]bool, len(s.heartbeats))
-	for m := range s.value.Members() {
+	for m := range s.log.Value.Members() {
 		owned[m.Heartbeat] = true
 	}
 	for _, o := range s.heartbeats {
@@ -228,7 +228,7 @@ func (s *step) deaths() []cluster.Command {
 }
 
 func (s *step) patience(m cluster.MemberID, o heartbeat.Observation) time.Duration {
-	d := time.Duration(min(s.value.Rank(s.Member, m), 8)) * 2 * s.Poll
+	d := time.Duration(min(s.log.Value.Rank(s.Member, m), 8)) * 2 * s.Poll
 	if !o.Gone() {
 		d += s.Silence(o)
 	}

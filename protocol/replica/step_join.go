@@ -20,7 +20,7 @@ func (s *step) walk() {
 func (s *step) walkOne() {
 	switch s.Is {
 	case member.PhaseReading:
-		if s.log.Began && s.value.Index() >= s.log.Ready {
+		if s.log.Whole() {
 			s.Is = member.PhaseNaming
 		}
 	case member.PhaseNaming:
@@ -43,7 +43,7 @@ func (s *step) walkOne() {
 // claimName makes sure that no live process is in the cluster under our name: it waits until that one's heartbeat is gone or has been
 // silent, and gives up when it sees it renewed.
 func (s *step) claimName() {
-	m, ok := s.value.Member(s.Member)
+	m, ok := s.log.Value.Member(s.Member)
 	if !ok || m.State == cluster.MemberHeld {
 		s.claim = heartbeat.Observation{}
 		s.Is = member.PhaseBeginning
@@ -59,7 +59,7 @@ func (s *step) claimName() {
 
 // awaitJoin looks for our prepare-join in the value.
 func (s *step) awaitJoin() {
-	m, ok := s.value.Member(s.Member)
+	m, ok := s.log.Value.Member(s.Member)
 	switch {
 	case ok && m.Heartbeat == s.Own.Key:
 		s.Inc = m.Incarnation
@@ -71,7 +71,7 @@ func (s *step) awaitJoin() {
 
 // stayMember notices that we are joined, or were removed.
 func (s *step) stayMember() {
-	m, ok := s.value.Member(s.Member)
+	m, ok := s.log.Value.Member(s.Member)
 	switch {
 	case !ok || m.Incarnation != s.Inc || m.State == cluster.MemberHeld:
 		s.remove()
@@ -83,7 +83,7 @@ func (s *step) stayMember() {
 
 // awaitConfirm looks for our confirm-member in the value, or for our removal.
 func (s *step) awaitConfirm() {
-	m, ok := s.value.Member(s.Member)
+	m, ok := s.log.Value.Member(s.Member)
 	switch {
 	case ok && m.Heartbeat == s.Own.Key && s.Own.Held:
 		s.Inc = m.Incarnation
@@ -95,7 +95,7 @@ func (s *step) awaitConfirm() {
 
 func (s *step) remove() {
 	s.joined = false
-	s.Remove(s.value.Index(), "the cluster has removed it")
+	s.Remove(s.log.Value.Index(), "the cluster has removed it")
 }
 
 // comeBack rejoins, as another life, once nothing of the former one runs.
@@ -104,14 +104,15 @@ func (s *step) comeBack() {
 		return
 	}
 	s.Life++
-	s.Inc, s.Own, s.work.Changed = 0, member.Own{}, 0
+	s.Inc, s.Own = 0, member.Own{}
+	s.work.Again()
 	s.claim = heartbeat.Observation{}
 	s.Is = member.PhaseNaming
 }
 
 // settle ends the member when its leave stands in the log, or was not needed.
 func (s *step) settle() {
-	if s.Is != member.PhaseLeaving || !s.Idle() || s.out.Pending != nil {
+	if s.Is != member.PhaseLeaving || !s.Idle() || s.log.Out.Pending != nil {
 		return
 	}
 	if _, ok := s.present(); !ok {
@@ -121,6 +122,6 @@ func (s *step) settle() {
 
 // present is this life of the member in the value.
 func (s *step) present() (cluster.Member, bool) {
-	m, ok := s.value.Member(s.Member)
+	m, ok := s.log.Value.Member(s.Member)
 	return m, ok && m.Heartbeat == s.Own.Key && m.State != cluster.MemberHeld
 }

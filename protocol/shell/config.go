@@ -70,11 +70,6 @@ func Join(c protocol.Config) cluster.PrepareJoin {
 	}
 }
 
-// Writer is the writer of the entries of one start of a member.
-func Writer(m cluster.MemberID, nonce string) cluster.WriterID {
-	return cluster.WriterID(string(m) + "-" + nonce)
-}
-
 // Nonce distinguishes starts of processes.
 func Nonce() string {
 	b := make([]byte, 8)

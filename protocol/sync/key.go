@@ -39,7 +39,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	for _, a := range s.Given.Grants {
 		b = n.Any(n.Any(n.Any(b, a.Partition), a.Token), a.Attempt)
 	}
-	return appendBox(b, (&step{s}).writer(), s.out, n)
+	return appendBox(b, s.Writer(), s.log.Out, n)
 }
 
 // Before reports whether an instant was before the present epoch was applied.

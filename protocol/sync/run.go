@@ -19,7 +19,7 @@ func New(c protocol.Config) (*Member, error) {
 	p := params(c, shell.Nonce())
 	calls := shell.NewLogCaller(c)
 	return shell.New(c, shell.Machine[State]{
-		Start: NewState(p), Step: Step, Caller: NewCaller(&calls), Poll: p.Poll, Writer: shell.Writer(c.Member, p.Nonce),
+		Start: NewState(p), Step: Step, Caller: NewCaller(&calls), Poll: p.Poll, Writer: p.Writer(),
 		Watched: func(State) ([]string, bool) { return nil, true },
 	}), nil
 }

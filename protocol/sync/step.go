@@ -6,13 +6,12 @@ import (
 	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/outbox"
 )
 
 // State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
 type State struct {
 	member.Core
-	value   cluster.Value
+	log     fold.Ledger
 	work    duty.Work
 	epochAt protocol.Instant // when the present epoch was applied
 	passed  protocol.Instant
@@ -22,9 +21,6 @@ type State struct {
 	sharedAt cluster.Index
 	told     told
 	rest     protocol.Instant // something of ours was refused: no epoch and no share before
-
-	log fold.Reader
-	out outbox.Box
 }
 
 // NewState is a member that has just started.
@@ -40,9 +36,9 @@ func Step(s State, ev member.Event) (State, []member.Effect) {
 	}
 	st := &step{s}
 	st.Begin(ev)
-	was, _ := s.value.Epoch()
+	was, _ := s.log.Value.Epoch()
 	st.take(ev)
-	if now, _ := st.value.Epoch(); now != was {
+	if now, _ := st.log.Value.Epoch(); now != was {
 		st.epochAt = st.At
 	}
 	if st.Is != member.PhaseHalted {
@@ -60,24 +56,14 @@ func (s *step) take(ev member.Event) {
 	case member.Woken:
 	case member.Hinted:
 		s.log.Hint = true
-	case member.Read:
-		s.read(ev)
-	case member.SnapshotRead:
-		s.snapshotRead(ev)
-	case member.Appended:
-		s.appended(ev)
-	case member.LogChecked:
-		s.logChecked(ev)
-	case member.SnapshotSaved:
-		s.log.Saved()
+	case member.Read, member.SnapshotRead, member.Appended, member.LogChecked, member.SnapshotSaved, member.Proposed:
+		s.logged(ev)
 	case member.Reported:
 		s.Reports, s.Reported, s.Silent = ev.Reports, ev.Version, false
-	case member.Proposed:
-		s.out = s.out.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
 	case member.Closed:
-		s.Halt(s.value.Index(), ev.Err)
+		s.Halt(s.log.Value.Index(), ev.Err)
 	case member.Stop:
-		s.Leave(s.value.Index(), ev.Reason, false)
+		s.Leave(s.log.Value.Index(), ev.Reason, false)
 	default:
 		s.heardGroup(ev)
 	}
@@ -85,16 +71,18 @@ func (s *step) take(ev member.Event) {
 
 // advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
 func (s *step) advance() {
-	s.readLog()
+	if read, ok := s.log.Look(s.At); ok {
+		s.Emit(read)
+	}
 	s.walk()
 	s.keepGroup()
-	s.checkLog()
+	s.log.Check(&s.Core)
 	if !s.log.History.Doubted { // else nothing begins, and nothing is said, before the store has said which history it has
 		if s.Is == member.PhaseMember {
-			s.work.Assign(&s.Core, s.value)
+			s.work.Assign(&s.Core, s.log.Value)
 		}
 		s.propose()
-		s.saveSnapshot()
+		s.log.Save(&s.Core, 0, s.writes)
 	}
 	s.settle()
 	s.setWake()
@@ -103,8 +91,7 @@ func (s *step) advance() {
 // setWake asks to be woken at the next instant at which something is due.
 func (s *step) setWake() {
 	w := s.Waking()
-	w.Due(s.log.Busy, s.log.Next)
+	s.log.Due(&w)
 	w.Due(s.group.busy, s.group.next)
-	w.Due(s.out.Busy, s.out.Next)
 	s.WakeAt(w)
 }

@@ -103,7 +103,7 @@ func (s *step) heard(a Answer, err string) bool {
 	s.Answered(err)
 	switch a {
 	case Agreed:
-		s.Wrote(err, s.out.Pending == nil && len(s.out.Queue) == 0) // no heartbeat is written here: what was refused waits, or nobody wants it any more
+		s.Wrote(err, s.log.Out.Pending == nil && len(s.log.Out.Queue) == 0) // no heartbeat is written here: what was refused waits, or nobody wants it any more
 		return true
 	case Again:
 		if s.group.need == needJoin { // the same call, made twice
@@ -141,6 +141,6 @@ func (s *step) exile() {
 
 // seated reports whether the present epoch is that of the member's generation, and the generation a fact.
 func (s *step) seated() bool {
-	e, ok := s.value.Epoch()
+	e, ok := s.log.Value.Epoch()
 	return ok && s.group.need == needBeat && e.Generation == s.group.generation
 }

@@ -12,7 +12,7 @@ func (s *step) walk() {
 		before := s.Is
 		switch s.Is {
 		case member.PhaseReading:
-			if s.log.Began && s.value.Index() >= s.log.Ready {
+			if s.log.Whole() {
 				s.Is = member.PhaseJoining
 			}
 		case member.PhaseJoining:
@@ -31,7 +31,7 @@ func (s *step) walk() {
 
 // present is this membership in the value.
 func (s *step) present() (cluster.Member, bool) {
-	m, ok := s.value.Member(s.Member)
+	m, ok := s.log.Value.Member(s.Member)
 	return m, ok && s.group.id != "" && m.Heartbeat == heartbeatOf(s.group.id) && m.State == cluster.MemberJoined
 }
 
@@ -55,7 +55,7 @@ const longest = 2
 // awaitName gives up when another process is in the group under our name, and stays. Time in which the group does not know us does not count; a change of
 // the group ends nothing, for the next epoch may name the same one again.
 func (s *step) awaitName() {
-	m, ok := s.value.Member(s.Member)
+	m, ok := s.log.Value.Member(s.Member)
 	switch {
 	case !ok || m.State != cluster.MemberJoined || s.At >= s.Own.Until(s.Timing()):
 		s.passed = 0
@@ -63,7 +63,7 @@ func (s *step) awaitName() {
 	case s.passed == 0:
 		s.passed = s.At
 	case s.At.Sub(s.passed) >= namesLast*s.Params.TTL:
-		s.Halt(s.value.Index(), &protocol.NameTakenError{Member: s.Member})
+		s.Halt(s.log.Value.Index(), &protocol.NameTakenError{Member: s.Member})
 	}
 }
 
@@ -74,7 +74,7 @@ func (s *step) stayMember() {
 	}
 }
 
-func (s *step) remove(reason string) { s.Remove(s.value.Index(), reason) }
+func (s *step) remove(reason string) { s.Remove(s.log.Value.Index(), reason) }
 
 // comeBack joins again, as a new member of the group, once nothing of the former life runs.
 func (s *step) comeBack() {
@@ -85,14 +85,15 @@ func (s *step) comeBack() {
 		return
 	}
 	if s.Idle() && !s.group.busy {
-		s.Inc, s.work.Changed = 0, 0
+		s.Inc = 0
+		s.work.Again()
 		s.Is = member.PhaseJoining
 	}
 }
 
 // settle ends the member when its leave stands in the log, or was not needed. The group is left by the caller's Close.
 func (s *step) settle() {
-	if s.Is != member.PhaseLeaving || !s.Idle() || s.out.Pending != nil {
+	if s.Is != member.PhaseLeaving || !s.Idle() || s.log.Out.Pending != nil {
 		return
 	}
 	if _, ok := s.present(); !ok {

@@ -63,7 +63,7 @@ func ofReplica() []flaw.Flaw {
 		core      = "protocol/member/core.go"
 		lease     = "protocol/member/lease.go"
 		join      = "protocol/replica/step_join.go"
-		reader    = "protocol/fold/step_reader.go"
+		reader    = "protocol/fold/step_take.go"
 		heartbeat = "protocol/replica/step_heartbeat.go"
 		propose   = "protocol/replica/step_propose.go"
 		work      = "protocol/duty/work.go"
@@ -113,13 +113,13 @@ func ofReplica() []flaw.Flaw {
 		flaw.New("an entry inside a snapshot is appended for ever", answer,
 			"if p == nil || wrote < p.Entry.Seq {", "if p == nil || wrote >= p.Entry.Seq {"),
 		flaw.New("an own entry is applied before those that stand before it", reader,
-			"if ev.Index == v.Index()+1 {", "if ev.Index > v.Index() {"),
+			"case ev.Index == l.Value.Index()+1:", "case ev.Index > l.Value.Index():"),
 		flaw.New("an answer that was under way is taken for a shorter log", reader,
-			"if cluster.Index(ev.Page.Head) < r.after {", "if cluster.Index(ev.Page.Head) < v.Index() {"),
+			"if cluster.Index(ev.Page.Head) < l.after {", "if cluster.Index(ev.Page.Head) < l.Value.Index() {"),
 		flaw.New("a rewritten history is not noticed", "protocol/history/history.go",
 			"case chain != has.Chain:", "case chain != has.Chain && h.asking:"),
 		flaw.New("an entry of a newer version is skipped", reader,
-			"if err != nil {\n\t\t\treturn Taken{Halt: err}", "if err != nil && rec.Index == 0 {\n\t\t\treturn Taken{Halt: err}"),
+			"if err != nil {\n\t\t\treturn err", "if err != nil && rec.Index == 0 {\n\t\t\treturn err"),
 		flaw.New("an entry of an older format ends all members", "cluster/value.go",
 			"(other.Format > Format || v.writers.Len() == 0)", "other.Format > 0"),
 		flaw.New("steps are told before the supervisor knows", work,
