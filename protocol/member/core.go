@@ -55,11 +55,12 @@ func (p Params) Hinted(log bool) Params {
 // Core is what a member knows under every protocol. A protocol's state embeds it, and is a value with it.
 type Core struct {
 	Params
-	At   protocol.Instant // the newest instant that it has seen
-	Is   Phase
-	Life uint64              // how many lives it has had
-	Inc  cluster.Incarnation // in which it is in; 0: not in
-	Stop string              // why it leaves; "" while it stays
+	At     protocol.Instant // the newest instant that it has seen
+	Is     Phase
+	Life   uint64              // how many lives it has had
+	Joined bool                // this life has been joined
+	Inc    cluster.Incarnation // in which it is in; 0: not in
+	Stop   string              // why it leaves; "" while it stays
 
 	Own   Own
 	Pace  heartbeat.Pace // outlasts lives
@@ -119,13 +120,6 @@ func (c *Core) Leave(index cluster.Index, reason string, unheard bool) {
 func (c *Core) Gone() {
 	c.Is = PhaseGone
 	c.Emit(Left{})
-}
-
-// Remove takes in that others go on without the member.
-func (c *Core) Remove(index cluster.Index, reason string) {
-	c.Is = PhaseRemoved
-	c.Revoke(index, 0)
-	c.Emit(Removing{Reason: reason})
 }
 
 // Now is the newest instant that the member has seen.

@@ -27,7 +27,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := keyWriter{b, n}
 	k.number(int64(s.Is), int64(s.At), int64(s.Life)) //nolint:gosec // only told apart
 	k.index(s.Inc, s.work.Changed)
-	k.flag(s.log.Began, s.joined, s.sweep.busy, s.check.busy, s.log.Busy, s.log.Hint, s.log.Snap, s.log.Saving(), s.Own.Busy, s.Own.Held, s.log.Out.Busy)
+	k.flag(s.log.Began, s.Joined, s.sweep.busy, s.check.busy, s.log.Busy, s.log.Hint, s.log.Snap, s.log.Saving(), s.Own.Busy, s.Own.Held, s.log.Out.Busy)
 	k.text(s.Stop, s.watching, s.Own.Key)
 	for _, c := range [...]call{{next: s.log.Next, rest: s.log.Rest}, s.sweep, s.check, {next: s.log.Out.Next}} {
 		k.number(int64(c.next), int64(c.rest))

@@ -32,7 +32,6 @@ type State struct {
 	log  fold.Ledger
 	work duty.Work
 
-	joined    bool // this life has been joined
 	checkSent protocol.Instant
 
 	claim      heartbeat.Observation  // of another start under our name
@@ -102,7 +101,7 @@ func (s *step) take(ev member.Event) {
 // advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
 func (s *step) advance() {
 	s.readLog()
-	s.walk()
+	s.Walk(s)
 	s.Renew()
 	s.watch()
 	s.sweepHeartbeats()
@@ -118,7 +117,7 @@ func (s *step) advance() {
 
 // assign gives the supervisor what it should run, from when the member is joined.
 func (s *step) assign() {
-	if s.Is == member.PhaseMember && s.joined {
+	if s.Is == member.PhaseMember && s.Joined {
 		s.work.Assign(&s.Core, s.log.Value)
 	}
 }

@@ -51,7 +51,7 @@ func (s *step) memberCommands() []cluster.Command {
 		}
 	}
 	out = append(out, s.work.Releases(&s.Core, s.log.Value)...)
-	if s.joined {
+	if s.Joined {
 		out = append(out, s.work.Steps(&s.Core)...)
 	}
 	return out

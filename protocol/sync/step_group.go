@@ -135,7 +135,7 @@ func (s *step) exile() {
 	s.Pace = s.Pace.Lost(s.Own.Lease, 0, s.At, s.Timing())
 	s.group, s.Own = group{next: s.At}, member.Own{}
 	if s.Is == member.PhaseMember {
-		s.remove("the group has removed it")
+		s.Remove(s.log.Value.Index(), "the group has removed it")
 	}
 }
 

@@ -60,7 +60,7 @@ func ofReplica() []flaw.Flaw {
 		own         = "protocol/heartbeat/lease.go"
 		observation = "protocol/heartbeat/observation.go"
 
-		core      = "protocol/member/core.go"
+		walk      = "protocol/member/walk.go"
 		lease     = "protocol/member/lease.go"
 		join      = "protocol/replica/step_join.go"
 		reader    = "protocol/fold/step_take.go"
@@ -101,13 +101,13 @@ func ofReplica() []flaw.Flaw {
 		flaw.New("the dead are not reported", heartbeat,
 			"		if !s.Dead(o) {\n\t\t\tcontinue", "		if !o.Gone() {\n\t\t\tcontinue"),
 		flaw.New("a live process's name is taken over", join,
-			"if s.Ours(m.Heartbeat) || s.Dead(s.claim) {", "if s.Ours(m.Heartbeat) || s.claim.Key != \"\" {"),
+			"return s.Ours(m.Heartbeat) || s.Dead(s.claim)", "return s.Ours(m.Heartbeat) || s.claim.Key != \"\""),
 		flaw.New("its own former life stops a member", join,
-			"if s.Ours(m.Heartbeat) || s.Dead(s.claim) {", "if s.Dead(s.claim) {"),
-		flaw.New("a removed member works on", core,
-			"	c.Is = PhaseRemoved\n\tc.Revoke(index, 0)\n", "	c.Is = PhaseRemoved\n"),
-		flaw.New("a removed member does not come back", join,
-			"	if !s.Idle() {\n\t\treturn\n\t}\n\ts.Life++", "	if s.Idle() {\n\t\treturn\n\t}\n\ts.Life++"),
+			"return s.Ours(m.Heartbeat) || s.Dead(s.claim)", "return s.Dead(s.claim)"),
+		flaw.New("a removed member works on", walk,
+			"	c.Is, c.Joined = PhaseRemoved, false\n\tc.Revoke(index, 0)\n", "	c.Is, c.Joined = PhaseRemoved, false\n"),
+		flaw.New("a removed member does not come back", walk,
+			"s.Free && c.Idle():", "s.Free && !c.Idle():"),
 		flaw.New("a member leaves while its work runs", propose,
 			"if m, ok := s.present(); ok && s.Idle() {", "if m, ok := s.present(); ok {"),
 		flaw.New("an entry inside a snapshot is appended for ever", answer,
