@@ -7,7 +7,8 @@ import (
 	"github.com/rota-run/rota/protocol/member"
 )
 
-// Work is what a value asks of a member that knows it whole: what it runs, what it says of that, and what it does for others. The zero one is that of a new life.
+// Work is what a value asks of a member that knows it whole: what it runs, what it says of that, and what it does for
+// others. The zero one is that of a member that has just started.
 type Work struct {
 	Derived
 	Changed cluster.Index // Reactions.Changed that the assignment reflects

@@ -10,8 +10,8 @@ import (
 	"github.com/rota-run/rota/protocol/outbox"
 )
 
-// Ledger is what a member has of the log: the value, how far it has read, which calls of the log are in flight, and what it appends. It is a value: a copy of it
-// is independent.
+// Ledger is what a member has of the log: the value, how far it has read, which calls of the log are in flight, and
+// what it appends. It is a value: a copy of it is independent.
 type Ledger struct {
 	Value   cluster.Value
 	Out     outbox.Box
@@ -93,7 +93,7 @@ func (l *Ledger) Due(w *member.Waking) {
 // Status is what a member knows of its membership.
 func (l *Ledger) Status(c *member.Core, joined bool) protocol.Status {
 	return protocol.Status{
-		Joined: joined, StoreError: c.Contact.Problem, TTLMS: c.Timing().Lengthened(c.StatedTTL()), Pending: len(l.Out.Queue),
-		Foreign: l.History.Foreign, Refused: l.Out.Refused,
+		Joined: joined, StoreError: c.Contact.Problem, TTLMS: c.Timing().Lengthened(c.StatedTTL()),
+		Pending: len(l.Out.Queue), Foreign: l.History.Foreign, Refused: l.Out.Refused,
 	}
 }

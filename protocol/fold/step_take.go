@@ -47,7 +47,7 @@ func (l *Ledger) read(c *member.Core, k Keeper, ev member.Read) error {
 		c.Emit(member.ReadSnapshot{})
 		return nil
 	}
-	if cluster.Index(ev.Page.Head) < l.after { // the member may have applied own entries since, which this read did not see yet
+	if cluster.Index(ev.Page.Head) < l.after { // the value may have own entries since, which this read did not see yet
 		return &protocol.DivergedError{Index: l.after, Reason: shorter}
 	}
 	if !l.Began {
@@ -87,7 +87,7 @@ func (l *Ledger) appended(c *member.Core, k Keeper, ev member.Appended) (err err
 		l.Out = out
 		c.Reply(answers)
 		return nil
-	case ev.Index == l.Value.Index()+1: // it is what the next read would return, since indexes grow and entries never change
+	case ev.Index == l.Value.Index()+1: // what the next read would return: indexes grow and entries never change
 		err = l.apply(c, k, []store.Record{{Index: uint64(ev.Index), Data: ev.Data}})
 	default:
 		l.Hint = true
