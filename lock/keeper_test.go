@@ -184,7 +184,7 @@ func (*told) State() string          { return "on" }
 
 // TestAGuardianFreesLocksWithoutSessions: also on a store that has none.
 func TestAGuardianFreesLocksWithoutSessions(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
 		const ttl = time.Minute
 		m := drivertest.NewMap()
 		open := func() *full.Endable {

@@ -67,7 +67,7 @@ var rules = []rule{
 	{"protocol/heartbeat", []string{"store", "protocol"}},
 	{"protocol/outbox", []string{"cluster", "store", "protocol"}},
 	{"protocol/history", []string{"cluster", "protocol"}},
-	{"protocol/duty", []string{"cluster", "protocol"}},
+	{"protocol/duty", []string{"cluster", "protocol", "protocol/member"}},
 	{"protocol/fold", []string{"cluster", "store", "protocol", "protocol/history", "protocol/outbox", "protocol/member", "protocol/shell"}},
 	{"protocol/beat", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox"}},
 	{"protocol/elect", []string{"store", "protocol", "protocol/heartbeat"}},

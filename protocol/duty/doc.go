@@ -7,11 +7,12 @@
 //
 // # State
 //
-// [Calm]: since when a partition runs here whose former owners have died.
+// [Work]: what the newest value asks of a member, what of that the supervisor was given, and whether there is anything to say of it. [Calm]: since when a
+// partition runs here whose former owners have died.
 //
 // # Guarantees
 //
-// Pure functions of their arguments. Duties and reports are sorted by partition, and so is what is returned.
+// Pure functions of their arguments; a Work is a value. Duties and reports are sorted by partition, and so is what is returned.
 //
 // # What is not guaranteed
 //
@@ -23,5 +24,5 @@
 //
 // # Where it comes from
 //
-// It was written in the package replica, and again in the package sync.
+// It was written in the package replica, and again in the package sync; what each kept beside it is [Work] (docs/decisions, 100).
 package duty

@@ -2,18 +2,19 @@
 //
 // # Purpose
 //
-// Protocols with a log differ in who appends, not in how the log is read. [Reader] is the pure part of a member: it decides what is read next, and handles
-// the answers. The functions read as an observer, without being a member. [Client] appends commands as one.
+// Protocols with a log differ in who appends and in what, not in how the log is read and written. [Ledger] is the pure part of a member: it has the value, decides
+// what is read and appended next, and handles the answers. The functions read as an observer, without being a member. [Client] appends commands as one.
 //
 // # State
 //
-// A Reader has the calls in flight, the recent history and the snapshot that is due. The value is the caller's, who passes it in again to continue.
+// A Ledger has the value, the outbox, the calls in flight, the recent history and the snapshot that is due. An observer's value is the caller's, who passes it in
+// again to continue.
 //
 // # Guarantees
 //
 //   - An observer writes nothing, and returns the value at the head of the log, as of a moment after the call began.
 //   - Trimmed entries are skipped through the snapshot that replaces them.
-//   - A Reader applies each entry once, in the order of the log, and halts where the log is not the one that it has read before.
+//   - A Ledger applies each entry once, in the order of the log, and halts where the log is not the one that it has read before.
 //
 // # What is not guaranteed
 //
@@ -25,5 +26,5 @@
 //
 // # Where it comes from
 //
-// It was a part of package replica, and was written again in the packages sync and leader.
+// It was a part of package replica, and was written again in the packages sync and leader (docs/decisions, 100).
 package fold

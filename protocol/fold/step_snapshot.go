@@ -16,9 +16,9 @@ type snaps struct {
 }
 
 // passed notes a value that a snapshot may be taken of.
-func (r *Reader) passed(v *cluster.Value) {
+func (l *Ledger) passed(v *cluster.Value) {
 	if v.Even() {
-		r.even, r.evenCost = *v, r.cost
+		l.even, l.evenCost = *v, l.cost
 	}
 }
 
@@ -31,30 +31,19 @@ func replayCost(after *cluster.Value, e cluster.Entry, planned bool) int {
 	return cost
 }
 
-// Saves says when a snapshot is due.
-type Saves struct {
-	Every  uint64      // entries
-	Cost   int         // of replaying them; 0 for no bound
-	Writes func() bool // whether this member is the one that writes snapshots
-}
-
-// Save returns the snapshot that is due, of the newest value passed since the last call. It frees the entries before the former snapshot, so that readers
-// that are a little late need not load it.
-func (r *Reader) Save(v *cluster.Value, s Saves) (member.SaveSnapshot, bool) {
-	even := r.even
-	r.even = cluster.Value{}
-	due := v.Applied()-r.savedAt >= s.Every || s.Cost > 0 && r.cost >= s.Cost
-	if r.saving || !due || even.Index() <= r.lastSnap || !s.Writes() {
-		return member.SaveSnapshot{}, false
+// Save asks for the snapshot that is due, of the newest value passed since the last call, if this member is the one that writes snapshots. It frees the entries
+// before the former snapshot, so that readers that are a little late need not load it. Cost bounds that of replaying the entries between two; 0: no bound.
+func (l *Ledger) Save(c *member.Core, cost int, writes func() bool) {
+	even := l.even
+	l.even = cluster.Value{}
+	due := l.Value.Applied()-l.savedAt >= c.SnapshotEvery || cost > 0 && l.cost >= cost
+	if l.saving || !due || even.Index() <= l.lastSnap || !writes() {
+		return
 	}
-	out := member.SaveSnapshot{Value: even, TrimTo: r.lastSnap}
-	r.saving, r.savedAt, r.lastSnap = true, even.Applied(), even.Index()
-	r.cost -= r.evenCost
-	return out, true
+	c.Emit(member.SaveSnapshot{Value: even, TrimTo: l.lastSnap})
+	l.saving, l.savedAt, l.lastSnap = true, even.Applied(), even.Index()
+	l.cost -= l.evenCost
 }
-
-// Saved records that the write of the snapshot has ended.
-func (r *Reader) Saved() { r.saving = false }
 
 // Saving reports whether a snapshot is being written.
-func (r *Reader) Saving() bool { return r.saving }
+func (l *Ledger) Saving() bool { return l.saving }

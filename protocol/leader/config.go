@@ -12,10 +12,9 @@ func params(c protocol.Config, nonce string) Params {
 	_, hints := c.Store.(store.Watcher)
 	return Params{
 		Params: shell.Params(c, nonce),
-		Join: Admission{
-			Slots: c.Slots, Weight: c.Weight, Capacity: c.Capacity, Labels: c.Labels, Address: c.Address, Version: c.Version,
+		Role: Role{
+			Offer: 2 * c.TTL, StandBys: cluster.MaxStandBys, Whole: c.Whole, Audit: true, Hints: hints,
+			Vanish: hints && ok && !c.NoSessions && sessions.SessionsExpire(),
 		},
-		Offer: 2 * c.TTL, SnapshotEvery: c.SnapshotEvery, StandBys: cluster.MaxStandBys, Whole: c.Whole, Audit: true,
-		Hints: hints, Vanish: hints && ok && !c.NoSessions && sessions.SessionsExpire(),
 	}
 }

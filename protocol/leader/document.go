@@ -106,6 +106,10 @@ type Admission struct {
 	Version  string          `json:"version,omitempty"`
 }
 
+func admission(j cluster.PrepareJoin) Admission {
+	return Admission{Slots: j.Slots, Weight: j.Weight, Capacity: j.Capacity, Labels: j.Labels, Address: j.Address, Version: j.Version}
+}
+
 // Saying is what became of one task on a member. It stays in the mailbox until the assignment has changed by it.
 type Saying struct {
 	Task    cluster.PartitionID `json:"task"`

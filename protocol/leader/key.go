@@ -23,7 +23,7 @@ type Naming interface {
 func Unkeyed() []string {
 	return []string{
 		"Slot.Spec", "Slot.Term", "Head.Term", "Grant.Spec", "Assignment.Index", "Assignment.Version", "Mailbox.Join", "asks.Box", "Observation.Before",
-		"folding.answers", "Reader.History", "Reader.Ready", "Reader.Snap", "Reader.Rest", "Reader.after", "snaps.savedAt", "snaps.lastSnap", "snaps.cost", "snaps.even",
+		"folding.answers", "Ledger.History", "Ledger.Ready", "Ledger.Snap", "Ledger.Rest", "Ledger.after", "Ledger.Out", "snaps.savedAt", "snaps.lastSnap", "snaps.cost", "snaps.even",
 		"snaps.evenCost",
 	}
 }
@@ -40,7 +40,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	} {
 		b = n.Any(b, x, skip...)
 	}
-	b = appendBox(appendBox(b, n, at.asker(), s.asks.Box), n, at.writer(), r.out)
+	b = appendBox(appendBox(b, n, at.asker(), s.asks.Box), n, s.Writer(), s.fold.Out)
 	b = appendTree(b, n, s.slots, skip)
 	b = appendTree(b, n, r.boxes.all, skip)
 	b = appendTree(b, n, r.heads, skip)

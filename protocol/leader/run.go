@@ -21,6 +21,6 @@ func New(c protocol.Config) (*Member, error) {
 	calls := &Caller{LogCaller: shell.NewLogCaller(c)}
 	calls.Tied = Tied(c.Member)
 	return shell.New(c, shell.Machine[State]{
-		Start: NewState(p), Step: Step, Caller: calls, Poll: p.Poll, Writer: shell.Writer(c.Member, p.Nonce), Watched: State.Watching,
+		Start: NewState(p), Step: Step, Caller: calls, Poll: p.Poll, Writer: p.Writer(), Watched: State.Watching,
 	}), nil
 }

@@ -65,7 +65,7 @@ func (s *stage) hint(key string) {
 			a.hinted("")
 			continue
 		}
-		for _, prefix := range []string{leaderPrefix, rosterPrefix, headFolder(id), planFolder(cluster.WriterID(string(id) + "-" + a.p.Nonce + "-ask")), MailboxPrefix, PlanPrefix} {
+		for _, prefix := range []string{leaderPrefix, rosterPrefix, headFolder(id), planFolder(cluster.WriterID(string(id) + "-" + a.Nonce + "-ask")), MailboxPrefix, PlanPrefix} {
 			if strings.HasPrefix(key, prefix) && !a.over {
 				a.hinted(prefix)
 			}

@@ -49,9 +49,10 @@ func newStage(t *testing.T, names ...cluster.MemberID) *stage {
 
 func (s *stage) start(id cluster.MemberID, nonce string) *actor {
 	p := Params{
-		Params: member.Params{Member: id, Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: ttl / 20, Hold: time.Minute},
-		Join:   Admission{Slots: 2}, Hints: true, Offer: 2 * ttl,
-		StandBys: 2, SnapshotEvery: 1000, Audit: true,
+		Params: member.Params{
+			Member: id, Join: cluster.PrepareJoin{Slots: 2}, Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: ttl / 20, Hold: time.Minute, SnapshotEvery: 1000,
+		},
+		Role: Role{Hints: true, Offer: 2 * ttl, StandBys: 2, Audit: true},
 	}
 	if id[0] == 'p' {
 		p.Join.Labels = []cluster.Label{{Key: "peer", Value: "yes"}}

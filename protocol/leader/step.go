@@ -15,7 +15,11 @@ import (
 // Params are what a member's decisions depend on besides what happens. They do not change.
 type Params struct {
 	member.Params
-	Join Admission
+	Role
+}
+
+// Role is what a member does besides its work.
+type Role struct {
 	// Hints: the store hints at changes, so that looks without a hint are rare. Vanish: heartbeats of silent processes vanish by themselves too.
 	Hints, Vanish bool
 	// Offer is how long the leader waits for the answer to an offer, by its own clock.
@@ -27,14 +31,12 @@ type Params struct {
 	// Audit: the leader compares assignments as they are in the store with what it wrote. Without it, what somebody else has changed is found when its value
 	// changes, or when another leader begins.
 	Audit bool
-	// SnapshotEvery is how many entries lie between snapshots.
-	SnapshotEvery uint64
 }
 
 // State is all that one member knows. It is a value: Step returns another one and shares what it does not change.
 type State struct {
 	member.Core
-	p Params
+	p Role
 
 	admitted   cluster.Index // the incarnation in which it joined: tokens of before are of another membership
 	claims     heartbeat.Observations
@@ -68,7 +70,7 @@ type vote struct {
 
 // NewState is a member that has just started.
 func NewState(p Params) State {
-	s := State{Core: member.NewCore(p.Params, member.Confirm), p: p, light: &cluster.Value{}, fold: folding{value: &cluster.Value{}}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
+	s := State{Core: member.NewCore(p.Params, member.Confirm), p: p.Role, light: &cluster.Value{}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
 	s.Is = member.PhaseNaming
 	return s
 }
@@ -97,16 +99,8 @@ func (s *step) take(ev member.Event) {
 	case member.Woken:
 	case member.Hinted:
 		s.hinted(ev.Prefix)
-	case member.Read:
-		s.read(ev)
-	case member.SnapshotRead:
-		s.snapshotRead(ev)
-	case member.LogChecked:
-		s.logChecked(ev)
-	case member.SnapshotSaved:
-		s.fold.Saved()
-	case member.Appended:
-		s.appended(ev)
+	case member.Read, member.SnapshotRead, member.LogChecked, member.SnapshotSaved, member.Appended:
+		s.logged(ev)
 	case member.Renewed:
 		s.Renewed(ev)
 	case Got:
@@ -137,12 +131,12 @@ func (s *step) advance() {
 	s.post()
 	s.ask()
 	s.readLog()
-	s.checkLog()
+	s.fold.Check(&s.Core)
 	if !s.fold.History.Doubted { // else it decides nothing before the store has said which history it has
 		s.elect()
 		s.observe()
 		s.reign()
-		s.saveSnapshot()
+		s.fold.Save(&s.Core, 0, s.First)
 	}
 	s.watch()
 	s.settle()
@@ -205,7 +199,7 @@ func (s *step) setWake() {
 	silent := func(o heartbeat.Observation) { w.Due(false, o.Since.Add(s.Silence(o))) }
 	silent(s.vote.Holder)
 	if s.rule.at == ruleRuling && !s.p.Vanish {
-		for m := range s.fold.value.Members() {
+		for m := range s.fold.Value.Members() {
 			silent(s.heartbeats.Of(m.Heartbeat))
 		}
 		w.Due(false, s.nextSweep())

@@ -22,12 +22,8 @@ func (a *asks) writes(key string) bool {
 	return a.dropped == key || a.Pending != nil && PlanKey(a.Pending.Entry.Writer, a.Pending.Entry.Seq) == key
 }
 
-func (s *step) writer() cluster.WriterID {
-	return cluster.WriterID(string(s.Member) + "-" + s.Nonce)
-}
-
 // asker is who asks: another writer than the one of entries, so that their numbers do not mix.
-func (s *step) asker() cluster.WriterID { return s.writer() + "-ask" }
+func (s *step) asker() cluster.WriterID { return s.Writer() + "-ask" }
 
 // ask puts requests in their place and looks for answers.
 func (s *step) ask() {
@@ -124,7 +120,5 @@ func (s *step) dropAnswered(key string, v store.Version) {
 
 func (s *step) reply(box outbox.Box, answers []outbox.Answer) {
 	s.asks.Box = box
-	for _, a := range answers {
-		s.Emit(member.Reply(a))
-	}
+	s.Reply(answers)
 }

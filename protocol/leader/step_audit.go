@@ -20,7 +20,7 @@ func (s *step) auditSlots() {
 	if !s.p.Audit || s.At < s.rule.audit.next {
 		return
 	}
-	if m := s.fold.value.Following(s.rule.audit.last); m != "" && s.list(folder(m)) {
+	if m := s.fold.Value.Following(s.rule.audit.last); m != "" && s.list(folder(m)) {
 		s.audited(m, 0)
 	}
 }

@@ -58,13 +58,13 @@ func (s *step) boxesListed(docs []Doc) {
 		}
 		s.rule.boxes.all.set(string(m.Member), box{m, d.Version})
 		for _, say := range m.Says {
-			if p, _ := s.fold.value.Partition(say.Task); s.heard(m.Member, p, say) == nil {
+			if p, _ := s.fold.Value.Partition(say.Task); s.heard(m.Member, p, say) == nil {
 				s.rule.dirty.set(string(m.Member)+"\x00"+string(say.Task), target{m.Member, say.Task}) // what it has read is not what the value says
 				s.recheck(m.Member, say)
 			}
 		}
 	}
-	for m := range s.fold.value.Members() {
+	for m := range s.fold.Value.Members() {
 		if _, ok := s.rule.boxes.all.Get(string(m.ID)); !ok && m.State != cluster.MemberHeld {
 			s.heartbeats = s.heartbeats.With(s.heartbeats.Of(m.Heartbeat).NotInList())
 		}
@@ -103,7 +103,7 @@ func (s *step) wanted() []cluster.Command {
 
 // admissions are the commands about members as such.
 func (s *step) admissions() (out []cluster.Command) {
-	v := *s.fold.value
+	v := s.fold.Value
 	s.rule.boxes.all.Each(func(_ string, b box) bool {
 		m, in := v.Member(b.Member)
 		switch {
@@ -135,7 +135,7 @@ func (s *step) replaceable(m cluster.Member, heartbeat string) bool {
 
 // deaths are the commands that remove members whose heartbeat is gone or silent.
 func (s *step) deaths() (out []cluster.Command) {
-	for m := range s.fold.value.Members() {
+	for m := range s.fold.Value.Members() {
 		o := s.heartbeats.Of(m.Heartbeat)
 		if m.State == cluster.MemberHeld || !s.Dead(o) || m.Heartbeat == s.Own.Key {
 			continue
@@ -153,11 +153,11 @@ func (s *step) deaths() (out []cluster.Command) {
 // heardAll are the commands that enter what members say of their tasks.
 func (s *step) heardAll() (out []cluster.Command) {
 	s.rule.boxes.all.Each(func(_ string, b box) bool {
-		if m, in := s.fold.value.Member(b.Member); !in || m.Heartbeat != b.Heartbeat {
+		if m, in := s.fold.Value.Member(b.Member); !in || m.Heartbeat != b.Heartbeat {
 			return true
 		}
 		for _, say := range b.Says {
-			p, _ := s.fold.value.Partition(say.Task)
+			p, _ := s.fold.Value.Partition(say.Task)
 			if c := s.heard(b.Member, p, say); c != nil {
 				out = append(out, c)
 			}
@@ -169,7 +169,7 @@ func (s *step) heardAll() (out []cluster.Command) {
 
 // heard is the command that enters what a member says of a task; nil where that is not asked of it any more.
 func (s *step) heard(m cluster.MemberID, p cluster.Partition, say Saying) cluster.Command {
-	state, token := stateOf(*s.fold.value, m, p)
+	state, token := stateOf(s.fold.Value, m, p)
 	if token != say.Token || token == 0 {
 		return nil
 	}
@@ -195,11 +195,11 @@ func (s *step) heard(m cluster.MemberID, p cluster.Partition, say Saying) cluste
 // expired takes back the offers that were not answered in time, by our own clock since we have seen them. Their deadline is that of the term in which
 // they were made; an answer that is in the log counts.
 func (s *step) expired() (out []cluster.Command) {
-	l, _ := s.fold.value.Leader()
+	l, _ := s.fold.Value.Leader()
 	patience := time.Duration(l.OfferMS) * time.Millisecond
 	for len(s.rule.offers) > 0 {
 		o := s.rule.offers[0]
-		if p, ok := s.fold.value.Partition(o.task); ok && p.Offered && p.Token == o.token {
+		if p, ok := s.fold.Value.Partition(o.task); ok && p.Offered && p.Token == o.token {
 			break
 		}
 		s.rule.offers = s.rule.offers[1:]
@@ -208,7 +208,7 @@ func (s *step) expired() (out []cluster.Command) {
 		if s.At.Sub(o.since) < patience {
 			break
 		}
-		if p, ok := s.fold.value.Partition(o.task); ok && p.Offered && p.Token == o.token && !s.accepts(p) {
+		if p, ok := s.fold.Value.Partition(o.task); ok && p.Offered && p.Token == o.token && !s.accepts(p) {
 			out = append(out, cluster.RevokeOffer{Partition: o.task, Token: o.token})
 		}
 	}
@@ -223,21 +223,21 @@ func (s *step) accepts(p cluster.Partition) bool {
 
 // releases frees the grants of held members whose time is over.
 func (s *step) releases() (out []cluster.Command) {
-	out, s.rule.holds = s.rule.holds.Release(s.fold.value.Members(), s.At, s.Hold)
+	out, s.rule.holds = s.rule.holds.Release(s.fold.Value.Members(), s.At, s.Hold)
 	return out
 }
 
 // requests adds the requests that were not taken yet, each whole or not at all.
 func (s *step) requests(out []cluster.Command) []cluster.Command {
 	limit := maxEntry
-	if l := s.rule.out.Limit; l > 0 {
+	if l := s.fold.Out.Limit; l > 0 {
 		limit = l
 	}
 	if len(out) >= limit {
 		return out[:limit]
 	}
 	for _, p := range s.rule.plans.all {
-		if p.Answer != nil || s.fold.value.Wrote(p.Writer) >= p.Seq {
+		if p.Answer != nil || s.fold.Value.Wrote(p.Writer) >= p.Seq {
 			continue
 		}
 		if len(out) > 0 && len(out)+1+len(p.Commands) > limit {

@@ -276,7 +276,7 @@ func (s *step) nextSweep() protocol.Instant {
 	if !s.p.Hints {
 		pause, due = s.Poll/4, heartbeat.Observation.Soon
 	}
-	for m := range s.fold.value.Members() {
+	for m := range s.fold.Value.Members() {
 		if m.State != cluster.MemberHeld && m.Heartbeat != s.Own.Key {
 			next = min(next, due(s.heartbeats.Of(m.Heartbeat), s.Timing(), s.Poll))
 		}

@@ -113,7 +113,7 @@ func (s *step) waits() bool {
 // abdicate ends our rule: the document does not name us any more.
 func (s *step) abdicate() {
 	if s.rule.at != ruleNone {
-		s.rule = rule{out: s.rule.out}
+		s.rule = rule{}
 	}
 }
 

@@ -1,6 +1,8 @@
 package leader
 
 import (
+	"time"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
@@ -9,8 +11,7 @@ import (
 
 // folding is what a member has of the log that folds it: the leader, stand-bys, and those whose tasks look at the whole value.
 type folding struct {
-	fold.Reader
-	value   *cluster.Value // never changed
+	fold.Ledger
 	watched bool
 	answers []taken
 }
@@ -67,51 +68,35 @@ func (s *step) readLog() {
 	if !s.folds() {
 		return
 	}
-	if read, ok := f.Look(s.At, f.value.Index()); ok {
+	if read, ok := f.Look(s.At); ok {
 		s.rule.later.asked = s.rule.later.seen
 		s.Emit(read)
 	}
 }
 
-func (s *step) read(ev member.Read) {
-	s.Answered(ev.Err)
-	s.folded(func(v *cluster.Value) fold.Taken { return s.fold.Read(v, ev, s.logTurn(v)) })
-	if ev.Err == "" && !ev.Truncated {
-		s.laterRead(cluster.Index(ev.Page.Head))
+// logged takes in an answer of the log, and does what a newer value leads to.
+func (s *step) logged(ev member.Event) {
+	was := s.fold.Value
+	if err := s.fold.Take(&s.Core, s, ev); err != nil {
+		s.Halt(s.head.Index, err)
+		return
+	}
+	if s.fold.Value.Index() != was.Index() {
+		s.moved(&was)
+	}
+	if r, ok := ev.(member.Read); ok && r.Err == "" && !r.Truncated {
+		s.laterRead(cluster.Index(r.Page.Head))
 	}
 }
 
-func (s *step) snapshotRead(ev member.SnapshotRead) {
-	s.Answered(ev.Err)
-	s.folded(func(v *cluster.Value) fold.Taken {
-		t := s.fold.Loaded(v, ev, s.logTurn(v))
-		if t.Moved {
-			s.rule.out, _ = s.rule.out.Lost(v.Wrote(s.writer()))
-		}
-		return t
-	})
-}
+// Took implements fold.Keeper.
+func (s *step) Took(a protocol.Applied) { s.noteTaken(a.Entry, a.Results) }
 
-func (s *step) logTurn(v *cluster.Value) fold.Turn {
-	return fold.Turn{Now: s.At, Retry: s.At.Add(s.Poll), Next: s.At.Add(s.rarely()), Took: func(a protocol.Applied) {
-		s.rule.out, _ = s.rule.out.Took(s.At, s.writer(), v, a)
-		s.noteTaken(a.Entry, a.Results)
-	}}
-}
+// Every implements fold.Keeper.
+func (s *step) Every() time.Duration { return s.rarely() }
 
-// folded changes a copy of the value, and does what that leads to.
-func (s *step) folded(change func(*cluster.Value) fold.Taken) {
-	was, now := s.fold.value, *s.fold.value
-	t := change(&now)
-	if t.Moved {
-		s.fold.value = &now
-		s.moved(was)
-	}
-	s.Emit(t.Effects(s.Value(), func() bool { return s.rule.at == ruleRuling })...)
-	if t.Halt != nil {
-		s.Halt(s.head.Index, t.Halt)
-	}
-}
+// First implements fold.Keeper.
+func (s *step) First() bool { return s.rule.at == ruleRuling }
 
 // noteTaken keeps what the requests of an entry did, for the leader that answers them.
 func (s *step) noteTaken(e cluster.Entry, results []cluster.Result) {
@@ -124,23 +109,4 @@ func (s *step) noteTaken(e cluster.Entry, results []cluster.Result) {
 		kept := append(s.fold.answers[:len(s.fold.answers):len(s.fold.answers)], taken{t.Writer, t.Seq, e.Index, results[i+1 : end]})
 		s.fold.answers = kept[max(0, len(kept)-maxTaken):]
 	}
-}
-
-// saveSnapshot lets the leader write a snapshot now and then.
-func (s *step) saveSnapshot() {
-	if save, ok := s.fold.Save(s.fold.value, fold.Saves{Every: s.p.SnapshotEvery, Writes: func() bool { return s.rule.at == ruleRuling }}); ok {
-		s.Emit(save)
-	}
-}
-
-// checkLog asks the store which history it has, while there is a doubt.
-func (s *step) checkLog() {
-	if check, ok := s.fold.Check(s.At, s.fold.value.Index()); ok {
-		s.Emit(check)
-	}
-}
-
-func (s *step) logChecked(ev member.LogChecked) {
-	s.Answered(ev.Err)
-	s.folded(func(v *cluster.Value) fold.Taken { return s.fold.Checked(ev, s.logTurn(v)) })
 }

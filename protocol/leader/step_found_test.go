@@ -158,7 +158,7 @@ func TestAFailedLookIsMadeAgain(t *testing.T) {
 			s.give(b, failed)
 			from := s.now
 			s.until("it looks again", func() bool { return slices.ContainsFunc(b.calls, looks) })
-			if took := s.now.Sub(from); took > 2*b.p.Poll {
+			if took := s.now.Sub(from); took > 2*b.Poll {
 				t.Errorf("it looked again after %v", took)
 			}
 		})
@@ -226,7 +226,7 @@ func TestWhoeverWasConfirmedIsLookedAt(t *testing.T) {
 	s.pass(ttl / 10)
 	s.give(a, s.make(a, entry))
 	began := s.now
-	s.until("b was removed", func() bool { _, in := a.fold.value.Member("b"); return !in })
+	s.until("b was removed", func() bool { _, in := a.fold.Value.Member("b"); return !in })
 	if took := s.now.Sub(began); took > ttl/4 {
 		t.Fatalf("it took %s", took)
 	}
@@ -242,7 +242,7 @@ func TestLeavingWhileItIsConfirmed(t *testing.T) {
 	s.give(b, member.Renewed{Now: s.now, Key: b.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
 	was := b.Inc
 	confirmed := func() bool {
-		m, _ := s.members["a"].fold.value.Member("b")
+		m, _ := s.members["a"].fold.Value.Member("b")
 		return m.Incarnation > was
 	}
 	s.until("it asks", func() bool { m, _ := s.get(MailboxKey("b")).Value.(Mailbox); return m.Want == WantConfirm }, "a")

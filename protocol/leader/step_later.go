@@ -28,7 +28,7 @@ func (s *step) noteTerm(d Doc) {
 
 // laterRead ends the doubt when the log was read to a head that is newer than it.
 func (s *step) laterRead(head cluster.Index) {
-	if s.rule.later.asked && s.fold.value.Index() >= head {
+	if s.rule.later.asked && s.fold.Value.Index() >= head {
 		s.rule.later = laterTerm{}
 	}
 }

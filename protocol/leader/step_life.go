@@ -26,48 +26,50 @@ func (s *step) rival(heartbeat string) bool {
 	return strings.HasPrefix(heartbeat, protocol.HeartbeatPrefix+string(s.Member)+"/") && !s.Ours(heartbeat)
 }
 
-// walk moves from phase to phase as far as the state allows.
+// walk moves from phase to phase as far as the documents prove.
 func (s *step) walk() {
-	for range 8 { // more phases than there are
-		before := s.Is
-		s.walkOne()
-		if s.Is == before {
-			return
-		}
+	was := s.Joined
+	s.Walk(s)
+	if was && !s.Joined {
+		s.slots, s.fetch = tree[held]{}, nil
+	}
+	if s.admitted == 0 {
+		s.admitted = s.Inc
 	}
 }
 
-func (s *step) walkOne() {
+// Stand implements member.Walker: where the leader sees the member, and whether the roster proves that it was removed.
+func (s *step) Stand() member.Stand {
+	w := member.Stand{Index: s.head.Index, Joined: true}
+	if s.seen() {
+		w.Inc = s.head.Incarnation
+	}
 	switch s.Is {
 	case member.PhaseNaming:
-		s.claimName()
-	case member.PhaseBeginning:
-		if s.Own.Held {
-			s.Is = member.PhaseJoining
-		}
+		w.Free = s.unnamed()
 	case member.PhaseJoining:
-		s.awaitJoin()
+		w.In = s.seen() && s.head.State == cluster.MemberJoined.String()
+		w.Waits = s.mailbox.known && s.mailbox.others != "" && !s.Ours(s.mailbox.others)
 	case member.PhaseMember:
-		s.stayMember()
+		w.Out = s.gone()
 	case member.PhaseConfirming:
-		s.awaitConfirm()
+		w.In, w.Out = s.seen() && s.head.Incarnation > s.Inc, s.gone()
 	case member.PhaseRemoved:
-		s.comeBack()
+		w.Free = true
 	case member.PhaseLeaving:
-		switch {
-		case s.Inc == 0 && s.seen(): // admitted after all
-			s.Inc, s.admitted = s.head.Incarnation, s.head.Incarnation
-		case s.seen(): // or confirmed
-			s.Inc = max(s.Inc, s.head.Incarnation)
-		}
+		w.In = s.seen()
 	}
+	return w
 }
 
-// claimName makes sure that no live process has our name: one whose mailbox is there, or that the leader sees. It waits until that one's heartbeat is
+// Again implements member.Walker.
+func (s *step) Again() { s.admitted, s.head = 0, head{Head: s.head.Head, known: s.head.known} }
+
+// unnamed makes sure that no live process has our name: one whose mailbox is there, or that the leader sees. It waits until that one's heartbeat is
 // gone or has been silent, and gives up when it sees it renewed.
-func (s *step) claimName() {
+func (s *step) unnamed() bool {
 	if !s.mailbox.known || !s.head.known {
-		return
+		return false
 	}
 	for _, heartbeat := range []string{s.mailbox.others, s.head.Heartbeat} {
 		if heartbeat == "" || s.Ours(heartbeat) {
@@ -75,14 +77,14 @@ func (s *step) claimName() {
 		}
 		if o := s.claims.Of(heartbeat); !s.Dead(o) {
 			s.lookAt(o)
-			return
+			return false
 		}
 	}
 	if s.mailbox.version != "" && s.mailbox.others != "" && !s.Ours(s.mailbox.others) {
 		s.drop(MailboxKey(s.Member), s.mailbox.version)
-		return
+		return false
 	}
-	s.Is = member.PhaseBeginning
+	return true
 }
 
 // claimSeen takes in the heartbeat of another start under our name.
@@ -98,29 +100,6 @@ func (s *step) seen() bool {
 	return s.head.known && s.head.Heartbeat == s.Own.Key && s.Own.Held
 }
 
-// awaitJoin looks for our admission.
-func (s *step) awaitJoin() {
-	switch {
-	case s.seen() && s.head.State == cluster.MemberJoined.String():
-		s.Inc, s.admitted = s.head.Incarnation, s.head.Incarnation
-		s.Is = member.PhaseMember
-		s.Emit(member.Joining{Incarnation: s.Inc})
-	case s.mailbox.known && s.mailbox.others != "" && !s.Ours(s.mailbox.others):
-		s.Is = member.PhaseNaming // another start was quicker
-	}
-}
-
-// stayMember notices that we were removed, or have another incarnation.
-func (s *step) stayMember() {
-	if s.gone() {
-		s.remove()
-		return
-	}
-	if s.seen() {
-		s.Inc = max(s.Inc, s.head.Incarnation)
-	}
-}
-
 // out reports whether we have left.
 func (s *step) out() bool { return s.Is == member.PhaseLeaving && s.Inc != 0 && s.gone() }
 
@@ -131,33 +110,6 @@ func (s *step) gone() bool {
 	}
 	p, ok := s.roster.peer(s.Member)
 	return !ok || !s.Ours(p.Heartbeat) || p.Incarnation != s.Inc && p.Heartbeat != s.Own.Key
-}
-
-// awaitConfirm looks for our confirmation, or for our removal.
-func (s *step) awaitConfirm() {
-	switch {
-	case s.seen() && s.head.Incarnation > s.Inc:
-		s.Inc = s.head.Incarnation
-		s.Is = member.PhaseMember
-	case s.gone():
-		s.remove()
-	}
-}
-
-func (s *step) remove() {
-	s.slots, s.fetch = tree[held]{}, nil
-	s.Remove(s.head.Index, "the cluster has removed it")
-}
-
-// comeBack joins again, as another life, once nothing of the former one runs.
-func (s *step) comeBack() {
-	if !s.Idle() {
-		return
-	}
-	s.Life++
-	s.Inc, s.admitted, s.Own = 0, 0, member.Own{}
-	s.head = head{Head: s.head.Head, known: s.head.known}
-	s.Is = member.PhaseNaming
 }
 
 // settle ends the member when it has left, or was never in. What it has asked for and not been given it takes back.

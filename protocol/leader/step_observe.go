@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
@@ -21,7 +22,7 @@ func (s *step) observe() {
 	if s.At >= s.nextSweep() && s.list(protocol.HeartbeatPrefix) {
 		s.swept = s.At
 	}
-	for m := range s.fold.value.Members() {
+	for m := range s.fold.Value.Members() {
 		o, until := s.heartbeats.Of(m.Heartbeat), s.At
 		if s.p.Vanish {
 			until = o.Seen // lists are rare: what was not looked at is not known to be silent
@@ -52,7 +53,7 @@ func (s *step) leaderLate() bool {
 func (s *step) observeJoiners() {
 	var left []string
 	s.rule.boxes.all.Each(func(id string, b box) bool {
-		m, in := s.fold.value.Member(b.Member)
+		m, in := s.fold.Value.Member(b.Member)
 		o := s.heartbeats.Of(b.Heartbeat)
 		if !in && s.Dead(o) {
 			if s.drop(MailboxKey(b.Member), b.version) { // nobody reads it any more
@@ -82,8 +83,8 @@ func (s *step) patrol() {
 		return
 	}
 	s.rule.patrol = s.At.Add(max(s.Params.TTL/3, s.Poll))
-	next := s.fold.value.Following(s.rule.patrols)
-	if m, ok := s.fold.value.Member(next); ok && m.State != cluster.MemberHeld && m.Heartbeat != s.Own.Key {
+	next := s.fold.Value.Following(s.rule.patrols)
+	if m, ok := s.fold.Value.Member(next); ok && m.State != cluster.MemberHeld && m.Heartbeat != s.Own.Key {
 		s.probe(m.Heartbeat, s.At)
 	}
 	s.rule.patrols = next
@@ -100,7 +101,7 @@ func (s *step) heartbeatsListed(docs []Doc) {
 		}
 		next = append(next, o)
 	}
-	for m := range s.fold.value.Members() {
+	for m := range s.fold.Value.Members() {
 		if _, ok := listed[m.Heartbeat]; !ok && m.State != cluster.MemberHeld {
 			next = append(next, s.heartbeats.Of(m.Heartbeat).NotInList())
 		}
@@ -116,7 +117,7 @@ func (s *step) dropStrays() {
 		return
 	}
 	owned := make(map[string]bool, len(s.heartbeats))
-	for m := range s.fold.value.Members() {
+	for m := range s.fold.Value.Members() {
 		owned[m.Heartbeat] = true
 	}
 	for _, o := range s.heartbeats {
@@ -129,7 +130,7 @@ func (s *step) dropStrays() {
 // keep forgets what is not needed any more: a member that follows no leader lets the whole value go.
 func (s *step) keep() {
 	if s.Whole() && !s.fold.Busy && !s.fold.Saving() && !s.p.Whole && s.rule.at == ruleNone && s.roster.Index > 0 && s.rank() > s.p.StandBys+1 && !s.windows() {
-		s.fold, s.heartbeats = folding{value: &cluster.Value{}}, nil
+		s.fold, s.heartbeats = folding{Ledger: fold.Ledger{Out: s.fold.Out}}, nil
 		s.lighten()
 	}
 	if n := len(s.roster.Members); len(s.heartbeats) > 2*n+64 && s.rule.at == ruleNone { // a leader counts how long strays have been silent

@@ -33,10 +33,10 @@ func (s *step) answerPlans() {
 }
 
 func (s *step) answerTo(p Plan) (PlanAnswer, bool) {
-	if limit := s.rule.out.Limit; limit > 0 && len(p.Commands) >= limit {
+	if limit := s.fold.Out.Limit; limit > 0 && len(p.Commands) >= limit {
 		return PlanAnswer{Err: "the request is too large for an entry of this store"}, true
 	}
-	if s.fold.value.Wrote(p.Writer) < p.Seq {
+	if s.fold.Value.Wrote(p.Writer) < p.Seq {
 		return PlanAnswer{}, false
 	}
 	i := slices.IndexFunc(s.fold.answers, func(t taken) bool { return t.writer == p.Writer && t.seq == p.Seq })

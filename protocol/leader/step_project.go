@@ -102,7 +102,7 @@ func (s *step) projectSlot(t target) bool {
 
 // slotOf is the assignment of a task to a member, as the value has it.
 func (s *step) slotOf(t target) (Slot, bool) {
-	v := *s.fold.value
+	v := s.fold.Value
 	p, ok := v.Partition(t.task)
 	if !ok {
 		return Slot{}, false

@@ -42,7 +42,7 @@ const (
 // projectHead writes the head of a member; false where there is none to be kept.
 func (s *step) projectHead(id cluster.MemberID, h headAt) (headAt, bool) {
 	key := HeadKey(id)
-	m, in := s.fold.value.Member(id)
+	m, in := s.fold.Value.Member(id)
 	switch {
 	case h.unsure:
 		s.get(key)
@@ -57,11 +57,11 @@ func (s *step) projectHead(id cluster.MemberID, h headAt) (headAt, bool) {
 	}
 	want := h.Head
 	want.Format, want.Member, want.Incarnation, want.Heartbeat, want.State = Format, id, m.Incarnation, m.Heartbeat, m.State.String()
-	want.Revoked, want.Term, want.Index, want.Tasks = m.Revoked, s.rule.term, s.fold.value.Index(), s.inFolder(id)
+	want.Revoked, want.Term, want.Index, want.Tasks = m.Revoked, s.rule.term, s.fold.Value.Index(), s.inFolder(id)
 	if m.Draining {
 		want.State = "draining"
 	}
-	want.Seq = max(h.Seq+1, HeadSeq(s.fold.value.Index()))
+	want.Seq = max(h.Seq+1, HeadSeq(s.fold.Value.Index()))
 	want.Changes = slices.Clone(h.Changes)
 	for _, p := range h.pending { // whoever has missed the former change of a task reads it after this one
 		want.Changes = slices.DeleteFunc(want.Changes, func(c Change) bool { return c.Task == p })
@@ -105,7 +105,7 @@ func (s *step) projectRoster() {
 	if !at.stale || s.isBusy(RosterKey) {
 		return
 	}
-	v := s.fold.value
+	v := &s.fold.Value
 	l, _ := v.Leader()
 	want := Roster{Format: Format, Term: l.Term, Index: v.Index(), Leader: l.Member, SinceMS: l.SinceMS, Settings: v.Settings()}
 	for m := range v.Members() {

@@ -6,9 +6,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
-	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/outbox"
 )
 
 // ruling is how far a leader is.
@@ -21,11 +19,10 @@ const (
 	ruleRuling
 )
 
-// rule is what a leader knows. It begins empty with each term, but for the outbox.
+// rule is what a leader knows. It begins empty with each term.
 type rule struct {
 	at      ruling
 	term    uint64
-	out     outbox.Box
 	boxes   boxes
 	plans   plans
 	heads   tree[headAt]
@@ -49,7 +46,7 @@ func (s *step) reign() {
 	if s.rule.at == ruleNone {
 		return
 	}
-	if l, _ := s.fold.value.Leader(); s.rule.at > ruleClaimed && (l.Writer != s.writer() || l.Term != s.rule.term) {
+	if l, _ := s.fold.Value.Leader(); s.rule.at > ruleClaimed && (l.Writer != s.Writer() || l.Term != s.rule.term) {
 		s.abdicate() // another one leads by the log
 		s.rule.at = ruleClaimed
 	}
@@ -74,12 +71,12 @@ func (s *step) reign() {
 
 // claimTerm enters our lead in the log.
 func (s *step) claimTerm() {
-	if l, _ := s.fold.value.Leader(); s.rule.term != 0 && l.Writer == s.writer() && l.Term == s.rule.term {
+	if l, _ := s.fold.Value.Leader(); s.rule.term != 0 && l.Writer == s.Writer() && l.Term == s.rule.term {
 		s.rule.at = ruleAdopting
 		return
 	}
 	s.decide(func() []cluster.Command {
-		l, _ := s.fold.value.Leader()
+		l, _ := s.fold.Value.Leader()
 		s.rule.term = l.Term + 1
 		return []cluster.Command{cluster.Lead{Member: s.Member, Term: s.rule.term, OfferMS: s.p.Offer.Milliseconds()}}
 	})
@@ -87,42 +84,9 @@ func (s *step) claimTerm() {
 
 // decide appends what is wanted, when nothing is under way.
 func (s *step) decide(wanted func() []cluster.Command) {
-	s.rule.out, _ = s.rule.out.Passed(s.fold.value.Index(), s.At)
-	if s.rule.out.Rests(s.At) {
-		return
+	if e, ok := s.fold.Say(&s.Core, true, wanted); ok {
+		s.Emit(member.Append{Entry: e})
 	}
-	if s.rule.out.Pending == nil {
-		s.rule.out = s.rule.out.Compose(s.At, s.writer(), *s.fold.value, wanted(), true)
-	}
-	if s.rule.out.Again(s.fold.value.Index()) { // unknown, or acknowledged and yet not in the log
-		s.rule.out = s.rule.out.Sent()
-		s.Emit(member.Append{Entry: s.rule.out.Pending.Entry})
-	}
-}
-
-func (s *step) appended(ev member.Appended) {
-	s.rule.out = s.rule.out.Returned()
-	s.Appended(ev)
-	if !s.rule.out.Waits(ev.Seq) {
-		return // it was read in the log before the answer came
-	}
-	if ev.Outcome == outbox.Done {
-		s.acknowledged(ev)
-		return
-	}
-	s.fold.Hint = s.fold.Hint || ev.Outcome == outbox.Unknown
-	s.rule.out, _ = s.rule.out.Failed(ev.Outcome, ev.Err, s.At.Add(s.Poll))
-}
-
-// acknowledged handles the index of our entry.
-func (s *step) acknowledged(ev member.Appended) {
-	s.folded(func(v *cluster.Value) fold.Taken {
-		t, _ := s.fold.Acknowledged(v, ev, s.logTurn(v))
-		if s.rule.out.Waits(ev.Seq) { // it is to be read yet, or nobody can read it
-			s.rule.out = s.rule.out.At(ev.Index)
-		}
-		return t
-	})
 }
 
 // adopt reads what is there: members, assignments, requests. Only then is anything decided.
@@ -169,7 +133,7 @@ func (s *step) moved(was *cluster.Value) {
 	if s.rule.at != ruleRuling {
 		return
 	}
-	now := s.fold.value
+	now := &s.fold.Value
 	for _, r := range cluster.Changes(*was, *now) {
 		switch {
 		case r.Partition != "":
@@ -197,7 +161,7 @@ func (s *step) moved(was *cluster.Value) {
 // no hint tells of that again.
 func (s *step) doubtAdmitted(was *cluster.Value, id cluster.MemberID) {
 	before, _ := was.Member(id)
-	if m, in := s.fold.value.Member(id); in && m.Heartbeat != before.Heartbeat && m.State != cluster.MemberHeld {
+	if m, in := s.fold.Value.Member(id); in && m.Heartbeat != before.Heartbeat && m.State != cluster.MemberHeld {
 		s.heartbeats = s.heartbeats.With(s.heartbeats.Of(m.Heartbeat).NotInList())
 	}
 }

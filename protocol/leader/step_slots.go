@@ -255,7 +255,7 @@ func (s *step) post() {
 }
 
 func (s *step) wants() Mailbox {
-	m := Mailbox{Format: Format, Member: s.Member, Heartbeat: s.Own.Key, Want: WantStay, Incarnation: s.Inc, Join: s.p.Join}
+	m := Mailbox{Format: Format, Member: s.Member, Heartbeat: s.Own.Key, Want: WantStay, Incarnation: s.Inc, Join: admission(s.Join)}
 	switch {
 	case s.Is == member.PhaseJoining:
 		m.Want = WantJoin

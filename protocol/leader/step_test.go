@@ -288,7 +288,7 @@ func TestAnAnswerBeforeTheWriteReturns(t *testing.T) {
 	s.give(b, wrote)
 	from := s.now
 	s.until("b knows it", func() bool { return b.asks.Pending == nil })
-	if took := s.now.Sub(from); took > b.p.Poll {
+	if took := s.now.Sub(from); took > b.Poll {
 		t.Errorf("b knew it after %v", took)
 	}
 }

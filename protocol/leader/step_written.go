@@ -151,7 +151,7 @@ func (s *step) recheck(m cluster.MemberID, say Saying) {
 
 // compare marks all that a former leader may have left undone.
 func (s *step) compare() {
-	now := s.fold.value
+	now := &s.fold.Value
 	for p := range now.Partitions() {
 		s.touch(p)
 		if p.Offered {

@@ -20,20 +20,22 @@ func (s State) Rule() string { return [...]string{"none", "claimed", "adopting",
 // Value is the newest value that the member has: the whole one where it folds the log, else its excerpt; see [State.Whole].
 func (s State) Value() cluster.Value {
 	if s.Whole() {
-		return *s.fold.value
+		return s.fold.Value
 	}
 	return *s.light
 }
 
 // Whole reports whether Value is the whole value, and not an excerpt with all members and the tasks of this one.
-func (s State) Whole() bool { return s.fold.Began && s.fold.value.Index() >= s.fold.Ready }
+func (s State) Whole() bool { return s.fold.Whole() }
 
 // TTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
 func (s State) TTL() time.Duration { return s.Core.StatedTTL() }
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.Is == member.PhaseMember, StoreError: s.Contact.Problem, TTLMS: s.Timing().Lengthened(s.TTL()), Pending: len(s.asks.Queue), Light: !s.Whole(), Foreign: s.fold.History.Foreign, Refused: s.rule.out.Refused + s.asks.Refused}
+	out := s.fold.Status(&s.Core, s.Is == member.PhaseMember)
+	out.Pending, out.Light, out.Refused = len(s.asks.Queue), !s.Whole(), out.Refused+s.asks.Refused
+	return out
 }
 
 // Watching are the prefixes that the store is asked to tell of, and whether it is asked to tell of the log.

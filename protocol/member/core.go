@@ -11,6 +11,8 @@ import (
 // Params are what every member's decisions depend on besides what happens. They do not change.
 type Params struct {
 	Member cluster.MemberID
+	// Join is what it says of itself when it joins, but for Replaces and Heartbeat.
+	Join cluster.PrepareJoin
 	// Nonce tells this start of the process from all others.
 	Nonce string
 	// TTL is how long others wait when this member is silent, and it waits for one that does not state its own.
@@ -25,21 +27,40 @@ type Params struct {
 	Poll time.Duration
 	// Hold is how long grants are kept for an announced restart.
 	Hold time.Duration
+	// LogEvery is how often it reads a log without a hint, where the store hints: hints may get lost. At least Poll.
+	LogEvery time.Duration
+	// SnapshotEvery is how many entries lie between two snapshots of a log.
+	SnapshotEvery uint64
+	// Restart: the member's own leave announces a restart.
+	Restart bool
 }
+
+// Writer is who writes the entries of this start.
+func (p Params) Writer() cluster.WriterID { return cluster.WriterID(string(p.Member) + "-" + p.Nonce) }
 
 // Timing is what the member's own lease goes by.
 func (p Params) Timing() heartbeat.Timing {
 	return heartbeat.Timing{TTL: p.TTL, Longest: p.Longest, Rho: p.Rho, Margin: p.Margin}
 }
 
+// Hinted says how often the log is read without a hint: rarely where the store hints.
+func (p Params) Hinted(log bool) Params {
+	p.LogEvery = p.Poll
+	if log {
+		p.LogEvery = max(p.Poll, p.TTL*2/5)
+	}
+	return p
+}
+
 // Core is what a member knows under every protocol. A protocol's state embeds it, and is a value with it.
 type Core struct {
 	Params
-	At   protocol.Instant // the newest instant that it has seen
-	Is   Phase
-	Life uint64              // how many lives it has had
-	Inc  cluster.Incarnation // in which it is in; 0: not in
-	Stop string              // why it leaves; "" while it stays
+	At     protocol.Instant // the newest instant that it has seen
+	Is     Phase
+	Life   uint64              // how many lives it has had
+	Joined bool                // this life has been joined
+	Inc    cluster.Incarnation // in which it is in; 0: not in
+	Stop   string              // why it leaves; "" while it stays
 
 	Own   Own
 	Pace  heartbeat.Pace // outlasts lives
@@ -48,6 +69,7 @@ type Core struct {
 	Given    protocol.Assignment // what the supervisor was given last
 	Reports  []protocol.Report
 	Reported uint64 // Assignment.Version that Reports are about
+	Silent   bool   // there is nothing to say of the duties until they or the reports change
 
 	Contact Contact
 	Wake    protocol.Instant // that was asked for last
@@ -98,13 +120,6 @@ func (c *Core) Leave(index cluster.Index, reason string, unheard bool) {
 func (c *Core) Gone() {
 	c.Is = PhaseGone
 	c.Emit(Left{})
-}
-
-// Remove takes in that others go on without the member.
-func (c *Core) Remove(index cluster.Index, reason string) {
-	c.Is = PhaseRemoved
-	c.Revoke(index, 0)
-	c.Emit(Removing{Reason: reason})
 }
 
 // Now is the newest instant that the member has seen.

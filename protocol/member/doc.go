@@ -5,8 +5,8 @@
 // A protocol decides in a function without side effects, from a state and an event to another state and effects. The events
 // and effects that every protocol has, and those of protocols with a log, are types of this package; a protocol adds its own
 // beside them. Package shell does the effects and makes the events. What all members know is a [Core], which the state of
-// each protocol embeds. The protocol says who is in and what is to run; the core does the rest: its own lease, what the
-// supervisor is given, how a member leaves, halts or is removed, and when it wants to be woken.
+// each protocol embeds. The protocol says what it can prove ([Stand]) and what is to run; the core does the rest: the walk through
+// the phases, its own lease, what the supervisor is given, how a member leaves, halts or is removed, and when it wants to be woken.
 //
 // # State
 //
@@ -25,6 +25,7 @@
 //   - [protocol.Assignment.ValidUntil] comes from the own lease alone: it ends before others may count the member out, and
 //     an acknowledgement that comes after its end extends nothing under [Confirm] and [Rejoin].
 //   - A key of a heartbeat is never used again: a life that was lost ends it.
+//   - No phase changes without proof: "not seen" is not "removed". That a member is joined is said once in a life.
 //   - A halted member runs nothing: its grants are taken away in the same step.
 //
 // # What is not guaranteed
@@ -37,5 +38,5 @@
 //
 // # Where it comes from
 //
-// It was written in each of the packages replica, leader, lease and sync (docs/decisions, 93).
+// It was written in each of the packages replica, leader, lease and sync (docs/decisions, 93 and 100).
 package member

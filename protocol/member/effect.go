@@ -74,6 +74,13 @@ type Reply outbox.Answer
 
 func (Reply) effect() {}
 
+// Reply answers requests.
+func (c *Core) Reply(answers []outbox.Answer) {
+	for _, a := range answers {
+		c.Emit(Reply(a))
+	}
+}
+
 // Calls of protocols with a log.
 type (
 	// ReadLog reads the records after After. With: another call is made at the same time that can go with it.

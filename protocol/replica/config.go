@@ -7,7 +7,7 @@ import (
 )
 
 func params(c protocol.Config, nonce string) Params {
-	p := Params{Params: shell.Params(c, nonce), Join: shell.Join(c), Restart: c.Restart, SnapshotEvery: c.SnapshotEvery}
+	p := Params{Params: shell.Params(c, nonce)}
 	_, log := c.Store.(store.LogWatcher)
 	_, docs := c.Store.(store.Watcher)
 	sessions, ok := c.Store.(store.Sessions)

@@ -31,8 +31,9 @@ const otherHeartbeat = protocol.HeartbeatPrefix + "o/n-0"
 
 func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
 	p := replica.Params{
-		Params: member.Params{Nonce: "n", TTL: benchTTL, Rho: 50, Margin: benchTTL / 20, Poll: benchTTL / 20, Hold: time.Minute},
-		Join:   cluster.PrepareJoin{Member: "m"}, SnapshotEvery: 1000,
+		Params: member.Params{
+			Join: cluster.PrepareJoin{Member: "m"}, Nonce: "n", TTL: benchTTL, Rho: 50, Margin: benchTTL / 20, Poll: benchTTL / 20, Hold: time.Minute, SnapshotEvery: 1000,
+		},
 	}
 	b := newBench(t)
 	b.state, b.fx = replica.NewState(told(p)), nil

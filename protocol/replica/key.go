@@ -26,10 +26,10 @@ type Naming interface {
 func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := keyWriter{b, n}
 	k.number(int64(s.Is), int64(s.At), int64(s.Life)) //nolint:gosec // only told apart
-	k.index(s.Inc, s.changed)
-	k.flag(s.log.Began, s.joined, s.sweep.busy, s.check.busy, s.log.Busy, s.log.Hint, s.log.Snap, s.log.Saving(), s.Own.Busy, s.Own.Held, s.out.Busy)
+	k.index(s.Inc, s.work.Changed)
+	k.flag(s.log.Began, s.Joined, s.sweep.busy, s.check.busy, s.log.Busy, s.log.Hint, s.log.Snap, s.log.Saving(), s.Own.Busy, s.Own.Held, s.log.Out.Busy)
 	k.text(s.Stop, s.watching, s.Own.Key)
-	for _, c := range [...]call{{next: s.log.Next, rest: s.log.Rest}, s.sweep, s.check, {next: s.out.Next}} {
+	for _, c := range [...]call{{next: s.log.Next, rest: s.log.Rest}, s.sweep, s.check, {next: s.log.Out.Next}} {
 		k.number(int64(c.next), int64(c.rest))
 	}
 	k.number(int64(s.Own.Acked), int64(s.Own.Next), int64(s.checkSent))
@@ -41,7 +41,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 		}
 	}
 	k.flag(false)
-	k.outbox((&step{s}).writer(), s.out)
+	k.outbox(s.Writer(), s.log.Out)
 	k.work(s)
 	return k.b
 }
@@ -105,7 +105,7 @@ func (k *keyWriter) outbox(w cluster.WriterID, o outbox.Box) {
 
 func (k *keyWriter) work(s State) {
 	k.flag(s.Behind())
-	k.number(int64(s.Given.ValidUntil), int64(len(s.Reports)), int64(len(s.Given.Grants)), int64(len(s.holds)))
+	k.number(int64(s.Given.ValidUntil), int64(len(s.Reports)), int64(len(s.Given.Grants)), int64(len(s.work.Holds)))
 	for _, r := range s.Reports {
 		k.text(string(r.Partition), r.Message)
 		k.index(r.Token)
@@ -116,7 +116,7 @@ func (k *keyWriter) work(s State) {
 		k.index(g.Token)
 		k.number(g.Attempt)
 	}
-	for _, h := range s.holds {
+	for _, h := range s.work.Holds {
 		k.index(h.Incarnation)
 		k.number(int64(h.Since))
 	}

@@ -21,7 +21,7 @@ func New(c protocol.Config) (*Replica, error) {
 	}
 	p := params(c, shell.Nonce())
 	return shell.New(c, shell.Machine[State]{
-		Start: NewState(p), Step: Step, Caller: &Caller{LogCaller: shell.NewLogCaller(c)}, Poll: p.Poll, Writer: shell.Writer(c.Member, p.Nonce),
+		Start: NewState(p), Step: Step, Caller: &Caller{LogCaller: shell.NewLogCaller(c)}, Poll: p.Poll, Writer: p.Writer(),
 		Watched: func(s State) ([]string, bool) { return watched(s, c.NoSessions), true },
 	}), nil
 }

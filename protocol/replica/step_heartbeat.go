@@ -52,11 +52,11 @@ func (s *step) routine() bool {
 // nextLook is when the watched heartbeat is read again, unless a hint comes first.
 func (s *step) nextLook() protocol.Instant {
 	o := s.heartbeats.Of(s.watching)
-	if s.p.Polled {
+	if s.p.polled {
 		return o.Polled(s.Timing(), s.Poll)
 	}
 	next := o.Next(s.Timing(), s.Poll)
-	if !s.p.EndsHinted {
+	if !s.p.endsHinted {
 		next = min(next, s.At.Add(s.Poll))
 	}
 	return next
@@ -67,7 +67,7 @@ func (s *step) watchKey() string {
 	case member.PhaseNaming:
 		return s.claim.Key
 	case member.PhaseMember, member.PhaseConfirming:
-		return s.reactions().Watch.Heartbeat
+		return s.work.Asks(&s.Core, s.log.Value).Watch.Heartbeat
 	}
 	return ""
 }
@@ -92,7 +92,7 @@ func (s *step) claimSeen(ev HeartbeatSeen) {
 	was := s.claim
 	s.claim = was.Read(ev.Version, ev.TTL, s.checkSent, s.At)
 	if was.Known && !was.Gone() && ev.Version != "" && ev.Version != was.Version {
-		s.Halt(s.value.Index(), &protocol.NameTakenError{Member: s.Member})
+		s.Halt(s.log.Value.Index(), &protocol.NameTakenError{Member: s.Member})
 	}
 }
 
@@ -108,11 +108,11 @@ func (s *step) sweepHeartbeats() {
 
 func (s *step) sweepEvery() time.Duration {
 	every := s.Params.TTL / 2
-	if !s.p.SweepInTurn {
+	if !s.p.sweepInTurn {
 		return every
 	}
 	var all time.Duration
-	for range s.value.Members() {
+	for range s.log.Value.Members() {
 		all += every
 	}
 	return max(all, every)
@@ -128,12 +128,12 @@ func (s *step) heartbeatsListed(ev HeartbeatsListed) {
 	for _, p := range ev.Heartbeats {
 		listed[p.Key] = p.Version
 		o := s.heartbeats.Of(p.Key).InList(p.Version, p.TTL, s.At)
-		if s.p.SweepInTurn {
+		if s.p.sweepInTurn {
 			o.Seen = s.At
 		}
 		next = append(next, o)
 	}
-	for m := range s.value.Members() {
+	for m := range s.log.Value.Members() {
 		if _, ok := listed[m.Heartbeat]; !ok && m.State != cluster.MemberHeld {
 			next = append(next, s.heartbeats.Of(m.Heartbeat).NotInList())
 		}
@@ -150,7 +150,7 @@ func (s *step) nextSuspect() string {
 	}
 	for _, o := range s.heartbeats {
 		until := s.At
-		if s.p.SweepInTurn {
+		if s.p.sweepInTurn {
 			until = o.Seen // what was not looked at is not known to be silent
 		}
 		recent := o.Known && s.At.Sub(o.Looked) < s.Poll
@@ -167,7 +167,7 @@ func (s *step) nextSuspect() string {
 // other is the member, not this one, that a heartbeat belongs to.
 func (s *step) other(heartbeat string) (cluster.Member, bool) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(heartbeat, protocol.HeartbeatPrefix), "/")
-	m, ok := s.value.Member(cluster.MemberID(id))
+	m, ok := s.log.Value.Member(cluster.MemberID(id))
 	if !ok || m.Heartbeat != heartbeat {
 		m, ok = s.strange(heartbeat)
 	}
@@ -176,7 +176,7 @@ func (s *step) other(heartbeat string) (cluster.Member, bool) {
 
 // strange finds the member whose heartbeat has a key that members do not choose: its entry was not written by a member. It is watched like every other.
 func (s *step) strange(heartbeat string) (cluster.Member, bool) {
-	for m := range s.value.Members() {
+	for m := range s.log.Value.Members() {
 		if m.Heartbeat == heartbeat {
 			return m, true
 		}
@@ -186,11 +186,11 @@ func (s *step) strange(heartbeat string) (cluster.Member, bool) {
 
 // dropStrays removes heartbeats that belong to nobody: left by processes that died before they joined, or after they were removed.
 func (s *step) dropStrays() {
-	if !s.first() {
+	if !s.First() {
 		return
 	}
 	owned := make(map[string]bool, len(s.heartbeats))
-	for m := range s.value.Members() {
+	for m := range s.log.Value.Members() {
 		owned[m.Heartbeat] = true
 	}
 	for _, o := range s.heartbeats {
@@ -228,7 +228,7 @@ func (s *step) deaths() []cluster.Command {
 }
 
 func (s *step) patience(m cluster.MemberID, o heartbeat.Observation) time.Duration {
-	d := time.Duration(min(s.value.Rank(s.Member, m), 8)) * 2 * s.Poll
+	d := time.Duration(min(s.log.Value.Rank(s.Member, m), 8)) * 2 * s.Poll
 	if !o.Gone() {
 		d += s.Silence(o)
 	}

@@ -6,121 +6,55 @@ import (
 	"github.com/rota-run/rota/protocol/member"
 )
 
-// walk moves from phase to phase as far as the state allows.
-func (s *step) walk() {
-	for range 8 { // more phases than there are
-		before := s.Is
-		s.walkOne()
-		if s.Is == before {
-			return
-		}
-	}
-}
-
-func (s *step) walkOne() {
+// Stand implements member.Walker: where the newest value says that the member stands.
+func (s *step) Stand() member.Stand {
+	m, ok := s.log.Value.Member(s.Member)
+	w := member.Stand{Index: s.log.Value.Index(), Inc: m.Incarnation, Joined: m.State == cluster.MemberJoined}
 	switch s.Is {
 	case member.PhaseReading:
-		if s.log.Began && s.value.Index() >= s.log.Ready {
-			s.Is = member.PhaseNaming
-		}
+		w.Ready = s.log.Whole()
 	case member.PhaseNaming:
-		s.claimName()
-	case member.PhaseBeginning:
-		if s.Own.Held {
-			s.Is = member.PhaseJoining
-		}
+		w.Free = s.free(m, ok && m.State != cluster.MemberHeld)
 	case member.PhaseJoining:
-		s.awaitJoin()
+		w.In, w.Waits = ok && m.Heartbeat == s.Own.Key, ok && m.State != cluster.MemberHeld && m.Heartbeat != s.claim.Key
 	case member.PhaseMember:
-		s.stayMember()
+		w.Out = !ok || m.Incarnation != s.Inc || m.State == cluster.MemberHeld
 	case member.PhaseConfirming:
-		s.awaitConfirm()
+		w.In, w.Out = ok && m.Heartbeat == s.Own.Key && s.Own.Held, !ok || m.Incarnation != s.Inc
 	case member.PhaseRemoved:
-		s.comeBack()
+		w.Free = true
 	}
+	return w
 }
 
-// claimName makes sure that no live process is in the cluster under our name: it waits until that one's heartbeat is gone or has been
-// silent, and gives up when it sees it renewed.
-func (s *step) claimName() {
-	m, ok := s.value.Member(s.Member)
-	if !ok || m.State == cluster.MemberHeld {
+// free makes sure that no live process is in the cluster under our name: it waits until that one's heartbeat is gone or has been silent, and gives up when it
+// sees it renewed.
+func (s *step) free(m cluster.Member, in bool) bool {
+	if !in {
 		s.claim = heartbeat.Observation{}
-		s.Is = member.PhaseBeginning
-		return
+		return true
 	}
 	if s.claim.Key != m.Heartbeat {
 		s.claim = heartbeat.Observation{Key: m.Heartbeat}
 	}
-	if s.Ours(m.Heartbeat) || s.Dead(s.claim) {
-		s.Is = member.PhaseBeginning
-	}
+	return s.Ours(m.Heartbeat) || s.Dead(s.claim)
 }
 
-// awaitJoin looks for our prepare-join in the value.
-func (s *step) awaitJoin() {
-	m, ok := s.value.Member(s.Member)
-	switch {
-	case ok && m.Heartbeat == s.Own.Key:
-		s.Inc = m.Incarnation
-		s.Is = member.PhaseMember
-	case ok && m.State != cluster.MemberHeld && m.Heartbeat != s.claim.Key:
-		s.Is = member.PhaseNaming // another start was quicker
-	}
-}
-
-// stayMember notices that we are joined, or were removed.
-func (s *step) stayMember() {
-	m, ok := s.value.Member(s.Member)
-	switch {
-	case !ok || m.Incarnation != s.Inc || m.State == cluster.MemberHeld:
-		s.remove()
-	case m.State == cluster.MemberJoined && !s.joined:
-		s.joined = true
-		s.Emit(member.Joining{Incarnation: s.Inc})
-	}
-}
-
-// awaitConfirm looks for our confirm-member in the value, or for our removal.
-func (s *step) awaitConfirm() {
-	m, ok := s.value.Member(s.Member)
-	switch {
-	case ok && m.Heartbeat == s.Own.Key && s.Own.Held:
-		s.Inc = m.Incarnation
-		s.Is = member.PhaseMember
-	case !ok || m.Incarnation != s.Inc:
-		s.remove()
-	}
-}
-
-func (s *step) remove() {
-	s.joined = false
-	s.Remove(s.value.Index(), "the cluster has removed it")
-}
-
-// comeBack rejoins, as another life, once nothing of the former one runs.
-func (s *step) comeBack() {
-	if !s.Idle() {
-		return
-	}
-	s.Life++
-	s.Inc, s.Own, s.changed = 0, member.Own{}, 0
+// Again implements member.Walker.
+func (s *step) Again() {
+	s.work.Again()
 	s.claim = heartbeat.Observation{}
-	s.Is = member.PhaseNaming
 }
 
 // settle ends the member when its leave stands in the log, or was not needed.
 func (s *step) settle() {
-	if s.Is != member.PhaseLeaving || !s.Idle() || s.out.Pending != nil {
-		return
-	}
-	if _, ok := s.present(); !ok {
+	if _, in := s.present(); s.Is == member.PhaseLeaving && s.Idle() && s.log.Out.Pending == nil && !in {
 		s.Gone()
 	}
 }
 
 // present is this life of the member in the value.
 func (s *step) present() (cluster.Member, bool) {
-	m, ok := s.value.Member(s.Member)
+	m, ok := s.log.Value.Member(s.Member)
 	return m, ok && m.Heartbeat == s.Own.Key && m.State != cluster.MemberHeld
 }

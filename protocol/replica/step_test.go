@@ -28,8 +28,9 @@ const benchTTL = 10 * time.Second
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, now: protocol.Instant(time.Hour)}
 	b.state = replica.NewState(replica.Params{
-		Params: member.Params{Nonce: "n", TTL: benchTTL, Rho: 50, Margin: benchTTL / 20, Poll: time.Second / 2, Hold: time.Minute},
-		Join:   cluster.PrepareJoin{Member: "m"}, SnapshotEvery: 1000,
+		Params: member.Params{
+			Join: cluster.PrepareJoin{Member: "m"}, Nonce: "n", TTL: benchTTL, Rho: 50, Margin: benchTTL / 20, Poll: time.Second / 2, Hold: time.Minute, SnapshotEvery: 1000,
+		},
 	})
 	b.step(member.Woken{Now: b.now})
 	return b

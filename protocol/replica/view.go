@@ -10,18 +10,18 @@ import (
 
 // Phase names where the member stands: reading, claim, heartbeat, join, prepared, joined, confirm, removed, leaving, gone or halted.
 func (s State) Phase() string {
-	if s.Is == member.PhaseMember && s.joined {
+	if s.Is == member.PhaseMember && s.Joined {
 		return "joined"
 	}
 	return [...]string{"reading", "claim", "heartbeat", "join", "prepared", "confirm", "removed", "leaving", "gone", "halted"}[s.Is]
 }
 
 // Value is the newest value that the member has applied.
-func (s State) Value() cluster.Value { return s.value }
+func (s State) Value() cluster.Value { return s.log.Value }
 
 // Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
 func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
-	if !s.joined {
+	if !s.Joined {
 		return 0, 0
 	}
 	return s.Core.Tenure()
@@ -32,7 +32,7 @@ func (s State) TTL() time.Duration { return s.Core.StatedTTL() }
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.joined && s.Is == member.PhaseMember, StoreError: s.Contact.Problem, TTLMS: s.Timing().Lengthened(s.TTL()), Pending: len(s.out.Queue), Foreign: s.log.History.Foreign, Refused: s.out.Refused}
+	return s.log.Status(&s.Core, s.Joined && s.Is == member.PhaseMember)
 }
 
 // Watching is the key of the heartbeat that the store is asked to tell of; "" for none.

@@ -58,7 +58,7 @@ func Check(c protocol.Config, p protocol.Protocol) error {
 // Params are those of one start of a member that all protocols share.
 func Params(c protocol.Config, nonce string) member.Params {
 	return member.Params{
-		Member: c.Member, Nonce: nonce, TTL: c.TTL, Longest: min(heartbeat.Slowest*c.TTL, heartbeat.MaxTTL), Rho: 50, Margin: c.TTL / 20,
+		Member: c.Member, Join: Join(c), Restart: c.Restart, SnapshotEvery: c.SnapshotEvery, Nonce: nonce, TTL: c.TTL, Longest: min(heartbeat.Slowest*c.TTL, heartbeat.MaxTTL), Rho: 50, Margin: c.TTL / 20,
 		Poll: min(c.TTL/20, time.Second), Hold: c.Hold,
 	}
 }
@@ -68,11 +68,6 @@ func Join(c protocol.Config) cluster.PrepareJoin {
 	return cluster.PrepareJoin{
 		Member: c.Member, Slots: c.Slots, Weight: c.Weight, Capacity: c.Capacity, Labels: c.Labels, Address: c.Address, Version: c.Version,
 	}
-}
-
-// Writer is the writer of the entries of one start of a member.
-func Writer(m cluster.MemberID, nonce string) cluster.WriterID {
-	return cluster.WriterID(string(m) + "-" + nonce)
 }
 
 // Nonce distinguishes starts of processes.

@@ -25,9 +25,8 @@ const rigTTL = 10 * time.Second
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, state: NewState(Params{
-		Params: member.Params{Nonce: "0", TTL: rigTTL, Rho: 50, Margin: time.Second, Poll: 100 * time.Millisecond},
-		Join:   cluster.PrepareJoin{Member: "a"}, SnapshotEvery: 1 << 60,
+	r := &rig{t: t, state: NewState(member.Params{
+		Join: cluster.PrepareJoin{Member: "a"}, Nonce: "0", TTL: rigTTL, Rho: 50, Margin: time.Second, Poll: 100 * time.Millisecond, SnapshotEvery: 1 << 60,
 	})}
 	task := cluster.TaskSpec{Type: "steady", Spread: cluster.SpreadPartitioned, Partitions: []string{"0", "1", "2", "3"}}
 	r.write(1000, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}})

@@ -25,7 +25,7 @@ type Naming interface {
 func (s State) AppendKey(b []byte, n Naming) []byte {
 	g := s.group
 	for _, x := range []any{
-		s.Is, s.Stop, s.Inc, s.changed, s.told, g.id, g.generation, g.leads, g.need, g.busy, g.begun, s.Own.Held, s.Reports, s.Contact.Problem != "", s.Contact.Refuses,
+		s.Is, s.Stop, s.Inc, s.work.Changed, s.told, g.id, g.generation, g.leads, g.need, g.busy, g.begun, s.Own.Held, s.Reports, s.Contact.Problem != "", s.Contact.Refuses,
 		s.Before(s.Own.Acked), s.Own.Lapsed(s.At, s.Timing()), s.At >= g.next, s.At < s.Given.ValidUntil, s.Behind(),
 		s.log.Busy, s.log.Hint, s.log.Snap,
 	} {
@@ -39,7 +39,7 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	for _, a := range s.Given.Grants {
 		b = n.Any(n.Any(n.Any(b, a.Partition), a.Token), a.Attempt)
 	}
-	return appendBox(b, (&step{s}).writer(), s.out, n)
+	return appendBox(b, s.Writer(), s.log.Out, n)
 }
 
 // Before reports whether an instant was before the present epoch was applied.

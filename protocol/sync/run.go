@@ -2,6 +2,7 @@ package sync
 
 import (
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
@@ -18,13 +19,13 @@ func New(c protocol.Config) (*Member, error) {
 	p := params(c, shell.Nonce())
 	calls := shell.NewLogCaller(c)
 	return shell.New(c, shell.Machine[State]{
-		Start: NewState(p), Step: Step, Caller: NewCaller(&calls), Poll: p.Poll, Writer: shell.Writer(c.Member, p.Nonce),
+		Start: NewState(p), Step: Step, Caller: NewCaller(&calls), Poll: p.Poll, Writer: p.Writer(),
 		Watched: func(State) ([]string, bool) { return nil, true },
 	}), nil
 }
 
-func params(c protocol.Config, nonce string) Params {
-	p := Params{Params: shell.Params(c, nonce), Join: shell.Join(c), Restart: c.Restart, SnapshotEvery: c.SnapshotEvery}
+func params(c protocol.Config, nonce string) member.Params {
+	p := shell.Params(c, nonce)
 	p.Longest = min(longest*c.TTL, p.Longest)
 	_, log := c.Store.(store.LogWatcher)
 	return p.Hinted(log)

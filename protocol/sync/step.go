@@ -1,68 +1,32 @@
 package sync
 
 import (
-	"time"
-
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/outbox"
 )
-
-// Params are what a member's decisions depend on besides what happens. They do not change.
-type Params struct {
-	member.Params
-	// Join is what the member says of itself to the group.
-	Join cluster.PrepareJoin
-	// LogEvery is how often the log is looked at without a hint, where the store hints: hints may get lost. 0 stands for Poll.
-	LogEvery time.Duration
-	// Restart: the member's own leave announces a restart.
-	Restart bool
-	// SnapshotEvery is how many entries lie between snapshots.
-	SnapshotEvery uint64
-}
-
-// Hinted fills in how often is looked without a hint.
-func (p Params) Hinted(log bool) Params {
-	p.LogEvery = p.Poll
-	if log {
-		p.LogEvery = max(p.Poll, p.TTL*2/5)
-	}
-	return p
-}
 
 // State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
 type State struct {
 	member.Core
-	p       Params
-	value   cluster.Value
+	log     fold.Ledger
+	work    duty.Work
 	epochAt protocol.Instant // when the present epoch was applied
 	passed  protocol.Instant
 
 	group    group
-	derived  duty.Derived      // as of changed
-	silent   bool              // there is nothing to say of the duties until they or the reports change
-	asked    cluster.Reactions // what the value at index askedAt asks of us
-	askedAt  cluster.Index
 	shares   []cluster.Share // as of sharedAt
 	sharedAt cluster.Index
 	told     told
 	rest     protocol.Instant // something of ours was refused: no epoch and no share before
-
-	log   fold.Reader
-	out   outbox.Box
-	holds duty.Holds
-	calm  duty.Calm
-
-	changed cluster.Index // Reactions.Changed that assigned reflects
 }
 
 // NewState is a member that has just started.
-func NewState(p Params) State {
+func NewState(p member.Params) State {
 	p.Member = p.Join.Member
-	return State{Core: member.NewCore(p.Params, member.Resume), p: p}
+	return State{Core: member.NewCore(p, member.Resume)}
 }
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
@@ -72,9 +36,9 @@ func Step(s State, ev member.Event) (State, []member.Effect) {
 	}
 	st := &step{s}
 	st.Begin(ev)
-	was, _ := s.value.Epoch()
+	was, _ := s.log.Value.Epoch()
 	st.take(ev)
-	if now, _ := st.value.Epoch(); now != was {
+	if now, _ := st.log.Value.Epoch(); now != was {
 		st.epochAt = st.At
 	}
 	if st.Is != member.PhaseHalted {
@@ -92,24 +56,14 @@ func (s *step) take(ev member.Event) {
 	case member.Woken:
 	case member.Hinted:
 		s.log.Hint = true
-	case member.Read:
-		s.read(ev)
-	case member.SnapshotRead:
-		s.snapshotRead(ev)
-	case member.Appended:
-		s.appended(ev)
-	case member.LogChecked:
-		s.logChecked(ev)
-	case member.SnapshotSaved:
-		s.log.Saved()
+	case member.Read, member.SnapshotRead, member.Appended, member.LogChecked, member.SnapshotSaved, member.Proposed:
+		s.logged(ev)
 	case member.Reported:
-		s.Reports, s.Reported, s.silent = ev.Reports, ev.Version, false
-	case member.Proposed:
-		s.out = s.out.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
+		s.Reports, s.Reported, s.Silent = ev.Reports, ev.Version, false
 	case member.Closed:
-		s.Halt(s.value.Index(), ev.Err)
+		s.Halt(s.log.Value.Index(), ev.Err)
 	case member.Stop:
-		s.Leave(s.value.Index(), ev.Reason, false)
+		s.Leave(s.log.Value.Index(), ev.Reason, false)
 	default:
 		s.heardGroup(ev)
 	}
@@ -117,32 +71,27 @@ func (s *step) take(ev member.Event) {
 
 // advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
 func (s *step) advance() {
-	s.readLog()
+	if read, ok := s.log.Look(s.At); ok {
+		s.Emit(read)
+	}
 	s.walk()
 	s.keepGroup()
-	s.checkLog()
+	s.log.Check(&s.Core)
 	if !s.log.History.Doubted { // else nothing begins, and nothing is said, before the store has said which history it has
-		s.assign()
+		if s.Is == member.PhaseMember {
+			s.work.Assign(&s.Core, s.log.Value)
+		}
 		s.propose()
-		s.saveSnapshot()
+		s.log.Save(&s.Core, 0, s.writes)
 	}
 	s.settle()
 	s.setWake()
 }
 
-// reactions is what the value asks of us. Every event asks for it, and only entries change it.
-func (s *step) reactions() cluster.Reactions {
-	if s.askedAt != s.value.Index() {
-		s.asked, s.askedAt = s.value.Reactions(s.Member), s.value.Index()
-	}
-	return s.asked
-}
-
 // setWake asks to be woken at the next instant at which something is due.
 func (s *step) setWake() {
 	w := s.Waking()
-	w.Due(s.log.Busy, s.log.Next)
+	s.log.Due(&w)
 	w.Due(s.group.busy, s.group.next)
-	w.Due(s.out.Busy, s.out.Next)
 	s.WakeAt(w)
 }

@@ -57,7 +57,7 @@ func (s *step) keepGroup() {
 		if s.group.id == "" && s.Is != member.PhaseJoining {
 			return // it is leaving, or what it ran has yet to stop
 		}
-		s.Emit(JoinGroup{ID: s.group.id, Join: s.p.Join, Session: s.session(), Usual: s.Params.TTL})
+		s.Emit(JoinGroup{ID: s.group.id, Join: s.Join, Session: s.session(), Usual: s.Params.TTL})
 	case needSync:
 		s.Emit(SyncGroup{Seat: seat, Session: s.session()})
 	case needBeat:
@@ -103,7 +103,7 @@ func (s *step) heard(a Answer, err string) bool {
 	s.Answered(err)
 	switch a {
 	case Agreed:
-		s.Wrote(err, s.out.Pending == nil && len(s.out.Queue) == 0) // no heartbeat is written here: what was refused waits, or nobody wants it any more
+		s.Wrote(err, s.log.Out.Pending == nil && len(s.log.Out.Queue) == 0) // no heartbeat is written here: what was refused waits, or nobody wants it any more
 		return true
 	case Again:
 		if s.group.need == needJoin { // the same call, made twice
@@ -135,12 +135,12 @@ func (s *step) exile() {
 	s.Pace = s.Pace.Lost(s.Own.Lease, 0, s.At, s.Timing())
 	s.group, s.Own = group{next: s.At}, member.Own{}
 	if s.Is == member.PhaseMember {
-		s.remove("the group has removed it")
+		s.Remove(s.log.Value.Index(), "the group has removed it")
 	}
 }
 
 // seated reports whether the present epoch is that of the member's generation, and the generation a fact.
 func (s *step) seated() bool {
-	e, ok := s.value.Epoch()
+	e, ok := s.log.Value.Epoch()
 	return ok && s.group.need == needBeat && e.Generation == s.group.generation
 }

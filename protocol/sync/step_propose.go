@@ -2,30 +2,28 @@ package sync
 
 import (
 	"slices"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
-	"github.com/rota-run/rota/protocol/shell"
 )
-
-func (s *step) writer() cluster.WriterID { return shell.Writer(s.Member, s.Nonce) }
 
 // propose appends what is wanted, when nothing is under way.
 func (s *step) propose() {
-	was := s.out.Pending
-	if s.reply(s.out.Passed(s.value.Index(), s.At)); was != nil && s.out.Pending == nil && slices.ContainsFunc(was.Entry.Commands, announces) {
-		s.group.begun = 0 // nothing was announced
+	was := s.log.Out.Pending
+	s.log.Pass(&s.Core)
+	s.unannounced(was)
+	if e, ok := s.log.Say(&s.Core, s.Is < member.PhaseMember, s.wanted); ok {
+		s.Emit(Append{Entry: e, Epoch: epochOf(s.log.Value)})
 	}
-	if s.out.Rests(s.At) {
-		return
-	}
-	if s.out.Pending == nil {
-		s.out = s.out.Compose(s.At, s.writer(), s.value, s.wanted(), s.Is < member.PhaseMember)
-	}
-	if s.out.Again(s.value.Index()) { // unknown, or acknowledged and yet not in the log
-		s.out = s.out.Sent()
-		s.Emit(Append{Entry: s.out.Pending.Entry, Epoch: epochOf(s.value)})
+}
+
+// unannounced notes that an entry was given up: an epoch that it had in it is to be announced yet.
+func (s *step) unannounced(was *outbox.Pending) {
+	if was != nil && s.log.Out.Pending == nil && slices.ContainsFunc(was.Entry.Commands, announces) {
+		s.group.begun = 0
 	}
 }
 
@@ -35,56 +33,45 @@ func (s *step) wanted() []cluster.Command {
 	case member.PhaseJoining:
 		return s.announce()
 	case member.PhaseMember:
-		out := append(s.announce(), s.releases()...)
-		out = append(out, s.steps()...)
+		out := append(s.announce(), s.work.Releases(&s.Core, s.log.Value)...)
+		out = append(out, s.work.Steps(&s.Core)...)
 		out = append(out, s.shared()...)
 		return append(out, s.own()...)
 	case member.PhaseLeaving:
 		if m, ok := s.present(); ok && s.Idle() {
-			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Stop, Hold: s.p.Restart}}
+			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Stop, Hold: s.Restart}}
 		}
 	default:
 	}
 	return nil
 }
 
-// releases frees the grants of held members whose time is over.
-func (s *step) releases() (out []cluster.Command) {
-	out, s.holds = s.holds.Release(slices.Values(s.reactions().Held), s.At, s.Hold)
-	return out
-}
-
-func (s *step) appended(ev member.Appended) {
-	s.out = s.out.Returned()
-	s.Appended(ev)
-	if !s.out.Waits(ev.Seq) {
-		return
+// logged takes in an answer of the log, or a request.
+func (s *step) logged(ev member.Event) {
+	was := s.log.Out.Pending
+	if err := s.log.Take(&s.Core, s, ev); err != nil {
+		s.Halt(s.log.Value.Index(), err)
 	}
-	if ev.Outcome == outbox.Done {
-		s.acknowledged(ev)
-		return
-	}
-	said := s.out.Pending.Entry.Commands
-	s.log.Hint = s.log.Hint || ev.Outcome == outbox.Unknown
-	s.reply(s.out.Failed(ev.Outcome, ev.Err, s.At.Add(s.Poll)))
-	if ev.Outcome == outbox.NotDone && s.out.Pending == nil && slices.ContainsFunc(said, announces) {
-		s.group.begun = 0 // nothing was announced
+	if a, ok := ev.(member.Appended); ok && a.Outcome == outbox.NotDone {
+		s.unannounced(was)
 	}
 }
 
-// acknowledged handles the index of our entry.
-func (s *step) acknowledged(ev member.Appended) {
-	t, _ := s.log.Acknowledged(&s.value, ev, s.logTurn())
-	if s.out.Waits(ev.Seq) { // it is to be read yet, or nobody can read it
-		s.out = s.out.At(ev.Index)
+// Took notes what our own entry has said.
+func (s *step) Took(a protocol.Applied) {
+	if !a.Duplicate && a.Entry.Writer == s.Writer() {
+		s.spoke(a.Entry, a.Results)
 	}
-	s.taken(t)
 }
 
-// reply answers requests.
-func (s *step) reply(out outbox.Box, answers []outbox.Answer) {
-	s.out = out
-	for _, a := range answers {
-		s.Emit(member.Reply(a))
-	}
+// Every implements fold.Keeper.
+func (s *step) Every() time.Duration { return max(s.Poll, s.LogEvery) }
+
+// First implements fold.Keeper.
+func (s *step) First() bool {
+	first, ok := s.log.Value.FirstJoined()
+	return ok && first == s.Member
 }
+
+// writes reports whether this member writes snapshots.
+func (s *step) writes() bool { return s.Is == member.PhaseMember && s.First() }

@@ -21,14 +21,14 @@ func (s State) Phase() string {
 }
 
 // Value is the newest value that the member has applied.
-func (s State) Value() cluster.Value { return s.value }
+func (s State) Value() cluster.Value { return s.log.Value }
 
 // TTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
 func (s State) TTL() time.Duration { return s.Core.StatedTTL() }
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.Is == member.PhaseMember, StoreError: s.Contact.Problem, TTLMS: s.Timing().Lengthened(s.TTL()), Pending: len(s.out.Queue), Foreign: s.log.History.Foreign, Refused: s.out.Refused}
+	return s.log.Status(&s.Core, s.Is == member.PhaseMember)
 }
 
 // Generation is that of the group as the member knows it, and whether the member leads it.

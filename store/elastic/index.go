@@ -57,8 +57,8 @@ func (i index) check(name string, writes bool) error {
 	case n > formatNumber:
 		return fmt.Errorf("the store has format %d, this program knows format %d: use a newer version of Rota", n, formatNumber)
 	case n < formatNumber:
-		return fmt.Errorf("the store has format %d, which only earlier versions of Rota read: copy it to a directory with the "+
-			"version that wrote it (rota store copy), then from there to another index with this one", n)
+		return fmt.Errorf("the store has format %d, which only earlier versions of Rota read: "+
+			"give another index, and submit the jobs again", n)
 	case set.Shards != "1":
 		return fmt.Errorf("the index %q has %s primary shards, and a store needs exactly 1: %s", name, set.Shards, another)
 	case set.Translog.Durability == "async":

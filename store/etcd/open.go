@@ -195,7 +195,7 @@ func (c *conn) checkFormat(r *clientv3.GetResponse) (exists bool, err error) {
 		return false, fmt.Errorf("the store has format %d, this program knows format %d: use a newer version of Rota", n, formatNumber)
 	case n < formatNumber:
 		return false, fmt.Errorf("the store has format %d, which only earlier versions of Rota read: "+
-			"copy it to a directory with the version that wrote it (rota store copy), then from there to another prefix with this one", n)
+			"give another prefix, and submit the jobs again", n)
 	}
 	return true, nil
 }

@@ -86,9 +86,6 @@ func (d *disk) firstConn(ctx context.Context, o Options) (*sql.Conn, error) {
 		return nil, describeOpen(err)
 	}
 	empty, err := identify(ctx, conn)
-	if errors.Is(err, errFormer) {
-		err = upgrade(ctx, conn)
-	}
 	if err == nil && empty {
 		if err = prepare(ctx, conn); err == nil {
 			err = syncDir(d.dir)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -18,15 +17,6 @@ const (
 	format        = 2          // PRAGMA user_version; grows when an older program could not read it
 )
 
-// userVersion marks the format.
-var userVersion = `PRAGMA user_version = ` + strconv.Itoa(format)
-
-// docsTable has the rows.
-var docsTable = []string{
-	`CREATE TABLE docs (key TEXT PRIMARY KEY, name TEXT NOT NULL, sess TEXT NOT NULL, sum INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID`,
-	`CREATE INDEX docs_sess ON docs (sess) WHERE sess <> ''`,
-}
-
 // A record's sum covers its index, a row's its key, name and session; see sum.go. The newest row of log always stays, emptied when it is trimmed,
 // so that an index is never given twice without a counter that each append would have to write.
 var schema = []string{
@@ -34,7 +24,9 @@ var schema = []string{
 	`INSERT INTO meta VALUES (1, 0)`,
 	`CREATE TABLE log (idx INTEGER PRIMARY KEY, sum INTEGER NOT NULL, data BLOB NOT NULL)`,
 	`PRAGMA application_id = ` + strconv.Itoa(applicationID),
-	userVersion,
+	`PRAGMA user_version = ` + strconv.Itoa(format),
+	`CREATE TABLE docs (key TEXT PRIMARY KEY, name TEXT NOT NULL, sess TEXT NOT NULL, sum INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID`,
+	`CREATE INDEX docs_sess ON docs (sess) WHERE sess <> ''`,
 }
 
 // openDB opens the database; mode is SQLite's rw or ro. SQLite itself would make the file with a mode that the umask decides.
@@ -75,7 +67,8 @@ func identify(ctx context.Context, c *sql.Conn) (empty bool, err error) {
 	case version < 1:
 		return false, fmt.Errorf("%s has format %d, which never was: %w", dbName, version, ErrDamaged)
 	case version < format:
-		return false, errFormer
+		return false, fmt.Errorf("%s has format %d, which only earlier versions of this program read: "+
+			"give another directory, and submit the jobs again", dbName, version)
 	}
 	return false, nil
 }
@@ -87,7 +80,7 @@ func describeOpen(err error) error {
 // prepare sets the durable properties of an empty database, and makes its tables. Who calls it holds the turn.
 func prepare(ctx context.Context, c *sql.Conn) error {
 	setup := append([]string{"PRAGMA auto_vacuum = incremental", "PRAGMA journal_mode = wal", "BEGIN IMMEDIATE"}, schema...)
-	for _, statement := range slices.Concat(setup, docsTable, []string{"COMMIT"}) {
+	for _, statement := range append(setup, "COMMIT") {
 		if _, err := c.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("make tables: %w", classify(err))
 		}

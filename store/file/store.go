@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/rota-run/rota/store"
@@ -46,14 +45,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open file store in %s: %w", dir, err)
 	}
 	h := full.NewVigilant(&rows{d}, full.Options{Place: d.dir, ReadOnly: o.ReadOnly, Logger: d.log})
-	s := &Store{h, &queues{d}}
-	if o.ReadOnly {
-		return s, nil
-	}
-	if err := s.moveSnapshot(ctx); err != nil {
-		return nil, fmt.Errorf("convert %s: %w", dir, errors.Join(err, s.Close()))
-	}
-	return s, nil
+	return &Store{h, &queues{d}}, nil
 }
 
 // TakeSeat makes this handle one of those that may have sessions, until it is closed or its process ends. OpenSession

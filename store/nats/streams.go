@@ -154,8 +154,8 @@ func checkFormat(text string) error {
 	case !ours || err != nil || version < 1:
 		return fmt.Errorf("%w: the bucket's mark is %.40q, which is not that of a store", ErrDamaged, text)
 	case version < formatVersion:
-		return fmt.Errorf("the bucket has format %d, which only earlier versions of Rota read: copy it to a directory with "+
-			"the version that wrote it (rota store copy), then from there to another bucket with this one", version)
+		return fmt.Errorf("the bucket has format %d, which only earlier versions of Rota read: "+
+			"give another bucket, and submit the jobs again", version)
 	case version > formatVersion:
 		return fmt.Errorf("the bucket has format %d, this program knows up to %d: use the newer version that made it", version, formatVersion)
 	}

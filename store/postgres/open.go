@@ -89,8 +89,8 @@ func (w *wire) identify(ctx context.Context) error {
 		case found.format == formatNumber:
 			return nil
 		case found.format > 0:
-			return fmt.Errorf("the store has format %d, which only earlier versions of Rota read: copy it to a directory with "+
-				"`rota store copy` of such a version, and to another schema with this one; or drop the schema", found.format)
+			return fmt.Errorf("the store has format %d, which only earlier versions of Rota read: "+
+				"give another schema, or drop this one, and submit the jobs again", found.format)
 		case found.tables > 0:
 			return fmt.Errorf("the schema %q has tables, like %.80q, but not those of a Rota store: give another schema", w.options.Schema, found.example)
 		case w.options.MustExist:

@@ -114,8 +114,8 @@ func checkMarker(data []byte) error {
 	case format > markerFormat:
 		return fmt.Errorf("the store has format %d, and this program knows format %d: use a newer rota", format, markerFormat)
 	case format < markerFormat:
-		return fmt.Errorf("the store has format %d, which only earlier versions of Rota read: copy it to a directory with "+
-			"the version that wrote it (rota store copy), then from there to another path with this one", format)
+		return fmt.Errorf("the store has format %d, which only earlier versions of Rota read: "+
+			"give another path, and submit the jobs again", format)
 	}
 	return nil
 }

@@ -147,7 +147,7 @@ func TestFormat(t *testing.T) {
 		want       string
 	}{
 		"newer":         {"format", "rota 3", "format 3"},
-		"older":         {"format", "rota 1", "rota store copy"},
+		"older":         {"format", "rota 1", "submit the jobs again"},
 		"foreign":       {"format", "something else", "not a Rota store"},
 		"no number":     {"format", "rota", "not a Rota store"},
 		"foreign keys":  {"registry/pods", "x", "registry/pods"},

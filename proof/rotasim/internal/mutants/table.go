@@ -60,13 +60,13 @@ func ofReplica() []flaw.Flaw {
 		own         = "protocol/heartbeat/lease.go"
 		observation = "protocol/heartbeat/observation.go"
 
-		core      = "protocol/member/core.go"
+		walk      = "protocol/member/walk.go"
 		lease     = "protocol/member/lease.go"
 		join      = "protocol/replica/step_join.go"
-		reader    = "protocol/fold/step_reader.go"
+		reader    = "protocol/fold/step_take.go"
 		heartbeat = "protocol/replica/step_heartbeat.go"
 		propose   = "protocol/replica/step_propose.go"
-		assign    = "protocol/replica/step_assign.go"
+		work      = "protocol/duty/work.go"
 		answer    = "protocol/outbox/answer.go"
 	)
 	return []flaw.Flaw{
@@ -101,29 +101,29 @@ func ofReplica() []flaw.Flaw {
 		flaw.New("the dead are not reported", heartbeat,
 			"		if !s.Dead(o) {\n\t\t\tcontinue", "		if !o.Gone() {\n\t\t\tcontinue"),
 		flaw.New("a live process's name is taken over", join,
-			"if s.Ours(m.Heartbeat) || s.Dead(s.claim) {", "if s.Ours(m.Heartbeat) || s.claim.Key != \"\" {"),
+			"return s.Ours(m.Heartbeat) || s.Dead(s.claim)", "return s.Ours(m.Heartbeat) || s.claim.Key != \"\""),
 		flaw.New("its own former life stops a member", join,
-			"if s.Ours(m.Heartbeat) || s.Dead(s.claim) {", "if s.Dead(s.claim) {"),
-		flaw.New("a removed member works on", core,
-			"	c.Is = PhaseRemoved\n\tc.Revoke(index, 0)\n", "	c.Is = PhaseRemoved\n"),
-		flaw.New("a removed member does not come back", join,
-			"	if !s.Idle() {\n\t\treturn\n\t}\n\ts.Life++", "	if s.Idle() {\n\t\treturn\n\t}\n\ts.Life++"),
+			"return s.Ours(m.Heartbeat) || s.Dead(s.claim)", "return s.Dead(s.claim)"),
+		flaw.New("a removed member works on", walk,
+			"	c.Is, c.Joined = PhaseRemoved, false\n\tc.Revoke(index, 0)\n", "	c.Is, c.Joined = PhaseRemoved, false\n"),
+		flaw.New("a removed member does not come back", walk,
+			"s.Free && c.Idle():", "s.Free && !c.Idle():"),
 		flaw.New("a member leaves while its work runs", propose,
 			"if m, ok := s.present(); ok && s.Idle() {", "if m, ok := s.present(); ok {"),
 		flaw.New("an entry inside a snapshot is appended for ever", answer,
 			"if p == nil || wrote < p.Entry.Seq {", "if p == nil || wrote >= p.Entry.Seq {"),
 		flaw.New("an own entry is applied before those that stand before it", reader,
-			"if ev.Index == v.Index()+1 {", "if ev.Index > v.Index() {"),
+			"case ev.Index == l.Value.Index()+1:", "case ev.Index > l.Value.Index():"),
 		flaw.New("an answer that was under way is taken for a shorter log", reader,
-			"if cluster.Index(ev.Page.Head) < r.after {", "if cluster.Index(ev.Page.Head) < v.Index() {"),
+			"if cluster.Index(ev.Page.Head) < l.after {", "if cluster.Index(ev.Page.Head) < l.Value.Index() {"),
 		flaw.New("a rewritten history is not noticed", "protocol/history/history.go",
 			"case chain != has.Chain:", "case chain != has.Chain && h.asking:"),
 		flaw.New("an entry of a newer version is skipped", reader,
-			"if err != nil {\n\t\t\treturn Taken{Halt: err}", "if err != nil && rec.Index == 0 {\n\t\t\treturn Taken{Halt: err}"),
+			"if err != nil {\n\t\t\treturn err", "if err != nil && rec.Index == 0 {\n\t\t\treturn err"),
 		flaw.New("an entry of an older format ends all members", "cluster/value.go",
 			"(other.Format > Format || v.writers.Len() == 0)", "other.Format > 0"),
-		flaw.New("steps are told before the supervisor knows", assign,
-			"if s.Behind() {", "if s.Behind() && s.At < 0 {"),
+		flaw.New("steps are told before the supervisor knows", work,
+			"if c.Behind() || c.Silent {", "if c.Behind() && c.At < 0 || c.Silent {"),
 		flaw.New("stopped is said while it runs", "protocol/duty/step.go",
 			"case d.Role == cluster.RoleStop && (r == nil || ended):", "case d.Role == cluster.RoleStop:"),
 	}

@@ -5,7 +5,7 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 // doers are flaws of what users count on, beside one owner at a time: of those who do it, the protocol and the supervisor.
 func doers() []flaw.Flaw {
 	const (
-		join      = "protocol/replica/step_join.go"
+		walk      = "protocol/member/walk.go"
 		log       = "protocol/replica/step_log.go"
 		holds     = "protocol/duty/holds.go"
 		heartbeat = "protocol/replica/step_heartbeat.go"
@@ -24,13 +24,13 @@ func doers() []flaw.Flaw {
 		flaw.New("a joiner that died stays prepared", heartbeat,
 			"			out = append(out, cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation})\n", ""),
 		flaw.New("the watcher does not look", heartbeat,
-			"	case member.PhaseMember, member.PhaseConfirming:\n\t\treturn s.reactions().Watch.Heartbeat\n", ""),
+			"	case member.PhaseMember, member.PhaseConfirming:\n\t\treturn s.work.Asks(&s.Core, s.log.Value).Watch.Heartbeat\n", ""),
 		flaw.New("stray heartbeats stay for ever", heartbeat,
-			"if !s.first() {\n\t\treturn\n\t}\n\towned", "if s.At >= 0 {\n\t\treturn\n\t}\n\towned"),
-		flaw.New("a second start takes over from a quicker one", join,
-			"		s.Is = member.PhaseNaming // another start was quicker\n", ""),
+			"if !s.First() {\n\t\treturn\n\t}\n\towned", "if s.At >= 0 {\n\t\treturn\n\t}\n\towned"),
+		flaw.New("a second start takes over from a quicker one", walk,
+			"		c.Is = PhaseNaming // another start was quicker\n", ""),
 		flaw.New("nobody writes snapshots", log,
-			"return s.Is == member.PhaseMember && s.first()", "return s.Is > member.PhaseHalted && s.first()"),
+			"return s.Is == member.PhaseMember && s.First()", "return s.Is > member.PhaseHalted && s.First()"),
 		flaw.New("the runs of a type have no bound", "work/step_retry.go",
 			"t.max > 0 && t.running >= t.max", "t.max > 0 && t.running > t.max"),
 		flaw.New("a failed run is begun again at once", part,

@@ -8,6 +8,6 @@ import (
 // Params are those of a start that all protocols share.
 func Params(s machine.Start) member.Params {
 	return member.Params{
-		Member: s.Join.Member, Nonce: s.Nonce, TTL: s.TTL, Longest: s.Longest, Rho: s.Rho, Margin: s.Margin, Poll: s.Poll, Hold: s.Hold,
+		Member: s.Join.Member, Join: s.Join, SnapshotEvery: s.SnapshotEvery, Nonce: s.Nonce, TTL: s.TTL, Longest: s.Longest, Rho: s.Rho, Margin: s.Margin, Poll: s.Poll, Hold: s.Hold,
 	}
 }

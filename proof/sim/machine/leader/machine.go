@@ -49,9 +49,7 @@ func (s State) Phase() string {
 
 func start(a machine.Start) machine.State {
 	s := leader.NewState(leader.Params{
-		Params: kernel.Params(a), Join: leader.Admission{Slots: a.Join.Slots, Labels: a.Join.Labels},
-		Offer: 2 * a.TTL, SnapshotEvery: a.SnapshotEvery,
-		StandBys: 2, Hints: a.Hints, Vanish: a.Hints && a.Sessions && a.Expire,
+		Params: kernel.Params(a), Role: leader.Role{Offer: 2 * a.TTL, StandBys: 2, Hints: a.Hints, Vanish: a.Hints && a.Sessions && a.Expire},
 	})
 	return State{&s}
 }

@@ -38,7 +38,7 @@ func Machine() *machine.Machine {
 }
 
 func start(s machine.Start) machine.State {
-	p := replica.Params{Params: kernel.Params(s), Join: s.Join, SnapshotEvery: s.SnapshotEvery}
+	p := replica.Params{Params: kernel.Params(s)}
 	return replica.NewState(p.Hinted(s.Hints, s.Hints && s.Sessions, s.Expire))
 }
 

@@ -37,7 +37,7 @@ func Machine() *machine.Machine {
 }
 
 func start(s machine.Start) machine.State {
-	p := sync.Params{Params: kernel.Params(s), Join: s.Join, SnapshotEvery: s.SnapshotEvery}
+	p := kernel.Params(s)
 	p.Longest = min(s.Longest, 2*s.TTL)
 	return sync.NewState(p.Hinted(s.Hints))
 }

@@ -1,0 +1,76 @@
+package member
+
+import "github.com/rota-run/rota/cluster"
+
+// Stand is what a protocol can prove of where its member stands. The zero one proves nothing: no phase changes by it.
+type Stand struct {
+	Ready  bool                // it has read what was there at its start
+	Free   bool                // no other live process has its name, and nothing of a former life is in its way
+	Waits  bool                // another start was quicker
+	In     bool                // this life is in
+	Joined bool                // and takes part
+	Out    bool                // this membership is over
+	Inc    cluster.Incarnation // in which it is in
+	Index  cluster.Index       // of the newest value
+}
+
+// Walker is the protocol of a member that goes from phase to phase.
+type Walker interface {
+	// Stand is asked for in each phase. While the member makes sure of its name, it may look at who has that.
+	Stand() Stand
+	// Again gives up what is of the life that is over.
+	Again()
+}
+
+// Walk goes from phase to phase as far as the protocol can prove.
+func (c *Core) Walk(w Walker) {
+	for range 8 { // more phases than follow each other
+		before := c.Is
+		if c.walk(w); c.Is == before {
+			return
+		}
+	}
+}
+
+func (c *Core) walk(w Walker) {
+	s := w.Stand()
+	switch {
+	case c.Is == PhaseReading && s.Ready:
+		c.Is = PhaseNaming
+	case c.Is == PhaseNaming && s.Free:
+		c.Is = PhaseBeginning
+	case c.Is == PhaseBeginning && (c.Own.Held || c.lapse == Resume):
+		c.Is = PhaseJoining
+	case (c.Is == PhaseJoining || c.Is == PhaseConfirming) && s.In:
+		c.enter(s)
+	case c.Is == PhaseJoining && s.Waits:
+		c.Is = PhaseNaming // another start was quicker
+	case (c.Is == PhaseMember || c.Is == PhaseConfirming) && s.Out:
+		c.Remove(s.Index, "the cluster has removed it")
+	case c.Is == PhaseMember:
+		c.enter(s)
+	case c.Is == PhaseLeaving && s.In: // after all, or confirmed
+		c.Inc = max(c.Inc, s.Inc)
+	case c.Is == PhaseRemoved && s.Free && c.Idle():
+		c.Life++
+		c.Inc, c.Own = 0, Own{}
+		w.Again()
+		c.Is = PhaseNaming
+	}
+}
+
+// enter takes in that this life is in. That it is joined is said once in a life.
+func (c *Core) enter(s Stand) {
+	c.Is, c.Inc = PhaseMember, max(c.Inc, s.Inc)
+	if s.Joined && !c.Joined {
+		c.Joined = true
+		c.Emit(Joining{Incarnation: c.Inc})
+	}
+}
+
+// Remove takes in that others go on without the member.
+func (c *Core) Remove(index cluster.Index, reason string) {
+	c.Is, c.Joined = PhaseRemoved, false
+	c.Revoke(index, 0)
+	c.Emit(Removing{Reason: reason})
+}
