@@ -191,7 +191,8 @@ func (l *line) serve(c *lineConn) {
 	// That the lock is free says that the process has ended only where nobody is in between: see direct.
 	untied := !l.w.options.ReadOnly && c.direct()
 	for l.w.life.Err() == nil {
-		began, err := time.Now(), error(nil)
+		var err error
+		began := time.Now()
 		c.busy.Store(&began)
 		if untied {
 			untied, err = l.tie(c)
