@@ -1,6 +1,6 @@
 // Command flows kills what flows run on, and looks whether each segment is at the output once.
 //
-//	flows [--runs 8] [--stores file,nats,nats3,kafka,kafka3,etcd,zookeeper,elastic] [--together 3] [--seed 1] [--json]
+//	flows [--runs 9] [--stores file,nats,nats3,kafka,kafka3,etcd,zookeeper,postgres,elastic] [--together 3] [--seed 1] [--json]
 //
 // A run is a flow of three sources, of which two lead to a, and a and the third to b, which counts them by key, and b to the output; on three processes
 // with eight slots each. While it runs, processes are killed as by kill -9 and start again, and so are servers: of three NATS nodes, or three Kafka
@@ -59,8 +59,8 @@ type report struct {
 }
 
 func play(ctx context.Context) error {
-	runs := flag.Int("runs", 8, "how many")
-	stores := flag.String("stores", "file,nats,nats3,kafka,kafka3,etcd,zookeeper,elastic", "on which stores, in turn")
+	runs := flag.Int("runs", 9, "how many")
+	stores := flag.String("stores", "file,nats,nats3,kafka,kafka3,etcd,zookeeper,postgres,elastic", "on which stores, in turn")
 	together := flag.Int("together", 3, "so many runs at a time")
 	seed := flag.Uint64("seed", 1, "of the instants of the kills")
 	asJSON := flag.Bool("json", false, "print the report as JSON")

@@ -34,6 +34,7 @@ func (c *Core) Walk(w Walker) {
 
 func (c *Core) walk(w Walker) {
 	s := w.Stand()
+	joins, confirms, takesPart := c.Is == PhaseJoining, c.Is == PhaseConfirming, c.Is == PhaseMember
 	switch {
 	case c.Is == PhaseReading && s.Ready:
 		c.Is = PhaseNaming
@@ -41,13 +42,13 @@ func (c *Core) walk(w Walker) {
 		c.Is = PhaseBeginning
 	case c.Is == PhaseBeginning && (c.Own.Held || c.lapse == Resume):
 		c.Is = PhaseJoining
-	case (c.Is == PhaseJoining || c.Is == PhaseConfirming) && s.In:
+	case s.In && (joins || confirms):
 		c.enter(s)
-	case c.Is == PhaseJoining && s.Waits:
+	case s.Waits && joins:
 		c.Is = PhaseNaming // another start was quicker
-	case (c.Is == PhaseMember || c.Is == PhaseConfirming) && s.Out:
+	case s.Out && (takesPart || confirms):
 		c.Remove(s.Index, "the cluster has removed it")
-	case c.Is == PhaseMember:
+	case takesPart:
 		c.enter(s)
 	case c.Is == PhaseLeaving && s.In: // after all, or confirmed
 		c.Inc = max(c.Inc, s.Inc)

@@ -18,7 +18,8 @@ import (
 // and one whose answer was lost stays unknown.
 type Docs struct {
 	rows   *Rows
-	native bool // deletes remove rows, so there are no tombstones
+	native bool // deletes remove rows
+	ends   bool // the store ends lives by itself, so there are no tombstones
 }
 
 var (
@@ -31,11 +32,12 @@ var (
 func NewDocs(r *Rows) *Docs {
 	_, leases := r.Driver.(driver.Leaser)
 	_, vigils := r.Driver.(driver.Vigils)
-	return &Docs{rows: r, native: (leases || vigils) && r.Limits().Deletes}
+	native := (leases || vigils) && r.Limits().Deletes
+	return &Docs{rows: r, native: native, ends: native}
 }
 
-// Untombed makes deletes remove rows where the store can, and leave no tombstones: for stores on which nobody ends the
-// life of another. A delete whose answer was lost stays unknown then.
+// Untombed makes deletes remove rows where the store can: only End leaves tombstones. A delete whose answer was lost stays
+// unknown then.
 func (d *Docs) Untombed() *Docs {
 	return &Docs{rows: d.rows, native: d.rows.Limits().Deletes}
 }
@@ -137,7 +139,7 @@ func (d *Docs) put(ctx context.Context, doc store.Doc, beat bool) (driver.Versio
 	op.Beat = beat
 	for {
 		v, err := d.rows.Put(ctx, op)
-		if !errors.Is(err, store.ErrConflict) || d.native {
+		if !errors.Is(err, store.ErrConflict) || d.ends {
 			return v, err
 		}
 		row, failed := d.rows.standing(ctx, op.Key, err)
