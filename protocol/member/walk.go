@@ -34,7 +34,27 @@ func (c *Core) Walk(w Walker) {
 
 func (c *Core) walk(w Walker) {
 	s := w.Stand()
-	joins, confirms, takesPart := c.Is == PhaseJoining, c.Is == PhaseConfirming, c.Is == PhaseMember
+	switch c.Is {
+	case PhaseReading, PhaseNaming, PhaseBeginning, PhaseJoining:
+		c.approach(s)
+	case PhaseMember, PhaseConfirming:
+		c.stay(s)
+	case PhaseLeaving:
+		if s.In { // after all, or confirmed
+			c.Inc = max(c.Inc, s.Inc)
+		}
+	case PhaseRemoved:
+		if s.Free && c.Idle() {
+			c.Life++
+			c.Inc, c.Own = 0, Own{}
+			w.Again()
+			c.Is = PhaseNaming
+		}
+	}
+}
+
+// approach is a step towards being a member.
+func (c *Core) approach(s Stand) {
 	switch {
 	case c.Is == PhaseReading && s.Ready:
 		c.Is = PhaseNaming
@@ -42,21 +62,20 @@ func (c *Core) walk(w Walker) {
 		c.Is = PhaseBeginning
 	case c.Is == PhaseBeginning && (c.Own.Held || c.lapse == Resume):
 		c.Is = PhaseJoining
-	case s.In && (joins || confirms):
+	case c.Is == PhaseJoining && s.In:
 		c.enter(s)
-	case s.Waits && joins:
+	case c.Is == PhaseJoining && s.Waits:
 		c.Is = PhaseNaming // another start was quicker
-	case s.Out && (takesPart || confirms):
+	}
+}
+
+// stay is what the cluster says of who is a member.
+func (c *Core) stay(s Stand) {
+	switch {
+	case s.Out && !(c.Is == PhaseConfirming && s.In):
 		c.Remove(s.Index, "the cluster has removed it")
-	case takesPart:
+	case c.Is == PhaseMember || s.In:
 		c.enter(s)
-	case c.Is == PhaseLeaving && s.In: // after all, or confirmed
-		c.Inc = max(c.Inc, s.Inc)
-	case c.Is == PhaseRemoved && s.Free && c.Idle():
-		c.Life++
-		c.Inc, c.Own = 0, Own{}
-		w.Again()
-		c.Is = PhaseNaming
 	}
 }
 
