@@ -34,22 +34,18 @@ func (c *Core) Walk(w Walker) {
 
 func (c *Core) walk(w Walker) {
 	s := w.Stand()
-	switch c.Is {
-	case PhaseReading, PhaseNaming, PhaseBeginning, PhaseJoining:
+	switch {
+	case c.Is < PhaseMember:
 		c.approach(s)
-	case PhaseMember, PhaseConfirming:
+	case c.Is == PhaseMember || c.Is == PhaseConfirming:
 		c.stay(s)
-	case PhaseLeaving:
-		if s.In { // after all, or confirmed
-			c.Inc = max(c.Inc, s.Inc)
-		}
-	case PhaseRemoved:
-		if s.Free && c.Idle() {
-			c.Life++
-			c.Inc, c.Own = 0, Own{}
-			w.Again()
-			c.Is = PhaseNaming
-		}
+	case c.Is == PhaseLeaving && s.In: // after all, or confirmed
+		c.Inc = max(c.Inc, s.Inc)
+	case c.Is == PhaseRemoved && s.Free && c.Idle():
+		c.Life++
+		c.Inc, c.Own = 0, Own{}
+		w.Again()
+		c.Is = PhaseNaming
 	}
 }
 
@@ -72,7 +68,7 @@ func (c *Core) approach(s Stand) {
 // stay is what the cluster says of who is a member.
 func (c *Core) stay(s Stand) {
 	switch {
-	case s.Out && !(c.Is == PhaseConfirming && s.In):
+	case s.Out && (c.Is != PhaseConfirming || !s.In):
 		c.Remove(s.Index, "the cluster has removed it")
 	case c.Is == PhaseMember || s.In:
 		c.enter(s)
