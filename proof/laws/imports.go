@@ -55,6 +55,7 @@ var rules = []rule{
 
 	{"journal", []string{"store", "internal/plain", "internal/wait"}},
 	{"lock", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/beat"}},
+	{"lock/fence", []string{"cluster"}},
 	{"lock/locktest", []string{"cluster", "store", "lock", "protocol"}},
 	{"status", []string{"cluster", "store", "internal/wait"}},
 	{"publish", []string{"internal/wait"}},
