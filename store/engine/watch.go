@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rota-run/rota/store"
@@ -18,7 +20,7 @@ const (
 type watch struct {
 	begin func(ctx context.Context, hint func()) error
 	hints chan struct{} // holds one
-	heard bool          // since it began the last time
+	heard atomic.Bool   // since it began the last time
 }
 
 // Hints sends a hint when a row below a prefix may have changed; see the function of that name.
@@ -41,22 +43,22 @@ func Hints(ctx context.Context, begin func(ctx context.Context, hint func()) err
 // run watches until ctx or the handle ends. It tells once whether it has begun.
 func (w *watch) run(ctx context.Context, begun chan<- error) {
 	defer close(w.hints)
-	for first, pause := true, watchPause; ; pause = min(2*pause, watchPauseMost) {
-		w.heard = false
+	var tell sync.Once // drivers hint from several goroutines
+	for pause := watchPause; ; pause = min(2*pause, watchPauseMost) {
+		w.heard.Store(false)
 		err := w.begin(ctx, func() {
 			w.hint()
-			if first {
-				first = false
-				begun <- nil
-			}
+			tell.Do(func() { begun <- nil })
 		})
+		never := false
+		tell.Do(func() { never = true })
 		switch {
-		case first:
+		case never:
 			begun <- err
 			return
 		case errors.Is(err, store.ErrClosed), ctx.Err() != nil:
 			return
-		case w.heard:
+		case w.heard.Load():
 			pause = watchPause
 		}
 		timer := time.NewTimer(pause)
@@ -71,7 +73,7 @@ func (w *watch) run(ctx context.Context, begun chan<- error) {
 
 // hint leaves a hint unless one lies there.
 func (w *watch) hint() {
-	w.heard = true
+	w.heard.Store(true)
 	select {
 	case w.hints <- struct{}{}:
 	default:

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -83,4 +84,28 @@ func TestWatchBeginsAgain(t *testing.T) {
 			t.Error("a watch outlives its handle")
 		}
 	})
+}
+
+// TestHintsAtOnce: a driver hints from several goroutines, also when its watch begins.
+func TestHintsAtOnce(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	hints, err := Hints(ctx, func(ctx context.Context, hint func()) error {
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				for range 100 {
+					hint()
+				}
+			})
+		}
+		both.Wait()
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	must.Succeed(t, err)
+	<-hints
+	cancel()
+	for range hints { // until it ends
+	}
 }

@@ -212,7 +212,7 @@ func TestIndexesThatAreNoStore(t *testing.T) {
 			"another type":      {`{"mappings":` + strings.Replace(ours, `"bytes":{"type":"binary"}`, `"bytes":{"type":"keyword"}`, 1) + `}`, []string{"wrong mapping", "keyword"}},
 			"open to all":       {`{"mappings":` + strings.Replace(ours, `"strict"`, `"true"`, 1) + `}`, []string{"wrong mapping"}},
 			"newer":             {`{"mappings":` + strings.Replace(ours, `"rota":2`, `"rota":3`, 1) + `}`, []string{"format 3", "newer version"}},
-			"older":             {`{"mappings":` + strings.Replace(ours, `"rota":2`, `"rota":1`, 1) + `}`, []string{"format 1", "copy it to a directory", "another index"}},
+			"older":             {`{"mappings":` + strings.Replace(ours, `"rota":2`, `"rota":1`, 1) + `}`, []string{"format 1", "another index", "submit the jobs again"}},
 			"not on disk":       {`{"settings":{"index.translog.durability":"async"},"mappings":` + ours + `}`, []string{"before they are on disk"}},
 			"flood stage":       {`{"settings":{"index.blocks.read_only_allow_delete":true},"mappings":` + ours + `}`, []string{"read-only", "free space"}},
 			"blocked":           {`{"settings":{"index.blocks.write":true},"mappings":` + ours + `}`, []string{"blocked", "index.blocks.write"}},

@@ -209,7 +209,7 @@ func TestForeignBuckets(t *testing.T) {
 		}, "forgets"},
 		"subject taken":     {func(t *testing.T, d backdoor) { create(t, log, "X"+d.log(), d.logSubject()) }, "another stream takes the subjects"},
 		"newer format":      {func(t *testing.T, d backdoor) { mark(t, d, "rota 3") }, "has format 3"},
-		"older format":      {func(t *testing.T, d backdoor) { mark(t, d, "rota 1") }, "copy it to a directory with the version that wrote it"},
+		"older format":      {func(t *testing.T, d backdoor) { mark(t, d, "rota 1") }, "submit the jobs again"},
 		"no format of ours": {func(t *testing.T, d backdoor) { mark(t, d, "hello") }, "damaged"},
 	} {
 		t.Run(name, func(t *testing.T) {
