@@ -1,7 +1,7 @@
 package postgres_test
 
 import (
-	"database/sql"
+	stdsql "database/sql"
 	"errors"
 	"fmt"
 	"net/url"
@@ -23,7 +23,7 @@ func TestFencedTransaction(t *testing.T) {
 	o := options(t)
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(o.User, o.Password), Host: o.Hosts[0], Path: o.Database,
 		RawQuery: url.Values{"sslmode": {"disable"}, "search_path": {fmt.Sprintf("%q", o.Schema)}}.Encode()}
-	db, err := sql.Open("pgx", u.String())
+	db, err := stdsql.Open("pgx", u.String())
 	must.Succeed(t, err)
 	defer db.Close()
 	ctx := rig.Deadline(t)
@@ -31,12 +31,12 @@ func TestFencedTransaction(t *testing.T) {
 		_, err := db.ExecContext(ctx, query)
 		must.Succeed(t, err)
 	}
-	begin := func() *sql.Tx {
+	begin := func() *stdsql.Tx {
 		tx, err := db.BeginTx(ctx, nil)
 		must.Succeed(t, err)
 		return tx
 	}
-	write := func(tx *sql.Tx, token cluster.Token, body string) error {
+	write := func(tx *stdsql.Tx, token cluster.Token, body string) error {
 		if err := fence.SQL(ctx, tx, "report", token); err != nil {
 			return errors.Join(err, tx.Rollback())
 		}
