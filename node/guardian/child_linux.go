@@ -49,6 +49,7 @@ func (w *watch) run(open Opener) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var st Store
+	var died time.Time
 	for {
 		switch w.Next() {
 		case ward.Listen:
@@ -61,7 +62,7 @@ func (w *watch) run(open Opener) {
 			if !ended(parentFD) {
 				return // it cannot be known
 			}
-			w.Ward = w.ParentEnded()
+			w.Ward, died = w.ParentEnded(), time.Now()
 			time.AfterFunc(endWithin, cancel)
 		case ward.EndPrograms:
 			w.programsEnded(program.EndAll(ctx, w.programs) == nil)
@@ -73,7 +74,7 @@ func (w *watch) run(open Opener) {
 				return
 			}
 		case ward.Hold:
-			<-ctx.Done()
+			<-time.After(time.Until(died.Add(w.hold))) // its lease may last as long, and the program with it
 			return
 		case ward.Over:
 			return

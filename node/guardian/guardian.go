@@ -1,6 +1,7 @@
 package guardian
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/node/guardian/ward"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/tasks/program"
 )
@@ -41,6 +43,7 @@ type Children interface {
 type Options struct {
 	Name     string        // of the member, for lists of processes
 	Place    string        // where the store is; what the child's Opener gets
+	TTL      time.Duration // of the member; default 10 s
 	Programs program.Place // of the programs to end first; the zero value for none
 	Children Children      // default: the process starts its children by os/exec alone
 	Logger   *slog.Logger  // default: discard
@@ -75,6 +78,7 @@ func Start(o Options) (*Guardian, error) {
 }
 
 func newGuardian(o Options) *Guardian {
+	o.TTL = cmp.Or(o.TTL, 10*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -157,7 +161,7 @@ func (g *Guardian) begin() (*child, error) {
 
 // tellAll tells a new child where the store is, and all that there is to guard.
 func (g *Guardian) tellAll(l *line) error {
-	err := l.send(message{Place: g.o.Place, Programs: g.o.Programs}, nil)
+	err := l.send(message{Place: g.o.Place, Programs: g.o.Programs, Hold: heartbeat.Slowest * g.o.TTL}, nil)
 	for _, h := range g.book.Held() {
 		err = errors.Join(err, l.send(message{Guard: h.ID, Key: h.Key.Text}, h.Key.File))
 	}
@@ -248,6 +252,7 @@ func (g *Guardian) Close() {
 type message struct {
 	Place    string        `json:"place,omitempty"` // the first message: where the store is
 	Programs program.Place `json:"programs,omitzero"`
+	Hold     time.Duration `json:"hold,omitempty"`    // how long a session is kept alive if a program may be left
 	Guard    uint64        `json:"guard,omitempty"`   // the number of a session to end
 	Key      string        `json:"key,omitempty"`     // its key
 	Release  uint64        `json:"release,omitempty"` // the number of a session that the parent ends itself
@@ -273,6 +278,7 @@ type charge struct {
 	ward.Ward
 	place    string
 	programs program.Place
+	hold     time.Duration
 }
 
 // take takes in a message. What cannot be read is passed over: a guardian does only what it was told.
@@ -282,7 +288,7 @@ func (c *charge) take(packet []byte) (guard, release uint64) {
 		return 0, 0
 	}
 	if m.Place != "" || m.Programs != (program.Place{}) {
-		c.place, c.programs = m.Place, m.Programs
+		c.place, c.programs, c.hold = m.Place, m.Programs, m.Hold
 	}
 	if m.Guard != 0 {
 		c.Ward = c.Guard(ward.Held[string]{ID: m.Guard, Key: m.Key})

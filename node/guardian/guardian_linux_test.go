@@ -128,6 +128,9 @@ func TestWhatAParentTells(t *testing.T) {
 	if all := child.Sessions(); child.place != "there" || len(all) != 1 || all[0].Key != "b" {
 		t.Errorf("a new child is told of %v at %q", all, child.place)
 	}
+	if longest := 8 * 10 * time.Second; child.hold != longest { // what the lease of a slow member lasts
+		t.Errorf("a new child holds a session for %s, want %s", child.hold, longest)
+	}
 	given := 0
 	g.line, parent.kill = parent, func() { given++ }
 	g.Guard(store.EndKey{Text: "c"})

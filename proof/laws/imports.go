@@ -84,7 +84,7 @@ var rules = []rule{
 	{"source", []string{"cluster", "flow", "schedule", "journal", "work", "internal/plain"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
 	{"node/guardian/ward", nil},
-	{"node/guardian", []string{"store", "tasks/program", "node/guardian/ward"}},
+	{"node/guardian", []string{"store", "protocol/heartbeat", "tasks/program", "node/guardian/ward"}},
 	{"node", append([]string{"call", "source", "source/directory", "protocol/heartbeat", "internal/plain", "internal/wait"}, contracts...)},
 	{"operate", append([]string{"node", "source/directory", "work/stage"}, contracts...)},
 	{"view", append([]string{"call", "node", "source/directory"}, contracts...)},
@@ -94,7 +94,7 @@ var rules = []rule{
 	{".", shell},
 	{"rotatest", append([]string{".", "store/handle"}, shell...)},
 	{"proof/sim/machine/*", append([]string{"protocol/*", "proof/sim/…"}, contracts...)},
-	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "node/guardian/ward"}, contracts...)}, // it knows no protocol
+	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "node/guardian/ward", "protocol/heartbeat"}, contracts...)}, // it knows no protocol
 	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/plain"}},
 	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},
 	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/node/guardian/ward"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -199,7 +200,7 @@ func (c *guardian) goOn() {
 	case ward.EndSessions:
 		next(c.of.chance.between(int64(100*time.Microsecond), w.plan.slow*int64(time.Millisecond)), c.sessions)
 	case ward.Hold:
-		next(int64(time.Minute), func() { c.ward = c.ward.Dismiss() })
+		next(heartbeat.Slowest*int64(w.plan.ttl), func() { c.ward = c.ward.Dismiss() })
 	case ward.Over:
 		c.of.drop(c)
 	}

@@ -23,7 +23,7 @@ func New(c protocol.Config) (*Lease, error) {
 	return shell.New(c, shell.Machine[State]{
 		Start: NewState(p), Step: Step, Poll: p.Poll,
 		Caller: &Caller{
-			Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Logger: c.Logger,
+			Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Logger: c.Logger,
 			Now: c.Clock, Wall: time.Now,
 		},
 		Watched: func(s State) ([]string, bool) { return s.watched, false },

@@ -55,7 +55,7 @@ func (c *config) guardian(st store.Full, o guardian.Options, undo *[]func()) pro
 	case !ends && o.Programs.Mark == "":
 		return unguarded(notNeeded)
 	}
-	o.Name, o.Place, o.Logger = string(c.node.Member), c.store, c.node.Logger
+	o.Name, o.Place, o.TTL, o.Logger = string(c.node.Member), c.store, c.node.TTL, c.node.Logger
 	g, err := guardian.Start(o)
 	if err != nil {
 		c.node.Logger.Warn("no guardian: after the death of this process, others take over when the TTL has passed", "err", err)

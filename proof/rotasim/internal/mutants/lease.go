@@ -18,6 +18,7 @@ func ofLease() []flaw.Flaw {
 func leaseSessions() []flaw.Flaw {
 	const beat, join, session = "protocol/lease/step_beat.go", "protocol/lease/step_join.go", "protocol/lease/session.go"
 	return []flaw.Flaw{
+		flaw.New("lease: a guardian hears of no heartbeat", "protocol/beat/session.go", "	g.Guard(l.end)\n", ""),
 		flaw.New("lease: a session is fenced too early", "protocol/member/lease.go",
 			"bool { return o.Dead(c.Silence(o)) }", "bool { return o.Dead(c.Silence(o) / 2) }"),
 		flaw.New("lease: a fence is none", beat,

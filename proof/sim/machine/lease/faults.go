@@ -24,5 +24,6 @@ func faults() []machine.Fault {
 		machine.Fault{Kind: machine.LateIndex, Phases: works, Suits: func(c machine.Call) bool { return c.Takes }},
 		machine.Fault{Kind: machine.TwoLeaders, Phases: []string{machine.Cluster}},
 	)
+	table = append(table, machine.Guardians([]string{"join", "joined", "leader", "leaving"})...)
 	return machine.Without(table, machine.Truncation, machine.Garbage, machine.Foreign, machine.TailLost, machine.NewerEntry)
 }

@@ -47,7 +47,7 @@ func start(s machine.Start) machine.State {
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
 	return machine.Calls[member.Effect, member.Event](&lease.Caller{
-		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
+		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Guard: s.Guard, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
 	})
 }
 
