@@ -73,7 +73,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyHasClaimedGoesAtOnce: what was offered and is not wanted any more waits for nobody; who has claimed it stops first.
+// TestWhatNobodyHasClaimedGoesAtOnce: an offer that is no longer wanted goes at once; an owner stops first.
 func TestWhatNobodyHasClaimedGoesAtOnce(t *testing.T) {
 	t.Parallel()
 	every := JobSpec{Tasks: []TaskSpec{{Type: "noop", Spread: SpreadEvery}}}

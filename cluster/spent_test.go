@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// stream is a partition that splits off a leaf in each step, and goes on as another one.
+// stream splits one leaf off in each step, and continues in a new partition.
 type stream struct {
 	*windowBench
 	n    int

@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// ErrStale says that an owner with a larger token has written: whoever meets it is no longer the owner.
+// ErrStale is what a former owner gets: another one has written with a larger token.
 var ErrStale = errors.New("an owner with a larger token has written")
 
 // Table makes the table that SQL needs.

@@ -14,7 +14,8 @@ import (
 
 // WriteFile writes a file under a token, or returns ErrStale. Each owner writes one of its own, NAME.TOKEN, so that no
 // lock is needed: [ReadFile] reads that of the largest token, whatever a former owner writes later. It is replaced as a
-// whole, and those of former owners are removed. A power cut may bring the version before back.
+// whole, and those of former owners are removed. A power cut may bring the version before back, and a
+// crash may leave NAME.TOKEN.new.
 func WriteFile(root *os.Root, name string, token cluster.Token, data []byte) error {
 	if err := writeFile(root, name, token, data); err != nil {
 		return fmt.Errorf("write %s under token %d: %w", name, token, err)

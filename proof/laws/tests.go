@@ -85,7 +85,7 @@ func timeoutCases(f *File) map[ast.Node]bool {
 	return cases
 }
 
-// virtualTime tells whether a node stands inside a call of synctest.Test, or of what calls it in package internal/proof/virtual.
+// virtualTime reports whether a node is inside a call of synctest.Test, or of a function of internal/proof/virtual.
 func virtualTime(f *File, names map[string]string) func(ast.Node) bool {
 	var bubbles []*ast.CallExpr
 	ast.Inspect(f.AST, func(n ast.Node) bool {

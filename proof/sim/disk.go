@@ -34,7 +34,7 @@ type disk struct {
 type stored struct {
 	doc     store.Doc
 	session *session
-	by      *process // who has written it, outside of a session
+	by      *process // its writer, if it is of no session
 }
 
 func newDisk(w *world) *disk {

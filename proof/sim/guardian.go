@@ -252,7 +252,7 @@ func (c *guardian) end(key string) {
 	}
 }
 
-// ends is told before something of a process is ended.
+// ends notes that something of a process is about to be ended, which must be dead.
 func (c *guardian) ends(of *process) {
 	p, w := c.of.p, c.of.p.w
 	if of.up {

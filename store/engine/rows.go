@@ -26,9 +26,6 @@ type Rows struct {
 // NewRows makes a handle. No other one, nor one of an earlier process, may have the same life.
 func NewRows(d Driver, life string) *Rows { return &Rows{Driver: d, life: life} }
 
-// Life is that of the handle: the names of what it writes begin with it.
-func (r *Rows) Life() string { return r.life }
-
 // MaxValue is how many bytes a document or a record may have: a byte of the row says what it holds.
 func MaxValue(l driver.Limits) int { return l.Value - 1 }
 

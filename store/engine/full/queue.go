@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
@@ -84,18 +83,17 @@ type flowJournal struct {
 	*log.Log
 	rows   *engine.Rows
 	prefix string
-	puts   atomic.Uint64
 }
 
 var _ logqueue.Keeper = (*flowJournal)(nil)
 
-// Put implements logqueue.Journal. Places of one handle ascend.
+// Put implements logqueue.Journal.
 func (f *flowJournal) Put(ctx context.Context, data ...[]byte) (at []string, err error) {
 	for _, d := range data {
 		if most := f.MaxRecord(); len(d) > most {
 			return nil, fmt.Errorf("%d bytes, at most %d: %w", len(d), most, store.ErrTooLarge)
 		}
-		place := fmt.Sprintf("%s-%012x", f.rows.Life(), f.puts.Add(1))
+		place := f.rows.NewName()
 		if err := f.rows.Once(ctx, f.prefix+place, d); err != nil {
 			return nil, err
 		}

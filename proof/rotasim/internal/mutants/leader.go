@@ -18,7 +18,7 @@ func ofLeader() []flaw.Flaw {
 			"		return Saying{Say: SayAccept}\n", "		return Saying{}\n"),
 		flaw.New("another process's name is taken over", life,
 			"if o := s.claims.Of(heartbeat); !s.Dead(o) {", "if o := s.claims.Of(heartbeat); !s.Dead(o) && o.Gone() {"),
-		flaw.New("whoever was removed does not join again", "protocol/member/walk.go",
+		flaw.New("a removed member does not join again", "protocol/member/walk.go",
 			"		w.Again()\n\t\tc.Is = PhaseNaming\n", "		w.Again()\n"),
 		flaw.New("a lost member is kept", decide,
 			"m.State == cluster.MemberHeld || !s.Dead(o) || m.Heartbeat", "m.State == cluster.MemberHeld || !s.Dead(o) || m.State == cluster.MemberJoined || m.Heartbeat"),
