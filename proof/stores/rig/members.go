@@ -1,13 +1,13 @@
 package rig
 
 import (
-	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/store"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
+	"github.com/rota-run/rota/store"
 )
 
 // Backend is a store on which a protocol runs.

@@ -2,13 +2,13 @@ package command
 
 import (
 	"context"
-	"github.com/rota-run/rota/store"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/rotacmd/internal/command/demo"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
 

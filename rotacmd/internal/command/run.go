@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"github.com/rota-run/rota/store"
 	"io"
 	"log/slog"
 	"net"
@@ -20,6 +19,7 @@ import (
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/rotacmd/internal/quiet"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
+	"github.com/rota-run/rota/store"
 )
 
 // runFlags are the settings of a member.

@@ -3,11 +3,11 @@ package demo
 import (
 	"context"
 	"errors"
-	"github.com/rota-run/rota/store"
 	"io"
 	"os"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/handle"
 	"github.com/rota-run/rota/store/memory"
 )

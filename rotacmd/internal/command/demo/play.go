@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/rota-run/rota/store"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,6 +14,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 )
 

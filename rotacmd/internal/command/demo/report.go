@@ -3,10 +3,10 @@ package demo
 import (
 	"context"
 	"fmt"
-	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/store"
 
 	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // The bounds that the demonstration holds itself to, in ms.
