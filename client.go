@@ -79,7 +79,7 @@ func Open(s Store, o ClientOptions) (*Client, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	at := operate.Outside(proto, s, by)
-	return &Client{Locks: locks, calls: calls, at: at, ops: operate.New(at, s, types, by), types: types, log: log}, nil
+	return &Client{Locks: locks, calls: calls, at: at, ops: operate.New(at, s, nil, types, by), types: types, log: log}, nil
 }
 
 // typesOf is the table of task types.

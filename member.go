@@ -23,6 +23,7 @@ type Config struct {
 	Member   string        // stable name, unique in the cluster
 	Store    Store         // stays the caller's: close it after Leave
 	Protocol Protocol      // how the members agree, the same for all of a cluster; default: every member folds one log, package protocol/replica
+	Broker   Broker        // has the segments of flows, if it is not Store; the same for all members
 	TTL      time.Duration // how long others wait when this member is silent; default 10 s
 	Labels   map[string]string
 	Weight   int64 // share of the load; 0 means 100
@@ -64,6 +65,7 @@ func (c Config) Validate() error {
 		faults = append(faults, fmt.Errorf("Member: %w", err))
 	}
 	fail(c.Store == nil, "Store: no store; open one, such as memory.New().Open()")
+	fail((c.Broker.Queue == nil) != (c.Broker.Place == ""), "Broker: it needs both, a Queue and its Place")
 	fail(c.TTL != 0 && (c.TTL < 300*time.Millisecond || c.TTL > 24*time.Hour), "TTL is %s: use 0 for the default, or 300ms to 24h", c.TTL)
 	fail(c.Hold < 0 || c.Hold > time.Hour, "Hold is %s: use 0 to 1h", c.Hold)
 	fail(c.DrainTimeout < 0, "DrainTimeout is %s: it must not be negative", c.DrainTimeout)
@@ -116,7 +118,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	joined := make(chan struct{})
 	var once sync.Once
 	n, err := node.New(node.Config{
-		Member: cluster.MemberID(c.Member), Store: c.Store, Protocol: c.Protocol, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots,
+		Member: cluster.MemberID(c.Member), Store: c.Store, Protocol: c.Protocol, Broker: c.Broker, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots,
 		Sources: c.Sources, Files: c.Files, Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Hold: c.Hold, Guard: c.Guard, Logger: c.Logger, Clock: c.Clock,
 		Events: c.Events.node(func() { once.Do(func() { close(joined) }) }),
 	})
@@ -133,7 +135,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended, end := context.WithCancelCause(context.Background())
-	m := &Member{name: c.Member, node: n, ended: ended, ops: operate.New(operate.Inside(n), c.Store, types, c.Member), locks: locks, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
+	m := &Member{name: c.Member, node: n, ended: ended, ops: operate.New(operate.Inside(n), c.Store, n.Queue(), types, c.Member), locks: locks, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		m.err = n.Run(context.WithValue(WithLocks(life, locks), memberKey{}, m), m.hurry)

@@ -52,6 +52,8 @@ type (
 	Handover = cluster.Handover
 	// CatchUp says what becomes of the rounds that nobody could run.
 	CatchUp = work.CatchUp
+	// Broker is a queue apart from the store, for the segments of flows. Where it is noted, its Queue and its Place.
+	Broker = store.Broker
 	// OnStoreLoss says what a running task does when its member cannot reach the store.
 	OnStoreLoss = work.OnStoreLoss
 )

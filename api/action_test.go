@@ -48,7 +48,7 @@ func (a *acting) config(t *testing.T) api.Config {
 	docs := memory.New().Open()
 	t.Cleanup(func() { docs.Close() })
 	c.Actions = &api.Actions{
-		Operator: operate.New(a, docs, work.Types{"noop": {Name: "noop", Periodic: true}}, "API of a"),
+		Operator: operate.New(a, docs, nil, work.Types{"noop": {Name: "noop", Periodic: true}}, "API of a"),
 		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
 			if string(definition) == "bad" {
 				return "", cluster.JobSpec{}, errors.New("line 1: not a definition")
@@ -179,7 +179,7 @@ func TestPauseInANewCluster(t *testing.T) {
 	w := &written{t: t}
 	c := w.config(t)
 	w.value, _ = cluster.Value{}.Do(1, 0, cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
-	c.Actions.Operator = operate.New(w, nil, nil, "API of a")
+	c.Actions.Operator = operate.New(w, nil, nil, nil, "API of a")
 	for _, action := range []string{"pause", "resume"} {
 		if r := request(c, "POST", "/v1/"+action+"?job=etl", trusted); r.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s", action, r.Status)

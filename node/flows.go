@@ -18,8 +18,8 @@ const sweepPause = time.Minute
 
 // sweepFlows drops the flows of jobs that the cluster has forgotten, on the first of the joined members.
 func (n *Node) sweepFlows(ctx context.Context) {
-	queue, ok := n.c.Store.(store.Queue)
-	if !ok {
+	queue := n.c.Broker.Queue
+	if queue == nil {
 		return
 	}
 	ticker := time.NewTicker(sweepPause)

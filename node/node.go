@@ -30,6 +30,7 @@ type Config struct {
 	Member     cluster.MemberID
 	Store      protocol.Store
 	Protocol   protocol.Protocol // how the members agree; all members of a cluster use one
+	Broker     store.Broker      // has the segments of flows; default: Store, if it has a queue
 	TTL        time.Duration     // how long others wait when this member is silent; default 10 s
 	Labels     map[string]string
 	Weight     int64
@@ -121,6 +122,10 @@ func New(c Config) (*Node, error) {
 	if c.Protocol == nil {
 		return nil, errors.New("node: no protocol")
 	}
+	if c.Broker.Queue == nil {
+		c.Broker.Queue, _ = c.Store.(store.Queue)
+		c.Broker.Place = protocol.OwnQueue
+	}
 	if c.Journal == nil {
 		c.Journal = journal.NewDocs(c.Store, string(c.Member), 0)
 	}
@@ -181,9 +186,8 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 		src := n.sources.config().Type()
 		types[src.Name] = src
 	}
-	queue, _ := n.c.Store.(store.Queue)
 	return work.New(work.Config{
-		Queue: queue, Types: types, Member: n.c.Member, Clock: n.c.Clock, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
+		Queue: n.c.Broker.Queue, Types: types, Member: n.c.Member, Clock: n.c.Clock, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
 		Propose: n.member.Propose, Value: n.member.Value, Changed: n.changed.Next, Report: n.member.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
 		Events: work.Events{Started: n.runStarted, Stopped: n.runStopped, RoundDone: n.roundDone, Frozen: n.frozen},
 	})
@@ -227,6 +231,9 @@ func (n *Node) Status() Status {
 
 // Journal is where the node's records go.
 func (n *Node) Journal() journal.Journal { return n.c.Journal }
+
+// Queue has the segments of flows; nil where there is none.
+func (n *Node) Queue() store.Queue { return n.c.Broker.Queue }
 
 // Member is the node's name.
 func (n *Node) Member() cluster.MemberID { return n.c.Member }
@@ -302,10 +309,11 @@ func (n *Node) claimPlace(ctx context.Context) error {
 	}()
 	for ctx.Err() == nil {
 		limited, cancel := context.WithTimeout(ctx, cmp.Or(n.c.TTL, 10*time.Second))
-		err := protocol.Claim(limited, n.c.Store, n.c.Protocol.Name())
+		err := protocol.Claim(limited, n.c.Store, protocol.Place{Protocol: n.c.Protocol.Name(), Queue: n.c.Broker.Place})
 		cancel()
 		var other *protocol.OtherProtocolError
-		if err == nil || errors.As(err, &other) || errors.Is(err, protocol.ErrPlaceDamaged) || errors.Is(err, store.ErrClosed) {
+		var queue *protocol.OtherQueueError
+		if err == nil || errors.As(err, &other) || errors.As(err, &queue) || errors.Is(err, protocol.ErrPlaceDamaged) || errors.Is(err, store.ErrClosed) {
 			return err
 		}
 		n.away.Store(&err)

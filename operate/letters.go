@@ -69,9 +69,8 @@ func (o *Operator) flowOf(ctx context.Context, id cluster.JobID, said string) (f
 	case j == nil:
 		return f, &RefusedError{Said: said, Reason: fmt.Sprintf("there is no job %q", id), Try: "rota job list --all", Kind: ErrRefused}
 	}
-	var has bool
-	f.queue, has = o.docs.(store.Queue)
-	if f.graph, err = work.GraphOf(j); err != nil || len(f.graph.Edges) == 0 || !has {
+	f.queue = o.queue
+	if f.graph, err = work.GraphOf(j); err != nil || len(f.graph.Edges) == 0 || f.queue == nil {
 		return f, &RefusedError{Said: said, Reason: fmt.Sprintf("job %s is no flow: it has no dead letters", id), Kind: ErrRefused}
 	}
 	f.name = work.FlowName(j)

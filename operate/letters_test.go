@@ -51,7 +51,7 @@ func TestARingThatFailsIsSaid(t *testing.T) {
 		must.Succeed(t, err)
 		_, err = queue.Commit(t.Context(), flow, store.Unit{Name: "dead", Outputs: []store.Put{{Shard: store.Shard{Edge: "dead/write"}, Segments: 1, Data: letter}}})
 		must.Succeed(t, err)
-		o := New(w, full{docs.(*memory.Store), fails}, work.Types{}, "ann")
+		o := New(w, full{docs.(*memory.Store), fails}, queue, work.Types{}, "ann")
 		w.told = nil
 		n, a, err := o.RetryDead(t.Context(), "etl")
 		if n != 1 || !a.Changed || err != nil || len(w.told) != 1 || w.told[0].Message != "retry-dead etl: 1" {

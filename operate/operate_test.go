@@ -70,7 +70,7 @@ func newWorld(t *testing.T) (*world, *Operator, store.Docs) {
 	w.at = 1
 	docs := memory.New().Open()
 	t.Cleanup(func() { docs.Close() })
-	return w, New(w, docs, work.Types{"check": {Name: "check", Periodic: true}}, "ann@laptop"), docs
+	return w, New(w, docs, nil, work.Types{"check": {Name: "check", Periodic: true}}, "ann@laptop"), docs
 }
 
 func spec(typ string) cluster.JobSpec {
@@ -206,7 +206,7 @@ func TestRunNowWhereTheStoreIsAway(t *testing.T) {
 	w.others(cluster.SubmitJob{Job: "x", Spec: spec("check")})
 	inner := memory.New().Open()
 	defer inner.Close()
-	o := New(w, storetest.NewFaulty(inner, func(storetest.Call) storetest.Outcome { return storetest.Refused }), work.Types{"check": {Name: "check", Periodic: true}}, "ann")
+	o := New(w, storetest.NewFaulty(inner, func(storetest.Call) storetest.Outcome { return storetest.Refused }), nil, work.Types{"check": {Name: "check", Periodic: true}}, "ann")
 	asks, _, err := o.RunNow(t.Context(), "x")
 	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, ErrRefused) || len(asks) != 0 || !strings.Contains(err.Error(), "0 of 1 were asked") || w.told != nil {
 		t.Errorf("got %v, %v, the journal has %v", asks, err, w.told)

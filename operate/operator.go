@@ -28,13 +28,15 @@ type Cluster interface {
 type Operator struct {
 	at    Cluster
 	docs  store.Docs // what is kept beside the value: drains, requests for rounds
+	queue store.Queue
 	types work.Types
 	by    string
 }
 
-// New makes an operator. The types are those that this program knows; by is who asks, as user@host or the name of a member.
-func New(at Cluster, docs store.Docs, types work.Types, by string) *Operator {
-	return &Operator{at: at, docs: docs, types: types, by: by}
+// New makes an operator. The queue has the segments of flows, nil where there is none. The types are those that this program knows; by is who asks, as
+// user@host or the name of a member.
+func New(at Cluster, docs store.Docs, queue store.Queue, types work.Types, by string) *Operator {
+	return &Operator{at: at, docs: docs, queue: queue, types: types, by: by}
 }
 
 // For is the operator for what a person asks through it: the journal names both.

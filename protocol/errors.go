@@ -22,6 +22,21 @@ func (e *OtherProtocolError) Error() string {
 	return fmt.Sprintf("the cluster uses the protocol %q, not %q: all members of a cluster use one", e.Has, e.Asked)
 }
 
+// OtherQueueError reports that the members of this store keep the segments of flows in another queue.
+type OtherQueueError struct{ Has, Asked string }
+
+// Error names both places.
+func (e *OtherQueueError) Error() string {
+	return fmt.Sprintf("the cluster keeps its flows in %s, not in %s: all members of a cluster use one queue", queueText(e.Has), queueText(e.Asked))
+}
+
+func queueText(place string) string {
+	if place == OwnQueue {
+		return "its store"
+	}
+	return place
+}
+
 // DivergedError says that the store lost or rewrote part of the log: this member's history and the log's are two.
 type DivergedError struct {
 	Index  cluster.Index

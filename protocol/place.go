@@ -9,7 +9,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// PlaceKey is the document that names the protocol of a place in a store. It is created once and never changed.
+// PlaceKey is the document that says by what the members of a place agree. What it says is never changed.
 const PlaceKey = "protocol"
 
 // ErrPlaceDamaged reports that the document that names the protocol of a place cannot be read.
@@ -21,62 +21,73 @@ const HeartbeatPrefix = "pulse/"
 // NodePrefix is where they are under the protocol lease, as its source document names them.
 const NodePrefix = "node/"
 
-// place is the content of that document.
-type place struct {
-	Protocol string `json:"protocol"`
+// Place is what all members of a place have in common.
+type Place struct {
+	Protocol string `json:"protocol"` // its name; "" if nobody has ever joined or written a command
+	// Queue is the place of the queue that has the segments of flows, OwnQueue for the store's own; "" if no member has ever joined.
+	Queue string `json:"queue,omitempty"`
 }
 
-// At returns the name of the protocol of this place; "" if nobody has ever joined or written a command. Its error is that of the store,
-// or reports that the document is damaged.
-func At(ctx context.Context, docs store.Docs) (string, error) {
+// OwnQueue is the Queue of a Place whose flows are in the store by which the members agree.
+const OwnQueue = "store"
+
+// At returns what the members of this place have in common. Its error is that of the store, or reports that the document is damaged.
+func At(ctx context.Context, docs store.Docs) (Place, error) {
+	p, _, err := readPlace(ctx, docs)
+	return p, err
+}
+
+func readPlace(ctx context.Context, docs store.Docs) (p Place, v store.Version, err error) {
 	d, err := docs.Get(ctx, PlaceKey)
 	if errors.Is(err, store.ErrNotFound) {
-		return "", nil
+		return p, "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read which protocol the cluster uses: %w", err)
+		return p, "", fmt.Errorf("read which protocol the cluster uses: %w", err)
 	}
-	var p place
 	if err := json.Unmarshal(d.Value, &p); err != nil || p.Protocol == "" {
-		return "", fmt.Errorf("read document %q: %w: %.80q", PlaceKey, ErrPlaceDamaged, d.Value)
+		return Place{}, "", fmt.Errorf("read document %q: %w: %.80q", PlaceKey, ErrPlaceDamaged, d.Value)
 	}
-	return p.Protocol, nil
+	return p, d.Version, nil
 }
 
-// Claim sets the protocol of a place, or verifies it. Its error is an *OtherProtocolError if the place has another protocol, else that
-// of the store; after an unknown outcome it may be called again.
-func Claim(ctx context.Context, docs store.Docs, name string) error {
-	has, err := At(ctx, docs)
-	if err != nil {
-		return err
-	}
-	if has == "" {
-		value, err := json.Marshal(place{name})
-		if err != nil {
-			return err
+// claimTries bounds how often a place is read again because another process has changed it: once for its protocol, once for its queue.
+const claimTries = 3
+
+// Claim sets what the members of a place have in common, or verifies it; a Queue of "" does neither. Its error is an *OtherProtocolError or
+// *OtherQueueError if the place has another one, else that of the store; after an unknown outcome it may be called again.
+func Claim(ctx context.Context, docs store.Docs, want Place) (err error) {
+	for range claimTries {
+		has, version, readErr := readPlace(ctx, docs)
+		switch {
+		case readErr != nil:
+			return readErr
+		case has.Protocol != "" && has.Protocol != want.Protocol:
+			return &OtherProtocolError{Has: has.Protocol, Asked: want.Protocol}
+		case has.Queue != "" && want.Queue != "" && has.Queue != want.Queue:
+			return &OtherQueueError{Has: has.Queue, Asked: want.Queue}
+		case has.Protocol != "" && (has.Queue != "" || want.Queue == ""):
+			return nil
 		}
-		_, err = docs.Put(ctx, store.Doc{Key: PlaceKey, Value: value})
-		if err == nil {
+		value, jsonErr := json.Marshal(want)
+		if jsonErr != nil {
+			return jsonErr
+		}
+		if _, err = docs.Put(ctx, store.Doc{Key: PlaceKey, Value: value, Version: version}); err == nil {
 			return nil
 		}
 		if !errors.Is(err, store.ErrConflict) {
-			return fmt.Errorf("note which protocol the cluster uses: %w", err)
-		}
-		if has, err = At(ctx, docs); err != nil {
-			return err
+			break
 		}
 	}
-	if has != name {
-		return &OtherProtocolError{Has: has, Asked: name}
-	}
-	return nil
+	return fmt.Errorf("note which protocol the cluster uses: %w", err)
 }
 
 // ClientAt makes a client of a protocol. It claims the place first: what it writes into one that is new would be lost to members of another protocol.
 func ClientAt(ctx context.Context, p Protocol, s Store) (Client, error) {
 	c, err := p.Client(s)
 	if err == nil {
-		err = Claim(ctx, s, p.Name())
+		err = Claim(ctx, s, Place{Protocol: p.Name()})
 	}
 	if err != nil {
 		return nil, err

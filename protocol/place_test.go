@@ -6,30 +6,78 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
 
-func TestPlaceHasOneProtocol(t *testing.T) {
+// claimed tells what came of a claim: "", or which other protocol or queue the place has.
+func claimed(t *testing.T, docs store.Docs, name, queue string) string {
+	t.Helper()
+	err := protocol.Claim(t.Context(), docs, protocol.Place{Protocol: name, Queue: queue})
+	var p *protocol.OtherProtocolError
+	var q *protocol.OtherQueueError
+	switch {
+	case errors.As(err, &p) && p.Asked == name:
+		return p.Has
+	case errors.As(err, &q) && q.Asked == queue:
+		return q.Has
+	case err != nil:
+		t.Fatal(err)
+	}
+	return ""
+}
+
+// Whoever writes first sets the protocol, and the first member the queue: a submission does not say where flows are.
+func TestWhatAPlaceHasInCommon(t *testing.T) {
 	t.Parallel()
 	s := memory.New().Open()
 	t.Cleanup(func() { s.Close() })
-	ctx := context.Background()
-	if name, err := protocol.At(ctx, s); name != "" || err != nil {
-		t.Fatalf("an empty place: %q, %v", name, err)
+	if at, err := protocol.At(t.Context(), s); at != (protocol.Place{}) || err != nil {
+		t.Fatalf("an empty place: %q, %v", at, err)
 	}
-	for range 2 {
-		if err := protocol.Claim(ctx, s, "replica"); err != nil {
-			t.Fatal(err)
+	for _, c := range []struct{ name, queue, other, has string }{
+		{"replica", "", "", "replica "},
+		{"leader", "", "replica", "replica "},
+		{"leader", "nats://q/x", "replica", "replica "},
+		{"replica", "nats://q/x", "", "replica nats://q/x"},
+		{"replica", protocol.OwnQueue, "nats://q/x", "replica nats://q/x"},
+		{"replica", "nats://q/x", "", "replica nats://q/x"},
+		{"replica", "", "", "replica nats://q/x"},
+	} {
+		if got := claimed(t, s, c.name, c.queue); got != c.other {
+			t.Errorf("claim %q, %q: the place has %q, want %q", c.name, c.queue, got, c.other)
+		}
+		if at, err := protocol.At(t.Context(), s); at.Protocol+" "+at.Queue != c.has || err != nil {
+			t.Errorf("after the claim of %q, %q: %q, %v", c.name, c.queue, at, err)
 		}
 	}
-	var other *protocol.OtherProtocolError
-	if err := protocol.Claim(ctx, s, "leader"); !errors.As(err, &other) || other.Has != "replica" || other.Asked != "leader" {
-		t.Errorf("another protocol: %v", err)
-	}
-	if name, err := protocol.At(ctx, s); name != "replica" || err != nil {
-		t.Errorf("got %q, %v", name, err)
+}
+
+// Of members that start at once with two queues, those of one are refused, whoever has set the protocol.
+func TestTwoQueuesAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, first := range []bool{false, true} {
+		m := memory.New()
+		if first {
+			claimed(t, m.Open(), "replica", "")
+		}
+		var wg sync.WaitGroup
+		refused := make([]string, 20)
+		for i := range refused {
+			s := m.Open()
+			t.Cleanup(func() { s.Close() })
+			wg.Go(func() { refused[i] = claimed(t, s, "replica", []string{"a", "b"}[i%2]) })
+		}
+		wg.Wait()
+		at, err := protocol.At(t.Context(), m.Open())
+		must.Succeed(t, err)
+		for i, other := range refused {
+			if mine := []string{"a", "b"}[i%2]; (mine == at.Queue) != (other == "") || other != "" && other != at.Queue {
+				t.Errorf("the place has %q, and a member with %q heard %q", at.Queue, mine, other)
+			}
+		}
 	}
 }
 
@@ -42,7 +90,9 @@ func TestTwoProtocolsAtOnce(t *testing.T) {
 	for i := range errs {
 		s := m.Open()
 		t.Cleanup(func() { s.Close() })
-		wg.Go(func() { errs[i] = protocol.Claim(context.Background(), s, []string{"replica", "leader"}[i%2]) })
+		wg.Go(func() {
+			errs[i] = protocol.Claim(context.Background(), s, protocol.Place{Protocol: []string{"replica", "leader"}[i%2]})
+		})
 	}
 	wg.Wait()
 	refused := [2]int{}
@@ -63,7 +113,7 @@ func TestDamagedPlace(t *testing.T) {
 		if _, err := s.Put(context.Background(), store.Doc{Key: protocol.PlaceKey, Value: []byte(text)}); err != nil {
 			t.Fatal(err)
 		}
-		if err := protocol.Claim(context.Background(), s, "replica"); !errors.Is(err, protocol.ErrPlaceDamaged) {
+		if err := protocol.Claim(context.Background(), s, protocol.Place{Protocol: "replica"}); !errors.Is(err, protocol.ErrPlaceDamaged) {
 			t.Errorf("%q: %v", text, err)
 		}
 		s.Close()
@@ -84,10 +134,10 @@ func TestUnknownOutcomeOfAClaim(t *testing.T) {
 	t.Parallel()
 	s := memory.New().Open()
 	t.Cleanup(func() { s.Close() })
-	if err := protocol.Claim(context.Background(), lossy{s}, "replica"); !errors.Is(err, store.ErrUnknown) {
+	if err := protocol.Claim(context.Background(), lossy{s}, protocol.Place{Protocol: "replica"}); !errors.Is(err, store.ErrUnknown) {
 		t.Fatalf("got %v, want that the outcome is unknown", err)
 	}
-	if err := protocol.Claim(context.Background(), lossy{s}, "replica"); err != nil {
+	if err := protocol.Claim(context.Background(), lossy{s}, protocol.Place{Protocol: "replica"}); err != nil {
 		t.Errorf("the second claim: %v", err)
 	}
 }

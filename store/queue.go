@@ -32,6 +32,13 @@ type Queue interface {
 	Depth(ctx context.Context, flow string, shards ...Shard) ([]Depth, error)
 }
 
+// Broker is a queue apart from the store by which the members agree.
+type Broker struct {
+	Queue
+	// Place names where it is, without secrets. All members of a cluster have the same.
+	Place string
+}
+
 // Shard names a queue of a flow, one of the shards of an edge.
 type Shard struct {
 	Edge   string // a key; see CheckKey

@@ -25,6 +25,7 @@ const memberVariable = "ROTA_FLOWS_MEMBER"
 type place struct {
 	Member string
 	Store  string // a directory, or the URL of a server
+	Queue  string // the same, of the queue; "" for the store's own
 	Dir    string // of the output
 }
 
@@ -55,12 +56,21 @@ func live(ctx context.Context, text string) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	st, err := p.open(ctx)
+	st, err := open(ctx, p.Store)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	m, err := rota.Join(ctx, rota.Config{Member: p.Member, Store: st, TTL: 3 * time.Second, Slots: slots, Types: p.types(), Logger: log})
+	var broker rota.Broker
+	if p.Queue != "" {
+		queue, err := open(ctx, p.Queue)
+		if err != nil {
+			return err
+		}
+		defer queue.Close()
+		broker = rota.Broker{Queue: queue.(store.Queue), Place: p.Queue}
+	}
+	m, err := rota.Join(ctx, rota.Config{Member: p.Member, Store: st, Broker: broker, TTL: 3 * time.Second, Slots: slots, Types: p.types(), Logger: log})
 	if err != nil {
 		return err
 	}
@@ -82,14 +92,14 @@ func live(ctx context.Context, text string) error {
 	return nil
 }
 
-// open opens the store as soon as the server lets it.
-func (p place) open(ctx context.Context) (st store.Full, err error) {
+// open opens a store as soon as the server lets it.
+func open(ctx context.Context, place string) (st store.Full, err error) {
 	err = again(ctx, func() error {
-		if !strings.Contains(p.Store, "://") {
-			st, err = file.Open(ctx, p.Store, file.Options{})
+		if !strings.Contains(place, "://") {
+			st, err = file.Open(ctx, place, file.Options{})
 			return err
 		}
-		s := server.Server{URL: p.Store}
+		s := server.Server{URL: place}
 		st, err = s.Open(ctx, name, false)
 		return err
 	})

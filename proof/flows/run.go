@@ -43,7 +43,7 @@ func one(ctx context.Context, kind string, seed uint64) (r report, err error) {
 		return r, err
 	}
 	defer g.stop()
-	s := &stage{dir: dir, store: g.store, chance: rand.New(rand.NewPCG(seed, 0)), members: make([]*process.Process, 3)}
+	s := &stage{dir: dir, store: g.store, queue: g.queue, chance: rand.New(rand.NewPCG(seed, 0)), members: make([]*process.Process, 3)}
 	defer s.stop()
 	for i := range s.members {
 		if err := s.start(i); err != nil {
@@ -62,6 +62,7 @@ func one(ctx context.Context, kind string, seed uint64) (r report, err error) {
 // stage is the processes of a run.
 type stage struct {
 	dir, store string
+	queue      string // "" for the store's own
 	chance     *rand.Rand
 	members    []*process.Process
 	starts     int
@@ -72,7 +73,7 @@ func (s *stage) start(i int) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(place{Member: fmt.Sprint("m", i), Store: s.store, Dir: s.dir})
+	text, err := json.Marshal(place{Member: fmt.Sprint("m", i), Store: s.store, Queue: s.queue, Dir: s.dir})
 	if err != nil {
 		return err
 	}

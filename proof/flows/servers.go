@@ -22,6 +22,7 @@ import (
 // ground is what a run stands on.
 type ground struct {
 	store string
+	queue string // apart from the store; "" for its own
 	// hit kills a server and starts it again; nil where there is none.
 	hit  func(ctx context.Context, chance *rand.Rand) error
 	stop func()
@@ -29,6 +30,9 @@ type ground struct {
 
 // prepare starts the servers of a run.
 func prepare(ctx context.Context, kind, dir string) (ground, error) {
+	if at, queue, apart := strings.Cut(kind, "+"); apart {
+		return both(ctx, at, queue, dir)
+	}
 	switch kind {
 	case "file":
 		return ground{store: filepath.Join(dir, "store"), stop: func() {}}, nil
@@ -45,7 +49,7 @@ func prepare(ctx context.Context, kind, dir string) (ground, error) {
 	if err != nil {
 		return ground{}, err
 	}
-	return ground{s.URL, func(ctx context.Context, chance *rand.Rand) error {
+	return ground{store: s.URL, stop: s.Stop, hit: func(ctx context.Context, chance *rand.Rand) error {
 		if err := s.Kill(); err != nil {
 			return err
 		}
@@ -53,7 +57,26 @@ func prepare(ctx context.Context, kind, dir string) (ground, error) {
 			return err
 		}
 		return s.Restart(ctx)
-	}, s.Stop}, nil
+	}}, nil
+}
+
+// both is a store and a queue apart from it. One of the two is killed.
+func both(ctx context.Context, at, queue, dir string) (ground, error) {
+	g, err := prepare(ctx, at, filepath.Join(dir, "store"))
+	if err != nil {
+		return g, err
+	}
+	q, err := prepare(ctx, queue, filepath.Join(dir, "queue"))
+	if err != nil {
+		g.stop()
+		return g, err
+	}
+	return ground{store: g.store, queue: q.store, stop: func() { g.stop(); q.stop() }, hit: func(ctx context.Context, chance *rand.Rand) error {
+		if chance.IntN(2) == 0 {
+			return g.hit(ctx, chance)
+		}
+		return q.hit(ctx, chance)
+	}}, nil
 }
 
 // threeBrokers is three brokers of Kafka; that which leads most topics of the flow is killed.
@@ -62,7 +85,7 @@ func threeBrokers(ctx context.Context, dir string) (ground, error) {
 	if err != nil {
 		return ground{}, err
 	}
-	return ground{c.URL(""), func(ctx context.Context, chance *rand.Rand) error {
+	return ground{store: c.URL(""), stop: c.Stop, hit: func(ctx context.Context, chance *rand.Rand) error {
 		i, err := mostLed(ctx, c)
 		if err != nil {
 			return err
@@ -74,7 +97,7 @@ func threeBrokers(ctx context.Context, dir string) (ground, error) {
 			return err
 		}
 		return c.Restart(ctx, i)
-	}, c.Stop}, nil
+	}}, nil
 }
 
 // mostLed is the broker that leads most topics.
@@ -106,7 +129,7 @@ func threeNodes(ctx context.Context, dir string) (ground, error) {
 		return ground{}, err
 	}
 	url := "nats://" + strings.ReplaceAll(strings.Join(p.URLs(), ","), "nats://", "")
-	return ground{url, func(ctx context.Context, chance *rand.Rand) error {
+	return ground{store: url, stop: p.Stop, hit: func(ctx context.Context, chance *rand.Rand) error {
 		i, err := leader(ctx, p)
 		if err != nil {
 			return err
@@ -119,7 +142,7 @@ func threeNodes(ctx context.Context, dir string) (ground, error) {
 			return err
 		}
 		return p.Await(ctx)
-	}, p.Stop}, nil
+	}}, nil
 }
 
 // leader is the node that leads most streams.

@@ -350,7 +350,7 @@ func (a asked) Propose(_ context.Context, commands ...cluster.Command) ([]cluste
 
 func (w *world) actions(v cluster.Value) *api.Actions {
 	return &api.Actions{
-		Operator: operate.New(asked{w, &v}, w.store, work.Types{"noop": {Name: "noop", Periodic: true}}, "API"),
+		Operator: operate.New(asked{w, &v}, w.store, w.store, work.Types{"noop": {Name: "noop", Periodic: true}}, "API"),
 		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
 			if len(definition) > 100 {
 				return "", cluster.JobSpec{}, errors.New("not a definition")

@@ -14,7 +14,7 @@ import (
 // actions are what the API of this member does, in the member's name and by its types.
 func (c *config) actions(n *node.Node) *api.Actions {
 	return &api.Actions{
-		Operator: operate.New(operate.Inside(n), c.node.Store, c.node.Types, fmt.Sprintf("API of %s", c.node.Member)),
+		Operator: operate.New(operate.Inside(n), c.node.Store, n.Queue(), c.node.Types, fmt.Sprintf("API of %s", c.node.Member)),
 		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
 			id, spec, err := source.ParseJob(stdinName, definition, c.node.Types, foreignType)
 			if id == source.ID(stdinName) {

@@ -54,7 +54,7 @@ func proposer(e env, cmd *cobra.Command, a asking) *cobra.Command {
 func (o *observer) operate(
 	ctx context.Context, try string, do func(op *operate.Operator) (operate.Answer, error),
 ) (operate.Answer, error) {
-	op, err := o.operatorOn(ctx, o.store, "", nil)
+	op, err := o.operatorOn(ctx, o.store, o.viewer.Queue, "", nil)
 	if err != nil {
 		return operate.Answer{}, fmt.Errorf("store %s: %w", o.name, err)
 	}
@@ -67,13 +67,13 @@ func (o *observer) operate(
 }
 
 // operatorOn is what asks the cluster of an open store, by the protocol that is asked for.
-func (e env) operatorOn(ctx context.Context, st store.Full, asked string, types work.Types) (*operate.Operator, error) {
+func (e env) operatorOn(ctx context.Context, st store.Full, queue store.Queue, asked string, types work.Types) (*operate.Operator, error) {
 	p, err := protocolFor(ctx, asked, st)
 	if err != nil {
 		return nil, err
 	}
 	by := asker(e)
-	return operate.New(operate.Outside(p, st, by), st, types, by), nil
+	return operate.New(operate.Outside(p, st, by), st, queue, types, by), nil
 }
 
 // refusal gives an answer of the cluster the form of a command's error.

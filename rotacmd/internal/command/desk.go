@@ -54,10 +54,9 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 		c.node.Logger.Info("commands read the store themselves", "err", err)
 		return nil, nil
 	}
-	queue, _ := c.node.Store.(store.Queue)
 	return &desk{
 		Viewer: view.Viewer{
-			Lookout: view.NewLookout(c.node.Store, protocol.Now), Journal: n.Journal(), Queue: queue, Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(),
+			Lookout: view.NewLookout(c.node.Store, protocol.Now), Journal: n.Journal(), Queue: n.Queue(), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(),
 		},
 		docs: c.node.Store, log: log, whole: n.Whole, changed: n.Changed,
 	}, l

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -34,6 +35,7 @@ type observer struct {
 	once   bool   // the garbage collector's target is that of one look
 	named  bool   // on the command line, so that hints must name it too
 	store  store.Full
+	broker io.Closer         // the queue, if it is not the store
 	proto  protocol.Protocol // of the place
 	viewer view.Viewer
 	value  cluster.Value
@@ -116,8 +118,7 @@ func (o *observer) open(ctx context.Context, a stores.Access) (err error) {
 		return err
 	}
 	o.viewer = view.Viewer{Lookout: view.NewLookout(o.store, protocol.Now), Journal: journal.NewDocs(o.store, "observer", 0), Store: o.name}
-	o.viewer.Queue, _ = o.store.(store.Queue)
-	return nil
+	return o.findQueue(ctx, a)
 }
 
 // look opens the store and reads it.
@@ -130,6 +131,9 @@ func (o *observer) look(ctx context.Context) error {
 }
 
 func (o *observer) close() {
+	if o.broker != nil {
+		o.broker.Close()
+	}
 	if o.store != nil {
 		o.store.Close()
 	}

@@ -38,6 +38,7 @@ func newJobShow(e env) *cobra.Command {
 		Use: "show JOB", Short: "show a job with its tasks, or follow it", Args: exactArg("a job; rota job list shows them"),
 		Example: "  rota job show etl\n  rota job show etl --follow",
 	}
+	queueFlag(cmd.Flags())
 	follow := cmd.Flags().Bool("follow", false, "tell what happens until the job has ended; exit 1 unless it is completed")
 	asked(cmd.Flags(), "follow")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {

@@ -27,6 +27,7 @@ func newDeadList(e env) *cobra.Command {
 		Example: "  rota job dead-letters list etl",
 	}
 	cmd.Flags().Bool("all", false, "all dead letters, without a limit")
+	queueFlag(cmd.Flags())
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		return o.showDead(ctx, cluster.JobID(args[0]))
 	})
@@ -40,6 +41,7 @@ func newTakeDead(e env, verb, short, done string, take takesDead) *cobra.Command
 		Use: verb + " JOB", Short: short, Args: exactArg("a job; rota job list shows them"),
 		Example: "  rota job dead-letters " + verb + " etl",
 	}
+	queueFlag(cmd.Flags())
 	return changer(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		n := 0
 		_, err := o.operate(ctx, o.hint("rota job list --all"), func(op *operate.Operator) (a operate.Answer, err error) {
@@ -66,7 +68,7 @@ func (o *observer) showDead(ctx context.Context, id cluster.JobID) error {
 	for _, t := range graph.Tasks {
 		letters, left, err := o.lettersOf(ctx, queue, work.FlowName(&job), t.Name)
 		if err != nil {
-			return fmt.Errorf("store %s: %w", o.name, err)
+			return fmt.Errorf("store %s: %w", o.name, otherProtocol(err))
 		}
 		all, more = append(all, letters...), more+left
 	}
@@ -95,9 +97,9 @@ func (o *observer) flowQueue(id cluster.JobID) (store.Queue, cluster.Job, flow.G
 	if !ok {
 		return nil, job, flow.Graph{}, failed(o.hint("rota job list --all"), "there is no job %q", id)
 	}
-	queue, ok := o.store.(store.Queue)
+	queue := o.viewer.Queue
 	graph, err := work.GraphOf(&job)
-	if err != nil || len(graph.Edges) == 0 || !ok {
+	if err != nil || len(graph.Edges) == 0 || queue == nil {
 		return nil, job, graph, failed(o.hint("rota job show "+plain.Word(string(id))), "job %s is no flow: it has no dead letters", id)
 	}
 	return queue, job, graph, nil

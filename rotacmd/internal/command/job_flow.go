@@ -8,18 +8,16 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/view"
 )
 
 // addFlow adds to a job how far its segments are, where it is a flow.
 func (o *observer) addFlow(ctx context.Context, job *view.Job) (err error) {
-	queue, ok := o.store.(store.Queue)
-	if !ok {
+	if o.viewer.Queue == nil {
 		return nil
 	}
-	if job.Flow, err = view.FlowOf(ctx, queue, o.value, cluster.JobID(job.Job)); err != nil {
-		return fmt.Errorf("store %s: %w", o.name, err)
+	if job.Flow, err = view.FlowOf(ctx, o.viewer.Queue, o.value, cluster.JobID(job.Job)); err != nil {
+		return fmt.Errorf("store %s: %w", o.name, otherProtocol(err))
 	}
 	return nil
 }

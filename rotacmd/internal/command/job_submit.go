@@ -39,6 +39,7 @@ func newSubmit(e env) *cobra.Command {
 	var s submission
 	flags.StringVar(&s.protocol, "protocol", "", protocolUsage())
 	flags.StringVar(&s.id, "id", "", "submit it under this id instead of the file's")
+	queueFlag(flags)
 	s.typeFlags(flags)
 	flags.StringSliceVar(&s.allow.write, "allow-write", nil, "directory that the members allow tasks of type files.write to write")
 	flags.BoolVar(&s.update, "update", false, "let a live job of this id go on by the new definition; what is finished stays so")
@@ -186,7 +187,7 @@ func (e env) malformed(err error) error {
 
 // send proposes the job.
 func (s *submission) send(ctx context.Context, o *observer) error {
-	op, err := o.operatorOn(ctx, o.store, s.protocol, nil)
+	op, err := o.operatorOn(ctx, o.store, nil, s.protocol, nil)
 	if f := new(fault); errors.As(err, &f) {
 		return err
 	}

@@ -16,8 +16,11 @@ import (
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/work"
 )
 
 // mended is a flow whose function fails on one segment until it is mended, and whose input ends when it is told to.
@@ -181,5 +184,61 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	}
 	if f := flow(); f.Tasks[0].Out != 4 || f.Tasks[1].In != 4 || f.Tasks[2].In != 3 || f.Tasks[1].Dead != 0 || !f.Tasks[2].Complete {
 		t.Errorf("the flow is %+v", f)
+	}
+}
+
+// A cluster may keep its flows in a queue of its own: the store has nothing of them, a member with another queue is refused, and a command that was not
+// given the queue says where it is.
+func TestQueueApartFromTheStore(t *testing.T) {
+	p, m := newPlace(t), &mended{}
+	m.end.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a failure waits for it
+	defer cancel()
+	open := func(dir string) *file.Store {
+		st, err := file.Open(ctx, filepath.Join(p.dir, dir), file.Options{})
+		must.Succeed(t, err)
+		t.Cleanup(func() { st.Close() })
+		return st
+	}
+	st, queue := open("store"), open("queue")
+	place := placeOf("file:" + filepath.Join(p.dir, "queue"))
+	c := rota.Config{Member: "m", Store: st, Broker: rota.Broker{Queue: queue, Place: place}, Slots: 3, Types: m.types()}
+	member, err := rota.Join(ctx, c)
+	must.Succeed(t, err)
+	defer member.Leave(ctx)
+	_, err = member.SubmitFile(ctx, "luck.yaml", []byte("tasks: [{name: in, type: in}, {name: work, type: work, from: in}, {name: out, type: out, from: work}]"))
+	must.Succeed(t, err)
+	must.Succeed(t, member.Wait(ctx, "luck"))
+	c.Member, c.Broker = "n", rota.Broker{}
+	var other *protocol.OtherQueueError
+	if _, err := rota.Join(ctx, c); !errors.As(err, &other) || other.Has != place {
+		t.Errorf("a member without the queue: %v", err)
+	}
+	job, _ := member.Value().Job("luck")
+	if _, err := st.Depth(ctx, work.FlowName(&job)); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the store has the flow too: %v", err)
+	}
+	if out, errs, code := p.rota("status", "--store", "file:store"); !strings.Contains(out, "not known: the cluster keeps its flows in "+place+", not in its store") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	for _, args := range [][]string{{"job", "show"}, {"job", "dead-letters", "list"}, {"job", "dead-letters", "drop"}} {
+		args = append(args, "luck", "--store", "file:store")
+		if out, errs, code := p.rota(args...); code != exitFailed || !strings.Contains(errs, "try: --queue "+place) {
+			t.Errorf("%s: exit %d: %s%s", args, code, out, errs)
+		}
+		if out, errs, code := p.rota(append(args, "--queue", "file:queue")...); code != exitOK {
+			t.Errorf("%s: exit %d: %s%s", args, code, out, errs)
+		}
+	}
+	if out, errs, code := p.rota("status", "--check", "--store", "file:store", "--queue", "file:queue"); code != exitOK {
+		t.Errorf("the only dead letter was dropped: exit %d: %s%s", code, out, errs)
+	}
+	for try, args := range map[string][]string{
+		"--queue file:./rota-data":     {"run", "--store", "file:store", "--queue", "nowhere:"},
+		"--queue " + place + ", or an": {"run", "--store", "file:store", "--member", "x", "--listen", "none"},
+	} {
+		if out, errs, code := p.rota(args...); code == exitOK || !strings.Contains(errs, try) {
+			t.Errorf("%s: exit %d: %s%s", args, code, out, errs)
+		}
 	}
 }

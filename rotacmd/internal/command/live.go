@@ -25,7 +25,6 @@ import (
 	"github.com/rota-run/rota/rotacmd/internal/quiet"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/source/directory"
-	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
@@ -118,17 +117,16 @@ func takenText(e *protocol.NameTakenError, v cluster.Value) error {
 
 // serve answers the API until ctx ends. A member goes on without it.
 func (c *config) serve(ctx context.Context, l net.Listener, a api.Access, n *node.Node) {
-	queue, _ := c.node.Store.(store.Queue) // nil: it has none
 	var past *view.Past
 	if historian, ok := c.node.Protocol.(protocol.Historian); ok {
 		past = &view.Past{Historian: historian, Store: c.node.Store}
 	}
 	err := api.Serve(ctx, l, api.Config{
-		Queue: queue, Past: past,
+		Queue: n.Queue(), Past: past,
 		Value: n.Whole, Journal: n.Journal(), Lookout: view.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Member: string(c.node.Member), Place: placeOf(c.store), Ready: n.Ready, Token: a.Token, Users: a.Users, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
 		Actions: c.actions(n),
-		Metrics: promhttp.HandlerFor(metricsOf(n, queue), promhttp.HandlerOpts{}),
+		Metrics: promhttp.HandlerFor(metricsOf(n), promhttp.HandlerOpts{}),
 	})
 	if err != nil {
 		c.node.Logger.Error("serve the API", "err", err)

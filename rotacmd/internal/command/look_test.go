@@ -34,7 +34,7 @@ func newWritten(t *testing.T, specs map[cluster.JobID]cluster.JobSpec) *written 
 	must.Succeed(t, err)
 	t.Cleanup(func() { st.Close() })
 	w.st = st
-	must.Succeed(t, protocol.Claim(t.Context(), st, replica.Protocol{}.Name()))
+	must.Succeed(t, protocol.Claim(t.Context(), st, protocol.Place{Protocol: "replica"}))
 	w.say(cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1", Slots: 1})
 	w.say(cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b/1"})
 	m, _ := w.value.Member("b")

@@ -8,12 +8,11 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/view"
 )
 
 // metricsOf is what /metrics of a member shows: its own, those of flows, of the Go runtime and the process, and which build it is.
-func metricsOf(n *node.Node, queue store.Queue) prometheus.Gatherer {
+func metricsOf(n *node.Node) prometheus.Gatherer {
 	reg := prometheus.NewRegistry()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "rota_build_info", Help: "Always 1; the labels say which build runs.",
@@ -22,7 +21,7 @@ func metricsOf(n *node.Node, queue store.Queue) prometheus.Gatherer {
 	info.Set(1)
 	read := func() []node.Metric { return append(n.Metrics(), view.Metrics(n.Value())...) }
 	reg.MustRegister(api.NewCollector(n.Member(), read), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), info)
-	if queue != nil {
+	if queue := n.Queue(); queue != nil {
 		reg.MustRegister(api.NewFlowCollector(queue, n.Value))
 	}
 	return reg

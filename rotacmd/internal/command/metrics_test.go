@@ -14,7 +14,7 @@ func TestMetricsOfAMember(t *testing.T) {
 	t.Parallel()
 	n, err := node.New(node.Config{Member: "a", Protocol: replica.Protocol{}, Store: memory.New().Open()})
 	must.Succeed(t, err)
-	families, err := metricsOf(n, nil).Gather()
+	families, err := metricsOf(n).Gather()
 	must.Succeed(t, err)
 	names := make(map[string]string)
 	for _, f := range families {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/leader"
 	"github.com/rota-run/rota/protocol/lease"
@@ -44,13 +45,13 @@ func protocolNamed(name string) (protocol.Protocol, error) {
 
 // protocolAt returns the protocol by which the members of a place agree; the default where nobody has ever joined or written a command.
 func protocolAt(ctx context.Context, st protocol.Store) (protocol.Protocol, error) {
-	name, err := protocol.At(ctx, st)
+	at, err := protocol.At(ctx, st)
 	if err != nil {
 		return nil, err
 	}
-	p, err := protocolNamed(name)
+	p, err := protocolNamed(at.Protocol)
 	if err != nil {
-		return nil, failed("a newer rota", "the cluster uses the protocol %q, which this version does not have: it has %s", name, protocolNames())
+		return nil, failed("a newer rota", "the cluster uses the protocol %q, which this version does not have: it has %s", at.Protocol, protocolNames())
 	}
 	return p, nil
 }
@@ -60,6 +61,14 @@ func otherProtocol(err error) error {
 	var other *protocol.OtherProtocolError
 	if errors.As(err, &other) {
 		return failed("--protocol "+other.Has+", or another place in the store", "%w", err)
+	}
+	var queue *protocol.OtherQueueError
+	if errors.As(err, &queue) {
+		try := "--queue " + plain.Word(queue.Has)
+		if queue.Has == protocol.OwnQueue {
+			try = "no --queue"
+		}
+		return failed(try+", or another place in the store", "%w", err)
 	}
 	return err
 }

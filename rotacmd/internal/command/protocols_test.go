@@ -25,7 +25,7 @@ func TestAPlaceOfAnotherProtocol(t *testing.T) {
 	p := newPlace(t)
 	s, err := file.Open(t.Context(), filepath.Join(p.dir, "store"), file.Options{})
 	must.Succeed(t, err)
-	must.Succeed(t, protocol.Claim(t.Context(), s, "paxos"))
+	must.Succeed(t, protocol.Claim(t.Context(), s, protocol.Place{Protocol: "paxos"}))
 	must.Succeed(t, s.Close())
 	for _, command := range []string{"status", "member list", "member drain a", "log list", "run --listen none tasks"} {
 		_, errs, code := p.rota(append(strings.Fields(command), "--store", "file:store")...)

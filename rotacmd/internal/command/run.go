@@ -25,6 +25,7 @@ import (
 // runFlags are the settings of a member.
 func runFlags(f *pflag.FlagSet) {
 	f.String("store", "", "the store that the members share: "+storeForms+", or memory: for one process alone")
+	queueFlag(f)
 	f.String("member", "", "name of this member; default: the host name plus a random suffix")
 	f.String("protocol", "", protocolUsage())
 	f.Duration("ttl", 10*time.Second, "how long other members wait for this one when it is silent")
@@ -89,6 +90,7 @@ func newRun(e env) *cobra.Command {
 type config struct {
 	env
 	store, listen    string
+	queue            string // "" for the store's
 	publish          []string
 	storages         []string
 	protocol         string // "" for that of the place
@@ -112,7 +114,7 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 	}
 	f := &getter{f: cmd.Flags()}
 	c := &config{
-		env: e, store: f.text("store"), protocol: f.text("protocol"), publish: f.array("publish"), storages: f.array("storage"), listen: f.text("listen"),
+		env: e, store: f.text("store"), queue: f.text("queue"), protocol: f.text("protocol"), publish: f.array("publish"), storages: f.array("storage"), listen: f.text("listen"),
 		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), users: f.text("api-tokens"), devTypes: f.truth("dev-types"),
 		allow:   allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail"), write: f.list("allow-write")},
 		sources: f.list("source"), guarded: f.truth("guardian"), stateDir: f.text("state-dir"), most: f.number("most-members"),
@@ -287,6 +289,12 @@ func (c *config) run(ctx context.Context) error {
 			return failed("stop one of the members, or use a store on a server: --store etcd://…", "%w", err)
 		}
 	}
+	broker, queue, err := c.openQueue(ctx, c.queue, member)
+	if err != nil {
+		return err
+	}
+	defer queue.Close()
+	c.node.Broker = broker
 	defer c.guarding(st)()
 	if c.node.Types, err = c.typesOf(c.allow, c.devTypes); err != nil {
 		return err

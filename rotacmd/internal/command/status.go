@@ -25,6 +25,7 @@ func newStatus(e env) *cobra.Command {
 	check := cmd.Flags().Bool("check", false, "for scripts: one line, and exit 1 if something is wrong")
 	follow := cmd.Flags().Bool("watch", false, "show it again whenever it changes, until interrupted")
 	cmd.Flags().Bool("all", false, "all problems, without a limit")
+	queueFlag(cmd.Flags())
 	asked(cmd.Flags(), "check", "watch", "all")
 	return framed(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
 		if *follow && *check {

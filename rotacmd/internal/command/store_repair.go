@@ -94,8 +94,8 @@ func plainEntries(ctx context.Context, st store.Docs) error {
 	switch {
 	case err != nil:
 		return err
-	case at != "" && at != "replica" && at != "leader":
-		return failed("a backup of the whole store", "its cluster uses the protocol %s, whose log a repair cannot read: only those of replica and leader", at)
+	case at.Protocol != "" && at.Protocol != "replica" && at.Protocol != "leader":
+		return failed("a backup of the whole store", "its cluster uses the protocol %s, whose log a repair cannot read: only those of replica and leader", at.Protocol)
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func TestStoreRepairRefusesOtherLogs(t *testing.T) {
 			st, err := openStore(t.Context(), env{}, "file:store", member)
 			must.Succeed(t, err)
 			defer st.Close()
-			must.Succeed(t, protocol.Claim(t.Context(), st, name))
+			must.Succeed(t, protocol.Claim(t.Context(), st, protocol.Place{Protocol: name}))
 			_, errs, code := p.rota("store", "repair", "file:store", "--yes")
 			_, read := readable(t)
 			if repaired := code == exitOK && read == nil; repaired == refused {

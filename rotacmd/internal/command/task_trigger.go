@@ -35,7 +35,7 @@ func newTaskTrigger(e env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		op, err := o.operatorOn(ctx, o.store, "", types)
+		op, err := o.operatorOn(ctx, o.store, nil, "", types)
 		if err != nil {
 			return fmt.Errorf("store %s: %w", o.name, err)
 		}
