@@ -59,6 +59,55 @@ func TestARoundIsAskedFor(t *testing.T) {
 	}
 }
 
+// A list may show a request as it was: one that was asked once more, or one that an earlier owner has answered.
+func TestAListOfRequestsMayBeOld(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		o := newOwners(t, `{"cron":"0 12 * * *"}`)
+		o.docs.hints = make(chan struct{}, 1)
+		o.begin()
+		time.Sleep(10 * time.Minute)
+		o.ask()
+		shown, err := o.docs.List(t.Context(), "run-now/")
+		if len(shown) != 1 || err != nil {
+			t.Fatalf("%v, %v", shown, err)
+		}
+		time.Sleep(10 * time.Minute)
+		o.expect("00:10:00")
+		o.leave(0)
+		o.begin()
+		time.Sleep(10 * time.Minute)
+		o.docs.locked(func() { o.docs.stale = shown })
+		o.docs.hints <- struct{}{}
+		time.Sleep(10 * time.Minute)
+		o.expect()
+		o.docs.locked(func() { o.docs.stale = shown })
+		a := o.ask()
+		time.Sleep(10 * time.Minute)
+		if !o.answered(a) {
+			t.Error("not answered")
+		}
+		o.expect("00:40:00")
+		o.leave(time.Minute)
+	})
+}
+
+// A round that was asked for is not one of the schedule: the next owner goes on from the last planned one.
+func TestARoundThatIsAskedForMovesNoPeriod(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		o := newOwners(t, `{"every_ms":3600000}`)
+		o.docs.hints = make(chan struct{}, 1)
+		o.begin()
+		time.Sleep(10 * time.Minute)
+		o.ask()
+		o.leave(10 * time.Minute)
+		o.begin()
+		o.leave(time.Hour)
+		if len(o.rounds) != 3 || o.rounds[1] != "00:10:00" || o.rounds[2] != "01"+o.rounds[0][2:] {
+			t.Errorf("rounds %v", o.rounds)
+		}
+	})
+}
+
 // Each request is answered by a round that begins after it: one that runs already saw the world before.
 func TestARoundIsAskedForDuringARound(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {

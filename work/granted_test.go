@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 )
 
@@ -25,5 +26,21 @@ func TestGrantOfARun(t *testing.T) {
 		if got := r.grant(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v: got %+v", given, got)
 		}
+	}
+}
+
+// A stop is for the run of its token: it may come after that run has ended, when the next one lives.
+func TestAStopIsForOneToken(t *testing.T) {
+	t.Parallel()
+	r := &run{granted: granted{id: "a", token: 2}, cancel: func(error) {}}
+	s := &Supervisor{live: map[cluster.PartitionID]*run{"a": r}}
+	r.s = s
+	s.doStop(Stop{Partition: "a", Token: 1})
+	s.doStop(Stop{Partition: "b", Token: 2})
+	if r.stopped.Load() {
+		t.Error("the run of token 2 was stopped by the stop of token 1")
+	}
+	if s.doStop(Stop{Partition: "a", Token: 2, Cause: StopShutdown}); !r.stopped.Load() {
+		t.Error("it was not stopped by its own")
 	}
 }

@@ -224,6 +224,46 @@ func TestNoRoundBeginsBeforeTheLastOneIsKnown(t *testing.T) {
 	})
 }
 
+// A last round by a clock that was ahead of this one silences nothing, and nothing is made up for.
+func TestALastRoundByAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []time.Duration{2 * time.Hour, 23 * time.Hour, 1000 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			o := newOwners(t, `{"every_ms":3600000}`)
+			text := fmt.Sprintf(`{"partition":"invoices","token":1,"round_ms":%d}`, time.Now().Add(ahead).UnixMilli())
+			must.Succeed(t, must.Err(o.docs.Put(t.Context(), store.Doc{Key: "position/invoices", Value: []byte(text)})))
+			o.token = 1
+			o.begin()
+			time.Sleep(3 * time.Hour)
+			synctest.Wait()
+			skipped := o.bed.s.Status().Runs[0].Skipped
+			o.leave(0)
+			if len(o.rounds) != 3 || o.rounds[0] >= "00:01:00" || skipped != 0 {
+				t.Errorf("%v ahead: rounds %v, %d left out", ahead, o.rounds, skipped)
+			}
+		})
+	}
+}
+
+// Rounds that fail and succeed in turn make at most two records a minute.
+func TestRoundsThatFailInTurn(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		n := 0
+		b := newBed(t, typeOf(true, func(context.Context, *work.Grant) error {
+			if n++; n%2 == 0 {
+				return errors.New("down")
+			}
+			return nil
+		}), nil)
+		b.give(1000*time.Hour, grant("a", 1, "x", `{"every_ms":1000}`))
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if got := len(b.records); n < 590 || got < 2 || got > 20 {
+			t.Errorf("%d records of %d rounds in ten minutes", got, n)
+		}
+	})
+}
+
 // A wall clock that is set back does not silence a period, and one that is set forward does not repeat rounds.
 func TestAPeriodOutlivesAWrongWallClock(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
@@ -233,7 +273,7 @@ func TestAPeriodOutlivesAWrongWallClock(t *testing.T) {
 			c.Wall = func() time.Time { return time.Now().Add(jump) }
 		})
 		b.give(1000*time.Hour, grant("a", 1, "x", `{"every_ms":60000}`))
-		for _, to := range []time.Duration{0, -48 * time.Hour, 48 * time.Hour} {
+		for _, to := range []time.Duration{0, -5 * time.Hour, -48 * time.Hour, 48 * time.Hour} {
 			b.locked(func() { jump = to })
 			before := n.Load()
 			time.Sleep(time.Hour)

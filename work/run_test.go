@@ -120,6 +120,19 @@ func typeOf(periodic bool, f work.RunnerFunc) work.Types {
 // untilEnd is a run that ends with its ctx.
 func untilEnd(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return nil }
 
+// A time limit of thousands of years is none that anybody sees.
+func TestALimitOfManyYears(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		b := newBed(t, typeOf(false, untilEnd), nil)
+		b.give(1000*time.Hour, grant("a", 1, "x", `{"timeout_ms":9223372036854775807}`), grant("b", 1, "x", `{"timeout_ms":9223372036855}`))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if b.runState("a") != "running" || b.runState("b") != "running" {
+			t.Errorf("a is %s, b is %s: %+v", b.runState("a"), b.runState("b"), b.stopped)
+		}
+	})
+}
+
 func TestLongRunLives(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		b := newBed(t, typeOf(false, untilEnd), nil)
@@ -131,7 +144,7 @@ func TestLongRunLives(t *testing.T) {
 		if b.runState("a") != "absent" || b.runState("b") != "running" || b.told != 2 || len(b.reports) != 1 {
 			t.Fatalf("after a was taken away: %+v", b.s.Status())
 		}
-		if len(b.stopped) != 1 || !errors.Is(b.stopped[0].Cause, work.CauseMoved) {
+		if len(b.stopped) != 1 || !errors.Is(b.stopped[0].Cause, work.CauseMoved) || b.stopped[0].Outcome != work.Stopped {
 			t.Fatalf("stopped: %+v", b.stopped)
 		}
 		must.Succeed(t, b.finish())

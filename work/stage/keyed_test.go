@@ -99,6 +99,65 @@ func TestABatchThatDoesNotFitIsLeft(t *testing.T) {
 	}
 }
 
+// A batch that failed leaves the state as it was, also where the function does not look whether a segment could be sent.
+func TestABatchThatFailedIsNotInTheState(t *testing.T) {
+	t.Parallel()
+	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, stage: &Stage{Attempts: 3}}
+	w.edges = []flow.Edge{{From: "a", To: "b", Shards: 2, By: "none"}}
+	w.keyed = &Keyed{Do: func(_ context.Context, _ *work.Grant, state []byte, in [][]byte, out *Out) ([]byte, error) {
+		if string(in[0]) == "bad" {
+			_ = out.Send([]byte("no field"), nil)
+		}
+		return append(state, in[0]...), nil
+	}}
+	w.held = []store.Message{{Shard: store.Shard{Edge: "chain/a"}}}
+	for i, name := range []string{"x", "bad", "y"} {
+		m := store.Message{Shard: store.Shard{Edge: "edge"}, Number: uint64(i), Segments: 1, Delivered: 1} //nolint:gosec // small
+		m.Data = AppendSegment(nil, []byte(name))
+		w.held = append(w.held, m)
+	}
+	turn, err := w.take(t.Context())
+	must.Succeed(t, err)
+	if string(turn.state.data) != "xy" || len(turn.inputs) != 2 || len(turn.failed) != 1 {
+		t.Errorf("the state is %q, %d batches are in it, %d failed", turn.state.data, len(turn.inputs), len(turn.failed))
+	}
+}
+
+// returning is a queue that notes what was given back by calls that could succeed.
+type returning struct {
+	store.Queue
+	returned int
+}
+
+func (q *returning) Receive(ctx context.Context, _ string, r store.Receive) ([]store.Message, error) {
+	if ctx.Err() == nil {
+		q.returned += len(r.Return)
+	}
+	return nil, ctx.Err()
+}
+
+// A run that was stopped gives back what it holds: others would wait for the lease.
+func TestARunThatEndsGivesBack(t *testing.T) {
+	t.Parallel()
+	q := &returning{}
+	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: work.Flow{Queue: q}, held: []store.Message{{Number: 1}, {Number: 2}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if w.giveBack(ctx); q.returned != 2 || len(w.held) != 0 {
+		t.Errorf("%d of 2 messages were given back, %d are held", q.returned, len(w.held))
+	}
+}
+
+// A batch that fails rests longer each time, and never longer than a lease.
+func TestRestOfABatchThatFailed(t *testing.T) {
+	t.Parallel()
+	for times, want := range map[int]time.Duration{1: 200 * time.Millisecond, 3: 800 * time.Millisecond, 5: 3200 * time.Millisecond, 9: lease, 1000: lease} {
+		if got := backoff(times); got != want {
+			t.Errorf("after %d times: %v, want %v", times, got, want)
+		}
+	}
+}
+
 // keeping is a queue that notes when leases were made longer.
 type keeping struct {
 	store.Queue
