@@ -124,7 +124,7 @@ func untilEnd(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return n
 func TestALimitOfManyYears(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		b := newBed(t, typeOf(false, untilEnd), nil)
-		b.give(1000*time.Hour, grant("a", 1, "x", `{"timeout_ms":9223372036854775807}`), grant("b", 1, "x", `{"timeout_ms":9223372036855}`))
+		b.give(1000*time.Hour, grant("a", 1, "x", `{"timeout_ms":9223372036854775807}`), grant("b", 1, "x", `{"timeout_ms":18446744073710}`))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if b.runState("a") != "running" || b.runState("b") != "running" {
