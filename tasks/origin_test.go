@@ -1,0 +1,24 @@
+package tasks
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
+)
+
+// Secrets stay with the scheme too: a redirect from https to http would send them in the clear.
+func TestSameOrigin(t *testing.T) {
+	t.Parallel()
+	first, err := url.Parse("https://example.com/a")
+	must.Succeed(t, err)
+	for text, want := range map[string]bool{
+		"https://example.com/b": true, "http://example.com/a": false, "https://example.com:8443/a": false, "https://www.example.com/a": false,
+	} {
+		u, err := url.Parse(text)
+		must.Succeed(t, err)
+		if got := sameOrigin(u, first); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}
