@@ -37,7 +37,12 @@ func Docs[S store.Docs](t *testing.T, open Open[S]) {
 	})
 }
 
-func put(t *testing.T, ctx context.Context, s store.Docs, key, value string, v store.Version) store.Version {
+// putter is a store, or a session on one.
+type putter interface {
+	Put(ctx context.Context, d store.Doc) (store.Version, error)
+}
+
+func put(t *testing.T, ctx context.Context, s putter, key, value string, v store.Version) store.Version {
 	t.Helper()
 	got, err := s.Put(ctx, store.Doc{Key: key, Value: []byte(value), Version: v})
 	if err != nil {

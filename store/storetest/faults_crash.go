@@ -40,7 +40,7 @@ func docsCrash[S store.Docs](t *testing.T, b *bench[S]) {
 	b.mayCrash(t)
 	v := put(t, b.ctx, b.witness, "f/a", "one", "")
 	s := newStorm(t)
-	calls := s.docsCalls()
+	calls, _ := s.docsCalls(6)
 	b.calm(t, s, func(ctx context.Context, client S, number, n int, r *rand.Rand) { calls(ctx, client, number, n, r) })
 	b.warm(t, b.witness)
 	wantDoc(t, b.ctx, b.witness, "f/a", "one", v)

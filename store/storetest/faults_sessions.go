@@ -62,7 +62,7 @@ func (b *bench[S]) ownBriefly(t *testing.T, s store.Sessions, key string) (sessi
 func owned[S DocsWithSessions](t *testing.T, b *bench[S], session store.Session, tag string) []*change {
 	t.Helper()
 	key := "f/session/" + tag
-	v := putWith(t, b.ctx, session, key+"/2", "before", "")
+	v := put(t, b.ctx, session, key+"/2", "before", "")
 	return []*change{
 		{op: "session's create", key: key + "/1", value: "created"},
 		{op: "session's update", key: key + "/2", value: "updated", before: store.Doc{Value: []byte("before"), Version: v}},
@@ -118,7 +118,7 @@ func sessionHalfOpen[S DocsWithSessions](t *testing.T, b *bench[S]) {
 		b.warm(t, b.through)
 		c.verify(t, b.ctx, b.witness, err)
 		if openErr == nil { // a store may do that without a word to the server
-			putWith(t, b.ctx, opened, c.key+"/of-another-session", "x", "")
+			put(t, b.ctx, opened, c.key+"/of-another-session", "x", "")
 		}
 	}
 }
@@ -151,7 +151,7 @@ func sessionExpires[S DocsWithSessions](outage func(Link)) func(*testing.T, *ben
 		_, err = session.Put(b.ctx, store.Doc{Key: "f/b"})
 		wantError(t, "put with the session that expired, after the link was healed", err, store.ErrSession)
 		next := openSession(t, b.ctx, b.through)
-		putWith(t, b.ctx, next, "f/a", "mine again", "")
+		put(t, b.ctx, next, "f/a", "mine again", "")
 	}
 }
 

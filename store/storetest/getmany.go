@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"testing"
@@ -152,22 +153,29 @@ func count(d store.Doc) int {
 
 // manyLinearizable lets clients write, delete and read several documents at once. Each document that a call returns is a Get of its own, within the call.
 func manyLinearizable[S ManyDocs](t *testing.T, open Open[S]) {
-	docsHistory(t, open, func(ctx context.Context, h *history, s S, client int, known map[string]store.Version) {
-		keys := []string{"k1", "k0"}
+	s := calm()
+	calls, known := s.docsCalls(2)
+	keys := []string{"k1", "k0"}
+	atOnce(t, open, 6, 40, func(ctx context.Context, client S, number, n int, r *rand.Rand) {
+		if r.IntN(4) > 0 {
+			calls(ctx, client, number, n, r)
+			return
+		}
 		var docs []store.Doc
 		var err error
-		h.doAll(client, len(keys), func(i int) any { return docsInput{op: "get", key: keys[i]} }, func() {
-			docs, err = s.Gets(ctx, keys)
+		s.h.doAll(number, len(keys), func(i int) any { return docsInput{op: "get", key: keys[i]} }, func() {
+			docs, err = client.Gets(ctx, keys)
 		}, func(i int) any {
 			if err != nil || len(docs) != len(keys) {
 				return docsOutput{err: fmt.Errorf("%d documents: %w", len(docs), err)}
 			}
 			d := docs[i]
-			known[d.Key] = d.Version
+			known[number][d.Key] = d.Version
 			if d.Version == "" {
 				return docsOutput{err: store.ErrNotFound}
 			}
 			return docsOutput{version: d.Version, value: string(d.Value)}
 		})
 	})
+	s.h.check(t, docsModel)
 }
