@@ -19,15 +19,15 @@ type ManyDocs interface {
 
 // GetMany is the suite of store.GetMany.
 func GetMany[S ManyDocs](t *testing.T, open Open[S]) {
-	runRules(t, open, []rule[S]{
+	runRules(t, open, append([]rule[S]{
 		{"round trip", manyRoundTrip[S]},
 		{"many keys", manyKeys[S]},
 		{"bad keys", manyBadKeys[S]},
-		{"cancelled before the call", manyCancelled[S]},
-		{"closed", manyClosed[S]},
 		{"in their order", manyInOrder[S]},
 		{"linearizable", manyLinearizable[S]},
-	})
+	}, refusing(func(_ *testing.T, _ context.Context, s S) (calls, func()) {
+		return calls{"gets": func(ctx context.Context) error { _, err := s.Gets(ctx, []string{"a"}); return err }}, nil
+	})...))
 }
 
 // wantDocs reads documents at once and compares them with what Get says of each.
@@ -92,19 +92,6 @@ func manyBadKeys[S ManyDocs](t *testing.T, open Open[S]) {
 			t.Errorf("gets of %q = %v: no error, want a refusal", key, docs)
 		}
 	}
-}
-
-func manyCancelled[S ManyDocs](t *testing.T, open Open[S]) {
-	s, _ := single(t, open)
-	_, err := s.Gets(cancelled(), []string{"a"})
-	wantError(t, "gets", err, stoppedError{})
-}
-
-func manyClosed[S ManyDocs](t *testing.T, open Open[S]) {
-	s, ctx := single(t, open)
-	closeHandle(t, s)
-	_, err := s.Gets(ctx, []string{"a"})
-	wantError(t, "gets", err, store.ErrClosed)
 }
 
 // manyInOrder has a writer that counts up in one document, and then in another. A reader that reads the other one first never finds more there.
