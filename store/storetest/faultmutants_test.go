@@ -6,17 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/storetest"
 )
-
-const faultMutantVariable = "ROTA_STORETEST_FAULT_MUTANT"
 
 // faultMutants maps what a driver does wrong to the rule that must fail.
 var faultMutants = map[string]string{
@@ -58,38 +52,6 @@ func TestFaultsOfASoundDriver(t *testing.T) {
 func TestCrashesOfASoundServer(t *testing.T) {
 	t.Parallel()
 	storetest.Crashes(t, openRemote(""))
-}
-
-func TestFaultSuitesFindBrokenDrivers(t *testing.T) {
-	t.Parallel()
-	for broken, rule := range faultMutants {
-		t.Run(broken, func(t *testing.T) {
-			t.Parallel()
-			pattern := "^TestFaultMutant$/^" + strings.ReplaceAll(strings.ReplaceAll(rule, " ", "_"), "/", "$/^") + "$"
-			cmd := exec.Command(os.Args[0], "-test.run", pattern, "-test.v")
-			cmd.Env = append(os.Environ(), faultMutantVariable+"="+broken)
-			out, err := cmd.CombinedOutput()
-			switch {
-			case err == nil:
-				t.Fatalf("the suites pass a driver with %q:\n%s", broken, out)
-			case !strings.Contains(string(out), "--- FAIL: TestFaultMutant/"+strings.ReplaceAll(rule, " ", "_")+" "):
-				t.Fatalf("the rule %q does not fail on a driver with %q:\n%s", rule, broken, out)
-			}
-		})
-	}
-}
-
-// TestFaultMutant runs the rule of one broken driver, in the process that was started for it.
-func TestFaultMutant(t *testing.T) {
-	broken := os.Getenv(faultMutantVariable)
-	if broken == "" {
-		t.Skip("runs in the processes that TestFaultSuitesFindBrokenDrivers starts")
-	}
-	storetest.SetPatience(2 * time.Second)
-	storetest.SetStormTime(2 * time.Second)
-	storetest.SetGrace(150 * time.Millisecond)
-	storetest.Faults(t, openRemote(broken))
-	t.Run("crashes", func(t *testing.T) { storetest.Crashes(t, openRemote(broken)) })
 }
 
 // hidden is an error of another kind with the text of err, that wraps nothing of it.
