@@ -14,7 +14,6 @@ import (
 const (
 	opCreate          = 1
 	opGetData         = 4
-	opSetData         = 5
 	opSync            = 9
 	opPing            = 11
 	opGetChildren2    = 12
