@@ -16,7 +16,7 @@ import (
 
 // Docs is the suite of store.Docs.
 func Docs[S store.Docs](t *testing.T, open Open[S]) {
-	runRules(t, open, []rule[S]{
+	runRules(t, open, append([]rule[S]{
 		{"round trip", docsRoundTrip[S]},
 		{"not found", docsNotFound[S]},
 		{"empty value", docsEmptyValue[S]},
@@ -31,13 +31,16 @@ func Docs[S store.Docs](t *testing.T, open Open[S]) {
 		{"bad keys", docsBadKeys[S]},
 		{"other handle sees writes", docsHandles[S]},
 		{"ended by another process", docsEndedElsewhere[S]},
-		{"cancelled before the call", docsCancelled[S]},
-		{"closed", docsClosed[S]},
 		{"linearizable", docsLinearizable[S]},
-	})
+	}, refusing(docsRefuse[S])...))
 }
 
-func put(t *testing.T, ctx context.Context, s store.Docs, key, value string, v store.Version) store.Version {
+// putter is a store, or a session on one.
+type putter interface {
+	Put(ctx context.Context, d store.Doc) (store.Version, error)
+}
+
+func put(t *testing.T, ctx context.Context, s putter, key, value string, v store.Version) store.Version {
 	t.Helper()
 	got, err := s.Put(ctx, store.Doc{Key: key, Value: []byte(value), Version: v})
 	if err != nil {
@@ -309,29 +312,15 @@ func docsHandles[S store.Docs](t *testing.T, open Open[S]) {
 	}
 }
 
-func docsCancelled[S store.Docs](t *testing.T, open Open[S]) {
-	s, ctx := single(t, open)
+func docsRefuse[S store.Docs](t *testing.T, ctx context.Context, s S) (all calls, unchanged func()) {
 	v := put(t, ctx, s, "a", "one", "")
-	_, err := s.Put(cancelled(), store.Doc{Key: "a", Value: []byte("two"), Version: v})
-	wantError(t, "put", err, stoppedError{})
-	wantError(t, "delete", s.Delete(cancelled(), "a", v), stoppedError{})
-	_, err = s.Get(cancelled(), "a")
-	wantError(t, "get", err, stoppedError{})
-	_, err = s.List(cancelled(), "")
-	wantError(t, "list", err, stoppedError{})
-	wantDoc(t, ctx, s, "a", "one", v)
-}
-
-func docsClosed[S store.Docs](t *testing.T, open Open[S]) {
-	s, ctx := single(t, open)
-	v := put(t, ctx, s, "a", "one", "")
-	closeHandle(t, s)
-	closeHandle(t, s)
-	_, err := s.Get(ctx, "a")
-	wantError(t, "get", err, store.ErrClosed)
-	_, err = s.Put(ctx, store.Doc{Key: "a", Version: v})
-	wantError(t, "put", err, store.ErrClosed)
-	wantError(t, "delete", s.Delete(ctx, "a", v), store.ErrClosed)
-	_, err = s.List(ctx, "")
-	wantError(t, "list", err, store.ErrClosed)
+	return calls{
+		"get":  func(ctx context.Context) error { _, err := s.Get(ctx, "a"); return err },
+		"list": func(ctx context.Context) error { _, err := s.List(ctx, ""); return err },
+		"put": func(ctx context.Context) error {
+			_, err := s.Put(ctx, store.Doc{Key: "a", Value: []byte("two"), Version: v})
+			return err
+		},
+		"delete": func(ctx context.Context) error { return s.Delete(ctx, "a", v) },
+	}, func() { wantDoc(t, ctx, s, "a", "one", v) }
 }

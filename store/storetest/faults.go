@@ -47,11 +47,12 @@ func Faults[S Full](t *testing.T, open OpenThrough[S]) {
 	t.Run("log", func(t *testing.T) { t.Parallel(); LogFaults(t, open) })
 	t.Run("watch", func(t *testing.T) { t.Parallel(); WatchFaults(t, open) })
 	t.Run("sessions", func(t *testing.T) { t.Parallel(); SessionFaults(t, open) })
+	runFaultRules(t, open, []faultRule[S]{{"never sent", unsent[S]}})
 }
 
 // Crashes is the part of Faults that kills the server. It needs a Reach with Crash.
 func Crashes[S store.Full](t *testing.T, open OpenThrough[S]) {
-	runFaultRules(t, open, []faultRule[S]{{"docs", docsCrash[S]}, {"log", logCrash[S]}})
+	runFaultRules(t, open, []faultRule[S]{{"docs", docsCrash[S]}, {"log", logCrash[S]}, {"emptied", emptiedCrash[S]}})
 }
 
 // faultRule is one rule of a contract about faults.

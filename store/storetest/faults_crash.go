@@ -40,7 +40,7 @@ func docsCrash[S store.Docs](t *testing.T, b *bench[S]) {
 	b.mayCrash(t)
 	v := put(t, b.ctx, b.witness, "f/a", "one", "")
 	s := newStorm(t)
-	calls := s.docsCalls()
+	calls, _ := s.docsCalls(6)
 	b.calm(t, s, func(ctx context.Context, client S, number, n int, r *rand.Rand) { calls(ctx, client, number, n, r) })
 	b.warm(t, b.witness)
 	wantDoc(t, b.ctx, b.witness, "f/a", "one", v)
@@ -56,4 +56,33 @@ func logCrash[S store.Log](t *testing.T, b *bench[S]) {
 	b.warmLog(t, b.witness)
 	s.checkLog(t, b.ctx, b.witness)
 	appendTo(t, b.ctx, b.witness, fmt.Sprint("after ", s.seed))
+}
+
+// emptiedCrash kills the server when all was trimmed and deleted: what was given before is not given again.
+func emptiedCrash[S store.Full](t *testing.T, b *bench[S]) {
+	b.mayCrash(t)
+	s, last, seen := b.through, uint64(0), map[store.Version]bool{}
+	for range 2 {
+		indexes := fill(t, b.ctx, s, 3)
+		v := put(t, b.ctx, s, "e", "x", "")
+		if indexes[0] <= last || seen[v] {
+			t.Fatalf("index %d after %d, version %q: it came back", indexes[0], last, v)
+		}
+		last, seen[v] = indexes[2], true
+		if err := s.Delete(b.ctx, "e", v); err != nil {
+			t.Fatalf("delete: %v", err)
+		}
+		save(t, b.ctx, s, last, "all")
+		if err := s.Trim(b.ctx, last); err != nil {
+			t.Fatalf("trim: %v", err)
+		}
+		b.reach.Crash(t)
+		again(t, b.ctx, "snapshot", func(ctx context.Context) error { _, err := s.Snapshot(ctx); return err })
+		if page := read(t, b.ctx, s, last, 1); page.Head != last {
+			t.Fatalf("the head is %d, all was trimmed up to %d", page.Head, last)
+		}
+		_, err := s.Read(b.ctx, last-1, 1)
+		wantError(t, "read of what was trimmed", err, store.ErrTruncated)
+		wantSnapshot(t, b.ctx, s, last, "all")
+	}
 }

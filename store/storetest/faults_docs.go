@@ -25,8 +25,9 @@ func DocsFaults[S store.Docs](t *testing.T, open OpenThrough[S]) {
 // change is a write of one document whose outcome is looked into.
 type change struct {
 	op, key string
-	before  store.Doc // as the witness saw it; no version: it does not exist
-	value   string    // that is put; "" for a delete
+	before  store.Doc     // as the witness saw it; no version: it does not exist
+	value   string        // that is put; "" for a delete
+	session store.Session // that writes it, if one does
 	version store.Version
 }
 
@@ -55,7 +56,11 @@ func (c *change) do(ctx context.Context, s store.Docs) (err error) {
 	if c.op == "delete" {
 		return s.Delete(ctx, c.key, c.before.Version)
 	}
-	c.version, err = s.Put(ctx, store.Doc{Key: c.key, Value: []byte(c.value), Version: c.before.Version})
+	by := putter(s)
+	if c.session != nil {
+		by = c.session
+	}
+	c.version, err = by.Put(ctx, store.Doc{Key: c.key, Value: []byte(c.value), Version: c.before.Version})
 	return err
 }
 
@@ -127,40 +132,42 @@ func (b *bench[S]) warm(t *testing.T, s store.Docs) {
 	})
 }
 
-func docsReplyLost[S store.Docs](t *testing.T, b *bench[S]) {
-	for _, c := range changes(t, b, "x") {
-		replyLost(t, b, c, b.through, func(ctx context.Context) error { return c.do(ctx, b.through) })
-	}
-}
+func docsReplyLost[S store.Docs](t *testing.T, b *bench[S]) { replyLost(t, b, changes(t, b, "x")) }
 
-// replyLost lets the request of a change through and its answer not, and cuts when the witness has seen the effect.
-func replyLost[S store.Docs](t *testing.T, b *bench[S], c *change, through store.Docs, do func(context.Context) error) {
+// replyLost lets the request of each change through and its answer not, and cuts when the witness has seen the effect.
+func replyLost[S store.Docs](t *testing.T, b *bench[S], all []*change) {
 	t.Helper()
-	b.warm(t, through)
-	b.link.DropReplies()
-	call := b.begin(do)
-	happened := false
-	until(3*grace, func() bool { happened, _ = c.look(t, b.ctx, b.witness); return happened || call.over() })
-	b.link.Cut()
-	call.breaks()
-	err := call.end(t, c.String())
-	if happened, _ = c.look(t, b.ctx, b.witness); happened && !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("%v was done and its answer lost: error %v, want %v", c, err, store.ErrUnknown)
+	for _, c := range all {
+		b.warm(t, b.through)
+		b.link.DropReplies()
+		call := b.begin(func(ctx context.Context) error { return c.do(ctx, b.through) })
+		happened := false
+		until(3*grace, func() bool { happened, _ = c.look(t, b.ctx, b.witness); return happened || call.over() })
+		b.link.Cut()
+		call.breaks()
+		err := call.end(t, c.String())
+		if happened, _ = c.look(t, b.ctx, b.witness); happened && !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("%v was done and its answer lost: error %v, want %v", c, err, store.ErrUnknown)
+		}
+		if !happened {
+			t.Logf("%v: it needs an answer before its effect; the rule shows only that %v is no lie", c, err)
+		}
+		b.heal(t)
+		b.warm(t, b.through)
+		c.verify(t, b.ctx, b.witness, err)
+		c.fenced(t, b.ctx, b.witness)
 	}
-	if !happened {
-		t.Logf("%v: it needs an answer before its effect; the rule shows only that %v is no lie", c, err)
-	}
-	b.heal(t)
-	b.warm(t, through)
-	c.verify(t, b.ctx, b.witness, err)
-	c.fenced(t, b.ctx, b.witness)
 }
 
-func docsCut[S store.Docs](t *testing.T, b *bench[S]) {
+func docsCut[S store.Docs](t *testing.T, b *bench[S]) { cutEach(t, b, changes[S]) }
+
+// cutEach cuts changes at each moment.
+func cutEach[S store.Docs](t *testing.T, b *bench[S], changes func(t *testing.T, b *bench[S], tag string) []*change) {
+	t.Helper()
 	var all []*change
 	outcomes := map[string]int{}
-	for i, m := range moments() {
-		for _, c := range changes(t, b, fmt.Sprint(i)) {
+	for _, m := range moments() {
+		for _, c := range changes(t, b, m.tag()) {
 			b.warm(t, b.through)
 			m.arm(b.link)
 			err := b.begin(func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String()+" cut at "+m.name)

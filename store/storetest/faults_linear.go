@@ -22,6 +22,7 @@ const seedVariable = "ROTA_STORETEST_SEED"
 // storm is a run of several clients, of which some go through links that break at random.
 type storm struct {
 	seed    uint64
+	calm    bool // nothing breaks
 	h       *history
 	stop    chan struct{}
 	clients sync.WaitGroup
@@ -140,6 +141,7 @@ func (s *storm) record(client int, input any, call func() (output any, err error
 	output, err := call()
 	end := time.Since(s.h.began).Nanoseconds()
 	switch {
+	case s.calm:
 	case errors.Is(err, store.ErrUnknown):
 		end = forever
 		s.open.Add(1)
@@ -151,10 +153,11 @@ func (s *storm) record(client int, input any, call func() (output any, err error
 	s.h.ops = append(s.h.ops, porcupine.Operation{ClientId: client, Input: input, Output: output, Call: start, Return: end})
 }
 
-// The clients of a storm: the number through their own links, and the number with direct connections.
+// The clients of a storm: the number through their own links, and the number with direct connections. Those of a suite are
+// not more.
 const (
 	stormThrough = 3
-	stormDirect  = 2
+	stormDirect  = 3
 )
 
 // blow runs clients of both kinds until the storm is over.
@@ -176,7 +179,7 @@ func blow[S any](t *testing.T, b *bench[S], s *storm, call func(ctx context.Cont
 
 func docsLinearizableFaults[S store.Docs](t *testing.T, b *bench[S]) {
 	s := newStorm(t)
-	calls := s.docsCalls()
+	calls, _ := s.docsCalls(6)
 	blow(t, b, s, func(ctx context.Context, client S, number, n int, r *rand.Rand) { calls(ctx, client, number, n, r) })
 	s.checkDocs(t, b.ctx, b.witness)
 }

@@ -62,42 +62,20 @@ func (b *bench[S]) ownBriefly(t *testing.T, s store.Sessions, key string) (sessi
 func owned[S DocsWithSessions](t *testing.T, b *bench[S], session store.Session, tag string) []*change {
 	t.Helper()
 	key := "f/session/" + tag
-	v := putWith(t, b.ctx, session, key+"/2", "before", "")
+	v := put(t, b.ctx, session, key+"/2", "before", "")
 	return []*change{
-		{op: "session's create", key: key + "/1", value: "created"},
-		{op: "session's update", key: key + "/2", value: "updated", before: store.Doc{Value: []byte("before"), Version: v}},
-	}
-}
-
-func (c *change) doWith(session store.Session) func(context.Context) error {
-	return func(ctx context.Context) (err error) {
-		c.version, err = session.Put(ctx, store.Doc{Key: c.key, Value: []byte(c.value), Version: c.before.Version})
-		return err
+		{op: "session's create", session: session, key: key + "/1", value: "created"},
+		{op: "session's update", session: session, key: key + "/2", value: "updated", before: store.Doc{Value: []byte("before"), Version: v}},
 	}
 }
 
 func sessionReplyLost[S DocsWithSessions](t *testing.T, b *bench[S]) {
-	session := openSession(t, b.ctx, b.through)
-	for _, c := range owned(t, b, session, "x") {
-		replyLost(t, b, c, b.through, c.doWith(session))
-	}
+	replyLost(t, b, owned(t, b, openSession(t, b.ctx, b.through), "x"))
 }
 
 func sessionCut[S DocsWithSessions](t *testing.T, b *bench[S]) {
 	session := openSession(t, b.ctx, b.through)
-	outcomes := map[string]int{}
-	for _, m := range moments() {
-		for _, c := range owned(t, b, session, m.tag()) {
-			b.warm(t, b.through)
-			m.arm(b.link)
-			err := b.begin(c.doWith(session)).end(t, c.String()+" cut at "+m.name)
-			b.heal(t)
-			b.warm(t, b.through)
-			outcomes[c.verify(t, b.ctx, b.witness, err)]++
-			c.fenced(t, b.ctx, b.witness)
-		}
-	}
-	t.Log(outcomes)
+	cutEach(t, b, func(t *testing.T, b *bench[S], tag string) []*change { return owned(t, b, session, tag) })
 }
 
 func sessionHalfOpen[S DocsWithSessions](t *testing.T, b *bench[S]) {
@@ -105,7 +83,7 @@ func sessionHalfOpen[S DocsWithSessions](t *testing.T, b *bench[S]) {
 	for _, c := range owned(t, b, session, "x") {
 		b.warm(t, b.through)
 		b.link.Stall()
-		err := b.begin(c.doWith(session)).end(t, c.String())
+		err := b.begin(func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String())
 		if err == nil {
 			t.Errorf("%v behind a link that is half open: no error", c)
 		}
@@ -118,7 +96,7 @@ func sessionHalfOpen[S DocsWithSessions](t *testing.T, b *bench[S]) {
 		b.warm(t, b.through)
 		c.verify(t, b.ctx, b.witness, err)
 		if openErr == nil { // a store may do that without a word to the server
-			putWith(t, b.ctx, opened, c.key+"/of-another-session", "x", "")
+			put(t, b.ctx, opened, c.key+"/of-another-session", "x", "")
 		}
 	}
 }
@@ -151,7 +129,7 @@ func sessionExpires[S DocsWithSessions](outage func(Link)) func(*testing.T, *ben
 		_, err = session.Put(b.ctx, store.Doc{Key: "f/b"})
 		wantError(t, "put with the session that expired, after the link was healed", err, store.ErrSession)
 		next := openSession(t, b.ctx, b.through)
-		putWith(t, b.ctx, next, "f/a", "mine again", "")
+		put(t, b.ctx, next, "f/a", "mine again", "")
 	}
 }
 

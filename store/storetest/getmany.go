@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"testing"
@@ -18,15 +19,15 @@ type ManyDocs interface {
 
 // GetMany is the suite of store.GetMany.
 func GetMany[S ManyDocs](t *testing.T, open Open[S]) {
-	runRules(t, open, []rule[S]{
+	runRules(t, open, append([]rule[S]{
 		{"round trip", manyRoundTrip[S]},
 		{"many keys", manyKeys[S]},
 		{"bad keys", manyBadKeys[S]},
-		{"cancelled before the call", manyCancelled[S]},
-		{"closed", manyClosed[S]},
 		{"in their order", manyInOrder[S]},
 		{"linearizable", manyLinearizable[S]},
-	})
+	}, refusing(func(_ *testing.T, _ context.Context, s S) (calls, func()) {
+		return calls{"gets": func(ctx context.Context) error { _, err := s.Gets(ctx, []string{"a"}); return err }}, nil
+	})...))
 }
 
 // wantDocs reads documents at once and compares them with what Get says of each.
@@ -93,19 +94,6 @@ func manyBadKeys[S ManyDocs](t *testing.T, open Open[S]) {
 	}
 }
 
-func manyCancelled[S ManyDocs](t *testing.T, open Open[S]) {
-	s, _ := single(t, open)
-	_, err := s.Gets(cancelled(), []string{"a"})
-	wantError(t, "gets", err, stoppedError{})
-}
-
-func manyClosed[S ManyDocs](t *testing.T, open Open[S]) {
-	s, ctx := single(t, open)
-	closeHandle(t, s)
-	_, err := s.Gets(ctx, []string{"a"})
-	wantError(t, "gets", err, store.ErrClosed)
-}
-
 // manyInOrder has a writer that counts up in one document, and then in another. A reader that reads the other one first never finds more there.
 func manyInOrder[S ManyDocs](t *testing.T, open Open[S]) {
 	handle, ctx := open(t), deadline(t)
@@ -152,22 +140,29 @@ func count(d store.Doc) int {
 
 // manyLinearizable lets clients write, delete and read several documents at once. Each document that a call returns is a Get of its own, within the call.
 func manyLinearizable[S ManyDocs](t *testing.T, open Open[S]) {
-	docsHistory(t, open, func(ctx context.Context, h *history, s S, client int, known map[string]store.Version) {
-		keys := []string{"k1", "k0"}
+	s := calm()
+	calls, known := s.docsCalls(2)
+	keys := []string{"k1", "k0"}
+	atOnce(t, open, 6, 40, func(ctx context.Context, client S, number, n int, r *rand.Rand) {
+		if r.IntN(4) > 0 {
+			calls(ctx, client, number, n, r)
+			return
+		}
 		var docs []store.Doc
 		var err error
-		h.doAll(client, len(keys), func(i int) any { return docsInput{op: "get", key: keys[i]} }, func() {
-			docs, err = s.Gets(ctx, keys)
+		s.h.doAll(number, len(keys), func(i int) any { return docsInput{op: "get", key: keys[i]} }, func() {
+			docs, err = client.Gets(ctx, keys)
 		}, func(i int) any {
 			if err != nil || len(docs) != len(keys) {
 				return docsOutput{err: fmt.Errorf("%d documents: %w", len(docs), err)}
 			}
 			d := docs[i]
-			known[d.Key] = d.Version
+			known[number][d.Key] = d.Version
 			if d.Version == "" {
 				return docsOutput{err: store.ErrNotFound}
 			}
 			return docsOutput{version: d.Version, value: string(d.Value)}
 		})
 	})
+	s.h.check(t, docsModel)
 }

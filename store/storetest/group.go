@@ -34,7 +34,7 @@ func GroupVirtual[S store.Group](t *testing.T, open Open[S]) {
 }
 
 func groupRules[S store.Group]() []rule[S] {
-	return []rule[S]{
+	return append([]rule[S]{
 		{"alone", groupAlone[S]},
 		{"the leader gives", groupGives[S]},
 		{"a follower waits for the leader", groupFollowerWaits[S]},
@@ -48,9 +48,7 @@ func groupRules[S store.Group]() []rule[S] {
 		{"an earlier generation", groupStale[S]},
 		{"not a member", groupStranger[S]},
 		{"a join that was given up", groupGivenUp[S]},
-		{"cancelled before the call", groupCancelled[S]},
-		{"closed", groupClosed[S]},
-	}
+	}, refusing(groupRefuse[S])...)
 }
 
 // seated is one member of a group under test.

@@ -260,30 +260,16 @@ func groupGivenUp[S store.Group](t *testing.T, open Open[S]) {
 	}
 }
 
-func groupCancelled[S store.Group](t *testing.T, open Open[S]) {
-	tb := sit(t, open, "a")
+func groupRefuse[S store.Group](t *testing.T, _ context.Context, s S) (all calls, unchanged func()) {
+	tb := sit(t, func(*testing.T) func(*testing.T) S { return func(*testing.T) S { return s } }, "a")
 	a := tb.members[0]
 	tb.gather(a)
-	_, err := a.group.JoinGroup(cancelled(), a.request())
-	wantError(t, "join", err, stoppedError{})
-	_, err = a.group.SyncGroup(cancelled(), a.m.Seat, nil)
-	wantError(t, "sync", err, stoppedError{})
-	wantError(t, "heartbeat", a.group.Heartbeat(cancelled(), a.m.Seat), stoppedError{})
-	wantError(t, "leave", a.group.LeaveGroup(cancelled(), a.m.ID), stoppedError{})
-	a.mustBeat()
-}
-
-func groupClosed[S store.Group](t *testing.T, open Open[S]) {
-	tb := sit(t, open, "a")
-	a := tb.members[0]
-	tb.gather(a)
-	closeHandle(t, a.group)
-	_, err := a.group.JoinGroup(tb.ctx, a.request())
-	wantError(t, "join", err, store.ErrClosed)
-	_, err = a.group.SyncGroup(tb.ctx, a.m.Seat, nil)
-	wantError(t, "sync", err, store.ErrClosed)
-	wantError(t, "heartbeat", a.group.Heartbeat(tb.ctx, a.m.Seat), store.ErrClosed)
-	wantError(t, "leave", a.group.LeaveGroup(tb.ctx, a.m.ID), store.ErrClosed)
+	return calls{
+		"join":      func(ctx context.Context) error { _, err := s.JoinGroup(ctx, a.request()); return err },
+		"sync":      func(ctx context.Context) error { _, err := s.SyncGroup(ctx, a.m.Seat, nil); return err },
+		"heartbeat": func(ctx context.Context) error { return s.Heartbeat(ctx, a.m.Seat) },
+		"leave":     func(ctx context.Context) error { return s.LeaveGroup(ctx, a.m.ID) },
+	}, a.mustBeat
 }
 
 // groupLeft holds for stores on which another process can leave in place of a member.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/anishathalye/porcupine"
@@ -73,44 +72,8 @@ func logStep(all []logRecord, in logInput, out logOutput) (bool, any) {
 }
 
 func logLinearizable[S store.Log](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	const clients, each = 5, 24
-	h := newHistory()
-	var wg sync.WaitGroup
-	for c := range clients {
-		s := handle(t)
-		wg.Go(func() {
-			r := rand.New(rand.NewPCG(uint64(c), 11))
-			after := uint64(0)
-			for i := range each {
-				after = logCall(ctx, h, s, c, i, r, after)
-			}
-		})
-	}
-	wg.Wait()
-	h.check(t, logModel)
-}
-
-// logCall appends or reads, and returns the index that this client has read up to.
-func logCall(ctx context.Context, h *history, s store.Log, client, n int, r *rand.Rand, after uint64) uint64 {
-	in := logInput{after: after, limit: 1 + r.IntN(20)}
-	if r.IntN(2) == 0 {
-		in = logInput{data: fmt.Sprintf("%d.%d", client, n)}
-	}
-	h.do(client, in, func() any {
-		var out logOutput
-		if in.data != "" {
-			out.index, out.err = s.Append(ctx, []byte(in.data))
-			return out
-		}
-		var page store.Page
-		page, out.err = s.Read(ctx, in.after, in.limit)
-		out.head = page.Head
-		for _, record := range page.Records {
-			out.records = append(out.records, logRecord{record.Index, string(record.Data)})
-			after = record.Index
-		}
-		return out
-	})
-	return after
+	s := calm()
+	calls := s.logCalls()
+	atOnce(t, open, 5, 24, func(ctx context.Context, client S, number, n int, r *rand.Rand) { calls(ctx, client, number, n, r) })
+	s.h.check(t, logModel)
 }

@@ -12,7 +12,7 @@ import (
 
 // Log is the suite of store.Log.
 func Log[S store.Log](t *testing.T, open Open[S]) {
-	runRules(t, open, []rule[S]{
+	runRules(t, open, append([]rule[S]{
 		{"empty", logEmpty[S]},
 		{"indexes grow", logGrows[S]},
 		{"paging", logPaging[S]},
@@ -25,10 +25,8 @@ func Log[S store.Log](t *testing.T, open Open[S]) {
 		{"trim", logTrim[S]},
 		{"trim never beyond the snapshot", logTrimBound[S]},
 		{"trim all, then append", logTrimAll[S]},
-		{"cancelled before the call", logCancelled[S]},
-		{"closed", logClosed[S]},
 		{"linearizable", logLinearizable[S]},
-	})
+	}, refusing(logRefuse[S])...))
 }
 
 func appendTo(t *testing.T, ctx context.Context, s store.Log, data string) uint64 {
@@ -241,33 +239,18 @@ func logSizes[S store.Log](t *testing.T, open Open[S]) {
 	wantData(t, "sizes", readAll(t, ctx, s, 0, 10), want...)
 }
 
-func logCancelled[S store.Log](t *testing.T, open Open[S]) {
-	s, ctx := single(t, open)
+func logRefuse[S store.Log](t *testing.T, ctx context.Context, s S) (all calls, unchanged func()) {
 	index := appendTo(t, ctx, s, "one")
-	_, err := s.Append(cancelled(), []byte("two"))
-	wantError(t, "append", err, stoppedError{})
-	_, err = s.Read(cancelled(), 0, 1)
-	wantError(t, "read", err, stoppedError{})
-	_, err = s.Snapshot(cancelled())
-	wantError(t, "snapshot", err, stoppedError{})
-	wantError(t, "save", s.SaveSnapshot(cancelled(), store.Record{Index: index}), stoppedError{})
-	wantError(t, "trim", s.Trim(cancelled(), index), stoppedError{})
-	appendTo(t, ctx, s, "three")
-	wantData(t, "after the cancelled call", readAll(t, ctx, s, 0, 10), "one", "three")
-	_, err = s.Snapshot(ctx)
-	wantError(t, "snapshot after a cancelled save", err, store.ErrNotFound)
-}
-
-func logClosed[S store.Log](t *testing.T, open Open[S]) {
-	s, ctx := single(t, open)
-	index := appendTo(t, ctx, s, "one")
-	closeHandle(t, s)
-	_, err := s.Append(ctx, nil)
-	wantError(t, "append", err, store.ErrClosed)
-	_, err = s.Read(ctx, 0, 1)
-	wantError(t, "read", err, store.ErrClosed)
-	_, err = s.Snapshot(ctx)
-	wantError(t, "snapshot", err, store.ErrClosed)
-	wantError(t, "save", s.SaveSnapshot(ctx, store.Record{Index: index}), store.ErrClosed)
-	wantError(t, "trim", s.Trim(ctx, index), store.ErrClosed)
+	return calls{
+			"append":   func(ctx context.Context) error { _, err := s.Append(ctx, []byte("two")); return err },
+			"read":     func(ctx context.Context) error { _, err := s.Read(ctx, 0, 1); return err },
+			"snapshot": func(ctx context.Context) error { _, err := s.Snapshot(ctx); return err },
+			"save":     func(ctx context.Context) error { return s.SaveSnapshot(ctx, store.Record{Index: index}) },
+			"trim":     func(ctx context.Context) error { return s.Trim(ctx, index) },
+		}, func() {
+			appendTo(t, ctx, s, "three")
+			wantData(t, "after the cancelled call", readAll(t, ctx, s, 0, 10), "one", "three")
+			_, err := s.Snapshot(ctx)
+			wantError(t, "snapshot after a cancelled save", err, store.ErrNotFound)
+		}
 }

@@ -35,60 +35,60 @@ type shared struct {
 	versions map[string]int
 }
 
-// mutants maps what is broken to the rules of which at least the first must fail.
+// mutants maps what is broken about a store to the rule that must fail.
 var mutants = map[string]string{
-	"create overwrites":         "create_wins_once",
-	"stale write taken":         "stale_write_refused",
-	"version from count":        "version_never_comes_back",
-	"delete ignores version":    "delete",
-	"get of deleted is empty":   "not_found",
-	"list unsorted":             "list",
-	"list ignores prefix":       "list",
-	"refresh does nothing":      "refreshed_list",
-	"cancelled put is done":     "cancelled_before_the_call",
-	"reads stale":               "linearizable",
-	"closed get answers":        "closed",
-	"append lost":               "concurrent_appenders",
-	"append twice":              "concurrent_appenders",
-	"limit ignored":             "paging",
-	"head behind":               "read_your_appends",
-	"older snapshot taken":      "snapshot",
-	"trim beyond snapshot":      "trim_never_beyond_the_snapshot",
-	"truncation silent":         "trim",
-	"append keeps the slice":    "caller_keeps_its_bytes",
-	"no first hint":             "one_hint_from_the_start",
-	"watch never ends":          "ends_with_its_ctx",
-	"session documents stay":    "documents_go_with_their_session",
-	"ended session writes":      "ended",
-	"session put unconditional": "writes_are_conditional",
-	"put does not renew":        "an_acknowledged_put_renews",
-	"gets leaves out":           "round_trip",
-	"gets backwards":            "in_their_order",
-	"gets stale":                "linearizable",
+	"create overwrites":         "docs/create wins once",
+	"stale write taken":         "docs/stale write refused",
+	"version from count":        "docs/version never comes back",
+	"delete ignores version":    "docs/delete",
+	"get of deleted is empty":   "docs/not found",
+	"list unsorted":             "docs/list",
+	"list ignores prefix":       "docs/list",
+	"refresh does nothing":      "docs/refreshed list",
+	"cancelled put is done":     "docs/cancelled before the call",
+	"reads stale":               "docs/linearizable",
+	"closed get answers":        "docs/closed",
+	"append lost":               "log/concurrent appenders",
+	"append twice":              "log/concurrent appenders",
+	"limit ignored":             "log/paging",
+	"head behind":               "log/read your appends",
+	"older snapshot taken":      "log/snapshot",
+	"trim beyond snapshot":      "log/trim never beyond the snapshot",
+	"truncation silent":         "log/trim",
+	"append keeps the slice":    "log/caller keeps its bytes",
+	"no first hint":             "watch/one hint from the start",
+	"watch never ends":          "watch/ends with its ctx",
+	"session documents stay":    "sessions/documents go with their session",
+	"ended session writes":      "sessions/ended",
+	"session put unconditional": "sessions/writes are conditional",
+	"put does not renew":        "sessions/an acknowledged put renews",
+	"gets leaves out":           "getmany/round trip",
+	"gets backwards":            "getmany/in their order",
+	"gets stale":                "getmany/linearizable",
 }
 
-func TestSuitesFindBrokenStores(t *testing.T) {
+// TestSuitesFindWhatIsBroken runs the rule of each broken store, of each broken queue, and of each driver that is broken
+// where its network is.
+func TestSuitesFindWhatIsBroken(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(mutantVariable) != "" {
-		t.Skip("this is the process of a broken store")
-	}
 	all := queueMutants()
 	maps.Copy(all, mutants)
-	for broken, rule := range all {
+	for broken, rule := range faultMutants {
+		all[broken] = "faults/" + rule
+	}
+	if want := len(queueMutants()) + len(mutants) + len(faultMutants); len(all) != want {
+		t.Errorf("%d mutants have names of their own, of %d", len(all), want)
+	}
+	for broken, rule := range all { // order-free: each is a process of its own
 		t.Run(broken, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command(os.Args[0], "-test.run", "^TestMutant$", "-test.v")
+			rule := strings.ReplaceAll(rule, " ", "_")
+			cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestMutant$/^"+strings.ReplaceAll(rule, "/", "$/^")+"$")
 			cmd.Env = append(os.Environ(), mutantVariable+"="+broken)
 			out, err := cmd.CombinedOutput()
-			if err == nil {
-				t.Fatalf("the suites pass a store with %q", broken)
+			if err == nil || !strings.Contains(string(out), "--- FAIL: TestMutant/"+rule+" ") {
+				t.Fatalf("the rule %q does not fail on a store with %q: %v\n%s", rule, broken, err, out)
 			}
-			for line := range strings.Lines(string(out)) {
-				if strings.Contains(line, "--- FAIL: TestMutant/") && strings.Contains(line, "/"+rule+" ") {
-					return
-				}
-			}
-			t.Fatalf("the rule %q does not fail on a store with %q:\n%s", rule, broken, out)
 		})
 	}
 }
@@ -97,7 +97,7 @@ func TestSuitesFindBrokenStores(t *testing.T) {
 func TestMutant(t *testing.T) {
 	broken := os.Getenv(mutantVariable)
 	if broken == "" {
-		t.Skip("runs in the processes that TestSuitesFindBrokenStores starts")
+		t.Skip("runs in the processes that TestSuitesFindWhatIsBroken starts")
 	}
 	open := func(*testing.T) func(t *testing.T) *mutant {
 		server, all := memory.New(), &shared{versions: map[string]int{}}
@@ -111,6 +111,12 @@ func TestMutant(t *testing.T) {
 	t.Run("sessions", func(t *testing.T) { storetest.Sessions(t, open) })
 	t.Run("queue", func(t *testing.T) { storetest.Queue(t, open) })
 	t.Run("queue joins", func(t *testing.T) { storetest.QueueJoins(t, open) })
+	storetest.SetStormTime(2 * time.Second)
+	storetest.SetGrace(150 * time.Millisecond)
+	t.Run("faults", func(t *testing.T) {
+		storetest.Faults(t, openRemote(broken))
+		t.Run("crashes", func(t *testing.T) { storetest.Crashes(t, openRemote(broken)) })
+	})
 }
 
 func (m *mutant) Get(ctx context.Context, key string) (store.Doc, error) {

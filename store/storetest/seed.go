@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"testing"
 
 	"github.com/rota-run/rota/store"
@@ -14,21 +15,14 @@ type LogAndSeeder interface {
 
 // Seed is the suite of store.Seeder.
 func Seed[S LogAndSeeder](t *testing.T, open Open[S]) {
-	runRules(t, open, []rule[S]{
+	runRules(t, open, append([]rule[S]{
 		{"a log behind another one's end", seedEmpty[S]},
 		{"again", seedAgain[S]},
 		{"not where something is", seedConflict[S]},
 		{"bad index", seedBadIndex[S]},
-		{"cancelled before the call", func(t *testing.T, open Open[S]) {
-			s, _ := single(t, open)
-			wantError(t, "seed after cancel", s.SeedLog(cancelled(), 5), stoppedError{})
-		}},
-		{"closed", func(t *testing.T, open Open[S]) {
-			s, ctx := single(t, open)
-			closeHandle(t, s)
-			wantError(t, "seed after close", s.SeedLog(ctx, 5), store.ErrClosed)
-		}},
-	})
+	}, refusing(func(_ *testing.T, _ context.Context, s S) (calls, func()) {
+		return calls{"seed": func(ctx context.Context) error { return s.SeedLog(ctx, 5) }}, nil
+	})...))
 }
 
 // seedAt is far behind what a store would reach by itself.

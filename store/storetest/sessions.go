@@ -48,15 +48,6 @@ func openSession(t *testing.T, ctx context.Context, s store.Sessions) store.Sess
 	return session
 }
 
-func putWith(t *testing.T, ctx context.Context, s store.Session, key, value string, v store.Version) store.Version {
-	t.Helper()
-	v, err := s.Put(ctx, store.Doc{Key: key, Value: []byte(value), Version: v})
-	if err != nil {
-		t.Fatalf("put %q with session: %v", key, err)
-	}
-	return v
-}
-
 // wantGone waits until the document is gone.
 func wantGone(t *testing.T, ctx context.Context, s store.Docs, key string) {
 	t.Helper()
@@ -85,8 +76,8 @@ func sessionClose[S DocsWithSessions](t *testing.T, open Open[S]) {
 	handle, ctx := open(t), deadline(t)
 	a, b := handle(t), handle(t)
 	one, two := openSession(t, ctx, a), openSession(t, ctx, a)
-	putWith(t, ctx, one, "s/1", "x", "")
-	v2 := putWith(t, ctx, two, "s/2", "y", "")
+	put(t, ctx, one, "s/1", "x", "")
+	v2 := put(t, ctx, two, "s/2", "y", "")
 	v3 := put(t, ctx, a, "s/3", "z", "")
 	listed(t, ctx, b, "s/", []string{"s/1", "s/2", "s/3"})
 	if err := one.Close(ctx); err != nil {
@@ -104,7 +95,7 @@ func sessionStoreClose[S DocsWithSessions](t *testing.T, open Open[S]) {
 	handle, ctx := open(t), deadline(t)
 	a, b := handle(t), handle(t)
 	session := openSession(t, ctx, a)
-	putWith(t, ctx, session, "s/1", "x", "")
+	put(t, ctx, session, "s/1", "x", "")
 	v := put(t, ctx, a, "s/2", "y", "")
 	closeHandle(t, a)
 	wantDone(t, session)
@@ -117,12 +108,12 @@ func sessionConditional[S DocsWithSessions](t *testing.T, open Open[S]) {
 	handle, ctx := open(t), deadline(t)
 	a, b := handle(t), handle(t)
 	one, two := openSession(t, ctx, a), openSession(t, ctx, b)
-	v1 := putWith(t, ctx, one, "s/1", "x", "")
+	v1 := put(t, ctx, one, "s/1", "x", "")
 	_, err := two.Put(ctx, store.Doc{Key: "s/1"})
 	wantError(t, "second creation", err, store.ErrConflict)
 	_, err = b.Put(ctx, store.Doc{Key: "s/1"})
 	wantError(t, "creation without session", err, store.ErrConflict)
-	v2 := putWith(t, ctx, one, "s/1", "y", v1)
+	v2 := put(t, ctx, one, "s/1", "y", v1)
 	_, err = one.Put(ctx, store.Doc{Key: "s/1", Version: v1})
 	wantError(t, "stale write", err, store.ErrConflict)
 	wantDoc(t, ctx, b, "s/1", "y", v2)
@@ -137,7 +128,7 @@ func sessionReuse[S DocsWithSessions](t *testing.T, open Open[S]) {
 	handle, ctx := open(t), deadline(t)
 	a, b := handle(t), handle(t)
 	one := openSession(t, ctx, a)
-	v1 := putWith(t, ctx, one, "s/1", "first", "")
+	v1 := put(t, ctx, one, "s/1", "first", "")
 	if err := one.Close(ctx); err != nil {
 		t.Fatalf("close session: %v", err)
 	}
@@ -145,7 +136,7 @@ func sessionReuse[S DocsWithSessions](t *testing.T, open Open[S]) {
 	wantError(t, "write at the version that is gone", err, store.ErrConflict)
 	wantError(t, "delete of what is gone", b.Delete(ctx, "s/1", v1), store.ErrNotFound)
 	two := openSession(t, ctx, b)
-	v2 := putWith(t, ctx, two, "s/1", "second", "")
+	v2 := put(t, ctx, two, "s/1", "second", "")
 	if v1 == v2 {
 		t.Fatalf("version %q came back with the next session", v1)
 	}
@@ -178,7 +169,7 @@ func sessionHint[S DocsWithSessions](t *testing.T, open Open[S]) {
 		func(store.Session) error { closeHandle(t, a); return nil },
 	} {
 		session := openSession(t, ctx, a)
-		putWith(t, ctx, session, "s/1", "x", "")
+		put(t, ctx, session, "s/1", "x", "")
 		hints, err := watcher.Watch(ctx, "s/")
 		if err != nil {
 			t.Fatalf("watch: %v", err)

@@ -2,14 +2,12 @@ package elastic_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -19,14 +17,10 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/port"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/elastic"
 )
-
-// secret must not be seen in any error.
-const secret = "correct-horse"
 
 // rest sends a request to a server and returns its status and answer.
 func rest(t testing.TB, servers []string, method, path, body string) (int, []byte) {
@@ -62,30 +56,12 @@ func saying(t *testing.T, status int, body string) string {
 	return s.Listener.Addr().String()
 }
 
-// silent accepts connections and says nothing.
-func silent(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
-	t.Cleanup(func() { l.Close() })
-	return l.Addr().String()
-}
-
-// nobody returns an address at which nobody listens.
-func nobody(t *testing.T) string {
-	t.Helper()
-	addrs, release, err := port.Find(1)
-	must.Succeed(t, err)
-	t.Cleanup(release)
-	return addrs[0]
-}
-
 // guarded is a server with TLS, in front of another one, which lets in whom it knows.
 func guarded(t *testing.T, behind string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
-		if r.Header.Get("Authorization") != "ApiKey "+secret && (user != "alice" || password != secret) {
+		if r.Header.Get("Authorization") != "ApiKey "+rig.Secret && (user != "alice" || password != rig.Secret) {
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = io.WriteString(w, `{"error":{"type":"security_exception","reason":"unable to authenticate"},"status":401}`)
 			return
@@ -108,62 +84,44 @@ func trusting(s *httptest.Server) *tls.Config {
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 }
 
-// opens opens a store that must not be opened, and looks for words in the error.
-func opens(t *testing.T, o elastic.Options, want ...string) error {
-	t.Helper()
-	s, err := elastic.Open(rig.Deadline(t), o)
-	if err == nil {
-		s.Close()
-		t.Fatal("no error")
-	}
-	for _, w := range want {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("error %q does not say %q", err, w)
-		}
-	}
-	if strings.Contains(err.Error(), secret) {
-		t.Errorf("error %q shows the secret", err)
-	}
-	return err
-}
-
 func TestOpenErrors(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
 		o := s.options(t)
 		front := guarded(t, o.Servers[0])
-		for name, c := range map[string]struct {
-			change func(*elastic.Options)
-			want   []string
-		}{
-			"nobody listens":    {func(o *elastic.Options) { o.Servers = []string{nobody(t)} }, []string{"connection refused", "check that Elasticsearch or OpenSearch runs"}},
-			"nobody answers":    {func(o *elastic.Options) { o.Servers, o.Timeout = []string{silent(t)}, time.Second }, []string{"no answer within 1s"}},
-			"a web server":      {func(o *elastic.Options) { o.Servers = []string{saying(t, 404, "<html>")} }, []string{"not Elasticsearch or OpenSearch", "check the port"}},
-			"another API":       {func(o *elastic.Options) { o.Servers = []string{saying(t, 200, `{"hello":1}`)} }, []string{"not Elasticsearch or OpenSearch"}},
-			"old Elasticsearch": {func(o *elastic.Options) { o.Servers = []string{saying(t, 200, `{"version":{"number":"7.17.29"}}`)} }, []string{"Elasticsearch 7.17.29", "at least 8.0"}},
-			"old OpenSearch": {func(o *elastic.Options) {
-				o.Servers = []string{saying(t, 200, `{"version":{"number":"1.3.0","distribution":"opensearch"}}`)}
-			}, []string{"OpenSearch 1.3.0", "at least 2.0"}},
-			"TLS to plain text": {func(o *elastic.Options) { o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }, []string{"leave TLS out"}},
-			"plain text to TLS": {func(o *elastic.Options) { o.Servers = []string{front.Listener.Addr().String()} }, []string{"not Elasticsearch or OpenSearch"}},
-			"unknown authority": {func(o *elastic.Options) { behind(o, front); o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }, []string{"give the certificate of the authority"}},
-			"no user":           {func(o *elastic.Options) { behind(o, front) }, []string{"401", "check user and password, or the API key"}},
-			"wrong password":    {func(o *elastic.Options) { behind(o, front); o.User, o.Password = "alice", secret+"!" }, []string{"check user and password"}},
-			"wrong API key":     {func(o *elastic.Options) { behind(o, front); o.APIKey = secret + "!" }, []string{"check user and password, or the API key"}},
-			"no right to make it": {func(o *elastic.Options) {
-				behind(o, front)
-				o.User, o.Password, o.Index = "alice", secret, o.Index+"-forbidden"
-			}, []string{"403", "grant"}},
-			"must exist":         {func(o *elastic.Options) { o.MustExist = true }, []string{"there is no index", "not found"}},
-			"bad index":          {func(o *elastic.Options) { o.Index = "Weather" }, []string{"small letters"}},
-			"two ways to log in": {func(o *elastic.Options) { o.APIKey, o.User, o.Password = secret, "alice", secret }, []string{"give one of them"}},
-		} {
-			t.Run(name, func(t *testing.T) {
-				o := o
-				c.change(&o)
-				opens(t, o, c.want...)
-			})
+		with := func(change func(*elastic.Options)) elastic.Options {
+			o := o
+			change(&o)
+			return o
 		}
+		rig.Refusals(t, elastic.Open, map[string]rig.Refusal[elastic.Options]{
+			"nobody listens":    rig.Says(with(func(o *elastic.Options) { o.Servers = []string{rig.Nobody(t)} }), nil, "connection refused", "check that Elasticsearch or OpenSearch runs"),
+			"nobody answers":    rig.Says(with(func(o *elastic.Options) { o.Servers, o.Timeout = []string{rig.Silent(t)}, time.Second }), nil, "no answer within 1s"),
+			"a web server":      rig.Says(with(func(o *elastic.Options) { o.Servers = []string{saying(t, 404, "<html>")} }), nil, "not Elasticsearch or OpenSearch", "check the port"),
+			"another API":       rig.Says(with(func(o *elastic.Options) { o.Servers = []string{saying(t, 200, `{"hello":1}`)} }), nil, "not Elasticsearch or OpenSearch"),
+			"old Elasticsearch": rig.Says(with(func(o *elastic.Options) { o.Servers = []string{saying(t, 200, `{"version":{"number":"7.17.29"}}`)} }), nil, "Elasticsearch 7.17.29", "at least 8.0"),
+			"old OpenSearch": rig.Says(with(func(o *elastic.Options) {
+				o.Servers = []string{saying(t, 200, `{"version":{"number":"1.3.0","distribution":"opensearch"}}`)}
+			}), nil, "OpenSearch 1.3.0", "at least 2.0"),
+			"TLS to plain text": rig.Says(with(func(o *elastic.Options) { o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }), nil, "leave TLS out"),
+			"plain text to TLS": rig.Says(with(func(o *elastic.Options) { o.Servers = []string{front.Listener.Addr().String()} }), nil, "not Elasticsearch or OpenSearch"),
+			"unknown authority": rig.Says(with(func(o *elastic.Options) { behind(o, front); o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }), nil, "give the certificate of the authority"),
+			"no user":           rig.Says(with(func(o *elastic.Options) { behind(o, front) }), nil, "401", "check user and password, or the API key"),
+			"wrong password":    rig.Says(with(func(o *elastic.Options) { behind(o, front); o.User, o.Password = "alice", rig.Secret+"!" }), nil, "check user and password"),
+			"wrong API key":     rig.Says(with(func(o *elastic.Options) { behind(o, front); o.APIKey = rig.Secret + "!" }), nil, "check user and password, or the API key"),
+			"no right to make it": rig.Says(with(func(o *elastic.Options) {
+				behind(o, front)
+				o.User, o.Password, o.Index = "alice", rig.Secret, o.Index+"-forbidden"
+			}), nil, "403", "grant"),
+			"observed":           rig.Says(with(func(o *elastic.Options) { o.ReadOnly = true }), store.ErrNotFound, "there is no index"),
+			"must exist":         rig.Says(with(func(o *elastic.Options) { o.MustExist = true }), store.ErrNotFound, "there is no index", "not found"),
+			"bad index":          rig.Says(with(func(o *elastic.Options) { o.Index = "Weather" }), nil, "small letters"),
+			"two ways to log in": rig.Says(with(func(o *elastic.Options) { o.APIKey, o.User, o.Password = rig.Secret, "alice", rig.Secret }), nil, "give one of them"),
+		})
 	})
+}
+
+func TestOpenCancelled(t *testing.T) {
+	rig.Cancelled(t, elastic.Open, elastic.Options{Servers: []string{rig.Silent(t)}})
 }
 
 // behind goes to a server with TLS.
@@ -176,8 +134,8 @@ func TestOpenWithTLS(t *testing.T) {
 		o := s.options(t)
 		behind(&o, guarded(t, o.Servers[0]))
 		byKey, byUser := o, o
-		byKey.APIKey = secret
-		byUser.User, byUser.Password = "alice", secret
+		byKey.APIKey = rig.Secret
+		byUser.User, byUser.Password = "alice", rig.Secret
 		v, err := openWith(t, byKey).Put(rig.Deadline(t), store.Doc{Key: "a", Value: []byte("x")})
 		must.Succeed(t, err)
 		if d, err := openWith(t, byUser).Get(rig.Deadline(t), "a"); err != nil || d.Version != v {
@@ -222,7 +180,7 @@ func TestIndexesThatAreNoStore(t *testing.T) {
 				o := s.options(t)
 				o.Timeout = 2 * time.Second
 				sets(t, o.Servers, "PUT", "/"+o.Index+"?wait_for_active_shards=0", c.body)
-				opens(t, o, c.want...)
+				rig.Refused(t, elastic.Open, o, nil, c.want...)
 			})
 		}
 		t.Run("an alias", func(t *testing.T) {
@@ -230,7 +188,7 @@ func TestIndexesThatAreNoStore(t *testing.T) {
 			openWith(t, o)
 			sets(t, o.Servers, "PUT", "/"+o.Index+"/_alias/"+o.Index+"-alias", "")
 			o.Index += "-alias"
-			opens(t, o, "alias")
+			rig.Refused(t, elastic.Open, o, nil, "alias")
 		})
 	})
 }
@@ -267,39 +225,6 @@ func TestIndexRemoved(t *testing.T) {
 			t.Errorf("get: %v", err)
 		}
 	})
-}
-
-// TestReadOnly checks that an observer reads everything and changes nothing.
-func TestReadOnly(t *testing.T) {
-	each(t, func(t *testing.T, s *shared) {
-		o := s.options(t)
-		o.ReadOnly = true
-		if _, err := elastic.Open(rig.Deadline(t), o); !errors.Is(err, store.ErrNotFound) {
-			t.Fatalf("open of nothing: error %v, want ErrNotFound", err)
-		}
-		writer, ctx := openWith(t, through(elastic.Options{Index: o.Index, Timeout: o.Timeout}, o.Servers...)), rig.Deadline(t)
-		v, err := writer.Put(ctx, store.Doc{Key: "a"})
-		must.Succeed(t, err)
-		reader := openWith(t, o)
-		if d, err := reader.Get(ctx, "a"); err != nil || d.Version != v {
-			t.Errorf("get: %+v, %v", d, err)
-		}
-		_, putErr := reader.Put(ctx, store.Doc{Key: "b"})
-		for call, err := range map[string]error{"put": putErr, "delete": reader.Delete(ctx, "a", v)} {
-			if !errors.Is(err, store.ErrReadOnly) {
-				t.Errorf("%s: error %v, want a refusal", call, err)
-			}
-		}
-	})
-}
-
-func TestOpenCancelled(t *testing.T) {
-	errGaveUp := errors.New("gave up")
-	ctx, cancel := context.WithCancelCause(context.Background())
-	time.AfterFunc(50*time.Millisecond, func() { cancel(errGaveUp) })
-	if _, err := elastic.Open(ctx, elastic.Options{Servers: []string{silent(t)}}); !errors.Is(err, errGaveUp) {
-		t.Errorf("error %v, want the cause", err)
-	}
 }
 
 // TestDocumentsAreReadable: a value that is a JSON object is one in the index, byte by byte; whatever it is, it comes back as it was.

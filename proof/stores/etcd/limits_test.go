@@ -1,10 +1,7 @@
 package etcd_test
 
 import (
-	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -36,31 +33,6 @@ func fill(t *testing.T, s *etcd.Store, n int) {
 		})
 	}
 	wg.Wait()
-}
-
-func TestLimits(t *testing.T) {
-	t.Parallel()
-	s := openWith(t, options())
-	ctx := rig.Deadline(t)
-	exact, over := make([]byte, etcd.MaxRecord), make([]byte, etcd.MaxRecord+1)
-	_, putErr := s.Put(ctx, store.Doc{Key: "a", Value: exact})
-	_, appendErr := s.Append(ctx, exact)
-	if err := errors.Join(putErr, appendErr); err != nil {
-		t.Fatalf("the largest value: %v", err)
-	}
-	_, putErr = s.Put(ctx, store.Doc{Key: "b", Value: over})
-	_, appendErr = s.Append(ctx, over)
-	n, err := s.OpenSession(ctx, rig.Patience)
-	must.Succeed(t, err)
-	_, sessionErr := n.Put(ctx, store.Doc{Key: "b", Value: over})
-	for call, err := range map[string]error{
-		"put": putErr, "append": appendErr, "put with session": sessionErr,
-		"save": s.SaveSnapshot(ctx, store.Record{Index: 1, Data: make([]byte, etcd.MaxSnapshot+1)}),
-	} {
-		if !errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrUnknown) {
-			t.Errorf("%s: error %v, want ErrTooLarge", call, err)
-		}
-	}
 }
 
 // TestServerWithFewOperations has a server that takes smaller transactions than others.
@@ -165,48 +137,6 @@ func TestFullServer(t *testing.T) {
 	if got := headOf(t, openWith(t, o)); got != head {
 		t.Errorf("an observer reads head %d, want %d", got, head)
 	}
-}
-
-// TestManyRequestsWhileCompacting reads what takes several requests, while the server forgets each instant as soon as it is over.
-func TestManyRequestsWhileCompacting(t *testing.T) {
-	t.Parallel()
-	o := onServer(t, server.Options{})
-	s, raw := openWith(t, o), rawOf(t, o)
-	ctx := rig.LongDeadline(t)
-	const docs = 3*listPage - 1
-	var wg sync.WaitGroup
-	for w := range 16 {
-		wg.Go(func() {
-			for i := w; i < docs; i += 16 {
-				if _, err := s.Put(ctx, store.Doc{Key: fmt.Sprintf("d/%06d", i), Value: record}); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	fill(t, s, 1)
-	want := store.Record{Index: 1, Data: bytes.Repeat([]byte("12345"), chunkBytes)}
-	must.Succeed(t, s.SaveSnapshot(ctx, want))
-	compacting, stop := context.WithCancel(ctx)
-	wg.Go(func() {
-		for compacting.Err() == nil {
-			r, err := raw.Put(compacting, "elsewhere", "")
-			if err == nil {
-				_, _ = raw.Compact(compacting, r.Header.Revision) // the reads are what is tested
-			}
-		}
-	})
-	for range 5 {
-		if all, err := s.List(ctx, "d/"); err != nil || len(all) != docs {
-			t.Errorf("list: %d documents, %v; want %d", len(all), err, docs)
-		}
-		if got, err := s.Snapshot(ctx); err != nil || got.Index != 1 || !bytes.Equal(got.Data, want.Data) {
-			t.Errorf("snapshot at %d of %d bytes, %v", got.Index, len(got.Data), err)
-		}
-	}
-	stop()
-	wg.Wait()
 }
 
 func headOf(t *testing.T, s *etcd.Store) (head uint64) {

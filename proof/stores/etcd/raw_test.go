@@ -15,7 +15,7 @@ import (
 // What package etcd documents about itself.
 const (
 	chunkBytes = 1 << 20 // of a snapshot
-	listPage   = 500     // documents in one request
+
 )
 
 // bare returns a client with nothing around it.
@@ -38,9 +38,9 @@ func rawOf(t testing.TB, o etcd.Options) raw {
 	return raw{bare(t, o.Endpoints), o.Prefix + "/"}
 }
 
-func (r raw) docs() string          { return r.prefix + "d/" }
-func (r raw) doc(key string) string { return r.docs() + key }
-func (r raw) records() string       { return r.prefix + "l/main/p/" }
+func (r raw) docs() string { return r.prefix + "d/" }
+
+func (r raw) records() string { return r.prefix + "l/main/p/" }
 
 // count returns the number of keys below a prefix.
 func (r raw) count(t testing.TB, prefix string) int64 {
@@ -56,14 +56,4 @@ func (r raw) revision(t testing.TB) int64 {
 	got, err := r.Get(rig.Deadline(t), r.prefix, clientv3.WithCountOnly())
 	must.Succeed(t, err)
 	return got.Header.Revision
-}
-
-// lease returns the lease of a document.
-func (r raw) lease(t testing.TB, key string) clientv3.LeaseID {
-	t.Helper()
-	got, err := r.Get(rig.Deadline(t), r.doc(key))
-	if err != nil || len(got.Kvs) != 1 || got.Kvs[0].Lease == 0 {
-		t.Fatalf("the lease of %q: %v, %v", key, got, err)
-	}
-	return clientv3.LeaseID(got.Kvs[0].Lease)
 }

@@ -8,10 +8,12 @@ import (
 	"testing"
 	"time"
 
-	server "github.com/rota-run/rota/proof/server/etcd"
-
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/lock/locktest"
+	server "github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/storetest"
 )
@@ -103,6 +105,18 @@ func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, fresh) }
 func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
 func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
 func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
+func TestLocks(t *testing.T)    { t.Parallel(); locktest.Run(t, fresh) }
+func TestStories(t *testing.T)  { t.Parallel(); rig.Stories(t, members) }
+func TestStorm(t *testing.T)    { t.Parallel(); rig.Storms(t, members) }
+
+// members opens members of one cluster on the shared server.
+func members(p protocol.Protocol) protocoltest.Setup {
+	open := func(*testing.T) func(*testing.T, string) *etcd.Store {
+		o := options()
+		return func(t *testing.T, addr string) *etcd.Store { return rig.Opened(t, opening(through(o, addr))) }
+	}
+	return protocoltest.Setup{TTL: 2 * time.Second, Open: rig.Members(p, shared.Endpoints(), open)}
+}
 
 // reach opens handles on one store.
 func reach(o etcd.Options) storetest.Reach[*etcd.Store] {

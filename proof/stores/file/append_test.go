@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -50,7 +51,7 @@ func TestManyProcessesAppend(t *testing.T) {
 		all = append(all, p)
 		readers.Go(func() { p.acknowledged(seen[i], &counts[i]) })
 	}
-	eventually(t, "each process has appended", func() bool {
+	rig.Eventually(t, "each process has appended", func() bool {
 		for i := range counts {
 			if counts[i].Load() < least {
 				return false

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -55,7 +56,7 @@ func TestALostTailIsNoticed(t *testing.T) {
 			dir := killedStore(t)
 			must.Succeed(t, c.harm(dir))
 			for _, o := range []file.Options{{ReadOnly: true}, {}, {ReadOnly: true}} { // who only looks comes first, and finds nothing mended
-				s, err := file.Open(deadline(t), dir, o)
+				s, err := file.Open(rig.Deadline(t), dir, o)
 				if err == nil {
 					s.Close()
 				}
@@ -65,7 +66,7 @@ func TestALostTailIsNoticed(t *testing.T) {
 			}
 			must.Succeed(t, os.Remove(filepath.Join(dir, bellName)))
 			s := openIn(t, dir, file.Options{})
-			if index, err := s.Append(deadline(t), nil); err != nil || index > 10 {
+			if index, err := s.Append(rig.Deadline(t), nil); err != nil || index > 10 {
 				t.Errorf("append to what is left: index %d, %v", index, err)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 )
@@ -35,7 +36,7 @@ func descriptors(t *testing.T, dir string) map[string]string {
 // A child must inherit no lock, and a closed store must hold no file.
 func TestDescriptors(t *testing.T) {
 	t.Parallel()
-	dir, ctx := place(t), deadline(t)
+	dir, ctx := place(t), rig.Deadline(t)
 	s, err := file.Open(ctx, dir, file.Options{})
 	must.Succeed(t, err)
 	session, err := s.OpenSession(ctx, time.Minute)

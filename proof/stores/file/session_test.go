@@ -12,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	processes "github.com/rota-run/rota/proof/process"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 )
@@ -32,7 +33,7 @@ func sessionIn(t *testing.T, dir string) *process {
 func TestSessionEndsWithItsProcess(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
-	s, ctx := openIn(t, dir, file.Options{}), deadline(t)
+	s, ctx := openIn(t, dir, file.Options{}), rig.Deadline(t)
 	for range 3 {
 		p := sessionIn(t, dir)
 		if d, err := s.Get(ctx, "s/1"); err != nil || string(d.Value) != "here" {
@@ -56,14 +57,14 @@ func TestSessionEndsWithItsProcess(t *testing.T) {
 		t.Logf("seen %v after kill -9", time.Since(killed).Round(time.Millisecond))
 		cancel()
 	}
-	eventually(t, "the rows of dead sessions are removed", func() bool { return query[int](t, dir, `SELECT count(*) FROM docs`) == 0 })
-	eventually(t, "the lock files of dead sessions are removed", func() bool { return len(sessionFiles(t, dir)) == 0 })
+	rig.Eventually(t, "the rows of dead sessions are removed", func() bool { return query[int](t, dir, `SELECT count(*) FROM docs`) == 0 })
+	rig.Eventually(t, "the lock files of dead sessions are removed", func() bool { return len(sessionFiles(t, dir)) == 0 })
 }
 
 func TestSessionOutlivesSuspension(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
-	s, ctx := openIn(t, dir, file.Options{}), deadline(t)
+	s, ctx := openIn(t, dir, file.Options{}), rig.Deadline(t)
 	p := sessionIn(t, dir)
 	must.Succeed(t, processes.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, queueName), filepath.Join(dir, turnName)))
 	if _, err := s.Append(ctx, []byte("others go on")); err != nil {
@@ -73,7 +74,7 @@ func TestSessionOutlivesSuspension(t *testing.T) {
 		t.Fatalf("document of a suspended process: %v", err)
 	}
 	p.kill()
-	eventually(t, "the document goes with the process", func() bool {
+	rig.Eventually(t, "the document goes with the process", func() bool {
 		_, err := s.Get(ctx, "s/1")
 		return errors.Is(err, store.ErrNotFound)
 	})
@@ -90,8 +91,8 @@ func TestSessionsThatEndedWhileNobodyWasThere(t *testing.T) {
 		t.Fatalf("%d files after the kill, want a lock and a draft", n)
 	}
 	s := openIn(t, dir, file.Options{})
-	if docs, err := s.List(deadline(t), "s/"); err != nil || len(docs) != 0 {
+	if docs, err := s.List(rig.Deadline(t), "s/"); err != nil || len(docs) != 0 {
 		t.Fatalf("list: %v, %v; want nothing", docs, err)
 	}
-	eventually(t, "the lock file is removed", func() bool { return len(sessionFiles(t, dir)) == 0 })
+	rig.Eventually(t, "the lock file is removed", func() bool { return len(sessionFiles(t, dir)) == 0 })
 }

@@ -1,17 +1,16 @@
 package file_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -22,16 +21,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience bounds waits that only a failure exhausts.
-const patience = 60 * time.Second
-
-func deadline(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // place is where a store may be made.
 func place(t testing.TB) string {
 	t.Helper()
@@ -40,7 +29,7 @@ func place(t testing.TB) string {
 
 func openIn(t testing.TB, dir string, o file.Options) *file.Store {
 	t.Helper()
-	s, err := file.Open(deadline(t), dir, o)
+	s, err := file.Open(rig.Deadline(t), dir, o)
 	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
@@ -55,7 +44,7 @@ func records(t *testing.T, s *file.Store) []string {
 	t.Helper()
 	var all []string
 	for after := uint64(0); ; {
-		page, err := s.Read(deadline(t), after, 1000)
+		page, err := s.Read(rig.Deadline(t), after, 1000)
 		must.Succeed(t, err)
 		for _, r := range page.Records {
 			all = append(all, fmt.Sprintf("%d %s", r.Index, r.Data))
@@ -67,18 +56,6 @@ func records(t *testing.T, s *file.Store) []string {
 	}
 }
 
-// eventually asks again and again, until patience ends.
-func eventually(t *testing.T, what string, ask func() bool) {
-	t.Helper()
-	end := time.Now().Add(patience)
-	for !ask() {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-		time.Sleep(time.Millisecond) // waits: between two looks at a condition; only a failure waits for the end
-	}
-}
-
 func fresh(t *testing.T) func(t *testing.T) *file.Store {
 	dir := place(t)
 	return func(t *testing.T) *file.Store { return openIn(t, dir, file.Options{}) }
@@ -87,7 +64,7 @@ func fresh(t *testing.T) func(t *testing.T) *file.Store {
 func fillLog(t *testing.T, s *file.Store, n, size int) {
 	t.Helper()
 	for range n {
-		if _, err := s.Append(deadline(t), make([]byte, size)); err != nil {
+		if _, err := s.Append(rig.Deadline(t), make([]byte, size)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,7 +92,7 @@ func query[T any](t *testing.T, dir, statement string) (v T) {
 	db, err := sql.Open("sqlite", filepath.Join(dir, dbName))
 	must.Succeed(t, err)
 	defer db.Close()
-	if err := db.QueryRowContext(deadline(t), statement).Scan(&v); err != nil {
+	if err := db.QueryRowContext(rig.Deadline(t), statement).Scan(&v); err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
 	return v
@@ -124,7 +101,7 @@ func query[T any](t *testing.T, dir, statement string) (v T) {
 // closed makes a store and closes it.
 func closed(t *testing.T, dir string) {
 	t.Helper()
-	s, err := file.Open(deadline(t), dir, file.Options{})
+	s, err := file.Open(rig.Deadline(t), dir, file.Options{})
 	must.Succeed(t, err)
 	must.Succeed(t, s.Close())
 }

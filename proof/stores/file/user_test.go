@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -36,7 +37,7 @@ func TestOpenAsAnotherUser(t *testing.T) {
 		var out []byte
 		var err error
 		// A process that another test starts in the instant in which the binary is written holds it open for writing until it has begun.
-		eventually(t, "nobody has the binary open", func() bool { out, err = openAsNobody(binary, dir); return !errors.Is(err, syscall.ETXTBSY) })
+		rig.Eventually(t, "nobody has the binary open", func() bool { out, err = openAsNobody(binary, dir); return !errors.Is(err, syscall.ETXTBSY) })
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}

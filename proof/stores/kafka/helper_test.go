@@ -2,11 +2,7 @@ package kafka_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,41 +13,16 @@ import (
 	"github.com/rota-run/rota/store/kafka"
 )
 
-// shared is the broker that most tests use, each with a name of its own.
-type shared struct {
-	once    sync.Once
-	cluster *server.Cluster
-	err     error
-	names   atomic.Int64
+// standing is the broker that most tests use, each with a name of its own.
+var standing = rig.Shared[*server.Cluster]{
+	Start:   func(ctx context.Context) (*server.Cluster, error) { return server.Start(ctx, server.Options{}) },
+	Require: server.Require,
 }
 
-var standing shared
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if standing.cluster != nil {
-		standing.cluster.Stop()
-	}
-	if code == 0 {
-		if err := rig.Leaks(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(standing.Run(m)) }
 
 // servers returns the addresses of the shared broker.
-func servers(t testing.TB) []string {
-	t.Helper()
-	standing.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), rig.LongPatience)
-		defer cancel()
-		standing.cluster, standing.err = server.Start(ctx, server.Options{})
-	})
-	server.Require(t, standing.err)
-	return standing.cluster.Servers()
-}
+func servers(t testing.TB) []string { return standing.Server(t).Servers() }
 
 // ownServers starts brokers that the test may kill.
 func ownServers(t testing.TB, o server.Options) *server.Cluster {
@@ -66,16 +37,7 @@ func ownServers(t testing.TB, o server.Options) *server.Cluster {
 }
 
 // freshName returns a name that no other test uses.
-func freshName(t testing.TB) string {
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
-			return r
-		}
-		return '-'
-	}, t.Name())
-	return fmt.Sprintf("t%d-%d-%.80s", os.Getpid(), standing.names.Add(1), name)
-}
+func freshName(testing.TB) string { return standing.Name() }
 
 func openWith(t testing.TB, o kafka.Options) *kafka.Store {
 	t.Helper()

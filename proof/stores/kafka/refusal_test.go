@@ -94,8 +94,7 @@ func TestTopicsThatAreRefused(t *testing.T) {
 			t.Parallel()
 			o := kafka.Options{Brokers: servers(t), Name: freshName(t)}
 			createTopic(t, admin(t), o.Name+".log", c.partitions, c.settings...)
-			_, err := kafka.Open(rig.Deadline(t), o)
-			wantWords(t, err, store.ErrUnavailable, append(c.words, o.Name+".log", "try")...)
+			rig.Refused(t, kafka.Open, o, store.ErrUnavailable, append(c.words, o.Name+".log", "try")...)
 		})
 	}
 }
@@ -103,13 +102,12 @@ func TestTopicsThatAreRefused(t *testing.T) {
 func TestMustExist(t *testing.T) {
 	t.Parallel()
 	o := kafka.Options{Brokers: servers(t), Name: freshName(t), MustExist: true}
-	_, err := kafka.Open(rig.Deadline(t), o)
-	wantWords(t, err, store.ErrNotFound, o.Name)
+	rig.Refused(t, kafka.Open, o, store.ErrNotFound, o.Name)
 	o.MustExist = false
 	openWith(t, o)
 	o.ReadOnly = true
 	reader := openWith(t, o)
-	_, err = reader.Append(rig.Deadline(t), nil)
+	_, err := reader.Append(rig.Deadline(t), nil)
 	wantWords(t, err, store.ErrReadOnly, "reading only")
 	_, err = reader.Put(rig.Deadline(t), store.Doc{Key: "a"})
 	wantWords(t, err, store.ErrReadOnly, "reading only")
@@ -119,8 +117,8 @@ func TestMustExist(t *testing.T) {
 
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
-	_, err := kafka.Open(rig.Deadline(t), kafka.Options{Brokers: []string{"127.0.0.1:1"}, Timeout: time.Second})
-	wantWords(t, err, store.ErrUnavailable, "127.0.0.1:1")
+	o := kafka.Options{Brokers: []string{rig.Nobody(t)}, Timeout: time.Second}
+	rig.Refused(t, kafka.Open, o, store.ErrUnavailable, o.Brokers[0])
 }
 
 // TestTopicIsDeleted deletes a topic under an open store, and then makes it again.

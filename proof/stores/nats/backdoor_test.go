@@ -1,9 +1,12 @@
 package nats_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -12,6 +15,8 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/nats"
 )
 
 // most is the largest document and record that a server of the usual max_payload takes: 1 KiB is kept free for headers.
@@ -100,14 +105,6 @@ func (b backdoor) leader(stream string) string {
 	return s.CachedInfo().Cluster.Leader
 }
 
-// chunks counts the parts of snapshots.
-func (b backdoor) chunks(t testing.TB) int {
-	t.Helper()
-	info, err := b.stream(t, b.docs()).Info(rig.Deadline(t), jetstream.WithSubjectFilter(b.subject("l.main.s.>")))
-	must.Succeed(t, err)
-	return len(info.State.Subjects)
-}
-
 // bareGet asks a node for the newest message of a subject of the documents' stream, and believes it.
 func bareGet(ctx context.Context, conn *nc.Conn, b backdoor, subject string) (string, error) {
 	request, err := json.Marshal(map[string]string{"last_by_subj": subject})
@@ -131,4 +128,36 @@ func bareGet(ctx context.Context, conn *nc.Conn, b backdoor, subject string) (st
 		return "", errors.New(answer.Error.Description)
 	}
 	return string(answer.Message.Data), nil
+}
+
+// noise is data that does not repeat itself.
+func noise(seed uint64, size int) []byte {
+	data := make([]byte, size)
+	rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}).Read(data)
+	return data
+}
+
+func appendN(t *testing.T, s *nats.Store, n int) []uint64 {
+	t.Helper()
+	indexes := make([]uint64, n)
+	for i := range indexes {
+		var err error
+		if indexes[i], err = s.Append(rig.Deadline(t), fmt.Append(nil, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return indexes
+}
+
+func saveAt(t *testing.T, s *nats.Store, index uint64, data []byte) {
+	t.Helper()
+	must.Succeed(t, s.SaveSnapshot(rig.Deadline(t), store.Record{Index: index, Data: data}))
+}
+
+func wantSnapshot(t *testing.T, s *nats.Store, index uint64, data []byte) {
+	t.Helper()
+	r, err := s.Snapshot(rig.Deadline(t))
+	if err != nil || r.Index != index || !bytes.Equal(r.Data, data) {
+		t.Fatalf("snapshot at %d with %d bytes, %v; want %d and %d", r.Index, len(r.Data), err, index, len(data))
+	}
 }

@@ -1,8 +1,6 @@
 package nats_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,7 +15,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/port"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
@@ -40,52 +37,18 @@ func bare(t *testing.T, o *server.Options) string {
 	return n.ClientURL()
 }
 
-// silent accepts connections and says nothing.
-func silent(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
-	t.Cleanup(func() { l.Close() })
-	return "nats://" + l.Addr().String()
-}
-
-func closedPort(t *testing.T) string {
-	t.Helper()
-	addrs, release, err := port.Find(1)
-	must.Succeed(t, err)
-	t.Cleanup(release)
-	return "nats://" + addrs[0]
-}
-
 // pretender greets like a NATS server of a version.
 func pretender(t *testing.T, greeting string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
+	return "nats://" + rig.Greets(t, func(c net.Conn) {
+		fmt.Fprintf(c, "%s\r\n", greeting)
+		buf := make([]byte, 4096)
+		for n, err := c.Read(buf); err == nil; n, err = c.Read(buf) {
+			if strings.Contains(string(buf[:n]), "PING") {
+				fmt.Fprint(c, "PONG\r\n")
 			}
-			go func() {
-				defer c.Close()
-				fmt.Fprintf(c, "%s\r\n", greeting)
-				buf := make([]byte, 4096)
-				for {
-					n, err := c.Read(buf)
-					if err != nil {
-						return
-					}
-					if strings.Contains(string(buf[:n]), "PING") {
-						fmt.Fprint(c, "PONG\r\n")
-					}
-				}
-			}()
 		}
-	}()
-	return "nats://" + l.Addr().String()
+	})
 }
 
 const greeting = `INFO {"server_id":"x","version":"%s","max_payload":1048576,"headers":true}`
@@ -99,74 +62,41 @@ func TestOpenErrors(t *testing.T) {
 		{Username: "u", Password: "p", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Allow: []string{"nothing"}}}},
 	}})
 	noJetStream := bare(t, &server.Options{})
-	for name, c := range map[string]struct {
-		o      nats.Options
-		want   string
-		is     error // nil: any
-		secret string
-	}{
-		"nobody listens":     {nats.Options{URLs: []string{closedPort(t)}}, "nobody listens there", store.ErrUnavailable, ""},
-		"silence":            {nats.Options{URLs: []string{silent(t)}}, "does not answer in time", store.ErrUnavailable, ""},
-		"another protocol":   {nats.Options{URLs: []string{pretender(t, "SSH-2.0-OpenSSH_9.9")}}, "not a NATS server", nil, ""},
-		"a web server":       {nats.Options{URLs: []string{strings.Replace(web.URL, "http", "nats", 1)}}, "not a NATS server", nil, ""},
-		"too old":            {nats.Options{URLs: []string{pretender(t, fmt.Sprintf(greeting, "2.12.2"))}}, "use 2.12.3 or later", nil, ""},
-		"strange version":    {nats.Options{URLs: []string{pretender(t, fmt.Sprintf(greeting, "new"))}}, "cannot be compared", nil, ""},
-		"no password":        {nats.Options{URLs: []string{secured}}, "refuses the user", nil, ""},
-		"wrong password":     {nats.Options{URLs: []string{secured}, User: "u", Password: "hunter2"}, "refuses the user", nil, "hunter2"},
-		"wrong token":        {nats.Options{URLs: []string{secured}, Token: "hunter2"}, "refuses the user", nil, "hunter2"},
-		"password in URL":    {nats.Options{URLs: []string{strings.Replace(secured, "//", "//u:hunter2@", 1)}}, "refuses the user", nil, "hunter2"},
-		"bad URL":            {nats.Options{URLs: []string{"nats://u:hunter2@ho st:1"}}, "address 1 of 1", nil, "hunter2"},
-		"URL with a path":    {nats.Options{URLs: []string{"nats://h:1/b"}}, "bucket is an option", nil, ""},
-		"http":               {nats.Options{URLs: []string{"http://h:1"}}, `scheme "http"`, nil, ""},
-		"no host":            {nats.Options{URLs: []string{"nats:"}}, "not of the form", nil, ""},
-		"no credentials":     {nats.Options{URLs: []string{address}, CredsFile: filepath.Join(t.TempDir(), "none.creds")}, "credentials file", os.ErrNotExist, ""},
-		"no TLS there":       {nats.Options{URLs: []string{strings.Replace(address, "nats:", "tls:", 1)}}, "does not speak TLS", nil, ""},
-		"no JetStream":       {nats.Options{URLs: []string{noJetStream}}, "start the server with -js", nil, ""},
-		"no permission":      {nats.Options{URLs: []string{limited}, User: "u", Password: "p"}, "may not do what a member does", nil, ""},
-		"replicas alone":     {nats.Options{URLs: []string{address}, Bucket: bucket(), Replicas: 3}, "give 1 replica", nil, ""},
-		"must exist":         {nats.Options{URLs: []string{address}, Bucket: bucket(), MustExist: true}, "no member has used", store.ErrNotFound, ""},
-		"reading what is no": {nats.Options{URLs: []string{address}, Bucket: bucket(), ReadOnly: true}, "no member has used", store.ErrNotFound, ""},
-		"bad bucket":         {nats.Options{URLs: []string{address}, Bucket: "a.b"}, "letters, digits", nil, ""},
-		"two replicas":       {nats.Options{URLs: []string{address}, Replicas: 2}, "give 1, 3 or 5", nil, ""},
-		"two secrets":        {nats.Options{URLs: []string{address}, User: "u", Token: "hunter2"}, "both a user and a token", nil, "hunter2"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if c.o.Timeout = 20 * time.Second; name == "silence" || name == "a web server" {
-				c.o.Timeout = 300 * time.Millisecond
-			}
-			s, err := nats.Open(rig.Deadline(t), c.o)
-			if err == nil {
-				s.Close()
-				t.Fatal("no error")
-			}
-			t.Log(err)
-			if !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {
-				t.Errorf("error %q, want %q and %v in it", err, c.want, c.is)
-			}
-			if c.secret != "" && strings.Contains(err.Error(), c.secret) {
-				t.Errorf("error %q contains a secret", err)
-			}
-			if errors.Is(err, store.ErrUnknown) {
-				t.Errorf("error %q says that something may have changed", err)
-			}
-		})
+	o := func(o nats.Options) nats.Options {
+		o.Timeout = 2 * time.Second // what is silent is asked for so long
+		return o
 	}
+	rig.Refusals(t, nats.Open, map[string]rig.Refusal[nats.Options]{
+		"nobody listens":     rig.Says(o(nats.Options{URLs: []string{"nats://" + rig.Nobody(t)}}), store.ErrUnavailable, "nobody listens there"),
+		"silence":            rig.Says(o(nats.Options{URLs: []string{"nats://" + rig.Silent(t)}}), store.ErrUnavailable, "does not answer in time"),
+		"another protocol":   rig.Says(o(nats.Options{URLs: []string{pretender(t, "SSH-2.0-OpenSSH_9.9")}}), nil, "not a NATS server"),
+		"a web server":       rig.Says(o(nats.Options{URLs: []string{strings.Replace(web.URL, "http", "nats", 1)}}), nil, "not a NATS server"),
+		"too old":            rig.Says(o(nats.Options{URLs: []string{pretender(t, fmt.Sprintf(greeting, "2.12.2"))}}), nil, "use 2.12.3 or later"),
+		"strange version":    rig.Says(o(nats.Options{URLs: []string{pretender(t, fmt.Sprintf(greeting, "new"))}}), nil, "cannot be compared"),
+		"no password":        rig.Says(o(nats.Options{URLs: []string{secured}}), nil, "refuses the user"),
+		"wrong password":     rig.Says(o(nats.Options{URLs: []string{secured}, User: "u", Password: rig.Secret}), nil, "refuses the user"),
+		"wrong token":        rig.Says(o(nats.Options{URLs: []string{secured}, Token: rig.Secret}), nil, "refuses the user"),
+		"password in URL":    rig.Says(o(nats.Options{URLs: []string{strings.Replace(secured, "//", "//u:"+rig.Secret+"@", 1)}}), nil, "refuses the user"),
+		"bad URL":            rig.Says(o(nats.Options{URLs: []string{"nats://u:" + rig.Secret + "@ho st:1"}}), nil, "address 1 of 1"),
+		"URL with a path":    rig.Says(o(nats.Options{URLs: []string{"nats://h:1/b"}}), nil, "bucket is an option"),
+		"http":               rig.Says(o(nats.Options{URLs: []string{"http://h:1"}}), nil, `scheme "http"`),
+		"no host":            rig.Says(o(nats.Options{URLs: []string{"nats:"}}), nil, "not of the form"),
+		"no credentials":     rig.Says(o(nats.Options{URLs: []string{address}, CredsFile: filepath.Join(t.TempDir(), "none.creds")}), os.ErrNotExist, "credentials file"),
+		"no TLS there":       rig.Says(o(nats.Options{URLs: []string{strings.Replace(address, "nats:", "tls:", 1)}}), nil, "does not speak TLS"),
+		"no JetStream":       rig.Says(o(nats.Options{URLs: []string{noJetStream}}), nil, "start the server with -js"),
+		"no permission":      rig.Says(o(nats.Options{URLs: []string{limited}, User: "u", Password: "p"}), nil, "may not do what a member does"),
+		"replicas alone":     rig.Says(o(nats.Options{URLs: []string{address}, Bucket: bucket(), Replicas: 3}), nil, "give 1 replica"),
+		"must exist":         rig.Says(o(nats.Options{URLs: []string{address}, Bucket: bucket(), MustExist: true}), store.ErrNotFound, "no member has used"),
+		"reading what is no": rig.Says(o(nats.Options{URLs: []string{address}, Bucket: bucket(), ReadOnly: true}), store.ErrNotFound, "no member has used"),
+		"bad bucket":         rig.Says(o(nats.Options{URLs: []string{address}, Bucket: "a.b"}), nil, "letters, digits"),
+		"two replicas":       rig.Says(o(nats.Options{URLs: []string{address}, Replicas: 2}), nil, "give 1, 3 or 5"),
+		"two secrets":        rig.Says(o(nats.Options{URLs: []string{address}, User: "u", Token: rig.Secret}), nil, "both a user and a token"),
+	})
 }
 
-func TestOpenIsCancelled(t *testing.T) {
+func TestOpenCancelled(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancelCause(context.Background())
-	reason := errors.New("changed my mind")
-	cancel(reason)
-	if _, err := nats.Open(ctx, nats.Options{URLs: []string{silent(t)}}); !errors.Is(err, reason) {
-		t.Fatalf("error %v, want the cause", err)
-	}
-	ctx, cancel = context.WithCancelCause(context.Background())
-	time.AfterFunc(50*time.Millisecond, func() { cancel(reason) })
-	if _, err := nats.Open(ctx, nats.Options{URLs: []string{silent(t)}, Timeout: time.Hour}); !errors.Is(err, reason) {
-		t.Fatalf("error %v, want the cause", err)
-	}
+	rig.Cancelled(t, nats.Open, nats.Options{URLs: []string{"nats://" + rig.Silent(t)}, Timeout: time.Hour})
 }
 
 // TestForeignBuckets opens buckets whose streams have the right names, and are not what a store needs.
@@ -216,39 +146,7 @@ func TestForeignBuckets(t *testing.T) {
 			t.Parallel()
 			d := backdoorTo(t, bucket())
 			c.spoil(t, d)
-			_, err := nats.Open(rig.Deadline(t), nats.Options{URLs: []string{address}, Bucket: d.bucket, Timeout: 20 * time.Second})
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("error %v, want %q in it", err, c.want)
-			}
+			rig.Refused(t, nats.Open, nats.Options{URLs: []string{address}, Bucket: d.bucket, Timeout: 20 * time.Second}, nil, c.want)
 		})
 	}
-}
-
-func TestReadOnly(t *testing.T) {
-	t.Parallel()
-	b, ctx := bucket(), rig.Deadline(t)
-	w := openWith(t, nats.Options{Bucket: b})
-	v := mustPut(t, w, "a", "x", "")
-	index, err := w.Append(ctx, []byte("one"))
-	must.Succeed(t, err)
-	link := startRelay(t)
-	r := link.open(t, nats.Options{Bucket: b, ReadOnly: true})
-	wantValue(t, r, "a", "x", v)
-	sent := link.sent(t, r, func() {
-		_, putErr := r.Put(ctx, store.Doc{Key: "a", Version: v})
-		_, appendErr := r.Append(ctx, nil)
-		_, sessionErr := r.OpenSession(ctx, time.Minute)
-		for call, err := range map[string]error{
-			"put": putErr, "append": appendErr, "open session": sessionErr, "delete": r.Delete(ctx, "a", v),
-			"save snapshot": r.SaveSnapshot(ctx, store.Record{Index: index}), "trim": r.Trim(ctx, index), "seed": r.SeedLog(ctx, 1),
-		} {
-			if !errors.Is(err, store.ErrReadOnly) || errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrUnavailable) {
-				t.Errorf("%s: %v, want a refusal", call, err)
-			}
-		}
-	})
-	if sent != 0 {
-		t.Errorf("%d requests were sent by refused calls", sent)
-	}
-	wantValue(t, w, "a", "x", v)
 }

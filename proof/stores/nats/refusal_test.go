@@ -2,66 +2,15 @@ package nats_test
 
 import (
 	"errors"
-	"fmt"
-	"sync/atomic"
 	"testing"
 
 	nc "github.com/nats-io/nats.go"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
-
-// TestRefusedWrites has a leader that was replaced refuse a write, as it may before it notices, and looks what the handle makes of that.
-func TestRefusedWrites(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		done   bool  // by the new leader
-		others bool  // write too
-		away   bool  // nobody confirms the refusal
-		want   error // nil: done
-	}{
-		"done":                         {done: true},
-		"not done yet":                 {}, // it is sent again
-		"somebody else was first":      {others: true, want: store.ErrConflict},
-		"done perhaps, others after":   {done: true, others: true, want: store.ErrUnknown},
-		"done, and nobody confirms it": {done: true, away: true, want: store.ErrUnknown},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b, r := bucket(), startRelay(t)
-			door, others, s := backdoorTo(t, b), openWith(t, nats.Options{Bucket: b}), r.openInCluster(t, b)
-			older := mustPut(t, others, "a", "older", "")
-			first := mustPut(t, others, "a", "first", older)
-			lost, refused := atomic.Bool{}, false
-			r.with(func(m *nc.Msg, pass func() []byte) []byte {
-				switch {
-				case refused && c.away:
-					lost.Store(true)
-					return nil
-				case refused || m.Subject != door.doc("a"):
-					return pass()
-				}
-				refused = true
-				if c.done {
-					pass()
-				}
-				if c.others {
-					putNewest(t, others, "a", "theirs")
-				}
-				return fmt.Appendf(nil, `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: %s"},"stream":%q,"seq":0}`, older, door.docs())
-			})
-			v, err := s.Put(stoppedWhen(t, lost.Load), store.Doc{Key: "a", Value: []byte("mine"), Version: first})
-			if !errors.Is(err, c.want) || errors.Is(err, store.ErrUnknown) != errors.Is(c.want, store.ErrUnknown) {
-				t.Fatalf("put: error %v, want %v", err, c.want)
-			}
-			if err == nil {
-				wantValue(t, others, "a", "mine", v)
-			}
-		})
-	}
-}
 
 // putNewest writes over whatever is there.
 func putNewest(t *testing.T, s *nats.Store, key, value string) {
@@ -97,28 +46,27 @@ func TestReadsAreConfirmed(t *testing.T) {
 	}
 }
 
-// TestAShorterLogIsNotBelieved reads a log of which more was seen, as a leader answers that was replaced.
-func TestAShorterLogIsNotBelieved(t *testing.T) {
+// TestLostRecord removes a record between others: a reader must get an error that does not say that it was trimmed.
+func TestLostRecord(t *testing.T) {
 	t.Parallel()
-	r := startRelay(t)
-	s := r.openInCluster(t, bucket())
-	read := func() (store.Page, error) { return s.Read(rig.Deadline(t), 0, 10) }
-	var before []answerer
-	for n := range uint64(3) {
-		if page, err := read(); err != nil || page.Head != n {
-			t.Fatalf("read: head %d, %v; want %d", page.Head, err, n)
-		}
-		before = append(before, r.past())
-		appendN(t, s, 1)
+	b := bucket()
+	maker, made := openWith(t, nats.Options{Bucket: b}), backdoorTo(t, b)
+	door := backdoorTo(t, bucket())
+	c := made.stream(t, made.log()).CachedInfo().Config
+	c.Name, c.Subjects, c.DenyDelete = door.log(), []string{door.logSubject()}, false // a stream that the store itself makes refuses what follows
+	if _, err := door.js.CreateStream(rig.Deadline(t), c); err != nil {
+		t.Fatal(err)
 	}
-	for n, past := range before {
-		r.with(past)
-		if page, err := read(); !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("read of a log with %d records that had 3: head %d, %v; want ErrUnavailable", n, page.Head, err)
-		}
+	s := openWith(t, nats.Options{Bucket: door.bucket})
+	indexes := appendN(t, s, 5)
+	must.Succeed(t, door.stream(t, door.log()).DeleteMsg(rig.Deadline(t), indexes[2]))
+	if _, err := s.Read(rig.Deadline(t), 0, 10); !errors.Is(err, nats.ErrDamaged) || errors.Is(err, store.ErrTruncated) {
+		t.Fatalf("read: %v, want ErrDamaged", err)
 	}
-	r.with(faithful)
-	if page, err := read(); err != nil || page.Head != 3 {
-		t.Errorf("read: head %d, %v; want 3", page.Head, err)
+	if page, err := s.Read(rig.Deadline(t), indexes[2], 10); err != nil || len(page.Records) != 2 {
+		t.Fatalf("read after it: %d records, %v", len(page.Records), err)
+	}
+	if err := made.stream(t, made.log()).DeleteMsg(rig.Deadline(t), appendN(t, maker, 2)[0]); err == nil {
+		t.Fatal("a log's stream lets single records be deleted")
 	}
 }

@@ -58,41 +58,6 @@ func newSession(t *testing.T, s *nats.Store, ttl time.Duration) store.Session {
 	return owner
 }
 
-// TestSilentProcess takes the connection away from a session, as if its process were frozen. The session ends by itself, and then for the others.
-func TestSilentProcess(t *testing.T) {
-	t.Parallel()
-	link, a, b := proxied(t, 20*time.Second)
-	const ttl = 3 * time.Second
-	owner := newSession(t, a, ttl)
-	start := time.Now()
-	v := mustPut(t, owner, "s/1", "x", "")
-	hints, err := b.Watch(rig.Deadline(t), "s/")
-	must.Succeed(t, err)
-	<-hints
-	link.Cut() // from here on nothing is renewed
-	for there(t, b, "s/1") {
-		select {
-		case <-hints:
-		case <-time.After(rig.Patience):
-			t.Fatal("no hint that the session's document has vanished")
-		}
-	}
-	if held := time.Since(start); held < ttl {
-		t.Fatalf("the document vanished %v after the Put, before its ttl of %v", held, ttl)
-	} else {
-		t.Logf("the document vanished %v after the Put, with a ttl of %v", held.Round(time.Millisecond), ttl)
-	}
-	<-owner.Done() // not later than the document vanished, apart from scheduling
-	if _, err := owner.Put(rig.Deadline(t), store.Doc{Key: "s/1", Version: v}); !errors.Is(err, store.ErrSession) {
-		t.Fatalf("put after the end: %v, want ErrSession", err)
-	}
-	if docs, err := b.List(rig.Deadline(t), "s/"); err != nil || len(docs) != 0 {
-		t.Fatalf("list: %v, %v; want nothing", docs, err)
-	}
-	next := mustPut(t, newSession(t, b, time.Minute), "s/1", "y", "")
-	wantValue(t, b, "s/1", "y", next)
-}
-
 // TestSilentUser writes nothing for longer than the ttl: the session lives on, and versions stay what they were.
 func TestSilentUser(t *testing.T) {
 	t.Parallel()
@@ -195,5 +160,41 @@ func TestExpiredAtTheServerAlone(t *testing.T) {
 	}
 	if there(t, s, "s/2") {
 		t.Fatal("a session that had ended has a document")
+	}
+}
+
+// TestSessionOutlivesTheServersDeath restarts the server faster than the ttl; a session that nobody renews vanishes all the same.
+func TestSessionOutlivesTheServersDeath(t *testing.T) {
+	t.Parallel()
+	p := spawn(t, 1)
+	o := nats.Options{URLs: p.URLs(), Bucket: "b"}
+	live, watcher := openWith(t, o), openWith(t, o)
+	door := backdoorTo(t, "b", p.URL())
+	link := proxyTo(t, p.URL())
+	o.URLs = []string{"nats://" + link.Addr()}
+	silent := openWith(t, o)
+	owner := newSession(t, live, 30*time.Second) // longer than a restart on a busy machine
+	v := mustPut(t, owner, "s/live", "x", "")
+	const ttl = 4 * time.Second
+	start := time.Now()
+	mustPut(t, newSession(t, silent, ttl), "s/silent", "x", "")
+	link.Cut()
+	p.Kill(0)
+	must.Succeed(t, p.Restart(0))
+	must.Succeed(t, p.Await(rig.Deadline(t)))
+	usable(t, watcher)
+	before := door.newest(t, door.doc("s/live")).Sequence
+	rig.Eventually(t, "the silent session's document vanishes", gone(watcher, "s/silent"))
+	if held := time.Since(start); held < ttl {
+		t.Fatalf("it vanished after %v, before its ttl of %v", held, ttl)
+	}
+	rig.Eventually(t, "the live session renews its document", func() bool {
+		return door.newest(t, door.doc("s/live")).Sequence > before
+	})
+	wantValue(t, watcher, "s/live", "x", v)
+	select {
+	case <-owner.Done():
+		t.Fatal("the session has ended, though its document is there")
+	default:
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/lock/locktest"
 	server "github.com/rota-run/rota/proof/server/nats"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol"
@@ -98,15 +99,16 @@ func opener(o nats.Options) func(context.Context) (*nats.Store, error) {
 	return func(ctx context.Context) (*nats.Store, error) { return nats.Open(ctx, o) }
 }
 
-// members runs a protocol on the nodes at these URLs, each member behind a link of its own.
-func members(p protocol.Protocol, ttl time.Duration, urls ...string) protocoltest.Setup {
-	hosts := strings.Split(strings.ReplaceAll(strings.Join(urls, ","), "nats://", ""), ",")
-	return protocoltest.Setup{TTL: ttl, Open: rig.Members(p, hosts, func(*testing.T) func(t *testing.T, addr string) *nats.Store {
-		name := bucket()
-		return func(t *testing.T, addr string) *nats.Store { // the story closes it
-			return rig.Opened(t, opener(nats.Options{URLs: []string{"nats://" + addr}, Bucket: name, Timeout: 20 * time.Second}))
-		}
-	})}
+// membersOn runs a protocol on the nodes at these URLs, each member behind a link of its own.
+func membersOn(ttl time.Duration, urls ...string) func(protocol.Protocol) protocoltest.Setup {
+	return func(p protocol.Protocol) protocoltest.Setup {
+		return protocoltest.Setup{TTL: ttl, Open: rig.Members(p, hosts(urls...), func(*testing.T) func(t *testing.T, addr string) *nats.Store {
+			name := bucket()
+			return func(t *testing.T, addr string) *nats.Store { // the story closes it
+				return rig.Opened(t, opener(nats.Options{URLs: []string{"nats://" + addr}, Bucket: name, Timeout: 20 * time.Second}))
+			}
+		})}
+	}
 }
 
 func fresh(t *testing.T) func(t *testing.T) *nats.Store {
@@ -122,3 +124,6 @@ func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
 func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
 func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
 func TestQueue(t *testing.T)    { t.Parallel(); storetest.Queue(t, fresh) }
+func TestLocks(t *testing.T)    { t.Parallel(); locktest.Run(t, fresh) }
+func TestStories(t *testing.T)  { t.Parallel(); rig.Stories(t, membersOn(3*time.Second, address)) }
+func TestStorm(t *testing.T)    { t.Parallel(); rig.Storms(t, membersOn(2*time.Second, address)) }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,11 +13,11 @@ import (
 )
 
 // shared is the server that most tests use, each in its own schema.
-var shared struct {
-	once    sync.Once
-	server  *server.Server
-	err     error
-	schemas atomic.Int64
+var shared = rig.Shared[*server.Server]{
+	Start: func(ctx context.Context) (*server.Server, error) {
+		return server.Start(ctx, server.Options{NoSync: os.Getenv("ROTA_POSTGRES_SYNC") == ""})
+	},
+	Require: server.Require,
 }
 
 func TestMain(m *testing.M) {
@@ -30,29 +28,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	code := m.Run()
-	if shared.server != nil {
-		shared.server.Stop()
-	}
-	if code == 0 {
-		if err := rig.Leaks(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	os.Exit(shared.Run(m))
 }
 
 // standing is the shared server.
 func standing(t testing.TB) *server.Server {
 	t.Helper()
-	shared.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*rig.Patience)
-		defer cancel()
-		shared.server, shared.err = server.Start(ctx, server.Options{NoSync: os.Getenv("ROTA_POSTGRES_SYNC") == ""})
-	})
-	server.Require(t, shared.err)
-	return shared.server
+	return shared.Server(t)
 }
 
 // own starts a server that the test may kill.
@@ -72,7 +54,7 @@ func own(t testing.TB, o server.Options) *server.Server {
 func on(s *server.Server) postgres.Options {
 	return postgres.Options{
 		Hosts: []string{s.Addr()}, User: server.User, Database: server.User, Password: os.Getenv(server.PasswordVariable),
-		Schema: fmt.Sprintf("test-%d-%d", os.Getpid(), shared.schemas.Add(1)), Timeout: 20 * time.Second,
+		Schema: shared.Name(), Timeout: 20 * time.Second,
 	}
 }
 

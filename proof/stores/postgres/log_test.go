@@ -2,10 +2,8 @@ package postgres_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,75 +15,6 @@ import (
 	"github.com/rota-run/rota/store/postgres"
 	"github.com/rota-run/rota/store/storetest"
 )
-
-// TestVisibleInOrder: while many append, no reader ever sees a record before one with a smaller index. A transaction that is slow to end, as one that
-// somebody holds open, keeps those after it waiting.
-func TestVisibleInOrder(t *testing.T) {
-	t.Parallel()
-	o := options(t)
-	const writers, each = 8, 60
-	var all sync.WaitGroup
-	for w := range writers {
-		s := openWith(t, o)
-		all.Go(func() {
-			for n := range each {
-				if _, err := s.Append(rig.LongDeadline(t), fmt.Appendf(nil, "%d/%d", w, n)); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	reader := openWith(t, o)
-	last := make(map[string]int)
-	for after := uint64(0); after < writers*each && !t.Failed(); {
-		page, err := reader.Read(rig.Deadline(t), after, 7)
-		if err != nil {
-			t.Fatal(err) // a gap is ErrDamaged
-		}
-		for _, r := range page.Records {
-			if r.Index != after+1 {
-				t.Fatalf("record %d after %d", r.Index, after)
-			}
-			after = r.Index
-			w, n, _ := strings.Cut(string(r.Data), "/")
-			if fmt.Sprint(last[w]) != n {
-				t.Fatalf("writer %s: record %s, want %d", w, n, last[w])
-			}
-			last[w]++
-		}
-	}
-	all.Wait()
-}
-
-// TestSuspendedWriter: a process that hears nothing of its append keeps nobody from appending, since one statement is the whole transaction.
-func TestSuspendedWriter(t *testing.T) {
-	t.Parallel()
-	o := options(t)
-	link := rig.Link(t, o.Hosts[0])
-	stuck, s, ctx := openWith(t, through(o, link.Addr())), openWith(t, o), rig.Deadline(t)
-	if _, err := stuck.Append(ctx, []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	link.StallReplies()
-	stopped := make(chan error, 1)
-	stop, cancel := context.WithCancelCause(ctx)
-	go func() {
-		_, err := stuck.Append(stop, []byte("y"))
-		stopped <- err
-	}()
-	rig.Eventually(t, "the append whose answer is held is there", func() bool {
-		page, err := s.Read(ctx, 1, 10)
-		return err == nil && len(page.Records) == 1
-	})
-	if i, err := s.Append(ctx, []byte("z")); err != nil || i != 3 {
-		t.Errorf("append behind one whose caller is stuck: %d, %v; want 3", i, err)
-	}
-	cancel(errGaveUp)
-	err := <-stopped
-	wantError(t, "the append whose answer is held", err, store.ErrUnknown)
-	wantError(t, "the append whose answer is held", err, errGaveUp)
-}
 
 // TestTrimFreesSpace appends and trims again and again: the tables do not grow. The server is the test's own: what others read keeps a vacuum from what they
 // may still see.
@@ -185,4 +114,23 @@ func TestCrashes(t *testing.T) {
 		}
 		return r
 	})
+}
+
+// TestSilentServer: a connection on which the server says nothing any more is replaced, and the watch goes on.
+func TestSilentServer(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	link := rig.Link(t, o.Hosts[0])
+	behind, direct, ctx := openWith(t, through(o, link.Addr())), openWith(t, o), rig.LongDeadline(t)
+	docs, err := behind.Watch(ctx, "")
+	must.Succeed(t, err)
+	<-docs
+	before := link.Stats().Accepted
+	link.DropReplies()
+	rig.Eventually(t, "another connection is tried", func() bool { return link.Stats().Accepted > before })
+	if _, err := direct.Put(ctx, store.Doc{Key: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	rig.Heal(t, link)
+	rig.Hinted(t, docs)
 }

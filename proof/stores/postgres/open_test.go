@@ -1,12 +1,10 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,63 +22,15 @@ func wantError(t *testing.T, what string, err, want error) {
 	}
 }
 
-// secret is a password that must not be seen.
-const secret = "s3cret-word"
-
-// refusal opens a store that cannot be opened, and looks at what is said.
-func refusal(t *testing.T, o postgres.Options, want ...string) error {
-	t.Helper()
-	s, err := postgres.Open(rig.Deadline(t), o)
-	if err == nil {
-		s.Close()
-		t.Fatalf("opened, want %q", want)
-	}
-	for _, w := range want {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("error %v, want %q in it", err, w)
-		}
-	}
-	if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), secret) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("the error has a secret or several lines: %v", err)
-	}
-	t.Log(err)
-	return err
-}
-
-// TestCreatedOnce lets many open a store that is not there yet, at the same time.
-func TestCreatedOnce(t *testing.T) {
-	t.Parallel()
-	o := options(t)
-	var all sync.WaitGroup
-	for range 12 {
-		all.Go(func() {
-			s, err := postgres.Open(rig.Deadline(t), o)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer s.Close()
-			if _, err := s.Append(rig.Deadline(t), []byte("x")); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	page, err := openWith(t, o).Read(rig.Deadline(t), 0, 100)
-	if err != nil || len(page.Records) != 12 {
-		t.Errorf("%d records, %v; want 12", len(page.Records), err)
-	}
-}
-
 // guarded is a server that wants a password from the user al, who may do nothing yet.
 func guarded(t *testing.T, settings ...string) (*server.Server, postgres.Options) {
 	t.Helper()
 	s := own(t, server.Options{
 		Settings: settings, HBA: "host all rota 127.0.0.1/32 trust\nhost all al 127.0.0.1/32 scram-sha-256\n",
 	})
-	sql(t, s, "CREATE USER al PASSWORD '"+secret+"'; CREATE USER bo PASSWORD 'x'")
+	sql(t, s, "CREATE USER al PASSWORD '"+rig.Secret+"'; CREATE USER bo PASSWORD 'x'")
 	o := on(s)
-	o.User, o.Password = "al", secret
+	o.User, o.Password = "al", rig.Secret
 	return s, o
 }
 
@@ -99,19 +49,16 @@ func TestRefusals(t *testing.T) {
 		change(&changed)
 		return changed
 	}
-	for name, c := range map[string]struct {
-		o    postgres.Options
-		want []string
-	}{
-		"wrong password":   {with(func(o *postgres.Options) { o.Password = secret + "!" }), []string{"password authentication failed", "check user and password"}},
-		"no password":      {with(func(o *postgres.Options) { o.Password = "" }), []string{"check user and password"}},
-		"not let in":       {with(func(o *postgres.Options) { o.User = "bo" }), []string{"pg_hba.conf"}},
-		"missing database": {with(func(o *postgres.Options) { o.User, o.Database = "rota", "none" }), []string{`database "none" does not exist`, "createdb"}},
-		"no right":         {o, []string{"permission denied for database", "GRANT CREATE ON DATABASE"}},
-		"no store":         {with(func(o *postgres.Options) { o.User, o.MustExist = "rota", true }), []string{"there is no Rota store in the schema"}},
-		"nobody there":     {with(func(o *postgres.Options) { o.Hosts = []string{"127.0.0.1:1"} }), []string{"connection refused", "check that PostgreSQL runs there"}},
+	for name, c := range map[string]rig.Refusal[postgres.Options]{ // order-free: each is judged alone
+		"wrong password":   rig.Says(with(func(o *postgres.Options) { o.Password = rig.Secret + "!" }), nil, "password authentication failed", "check user and password"),
+		"no password":      rig.Says(with(func(o *postgres.Options) { o.Password = "" }), nil, "check user and password"),
+		"not let in":       rig.Says(with(func(o *postgres.Options) { o.User = "bo" }), nil, "pg_hba.conf"),
+		"missing database": rig.Says(with(func(o *postgres.Options) { o.User, o.Database = "rota", "none" }), nil, `database "none" does not exist`, "createdb"),
+		"no right":         rig.Says(o, nil, "permission denied for database", "GRANT CREATE ON DATABASE"),
+		"no store":         rig.Says(with(func(o *postgres.Options) { o.User, o.MustExist = "rota", true }), nil, "there is no Rota store in the schema"),
+		"nobody there":     rig.Says(with(func(o *postgres.Options) { o.Hosts = []string{"127.0.0.1:1"} }), nil, "connection refused", "check that PostgreSQL runs there"),
 	} {
-		t.Run(name, func(t *testing.T) { refusal(t, c.o, c.want...) })
+		t.Run(name, func(t *testing.T) { rig.Refused(t, postgres.Open, c.Options, c.Is, c.Words...) })
 	}
 	// The administrator makes the schema for the user, or lets the user do that: either is enough.
 	sql(t, s, fmt.Sprintf("CREATE SCHEMA %q AUTHORIZATION al", o.Schema))
@@ -136,7 +83,7 @@ func TestForeignSchema(t *testing.T) {
 			o.Schema += "-" + name[:6]
 			o.Schema = strings.ReplaceAll(o.Schema, " ", "_")
 			sql(t, standing(t), fmt.Sprintf("CREATE SCHEMA %[1]q; "+c.sql, o.Schema))
-			refusal(t, o, c.want)
+			rig.Refused(t, postgres.Open, o, nil, c.want)
 		})
 	}
 }
@@ -152,7 +99,7 @@ func TestServerThatTakesNoWrites(t *testing.T) {
 		column, err := s.SQL(rig.Deadline(t), "SHOW default_transaction_read_only")
 		return err == nil && column[0] == "on"
 	})
-	wantError(t, "open", refusal(t, o, "set to be read only"), store.ErrUnavailable)
+	rig.Refused(t, postgres.Open, o, store.ErrUnavailable, "set to be read only")
 	rig.Eventually(t, "a change is refused", func() bool {
 		_, err := st.Put(rig.Deadline(t), store.Doc{Key: "a"})
 		if err != nil && (!errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown)) {
@@ -185,7 +132,7 @@ func TestTooManyConnections(t *testing.T) {
 		return err != nil
 	})
 	o.Timeout = 2 * time.Second
-	wantError(t, "open", refusal(t, o, "raise max_connections"), store.ErrUnavailable)
+	rig.Refused(t, postgres.Open, o, store.ErrUnavailable, "raise max_connections")
 }
 
 // TestStandby: a server that follows another is not used, whoever of the two is named first.
@@ -203,7 +150,7 @@ func TestStandby(t *testing.T) {
 	for _, readOnly := range []bool{false, true} {
 		alone := through(o, standby.Addr())
 		alone.ReadOnly = readOnly
-		wantError(t, "open", refusal(t, alone, "is a standby", "name the primary"), store.ErrUnavailable)
+		rig.Refused(t, postgres.Open, alone, store.ErrUnavailable, "is a standby", "name the primary")
 	}
 	both := openWith(t, through(o, standby.Addr(), primary.Addr()))
 	if page, err := both.Read(rig.Deadline(t), 0, 10); err != nil || page.Head != 1 {
@@ -223,43 +170,32 @@ func TestStandby(t *testing.T) {
 // TestNotPostgres: something else listens there.
 func TestNotPostgres(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
-	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) // the other side may be gone
-			c.Close()
-		}
-	}()
-	refusal(t, postgres.Options{Hosts: []string{l.Addr().String()}, Timeout: 5 * time.Second}, "this is not PostgreSQL")
+	addr := rig.Greets(t, func(c net.Conn) {
+		_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) // the other side may be gone
+		c.Close()
+	})
+	rig.Refused(t, postgres.Open, postgres.Options{Hosts: []string{addr}, Timeout: 5 * time.Second}, nil, "this is not PostgreSQL")
+}
+
+// TestOpenTogether has many open a store that is not there yet.
+func TestOpenTogether(t *testing.T) { t.Parallel(); rig.Together(t, postgres.Open, options(t)) }
+
+func TestOpenCancelled(t *testing.T) {
+	t.Parallel()
+	rig.Cancelled(t, postgres.Open, postgres.Options{Hosts: []string{rig.Silent(t)}, Timeout: time.Hour})
 }
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]postgres.Options{
 		"no host":             {},
-		"not of the form":     {Hosts: []string{"al:" + secret + "@h"}},
+		"not of the form":     {Hosts: []string{"al:" + rig.Secret + "@h"}},
 		"schema":              {Hosts: []string{"h"}, Schema: "a/b"},
 		"give at least 3":     {Hosts: []string{"h"}, Connections: 2},
 		"1 to 58 of A-Z":      {Hosts: []string{"h"}, Schema: strings.Repeat("x", 59)},
 		"and not pg_":         {Hosts: []string{"h"}, Schema: "pg_x"},
 		"host 2, \"h:x\", is": {Hosts: []string{"h", "h:x"}},
 	} {
-		refusal(t, o, want)
+		rig.Refused(t, postgres.Open, o, nil, want)
 	}
-	_, err := postgres.Open(cancelled(), postgres.Options{Hosts: []string{"127.0.0.1:1"}})
-	wantError(t, "open after cancel", err, errGaveUp)
-}
-
-var errGaveUp = errors.New("the caller gave up")
-
-func cancelled() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(errGaveUp)
-	return ctx
 }

@@ -8,6 +8,7 @@ import (
 	server "github.com/rota-run/rota/proof/server/postgres"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/postgres"
 )
 
 // TestPooler: pgbouncer is refused where it shares the server's processes, and used where it does not; then heartbeats judge alone.
@@ -27,7 +28,7 @@ func TestPooler(t *testing.T) {
 			o := through(o, b.Addr())
 			if mode != "session" {
 				for range 5 {
-					refusal(t, o, "pgbouncer", "pool_mode=session")
+					rig.Refused(t, postgres.Open, o, nil, "pgbouncer", "pool_mode=session")
 				}
 				return
 			}

@@ -114,34 +114,3 @@ func TestSessionOutlivesTheServer(t *testing.T) {
 		return err == nil
 	})
 }
-
-// TestSessionThatOthersEnded: its owner learns of it, by itself and by its next Put.
-func TestSessionThatOthersEnded(t *testing.T) {
-	t.Parallel()
-	o := options(t)
-	s, other := openWith(t, o), openWith(t, o)
-	for _, name := range []string{"idle", "busy"} {
-		n := openBrief(t, s)
-		_, err := n.Put(rig.Deadline(t), store.Doc{Key: name})
-		must.Succeed(t, err)
-		must.Succeed(t, other.EndSession(rig.Deadline(t), n.(store.EndableSession).EndKey(name).Text))
-		if name == "busy" {
-			wantEnded(t, n)
-		}
-		rig.Closed(t, "Done", n.Done())
-		wantEnded(t, n)
-	}
-}
-
-func openBrief(t *testing.T, s *postgres.Store) store.Session {
-	t.Helper()
-	n, err := s.OpenSession(rig.Deadline(t), 500*time.Millisecond)
-	must.Succeed(t, err)
-	return n
-}
-
-func wantEnded(t *testing.T, n store.Session) {
-	t.Helper()
-	_, err := n.Put(rig.Deadline(t), store.Doc{Key: "other"})
-	wantError(t, "put with a session that others ended", err, store.ErrSession)
-}

@@ -9,7 +9,6 @@ import (
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/postgres"
 	"github.com/rota-run/rota/store/storetest"
 )
@@ -32,24 +31,15 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// TestStories runs the stories of a protocol on a real server.
-func TestStories(t *testing.T) {
-	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{Open: membersOf(replica.Protocol{}), TTL: 2 * time.Second})
-}
+func TestStories(t *testing.T) { t.Parallel(); rig.Stories(t, members) }
+func TestStorm(t *testing.T)   { t.Parallel(); rig.Storms(t, members) }
 
-// TestStorm runs members whose links to a real server break at random.
-func TestStorm(t *testing.T) {
-	t.Parallel()
-	protocoltest.Storm(t, protocoltest.Setup{Open: membersOf(replica.Protocol{}), TTL: 2 * time.Second})
-}
-
-// membersOf opens members of one cluster on the shared server.
-func membersOf(p protocol.Protocol) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
-	return func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+// members opens members of one cluster on the shared server.
+func members(p protocol.Protocol) protocoltest.Setup {
+	return protocoltest.Setup{TTL: 2 * time.Second, Open: func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 		return rig.Members(p, []string{standing(t).Addr()}, func(t *testing.T) func(*testing.T, string) *postgres.Store {
 			o := options(t)
 			return func(t *testing.T, addr string) *postgres.Store { return rig.Opened(t, opening(through(o, addr))) }
 		})(t)
-	}
+	}}
 }

@@ -20,9 +20,9 @@ func TestTLS(t *testing.T) {
 		Settings: []string{"ssl=on"}, Files: map[string]string{"server.crt": cert, "server.key": key},
 		HBA: "host all rota 127.0.0.1/32 trust\nhostssl all al 127.0.0.1/32 scram-sha-256\n",
 	})
-	sql(t, s, "CREATE USER al PASSWORD '"+secret+"'")
+	sql(t, s, "CREATE USER al PASSWORD '"+rig.Secret+"'")
 	o := on(s)
-	o.User, o.Password, o.TLS = "al", secret, client
+	o.User, o.Password, o.TLS = "al", rig.Secret, client
 	sql(t, s, fmt.Sprintf("CREATE SCHEMA %q AUTHORIZATION al", o.Schema))
 	st := openWith(t, o)
 	hints, err := st.Watch(rig.Deadline(t), "")
@@ -40,10 +40,10 @@ func TestTLS(t *testing.T) {
 		change(&changed)
 		return changed
 	}
-	refusal(t, with(func(o *postgres.Options) { o.TLS = nil }), "pg_hba.conf", "it may want TLS")
-	refusal(t, with(func(o *postgres.Options) { o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }), "certificate of the authority")
-	refusal(t, with(func(o *postgres.Options) { o.TLS = client.Clone(); o.TLS.ServerName = "db.example" }), "use the name that it has")
+	rig.Refused(t, postgres.Open, with(func(o *postgres.Options) { o.TLS = nil }), nil, "pg_hba.conf", "it may want TLS")
+	rig.Refused(t, postgres.Open, with(func(o *postgres.Options) { o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }), nil, "certificate of the authority")
+	rig.Refused(t, postgres.Open, with(func(o *postgres.Options) { o.TLS = client.Clone(); o.TLS.ServerName = "db.example" }), nil, "use the name that it has")
 	plain := options(t)
 	plain.TLS = client
-	refusal(t, plain, "does not speak TLS")
+	rig.Refused(t, postgres.Open, plain, nil, "does not speak TLS")
 }

@@ -70,3 +70,11 @@ func Leaks() error {
 		}
 	}
 }
+
+// Drain takes a hint that is pending.
+func Drain(hints <-chan struct{}) {
+	select {
+	case <-hints:
+	default:
+	}
+}

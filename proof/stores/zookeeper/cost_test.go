@@ -70,11 +70,11 @@ func whatReadsCost(t *testing.T, addr string, same, changed map[int32]int) {
 	get := func() error { _, err := s.Get(ctx, "w/a"); return err }
 	read := func() error { _, err := s.Read(ctx, 1, 1); return err }
 	change := func() error {
-		drainHints(docs)
+		rig.Drain(docs)
 		if v, err = other.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
 			return err
 		}
-		wantHint(t, docs, "a change")
+		rig.Hinted(t, docs)
 		return get()
 	}
 	var costs []map[int32]int

@@ -52,3 +52,32 @@ func TestWhatSomebodyElseWrote(t *testing.T) {
 		t.Errorf("left are %q, %v", docs, err)
 	}
 }
+
+// TestFoldersAreContainers checks that folders are made as nodes that servers remove when they are empty. A node does not say that it is one, so the
+// requests are counted.
+func TestFoldersAreContainers(t *testing.T) {
+	t.Parallel()
+	tap, ctx := listenTap(t, servers(t)[0]), rig.Deadline(t)
+	s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}, Path: freshPath(t)})
+	before := tap.counts()
+	if _, err := s.Put(ctx, store.Doc{Key: "a/b"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := tap.since(before); got[opCreateContainer] != 1 || got[opCreate] != 0 {
+		t.Errorf("asked for %v, want a container", got)
+	}
+}
+
+// TestFoldersGoWithTheirDocuments creates a document again after the servers have removed its empty folder.
+func TestFoldersGoWithTheirDocuments(t *testing.T) {
+	t.Parallel()
+	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
+	s, below := openWith(t, o), nodesOf(t, o)
+	v, err := s.Put(ctx, store.Doc{Key: "a/b/c"})
+	must.Succeed(t, err)
+	must.Succeed(t, s.Delete(ctx, "a/b/c", v))
+	below.remove(t, below.below(rowsNode+"/+d+a+b")) // as the servers do some time later
+	if _, err := s.Put(ctx, store.Doc{Key: "a/b/c"}); err != nil {
+		t.Errorf("put where the folder has gone: %v", err)
+	}
+}

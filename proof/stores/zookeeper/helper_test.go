@@ -2,11 +2,7 @@ package zookeeper_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,41 +13,16 @@ import (
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// shared is the server that most tests use, each below its own path.
-type shared struct {
-	once    sync.Once
-	cluster *server.Cluster
-	err     error
-	paths   atomic.Int64
+// standing is the server that most tests use, each below its own path.
+var standing = rig.Shared[*server.Cluster]{
+	Start:   func(ctx context.Context) (*server.Cluster, error) { return server.Start(ctx, server.Options{}) },
+	Require: server.Require,
 }
 
-var standing shared
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if standing.cluster != nil {
-		standing.cluster.Stop()
-	}
-	if code == 0 {
-		if err := rig.Leaks(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(standing.Run(m)) }
 
 // servers returns the addresses of the shared server.
-func servers(t testing.TB) []string {
-	t.Helper()
-	standing.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*rig.Patience)
-		defer cancel()
-		standing.cluster, standing.err = server.Start(ctx, server.Options{})
-	})
-	server.Require(t, standing.err)
-	return standing.cluster.Servers()
-}
+func servers(t testing.TB) []string { return standing.Server(t).Servers() }
 
 // ownServers starts servers that the test may kill.
 func ownServers(t testing.TB, o server.Options) *server.Cluster {
@@ -66,15 +37,7 @@ func ownServers(t testing.TB, o server.Options) *server.Cluster {
 }
 
 // freshPath returns a path that no other test uses.
-func freshPath(t testing.TB) string {
-	name := strings.Map(func(r rune) rune {
-		if r == '/' || r == ' ' {
-			return '_'
-		}
-		return r
-	}, t.Name())
-	return fmt.Sprintf("/rota-tests/%d-%d/%s", os.Getpid(), standing.paths.Add(1), name)
-}
+func freshPath(testing.TB) string { return "/rota-tests/" + standing.Name() }
 
 // opener is how a handle is opened.
 func opener(o zookeeper.Options) func(context.Context) (*zookeeper.Store, error) {
@@ -87,13 +50,15 @@ func openWith(t testing.TB, o zookeeper.Options) *zookeeper.Store {
 }
 
 // members runs a protocol on these servers, each member behind a link of its own.
-func members(p protocol.Protocol, servers []string) protocoltest.Setup {
-	return protocoltest.Setup{TTL: 2 * time.Second, Open: rig.Members(p, servers, func(t *testing.T) func(t *testing.T, addr string) *zookeeper.Store {
-		path := freshPath(t)
-		return func(t *testing.T, addr string) *zookeeper.Store { // the story closes it
-			return rig.Opened(t, opener(zookeeper.Options{Servers: []string{addr}, Path: path, Session: 2 * time.Second}))
-		}
-	})}
+func members(servers []string) func(protocol.Protocol) protocoltest.Setup {
+	return func(p protocol.Protocol) protocoltest.Setup {
+		return protocoltest.Setup{TTL: 2 * time.Second, Open: rig.Members(p, servers, func(t *testing.T) func(t *testing.T, addr string) *zookeeper.Store {
+			path := freshPath(t)
+			return func(t *testing.T, addr string) *zookeeper.Store { // the story closes it
+				return rig.Opened(t, opener(zookeeper.Options{Servers: []string{addr}, Path: path, Session: 2 * time.Second}))
+			}
+		})}
+	}
 }
 
 // fresh makes an empty store on the shared server.

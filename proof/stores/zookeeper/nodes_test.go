@@ -3,7 +3,6 @@ package zookeeper_test
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,11 +15,10 @@ import (
 
 // The nodes below a store's path; see State in the comment of package store/zookeeper.
 const (
-	rowsNode   = "rows"
-	livesNode  = "lives"
-	headNode   = rowsNode + "/+l+main/head"
-	pagesNode  = rowsNode + "/+l+main+p"
-	partsNames = "+l+main+s+" // folders of snapshots begin so
+	rowsNode = "rows"
+
+	headNode  = rowsNode + "/+l+main/head"
+	pagesNode = rowsNode + "/+l+main+p"
 )
 
 // raw connects the bare client.
@@ -69,19 +67,6 @@ func (n nodes) names(t testing.TB, node string) []string {
 
 // record returns the path of a record.
 func (n nodes) record(index uint64) string { return n.below(fmt.Sprintf("%s/%020d", pagesNode, index)) }
-
-// parts returns the paths of all parts of snapshots.
-func (n nodes) parts(t testing.TB) (paths []string) {
-	t.Helper()
-	for _, folder := range n.names(t, rowsNode) {
-		if strings.HasPrefix(folder, partsNames) {
-			for _, name := range n.names(t, rowsNode+"/"+folder) {
-				paths = append(paths, n.below(rowsNode+"/"+folder+"/"+name))
-			}
-		}
-	}
-	return paths
-}
 
 // remove deletes a node, which may be gone already.
 func (n nodes) remove(t testing.TB, path string) {

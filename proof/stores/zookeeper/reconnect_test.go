@@ -32,16 +32,16 @@ func TestReconnects(t *testing.T) {
 		before := len(tap.granted())
 		link.Reset()
 		rig.Eventually(t, "the handle is connected again", func() bool { return len(tap.granted()) > before })
-		drainHints(docs)
-		drainHints(log)
+		rig.Drain(docs)
+		rig.Drain(log)
 		if v, err = direct.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := direct.Append(ctx, nil); err != nil {
 			t.Fatal(err)
 		}
-		wantHint(t, docs, "a change")
-		wantHint(t, log, "an append")
+		rig.Hinted(t, docs)
+		rig.Hinted(t, log)
 	}
 	if err := through.Close(); err != nil { // while calls wait
 		t.Errorf("close: %v", err)
@@ -66,14 +66,6 @@ func keepAsking(ctx context.Context, s *zookeeper.Store) (wait func()) {
 		})
 	}
 	return wg.Wait
-}
-
-// drainHints takes a hint that is pending.
-func drainHints(hints <-chan struct{}) {
-	select {
-	case <-hints:
-	default:
-	}
 }
 
 // TestCloseWhileMakingFolders closes handles while they make folders. No answer may be read that the library is still filling (which the race

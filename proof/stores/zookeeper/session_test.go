@@ -67,39 +67,6 @@ func TestSessionTimeoutsOfTheServer(t *testing.T) {
 	}
 }
 
-// TestSessionIsNeverReplaced lets a session expire while one of its writes is under way: no other session may make the write.
-func TestSessionIsNeverReplaced(t *testing.T) {
-	t.Parallel()
-	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
-	witness, below := openWith(t, o), nodesOf(t, o)
-	through, link := openThrough(t, o)
-	owned, ctx := openSession(t, through, 6*time.Second), rig.Deadline(t) // longer than any pause of a busy machine between two steps
-	if _, err := owned.Put(ctx, store.Doc{Key: "a/b"}); err != nil {
-		t.Fatal(err)
-	}
-	link.Stall()
-	late := make(chan error, 1)
-	go func() {
-		_, err := owned.Put(ctx, store.Doc{Key: "a/late"})
-		late <- err
-	}()
-	<-owned.Done()
-	must.Succeed(t, link.Heal())
-	if err := <-late; !errors.Is(err, store.ErrUnknown) && !errors.Is(err, store.ErrSession) {
-		t.Errorf("put that was under way: %v", err)
-	}
-	rig.Eventually(t, "all that the session wrote is gone", func() bool {
-		docs, err := witness.List(ctx, "")
-		return err == nil && len(docs) == 0 && len(below.names(t, livesNode)) == 0
-	})
-	if _, err := owned.Put(ctx, store.Doc{Key: "a/b"}); !errors.Is(err, store.ErrSession) {
-		t.Errorf("put with a session that has ended: %v", err)
-	}
-	if err := owned.Close(ctx); err != nil {
-		t.Errorf("close of a session that has ended: %v", err)
-	}
-}
-
 // TestSessionsSurviveTheLeader kills the leader under sessions that write: none of their documents vanishes.
 func TestSessionsSurviveTheLeader(t *testing.T) {
 	t.Parallel()

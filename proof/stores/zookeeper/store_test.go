@@ -3,7 +3,11 @@ package zookeeper_test
 import (
 	"testing"
 
+	"github.com/rota-run/rota/lock/locktest"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/protocol/protocoltest"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/storetest"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -14,6 +18,9 @@ func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, fresh) }
 func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
 func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
 func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
+func TestLocks(t *testing.T)    { t.Parallel(); locktest.Run(t, fresh) }
+func TestStories(t *testing.T)  { t.Parallel(); rig.Stories(t, members(servers(t))) }
+func TestStorm(t *testing.T)    { t.Parallel(); rig.Storms(t, members(servers(t))) }
 
 // quorate makes stores whose reads wait for a quorum.
 func quorate(t *testing.T) func(t *testing.T) *zookeeper.Store {
@@ -35,6 +42,7 @@ func TestOnThreeServers(t *testing.T) {
 			return openWith(t, zookeeper.Options{Servers: addrs[n%3 : n%3+1], Path: path})
 		}
 	}
+	t.Run("stories", func(t *testing.T) { protocoltest.Run(t, members(addrs)(replica.Protocol{})) })
 	t.Run("suites", func(t *testing.T) {
 		t.Run("docs", func(t *testing.T) { t.Parallel(); storetest.Docs(t, spread) })
 		t.Run("log", func(t *testing.T) { t.Parallel(); storetest.Log(t, spread) })

@@ -14,7 +14,6 @@ import (
 const (
 	opCreate          = 1
 	opGetData         = 4
-	opSetData         = 5
 	opSync            = 9
 	opPing            = 11
 	opGetChildren2    = 12
@@ -40,7 +39,6 @@ type tap struct {
 	before   map[int32]func() // called before a request is passed on
 	sessions []uint64         // granted, one for each handshake
 	modes    int              // questions what the server is, that were answered
-	refused  int              // connections that the target refused
 }
 
 func listenTap(t testing.TB, target string) *tap {
@@ -82,7 +80,6 @@ func see[T any](tp *tap, what func(*tap) T) T {
 }
 
 func (tp *tap) modesTold() int    { return see(tp, func(tp *tap) int { return tp.modes }) }
-func (tp *tap) refusals() int     { return see(tp, func(tp *tap) int { return tp.refused }) }
 func (tp *tap) granted() []uint64 { return see(tp, func(tp *tap) []uint64 { return tp.sessions }) }
 
 // isArmed reports whether a read of a path left a watch.
@@ -103,7 +100,6 @@ func (tp *tap) accept() {
 		}
 		server, err := net.Dial("tcp", tp.target)
 		if err != nil {
-			see(tp, func(tp *tap) int { tp.refused++; return tp.refused })
 			client.Close()
 			continue
 		}

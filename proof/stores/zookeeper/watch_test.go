@@ -21,19 +21,6 @@ func newest(tap *tap) uint64 {
 	return granted[len(granted)-1]
 }
 
-// wantHint waits for a hint.
-func wantHint(t *testing.T, hints <-chan struct{}, after string) {
-	t.Helper()
-	select {
-	case _, open := <-hints:
-		if !open {
-			t.Fatalf("the watch ended; wanted a hint after %s", after)
-		}
-	case <-time.After(rig.Patience):
-		t.Fatalf("no hint after %s", after)
-	}
-}
-
 // cutOff returns what a handle is reached through, and cuts it off until the servers have ended its session. They end sessions in the order of their last
 // signs of life plus their timeouts: so a session that began later, has a longer timeout and is cut off too ends later.
 func cutOff(t *testing.T, link *faultproxy.Proxy, session time.Duration) {
@@ -70,8 +57,8 @@ func TestWatchesOutliveTheSession(t *testing.T) {
 	must.Succeed(t, err)
 	before := newest(tap)
 	cutOff(t, link, o.Session)
-	drainHints(docs)
-	drainHints(log)
+	rig.Drain(docs)
+	rig.Drain(log)
 	if v, err = direct.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
 		t.Fatal(err)
 	}
@@ -79,12 +66,12 @@ func TestWatchesOutliveTheSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	must.Succeed(t, link.Heal())
-	wantHint(t, docs, "a change while the handle was cut off")
-	wantHint(t, log, "an append while the handle was cut off")
+	rig.Hinted(t, docs)
+	rig.Hinted(t, log)
 	if after := newest(tap); after == before {
 		t.Fatalf("the session %x is still the same: the test has shown nothing", after)
 	}
-	for _, what := range []string{"a change", "another change"} {
+	for range 2 {
 		rig.Eventually(t, "the watch is quiet", func() bool {
 			select {
 			case <-docs:
@@ -98,10 +85,10 @@ func TestWatchesOutliveTheSession(t *testing.T) {
 		if v, err = direct.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
 			t.Fatal(err)
 		}
-		wantHint(t, docs, what)
+		rig.Hinted(t, docs)
 		if _, err := direct.Append(ctx, nil); err != nil {
 			t.Fatal(err)
 		}
-		wantHint(t, log, what)
+		rig.Hinted(t, log)
 	}
 }

@@ -333,6 +333,51 @@ func TestCallersShareASwap(t *testing.T) {
 	})
 }
 
+// tight is a driver that takes small requests alone, as ZooKeeper does.
+type tight struct{ engine.Driver }
+
+func (d tight) Limits() driver.Limits {
+	most := d.Driver.Limits()
+	most.Value, most.Swap, most.Each = 16<<10, 64<<10, 512
+	return most
+}
+
+func (d tight) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (driver.Version, error) {
+	size := 0
+	for _, o := range append([]driver.Op{op}, with...) {
+		size += len(o.Key) + len(o.Value) + d.Limits().Each
+	}
+	if size > d.Limits().Swap {
+		return "", store.ErrTooLarge
+	}
+	return d.Driver.Swap(ctx, op, with...)
+}
+
+// TestTogetherTooLarge: records that fit one by one, and would be too large a request together, are all appended.
+func TestTogetherTooLarge(t *testing.T) {
+	t.Parallel()
+	l := Open(engine.NewRows(tight{drivertest.NewMap().Open()}, rand.Text()[:16]), Main)
+	const many, size = 16, 15_000
+	var all sync.WaitGroup
+	for range many {
+		all.Go(func() {
+			if _, err := l.Append(t.Context(), make([]byte, size)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for after := uint64(0); after < many && !t.Failed(); {
+		page, err := l.Read(t.Context(), after, many)
+		must.Succeed(t, err)
+		for _, r := range page.Records {
+			if after = r.Index; len(r.Data) != size {
+				t.Errorf("record %d has %d bytes", r.Index, len(r.Data))
+			}
+		}
+	}
+}
+
 // TestTrimmedAway: after a snapshot and a trim of all, a log of many pages is a head, a pointer, and the parts of a
 // snapshot.
 func TestTrimmedAway(t *testing.T) {

@@ -1,0 +1,195 @@
+package rig
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/port"
+	"github.com/rota-run/rota/store"
+)
+
+// Secret is a password that no error may show.
+const Secret = "correct-horse"
+
+// Opener opens a store as its options say.
+type Opener[O any, S io.Closer] func(context.Context, O) (S, error)
+
+// Refusal is a store that must not be opened, and what the error is and says.
+type Refusal[O any] struct {
+	Options O
+	Is      error // nil: any
+	Words   []string
+}
+
+// Says is a Refusal whose error is, if is is not nil, and says all words.
+func Says[O any](o O, is error, words ...string) Refusal[O] {
+	return Refusal[O]{Options: o, Is: is, Words: words}
+}
+
+// Refusals opens stores that must not be opened, each as a test of its own.
+func Refusals[O any, S io.Closer](t *testing.T, open Opener[O, S], cases map[string]Refusal[O]) {
+	for name, c := range cases { // order-free: each is a test of its own
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			Refused(t, open, c.Options, c.Is, c.Words...)
+		})
+	}
+}
+
+// Refused opens a store that must not be opened. The error says what a user needs, in one line and without the secret,
+// and not that something may have changed. On a busy machine a server's answer may come too late: then it asks again.
+func Refused[O any, S io.Closer](t *testing.T, open Opener[O, S], o O, is error, words ...string) {
+	t.Helper()
+	err := refusal(t, open, o)
+	for end := time.Now().Add(Patience); errors.Is(err, store.ErrUnavailable) && lacks(err, words) != ""; {
+		if time.Now().After(end) {
+			break
+		}
+		err = refusal(t, open, o)
+	}
+	t.Log(err)
+	if word := lacks(err, words); word != "" {
+		t.Errorf("error %q does not say %q", err, word)
+	}
+	if is != nil && !errors.Is(err, is) {
+		t.Errorf("error %v, want %v", err, is)
+	}
+	if errors.Is(err, store.ErrUnknown) {
+		t.Errorf("error %v says that something may have changed", err)
+	}
+	if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), Secret) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %q shows the secret, or has several lines", err)
+	}
+}
+
+func refusal[O any, S io.Closer](t *testing.T, open Opener[O, S], o O) error {
+	t.Helper()
+	s, err := open(Deadline(t), o)
+	if err == nil {
+		_ = s.Close() // it should not be there
+		t.Fatal("opened, want an error")
+	}
+	return err
+}
+
+// lacks is the first of the words that an error does not say.
+func lacks(err error, words []string) string {
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			return w
+		}
+	}
+	return ""
+}
+
+var errGaveUp = errors.New("the caller gave up")
+
+// Cancelled cancels Open before it begins, and while it waits for a server that says nothing.
+func Cancelled[O any, S io.Closer](t *testing.T, open Opener[O, S], silent O) {
+	t.Helper()
+	for _, after := range []time.Duration{0, 50 * time.Millisecond} {
+		ctx, cancel := context.WithCancelCause(Deadline(t))
+		if time.AfterFunc(after, func() { cancel(errGaveUp) }); after == 0 {
+			<-ctx.Done()
+		}
+		if _, err := open(ctx, silent); !errors.Is(err, errGaveUp) {
+			t.Errorf("open, cancelled after %v: error %v, want the cause", after, err)
+		}
+	}
+}
+
+// Together opens a store that is not there yet many times at once: all get it, and append to one log.
+func Together[O any, S store.Full](t *testing.T, open func(context.Context, O) (S, error), o O) {
+	t.Helper()
+	const many = 8
+	var all sync.WaitGroup
+	for range many {
+		all.Go(func() {
+			s, err := open(Deadline(t), o)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer s.Close()
+			if _, err := s.Append(Deadline(t), []byte("x")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	s := Open(t, func(ctx context.Context) (S, error) { return open(ctx, o) })
+	if page, err := s.Read(Deadline(t), 0, 100); err != nil || len(page.Records) != many {
+		t.Errorf("%d records, %v; want %d", len(page.Records), err, many)
+	}
+}
+
+// Nobody is an address at which nobody listens.
+func Nobody(t testing.TB) string {
+	t.Helper()
+	addrs, release, err := port.Find(1)
+	must.Succeed(t, err)
+	t.Cleanup(release)
+	return addrs[0]
+}
+
+// Silent accepts connections and says nothing.
+func Silent(t testing.TB) string {
+	t.Helper()
+	return Greets(t, func(net.Conn) {})
+}
+
+// Greets calls each for each connection, and keeps it open until the test ends. It returns its address.
+func Greets(t testing.TB, each func(net.Conn)) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must.Succeed(t, err)
+	var open []net.Conn
+	var accepting, all sync.WaitGroup
+	accepting.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			open = append(open, c)
+			all.Go(func() { each(c) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		accepting.Wait()
+		for _, c := range open {
+			c.Close()
+		}
+		all.Wait()
+	})
+	return l.Addr().String()
+}
+
+// TLSFront takes TLS off in front of a server, and returns its address.
+func TLSFront(t testing.TB, server string, c *tls.Config) string {
+	t.Helper()
+	return Greets(t, func(plain net.Conn) {
+		front := tls.Server(plain, c)
+		defer front.Close()
+		behind, err := net.Dial("tcp", server)
+		if err != nil {
+			return
+		}
+		defer behind.Close()
+		go func() {
+			_, _ = io.Copy(behind, front) // until either side ends
+			behind.Close()
+		}()
+		_, _ = io.Copy(front, behind) // until either side ends
+	})
+}

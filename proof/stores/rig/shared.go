@@ -1,0 +1,53 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Shared is a server that most tests of a package use. It starts when the first of them asks for it.
+type Shared[S interface{ Stop() }] struct {
+	Start   func(context.Context) (S, error)
+	Require func(testing.TB, error) // judges the error of Start
+
+	once   sync.Once
+	server S
+	err    error
+	up     bool
+	names  atomic.Int64
+}
+
+// Server is the server.
+func (s *Shared[S]) Server(t testing.TB) S {
+	t.Helper()
+	s.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), LongPatience)
+		defer cancel()
+		s.server, s.err = s.Start(ctx)
+		s.up = s.err == nil
+	})
+	s.Require(t, s.err)
+	return s.server
+}
+
+// Name is one that nobody else uses on the server.
+func (s *Shared[S]) Name() string { return fmt.Sprintf("t%d-%d", os.Getpid(), s.names.Add(1)) }
+
+// Run runs the tests of a package, stops the server, and looks for goroutines that were left.
+func (s *Shared[S]) Run(m *testing.M) int {
+	code := m.Run()
+	if s.up {
+		s.server.Stop()
+	}
+	if code == 0 {
+		if err := Leaks(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	return code
+}
