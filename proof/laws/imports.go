@@ -43,7 +43,7 @@ var rules = []rule{
 	{"store/elastic", []string{"internal/wait", "store", "store/driver", "store/engine", "store/engine/full", "store/engine/log", "store/internal/address", "store/internal/driver"}},
 	{"store/zookeeper", []string{"store", "store/driver", "store/engine/full", "store/engine/log"}},
 	{"store/file", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/crowd", "store/internal/driver"}},
-	{"store/nats", []string{"flow", "store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver"}},
+	{"store/nats", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver"}},
 	{"store/postgres", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver"}},
 	{"store/internal/driver", []string{"store"}},
 	{"store/internal/address", nil},

@@ -6,7 +6,7 @@ import (
 )
 
 // format begins each record and each snapshot. What begins with another byte is none of ours.
-const format = 1
+const format = 2
 
 var errMalformed = errors.New("it is not a record of a queue")
 

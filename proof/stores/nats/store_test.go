@@ -121,4 +121,4 @@ func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, fresh) }
 func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
 func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
 func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
-func TestQueue(t *testing.T)    { t.Parallel(); storetest.Queue(t, fresh) }
+func TestQueue(t *testing.T)    { t.Parallel(); storetest.Queue(t, fresh); storetest.QueueJoins(t, fresh) }
