@@ -12,7 +12,8 @@ var ErrSealed = errors.New("the shard is sealed")
 
 // Queue is the ability to hold the edges of flows. A flow is a set of shards under one name; a shard is a queue of messages that ends with a seal.
 //
-// A message is delivered at least once, in an unspecified order, until it is acknowledged. Commit makes a flow correct: it stores outputs
+// A message is delivered at least once, until it is acknowledged. Who alone receives from a shard gets its messages in the
+// order in which they were stored; what is delivered again comes when it is free again. Commit makes a flow correct: it stores outputs
 // and acknowledges inputs as one fact, and has no effect for a unit that any process has committed before.
 type Queue interface {
 	// MakeFlow makes a flow with these shards, all empty. Making it again does nothing; with other shards it returns ErrConflict. Do not reuse

@@ -49,7 +49,7 @@ var rules = []rule{
 	{"store/internal/address", nil},
 	{"store/internal/crowd", nil},
 	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "store/internal/driver"}}, // it has a log alone
-	{"store/memory", []string{"store", "store/internal/driver", "internal/ordered"}},
+	{"store/memory", []string{"store", "store/internal/driver", "store/logqueue", "internal/ordered"}},
 	{"store/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
 	{"store/*", []string{"store", "flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
 

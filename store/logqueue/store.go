@@ -142,9 +142,7 @@ func (s *Store) DropFlow(ctx context.Context, name string) (err error) {
 		return err
 	}
 	if s.journals.Removes() {
-		s.mu.Lock()
-		delete(s.flows, name)
-		s.mu.Unlock()
+		s.leave(name)
 		return s.journals.DropJournal(ctx, name)
 	}
 	f, err := s.open(ctx, name, false)
@@ -158,7 +156,15 @@ func (s *Store) DropFlow(ctx context.Context, name string) (err error) {
 		return err
 	}
 	f.forgetAll(ctx)
+	s.leave(name)
 	return s.journals.DropJournal(ctx, name)
+}
+
+// leave forgets a flow. Who asks for it opens its log again.
+func (s *Store) leave(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.flows, name)
 }
 
 // Depth implements store.Queue.

@@ -27,6 +27,7 @@ func queueMutants() map[string]string {
 		"leases for ever":           "a_lease_ends",
 		"keep ignored":              "a_lease_is_kept",
 		"return ignored":            "returned_messages_come_back",
+		"two batches swapped":       "one_reader_gets_what_was_written_in_its_order",
 		"peek takes":                "peek",
 		"other shards taken":        "make_and_drop",
 		"joined inputs stay":        "several_inputs_are_one_fact",
@@ -103,6 +104,9 @@ func (m *mutant) Receive(ctx context.Context, flow string, r store.Receive) ([]s
 		}
 	}
 	all, err := m.Store.Receive(ctx, flow, r)
+	if m.broken == "two batches swapped" && len(all) > 1 && !r.Peek {
+		all[0], all[1] = all[1], all[0]
+	}
 	if m.broken == "acknowledged before" && len(all) > 0 {
 		for i := range all {
 			_, _ = m.Store.Commit(ctx, flow, store.Unit{Inputs: all[i : i+1]})
