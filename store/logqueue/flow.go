@@ -59,7 +59,9 @@ func (f *flow) refresh(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.add(p.Records)
+		if err := f.add(p.Records); err != nil {
+			return err
+		}
 		if f.read >= p.Head || len(p.Records) == 0 {
 			break
 		}
@@ -71,13 +73,16 @@ func (f *flow) refresh(ctx context.Context) error {
 }
 
 // add applies records, and answers their authors.
-func (f *flow) add(records []store.Record) {
+func (f *flow) add(records []store.Record) error {
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range records {
-		f.read = r.Index
 		op, err := decode(r.Data)
+		if errors.Is(err, errFormer) {
+			return err
+		}
+		f.read = r.Index
 		if err != nil {
 			f.state.skipped++
 			continue
@@ -89,6 +94,7 @@ func (f *flow) add(records []store.Record) {
 			wait <- out
 		}
 	}
+	return nil
 }
 
 // decide appends an operation, and bundles that it names, and returns what was decided at its place.
@@ -133,8 +139,7 @@ func (f *flow) follow(r store.Record) bool {
 	if r.Index != f.read+1 {
 		return false
 	}
-	f.add([]store.Record{r})
-	return true
+	return f.add([]store.Record{r}) == nil
 }
 
 // passed reports whether this handle has read beyond an index.
