@@ -274,7 +274,8 @@ func (j journal) trimStep(tx *tx, index uint64) (more bool, err error) {
 		return false, err
 	}
 	// The newest record stays, emptied: it holds the place of the head.
-	empty, newest := `UPDATE log SET data = x'', sum = 0 WHERE idx = ?1 AND idx <= ?2 AND data <> x''`, j.base()+int64(head) //nolint:gosec // a row id
+	newest := j.base() + int64(head) //nolint:gosec // a row id
+	empty := `UPDATE log SET data = x'', sum = 0 WHERE idx = ?1 AND idx <= ?2 AND data <> x''`
 	if _, err := tx.exec(empty, newest, j.base()+to); err != nil {
 		return false, err
 	}
