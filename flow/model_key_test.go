@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"cmp"
 	"slices"
 )
 
@@ -35,15 +34,6 @@ func (s *system) text(to [stages * most]int8) string {
 	for i := range s.shards {
 		t.flags(s.shards[i].sealed)
 		t.messages(s.shards[i].messages)
-	}
-	for i := range s.records { // there is one for each message at most, so their order matters little
-		t.unit(s.records[i].unit)
-		t.messages(s.records[i].outputs)
-	}
-	t.b = append(t.b, '|')
-	slices.SortFunc(s.stored, func(a, b unit) int { return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.number, b.number)) })
-	for _, u := range s.stored {
-		t.unit(u)
 	}
 	t.flags(s.complete[0], s.complete[1], s.closed, s.ended[0], s.ended[1])
 	t.small(s.left.list()...)
@@ -101,7 +91,7 @@ func (t *text) unit(u unit) { t.small(u.shard, u.number) }
 
 func (t *text) messages(all []message) {
 	for _, m := range all {
-		t.small(m.id, m.half, m.maker, m.runs)
+		t.small(m.id)
 		t.flags(m.acked)
 		t.name(m.holder)
 	}
@@ -109,18 +99,15 @@ func (t *text) messages(all []message) {
 }
 
 func (t *text) worker(w *worker) {
-	t.flags(w.alive, w.finished, w.holds, w.writing, w.state.idle, w.state.blind)
+	t.flags(w.alive, w.finished, w.holds, w.state.idle, w.state.blind)
 	t.flags(w.state.drained...)
 	t.small(int8(w.now.Do), int8(w.now.Shard), int8(w.state.empty), int8(w.state.worked), int8(w.state.First))
-	c := w.commit
-	t.small(int8(c.now), int8(c.output), int8(c.outputs), int8(w.write), int8(w.output))
-	t.flags(c.steady, c.foreign)
 	t.unit(w.unit)
 	t.messages(w.outputs)
 }
 
 func (t *text) request(r *request) {
-	t.small(int8(stageOf(r.worker)), int8(r.now.Do), int8(r.now.Shard), int8(r.write), int8(r.output))
+	t.small(int8(stageOf(r.worker)), int8(r.now.Do), int8(r.now.Shard))
 	t.unit(r.unit)
 	t.messages(r.outputs)
 }

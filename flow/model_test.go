@@ -8,15 +8,13 @@ import (
 )
 
 // model is two stages, A and B, with two shards and some workers each, and a queue. Messages wait in A's ingress, which is sealed. What decides is the
-// real thing: Step and Commit. The queue is a model: it keeps what it was told, once, delivers what is not acknowledged, and its answers may be lost.
+// real thing: Step. The queue is a model: it keeps what it was told, once, delivers what is not acknowledged, and its answers may be lost.
 //
 // A worker's call and its answer are one move, unless a fault comes between: the call fails, its answer is lost, or it happens late, or a second time. Leases
 // end early; workers die and are replaced; the server starts again; the end of one run ends all runs of its task, as in the cluster.
 type model struct {
-	messages int  // in A's ingress
-	workers  int  // of each stage
-	split    bool // the queue has no transactions: a commit is several writes
-	halves   bool // A makes two messages of each, one for each shard of B
+	messages int // in A's ingress
+	workers  int // of each stage
 	faults   faults
 }
 
@@ -43,12 +41,11 @@ const (
 	outShard   = stages * shardsEach
 )
 
-// message is one message: which of A's ingress it comes from, which half it is, and which run of A's function made it.
+// message is one message: which of A's ingress it comes from.
 type message struct {
-	id, half, maker int8
-	runs            int8 // how many runs of the function had it, where that matters
-	acked           bool
-	holder          int8 // a worker, or free
+	id     int8
+	acked  bool
+	holder int8 // a worker, or free
 }
 
 const free = int8(-1)
@@ -61,11 +58,6 @@ type queue struct {
 // unit names what a worker is working on: a message of a shard.
 type unit struct{ shard, number int8 }
 
-type record struct {
-	unit    unit
-	outputs []message
-}
-
 type worker struct {
 	state    State
 	now      Effect
@@ -73,10 +65,6 @@ type worker struct {
 	holds    bool
 	unit     unit
 	outputs  []message
-	commit   Commit
-	write    Write
-	output   int
-	writing  bool // between the writes of a commit
 	finished bool // it was told that the task is finished
 }
 
@@ -84,16 +72,12 @@ type worker struct {
 type request struct {
 	worker  int
 	now     Effect
-	write   Write
-	output  int
 	unit    unit
 	outputs []message
 }
 
 type system struct {
 	shards   [outShard + 1]queue
-	records  []record
-	stored   []unit // steady units of which the output is there
 	complete [stages]bool
 	closed   bool
 	ended    [stages]bool // a run has ended: the task is finished
@@ -108,7 +92,6 @@ const (
 	promiseSeal     = "nothing comes after a seal"
 	promiseOnce     = "every segment is at the output once"
 	promiseKept     = "no segment is lost"
-	promiseHalves   = "the outputs of a unit are of one run"
 	promiseEnd      = "a run ends when its task is complete"
 	promiseSink     = "the sink is sealed after all segments, and before the task is complete"
 	promiseComplete = "a task is complete when all that comes after it is sealed"
@@ -120,7 +103,7 @@ func (m model) Start() []system {
 	s := system{left: m.faults}
 	for i := range m.messages {
 		q := &s.shards[i%shardsEach]
-		q.messages = append(q.messages, message{id: int8(i), half: -1, maker: free, holder: free})
+		q.messages = append(q.messages, message{id: int8(i), holder: free})
 	}
 	s.shards[0].sealed, s.shards[1].sealed = true, true
 	for w := range s.workers {
@@ -154,7 +137,7 @@ func (s system) clone() system {
 	for i := range s.shards {
 		s.shards[i].messages = slices.Clone(s.shards[i].messages)
 	}
-	s.records, s.stored, s.late = slices.Clone(s.records), slices.Clone(s.stored), slices.Clone(s.late)
+	s.late = slices.Clone(s.late)
 	return s
 }
 
@@ -287,9 +270,6 @@ func (m model) lags(l *moves, w int) {
 }
 
 func (w *worker) call() string {
-	if w.writing {
-		return fmt.Sprintf("%s of %v", [...]string{"record", "read the record", "output", "acknowledge", "committed"}[w.write], w.unit)
-	}
 	return fmt.Sprintf("%s %d", [...]string{"look", "receive", "work", "pause", "seal", "close", "complete", "end"}[w.now.Do], w.now.Shard)
 }
 

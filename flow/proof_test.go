@@ -9,22 +9,18 @@ import (
 
 // scenarios are small enough to be walked with every change. The build tag proof adds larger ones.
 func scenarios() map[string]check.Model[system] {
-	one := func(split bool, f faults) model { return model{messages: 1, workers: 1, split: split, faults: f} }
+	one := func(f faults) model { return model{messages: 1, workers: 1, faults: f} }
 	return map[string]check.Model[system]{
 		"no fault":                        model{messages: 2, workers: 1},
-		"no fault, no transactions":       model{messages: 2, workers: 1, split: true},
 		"no messages":                     model{workers: 2, faults: faults{crash: 1}},
-		"a worker dies":                   one(false, faults{crash: 1}),
-		"a worker dies, no transactions":  one(true, faults{crash: 1}),
-		"an answer is lost":               one(true, faults{lost: 1}),
-		"two answers are lost":            one(false, faults{lost: 2}),
-		"a call fails, an answer is lost": one(true, faults{fail: 1, lost: 1}),
-		"a call is late":                  one(true, faults{late: 1}),
-		"a call is done twice":            one(true, faults{twice: 1}),
-		"a consumer lags":                 one(false, faults{lag: 1, crash: 1}),
-		"the server starts again":         one(true, faults{boot: 1, crash: 1}),
-		"halves, a worker dies":           model{messages: 1, workers: 1, split: true, halves: true, faults: faults{crash: 1}},
-		"halves, a call is late":          model{messages: 1, workers: 1, split: true, halves: true, faults: faults{late: 1}},
+		"a worker dies":                   one(faults{crash: 1}),
+		"an answer is lost":               one(faults{lost: 1}),
+		"two answers are lost":            one(faults{lost: 2}),
+		"a call fails, an answer is lost": one(faults{fail: 1, lost: 1}),
+		"a call is late":                  one(faults{late: 1}),
+		"a call is done twice":            one(faults{twice: 1}),
+		"a consumer lags":                 one(faults{lag: 1, crash: 1}),
+		"the server starts again":         one(faults{boot: 1, crash: 1}),
 		"two workers, a lease ends":       model{messages: 1, workers: 2, faults: faults{lapse: 1}},
 	}
 }

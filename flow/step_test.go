@@ -71,48 +71,6 @@ func show(e Effect) string {
 	return map[Do]string{Look: "look", Pause: "pause", Close: "close", Complete: "complete", End: "end"}[e.Do]
 }
 
-// TestCommit: which writes make a unit a fact, by what the first of them found, and whose it is.
-func TestCommit(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		outputs  int
-		steady   bool
-		answers  []Answer
-		recorded int
-		want     string
-		fresh    bool
-	}{
-		"two outputs": {2, false, []Answer{Stored, Stored, Stored, Stored}, 0,
-			"record output0 output1 acknowledge committed", true},
-		"none": {0, false, []Answer{Stored, Stored}, 0, "record acknowledge committed", true},
-		"an output was there": {1, false, []Answer{Stored, Exists, Stored}, 0,
-			"record output0 acknowledge committed", true},
-		"somebody else's record": {1, false, []Answer{Exists, Stored, Stored, Exists, Stored}, 2,
-			"record read output0 output1 acknowledge committed", false},
-		"one steady output":             {1, true, []Answer{Stored, Stored}, 0, "output0 acknowledge committed", true},
-		"a steady output that there is": {1, true, []Answer{Exists, Stored}, 0, "output0 acknowledge committed", false},
-		"two steady outputs": {2, true, []Answer{Stored, Stored, Stored, Stored}, 0,
-			"record output0 output1 acknowledge committed", true},
-	} {
-		u, w := NewCommit(c.outputs, c.steady)
-		output := 0
-		var got []string
-		for i := 0; ; i++ {
-			word := [...]string{"record", "read", "", "acknowledge", "committed"}[w]
-			if w == Output {
-				word = fmt.Sprint("output", output)
-			}
-			if got = append(got, word); i == len(c.answers) {
-				break
-			}
-			u, w, output = u.Step(c.answers[i], c.recorded)
-		}
-		if strings.Join(got, " ") != c.want || u.Fresh() != c.fresh {
-			t.Errorf("%s: %s, fresh %t; want %s, %t", name, strings.Join(got, " "), u.Fresh(), c.want, c.fresh)
-		}
-	}
-}
-
 // TestHoldAndFate: an edge is full where somebody takes from it; a message is worked on together, then one by one,
 // then given up.
 func TestHoldAndFate(t *testing.T) {

@@ -145,7 +145,6 @@ func putBackOne(ctx context.Context, queue store.Queue, name string, m store.Mes
 	to := store.Shard{Edge: letter.Edge, Number: letter.Shard}
 	_, err = queue.Commit(ctx, name, store.Unit{
 		Inputs: []store.Message{m}, Outputs: []store.Put{{Shard: to, Segments: letter.Segments, Data: letter.Message()}},
-		Steady: true, Unsealed: true,
 	})
 	return err
 }

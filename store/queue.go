@@ -12,7 +12,8 @@ var ErrSealed = errors.New("the shard is sealed")
 
 // Queue is the ability to hold the edges of flows. A flow is a set of shards under one name; a shard is a queue of messages that ends with a seal.
 //
-// A message is delivered at least once, in an unspecified order, until it is acknowledged. Commit makes a flow correct: it stores outputs
+// A message is delivered at least once, until it is acknowledged. Who alone receives from a shard gets its messages in the
+// order in which they were stored; what is delivered again comes when it is free again. Commit makes a flow correct: it stores outputs
 // and acknowledges inputs as one fact, and has no effect for a unit that any process has committed before.
 type Queue interface {
 	// MakeFlow makes a flow with these shards, all empty. Making it again does nothing; with other shards it returns ErrConflict. Do not reuse
@@ -25,7 +26,7 @@ type Queue interface {
 	// Commit makes each unit a fact, or finds that it already is one: fresh reports for each whether this call did it. A unit is done as a whole or not at
 	// all, and the units of one call are independent of each other. If the error is not nil, each unit may be done or not: receive again, and continue.
 	// ErrNotFound if the flow does not exist, ErrTooLarge as for a record, ErrSealed if an output is for a sealed shard: then no unit of this call is
-	// done. A queue without transactions may not see a seal that is written at the same time, unless the unit is Unsealed; its callers write none before they are through.
+	// done.
 	Commit(ctx context.Context, flow string, units ...Unit) (fresh []bool, err error)
 	// Depth returns the progress of shards; of all of them in the order of MakeFlow if none are named. It may be stale, but only in one direction: a shard
 	// reported as sealed or drained is.
@@ -78,11 +79,6 @@ type Unit struct {
 	Name string
 	// Outputs are stored, in order.
 	Outputs []Put
-	// Steady promises that every commit of this unit has one output, for the same shard. A queue without transactions then needs no record of it.
-	Steady bool
-	// Unsealed, of a steady unit, makes sure that its output comes before the seal of its shard, or is ErrSealed: also where somebody seals the
-	// shard at the same time. On a queue without transactions that costs more.
-	Unsealed bool
 }
 
 // Put is one output: a message for a shard, or its seal.
@@ -157,9 +153,6 @@ func CheckReceive(r Receive) error {
 
 // CheckUnit reports what is wrong with a unit, or nil.
 func CheckUnit(u Unit) error {
-	if u.Unsealed && (!u.Steady || len(u.Outputs) != 1) {
-		return fmt.Errorf("an unsealed unit has %d outputs, steady %v: give it one, and Steady", len(u.Outputs), u.Steady)
-	}
 	if len(u.Inputs) > 0 && u.Name != "" {
 		return fmt.Errorf("unit %q has inputs as well: the first one names it", u.Name)
 	}

@@ -43,13 +43,13 @@ var rules = []rule{
 	{"store/elastic", []string{"internal/wait", "store", "store/driver", "store/engine", "store/engine/full", "store/engine/log", "store/internal/address", "store/internal/driver"}},
 	{"store/zookeeper", []string{"store", "store/driver", "store/engine/full", "store/engine/log"}},
 	{"store/file", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/crowd", "store/internal/driver"}},
-	{"store/nats", []string{"flow", "store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver"}},
+	{"store/nats", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver"}},
 	{"store/postgres", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver"}},
 	{"store/internal/driver", []string{"store"}},
 	{"store/internal/address", nil},
 	{"store/internal/crowd", nil},
 	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "store/internal/driver"}}, // it has a log alone
-	{"store/memory", []string{"store", "store/internal/driver", "internal/ordered"}},
+	{"store/memory", []string{"store", "store/internal/driver", "store/logqueue", "internal/ordered"}},
 	{"store/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
 	{"store/*", []string{"store", "flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
 

@@ -116,7 +116,7 @@ type Op struct {
 	Value     []byte
 	Delete    bool // only with Limits.Deletes; else the engine writes a tombstone
 	Once      bool // the key is never written again once it is there, and may be freed
-	Beat      bool // a heartbeat: wakes no watch, and need not survive a power cut
+	Beat      bool // wakes no watch, and need not survive a power cut that no later write survives: a heartbeat
 }
 
 // Query asks for a range, then for keys. The order is the promise: each row is as it was at the moment of the next row,
@@ -184,6 +184,23 @@ func (c *Conflict) Unwrap() error { return store.ErrConflict }
 type Journals interface {
 	// Journal is the one log of the store. It sends no request, and ends with the handle.
 	Journal() Journal
+}
+
+// NamedJournals is the ability to order any number of logs.
+type NamedJournals interface {
+	Journals
+	// OpenJournal returns a log by its name, and makes it if it is told to. Where there is none: store.ErrNotFound, of the
+	// calls of a journal too that was dropped.
+	OpenJournal(ctx context.Context, name string, create bool) (Journal, error)
+	// DropJournal removes a log with all that is in it. Where there is none it does nothing.
+	DropJournal(ctx context.Context, name string) error
+}
+
+// JournalWith is a journal in the same place as the rows.
+type JournalWith interface {
+	// AppendWith appends a record and creates rows of Once keys, all or nothing. What is light need not survive a power cut
+	// that no later record survives.
+	AppendWith(ctx context.Context, record []byte, light bool, with []Op) (uint64, error)
 }
 
 // Journal is a log that the store orders by itself, so that writers do not compete for a row. Its indexes grow, need

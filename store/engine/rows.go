@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/rota-run/rota/store"
@@ -77,12 +78,40 @@ func (r *Rows) Get(ctx context.Context, key string) (driver.Row, error) {
 // Once creates a row that is never written again; if it is there, that is as good. The error proves that it need not be
 // there, and no more.
 func (r *Rows) Once(ctx context.Context, key string, value []byte) error {
-	_, err := r.Put(ctx, driver.Op{Key: key, Name: r.NewName(), Value: value, Once: true})
+	return r.once(ctx, driver.Op{Key: key, Value: value})
+}
+
+// Data is Once of rows that are worth nothing until a later write names them. They are written at the same time.
+func (r *Rows) Data(ctx context.Context, ops []driver.Op) error {
+	return Together(len(ops), func(i int) error {
+		op := ops[i]
+		op.Beat = true
+		return r.once(ctx, op)
+	})
+}
+
+// Together makes calls at the same time, and waits for all.
+func Together(n int, call func(i int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := 1; i < n; i++ {
+		wg.Go(func() { errs[i] = call(i) })
+	}
+	if n > 0 {
+		errs[0] = call(0)
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (r *Rows) once(ctx context.Context, op driver.Op) error {
+	op.Name, op.Once = r.NewName(), true
+	_, err := r.Put(ctx, op)
 	switch {
 	case errors.Is(err, store.ErrConflict):
 		return nil
 	case errors.Is(err, store.ErrUnknown):
-		return errors.Join(fmt.Errorf("%w: write %q: no answer", store.ErrUnavailable, key), context.Cause(ctx))
+		return errors.Join(fmt.Errorf("%w: write %q: no answer", store.ErrUnavailable, op.Key), context.Cause(ctx))
 	}
 	return err
 }

@@ -132,7 +132,7 @@ func BenchmarkRead(b *testing.B) {
 	s := openIn(b, place(b), Options{})
 	for range 1000 {
 		o := newOp(0, func(tx *tx) error {
-			_, err := insertRecord(tx, record)
+			_, err := journal{}.insert(tx, record)
 			return err
 		})
 		if err := s.writer.submit(o); err != nil {

@@ -207,7 +207,8 @@ func (d *disk) swapIn(tx *tx, op driver.Op, owner *session) error {
 	return err
 }
 
-const insertRow = `INSERT OR REPLACE INTO docs (key, name, sess, sum, value) VALUES (?, ?, ?, ?, ?)`
+const insertRow = `INSERT INTO docs (key, name, sess, sum, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key)
+	DO UPDATE SET name = excluded.name, sess = excluded.sess, sum = excluded.sum, value = excluded.value`
 
 // standing is the version of a row inside a transaction: "" if there is none or if its session has ended.
 func (d *disk) standing(tx *tx, key string) (v driver.Version, err error) {
@@ -222,19 +223,24 @@ func (d *disk) standing(tx *tx, key string) (v driver.Version, err error) {
 // freeRows is how many rows are removed in one turn.
 const freeRows = 64
 
-// Free implements driver.Documents. The space is returned to the file system, in steps, so that others get their turn.
+// Free implements driver.Documents, in steps, so that others get their turn. The space is returned to the file system;
+// that of one row others use soon.
 func (r *rows) Free(ctx context.Context, keys []string) error {
 	for {
 		n := min(freeRows, len(keys))
-		err := r.change(ctx, 0, func(tx *tx) error {
+		o := newOp(0, func(tx *tx) error {
 			if n == 0 {
 				return nil
 			}
-			if _, err := tx.exec(`DELETE FROM docs WHERE key >= ? AND key <= ?`, keys[0], keys[n-1]); err != nil {
+			tx.renewed = true
+			_, err := tx.exec(`DELETE FROM docs WHERE key >= ? AND key <= ?`, keys[0], keys[n-1])
+			if err != nil || n == 1 {
 				return err
 			}
 			return tx.vacuum()
 		})
+		o.light = true
+		err := r.do(ctx, o)
 		if keys = keys[n:]; err != nil || len(keys) == 0 {
 			return err
 		}

@@ -49,7 +49,7 @@ func (d *disk) complete(ctx context.Context, c *sql.Conn) error {
 		return fmt.Errorf("read %s: %w", bellName, err)
 	}
 	var head uint64
-	if err := c.QueryRowContext(ctx, `SELECT coalesce(max(idx), 0) FROM log`).Scan(&head); err != nil {
+	if err := c.QueryRowContext(ctx, `SELECT coalesce(max(idx), 0) FROM log WHERE idx > 0`).Scan(&head); err != nil {
 		return describeOpen(err)
 	}
 	if head < mark {

@@ -150,8 +150,8 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"foreign database", func(t *testing.T, dir string) { execute(t, dir, "CREATE TABLE theirs (x)") }, "another program"},
 		{"foreign application id", func(t *testing.T, dir string) { execute(t, dir, "PRAGMA application_id = 7") }, "another program"},
-		{"newer format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 3") }, "newer version"},
-		{"former format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 1") }, "submit the jobs again"},
+		{"newer format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 4") }, "newer version"},
+		{"former format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 2") }, "submit the jobs again"},
 		{"no database", func(t *testing.T, dir string) { write(t, dir, []byte(strings.Repeat("hello ", 1000))) }, "cannot be read as a database"},
 		{"damaged header", func(t *testing.T, dir string) { closed(t, dir); overwrite(t, dir, 0, 100) }, "cannot be read as a database"},
 		{"damaged schema", func(t *testing.T, dir string) { closed(t, dir); overwrite(t, dir, 100, 4096) }, "damaged"},

@@ -14,18 +14,18 @@ import (
 // These values mark the database as ours.
 const (
 	applicationID = 0x726f7461 // "rota"
-	format        = 2          // PRAGMA user_version; grows when an older program could not read it
+	format        = 3          // PRAGMA user_version; grows when an older program could not read it
 )
 
-// A record's sum covers its index, a row's its key, name and session; see sum.go. The newest row of log always stays, emptied when it is trimmed,
+// A record's sum covers its index, a row's its key, name and session; see sum.go. The newest row of a log always stays, emptied when it is trimmed,
 // so that an index is never given twice without a counter that each append would have to write.
 var schema = []string{
-	`CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), trimmed INTEGER NOT NULL)`,
-	`INSERT INTO meta VALUES (1, 0)`,
+	`CREATE TABLE logs (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, trimmed INTEGER NOT NULL)`,
+	`INSERT INTO logs VALUES (0, 'main', 0)`,
 	`CREATE TABLE log (idx INTEGER PRIMARY KEY, sum INTEGER NOT NULL, data BLOB NOT NULL)`,
 	`PRAGMA application_id = ` + strconv.Itoa(applicationID),
 	`PRAGMA user_version = ` + strconv.Itoa(format),
-	`CREATE TABLE docs (key TEXT PRIMARY KEY, name TEXT NOT NULL, sess TEXT NOT NULL, sum INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID`,
+	`CREATE TABLE docs (key TEXT PRIMARY KEY, name TEXT NOT NULL, sess TEXT NOT NULL, sum INTEGER NOT NULL, value BLOB NOT NULL)`,
 	`CREATE INDEX docs_sess ON docs (sess) WHERE sess <> ''`,
 }
 

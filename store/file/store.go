@@ -18,7 +18,7 @@ const (
 // Store is one handle on the directory. It is safe for concurrent use.
 type Store struct {
 	handle
-	*queues
+	*disk
 }
 
 // handle is what the engine makes of a directory, without EndSession: the kernel does that.
@@ -30,12 +30,8 @@ type handle interface {
 	store.Watcher
 	store.LogWatcher
 	store.Sessions
+	store.Queue
 }
-
-var (
-	_ store.Full  = (*Store)(nil)
-	_ store.Queue = (*Store)(nil)
-)
 
 // Open opens the store in dir, and creates it if it does not exist and the options allow that. An error says what failed,
 // where, and what to try; then nothing is left open. ctx bounds only Open.
@@ -45,7 +41,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open file store in %s: %w", dir, err)
 	}
 	h := full.NewVigilant(&rows{d}, full.Options{Place: d.dir, ReadOnly: o.ReadOnly, Logger: d.log})
-	return &Store{h, &queues{d}}, nil
+	return &Store{h, d}, nil
 }
 
 // TakeSeat makes this handle one of those that may have sessions, until it is closed or its process ends. OpenSession

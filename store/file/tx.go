@@ -35,19 +35,6 @@ func (t *tx) exec(text string, args ...any) (changed int64, err error) {
 	return result.RowsAffected()
 }
 
-// insert is exec that returns the row id.
-func (t *tx) insert(text string, args ...any) (id int64, err error) {
-	s, err := t.statements.get(background, text) //nolint:sqlclosecheck // it is kept for the next transaction; close closes it
-	if err != nil {
-		return 0, err
-	}
-	result, err := s.ExecContext(background, args...)
-	if err != nil {
-		return 0, err
-	}
-	return result.LastInsertId()
-}
-
 // row reads one row; sql.ErrNoRows if there is none.
 func (t *tx) row(text string, args, to []any) error {
 	return t.statements.row(background, text, args, to)

@@ -96,6 +96,9 @@ func (j *journals) DropJournal(ctx context.Context, flow string) error {
 	return nil
 }
 
+// Removes implements logqueue.Journals: a broker may answer for a topic that is being deleted.
+func (j *journals) Removes() bool { return false }
+
 // flowJournal is the topics of one flow: its operations in order, and the data that they name by their offsets.
 type flowJournal struct {
 	facts *topicLog
@@ -103,10 +106,18 @@ type flowJournal struct {
 }
 
 // Append implements logqueue.Journal.
-func (f *flowJournal) Append(ctx context.Context, data []byte) (uint64, error) {
-	index, err := f.facts.append(ctx, data)
-	return index, f.gone(ctx, err)
+func (f *flowJournal) Append(ctx context.Context, a logqueue.Append) (index uint64, record []byte, err error) {
+	at, err := f.put(ctx, a.Data)
+	if err != nil {
+		return 0, nil, err
+	}
+	record = a.Record(at)
+	index, err = f.facts.append(ctx, record)
+	return index, record, f.gone(ctx, err)
 }
+
+// MaxRecord implements logqueue.Journal.
+func (f *flowJournal) MaxRecord() int { return MaxRecord }
 
 // Read implements logqueue.Journal.
 func (f *flowJournal) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
@@ -114,8 +125,11 @@ func (f *flowJournal) Read(ctx context.Context, after uint64, limit int) (store.
 	return page, f.gone(ctx, err)
 }
 
-// Put implements logqueue.Journal.
-func (f *flowJournal) Put(ctx context.Context, data ...[]byte) ([]string, error) {
+// put stores data, and says where they are.
+func (f *flowJournal) put(ctx context.Context, data [][]byte) ([]string, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
 	records := make([]*kgo.Record, len(data))
 	for i, d := range data {
 		if len(d) > MaxRecord {

@@ -6,9 +6,12 @@ import (
 )
 
 // format begins each record and each snapshot. What begins with another byte is none of ours.
-const format = 1
+const format = 2
 
-var errMalformed = errors.New("it is not a record of a queue")
+var (
+	errMalformed = errors.New("it is not a record of a queue")
+	errFormer    = errors.New("the flow was written by an earlier version: remove its job, and submit it again")
+)
 
 // coder writes fields behind data, or reads them from it: one function names the fields of a type for both. After the
 // first fault each read gives zero.
@@ -16,11 +19,12 @@ type coder struct {
 	data    []byte
 	reading bool
 	bad     bool
+	former  bool // of an earlier format
 }
 
 func newReader(data []byte) *coder {
 	if len(data) == 0 || data[0] != format {
-		return &coder{reading: true, bad: true}
+		return &coder{reading: true, bad: true, former: len(data) > 0 && data[0] == format-1}
 	}
 	return &coder{reading: true, data: data[1:]}
 }
@@ -29,6 +33,9 @@ func newWriter() *coder { return &coder{data: []byte{format}} }
 
 // end is the fault of a read that must have met all data.
 func (x *coder) end() error {
+	if x.former {
+		return errFormer
+	}
 	if x.bad || len(x.data) > 0 {
 		return errMalformed
 	}

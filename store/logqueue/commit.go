@@ -10,9 +10,6 @@ import (
 // few is how many bytes of an output go into the record.
 const few = 512
 
-// later is the place of data that have none yet.
-const later = "?"
-
 // Commit implements store.Queue. All units of a call are one record.
 func (s *Store) Commit(ctx context.Context, name string, units ...store.Unit) ([]bool, error) {
 	fresh, err := s.commit(ctx, name, units)
@@ -38,16 +35,18 @@ func (s *Store) commit(ctx context.Context, name string, units []store.Unit) ([]
 		}
 	}
 	op := operation{ID: s.id(), Kind: opCommit, Commit: make([]unit, len(units))}
-	var data [][]byte
+	b := bundler{most: min(bundleBytes, f.journal.MaxRecord())}
 	for i := range units {
-		if op.Commit[i], err = f.unit(&units[i], &data); err != nil {
+		for k := range units[i].Outputs {
+			b.left += len(units[i].Outputs[k].Data)
+		}
+	}
+	for i := range units {
+		if op.Commit[i], err = f.unit(&units[i], &b); err != nil {
 			return nil, err
 		}
 	}
-	if err := f.store(ctx, op.Commit, data); err != nil {
-		return nil, err
-	}
-	out, err := f.decide(ctx, op)
+	out, err := f.decide(ctx, op, b.all)
 	f.free(ctx, out.freed)
 	return out.fresh, first(err, out.err)
 }
@@ -59,8 +58,8 @@ func (f *flow) unread() bool {
 	return !f.state.made
 }
 
-// unit is a unit with shards by their place. Data that are not few are added to data.
-func (f *flow) unit(u *store.Unit, data *[][]byte) (out unit, err error) {
+// unit is a unit with shards by their place. Data that are not few go into bundles.
+func (f *flow) unit(u *store.Unit, b *bundler) (out unit, err error) {
 	out.Name = u.Name
 	for i := range u.Inputs {
 		at, err := f.find(u.Inputs[i].Shard)
@@ -78,31 +77,12 @@ func (f *flow) unit(u *store.Unit, data *[][]byte) (out unit, err error) {
 		switch {
 		case p.Seal:
 		case len(p.Data) > few:
-			o.Segments, o.At = p.Segments, later
-			*data = append(*data, p.Data)
+			o.Segments = p.Segments
+			b.add(&o, p.Data)
 		default:
 			o.Segments, o.Data = p.Segments, p.Data
 		}
 		out.Outputs = append(out.Outputs, o)
 	}
 	return out, nil
-}
-
-// store stores the data of outputs, and notes where they are.
-func (f *flow) store(ctx context.Context, units []unit, data [][]byte) error {
-	if len(data) == 0 {
-		return nil
-	}
-	at, err := f.journal.Put(ctx, data...)
-	if err != nil {
-		return err
-	}
-	for i := range units {
-		for k := range units[i].Outputs {
-			if o := &units[i].Outputs[k]; o.At == later {
-				o.At, at = at[0], at[1:]
-			}
-		}
-	}
-	return nil
 }

@@ -3,13 +3,14 @@
 // # Purpose
 //
 // Some stores order records, and have neither queues with leases nor conditional writes. [New] keeps the edges of flows in logs of any kind that
-// implements [Journals], so that flows run on them too. Nothing of it is special to a vendor: store/kafka and store/engine/full use it.
+// implements [Journals], so that flows run on them too. Nothing of it is special to a vendor: store/kafka, store/memory and store/engine/full use it.
 //
 // # State
 //
 // Each record of a flow's log is an operation: make the flow with these shards, drop it, take messages, keep or return them, commit units. The queue is
-// what the operations make, one after the other. A record carries no segments, unless there are few bytes of them: these are stored first, and the
-// operation names the place. So a handle holds in memory where the messages are, and not what is in them.
+// what the operations make, one after the other. A record carries no segments, unless there are few bytes of them: these are stored first, or
+// with it, those of one commit and shard as one bundle, and the operation names the place. An operation that stands directly behind what its handle has
+// read is applied as it is. So a handle holds in memory where the messages are, and not what is in them.
 //
 // # Why it is right
 //
@@ -25,13 +26,13 @@
 //
 // # Guarantees
 //
-// All of store.Queue, units of several inputs included.
+// All of store.Queue, units of several inputs included: messages are taken by their numbers, so one reader gets their order.
 //
 // # What is not guaranteed
 //
 // Size. A handle reads every operation of the flows that it works for, and keeps some hundred bytes for each message that waits. A log that is no
 // [Keeper] is kept until its flow is dropped. In others the author of each thousandth operation saves a snapshot of the state and trims what is a
-// thousand older, and who acknowledges a message frees its data.
+// thousand older, and who acknowledges the last message of a bundle frees it, sixteen together. A handle keeps 8 MiB of bundles.
 //
 // # Failures
 //

@@ -24,6 +24,9 @@ type flow struct {
 	began time.Time               // when the last read to the end that is through began
 	waits map[string]chan outcome // by the IDs of operations whose author waits
 	due   bool                    // a snapshot is to be saved by this handle
+	spent []string                // bundles to free
+
+	shelf shelf
 }
 
 func newFlow(j Journal, name string) *flow {
@@ -56,7 +59,9 @@ func (f *flow) refresh(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.add(p.Records)
+		if err := f.add(p.Records); err != nil {
+			return err
+		}
 		if f.read >= p.Head || len(p.Records) == 0 {
 			break
 		}
@@ -68,13 +73,16 @@ func (f *flow) refresh(ctx context.Context) error {
 }
 
 // add applies records, and answers their authors.
-func (f *flow) add(records []store.Record) {
+func (f *flow) add(records []store.Record) error {
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range records {
-		f.read = r.Index
 		op, err := decode(r.Data)
+		if errors.Is(err, errFormer) {
+			return err
+		}
+		f.read = r.Index
 		if err != nil {
 			f.state.skipped++
 			continue
@@ -86,22 +94,28 @@ func (f *flow) add(records []store.Record) {
 			wait <- out
 		}
 	}
+	return nil
 }
 
-// decide appends an operation and returns what was decided at its place.
-func (f *flow) decide(ctx context.Context, op operation) (outcome, error) {
+// decide appends an operation, and bundles that it names, and returns what was decided at its place.
+func (f *flow) decide(ctx context.Context, op operation, bundles [][]byte) (outcome, error) {
 	wait := make(chan outcome, 1)
 	f.mu.Lock()
 	f.waits[op.ID] = wait
 	f.mu.Unlock()
 	defer f.forget(op.ID)
-	index, err := f.journal.Append(ctx, encode(op))
+	index, data, err := f.journal.Append(ctx, Append{bundles, func(at []string) []byte {
+		f.bundled(op.Commit, bundles, at)
+		return encode(op)
+	}, op.Kind == opTake || op.Kind == opRelet})
 	if err != nil {
 		return outcome{}, err
 	}
-	for {
-		if err := f.refresh(ctx); err != nil {
-			return outcome{}, unknown(err)
+	for known := f.follow(store.Record{Index: index, Data: data}); ; known = false {
+		if !known {
+			if err := f.refresh(ctx); err != nil {
+				return outcome{}, unknown(err)
+			}
 		}
 		select {
 		case out := <-wait:
@@ -116,6 +130,16 @@ func (f *flow) decide(ctx context.Context, op operation) (outcome, error) {
 			return outcome{}, unknown(context.Cause(ctx))
 		}
 	}
+}
+
+// follow applies a record of this handle if it follows what was read: then nothing lies between, and it need not be read.
+func (f *flow) follow(r store.Record) bool {
+	f.reading.Lock()
+	defer f.reading.Unlock()
+	if r.Index != f.read+1 {
+		return false
+	}
+	return f.add([]store.Record{r}) == nil
 }
 
 // passed reports whether this handle has read beyond an index.

@@ -50,13 +50,14 @@ type unit struct {
 // place is a message of a shard: a number of each.
 type place [2]uint64
 
-// output is a store.Put. Its data are in the record if they are few, else where At says.
+// output is a store.Put. Its data are in the record if they are few, else in the bundle At, from a byte on.
 type output struct {
-	Shard    int
-	Segments int
-	Seal     bool
-	Data     []byte
-	At       string
+	Shard      int
+	Segments   int
+	Seal       bool
+	Data       []byte
+	At         string
+	From, Size int
 }
 
 func (o *operation) code(x *coder) {
@@ -107,6 +108,10 @@ func (x *coder) output(o *output) {
 	x.bool(&o.Seal)
 	x.bytes(&o.Data)
 	x.text(&o.At)
+	if o.At != "" {
+		x.int(&o.From)
+		x.int(&o.Size)
+	}
 }
 
 func encode(op operation) []byte {

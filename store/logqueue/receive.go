@@ -29,8 +29,10 @@ func (s *Store) receive(ctx context.Context, name string, r store.Receive) ([]st
 	if err != nil {
 		return nil, err
 	}
-	if err := f.refresh(ctx); err != nil {
-		return nil, err
+	if r.Peek || f.unread() {
+		if err := f.refresh(ctx); err != nil {
+			return nil, err
+		}
 	}
 	at, err := f.find(r.Shard)
 	if err != nil {
@@ -41,17 +43,22 @@ func (s *Store) receive(ctx context.Context, name string, r store.Receive) ([]st
 	}
 	if len(r.Keep)+len(r.Return) > 0 {
 		op := operation{ID: s.id(), Kind: opRelet, Relet: relet{at, uint64(r.Lease), deliveries(r.Keep), deliveries(r.Return)}} //nolint:gosec // not negative
-		if _, err := f.decide(ctx, op); err != nil {
+		if _, err := f.decide(ctx, op, nil); err != nil {
 			return nil, err
 		}
 	}
 	if r.Limit == 0 {
 		return nil, nil
 	}
-	for range tries {
+	for fresh, try := false, 0; try < tries; try++ {
 		all, none, err := s.take(ctx, f, at, r)
-		if err != nil || none || len(all) > 0 {
+		if err != nil || none && fresh || len(all) > 0 {
 			return all, err
+		}
+		if fresh = none; none { // as far as this handle has read
+			if err := f.refresh(ctx); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return nil, nil
@@ -71,13 +78,17 @@ func deliveries(all []store.Message) []delivery {
 // take takes messages; none: there are none.
 func (s *Store) take(ctx context.Context, f *flow, at int, r store.Receive) (all []store.Message, none bool, err error) {
 	f.mu.Lock()
+	if f.state.dropped {
+		defer f.mu.Unlock()
+		return nil, true, fmt.Errorf("the flow: %w", store.ErrNotFound)
+	}
 	from := f.state.at(at)
 	picked := from.pick(r.Limit, time.Now())
 	f.mu.Unlock()
 	if len(picked) == 0 {
 		return nil, true, nil
 	}
-	out, err := f.decide(ctx, operation{ID: s.id(), Kind: opTake, Take: take{at, uint64(r.Lease), picked}}) //nolint:gosec // above zero
+	out, err := f.decide(ctx, operation{ID: s.id(), Kind: opTake, Take: take{at, uint64(r.Lease), picked}}, nil) //nolint:gosec // above zero
 	f.mu.Lock()
 	from.unpick(picked)
 	messages, outputs := from.messages(r.Shard, out.won)
@@ -87,7 +98,7 @@ func (s *Store) take(ctx context.Context, f *flow, at int, r store.Receive) (all
 	}
 	if messages, err = f.load(ctx, messages, outputs); err != nil {
 		back := operation{ID: s.id(), Kind: opRelet, Relet: relet{Shard: at, Return: out.won}}
-		_, _ = f.decide(ctx, back) // else they come back when their lease ends
+		_, _ = f.decide(ctx, back, nil) // else they come back when their lease ends
 		return nil, false, err
 	}
 	return messages, false, nil
@@ -119,27 +130,21 @@ func (s *shard) messages(name store.Shard, all []delivery) (out []store.Message,
 
 // load reads the data of messages. Those whose data are gone were acknowledged meanwhile: they are left out.
 func (f *flow) load(ctx context.Context, messages []store.Message, outputs []output) (out []store.Message, err error) {
-	var at []string
-	for _, o := range outputs {
-		if o.At != "" {
-			at = append(at, o.At)
-		}
-	}
-	var data [][]byte
-	if len(at) > 0 {
-		if data, err = f.journal.Get(ctx, at...); err != nil {
-			return nil, err
-		}
+	bundles, err := f.get(ctx, outputs)
+	if err != nil {
+		return nil, err
 	}
 	for i, o := range outputs {
-		m := messages[i]
-		m.Data = append([]byte{}, o.Data...)
+		m, data := messages[i], o.Data
 		if o.At != "" {
-			m.Data, data = data[0], data[1:]
+			data = bundles[o.At]
+			if len(data) < o.From+o.Size {
+				continue
+			}
+			data = data[o.From : o.From+o.Size]
 		}
-		if m.Data != nil {
-			out = append(out, m)
-		}
+		m.Data = append(make([]byte, 0, len(data)), data...)
+		out = append(out, m)
 	}
 	return out, nil
 }

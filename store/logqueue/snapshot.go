@@ -47,13 +47,6 @@ func (f *flow) forgetAll(ctx context.Context) {
 	}
 }
 
-// free removes data that nobody needs any more. What a crash leaves goes with the flow.
-func (f *flow) free(ctx context.Context, at []string) {
-	if k, ok := f.journal.(Keeper); ok && len(at) > 0 {
-		_ = k.Free(ctx, at...)
-	}
-}
-
 // restore goes on at the snapshot. Leases begin anew there: that is not before their holders have counted.
 func (f *flow) restore(ctx context.Context) error {
 	k, ok := f.journal.(Keeper)
@@ -71,9 +64,11 @@ func (f *flow) restore(ctx context.Context) error {
 		return fmt.Errorf("the snapshot of the flow at %d: %w", r.Index, err)
 	}
 	now := time.Now()
+	s.bundles = make(map[string]int)
 	for _, sh := range s.shards {
 		sh.waiting.Each(func(_ uint64, p *parcel) bool {
 			p.let(p.lease, now)
+			s.hold(p.At)
 			return true
 		})
 	}

@@ -15,6 +15,7 @@ type state struct {
 	order         []store.Shard
 	shards        []*shard
 	units         map[string]bool // with a name
+	bundles       map[string]int  // how many parcels need each
 	skipped       int             // records that are no operations
 }
 
@@ -71,12 +72,14 @@ func (s *state) make(shards []store.Shard) error {
 	case s.made:
 		return nil
 	}
-	*s = state{made: true, order: shards, shards: make([]*shard, len(shards)), units: make(map[string]bool)}
+	*s = state{made: true, order: shards, shards: make([]*shard, len(shards)), units: make(map[string]bool), bundles: make(map[string]int)}
 	for i := range s.shards {
 		s.shards[i] = &shard{}
 	}
 	return nil
 }
+
+var errNoShard = fmt.Errorf("the flow has none: %w", store.ErrNotFound)
 
 // find is the place of a shard.
 func (s *state) find(name store.Shard) (int, error) {
@@ -85,7 +88,7 @@ func (s *state) find(name store.Shard) (int, error) {
 	}
 	i := slices.Index(s.order, name)
 	if i < 0 {
-		return 0, fmt.Errorf("shard %d of %s: %w", name.Number, name.Edge, store.ErrNotFound)
+		return 0, fmt.Errorf("shard %d of %s: %w", name.Number, name.Edge, errNoShard)
 	}
 	return i, nil
 }
@@ -135,7 +138,7 @@ func (p *parcel) let(lease uint64, now time.Time) {
 // commit makes units facts, all that are none yet, or nothing.
 func (s *state) commit(units []unit) outcome {
 	out := outcome{fresh: make([]bool, len(units))}
-	named, sealing := make(map[string]bool, len(units)), make(map[int]bool)
+	named, sealing := make(map[unitKey]bool, len(units)), make(map[int]bool)
 	for i, u := range units {
 		key := u.key()
 		out.fresh[i] = !named[key] && !s.known(u)
@@ -152,12 +155,17 @@ func (s *state) commit(units []unit) outcome {
 	return out
 }
 
-// key is unlike for units that are not the same.
-func (u unit) key() string {
+// unitKey is unlike for units that are not the same.
+type unitKey struct {
+	name  string
+	first place
+}
+
+func (u unit) key() unitKey {
 	if len(u.Inputs) > 0 {
-		return fmt.Sprint(u.Inputs[0])
+		return unitKey{first: u.Inputs[0]}
 	}
-	return "n" + u.Name
+	return unitKey{name: u.Name}
 }
 
 // known tells whether a unit is a fact already.
@@ -193,7 +201,7 @@ func (s *state) add(u unit) (freed []string) {
 		if p, ok := from.waiting.Get(in[1]); ok {
 			from.waiting.Remove(in[1])
 			from.pending -= uint64(p.Segments) //nolint:gosec // a count
-			if p.At != "" {
+			if s.release(p.At) {
 				freed = append(freed, p.At)
 			}
 		}
@@ -208,8 +216,29 @@ func (s *state) add(u unit) (freed []string) {
 		to.segments += uint64(o.Segments) //nolint:gosec // a count
 		to.pending += uint64(o.Segments)  //nolint:gosec // a count
 		to.waiting.Set(to.stored, &parcel{output: o})
+		s.hold(o.At)
 	}
 	return freed
+}
+
+// hold notes that a parcel needs a bundle.
+func (s *state) hold(at string) {
+	if at != "" {
+		s.bundles[at]++
+	}
+}
+
+// release is the inverse of hold; it tells whether none needs it any more.
+func (s *state) release(at string) bool {
+	if at == "" {
+		return false
+	}
+	s.bundles[at]--
+	last := s.bundles[at] <= 0
+	if last {
+		delete(s.bundles, at)
+	}
+	return last
 }
 
 // pick chooses messages that nobody has.

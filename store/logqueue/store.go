@@ -20,17 +20,27 @@ type Journals interface {
 	OpenJournal(ctx context.Context, flow string, create bool) (Journal, error)
 	// DropJournal removes a log with all that is in it. Where there is none it does nothing.
 	DropJournal(ctx context.Context, flow string) error
+	// Removes reports whether nobody can append to a log that was removed, or read it: then no record need say so.
+	Removes() bool
 }
 
 // Journal is the log of one flow, and a place for data that it names. ErrNotFound where it was dropped.
 type Journal interface {
-	// Append and Read are those of store.Log.
-	Append(ctx context.Context, data []byte) (uint64, error)
+	// Append stores data and then a record, and returns the record and its index. Its outcome is that of store.Log.Append.
+	Append(ctx context.Context, a Append) (index uint64, record []byte, err error)
+	// Read is that of store.Log.
 	Read(ctx context.Context, after uint64, limit int) (store.Page, error)
-	// Put stores data, and says where each is. ErrTooLarge as for a record.
-	Put(ctx context.Context, data ...[]byte) ([]string, error)
-	// Get reads what was put, in the order of the places; nil for what was freed.
+	// MaxRecord is how many bytes a record may have, and each of the data.
+	MaxRecord() int
+	// Get reads data, in the order of the places; nil for what was freed.
 	Get(ctx context.Context, at ...string) ([][]byte, error)
+}
+
+// Append is one append.
+type Append struct {
+	Data   [][]byte
+	Record func(at []string) []byte // where the data are, or are going to be
+	Light  bool                     // need not survive a power cut that no later record survives
 }
 
 // Keeper is a Journal that can forget. Read returns store.ErrTruncated where records are missing that were trimmed.
@@ -39,7 +49,7 @@ type Keeper interface {
 	Snapshot(ctx context.Context) (store.Record, error)
 	SaveSnapshot(ctx context.Context, r store.Record) error
 	Trim(ctx context.Context, index uint64) error
-	// Free removes data that was put. An error says only that some may be left.
+	// Free removes data. An error says only that some may be left.
 	Free(ctx context.Context, at ...string) error
 }
 
@@ -94,7 +104,7 @@ func (s *Store) gone(name string, err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if f := s.flows[name]; f != nil && f.ended() {
+		if f := s.flows[name]; f != nil && (f.ended() || !errors.Is(err, errNoShard)) {
 			delete(s.flows, name)
 		}
 	}
@@ -121,15 +131,19 @@ func (s *Store) MakeFlow(ctx context.Context, name string, shards []store.Shard)
 	if err != nil {
 		return err
 	}
-	out, err := f.decide(ctx, operation{ID: s.id(), Kind: opMake, Make: shards})
+	out, err := f.decide(ctx, operation{ID: s.id(), Kind: opMake, Make: shards}, nil)
 	return errors.Join(err, out.err)
 }
 
-// DropFlow implements store.Queue. The last record says that it was dropped: a log may be readable for a while after it was removed.
+// DropFlow implements store.Queue. Where a log may be there after it was removed, the last record says that it was dropped.
 func (s *Store) DropFlow(ctx context.Context, name string) (err error) {
 	defer driver.Wrap(&err, "drop flow %q", name)
 	if err := s.journals.Enter(ctx, true); err != nil {
 		return err
+	}
+	if s.journals.Removes() {
+		s.leave(name)
+		return s.journals.DropJournal(ctx, name)
 	}
 	f, err := s.open(ctx, name, false)
 	if errors.Is(err, store.ErrNotFound) {
@@ -138,11 +152,19 @@ func (s *Store) DropFlow(ctx context.Context, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := f.decide(ctx, operation{ID: s.id(), Kind: opDrop}); err != nil && !errors.Is(err, store.ErrNotFound) {
+	if _, err := f.decide(ctx, operation{ID: s.id(), Kind: opDrop}, nil); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
 	f.forgetAll(ctx)
+	s.leave(name)
 	return s.journals.DropJournal(ctx, name)
+}
+
+// leave forgets a flow. Who asks for it opens its log again.
+func (s *Store) leave(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.flows, name)
 }
 
 // Depth implements store.Queue.

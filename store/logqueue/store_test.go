@@ -95,6 +95,8 @@ func (h *handle) DropJournal(_ context.Context, flow string) error {
 	return nil
 }
 
+func (h *handle) Removes() bool { return false }
+
 type journal struct {
 	*memory.Store
 	*entry
@@ -109,11 +111,15 @@ func (j *journal) there() error {
 	return nil
 }
 
-func (j *journal) Append(ctx context.Context, data []byte) (uint64, error) {
+func (j *journal) MaxRecord() int { return memory.MaxRecord }
+
+func (j *journal) Append(ctx context.Context, a logqueue.Append) (uint64, []byte, error) {
 	if err := j.there(); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	return j.Store.Append(ctx, data)
+	record := a.Record(j.put(a.Data))
+	index, err := j.Store.Append(ctx, record)
+	return index, record, err
 }
 
 func (j *journal) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
@@ -123,14 +129,14 @@ func (j *journal) Read(ctx context.Context, after uint64, limit int) (store.Page
 	return j.Store.Read(ctx, after, limit)
 }
 
-func (j *journal) Put(_ context.Context, data ...[]byte) (at []string, err error) {
+func (j *journal) put(data [][]byte) (at []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, d := range data {
 		j.data = append(j.data, append([]byte{}, d...))
 		at = append(at, strconv.Itoa(len(j.data)))
 	}
-	return at, nil
+	return at
 }
 
 func (j *journal) Get(_ context.Context, at ...string) (out [][]byte, err error) {

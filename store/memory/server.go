@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/logqueue"
 )
 
 // The maximum sizes; above them, calls return ErrTooLarge.
@@ -22,7 +23,7 @@ type Server struct {
 	log     log
 	room    room
 	watches map[*watch]struct{}
-	flows   map[string]*flow
+	queues  *logqueue.Store
 }
 
 type doc struct {
@@ -33,7 +34,8 @@ type doc struct {
 
 // New returns an empty server.
 func New() *Server {
-	return &Server{watches: make(map[*watch]struct{}), room: newRoom(), flows: make(map[string]*flow)}
+	queues := logqueue.New(&journals{flows: make(map[string]*flowLog)})
+	return &Server{watches: make(map[*watch]struct{}), room: newRoom(), queues: queues}
 }
 
 // Open returns a new handle.

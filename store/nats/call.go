@@ -15,7 +15,6 @@ import (
 // Headers of messages.
 const (
 	headerExpect        = "Nats-Expected-Last-Subject-Sequence"
-	headerExpectStream  = "Nats-Expected-Last-Sequence"
 	headerExpectSubject = "Nats-Expected-Last-Subject-Sequence-Subject"
 	headerTTL           = "Nats-TTL"
 	headerOperation     = "KV-Operation"

@@ -3,7 +3,7 @@
 // # Purpose
 //
 // It is the store of `rota run --store nats://host:4222/rota`, for users of NATS. It is a driver of package driver,
-// whose log is a journal: package engine makes documents, log, watches and sessions of it. Queues are its own.
+// whose logs are journals: package engine makes documents, log, watches, sessions and queues of it.
 //
 // # State
 //
@@ -12,11 +12,12 @@
 //	  $KV.<bucket>.l.main.snap      the current snapshot, and the checksum of its data
 //	  $KV.<bucket>.l.main.s.<id>.<n>  a part of a snapshot
 //	  $KV.<bucket>.check            written by reads to have them confirmed by the cluster
-//	  $KV.<bucket>.format           "rota 2"; a store with another number is not opened
-//	stream ROTA_<bucket>_q_<flow>            records of a flow's commits, and what its shards are
-//	stream ROTA_<bucket>_q_<flow>_<edge>_<n> a shard of a flow, with a consumer "workers"
+//	  $KV.<bucket>.format           "rota 3"; a store with another number is not opened
+//	  $KV.<bucket>.q.q-<flow>.<id>    data of a flow, some messages in one
 //	stream ROTA_<bucket>_log      the log; the message's sequence is its index
 //	  rota.<bucket>.log
+//	stream ROTA_<bucket>_q-<flow> the log of a flow, whose name is hashed
+//	  rota.<bucket>.q-<flow>
 //
 // A segment of a key becomes a token of a subject; the bytes . # @ : and = are written as "=" and two hexadecimal
 // digits. A document begins with the letter v. The name of a write is in a header.
@@ -42,13 +43,7 @@
 // message's header. A session ends, and Done is closed, ttl after the start of the last acknowledged round of writes:
 // no later than a document can vanish.
 //
-// A flow's messages are written create-only under the name of their unit, in the order of flow.Commit; all streams of
-// a flow keep everything until it is dropped. A handle tells the server every five seconds that it still works on a
-// message; other handles get the messages of a dead process fifteen seconds later.
-//
 // # What is not guaranteed
-//
-// A flow has units of one input each; Depth counts messages, not segments.
 //
 // By default a NATS server syncs its disk every two minutes, and acknowledges before. Acknowledged writes then
 // survive the end of the server's process, but not that of its machine. Configure every server with

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	nc "github.com/nats-io/nats.go"
 
@@ -14,6 +15,9 @@ import (
 
 // markerTTL is how long the stream keeps the message that says that a row is gone, for watches.
 const markerTTL = "3600s"
+
+// keysAtOnce is how many newest messages the server tells at once.
+const keysAtOnce = 1024
 
 // bucket is the driver of package engine: one handle on a bucket. A row is the newest message of its subject, and the
 // sequence of that is its version.
@@ -30,7 +34,7 @@ func (b *bucket) Limits() driver.Limits {
 	}
 }
 
-// Read implements driver.Documents: one key after the other, each at the stream's leader.
+// Read implements driver.Documents: one key after the other, each at the stream's leader. Stale: any replica.
 func (b *bucket) Read(ctx context.Context, q driver.Query) (rows driver.Rows, err error) {
 	if err := b.enter(ctx); err != nil {
 		return rows, err
@@ -39,6 +43,10 @@ func (b *bucket) Read(ctx context.Context, q driver.Query) (rows driver.Rows, er
 		if rows.Range, rows.More, err = b.list(ctx, q); err != nil {
 			return rows, err
 		}
+	}
+	if q.Stale && len(q.Keys) > 0 && len(q.Keys) <= keysAtOnce {
+		rows.Keys, err = b.anywhere(ctx, q.Keys)
+		return rows, err
 	}
 	for _, key := range q.Keys {
 		m, err := b.current(ctx, b.names.row(key))
@@ -110,12 +118,18 @@ func (b *bucket) Free(ctx context.Context, keys []string) error {
 	if err := b.enter(ctx); err != nil {
 		return err
 	}
-	for _, key := range keys {
-		if err := b.purge(ctx, b.names.docs(), purgeRequest{Filter: b.names.row(key)}); err != nil {
-			return err
-		}
+	errs := make([]error, len(keys))
+	var wg sync.WaitGroup
+	room := make(chan struct{}, inFlight)
+	for i, key := range keys {
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			errs[i] = b.purge(ctx, b.names.docs(), purgeRequest{Filter: b.names.row(key)})
+		})
 	}
-	return nil
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // Watch implements driver.Documents, with a consumer on the rows' stream. Changes by the server, such as the end of a

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 const (
@@ -19,11 +20,59 @@ const (
 	bulk     = 8    // records for which a replica is asked first
 )
 
-// journal is the log: a stream of one subject, whose sequences are the indexes and have no gaps.
-type journal struct{ b *bucket }
+// journal is a log: a stream of one subject, whose sequences are the indexes and have no gaps.
+type journal struct {
+	b               *bucket
+	stream, subject string
+	head            *inner.Head
+}
 
-// Journal implements driver.Journals. A bucket has one log.
-func (b *bucket) Journal() driver.Journal { return journal{b} }
+// Journal implements driver.Journals.
+func (b *bucket) Journal() driver.Journal {
+	return journal{b, b.names.log(), b.names.logSubject(), &b.head}
+}
+
+// OpenJournal implements driver.NamedJournals.
+func (b *bucket) OpenJournal(ctx context.Context, name string, create bool) (driver.Journal, error) {
+	j := journal{b, b.names.journal(name), b.names.journalSubject(name), new(inner.Head)}
+	_, err := b.streamConfig(ctx, j.stream)
+	if isCode(err, codeStreamNotFound) && create {
+		_, err = b.makeStream(ctx, logConfig(j.stream, j.subject, b.replicas))
+	}
+	return j, streamError(err)
+}
+
+// DropJournal implements driver.NamedJournals.
+func (b *bucket) DropJournal(ctx context.Context, name string) error {
+	err := b.api(ctx, "STREAM.DELETE", b.names.journal(name), struct{}{}, nil, true)
+	if isCode(err, codeStreamNotFound) {
+		return nil
+	}
+	return streamError(err)
+}
+
+// streamError gives an error of a call that makes or removes a stream its meaning.
+func streamError(err error) error {
+	var refused *apiError
+	switch {
+	case !errors.As(err, &refused) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown):
+		return err
+	case refused.Code == codeStreamNotFound:
+		return fmt.Errorf("%w: %w", store.ErrNotFound, err)
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+// gone finds out whether a call failed because the log was dropped: then nobody answers.
+func (j journal) gone(ctx context.Context, err error) error {
+	if err == nil || !errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil || j.subject == j.b.names.logSubject() {
+		return err
+	}
+	if _, ask := j.b.streamConfig(ctx, j.stream); isCode(ask, codeStreamNotFound) {
+		return streamError(ask)
+	}
+	return err
+}
 
 // freedError says that a record was freed, and where the log begins.
 type freedError struct{ first uint64 }
@@ -40,27 +89,35 @@ func (j journal) Append(ctx context.Context, records [][]byte) ([]uint64, error)
 		return nil, fmt.Errorf("%d records, one of at most %d bytes (the server's max_payload) is taken: %w",
 			len(records), j.b.most(), store.ErrTooLarge)
 	}
-	index, err := j.b.publish(ctx, j.b.names.log(), &nc.Msg{Subject: j.b.names.logSubject(), Data: records[0]})
+	index, err := j.b.publish(ctx, j.stream, &nc.Msg{Subject: j.subject, Data: records[0]})
 	if err != nil {
-		return nil, err
+		return nil, j.gone(ctx, err)
 	}
-	j.b.head.Reached(index)
+	j.head.Reached(index)
 	return []uint64{index}, nil
 }
 
-// Read implements driver.Journal. The head comes from the stream's leader, and a page has at most a thousand records.
+// Read implements driver.Journal.
 func (j journal) Read(
+	ctx context.Context, after uint64, n int,
+) (records []store.Record, first, head uint64, err error) {
+	records, first, head, err = j.read(ctx, after, n)
+	return records, first, head, j.gone(ctx, err)
+}
+
+// read reads a page. The head comes from the stream's leader, and a page has at most a thousand records.
+func (j journal) read(
 	ctx context.Context, after uint64, n int,
 ) (records []store.Record, first, head uint64, err error) {
 	if err := j.b.enter(ctx); err != nil {
 		return nil, 0, 0, err
 	}
-	last, err := j.b.fetch(ctx, j.b.names.log(), getRequest{LastBy: j.b.names.logSubject()})
+	last, err := j.b.fetch(ctx, j.stream, getRequest{LastBy: j.subject})
 	if errors.Is(err, errAbsent) {
 		return j.readEmpty(ctx, after, n)
 	}
 	if err == nil {
-		err = j.b.believe(last.seq)
+		err = j.believe(last.seq)
 	}
 	if err != nil || after >= last.seq || n < 1 {
 		return nil, 0, last.seq, err
@@ -91,17 +148,17 @@ func (j journal) readEmpty(
 	case err != nil:
 		return nil, 0, 0, err
 	case state.Messages > 0: // appended since we looked
-		return j.Read(ctx, after, n)
+		return j.read(ctx, after, n)
 	}
-	return nil, state.Last + 1, state.Last, j.b.believe(state.Last)
+	return nil, state.Last + 1, state.Last, j.believe(state.Last)
 }
 
 // readInto reads the records from an index on: many from any replica, in one request; those that it lacks from the
 // leader, several requests at a time.
 func (j journal) readInto(ctx context.Context, records []store.Record, from uint64) error {
 	if len(records) >= bulk {
-		r := batchRequest{Seq: from, Next: j.b.names.logSubject(), Batch: len(records)}
-		page, _, err := j.b.batch(ctx, j.b.names.log(), r)
+		r := batchRequest{Seq: from, Next: j.subject, Batch: len(records)}
+		page, _, err := j.b.batch(ctx, j.stream, r)
 		if err != nil {
 			return err
 		}
@@ -131,7 +188,7 @@ func (j journal) readInto(ctx context.Context, records []store.Record, from uint
 
 // record reads one record below the head. What is missing was freed, or is lost.
 func (j journal) record(ctx context.Context, index uint64) (store.Record, error) {
-	m, err := j.b.fetch(ctx, j.b.names.log(), getRequest{Seq: index})
+	m, err := j.b.fetch(ctx, j.stream, getRequest{Seq: index})
 	if err == nil {
 		return store.Record{Index: index, Data: m.data}, nil
 	}
@@ -146,7 +203,7 @@ func (j journal) record(ctx context.Context, index uint64) (store.Record, error)
 		return store.Record{}, &freedError{state.First}
 	}
 	return store.Record{}, fmt.Errorf("%w: stream %s has no record %d, between %d and %d",
-		ErrDamaged, j.b.names.log(), index, state.First, state.Last)
+		ErrDamaged, j.stream, index, state.First, state.Last)
 }
 
 type streamState struct {
@@ -159,7 +216,7 @@ func (j journal) state(ctx context.Context) (streamState, error) {
 	var out struct {
 		State streamState `json:"state"`
 	}
-	err := j.b.api(ctx, "STREAM.INFO", j.b.names.log(), struct{}{}, &out, false)
+	err := j.b.api(ctx, "STREAM.INFO", j.stream, struct{}{}, &out, false)
 	return out.State, readError(err)
 }
 
@@ -168,7 +225,7 @@ func (j journal) Free(ctx context.Context, upTo uint64) error {
 	if err := j.b.enter(ctx); err != nil {
 		return err
 	}
-	return j.b.purge(ctx, j.b.names.log(), purgeRequest{Seq: upTo + 1})
+	return j.b.purge(ctx, j.stream, purgeRequest{Seq: upTo + 1})
 }
 
 // Start implements driver.Journal: a purge up to a sequence that an empty stream has not reached moves its sequence
@@ -186,18 +243,18 @@ func (j journal) Start(ctx context.Context, index uint64) error {
 	case state.Last == index:
 		return nil
 	}
-	return j.b.purge(ctx, j.b.names.log(), purgeRequest{Seq: index + 1})
+	return j.b.purge(ctx, j.stream, purgeRequest{Seq: index + 1})
 }
 
 // Watch implements driver.Journal: a hint comes after its record was stored.
 func (j journal) Watch(ctx context.Context, hint func()) error {
-	return j.b.watch(ctx, j.b.names.log(), j.b.names.logSubject(), hint)
+	return j.b.watch(ctx, j.stream, j.subject, hint)
 }
 
 // believe refuses what a leader that was replaced answers; a server without replicas cannot be replaced.
-func (b *bucket) believe(index uint64) error {
-	if b.replicas == 1 {
+func (j journal) believe(index uint64) error {
+	if j.b.replicas == 1 {
 		return nil
 	}
-	return b.head.Believe(index)
+	return j.head.Believe(index)
 }

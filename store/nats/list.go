@@ -44,6 +44,24 @@ func (w *wire) list(ctx context.Context, q driver.Query) (rows []driver.Row, mor
 	return rows, false, nil
 }
 
+// anywhere reads rows that any replica may tell, in one request. What it lacks, or does not send since the answer is
+// large, is as if it was not there.
+func (w *wire) anywhere(ctx context.Context, keys []string) ([]driver.Row, error) {
+	at, rows := make(map[string]int, len(keys)), make([]driver.Row, len(keys))
+	r := batchRequest{Last: make([]string, len(keys))}
+	for i, key := range keys {
+		r.Last[i] = w.names.row(key)
+		at[r.Last[i]], rows[i].Key = i, key
+	}
+	page, _, err := w.batch(ctx, w.names.docs(), r)
+	for _, m := range page {
+		if i, ok := at[m.subject]; ok {
+			rows[i] = m.row(keys[i])
+		}
+	}
+	return rows, err
+}
+
 // common is a prefix that ends with "/", or none, and that all keys of a range have.
 func common(from, to string) string {
 	for p := from; ; p = strings.TrimSuffix(p, "/") {
@@ -61,9 +79,10 @@ var errBatch = errors.New("the server's page of messages has a gap")
 
 // batchRequest asks for messages of a subject, in their order.
 type batchRequest struct {
-	Seq   uint64 `json:"seq"` // of the first one, or of an earlier one
-	Next  string `json:"next_by_subj"`
-	Batch int    `json:"batch"` // maximum number
+	Seq   uint64   `json:"seq,omitempty"` // of the first one, or of an earlier one
+	Next  string   `json:"next_by_subj,omitempty"`
+	Batch int      `json:"batch,omitempty"`      // maximum number
+	Last  []string `json:"multi_last,omitempty"` // instead: the newest of each of these subjects
 }
 
 // batch reads messages of a stream from one replica, which may lag, and says how many are left after them.

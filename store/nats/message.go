@@ -50,7 +50,6 @@ func sequence(v driver.Version) (uint64, bool) {
 type getRequest struct {
 	Seq    uint64 `json:"seq,omitempty"`
 	LastBy string `json:"last_by_subj,omitempty"`
-	NextBy string `json:"next_by_subj,omitempty"` // the first of the subject from Seq on
 }
 
 // fetch reads one message at the stream's leader; errAbsent if there is none.

@@ -12,11 +12,13 @@ type names struct{ bucket string }
 func (n names) docs() string { return "KV_" + n.bucket }
 func (n names) log() string  { return "ROTA_" + n.bucket + "_log" }
 
-func (n names) logSubject() string    { return "rota." + n.bucket + ".log" }
-func (n names) docsSubjects() string  { return "$KV." + n.bucket + ".>" }
-func (n names) row(key string) string { return n.rowPrefix() + encodeKey(key) }
-func (n names) rowPrefix() string     { return "$KV." + n.bucket + "." }
-func (n names) format() string        { return n.row("format") }
+func (n names) logSubject() string                { return "rota." + n.bucket + ".log" }
+func (n names) journal(name string) string        { return "ROTA_" + n.bucket + "_" + name }
+func (n names) journalSubject(name string) string { return "rota." + n.bucket + "." + name }
+func (n names) docsSubjects() string              { return "$KV." + n.bucket + ".>" }
+func (n names) row(key string) string             { return n.rowPrefix() + encodeKey(key) }
+func (n names) rowPrefix() string                 { return "$KV." + n.bucket + "." }
+func (n names) format() string                    { return n.row("format") }
 
 // below takes what is below the last segment of a prefix that has an end, and so all rows with that prefix.
 func (n names) below(prefix string) string {

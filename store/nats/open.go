@@ -25,13 +25,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := full.New(b, full.Options{Place: o.place(), ReadOnly: o.ReadOnly, Logger: o.Logger})
-	return &Store{s, &queues{wire: b.wire}}, nil
+	return &Store{s}, nil
 }
 
 // Driver is what [OpenDriver] returns.
 type Driver interface {
 	full.Driver
-	driver.Journals
+	driver.NamedJournals
 }
 
 // OpenDriver opens what Open makes a store of, for tests of drivers. It takes changes even if o.ReadOnly.
@@ -185,7 +185,7 @@ func (w *wire) prepare(ctx context.Context, o Options) error {
 	if err := w.ensure(ctx, w.docsConfig(replicas), o.MustExist); err != nil {
 		return err
 	}
-	if err := w.ensure(ctx, w.logConfig(replicas), o.MustExist); err != nil {
+	if err := w.ensure(ctx, logConfig(w.names.log(), w.names.logSubject(), replicas), o.MustExist); err != nil {
 		return err
 	}
 	return w.ensureFormat(ctx, o.MustExist)

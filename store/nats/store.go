@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/engine/full"
 	"github.com/rota-run/rota/store/engine/log"
 )
@@ -10,12 +9,4 @@ import (
 var ErrDamaged = log.ErrDamaged
 
 // Store is one handle on a bucket, with its own connection. It is safe for concurrent use.
-type Store struct {
-	*full.Store
-	*queues
-}
-
-var (
-	_ store.Full  = (*Store)(nil)
-	_ store.Queue = (*Store)(nil)
-)
+type Store struct{ *full.Store }

@@ -16,7 +16,7 @@ import (
 // formatName is the start of the mark of a bucket with a store; its number grows when an older program must not use it.
 const (
 	formatName    = "rota "
-	formatVersion = 2
+	formatVersion = 3
 )
 
 // docsConfig is the stream of rows and the mark: a key-value bucket with a history of one.
@@ -41,12 +41,12 @@ func (w *wire) docsConfig(replicas int) jetstream.StreamConfig {
 	}
 }
 
-// logConfig is the stream of the log. Its one subject is the only source of its sequences, so these have no gaps.
-func (w *wire) logConfig(replicas int) jetstream.StreamConfig {
+// logConfig is the stream of a log. Its one subject is the only source of its sequences, so these have no gaps.
+func logConfig(name, subject string, replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:              w.names.log(),
+		Name:              name,
 		Description:       "Rota: log",
-		Subjects:          []string{w.names.logSubject()},
+		Subjects:          []string{subject},
 		MaxMsgsPerSubject: -1,
 		MaxMsgs:           -1,
 		MaxBytes:          -1,

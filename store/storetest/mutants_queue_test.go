@@ -27,6 +27,7 @@ func queueMutants() map[string]string {
 		"leases for ever":           "queue/a lease ends",
 		"keep ignored":              "queue/a lease is kept",
 		"return ignored":            "queue/returned messages come back",
+		"two batches swapped":       "queue/one reader gets what was written in its order",
 		"peek takes":                "queue/peek",
 		"other shards taken":        "queue/make and drop",
 		"joined inputs stay":        "queue joins/several inputs are one fact",
@@ -103,6 +104,9 @@ func (m *mutant) Receive(ctx context.Context, flow string, r store.Receive) ([]s
 		}
 	}
 	all, err := m.Store.Receive(ctx, flow, r)
+	if m.broken == "two batches swapped" && len(all) > 1 && !r.Peek {
+		all[0], all[1] = all[1], all[0]
+	}
 	if m.broken == "acknowledged before" && len(all) > 0 {
 		for i := range all {
 			_, _ = m.Store.Commit(ctx, flow, store.Unit{Inputs: all[i : i+1]})

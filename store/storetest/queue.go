@@ -31,6 +31,7 @@ func Queue[S store.Queue](t *testing.T, open Open[S]) {
 		{"several outputs are one fact", queueOutputs[S]},
 		{"seal once", queueSeal[S]},
 		{"nothing comes after a seal", queueUnsealed[S]},
+		{"one reader gets what was written in its order", queueOrder[S]},
 		{"depth", queueDepth[S]},
 		{"peek", queuePeek[S]},
 		{"data of all sizes", queueSizes[S]},

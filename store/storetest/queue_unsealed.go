@@ -24,13 +24,13 @@ func queueUnsealed[S store.Queue](t *testing.T, open Open[S]) {
 	for round, to := range shards[1:] {
 		putMessages(t, ctx, writer, in, fmt.Sprint("round ", round))
 		got := take(t, ctx, writer, in, 1)
-		u := store.Unit{Inputs: got, Outputs: []store.Put{{Shard: to, Segments: 1, Data: []byte("x")}}, Steady: true, Unsealed: true}
+		u := store.Unit{Inputs: got, Outputs: []store.Put{{Shard: to, Segments: 1, Data: []byte("x")}}}
 		var written, sealed error
 		var seen []store.Depth
 		var wg sync.WaitGroup
 		wg.Go(func() { _, written = writer.Commit(ctx, flowName, u) })
 		wg.Go(func() {
-			_, sealed = sealer.Commit(ctx, flowName, store.Unit{Name: "seal/" + fmt.Sprint(round), Outputs: []store.Put{{Shard: to, Seal: true}}, Steady: true})
+			_, sealed = sealer.Commit(ctx, flowName, store.Unit{Name: "seal/" + fmt.Sprint(round), Outputs: []store.Put{{Shard: to, Seal: true}}})
 			if sealed == nil {
 				seen, sealed = sealer.Depth(ctx, flowName, to)
 			}
@@ -52,7 +52,7 @@ func queueUnsealed[S store.Queue](t *testing.T, open Open[S]) {
 			t.Fatalf("round %d: the refused unit has acknowledged its input", round)
 		}
 	}
-	late := store.Unit{Name: "late", Outputs: []store.Put{{Shard: shards[1], Data: []byte("x")}}, Steady: true, Unsealed: true}
+	late := store.Unit{Name: "late", Outputs: []store.Put{{Shard: shards[1], Data: []byte("x")}}}
 	_, err := writer.Commit(ctx, flowName, late)
 	wantError(t, "a message after the seal", err, store.ErrSealed)
 }

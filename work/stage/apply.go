@@ -41,7 +41,7 @@ func (w *worker) apply(ctx context.Context, m store.Message) (store.Unit, error)
 	if ctx.Err() != nil {
 		return store.Unit{}, context.Cause(ctx)
 	}
-	u := store.Unit{Inputs: []store.Message{m}, Outputs: out.puts(), Steady: out.steady() && len(dead) == 0}
+	u := store.Unit{Inputs: []store.Message{m}, Outputs: out.puts()}
 	return w.bury(u, m, dead)
 }
 

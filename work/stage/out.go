@@ -79,9 +79,6 @@ func (o *Out) Fail(err error) error {
 	return err
 }
 
-// steady tells whether all runs of a batch put one message into the same shard.
-func (o *Out) steady() bool { return len(o.edges) == 1 && o.edges[0].By == "" }
-
 // puts are the messages. An edge that is not sharded by a key gets one of each batch, also an empty one.
 func (o *Out) puts() (out []store.Put) {
 	for _, e := range o.edges {

@@ -107,7 +107,7 @@ func (w *worker) giveBack(ctx context.Context) {
 }
 
 func (w *worker) seal(ctx context.Context, s store.Shard) error {
-	return w.commit(ctx, store.Unit{Name: fmt.Sprintf("seal/%s/%d", s.Edge, s.Number), Outputs: []store.Put{{Shard: s, Seal: true}}, Steady: true})
+	return w.commit(ctx, store.Unit{Name: fmt.Sprintf("seal/%s/%d", s.Edge, s.Number), Outputs: []store.Put{{Shard: s, Seal: true}}})
 }
 
 // errTurn says that another worker seals the output at this moment.
@@ -117,7 +117,7 @@ var errTurn = errors.New("another one seals the output")
 // of a message in the shard that ends the task.
 func (w *worker) close(ctx context.Context) (err error) {
 	end := store.Shard{Edge: flow.EndOf(w.grant.Task)}
-	if err := w.commit(ctx, store.Unit{Name: "close/" + end.Edge, Outputs: []store.Put{{Shard: end}}, Steady: true}); err != nil {
+	if err := w.commit(ctx, store.Unit{Name: "close/" + end.Edge, Outputs: []store.Put{{Shard: end}}}); err != nil {
 		return err
 	}
 	if w.held, err = w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: end, Limit: 1, Lease: lease}); err != nil {

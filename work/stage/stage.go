@@ -199,7 +199,7 @@ func (w *worker) begin(ctx context.Context) error {
 	}
 	units := make([]store.Unit, len(w.in))
 	for i, s := range w.in {
-		units[i] = store.Unit{Name: fmt.Sprintf("begin/%s/%d", w.grant.Task, i), Outputs: []store.Put{{Shard: store.Shard(s)}}, Steady: true}
+		units[i] = store.Unit{Name: fmt.Sprintf("begin/%s/%d", w.grant.Task, i), Outputs: []store.Put{{Shard: store.Shard(s)}}}
 	}
 	return w.again(ctx, func() error { return w.commit(ctx, units...) })
 }

@@ -44,7 +44,7 @@ func BenchmarkHop(b *testing.B) {
 	from, to := store.Shard{Edge: "a"}, store.Shard{Edge: "b"}
 	must.Succeed(b, s.MakeFlow(ctx, "f@1", []store.Shard{from, to}))
 	for i := range hopMessages {
-		u := store.Unit{Name: fmt.Sprint("first/", i), Outputs: []store.Put{{Shard: from, Segments: hopSegments, Data: hopData}}, Steady: true}
+		u := store.Unit{Name: fmt.Sprint("first/", i), Outputs: []store.Put{{Shard: from, Segments: hopSegments, Data: hopData}}}
 		if _, err := s.Commit(ctx, "f@1", u); err != nil {
 			b.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func BenchmarkHop(b *testing.B) {
 				return err
 			}
 			for i := range got {
-				units = append(units, store.Unit{Inputs: got[i : i+1], Outputs: []store.Put{{Shard: to, Segments: hopSegments, Data: got[i].Data}}, Steady: true})
+				units = append(units, store.Unit{Inputs: got[i : i+1], Outputs: []store.Put{{Shard: to, Segments: hopSegments, Data: got[i].Data}}})
 			}
 		}
 		_, err := s.Commit(ctx, "f@1", units...)

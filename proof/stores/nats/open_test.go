@@ -138,8 +138,8 @@ func TestForeignBuckets(t *testing.T) {
 			create(t, c, d.log(), d.logSubject())
 		}, "forgets"},
 		"subject taken":     {func(t *testing.T, d backdoor) { create(t, log, "X"+d.log(), d.logSubject()) }, "another stream takes the subjects"},
-		"newer format":      {func(t *testing.T, d backdoor) { mark(t, d, "rota 3") }, "has format 3"},
-		"older format":      {func(t *testing.T, d backdoor) { mark(t, d, "rota 1") }, "submit the jobs again"},
+		"newer format":      {func(t *testing.T, d backdoor) { mark(t, d, "rota 4") }, "has format 4"},
+		"older format":      {func(t *testing.T, d backdoor) { mark(t, d, "rota 2") }, "submit the jobs again"},
 		"no format of ours": {func(t *testing.T, d backdoor) { mark(t, d, "hello") }, "damaged"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,9 @@ var (
 	memberMay = append([]string{
 		"$JS.API.STREAM.PURGE.{KV_rota,ROTA_rota_log}", "$KV.rota.>", "rota.rota.log",
 	}, observerMay...)
+	flowsMay = append([]string{
+		"$JS.API.STREAM.{CREATE,INFO,DELETE,PURGE,MSG.GET}.*", "$JS.API.DIRECT.GET.*", "rota.rota.*",
+	}, memberMay...)
 	firstMay = append([]string{"$JS.API.STREAM.CREATE.{KV_rota,ROTA_rota_log}"}, memberMay...)
 )
 
@@ -54,7 +57,7 @@ func user(name string, may []string) *server.User {
 func TestLeastPermissions(t *testing.T) {
 	t.Parallel()
 	url := bare(t, &server.Options{JetStream: true, SyncAlways: true, Users: []*server.User{
-		user("first", firstMay), user("member", memberMay), user("observer", observerMay),
+		user("first", firstMay), user("member", memberMay), user("observer", observerMay), user("flows", flowsMay),
 	}})
 	as := func(name string) nats.Options {
 		return nats.Options{URLs: []string{url}, User: name, Password: "p", Timeout: 20 * time.Second}
@@ -80,6 +83,16 @@ func TestLeastPermissions(t *testing.T) {
 	wantHint(t, appends, "log")
 	saveAt(t, s, indexes[9], noise(1, 2*most))
 	must.Succeed(t, s.Trim(ctx, indexes[4]))
+
+	f, edge := openWith(t, as("flows")), store.Shard{Edge: "e"}
+	must.Succeed(t, f.MakeFlow(ctx, "f@1", []store.Shard{edge}))
+	_, err = f.Commit(ctx, "f@1", store.Unit{Name: "u", Outputs: []store.Put{{Shard: edge, Data: noise(2, most/2)}}})
+	must.Succeed(t, err)
+	got, err := openWith(t, as("flows")).Receive(ctx, "f@1", store.Receive{Shard: edge, Limit: 1, Lease: time.Minute})
+	if err != nil || len(got) != 1 {
+		t.Fatalf("receive: %d messages, %v", len(got), err)
+	}
+	must.Succeed(t, f.DropFlow(ctx, "f@1"))
 
 	o := as("observer")
 	o.ReadOnly = true

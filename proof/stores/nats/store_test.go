@@ -123,7 +123,7 @@ func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, fresh) }
 func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
 func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
 func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
-func TestQueue(t *testing.T)    { t.Parallel(); storetest.Queue(t, fresh) }
+func TestQueue(t *testing.T)    { t.Parallel(); storetest.Queue(t, fresh); storetest.QueueJoins(t, fresh) }
 func TestLocks(t *testing.T)    { t.Parallel(); locktest.Run(t, fresh) }
 func TestStories(t *testing.T)  { t.Parallel(); rig.Stories(t, membersOn(3*time.Second, address)) }
 func TestStorm(t *testing.T)    { t.Parallel(); rig.Storms(t, membersOn(2*time.Second, address)) }

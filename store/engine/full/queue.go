@@ -46,13 +46,29 @@ type journals struct{ rows *engine.Rows }
 // Enter implements logqueue.Journals: the handle has asked already.
 func (j *journals) Enter(context.Context, bool) error { return nil }
 
-// OpenJournal implements logqueue.Journals. A log that was never used is empty, and so there is no flow.
-func (j *journals) OpenJournal(_ context.Context, flow string, _ bool) (logqueue.Journal, error) {
-	return &flowJournal{Log: log.Open(j.rows, flowName(flow)), rows: j.rows, prefix: dataPrefix(flow)}, nil
+// OpenJournal implements logqueue.Journals. A log in rows that was never used is empty, and so there is no flow.
+func (j *journals) OpenJournal(ctx context.Context, flow string, create bool) (logqueue.Journal, error) {
+	var order driver.Journal
+	if d, ok := j.rows.Driver.(driver.NamedJournals); ok {
+		var err error
+		if order, err = d.OpenJournal(ctx, flowName(flow), create); err != nil {
+			return nil, err
+		}
+	}
+	return &flowJournal{Log: log.On(j.rows, flowName(flow), order), rows: j.rows, prefix: dataPrefix(flow)}, nil
 }
 
-// DropJournal implements logqueue.Journals. What is left is the log's head and a snapshot, which says that it was dropped.
+// DropJournal implements logqueue.Journals. Of a log in rows its head is left, and a snapshot, which says that it was
+// dropped.
 func (j *journals) DropJournal(ctx context.Context, flow string) error {
+	if d, ok := j.rows.Driver.(driver.NamedJournals); ok {
+		if err := d.DropJournal(ctx, flowName(flow)); err != nil {
+			return err
+		}
+		if err := log.On(j.rows, flowName(flow), nil).Forget(ctx); err != nil {
+			return err
+		}
+	}
 	q := driver.Query{From: dataPrefix(flow), To: dataPrefix(flow) + "~", Limit: 1000, Bare: true}
 	for {
 		rows, err := j.rows.Read(ctx, q)
@@ -68,6 +84,12 @@ func (j *journals) DropJournal(ctx context.Context, flow string) error {
 		}
 		q.From = keys[len(keys)-1] + "\x00"
 	}
+}
+
+// Removes implements logqueue.Journals.
+func (j *journals) Removes() bool {
+	_, ok := j.rows.Driver.(driver.NamedJournals)
+	return ok
 }
 
 // flowName is the name of a flow's log: the flow's may have any length.
@@ -87,35 +109,42 @@ type flowJournal struct {
 
 var _ logqueue.Keeper = (*flowJournal)(nil)
 
-// Put implements logqueue.Journal.
-func (f *flowJournal) Put(ctx context.Context, data ...[]byte) (at []string, err error) {
-	for _, d := range data {
+// Append implements logqueue.Journal.
+func (f *flowJournal) Append(ctx context.Context, a logqueue.Append) (index uint64, record []byte, err error) {
+	at, rows := make([]string, len(a.Data)), make([]driver.Op, len(a.Data))
+	for i, d := range a.Data {
 		if most := f.MaxRecord(); len(d) > most {
-			return nil, fmt.Errorf("%d bytes, at most %d: %w", len(d), most, store.ErrTooLarge)
+			return 0, nil, fmt.Errorf("%d bytes, at most %d: %w", len(d), most, store.ErrTooLarge)
 		}
-		place := f.rows.NewName()
-		if err := f.rows.Once(ctx, f.prefix+place, d); err != nil {
-			return nil, err
-		}
-		at = append(at, place)
+		at[i] = f.rows.NewName()
+		rows[i] = driver.Op{Key: f.prefix + at[i], Name: at[i], Value: d, Once: true}
 	}
-	return at, nil
+	record = a.Record(at)
+	index, err = f.AppendWith(ctx, record, a.Light, rows)
+	return index, record, err
 }
 
-// Get implements logqueue.Journal.
+// Get implements logqueue.Journal. What is there is what was put, so it may be read from anywhere.
 func (f *flowJournal) Get(ctx context.Context, at ...string) ([][]byte, error) {
-	q := driver.Query{Keys: make([]string, len(at))}
-	for i, place := range at {
-		q.Keys[i] = f.prefix + place
-	}
-	rows, err := f.rows.Read(ctx, q)
-	if err != nil {
-		return nil, err
-	}
 	out := make([][]byte, len(at))
-	for i, row := range rows.Keys {
-		if row.Version != "" {
-			out[i] = row.Value
+	for _, stale := range []bool{true, false} {
+		q, missing := driver.Query{Stale: stale}, []int(nil)
+		for i, place := range at {
+			if out[i] == nil {
+				q.Keys, missing = append(q.Keys, f.prefix+place), append(missing, i)
+			}
+		}
+		if len(missing) == 0 {
+			break
+		}
+		rows, err := f.rows.Read(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for k, row := range rows.Keys {
+			if row.Version != "" {
+				out[missing[k]] = row.Value
+			}
 		}
 	}
 	return out, nil
@@ -123,10 +152,5 @@ func (f *flowJournal) Get(ctx context.Context, at ...string) ([][]byte, error) {
 
 // Free implements logqueue.Keeper. A driver may remove all between the first and the last key, so each is alone.
 func (f *flowJournal) Free(ctx context.Context, at ...string) error {
-	for _, place := range at {
-		if err := f.rows.Free(ctx, []string{f.prefix + place}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return engine.Together(len(at), func(i int) error { return f.rows.Free(ctx, []string{f.prefix + at[i]}) })
 }

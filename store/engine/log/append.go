@@ -33,6 +33,26 @@ func (l *Log) AppendAll(ctx context.Context, records [][]byte) (indexes []uint64
 	return indexes, nil
 }
 
+// AppendWith appends a record, and creates rows with it that it names. What is light need not survive a power cut that no
+// later record survives.
+func (l *Log) AppendWith(ctx context.Context, record []byte, light bool, with []driver.Op) (uint64, error) {
+	order, ok := l.order.(driver.JournalWith)
+	if !ok {
+		if err := l.rows.Data(ctx, with); err != nil {
+			return 0, told(ctx, err, "append")
+		}
+		return l.Append(ctx, record)
+	}
+	if err := l.refuse(record); err != nil {
+		return 0, err
+	}
+	index, err := order.AppendWith(ctx, record, light, with)
+	if err != nil {
+		return 0, told(ctx, err, "append")
+	}
+	return index, nil
+}
+
 // appendRows appends records to the rows, where indexes are dense.
 func (l *Log) appendRows(ctx context.Context, records [][]byte) (indexes []uint64, err error) {
 	first, err := l.append(ctx, records)

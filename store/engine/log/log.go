@@ -52,16 +52,24 @@ var (
 	_ store.Seeder     = (*Log)(nil)
 )
 
-// Main is the name of the log of a store. It is in the journal of the store if that has one, and other logs are in rows.
+// Main is the name of the log of a store. It is in the journal of the store if that has one.
 const Main = "main"
 
 // Open opens a log by its name, which is never given to another one, even after that was removed. It sends no request.
 func Open(r *engine.Rows, name string) *Log {
+	if store, ok := r.Driver.(driver.Journals); ok && name == Main {
+		return On(r, name, store.Journal())
+	}
+	return On(r, name, nil)
+}
+
+// On is Open of a log in a journal, or in rows if that is nil.
+func On(r *engine.Rows, name string, order driver.Journal) *Log {
 	l := &Log{rows: r, name: name, size: tailPage, batch: tailBatch, inline: maxInline, reach: blobReach, pause: wait}
 	l.wake = make(chan struct{}, 1)
 	most := r.Limits()
-	if store, ok := r.Driver.(driver.Journals); ok && name == Main {
-		l.order, l.batch = store.Journal(), max(1, most.Batch)
+	if order != nil {
+		l.order, l.batch = order, max(1, most.Batch)
 	} else if most.With > 0 {
 		l.size, l.batch = withPage, min(withBatch, most.With)
 		l.inline = min(most.Value, most.Swap/l.batch/2-most.Each) // half is for names, keys and the head

@@ -174,3 +174,18 @@ func (l *Log) sweep(ctx context.Context, p pointer) {
 		}
 	}
 }
+
+// Forget removes the snapshot of a log that was dropped, where nobody saves one any more.
+func (l *Log) Forget(ctx context.Context) error {
+	for {
+		p, v, err := l.pointer(ctx)
+		if err != nil || v == "" {
+			return err
+		}
+		if _, err := l.rows.Put(ctx, driver.Op{Key: l.pointerKey(), Name: l.rows.NewName(), If: v, Delete: true}); err == nil {
+			return l.rows.Free(ctx, l.partKeys(p))
+		} else if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnknown) {
+			return err
+		}
+	}
+}
