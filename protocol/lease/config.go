@@ -13,6 +13,6 @@ func params(c protocol.Config, nonce string) Params {
 	copy(seed[:], nonce)
 	_, hints := c.Store.(store.Watcher)
 	return Params{
-		Params: shell.Params(c, nonce), Join: shell.Join(c), Patience: c.TTL, Polled: !hints, Seed: binary.BigEndian.Uint64(seed[:]),
+		Params: shell.Params(c, nonce), Polled: !hints, Seed: binary.BigEndian.Uint64(seed[:]),
 	}
 }

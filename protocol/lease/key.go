@@ -106,7 +106,7 @@ func (k *namer) look(s *State) {
 		k.any(m.ID, m.Heartbeat, m.State)
 	}
 	for _, f := range l.since {
-		k.any(s.At.Sub(f.since) >= s.p.Patience)
+		k.any(s.At.Sub(f.since) >= s.Params.TTL)
 	}
 	if l.adopt.busy {
 		k.doc(l.adopted)

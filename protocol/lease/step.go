@@ -13,12 +13,8 @@ import (
 // Params are what a member's decisions depend on besides what happens. They do not change.
 type Params struct {
 	member.Params
-	// Join is the template of the member's prepare-join; Replaces and Heartbeat are filled in.
-	Join cluster.PrepareJoin
 	// Polled: the store hints at nothing, so that much time goes by until others know of a death.
 	Polled bool
-	// Patience is how long a partition is free before others than the first may claim it.
-	Patience time.Duration
 	// Seed makes the pauses between claims different for each member.
 	Seed uint64
 }
@@ -26,7 +22,7 @@ type Params struct {
 // State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
 type State struct {
 	member.Core
-	p      Params
+	polled bool
 	wallMS int64         // newest wall clock that was read, for people
 	value  cluster.Value // the newest view, or as the leader has assembled it
 	known  *facts        // documents as they were read last, decoded; nobody changes them
@@ -61,7 +57,7 @@ func (c call) due(now protocol.Instant) bool { return !c.busy && now >= c.next }
 // NewState is a member that has just started.
 func NewState(p Params) State {
 	p.Member = p.Join.Member
-	s := State{Core: member.NewCore(p.Params, member.Rejoin), p: p, random: p.Seed | 1, known: &facts{}}
+	s := State{Core: member.NewCore(p.Params, member.Rejoin), polled: p.Polled, random: p.Seed | 1, known: &facts{}}
 	s.Is = member.PhaseNaming
 	return s
 }
@@ -73,7 +69,9 @@ func Step(s State, ev member.Event) (State, []member.Effect) {
 	}
 	st := &step{s}
 	st.Begin(ev)
-	st.checkLease()
+	if st.CheckLease() {
+		st.drop()
+	}
 	st.take(ev)
 	if st.Is != member.PhaseHalted {
 		st.advance()
@@ -167,7 +165,7 @@ func (s *step) pause(failed bool) time.Duration {
 
 // advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
 func (s *step) advance() {
-	s.walk()
+	s.Walk(s)
 	s.renew()
 	s.watch()
 	s.lookAround()

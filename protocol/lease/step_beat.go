@@ -40,34 +40,19 @@ func (s *step) renew() {
 	s.Emit(Renew{Key: s.Own.Key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write, Life: s.Life, TTL: t.TTL, Wait: s.Own.Wait(t)})
 }
 
-// checkLease notices that the last acknowledged renewal is too old: others may have fenced the session since. It is never renewed again.
-func (s *step) checkLease() {
-	if s.Lapsed() {
-		s.lapse("its lease has lapsed")
+// lapse ends the session for good.
+func (s *step) lapse(reason string) {
+	if s.Lost(reason) {
+		s.drop()
 	}
 }
 
-// lapse ends the session for good. What it has claimed may be claimed by others now.
-func (s *step) lapse(reason string) {
-	if !s.Lost(reason) {
-		return
-	}
+// drop gives up what was of a session that has ended. What it has claimed may be claimed by others now.
+func (s *step) drop() {
 	s.beat = beat{}
 	s.held, s.lead = nil, lead{}
 	s.dropTries()
 	s.Revoke(s.value.Index(), 0)
-	if s.Is == member.PhaseRemoved {
-		s.nextLife()
-	}
-}
-
-// nextLife begins another session once nothing of the former one runs.
-func (s *step) nextLife() {
-	if !s.Idle() {
-		return
-	}
-	s.Life++
-	s.name, s.Is = nameCheck{}, member.PhaseNaming
 }
 
 func (s *step) renewed(ev Renewed) {

@@ -113,9 +113,9 @@ func TestOwnTasksTakeNoRoom(t *testing.T) {
 		return boardFree{Partition: id, Token: 1, First: "m", Only: true}
 	}
 	s := &step{State: State{
-		Core: coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "n"}), known: &facts{},
-		p:    Params{Join: cluster.PrepareJoin{Member: "m", Capacity: 1}},
-		held: []held{{id: "rota.source.held/run"}},
+		Core:  coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "n", Join: cluster.PrepareJoin{Member: "m", Capacity: 1}}),
+		known: &facts{},
+		held:  []held{{id: "rota.source.held/run"}},
 	}}
 	s.Own.Held = true
 	s.look.members = []cluster.Member{{ID: "m"}}

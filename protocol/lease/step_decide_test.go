@@ -414,8 +414,9 @@ func TestDamagedDocuments(t *testing.T) {
 func TestHeartbeatMeetsFence(t *testing.T) {
 	t.Parallel()
 	s := NewState(Params{
-		Params: member.Params{Nonce: "n", TTL: time.Second, Rho: 50, Margin: time.Second / 20, Poll: time.Second / 20},
-		Join:   cluster.PrepareJoin{Member: "a"},
+		Params: member.Params{
+			Nonce: "n", TTL: time.Second, Rho: 50, Margin: time.Second / 20, Poll: time.Second / 20, Join: cluster.PrepareJoin{Member: "a"},
+		},
 	})
 	s, _ = Step(s, member.Woken{Now: 1})
 	s.Is, s.Inc, s.Own.Key = member.PhaseMember, 3, nodeKey("a/n-0")

@@ -19,7 +19,7 @@ func TestARefusedEntryEndsTheLife(t *testing.T) {
 	}
 	for range 3 { // its supervisor has stopped all
 		s.Reported = s.Given.Version
-		s.walk()
+		s.Walk(s)
 	}
 	if s.Life != 1 {
 		t.Errorf("life %d, want another one", s.Life)

@@ -102,7 +102,7 @@ func (s *step) leadWritten(ev Written) bool {
 	if len(s.lead.writes) == 0 {
 		s.lead.next = s.At.Add(max(s.Poll/4, s.pause(ev.Outcome != Done)))
 	}
-	if s.p.Polled && ev.Outcome == Done {
+	if s.polled && ev.Outcome == Done {
 		s.ownWritten(key)
 	}
 	return true

@@ -87,7 +87,7 @@ func (s *step) looked(ev Fetched) {
 			s.complain(learn(ev.Docs), err)
 		}
 	}
-	if s.p.Polled && s.look.next > s.At {
+	if s.polled && s.look.next > s.At {
 		s.look.next = s.nextLook()
 	}
 	s.look.next = min(s.look.next, s.silent(s.look.election.Holder))
@@ -127,7 +127,7 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 	case s.look.election.Holder.Key:
 		s.look.election = s.look.election.Probed(d.Key, d.Version, heartbeat.StatedTTL(d.Value), sent, s.At)
 	default:
-		if s.p.Polled && s.lead.holds {
+		if s.polled && s.lead.holds {
 			o := s.lead.beats.Of(d.Key)
 			s.lead.beats = s.lead.beats.With(o.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.At))
 		}

@@ -99,11 +99,9 @@ func (c *Core) Extend(sent protocol.Instant, ttl time.Duration) {
 // Lapsed reports whether the last acknowledged renewal is too old.
 func (c *Core) Lapsed() bool { return c.Own.Lapsed(c.At, c.Timing()) }
 
-// CheckLease ends the life of a member whose lease has run out.
-func (c *Core) CheckLease() {
-	if c.lapse != Resume && c.Lapsed() {
-		c.Lost("")
-	}
+// CheckLease ends the life of a member whose lease has run out. It reports whether it has.
+func (c *Core) CheckLease() bool {
+	return c.lapse != Resume && c.Lapsed() && c.Lost("its lease has lapsed")
 }
 
 // Lost ends the lease for good, for a reason that listeners are told where the member is removed by that. It is false where there is none to lose.
@@ -114,7 +112,7 @@ func (c *Core) Lost(reason string) bool {
 	c.Pace = c.Pace.Lost(c.Own.Lease, c.Own.Waited(c.At), c.At, c.Timing())
 	c.Own = Own{}
 	if c.lapse == Rejoin {
-		c.Inc = 0
+		c.Inc, c.Joined = 0, false
 		return true
 	}
 	c.Life++

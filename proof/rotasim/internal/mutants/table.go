@@ -83,7 +83,7 @@ func ofReplica() []flaw.Flaw {
 		flaw.New("a lease counts from the answer", lease,
 			"c.Extend(ev.Sent, ev.TTL)\n", "c.Extend(ev.Sent, ev.TTL)\n\t\tc.Own.Acked = max(c.Own.Acked, ev.Now)\n"),
 		flaw.New("a joiner that was suspended renews its silent heartbeat", lease,
-			"	if c.lapse != Resume && c.Lapsed() {", "	if c.Is == PhaseMember && c.Lapsed() {"),
+			"return c.lapse != Resume && c.Lapsed()", "return c.Is == PhaseMember && c.Lapsed()"),
 		flaw.New("a member that lost its lease goes on under its old heartbeat", lease,
 			"	c.Own = Own{}\n", "", "	c.Life++\n", ""),
 		flaw.New("the supervisor is not told that a lease has expired", lease,

@@ -42,7 +42,7 @@ func start(s machine.Start) machine.State {
 	for _, b := range []byte(s.Nonce) {
 		seed = seed*31 + uint64(b)
 	}
-	return lease.NewState(lease.Params{Params: kernel.Params(s), Join: s.Join, Polled: !s.Hints, Patience: s.TTL, Seed: seed})
+	return lease.NewState(lease.Params{Params: kernel.Params(s), Polled: !s.Hints, Seed: seed})
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
