@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
@@ -25,25 +23,8 @@ import (
 // Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
 // member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
-	Member     cluster.MemberID
-	Store      store.Docs
-	TTL        time.Duration
-	NoSessions bool
-	Guard      protocol.Guard // nil for none
-	Logger     *slog.Logger
-	Now        func() protocol.Instant
-	Wall       func() time.Time // for people: nothing is decided by it
-
-	beat   beatWriter
+	shell.BeatCaller
 	packer sync.Pool // of *flate.Writer: one is far larger than most views
-}
-
-// Timeout is how long the call of an effect may take.
-func (c *Caller) Timeout(e member.Effect) time.Duration {
-	if r, ok := e.(Renew); ok {
-		return cmp.Or(r.Wait, c.TTL/3)
-	}
-	return c.TTL
 }
 
 // Call makes one store call and returns the event that answers it; nil for effects that are no calls.
@@ -57,15 +38,13 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 		return c.survey(ctx, e)
 	case Write:
 		return c.write(ctx, e)
-	case Renew:
-		return c.renew(ctx, e)
 	case ReadView:
 		return c.readView(ctx, e)
 	case Show:
 		newest, err := c.show(ctx, e)
 		return c.closed(err, Shown{Now: c.Now(), View: e.View, Outcome: outcome(err), Newest: newest, Err: problem(err)})
 	}
-	return nil
+	return c.BeatCaller.Call(ctx, e)
 }
 
 // closed tells that the handle of the store was closed, where that is the error.

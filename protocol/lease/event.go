@@ -1,8 +1,6 @@
 package lease
 
 import (
-	"time"
-
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -44,17 +42,6 @@ type (
 		Version store.Version
 		Err     string
 	}
-	// Renewed answers Renew. Sent is an instant before the call was sent.
-	Renewed struct {
-		Now, Sent protocol.Instant
-		Key       string
-		TTL       time.Duration // that the heartbeat states if it was written
-		Beat      uint64
-		Outcome   Outcome
-		Version   store.Version
-		Ended     bool // the session is over, though its documents may still be there
-		Err       string
-	}
 	// ViewRead answers ReadView.
 	ViewRead struct {
 		Now   protocol.Instant
@@ -81,9 +68,6 @@ func (e Surveyed) At() protocol.Instant { return e.Now }
 
 // At implements Event.
 func (e Written) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Renewed) At() protocol.Instant { return e.Now }
 
 // At implements Event.
 func (e ViewRead) At() protocol.Instant { return e.Now }

@@ -59,10 +59,8 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := &namer{n, b}
 	t := s.Timing()
 	k.any(s.Is, s.Life, s.Inc, s.Stop, s.Contact.Problem != "", s.Contact.Refuses, s.At >= s.claimRest, len(s.queue))
-	k.any(s.Own.Held, s.Own.Lapsed(s.At, t), s.At >= s.Own.Next, s.Own.Key, s.Own.Busy, s.beat.lost)
-	k.version(s.Own.Key, s.beat.version)
+	k.any(s.Own.Held, s.Own.Lapsed(s.At, t), s.At >= s.Own.Next, s.Own.Key, s.Own.Busy)
 	k.any(s.Own.TTL, s.Own.Short != 0, s.Pace.Doubled)
-	k.call(s.beat.read, s.At)
 	k.call(s.name.call, s.At)
 	k.call(s.name.fence, s.At)
 	k.observation(s.name.seen, &s)
@@ -215,9 +213,8 @@ func AppendEffect(b []byte, e member.Effect, n Naming) []byte {
 	case Write:
 		k.any("write", e.Delete)
 		k.doc(e.Doc)
-	case Renew:
-		k.any("renew", e.Key)
-		k.version(e.Key, e.Version)
+	case member.Renew:
+		k.any("renew", e.Key, e.Create)
 	case ReadView:
 		k.any("read view")
 	case Show:

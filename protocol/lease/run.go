@@ -1,8 +1,6 @@
 package lease
 
 import (
-	"time"
-
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/shell"
 )
@@ -20,12 +18,10 @@ func New(c protocol.Config) (*Lease, error) {
 		return nil, err
 	}
 	p := params(c, shell.Nonce())
+	calls := &Caller{BeatCaller: shell.NewBeatCaller(c)}
+	calls.Fenced = true
 	return shell.New(c, shell.Machine[State]{
-		Start: NewState(p), Step: Step, Poll: p.Poll,
-		Caller: &Caller{
-			Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Logger: c.Logger,
-			Now: c.Clock, Wall: time.Now,
-		},
+		Start: NewState(p), Step: Step, Poll: p.Poll, Caller: calls,
 		Watched: func(s State) ([]string, bool) { return s.watched, false },
 	}), nil
 }

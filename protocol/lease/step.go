@@ -29,7 +29,6 @@ type State struct {
 	nextID uint64        // of calls and writes
 	random uint64
 
-	beat  beat
 	name  nameCheck
 	look  look
 	lead  lead
@@ -105,8 +104,10 @@ func (s *step) take(ev member.Event) {
 		s.surveyed(ev)
 	case Written:
 		s.written(ev)
-	case Renewed:
-		s.renewed(ev)
+	case member.Renewed:
+		if s.Renewed(ev) {
+			s.drop()
+		}
 	case ViewRead:
 		s.viewRead(ev)
 	case Shown:
@@ -126,8 +127,6 @@ func (s *step) take(ev member.Event) {
 func (s *step) fetched(ev Fetched) {
 	s.Answered(ev.Err)
 	switch ev.ID {
-	case s.beat.read.id:
-		s.beatRead(ev)
 	case s.name.id:
 		s.nameRead(ev)
 	case s.look.id:
@@ -166,7 +165,7 @@ func (s *step) pause(failed bool) time.Duration {
 // advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
 func (s *step) advance() {
 	s.Walk(s)
-	s.renew()
+	s.Renew(nodePrefix)
 	s.watch()
 	s.lookAround()
 	s.leadOn()

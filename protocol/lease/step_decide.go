@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
@@ -226,7 +227,7 @@ func unfenced(c cluster.Command, f *facts, w writer) *verdict {
 	switch {
 	case err != nil:
 		return &verdict{err: err}
-	case there && n.State != nodeFenced:
+	case there && n.State != heartbeat.Fenced:
 		v := refused("its session has not been fenced: it may be alive")
 		return &v
 	case there && w.proved != key:

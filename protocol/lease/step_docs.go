@@ -52,13 +52,10 @@ type (
 		By   cluster.Incarnation `json:"by"`
 		AtMS int64               `json:"at_ms"`
 	}
-	// nodeDoc is the heartbeat of one session.
+	// nodeDoc is the heartbeat of one session. Who fences it names the write.
 	nodeDoc struct {
-		State string `json:"state"`
 		heartbeat.Text
-		Beat  uint64 `json:"beat"`
-		Tied  bool   `json:"tied,omitempty"` // it goes with its process
-		Write string `json:"write"`
+		Write string `json:"write,omitempty"`
 	}
 	// configDoc has the settings, and the last index that was given to a submission.
 	configDoc struct {
@@ -117,9 +114,6 @@ type (
 
 // The states of documents.
 const (
-	nodeLive   = "live"
-	nodeFenced = "fenced"
-
 	outstanding = "outstanding"
 	done        = "done"
 	gone        = "gone" // it is not there now; the document keeps its token

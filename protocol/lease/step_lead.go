@@ -184,7 +184,7 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 		case err != nil:
 		case !there:
 			s.removeMember(m, o.Reason("its session has ended", s.Silence(o)))
-		case n.State == nodeFenced:
+		case n.State == heartbeat.Fenced:
 			s.removeMember(m, was.Reason("its session has ended", s.Silence(o)))
 		case s.Dead(o):
 			s.lead.writes = append(slices.Clip(s.lead.writes), s.fenced(d, n))

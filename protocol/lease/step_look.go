@@ -171,7 +171,7 @@ func (s *step) elect(docs []store.Doc) {
 	e := s.look.election
 	i := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == e.Holder.Key })
 	if i >= 0 && e.Seen.Version != "" {
-		if n, there, err := read[nodeDoc](docs[i]); err == nil && (!there || n.State == nodeFenced) {
+		if n, there, err := read[nodeDoc](docs[i]); err == nil && (!there || n.State == heartbeat.Fenced) {
 			s.takeLock()
 			return
 		}

@@ -51,22 +51,22 @@ func (c *Core) Sending() heartbeat.Timing {
 	return t
 }
 
-// Renew renews the heartbeat when that is due.
-func (c *Core) Renew() {
-	if !c.RenewalDue() {
+// Renew renews the heartbeat when that is due: one that is not there yet, below a prefix, is not begun by a member that leaves.
+func (c *Core) Renew(prefix string) {
+	if !c.RenewalDue() || c.Is == PhaseLeaving && c.Own.Key == "" {
 		return
 	}
 	if c.Own.Key == "" {
-		c.Own.Key = protocol.HeartbeatPrefix + c.Session()
+		c.Own.Key = prefix + c.Session()
 	}
 	t := c.Sending()
 	c.Emit(Renew{Key: c.Own.Key, Create: !c.Own.Held, Life: c.Life, TTL: t.TTL, Wait: c.Own.Wait(t)})
 }
 
-// Renewed takes in the answer to Renew.
-func (c *Core) Renewed(ev Renewed) {
+// Renewed takes in the answer to Renew. It reports whether a life has ended by it.
+func (c *Core) Renewed(ev Renewed) bool {
 	if ev.Key != c.Own.Key {
-		return // of a former life
+		return false // of a former life
 	}
 	c.Returned(ev.Err, ev.TTL, ev.Outcome == outbox.Done, ev.Outcome != outbox.Refused)
 	switch ev.Outcome {
@@ -75,10 +75,11 @@ func (c *Core) Renewed(ev Renewed) {
 	case outbox.Refused:
 		c.Own.Next = c.At.Add(c.Poll)
 		c.Own.Over = c.Is == PhaseLeaving // it begins no other life
-		c.Lost("")
+		return c.Lost("its session has ended")
 	default: // not acknowledged: for us it was not renewed
 		c.Own.Next = c.At.Add(c.Poll)
 	}
+	return false
 }
 
 // Returned takes in that a renewal which states a TTL was answered. How long that took counts unless the store refused at once.

@@ -16,17 +16,19 @@ func ofLease() []flaw.Flaw {
 
 // leaseSessions are those of heartbeats, fences and the Node List.
 func leaseSessions() []flaw.Flaw {
-	const beat, join, session = "protocol/lease/step_beat.go", "protocol/lease/step_join.go", "protocol/lease/session.go"
+	const beat, lease = "protocol/lease/step_beat.go", "protocol/member/lease.go"
 	return []flaw.Flaw{
 		flaw.New("lease: a guardian hears of no heartbeat", "protocol/beat/session.go", "	g.Guard(l.end)\n", ""),
-		flaw.New("lease: a session is fenced too early", "protocol/member/lease.go",
+		flaw.New("lease: a session is fenced too early", lease,
 			"bool { return o.Dead(c.Silence(o)) }", "bool { return o.Dead(c.Silence(o) / 2) }"),
 		flaw.New("lease: a fence is none", beat,
-			"	n.State, n.Write = nodeFenced, s.writeName()\n", "	n.Write = s.writeName()\n"),
-		flaw.New("lease: a holder counts from the answer", beat,
-			"s.Extend(ev.Sent, ev.TTL)", "s.Extend(ev.Now, ev.TTL)"),
-		flaw.New("lease: a renewal of unknown outcome counts", beat,
-			"	case Done:\n		s.beat.version", "	case Done, Unknown:\n		s.beat.version"),
+			"	n.State, n.Write = heartbeat.Fenced, s.writeName()\n", "	n.Write = s.writeName()\n"),
+		flaw.New("lease: a holder counts from the answer", lease,
+			"c.Extend(ev.Sent, ev.TTL)", "c.Extend(ev.Now, ev.TTL)"),
+		flaw.New("lease: a renewal of unknown outcome counts", lease,
+			"	case outbox.Done:\n		c.Extend", "	case outbox.Done, outbox.Unknown:\n		c.Extend"),
+		flaw.New("lease: a renewal writes over what it finds", "protocol/beat/writer.go",
+			"w.Fenced && heartbeat.StateOf(d.Value) != heartbeat.Live:", "w.Fenced && d.Version == \"\":"),
 		flaw.New("lease: work goes on when the session has ended", beat,
 			"	s.dropTries()\n	s.Revoke(s.value.Index(), 0)\n", "	s.dropTries()\n"),
 		flaw.New("lease: the name of a live process is taken over", beat,
@@ -64,9 +66,9 @@ func leaseLeader() []flaw.Flaw {
 		flaw.New("lease: a silent session is not fenced", lead,
 			"		case s.Dead(o):\n", "		case s.Dead(o) && n.State == \"\":\n"),
 		flaw.New("lease: a fenced member stays in the Node List", lead,
-			"		case n.State == nodeFenced:\n			s.removeMember(m, was.Reason(\"its session has ended\", s.Silence(o)))\n", "		case n.State == nodeFenced:\n"),
+			"		case n.State == heartbeat.Fenced:\n			s.removeMember(m, was.Reason(\"its session has ended\", s.Silence(o)))\n", "		case n.State == heartbeat.Fenced:\n"),
 		flaw.New("lease: nobody follows a dead leader", look,
-			"(!there || n.State == nodeFenced) {", "there && n.State == \"\" {",
+			"(!there || n.State == heartbeat.Fenced) {", "there && n.State == \"\" {",
 			"if i >= 0 && s.At.Sub(e.Holder.Since) >= s.Silence(e.Holder)+s.rank() {", "if i >= 0 && s.At < e.Holder.Since {"),
 		flaw.New("lease: a leader rests though documents have changed", lead,
 			"	rests := s.lead.rests && f.same(s.known)\n", "	rests := s.lead.rests\n"),

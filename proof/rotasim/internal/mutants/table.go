@@ -95,7 +95,7 @@ func ofReplica() []flaw.Flaw {
 		flaw.New("a listing is believed", observation,
 			"o.Listed, o.Missing = false, true", "o.Listed, o.Missing, o.Known, o.Version = false, true, true, \"\""),
 		flaw.New("a lost heartbeat is not noticed by its owner", lease,
-			"		c.Own.Next = c.At.Add(c.Poll)\n\t\tc.Own.Over = c.Is == PhaseLeaving // it begins no other life\n\t\tc.Lost(\"\")\n", "		c.Own.Acked, c.Own.Next = ev.Sent, ev.Sent.Add(c.TTL / 3)\n"),
+			"		c.Own.Next = c.At.Add(c.Poll)\n\t\tc.Own.Over = c.Is == PhaseLeaving // it begins no other life\n\t\treturn c.Lost(\"its session has ended\")\n", "		c.Own.Acked, c.Own.Next = ev.Sent, ev.Sent.Add(c.TTL / 3)\n"),
 		flaw.New("nobody sweeps", heartbeat,
 			"if s.Is != member.PhaseMember || s.sweep.busy || s.At < s.sweep.next {", "if s.Is != member.PhaseMember || s.sweep.busy || s.At >= s.sweep.next {"),
 		flaw.New("the dead are not reported", heartbeat,
