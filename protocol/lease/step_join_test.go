@@ -17,7 +17,7 @@ func TestARefusedEntryEndsTheLife(t *testing.T) {
 	t.Parallel()
 	s := &step{State: State{Core: coreIn(member.PhaseJoining, member.Params{}), known: &facts{}}}
 	s.Own.Key, s.Own.Held = "node/m/a-0", true
-	s.joinTried(try{command: cluster.PrepareJoin{Member: "m"}, result: cluster.Result{Reason: "it is a member"}})
+	s.joinTried(try{attempt: attempt{command: cluster.PrepareJoin{Member: "m"}, result: cluster.Result{Reason: "it is a member"}}})
 	if s.Is == member.PhaseJoining || s.Own.Key != "" || s.Own.Held {
 		t.Errorf("phase %s with the heartbeat %+v", s.Phase(), s.Own)
 	}

@@ -38,7 +38,7 @@ func leaseSessions() []flaw.Flaw {
 
 // leaseClaims are those of claims and what members say.
 func leaseClaims() []flaw.Flaw {
-	const claim, decide, look, try = "protocol/lease/step_claim.go", "protocol/lease/step_decide.go", "protocol/lease/step_look.go", "protocol/lease/step_try.go"
+	const claim, decide, look, try = "protocol/lease/step_claim.go", "protocol/lease/step_decide.go", "protocol/lease/step_look.go", "protocol/lease/step_attempt.go"
 	return []flaw.Flaw{
 		flaw.New("lease: an index that was taken long before counts", decide,
 			"if w.index <= max(was.doc.Submitted, was.job.SpecIndex, f.config.Forgotten) {", "if w.index == 0 {"),
@@ -49,9 +49,9 @@ func leaseClaims() []flaw.Flaw {
 		flaw.New("lease: whoever is told to stop goes on", claim,
 			"		if p.State != cluster.PartitionGranted {\n			continue\n		}\n		out", "		out"),
 		flaw.New("lease: what is read back counts", try,
-			"		s.confirm(i, t)\n		return\n", "		s.acknowledged(i, t)\n		return\n"),
+			"		a.put, a.lost = renamed(a.put, w.write), false\n		return a\n", "		return a.acknowledged()\n"),
 		flaw.New("lease: a claim counts before it is acknowledged", try,
-			"	case Unknown:\n		t.lost = true\n", "	case Unknown:\n		if _, ok := t.command.(cluster.Claim); ok {\n			t.put.Version = \"0\"\n			s.acknowledged(i, t)\n			return\n		}\n		t.lost = true\n"),
+			"	case Unknown:\n		a.lost = true\n", "	case Unknown:\n		if _, ok := a.command.(cluster.Claim); ok {\n			a.put.Version = \"0\"\n			return a.acknowledged()\n		}\n		a.lost = true\n"),
 		flaw.New("lease: what an old read does not show is given up", claim,
 			"s.At.Sub(h.missing) >= s.Silence(heartbeat.Observation{}) {\n", "h.missing <= s.At {\n"),
 	}
