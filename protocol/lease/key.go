@@ -91,7 +91,7 @@ func (k *namer) observation(o heartbeat.Observation, s *State) {
 
 func (k *namer) look(s *State) {
 	l := s.look
-	for _, c := range [...]call{l.call, l.lock, l.own, l.adopt, l.view} {
+	for _, c := range [...]call{l.call, l.lock, l.own, l.view} {
 		k.call(c, s.At)
 	}
 	k.any(l.hint, l.board.View > l.shown, l.leader.Holder, l.election.Known, l.election.Vacant != 0, l.board.Index == l.index, l.board.Specs > l.specs, l.board.Free, l.board.Stop)
@@ -105,9 +105,6 @@ func (k *namer) look(s *State) {
 	}
 	for _, f := range l.since {
 		k.any(s.At.Sub(f.since) >= s.Params.TTL)
-	}
-	if l.adopt.busy {
-		k.doc(l.adopted)
 	}
 }
 

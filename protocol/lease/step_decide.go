@@ -252,6 +252,12 @@ func decidePartition(c cluster.Command, id cluster.PartitionID, f *facts, w writ
 		if !f.holds(w.session, claim) {
 			return refused("who claims is another session of the member")
 		}
+		if fact.doc.Holder == w.session && fact.doc.State == outstanding { // by a write of which its maker did not hear: it counts when it was made once more
+			doc := fact.doc
+			doc.Write = w.write
+			d := written(key, f.version(key), doc)
+			return verdict{result: cluster.Result{Accepted: true}, put: &d}
+		}
 	}
 	v := f.value()
 	after, result := v.Do(at, w.atMS, c)

@@ -87,12 +87,8 @@ func (s *step) writeSome() {
 	s.lead.writes = writes
 }
 
-// leadWritten takes in the answer of a write of a pass, or of another of the leader's. What was not done is found again by the next pass.
+// leadWritten takes in the answer of a write of a pass. What was not done is found again by the next pass.
 func (s *step) leadWritten(ev Written) bool {
-	if ev.ID == s.look.adopt.id && s.look.adopt.busy {
-		s.confirmed(ev)
-		return true
-	}
 	i := slices.IndexFunc(s.lead.writes, func(w leadWrite) bool { return w.id == ev.ID })
 	if i < 0 {
 		return false
