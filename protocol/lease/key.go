@@ -155,7 +155,7 @@ func (k *namer) doc(d store.Doc) {
 	k.any(d.Key)
 	k.version(d.Key, d.Version)
 	if strings.HasPrefix(d.Key, nodePrefix) {
-		n, _, _ := read[nodeDoc](readable(d))
+		n, _ := read[nodeDoc](readable(d))
 		k.any(n.State, n.Member)
 		return
 	}
@@ -173,11 +173,11 @@ func (k *namer) doc(d store.Doc) {
 	}
 	switch d.Key {
 	case keyLeader:
-		l, _, _ := read[leaderDoc](readable(d))
+		l, _ := read[leaderDoc](readable(d))
 		k.any(l.Holder)
 		k.number("term ", l.Term)
 	case keyBoard:
-		x, _, _ := read[boardDoc](readable(d))
+		x, _ := read[boardDoc](readable(d))
 		k.number("term ", x.Term)
 		k.number("view ", x.View)
 		k.any(x.Index, x.Specs, x.Free, x.Stop)

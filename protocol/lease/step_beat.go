@@ -53,7 +53,7 @@ func (s *step) nameRead(ev Fetched) {
 	}
 	f := s.known.learn(ev.Docs)
 	if err := f.problem(keyNodes); err != nil {
-		s.complain(f, err)
+		s.complain(err)
 		return
 	}
 	was := cluster.Member{}
@@ -80,12 +80,12 @@ func (s *step) nameRead(ev Fetched) {
 // otherStart judges the heartbeat of another start under our name: it fences that session when it is dead, and gives up when it is alive.
 func (s *step) otherStart(ev Fetched, ours bool) {
 	d := ev.Docs[1]
-	n, there, err := read[nodeDoc](d)
+	n, err := read[nodeDoc](d)
 	if err != nil {
-		s.refuse(err)
+		s.complain(err)
 		return
 	}
-	if !there || n.State == heartbeat.Fenced {
+	if d.Version == "" || n.State == heartbeat.Fenced {
 		s.name.clear = true
 		return
 	}
@@ -123,19 +123,15 @@ func (s *step) silent(o heartbeat.Observation) protocol.Instant {
 	return s.At.Add(s.Poll)
 }
 
-// complain reports documents that cannot be used; one that a newer Rota wrote ends the member.
-func (s *step) complain(f *facts, err error) {
-	if f.newer != nil {
-		s.Halt(s.value.Index(), f.newer)
-		return
-	}
-	s.refuse(err)
-}
-
-func (s *step) refuse(err error) {
+// complain reports a document that cannot be used; one that a newer Rota wrote ends the member.
+func (s *step) complain(err error) {
 	r := member.Refusing{Reason: err.Error()}
 	if damaged, ok := errors.AsType[*DamagedError](err); ok {
 		r = member.Refusing{Key: damaged.Key, Reason: damaged.Err.Error()}
+	}
+	if newer, ok := errors.AsType[*cluster.FormatError](err); ok {
+		s.Halt(s.value.Index(), newer)
+		return
 	}
 	s.Emit(r)
 }

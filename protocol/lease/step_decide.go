@@ -223,14 +223,14 @@ func unfenced(c cluster.Command, f *facts, w writer) *verdict {
 	if !ok {
 		return &verdict{more: []string{keyNodes, key}}
 	}
-	n, there, err := read[nodeDoc](d)
+	n, err := read[nodeDoc](d.Doc)
 	switch {
 	case err != nil:
 		return &verdict{err: err}
-	case there && n.State != heartbeat.Fenced:
+	case d.Version != "" && n.State != heartbeat.Fenced:
 		v := refused("its session has not been fenced: it may be alive")
 		return &v
-	case there && w.proved != key:
+	case d.Version != "" && w.proved != key:
 		n.Write = w.write
 		d := written(key, d.Version, n)
 		return &verdict{put: &d, again: true}

@@ -29,7 +29,7 @@ func (s *step) joinTried(t try) {
 		}
 		return
 	}
-	n, _, _ := read[nodesDoc](t.put)
+	n, _ := read[nodesDoc](t.put)
 	members, _ := n.members()
 	for _, m := range members {
 		if m.ID == s.Member {

@@ -119,10 +119,10 @@ func (s *step) surveyed(ev Surveyed) {
 	s.known, s.lead.read, s.lead.wrote = f, f, nil
 	for _, d := range ev.Docs {
 		if err := f.problem(d.Key); err != nil {
-			s.complain(f, err)
+			s.complain(err)
 		}
 	}
-	l, _, err := read[leaderDoc](f.docs[keyLeader])
+	l, err := read[leaderDoc](f.docs[keyLeader].Doc)
 	if s.Is != member.PhaseMember || err != nil || f.problem(keyNodes, keyConfig) != nil {
 		return
 	}
@@ -175,15 +175,15 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 		o := was.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.At)
 		beats = beats.With(o)
 		s.lead.next = min(s.lead.next, s.silent(o))
-		n, there, err := read[nodeDoc](d)
+		n, err := read[nodeDoc](d.Doc)
 		switch {
 		case err != nil:
-		case !there:
+		case d.Version == "":
 			s.removeMember(m, o.Reason("its session has ended", s.Silence(o)))
 		case n.State == heartbeat.Fenced:
 			s.removeMember(m, was.Reason("its session has ended", s.Silence(o)))
 		case s.Dead(o):
-			s.lead.writes = append(slices.Clip(s.lead.writes), s.fenced(d, n))
+			s.lead.writes = append(slices.Clip(s.lead.writes), s.fenced(d.Doc, n))
 		}
 	}
 	s.lead.beats, s.lead.holdAt = beats, held
@@ -222,7 +222,7 @@ func (s *step) judgeHeld(m cluster.Member) holdSeen {
 
 // publish shows the value, and then what the board says of it.
 func (s *step) publish(f *facts, p *pass) {
-	b, _, err := read[boardDoc](f.docs[keyBoard])
+	b, err := read[boardDoc](f.docs[keyBoard].Doc)
 	if err != nil {
 		return
 	}

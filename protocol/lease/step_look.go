@@ -81,7 +81,7 @@ func (s *step) looked(ev Fetched) {
 	}
 	for _, d := range ev.Docs {
 		if err := s.see(d, ev.Sent); err != nil {
-			s.complain(learn(ev.Docs), err)
+			s.complain(err)
 		}
 	}
 	if s.polled && s.look.next > s.At {
@@ -137,8 +137,7 @@ func readChanged[T any](d store.Doc, at store.Version, known T) (T, error) {
 	if at != "" && d.Version == at {
 		return known, nil
 	}
-	x, _, err := read[T](d)
-	return x, err
+	return read[T](d)
 }
 
 // seeBoard takes in the board. It is a hint: documents decide.
@@ -168,7 +167,7 @@ func (s *step) elect(docs []store.Doc) {
 	e := s.look.election
 	i := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == e.Holder.Key })
 	if i >= 0 && e.Seen.Version != "" {
-		if n, there, err := read[nodeDoc](docs[i]); err == nil && (!there || n.State == heartbeat.Fenced) {
+		if n, err := read[nodeDoc](docs[i]); err == nil && (docs[i].Version == "" || n.State == heartbeat.Fenced) {
 			s.takeLock()
 			return
 		}
@@ -180,7 +179,7 @@ func (s *step) elect(docs []store.Doc) {
 		s.takeLock()
 	case elect.Remove:
 		if i >= 0 && s.At.Sub(e.Holder.Since) >= s.Silence(e.Holder)+s.rank() {
-			n, _, _ := read[nodeDoc](docs[i])
+			n, _ := read[nodeDoc](docs[i])
 			s.fence(&s.look.lock, docs[i], n)
 		}
 	}
@@ -274,7 +273,7 @@ func (s *step) ownRead(ev Fetched) {
 	f := s.known.learn(ev.Docs)
 	for _, d := range ev.Docs {
 		if err := f.problem(d.Key); err != nil {
-			s.complain(f, err)
+			s.complain(err)
 		}
 	}
 	s.look.specs = s.look.board.Specs
@@ -282,7 +281,7 @@ func (s *step) ownRead(ev Fetched) {
 		job, _, _ := p.partition.ID.Split()
 		if i, ok := findHeld(s.held, p.partition.ID); ok && !s.trying(p.partition.ID) { // else what we say of it may be stored by now, and this was read before
 			s.newSpec(i, f.jobs[job].job)
-			s.ownSeen(f.docs[p.key], p.partition.ID)
+			s.ownSeen(f.docs[p.key].Doc, p.partition.ID)
 		}
 	}
 }

@@ -123,7 +123,7 @@ func (s *step) decide(i int, t try) {
 	f := s.learn(t.docs)
 	t.attempt = t.attempt.decide(f, writer{session: s.Session(), write: s.writeName(), atMS: s.wallMS})
 	if t.err != nil {
-		s.complain(f, t.err)
+		s.complain(t.err)
 	}
 	if c, ok := t.command.(cluster.Claim); ok {
 		job, _, _ := c.Partition.Split()

@@ -82,7 +82,7 @@ func TestSinceWhen(t *testing.T) {
 		p.fence(fmt.Sprintf("b/%d", n+2))
 		p.join(fmt.Sprintf("b/%d", n+3))
 	}
-	if nodes, _, _ := read[nodesDoc](p.docs[keyNodes]); len(nodes.Left) != maxLeft {
+	if nodes, _ := read[nodesDoc](p.docs[keyNodes]); len(nodes.Left) != maxLeft {
 		t.Errorf("%d that have left are listed, want %d", len(nodes.Left), maxLeft)
 	}
 }

@@ -68,7 +68,7 @@ func leaseLeader() []flaw.Flaw {
 		flaw.New("lease: a fenced member stays in the Node List", lead,
 			"		case n.State == heartbeat.Fenced:\n			s.removeMember(m, was.Reason(\"its session has ended\", s.Silence(o)))\n", "		case n.State == heartbeat.Fenced:\n"),
 		flaw.New("lease: nobody follows a dead leader", look,
-			"(!there || n.State == heartbeat.Fenced) {", "there && n.State == \"\" {",
+			"(docs[i].Version == \"\" || n.State == heartbeat.Fenced) {", "n.State == \"never\" {",
 			"if i >= 0 && s.At.Sub(e.Holder.Since) >= s.Silence(e.Holder)+s.rank() {", "if i >= 0 && s.At < e.Holder.Since {"),
 		flaw.New("lease: a leader rests though documents have changed", lead,
 			"	rests := s.lead.rests && f.same(s.known)\n", "	rests := s.lead.rests\n"),
