@@ -16,6 +16,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
@@ -59,22 +60,20 @@ func (c *Caller) fetched(e Fetch, sent protocol.Instant, docs []store.Doc, err e
 	return c.closed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs, Err: shell.Text(err)})
 }
 
-// outcome tells the outcomes of a write apart.
-func outcome(err error) Outcome {
+// outcome is that of a conditional write: it is refused where the version is not current.
+func outcome(err error) outbox.Outcome {
 	switch {
-	case err == nil:
-		return Done
-	case errors.Is(err, store.ErrUnknown):
-		return Unknown
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
-		return Conflict
+		return outbox.Refused
+	case errors.Is(err, store.ErrTooLarge):
+		return outbox.NotDone
 	}
-	return NotDone
+	return outbox.OutcomeOf(err)
 }
 
 // problem is the error of a call that got no answer: that somebody else was quicker is one.
 func problem(err error) string {
-	if o := outcome(err); o == Done || o == Conflict {
+	if outcome(err) == outbox.Refused {
 		return ""
 	}
 	return shell.Text(err)

@@ -3,18 +3,8 @@ package lease
 import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
-)
-
-// Outcome is how a write ended.
-type Outcome uint8
-
-// The three outcomes of a write, and the refusal that a decision depends on.
-const (
-	Done     Outcome = iota
-	NotDone          // provably: nothing was changed
-	Unknown          // it may have been done, or may be later
-	Conflict         // not done: the version is not current
 )
 
 type (
@@ -38,7 +28,7 @@ type (
 	Written struct {
 		Now     protocol.Instant
 		ID      uint64
-		Outcome Outcome
+		Outcome outbox.Outcome
 		Version store.Version
 		Err     string
 	}
@@ -54,8 +44,8 @@ type (
 	Shown struct {
 		Now     protocol.Instant
 		View    uint64
-		Outcome Outcome
-		Newest  uint64 // of a Conflict: the newest view that a list shows
+		Outcome outbox.Outcome
+		Newest  uint64 // of a refusal: the newest view that a list shows
 		Err     string
 	}
 )

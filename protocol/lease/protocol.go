@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
@@ -85,7 +86,7 @@ func (c *client) propose(ctx context.Context, cmd cluster.Command) (cluster.Resu
 		}
 		if !a.over {
 			var v store.Version
-			if v, err = c.docs.Put(ctx, a.put); outcome(err) == NotDone {
+			if v, err = c.docs.Put(ctx, a.put); outcome(err) == outbox.NotDone {
 				return cluster.Result{}, err
 			}
 			a = a.wrote(outcome(err), v)

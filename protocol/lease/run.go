@@ -3,10 +3,8 @@ package lease
 import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/shell"
+	"github.com/rota-run/rota/store"
 )
-
-// ErrStopped answers proposals of a member that is not running any more; their outcome is unknown.
-var ErrStopped = shell.ErrStopped
 
 // Lease is one member under this protocol. Its methods may be called from any goroutine; Run once.
 type Lease = shell.Member[State]
@@ -17,7 +15,8 @@ func New(c protocol.Config) (*Lease, error) {
 	if err := shell.Check(c, Protocol{}); err != nil {
 		return nil, err
 	}
-	p := params(c, shell.Nonce())
+	_, hints := c.Store.(store.Watcher)
+	p := Params{Params: shell.Params(c, shell.Nonce()), Polled: !hints}
 	calls := &Caller{BeatCaller: shell.NewBeatCaller(c)}
 	calls.Fenced = true
 	return shell.New(c, shell.Machine[State]{

@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
@@ -15,8 +16,6 @@ type Params struct {
 	member.Params
 	// Polled: the store hints at nothing, so that much time goes by until others know of a death.
 	Polled bool
-	// Seed makes the pauses between claims different for each member.
-	Seed uint64
 }
 
 // State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
@@ -56,7 +55,7 @@ func (c call) due(now protocol.Instant) bool { return !c.busy && now >= c.next }
 // NewState is a member that has just started.
 func NewState(p Params) State {
 	p.Member = p.Join.Member
-	s := State{Core: member.NewCore(p.Params, member.Rejoin), polled: p.Polled, random: p.Seed | 1, known: &facts{}}
+	s := State{Core: member.NewCore(p.Params, member.Rejoin), polled: p.Polled, random: fnv1a(p.Nonce, 0) | 1, known: &facts{}}
 	s.Is = member.PhaseNaming
 	return s
 }
@@ -140,12 +139,12 @@ func (s *step) fetched(ev Fetched) {
 
 // written gives an answer to whoever has written.
 func (s *step) written(ev Written) {
-	s.Wrote(ev.Err, ev.Outcome == Done)
+	s.Wrote(ev.Err, ev.Outcome == outbox.Done)
 	switch ev.ID {
 	case s.name.fence.id:
-		s.name.fence, s.name.next = call{}, s.At.Add(s.pause(ev.Outcome != Done))
+		s.name.fence, s.name.next = call{}, s.At.Add(s.pause(ev.Outcome != outbox.Done))
 	case s.look.lock.id:
-		s.look.lock = call{next: s.At.Add(s.pause(ev.Outcome != Done))}
+		s.look.lock = call{next: s.At.Add(s.pause(ev.Outcome != outbox.Done))}
 		s.look.next = s.At
 	default:
 		if !s.leadWritten(ev) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
@@ -70,13 +71,13 @@ func (a *attempt) stored() bool {
 }
 
 // wrote takes in how the write ended.
-func (a attempt) wrote(o Outcome, v store.Version) attempt {
+func (a attempt) wrote(o outbox.Outcome, v store.Version) attempt {
 	a.ask, a.docs = nil, nil
 	switch o {
-	case Done:
+	case outbox.Done:
 		a.put.Version = v
 		return a.acknowledged()
-	case Unknown:
+	case outbox.Unknown:
 		a.lost = true
 	}
 	return a

@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
@@ -142,7 +143,7 @@ func TestAForgottenClaimIsConfirmed(t *testing.T) {
 		if put := s.tries[0].put; put.Version != before.Version || string(put.Value) == string(before.Value) {
 			t.Errorf("it writes %+v over %+v, want the same under another name", put, before)
 		}
-		s.tryWritten(Written{ID: s.tries[0].id, Outcome: Done, Version: "9"})
+		s.tryWritten(Written{ID: s.tries[0].id, Outcome: outbox.Done, Version: "9"})
 		if len(s.held) != 1 || s.held[0].version != "9" {
 			t.Errorf("it holds %+v after the acknowledgement", s.held)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
@@ -96,9 +97,9 @@ func (s *step) leadWritten(ev Written) bool {
 	key := s.lead.writes[i].doc.Key
 	s.lead.writes = slices.Delete(slices.Clone(s.lead.writes), i, i+1)
 	if len(s.lead.writes) == 0 {
-		s.lead.next = s.At.Add(max(s.Poll/4, s.pause(ev.Outcome != Done)))
+		s.lead.next = s.At.Add(max(s.Poll/4, s.pause(ev.Outcome != outbox.Done)))
 	}
-	if s.polled && ev.Outcome == Done {
+	if s.polled && ev.Outcome == outbox.Done {
 		s.ownWritten(key)
 	}
 	return true
@@ -253,7 +254,7 @@ func (s *step) shown(ev Shown) {
 	s.Wrote(ev.Err, ev.Err == "")
 	s.lead.show.busy = false
 	s.lead.view = max(s.lead.view, ev.Newest)
-	if ev.Outcome != Done {
+	if ev.Outcome != outbox.Done {
 		s.lead.any = false
 		return
 	}

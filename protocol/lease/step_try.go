@@ -6,6 +6,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 )
 
 // try is a command of this member, or of a request to it.
@@ -150,7 +151,7 @@ func (s *step) tryWritten(ev Written) {
 		s.finishTry(i, t)
 		return
 	}
-	if ev.Outcome == Unknown || ev.Outcome == NotDone {
+	if ev.Outcome == outbox.Unknown || ev.Outcome == outbox.NotDone {
 		t.next = s.At.Add(s.Poll)
 	}
 	s.keep(i, t)

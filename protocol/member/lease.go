@@ -145,7 +145,7 @@ func (c *Core) fall(reason string) bool {
 }
 
 // StatedTTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
-func (c *Core) StatedTTL() time.Duration { return max(c.Own.TTL, c.Pace.TTL(c.Timing())) }
+func (c Core) StatedTTL() time.Duration { return max(c.Own.TTL, c.Pace.TTL(c.Timing())) }
 
 // Silence is how long the owner of a heartbeat must be silent.
 func (c *Core) Silence(o heartbeat.Observation) time.Duration { return c.Timing().SilenceOf(o) }

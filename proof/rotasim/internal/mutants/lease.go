@@ -51,7 +51,7 @@ func leaseClaims() []flaw.Flaw {
 		flaw.New("lease: what is read back counts", try,
 			"		a.put, a.lost = renamed(a.put, w.write), false\n		return a\n", "		return a.acknowledged()\n"),
 		flaw.New("lease: a claim counts before it is acknowledged", try,
-			"	case Unknown:\n		a.lost = true\n", "	case Unknown:\n		if _, ok := a.command.(cluster.Claim); ok {\n			a.put.Version = \"0\"\n			return a.acknowledged()\n		}\n		a.lost = true\n"),
+			"	case outbox.Unknown:\n		a.lost = true\n", "	case outbox.Unknown:\n		if _, ok := a.command.(cluster.Claim); ok {\n			a.put.Version = \"0\"\n			return a.acknowledged()\n		}\n		a.lost = true\n"),
 		flaw.New("lease: what an old read does not show is given up", claim,
 			"s.At.Sub(h.missing) >= s.Silence(heartbeat.Observation{}) {\n", "h.missing <= s.At {\n"),
 	}

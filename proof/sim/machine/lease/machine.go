@@ -37,11 +37,7 @@ func Machine() *machine.Machine {
 }
 
 func start(s machine.Start) machine.State {
-	var seed uint64
-	for _, b := range []byte(s.Nonce) {
-		seed = seed*31 + uint64(b)
-	}
-	return lease.NewState(lease.Params{Params: kernel.Params(s), Polled: !s.Hints, Seed: seed})
+	return lease.NewState(lease.Params{Params: kernel.Params(s), Polled: !s.Hints})
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
