@@ -143,6 +143,12 @@ func TestAForgottenClaimIsConfirmed(t *testing.T) {
 		if put := s.tries[0].put; put.Version != before.Version || string(put.Value) == string(before.Value) {
 			t.Errorf("it writes %+v over %+v, want the same under another name", put, before)
 		}
+		if s.tryWritten(Written{ID: s.tries[0].id, Outcome: outbox.Unknown}); len(s.tries) != 1 || len(s.held) != 0 {
+			t.Fatalf("it holds %+v by a write of unknown outcome", s.held)
+		}
+		x = s.tries[0]
+		x.docs = p.get(needs(x.command)...)
+		s.decide(0, x)
 		s.tryWritten(Written{ID: s.tries[0].id, Outcome: outbox.Done, Version: "9"})
 		if len(s.held) != 1 || s.held[0].version != "9" {
 			t.Errorf("it holds %+v after the acknowledgement", s.held)
