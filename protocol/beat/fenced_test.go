@@ -89,6 +89,10 @@ func TestAFenceStays(t *testing.T) {
 				t.Errorf("%s: the heartbeat is %q, want state %q", name, d.Value, fence)
 			}
 			w.Close(t.Context())
+			other := &Writer{Member: "a", Store: m, TTL: time.Second, NoSessions: true, Fenced: true, Logger: w.Logger, Now: w.Now, Wall: w.Wall}
+			if _, _, out, _ := other.Renew(t.Context(), Renewal{Key: key}); out != outbox.Refused {
+				t.Errorf("%s, state %q: who has not begun it renews it: outcome %d", name, fence, out)
+			}
 			m.Close()
 		}
 	}
