@@ -229,7 +229,7 @@ func (w *world) longest() time.Duration {
 	}
 	for _, p := range w.procs {
 		if p.up || w.machine.Group { // a group does not say for how long it still waits for a dead one
-			ttl = max(ttl, p.state.TTL())
+			ttl = max(ttl, p.state.StatedTTL())
 		}
 	}
 	for _, d := range w.disk.list("") {

@@ -25,9 +25,12 @@ type Writer struct {
 	NoSessions bool
 	Guard      protocol.Guard // nil for none
 	Tied       []string       // keys that Put may write
-	Logger     *slog.Logger
-	Now        func() protocol.Instant
-	Wall       func() time.Time // for people: it decides nothing
+	// Fenced: others end the lease by a write over the heartbeat, or its removal. Where that was done it is not written again; without it nobody else
+	// writes the key.
+	Fenced bool
+	Logger *slog.Logger
+	Now    func() protocol.Instant
+	Wall   func() time.Time // for people: it decides nothing
 
 	made    sync.Once
 	turn    chan struct{} // has room for the one who writes; a waiter gives up when its ctx ends, which a mutex does not let it
@@ -113,7 +116,12 @@ func (w *Writer) write(ctx context.Context, e Renewal) (time.Duration, outbox.Ou
 
 // store writes the heartbeat in the present life.
 func (w *Writer) store(ctx context.Context, e Renewal, value []byte) (outbox.Outcome, error) {
-	for range 3 {
+	for tries := range 3 {
+		if tries > 0 || w.Fenced && w.version == "" && !e.Create {
+			if out, err := w.readBack(ctx, e); out != outbox.Done {
+				return out, err
+			}
+		}
 		v, err := w.renew(ctx, store.Doc{Key: e.Key, Value: value, Version: w.version})
 		switch {
 		case err == nil:
@@ -125,20 +133,27 @@ func (w *Writer) store(ctx context.Context, e Renewal, value []byte) (outbox.Out
 		case !errors.Is(err, store.ErrConflict):
 			return outbox.OutcomeOf(err), err
 		}
-		// A former write of ours may have been stored though its outcome was unknown. Nobody else writes this key, but it may have been removed.
-		d, err := w.Store.Get(ctx, e.Key)
-		switch {
-		case err == nil:
-			w.version = d.Version
-		case errors.Is(err, store.ErrNotFound) && e.Create:
-			w.version = ""
-		case errors.Is(err, store.ErrNotFound):
-			return outbox.Refused, nil
-		default:
-			return outbox.NotDone, err
-		}
 	}
 	return outbox.NotDone, store.ErrConflict
+}
+
+// readBack takes over the version that is there: a former write of ours may have been stored though its outcome was unknown. It refuses what was removed, or
+// fenced.
+func (w *Writer) readBack(ctx context.Context, e Renewal) (outbox.Outcome, error) {
+	d, err := w.Store.Get(ctx, e.Key)
+	switch {
+	case err == nil && w.Fenced && heartbeat.StateOf(d.Value) != heartbeat.Live:
+		return outbox.Refused, nil
+	case err == nil:
+		w.version = d.Version
+	case errors.Is(err, store.ErrNotFound) && e.Create:
+		w.version = ""
+	case errors.Is(err, store.ErrNotFound):
+		return outbox.Refused, nil
+	default:
+		return outbox.NotDone, err
+	}
+	return outbox.Done, nil
 }
 
 func (w *Writer) put(ctx context.Context, d store.Doc) (store.Version, error) {
@@ -158,6 +173,9 @@ func (w *Writer) renew(ctx context.Context, d store.Doc) (store.Version, error) 
 // begin starts another life: with a session of its own.
 func (w *Writer) begin(ctx context.Context, e Renewal) error {
 	w.closeFormer(ctx)
+	if w.Fenced { // nothing runs in the former life: whoever finds its heartbeat would wait for it
+		w.close(ctx)
+	}
 	was := w.with
 	w.former, w.with = &was, Life{}
 	l, err := Begin(ctx, w.Store, !w.NoSessions, w.Guard, e.TTL, w.TTL, append([]string{e.Key}, w.Tied...)...)
@@ -193,6 +211,9 @@ func (w *Writer) text() heartbeat.Text {
 	if w.Guard != nil {
 		t.Guardian = w.Guard.State()
 	}
+	if w.Fenced {
+		t.State, t.Tied = heartbeat.Live, w.with.Session != nil
+	}
 	return t
 }
 
@@ -204,12 +225,15 @@ func (w *Writer) Close(ctx context.Context) {
 	}
 	defer w.give()
 	w.closeFormer(ctx)
+	w.close(ctx)
+}
+
+func (w *Writer) close(ctx context.Context) {
 	err := w.with.Close(ctx, w.Guard)
 	if w.with.Session == nil && w.version != "" {
 		err = w.Store.Delete(ctx, w.key, w.version)
 	}
-	w.with = Life{}
-	if err != nil {
+	if w.with, w.version = (Life{}), ""; err != nil {
 		w.Logger.Debug("remove our heartbeat", "err", err)
 	}
 }

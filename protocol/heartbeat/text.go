@@ -9,7 +9,10 @@ import (
 type Text struct {
 	Member string `json:"member,omitempty"` // the owner, if it is a member
 	Owner  string `json:"owner,omitempty"`  // the owner, if it is a process with locks that has a name
-	AtMS   int64  `json:"at_ms"`            // by the owner's wall clock, for people: it decides nothing
+	// State is [Live], or [Fenced] for good, under the protocol whose members fence whom they take over. Tied: it goes with its process.
+	State string `json:"state,omitempty"`
+	Tied  bool   `json:"tied,omitempty"`
+	AtMS  int64  `json:"at_ms"` // by the owner's wall clock, for people: it decides nothing
 	// Guardian says whether another process would end the owner's session at its death: "on", or the reason why none would; "" if none was requested. For people.
 	Guardian string `json:"guardian,omitempty"`
 	TTLMS    int64  `json:"ttl_ms"` // how long others wait for the owner; see [Text.Encode]
@@ -22,6 +25,12 @@ const MaxTTL = 24 * time.Hour
 
 // maxDocument bounds a document that is read: names of two owners, a sentence, and two numbers.
 const maxDocument = 64 << 10
+
+// The states.
+const (
+	Live   = "live"
+	Fenced = "fenced"
+)
 
 // Encode returns the content of the document. It states the owner's TTL in whole milliseconds, rounded up.
 func (t Text) Encode(ttl time.Duration) ([]byte, error) {
@@ -41,9 +50,20 @@ func wholeMS(d time.Duration) int64 { return (d + time.Millisecond - 1).Millisec
 
 // StatedTTL is how long others wait for the owner of a document, as the document states; 0 if it states no reasonable duration.
 func StatedTTL(document []byte) time.Duration {
-	var t Text
-	if len(document) > maxDocument || json.Unmarshal(document, &t) != nil || t.TTLMS < 1 || t.TTLMS > MaxTTL.Milliseconds() {
+	t := textOf(document)
+	if t.TTLMS < 1 || t.TTLMS > MaxTTL.Milliseconds() {
 		return 0
 	}
 	return time.Duration(t.TTLMS) * time.Millisecond
+}
+
+// StateOf is the state that a document names; "" for none.
+func StateOf(document []byte) string { return textOf(document).State }
+
+// textOf is what a document says; nothing where it is none.
+func textOf(document []byte) (t Text) {
+	if len(document) > maxDocument || json.Unmarshal(document, &t) != nil {
+		return Text{}
+	}
+	return t
 }

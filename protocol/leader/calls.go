@@ -94,7 +94,7 @@ func (c *Caller) put(ctx context.Context, e Put) member.Event {
 	if e.Life == 0 {
 		v, err = c.Store.Put(ctx, d)
 	} else {
-		v, err = c.Beat().Put(ctx, e.Life-1, d)
+		v, err = c.Writer.Put(ctx, e.Life-1, d)
 	}
 	return c.wrote(e.Key, v, err)
 }

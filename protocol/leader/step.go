@@ -124,7 +124,7 @@ func (s *step) take(ev member.Event) {
 func (s *step) advance() {
 	s.keep()
 	s.walk()
-	s.Renew()
+	s.Renew(protocol.HeartbeatPrefix)
 	s.lookAround()
 	s.fetchSlots()
 	s.assign()

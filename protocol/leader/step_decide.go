@@ -140,12 +140,7 @@ func (s *step) deaths() (out []cluster.Command) {
 		if m.State == cluster.MemberHeld || !s.Dead(o) || m.Heartbeat == s.Own.Key {
 			continue
 		}
-		reason := "its heartbeat was not renewed"
-		if o.Gone() {
-			reason = "its heartbeat is gone"
-		}
-		reason = o.Reason(reason, s.Silence(o))
-		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason})
+		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Reason(o)})
 	}
 	return out
 }

@@ -2,14 +2,12 @@ package leader
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/store"
 )
 
 // observe watches the heartbeats of the members. Where they do not vanish by themselves, stand-bys begin to do so when
@@ -91,37 +89,13 @@ func (s *step) patrol() {
 }
 
 func (s *step) heartbeatsListed(docs []Doc) {
-	listed := make(map[string]store.Version, len(docs))
-	next := make(heartbeat.Observations, 0, len(docs))
-	for _, d := range docs {
-		listed[d.Key] = d.Version
-		o := s.heartbeats.Of(d.Key).InList(d.Version, d.TTL, s.At)
-		if s.p.Vanish {
-			o.Seen = s.At
-		}
-		next = append(next, o)
+	list := make([]member.Heartbeat, len(docs))
+	for i, d := range docs {
+		list[i] = member.Heartbeat{Key: d.Key, Version: d.Version, TTL: d.TTL}
 	}
-	for m := range s.fold.Value.Members() {
-		if _, ok := listed[m.Heartbeat]; !ok && m.State != cluster.MemberHeld {
-			next = append(next, s.heartbeats.Of(m.Heartbeat).NotInList())
-		}
-	}
-	slices.SortFunc(next, func(a, b heartbeat.Observation) int { return strings.Compare(a.Key, b.Key) })
-	s.heartbeats = next
-	s.dropStrays()
-}
-
-// dropStrays removes heartbeats that belong to nobody: left by processes that died before they joined, or after they were removed.
-func (s *step) dropStrays() {
-	if s.rule.at != ruleRuling {
-		return
-	}
-	owned := make(map[string]bool, len(s.heartbeats))
-	for m := range s.fold.Value.Members() {
-		owned[m.Heartbeat] = true
-	}
-	for _, o := range s.heartbeats {
-		if !owned[o.Key] && o.Key != s.Own.Key && o.Version != "" && s.At.Sub(o.Since) >= 4*s.Silence(o) {
+	s.heartbeats = s.Listed(s.heartbeats, list, s.fold.Value, s.p.Vanish)
+	if s.rule.at == ruleRuling {
+		for _, o := range s.Strays(s.heartbeats, s.fold.Value) {
 			s.drop(o.Key, o.Version)
 		}
 	}

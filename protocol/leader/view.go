@@ -2,7 +2,6 @@ package leader
 
 import (
 	"strings"
-	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
@@ -27,9 +26,6 @@ func (s State) Value() cluster.Value {
 
 // Whole reports whether Value is the whole value, and not an excerpt with all members and the tasks of this one.
 func (s State) Whole() bool { return s.fold.Whole() }
-
-// TTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
-func (s State) TTL() time.Duration { return s.Core.StatedTTL() }
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {

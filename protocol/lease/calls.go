@@ -8,16 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
@@ -25,25 +24,8 @@ import (
 // Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
 // member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
-	Member     cluster.MemberID
-	Store      store.Docs
-	TTL        time.Duration
-	NoSessions bool
-	Guard      protocol.Guard // nil for none
-	Logger     *slog.Logger
-	Now        func() protocol.Instant
-	Wall       func() time.Time // for people: nothing is decided by it
-
-	beat   beatWriter
+	shell.BeatCaller
 	packer sync.Pool // of *flate.Writer: one is far larger than most views
-}
-
-// Timeout is how long the call of an effect may take.
-func (c *Caller) Timeout(e member.Effect) time.Duration {
-	if r, ok := e.(Renew); ok {
-		return cmp.Or(r.Wait, c.TTL/3)
-	}
-	return c.TTL
 }
 
 // Call makes one store call and returns the event that answers it; nil for effects that are no calls.
@@ -57,15 +39,13 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 		return c.survey(ctx, e)
 	case Write:
 		return c.write(ctx, e)
-	case Renew:
-		return c.renew(ctx, e)
 	case ReadView:
 		return c.readView(ctx, e)
 	case Show:
 		newest, err := c.show(ctx, e)
 		return c.closed(err, Shown{Now: c.Now(), View: e.View, Outcome: outcome(err), Newest: newest, Err: problem(err)})
 	}
-	return nil
+	return c.BeatCaller.Call(ctx, e)
 }
 
 // closed tells that the handle of the store was closed, where that is the error.
@@ -80,22 +60,20 @@ func (c *Caller) fetched(e Fetch, sent protocol.Instant, docs []store.Doc, err e
 	return c.closed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs, Err: shell.Text(err)})
 }
 
-// outcome tells the outcomes of a write apart.
-func outcome(err error) Outcome {
+// outcome is that of a conditional write: it is refused where the version is not current.
+func outcome(err error) outbox.Outcome {
 	switch {
-	case err == nil:
-		return Done
-	case errors.Is(err, store.ErrUnknown):
-		return Unknown
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
-		return Conflict
+		return outbox.Refused
+	case errors.Is(err, store.ErrTooLarge):
+		return outbox.NotDone
 	}
-	return NotDone
+	return outbox.OutcomeOf(err)
 }
 
 // problem is the error of a call that got no answer: that somebody else was quicker is one.
 func problem(err error) string {
-	if o := outcome(err); o == Done || o == Conflict {
+	if outcome(err) == outbox.Refused {
 		return ""
 	}
 	return shell.Text(err)

@@ -1,8 +1,6 @@
 package lease
 
 import (
-	"time"
-
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
@@ -29,17 +27,6 @@ type (
 		ID     uint64
 		Doc    store.Doc
 		Delete bool
-	}
-	// Renew writes the member's own heartbeat over a version of it; "" creates it.
-	Renew struct {
-		member.Call
-		Key     string
-		Version store.Version
-		Beat    uint64
-		Write   string
-		Life    uint64        // grows with each new key: a call of a former life may still be under way
-		TTL     time.Duration // to state; 0: the usual one
-		Wait    time.Duration // how long the call may take; 0: a third of the usual TTL
 	}
 	// ReadView reads a view.
 	ReadView struct {

@@ -1,22 +1,10 @@
 package lease
 
 import (
-	"time"
-
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
-)
-
-// Outcome is how a write ended.
-type Outcome uint8
-
-// The three outcomes of a write, and the refusal that a decision depends on.
-const (
-	Done     Outcome = iota
-	NotDone          // provably: nothing was changed
-	Unknown          // it may have been done, or may be later
-	Conflict         // not done: the version is not current
 )
 
 type (
@@ -40,20 +28,9 @@ type (
 	Written struct {
 		Now     protocol.Instant
 		ID      uint64
-		Outcome Outcome
+		Outcome outbox.Outcome
 		Version store.Version
 		Err     string
-	}
-	// Renewed answers Renew. Sent is an instant before the call was sent.
-	Renewed struct {
-		Now, Sent protocol.Instant
-		Key       string
-		TTL       time.Duration // that the heartbeat states if it was written
-		Beat      uint64
-		Outcome   Outcome
-		Version   store.Version
-		Ended     bool // the session is over, though its documents may still be there
-		Err       string
 	}
 	// ViewRead answers ReadView.
 	ViewRead struct {
@@ -67,8 +44,8 @@ type (
 	Shown struct {
 		Now     protocol.Instant
 		View    uint64
-		Outcome Outcome
-		Newest  uint64 // of a Conflict: the newest view that a list shows
+		Outcome outbox.Outcome
+		Newest  uint64 // of a refusal: the newest view that a list shows
 		Err     string
 	}
 )
@@ -81,9 +58,6 @@ func (e Surveyed) At() protocol.Instant { return e.Now }
 
 // At implements Event.
 func (e Written) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Renewed) At() protocol.Instant { return e.Now }
 
 // At implements Event.
 func (e ViewRead) At() protocol.Instant { return e.Now }

@@ -59,10 +59,8 @@ func (s State) AppendKey(b []byte, n Naming) []byte {
 	k := &namer{n, b}
 	t := s.Timing()
 	k.any(s.Is, s.Life, s.Inc, s.Stop, s.Contact.Problem != "", s.Contact.Refuses, s.At >= s.claimRest, len(s.queue))
-	k.any(s.Own.Held, s.Own.Lapsed(s.At, t), s.At >= s.Own.Next, s.Own.Key, s.Own.Busy, s.beat.lost)
-	k.version(s.Own.Key, s.beat.version)
+	k.any(s.Own.Held, s.Own.Lapsed(s.At, t), s.At >= s.Own.Next, s.Own.Key, s.Own.Busy)
 	k.any(s.Own.TTL, s.Own.Short != 0, s.Pace.Doubled)
-	k.call(s.beat.read, s.At)
 	k.call(s.name.call, s.At)
 	k.call(s.name.fence, s.At)
 	k.observation(s.name.seen, &s)
@@ -93,7 +91,7 @@ func (k *namer) observation(o heartbeat.Observation, s *State) {
 
 func (k *namer) look(s *State) {
 	l := s.look
-	for _, c := range [...]call{l.call, l.lock, l.own, l.adopt, l.view} {
+	for _, c := range [...]call{l.call, l.lock, l.own, l.view} {
 		k.call(c, s.At)
 	}
 	k.any(l.hint, l.board.View > l.shown, l.leader.Holder, l.election.Known, l.election.Vacant != 0, l.board.Index == l.index, l.board.Specs > l.specs, l.board.Free, l.board.Stop)
@@ -106,10 +104,7 @@ func (k *namer) look(s *State) {
 		k.any(m.ID, m.Heartbeat, m.State)
 	}
 	for _, f := range l.since {
-		k.any(s.At.Sub(f.since) >= s.p.Patience)
-	}
-	if l.adopt.busy {
-		k.doc(l.adopted)
+		k.any(s.At.Sub(f.since) >= s.Params.TTL)
 	}
 }
 
@@ -160,7 +155,7 @@ func (k *namer) doc(d store.Doc) {
 	k.any(d.Key)
 	k.version(d.Key, d.Version)
 	if strings.HasPrefix(d.Key, nodePrefix) {
-		n, _, _ := read[nodeDoc](readable(d))
+		n, _ := read[nodeDoc](readable(d))
 		k.any(n.State, n.Member)
 		return
 	}
@@ -178,11 +173,11 @@ func (k *namer) doc(d store.Doc) {
 	}
 	switch d.Key {
 	case keyLeader:
-		l, _, _ := read[leaderDoc](readable(d))
+		l, _ := read[leaderDoc](readable(d))
 		k.any(l.Holder)
 		k.number("term ", l.Term)
 	case keyBoard:
-		x, _, _ := read[boardDoc](readable(d))
+		x, _ := read[boardDoc](readable(d))
 		k.number("term ", x.Term)
 		k.number("view ", x.View)
 		k.any(x.Index, x.Specs, x.Free, x.Stop)
@@ -215,9 +210,8 @@ func AppendEffect(b []byte, e member.Effect, n Naming) []byte {
 	case Write:
 		k.any("write", e.Delete)
 		k.doc(e.Doc)
-	case Renew:
-		k.any("renew", e.Key)
-		k.version(e.Key, e.Version)
+	case member.Renew:
+		k.any("renew", e.Key, e.Create)
 	case ReadView:
 		k.any("read view")
 	case Show:

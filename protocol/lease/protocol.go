@@ -3,11 +3,11 @@ package lease
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
@@ -72,45 +72,29 @@ func (c *client) Propose(ctx context.Context, commands ...cluster.Command) ([]cl
 }
 
 func (c *client) propose(ctx context.Context, cmd cluster.Command) (cluster.Result, error) {
-	var index cluster.Index
-	var lost *verdict // the write of which the outcome is unknown
-	var proved string // the document that was written last
-	for {
-		docs, err := c.read(ctx, cmd)
+	for a := (attempt{command: cmd}); ; {
+		a = a.begin()
+		docs, err := store.GetAll(ctx, c.docs, a.ask)
 		if err != nil {
 			return cluster.Result{}, err
 		}
-		v := c.decide(cmd, docs, index, proved)
-		for v.more != nil {
-			more, err := store.GetAll(ctx, c.docs, v.more)
-			if err != nil {
+		c.n++
+		a = a.read(docs)
+		a = a.decide(learn(a.docs), writer{write: fmt.Sprintf("%s-%d", c.name, c.n), atMS: time.Now().UnixMilli()})
+		if a.ask != nil {
+			continue
+		}
+		if !a.over {
+			var v store.Version
+			if v, err = c.docs.Put(ctx, a.put); outcome(err) == outbox.NotDone {
 				return cluster.Result{}, err
 			}
-			docs = append(docs, more...)
-			v = c.decide(cmd, docs, index, proved)
+			a = a.wrote(outcome(err), v)
 		}
-		if lost != nil && landed(*lost, docs) {
-			v = *lost
-			d := renamed(*v.put, c.write())
-			v.put = &d
-		} else if v.err != nil || v.put == nil {
-			return v.result, v.err
-		}
-		_, err = c.docs.Put(ctx, *v.put)
-		lost = nil
-		switch o := outcome(err); {
-		case o == Done && v.index != 0:
-			index = v.index
-		case o == Done && v.again:
-			proved = v.put.Key
-		case o == Done:
-			return v.result, nil
-		case o == Unknown:
-			lost = &v
-		case o == NotDone:
-			return cluster.Result{}, err
-		}
-		if err == nil {
+		switch {
+		case a.over:
+			return a.result, a.err
+		case err == nil:
 			continue
 		}
 		select {
@@ -119,27 +103,4 @@ func (c *client) propose(ctx context.Context, cmd cluster.Command) (cluster.Resu
 		case <-time.After(clientPause):
 		}
 	}
-}
-
-func (c *client) read(ctx context.Context, cmd cluster.Command) ([]store.Doc, error) {
-	return store.GetAll(ctx, c.docs, needs(cmd))
-}
-
-func (c *client) decide(cmd cluster.Command, docs []store.Doc, index cluster.Index, proved string) verdict {
-	return decide(cmd, learn(docs), writer{write: c.write(), proved: proved, index: index, atMS: time.Now().UnixMilli()})
-}
-
-// write names the next write.
-func (c *client) write() string {
-	c.n++
-	return fmt.Sprintf("%s-%d", c.name, c.n)
-}
-
-// landed tells whether a write of unknown outcome is what was read, and takes over the version that it has.
-func landed(v verdict, docs []store.Doc) bool {
-	i := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == v.put.Key && string(d.Value) == string(v.put.Value) })
-	if i >= 0 {
-		v.put.Version = docs[i].Version
-	}
-	return i >= 0
 }

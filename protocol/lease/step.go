@@ -7,33 +7,27 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
 type Params struct {
 	member.Params
-	// Join is the template of the member's prepare-join; Replaces and Heartbeat are filled in.
-	Join cluster.PrepareJoin
 	// Polled: the store hints at nothing, so that much time goes by until others know of a death.
 	Polled bool
-	// Patience is how long a partition is free before others than the first may claim it.
-	Patience time.Duration
-	// Seed makes the pauses between claims different for each member.
-	Seed uint64
 }
 
 // State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
 type State struct {
 	member.Core
-	p      Params
+	polled bool
 	wallMS int64         // newest wall clock that was read, for people
 	value  cluster.Value // the newest view, or as the leader has assembled it
 	known  *facts        // documents as they were read last, decoded; nobody changes them
 	nextID uint64        // of calls and writes
 	random uint64
 
-	beat  beat
 	name  nameCheck
 	look  look
 	lead  lead
@@ -61,7 +55,7 @@ func (c call) due(now protocol.Instant) bool { return !c.busy && now >= c.next }
 // NewState is a member that has just started.
 func NewState(p Params) State {
 	p.Member = p.Join.Member
-	s := State{Core: member.NewCore(p.Params, member.Rejoin), p: p, random: p.Seed | 1, known: &facts{}}
+	s := State{Core: member.NewCore(p.Params, member.Rejoin), polled: p.Polled, random: fnv1a(p.Nonce, 0) | 1, known: &facts{}}
 	s.Is = member.PhaseNaming
 	return s
 }
@@ -73,7 +67,9 @@ func Step(s State, ev member.Event) (State, []member.Effect) {
 	}
 	st := &step{s}
 	st.Begin(ev)
-	st.checkLease()
+	if st.CheckLease() {
+		st.drop()
+	}
 	st.take(ev)
 	if st.Is != member.PhaseHalted {
 		st.advance()
@@ -107,8 +103,10 @@ func (s *step) take(ev member.Event) {
 		s.surveyed(ev)
 	case Written:
 		s.written(ev)
-	case Renewed:
-		s.renewed(ev)
+	case member.Renewed:
+		if s.Renewed(ev) {
+			s.drop()
+		}
 	case ViewRead:
 		s.viewRead(ev)
 	case Shown:
@@ -128,8 +126,6 @@ func (s *step) take(ev member.Event) {
 func (s *step) fetched(ev Fetched) {
 	s.Answered(ev.Err)
 	switch ev.ID {
-	case s.beat.read.id:
-		s.beatRead(ev)
 	case s.name.id:
 		s.nameRead(ev)
 	case s.look.id:
@@ -143,12 +139,12 @@ func (s *step) fetched(ev Fetched) {
 
 // written gives an answer to whoever has written.
 func (s *step) written(ev Written) {
-	s.Wrote(ev.Err, ev.Outcome == Done)
+	s.Wrote(ev.Err, ev.Outcome == outbox.Done)
 	switch ev.ID {
 	case s.name.fence.id:
-		s.name.fence, s.name.next = call{}, s.At.Add(s.pause(ev.Outcome != Done))
+		s.name.fence, s.name.next = call{}, s.At.Add(s.pause(ev.Outcome != outbox.Done))
 	case s.look.lock.id:
-		s.look.lock = call{next: s.At.Add(s.pause(ev.Outcome != Done))}
+		s.look.lock = call{next: s.At.Add(s.pause(ev.Outcome != outbox.Done))}
 		s.look.next = s.At
 	default:
 		if !s.leadWritten(ev) {
@@ -167,8 +163,8 @@ func (s *step) pause(failed bool) time.Duration {
 
 // advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
 func (s *step) advance() {
-	s.walk()
-	s.renew()
+	s.Walk(s)
+	s.Renew(nodePrefix)
 	s.watch()
 	s.lookAround()
 	s.leadOn()

@@ -2,7 +2,6 @@ package lease
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
@@ -11,108 +10,18 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// beat is our own heartbeat, in this session.
-type beat struct {
-	version store.Version // that was acknowledged, or read back as our own
-	count   uint64        // of the renewal that is under way, or was the last
-	write   string        // its name
-	acked   uint64        // of the last renewal that is known to have been stored
-	lost    bool          // its outcome is unknown, or it met another version: read it
-	read    call
-}
-
-func (s *step) renew() {
-	if s.Is == member.PhaseLeaving && s.Own.Key == "" || !s.RenewalDue() {
-		return
-	}
-	if s.Own.Key == "" {
-		s.Own.Key = nodeKey(s.Session())
-	}
-	if s.beat.lost {
-		if s.beat.read.due(s.At) {
-			s.fetch(&s.beat.read, s.Own.Key)
-		}
-		return
-	}
-	t := s.Sending()
-	s.beat.count++
-	s.beat.write = s.writeName()
-	s.Emit(Renew{Key: s.Own.Key, Version: s.beat.version, Beat: s.beat.count, Write: s.beat.write, Life: s.Life, TTL: t.TTL, Wait: s.Own.Wait(t)})
-}
-
-// checkLease notices that the last acknowledged renewal is too old: others may have fenced the session since. It is never renewed again.
-func (s *step) checkLease() {
-	if s.Lapsed() {
-		s.lapse("its lease has lapsed")
-	}
-}
-
-// lapse ends the session for good. What it has claimed may be claimed by others now.
+// lapse ends the session for good.
 func (s *step) lapse(reason string) {
-	if !s.Lost(reason) {
-		return
+	if s.Lost(reason) {
+		s.drop()
 	}
-	s.beat = beat{}
+}
+
+// drop gives up what was of a session that has ended. What it has claimed may be claimed by others now.
+func (s *step) drop() {
 	s.held, s.lead = nil, lead{}
 	s.dropTries()
 	s.Revoke(s.value.Index(), 0)
-	if s.Is == member.PhaseRemoved {
-		s.nextLife()
-	}
-}
-
-// nextLife begins another session once nothing of the former one runs.
-func (s *step) nextLife() {
-	if !s.Idle() {
-		return
-	}
-	s.Life++
-	s.name, s.Is = nameCheck{}, member.PhaseNaming
-}
-
-func (s *step) renewed(ev Renewed) {
-	if ev.Key != s.Own.Key || ev.Beat != s.beat.count {
-		return // of a former session
-	}
-	s.Returned(ev.Err, ev.TTL, ev.Outcome == Done, !ev.Ended)
-	if ev.Ended { // its document may still be there, and goes at any moment: whoever renewed it in another session would rely on what vanishes
-		s.lapse("its session with the store has ended")
-		return
-	}
-	switch ev.Outcome {
-	case Done:
-		s.beat.version, s.beat.acked = ev.Version, ev.Beat
-		s.Extend(ev.Sent, ev.TTL)
-	case NotDone:
-		s.Own.Next = s.At.Add(s.Poll)
-	default: // for others it may have been renewed; for us it was not
-		s.beat.lost = true
-		s.Own.Next = s.At
-		s.beat.read.next = s.At.Add(s.pause(ev.Outcome == Unknown))
-	}
-}
-
-// beatRead takes in what our heartbeat document says after a renewal of unknown outcome, or one that met another version. It is ours still if it is as we
-// know it, or as a later renewal of ours has left it; else it was fenced.
-func (s *step) beatRead(ev Fetched) {
-	s.beat.read = call{next: s.At.Add(s.Poll)}
-	if ev.Err != "" || s.Own.Key == "" {
-		return
-	}
-	d, ok, err := read[nodeDoc](ev.Docs[0])
-	switch {
-	case err == nil && ok && d.State == nodeLive && (s.wrote(d.Write) && d.Beat > s.beat.acked || ev.Docs[0].Version == s.beat.version):
-		s.beat.version, s.beat.acked, s.beat.lost, s.Own.Next = ev.Docs[0].Version, d.Beat, false, s.At
-	case err == nil && !ok && s.beat.version == "": // it was not created
-		s.beat.lost, s.Own.Next = false, s.At
-	default:
-		s.lapse("its session was fenced")
-	}
-}
-
-// wrote tells whether a write was one of this start of the process.
-func (s *step) wrote(name string) bool {
-	return strings.HasPrefix(name, string(s.Member)+"-"+s.Nonce+"-")
 }
 
 // nameCheck makes sure that no live process has our name.
@@ -144,7 +53,7 @@ func (s *step) nameRead(ev Fetched) {
 	}
 	f := s.known.learn(ev.Docs)
 	if err := f.problem(keyNodes); err != nil {
-		s.complain(f, err)
+		s.complain(err)
 		return
 	}
 	was := cluster.Member{}
@@ -165,23 +74,18 @@ func (s *step) nameRead(ev Fetched) {
 		s.name.seen, s.name.next = heartbeat.Observation{Key: was.Heartbeat}, s.At
 		return
 	}
-	s.otherStart(ev, s.ours(session(was)))
-}
-
-// ours tells whether a session is of this start of the process: of a former life, in which nothing runs any more.
-func (s *step) ours(session string) bool {
-	return heartbeat.IsEpoch(session, string(s.Member), s.Nonce)
+	s.otherStart(ev, s.Ours(session(was)))
 }
 
 // otherStart judges the heartbeat of another start under our name: it fences that session when it is dead, and gives up when it is alive.
 func (s *step) otherStart(ev Fetched, ours bool) {
 	d := ev.Docs[1]
-	n, there, err := read[nodeDoc](d)
+	n, err := read[nodeDoc](d)
 	if err != nil {
-		s.refuse(err)
+		s.complain(err)
 		return
 	}
-	if !there || n.State == nodeFenced {
+	if d.Version == "" || n.State == heartbeat.Fenced {
 		s.name.clear = true
 		return
 	}
@@ -207,7 +111,7 @@ func (s *step) fenced(d store.Doc, n nodeDoc) leadWrite {
 	if n.Tied {
 		return leadWrite{doc: store.Doc{Key: d.Key, Version: d.Version}, remove: true}
 	}
-	n.State, n.Write = nodeFenced, s.writeName()
+	n.State, n.Write = heartbeat.Fenced, s.writeName()
 	return leadWrite{doc: written(d.Key, d.Version, n)}
 }
 
@@ -219,19 +123,15 @@ func (s *step) silent(o heartbeat.Observation) protocol.Instant {
 	return s.At.Add(s.Poll)
 }
 
-// complain reports documents that cannot be used; one that a newer Rota wrote ends the member.
-func (s *step) complain(f *facts, err error) {
-	if f.newer != nil {
-		s.Halt(s.value.Index(), f.newer)
-		return
-	}
-	s.refuse(err)
-}
-
-func (s *step) refuse(err error) {
+// complain reports a document that cannot be used; one that a newer Rota wrote ends the member.
+func (s *step) complain(err error) {
 	r := member.Refusing{Reason: err.Error()}
 	if damaged, ok := errors.AsType[*DamagedError](err); ok {
 		r = member.Refusing{Key: damaged.Key, Reason: damaged.Err.Error()}
+	}
+	if newer, ok := errors.AsType[*cluster.FormatError](err); ok {
+		s.Halt(s.value.Index(), newer)
+		return
 	}
 	s.Emit(r)
 }

@@ -54,7 +54,7 @@ func (s *step) claimSome() {
 			continue
 		}
 		mine := e.First == s.Member
-		if !mine && (e.Only || s.At < s.claimRest || s.At.Sub(s.look.freeSince(e)) < s.p.Patience) {
+		if !mine && (e.Only || s.At < s.claimRest || s.At.Sub(s.look.freeSince(e)) < s.Params.TTL) {
 			continue
 		}
 		if s.trying(e.Partition) || s.owns(e.Partition) || e.Slot != 0 && s.inSlot(e.Slot) || slices.Contains(s.shuns, shun{e.Partition, e.Token}) {
@@ -83,7 +83,7 @@ func (s *step) place(n int) int {
 
 // room tells whether we have a worker for one more. Claims that are on their way count.
 func (s *step) room() bool {
-	if s.p.Join.Capacity == 0 {
+	if s.Join.Capacity == 0 {
 		return true
 	}
 	var n int64
@@ -95,7 +95,7 @@ func (s *step) room() bool {
 			n += takesRoom(c.Partition)
 		}
 	}
-	return n < s.p.Join.Capacity
+	return n < s.Join.Capacity
 }
 
 // takesRoom is 0 for what Rota runs for itself, 1 for all else.

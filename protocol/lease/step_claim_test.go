@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
@@ -106,6 +107,55 @@ func TestARefusalKeepsWhatIsOurs(t *testing.T) {
 	}
 }
 
+// TestAForgottenClaimIsConfirmed: a claim was stored and its maker gave up on it before it heard of that. It holds the partition when the document was written
+// once more, and does not claim what it has released since.
+func TestAForgottenClaimIsConfirmed(t *testing.T) {
+	t.Parallel()
+	for _, released := range []bool{false, true} {
+		p := newPaper(t)
+		s := holder(t, p)
+		id, key := s.held[0].id, partitionKey(s.held[0].id)
+		s.value, s.held = p.value(), nil
+		if released {
+			x, _ := learn(p.all()).of(key)
+			x.doc.Holder, x.doc.By, x.partition.State, x.partition.Owner = "", 0, cluster.PartitionWaiting, ""
+			x.doc.Task = x.partition.Encode()
+			p.put(written(key, p.docs[key].Version, x.doc))
+		}
+		before := p.docs[key]
+		s.claimAgain()
+		s.claimAgain()
+		if len(s.tries) != 1 {
+			t.Fatalf("%d commands are on their way, want a claim", len(s.tries))
+		}
+		x := s.tries[0]
+		x.docs = p.get(needs(x.command)...)
+		s.decide(0, x)
+		if len(s.held) != 0 {
+			t.Fatalf("it holds %+v before that was acknowledged", s.held)
+		}
+		if released {
+			if len(s.tries) != 0 || !slices.Contains(s.shuns, shun{id, x.command.(cluster.Claim).Token}) {
+				t.Errorf("it does %+v, and shuns %v", s.tries, s.shuns)
+			}
+			continue
+		}
+		if put := s.tries[0].put; put.Version != before.Version || string(put.Value) == string(before.Value) {
+			t.Errorf("it writes %+v over %+v, want the same under another name", put, before)
+		}
+		if s.tryWritten(Written{ID: s.tries[0].id, Outcome: outbox.Unknown}); len(s.tries) != 1 || len(s.held) != 0 {
+			t.Fatalf("it holds %+v by a write of unknown outcome", s.held)
+		}
+		x = s.tries[0]
+		x.docs = p.get(needs(x.command)...)
+		s.decide(0, x)
+		s.tryWritten(Written{ID: s.tries[0].id, Outcome: outbox.Done, Version: "9"})
+		if len(s.held) != 1 || s.held[0].version != "9" {
+			t.Errorf("it holds %+v after the acknowledgement", s.held)
+		}
+	}
+}
+
 // TestOwnTasksTakeNoRoom: a member of capacity 1 claims one task beside what Rota runs for itself, whatever comes first.
 func TestOwnTasksTakeNoRoom(t *testing.T) {
 	t.Parallel()
@@ -113,9 +163,9 @@ func TestOwnTasksTakeNoRoom(t *testing.T) {
 		return boardFree{Partition: id, Token: 1, First: "m", Only: true}
 	}
 	s := &step{State: State{
-		Core: coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "n"}), known: &facts{},
-		p:    Params{Join: cluster.PrepareJoin{Member: "m", Capacity: 1}},
-		held: []held{{id: "rota.source.held/run"}},
+		Core:  coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "n", Join: cluster.PrepareJoin{Member: "m", Capacity: 1}}),
+		known: &facts{},
+		held:  []held{{id: "rota.source.held/run"}},
 	}}
 	s.Own.Held = true
 	s.look.members = []cluster.Member{{ID: "m"}}

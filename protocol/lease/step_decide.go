@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
@@ -222,14 +223,14 @@ func unfenced(c cluster.Command, f *facts, w writer) *verdict {
 	if !ok {
 		return &verdict{more: []string{keyNodes, key}}
 	}
-	n, there, err := read[nodeDoc](d)
+	n, err := read[nodeDoc](d.Doc)
 	switch {
 	case err != nil:
 		return &verdict{err: err}
-	case there && n.State != nodeFenced:
+	case d.Version != "" && n.State != heartbeat.Fenced:
 		v := refused("its session has not been fenced: it may be alive")
 		return &v
-	case there && w.proved != key:
+	case d.Version != "" && w.proved != key:
 		n.Write = w.write
 		d := written(key, d.Version, n)
 		return &verdict{put: &d, again: true}
@@ -250,6 +251,12 @@ func decidePartition(c cluster.Command, id cluster.PartitionID, f *facts, w writ
 		}
 		if !f.holds(w.session, claim) {
 			return refused("who claims is another session of the member")
+		}
+		if fact.doc.Holder == w.session && fact.doc.State == outstanding { // by a write of which its maker did not hear: it counts when it was made once more
+			doc := fact.doc
+			doc.Write = w.write
+			d := written(key, f.version(key), doc)
+			return verdict{result: cluster.Result{Accepted: true}, put: &d}
 		}
 	}
 	v := f.value()

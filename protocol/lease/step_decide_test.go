@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
@@ -103,7 +102,7 @@ func (p *paper) refuses(c cluster.Command, by, why string) {
 // join brings a session into the Node List.
 func (p *paper) join(session string) cluster.Incarnation {
 	p.t.Helper()
-	p.put(written(nodeKey(session), "", nodeDoc{State: nodeLive}))
+	p.put(written(nodeKey(session), "", nodeDoc{Text: heartbeat.Text{State: heartbeat.Live}}))
 	id, _, _ := strings.Cut(session, "/")
 	replaces := cluster.Incarnation(0)
 	if m, ok := p.value().Member(cluster.MemberID(id)); ok {
@@ -119,7 +118,7 @@ func (p *paper) join(session string) cluster.Incarnation {
 
 func (p *paper) fence(session string) {
 	d := p.docs[nodeKey(session)]
-	p.put(written(d.Key, d.Version, nodeDoc{State: nodeFenced}))
+	p.put(written(d.Key, d.Version, nodeDoc{Text: heartbeat.Text{State: heartbeat.Fenced}}))
 }
 
 func (p *paper) value() cluster.Value { return learn(p.all()).value() }
@@ -407,28 +406,5 @@ func TestDamagedDocuments(t *testing.T) {
 			t.Errorf("%q became %q", text, got)
 		}
 		p.refuses(cluster.Claim{Partition: "x", Token: firstToken(1), Member: "a", Incarnation: a}, "a/1", "damaged or foreign")
-	}
-}
-
-// TestHeartbeatMeetsFence: a renewal that was on its way when the session was fenced fails, and the member stops.
-func TestHeartbeatMeetsFence(t *testing.T) {
-	t.Parallel()
-	s := NewState(Params{
-		Params: member.Params{Nonce: "n", TTL: time.Second, Rho: 50, Margin: time.Second / 20, Poll: time.Second / 20},
-		Join:   cluster.PrepareJoin{Member: "a"},
-	})
-	s, _ = Step(s, member.Woken{Now: 1})
-	s.Is, s.Inc, s.Own.Key = member.PhaseMember, 3, nodeKey("a/n-0")
-	s.Own.Held, s.Own.Acked, s.beat.version, s.beat.count, s.beat.acked, s.Own.Busy = true, 1, "4", 2, 1, true
-	s, fx := Step(s, Renewed{Now: 10, Sent: 5, Key: s.Own.Key, Beat: 2, Outcome: Conflict})
-	i := slices.IndexFunc(fx, func(e member.Effect) bool { f, ok := e.(Fetch); return ok && f.Keys[0] == s.Own.Key })
-	if i < 0 {
-		t.Fatalf("it does not read its heartbeat: %+v", fx)
-	}
-	doc := written(s.Own.Key, "9", nodeDoc{State: nodeFenced})
-	doc.Version = "9"
-	s, _ = Step(s, Fetched{Now: 20, ID: fx[i].(Fetch).ID, Docs: []store.Doc{doc}})
-	if s.Phase() == "joined" || s.Assigned().ValidUntil != 0 || s.Incarnation() != 0 {
-		t.Errorf("phase %s, valid until %d", s.Phase(), s.Assigned().ValidUntil)
 	}
 }

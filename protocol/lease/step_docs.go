@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,13 +53,10 @@ type (
 		By   cluster.Incarnation `json:"by"`
 		AtMS int64               `json:"at_ms"`
 	}
-	// nodeDoc is the heartbeat of one session.
+	// nodeDoc is the heartbeat of one session. Who fences it names the write.
 	nodeDoc struct {
-		State string `json:"state"`
 		heartbeat.Text
-		Beat  uint64 `json:"beat"`
-		Tied  bool   `json:"tied,omitempty"` // it goes with its process
-		Write string `json:"write"`
+		Write string `json:"write,omitempty"`
 	}
 	// configDoc has the settings, and the last index that was given to a submission.
 	configDoc struct {
@@ -117,9 +115,6 @@ type (
 
 // The states of documents.
 const (
-	nodeLive   = "live"
-	nodeFenced = "fenced"
-
 	outstanding = "outstanding"
 	done        = "done"
 	gone        = "gone" // it is not there now; the document keeps its token
@@ -131,15 +126,12 @@ const claimBits = 24
 // firstToken is the one that a partition has before its first claim.
 func firstToken(submitted cluster.Index) cluster.Token { return submitted << claimBits }
 
-// read decodes a document; ok is false where there is none.
-func read[T any](d store.Doc) (x T, ok bool, err error) {
-	if d.Version == "" {
-		return x, false, nil
+// read decodes a document; nothing where there is none.
+func read[T any](d store.Doc) (x T, err error) {
+	if d.Version != "" {
+		err = json.Unmarshal(d.Value, &x)
 	}
-	if err := json.Unmarshal(d.Value, &x); err != nil {
-		return x, false, &DamagedError{Key: d.Key, Err: err}
-	}
-	return x, true, nil
+	return x, damaged(d.Key, err)
 }
 
 // written encodes a document to be put over a version of it.
@@ -185,6 +177,15 @@ func (e *DamagedError) Error() string {
 // Unwrap gives the cause.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
+// damaged is an error in what a document says.
+func damaged(key string, err error) error {
+	var known *DamagedError
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return &DamagedError{Key: key, Err: err}
+}
+
 func jobKey(id cluster.JobID) string { return jobPrefix + string(id) }
 
 // longestSegment bounds the escaped name in a key; longer ones are named by their digest.
@@ -215,13 +216,9 @@ func jobOf(d store.Doc) (cluster.JobID, bool) {
 		name, _, _ = strings.Cut(name, "=") // an escaped "/" or "#"
 		return cluster.JobID(name), name != ""
 	}
-	doc, _, err := read[partitionDoc](d)
-	if err != nil {
-		return "", false
-	}
-	p, err := doc.partition(d.Key)
-	job, _, _ := p.ID.Split()
-	return job, err == nil
+	x, ok := decoded(d).says.(partitionFact)
+	job, _, _ := x.partition.ID.Split()
+	return job, ok
 }
 
 // fnv1a is the hash of that name by Fowler, Noll and Vo, after a byte that makes it another one. A document has the whole name: two with one key would be
@@ -239,17 +236,16 @@ func session(m cluster.Member) string { return strings.TrimPrefix(m.Heartbeat, n
 func nodeKey(session string) string { return nodePrefix + session }
 
 // members decodes the Node List.
-func (n nodesDoc) members() ([]cluster.Member, error) {
-	out := make([]cluster.Member, len(n.Nodes))
-	for i, e := range n.Nodes {
+func (n nodesDoc) members() (out []cluster.Member, err error) {
+	for _, e := range n.Nodes {
 		m, err := cluster.DecodeMember(e.Member)
 		if err == nil && session(m) != e.Token {
 			err = fmt.Errorf("node %q has the record of %q", e.Token, session(m))
 		}
 		if err != nil {
-			return nil, &DamagedError{Key: keyNodes, Err: err}
+			return nil, err
 		}
-		out[i] = m
+		out = append(out, m)
 	}
 	return out, nil
 }
@@ -286,29 +282,20 @@ func (n nodesDoc) leftMS(by cluster.Incarnation) int64 {
 	return 0
 }
 
-// partition decodes the record, and compares it with what the document says for people.
-func (d partitionDoc) partition(key string) (cluster.Partition, error) {
-	p, err := cluster.DecodePartition(d.Task)
+// decode decodes the record, which it compares with what the document says for people, and the commands that have yet to be carried out.
+func (d partitionDoc) decode(key string) (p cluster.Partition, said []cluster.Command, err error) {
+	p, err = cluster.DecodePartition(d.Task)
 	switch {
 	case err != nil:
 	case partitionKey(p.ID) != key:
 		err = fmt.Errorf("it has the record of %q", p.ID)
 	case p.Token != d.Token || (d.Holder != "") != (p.Owner != "" && !p.Offered):
 		err = fmt.Errorf("holder %q and token %d are not those of its task", d.Holder, d.Token)
-	default:
-		return p, nil
 	}
-	return p, &DamagedError{Key: key, Err: err}
-}
-
-// said decodes the commands that have yet to be carried out.
-func (d partitionDoc) said(key string) ([]cluster.Command, error) {
-	out := make([]cluster.Command, len(d.Said))
-	for i, b := range d.Said {
-		var err error
-		if out[i], err = cluster.DecodeCommand(b.Command); err != nil {
-			return nil, &DamagedError{Key: key, Err: err}
-		}
+	for i := 0; err == nil && i < len(d.Said); i++ {
+		var c cluster.Command
+		c, err = cluster.DecodeCommand(d.Said[i].Command)
+		said = append(said, c)
 	}
-	return out, nil
+	return p, said, err
 }

@@ -38,7 +38,7 @@ func (s *step) nextLook() protocol.Instant {
 
 // dueBeats are the heartbeats that the leader looks at, besides its surveys.
 func (s *step) dueBeats() (keys []string) {
-	if !s.p.Polled || !s.lead.holds {
+	if !s.polled || !s.lead.holds {
 		return nil
 	}
 	for _, m := range s.look.members {

@@ -2,7 +2,6 @@ package lease
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"strings"
 
@@ -12,16 +11,29 @@ import (
 
 // facts are documents as they were read, decoded. Nobody changes them.
 type facts struct {
-	docs       map[string]store.Doc // as read, also those that are not there
-	config     configDoc
-	settings   cluster.Settings
-	nodes      nodesDoc
-	members    []cluster.Member
+	docs map[string]fact // as read, also those that are not there
+	configFact
+	nodesFact
 	jobs       map[cluster.JobID]jobFact
 	jobIDs     []cluster.JobID // sorted by key
 	partitions []partitionFact // sorted by key
-	damaged    map[string]error
-	newer      error // a document that a newer Rota wrote
+}
+
+// fact is a document, and what it says: a configFact, nodesFact, jobFact or partitionFact, or nothing that others are decided by. What is damaged counts as unknown.
+type fact struct {
+	store.Doc
+	says any
+	err  error
+}
+
+type configFact struct {
+	config   configDoc
+	settings cluster.Settings
+}
+
+type nodesFact struct {
+	nodes   nodesDoc
+	members []cluster.Member
 }
 
 type jobFact struct {
@@ -39,23 +51,30 @@ type partitionFact struct {
 // defaults are the settings of a place where nothing was configured.
 func defaults() cluster.Settings { return cluster.Settings{Placement: cluster.PlacementClaimed} }
 
-// learn decodes documents, sorted by key. What is damaged counts as unknown.
+// learn decodes documents, sorted by key.
 func learn(docs []store.Doc) *facts { return (&facts{}).learn(docs) }
 
 // learn decodes documents, but for those that are as they are known already: most of them are, and decoding is most of the work.
 func (f *facts) learn(docs []store.Doc) *facts {
-	next := &facts{docs: make(map[string]store.Doc, len(docs)), jobs: make(map[cluster.JobID]jobFact), damaged: make(map[string]error), settings: defaults()}
+	next := &facts{docs: make(map[string]fact, len(docs)), jobs: make(map[cluster.JobID]jobFact), configFact: configFact{settings: defaults()}}
 	for _, d := range docs {
-		next.docs[d.Key] = d
-		if d.Version == "" || next.takeKnown(f, d) {
-			continue
+		x := f.docs[d.Key]
+		if d.Version == "" {
+			x = fact{Doc: d}
+		} else if x.err != nil || !x.same(d) {
+			x = decoded(d)
 		}
-		if err := next.take(d); err != nil {
-			next.damaged[d.Key] = err
-			var newer *cluster.FormatError
-			if errors.As(err, &newer) {
-				next.newer = err
-			}
+		next.docs[d.Key] = x
+		switch says := x.says.(type) {
+		case configFact:
+			next.configFact = says
+		case nodesFact:
+			next.nodesFact = says
+		case jobFact:
+			next.jobs[says.job.ID] = says
+			next.jobIDs = append(next.jobIDs, says.job.ID)
+		case partitionFact:
+			next.partitions = append(next.partitions, says)
 		}
 	}
 	byKey := func(a, b partitionFact) int { return strings.Compare(a.key, b.key) }
@@ -65,34 +84,8 @@ func (f *facts) learn(docs []store.Doc) *facts {
 	return next
 }
 
-// takeKnown takes over what is known of a document, if it has not changed.
-func (f *facts) takeKnown(known *facts, d store.Doc) bool {
-	was := known.docs[d.Key]
-	if was.Version != d.Version || known.damaged[d.Key] != nil || !bytes.Equal(was.Value, d.Value) {
-		return false
-	}
-	switch {
-	case d.Key == keyConfig:
-		f.config, f.settings = known.config, known.settings
-	case d.Key == keyNodes:
-		f.nodes, f.members = known.nodes, known.members
-	case strings.HasPrefix(d.Key, jobPrefix):
-		id := cluster.JobID(d.Key[len(jobPrefix):])
-		job, ok := known.jobs[id]
-		if !ok {
-			return false
-		}
-		f.jobs[id] = job
-		f.jobIDs = append(f.jobIDs, id)
-	case strings.HasPrefix(d.Key, partitionPrefix):
-		p, ok := known.of(d.Key)
-		if !ok {
-			return false
-		}
-		f.partitions = append(f.partitions, p)
-	}
-	return true
-}
+// same tells whether another read has found the same.
+func (x fact) same(d store.Doc) bool { return x.Version == d.Version && bytes.Equal(x.Value, d.Value) }
 
 // same tells whether two looks at all documents have found the same, but for heartbeats.
 func (f *facts) same(other *facts) bool {
@@ -101,7 +94,7 @@ func (f *facts) same(other *facts) bool {
 		if strings.HasPrefix(k, nodePrefix) {
 			continue
 		}
-		if was, ok := other.docs[k]; !ok || was.Version != d.Version || !bytes.Equal(was.Value, d.Value) {
+		if was, ok := other.docs[k]; !ok || !was.same(d.Doc) {
 			return false
 		}
 		n++
@@ -114,59 +107,45 @@ func (f *facts) same(other *facts) bool {
 	return n == 0
 }
 
-func (f *facts) take(d store.Doc) (err error) {
+// decoded is a document that was read.
+func decoded(d store.Doc) fact {
+	x := fact{Doc: d}
 	switch {
 	case d.Key == keyConfig:
-		if f.config, _, err = read[configDoc](d); err == nil {
-			f.settings, err = cluster.DecodeSettings(f.config.Settings)
+		var c configFact
+		if c.config, x.err = read[configDoc](d); x.err == nil {
+			c.settings, x.err = cluster.DecodeSettings(c.config.Settings)
 		}
+		x.says = c
 	case d.Key == keyNodes:
-		if f.nodes, _, err = read[nodesDoc](d); err == nil {
-			f.members, err = f.nodes.members()
+		var n nodesFact
+		if n.nodes, x.err = read[nodesDoc](d); x.err == nil {
+			n.members, x.err = n.nodes.members()
 		}
+		x.says = n
 	case strings.HasPrefix(d.Key, jobPrefix):
-		return f.takeJob(d)
+		var j jobFact
+		if j.doc, x.err = read[jobDoc](d); x.err == nil {
+			j.job, x.err = cluster.DecodeJob(j.doc.Job)
+		}
+		x.says = j
 	case strings.HasPrefix(d.Key, partitionPrefix):
-		return f.takePartition(d)
+		p := partitionFact{key: d.Key}
+		if p.doc, x.err = read[partitionDoc](d); x.err == nil {
+			p.partition, p.said, x.err = p.doc.decode(d.Key)
+		}
+		x.says = p
 	}
-	return err
-}
-
-func (f *facts) takeJob(d store.Doc) error {
-	doc, _, err := read[jobDoc](d)
-	if err != nil {
-		return err
+	if x.err != nil {
+		x.says, x.err = nil, damaged(d.Key, x.err)
 	}
-	job, err := cluster.DecodeJob(doc.Job)
-	if err != nil {
-		return &DamagedError{Key: d.Key, Err: err}
-	}
-	f.jobs[job.ID] = jobFact{doc, job}
-	f.jobIDs = append(f.jobIDs, job.ID)
-	return nil
-}
-
-func (f *facts) takePartition(d store.Doc) error {
-	doc, _, err := read[partitionDoc](d)
-	if err != nil {
-		return err
-	}
-	p, err := doc.partition(d.Key)
-	if err != nil {
-		return err
-	}
-	said, err := doc.said(d.Key)
-	if err != nil {
-		return err
-	}
-	f.partitions = append(f.partitions, partitionFact{d.Key, doc, p, said})
-	return nil
+	return x
 }
 
 // problem is why one of the documents cannot be used; nil if all can.
 func (f *facts) problem(keys ...string) error {
 	for _, k := range keys {
-		if err := f.damaged[k]; err != nil {
+		if err := f.docs[k].err; err != nil {
 			return err
 		}
 	}

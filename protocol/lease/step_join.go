@@ -5,37 +5,21 @@ import (
 	"github.com/rota-run/rota/protocol/member"
 )
 
-// walk moves from phase to phase as far as the state allows.
-func (s *step) walk() {
-	switch s.Is {
-	case member.PhaseNaming:
-		if s.name.clear {
-			s.Is = member.PhaseBeginning
-			return
-		}
+// Stand implements member.Walker: what our own acknowledged writes prove. A session that is lost ends the membership, and nothing else does.
+func (s *step) Stand() member.Stand {
+	switch {
+	case s.Is == member.PhaseNaming && !s.name.clear:
 		s.checkName()
-	case member.PhaseBeginning:
-		if s.Own.Held {
-			s.Is = member.PhaseJoining
-			s.join()
-		}
-	case member.PhaseJoining:
-		s.join()
-	case member.PhaseRemoved:
-		if s.nextLife(); s.Is == member.PhaseNaming {
-			s.checkName()
-		}
-	}
-}
-
-// join writes us into the Node List.
-func (s *step) join() {
-	if !s.trying("") {
-		c := s.p.Join
+	case s.Is == member.PhaseJoining && s.Inc == 0 && !s.trying(""):
+		c := s.Join
 		c.Heartbeat, c.Replaces = s.Own.Key, s.name.replaces
 		s.try(c)
 	}
+	return member.Stand{Free: s.name.clear || s.Is == member.PhaseRemoved, In: s.Inc != 0, Joined: true, Inc: s.Inc, Index: s.value.Index()}
 }
+
+// Again implements member.Walker.
+func (s *step) Again() { s.name = nameCheck{} }
 
 // joinTried takes in how our entry into the Node List ended.
 func (s *step) joinTried(t try) {
@@ -45,20 +29,14 @@ func (s *step) joinTried(t try) {
 		}
 		return
 	}
-	n, _, _ := read[nodesDoc](t.put)
+	n, _ := read[nodesDoc](t.put)
 	members, _ := n.members()
 	for _, m := range members {
 		if m.ID == s.Member {
 			s.Inc = m.Incarnation
 		}
 	}
-	if s.Is != member.PhaseJoining {
-		return // it is leaving
-	}
-	s.Is = member.PhaseMember
-	s.look.index = n.Index
-	s.look.members = members
-	s.Emit(member.Joining{Incarnation: s.Inc})
+	s.look.index, s.look.members = n.Index, members
 }
 
 // settle ends the member when the Node List is without it. What it had claimed is free then.

@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
@@ -87,12 +88,8 @@ func (s *step) writeSome() {
 	s.lead.writes = writes
 }
 
-// leadWritten takes in the answer of a write of a pass, or of another of the leader's. What was not done is found again by the next pass.
+// leadWritten takes in the answer of a write of a pass. What was not done is found again by the next pass.
 func (s *step) leadWritten(ev Written) bool {
-	if ev.ID == s.look.adopt.id && s.look.adopt.busy {
-		s.confirmed(ev)
-		return true
-	}
 	i := slices.IndexFunc(s.lead.writes, func(w leadWrite) bool { return w.id == ev.ID })
 	if i < 0 {
 		return false
@@ -100,9 +97,9 @@ func (s *step) leadWritten(ev Written) bool {
 	key := s.lead.writes[i].doc.Key
 	s.lead.writes = slices.Delete(slices.Clone(s.lead.writes), i, i+1)
 	if len(s.lead.writes) == 0 {
-		s.lead.next = s.At.Add(max(s.Poll/4, s.pause(ev.Outcome != Done)))
+		s.lead.next = s.At.Add(max(s.Poll/4, s.pause(ev.Outcome != outbox.Done)))
 	}
-	if s.p.Polled && ev.Outcome == Done {
+	if s.polled && ev.Outcome == outbox.Done {
 		s.ownWritten(key)
 	}
 	return true
@@ -123,10 +120,10 @@ func (s *step) surveyed(ev Surveyed) {
 	s.known, s.lead.read, s.lead.wrote = f, f, nil
 	for _, d := range ev.Docs {
 		if err := f.problem(d.Key); err != nil {
-			s.complain(f, err)
+			s.complain(err)
 		}
 	}
-	l, _, err := read[leaderDoc](f.docs[keyLeader])
+	l, err := read[leaderDoc](f.docs[keyLeader].Doc)
 	if s.Is != member.PhaseMember || err != nil || f.problem(keyNodes, keyConfig) != nil {
 		return
 	}
@@ -179,15 +176,15 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 		o := was.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.At)
 		beats = beats.With(o)
 		s.lead.next = min(s.lead.next, s.silent(o))
-		n, there, err := read[nodeDoc](d)
+		n, err := read[nodeDoc](d.Doc)
 		switch {
 		case err != nil:
-		case !there:
+		case d.Version == "":
 			s.removeMember(m, o.Reason("its session has ended", s.Silence(o)))
-		case n.State == nodeFenced:
+		case n.State == heartbeat.Fenced:
 			s.removeMember(m, was.Reason("its session has ended", s.Silence(o)))
 		case s.Dead(o):
-			s.lead.writes = append(slices.Clip(s.lead.writes), s.fenced(d, n))
+			s.lead.writes = append(slices.Clip(s.lead.writes), s.fenced(d.Doc, n))
 		}
 	}
 	s.lead.beats, s.lead.holdAt = beats, held
@@ -226,7 +223,7 @@ func (s *step) judgeHeld(m cluster.Member) holdSeen {
 
 // publish shows the value, and then what the board says of it.
 func (s *step) publish(f *facts, p *pass) {
-	b, _, err := read[boardDoc](f.docs[keyBoard])
+	b, err := read[boardDoc](f.docs[keyBoard].Doc)
 	if err != nil {
 		return
 	}
@@ -257,7 +254,7 @@ func (s *step) shown(ev Shown) {
 	s.Wrote(ev.Err, ev.Err == "")
 	s.lead.show.busy = false
 	s.lead.view = max(s.lead.view, ev.Newest)
-	if ev.Outcome != Done {
+	if ev.Outcome != outbox.Done {
 		s.lead.any = false
 		return
 	}

@@ -19,7 +19,6 @@ type look struct {
 	hint     bool // there may be more to see than what is being read
 	lock     call // the lock of the leader, or the fence of its session, is being written
 	own      call // documents of our own are being read again
-	adopt    call // a claim of ours that we did not know of is being confirmed
 	view     call
 	shown    uint64    // number of the view that the value is from
 	leader   leaderDoc // the lock, as it was read
@@ -31,8 +30,6 @@ type look struct {
 	boardAt  store.Version // of board
 	since    []freeSince   // by partition: since when we have seen it free
 	specs    cluster.Index
-	adopted  store.Doc // that is being confirmed
-	job      cluster.Job
 }
 
 type freeSince struct {
@@ -84,10 +81,10 @@ func (s *step) looked(ev Fetched) {
 	}
 	for _, d := range ev.Docs {
 		if err := s.see(d, ev.Sent); err != nil {
-			s.complain(learn(ev.Docs), err)
+			s.complain(err)
 		}
 	}
-	if s.p.Polled && s.look.next > s.At {
+	if s.polled && s.look.next > s.At {
 		s.look.next = s.nextLook()
 	}
 	s.look.next = min(s.look.next, s.silent(s.look.election.Holder))
@@ -127,7 +124,7 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 	case s.look.election.Holder.Key:
 		s.look.election = s.look.election.Probed(d.Key, d.Version, heartbeat.StatedTTL(d.Value), sent, s.At)
 	default:
-		if s.p.Polled && s.lead.holds {
+		if s.polled && s.lead.holds {
 			o := s.lead.beats.Of(d.Key)
 			s.lead.beats = s.lead.beats.With(o.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.At))
 		}
@@ -140,8 +137,7 @@ func readChanged[T any](d store.Doc, at store.Version, known T) (T, error) {
 	if at != "" && d.Version == at {
 		return known, nil
 	}
-	x, _, err := read[T](d)
-	return x, err
+	return read[T](d)
 }
 
 // seeBoard takes in the board. It is a hint: documents decide.
@@ -171,7 +167,7 @@ func (s *step) elect(docs []store.Doc) {
 	e := s.look.election
 	i := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == e.Holder.Key })
 	if i >= 0 && e.Seen.Version != "" {
-		if n, there, err := read[nodeDoc](docs[i]); err == nil && (!there || n.State == nodeFenced) {
+		if n, err := read[nodeDoc](docs[i]); err == nil && (docs[i].Version == "" || n.State == heartbeat.Fenced) {
 			s.takeLock()
 			return
 		}
@@ -183,7 +179,7 @@ func (s *step) elect(docs []store.Doc) {
 		s.takeLock()
 	case elect.Remove:
 		if i >= 0 && s.At.Sub(e.Holder.Since) >= s.Silence(e.Holder)+s.rank() {
-			n, _, _ := read[nodeDoc](docs[i])
+			n, _ := read[nodeDoc](docs[i])
 			s.fence(&s.look.lock, docs[i], n)
 		}
 	}
@@ -222,9 +218,9 @@ func (s *step) viewRead(ev ViewRead) {
 }
 
 // readOwn reads again those documents of ours that somebody else has changed, by what the board and the view say: what is to be given up, specs that were
-// updated, and claims that were stored though we gave up on them.
+// updated.
 func (s *step) readOwn() {
-	if !s.look.own.due(s.At) || s.look.own.busy || s.look.adopt.busy {
+	if !s.look.own.due(s.At) || s.look.own.busy {
 		return
 	}
 	s.look.own.next = s.At.Add(s.Poll)
@@ -247,9 +243,7 @@ func (s *step) readOwn() {
 			add(h.id)
 		}
 	}
-	for _, id := range s.unknownClaims() {
-		add(id)
-	}
+	s.claimAgain()
 	if keys == nil {
 		s.look.specs = s.look.board.Specs
 		return
@@ -257,17 +251,18 @@ func (s *step) readOwn() {
 	s.fetch(&s.look.own, keys...)
 }
 
-// unknownClaims are partitions that the value has as claimed in this incarnation, and we do not hold.
-func (s *step) unknownClaims() (out []cluster.PartitionID) {
+// claimAgain confirms claims that the value has in this incarnation, and we do not hold: they were stored, and we did not hear of it. What we have given up
+// since is not claimed by that: its token is another one.
+func (s *step) claimAgain() {
 	if m, ok := s.value.Member(s.Member); !ok || m.Incarnation != s.Inc {
-		return nil
+		return
 	}
 	for p := range s.value.OwnedBy(s.Member) {
-		if p.Owner == s.Member && !p.Offered && !s.owns(p.ID) && !s.trying(p.ID) {
-			out = append(out, p.ID)
+		c := cluster.Claim{Partition: p.ID, Token: p.Token - 1, Member: s.Member, Incarnation: s.Inc}
+		if p.Owner == s.Member && !p.Offered && !s.owns(p.ID) && !s.trying(p.ID) && len(s.tries) < maxTries && !slices.Contains(s.shuns, shun{c.Partition, c.Token}) {
+			s.try(c)
 		}
 	}
-	return out
 }
 
 func (s *step) ownRead(ev Fetched) {
@@ -278,22 +273,15 @@ func (s *step) ownRead(ev Fetched) {
 	f := s.known.learn(ev.Docs)
 	for _, d := range ev.Docs {
 		if err := f.problem(d.Key); err != nil {
-			s.complain(f, err)
+			s.complain(err)
 		}
 	}
 	s.look.specs = s.look.board.Specs
 	for _, p := range f.partitions {
 		job, _, _ := p.partition.ID.Split()
-		d := f.docs[p.key]
-		if i, ok := findHeld(s.held, p.partition.ID); ok && s.trying(p.partition.ID) {
-			continue // what we say of it may be stored by now, and this was read before
-		} else if ok {
+		if i, ok := findHeld(s.held, p.partition.ID); ok && !s.trying(p.partition.ID) { // else what we say of it may be stored by now, and this was read before
 			s.newSpec(i, f.jobs[job].job)
-			s.ownSeen(d, p.partition.ID)
-		} else if p.doc.Holder == s.Session() && p.doc.State == outstanding && !s.look.adopt.busy && !s.trying(p.partition.ID) {
-			p.doc.Write = s.writeName()
-			s.look.adopted, s.look.job = written(p.key, d.Version, p.doc), f.jobs[job].job
-			s.write(&s.look.adopt, s.look.adopted)
+			s.ownSeen(f.docs[p.key].Doc, p.partition.ID)
 		}
 	}
 }
@@ -303,17 +291,6 @@ func (s *step) newSpec(i int, j cluster.Job) {
 	if spec, ok := j.Task(task); ok && j.SpecIndex > s.held[i].specIndex && j.State == cluster.JobRunning {
 		s.held = slices.Clone(s.held)
 		s.held[i].spec, s.held[i].specIndex = spec, j.SpecIndex
-	}
-}
-
-// confirmed takes in that a claim that we did not know of was confirmed.
-func (s *step) confirmed(ev Written) {
-	s.look.adopt = call{next: s.At.Add(s.Poll)}
-	s.look.own.next = s.At
-	if ev.Outcome == Done && s.Is == member.PhaseMember {
-		d := s.look.adopted
-		d.Version = ev.Version
-		s.holdDoc(d, s.look.job)
 	}
 }
 

@@ -40,7 +40,7 @@ func newPass(f *facts, atMS int64, name, laid string, old ...cluster.JobID) *pas
 		todo.Said = append(todo.Said, net(x.said)...)
 		p.number(x)
 	}
-	if b, _, err := read[boardDoc](f.docs[keyBoard]); err == nil {
+	if b, err := read[boardDoc](f.docs[keyBoard].Doc); err == nil {
 		for _, e := range b.Free {
 			todo.Free = append(todo.Free, cluster.Free{Partition: e.Partition, First: e.First})
 		}
@@ -176,7 +176,7 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 	if !ok {
 		return nil // see rest
 	}
-	if p.f.damaged[key] != nil {
+	if p.f.docs[key].err != nil {
 		return nil
 	}
 	if !there || !p.f.current(fact) {

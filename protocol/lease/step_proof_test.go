@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 
@@ -24,7 +25,7 @@ func TestReadBackIsNoAcknowledgement(t *testing.T) {
 	if put.Key != partitionKey(id) || len(s.deeds) != 0 {
 		t.Fatalf("it writes %+v and has done %v, want the partition and nothing done", put, s.deeds)
 	}
-	s.tryWritten(Written{ID: s.tries[0].id, Outcome: Unknown})
+	s.tryWritten(Written{ID: s.tries[0].id, Outcome: outbox.Unknown})
 	over := put.Version
 	put.Version = "of the copy"
 	x = s.tries[0]
@@ -37,14 +38,14 @@ func TestReadBackIsNoAcknowledgement(t *testing.T) {
 	if again.Version != "of the copy" || string(again.Value) == string(put.Value) {
 		t.Errorf("it writes %+v, want the same under another name on top of it", again)
 	}
-	s.tryWritten(Written{ID: s.tries[0].id, Outcome: Conflict})
+	s.tryWritten(Written{ID: s.tries[0].id, Outcome: outbox.Refused})
 	x = s.tries[0]
 	x.docs = p.get(needs(c)...)
 	s.decide(0, x)
 	if got := s.tries[0].put; got.Version != over || len(s.deeds) != 0 {
 		t.Errorf("after a conflict it writes over %q, want %q: decided once more", got.Version, over)
 	}
-	s.tryWritten(Written{ID: s.tries[0].id, Outcome: Done, Version: "9"})
+	s.tryWritten(Written{ID: s.tries[0].id, Outcome: outbox.Done, Version: "9"})
 	if len(s.deeds) != 1 || !s.deeds[0].Result.Accepted {
 		t.Errorf("it was acknowledged, and %+v was done", s.deeds)
 	}

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,13 @@ func (l lagging) List(_ context.Context, prefix string) ([]store.Doc, error) {
 	return slices.DeleteFunc(slices.Clone(l.list), func(d store.Doc) bool { return !strings.HasPrefix(d.Key, prefix) }), nil
 }
 
+// calls makes the calls of a member to a store, at one instant.
+func calls(s store.Docs) *Caller {
+	c := &Caller{}
+	c.Store, c.Logger, c.Now, c.Wall = s, slog.New(slog.DiscardHandler), func() protocol.Instant { return 1 }, time.Now
+	return c
+}
+
 // ruler is a leader, and a member too.
 func ruler(t *testing.T, p *paper) (*step, cluster.Incarnation) {
 	t.Helper()
@@ -49,7 +57,7 @@ func (s *step) passes(t *testing.T, p *paper, list []store.Doc) (wrote []string)
 	if !ok {
 		t.Fatalf("it does %+v, want a survey", fx)
 	}
-	c := &Caller{Store: lagging{paper: p, list: list}, Now: func() protocol.Instant { return 1 }, Wall: time.Now}
+	c := calls(lagging{paper: p, list: list})
 	ev, ok := c.Call(context.Background(), e).(Surveyed)
 	if !ok || ev.Err != "" {
 		t.Fatalf("the survey is answered by %+v", ev)

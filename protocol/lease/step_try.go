@@ -6,28 +6,18 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/protocol/outbox"
 )
 
-// try is one command on its way: read the documents, decide, write the deciding one, and again until that is certain.
+// try is a command of this member, or of a request to it.
 type try struct {
+	attempt
 	id      uint64 // of the call that is under way
 	busy    bool
 	next    protocol.Instant // not before
-	command cluster.Command
-	request uint64 // that it belongs to; 0 for one of our own
-	at      int    // place in the request
-	docs    []store.Doc
-	ask     []string // documents that are being read
-	index   cluster.Index
-	taking  cluster.Index // the write takes this index
-	again   bool          // the write is one before the deciding one
-	proved  string        // document of the last such write that was acknowledged
-	put     store.Doc     // the write that is under way or of unknown outcome; no key where there is none
-	name    string        // of the write
-	lost    bool          // its outcome is unknown
-	result  cluster.Result
-	job     cluster.Job // of a claim, as it was read
+	request uint64           // that it belongs to; 0 for one of our own
+	at      int              // place in the request
+	job     cluster.Job      // of a claim, as it was read
 }
 
 // request is a Proposed that has not been answered.
@@ -47,7 +37,9 @@ func (s *step) proposed(ev member.Proposed) {
 }
 
 // try begins a command of our own.
-func (s *step) try(c cluster.Command) { s.tries = append(slices.Clip(s.tries), try{command: c}) }
+func (s *step) try(c cluster.Command) {
+	s.tries = append(slices.Clip(s.tries), try{attempt: attempt{command: c}})
+}
 
 // trying tells whether a command of our own about a partition is on its way; "" asks for one about our membership.
 func (s *step) trying(id cluster.PartitionID) bool {
@@ -79,10 +71,7 @@ func (s *step) advanceTries() {
 		if t.busy || s.At < t.next {
 			continue
 		}
-		if t.ask == nil {
-			t.ask, t.docs = needs(t.command), nil
-		}
-		t.busy, t.id = true, s.id()
+		t.attempt, t.busy, t.id = t.begin(), true, s.id()
 		s.Emit(Fetch{ID: t.id, Keys: t.ask})
 	}
 	s.tries = tries
@@ -96,7 +85,7 @@ func (s *step) beginRequests() {
 	for i := range queue {
 		for queue[i].begun < len(queue[i].commands) && len(s.tries) < maxTries {
 			r := &queue[i]
-			s.tries = append(slices.Clip(s.tries), try{command: r.commands[r.begun], request: r.id, at: r.begun})
+			s.tries = append(slices.Clip(s.tries), try{attempt: attempt{command: r.commands[r.begun]}, request: r.id, at: r.begun})
 			r.begun++
 		}
 	}
@@ -120,8 +109,7 @@ func (s *step) tryFetched(ev Fetched) {
 		s.keep(i, t)
 		return
 	}
-	t.docs = append(slices.Clip(t.docs), ev.Docs...)
-	t.ask = nil
+	t.attempt = t.read(ev.Docs)
 	s.decide(i, t)
 }
 
@@ -131,60 +119,26 @@ func (s *step) keep(i int, t try) {
 	s.tries[i] = t
 }
 
-// decide does the command on what was read, or sees that our write of unknown outcome was stored.
+// decide goes on with what was read, and writes what was decided.
 func (s *step) decide(i int, t try) {
 	f := s.learn(t.docs)
-	if t.lost && s.stored(&t) {
-		s.confirm(i, t)
-		return
+	t.attempt = t.attempt.decide(f, writer{session: s.Session(), write: s.writeName(), atMS: s.wallMS})
+	if t.err != nil {
+		s.complain(t.err)
 	}
-	t.name = s.writeName()
-	w := writer{session: s.Session(), write: t.name, proved: t.proved, index: t.index, atMS: s.wallMS}
-	v := decide(t.command, f, w)
+	if c, ok := t.command.(cluster.Claim); ok {
+		job, _, _ := c.Partition.Split()
+		t.job = f.jobs[job].job
+	}
 	switch {
-	case v.err != nil:
-		s.complain(f, v.err)
-		t.result = cluster.Result{Reason: v.err.Error()}
+	case t.over:
 		s.finishTry(i, t)
-	case v.more != nil:
-		t.ask = v.more
-		s.keep(i, t)
-	case v.put == nil:
-		t.result, t.put = v.result, store.Doc{}
-		s.finishTry(i, t)
-	default:
-		t.put, t.taking, t.again, t.result, t.lost = *v.put, v.index, v.again, v.result, false
-		if c, ok := t.command.(cluster.Claim); ok {
-			job, _, _ := c.Partition.Split()
-			t.job = f.jobs[job].job
-		}
-		s.put(i, t)
+		return
+	case t.ask == nil:
+		t.busy, t.id = true, s.id()
+		s.Emit(Write{ID: t.id, Doc: t.put})
 	}
-}
-
-// put writes.
-func (s *step) put(i int, t try) {
-	t.busy, t.id = true, s.id()
-	s.Emit(Write{ID: t.id, Doc: t.put})
 	s.keep(i, t)
-}
-
-// confirm writes once more, under another name, what was read back.
-func (s *step) confirm(i int, t try) {
-	name := s.writeName()
-	t.put, t.name, t.lost = renamed(t.put, name), name, false
-	s.put(i, t)
-}
-
-// stored tells whether the document that was read is the one that we wrote. Else the write may still come: it is conditional, and what is decided next
-// makes it void, or sees it.
-func (s *step) stored(t *try) bool {
-	j := slices.IndexFunc(t.docs, func(d store.Doc) bool { return d.Key == t.put.Key })
-	if j < 0 || string(t.docs[j].Value) != string(t.put.Value) {
-		return false
-	}
-	t.put.Version = t.docs[j].Version
-	return true
 }
 
 func (s *step) tryWritten(ev Written) {
@@ -193,32 +147,12 @@ func (s *step) tryWritten(ev Written) {
 		return
 	}
 	t := s.tries[i]
-	t.busy, t.ask, t.docs = false, nil, nil
-	switch ev.Outcome {
-	case Done:
-		t.put.Version = ev.Version
-		s.acknowledged(i, t)
-		return
-	case Unknown:
-		t.lost = true
-		t.next = s.At.Add(s.Poll)
-	case NotDone:
-		t.next = s.At.Add(s.Poll)
-	}
-	s.keep(i, t)
-}
-
-// acknowledged goes on after a write that was stored.
-func (s *step) acknowledged(i int, t try) {
-	t.lost, t.ask, t.docs = false, nil, nil
-	switch {
-	case t.taking != 0:
-		t.index, t.taking = t.taking, 0
-	case t.again:
-		t.proved = t.put.Key
-	default:
+	if t.busy, t.attempt = false, t.wrote(ev.Outcome, ev.Version); t.over {
 		s.finishTry(i, t)
 		return
+	}
+	if ev.Outcome == outbox.Unknown || ev.Outcome == outbox.NotDone {
+		t.next = s.At.Add(s.Poll)
 	}
 	s.keep(i, t)
 }

@@ -2,7 +2,6 @@ package lease
 
 import (
 	"strings"
-	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
@@ -21,20 +20,9 @@ func (s State) Phase() string {
 // Value is the newest value that the member has: as the leader it has assembled it, else it is the leader's newest view.
 func (s State) Value() cluster.Value { return s.value }
 
-// Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
-func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
-	if s.Is != member.PhaseMember {
-		return 0, 0
-	}
-	return s.Inc, s.Own.Until(s.Timing())
-}
-
-// TTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
-func (s State) TTL() time.Duration { return s.Core.StatedTTL() }
-
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.Is == member.PhaseMember, StoreError: s.Contact.Problem, TTLMS: s.Timing().Lengthened(s.TTL()), Pending: len(s.queue)}
+	return protocol.Status{Joined: s.Is == member.PhaseMember, StoreError: s.Contact.Problem, TTLMS: s.Timing().Lengthened(s.StatedTTL()), Pending: len(s.queue)}
 }
 
 // Incarnation is the one in which the member is in the Node List; 0 where it is not.

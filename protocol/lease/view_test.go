@@ -3,12 +3,9 @@ package lease
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -24,7 +21,7 @@ func TestViewsOfAnotherLeader(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := &Caller{Store: docs, TTL: time.Second, Logger: slog.New(slog.DiscardHandler), Now: func() protocol.Instant { return 1 }, Wall: time.Now}
+	c := calls(docs)
 	p := newPaper(t)
 	s, _ := ruler(t, p)
 	p.put(written(keyBoard, "", boardDoc{Term: 1, View: 10}))
@@ -85,7 +82,7 @@ func TestSinceWhen(t *testing.T) {
 		p.fence(fmt.Sprintf("b/%d", n+2))
 		p.join(fmt.Sprintf("b/%d", n+3))
 	}
-	if nodes, _, _ := read[nodesDoc](p.docs[keyNodes]); len(nodes.Left) != maxLeft {
+	if nodes, _ := read[nodesDoc](p.docs[keyNodes]); len(nodes.Left) != maxLeft {
 		t.Errorf("%d that have left are listed, want %d", len(nodes.Left), maxLeft)
 	}
 }

@@ -51,22 +51,22 @@ func (c *Core) Sending() heartbeat.Timing {
 	return t
 }
 
-// Renew renews the heartbeat when that is due.
-func (c *Core) Renew() {
-	if !c.RenewalDue() {
+// Renew renews the heartbeat when that is due: one that is not there yet, below a prefix, is not begun by a member that leaves.
+func (c *Core) Renew(prefix string) {
+	if !c.RenewalDue() || c.Is == PhaseLeaving && c.Own.Key == "" {
 		return
 	}
 	if c.Own.Key == "" {
-		c.Own.Key = protocol.HeartbeatPrefix + c.Session()
+		c.Own.Key = prefix + c.Session()
 	}
 	t := c.Sending()
 	c.Emit(Renew{Key: c.Own.Key, Create: !c.Own.Held, Life: c.Life, TTL: t.TTL, Wait: c.Own.Wait(t)})
 }
 
-// Renewed takes in the answer to Renew.
-func (c *Core) Renewed(ev Renewed) {
+// Renewed takes in the answer to Renew. It reports whether a life has ended by it.
+func (c *Core) Renewed(ev Renewed) bool {
 	if ev.Key != c.Own.Key {
-		return // of a former life
+		return false // of a former life
 	}
 	c.Returned(ev.Err, ev.TTL, ev.Outcome == outbox.Done, ev.Outcome != outbox.Refused)
 	switch ev.Outcome {
@@ -75,10 +75,11 @@ func (c *Core) Renewed(ev Renewed) {
 	case outbox.Refused:
 		c.Own.Next = c.At.Add(c.Poll)
 		c.Own.Over = c.Is == PhaseLeaving // it begins no other life
-		c.Lost("")
+		return c.Lost("its session has ended")
 	default: // not acknowledged: for us it was not renewed
 		c.Own.Next = c.At.Add(c.Poll)
 	}
+	return false
 }
 
 // Returned takes in that a renewal which states a TTL was answered. How long that took counts unless the store refused at once.
@@ -99,11 +100,9 @@ func (c *Core) Extend(sent protocol.Instant, ttl time.Duration) {
 // Lapsed reports whether the last acknowledged renewal is too old.
 func (c *Core) Lapsed() bool { return c.Own.Lapsed(c.At, c.Timing()) }
 
-// CheckLease ends the life of a member whose lease has run out.
-func (c *Core) CheckLease() {
-	if c.lapse != Resume && c.Lapsed() {
-		c.Lost("")
-	}
+// CheckLease ends the life of a member whose lease has run out. It reports whether it has.
+func (c *Core) CheckLease() bool {
+	return c.lapse != Resume && c.Lapsed() && c.Lost("its lease has lapsed")
 }
 
 // Lost ends the lease for good, for a reason that listeners are told where the member is removed by that. It is false where there is none to lose.
@@ -114,7 +113,7 @@ func (c *Core) Lost(reason string) bool {
 	c.Pace = c.Pace.Lost(c.Own.Lease, c.Own.Waited(c.At), c.At, c.Timing())
 	c.Own = Own{}
 	if c.lapse == Rejoin {
-		c.Inc = 0
+		c.Inc, c.Joined = 0, false
 		return true
 	}
 	c.Life++
@@ -146,7 +145,7 @@ func (c *Core) fall(reason string) bool {
 }
 
 // StatedTTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
-func (c *Core) StatedTTL() time.Duration { return max(c.Own.TTL, c.Pace.TTL(c.Timing())) }
+func (c Core) StatedTTL() time.Duration { return max(c.Own.TTL, c.Pace.TTL(c.Timing())) }
 
 // Silence is how long the owner of a heartbeat must be silent.
 func (c *Core) Silence(o heartbeat.Observation) time.Duration { return c.Timing().SilenceOf(o) }

@@ -44,9 +44,9 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 
 func (c *Caller) listHeartbeats(ctx context.Context) member.Event {
 	docs, err := c.Store.List(ctx, protocol.HeartbeatPrefix)
-	heartbeats := make([]Heartbeat, len(docs))
+	heartbeats := make([]member.Heartbeat, len(docs))
 	for i, doc := range docs {
-		heartbeats[i] = Heartbeat{Key: doc.Key, Version: doc.Version, TTL: heartbeat.StatedTTL(doc.Value)}
+		heartbeats[i] = member.Heartbeat{Key: doc.Key, Version: doc.Version, TTL: heartbeat.StatedTTL(doc.Value)}
 	}
 	return HeartbeatsListed{Now: c.Now(), Heartbeats: heartbeats, Err: shell.Text(err)}
 }

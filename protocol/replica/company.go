@@ -57,14 +57,14 @@ func (c *Caller) look(ctx context.Context, e CheckHeartbeat) (store.Doc, error) 
 func (c *Caller) readLog(ctx context.Context, e member.ReadLog) (store.Page, error) {
 	with, after := c.together(), uint64(e.After)
 	if with == nil {
-		return c.Store.Read(ctx, after, readLimit)
+		return c.Log.Read(ctx, after, readLimit)
 	}
 	if e.With {
 		c.company.await(ctx, c.TTL/100)
 	}
 	l := c.company.take()
 	if l == nil {
-		return c.Store.Read(ctx, after, readLimit)
+		return c.Log.Read(ctx, after, readLimit)
 	}
 	page, docs, err := with.ReadWith(ctx, after, readLimit, []string{l.key})
 	if len(docs) == 1 {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -19,17 +20,10 @@ type (
 	// HeartbeatsListed answers ListHeartbeats. A key that is missing proves nothing.
 	HeartbeatsListed struct {
 		Now        protocol.Instant
-		Heartbeats []Heartbeat // sorted by key
+		Heartbeats []member.Heartbeat // sorted by key
 		Err        string
 	}
 )
-
-// Heartbeat is one heartbeat document.
-type Heartbeat struct {
-	Key     string
-	Version store.Version
-	TTL     time.Duration // for which its owner says that others wait; 0: it does not say
-}
 
 // At implements Event.
 func (e HeartbeatSeen) At() protocol.Instant { return e.Now }

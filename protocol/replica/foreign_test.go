@@ -152,7 +152,7 @@ func TestCheckLogReadsAsANewMember(t *testing.T) {
 	st := &fixedLog{records: b.log}
 	at := cluster.Index(len(b.log))
 	c := &replica.Caller{}
-	c.LogCaller.Store, c.LogCaller.Now = st, func() protocol.Instant { return 1 }
+	c.Log, c.Now = st, func() protocol.Instant { return 1 }
 	got := c.Call(t.Context(), member.CheckLog{At: at}).(member.LogChecked)
 	if got.Has != b.has(at) || got.Err != "" {
 		t.Errorf("got %+v, want %v", got, b.has(at))

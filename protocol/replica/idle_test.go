@@ -72,9 +72,9 @@ func (d *idler) answer() {
 			d.step(replica.HeartbeatSeen{Now: d.now, Key: e.Key, Version: d.version(), TTL: d.ttl})
 		case replica.ListHeartbeats:
 			d.lists++
-			var heartbeats []replica.Heartbeat
+			var heartbeats []member.Heartbeat
 			if !d.blind {
-				heartbeats = []replica.Heartbeat{{Key: otherHeartbeat, Version: d.version(), TTL: d.ttl}}
+				heartbeats = []member.Heartbeat{{Key: otherHeartbeat, Version: d.version(), TTL: d.ttl}}
 			}
 			d.step(replica.HeartbeatsListed{Now: d.now, Heartbeats: heartbeats})
 		case member.Renew:

@@ -7,9 +7,6 @@ import (
 	"github.com/rota-run/rota/protocol/shell"
 )
 
-// ErrStopped answers proposals of a member that is not running any more; their outcome is unknown.
-var ErrStopped = shell.ErrStopped
-
 // Replica is one member under this protocol. Its methods may be called from any goroutine; Run once.
 type Replica = shell.Member[State]
 

@@ -102,7 +102,7 @@ func (s *step) take(ev member.Event) {
 func (s *step) advance() {
 	s.readLog()
 	s.Walk(s)
-	s.Renew()
+	s.Renew(protocol.HeartbeatPrefix)
 	s.watch()
 	s.sweepHeartbeats()
 	s.log.Check(&s.Core)

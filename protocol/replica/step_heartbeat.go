@@ -2,7 +2,6 @@ package replica
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/store"
 )
 
 // watch reads the heartbeat that this member is responsible for, and those of suspects.
@@ -123,24 +121,12 @@ func (s *step) heartbeatsListed(ev HeartbeatsListed) {
 	if s.Answered(ev.Err); ev.Err != "" {
 		return
 	}
-	listed := make(map[string]store.Version, len(ev.Heartbeats))
-	next := make(heartbeat.Observations, 0, len(ev.Heartbeats))
-	for _, p := range ev.Heartbeats {
-		listed[p.Key] = p.Version
-		o := s.heartbeats.Of(p.Key).InList(p.Version, p.TTL, s.At)
-		if s.p.sweepInTurn {
-			o.Seen = s.At
-		}
-		next = append(next, o)
-	}
-	for m := range s.log.Value.Members() {
-		if _, ok := listed[m.Heartbeat]; !ok && m.State != cluster.MemberHeld {
-			next = append(next, s.heartbeats.Of(m.Heartbeat).NotInList())
+	s.heartbeats = s.Listed(s.heartbeats, ev.Heartbeats, s.log.Value, s.p.sweepInTurn)
+	if s.First() {
+		for _, o := range s.Strays(s.heartbeats, s.log.Value) {
+			s.Emit(DropHeartbeat{Key: o.Key, Version: o.Version})
 		}
 	}
-	slices.SortFunc(next, func(a, b heartbeat.Observation) int { return strings.Compare(a.Key, b.Key) })
-	s.heartbeats = next
-	s.dropStrays()
 }
 
 // nextSuspect is a heartbeat, other than the watched one, that seems missing or silent and that no decisive read has confirmed yet.
@@ -184,22 +170,6 @@ func (s *step) strange(heartbeat string) (cluster.Member, bool) {
 	return cluster.Member{}, false
 }
 
-// dropStrays removes heartbeats that belong to nobody: left by processes that died before they joined, or after they were removed.
-func (s *step) dropStrays() {
-	if !s.First() {
-		return
-	}
-	owned := make(map[string]bool, len(s.heartbeats))
-	for m := range s.log.Value.Members() {
-		owned[m.Heartbeat] = true
-	}
-	for _, o := range s.heartbeats {
-		if !owned[o.Key] && o.Key != s.Own.Key && o.Version != "" && s.At.Sub(o.Since) >= 4*s.Silence(o) {
-			s.Emit(DropHeartbeat{Key: o.Key, Version: o.Version})
-		}
-	}
-}
-
 // deaths are the commands that report members whose heartbeat is gone or silent. The predecessor in the ring reports at once; the others
 // wait by their rank, so that one report is written and not n.
 func (s *step) deaths() []cluster.Command {
@@ -216,13 +186,8 @@ func (s *step) deaths() []cluster.Command {
 			out = append(out, cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation})
 			continue
 		}
-		reason := "its heartbeat was not renewed"
-		if o.Gone() {
-			reason = "its heartbeat is gone"
-		}
-		reason = o.Reason(reason, s.Silence(o))
 		// A silent one may be alive, behind a busy store: what it runs is not what ended it.
-		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason, Died: o.Gone()})
+		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Reason(o), Died: o.Gone()})
 	}
 	return out
 }

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"time"
-
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/member"
@@ -26,9 +24,6 @@ func (s State) Tenure() (cluster.Incarnation, protocol.Instant) {
 	}
 	return s.Core.Tenure()
 }
-
-// TTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
-func (s State) TTL() time.Duration { return s.Core.StatedTTL() }
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {

@@ -12,7 +12,7 @@ import (
 )
 
 func (c *LogCaller) checkLog(ctx context.Context, at cluster.Index) member.Event {
-	has, err := chainAt(ctx, c.Store, at)
+	has, err := chainAt(ctx, c.Log, at)
 	if errors.Is(err, store.ErrClosed) {
 		return member.Closed{Now: c.Now(), Err: err}
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -19,57 +17,51 @@ import (
 // readLimit is how many records one read asks for.
 const readLimit = 2000
 
-// LogCaller makes the calls of a member that has a log and a heartbeat, and turns their answers into events. It decides nothing. A protocol embeds it in its
-// own Caller. Its methods may be called from any goroutine. The exported fields must not change.
-type LogCaller struct {
-	Member     cluster.MemberID
-	Store      store.Full
-	TTL        time.Duration
-	NoSessions bool
-	Guard      protocol.Guard // nil for none
-	Tied       []string       // keys of documents that vanish with the heartbeat
-	Logger     *slog.Logger
-	Now        func() protocol.Instant
-	Wall       func() time.Time // for people: nothing is decided by it
+// BeatCaller makes the calls of a member that has a heartbeat, and turns their answers into events. It decides nothing. A protocol embeds it in its own
+// Caller. Its methods may be called from any goroutine. The exported fields must not change.
+type BeatCaller struct{ beat.Writer }
 
-	once sync.Once
-	beat *beat.Writer
+// LogCaller is one of a member that has a log too.
+type LogCaller struct {
+	BeatCaller
+	Log store.Log
 }
 
-// NewLogCaller makes the caller of one run of a member. The config must have its defaults.
+// NewBeatCaller makes the caller of one run of a member. The config must have its defaults.
+func NewBeatCaller(c protocol.Config) BeatCaller {
+	return BeatCaller{beat.Writer{
+		Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Logger: c.Logger, Now: c.Clock, Wall: time.Now,
+	}}
+}
+
+// NewLogCaller makes one with the log of the store.
 func NewLogCaller(c protocol.Config) LogCaller {
-	return LogCaller{
-		Member: c.Member, Store: c.Store.(store.Full), TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Logger: c.Logger, Now: c.Clock, Wall: time.Now,
-	}
+	return LogCaller{NewBeatCaller(c), c.Store.(store.Log)}
 }
 
 // Timeout is how long the call of an effect may take.
-func (c *LogCaller) Timeout(e member.Effect) time.Duration {
+func (c *BeatCaller) Timeout(e member.Effect) time.Duration {
 	if r, ok := e.(member.Renew); ok {
 		return cmp.Or(r.Wait, c.TTL/3)
 	}
 	return c.TTL
 }
 
-// Beat is the writer of the member's heartbeat.
-func (c *LogCaller) Beat() *beat.Writer {
-	c.once.Do(func() {
-		c.beat = &beat.Writer{
-			Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Tied: c.Tied,
-			Logger: c.Logger, Now: c.Now, Wall: c.Wall,
-		}
-	})
-	return c.beat
+// Call makes the call of an effect of this package and returns the event that answers it; nil for other effects.
+func (c *BeatCaller) Call(ctx context.Context, e member.Effect) member.Event {
+	r, ok := e.(member.Renew)
+	if !ok {
+		return nil
+	}
+	sent, ttl, out, err := c.Renew(ctx, beat.Renewal{Key: r.Key, Create: r.Create, Life: r.Life, TTL: r.TTL})
+	return member.Renewed{Now: c.Now(), Sent: sent, Key: r.Key, TTL: ttl, Outcome: out, Err: Text(err)}
 }
-
-// Close removes the heartbeat after the member has left or halted.
-func (c *LogCaller) Close(ctx context.Context) { c.Beat().Close(ctx) }
 
 // Call makes the call of an effect of this package and returns the event that answers it; nil for other effects.
 func (c *LogCaller) Call(ctx context.Context, e member.Effect) member.Event {
 	switch e := e.(type) {
 	case member.ReadLog:
-		return c.Paged(c.Store.Read(ctx, uint64(e.After), readLimit))
+		return c.Paged(c.Log.Read(ctx, uint64(e.After), readLimit))
 	case member.ReadSnapshot:
 		return c.readSnapshot(ctx)
 	case member.CheckLog:
@@ -79,11 +71,8 @@ func (c *LogCaller) Call(ctx context.Context, e member.Effect) member.Event {
 	case member.SaveSnapshot:
 		c.saveSnapshot(ctx, e)
 		return member.SnapshotSaved{Now: c.Now()}
-	case member.Renew:
-		sent, ttl, out, err := c.Beat().Renew(ctx, beat.Renewal{Key: e.Key, Create: e.Create, Life: e.Life, TTL: e.TTL})
-		return member.Renewed{Now: c.Now(), Sent: sent, Key: e.Key, TTL: ttl, Outcome: out, Err: Text(err)}
 	}
-	return nil
+	return c.BeatCaller.Call(ctx, e)
 }
 
 // Text is an error as events have it: "" for none.
@@ -108,12 +97,12 @@ func (c *LogCaller) Paged(page store.Page, err error) member.Event {
 func (c *LogCaller) append(ctx context.Context, e member.Append) member.Event {
 	e.Entry.AtMS = c.Wall().UnixMilli()
 	data := e.Entry.Encode()
-	index, err := c.Store.Append(ctx, data)
+	index, err := c.Log.Append(ctx, data)
 	return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index), Data: data, Err: Text(err)}
 }
 
 func (c *LogCaller) readSnapshot(ctx context.Context) member.Event {
-	rec, err := c.Store.Snapshot(ctx)
+	rec, err := c.Log.Snapshot(ctx)
 	if errors.Is(err, store.ErrNotFound) {
 		return member.SnapshotRead{Now: c.Now(), Err: "the log was trimmed and there is no snapshot"}
 	}
@@ -126,7 +115,7 @@ func (c *LogCaller) readSnapshot(ctx context.Context) member.Event {
 
 func (c *LogCaller) saveSnapshot(ctx context.Context, e member.SaveSnapshot) {
 	log := c.Logger.With("index", uint64(e.Value.Index()))
-	err := c.Store.SaveSnapshot(ctx, store.Record{Index: uint64(e.Value.Index()), Data: e.Value.Snapshot()})
+	err := c.Log.SaveSnapshot(ctx, store.Record{Index: uint64(e.Value.Index()), Data: e.Value.Snapshot()})
 	if err != nil {
 		log.Warn("save a snapshot", "err", err)
 		return
@@ -134,7 +123,7 @@ func (c *LogCaller) saveSnapshot(ctx context.Context, e member.SaveSnapshot) {
 	if e.TrimTo == 0 {
 		return
 	}
-	if err := c.Store.Trim(ctx, uint64(e.TrimTo)); err != nil {
+	if err := c.Log.Trim(ctx, uint64(e.TrimTo)); err != nil {
 		log.Warn("trim the log", "to", uint64(e.TrimTo), "err", err)
 	}
 }

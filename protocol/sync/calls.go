@@ -19,7 +19,7 @@ import (
 // Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
 // member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
-	*shell.LogCaller // its store decodes the log
+	*shell.LogCaller // its log is decoded
 	group            store.Group
 	log              store.Log
 
@@ -30,9 +30,9 @@ type Caller struct {
 
 // NewCaller makes the caller of one run of a member. The store of the log caller must have a [store.Group].
 func NewCaller(l *shell.LogCaller) *Caller {
-	s := l.Store
-	l.Store = full{s, Records{s}}
-	return &Caller{LogCaller: l, group: s.(store.Group), log: s}
+	c := &Caller{LogCaller: l, group: l.Store.(store.Group), log: l.Log}
+	l.Log = Records{l.Log}
+	return c
 }
 
 // Timeout is how long the call of an effect may take.

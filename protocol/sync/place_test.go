@@ -49,9 +49,10 @@ func TestAGuardianHearsOfAPlace(t *testing.T) {
 	t.Parallel()
 	h := held{}
 	c := &Caller{
-		LogCaller: &shell.LogCaller{Guard: h, Now: func() protocol.Instant { return 1 }},
+		LogCaller: &shell.LogCaller{},
 		group:     &places{t: t, guard: h, next: []string{"one", "two"}},
 	}
+	c.Guard, c.Now = h, func() protocol.Instant { return 1 }
 	for _, want := range []string{"one", "two"} {
 		ev, ok := c.Call(t.Context(), JoinGroup{Join: cluster.PrepareJoin{Member: "a"}}).(Joined)
 		if !ok || ev.ID != want || !h[want] || len(h) != 1 {

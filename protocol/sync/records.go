@@ -34,16 +34,6 @@ func Binary(message []byte) []byte {
 	return e.Encode()
 }
 
-// full has the log decoded, and the documents as they are.
-type full struct {
-	store.Full
-	log Records
-}
-
-func (f full) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
-	return f.log.Read(ctx, after, limit)
-}
-
 // epochOf is the present epoch, for people.
 func epochOf(v cluster.Value) string {
 	e, ok := v.Epoch()

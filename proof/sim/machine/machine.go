@@ -64,7 +64,7 @@ type State interface {
 	Assigned() protocol.Assignment
 	Now() protocol.Instant
 	// TTL is for how long others wait when the member is silent.
-	TTL() time.Duration
+	StatedTTL() time.Duration
 }
 
 // Store is a member's connection to the store.

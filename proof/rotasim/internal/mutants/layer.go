@@ -176,7 +176,9 @@ func stories() map[string]story {
 		"an own entry is applied before those that stand before it":    {replica, "TestOwnEntryBehindOthers"},
 		"an urgent look at a heartbeat waits":                          {leader, "TestAnUrgentLookDoesNotWait"},
 		"another history is read on":                                   {group, "TestAnotherHistoryIsNotReadOn"},
+		"lease: a claim counts before it is acknowledged":              {lease, "TestAForgottenClaimIsConfirmed"},
 		"lease: a leader numbers its views by its board alone":         {lease, "TestViewsOfAnotherLeader"},
+		"lease: a renewal writes over what it finds":                   {"protocol/beat", "TestAFenceStays"},
 		"lease: a survey reads a job before its partitions":            {lease, "TestASurveyIsNotOneInstant"},
 		"lease: a survey reads the Node List first":                    {lease, "TestASurveyIsNotOneInstant"},
 		"lease: an index from before a job was forgotten counts":       {lease, "TestAnIndexTakenLongBefore"},
@@ -186,6 +188,7 @@ func stories() map[string]story {
 		"lease: slots that an old list does not show count as free":    {lease, "TestOldListLaysOutNothing"},
 		"lease: what an old list shows counts":                         {lease, "TestOldListMakesNothing"},
 		"lease: what an old read does not show is given up":            {lease, "TestOldReadsTakeNothing"},
+		"lease: what is read back counts":                              {lease, "TestReadBackIsNoAcknowledgement"},
 	}
 }
 

@@ -16,17 +16,19 @@ func ofLease() []flaw.Flaw {
 
 // leaseSessions are those of heartbeats, fences and the Node List.
 func leaseSessions() []flaw.Flaw {
-	const beat, join, session = "protocol/lease/step_beat.go", "protocol/lease/step_join.go", "protocol/lease/session.go"
+	const beat, lease = "protocol/lease/step_beat.go", "protocol/member/lease.go"
 	return []flaw.Flaw{
 		flaw.New("lease: a guardian hears of no heartbeat", "protocol/beat/session.go", "	g.Guard(l.end)\n", ""),
-		flaw.New("lease: a session is fenced too early", "protocol/member/lease.go",
+		flaw.New("lease: a session is fenced too early", lease,
 			"bool { return o.Dead(c.Silence(o)) }", "bool { return o.Dead(c.Silence(o) / 2) }"),
 		flaw.New("lease: a fence is none", beat,
-			"	n.State, n.Write = nodeFenced, s.writeName()\n", "	n.Write = s.writeName()\n"),
-		flaw.New("lease: a holder counts from the answer", beat,
-			"s.Extend(ev.Sent, ev.TTL)", "s.Extend(ev.Now, ev.TTL)"),
-		flaw.New("lease: a renewal of unknown outcome counts", beat,
-			"	case Done:\n		s.beat.version", "	case Done, Unknown:\n		s.beat.version"),
+			"	n.State, n.Write = heartbeat.Fenced, s.writeName()\n", "	n.Write = s.writeName()\n"),
+		flaw.New("lease: a holder counts from the answer", lease,
+			"c.Extend(ev.Sent, ev.TTL)", "c.Extend(ev.Now, ev.TTL)"),
+		flaw.New("lease: a renewal of unknown outcome counts", lease,
+			"	case outbox.Done:\n		c.Extend", "	case outbox.Done, outbox.Unknown:\n		c.Extend"),
+		flaw.New("lease: a renewal writes over what it finds", "protocol/beat/writer.go",
+			"w.Fenced && heartbeat.StateOf(d.Value) != heartbeat.Live:", "w.Fenced && d.Version == \"\":"),
 		flaw.New("lease: work goes on when the session has ended", beat,
 			"	s.dropTries()\n	s.Revoke(s.value.Index(), 0)\n", "	s.dropTries()\n"),
 		flaw.New("lease: the name of a live process is taken over", beat,
@@ -36,7 +38,7 @@ func leaseSessions() []flaw.Flaw {
 
 // leaseClaims are those of claims and what members say.
 func leaseClaims() []flaw.Flaw {
-	const claim, decide, look, try = "protocol/lease/step_claim.go", "protocol/lease/step_decide.go", "protocol/lease/step_look.go", "protocol/lease/step_try.go"
+	const claim, decide, look, try = "protocol/lease/step_claim.go", "protocol/lease/step_decide.go", "protocol/lease/step_look.go", "protocol/lease/step_attempt.go"
 	return []flaw.Flaw{
 		flaw.New("lease: an index that was taken long before counts", decide,
 			"if w.index <= max(was.doc.Submitted, was.job.SpecIndex, f.config.Forgotten) {", "if w.index == 0 {"),
@@ -47,9 +49,9 @@ func leaseClaims() []flaw.Flaw {
 		flaw.New("lease: whoever is told to stop goes on", claim,
 			"		if p.State != cluster.PartitionGranted {\n			continue\n		}\n		out", "		out"),
 		flaw.New("lease: what is read back counts", try,
-			"		s.confirm(i, t)\n		return\n", "		s.acknowledged(i, t)\n		return\n"),
+			"		a.put, a.lost = renamed(a.put, w.write), false\n		return a\n", "		return a.acknowledged()\n"),
 		flaw.New("lease: a claim counts before it is acknowledged", try,
-			"	case Unknown:\n		t.lost = true\n", "	case Unknown:\n		if _, ok := t.command.(cluster.Claim); ok {\n			t.put.Version = \"0\"\n			s.acknowledged(i, t)\n			return\n		}\n		t.lost = true\n"),
+			"	case outbox.Unknown:\n		a.lost = true\n", "	case outbox.Unknown:\n		if _, ok := a.command.(cluster.Claim); ok {\n			a.put.Version = \"0\"\n			return a.acknowledged()\n		}\n		a.lost = true\n"),
 		flaw.New("lease: what an old read does not show is given up", claim,
 			"s.At.Sub(h.missing) >= s.Silence(heartbeat.Observation{}) {\n", "h.missing <= s.At {\n"),
 	}
@@ -64,9 +66,9 @@ func leaseLeader() []flaw.Flaw {
 		flaw.New("lease: a silent session is not fenced", lead,
 			"		case s.Dead(o):\n", "		case s.Dead(o) && n.State == \"\":\n"),
 		flaw.New("lease: a fenced member stays in the Node List", lead,
-			"		case n.State == nodeFenced:\n			s.removeMember(m, was.Reason(\"its session has ended\", s.Silence(o)))\n", "		case n.State == nodeFenced:\n"),
+			"		case n.State == heartbeat.Fenced:\n			s.removeMember(m, was.Reason(\"its session has ended\", s.Silence(o)))\n", "		case n.State == heartbeat.Fenced:\n"),
 		flaw.New("lease: nobody follows a dead leader", look,
-			"(!there || n.State == nodeFenced) {", "there && n.State == \"\" {",
+			"(docs[i].Version == \"\" || n.State == heartbeat.Fenced) {", "n.State == \"never\" {",
 			"if i >= 0 && s.At.Sub(e.Holder.Since) >= s.Silence(e.Holder)+s.rank() {", "if i >= 0 && s.At < e.Holder.Since {"),
 		flaw.New("lease: a leader rests though documents have changed", lead,
 			"	rests := s.lead.rests && f.same(s.known)\n", "	rests := s.lead.rests\n"),

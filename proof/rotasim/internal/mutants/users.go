@@ -26,7 +26,7 @@ func doers() []flaw.Flaw {
 		flaw.New("the watcher does not look", heartbeat,
 			"	case member.PhaseMember, member.PhaseConfirming:\n\t\treturn s.work.Asks(&s.Core, s.log.Value).Watch.Heartbeat\n", ""),
 		flaw.New("stray heartbeats stay for ever", heartbeat,
-			"if !s.First() {\n\t\treturn\n\t}\n\towned", "if s.At >= 0 {\n\t\treturn\n\t}\n\towned"),
+			"	if s.First() {\n", "	if s.First() && s.At < 0 {\n"),
 		flaw.New("a second start takes over from a quicker one", walk,
 			"		c.Is = PhaseNaming // another start was quicker\n", ""),
 		flaw.New("nobody writes snapshots", log,

@@ -1,9 +1,25 @@
 package kernel
 
 import (
+	"log/slog"
+
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/protocol/beat"
 	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/shell"
 )
+
+// BeatCaller is what all protocols' callers are made of.
+func BeatCaller(s machine.Start, st machine.Store) shell.BeatCaller {
+	return shell.BeatCaller{Writer: beat.Writer{
+		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Guard: s.Guard, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
+	}}
+}
+
+// LogCaller is the same with the log.
+func LogCaller(s machine.Start, st machine.Store) shell.LogCaller {
+	return shell.LogCaller{BeatCaller: BeatCaller(s, st), Log: st}
+}
 
 // Params are those of a start that all protocols share.
 func Params(s machine.Start) member.Params {

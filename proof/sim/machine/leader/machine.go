@@ -2,7 +2,6 @@ package leader
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/leader"
 	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/shell"
 )
 
 // Machine is leader.
@@ -65,10 +63,9 @@ func step(s machine.State, ev machine.Event) (machine.State, []machine.Effect) {
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	return machine.Calls[member.Effect, member.Event](&leader.Caller{LogCaller: shell.LogCaller{
-		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Guard: s.Guard, Tied: leader.Tied(s.Join.Member), Logger: slog.New(slog.DiscardHandler),
-		Now: s.Now, Wall: s.Wall,
-	}})
+	c := &leader.Caller{LogCaller: kernel.LogCaller(s, st)}
+	c.Tied = leader.Tied(s.Join.Member)
+	return machine.Calls[member.Effect, member.Event](c)
 }
 
 func act(e machine.Effect) machine.Act {

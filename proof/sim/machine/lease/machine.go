@@ -2,7 +2,6 @@ package lease
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -38,17 +37,13 @@ func Machine() *machine.Machine {
 }
 
 func start(s machine.Start) machine.State {
-	var seed uint64
-	for _, b := range []byte(s.Nonce) {
-		seed = seed*31 + uint64(b)
-	}
-	return lease.NewState(lease.Params{Params: kernel.Params(s), Join: s.Join, Polled: !s.Hints, Patience: s.TTL, Seed: seed})
+	return lease.NewState(lease.Params{Params: kernel.Params(s), Polled: !s.Hints})
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	return machine.Calls[member.Effect, member.Event](&lease.Caller{
-		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Guard: s.Guard, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
-	})
+	c := &lease.Caller{BeatCaller: kernel.BeatCaller(s, st)}
+	c.Fenced = true
+	return machine.Calls[member.Effect, member.Event](c)
 }
 
 // truth is what the documents say after a change of one of them.
@@ -80,8 +75,6 @@ func act(e machine.Effect) machine.Act {
 		return machine.Call{List: true, Looks: true, Reads: true}
 	case lease.Write:
 		return machine.Call{Write: true, Takes: e.Doc.Key == "config"}
-	case lease.Renew:
-		return machine.Call{Renew: true, Begin: e.Version == ""}
 	case lease.ReadView:
 		return machine.Call{}
 	case lease.Show:
@@ -150,14 +143,10 @@ func describe(x any) string {
 		return fmt.Sprintf("surveyed %d documents%s", len(e.Docs), kernel.Problem(e.Err))
 	case lease.Written:
 		return fmt.Sprintf("written #%d (outcome %d) %q%s", e.ID, e.Outcome, e.Version, kernel.Problem(e.Err))
-	case lease.Renewed:
-		return fmt.Sprintf("renewed %s #%d (outcome %d)%s", e.Key, e.Beat, e.Outcome, kernel.Problem(e.Err))
 	case lease.Fetch:
 		return fmt.Sprintf("fetch #%d %s", e.ID, strings.Join(e.Keys, " "))
 	case lease.Write:
 		return fmt.Sprintf("write #%d %s over %q (delete %v) %s", e.ID, e.Doc.Key, e.Doc.Version, e.Delete, e.Doc.Value)
-	case lease.Renew:
-		return fmt.Sprintf("renew %s #%d over %q", e.Key, e.Beat, e.Version)
 	case member.Removing:
 		return "removed: " + e.Reason
 	case member.Applying:

@@ -28,7 +28,7 @@ func way(_ walk.Config, e machine.Effect) walk.Way {
 			return walk.Quiet
 		}
 		return walk.Risky
-	case lease.Renew:
+	case member.Renew:
 		return walk.Unseen
 	}
 	return walk.Quiet

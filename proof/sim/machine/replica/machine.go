@@ -2,7 +2,6 @@ package replica
 
 import (
 	"fmt"
-	"log/slog"
 	"path"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/replica"
-	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
 
@@ -43,9 +41,7 @@ func start(s machine.Start) machine.State {
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	return machine.Calls[member.Effect, member.Event](&replica.Caller{LogCaller: shell.LogCaller{
-		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Guard: s.Guard, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
-	}})
+	return machine.Calls[member.Effect, member.Event](&replica.Caller{LogCaller: kernel.LogCaller(s, st)})
 }
 
 // watches: the successor's heartbeat.

@@ -2,7 +2,6 @@ package sync
 
 import (
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -10,7 +9,6 @@ import (
 	"github.com/rota-run/rota/proof/sim/machine/kernel"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/protocol/sync"
 	"github.com/rota-run/rota/store"
 )
@@ -43,9 +41,8 @@ func start(s machine.Start) machine.State {
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	return machine.Calls[member.Effect, member.Event](sync.NewCaller(&shell.LogCaller{
-		Member: s.Join.Member, Store: st, TTL: s.TTL, Guard: s.Guard, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
-	}))
+	c := kernel.LogCaller(s, st)
+	return machine.Calls[member.Effect, member.Event](sync.NewCaller(&c))
 }
 
 // fold is the truth behind a record.
