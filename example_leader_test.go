@@ -11,8 +11,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// The loop of a leader, as the source document elasticsearch-cluster-state has it: it waits for idle workers, gives each a file, marks a worker dead that
-// failed, and puts the file back.
+// The loop of a leader, as the source document elasticsearch-cluster-state has it: it waits for idle workers, gives
+// one a file, marks a worker dead that failed, and puts the file back.
 func ExampleClient_IdleWorkers() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -25,7 +25,9 @@ func ExampleClient_IdleWorkers() {
 			}
 			return file, nil
 		})
-		m, err := rota.Join(ctx, rota.Config{Member: worker, Store: shared.Open(), Slots: 1, Functions: []rota.Function{download}})
+		m, err := rota.Join(ctx, rota.Config{
+			Member: worker, Store: shared.Open(), Slots: 1, Functions: []rota.Function{download},
+		})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -16,9 +16,9 @@ type Worker struct {
 	Idle   int64 // slots that neither a task nor a call has
 }
 
-// IdleWorkers waits until a member has an idle slot, and returns all that have one, those with the most first. A call that was submitted to one of them
-// ([FuncOptions].On) takes a slot, also before it runs; other calls do when they run. It reads all calls that the store has. Others may be quicker: a call for a member that
-// is busy again waits until it is idle.
+// IdleWorkers waits until a member has an idle slot, and returns all that have one, those with the most first. A call
+// that was submitted to one of them (On of [FuncOptions]) takes a slot, also before it runs; other calls do when they
+// run. It reads all calls that the store has. Others may be quicker: a call for a member that is busy again waits.
 func (c *Client) IdleWorkers(ctx context.Context) ([]Worker, error) {
 	for {
 		changed := c.at.Changed()
@@ -70,8 +70,8 @@ func idleWorkers(v Value, calls []call.Listed) []Worker {
 	return idle
 }
 
-// MarkDead gives a member no more work, and its tasks and waiting calls to others, until it is undrained: it is [Member.Drain]. A member whose process has ended
-// needs no mark: the others remove it.
+// MarkDead gives a member no more work, and its tasks and waiting calls to others, until it is undrained: it is
+// [Member.Drain]. A member whose process has ended needs no mark: the others remove it.
 func (c *Client) MarkDead(ctx context.Context, member string) error {
 	a, err := c.ops.Drain(ctx, cluster.MemberID(member))
 	return c.asked(fmt.Sprintf("mark member %q dead", member), a, err)

@@ -20,15 +20,18 @@ func TestIdleSlots(t *testing.T) {
 		{ID: "no-functions", Incarnation: 5, State: cluster.MemberJoined, Slots: 9, Heartbeat: "e"},
 	}})
 	calls := []call.Listed{
-		{Record: call.Record{State: call.Running, On: "a", Runner: &call.Runner{Member: "a"}}}, {Record: call.Record{State: call.Queued, On: "a"}},
-		{Record: call.Record{State: call.Done, On: "a", Runner: &call.Runner{Member: "a"}}}, {Record: call.Record{State: call.Queued}},
+		{Record: call.Record{State: call.Running, On: "a", Runner: &call.Runner{Member: "a"}}},
+		{Record: call.Record{State: call.Queued, On: "a"}},
+		{Record: call.Record{State: call.Done, On: "a", Runner: &call.Runner{Member: "a"}}},
+		{Record: call.Record{State: call.Queued}},
 		{Record: call.Record{State: call.Running, Runner: &call.Runner{Member: "full"}}},
 	}
 	if got := fmt.Sprint(idleWorkers(v, calls)); got != "[{b 9} {a 2}]" {
 		t.Errorf("idle are %s", got)
 	}
 	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "t", Spread: cluster.SpreadPool}}}
-	v, _ = v.Apply(cluster.Entry{Index: 10, Writer: "w", Seq: 1, Commands: []cluster.Command{cluster.SubmitJob{Job: "j", Spec: spec}}})
+	submit := []cluster.Command{cluster.SubmitJob{Job: "j", Spec: spec}}
+	v, _ = v.Apply(cluster.Entry{Index: 10, Writer: "w", Seq: 1, Commands: submit})
 	if got := idleWorkers(v, nil); len(got) != 0 {
 		t.Errorf("all slots have a task, and idle are %v", got)
 	}

@@ -9,7 +9,8 @@ import (
 // NoMoves, as the MoveBudget of a [Configure], pins what runs: see Settings.Pinned.
 const NoMoves = -1
 
-// Rebalance evens the load of a cluster that is pinned, once: what runs moves within Settings.MoveBudget until all moves have begun that are worth it.
+// Rebalance evens the load of a cluster that is pinned, once: what runs moves within Settings.MoveBudget until all moves
+// have begun that are worth it.
 type Rebalance struct{}
 
 func (Rebalance) tag() byte { return 18 }
@@ -44,7 +45,8 @@ func (s *Settings) pin(budget int64) {
 	}
 }
 
-// fixed reports whether the items of a class stay where they are: all do in a pinned cluster, and some in any, unless their member may not keep them.
+// fixed reports whether the items of a class stay where they are: all do in a pinned cluster, and some in any, unless
+// their member may not keep them.
 func (v *Value) fixed(c *schedule.Class, m *schedule.Member) bool {
 	pinned := v.settings.Pinned && !v.settings.Rebalancing
 	if kindOf(c) != kindWindows && !pinned || m.Draining || c.Pin != "" && c.Pin != m.ID {

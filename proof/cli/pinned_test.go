@@ -19,7 +19,8 @@ func (p *place) tokens(prefix string) (tokens map[string]uint64, owned map[strin
 	return tokens, owned
 }
 
-// TestPinned: where the move budget is 0 a newcomer gets only what is new, and the rest when it is asked for. A command that runs stays even then.
+// TestPinned: where the move budget is 0 a newcomer gets only what is new, and the rest when it is asked for. A command
+// that runs stays even then.
 func TestPinned(t *testing.T) {
 	p := newPlace(t)
 	for _, m := range []string{"a", "b", "c"} {
@@ -62,7 +63,8 @@ func TestPinned(t *testing.T) {
 		t.Errorf("the journal has %s", out)
 	}
 	p.must("cluster", "set", "--move-budget", "100", "--store", "file:store")
-	if _, stderr, code := p.rota("cluster", "rebalance", "--store", "file:store"); code != exitFailed || !containsAll(stderr, []string{"nothing is pinned", "--move-budget 0"}) {
+	_, stderr, code := p.rota("cluster", "rebalance", "--store", "file:store")
+	if code != exitFailed || !containsAll(stderr, []string{"nothing is pinned", "--move-budget 0"}) {
 		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

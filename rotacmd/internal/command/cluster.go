@@ -37,7 +37,7 @@ func newClusterSet(e env) *cobra.Command {
 	var c cluster.Configure
 	flags.StringVar(&c.JobScheduler, "job-scheduler", "", "how slots are shared among jobs: round-robin, greedy, percentage")
 	flags.Int64Var(&c.Retention, "retention", 0, "how many jobs that have ended stay visible")
-	budget := flags.Int64("move-budget", 0, "most partitions in hand-over at once; 0: what runs stays where it is until rota cluster rebalance")
+	budget := flags.Int64("move-budget", 0, "most partitions in hand-over at once; 0: "+pinnedText)
 	asked(flags, "job-scheduler", "retention", "move-budget")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		// A zero stands for "leave it" in the command of the log.
@@ -70,12 +70,15 @@ func newClusterSet(e env) *cobra.Command {
 	})
 }
 
+const pinnedText = "what runs stays where it is until rota cluster rebalance"
+
 const rebalanceHelp = `Where the move budget is 0, what runs stays with its member while that lives. This moves it on demand, once, until the
 load is even. Tasks that stay, such as those of type command, do not move.`
 
 func newClusterRebalance(e env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rebalance", Short: "even the load once, where the move budget is 0", Example: "  rota cluster rebalance", Long: rebalanceHelp,
+		Use: "rebalance", Short: "even the load once, where the move budget is 0",
+		Example: "  rota cluster rebalance", Long: rebalanceHelp,
 	}
 	return changer(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
 		try := "rota cluster set --move-budget 0 --store " + plain.Word(o.name)
@@ -95,7 +98,7 @@ func (o *observer) showSettings() error {
 	s := o.value.Settings()
 	shown, moves := Settings{s.JobScheduler.String(), s.MoveBudget, s.Retention}, "most partitions in hand-over at once"
 	if s.Pinned {
-		shown.MoveBudget, moves = 0, "what runs stays where it is until rota cluster rebalance"
+		shown.MoveBudget, moves = 0, pinnedText
 	}
 	if o.json {
 		return o.printJSON(shown)
