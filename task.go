@@ -26,6 +26,7 @@ type Task struct {
 	Labels     map[string]string
 	SpreadOver string // label of members, over whose values the partitions are spread evenly
 	Pin        string // the only member that may run it
+	Stay       bool   // its partitions do not move to even the load; for a type with Stays they never do
 	Tags       map[string]string
 	Weight     int64 // load of each partition; 0 means 100
 	MinSlots   int64 // when Spread is Pool: run on so many slots, or wait; 0: run on what there is
@@ -56,6 +57,7 @@ type definition struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	SpreadOver  string            `json:"spread_over,omitempty"`
 	Pin         string            `json:"pin,omitempty"`
+	Stay        bool              `json:"stay,omitempty"`
 	Tags        map[string]string `json:"tags,omitempty"`
 	Weight      int64             `json:"weight,omitempty"`
 	Min         int64             `json:"min,omitempty"`
@@ -76,7 +78,7 @@ type retry struct {
 func (t Task) spec(job string, types work.Types) (cluster.JobSpec, error) {
 	data, err := json.Marshal(definition{
 		Type: t.Type, Every: orNone(t.Every), Cron: t.Cron, TimeZone: t.TimeZone, CatchUp: t.CatchUp, Timeout: orNone(t.Timeout),
-		Spread: t.Spread.String(), Partitions: t.Partitions, Handover: t.Handover.String(), Labels: t.Labels, SpreadOver: t.SpreadOver, Pin: t.Pin,
+		Spread: t.Spread.String(), Partitions: t.Partitions, Handover: t.Handover.String(), Labels: t.Labels, SpreadOver: t.SpreadOver, Pin: t.Pin, Stay: t.Stay,
 		Tags: t.Tags, Weight: t.Weight, Min: t.MinSlots, Max: t.MaxSlots, Repartition: t.Repartition,
 		Retry: retry{Min: orNone(t.RetryMin), Max: orNone(t.RetryMax), Attempts: t.MaxAttempts}, OnStoreLoss: t.OnStoreLoss, Config: t.Config,
 	})

@@ -94,6 +94,10 @@ func (h *handler) actions() []operation {
 			method: http.MethodPost, path: "/v1/configure", summary: "Change settings of the cluster, which all members follow", answer: Accepted{}, codes: actionCodes, params: settingParameters,
 			handle: few.bound(h.trusted(h.configure)),
 		},
+		{
+			method: http.MethodPost, path: "/v1/rebalance", summary: "Even the load once, where move_budget is 0", answer: Accepted{}, codes: actionCodes,
+			handle: few.bound(h.trusted(h.rebalance)),
+		},
 	}
 }
 

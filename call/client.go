@@ -128,7 +128,7 @@ func (c *Client) submit(ctx context.Context, function string, arg []byte, o Opti
 	if len(arg) > MostArg {
 		return nil, fmt.Errorf("the argument has %d bytes, at most %d are allowed: keep it elsewhere and pass where", len(arg), MostArg)
 	}
-	body, err := Record{Function: function, Arg: arg, Limits: o.limits(), OnFailure: handler, State: Queued, BackoffMS: millis(o.Delay)}.encode()
+	body, err := Record{Function: function, Arg: arg, Limits: o.limits(), On: cluster.MemberID(o.On), OnFailure: handler, State: Queued, BackoffMS: millis(o.Delay)}.encode()
 	if err != nil {
 		return nil, fmt.Errorf("the argument is not JSON: %w", err)
 	}

@@ -57,6 +57,28 @@ func TestWhoMayClaim(t *testing.T) {
 	}
 }
 
+// TestAChosenMemberRunsTheCall: nobody else does while it is there to run it.
+func TestAChosenMemberRunsTheCall(t *testing.T) {
+	t.Parallel()
+	v := alone(t)
+	drained, _ := v.Do(9, 0, cluster.DrainMember{Member: "m", On: true})
+	for name, c := range map[string]struct {
+		value cluster.Value
+		on    cluster.MemberID
+		ok    bool
+	}{
+		"nobody was chosen":   {v, "", true},
+		"itself":              {v, "me", true},
+		"another":             {v, "m", false},
+		"another, which left": {v, "gone", true},
+		"another, draining":   {drained, "m", true},
+	} {
+		if _, ok := (claimant{"me", "start", c.value}).may(Record{State: Queued, On: c.on}); ok != c.ok {
+			t.Errorf("%s: may claim %t", name, ok)
+		}
+	}
+}
+
 // TestWhatAWriteWasFor: by which content of the document who wrote it knows that it was done.
 func TestWhatAWriteWasFor(t *testing.T) {
 	t.Parallel()

@@ -206,6 +206,16 @@ func (c *Call[R]) Cancel(ctx context.Context) error { return c.h.Cancel(ctx) }
 // an action that must happen even if this process dies, use a function: see Options.OnFailure.
 func (c *Call[R]) OnFailureOrTimeout(f func(error)) { c.h.OnFailureOrTimeout(f) }
 
+// OnDone calls back once, with the result, when the call is done; it collects the outcome, as Wait does. The function is called in its own goroutine, and
+// not if the call ends otherwise, or if this process or its client ends before.
+func (c *Call[R]) OnDone(f func(R)) {
+	c.h.c.background(func(ctx context.Context) {
+		if r, err := c.Wait(ctx); err == nil {
+			go f(r)
+		}
+	})
+}
+
 // labelKey begins the keys of the labels in which a member tells its functions.
 const labelKey = "rota.functions"
 

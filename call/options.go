@@ -20,6 +20,8 @@ type Options struct {
 	// Key, if not "", names the call: a second submission under the same key, by any client of the same name, returns the existing call, as long as its
 	// outcome is kept. So a caller that does not know whether its submission arrived can submit again. A call with a key costs two documents, one without costs one.
 	Key string
+	// On is the member that runs the call, if it is not "". While it is not joined, or is draining, any member does: a call is lost with nobody.
+	On string
 	// Delay is how long members let the call wait, from when they first saw it.
 	Delay time.Duration
 	// OnFailure is a function of [Failure] that runs when the call has failed (not when it was cancelled). The write that ends the call submits it,

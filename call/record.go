@@ -38,6 +38,8 @@ type Record struct {
 	Function string          `json:"f"`
 	Arg      json.RawMessage `json:"arg,omitempty"`
 	Limits   Limits          `json:"limits"`
+	// On is the member that was chosen to run it; see Options.On.
+	On cluster.MemberID `json:"on,omitempty"`
 	// OnFailure runs in the same document when the call has failed.
 	OnFailure *Handler `json:"on_failure,omitempty"`
 	State     State    `json:"state"`

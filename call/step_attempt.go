@@ -229,6 +229,9 @@ type claimant struct {
 
 // may reports whether the process may claim a call that none of its runs has to do with; unbegun: see claim.
 func (c claimant) may(r Record) (unbegun, ok bool) {
+	if r.State == Queued && !c.chosen(r) {
+		return false, false
+	}
 	if r.State == Queued {
 		return false, true
 	}
@@ -236,6 +239,12 @@ func (c claimant) may(r Record) (unbegun, ok bool) {
 	// A claim of this process that it does not know of: it took the claim for lost, and the document came late.
 	unbegun = by.Member == c.member && strings.HasPrefix(by.Nonce, c.nonce+"-")
 	return unbegun, unbegun || gone(c.value, by)
+}
+
+// chosen reports whether nobody else was chosen who is there to run the call.
+func (c claimant) chosen(r Record) bool {
+	m, ok := c.value.Member(r.On)
+	return !ok || r.On == c.member || m.State != cluster.MemberJoined || m.Draining
 }
 
 // gone reports whether a claim is of a member that is counted out. The value may be older than the claim, and then it proves nothing.

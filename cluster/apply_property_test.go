@@ -69,13 +69,15 @@ func (c *choices) ofMember(v Value) Command {
 }
 
 func (c *choices) ofOperator() Command {
-	switch c.n(3) {
+	switch c.n(4) {
 	case 0:
 		return KillJob{Job: c.job()}
 	case 1:
 		return UnparkPartition{NewPartitionID(c.job(), "", "")}
+	case 2:
+		return Rebalance{}
 	}
-	return Configure{MoveBudget: int64(c.n(4)), Retention: int64(c.n(3)), JobScheduler: pick(c, "", "greedy", "round-robin", "percentage")}
+	return Configure{MoveBudget: int64(c.n(5)) - 1, Retention: int64(c.n(3)), JobScheduler: pick(c, "", "greedy", "round-robin", "percentage")}
 }
 
 func (c *choices) spec() (s JobSpec) {
@@ -87,6 +89,7 @@ func (c *choices) spec() (s JobSpec) {
 		if c.n(6) == 5 {
 			t.Pin = c.member()
 		}
+		t.Stay = c.n(6) == 5 && t.Spread != SpreadPool
 		if c.n(6) == 5 {
 			t.Selector = []Label{{"zone", "1"}}
 		}

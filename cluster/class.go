@@ -26,6 +26,9 @@ func classOf(job JobID, t *TaskSpec) schedule.Class {
 		c.Selector = append(c.Selector, schedule.Label(l))
 	}
 	c.Key = classKey(job, t, c)
+	if t.Stay {
+		c.Key = stays + c.Key
+	}
 	return c
 }
 
@@ -74,7 +77,7 @@ type classKind int
 
 const (
 	kindTasks   classKind = iota
-	kindWindows           // partitioners and items: they come and go, and must not move other partitions about
+	kindWindows           // partitioners, items, tasks that stay: they come and go, and must not move other partitions about
 	kindOwn               // what Rota runs for itself: it takes no room of a member, so it also runs where all are full
 	kinds
 )

@@ -19,7 +19,7 @@ type Command interface {
 // commands has one of each kind, at its tag.
 var commands = byTag(
 	PrepareJoin{}, AcceptJoin{}, AbortJoin{}, LeaveCluster{}, ReleaseHold{}, ConfirmMember{}, DrainMember{},
-	SubmitJob{}, UpdateJob{}, KillJob{}, PauseJob{}, ResumeJob{}, Configure{},
+	SubmitJob{}, UpdateJob{}, KillJob{}, PauseJob{}, ResumeJob{}, Configure{}, Rebalance{},
 	Started{}, Stopped{}, FinishPartition{}, SplitPartition{}, AdvanceWindow{}, UnparkPartition{},
 	Place{}, Lead{}, AcceptOffer{}, RevokeOffer{}, TakeRequest{}, Claim{}, Epoch{}, Share{}, Own{},
 )

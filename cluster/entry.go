@@ -11,7 +11,7 @@ import (
 )
 
 // Format is the version of the encoding of entries, snapshots and records. There is one: what has another is refused with a [FormatError].
-const Format uint32 = 5
+const Format uint32 = 6
 
 // Hash is a chain hash or digest: it detects accidents, not malice (XXH64, published by Y. Collet).
 type Hash uint64

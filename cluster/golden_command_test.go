@@ -23,7 +23,9 @@ func (g *golden) command(d *datadriven.TestData, a arguments) Command {
 		return PauseJob{Job: JobID(a.name(0)), By: a.text("by")}
 	case "resume":
 		return ResumeJob{Job: JobID(a.name(0))}
-	case "configure": // configure budget=2 retention=1 scheduler=greedy
+	case "rebalance":
+		return Rebalance{}
+	case "configure": // configure budget=2 retention=1 scheduler=greedy; budget=-1 pins
 		return Configure{MoveBudget: a.number("budget", 0), Retention: a.number("retention", 0), JobScheduler: a.text("scheduler")}
 	}
 	return g.partitionCommand(d, a)
@@ -116,7 +118,7 @@ func jobOf(a arguments) JobSpec {
 
 func taskOf(a arguments) TaskSpec {
 	t := TaskSpec{Type: "noop", Weight: a.number("weight", 0), Selector: a.labels(), SpreadOver: a.text("over"),
-		Pin: MemberID(a.text("pin")), MaxAttempts: a.number("attempts", 0), Partitions: a.values("keys"), Definition: []byte(a.text("definition"))}
+		Pin: MemberID(a.text("pin")), MaxAttempts: a.number("attempts", 0), Partitions: a.values("keys"), Stay: a.has("stay"), Definition: []byte(a.text("definition"))}
 	if s := a.text("spread"); s != "" {
 		orPanic(t.Spread.UnmarshalText([]byte(s)))
 	}

@@ -137,7 +137,7 @@ func (l *loader) classesOf(id JobID, spec *JobSpec) []*schedule.Class {
 }
 
 func (l *loader) class(id JobID, t *TaskSpec) *schedule.Class {
-	plain := len(t.Selector) == 0 && t.Pin == "" && t.SpreadOver == ""
+	plain := len(t.Selector) == 0 && t.Pin == "" && t.SpreadOver == "" && !t.Stay
 	if plain && l.usual != nil && l.usual.Weight == weightOr(t.Weight) {
 		return l.usual
 	}

@@ -14,7 +14,7 @@ func (d *draft) plan() {
 		d.placeEvery()
 	}
 	d.planSlots()
-	if !d.replan {
+	if !d.replan && !d.settings.Rebalancing {
 		return
 	}
 	for d.planMoves() {
@@ -24,16 +24,20 @@ func (d *draft) plan() {
 // planMoves does one plan within the budget. It reports whether there is more to do at once: moves of fast hand-overs are over when they are made, and
 // leave room for those that the budget held back.
 func (d *draft) planMoves() bool {
-	again := false
+	again, left := false, 0
 	for kind := range kinds {
 		if kind == kindTasks || d.present(kind) {
-			again = d.planView(newView(&d.Value, kind)) || again
+			more, deferred := d.planView(newView(&d.Value, kind))
+			again, left = more || again, left+deferred
 		}
+	}
+	if left == 0 && d.settings.Rebalancing {
+		d.rebalance(false)
 	}
 	return again
 }
 
-func (d *draft) planView(view *view) bool {
+func (d *draft) planView(view *view) (again bool, deferred int) {
 	budget := max(0, d.Settings().MoveBudget-d.derived.moving)
 	if d.shared() { // what has an owner is moved by its owner: see Shares
 		budget = 0
@@ -50,7 +54,7 @@ func (d *draft) planView(view *view) bool {
 		}
 	}
 	opened = d.derived.moving - opened
-	return plan.Deferred > 0 && moved > opened
+	return plan.Deferred > 0 && moved > opened, plan.Deferred
 }
 
 // move does one move, if its partition is there.
@@ -135,7 +139,7 @@ func (w *view) Unplaced(c int, yield func(string) bool) {
 
 // Owned implements schedule.View.
 func (w *view) Owned(m, c int, yield func(string) bool) {
-	if fixed(&w.classes[c], &w.members[m]) {
+	if w.v.fixed(&w.classes[c], &w.members[m]) {
 		return
 	}
 	key := movableKey(MemberID(w.members[m].ID), w.classes[c].Key)

@@ -92,6 +92,7 @@ func codeMember(x *coder, m *Member) {
 // Flags in the byte of a state, for parts that follow and that most records do not have.
 const (
 	moreFlag    = 0x80
+	stayFlag    = 0x40 // of a task: nothing follows
 	pausedFlag  = 0x40 // of a job: its pause
 	windowFlag  = 0x40 // of a partition: its part in a window
 	shareFlag   = 0x20 // its share of a task that is repartitioned
@@ -110,8 +111,9 @@ func flagIf(set bool, flag byte) byte {
 func codeTask(x *coder, t *TaskSpec) {
 	codeText(x, &t.Name)
 	codeText(x, &t.Type)
-	if flag := codeState(x, &t.Spread, SpreadPool, flagIf(t.Repartition, moreFlag), moreFlag); x.reading {
-		t.Repartition = flag != 0
+	flags := flagIf(t.Repartition, moreFlag) | flagIf(t.Stay, stayFlag)
+	if flags = codeState(x, &t.Spread, SpreadPool, flags, moreFlag|stayFlag); x.reading {
+		t.Repartition, t.Stay = flags&moreFlag != 0, flags&stayFlag != 0
 	}
 	codeInt(x, &t.Weight)
 	codeEnum(x, &t.Handover, HandoverFast)

@@ -14,6 +14,9 @@ type Settings struct {
 	// JobScheduler shares the slots of the cluster among its jobs.
 	JobScheduler schedule.JobScheduler
 	Placement    Placement
+	// Pinned: what has an owner stays with it while that lives, is not draining, and may run it. A newcomer gets only what is new or free.
+	Pinned      bool
+	Rebalancing bool // it is pinned, and moves until the load is even: see [Rebalance]
 }
 
 // The default settings.
@@ -37,6 +40,8 @@ func codeSettings(x *coder, s *Settings) {
 	codeInt(x, &s.Retention)
 	codeEnum(x, &s.JobScheduler, schedule.JobsPercentage)
 	codeEnum(x, &s.Placement, PlacementShared)
+	codeFlags(x, &s.Pinned, &s.Rebalancing)
+	x.must(s.Pinned || !s.Rebalancing, "it rebalances, and is not pinned")
 }
 
 // settingsHash is zero for a cluster where nothing was configured, so that the empty value has digest zero.
@@ -50,7 +55,7 @@ func (d *draft) settingsHash() Hash {
 
 // Configure changes settings of the cluster; zero fields stay as they are.
 type Configure struct {
-	MoveBudget   int64  // most partitions in hand-over at once
+	MoveBudget   int64  // most partitions in hand-over at once, or NoMoves
 	Retention    int64  // number of ended jobs that stay visible
 	JobScheduler string // name of a schedule.JobScheduler
 }
@@ -65,7 +70,11 @@ func (c Configure) code(x *coder) Command {
 }
 
 func (c Configure) check() error {
-	return errors.Join(at("move_budget", notNegative(c.MoveBudget)), at("retention", notNegative(c.Retention)),
+	budget := c.MoveBudget
+	if budget == NoMoves {
+		budget = 0
+	}
+	return errors.Join(at("move_budget", notNegative(budget)), at("retention", notNegative(c.Retention)),
 		at("job_scheduler", checkScheduler(c.JobScheduler)))
 }
 
@@ -73,7 +82,7 @@ func (c Configure) check() error {
 func (c Configure) String() string {
 	s := "configure"
 	if c.MoveBudget != 0 {
-		s += fmt.Sprintf(" move_budget=%d", c.MoveBudget)
+		s += fmt.Sprintf(" move_budget=%d", max(c.MoveBudget, 0))
 	}
 	if c.Retention != 0 {
 		s += fmt.Sprintf(" retention=%d", c.Retention)
@@ -97,9 +106,7 @@ func (c Configure) apply(d *draft) string {
 		return why
 	}
 	d.digest -= d.settingsHash()
-	if c.MoveBudget != 0 {
-		d.settings.MoveBudget = c.MoveBudget
-	}
+	d.settings.pin(c.MoveBudget)
 	if c.JobScheduler != "" {
 		d.setScheduler(c.JobScheduler)
 	}

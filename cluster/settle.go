@@ -207,15 +207,21 @@ func (d *draft) refresh(id PartitionID) {
 // frees plans: it tells owners of too much to stop, and lists what is free, with the member that the plan would give it to.
 func (d *draft) frees(before []Free) []Free {
 	first := make(map[PartitionID]MemberID)
+	left := 0
 	for kind := range kinds {
 		view := newView(&d.Value, kind)
-		for _, mv := range schedule.Place(view, max(0, d.Settings().MoveBudget-d.derived.moving)).Moves {
+		plan := schedule.Place(view, max(0, d.Settings().MoveBudget-d.derived.moving))
+		left += plan.Deferred
+		for _, mv := range plan.Moves {
 			if mv.From >= 0 {
 				d.move(view, mv)
 			} else {
 				first[PartitionID(mv.Item)] = MemberID(view.members[mv.To].ID)
 			}
 		}
+	}
+	if left == 0 && d.settings.Rebalancing {
+		d.rebalance(false)
 	}
 	d.keepFirst(first, before)
 	var out []Free

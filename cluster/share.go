@@ -69,7 +69,7 @@ func (d *draft) keeps(p *partitionRecord) bool {
 		return false
 	}
 	m := (&view{v: &d.Value}).scheduleMember(&owner.Member)
-	return fixed(p.class, &m)
+	return d.fixed(p.class, &m)
 }
 
 // shareVoid tells why a member cannot take a partition, "" if it can.

@@ -61,6 +61,8 @@ type TaskSpec struct {
 	Selector   []Label  // labels a member must have; sorted by key
 	SpreadOver string   // label over whose values the partitions of this task are spread evenly; "" for none
 	Pin        MemberID // the only member that may run it; "" for any
+	// Stay, for spread single and partitioned: no partition moves to even the load. They are spread evenly among themselves.
+	Stay bool
 	// MaxAttempts is how many failures in a row park a partition; 0 means never.
 	MaxAttempts int64
 	Partitions  []string // initial keys when Spread is partitioned

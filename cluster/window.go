@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/internal/ordered"
@@ -203,7 +202,7 @@ func (d *draft) live(id PartitionID) bool {
 func (d *draft) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
 	_, task, _ := p.ID.Split()
 	c := j.classOf(task)
-	if c == nil || !p.inWindow() && !p.ID.Reserved() {
+	if c == nil || kindOf(c) != kindTasks || !p.inWindow() && !p.ID.Reserved() {
 		return c
 	}
 	key := stays + c.Key
@@ -216,12 +215,4 @@ func (d *draft) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
 	like := *c
 	like.Key = key
 	return &like
-}
-
-// fixed reports whether the items of a class stay where they are: they do unless their member may not keep them.
-func fixed(c *schedule.Class, m *schedule.Member) bool {
-	if kindOf(c) != kindWindows || m.Draining || c.Pin != "" && c.Pin != m.ID {
-		return false
-	}
-	return !slices.ContainsFunc(c.Selector, func(l schedule.Label) bool { return !slices.Contains(m.Labels, l) })
 }

@@ -69,3 +69,8 @@ func (o *Operator) Evict(ctx context.Context, id cluster.MemberID) (Answer, erro
 func (o *Operator) Configure(ctx context.Context, c cluster.Configure) (Answer, error) {
 	return o.ask(ctx, c)
 }
+
+// Rebalance evens the load of a pinned cluster, once: see [cluster.Rebalance].
+func (o *Operator) Rebalance(ctx context.Context) (Answer, error) {
+	return o.ask(ctx, cluster.Rebalance{})
+}

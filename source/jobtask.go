@@ -76,7 +76,7 @@ func (t *taskDecoder) afterTo(v *node) (message, hint string) {
 // ofSlots are the fields that only a task of spread pool has; ofPlaces those that it cannot have, because its slots are equal.
 var (
 	ofSlots  = []string{"min", "max", "percent", "after", "from", "parts", "keyed", "repartition"}
-	ofPlaces = []string{"labels", "spread_over", "pin", "weight"}
+	ofPlaces = []string{"labels", "spread_over", "pin", "stay", "weight"}
 )
 
 // checkSpread refuses fields that the spread has no use for.

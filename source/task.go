@@ -38,6 +38,9 @@ func (d *decoder) body(t *cluster.TaskSpec, known []field) {
 	}
 	kind, ok := d.kind(t.Type)
 	d.typed, d.segments = ok, kind.Segments
+	if _, said := d.root.get("stay"); !said && t.Spread != cluster.SpreadPool && t.Spread != cluster.SpreadEvery {
+		t.Stay = kind.Stays
+	}
 	def.From, def.Parts, def.Keyed = d.from, d.parts, d.keyed
 	if ok && kind.Segments != nil && !d.node {
 		d.fail(d.find("type"), fmt.Sprintf("type %s is a stage of a flow", t.Type), "write a job with tasks, and give one of them from: {task: NAME}")
@@ -71,6 +74,7 @@ func (d *decoder) placement(t *cluster.TaskSpec) []field {
 		{"labels", d.pairsOf("labels", &t.Selector)},
 		{"spread_over", textTo(&t.SpreadOver)},
 		{"pin", textTo(pin)},
+		{"stay", choiceTo(&t.Stay, []string{"true", "false"}, []bool{true, false})},
 	}
 }
 

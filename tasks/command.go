@@ -19,7 +19,7 @@ type commandRunner struct {
 
 func (o Options) command() work.Type {
 	return work.Type{
-		Name: "command", Doc: "an allow-listed program, run once to its end", MaxConcurrent: 64,
+		Name: "command", Doc: "an allow-listed program, run once to its end", MaxConcurrent: 64, Stays: true,
 		New: func(d work.Definition) (work.Runner, error) {
 			var c execConfig
 			if err := decode(d, &c); err != nil {

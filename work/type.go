@@ -37,6 +37,9 @@ type Type struct {
 	Periodic bool
 	// DefaultEvery is the period of a periodic type whose definition names none.
 	DefaultEvery time.Duration
+	// Stays is for a type whose runs end by themselves: a task of it does not move to even the load, which would begin its run again, unless its
+	// definition says stay: false.
+	Stays bool
 	// MaxConcurrent bounds how many rounds or runs of the type are in progress on one member; 0 means 256 for periodic types, and no bound for others.
 	MaxConcurrent int
 	// Segments is set for a type whose tasks are stages of flows; see package work/stage.

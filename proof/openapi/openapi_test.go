@@ -119,6 +119,7 @@ type world struct {
 	config api.Config
 	gate   chan struct{} // while not nil, requests for the value wait for it
 	mu     sync.Mutex
+	even   atomic.Bool  // there is nothing to rebalance
 	asked  atomic.Int64 // requests that wait
 	open   int64        // streams of events: they look at the value too
 
@@ -337,7 +338,7 @@ func (a asked) Propose(_ context.Context, commands ...cluster.Command) ([]cluste
 	if a.store.down.Load() {
 		return nil, errAway
 	}
-	if c := commands[0]; c == (cluster.Configure{MoveBudget: 404}) || strings.HasSuffix(fmt.Sprint(c), " none") || strings.Contains(fmt.Sprint(c), " none ") {
+	if c := commands[0]; c == (cluster.Rebalance{}) && a.even.Load() || c == (cluster.Configure{MoveBudget: 404}) || strings.HasSuffix(fmt.Sprint(c), " none") || strings.Contains(fmt.Sprint(c), " none ") {
 		return []cluster.Result{{Reason: "there is none"}}, nil
 	}
 	a.mu.Lock()
@@ -404,12 +405,17 @@ func TestTheDescriptionHolds(t *testing.T) {
 		if path == "/v1/configure" {
 			full = path + "?move_budget=404"
 		}
+		wrong := path
+		if path == "/v1/rebalance" {
+			wrong = path + "?color=red"
+			w.even.Store(true)
+		}
 		if path == "/v1/submit" {
 			full = path + "?job=none"
 			w.get(path, http.StatusBadRequest, send(101))
 			w.get(path, http.StatusRequestEntityTooLarge, send(1<<20+1))
 		} else {
-			w.get(path, http.StatusBadRequest, nil)
+			w.get(wrong, http.StatusBadRequest, nil)
 		}
 		w.get(full, http.StatusConflict, nil)
 		w.store.down.Store(true)

@@ -13,11 +13,14 @@ import (
 
 // evened: no two members differ by more than one partition. Placement counts what is in hand-over where it goes to, and so does this. Where a plan is an
 // entry of the log, that is so at any instant; where a leader makes it of documents, it is so again soon after the last of them has changed, and where owners
-// share, soon after the last change that they have read.
+// share, soon after the last change that they have read; and where what runs is pinned, when the operator has asked for it.
 func (w *world) evened() {
 	bound := time.Duration(0)
 	if w.machine.Fold == nil || w.machine.Group {
 		bound = w.gapBound(machine.LeaveInOrder)
+	}
+	if w.client.evens = w.plan.pinned; w.client.evens {
+		bound = w.recoveryBound()
 	}
 	if !w.until(w.now+int64(bound), func() bool { return w.uneven() == "" }) {
 		w.oracle.violate("G8", fmt.Sprintf("%s after all was well: %s", bound, w.uneven()))

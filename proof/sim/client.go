@@ -17,6 +17,7 @@ type client struct {
 	asked       map[uint64]*question // what is under way
 	drains      cluster.MemberID     // whom it drains on purpose while all else is well
 	budget      int64                // of moves, that it wants; 0 for the one that there is
+	evens       bool                 // it wants a pinned cluster to be even
 	since       int64                // when it last asked for jobs
 	trims       bool                 // the log is trimmed as soon as it has what was asked for: who asked reads a snapshot instead
 }
@@ -109,6 +110,11 @@ func (c *client) insist() {
 	}
 	if c.budget != 0 && w.oracle.ref.Settings().MoveBudget != c.budget {
 		missing = append(missing, cluster.Configure{MoveBudget: c.budget})
+	}
+	if s := w.oracle.ref.Settings(); w.plan.pinned && !s.Pinned {
+		missing = append(missing, cluster.Configure{MoveBudget: cluster.NoMoves})
+	} else if c.evens && s.Pinned && !s.Rebalancing && w.uneven() != "" {
+		missing = append(missing, cluster.Rebalance{})
 	}
 	if len(missing) > 0 && c.propose("submit", missing...) {
 		c.since = w.now

@@ -34,6 +34,7 @@ type plan struct {
 	snap    uint64
 	rho     int64 // bound on the rates of clocks, thousandths
 	budget  int64 // of moves; 0 for the default
+	pinned  bool  // what runs stays where it is until it is rebalanced
 	script  []Fault
 	// guardians: each member has one, as rota run gives it.
 	guardians bool
@@ -60,6 +61,7 @@ func drawPlan(c Config) plan {
 	case 49:
 		p.ending = machine.NewerEntry
 	}
+	p.pinned = c.Seed%4 == 3
 	p.paced = stream(c.Seed, "paced").oneIn(2) // a stream of its own: what the others do stays as it is
 	p.script = drawScript(c.Machine.Faults, stream(c.Seed, "script"), int64(c.Duration), c.Rate)
 	if (c.Seed%4 == 2 && p.mode != Heartbeats || c.Seed%8 == 5 && p.mode == Heartbeats) && c.Machine.Has(machine.GuardianEnds) {

@@ -32,7 +32,7 @@ func refused(why string) verdict { return verdict{result: cluster.Result{Reason:
 // needs are the documents by which a command is decided: first the one that decides it, and then those that must be read after it.
 func needs(c cluster.Command) []string {
 	switch c := c.(type) {
-	case cluster.Configure, cluster.Place:
+	case cluster.Configure, cluster.Rebalance, cluster.Place:
 		return []string{keyConfig}
 	case cluster.SubmitJob:
 		return jobNeeds(c.Job, c.By)

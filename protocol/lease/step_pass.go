@@ -137,9 +137,9 @@ func (p *pass) writes() []leadWrite {
 			out = append(out, p.job(id)...)
 		}
 	}
-	if p.f.config.Forgotten < p.forgotten {
+	if s := p.after.Settings(); p.f.config.Forgotten < p.forgotten || s != p.before.Settings() {
 		doc := p.f.config
-		doc.Forgotten, doc.Write = p.forgotten, p.name
+		doc.Forgotten, doc.Settings, doc.Write = max(doc.Forgotten, p.forgotten), s.Encode(), p.name
 		out = append(out, leadWrite{doc: written(keyConfig, p.f.version(keyConfig), doc)})
 	}
 	return out

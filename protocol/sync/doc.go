@@ -22,7 +22,7 @@
 //
 //	{"syncEpoch":"1.4/web-1", "taskID":"web-2-5f3e", "messageTimestamp":"2026-11-22T11:00:00.000Z",
 //	 "connectorState":[{"taskID":"web-2-5f3e", "stateTimestamp":"...", "data":{"commands":[...]}, "share":{"partitions":[...]}}],
-//	 "sequence":7, "format":5, "base":{"index":41,"chain":123}}
+//	 "sequence":7, "format":6, "base":{"index":41,"chain":123}}
 //
 // A record says what its writer changes of its own state: data has the commands, share has what it gives away. After each epoch a member lists all that it
 // owns, and later what others have shared with it. The group knows each member by what it says of itself in Join, and gets a heartbeat eight times in a TTL.

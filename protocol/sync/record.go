@@ -191,7 +191,7 @@ func said() []cluster.Command {
 		cluster.KillJob{}, cluster.Started{}, cluster.Stopped{}, cluster.FinishPartition{}, cluster.SplitPartition{}, cluster.AdvanceWindow{},
 		cluster.UnparkPartition{}, cluster.Configure{}, cluster.Place{}, cluster.PrepareJoin{}, cluster.AcceptJoin{}, cluster.AbortJoin{},
 		cluster.ConfirmMember{}, cluster.Lead{}, cluster.AcceptOffer{}, cluster.RevokeOffer{}, cluster.TakeRequest{}, cluster.Claim{},
-		cluster.PauseJob{}, cluster.ResumeJob{},
+		cluster.PauseJob{}, cluster.ResumeJob{}, cluster.Rebalance{},
 	}
 }
 

@@ -130,7 +130,7 @@ func TestForeignRecords(t *testing.T) {
 		}
 	}
 	for _, format := range []string{"1", "99"} {
-		other := strings.Replace(string(good), `"format":5`, `"format":`+format+`,"unknown":1`, 1)
+		other := strings.Replace(string(good), `"format":6`, `"format":`+format+`,"unknown":1`, 1)
 		_, _, err := (cluster.Value{}).Decode(1, Binary([]byte(other)))
 		if e, ok := errors.AsType[*cluster.FormatError](err); !ok || fmt.Sprint(e.Format) != format || e.Index != 1 {
 			t.Errorf("format %s: %v", format, err)

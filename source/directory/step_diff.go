@@ -96,7 +96,7 @@ func origin(j cluster.Job) string {
 func same(a, b *cluster.JobSpec) bool {
 	return len(a.Tasks) == len(b.Tasks) && a.Source == b.Source && slices.EqualFunc(a.Tasks, b.Tasks, func(x, y cluster.TaskSpec) bool {
 		return x.Name == y.Name && x.Type == y.Type && x.Spread == y.Spread && x.Weight == y.Weight && x.Handover == y.Handover &&
-			slices.Equal(x.Selector, y.Selector) && x.SpreadOver == y.SpreadOver && x.Pin == y.Pin && x.MaxAttempts == y.MaxAttempts &&
+			slices.Equal(x.Selector, y.Selector) && x.SpreadOver == y.SpreadOver && x.Pin == y.Pin && x.Stay == y.Stay && x.MaxAttempts == y.MaxAttempts &&
 			slices.Equal(x.Partitions, y.Partitions) && bytes.Equal(x.Definition, y.Definition)
 	})
 }

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -68,7 +69,7 @@ func (c *change) work() string {
 	}
 	for p := range c.after.Partitions() {
 		was, _ := c.before.Partition(p.ID)
-		for _, why := range []string{c.order(was, p), c.placed(was, p), c.room(p), c.settled(was, p)} {
+		for _, why := range []string{c.order(was, p), c.placed(was, p), c.stayed(was, p), c.room(p), c.settled(was, p)} {
 			if why != "" {
 				return fmt.Sprintf("%s %s", p.ID, why)
 			}
@@ -109,6 +110,32 @@ func (c *change) placed(was, p cluster.Partition) string {
 		return fmt.Sprintf("is to move to %s, which is draining", p.Next)
 	}
 	return ""
+}
+
+// stayed: what runs in a pinned cluster stays with its owner while that lives, is not draining, and may run it.
+func (c *change) stayed(was, p cluster.Partition) string {
+	s, before := c.after.Settings(), c.before.Settings()
+	if !s.Pinned || !before.Pinned || s.Rebalancing || before.Rebalancing || was.State != cluster.PartitionGranted || was.Offered || was.Slot != 0 {
+		return ""
+	}
+	for _, command := range c.entry.Commands {
+		switch command.(type) {
+		case cluster.Configure, cluster.Rebalance, cluster.SubmitJob, cluster.UpdateJob, cluster.KillJob, cluster.PauseJob, cluster.ResumeJob, cluster.FinishPartition:
+			return "" // what runs may be another one of this name, or has moved on demand
+		}
+	}
+	owner, _ := c.before.Member(was.Owner)
+	now, _ := c.after.Member(was.Owner)
+	to := cmp.Or(p.Next, p.Owner)
+	if to == was.Owner || to == "" || owner.Incarnation != now.Incarnation || owner.Draining || now.Draining {
+		return ""
+	}
+	job, task, _ := p.ID.Split()
+	j, _ := c.after.Job(job)
+	if t, ok := j.Task(task); !ok || !t.Allows(now) {
+		return ""
+	}
+	return fmt.Sprintf("goes from %s to %s, and is pinned", was.Owner, to)
 }
 
 func (c *change) draining(id cluster.MemberID) bool {

@@ -103,3 +103,25 @@ func TestFlawsOfWindows(t *testing.T) {
 		t.Errorf("an item is gone: got %q", got)
 	}
 }
+
+// TestFlawsOfPins shows the contract a cluster in which a newcomer has taken what was pinned.
+func TestFlawsOfPins(t *testing.T) {
+	t.Parallel()
+	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadPartitioned, Partitions: []string{"1", "2"}}
+	pin := func(budget int64) []cluster.Command { return []cluster.Command{cluster.Configure{MoveBudget: budget}} }
+	join := []cluster.Command{cluster.AcceptJoin{Member: "b", Incarnation: 3, By: "a", ByIncarnation: 1}}
+	begin := func(budget int64) cluster.Value {
+		return play(t, []cluster.Command{cluster.PrepareJoin{Member: "a", Heartbeat: "p"}}, []cluster.Command{cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}}},
+			[]cluster.Command{cluster.PrepareJoin{Member: "b", Heartbeat: "q"}}, pin(budget))
+	}
+	pinned, free := begin(cluster.NoMoves), begin(256)
+	stays, done := pinned.Apply(entry(5, join...))
+	if got := contract.Broken(&pinned, &stays, entry(5, join...), done); got != "" {
+		t.Errorf("what Apply does: got %q", got)
+	}
+	moves, _ := free.Apply(entry(5, join...))
+	moves, done = moves.Apply(entry(6, pin(cluster.NoMoves)...))
+	if got := contract.Broken(&pinned, &moves, entry(5, join...), done); !strings.Contains(got, "goes from a to b, and is pinned") {
+		t.Errorf("a newcomer takes what is pinned: got %q", got)
+	}
+}

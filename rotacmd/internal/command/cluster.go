@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/operate"
 )
 
@@ -18,7 +19,7 @@ type Settings struct {
 }
 
 func newCluster(e env) *cobra.Command {
-	return group("cluster", "show the settings of the cluster, which all members follow, or change them", newClusterGet(e), newClusterSet(e))
+	return group("cluster", "show the settings of the cluster, which all members follow, or change them", newClusterGet(e), newClusterSet(e), newClusterRebalance(e))
 }
 
 func newClusterGet(e env) *cobra.Command {
@@ -36,13 +37,18 @@ func newClusterSet(e env) *cobra.Command {
 	var c cluster.Configure
 	flags.StringVar(&c.JobScheduler, "job-scheduler", "", "how slots are shared among jobs: round-robin, greedy, percentage")
 	flags.Int64Var(&c.Retention, "retention", 0, "how many jobs that have ended stay visible")
-	flags.Int64Var(&c.MoveBudget, "move-budget", 0, "most partitions in hand-over at once")
+	budget := flags.Int64("move-budget", 0, "most partitions in hand-over at once; 0: "+pinnedText)
 	asked(flags, "job-scheduler", "retention", "move-budget")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		// A zero stands for "leave it" in the command of the log, so one that was meant is refused.
-		for name, n := range map[string]int64{"retention": c.Retention, "move-budget": c.MoveBudget} {
-			if cmd.Flags().Changed(name) && n < 1 {
-				return misused("rota cluster set --"+name+" 1", "%s: %d is below 1", name, n)
+		// A zero stands for "leave it" in the command of the log.
+		if cmd.Flags().Changed("retention") && c.Retention < 1 {
+			return misused("rota cluster set --retention 1", "retention: %d is below 1", c.Retention)
+		}
+		if cmd.Flags().Changed("move-budget") {
+			if c.MoveBudget = *budget; c.MoveBudget < 0 {
+				return misused("rota cluster set --move-budget 0", "move-budget: %d is below 0", c.MoveBudget)
+			} else if c.MoveBudget == 0 {
+				c.MoveBudget = cluster.NoMoves
 			}
 		}
 		if c == (cluster.Configure{}) {
@@ -64,9 +70,36 @@ func newClusterSet(e env) *cobra.Command {
 	})
 }
 
+const pinnedText = "what runs stays where it is until rota cluster rebalance"
+
+const rebalanceHelp = `Where the move budget is 0, what runs stays with its member while that lives. This moves it on demand, once, until the
+load is even. Tasks that stay, such as those of type command, do not move.`
+
+func newClusterRebalance(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rebalance", Short: "even the load once, where the move budget is 0",
+		Example: "  rota cluster rebalance", Long: rebalanceHelp,
+	}
+	return changer(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
+		try := "rota cluster set --move-budget 0 --store " + plain.Word(o.name)
+		a, err := o.operate(ctx, try, func(op *operate.Operator) (operate.Answer, error) { return op.Rebalance(ctx) })
+		switch {
+		case err != nil:
+			return err
+		case o.json:
+			return o.printJSON(Proposed{a.Said, true})
+		}
+		o.say("what is uneven moves · see it: rota events --kind moved --store %s", plain.Word(o.name))
+		return nil
+	})
+}
+
 func (o *observer) showSettings() error {
 	s := o.value.Settings()
-	shown := Settings{s.JobScheduler.String(), s.MoveBudget, s.Retention}
+	shown, moves := Settings{s.JobScheduler.String(), s.MoveBudget, s.Retention}, "most partitions in hand-over at once"
+	if s.Pinned {
+		shown.MoveBudget, moves = 0, pinnedText
+	}
 	if o.json {
 		return o.printJSON(shown)
 	}
@@ -74,6 +107,6 @@ func (o *observer) showSettings() error {
 		{"SETTING", "VALUE", ""},
 		{"job-scheduler", shown.JobScheduler, "how slots are shared among jobs"},
 		{"retention", fmt.Sprint(shown.Retention), "jobs that have ended stay visible"},
-		{"move-budget", fmt.Sprint(shown.MoveBudget), "most partitions in hand-over at once"},
+		{"move-budget", fmt.Sprint(shown.MoveBudget), moves},
 	})
 }
