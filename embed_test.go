@@ -14,8 +14,8 @@ func TestEmbeddingIsCheap(t *testing.T) {
 		t.Fatal(err)
 	}
 	packages := strings.Fields(string(out))
-	if len(packages) > 163 {
-		t.Errorf("%d packages, at most 163 are promised", len(packages))
+	if len(packages) > 164 {
+		t.Errorf("%d packages, at most 164 are promised", len(packages))
 	}
 	for _, p := range packages {
 		for _, heavy := range []string{

@@ -37,28 +37,6 @@ func (w *wire) enter(ctx context.Context) error {
 	return cmp.Or(context.Cause(w.life), context.Cause(ctx))
 }
 
-// enterChange is enter for a call that changes something.
-func (w *wire) enterChange(ctx context.Context) error {
-	if err := w.enter(ctx); err != nil {
-		return err
-	}
-	if w.readOnly {
-		return store.ErrReadOnly
-	}
-	return nil
-}
-
-// begin runs f on a goroutine that Close waits for; false where the handle is closed.
-func (w *wire) begin(f func()) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return false
-	}
-	w.wg.Go(f)
-	return true
-}
-
 // hold keeps the connection until release; false where the handle is closed.
 func (w *wire) hold() (release func(), ok bool) {
 	w.mu.Lock()

@@ -24,7 +24,7 @@ func unsent[S store.Full](t *testing.T, b *bench[S]) {
 		return err
 	}
 	for range 10 { // until the handle has noticed
-		asked("get", func(ctx context.Context) error { _, err := b.through.Get(ctx, "f/a"); return err })
+		_ = asked("get", func(ctx context.Context) error { _, err := b.through.Get(ctx, "f/a"); return err })
 	}
 	for i := range 3 {
 		for what, call := range map[string]func(context.Context) error{ // order-free: each is judged alone

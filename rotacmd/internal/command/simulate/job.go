@@ -13,7 +13,7 @@ import (
 var (
 	jobOptions  = []string{"scheduler", "edges", "percent", "version", "source", "by", "by-token", "expected"}
 	taskOptions = []string{
-		"type", "spread", "keys", "handover", "weight", "attempts", "label", "over", "pin", "min", "max", "percent", "definition", "repartition",
+		"type", "spread", "keys", "handover", "weight", "attempts", "label", "over", "pin", "min", "max", "percent", "definition", "repartition", "stay",
 	}
 )
 
@@ -93,7 +93,7 @@ func (l *Line) task(spread cluster.Spread) (t cluster.TaskSpec, err error) {
 	t = cluster.TaskSpec{
 		Type: cmp.Or(l.text("type"), "noop"), Spread: spread, SpreadOver: l.text("over"), Pin: cluster.MemberID(l.text("pin")),
 		Partitions: l.values("keys"), Definition: []byte(l.text("definition")), Selector: l.labels(),
-		Repartition: l.text("repartition") != "",
+		Repartition: l.text("repartition") != "", Stay: l.has("stay"),
 	}
 	if s := l.text("spread"); s != "" {
 		if err := t.Spread.UnmarshalText([]byte(s)); err != nil {

@@ -99,6 +99,12 @@ func (w *World) configure(l *Line) error {
 	return nil
 }
 
+// rebalance evens the load of a pinned cluster.
+func (w *World) rebalance(*Line) error {
+	w.write("", cluster.Rebalance{})
+	return nil
+}
+
 // pause lets nobody do anything by itself; with names, it pauses these jobs.
 func (w *World) pause(l *Line) error {
 	if len(l.words) == 0 {

@@ -32,6 +32,7 @@ func verbs() []verb {
 		{[]string{"advance"}, []string{"token", "step", "cursor", "done", "items"}, (*World).owner},
 		{[]string{"scheduler"}, nil, (*World).scheduler},
 		{[]string{"configure"}, []string{"scheduler", "budget", "retention"}, (*World).configure},
+		{[]string{"rebalance"}, nil, (*World).rebalance},
 		{[]string{"entry"}, nil, (*World).entry},
 		{[]string{"snapshot", "trim", "read"}, nil, (*World).reader},
 		{[]string{"settle", "step", "sweep", "reset", "show"}, nil, (*World).control},
@@ -279,7 +280,7 @@ func (w *World) drain(l *Line) error {
 }
 
 func (w *World) submit(l *Line) error {
-	name, err := l.one("the job", "coverage")
+	name, err := l.one("the job", "coverage", "stay")
 	if err != nil {
 		return err
 	}
@@ -315,7 +316,7 @@ const maxMany = 100_000
 
 // submitMany submits jobs with numbers behind their name, all in one entry.
 func (w *World) submitMany(l *Line) error {
-	names := l.names("coverage")
+	names := l.names("coverage", "stay")
 	count := 0
 	if len(names) == 2 {
 		if n, err := fmt.Sscanf(names[1], "%d", &count); n != 1 || err != nil {
