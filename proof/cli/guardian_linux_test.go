@@ -61,7 +61,7 @@ func takenOverWithin(store string) time.Duration {
 
 func killed(p *place, store string) {
 	p.write("script.sh", script)
-	p.task("script.yaml", "type: command\nconfig: {argv: [/bin/sh, '"+filepath.Join(p.dir, "script.sh")+"'], dir: '"+p.dir+"'}\n")
+	p.task("script.yaml", "type: command\nstay: false\nconfig: {argv: [/bin/sh, '"+filepath.Join(p.dir, "script.sh")+"'], dir: '"+p.dir+"'}\n")
 	for i := range 3 {
 		p.task(fmt.Sprintf("t%d.yaml", i), "type: noop\nevery: 1s\n")
 	}

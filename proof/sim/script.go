@@ -61,7 +61,7 @@ func drawPlan(c Config) plan {
 	case 49:
 		p.ending = machine.NewerEntry
 	}
-	p.pinned = c.Seed%4 == 3
+	p.pinned = c.Seed%12 == 11
 	p.paced = stream(c.Seed, "paced").oneIn(2) // a stream of its own: what the others do stays as it is
 	p.script = drawScript(c.Machine.Faults, stream(c.Seed, "script"), int64(c.Duration), c.Rate)
 	if (c.Seed%4 == 2 && p.mode != Heartbeats || c.Seed%8 == 5 && p.mode == Heartbeats) && c.Machine.Has(machine.GuardianEnds) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rota-run/rota/store"
@@ -17,6 +18,7 @@ import (
 type shelf struct {
 	mu    sync.Mutex
 	flows map[string]*entry
+	away  atomic.Bool // neither logs nor data can be read
 }
 
 type entry struct {
@@ -80,7 +82,7 @@ func (h *handle) OpenJournal(_ context.Context, flow string, create bool) (logqu
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.logs = append(h.logs, l)
-	return &journal{l, e}, nil
+	return &journal{l, e, &h.shelf.away}, nil
 }
 
 func (h *handle) DropJournal(_ context.Context, flow string) error {
@@ -100,6 +102,7 @@ func (h *handle) Removes() bool { return false }
 type journal struct {
 	*memory.Store
 	*entry
+	away *atomic.Bool
 }
 
 func (j *journal) there() error {
@@ -126,6 +129,9 @@ func (j *journal) Read(ctx context.Context, after uint64, limit int) (store.Page
 	if err := j.there(); err != nil {
 		return store.Page{}, err
 	}
+	if j.away.Load() {
+		return store.Page{}, store.ErrUnavailable
+	}
 	return j.Store.Read(ctx, after, limit)
 }
 
@@ -140,6 +146,9 @@ func (j *journal) put(data [][]byte) (at []string) {
 }
 
 func (j *journal) Get(_ context.Context, at ...string) (out [][]byte, err error) {
+	if j.away.Load() {
+		return nil, store.ErrUnavailable
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, place := range at {
