@@ -17,14 +17,18 @@ func (d *draft) plan() {
 	if !d.replan && !d.settings.Rebalancing {
 		return
 	}
-	for d.planMoves() {
+	for before := -1; ; {
+		again, left := d.planMoves()
+		if !again || before >= 0 && left >= before { // moves that bring it no nearer are for later
+			break
+		}
+		before = left
 	}
 }
 
 // planMoves does one plan within the budget. It reports whether there is more to do at once: moves of fast hand-overs are over when they are made, and
 // leave room for those that the budget held back.
-func (d *draft) planMoves() bool {
-	again, left := false, 0
+func (d *draft) planMoves() (again bool, left int) {
 	for kind := range kinds {
 		if kind == kindTasks || d.present(kind) {
 			more, deferred := d.planView(newView(&d.Value, kind))
@@ -34,7 +38,7 @@ func (d *draft) planMoves() bool {
 	if left == 0 && d.settings.Rebalancing {
 		d.rebalance(false)
 	}
-	return again
+	return again, left
 }
 
 func (d *draft) planView(view *view) (again bool, deferred int) {
