@@ -307,6 +307,7 @@ func mustBelong(t interface{ Fatalf(string, ...any) }, v Value) {
 
 // mustBeWhole: the digest is that of the records, and what is derived does not depend on how it came about.
 func mustBeWhole(t interface{ Fatalf(string, ...any) }, v Value) {
+	mustWeigh(t, v)
 	data := v.Snapshot()
 	got, err := DecodeSnapshot(data) // it compares the digest with the one from scratch
 	if err != nil {
@@ -317,6 +318,23 @@ func mustBeWhole(t interface{ Fatalf(string, ...any) }, v Value) {
 	}
 	if !bytes.Equal(got.Snapshot(), data) || got.String() != v.String() {
 		t.Fatalf("a snapshot tells another story:\n%s\n%s", v, got)
+	}
+}
+
+// mustWeigh: the load that placement sees of a member is what it has, by what each weighs. Else moving one changes it by another amount, and a plan may
+// never end.
+func mustWeigh(t interface{ Fatalf(string, ...any) }, v Value) {
+	for kind := range kinds {
+		w := newView(&v, kind)
+		for m := range w.members {
+			sum := int64(0)
+			for c := range w.classes {
+				sum += int64(w.Count(m, c)) * w.classes[c].Weight
+			}
+			if w.members[m].Load != sum {
+				t.Fatalf("kind %d: %s has the load %d, what it has weighs %d", kind, w.members[m].ID, w.members[m].Load, sum)
+			}
+		}
 	}
 }
 

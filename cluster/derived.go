@@ -29,7 +29,7 @@ type load struct {
 	weight int64 // without what is in windows
 	window int64 // weight of partitioners and their items
 	count  int64 // of both: what takes room
-	own    int64 // what Rota runs for itself
+	own    int64 // weight of what Rota runs for itself
 }
 
 type classRecord struct {
@@ -126,7 +126,7 @@ func (d *derived) indexLoad(m MemberID, class *schedule.Class, by int64) {
 	case kindWindows:
 		l.window += by * class.Weight
 	case kindOwn:
-		l.own += by
+		l.own += by * class.Weight
 		l.count -= by
 	}
 	l.count += by

@@ -17,18 +17,14 @@ func (d *draft) plan() {
 	if !d.replan && !d.settings.Rebalancing {
 		return
 	}
-	for before := -1; ; {
-		again, left := d.planMoves()
-		if !again || before >= 0 && left >= before { // moves that bring it no nearer are for later
-			break
-		}
-		before = left
+	for d.planMoves() {
 	}
 }
 
 // planMoves does one plan within the budget. It reports whether there is more to do at once: moves of fast hand-overs are over when they are made, and
 // leave room for those that the budget held back.
-func (d *draft) planMoves() (again bool, left int) {
+func (d *draft) planMoves() bool {
+	again, left := false, 0
 	for kind := range kinds {
 		if kind == kindTasks || d.present(kind) {
 			more, deferred := d.planView(newView(&d.Value, kind))
@@ -38,7 +34,7 @@ func (d *draft) planMoves() (again bool, left int) {
 	if left == 0 && d.settings.Rebalancing {
 		d.rebalance(false)
 	}
-	return again, left
+	return again
 }
 
 func (d *draft) planView(view *view) (again bool, deferred int) {
