@@ -64,6 +64,7 @@ func (o *owners) leave(after time.Duration) {
 // expect compares the rounds since it was called last.
 func (o *owners) expect(want ...string) {
 	o.t.Helper()
+	synctest.Wait()
 	if !slices.Equal(o.rounds, want) {
 		o.t.Errorf("rounds\n%s\nwant\n%s", strings.Join(o.rounds, "\n"), strings.Join(want, "\n"))
 	}
