@@ -185,6 +185,7 @@ func (w *world) until(what string, ok func(map[cluster.MemberID]int) bool) {
 		}
 		select {
 		case <-changed:
+		case <-time.After(20 * time.Millisecond): // a value changes also where no share does
 		case <-deadline:
 			w.t.Fatalf("not within %s: %s; got %v\n%s", patience, what, got, w.values())
 		}
