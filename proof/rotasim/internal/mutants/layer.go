@@ -172,6 +172,7 @@ func stories() map[string]story {
 	const lease, leader, replica, group = "protocol/lease", "protocol/leader", "protocol/replica", "protocol/sync"
 	return map[string]story{
 		"a draining member gets partitions":                            {"schedule", "TestBudgetConverges"},
+		"a run that ends makes room for one whose lease has expired":   {"work", "TestStepScripts"},
 		"an entry inside a snapshot is appended for ever":              {replica, "TestWhatWasAppliedIsNotDenied"},
 		"an own entry is applied before those that stand before it":    {replica, "TestOwnEntryBehindOthers"},
 		"an urgent look at a heartbeat waits":                          {leader, "TestAnUrgentLookDoesNotWait"},
