@@ -135,7 +135,7 @@ func (c *Client) asked(what string, a operate.Answer, err error) error {
 	return nil
 }
 
-// Close lets go of all locks and frees the client. Jobs and calls go on in the cluster; whoever waits for a call gets [ErrClosed].
+// Close lets go of all locks and frees the client. Jobs and calls go on in the cluster; callers that wait for a call get [ErrClosed].
 func (c *Client) Close(ctx context.Context) error {
 	c.calls.Close()
 	return c.Locks.Close(ctx)

@@ -11,7 +11,7 @@
 //
 // # What is not guaranteed
 //
-// Times are the wall clocks of whoever wrote the entry, for people. Nothing decides by them.
+// Times are the wall clock of the entry's writer, for people. Nothing decides by them.
 //
 // # Failures
 //

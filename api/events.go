@@ -49,7 +49,7 @@ type follower struct {
 }
 
 // events sends what changes, as server-sent events, until the client goes: "begin", "changed", "reset", "ready". The identifier of an event is the index
-// of the log. With a recent one as Last-Event-ID the stream has no "begin", and goes on with what has changed since.
+// of the log. With a recent one as Last-Event-ID the stream has no "begin", and continues with what has changed since.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	c := http.NewResponseController(w)
 	if err := c.SetReadDeadline(time.Time{}); err != nil {

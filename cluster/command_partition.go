@@ -192,7 +192,7 @@ func (d *draft) maxAttempts(id PartitionID) int64 {
 	return t.MaxAttempts
 }
 
-// finishTask puts a task of spread pool into the set of finished ones: whoever of its slots says so speaks for all. The others must stop.
+// finishTask puts a task of spread pool into the set of finished ones: one of its slots speaks for all. The others must stop.
 func (d *draft) finishTask(p *partitionRecord) {
 	job, task, _ := p.ID.Split()
 	was := p.Dropped

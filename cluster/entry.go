@@ -118,7 +118,7 @@ func (v *Value) passed() {
 	v.bases = append(slices.Clip(v.bases), base{v.index, v.chain})
 }
 
-// Even tells whether a window of bases begins at this value. Snapshots are taken of such values: whoever loads one refuses the same entries as everybody else.
+// Even tells whether a window of bases begins at this value. Snapshots are taken of such values: a member that loads one refuses what others refuse.
 func (v Value) Even() bool { return v.applied%BaseEvery == 0 }
 
 // foreign returns why no member with this history can have written the entry; "" where one can, or where its base is before the window.

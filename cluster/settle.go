@@ -66,7 +66,7 @@ func (d *draft) vacateDraining() (had bool) {
 }
 
 // vacateDoubled takes slots back that two partitions have, and reports whether there was one: a leader that knew an old document of the one made the other.
-// Whoever has claimed it keeps it, for no member claims a slot twice.
+// The member that has claimed it keeps it, for no member claims a slot twice.
 func (d *draft) vacateDoubled() bool {
 	if d.derived.pools.Len() == 0 {
 		return false

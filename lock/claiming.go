@@ -16,7 +16,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// claiming does what a claim decides. One goroutine at a time drives it: whoever acquires or releases, or one in the background.
+// claiming does what a claim decides. One goroutine at a time drives it: the caller of Acquire or Release, or one in the background.
 type claiming struct {
 	c     *Client
 	p     *keeper

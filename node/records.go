@@ -141,7 +141,7 @@ func (n *Node) recordEnd(v cluster.Value, d protocol.Deed, ended map[cluster.Job
 	n.record(journal.Record{AtMS: d.AtMS, Kind: journal.JobEnded, Partition: string(job), Message: "the job is " + j.State.String(), Cause: j.Message})
 }
 
-// runStarted journals moves: whoever starts a partition that somebody else had tells from whom and why.
+// runStarted journals moves: the member that starts a partition of another one says whose it was and why.
 func (n *Node) runStarted(ev work.RunStarted) {
 	n.witness.note(ev.At, "start", ev.Partition, ev.Token)
 	if n.c.Events.Started != nil {

@@ -4,7 +4,7 @@
 // # Purpose
 //
 // The library, the command and the HTTP API ask in the same way, and get the same answers. An [Operator] works at a [Cluster]: [Inside] a member, or [Outside]
-// of all, by a client of the store. Whoever shows an answer gives it words; what is done, and what is refused, is decided here.
+// of all, by a client of the store. The caller puts an answer into words; what is done, and what is refused, is decided here.
 //
 // # A request
 //

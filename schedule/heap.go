@@ -9,7 +9,7 @@ type node struct {
 }
 
 // heap is a binary heap of nodes: the least loaded first, or the most loaded if most is set; ties go to the lower member index, which is
-// the lower ID. A node keeps the load it was pushed with; whoever reads the top brings it up to date first.
+// the lower ID. A node keeps the load it was pushed with; a reader of the top brings it up to date first.
 type heap struct {
 	nodes []node
 	most  bool

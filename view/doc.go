@@ -13,7 +13,7 @@
 //
 // # What is not guaranteed
 //
-// Times are the wall clocks of whoever wrote them, for people. Nothing decides by them. What a member says of its failing tasks is some seconds old, and
+// Times are the wall clock of their writer, for people. Nothing decides by them. What a member says of its failing tasks is some seconds old, and
 // the numbers in it up to a minute.
 //
 // # Failures

@@ -29,7 +29,7 @@ const askTries = 8
 // Ask is a request for one round, until its owner has run it.
 type Ask struct{ key, version string }
 
-// AskRound asks whoever owns a periodic partition for a round that begins after this: at once, or when the present round is over. A round that waits for a
+// AskRound asks the owner of a periodic partition for a round that begins after this: at once, or when the present round is over. A round that waits for a
 // worker already is that one. The planned rounds stay as they are. If the owner stops or dies before the round is over, the next owner runs it.
 func AskRound(ctx context.Context, docs store.Docs, p cluster.PartitionID, by string) (Ask, error) {
 	value, err := json.Marshal(askWord{p, by, time.Now().UnixMilli()})

@@ -100,7 +100,7 @@ func (p *pacer) read(ctx context.Context, r *run) (last lastRound, ok bool) {
 	}
 }
 
-// readOnce reads it, in its turn. A cron line that nobody has run begins to count: what is planned from now on is caught up by whoever comes next.
+// readOnce reads it, in its turn. A cron line that nobody has run begins to count: what is planned from now on is caught up by the next owner.
 func (p *pacer) readOnce(ctx context.Context, r *run) (time.Time, error) {
 	select {
 	case p.reads <- struct{}{}:

@@ -20,7 +20,7 @@ func For(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Wake wakes one who waits: it holds at most one token. Whoever receives from it looks at everything that may have
+// Wake wakes one who waits: it holds at most one token. Its receiver looks at everything that may have
 // changed.
 type Wake chan struct{}
 
@@ -69,7 +69,7 @@ func (c *Change) Fire() {
 	}
 }
 
-// Hints are those of a store about documents under a prefix. Hints may get lost, so whoever uses them polls too.
+// Hints are those of a store about documents under a prefix. Hints may get lost, so their users poll too.
 type Hints struct{ c <-chan struct{} }
 
 // watcher is store.Watcher.

@@ -189,7 +189,7 @@ func (s *stage) judge(r *report) error {
 	return s.sealed()
 }
 
-// sameAgain compares what was written again with the first: a batch is the same whoever gets it.
+// sameAgain compares what was written again with the first: a batch is the same for each receiver.
 func (s *stage) sameAgain(f string, first []string, r *report) error {
 	others, _ := filepath.Glob(f + ".again-*") // the pattern is sound
 	for _, o := range others {

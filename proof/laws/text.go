@@ -90,7 +90,7 @@ func brokenLinks(dir, rel, text string) (followed int, faults []string) {
 	return followed, faults
 }
 
-// Errors finds error texts that begin with words which say nothing: the text is verb, object, cause ("renew lease: %w"), and whoever reads it knows that
+// Errors finds error texts that begin with words which say nothing: the text is verb, object, cause ("renew lease: %w"), and its reader knows that
 // it is an error.
 func Errors(f *File) []string {
 	if f.Test {

@@ -173,7 +173,7 @@ func (w *Writer) renew(ctx context.Context, d store.Doc) (store.Version, error) 
 // begin starts another life: with a session of its own.
 func (w *Writer) begin(ctx context.Context, e Renewal) error {
 	w.closeFormer(ctx)
-	if w.Fenced { // nothing runs in the former life: whoever finds its heartbeat would wait for it
+	if w.Fenced { // nothing runs in the former life, but others that find its heartbeat would wait for it
 		w.close(ctx)
 	}
 	was := w.with

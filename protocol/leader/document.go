@@ -182,7 +182,7 @@ type Head struct {
 	Changes     []Change            `json:"changes,omitempty"`
 }
 
-// Roster is all members as of an index: whoever was admitted at or before it and is not in it has been removed.
+// Roster is all members as of an index: a member that was admitted at or before it and is not in it has been removed.
 type Roster struct {
 	Format   int              `json:"format"`
 	Term     uint64           `json:"term"`

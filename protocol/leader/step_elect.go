@@ -87,7 +87,7 @@ func (s *step) turn() time.Duration {
 	return time.Duration(n) * 2 * s.Poll
 }
 
-// probeHolder looks at the leader's heartbeat when its turn has come. Whoever begins to wait for the leader does not keep to a look that was planned before.
+// probeHolder looks at the leader's heartbeat when its turn has come. A member that begins to wait for the leader does not keep to a look that was planned before.
 func (s *step) probeHolder() {
 	if s.At >= s.nextProbe() {
 		s.probe(s.vote.Holder.Key, s.At)

@@ -63,7 +63,7 @@ func (s *step) projectHead(id cluster.MemberID, h headAt) (headAt, bool) {
 	}
 	want.Seq = max(h.Seq+1, HeadSeq(s.fold.Value.Index()))
 	want.Changes = slices.Clone(h.Changes)
-	for _, p := range h.pending { // whoever has missed the former change of a task reads it after this one
+	for _, p := range h.pending { // a member that missed the former change of a task reads it after this one
 		want.Changes = slices.DeleteFunc(want.Changes, func(c Change) bool { return c.Task == p })
 		want.Changes = append(want.Changes, Change{p, want.Seq})
 	}

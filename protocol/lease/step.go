@@ -122,7 +122,7 @@ func (s *step) take(ev member.Event) {
 	}
 }
 
-// fetched gives an answer to whoever has asked.
+// fetched passes an answer to the part that asked.
 func (s *step) fetched(ev Fetched) {
 	s.Answered(ev.Err)
 	switch ev.ID {
@@ -137,7 +137,7 @@ func (s *step) fetched(ev Fetched) {
 	}
 }
 
-// written gives an answer to whoever has written.
+// written passes an answer to the part that wrote.
 func (s *step) written(ev Written) {
 	s.Wrote(ev.Err, ev.Outcome == outbox.Done)
 	switch ev.ID {

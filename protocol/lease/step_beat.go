@@ -34,7 +34,7 @@ type nameCheck struct {
 	replaces cluster.Incarnation
 }
 
-// checkName reads the Node List and the heartbeat of whoever is in it under our name.
+// checkName reads the Node List and the heartbeat of the member that has our name there.
 func (s *step) checkName() {
 	if !s.name.due(s.At) || s.name.fence.busy {
 		return

@@ -62,7 +62,7 @@ func (s *step) dropTries() {
 	s.tries = slices.DeleteFunc(slices.Clone(s.tries), func(t try) bool { return t.request == 0 })
 }
 
-// advanceTries begins requests, and goes on with what is to be read.
+// advanceTries begins requests, and reads what is still to be read.
 func (s *step) advanceTries() {
 	s.beginRequests()
 	tries := slices.Clone(s.tries)
@@ -119,7 +119,7 @@ func (s *step) keep(i int, t try) {
 	s.tries[i] = t
 }
 
-// decide goes on with what was read, and writes what was decided.
+// decide makes the decision from what was read, and writes it.
 func (s *step) decide(i int, t try) {
 	f := s.learn(t.docs)
 	t.attempt = t.attempt.decide(f, writer{session: s.Session(), write: s.writeName(), atMS: s.wallMS})
@@ -157,7 +157,7 @@ func (s *step) tryWritten(ev Written) {
 	s.keep(i, t)
 }
 
-// finishTry ends a try, and tells whoever waits for it.
+// finishTry ends a try, and tells its waiter.
 func (s *step) finishTry(i int, t try) {
 	s.tries = slices.Delete(slices.Clone(s.tries), i, i+1)
 	s.deeds = append(slices.Clip(s.deeds), protocol.Deed{Command: t.command, Result: t.result, AtMS: s.wallMS})

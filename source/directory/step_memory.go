@@ -157,7 +157,7 @@ func mark(e *source.MalformedError) string { return strconv.FormatUint(fnv(fnvBa
 // fnvBasis is the hash of nothing.
 const fnvBasis = uint64(14695981039346656037)
 
-// fnv goes on with a hash (FNV-1a, by Fowler, Noll and Vo: it tells accidents apart, not malice).
+// fnv extends a hash (FNV-1a, by Fowler, Noll and Vo: it tells accidents apart, not malice).
 func fnv(h uint64, s string) uint64 {
 	for i := range len(s) {
 		h = (h ^ uint64(s[i])) * 1099511628211

@@ -130,7 +130,7 @@ func (c *conn) identify(ctx context.Context) error {
 	case !a.good() && faultOf(a).Type != "resource_already_exists_exception":
 		return inner.NotDone(writeError(a))
 	}
-	if exists, err = c.inspect(ctx); err == nil && !exists { // whoever made it, it must be the right one
+	if exists, err = c.inspect(ctx); err == nil && !exists { // another process may have made it; it must be the right one
 		err = fmt.Errorf("%w: the index %q could not be made in time", store.ErrUnavailable, c.o.Index)
 	}
 	return err

@@ -208,7 +208,7 @@ func (c *conn) create(ctx context.Context) error {
 			If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
 			Then(clientv3.OpPut(key, fmt.Sprintf("%s %d", formatName, formatNumber))).Commit()
 	})
-	if errors.Is(err, store.ErrUnknown) { // it is the same, whoever made it
+	if errors.Is(err, store.ErrUnknown) { // it is the same, whichever process made it
 		format, _, readErr := c.lookAround(ctx)
 		if readErr == nil && len(format.Kvs) > 0 {
 			return nil

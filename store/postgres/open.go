@@ -149,7 +149,7 @@ func (w *wire) create(ctx context.Context, c *conn, schemaExists bool) error {
 	case err == nil, isCode(err, codeDuplicateTable, codeUnique, codeDuplicateSchema):
 		return nil
 	case c.IsClosed():
-		return unsent(ctx, err) // it is the same, whoever makes it
+		return unsent(ctx, err) // it is the same, whichever process makes it
 	}
 	return inner.NotDone(writeError(ctx, err))
 }

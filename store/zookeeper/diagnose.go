@@ -51,7 +51,7 @@ func unwrapSent(err error) error {
 	return fmt.Errorf("the server was there and went away: %w: %w", store.ErrUnavailable, sent.err)
 }
 
-// speaksHTTP reports whether whoever listens there is a web server. Those wait for the end of the handshake's first line, and so say nothing.
+// speaksHTTP reports whether a web server listens there. Those wait for the end of the handshake's first line, and so say nothing.
 func speaksHTTP(addr string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -168,7 +168,7 @@ type handshakeError struct {
 func (e *handshakeError) Error() string { return fmt.Sprintf("%s: handshake: %v", e.addr, e.err) }
 func (e *handshakeError) Unwrap() error { return e.err }
 
-// shaken is a handshake that was answered: whoever leads the servers was asked about the session, and has renewed it.
+// shaken is a handshake that was answered: the leader of the servers was asked about the session, and has renewed it.
 func (l *link) shaken(asked time.Time, granted time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -324,7 +324,7 @@ func do[T any](ctx context.Context, l *link, fn func(*zk.Conn) (T, error)) (T, e
 	}
 }
 
-// reconnect drops the connection, so that the session is taken up again with whoever leads the servers.
+// reconnect drops the connection, so that the session is taken up again with the leader of the servers.
 func (l *link) reconnect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

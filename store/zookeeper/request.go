@@ -6,7 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// request is a packet that the library writes, as far as it is looked at: the length of the rest, an id, what it asks for. A read goes on with a path,
+// request is a packet that the library writes, as far as it is looked at: the length of the rest, an id, what it asks for. A read continues with a path,
 // the length of which comes first, and a byte that says whether it leaves a watch. The creation of a node ends with four bytes that say of what kind.
 type request []byte
 

@@ -11,7 +11,7 @@
 // At least once for the function, once for what it puts out. A run ends well when its task is complete: all that comes to it was committed, and what
 // comes after it is sealed. Package flow decides, and says why that is so under any crash.
 //
-// A keyed stage keeps state for each shard of its ingress. The state is a message of the flow: whoever received it owns the shard, and the next state is
+// A keyed stage keeps state for each shard of its ingress. The state is a message of the flow: its receiver owns the shard, and the next state is
 // committed together with what came of the segments, so that each segment is in the state once.
 //
 // A segment on which the function fails is tried again, then by itself, and then becomes a dead letter: a message with the segment and the error, in a

@@ -13,7 +13,7 @@ import (
 )
 
 // Keyed is a work.Runner that makes segments of segments and keeps state. Each shard of its ingress has a state, and one worker at a time: segments with
-// equal keys meet there. The state is a message of the flow: whoever has it owns the shard, and the next state is committed together with what came of
+// equal keys meet there. The state is a message of the flow: its receiver owns the shard, and the next state is committed together with what came of
 // a batch. So each segment is in the state once. Do is required.
 type Keyed struct {
 	// Do works on some segments of shard g.Index of g.Count and returns the state that comes after state, which is nil at first. An error, or a panic, fails

@@ -21,7 +21,7 @@ type Tasks struct {
 	loading chan struct{} // closed when the attempt under way has ended; nil where there is none
 }
 
-// patience is how long a reader of the directory waits for a look: then it goes on with what is known.
+// patience is how long a reader of the directory waits for a look. After it, it uses what is known.
 const patience = 2 * time.Second
 
 var errNotYet = errors.New("ask for the tasks in Datastore: there was no answer yet")

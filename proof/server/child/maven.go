@@ -78,7 +78,7 @@ func Cached(cache, name string) (_ string, err error) {
 	return filepath.Join(parent, name), os.MkdirAll(parent, 0o755)
 }
 
-// Publish makes a folder in a temporary one beside it and renames it, so that it is complete or not there. Whoever is faster wins: all would make the same.
+// Publish makes a folder in a temporary one beside it and renames it, so that it is complete or not there. The first one wins: all would make the same.
 func Publish(dir string, fill func(tmp string) (made string, err error)) error {
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), "making-")
 	if err != nil {

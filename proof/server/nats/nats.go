@@ -12,7 +12,7 @@
 //
 // # What is not guaranteed
 //
-// There is neither a password nor TLS: whoever can reach the loopback of this machine can use the server. On other systems
+// There is neither a password nor TLS: any process that can reach the loopback of this machine can use the server. On other systems
 // than Linux a port that the system chose can be taken by somebody else before the node listens; then starting fails.
 package nats
 

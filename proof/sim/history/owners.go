@@ -95,7 +95,7 @@ func (j *judge) around(p *part, a Record) []Record {
 	return out
 }
 
-// fence checks G3, and what a refusal tells about G2: whoever was refused had a newer owner, and must not have known.
+// fence checks G3, and what a refusal tells about G2: a member that was refused had a newer owner, and must not have known.
 func (j *judge) fence(p *part) {
 	var newest Record
 	for _, a := range p.acts {

@@ -26,7 +26,7 @@ func AppendText(b []byte, x any) []byte {
 type writer func([]byte, reflect.Value) []byte
 
 // writers are those that were made so far, by type.
-// read-only: a memo; a type has one writer, whoever makes it.
+// read-only: a memo; a type has one writer, wherever it is made.
 var writers sync.Map
 
 func textOf(t reflect.Type) writer {

@@ -39,7 +39,7 @@ func (e env) openQueue(ctx context.Context, url string, a stores.Access) (b stor
 	return store.Broker{Queue: q, Place: placeOf(url)}, st, nil
 }
 
-// findQueue opens the queue of the cluster for a command. Where it is queueElsewhere, whoever asks it hears so.
+// findQueue opens the queue of the cluster for a command. Where it is queueElsewhere, each of its calls says so.
 func (o *observer) findQueue(ctx context.Context, a stores.Access) error {
 	flag := o.cmd.Flags().Lookup("queue")
 	if flag == nil {

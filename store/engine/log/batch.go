@@ -107,7 +107,7 @@ func (l *Log) pending() int {
 	return len(l.waiting)
 }
 
-// idle reports whether nothing waits; then whoever comes next serves.
+// idle reports whether nothing waits; then the next caller serves.
 func (l *Log) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -3,7 +3,7 @@
 //
 // # Purpose
 //
-// `rota demo` shows within a minute what Rota promises, on the machine of whoever asks, and fails where a promise is not kept.
+// `rota demo` shows within a minute what Rota promises, on your machine, and fails where a promise is not kept.
 //
 // # State
 //

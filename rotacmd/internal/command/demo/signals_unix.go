@@ -20,7 +20,7 @@ func nobodyWrites(dir string) bool {
 	for _, name := range []string{"queue.lock", "turn.lock"} {
 		f, err := os.Open(filepath.Join(dir, name))
 		if err != nil {
-			return true // whoever looks next says what is wrong there
+			return true // the next look says what is wrong there
 		}
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		f.Close()
