@@ -295,7 +295,7 @@ func (p *pass) board() boardDoc {
 	}
 	for _, e := range p.free {
 		x, ok := p.byID[e.Partition]
-		if !ok || !p.f.current(x) || x.doc.State != outstanding || len(b.Free) == maxBoard {
+		if !ok || x.doc.State != outstanding || len(b.Free) == maxBoard {
 			continue // its document is being made
 		}
 		if was, ok := p.before.Partition(e.Partition); ok && (was.State == cluster.PartitionWaiting || was.Offered) {
