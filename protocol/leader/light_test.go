@@ -33,8 +33,10 @@ func TestALightMember(t *testing.T) {
 		return true
 	})
 	s.pass(5 * ttl)
-	if e.Whole() || !s.members["b"].Whole() {
-		t.Fatalf("e folds the log: %v, b does: %v", e.Whole(), s.members["b"].Whole())
+	for i, id := range ids {
+		if whole := i <= e.p.StandBys; s.members[id].Whole() != whole {
+			t.Fatalf("%s folds the log: %t", id, !whole)
+		}
 	}
 	v, members, own := e.Value(), 0, 0
 	for range v.Members() {
@@ -54,5 +56,27 @@ func TestALightMember(t *testing.T) {
 	})
 	if e.Value().Index() < inc {
 		t.Fatalf("at index %d it proves nothing about incarnation %d", e.Value().Index(), inc)
+	}
+}
+
+// A stand-by whose restart is announced is none any more, though the roster has it: the next member follows the log in its place.
+func TestAStandByThatIsHeld(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	for _, id := range []cluster.MemberID{"b", "c", "d"} {
+		s.start(id, "n0")
+		s.until(string(id)+" has joined", s.joined(id))
+	}
+	b, d := s.members["b"], s.members["d"]
+	if d.Whole() {
+		t.Fatal("d folds the log before anybody leaves")
+	}
+	s.ask("b", cluster.LeaveCluster{Member: "b", Incarnation: b.Inc, Hold: true})
+	s.until("b is held", func() bool { m, _ := s.value().Member("b"); return m.State == cluster.MemberHeld })
+	b.over = true // its process has ended
+	s.until("d folds the log", func() bool { return d.Whole() })
+	if m, _ := s.value().Member("b"); m.State != cluster.MemberHeld {
+		t.Fatal("b is gone: the story is another one")
 	}
 }

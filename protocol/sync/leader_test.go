@@ -47,6 +47,27 @@ func TestALeaderDoesNotGuess(t *testing.T) {
 	}
 }
 
+// TestAnEpochOfAFormerStart: the group has forgotten its members and begins to count anew, and the log has an epoch of the same number by the former start
+// of this member. It is another one: the members have new identifiers.
+func TestAnEpochOfAFormerStart(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	e := r.epoch(1, map[cluster.MemberID]string{"a": "m0"})
+	e.Leader = "a"
+	r.write(1000, e)
+	r.step(member.Woken{Now: 1})
+	r.read(2)
+	self := cluster.PrepareJoin{Member: "a", Heartbeat: heartbeatOf("m1")}
+	r.step(Joined{Now: 3, ID: "m1", Generation: 1, Leads: true, Members: []Companion{{Join: self}}, Answer: Agreed})
+	r.step(Synced{Now: 5, Sent: 4, Answer: Agreed})
+	now := protocol.Instant(time.Second)
+	got := announced(r.read(now))
+	got = append(got, announced(r.step(Beaten{Now: now + 10, Sent: now + 3, Answer: Agreed}))...)
+	if len(got) != 1 || got[0].Start != 2 || got[0].Generation != 1 || got[0].Members[0].Join.Heartbeat != self.Heartbeat {
+		t.Errorf("it announces %v", got)
+	}
+}
+
 // TestHeartbeatsKeepTheirPlaces: a heartbeat that was sent late puts off none of the next ones, so the members of a
 // generation send theirs together. The eighth after the last one of a silent member is sent right after the group has
 // given that one up, and brings the news.
