@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/store/memory"
@@ -139,6 +141,28 @@ func TestActionsThatFail(t *testing.T) {
 			t.Errorf("%s: %s %s, want %d %s", x.path, r.Status, got, x.code, x.want)
 		}
 	}
+}
+
+// hanging is a cluster that does not answer.
+type hanging struct{ *acting }
+
+func (hanging) Propose(ctx context.Context, _ ...cluster.Command) ([]cluster.Result, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// TestActionsHaveABound: a cluster that does not answer is given up on while the client still waits.
+func TestActionsHaveABound(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		a := &acting{}
+		c := a.config(t)
+		c.Actions.Operator = operate.New(hanging{a}, nil, nil, nil, "API of a")
+		began := time.Now()
+		r := request(c, "POST", "/v1/kill?job=x", trusted)
+		if took := time.Since(began); r.StatusCode != 503 || took != 10*time.Second {
+			t.Errorf("%s after %s", r.Status, took)
+		}
+	})
 }
 
 func TestSubmission(t *testing.T) {

@@ -221,7 +221,11 @@ func TestJournalEvents(t *testing.T) {
 	if e := listenTo(t, s.URL+"/v1/journal/events?kind=asked", one.id).next(); !strings.Contains(e.data, "drain") {
 		t.Errorf("got %+v, want the first of the kind", e)
 	}
+	add(now-20_000, "missed") // it is of before the last event, and came after it
 	from := listenTo(t, s.URL+"/v1/journal/events", one.id)
+	if e := from.next(); !strings.Contains(e.data, `"partition":"missed"`) {
+		t.Errorf("got %+v, want what came late", e)
+	}
 	for _, want := range []event{one, two} {
 		if e := from.next(); e != want {
 			t.Errorf("got %+v, want %+v", e, want)

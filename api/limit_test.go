@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,6 +142,9 @@ func TestAnIdleConnectionGivesWay(t *testing.T) {
 			if err != nil || res.StatusCode != http.StatusOK {
 				t.Fatalf("connection %d: %v, %v", i, res, err)
 			}
+			if res.Close {
+				t.Errorf("connection %d ends with its answer, though there is room", i)
+			}
 			must.Succeed(t, must.Err(io.ReadAll(res.Body)))
 			synctest.Wait()
 		}
@@ -157,6 +162,47 @@ func TestAnIdleConnectionGivesWay(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// broken is a listener that cannot accept.
+type broken struct{ net.Listener }
+
+func (broken) Accept() (net.Conn, error) { return nil, syscall.EMFILE }
+
+// TestAConnectionThatCouldNotBeAcceptedTakesNoRoom: a process without file descriptors serves again when it has some.
+func TestAConnectionThatCouldNotBeAcceptedTakesNoRoom(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		l := limit(broken{}, &http.Server{}, 1) //nolint:gosec // it serves nobody
+		for range 3 {
+			if _, err := l.Accept(); !errors.Is(err, syscall.EMFILE) {
+				t.Fatalf("got %v", err)
+			}
+		}
+	})
+}
+
+// TestRecentValues: a stream goes on from each of the last values, and from no other.
+func TestRecentValues(t *testing.T) {
+	t.Parallel()
+	var r recent
+	var v cluster.Value
+	old := v
+	const last = maxRecent + 10
+	for i := range last {
+		v, _ = v.Apply(cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1)})
+		r.keep(v)
+	}
+	r.keep(old)
+	r.keep(v)
+	for i := range last + 2 {
+		got, ok := r.find(strconv.Itoa(i))
+		if want := i > last-maxRecent && i <= last; ok != want || ok && int(got.Index()) != i {
+			t.Errorf("%d: found %t, want %t, at index %d", i, ok, want, got.Index())
+		}
+	}
+	if len(r.values) != maxRecent {
+		t.Errorf("%d values are kept, want %d", len(r.values), maxRecent)
+	}
 }
 
 // stuck is a journal that does not answer until its gate opens.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -248,8 +249,14 @@ func (s stuckReader) Write(b []byte) (int, error) {
 	return s.ResponseRecorder.Write(b)
 }
 
-// TestSlowReadersKeepNoTurn: however many readers take nothing, another one gets its answer.
+// TestSlowReadersKeepNoTurn: however many readers take nothing, of a list of one part or of several, another one gets its answer.
 func TestSlowReadersKeepNoTurn(t *testing.T) {
+	for _, limit := range []int{5, 500} {
+		t.Run(strconv.Itoa(limit), func(t *testing.T) { slowReaders(t, limit) })
+	}
+}
+
+func slowReaders(t *testing.T, limit int) {
 	virtual.Test(t, func(t *testing.T) {
 		v := many(t, cluster.Value{}, 1, 500)
 		h := api.Handler(api.Config{Value: func() cluster.Value { return v }})
@@ -257,7 +264,7 @@ func TestSlowReadersKeepNoTurn(t *testing.T) {
 		ask := func(w http.ResponseWriter) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/v1/tasks?limit=500", nil))
+			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1/v1/tasks?limit=%d", limit), nil))
 		}
 		for range 10 {
 			go ask(stuckReader{httptest.NewRecorder(), gate})
@@ -266,7 +273,7 @@ func TestSlowReadersKeepNoTurn(t *testing.T) {
 		w := httptest.NewRecorder()
 		ask(w)
 		var tasks []view.Task
-		if err := json.Unmarshal(w.Body.Bytes(), &tasks); err != nil || len(tasks) != 500 {
+		if err := json.Unmarshal(w.Body.Bytes(), &tasks); err != nil || len(tasks) != limit {
 			t.Errorf("got %d tasks, %v", len(tasks), err)
 		}
 		close(gate)
