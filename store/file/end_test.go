@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -63,5 +64,76 @@ func TestACopyOfTheLockFileKeepsTheSession(t *testing.T) {
 	}
 	if id := strings.TrimSuffix(filepath.Base(file.Name()), ".new"); !b.ended(id) {
 		t.Error("Close left the session alive for the copy")
+	}
+}
+
+// A lock file that cannot be looked at may be held: its session counts as alive.
+func TestALockFileThatCannotBeLookedAt(t *testing.T) {
+	t.Parallel()
+	dir := place(t)
+	a, b := openIn(t, dir, Options{}), openIn(t, dir, Options{})
+	s, err := a.hold(t.Context())
+	must.Succeed(t, err)
+	name := filepath.Join(dir, sessionName(s.id))
+	must.Succeed(t, os.Remove(name))
+	must.Succeed(t, os.Symlink("/", name)) // it leads out of the directory: nobody may follow it
+	if b.ended(s.id) {
+		t.Error("the session is dead, and nobody could look")
+	}
+	must.Succeed(t, os.Remove(name))
+	if !b.ended(s.id) {
+		t.Error("the session is alive, and has no lock file")
+	}
+}
+
+// A lock file has its name only once it is locked: whoever finds it free takes its session for dead.
+func TestALockFileIsNeverFreeAtItsStart(t *testing.T) {
+	t.Parallel()
+	a := openIn(t, place(t), Options{})
+	for range 300 {
+		id, done, early := unique(), make(chan struct{}), make(chan bool, 1)
+		go func() {
+			for looks := 0; ; looks++ {
+				select {
+				case <-done:
+					early <- false
+					return
+				default:
+				}
+				if f, err := a.root.Open(sessionName(id)); err == nil {
+					isFree := free(f)
+					if f.Close(); isFree {
+						early <- true
+						return
+					}
+				}
+			}
+		}()
+		f, err := lockedFile(a.root, id, a.options)
+		close(done)
+		if <-early || err != nil {
+			t.Fatalf("a lock file was found free at its start, %v", err)
+		}
+		must.Succeed(t, f.Close())
+	}
+}
+
+// A burial whose transaction fails leaves the lock file: without it, what the session wrote would be gone for some and there for others.
+func TestABurialThatFailsLeavesTheLockFile(t *testing.T) {
+	t.Parallel()
+	a := openIn(t, place(t), Options{})
+	s, err := a.hold(t.Context())
+	must.Succeed(t, err)
+	err = a.change(t.Context(), 0, func(tx *tx) error {
+		if err := a.buryIn(tx, s.id); err != nil {
+			return err
+		}
+		return errors.New("the disk fails")
+	})
+	if err == nil {
+		t.Fatal("the change is made: the story is another one")
+	}
+	if _, err := a.root.Stat(sessionName(s.id)); err != nil {
+		t.Errorf("its lock file: %v", err)
 	}
 }

@@ -259,3 +259,16 @@ func TestClassify(t *testing.T) {
 		t.Errorf("an unknown error of a commit classified as %v", err)
 	}
 }
+
+// A commit that fails for a reason that nobody foresaw may have been made: its outcome is unknown, to all whose changes shared it.
+func TestACommitThatFailsIsUnknown(t *testing.T) {
+	t.Parallel()
+	s := openIn(t, place(t), Options{})
+	err := s.change(deadline(t), 0, func(tx *tx) error {
+		tx.rollback() // what stands for a disk that fails: the commit finds no transaction
+		return nil
+	})
+	if !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("got %v, want that the outcome is unknown", err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 
@@ -146,4 +147,97 @@ func lateHandle(t *testing.T) {
 			t.Errorf("get %s: %+v, %v; want version %s", key, d, err, v)
 		}
 	}
+}
+
+// failing is a log that fails as it is told.
+type failing struct {
+	*memory.Store
+	append, save, read error
+	snapshot           store.Record // instead of the newest, where it has an index
+	trims              int
+}
+
+func (l *failing) Append(ctx context.Context, data []byte) (uint64, error) {
+	if l.append != nil {
+		return 0, l.append
+	}
+	return l.Store.Append(ctx, data)
+}
+
+func (l *failing) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
+	if err := l.read; err != nil {
+		l.read = nil // once
+		return store.Page{}, err
+	}
+	return l.Store.Read(ctx, after, limit)
+}
+
+func (l *failing) Snapshot(ctx context.Context) (store.Record, error) {
+	if l.snapshot.Index != 0 {
+		return l.snapshot, nil
+	}
+	return l.Store.Snapshot(ctx)
+}
+
+func (l *failing) SaveSnapshot(ctx context.Context, r store.Record) error {
+	if l.save != nil {
+		return l.save
+	}
+	return l.Store.SaveSnapshot(ctx, r)
+}
+
+func (l *failing) Trim(ctx context.Context, upTo uint64) error {
+	l.trims++
+	return l.Store.Trim(ctx, upTo)
+}
+
+// TestAMarkOfUnknownOutcome: what is read without the mark may be old, so it is no answer; but nothing is unknown for the reader.
+func TestAMarkOfUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	l := &failing{Store: memory.New().Open()}
+	s, err := logdocs.New(l, logdocs.Options{Confirm: true})
+	must.Succeed(t, err)
+	defer s.Close()
+	must.Succeed(t, must.Err(s.Put(t.Context(), store.Doc{Key: "a"})))
+	l.append = store.ErrUnknown
+	if _, err := s.Get(t.Context(), "a"); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
+		t.Errorf("get: %v, want unavailable", err)
+	}
+	l.append = nil
+	must.Succeed(t, must.Err(s.Get(t.Context(), "a")))
+}
+
+// TestSnapshots: a log is not trimmed unless its snapshot was saved, and a snapshot that is older than what was read does not take anything back.
+func TestSnapshots(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &failing{Store: memory.New().Open(), save: store.ErrUnavailable}
+		s, err := logdocs.New(l, logdocs.Options{SnapshotEvery: 10, Logger: slog.New(slog.DiscardHandler)})
+		must.Succeed(t, err)
+		defer s.Close()
+		var v store.Version
+		puts := func(n int) {
+			for i := range n {
+				v, err = s.Put(t.Context(), store.Doc{Key: "a", Value: fmt.Append(nil, i), Version: v})
+				must.Succeed(t, err)
+				synctest.Wait() // for the snapshot that is being saved
+			}
+		}
+		puts(50)
+		if l.trims != 0 {
+			t.Errorf("the log was trimmed %d times, and no snapshot is saved", l.trims)
+		}
+		l.save = nil
+		puts(20)
+		old, err := l.Store.Snapshot(t.Context())
+		must.Succeed(t, err)
+		puts(50)
+		l.read, l.snapshot = store.ErrTruncated, old
+		if _, err := s.Get(t.Context(), "a"); !errors.Is(err, logdocs.ErrDamaged) {
+			t.Errorf("get behind what is trimmed: %v, want damaged", err)
+		}
+		if d, err := s.Get(t.Context(), "a"); err != nil || d.Version != v {
+			t.Errorf("get after it: %+v, %v", d, err)
+		}
+	})
 }
