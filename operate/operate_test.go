@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/store"
@@ -106,6 +108,97 @@ func TestNothingIsUndone(t *testing.T) {
 		}
 		if j, _ := w.v.Job("x"); j.State != c.state {
 			t.Errorf("%s: the job is %s, want %s", what, j.State, c.state)
+		}
+	}
+}
+
+// late is the world as a member has it that hears of changes when the test says so.
+type late struct {
+	*world
+	seen    cluster.Value
+	changed chan struct{}
+}
+
+func (l *late) Value(context.Context) (cluster.Value, error) { return l.seen, nil }
+
+func (l *late) Changed() <-chan struct{} { return l.changed }
+
+func (l *late) hear() {
+	l.seen = l.v
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// What a member does not know yet it waits for: its own submission, so that its next look shows it, and the change that came before an update.
+func TestAMemberHearsLate(t *testing.T) {
+	for what, before := range map[string][]cluster.Command{
+		"its own submission": nil,
+		"that of another":    {cluster.SubmitJob{Job: "x", Spec: spec("old")}},
+	} { // order-free: each by itself
+		t.Run(what, func(t *testing.T) { hearsLate(t, before) })
+	}
+}
+
+func hearsLate(t *testing.T, before []cluster.Command) {
+	virtual.Test(t, func(t *testing.T) {
+		w, _, _ := newWorld(t)
+		l := &late{w, w.v, make(chan struct{})}
+		w.others(before...)
+		tried, done := w.at, make(chan error, 1)
+		go func() {
+			_, err := New(l, nil, nil, nil, "ann").Submit(t.Context(), "x", spec("check"), Update)
+			done <- err
+		}()
+		synctest.Wait()
+		if tried = w.at - tried; len(done) != 0 || tried != 1 {
+			t.Errorf("it has proposed %d times, and ended %d times, before it has heard", tried, len(done))
+		}
+		l.hear()
+		synctest.Wait()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if j, _ := w.v.Job("x"); j.Spec.Tasks[0].Type != "check" {
+			t.Errorf("the job runs %s", j.Spec.Tasks[0].Type)
+		}
+	})
+}
+
+// Apply goes forward only: a job that was killed stays so, an older version is refused, and one version is one definition.
+func TestApply(t *testing.T) {
+	t.Parallel()
+	at := func(version, typ string) *cluster.Job {
+		s := spec(typ)
+		s.Version = version
+		return &cluster.Job{ID: "x", SpecIndex: 7, Spec: &s}
+	}
+	with := func(j *cluster.Job, s cluster.JobState) *cluster.Job { j.State = s; return j }
+	for _, c := range []struct {
+		old  *cluster.Job
+		want string // the command, or the error
+	}{
+		{nil, "submit-job x check"},
+		{at("2", "check"), "nothing"},
+		{at("1", "check"), "update-job x check"},
+		{with(at("1", "check"), cluster.JobCompleted), "submit-job x check"},
+		{with(at("2", "check"), cluster.JobCompleted), "nothing"},
+		{with(at("2", "check"), cluster.JobKilled), ErrKilled.Error()},
+		{at("3", "check"), ErrOlder.Error()},
+		{at("2", "old"), "a change needs a higher Version"},
+		{at("v2", "check"), "not a number"},
+	} {
+		s := spec("check")
+		s.Version = "2"
+		cmd, err := apply(c.old, "x", s, 2)
+		got := "nothing"
+		switch {
+		case err != nil:
+			got = err.Error()
+		case cmd != nil:
+			got = said(cmd)
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("after %+v: %s, want %s", c.old, got, c.want)
 		}
 	}
 }
