@@ -24,15 +24,6 @@ func (opener) Log(s protocol.Store) (store.Log, error) { return fold.Full(s, "le
 // Name implements protocol.Protocol.
 func (Protocol) Name() string { return "leader" }
 
-// Fits implements protocol.Protocol: the store needs a log.
-func (Protocol) Fits(s protocol.Store) error {
-	_, err := fold.Full(s, "leader")
-	return err
-}
-
-// New implements protocol.Protocol.
-func (Protocol) New(c protocol.Config) (protocol.Member, error) { return New(c) }
-
 // Client implements protocol.Protocol.
 func (Protocol) Client(s protocol.Store) (protocol.Client, error) {
 	full, err := fold.Full(s, "leader")
