@@ -30,5 +30,5 @@ func (Protocol) Client(s protocol.Store) (protocol.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{store: full, writer: cluster.WriterID("client-" + shell.Nonce())}, nil
+	return &client{store: full, writer: cluster.WriterID("client-" + shell.Nonce())}, nil
 }
