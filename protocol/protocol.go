@@ -13,6 +13,9 @@ import (
 // compared.
 type Instant int64
 
+// At returns t: what embeds an instant happens at it.
+func (t Instant) At() Instant { return t }
+
 // Add adds a duration.
 func (t Instant) Add(d time.Duration) Instant { return t + Instant(d) }
 

@@ -14,8 +14,15 @@ type Opener interface {
 	Log(protocol.Store) (store.Log, error)
 }
 
-// Observer gives a protocol with a log its Observe, History and Oldest: they implement protocol.Protocol and protocol.Historian.
+// Observer gives a protocol with a log its Fits, Observe, History and Oldest: they implement protocol.Protocol and protocol.Historian.
 type Observer[O Opener] struct{}
+
+// Fits returns why the store cannot be one of the protocol; nil if it can.
+func (Observer[O]) Fits(s protocol.Store) error {
+	var o O
+	_, err := o.Log(s)
+	return err
+}
 
 // Observe folds the log to its head.
 func (Observer[O]) Observe(ctx context.Context, s protocol.Store, v cluster.Value) (cluster.Value, error) {

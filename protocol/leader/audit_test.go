@@ -14,14 +14,14 @@ func TestWhatIsWrittenIsRepaired(t *testing.T) {
 		"removed": func(s *stage, key string) { s.remove(key) },
 		"garbage": func(s *stage, key string) { s.set(key, "garbage") },
 		"another token": func(s *stage, key string) {
-			d := s.docs[key].Value.(Slot)
+			d := s.docs[key].Value.(slotDoc)
 			d.Token++
 			s.set(key, d)
 		},
 		"of nobody": func(s *stage, key string) {
-			d := s.docs[key].Value.(Slot)
+			d := s.docs[key].Value.(slotDoc)
 			d.Task = "stray"
-			s.set(SlotKey(d.Member, d.Task), d)
+			s.set(slotKey(d.Member, d.Task), d)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -34,11 +34,11 @@ func TestWhatIsWrittenIsRepaired(t *testing.T) {
 			s.until("each runs one", func() bool { return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1 })
 			for _, id := range []cluster.MemberID{"a", "b"} {
 				task := s.members[id].last.Grants[0].Partition
-				key, index := SlotKey(id, task), s.value().Index()
-				want, _ := s.docs[key].Value.(Slot)
+				key, index := slotKey(id, task), s.value().Index()
+				want, _ := s.docs[key].Value.(slotDoc)
 				spoil(s, key)
 				s.until(string(id)+" has its assignment again, and no other", func() bool {
-					d, _ := s.docs[key].Value.(Slot)
+					d, _ := s.docs[key].Value.(slotDoc)
 					return d.stamp() == want.stamp() && len(s.below(folder(id))) == 1 && s.members[id].runs(task)
 				})
 				if got := s.value().Index(); got != index {

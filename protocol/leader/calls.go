@@ -76,10 +76,10 @@ func (c *Caller) document(d store.Doc) Doc {
 
 func (c *Caller) put(ctx context.Context, e Put) member.Event {
 	switch d := e.Doc.(type) {
-	case Holder:
+	case holderDoc:
 		d.AtMS = c.Wall().UnixMilli()
 		e.Doc = d
-	case Plan:
+	case planDoc:
 		if d.AtMS == 0 {
 			d.AtMS = c.Wall().UnixMilli()
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Client asks the leader to enter commands, without being a member. One goroutine at a time.
-type Client struct {
+// client asks the leader to enter commands, without being a member. One goroutine at a time.
+type client struct {
 	store  store.Full
 	writer cluster.WriterID
 	seq    uint64
@@ -21,10 +21,10 @@ type Client struct {
 const clientPoll = 50 * time.Millisecond
 
 // Propose writes a request and returns when the leader has answered it.
-func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
+func (c *client) Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
 	c.seq++
-	key := PlanKey(c.writer, c.seq)
-	value, err := Encode(Plan{Writer: c.writer, Seq: c.seq, AtMS: time.Now().UnixMilli(), Commands: commands})
+	key := planKey(c.writer, c.seq)
+	value, err := Encode(planDoc{Writer: c.writer, Seq: c.seq, AtMS: time.Now().UnixMilli(), Commands: commands})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cl
 }
 
 // await waits for the answer. Again: the request is not there, and was never seen.
-func (c *Client) await(ctx context.Context, key string) (results []cluster.Result, again bool, err error) {
+func (c *client) await(ctx context.Context, key string) (results []cluster.Result, again bool, err error) {
 	for {
 		d, err := c.store.Get(ctx, key)
 		if errors.Is(err, store.ErrNotFound) {
@@ -58,7 +58,7 @@ func (c *Client) await(ctx context.Context, key string) (results []cluster.Resul
 			if err != nil {
 				return nil, false, fmt.Errorf("ask the leader: %q: %w", key, err)
 			}
-			if p, ok := doc.(Plan); ok && p.Answer != nil {
+			if p, ok := doc.(planDoc); ok && p.Answer != nil {
 				_ = c.store.Delete(ctx, key, d.Version) // the leader removes what is left
 				if p.Answer.Err != "" {
 					return nil, false, fmt.Errorf("ask the leader: %s", p.Answer.Err)

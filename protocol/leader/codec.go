@@ -25,7 +25,7 @@ type spec struct {
 }
 
 type slotText struct {
-	Slot
+	slotDoc
 	Spec spec `json:"spec"`
 }
 
@@ -36,16 +36,16 @@ type planText struct {
 	AtMS     int64            `json:"at_ms"`
 	Commands []string         `json:"commands"` // for people
 	Entry    []byte           `json:"entry"`    // the commands
-	Answer   *PlanAnswer      `json:"answer,omitempty"`
+	Answer   *planAnswer      `json:"answer,omitempty"`
 }
 
 // Encode writes a document.
 func Encode(doc any) ([]byte, error) {
 	switch d := doc.(type) {
-	case Slot:
-		return json.Marshal(slotText{Slot: d, Spec: specText(d.Spec)})
-	case Plan:
-		t := planText{Format: Format, Writer: d.Writer, Seq: d.Seq, AtMS: d.AtMS, Answer: d.Answer}
+	case slotDoc:
+		return json.Marshal(slotText{slotDoc: d, Spec: specText(d.Spec)})
+	case planDoc:
+		t := planText{Format: docFormat, Writer: d.Writer, Seq: d.Seq, AtMS: d.AtMS, Answer: d.Answer}
 		for _, c := range d.Commands {
 			t.Commands = append(t.Commands, fmt.Sprint(c))
 		}
@@ -77,28 +77,28 @@ func Decode(key string, data []byte) (any, error) {
 	var head struct {
 		Format int `json:"format"`
 	}
-	if json.Unmarshal(data, &head) == nil && head.Format > Format { // whatever else is in it
-		return nil, fmt.Errorf("it has format %d, this Rota knows %d: upgrade this member", head.Format, Format)
+	if json.Unmarshal(data, &head) == nil && head.Format > docFormat { // whatever else is in it
+		return nil, fmt.Errorf("it has format %d, this Rota knows %d: upgrade this member", head.Format, docFormat)
 	}
 	return nil, err
 }
 
 // knows reports whether a document has a format that this Rota knows.
-func knows(format int) bool { return format >= 1 && format <= Format }
+func knows(format int) bool { return format >= 1 && format <= docFormat }
 
 func decodeDoc(key string, data []byte) (any, error) {
 	switch {
 	case key == LeaderKey:
-		return decode(data, func(h *Holder) bool { return knows(h.Format) && h.Member != "" && h.Heartbeat != "" && h.Term > 0 })
-	case key == RosterKey:
-		return decode(data, func(r *Roster) bool { return knows(r.Format) && r.Index > 0 })
+		return decode(data, func(h *holderDoc) bool { return knows(h.Format) && h.Member != "" && h.Heartbeat != "" && h.Term > 0 })
+	case key == rosterKey:
+		return decode(data, func(r *rosterDoc) bool { return knows(r.Format) && r.Index > 0 })
 	case strings.HasPrefix(key, MailboxPrefix):
-		return decode(data, func(m *Mailbox) bool { return knows(m.Format) && MailboxKey(m.Member) == key && m.Heartbeat != "" })
+		return decode(data, func(m *mailboxDoc) bool { return knows(m.Format) && mailboxKey(m.Member) == key && m.Heartbeat != "" })
 	case strings.HasPrefix(key, headPrefix):
-		return decode(data, func(h *Head) bool { return knows(h.Format) && HeadKey(h.Member) == key && h.Index > 0 })
+		return decode(data, func(h *headDoc) bool { return knows(h.Format) && headKey(h.Member) == key && h.Index > 0 })
 	case strings.HasPrefix(key, AssignPrefix):
 		return decodeSlot(key, data)
-	case strings.HasPrefix(key, PlanPrefix):
+	case strings.HasPrefix(key, planPrefix):
 		return decodePlan(key, data)
 	}
 	return nil, errForeign
@@ -120,8 +120,8 @@ func decodeSlot(key string, data []byte) (any, error) {
 	if err := json.Unmarshal(data, &t); err != nil {
 		return nil, fmt.Errorf("%w: %w", errForeign, err)
 	}
-	d := t.Slot
-	if !knows(d.Format) || SlotKey(d.Member, d.Task) != key || d.Token == 0 || d.Index == 0 || !d.State.assigned() || t.Spec.Type == "" {
+	d := t.slotDoc
+	if !knows(d.Format) || slotKey(d.Member, d.Task) != key || d.Token == 0 || d.Index == 0 || !d.State.assigned() || t.Spec.Type == "" {
 		return nil, errForeign
 	}
 	d.Spec = &cluster.TaskSpec{
@@ -140,7 +140,7 @@ func decodePlan(key string, data []byte) (any, error) {
 		return nil, fmt.Errorf("%w: %w", errForeign, err)
 	}
 	e, err := cluster.DecodeEntry(1, t.Entry)
-	if err != nil || !knows(t.Format) || PlanKey(t.Writer, t.Seq) != key || len(e.Commands) == 0 {
+	if err != nil || !knows(t.Format) || planKey(t.Writer, t.Seq) != key || len(e.Commands) == 0 {
 		return nil, fmt.Errorf("%w: %w", errForeign, err)
 	}
 	for _, c := range e.Commands {
@@ -149,5 +149,5 @@ func decodePlan(key string, data []byte) (any, error) {
 			return nil, fmt.Errorf("%w: nobody may ask for %v", errForeign, c)
 		}
 	}
-	return Plan{Writer: t.Writer, Seq: t.Seq, AtMS: t.AtMS, Commands: e.Commands, Answer: t.Answer}, nil
+	return planDoc{Writer: t.Writer, Seq: t.Seq, AtMS: t.AtMS, Commands: e.Commands, Answer: t.Answer}, nil
 }

@@ -9,33 +9,33 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// Format is the version of the documents that this Rota writes and the newest that it reads.
-const Format = 1
+// docFormat is the version of the documents that this Rota writes and the newest that it reads.
+const docFormat = 1
 
 // The places of documents.
 const (
 	LeaderKey     = "leader/holder"
-	RosterKey     = "roster/members"
+	rosterKey     = "roster/members"
 	leaderPrefix  = "leader/"
 	rosterPrefix  = "roster/"
 	MailboxPrefix = "members/"
 	AssignPrefix  = "assign/"
 	headPrefix    = "peer-state/"
-	PlanPrefix    = "plan/"
+	planPrefix    = "plan/"
 )
 
-// MailboxKey is where a member says what it wants and what became of its tasks.
-func MailboxKey(m cluster.MemberID) string { return MailboxPrefix + string(m) }
+// mailboxKey is where a member says what it wants and what became of its tasks.
+func mailboxKey(m cluster.MemberID) string { return MailboxPrefix + string(m) }
 
-// HeadKey is where a member reads how the leader sees it, and which of its tasks have changed.
-func HeadKey(m cluster.MemberID) string { return headFolder(m) + "state" }
+// headKey is where a member reads how the leader sees it, and which of its tasks have changed.
+func headKey(m cluster.MemberID) string { return headFolder(m) + "state" }
 
 func headFolder(m cluster.MemberID) string { return headPrefix + string(m) + "/" }
 
-func planFolder(w cluster.WriterID) string { return PlanPrefix + string(w) + "/" }
+func planFolder(w cluster.WriterID) string { return planPrefix + string(w) + "/" }
 
-// PlanKey is where a request is.
-func PlanKey(w cluster.WriterID, seq uint64) string {
+// planKey is where a request is.
+func planKey(w cluster.WriterID, seq uint64) string {
 	return fmt.Sprintf("%s%012d", planFolder(w), seq)
 }
 
@@ -45,8 +45,8 @@ func folder(m cluster.MemberID) string { return AssignPrefix + string(m) + "/" }
 // longestSegment leaves room for the folder's name in a key.
 const longestSegment = 200
 
-// SlotKey is where a task of a member is assigned.
-func SlotKey(m cluster.MemberID, p cluster.PartitionID) string {
+// slotKey is where a task of a member is assigned.
+func slotKey(m cluster.MemberID, p cluster.PartitionID) string {
 	var b strings.Builder
 	for i := range len(p) {
 		c := p[i]
@@ -64,8 +64,8 @@ func SlotKey(m cluster.MemberID, p cluster.PartitionID) string {
 	return folder(m) + name
 }
 
-// Holder is the document of the leader.
-type Holder struct {
+// holderDoc is the document of the leader.
+type holderDoc struct {
 	Format    int              `json:"format"`
 	Member    cluster.MemberID `json:"member"`
 	Heartbeat string           `json:"pulse"` // its heartbeat
@@ -73,31 +73,31 @@ type Holder struct {
 	AtMS      int64            `json:"at_ms"` // for people
 }
 
-// Mailbox is what a member tells the leader.
-type Mailbox struct {
+// mailboxDoc is what a member tells the leader.
+type mailboxDoc struct {
 	Format      int                 `json:"format"`
 	Member      cluster.MemberID    `json:"member"`
 	Heartbeat   string              `json:"pulse"` // the heartbeat of its present life
-	Want        Want                `json:"want"`
+	Want        wantKind            `json:"want"`
 	Incarnation cluster.Incarnation `json:"incarnation,omitempty"` // that it has; to be confirmed, or to leave
 	Reason      string              `json:"reason,omitempty"`      // to leave
-	Join        Admission           `json:"join"`
-	Says        []Saying            `json:"says,omitempty"` // sorted by task
+	Join        admissionDoc        `json:"join"`
+	Says        []saying            `json:"says,omitempty"` // sorted by task
 }
 
-// Want is what a member wants of the leader.
-type Want string
+// wantKind is what a member wants of the leader.
+type wantKind string
 
 // The wants.
 const (
-	WantJoin    Want = "join"
-	WantStay    Want = "stay"
-	WantConfirm Want = "confirm" // under another incarnation
-	WantLeave   Want = "leave"
+	wantJoin    wantKind = "join"
+	wantStay    wantKind = "stay"
+	wantConfirm wantKind = "confirm" // under another incarnation
+	wantLeave   wantKind = "leave"
 )
 
-// Admission is what the leader needs to admit a member.
-type Admission struct {
+// admissionDoc is what the leader needs to admit a member.
+type admissionDoc struct {
 	Slots    int64           `json:"slots,omitempty"`
 	Weight   int64           `json:"weight,omitempty"`
 	Capacity int64           `json:"capacity,omitempty"`
@@ -106,39 +106,39 @@ type Admission struct {
 	Version  string          `json:"version,omitempty"`
 }
 
-func admission(j cluster.PrepareJoin) Admission {
-	return Admission{Slots: j.Slots, Weight: j.Weight, Capacity: j.Capacity, Labels: j.Labels, Address: j.Address, Version: j.Version}
+func admission(j cluster.PrepareJoin) admissionDoc {
+	return admissionDoc{Slots: j.Slots, Weight: j.Weight, Capacity: j.Capacity, Labels: j.Labels, Address: j.Address, Version: j.Version}
 }
 
-// Saying is what became of one task on a member. It stays in the mailbox until the assignment has changed by it.
-type Saying struct {
+// saying is what became of one task on a member. It stays in the mailbox until the assignment has changed by it.
+type saying struct {
 	Task    cluster.PartitionID `json:"task"`
 	Token   cluster.Token       `json:"token"`
-	Say     Say                 `json:"say"`
+	Say     sayKind             `json:"say"`
 	Attempt int64               `json:"attempt,omitempty"`
 	Fresh   bool                `json:"fresh,omitempty"`
 	Message string              `json:"message,omitempty"`
 }
 
-// Say is the kind of a saying.
-type Say string
+// sayKind is the kind of a saying.
+type sayKind string
 
 // The sayings.
 const (
-	SayAccept  Say = "accept"
-	SayDecline Say = "decline"
-	SayStarted Say = "started"
-	SayStopped Say = "stopped"
-	SayDone    Say = "done"
-	SayFailed  Say = "failed"
+	sayAccept  sayKind = "accept"
+	sayDecline sayKind = "decline"
+	sayStarted sayKind = "started"
+	sayStopped sayKind = "stopped"
+	sayDone    sayKind = "done"
+	sayFailed  sayKind = "failed"
 )
 
-// Slot is one task as it is assigned to a member: all that the member needs to run it.
-type Slot struct {
+// slotDoc is one task as it is assigned to a member: all that the member needs to run it.
+type slotDoc struct {
 	Format  int                 `json:"format"`
 	Member  cluster.MemberID    `json:"member"`
 	Task    cluster.PartitionID `json:"task"`
-	State   SlotState           `json:"state"`
+	State   slotState           `json:"state"`
 	Token   cluster.Token       `json:"token"`
 	OfferMS int64               `json:"offer_ms,omitempty"` // acking: how long the leader waits for the answer, by its own clock
 	Attempt int64               `json:"attempt,omitempty"`
@@ -160,14 +160,14 @@ type Slot struct {
 // HeadSeq numbers the writes of a member's head. Only their order counts.
 type HeadSeq uint64
 
-// Change names an assignment that has changed.
-type Change struct {
+// changeDoc names an assignment that has changed.
+type changeDoc struct {
 	Task cluster.PartitionID `json:"task"`
 	Seq  HeadSeq             `json:"seq"` // of the head that told of it first
 }
 
-// Head is how the leader sees one member.
-type Head struct {
+// headDoc is how the leader sees one member.
+type headDoc struct {
 	Format      int                 `json:"format"`
 	Member      cluster.MemberID    `json:"member"`
 	Incarnation cluster.Incarnation `json:"incarnation"`
@@ -179,22 +179,22 @@ type Head struct {
 	Tasks       int                 `json:"tasks"` // how many assignments are in its folder
 	Seq         HeadSeq             `json:"seq"`   // grows with each write in one incarnation
 	Since       HeadSeq             `json:"since"` // changes up to here are not listed: read the folder
-	Changes     []Change            `json:"changes,omitempty"`
+	Changes     []changeDoc         `json:"changes,omitempty"`
 }
 
-// Roster is all members as of an index: a member that was admitted at or before it and is not in it has been removed.
-type Roster struct {
+// rosterDoc is all members as of an index: a member that was admitted at or before it and is not in it has been removed.
+type rosterDoc struct {
 	Format   int              `json:"format"`
 	Term     uint64           `json:"term"`
 	Index    cluster.Index    `json:"index"`
 	Leader   cluster.MemberID `json:"leader"`
 	SinceMS  int64            `json:"leads_since_ms"`
 	Settings cluster.Settings `json:"settings"`
-	Members  []Peer           `json:"members"`
+	Members  []peerDoc        `json:"members"`
 }
 
-// Peer is one member of the roster.
-type Peer struct {
+// peerDoc is one member of the roster.
+type peerDoc struct {
 	Member      cluster.MemberID    `json:"member"`
 	Incarnation cluster.Incarnation `json:"incarnation"`
 	State       cluster.MemberState `json:"state"`
@@ -202,20 +202,20 @@ type Peer struct {
 	Revoked     bool                `json:"revoked,omitempty"`
 	Heartbeat   string              `json:"pulse"`
 	SinceMS     int64               `json:"since_ms"`
-	Admission
+	admissionDoc
 }
 
-// Plan is one request, and its answer once the leader has taken it.
-type Plan struct {
+// planDoc is one request, and its answer once the leader has taken it.
+type planDoc struct {
 	Writer   cluster.WriterID
 	Seq      uint64
 	AtMS     int64
 	Commands []cluster.Command
-	Answer   *PlanAnswer
+	Answer   *planAnswer
 }
 
-// PlanAnswer is what became of a request.
-type PlanAnswer struct {
+// planAnswer is what became of a request.
+type planAnswer struct {
 	Index   cluster.Index    `json:"index"` // of the entry, where it is known
 	Results []cluster.Result `json:"results,omitempty"`
 	Err     string           `json:"error,omitempty"`
@@ -223,4 +223,4 @@ type PlanAnswer struct {
 }
 
 // Tied are the documents that vanish with the heartbeat of a member.
-func Tied(m cluster.MemberID) []string { return []string{LeaderKey, MailboxKey(m)} }
+func Tied(m cluster.MemberID) []string { return []string{LeaderKey, mailboxKey(m)} }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
@@ -11,20 +12,21 @@ import (
 type (
 	// Got answers Get. Sent is an instant before the call was sent; the document's Version is "" when there is none.
 	Got struct {
-		Now, Sent protocol.Instant
-		Doc       Doc
-		Err       string
+		member.Now
+		Sent protocol.Instant
+		Doc  Doc
+		Err  string
 	}
 	// Listed answers List. A key that is missing proves nothing, and what is there may be old.
 	Listed struct {
-		Now    protocol.Instant
+		member.Now
 		Prefix string
 		Docs   []Doc // sorted by key
 		Err    string
 	}
 	// Wrote answers Put and Delete. Conflict: not done, since the document was at another version.
 	Wrote struct {
-		Now      protocol.Instant
+		member.Now
 		Key      string
 		Outcome  outbox.Outcome
 		Conflict bool
@@ -41,12 +43,3 @@ type Doc struct {
 	Bad     string        // why it cannot be what it should be
 	TTL     time.Duration // of a heartbeat: for which its owner says that others wait; 0: it does not say
 }
-
-// At implements Event.
-func (e Got) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Listed) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Wrote) At() protocol.Instant { return e.Now }

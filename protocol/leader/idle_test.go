@@ -72,7 +72,7 @@ func (c counted) SessionsExpire() bool { return true } // as those of ZooKeeper:
 type crowd struct {
 	t        *testing.T
 	requests atomic.Int64
-	members  []*Member
+	members  []protocol.Member
 	stop     context.CancelFunc
 	all      sync.WaitGroup
 }
@@ -83,7 +83,7 @@ func newCrowd(t *testing.T, members int, ttl time.Duration) *crowd {
 	ctx, stop := context.WithCancel(t.Context())
 	c.stop = stop
 	for i := range members {
-		m, err := New(protocol.Config{
+		m, err := Protocol{}.New(protocol.Config{
 			Member: cluster.MemberID(fmt.Sprintf("m%03d", i)), Store: counted{server.Open(), &c.requests}, TTL: ttl, LeaveTimeout: time.Hour, Clock: clock,
 		})
 		if err != nil {

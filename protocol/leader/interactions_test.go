@@ -15,12 +15,12 @@ import (
 type play struct {
 	*stage
 	out  strings.Builder
-	was  map[string]SlotState
+	was  map[string]slotState
 	told []cluster.PartitionID
 }
 
 func newPlay(t *testing.T, tasks ...cluster.PartitionID) *play {
-	p := &play{stage: newStage(t, "c"), was: make(map[string]SlotState), told: tasks}
+	p := &play{stage: newStage(t, "c"), was: make(map[string]slotState), told: tasks}
 	p.until("c leads", p.joined("c"))
 	p.watched = p.note
 	return p
@@ -34,7 +34,7 @@ func (p *play) note() {
 			name, now := fmt.Sprintf("%s %s", m, task), SlotOf(v, m, task)
 			was, ok := p.was[name]
 			if !ok {
-				was = Dead
+				was = slotDead
 			}
 			if was != now {
 				fmt.Fprintf(&p.out, "%s: %s → %s\n", name, was, now)
@@ -63,7 +63,7 @@ func (p *play) submit(parts ...string) {
 	p.ask("c", cluster.SubmitJob{Job: "t", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}})
 }
 
-func (p *play) is(m cluster.MemberID, task cluster.PartitionID, state SlotState) func() bool {
+func (p *play) is(m cluster.MemberID, task cluster.PartitionID, state slotState) func() bool {
 	return func() bool { return SlotOf(p.value(), m, task) == state }
 }
 
@@ -85,7 +85,7 @@ func (p *play) dies(id cluster.MemberID) {
 func (p *play) lives(id cluster.MemberID) { p.set(p.members[id].Own.Key, "{}") }
 
 func (p *play) active(m cluster.MemberID, task cluster.PartitionID) *actor {
-	p.until("it runs", func() bool { return p.is(m, task, Active)() && p.members[m].runs(task) })
+	p.until("it runs", func() bool { return p.is(m, task, slotActive)() && p.members[m].runs(task) })
 	return p.members[m]
 }
 

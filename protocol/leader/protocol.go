@@ -24,20 +24,11 @@ func (opener) Log(s protocol.Store) (store.Log, error) { return fold.Full(s, "le
 // Name implements protocol.Protocol.
 func (Protocol) Name() string { return "leader" }
 
-// Fits implements protocol.Protocol: the store needs a log.
-func (Protocol) Fits(s protocol.Store) error {
-	_, err := fold.Full(s, "leader")
-	return err
-}
-
-// New implements protocol.Protocol.
-func (Protocol) New(c protocol.Config) (protocol.Member, error) { return New(c) }
-
 // Client implements protocol.Protocol.
 func (Protocol) Client(s protocol.Store) (protocol.Client, error) {
 	full, err := fold.Full(s, "leader")
 	if err != nil {
 		return nil, err
 	}
-	return &Client{store: full, writer: cluster.WriterID("client-" + shell.Nonce())}, nil
+	return &client{store: full, writer: cluster.WriterID("client-" + shell.Nonce())}, nil
 }

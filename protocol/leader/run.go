@@ -1,23 +1,28 @@
 package leader
 
 import (
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/shell"
+	"github.com/rota-run/rota/store"
 )
 
-// Member is one member under this protocol. Its methods may be called from any goroutine; Run once.
-type Member = shell.Member[State]
+// New implements protocol.Protocol.
+func (Protocol) New(c protocol.Config) (protocol.Member, error) {
+	return shell.New(c, Protocol{}, machine)
+}
 
-// New checks the config and makes a member; Run starts it.
-func New(c protocol.Config) (*Member, error) {
-	c = shell.Defaults(c)
-	if err := shell.Check(c, Protocol{}); err != nil {
-		return nil, err
-	}
-	p := params(c, shell.Nonce())
+func machine(c protocol.Config, m member.Params) shell.Machine[State] {
+	sessions, ok := c.Store.(store.Sessions)
+	_, hints := c.Store.(store.Watcher)
 	calls := &Caller{LogCaller: shell.NewLogCaller(c)}
 	calls.Tied = Tied(c.Member)
-	return shell.New(c, shell.Machine[State]{
-		Start: NewState(p), Step: Step, Caller: calls, Poll: p.Poll, Writer: p.Writer(), Watched: State.Watching,
-	}), nil
+	return shell.Machine[State]{
+		Start: NewState(Params{Params: m, Role: Role{
+			Offer: 2 * c.TTL, StandBys: cluster.MaxStandBys, Whole: c.Whole, Audit: true, Hints: hints,
+			Vanish: hints && ok && !c.NoSessions && sessions.SessionsExpire(),
+		}}),
+		Step: Step, Caller: calls, Watched: State.Watching,
+	}
 }

@@ -88,36 +88,36 @@ func TestEachTransition(t *testing.T) {
 		return b
 	}
 	for _, c := range []struct {
-		from, to SlotState
+		from, to slotState
 		begin    func() *book
 		do       func(*book)
 		task     cluster.PartitionID
 	}{
-		{Idle, Acking, idle, submit(cluster.TaskSpec{}), "t"},
-		{Idle, Dead, idle, leave, "t"},
-		{Acking, Active, acking, accept, "t"},
-		{Acking, Idle, acking, kill, "t"},
-		{Acking, Idle, acking, func(b *book) { b.enter(cluster.RevokeOffer{Partition: "t", Token: b.part("t").Token, Declined: true}) }, "t"},
-		{Acking, Revoked, acking, revoke, "t"},
-		{Acking, Dead, acking, leave, "t"},
-		{Active, Sealing, active, kill, "t"},
-		{Active, Idle, active, done("t"), "t"},
-		{Active, Waiting, func() *book { b := opened("a"); submit(parts)(b); b.accept("t#1"); return b }, done("t#1"), "t#1"},
-		{Active, Dead, active, leave, "t"},
-		{Active, Idle, func() *book { b := opened("a"); submit(noGap)(b); accept(b); return b }, kill, "t"},
-		{Waiting, Idle, func() *book { b := waiting(); b.accept("t#2"); return b }, done("t#2"), "t#1"},
-		{Waiting, Idle, waiting, kill, "t#1"},
-		{Waiting, Dead, waiting, leave, "t#1"},
-		{Sealing, Idle, sealing, stopped, "t"},
-		{Sealing, Acking, func() *book { b := sealing(); submit(cluster.TaskSpec{})(b); return b }, stopped, "t"},
-		{Sealing, Dead, sealing, leave, "t"},
-		{Revoked, Acking, revoked, confirm, "t"},
-		{Revoked, Idle, func() *book { b := revoked(); kill(b); return b }, confirm, "t"},
-		{Revoked, Dead, revoked, leave, "t"},
-		{Taking, Active, taking, func(b *book) { b.enter(cluster.Started{Partition: "t", Token: b.part("t").NextToken}) }, "t"},
-		{Taking, Idle, taking, kill, "t"},
-		{Taking, Dead, taking, leave, "t"},
-		{Dead, Idle, func() *book { b := idle(); leave(b); return b }, func(b *book) { b.enter(cluster.PrepareJoin{Member: "a", Heartbeat: "p"}) }, "t"},
+		{slotIdle, slotAcking, idle, submit(cluster.TaskSpec{}), "t"},
+		{slotIdle, slotDead, idle, leave, "t"},
+		{slotAcking, slotActive, acking, accept, "t"},
+		{slotAcking, slotIdle, acking, kill, "t"},
+		{slotAcking, slotIdle, acking, func(b *book) { b.enter(cluster.RevokeOffer{Partition: "t", Token: b.part("t").Token, Declined: true}) }, "t"},
+		{slotAcking, slotRevoked, acking, revoke, "t"},
+		{slotAcking, slotDead, acking, leave, "t"},
+		{slotActive, slotSealing, active, kill, "t"},
+		{slotActive, slotIdle, active, done("t"), "t"},
+		{slotActive, slotWaiting, func() *book { b := opened("a"); submit(parts)(b); b.accept("t#1"); return b }, done("t#1"), "t#1"},
+		{slotActive, slotDead, active, leave, "t"},
+		{slotActive, slotIdle, func() *book { b := opened("a"); submit(noGap)(b); accept(b); return b }, kill, "t"},
+		{slotWaiting, slotIdle, func() *book { b := waiting(); b.accept("t#2"); return b }, done("t#2"), "t#1"},
+		{slotWaiting, slotIdle, waiting, kill, "t#1"},
+		{slotWaiting, slotDead, waiting, leave, "t#1"},
+		{slotSealing, slotIdle, sealing, stopped, "t"},
+		{slotSealing, slotAcking, func() *book { b := sealing(); submit(cluster.TaskSpec{})(b); return b }, stopped, "t"},
+		{slotSealing, slotDead, sealing, leave, "t"},
+		{slotRevoked, slotAcking, revoked, confirm, "t"},
+		{slotRevoked, slotIdle, func() *book { b := revoked(); kill(b); return b }, confirm, "t"},
+		{slotRevoked, slotDead, revoked, leave, "t"},
+		{slotTaking, slotActive, taking, func(b *book) { b.enter(cluster.Started{Partition: "t", Token: b.part("t").NextToken}) }, "t"},
+		{slotTaking, slotIdle, taking, kill, "t"},
+		{slotTaking, slotDead, taking, leave, "t"},
+		{slotDead, slotIdle, func() *book { b := idle(); leave(b); return b }, func(b *book) { b.enter(cluster.PrepareJoin{Member: "a", Heartbeat: "p"}) }, "t"},
 	} {
 		b := c.begin()
 		from := SlotOf(b.v, "a", c.task)
@@ -131,7 +131,7 @@ func TestEachTransition(t *testing.T) {
 	}
 }
 
-func allowed(from, to SlotState) bool {
+func allowed(from, to slotState) bool {
 	if from == to {
 		return true
 	}

@@ -65,7 +65,7 @@ func (s *stage) hint(key string) {
 			a.hinted("")
 			continue
 		}
-		for _, prefix := range []string{leaderPrefix, rosterPrefix, headFolder(id), planFolder(cluster.WriterID(string(id) + "-" + a.Nonce + "-ask")), MailboxPrefix, PlanPrefix} {
+		for _, prefix := range []string{leaderPrefix, rosterPrefix, headFolder(id), planFolder(cluster.WriterID(string(id) + "-" + a.Nonce + "-ask")), MailboxPrefix, planPrefix} {
 			if strings.HasPrefix(key, prefix) && !a.over {
 				a.hinted(prefix)
 			}
@@ -107,10 +107,10 @@ func (s *stage) hold(a *actor, like func(member.Effect) bool) member.Effect {
 func anyCall(member.Effect) bool { return true }
 
 // puts finds the write of a key, in a state where it is an assignment.
-func puts(key string, state SlotState) func(member.Effect) bool {
+func puts(key string, state slotState) func(member.Effect) bool {
 	return func(e member.Effect) bool {
 		p, ok := e.(Put)
-		slot, is := p.Doc.(Slot)
+		slot, is := p.Doc.(slotDoc)
 		return ok && p.Key == key && (!is || slot.State == state)
 	}
 }
@@ -170,8 +170,8 @@ func (s *stage) kill(id cluster.MemberID) {
 	a := s.members[id]
 	a.over, a.calls = true, nil
 	for key, d := range s.docs {
-		h, holds := d.Value.(Holder)
-		if strings.HasPrefix(key, protocol.HeartbeatPrefix+string(id)+"/") || key == MailboxKey(id) || holds && h.Member == id {
+		h, holds := d.Value.(holderDoc)
+		if strings.HasPrefix(key, protocol.HeartbeatPrefix+string(id)+"/") || key == mailboxKey(id) || holds && h.Member == id {
 			defer s.remove(key)
 		}
 	}

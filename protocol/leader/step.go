@@ -64,7 +64,7 @@ type State struct {
 type vote struct {
 	elect.Election
 	look
-	holder Holder
+	holder holderDoc
 	turn   protocol.Instant // a document that cannot be read is read again
 }
 

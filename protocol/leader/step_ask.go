@@ -19,7 +19,7 @@ type asks struct {
 }
 
 func (a *asks) writes(key string) bool {
-	return a.dropped == key || a.Pending != nil && PlanKey(a.Pending.Entry.Writer, a.Pending.Entry.Seq) == key
+	return a.dropped == key || a.Pending != nil && planKey(a.Pending.Entry.Writer, a.Pending.Entry.Seq) == key
 }
 
 // asker is who asks: another writer than the one of entries, so that their numbers do not mix.
@@ -38,9 +38,9 @@ func (s *step) ask() {
 	if p == nil || s.asks.Rests(s.At) {
 		return
 	}
-	key := PlanKey(p.Entry.Writer, p.Entry.Seq)
+	key := planKey(p.Entry.Writer, p.Entry.Seq)
 	if !s.asks.put {
-		s.put(Put{Key: key, Doc: Plan{Writer: p.Entry.Writer, Seq: p.Entry.Seq, Commands: p.Entry.Commands}})
+		s.put(Put{Key: key, Doc: planDoc{Writer: p.Entry.Writer, Seq: p.Entry.Seq, Commands: p.Entry.Commands}})
 		return
 	}
 	if s.asks.due(s.At) && s.get(key) {
@@ -71,10 +71,10 @@ func (s *step) planWrote(ev Wrote) {
 // planGot looks whether our request was answered.
 func (s *step) planGot(d Doc) {
 	p := s.asks.Pending
-	if p == nil || d.Key != PlanKey(p.Entry.Writer, p.Entry.Seq) {
+	if p == nil || d.Key != planKey(p.Entry.Writer, p.Entry.Seq) {
 		return
 	}
-	plan, ok := d.Value.(Plan)
+	plan, ok := d.Value.(planDoc)
 	switch {
 	case d.Version == "" && d.Bad == "":
 		s.asks.put = false // it was removed, or never written
@@ -98,7 +98,7 @@ func (s *step) unanswered() {
 	s.reply(box, answers)
 }
 
-func (s *step) planAnswered(a PlanAnswer, commands int) {
+func (s *step) planAnswered(a planAnswer, commands int) {
 	if a.Err == "" && len(a.Results) == commands {
 		s.reply(s.asks.Applied(s.At, a.Results))
 		return

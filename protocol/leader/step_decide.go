@@ -16,7 +16,7 @@ type boxes struct {
 }
 
 type box struct {
-	Mailbox
+	mailboxDoc
 	version store.Version
 }
 
@@ -27,7 +27,7 @@ type plans struct {
 }
 
 type plan struct {
-	Plan
+	planDoc
 	key     string
 	version store.Version
 	since   protocol.Instant // answered, as far as we have seen
@@ -52,7 +52,7 @@ func (s *step) boxesListed(docs []Doc) {
 	s.noteListed(MailboxPrefix)
 	s.rule.boxes.all = tree[box]{}
 	for _, d := range docs {
-		m, ok := d.Value.(Mailbox)
+		m, ok := d.Value.(mailboxDoc)
 		if !ok {
 			continue
 		}
@@ -72,15 +72,15 @@ func (s *step) boxesListed(docs []Doc) {
 }
 
 func (s *step) plansListed(docs []Doc) {
-	s.noteListed(PlanPrefix)
+	s.noteListed(planPrefix)
 	was := s.rule.plans.all
 	s.rule.plans.all = nil
 	for _, d := range docs {
-		p, ok := d.Value.(Plan)
+		p, ok := d.Value.(planDoc)
 		if !ok {
 			continue
 		}
-		next := plan{Plan: p, key: d.Key, version: d.Version, since: s.At}
+		next := plan{planDoc: p, key: d.Key, version: d.Version, since: s.At}
 		if i := slices.IndexFunc(was, func(p plan) bool { return p.key == d.Key && p.version == d.Version }); i >= 0 {
 			next.since = was[i].since
 		}
@@ -107,11 +107,11 @@ func (s *step) admissions() (out []cluster.Command) {
 	s.rule.boxes.all.Each(func(_ string, b box) bool {
 		m, in := v.Member(b.Member)
 		switch {
-		case b.Want == WantLeave && in && m.Incarnation == b.Incarnation && m.Heartbeat == b.Heartbeat:
+		case b.Want == wantLeave && in && m.Incarnation == b.Incarnation && m.Heartbeat == b.Heartbeat:
 			out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: b.Reason})
-		case b.Want == WantConfirm && in && m.Incarnation == b.Incarnation && m.State != cluster.MemberHeld && s.alive(b.Heartbeat) && (later(b.Heartbeat, m.Heartbeat) || m.Heartbeat == b.Heartbeat && m.Revoked):
+		case b.Want == wantConfirm && in && m.Incarnation == b.Incarnation && m.State != cluster.MemberHeld && s.alive(b.Heartbeat) && (later(b.Heartbeat, m.Heartbeat) || m.Heartbeat == b.Heartbeat && m.Revoked):
 			out = append(out, cluster.ConfirmMember{Member: m.ID, Incarnation: m.Incarnation, Heartbeat: b.Heartbeat})
-		case b.Want == WantJoin && s.alive(b.Heartbeat) && (!in || m.Heartbeat != b.Heartbeat && s.replaceable(m, b.Heartbeat)):
+		case b.Want == wantJoin && s.alive(b.Heartbeat) && (!in || m.Heartbeat != b.Heartbeat && s.replaceable(m, b.Heartbeat)):
 			out = append(out, cluster.PrepareJoin{
 				Member: b.Member, Replaces: m.Incarnation, Slots: b.Join.Slots, Weight: b.Join.Weight, Capacity: b.Join.Capacity, Labels: b.Join.Labels,
 				Heartbeat: b.Heartbeat, Address: b.Join.Address, Version: b.Join.Version,
@@ -163,23 +163,23 @@ func (s *step) heardAll() (out []cluster.Command) {
 }
 
 // heard is the command that enters what a member says of a task; nil where that is not asked of it any more.
-func (s *step) heard(m cluster.MemberID, p cluster.Partition, say Saying) cluster.Command {
+func (s *step) heard(m cluster.MemberID, p cluster.Partition, say saying) cluster.Command {
 	state, token := stateOf(s.fold.Value, m, p)
 	if token != say.Token || token == 0 {
 		return nil
 	}
 	switch {
-	case say.Say == SayAccept && state == Acking:
+	case say.Say == sayAccept && state == slotAcking:
 		return cluster.AcceptOffer{Partition: p.ID, Token: token}
-	case say.Say == SayDecline && state == Acking:
+	case say.Say == sayDecline && state == slotAcking:
 		return cluster.RevokeOffer{Partition: p.ID, Token: token, Declined: true}
-	case say.Say == SayStarted && state == Taking:
+	case say.Say == sayStarted && state == slotTaking:
 		return cluster.Started{Partition: p.ID, Token: token}
-	case say.Say == SayStopped && (state == Sealing || state == Taking):
+	case say.Say == sayStopped && (state == slotSealing || state == slotTaking):
 		return cluster.Stopped{Partition: p.ID, Token: token}
-	case say.Say == SayDone && (state == Active || state == Sealing):
+	case say.Say == sayDone && (state == slotActive || state == slotSealing):
 		return cluster.FinishPartition{Partition: p.ID, Token: token, Outcome: cluster.OutcomeDone}
-	case say.Say == SayFailed && state == Active && say.Attempt == p.Attempts:
+	case say.Say == sayFailed && state == slotActive && say.Attempt == p.Attempts:
 		return cluster.FinishPartition{
 			Partition: p.ID, Token: token, Outcome: cluster.OutcomeFailed, Attempt: say.Attempt, Fresh: say.Fresh, Message: say.Message,
 		}
@@ -213,7 +213,7 @@ func (s *step) expired() (out []cluster.Command) {
 // accepts reports whether the owner has said that it takes the offer.
 func (s *step) accepts(p cluster.Partition) bool {
 	b, ok := s.rule.boxes.all.Get(string(p.Owner))
-	return ok && slices.ContainsFunc(b.Says, func(say Saying) bool { return say.Task == p.ID && say.Token == p.Token && say.Say == SayAccept })
+	return ok && slices.ContainsFunc(b.Says, func(say saying) bool { return say.Task == p.ID && say.Token == p.Token && say.Say == sayAccept })
 }
 
 // releases frees the grants of held members whose time is over.

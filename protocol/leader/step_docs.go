@@ -15,7 +15,7 @@ import (
 
 // head is how the leader sees this member, as it was read last.
 type head struct {
-	Head
+	headDoc
 	look
 	known bool             // it was read in this life, if only to find none
 	read  HeadSeq          // Seq up to which our folder was read
@@ -26,15 +26,15 @@ type head struct {
 
 // roster is all members, as they were read last.
 type roster struct {
-	Roster
+	rosterDoc
 	look
 	known bool // it was read, if only to find none
 }
 
-func (r *roster) peer(m cluster.MemberID) (Peer, bool) {
-	i, ok := slices.BinarySearchFunc(r.Members, m, func(p Peer, m cluster.MemberID) int { return strings.Compare(string(p.Member), string(m)) })
+func (r *roster) peer(m cluster.MemberID) (peerDoc, bool) {
+	i, ok := slices.BinarySearchFunc(r.Members, m, func(p peerDoc, m cluster.MemberID) int { return strings.Compare(string(p.Member), string(m)) })
 	if !ok {
-		return Peer{}, false
+		return peerDoc{}, false
 	}
 	return r.Members[i], true
 }
@@ -60,7 +60,7 @@ func (s *step) hinted(prefix string) {
 		s.asks.hint = true
 	case MailboxPrefix:
 		s.rule.boxes.hint = true
-	case PlanPrefix:
+	case planPrefix:
 		s.rule.plans.hint = true
 	}
 }
@@ -70,14 +70,14 @@ func (s *step) lookAround() {
 	if s.Is == member.PhaseRemoved {
 		return
 	}
-	if s.head.due(s.At) && s.get(HeadKey(s.Member)) {
+	if s.head.due(s.At) && s.get(headKey(s.Member)) {
 		s.head.look = s.again(s.head.look, s.ownEvery())
 	}
-	if s.roster.due(s.At) && s.get(RosterKey) {
+	if s.roster.due(s.At) && s.get(rosterKey) {
 		s.roster.look = look{next: s.apart(s.At.Add(s.ownEvery()))}
 	}
 	if s.Is == member.PhaseNaming && !s.mailbox.known {
-		s.get(MailboxKey(s.Member))
+		s.get(mailboxKey(s.Member))
 	}
 }
 
@@ -138,13 +138,13 @@ func (s *step) got(ev Got) {
 		s.heartbeatGot(ev)
 	case key == LeaderKey:
 		s.holderGot(ev)
-	case key == RosterKey:
+	case key == rosterKey:
 		s.rosterGot(ev.Doc)
 		s.written(ev.Doc)
-	case key == HeadKey(s.Member):
+	case key == headKey(s.Member):
 		s.headGot(ev.Doc)
 		s.written(ev.Doc)
-	case key == MailboxKey(s.Member):
+	case key == mailboxKey(s.Member):
 		s.mailboxGot(ev.Doc)
 	case strings.HasPrefix(key, planFolder(s.asker())):
 		s.planGot(ev.Doc)
@@ -168,8 +168,8 @@ func (s *step) heartbeatGot(ev Got) {
 // rosterGot takes in the members, if they are newer than what we have.
 func (s *step) rosterGot(d Doc) {
 	s.roster.known = true
-	if r, ok := d.Value.(Roster); ok && r.Index > s.roster.Index {
-		s.roster.Roster = r
+	if r, ok := d.Value.(rosterDoc); ok && r.Index > s.roster.Index {
+		s.roster.rosterDoc = r
 		s.lighten()
 		s.head.look = s.expect(s.head.look, s.Poll) // what a member had may be offered to us
 	}
@@ -177,11 +177,11 @@ func (s *step) rosterGot(d Doc) {
 
 func (s *step) headGot(d Doc) {
 	s.head.known = s.head.known || d.Bad == ""
-	switch h, ok := d.Value.(Head); {
+	switch h, ok := d.Value.(headDoc); {
 	case ok && (h.Incarnation > s.head.Incarnation || h.Seq >= s.head.Seq):
-		s.head.Head = h
+		s.head.headDoc = h
 	case d.Version == "" && s.Inc == 0:
-		s.head.Head = Head{}
+		s.head.headDoc = headDoc{}
 	}
 }
 
@@ -212,7 +212,7 @@ func (s *step) listed(ev Listed) {
 		s.headsListed(ev.Docs)
 	case AssignPrefix:
 		s.assignsListed(ev.Docs)
-	case PlanPrefix:
+	case planPrefix:
 		s.plansListed(ev.Docs)
 	default:
 		s.folderAudited(ev.Prefix, ev.Docs)
@@ -229,7 +229,7 @@ func (s *step) wrote(ev Wrote) {
 	switch {
 	case ev.Key == LeaderKey:
 		s.vote.Election, s.vote.hint = s.vote.Stale(), true
-	case ev.Key == MailboxKey(s.Member):
+	case ev.Key == mailboxKey(s.Member):
 		s.mailboxWrote(ev)
 	case strings.HasPrefix(ev.Key, planFolder(s.asker())) && s.asks.writes(ev.Key):
 		s.planWrote(ev)
@@ -257,7 +257,7 @@ func (s *step) watch() {
 		prefixes = append(prefixes, MailboxPrefix)
 	}
 	if s.rule.at != ruleNone {
-		prefixes = append(prefixes, PlanPrefix)
+		prefixes = append(prefixes, planPrefix)
 	}
 	s.watching, s.fold.watched = strings.Join(prefixes, " "), s.folds()
 }

@@ -10,7 +10,7 @@ import (
 
 func (s *step) holderGot(ev Got) {
 	seen := elect.Seen{Version: ev.Doc.Version}
-	if h, ok := ev.Doc.Value.(Holder); ok {
+	if h, ok := ev.Doc.Value.(holderDoc); ok {
 		seen.Holder, seen.Heartbeat, s.vote.holder = string(h.Member), h.Heartbeat, h
 	}
 	s.vote.Election = s.vote.Read(seen, s.At)
@@ -66,7 +66,7 @@ func (s *step) act(move elect.Move) {
 	case move == elect.Probe:
 		s.probeHolder()
 	case move == elect.Claim && !leaves:
-		s.put(Put{Key: LeaderKey, Doc: Holder{Format: Format, Member: s.Member, Heartbeat: s.Own.Key, Term: s.vote.holder.Term + 1}, Life: s.Life + 1})
+		s.put(Put{Key: LeaderKey, Doc: holderDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key, Term: s.vote.holder.Term + 1}, Life: s.Life + 1})
 	case move == elect.Lead && s.rule.at == ruleNone:
 		s.rule.at = ruleClaimed
 	}

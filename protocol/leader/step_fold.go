@@ -48,7 +48,7 @@ func (s *step) rank() (n int) {
 }
 
 // before reports whether a member comes before us.
-func (s *step) before(p Peer) bool {
+func (s *step) before(p peerDoc) bool {
 	return p.Member != s.Member && p.State == cluster.MemberJoined && (s.Inc == 0 || p.Incarnation < s.Inc)
 }
 

@@ -50,10 +50,10 @@ func TestLeavingBeforeItIsIn(t *testing.T) {
 	s := newStage(t, "a")
 	s.until("a leads", s.joined("a"))
 	b := s.start("b", "n0")
-	s.until("b asks", func() bool { return s.get(MailboxKey("b")).Version != "" }, "a")
+	s.until("b asks", func() bool { return s.get(mailboxKey("b")).Version != "" }, "a")
 	s.give(b, member.Stop{Now: s.now, Reason: "told to"})
 	s.until("b has ended", func() bool { return b.over }, "a")
-	if d := s.get(MailboxKey("b")); d.Version != "" {
+	if d := s.get(mailboxKey("b")); d.Version != "" {
 		t.Fatalf("its mailbox is still there: %+v", d)
 	}
 }
@@ -94,8 +94,8 @@ func TestADeadMembersMailboxGoes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
 	s.until("a leads", s.joined("a"))
-	s.set(MailboxKey("z"), Mailbox{Format: Format, Member: "z", Heartbeat: "pulse/z/n0-0", Want: WantStay, Incarnation: 1})
-	s.until("it has gone", func() bool { return s.get(MailboxKey("z")).Version == "" })
+	s.set(mailboxKey("z"), mailboxDoc{Format: docFormat, Member: "z", Heartbeat: "pulse/z/n0-0", Want: wantStay, Incarnation: 1})
+	s.until("it has gone", func() bool { return s.get(mailboxKey("z")).Version == "" })
 }
 
 // The stand-bys have died with the leader, and the others look seldom: one that waits for a leader finds out soon.
@@ -136,7 +136,7 @@ func TestAMemberThatWaitsLooksAtTheLeader(t *testing.T) {
 func TestAFailedLookIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string]string{
-		"head": HeadKey("b"), "roster": RosterKey, "mailboxes": MailboxPrefix, "requests": PlanPrefix, "heartbeats": protocol.HeartbeatPrefix,
+		"head": headKey("b"), "roster": rosterKey, "mailboxes": MailboxPrefix, "requests": planPrefix, "heartbeats": protocol.HeartbeatPrefix,
 	} { // order-free: each on a stage of its own
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -192,9 +192,9 @@ func TestAListWithTooLittleIsMadeAgain(t *testing.T) {
 	s.until("a leads", s.joined("a"))
 	b := s.start("b", "n0")
 	s.until("b has joined", s.joined("a", "b"))
-	h := b.head.Head
+	h := b.head.headDoc
 	h.Seq, h.Since, h.Changes, h.Tasks = h.Seq+1, h.Seq+1, nil, 1
-	s.give(b, Got{Now: s.now, Sent: s.now, Doc: Doc{Key: HeadKey("b"), Version: "new", Value: h}})
+	s.give(b, Got{Now: s.now, Sent: s.now, Doc: Doc{Key: headKey("b"), Version: "new", Value: h}})
 	for i := range 2 {
 		lists := func(e member.Effect) bool { return e == member.Effect(List{Prefix: folder("b")}) }
 		s.until("it lists its folder", func() bool { return slices.ContainsFunc(b.calls, lists) })
@@ -245,7 +245,7 @@ func TestLeavingWhileItIsConfirmed(t *testing.T) {
 		m, _ := s.members["a"].fold.Value.Member("b")
 		return m.Incarnation > was
 	}
-	s.until("it asks", func() bool { m, _ := s.get(MailboxKey("b")).Value.(Mailbox); return m.Want == WantConfirm }, "a")
+	s.until("it asks", func() bool { m, _ := s.get(mailboxKey("b")).Value.(mailboxDoc); return m.Want == wantConfirm }, "a")
 	s.until("it was confirmed", confirmed, "b")
 	s.give(b, member.Stop{Now: s.now, Reason: "told to"})
 	s.until("it has left", func() bool { return b.over })
@@ -274,9 +274,9 @@ func TestAFormerLeaderUndoesNothing(t *testing.T) {
 	a := s.members["a"]
 	s.ask("a", single("t"))
 	s.until("t runs", func() bool { return a.runs("t") })
-	key := SlotKey("a", "t")
-	later := s.get(key).Value.(Slot)
-	later.Term, later.State, later.Token = later.Term+1, Sealing, later.Token+1
+	key := slotKey("a", "t")
+	later := s.get(key).Value.(slotDoc)
+	later.Term, later.State, later.Token = later.Term+1, slotSealing, later.Token+1
 	version := s.set(key, later)
 	reads := func(e member.Effect) bool { _, ok := e.(member.ReadLog); return ok }
 	s.until("it reads the log", func() bool { return slices.ContainsFunc(a.calls, reads) })
@@ -287,7 +287,10 @@ func TestAFormerLeaderUndoesNothing(t *testing.T) {
 		t.Fatalf("it was overwritten: %+v", d)
 	}
 	s.give(a, s.make(a, read))
-	s.until("it was undone", func() bool { slot, _ := s.get(key).Value.(Slot); return slot.Term < later.Term && slot.State == Active })
+	s.until("it was undone", func() bool {
+		slot, _ := s.get(key).Value.(slotDoc)
+		return slot.Term < later.Term && slot.State == slotActive
+	})
 }
 
 // An old list of mailboxes shows what a member asked for in a former life: nobody is put back into that.
@@ -296,17 +299,17 @@ func TestAnOldMailboxAsksForNothing(t *testing.T) {
 	s := newStage(t, "a")
 	s.until("a leads", s.joined("a"))
 	a, b := s.members["a"], s.start("b", "n0")
-	s.until("b asks", func() bool { m, _ := s.get(MailboxKey("b")).Value.(Mailbox); return m.Want == WantJoin }, "a")
-	old := s.get(MailboxKey("b"))
+	s.until("b asks", func() bool { m, _ := s.get(mailboxKey("b")).Value.(mailboxDoc); return m.Want == wantJoin }, "a")
+	old := s.get(mailboxKey("b"))
 	s.until("b has joined", s.joined("a", "b"))
 	s.give(b, member.Renewed{Now: s.now, Key: b.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
 	was := b.Inc
 	s.until("b was confirmed", func() bool { return b.Inc > was && b.Is == member.PhaseMember })
-	s.give(a, Got{Now: s.now, Sent: s.now, Doc: s.get(old.Value.(Mailbox).Heartbeat)})
-	for _, want := range []Want{WantJoin, WantConfirm} {
-		box := old.Value.(Mailbox)
+	s.give(a, Got{Now: s.now, Sent: s.now, Doc: s.get(old.Value.(mailboxDoc).Heartbeat)})
+	for _, want := range []wantKind{wantJoin, wantConfirm} {
+		box := old.Value.(mailboxDoc)
 		box.Want, box.Incarnation = want, b.Inc
-		s.give(a, Listed{Now: s.now, Prefix: MailboxPrefix, Docs: []Doc{{Key: old.Key, Version: old.Version, Value: box}, s.get(MailboxKey("a"))}})
+		s.give(a, Listed{Now: s.now, Prefix: MailboxPrefix, Docs: []Doc{{Key: old.Key, Version: old.Version, Value: box}, s.get(mailboxKey("a"))}})
 		s.pass(ttl / 20)
 		if m, _ := s.value().Member("b"); m.Heartbeat != b.Own.Key {
 			t.Fatalf("%s: b has the heartbeat %s, and renews %s", want, m.Heartbeat, b.Own.Key)

@@ -13,11 +13,11 @@ type laterTerm struct {
 func (s *step) noteTerm(d Doc) {
 	var term uint64
 	switch v := d.Value.(type) {
-	case Slot:
+	case slotDoc:
 		term = v.Term
-	case Head:
+	case headDoc:
 		term = v.Term
-	case Roster:
+	case rosterDoc:
 		term = v.Term
 	}
 	if term > s.rule.term {

@@ -63,7 +63,7 @@ func (s *step) Stand() member.Stand {
 }
 
 // Again implements member.Walker.
-func (s *step) Again() { s.admitted, s.head = 0, head{Head: s.head.Head, known: s.head.known} }
+func (s *step) Again() { s.admitted, s.head = 0, head{headDoc: s.head.headDoc, known: s.head.known} }
 
 // unnamed makes sure that no live process has our name: one whose mailbox is there, or that the leader sees. It waits until that one's heartbeat is
 // gone or has been silent, and gives up when it sees it renewed.
@@ -81,7 +81,7 @@ func (s *step) unnamed() bool {
 		}
 	}
 	if s.mailbox.version != "" && s.mailbox.others != "" && !s.Ours(s.mailbox.others) {
-		s.drop(MailboxKey(s.Member), s.mailbox.version)
+		s.drop(mailboxKey(s.Member), s.mailbox.version)
 		return false
 	}
 	return true
@@ -121,12 +121,12 @@ func (s *step) settle() {
 		s.Gone()
 		return
 	}
-	never := s.Inc == 0 && s.mailbox.known && !s.isBusy(MailboxKey(s.Member))
+	never := s.Inc == 0 && s.mailbox.known && !s.isBusy(mailboxKey(s.Member))
 	if !never && !s.out() || s.rule.at != ruleNone && !s.resign() {
 		return
 	}
 	if s.mailbox.known && s.mailbox.mine() {
-		s.drop(MailboxKey(s.Member), s.mailbox.version)
+		s.drop(mailboxKey(s.Member), s.mailbox.version)
 		return
 	}
 	s.Gone()

@@ -28,7 +28,7 @@ func (s *step) leadership() cluster.Leadership {
 	return cluster.Leadership{Member: s.roster.Leader, Term: s.roster.Term, SinceMS: s.roster.SinceMS}
 }
 
-func (p Peer) member() cluster.Member {
+func (p peerDoc) member() cluster.Member {
 	return cluster.Member{
 		ID: p.Member, Incarnation: p.Incarnation, State: p.State, Draining: p.Draining, Revoked: p.Revoked, Slots: p.Slots, Weight: p.Weight,
 		Capacity: p.Capacity, Labels: p.Labels, Heartbeat: p.Heartbeat, Address: p.Address, Version: p.Version, SinceMS: p.SinceMS,
@@ -36,14 +36,14 @@ func (p Peer) member() cluster.Member {
 }
 
 // peerOf is a member as the roster shows it.
-func peerOf(m cluster.Member) Peer {
-	return Peer{
+func peerOf(m cluster.Member) peerDoc {
+	return peerDoc{
 		Member: m.ID, Incarnation: m.Incarnation, State: m.State, Draining: m.Draining, Revoked: m.Revoked, Heartbeat: m.Heartbeat, SinceMS: m.SinceMS,
-		Admission: Admission{Slots: m.Slots, Weight: m.Weight, Capacity: m.Capacity, Labels: m.Labels, Address: m.Address, Version: m.Version},
+		admissionDoc: admissionDoc{Slots: m.Slots, Weight: m.Weight, Capacity: m.Capacity, Labels: m.Labels, Address: m.Address, Version: m.Version},
 	}
 }
 
-func (p Peer) same(o Peer) bool {
+func (p peerDoc) same(o peerDoc) bool {
 	return p.Member == o.Member && p.Incarnation == o.Incarnation && p.State == o.State && p.Draining == o.Draining && p.Revoked == o.Revoked &&
 		p.Heartbeat == o.Heartbeat && p.Slots == o.Slots && p.Weight == o.Weight && p.Capacity == o.Capacity && slices.Equal(p.Labels, o.Labels)
 }
@@ -69,12 +69,12 @@ func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Parti
 func (h held) partition() cluster.Partition {
 	p := cluster.Partition{
 		ID: h.Task, State: cluster.PartitionGranted, Owner: h.Member, Token: h.Token, Attempts: h.Attempt, Parents: h.Parents,
-		ListedBy: h.Listed, Input: h.Input, Index: h.Share, Count: h.Shares, Slot: h.Number, From: h.From, Cause: h.Cause, Offered: h.State == Acking,
+		ListedBy: h.Listed, Input: h.Input, Index: h.Share, Count: h.Shares, Slot: h.Number, From: h.From, Cause: h.Cause, Offered: h.State == slotAcking,
 	}
 	switch h.State {
-	case Sealing:
+	case slotSealing:
 		p.State = cluster.PartitionReleasing
-	case Taking:
+	case slotTaking:
 		p.State, p.Owner, p.Next, p.NextToken, p.Token = cluster.PartitionAdopting, h.From, h.Member, h.Token, 0
 	}
 	return p

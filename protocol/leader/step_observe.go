@@ -54,15 +54,15 @@ func (s *step) observeJoiners() {
 		m, in := s.fold.Value.Member(b.Member)
 		o := s.heartbeats.Of(b.Heartbeat)
 		if !in && s.Dead(o) {
-			if s.drop(MailboxKey(b.Member), b.version) { // nobody reads it any more
+			if s.drop(mailboxKey(b.Member), b.version) { // nobody reads it any more
 				left = append(left, id)
 			}
 			return true
 		}
-		if in && b.Want != WantJoin && b.Want != WantConfirm {
+		if in && b.Want != wantJoin && b.Want != wantConfirm {
 			return true
 		}
-		if !s.alive(b.Heartbeat) && !o.Gone() || b.Want == WantJoin && s.p.Vanish {
+		if !s.alive(b.Heartbeat) && !o.Gone() || b.Want == wantJoin && s.p.Vanish {
 			s.probe(b.Heartbeat, s.At.Add(s.Poll))
 		}
 		if in && m.Heartbeat != b.Heartbeat && m.State != cluster.MemberHeld {
@@ -109,7 +109,7 @@ func (s *step) keep() {
 	}
 	if n := len(s.roster.Members); len(s.heartbeats) > 2*n+64 && s.rule.at == ruleNone { // a leader counts how long strays have been silent
 		s.heartbeats = slices.DeleteFunc(slices.Clone(s.heartbeats), func(o heartbeat.Observation) bool {
-			return !slices.ContainsFunc(s.roster.Members, func(p Peer) bool { return p.Heartbeat == o.Key })
+			return !slices.ContainsFunc(s.roster.Members, func(p peerDoc) bool { return p.Heartbeat == o.Key })
 		})
 	}
 }

@@ -21,28 +21,28 @@ func (s *step) answerPlans() {
 			}
 			continue
 		}
-		if a, ok := s.answerTo(p.Plan); ok {
-			done := p.Plan
+		if a, ok := s.answerTo(p.planDoc); ok {
+			done := p.planDoc
 			done.Answer = &a
 			if s.put(Put{Key: p.key, Doc: done, Version: p.version}) {
 				s.rule.plans.all = slices.Clone(s.rule.plans.all)
-				s.rule.plans.all[i].Plan = done
+				s.rule.plans.all[i].planDoc = done
 			}
 		}
 	}
 }
 
-func (s *step) answerTo(p Plan) (PlanAnswer, bool) {
+func (s *step) answerTo(p planDoc) (planAnswer, bool) {
 	if limit := s.fold.Out.Limit; limit > 0 && len(p.Commands) >= limit {
-		return PlanAnswer{Err: "the request is too large for an entry of this store"}, true
+		return planAnswer{Err: "the request is too large for an entry of this store"}, true
 	}
 	if s.fold.Value.Wrote(p.Writer) < p.Seq {
-		return PlanAnswer{}, false
+		return planAnswer{}, false
 	}
 	i := slices.IndexFunc(s.fold.answers, func(t taken) bool { return t.writer == p.Writer && t.seq == p.Seq })
 	if i < 0 {
-		return PlanAnswer{Unknown: true, Err: "it was taken, but the entry that says what it did was trimmed: look at the value"}, true
+		return planAnswer{Unknown: true, Err: "it was taken, but the entry that says what it did was trimmed: look at the value"}, true
 	}
 	t := s.fold.answers[i]
-	return PlanAnswer{Index: t.index, Results: t.results}, true
+	return planAnswer{Index: t.index, Results: t.results}, true
 }

@@ -21,7 +21,7 @@ type known struct {
 }
 
 type stamp struct {
-	state   SlotState
+	state   slotState
 	token   cluster.Token
 	attempt int64
 	since   cluster.Index
@@ -29,11 +29,11 @@ type stamp struct {
 	shares  int64
 }
 
-func (d Slot) stamp() stamp { return stamp{d.State, d.Token, d.Attempt, d.Since, d.Share, d.Shares} }
+func (d slotDoc) stamp() stamp { return stamp{d.State, d.Token, d.Attempt, d.Since, d.Share, d.Shares} }
 
 // headAt is the head of a member as it is in the store, and what is to be said next.
 type headAt struct {
-	Head
+	headDoc
 	version store.Version
 	unsure  bool
 	stale   bool
@@ -42,7 +42,7 @@ type headAt struct {
 
 // rosterAt is the roster as it is in the store.
 type rosterAt struct {
-	Roster
+	rosterDoc
 	version store.Version
 	known   bool
 	stale   bool
@@ -75,7 +75,7 @@ func (s *step) projectSlots() {
 // projectSlot writes one assignment, and reports whether it is as it should be. A new one begins as an offer, whatever the value says: so a late write of
 // a former leader, to a document that has been removed since, starts nothing.
 func (s *step) projectSlot(t target) bool {
-	key := SlotKey(t.member, t.task)
+	key := slotKey(t.member, t.task)
 	have, there := s.rule.docs.Get(key)
 	want, ok := s.slotOf(t)
 	switch {
@@ -91,7 +91,7 @@ func (s *step) projectSlot(t target) bool {
 		return true
 	default:
 		if !there {
-			want.State = Acking
+			want.State = slotAcking
 		}
 		if s.put(Put{Key: key, Doc: want, Version: have.version}) {
 			s.rule.docs.set(key, known{version: have.version, stamp: want.stamp(), unsure: true, target: t, index: want.Index})
@@ -101,25 +101,25 @@ func (s *step) projectSlot(t target) bool {
 }
 
 // slotOf is the assignment of a task to a member, as the value has it.
-func (s *step) slotOf(t target) (Slot, bool) {
+func (s *step) slotOf(t target) (slotDoc, bool) {
 	v := s.fold.Value
 	p, ok := v.Partition(t.task)
 	if !ok {
-		return Slot{}, false
+		return slotDoc{}, false
 	}
 	state, token := stateOf(v, t.member, p)
 	if m, in := v.Member(t.member); !in || m.State == cluster.MemberHeld || !state.assigned() {
-		return Slot{}, false
+		return slotDoc{}, false
 	}
-	d := Slot{
-		Format: Format, Member: t.member, Task: p.ID, State: state, Token: token, Attempt: p.Attempts, Index: v.Index(), Term: s.rule.term,
+	d := slotDoc{
+		Format: docFormat, Member: t.member, Task: p.ID, State: state, Token: token, Attempt: p.Attempts, Index: v.Index(), Term: s.rule.term,
 		Parents: p.Parents, Listed: p.ListedBy, Input: p.Input, Share: p.Index, Shares: p.Count, Number: p.Slot, From: p.From, Cause: p.Cause,
 		Spec: &cluster.TaskSpec{Type: "gone"}, // its job has ended, and it has yet to stop
 	}
-	if l, _ := v.Leader(); state == Acking {
+	if l, _ := v.Leader(); state == slotAcking {
 		d.OfferMS = l.OfferMS
 	}
-	if state == Taking {
+	if state == slotTaking {
 		d.From = p.Owner
 	}
 	id, task, _ := p.ID.Split()

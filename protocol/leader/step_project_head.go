@@ -12,7 +12,7 @@ func (s *step) projectHeads() {
 	var gone []string
 	next := make(map[string]headAt)
 	s.rule.heads.Each(func(k string, h headAt) bool {
-		if !h.stale && len(h.pending) == 0 || s.isBusy(HeadKey(cluster.MemberID(k))) {
+		if !h.stale && len(h.pending) == 0 || s.isBusy(headKey(cluster.MemberID(k))) {
 			return true
 		}
 		if len(h.pending) < maxPending && !s.clean(cluster.MemberID(k)) {
@@ -41,7 +41,7 @@ const (
 
 // projectHead writes the head of a member; false where there is none to be kept.
 func (s *step) projectHead(id cluster.MemberID, h headAt) (headAt, bool) {
-	key := HeadKey(id)
+	key := headKey(id)
 	m, in := s.fold.Value.Member(id)
 	switch {
 	case h.unsure:
@@ -55,8 +55,8 @@ func (s *step) projectHead(id cluster.MemberID, h headAt) (headAt, bool) {
 		}
 		return h, true
 	}
-	want := h.Head
-	want.Format, want.Member, want.Incarnation, want.Heartbeat, want.State = Format, id, m.Incarnation, m.Heartbeat, m.State.String()
+	want := h.headDoc
+	want.Format, want.Member, want.Incarnation, want.Heartbeat, want.State = docFormat, id, m.Incarnation, m.Heartbeat, m.State.String()
 	want.Revoked, want.Term, want.Index, want.Tasks = m.Revoked, s.rule.term, s.fold.Value.Index(), s.inFolder(id)
 	if m.Draining {
 		want.State = "draining"
@@ -64,8 +64,8 @@ func (s *step) projectHead(id cluster.MemberID, h headAt) (headAt, bool) {
 	want.Seq = max(h.Seq+1, HeadSeq(s.fold.Value.Index()))
 	want.Changes = slices.Clone(h.Changes)
 	for _, p := range h.pending { // a member that missed the former change of a task reads it after this one
-		want.Changes = slices.DeleteFunc(want.Changes, func(c Change) bool { return c.Task == p })
-		want.Changes = append(want.Changes, Change{p, want.Seq})
+		want.Changes = slices.DeleteFunc(want.Changes, func(c changeDoc) bool { return c.Task == p })
+		want.Changes = append(want.Changes, changeDoc{p, want.Seq})
 	}
 	if n := len(want.Changes) - maxChanges; n > 0 {
 		want.Since = want.Changes[n-1].Seq
@@ -74,7 +74,7 @@ func (s *step) projectHead(id cluster.MemberID, h headAt) (headAt, bool) {
 	if !s.put(Put{Key: key, Doc: want, Version: h.version}) {
 		return h, true
 	}
-	return headAt{Head: want, version: h.version, unsure: true}, true
+	return headAt{headDoc: want, version: h.version, unsure: true}, true
 }
 
 // inFolder is how many assignments a member's folder has for certain.
@@ -99,23 +99,23 @@ func (s *step) touchHead(m cluster.MemberID) {
 func (s *step) projectRoster() {
 	at := &s.rule.roster
 	if !at.known {
-		s.get(RosterKey)
+		s.get(rosterKey)
 		return
 	}
-	if !at.stale || s.isBusy(RosterKey) {
+	if !at.stale || s.isBusy(rosterKey) {
 		return
 	}
 	v := &s.fold.Value
 	l, _ := v.Leader()
-	want := Roster{Format: Format, Term: l.Term, Index: v.Index(), Leader: l.Member, SinceMS: l.SinceMS, Settings: v.Settings()}
+	want := rosterDoc{Format: docFormat, Term: l.Term, Index: v.Index(), Leader: l.Member, SinceMS: l.SinceMS, Settings: v.Settings()}
 	for m := range v.Members() {
 		want.Members = append(want.Members, peerOf(m))
 	}
-	if want.Term == at.Term && want.Settings == at.Settings && slices.EqualFunc(want.Members, at.Members, Peer.same) {
+	if want.Term == at.Term && want.Settings == at.Settings && slices.EqualFunc(want.Members, at.Members, peerDoc.same) {
 		at.stale = false
 		return
 	}
-	if s.put(Put{Key: RosterKey, Doc: want, Version: at.version}) {
-		at.Roster, at.known, at.stale = want, false, true
+	if s.put(Put{Key: rosterKey, Doc: want, Version: at.version}) {
+		at.rosterDoc, at.known, at.stale = want, false, true
 	}
 }

@@ -39,7 +39,7 @@ type rule struct {
 }
 
 // adopted are the prefixes that a new leader reads before it decides anything.
-var adopted = [...]string{MailboxPrefix, AssignPrefix, headPrefix, PlanPrefix}
+var adopted = [...]string{MailboxPrefix, AssignPrefix, headPrefix, planPrefix}
 
 // reign does what a leader does.
 func (s *step) reign() {
@@ -93,7 +93,7 @@ func (s *step) decide(wanted func() []cluster.Command) {
 func (s *step) adopt() {
 	done := s.rule.roster.known
 	if !done {
-		s.get(RosterKey)
+		s.get(rosterKey)
 	}
 	for _, prefix := range adopted {
 		if !s.rule.listed[prefix] {
@@ -123,7 +123,7 @@ func (s *step) look() {
 	if s.rule.boxes.due(s.At) && s.list(MailboxPrefix) {
 		s.rule.boxes.look = s.again(s.rule.boxes.look, s.boxesEvery())
 	}
-	if s.rule.plans.due(s.At) && s.list(PlanPrefix) {
+	if s.rule.plans.due(s.At) && s.list(planPrefix) {
 		s.rule.plans.look = look{next: s.At.Add(s.rarely())}
 	}
 }

@@ -13,13 +13,13 @@ import (
 
 // held is one assignment as this member has read it.
 type held struct {
-	Slot
+	slotDoc
 	key string
 }
 
 // readHead finds what has changed in our folder. It looks at the newest head that is known: the one that admits us has its first changes.
 func (s *step) readHead() {
-	h := s.head.Head
+	h := s.head.headDoc
 	if !s.Ours(h.Heartbeat) || h.Seq <= s.head.read {
 		return
 	}
@@ -54,7 +54,7 @@ func (s *step) wantSlot(p cluster.PartitionID) {
 
 // fetched takes in that an assignment was read, or was not.
 func (s *step) fetched(key string, ok bool) {
-	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return f.sent && SlotKey(s.Member, f.task) == key })
+	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return f.sent && slotKey(s.Member, f.task) == key })
 	if i < 0 {
 		return
 	}
@@ -73,7 +73,7 @@ func (s *step) folderListed(docs []Doc) {
 		s.wantSlot(c.Task)
 	}
 	for _, d := range docs {
-		if slot, ok := d.Value.(Slot); ok {
+		if slot, ok := d.Value.(slotDoc); ok {
 			s.wantSlot(slot.Task)
 		}
 	}
@@ -101,7 +101,7 @@ func (s *step) fetchSlots() {
 		s.head.asked = true
 	}
 	for i := range s.fetch {
-		if f := s.fetch[i]; !f.sent && len(s.busy) < readsAtOnce && s.get(SlotKey(s.Member, f.task)) {
+		if f := s.fetch[i]; !f.sent && len(s.busy) < readsAtOnce && s.get(slotKey(s.Member, f.task)) {
 			s.fetch = slices.Clone(s.fetch)
 			s.fetch[i].sent = true
 		}
@@ -110,12 +110,12 @@ func (s *step) fetchSlots() {
 
 // slotGot takes in an assignment. One of another membership of this member is none; one that cannot be read leaves what was there.
 func (s *step) slotGot(d Doc) {
-	slot, ok := d.Value.(Slot)
+	slot, ok := d.Value.(slotDoc)
 	_, there := s.slots.Get(d.Key)
 	switch {
 	case s.Inc == 0 || d.Bad != "":
 	case ok && slot.Token >= s.admitted && slot.Member == s.Member:
-		s.slots.set(d.Key, held{Slot: slot, key: d.Key})
+		s.slots.set(d.Key, held{slotDoc: slot, key: d.Key})
 		s.changed = true
 	case there:
 		s.slots.remove(d.Key)
@@ -142,7 +142,7 @@ func (s *step) assign() {
 func (s *step) grants() []*protocol.Grant {
 	out := make([]*protocol.Grant, 0, s.slots.Len())
 	s.slots.Each(func(_ string, h held) bool {
-		if h.State == Active || h.State == Taking {
+		if h.State == slotActive || h.State == slotTaking {
 			out = append(out, h.grant())
 		}
 		return true
@@ -159,7 +159,7 @@ func (h held) grant() *protocol.Grant {
 }
 
 // says is what there is to say about our assignments.
-func (s *step) says() (out []Saying) {
+func (s *step) says() (out []saying) {
 	s.slots.Each(func(_ string, h held) bool {
 		if say := s.sayOf(h); say.Say != "" {
 			say.Task, say.Token = h.Task, h.Token
@@ -173,33 +173,33 @@ func (s *step) says() (out []Saying) {
 // maxSays bounds a mailbox. What has no room waits until others were heard.
 const maxSays = 2000
 
-func (s *step) sayOf(h held) Saying {
+func (s *step) sayOf(h held) saying {
 	switch {
-	case h.State == Acking && s.Is == member.PhaseLeaving:
-		return Saying{Say: SayDecline}
-	case h.State == Acking:
-		return Saying{Say: SayAccept}
+	case h.State == slotAcking && s.Is == member.PhaseLeaving:
+		return saying{Say: sayDecline}
+	case h.State == slotAcking:
+		return saying{Say: sayAccept}
 	}
 	return s.sayOfRun(h)
 }
 
 // sayOfRun is what there is to say of a task that was accepted.
-func (s *step) sayOfRun(h held) Saying {
+func (s *step) sayOfRun(h held) saying {
 	r, there := s.report(h.Task)
 	ended := there && r.Token == h.Token && r.State != protocol.RunActive
 	switch {
-	case ended && r.State == protocol.RunFinished && h.State != Taking:
-		return Saying{Say: SayDone}
+	case ended && r.State == protocol.RunFinished && h.State != slotTaking:
+		return saying{Say: sayDone}
 	case s.Behind() || s.changed:
 		// The supervisor has yet to take in what it should do: "not reported" proves nothing.
-	case h.State == Sealing && (!there || ended), h.State == Taking && ended:
-		return Saying{Say: SayStopped}
-	case h.State == Taking && there && r.Token == h.Token:
-		return Saying{Say: SayStarted}
-	case h.State == Active && ended && r.Attempt == h.Attempt:
-		return Saying{Say: SayFailed, Attempt: r.Attempt, Fresh: r.Fresh, Message: r.Message}
+	case h.State == slotSealing && (!there || ended), h.State == slotTaking && ended:
+		return saying{Say: sayStopped}
+	case h.State == slotTaking && there && r.Token == h.Token:
+		return saying{Say: sayStarted}
+	case h.State == slotActive && ended && r.Attempt == h.Attempt:
+		return saying{Say: sayFailed, Attempt: r.Attempt, Fresh: r.Fresh, Message: r.Message}
 	}
-	return Saying{}
+	return saying{}
 }
 
 func (s *step) report(p cluster.PartitionID) (protocol.Report, bool) {
@@ -214,7 +214,7 @@ func (s *step) report(p cluster.PartitionID) (protocol.Report, bool) {
 
 // mailbox is our mailbox as it is in the store.
 type mailbox struct {
-	have    Mailbox // ours, as it was written last
+	have    mailboxDoc // ours, as it was written last
 	version store.Version
 	others  string // the heartbeat that the document names, where it is of another start or life
 	known   bool   // version is that of the store
@@ -224,7 +224,7 @@ type mailbox struct {
 // mine reports whether the document is there, and of the present life.
 func (m *mailbox) mine() bool { return m.version != "" && m.have.Want != "" }
 
-func (m Mailbox) same(o Mailbox) bool {
+func (m mailboxDoc) same(o mailboxDoc) bool {
 	return m.Heartbeat == o.Heartbeat && m.Want == o.Want && m.Incarnation == o.Incarnation && m.Reason == o.Reason && slices.Equal(m.Says, o.Says)
 }
 
@@ -233,7 +233,7 @@ func (s *step) post() {
 	if s.Is < member.PhaseJoining || s.Is > member.PhaseLeaving || s.Is == member.PhaseRemoved || !s.Own.Held || s.out() {
 		return
 	}
-	key := MailboxKey(s.Member)
+	key := mailboxKey(s.Member)
 	if !s.mailbox.known {
 		s.get(key)
 		return
@@ -254,15 +254,15 @@ func (s *step) post() {
 	}
 }
 
-func (s *step) wants() Mailbox {
-	m := Mailbox{Format: Format, Member: s.Member, Heartbeat: s.Own.Key, Want: WantStay, Incarnation: s.Inc, Join: admission(s.Join)}
+func (s *step) wants() mailboxDoc {
+	m := mailboxDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key, Want: wantStay, Incarnation: s.Inc, Join: admission(s.Join)}
 	switch {
 	case s.Is == member.PhaseJoining:
-		m.Want = WantJoin
+		m.Want = wantJoin
 	case s.Is == member.PhaseConfirming || s.head.Revoked && s.Is == member.PhaseMember && s.head.Incarnation == s.Inc:
-		m.Want = WantConfirm
+		m.Want = wantConfirm
 	case s.Is == member.PhaseLeaving && s.Idle():
-		m.Want, m.Reason = WantLeave, s.Stop
+		m.Want, m.Reason = wantLeave, s.Stop
 	}
 	if s.Inc != 0 && s.Is != member.PhaseConfirming {
 		m.Says = s.says()
@@ -272,13 +272,13 @@ func (s *step) wants() Mailbox {
 
 func (s *step) mailboxGot(d Doc) {
 	s.mailbox.known, s.mailbox.version, s.mailbox.others = true, d.Version, ""
-	if m, ok := d.Value.(Mailbox); ok && m.Heartbeat != s.Own.Key {
+	if m, ok := d.Value.(mailboxDoc); ok && m.Heartbeat != s.Own.Key {
 		s.mailbox.others = m.Heartbeat
 	} else if ok {
 		s.mailbox.have = m
 		return
 	}
-	s.mailbox.have = Mailbox{}
+	s.mailbox.have = mailboxDoc{}
 }
 
 func (s *step) mailboxWrote(ev Wrote) {

@@ -18,10 +18,10 @@ func TestALateOfferOfAFormerLeader(t *testing.T) {
 	s.start("b", "n0")
 	s.until("b has joined", s.joined("a", "b"))
 	s.ask("b", cluster.SubmitJob{Job: "t", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "b"}}}})
-	a, b, key := s.members["a"], s.members["b"], SlotKey("b", "t")
+	a, b, key := s.members["a"], s.members["b"], slotKey("b", "t")
 	offered := func() bool {
 		for _, e := range a.calls {
-			if puts(key, Acking)(e) {
+			if puts(key, slotAcking)(e) {
 				return true
 			}
 		}
@@ -32,7 +32,7 @@ func TestALateOfferOfAFormerLeader(t *testing.T) {
 			s.tick(nil)
 		}
 	}
-	late := s.hold(a, puts(key, Acking))
+	late := s.hold(a, puts(key, slotAcking))
 	s.kill("a")
 	s.until("b rules", func() bool { return s.rules() == b })
 	s.ask("b", cluster.KillJob{Job: "t"})
@@ -149,7 +149,7 @@ func TestAnOldListStartsNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
 	s.until("a leads", s.joined("a"))
-	a, key := s.members["a"], SlotKey("a", "t")
+	a, key := s.members["a"], slotKey("a", "t")
 	s.ask("a", single("t"))
 	s.until("it runs", func() bool { return a.runs("t") })
 	old := s.below(folder("a"))
@@ -198,7 +198,7 @@ func TestForeignDocuments(t *testing.T) {
 	s.until("both have joined", s.joined("a", "b"))
 	s.ask("a", single("t"), single("u"))
 	s.until("both run", func() bool { return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1 })
-	keys := []string{SlotKey("a", s.members["a"].last.Grants[0].Partition), SlotKey("b", "nobody-knows-it"), PlanKey("by-hand", 1), LeaderKey, HeadKey("b"), RosterKey, MailboxKey("zoe")}
+	keys := []string{slotKey("a", s.members["a"].last.Grants[0].Partition), slotKey("b", "nobody-knows-it"), planKey("by-hand", 1), LeaderKey, headKey("b"), rosterKey, mailboxKey("zoe")}
 	for i, text := range []string{"", "garbage", `{"format":7}`, `{"format":1,"token":9}`, "[]", `{"format":1}`, "null"} {
 		s.set(keys[i], text)
 	}
@@ -221,7 +221,7 @@ func TestForeignDocuments(t *testing.T) {
 	}
 	s.ask("b", single("v"), single("w"))
 	s.until("requests are taken", func() bool { return len(s.members["a"].last.Grants) == 2 && len(s.members["b"].last.Grants) == 2 })
-	if d := s.get(HeadKey("b")); d.Bad != "" {
+	if d := s.get(headKey("b")); d.Bad != "" {
 		t.Fatalf("what was written over is not as it should be: %+v", d)
 	}
 }
@@ -279,12 +279,12 @@ func TestAnAnswerBeforeTheWriteReturns(t *testing.T) {
 	s.until("both have joined", s.joined("a", "b"))
 	b := s.members["b"]
 	s.ask("b", single("t"))
-	put, ok := s.hold(b, func(e member.Effect) bool { p, ok := e.(Put); return ok && strings.HasPrefix(p.Key, PlanPrefix) }).(Put)
+	put, ok := s.hold(b, func(e member.Effect) bool { p, ok := e.(Put); return ok && strings.HasPrefix(p.Key, planPrefix) }).(Put)
 	if !ok {
 		t.Fatal("b asks nothing")
 	}
 	wrote := s.make(b, put)
-	s.until("the leader has answered", func() bool { p, ok := s.get(put.Key).Value.(Plan); return ok && p.Answer != nil })
+	s.until("the leader has answered", func() bool { p, ok := s.get(put.Key).Value.(planDoc); return ok && p.Answer != nil })
 	s.give(b, wrote)
 	from := s.now
 	s.until("b knows it", func() bool { return b.asks.Pending == nil })

@@ -13,9 +13,9 @@ func (s *step) written(d Doc) {
 	}
 	s.noteTerm(d)
 	switch {
-	case d.Key == RosterKey:
-		r, _ := d.Value.(Roster)
-		s.rule.roster = rosterAt{Roster: r, version: d.Version, known: true, stale: true}
+	case d.Key == rosterKey:
+		r, _ := d.Value.(rosterDoc)
+		s.rule.roster = rosterAt{rosterDoc: r, version: d.Version, known: true, stale: true}
 	case strings.HasPrefix(d.Key, headPrefix):
 		s.headWritten(d)
 	case strings.HasPrefix(d.Key, AssignPrefix):
@@ -25,7 +25,7 @@ func (s *step) written(d Doc) {
 
 func (s *step) headWritten(d Doc) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(d.Key, headPrefix), "/")
-	h, _ := d.Value.(Head)
+	h, _ := d.Value.(headDoc)
 	was, known := s.rule.heads.Get(id)
 	if known && !was.unsure && was.version == d.Version {
 		return // as we know it
@@ -34,14 +34,14 @@ func (s *step) headWritten(d Doc) {
 		h.Seq = max(h.Seq, was.Seq) + 1 // what we told is lost: the folder must be read
 		h.Since, h.Changes = h.Seq, nil
 	}
-	s.rule.heads.set(id, headAt{Head: h, version: d.Version, stale: true, pending: was.pending})
+	s.rule.heads.set(id, headAt{headDoc: h, version: d.Version, stale: true, pending: was.pending})
 }
 
 func (s *step) slotWritten(d Doc) {
-	if HeadKey("") == d.Key {
+	if headKey("") == d.Key {
 		return
 	}
-	slot, ok := d.Value.(Slot)
+	slot, ok := d.Value.(slotDoc)
 	was, _ := s.rule.docs.Get(d.Key)
 	same := was.version == d.Version
 	if same && !was.unsure {
@@ -73,16 +73,16 @@ func (s *step) projected(ev Wrote) {
 	}
 	done := ev.Err == ""
 	switch {
-	case ev.Key == RosterKey:
+	case ev.Key == rosterKey:
 		if s.rule.roster.known = done; done {
 			s.rule.roster.version = ev.Version
-			s.roster.Roster, s.roster.known = s.rule.roster.Roster, true
+			s.roster.rosterDoc, s.roster.known = s.rule.roster.rosterDoc, true
 		}
 	case strings.HasPrefix(ev.Key, headPrefix):
 		s.headProjected(ev)
 	case strings.HasPrefix(ev.Key, AssignPrefix):
 		s.slotProjected(ev)
-	case strings.HasPrefix(ev.Key, PlanPrefix):
+	case strings.HasPrefix(ev.Key, planPrefix):
 		s.rule.plans.hint = true
 	}
 }
@@ -130,7 +130,7 @@ func (s *step) tell(key string) {
 		if !strings.HasPrefix(at, id+"\x00") {
 			return false
 		}
-		if SlotKey(t.member, t.task) != key {
+		if slotKey(t.member, t.task) != key {
 			return true
 		}
 		h, _ := s.rule.heads.Get(id)
@@ -141,8 +141,8 @@ func (s *step) tell(key string) {
 }
 
 // recheck reads the document that a member seems to have read: it may be one that nobody should have written.
-func (s *step) recheck(m cluster.MemberID, say Saying) {
-	key := SlotKey(m, say.Task)
+func (s *step) recheck(m cluster.MemberID, say saying) {
+	key := slotKey(m, say.Task)
 	if k, ok := s.rule.docs.Get(key); !ok || k.stamp.token != say.Token {
 		k.unsure = true
 		s.rule.docs.set(key, k)

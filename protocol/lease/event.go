@@ -3,6 +3,7 @@ package lease
 import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
@@ -10,23 +11,25 @@ import (
 type (
 	// Fetched answers Fetch: the documents in the order of its keys. One that is not there has no version.
 	Fetched struct {
-		Now, Sent protocol.Instant
-		WallMS    int64
-		ID        uint64
-		Docs      []store.Doc
-		Err       string
+		member.Now
+		Sent   protocol.Instant
+		WallMS int64
+		ID     uint64
+		Docs   []store.Doc
+		Err    string
 	}
 	// Surveyed answers Survey: all that was asked for and all that was listed, sorted by key.
 	Surveyed struct {
-		Now, Sent protocol.Instant
-		WallMS    int64
-		Docs      []store.Doc
-		Old       []cluster.JobID // of which the list shows what was
-		Err       string
+		member.Now
+		Sent   protocol.Instant
+		WallMS int64
+		Docs   []store.Doc
+		Old    []cluster.JobID // of which the list shows what was
+		Err    string
 	}
 	// Written answers Write.
 	Written struct {
-		Now     protocol.Instant
+		member.Now
 		ID      uint64
 		Outcome outbox.Outcome
 		Version store.Version
@@ -34,7 +37,7 @@ type (
 	}
 	// ViewRead answers ReadView.
 	ViewRead struct {
-		Now   protocol.Instant
+		member.Now
 		View  uint64
 		Value cluster.Value
 		Err   string
@@ -42,25 +45,10 @@ type (
 	}
 	// Shown answers Show.
 	Shown struct {
-		Now     protocol.Instant
+		member.Now
 		View    uint64
 		Outcome outbox.Outcome
 		Newest  uint64 // of a refusal: the newest view that a list shows
 		Err     string
 	}
 )
-
-// At implements Event.
-func (e Fetched) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Surveyed) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Written) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e ViewRead) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Shown) At() protocol.Instant { return e.Now }

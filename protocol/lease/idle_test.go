@@ -64,7 +64,7 @@ func (p plain) Delete(ctx context.Context, key string, v store.Version) error {
 type crowd struct {
 	t        *testing.T
 	requests atomic.Int64
-	members  []*Lease
+	members  []protocol.Member
 	mu       sync.Mutex
 	runs     map[cluster.PartitionID]int // by which member
 	stop     context.CancelFunc
@@ -79,7 +79,7 @@ func newCrowd(t *testing.T, members int, ttl time.Duration) *crowd {
 	c.stop = stop
 	for i := range members {
 		h := server.Open()
-		m, err := New(protocol.Config{
+		m, err := Protocol{}.New(protocol.Config{
 			Member: cluster.MemberID(fmt.Sprintf("m%03d", i)), Store: plain{h, h, &c.requests}, TTL: ttl, LeaveTimeout: time.Hour, Clock: clock,
 		})
 		if err != nil {
@@ -98,7 +98,7 @@ func newCrowd(t *testing.T, members int, ttl time.Duration) *crowd {
 }
 
 // work notes what a member is to run, and says that it does.
-func (c *crowd) work(m *Lease, i int) {
+func (c *crowd) work(m protocol.Member, i int) {
 	for a := range m.Assignments() {
 		reports := make([]protocol.Report, 0, len(a.Grants))
 		c.mu.Lock()

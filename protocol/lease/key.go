@@ -12,17 +12,9 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Naming names what a key must not spell out, so that states which differ only in that have one key.
-type Naming interface {
-	// Any appends all that a value holds, but for the fields that skip lists as Type.Field.
-	Any(b []byte, x any, skip ...string) []byte
-	// Alias appends which text it is: that two are equal decides, and not what they say.
-	Alias(b []byte, text string) []byte
-}
-
 // namer appends to a key.
 type namer struct {
-	n Naming
+	n member.Naming
 	b []byte
 }
 
@@ -55,7 +47,7 @@ func (k *namer) call(c call, now protocol.Instant) { k.any(c.busy, now >= c.next
 
 // AppendKey appends what decides this member's future, for those who walk all its states: states with equal keys do the same from now on, as long as they
 // have equal Params without a Poll and without a Longest. Of instants it has what is due.
-func (s State) AppendKey(b []byte, n Naming) []byte {
+func (s State) AppendKey(b []byte, n member.Naming) []byte {
 	k := &namer{n, b}
 	t := s.Timing()
 	k.any(s.Is, s.Life, s.Inc, s.Stop, s.Contact.Problem != "", s.Contact.Refuses, s.At >= s.claimRest, len(s.queue))
@@ -142,7 +134,7 @@ func (k *namer) try(x try, s *State) {
 }
 
 // AppendDoc appends what a document says.
-func AppendDoc(b []byte, d store.Doc, n Naming) []byte {
+func AppendDoc(b []byte, d store.Doc, n member.Naming) []byte {
 	k := &namer{n, b}
 	k.doc(d)
 	return k.b
@@ -200,7 +192,7 @@ func (k *namer) value(v *cluster.Value) {
 }
 
 // AppendEffect appends what an effect of a member asks for.
-func AppendEffect(b []byte, e member.Effect, n Naming) []byte {
+func AppendEffect(b []byte, e member.Effect, n member.Naming) []byte {
 	k := &namer{n, b}
 	switch e := e.(type) {
 	case Fetch:
@@ -220,6 +212,3 @@ func AppendEffect(b []byte, e member.Effect, n Naming) []byte {
 	}
 	return k.b
 }
-
-// AppendEvent appends what the answer to a write says.
-func AppendEvent(b []byte, ev member.Event, n Naming) []byte { return n.Any(b, ev, "Written.ID") }

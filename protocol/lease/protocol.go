@@ -23,9 +23,6 @@ func (Protocol) Name() string { return "lease" }
 // Fits implements protocol.Protocol: documents are all that it needs.
 func (Protocol) Fits(protocol.Store) error { return nil }
 
-// New implements protocol.Protocol.
-func (Protocol) New(c protocol.Config) (protocol.Member, error) { return New(c) }
-
 // Observe implements protocol.Protocol: it assembles all documents.
 func (Protocol) Observe(ctx context.Context, s protocol.Store, _ cluster.Value) (cluster.Value, error) {
 	docs, _, err := surveyAll(ctx, s, []string{keyConfig, keyNodes}, asListed)

@@ -2,25 +2,22 @@ package lease
 
 import (
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
 
-// Lease is one member under this protocol. Its methods may be called from any goroutine; Run once.
-type Lease = shell.Member[State]
+// New implements protocol.Protocol.
+func (Protocol) New(c protocol.Config) (protocol.Member, error) {
+	return shell.New(c, Protocol{}, machine)
+}
 
-// New checks the config and makes a member; Run starts it.
-func New(c protocol.Config) (*Lease, error) {
-	c = shell.Defaults(c)
-	if err := shell.Check(c, Protocol{}); err != nil {
-		return nil, err
-	}
+func machine(c protocol.Config, p member.Params) shell.Machine[State] {
 	_, hints := c.Store.(store.Watcher)
-	p := Params{Params: shell.Params(c, shell.Nonce()), Polled: !hints}
 	calls := &Caller{BeatCaller: shell.NewBeatCaller(c)}
 	calls.Fenced = true
-	return shell.New(c, shell.Machine[State]{
-		Start: NewState(p), Step: Step, Poll: p.Poll, Caller: calls,
+	return shell.Machine[State]{
+		Start: NewState(Params{Params: p, Polled: !hints}), Step: Step, Caller: calls,
 		Watched: func(s State) ([]string, bool) { return s.watched, false },
-	}), nil
+	}
 }

@@ -126,7 +126,7 @@ func (s *step) silent(o heartbeat.Observation) protocol.Instant {
 // complain reports a document that cannot be used; one that a newer Rota wrote ends the member.
 func (s *step) complain(err error) {
 	r := member.Refusing{Reason: err.Error()}
-	if damaged, ok := errors.AsType[*DamagedError](err); ok {
+	if damaged, ok := errors.AsType[*damagedError](err); ok {
 		r = member.Refusing{Key: damaged.Key, Reason: damaged.Err.Error()}
 	}
 	if newer, ok := errors.AsType[*cluster.FormatError](err); ok {

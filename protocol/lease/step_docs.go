@@ -163,27 +163,27 @@ func named(write string) []byte {
 	return append([]byte(`"write":`), b...)
 }
 
-// DamagedError says that a document is not one that this protocol writes. Nothing is decided by it, and nothing is written over it.
-type DamagedError struct {
+// damagedError says that a document is not one that this protocol writes. Nothing is decided by it, and nothing is written over it.
+type damagedError struct {
 	Key string
 	Err error
 }
 
 // Error names the document.
-func (e *DamagedError) Error() string {
+func (e *damagedError) Error() string {
 	return fmt.Sprintf("document %q is damaged or foreign: %v; try: look at it, and remove it if nobody needs it", e.Key, e.Err)
 }
 
 // Unwrap gives the cause.
-func (e *DamagedError) Unwrap() error { return e.Err }
+func (e *damagedError) Unwrap() error { return e.Err }
 
 // damaged is an error in what a document says.
 func damaged(key string, err error) error {
-	var known *DamagedError
+	var known *damagedError
 	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return &DamagedError{Key: key, Err: err}
+	return &damagedError{Key: key, Err: err}
 }
 
 func jobKey(id cluster.JobID) string { return jobPrefix + string(id) }

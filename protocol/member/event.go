@@ -10,38 +10,41 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Event is what happens to a member. At is the instant at which it reaches the member; the field Now, which is the first, has it.
+// Event is what happens to a member. At is the instant at which it reaches the member.
 type Event interface{ At() protocol.Instant }
+
+// Now is that instant, as the first field of each event.
+type Now = protocol.Instant
 
 // Events that every protocol has.
 type (
 	// Woken is the time that WakeAt asked for.
-	Woken struct{ Now protocol.Instant }
+	Woken struct{ Now }
 	// Hinted says that something below a prefix may have changed; "" is the log.
 	Hinted struct {
-		Now    protocol.Instant
+		Now
 		Prefix string
 	}
 	// Reported is what the supervisor reports.
 	Reported struct {
-		Now     protocol.Instant
+		Now
 		Version uint64
 		Reports []protocol.Report // sorted by partition
 	}
 	// Proposed asks to have commands applied; Reply answers with the same ID.
 	Proposed struct {
-		Now      protocol.Instant
+		Now
 		ID       uint64
 		Commands []cluster.Command
 	}
 	// Closed says that the store's handle was closed while the member ran: nothing can be called any more.
 	Closed struct {
-		Now protocol.Instant
+		Now
 		Err error
 	}
 	// Stop asks to leave gracefully.
 	Stop struct {
-		Now    protocol.Instant
+		Now
 		Reason string
 	}
 )
@@ -50,14 +53,14 @@ type (
 type (
 	// Read answers ReadLog.
 	Read struct {
-		Now       protocol.Instant
+		Now
 		Page      store.Page
 		Truncated bool
 		Err       string // "" when it was answered
 	}
 	// SnapshotRead answers ReadSnapshot.
 	SnapshotRead struct {
-		Now   protocol.Instant
+		Now
 		Value cluster.Value
 		Found bool
 		Err   string
@@ -65,14 +68,14 @@ type (
 	}
 	// LogChecked answers CheckLog. Has is before At where the log ends before it, and after At where the snapshot is.
 	LogChecked struct {
-		Now   protocol.Instant
+		Now
 		Asked cluster.Index
 		Has   history.Point
 		Err   string
 	}
 	// Appended answers Append.
 	Appended struct {
-		Now     protocol.Instant
+		Now
 		Seq     uint64
 		Outcome outbox.Outcome
 		Index   cluster.Index // when Done
@@ -80,49 +83,14 @@ type (
 		Err     string
 	}
 	// SnapshotSaved answers SaveSnapshot.
-	SnapshotSaved struct{ Now protocol.Instant }
+	SnapshotSaved struct{ Now }
 	// Renewed answers Renew. Sent is an instant before the call was sent, TTL what the heartbeat states if it was written.
 	Renewed struct {
-		Now, Sent protocol.Instant
-		Key       string
-		TTL       time.Duration
-		Outcome   outbox.Outcome
-		Err       string
+		Now
+		Sent    protocol.Instant
+		Key     string
+		TTL     time.Duration
+		Outcome outbox.Outcome
+		Err     string
 	}
 )
-
-// At implements Event.
-func (e Woken) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Hinted) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Reported) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Proposed) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Closed) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Stop) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Read) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e SnapshotRead) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e LogChecked) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Appended) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e SnapshotSaved) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Renewed) At() protocol.Instant { return e.Now }

@@ -3,7 +3,6 @@ package replica
 import (
 	"time"
 
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
@@ -11,7 +10,7 @@ import (
 type (
 	// HeartbeatSeen answers CheckHeartbeat; Version is "" when there is none.
 	HeartbeatSeen struct {
-		Now     protocol.Instant
+		member.Now
 		Key     string
 		Version store.Version
 		TTL     time.Duration // for which its owner says that others wait; 0: it does not say
@@ -19,14 +18,8 @@ type (
 	}
 	// HeartbeatsListed answers ListHeartbeats. A key that is missing proves nothing.
 	HeartbeatsListed struct {
-		Now        protocol.Instant
+		member.Now
 		Heartbeats []member.Heartbeat // sorted by key
 		Err        string
 	}
 )
-
-// At implements Event.
-func (e HeartbeatSeen) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e HeartbeatsListed) At() protocol.Instant { return e.Now }

@@ -23,12 +23,6 @@ func (opener) Log(s protocol.Store) (store.Log, error) { return fold.Full(s, "re
 // Name implements protocol.Protocol.
 func (Protocol) Name() string { return "replica" }
 
-// Fits implements protocol.Protocol: the store needs a log.
-func (Protocol) Fits(s protocol.Store) error {
-	_, err := fold.Full(s, "replica")
-	return err
-}
-
 // New implements protocol.Protocol.
 func (Protocol) New(c protocol.Config) (protocol.Member, error) { return New(c) }
 

@@ -18,8 +18,8 @@ import (
 // minTTL keeps the poll interval above the round trip of a store.
 const minTTL = 300 * time.Millisecond
 
-// Defaults is a config with all that it leaves out.
-func Defaults(c protocol.Config) protocol.Config {
+// defaults is a config with all that it leaves out.
+func defaults(c protocol.Config) protocol.Config {
 	c.TTL = cmp.Or(c.TTL, 10*time.Second)
 	c.Hold = cmp.Or(c.Hold, time.Minute)
 	c.LeaveTimeout = cmp.Or(c.LeaveTimeout, c.TTL)
@@ -33,8 +33,8 @@ func Defaults(c protocol.Config) protocol.Config {
 	return c
 }
 
-// Check returns why a config cannot be one of a member under a protocol; nil if it can.
-func Check(c protocol.Config, p protocol.Protocol) error {
+// check returns why a config cannot be one of a member under a protocol; nil if it can.
+func check(c protocol.Config, p protocol.Protocol) error {
 	var faults []error
 	if c.Store == nil {
 		faults = append(faults, errors.New("no store"))
@@ -47,7 +47,7 @@ func Check(c protocol.Config, p protocol.Protocol) error {
 	if c.TTL > heartbeat.MaxTTL {
 		faults = append(faults, fmt.Errorf("the TTL %s is above %s: for so long nobody would take the tasks of a dead member", c.TTL, heartbeat.MaxTTL))
 	}
-	join := Join(c)
+	join := join(c)
 	join.Heartbeat = protocol.HeartbeatPrefix
 	if err := cluster.CheckCommand(join); err != nil {
 		faults = append(faults, err)
@@ -55,16 +55,16 @@ func Check(c protocol.Config, p protocol.Protocol) error {
 	return errors.Join(faults...)
 }
 
-// Params are those of one start of a member that all protocols share.
-func Params(c protocol.Config, nonce string) member.Params {
+// params are those of one start of a member that all protocols share.
+func params(c protocol.Config) member.Params {
 	return member.Params{
-		Member: c.Member, Join: Join(c), Restart: c.Restart, SnapshotEvery: c.SnapshotEvery, Nonce: nonce, TTL: c.TTL, Longest: min(heartbeat.Slowest*c.TTL, heartbeat.MaxTTL), Rho: 50, Margin: c.TTL / 20,
-		Poll: min(c.TTL/20, time.Second), Hold: c.Hold,
+		Member: c.Member, Join: join(c), Restart: c.Restart, SnapshotEvery: c.SnapshotEvery, Nonce: Nonce(), TTL: c.TTL, Rho: 50, Margin: c.TTL / 20,
+		Longest: min(heartbeat.Slowest*c.TTL, heartbeat.MaxTTL), Poll: min(c.TTL/20, time.Second), Hold: c.Hold,
 	}
 }
 
-// Join is what a member says of itself when it joins.
-func Join(c protocol.Config) cluster.PrepareJoin {
+// join is what a member says of itself when it joins.
+func join(c protocol.Config) cluster.PrepareJoin {
 	return cluster.PrepareJoin{
 		Member: c.Member, Slots: c.Slots, Weight: c.Weight, Capacity: c.Capacity, Labels: c.Labels, Address: c.Address, Version: c.Version,
 	}

@@ -43,17 +43,14 @@ type Machine[S State] struct {
 	Step  func(S, member.Event) (S, []member.Effect)
 	// Caller makes the caller of the run, once.
 	Caller Caller
-	// Watched is what the store is asked to hint at in a state: prefixes of documents, and the log or not. nil: nothing.
+	// Watched is what the store is asked to hint at in a state: prefixes of documents, and the log or not.
 	Watched func(S) (prefixes []string, log bool)
-	// Poll is how often a Hinted comes where the store hints, but refuses a watch.
-	Poll time.Duration
-	// Writer is the writer whose entries are this member's own; "" where there is no log.
-	Writer cluster.WriterID
 }
 
 // Member is one member under a protocol with states S. Its methods may be called from any goroutine; Run once.
 type Member[S State] struct {
 	c     protocol.Config
+	p     member.Params
 	m     Machine[S]
 	inbox chan member.Event
 	out   chan protocol.Assignment
@@ -66,12 +63,18 @@ type Member[S State] struct {
 	reportMu sync.Mutex
 }
 
-// New makes a member; Run starts it. The config must have its defaults.
-func New[S State](c protocol.Config, m Machine[S]) *Member[S] {
-	return &Member[S]{
-		c: c, m: m, inbox: make(chan member.Event, 64), out: make(chan protocol.Assignment, 1), over: make(chan struct{}),
-		state: m.Start, waiting: make(map[uint64]chan member.Reply),
+// New checks a config against a protocol and makes a member; Run starts it. The machine is that of the config with all that it leaves out.
+func New[S State](c protocol.Config, pr protocol.Protocol, machine func(protocol.Config, member.Params) Machine[S]) (*Member[S], error) {
+	c = defaults(c)
+	if err := check(c, pr); err != nil {
+		return nil, err
 	}
+	p := params(c)
+	m := machine(c, p)
+	return &Member[S]{
+		c: c, p: p, m: m, inbox: make(chan member.Event, 64), out: make(chan protocol.Assignment, 1), over: make(chan struct{}),
+		state: m.Start, waiting: make(map[uint64]chan member.Reply),
+	}, nil
 }
 
 // Assignments implements protocol.Member.

@@ -1,6 +1,7 @@
 package shell_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -102,20 +103,41 @@ type rig struct {
 	events chan member.Event
 }
 
+// anyStore is a protocol as far as New asks it.
+type anyStore struct{ protocol.Protocol }
+
+func (anyStore) Fits(protocol.Store) error { return nil }
+
+// own lets a member be the writer of the entries that have none.
+func own(fx []member.Effect, w cluster.WriterID) []member.Effect {
+	for _, e := range fx {
+		if e, ok := e.(member.Applying); ok {
+			for i := range e.Entries {
+				e.Entries[i].Entry.Writer = cmp.Or(e.Entries[i].Entry.Writer, w)
+			}
+		}
+	}
+	return fx
+}
+
 func start(t *testing.T, s protocol.Store, c protocol.Config, react func(member.Event) []member.Effect) *rig {
 	t.Helper()
 	r := &rig{clock: protocol.NewProcessClock(), ended: make(chan error, 1), events: make(chan member.Event, 1000)}
 	r.caller = &caller{clock: r.clock, takes: 10 * time.Millisecond}
 	c.Member, c.Store, c.Clock = "m", s, r.clock
-	c = shell.Defaults(c)
-	r.m = shell.New(c, shell.Machine[state]{
-		Start: state{react: func(ev member.Event) []member.Effect {
-			r.events <- ev
-			return react(ev)
-		}},
-		Step: step, Caller: r.caller, Poll: time.Second, Writer: "m-1",
-		Watched: func(s state) ([]string, bool) { return s.watched, len(s.watched) > 0 },
+	m, err := shell.New(c, anyStore{}, func(_ protocol.Config, p member.Params) shell.Machine[state] {
+		return shell.Machine[state]{
+			Start: state{react: func(ev member.Event) []member.Effect {
+				r.events <- ev
+				return own(react(ev), p.Writer())
+			}},
+			Step: step, Caller: r.caller, Watched: func(s state) ([]string, bool) { return s.watched, len(s.watched) > 0 },
+		}
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.m = m
 	ctx, cancel := context.WithCancel(t.Context())
 	r.leave = cancel
 	go func() { r.ended <- r.m.Run(ctx) }()
@@ -381,7 +403,7 @@ func TestWatches(t *testing.T) {
 func TestRefusedWatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, deaf{memory.New().Open()}, protocol.Config{}, func(ev member.Event) []member.Effect {
+		r := start(t, deaf{memory.New().Open()}, protocol.Config{TTL: 20 * time.Second}, func(ev member.Event) []member.Effect {
 			if _, ok := ev.(member.Woken); ok {
 				return []member.Effect{look{prefixes: []string{"a/"}}}
 			}
@@ -431,7 +453,7 @@ func TestEvents(t *testing.T) {
 				member.Joining{Incarnation: 1}, member.StoreChanged{Err: "away"}, member.StoreChanged{},
 				member.Refusing{Key: "k", Reason: "foreign"}, member.Refusing{Key: "k", Reason: "foreign"}, member.Refusing{Key: "k", Reason: "newer"},
 				member.Applying{
-					Entries: []protocol.Applied{entry("m-1", "one", false), entry("m-1", "again", true), entry("o-1", "other", false)},
+					Entries: []protocol.Applied{entry("", "one", false), entry("", "again", true), entry("o-1", "other", false)},
 					Deeds:   []protocol.Deed{{Result: cluster.Result{Reason: "two"}}},
 				},
 				member.Removing{Reason: "silent"},

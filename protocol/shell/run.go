@@ -162,7 +162,7 @@ func (l *loop[S]) applied(e member.Applying) {
 // own are the commands of this start of the member.
 func (l *loop[S]) own(entries []protocol.Applied) (out []protocol.Deed) {
 	for _, a := range entries {
-		if a.Duplicate || a.Entry.Writer != l.m.Writer {
+		if a.Duplicate || a.Entry.Writer != l.p.Writer() {
 			continue
 		}
 		for i, c := range a.Entry.Commands {

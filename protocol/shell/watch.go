@@ -19,9 +19,6 @@ type watches struct {
 
 // watch opens and ends watches until they are those that the state asks for.
 func (l *loop[S]) watch(s S) {
-	if l.m.Watched == nil {
-		return
-	}
 	prefixes, log := l.m.Watched(s)
 	w := &l.watches
 	if log == w.log && slices.Equal(prefixes, w.prefixes) {
@@ -75,7 +72,7 @@ func openWatch(ctx context.Context, s protocol.Store, prefix string) (<-chan str
 
 // poll hints by the clock.
 func (l *loop[S]) poll(ctx context.Context, prefix string) {
-	tick := time.NewTicker(l.m.Poll)
+	tick := time.NewTicker(l.p.Poll)
 	defer tick.Stop()
 	for {
 		select {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 )
 
 // Answer is what the group says to a call.
@@ -28,7 +29,7 @@ type Companion struct {
 type (
 	// Joined answers JoinGroup. The ID may be set also where it failed.
 	Joined struct {
-		Now        protocol.Instant
+		member.Now
 		ID         string
 		Session    time.Duration // for how long the group keeps that member while it is silent
 		Generation uint64
@@ -39,31 +40,21 @@ type (
 	}
 	// Synced answers SyncGroup. Sent is an instant before the call was sent.
 	Synced struct {
-		Now, Sent protocol.Instant
-		Answer    Answer
-		Err       string
+		member.Now
+		Sent   protocol.Instant
+		Answer Answer
+		Err    string
 	}
 	// Beaten answers Beat. Sent is an instant before the call was sent.
 	Beaten struct {
-		Now, Sent protocol.Instant
-		Answer    Answer
-		Err       string
+		member.Now
+		Sent   protocol.Instant
+		Answer Answer
+		Err    string
 	}
 	// GroupLeft answers LeaveGroup.
 	GroupLeft struct {
-		Now protocol.Instant
+		member.Now
 		Err string
 	}
 )
-
-// At implements Event.
-func (e Joined) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Synced) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e Beaten) At() protocol.Instant { return e.Now }
-
-// At implements Event.
-func (e GroupLeft) At() protocol.Instant { return e.Now }

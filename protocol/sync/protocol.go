@@ -25,15 +25,12 @@ var (
 // Name implements protocol.Protocol.
 func (Protocol) Name() string { return "sync" }
 
-// Fits implements protocol.Protocol: the store needs a log and a group.
-func (Protocol) Fits(s protocol.Store) error {
+// Fits implements protocol.Protocol: the store needs a group, and a log. Without a group its log can be read all the same, as a copy of a cluster is.
+func (p Protocol) Fits(s protocol.Store) error {
 	if _, ok := s.(store.Group); !ok {
 		return errNoGroup
 	}
-	if _, ok := s.(store.Full); !ok {
-		return errNoLog
-	}
-	return nil
+	return p.Observer.Fits(s)
 }
 
 // New implements protocol.Protocol.

@@ -11,22 +11,13 @@ import (
 type Member = shell.Member[State]
 
 // New checks the config and makes a member; Run starts it.
-func New(c protocol.Config) (*Member, error) {
-	c = shell.Defaults(c)
-	if err := shell.Check(c, Protocol{}); err != nil {
-		return nil, err
-	}
-	p := params(c, shell.Nonce())
-	calls := shell.NewLogCaller(c)
-	return shell.New(c, shell.Machine[State]{
-		Start: NewState(p), Step: Step, Caller: NewCaller(&calls), Poll: p.Poll, Writer: p.Writer(),
-		Watched: func(State) ([]string, bool) { return nil, true },
-	}), nil
-}
+func New(c protocol.Config) (*Member, error) { return shell.New(c, Protocol{}, machine) }
 
-func params(c protocol.Config, nonce string) member.Params {
-	p := shell.Params(c, nonce)
+func machine(c protocol.Config, p member.Params) shell.Machine[State] {
 	p.Longest = min(longest*c.TTL, p.Longest)
-	_, log := c.Store.(store.LogWatcher)
-	return p.Hinted(log)
+	_, hints := c.Store.(store.LogWatcher)
+	calls := shell.NewLogCaller(c)
+	return shell.Machine[State]{
+		Start: NewState(p.Hinted(hints)), Step: Step, Caller: NewCaller(&calls), Watched: func(State) ([]string, bool) { return nil, true },
+	}
 }

@@ -178,13 +178,16 @@ func (n *Names) mention(b []byte, what string, indexes ...cluster.Index) []byte 
 	return b
 }
 
-// Entry appends what an entry says.
+// Entry appends what an entry says. What its writer had read matters where it lists all that it owns.
 func (n *Names) Entry(b []byte, e cluster.Entry) []byte {
 	b = append(append(b, e.Writer...), 0)
 	b = binary.AppendVarint(b, n.Seq(e.Writer, e.Seq))
 	b = append(b, byte(len(e.Commands)))
 	for _, c := range e.Commands {
 		b = n.Command(b, c)
+		if o, ok := c.(cluster.Own); ok && o.Full {
+			b = n.Any(b, e.BaseIndex)
+		}
 	}
 	return b
 }

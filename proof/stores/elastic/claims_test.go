@@ -89,7 +89,7 @@ func TestDocumentsOfLease(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
 		o := s.options(t)
 		st := openWith(t, o)
-		m, err := lease.New(protocol.Config{Member: "web-1", Store: st, TTL: 4 * time.Second, Capacity: 5})
+		m, err := lease.Protocol{}.New(protocol.Config{Member: "web-1", Store: st, TTL: 4 * time.Second, Capacity: 5})
 		must.Succeed(t, err)
 		ctx, stop := context.WithCancel(rig.LongDeadline(t))
 		ended := make(chan error, 1)

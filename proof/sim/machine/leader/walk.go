@@ -24,7 +24,7 @@ func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: m, Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true }, Settled: true, Once: true,
 		Folds: folds, Heartbeat: heartbeat, Key: key, Effect: effect, Event: event, Value: value,
-		Decode: decode, Ranked: []reflect.Type{reflect.TypeFor[leader.HeadSeq]()}, Skip: leader.Unkeyed(), Over: over,
+		Decode: decode, Ranked: []reflect.Type{reflect.TypeFor[leader.HeadSeq]()}, Skip: unkeyed(), Over: over,
 	}
 }
 
@@ -88,17 +88,47 @@ func wayOf(key string) walk.Way {
 	return walk.Quiet
 }
 
-func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(State).AppendKey(b, n) }
+// unkeyed are the fields that decide nothing, or follow from the rest.
+func unkeyed() []string {
+	return []string{
+		"slotDoc.Spec", "slotDoc.Term", "headDoc.Term", "Grant.Spec", "Assignment.Index", "Assignment.Version", "mailboxDoc.Join", "asks.Box", "Observation.Before",
+		"folding.answers", "Ledger.History", "Ledger.Ready", "Ledger.Snap", "Ledger.Rest", "Ledger.after", "Ledger.Out", "snaps.savedAt", "snaps.lastSnap", "snaps.cost", "snaps.even",
+		"snaps.evenCost",
+	}
+}
+
+func key(b []byte, s machine.State, n *walk.Names) []byte {
+	return s.(State).AppendKey(b, n, unkeyed()...)
+}
 
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
-	return leader.AppendEffect(b, e.(member.Effect), n)
+	switch e := e.(type) {
+	case member.ReadLog:
+		return append(b, 'l')
+	case member.Append:
+		return n.Entry(append(b, 'a'), e.Entry)
+	case leader.Put:
+		return n.Any(append(b, 'p'), e, unkeyed()...)
+	}
+	return n.Any(append(b, 'e'), e, unkeyed()...)
 }
 
 func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
-	return leader.AppendEvent(b, ev.(member.Event), n)
+	return n.Any(b, ev, unkeyed()...)
 }
 
-func value(b []byte, v *cluster.Value, n *walk.Names) []byte { return leader.AppendValue(b, v, n) }
+// value appends what of the value decides what it does next, besides who is in it and owns what.
+func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
+	l, _ := v.Leader()
+	b = n.Any(n.Any(b, l.Writer), l.Term)
+	for m := range v.Members() {
+		b = n.Any(b, [2]bool{m.Draining, m.Revoked})
+	}
+	for p := range v.Partitions() {
+		b = n.Any(b, p.Offered)
+	}
+	return b
+}
 
 // walker calls as a member does that has written its heartbeat before: a walk makes a caller for each call.
 type walker struct {

@@ -41,7 +41,7 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 }
 
 func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
-	return lease.AppendEvent(b, ev.(member.Event), n)
+	return n.Any(b, ev, "Written.ID")
 }
 
 func document(b []byte, d store.Doc, n *walk.Names) []byte { return lease.AppendDoc(b, d, n) }

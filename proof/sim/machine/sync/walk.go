@@ -68,12 +68,24 @@ func before(s machine.State, sent protocol.Instant) bool { return s.(sync.State)
 func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(sync.State).AppendKey(b, n) }
 
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
-	return sync.AppendEffect(b, e.(member.Effect), n)
+	if a, ok := e.(sync.Append); ok {
+		return n.Entry(append(b, 'a'), a.Entry)
+	}
+	return n.Any(append(b, 'e'), e)
 }
 
+// event is the answer to an append.
 func event(b []byte, ev machine.Event, s machine.State, n *walk.Names) []byte {
-	v := s.Value()
-	return sync.AppendEvent(b, ev.(member.Event), v.Index(), n)
+	a, v := ev.(member.Appended), s.Value()
+	return n.Any(n.Any(n.Any(b, a.Outcome), a.Index == v.Index()+1), a.Index)
 }
 
-func value(b []byte, v *cluster.Value, n *walk.Names) []byte { return sync.AppendValue(b, v, n) }
+// value appends what of the value decides what it does next, besides who is in it and owns what.
+func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
+	e, _ := v.Epoch()
+	b = n.Any(b, e, "Announcement.SinceMS")
+	for p := range v.Partitions() {
+		b = n.Any(n.Any(b, p.Deaths), p.Attempts)
+	}
+	return b
+}
