@@ -39,16 +39,16 @@ var rules = []rule{
 	{"store/engine/internal/adversary", []string{"store", "store/driver"}},
 	{"store/engine/log", []string{"store", "store/driver", "store/engine", "store/internal/crowd"}},
 	{"store/engine/full", []string{"store", "store/driver", "store/engine", "store/engine/log", "store/logqueue"}},
-	{"store/etcd", []string{"internal/wait", "store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/address", "store/internal/driver"}},
-	{"store/elastic", []string{"internal/wait", "store", "store/driver", "store/engine", "store/engine/full", "store/engine/log", "store/internal/address", "store/internal/driver"}},
-	{"store/zookeeper", []string{"store", "store/driver", "store/engine/full", "store/engine/log"}},
+	{"store/etcd", []string{"internal/wait", "store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/remote", "store/internal/driver"}},
+	{"store/elastic", []string{"internal/wait", "store", "store/driver", "store/engine", "store/engine/full", "store/engine/log", "store/internal/remote", "store/internal/driver"}},
+	{"store/zookeeper", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/remote"}},
 	{"store/file", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/crowd", "store/internal/driver"}},
-	{"store/nats", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver"}},
-	{"store/postgres", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver"}},
+	{"store/nats", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver", "store/internal/remote"}},
+	{"store/postgres", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver", "store/internal/remote"}},
 	{"store/internal/driver", []string{"store"}},
-	{"store/internal/address", nil},
+	{"store/internal/remote", []string{"store"}},
 	{"store/internal/crowd", nil},
-	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "store/internal/driver"}}, // it has a log alone
+	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "store/internal/driver", "store/internal/remote"}}, // it has a log alone
 	{"store/memory", []string{"store", "store/internal/driver", "store/logqueue", "internal/ordered"}},
 	{"store/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
 	{"store/*", []string{"store", "flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf

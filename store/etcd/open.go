@@ -18,6 +18,7 @@ import (
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/engine/full"
 	inner "github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // gRPC pings a silent server; servers accept no more frequent pings than these.
@@ -187,17 +188,12 @@ func (c *conn) checkFormat(r *clientv3.GetResponse) (exists bool, err error) {
 	}
 	text := string(r.Kvs[0].Value)
 	name, number, _ := strings.Cut(text, " ")
-	n, err := strconv.Atoi(number)
-	switch {
-	case name != formatName || err != nil:
+	n, err := strconv.ParseInt(number, 10, 64)
+	if name != formatName || err != nil {
 		return false, fmt.Errorf("the key %q says %.40q: this is not a Rota store: give another prefix", r.Kvs[0].Key, text)
-	case n > formatNumber:
-		return false, fmt.Errorf("the store has format %d, this program knows format %d: use a newer version of Rota", n, formatNumber)
-	case n < formatNumber:
-		return false, fmt.Errorf("the store has format %d, which only earlier versions of Rota read: "+
-			"give another prefix, and submit the jobs again", n)
 	}
-	return true, nil
+	err = remote.CheckFormat(n, formatNumber, "give another prefix")
+	return err == nil, err
 }
 
 // create makes a store, unless another handle does at the same time.

@@ -74,7 +74,7 @@ func TestForeignSchema(t *testing.T) {
 	for name, c := range map[string]struct{ sql, want string }{
 		"another's tables":        {"CREATE TABLE %[1]q.orders (a int)", `has tables, like "orders", but not those of a Rota store`},
 		"a table of the name":     {"CREATE TABLE %[1]q.format (a int)", "not those of a Rota store"},
-		"a format of the future":  {"CREATE TABLE %[1]q.format (name text, number int); INSERT INTO %[1]q.format VALUES ('rota', 3)", "knows formats up to 2: use a newer version"},
+		"a format of the future":  {"CREATE TABLE %[1]q.format (name text, number int); INSERT INTO %[1]q.format VALUES ('rota', 3)", "knows format 2: use a newer version"},
 		"format before this one":  {"CREATE TABLE %[1]q.format (name text, number int); INSERT INTO %[1]q.format VALUES ('rota', 1)", "submit the jobs again"},
 		"half of what is to come": {"CREATE TABLE %[1]q.format (name text, number int)", "not those of a Rota store"},
 	} {

@@ -68,7 +68,7 @@ func TestOpenLooksAtWhatIsThere(t *testing.T) {
 			t.Errorf("Open created %s: %v", o.Path, err)
 		}
 	})
-	for data, part := range map[string]string{"rota 3\n": "newer rota", "rota 1\n": "submit the jobs again", "something": "something else", "rota": "something else"} {
+	for data, part := range map[string]string{"rota 3\n": "newer version", "rota 1\n": "submit the jobs again", "something": "something else", "rota": "something else"} {
 		o := zookeeper.Options{Servers: addrs, Path: "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")}
 		c.create(t, o.Path, []byte(data), zk.FlagPersistent)
 		rig.Refused(t, zookeeper.Open, o, nil, part)
