@@ -101,9 +101,7 @@ func TestHeldWriteComesLateWhenItsCallerGivesUp(t *testing.T) {
 		t.Fatalf("before Release: %v, want not found", err)
 	}
 	faulty.Release()
-	if _, err := plain.Get(t.Context(), "a"); err != nil {
-		t.Fatalf("after Release: %v", err)
-	}
+	must.Succeed(t, must.Err(plain.Get(t.Context(), "a")))
 }
 
 func TestScriptKeysAndCounts(t *testing.T) {

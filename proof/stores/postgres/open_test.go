@@ -36,9 +36,7 @@ func guarded(t *testing.T, settings ...string) (*server.Server, postgres.Options
 
 func sql(t *testing.T, s *server.Server, text string) {
 	t.Helper()
-	if _, err := s.SQL(rig.Deadline(t), text); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.SQL(rig.Deadline(t), text)))
 }
 
 func TestRefusals(t *testing.T) {
@@ -141,9 +139,7 @@ func TestStandby(t *testing.T) {
 	primary := own(t, server.Options{Settings: []string{"wal_level=replica", "max_wal_senders=4"}, HBA: "host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n"})
 	o := on(primary)
 	st := openWith(t, o)
-	if _, err := st.Append(rig.Deadline(t), []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(st.Append(rig.Deadline(t), []byte("x"))))
 	standby, err := primary.Standby(rig.LongDeadline(t))
 	server.Require(t, err)
 	t.Cleanup(standby.Stop)
@@ -158,9 +154,7 @@ func TestStandby(t *testing.T) {
 	}
 	// The primary is lost, and the standby takes its place: the same handle goes on there.
 	must.Succeed(t, primary.Kill())
-	if _, err := standby.SQL(rig.Deadline(t), "SELECT pg_promote()"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(standby.SQL(rig.Deadline(t), "SELECT pg_promote()")))
 	rig.Eventually(t, "an append on the new primary", func() bool {
 		_, err := both.Append(rig.Deadline(t), []byte("y"))
 		return err == nil

@@ -91,9 +91,7 @@ func TestUserAlone(t *testing.T) {
 	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t), User: "rota", Password: rig.Secret}
 	s, link, tap := openTapped(t, o)
 	ctx := rig.Deadline(t)
-	if _, err := s.Put(ctx, store.Doc{Key: "a/b"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: "a/b"})))
 	session, err := s.OpenSession(ctx, time.Minute)
 	must.Succeed(t, err)
 	if _, err := session.Put(ctx, store.Doc{Key: "a/c"}); err != nil {
