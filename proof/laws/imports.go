@@ -32,7 +32,7 @@ var rules = []rule{
 	{"flow", nil},
 
 	{"store", nil},
-	{"store/storetest", []string{"store"}},
+	{"store/storetest", []string{"store", "store/internal/gate"}},
 	{"store/driver", []string{"store"}},
 	{"store/driver/drivertest", []string{"store", "store/driver"}},
 	{"store/engine", []string{"store", "store/driver"}},
@@ -48,6 +48,8 @@ var rules = []rule{
 	{"store/internal/driver", []string{"store"}},
 	{"store/internal/remote", []string{"store"}},
 	{"store/internal/crowd", nil},
+	{"store/internal/gate", []string{"store"}},
+	{"store/handle", []string{"store", "store/internal/gate"}},
 	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "store/internal/driver", "store/internal/remote"}}, // it has a log alone
 	{"store/memory", []string{"store", "store/internal/driver", "store/logqueue", "internal/ordered"}},
 	{"store/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
