@@ -44,7 +44,7 @@ var rules = []rule{
 	{"store/zookeeper", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/remote"}},
 	{"store/file", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/crowd", "store/internal/driver"}},
 	{"store/nats", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver", "store/internal/remote"}},
-	{"store/postgres", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver", "store/internal/remote"}},
+	{"store/postgres", []string{"internal/wait", "store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver", "store/internal/remote"}},
 	{"store/internal/driver", []string{"store"}},
 	{"store/internal/remote", []string{"store"}},
 	{"store/internal/crowd", nil},

@@ -64,11 +64,10 @@ func open(ctx context.Context, o Options) (*conn, error) {
 	defer done()
 	c := &conn{
 		prefix: o.Prefix + "/", log: o.Logger, timeout: o.Timeout, ops: opsMost,
-		lines: &lines{log: o.Logger, all: make(map[string]*line)},
+		lines: &lines{log: o.Logger, all: make(map[string]*line)}, life: inner.NewLife(),
 	}
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	if err := c.connect(ctx, o); err != nil {
-		c.cancel(store.ErrClosed)
+		c.life.End()
 		return nil, openError(ctx, err)
 	}
 	if err := c.identify(ctx, o); err != nil {
@@ -80,10 +79,10 @@ func open(ctx context.Context, o Options) (*conn, error) {
 
 // connect makes the client. It does not wait for a connection, unless it has to log in.
 func (c *conn) connect(ctx context.Context, o Options) error {
-	stop := context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })
+	stop := context.AfterFunc(ctx, func() { c.life.Cancel(context.Cause(ctx)) })
 	var err error
 	c.client, err = clientv3.New(clientv3.Config{
-		Endpoints: o.urls(), TLS: o.TLS, Username: o.User, Password: o.Password, Context: c.ctx, DialTimeout: o.Timeout,
+		Endpoints: o.urls(), TLS: o.TLS, Username: o.User, Password: o.Password, Context: c.life.Ctx, DialTimeout: o.Timeout,
 		DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingTimeout,
 		MaxUnaryRetries:    1, // the client would repeat a change when its deadline is near, and mistake the effect of the first one for a conflict
 		MaxCallSendMsgSize: 2 << 20, MaxCallRecvMsgSize: math.MaxInt32,

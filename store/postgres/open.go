@@ -60,7 +60,7 @@ func open(ctx context.Context, o Options) (*wire, error) {
 	defer done()
 	w := newWire(o)
 	if err := w.identify(ctx); err != nil {
-		w.end(store.ErrClosed)
+		w.life.End()
 		w.workers.close()
 		return nil, openError(ctx, err)
 	}
