@@ -35,7 +35,7 @@ func TestLife(t *testing.T) {
 	cause := errors.New("stopped")
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(cause)
-	if _, _, err := NewLife().Enter(stopped); !errors.Is(err, cause) { //nolint:errorlint // the cause alone
+	if _, _, err := NewLife().Enter(stopped); !errors.Is(err, cause) {
 		t.Errorf("enter with a ctx that has ended: %v", err)
 	}
 }
