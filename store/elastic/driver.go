@@ -2,7 +2,6 @@ package elastic
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // keysMost is how many rows one multi-get asks for, and one bulk request removes.
@@ -27,14 +27,11 @@ type conn struct {
 	current  atomic.Uint64 // counts through the servers: the one that is asked, until it fails
 	settling settling
 
-	ctx    context.Context //nolint:containedctx // ends with the handle; its cause is store.ErrClosed
-	cancel context.CancelCauseFunc
+	life *inner.Life
 }
 
 func newConn(o Options) *conn {
-	c := &conn{client: newClient(o), o: o, log: o.Logger}
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	return c
+	return &conn{client: newClient(o), o: o, log: o.Logger, life: inner.NewLife()}
 }
 
 // Limits implements driver.Driver. No swap writes two rows: _bulk is the only request that could, and it is not atomic.
@@ -46,24 +43,14 @@ func (c *conn) Limits() driver.Limits {
 
 // Close implements driver.Driver.
 func (c *conn) Close() error {
-	c.cancel(store.ErrClosed)
+	c.life.End()
 	c.client.CloseIdleConnections()
 	return nil
 }
 
-// within makes the context of a call, which also ends with the handle.
-func (c *conn) within(ctx context.Context) (calling context.Context, done func(), err error) {
-	if err := cmp.Or(context.Cause(c.ctx), context.Cause(ctx)); err != nil {
-		return nil, nil, err
-	}
-	calling, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(c.ctx, func() { cancel(store.ErrClosed) })
-	return calling, func() { stop(); cancel(nil) }, nil
-}
-
 // Read implements driver.Documents. A server reads the rows of one shard in the order of their keys.
 func (c *conn) Read(ctx context.Context, q driver.Query) (rows driver.Rows, err error) {
-	ctx, done, err := c.within(ctx)
+	ctx, done, err := c.life.Enter(ctx)
 	if err != nil {
 		return rows, err
 	}
@@ -87,7 +74,7 @@ func (c *conn) Read(ctx context.Context, q driver.Query) (rows driver.Rows, err 
 
 // Free implements driver.Documents, by bulk requests: what such a request has done in part is done.
 func (c *conn) Free(ctx context.Context, keys []string) error {
-	ctx, done, err := c.within(ctx)
+	ctx, done, err := c.life.Enter(ctx)
 	if err != nil {
 		return err
 	}
@@ -125,7 +112,7 @@ func (c *conn) free(ctx context.Context, keys []string) error {
 
 // Watch implements driver.Documents: servers tell of nothing.
 func (c *conn) Watch(ctx context.Context, _ string, _ func()) error {
-	_, done, err := c.within(ctx)
+	_, done, err := c.life.Enter(ctx)
 	if err == nil {
 		done()
 		err = errors.ErrUnsupported

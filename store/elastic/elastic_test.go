@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 )
@@ -53,9 +54,7 @@ func TestTheCopyThatWasReadMayBeGone(t *testing.T) {
 func TestACheckpointOfAnotherTerm(t *testing.T) {
 	t.Parallel()
 	c, _ := handle(t, there(others, 9, 2), stats(0, "STARTED 9"), there(others, 8, 1), stats(0, "STARTED 7"), gone("d/a"))
-	if _, err := look(c); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(look(c)))
 	if row, err := look(c); err != nil || row.Version != "" {
 		t.Errorf("read: %+v, %v", row, err)
 	}
@@ -178,9 +177,7 @@ func TestBodies(t *testing.T) {
 			op.Value = rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")
 		}
 		text, err := encode(op, rapid.Bool().Draw(t, "plain"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		value, by, err := decode(op.Key, text)
 		if err != nil || by != "x.1" || !bytes.Equal(value, op.Value) {
 			t.Fatalf("%q came back as %q by %q, %v, over %s", op.Value, value, by, err, text)

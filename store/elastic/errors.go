@@ -2,8 +2,6 @@ package elastic
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/engine/log"
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // ErrDamaged marks data that exists but is not what this store wrote: another program changed it.
@@ -87,22 +86,18 @@ func readError(a answer) error { return faultOf(a).of(a.status, store.ErrUnavail
 
 // hint adds what to try to an error of a connection.
 func hint(err error) error {
-	var authority x509.UnknownAuthorityError
-	var host x509.HostnameError
-	var record tls.RecordHeaderError
+	const product = "Elasticsearch or OpenSearch"
+	what := remote.ConnectHint(err, product, "HTTP response to HTTPS client")
 	switch {
-	case errors.As(err, &authority):
-		return fmt.Errorf("%w: give the certificate of the authority that signed the server's", err)
-	case errors.As(err, &host):
-		return fmt.Errorf("%w: the certificate is made out to another name: use that one", err)
-	case errors.As(err, &record), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
-		return fmt.Errorf("%w: the server speaks plain text: leave TLS out", err)
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), strings.Contains(err.Error(), "malformed HTTP"):
-		return fmt.Errorf("%w: if the server wants TLS, try with TLS", err)
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: check that Elasticsearch or OpenSearch runs there", err)
+	case what != "":
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), remote.Says(err, "malformed HTTP"):
+		what = "if the server wants TLS, try with TLS"
+	case errors.Is(err, context.DeadlineExceeded):
+		what = "check that " + product + " runs there"
+	default:
+		return err
 	}
-	return err
+	return fmt.Errorf("%w: %s", err, what)
 }
 
 // unknown says that a call may have changed something, and why nobody can tell.

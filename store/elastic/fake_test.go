@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/driver"
 )
 
@@ -45,9 +46,7 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 func handle(t *testing.T, answers ...fakeAnswer) (*conn, *fake) {
 	t.Helper()
 	o, err := Options{Servers: []string{"s"}}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s, f := newConn(o), &fake{t: t, answers: answers}
 	s.client.Transport = f
 	s.settling.who = "n0 true"

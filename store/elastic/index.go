@@ -3,6 +3,8 @@ package elastic
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // formatNumber is what this code reads and writes.
@@ -43,7 +45,7 @@ type index struct {
 
 type mappings struct {
 	Dynamic    string
-	Meta       struct{ Rota int } `json:"_meta"` // the number of the format
+	Meta       struct{ Rota int64 } `json:"_meta"` // the number of the format
 	Properties map[string]struct{ Type string }
 }
 
@@ -54,11 +56,8 @@ func (i index) check(name string, writes bool) error {
 	switch {
 	case n == 0:
 		return fmt.Errorf("the index %q has the mapping of something else, not of a Rota store: %s", name, another)
-	case n > formatNumber:
-		return fmt.Errorf("the store has format %d, this program knows format %d: use a newer version of Rota", n, formatNumber)
-	case n < formatNumber:
-		return fmt.Errorf("the store has format %d, which only earlier versions of Rota read: "+
-			"give another index, and submit the jobs again", n)
+	case n != formatNumber:
+		return remote.CheckFormat(n, formatNumber, "give another index")
 	case set.Shards != "1":
 		return fmt.Errorf("the index %q has %s primary shards, and a store needs exactly 1: %s", name, set.Shards, another)
 	case set.Translog.Durability == "async":

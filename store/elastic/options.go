@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/store/internal/address"
 	inner "github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // Defaults of [Options].
@@ -44,9 +44,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
 	o.Index = cmp.Or(o.Index, defaultIndex)
 	if err := CheckIndex(o.Index); err != nil {
@@ -56,13 +54,14 @@ func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.APIKey != "" && (o.User != "" || o.Password != ""):
 		return o, errors.New("API key and user: give one of them")
-	case (o.User == "") != (o.Password == ""):
-		return o, errors.New("user and password: give both or neither")
 	case o.Copies < 0 || o.Copies > 5:
 		return o, fmt.Errorf("%d copies: give 1 to 5, or 0 for the default", o.Copies)
 	}
+	if err := remote.CheckLogin(o.User, o.Password); err != nil {
+		return o, err
+	}
 	var err error
-	o.Servers, err = address.Complete("server", o.Servers, defaultPort)
+	o.Servers, err = remote.Complete("server", o.Servers, defaultPort)
 	return o, err
 }
 

@@ -53,7 +53,7 @@ func between(from, to string) map[string]any {
 
 // refresh makes searches show what was written before.
 func (c *conn) refresh(ctx context.Context) error {
-	ctx, done, err := c.within(ctx)
+	ctx, done, err := c.life.Enter(ctx)
 	if err != nil {
 		return err
 	}

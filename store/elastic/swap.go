@@ -25,7 +25,7 @@ func (c *conn) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (drive
 	if len(op.Value) > c.Limits().Value || len(with) > 0 {
 		return "", fmt.Errorf("%q: %w", op.Key, store.ErrTooLarge)
 	}
-	ctx, done, err := c.within(ctx)
+	ctx, done, err := c.life.Enter(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // freeMost is how many keys one request removes at most: the server serves nobody else meanwhile.
@@ -30,8 +31,7 @@ type conn struct {
 	timeout time.Duration // of one request
 	ops     int           // that the server takes in one transaction
 
-	ctx    context.Context //nolint:containedctx // ends with the handle; its cause is store.ErrClosed
-	cancel context.CancelCauseFunc
+	life *inner.Life
 }
 
 // Limits implements driver.Driver: a server takes requests of 1.5 MiB.
@@ -42,26 +42,16 @@ func (c *conn) Limits() driver.Limits {
 
 // Close implements driver.Driver.
 func (c *conn) Close() error {
-	if open := c.ctx.Err() == nil; open {
-		c.cancel(store.ErrClosed)
-		return c.client.Close()
+	if !c.life.Close() {
+		return nil
 	}
-	return nil
-}
-
-// within makes the context of a call, which also ends with the handle.
-func (c *conn) within(ctx context.Context) (calling context.Context, done func(), err error) {
-	if err := cmp.Or(context.Cause(c.ctx), context.Cause(ctx)); err != nil {
-		return nil, nil, err
-	}
-	calling, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(c.ctx, func() { cancel(store.ErrClosed) })
-	return calling, func() { stop(); cancel(nil) }, nil
+	c.life.End()
+	return c.client.Close()
 }
 
 // Read implements driver.Documents. One transaction is one instant; more keys take several, one after the other.
 func (c *conn) Read(ctx context.Context, q driver.Query) (rows driver.Rows, err error) {
-	ctx, done, err := c.within(ctx)
+	ctx, done, err := c.life.Enter(ctx)
 	if err != nil {
 		return rows, err
 	}
@@ -161,7 +151,7 @@ func (c *conn) swap(
 		}
 		ops = append(ops, c.opOf(o, lease))
 	}
-	ctx, done, err := c.within(ctx)
+	ctx, done, err := c.life.Enter(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -188,7 +178,7 @@ func (c *conn) swap(
 
 // Free implements driver.Documents.
 func (c *conn) Free(ctx context.Context, keys []string) error {
-	ctx, done, err := c.within(ctx)
+	ctx, done, err := c.life.Enter(ctx)
 	if err != nil {
 		return err
 	}
@@ -207,7 +197,7 @@ func (c *conn) Free(ctx context.Context, keys []string) error {
 // Watch implements driver.Documents. It begins at a revision that it reads, so that nothing is missed from its first
 // hint on.
 func (c *conn) Watch(ctx context.Context, prefix string, hint func()) error {
-	ctx, done, err := c.within(ctx)
+	ctx, done, err := c.life.Enter(ctx)
 	if err != nil {
 		return err
 	}

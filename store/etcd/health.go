@@ -2,9 +2,6 @@ package etcd
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // minMajor and minMinor are the oldest version of the server that has what is needed here.
@@ -64,45 +62,17 @@ func checkAlarms(alarms []string) error {
 	return nil
 }
 
-// openError says what to try.
+// openError says what to try. Some causes come as text only, since gRPC keeps no errors of connections.
 func openError(ctx context.Context, err error) error {
-	if hint := openHint(err); hint != "" {
-		return fmt.Errorf("%w (%s)", err, hint)
-	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w (check that etcd runs there and that the network lets you through)", store.ErrUnavailable, context.Cause(ctx))
-	}
-	return err
-}
-
-// openHint reads the cause of a failed connection. Some causes come as text only, since gRPC keeps no errors of connections.
-func openHint(err error) string {
-	var unknown x509.UnknownAuthorityError
-	var record tls.RecordHeaderError
-	text := err.Error()
-	has := func(parts ...string) bool {
-		for _, part := range parts {
-			if strings.Contains(text, part) {
-				return true
-			}
-		}
-		return false
-	}
+	hint := remote.ConnectHint(err, "etcd", "first record does not look like a TLS handshake", "authentication handshake failed: EOF")
 	switch {
-	case errors.As(err, &unknown), has("x509: certificate signed by unknown authority"):
-		return "give the certificate of the authority that signed the server's"
-	case has("x509: certificate is valid for", "doesn't contain any IP SANs", "x509: certificate"):
-		return "the server's certificate is for another name: use the name that it has"
-	case errors.As(err, &record), has("first record does not look like a TLS handshake", "authentication handshake failed: EOF"):
-		return "the server does not seem to speak TLS: leave TLS out"
-	case has("certificate required", "bad certificate"):
-		return "the server wants a certificate of the client"
-	case has("error reading server preface", "malformed HTTP", "unexpected HTTP status", "frame too large", "http2:"):
-		return "this is not etcd without TLS: check address and port, and try with TLS"
-	case status.Code(err) == codes.Unimplemented, has("unknown service", "Unimplemented"):
-		return "this speaks gRPC but is not etcd: check address and port"
-	case has("connection refused", "no such host", "no route to host", "i/o timeout", "network is unreachable"):
-		return "check that etcd runs there and that the network lets you through"
+	case hint != "":
+	case remote.Says(err, "certificate required", "bad certificate"):
+		hint = "the server wants a certificate of the client"
+	case remote.Says(err, "error reading server preface", "malformed HTTP", "unexpected HTTP status", "frame too large", "http2:"):
+		hint = "this is not etcd without TLS: check address and port, and try with TLS"
+	case status.Code(err) == codes.Unimplemented, remote.Says(err, "unknown service", "Unimplemented"):
+		hint = "this speaks gRPC but is not etcd: check address and port"
 	}
-	return ""
+	return remote.OpenError(ctx, err, "etcd", hint)
 }

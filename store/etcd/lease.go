@@ -37,7 +37,7 @@ var (
 
 // Lease implements driver.Leaser. The ttl is rounded up to whole seconds, and the server may make it longer.
 func (c *conn) Lease(ctx context.Context, ttl time.Duration) (driver.Lease, error) {
-	ctx, done, err := c.within(ctx)
+	ctx, done, err := c.life.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (l *lease) Swap(ctx context.Context, op driver.Op) (driver.Version, error) 
 
 // End implements driver.Lease.
 func (l *lease) End(ctx context.Context) error {
-	ctx, done, err := l.c.within(ctx)
+	ctx, done, err := l.c.life.Enter(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (l *lease) patience() time.Duration { return max(l.ttl/8, 200*time.Millisec
 
 // Renew implements driver.Lease.
 func (l *lease) Renew(ctx context.Context) (asked time.Time, err error) {
-	ctx, done, err := l.c.within(ctx)
+	ctx, done, err := l.c.life.Enter(ctx)
 	if err != nil {
 		return asked, err
 	}
@@ -130,7 +130,7 @@ func (l *lease) exchange(ctx context.Context) error {
 	defer done()
 	fresh := l.stream == nil
 	if fresh {
-		l.streaming, l.cancel = context.WithCancel(clientv3.WithRequireLeader(l.c.ctx))
+		l.streaming, l.cancel = context.WithCancel(clientv3.WithRequireLeader(l.c.life.Ctx))
 	}
 	stop := context.AfterFunc(ctx, l.cancel)
 	err := l.talk(fresh)

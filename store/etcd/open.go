@@ -18,6 +18,7 @@ import (
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/engine/full"
 	inner "github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // gRPC pings a silent server; servers accept no more frequent pings than these.
@@ -63,11 +64,10 @@ func open(ctx context.Context, o Options) (*conn, error) {
 	defer done()
 	c := &conn{
 		prefix: o.Prefix + "/", log: o.Logger, timeout: o.Timeout, ops: opsMost,
-		lines: &lines{log: o.Logger, all: make(map[string]*line)},
+		lines: &lines{log: o.Logger, all: make(map[string]*line)}, life: inner.NewLife(),
 	}
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	if err := c.connect(ctx, o); err != nil {
-		c.cancel(store.ErrClosed)
+		c.life.End()
 		return nil, openError(ctx, err)
 	}
 	if err := c.identify(ctx, o); err != nil {
@@ -79,10 +79,10 @@ func open(ctx context.Context, o Options) (*conn, error) {
 
 // connect makes the client. It does not wait for a connection, unless it has to log in.
 func (c *conn) connect(ctx context.Context, o Options) error {
-	stop := context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })
+	stop := context.AfterFunc(ctx, func() { c.life.Cancel(context.Cause(ctx)) })
 	var err error
 	c.client, err = clientv3.New(clientv3.Config{
-		Endpoints: o.urls(), TLS: o.TLS, Username: o.User, Password: o.Password, Context: c.ctx, DialTimeout: o.Timeout,
+		Endpoints: o.urls(), TLS: o.TLS, Username: o.User, Password: o.Password, Context: c.life.Ctx, DialTimeout: o.Timeout,
 		DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingTimeout,
 		MaxUnaryRetries:    1, // the client would repeat a change when its deadline is near, and mistake the effect of the first one for a conflict
 		MaxCallSendMsgSize: 2 << 20, MaxCallRecvMsgSize: math.MaxInt32,
@@ -187,17 +187,12 @@ func (c *conn) checkFormat(r *clientv3.GetResponse) (exists bool, err error) {
 	}
 	text := string(r.Kvs[0].Value)
 	name, number, _ := strings.Cut(text, " ")
-	n, err := strconv.Atoi(number)
-	switch {
-	case name != formatName || err != nil:
+	n, err := strconv.ParseInt(number, 10, 64)
+	if name != formatName || err != nil {
 		return false, fmt.Errorf("the key %q says %.40q: this is not a Rota store: give another prefix", r.Kvs[0].Key, text)
-	case n > formatNumber:
-		return false, fmt.Errorf("the store has format %d, this program knows format %d: use a newer version of Rota", n, formatNumber)
-	case n < formatNumber:
-		return false, fmt.Errorf("the store has format %d, which only earlier versions of Rota read: "+
-			"give another prefix, and submit the jobs again", n)
 	}
-	return true, nil
+	err = remote.CheckFormat(n, formatNumber, "give another prefix")
+	return err == nil, err
 }
 
 // create makes a store, unless another handle does at the same time.

@@ -1,15 +1,15 @@
 package etcd
 
 import (
+	"cmp"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/address"
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // Defaults of [Options].
@@ -41,25 +41,18 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = defaultTimeout
-	}
-	o.Prefix = strings.Trim(o.Prefix, "/")
-	if o.Prefix == "" {
-		o.Prefix = defaultPrefix
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
+	o.Prefix = cmp.Or(strings.Trim(o.Prefix, "/"), defaultPrefix)
 	if err := store.CheckKey(o.Prefix); err != nil {
 		return o, fmt.Errorf("prefix: %w", err)
 	}
 	o.MustExist = o.MustExist || o.ReadOnly
-	if (o.User == "") != (o.Password == "") {
-		return o, errors.New("user and password: give both or neither")
+	if err := remote.CheckLogin(o.User, o.Password); err != nil {
+		return o, err
 	}
 	var err error
-	o.Endpoints, err = address.Complete("endpoint", o.Endpoints, defaultPort)
+	o.Endpoints, err = remote.Complete("endpoint", o.Endpoints, defaultPort)
 	return o, err
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestTouchedBy: a watch is hinted at what it is about. A renewal of one member's heartbeat is not a hint for those who watch another one, and a saved position
@@ -60,18 +62,12 @@ func TestTouchedBy(t *testing.T) {
 func TestRing(t *testing.T) {
 	t.Parallel()
 	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer root.Close()
 	b, err := openBell(root, Options{}.withDefaults())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer b.close()
-	if err := b.setMark(7); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.setMark(7))
 	keys := []string{"position/a", "position/b", "pulse/a/1", "zz"}
 	for n := range 1 << len(keys) {
 		var changed slots
@@ -108,8 +104,6 @@ func rung(t *testing.T, b *bell, changed slots) (before, now peal) {
 	if err == nil {
 		now, err = b.look()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return before, now
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -21,14 +22,10 @@ func bare(b *testing.B, dir string) *sql.DB {
 	b.Helper()
 	query := url.Values{"_pragma": {"busy_timeout(60000)", "synchronous(full)", "journal_mode(wal)"}, "_txlock": {"immediate"}}
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "bare.db")+"?"+query.Encode())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	b.Cleanup(func() { db.Close() })
 	db.SetMaxOpenConns(1)
-	if _, err := db.Exec(`CREATE TABLE IF NOT EXISTS log (idx INTEGER PRIMARY KEY, data BLOB NOT NULL)`); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, must.Err(db.Exec(`CREATE TABLE IF NOT EXISTS log (idx INTEGER PRIMARY KEY, data BLOB NOT NULL)`)))
 	return db
 }
 
@@ -42,9 +39,7 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(fmt.Sprintf("bare/callers=%d", callers), func(b *testing.B) {
 			db := bare(b, b.TempDir())
 			insert, err := db.Prepare(`INSERT INTO log (data) VALUES (?)`) //nolint:sqlclosecheck // closed below
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, err)
 			defer insert.Close()
 			share(b, callers, func() error { _, err := insert.Exec(record); return err })
 		})
@@ -77,16 +72,12 @@ func doc(key string) store.Doc { return store.Doc{Key: key, Value: record} }
 func BenchmarkRatio(b *testing.B) {
 	s := openIn(b, place(b), Options{})
 	insert, err := bare(b, b.TempDir()).Prepare(`INSERT INTO log (data) VALUES (?)`) //nolint:sqlclosecheck // closed below
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	defer insert.Close()
 	turn := func(call func() error) float64 {
 		began := time.Now()
 		for range 100 {
-			if err := call(); err != nil {
-				b.Fatal(err)
-			}
+			must.Succeed(b, call())
 		}
 		return time.Since(began).Seconds() * 1e4 // microseconds a call
 	}
@@ -108,22 +99,16 @@ func BenchmarkPut(b *testing.B) {
 	d := doc("a/b")
 	for b.Loop() {
 		v, err := s.Put(context.Background(), d)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		d.Version = v
 	}
 }
 
 func BenchmarkGet(b *testing.B) {
 	s := openIn(b, place(b), Options{})
-	if _, err := s.Put(context.Background(), doc("a/b")); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, must.Err(s.Put(context.Background(), doc("a/b"))))
 	for b.Loop() {
-		if _, err := s.Get(context.Background(), "a/b"); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, must.Err(s.Get(context.Background(), "a/b")))
 	}
 }
 
@@ -135,19 +120,13 @@ func BenchmarkRead(b *testing.B) {
 			_, err := journal{}.insert(tx, record)
 			return err
 		})
-		if err := s.writer.submit(o); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, s.writer.submit(o))
 	}
-	if _, err := s.Append(context.Background(), record); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, must.Err(s.Append(context.Background(), record)))
 	for name, after := range map[string]uint64{"page": 0, "head": 1001} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := s.Read(context.Background(), after, 1000); err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, must.Err(s.Read(context.Background(), after, 1000)))
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package file
 import (
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/driver/drivertest"
 )
 
@@ -10,9 +11,7 @@ import (
 func openDriver(t *testing.T, dir string) *rows {
 	t.Helper()
 	d, err := open(deadline(t), dir, Options{}.withDefaults())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { _ = d.close() })
 	return &rows{d}
 }

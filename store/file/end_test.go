@@ -21,17 +21,13 @@ func TestACopyOfTheLockFileKeepsTheSession(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	a, b := openIn(t, dir, Options{}), openIn(t, dir, Options{})
 	s, err := a.hold(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	key := s.EndKey()
 	if key.Text != "" || key.File == nil {
 		t.Fatalf("the key is %+v", key)
 	}
 	fd, err := unix.Dup(int(key.File.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	kept := os.NewFile(uintptr(fd), "copy")
 	if err := s.file.Close(); err != nil { // as the kernel does when the process dies
 		t.Fatal(err)
@@ -39,26 +35,20 @@ func TestACopyOfTheLockFileKeepsTheSession(t *testing.T) {
 	if b.ended(s.id) {
 		t.Error("the session is dead, and its lock file is open")
 	}
-	if err := kept.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, kept.Close())
 	if !b.ended(s.id) {
 		t.Error("the session is alive, and nobody holds its lock file open")
 	}
 
 	opened, err := a.OpenSession(t.Context(), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	file := opened.(store.EndableSession).EndKey().File
 	if fd, err = unix.Dup(int(file.Fd())); err != nil {
 		t.Fatal(err)
 	}
 	kept = os.NewFile(uintptr(fd), "copy")
 	defer func() { _ = kept.Close() }()
-	if err := opened.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, opened.Close(t.Context()))
 	if _, err := opened.Put(t.Context(), store.Doc{Key: "x"}); !errors.Is(err, store.ErrSession) {
 		t.Errorf("a write of a closed session: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -28,9 +29,7 @@ func tamper(t *testing.T, s *Store, statement string) {
 func fillLog(t *testing.T, s *Store, n, size int) {
 	t.Helper()
 	for range n {
-		if _, err := s.Append(deadline(t), make([]byte, size)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(s.Append(deadline(t), make([]byte, size))))
 	}
 }
 
@@ -66,9 +65,7 @@ func TestDamagedDocument(t *testing.T) {
 	t.Parallel()
 	for _, column := range []string{"value = x'01'", "name = 'other'", "sess = 'other'", "key = 'd/b'"} {
 		s, ctx := openIn(t, place(t), Options{}), deadline(t)
-		if _, err := s.Put(ctx, store.Doc{Key: "a", Value: []byte("x")}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})))
 		tamper(t, s, `UPDATE docs SET `+column+` WHERE key = 'd/a'`)
 		key := "a"
 		if strings.HasPrefix(column, "key") {
@@ -139,16 +136,10 @@ func TestTrimFreesSpace(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	before := count(t, s, "PRAGMA page_count")
-	if err := s.SaveSnapshot(ctx, store.Record{Index: n}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Trim(ctx, n); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: n}))
+	must.Succeed(t, s.Trim(ctx, n))
 	if after := count(t, s, "PRAGMA page_count"); after > before/20 {
 		t.Errorf("%d pages before the trim, %d after, want nearly none", before, after)
 	}
@@ -174,16 +165,10 @@ func TestSessionWhoseLockFileWasRemoved(t *testing.T) {
 	t.Parallel()
 	s, ctx := openIn(t, place(t), Options{}), deadline(t)
 	session, err := s.OpenSession(ctx, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := session.Put(ctx, store.Doc{Key: "s/1"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, must.Err(session.Put(ctx, store.Doc{Key: "s/1"})))
 	for _, entry := range sessionFiles(t, s.dir) {
-		if err := s.root.Remove(filepath.Join(sessionsDir, entry.Name())); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.root.Remove(filepath.Join(sessionsDir, entry.Name())))
 	}
 	if _, err := session.Put(ctx, store.Doc{Key: "s/2"}); !errors.Is(err, store.ErrSession) {
 		t.Fatalf("put: %v, want an ended session", err)
@@ -198,20 +183,14 @@ func TestAnotherProgramHoldsTheDatabase(t *testing.T) {
 	t.Parallel()
 	s := openIn(t, place(t), Options{busy: 50 * time.Millisecond})
 	db, err := sql.Open("sqlite", filepath.Join(s.dir, dbName)+"?_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer db.Close()
 	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if _, err := s.Append(deadline(t), nil); !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "another program") {
 		t.Errorf("append: %v, want unavailable because of another program", err)
 	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, tx.Rollback())
 	if index, err := s.Append(deadline(t), nil); err != nil || index != 1 {
 		t.Errorf("append afterwards: index %d, %v; want 1", index, err)
 	}
@@ -234,9 +213,7 @@ func TestHintsWithoutBell(t *testing.T) {
 func wantHintAfter(t *testing.T, ctx context.Context, s *Store, change func()) {
 	t.Helper()
 	hints, err := s.WatchLog(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	<-hints
 	eventually(t, "the notifier knows the version of the data", func() bool { return s.notice.looks.Load() > 2 })
 	change()

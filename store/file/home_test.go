@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -16,19 +17,13 @@ func TestMovedDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	s, err := Open(deadline(t), dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
-	if _, err := s.Append(deadline(t), []byte("one")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.Append(deadline(t), []byte("one"))))
 	away := dir + ".away"
 	rename := func(from, to string) {
 		t.Helper()
-		if err := os.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Rename(from, to))
 	}
 	refused := func(says string) {
 		t.Helper()
@@ -44,13 +39,9 @@ func TestMovedDirectory(t *testing.T) {
 	rename(dir, away)
 	refused("moved or removed")
 	other, err := Open(deadline(t), dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	refused("another store is at its path")
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, other.Close())
 	rename(dir, dir+".other")
 	rename(away, dir)
 	page, err := s.Read(deadline(t), 0, 9)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestMark: a mark that is not there, is half there, or was never written refuses nothing.
@@ -19,12 +21,8 @@ func TestMark(t *testing.T) {
 		t.Fatalf("mark %d, %v; want 3", got, err)
 	}
 	for _, raw := range [][]byte{{}, make([]byte, markSize), binary.LittleEndian.AppendUint64(nil, 9), []byte(strings.Repeat(strconv.Itoa(7), markSize))} {
-		if err := os.Truncate(filepath.Join(dir, bellName), markAt); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.bell.file.WriteAt(raw, markAt); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Truncate(filepath.Join(dir, bellName), markAt))
+		must.Succeed(t, must.Err(s.bell.file.WriteAt(raw, markAt)))
 		if got, err := s.bell.mark(); err != nil || got != 0 {
 			t.Errorf("mark of % x: %d, %v; want none", raw, got, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -24,9 +25,7 @@ func count(t *testing.T, s *Store, query string) (n int64) {
 func sessionFiles(t *testing.T, dir string) []os.DirEntry {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, sessionsDir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return entries
 }
 
@@ -34,9 +33,7 @@ func sessionFiles(t *testing.T, dir string) []os.DirEntry {
 func execute(t *testing.T, dir string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, dbName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer db.Close()
 	for _, statement := range statements {
 		executeIn(t, db, statement)
@@ -53,12 +50,8 @@ func executeIn(t *testing.T, db *sql.DB, statement string, args ...any) {
 func closed(t *testing.T, dir string) {
 	t.Helper()
 	s, err := Open(deadline(t), dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, s.Close())
 }
 
 func TestOpenMakesTheDirectory(t *testing.T) {
@@ -68,12 +61,8 @@ func TestOpenMakesTheDirectory(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), name)
 			s := openIn(t, dir, Options{})
-			if _, err := s.Append(deadline(t), []byte("x")); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := os.Stat(filepath.Join(dir, dbName)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(s.Append(deadline(t), []byte("x"))))
+			must.Succeed(t, must.Err(os.Stat(filepath.Join(dir, dbName))))
 		})
 	}
 }
@@ -112,13 +101,9 @@ func TestObserver(t *testing.T) {
 	member := openIn(t, dir, Options{})
 	observer := openIn(t, dir, Options{ReadOnly: true})
 	hints, err := observer.WatchLog(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	<-hints
-	if _, err := member.Append(ctx, []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(member.Append(ctx, []byte("x"))))
 	<-hints
 	if page, err := observer.Read(ctx, 0, 10); err != nil || len(page.Records) != 1 {
 		t.Fatalf("read: %v, %v", page, err)
@@ -132,9 +117,7 @@ func TestObserverAlone(t *testing.T) {
 	t.Parallel()
 	dir, ctx := place(t), deadline(t)
 	member := openIn(t, dir, Options{})
-	if _, err := member.Append(ctx, []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(member.Append(ctx, []byte("x"))))
 	member.Close()
 	if got := records(t, openIn(t, dir, Options{ReadOnly: true})); len(got) != 1 {
 		t.Fatalf("records %q, want one", got)
@@ -159,9 +142,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := place(t)
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.Mkdir(dir, 0o700))
 			c.make(t, dir)
 			for _, o := range []Options{{}, {ReadOnly: true}} {
 				s, err := Open(deadline(t), dir, o)
@@ -180,17 +161,13 @@ func TestOpenRefuses(t *testing.T) {
 
 func write(t *testing.T, dir string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, dbName), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, dbName), data, 0o600))
 }
 
 func overwrite(t *testing.T, dir string, from, to int) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, dbName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := from; i < to; i++ {
 		data[i] = 0xaa
 	}
@@ -200,9 +177,7 @@ func overwrite(t *testing.T, dir string, from, to int) {
 func TestOpenOnAFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, nil, 0o600))
 	for _, dir := range []string{path, filepath.Join(path, "below")} {
 		if _, err := Open(deadline(t), dir, Options{}); err == nil {
 			t.Errorf("opened in %s", dir)
@@ -264,9 +239,7 @@ func TestOpenWhileItIsMade(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := <-made; err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, <-made)
 	}
 }
 

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 )
@@ -37,18 +38,10 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Processes <= 0 {
-		o.Processes = MaxProcesses
-	}
-	if o.guard == 0 {
-		o.guard = guardEvery
-	}
-	if o.busy == 0 {
-		o.busy = 5 * time.Second
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Processes = cmp.Or(max(o.Processes, 0), MaxProcesses)
+	o.guard = cmp.Or(o.guard, guardEvery)
+	o.busy = cmp.Or(o.busy, 5*time.Second)
 	o.MustExist = o.MustExist || o.ReadOnly
 	return o
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -19,14 +20,10 @@ func busyStore(t *testing.T, dir string, o Options) *Store {
 	t.Helper()
 	s, ctx := openIn(t, dir, o), deadline(t)
 	session, err := s.OpenSession(ctx, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, putErr := session.Put(ctx, store.Doc{Key: "a/b"})
 	_, appendErr := s.Append(ctx, []byte("x"))
-	if err := errors.Join(putErr, appendErr, s.SaveSnapshot(ctx, store.Record{Index: 1})); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(putErr, appendErr, s.SaveSnapshot(ctx, store.Record{Index: 1})))
 	return s
 }
 
@@ -76,9 +73,7 @@ func TestSharedDirectory(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o755, 0o750, 0o770, 0o707, 0o711, 0o701, 0o720} {
 		dir := place(t)
 		busyStore(t, dir, Options{}).Close()
-		if err := os.Chmod(dir, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chmod(dir, mode))
 		for _, o := range []Options{{}, {MustExist: true}, {ReadOnly: true}} {
 			s, err := Open(deadline(t), dir, o)
 			if err == nil {
@@ -98,9 +93,7 @@ func TestSharedDirectory(t *testing.T) {
 func TestRefusedDirectoryIsUntouched(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(dir, 0o755))
 	if _, err := Open(deadline(t), dir, Options{}); !errors.Is(err, ErrShared) {
 		t.Errorf("open: %v, want %v", err, ErrShared)
 	}
@@ -115,13 +108,9 @@ func TestOlderFilesAreNarrowed(t *testing.T) {
 	dir := place(t)
 	s := busyStore(t, dir, Options{})
 	for _, name := range []string{dbName, dbName + "-wal", dbName + "-shm", bellName, queueName, turnName} {
-		if err := os.Chmod(filepath.Join(dir, name), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chmod(filepath.Join(dir, name), 0o666))
 	}
-	if err := os.Chmod(filepath.Join(dir, sessionsDir), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(filepath.Join(dir, sessionsDir), 0o777))
 	other := openIn(t, dir, Options{})
 	checkModes(t, dir, 0o700)
 	for _, h := range []*Store{s, other} {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -20,9 +21,7 @@ func BenchmarkHop(b *testing.B) {
 	s := openIn(b, place(b), Options{})
 	ctx := context.Background()
 	in, out := store.Shard{Edge: "in"}, store.Shard{Edge: "out"}
-	if err := s.MakeFlow(ctx, "f@1", []store.Shard{in, out}); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, s.MakeFlow(ctx, "f@1", []store.Shard{in, out}))
 	data := make([]byte, 20_000)
 	outputs := func(to store.Shard) (all []store.Put) {
 		for range hop {
@@ -30,9 +29,7 @@ func BenchmarkHop(b *testing.B) {
 		}
 		return all
 	}
-	if _, err := s.Commit(ctx, "f@1", store.Unit{Name: "first", Outputs: outputs(in)}); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, must.Err(s.Commit(ctx, "f@1", store.Unit{Name: "first", Outputs: outputs(in)})))
 	for b.Loop() {
 		got, err := s.Receive(ctx, "f@1", store.Receive{Shard: in, Limit: hop, Lease: time.Minute})
 		if err != nil || len(got) != hop {
@@ -42,9 +39,7 @@ func BenchmarkHop(b *testing.B) {
 		for i := range units {
 			units[i] = store.Unit{Inputs: got[i : i+1], Outputs: []store.Put{{Shard: out, Segments: 100, Data: got[i].Data}}}
 		}
-		if _, err := s.Commit(ctx, "f@1", units...); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, must.Err(s.Commit(ctx, "f@1", units...)))
 		in, out = out, in
 	}
 	b.ReportMetric(float64(b.N*hop*100)/b.Elapsed().Seconds(), "segments/s")
@@ -53,15 +48,11 @@ func BenchmarkHop(b *testing.B) {
 // BenchmarkBareHop is the least that SQLite must do for it: select the inputs; delete them and insert the outputs in one transaction.
 func BenchmarkBareHop(b *testing.B) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(b.TempDir(), "bare.db")+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	run := func(err error) {
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 	}
 	for _, name := range []string{"a", "b"} {
 		_, err := db.Exec("CREATE TABLE " + name + " (id INTEGER PRIMARY KEY, data BLOB NOT NULL)")

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -18,14 +19,10 @@ func TestAQuietLife(t *testing.T) {
 	var log bytes.Buffer
 	ctx := deadline(t)
 	s, err := Open(ctx, place(t), Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, putErr := s.Put(ctx, store.Doc{Key: "a/b"})
 	_, appendErr := s.Append(ctx, []byte("x"))
-	if err := errors.Join(putErr, appendErr, s.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(putErr, appendErr, s.Close()))
 	if log.Len() != 0 {
 		t.Errorf("a store that is well warns: %s", log.String())
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -15,17 +16,13 @@ func TestARenewalWakesNobody(t *testing.T) {
 	dir := t.TempDir() + "/store"
 	open := func() *Store {
 		s, err := Open(deadline(t), dir, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(func() { s.Close() })
 		return s
 	}
 	owner, other := open(), open()
 	session, err := owner.OpenSession(deadline(t), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	d := store.Doc{Key: "pulse/a/1", Value: []byte("0")}
 	if d.Version, err = session.Put(deadline(t), d); err != nil {
 		t.Fatal(err)
@@ -42,9 +39,7 @@ func TestARenewalWakesNobody(t *testing.T) {
 	}
 	hinted()
 	before, err := other.bell.look()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i := range 5 {
 		d.Value = []byte{byte('1' + i)}
 		if d.Version, err = store.Renew(deadline(t), session, d); err != nil {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestAFullDirectory: as many handles have sessions as may, the next one is refused with the number, and gets the seat of one that ends.
@@ -16,18 +18,14 @@ func TestAFullDirectory(t *testing.T) {
 	handle := func() *Store {
 		t.Helper()
 		s, err := Open(deadline(t), dir, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Cleanup(func() { s.Close() })
 		return s
 	}
 	for range o.Processes {
 		s := handle()
 		for range 2 { // one seat, however many sessions
-			if _, err := s.OpenSession(deadline(t), time.Minute); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(s.OpenSession(deadline(t), time.Minute)))
 		}
 		open = append(open, s)
 	}
@@ -36,9 +34,7 @@ func TestAFullDirectory(t *testing.T) {
 	if !errors.Is(err, ErrFull) || !errors.Is(late.TakeSeat(), ErrFull) || !strings.Contains(err.Error(), "3 processes take part here") {
 		t.Fatalf("got %v, want ErrFull with the number", err)
 	}
-	if err := open[1].Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, open[1].Close())
 	if _, err := late.OpenSession(deadline(t), time.Minute); err != nil {
 		t.Errorf("a seat is free, and yet: %v", err)
 	}

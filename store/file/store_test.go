@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/storetest"
 )
 
@@ -29,9 +30,7 @@ func place(t testing.TB) string {
 func openIn(t testing.TB, dir string, o Options) *Store {
 	t.Helper()
 	s, err := Open(deadline(t), dir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)
@@ -46,9 +45,7 @@ func records(t *testing.T, s *Store) []string {
 	var all []string
 	for after := uint64(0); ; {
 		page, err := s.Read(deadline(t), after, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, r := range page.Records {
 			all = append(all, fmt.Sprintf("%d %s", r.Index, r.Data))
 			after = r.Index

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -14,12 +15,8 @@ import (
 func holdTurn(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	other, err := openTurn(s.root, Options{}.withDefaults())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.take(deadline(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, other.take(deadline(t)))
 	var once sync.Once
 	release = func() { once.Do(func() { other.close() }) }
 	t.Cleanup(release)
@@ -61,9 +58,7 @@ func TestCallEndsWithItsCtxWhileAnotherProcessHasTheTurn(t *testing.T) {
 func TestReadsGoOnWhileAnotherProcessHasTheTurn(t *testing.T) {
 	t.Parallel()
 	s, ctx := openIn(t, place(t), Options{}), deadline(t)
-	if _, err := s.Append(ctx, []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.Append(ctx, []byte("x"))))
 	holdTurn(t, s)
 	if page, err := s.Read(ctx, 0, 1); err != nil || len(page.Records) != 1 {
 		t.Fatalf("read: %v, %v", page, err)
@@ -78,12 +73,8 @@ func TestCloseWhileAnotherProcessHasTheTurn(t *testing.T) {
 	t.Parallel()
 	s, ctx := openIn(t, place(t), Options{}), deadline(t)
 	session, err := s.OpenSession(ctx, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := session.Put(ctx, store.Doc{Key: "s/1"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, must.Err(session.Put(ctx, store.Doc{Key: "s/1"})))
 	other := openIn(t, s.dir, Options{})
 	release := holdTurn(t, s)
 	done := make(chan error, 1)
@@ -92,9 +83,7 @@ func TestCloseWhileAnotherProcessHasTheTurn(t *testing.T) {
 		done <- err
 	}()
 	queued(t, s, 1)
-	if err := s.Close(); err != nil {
-		t.Fatalf("close: %v", err)
-	}
+	must.Succeed(t, s.Close())
 	if err := <-done; !errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnknown) {
 		t.Fatalf("append: %v, want closed and not unknown", err)
 	}
@@ -123,9 +112,7 @@ func TestWaitingChangesShareATransaction(t *testing.T) {
 	queued(t, s, n)
 	release()
 	for range n {
-		if err := <-errs; err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, <-errs)
 	}
 	s.writer.mu.Lock()
 	defer s.writer.mu.Unlock()

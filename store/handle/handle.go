@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/gate"
 )
 
 // Store is all that a store inside this process can do.
@@ -22,6 +22,9 @@ type Store interface {
 
 var _ Store = (*Handle)(nil)
 
+// gated is gate.Store, whose name is ours.
+type gated = gate.Store
+
 // Handle is a member's handle on a store inside this process. It can be taken from the member: for a while (Freeze, Thaw), or for good (Lose).
 // Calls of the store behind it must return at once.
 //
@@ -31,6 +34,7 @@ var _ Store = (*Handle)(nil)
 // Once it is lost every call returns store.ErrClosed, those that wait too, and watches end with a last hint, so that the member finds out. To
 // others nothing has happened yet: its sessions end with Close.
 type Handle struct {
+	*gated
 	inner Store
 
 	mu     sync.RWMutex  // held for reading by the calls that are under way
@@ -40,7 +44,11 @@ type Handle struct {
 }
 
 // New makes a handle on one of a store inside this process, which is then the handle's to close.
-func New(inner Store) *Handle { return &Handle{inner: inner, lost: make(chan struct{})} }
+func New(inner Store) *Handle {
+	h := &Handle{inner: inner, lost: make(chan struct{})}
+	h.gated = gate.New(inner, h.look, h.change)
+	return h
+}
 
 // Freeze makes every call wait, and returns when no call is under way.
 func (h *Handle) Freeze() {
@@ -108,82 +116,23 @@ func (h *Handle) enter(ctx context.Context) error {
 	}
 }
 
-// through makes a call when it may begin.
-func through[T any](ctx context.Context, h *Handle, what string, call func() (T, error)) (T, error) {
+// change makes a call when it may begin.
+func (h *Handle) change(ctx context.Context, op, key string, do func(context.Context) error) error {
+	return h.look(ctx, op, key, func() error { return do(ctx) })
+}
+
+// look is change for calls that do not take the ctx.
+func (h *Handle) look(ctx context.Context, op, key string, do func() error) error {
 	if err := h.enter(ctx); err != nil {
-		var none T
-		return none, fmt.Errorf("%s: it did not begin: %w", what, err)
+		return fmt.Errorf("%s %q: it did not begin: %w", op, key, err)
 	}
 	defer h.mu.RUnlock()
-	return call()
-}
-
-// do is through for calls that answer nothing but an error.
-func (h *Handle) do(ctx context.Context, what string, call func() error) error {
-	_, err := through(ctx, h, what, func() (struct{}, error) { return struct{}{}, call() })
-	return err
-}
-
-// Get implements store.Docs.
-func (h *Handle) Get(ctx context.Context, key string) (store.Doc, error) {
-	return through(ctx, h, "get", func() (store.Doc, error) { return h.inner.Get(ctx, key) })
-}
-
-// Put implements store.Docs.
-func (h *Handle) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	return through(ctx, h, "put", func() (store.Version, error) { return h.inner.Put(ctx, d) })
-}
-
-// Delete implements store.Docs.
-func (h *Handle) Delete(ctx context.Context, key string, v store.Version) error {
-	return h.do(ctx, "delete", func() error { return h.inner.Delete(ctx, key, v) })
-}
-
-// List implements store.Docs.
-func (h *Handle) List(ctx context.Context, prefix string) ([]store.Doc, error) {
-	return through(ctx, h, "list", func() ([]store.Doc, error) { return h.inner.List(ctx, prefix) })
-}
-
-// Append implements store.Log.
-func (h *Handle) Append(ctx context.Context, data []byte) (uint64, error) {
-	return through(ctx, h, "append", func() (uint64, error) { return h.inner.Append(ctx, data) })
-}
-
-// Read implements store.Log.
-func (h *Handle) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
-	return through(ctx, h, "read log", func() (store.Page, error) { return h.inner.Read(ctx, after, limit) })
-}
-
-// Snapshot implements store.Log.
-func (h *Handle) Snapshot(ctx context.Context) (store.Record, error) {
-	return through(ctx, h, "read snapshot", func() (store.Record, error) { return h.inner.Snapshot(ctx) })
-}
-
-// SaveSnapshot implements store.Log.
-func (h *Handle) SaveSnapshot(ctx context.Context, s store.Record) error {
-	return h.do(ctx, "save snapshot", func() error { return h.inner.SaveSnapshot(ctx, s) })
-}
-
-// Trim implements store.Log.
-func (h *Handle) Trim(ctx context.Context, index uint64) error {
-	return h.do(ctx, "trim log", func() error { return h.inner.Trim(ctx, index) })
+	return do()
 }
 
 // SeedLog implements store.Seeder.
 func (h *Handle) SeedLog(ctx context.Context, index uint64) error {
-	return h.do(ctx, "seed log", func() error { return h.inner.SeedLog(ctx, index) })
-}
-
-// SessionsExpire implements store.Sessions.
-func (h *Handle) SessionsExpire() bool { return h.inner.SessionsExpire() }
-
-// OpenSession implements store.Sessions.
-func (h *Handle) OpenSession(ctx context.Context, ttl time.Duration) (store.Session, error) {
-	s, err := through(ctx, h, "open session", func() (store.Session, error) { return h.inner.OpenSession(ctx, ttl) })
-	if err != nil {
-		return nil, err
-	}
-	return &handleSession{s, h}, nil
+	return h.look(ctx, "seed", "", func() error { return h.inner.SeedLog(ctx, index) })
 }
 
 // Close implements store.Store. It waits for no Thaw.
@@ -193,20 +142,4 @@ func (h *Handle) Close() error {
 	defer h.mu.Unlock()
 	h.closed = true
 	return h.inner.Close()
-}
-
-// handleSession is a session of a handle.
-type handleSession struct {
-	store.Session
-	on *Handle
-}
-
-// Put implements store.Session.
-func (s *handleSession) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	return through(ctx, s.on, "put with session", func() (store.Version, error) { return s.Session.Put(ctx, d) })
-}
-
-// Close implements store.Session.
-func (s *handleSession) Close(ctx context.Context) error {
-	return s.on.do(ctx, "close session", func() error { return s.Session.Close(ctx) })
 }

@@ -55,9 +55,7 @@ func newBench(t *testing.T) *bench {
 	if b.session, err = b.OpenSession(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = b.session.Put(t.Context(), store.Doc{Key: "pulse"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(b.session.Put(t.Context(), store.Doc{Key: "pulse"})))
 	if b.kept, err = b.Put(t.Context(), store.Doc{Key: "d"}); err != nil {
 		t.Fatal(err)
 	}
@@ -246,9 +244,7 @@ func TestHintsOfAHandle(t *testing.T) {
 			<-hints
 		}
 		b.Freeze()
-		if _, err := b.witness.Append(t.Context(), []byte("x")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(b.witness.Append(t.Context(), []byte("x"))))
 		cancel()
 		synctest.Wait()
 		if len(hints) != 0 {

@@ -4,16 +4,16 @@ import "context"
 
 // Watch implements store.Watcher.
 func (h *Handle) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
-	return h.watch(ctx, func() (<-chan struct{}, error) { return h.inner.Watch(ctx, prefix) })
+	return h.watch(ctx, func() (<-chan struct{}, error) { return h.gated.Watch(ctx, prefix) })
 }
 
 // WatchLog implements store.LogWatcher.
 func (h *Handle) WatchLog(ctx context.Context) (<-chan struct{}, error) {
-	return h.watch(ctx, func() (<-chan struct{}, error) { return h.inner.WatchLog(ctx) })
+	return h.watch(ctx, func() (<-chan struct{}, error) { return h.gated.WatchLog(ctx) })
 }
 
 func (h *Handle) watch(ctx context.Context, open func() (<-chan struct{}, error)) (<-chan struct{}, error) {
-	from, err := through(ctx, h, "watch", open)
+	from, err := open()
 	if err != nil {
 		return nil, err
 	}

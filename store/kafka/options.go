@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // Options of [Open]. Brokers alone are enough for a cluster without security.
@@ -49,21 +52,13 @@ func (o Options) withDefaults() Options {
 	if len(o.Brokers) == 0 {
 		o.Brokers = []string{defaultBroker}
 	}
-	if o.Name == "" {
-		o.Name = defaultName
-	}
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.Mechanism == "" {
-		o.Mechanism = "scram-sha-512"
-	}
+	o.Name = cmp.Or(o.Name, defaultName)
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Mechanism = cmp.Or(o.Mechanism, "scram-sha-512")
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: o.Timeout / 2}).DialContext
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.MustExist = o.MustExist || o.ReadOnly
 	return o
 }
@@ -90,9 +85,7 @@ func (o Options) validate() error {
 	if o.SnapshotEvery < 0 {
 		faults = append(faults, fmt.Errorf("a snapshot every %d changes: give at least 1, or 0 for the default", o.SnapshotEvery))
 	}
-	if (o.User == "") != (o.Password == "") {
-		faults = append(faults, errors.New("a user without a password, or the other way round: give both or none"))
-	}
+	faults = append(faults, remote.CheckLogin(o.User, o.Password))
 	switch o.Mechanism {
 	case "plain", "scram-sha-256", "scram-sha-512":
 	default:

@@ -240,9 +240,7 @@ func TestReadingThatBeganBefore(t *testing.T) {
 		synctest.Wait()
 		go func() { _, err := s.Get(ctx, "a"); first <- err }()
 		synctest.Wait() // the first has read the log, which was empty
-		if _, err := writer.Put(ctx, store.Doc{Key: "a"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(writer.Put(ctx, store.Doc{Key: "a"})))
 		go func() { _, err := s.Get(ctx, "a"); second <- err }()
 		synctest.Wait()
 		close(l.gate)

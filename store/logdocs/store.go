@@ -1,6 +1,7 @@
 package logdocs
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -46,15 +47,9 @@ func (o Options) Validate() error {
 }
 
 func (o Options) withDefaults() Options {
-	if o.SnapshotEvery == 0 {
-		o.SnapshotEvery = 10_000
-	}
-	if o.Timeout == 0 {
-		o.Timeout = time.Minute
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, 10_000)
+	o.Timeout = cmp.Or(o.Timeout, time.Minute)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.Confirm = o.Confirm && !o.ReadOnly
 	return o
 }

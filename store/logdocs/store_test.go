@@ -101,16 +101,12 @@ func TestForeignRecords(t *testing.T) {
 	server, ctx := memory.New(), context.Background()
 	under := server.Open()
 	for _, text := range []string{"", "x", "p", "hello world", "p\x01a\x02/b\x00", "p\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
-		if _, err := under.Append(ctx, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(under.Append(ctx, []byte(text))))
 	}
 	s, err := logdocs.New(under, logdocs.Options{})
 	must.Succeed(t, err)
 	defer s.Close()
-	if _, err := s.Put(ctx, store.Doc{Key: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: "a"})))
 	if docs, err := s.List(ctx, ""); err != nil || len(docs) != 1 || s.Skipped() != 6 {
 		t.Errorf("%d documents, %d records skipped, %v; want 1 and 6", len(docs), s.Skipped(), err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
@@ -50,8 +51,6 @@ func BenchmarkAppend(b *testing.B) {
 	data := make([]byte, 200)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Append(context.Background(), data); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, must.Err(s.Append(context.Background(), data)))
 	}
 }

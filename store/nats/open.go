@@ -14,6 +14,7 @@ import (
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/engine/full"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // Open connects to the server and opens the store in a bucket, and creates it if it does not exist and the options allow that. It takes no longer
@@ -94,11 +95,10 @@ func newWire(ctx context.Context, o Options, conn *nc.Conn, l *line) (*wire, err
 	}
 	w := &wire{
 		conn: conn, js: js, line: l, names: names{o.Bucket}, readOnly: o.ReadOnly, timeout: o.Timeout,
-		log: o.Logger.With("bucket", o.Bucket),
+		log: o.Logger.With("bucket", o.Bucket), life: inner.NewLife(),
 	}
-	w.life, w.end = context.WithCancelCause(context.Background())
 	if err := w.prepare(ctx, o); err != nil {
-		w.end(err)
+		w.life.Cancel(err)
 		return nil, describeStore(ctx, err)
 	}
 	return w, nil

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -43,15 +44,9 @@ func (o Options) withDefaults() Options {
 	if len(o.URLs) == 0 {
 		o.URLs = []string{defaultURL}
 	}
-	if o.Bucket == "" {
-		o.Bucket = defaultBucket
-	}
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Bucket = cmp.Or(o.Bucket, defaultBucket)
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.MustExist = o.MustExist || o.ReadOnly
 	return o
 }

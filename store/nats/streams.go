@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // formatName is the start of the mark of a bucket with a store; its number grows when an older program must not use it.
@@ -149,15 +150,9 @@ func (w *wire) ensureFormat(ctx context.Context, mustExist bool) error {
 
 func checkFormat(text string) error {
 	number, ours := strings.CutPrefix(text, formatName)
-	version, err := strconv.Atoi(number)
-	switch {
-	case !ours || err != nil || version < 1:
+	version, err := strconv.ParseInt(number, 10, 64)
+	if !ours || err != nil || version < 1 {
 		return fmt.Errorf("%w: the bucket's mark is %.40q, which is not that of a store", ErrDamaged, text)
-	case version < formatVersion:
-		return fmt.Errorf("the bucket has format %d, which only earlier versions of Rota read: "+
-			"give another bucket, and submit the jobs again", version)
-	case version > formatVersion:
-		return fmt.Errorf("the bucket has format %d, this program knows up to %d: use the newer version that made it", version, formatVersion)
 	}
-	return nil
+	return remote.CheckFormat(version, formatVersion, "give another bucket")
 }

@@ -24,8 +24,8 @@ func (w *wire) watch(ctx context.Context, stream, subject string, hint func()) e
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(w.life, func() { cancel(context.Cause(w.life)) })()
-	release, ok := w.hold()
+	defer context.AfterFunc(w.life.Ctx, func() { cancel(context.Cause(w.life.Ctx)) })()
+	release, ok := w.life.Hold()
 	if !ok {
 		return store.ErrClosed
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/rota-run/rota/internal/wait"
 )
 
 // A call that may be repeated is retried if it fails for a temporary reason.
@@ -82,12 +84,5 @@ func undone(err error) bool {
 
 // pause waits about so long; false if ctx has ended.
 func pause(ctx context.Context, about time.Duration) bool {
-	timer := time.NewTimer(about/2 + rand.N(about))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return wait.For(ctx, about/2+rand.N(about))
 }

@@ -34,7 +34,7 @@ func (s *schema) Limits() driver.Limits {
 
 // Read implements driver.Documents. The range is from one instant, and so are the keys, from a later one.
 func (s *schema) Read(ctx context.Context, q driver.Query) (rows driver.Rows, err error) {
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return rows, err
 	}
@@ -102,7 +102,7 @@ func (s *schema) swap(ctx context.Context, op driver.Op, session any) (driver.Ve
 	if err := inner.CheckSize(op.Value, MaxRecord+1); err != nil {
 		return "", fmt.Errorf("%q: %w", op.Key, err)
 	}
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -143,7 +143,7 @@ func text(v driver.Version) string {
 
 // Free implements driver.Documents.
 func (s *schema) Free(ctx context.Context, keys []string) error {
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func TestHints(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for _, code := range []string{codePassword, codeAuthorization, codeNoDatabase, codePrivilege, codeTooMany, codeStarting, codeReadOnly} {
-		hint := openHint(answer("FATAL", code))
+		hint := answerHint(answer("FATAL", code))
 		if hint == "" || seen[hint] != "" {
 			t.Errorf("%s: the hint is %q, as that of %q", code, hint, seen[hint])
 		}

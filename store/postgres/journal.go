@@ -49,7 +49,7 @@ func (j *journal) Append(ctx context.Context, records [][]byte) ([]uint64, error
 	if len(records) > batch || size > appendBytes {
 		return nil, fmt.Errorf("%d records with %d bytes: %w", len(records), size, store.ErrTooLarge)
 	}
-	ctx, leave, err := j.s.enter(ctx)
+	ctx, leave, err := j.s.life.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ var errNoHead = fmt.Errorf("%w: the table head has no row", ErrDamaged)
 func (j *journal) Read(
 	ctx context.Context, after uint64, n int,
 ) (records []store.Record, first, head uint64, err error) {
-	ctx, leave, err := j.s.enter(ctx)
+	ctx, leave, err := j.s.life.Enter(ctx)
 	if err != nil {
 		return nil, 0, 0, err
 	}
@@ -124,7 +124,7 @@ func (j *journal) missing(ctx context.Context, index uint64) (first uint64, err 
 // Free implements driver.Journal: it removes the oldest records, as many as one statement may, until none is left. The
 // server reuses their space after a vacuum.
 func (j *journal) Free(ctx context.Context, upTo uint64) error {
-	ctx, leave, err := j.s.enter(ctx)
+	ctx, leave, err := j.s.life.Enter(ctx)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (s *schema) vacuum(ctx context.Context) {
 
 // Start implements driver.Journal.
 func (j *journal) Start(ctx context.Context, index uint64) error {
-	ctx, leave, err := j.s.enter(ctx)
+	ctx, leave, err := j.s.life.Enter(ctx)
 	if err != nil {
 		return err
 	}

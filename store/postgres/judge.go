@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/rota-run/rota/internal/wait"
 )
 
 const (
@@ -29,8 +31,8 @@ type judge struct {
 
 // start begins to look after sessions.
 func (j *judge) start() {
-	j.w.begin(j.wait)
-	j.w.begin(j.beat)
+	j.w.life.Begin(j.wait)
+	j.w.life.Begin(j.beat)
 }
 
 // look ends sessions whose locks are free, unless that is being done.
@@ -38,30 +40,30 @@ func (j *judge) look() {
 	if j.w.options.ReadOnly || !j.looking.CompareAndSwap(false, true) {
 		return
 	}
-	if !j.w.begin(func() { j.bury(); j.looking.Store(false) }) {
+	if !j.w.life.Begin(func() { j.bury(); j.looking.Store(false) }) {
 		j.looking.Store(false)
 	}
 }
 
 // wait waits for the end of the one before us, again and again.
 func (j *judge) wait() {
-	for wait := linePause; j.w.life.Err() == nil; wait = min(2*wait, linePauseMax) {
-		c, err := j.w.dial(j.w.life, nil)
+	for wait := linePause; j.w.life.Ctx.Err() == nil; wait = min(2*wait, linePauseMax) {
+		c, err := j.w.dial(j.w.life.Ctx, nil)
 		if err == nil {
 			wait = linePause
 			err = j.waitOn(c)
 			closeConn(c)
 		}
-		if j.w.life.Err() == nil {
+		if j.w.life.Ctx.Err() == nil {
 			j.w.log.Debug("wait for the end of others", "err", err)
-			pause(j.w.life, wait)
+			pause(j.w.life.Ctx, wait)
 		}
 	}
 }
 
 func (j *judge) waitOn(c *conn) error {
-	for j.w.life.Err() == nil {
-		ctx, cancel := context.WithTimeout(j.w.life, waitFor+j.w.options.Timeout)
+	for j.w.life.Ctx.Err() == nil {
+		ctx, cancel := context.WithTimeout(j.w.life.Ctx, waitFor+j.w.options.Timeout)
 		rows, err := c.exec(ctx, sqlAwaitEnd, j.w.owner, waitFor.Milliseconds(), waitSlice.Milliseconds())
 		cancel()
 		if err != nil {
@@ -69,7 +71,7 @@ func (j *judge) waitOn(c *conn) error {
 		}
 		if rows[0].int(0) != 0 {
 			j.bury()
-			pause(j.w.life, linePause) // what can't be buried is not asked for all the time
+			pause(j.w.life.Ctx, linePause) // what can't be buried is not asked for all the time
 		}
 	}
 	return nil
@@ -77,12 +79,12 @@ func (j *judge) waitOn(c *conn) error {
 
 // bury ends the sessions whose locks are free now and after the grace.
 func (j *judge) bury() {
-	free, err := j.w.ask(j.w.life, sqlFreeLocks, j.w.owner)
-	if err != nil || len(free) == 0 || !wait(j.w.life, grace) {
+	free, err := j.w.ask(j.w.life.Ctx, sqlFreeLocks, j.w.owner)
+	if err != nil || len(free) == 0 || !wait.For(j.w.life.Ctx, grace) {
 		return
 	}
 	for _, r := range free {
-		rows, err := j.w.change(j.w.life, sqlBury, r.int(0), r.text(1), tieMost.Milliseconds())
+		rows, err := j.w.change(j.w.life.Ctx, sqlBury, r.int(0), r.text(1), tieMost.Milliseconds())
 		if err != nil {
 			j.w.log.Debug("end the sessions of a dead process", "owner", r.int(0), "err", err)
 			return
@@ -90,18 +92,6 @@ func (j *judge) bury() {
 		if len(rows) > 0 {
 			j.w.log.Info("ended the sessions of a dead process", "owner", r.int(0))
 		}
-	}
-}
-
-// wait waits for d; false if ctx has ended.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
@@ -115,13 +105,13 @@ type observation struct {
 // processes whose end nobody could prove.
 func (j *judge) beat() {
 	seen := map[int64]observation{}
-	for n := 1; wait(j.w.life, j.every()); n++ {
+	for n := 1; wait.For(j.w.life.Ctx, j.every()); n++ {
 		asked := j.w.open()
 		if len(asked) == 0 {
 			clear(seen)
 			continue
 		}
-		rows, err := j.w.change(j.w.life, sqlBeat, j.w.owner)
+		rows, err := j.w.change(j.w.life.Ctx, sqlBeat, j.w.owner)
 		if err != nil {
 			continue
 		}
@@ -129,7 +119,7 @@ func (j *judge) beat() {
 		if n%beatsEach != 0 {
 			continue
 		}
-		if rows, err = j.w.ask(j.w.life, sqlOthers, j.w.owner); err == nil {
+		if rows, err = j.w.ask(j.w.life.Ctx, sqlOthers, j.w.owner); err == nil {
 			seen = j.observe(seen, rows, time.Now())
 		}
 	}
@@ -170,7 +160,7 @@ func (j *judge) observe(before map[int64]observation, rows []row, now time.Time)
 		if now.Sub(was.since) < silentFor*max(ttl, beatMost) {
 			continue
 		}
-		if _, err := j.w.change(j.w.life, sqlEndSilent, id, beat); err != nil {
+		if _, err := j.w.change(j.w.life.Ctx, sqlEndSilent, id, beat); err != nil {
 			j.w.log.Debug("end a silent session", "session", id, "err", err)
 		}
 	}

@@ -58,7 +58,7 @@ func newLine(w *wire) *line {
 // start begins to connect, and to look after vigils: who holds a lock also waits for another's.
 func (l *line) start() {
 	l.once.Do(func() {
-		if l.w.begin(l.run) && !l.w.options.ReadOnly {
+		if l.w.life.Begin(l.run) && !l.w.options.ReadOnly {
 			l.w.judge.start()
 		}
 	})
@@ -109,12 +109,12 @@ func (l *line) set(now *lineConn, failure error) {
 
 // run keeps a line until the handle is closed.
 func (l *line) run() {
-	for wait := linePause; l.w.life.Err() == nil; {
+	for wait := linePause; l.w.life.Ctx.Err() == nil; {
 		c, err := l.connect()
 		if err != nil {
 			l.set(nil, err)
 			l.w.log.Debug("connect to listen", "err", err)
-			if !pause(l.w.life, wait) {
+			if !pause(l.w.life.Ctx, wait) {
 				break
 			}
 			wait = min(2*wait, linePauseMax)
@@ -134,7 +134,7 @@ var errLineLost = fmt.Errorf("%w: the connection was lost", store.ErrUnavailable
 
 // connect makes a line that listens. What the line before proved is taken back before anything else.
 func (l *line) connect() (*lineConn, error) {
-	ctx, cancel := context.WithTimeout(l.w.life, l.w.options.Timeout)
+	ctx, cancel := context.WithTimeout(l.w.life.Ctx, l.w.options.Timeout)
 	defer cancel()
 	c, err := l.w.dial(ctx, func(_ *pgconn.PgConn, n *pgconn.Notification) { l.w.hub.heard(n.Payload) })
 	if err != nil {
@@ -153,7 +153,7 @@ func (l *line) connect() (*lineConn, error) {
 
 // attend waits until a line has ended, has become silent, or the handle is closed.
 func (l *line) attend(c *lineConn) {
-	if !l.w.begin(func() { l.serve(c) }) {
+	if !l.w.life.Begin(func() { l.serve(c) }) {
 		closeConn(c.conn)
 		return
 	}
@@ -163,7 +163,7 @@ func (l *line) attend(c *lineConn) {
 		select {
 		case <-c.ended:
 			return
-		case <-l.w.life.Done():
+		case <-l.w.life.Ctx.Done():
 			_ = c.Conn().Close() // all vigils have ended
 			return
 		case <-look.C:
@@ -190,7 +190,7 @@ func (l *line) serve(c *lineConn) {
 	defer closeConn(c.conn)
 	// That the lock is free says that the process has ended only where nobody is in between: see direct.
 	untied := !l.w.options.ReadOnly && c.direct()
-	for l.w.life.Err() == nil {
+	for l.w.life.Ctx.Err() == nil {
 		var err error
 		began := time.Now()
 		c.busy.Store(&began)
@@ -208,7 +208,7 @@ func (l *line) serve(c *lineConn) {
 		if untied {
 			wait = tieAgain
 		}
-		if c.IsClosed() || !c.listen(l.w.life, wait) {
+		if c.IsClosed() || !c.listen(l.w.life.Ctx, wait) {
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/engine/full"
 	inner "github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // Open opens the store in o.Schema, and creates it if it does not exist and the options allow that. An error says where,
@@ -59,7 +60,7 @@ func open(ctx context.Context, o Options) (*wire, error) {
 	defer done()
 	w := newWire(o)
 	if err := w.identify(ctx); err != nil {
-		w.end(store.ErrClosed)
+		w.life.End()
 		w.workers.close()
 		return nil, openError(ctx, err)
 	}
@@ -84,13 +85,8 @@ func (w *wire) identify(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case found.format > formatNumber:
-			return fmt.Errorf("the store has format %d, this program knows formats up to %d: use a newer version of Rota", found.format, formatNumber)
-		case found.format == formatNumber:
-			return nil
 		case found.format > 0:
-			return fmt.Errorf("the store has format %d, which only earlier versions of Rota read: "+
-				"give another schema, or drop this one, and submit the jobs again", found.format)
+			return remote.CheckFormat(found.format, formatNumber, "give another schema, or drop this one")
 		case found.tables > 0:
 			return fmt.Errorf("the schema %q has tables, like %.80q, but not those of a Rota store: give another schema", w.options.Schema, found.example)
 		case w.options.MustExist:

@@ -1,15 +1,16 @@
 package postgres
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // Defaults of [Options].
@@ -50,21 +51,13 @@ type Options struct {
 var schemaName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,57}$`)
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = defaultTimeout
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
 	for _, name := range []*string{&o.Database, &o.Schema, &o.User} {
-		if *name == "" {
-			*name = defaultName
-		}
+		*name = cmp.Or(*name, defaultName)
 	}
 	o.MustExist = o.MustExist || o.ReadOnly
-	if o.Connections == 0 {
-		o.Connections = defaultConnections
-	}
+	o.Connections = cmp.Or(o.Connections, defaultConnections)
 	switch {
 	case o.Connections < defaultConnections:
 		return o, fmt.Errorf("%d connections: give at least %d", o.Connections, defaultConnections)
@@ -74,31 +67,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("database or user: a zero byte is not allowed")
 	}
 	var err error
-	o.Hosts, err = addresses(o.Hosts)
+	o.Hosts, err = remote.Complete("host", o.Hosts, defaultPort)
 	return o, err
-}
-
-// addresses completes hosts to host:port. Nothing of a bad one is shown, since people put passwords there.
-func addresses(hosts []string) ([]string, error) {
-	if len(hosts) == 0 {
-		return nil, errors.New("no host: give at least one, like 127.0.0.1:5432")
-	}
-	all := make([]string, len(hosts))
-	for i, h := range hosts {
-		if strings.ContainsAny(h, "@/? ") || h == "" {
-			return nil, fmt.Errorf("host %d is not of the form host:port: give user, password and TLS by their own options", i+1)
-		}
-		host, port, err := net.SplitHostPort(h)
-		if err != nil {
-			host, port = strings.Trim(h, "[]"), defaultPort
-		}
-		n, err := strconv.ParseUint(port, 10, 16)
-		if err != nil || n == 0 || host == "" || strings.Contains(h, "]") && net.ParseIP(host) == nil {
-			return nil, fmt.Errorf("host %d, %q, is not of the form host:port", i+1, h)
-		}
-		all[i] = net.JoinHostPort(host, port)
-	}
-	return all, nil
 }
 
 // place says where a store lies.

@@ -25,7 +25,7 @@ type vigil struct {
 
 // Vigil implements driver.Vigils. Where the end of its process cannot be noticed, it is removed after four times the ttl.
 func (s *schema) Vigil(ctx context.Context, ttl time.Duration) (driver.Vigil, error) {
-	calling, leave, err := s.enter(ctx)
+	calling, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *schema) EndVigil(ctx context.Context, key string) error {
 const keyPrefix = "postgres/"
 
 func (w *wire) endSession(ctx context.Context, id int64) error {
-	ctx, leave, err := w.enter(ctx)
+	ctx, leave, err := w.life.Enter(ctx)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (s *schema) Watch(ctx context.Context, prefix string, hint func()) error {
 
 // watch watches once the handle listens, so that what changes after that is heard of. It outlives its connections.
 func (s *schema) watch(ctx context.Context, w *watch) error {
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -9,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rota-run/rota/store"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // closePatience is how long Close waits for the server to forget the handle.
@@ -25,23 +24,18 @@ type wire struct {
 	hub     *hub
 	line    *line
 	judge   *judge
-
-	life context.Context //nolint:containedctx // ends with the handle; its cause is store.ErrClosed
-	end  context.CancelCauseFunc
+	life    *inner.Life
 
 	mu     sync.Mutex
-	closed bool
-	inside sync.WaitGroup // goroutines; Add only with mu held and not closed
 	vigils map[int64]*vigil
 }
 
 // newWire makes a handle that has no connection yet.
 func newWire(o Options) *wire {
 	w := &wire{
-		options: o, log: o.Logger.With("store", o.place()), layout: newLayout(o.Schema), owner: newID(), hub: newHub(),
+		options: o, log: o.Logger.With("store", o.place()), layout: newLayout(o.Schema), owner: newID(), hub: newHub(), life: inner.NewLife(),
 		vigils: map[int64]*vigil{},
 	}
-	w.life, w.end = context.WithCancelCause(context.Background())
 	w.workers = newPool(w, o.Connections-lineConnections)
 	w.line, w.judge = newLine(w), &judge{w: w}
 	return w
@@ -54,43 +48,13 @@ func newID() int64 {
 	return int64(binary.BigEndian.Uint64(b) >> 1) //nolint:gosec // not negative
 }
 
-// enter begins a call, or says why it must not begin. The context that it returns also ends with the handle; the caller
-// calls leave.
-func (w *wire) enter(ctx context.Context) (calling context.Context, leave func(), err error) {
-	if err := cmp.Or(context.Cause(w.life), context.Cause(ctx)); err != nil {
-		return nil, nil, err
-	}
-	calling, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(w.life, func() { cancel(store.ErrClosed) })
-	return calling, func() {
-		stop()
-		cancel(nil)
-	}, nil
-}
-
-// begin runs f on a goroutine that Close waits for, unless the handle is closed.
-func (w *wire) begin(f func()) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return false
-	}
-	w.inside.Go(f)
-	return true
-}
-
 // Close implements driver.Driver.
 func (w *wire) Close() error {
-	w.mu.Lock()
-	first := !w.closed
-	w.closed = true
-	w.mu.Unlock()
-	if !first {
+	if !w.life.Close() {
 		return nil
 	}
 	w.forget()
-	w.end(store.ErrClosed)
-	w.inside.Wait()
+	w.life.End()
 	w.workers.close()
 	return nil
 }

@@ -86,20 +86,16 @@ func docsRoundTrip[S store.Docs](t *testing.T, open Open[S]) {
 
 func docsNotFound[S store.Docs](t *testing.T, open Open[S]) {
 	s, ctx := single(t, open)
-	_, err := s.Get(ctx, "a")
-	wantError(t, "get", err, store.ErrNotFound)
+	wantError(t, "get", errOf(s.Get(ctx, "a")), store.ErrNotFound)
 	v := put(t, ctx, s, "a", "", "")
 	wantError(t, "delete of another", s.Delete(ctx, "b", v), store.ErrNotFound)
-	_, err = s.Put(ctx, store.Doc{Key: "b", Version: v})
-	wantError(t, "update of what is not there", err, store.ErrConflict)
+	wantError(t, "update of what is not there", errOf(s.Put(ctx, store.Doc{Key: "b", Version: v})), store.ErrConflict)
 }
 
 func docsEmptyValue[S store.Docs](t *testing.T, open Open[S]) {
 	s, ctx := single(t, open)
 	v, err := s.Put(ctx, store.Doc{Key: "a"})
-	if err != nil {
-		t.Fatalf("put of a nil value: %v", err)
-	}
+	succeed(t, "put of a nil value", err)
 	wantDoc(t, ctx, s, "a", "", v)
 }
 
@@ -108,8 +104,8 @@ func docsStale[S store.Docs](t *testing.T, open Open[S]) {
 	v1 := put(t, ctx, s, "a", "one", "")
 	v2 := put(t, ctx, s, "a", "two", v1)
 	for _, v := range []store.Version{v1, "", "no-version-of-ours"} {
-		_, err := s.Put(ctx, store.Doc{Key: "a", Value: []byte("stale"), Version: v})
-		wantError(t, fmt.Sprintf("put at %q", v), err, store.ErrConflict)
+		wantError(t, fmt.Sprintf("put at %q", v),
+			errOf(s.Put(ctx, store.Doc{Key: "a", Value: []byte("stale"), Version: v})), store.ErrConflict)
 	}
 	wantDoc(t, ctx, s, "a", "two", v2)
 }
@@ -122,11 +118,8 @@ func docsDelete[S store.Docs](t *testing.T, open Open[S]) {
 		wantError(t, fmt.Sprintf("delete at %q", v), s.Delete(ctx, "a", v), store.ErrConflict)
 	}
 	wantDoc(t, ctx, s, "a", "two", v2)
-	if err := s.Delete(ctx, "a", v2); err != nil {
-		t.Fatalf("delete: %v", err)
-	}
-	_, err := s.Get(ctx, "a")
-	wantError(t, "get after delete", err, store.ErrNotFound)
+	succeed(t, "delete", s.Delete(ctx, "a", v2))
+	wantError(t, "get after delete", errOf(s.Get(ctx, "a")), store.ErrNotFound)
 	wantError(t, "second delete", s.Delete(ctx, "a", v2), store.ErrNotFound)
 }
 
@@ -142,11 +135,8 @@ func docsVersions[S store.Docs](t *testing.T, open Open[S]) {
 			}
 			seen = append(seen, v)
 		}
-		if err := s.Delete(ctx, "a", v2); err != nil {
-			t.Fatalf("delete: %v", err)
-		}
-		_, err := s.Put(ctx, store.Doc{Key: "a", Version: v2})
-		wantError(t, "put at a deleted version", err, store.ErrConflict)
+		succeed(t, "delete", s.Delete(ctx, "a", v2))
+		wantError(t, "put at a deleted version", errOf(s.Put(ctx, store.Doc{Key: "a", Version: v2})), store.ErrConflict)
 	}
 }
 
@@ -210,9 +200,7 @@ func docsOwnership[S store.Docs](t *testing.T, open Open[S]) {
 	s, ctx := single(t, open)
 	value := []byte("mine")
 	v, err := s.Put(ctx, store.Doc{Key: "a", Value: value})
-	if err != nil {
-		t.Fatalf("put: %v", err)
-	}
+	succeed(t, "put", err)
 	copy(value, "XXXX")
 	wantDoc(t, ctx, s, "a", "mine", v)
 	got, _ := s.Get(ctx, "a")
@@ -255,9 +243,7 @@ func docsRefresh[S store.Docs](t *testing.T, open Open[S]) {
 	for i := range 5 {
 		key := fmt.Sprintf("fresh/%d", i)
 		put(t, ctx, s, key, "", "")
-		if err := r.Refresh(ctx); err != nil {
-			t.Fatal(err)
-		}
+		succeed(t, "refresh", r.Refresh(ctx))
 		docs, err := s.List(ctx, "fresh/")
 		if err != nil || len(docs) != i+1 || docs[i].Key != key {
 			t.Fatalf("list after the refresh: %d documents, %v; want %d", len(docs), err, i+1)
@@ -301,8 +287,7 @@ func docsBadKeys[S store.Docs](t *testing.T, open Open[S]) {
 }
 
 func docsHandles[S store.Docs](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	var v store.Version
 	for i := range 10 {
 		value := fmt.Sprint(i)

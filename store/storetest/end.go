@@ -9,8 +9,7 @@ import (
 
 // sessionEndedElsewhere holds for stores whose sessions another process can end by a key.
 func sessionEndedElsewhere[S DocsWithSessions](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	one := openSession(t, ctx, a)
 	if endable, ok := one.(store.EndableSession); ok { // drivers assert it; another one is one that a test has wrapped
 		later := func() putter { return openSession(t, ctx, a) }
@@ -20,8 +19,7 @@ func sessionEndedElsewhere[S DocsWithSessions](t *testing.T, open Open[S]) {
 
 // docsEndedElsewhere holds for stores without sessions on which another process can end what a handle has written.
 func docsEndedElsewhere[S store.Docs](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	if endable, ok := any(a).(store.Endable); ok {
 		endedElsewhere(t, ctx, b, endable.EndKey, a, a, nil)
 	}
@@ -40,14 +38,12 @@ func endedElsewhere(t *testing.T, ctx context.Context, b store.Docs, endKey func
 	v = put(t, ctx, one, "s/1", "renewed", v)
 	kept := put(t, ctx, other, "s/2", "y", "")
 	endBy(t, ctx, ender, key)
-	_, err := b.Get(ctx, "s/1")
-	wantError(t, "get after the end", err, store.ErrNotFound)
+	wantError(t, "get after the end", errOf(b.Get(ctx, "s/1")), store.ErrNotFound)
 	wantDoc(t, ctx, b, "s/2", "y", kept)
 	if _, err := one.Put(ctx, store.Doc{Key: "s/1", Value: []byte("late"), Version: v}); err == nil {
 		t.Error("a late write was acknowledged")
 	}
-	_, err = b.Get(ctx, "s/1")
-	wantError(t, "get after a late write", err, store.ErrNotFound)
+	wantError(t, "get after a late write", errOf(b.Get(ctx, "s/1")), store.ErrNotFound)
 	if later != nil {
 		next := later()
 		v = put(t, ctx, next, "s/1", "z", "")
@@ -66,7 +62,5 @@ func endedElsewhere(t *testing.T, ctx context.Context, b store.Docs, endKey func
 
 func endBy(t *testing.T, ctx context.Context, by store.SessionEnder, key string) {
 	t.Helper()
-	if err := by.EndSession(ctx, key); err != nil {
-		t.Fatalf("end a session of another handle: %v", err)
-	}
+	succeed(t, "end a session of another handle", by.EndSession(ctx, key))
 }

@@ -96,9 +96,7 @@ func deadlineOf(t *testing.T, d time.Duration) context.Context {
 
 func (b *bench[S]) heal(t *testing.T) {
 	t.Helper()
-	if err := b.link.Heal(); err != nil {
-		t.Fatalf("heal the link: %v", err)
-	}
+	succeed(t, "heal the link", b.link.Heal())
 }
 
 // outage is a way in which a link breaks and stays broken.

@@ -18,7 +18,7 @@ func (b *bench[S]) mayCrash(t *testing.T) {
 }
 
 // calm runs clients whose links are whole, while the server is killed and started again.
-func (b *bench[S]) calm(t *testing.T, s *storm, call func(ctx context.Context, client S, number, n int, r *rand.Rand)) {
+func (b *bench[S]) calm(t *testing.T, s *storm, call calling[S]) {
 	t.Helper()
 	for i := range stormThrough {
 		handle := b.reach.Direct(t)
@@ -40,8 +40,8 @@ func docsCrash[S store.Docs](t *testing.T, b *bench[S]) {
 	b.mayCrash(t)
 	v := put(t, b.ctx, b.witness, "f/a", "one", "")
 	s := newStorm(t)
-	calls, _ := s.docsCalls(6)
-	b.calm(t, s, func(ctx context.Context, client S, number, n int, r *rand.Rand) { calls(ctx, client, number, n, r) })
+	calls, _ := docsCalls[S](s, 6)
+	b.calm(t, s, calls)
 	b.warm(t, b.witness)
 	wantDoc(t, b.ctx, b.witness, "f/a", "one", v)
 	put(t, b.ctx, b.witness, "f/a", "two", v)
@@ -51,8 +51,8 @@ func docsCrash[S store.Docs](t *testing.T, b *bench[S]) {
 func logCrash[S store.Log](t *testing.T, b *bench[S]) {
 	b.mayCrash(t)
 	s := newStorm(t)
-	calls := s.logCalls()
-	b.calm(t, s, func(ctx context.Context, client S, number, n int, r *rand.Rand) { calls(ctx, client, number, n, r) })
+	calls := logCalls[S](s)
+	b.calm(t, s, calls)
 	b.warmLog(t, b.witness)
 	s.checkLog(t, b.ctx, b.witness)
 	appendTo(t, b.ctx, b.witness, fmt.Sprint("after ", s.seed))
@@ -69,13 +69,9 @@ func emptiedCrash[S store.Full](t *testing.T, b *bench[S]) {
 			t.Fatalf("index %d after %d, version %q: it came back", indexes[0], last, v)
 		}
 		last, seen[v] = indexes[2], true
-		if err := s.Delete(b.ctx, "e", v); err != nil {
-			t.Fatalf("delete: %v", err)
-		}
+		succeed(t, "delete", s.Delete(b.ctx, "e", v))
 		save(t, b.ctx, s, last, "all")
-		if err := s.Trim(b.ctx, last); err != nil {
-			t.Fatalf("trim: %v", err)
-		}
+		succeed(t, "trim", s.Trim(b.ctx, last))
 		b.reach.Crash(t)
 		again(t, b.ctx, "snapshot", func(ctx context.Context) error { _, err := s.Snapshot(ctx); return err })
 		if page := read(t, b.ctx, s, last, 1); page.Head != last {

@@ -33,6 +33,9 @@ type storm struct {
 	counts map[string]int // of faults, by name
 }
 
+// calling makes the n-th call of a client.
+type calling[S any] func(ctx context.Context, client S, number, n int, r *rand.Rand)
+
 // forever is later than any return: the call may still take effect.
 const forever = int64(1) << 60
 
@@ -161,7 +164,7 @@ const (
 )
 
 // blow runs clients of both kinds until the storm is over.
-func blow[S any](t *testing.T, b *bench[S], s *storm, call func(ctx context.Context, client S, number, n int, r *rand.Rand)) {
+func blow[S any](t *testing.T, b *bench[S], s *storm, call calling[S]) {
 	t.Helper()
 	for i := range stormThrough + stormDirect {
 		var handle S
@@ -179,14 +182,14 @@ func blow[S any](t *testing.T, b *bench[S], s *storm, call func(ctx context.Cont
 
 func docsLinearizableFaults[S store.Docs](t *testing.T, b *bench[S]) {
 	s := newStorm(t)
-	calls, _ := s.docsCalls(6)
-	blow(t, b, s, func(ctx context.Context, client S, number, n int, r *rand.Rand) { calls(ctx, client, number, n, r) })
+	calls, _ := docsCalls[S](s, 6)
+	blow(t, b, s, calls)
 	s.checkDocs(t, b.ctx, b.witness)
 }
 
 func logLinearizableFaults[S store.Log](t *testing.T, b *bench[S]) {
 	s := newStorm(t)
-	calls := s.logCalls()
-	blow(t, b, s, func(ctx context.Context, client S, number, n int, r *rand.Rand) { calls(ctx, client, number, n, r) })
+	calls := logCalls[S](s)
+	blow(t, b, s, calls)
 	s.checkLog(t, b.ctx, b.witness)
 }

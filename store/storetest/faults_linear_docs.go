@@ -50,12 +50,12 @@ func openDocsStep(r guessed, in docsInput, out docsOutput) (bool, any) {
 }
 
 // docsCalls makes calls at random on a few documents; each client knows the versions that it saw last.
-func (s *storm) docsCalls(keys int) (call func(context.Context, store.Docs, int, int, *rand.Rand), known []map[string]store.Version) {
+func docsCalls[S store.Docs](s *storm, keys int) (call calling[S], known []map[string]store.Version) {
 	known = make([]map[string]store.Version, stormThrough+stormDirect)
 	for i := range known {
 		known[i] = map[string]store.Version{}
 	}
-	return func(ctx context.Context, docs store.Docs, client, n int, r *rand.Rand) {
+	return func(ctx context.Context, docs S, client, n int, r *rand.Rand) {
 		key := fmt.Sprint("k", r.IntN(keys))
 		in := docsInput{op: "get", key: key, version: known[client][key]}
 		switch r.IntN(8) {

@@ -15,9 +15,9 @@ import (
 )
 
 // logCalls appends and reads near the end at random.
-func (s *storm) logCalls() func(context.Context, store.Log, int, int, *rand.Rand) {
+func logCalls[S store.Log](s *storm) calling[S] {
 	after := make([]uint64, stormThrough+stormDirect)
-	return func(ctx context.Context, log store.Log, client, n int, r *rand.Rand) {
+	return func(ctx context.Context, log S, client, n int, r *rand.Rand) {
 		in := logInput{after: after[client], limit: 1 + r.IntN(20)}
 		if r.IntN(2) == 0 {
 			in = logInput{data: fmt.Sprintf("%d.%d", client, n)}

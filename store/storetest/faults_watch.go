@@ -34,13 +34,9 @@ type watches struct {
 func (b *bench[S]) watch(t *testing.T, s watchedStore) *watches {
 	t.Helper()
 	docs, err := s.Watch(b.ctx, "f/")
-	if err != nil {
-		t.Fatalf("watch: %v", err)
-	}
+	succeed(t, "watch", err)
 	log, err := s.WatchLog(b.ctx)
-	if err != nil {
-		t.Fatalf("watch log: %v", err)
-	}
+	succeed(t, "watch log", err)
 	return &watches{docs: docs, log: log}
 }
 

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/internal/gate"
 )
 
 // Outcome is the outcome of one call to a Faulty store.
@@ -47,9 +46,13 @@ type Full interface {
 
 var _ Full = (*Faulty)(nil)
 
+// gated is gate.Store, whose name is ours.
+type gated = gate.Store
+
 // Faulty is one handle of a store whose calls fail according to a plan. It is safe for concurrent use. All its outcomes are allowed
 // by the rules of package store, so a caller that fails under it is wrong.
 type Faulty struct {
+	*gated
 	inner Full
 
 	mu       sync.Mutex
@@ -63,6 +66,7 @@ type Faulty struct {
 // NewFaulty wraps a handle; a nil plan passes everything. Closing it closes the handle.
 func NewFaulty(inner Full, plan Plan) *Faulty {
 	f := &Faulty{inner: inner, outcomes: make(map[Outcome]int), released: make(chan struct{})}
+	f.gated = gate.New(inner, f.read, f.write)
 	f.SetPlan(plan)
 	return f
 }
@@ -181,123 +185,8 @@ func (f *Faulty) read(ctx context.Context, op, key string, do func() error) erro
 	return do()
 }
 
-// Get implements store.Docs.
-func (f *Faulty) Get(ctx context.Context, key string) (d store.Doc, err error) {
-	err = f.read(ctx, "get", key, func() error { d, err = f.inner.Get(ctx, key); return err })
-	return d, err
-}
-
 // Gets implements store.GetMany. If the inner store lacks it, it reads one document after the other.
 func (f *Faulty) Gets(ctx context.Context, keys []string) (docs []store.Doc, err error) {
 	err = f.read(ctx, "gets", strings.Join(keys, " "), func() error { docs, err = store.GetAll(ctx, f.inner, keys); return err })
 	return docs, err
-}
-
-// List implements store.Docs.
-func (f *Faulty) List(ctx context.Context, prefix string) (docs []store.Doc, err error) {
-	err = f.read(ctx, "list", prefix, func() error { docs, err = f.inner.List(ctx, prefix); return err })
-	return docs, err
-}
-
-// putting is a put whose result is kept only if the answer arrives.
-func (f *Faulty) putting(ctx context.Context, op string, d store.Doc, put func(context.Context, store.Doc) (store.Version, error)) (store.Version, error) {
-	d.Value = slices.Clone(d.Value)
-	var v store.Version // a late write sets it too, but only when nobody looks at it any more
-	err := f.write(ctx, op, d.Key, func(ctx context.Context) (err error) {
-		v, err = put(ctx, d)
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	return v, nil
-}
-
-// Put implements store.Docs.
-func (f *Faulty) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	return f.putting(ctx, "put", d, f.inner.Put)
-}
-
-// Delete implements store.Docs.
-func (f *Faulty) Delete(ctx context.Context, key string, v store.Version) error {
-	return f.write(ctx, "delete", key, func(ctx context.Context) error { return f.inner.Delete(ctx, key, v) })
-}
-
-// Watch implements store.Watcher.
-func (f *Faulty) Watch(ctx context.Context, prefix string) (hints <-chan struct{}, err error) {
-	err = f.read(ctx, "watch", prefix, func() error { hints, err = f.inner.Watch(ctx, prefix); return err })
-	return hints, err
-}
-
-// WatchLog implements store.LogWatcher.
-func (f *Faulty) WatchLog(ctx context.Context) (hints <-chan struct{}, err error) {
-	err = f.read(ctx, "watchlog", "", func() error { hints, err = f.inner.WatchLog(ctx); return err })
-	return hints, err
-}
-
-// Append implements store.Log.
-func (f *Faulty) Append(ctx context.Context, data []byte) (uint64, error) {
-	data = slices.Clone(data)
-	var index uint64
-	err := f.write(ctx, "append", "", func(ctx context.Context) (err error) {
-		index, err = f.inner.Append(ctx, data)
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	return index, nil
-}
-
-// Read implements store.Log.
-func (f *Faulty) Read(ctx context.Context, after uint64, limit int) (page store.Page, err error) {
-	err = f.read(ctx, "read", "", func() error { page, err = f.inner.Read(ctx, after, limit); return err })
-	return page, err
-}
-
-// Snapshot implements store.Log.
-func (f *Faulty) Snapshot(ctx context.Context) (s store.Record, err error) {
-	err = f.read(ctx, "snapshot", "", func() error { s, err = f.inner.Snapshot(ctx); return err })
-	return s, err
-}
-
-// SaveSnapshot implements store.Log.
-func (f *Faulty) SaveSnapshot(ctx context.Context, s store.Record) error {
-	s.Data = slices.Clone(s.Data)
-	return f.write(ctx, "save", "", func(ctx context.Context) error { return f.inner.SaveSnapshot(ctx, s) })
-}
-
-// Trim implements store.Log.
-func (f *Faulty) Trim(ctx context.Context, index uint64) error {
-	return f.write(ctx, "trim", "", func(ctx context.Context) error { return f.inner.Trim(ctx, index) })
-}
-
-// SessionsExpire implements store.Sessions.
-func (f *Faulty) SessionsExpire() bool { return f.inner.SessionsExpire() }
-
-// OpenSession implements store.Sessions. A session whose answer is lost is not kept, so no outcome is unknown here.
-func (f *Faulty) OpenSession(ctx context.Context, ttl time.Duration) (s store.Session, err error) {
-	err = f.read(ctx, "session", "", func() error { s, err = f.inner.OpenSession(ctx, ttl); return err })
-	if err != nil {
-		return nil, err
-	}
-	return &faultySession{Session: s, store: f}, nil
-}
-
-// Close implements store.Store.
-func (f *Faulty) Close() error { return f.inner.Close() }
-
-type faultySession struct {
-	store.Session
-	store *Faulty
-}
-
-// Put implements store.Session.
-func (s *faultySession) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	return s.store.putting(ctx, "sessionput", d, s.Session.Put)
-}
-
-// Close implements store.Session.
-func (s *faultySession) Close(ctx context.Context) error {
-	return s.store.write(ctx, "sessionclose", "", s.Session.Close)
 }

@@ -64,15 +64,20 @@ func TestOutcomes(t *testing.T) {
 		t.Run(c.outcome, func(t *testing.T) {
 			t.Parallel()
 			faulty, plain, ctx := setup(t, c.outcome+" append times=1")
-			if _, err := faulty.Append(ctx, []byte("x")); !errors.Is(err, c.want) {
+			data := []byte("x")
+			if _, err := faulty.Append(ctx, data); !errors.Is(err, c.want) {
 				t.Errorf("append: error %v, want %v", err, c.want)
 			}
+			data[0] = 'z' // the caller's again
 			if got := head(t, plain); got != c.now {
 				t.Errorf("head %d at once, want %d", got, c.now)
 			}
 			faulty.Release()
 			if got := head(t, plain); got != c.released {
 				t.Errorf("head %d after Release, want %d", got, c.released)
+			}
+			if page, err := plain.Read(ctx, 0, 1); err != nil || len(page.Records) == 1 && string(page.Records[0].Data) != "x" {
+				t.Errorf("the log holds %v, %v", page.Records, err)
 			}
 			if _, err := faulty.Append(ctx, []byte("y")); err != nil {
 				t.Errorf("second append: %v", err)
@@ -101,9 +106,7 @@ func TestHeldWriteComesLateWhenItsCallerGivesUp(t *testing.T) {
 		t.Fatalf("before Release: %v, want not found", err)
 	}
 	faulty.Release()
-	if _, err := plain.Get(t.Context(), "a"); err != nil {
-		t.Fatalf("after Release: %v", err)
-	}
+	must.Succeed(t, must.Err(plain.Get(t.Context(), "a")))
 }
 
 func TestScriptKeysAndCounts(t *testing.T) {

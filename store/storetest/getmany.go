@@ -56,17 +56,13 @@ func manyRoundTrip[S ManyDocs](t *testing.T, open Open[S]) {
 	b := store.Doc{Key: "b/c", Version: put(t, ctx, s, "b/c", "", "")}
 	wantDocs(t, ctx, s, b, store.Doc{Key: "b"}, a, store.Doc{Key: "z/@=:#-_.9Z"}, b)
 	got, err := s.Gets(ctx, []string{"a", "a"})
-	if err != nil {
-		t.Fatalf("gets: %v", err)
-	}
+	succeed(t, "gets", err)
 	copy(got[0].Value, "XXX")
 	if string(got[1].Value) != "one" {
 		t.Errorf("the same document twice shares its bytes")
 	}
 	wantDocs(t, ctx, s, a)
-	if err := s.Delete(ctx, "a", a.Version); err != nil {
-		t.Fatalf("delete: %v", err)
-	}
+	succeed(t, "delete", s.Delete(ctx, "a", a.Version))
 	wantDocs(t, ctx, s, store.Doc{Key: "a"}, b)
 }
 
@@ -141,7 +137,7 @@ func count(d store.Doc) int {
 // manyLinearizable lets clients write, delete and read several documents at once. Each document that a call returns is a Get of its own, within the call.
 func manyLinearizable[S ManyDocs](t *testing.T, open Open[S]) {
 	s := calm()
-	calls, known := s.docsCalls(2)
+	calls, known := docsCalls[S](s, 2)
 	keys := []string{"k1", "k0"}
 	atOnce(t, open, 6, 40, func(ctx context.Context, client S, number, n int, r *rand.Rand) {
 		if r.IntN(4) > 0 {

@@ -47,9 +47,7 @@ func groupFollowerWaits[S store.Group](t *testing.T, open Open[S]) {
 	if follower.m, err = follower.group.JoinGroup(tb.ctx, follower.request()); err != nil {
 		t.Fatalf("the follower joins again: %v", err)
 	}
-	if err := <-joined; err != nil {
-		t.Fatalf("the leader joins again: %v", err)
-	}
+	succeed(t, "the leader joins again", <-joined)
 	leader, follower = tb.leader(), tb.others(tb.leader())[0]
 	synced := make(chan error, 1)
 	go func() { synced <- follower.sync() }()
@@ -58,12 +56,8 @@ func groupFollowerWaits[S store.Group](t *testing.T, open Open[S]) {
 		t.Fatalf("the follower's sync returned before the leader's: %v", err)
 	case <-time.After(GroupSession / 10):
 	}
-	if err := leader.sync(); err != nil {
-		t.Fatalf("sync of the leader: %v", err)
-	}
-	if err := <-synced; err != nil {
-		t.Fatalf("sync of the follower: %v", err)
-	}
+	succeed(t, "sync of the leader", leader.sync())
+	succeed(t, "sync of the follower", <-synced)
 	tb.agree(tb.members...)
 	if err := follower.sync(); err != nil { // an answer that was lost
 		t.Fatalf("sync of the follower, again: %v", err)
@@ -102,9 +96,7 @@ func groupLeave[S store.Group](t *testing.T, open Open[S]) {
 	leader := tb.leader()
 	gone := tb.others(leader)[0]
 	for range 2 {
-		if err := gone.group.LeaveGroup(tb.ctx, gone.m.ID); err != nil {
-			t.Fatalf("leave: %v", err)
-		}
+		succeed(t, "leave", gone.group.LeaveGroup(tb.ctx, gone.m.ID))
 	}
 	wantError(t, "heartbeat after leaving", gone.group.Heartbeat(tb.ctx, gone.m.Seat), store.ErrSession)
 	leader.awaitRebalance()
@@ -126,9 +118,7 @@ func groupLeaderLeaves[S store.Group](t *testing.T, open Open[S]) {
 	tb.gather(tb.members...)
 	leader := tb.leader()
 	rest := tb.others(leader)
-	if err := leader.group.LeaveGroup(tb.ctx, leader.m.ID); err != nil {
-		t.Fatalf("leave: %v", err)
-	}
+	succeed(t, "leave", leader.group.LeaveGroup(tb.ctx, leader.m.ID))
 	for _, p := range rest {
 		p.awaitRebalance()
 	}
@@ -147,10 +137,9 @@ func groupSilent[S store.Group](t *testing.T, open Open[S]) {
 		t.Fatalf("a silent member was removed %v after its heartbeat, its session is %v", d, GroupSession)
 	}
 	wantError(t, "heartbeat of the removed", silent.group.Heartbeat(tb.ctx, silent.m.Seat), store.ErrSession)
-	_, err := silent.group.SyncGroup(tb.ctx, silent.m.Seat, nil)
-	wantError(t, "sync of the removed", err, store.ErrSession)
-	_, err = silent.group.JoinGroup(tb.ctx, silent.request())
-	wantError(t, "join of the removed with its ID", err, store.ErrSession)
+	wantError(t, "sync of the removed", errOf(silent.group.SyncGroup(tb.ctx, silent.m.Seat, nil)), store.ErrSession)
+	wantError(t, "join of the removed with its ID",
+		errOf(silent.group.JoinGroup(tb.ctx, silent.request())), store.ErrSession)
 	silent.m = store.Membership{}
 	tb.gather(other, silent)
 }
@@ -205,8 +194,8 @@ func groupStale[S store.Group](t *testing.T, open Open[S]) {
 	tb.gather(a, b)
 	for _, seat := range []store.Seat{old, {ID: a.m.ID, Generation: a.m.Generation + 1}} {
 		wantError(t, "heartbeat", a.group.Heartbeat(tb.ctx, seat), store.ErrGeneration)
-		_, err := a.group.SyncGroup(tb.ctx, seat, []store.GroupMember{{ID: a.m.ID, Data: []byte("no")}})
-		wantError(t, "sync", err, store.ErrGeneration)
+		wantError(t, "sync",
+			errOf(a.group.SyncGroup(tb.ctx, seat, []store.GroupMember{{ID: a.m.ID, Data: []byte("no")}})), store.ErrGeneration)
 	}
 	a.mustBeat()
 	b.mustBeat()
@@ -219,13 +208,10 @@ func groupStranger[S store.Group](t *testing.T, open Open[S]) {
 	check := func() {
 		t.Helper()
 		wantError(t, "heartbeat", a.group.Heartbeat(tb.ctx, nobody), store.ErrSession)
-		_, err := a.group.SyncGroup(tb.ctx, nobody, nil)
-		wantError(t, "sync", err, store.ErrSession)
-		_, err = a.group.JoinGroup(tb.ctx, store.JoinRequest{ID: nobody.ID, Session: GroupSession, Rebalance: GroupRebalance})
-		wantError(t, "join", err, store.ErrSession)
-		if err := a.group.LeaveGroup(tb.ctx, nobody.ID); err != nil {
-			t.Fatalf("leave: %v", err)
-		}
+		wantError(t, "sync", errOf(a.group.SyncGroup(tb.ctx, nobody, nil)), store.ErrSession)
+		wantError(t, "join",
+			errOf(a.group.JoinGroup(tb.ctx, store.JoinRequest{ID: nobody.ID, Session: GroupSession, Rebalance: GroupRebalance})), store.ErrSession)
+		succeed(t, "leave", a.group.LeaveGroup(tb.ctx, nobody.ID))
 	}
 	check()
 	tb.gather(a)

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -118,8 +117,8 @@ func docsStep(r register, in docsInput, out docsOutput) (bool, any) {
 
 func docsLinearizable[S store.Docs](t *testing.T, open Open[S]) {
 	s := calm()
-	calls, _ := s.docsCalls(2)
-	atOnce(t, open, 6, 40, func(ctx context.Context, client S, number, n int, r *rand.Rand) { calls(ctx, client, number, n, r) })
+	calls, _ := docsCalls[S](s, 2)
+	atOnce(t, open, 6, 40, calls)
 	s.h.check(t, docsModel)
 }
 
@@ -127,7 +126,7 @@ func docsLinearizable[S store.Docs](t *testing.T, open Open[S]) {
 func calm() *storm { return &storm{h: newHistory(), calm: true} }
 
 // atOnce lets clients, each with a handle of its own, make calls at once.
-func atOnce[S any](t *testing.T, open Open[S], clients, each int, call func(ctx context.Context, client S, number, n int, r *rand.Rand)) {
+func atOnce[S any](t *testing.T, open Open[S], clients, each int, call calling[S]) {
 	t.Helper()
 	handle, ctx := open(t), deadline(t)
 	var wg sync.WaitGroup

@@ -1,9 +1,7 @@
 package storetest
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -73,7 +71,7 @@ func logStep(all []logRecord, in logInput, out logOutput) (bool, any) {
 
 func logLinearizable[S store.Log](t *testing.T, open Open[S]) {
 	s := calm()
-	calls := s.logCalls()
-	atOnce(t, open, 5, 24, func(ctx context.Context, client S, number, n int, r *rand.Rand) { calls(ctx, client, number, n, r) })
+	calls := logCalls[S](s)
+	atOnce(t, open, 5, 24, calls)
 	s.h.check(t, logModel)
 }

@@ -39,6 +39,24 @@ func single[S any](t *testing.T, open Open[S]) (S, context.Context) {
 	return open(t)(t), deadline(t)
 }
 
+// pair opens two handles on a fresh store.
+func pair[S any](t *testing.T, open Open[S]) (a, b S, ctx context.Context) {
+	t.Helper()
+	handle := open(t)
+	return handle(t), handle(t), deadline(t)
+}
+
+// succeed ends the test where a call that only leads to what is tested fails.
+func succeed(t *testing.T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// errOf is the error of a call that returns something beside it.
+func errOf[T any](_ T, err error) error { return err }
+
 // rule is one named rule of a contract.
 type rule[S any] struct {
 	name string
@@ -64,7 +82,5 @@ func closeHandle(t *testing.T, handle any) {
 	if !ok {
 		t.Fatalf("%T has no Close: give the suite the whole store", handle)
 	}
-	if err := c.Close(); err != nil {
-		t.Fatalf("close: %v", err)
-	}
+	succeed(t, "close", c.Close())
 }

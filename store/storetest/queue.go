@@ -14,7 +14,7 @@ import (
 
 // Queue is the suite of store.Queue.
 func Queue[S store.Queue](t *testing.T, open Open[S]) {
-	runRules(t, open, []rule[S]{
+	runRules(t, open, append([]rule[S]{
 		{"make and drop", queueMakeDrop[S]},
 		{"bad flows", queueBadFlows[S]},
 		{"receive and acknowledge", queueReceive[S]},
@@ -39,9 +39,7 @@ func Queue[S store.Queue](t *testing.T, open Open[S]) {
 		{"caller keeps its bytes", queueOwnership[S]},
 		{"flows do not mix", queueFlowsApart[S]},
 		{"every segment once", queueEachOnce[S]},
-		{"cancelled before the call", queueCancelled[S]},
-		{"closed", queueClosed[S]},
-	})
+	}, refusing(queueRefuse[S])...))
 }
 
 // QueueJoins is the suite of commits with several inputs, which not every queue supports.
@@ -76,9 +74,7 @@ func flowOf[S store.Queue](t *testing.T, open Open[S]) (S, context.Context) {
 
 func makeFlow(t *testing.T, ctx context.Context, s store.Queue) {
 	t.Helper()
-	if err := s.MakeFlow(ctx, flowName, []store.Shard{in, out, two}); err != nil {
-		t.Fatalf("make flow: %v", err)
-	}
+	succeed(t, "make flow", s.MakeFlow(ctx, flowName, []store.Shard{in, out, two}))
 }
 
 // putMessages stores messages in a shard, each as a unit of its own.
@@ -100,9 +96,7 @@ func nameText(d string) string {
 func commit(t *testing.T, ctx context.Context, s store.Queue, units ...store.Unit) []bool {
 	t.Helper()
 	fresh, err := s.Commit(ctx, flowName, units...)
-	if err != nil {
-		t.Fatalf("commit: %v", err)
-	}
+	succeed(t, "commit", err)
 	if len(fresh) != len(units) {
 		t.Fatalf("commit of %d units: %d answers", len(units), len(fresh))
 	}
@@ -112,9 +106,7 @@ func commit(t *testing.T, ctx context.Context, s store.Queue, units ...store.Uni
 func receive(t *testing.T, ctx context.Context, s store.Queue, r store.Receive) []store.Message {
 	t.Helper()
 	all, err := s.Receive(ctx, flowName, r)
-	if err != nil {
-		t.Fatalf("receive: %v", err)
-	}
+	succeed(t, "receive", err)
 	if len(all) > r.Limit {
 		t.Fatalf("receive: %d messages, limit was %d", len(all), r.Limit)
 	}
@@ -195,26 +187,21 @@ func queueMakeDrop[S store.Queue](t *testing.T, open Open[S]) {
 	a, b := handle(t), handle(t)
 	shards := []store.Shard{in, out, two}
 	for _, s := range []S{a, b, a} {
-		if err := s.MakeFlow(ctx, flowName, shards); err != nil {
-			t.Fatalf("make: %v", err)
-		}
+		succeed(t, "make", s.MakeFlow(ctx, flowName, shards))
 	}
 	wantError(t, "make with other shards", b.MakeFlow(ctx, flowName, shards[:2]), store.ErrConflict)
 	putMessages(t, ctx, a, in, "one")
 	wantTexts(t, "the other handle", take(t, ctx, b, in, 1), "one")
-	_, err := a.Receive(ctx, flowName, store.Receive{Shard: shardOf("none"), Limit: 1, Lease: lease})
-	wantError(t, "receive from no shard", err, store.ErrNotFound)
+	wantError(t, "receive from no shard",
+		errOf(a.Receive(ctx, flowName, store.Receive{Shard: shardOf("none"), Limit: 1, Lease: lease})), store.ErrNotFound)
 	for _, s := range []S{b, a} {
-		if err := s.DropFlow(ctx, flowName); err != nil {
-			t.Fatalf("drop: %v", err)
-		}
+		succeed(t, "drop", s.DropFlow(ctx, flowName))
 	}
-	_, err = a.Receive(ctx, flowName, store.Receive{Shard: in, Limit: 1, Lease: lease})
-	wantError(t, "receive after the drop", err, store.ErrNotFound)
-	_, err = a.Commit(ctx, flowName, store.Unit{Name: "late", Outputs: []store.Put{{Shard: in}}})
-	wantError(t, "commit after the drop", err, store.ErrNotFound)
-	_, err = b.Depth(ctx, flowName)
-	wantError(t, "depth after the drop", err, store.ErrNotFound)
+	wantError(t, "receive after the drop",
+		errOf(a.Receive(ctx, flowName, store.Receive{Shard: in, Limit: 1, Lease: lease})), store.ErrNotFound)
+	wantError(t, "commit after the drop",
+		errOf(a.Commit(ctx, flowName, store.Unit{Name: "late", Outputs: []store.Put{{Shard: in}}})), store.ErrNotFound)
+	wantError(t, "depth after the drop", errOf(b.Depth(ctx, flowName)), store.ErrNotFound)
 }
 
 func queueBadFlows[S store.Queue](t *testing.T, open Open[S]) {
@@ -246,8 +233,8 @@ func queueBadFlows[S store.Queue](t *testing.T, open Open[S]) {
 			t.Errorf("%s: no error", what)
 		}
 	}
-	_, err := s.Commit(ctx, flowName, store.Unit{Name: "x", Outputs: []store.Put{{Shard: shardOf("none")}}})
-	wantError(t, "output to no shard", err, store.ErrNotFound)
+	wantError(t, "output to no shard",
+		errOf(s.Commit(ctx, flowName, store.Unit{Name: "x", Outputs: []store.Put{{Shard: shardOf("none")}}})), store.ErrNotFound)
 }
 
 func queueReceive[S store.Queue](t *testing.T, open Open[S]) {
@@ -292,42 +279,24 @@ func queueOwnership[S store.Queue](t *testing.T, open Open[S]) {
 
 func queueFlowsApart[S store.Queue](t *testing.T, open Open[S]) {
 	s, ctx := flowOf(t, open)
-	if err := s.MakeFlow(ctx, "count@8", []store.Shard{in}); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, "make another flow", s.MakeFlow(ctx, "count@8", []store.Shard{in}))
 	putMessages(t, ctx, s, in, "seven")
 	if got, err := s.Receive(ctx, "count@8", store.Receive{Shard: in, Limit: 1, Lease: lease}); err != nil || len(got) > 0 {
 		t.Fatalf("the other flow delivers %d, %v", len(got), err)
 	}
-	if err := s.DropFlow(ctx, "count@8"); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, "drop the other flow", s.DropFlow(ctx, "count@8"))
 	wantTexts(t, "after the other was dropped", take(t, ctx, s, in, 1), "seven")
 }
 
-func queueCancelled[S store.Queue](t *testing.T, open Open[S]) {
-	s, ctx := flowOf(t, open)
+func queueRefuse[S store.Queue](t *testing.T, ctx context.Context, s S) (all calls, unchanged func()) {
+	makeFlow(t, ctx, s)
 	u := store.Unit{Name: "u", Outputs: []store.Put{{Shard: in}}}
-	_, err := s.Commit(cancelled(), flowName, u)
-	wantError(t, "commit", err, stoppedError{})
-	_, err = s.Receive(cancelled(), flowName, store.Receive{Shard: in, Limit: 1, Lease: lease})
-	wantError(t, "receive", err, stoppedError{})
-	_, err = s.Depth(cancelled(), flowName)
-	wantError(t, "depth", err, stoppedError{})
-	wantError(t, "make", s.MakeFlow(cancelled(), "g", []store.Shard{in}), stoppedError{})
-	wantError(t, "drop", s.DropFlow(cancelled(), flowName), stoppedError{})
-	wantDepth(t, ctx, s, in, 0, 0, false)
-}
-
-func queueClosed[S store.Queue](t *testing.T, open Open[S]) {
-	s, ctx := flowOf(t, open)
-	closeHandle(t, s)
-	_, err := s.Commit(ctx, flowName, store.Unit{Name: "u"})
-	wantError(t, "commit", err, store.ErrClosed)
-	_, err = s.Receive(ctx, flowName, store.Receive{Shard: in, Limit: 1, Lease: lease})
-	wantError(t, "receive", err, store.ErrClosed)
-	_, err = s.Depth(ctx, flowName)
-	wantError(t, "depth", err, store.ErrClosed)
-	wantError(t, "make", s.MakeFlow(ctx, "g", []store.Shard{in}), store.ErrClosed)
-	wantError(t, "drop", s.DropFlow(ctx, flowName), store.ErrClosed)
+	r := store.Receive{Shard: in, Limit: 1, Lease: lease}
+	return calls{
+		"commit":  func(ctx context.Context) error { return errOf(s.Commit(ctx, flowName, u)) },
+		"receive": func(ctx context.Context) error { return errOf(s.Receive(ctx, flowName, r)) },
+		"depth":   func(ctx context.Context) error { return errOf(s.Depth(ctx, flowName)) },
+		"make":    func(ctx context.Context) error { return s.MakeFlow(ctx, "g", []store.Shard{in}) },
+		"drop":    func(ctx context.Context) error { return s.DropFlow(ctx, flowName) },
+	}, func() { wantDepth(t, ctx, s, in, 0, 0, false) }
 }

@@ -29,8 +29,7 @@ func queueCommitOnce[S store.Queue](t *testing.T, open Open[S]) {
 
 // queueZombie: who lost its lease commits after another did, and after what the other stored was taken.
 func queueZombie[S store.Queue](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	makeFlow(t, ctx, a)
 	putMessages(t, ctx, a, in, "one")
 	old := take(t, ctx, a, in, 1)
@@ -134,8 +133,7 @@ func queueOutputs[S store.Queue](t *testing.T, open Open[S]) {
 }
 
 func queueSeal[S store.Queue](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	makeFlow(t, ctx, a)
 	putMessages(t, ctx, a, out, "one")
 	seal := func(name string) store.Unit {
@@ -158,8 +156,8 @@ func queueSeal[S store.Queue](t *testing.T, open Open[S]) {
 	if depth(t, ctx, a, in).Sealed {
 		t.Error("a shard is sealed that nobody has sealed")
 	}
-	_, err := b.Commit(ctx, flowName, store.Unit{Name: "late", Outputs: []store.Put{{Shard: in, Data: []byte("x")}, {Shard: two, Data: []byte("x")}}})
-	wantError(t, "a message behind the seal", err, store.ErrSealed)
+	wantError(t, "a message behind the seal",
+		errOf(b.Commit(ctx, flowName, store.Unit{Name: "late", Outputs: []store.Put{{Shard: in, Data: []byte("x")}, {Shard: two, Data: []byte("x")}}})), store.ErrSealed)
 	wantDepth(t, ctx, a, two, 0, 0, true)
 	wantDepth(t, ctx, a, in, 0, 0, false)
 }
@@ -170,8 +168,7 @@ func queueDepth[S store.Queue](t *testing.T, open Open[S]) {
 	if err != nil || len(all) != 3 || all[0].Shard != in || all[1].Shard != out || all[2].Shard != two {
 		t.Fatalf("depth of all: %+v, %v", all, err)
 	}
-	_, err = s.Depth(ctx, flowName, shardOf("none"))
-	wantError(t, "depth of no shard", err, store.ErrNotFound)
+	wantError(t, "depth of no shard", errOf(s.Depth(ctx, flowName, shardOf("none"))), store.ErrNotFound)
 	putMessages(t, ctx, s, in, "a", "b", "c")
 	wantDepth(t, ctx, s, in, 3, 3, false)
 	got := take(t, ctx, s, in, 2)

@@ -25,8 +25,7 @@ func queueLease[S store.Queue](t *testing.T, open Open[S]) {
 }
 
 func queueLeaseEnds[S store.Queue](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	makeFlow(t, ctx, a)
 	putMessages(t, ctx, a, in, "one")
 	var first []store.Message
@@ -42,8 +41,7 @@ func queueLeaseEnds[S store.Queue](t *testing.T, open Open[S]) {
 }
 
 func queueKeep[S store.Queue](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	makeFlow(t, ctx, a)
 	putMessages(t, ctx, a, in, "kept", "mark")
 	got := take(t, ctx, a, in, 2) // "kept", "mark"
@@ -71,8 +69,7 @@ func queueKeep[S store.Queue](t *testing.T, open Open[S]) {
 }
 
 func queueReturn[S store.Queue](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	makeFlow(t, ctx, a)
 	putMessages(t, ctx, a, in, "one", "two")
 	got := take(t, ctx, a, in, 2)
@@ -83,8 +80,7 @@ func queueReturn[S store.Queue](t *testing.T, open Open[S]) {
 }
 
 func queueStaleReceipt[S store.Queue](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	makeFlow(t, ctx, a)
 	putMessages(t, ctx, a, in, "one")
 	old := take(t, ctx, a, in, 1)

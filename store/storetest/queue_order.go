@@ -11,8 +11,7 @@ import (
 // other, by the units of a call, and by the outputs of a unit; also where they were delivered before, and not
 // acknowledged.
 func queueOrder[S store.Queue](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	writer, reader := handle(t), handle(t)
+	writer, reader, ctx := pair(t, open)
 	makeFlow(t, ctx, writer)
 	const calls, units, outputs = 6, 3, 4
 	var want, got []string

@@ -11,16 +11,13 @@ import (
 
 // queueUnsealed: a unit and the seal of its output's shard are written at the same time. Either the unit is refused, or who sees the seal sees its message.
 func queueUnsealed[S store.Queue](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	writer, sealer := handle(t), handle(t)
+	writer, sealer, ctx := pair(t, open)
 	const rounds = 12
 	shards := []store.Shard{in}
 	for i := range rounds {
 		shards = append(shards, store.Shard{Edge: "race", Number: i})
 	}
-	if err := writer.MakeFlow(ctx, flowName, shards); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, "make flow", writer.MakeFlow(ctx, flowName, shards))
 	for round, to := range shards[1:] {
 		putMessages(t, ctx, writer, in, fmt.Sprint("round ", round))
 		got := take(t, ctx, writer, in, 1)
@@ -53,6 +50,5 @@ func queueUnsealed[S store.Queue](t *testing.T, open Open[S]) {
 		}
 	}
 	late := store.Unit{Name: "late", Outputs: []store.Put{{Shard: shards[1], Data: []byte("x")}}}
-	_, err := writer.Commit(ctx, flowName, late)
-	wantError(t, "a message after the seal", err, store.ErrSealed)
+	wantError(t, "a message after the seal", errOf(writer.Commit(ctx, flowName, late)), store.ErrSealed)
 }

@@ -34,9 +34,7 @@ func renewalHolds[S DocsWithSessions](t *testing.T, ctx context.Context, s S, ke
 	t.Helper()
 	began := time.Now()
 	session, err := s.OpenSession(ctx, renewalTTL)
-	if err != nil {
-		t.Fatalf("open session: %v", err)
-	}
+	succeed(t, "open session", err)
 	defer session.Close(ctx) //nolint:errcheck // what is left goes with the store
 	var v store.Version
 	for n := range 3 {

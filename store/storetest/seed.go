@@ -29,24 +29,17 @@ func Seed[S LogAndSeeder](t *testing.T, open Open[S]) {
 const seedAt = 1_000_000
 
 func seedEmpty[S LogAndSeeder](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	if p := read(t, ctx, b, 0, 10); p.Head != 0 {
 		t.Fatalf("an empty log has head %d", p.Head)
 	}
-	if err := a.SeedLog(ctx, seedAt); err != nil {
-		t.Fatalf("seed: %v", err)
-	}
-	_, err := b.Read(ctx, 0, 10)
-	wantError(t, "read from the beginning", err, store.ErrTruncated)
-	_, err = b.Snapshot(ctx)
-	wantError(t, "snapshot", err, store.ErrNotFound)
+	succeed(t, "seed", a.SeedLog(ctx, seedAt))
+	wantError(t, "read from the beginning", errOf(b.Read(ctx, 0, 10)), store.ErrTruncated)
+	wantError(t, "snapshot", errOf(b.Snapshot(ctx)), store.ErrNotFound)
 	if p := read(t, ctx, b, seedAt, 10); len(p.Records) > 0 || p.Head != seedAt {
 		t.Errorf("behind the seed there are %d records, head %d", len(p.Records), p.Head)
 	}
-	if err := a.SaveSnapshot(ctx, store.Record{Index: seedAt, Data: []byte("all")}); err != nil {
-		t.Fatalf("save snapshot: %v", err)
-	}
+	succeed(t, "save snapshot", a.SaveSnapshot(ctx, store.Record{Index: seedAt, Data: []byte("all")}))
 	i := appendTo(t, ctx, b, "next")
 	if i <= seedAt {
 		t.Errorf("the next index is %d", i)
@@ -59,14 +52,10 @@ func seedEmpty[S LogAndSeeder](t *testing.T, open Open[S]) {
 func seedAgain[S LogAndSeeder](t *testing.T, open Open[S]) {
 	handle, ctx := open(t), deadline(t)
 	for range 2 {
-		if err := handle(t).SeedLog(ctx, seedAt); err != nil {
-			t.Fatalf("seed: %v", err)
-		}
+		succeed(t, "seed", handle(t).SeedLog(ctx, seedAt))
 	}
 	wantError(t, "another index", handle(t).SeedLog(ctx, seedAt+1), store.ErrConflict)
-	if err := handle(t).SaveSnapshot(ctx, store.Record{Index: seedAt, Data: []byte("all")}); err != nil {
-		t.Fatalf("save snapshot: %v", err)
-	}
+	succeed(t, "save snapshot", handle(t).SaveSnapshot(ctx, store.Record{Index: seedAt, Data: []byte("all")}))
 	wantError(t, "a log with a snapshot", handle(t).SeedLog(ctx, seedAt), store.ErrConflict)
 }
 
@@ -76,12 +65,8 @@ func seedConflict[S LogAndSeeder](t *testing.T, open Open[S]) {
 	for _, index := range []uint64{i, seedAt} {
 		wantError(t, "seed a log with a record", s.SeedLog(ctx, index), store.ErrConflict)
 	}
-	if err := s.SaveSnapshot(ctx, store.Record{Index: i, Data: []byte("x")}); err != nil {
-		t.Fatalf("save snapshot: %v", err)
-	}
-	if err := s.Trim(ctx, i); err != nil {
-		t.Fatalf("trim: %v", err)
-	}
+	succeed(t, "save snapshot", s.SaveSnapshot(ctx, store.Record{Index: i, Data: []byte("x")}))
+	succeed(t, "trim", s.Trim(ctx, i))
 	for _, index := range []uint64{i, seedAt} {
 		wantError(t, "seed a log that was trimmed", s.SeedLog(ctx, index), store.ErrConflict)
 	}

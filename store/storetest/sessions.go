@@ -37,9 +37,7 @@ func Sessions[S DocsWithSessions](t *testing.T, open Open[S]) {
 func openSession(t *testing.T, ctx context.Context, s store.Sessions) store.Session {
 	t.Helper()
 	session, err := s.OpenSession(ctx, sessionTTL)
-	if err != nil {
-		t.Fatalf("open session: %v", err)
-	}
+	succeed(t, "open session", err)
 	select {
 	case <-session.Done():
 		t.Fatalf("a new session has ended")
@@ -73,27 +71,22 @@ func wantDone(t *testing.T, s store.Session) {
 }
 
 func sessionClose[S DocsWithSessions](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	one, two := openSession(t, ctx, a), openSession(t, ctx, a)
 	put(t, ctx, one, "s/1", "x", "")
 	v2 := put(t, ctx, two, "s/2", "y", "")
 	v3 := put(t, ctx, a, "s/3", "z", "")
 	listed(t, ctx, b, "s/", []string{"s/1", "s/2", "s/3"})
-	if err := one.Close(ctx); err != nil {
-		t.Fatalf("close session: %v", err)
-	}
+	succeed(t, "close session", one.Close(ctx))
 	wantDone(t, one)
-	_, err := b.Get(ctx, "s/1")
-	wantError(t, "get after the session was closed", err, store.ErrNotFound)
+	wantError(t, "get after the session was closed", errOf(b.Get(ctx, "s/1")), store.ErrNotFound)
 	wantDoc(t, ctx, b, "s/2", "y", v2)
 	wantDoc(t, ctx, b, "s/3", "z", v3)
 	listed(t, ctx, b, "s/", []string{"s/2", "s/3"})
 }
 
 func sessionStoreClose[S DocsWithSessions](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	session := openSession(t, ctx, a)
 	put(t, ctx, session, "s/1", "x", "")
 	v := put(t, ctx, a, "s/2", "y", "")
@@ -105,35 +98,26 @@ func sessionStoreClose[S DocsWithSessions](t *testing.T, open Open[S]) {
 }
 
 func sessionConditional[S DocsWithSessions](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	one, two := openSession(t, ctx, a), openSession(t, ctx, b)
 	v1 := put(t, ctx, one, "s/1", "x", "")
-	_, err := two.Put(ctx, store.Doc{Key: "s/1"})
-	wantError(t, "second creation", err, store.ErrConflict)
-	_, err = b.Put(ctx, store.Doc{Key: "s/1"})
-	wantError(t, "creation without session", err, store.ErrConflict)
+	wantError(t, "second creation", errOf(two.Put(ctx, store.Doc{Key: "s/1"})), store.ErrConflict)
+	wantError(t, "creation without session", errOf(b.Put(ctx, store.Doc{Key: "s/1"})), store.ErrConflict)
 	v2 := put(t, ctx, one, "s/1", "y", v1)
-	_, err = one.Put(ctx, store.Doc{Key: "s/1", Version: v1})
-	wantError(t, "stale write", err, store.ErrConflict)
+	wantError(t, "stale write", errOf(one.Put(ctx, store.Doc{Key: "s/1", Version: v1})), store.ErrConflict)
 	wantDoc(t, ctx, b, "s/1", "y", v2)
-	if err := b.Delete(ctx, "s/1", v2); err != nil {
-		t.Fatalf("delete of another's session document: %v", err)
-	}
-	_, err = one.Put(ctx, store.Doc{Key: "s/1", Version: v2})
-	wantError(t, "renewal of a deleted document", err, store.ErrConflict)
+	succeed(t, "delete of another's session document", b.Delete(ctx, "s/1", v2))
+	wantError(t, "renewal of a deleted document",
+		errOf(one.Put(ctx, store.Doc{Key: "s/1", Version: v2})), store.ErrConflict)
 }
 
 func sessionReuse[S DocsWithSessions](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	one := openSession(t, ctx, a)
 	v1 := put(t, ctx, one, "s/1", "first", "")
-	if err := one.Close(ctx); err != nil {
-		t.Fatalf("close session: %v", err)
-	}
-	_, err := b.Put(ctx, store.Doc{Key: "s/1", Version: v1})
-	wantError(t, "write at the version that is gone", err, store.ErrConflict)
+	succeed(t, "close session", one.Close(ctx))
+	wantError(t, "write at the version that is gone",
+		errOf(b.Put(ctx, store.Doc{Key: "s/1", Version: v1})), store.ErrConflict)
 	wantError(t, "delete of what is gone", b.Delete(ctx, "s/1", v1), store.ErrNotFound)
 	two := openSession(t, ctx, b)
 	v2 := put(t, ctx, two, "s/1", "second", "")
@@ -147,19 +131,14 @@ func sessionEnded[S DocsWithSessions](t *testing.T, open Open[S]) {
 	s, ctx := single(t, open)
 	session := openSession(t, ctx, s)
 	for range 2 {
-		if err := session.Close(ctx); err != nil {
-			t.Fatalf("close session: %v", err)
-		}
+		succeed(t, "close session", session.Close(ctx))
 	}
-	_, err := session.Put(ctx, store.Doc{Key: "s/1"})
-	wantError(t, "put with an ended session", err, store.ErrSession)
-	_, err = s.Get(ctx, "s/1")
-	wantError(t, "get", err, store.ErrNotFound)
+	wantError(t, "put with an ended session", errOf(session.Put(ctx, store.Doc{Key: "s/1"})), store.ErrSession)
+	wantError(t, "get", errOf(s.Get(ctx, "s/1")), store.ErrNotFound)
 }
 
 func sessionHint[S DocsWithSessions](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	watcher, ok := any(b).(store.Watcher)
 	if !ok {
 		t.Skipf("%T is no store.Watcher: there is nobody to give a hint to", b)
@@ -171,13 +150,9 @@ func sessionHint[S DocsWithSessions](t *testing.T, open Open[S]) {
 		session := openSession(t, ctx, a)
 		put(t, ctx, session, "s/1", "x", "")
 		hints, err := watcher.Watch(ctx, "s/")
-		if err != nil {
-			t.Fatalf("watch: %v", err)
-		}
+		succeed(t, "watch", err)
 		hint(t, hints, "the start")
-		if err := end(session); err != nil {
-			t.Fatalf("end session: %v", err)
-		}
+		succeed(t, "end session", end(session))
 		for err == nil {
 			hint(t, hints, "the end of a session")
 			_, err = b.Get(ctx, "s/1")
@@ -188,24 +163,17 @@ func sessionHint[S DocsWithSessions](t *testing.T, open Open[S]) {
 
 func sessionCancelled[S DocsWithSessions](t *testing.T, open Open[S]) {
 	s, ctx := single(t, open)
-	_, err := s.OpenSession(cancelled(), sessionTTL)
-	wantError(t, "open session", err, stoppedError{})
+	wantError(t, "open session", errOf(s.OpenSession(cancelled(), sessionTTL)), stoppedError{})
 	session := openSession(t, ctx, s)
-	_, err = session.Put(cancelled(), store.Doc{Key: "s/1"})
-	wantError(t, "put", err, stoppedError{})
-	_, err = s.Get(ctx, "s/1")
-	wantError(t, "get", err, store.ErrNotFound)
+	wantError(t, "put", errOf(session.Put(cancelled(), store.Doc{Key: "s/1"})), stoppedError{})
+	wantError(t, "get", errOf(s.Get(ctx, "s/1")), store.ErrNotFound)
 }
 
 func sessionClosed[S DocsWithSessions](t *testing.T, open Open[S]) {
 	s, ctx := single(t, open)
 	session := openSession(t, ctx, s)
 	closeHandle(t, s)
-	_, err := s.OpenSession(ctx, sessionTTL)
-	wantError(t, "open session", err, store.ErrClosed)
-	_, err = session.Put(ctx, store.Doc{Key: "s/1"})
-	wantError(t, "put", err, store.ErrSession)
-	if err := session.Close(ctx); err != nil {
-		t.Fatalf("close the session of a closed store: %v", err)
-	}
+	wantError(t, "open session", errOf(s.OpenSession(ctx, sessionTTL)), store.ErrClosed)
+	wantError(t, "put", errOf(session.Put(ctx, store.Doc{Key: "s/1"})), store.ErrSession)
+	succeed(t, "close the session of a closed store", session.Close(ctx))
 }

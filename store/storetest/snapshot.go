@@ -18,9 +18,7 @@ func save(t *testing.T, ctx context.Context, s store.Log, index uint64, data str
 func wantSnapshot(t *testing.T, ctx context.Context, s store.Log, index uint64, data string) {
 	t.Helper()
 	got, err := s.Snapshot(ctx)
-	if err != nil {
-		t.Fatalf("snapshot: %v", err)
-	}
+	succeed(t, "snapshot", err)
 	if got.Index != index || string(got.Data) != data {
 		t.Fatalf("snapshot is %q at %d, want %q at %d", got.Data, got.Index, data, index)
 	}
@@ -37,8 +35,7 @@ func fill(t *testing.T, ctx context.Context, s store.Log, n int) []uint64 {
 }
 
 func logSnapshot[S store.Log](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	index := fill(t, ctx, a, 6)
 	save(t, ctx, a, index[2], "at 2")
 	wantSnapshot(t, ctx, b, index[2], "at 2")
@@ -58,21 +55,15 @@ func logSnapshot[S store.Log](t *testing.T, open Open[S]) {
 }
 
 func logTrim[S store.Log](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	index := fill(t, ctx, a, 6)
 	save(t, ctx, a, index[3], "at 3")
-	if err := a.Trim(ctx, index[2]); err != nil {
-		t.Fatalf("trim: %v", err)
-	}
+	succeed(t, "trim", a.Trim(ctx, index[2]))
 	for _, after := range []uint64{0, index[0], index[1]} {
-		_, err := b.Read(ctx, after, 10)
-		wantError(t, fmt.Sprint("read after ", after), err, store.ErrTruncated)
+		wantError(t, fmt.Sprint("read after ", after), errOf(b.Read(ctx, after, 10)), store.ErrTruncated)
 	}
 	wantData(t, "the rest", readAll(t, ctx, b, index[2], 10), "r3", "r4", "r5")
-	if err := b.Trim(ctx, index[0]); err != nil {
-		t.Fatalf("trim what is trimmed: %v", err)
-	}
+	succeed(t, "trim what is trimmed", b.Trim(ctx, index[0]))
 	wantData(t, "after an older trim", readAll(t, ctx, a, index[2], 10), "r3", "r4", "r5")
 	wantSnapshot(t, ctx, b, index[3], "at 3")
 }
@@ -80,27 +71,19 @@ func logTrim[S store.Log](t *testing.T, open Open[S]) {
 func logTrimBound[S store.Log](t *testing.T, open Open[S]) {
 	s, ctx := single(t, open)
 	index := fill(t, ctx, s, 6)
-	if err := s.Trim(ctx, index[5]); err != nil {
-		t.Fatalf("trim without a snapshot: %v", err)
-	}
+	succeed(t, "trim without a snapshot", s.Trim(ctx, index[5]))
 	wantData(t, "no snapshot, nothing trimmed", readAll(t, ctx, s, 0, 10), "r0", "r1", "r2", "r3", "r4", "r5")
 	save(t, ctx, s, index[1], "at 1")
-	if err := s.Trim(ctx, index[5]); err != nil {
-		t.Fatalf("trim: %v", err)
-	}
+	succeed(t, "trim", s.Trim(ctx, index[5]))
 	wantData(t, "trimmed to the snapshot", readAll(t, ctx, s, index[1], 10), "r2", "r3", "r4", "r5")
 }
 
 func logTrimAll[S store.Log](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
+	a, b, ctx := pair(t, open)
 	index := fill(t, ctx, a, 4)
 	save(t, ctx, a, index[3], "all")
-	if err := a.Trim(ctx, index[3]); err != nil {
-		t.Fatalf("trim: %v", err)
-	}
-	_, err := b.Read(ctx, index[2], 10)
-	wantError(t, "read before the end of the trimmed", err, store.ErrTruncated)
+	succeed(t, "trim", a.Trim(ctx, index[3]))
+	wantError(t, "read before the end of the trimmed", errOf(b.Read(ctx, index[2], 10)), store.ErrTruncated)
 	if page := read(t, ctx, b, index[3], 10); len(page.Records) != 0 || page.Head != index[3] {
 		t.Fatalf("all trimmed: %d records, head %d; want none and %d", len(page.Records), page.Head, index[3])
 	}

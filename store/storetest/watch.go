@@ -42,9 +42,7 @@ func watchRules[S any](watch func(context.Context, S) (<-chan struct{}, error)) 
 		{"one hint from the start", func(t *testing.T, open Open[S]) {
 			s, ctx := single(t, open)
 			hints, err := watch(ctx, s)
-			if err != nil {
-				t.Fatalf("watch: %v", err)
-			}
+			succeed(t, "watch", err)
 			if cap(hints) != 1 || len(hints) != 1 {
 				t.Fatalf("a new watch holds %d hints and has room for %d, want 1 and 1", len(hints), cap(hints))
 			}
@@ -53,27 +51,21 @@ func watchRules[S any](watch func(context.Context, S) (<-chan struct{}, error)) 
 			s, ctx := single(t, open)
 			ctx, cancel := context.WithCancel(ctx)
 			hints, err := watch(ctx, s)
-			if err != nil {
-				t.Fatalf("watch: %v", err)
-			}
+			succeed(t, "watch", err)
 			cancel()
 			wantEnd(t, hints)
 		}},
 		{"ends with its store", func(t *testing.T, open Open[S]) {
 			s, ctx := single(t, open)
 			hints, err := watch(ctx, s)
-			if err != nil {
-				t.Fatalf("watch: %v", err)
-			}
+			succeed(t, "watch", err)
 			closeHandle(t, s)
 			wantEnd(t, hints)
-			_, err = watch(ctx, s)
-			wantError(t, "watch a closed store", err, store.ErrClosed)
+			wantError(t, "watch a closed store", errOf(watch(ctx, s)), store.ErrClosed)
 		}},
 		{"cancelled before the call", func(t *testing.T, open Open[S]) {
 			s, _ := single(t, open)
-			_, err := watch(cancelled(), s)
-			wantError(t, "watch", err, stoppedError{})
+			wantError(t, "watch", errOf(watch(cancelled(), s)), stoppedError{})
 		}},
 	}
 }
@@ -114,12 +106,9 @@ func wantEnd(t *testing.T, hints <-chan struct{}) {
 }
 
 func watchChange[S DocsWatcher](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	own, other := handle(t), handle(t)
+	own, other, ctx := pair(t, open)
 	hints, err := own.Watch(ctx, "w/")
-	if err != nil {
-		t.Fatalf("watch: %v", err)
-	}
+	succeed(t, "watch", err)
 	for _, writer := range []S{own, other} {
 		drain(hints)
 		v := put(t, ctx, writer, "w/a", "one", "")
@@ -128,9 +117,7 @@ func watchChange[S DocsWatcher](t *testing.T, open Open[S]) {
 		v = put(t, ctx, writer, "w/a", "two", v)
 		hint(t, hints, "an update")
 		drain(hints)
-		if err := writer.Delete(ctx, "w/a", v); err != nil {
-			t.Fatalf("delete: %v", err)
-		}
+		succeed(t, "delete", writer.Delete(ctx, "w/a", v))
 		hint(t, hints, "a deletion")
 	}
 }
@@ -138,9 +125,7 @@ func watchChange[S DocsWatcher](t *testing.T, open Open[S]) {
 func watchAll[S DocsWatcher](t *testing.T, open Open[S]) {
 	s, ctx := single(t, open)
 	hints, err := s.Watch(ctx, "")
-	if err != nil {
-		t.Fatalf("watch: %v", err)
-	}
+	succeed(t, "watch", err)
 	for _, key := range []string{"a", "b/c", "d/e/f"} {
 		drain(hints)
 		put(t, ctx, s, key, "", "")
@@ -156,12 +141,9 @@ func watchBadPrefix[S DocsWatcher](t *testing.T, open Open[S]) {
 }
 
 func watchAppend[S LogAndWatcher](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	own, other := handle(t), handle(t)
+	own, other, ctx := pair(t, open)
 	hints, err := own.WatchLog(ctx)
-	if err != nil {
-		t.Fatalf("watch: %v", err)
-	}
+	succeed(t, "watch", err)
 	for _, writer := range []S{own, other, other, own} {
 		drain(hints)
 		appendTo(t, ctx, writer, "x")

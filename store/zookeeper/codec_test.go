@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 )
@@ -21,9 +22,7 @@ func TestKeysAndNodesAreOneToOne(t *testing.T) {
 	key := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(segment, 1, 4).Draw(t, "segments"), "/") })
 	rapid.Check(t, func(t *rapid.T) {
 		k, other := key.Draw(t, "key"), key.Draw(t, "other")
-		if err := store.CheckKey(k); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, store.CheckKey(k))
 		folder, name := split(k)
 		if strings.Contains(folder+name, "/") || name == "." || name == ".." || name == "" {
 			t.Fatalf("key %q: node %q in %q", k, name, folder)
@@ -139,9 +138,7 @@ func TestWireUnderstandsAnyChunks(t *testing.T) {
 		unique[77] = true
 		buf := make([]byte, rapid.IntRange(1, 64).Draw(t, "buffer"))
 		for len(s.chunks) > 0 {
-			if _, err := w.Read(buf); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(w.Read(buf)))
 		}
 		want := 1 // the ping
 		for id := range unique {

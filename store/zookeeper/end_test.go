@@ -7,15 +7,15 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // dropping is a server that drops the connection of a session: so many times at the handshake, then as many times at its end. Then the session is gone.
 func dropping(t *testing.T, times int) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ended := make(chan struct{})
 	t.Cleanup(func() { _ = l.Close(); <-ended })
 	go func() {

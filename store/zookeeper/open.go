@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/engine/full"
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // The marker is the data of the store's own node.
@@ -106,18 +107,11 @@ func (c *conn) identify(ctx context.Context) error {
 
 func checkMarker(data []byte) error {
 	var name string
-	var format int
+	var format int64
 	if _, err := fmt.Sscanf(string(data), "%s %d", &name, &format); err != nil || name != markerName {
 		return fmt.Errorf("the node holds something else (%.20q): give a path of its own", data)
 	}
-	switch {
-	case format > markerFormat:
-		return fmt.Errorf("the store has format %d, and this program knows format %d: use a newer rota", format, markerFormat)
-	case format < markerFormat:
-		return fmt.Errorf("the store has format %d, which only earlier versions of Rota read: "+
-			"give another path, and submit the jobs again", format)
-	}
-	return nil
+	return remote.CheckFormat(format, markerFormat, "give another path")
 }
 
 // make makes the store's nodes in one step. Who loses a race finds the store.

@@ -1,14 +1,16 @@
 package zookeeper
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
 // Options of [Open]. Only Servers must be set.
@@ -48,26 +50,17 @@ const (
 )
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Path == "" {
-		o.Path = DefaultPath
-	}
-	if o.Session <= 0 {
-		o.Session = defaultSession
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = defaultTimeout
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Path = cmp.Or(o.Path, DefaultPath)
+	o.Session = cmp.Or(max(o.Session, 0), defaultSession)
+	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
 	o.MustExist = o.MustExist || o.ReadOnly
-	servers, err := addresses(o.Servers)
-	if err != nil {
+	var err error
+	if o.Servers, err = remote.Complete("server", o.Servers, defaultPort); err != nil {
 		return o, err
 	}
-	o.Servers = servers
-	if (o.User == "") != (o.Password == "") {
-		return o, errors.New("give both a user and a password, or none")
+	if err := remote.CheckLogin(o.User, o.Password); err != nil {
+		return o, err
 	}
 	if strings.Contains(o.User, ":") {
 		return o, fmt.Errorf("user %q contains a colon: ZooKeeper separates user and password by it", o.User)
@@ -77,25 +70,6 @@ func (o Options) withDefaults() (Options, error) {
 
 // place says where a store lies.
 func (o Options) place() string { return "zookeeper " + strings.Join(o.Servers, ",") + o.Path }
-
-// addresses completes addresses with the default port.
-func addresses(servers []string) ([]string, error) {
-	if len(servers) == 0 {
-		return nil, errors.New("no servers: give at least one host:port")
-	}
-	var out []string
-	for _, s := range servers {
-		host, port, err := net.SplitHostPort(s)
-		if err != nil {
-			host, port = strings.Trim(s, "[]"), defaultPort
-		}
-		if host == "" || port == "" || (err != nil && strings.Contains(s, ":") && net.ParseIP(host) == nil) {
-			return nil, fmt.Errorf("server %q: give host or host:port", s)
-		}
-		out = append(out, net.JoinHostPort(host, port))
-	}
-	return out, nil
-}
 
 func checkPath(path string) error {
 	if path == "/" {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // quiet is a connection that records when requests are written, and returns a handshake to its reader.
@@ -57,9 +59,7 @@ func TestPings(t *testing.T) {
 		w := &wire{Conn: q, sent: map[int32]time.Time{}, onShake: func(time.Time, time.Duration) {}}
 		w.Write(packet(0, 0, 0)) // the handshake
 		q.asked = nil
-		if _, err := w.Read(make([]byte, 100)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(w.Read(make([]byte, 100))))
 		pass := func(d time.Duration) {
 			time.Sleep(d) // waits: by the clock of the test
 			synctest.Wait()

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // replaced is the connection of a session. When it is closed, the servers take the session up again on another one.
@@ -55,9 +57,7 @@ func TestRenewAfterASilence(t *testing.T) {
 				p.link.answered(time.Now())
 			}
 			heard, err := p.Renew(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			want := began
 			if c.reconnect || c.answered {
 				want = time.Now()

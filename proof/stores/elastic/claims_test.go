@@ -101,9 +101,7 @@ func TestDocumentsOfLease(t *testing.T) {
 		client, err := lease.Protocol{}.Client(st)
 		must.Succeed(t, err)
 		spec := cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{{Type: "none", Spread: cluster.SpreadPartitioned, Partitions: []string{"a"}}}}
-		if _, err := client.Propose(ctx, cluster.SubmitJob{Job: "logs", Spec: spec}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(client.Propose(ctx, cluster.SubmitJob{Job: "logs", Spec: spec})))
 		for _, w := range want {
 			if strings.HasPrefix(w.key, "node/") {
 				continue // its name is that of the session

@@ -56,9 +56,7 @@ func TestTrimInSteps(t *testing.T) {
 	fill(t, s, n)
 	must.Succeed(t, s.SaveSnapshot(rig.Deadline(t), store.Record{Index: n - 1}))
 	began := raw.revision(t)
-	if err := s.Trim(rig.Deadline(t), n); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Trim(rig.Deadline(t), n))
 	if left := raw.count(t, raw.records()); left != 1 {
 		t.Fatalf("%d records are left, want 1", left)
 	}
@@ -90,9 +88,7 @@ func TestFullServer(t *testing.T) {
 	o := onServer(t, server.Options{Quota: 4 << 20})
 	s := openWith(t, o)
 	ctx := rig.Deadline(t)
-	if _, err := s.Append(ctx, record); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.Append(ctx, record)))
 	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: 1}))
 	v, err := s.Put(ctx, store.Doc{Key: "a"})
 	head := uint64(1)

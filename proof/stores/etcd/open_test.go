@@ -105,9 +105,7 @@ func TestOpenWithTLS(t *testing.T) {
 	secure := onServer(t, server.Options{CertFile: certFile, KeyFile: keyFile})
 	secure.TLS = trusting
 	s := openWith(t, secure)
-	if _, err := s.Append(rig.Deadline(t), record); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.Append(rig.Deadline(t), record)))
 }
 
 func TestFormat(t *testing.T) {
@@ -126,9 +124,7 @@ func TestFormat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := options()
-			if _, err := bare(t, o.Endpoints).Put(rig.Deadline(t), o.Prefix+"/"+c.key, c.value); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(bare(t, o.Endpoints).Put(rig.Deadline(t), o.Prefix+"/"+c.key, c.value)))
 			if c.want == "" {
 				openWith(t, o)
 				return

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/file"
 )
@@ -104,8 +105,6 @@ func TestKilledWhileAppending(t *testing.T) {
 				t.Fatalf("round %d: acknowledged record %q is not in the log", round, line)
 			}
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Close())
 	}
 }

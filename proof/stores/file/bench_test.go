@@ -153,9 +153,7 @@ func BenchmarkIdle(b *testing.B) {
 			for i := range sessions {
 				session, err := s.OpenSession(context.Background(), time.Minute)
 				must.Succeed(b, err)
-				if _, err := session.Put(context.Background(), store.Doc{Key: fmt.Sprint("s/", i), Value: make([]byte, 200)}); err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, must.Err(session.Put(context.Background(), store.Doc{Key: fmt.Sprint("s/", i), Value: make([]byte, 200)})))
 			}
 			for b.Loop() {
 				p := start(b, "idle", dir)

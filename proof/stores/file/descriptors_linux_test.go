@@ -41,12 +41,8 @@ func TestDescriptors(t *testing.T) {
 	must.Succeed(t, err)
 	session, err := s.OpenSession(ctx, time.Minute)
 	must.Succeed(t, err)
-	if _, err := session.Put(ctx, store.Doc{Key: "s/1"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Watch(ctx, "s/"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(session.Put(ctx, store.Doc{Key: "s/1"})))
+	must.Succeed(t, must.Err(s.Watch(ctx, "s/")))
 	fillLog(t, s, 2, 10)
 	if got := records(t, s); len(got) != 2 {
 		t.Fatalf("records %q", got)

@@ -67,12 +67,8 @@ func TestSessionOutlivesSuspension(t *testing.T) {
 	s, ctx := openIn(t, dir, file.Options{}), rig.Deadline(t)
 	p := sessionIn(t, dir)
 	must.Succeed(t, processes.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, queueName), filepath.Join(dir, turnName)))
-	if _, err := s.Append(ctx, []byte("others go on")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Get(ctx, "s/1"); err != nil {
-		t.Fatalf("document of a suspended process: %v", err)
-	}
+	must.Succeed(t, must.Err(s.Append(ctx, []byte("others go on"))))
+	must.Succeed(t, must.Err(s.Get(ctx, "s/1")))
 	p.kill()
 	rig.Eventually(t, "the document goes with the process", func() bool {
 		_, err := s.Get(ctx, "s/1")

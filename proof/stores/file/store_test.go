@@ -64,9 +64,7 @@ func fresh(t *testing.T) func(t *testing.T) *file.Store {
 func fillLog(t *testing.T, s *file.Store, n, size int) {
 	t.Helper()
 	for range n {
-		if _, err := s.Append(rig.Deadline(t), make([]byte, size)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(s.Append(rig.Deadline(t), make([]byte, size))))
 	}
 }
 

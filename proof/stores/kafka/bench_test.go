@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/kafka"
 )
@@ -65,8 +66,6 @@ func BenchmarkReplayDocs(b *testing.B) {
 		return err
 	})
 	for b.Loop() {
-		if _, err := openWith(b, o).Get(ctx, "k/1"); err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, must.Err(openWith(b, o).Get(ctx, "k/1")))
 	}
 }

@@ -68,9 +68,7 @@ func killLeader(t *testing.T, c *server.Cluster, topic string) {
 	leader, err := c.Leader(ctx, topic)
 	must.Succeed(t, err)
 	must.Succeed(t, c.Kill(leader))
-	if _, err := c.Leader(ctx, topic); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(c.Leader(ctx, topic)))
 	must.Succeed(t, c.Restart(ctx, leader))
 }
 
@@ -96,9 +94,7 @@ func TestFrozenBroker(t *testing.T) {
 	ctx := rig.Deadline(t)
 	v, err := s.Put(ctx, store.Doc{Key: "a"})
 	must.Succeed(t, err)
-	if _, err := closing.WatchLog(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(closing.WatchLog(ctx)))
 	must.Succeed(t, c.Pause(0))
 	const brief = time.Second
 	within := func(what string, wants []error, call func(context.Context) error) {
@@ -148,9 +144,7 @@ func TestFrozenLeader(t *testing.T) {
 	reader, writer := openWith(t, o), openWith(t, o)
 	v, err := writer.Put(ctx, store.Doc{Key: "a", Value: []byte("old")})
 	must.Succeed(t, err)
-	if _, err := reader.Get(ctx, "a"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(reader.Get(ctx, "a")))
 	frozen, err := c.Leader(ctx, o.Name+".docs")
 	must.Succeed(t, err)
 	must.Succeed(t, c.Pause(frozen))

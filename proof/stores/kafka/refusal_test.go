@@ -126,9 +126,7 @@ func TestTopicIsDeleted(t *testing.T) {
 	t.Parallel()
 	o, ctx := kafka.Options{Brokers: servers(t), Name: freshName(t), Timeout: 5 * time.Second}, rig.LongDeadline(t)
 	s, c := openWith(t, o), admin(t)
-	if _, err := s.Append(ctx, []byte("one")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.Append(ctx, []byte("one"))))
 	damaged := func(what string) {
 		t.Helper()
 		rig.Eventually(t, "a read says that the topic is gone", func() bool {
@@ -186,9 +184,7 @@ func TestForeignRecords(t *testing.T) {
 	foreign(".docs", "hello")
 	foreign(".log-snapshots", "hello")
 	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: one, Data: []byte("s")}))
-	if _, err := s.Put(ctx, store.Doc{Key: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: "a"})))
 	if got, err := s.Snapshot(ctx); err != nil || got.Index != one || string(got.Data) != "s" {
 		t.Fatalf("snapshot %+v, %v", got, err)
 	}

@@ -18,8 +18,6 @@ func client(b *testing.B) (js jetstream.JetStream, subject string) {
 	js, err = jetstream.New(conn)
 	must.Succeed(b, err)
 	name := bucket()
-	if _, err := js.CreateStream(b.Context(), jetstream.StreamConfig{Name: "bench_" + name, Subjects: []string{"bench." + name}}); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, must.Err(js.CreateStream(b.Context(), jetstream.StreamConfig{Name: "bench_" + name, Subjects: []string{"bench." + name}})))
 	return js, "bench." + name
 }

@@ -109,9 +109,7 @@ func TestForeignBuckets(t *testing.T) {
 	create := func(t *testing.T, c jetstream.StreamConfig, name, subjects string) {
 		t.Helper()
 		c.Name, c.Subjects = name, []string{subjects}
-		if _, err := door.js.CreateStream(rig.Deadline(t), c); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(door.js.CreateStream(rig.Deadline(t), c)))
 	}
 	mark := func(t *testing.T, d backdoor, text string) {
 		t.Helper()

@@ -112,9 +112,7 @@ func newBareEdge(b *testing.B) *bareEdge {
 	js, _ := client(b)
 	e := &bareEdge{js: js, subject: "hop." + bucket()}
 	name := "hop_" + bucket()
-	if _, err := js.CreateStream(b.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{e.subject + ".>"}}); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, must.Err(js.CreateStream(b.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{e.subject + ".>"}})))
 	var err error
 	e.consumer, err = js.CreateConsumer(b.Context(), name, jetstream.ConsumerConfig{Durable: "w", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: -1})
 	must.Succeed(b, err)

@@ -54,9 +54,7 @@ func TestLostRecord(t *testing.T) {
 	door := backdoorTo(t, bucket())
 	c := made.stream(t, made.log()).CachedInfo().Config
 	c.Name, c.Subjects, c.DenyDelete = door.log(), []string{door.logSubject()}, false // a stream that the store itself makes refuses what follows
-	if _, err := door.js.CreateStream(rig.Deadline(t), c); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(door.js.CreateStream(rig.Deadline(t), c)))
 	s := openWith(t, nats.Options{Bucket: door.bucket})
 	indexes := appendN(t, s, 5)
 	must.Succeed(t, door.stream(t, door.log()).DeleteMsg(rig.Deadline(t), indexes[2]))

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	nc "github.com/nats-io/nats.go"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/nats"
 )
@@ -39,13 +40,9 @@ func startRelay(t *testing.T) *relay {
 	from := connect(t, r.url)
 	requests, done := make(chan *nc.Msg, 1000), make(chan struct{})
 	for _, subjects := range []string{"$JS.API.>", "$KV.>", "rota.>"} {
-		if _, err := from.ChanSubscribe(subjects, requests); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(from.ChanSubscribe(subjects, requests)))
 	}
-	if err := from.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, from.Flush())
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {

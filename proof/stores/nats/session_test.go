@@ -82,9 +82,7 @@ func TestSilentUser(t *testing.T) {
 	if _, err := b.Put(rig.Deadline(t), store.Doc{Key: "s/1", Version: v1}); !errors.Is(err, store.ErrConflict) {
 		t.Fatalf("put of somebody else at an old version: %v, want ErrConflict", err)
 	}
-	if err := b.Delete(rig.Deadline(t), "s/2", v2); err != nil {
-		t.Fatalf("delete of a repeated document at the version that Put returned: %v", err)
-	}
+	must.Succeed(t, b.Delete(rig.Deadline(t), "s/2", v2))
 	mustPut(t, owner, "s/3", "", "") // writes what the session has again: s/1 alone
 	wantValue(t, b, "s/1", "z", v3)
 	if there(t, b, "s/2") {
@@ -148,9 +146,7 @@ func TestExpiredAtTheServerAlone(t *testing.T) {
 	shortened := door.newest(t, door.doc("s/1"))
 	shortened.Header.Set("Nats-TTL", "1s")
 	shortened.Header.Del("Nats-Expected-Last-Subject-Sequence")
-	if _, err := door.js.PublishMsg(rig.Deadline(t), &nc.Msg{Subject: shortened.Subject, Header: shortened.Header, Data: shortened.Data}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(door.js.PublishMsg(rig.Deadline(t), &nc.Msg{Subject: shortened.Subject, Header: shortened.Header, Data: shortened.Data})))
 	rig.Eventually(t, "the server removes the document", gone(s, "s/1"))
 	if _, err := owner.Put(rig.Deadline(t), store.Doc{Key: "s/1", Version: v}); !errors.Is(err, store.ErrConflict) {
 		t.Fatalf("put of the vanished document: %v, want ErrConflict", err)

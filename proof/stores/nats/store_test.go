@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/lock/locktest"
 	server "github.com/rota-run/rota/proof/server/nats"
 	"github.com/rota-run/rota/proof/stores/rig"
@@ -60,9 +61,7 @@ func TestMain(m *testing.M) {
 func folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "rota-nats-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() {
 		end := time.Now().Add(rig.Patience)
 		err := os.RemoveAll(dir)

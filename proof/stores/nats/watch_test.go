@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/nats"
 )
@@ -26,9 +27,7 @@ func changeBesideALostConsumer(t *testing.T, s *nats.Store, door backdoor) {
 	for i := range 5 {
 		ctx := rig.Deadline(t)
 		hints, err := s.Watch(ctx, fmt.Sprintf("w%d/", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		rig.Hinted(t, hints)
 		loseConsumers(ctx, t, door, door.doc(fmt.Sprintf("w%d/", i))+">")
 		rig.Hinted(t, hints)
@@ -66,9 +65,7 @@ func TestConsumersGo(t *testing.T) {
 	consumers := func() int { return door.stream(t, door.log()).CachedInfo().State.Consumers }
 	ctx, cancel := context.WithCancel(rig.Deadline(t))
 	for range 5 {
-		if _, err := s.WatchLog(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(s.WatchLog(ctx)))
 	}
 	rig.Eventually(t, "there are five consumers", func() bool { return consumers() == 5 })
 	start := time.Now()

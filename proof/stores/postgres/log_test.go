@@ -128,9 +128,7 @@ func TestSilentServer(t *testing.T) {
 	before := link.Stats().Accepted
 	link.DropReplies()
 	rig.Eventually(t, "another connection is tried", func() bool { return link.Stats().Accepted > before })
-	if _, err := direct.Put(ctx, store.Doc{Key: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(direct.Put(ctx, store.Doc{Key: "a"})))
 	rig.Heal(t, link)
 	rig.Hinted(t, docs)
 }

@@ -36,9 +36,7 @@ func guarded(t *testing.T, settings ...string) (*server.Server, postgres.Options
 
 func sql(t *testing.T, s *server.Server, text string) {
 	t.Helper()
-	if _, err := s.SQL(rig.Deadline(t), text); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.SQL(rig.Deadline(t), text)))
 }
 
 func TestRefusals(t *testing.T) {
@@ -74,7 +72,7 @@ func TestForeignSchema(t *testing.T) {
 	for name, c := range map[string]struct{ sql, want string }{
 		"another's tables":        {"CREATE TABLE %[1]q.orders (a int)", `has tables, like "orders", but not those of a Rota store`},
 		"a table of the name":     {"CREATE TABLE %[1]q.format (a int)", "not those of a Rota store"},
-		"a format of the future":  {"CREATE TABLE %[1]q.format (name text, number int); INSERT INTO %[1]q.format VALUES ('rota', 3)", "knows formats up to 2: use a newer version"},
+		"a format of the future":  {"CREATE TABLE %[1]q.format (name text, number int); INSERT INTO %[1]q.format VALUES ('rota', 3)", "knows format 2: use a newer version"},
 		"format before this one":  {"CREATE TABLE %[1]q.format (name text, number int); INSERT INTO %[1]q.format VALUES ('rota', 1)", "submit the jobs again"},
 		"half of what is to come": {"CREATE TABLE %[1]q.format (name text, number int)", "not those of a Rota store"},
 	} {
@@ -141,9 +139,7 @@ func TestStandby(t *testing.T) {
 	primary := own(t, server.Options{Settings: []string{"wal_level=replica", "max_wal_senders=4"}, HBA: "host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n"})
 	o := on(primary)
 	st := openWith(t, o)
-	if _, err := st.Append(rig.Deadline(t), []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(st.Append(rig.Deadline(t), []byte("x"))))
 	standby, err := primary.Standby(rig.LongDeadline(t))
 	server.Require(t, err)
 	t.Cleanup(standby.Stop)
@@ -158,9 +154,7 @@ func TestStandby(t *testing.T) {
 	}
 	// The primary is lost, and the standby takes its place: the same handle goes on there.
 	must.Succeed(t, primary.Kill())
-	if _, err := standby.SQL(rig.Deadline(t), "SELECT pg_promote()"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(standby.SQL(rig.Deadline(t), "SELECT pg_promote()")))
 	rig.Eventually(t, "an append on the new primary", func() bool {
 		_, err := both.Append(rig.Deadline(t), []byte("y"))
 		return err == nil

@@ -37,9 +37,7 @@ func TestPooler(t *testing.T) {
 			must.Succeed(t, err)
 			<-hints
 			n := openSession(t, st)
-			if _, err := n.Put(rig.Deadline(t), store.Doc{Key: "s"}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(n.Put(rig.Deadline(t), store.Doc{Key: "s"})))
 			rig.Hinted(t, hints)
 			if n := ties(t, s, o); n != 0 {
 				t.Errorf("%d ties behind a pooler, want none", n)

@@ -28,9 +28,7 @@ func TestTLS(t *testing.T) {
 	hints, err := st.Watch(rig.Deadline(t), "")
 	must.Succeed(t, err)
 	<-hints
-	if _, err := openSession(t, st).Put(rig.Deadline(t), store.Doc{Key: "s"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(openSession(t, st).Put(rig.Deadline(t), store.Doc{Key: "s"})))
 	rig.Hinted(t, hints)
 	if n := ties(t, s, o); n != 1 {
 		t.Errorf("%d ties of a session over TLS, want 1", n)

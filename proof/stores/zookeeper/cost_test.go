@@ -50,9 +50,7 @@ func whatReadsCost(t *testing.T, addr string, same, changed map[int32]int) {
 	must.Succeed(t, err)
 	docs, err := s.Watch(ctx, "w/")
 	must.Succeed(t, err)
-	if _, err := s.WatchLog(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.WatchLog(ctx)))
 	below := nodes{path: o.Path}
 	spots := []string{
 		below.below(rowsNode), below.below(rowsNode + "/+d+w"), below.below(rowsNode + "/+d+w/a"),

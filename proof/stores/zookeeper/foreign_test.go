@@ -17,15 +17,11 @@ func TestWhatSomebodyElseWrote(t *testing.T) {
 	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	s, below := openWith(t, o), nodesOf(t, o)
 	for _, key := range []string{"a/1", "a/2"} {
-		if _, err := s.Put(ctx, store.Doc{Key: key, Value: []byte("ours")}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: key, Value: []byte("ours")})))
 	}
 	former, err := s.Get(ctx, "a/1")
 	must.Succeed(t, err)
-	if _, err := below.Set(below.below("rows/+d+a/1"), []byte("theirs"), -1); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(below.Set(below.below("rows/+d+a/1"), []byte("theirs"), -1)))
 	below.create(t, below.below("rows/+d+a/3"), []byte("theirs too"), 0)
 	docs, err := s.List(ctx, "a/")
 	if err != nil || len(docs) != 3 || string(docs[0].Value) != "theirs" || string(docs[1].Value) != "ours" || string(docs[2].Value) != "theirs too" {
@@ -60,9 +56,7 @@ func TestFoldersAreContainers(t *testing.T) {
 	tap, ctx := listenTap(t, servers(t)[0]), rig.Deadline(t)
 	s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}, Path: freshPath(t)})
 	before := tap.counts()
-	if _, err := s.Put(ctx, store.Doc{Key: "a/b"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: "a/b"})))
 	if got := tap.since(before); got[opCreateContainer] != 1 || got[opCreate] != 0 {
 		t.Errorf("asked for %v, want a container", got)
 	}

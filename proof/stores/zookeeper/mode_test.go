@@ -20,18 +20,14 @@ func TestBarriers(t *testing.T) {
 	t.Parallel()
 	c, ctx := ownServers(t, server.Options{Nodes: 3}), rig.Deadline(t)
 	leader, err := c.Leader(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i, addr := range c.Servers() {
 		tap := listenTap(t, addr)
 		s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}})
 		read := func() (syncs, transactions int) {
 			t.Helper()
 			before := tap.counts()
-			if _, err := s.Read(ctx, 0, 1); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(s.Read(ctx, 0, 1)))
 			asked := tap.since(before)
 			return asked[opSync], asked[opMulti]
 		}

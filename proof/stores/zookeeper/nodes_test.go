@@ -79,7 +79,5 @@ func (n nodes) remove(t testing.TB, path string) {
 // create makes a node that anybody may change.
 func (n nodes) create(t testing.TB, path string, data []byte, flags int32) {
 	t.Helper()
-	if _, err := n.Create(path, data, flags, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(n.Create(path, data, flags, zk.WorldACL(zk.PermAll))))
 }

@@ -68,7 +68,7 @@ func TestOpenLooksAtWhatIsThere(t *testing.T) {
 			t.Errorf("Open created %s: %v", o.Path, err)
 		}
 	})
-	for data, part := range map[string]string{"rota 3\n": "newer rota", "rota 1\n": "submit the jobs again", "something": "something else", "rota": "something else"} {
+	for data, part := range map[string]string{"rota 3\n": "newer version", "rota 1\n": "submit the jobs again", "something": "something else", "rota": "something else"} {
 		o := zookeeper.Options{Servers: addrs, Path: "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")}
 		c.create(t, o.Path, []byte(data), zk.FlagPersistent)
 		rig.Refused(t, zookeeper.Open, o, nil, part)
@@ -91,9 +91,7 @@ func TestUserAlone(t *testing.T) {
 	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t), User: "rota", Password: rig.Secret}
 	s, link, tap := openTapped(t, o)
 	ctx := rig.Deadline(t)
-	if _, err := s.Put(ctx, store.Doc{Key: "a/b"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: "a/b"})))
 	session, err := s.OpenSession(ctx, time.Minute)
 	must.Succeed(t, err)
 	if _, err := session.Put(ctx, store.Doc{Key: "a/c"}); err != nil {

@@ -86,8 +86,6 @@ func killLeader(t *testing.T, c *server.Cluster) {
 	leader, err := c.Leader(ctx)
 	must.Succeed(t, err)
 	c.Kill(leader)
-	if _, err := c.Leader(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(c.Leader(ctx)))
 	must.Succeed(t, c.Restart(ctx, leader))
 }

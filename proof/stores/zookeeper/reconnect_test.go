@@ -37,9 +37,7 @@ func TestReconnects(t *testing.T) {
 		if v, err = direct.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := direct.Append(ctx, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(direct.Append(ctx, nil)))
 		rig.Hinted(t, docs)
 		rig.Hinted(t, log)
 	}

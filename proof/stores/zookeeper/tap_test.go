@@ -8,6 +8,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // What requests ask for: the numbers of ZooKeeper's protocol.
@@ -44,9 +46,7 @@ type tap struct {
 func listenTap(t testing.TB, target string) *tap {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tp := &tap{listener: l, target: target, asked: make(map[int32]int), armed: make(map[string]bool), before: make(map[int32]func())}
 	tp.wg.Go(tp.accept)
 	t.Cleanup(tp.close)

@@ -62,9 +62,7 @@ func TestWatchesOutliveTheSession(t *testing.T) {
 	if v, err = direct.Put(ctx, store.Doc{Key: "w/a", Version: v}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := direct.Append(ctx, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(direct.Append(ctx, nil)))
 	must.Succeed(t, link.Heal())
 	rig.Hinted(t, docs)
 	rig.Hinted(t, log)
@@ -86,9 +84,7 @@ func TestWatchesOutliveTheSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		rig.Hinted(t, docs)
-		if _, err := direct.Append(ctx, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(direct.Append(ctx, nil)))
 		rig.Hinted(t, log)
 	}
 }

@@ -33,7 +33,7 @@ type JournalSetup struct {
 // Journals tests a driver with journals.
 func Journals(t *testing.T, s JournalSetup) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, *journals){ // order-free: the tests are independent
+	run(t, func(ctx context.Context) *journals { return &journals{ctx: ctx, setup: s} }, map[string]func(*testing.T, *journals){
 		"indexes grow":                 indexesGrow,
 		"a batch is all":               batchIsAll,
 		"a read leaves nothing out":    readsFollow,
@@ -44,13 +44,7 @@ func Journals(t *testing.T, s JournalSetup) {
 		"what has ended is refused":    journalEnded,
 		"the outcome is told":          journalOutcomes,
 		"a shorter log is refused":     shorterLog,
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			test(t, &journals{ctx: ctx, setup: s})
-		})
-	}
+	})
 }
 
 // journals are what one test works with.

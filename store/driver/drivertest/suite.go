@@ -51,7 +51,7 @@ const patience = 30 * time.Second
 // Documents tests a driver with documents.
 func Documents(t *testing.T, s Setup) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, *bench){ // order-free: the tests are independent
+	run(t, func(ctx context.Context) *bench { return &bench{ctx: ctx, setup: s} }, map[string]func(*testing.T, *bench){
 		"swap compares versions":        swapCompares,
 		"a version never comes back":    versionsNeverComeBack,
 		"keys are read in their order":  keysInOrder,
@@ -67,11 +67,17 @@ func Documents(t *testing.T, s Setup) {
 		"the outcome is told":           outcomes,
 		"a change is sent once":         sentOnce,
 		"a late swap meets its version": lateSwap,
-	} {
+	})
+}
+
+// run runs tests, each with a bench of its own and in bounded time.
+func run[B any](t *testing.T, bench func(context.Context) B, tests map[string]func(*testing.T, B)) {
+	t.Helper()
+	for name, test := range tests { // order-free: the tests are independent
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			test(t, &bench{ctx: ctx, setup: s})
+			test(t, bench(ctx))
 		})
 	}
 }

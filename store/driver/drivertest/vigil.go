@@ -29,20 +29,14 @@ type VigilSetup struct {
 // Vigils tests a driver with vigils.
 func Vigils(t *testing.T, s VigilSetup) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, *seers){ // order-free: the tests are independent
+	run(t, func(ctx context.Context) *seers { return &seers{bench{ctx: ctx}, s} }, map[string]func(*testing.T, *seers){
 		"rows go with their vigil":     goWithIt,
 		"a plain swap unties":          unties,
 		"others end it":                othersEnd,
 		"what comes late is nothing":   lateUnderVigil,
 		"a watch hints at the end":     hintAtTheEnd,
 		"others' rows are not touched": othersStay,
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			test(t, &seers{bench{ctx: ctx}, s})
-		})
-	}
+	})
 }
 
 // seers are what one test works with.

@@ -1,0 +1,33 @@
+package remote
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	got, err := Complete("server", []string{"zk1", "zk2:2182", "::1", "[::1]", "[::1]:99"}, "2181")
+	if want := "zk1:2181 zk2:2182 [::1]:2181 [::1]:2181 [::1]:99"; err != nil || strings.Join(got, " ") != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+	const secret = "correct-horse"
+	for _, bad := range []string{"", ":1", "a:b:c", "a:0", "a:65536", "a:x", "[a]:1", "http://h:1", "me:" + secret + "@h:1", "h/p"} {
+		_, err := Complete("server", []string{"good", bad}, "2181")
+		if err == nil || !strings.Contains(err.Error(), "server 2") || !strings.Contains(err.Error(), "host:port") || strings.Contains(err.Error(), secret) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestCheckFormat(t *testing.T) {
+	t.Parallel()
+	for found, want := range map[int64]string{1: "give another place, and submit the jobs again", 3: "use a newer version"} {
+		if err := CheckFormat(found, 2, "give another place"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("format %d: %v", found, err)
+		}
+	}
+	if err := CheckFormat(2, 2, ""); err != nil {
+		t.Error(err)
+	}
+}
