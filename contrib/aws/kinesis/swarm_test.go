@@ -17,7 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/contrib/aws/kinesis"
+	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/file"
 )
 
@@ -230,6 +232,33 @@ func TestShardsSplitAndMergeUnderKills(t *testing.T) {
 			t.Fatalf("%d shards, want %d", n, want)
 		}
 		s.await(fmt.Sprintf("all %d records are taken", s.put*perKey), func() bool { return s.taken().records == s.put*perKey })
+		s.awaitPartitions(want)
 		t.Logf("%.1f s: %d shards, %+v", time.Since(began).Seconds(), want, s.taken())
 	}
+}
+
+// awaitPartitions waits until so many partitions are not finished, and looks whether one has failed meanwhile.
+func (s *swarm) awaitPartitions(unfinished int) {
+	s.t.Helper()
+	st, err := file.Open(s.ctx, filepath.Join(s.dir, "store"), file.Options{ReadOnly: true})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer st.Close()
+	s.await(fmt.Sprintf("%d shards are read", unfinished), func() bool {
+		v, err := replica.Protocol{}.Observe(s.ctx, st, cluster.Value{})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		n := 0
+		for p := range v.Partitions() {
+			if p.State != cluster.PartitionFinished {
+				n++
+			}
+			if p.Message != "" || p.Attempts > 0 {
+				s.t.Fatalf("%s has failed: %s", p.ID, p.Message)
+			}
+		}
+		return n == unfinished
+	})
 }
