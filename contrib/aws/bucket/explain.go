@@ -42,7 +42,7 @@ func (s service) hint(bucket string, err error) string {
 	case c == "InvalidObjectState":
 		return "the object is archived: restore it first"
 	}
-	if hint := sdk.Hint(err); hint != "" || sdk.Status(err) != http.StatusForbidden {
+	if hint := sdk.Hint(err, "; or anonymous in the task's config", "; gateways often want path_style"); hint != "" || sdk.Status(err) != http.StatusForbidden {
 		return hint
 	}
 	return "allow this process s3:ListBucket on the bucket " + bucket + " and s3:GetObject on its objects (s3:PutObject for marks, s3:DeleteObject to delete)"

@@ -10,8 +10,9 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// Config is what all members are told through the task. The zero value reads all that streams of AWS still have, in the region of the process. Credentials
-// have no place in it: each process finds its own, by the SDK's chain (environment, shared files, role of the machine).
+// Config is what all members are told through the task. The zero value reads all that streams of
+// AWS still have, in the region of the process. Credentials have no place in it: each process finds
+// its own, by the SDK's chain (environment, shared files, role of the machine).
 type Config struct {
 	Region   string `json:"region,omitempty"`   // default: that of the process
 	Endpoint string `json:"endpoint,omitempty"` // URL of another server with the same API; default: AWS
@@ -21,7 +22,7 @@ type Config struct {
 	Batch int32         `json:"batch,omitempty"` // most records of one call of Take; default 1,000
 }
 
-// Least and most of what a request may ask for.
+// Bounds of requests.
 const (
 	mostBatch = 10_000
 	hurry     = 200 * time.Millisecond // AWS allows five requests a second for each shard

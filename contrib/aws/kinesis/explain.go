@@ -24,10 +24,12 @@ func (s stream) explain(doing string, err error) error {
 func (s stream) hint(err error) string {
 	switch c := sdk.Code(err); {
 	case c == "ResourceNotFoundException":
-		return "create the stream " + s.name + ", or correct region and the task's partitions; a shard is gone when all its records are older than the stream " +
-			"keeps them: then submit the job under another name, which reads what is left"
+		return "create the stream " + s.name + ", or correct region and the task's partitions; " +
+			"a shard is gone when all its records are older than the stream keeps them: " +
+			"then submit the job under another name, which reads what is left"
 	case c == "AccessDeniedException" || sdk.Status(err) == http.StatusForbidden:
-		return "allow this process kinesis:ListShards, kinesis:GetShardIterator and kinesis:GetRecords on the stream " + s.name
+		return "allow this process kinesis:ListShards, kinesis:GetShardIterator and kinesis:GetRecords " +
+			"on the stream " + s.name
 	}
-	return sdk.Hint(err)
+	return sdk.Hint(err, "", "")
 }

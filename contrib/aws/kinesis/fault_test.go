@@ -78,10 +78,12 @@ func join(t *testing.T, typ rota.Type, c kinesis.Config, stream string) *rota.Me
 	return m
 }
 
-// A stream that is asked too often, and iterators that expire, at the beginning and in between, fail nothing: each record is taken once, in order.
+// A stream that is asked too often, and iterators that expire, at the beginning and in between,
+// fail nothing: each record is taken once, in order.
 func TestThrottledAndExpired(t *testing.T) {
 	s := &swarm{server: serve(t, 1)}
-	f := before(t, s.server, "GetShardIterator LimitExceededException", "GetRecords ProvisionedThroughputExceededException",
+	f := before(t, s.server, "GetShardIterator LimitExceededException",
+		"GetRecords ProvisionedThroughputExceededException",
 		"GetRecords KMSThrottlingException", "GetRecords ExpiredIteratorException")
 	var mu sync.Mutex
 	var lines []line
@@ -103,7 +105,11 @@ func TestThrottledAndExpired(t *testing.T) {
 		}
 		f.answers = []string{"GetRecords ExpiredIteratorException", "GetRecords ExpiredIteratorException"}
 		f.mu.Unlock()
-		s.await("the iterator has expired twice", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.answers) == 0 })
+		s.await("the iterator has expired twice", func() bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return len(f.answers) == 0
+		})
 	}
 	if out, err := verify(lines); err != nil || out.records != s.put*perKey {
 		t.Errorf("%+v, %v", out, err)
@@ -121,7 +127,9 @@ func TestFrom(t *testing.T) {
 	var all []types.Record
 	s.await("records arrive at two times", func() bool {
 		s.write()
-		i, err := s.GetShardIterator(s.ctx, &api.GetShardIteratorInput{StreamName: name, ShardId: s.open()[0].ShardId, ShardIteratorType: types.ShardIteratorTypeTrimHorizon})
+		i, err := s.GetShardIterator(s.ctx, &api.GetShardIteratorInput{
+			StreamName: name, ShardId: s.open()[0].ShardId, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +143,8 @@ func TestFrom(t *testing.T) {
 	from := *all[len(all)-1].ApproximateArrivalTimestamp
 	first := slices.IndexFunc(all, func(r types.Record) bool { return !r.ApproximateArrivalTimestamp.Before(from) })
 	took := make(chan string, len(all))
-	join(t, orders(func(r types.Record) { took <- *r.SequenceNumber }), kinesis.Config{Endpoint: s.url, From: from}, "orders")
+	typ := orders(func(r types.Record) { took <- *r.SequenceNumber })
+	join(t, typ, kinesis.Config{Endpoint: s.url, From: from}, "orders")
 	for _, r := range all[first:] {
 		if got := <-took; got != *r.SequenceNumber {
 			t.Fatalf("%s was taken, not %s", got, *r.SequenceNumber)
@@ -151,8 +160,8 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		name, url, stream string
 		words             []string
 	}{
-		{"no stream", s.url, "nowhere", []string{"list the shards of nowhere at " + s.url, "try: create the stream nowhere"}},
-		{"not allowed", denied.URL, "orders", []string{"AccessDeniedException", "try: allow this process kinesis:ListShards"}},
+		{"no stream", s.url, "nowhere", []string{"the shards of nowhere at " + s.url, "try: create the stream nowhere"}},
+		{"not allowed", denied.URL, "orders", []string{"AccessDenied", "try: allow this process kinesis:ListShards"}},
 		{"no server", "http://127.0.0.1:1", "orders", []string{"try: look whether the endpoint is right"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

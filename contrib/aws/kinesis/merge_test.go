@@ -12,7 +12,8 @@ import (
 	"github.com/rota-run/rota/contrib/aws/kinesis"
 )
 
-// A shard ends whose neighbour in a merge nobody knows yet, since what that one continues is still being read: the neighbour adds the child, and nothing fails.
+// A shard ends whose neighbour in a merge nobody knows yet, since what that one continues is still
+// being read: the neighbour adds the child, and nothing fails.
 func TestMergeWithOneThatComesLater(t *testing.T) {
 	s := &swarm{server: serve(t, 2)}
 	s.write()
@@ -22,7 +23,7 @@ func TestMergeWithOneThatComesLater(t *testing.T) {
 	s.turn(func() { s.merge(left, s.open()[1]) })
 	s.write()
 	gate, taken := make(chan struct{}), make(chan string, 100*perKey)
-	m := join(t, kinesis.NewType("orders", kinesis.Records{Load: load, Take: func(ctx context.Context, g *rota.Grant, records []types.Record) error {
+	take := func(ctx context.Context, g *rota.Grant, records []types.Record) error {
 		if g.Key == "orders/"+*right.ShardId {
 			select {
 			case <-gate:
@@ -34,7 +35,9 @@ func TestMergeWithOneThatComesLater(t *testing.T) {
 			taken <- *r.PartitionKey + " " + string(r.Data)
 		}
 		return nil
-	}}), kinesis.Config{Endpoint: s.url, Poll: quick}, "orders")
+	}
+	typ := kinesis.NewType("orders", kinesis.Records{Load: load, Take: take})
+	m := join(t, typ, kinesis.Config{Endpoint: s.url, Poll: quick}, "orders")
 	s.await("the left shard is finished", func() bool {
 		p, _ := m.Value().Partition(cluster.NewPartitionID("orders", "", "orders/"+*left.ShardId))
 		if p.Attempts > 0 {
@@ -53,7 +56,8 @@ func TestMergeWithOneThatComesLater(t *testing.T) {
 			merged = append(merged, p.Parents)
 		}
 	}
-	if want := []string{"orders/" + *left.ShardId, "orders/shardId-000000000002"}; len(merged) != 1 || !slices.Equal(merged[0], want) {
+	want := []string{"orders/" + *left.ShardId, "orders/shardId-000000000002"}
+	if len(merged) != 1 || !slices.Equal(merged[0], want) {
 		t.Errorf("merged are %q, want %q", merged, want)
 	}
 }

@@ -3,6 +3,7 @@ package kinesis
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -88,12 +89,16 @@ func (r *reader) step(ctx context.Context) (pause time.Duration, ended bool, err
 
 // tooOften is the answer to more requests than a stream, or its key, allows.
 func tooOften(code string) bool {
-	return code == "ProvisionedThroughputExceededException" || code == "LimitExceededException" || code == "KMSThrottlingException"
+	return slices.Contains([]string{
+		"ProvisionedThroughputExceededException", "LimitExceededException", "KMSThrottlingException",
+	}, code)
 }
 
 // seek asks for the place behind the position.
 func (r *reader) seek(ctx context.Context) error {
-	in := &kinesis.GetShardIteratorInput{StreamName: &r.name, ShardId: &r.shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon}
+	in := &kinesis.GetShardIteratorInput{
+		StreamName: &r.name, ShardId: &r.shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
+	}
 	switch {
 	case r.after != "":
 		in.ShardIteratorType, in.StartingSequenceNumber = types.ShardIteratorTypeAfterSequenceNumber, &r.after

@@ -20,8 +20,10 @@ import (
 
 // Records is what one process does with the records of shards. Take is required.
 type Records struct {
-	// Take works on some records of one shard, in their order. They are done when it returns nil: then their position is saved. They may come again,
-	// under a larger g.Token, where a run was cut: write results so that an old token cannot overwrite a newer one, or ask g.Valid right before.
+	// Take works on some records of one shard, in their order. They are done when it returns nil:
+	// then their position is saved. They may come again, under a larger g.Token, where a run was
+	// cut: write results so that an old token cannot overwrite a newer one, or ask g.Valid right
+	// before.
 	Take func(ctx context.Context, g *rota.Grant, records []types.Record) error
 	// Load and Options are those of the SDK in this process: a profile, credentials, retries, an HTTP client.
 	Load    []func(*config.LoadOptions) error
@@ -58,8 +60,8 @@ func NewType(name string, r Records) rota.Type {
 	}}
 }
 
-// Task is a task of a type that [NewType] made, for streams by their names. Its partitions are the streams, each of which adds its shards and has then
-// ended, and "stream/shard" for each shard.
+// Task is a task of a type that [NewType] made, for streams by their names. Its partitions are the
+// streams, each of which adds its shards and has then ended, and "stream/shard" for each shard.
 func Task(typ string, c Config, streams ...string) rota.Task {
 	return rota.Task{Type: typ, Config: c, Spread: rota.Partitioned, Partitions: streams}
 }

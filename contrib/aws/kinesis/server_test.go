@@ -27,7 +27,9 @@ const patience = 4 * time.Minute
 var keys = credentials.NewStaticCredentialsProvider("ak", "hunter2hunter2", "")
 
 // load keeps the settings of the machine out.
-var load = []func(*config.LoadOptions) error{config.WithCredentialsProvider(keys), config.WithSharedConfigFiles(nil), config.WithSharedCredentialsFiles(nil)}
+var load = []func(*config.LoadOptions) error{
+	config.WithCredentialsProvider(keys), config.WithSharedConfigFiles(nil), config.WithSharedCredentialsFiles(nil),
+}
 
 // server is kinesalite with one stream.
 type server struct {
@@ -64,7 +66,8 @@ func serve(t *testing.T, shards int32) *server {
 	t.Cleanup(release)
 	_, number, _ := strings.Cut(addr, ":")
 	//nolint:gosec // chosen by who tests
-	cmd := exec.Command(program, "--port", number, "--createStreamMs", "20", "--updateStreamMs", "20", "--shardLimit", "1000")
+	cmd := exec.Command(program, "--port", number,
+		"--createStreamMs", "20", "--updateStreamMs", "20", "--shardLimit", "1000")
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +152,10 @@ func (s *server) split(one types.Shard) {
 
 func (s *server) merge(a, b types.Shard) {
 	s.t.Helper()
-	if _, err := s.MergeShards(s.ctx, &kinesis.MergeShardsInput{StreamName: name, ShardToMerge: a.ShardId, AdjacentShardToMerge: b.ShardId}); err != nil {
+	_, err := s.MergeShards(s.ctx, &kinesis.MergeShardsInput{
+		StreamName: name, ShardToMerge: a.ShardId, AdjacentShardToMerge: b.ShardId,
+	})
+	if err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -68,7 +68,8 @@ func (p present) has(key string) bool {
 	return ok
 }
 
-// comes tells whether a shard is not there yet, and will be: then it is the one that adds the child it has in common with one that has ended before.
+// comes tells whether a shard is not there yet, and will be: then it is the one that adds the child
+// it has in common with one that has ended before.
 func (p present) comes(key string) bool {
 	return !p.has(key) && slices.ContainsFunc(p.shards[key], func(parent string) bool {
 		old, ok := p.value.Partition(cluster.NewPartitionID(p.job, p.task, parent))
@@ -76,10 +77,12 @@ func (p present) comes(key string) bool {
 	})
 }
 
-// shards are the keys of what each shard continues, by its key: one shard, two after a merge; the stream itself where the stream has forgotten what that was.
+// shards are the keys of what each shard continues, by its key: one shard, two after a merge; the
+// stream itself where the stream has forgotten what that was.
 type shards map[string][]string
 
-// list asks for all shards whose records the stream still has. What has just been read may be forgotten already: it counts as listed.
+// list asks for all shards whose records the stream still has. What has just been read may be
+// forgotten already: it counts as listed.
 func (s stream) list(ctx context.Context, read string) (shards, error) {
 	all := shards{read: nil}
 	for in := (&kinesis.ListShardsInput{StreamName: &s.name}); in != nil; {

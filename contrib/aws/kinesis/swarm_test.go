@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	api "github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 
@@ -45,12 +44,13 @@ func member(ctx context.Context, name, dir, url string) error {
 		return err
 	}
 	defer s.Close()
-	out, err := os.OpenFile(filepath.Join(dir, "out"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // of the test
+	//nolint:gosec // of the test
+	out, err := os.OpenFile(filepath.Join(dir, "out"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	orders := kinesis.NewType("orders", kinesis.Records{Load: load, Take: func(_ context.Context, g *rota.Grant, records []types.Record) error {
+	take := func(_ context.Context, g *rota.Grant, records []types.Record) error {
 		text := "\n" // another one may have left a line without its end
 		for _, r := range records {
 			text += fmt.Sprintf("%s %s %d %s %s %s .\n", name, g.Key, g.Token, *r.SequenceNumber, *r.PartitionKey, r.Data)
@@ -58,7 +58,8 @@ func member(ctx context.Context, name, dir, url string) error {
 		_, err := out.WriteString(text)
 		time.Sleep(5 * time.Millisecond) // waits: a kill shall hit here, where the position is not saved yet
 		return err
-	}})
+	}
+	orders := kinesis.NewType("orders", kinesis.Records{Load: load, Take: take})
 	m, err := rota.Join(ctx, rota.Config{Member: name, Store: s, TTL: 3 * time.Second, Types: []rota.Type{orders}})
 	if err != nil {
 		return err
@@ -100,7 +101,8 @@ type taken struct {
 	last                        string // the member that has written last
 }
 
-// verify returns what the lines have, or the first thing that is wrong: a record that is missing, out of the order of its key, or twice under one token.
+// verify returns what the lines have, or the first thing that is wrong: a record that is missing,
+// out of the order of its key, or twice under one token.
 func verify(lines []line) (t taken, err error) {
 	next := map[string]int{}     // by key
 	newest := map[string]line{}  // by shard
@@ -157,7 +159,8 @@ func (s *swarm) write() {
 	s.t.Helper()
 	var all []types.PutRecordsRequestEntry
 	for k := range perKey {
-		all = append(all, types.PutRecordsRequestEntry{PartitionKey: aws.String(fmt.Sprint("k", k)), Data: fmt.Append(nil, s.put)})
+		key := fmt.Sprint("k", k)
+		all = append(all, types.PutRecordsRequestEntry{PartitionKey: &key, Data: fmt.Append(nil, s.put)})
 	}
 	out, err := s.PutRecords(s.ctx, &api.PutRecordsInput{StreamName: name, Records: all})
 	if err != nil || *out.FailedRecordCount > 0 {
@@ -200,8 +203,9 @@ func (s *swarm) kill() {
 	s.start(last)
 }
 
-// Three processes read a stream whose 8 shards become 64 and then 8 again. Six times the one that has written last is killed, in the middle of the
-// splits and of the merges: each record is taken, once under each token, in the order of its key.
+// Three processes read a stream whose 8 shards become 64 and then 8 again. Six times the one that
+// has written last is killed, in the middle of the splits and of the merges: each record is taken,
+// once under each token, in the order of its key.
 func TestShardsSplitAndMergeUnderKills(t *testing.T) {
 	s := &swarm{server: serve(t, 8), dir: t.TempDir(), up: map[string]*exec.Cmd{}}
 	t.Cleanup(func() {
@@ -231,7 +235,8 @@ func TestShardsSplitAndMergeUnderKills(t *testing.T) {
 		if n := len(s.open()); n != want {
 			t.Fatalf("%d shards, want %d", n, want)
 		}
-		s.await(fmt.Sprintf("all %d records are taken", s.put*perKey), func() bool { return s.taken().records == s.put*perKey })
+		all := s.put * perKey
+		s.await(fmt.Sprintf("all %d records are taken", all), func() bool { return s.taken().records == all })
 		s.awaitPartitions(want)
 		t.Logf("%.1f s: %d shards, %+v", time.Since(began).Seconds(), want, s.taken())
 	}

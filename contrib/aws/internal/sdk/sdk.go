@@ -1,4 +1,5 @@
-// Package sdk is what the packages of this module share about the AWS SDK: how its settings are found, and what its errors mean.
+// Package sdk is what the packages of this module share about the AWS SDK: how its settings are
+// found, and what its errors mean.
 package sdk
 
 import (
@@ -11,17 +12,21 @@ import (
 	"strings"
 	"time"
 
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/smithy-go"
 )
 
-// Load finds the settings of a process. It asks nobody: the first request does. stall is how long an answer may not begin.
-func Load(ctx context.Context, region, endpoint string, stall time.Duration, more ...func(*config.LoadOptions) error) (aws.Config, error) {
-	patience := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = stall })
+// Load finds the settings of a process. It asks nobody: the first request does. stall is how long
+// an answer may not begin.
+func Load(
+	ctx context.Context, region, endpoint string, stall time.Duration, more ...func(*config.LoadOptions) error,
+) (aws.Config, error) {
+	patience := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.ResponseHeaderTimeout = stall
+	})
 	load := []func(*config.LoadOptions) error{config.WithHTTPClient(patience)}
 	if region != "" {
 		load = append(load, config.WithRegion(region))
@@ -38,7 +43,8 @@ func Load(ctx context.Context, region, endpoint string, stall time.Duration, mor
 	return conf, nil
 }
 
-// EndpointFault is what is wrong with the URL of an endpoint, or "". It never shows the text: a password may stand in it.
+// EndpointFault is what is wrong with the URL of an endpoint, or "". It never shows the text: a
+// password may stand in it.
 func EndpointFault(s string) string {
 	u, err := url.Parse(s)
 	switch {
@@ -70,22 +76,25 @@ func Code(err error) string {
 	return ""
 }
 
-// Hint is what to try, whatever the service; "" where nothing is known.
-func Hint(err error) string {
+// Hint is what to try, whatever the service; "" where nothing is known. The texts say what a
+// service has besides, where credentials or a server are missing.
+func Hint(err error, credentials, server string) string {
 	var signing *v4.SigningError
 	var network net.Error
 	switch Code(err) {
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",
 		"UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException":
-		return "the credentials of this process are wrong or have expired: look at AWS_ACCESS_KEY_ID, AWS_PROFILE or the role of the machine"
+		return "the credentials of this process are wrong or have expired: " +
+			"look at AWS_ACCESS_KEY_ID, AWS_PROFILE or the role of the machine"
 	case "RequestTimeTooSkewed":
 		return "the clock of this machine is wrong"
 	}
 	switch {
 	case errors.As(err, &signing), strings.Contains(err.Error(), "get identity: "): // the SDK has no type for it
-		return "this process has no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or a role; or anonymous in the task's config"
+		return "this process has no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE or a role" +
+			credentials
 	case errors.As(err, &network) && !errors.Is(err, context.Canceled):
-		return "look whether the endpoint is right and reached from here; gateways often want path_style"
+		return "look whether the endpoint is right and reached from here" + server
 	}
 	return ""
 }
