@@ -1,8 +1,10 @@
 package kinesis_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -64,7 +66,7 @@ func member(ctx context.Context, name, dir, url string) error {
 	if err != nil {
 		return err
 	}
-	c := kinesis.Config{Endpoint: url, Poll: quick, Batch: 50}
+	c := kinesis.Config{Endpoint: url, Poll: 4 * quick, Batch: 50}
 	if err := m.Submit(ctx, "orders", kinesis.Task("orders", c, "orders")); err != nil {
 		return err
 	}
@@ -101,35 +103,41 @@ type taken struct {
 	last                        string // the member that has written last
 }
 
-// verify returns what the lines have, or the first thing that is wrong: a record that is missing,
-// out of the order of its key, or twice under one token.
-func verify(lines []line) (t taken, err error) {
-	next := map[string]int{}     // by key
-	newest := map[string]line{}  // by shard
-	place := map[string]string{} // the shard of each record
-	for _, l := range lines {
-		last := newest[l.shard]
-		switch record := fmt.Sprint(l.key, " ", l.n); {
-		case l.token < last.token:
-			t.old++
-			continue
-		case l.token == last.token && number(l.at).Cmp(number(last.at)) <= 0:
-			return t, fmt.Errorf("%+v comes behind %+v", l, last)
-		case l.n > next[l.key]:
-			return t, fmt.Errorf("%+v comes where record %d of its key should", l, next[l.key])
-		case l.n == next[l.key]:
-			next[l.key]++
-			place[record] = l.shard
-			t.records++
-		case place[record] != l.shard:
-			return t, fmt.Errorf("%+v was taken from %s", l, place[record])
-		default:
-			t.again++ // under a newer token: the case above looks at the same one
-		}
-		newest[l.shard], t.last = l, l.member
+// check reads lines as they come.
+type check struct {
+	taken
+	next   map[string]int    // by key
+	newest map[string]line   // by shard
+	place  map[string]string // the shard of each record
+}
+
+func newCheck() *check {
+	return &check{next: map[string]int{}, newest: map[string]line{}, place: map[string]string{}}
+}
+
+// add returns what is wrong: a record that is missing, out of the order of its key, or twice under one token.
+func (c *check) add(l line) error {
+	last := c.newest[l.shard]
+	switch record := fmt.Sprint(l.key, " ", l.n); {
+	case l.token < last.token:
+		c.old++
+		return nil
+	case l.token == last.token && number(l.at).Cmp(number(last.at)) <= 0:
+		return fmt.Errorf("%+v comes behind %+v", l, last)
+	case l.n > c.next[l.key]:
+		return fmt.Errorf("%+v comes where record %d of its key should", l, c.next[l.key])
+	case l.n == c.next[l.key]:
+		c.next[l.key]++
+		c.place[record] = l.shard
+		c.records++
+	case c.place[record] != l.shard:
+		return fmt.Errorf("%+v was taken from %s", l, c.place[record])
+	default:
+		c.again++ // under a newer token: else it would come behind the last one
 	}
-	t.shards = len(newest)
-	return t, nil
+	c.newest[l.shard], c.last = l, l.member
+	c.shards = len(c.newest)
+	return nil
 }
 
 // swarm is some processes that read a stream, and who writes it.
@@ -138,6 +146,9 @@ type swarm struct {
 	dir string
 	up  map[string]*exec.Cmd
 	put int // records of each key
+
+	check *check
+	seen  int64 // so many bytes of the lines were read
 }
 
 // perKey is how many keys have records.
@@ -179,17 +190,36 @@ func (s *swarm) turn(change func()) {
 	}
 }
 
+// taken is what was taken so far.
 func (s *swarm) taken() taken {
 	s.t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.dir, "out"))
-	if err != nil && !os.IsNotExist(err) {
-		s.t.Fatal(err)
+	text := s.more()
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	s.seen += int64(len(text))
+	for _, l := range read(text) {
+		if err := s.check.add(l); err != nil {
+			s.t.Fatal(err)
+		}
 	}
-	out, err := verify(read(text))
+	return s.check.taken
+}
+
+// more is what was written since.
+func (s *swarm) more() []byte {
+	s.t.Helper()
+	f, err := os.Open(filepath.Join(s.dir, "out"))
+	if os.IsNotExist(err) {
+		return nil
+	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return out
+	defer f.Close()
+	text, err := io.ReadAll(io.NewSectionReader(f, s.seen, 1<<40))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return text
 }
 
 // kill ends the process that has written last, and another one, at once, comes in its place.
@@ -207,7 +237,7 @@ func (s *swarm) kill() {
 // has written last is killed, in the middle of the splits and of the merges: each record is taken,
 // once under each token, in the order of its key.
 func TestShardsSplitAndMergeUnderKills(t *testing.T) {
-	s := &swarm{server: serve(t, 8), dir: t.TempDir(), up: map[string]*exec.Cmd{}}
+	s := &swarm{server: serve(t, 8), dir: t.TempDir(), up: map[string]*exec.Cmd{}, check: newCheck()}
 	t.Cleanup(func() {
 		for _, p := range s.up {
 			_ = p.Process.Kill()
