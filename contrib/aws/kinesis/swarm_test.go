@@ -57,8 +57,10 @@ func member(ctx context.Context, name, dir, url string) error {
 		for _, r := range records {
 			text += fmt.Sprintf("%s %s %d %s %s %s .\n", name, g.Key, g.Token, *r.SequenceNumber, *r.PartitionKey, r.Data)
 		}
+		// A kill shall hit before the lines are there, and where the position is not saved yet.
+		time.Sleep(5 * time.Millisecond) // waits: for a kill
 		_, err := out.WriteString(text)
-		time.Sleep(5 * time.Millisecond) // waits: a kill shall hit here, where the position is not saved yet
+		time.Sleep(5 * time.Millisecond) // waits: for a kill
 		return err
 	}
 	orders := kinesis.NewType("orders", kinesis.Records{Load: load, Take: take})
