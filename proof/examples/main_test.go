@@ -16,5 +16,5 @@ func TestMain(m *testing.M) {
 		return
 	}
 	const root = "github.com/rota-run/rota/"
-	os.Exit(processtest.Main(m, &programs, root+"cmd/rota", root+"examples/wordcount", root+"examples/files", root+"examples/weather", root+"examples/changestream"))
+	os.Exit(processtest.Main(m, &programs, root+"cmd/rota", root+"examples/wordcount", root+"examples/files", root+"examples/weather", root+"proof/examples/changestream"))
 }

@@ -2,18 +2,16 @@ package bucket
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
+
+	"github.com/rota-run/rota/contrib/aws/internal/sdk"
 )
 
 // access is what makes a client another one.
@@ -49,23 +47,12 @@ func (s *clients) get(ctx context.Context, c Config) (*s3.Client, error) {
 
 // make asks nobody: the first request does.
 func (s *clients) make(ctx context.Context, a access) (*s3.Client, error) {
-	patience := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = a.stall })
-	load := []func(*config.LoadOptions) error{config.WithHTTPClient(patience)}
-	if a.region != "" {
-		load = append(load, config.WithRegion(a.region))
-	}
-	conf, err := config.LoadDefaultConfig(ctx, append(load, s.load...)...)
+	conf, err := sdk.Load(ctx, a.region, a.endpoint, a.stall, s.load...)
 	if err != nil {
-		return nil, fmt.Errorf("load the settings of the SDK: %w", err)
+		return nil, err
 	}
 	if a.anonymous {
 		conf.Credentials = aws.AnonymousCredentials{}
-	}
-	if conf.Region == "" && a.endpoint != "" {
-		conf.Region = "us-east-1" // what gateways sign with unless they are told another
-	}
-	if conf.Region == "" {
-		return nil, errors.New("no region is known: set region in the task's config, or AWS_REGION for the process")
 	}
 	return s3.NewFromConfig(conf, append([]func(*s3.Options){func(o *s3.Options) {
 		if a.endpoint != "" {

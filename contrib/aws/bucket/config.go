@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"time"
 
+	"github.com/rota-run/rota/contrib/aws/internal/sdk"
 	"github.com/rota-run/rota/work"
 )
 
@@ -54,7 +54,7 @@ func (c Config) validate() error {
 		faults = append(faults, &work.ConfigError{Path: "config." + field, Err: fmt.Errorf(format, args...), Hint: hint})
 	}
 	if c.Endpoint != "" {
-		if fault := endpointFault(c.Endpoint); fault != "" {
+		if fault := sdk.EndpointFault(c.Endpoint); fault != "" {
 			bad("endpoint", "http://gateway:9000", "%s", fault)
 		}
 	}
@@ -82,18 +82,4 @@ func (c Config) validate() error {
 		return faults[0]
 	}
 	return errors.Join(faults...)
-}
-
-// endpointFault never shows the text: a password may stand in it.
-func endpointFault(s string) string {
-	u, err := url.Parse(s)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return "it is not a URL of http or https"
-	case u.User != nil:
-		return "a name or password stands in it: credentials come from each process"
-	case u.RawQuery != "" || u.Fragment != "":
-		return "it has a query or a fragment"
-	}
-	return ""
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/contrib/aws/internal/sdk"
 	"github.com/rota-run/rota/work"
 )
 
@@ -132,7 +133,7 @@ const maxMark = 64 << 10
 func (s service) readMark(ctx context.Context, at place) (m mark, version string, err error) {
 	resp, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &at.bucket, Key: &at.prefix})
 	switch {
-	case err != nil && status(err) == http.StatusNotFound && code(err) != "NoSuchBucket":
+	case err != nil && sdk.Status(err) == http.StatusNotFound && sdk.Code(err) != "NoSuchBucket":
 		return m, "", nil
 	case err != nil:
 		return m, "", s.explain("read the mark "+at.String(), at.bucket, err)
@@ -174,7 +175,7 @@ func (s service) writeMark(ctx context.Context, at place, m mark) error {
 		if fault == nil {
 			return nil
 		}
-		if c := status(fault); c != http.StatusPreconditionFailed && c != http.StatusConflict {
+		if c := sdk.Status(fault); c != http.StatusPreconditionFailed && c != http.StatusConflict {
 			return s.explain("write the mark "+at.String(), at.bucket, fault)
 		}
 	}

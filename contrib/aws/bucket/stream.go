@@ -10,6 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/rota-run/rota/contrib/aws/internal/sdk"
 )
 
 // stream reads one object. When the connection breaks it asks for the rest, of the same version of the object.
@@ -37,7 +39,7 @@ var errStalled = errors.New("no byte came for a while")
 func (s *stream) open() (o Object, err error) {
 	resp, err := s.get(&s3.GetObjectInput{Bucket: &s.at.bucket, Key: &s.at.prefix})
 	switch {
-	case err != nil && status(err) == http.StatusNotFound && code(err) != "NoSuchBucket":
+	case err != nil && sdk.Status(err) == http.StatusNotFound && sdk.Code(err) != "NoSuchBucket":
 		return o, errGone
 	case err != nil:
 		return o, s.explain("open "+s.at.String(), s.at.bucket, err)
@@ -110,7 +112,7 @@ func (s *stream) goOn(cut error) error {
 			return nil
 		case err == nil: // a gateway that does not know the condition, or the range
 			return ErrChanged
-		case status(err) == http.StatusPreconditionFailed, status(err) == http.StatusNotFound:
+		case sdk.Status(err) == http.StatusPreconditionFailed, sdk.Status(err) == http.StatusNotFound:
 			return ErrChanged
 		}
 		cut = err

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/contrib/aws/internal/sdk"
 	"github.com/rota-run/rota/work"
 )
 
@@ -102,7 +103,7 @@ func (t taking) delete(ctx context.Context, at place, o Object) error {
 		// Gateways that do not know the condition delete what they have: that is why it was looked at before.
 		_, err = t.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &at.bucket, Key: &at.prefix, IfMatch: &o.ETag})
 	}
-	switch c := status(err); {
+	switch c := sdk.Status(err); {
 	case err == nil, errors.Is(err, errGone), c == http.StatusNotFound, c == http.StatusPreconditionFailed, c == http.StatusConflict:
 		return nil // what is there now has another ETag: it is listed again
 	case c != 0:
@@ -116,7 +117,7 @@ func (s service) etag(ctx context.Context, at place) (string, error) {
 	switch {
 	case err == nil:
 		return aws.ToString(head.ETag), nil
-	case status(err) == http.StatusNotFound:
+	case sdk.Status(err) == http.StatusNotFound:
 		return "", errGone
 	}
 	return "", s.explain("look at "+at.String(), at.bucket, err)

@@ -1,4 +1,4 @@
-// Command changestream reads a stream of changes whose partitions split and merge, with any number of processes.
+// Command changestream reads a stream of changes whose partitions split and merge, with any number of processes. It is a test of the protocol sync.
 //
 // # Purpose
 //
