@@ -2,6 +2,7 @@ package kinesis_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	api "github.com/aws/aws-sdk-go-v2/service/kinesis"
@@ -152,6 +154,29 @@ func TestFrom(t *testing.T) {
 		if got := <-took; got != *r.SequenceNumber {
 			t.Fatalf("%s was taken, not %s", got, *r.SequenceNumber)
 		}
+	}
+}
+
+// Records whose Take has failed come again, from the first of them on: nothing is done before Take has said so.
+func TestWhatWasNotTakenComesAgain(t *testing.T) {
+	s := &swarm{server: serve(t, 1)}
+	s.write()
+	var failed atomic.Value
+	again := make(chan string, 100*perKey)
+	typ := kinesis.NewType("orders", kinesis.Records{Load: load,
+		Take: func(_ context.Context, _ *rota.Grant, records []types.Record) error {
+			if failed.CompareAndSwap(nil, *records[0].SequenceNumber) {
+				return errors.New("the disk is full")
+			}
+			for _, r := range records {
+				again <- *r.SequenceNumber
+			}
+			return nil
+		}})
+	join(t, typ, kinesis.Config{Endpoint: s.url, Poll: quick, Batch: 10}, "orders")
+	s.await("all records are taken", func() bool { return len(again) == s.put*perKey })
+	if got := <-again; got != failed.Load() {
+		t.Errorf("the first record that comes again is %s, want %s", got, failed.Load())
 	}
 }
 
