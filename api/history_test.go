@@ -78,6 +78,26 @@ func TestPast(t *testing.T) {
 	if err != nil || len(d.Tasks) != 2 || d.Tasks[0].Before != nil || d.Tasks[0].After.Task != "j3" || len(d.Jobs) != 2 {
 		t.Errorf("%v %+v", err, d)
 	}
+	if _, err := p.Diff(t.Context(), 4, 2); err == nil {
+		t.Error("a difference that goes back is given")
+	}
+}
+
+// TestEntries: the newest, with how many there are before them; and pages, of which the last knows that it is the last.
+func TestEntries(t *testing.T) {
+	t.Parallel()
+	const all = 11
+	p := &view.Past{Historian: newLog(t, 0, make([]int64, all)...)}
+	for most := 1; most <= all+1; most++ {
+		entries, before, err := p.Newest(t.Context(), most)
+		if n := min(most, all); err != nil || len(entries) != n || before != all-n || entries[0].Index != uint64(before+1) { //nolint:gosec // small
+			t.Errorf("newest %d: %d entries, %d before them, %v", most, len(entries), before, err)
+		}
+		entries, more, err := p.After(t.Context(), 1, most)
+		if n := min(most, all-1); err != nil || len(entries) != n || more != (n < all-1) || entries[0].Index != 2 {
+			t.Errorf("after 1, %d: %d entries, more %t, %v", most, len(entries), more, err)
+		}
+	}
 }
 
 // TestAsOf: the position with the fewest entries on the wrong side of an instant; one clock that is far off decides nothing.
@@ -88,20 +108,21 @@ func TestAsOf(t *testing.T) {
 		at    int64
 		want  uint64
 	}{
-		"before all":       {[]int64{1000, 2000, 3000}, 500, 0},
-		"on one":           {[]int64{1000, 2000, 3000}, 2000, 2},
-		"between":          {[]int64{1000, 2000, 3000}, 2500, 2},
-		"after all":        {[]int64{1000, 2000, 3000}, 9000, 3},
-		"a fast clock":     {[]int64{1000, 99_000, 2000, 3000, 4000}, 3500, 4},
-		"a slow clock":     {[]int64{1000, 2000, 3000, 4000, 5000, 10}, 2500, 2},
-		"same millisecond": {[]int64{1000, 1000, 1000}, 1000, 3},
+		"before all":        {[]int64{1000, 2000, 3000}, 500, 0},
+		"on one":            {[]int64{1000, 2000, 3000}, 2000, 2},
+		"between":           {[]int64{1000, 2000, 3000}, 2500, 2},
+		"after all":         {[]int64{1000, 2000, 3000}, 9000, 3},
+		"a fast clock":      {[]int64{1000, 99_000, 2000, 3000, 4000}, 3500, 4},
+		"a slow clock":      {[]int64{1000, 2000, 3000, 4000, 5000, 10}, 2500, 2},
+		"as good as before": {[]int64{1000, 5000, 2000}, 2500, 3},
+		"same millisecond":  {[]int64{1000, 1000, 1000}, 1000, 3},
 	} {
 		m, err := (&view.Past{Historian: newLog(t, 0, c.times...)}).AsOf(t.Context(), c.at)
 		if err != nil || m.Index != c.want {
 			t.Errorf("%s: %v, index %d, want %d", name, err, m.Index, c.want)
 		}
 	}
-	m, err := (&view.Past{Historian: newLog(t, 0, 1000, 9000, 2000)}).AsOf(t.Context(), 1000)
+	m, err := (&view.Past{Historian: newLog(t, 0, 1000, 9000, 8000, 2000)}).AsOf(t.Context(), 1000)
 	if err != nil || m.SkewMS != 7000 {
 		t.Errorf("%v, the clocks differ by %d", err, m.SkewMS)
 	}
