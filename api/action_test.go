@@ -159,7 +159,7 @@ func TestActionsHaveABound(t *testing.T) {
 		c.Actions.Operator = operate.New(hanging{a}, nil, nil, nil, "API of a")
 		began := time.Now()
 		r := request(c, "POST", "/v1/kill?job=x", trusted)
-		if took := time.Since(began); r.StatusCode != 503 || took != 10*time.Second {
+		if took := time.Since(began); r.StatusCode != http.StatusServiceUnavailable || took != 10*time.Second {
 			t.Errorf("%s after %s", r.Status, took)
 		}
 	})

@@ -83,6 +83,17 @@ func TestPast(t *testing.T) {
 	}
 }
 
+// TestOwnJobsAreNotOfClients: what Rota submits itself is no job that a client asked for.
+func TestOwnJobsAreNotOfClients(t *testing.T) {
+	t.Parallel()
+	l := newLog(t, 0, 1000)
+	var r cluster.Result
+	l.values[1], r = l.values[1].Do(1, 1000, cluster.SubmitJob{Job: "rota.own", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	if m, err := (&view.Past{Historian: l}).At(t.Context(), 1); err != nil || !r.Accepted || !slices.Equal(m.Jobs, []string{"j1"}) {
+		t.Errorf("%v, %+v: jobs %q", err, r, m.Jobs)
+	}
+}
+
 // TestEntries: the newest, with how many there are before them; and pages, of which the last knows that it is the last.
 func TestEntries(t *testing.T) {
 	t.Parallel()

@@ -124,9 +124,9 @@ func (l *late) Value(context.Context) (cluster.Value, error) { return l.seen, ni
 func (l *late) Changed() <-chan struct{} { return l.changed }
 
 func (l *late) hear() {
-	l.seen = l.v
-	close(l.changed)
-	l.changed = make(chan struct{})
+	heard := l.changed
+	l.seen, l.changed = l.v, make(chan struct{})
+	close(heard)
 }
 
 // What a member does not know yet it waits for: its own submission, so that its next look shows it, and the change that came before an update.
@@ -266,6 +266,18 @@ func TestAFilesJobIsNotKilled(t *testing.T) {
 		if killed := j.State == cluster.JobKilled; killed != (want == "") || !killed && (!errors.As(err, &refused) || !strings.Contains(refused.Try, want)) {
 			t.Errorf("%s: killed %t, %v", source, killed, err)
 		}
+	}
+	w, o, _ := newWorld(t)
+	s := spec("check")
+	s.Source = "tasks"
+	w.others(cluster.SubmitJob{Job: "x", Spec: s}, cluster.KillJob{Job: "x"})
+	var refused *RefusedError
+	if _, err := o.Kill(t.Context(), "x"); !errors.As(err, &refused) || refused.Try != "" {
+		t.Errorf("a job of a file that has ended: %+v", err)
+	}
+	w.told = nil
+	if _, err := o.For("bob").Drain(t.Context(), "a"); err != nil || w.told[0].By != "bob (ann@laptop)" {
+		t.Errorf("a drain that bob asks for: %v, %+v", err, w.told)
 	}
 }
 
