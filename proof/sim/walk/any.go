@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/store"
@@ -68,12 +69,33 @@ func (n *Names) fields(b []byte, v reflect.Value, skip []string) []byte {
 	if t == valueType {
 		return b // the place in the log says which
 	}
-	for i := range t.NumField() {
-		if !slices.Contains(skip, t.Name()+"."+t.Field(i).Name) {
+	if len(skip) == 0 {
+		for i := range v.NumField() {
+			b = n.reflected(b, v.Field(i), nil)
+		}
+		return b
+	}
+	for i, name := range namesOf(t) {
+		if !slices.Contains(skip, name) {
 			b = n.reflected(b, v.Field(i), skip)
 		}
 	}
 	return b
+}
+
+var fieldNames sync.Map // by type; a memo, since package reflect makes them anew each time
+
+// namesOf are the fields of a struct as skip lists name them.
+func namesOf(t reflect.Type) []string {
+	if known, ok := fieldNames.Load(t); ok {
+		return known.([]string)
+	}
+	names := make([]string, t.NumField())
+	for i := range names {
+		names[i] = t.Name() + "." + t.Field(i).Name
+	}
+	fieldNames.Store(t, names)
+	return names
 }
 
 // entries appends a map, sorted by what its keys append.
