@@ -181,7 +181,7 @@ func TestAConnectionThatCouldNotBeAcceptedTakesNoRoom(t *testing.T) {
 	})
 }
 
-// TestRecentValues: a stream goes on from each of the last values, and from no other.
+// TestRecentValues: a stream resumes from each of the most recent values, and from no other.
 func TestRecentValues(t *testing.T) {
 	t.Parallel()
 	var r recent

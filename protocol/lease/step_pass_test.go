@@ -68,8 +68,8 @@ func TestAPassIsCutOff(t *testing.T) {
 	}
 }
 
-// TestAJobComesBackWhileItRuns: it is killed and submitted again before its holder has stopped. The holder is told, and nobody else gets the partition until it
-// says so; then under a larger token than any before.
+// TestAJobComesBackWhileItRuns: it is killed and submitted again before its holder has stopped. The holder is told to stop. Nobody else gets the partition before
+// it has, and the next token is larger.
 func TestAJobComesBackWhileItRuns(t *testing.T) {
 	t.Parallel()
 	for _, seen := range []bool{false, true} { // by the leader, between the two
@@ -84,7 +84,7 @@ func TestAJobComesBackWhileItRuns(t *testing.T) {
 		}
 		p.submit("x", cluster.TaskSpec{})
 		if board := p.pass(); len(board.Free) != 0 || len(board.Stop) != 1 || board.Stop[0] != (boardStop{"x", token}) {
-			t.Fatalf("seen %t: while the former run goes on: %+v", seen, board)
+			t.Fatalf("seen %t: while the former run lasts: %+v", seen, board)
 		}
 		p.must(cluster.Stopped{Partition: "x", Token: token}, "a/1")
 		if board := newPass(learn(p.all()), 0, "one", "").board(); len(board.Free) != 0 {

@@ -9,7 +9,7 @@ import (
 type Naming interface {
 	// Any appends all that a value holds, but for the fields that skip lists as Type.Field.
 	Any(b []byte, x any, skip ...string) []byte
-	// Seq names a sequence number of a writer. Only its order matters, and where the writer's newest applied one stands in it.
+	// Seq names a sequence number of a writer. Only the order of these numbers matters, and which of them are applied.
 	Seq(w cluster.WriterID, seq uint64) int64
 	// Known tells whether what is known of a heartbeat can still matter: whether a member may have it, now or later.
 	Known(key string) bool
@@ -19,7 +19,7 @@ type Naming interface {
 	Alias(b []byte, text string) []byte
 }
 
-// AppendBox appends what of an outbox decides what its writer appends, but for when.
+// AppendBox appends the parts of an outbox that decide what its writer appends, but not when.
 func AppendBox(b []byte, n Naming, w cluster.WriterID, o outbox.Box) []byte {
 	b = n.Any(n.Any(n.Any(n.Any(b, n.Seq(w, o.Seq)), o.Busy), o.Limit), o.Tries())
 	if o.Pending == nil {

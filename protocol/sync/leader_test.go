@@ -47,8 +47,8 @@ func TestALeaderDoesNotGuess(t *testing.T) {
 	}
 }
 
-// TestAnEpochOfAFormerStart: the group has forgotten its members and begins to count anew, and the log has an epoch of the same number by the former start
-// of this member. It is another one: the members have new identifiers.
+// TestAnEpochOfAFormerStart: the group was forgotten and counts generations from 1 again. The log has an epoch of that number, written by the former start
+// of this member. The new generation is announced all the same: its members have new identifiers.
 func TestAnEpochOfAFormerStart(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -252,7 +252,7 @@ func TestAnInventoryThatCouldNotBePublished(t *testing.T) {
 	}
 }
 
-// flaky is a store whose puts fail as it is told: one of unknown outcome has written.
+// flaky is a store whose puts fail with the error that the test sets. One that fails with an unknown outcome has written.
 type flaky struct {
 	store.Docs
 	fails error

@@ -76,7 +76,7 @@ func TestALockFileThatCannotBeLookedAt(t *testing.T) {
 	}
 }
 
-// A lock file has its name only once it is locked: whoever finds it free takes its session for dead.
+// A lock file has its name only once it is locked: a process that finds it free takes its session for dead.
 func TestALockFileIsNeverFreeAtItsStart(t *testing.T) {
 	t.Parallel()
 	a := openIn(t, place(t), Options{})

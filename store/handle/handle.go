@@ -124,7 +124,10 @@ func (h *Handle) change(ctx context.Context, op, key string, do func(context.Con
 // look is change for calls that do not take the ctx.
 func (h *Handle) look(ctx context.Context, op, key string, do func() error) error {
 	if err := h.enter(ctx); err != nil {
-		return fmt.Errorf("%s %q: it did not begin: %w", op, key, err)
+		if key != "" {
+			op = fmt.Sprintf("%s %q", op, key)
+		}
+		return fmt.Errorf("%s: it did not begin: %w", op, err)
 	}
 	defer h.mu.RUnlock()
 	return do()

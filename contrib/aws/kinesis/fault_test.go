@@ -24,7 +24,7 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// faulty stands before a server, and gives some answers of its own, which are errors, in their order.
+// faulty is a proxy that answers the first requests itself, with these errors in this order.
 type faulty struct {
 	*httptest.Server
 	mu      sync.Mutex

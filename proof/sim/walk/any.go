@@ -83,7 +83,7 @@ func (n *Names) fields(b []byte, v reflect.Value, skip []string) []byte {
 	return b
 }
 
-var fieldNames sync.Map // read-only: a memo, by type; package reflect makes names anew each time
+var fieldNames sync.Map // read-only: a cache by type, since reflect allocates field names on each call
 
 // namesOf are the fields of a struct as skip lists name them.
 func namesOf(t reflect.Type) []string {

@@ -50,7 +50,7 @@ type Rules struct {
 	Skip   []string // fields of documents that decide nothing
 	// Over names the version of a document over which a call writes; "" for none. Nobody waits for a late write over a version that is no more: it is dropped.
 	Over func(machine.Effect) (key string, v store.Version)
-	// Value appends what of the value decides what it does next, besides members and partitions. It may be nil.
+	// Value appends the parts of the value that decide its next change, other than members and partitions. It may be nil.
 	Value func(b []byte, v *cluster.Value, n *Names) []byte
 }
 

@@ -92,6 +92,8 @@ func ConnectHint(err error, product string, plain ...string) string {
 	switch {
 	case errors.As(err, &authority), Says(err, "x509: certificate signed by unknown authority"):
 		return "give the certificate of the authority that signed the server's"
+	case Says(err, "x509: certificate has expired or is not yet valid"):
+		return "renew the server's certificate, or set the clock of this machine"
 	case errors.As(err, &name), Says(err, "doesn't contain any IP SANs", "x509: certificate"):
 		return "the server's certificate is for another name: use the name that it has"
 	case errors.As(err, &record), Says(err, plain...):

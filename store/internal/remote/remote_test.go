@@ -1,7 +1,13 @@
 package remote
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -16,6 +22,28 @@ func TestComplete(t *testing.T) {
 		_, err := Complete("server", []string{"good", bad}, "2181")
 		if err == nil || !strings.Contains(err.Error(), "server 2") || !strings.Contains(err.Error(), "host:port") || strings.Contains(err.Error(), secret) {
 			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestConnectHint(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]string{
+		x509.UnknownAuthorityError{}: "authority",
+		x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired}:           "renew",
+		x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"db"}}, Host: "h"}: "another name",
+		tls.RecordHeaderError{}:          "leave TLS out",
+		errors.New("not in plain words"): "leave TLS out",
+		syscall.ECONNREFUSED:             "check that Server runs there",
+		io.ErrUnexpectedEOF:              "",
+	} { // order-free: each by itself
+		asText := errors.New(err.Error()) // some clients keep no more
+		got := ConnectHint(fmt.Errorf("connect: %w", err), "Server", "not in plain words")
+		if !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+		if _, typed := err.(tls.RecordHeaderError); !typed && ConnectHint(asText, "Server", "not in plain words") != got {
+			t.Errorf("%v as text: %q, want %q", err, ConnectHint(asText, "Server"), got)
 		}
 	}
 }

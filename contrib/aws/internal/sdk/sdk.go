@@ -76,8 +76,8 @@ func Code(err error) string {
 	return ""
 }
 
-// Hint is what to try, whatever the service; "" where nothing is known. The texts say what a
-// service has besides, where credentials or a server are missing.
+// Hint is what to try, whatever the service; "" where nothing is known. credentials and
+// server are added to the hints about them: what else helps with this service.
 func Hint(err error, credentials, server string) string {
 	var signing *v4.SigningError
 	var network net.Error

@@ -117,7 +117,7 @@ func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
 	return n.Any(b, ev, unkeyed()...)
 }
 
-// value appends what of the value decides what it does next, besides who is in it and owns what.
+// value appends the parts of the value that decide its next change, other than members and owners.
 func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
 	l, _ := v.Leader()
 	b = n.Any(n.Any(b, l.Writer), l.Term)

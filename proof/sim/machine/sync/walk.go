@@ -80,7 +80,7 @@ func event(b []byte, ev machine.Event, s machine.State, n *walk.Names) []byte {
 	return n.Any(n.Any(n.Any(b, a.Outcome), a.Index == v.Index()+1), a.Index)
 }
 
-// value appends what of the value decides what it does next, besides who is in it and owns what.
+// value appends the parts of the value that decide its next change, other than members and owners.
 func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
 	e, _ := v.Epoch()
 	b = n.Any(b, e, "Announcement.SinceMS")
