@@ -42,7 +42,7 @@ func TestConnectHint(t *testing.T) {
 		if !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%v: %q, want %q", err, got, want)
 		}
-		if _, typed := err.(tls.RecordHeaderError); !typed && ConnectHint(asText, "Server", "not in plain words") != got {
+		if record := new(tls.RecordHeaderError); !errors.As(err, record) && ConnectHint(asText, "Server", "not in plain words") != got {
 			t.Errorf("%v as text: %q, want %q", err, ConnectHint(asText, "Server"), got)
 		}
 	}
