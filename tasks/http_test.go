@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +139,54 @@ func TestHTTPDown(t *testing.T) {
 	}
 }
 
+// TestHTTPAtItsBounds: a bound is the last value that is good, and what is told of a target that fails has no query.
+func TestHTTPAtItsBounds(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch hops, err := strconv.Atoi(r.URL.Path[1:]); {
+		case r.URL.Path == "/400":
+			w.WriteHeader(http.StatusBadRequest)
+		case err == nil && hops > 0:
+			http.Redirect(w, r, fmt.Sprint("/", hops-1), http.StatusFound)
+		case r.URL.Path == "/torn":
+			w.Header().Set("Content-Length", "100")
+			fmt.Fprint(w, "short")
+		default:
+			fmt.Fprint(w, `{"a":1}`)
+		}
+	})
+	for _, c := range []struct {
+		path   string
+		more   object
+		reason string
+	}{
+		{"/2", object{"redirects": 2}, ""},
+		{"/3", object{"redirects": 2}, "redirect"},
+		{"/5", object{}, ""},
+		{"/6", object{}, "redirect"},
+		{"/400", object{}, "status"},
+		{"/0", object{"max_body": 7, "expect": object{"body": `{"a":1}`}}, ""},
+		{"/0", object{"max_body": 20, "expect": object{"json": object{"a": 1}}}, ""},
+		{"/0", object{"max_body": 6, "expect": object{"body": `{"a":1}`}}, "body"},
+		{"/torn?key=secret", object{"expect": object{"body": "x"}}, "io"},
+	} {
+		config := object{"url": s.URL + c.path}
+		maps.Copy(config, c.more)
+		h, err := round(t, local, "http", config)
+		if c.reason == "" {
+			wantUp(t, h, "http", err)
+			continue
+		}
+		wantDown(t, h, "http", c.reason, err)
+		if strings.Contains(fmt.Sprint(err), "secret") {
+			t.Errorf("the query is told: %v", err)
+		}
+		if got := len(h.Named("http.status")); got != 1 && c.reason != "redirect" {
+			t.Errorf("%s: the status was told %d times, want once", c.path, got)
+		}
+	}
+}
+
 func TestHTTPRefusesInternalAddresses(t *testing.T) {
 	t.Parallel()
 	touched := make(chan string, 10)
@@ -152,6 +202,9 @@ func TestHTTPRefusesInternalAddresses(t *testing.T) {
 	wantUp(t, h, "http", err)
 	if len(touched) != 1 {
 		t.Errorf("the server was reached %d times, want once, by the allowed task", len(touched))
+	}
+	if local.guard(new(faults), nil).transport(time.Second, nil).Proxy != nil {
+		t.Error("a proxy would connect to what is refused")
 	}
 }
 

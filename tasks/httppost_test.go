@@ -1,10 +1,12 @@
 package tasks_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,10 +23,11 @@ import (
 	"github.com/rota-run/rota/tasks"
 )
 
-// receiver takes batches. It is away for the first requests, and refuses what has the word "bad".
+// receiver takes batches. It is away for the first requests, refuses what has the word "bad", and is elsewhere for "moved".
 type receiver struct {
 	mu     sync.Mutex
-	away   int
+	came   []time.Time
+	first  string // the key of the first request
 	keys   map[string]bool
 	taken  []string
 	faults []string
@@ -38,8 +41,16 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if err != nil || req.Method != http.MethodPost || key == "" || req.Header.Get("X-Who") != "me" {
 		r.faults = append(r.faults, fmt.Sprint(req.Method, req.Header, err))
 	}
-	if r.away++; r.away <= 3 {
-		w.WriteHeader(http.StatusServiceUnavailable)
+	r.came = append(r.came, time.Now())
+	if n := len(r.came); n <= len(away) {
+		if r.first = cmp.Or(r.first, key); key != r.first {
+			r.faults = append(r.faults, "a batch that is sent again has another key")
+		}
+		w.WriteHeader(away[n-1])
+		return
+	}
+	if strings.Contains(string(body), "moved") {
+		http.Redirect(w, req, "/elsewhere", http.StatusSeeOther)
 		return
 	}
 	if strings.Contains(string(body), "bad") {
@@ -56,6 +67,19 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
+// away is what a receiver answers at first: each says that a request may succeed later.
+var away = []int{http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusBadGateway} // read-only: a table
+
+// secret is a file that appears when somebody has told that it is missing.
+type secret struct{ path string }
+
+func (s secret) Write(log []byte) (int, error) {
+	if strings.Contains(string(log), "read secret file:"+s.path) {
+		return len(log), os.WriteFile(s.path, []byte("me"), 0o600)
+	}
+	return len(log), nil
+}
+
 // A server that is away gets every segment when it is back; what it refuses is a dead letter, and the others go on.
 func TestPostsSegments(t *testing.T) {
 	t.Parallel()
@@ -63,7 +87,7 @@ func TestPostsSegments(t *testing.T) {
 	server := httptest.NewServer(r)
 	defer server.Close()
 	dir := t.TempDir()
-	must.Succeed(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\ntwo\nbad\nfour\n"), 0o600))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\ntwo\nbad\nfour\nmoved\n"), 0o600))
 	var types []rota.Type
 	for _, typ := range tasks.Builtin(tasks.Options{TailAllow: []string{dir}}) {
 		types = append(types, typ)
@@ -71,14 +95,16 @@ func TestPostsSegments(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a failure waits for it
 	defer cancel()
 	store := memory.New().Open()
-	m, err := rota.Join(ctx, rota.Config{Member: "m", Store: store, Slots: 2, Types: types})
+	who := secret{filepath.Join(t.TempDir(), "who")}
+	log := slog.New(slog.NewTextHandler(who, nil))
+	m, err := rota.Join(ctx, rota.Config{Member: "m", Store: store, Slots: 2, Types: types, Logger: log})
 	must.Succeed(t, err)
 	defer m.Leave(ctx)
 	job := fmt.Sprintf(`id: post
 tasks:
 - {name: read, type: files.lines, config: {paths: [%q]}}
-- {name: send, type: http.post, from: read, config: {url: %q, headers: {X-Who: me}, allow: [127.0.0.0/8]}}
-`, filepath.Join(dir, "*.txt"), server.URL)
+- {name: send, type: http.post, from: read, config: {url: %q, headers: {X-Who: 'file:%s'}, allow: [127.0.0.0/8]}}
+`, filepath.Join(dir, "*.txt"), server.URL, who.path)
 	must.Succeed(t, must.Err(m.SubmitFile(ctx, "post.yaml", []byte(job))))
 	must.Succeed(t, m.Wait(ctx, "post"))
 	r.mu.Lock()
@@ -86,8 +112,10 @@ tasks:
 	if got := strings.Join(r.taken, " "); got != "one two four" || len(r.faults) > 0 {
 		t.Errorf("the server has %q, faults %q", got, r.faults)
 	}
-	if r.away <= 3 {
-		t.Errorf("the server got %d requests", r.away)
+	for n, pause := range []time.Duration{100, 200, 400, 800} {
+		if got := r.came[n+1].Sub(r.came[n]); got < pause*time.Millisecond {
+			t.Errorf("request %d was sent again after %v, want at least %v", n+1, got, pause*time.Millisecond)
+		}
 	}
 }
 

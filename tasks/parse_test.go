@@ -22,6 +22,9 @@ func TestSameJSONOfAllKinds(t *testing.T) {
 			t.Errorf("%s and %s are not the same", same[0], same[1])
 		}
 	}
+	if long := "1" + strings.Repeat("0", 70); sameJSON(decode(long), decode(`1e70`)) || !sameJSON(decode(long), decode(long)) {
+		t.Error("a number of more than 64 bytes is not compared as it is written")
+	}
 	all := []string{`null`, `true`, `false`, `""`, `"a"`, `"1"`, `1`, `9007199254740993`, `9007199254740992`, `1.5`, `[]`, `[1]`, `[1,2]`, `[2,1]`, `{}`, `{"a":1}`, `{"a":2}`, `{"b":1}`, `{"a":1,"b":1}`}
 	for _, a := range all {
 		for _, b := range all {
