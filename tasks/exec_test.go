@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -221,6 +222,40 @@ func TestExecFaults(t *testing.T) {
 		{"exec", `{"argv":["/bin/sh"],"dir":"tmp"}`, "config.dir", "absolute", ""},
 	})
 	checkFaults(t, Options{}, []faultCase{{"exec", `{"argv":["/bin/sh"]}`, "config.argv[0]", "may not run", "--allow-exec /bin/sh"}})
+}
+
+// What is cut at a bound is not whole: of output the line is none, of the errors the end is kept.
+func TestExecCuts(t *testing.T) {
+	t.Parallel()
+	const sample = `{"name":"a","points":[[1,1]]}`
+	for rest, want := range map[string]int{"": 1, "\n": 0, " and more": 0} {
+		n := 0
+		l := &execLines{emit: func(execSample) { n++ }, output: len(sample), points: 100}
+		_, _ = l.Write([]byte(sample + rest))
+		l.flush()
+		if n != want || l.dropped != len(rest) {
+			t.Errorf("%q behind the bound: %d samples, %d bytes dropped, want %d, %d", rest, n, l.dropped, want, len(rest))
+		}
+	}
+	tail := &lastBytes{limit: 10}
+	for _, said := range []string{"first line\n", "disk", " on", " fire\n"} {
+		_, _ = tail.Write([]byte(said))
+	}
+	if got := tail.lastLine(); got != "k on fire" {
+		t.Errorf("the end is %q", got)
+	}
+}
+
+// The time limit counts, and without one the period.
+func TestExecTimeout(t *testing.T) {
+	t.Parallel()
+	for want, d := range map[time.Duration]work.Definition{
+		5 * time.Millisecond: {TimeoutMS: 5, EveryMS: 7}, 7 * time.Millisecond: {EveryMS: 7}, time.Minute: {},
+	} {
+		if got := execTimeout(d); got != want {
+			t.Errorf("%+v: %v, want %v", d, got, want)
+		}
+	}
 }
 
 // FuzzExecLines feeds output in any pieces: the same lines, whatever the pieces.

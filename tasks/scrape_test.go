@@ -13,7 +13,7 @@ import (
 
 const page = `# HELP up help
 # TYPE http_requests_total counter
-http_requests_total{code="200",task="x"} 7 1700000000123
+http_requests_total{code="200",member="m",partition="p",task="x"} 7 1700000000123
 http_requests_total{code="500",task="x"} 1
 # TYPE rpc histogram
 rpc_bucket{le="1"} 3
@@ -39,14 +39,14 @@ func TestScrape(t *testing.T) {
 		got[fmt.Sprint(s.Name, s.Tags)] = s.Points[0].Value
 	}
 	for key, want := range map[string]float64{
-		"http_requests_totalmap[code:200 exported_task:x task:test]": 7,
-		"rpc_bucketmap[le:1 task:test]":                              3,
-		"rpc_bucketmap[le:+Inf task:test]":                           5,
-		"rpc_summap[task:test]":                                      4.5,
-		"rpc_countmap[task:test]":                                    5,
-		"lagmap[quantile:0.5 task:test]":                             0.25,
-		"process_open_fdsmap[task:test]":                             12,
-		"scrape.samplesmap[task:test]":                               11,
+		"http_requests_totalmap[code:200 exported_member:m exported_partition:p exported_task:x task:test]": 7,
+		"rpc_bucketmap[le:1 task:test]":    3,
+		"rpc_bucketmap[le:+Inf task:test]": 5,
+		"rpc_summap[task:test]":            4.5,
+		"rpc_countmap[task:test]":          5,
+		"lagmap[quantile:0.5 task:test]":   0.25,
+		"process_open_fdsmap[task:test]":   12,
+		"scrape.samplesmap[task:test]":     11,
 	} {
 		if v, ok := got[key]; !ok || v != want {
 			t.Errorf("%s is %v (there: %v), want %v", key, v, ok, want)
@@ -77,6 +77,8 @@ func TestScrapeDown(t *testing.T) {
 		switch r.URL.Path {
 		case "/404":
 			w.WriteHeader(http.StatusNotFound)
+		case "/204":
+			w.WriteHeader(http.StatusNoContent)
 		case "/html":
 			fmt.Fprint(w, "<html><body>hello</body></html>\n")
 		case "/huge":
@@ -88,7 +90,7 @@ func TestScrapeDown(t *testing.T) {
 			fmt.Fprint(w, page)
 		}
 	})
-	for path, reason := range map[string]string{"/404": "status", "/html": "format", "/huge": "limit", "/many": "limit"} {
+	for path, reason := range map[string]string{"/404": "status", "/204": "status", "/html": "format", "/huge": "limit", "/many": "limit"} {
 		h, err := round(t, local, "scrape", object{"url": s.URL + path, "max_samples": 3})
 		wantDown(t, h, "scrape", reason, err)
 		if got := len(h.Samples()); got != 2 {
