@@ -187,3 +187,30 @@ func dumbNext(claims []claim, got []int64, percent bool) (to []int) {
 	}
 	return to
 }
+
+// Of claims with equal heads the cheapest get one more; how many of each head do is settled by the order alone, since their shares
+// cannot be exchanged.
+func TestTiesOfUnequalHeads(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		heads, costs []int64
+		more         int64
+		want         []int64
+	}{
+		{[]int64{100, 0, 100, 0}, []int64{1, 9, 0, 5}, 2, []int64{0, 0, 1, 1}}, // by cost alone: the first and the third
+		{[]int64{0, 0, 0, 0}, []int64{1, 9, 0, 5}, 2, []int64{1, 0, 1, 0}},
+		{[]int64{0, 100, 100}, []int64{9, 9, 9}, 1, []int64{1, 0, 0}},
+		{[]int64{7, 7}, []int64{3, 3}, 1, []int64{1, 0}},
+	} {
+		claims := make([]claim, len(c.heads))
+		for i, head := range c.heads {
+			claims[i] = claim{head: head, tied: true}
+		}
+		new(ties).choose(claims, c.more, func(i int) int64 { return c.costs[i] })
+		for i, want := range c.want {
+			if claims[i].got != want {
+				t.Errorf("heads %v, costs %v: claim %d got %d, want %d", c.heads, c.costs, i, claims[i].got, want)
+			}
+		}
+	}
+}
