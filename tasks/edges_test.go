@@ -75,6 +75,10 @@ func TestAFileThatStillGrowsIsKept(t *testing.T) {
 	if s.abandon(f, moved.Add(10*time.Minute+59*time.Second)) {
 		t.Error("closed 59 s after it grew")
 	}
+	f.grew = moved.Add(-time.Hour) // and was quiet
+	if s.abandon(f, moved.Add(59*time.Second)) {
+		t.Error("closed 59 s after it was moved: its writer may not have noticed")
+	}
 	f.moved = time.Time{}
 	if s.abandon(f, moved.Add(time.Hour)) {
 		t.Error("closed although it was not moved")

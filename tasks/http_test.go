@@ -151,6 +151,8 @@ func TestHTTPAtItsBounds(t *testing.T) {
 		case r.URL.Path == "/torn":
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, "short")
+		case r.URL.Path == "/20-bytes":
+			fmt.Fprintf(w, "%-20s", `{"a":1}`)
 		default:
 			fmt.Fprint(w, `{"a":1}`)
 		}
@@ -166,7 +168,8 @@ func TestHTTPAtItsBounds(t *testing.T) {
 		{"/6", object{}, "redirect"},
 		{"/400", object{}, "status"},
 		{"/0", object{"max_body": 7, "expect": object{"body": `{"a":1}`}}, ""},
-		{"/0", object{"max_body": 20, "expect": object{"json": object{"a": 1}}}, ""},
+		{"/20-bytes", object{"max_body": 20, "expect": object{"json": object{"a": 1}}}, ""},
+		{"/20-bytes", object{"max_body": 19, "expect": object{"json": object{"a": 1}}}, "json"},
 		{"/0", object{"max_body": 6, "expect": object{"body": `{"a":1}`}}, "body"},
 		{"/torn?key=secret", object{"expect": object{"body": "x"}}, "io"},
 	} {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,11 +71,14 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // away is what a receiver answers at first: each says that a request may succeed later.
 var away = []int{http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusBadGateway} // read-only: a table
 
-// secret is a file that appears when somebody has told that it is missing.
-type secret struct{ path string }
+// secret is a file that appears when somebody has told for the fourth time that it is missing: a batch that fails has three attempts.
+type secret struct {
+	path string
+	told atomic.Int64
+}
 
-func (s secret) Write(log []byte) (int, error) {
-	if strings.Contains(string(log), "read secret file:"+s.path) {
+func (s *secret) Write(log []byte) (int, error) {
+	if strings.Contains(string(log), "read secret file:"+s.path) && s.told.Add(1) == 4 {
 		return len(log), os.WriteFile(s.path, []byte("me"), 0o600)
 	}
 	return len(log), nil
@@ -95,7 +99,7 @@ func TestPostsSegments(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a failure waits for it
 	defer cancel()
 	store := memory.New().Open()
-	who := secret{filepath.Join(t.TempDir(), "who")}
+	who := &secret{path: filepath.Join(t.TempDir(), "who")}
 	log := slog.New(slog.NewTextHandler(who, nil))
 	m, err := rota.Join(ctx, rota.Config{Member: "m", Store: store, Slots: 2, Types: types, Logger: log})
 	must.Succeed(t, err)

@@ -284,6 +284,40 @@ func TestTailGoesOnWhenPositionsCannotBeSaved(t *testing.T) {
 	f.end()
 }
 
+// witness is a host that notes how many lines had been emitted when it was to save the position behind the first.
+type witness struct {
+	*worktest.Host
+	saved chan float64
+}
+
+func (w witness) SavePosition(ctx context.Context, g *work.Grant, p []byte) error {
+	if strings.Contains(string(p), `"offset":2`) {
+		select {
+		case w.saved <- sum(w.Host, "tail.lines"):
+		default:
+		}
+	}
+	return w.Host.SavePosition(ctx, g, p)
+}
+
+// After a crash between the two a line is counted again; the other way round it would be lost.
+func TestTailEmitsBeforeItSaves(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	g, h := worktest.NewGrant(t, define(t, object{"paths": []string{log}, "from": "start"}))
+	w := witness{h, make(chan float64, 1)}
+	g.Host = w
+	r, err := Builtin(below)["tail"].New(g.Definition)
+	must.Succeed(t, err)
+	write(t, log, "1\n")
+	f := &follower{t: t, g: g, h: h, r: r.(*tailRunner)}
+	f.start()
+	if got := <-w.saved; got != 1 {
+		t.Errorf("%v lines were emitted when the position behind the first was saved", got)
+	}
+	f.end()
+}
+
 func TestTailRefusesAPositionItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	for _, p := range []string{`{"v":2}`, `nonsense`} {
