@@ -5,8 +5,11 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -173,14 +176,78 @@ func TestDNS(t *testing.T) {
 			err := worktest.Run(t, Builtin(local)["dns"], g)
 			if c.reason != "" {
 				wantDown(t, h, "dns", c.reason, err)
+			} else {
+				wantUp(t, h, "dns", err)
+			}
+			if c.reason != "" && c.reason != "answer" {
 				return
 			}
-			wantUp(t, h, "dns", err)
 			if !phasesOf(h, "dns.latency_ms")["total"] || h.LastValue(t, "dns.answers") < 1 {
 				t.Errorf("got samples %v, want latency and answers", h.Samples())
 			}
 		})
 	}
+}
+
+// An answer is to our question, whoever else sends to our port, and of the type that was asked for.
+func TestDNSAnswers(t *testing.T) {
+	t.Parallel()
+	q := dnsmessage.Question{Name: dnsmessage.MustNewName("a.example."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}
+	good := func() dnsmessage.Message {
+		return dnsmessage.Message{Header: dnsmessage.Header{ID: 7, Response: true}, Questions: []dnsmessage.Question{q}}
+	}
+	for name, edit := range map[string]func(*dnsmessage.Message){
+		"id":       func(m *dnsmessage.Message) { m.ID = 8 },
+		"question": func(m *dnsmessage.Message) { m.Response = false },
+		"none":     func(m *dnsmessage.Message) { m.Questions = nil },
+		"two":      func(m *dnsmessage.Message) { m.Questions = append(m.Questions, q) },
+		"type":     func(m *dnsmessage.Message) { m.Questions[0].Type = dnsmessage.TypeMX },
+		"class":    func(m *dnsmessage.Message) { m.Questions[0].Class = dnsmessage.ClassCHAOS },
+		"name":     func(m *dnsmessage.Message) { m.Questions[0].Name = dnsmessage.MustNewName("b.example.") },
+	} {
+		m := good()
+		if edit(&m); answers(m, 7, q) {
+			t.Errorf("%s: it is taken for ours", name)
+		}
+	}
+	m := good()
+	m.Questions[0].Name = dnsmessage.MustNewName("A.Example.")
+	if !answers(m, 7, q) {
+		t.Error("a name in other letters is refused")
+	}
+	alias := q
+	alias.Type = dnsmessage.TypeCNAME
+	add(&m, alias, &dnsmessage.CNAMEResource{CNAME: q.Name})
+	add(&m, q, &dnsmessage.AResource{A: [4]byte{192, 0, 2, 1}})
+	if got, err := records(m, q, "s"); err != nil || !slices.Equal(got, []string{"192.0.2.1"}) {
+		t.Errorf("got %q %v, want the address alone", got, err)
+	}
+}
+
+// Datagrams get lost: the question is sent again after a while, and noise does not end the wait.
+func TestDNSAsksAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		defer ours.Close()
+		began := time.Now()
+		go func() {
+			in := make([]byte, 100)
+			for range 2 {
+				n, _ := theirs.Read(in)
+				if time.Since(began) > 0 {
+					_, _ = theirs.Write([]byte("noise"))
+					_, _ = theirs.Write(in[:n])
+				}
+			}
+		}()
+		out, err := (&dnsmessage.Message{Header: dnsmessage.Header{ID: 7}}).Pack()
+		must.Succeed(t, err)
+		m, err := overUDP(ours, out, func(m dnsmessage.Message) bool { return m.ID == 7 })
+		if err != nil || m.ID != 7 || time.Since(began) != udpRepeat {
+			t.Errorf("%v after %v, want the answer after %v", err, time.Since(began), udpRepeat)
+		}
+	})
 }
 
 func TestDNSBySystem(t *testing.T) {

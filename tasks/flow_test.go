@@ -20,7 +20,7 @@ import (
 // lengths is a flow of built-in stages alone: lines, words, long words, into files.
 const lengths = `id: lengths
 tasks:
-- {name: read, type: files.lines, parts: 2, config: {paths: ["DIR/text/*.txt"]}}
+- {name: read, type: files.lines, parts: 2, config: {paths: ["DIR/text/*.txt", "DIR/text/1.*"]}}
 - name: words
   type: map
   from: {task: read, shards: 2}
@@ -40,7 +40,7 @@ func TestFlowOfBuiltinStages(t *testing.T) {
 			fmt.Fprintf(&text, "Word%d-%d is x\r\n", f, i)
 			want = append(want, fmt.Sprintf(`{"size":%d,"word":"word%d-%d"}`, len(fmt.Sprintf("word%d-%d", f, i)), f, i))
 		}
-		must.Succeed(t, os.WriteFile(filepath.Join(dir, "text", fmt.Sprint(f, ".txt")), []byte(text.String()), 0o640))
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, "text", fmt.Sprint(f, ".txt")), []byte(strings.TrimSuffix(text.String(), "\r\n")), 0o640)) // the last line has no end
 	}
 	table := tasks.Builtin(tasks.Options{TailAllow: []string{dir}, WriteAllow: []string{dir}})
 	var types []rota.Type

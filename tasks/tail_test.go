@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -106,6 +107,21 @@ func write(t *testing.T, path, text string) {
 	must.Succeed(t, f.Close())
 }
 
+// overwrite changes a file in place, at once. Where the place is negative it is before the end.
+func overwrite(t *testing.T, path string, at int64, text string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must.Succeed(t, err)
+	if at < 0 {
+		info, err := f.Stat()
+		must.Succeed(t, err)
+		at += info.Size()
+	}
+	must.Succeed(t, must.Err(f.WriteAt([]byte(text), at)))
+	must.Succeed(t, f.Close())
+	must.Succeed(t, os.Chtimes(path, time.Time{}, time.Now().Add(time.Second))) // the clock of a file system is coarse
+}
+
 func rename(t *testing.T, from, to string) {
 	t.Helper()
 	must.Succeed(t, os.Rename(from, to))
@@ -161,6 +177,13 @@ func (s *tailStory) play(act []string, line string) {
 		b, err := os.ReadFile(path(1))
 		must.Succeed(s.t, err)
 		write(s.t, path(2), string(b))
+	case "over": // from a place on, or before the end
+		at, err := strconv.ParseInt(act[2], 10, 64)
+		must.Succeed(s.t, err)
+		_, rest, _ := strings.Cut(line, act[2]+" ")
+		overwrite(s.t, path(1), at, strings.ReplaceAll(rest, `\n`, "\n"))
+	case "link":
+		must.Succeed(s.t, os.Symlink(path(1), path(2)))
 	case "cut":
 		must.Succeed(s.t, os.Truncate(path(1), 0))
 	case "remove":
@@ -222,6 +245,37 @@ func TestTailCountsMatches(t *testing.T) {
 }
 
 // TestTailLongValues: a number is limited before it is parsed, a tag before it waits.
+// What waits is bounded in points, whatever flush says, and series with like texts are two.
+func TestTallyIsBounded(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "app.log")
+	write(t, log, strings.Repeat("1\n", tallyPoints))
+	f := follow(t, object{"paths": []string{log}, "from": "start", "name": "n", "match": `^(?P<value>\d+)$`}, func(r *tailRunner) { r.flush = time.Hour })
+	f.waitSum("n", tallyPoints)
+	f.end()
+	a := newTailTally(f.r, f.g)
+	if a.in("n", map[string]string{"a": "bc"}) == a.in("n", map[string]string{"ab": "c"}) {
+		t.Error("two series are one")
+	}
+}
+
+// A directory that appears later is watched from then on.
+func TestTailWatchesWhatAppears(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "later")
+	w := newTailWatch(slog.New(slog.DiscardHandler))
+	defer w.close()
+	w.add(dir)
+	must.Succeed(t, os.Mkdir(dir, 0o700))
+	w.add(dir)
+	write(t, filepath.Join(dir, "app.log"), "1\n")
+	select {
+	case <-w.changed:
+	case <-time.After(time.Minute): // only a failure waits for it
+		t.Error("nothing is told of a file in it")
+	}
+}
+
 func TestTailLongValues(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "app.log")

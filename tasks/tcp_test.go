@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/work/worktest"
@@ -107,4 +109,29 @@ func TestEndpointFaults(t *testing.T) {
 		{"scrape", `{"url":"https://a.example/","metrics":["a*b"]}`, "config.metrics[0]", "not a pattern", "process_*"},
 		{"scrape", `{"url":"https://a.example/","max_samples":-1}`, "config.max_samples", "not between", ""},
 	})
+}
+
+// An answer comes in any pieces, the last one with the end. What is beyond max_answer is not looked at.
+func TestTCPAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		answer, expect string
+		most           int
+		found          bool
+	}{
+		{"hello you", "hello", 100, true},
+		{"hello you", "lo y", 100, true},
+		{"hello you", "you", 9, true},
+		{"hello you", "you", 8, false},
+		{"hello you", "bye", 100, false},
+	} {
+		r := &tcpRunner{c: tcpConfig{Expect: c.expect, MaxAnswer: c.most}}
+		for _, reader := range []io.Reader{
+			strings.NewReader(c.answer), iotest.OneByteReader(strings.NewReader(c.answer)), iotest.DataErrReader(strings.NewReader(c.answer)),
+		} {
+			if err := r.await(reader, &phases{}); (err == nil) != c.found {
+				t.Errorf("%q in %d bytes of %q: %v", c.expect, c.most, c.answer, err)
+			}
+		}
+	}
 }
