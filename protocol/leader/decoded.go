@@ -25,8 +25,8 @@ const maxDecoded = 64
 // decode is Decode of a document. What cannot be read is not kept.
 func (c *decoded) decode(d store.Doc) (any, error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	was, ok := c.docs[d.Key]
-	c.mu.Unlock()
 	if ok && bytes.Equal(was.text, d.Value) {
 		return was.value, nil
 	}
@@ -34,8 +34,6 @@ func (c *decoded) decode(d store.Doc) (any, error) {
 	if err != nil {
 		return value, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.docs == nil || len(c.docs) >= maxDecoded && !ok {
 		c.docs = make(map[string]decodedDoc, maxDecoded)
 	}

@@ -49,7 +49,6 @@ func (s *step) boxesEvery() time.Duration {
 }
 
 func (s *step) boxesListed(docs []Doc) {
-	s.noteListed(MailboxPrefix)
 	s.rule.boxes.all = tree[box]{}
 	for _, d := range docs {
 		m, ok := d.Value.(mailboxDoc)
@@ -59,7 +58,7 @@ func (s *step) boxesListed(docs []Doc) {
 		s.rule.boxes.all.set(string(m.Member), box{m, d.Version})
 		for _, say := range m.Says {
 			if p, _ := s.fold.Value.Partition(say.Task); s.heard(m.Member, p, say) == nil {
-				s.rule.dirty.set(string(m.Member)+"\x00"+string(say.Task), target{m.Member, say.Task}) // what it has read is not what the value says
+				s.soil(target{m.Member, say.Task}) // what it has read is not what the value says
 				s.recheck(m.Member, say)
 			}
 		}
@@ -72,7 +71,6 @@ func (s *step) boxesListed(docs []Doc) {
 }
 
 func (s *step) plansListed(docs []Doc) {
-	s.noteListed(planPrefix)
 	was := s.rule.plans.all
 	s.rule.plans.all = nil
 	for _, d := range docs {

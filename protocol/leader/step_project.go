@@ -60,16 +60,12 @@ func (s *step) project() {
 }
 
 func (s *step) projectSlots() {
-	var done []string
 	s.rule.dirty.Each(func(k string, t target) bool {
 		if s.projectSlot(t) {
-			done = append(done, k)
+			s.rule.dirty.remove(k)
 		}
 		return len(s.busy) < writesAtOnce
 	})
-	for _, k := range done {
-		s.rule.dirty.remove(k)
-	}
 }
 
 // projectSlot writes one assignment, and reports whether it is as it should be. A new one begins as an offer, whatever the value says: so a late write of
