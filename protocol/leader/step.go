@@ -44,7 +44,7 @@ type State struct {
 	mailbox    mailbox
 	head       head
 	slots      tree[slotDoc] // what is assigned to this member, by task
-	fetch      []fetch    // assignments that are to be read
+	fetch      []fetch       // assignments that are to be read
 	roster     roster
 	light      *cluster.Value // what a member has that does not fold
 	asks       asks

@@ -94,7 +94,7 @@ func (k *namer) lead(l lead) {
 		k.any(o)
 	}
 	for _, h := range l.holdAt {
-		k.any(h.inc, k.s.At.Sub(h.since) >= k.s.Hold)
+		k.any(h.Incarnation, k.s.At.Sub(h.Since) >= k.s.Hold)
 	}
 	k.alias("layout ", l.laid)
 	k.any("writes", len(l.writes))
