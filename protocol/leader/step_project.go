@@ -29,7 +29,7 @@ type stamp struct {
 	shares  int64
 }
 
-func (d slotDoc) stamp() stamp { return stamp{d.State, d.Token, d.Attempt, d.Since, d.Share, d.Shares} }
+func (h slotDoc) stamp() stamp { return stamp{h.State, h.Token, h.Attempt, h.Since, h.Share, h.Shares} }
 
 // headAt is the head of a member as it is in the store, and what is to be said next.
 type headAt struct {
