@@ -2,10 +2,14 @@ package protocol
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/store"
 )
 
@@ -20,6 +24,27 @@ const HeartbeatPrefix = "pulse/"
 
 // NodePrefix is where they are under the protocol lease, as its source document names them.
 const NodePrefix = "node/"
+
+// longestSegment leaves room for the folder's name in a key.
+const longestSegment = 200
+
+// Segment is a partition as one segment of a key: every byte but letters, digits, "._-" and those of also is written as
+// =XX. One that is too long then is named by its digest, after "@".
+func Segment(p cluster.PartitionID, also string) string {
+	var b strings.Builder
+	for _, c := range []byte(p) {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._-"+also, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "=%02X", c)
+		}
+	}
+	if b.Len() > longestSegment {
+		sum := sha256.Sum256([]byte(p))
+		return "@" + hex.EncodeToString(sum[:])
+	}
+	return b.String()
+}
 
 // Place is what all members of a place have in common.
 type Place struct {

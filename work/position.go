@@ -3,14 +3,12 @@ package work
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -161,24 +159,5 @@ func decodePosition(doc store.Doc) (p storedPosition, err error) {
 
 const positionPrefix = "position/"
 
-// longestSegment bounds the escaped name in a key; longer ones are named by their digest.
-const longestSegment = 200
-
-// positionKey is the key of a partition's position: one segment, every byte but [A-Za-z0-9._-] as =XX.
-func positionKey(p cluster.PartitionID) string {
-	var b strings.Builder
-	for i := range len(p) {
-		c := p[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "=%02X", c)
-		}
-	}
-	name := b.String()
-	if len(name) > longestSegment {
-		sum := sha256.Sum256([]byte(p))
-		name = "@" + hex.EncodeToString(sum[:])
-	}
-	return positionPrefix + name
-}
+// positionKey is the key of a partition's position.
+func positionKey(p cluster.PartitionID) string { return positionPrefix + protocol.Segment(p, "") }

@@ -1,9 +1,11 @@
 package leader
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
+	"sync"
 
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
@@ -43,12 +45,10 @@ func (c *Caller) get(ctx context.Context, e Get) member.Event {
 	sent := c.Now()
 	d, err := c.Store.Get(ctx, e.Key)
 	switch {
-	case errors.Is(err, store.ErrClosed):
-		return member.Closed{Now: c.Now(), Err: err}
 	case errors.Is(err, store.ErrNotFound):
 		return Got{Now: c.Now(), Sent: sent, Doc: Doc{Key: e.Key}}
 	case err != nil:
-		return Got{Now: c.Now(), Sent: sent, Doc: Doc{Key: e.Key}, Err: shell.Text(err)}
+		return c.OrClosed(err, Got{Now: c.Now(), Sent: sent, Doc: Doc{Key: e.Key}, Err: shell.Text(err)})
 	}
 	return Got{Now: c.Now(), Sent: sent, Doc: c.document(d)}
 }
@@ -100,8 +100,40 @@ func (c *Caller) put(ctx context.Context, e Put) member.Event {
 }
 
 func (c *Caller) wrote(key string, v store.Version, err error) member.Event {
-	if errors.Is(err, store.ErrClosed) {
-		return member.Closed{Now: c.Now(), Err: err}
+	conflict := errors.Is(err, store.ErrConflict)
+	return c.OrClosed(err, Wrote{Now: c.Now(), Key: key, Outcome: outbox.OutcomeOf(err), Conflict: conflict, Version: v, Err: shell.Text(err)})
+}
+
+// decoded keeps what some documents say: without hints a member reads the same ones again and again, and they seldom change. The zero value is ready.
+type decoded struct {
+	mu   sync.Mutex
+	docs map[string]decodedDoc
+}
+
+// decodedDoc is what a text says. Neither is ever changed.
+type decodedDoc struct {
+	text  []byte
+	value any
+}
+
+// maxDecoded bounds what is kept, so that a member's memory does not depend on how many documents there are.
+const maxDecoded = 64
+
+// decode is Decode of a document. What cannot be read is not kept.
+func (c *decoded) decode(d store.Doc) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was, ok := c.docs[d.Key]
+	if ok && bytes.Equal(was.text, d.Value) {
+		return was.value, nil
 	}
-	return Wrote{Now: c.Now(), Key: key, Outcome: outbox.OutcomeOf(err), Conflict: errors.Is(err, store.ErrConflict), Version: v, Err: shell.Text(err)}
+	value, err := Decode(d.Key, d.Value)
+	if err != nil {
+		return value, err
+	}
+	if c.docs == nil || len(c.docs) >= maxDecoded && !ok {
+		c.docs = make(map[string]decodedDoc, maxDecoded)
+	}
+	c.docs[d.Key] = decodedDoc{d.Value, value}
+	return value, nil
 }

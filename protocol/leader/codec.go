@@ -104,26 +104,24 @@ func decodeDoc(key string, data []byte) (any, error) {
 	return nil, errForeign
 }
 
-func decode[T any](data []byte, whole func(*T) bool) (any, error) {
-	var d T
+func decode[T any](data []byte, whole func(*T) bool) (d T, err error) {
 	if err := json.Unmarshal(data, &d); err != nil {
-		return nil, fmt.Errorf("%w: %w", errForeign, err)
+		return d, fmt.Errorf("%w: %w", errForeign, err)
 	}
 	if !whole(&d) {
-		return nil, errForeign
+		return d, errForeign
 	}
 	return d, nil
 }
 
 func decodeSlot(key string, data []byte) (any, error) {
-	var t slotText
-	if err := json.Unmarshal(data, &t); err != nil {
-		return nil, fmt.Errorf("%w: %w", errForeign, err)
+	t, err := decode(data, func(t *slotText) bool {
+		return knows(t.Format) && slotKey(t.Member, t.Task) == key && t.Token > 0 && t.Index > 0 && t.State.assigned() && t.Spec.Type != ""
+	})
+	if err != nil {
+		return nil, err
 	}
 	d := t.slotDoc
-	if !knows(d.Format) || slotKey(d.Member, d.Task) != key || d.Token == 0 || d.Index == 0 || !d.State.assigned() || t.Spec.Type == "" {
-		return nil, errForeign
-	}
 	d.Spec = &cluster.TaskSpec{
 		Name: t.Spec.Name, Type: t.Spec.Type, Spread: t.Spec.Spread, Handover: t.Spec.Handover, Weight: t.Spec.Weight,
 		MaxAttempts: t.Spec.MaxAttempts, Repartition: t.Spec.Repartition, Definition: t.Spec.Definition,
@@ -135,9 +133,9 @@ func decodeSlot(key string, data []byte) (any, error) {
 }
 
 func decodePlan(key string, data []byte) (any, error) {
-	var t planText
-	if err := json.Unmarshal(data, &t); err != nil {
-		return nil, fmt.Errorf("%w: %w", errForeign, err)
+	t, err := decode(data, func(*planText) bool { return true })
+	if err != nil {
+		return nil, err
 	}
 	e, err := cluster.DecodeEntry(1, t.Entry)
 	if err != nil || !knows(t.Format) || planKey(t.Writer, t.Seq) != key || len(e.Commands) == 0 {

@@ -1,12 +1,10 @@
 package leader
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
 )
 
 // docFormat is the version of the documents that this Rota writes and the newest that it reads.
@@ -42,26 +40,9 @@ func planKey(w cluster.WriterID, seq uint64) string {
 // folder is where a member's assignments are.
 func folder(m cluster.MemberID) string { return AssignPrefix + string(m) + "/" }
 
-// longestSegment leaves room for the folder's name in a key.
-const longestSegment = 200
-
 // slotKey is where a task of a member is assigned.
 func slotKey(m cluster.MemberID, p cluster.PartitionID) string {
-	var b strings.Builder
-	for i := range len(p) {
-		c := p[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' || c == '#' || c == ':' {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "=%02X", c)
-		}
-	}
-	name := b.String()
-	if len(name) > longestSegment {
-		sum := sha256.Sum256([]byte(p))
-		name = "@" + hex.EncodeToString(sum[:])
-	}
-	return folder(m) + name
+	return folder(m) + protocol.Segment(p, "#:")
 }
 
 // holderDoc is the document of the leader.

@@ -10,6 +10,7 @@ import (
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
+	"github.com/rota-run/rota/store"
 )
 
 // Params are what a member's decisions depend on besides what happens. They do not change.
@@ -42,8 +43,8 @@ type State struct {
 	claims     heartbeat.Observations
 	mailbox    mailbox
 	head       head
-	slots      tree[held] // what is assigned to this member, by task
-	fetch      []fetch    // assignments that are to be read
+	slots      tree[slotDoc] // what is assigned to this member, by task
+	fetch      []fetch       // assignments that are to be read
 	roster     roster
 	light      *cluster.Value // what a member has that does not fold
 	asks       asks
@@ -143,14 +144,26 @@ func (s *step) advance() {
 	s.setWake()
 }
 
-// free reports whether a call for a key can be made, and notes that it is being made.
-func (s *step) free(key string) bool {
+// call makes a call for a key or prefix, and notes that it is being made. False: it cannot be made now.
+func (s *step) call(key string, e member.Effect) bool {
 	i, ok := slices.BinarySearch(s.busy, key)
 	if ok || s.At < s.rest {
 		return false
 	}
 	s.busy = slices.Insert(slices.Clone(s.busy), i, key)
+	s.Emit(e)
 	return true
+}
+
+func (s *step) get(key string) bool { return s.call(key, Get{Key: key}) }
+
+func (s *step) list(prefix string) bool { return s.call(prefix, List{Prefix: prefix}) }
+
+func (s *step) put(p Put) bool { return s.call(p.Key, p) }
+
+// drop removes a document at a version.
+func (s *step) drop(key string, v store.Version) bool {
+	return s.call(key, Delete{Key: key, Version: v})
 }
 
 func (s *step) isBusy(key string) bool {
@@ -166,30 +179,6 @@ func (s *step) returned(key, err string) {
 	if err != "" {
 		s.rest = s.At.Add(s.Poll)
 	}
-}
-
-func (s *step) get(key string) bool {
-	ok := s.free(key)
-	if ok {
-		s.Emit(Get{Key: key})
-	}
-	return ok
-}
-
-func (s *step) list(prefix string) bool {
-	ok := s.free(prefix)
-	if ok {
-		s.Emit(List{Prefix: prefix})
-	}
-	return ok
-}
-
-func (s *step) put(p Put) bool {
-	ok := s.free(p.Key)
-	if ok {
-		s.Emit(p)
-	}
-	return ok
 }
 
 // setWake asks to be woken soon.

@@ -46,37 +46,12 @@ func (s *step) folderAudited(prefix string, docs []Doc) {
 			s.get(d.Key) // see slotWritten
 		}
 	}
-	s.knownOf(m, func(key string, k known) {
-		if v, ok := listed[key]; !ok || v != k.version {
-			s.doubt(key, k)
-		}
-	})
-}
-
-// knownOf yields what is known of a member's folder, but for what is being written or read.
-func (s *step) knownOf(m cluster.MemberID, yield func(key string, k known)) {
-	type at struct {
-		key string
-		known
-	}
-	var all []at
-	s.rule.docs.From(folder(m), func(key string, k known) bool {
-		if !strings.HasPrefix(key, folder(m)) {
-			return false
-		}
-		if !k.unsure && !s.isBusy(key) {
-			all = append(all, at{key, k})
+	s.rule.docs.below(folder(m), func(key string, k known) bool {
+		if v, ok := listed[key]; (!ok || v != k.version) && !k.unsure && !s.isBusy(key) {
+			k.unsure = true // it is read, and written where it is not as it should be
+			s.rule.docs.set(key, k)
+			s.soil(k.target)
 		}
 		return true
 	})
-	for _, a := range all {
-		yield(a.key, a.known)
-	}
-}
-
-// doubt has an assignment read, and written where it is not as it should be.
-func (s *step) doubt(key string, k known) {
-	k.unsure = true
-	s.rule.docs.set(key, k)
-	s.rule.dirty.set(string(k.member)+"\x00"+string(k.task), k.target)
 }

@@ -49,7 +49,6 @@ func (s *step) boxesEvery() time.Duration {
 }
 
 func (s *step) boxesListed(docs []Doc) {
-	s.noteListed(MailboxPrefix)
 	s.rule.boxes.all = tree[box]{}
 	for _, d := range docs {
 		m, ok := d.Value.(mailboxDoc)
@@ -59,7 +58,7 @@ func (s *step) boxesListed(docs []Doc) {
 		s.rule.boxes.all.set(string(m.Member), box{m, d.Version})
 		for _, say := range m.Says {
 			if p, _ := s.fold.Value.Partition(say.Task); s.heard(m.Member, p, say) == nil {
-				s.rule.dirty.set(string(m.Member)+"\x00"+string(say.Task), target{m.Member, say.Task}) // what it has read is not what the value says
+				s.soil(target{m.Member, say.Task}) // what it has read is not what the value says
 				s.recheck(m.Member, say)
 			}
 		}
@@ -72,7 +71,6 @@ func (s *step) boxesListed(docs []Doc) {
 }
 
 func (s *step) plansListed(docs []Doc) {
-	s.noteListed(planPrefix)
 	was := s.rule.plans.all
 	s.rule.plans.all = nil
 	for _, d := range docs {
@@ -245,4 +243,46 @@ func (s *step) requests(out []cluster.Command) []cluster.Command {
 		out = append(out, p.Commands...)
 	}
 	return out
+}
+
+// keepAnswered is how long an answer is left to who asked, in TTLs.
+const keepAnswered = 20
+
+// answerPlans answers the requests that were taken, and removes what nobody has collected.
+func (s *step) answerPlans() {
+	for i := range s.rule.plans.all {
+		p := s.rule.plans.all[i]
+		if s.isBusy(p.key) {
+			continue
+		}
+		if p.Answer != nil {
+			if s.At.Sub(p.since) >= time.Duration(keepAnswered)*s.Params.TTL {
+				s.drop(p.key, p.version)
+			}
+			continue
+		}
+		if a, ok := s.answerTo(p.planDoc); ok {
+			done := p.planDoc
+			done.Answer = &a
+			if s.put(Put{Key: p.key, Doc: done, Version: p.version}) {
+				s.rule.plans.all = slices.Clone(s.rule.plans.all)
+				s.rule.plans.all[i].planDoc = done
+			}
+		}
+	}
+}
+
+func (s *step) answerTo(p planDoc) (planAnswer, bool) {
+	if limit := s.fold.Out.Limit; limit > 0 && len(p.Commands) >= limit {
+		return planAnswer{Err: "the request is too large for an entry of this store"}, true
+	}
+	if s.fold.Value.Wrote(p.Writer) < p.Seq {
+		return planAnswer{}, false
+	}
+	i := slices.IndexFunc(s.fold.answers, func(t taken) bool { return t.writer == p.Writer && t.seq == p.Seq })
+	if i < 0 {
+		return planAnswer{Unknown: true, Err: "it was taken, but the entry that says what it did was trimmed: look at the value"}, true
+	}
+	t := s.fold.answers[i]
+	return planAnswer{Index: t.index, Results: t.results}, true
 }

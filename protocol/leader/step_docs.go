@@ -10,7 +10,6 @@ import (
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
-	"github.com/rota-run/rota/store"
 )
 
 // head is how the leader sees this member, as it was read last.
@@ -130,9 +129,7 @@ func (s *step) got(ev Got) {
 		s.lookAgain(key)
 		return
 	}
-	if ev.Doc.Bad != "" {
-		s.Emit(member.Refusing{Key: key, Reason: ev.Doc.Bad})
-	}
+	s.refuse(ev.Doc)
 	switch {
 	case strings.HasPrefix(key, protocol.HeartbeatPrefix):
 		s.heartbeatGot(ev)
@@ -140,19 +137,22 @@ func (s *step) got(ev Got) {
 		s.holderGot(ev)
 	case key == rosterKey:
 		s.rosterGot(ev.Doc)
-		s.written(ev.Doc)
 	case key == headKey(s.Member):
 		s.headGot(ev.Doc)
-		s.written(ev.Doc)
 	case key == mailboxKey(s.Member):
 		s.mailboxGot(ev.Doc)
 	case strings.HasPrefix(key, planFolder(s.asker())):
 		s.planGot(ev.Doc)
 	case strings.HasPrefix(key, folder(s.Member)):
 		s.slotGot(ev.Doc)
-		s.written(ev.Doc)
-	default:
-		s.written(ev.Doc)
+	}
+	s.written(ev.Doc)
+}
+
+// refuse tells of a document that cannot be read.
+func (s *step) refuse(d Doc) {
+	if d.Bad != "" {
+		s.Emit(member.Refusing{Key: d.Key, Reason: d.Bad})
 	}
 }
 
@@ -194,14 +194,18 @@ func (s *step) listed(ev Listed) {
 		s.lookAgain(ev.Prefix)
 		return
 	}
-	for _, d := range ev.Docs {
-		if d.Bad != "" {
-			s.Emit(member.Refusing{Key: d.Key, Reason: d.Bad})
+	each := func(take func(Doc)) {
+		for _, d := range ev.Docs {
+			take(d)
 		}
 	}
+	each(s.refuse)
 	if asked {
 		s.folderListed(ev.Docs)
 		return
+	}
+	if i := slices.Index(adopted[:], ev.Prefix); i >= 0 {
+		s.rule.listed[i] = true
 	}
 	switch ev.Prefix {
 	case protocol.HeartbeatPrefix:
@@ -209,9 +213,9 @@ func (s *step) listed(ev Listed) {
 	case MailboxPrefix:
 		s.boxesListed(ev.Docs)
 	case headPrefix:
-		s.headsListed(ev.Docs)
+		each(s.headWritten)
 	case AssignPrefix:
-		s.assignsListed(ev.Docs)
+		each(s.slotWritten)
 	case planPrefix:
 		s.plansListed(ev.Docs)
 	default:
@@ -236,15 +240,6 @@ func (s *step) wrote(ev Wrote) {
 	default:
 		s.projected(ev)
 	}
-}
-
-// drop removes a document at a version.
-func (s *step) drop(key string, v store.Version) bool {
-	ok := s.free(key)
-	if ok {
-		s.Emit(Delete{Key: key, Version: v})
-	}
-	return ok
 }
 
 // watch names what the shell hints at.

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -55,7 +56,7 @@ func (s *step) before(p peerDoc) bool {
 // windows reports whether a task runs here that looks at others of its job.
 func (s *step) windows() bool {
 	found := false
-	s.slots.Each(func(_ string, h held) bool {
+	s.slots.Each(func(_ string, h slotDoc) bool {
 		found = h.Spec.Spread == cluster.SpreadPartitioned
 		return !found
 	})
@@ -89,24 +90,21 @@ func (s *step) logged(ev member.Event) {
 	}
 }
 
-// Took implements fold.Keeper.
-func (s *step) Took(a protocol.Applied) { s.noteTaken(a.Entry, a.Results) }
+// Took implements fold.Keeper: it keeps what the requests of an entry did, for the leader that answers them.
+func (s *step) Took(a protocol.Applied) {
+	for i, c := range a.Entry.Commands {
+		t, ok := c.(cluster.TakeRequest)
+		end := i + 1 + int(t.Count)
+		if !ok || !a.Results[i].Accepted || end > len(a.Results) {
+			continue
+		}
+		kept := append(slices.Clip(s.fold.answers), taken{t.Writer, t.Seq, a.Entry.Index, a.Results[i+1 : end]})
+		s.fold.answers = kept[max(0, len(kept)-maxTaken):]
+	}
+}
 
 // Every implements fold.Keeper.
 func (s *step) Every() time.Duration { return s.rarely() }
 
 // First implements fold.Keeper.
 func (s *step) First() bool { return s.rule.at == ruleRuling }
-
-// noteTaken keeps what the requests of an entry did, for the leader that answers them.
-func (s *step) noteTaken(e cluster.Entry, results []cluster.Result) {
-	for i, c := range e.Commands {
-		t, ok := c.(cluster.TakeRequest)
-		end := i + 1 + int(t.Count)
-		if !ok || !results[i].Accepted || end > len(results) {
-			continue
-		}
-		kept := append(s.fold.answers[:len(s.fold.answers):len(s.fold.answers)], taken{t.Writer, t.Seq, e.Index, results[i+1 : end]})
-		s.fold.answers = kept[max(0, len(kept)-maxTaken):]
-	}
-}

@@ -50,7 +50,7 @@ func (p peerDoc) same(o peerDoc) bool {
 
 // assignedRecords are the jobs and partitions of our assignments.
 func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Partition) {
-	s.slots.Each(func(_ string, h held) bool {
+	s.slots.Each(func(_ string, h slotDoc) bool {
 		id, _, _ := h.Task.Split()
 		i := slices.IndexFunc(jobs, func(j cluster.Job) bool { return j.ID == id })
 		if i < 0 {
@@ -66,7 +66,7 @@ func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Parti
 	return jobs, partitions
 }
 
-func (h held) partition() cluster.Partition {
+func (h slotDoc) partition() cluster.Partition {
 	p := cluster.Partition{
 		ID: h.Task, State: cluster.PartitionGranted, Owner: h.Member, Token: h.Token, Attempts: h.Attempt, Parents: h.Parents,
 		ListedBy: h.Listed, Input: h.Input, Index: h.Share, Count: h.Shares, Slot: h.Number, From: h.From, Cause: h.Cause, Offered: h.State == slotAcking,

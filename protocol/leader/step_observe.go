@@ -49,13 +49,12 @@ func (s *step) leaderLate() bool {
 
 // observeJoiners looks whether those live that ask to join or to be confirmed, and removes the mailboxes of the dead.
 func (s *step) observeJoiners() {
-	var left []string
 	s.rule.boxes.all.Each(func(id string, b box) bool {
 		m, in := s.fold.Value.Member(b.Member)
 		o := s.heartbeats.Of(b.Heartbeat)
 		if !in && s.Dead(o) {
 			if s.drop(mailboxKey(b.Member), b.version) { // nobody reads it any more
-				left = append(left, id)
+				s.rule.boxes.all.remove(id)
 			}
 			return true
 		}
@@ -70,9 +69,6 @@ func (s *step) observeJoiners() {
 		}
 		return true
 	})
-	for _, id := range left {
-		s.rule.boxes.all.remove(id)
-	}
 }
 
 // patrol looks at one heartbeat after the other, seldom: for what no hint told of.

@@ -29,7 +29,7 @@ type stamp struct {
 	shares  int64
 }
 
-func (d slotDoc) stamp() stamp { return stamp{d.State, d.Token, d.Attempt, d.Since, d.Share, d.Shares} }
+func (h slotDoc) stamp() stamp { return stamp{h.State, h.Token, h.Attempt, h.Since, h.Share, h.Shares} }
 
 // headAt is the head of a member as it is in the store, and what is to be said next.
 type headAt struct {
@@ -60,16 +60,12 @@ func (s *step) project() {
 }
 
 func (s *step) projectSlots() {
-	var done []string
 	s.rule.dirty.Each(func(k string, t target) bool {
 		if s.projectSlot(t) {
-			done = append(done, k)
+			s.rule.dirty.remove(k)
 		}
 		return len(s.busy) < writesAtOnce
 	})
-	for _, k := range done {
-		s.rule.dirty.remove(k)
-	}
 }
 
 // projectSlot writes one assignment, and reports whether it is as it should be. A new one begins as an offer, whatever the value says: so a late write of

@@ -2,35 +2,34 @@ package leader
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/rota-run/rota/cluster"
 )
 
 // projectHeads tells members that something has changed for them.
 func (s *step) projectHeads() {
-	var gone []string
-	next := make(map[string]headAt)
 	s.rule.heads.Each(func(k string, h headAt) bool {
-		if !h.stale && len(h.pending) == 0 || s.isBusy(headKey(cluster.MemberID(k))) {
+		id := cluster.MemberID(k)
+		if !h.stale && len(h.pending) == 0 || s.isBusy(headKey(id)) || len(h.pending) < maxPending && !s.clean(id) {
 			return true
 		}
-		if len(h.pending) < maxPending && !s.clean(cluster.MemberID(k)) {
-			return true
-		}
-		if n, ok := s.projectHead(cluster.MemberID(k), h); ok {
-			next[k] = n
-		} else if h.version == "" {
-			gone = append(gone, k)
+		if next, ok := s.projectHead(id, h); ok {
+			s.rule.heads.set(k, next)
+		} else {
+			s.rule.heads.remove(k)
 		}
 		return len(s.busy) < 2*writesAtOnce
 	})
-	for _, k := range gone {
-		s.rule.heads.remove(k)
-	}
-	for k, h := range next { // order-free: each is set in its own place
-		s.rule.heads.set(k, h)
-	}
+}
+
+// clean reports whether all assignments of a member are written.
+func (s *step) clean(m cluster.MemberID) bool {
+	clean := true
+	s.rule.dirty.below(inOrder(folder(m)), func(string, target) bool {
+		clean = false
+		return false
+	})
+	return clean
 }
 
 // maxPending is how many changes are told of at the latest, maxChanges how many are kept for those that are behind.
@@ -79,12 +78,11 @@ func (s *step) projectHead(id cluster.MemberID, h headAt) (headAt, bool) {
 
 // inFolder is how many assignments a member's folder has for certain.
 func (s *step) inFolder(m cluster.MemberID) (n int) {
-	s.rule.docs.From(folder(m), func(key string, k known) bool {
-		mine := strings.HasPrefix(key, folder(m))
-		if mine && k.version != "" && !k.unsure {
+	s.rule.docs.below(folder(m), func(_ string, k known) bool {
+		if k.version != "" && !k.unsure {
 			n++
 		}
-		return mine
+		return true
 	})
 	return n
 }

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -28,10 +29,10 @@ type rule struct {
 	heads   tree[headAt]
 	roster  rosterAt
 	docs    tree[known]  // assignments as they are in the store, by key
-	dirty   tree[target] // assignments that may have to be written, by member and task
+	dirty   tree[target] // assignments that may have to be written, see inOrder
 	offers  []offered    // oldest first
 	holds   duty.Holds
-	listed  map[string]bool // what was read to adopt it; never changed
+	listed  [len(adopted)]bool // what was read to adopt it
 	patrol  protocol.Instant
 	patrols cluster.MemberID
 	audit   audit
@@ -95,8 +96,8 @@ func (s *step) adopt() {
 	if !done {
 		s.get(rosterKey)
 	}
-	for _, prefix := range adopted {
-		if !s.rule.listed[prefix] {
+	for i, prefix := range adopted {
+		if !s.rule.listed[i] {
 			done = false
 			s.list(prefix)
 		}
@@ -107,15 +108,6 @@ func (s *step) adopt() {
 	s.rule.at = ruleRuling
 	s.compare()
 	s.Emit(member.Applying{Value: s.Value()})
-}
-
-// noteListed notes that a prefix was read.
-func (s *step) noteListed(prefix string) {
-	next := map[string]bool{prefix: true}
-	for _, p := range adopted {
-		next[p] = next[p] || s.rule.listed[p]
-	}
-	s.rule.listed = next
 }
 
 // look reads again what members have written.
@@ -142,7 +134,7 @@ func (s *step) moved(was *cluster.Value) {
 			s.touch(before)
 			s.touch(after)
 			if after.Offered && (!before.Offered || before.Token != after.Token) {
-				s.rule.offers = append(s.rule.offers[:len(s.rule.offers):len(s.rule.offers)], offered{after.ID, after.Token, s.At})
+				s.offer(after)
 			}
 		case r.Job != "":
 			for p := range now.PartitionsOf(r.Job) {
@@ -155,6 +147,10 @@ func (s *step) moved(was *cluster.Value) {
 		}
 	}
 	s.rule.roster.stale = s.rule.roster.stale || now.Settings() != was.Settings()
+}
+
+func (s *step) offer(p cluster.Partition) {
+	s.rule.offers = append(slices.Clip(s.rule.offers), offered{p.ID, p.Token, s.At})
 }
 
 // doubtAdmitted has the heartbeat read under which a member was admitted or confirmed: it may have gone before that was entered, and its mailbox with it, and
@@ -170,17 +166,46 @@ func (s *step) doubtAdmitted(was *cluster.Value, id cluster.MemberID) {
 func (s *step) touch(p cluster.Partition) {
 	for _, m := range [...]cluster.MemberID{p.Owner, p.Next} {
 		if m != "" {
-			s.rule.dirty.set(string(m)+"\x00"+string(p.ID), target{m, p.ID})
+			s.soil(target{m, p.ID})
 		}
 	}
 }
 
-// clean reports whether all assignments of a member are written.
-func (s *step) clean(m cluster.MemberID) bool {
-	prefix, some := string(m)+"\x00", false
-	s.rule.dirty.From(prefix, func(k string, _ target) bool {
-		some = strings.HasPrefix(k, prefix)
-		return false
-	})
-	return !some
+// soil marks one assignment.
+func (s *step) soil(t target) { s.rule.dirty.set(inOrder(slotKey(t.member, t.task)), t) }
+
+// inOrder is the key of an assignment, without its prefix, as it is sorted: all of a member before those of the next.
+func inOrder(key string) string {
+	return strings.Replace(strings.TrimPrefix(key, AssignPrefix), "/", "\x00", 1)
+}
+
+// laterTerm is set by a document that names a later term than ours. Another member may lead by now, and what it has written must not be undone from an older
+// value: nothing is projected before the log, read after that, shows no other leader. A document that was written by hand ends there too.
+type laterTerm struct {
+	seen  bool
+	asked bool // the read of the log that is under way began afterwards
+}
+
+// noteTerm looks whether a document names a later term than ours.
+func (s *step) noteTerm(d Doc) {
+	var term uint64
+	switch v := d.Value.(type) {
+	case slotDoc:
+		term = v.Term
+	case headDoc:
+		term = v.Term
+	case rosterDoc:
+		term = v.Term
+	}
+	if term > s.rule.term {
+		s.rule.later = laterTerm{seen: true}
+		s.fold.Hint = true
+	}
+}
+
+// laterRead ends the doubt when the log was read to a head that is newer than it.
+func (s *step) laterRead(head cluster.Index) {
+	if s.rule.later.asked && s.fold.Value.Index() >= head {
+		s.rule.later = laterTerm{}
+	}
 }

@@ -11,12 +11,6 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// held is one assignment as this member has read it.
-type held struct {
-	slotDoc
-	key string
-}
-
 // readHead finds what has changed in our folder. It looks at the newest head that is known: the one that admits us has its first changes.
 func (s *step) readHead() {
 	h := s.head.headDoc
@@ -77,7 +71,7 @@ func (s *step) folderListed(docs []Doc) {
 			s.wantSlot(slot.Task)
 		}
 	}
-	s.slots.Each(func(_ string, h held) bool {
+	s.slots.Each(func(_ string, h slotDoc) bool {
 		s.wantSlot(h.Task)
 		return true
 	})
@@ -115,7 +109,7 @@ func (s *step) slotGot(d Doc) {
 	switch {
 	case s.Inc == 0 || d.Bad != "":
 	case ok && slot.Token >= s.admitted && slot.Member == s.Member:
-		s.slots.set(d.Key, held{slotDoc: slot, key: d.Key})
+		s.slots.set(d.Key, slot)
 		s.changed = true
 	case there:
 		s.slots.remove(d.Key)
@@ -141,7 +135,7 @@ func (s *step) assign() {
 
 func (s *step) grants() []*protocol.Grant {
 	out := make([]*protocol.Grant, 0, s.slots.Len())
-	s.slots.Each(func(_ string, h held) bool {
+	s.slots.Each(func(_ string, h slotDoc) bool {
 		if h.State == slotActive || h.State == slotTaking {
 			out = append(out, h.grant())
 		}
@@ -151,7 +145,7 @@ func (s *step) grants() []*protocol.Grant {
 	return out
 }
 
-func (h held) grant() *protocol.Grant {
+func (h slotDoc) grant() *protocol.Grant {
 	return &protocol.Grant{
 		Partition: h.Task, Token: h.Token, Handover: h.Spec.Handover, Attempt: h.Attempt, Parents: h.Parents, ListedBy: h.Listed, Input: h.Input,
 		Index: h.Share, Count: h.Shares, Spec: h.Spec, SpecIndex: h.Since, From: h.From, Cause: h.Cause,
@@ -160,7 +154,7 @@ func (h held) grant() *protocol.Grant {
 
 // says is what there is to say about our assignments.
 func (s *step) says() (out []saying) {
-	s.slots.Each(func(_ string, h held) bool {
+	s.slots.Each(func(_ string, h slotDoc) bool {
 		if say := s.sayOf(h); say.Say != "" {
 			say.Task, say.Token = h.Task, h.Token
 			out = append(out, say)
@@ -173,7 +167,7 @@ func (s *step) says() (out []saying) {
 // maxSays bounds a mailbox. What has no room waits until others were heard.
 const maxSays = 2000
 
-func (s *step) sayOf(h held) saying {
+func (s *step) sayOf(h slotDoc) saying {
 	switch {
 	case h.State == slotAcking && s.Is == member.PhaseLeaving:
 		return saying{Say: sayDecline}
@@ -184,7 +178,7 @@ func (s *step) sayOf(h held) saying {
 }
 
 // sayOfRun is what there is to say of a task that was accepted.
-func (s *step) sayOfRun(h held) saying {
+func (s *step) sayOfRun(h slotDoc) saying {
 	r, there := s.report(h.Task)
 	ended := there && r.Token == h.Token && r.State != protocol.RunActive
 	switch {

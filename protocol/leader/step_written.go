@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -38,9 +39,6 @@ func (s *step) headWritten(d Doc) {
 }
 
 func (s *step) slotWritten(d Doc) {
-	if headKey("") == d.Key {
-		return
-	}
 	slot, ok := d.Value.(slotDoc)
 	was, _ := s.rule.docs.Get(d.Key)
 	same := was.version == d.Version
@@ -58,7 +56,7 @@ func (s *step) slotWritten(d Doc) {
 	}
 	for _, t := range [...]target{was.target, {slot.Member, slot.Task}} { // it may be gone, or be something else now
 		if t.task != "" {
-			s.rule.dirty.set(string(t.member)+"\x00"+string(t.task), t)
+			s.soil(t)
 		}
 	}
 	if s.rule.at == ruleRuling && !same {
@@ -124,20 +122,15 @@ func (s *step) slotProjected(ev Wrote) {
 
 // tell notes that a member is to be told of an assignment that was written.
 func (s *step) tell(key string) {
-	rest := strings.TrimPrefix(key, AssignPrefix)
-	id, _, _ := strings.Cut(rest, "/")
-	s.rule.dirty.From(id+"\x00", func(at string, t target) bool {
-		if !strings.HasPrefix(at, id+"\x00") {
-			return false
-		}
-		if slotKey(t.member, t.task) != key {
-			return true
-		}
-		h, _ := s.rule.heads.Get(id)
-		h.pending = append(h.pending[:len(h.pending):len(h.pending)], t.task)
-		s.rule.heads.set(id, h)
-		return false
-	})
+	if t, ok := s.rule.dirty.Get(inOrder(key)); ok {
+		h, _ := s.rule.heads.Get(string(t.member))
+		s.tellOf(h, t)
+	}
+}
+
+func (s *step) tellOf(h headAt, t target) {
+	h.pending = append(slices.Clip(h.pending), t.task)
+	s.rule.heads.set(string(t.member), h)
 }
 
 // recheck reads the document that a member seems to have read: it may be one that nobody should have written.
@@ -155,7 +148,7 @@ func (s *step) compare() {
 	for p := range now.Partitions() {
 		s.touch(p)
 		if p.Offered {
-			s.rule.offers = append(s.rule.offers, offered{p.ID, p.Token, s.At})
+			s.offer(p)
 		}
 	}
 	for m := range now.Members() {
@@ -163,25 +156,9 @@ func (s *step) compare() {
 	}
 	s.rule.docs.Each(func(_ string, k known) bool {
 		if h, ok := s.rule.heads.Get(string(k.member)); ok && k.index > h.Index { // the former leader may have told nobody
-			h.pending = append(h.pending[:len(h.pending):len(h.pending)], k.task)
-			s.rule.heads.set(string(k.member), h)
+			s.tellOf(h, k.target)
 		}
 		return true
 	})
 	s.rule.roster.stale = true
-}
-
-// assignsListed takes in all assignments that are there.
-func (s *step) assignsListed(docs []Doc) {
-	s.noteListed(AssignPrefix)
-	for _, d := range docs {
-		s.slotWritten(d)
-	}
-}
-
-func (s *step) headsListed(docs []Doc) {
-	s.noteListed(headPrefix)
-	for _, d := range docs {
-		s.headWritten(d)
-	}
 }

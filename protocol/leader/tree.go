@@ -14,3 +14,8 @@ func (t *tree[V]) remove(k string) {
 	t.Seal()
 	t.Remove(k)
 }
+
+// below yields what has a prefix, as it is now: what is set or removed meanwhile does not show.
+func (t *tree[V]) below(prefix string, yield func(string, V) bool) {
+	ordered.Below(&t.Map, prefix, yield)
+}

@@ -43,21 +43,13 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 		return c.readView(ctx, e)
 	case Show:
 		newest, err := c.show(ctx, e)
-		return c.closed(err, Shown{Now: c.Now(), View: e.View, Outcome: outcome(err), Newest: newest, Err: problem(err)})
+		return c.OrClosed(err, Shown{Now: c.Now(), View: e.View, Outcome: outcome(err), Newest: newest, Err: problem(err)})
 	}
 	return c.BeatCaller.Call(ctx, e)
 }
 
-// closed tells that the handle of the store was closed, where that is the error.
-func (c *Caller) closed(err error, ev member.Event) member.Event {
-	if errors.Is(err, store.ErrClosed) {
-		return member.Closed{Now: c.Now(), Err: err}
-	}
-	return ev
-}
-
 func (c *Caller) fetched(e Fetch, sent protocol.Instant, docs []store.Doc, err error) member.Event {
-	return c.closed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs, Err: shell.Text(err)})
+	return c.OrClosed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs, Err: shell.Text(err)})
 }
 
 // outcome is that of a conditional write: it is refused where the version is not current.
@@ -87,7 +79,7 @@ func (c *Caller) write(ctx context.Context, e Write) member.Event {
 	} else {
 		v, err = c.Store.Put(ctx, e.Doc)
 	}
-	return c.closed(err, Written{Now: c.Now(), ID: e.ID, Outcome: outcome(err), Version: v, Err: problem(err)})
+	return c.OrClosed(err, Written{Now: c.Now(), ID: e.ID, Outcome: outcome(err), Version: v, Err: problem(err)})
 }
 
 // survey reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and decides nothing: what it leaves out is read
@@ -96,7 +88,7 @@ func (c *Caller) write(ctx context.Context, e Write) member.Event {
 func (c *Caller) survey(ctx context.Context, e Survey) member.Event {
 	sent := c.Now()
 	docs, old, err := surveyAll(ctx, c.Store, e.Keys, e.usable)
-	return c.closed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Old: old, Err: shell.Text(err)})
+	return c.OrClosed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Old: old, Err: shell.Text(err)})
 }
 
 // usable reports whether a listed document may be used as it is: it was read by its key, and neither has the list shown another since nor did we write one; or
@@ -200,7 +192,7 @@ func (c *Caller) readView(ctx context.Context, e ReadView) member.Event {
 		if errors.Is(err, store.ErrNotFound) { // a newer one is there
 			return ViewRead{Now: c.Now()}
 		}
-		return c.closed(err, ViewRead{Now: c.Now(), Err: shell.Text(err)})
+		return c.OrClosed(err, ViewRead{Now: c.Now(), Err: shell.Text(err)})
 	}
 	data, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(d.Value)), maxView))
 	if err != nil {

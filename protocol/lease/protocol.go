@@ -7,6 +7,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
@@ -99,5 +100,20 @@ func (c *client) propose(ctx context.Context, cmd cluster.Command) (cluster.Resu
 			return cluster.Result{}, fmt.Errorf("outcome unknown: %w", context.Cause(ctx))
 		case <-time.After(clientPause):
 		}
+	}
+}
+
+// New implements protocol.Protocol.
+func (Protocol) New(c protocol.Config) (protocol.Member, error) {
+	return shell.New(c, Protocol{}, machine)
+}
+
+func machine(c protocol.Config, p member.Params) shell.Machine[State] {
+	_, hints := c.Store.(store.Watcher)
+	calls := &Caller{BeatCaller: shell.NewBeatCaller(c)}
+	calls.Fenced = true
+	return shell.Machine[State]{
+		Start: NewState(Params{Params: p, Polled: !hints}), Step: Step, Caller: calls,
+		Watched: func(s State) ([]string, bool) { return s.watched, false },
 	}
 }

@@ -203,9 +203,9 @@ func (s *step) fetch(c *call, keys ...string) {
 }
 
 // write begins to write a document.
-func (s *step) write(c *call, d store.Doc) {
+func (s *step) write(c *call, w leadWrite) {
 	c.busy, c.id = true, s.id()
-	s.Emit(Write{ID: c.id, Doc: d})
+	s.Emit(Write{ID: c.id, Doc: w.doc, Delete: w.remove})
 }
 
 // setWake asks to be woken at the next instant at which something is due.

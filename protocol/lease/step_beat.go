@@ -100,11 +100,7 @@ func (s *step) otherStart(ev Fetched, ours bool) {
 }
 
 // fence begins to write a session's document so that its owner cannot renew it.
-func (s *step) fence(c *call, d store.Doc, n nodeDoc) {
-	w := s.fenced(d, n)
-	c.busy, c.id = true, s.id()
-	s.Emit(Write{ID: c.id, Doc: w.doc, Delete: w.remove})
-}
+func (s *step) fence(c *call, d store.Doc, n nodeDoc) { s.write(c, s.fenced(d, n)) }
 
 // fenced is that write. A document that goes with its process is removed: nobody else may write it, and its key is never used again.
 func (s *step) fenced(d store.Doc, n nodeDoc) leadWrite {

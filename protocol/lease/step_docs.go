@@ -188,22 +188,9 @@ func damaged(key string, err error) error {
 
 func jobKey(id cluster.JobID) string { return jobPrefix + string(id) }
 
-// longestSegment bounds the escaped name in a key; longer ones are named by their digest.
-const longestSegment = 200
-
-// partitionKey is one segment: every byte but [A-Za-z0-9._-] as =XX.
 func partitionKey(p cluster.PartitionID) string {
-	var b strings.Builder
-	for i := range len(p) {
-		c := p[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-' {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "=%02X", c)
-		}
-	}
-	name := b.String()
-	if len(name) > longestSegment {
+	name := protocol.Segment(p, "")
+	if strings.HasPrefix(name, "@") {
 		name = fmt.Sprintf("@%016x%016x", fnv1a(string(p), 0), fnv1a(string(p), 1))
 	}
 	return partitionPrefix + name

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
@@ -27,10 +28,10 @@ type lead struct {
 	show   call
 	view   uint64 // number of the newest view that was written, or is to be
 	seen   cluster.Value
-	any    bool // a view was written
-	rests  bool // the last pass found nothing to do: the same documents need no other
-	holdAt []holdSeen
-	laid   string // the last pass, if it has laid out shares
+	any    bool       // a view was written
+	rests  bool       // the last pass found nothing to do: the same documents need no other
+	holdAt duty.Holds // members that have announced a restart
+	laid   string     // the last pass, if it has laid out shares
 }
 
 // leadWrite is a write of a pass.
@@ -38,12 +39,6 @@ type leadWrite struct {
 	id     uint64 // 0: not begun
 	doc    store.Doc
 	remove bool
-}
-
-// holdSeen is when a member that has announced a restart was first seen so. An incarnation is of one member: the Node List is written once for each.
-type holdSeen struct {
-	inc   cluster.Incarnation
-	since protocol.Instant
 }
 
 // maxWrites bounds the writes of a pass that are under way at once.
@@ -162,14 +157,9 @@ func partitionsOf(writes []leadWrite) (keys []string) {
 // judge fences sessions that are silent, and takes members out whose session is fenced or gone. Only then are their partitions free.
 func (s *step) judge(f *facts, sent protocol.Instant) {
 	beats := make(heartbeat.Observations, 0, len(f.members))
-	var held []holdSeen
 	for _, m := range f.members {
-		if m.State == cluster.MemberHeld {
-			held = append(held, s.judgeHeld(m))
-			continue
-		}
 		d, ok := f.docs[m.Heartbeat]
-		if !ok || m.ID == s.Member {
+		if !ok || m.ID == s.Member || m.State == cluster.MemberHeld {
 			continue
 		}
 		was := s.lead.beats.Of(m.Heartbeat)
@@ -187,7 +177,14 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 			s.lead.writes = append(slices.Clip(s.lead.writes), s.fenced(d.Doc, n))
 		}
 	}
-	s.lead.beats, s.lead.holdAt = beats, held
+	s.lead.beats = beats
+	var over []cluster.Command
+	over, s.lead.holdAt = s.lead.holdAt.Release(slices.Values(f.members), s.At, s.Hold)
+	for _, c := range over {
+		if h, ok := c.(cluster.ReleaseHold); ok && !s.tryingTo(h.Member) {
+			s.try(h)
+		}
+	}
 }
 
 func (s *step) removeMember(m cluster.Member, reason string) {
@@ -207,18 +204,6 @@ func (s *step) tryingTo(id cluster.MemberID) bool {
 		}
 		return false
 	})
-}
-
-// judgeHeld frees what is held for a member that did not come back in time.
-func (s *step) judgeHeld(m cluster.Member) holdSeen {
-	h := holdSeen{m.Incarnation, s.At}
-	if i := slices.IndexFunc(s.lead.holdAt, func(h holdSeen) bool { return h.inc == m.Incarnation }); i >= 0 {
-		h = s.lead.holdAt[i]
-	}
-	if s.At.Sub(h.since) >= s.Hold && !s.tryingTo(m.ID) {
-		s.try(cluster.ReleaseHold{Member: m.ID, Incarnation: m.Incarnation})
-	}
-	return h
 }
 
 // publish shows the value, and then what the board says of it.

@@ -201,7 +201,7 @@ func (s *step) rank() time.Duration {
 
 func (s *step) takeLock() {
 	l := leaderDoc{Holder: s.Session(), Term: s.look.leader.Term + 1, Write: s.writeName()}
-	s.write(&s.look.lock, written(keyLeader, s.look.election.Seen.Version, l))
+	s.write(&s.look.lock, leadWrite{doc: written(keyLeader, s.look.election.Seen.Version, l)})
 }
 
 func (s *step) viewRead(ev ViewRead) {

@@ -56,7 +56,7 @@ func (q *queue) wait(ctx context.Context) error {
 
 // write makes a write, which waits if it is of a heartbeat.
 func (b *busy) write(ctx context.Context, d store.Doc, put func(context.Context, store.Doc) (store.Version, error)) (store.Version, error) {
-	if strings.HasPrefix(d.Key, protocol.HeartbeatPrefix) || strings.HasPrefix(d.Key, "node/") { // as lease names them
+	if isHeartbeat(d.Key) {
 		if err := b.queue.wait(ctx); err != nil {
 			return "", err
 		}

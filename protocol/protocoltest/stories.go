@@ -76,18 +76,21 @@ func joinTwoAtOnce(w *world) {
 	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
 }
 
-func leave(w *world) {
+// three starts three members, with four tasks each.
+func (w *world) three() {
 	w.start("a", "b", "c")
 	w.tasks("a", 12)
 	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+}
+
+func leave(w *world) {
+	w.three()
 	w.peers["b"].end(w.t)
 	w.shares(map[cluster.MemberID]int{"a": 6, "c": 6})
 }
 
 func crash(w *world) {
-	w.start("a", "b", "c")
-	w.tasks("a", 12)
-	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+	w.three()
 	w.peers["b"].die()
 	w.shares(map[cluster.MemberID]int{"a": 6, "c": 6})
 }
@@ -112,9 +115,7 @@ func restart(w *world) {
 }
 
 func coldRestart(w *world) {
-	w.start("a", "b", "c")
-	w.tasks("a", 12)
-	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+	w.three()
 	for _, id := range []cluster.MemberID{"a", "b", "c"} {
 		w.peers[id].die()
 	}
@@ -135,12 +136,10 @@ func rollingRestart(w *world) {
 }
 
 func partition(w *world) {
-	w.start("a", "b", "c")
-	w.tasks("a", 12)
-	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
-	w.away["b"](true)
+	w.three()
+	w.handles["b"].Away(true)
 	w.shares(map[cluster.MemberID]int{"a": 6, "c": 6})
-	w.away["b"](false)
+	w.handles["b"].Away(false)
 	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
 }
 

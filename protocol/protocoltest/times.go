@@ -83,9 +83,7 @@ type timed struct {
 func newTimed(t *testing.T, p protocol.Protocol, k kind) *timed {
 	w := &timed{links: make(map[cluster.MemberID]*storetest.FaultyGroup)}
 	w.world = newWorld(t, w.setup(p, k))
-	w.start("a", "b", "c")
-	w.tasks("a", 12)
-	w.shares(map[cluster.MemberID]int{"a": 4, "b": 4, "c": 4})
+	w.three()
 	return w
 }
 

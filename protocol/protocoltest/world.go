@@ -3,6 +3,7 @@ package protocoltest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -44,21 +45,18 @@ type Setup struct {
 
 // world is one story.
 type world struct {
-	t      *testing.T
-	setup  Setup
-	open   func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle
-	ledger *ledger
-	peers  map[cluster.MemberID]*peer
-	away   map[cluster.MemberID]func(bool)
-
+	t       *testing.T
+	setup   Setup
+	open    func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle
+	ledger  *ledger
+	peers   map[cluster.MemberID]*peer
 	handles map[cluster.MemberID]Handle
 	fails   string // of the peers that start
 }
 
 func newWorld(t *testing.T, s Setup) *world {
 	w := &world{
-		t: t, setup: s, open: s.Open(t), ledger: newLedger(), peers: make(map[cluster.MemberID]*peer), away: make(map[cluster.MemberID]func(bool)),
-		handles: make(map[cluster.MemberID]Handle),
+		t: t, setup: s, open: s.Open(t), ledger: newLedger(), peers: make(map[cluster.MemberID]*peer), handles: make(map[cluster.MemberID]Handle),
 	}
 	t.Cleanup(w.close)
 	return w
@@ -91,7 +89,7 @@ func (w *world) start(ids ...cluster.MemberID) {
 			h.Clock = protocol.Now
 		}
 		p := &peer{id: id, m: h.Member, clock: h.Clock, crash: h.Crash, ledger: w.ledger, fails: w.fails}
-		w.peers[id], w.away[id], w.handles[id] = p, h.Away, h
+		w.peers[id], w.handles[id] = p, h
 		p.begin(context.Background())
 	}
 }
@@ -142,28 +140,14 @@ func (w *world) tasks(via cluster.MemberID, n int) {
 // shares waits until the members run exactly so many partitions each, and nobody else any.
 func (w *world) shares(want map[cluster.MemberID]int) {
 	w.t.Helper()
-	w.until(fmt.Sprintf("shares %v", want), func(got map[cluster.MemberID]int) bool { return same(got, want) })
-}
-
-func same(got, want map[cluster.MemberID]int) bool {
-	for m, n := range want { // order-free: all are compared
-		if got[m] != n {
-			return false
-		}
-	}
-	for m, n := range got { // order-free: all are compared
-		if want[m] != n {
-			return false
-		}
-	}
-	return true
+	w.until(fmt.Sprintf("shares %v", want), func(got map[cluster.MemberID]int) bool { return maps.Equal(got, want) })
 }
 
 // drains drains a member until the shares are so: one that stood still for its TTL has joined again since, and is not draining.
 func (w *world) drains(via, id cluster.MemberID, want map[cluster.MemberID]int) {
 	w.t.Helper()
 	got, _ := w.ledger.shares()
-	for end := time.Now().Add(patience); !same(got, want); got, _ = w.ledger.shares() {
+	for end := time.Now().Add(patience); !maps.Equal(got, want); got, _ = w.ledger.shares() {
 		if time.Now().After(end) {
 			w.t.Fatalf("not within %s: shares %v while %s drains; got %v\n%s", patience, want, id, got, w.values())
 		}

@@ -1,9 +1,13 @@
 package replica
 
 import (
+	"path"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/protocol/member"
+	"github.com/rota-run/rota/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
 
@@ -38,4 +42,29 @@ func (Protocol) Client(s protocol.Store) (protocol.Client, error) {
 // NewClient makes a client with a writer ID of its own.
 func NewClient(l store.Log) *fold.Client {
 	return &fold.Client{Log: l, Encode: func(_ cluster.Value, e cluster.Entry) ([]byte, error) { return e.Encode(), nil }}
+}
+
+// Replica is one member under this protocol. Its methods may be called from any goroutine; Run once.
+type Replica = shell.Member[State]
+
+// New checks the config and makes a member; Run starts it.
+func New(c protocol.Config) (*Replica, error) { return shell.New(c, Protocol{}, machine) }
+
+func machine(c protocol.Config, m member.Params) shell.Machine[State] {
+	_, log := c.Store.(store.LogWatcher)
+	_, docs := c.Store.(store.Watcher)
+	sessions, ok := c.Store.(store.Sessions)
+	p := Params{Params: m}.Hinted(log, docs && !c.NoSessions, ok && !c.NoSessions && sessions.SessionsExpire())
+	return shell.Machine[State]{
+		Start: NewState(p), Step: Step, Caller: &Caller{LogCaller: shell.NewLogCaller(c)},
+		Watched: func(s State) ([]string, bool) { return watched(s, c.NoSessions), true },
+	}
+}
+
+// watched is the folder of the heartbeat that the member watches, of that member alone: the prefix of a watch ends with a slash.
+func watched(s State, noSessions bool) []string {
+	if s.watching == "" || noSessions {
+		return nil
+	}
+	return []string{path.Dir(s.watching) + "/"}
 }

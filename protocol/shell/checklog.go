@@ -13,10 +13,7 @@ import (
 
 func (c *LogCaller) checkLog(ctx context.Context, at cluster.Index) member.Event {
 	has, err := chainAt(ctx, c.Log, at)
-	if errors.Is(err, store.ErrClosed) {
-		return member.Closed{Now: c.Now(), Err: err}
-	}
-	return member.LogChecked{Now: c.Now(), Asked: at, Has: has, Err: Text(err)}
+	return c.OrClosed(err, member.LogChecked{Now: c.Now(), Asked: at, Has: has, Err: Text(err)})
 }
 
 // chainAt hashes what the store has, from its snapshot up to an index.

@@ -85,13 +85,18 @@ func Text(err error) string {
 
 // Paged is the event of a read of the log.
 func (c *LogCaller) Paged(page store.Page, err error) member.Event {
-	switch {
-	case errors.Is(err, store.ErrClosed):
-		return member.Closed{Now: c.Now(), Err: err}
-	case errors.Is(err, store.ErrTruncated):
+	if errors.Is(err, store.ErrTruncated) {
 		return member.Read{Now: c.Now(), Truncated: true}
 	}
-	return member.Read{Now: c.Now(), Page: page, Err: Text(err)}
+	return c.OrClosed(err, member.Read{Now: c.Now(), Page: page, Err: Text(err)})
+}
+
+// OrClosed is the event of a call, or that the handle of the store was closed, where that is its error.
+func (c *BeatCaller) OrClosed(err error, ev member.Event) member.Event {
+	if errors.Is(err, store.ErrClosed) {
+		return member.Closed{Now: c.Now(), Err: err}
+	}
+	return ev
 }
 
 func (c *LogCaller) append(ctx context.Context, e member.Append) member.Event {

@@ -1,10 +1,13 @@
 package lease
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/walk"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
@@ -34,10 +37,44 @@ func way(_ walk.Config, e machine.Effect) walk.Way {
 	return walk.Quiet
 }
 
-func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(lease.State).AppendKey(b, n) }
+func key(b []byte, s machine.State, n *walk.Names) []byte {
+	return value(s.(lease.State).AppendKey(b, n), s.Value(), n)
+}
+
+func value(b []byte, v cluster.Value, n *walk.Names) []byte {
+	for m := range v.Members() {
+		b = all(b, n, m.ID, m.State, m.Incarnation, m.Heartbeat, m.Draining)
+	}
+	for p := range v.Partitions() {
+		b = all(b, n, p.ID, p.Owner, p.State, p.Token, p.Offered, p.Dropped, p.Next, p.Slot)
+	}
+	return b
+}
+
+func all(b []byte, n *walk.Names, xs ...any) []byte {
+	for _, x := range xs {
+		b = n.Any(b, x)
+	}
+	return b
+}
 
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
-	return lease.AppendEffect(b, e.(member.Effect), n)
+	switch e := e.(type) {
+	case lease.Fetch:
+		return all(b, n, "fetch", e.Keys)
+	case lease.Survey:
+		heartbeats := slices.DeleteFunc(slices.Clone(e.Keys), func(key string) bool { return !strings.HasPrefix(key, protocol.NodePrefix) })
+		return all(b, n, "survey", heartbeats)
+	case lease.Write:
+		return lease.AppendDoc(all(b, n, "write", e.Delete), e.Doc, n)
+	case member.Renew:
+		return all(b, n, "renew", e.Key, e.Create)
+	case lease.ReadView:
+		return n.Any(b, "read view")
+	case lease.Show:
+		return value(n.Any(b, "show"), e.Value, n)
+	}
+	return b
 }
 
 func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
