@@ -77,6 +77,37 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// TestDoubtStays: who does not know whether the report stands says so, whatever the next call is answered.
+func TestDoubtStays(t *testing.T) {
+	t.Parallel()
+	plan, err := storetest.Script("lose-request put times=1\nrefuse put times=1")
+	must.Succeed(t, err)
+	s := status.New(storetest.NewFaulty(memory.New().Open(), plan), "x")
+	err = s.Put(deadline(t), 1, "a")
+	wantError(t, "a report that was lost, then refused", err, store.ErrUnknown)
+	wantError(t, "a report that was lost, then refused", err, store.ErrUnavailable)
+}
+
+// TestFollowGoesOn: while the store is away the error is told, and after it what came.
+func TestFollowGoesOn(t *testing.T) {
+	t.Parallel()
+	plan, err := storetest.Script("refuse get times=1")
+	must.Succeed(t, err)
+	server := memory.New()
+	must.Succeed(t, status.New(server.Open(), "x").Put(deadline(t), 1, 7))
+	var errs int
+	for r, err := range status.New(storetest.NewFaulty(server.Open(), plan), "x").Follow(deadline(t)) {
+		if err == nil && string(r.Value) == "7" {
+			break
+		}
+		wantError(t, "the store is away", err, store.ErrUnavailable)
+		errs++
+	}
+	if errs != 1 {
+		t.Errorf("%d errors were told, want one", errs)
+	}
+}
+
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	server := memory.New()
