@@ -414,7 +414,7 @@ func TestDamagedDocuments(t *testing.T) {
 func TestAJobIsReadable(t *testing.T) {
 	t.Parallel()
 	long := []byte(`{"config":"` + strings.Repeat("x", maxText) + `"}`)
-	j := cluster.Job{Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{
+	j := cluster.Job{Spec: &cluster.JobSpec{Tasks: []cluster.TaskSpec{
 		{Name: "a", Type: "tail", Definition: []byte(`{"every":"1s"}`)}, {Name: "b", Type: "t", Definition: long},
 		{Name: "c", Type: "t", Definition: []byte("{")},
 	}}}
