@@ -47,7 +47,7 @@ func newChecks(t *testing.T) *checks {
 }
 
 func (p *checks) start(name string) {
-	p.up[name] = processtest.Start(p.t, name, p.command("rota", "run", "--member", name, "--store", p.store, "--protocol", "leader", "--ttl", "5s",
+	p.up[name] = processtest.Start(p.t, name, p.command("rota", "run", "--member", name, "--store", p.store, "--protocol", "leader", "--ttl", "30s",
 		"--listen", "none", "--publish", "file:"+name+".samples", "tasks"))
 }
 

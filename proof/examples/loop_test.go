@@ -62,7 +62,7 @@ func TestLoopOnElasticsearch(t *testing.T) {
 	up := map[string]*process.Process{}
 	for _, name := range []string{"a", "b", "c", "d"} {
 		up[name] = processtest.Start(t, name, exec.Command(filepath.Join(programs, "loop"), "-member", name,
-			"-store", s.URL+"/loop", "-in", in, "-out", out, "-ttl", "5s", "-pause", "1s"))
+			"-store", s.URL+"/loop", "-in", in, "-out", out, "-ttl", "10s", "-pause", "2s"))
 	}
 	leader, victim, lost := "", "", ""
 	processtest.Await(t, "one leads", func() bool {
