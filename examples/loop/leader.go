@@ -24,7 +24,8 @@ func (l *leader) lead(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(l.say, "leads %d files\n", len(files))
-	waiting, done := make(chan string, len(files)), make(chan string, len(files)) // a file is in one of them, or with a worker
+	// A file is in one of them, or with a worker.
+	waiting, done := make(chan string, len(files)), make(chan string, len(files))
 	for _, f := range files {
 		waiting <- f
 	}
@@ -44,7 +45,8 @@ func (l *leader) lead(ctx context.Context) error {
 	return nil
 }
 
-// give waits for an idle worker and submits the file to it. A worker that fails or is late is marked dead, and the file waits again.
+// give waits for an idle worker and submits the file to it. A worker that fails or is late is marked dead, and the file
+// waits again.
 func (l *leader) give(ctx context.Context, file string, waiting, done chan<- string) error {
 	idle, err := l.client.IdleWorkers(ctx)
 	if err != nil {
@@ -61,7 +63,8 @@ func (l *leader) give(ctx context.Context, file string, waiting, done chan<- str
 	call.OnDone(func(int) { done <- file })
 	call.OnFailureOrTimeout(func(err error) {
 		fmt.Fprintf(l.say, "puts back %q: %v\n", file, err)
-		if err := l.client.MarkDead(ctx, worker); err != nil && !errors.Is(err, rota.ErrRefused) { // refused: the others have removed it
+		err = l.client.MarkDead(ctx, worker)
+		if err != nil && !errors.Is(err, rota.ErrRefused) { // refused: the others have removed it
 			fmt.Fprintf(l.say, "cannot mark %s: %v\n", worker, err)
 		}
 		waiting <- file

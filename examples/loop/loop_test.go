@@ -10,7 +10,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// A download is in the queue of its process and committed, and is outstanding no more; one that is cut off is none of that.
+// A download is in the queue of its process and committed, and is outstanding no more; one that is cut off is none of
+// that.
 func TestDownloadIsCommitted(t *testing.T) {
 	t.Parallel()
 	b := bucket{in: t.TempDir(), out: t.TempDir()}
