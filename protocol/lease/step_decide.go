@@ -162,7 +162,7 @@ func decideJob(c cluster.Command, key string, f *facts, w writer) verdict {
 	if was, ok := v.Job(id); !ok || was.State != cluster.JobRunning {
 		doc.Submitted = w.index
 	}
-	doc.State, doc.Job, doc.Write = job.State.String(), job.Encode(), w.write
+	doc.State, doc.Tasks, doc.Job, doc.Write = job.State.String(), textsOf(job), job.Encode(), w.write
 	d := written(key, f.version(key), doc)
 	return verdict{result: result, put: &d}
 }

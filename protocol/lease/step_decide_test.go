@@ -408,3 +408,19 @@ func TestDamagedDocuments(t *testing.T) {
 		p.refuses(cluster.Claim{Partition: "x", Token: firstToken(1), Member: "a", Incarnation: a}, "a/1", "damaged or foreign")
 	}
 }
+
+// TestAJobIsReadable: the document of a job has its tasks as text, but for a definition that is no JSON, or too long to
+// be there twice.
+func TestAJobIsReadable(t *testing.T) {
+	t.Parallel()
+	long := []byte(`{"config":"` + strings.Repeat("x", maxText) + `"}`)
+	j := cluster.Job{Spec: &cluster.JobSpec{Tasks: []cluster.TaskSpec{
+		{Name: "a", Type: "tail", Definition: []byte(`{"every":"1s"}`)}, {Name: "b", Type: "t", Definition: long},
+		{Name: "c", Type: "t", Definition: []byte("{")},
+	}}}
+	d := written("job/x", "", jobDoc{Tasks: textsOf(j)})
+	want := `"tasks":[{"name":"a","type":"tail","definition":{"every":"1s"}},{"name":"b","type":"t"},{"name":"c","type":"t"}]`
+	if !strings.Contains(string(d.Value), want) {
+		t.Errorf("it has %s", d.Value)
+	}
+}

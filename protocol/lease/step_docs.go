@@ -45,7 +45,7 @@ type (
 	}
 	nodeEntry struct {
 		Token   string `json:"token"`             // the session
-		Workers int64  `json:"workers,omitempty"` // most partitions that it takes, else its slots; for people
+		Workers int64  `json:"workers,omitempty"` // its slots, else the most partitions that it takes; for people
 		Member  []byte `json:"member"`            // its record
 	}
 	// leftEntry is when a member has left, or is held since. It is for people: what it had claimed says nothing of that.
@@ -69,8 +69,15 @@ type (
 		State     string            `json:"state"`
 		Submitted cluster.Index     `json:"submitted"`         // index of the submission; an update keeps it
 		Layouts   map[string]string `json:"layouts,omitempty"` // by task: the pass that has laid out its shares; others are not claimed
+		Tasks     []taskText        `json:"tasks"`             // what its partitions do, for people
 		Job       []byte            `json:"job"`               // its record
 		Write     string            `json:"write"`
+	}
+	// taskText is a task of the record, as a reader of the document sees it.
+	taskText struct {
+		Name       string          `json:"name,omitempty"`
+		Type       string          `json:"type"`
+		Definition json.RawMessage `json:"definition,omitempty"` // of up to maxText bytes
 	}
 	// partitionDoc is the lock of one partition, with what is to be done.
 	partitionDoc struct {
@@ -119,6 +126,21 @@ const (
 	done        = "done"
 	gone        = "gone" // it is not there now; the document keeps its token
 )
+
+// maxText bounds what a document has twice, in the record and as text.
+const maxText = 64 << 10
+
+// textsOf are the tasks of a job for people.
+func textsOf(j cluster.Job) []taskText {
+	texts := make([]taskText, len(j.Spec.Tasks))
+	for i, t := range j.Spec.Tasks {
+		texts[i] = taskText{Name: t.Name, Type: t.Type}
+		if len(t.Definition) <= maxText && json.Valid(t.Definition) {
+			texts[i].Definition = t.Definition
+		}
+	}
+	return texts
+}
 
 // claimBits is how much of a token counts the claims; the rest is the index of the submission.
 const claimBits = 24
@@ -241,7 +263,7 @@ func (n nodesDoc) members() (out []cluster.Member, err error) {
 func nodesOf(v cluster.Value, index cluster.Index, write string) nodesDoc {
 	n := nodesDoc{Index: index, Write: write}
 	for m := range v.Members() {
-		n.Nodes = append(n.Nodes, nodeEntry{Token: session(m), Workers: cmp.Or(m.Capacity, m.Slots), Member: m.Encode()})
+		n.Nodes = append(n.Nodes, nodeEntry{Token: session(m), Workers: cmp.Or(m.Slots, m.Capacity), Member: m.Encode()})
 	}
 	return n
 }

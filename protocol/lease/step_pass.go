@@ -156,7 +156,9 @@ func (p *pass) job(id cluster.JobID) []leadWrite {
 		}
 		return []leadWrite{{doc: store.Doc{Key: key, Version: p.f.version(key)}, remove: true}}
 	}
-	doc := jobDoc{State: j.State.String(), Submitted: was.doc.Submitted, Layouts: make(map[string]string), Job: j.Encode(), Write: p.name}
+	doc := jobDoc{
+		State: j.State.String(), Submitted: was.doc.Submitted, Layouts: make(map[string]string), Tasks: textsOf(j), Job: j.Encode(), Write: p.name,
+	}
 	for _, t := range j.Spec.Tasks {
 		if slices.Contains(p.layouts[id], t.Name) {
 			doc.Layouts[t.Name] = p.name

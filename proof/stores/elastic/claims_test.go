@@ -3,6 +3,7 @@ package elastic_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"regexp"
@@ -27,6 +28,7 @@ type shown struct {
 	path   string // in the server, below the index
 	key    string
 	fields []string // of its value, in their order
+	value  string
 }
 
 // read takes the answer of the server apart.
@@ -42,6 +44,7 @@ func (s *shown) read(t *testing.T, answer string) {
 		t.Fatalf("%s: %v", answer, err)
 	}
 	s.key, s.fields = strings.TrimPrefix(a.Source.Key, "d/"), nil
+	s.value = string(a.Source.Value)
 	for _, m := range names.FindAllSubmatch(a.Source.Value, -1) {
 		s.fields = append(s.fields, string(m[1]))
 	}
@@ -74,7 +77,7 @@ func guided(t *testing.T) (all []shown) {
 func TestDocumentsOfLease(t *testing.T) {
 	t.Parallel()
 	want := guided(t)
-	source := map[string][]string{"lock/leader": {"holder"}, "nodes": {"nodes", "token", "workers"}, "partition/": {"holder", "task", "state"}}
+	source := map[string][]string{"lock/leader": {"holder"}, "nodes": {"nodes", "token", "workers"}, "partition/": {"holder", "task", "state"}, "job/": {"type", "definition"}}
 	for prefix, fields := range source {
 		i := slices.IndexFunc(want, func(s shown) bool { return strings.HasPrefix(s.key, prefix) })
 		if i < 0 {
@@ -89,7 +92,7 @@ func TestDocumentsOfLease(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
 		o := s.options(t)
 		st := openWith(t, o)
-		m, err := lease.Protocol{}.New(protocol.Config{Member: "web-1", Store: st, TTL: 4 * time.Second, Capacity: 5})
+		m, err := lease.Protocol{}.New(protocol.Config{Member: "web-1", Store: st, TTL: 4 * time.Second, Slots: 5, Capacity: 9})
 		must.Succeed(t, err)
 		ctx, stop := context.WithCancel(rig.LongDeadline(t))
 		ended := make(chan error, 1)
@@ -100,7 +103,9 @@ func TestDocumentsOfLease(t *testing.T) {
 		})
 		client, err := lease.Protocol{}.Client(st)
 		must.Succeed(t, err)
-		spec := cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{{Type: "none", Spread: cluster.SpreadPartitioned, Partitions: []string{"a"}}}}
+		spec := cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{{
+			Type: "tail", Spread: cluster.SpreadPartitioned, Partitions: []string{"a"}, Definition: []byte(`{"config":{"paths":["/var/log/app.log"]}}`),
+		}}}
 		must.Succeed(t, must.Err(client.Propose(ctx, cluster.SubmitJob{Job: "logs", Spec: spec})))
 		for _, w := range want {
 			if strings.HasPrefix(w.key, "node/") {
@@ -114,6 +119,11 @@ func TestDocumentsOfLease(t *testing.T) {
 				}
 				return slices.Equal(got.fields, w.fields) && got.key == w.key
 			})
+			for field, value := range map[string]string{"workers": "5", "definition": `{"config":{"paths":["/var/log/app.log"]}}`} { // order-free: each by itself
+				if slices.Contains(got.fields, field) && !strings.Contains(got.value, fmt.Sprintf("%q:%s", field, value)) {
+					t.Errorf("%s has another %s than %s: %s", w.key, field, value, got.value)
+				}
+			}
 		}
 	})
 }
