@@ -20,17 +20,17 @@ func TestFlowsPage(t *testing.T) {
 	must.Succeed(t, err)
 	all, err := pages.Blocks(string(text))
 	must.Succeed(t, err)
-	blocks := slices.DeleteFunc(all, func(b pages.Block) bool { return b.Section != "From nothing to the end" })
-	if len(blocks) != 2 || !strings.Contains(blocks[1].Text, "FLOW ") {
-		t.Fatalf("the section has the blocks %+v, want what is typed and the picture", blocks)
+	blocks := slices.DeleteFunc(all, func(b pages.Block) bool { return b.Section != "From nothing to the end" && b.Section != "Windows" })
+	if len(blocks) != 4 || !strings.Contains(blocks[1].Text, "FLOW ") || !strings.Contains(blocks[3].Text, "late") {
+		t.Fatalf("the sections have the blocks %+v, want what is typed and what comes, twice", blocks)
 	}
 	u := newUser(t, programs.build(t, guide(t, "file").Programs))
 	// Only the folder is another one.
-	typed, err := u.types(u.dir, strings.ReplaceAll(blocks[0].Text, "/tmp/flow", filepath.Join(u.dir, "flow")))
+	typed, err := u.types(u.dir, strings.ReplaceAll(blocks[0].Text+"\n"+blocks[2].Text, "/tmp/flow", filepath.Join(u.dir, "flow")))
 	must.Succeed(t, err)
 	err = await(t.Context(), "the job is completed, and its segments are counted", func() (bool, error) {
 		said := typed.said()
-		return strings.Contains(said, "3 \"quick\"") && strings.Contains(said, "long is completed"), typed.failed()
+		return strings.Contains(said, "3 \"quick\"") && strings.Contains(said, "long is completed") && strings.Contains(said, spaced(blocks[3].Text)), typed.failed()
 	})
 	must.Succeed(t, err)
 	if !strings.Contains(spaced(typed.said()), spaced(blocks[1].Text)) {
