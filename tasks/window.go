@@ -34,7 +34,8 @@ type windows struct {
 
 func windowSegments() work.Type {
 	return work.Type{
-		Name: "window", Doc: "sums up segments by key and time", Segments: &work.Segments{In: work.AnySegments, Out: work.AnySegments, Keyed: true},
+		Name: "window", Doc: "sums up segments by key and time",
+		Segments: &work.Segments{In: work.AnySegments, Out: work.AnySegments, Keyed: true},
 		New: func(d work.Definition) (work.Runner, error) {
 			var c windowConfig
 			if err := decode(d, &c); err != nil {
@@ -49,14 +50,16 @@ func windowSegments() work.Type {
 				f.add("late", "such as 10s", "it is negative")
 			}
 			w.time = newExpression("time", "it.at", c.Time, &f)
-			w.time.gives("time", "a time is a number of seconds, or a text such as 2026-01-31T12:00:00Z", &f, cel.IntType, cel.DoubleType, cel.StringType, cel.TimestampType)
+			w.time.gives("time", "a time is a number of seconds, or a text such as 2026-01-31T12:00:00Z", &f,
+				cel.IntType, cel.DoubleType, cel.StringType, cel.TimestampType)
 			if c.Value != "" {
 				w.value = newExpression("value", "it.size", c.Value, &f)
 				w.value.gives("value", "a value is a number", &f, cel.IntType, cel.DoubleType)
 			}
 			for _, in := range d.From {
 				if w.by = in.By; in.By != d.From[0].By {
-					f.add("", "give all of from the same", "the key by is %q for task %s, and %q for task %s", d.From[0].By, d.From[0].Task, in.By, in.Task)
+					f.add("", "give all of from the same", "the key by is %q for task %s, and %q for task %s",
+						d.From[0].By, d.From[0].Task, in.By, in.Task)
 				}
 			}
 			return checked(stage.Keyed{

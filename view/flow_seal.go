@@ -34,7 +34,8 @@ func (p *progress) add(d store.Depth) {
 	}
 }
 
-// seal says where a task stands, what it waits for, and who seals. Members are those that have a slot of it; turn is who seals its output now.
+// seal says where a task stands, what it waits for, and who seals. Members are those that have a slot of it; turn is who
+// seals its output now.
 func (t *FlowTask) seal(graph flow.Graph, depths map[flow.Shard]store.Depth, members []string, turn string) {
 	var in, chains, out progress
 	for _, s := range graph.Ingress(t.Task) {
@@ -116,7 +117,8 @@ func (w Viewer) flowTask(ctx context.Context, v cluster.Value, job cluster.JobID
 	return nil, ""
 }
 
-// turnOf is who seals the output of a task now, "" if nobody does: the message in the shard that ends the task names its receiver.
+// turnOf is who seals the output of a task now, "" if nobody does: the message in the shard that ends the task names
+// its receiver.
 func turnOf(ctx context.Context, q store.Queue, name string, end store.Depth) (string, error) {
 	if end.Pending == 0 || end.Sealed {
 		return "", nil
