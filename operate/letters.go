@@ -46,9 +46,9 @@ func (o *Operator) takeDead(ctx context.Context, id cluster.JobID, verb string, 
 	}
 	if errors.Is(err, store.ErrSealed) {
 		err = &RefusedError{
-			Said: said, Kind: ErrRefused, Try: fmt.Sprintf("rota job dead-letters list %s -o json", id),
+			Said: said, Kind: ErrRefused, Try: fmt.Sprintf("rota job dead-letters list %s --segments TASK > dead.jsonl", id),
 			Reason: fmt.Sprintf("%d are put back; all segments have been put into the flow, and nothing may come after them: "+
-				"submit the job again for what is left", n),
+				"write what is left to a file, submit a job that reads it (files.lines with json: true), and drop it here", n),
 		}
 	}
 	return n, a, err

@@ -37,7 +37,7 @@ func Builtin(o Options) work.Types {
 	table := work.Types{}
 	for _, t := range []work.Type{
 		o.http(), o.tcp(), o.dns(), o.tls(), o.host(), o.scrape(), o.exec(), o.command(), o.tail(), o.noop(),
-		o.filesLines(), o.filesWrite(), o.httpPost(), mapSegments(), filterSegments(),
+		o.filesLines(), o.filesWrite(), o.httpPost(), mapSegments(), filterSegments(), windowSegments(),
 	} {
 		table[t.Name] = t
 	}

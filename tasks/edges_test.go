@@ -84,3 +84,15 @@ func TestAFileThatStillGrowsIsKept(t *testing.T) {
 		t.Error("closed although it was not moved")
 	}
 }
+
+// TestLinesOfJSON: a line is a segment as it is, and one that is no JSON ends the read.
+func TestLinesOfJSON(t *testing.T) {
+	t.Parallel()
+	r := &linesRunner{json: true}
+	if got, err := r.segment(`{"a": 1}`); err != nil || string(got) != `{"a": 1}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := r.segment("a line"); err == nil {
+		t.Errorf("%s is taken for JSON", got)
+	}
+}

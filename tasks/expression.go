@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"cel.dev/cel-go/cel"
@@ -55,7 +56,10 @@ func expressionType(name, doc string, apply func(*expression, expressionConfig) 
 		if c.Each && name != "map" {
 			f.add("each", "drop it", "it is for map")
 		}
-		e := newExpression(c.Expr, name == "filter", &f)
+		e := newExpression("expr", "it.name.lowerAscii()", c.Expr, &f)
+		if name == "filter" {
+			e.gives("expr", "a filter needs true or false, such as it.size > 10", &f, cel.BoolType)
+		}
 		one := apply(e, c)
 		return checked(stage.Stage{Do: func(ctx context.Context, _ *work.Grant, in [][]byte, out *stage.Out) error {
 			for _, raw := range in {
@@ -76,40 +80,46 @@ func expressionType(name, doc string, apply func(*expression, expressionConfig) 
 }
 
 // expression is a compiled expression.
-type expression struct{ program cel.Program }
+type expression struct {
+	program cel.Program
+	kind    *cel.Type
+}
 
-// newExpression compiles and checks. Places of faults are lines and columns of the expression.
-func newExpression(text string, condition bool, f *faults) *expression {
+// newExpression compiles the expression in a field; an example of one is a hint. Places of faults are lines and columns of the expression.
+func newExpression(field, example, text string, f *faults) *expression {
 	switch {
 	case strings.TrimSpace(text) == "":
-		f.add("expr", `such as it.name.lowerAscii()`, "missing")
+		f.add(field, "such as "+example, "missing")
 		return nil
 	case len(text) > longestExpression:
-		f.add("expr", "", "%d bytes, at most %d are allowed", len(text), longestExpression)
+		f.add(field, "", "%d bytes, at most %d are allowed", len(text), longestExpression)
 		return nil
 	}
 	env, err := cel.NewEnv(cel.Variable("it", cel.DynType), ext.Strings(), ext.Math(), ext.Lists(), ext.Encoders())
 	if err != nil {
-		f.add("expr", "", "%w", err)
+		f.add(field, "", "%w", err)
 		return nil
 	}
 	checkedAST, issues := env.Compile(text)
 	if issues.Err() != nil {
 		for _, e := range issues.Errors() {
-			f.add("expr", "the language is CEL, and the segment is it", "line %d, column %d of the expression: %s", e.Location.Line(), e.Location.Column()+1, plain(e.Message))
+			f.add(field, "the language is CEL, and the segment is it", "line %d, column %d of the expression: %s", e.Location.Line(), e.Location.Column()+1, plain(e.Message))
 		}
-		return nil
-	}
-	if t := checkedAST.OutputType(); condition && !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
-		f.add("expr", "such as it.size > 10", "it gives %s, and a filter needs true or false", t)
 		return nil
 	}
 	program, err := env.Program(checkedAST, cel.CostLimit(expressionCost), cel.InterruptCheckFrequency(interruptAfter))
 	if err != nil {
-		f.add("expr", "", "%w", err)
+		f.add(field, "", "%w", err)
 		return nil
 	}
-	return &expression{program}
+	return &expression{program, checkedAST.OutputType()}
+}
+
+// gives refuses an expression whose type is known, and not one of these.
+func (e *expression) gives(field, wants string, f *faults, kinds ...*cel.Type) {
+	if e != nil && !slices.ContainsFunc(append(kinds, cel.DynType), e.kind.IsExactType) {
+		f.add(field, "", "it gives %s, and %s", e.kind, wants)
+	}
 }
 
 func (e *expression) eval(it any) (ref.Val, error) {

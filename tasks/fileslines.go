@@ -19,7 +19,8 @@ import (
 
 // linesConfig of files.lines.
 type linesConfig struct {
-	Paths []string `json:"paths"` // absolute, with * ? [ ] as in a shell; files that appear during the read may be missed
+	Paths []string `json:"paths"`          // absolute, with * ? [ ] as in a shell; files that appear during the read may be missed
+	JSON  bool     `json:"json,omitempty"` // each line is a segment as it is, instead of a text
 }
 
 // The bounds of one read, and of reads.
@@ -31,7 +32,10 @@ const (
 )
 
 // linesRunner puts out the lines of files, once.
-type linesRunner struct{ places []tailPlace }
+type linesRunner struct {
+	places []tailPlace
+	json   bool
+}
 
 func (o Options) filesLines() work.Type {
 	return work.Type{
@@ -42,7 +46,7 @@ func (o Options) filesLines() work.Type {
 				return nil, err
 			}
 			var f faults
-			r := &linesRunner{}
+			r := &linesRunner{json: c.JSON}
 			if len(c.Paths) == 0 {
 				f.add("paths", `such as ["/tmp/text/*.txt"]`, "missing")
 			}
@@ -96,7 +100,7 @@ func (r *linesRunner) read(_ context.Context, g *work.Grant, at []byte, out *sta
 		if m.File != f.path {
 			m = linesMark{File: f.path}
 		}
-		full, err := readLines(f, &m.Offset, out)
+		full, err := r.readLines(f, &m.Offset, out)
 		if err != nil {
 			return nil, false, fmt.Errorf("read %s: %w", f.path, err)
 		}
@@ -124,7 +128,7 @@ func (r *linesRunner) files(g *work.Grant) (out []tailFound) {
 }
 
 // readLines puts out lines from an offset on, which it moves, until the file ends or there are enough; then full.
-func readLines(f tailFound, offset *int64, out *stage.Out) (full bool, err error) {
+func (r *linesRunner) readLines(f tailFound, offset *int64, out *stage.Out) (full bool, err error) {
 	root, err := os.OpenRoot(f.root)
 	if err != nil {
 		return false, err
@@ -153,14 +157,25 @@ func readLines(f tailFound, offset *int64, out *stage.Out) (full bool, err error
 		if len(line) == 0 {
 			return false, nil
 		}
+		segment, err := r.segment(strings.TrimRight(string(line), "\r\n"))
+		if err != nil {
+			return false, fmt.Errorf("the line at byte %d: %w", *offset, err)
+		}
 		*offset += int64(len(line))
 		size += len(line)
-		text, encode := json.Marshal(strings.ToValidUTF8(strings.TrimRight(string(line), "\r\n"), "\uFFFD"))
-		if encode != nil {
-			return false, encode
-		}
-		if err := out.Send(text, nil); err != nil {
+		if err := out.Send(segment, nil); err != nil {
 			return false, err
 		}
 	}
+}
+
+// segment is what a line is in a flow.
+func (r *linesRunner) segment(line string) ([]byte, error) {
+	if !r.json {
+		return json.Marshal(strings.ToValidUTF8(line, "\uFFFD"))
+	}
+	if !json.Valid([]byte(line)) {
+		return nil, fmt.Errorf("%.60q is no JSON", line)
+	}
+	return []byte(line), nil
 }

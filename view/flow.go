@@ -8,6 +8,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/schedule"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
@@ -31,6 +32,11 @@ type FlowTask struct {
 	Sealed   bool     `json:"sealed"`  // nothing more will come to it
 	Slots    int      `json:"slots"`   // on which it runs
 	Complete bool     `json:"complete"`
+	// State is one of reading, open, draining, sealing and complete. Waits is what a task waits for before it is in the next one, for people, and Sealers
+	// are the members that seal what comes after it.
+	State   string   `json:"state"`
+	Waits   string   `json:"waits,omitempty"`
+	Sealers []string `json:"sealers,omitempty"`
 }
 
 // The units of a Flow.
@@ -64,15 +70,32 @@ func FlowOf(ctx context.Context, q store.Queue, v cluster.Value, id cluster.JobI
 			f.Unit = UnitSegments
 		}
 	}
-	for _, t := range graph.Tasks {
-		f.Tasks = append(f.Tasks, f.task(graph, t.Name, depths))
-	}
-	for _, ts := range v.JobSlots(id) {
-		if i := slices.IndexFunc(f.Tasks, func(t FlowTask) bool { return t.Task == ts.Task }); i >= 0 {
-			f.Tasks[i].Slots = len(ts.Slots)
+	slots := v.JobSlots(id)
+	for _, task := range graph.Tasks {
+		t := f.task(graph, task.Name, depths)
+		var members []string
+		for _, s := range slotsOf(slots, t.Task) {
+			t.Slots++
+			if !slices.Contains(members, s.Member) {
+				members = append(members, s.Member)
+			}
 		}
+		turn, err := turnOf(ctx, q, f.Name, depths[flow.Shard{Edge: flow.EndOf(t.Task)}])
+		if err != nil {
+			return nil, fmt.Errorf("ask who seals task %s of job %s: %w", t.Task, id, err)
+		}
+		t.seal(graph, depths, members, turn)
+		f.Tasks = append(f.Tasks, t)
 	}
 	return f, nil
+}
+
+// slotsOf are the slots of a task.
+func slotsOf(all []cluster.TaskSlots, task string) []schedule.Slot {
+	if i := slices.IndexFunc(all, func(t cluster.TaskSlots) bool { return t.Task == task }); i >= 0 {
+		return all[i].Slots
+	}
+	return nil
 }
 
 func (f *Flow) task(graph flow.Graph, name string, depths map[flow.Shard]store.Depth) FlowTask {

@@ -27,10 +27,13 @@ type Why struct {
 	Malformed *Reason `json:"malformed,omitempty"`
 	// Partitions and NotRunning explain a task that has several partitions, as a whole: how many are in which state, and the first of those that do not
 	// run as they should, at most MaxNotRunning.
-	Partitions *TaskCounts      `json:"partitions,omitempty"`
-	NotRunning []Task           `json:"not_running,omitempty"`
-	Tasks      []JobTask        `json:"tasks,omitempty"` // of a job that has several
-	History    []journal.Record `json:"history"`         // oldest first
+	Partitions *TaskCounts `json:"partitions,omitempty"`
+	NotRunning []Task      `json:"not_running,omitempty"`
+	Tasks      []JobTask   `json:"tasks,omitempty"` // of a job that has several
+	// Flow is where a task of a flow stands, and FlowError why that cannot be said now.
+	Flow      *FlowTask        `json:"flow,omitempty"`
+	FlowError string           `json:"flow_error,omitempty"`
+	History   []journal.Record `json:"history"` // oldest first
 }
 
 // MaxNotRunning bounds Why.NotRunning.
@@ -70,6 +73,9 @@ func (w Viewer) Why(ctx context.Context, s Sight, id cluster.PartitionID, record
 	why, ok := s.Why(id, records)
 	jobID, name, _ := id.Split()
 	job, live := s.v.Job(jobID)
+	if ok && live && name != "" && w.Queue != nil {
+		why.Flow, why.FlowError = w.flowTask(ctx, s.v, jobID, name)
+	}
 	if !ok || !live || w.Lookout == nil || why.State != Running && why.State != Failing {
 		return why, ok, nil
 	}

@@ -13,20 +13,21 @@ import (
 	"github.com/rota-run/rota/internal/proof/pages"
 )
 
-// The page of flows, from nothing to the end: three processes, a flow of built-in stages, and the picture that the page shows.
+// The page of flows, from nothing to the end: three processes, two flows of built-in stages, and what the page shows of them.
 func TestFlowsPage(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "guide", "flows.md"))
 	must.Succeed(t, err)
 	all, err := pages.Blocks(string(text))
 	must.Succeed(t, err)
-	blocks := slices.DeleteFunc(all, func(b pages.Block) bool { return b.Section != "From nothing to the end" })
-	if len(blocks) != 2 || !strings.Contains(blocks[1].Text, "FLOW ") {
-		t.Fatalf("the section has the blocks %+v, want what is typed and the picture", blocks)
+	blocks := slices.DeleteFunc(all, func(b pages.Block) bool { return b.Section != "From nothing to the end" && b.Section != "Windows" })
+	if len(blocks) != 4 || !strings.Contains(blocks[1].Text, "FLOW ") || !strings.Contains(blocks[3].Text, "late") {
+		t.Fatalf("the sections have the blocks %+v, want what is typed and what comes, twice", blocks)
 	}
 	u := newUser(t, programs.build(t, guide(t, "file").Programs))
 	// Only the folder is another one.
-	typed, err := u.types(u.dir, strings.ReplaceAll(blocks[0].Text, "/tmp/flow", filepath.Join(u.dir, "flow")))
+	dir := filepath.Join(u.dir, "flow")
+	typed, err := u.types(u.dir, strings.ReplaceAll(blocks[0].Text, "/tmp/flow", dir))
 	must.Succeed(t, err)
 	err = await(t.Context(), "the job is completed, and its segments are counted", func() (bool, error) {
 		said := typed.said()
@@ -35,6 +36,12 @@ func TestFlowsPage(t *testing.T) {
 	must.Succeed(t, err)
 	if !strings.Contains(spaced(typed.said()), spaced(blocks[1].Text)) {
 		t.Errorf("the picture is not the one of the page:\n%s", blocks[1].Text)
+	}
+	windows, err := u.types(dir, strings.ReplaceAll(blocks[2].Text, "/tmp/flow", dir))
+	must.Succeed(t, err)
+	must.Succeed(t, windows.end(t.Context()))
+	if !strings.Contains(windows.said(), blocks[3].Text) {
+		t.Errorf("the windows are not those of the page:\n%s", windows.said())
 	}
 }
 

@@ -114,19 +114,29 @@ func (w *worker) seal(ctx context.Context, s store.Shard) error {
 var errTurn = errors.New("another one seals the output")
 
 // close seals the output. One worker does it at a time: others beside it would do the same, and all of them take longer. Whose turn it is says the lease
-// of a message in the shard that ends the task.
+// of a message in the shard that ends the task. The message names the member, for people.
 func (w *worker) close(ctx context.Context) (err error) {
-	end := store.Shard{Edge: flow.EndOf(w.grant.Task)}
-	if err := w.commit(ctx, store.Unit{Name: "close/" + end.Edge, Outputs: []store.Put{{Shard: end}}}); err != nil {
+	end, me := store.Shard{Edge: flow.EndOf(w.grant.Task)}, string(w.grant.Member)
+	put := []store.Put{{Shard: end, Data: []byte(me)}}
+	if err := w.commit(ctx, store.Unit{Name: "close/" + end.Edge, Outputs: put}); err != nil {
 		return err
 	}
-	if w.held, err = w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: end, Limit: 1, Lease: lease}); err != nil {
+	defer w.giveBack(ctx)
+	take := store.Receive{Shard: end, Limit: 1, Lease: lease}
+	if w.held, err = w.flow.Queue.Receive(ctx, w.flow.Name, take); err != nil {
 		return err
+	}
+	if len(w.held) > 0 && string(w.held[0].Data) != me { // it was the turn of another one, who did not get to the end
+		if err := w.commit(ctx, store.Unit{Inputs: w.held, Outputs: put}); err != nil {
+			return err
+		}
+		if w.held, err = w.flow.Queue.Receive(ctx, w.flow.Name, take); err != nil {
+			return err
+		}
 	}
 	if len(w.held) == 0 {
 		return errTurn
 	}
-	defer w.giveBack(ctx)
 	defer w.keepLeases(ctx)()
 	if err := w.stage.Seal(ctx, w.grant); err != nil {
 		return failure{fmt.Errorf("seal the output: %w", err)}

@@ -75,6 +75,11 @@ function doneOf(j) {
   return j.tasks.filter((t) => t.state === "done").length;
 }
 
+// standOf says where a task of a flow stands, who seals, and what it waits for.
+function standOf(f) {
+  return f.state + (f.sealers ? ` by ${f.sealers.join(" ")}` : "") + (f.waits ? `: ${f.waits}` : "");
+}
+
 function tableOf(job) {
   const flow = new Map((job.flow?.tasks || []).map((t) => [t.task, t]));
   const rows = job.tasks.map((t) => {
@@ -82,7 +87,7 @@ function tableOf(job) {
     const total = f ? f.in + f.pending : 0;
     return el("tr", {}, el("td", {}, name), el("td", {}, word(t.state)), el("td", {}, String(t.slots?.length || 0)),
       el("td", {}, f && f.sealed && total ? el("progress", { max: total, value: f.in, "aria-label": `${name}: ${f.in} of ${total}` }) : f ? `${f.pending} pending` : ""),
-      el("td", {}, t.message || t.reason?.text || ""));
+      el("td", {}, t.message || t.reason?.text || (f ? standOf(f) : "")));
   });
   return el("table", { className: "cards" }, el("thead", {}, el("tr", {}, ...["Task", "State", "Slots", "Progress", ""].map((h) => el("th", { scope: "col" }, h)))), el("tbody", {}, ...rows));
 }

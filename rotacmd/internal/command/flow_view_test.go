@@ -14,8 +14,8 @@ func TestFlowIsDrawn(t *testing.T) {
 	t.Parallel()
 	flow := func(in, pending uint64) *view.Flow {
 		return &view.Flow{Unit: view.UnitSegments, Tasks: []view.FlowTask{
-			{Task: "read", Out: in + pending, Sealed: true, Complete: true},
-			{Task: "count", From: []string{"read"}, Slots: 3, In: in, Pending: pending, Sealed: true},
+			{Task: "read", Out: in + pending, State: view.FlowComplete},
+			{Task: "count", From: []string{"read"}, Slots: 3, In: in, Pending: pending, State: view.FlowDraining},
 		}}
 	}
 	var v flowView

@@ -1,7 +1,9 @@
 package command
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -27,8 +29,12 @@ func newDeadList(e env) *cobra.Command {
 		Example: "  rota job dead-letters list etl",
 	}
 	cmd.Flags().Bool("all", false, "all dead letters, without a limit")
+	segments := cmd.Flags().String("segments", "", "print the segments of this task alone, each on a line, for files.lines with json: true")
 	queueFlag(cmd.Flags())
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
+		if *segments != "" {
+			return o.showSegments(ctx, cluster.JobID(args[0]), *segments)
+		}
 		return o.showDead(ctx, cluster.JobID(args[0]))
 	})
 }
@@ -87,7 +93,41 @@ func (o *observer) showDead(ctx context.Context, id cluster.JobID) error {
 	o.more(more, "")
 	retry, drop := "rota job dead-letters retry ", "rota job dead-letters drop "
 	name := plain.Word(string(id))
+	if job.State == cluster.JobCompleted {
+		segments := "rota job dead-letters list " + name + " --segments " + plain.Word(all[0].Task)
+		fmt.Fprintf(o.stdout, "the job is completed: write them to a file for another job: %s, and drop them: %s\n", o.hint(segments), o.hint(drop+name))
+		return nil
+	}
 	fmt.Fprintf(o.stdout, "put them back: %s, or drop them: %s\n", o.hint(retry+name), o.hint(drop+name))
+	return nil
+}
+
+// showSegments prints the segments of the dead letters of a task.
+func (o *observer) showSegments(ctx context.Context, id cluster.JobID, task string) error {
+	queue, job, graph, err := o.flowQueue(id)
+	if err != nil {
+		return err
+	}
+	if _, ok := graph.Task(task); !ok {
+		return failed(o.hint("rota job show "+plain.Word(string(id))), "job %s has no task %q", id, task)
+	}
+	o.all = true
+	letters, _, err := o.lettersOf(ctx, queue, work.FlowName(&job), task)
+	if err != nil {
+		return fmt.Errorf("store %s: %w", o.name, otherProtocol(err))
+	}
+	for i := range letters {
+		all, err := flows.SegmentsOf(letters[i].Message(), letters[i].Segments)
+		if err != nil {
+			return fmt.Errorf("dead letter %d: %w", letters[i].Number, err)
+		}
+		for _, s := range all {
+			if !json.Valid(s) || bytes.ContainsRune(s, '\n') {
+				return failed("rota job dead-letters list "+plain.Word(string(id))+" -o json", "dead letter %d is no line of JSON: its type has another codec", letters[i].Number)
+			}
+			fmt.Fprintf(o.stdout, "%s\n", s)
+		}
+	}
 	return nil
 }
 

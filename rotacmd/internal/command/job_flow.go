@@ -39,17 +39,19 @@ func flowRows(f *view.Flow, rates map[string]float64) [][]string {
 	return append(rows, []string{"", "", "", f.Unit, "", "", "", "", ""})
 }
 
-// flowNote is where a task stands.
+// flowNote is where a task stands: a bar, or its state, and what it waits for.
 func flowNote(t view.FlowTask) string {
-	switch {
-	case t.Complete:
-		return "complete"
-	case len(t.From) == 0:
-		return "reading"
-	case !t.Sealed:
-		return "open"
+	note := t.State
+	if t.State == view.FlowDraining {
+		note = bar(t.In, t.In+t.Pending)
 	}
-	return bar(t.In, t.In+t.Pending)
+	if len(t.Sealers) > 0 && t.Slots > 0 {
+		note += " by " + strings.Join(t.Sealers, " ")
+	}
+	if t.Waits != "" {
+		note += ": " + t.Waits
+	}
+	return note
 }
 
 // flowView is what a follower has seen of a flow.

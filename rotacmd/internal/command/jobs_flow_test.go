@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/tasks"
 	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
@@ -74,6 +76,23 @@ func (m *mended) has(segments ...string) bool {
 	return true
 }
 
+// retryFromFile does the dead letters again by a job that reads them from a file.
+func (m *mended) retryFromFile(t *testing.T, ctx context.Context, p *place, member *rota.Member) {
+	t.Helper()
+	out, errs, code := p.rota("job", "dead-letters", "list", "luck", "--segments", "work", "--store", "file:store")
+	if code != exitOK || strings.Count(out, "\"bad\"\n") != mostDead+2 {
+		t.Fatalf("exit %d: %d lines: %s", code, strings.Count(out, "\n"), errs)
+	}
+	must.Succeed(t, os.WriteFile(filepath.Join(p.dir, "dead.jsonl"), []byte(out), 0o600))
+	m.fixed.Store(true)
+	job := "tasks: [{name: in, type: files.lines, config: {json: true, paths: [" + filepath.Join(p.dir, "dead.jsonl") + "]}}, {name: work, type: work, from: in}, {name: out, type: out, from: work}]"
+	must.Succeed(t, must.Err(member.SubmitFile(ctx, "again.yaml", []byte(job))))
+	must.Succeed(t, member.Wait(ctx, "again"))
+	if !m.has("bad") {
+		t.Error("it was not done again")
+	}
+}
+
 // Dead letters of a flow that is completed stay a problem until somebody drops them, and what the list leaves out is said.
 func TestDeadLettersOfACompletedFlow(t *testing.T) {
 	p, m := newPlace(t), &mended{more: mostDead + 1}
@@ -83,7 +102,8 @@ func TestDeadLettersOfACompletedFlow(t *testing.T) {
 	st, err := file.Open(ctx, filepath.Join(p.dir, "store"), file.Options{})
 	must.Succeed(t, err)
 	defer st.Close()
-	member, err := rota.Join(ctx, rota.Config{Member: "m", Store: st, Slots: 3, Types: m.types()})
+	lines := tasks.Builtin(tasks.Options{TailAllow: []string{p.dir}})["files.lines"]
+	member, err := rota.Join(ctx, rota.Config{Member: "m", Store: st, Slots: 3, Types: append(m.types(), lines)})
 	must.Succeed(t, err)
 	defer member.Leave(ctx)
 	_, err = member.SubmitFile(ctx, "luck.yaml", []byte("tasks: [{name: in, type: in}, {name: work, type: work, from: in}, {name: out, type: out, from: work}]"))
@@ -107,9 +127,14 @@ func TestDeadLettersOfACompletedFlow(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != mostDead+2 {
 		t.Errorf("%d letters, %v", len(all), err)
 	}
-	if _, errs, code := p.rota("job", "dead-letters", "retry", "luck", "--store", "file:store"); code != exitFailed || !strings.Contains(errs, "nothing may come after them") {
+	const segments = "rota job dead-letters list luck --segments "
+	if _, errs, code := p.rota("job", "dead-letters", "retry", "luck", "--store", "file:store"); code != exitFailed || !containsAll(errs, []string{"nothing may come after them", segments}) {
 		t.Errorf("put back behind the seal: exit %d: %s", code, errs)
 	}
+	if out, _, _ := p.rota("job", "dead-letters", "list", "luck", "--store", "file:store"); !strings.Contains(out, segments+"work") || strings.Contains(out, "retry") {
+		t.Errorf("the list of a completed job ends\n%s", out[max(0, len(out)-500):])
+	}
+	m.retryFromFile(t, ctx, p, member)
 	if _, errs, code := p.rota("job", "dead-letters", "drop", "luck", "--store", "file:store"); code != exitOK || !strings.Contains(errs, "1,002 dead letters dropped") && !strings.Contains(errs, "1002 dead letters dropped") {
 		t.Errorf("exit %d: %s", code, errs)
 	}

@@ -83,6 +83,10 @@ func (o *observer) printWhy(w view.Why) {
 	row("slots", strings.Join(w.Slots, " "))
 	row("failed", strings.TrimSuffix(o.failedSince(&w.Task)+w.FailureText(), ", "))
 	row("rounds", o.roundsText(&w))
+	if w.Flow != nil {
+		row("flow", flowNote(*w.Flow))
+	}
+	row("flow", w.FlowError)
 	for i := range w.Tasks {
 		row("task", shortName(w.Task.Task, w.Tasks[i].Task)+" "+taskLine(&w.Tasks[i]))
 	}
