@@ -41,12 +41,12 @@ const (
 
 // follower is one open stream.
 type follower struct {
-	h       *handler
-	r       *http.Request
-	w       http.ResponseWriter
-	seen    cluster.Value
-	stands  string // what the last beginning said that no change tells
-	said    time.Time
+	h      *handler
+	r      *http.Request
+	w      http.ResponseWriter
+	seen   cluster.Value
+	stands string // what the last beginning said that no change tells
+	said   time.Time
 }
 
 // events sends what changes, as server-sent events, until the client goes: "begin", "changed", "reset", "ready". The identifier of an event is the index
@@ -125,7 +125,9 @@ func (f *follower) reasons() []string {
 }
 
 // standing is what is told by an event "ready".
-func standing(unready []string, v cluster.Value) string { return fmt.Sprint(unready, v.Settings().Pinned) }
+func standing(unready []string, v cluster.Value) string {
+	return fmt.Sprint(unready, v.Settings().Pinned)
+}
 
 func (f *follower) begin(event string) bool {
 	unready := f.reasons()
