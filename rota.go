@@ -34,6 +34,8 @@ type (
 	MalformedError = source.MalformedError
 	// NameTakenError says that another process has joined under the name of this member.
 	NameTakenError = protocol.NameTakenError
+	// EvictedError says that a person has ended this member: Leave returns it when Done is closed.
+	EvictedError = protocol.EvictedError
 	// OtherProtocolError says that the cluster uses another protocol.
 	OtherProtocolError = protocol.OtherProtocolError
 	// SizeError refuses a semaphore of another size than the one in use under its name.

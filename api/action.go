@@ -80,7 +80,7 @@ func (h *handler) actions() []operation {
 		action("/v1/undrain", "Give a drained member tasks again", "member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			return o.Undrain(ctx, cluster.MemberID(name))
 		}),
-		action("/v1/evict", "Wait no longer for a member that has announced a restart: others take its tasks", "member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+		action("/v1/evict", "End a member: others take its tasks, and it comes back only when it is started again", "member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			return o.Evict(ctx, cluster.MemberID(name))
 		}),
 		action("/v1/unpark", "Retry a parked task", "task", task, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {

@@ -26,6 +26,7 @@ type Beginning struct {
 	Store    string   `json:"store"` // for people
 	Protocol string   `json:"protocol"`
 	Unready  []string `json:"unready"` // why the answering member cannot do its work, for example because the store does not answer: its data is old then
+	Pinned   bool     `json:"pinned"`  // the move budget is 0: see /v1/rebalance
 	Acts     bool     `json:"acts"`    // whether the member takes what changes the cluster: it does where its API has a token
 }
 
@@ -40,12 +41,12 @@ const (
 
 // follower is one open stream.
 type follower struct {
-	h       *handler
-	r       *http.Request
-	w       http.ResponseWriter
-	seen    cluster.Value
-	unready string
-	said    time.Time
+	h      *handler
+	r      *http.Request
+	w      http.ResponseWriter
+	seen   cluster.Value
+	stands string // what the last beginning said that no change tells
+	said   time.Time
 }
 
 // events sends what changes, as server-sent events, until the client goes: "begin", "changed", "reset", "ready". The identifier of an event is the index
@@ -59,7 +60,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	f := &follower{h: h, r: r, w: w, seen: h.looks.now(h.c.Value, glance)}
 	if seen, ok := h.recent.find(r.Header.Get("Last-Event-ID")); ok {
-		f.seen, f.unready, f.said = seen, fmt.Sprint(f.reasons()), time.Now()
+		f.seen, f.stands, f.said = seen, standing(f.reasons(), seen), time.Now()
 	} else if !f.begin("begin") {
 		return
 	}
@@ -87,7 +88,7 @@ func (f *follower) look() bool {
 		return f.send("changed", changedOf(v, changes))
 	}
 	f.seen = v
-	if unready := fmt.Sprint(f.reasons()); unready != f.unready {
+	if standing(f.reasons(), v) != f.stands {
 		return f.begin("ready")
 	}
 	return time.Since(f.said) < beat || f.write(": beat\n\n")
@@ -123,11 +124,16 @@ func (f *follower) reasons() []string {
 	return append([]string{}, f.h.c.Ready()...)
 }
 
+// standing is what is told by an event "ready".
+func standing(unready []string, v cluster.Value) string {
+	return fmt.Sprint(unready, v.Settings().Pinned)
+}
+
 func (f *follower) begin(event string) bool {
 	unready := f.reasons()
-	f.unready = fmt.Sprint(unready)
+	f.stands = standing(unready, f.seen)
 	return f.send(event, Beginning{Index: uint64(f.seen.Index()), Store: f.h.c.Store, Protocol: f.h.c.Protocol, Unready: unready,
-		Acts: f.h.c.Actions != nil && f.h.c.guarded() && userOf(f.r).Role == RoleOperate})
+		Pinned: f.seen.Settings().Pinned, Acts: f.h.c.Actions != nil && f.h.c.guarded() && userOf(f.r).Role == RoleOperate})
 }
 
 func (f *follower) send(event string, data any) bool {

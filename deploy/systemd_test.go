@@ -58,8 +58,8 @@ func TestUnitsKnowTheCommand(t *testing.T) {
 				t.Errorf("%s: rota run has no %s", name, f)
 			}
 		}
-		if !strings.Contains(text, "\nRestartPreventExitStatus=2\n") {
-			t.Errorf("%s: wrong settings are tried again and again", name)
+		if !strings.Contains(text, "\nRestartPreventExitStatus=2 3\n") {
+			t.Errorf("%s: wrong settings are tried again and again, or an eviction lasts for 2 s", name)
 		}
 		if !strings.Contains(text, "TimeoutStopSec=30s") || !strings.Contains(text, "KillMode=mixed") || !strings.Contains(help, "before the member leaves (default 10s)") {
 			t.Errorf("%s: it is killed before it has drained", name)

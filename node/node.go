@@ -103,7 +103,10 @@ type Node struct {
 	leaving  atomic.Bool
 	heldSeen atomic.Bool // what was held for this start of the member was noted
 	sources  *sources
-	rejoined wait.Wake             // the member has joined, or joined again
+	rejoined wait.Wake     // the member has joined, or joined again
+	suspect  wait.Wake     // it has joined, or was drained: perhaps it was evicted
+	first    atomic.Uint64 // the incarnation in which this start has joined first; 0 while it has not
+	evict    context.CancelCauseFunc
 	away     atomic.Pointer[error] // why the place cannot be claimed yet; nil once it is
 }
 
@@ -129,7 +132,7 @@ func New(c Config) (*Node, error) {
 	if c.Journal == nil {
 		c.Journal = journal.NewDocs(c.Store, string(c.Member), 0)
 	}
-	n := &Node{c: c, rejoined: wait.NewWake(), tally: newTally(), failing: newFailing(c.Member), started: time.Now()}
+	n := &Node{c: c, rejoined: wait.NewWake(), suspect: wait.NewWake(), tally: newTally(), failing: newFailing(c.Member), started: time.Now()}
 	n.sources = newSources(n)
 	n.records = journal.NewBuffered(c.Journal, c.Logger)
 	for _, s := range c.Storages {
@@ -239,11 +242,13 @@ func (n *Node) Queue() store.Queue { return n.c.Broker.Queue }
 func (n *Node) Member() cluster.MemberID { return n.c.Member }
 
 // Run takes part until ctx ends, then drains and leaves. It returns when all its goroutines have ended. Ending ctx's parent does not hurry it; hurry, when
-// closed, does: then it neither drains nor waits.
+// closed, does: then it neither drains nor waits. A member that is evicted leaves too, and Run returns a [protocol.EvictedError].
 func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 	defer n.witness.close()
-	member, leave := context.WithCancel(context.WithoutCancel(ctx))
-	defer leave()
+	ctx, n.evict = context.WithCancelCause(ctx)
+	defer n.evict(nil)
+	member, leave := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer leave(nil)
 	tail, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var tails, all sync.WaitGroup
@@ -259,19 +264,21 @@ func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 		err = n.take(member)
 	})
 	all.Go(func() { n.obeyDrain(here) })
+	all.Go(func() { n.obeyEvict(here) })
 	all.Go(func() { n.sources.declare(here) })
 	all.Go(func() { n.sources.publish(here) })
 	calls := n.runCalls(ctx, gone, hurry)
+	var evicted *protocol.EvictedError
 	select {
 	case <-ctx.Done():
-		if n.c.Hold == 0 {
+		if errors.As(context.Cause(ctx), &evicted) || n.c.Hold == 0 {
 			n.drain(gone, hurry)
 		}
 	case <-gone:
 	}
 	n.leaving.Store(true)
 	<-calls // others may run them as soon as this member has left
-	leave()
+	leave(context.Cause(ctx))
 	select {
 	case <-gone:
 	case <-hurry:
@@ -279,6 +286,9 @@ func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 	end()
 	all.Wait()
 	tails.Wait()
+	if evicted != nil {
+		err = errors.Join(evicted, err)
+	}
 	return errors.Join(err, workErr)
 }
 

@@ -34,7 +34,9 @@ func (n *Node) dropped() int64 {
 
 func (n *Node) joined(inc cluster.Incarnation) {
 	n.sources.admitted()
+	n.first.CompareAndSwap(0, uint64(inc))
 	n.rejoined.Set()
+	n.suspect.Set()
 	n.witness.note(n.c.Clock(), "join", "", inc)
 	n.record(journal.Record{Kind: journal.MemberJoined, Token: uint64(inc), Message: string(n.c.Member) + " joined"})
 	if n.c.Events.Joined != nil {
@@ -43,6 +45,7 @@ func (n *Node) joined(inc cluster.Incarnation) {
 }
 
 func (n *Node) removed(reason string) {
+	n.readEvicted() // before it joins again
 	n.witness.note(n.c.Clock(), "removed", "", 0)
 	n.tally.count(func(s *sums) { s.removals++ })
 	n.record(journal.Record{Kind: journal.MemberLeft, Message: string(n.c.Member) + " found itself removed", Cause: reason})
@@ -91,8 +94,12 @@ func (n *Node) Record(r journal.Record) { n.record(r) }
 
 func (n *Node) valueChanged(v cluster.Value) {
 	n.absence.look(v, n.c.Member, n.c.Clock())
-	if m, ok := v.Member(n.c.Member); ok && m.State == cluster.MemberPrepared && !n.heldSeen.Swap(true) {
+	m, ok := v.Member(n.c.Member)
+	if ok && m.State == cluster.MemberPrepared && !n.heldSeen.Swap(true) {
 		n.noteHeld(v)
+	}
+	if ok && m.Draining {
+		n.suspect.Set()
 	}
 	n.changed.Fire()
 }

@@ -39,30 +39,30 @@ func (o *Operator) Undrain(ctx context.Context, id cluster.MemberID) (Answer, er
 	return o.done(ctx, c), nil
 }
 
-// Evict ends the wait for a member that has announced a restart: others take its tasks at once. It has stopped them all
-// before it announced that, so nothing runs twice. Any other member may still run its tasks, and is refused: they move
-// when it has left, or was silent for its TTL.
+// Evict ends a member: it is told, its tasks move away, and its process leaves and ends. It comes back when it is
+// started again. One that is suspended is told when it goes on, before it takes a task; others take its tasks when it was
+// silent for its TTL. A member that has announced a restart runs nothing: others take its tasks at once.
 func (o *Operator) Evict(ctx context.Context, id cluster.MemberID) (Answer, error) {
 	v, err := o.at.Value(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
-	m, _ := v.Member(id)
-	no := &RefusedError{Said: "evict-member " + string(id), Kind: ErrRefused}
-	switch {
+	said := "evict-member " + string(id)
+	switch m, _ := v.Member(id); {
 	case m.ID == "":
-		no.Reason, no.Try = "no such member", "rota member list"
-		return Answer{}, no
-	case m.State != cluster.MemberHeld:
-		no.Reason = "it may still run its tasks; once it was silent for its TTL, others take them without being asked"
-		no.Try = fmt.Sprintf("rota member drain %[1]s, where it lives; or stop its process", id)
-		return Answer{}, no
+		return Answer{}, &RefusedError{Said: said, Reason: "no such member", Try: "rota member list", Kind: ErrRefused}
+	case m.State == cluster.MemberHeld:
+		err = o.propose(ctx, cluster.ReleaseHold{Member: id, Incarnation: m.Incarnation})
+	default:
+		if err = node.KeepEvicted(ctx, o.docs, m, o.by); err == nil { // first: it looks when it is drained
+			err = o.propose(ctx, cluster.DrainMember{Member: id, On: true})
+		}
 	}
-	if err := o.propose(ctx, cluster.ReleaseHold{Member: id, Incarnation: m.Incarnation}); err != nil {
+	if err != nil {
 		return Answer{}, err
 	}
-	asked := journal.Record{Kind: journal.Asked, Message: no.Said, By: o.by}
-	return Answer{Said: no.Said, Changed: true, Unjournaled: o.at.Record(ctx, asked)}, nil
+	asked := journal.Record{Kind: journal.Asked, Message: said, By: o.by}
+	return Answer{Said: said, Changed: true, Unjournaled: o.at.Record(ctx, asked)}, nil
 }
 
 // Configure changes settings of the cluster, which all members follow.

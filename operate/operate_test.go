@@ -321,27 +321,32 @@ func TestRunNowWhereTheStoreIsAway(t *testing.T) {
 	}
 }
 
-// TestEvict: who has announced a restart is waited for no longer; whoever may still run something is left alone.
+// TestEvict: a member is told before it is drained, for then it looks; who has announced a restart is waited for no longer.
 func TestEvict(t *testing.T) {
 	t.Parallel()
-	w, o, _ := newWorld(t)
+	w, o, docs := newWorld(t)
 	w.others(cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b"}, cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1})
-	says := func(reason string) {
+	evict := func(there, draining bool) {
 		t.Helper()
-		var refused *RefusedError
-		if _, err := o.Evict(t.Context(), "a"); !errors.As(err, &refused) || refused.Said != "evict-member a" || refused.Try == "" || !strings.Contains(refused.Reason, reason) {
-			t.Errorf("got %v, want %q and a way out", err, reason)
+		w.told = nil
+		_, err := o.Evict(t.Context(), "a")
+		if m, ok := w.v.Member("a"); err != nil || ok != there || m.Draining != draining {
+			t.Errorf("%v: it is %+v", err, m)
+		}
+		if want := []journal.Record{{Kind: journal.Asked, Message: "evict-member a", By: "ann@laptop"}}; !slices.Equal(w.told, want) {
+			t.Errorf("the journal has %+v", w.told)
 		}
 	}
-	says("it may still run its tasks")
+	w.between = func() {
+		if d, err := docs.Get(t.Context(), "evict/a"); err != nil || !strings.Contains(string(d.Value), `"incarnation":1`) {
+			t.Errorf("%v: it is told %s", err, d.Value)
+		}
+	}
+	evict(true, true)
 	w.others(cluster.LeaveCluster{Member: "a", Incarnation: 1, Reason: "restart", Hold: true})
-	w.told = nil
-	a, err := o.Evict(t.Context(), "a")
-	if _, there := w.v.Member("a"); err != nil || !a.Changed || there {
-		t.Errorf("%+v, %v: it is there: %t", a, err, there)
+	evict(false, false)
+	var refused *RefusedError
+	if _, err := o.Evict(t.Context(), "a"); !errors.As(err, &refused) || refused.Said != "evict-member a" || refused.Try == "" {
+		t.Errorf("it is there no more: %v", err)
 	}
-	if want := []journal.Record{{Kind: journal.Asked, Message: "evict-member a", By: "ann@laptop"}}; !slices.Equal(w.told, want) {
-		t.Errorf("the journal has %+v", w.told)
-	}
-	says("no such member")
 }

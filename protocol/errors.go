@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
@@ -12,6 +13,17 @@ type NameTakenError struct{ Member cluster.MemberID }
 // Error names the member.
 func (e *NameTakenError) Error() string {
 	return fmt.Sprintf("member %q is already running in this cluster", e.Member)
+}
+
+// EvictedError reports that a person has ended this start of the member: it comes back when it is started again.
+type EvictedError struct {
+	Member cluster.MemberID
+	By     string // who; "" where nobody says
+}
+
+// Error says who was evicted, and by whom.
+func (e *EvictedError) Error() string {
+	return fmt.Sprintf("member %q was evicted by %s, and has left", e.Member, cmp.Or(e.By, "a person"))
 }
 
 // OtherProtocolError reports that the members of this store use another protocol.

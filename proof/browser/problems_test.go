@@ -284,4 +284,15 @@ func moveMembers(t *testing.T, w *browser.Window, c *place) {
 	w.Await("the column says so", has(`[data-member="b"] h2`, "joined"))
 	w.Key(kb.Escape)
 	w.Await("the focus is back", `document.activeElement.dataset.focus === "member b"`)
+	rebalance := `[...document.querySelectorAll("#view button")].some(b => b.textContent === "Rebalance")`
+	w.Await("the load is even by itself", "!"+rebalance)
+	if out, err := c.command("cluster", "set", "--move-budget", "0", "--store", "file:store").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	w.Await("nothing moves by itself", rebalance)
+	act(w, "#view", "Rebalance", "done: rebalance")
+	c.journaled(t, "rebalance")
+	w.Await("b can be asked about", `(b => b && (b.focus(), b.click(), true))(document.querySelector('[data-member="b"] button'))`)
+	act(w, "#detail", "Evict b", "done: evict-member b")
+	w.Await("b is gone", `!document.querySelector('[data-member="b"]')`)
 }

@@ -77,7 +77,7 @@ var rules = []rule{
 	{"protocol/shell", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox", "protocol/beat", "protocol/history", "protocol/member"}},
 	{"protocol/member", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/history", "protocol/outbox"}},
 	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/elect", "protocol/outbox", "protocol/fold", "protocol/beat", "protocol/history", "protocol/duty", "protocol/member", "protocol/shell", "internal/ordered"}}, // protocols do not know each other
-	{"work", []string{"cluster", "flow", "store", "protocol", "publish", "journal", "internal/usercode"}},
+	{"work", []string{"cluster", "flow", "store", "protocol", "publish", "journal", "internal/usercode", "internal/wait"}},
 	{"work/stage", []string{"flow", "store", "work", "internal/usercode"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
 	{"call", []string{"cluster", "store", "protocol", "journal", "work", "internal/plain", "internal/wait", "internal/usercode"}},

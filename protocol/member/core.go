@@ -105,6 +105,15 @@ func (c *Core) Halt(index cluster.Index, err error) {
 	c.Emit(Halt{Err: err})
 }
 
+// The reasons to leave.
+const (
+	Gracefully = "left gracefully"
+	Evicted    = "was evicted" // for good: nobody waits for it
+)
+
+// Holds reports whether the leave announces a restart.
+func (c *Core) Holds() bool { return c.Restart && c.Stop != Evicted }
+
 // Leave begins to leave gracefully. It is over at once where nobody has heard of the member.
 func (c *Core) Leave(index cluster.Index, reason string, unheard bool) {
 	c.Stop = reason

@@ -25,7 +25,7 @@ func (s *step) wanted() []cluster.Command {
 		}
 	case member.PhaseLeaving:
 		if m, ok := s.present(); ok && s.Idle() {
-			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Stop, Hold: s.Restart}}
+			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Stop, Hold: s.Holds()}}
 		}
 	}
 	return nil

@@ -57,7 +57,7 @@ func (l *loop[S]) run(ctx context.Context) error {
 			ev = member.Woken{Now: l.c.Clock()}
 		case <-stopping:
 			stopping, deadline = nil, time.After(l.c.LeaveTimeout)
-			ev = member.Stop{Now: l.c.Clock(), Reason: "left gracefully"}
+			ev = member.Stop{Now: l.c.Clock(), Reason: reasonOf(context.Cause(ctx))}
 		case <-deadline:
 			return fmt.Errorf("leave the cluster: not done within %s: the others will notice by the heartbeat", l.c.LeaveTimeout)
 		}
@@ -73,6 +73,14 @@ func (l *loop[S]) run(ctx context.Context) error {
 		}
 	}
 	return l.err
+}
+
+// reasonOf is why a member leaves whose ctx has ended for this cause.
+func reasonOf(cause error) string {
+	if _, ok := errors.AsType[*protocol.EvictedError](cause); ok {
+		return member.Evicted
+	}
+	return member.Gracefully
 }
 
 func (l *loop[S]) do(e member.Effect) {

@@ -29,7 +29,7 @@ type position struct {
 	data  []byte
 }
 
-var _ work.Host = (*Host)(nil)
+var _ work.Positions = (*Host)(nil)
 
 // NewHost returns an empty host on which every grant's lease is valid.
 func NewHost() *Host {
@@ -79,6 +79,17 @@ func (h *Host) SavePosition(ctx context.Context, g *work.Grant, p []byte) error 
 	h.positions[g.Partition] = position{token: g.Token, data: bytes.Clone(p)}
 	h.tell()
 	return nil
+}
+
+// LoadPositions returns the stored positions.
+func (h *Host) LoadPositions(ctx context.Context, of []cluster.PartitionID) ([][]byte, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make([][]byte, len(of))
+	for i, id := range of {
+		out[i] = bytes.Clone(h.positions[id].data)
+	}
+	return out, h.stopped(ctx)
 }
 
 // Split collects children.

@@ -127,7 +127,10 @@ export function taskActions(w) {
 // memberActions are those of a member.
 export function memberActions(m) {
   const name = encodeURIComponent(m.member);
-  if (m.state === "draining") return [{ label: `Undrain ${m.member}`, ask: `Give ${m.member} tasks again?`, path: `/v1/undrain?member=${name}` }];
-  if (m.state === "held") return [{ label: `Evict ${m.member}`, ask: `Wait no longer for ${m.member}, and let others take its tasks at once?`, path: `/v1/evict?member=${name}` }];
-  return [{ label: `Drain ${m.member}`, ask: `Move the ${m.tasks} tasks of ${m.member} away, and give it no more?`, path: `/v1/drain?member=${name}` }];
+  const evict = (ask) => ({ label: `Evict ${m.member}`, ask, path: `/v1/evict?member=${name}` });
+  if (m.state === "held") return [evict(`Wait no longer for ${m.member}, and let others take its tasks at once?`)];
+  const drain = m.state === "draining"
+    ? { label: `Undrain ${m.member}`, ask: `Give ${m.member} tasks again?`, path: `/v1/undrain?member=${name}` }
+    : { label: `Drain ${m.member}`, ask: `Move the ${m.tasks} tasks of ${m.member} away, and give it no more?`, path: `/v1/drain?member=${name}` };
+  return [drain, evict(`End the process of ${m.member}? It comes back only when it is started again.`)];
 }

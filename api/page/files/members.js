@@ -1,8 +1,10 @@
 // The view of the members: a column each, with its tasks.
+import { Acts } from "./acts.js";
 import { ago, count, el, span, word } from "./dom.js";
 import { List } from "./list.js";
 import { loadOf } from "./plots.js";
 
+const rebalance = { label: "Rebalance", ask: "Nothing moves by itself here. Move tasks once, until the load is even?", path: "/v1/rebalance" };
 const shine = 4_000; // ms for which a task that has moved is marked
 
 export class Members {
@@ -12,10 +14,13 @@ export class Members {
   constructor(model, actions) {
     this.model = model;
     this.actions = actions;
-    this.element = el("div", { className: "columns" });
+    this.columns = el("div", { className: "columns" });
+    this.acts = new Acts(model, () => actions.redraw());
+    this.element = el("div", { className: "members" }, this.acts.element, this.columns);
   }
 
   show(filter) {
+    this.acts.offer(this.model.pinned ? [rebalance] : []);
     const busiest = Math.max(0, ...[...this.model.members.values()].map((m) => m.tasks));
     const wanted = [...this.model.members.keys()].sort();
     const waiting = this.#names("", filter);
@@ -28,7 +33,7 @@ export class Members {
     }
     wanted.forEach((name, i) => {
       const column = this.#column(name);
-      if (this.element.children[i] !== column.element) this.element.insertBefore(column.element, this.element.children[i] || null);
+      if (this.columns.children[i] !== column.element) this.columns.insertBefore(column.element, this.columns.children[i] || null);
       column.show(name === "" ? waiting : this.#names(name, filter), busiest);
     });
   }

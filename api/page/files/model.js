@@ -12,6 +12,7 @@ export class Model {
   store = "";
   protocol = "";
   unready = [];
+  pinned = false; // nothing moves by itself
   acts = false; // whether the member takes actions
   loaded = false;
   heard = 0; // when the member last said something, by this clock
@@ -91,6 +92,7 @@ export class Model {
     this.protocol = b.protocol;
     this.unready = b.unready;
     this.acts = b.acts;
+    this.pinned = b.pinned;
   }
 
   async #read() {

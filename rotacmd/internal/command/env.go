@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/internal/plain"
 )
 
@@ -23,9 +24,10 @@ type env struct {
 
 // The exit codes.
 const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2
+	exitOK      = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitEvicted = 3 // of a member: whoever starts it again decides so
 )
 
 // fault is an error with what to try.
@@ -66,6 +68,9 @@ func execute(e env) int {
 	errors.As(err, &f)
 	if !errors.Is(err, errSilent) {
 		e.complain(err, f)
+	}
+	if _, evicted := errors.AsType[*rota.EvictedError](err); evicted {
+		return exitEvicted
 	}
 	if f != nil && f.usage {
 		return exitUsage

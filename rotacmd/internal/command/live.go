@@ -81,6 +81,9 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 	if errors.As(err, &taken) {
 		return failed(fmt.Sprintf("another --member name, or stop the other process; after a crash wait %s", c.node.TTL), "%w", takenText(taken, n.Value()))
 	}
+	if evicted, ok := errors.AsType[*protocol.EvictedError](err); ok {
+		return failed("start it again when it may take tasks", "%w", evicted)
+	}
 	if err != nil {
 		return otherProtocol(err)
 	}

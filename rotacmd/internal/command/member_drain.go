@@ -48,13 +48,13 @@ func newUndrain(e env) *cobra.Command {
 	})
 }
 
-const evictHelp = `Ends the hold of a member that has announced a restart and does not come back: others take its tasks at once.
-It stopped them before it left. Any other member is refused, since it may still run its tasks: they move when it has
-left, or was silent for its TTL.`
+const evictHelp = `Ends a member: it is told, its tasks move away, and its process leaves and ends with exit code 3. It comes back when
+it is started again. A member that is suspended is told when it goes on, before it takes a task; others take its tasks
+when it was silent for its TTL. For one that has announced a restart others wait no longer.`
 
 func newEvict(e env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "evict MEMBER", Short: "wait no longer for a member that has announced a restart",
+		Use: "evict MEMBER", Short: "end a member; it comes back only when it is started again",
 		Example: "  rota member evict web-1", Long: evictHelp,
 	}
 	return proposer(e, cmd, asking{
@@ -62,7 +62,7 @@ func newEvict(e env) *cobra.Command {
 		do: func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
 			return o.Evict(ctx, cluster.MemberID(name))
 		},
-		done: "%s is waited for no longer: others take its tasks · see them: rota task list --store %s",
+		done: "%s is evicted: others take its tasks · see who is left: rota member list --store %s",
 	})
 }
 
