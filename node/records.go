@@ -45,7 +45,7 @@ func (n *Node) joined(inc cluster.Incarnation) {
 }
 
 func (n *Node) removed(reason string) {
-	n.readEvicted() // before it joins again
+	_ = n.readEvicted() // before it joins again; else it is read again then
 	n.witness.note(n.c.Clock(), "removed", "", 0)
 	n.tally.count(func(s *sums) { s.removals++ })
 	n.record(journal.Record{Kind: journal.MemberLeft, Message: string(n.c.Member) + " found itself removed", Cause: reason})

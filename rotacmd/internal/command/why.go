@@ -93,6 +93,11 @@ func (o *observer) printWhy(w view.Why) {
 	for i := range w.NotRunning {
 		row("part", partLine(&w.NotRunning[i]))
 	}
+	o.printHistory(w)
+}
+
+// printHistory shows the records, and the lines of a file that is malformed now.
+func (o *observer) printHistory(w view.Why) {
 	if len(w.History) > 0 {
 		fmt.Fprintln(o.stdout, "history")
 	}
