@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -77,6 +78,19 @@ func TestWaitForAParkedJob(t *testing.T) {
 		if err := m.Wait(ctx, "job"); err != nil {
 			t.Errorf("after unpark: %v", err)
 		}
+	})
+}
+
+// TestWaitForWhatIsBehindAParkedPartition: what would begin after it can't go on either.
+func TestWaitForWhatIsBehindAParkedPartition(t *testing.T) {
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		typ := rota.NewType("shard", func(ctx context.Context, g *rota.Grant, _ struct{}) error {
+			err := g.Split(ctx, []cluster.Child{{Key: "b", Parents: []string{"a"}}})
+			return errors.Join(err, errors.New("disk full"))
+		})
+		m := join(t, ctx, memory.New(), "a", typ)
+		must.Succeed(t, m.Submit(ctx, "job", rota.Task{Type: "shard", Spread: rota.Partitioned, Partitions: []string{"a"}, MaxAttempts: 1}))
+		wantEnd(t, m.Wait(ctx, "job"), "parked")
 	})
 }
 

@@ -1,6 +1,8 @@
 package rota
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -29,10 +31,28 @@ func TestIdleSlots(t *testing.T) {
 	if got := fmt.Sprint(idleWorkers(v, calls)); got != "[{b 9} {a 2}]" {
 		t.Errorf("idle are %s", got)
 	}
+	check := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "c", Spread: cluster.SpreadEvery}}}
+	v, _ = v.Apply(cluster.Entry{Index: 10, Writer: "w", Seq: 1, Commands: []cluster.Command{cluster.SubmitJob{Job: "check", Spec: check}}})
+	if got := fmt.Sprint(idleWorkers(v, calls)); got != "[{b 9} {a 2}]" {
+		t.Errorf("checks need no slot; idle are %s", got)
+	}
 	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "t", Spread: cluster.SpreadPool}}}
 	submit := []cluster.Command{cluster.SubmitJob{Job: "j", Spec: spec}}
-	v, _ = v.Apply(cluster.Entry{Index: 10, Writer: "w", Seq: 1, Commands: submit})
+	v, _ = v.Apply(cluster.Entry{Index: 11, Writer: "w", Seq: 2, Commands: submit})
 	if got := idleWorkers(v, nil); len(got) != 0 {
 		t.Errorf("all slots have a task, and idle are %v", got)
+	}
+}
+
+// An item that waits for its turn ends with its context.
+func TestInTurnEnds(t *testing.T) {
+	t.Parallel()
+	room := make(chan struct{}, 1)
+	room <- struct{}{}
+	why := errors.New("moved")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if err := inTurn(ctx, room, func() error { return nil }); !errors.Is(err, why) {
+		t.Errorf("got %v, want %v", err, why)
 	}
 }
