@@ -262,6 +262,28 @@ func TestRoundsAreBoundedByTypeAndWorkers(t *testing.T) {
 	})
 }
 
+// TestWhoComesSoonerIsNotLate: the pacer sleeps until the next round that it knows, and no longer when a sooner one comes.
+func TestWhoComesSoonerIsNotLate(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		var rounds atomic.Int64
+		b := newBed(t, typeOf(true, func(_ context.Context, g *work.Grant) error {
+			if g.Partition == "b" {
+				rounds.Add(1)
+			}
+			return nil
+		}), nil)
+		a := grant("a", 1, "x", `{"every_ms":3600000}`)
+		b.give(time.Hour, a)
+		time.Sleep(500 * time.Millisecond)
+		b.give(time.Hour, a, grant("b", 1, "x", `{"every_ms":50}`))
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		if n := rounds.Load(); n < 3 {
+			t.Errorf("%d rounds in 200 ms", n)
+		}
+	})
+}
+
 func TestErrorsOfRoundsAreJournaledRarely(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		var bad atomic.Bool

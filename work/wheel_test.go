@@ -142,6 +142,15 @@ func TestBackOff(t *testing.T) {
 			t.Errorf("after %d failures %v, want %v", n, d, w)
 		}
 	}
+	if d := (Retry{MinMS: 600_000}).backOff(1, 0); d != 10*time.Minute { // the longest pause is never below the first
+		t.Errorf("a first pause of ten minutes is %v", d)
+	}
+	if d := (Retry{MaxMS: 100}).backOff(1, 0); d != 100*time.Millisecond {
+		t.Errorf("a longest pause of 100 ms is %v", d)
+	}
+	if got := (&pacer{lanes: map[string]*lane{}}).lane(&Type{Name: "x"}).max; got != defaultConcurrent {
+		t.Errorf("a type without a limit may have %d rounds at once", got)
+	}
 	if d := (Retry{MinMS: -9223372036855}).backOff(35, 0); d != DefaultRetryMax { // in nanoseconds it would be a large positive number
 		t.Errorf("with a negative minimum %v", d)
 	}
