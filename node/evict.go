@@ -72,17 +72,18 @@ func (n *Node) readEvicted() error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
-	if err == nil {
-		err = json.Unmarshal(d.Value, &w)
-	}
-	switch {
-	case err != nil:
+	if err != nil {
 		n.c.Logger.Debug("read whether this member was evicted; it is tried again", "member", n.c.Member, "err", err)
+		return err
+	}
+	switch err := json.Unmarshal(d.Value, &w); {
+	case err != nil:
+		n.c.Logger.Warn("a document that evicts this member cannot be read; remove it, or evict again", "key", d.Key, "err", err)
 	case n.first.Load() == 0: // it knows when it has joined
 	case uint64(w.Incarnation) >= n.first.Load():
 		n.evict(&protocol.EvictedError{Member: n.c.Member, By: w.By})
 	default:
 		_ = n.c.Store.Delete(ctx, d.Key, d.Version) // or the next start does
 	}
-	return err
+	return nil
 }
