@@ -127,7 +127,7 @@ func TestPollOfAPartitioner(t *testing.T) {
 		})
 		m := join(t, ctx, memory.New(), "m", typ)
 		must.Succeed(t, m.Submit(ctx, "job", rota.Task{Type: "pages", Spread: rota.Partitioned, Partitions: []string{"all"}}))
-		time.Sleep(35 * time.Second)
+		time.Sleep(35 * time.Second) // waits: in virtual time
 		if lists < 3 || lists > 4 {
 			t.Errorf("%d lists in 35 s", lists)
 		}
