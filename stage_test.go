@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,10 +40,12 @@ func TestSegmentsOfAStage(t *testing.T) {
 		var mu sync.Mutex
 		var first [][]byte
 		var got []string
-		tries := 0
+		var tries atomic.Int64
 		in := rota.NewInput("in", rota.Input[none, word]{
 			Read: func(_ context.Context, _ *rota.Grant, _ none, at []byte, out *rota.Sender[word]) ([]byte, bool, error) {
+				mu.Lock()
 				first = append(first, at)
+				mu.Unlock()
 				for text := range strings.FieldsSeq("a bad b c") {
 					if text != "bad" {
 						_ = out.Send(word{text})
@@ -55,7 +58,7 @@ func TestSegmentsOfAStage(t *testing.T) {
 			Do: func(_ context.Context, _ *rota.Grant, _ none, in []word, out *rota.Sender[word]) error {
 				for _, w := range in {
 					if w.Text == "b" {
-						tries++
+						tries.Add(1)
 						_ = out.Send(word{"bad"}) // its error fails the batch by itself
 					}
 					_ = out.Send(w)
@@ -77,9 +80,11 @@ func TestSegmentsOfAStage(t *testing.T) {
 		job := "tasks: [{name: in, type: in}, {name: same, type: same, from: {task: in, by: key}}, {name: out, type: out, from: {task: same, shards: 3, by: key}}]"
 		must.Succeed(t, must.Err(m.SubmitFile(ctx, "words.yaml", []byte(job))))
 		must.Succeed(t, m.Wait(ctx, "words"))
+		mu.Lock()
+		defer mu.Unlock()
 		slices.Sort(got)
-		if !slices.Equal(slices.Compact(got), []string{"a", "c"}) || tries != 3 { // as a whole twice, then alone
-			t.Errorf("got %q after %d tries", got, tries)
+		if !slices.Equal(slices.Compact(got), []string{"a", "c"}) || tries.Load() != 3 { // as a whole twice, then alone
+			t.Errorf("got %q after %d tries", got, tries.Load())
 		}
 		if len(first) != 1 || first[0] != nil {
 			t.Errorf("the input was read from %q", first)
@@ -91,7 +96,7 @@ func TestSegmentsOfAStage(t *testing.T) {
 func TestAttemptsOfAKeyedStage(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		type none struct{}
-		tries := 0
+		var tries atomic.Int64
 		in := rota.NewInput("in", rota.Input[none, string]{
 			Read: func(_ context.Context, _ *rota.Grant, _ none, _ []byte, out *rota.Sender[string]) ([]byte, bool, error) {
 				return nil, true, out.Send("a")
@@ -99,7 +104,7 @@ func TestAttemptsOfAKeyedStage(t *testing.T) {
 		})
 		count := rota.NewKeyed("count", rota.Keyed[none, string, string, int]{
 			Do: func(context.Context, *rota.Grant, none, *int, []string, *rota.Sender[string]) error {
-				tries++
+				tries.Add(1)
 				return errors.New("it fails")
 			}, Attempts: 1,
 		})
@@ -107,8 +112,8 @@ func TestAttemptsOfAKeyedStage(t *testing.T) {
 		job := `tasks: [{name: in, type: in}, {name: count, type: count, keyed: true, from: {task: in, by: "*"}}]`
 		must.Succeed(t, must.Err(m.SubmitFile(ctx, "count.yaml", []byte(job))))
 		must.Succeed(t, m.Wait(ctx, "count"))
-		if tries != 2 { // as a whole, then alone
-			t.Errorf("%d tries", tries)
+		if n := tries.Load(); n != 2 { // as a whole, then alone
+			t.Errorf("%d tries", n)
 		}
 	})
 }
@@ -116,11 +121,11 @@ func TestAttemptsOfAKeyedStage(t *testing.T) {
 // A partitioner that has nothing to list waits as long as it says.
 func TestPollOfAPartitioner(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
-		lists := 0
+		var lists atomic.Int64
 		typ := rota.NewPartitioner("pages", rota.Partitioner[struct{}]{
 			Poll: 10 * time.Second,
 			List: func(context.Context, *rota.Grant, struct{}, []byte, int) (rota.Page, error) {
-				lists++
+				lists.Add(1)
 				return rota.Page{}, nil
 			},
 			Run: func(context.Context, *rota.Grant, struct{}) error { return nil },
@@ -128,8 +133,8 @@ func TestPollOfAPartitioner(t *testing.T) {
 		m := join(t, ctx, memory.New(), "m", typ)
 		must.Succeed(t, m.Submit(ctx, "job", rota.Task{Type: "pages", Spread: rota.Partitioned, Partitions: []string{"all"}}))
 		time.Sleep(35 * time.Second) // waits: in virtual time
-		if lists < 3 || lists > 4 {
-			t.Errorf("%d lists in 35 s", lists)
+		if n := lists.Load(); n < 3 || n > 4 {
+			t.Errorf("%d lists in 35 s", n)
 		}
 	})
 }

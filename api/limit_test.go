@@ -137,6 +137,7 @@ func TestAnIdleConnectionGivesWay(t *testing.T) {
 			c, err := l.dial(ctx)
 			must.Succeed(t, err)
 			conns = append(conns, c)
+			synctest.Wait() // the idle one has given way
 			must.Succeed(t, must.Err(io.WriteString(c, ask)))
 			res, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil || res.StatusCode != http.StatusOK {
