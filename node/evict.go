@@ -78,7 +78,7 @@ func (n *Node) readEvicted() error {
 	}
 	switch err := json.Unmarshal(d.Value, &w); {
 	case err != nil:
-		n.c.Logger.Warn("a document that evicts this member cannot be read; remove it, or evict again", "key", d.Key, "err", err)
+		n.c.Logger.Warn("the document that evicts this member cannot be read; evict it again", "key", d.Key, "err", err)
 	case n.first.Load() == 0: // it knows when it has joined
 	case uint64(w.Incarnation) >= n.first.Load():
 		n.evict(&protocol.EvictedError{Member: n.c.Member, By: w.By})

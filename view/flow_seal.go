@@ -34,8 +34,8 @@ func (p *progress) add(d store.Depth) {
 	}
 }
 
-// seal says where a task stands, what it waits for, and who seals. Members are those that have a slot of it; turn is who
-// seals its output now.
+// seal says where a task stands, what it waits for, and who seals. Members are those that have a slot of it; turn is
+// who seals its output now.
 func (t *FlowTask) seal(graph flow.Graph, depths map[flow.Shard]store.Depth, members []string, turn string) {
 	var in, chains, out progress
 	for _, s := range graph.Ingress(t.Task) {

@@ -38,9 +38,12 @@ func (b bucket) outstanding() (out []string, err error) {
 // downloads are the options of a call: one attempt, so that the leader hears of each failure.
 var downloads = rota.FuncOptions{Attempts: 1, Timeout: time.Minute}
 
-// download is what runs on a worker. It has the queue of its process in scope: the name of the file is all that travels.
+// download is what runs on a worker. It has the queue of its process in scope: the name of the file is all that
+// travels.
 func (b bucket) download(q *queue) rota.Func[string, int] {
-	return rota.NewFunc("download", func(ctx context.Context, file string) (int, error) { return b.fetch(ctx, q, file) }, downloads)
+	return rota.NewFunc("download", func(ctx context.Context, file string) (int, error) {
+		return b.fetch(ctx, q, file)
+	}, downloads)
 }
 
 // fetch puts a file into the queue, and commits it.
