@@ -49,7 +49,7 @@ func newUndrain(e env) *cobra.Command {
 }
 
 const evictHelp = `Ends a member: it is told, its tasks move away, and its process leaves and ends with exit code 3. It comes back when
-it is started again. A member that is suspended is told when it goes on, before it takes a task; others take its tasks
+it is started again. A member that is suspended is told when it goes on, and may run a task for a moment; others take its tasks
 when it was silent for its TTL. For one that has announced a restart others wait no longer.`
 
 func newEvict(e env) *cobra.Command {
