@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -189,14 +190,29 @@ func (r *run) Split(ctx context.Context, g *Grant, children []cluster.Child) err
 	return nil
 }
 
-// forgetSpent deletes the positions of at most n spent partitions, and returns the keys of these. A position that cannot
-// be deleted stays, and so does its partition: the next split comes back to it.
+// mostSpent is among how many spent partitions a split chooses.
+const mostSpent = 4096
+
+// forgetSpent deletes the positions of at most n spent partitions, and returns the keys of these. They are neighbours
+// anywhere among the spent: partitions that split at the same time would all take the oldest, and remove too few. A
+// position that cannot be deleted stays, and so does its partition: a later split comes back to it.
 func (r *run) forgetSpent(ctx context.Context, task cluster.PartitionID, n int) (keys []string) {
 	if r.s.conf.Value == nil {
 		return nil
 	}
-	for p := range r.s.conf.Value().Spent(task, keepFinished) {
-		if len(keys) == min(n, cluster.MaxChildren) || r.forgetPosition(ctx, p) != nil {
+	n = min(n, cluster.MaxChildren)
+	spent, all := r.s.conf.Value().Spent(task, keepFinished), 0
+	for range spent {
+		if all++; all == mostSpent {
+			break
+		}
+	}
+	skip := rand.IntN(max(all-n, 0) + 1) //nolint:gosec // it only spreads
+	for p := range spent {
+		if skip--; skip >= 0 {
+			continue
+		}
+		if len(keys) == n || r.forgetPosition(ctx, p) != nil {
 			break
 		}
 		_, _, key := p.ID.Split()
