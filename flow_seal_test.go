@@ -141,7 +141,7 @@ func (s *sealers) joins(ctx context.Context, name string) (m *rota.Member, dies 
 		}),
 	}})
 	must.Succeed(s.t, err)
-	s.t.Cleanup(func() { _ = m.Leave(context.WithoutCancel(ctx)) })
+	s.t.Cleanup(func() { _ = m.Leave(context.WithoutCancel(ctx)) }) // one whose store was closed cannot leave in order
 	return m, func() { must.Succeed(s.t, h.Close()); <-m.Done() }
 }
 

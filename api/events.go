@@ -41,12 +41,12 @@ const (
 
 // follower is one open stream.
 type follower struct {
-	h      *handler
-	r      *http.Request
-	w      http.ResponseWriter
-	seen   cluster.Value
-	stands string // what the last beginning said that no change tells
-	said   time.Time
+	h     *handler
+	r     *http.Request
+	w     http.ResponseWriter
+	seen  cluster.Value
+	ready string // what the last event "ready" said
+	said  time.Time
 }
 
 // events sends what changes, as server-sent events, until the client goes: "begin", "changed", "reset", "ready". The identifier of an event is the index
@@ -60,7 +60,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	f := &follower{h: h, r: r, w: w, seen: h.looks.now(h.c.Value, glance)}
 	if seen, ok := h.recent.find(r.Header.Get("Last-Event-ID")); ok {
-		f.seen, f.stands, f.said = seen, standing(f.reasons(), seen), time.Now()
+		f.seen, f.ready, f.said = seen, readyText(f.reasons(), seen), time.Now()
 	} else if !f.begin("begin") {
 		return
 	}
@@ -88,7 +88,7 @@ func (f *follower) look() bool {
 		return f.send("changed", changedOf(v, changes))
 	}
 	f.seen = v
-	if standing(f.reasons(), v) != f.stands {
+	if readyText(f.reasons(), v) != f.ready {
 		return f.begin("ready")
 	}
 	return time.Since(f.said) < beat || f.write(": beat\n\n")
@@ -124,14 +124,14 @@ func (f *follower) reasons() []string {
 	return append([]string{}, f.h.c.Ready()...)
 }
 
-// standing is what is told by an event "ready".
-func standing(unready []string, v cluster.Value) string {
+// readyText is what an event "ready" says, as one text to compare.
+func readyText(unready []string, v cluster.Value) string {
 	return fmt.Sprint(unready, v.Settings().Pinned)
 }
 
 func (f *follower) begin(event string) bool {
 	unready := f.reasons()
-	f.stands = standing(unready, f.seen)
+	f.ready = readyText(unready, f.seen)
 	return f.send(event, Beginning{Index: uint64(f.seen.Index()), Store: f.h.c.Store, Protocol: f.h.c.Protocol, Unready: unready,
 		Pinned: f.seen.Settings().Pinned, Acts: f.h.c.Actions != nil && f.h.c.guarded() && userOf(f.r).Role == RoleOperate})
 }

@@ -29,21 +29,24 @@ const evictTimeout = time.Second
 
 // KeepEvicted writes that this start of a member has to leave, and who says so. The member looks when it is drained.
 func KeepEvicted(ctx context.Context, docs store.Docs, m cluster.Member, by string) error {
+	key := evictPrefix + string(m.ID)
 	body, err := json.Marshal(evictWord{by, time.Now().UnixMilli(), m.Incarnation})
-	for err == nil {
-		var d store.Doc
-		if d, err = docs.Get(ctx, evictPrefix+string(m.ID)); err != nil && !errors.Is(err, store.ErrNotFound) {
-			break
+	if err != nil {
+		return fmt.Errorf("evict %s: %w", m.ID, err)
+	}
+	for {
+		d, err := docs.Get(ctx, key)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("read whether %s is evicted: %w", m.ID, err)
 		}
-		_, err = docs.Put(ctx, store.Doc{Key: evictPrefix + string(m.ID), Value: body, Version: d.Version})
+		_, err = docs.Put(ctx, store.Doc{Key: key, Value: body, Version: d.Version})
 		if err == nil {
 			return nil
 		}
-		if errors.Is(err, store.ErrConflict) {
-			err = ctx.Err()
+		if !errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
+			return fmt.Errorf("keep that %s is evicted: %w", m.ID, err)
 		}
 	}
-	return fmt.Errorf("tell %s that it is evicted: %w", m.ID, err)
 }
 
 // obeyEvict looks whether this member was evicted, each time that it joins, and at each news while it is drained, until

@@ -32,8 +32,8 @@ type FlowTask struct {
 	Sealed   bool     `json:"sealed"`  // nothing more will come to it
 	Slots    int      `json:"slots"`   // on which it runs
 	Complete bool     `json:"complete"`
-	// State is one of reading, open, draining, sealing and complete. Waits is what a task waits for before it is in the next one, for people, and Sealers
-	// are the members that seal what comes after it.
+	// State is one of reading, open, draining, sealing and complete. Waits says, for people, what the task waits for
+	// before its next state. Sealers are the members that seal its output.
 	State   string   `json:"state"`
 	Waits   string   `json:"waits,omitempty"`
 	Sealers []string `json:"sealers,omitempty"`
@@ -84,7 +84,7 @@ func FlowOf(ctx context.Context, q store.Queue, v cluster.Value, id cluster.JobI
 		if err != nil {
 			return nil, fmt.Errorf("ask who seals task %s of job %s: %w", t.Task, id, err)
 		}
-		t.seal(graph, depths, members, turn)
+		t.setState(graph, depths, members, turn)
 		f.Tasks = append(f.Tasks, t)
 	}
 	return f, nil

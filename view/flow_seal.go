@@ -34,9 +34,9 @@ func (p *progress) add(d store.Depth) {
 	}
 }
 
-// seal says where a task stands, what it waits for, and who seals. Members are those that have a slot of it; turn is
+// setState sets the state of a task, what it waits for, and who seals. Members are those that have a slot of it; turn is
 // who seals its output now.
-func (t *FlowTask) seal(graph flow.Graph, depths map[flow.Shard]store.Depth, members []string, turn string) {
+func (t *FlowTask) setState(graph flow.Graph, depths map[flow.Shard]store.Depth, members []string, turn string) {
 	var in, chains, out progress
 	for _, s := range graph.Ingress(t.Task) {
 		in.add(depths[s])
@@ -52,13 +52,13 @@ func (t *FlowTask) seal(graph flow.Graph, depths map[flow.Shard]store.Depth, mem
 		t.State = FlowComplete
 	case chains.drained < chains.all && len(t.From) == 0:
 		t.State = FlowReading
-		t.Waits = some(chains.drained, chains.all, "parts are read to the end")
+		t.Waits = counted(chains.drained, chains.all, "parts are read to the end")
 	case in.sealed < in.all:
 		t.State = FlowOpen
 		t.Waits = "for the end of " + strings.Join(t.unsealed(graph, depths), ", ")
 	case in.drained < in.all || chains.drained < chains.all:
 		t.State = FlowDraining
-		t.Waits = some(chains.drained, chains.all, "shards have put out their last state")
+		t.Waits = counted(chains.drained, chains.all, "shards have put out their last state")
 	default:
 		t.State = FlowSealing
 		t.sealing(out, members, turn)
@@ -73,7 +73,7 @@ func (t *FlowTask) sealing(out progress, members []string, turn string) {
 	t.Sealers = members
 	switch {
 	case turn == "":
-		t.Waits = some(out.sealed, out.all, "shards of the output are sealed")
+		t.Waits = counted(out.sealed, out.all, "shards of the output are sealed")
 	case slices.Contains(members, turn):
 		t.Sealers = []string{turn}
 		t.Waits = "for " + turn + ", which seals the output"
@@ -82,8 +82,8 @@ func (t *FlowTask) sealing(out progress, members []string, turn string) {
 	}
 }
 
-// some says how many of several are done, "" where one is all.
-func some(done, all int, what string) string {
+// counted says how many of several are done, "" where there is only one.
+func counted(done, all int, what string) string {
 	if all < 2 {
 		return ""
 	}
@@ -103,7 +103,7 @@ func (t *FlowTask) unsealed(graph flow.Graph, depths map[flow.Shard]store.Depth)
 	return from
 }
 
-// flowTask is where a task of a flow stands, nil if it is none, or why that cannot be said.
+// flowTask is the state of a task of a flow, nil if it is none, or why that is not known.
 func (w Viewer) flowTask(ctx context.Context, v cluster.Value, job cluster.JobID, task string) (*FlowTask, string) {
 	f, err := FlowOf(ctx, w.Queue, v, job)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestSealing(t *testing.T) {
 			depths[flow.Shard{Edge: "edge/sum/out", Number: i}] = ended
 		}
 		task := FlowTask{Task: c.task, From: []string{"x"}, Slots: len(c.members)}
-		task.seal(graph, depths, c.members, c.turn)
+		task.setState(graph, depths, c.members, c.turn)
 		if task.State != c.state || task.Waits != c.waits || len(task.Sealers) != c.sealers {
 			t.Errorf("%+v\ngot %s, %q, %q", c, task.State, task.Waits, task.Sealers)
 		}

@@ -30,7 +30,7 @@ type Why struct {
 	Partitions *TaskCounts `json:"partitions,omitempty"`
 	NotRunning []Task      `json:"not_running,omitempty"`
 	Tasks      []JobTask   `json:"tasks,omitempty"` // of a job that has several
-	// Flow is where a task of a flow stands, and FlowError why that cannot be said now.
+	// Flow is the state of a task of a flow, and FlowError why it is not known now.
 	Flow      *FlowTask        `json:"flow,omitempty"`
 	FlowError string           `json:"flow_error,omitempty"`
 	History   []journal.Record `json:"history"` // oldest first

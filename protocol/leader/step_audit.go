@@ -50,7 +50,7 @@ func (s *step) folderAudited(prefix string, docs []Doc) {
 		if v, ok := listed[key]; (!ok || v != k.version) && !k.unsure && !s.isBusy(key) {
 			k.unsure = true // it is read, and written where it is not as it should be
 			s.rule.docs.set(key, k)
-			s.soil(k.target)
+			s.markDirty(k.target)
 		}
 		return true
 	})

@@ -58,7 +58,7 @@ func (s *step) boxesListed(docs []Doc) {
 		s.rule.boxes.all.set(string(m.Member), box{m, d.Version})
 		for _, say := range m.Says {
 			if p, _ := s.fold.Value.Partition(say.Task); s.heard(m.Member, p, say) == nil {
-				s.soil(target{m.Member, say.Task}) // what it has read is not what the value says
+				s.markDirty(target{m.Member, say.Task}) // what it has read is not what the value says
 				s.recheck(m.Member, say)
 			}
 		}

@@ -166,13 +166,13 @@ func (s *step) doubtAdmitted(was *cluster.Value, id cluster.MemberID) {
 func (s *step) touch(p cluster.Partition) {
 	for _, m := range [...]cluster.MemberID{p.Owner, p.Next} {
 		if m != "" {
-			s.soil(target{m, p.ID})
+			s.markDirty(target{m, p.ID})
 		}
 	}
 }
 
-// soil marks one assignment.
-func (s *step) soil(t target) { s.rule.dirty.set(inOrder(slotKey(t.member, t.task)), t) }
+// markDirty notes that an assignment may have to be written.
+func (s *step) markDirty(t target) { s.rule.dirty.set(inOrder(slotKey(t.member, t.task)), t) }
 
 // inOrder is the key of an assignment, without its prefix, as it is sorted: all of a member before those of the next.
 func inOrder(key string) string {

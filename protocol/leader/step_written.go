@@ -56,7 +56,7 @@ func (s *step) slotWritten(d Doc) {
 	}
 	for _, t := range [...]target{was.target, {slot.Member, slot.Task}} { // it may be gone, or be something else now
 		if t.task != "" {
-			s.soil(t)
+			s.markDirty(t)
 		}
 	}
 	if s.rule.at == ruleRuling && !same {

@@ -49,8 +49,8 @@ func newUndrain(e env) *cobra.Command {
 }
 
 const evictHelp = `Ends a member: it is told, its tasks move away, and its process leaves and ends with exit code 3. It comes back when
-it is started again. A member that is suspended is told when it goes on, and may run a task for a moment; others take its tasks
-when it was silent for its TTL. For one that has announced a restart others wait no longer.`
+it is started again. A suspended member is told when it resumes, and may run a task for a moment first; others take its
+tasks after its TTL. If it has announced a restart, the others stop waiting for it.`
 
 func newEvict(e env) *cobra.Command {
 	cmd := &cobra.Command{
