@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
@@ -145,9 +146,31 @@ func openRemote(broken string) storetest.OpenThrough[*remote] {
 		return storetest.Reach[*remote]{
 			Direct:  func(t *testing.T) *remote { return through(t, "") },
 			Through: func(t *testing.T) (*remote, storetest.Link) { r := through(t, broken); return r, r.link },
-			Crash:   func(*testing.T) {}, // memory loses nothing
+			Crash:   func(t *testing.T) { lose(t, server.Open(), broken) },
 			TTL:     ttl,
 		}
+	}
+}
+
+// lose is what a crash takes from a server: nothing, unless that is what is broken.
+func lose(t *testing.T, server *memory.Store, broken string) {
+	t.Helper()
+	defer server.Close()
+	ctx := t.Context()
+	switch broken {
+	case "crash loses documents":
+		docs, err := server.List(ctx, "k")
+		must.Succeed(t, err)
+		for _, d := range docs {
+			if err := server.Delete(ctx, d.Key, d.Version); !errors.Is(err, store.ErrConflict) {
+				must.Succeed(t, err)
+			}
+		}
+	case "crash loses records":
+		page, err := server.Read(ctx, 0, 1)
+		must.Succeed(t, err)
+		must.Succeed(t, server.SaveSnapshot(ctx, store.Record{Index: page.Head}))
+		must.Succeed(t, server.Trim(ctx, page.Head))
 	}
 }
 

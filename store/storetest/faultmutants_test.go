@@ -40,6 +40,8 @@ var faultMutants = map[string]string{
 	"kept for the next connection":  "never sent",
 	"empty log is a new one":        "crashes/emptied",
 	"versions begin anew":           "crashes/emptied",
+	"crash loses documents":         "crashes/kept",
+	"crash loses records":           "crashes/kept",
 }
 
 // TestFaultsOfASoundDriver runs the suites over a driver that keeps all rules.

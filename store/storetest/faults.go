@@ -52,7 +52,7 @@ func Faults[S Full](t *testing.T, open OpenThrough[S]) {
 
 // Crashes is the part of Faults that kills the server. It needs a Reach with Crash.
 func Crashes[S store.Full](t *testing.T, open OpenThrough[S]) {
-	runFaultRules(t, open, []faultRule[S]{{"docs", docsCrash[S]}, {"log", logCrash[S]}, {"emptied", emptiedCrash[S]}})
+	runFaultRules(t, open, []faultRule[S]{{"kept", keptCrash[S]}, {"emptied", emptiedCrash[S]}})
 }
 
 // faultRule is one rule of a contract about faults.

@@ -17,45 +17,42 @@ func (b *bench[S]) mayCrash(t *testing.T) {
 	}
 }
 
-// calm runs clients whose links are whole, while the server is killed and started again.
-func (b *bench[S]) calm(t *testing.T, s *storm, call calling[S]) {
+// calm runs clients of each storm, whose links are whole, while the server is killed and started again.
+func (b *bench[S]) calm(t *testing.T, storms map[*storm]calling[S]) {
 	t.Helper()
-	for i := range stormThrough {
-		handle := b.reach.Direct(t)
-		s.client(b.ctx, i, func(ctx context.Context, n int, r *rand.Rand) { call(ctx, handle, i, n, r) })
+	for s, call := range storms {
+		for i := range stormThrough {
+			handle := b.reach.Direct(t)
+			s.client(b.ctx, i, func(ctx context.Context, n int, r *rand.Rand) { call(ctx, handle, i, n, r) })
+		}
 	}
+	const calm = 400 * time.Millisecond
 	for range 3 {
-		s.over(400 * time.Millisecond)
+		until(calm, func() bool { return false }) // waits: the clients work
 		b.reach.Crash(t)
-		s.count("server killed")
 	}
-	s.over(400 * time.Millisecond)
-	close(s.stop)
-	s.clients.Wait()
-	t.Logf("%d operations, %d of them with unknown outcome; faults %v", len(s.h.ops), s.open.Load(), s.counts)
+	for s := range storms {
+		s.over(calm)
+		close(s.stop)
+		s.clients.Wait()
+		t.Logf("%d operations, %d of them with unknown outcome", len(s.h.ops), s.open.Load())
+	}
 }
 
-// docsCrash kills the server: what was acknowledged is there afterwards, and all that was seen fits one order.
-func docsCrash[S store.Docs](t *testing.T, b *bench[S]) {
+// keptCrash kills the server: what was acknowledged is there afterwards, and all that was seen of the documents and of the log fits one order.
+func keptCrash[S store.Full](t *testing.T, b *bench[S]) {
 	b.mayCrash(t)
 	v := put(t, b.ctx, b.witness, "f/a", "one", "")
-	s := newStorm(t)
-	calls, _ := docsCalls[S](s, 6)
-	b.calm(t, s, calls)
+	docs, log := newStorm(t), newStorm(t)
+	calls, _ := docsCalls[S](docs, 6)
+	b.calm(t, map[*storm]calling[S]{docs: calls, log: logCalls[S](log)})
 	b.warm(t, b.witness)
 	wantDoc(t, b.ctx, b.witness, "f/a", "one", v)
 	put(t, b.ctx, b.witness, "f/a", "two", v)
-	s.checkDocs(t, b.ctx, b.witness)
-}
-
-func logCrash[S store.Log](t *testing.T, b *bench[S]) {
-	b.mayCrash(t)
-	s := newStorm(t)
-	calls := logCalls[S](s)
-	b.calm(t, s, calls)
+	docs.checkDocs(t, b.ctx, b.witness)
 	b.warmLog(t, b.witness)
-	s.checkLog(t, b.ctx, b.witness)
-	appendTo(t, b.ctx, b.witness, fmt.Sprint("after ", s.seed))
+	log.checkLog(t, b.ctx, b.witness)
+	appendTo(t, b.ctx, b.witness, fmt.Sprint("after ", log.seed))
 }
 
 // emptiedCrash kills the server when all was trimmed and deleted: what was given before is not given again.

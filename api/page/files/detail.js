@@ -34,10 +34,12 @@ export class Detail {
     return this.#open(name, () => get("/v1/why?task=" + encodeURIComponent(name)), whyOf, taskActions);
   }
 
-  // member shows the plan without a member.
+  // member shows the plan without a member, as long as it is one.
   member(name) {
-    const actions = () => (this.model.members.has(name) ? memberActions(this.model.members.get(name)) : []);
-    return this.#open(`If ${name} goes`, () => get("/v1/plan?without=" + encodeURIComponent(name)), planOf, actions);
+    const member = () => this.model.members.get(name);
+    const answer = async () => (member() ? get("/v1/plan?without=" + encodeURIComponent(name)) : null);
+    const show = (p) => (p ? planOf(p) : [el("p", {}, `${name} is no member any more.`)]);
+    return this.#open(`If ${name} goes`, answer, show, () => (member() ? memberActions(member()) : []));
   }
 
   // changes shows what differs between two indexes of the log.

@@ -56,11 +56,11 @@ func (s *shared) servers(t testing.TB) []string {
 	return s.cluster.Servers()
 }
 
-// each runs a test on servers of both kinds, one kind after the other.
+// each runs a test on servers of both kinds at once: mostly it waits.
 func each(t *testing.T, test func(t *testing.T, s *shared)) {
 	t.Helper()
 	for _, s := range []*shared{elasticsearch, opensearch} {
-		t.Run(s.kind.Name, func(t *testing.T) { test(t, s) })
+		t.Run(s.kind.Name, func(t *testing.T) { t.Parallel(); test(t, s) })
 	}
 }
 
