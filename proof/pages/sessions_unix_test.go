@@ -55,11 +55,11 @@ func newSession(t *testing.T) *session {
 	return s
 }
 
-// The pages run programs from their source. Here they are built once.
-var fromSource = regexp.MustCompile(`go run \./(?:cmd|examples)/(\w+)`)
+// The pages run programs from their source, or rota from their folder. Here they are built once, in another folder.
+var fromSource = regexp.MustCompile(`(?m)go run \./(?:cmd|examples)/(\w+)|^\./(rota)\b`)
 
 func (s *session) play(b pages.Block) error {
-	text := fromSource.ReplaceAllString(b.Text, "$1")
+	text := fromSource.ReplaceAllString(b.Text, "$1$2")
 	switch b.Info {
 	case "text":
 		return s.compare(text)
