@@ -28,7 +28,7 @@ func Pure(f *File) bool {
 	if f.Test {
 		return false
 	}
-	return slices.Contains([]string{"cluster", "schedule", "flow", "protocol/heartbeat", "internal/ordered", "protocol/duty", "protocol/history", "protocol/outbox", "protocol/elect", "protocol/member", "proof/sim/history"}, f.Dir) || strings.HasPrefix(path.Base(f.Path), "step")
+	return slices.Contains([]string{"cluster", "schedule", "flow", "protocol/heartbeat", "internal/ordered", "protocol/internal/duty", "protocol/internal/history", "protocol/outbox", "protocol/internal/elect", "protocol/member", "proof/sim/history"}, f.Dir) || strings.HasPrefix(path.Base(f.Path), "step")
 }
 
 // Purity finds what pure code may not do: goroutines, channels, clocks, chance, the world outside, floats.

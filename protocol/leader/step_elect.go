@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/elect"
+	"github.com/rota-run/rota/protocol/internal/elect"
 	"github.com/rota-run/rota/protocol/member"
 )
 

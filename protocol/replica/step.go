@@ -2,9 +2,9 @@ package replica
 
 import (
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/duty"
 	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/internal/duty"
 	"github.com/rota-run/rota/protocol/member"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/history"
+	"github.com/rota-run/rota/protocol/internal/history"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )

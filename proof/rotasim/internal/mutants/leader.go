@@ -4,7 +4,7 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 
 // ofLeader are the flaws of the protocol leader that are noticed. docs/internals/track-record.md names those that are not yet.
 func ofLeader() []flaw.Flaw {
-	const holds = "protocol/duty/holds.go"
+	const holds = "protocol/internal/duty/holds.go"
 	const slots, life, decide = "protocol/leader/step_slots.go", "protocol/leader/step_life.go", "protocol/leader/step_decide.go"
 	const project, docs, elect = "protocol/leader/step_project.go", "protocol/leader/step_docs.go", "protocol/leader/step_elect.go"
 	return []flaw.Flaw{

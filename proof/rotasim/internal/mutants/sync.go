@@ -9,7 +9,7 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 // nor a walk has; a test of the step notices it.
 func ofSync() []flaw.Flaw {
 	const group, life, epoch, step = "protocol/sync/step_group.go", "protocol/sync/step_life.go", "protocol/sync/step_epoch.go", "protocol/sync/step.go"
-	const work = "protocol/duty/work.go"
+	const work = "protocol/internal/duty/work.go"
 	return []flaw.Flaw{
 		flaw.New("a late epoch is accepted", "cluster/epoch.go",
 			"case !d.epoch.Above(c.Start, c.Generation):", "case c.Generation == 0:"),
@@ -44,7 +44,7 @@ func ofSync() []flaw.Flaw {
 			"s.At.Sub(s.passed) >= namesLast*s.Params.TTL", "s.passed > s.At"),
 		flaw.New("an own record is applied before those that come before it", "protocol/fold/step_take.go",
 			"case ev.Index == l.Value.Index()+1:", "case ev.Index > l.Value.Index():"),
-		flaw.New("what was held is never given away", "protocol/duty/holds.go",
+		flaw.New("what was held is never given away", "protocol/internal/duty/holds.go",
 			"if now.Sub(at.Since) >= limit {", "if now.Sub(at.Since) < 0 {"),
 		flaw.New("a share to a member that is not in the epoch counts", "cluster/share.go",
 			"case !ok || m.State != MemberJoined:\n\t\treturn \"void", "case to == p.Owner && !ok:\n\t\treturn \"void"),
@@ -56,7 +56,7 @@ func ofSync() []flaw.Flaw {
 			"s.Free && c.Idle():", "s.Free:", "	c.Revoke(index, 0)\n\tc.Emit(", "	c.Emit("),
 		flaw.New("a step is said before the supervisor knows", work,
 			"if c.Behind() || c.Silent {", "if c.Behind() && c.At < 0 || c.Silent {"),
-		flaw.New("another history is read on", "protocol/history/history.go",
+		flaw.New("another history is read on", "protocol/internal/history/history.go",
 			"case chain != has.Chain:", "case chain != has.Chain && h.asking:"),
 	}
 }

@@ -7,7 +7,7 @@ func doers() []flaw.Flaw {
 	const (
 		walk      = "protocol/member/walk.go"
 		log       = "protocol/replica/step_log.go"
-		holds     = "protocol/duty/holds.go"
+		holds     = "protocol/internal/duty/holds.go"
 		heartbeat = "protocol/replica/step_heartbeat.go"
 		answer    = "protocol/outbox/answer.go"
 		part      = "work/step_part.go"

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/elect"
+	"github.com/rota-run/rota/protocol/internal/elect"
 	"github.com/rota-run/rota/store"
 )
 
