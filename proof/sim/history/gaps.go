@@ -29,7 +29,9 @@ func (j *judge) wanted(p *part) []span {
 // gaps checks G4.
 func (j *judge) gaps(p *part) {
 	for _, w := range j.wanted(p) {
+		j.report.Wanted += duration(w.to - w.from)
 		for _, gap := range without(w, p.covered()) {
+			j.report.Silent += duration(gap.to - gap.from)
 			j.report.LongestSilence = max(j.report.LongestSilence, duration(gap.to-gap.from))
 			for _, piece := range j.counted(p, gap) {
 				j.gap(p, piece)

@@ -54,6 +54,7 @@ type Report struct {
 	GapOf          cluster.PartitionID
 	LongestSilence time.Duration // without a run, with what was excused
 	LongestOverlap time.Duration // excused ones too
+	Wanted, Silent time.Duration // summed over all partitions: they should run, and nobody who was awake did
 	Overlaps       int           // pairs of runs that were not excused
 	// LongestUnexcused is the longest overlap of such a pair.
 	LongestUnexcused time.Duration

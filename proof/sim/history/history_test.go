@@ -143,7 +143,10 @@ func show(r Report) string {
 	if r.OK() {
 		fmt.Fprintln(&b, "kept")
 	}
-	fmt.Fprintf(&b, "gap %s silence %s overlap %s", r.LongestGap, r.LongestSilence, r.LongestOverlap)
+	fmt.Fprintf(&b, "gap %s silence %s of %s overlap %s", r.LongestGap, r.LongestSilence, r.Wanted, r.LongestOverlap)
+	if r.Silent != r.LongestSilence {
+		fmt.Fprintf(&b, " · silent %s", r.Silent)
+	}
 	for _, n := range []struct {
 		word  string
 		count int

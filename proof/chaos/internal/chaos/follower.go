@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/lease"
+	rotasync "github.com/rota-run/rota/protocol/sync"
 	"github.com/rota-run/rota/store"
 )
 
@@ -23,6 +24,7 @@ type follower struct {
 	known map[cluster.PartitionID]known // belongs to its goroutine
 	// observe reads the value where the protocol has no log; else nil.
 	observe func(context.Context, protocol.Store, cluster.Value) (cluster.Value, error)
+	binary  func([]byte) []byte // the entry of a record
 
 	mu      sync.Mutex // guards what follows
 	value   cluster.Value
@@ -39,9 +41,12 @@ type known struct {
 
 // follow opens the store for reading and follows its log.
 func follow(ctx context.Context, proto string, open func(context.Context) (Log, error), note func(history.Record)) (*follower, error) {
-	f := &follower{note: note, known: map[cluster.PartitionID]known{}}
-	if p := (lease.Protocol{}); p.Name() == proto {
-		f.observe = p.Observe
+	f := &follower{note: note, known: map[cluster.PartitionID]known{}, binary: func(b []byte) []byte { return b }}
+	switch proto {
+	case lease.Protocol{}.Name():
+		f.observe = lease.Protocol{}.Observe
+	case rotasync.Protocol{}.Name():
+		f.binary = rotasync.Binary
 	}
 	return f, f.open(ctx, open)
 }
@@ -134,6 +139,7 @@ func (f *follower) read(ctx context.Context) error {
 			return err
 		}
 		for _, r := range page.Records {
+			r.Data = f.binary(r.Data)
 			v = apply(v, r)
 			f.compare(v)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ type Report struct {
 	BoundMS      int64          `json:"bound_ms"`           // that gaps are held to
 	LongestGapMS int64          `json:"longest_gap_ms"`     // without a run, of what counts against the bound
 	SilenceMS    int64          `json:"longest_silence_ms"` // the same with what was excused
+	Owned        float64        `json:"owned"`              // the share of their time in which tasks had an owner who was awake
 	OverlapMS    int64          `json:"overlap_ms"`         // longest of those that were not excused
 	HealMS       int64          `json:"heal_ms"`            // until everything ran after the faults had stopped
 	Overlaps     int            `json:"overlaps"`           // that were not excused
@@ -83,6 +85,9 @@ func (c *Cluster) judge(r *Report) error {
 		r.violated(s)
 	}
 	r.LongestGapMS, r.SilenceMS = millis(verdict.LongestGap), millis(verdict.LongestSilence)
+	if verdict.Wanted > 0 {
+		r.Owned = math.Round(1000*(1-verdict.Silent.Seconds()/verdict.Wanted.Seconds())) / 1000
+	}
 	r.Overlaps, r.Excused, r.OverlapMS = verdict.Overlaps, verdict.ExcusedPairs, millis(verdict.LongestUnexcused)
 	r.Runs, r.Moves, r.Acts, r.Refused, r.Items = verdict.Runs, verdict.Moves, verdict.Acts, verdict.Refused, verdict.Items
 	r.attribute(verdict.Gaps)
@@ -155,10 +160,10 @@ func (r *Report) table() string {
 	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "VIOLATION %s\n", v)
 	}
-	fmt.Fprintf(&b, "%d events of %d kinds in %.1f s · %d runs, %d moves, %d acts (%d refused), %d items · longest gap %d ms (bound %d ms, TTL %d ms) · "+
+	fmt.Fprintf(&b, "%d events of %d kinds in %.1f s · %d runs, %d moves, %d acts (%d refused), %d items · longest gap %d ms (bound %d ms, TTL %d ms) · owned %.3f · "+
 		"overlaps %d, of suspended members %d · healed in %d ms · violations %d\n",
 		r.Events, len(r.Kinds), r.Seconds, r.Runs, r.Moves, r.Acts, r.Refused, r.Items, r.LongestGapMS, r.BoundMS, r.TTLMS,
-		r.Overlaps, r.Excused, r.HealMS, len(r.Violations))
+		r.Owned, r.Overlaps, r.Excused, r.HealMS, len(r.Violations))
 	return b.String()
 }
 
