@@ -24,7 +24,8 @@ type follower struct {
 	known map[cluster.PartitionID]known // belongs to its goroutine
 	// observe reads the value where the protocol has no log; else nil.
 	observe func(context.Context, protocol.Store, cluster.Value) (cluster.Value, error)
-	binary  func([]byte) []byte // the entry of a record
+	// binary is the entry of a record, where that is not the record itself; else nil.
+	binary func([]byte) []byte
 
 	mu      sync.Mutex // guards what follows
 	value   cluster.Value
@@ -41,7 +42,7 @@ type known struct {
 
 // follow opens the store for reading and follows its log.
 func follow(ctx context.Context, proto string, open func(context.Context) (Log, error), note func(history.Record)) (*follower, error) {
-	f := &follower{note: note, known: map[cluster.PartitionID]known{}, binary: func(b []byte) []byte { return b }}
+	f := &follower{note: note, known: map[cluster.PartitionID]known{}}
 	switch proto {
 	case lease.Protocol{}.Name():
 		f.observe = lease.Protocol{}.Observe
@@ -139,7 +140,9 @@ func (f *follower) read(ctx context.Context) error {
 			return err
 		}
 		for _, r := range page.Records {
-			r.Data = f.binary(r.Data)
+			if f.binary != nil {
+				r.Data = f.binary(r.Data)
+			}
 			v = apply(v, r)
 			f.compare(v)
 		}
