@@ -19,7 +19,7 @@
 //
 // # What is not guaranteed
 //
-// Segments come in no order. A function may see a segment twice, on two members at once.
+// Segments come in no order, but those of one shard in theirs. A function may see a segment twice, on two members at once.
 //
 // # Failures
 //
