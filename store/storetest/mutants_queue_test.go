@@ -23,7 +23,7 @@ func queueMutants() map[string]string {
 		"seal is a message":         "queue/seal once",
 		"messages behind the seal":  "queue/seal once",
 		"drained too early":         "queue/seal once",
-		"leases ignored":            "queue/a lease keeps others away",
+		"leases ignored":            "queue/receive and acknowledge",
 		"leases for ever":           "queue/a lease ends",
 		"keep ignored":              "queue/a lease is kept",
 		"return ignored":            "queue/returned messages come back",

@@ -37,11 +37,11 @@ type shared struct {
 
 // mutants maps what is broken about a store to the rule that must fail.
 var mutants = map[string]string{
-	"create overwrites":         "docs/create wins once",
-	"stale write taken":         "docs/stale write refused",
+	"create overwrites":         "docs/stale changes refused",
+	"stale write taken":         "docs/stale changes refused",
 	"version from count":        "docs/version never comes back",
-	"delete ignores version":    "docs/delete",
-	"get of deleted is empty":   "docs/not found",
+	"delete ignores version":    "docs/stale changes refused",
+	"get of deleted is empty":   "docs/stale changes refused",
 	"list unsorted":             "docs/list",
 	"list ignores prefix":       "docs/list",
 	"refresh does nothing":      "docs/refreshed list",
@@ -59,7 +59,7 @@ var mutants = map[string]string{
 	"no first hint":             "watch/one hint from the start",
 	"watch never ends":          "watch/ends with its ctx",
 	"session documents stay":    "sessions/documents go with their session",
-	"ended session writes":      "sessions/ended",
+	"ended session writes":      "sessions/documents go with their session",
 	"session put unconditional": "sessions/writes are conditional",
 	"put does not renew":        "sessions/an acknowledged put renews",
 	"gets leaves out":           "getmany/round trip",
