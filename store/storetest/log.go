@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/rota-run/rota/store"
@@ -15,7 +14,6 @@ func Log[S store.Log](t *testing.T, open Open[S]) {
 	runRules(t, open, append([]rule[S]{
 		{"paging", logPaging[S]},
 		{"read your appends", logReadYourAppends[S]},
-		{"concurrent appenders", logAppenders[S]},
 		{"caller keeps its bytes", logOwnership[S]},
 		{"snapshot", logSnapshot[S]},
 		{"trim", logTrim[S]},
@@ -128,55 +126,6 @@ func logReadYourAppends[S store.Log](t *testing.T, open Open[S]) {
 			}
 		}
 		after = index
-	}
-}
-
-func logAppenders[S store.Log](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	const writers, each = 6, 25
-	indexes := make([][]uint64, writers)
-	errs := make([]error, writers)
-	var wg sync.WaitGroup
-	for w := range writers {
-		s := handle(t)
-		wg.Go(func() {
-			for i := 0; i < each && errs[w] == nil; i++ {
-				var index uint64
-				index, errs[w] = s.Append(ctx, fmt.Appendf(nil, "%d/%d", w, i))
-				indexes[w] = append(indexes[w], index)
-			}
-		})
-	}
-	wg.Wait()
-	for w, err := range errs {
-		if err != nil {
-			t.Fatalf("appender %d: %v", w, err)
-		}
-	}
-	wantEachOnce(t, readAll(t, ctx, handle(t), 0, 40), indexes)
-}
-
-// wantEachOnce checks that the log holds exactly what was acknowledged, where it was acknowledged, in each one's order.
-func wantEachOnce(t *testing.T, records []store.Record, acknowledged [][]uint64) {
-	t.Helper()
-	next := make([]int, len(acknowledged))
-	for _, r := range records {
-		var w, i int
-		if _, err := fmt.Sscanf(string(r.Data), "%d/%d", &w, &i); err != nil {
-			t.Fatalf("record %d is %q: %v", r.Index, r.Data, err)
-		}
-		if i != next[w] {
-			t.Fatalf("record %d is number %d of appender %d, want number %d", r.Index, i, w, next[w])
-		}
-		if acknowledged[w][i] != r.Index {
-			t.Fatalf("%q stands at %d, was acknowledged at %d", r.Data, r.Index, acknowledged[w][i])
-		}
-		next[w]++
-	}
-	for w, n := range next {
-		if n != len(acknowledged[w]) {
-			t.Fatalf("appender %d: %d of %d acknowledged records are there", w, n, len(acknowledged[w]))
-		}
 	}
 }
 
