@@ -26,7 +26,7 @@ func queueMutants() map[string]string {
 		"leases ignored":            "queue/receive and acknowledge",
 		"leases for ever":           "queue/a lease ends",
 		"keep ignored":              "queue/a lease is kept",
-		"return ignored":            "queue/returned messages come back",
+		"return ignored":            "queue/a late commit changes nothing",
 		"two batches swapped":       "queue/one reader gets what was written in its order",
 		"peek takes":                "queue/peek",
 		"other shards taken":        "queue/make and drop",

@@ -20,7 +20,6 @@ func Queue[S store.Queue](t *testing.T, open Open[S]) {
 		{"receive and acknowledge", queueReceive[S]},
 		{"a lease ends", queueLeaseEnds[S]},
 		{"a lease is kept", queueKeep[S]},
-		{"returned messages come back", queueReturn[S]},
 		{"one commit of a unit counts", queueUnits[S]},
 		{"a late commit changes nothing", queueZombie[S]},
 		{"concurrent commits of one unit", queueCommitRace[S]},

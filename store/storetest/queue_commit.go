@@ -8,16 +8,19 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// queueZombie: who lost its lease gives back what another has now, to no effect; and commits after the other did, and after what that stored was taken.
+// queueZombie: who has returned a message returns it again when another has it, to no effect; and commits it after the other did, and after what that
+// stored was taken.
 func queueZombie[S store.Queue](t *testing.T, open Open[S]) {
 	a, b, ctx := pair(t, open)
 	makeFlow(t, ctx, a)
-	putMessages(t, ctx, a, in, "one")
-	old := take(t, ctx, a, in, 1)
+	putMessages(t, ctx, a, in, "kept", "one")
+	old := take(t, ctx, a, in, 2)[1:]
 	receive(t, ctx, a, store.Receive{Shard: in, Return: old})
 	now := take(t, ctx, b, in, 1)
+	wantTexts(t, "returned", now, "one")
 	receive(t, ctx, a, store.Receive{Shard: in, Return: old})
 	wantEmpty(t, ctx, a, in)
+	wantEmpty(t, ctx, b, in)
 	commit(t, ctx, b, store.Unit{Inputs: now, Outputs: []store.Put{{Shard: out, Data: []byte("b")}}})
 	done := take(t, ctx, b, out, 1)
 	wantTexts(t, "output", done, "b")

@@ -54,17 +54,6 @@ func queueKeep[S store.Queue](t *testing.T, open Open[S]) {
 	}
 }
 
-func queueReturn[S store.Queue](t *testing.T, open Open[S]) {
-	a, b, ctx := pair(t, open)
-	makeFlow(t, ctx, a)
-	putMessages(t, ctx, a, in, "one", "two")
-	got := take(t, ctx, a, in, 2)
-	receive(t, ctx, a, store.Receive{Shard: in, Return: got[1:]})
-	again := take(t, ctx, b, in, 1)
-	wantTexts(t, "returned", again, "two")
-	wantEmpty(t, ctx, b, in)
-}
-
 func queuePeek[S store.Queue](t *testing.T, open Open[S]) {
 	s, ctx := flowOf(t, open)
 	putMessages(t, ctx, s, in, "a", "b", "c", "d")
