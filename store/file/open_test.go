@@ -198,11 +198,7 @@ func TestOpenWaitsForItsTurnNoLongerThanCtx(t *testing.T) {
 	holdTurn(t, s)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cause := errors.New("no more time")
-	done := make(chan error, 1)
-	go func() {
-		_, err := Open(ctx, dir, Options{})
-		done <- err
-	}()
+	done := begun(func() error { return must.Err(Open(ctx, dir, Options{})) })
 	cancel(cause)
 	if err := <-done; !errors.Is(err, cause) {
 		t.Fatalf("open: %v, want %v", err, cause)
