@@ -194,7 +194,8 @@ func TestAFrozenCallEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// To its member a lost handle is closed, at once, and also where it was frozen. To others nothing happened before it is closed.
+// To its member a lost handle is closed, at once, and also where it was frozen. To others nothing happened before it is
+// closed.
 func TestALostHandle(t *testing.T) {
 	t.Parallel()
 	for _, frozen := range []bool{false, true} {

@@ -177,8 +177,8 @@ func behind[S store.Docs](t *testing.T, b *bench[S], o outage, c *change) {
 	c.fenced(t, b.ctx, b.witness)
 }
 
-// docsAgain breaks the link in all ways, one after the other: a change says what came of it, the answer to who asks for what exists may be missing
-// and not wrong, and the same handle works after each.
+// docsAgain breaks the link in all ways, one after the other: a change says what came of it, the answer to who asks for
+// what exists may be missing and not wrong, and the same handle works after each.
 func docsAgain[S store.Docs](t *testing.T, b *bench[S]) {
 	v := put(t, b.ctx, b.witness, "k/a", "0", "")
 	for i, o := range outages() {

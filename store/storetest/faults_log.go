@@ -98,8 +98,8 @@ func anySnapshot(ctx context.Context, s store.Log) error {
 	return err
 }
 
-// logAgain breaks the link in all ways, one after the other: each append says what came of it, nothing that is asked for is wrong, and the same handle
-// works after each.
+// logAgain breaks the link in all ways, one after the other: each append says what came of it, nothing that is asked for
+// is wrong, and the same handle works after each.
 func logAgain[S store.Log](t *testing.T, b *bench[S]) {
 	first := appendTo(t, b.ctx, b.witness, "first")
 	var attempts []attempt

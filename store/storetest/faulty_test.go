@@ -138,7 +138,8 @@ func TestBadScripts(t *testing.T) {
 	}
 }
 
-// TestBreak: each way to fail does so until it is mended, and then all is done that was only late. A store that is away refuses everything.
+// TestBreak: each way to fail does so until it is mended, and then all is done that was only late. A store that is away
+// refuses everything.
 func TestBreak(t *testing.T) {
 	t.Parallel()
 	outcomes := map[string]storetest.Outcome{

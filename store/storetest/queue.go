@@ -266,7 +266,8 @@ func queueSizes[S store.Queue](t *testing.T, open Open[S]) {
 	putMessages(t, ctx, s, in, data...)
 	wantTexts(t, "sizes", take(t, ctx, s, in, 3), data...)
 	half := strings.Repeat("\xff", largestUnit/2) // neither text nor compressed by any encoding
-	commit(t, ctx, s, store.Unit{Name: "large", Outputs: []store.Put{{Shard: in, Data: []byte(half)}, {Shard: out, Data: []byte(half)}}})
+	both := []store.Put{{Shard: in, Data: []byte(half)}, {Shard: out, Data: []byte(half)}}
+	commit(t, ctx, s, store.Unit{Name: "large", Outputs: both})
 	wantTexts(t, "one half", take(t, ctx, s, in, 1), half)
 	wantTexts(t, "the other half", take(t, ctx, s, out, 1), half)
 }

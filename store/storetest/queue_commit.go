@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// queueZombie: who has returned a message returns it again when another has it, to no effect; and commits it after the other did, and after what that
-// stored was taken.
+// queueZombie: who has returned a message returns it again when another has it, to no effect; and commits it after the
+// other did, and after what that stored was taken.
 func queueZombie[S store.Queue](t *testing.T, open Open[S]) {
 	a, b, ctx := pair(t, open)
 	makeFlow(t, ctx, a)

@@ -112,9 +112,13 @@ func TestOrdered(t *testing.T) {
 }
 
 // appending and reading are mistakes of one call.
-func appending(f func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error)) func(driver.Journal) driver.Journal {
+func appending(
+	f func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error),
+) func(driver.Journal) driver.Journal {
 	return func(j driver.Journal) driver.Journal {
-		return &faulty{Journal: j, append: func(ctx context.Context, records [][]byte) ([]uint64, error) { return f(j, ctx, records) }}
+		return &faulty{Journal: j, append: func(ctx context.Context, records [][]byte) ([]uint64, error) {
+			return f(j, ctx, records)
+		}}
 	}
 }
 
@@ -127,26 +131,28 @@ type page struct {
 
 func reading(f func(j driver.Journal, p *page)) func(driver.Journal) driver.Journal {
 	return func(j driver.Journal) driver.Journal {
-		return &faulty{Journal: j, read: func(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
+		read := func(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
 			var p page
 			p.records, p.first, p.head, p.err = j.Read(ctx, after, n)
 			f(j, &p)
 			return p.records, p.first, p.head, p.err
-		}}
+		}
+		return &faulty{Journal: j, read: read}
 	}
 }
 
 // countAlone counts the indexes of each handle by itself.
 func countAlone(j driver.Journal) driver.Journal {
 	n := uint64(0)
-	return appending(func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
-		indexes, err := j.Append(ctx, records)
-		for i := range indexes {
-			n++
-			indexes[i] = n
-		}
-		return indexes, err
-	})(j)
+	return appending(
+		func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
+			indexes, err := j.Append(ctx, records)
+			for i := range indexes {
+				n++
+				indexes[i] = n
+			}
+			return indexes, err
+		})(j)
 }
 
 // wrongJournals are journals that are wrong, and the test that notices.
@@ -155,14 +161,16 @@ var wrongJournals = map[string]struct {
 	mistake func(driver.Journal) driver.Journal
 }{
 	"indexes are counted by each handle": {"indexes grow", countAlone},
-	"a batch is stored backwards": {"a batch is all", appending(func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
-		records = slices.Clone(records)
-		slices.Reverse(records)
-		return j.Append(ctx, records)
-	})},
-	"too many are cut off": {"a batch is all", appending(func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
-		return j.Append(ctx, records[:min(len(records), 16)])
-	})},
+	"a batch is stored backwards": {"a batch is all", appending(
+		func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
+			records = slices.Clone(records)
+			slices.Reverse(records)
+			return j.Append(ctx, records)
+		})},
+	"too many are cut off": {"a batch is all", appending(
+		func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
+			return j.Append(ctx, records[:min(len(records), 16)])
+		})},
 	"a page leaves its last record out": {"a read leaves nothing out", reading(func(_ driver.Journal, p *page) {
 		if len(p.records) > 2 {
 			p.records = slices.Delete(p.records, 1, 2)
@@ -185,20 +193,22 @@ var wrongJournals = map[string]struct {
 			return nil
 		}}
 	}},
-	"an append is sent again": {"the outcome is told", appending(func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
-		indexes, err := j.Append(ctx, records)
-		if errors.Is(err, store.ErrUnknown) {
-			return j.Append(ctx, records)
-		}
-		return indexes, err
-	})},
-	"a lost answer is called not done": {"the outcome is told", appending(func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
-		indexes, err := j.Append(ctx, records)
-		if errors.Is(err, store.ErrUnknown) {
-			err = store.ErrUnavailable
-		}
-		return indexes, err
-	})},
+	"an append is sent again": {"the outcome is told", appending(
+		func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
+			indexes, err := j.Append(ctx, records)
+			if errors.Is(err, store.ErrUnknown) {
+				return j.Append(ctx, records)
+			}
+			return indexes, err
+		})},
+	"a lost answer is called not done": {"the outcome is told", appending(
+		func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
+			indexes, err := j.Append(ctx, records)
+			if errors.Is(err, store.ErrUnknown) {
+				err = store.ErrUnavailable
+			}
+			return indexes, err
+		})},
 	"an older head is believed": {"a shorter log is refused", reading(func(_ driver.Journal, p *page) {
 		if errors.Is(p.err, store.ErrUnavailable) {
 			*p = page{}

@@ -395,7 +395,8 @@ type planted struct {
 func allPlanted() map[string]planted {
 	all := map[string]planted{}
 	for _, m := range mistakes {
-		all[m.name] = planted{m.found, func(t *testing.T) { drivertest.Documents(t, setup(m.mistake, strings.HasPrefix(m.name, "a store"))) }}
+		made := setup(m.mistake, strings.HasPrefix(m.name, "a store"))
+		all[m.name] = planted{m.found, func(t *testing.T) { drivertest.Documents(t, made) }}
 	}
 	for name, w := range wrongJournals {
 		all["journal: "+name] = planted{w.found, func(t *testing.T) { drivertest.Journals(t, journalSetup(w.mistake)) }}
@@ -427,9 +428,10 @@ func TestMistakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			found := strings.ReplaceAll(m.found, " ", "_")
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestPlanted$/^"+found+"$", "-mistake", name)
-			out, err := cmd.CombinedOutput()
-			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: TestPlanted/"+found) {
+			args := []string{"-test.run", "^TestPlanted$/^" + found + "$", "-mistake", name}
+			out, err := exec.CommandContext(t.Context(), os.Args[0], args...).CombinedOutput()
+			failed := strings.Contains(string(out), "--- FAIL: TestPlanted/"+found)
+			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || !failed {
 				t.Errorf("%q does not notice it: %v\n%s", m.found, err, out)
 			}
 		})

@@ -97,8 +97,11 @@ func TestCost(t *testing.T) {
 		written       float64
 		limit, behind int64 // reads of who is behind, at most
 	}{
-		"alone": {func(m *drivertest.Map) engine.Driver { return lone{m.Open()} }, records + records/tailPage + 3, 6, 160, records/160 + 2},
-		"with":  {func(m *drivertest.Map) engine.Driver { return m.Open() }, records + 3, 1.1, 400, records / 400},
+		"alone": {
+			func(m *drivertest.Map) engine.Driver { return lone{m.Open()} },
+			records + records/tailPage + 3, 6, 160, records/160 + 2,
+		},
+		"with": {func(m *drivertest.Map) engine.Driver { return m.Open() }, records + 3, 1.1, 400, records / 400},
 	} {
 		ctx, m := t.Context(), drivertest.NewMap()
 		w := &counted{Driver: c.open(m)}
@@ -109,7 +112,7 @@ func TestCost(t *testing.T) {
 		sent, written := w.reads.Load()+w.writes.Load(), float64(w.bytes.Load())/records/size
 		t.Logf("%s: %d requests, and %.2f records of bytes an append", name, sent, written)
 		if sent > c.sent || written > c.written {
-			t.Errorf("%s: %d appends took %d requests and wrote %.2f records of bytes each", name, records, sent, written)
+			t.Errorf("%s: %d appends took %d requests, and wrote %.2f records each", name, records, sent, written)
 		}
 		r := &counted{Driver: c.open(m)}
 		reader := Open(engine.NewRows(r, "b"), Main)
