@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/store"
 )
 
 var record = make([]byte, 200)
@@ -65,8 +64,6 @@ func share(b *testing.B, callers int, call func() error) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }
 
-func doc(key string) store.Doc { return store.Doc{Key: key, Value: record} }
-
 // BenchmarkRatio is ours against bare for one caller, in turns of 100, so that what else the machine does hits both alike;
 // the figure is of the median turns.
 func BenchmarkRatio(b *testing.B) {
@@ -91,43 +88,4 @@ func BenchmarkRatio(b *testing.B) {
 	b.ReportMetric(ours[len(ours)/2], "ours-µs")
 	b.ReportMetric(theirs[len(theirs)/2], "bare-µs")
 	b.ReportMetric(theirs[len(theirs)/2]/ours[len(ours)/2], "ratio")
-}
-
-// BenchmarkPut is a renewal of one document.
-func BenchmarkPut(b *testing.B) {
-	s := openIn(b, place(b), Options{})
-	d := doc("a/b")
-	for b.Loop() {
-		v, err := s.Put(context.Background(), d)
-		must.Succeed(b, err)
-		d.Version = v
-	}
-}
-
-func BenchmarkGet(b *testing.B) {
-	s := openIn(b, place(b), Options{})
-	must.Succeed(b, must.Err(s.Put(context.Background(), doc("a/b"))))
-	for b.Loop() {
-		must.Succeed(b, must.Err(s.Get(context.Background(), "a/b")))
-	}
-}
-
-// BenchmarkRead reads pages of 1000 records, or none at the head.
-func BenchmarkRead(b *testing.B) {
-	s := openIn(b, place(b), Options{})
-	for range 1000 {
-		o := newOp(0, func(tx *tx) error {
-			_, err := journal{}.insert(tx, record)
-			return err
-		})
-		must.Succeed(b, s.writer.submit(o))
-	}
-	must.Succeed(b, must.Err(s.Append(context.Background(), record)))
-	for name, after := range map[string]uint64{"page": 0, "head": 1001} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				must.Succeed(b, must.Err(s.Read(context.Background(), after, 1000)))
-			}
-		})
-	}
 }

@@ -13,14 +13,8 @@ import (
 // commit whose bell was not rung does.
 func TestARenewalWakesNobody(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir() + "/store"
-	open := func() *Store {
-		s, err := Open(deadline(t), dir, Options{})
-		must.Succeed(t, err)
-		t.Cleanup(func() { s.Close() })
-		return s
-	}
-	owner, other := open(), open()
+	dir := place(t)
+	owner, other := openIn(t, dir, Options{}), openIn(t, dir, Options{})
 	session, err := owner.OpenSession(deadline(t), time.Minute)
 	must.Succeed(t, err)
 	d := store.Doc{Key: "pulse/a/1", Value: []byte("0")}

@@ -15,21 +15,14 @@ func TestAFullDirectory(t *testing.T) {
 	dir := t.TempDir() + "/store"
 	o := Options{Processes: 3}
 	var open []*Store
-	handle := func() *Store {
-		t.Helper()
-		s, err := Open(deadline(t), dir, o)
-		must.Succeed(t, err)
-		t.Cleanup(func() { s.Close() })
-		return s
-	}
 	for range o.Processes {
-		s := handle()
+		s := openIn(t, dir, o)
 		for range 2 { // one seat, however many sessions
 			must.Succeed(t, must.Err(s.OpenSession(deadline(t), time.Minute)))
 		}
 		open = append(open, s)
 	}
-	late := handle()
+	late := openIn(t, dir, o)
 	_, err := late.OpenSession(deadline(t), time.Minute)
 	if !errors.Is(err, ErrFull) || !errors.Is(late.TakeSeat(), ErrFull) || !strings.Contains(err.Error(), "3 processes take part here") {
 		t.Fatalf("got %v, want ErrFull with the number", err)

@@ -23,6 +23,13 @@ func holdTurn(t *testing.T, s *Store) (release func()) {
 	return release
 }
 
+// begun makes a call beside the test.
+func begun(call func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	return done
+}
+
 // queued waits until the writer has n changes waiting.
 func queued(t *testing.T, s *Store, n int) {
 	t.Helper()
@@ -39,11 +46,7 @@ func TestCallEndsWithItsCtxWhileAnotherProcessHasTheTurn(t *testing.T) {
 	release := holdTurn(t, s)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cause := errors.New("no more time")
-	done := make(chan error, 1)
-	go func() {
-		_, err := s.Append(ctx, []byte("withdrawn"))
-		done <- err
-	}()
+	done := begun(func() error { return must.Err(s.Append(ctx, []byte("withdrawn"))) })
 	queued(t, s, 1)
 	cancel(cause)
 	if err := <-done; !errors.Is(err, cause) || errors.Is(err, store.ErrUnknown) {
@@ -77,11 +80,7 @@ func TestCloseWhileAnotherProcessHasTheTurn(t *testing.T) {
 	must.Succeed(t, must.Err(session.Put(ctx, store.Doc{Key: "s/1"})))
 	other := openIn(t, s.dir, Options{})
 	release := holdTurn(t, s)
-	done := make(chan error, 1)
-	go func() {
-		_, err := s.Append(ctx, nil)
-		done <- err
-	}()
+	done := begun(func() error { return must.Err(s.Append(ctx, nil)) })
 	queued(t, s, 1)
 	must.Succeed(t, s.Close())
 	if err := <-done; !errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrUnknown) {
@@ -125,16 +124,9 @@ func TestARefusalLeavesTheOthersOfItsTransaction(t *testing.T) {
 	t.Parallel()
 	s, ctx := openIn(t, place(t), Options{}), deadline(t)
 	release := holdTurn(t, s)
-	conflict, done := make(chan error, 1), make(chan error, 1)
-	go func() {
-		_, err := s.Put(ctx, store.Doc{Key: "a", Version: "none"})
-		conflict <- err
-	}()
+	conflict := begun(func() error { return must.Err(s.Put(ctx, store.Doc{Key: "a", Version: "none"})) })
 	queued(t, s, 1)
-	go func() {
-		_, err := s.Append(ctx, []byte("x"))
-		done <- err
-	}()
+	done := begun(func() error { return must.Err(s.Append(ctx, []byte("x"))) })
 	queued(t, s, 2)
 	release()
 	if err := <-conflict; !errors.Is(err, store.ErrConflict) {

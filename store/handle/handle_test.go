@@ -131,102 +131,97 @@ func asked(ctx context.Context, b *bench, call func(context.Context, *bench) err
 	return answer
 }
 
-func TestAFrozenHandleLetsEveryCallWait(t *testing.T) {
-	t.Parallel()
-	for name, call := range calls() {
+// eachCall runs a story of each call, in virtual time.
+func eachCall(t *testing.T, story func(t *testing.T, b *bench, name string, ask func(context.Context) <-chan error)) {
+	t.Helper()
+	for name, call := range calls() { // order-free: each has a bench of its own
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel() // of watches
-				b.Freeze()
-				b.Freeze() // again does nothing
-				answer := asked(ctx, b, call)
-				synctest.Wait()
-				select {
-				case err := <-answer:
-					t.Fatalf("it did not wait: %v", err)
-				default:
-				}
-				b.Thaw()
-				synctest.Wait()
-				select {
-				case err := <-answer:
-					if err != nil {
-						t.Errorf("when it was let go on: %v", err)
-					}
-				default:
-					t.Error("it does not go on")
-				}
+				story(t, b, name, func(ctx context.Context) <-chan error { return asked(ctx, b, call) })
 			})
 		})
 	}
+}
+
+func TestAFrozenHandleLetsEveryCallWait(t *testing.T) {
+	t.Parallel()
+	eachCall(t, func(t *testing.T, b *bench, _ string, ask func(context.Context) <-chan error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel() // of watches
+		b.Freeze()
+		b.Freeze() // again does nothing
+		answer := ask(ctx)
+		synctest.Wait()
+		select {
+		case err := <-answer:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		b.Thaw()
+		synctest.Wait()
+		select {
+		case err := <-answer:
+			if err != nil {
+				t.Errorf("when it was let go on: %v", err)
+			}
+		default:
+			t.Error("it does not go on")
+		}
+	})
 }
 
 // A call that was cut while it waited is not done, now and later, and does not say that it might be.
 func TestAFrozenCallEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("enough")
-	for name, call := range calls() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
-				ctx, cancel := context.WithCancelCause(t.Context())
-				b.Freeze()
-				answer := asked(ctx, b, call)
-				synctest.Wait()
-				before := b.seen(t)
-				cancel(cause)
-				if err := <-answer; !errors.Is(err, cause) || errors.Is(err, store.ErrUnknown) {
-					t.Errorf("got %v, want the cause of its end, and a known outcome", err)
-				}
-				b.Thaw()
-				synctest.Wait()
-				if after := b.seen(t); after != before {
-					t.Errorf("it was done:\n%s\n%s", before, after)
-				}
-			})
-		})
-	}
+	eachCall(t, func(t *testing.T, b *bench, _ string, ask func(context.Context) <-chan error) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		b.Freeze()
+		answer := ask(ctx)
+		synctest.Wait()
+		before := b.seen(t)
+		cancel(cause)
+		if err := <-answer; !errors.Is(err, cause) || errors.Is(err, store.ErrUnknown) {
+			t.Errorf("got %v, want the cause of its end, and a known outcome", err)
+		}
+		b.Thaw()
+		synctest.Wait()
+		if after := b.seen(t); after != before {
+			t.Errorf("it was done:\n%s\n%s", before, after)
+		}
+	})
 }
 
-// To its member a lost handle is closed, at once. To others nothing happened before it is closed.
+// To its member a lost handle is closed, at once, and also where it was frozen. To others nothing happened before it is
+// closed.
 func TestALostHandle(t *testing.T) {
 	t.Parallel()
-	for name, call := range calls() {
-		for _, frozen := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, " frozen ", frozen), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					b := newBench(t)
-					if frozen {
-						b.Freeze()
-					}
-					var answer <-chan error
-					if frozen {
-						answer = asked(t.Context(), b, call)
-						synctest.Wait()
-					}
-					before := b.seen(t)
-					b.Lose()
-					if !frozen {
-						answer = asked(t.Context(), b, call)
-					}
-					if err := <-answer; !errors.Is(err, store.ErrClosed) {
-						t.Errorf("got %v, want ErrClosed", err)
-					}
-					if after := b.seen(t); after != before && (name != "save" || frozen) { // save appends by the witness
-						t.Errorf("others see a change:\n%s\n%s", before, after)
-					}
-					b.Handle.Close()
-					if _, err := b.witness.Get(t.Context(), "pulse"); !errors.Is(err, store.ErrNotFound) {
-						t.Errorf("the document of its session: %v, want that it went with the handle", err)
-					}
-				})
-			})
-		}
+	for _, frozen := range []bool{false, true} {
+		eachCall(t, func(t *testing.T, b *bench, name string, ask func(context.Context) <-chan error) {
+			var answer <-chan error
+			if frozen {
+				b.Freeze()
+				answer = ask(t.Context())
+				synctest.Wait()
+			}
+			before := b.seen(t)
+			b.Lose()
+			if !frozen {
+				answer = ask(t.Context())
+			}
+			if err := <-answer; !errors.Is(err, store.ErrClosed) {
+				t.Errorf("got %v, want ErrClosed", err)
+			}
+			if after := b.seen(t); after != before && (name != "save" || frozen) { // save appends by the witness
+				t.Errorf("frozen: %v, others see a change:\n%s\n%s", frozen, before, after)
+			}
+			b.Handle.Close()
+			if _, err := b.witness.Get(t.Context(), "pulse"); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("the document of its session: %v, want that it went with the handle", err)
+			}
+		})
 	}
 }
 

@@ -229,12 +229,8 @@ func TestReadingThatBeganBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, ctx := memory.New(), context.Background()
 		l := slowLog{server.Open(), make(chan struct{}), make(chan struct{})}
-		s, err := logdocs.New(l, logdocs.Options{})
-		must.Succeed(t, err)
-		defer s.Close()
-		writer, err := logdocs.New(server.Open(), logdocs.Options{})
-		must.Succeed(t, err)
-		defer writer.Close()
+		s := opened(t, l, logdocs.Options{})
+		writer := opened(t, server.Open(), logdocs.Options{})
 		first, second := make(chan error, 1), make(chan error, 1)
 		go func() { <-l.taken }() // it takes the first reading alone
 		synctest.Wait()
@@ -285,18 +281,13 @@ func TestConfirmed(t *testing.T) {
 	t.Parallel()
 	server, ctx := memory.New(), context.Background()
 	end, lags := uint64(0), 3
-	s, err := logdocs.New(oldLog{server.Open(), &end, &lags}, logdocs.Options{Confirm: true})
-	must.Succeed(t, err)
-	defer s.Close()
-	writer, err := logdocs.New(server.Open(), logdocs.Options{})
-	must.Succeed(t, err)
-	defer writer.Close()
+	s := opened(t, oldLog{server.Open(), &end, &lags}, logdocs.Options{Confirm: true})
+	writer := opened(t, server.Open(), logdocs.Options{})
 	v, err := writer.Put(ctx, store.Doc{Key: "a", Value: []byte("old")})
 	must.Succeed(t, err)
 	end = 1
-	if v, err = writer.Put(ctx, store.Doc{Key: "a", Value: []byte("new"), Version: v}); err != nil {
-		t.Fatal(err)
-	}
+	v, err = writer.Put(ctx, store.Doc{Key: "a", Value: []byte("new"), Version: v})
+	must.Succeed(t, err)
 	if d, err := s.Get(ctx, "a"); err != nil || d.Version != v {
 		t.Errorf("get behind a leader that was replaced: %s, %v; want the new document", d.Value, err)
 	}

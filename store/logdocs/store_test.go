@@ -32,13 +32,20 @@ func openMemory(o logdocs.Options) storetest.Open[onMemory] {
 		server := memory.New()
 		return func(t *testing.T) onMemory {
 			under := server.Open()
-			s, err := logdocs.New(under, o)
-			must.Succeed(t, err)
-			h := onMemory{s, under}
+			h := onMemory{opened(t, under, o), under}
 			t.Cleanup(func() { h.Close() })
 			return h
 		}
 	}
+}
+
+// opened is documents in a log, until the test ends.
+func opened(t *testing.T, l logdocs.Log, o logdocs.Options) *logdocs.Store {
+	t.Helper()
+	s, err := logdocs.New(l, o)
+	must.Succeed(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 // kinds are the options under which the suites run. With fewer records between two snapshots, a handle that the machine stops for some milliseconds could not
@@ -72,13 +79,9 @@ func TestOptions(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	server, ctx := memory.New(), context.Background()
-	writer, err := logdocs.New(server.Open(), logdocs.Options{})
-	must.Succeed(t, err)
-	defer writer.Close()
+	writer := opened(t, server.Open(), logdocs.Options{})
 	under := server.Open()
-	reader, err := logdocs.New(under, logdocs.Options{ReadOnly: true})
-	must.Succeed(t, err)
-	defer reader.Close()
+	reader := opened(t, under, logdocs.Options{ReadOnly: true})
 	v, err := writer.Put(ctx, store.Doc{Key: "a"})
 	must.Succeed(t, err)
 	if d, err := reader.Get(ctx, "a"); err != nil || d.Version != v {
@@ -103,9 +106,7 @@ func TestForeignRecords(t *testing.T) {
 	for _, text := range []string{"", "x", "p", "hello world", "p\x01a\x02/b\x00", "p\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
 		must.Succeed(t, must.Err(under.Append(ctx, []byte(text))))
 	}
-	s, err := logdocs.New(under, logdocs.Options{})
-	must.Succeed(t, err)
-	defer s.Close()
+	s := opened(t, under, logdocs.Options{})
 	must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: "a"})))
 	if docs, err := s.List(ctx, ""); err != nil || len(docs) != 1 || s.Skipped() != 6 {
 		t.Errorf("%d documents, %d records skipped, %v; want 1 and 6", len(docs), s.Skipped(), err)
@@ -121,23 +122,19 @@ func TestLateHandle(t *testing.T) {
 func lateHandle(t *testing.T) {
 	server, ctx := memory.New(), context.Background()
 	early := server.Open()
-	first, err := logdocs.New(early, logdocs.Options{SnapshotEvery: 10})
-	must.Succeed(t, err)
-	defer first.Close()
+	first := opened(t, early, logdocs.Options{SnapshotEvery: 10})
 	versions := map[string]store.Version{}
 	for i := range 200 {
 		key := fmt.Sprint("k", i%7)
-		if versions[key], err = first.Put(ctx, store.Doc{Key: key, Value: fmt.Append(nil, i), Version: versions[key]}); err != nil {
-			t.Fatal(err)
-		}
+		v, err := first.Put(ctx, store.Doc{Key: key, Value: fmt.Append(nil, i), Version: versions[key]})
+		must.Succeed(t, err)
+		versions[key] = v
 	}
 	synctest.Wait() // for the snapshot that is being saved
 	if _, err := early.Read(ctx, 0, 1); !errors.Is(err, store.ErrTruncated) {
 		t.Fatalf("after 200 changes with a snapshot every 10, read from the start: %v, want ErrTruncated", err)
 	}
-	late, err := logdocs.New(server.Open(), logdocs.Options{})
-	must.Succeed(t, err)
-	defer late.Close()
+	late := opened(t, server.Open(), logdocs.Options{})
 	for key, v := range versions {
 		if d, err := late.Get(ctx, key); err != nil || d.Version != v {
 			t.Errorf("get %s: %+v, %v; want version %s", key, d, err, v)
@@ -191,9 +188,7 @@ func (l *failing) Trim(ctx context.Context, upTo uint64) error {
 func TestAMarkOfUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	l := &failing{Store: memory.New().Open()}
-	s, err := logdocs.New(l, logdocs.Options{Confirm: true})
-	must.Succeed(t, err)
-	defer s.Close()
+	s := opened(t, l, logdocs.Options{Confirm: true})
 	must.Succeed(t, must.Err(s.Put(t.Context(), store.Doc{Key: "a"})))
 	l.append = store.ErrUnknown
 	if _, err := s.Get(t.Context(), "a"); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
@@ -208,10 +203,9 @@ func TestSnapshots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &failing{Store: memory.New().Open(), save: store.ErrUnavailable}
-		s, err := logdocs.New(l, logdocs.Options{SnapshotEvery: 10, Logger: slog.New(slog.DiscardHandler)})
-		must.Succeed(t, err)
-		defer s.Close()
+		s := opened(t, l, logdocs.Options{SnapshotEvery: 10, Logger: slog.New(slog.DiscardHandler)})
 		var v store.Version
+		var err error
 		puts := func(n int) {
 			for i := range n {
 				v, err = s.Put(t.Context(), store.Doc{Key: "a", Value: fmt.Append(nil, i), Version: v})

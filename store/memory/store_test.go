@@ -7,7 +7,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
@@ -43,14 +42,5 @@ func TestTooLarge(t *testing.T) {
 	}
 	if _, err := s.Put(context.Background(), store.Doc{Key: "a", Value: big}); !errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("put of %d bytes: error %v, want ErrTooLarge", len(big), err)
-	}
-}
-
-func BenchmarkAppend(b *testing.B) {
-	s := memory.New().Open()
-	data := make([]byte, 200)
-	b.ReportAllocs()
-	for b.Loop() {
-		must.Succeed(b, must.Err(s.Append(context.Background(), data)))
 	}
 }

@@ -130,7 +130,7 @@ type moment struct {
 	bytes   int64
 }
 
-// patiently looks for something until it exists or that many ticks have passed, and reports which. While the process stalls, at most one tick passes.
+// moments are those at which a request or an answer is cut: in its header, in its middle, behind it.
 func moments() []moment {
 	return []moment{
 		{"request 1", false, 1}, {"request 12", false, 12}, {"request 48", false, 48}, {"request 150", false, 150},

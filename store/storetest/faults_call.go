@@ -68,18 +68,6 @@ func (p *pending) stray(t *testing.T, what string) {
 	tell("%s: error %v after its ctx ended: it does not wrap the cause of the ctx", what, p.err)
 }
 
-// breaks gives a call whose connection was cut the time to notice: its error is then its own, and must not be on its way back when end ends its ctx.
-func (p *pending) breaks() { until(3*grace, p.over) }
-
-func (p *pending) over() bool {
-	select {
-	case <-p.returned:
-		return true
-	default:
-		return false
-	}
-}
-
 // verdict is what a call says about its change.
 type verdict int
 
@@ -112,6 +100,16 @@ func judgeRead(t *testing.T, what string, err error) {
 	if judge(t, what, err) == unknown {
 		t.Errorf("%s: error %v: a call that changes nothing has no unknown outcome", what, err)
 	}
+}
+
+// judgeNoAnswer ends a call that changes nothing, and that cannot be answered.
+func judgeNoAnswer(t *testing.T, what string, call *pending) {
+	t.Helper()
+	err := call.end(t, what)
+	if err == nil {
+		t.Errorf("%s: no error", what)
+	}
+	judgeRead(t, what, err)
 }
 
 // again makes a call, each time with a little time, until it is done or not a fault's matter; the link is whole.

@@ -13,10 +13,7 @@ import (
 // DocsFaults is the suite of store.Docs when the path to the server breaks.
 func DocsFaults[S store.Docs](t *testing.T, open OpenThrough[S]) {
 	runFaultRules(t, open, []faultRule[S]{
-		{"reply lost after the effect", docsReplyLost[S]},
 		{"cut in the middle", docsCut[S]},
-		{"half open", docsHalfOpen[S]},
-		{"away", docsAway[S]},
 		{"works again", docsAgain[S]},
 		{"linearizable", docsLinearizableFaults[S]},
 	})
@@ -132,33 +129,6 @@ func (b *bench[S]) warm(t *testing.T, s store.Docs) {
 	})
 }
 
-func docsReplyLost[S store.Docs](t *testing.T, b *bench[S]) { replyLost(t, b, changes(t, b, "x")) }
-
-// replyLost lets the request of each change through and its answer not, and cuts when the witness has seen the effect.
-func replyLost[S store.Docs](t *testing.T, b *bench[S], all []*change) {
-	t.Helper()
-	for _, c := range all {
-		b.warm(t, b.through)
-		b.link.DropReplies()
-		call := b.begin(func(ctx context.Context) error { return c.do(ctx, b.through) })
-		happened := false
-		until(3*grace, func() bool { happened, _ = c.look(t, b.ctx, b.witness); return happened || call.over() })
-		b.link.Cut()
-		call.breaks()
-		err := call.end(t, c.String())
-		if happened, _ = c.look(t, b.ctx, b.witness); happened && !errors.Is(err, store.ErrUnknown) {
-			t.Errorf("%v was done and its answer lost: error %v, want %v", c, err, store.ErrUnknown)
-		}
-		if !happened {
-			t.Logf("%v: it needs an answer before its effect; the rule shows only that %v is no lie", c, err)
-		}
-		b.heal(t)
-		b.warm(t, b.through)
-		c.verify(t, b.ctx, b.witness, err)
-		c.fenced(t, b.ctx, b.witness)
-	}
-}
-
 func docsCut[S store.Docs](t *testing.T, b *bench[S]) { cutEach(t, b, changes[S]) }
 
 // cutEach cuts changes at each moment.
@@ -183,63 +153,49 @@ func cutEach[S store.Docs](t *testing.T, b *bench[S], changes func(t *testing.T,
 	}
 }
 
-func docsHalfOpen[S store.Docs](t *testing.T, b *bench[S]) {
-	for _, o := range outages()[2:] {
-		t.Log(o.name)
-		for _, c := range changes(t, b, strings.ReplaceAll(o.name, " ", "-")) {
-			b.warm(t, b.through)
-			o.make(b.link)
-			err := b.begin(func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String())
-			if err == nil {
-				t.Errorf("%v behind a link that is half open: no error", c)
-			}
-			b.heal(t) // what was held may happen now
-			b.warm(t, b.through)
-			c.verify(t, b.ctx, b.witness, err)
-			c.fenced(t, b.ctx, b.witness)
-		}
-	}
+// during does something while the link is broken, and returns when it is whole again: what was held may happen then.
+func during[S store.Docs](t *testing.T, b *bench[S], o outage, do func()) {
+	t.Helper()
+	b.warm(t, b.through)
+	o.make(b.link)
+	do()
+	b.heal(t)
+	b.warm(t, b.through)
 }
 
-// docsAway asks for what exists while the link is broken: the answer may be missing, not wrong.
-func docsAway[S store.Docs](t *testing.T, b *bench[S]) {
-	put(t, b.ctx, b.witness, "f/a", "there", "")
-	for _, o := range outages() {
-		b.warm(t, b.through)
-		o.make(b.link)
-		for name, call := range map[string]func(context.Context) error{
-			"get":  func(ctx context.Context) error { _, err := b.through.Get(ctx, "f/a"); return err },
-			"list": func(ctx context.Context) error { _, err := b.through.List(ctx, "f/"); return err },
-		} {
-			what := name + " while the link is " + o.name
-			err := b.begin(call).end(t, what)
-			if err == nil {
-				t.Errorf("%s: no error", what)
-			}
-			judgeRead(t, what, err)
+// behind makes a change while the link is broken, and holds what it said against what the witness sees.
+func behind[S store.Docs](t *testing.T, b *bench[S], o outage, c *change) {
+	t.Helper()
+	var err error
+	during(t, b, o, func() {
+		err = b.begin(func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String())
+		if err == nil {
+			t.Errorf("%v while the link is %s: no error", c, o.name)
 		}
-		b.heal(t)
-	}
+	})
+	c.verify(t, b.ctx, b.witness, err)
+	c.fenced(t, b.ctx, b.witness)
 }
 
-// docsAgain breaks the link in all ways, one after the other: the same handle works after each.
+// docsAgain breaks the link in all ways, one after the other: a change says what came of it, the answer to who asks for
+// what exists may be missing and not wrong, and the same handle works after each.
 func docsAgain[S store.Docs](t *testing.T, b *bench[S]) {
-	v := put(t, b.ctx, b.witness, "f/a", "0", "")
+	v := put(t, b.ctx, b.witness, "k/a", "0", "")
 	for i, o := range outages() {
-		o.make(b.link)
-		err := b.begin(func(ctx context.Context) error { _, err := b.through.Get(ctx, "f/a"); return err }).end(t, "get")
-		judgeRead(t, "get", err)
-		b.heal(t)
-		what := " after the link was " + o.name
-		again(t, b.ctx, "get"+what, func(ctx context.Context) error {
-			d, err := b.through.Get(ctx, "f/a")
-			if err == nil && (d.Version != v || string(d.Value) != fmt.Sprint(i)) {
-				t.Fatalf("get%s: %q at %q, want %d at %q", what, d.Value, d.Version, i, v)
+		for _, c := range changes(t, b, strings.ReplaceAll(o.name, " ", "-")) {
+			behind(t, b, o, c)
+		}
+		during(t, b, o, func() {
+			for name, call := range map[string]func(context.Context) error{
+				"get":  func(ctx context.Context) error { _, err := b.through.Get(ctx, "k/a"); return err },
+				"list": func(ctx context.Context) error { _, err := b.through.List(ctx, "k/"); return err },
+			} {
+				judgeNoAnswer(t, name+" while the link is "+o.name, b.begin(call))
 			}
-			return err
 		})
-		v = put(t, b.ctx, b.through, "f/a", fmt.Sprint(i+1), v)
-		wantDoc(t, b.ctx, b.witness, "f/a", fmt.Sprint(i+1), v)
-		listed(t, b.ctx, b.through, "f/", []string{"f/a"})
+		wantDoc(t, b.ctx, b.through, "k/a", fmt.Sprint(i), v)
+		v = put(t, b.ctx, b.through, "k/a", fmt.Sprint(i+1), v)
+		wantDoc(t, b.ctx, b.witness, "k/a", fmt.Sprint(i+1), v)
+		listed(t, b.ctx, b.through, "k/", []string{"k/a"})
 	}
 }

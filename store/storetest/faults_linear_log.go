@@ -57,6 +57,12 @@ func (s *storm) checkLog(t *testing.T, ctx context.Context, witness store.Log) {
 		}
 		found[string(record.Data)] = record.Index
 	}
+	for _, op := range s.h.ops {
+		in, out := op.Input.(logInput), op.Output.(logOutput)
+		if in.data != "" && out.err == nil && found[in.data] != out.index {
+			t.Errorf("%q was acknowledged at %d, and stands at %d", in.data, out.index, found[in.data])
+		}
+	}
 	s.h.ops = slices.DeleteFunc(s.h.ops, func(op porcupine.Operation) bool {
 		return op.Return == forever && found[op.Input.(logInput).data] == 0
 	})

@@ -12,7 +12,6 @@ import (
 // SessionFaults is the suite of store.Sessions when the path to the server breaks.
 func SessionFaults[S DocsWithSessions](t *testing.T, open OpenThrough[S]) {
 	runFaultRules(t, open, []faultRule[S]{
-		{"reply lost after the effect", sessionReplyLost[S]},
 		{"cut in the middle", sessionCut[S]},
 		{"half open", sessionHalfOpen[S]},
 		{"expires while cut off", sessionExpires[S](Link.Cut)},
@@ -69,10 +68,6 @@ func owned[S DocsWithSessions](t *testing.T, b *bench[S], session store.Session,
 	}
 }
 
-func sessionReplyLost[S DocsWithSessions](t *testing.T, b *bench[S]) {
-	replyLost(t, b, owned(t, b, openSession(t, b.ctx, b.through), "x"))
-}
-
 func sessionCut[S DocsWithSessions](t *testing.T, b *bench[S]) {
 	session := openSession(t, b.ctx, b.through)
 	cutEach(t, b, func(t *testing.T, b *bench[S], tag string) []*change { return owned(t, b, session, tag) })
@@ -80,24 +75,20 @@ func sessionCut[S DocsWithSessions](t *testing.T, b *bench[S]) {
 
 func sessionHalfOpen[S DocsWithSessions](t *testing.T, b *bench[S]) {
 	session := openSession(t, b.ctx, b.through)
+	stall := outage{"stalled", Link.Stall}
 	for _, c := range owned(t, b, session, "x") {
-		b.warm(t, b.through)
-		b.link.Stall()
-		err := b.begin(func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String())
-		if err == nil {
-			t.Errorf("%v behind a link that is half open: no error", c)
-		}
-		var opened store.Session
-		openErr := b.begin(func(ctx context.Context) (err error) {
+		behind(t, b, stall, c)
+	}
+	var opened store.Session
+	var err error
+	during(t, b, stall, func() {
+		err = b.begin(func(ctx context.Context) (err error) {
 			opened, err = b.through.OpenSession(ctx, sessionTTL)
 			return err
 		}).end(t, "open session")
-		b.heal(t)
-		b.warm(t, b.through)
-		c.verify(t, b.ctx, b.witness, err)
-		if openErr == nil { // a store may do that without a word to the server
-			put(t, b.ctx, opened, c.key+"/of-another-session", "x", "")
-		}
+	})
+	if err == nil { // a store may do that without a word to the server
+		put(t, b.ctx, opened, "f/of-another-session", "x", "")
 	}
 }
 

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -125,8 +126,8 @@ func docsLinearizable[S store.Docs](t *testing.T, open Open[S]) {
 // calm is a storm in which nothing breaks, so that no error is left out.
 func calm() *storm { return &storm{h: newHistory(), calm: true} }
 
-// atOnce lets clients, each with a handle of its own, make calls at once.
-func atOnce[S any](t *testing.T, open Open[S], clients, each int, call calling[S]) {
+// atOnce lets clients, each with a handle of its own, make calls at once, and returns another handle.
+func atOnce[S any](t *testing.T, open Open[S], clients, each int, call calling[S]) (context.Context, S) {
 	t.Helper()
 	handle, ctx := open(t), deadline(t)
 	var wg sync.WaitGroup
@@ -140,4 +141,5 @@ func atOnce[S any](t *testing.T, open Open[S], clients, each int, call calling[S
 		})
 	}
 	wg.Wait()
+	return ctx, handle(t)
 }

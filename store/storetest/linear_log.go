@@ -71,7 +71,6 @@ func logStep(all []logRecord, in logInput, out logOutput) (bool, any) {
 
 func logLinearizable[S store.Log](t *testing.T, open Open[S]) {
 	s := calm()
-	calls := logCalls[S](s)
-	atOnce(t, open, 5, 24, calls)
-	s.h.check(t, logModel)
+	ctx, witness := atOnce(t, open, 6, 50, logCalls[S](s))
+	s.checkLog(t, ctx, witness)
 }

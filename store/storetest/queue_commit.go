@@ -2,39 +2,25 @@ package storetest
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/rota-run/rota/store"
 )
 
-func queueCommitOnce[S store.Queue](t *testing.T, open Open[S]) {
-	s, ctx := flowOf(t, open)
-	putMessages(t, ctx, s, in, "one")
-	got := take(t, ctx, s, in, 1)
-	u := store.Unit{Inputs: got, Outputs: []store.Put{{Shard: out, Segments: 1, Data: []byte("first")}}}
-	if fresh := commit(t, ctx, s, u); !fresh[0] {
-		t.Fatal("the first commit is said to be a repeated one")
-	}
-	u.Outputs[0].Data = []byte("second")
-	if fresh := commit(t, ctx, s, u); fresh[0] {
-		t.Fatal("the second commit is said to be the first")
-	}
-	wantDepth(t, ctx, s, in, 1, 0, false)
-	wantDepth(t, ctx, s, out, 1, 1, false)
-	wantTexts(t, "output", take(t, ctx, s, out, 1), "first")
-	wantEmpty(t, ctx, s, in)
-}
-
-// queueZombie: who lost its lease commits after another did, and after what the other stored was taken.
+// queueZombie: who has returned a message returns it again when another has it, to no effect; and commits it after the
+// other did, and after what that stored was taken.
 func queueZombie[S store.Queue](t *testing.T, open Open[S]) {
 	a, b, ctx := pair(t, open)
 	makeFlow(t, ctx, a)
-	putMessages(t, ctx, a, in, "one")
-	old := take(t, ctx, a, in, 1)
+	putMessages(t, ctx, a, in, "kept", "one")
+	old := take(t, ctx, a, in, 2)[1:]
 	receive(t, ctx, a, store.Receive{Shard: in, Return: old})
 	now := take(t, ctx, b, in, 1)
+	wantTexts(t, "returned", now, "one")
+	receive(t, ctx, a, store.Receive{Shard: in, Return: old})
+	wantEmpty(t, ctx, a, in)
+	wantEmpty(t, ctx, b, in)
 	commit(t, ctx, b, store.Unit{Inputs: now, Outputs: []store.Put{{Shard: out, Data: []byte("b")}}})
 	done := take(t, ctx, b, out, 1)
 	wantTexts(t, "output", done, "b")
@@ -103,19 +89,24 @@ func queueNamedUnits[S store.Queue](t *testing.T, open Open[S]) {
 	wantEmpty(t, ctx, s, in)
 }
 
+// queueUnits commits several units in one call, of which one has counted before.
 func queueUnits[S store.Queue](t *testing.T, open Open[S]) {
 	s, ctx := flowOf(t, open)
 	putMessages(t, ctx, s, in, "a", "b")
 	got := take(t, ctx, s, in, 2)
-	unit := func(i int) store.Unit {
-		return store.Unit{Inputs: got[i : i+1], Outputs: []store.Put{{Shard: out, Segments: 2, Data: got[i].Data}}}
+	unit := func(i int, data string) store.Unit {
+		return store.Unit{Inputs: got[i : i+1], Outputs: []store.Put{{Shard: out, Segments: 2, Data: []byte(data)}}}
 	}
-	commit(t, ctx, s, unit(0))
-	if fresh := commit(t, ctx, s, unit(0), unit(1)); fresh[0] || !fresh[1] {
+	if fresh := commit(t, ctx, s, unit(0, "first")); !fresh[0] {
+		t.Fatal("the first commit is said to be a repeated one")
+	}
+	if fresh := commit(t, ctx, s, unit(0, "second"), unit(1, "other")); fresh[0] || !fresh[1] {
 		t.Fatalf("fresh: %v, want false and true", fresh)
 	}
-	wantTexts(t, "outputs", take(t, ctx, s, out, 2), "a", "b")
 	wantDepth(t, ctx, s, in, 2, 0, false)
+	wantDepth(t, ctx, s, out, 2, 2, false)
+	wantTexts(t, "outputs", take(t, ctx, s, out, 2), "first", "other")
+	wantEmpty(t, ctx, s, in)
 }
 
 func queueOutputs[S store.Queue](t *testing.T, open Open[S]) {
@@ -239,15 +230,4 @@ func queueEachOnce[S store.Queue](t *testing.T, open Open[S]) {
 		}
 	}
 	wantDepth(t, ctx, first, out, messages, messages, false)
-}
-
-// largestUnit is how many bytes a unit may put out on every store: what the stages of flows hold themselves to.
-const largestUnit = 896 << 10
-
-func queueLargeUnit[S store.Queue](t *testing.T, open Open[S]) {
-	s, ctx := flowOf(t, open)
-	half := strings.Repeat("\xff", largestUnit/2) // neither text nor compressed by any encoding
-	commit(t, ctx, s, store.Unit{Name: "large", Outputs: []store.Put{{Shard: in, Data: []byte(half)}, {Shard: out, Data: []byte(half)}}})
-	wantTexts(t, "one half", take(t, ctx, s, in, 1), half)
-	wantTexts(t, "the other half", take(t, ctx, s, out, 1), half)
 }

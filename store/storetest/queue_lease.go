@@ -10,20 +10,6 @@ import (
 // short is a lease whose end a rule waits for. A server may count in whole seconds.
 const short = time.Second
 
-func queueLease[S store.Queue](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	a, b := handle(t), handle(t)
-	makeFlow(t, ctx, a)
-	putMessages(t, ctx, a, in, "one", "two")
-	first := take(t, ctx, a, in, 1)
-	second := take(t, ctx, b, in, 1)
-	if first[0].Number == second[0].Number {
-		t.Fatalf("both handles got %q", first[0].Data)
-	}
-	wantEmpty(t, ctx, a, in)
-	wantEmpty(t, ctx, b, in)
-}
-
 func queueLeaseEnds[S store.Queue](t *testing.T, open Open[S]) {
 	a, b, ctx := pair(t, open)
 	makeFlow(t, ctx, a)
@@ -66,28 +52,6 @@ func queueKeep[S store.Queue](t *testing.T, open Open[S]) {
 	if fresh := commit(t, ctx, a, store.Unit{Inputs: kept}); !fresh[0] {
 		t.Error("what was kept was committed by another")
 	}
-}
-
-func queueReturn[S store.Queue](t *testing.T, open Open[S]) {
-	a, b, ctx := pair(t, open)
-	makeFlow(t, ctx, a)
-	putMessages(t, ctx, a, in, "one", "two")
-	got := take(t, ctx, a, in, 2)
-	receive(t, ctx, a, store.Receive{Shard: in, Return: got[1:]})
-	again := take(t, ctx, b, in, 1)
-	wantTexts(t, "returned", again, "two")
-	wantEmpty(t, ctx, b, in)
-}
-
-func queueStaleReceipt[S store.Queue](t *testing.T, open Open[S]) {
-	a, b, ctx := pair(t, open)
-	makeFlow(t, ctx, a)
-	putMessages(t, ctx, a, in, "one")
-	old := take(t, ctx, a, in, 1)
-	receive(t, ctx, a, store.Receive{Shard: in, Return: old})
-	take(t, ctx, b, in, 1)
-	receive(t, ctx, a, store.Receive{Shard: in, Return: old})
-	wantEmpty(t, ctx, a, in)
 }
 
 func queuePeek[S store.Queue](t *testing.T, open Open[S]) {

@@ -24,12 +24,9 @@ func Sessions[S DocsWithSessions](t *testing.T, open Open[S]) {
 		{"documents go with their session", sessionClose[S]},
 		{"documents go with their store", sessionStoreClose[S]},
 		{"writes are conditional", sessionConditional[S]},
-		{"the key is free afterwards", sessionReuse[S]},
-		{"ended", sessionEnded[S]},
 		{"hint when a session ends", sessionHint[S]},
 		{"ended by another process", sessionEndedElsewhere[S]},
 		{"cancelled before the call", sessionCancelled[S]},
-		{"closed", sessionClosed[S]},
 		{"an acknowledged put renews", sessionRenewed[S]},
 	})
 }
@@ -73,16 +70,29 @@ func wantDone(t *testing.T, s store.Session) {
 func sessionClose[S DocsWithSessions](t *testing.T, open Open[S]) {
 	a, b, ctx := pair(t, open)
 	one, two := openSession(t, ctx, a), openSession(t, ctx, a)
-	put(t, ctx, one, "s/1", "x", "")
+	v1 := put(t, ctx, one, "s/1", "x", "")
 	v2 := put(t, ctx, two, "s/2", "y", "")
 	v3 := put(t, ctx, a, "s/3", "z", "")
 	listed(t, ctx, b, "s/", []string{"s/1", "s/2", "s/3"})
-	succeed(t, "close session", one.Close(ctx))
+	for range 2 {
+		succeed(t, "close session", one.Close(ctx))
+	}
 	wantDone(t, one)
-	wantError(t, "get after the session was closed", errOf(b.Get(ctx, "s/1")), store.ErrNotFound)
+	wantError(t, "put with an ended session", errOf(one.Put(ctx, store.Doc{Key: "s/4"})), store.ErrSession)
+	for _, key := range []string{"s/1", "s/4"} {
+		wantError(t, "get after the session was closed", errOf(b.Get(ctx, key)), store.ErrNotFound)
+	}
 	wantDoc(t, ctx, b, "s/2", "y", v2)
 	wantDoc(t, ctx, b, "s/3", "z", v3)
 	listed(t, ctx, b, "s/", []string{"s/2", "s/3"})
+	wantError(t, "write at the version that is gone",
+		errOf(b.Put(ctx, store.Doc{Key: "s/1", Version: v1})), store.ErrConflict)
+	wantError(t, "delete of what is gone", b.Delete(ctx, "s/1", v1), store.ErrNotFound)
+	again := put(t, ctx, openSession(t, ctx, b), "s/1", "second", "")
+	if again == v1 {
+		t.Fatalf("version %q came back with the next session", v1)
+	}
+	wantDoc(t, ctx, a, "s/1", "second", again)
 }
 
 func sessionStoreClose[S DocsWithSessions](t *testing.T, open Open[S]) {
@@ -95,6 +105,9 @@ func sessionStoreClose[S DocsWithSessions](t *testing.T, open Open[S]) {
 	wantGone(t, ctx, b, "s/1")
 	wantDoc(t, ctx, b, "s/2", "y", v)
 	listed(t, ctx, b, "s/", []string{"s/2"})
+	wantError(t, "open session", errOf(a.OpenSession(ctx, sessionTTL)), store.ErrClosed)
+	wantError(t, "put", errOf(session.Put(ctx, store.Doc{Key: "s/1"})), store.ErrSession)
+	succeed(t, "close the session of a closed store", session.Close(ctx))
 }
 
 func sessionConditional[S DocsWithSessions](t *testing.T, open Open[S]) {
@@ -109,32 +122,6 @@ func sessionConditional[S DocsWithSessions](t *testing.T, open Open[S]) {
 	succeed(t, "delete of another's session document", b.Delete(ctx, "s/1", v2))
 	wantError(t, "renewal of a deleted document",
 		errOf(one.Put(ctx, store.Doc{Key: "s/1", Version: v2})), store.ErrConflict)
-}
-
-func sessionReuse[S DocsWithSessions](t *testing.T, open Open[S]) {
-	a, b, ctx := pair(t, open)
-	one := openSession(t, ctx, a)
-	v1 := put(t, ctx, one, "s/1", "first", "")
-	succeed(t, "close session", one.Close(ctx))
-	wantError(t, "write at the version that is gone",
-		errOf(b.Put(ctx, store.Doc{Key: "s/1", Version: v1})), store.ErrConflict)
-	wantError(t, "delete of what is gone", b.Delete(ctx, "s/1", v1), store.ErrNotFound)
-	two := openSession(t, ctx, b)
-	v2 := put(t, ctx, two, "s/1", "second", "")
-	if v1 == v2 {
-		t.Fatalf("version %q came back with the next session", v1)
-	}
-	wantDoc(t, ctx, a, "s/1", "second", v2)
-}
-
-func sessionEnded[S DocsWithSessions](t *testing.T, open Open[S]) {
-	s, ctx := single(t, open)
-	session := openSession(t, ctx, s)
-	for range 2 {
-		succeed(t, "close session", session.Close(ctx))
-	}
-	wantError(t, "put with an ended session", errOf(session.Put(ctx, store.Doc{Key: "s/1"})), store.ErrSession)
-	wantError(t, "get", errOf(s.Get(ctx, "s/1")), store.ErrNotFound)
 }
 
 func sessionHint[S DocsWithSessions](t *testing.T, open Open[S]) {
@@ -167,13 +154,4 @@ func sessionCancelled[S DocsWithSessions](t *testing.T, open Open[S]) {
 	session := openSession(t, ctx, s)
 	wantError(t, "put", errOf(session.Put(cancelled(), store.Doc{Key: "s/1"})), stoppedError{})
 	wantError(t, "get", errOf(s.Get(ctx, "s/1")), store.ErrNotFound)
-}
-
-func sessionClosed[S DocsWithSessions](t *testing.T, open Open[S]) {
-	s, ctx := single(t, open)
-	session := openSession(t, ctx, s)
-	closeHandle(t, s)
-	wantError(t, "open session", errOf(s.OpenSession(ctx, sessionTTL)), store.ErrClosed)
-	wantError(t, "put", errOf(session.Put(ctx, store.Doc{Key: "s/1"})), store.ErrSession)
-	succeed(t, "close the session of a closed store", session.Close(ctx))
 }

@@ -66,6 +66,17 @@ func logTrim[S store.Log](t *testing.T, open Open[S]) {
 	succeed(t, "trim what is trimmed", b.Trim(ctx, index[0]))
 	wantData(t, "after an older trim", readAll(t, ctx, a, index[2], 10), "r3", "r4", "r5")
 	wantSnapshot(t, ctx, b, index[3], "at 3")
+	last := index[5]
+	save(t, ctx, a, last, "all")
+	succeed(t, "trim all", a.Trim(ctx, last))
+	wantError(t, "read before the end of the trimmed", errOf(b.Read(ctx, index[4], 10)), store.ErrTruncated)
+	if page := read(t, ctx, b, last, 10); len(page.Records) != 0 || page.Head != last {
+		t.Fatalf("all trimmed: %d records, head %d; want none and %d", len(page.Records), page.Head, last)
+	}
+	if next := appendTo(t, ctx, b, "next"); next <= last {
+		t.Fatalf("index %d was given again after %d", next, last)
+	}
+	wantData(t, "after trimming all", readAll(t, ctx, a, last, 10), "next")
 }
 
 func logTrimBound[S store.Log](t *testing.T, open Open[S]) {
@@ -76,19 +87,4 @@ func logTrimBound[S store.Log](t *testing.T, open Open[S]) {
 	save(t, ctx, s, index[1], "at 1")
 	succeed(t, "trim", s.Trim(ctx, index[5]))
 	wantData(t, "trimmed to the snapshot", readAll(t, ctx, s, index[1], 10), "r2", "r3", "r4", "r5")
-}
-
-func logTrimAll[S store.Log](t *testing.T, open Open[S]) {
-	a, b, ctx := pair(t, open)
-	index := fill(t, ctx, a, 4)
-	save(t, ctx, a, index[3], "all")
-	succeed(t, "trim", a.Trim(ctx, index[3]))
-	wantError(t, "read before the end of the trimmed", errOf(b.Read(ctx, index[2], 10)), store.ErrTruncated)
-	if page := read(t, ctx, b, index[3], 10); len(page.Records) != 0 || page.Head != index[3] {
-		t.Fatalf("all trimmed: %d records, head %d; want none and %d", len(page.Records), page.Head, index[3])
-	}
-	if next := appendTo(t, ctx, b, "next"); next <= index[3] {
-		t.Fatalf("index %d was given again after %d", next, index[3])
-	}
-	wantData(t, "after trimming all", readAll(t, ctx, a, index[3], 10), "next")
 }

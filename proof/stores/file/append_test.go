@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/file"
 )
@@ -79,32 +78,4 @@ func TestManyProcessesAppend(t *testing.T) {
 		}
 	}
 	t.Logf("%d records; one process wrote from %d to %d", len(got), fewest, most)
-}
-
-func TestKilledWhileAppending(t *testing.T) {
-	t.Parallel()
-	dir := place(t)
-	for round := range 3 {
-		p := start(t, "append", dir)
-		acknowledged := map[string]bool{}
-		for range 40 {
-			line, ok := p.line()
-			if !ok {
-				t.Fatal("the helper ended by itself")
-			}
-			acknowledged[line] = true
-		}
-		p.cmd.Process.Kill()
-		var rest atomic.Int64
-		p.acknowledged(acknowledged, &rest)
-		s := openIn(t, dir, file.Options{})
-		got := records(t, s)
-		wantOrder(t, got)
-		for line := range acknowledged {
-			if !slices.Contains(got, line) {
-				t.Fatalf("round %d: acknowledged record %q is not in the log", round, line)
-			}
-		}
-		must.Succeed(t, s.Close())
-	}
 }

@@ -22,7 +22,6 @@ var helpers = map[string]func(ctx context.Context, dir string, out io.Writer) er
 	"session":    helpSession,
 	"open":       helpOpen,
 	"bare":       helpBare,
-	"idle":       helpIdle,
 }
 
 func runHelper(run func(ctx context.Context, dir string, out io.Writer) error) int {

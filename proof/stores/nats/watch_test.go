@@ -73,5 +73,3 @@ func TestConsumersGo(t *testing.T) {
 	rig.Eventually(t, "the consumers are gone", func() bool { return consumers() == 0 })
 	t.Logf("gone after %v", time.Since(start).Round(time.Millisecond))
 }
-
-func wantHint(t *testing.T, hints <-chan struct{}, _ string) { t.Helper(); rig.Hinted(t, hints) }

@@ -3,9 +3,7 @@ package drivertest_test
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/rota-run/rota/store"
@@ -113,58 +111,77 @@ func TestOrdered(t *testing.T) {
 	drivertest.Journals(t, journalSetup(right))
 }
 
-// wrongJournals are journals that are wrong, and the test that notices.
-var wrongJournals = map[string]struct {
-	found   string
-	mistake func(driver.Journal) driver.Journal
-}{
-	"indexes are counted by each handle": {"indexes grow", func(j driver.Journal) driver.Journal {
-		n := uint64(0)
+// appending and reading are mistakes of one call.
+func appending(
+	f func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error),
+) func(driver.Journal) driver.Journal {
+	return func(j driver.Journal) driver.Journal {
 		return &faulty{Journal: j, append: func(ctx context.Context, records [][]byte) ([]uint64, error) {
+			return f(j, ctx, records)
+		}}
+	}
+}
+
+// page is the answer to a read.
+type page struct {
+	records     []store.Record
+	first, head uint64
+	err         error
+}
+
+func reading(f func(j driver.Journal, p *page)) func(driver.Journal) driver.Journal {
+	return func(j driver.Journal) driver.Journal {
+		read := func(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
+			var p page
+			p.records, p.first, p.head, p.err = j.Read(ctx, after, n)
+			f(j, &p)
+			return p.records, p.first, p.head, p.err
+		}
+		return &faulty{Journal: j, read: read}
+	}
+}
+
+// countAlone counts the indexes of each handle by itself.
+func countAlone(j driver.Journal) driver.Journal {
+	n := uint64(0)
+	return appending(
+		func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
 			indexes, err := j.Append(ctx, records)
 			for i := range indexes {
 				n++
 				indexes[i] = n
 			}
 			return indexes, err
-		}}
-	}},
-	"a batch is stored backwards": {"a batch is all", func(j driver.Journal) driver.Journal {
-		return &faulty{Journal: j, append: func(ctx context.Context, records [][]byte) ([]uint64, error) {
+		})(j)
+}
+
+// wrongJournals are journals that are wrong, and the test that notices.
+var wrongJournals = map[string]struct {
+	found   string
+	mistake func(driver.Journal) driver.Journal
+}{
+	"indexes are counted by each handle": {"indexes grow", countAlone},
+	"a batch is stored backwards": {"a batch is all", appending(
+		func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
 			records = slices.Clone(records)
 			slices.Reverse(records)
 			return j.Append(ctx, records)
-		}}
-	}},
-	"too many are cut off": {"a batch is all", func(j driver.Journal) driver.Journal {
-		return &faulty{Journal: j, append: func(ctx context.Context, records [][]byte) ([]uint64, error) {
+		})},
+	"too many are cut off": {"a batch is all", appending(
+		func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
 			return j.Append(ctx, records[:min(len(records), 16)])
-		}}
-	}},
-	"a page leaves its last record out": {"a read leaves nothing out", func(j driver.Journal) driver.Journal {
-		return &faulty{Journal: j, read: func(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
-			records, first, head, err := j.Read(ctx, after, n)
-			if len(records) > 2 {
-				records = slices.Delete(records, 1, 2)
-			}
-			return records, first, head, err
-		}}
-	}},
-	"the head goes with the records": {"indexes never come back", func(j driver.Journal) driver.Journal {
-		return &faulty{Journal: j, read: func(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
-			records, first, head, err := j.Read(ctx, after, n)
-			if all, _, _, _ := j.Read(ctx, 0, 1); len(all) == 0 {
-				head = 0
-			}
-			return records, first, head, err
-		}}
-	}},
-	"what is freed is not told": {"indexes never come back", func(j driver.Journal) driver.Journal {
-		return &faulty{Journal: j, read: func(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
-			records, _, head, err := j.Read(ctx, after, n)
-			return records, 0, head, err
-		}}
-	}},
+		})},
+	"a page leaves its last record out": {"a read leaves nothing out", reading(func(_ driver.Journal, p *page) {
+		if len(p.records) > 2 {
+			p.records = slices.Delete(p.records, 1, 2)
+		}
+	})},
+	"the head goes with the records": {"indexes never come back", reading(func(j driver.Journal, p *page) {
+		if all, _, _, _ := j.Read(context.Background(), 0, 1); len(all) == 0 {
+			p.head = 0
+		}
+	})},
+	"what is freed is not told": {"indexes never come back", reading(func(_ driver.Journal, p *page) { p.first = 0 })},
 	"free keeps the last one": {"indexes never come back", func(j driver.Journal) driver.Journal {
 		return &faulty{Journal: j, free: func(ctx context.Context, upTo uint64) error { return j.Free(ctx, upTo-1) }}
 	}},
@@ -176,51 +193,25 @@ var wrongJournals = map[string]struct {
 			return nil
 		}}
 	}},
-	"an append is sent again": {"the outcome is told", func(j driver.Journal) driver.Journal {
-		return &faulty{Journal: j, append: func(ctx context.Context, records [][]byte) ([]uint64, error) {
+	"an append is sent again": {"the outcome is told", appending(
+		func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
 			indexes, err := j.Append(ctx, records)
 			if errors.Is(err, store.ErrUnknown) {
 				return j.Append(ctx, records)
 			}
 			return indexes, err
-		}}
-	}},
-	"a lost answer is called not done": {"the outcome is told", func(j driver.Journal) driver.Journal {
-		return &faulty{Journal: j, append: func(ctx context.Context, records [][]byte) ([]uint64, error) {
+		})},
+	"a lost answer is called not done": {"the outcome is told", appending(
+		func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
 			indexes, err := j.Append(ctx, records)
 			if errors.Is(err, store.ErrUnknown) {
 				err = store.ErrUnavailable
 			}
 			return indexes, err
-		}}
-	}},
-	"an older head is believed": {"a shorter log is refused", func(j driver.Journal) driver.Journal {
-		return &faulty{Journal: j, read: func(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
-			records, first, head, err := j.Read(ctx, after, n)
-			if errors.Is(err, store.ErrUnavailable) {
-				return nil, 0, 0, nil
-			}
-			return records, first, head, err
-		}}
-	}},
-}
-
-// TestPlantedJournal is run by TestJournalMistakes, in a process of its own, since it has to fail.
-func TestPlantedJournal(t *testing.T) {
-	t.Parallel()
-	if *planted >= 0 {
-		name := slices.Sorted(maps.Keys(wrongJournals))[*planted]
-		drivertest.Journals(t, journalSetup(wrongJournals[name].mistake))
-	}
-}
-
-// TestJournalMistakes: the suite notices each mistake, by the test that is named for it.
-func TestJournalMistakes(t *testing.T) {
-	t.Parallel()
-	for i, name := range slices.Sorted(maps.Keys(wrongJournals)) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			noticed(t, "TestPlantedJournal", strings.ReplaceAll(wrongJournals[name].found, " ", "_"), i)
-		})
-	}
+		})},
+	"an older head is believed": {"a shorter log is refused", reading(func(_ driver.Journal, p *page) {
+		if errors.Is(p.err, store.ErrUnavailable) {
+			*p = page{}
+		}
+	})},
 }

@@ -385,33 +385,55 @@ func again(d drivertest.Documenter, ctx context.Context, op driver.Op, with []dr
 	return v, err
 }
 
-var planted = flag.Int("mistake", -1, "the mistake over which TestPlanted runs the suite")
+// planted is a suite over a mistake, and the test of it that notices.
+type planted struct {
+	found string
+	run   func(t *testing.T)
+}
+
+// allPlanted are the mistakes of drivers, of journals and of vigils.
+func allPlanted() map[string]planted {
+	all := map[string]planted{}
+	for _, m := range mistakes {
+		made := setup(m.mistake, strings.HasPrefix(m.name, "a store"))
+		all[m.name] = planted{m.found, func(t *testing.T) { drivertest.Documents(t, made) }}
+	}
+	for name, w := range wrongJournals {
+		all["journal: "+name] = planted{w.found, func(t *testing.T) { drivertest.Journals(t, journalSetup(w.mistake)) }}
+	}
+	for name, found := range wrongVigils {
+		all["vigil: "+name] = planted{found, func(t *testing.T) { drivertest.Vigils(t, vigilSetup(name)) }}
+	}
+	return all
+}
+
+var mistakeFlag = flag.String("mistake", "", "the mistake over which TestPlanted runs its suite")
 
 // TestPlanted is run by TestMistakes, in a process of its own, since it has to fail.
 func TestPlanted(t *testing.T) {
 	t.Parallel()
-	if *planted >= 0 {
-		drivertest.Documents(t, setup(mistakes[*planted].mistake, strings.HasPrefix(mistakes[*planted].name, "a store")))
+	if *mistakeFlag != "" {
+		allPlanted()[*mistakeFlag].run(t)
 	}
 }
 
-// TestMistakes: the suite notices each mistake, by the test that is named for it.
+// TestMistakes: the suites notice each mistake, by the test that is named for it.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
-	for i, m := range mistakes {
-		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
-			noticed(t, "TestPlanted", strings.ReplaceAll(m.found, " ", "_"), i)
-		})
+	all := allPlanted()
+	if want := len(mistakes) + len(wrongJournals) + len(wrongVigils); len(all) != want {
+		t.Errorf("%d mistakes have names of their own, of %d", len(all), want)
 	}
-}
-
-// noticed runs a test of a suite over a mistake, and wants it to fail.
-func noticed(t *testing.T, test, name string, mistake int) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+test+"$/^"+name+"$", "-mistake", fmt.Sprint(mistake))
-	out, err := cmd.CombinedOutput()
-	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: "+test+"/"+name) {
-		t.Errorf("%q does not notice it: %v\n%s", name, err, out)
+	for name, m := range all { // order-free: each is a process of its own
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := strings.ReplaceAll(m.found, " ", "_")
+			args := []string{"-test.run", "^TestPlanted$/^" + found + "$", "-mistake", name}
+			out, err := exec.CommandContext(t.Context(), os.Args[0], args...).CombinedOutput()
+			failed := strings.Contains(string(out), "--- FAIL: TestPlanted/"+found)
+			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || !failed {
+				t.Errorf("%q does not notice it: %v\n%s", m.found, err, out)
+			}
+		})
 	}
 }

@@ -3,9 +3,6 @@ package drivertest_test
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -118,23 +115,4 @@ var wrongVigils = map[string]string{
 	"all vigils of a handle end":   "others' rows are not touched",
 	"a create comes after the end": "what comes late is nothing",
 	"any key will do":              "others end it",
-}
-
-// TestPlantedVigil is run by TestVigilMistakes, in a process of its own, since it has to fail.
-func TestPlantedVigil(t *testing.T) {
-	t.Parallel()
-	if *planted >= 0 {
-		drivertest.Vigils(t, vigilSetup(slices.Sorted(maps.Keys(wrongVigils))[*planted]))
-	}
-}
-
-// TestVigilMistakes: the suite notices each mistake, by the test that is named for it.
-func TestVigilMistakes(t *testing.T) {
-	t.Parallel()
-	for i, name := range slices.Sorted(maps.Keys(wrongVigils)) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			noticed(t, "TestPlantedVigil", strings.ReplaceAll(wrongVigils[name], " ", "_"), i)
-		})
-	}
 }
