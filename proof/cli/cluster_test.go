@@ -13,15 +13,6 @@ import (
 	"github.com/rota-run/rota/proof/process"
 )
 
-func TestThreeProcessesShareTasks(t *testing.T) {
-	p := newPlace(t)
-	p.noops(9)
-	for _, m := range []string{"a", "b", "c"} {
-		p.start(m, "tasks")
-	}
-	p.awaitShares(9, "a:3 b:3 c:3")
-}
-
 func TestTaskFilesTakeEffectAsTheyChange(t *testing.T) {
 	p := newPlace(t)
 	a := p.start("a", "tasks")
@@ -116,19 +107,6 @@ func TestKillOneTwoAll(t *testing.T) {
 	kill("a")
 	p.start("d", "tasks")
 	p.awaitShares(6, "d:6")
-}
-
-func TestAllKilledAtOnceAndOneComesBackUnderItsName(t *testing.T) {
-	p := newPlace(t)
-	p.noops(4)
-	a, b := p.start("a", "tasks"), p.start("b", "tasks")
-	p.awaitShares(4, "a:2 b:2")
-	a.signal(syscall.SIGKILL)
-	b.signal(syscall.SIGKILL)
-	a.end()
-	b.end()
-	p.start("b", "tasks")
-	p.awaitShares(4, "b:4")
 }
 
 // suspend stops a member while it does not write: nobody can write to the file store while a suspended member has the turn.

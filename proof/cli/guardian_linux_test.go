@@ -70,11 +70,10 @@ func killed(p *place, store string) {
 	g.begin("b")
 	g.settled()
 	var with, without []time.Duration
-	for i := range 2 * *kills {
-		name := []string{"a", "b"}[i/2%2]
-		if i%2 == 0 {
-			with = append(with, g.kill(name, false))
-		} else {
+	for i := range *kills {
+		name := []string{"a", "b"}[i%2]
+		with = append(with, g.kill(name, false))
+		if i == 0 || *kills >= figureKills { // each of these waits for the TTL
 			without = append(without, g.kill(name, true))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 // A paused task has no owner, whatever becomes of the members and of its file, until it is resumed: by each protocol that a directory can have.
 func TestPause(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range []string{"replica", "leader", "lease"} {
 		t.Run(protocol, func(t *testing.T) {
 			p := newPlace(t)

@@ -4,10 +4,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
 )
 
 // A round that somebody asks for is run by the owner, by the next one where the owner dies, and by nobody where there is none to ask for: by each protocol.
 func TestRunNow(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range []string{"replica", "leader", "lease", "sync"} {
 		t.Run(protocol, func(t *testing.T) {
 			p := newPlace(t)
@@ -66,4 +69,15 @@ func (p *place) owned(member string) (n int) {
 		}
 	}
 	return n
+}
+
+// fakeBroker is a place on a broker inside this process.
+func fakeBroker(t *testing.T) string {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return "kafka://" + c.ListenAddrs()[0] + "/weather"
 }

@@ -74,22 +74,6 @@ func TestStatusOfASuspendedMember(t *testing.T) {
 	}
 }
 
-// A check whose program cannot be started fails in each round.
-func TestStatusOfAFailingTask(t *testing.T) {
-	p := newPlace(t)
-	program := filepath.Join(p.dir, "missing")
-	p.task("sick.yaml", "type: exec\nevery: 100ms\nconfig: {argv: ["+program+"]}\n")
-	p.start("a", "tasks", "--allow-exec", program)
-	await(t, "tasks says so", func() bool {
-		out, _, _ := p.rota("task", "list", "--state", "failing", "--store", "file:store")
-		return strings.Contains(out, "sick") && strings.Contains(out, "rounds, last: run "+program)
-	})
-	out, _, _ := p.rota("status", "--store", "file:store")
-	if !strings.Contains(out, "tasks 1: 1 failing") || !strings.Contains(out, "! failing  sick") {
-		t.Errorf("status:\n%s", out)
-	}
-}
-
 // Members on this machine answer, whichever of them is suspended or dead; with none the store is read.
 func TestStatusFromMembers(t *testing.T) {
 	p := newPlace(t)
