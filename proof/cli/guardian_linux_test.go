@@ -275,7 +275,7 @@ func TestATaskThatKillsItsOwners(t *testing.T) {
 // While its member lives, a guardian does nothing: it uses little memory, no processor, and no port; a terminal's signals do not end it.
 func TestGuardianAtRest(t *testing.T) {
 	p := newPlace(t)
-	m := p.start("a", "--allow-exec", "/bin/sh")
+	m := p.start("a", "--ttl", "6s", "--allow-exec", "/bin/sh") // a third of it until it says that it has one
 	await(t, "it has a guardian", func() bool {
 		out, _, _ := p.rota("member", "list", "--store", p.store, "-o", "json")
 		return strings.Contains(out, `"guardian":"on"`)
