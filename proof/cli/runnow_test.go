@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"strings"
 	"syscall"
 	"testing"
 
@@ -22,7 +21,7 @@ func TestRunNow(t *testing.T) {
 			p.task("slow.yaml", "type: noop\nevery: 2h\n")
 			p.task("log.yaml", "type: tail\nconfig:\n  paths: [/tmp/rota-run-now.log]\n")
 			a := p.start("a", "--protocol", protocol, "--ttl", ttl, "tasks")
-			await(t, "three tasks at a", func() bool { return p.owned("a") == 3 })
+			p.awaitShares(3, "a:3")
 			p.says("task trigger hourly --wait", exitOK, "hourly has run a round")
 			p.start("b", "--protocol", protocol, "--ttl", ttl, "tasks")
 			p.says("task trigger slow", exitOK)
@@ -41,16 +40,6 @@ func TestRunNow(t *testing.T) {
 			p.says("events", exitOK, "run-now hourly  by ", "run-now slow  by ", "pause-job hourly  by ")
 		})
 	}
-}
-
-// owned is how many tasks of files a member has.
-func (p *place) owned(member string) (n int) {
-	for _, task := range p.tasks() {
-		if task.Owner == member && task.State == "running" && !strings.HasPrefix(task.Task, "rota.") {
-			n++
-		}
-	}
-	return n
 }
 
 // fakeBroker is a place on a broker inside this process.
