@@ -24,43 +24,30 @@ type called struct {
 func TestCallPing(t *testing.T) {
 	p := newPlace(t)
 	p.start("idle", "tasks")
-	await(t, "it has joined", func() bool {
-		out, _, _ := p.rota("member", "list", "--store", p.store)
-		return strings.Contains(out, "idle")
-	})
-	if _, stderr, code := p.rota("function", "call", "ping", "--store", p.store); code != exitFailed || !strings.Contains(stderr, "none has any") || !strings.Contains(stderr, "try: rota run --slots") {
-		t.Errorf("without functions: exit %d, %s", code, stderr)
-	}
+	p.joined("idle")
+	p.says("function call ping", exitFailed, "none has any", "try: rota run --slots")
 	id, stderr, code := p.rota("function", "call", "ping", "--arg", `{"text":"later"}`, "--detach", "--store", p.store)
 	if id = strings.TrimSpace(id); code != exitOK || id == "" || !strings.Contains(stderr, "no member has the function ping now") || !strings.Contains(stderr, "rota function wait "+id) {
 		t.Fatalf("detached: exit %d, %q, %s", code, id, stderr)
 	}
-	doomed, _, _ := p.rota("function", "call", "nothing", "--detach", "--store", p.store)
+	doomed := strings.TrimSpace(p.says("function call nothing --detach", exitOK))
 	p.start("m1", "tasks", "--slots", "2")
 	out, stderr, code := p.rota("function", "wait", id, "--store", p.store)
 	var answer pong
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != exitOK || answer.Member != "m1" || answer.Text != "later" || answer.Version != p.version() || answer.AtMS == 0 {
 		t.Errorf("attached: exit %d, %s, %s", code, out, stderr)
 	}
-	if _, stderr, code = p.rota("function", "wait", id, "--store", p.store); code != exitFailed || !strings.Contains(stderr, "collected") {
-		t.Errorf("attached again: exit %d, %s", code, stderr)
-	}
-	if _, stderr, code = p.rota("function", "call", "pong", "--store", p.store); code != exitFailed || !strings.Contains(stderr, "members have: ping") {
-		t.Errorf("another function: exit %d, %s", code, stderr)
-	}
-	if _, stderr, code = p.rota("function", "wait", strings.TrimSpace(doomed), "--wait", "50ms", "--store", p.store); code != exitFailed || !strings.Contains(stderr, "goes on") {
-		t.Errorf("a call that nobody runs: exit %d, %s", code, stderr)
-	}
-	if _, stderr, code = p.rota("function", "cancel", strings.TrimSpace(doomed), "--store", p.store); code != exitOK {
-		t.Errorf("cancel: exit %d, %s", code, stderr)
-	}
+	p.says("function wait "+id, exitFailed, "collected")
+	p.says("function call pong", exitFailed, "members have: ping")
+	p.says("function wait "+doomed+" --wait 50ms", exitFailed, "goes on")
+	p.says("function cancel "+doomed, exitOK)
 	var c called
-	out, _, code = p.rota("function", "wait", strings.TrimSpace(doomed), "-o", "json", "--store", p.store)
-	if err := json.Unmarshal([]byte(out), &c); err != nil || code != exitFailed || c.State != "cancelled" {
-		t.Errorf("cancelled: exit %d, %s", code, out)
+	out = p.says("function wait "+doomed+" -o json", exitFailed)
+	if err := json.Unmarshal([]byte(out), &c); err != nil || c.State != "cancelled" {
+		t.Errorf("cancelled: %s", out)
 	}
-	out, _, code = p.rota("function", "call", "ping", "--arg", "7", "-o", "json", "--store", p.store)
-	if err := json.Unmarshal([]byte(out), &c); err != nil || code != exitFailed || c.State != "failed" || c.Attempts != 1 || !strings.Contains(c.Error, "decode the argument") {
-		t.Errorf("bad argument: exit %d, %s", code, out)
+	out = p.says("function call ping --arg 7 -o json", exitFailed)
+	if err := json.Unmarshal([]byte(out), &c); err != nil || c.State != "failed" || c.Attempts != 1 || !strings.Contains(c.Error, "decode the argument") {
+		t.Errorf("bad argument: %s", out)
 	}
 }

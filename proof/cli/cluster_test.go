@@ -13,15 +13,6 @@ import (
 	"github.com/rota-run/rota/proof/process"
 )
 
-func TestThreeProcessesShareTasks(t *testing.T) {
-	p := newPlace(t)
-	p.noops(9)
-	for _, m := range []string{"a", "b", "c"} {
-		p.start(m, "tasks")
-	}
-	p.awaitShares(9, "a:3 b:3 c:3")
-}
-
 func TestTaskFilesTakeEffectAsTheyChange(t *testing.T) {
 	p := newPlace(t)
 	a := p.start("a", "tasks")
@@ -118,19 +109,6 @@ func TestKillOneTwoAll(t *testing.T) {
 	p.awaitShares(6, "d:6")
 }
 
-func TestAllKilledAtOnceAndOneComesBackUnderItsName(t *testing.T) {
-	p := newPlace(t)
-	p.noops(4)
-	a, b := p.start("a", "tasks"), p.start("b", "tasks")
-	p.awaitShares(4, "a:2 b:2")
-	a.signal(syscall.SIGKILL)
-	b.signal(syscall.SIGKILL)
-	a.end()
-	b.end()
-	p.start("b", "tasks")
-	p.awaitShares(4, "b:4")
-}
-
 // suspend stops a member while it does not write: nobody can write to the file store while a suspended member has the turn.
 func (p *place) suspend(m *running) {
 	p.t.Helper()
@@ -161,20 +139,12 @@ func TestDrainAndUndrain(t *testing.T) {
 	p.start("a", "tasks")
 	p.start("b", "tasks")
 	p.awaitShares(4, "a:2 b:2")
-	if _, stderr, code := p.rota("member", "drain", "b", "--store", "file:store"); code != exitOK {
-		t.Fatalf("exit %d: %s", code, stderr)
-	}
+	p.says("member drain b", exitOK)
 	p.awaitShares(4, "a:4")
-	if out, _, _ := p.rota("member", "list", "--store", "file:store"); !strings.Contains(out, "draining") {
-		t.Errorf("members does not tell of the drain:\n%s", out)
-	}
-	if _, stderr, code := p.rota("member", "undrain", "b", "--store", "file:store"); code != exitOK {
-		t.Fatalf("exit %d: %s", code, stderr)
-	}
+	p.says("member list", exitOK, "draining")
+	p.says("member undrain b", exitOK)
 	p.awaitShares(4, "a:2 b:2")
-	if _, stderr, code := p.rota("member", "drain", "z", "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "no such member") {
-		t.Errorf("exit %d, %q", code, stderr)
-	}
+	p.says("member drain z", exitFailed, "no such member")
 }
 
 func TestKillAndUnpark(t *testing.T) {
@@ -182,10 +152,6 @@ func TestKillAndUnpark(t *testing.T) {
 	p.noops(1)
 	p.start("a", "tasks")
 	p.awaitShares(1, "a:1")
-	if _, stderr, code := p.rota("task", "retry", "t00", "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "try: rota task list --state parked") {
-		t.Errorf("a task that is not parked: exit %d, %q", code, stderr)
-	}
-	if _, stderr, code := p.rota("job", "stop", "t00", "--store", "file:store"); code != exitFailed || !containsAll(stderr, []string{"it would come back", "remove its file; or rota job pause t00"}) {
-		t.Errorf("a task whose file is there: exit %d, %q", code, stderr)
-	}
+	p.says("task retry t00", exitFailed, "try: rota task list --state parked")
+	p.says("job stop t00", exitFailed, "it would come back", "remove its file; or rota job pause t00")
 }

@@ -21,38 +21,23 @@ func TestConfigure(t *testing.T) {
 		}
 	}
 	await(t, "they share evenly", slots("2 2"))
-	out, stderr, code := p.rota("cluster", "set", "--job-scheduler", "percentage", "--retention", "1", "--store", "file:store")
-	if code != exitOK || !containsAll(out, []string{"job-scheduler  percentage", "retention      1"}) {
-		t.Errorf("exit %d, %s%s", code, out, stderr)
-	}
+	p.says("cluster set --job-scheduler percentage --retention 1", exitOK, "job-scheduler  percentage", "retention      1")
 	await(t, "they share by percentages", slots("3 1"))
 	p.write("c.yaml", "percent: 1\ntasks:\n- {name: x, type: noop}\n")
-	if _, stderr, code := p.rota("job", "submit", "c.yaml", "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "come to 101") {
-		t.Errorf("exit %d, %s", code, stderr)
-	}
+	p.says("job submit c.yaml", exitFailed, "come to 101")
 	cmd := p.command("cluster", "get", "--store", "file:store")
 	if cmd.Env = append(cmd.Env, "ROTA_RETENTION=7"); cmd.Run() != nil {
 		t.Error("the settings cannot be shown")
 	}
-	if out, _, _ := p.rota("cluster", "get", "--store", "file:store"); !strings.Contains(out, "retention      1") {
-		t.Errorf("the environment changed the settings of the cluster: %s", out)
-	}
-	for _, job := range []string{"a", "b"} {
-		if _, stderr, code := p.rota("job", "stop", job, "--store", "file:store"); code != exitOK {
-			t.Fatal(stderr)
-		}
-	}
-	if out, _, _ := p.rota("job", "list", "--store", "file:store"); strings.Contains(out, "a  ") || !strings.Contains(out, "b  ") {
+	p.says("cluster get", exitOK, "retention      1") // whatever the environment said
+	p.says("job stop a", exitOK)
+	p.says("job stop b", exitOK)
+	if out := p.says("job list", exitOK, "b  "); strings.Contains(out, "a  ") {
 		t.Errorf("of the two that have ended the newer one alone is to stay: %s", out)
 	}
-	if _, stderr, code := p.rota("cluster", "set", "--retention", "0", "--store", "file:store"); code != exitUsage || !strings.Contains(stderr, "below 1") {
-		t.Errorf("exit %d, %s", code, stderr)
-	}
-	if _, stderr, code := p.rota("cluster", "set", "--job-scheduler", "fair", "--store", "file:store"); code != exitUsage || !strings.Contains(stderr, "not a scheduler") {
-		t.Errorf("exit %d, %s", code, stderr)
-	}
-	out, _, _ = p.rota("cluster", "get", "-o", "json", "--store", "file:store")
-	if want := "{\"job_scheduler\":\"percentage\",\"move_budget\":256,\"retention\":1}\n"; out != want {
+	p.says("cluster set --retention 0", exitUsage, "below 1")
+	p.says("cluster set --job-scheduler fair", exitUsage, "not a scheduler")
+	if out, want := p.says("cluster get -o json", exitOK), "{\"job_scheduler\":\"percentage\",\"move_budget\":256,\"retention\":1}\n"; out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
 }

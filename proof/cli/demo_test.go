@@ -23,22 +23,20 @@ type outcome struct {
 	Lost        int `json:"lost"`
 }
 
-func TestDemo(t *testing.T) { newPlace(t).demo() }
-
-// A directory is that of who plays it, not of the members.
+// The stage demo plays it on a directory, with the bounds of time. A directory is that of who plays it, not of the members.
 func TestDemoByClaims(t *testing.T) { newPlace(t).demo("--store", "file:here", "--protocol", "lease") }
 
 // Members inside one process keep the same promises; what stands for a suspension is stricter there, as their tasks go on.
-// The settings of who plays it are not theirs.
+// The settings of who plays it are not theirs. With heartbeats alone each round has a store of its own.
 func TestDemoInMemory(t *testing.T) {
-	p := newPlace(t)
-	p.write("rota.yaml", "ttl: nonsense\n")
-	p.demo("--store", "memory:")
-}
-
-// Heartbeats alone, and each round has a store of its own.
-func TestDemoInMemoryByHeartbeats(t *testing.T) {
-	newPlace(t).demo("--store", "memory:", "--no-sessions", "--rounds", "2")
+	t.Parallel()
+	for _, args := range []string{"--store memory:", "--store memory: --no-sessions --rounds 2"} {
+		t.Run(args, func(t *testing.T) {
+			p := newPlace(t)
+			p.write("rota.yaml", "ttl: nonsense\n")
+			p.demo(strings.Fields(args)...)
+		})
+	}
 }
 
 // starved is for how long members in one process may stand still together and keep their promises all the same: less than is between the instant at

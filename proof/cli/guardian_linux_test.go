@@ -70,11 +70,10 @@ func killed(p *place, store string) {
 	g.begin("b")
 	g.settled()
 	var with, without []time.Duration
-	for i := range 2 * *kills {
-		name := []string{"a", "b"}[i/2%2]
-		if i%2 == 0 {
-			with = append(with, g.kill(name, false))
-		} else {
+	for i := range *kills {
+		name := []string{"a", "b"}[i%2]
+		with = append(with, g.kill(name, false))
+		if i == 0 || *kills >= figureKills { // each of these waits for the TTL
 			without = append(without, g.kill(name, true))
 		}
 	}
@@ -276,7 +275,7 @@ func TestATaskThatKillsItsOwners(t *testing.T) {
 // While its member lives, a guardian does nothing: it uses little memory, no processor, and no port; a terminal's signals do not end it.
 func TestGuardianAtRest(t *testing.T) {
 	p := newPlace(t)
-	m := p.start("a", "--allow-exec", "/bin/sh")
+	m := p.start("a", "--ttl", "6s", "--allow-exec", "/bin/sh") // a third of it until it says that it has one
 	await(t, "it has a guardian", func() bool {
 		out, _, _ := p.rota("member", "list", "--store", p.store, "-o", "json")
 		return strings.Contains(out, `"guardian":"on"`)

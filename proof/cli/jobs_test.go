@@ -40,8 +40,10 @@ func (p *place) submit(args ...string) string {
 func (p *place) joined(name string) {
 	p.t.Helper()
 	await(p.t, name+" has joined", func() bool {
-		out, _, _ := p.rota("member", "list", "--store", "file:store")
-		return containsAll(out, []string{name, "joined"})
+		out, _, _ := p.rota("member", "list", "--store", p.store, "-o", "json")
+		var members []view.Member
+		return json.Unmarshal([]byte(out), &members) == nil &&
+			slices.ContainsFunc(members, func(m view.Member) bool { return string(m.Member) == name && m.State == "joined" })
 	})
 }
 
@@ -87,23 +89,12 @@ func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
 	if first.at == 0 || second.at <= first.at || second.token <= first.token {
 		t.Errorf("first began at %+v, second at %+v", first, second)
 	}
-	if said := p.submit("etl.yaml", "--type", "witness-items"); !strings.Contains(said, "completed already") {
-		t.Errorf("it said %q", said)
-	}
+	p.says("job submit etl.yaml --type witness-items", exitOK, "completed already")
 	p.items("long.yaml", 250) // goes on for as long as a busy machine may take to look
-	if said := p.submit("long.yaml", "--type", "witness-items", "--id", "again", "--wait"); !containsAll(said, []string{
-		"again is submitted: 2 tasks", "first            running on 1 slot", "waiting: it starts when what it comes after is finished: first", "completed, 2 of 2 tasks done",
-	}) {
-		t.Errorf("it said %s", said)
-	}
-	out, _, _ = p.rota("job", "list", "--store", "file:store")
-	if !containsAll(out, []string{"JOB", "etl", "again", "completed", "2/2"}) {
-		t.Errorf("rota job list: %s", out)
-	}
-	out, _, code = p.rota("job", "show", "etl", "--follow", "--store", "file:store")
-	if code != exitOK || !strings.Contains(out, "completed, 2 of 2 tasks done") {
-		t.Errorf("rota job show --follow: exit %d, %s", code, out)
-	}
+	p.says("job submit long.yaml --type witness-items --id again --wait", exitOK, "again is submitted: 2 tasks", "first            running on 1 slot",
+		"waiting: it starts when what it comes after is finished: first", "completed, 2 of 2 tasks done")
+	p.says("job list", exitOK, "JOB", "etl", "again", "completed", "2/2")
+	p.says("job show etl --follow", exitOK, "completed, 2 of 2 tasks done")
 }
 
 func (p *place) content(name string) []byte {
@@ -138,51 +129,36 @@ func TestJobsThatDoNotComplete(t *testing.T) {
 	p.write("big.yaml", "coverage: required\ntasks:\n- {name: a, type: noop, min: 5}\n")
 	p.start("a", "--slots", "2", "tasks")
 	p.joined("a")
+	stays := func(what string) {
+		t.Helper()
+		await(t, what, func() bool { return slices.Equal(taskStates(p.job("stays")), []string{"running", "running"}) })
+	}
 	p.submit("stays.yaml")
-	await(t, "both tasks run", func() bool { return slices.Equal(taskStates(p.job("stays")), []string{"running", "running"}) })
-	if said := p.submit("stays.yaml"); !strings.Contains(said, "stays is there already, by this very definition") {
-		t.Errorf("it said %q", said)
-	}
-	if said := p.submit("big.yaml"); !strings.Contains(said, "! it waits: coverage: it needs 5 slots") {
-		t.Errorf("it said %q", said)
-	}
+	stays("both tasks run")
+	p.says("job submit stays.yaml", exitOK, "stays is there already, by this very definition")
+	p.says("job submit big.yaml", exitOK, "! it waits: coverage: it needs 5 slots")
 	p.write("other.yaml", "id: stays\ntasks:\n- {name: a, type: noop}\n")
-	if _, stderr, code := p.rota("job", "submit", "other.yaml", "--store", "file:store"); code != exitFailed || !containsAll(stderr, []string{"another spec", "try: --id"}) {
-		t.Errorf("exit %d, %s", code, stderr)
-	}
+	p.says("job submit other.yaml", exitFailed, "another spec", "try: --id")
 	p.write("more.yaml", "id: stays\ntasks:\n- {name: a, type: noop, every: 1s, max: 1}\n")
-	if said := p.submit("more.yaml", "--update"); !strings.Contains(said, "stays is updated: 1 task") {
-		t.Errorf("it said %q", said)
-	}
+	p.says("job submit more.yaml --update", exitOK, "stays is updated: 1 task")
 	await(t, "one slot is free", func() bool {
 		return slices.Equal(p.job("stays").Tasks[0].Slots, []string{"a:1"}) || slices.Equal(p.job("stays").Tasks[0].Slots, []string{"a:2"})
 	})
 	p.submit("stays.yaml", "--update")
-	await(t, "both tasks run again", func() bool { return slices.Equal(taskStates(p.job("stays")), []string{"running", "running"}) })
-	out, _, _ := p.rota("job", "list", "--state", "pending", "--store", "file:store")
-	if !containsAll(out, []string{"big", "pending", "0/1", "it needs 5 slots"}) || strings.Contains(out, "stays") {
+	stays("both tasks run again")
+	if out := p.says("job list --state pending", exitOK, "big", "pending", "0/1", "it needs 5 slots"); strings.Contains(out, "stays") {
 		t.Errorf("rota job list: %s", out)
 	}
-	out, _, _ = p.rota("job", "show", "stays", "--store", "file:store")
-	if !containsAll(out, []string{"stays is running", "0 of 2 tasks done", "scheduler round-robin", "a:1", "a:2"}) {
-		t.Errorf("rota job show stays: %s", out)
-	}
+	p.says("job show stays", exitOK, "stays is running", "0 of 2 tasks done", "scheduler round-robin", "a:1", "a:2")
 
-	if _, stderr, code := p.rota("job", "stop", "stays", "--store", "file:store"); code != exitOK || !strings.Contains(stderr, "rota job list") {
-		t.Errorf("exit %d, %s", code, stderr)
-	}
+	p.says("job stop stays", exitOK, "rota job list")
 	await(t, "it is killed and its slots are free", func() bool {
 		j := p.job("stays")
 		return j.State == "killed" && j.Tasks[0].Partitions.Total == 0
 	})
-	if _, stderr, code := p.rota("job", "stop", "stays", "--store", "file:store"); code != exitFailed || !containsAll(stderr, []string{"no such live job", "try: rota job list"}) {
-		t.Errorf("exit %d, %s", code, stderr)
+	p.says("job stop stays", exitFailed, "no such live job", "try: rota job list")
+	if out := p.says("job show stays --follow", exitFailed); !strings.Contains(out, "killed, 0 of 2 tasks done") {
+		t.Errorf("rota job show --follow: %s", out)
 	}
-	if out, _, code := p.rota("job", "show", "stays", "--follow", "--store", "file:store"); code != exitFailed || !strings.Contains(out, "killed, 0 of 2 tasks done") {
-		t.Errorf("exit %d, %s", code, out)
-	}
-	_, stderr, code := p.rota("job", "submit", "fails.yaml", "--wait", "--store", "file:store")
-	if code != exitFailed || !containsAll(stderr, []string{"not checked here", "nobody.knows", "failed once", "is not known on member a"}) {
-		t.Errorf("exit %d, %s", code, stderr)
-	}
+	p.says("job submit fails.yaml --wait", exitFailed, "not checked here", "nobody.knows", "failed once", "is not known on member a")
 }

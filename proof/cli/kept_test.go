@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/proof/process"
-	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/proof/sim/history"
 )
 
@@ -20,15 +18,7 @@ func TestAStartWithoutAServer(t *testing.T) {
 	p := newPlace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	s, err := server.Spawn(ctx, "etcd", t.TempDir())
-	if errors.Is(err, server.ErrMissing) {
-		t.Skipf("NOT TESTED: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Stop)
-	p.store = s.URL + "/weather"
+	s := p.ownServer("etcd")
 	p.task("on.yaml", "type: noop\nevery: 1s\non_store_loss: keep\n")
 	p.task("off.yaml", "type: noop\nevery: 1s\n")
 	start := func(witness string) *running {

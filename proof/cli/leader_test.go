@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/proof/server/zookeeper"
 )
 
@@ -70,14 +68,7 @@ func TestTheLeaderInZooKeepersShell(t *testing.T) {
 	p := newPlace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	s, err := server.Spawn(ctx, "zookeeper", t.TempDir())
-	if errors.Is(err, server.ErrMissing) {
-		t.Skipf("NOT TESTED: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Stop)
+	s := p.ownServer("zookeeper")
 	p.store = s.URL + "/rota"
 	address := strings.TrimPrefix(s.URL, "zookeeper://")
 	p.noops(4)
@@ -110,8 +101,5 @@ func TestTheLeaderInZooKeepersShell(t *testing.T) {
 	await(t, "the assignment is as it should be", func() bool {
 		return strings.Contains(zkShell(t, address, "get", "/rota/rows/+d+assign+web-2/t00"), `"state":"active"`)
 	})
-	out, errs, code := p.rota("status", "--store", p.store)
-	if code != exitOK || !containsAll(out, []string{"protocol leader", "leader web-", "term ", "since ", "stand-bys web-"}) {
-		t.Errorf("status: exit %d\n%s%s", code, out, errs)
-	}
+	p.says("status", exitOK, "protocol leader", "leader web-", "term ", "since ", "stand-bys web-")
 }

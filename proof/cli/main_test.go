@@ -111,6 +111,20 @@ func (p *place) run(cmd *exec.Cmd) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
+// says runs a command on the place's store, which ends with a code and says something: of a failure on stderr. It returns what was printed.
+func (p *place) says(command string, code int, want ...string) string {
+	p.t.Helper()
+	stdout, stderr, got := p.rota(append(strings.Fields(command), "--store", p.store)...)
+	said := stderr
+	if code == exitOK {
+		said = stdout + stderr
+	}
+	if got != code || !containsAll(said, want) {
+		p.t.Errorf("rota %s: exit %d, want %d and %q:\n%s%s", command, got, code, want, stdout, stderr)
+	}
+	return stdout
+}
+
 // running is a member that runs.
 type running struct {
 	*place

@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"strings"
 	"syscall"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 // A paused task has no owner, whatever becomes of the members and of its file, until it is resumed: by each protocol that a directory can have.
 func TestPause(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range []string{"replica", "leader", "lease"} {
 		t.Run(protocol, func(t *testing.T) {
 			p := newPlace(t)
@@ -28,7 +28,7 @@ func TestPause(t *testing.T) {
 			}
 			await(t, "three tasks", func() bool { return running(3)() })
 			name := p.tasks()[0].Task
-			p.must("job", "pause", name, "--store", "file:store")
+			p.says("job pause "+name, exitOK)
 			paused := func() bool { task := p.tasks()[0]; return task.State == view.Paused && task.Owner == "" }
 			await(t, "a pause", paused)
 			p.task(name+".yaml", "type: noop\nevery: 2s\n") // another definition is no end of the pause
@@ -37,25 +37,11 @@ func TestPause(t *testing.T) {
 			if !paused() {
 				t.Errorf("after the death of a: %+v", p.tasks()[0])
 			}
-			if out, _, _ := p.rota("why", name, "--store", "file:store"); !strings.Contains(out, "paused by ") || !strings.Contains(out, "rota job resume "+name) {
-				t.Errorf("why:\n%s", out)
-			}
-			if out, _, _ := p.rota("status", "--store", "file:store"); !strings.Contains(out, "! paused") {
-				t.Errorf("status:\n%s", out)
-			}
-			p.must("job", "resume", name, "--store", "file:store")
+			p.says("why "+name, exitOK, "paused by ", "rota job resume "+name)
+			p.says("status", exitOK, "! paused")
+			p.says("job resume "+name, exitOK)
 			await(t, "three tasks at b", func() bool { return running(3)() })
-			if out, _, _ := p.rota("events", "--store", "file:store"); !strings.Contains(out, "pause-job "+name) || !strings.Contains(out, "resume-job "+name) {
-				t.Errorf("journal:\n%s", out)
-			}
+			p.says("events", exitOK, "pause-job "+name, "resume-job "+name)
 		})
-	}
-}
-
-// must runs a command that succeeds.
-func (p *place) must(args ...string) {
-	p.t.Helper()
-	if _, stderr, code := p.rota(args...); code != exitOK {
-		p.t.Fatalf("rota %s: exit %d: %s", strings.Join(args, " "), code, stderr)
 	}
 }

@@ -32,7 +32,7 @@ func TestPinned(t *testing.T) {
 		p.task(fmt.Sprintf("c%d.yaml", i), "type: command\nconfig: {argv: [/bin/sleep, \"600\"]}\n")
 	}
 	p.awaitShares(12, "a:4 b:4 c:4")
-	p.must("cluster", "set", "--move-budget", "0", "--store", "file:store")
+	p.says("cluster set --move-budget 0", exitOK)
 	before, _ := p.tokens("")
 	for _, m := range []string{"d", "e"} {
 		p.start(m, "--allow-exec", "/bin/sleep", "tasks")
@@ -47,7 +47,7 @@ func TestPinned(t *testing.T) {
 			t.Errorf("%s had token %d, and has %d: it has moved", task, token, after[task])
 		}
 	}
-	p.must("cluster", "rebalance", "--store", "file:store")
+	p.says("cluster rebalance", exitOK)
 	await(t, "the periodic ones are even", func() bool {
 		_, owned := p.tokens("t")
 		return len(owned) == 5 && max(owned["a"], owned["b"], owned["c"], owned["d"], owned["e"]) == 2
@@ -58,13 +58,7 @@ func TestPinned(t *testing.T) {
 			t.Errorf("the command %s was begun again", task)
 		}
 	}
-	out, _, _ := p.rota("events", "--kind", "asked", "--store", "file:store")
-	if !strings.Contains(out, "rebalance") || !strings.Contains(out, "configure move_budget=0") {
-		t.Errorf("the journal has %s", out)
-	}
-	p.must("cluster", "set", "--move-budget", "100", "--store", "file:store")
-	_, stderr, code := p.rota("cluster", "rebalance", "--store", "file:store")
-	if code != exitFailed || !containsAll(stderr, []string{"nothing is pinned", "--move-budget 0"}) {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
+	p.says("events --kind asked", exitOK, "rebalance", "configure move_budget=0")
+	p.says("cluster set --move-budget 100", exitOK)
+	p.says("cluster rebalance", exitFailed, "nothing is pinned", "--move-budget 0")
 }

@@ -54,6 +54,7 @@ func (p *place) moves(kind journal.Kind, since time.Time, before uint64) (n int,
 // TestRollingRestart: three processes with 2,000 tasks are restarted, one after the other. With --hold nothing moves; without it the fewest tasks that can: those of a
 // member that leaves, and as many back.
 func TestRollingRestart(t *testing.T) {
+	t.Parallel()
 	const total = 2000
 	for _, hold := range []bool{true, false} {
 		t.Run(fmt.Sprintf("hold=%t", hold), func(t *testing.T) {

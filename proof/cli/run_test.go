@@ -62,14 +62,13 @@ func TestASecondSIGTERMEndsAtOnce(t *testing.T) {
 func TestSecondProcessOfTheSameNameIsRefused(t *testing.T) {
 	p := newPlace(t)
 	p.noops(1)
-	p.start("a", "tasks")
+	p.start("a", "--ttl", "9s", "tasks")
 	p.awaitShares(1, "a:1")
-	second := p.start("a", "tasks")
+	second := p.start("a", "--ttl", "9s", "tasks")
 	if code := second.end(); code != exitFailed {
 		t.Errorf("exit %d, want %d", code, exitFailed)
 	}
-	if got := second.Stderr.String(); !strings.Contains(got, `rota: member "a" is already running in this cluster`) ||
-		!strings.Contains(got, "try: another --member name") {
+	if got := second.Stderr.String(); !containsAll(got, []string{`rota: member "a" is already running in this cluster`, "try: another --member name"}) {
 		t.Errorf("it said %q", got)
 	}
 	p.awaitShares(1, "a:1")

@@ -46,14 +46,8 @@ func TestStatusAfterAllWereKilled(t *testing.T) {
 			t.Errorf("the heartbeat of %s is %+v", m.Member, m.Heartbeat)
 		}
 	}
-	out, _, _ = p.rota("status", "--store", "file:store")
-	if !strings.Contains(out, "tasks 9: 9 owner silent") || !strings.Contains(out, "! no member is alive: nothing runs") {
-		t.Errorf("status:\n%s", out)
-	}
-	_, stderr, code = p.rota("status", "--check", "--store", "file:store")
-	if !strings.Contains(stderr, "tasks without a live owner: 9\n") || code != exitFailed {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
+	p.says("status", exitOK, "tasks 9: 9 owner silent", "! no member is alive: nothing runs")
+	p.says("status --check", exitFailed, "tasks without a live owner: 9\n")
 	p.start("d", "tasks", "--ttl", "4s")
 	p.awaitShares(9, "d:9")
 }
@@ -69,25 +63,7 @@ func TestStatusOfASuspendedMember(t *testing.T) {
 		out, _, _ := p.rota("status", "--store", "file:store")
 		return strings.Contains(out, "! silent  a  not renewed for 2 s: probably dead; nobody runs its 2 tasks")
 	})
-	if _, stderr, code := p.rota("status", "--check", "--store", "file:store"); code != exitFailed || !strings.Contains(stderr, "tasks without a live owner: 2") {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
-}
-
-// A check whose program cannot be started fails in each round.
-func TestStatusOfAFailingTask(t *testing.T) {
-	p := newPlace(t)
-	program := filepath.Join(p.dir, "missing")
-	p.task("sick.yaml", "type: exec\nevery: 100ms\nconfig: {argv: ["+program+"]}\n")
-	p.start("a", "tasks", "--allow-exec", program)
-	await(t, "tasks says so", func() bool {
-		out, _, _ := p.rota("task", "list", "--state", "failing", "--store", "file:store")
-		return strings.Contains(out, "sick") && strings.Contains(out, "rounds, last: run "+program)
-	})
-	out, _, _ := p.rota("status", "--store", "file:store")
-	if !strings.Contains(out, "tasks 1: 1 failing") || !strings.Contains(out, "! failing  sick") {
-		t.Errorf("status:\n%s", out)
-	}
+	p.says("status --check", exitFailed, "tasks without a live owner: 2")
 }
 
 // Members on this machine answer, whichever of them is suspended or dead; with none the store is read.
@@ -100,9 +76,7 @@ func TestStatusFromMembers(t *testing.T) {
 	}
 	p.awaitShares(9, "a:3 b:3 c:3")
 	all := "members 3 · tasks 9: 9 running"
-	if out, stderr, code := p.rota("status", "--store", "file:store"); code != exitOK || !strings.Contains(out, all) {
-		t.Errorf("exit %d: %s%s", code, out, stderr)
-	}
+	p.says("status", exitOK, all)
 	sockets, err := filepath.Glob(filepath.Join(p.dir, "store", "members", "*.sock"))
 	if err != nil || len(sockets) != len(members) {
 		t.Fatalf("sockets %q, %v", sockets, err)
@@ -114,9 +88,7 @@ func TestStatusFromMembers(t *testing.T) {
 	}
 	for _, m := range members {
 		p.suspend(m)
-		if out, stderr, code := p.rota("status", "--store", "file:store"); code != exitOK || !strings.Contains(out, all) {
-			t.Errorf("one is suspended: exit %d: %s%s", code, out, stderr)
-		}
+		p.says("status", exitOK, all)
 		m.signal(syscall.SIGCONT)
 	}
 	for _, m := range members {
@@ -125,12 +97,8 @@ func TestStatusFromMembers(t *testing.T) {
 	for _, m := range members {
 		m.end()
 	}
-	if out, stderr, code := p.rota("status", "--store", "file:store"); code != exitOK || !strings.Contains(out, "no member is alive") {
-		t.Errorf("all are dead: exit %d: %s%s", code, out, stderr)
-	}
+	p.says("status", exitOK, "no member is alive")
 	p.start("a", "tasks", "--ttl", "4s")
 	p.awaitShares(9, "a:9")
-	if out, stderr, code := p.rota("status", "--store", "file:store"); code != exitOK || !strings.Contains(out, "members 1 · tasks 9: 9 running") {
-		t.Errorf("one is back: exit %d: %s%s", code, out, stderr)
-	}
+	p.says("status", exitOK, "members 1 · tasks 9: 9 running")
 }
