@@ -25,8 +25,8 @@ import (
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// TestStories plays testdata/stories: what happens to members, an act a line, and what they do and journal. "under" names the protocols of a story; the
-// usual one is replica. In a text "_" is a space.
+// TestStories plays testdata/stories: what happens to members, an act a line, and what they do and journal. "under"
+// names the protocols of a story; the usual one is replica. In a text "_" is a space.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/stories/*.txt")
 	if err != nil || len(files) < 3 {
@@ -67,8 +67,13 @@ type story struct {
 }
 
 func playStory(t *testing.T, p, acts string) {
-	all := map[string]protocol.Protocol{"replica": replica.Protocol{}, "leader": leader.Protocol{}, "lease": lease.Protocol{}}
-	s := &story{t: t, protocol: all[p], server: memory.New(), nodes: map[string]*bundle{}, away: map[string]*atomic.Bool{}, jumped: map[string]*atomic.Int64{}}
+	all := map[string]protocol.Protocol{
+		"replica": replica.Protocol{}, "leader": leader.Protocol{}, "lease": lease.Protocol{},
+	}
+	s := &story{
+		t: t, protocol: all[p], server: memory.New(),
+		nodes: map[string]*bundle{}, away: map[string]*atomic.Bool{}, jumped: map[string]*atomic.Int64{},
+	}
 	for line := range strings.Lines(acts) {
 		line, _, _ = strings.Cut(line, "#")
 		if act := strings.Fields(line); len(act) > 0 {
@@ -200,12 +205,16 @@ func (s *story) member(b *bundle, w words) {
 	case "leave":
 		b.leave()
 	case "drain": // drain a b on
-		must.Succeed(s.t, must.Err(b.Propose(s.t.Context(), cluster.DrainMember{Member: cluster.MemberID(w.at(1)), On: w.at(2) == "on"})))
+		c := cluster.DrainMember{Member: cluster.MemberID(w.at(1)), On: w.at(2) == "on"}
+		must.Succeed(s.t, must.Err(b.Propose(s.t.Context(), c)))
 	case "keep-drained": // keep-drained a b on: as drain of the command does
 		_, err := KeepDrained(s.t.Context(), b.c.Store, cluster.MemberID(w.at(1)), w.at(2) == "on", "ann@laptop")
 		must.Succeed(s.t, err)
 	case "draining":
-		await(s.t, w.at(1)+" is drained", func() bool { m, _ := b.Value().Member(cluster.MemberID(w.at(1))); return m.Draining })
+		await(s.t, w.at(1)+" is drained", func() bool {
+			m, _ := b.Value().Member(cluster.MemberID(w.at(1)))
+			return m.Draining
+		})
 	case "owner": // owner a x b: a knows that x is b's
 		await(s.t, fmt.Sprint(w.list), func() bool {
 			p, _ := b.Value().Partition(cluster.PartitionID(w.at(1)))
@@ -305,12 +314,14 @@ func (s *story) journal(b *bundle, w words) {
 	case "gap": // gap a moved 10s 20s: the first record of the kind has a gap of that length
 		await(s.t, string(kind())+" is journaled", func() bool { return len(b.records(kind())) > 0 })
 		r := b.records(kind())[0]
-		if r.GapMS == nil || *r.GapMS < s.length(w.at(2)).Milliseconds() || *r.GapMS > s.length(w.at(3)).Milliseconds() || !w.tells(r) {
+		least, most := s.length(w.at(2)).Milliseconds(), s.length(w.at(3)).Milliseconds()
+		if r.GapMS == nil || *r.GapMS < least || *r.GapMS > most || !w.tells(r) {
 			s.t.Errorf("%v: got %s", w, r.Line())
 		}
 	case "unknown": // unknown a moved: nobody could measure the gap
 		await(s.t, string(kind())+" is journaled", func() bool { return len(b.records(kind())) > 0 })
-		if r := b.records(kind())[0]; r.GapMS != nil || r.GapAtLeastMS == nil || !strings.Contains(r.Line(), "gap unknown, at least ") {
+		r := b.records(kind())[0]
+		if r.GapMS != nil || r.GapAtLeastMS == nil || !strings.Contains(r.Line(), "gap unknown, at least ") {
 			s.t.Errorf("got %s", r.Line())
 		}
 		if sum := b.tally.read().gap; sum.Count != 0 {
@@ -335,7 +346,9 @@ func allOf(all []journal.Record, holds func(journal.Record) bool) bool {
 
 // tells compares a record with the options of an act. A move has a cause.
 func (w words) tells(r journal.Record) bool {
-	has := map[string]string{"from": r.From, "to": r.To, "by": r.By, "member": r.Member, "partition": r.Partition, "message": r.Message}
+	has := map[string]string{
+		"from": r.From, "to": r.To, "by": r.By, "member": r.Member, "partition": r.Partition, "message": r.Message,
+	}
 	for k, v := range w.set { // order-free: all of them
 		switch k {
 		case "says":
