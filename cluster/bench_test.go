@@ -10,7 +10,7 @@ import (
 
 // bench folds commands into a value, one entry each.
 type bench struct {
-	b   *testing.B
+	b   testing.TB
 	v   Value
 	seq uint64
 }
@@ -26,8 +26,8 @@ func (w *bench) write(commands ...Command) {
 	}
 }
 
-func (w *bench) join(id MemberID) {
-	w.write(PrepareJoin{Member: id, Heartbeat: "pulse/" + string(id)})
+func (w *bench) join(id MemberID, slots int64) {
+	w.write(PrepareJoin{Member: id, Slots: slots, Heartbeat: "pulse/" + string(id)})
 	if m, _ := w.v.Member(id); m.State == MemberPrepared {
 		by, _ := w.v.Member(w.v.before(id))
 		w.write(AcceptJoin{id, m.Incarnation, by.ID, by.Incarnation})
@@ -40,7 +40,7 @@ func filledBench(b *testing.B, members, partitions int) *bench {
 	w := &bench{b: b}
 	w.write(Configure{MoveBudget: int64(partitions)})
 	for i := range members {
-		w.join(MemberID(fmt.Sprintf("member-%04d", i)))
+		w.join(MemberID(fmt.Sprintf("member-%04d", i)), 0)
 	}
 	for j := range (partitions + 999) / 1000 {
 		keys := make([]string, min(1000, partitions))
@@ -136,7 +136,7 @@ func manyJobs(b *testing.B, jobs int, alike bool) *bench {
 	b.Helper()
 	w := &bench{b: b}
 	for i := range 3 {
-		w.join(MemberID(fmt.Sprintf("m%03d", i)))
+		w.join(MemberID(fmt.Sprintf("m%03d", i)), 0)
 	}
 	for at := 0; at < jobs; at += 1000 {
 		w.seq++
@@ -180,7 +180,7 @@ func BenchmarkLeaveJoin(b *testing.B) {
 	b.Run("join", func(b *testing.B) {
 		for b.Loop() {
 			w.b, w.v, w.seq = b, full, seq
-			w.join("member-0500a")
+			w.join("member-0500a", 0)
 		}
 	})
 }
@@ -328,43 +328,25 @@ func BenchmarkWindow(b *testing.B) {
 }
 
 type windowBench struct {
-	b       testing.TB
-	v       Value
-	seq     uint64
+	*bench
 	listed  int
 	running []PartitionID
 	done    []string
 }
 
-func (w *windowBench) do(commands ...Command) {
-	w.seq++
-	v, did := w.v.Apply(Entry{Index: w.v.Index() + 1, Writer: "w", Seq: w.seq, Commands: commands})
-	for i, r := range did.Results {
-		if !r.Accepted {
-			w.b.Fatalf("%v: %s", commands[i], r.Reason)
-		}
-	}
-	w.v = v
-}
-
 func newWindowBench(b testing.TB, others int) *windowBench {
-	w := &windowBench{b: b}
+	w := &windowBench{bench: &bench{b: b}}
 	for i := range 10 {
-		id := MemberID(fmt.Sprintf("m%02d", i))
-		w.do(PrepareJoin{Member: id, Heartbeat: "p"})
-		if m, _ := w.v.Member(id); m.State == MemberPrepared {
-			by, _ := w.v.Member(w.v.before(id))
-			w.do(AcceptJoin{id, m.Incarnation, by.ID, by.Incarnation})
-		}
+		w.join(MemberID(fmt.Sprintf("m%02d", i)), 0)
 	}
 	if others > 0 {
 		t := TaskSpec{Type: "x", Spread: SpreadPartitioned}
 		for i := range others {
 			t.Partitions = append(t.Partitions, fmt.Sprintf("k%06d", i))
 		}
-		w.do(SubmitJob{Job: "others", Spec: JobSpec{Tasks: []TaskSpec{t}}})
+		w.write(SubmitJob{Job: "others", Spec: JobSpec{Tasks: []TaskSpec{t}}})
 	}
-	w.do(SubmitJob{Job: "j", Spec: JobSpec{Tasks: []TaskSpec{{Type: "x", Spread: SpreadPartitioned, Partitions: []string{"list"}}}}})
+	w.write(SubmitJob{Job: "j", Spec: JobSpec{Tasks: []TaskSpec{{Type: "x", Spread: SpreadPartitioned, Partitions: []string{"list"}}}}})
 	return w
 }
 
@@ -376,7 +358,7 @@ func (w *windowBench) item() {
 	id := w.running[0]
 	w.running = w.running[1:]
 	p, _ := w.v.Partition(id)
-	w.do(FinishPartition{Partition: id, Token: p.Token})
+	w.write(FinishPartition{Partition: id, Token: p.Token})
 	_, _, key := id.Split()
 	w.done = append(w.done, key)
 }
@@ -388,7 +370,7 @@ func (w *windowBench) step() {
 		w.listed++
 		c.Items = append(c.Items, Item{Key: fmt.Sprintf("bucket/%09d.gz", w.listed), Input: []byte("etag")})
 	}
-	w.do(c)
+	w.write(c)
 	for _, it := range c.Items {
 		w.running = append(w.running, NewPartitionID("j", "", it.Key))
 	}
@@ -397,29 +379,9 @@ func (w *windowBench) step() {
 
 // BenchmarkSlots applies entries to a value with 1,000 members of 10 slots and 1,000 jobs of 10 tasks, all slots given.
 func BenchmarkSlots(b *testing.B) {
-	v, seq := Value{}, uint64(0)
-	write := func(v Value, commands ...Command) Value {
-		seq++
-		v, did := v.Apply(Entry{Index: v.Index() + 1, Writer: "w", Seq: seq, Commands: commands})
-		for i, r := range did.Results {
-			if !r.Accepted {
-				b.Fatalf("%v: %s", commands[i], r.Reason)
-			}
-		}
-		return v
-	}
-	join := func(v Value, i int) Value {
-		id := fmt.Sprintf("member-%04d", i)
-		v = write(v, PrepareJoin{Member: MemberID(id), Slots: 10, Heartbeat: "p"})
-		m, _ := v.Member(MemberID(id))
-		if m.State == MemberPrepared {
-			by, _ := v.Member(v.before(m.ID))
-			v = write(v, AcceptJoin{m.ID, m.Incarnation, by.ID, by.Incarnation})
-		}
-		return v
-	}
+	w := &bench{b: b}
 	for i := range 1000 {
-		v = join(v, i)
+		w.join(MemberID(fmt.Sprintf("member-%04d", i)), 10)
 	}
 	var submit []Command
 	for j := range 1000 {
@@ -429,28 +391,35 @@ func BenchmarkSlots(b *testing.B) {
 		}
 		submit = append(submit, c)
 	}
+	empty := w.v
 	b.Run("submit=1000", func(b *testing.B) {
 		for b.Loop() {
-			write(v, submit...)
+			w.b, w.v = b, empty
+			w.write(submit...)
 		}
 	})
-	v = write(v, submit...)
+	w.b, w.v = b, empty
+	w.write(submit...)
+	v := w.v
 	m, _ := v.Member("member-0500")
 	b.Run("crash", func(b *testing.B) {
 		for b.Loop() {
-			write(v, LeaveCluster{Member: m.ID, Incarnation: m.Incarnation})
+			w.b, w.v = b, v
+			w.write(LeaveCluster{Member: m.ID, Incarnation: m.Incarnation})
 		}
 	})
 	b.Run("finish", func(b *testing.B) {
 		for b.Loop() {
 			slot := v.JobSlots("job-0500")[0].Slots[0]
 			p, _ := v.Partition(slotID("job-0500", "t0", slot))
-			write(v, FinishPartition{Partition: p.ID, Token: p.Token})
+			w.b, w.v = b, v
+			w.write(FinishPartition{Partition: p.ID, Token: p.Token})
 		}
 	})
 	b.Run("check", func(b *testing.B) { // an ordinary task beside them costs nothing of this
 		for b.Loop() {
-			write(v, SubmitJob{Job: "check", Spec: JobSpec{Tasks: []TaskSpec{{Type: "noop"}}}})
+			w.b, w.v = b, v
+			w.write(SubmitJob{Job: "check", Spec: JobSpec{Tasks: []TaskSpec{{Type: "noop"}}}})
 		}
 	})
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cockroachdb/datadriven"
@@ -27,8 +28,50 @@ func (g *golden) command(d *datadriven.TestData, a arguments) Command {
 		return Rebalance{}
 	case "configure": // configure budget=2 retention=1 scheduler=greedy; budget=-1 pins
 		return Configure{MoveBudget: a.number("budget", 0), Retention: a.number("retention", 0), JobScheduler: a.text("scheduler")}
+	case "epoch": // epoch 1.2 a b@10 c leader=b capacity=1: those that are there keep their incarnation, or have the one behind the @
+		return g.epoch(a)
+	case "own": // own a partitions=(x:40, y:50)
+		m, _ := g.v.Member(MemberID(a.name(0)))
+		c := Own{Member: m.ID, Incarnation: m.Incarnation, Count: int64(len(a.values("partitions")))}
+		for _, s := range a.values("partitions") {
+			id, token := numbered(s, ":")
+			c.Partitions = append(c.Partitions, Owned{PartitionID(id), Token(token)})
+		}
+		return c
 	}
 	return g.partitionCommand(d, a)
+}
+
+// numbered cuts a number off.
+func numbered(s, sep string) (name string, n uint64) {
+	name, text, ok := strings.Cut(s, sep)
+	if ok {
+		var err error
+		n, err = strconv.ParseUint(text, 10, 64)
+		orPanic(err)
+	}
+	return name, n
+}
+
+func (g *golden) epoch(a arguments) Command {
+	start, generation := numbered(a.name(0), ".")
+	first, err := strconv.ParseUint(start, 10, 64)
+	orPanic(err)
+	e := Epoch{Start: first, Generation: generation}
+	for _, s := range a.names()[1:] {
+		id, inc := numbered(s, "@")
+		m := EpochMember{Incarnation: Incarnation(inc), Join: PrepareJoin{Member: MemberID(id), Heartbeat: "g/" + id}}
+		if old, ok := g.v.Member(m.Join.Member); ok && inc == 0 {
+			m.Incarnation = old.Incarnation
+		} else if inc == 0 {
+			m.Join.Capacity = a.number("capacity", 0)
+		}
+		e.Members = append(e.Members, m)
+	}
+	if e.Leader = MemberID(a.text("leader")); e.Leader == "" {
+		e.Leader = e.Members[0].Join.Member
+	}
+	return e
 }
 
 func (g *golden) memberCommand(a arguments) Command {
@@ -81,6 +124,8 @@ func (g *golden) partitionCommand(d *datadriven.TestData, a arguments) Command {
 			items = append(items, Item{Key: k, Input: []byte("input " + k)})
 		}
 		return AdvanceWindow{Partition: id, Token: token, Step: a.number("step", p.Step), Cursor: []byte(a.text("cursor")), Done: a.values("done"), Items: items}
+	case "share": // share x to=b: its owner gives it to b
+		return Share{id, token, MemberID(a.text("to"))}
 	case "unpark":
 		return UnparkPartition{id}
 	}
@@ -256,6 +301,10 @@ func (g *golden) show(d *datadriven.TestData, a arguments) string {
 	case "duties":
 		for _, duty := range g.v.Duties(MemberID(a.name(1))) {
 			out = append(out, fmt.Sprintf("%s %s under %d", [...]string{"run", "stop", "adopt"}[duty.Role], duty.Partition.ID, duty.Token))
+		}
+	case "shares": // show shares a: what it would give away
+		for _, s := range g.v.Shares(MemberID(a.name(1))) {
+			out = append(out, fmt.Sprint(s))
 		}
 	case "counts": // how many partitions each member owns
 		counts := g.owners()

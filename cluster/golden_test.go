@@ -16,7 +16,7 @@ import (
 // Run with -rewrite to write the outcomes again.
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	for _, folder := range []string{"join", "leave", "deaths", "placement", "handover", "jobs", "slots", "shares", "windows"} {
+	for _, folder := range []string{"join", "leave", "deaths", "placement", "handover", "jobs", "slots", "shares", "windows", "epochs"} {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
 			datadriven.Walk(t, "testdata/"+folder, func(t *testing.T, path string) {
@@ -64,6 +64,12 @@ func (g *golden) run(t *testing.T, d *datadriven.TestData) string {
 		return "nothing\n"
 	case "settle": // step until nobody has anything to do
 		g.settleAll()
+	case "give": // give a b: each shares all that it would
+		for _, m := range (arguments{d.Cmd, d.CmdArgs}).names() {
+			for _, s := range g.v.Shares(MemberID(m)) {
+				g.write(s)
+			}
+		}
 	case "sweep": // sweep a: a compares the heartbeats with the members and reports those that are missing
 		g.sweep()
 	case "submit-many": // submit-many prefix count: single tasks, all in one entry

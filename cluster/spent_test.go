@@ -15,9 +15,9 @@ type stream struct {
 }
 
 func newStream(t testing.TB, keep int) *stream {
-	s := &stream{windowBench: &windowBench{b: t}, keep: keep}
-	s.do(PrepareJoin{Member: "m", Heartbeat: "p"})
-	s.do(SubmitJob{Job: "j", Spec: JobSpec{Tasks: []TaskSpec{{Type: "x", Spread: SpreadPartitioned, Partitions: []string{"0"}}}}})
+	s := &stream{windowBench: &windowBench{bench: &bench{b: t}}, keep: keep}
+	s.write(PrepareJoin{Member: "m", Heartbeat: "p"})
+	s.write(SubmitJob{Job: "j", Spec: JobSpec{Tasks: []TaskSpec{{Type: "x", Spread: SpreadPartitioned, Partitions: []string{"0"}}}}})
 	return s
 }
 
@@ -31,7 +31,7 @@ func (s *stream) at(key string) Partition {
 
 func (s *stream) finish(key string) {
 	p := s.at(key)
-	s.do(FinishPartition{Partition: p.ID, Token: p.Token})
+	s.write(FinishPartition{Partition: p.ID, Token: p.Token})
 }
 
 // step is one split as a runner does it: what is spent goes, at most one more than there are children.
@@ -48,7 +48,7 @@ func (s *stream) step() {
 		_, _, k := q.ID.Split()
 		c.Done = append(c.Done, k)
 	}
-	s.do(c)
+	s.write(c)
 	s.finish(key)
 	s.finish(leaf)
 }
@@ -95,7 +95,7 @@ func TestSpentIsInOrder(t *testing.T) {
 	}
 	split := func(key string, children ...Child) {
 		p := s.at(key)
-		s.do(SplitPartition{Partition: p.ID, Token: p.Token, Children: children})
+		s.write(SplitPartition{Partition: p.ID, Token: p.Token, Children: children})
 	}
 	is := func(keep int, want string) {
 		t.Helper()

@@ -21,7 +21,6 @@ import (
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -140,104 +139,6 @@ func (b *bundle) records(kind journal.Kind) []journal.Record {
 	all, err := b.Journal().Read(context.Background(), journal.Query{})
 	must.Succeed(b.t, err)
 	return slices.DeleteFunc(all, func(r journal.Record) bool { return r.Kind != kind })
-}
-
-func TestAMoveIsJournaledOnceThoughTheRunFailsAgainAndAgain(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s := memory.New()
-		a := start(t, s, "a", nil)
-		a.submit("bad", cluster.TaskSpec{Type: "fail"})
-		await(t, "it failed", func() bool { p, _ := a.Value().Partition("bad"); return p.Attempts > 0 })
-		b := start(t, s, "b", nil)
-		a.leave()
-		await(t, "the move is journaled", func() bool { return len(b.records(journal.Moved)) > 0 })
-		p, _ := b.Value().Partition("bad")
-		await(t, "it failed some more", func() bool { q, _ := b.Value().Partition("bad"); return q.Attempts > p.Attempts+5 })
-		moved := b.records(journal.Moved)
-		if len(moved) != 1 || moved[0].From != "a" || moved[0].To != "b" || moved[0].Partition != "bad" || moved[0].Cause == "" {
-			t.Errorf("got %+v, want one move of bad from a to b", moved)
-		}
-		if n := b.tally.read().moves; n != 1 {
-			t.Errorf("%d moves were counted", n) // counted at once, where the journal is written behind
-		}
-	})
-}
-
-// TestAMoveIsJournaledUnderLease: whoever claims knows from whom, though the leader's view comes later.
-func TestAMoveIsJournaledUnderLease(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s := memory.New()
-		claims := func(c *Config) { c.Protocol = lease.Protocol{} }
-		a := start(t, s, "a", claims)
-		a.submit("x", cluster.TaskSpec{Type: "stay"})
-		await(t, "it runs", func() bool { p, _ := a.Value().Partition("x"); return p.Owner == "a" })
-		b := start(t, s, "b", claims)
-		a.leave()
-		await(t, "the move is journaled", func() bool { return len(b.records(journal.Moved)) > 0 })
-		if moved := b.records(journal.Moved); len(moved) != 1 || moved[0].From != "a" || moved[0].To != "b" || moved[0].Cause == "" || b.tally.read().moves != 1 {
-			t.Errorf("got %+v and %d moves, want one of x from a to b", moved, b.tally.read().moves)
-		}
-	})
-}
-
-// A move without a gap is a move too, and not a return of what the member ran before.
-func TestAMoveWithoutAGapIsJournaled(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s := memory.New()
-		a := start(t, s, "a", nil)
-		a.submit("x", cluster.TaskSpec{Type: "stay", Handover: cluster.HandoverNoGap})
-		await(t, "a runs it", func() bool { return a.Status().Work.Counts.Running == 1 })
-		b := start(t, s, "b", nil)
-		for _, way := range []struct{ from, to *bundle }{{a, b}, {b, a}} {
-			drain(t, way.from, way.to)
-			await(t, "the move is journaled without a gap", func() bool {
-				return slices.ContainsFunc(a.records(journal.Moved), func(r journal.Record) bool {
-					return r.From == string(way.from.Member()) && r.To == string(way.to.Member()) && r.GapMS != nil && *r.GapMS == 0
-				})
-			})
-		}
-		if again := a.records(journal.Resumed); len(again) != 0 {
-			t.Errorf("got %+v, but b ran it all the time", again)
-		}
-	})
-}
-
-// drain has a task of one member go to the other.
-func drain(t *testing.T, from, to *bundle) {
-	t.Helper()
-	must.Succeed(t, must.Err(from.Propose(t.Context(), cluster.DrainMember{Member: to.Member()}, cluster.DrainMember{Member: from.Member(), On: true})))
-}
-
-func TestParkedIsJournaledOnce(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s := memory.New()
-		a := start(t, s, "a", nil)
-		start(t, s, "b", nil)
-		a.submit("bad", cluster.TaskSpec{Type: "fail", MaxAttempts: 3})
-		await(t, "it is parked", func() bool { p, _ := a.Value().Partition("bad"); return p.State == cluster.PartitionParked })
-		await(t, "that is journaled", func() bool { return len(a.records(journal.Parked)) > 0 })
-		if got := a.records(journal.Parked); len(got) != 1 || got[0].Partition != "bad" || !strings.Contains(got[0].Message, "no luck") {
-			t.Errorf("got %+v", got)
-		}
-	})
-}
-
-// What only this member may run does not keep it from leaving: the drain timeout is longer than the test may take.
-func TestWhatNobodyElseMayRunDoesNotDelayLeaving(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		s := memory.New()
-		a := start(t, s, "a", func(c *Config) {
-			c.Labels = map[string]string{"gpu": "yes"}
-			c.DrainTimeout = time.Hour
-		})
-		b := start(t, s, "b", func(c *Config) { c.DrainTimeout = time.Hour })
-		a.submit("here", cluster.TaskSpec{Type: "stay", Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}})
-		a.submit("every", cluster.TaskSpec{Type: "stay", Spread: cluster.SpreadEvery})
-		a.submit("any", cluster.TaskSpec{Type: "stay", Pin: ""})
-		await(t, "all run", func() bool { return a.Status().Work.Counts.Running+b.Status().Work.Counts.Running == 4 })
-		a.leave()
-		await(t, "any is on b", func() bool { p, _ := b.Value().Partition("any"); return p.Owner == "b" }) // whose value may be behind that of a
-	})
 }
 
 func TestWitnessFileHasStartAndStopInOrder(t *testing.T) {

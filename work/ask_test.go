@@ -1,11 +1,8 @@
 package work_test
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -30,67 +27,6 @@ func (o *owners) answered(a work.Ask) bool {
 	return over
 }
 
-// A round that people ask for begins at once, once, and moves no planned one: neither here nor at the next owner.
-func TestARoundIsAskedFor(t *testing.T) {
-	t.Parallel()
-	for _, definition := range []string{`{"cron":"0 * * * *"}`, `{"cron":"0 * * * *","catch_up":"all"}`} {
-		synctest.Test(t, func(t *testing.T) {
-			o := newOwners(t, definition)
-			o.docs.hints = make(chan struct{}, 1)
-			o.begin()
-			time.Sleep(10 * time.Minute)
-			a := o.ask()
-			if o.answered(a) {
-				t.Error("answered before it has run")
-			}
-			time.Sleep(10 * time.Minute)
-			if !o.answered(a) {
-				t.Error("not answered")
-			}
-			b, c := o.ask(), o.ask()
-			o.leave(time.Hour)
-			if !o.answered(b) || !o.answered(c) {
-				t.Error("two at a time are not answered")
-			}
-			o.begin()
-			o.leave(40*time.Minute + time.Minute)
-			o.expect("00:10:00", "00:20:00", "01:00:00", "02:00:00")
-		})
-	}
-}
-
-// A list may show a request as it was: one that was asked once more, or one that an earlier owner has answered.
-func TestAListOfRequestsMayBeOld(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		o := newOwners(t, `{"cron":"0 12 * * *"}`)
-		o.docs.hints = make(chan struct{}, 1)
-		o.begin()
-		time.Sleep(10 * time.Minute)
-		o.ask()
-		shown, err := o.docs.List(t.Context(), "run-now/")
-		if len(shown) != 1 || err != nil {
-			t.Fatalf("%v, %v", shown, err)
-		}
-		time.Sleep(10 * time.Minute)
-		o.expect("00:10:00")
-		o.leave(0)
-		o.begin()
-		time.Sleep(10 * time.Minute)
-		o.docs.locked(func() { o.docs.stale = shown })
-		o.docs.hints <- struct{}{}
-		time.Sleep(10 * time.Minute)
-		o.expect()
-		o.docs.locked(func() { o.docs.stale = shown })
-		a := o.ask()
-		time.Sleep(10 * time.Minute)
-		if !o.answered(a) {
-			t.Error("not answered")
-		}
-		o.expect("00:40:00")
-		o.leave(time.Minute)
-	})
-}
-
 // A round that was asked for is not one of the schedule: the next owner goes on from the last planned one.
 func TestARoundThatIsAskedForMovesNoPeriod(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
@@ -105,65 +41,6 @@ func TestARoundThatIsAskedForMovesNoPeriod(t *testing.T) {
 		if len(o.rounds) != 3 || o.rounds[1] != "00:10:00" || o.rounds[2] != "01"+o.rounds[0][2:] {
 			t.Errorf("rounds %v", o.rounds)
 		}
-	})
-}
-
-// Each request is answered by a round that begins after it: one that runs already saw the world before.
-func TestARoundIsAskedForDuringARound(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		o := newOwners(t, `{"cron":"0 * * * *"}`)
-		o.docs.hints = make(chan struct{}, 1)
-		o.round = func(ctx context.Context, _ *work.Grant) error {
-			select {
-			case <-time.After(10 * time.Minute):
-			case <-ctx.Done():
-			}
-			return errors.New("a round that fails is a round")
-		}
-		o.begin()
-		time.Sleep(65 * time.Minute)
-		a := o.ask()
-		time.Sleep(4 * time.Minute) // the first round still runs
-		b := o.ask()
-		time.Sleep(7 * time.Minute)
-		if !o.answered(a) || o.answered(b) {
-			t.Errorf("while its round runs: a %t (asked once more), b %t", o.answered(a), o.answered(b))
-		}
-		o.leave(40 * time.Minute)
-		if !o.answered(b) {
-			t.Error("not answered")
-		}
-		o.expect("01:00:00", "01:10:00 for 01:09:00")
-	})
-}
-
-// What an owner does not bring to its end the next one runs.
-func TestTheNextOwnerRunsWhatWasAskedFor(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		o := newOwners(t, `{"cron":"0 12 * * *"}`)
-		o.docs.hints = make(chan struct{}, 1)
-		o.round = func(ctx context.Context, _ *work.Grant) error {
-			select {
-			case <-time.After(time.Minute):
-				return nil
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		}
-		a := o.ask() // while nobody owns it
-		o.begin()
-		o.leave(30 * time.Second)
-		if o.answered(a) {
-			t.Error("a round that was cut short has answered")
-		}
-		o.begin()
-		o.leave(10 * time.Minute)
-		if !o.answered(a) {
-			t.Error("not answered")
-		}
-		o.begin()
-		o.leave(10 * time.Minute)
-		o.expect("00:00:00", "00:00:30")
 	})
 }
 

@@ -68,6 +68,9 @@ func TestPlaysGoldenScripts(t *testing.T) {
 	}
 	entry := regexp.MustCompile(`^(\S+ )?[0-9]+: `)
 	for _, path := range paths {
+		if strings.Contains(path, "/epochs/") { // of the protocol sync, which it does not play
+			continue
+		}
 		data, err := os.ReadFile(path)
 		must.Succeed(t, err)
 		var want, got []string
