@@ -66,6 +66,19 @@ func TestStatusOfASuspendedMember(t *testing.T) {
 	p.says("status --check", exitFailed, "tasks without a live owner: 2")
 }
 
+// A check whose program cannot be started fails in each round.
+func TestStatusOfAFailingTask(t *testing.T) {
+	p := newPlace(t)
+	program := filepath.Join(p.dir, "missing")
+	p.task("sick.yaml", "type: exec\nevery: 100ms\nconfig: {argv: ["+program+"]}\n")
+	p.start("a", "tasks", "--allow-exec", program)
+	await(t, "tasks says so", func() bool {
+		out, _, _ := p.rota("task", "list", "--state", "failing", "--store", "file:store")
+		return containsAll(out, []string{"sick", "rounds, last: run " + program})
+	})
+	p.says("status", exitOK, "tasks 1: 1 failing", "! failing  sick")
+}
+
 // Members on this machine answer, whichever of them is suspended or dead; with none the store is read.
 func TestStatusFromMembers(t *testing.T) {
 	p := newPlace(t)
