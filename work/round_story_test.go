@@ -3,7 +3,6 @@ package work_test
 import (
 	"context"
 	"errors"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/stories"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
@@ -18,29 +18,20 @@ import (
 // TestRoundStories plays testdata/rounds.txt: the owners of a periodic task, one after the other, an act a line.
 func TestRoundStories(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/rounds.txt")
-	must.Succeed(t, err)
-	_, all, found := strings.Cut(string(text), "\nstory: ")
-	if !found {
-		t.Fatal("there is no story")
-	}
-	for part := range strings.SplitSeq(all, "\nstory: ") {
-		name, acts, _ := strings.Cut(part, "\n")
-		t.Run(name, func(t *testing.T) {
+	for _, story := range stories.Read(t, "testdata/rounds.txt") {
+		t.Run(story.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &roundStory{owners: newOwners(t, ""), asked: map[string]work.Ask{}}
-				for line := range strings.Lines(acts) {
-					line, _, _ = strings.Cut(strings.TrimSpace(line), "#")
-					if act, rest, _ := strings.Cut(line, " "); act != "" {
-						s.play(act, strings.TrimSpace(rest))
-					}
+				for _, line := range story.Acts {
+					act, rest, _ := strings.Cut(line, " ")
+					s.play(act, strings.TrimSpace(rest))
 				}
 			})
 		})
 	}
 }
 
-// roundStory is the owners, and who has asked for a round.
+// roundStory is the owners of a task, and the requests for rounds by name.
 type roundStory struct {
 	*owners
 	asked  map[string]work.Ask

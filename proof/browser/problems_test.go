@@ -187,10 +187,15 @@ func TestActions(t *testing.T) {
 	}
 	runTasks(t, w, c, open, state)
 	moveMembers(t, w, c)
-	// The browser itself reports the answers that refuse: before the token is typed, the kill of a file's job, and the plan without b when
-	// the answer to its eviction overtakes the event that b has gone.
+	// The browser itself reports the answers that refuse: before the token is typed, the kill of a file's job, and one plan without b
+	// when the answer to its eviction overtakes the event that b has gone.
+	missing := 0
 	for _, said := range w.Console() {
-		if !strings.Contains(said, "status of 401") && !strings.Contains(said, "status of 409") && !strings.Contains(said, "status of 404") {
+		switch {
+		case strings.Contains(said, "status of 401"), strings.Contains(said, "status of 409"):
+		case strings.Contains(said, "status of 404") && missing == 0:
+			missing++
+		default:
 			t.Errorf("the console: %q", said)
 		}
 	}

@@ -89,9 +89,9 @@ func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
 	if first.at == 0 || second.at <= first.at || second.token <= first.token {
 		t.Errorf("first began at %+v, second at %+v", first, second)
 	}
-	p.says("job submit etl.yaml --type witness-items", exitOK, "completed already")
+	p.tells("job submit etl.yaml --type witness-items", "completed already")
 	p.items("long.yaml", 250) // goes on for as long as a busy machine may take to look
-	p.says("job submit long.yaml --type witness-items --id again --wait", exitOK, "again is submitted: 2 tasks", "first            running on 1 slot",
+	p.tells("job submit long.yaml --type witness-items --id again --wait", "again is submitted: 2 tasks", "first            running on 1 slot",
 		"waiting: it starts when what it comes after is finished: first", "completed, 2 of 2 tasks done")
 	p.says("job list", exitOK, "JOB", "etl", "again", "completed", "2/2")
 	p.says("job show etl --follow", exitOK, "completed, 2 of 2 tasks done")
@@ -135,12 +135,12 @@ func TestJobsThatDoNotComplete(t *testing.T) {
 	}
 	p.submit("stays.yaml")
 	stays("both tasks run")
-	p.says("job submit stays.yaml", exitOK, "stays is there already, by this very definition")
-	p.says("job submit big.yaml", exitOK, "! it waits: coverage: it needs 5 slots")
+	p.tells("job submit stays.yaml", "stays is there already, by this very definition")
+	p.tells("job submit big.yaml", "! it waits: coverage: it needs 5 slots")
 	p.write("other.yaml", "id: stays\ntasks:\n- {name: a, type: noop}\n")
 	p.says("job submit other.yaml", exitFailed, "another spec", "try: --id")
 	p.write("more.yaml", "id: stays\ntasks:\n- {name: a, type: noop, every: 1s, max: 1}\n")
-	p.says("job submit more.yaml --update", exitOK, "stays is updated: 1 task")
+	p.tells("job submit more.yaml --update", "stays is updated: 1 task")
 	await(t, "one slot is free", func() bool {
 		return slices.Equal(p.job("stays").Tasks[0].Slots, []string{"a:1"}) || slices.Equal(p.job("stays").Tasks[0].Slots, []string{"a:2"})
 	})
@@ -151,7 +151,7 @@ func TestJobsThatDoNotComplete(t *testing.T) {
 	}
 	p.says("job show stays", exitOK, "stays is running", "0 of 2 tasks done", "scheduler round-robin", "a:1", "a:2")
 
-	p.says("job stop stays", exitOK, "rota job list")
+	p.tells("job stop stays", "rota job list")
 	await(t, "it is killed and its slots are free", func() bool {
 		j := p.job("stays")
 		return j.State == "killed" && j.Tasks[0].Partitions.Total == 0

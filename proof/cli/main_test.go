@@ -111,18 +111,28 @@ func (p *place) run(cmd *exec.Cmd) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// says runs a command on the place's store, which ends with a code and says something: of a failure on stderr. It returns what was printed.
+// says runs a command on the place's store, which ends with a code and says something: on stdout, and of a failure on
+// stderr. It returns what was printed on stdout.
 func (p *place) says(command string, code int, want ...string) string {
 	p.t.Helper()
 	stdout, stderr, got := p.rota(append(strings.Fields(command), "--store", p.store)...)
-	said := stderr
-	if code == exitOK {
-		said = stdout + stderr
+	said := stdout
+	if code != exitOK {
+		said = stderr
 	}
 	if got != code || !containsAll(said, want) {
 		p.t.Errorf("rota %s: exit %d, want %d and %q:\n%s%s", command, got, code, want, stdout, stderr)
 	}
 	return stdout
+}
+
+// tells runs a command that acts, which ends well and tells on stderr what it has done.
+func (p *place) tells(command string, want ...string) {
+	p.t.Helper()
+	stdout, stderr, code := p.rota(append(strings.Fields(command), "--store", p.store)...)
+	if code != exitOK || !containsAll(stderr, want) {
+		p.t.Errorf("rota %s: exit %d, want %q:\n%s%s", command, code, want, stdout, stderr)
+	}
 }
 
 // running is a member that runs.

@@ -110,7 +110,7 @@ func serverAmounts() amounts {
 }
 
 func goTest(args ...string) []string {
-	return append([]string{"go", "test", "-json", "-count=1", "-timeout", "20m"}, args...)
+	return append([]string{"go", "test", "-json", "-count=1", "-timeout", "15m"}, args...)
 }
 
 func rotasim(args ...string) []string {

@@ -85,7 +85,11 @@ func TestFull(t *testing.T) {
 	dir := place(t)
 	s := openIn(t, dir, Options{maxPages: 40})
 	acknowledged, err := uint64(0), error(nil)
-	for index := uint64(0); err == nil; index, err = s.Append(deadline(t), make([]byte, 3000)) {
+	for range 100_000 {
+		var index uint64
+		if index, err = s.Append(deadline(t), make([]byte, 3000)); err != nil {
+			break
+		}
 		acknowledged = index
 	}
 	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
