@@ -39,13 +39,15 @@ func (s *step) joinTried(t try) {
 	s.look.index, s.look.members = n.Index, members
 }
 
-// settle ends the member when the Node List is without it. What it had claimed is free then.
+// settle ends the member when the Node List is without it. What it had claimed is free then, and a leader says so.
 func (s *step) settle() {
 	if s.Is != member.PhaseLeaving || !s.Idle() {
 		return
 	}
 	if s.Inc == 0 && !s.trying("") {
-		s.Gone()
+		if !s.leaveLead() {
+			s.Gone()
+		}
 		return
 	}
 	if !s.trying("") {
