@@ -94,7 +94,7 @@ func leaseReads() []flaw.Flaw {
 		flaw.New("lease: shares of a former layout are claimed", facts,
 			"p.doc.State == gone || f.superseded(p) {", "p.doc.State == gone {"),
 		flaw.New("lease: shares are offered under the layout of another leader", pass,
-			"return p.laid != \"\" && p.f.jobs[job].doc.Layouts[task] == p.laid", "return p.f.jobs[job].doc.Layouts[task] != \"\""),
+			"return p.laid != \"\" && j.doc.Layouts[task] == p.laid", "return j.doc.Layouts[task] != \"\""),
 		flaw.New("lease: slots that an old list does not show count as free", pass,
 			"for n := range m.Slots {", "for n := range m.Slots * 0 {"),
 	}
