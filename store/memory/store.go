@@ -60,7 +60,8 @@ func (s *Server) Open() *Store {
 	return &Store{handle: h, server: s, gone: make(chan struct{})}
 }
 
-// Close implements store.Store. To others it looks like the death of a process. It never fails; a second call does nothing.
+// Close implements store.Store. To others it looks like the death of a process. It never fails; a second call does
+// nothing.
 func (h *Store) Close() error {
 	h.leave.Do(func() { close(h.gone) })
 	return h.handle.Close()
