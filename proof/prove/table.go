@@ -52,12 +52,12 @@ func withoutRace() []string {
 
 // serverTests are the packages of the proof in which what is tested is in the process of the test, with goroutines that could race.
 func serverTests() []string {
-	return []string{"./stores/elastic", "./stores/etcd", "./stores/nats", "./stores/...", "./server/...", "./calls", "./locks", "./faultproxy", "./process/...", "./openapi", "./prove"}
+	return []string{"./stores/elastic", "./stores/etcd", "./stores/nats", "./stores/...", "./server/...", "./calls", "./locks", "./examples/changestream", "./faultproxy", "./process/...", "./openapi", "./prove"}
 }
 
 // processTests are those that start what they test, as users do. make test runs the others of the proof: DRY in the Makefile.
 func processTests() []string {
-	return []string{"./cli", "./browser", "./examples/...", "./pages/...", "./bench/...", "./chaos/...", "./demoserver/...", "./flows/..."}
+	return []string{"./cli", "./browser", "./examples", "./pages/...", "./bench/...", "./chaos/...", "./demoserver/...", "./flows/..."}
 }
 
 // protocol is one whose simulator, checker, mutants and chaos are stages of their own.
