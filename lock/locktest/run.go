@@ -53,7 +53,7 @@ func RunVirtual[S Full](t *testing.T, open Open[S]) {
 }
 
 // each runs every rule, or those for real servers, as a test of its own.
-func each(t *testing.T, real bool, run func(*testing.T, func(*bench))) {
+func each(t *testing.T, onServer bool, run func(*testing.T, func(*bench))) {
 	for _, r := range []struct {
 		name string
 		run  func(*bench)
@@ -72,7 +72,7 @@ func each(t *testing.T, real bool, run func(*testing.T, func(*bench))) {
 		{"dead waiter", deadWaiter, false},
 		{"trying after a death", tryAfterDeath, false},
 	} {
-		if real && !r.real {
+		if onServer && !r.real {
 			continue
 		}
 		t.Run(r.name, func(t *testing.T) {
