@@ -39,15 +39,13 @@ func (s *step) joinTried(t try) {
 	s.look.index, s.look.members = n.Index, members
 }
 
-// settle ends the member when the Node List is without it. What it had claimed is free then, and a leader says so.
+// settle ends the member when the Node List is without it. What it had claimed is free then.
 func (s *step) settle() {
 	if s.Is != member.PhaseLeaving || !s.Idle() {
 		return
 	}
 	if s.Inc == 0 && !s.trying("") {
-		if !s.leaveLead() {
-			s.Gone()
-		}
+		s.Gone()
 		return
 	}
 	if !s.trying("") {

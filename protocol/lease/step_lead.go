@@ -32,7 +32,6 @@ type lead struct {
 	rests  bool       // the last pass found nothing to do: the same documents need no other
 	holdAt duty.Holds // members that have announced a restart
 	laid   string     // the last pass, if it has laid out shares
-	parts  bool       // it has left the cluster, and lets the board tell that
 }
 
 // leadWrite is a write of a pass.
@@ -62,19 +61,14 @@ func (s *step) leadOn() {
 	}
 	if s.lead.due(s.At) && !s.lead.show.busy {
 		s.lead.busy, s.lead.hint, s.lead.last = true, false, s.At
-		s.survey()
+		keys := []string{keyBoard, keyConfig, keyLeader, keyNodes}
+		for _, m := range s.look.members {
+			keys = append(keys, m.Heartbeat)
+		}
+		keys = append(keys, s.lead.known...)
+		slices.Sort(keys)
+		s.Emit(Survey{Keys: slices.Compact(keys), known: s.lead.read, wrote: s.lead.wrote})
 	}
-}
-
-// survey reads all documents.
-func (s *step) survey() {
-	keys := []string{keyBoard, keyConfig, keyLeader, keyNodes}
-	for _, m := range s.look.members {
-		keys = append(keys, m.Heartbeat)
-	}
-	keys = append(keys, s.lead.known...)
-	slices.Sort(keys)
-	s.Emit(Survey{Keys: slices.Compact(keys), known: s.lead.read, wrote: s.lead.wrote})
 }
 
 // writeSome begins writes of the pass.
@@ -95,10 +89,6 @@ func (s *step) leadWritten(ev Written) bool {
 	if i < 0 {
 		return false
 	}
-	if s.lead.parts {
-		s.lead = lead{}
-		return true
-	}
 	key := s.lead.writes[i].doc.Key
 	s.lead.writes = slices.Delete(slices.Clone(s.lead.writes), i, i+1)
 	if len(s.lead.writes) == 0 {
@@ -117,10 +107,6 @@ func (s *step) surveyed(ev Surveyed) {
 		s.lead.next = s.At.Add(s.Poll / 4)
 	}
 	s.Answered(ev.Err)
-	if s.lead.parts {
-		s.farewell(ev)
-		return
-	}
 	if ev.Err != "" || !s.lead.holds || s.Is != member.PhaseMember {
 		return
 	}
@@ -234,42 +220,14 @@ func (s *step) publish(f *facts, p *pass) {
 		s.Emit(member.Applying{Value: s.value})
 		s.Emit(Show{View: s.lead.view, Value: s.value})
 	}
-	view := b.View
-	if !s.lead.show.busy {
-		view = s.lead.view
-	}
-	s.post(f, p, b, view)
-}
-
-// post lets the board say what a pass has found.
-func (s *step) post(f *facts, p *pass, b boardDoc, view uint64) {
 	next := p.board()
-	next.Term, next.View, next.Write = s.lead.term, view, b.Write
+	next.Term, next.View, next.Write = s.lead.term, b.View, b.Write
+	if !s.lead.show.busy {
+		next.View = s.lead.view
+	}
 	if !sameBoard(next, b) {
 		next.Write = s.writeName()
 		s.lead.writes = append(slices.Clip(s.lead.writes), leadWrite{doc: written(keyBoard, f.version(keyBoard), next)})
-	}
-}
-
-// leaveLead lets the board tell what is free, before a leader goes that has left the cluster: who claims it need not wait until another one is elected. It is
-// tried once, and reports whether that is under way.
-func (s *step) leaveLead() bool {
-	if s.lead.holds && !s.lead.busy && !s.lead.parts {
-		s.lead = lead{call: call{busy: true}, holds: true, parts: true, term: s.lead.term, known: s.lead.known}
-		s.survey()
-	}
-	return s.lead.holds
-}
-
-func (s *step) farewell(ev Surveyed) {
-	f := s.known.learn(ev.Docs)
-	l, _ := read[leaderDoc](f.read(keyLeader))
-	if b, err := read[boardDoc](f.read(keyBoard)); ev.Err == "" && err == nil && l.Holder == s.Session() && l.Term == s.lead.term && f.problem(keyNodes, keyConfig) == nil {
-		s.post(f, newPass(f, s.wallMS, s.writeName(), "", ev.Old...), b, b.View)
-		s.writeSome()
-	}
-	if len(s.lead.writes) == 0 {
-		s.lead = lead{}
 	}
 }
 
