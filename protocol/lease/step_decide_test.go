@@ -22,7 +22,9 @@ type paper struct {
 	known *facts        // by the last look
 }
 
-func newPaper(t *testing.T) *paper { return &paper{t: t, docs: make(map[string]store.Doc), known: &facts{}} }
+func newPaper(t *testing.T) *paper {
+	return &paper{t: t, docs: make(map[string]store.Doc), known: &facts{}}
+}
 
 // put writes a document if its version is current.
 func (p *paper) put(d store.Doc) bool {
