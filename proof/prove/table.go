@@ -23,8 +23,8 @@ func stages() []stage {
 		{name: "platforms", dir: ".", computes: true, memory: 2, command: []string{".ci/platforms", "windows/amd64"}, least: amounts{"platforms": 1}},
 		// Real servers under the race detector, and beside them real processes, which are built without it. Most of them wait, so more of them run at once than
 		// there are processors. What takes longest begins first; Kafka's servers do not start while Elasticsearch's do.
-		{name: "servers", dir: "proof", beside: true, lends: true, memory: 4, command: goTest(append([]string{"-race", "-vet=off", "-p", "2", "-parallel", "3"}, serverTests()...)...), tests: true, rerun: true, least: serverAmounts()},
-		{name: "processes", dir: "proof", beside: true, lends: true, memory: 2, command: goTest(append([]string{"-vet=off", "-p", "1", "-parallel", "3"}, processTests()...)...), tests: true, rerun: true, least: amounts{"passed": 200}},
+		{name: "servers", dir: "proof", beside: true, lends: true, memory: 4, command: goTest(append([]string{"-race", "-vet=off", "-p", "2", "-parallel", "2"}, serverTests()...)...), tests: true, rerun: true, least: serverAmounts()},
+		{name: "processes", dir: "proof", beside: true, lends: true, memory: 2, command: goTest(append([]string{"-vet=off", "-p", "1", "-parallel", "2"}, processTests()...)...), tests: true, rerun: true, least: amounts{"passed": 200}},
 		{name: "suites", dir: ".", lends: true, command: goTest("-tags", "proof", "-parallel", "16", "./store/storetest"), tests: true, rerun: true, least: amounts{"passed": 100}},
 		{name: "models", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "WithDeaths|Seconds", "./lock", "./call", "./store/engine/log"), tests: true, least: amounts{"passed": 20}},
 		{name: "engine", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/engine", "./store/engine/log"), tests: true, least: amounts{"passed": 30}},
