@@ -28,32 +28,12 @@ import (
 // freePort is one that nobody else gets while the test runs.
 func freePort(t *testing.T) string {
 	t.Helper()
-	for attempt := 1; ; attempt++ {
-		number, release, err := keptPort()
-		if err == nil {
-			t.Cleanup(release)
-			return number
-		}
-		if attempt == 10 { // somebody may have got it in between, but not so often
-			t.Fatal(err)
-		}
-	}
-}
-
-func keptPort() (number string, release func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	addr := l.Addr().String()
-	if err := l.Close(); err != nil {
-		return "", nil, err
-	}
-	if release, err = port.Keep(addr); err != nil {
-		return "", nil, err
-	}
-	_, number, err = net.SplitHostPort(addr)
-	return number, release, err
+	addrs, release, err := port.Find(1)
+	must.Succeed(t, err)
+	t.Cleanup(release)
+	_, number, err := net.SplitHostPort(addrs[0])
+	must.Succeed(t, err)
+	return number
 }
 
 // reader is a user in front of a page: what is on her machine, and which ports and folders she has in place of those of the page.

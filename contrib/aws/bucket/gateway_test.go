@@ -3,7 +3,6 @@ package bucket_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,17 +27,12 @@ func gateway(t *testing.T) *bed {
 		}
 		program = found
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
-	release, err := port.Keep(addr)
+	addrs, release, err := port.Find(1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(release)
+	addr := addrs[0]
 	cmd := exec.Command(program, "--access", "ak", "--secret", "hunter2hunter2", "--port", addr, "posix", t.TempDir()) //nolint:gosec // chosen by who tests
 	cmd.Dir = t.TempDir()
 	log, err := os.Create(filepath.Join(cmd.Dir, "log"))

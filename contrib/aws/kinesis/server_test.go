@@ -1,9 +1,14 @@
 package kinesis_test
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"math/big"
-	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,17 +58,12 @@ func serve(t *testing.T, shards int32) *server {
 		}
 		program = found
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
-	release, err := port.Keep(addr)
+	addrs, release, err := port.Find(1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(release)
+	addr := addrs[0]
 	_, number, _ := strings.Cut(addr, ":")
 	//nolint:gosec // chosen by who tests
 	cmd := exec.Command(program, "--port", number,
@@ -86,7 +86,7 @@ func serve(t *testing.T, shards int32) *server {
 			t.Logf("the server says %s", text)
 		}
 	})
-	s := &server{t: t, ctx: ctx, url: "http://" + addr}
+	s := &server{t: t, ctx: ctx, url: whole(t, addr)}
 	s.Client = kinesis.New(kinesis.Options{BaseEndpoint: &s.url, Region: "us-east-1", Credentials: keys})
 	s.await("the server serves", func() bool {
 		_, err := s.CreateStream(ctx, &kinesis.CreateStreamInput{StreamName: name, ShardCount: &shards})
@@ -94,6 +94,22 @@ func serve(t *testing.T, shards int32) *server {
 	})
 	s.await("the stream is there", s.active)
 	return s
+}
+
+// whole returns the URL of a proxy that sends on whole requests, and to their ends: kinesalite itself
+// ends at a request that its client breaks off, as one does that is killed.
+func whole(t *testing.T, addr string) string {
+	real := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: addr})
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client has gone
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		real.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
+	}))
+	t.Cleanup(front.Close)
+	return front.URL
 }
 
 // await returns when something holds, which is looked at from time to time.
