@@ -92,8 +92,11 @@ func (c *Caller) survey(ctx context.Context, e Survey) member.Event {
 }
 
 // usable reports whether a listed document may be used as it is: it was read by its key, and neither has the list shown another since nor did we write one; or
-// no other document follows from it.
+// no other document follows from it. One that moves is read by its key.
 func (e Survey) usable(d store.Doc) bool {
+	if _, moves := slices.BinarySearch(e.moves, d.Key); moves {
+		return false
+	}
 	known := e.known
 	if known == nil {
 		known = &facts{}

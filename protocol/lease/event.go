@@ -67,6 +67,7 @@ type (
 		Keys  []string
 		known *facts   // what that survey has read; nil for none in this term
 		wrote []string // partitions that were written since, sorted
+		moves []string // partitions whose next state is awaited, sorted: a list may show it late
 	}
 	// Write puts a document over the version in it, or deletes that version.
 	Write struct {

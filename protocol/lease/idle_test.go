@@ -4,7 +4,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -26,12 +29,24 @@ var (
 // trip is how long a call takes in virtual time.
 const trip = 5 * time.Millisecond
 
-// plain is a store as Elasticsearch is one: documents, many of which are read in one request, and no hints. It counts requests.
+// plain is a store as Elasticsearch is one: documents, many of which are read in one request, no hints, and lists that
+// show what was. It counts requests.
 type plain struct {
 	protocol.Store
-	docs     *memory.Store
-	requests *atomic.Int64
+	docs *memory.Store
+	*server
 }
+
+// server is what the handles of a plain store have in common.
+type server struct {
+	requests atomic.Int64
+	mu       sync.Mutex
+	listed   []store.Doc // by which lists are answered
+	at       time.Time   // when that was true
+}
+
+// refresh is how old lists get, as those of Elasticsearch by default.
+const refresh = time.Second
 
 func (p plain) goes() { p.requests.Add(1); time.Sleep(trip) } // waits: in virtual time
 
@@ -47,7 +62,22 @@ func (p plain) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
 
 func (p plain) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	p.goes()
-	return p.docs.List(ctx, prefix)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.at) >= refresh {
+		all, err := p.docs.List(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		p.listed, p.at = all, time.Now()
+	}
+	var docs []store.Doc
+	for _, d := range p.listed {
+		if strings.HasPrefix(d.Key, prefix) {
+			docs = append(docs, d)
+		}
+	}
+	return docs, nil
 }
 
 func (p plain) Put(ctx context.Context, d store.Doc) (store.Version, error) {
@@ -62,25 +92,30 @@ func (p plain) Delete(ctx context.Context, key string, v store.Version) error {
 
 // crowd is a cluster in virtual time.
 type crowd struct {
-	t        *testing.T
-	requests atomic.Int64
-	members  []protocol.Member
-	mu       sync.Mutex
-	runs     map[cluster.PartitionID]int // by which member
-	stop     context.CancelFunc
-	all      sync.WaitGroup
+	t       *testing.T
+	server  *server
+	members []protocol.Member
+	leave   []context.CancelFunc // by member
+	mu      sync.Mutex
+	runs    map[cluster.PartitionID]int // by which member
+	stopped map[cluster.PartitionID]time.Time
+	gap     time.Duration // the longest between two runs of a partition
+	stop    context.CancelFunc
+	all     sync.WaitGroup
 }
 
 func newCrowd(t *testing.T, members int, ttl time.Duration) *crowd {
 	t.Helper()
-	c := &crowd{t: t, runs: make(map[cluster.PartitionID]int)}
-	server, clock := memory.New(), protocol.NewProcessClock()
+	c := &crowd{t: t, server: &server{}, runs: make(map[cluster.PartitionID]int), stopped: make(map[cluster.PartitionID]time.Time)}
+	docs, clock := memory.New(), protocol.NewProcessClock()
 	ctx, stop := context.WithCancel(t.Context())
 	c.stop = stop
 	for i := range members {
-		h := server.Open()
+		h := docs.Open()
+		ctx, leave := context.WithCancel(ctx)
+		c.leave = append(c.leave, leave)
 		m, err := Protocol{}.New(protocol.Config{
-			Member: cluster.MemberID(fmt.Sprintf("m%03d", i)), Store: plain{h, h, &c.requests}, TTL: ttl, LeaveTimeout: time.Hour, Clock: clock,
+			Member: cluster.MemberID(fmt.Sprintf("m%03d", i)), Store: plain{h, h, c.server}, TTL: ttl, LeaveTimeout: time.Hour, Clock: clock,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -105,9 +140,13 @@ func (c *crowd) work(m protocol.Member, i int) {
 		for id, by := range c.runs { // order-free: all are looked at
 			if by == i {
 				delete(c.runs, id)
+				c.stopped[id] = time.Now()
 			}
 		}
 		for _, g := range a.Grants {
+			if at, ok := c.stopped[g.Partition]; ok {
+				c.gap = max(c.gap, time.Since(at))
+			}
 			c.runs[g.Partition] = i
 			reports = append(reports, protocol.Report{Partition: g.Partition, Token: g.Token, Attempt: g.Attempt})
 		}
@@ -152,6 +191,15 @@ func (c *crowd) submit(partitions int) time.Duration {
 	return time.Since(began)
 }
 
+// drain begins a leave, as a node does.
+func (c *crowd) drain(i int) {
+	c.t.Helper()
+	id := cluster.MemberID(fmt.Sprintf("m%03d", i))
+	if done, err := c.members[i].Propose(c.t.Context(), cluster.DrainMember{Member: id, On: true}); err != nil || !done[0].Accepted {
+		c.t.Fatal(done, err)
+	}
+}
+
 func (c *crowd) end() {
 	c.stop()
 	c.all.Wait()
@@ -168,9 +216,9 @@ func TestIdleMembersAskSeldom(t *testing.T) {
 		t.Logf("%d partitions run after %v of virtual time", *idlePartitions, c.submit(*idlePartitions))
 		time.Sleep(6 * ttl) // waits: in virtual time, until all is quiet
 		const span = time.Minute
-		before := c.requests.Load()
+		before := c.server.requests.Load()
 		time.Sleep(span) // waits: in virtual time
-		got := float64(c.requests.Load()-before) / span.Seconds()
+		got := float64(c.server.requests.Load()-before) / span.Seconds()
 		poll := min(ttl/20, time.Second).Seconds()
 		most := float64(*idleMembers)*(1/poll+4/ttl.Seconds()) + 3/poll
 		t.Logf("%d members with %d partitions: %.1f requests a second, want at most %.1f", *idleMembers, *idlePartitions, got, most)
@@ -199,4 +247,55 @@ func TestFreeIsClaimedSoon(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestALeaveIsSoon: where nothing is hinted at, what a member gives up as it leaves runs elsewhere within about a poll: the
+// others look more often while something moves.
+func TestALeaveIsSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const members, partitions, ttl = 4, 24, 4 * time.Second
+		c := newCrowd(t, members, ttl)
+		defer c.end()
+		c.submit(partitions)
+		for i := range members - 1 {
+			time.Sleep(6 * ttl) // waits: in virtual time, until all is quiet
+			c.gap = 0
+			c.drain(i)
+			c.until("what it ran runs elsewhere", func() bool { by, n := c.shares(); return by[i] == 0 && n == partitions })
+			t.Logf("%d of %d members leave: nobody ran a partition for %s at most", i+1, members, c.gap)
+			c.leave[i]()
+			if most := ttl / 20 * 3 / 2; c.gap > most {
+				t.Errorf("nobody ran a partition for %s, want at most %s", c.gap, most)
+			}
+		}
+	})
+}
+
+// What nobody can claim is looked at often only at first.
+func TestWhatMoves(t *testing.T) {
+	t.Parallel()
+	const ttl = 4 * time.Second
+	free, stop := []boardFree{{Partition: "x"}}, []boardStop{{Partition: "y"}}
+	for _, c := range []struct {
+		name   string
+		polled bool
+		board  boardDoc
+		term   uint64 // of the leader
+		ago    time.Duration
+		want   []string
+	}{
+		{"free and given up", true, boardDoc{Term: 2, Free: free, Stop: stop}, 2, ttl - 1, []string{partitionKey("x"), partitionKey("y")}},
+		{"for a TTL", true, boardDoc{Term: 2, Free: free, Stop: stop}, 2, ttl, nil},
+		{"a store that hints", false, boardDoc{Term: 2, Free: free, Stop: stop}, 2, 0, nil},
+		{"at rest", true, boardDoc{Term: 2}, 2, 0, nil},
+		{"a new leader", true, boardDoc{Term: 1}, 2, 0, []string{}},
+	} {
+		s := &step{NewState(Params{Params: member.Params{TTL: ttl}, Polled: c.polled})}
+		s.At = protocol.Instant(time.Hour)
+		s.look.board, s.look.leader.Term, s.look.boardSince = c.board, c.term, s.At.Add(-c.ago)
+		if got := s.moves(); s.moving() != (c.want != nil) || !slices.Equal(got, c.want) {
+			t.Errorf("%s: moving: %t, %q, want %q", c.name, s.moving(), got, c.want)
+		}
+	}
 }

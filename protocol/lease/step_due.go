@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -17,14 +18,16 @@ const few = 6
 // its survey shows it.
 func (s *step) nextLook() protocol.Instant {
 	again, pause := s.At.Add(s.Poll), s.At.Add(s.Poll/4)
-	if !s.lead.holds {
+	switch {
+	case s.moving():
+		return pause
+	case !s.lead.holds:
 		o := s.look.election.Holder
 		if !o.Known || o.Gone() {
 			return again
 		}
 		return max(pause, o.Polled(s.Timing(), s.Poll))
-	}
-	if len(s.look.members)-1 > few {
+	case len(s.look.members)-1 > few:
 		pause = again
 	}
 	next := s.At.Add(4 * s.Poll)
@@ -34,6 +37,33 @@ func (s *step) nextLook() protocol.Instant {
 		}
 	}
 	return max(pause, next)
+}
+
+// moving tells whether something is given up or free, by a board that has changed lately, or a new leader has yet to
+// write its board: then all look more often where nothing is hinted at, so that it runs again soon. What has been free
+// for longer waits for something else.
+func (s *step) moving() bool {
+	b := s.look.board
+	return s.polled && (len(b.Stop)+len(b.Free) > 0 || b.Term < s.look.leader.Term) && s.At.Sub(s.look.boardSince) < s.Params.TTL
+}
+
+// maxMoves bounds what a survey reads by its key because it moves; the rest is listed, later.
+const maxMoves = 256
+
+// moves are the documents of the partitions that are given up or free.
+func (s *step) moves() (keys []string) {
+	if !s.moving() {
+		return nil
+	}
+	for _, e := range s.look.board.Stop {
+		keys = append(keys, partitionKey(e.Partition))
+	}
+	for _, e := range s.look.board.Free {
+		keys = append(keys, partitionKey(e.Partition))
+	}
+	keys = keys[:min(len(keys), maxMoves)]
+	slices.Sort(keys)
+	return keys
 }
 
 // dueBeats are the heartbeats that the leader looks at, besides its surveys.

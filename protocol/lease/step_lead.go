@@ -67,7 +67,7 @@ func (s *step) leadOn() {
 		}
 		keys = append(keys, s.lead.known...)
 		slices.Sort(keys)
-		s.Emit(Survey{Keys: slices.Compact(keys), known: s.lead.read, wrote: s.lead.wrote})
+		s.Emit(Survey{Keys: slices.Compact(keys), known: s.lead.read, wrote: s.lead.wrote, moves: s.moves()})
 	}
 }
 
@@ -103,7 +103,7 @@ func (s *step) leadWritten(ev Written) bool {
 // surveyed is a pass: it derives what follows from the documents, and writes what differs.
 func (s *step) surveyed(ev Surveyed) {
 	s.lead.call = call{next: s.At.Add(s.Poll)}
-	if s.lead.hint && ev.Err == "" {
+	if (s.lead.hint || s.moving()) && ev.Err == "" {
 		s.lead.next = s.At.Add(s.Poll / 4)
 	}
 	s.Answered(ev.Err)

@@ -16,20 +16,21 @@ import (
 // look is what a member sees of the others: who leads, and what the board says.
 type look struct {
 	call
-	hint     bool // there may be more to see than what is being read
-	lock     call // the lock of the leader, or the fence of its session, is being written
-	own      call // documents of our own are being read again
-	view     call
-	shown    uint64    // number of the view that the value is from
-	leader   leaderDoc // the lock, as it was read
-	election elect.Election
-	index    cluster.Index // of the Node List that is known
-	members  []cluster.Member
-	board    boardDoc
-	lockAt   store.Version // of leader
-	boardAt  store.Version // of board
-	since    []freeSince   // by partition: since when we have seen it free
-	specs    cluster.Index
+	hint       bool // there may be more to see than what is being read
+	lock       call // the lock of the leader, or the fence of its session, is being written
+	own        call // documents of our own are being read again
+	view       call
+	shown      uint64    // number of the view that the value is from
+	leader     leaderDoc // the lock, as it was read
+	election   elect.Election
+	index      cluster.Index // of the Node List that is known
+	members    []cluster.Member
+	board      boardDoc
+	lockAt     store.Version    // of leader
+	boardAt    store.Version    // of board
+	since      []freeSince      // by partition: since when we have seen it free
+	boardSince protocol.Instant // when the board was seen to have changed
+	specs      cluster.Index
 }
 
 type freeSince struct {
@@ -144,7 +145,7 @@ func readChanged[T any](d store.Doc, at store.Version, known T) (T, error) {
 func (s *step) seeBoard(b boardDoc) {
 	if b.Write != s.look.board.Write {
 		s.shuns = nil
-		s.look.own.next = s.At
+		s.look.own.next, s.look.boardSince = s.At, s.At
 	}
 	s.look.board = b
 	since := make([]freeSince, 0, len(b.Free))
