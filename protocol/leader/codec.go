@@ -1,9 +1,12 @@
 package leader
 
 import (
+	"bytes"
+	"compress/flate"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -44,6 +47,8 @@ func Encode(doc any) ([]byte, error) {
 	switch d := doc.(type) {
 	case slotDoc:
 		return json.Marshal(slotText{slotDoc: d, Spec: specText(d.Spec)})
+	case headDoc:
+		return encodeHead(d)
 	case planDoc:
 		t := planText{Format: docFormat, Writer: d.Writer, Seq: d.Seq, AtMS: d.AtMS, Answer: d.Answer}
 		for _, c := range d.Commands {
@@ -95,7 +100,7 @@ func decodeDoc(key string, data []byte) (any, error) {
 	case strings.HasPrefix(key, MailboxPrefix):
 		return decode(data, func(m *mailboxDoc) bool { return knows(m.Format) && mailboxKey(m.Member) == key && m.Heartbeat != "" })
 	case strings.HasPrefix(key, headPrefix):
-		return decode(data, func(h *headDoc) bool { return knows(h.Format) && headKey(h.Member) == key && h.Index > 0 })
+		return decodeHead(key, data)
 	case strings.HasPrefix(key, AssignPrefix):
 		return decodeSlot(key, data)
 	case strings.HasPrefix(key, planPrefix):
@@ -114,9 +119,48 @@ func decode[T any](data []byte, whole func(*T) bool) (d T, err error) {
 	return d, nil
 }
 
+// headText is a head. People read the tasks of one that is not long; those of a long one are packed.
+type headText struct {
+	headDoc
+	Packed []byte `json:"tasks_packed,omitempty"`
+}
+
+// longHead is how many tasks are not packed.
+const longHead = 1000
+
+func encodeHead(h headDoc) ([]byte, error) {
+	t := headText{headDoc: h}
+	if len(h.Tasks) > longHead {
+		var packed bytes.Buffer
+		w, err := flate.NewWriter(&packed, flate.BestSpeed)
+		if err == nil {
+			err = errors.Join(json.NewEncoder(w).Encode(h.Tasks), w.Close())
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.Tasks, t.Packed = nil, packed.Bytes()
+	}
+	return json.Marshal(t)
+}
+
+func decodeHead(key string, data []byte) (any, error) {
+	t, err := decode(data, func(t *headText) bool { return knows(t.Format) && headKey(t.Member) == key && t.Index > 0 })
+	if err == nil && t.Packed != nil {
+		err = json.NewDecoder(flate.NewReader(bytes.NewReader(t.Packed))).Decode(&t.Tasks)
+	}
+	if err == nil && slices.ContainsFunc(t.Tasks, func(e taskDoc) bool { return e.Token == 0 || !e.State.assigned() }) {
+		err = errForeign
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t.headDoc, nil
+}
+
 func decodeSlot(key string, data []byte) (any, error) {
 	t, err := decode(data, func(t *slotText) bool {
-		return knows(t.Format) && slotKey(t.Member, t.Task) == key && t.Token > 0 && t.Index > 0 && t.State.assigned() && t.Spec.Type != ""
+		return knows(t.Format) && slotKey(t.Member, t.Task) == key && t.Token > 0 && t.Index > 0 && t.Spec.Type != ""
 	})
 	if err != nil {
 		return nil, err

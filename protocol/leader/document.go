@@ -25,7 +25,7 @@ const (
 // mailboxKey is where a member says what it wants and what became of its tasks.
 func mailboxKey(m cluster.MemberID) string { return MailboxPrefix + string(m) }
 
-// headKey is where a member reads how the leader sees it, and which of its tasks have changed.
+// headKey is where a member reads how the leader sees it, and which tasks it has.
 func headKey(m cluster.MemberID) string { return headFolder(m) + "state" }
 
 func headFolder(m cluster.MemberID) string { return headPrefix + string(m) + "/" }
@@ -114,15 +114,12 @@ const (
 	sayFailed  sayKind = "failed"
 )
 
-// slotDoc is one task as it is assigned to a member: all that the member needs to run it.
+// slotDoc is one task as it is assigned to a member: all that the member needs to run it, under one token. Whether it counts its head says.
 type slotDoc struct {
 	Format  int                 `json:"format"`
 	Member  cluster.MemberID    `json:"member"`
 	Task    cluster.PartitionID `json:"task"`
-	State   slotState           `json:"state"`
 	Token   cluster.Token       `json:"token"`
-	OfferMS int64               `json:"offer_ms,omitempty"` // acking: how long the leader waits for the answer, by its own clock
-	Attempt int64               `json:"attempt,omitempty"`
 	Index   cluster.Index       `json:"index"` // of the value that says so
 	Term    uint64              `json:"term"`  // of the leader that wrote it
 	Parents []string            `json:"parents,omitempty"`
@@ -138,16 +135,16 @@ type slotDoc struct {
 	Spec    *cluster.TaskSpec   `json:"-"` // written as what people read: see spec
 }
 
-// HeadSeq numbers the writes of a member's head. Only their order counts.
-type HeadSeq uint64
-
-// changeDoc names an assignment that has changed.
-type changeDoc struct {
-	Task cluster.PartitionID `json:"task"`
-	Seq  HeadSeq             `json:"seq"` // of the head that told of it first
+// taskDoc is where a task of a member is.
+type taskDoc struct {
+	Task    cluster.PartitionID `json:"task"`
+	Token   cluster.Token       `json:"token"`
+	State   slotState           `json:"state"`
+	Attempt int64               `json:"attempt,omitempty"`
+	Index   cluster.Index       `json:"index"` // that its assignment names, or a newer one
 }
 
-// headDoc is how the leader sees one member.
+// headDoc is how the leader sees one member, and all of its tasks.
 type headDoc struct {
 	Format      int                 `json:"format"`
 	Member      cluster.MemberID    `json:"member"`
@@ -156,11 +153,8 @@ type headDoc struct {
 	State       string              `json:"state"`
 	Revoked     bool                `json:"revoked,omitempty"`
 	Term        uint64              `json:"term"`
-	Index       cluster.Index       `json:"index"` // the member's folder is as of this index, or newer
-	Tasks       int                 `json:"tasks"` // how many assignments are in its folder
-	Seq         HeadSeq             `json:"seq"`   // grows with each write in one incarnation
-	Since       HeadSeq             `json:"since"` // changes up to here are not listed: read the folder
-	Changes     []changeDoc         `json:"changes,omitempty"`
+	Index       cluster.Index       `json:"index"`           // of the value that says so; it never falls
+	Tasks       []taskDoc           `json:"tasks,omitempty"` // sorted as their assignments are
 }
 
 // rosterDoc is all members as of an index: a member that was admitted at or before it and is not in it has been removed.

@@ -17,7 +17,7 @@ const (
 	slotDead    slotState = "dead"    // the member was removed
 )
 
-// assigned reports whether a document of an assignment may say so.
+// assigned reports whether a head may say so of a task.
 func (s slotState) assigned() bool {
 	return s == slotAcking || s == slotActive || s == slotTaking || s == slotSealing
 }

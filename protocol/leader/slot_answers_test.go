@@ -43,7 +43,7 @@ func TestAnswers(t *testing.T) {
 	listed := answers()
 	for _, state := range []slotState{slotAcking, slotActive, slotTaking, slotSealing} {
 		for _, say := range []sayKind{sayAccept, sayDecline, sayStarted, sayStopped, sayDone, sayFailed} {
-			p := slotDoc{Task: "t", Member: "a", From: "z", Token: 7, State: state}.partition()
+			p := slot{taskDoc{Task: "t", Token: 7, State: state}, slotDoc{Member: "a", From: "z"}}.partition()
 			want := "<nil>"
 			if len(listed) > 0 && listed[0].State == state && listed[0].Say == say {
 				want, listed = "cluster."+listed[0].Entry, listed[1:]

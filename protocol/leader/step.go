@@ -43,8 +43,8 @@ type State struct {
 	claims     heartbeat.Observations
 	mailbox    mailbox
 	head       head
-	slots      tree[slotDoc] // what is assigned to this member, by task
-	fetch      []fetch       // assignments that are to be read
+	slots      tree[slot] // what is assigned to this member, by key
+	fetch      []fetch    // assignments that are to be read
 	roster     roster
 	light      *cluster.Value // what a member has that does not fold
 	asks       asks

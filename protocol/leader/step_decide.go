@@ -58,8 +58,7 @@ func (s *step) boxesListed(docs []Doc) {
 		s.rule.boxes.all.set(string(m.Member), box{m, d.Version})
 		for _, say := range m.Says {
 			if p, _ := s.fold.Value.Partition(say.Task); s.heard(m.Member, p, say) == nil {
-				s.markDirty(target{m.Member, say.Task}) // what it has read is not what the value says
-				s.recheck(m.Member, say)
+				s.unheard(m.Member, say)
 			}
 		}
 	}
@@ -67,6 +66,17 @@ func (s *step) boxesListed(docs []Doc) {
 		if _, ok := s.rule.boxes.all.Get(string(m.ID)); !ok && m.State != cluster.MemberHeld {
 			s.heartbeats = s.heartbeats.With(s.heartbeats.Of(m.Heartbeat).NotInList())
 		}
+	}
+}
+
+// unheard has the head read again of a member that says what is asked of it no more: it may have read what nobody should have written.
+func (s *step) unheard(m cluster.MemberID, say saying) {
+	s.markDirty(target{m, say.Task})
+	head := target{member: m}
+	at, _ := s.rule.docs.Get(head.key())
+	h, _ := at.is.(headDoc)
+	if !slices.ContainsFunc(h.Tasks, func(e taskDoc) bool { return e.Task == say.Task && e.Token == say.Token }) {
+		s.doubt(head)
 	}
 }
 

@@ -16,11 +16,8 @@ import (
 type head struct {
 	headDoc
 	look
-	known bool             // it was read in this life, if only to find none
-	read  HeadSeq          // Seq up to which our folder was read
-	list  HeadSeq          // the whole folder is to be read; it is as of this Seq then
-	pause protocol.Instant // it is not listed before
-	asked bool             // it is being listed for that: an audit's list may have begun too early
+	known bool // it was read in this life, if only to find none
+	fresh bool // its tasks are to be taken in
 }
 
 // roster is all members, as they were read last.
@@ -124,7 +121,9 @@ func (s *step) got(ev Got) {
 	key := ev.Doc.Key
 	s.Answered(ev.Err)
 	s.returned(key, ev.Err)
-	s.fetched(key, ev.Err == "")
+	if strings.HasPrefix(key, folder(s.Member)) {
+		s.slotGot(ev)
+	}
 	if ev.Err != "" {
 		s.lookAgain(key)
 		return
@@ -143,8 +142,6 @@ func (s *step) got(ev Got) {
 		s.mailboxGot(ev.Doc)
 	case strings.HasPrefix(key, planFolder(s.asker())):
 		s.planGot(ev.Doc)
-	case strings.HasPrefix(key, folder(s.Member)):
-		s.slotGot(ev.Doc)
 	}
 	s.written(ev.Doc)
 }
@@ -178,8 +175,8 @@ func (s *step) rosterGot(d Doc) {
 func (s *step) headGot(d Doc) {
 	s.head.known = s.head.known || d.Bad == ""
 	switch h, ok := d.Value.(headDoc); {
-	case ok && (h.Incarnation > s.head.Incarnation || h.Seq >= s.head.Seq):
-		s.head.headDoc = h
+	case ok && h.Index >= s.head.Index: // a store may answer with what was
+		s.head.headDoc, s.head.fresh = h, true
 	case d.Version == "" && s.Inc == 0:
 		s.head.headDoc = headDoc{}
 	}
@@ -188,8 +185,6 @@ func (s *step) headGot(d Doc) {
 func (s *step) listed(ev Listed) {
 	s.Answered(ev.Err)
 	s.returned(ev.Prefix, ev.Err)
-	asked := ev.Prefix == folder(s.Member) && s.head.asked
-	s.head.asked = s.head.asked && !asked
 	if ev.Err != "" {
 		s.lookAgain(ev.Prefix)
 		return
@@ -200,10 +195,6 @@ func (s *step) listed(ev Listed) {
 		}
 	}
 	each(s.refuse)
-	if asked {
-		s.folderListed(ev.Docs)
-		return
-	}
 	if i := slices.Index(adopted[:], ev.Prefix); i >= 0 {
 		s.rule.listed[i] = true
 	}
@@ -212,10 +203,8 @@ func (s *step) listed(ev Listed) {
 		s.heartbeatsListed(ev.Docs)
 	case MailboxPrefix:
 		s.boxesListed(ev.Docs)
-	case headPrefix:
-		each(s.headWritten)
-	case AssignPrefix:
-		each(s.slotWritten)
+	case headPrefix, AssignPrefix:
+		each(s.written)
 	case planPrefix:
 		s.plansListed(ev.Docs)
 	default:

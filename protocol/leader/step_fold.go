@@ -56,8 +56,8 @@ func (s *step) before(p peerDoc) bool {
 // windows reports whether a task runs here that looks at others of its job.
 func (s *step) windows() bool {
 	found := false
-	s.slots.Each(func(_ string, h slotDoc) bool {
-		found = h.Spec.Spread == cluster.SpreadPartitioned
+	s.slots.Each(func(_ string, h slot) bool {
+		found = h.of.Spec.Spread == cluster.SpreadPartitioned
 		return !found
 	})
 	return found

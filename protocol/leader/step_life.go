@@ -31,7 +31,7 @@ func (s *step) walk() {
 	was := s.Joined
 	s.Walk(s)
 	if was && !s.Joined {
-		s.slots, s.fetch = tree[slotDoc]{}, nil
+		s.slots, s.fetch = tree[slot]{}, nil
 	}
 	if s.admitted == 0 {
 		s.admitted = s.Inc

@@ -43,21 +43,16 @@ func peerOf(m cluster.Member) peerDoc {
 	}
 }
 
-func (p peerDoc) same(o peerDoc) bool {
-	return p.Member == o.Member && p.Incarnation == o.Incarnation && p.State == o.State && p.Draining == o.Draining && p.Revoked == o.Revoked &&
-		p.Heartbeat == o.Heartbeat && p.Slots == o.Slots && p.Weight == o.Weight && p.Capacity == o.Capacity && slices.Equal(p.Labels, o.Labels)
-}
-
 // assignedRecords are the jobs and partitions of our assignments.
 func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Partition) {
-	s.slots.Each(func(_ string, h slotDoc) bool {
+	s.slots.Each(func(_ string, h slot) bool {
 		id, _, _ := h.Task.Split()
 		i := slices.IndexFunc(jobs, func(j cluster.Job) bool { return j.ID == id })
 		if i < 0 {
-			jobs, i = append(jobs, cluster.Job{ID: id, SpecIndex: h.Since, Spec: &cluster.JobSpec{Source: h.Source}}), len(jobs)
+			jobs, i = append(jobs, cluster.Job{ID: id, SpecIndex: h.of.Since, Spec: &cluster.JobSpec{Source: h.of.Source}}), len(jobs)
 		}
-		if _, ok := jobs[i].Task(h.Spec.Name); !ok {
-			jobs[i].Spec.Tasks = append(jobs[i].Spec.Tasks, *h.Spec)
+		if _, ok := jobs[i].Task(h.of.Spec.Name); !ok {
+			jobs[i].Spec.Tasks = append(jobs[i].Spec.Tasks, *h.of.Spec)
 		}
 		partitions = append(partitions, h.partition())
 		return true
@@ -66,16 +61,16 @@ func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Parti
 	return jobs, partitions
 }
 
-func (h slotDoc) partition() cluster.Partition {
+func (h slot) partition() cluster.Partition {
 	p := cluster.Partition{
-		ID: h.Task, State: cluster.PartitionGranted, Owner: h.Member, Token: h.Token, Attempts: h.Attempt, Parents: h.Parents,
-		ListedBy: h.Listed, Input: h.Input, Index: h.Share, Count: h.Shares, Slot: h.Number, From: h.From, Cause: h.Cause, Offered: h.State == slotAcking,
+		ID: h.Task, State: cluster.PartitionGranted, Owner: h.of.Member, Token: h.Token, Attempts: h.Attempt, Parents: h.of.Parents, ListedBy: h.of.Listed,
+		Input: h.of.Input, Index: h.of.Share, Count: h.of.Shares, Slot: h.of.Number, From: h.of.From, Cause: h.of.Cause, Offered: h.State == slotAcking,
 	}
 	switch h.State {
 	case slotSealing:
 		p.State = cluster.PartitionReleasing
 	case slotTaking:
-		p.State, p.Owner, p.Next, p.NextToken, p.Token = cluster.PartitionAdopting, h.From, h.Member, h.Token, 0
+		p.State, p.Owner, p.Next, p.NextToken, p.Token = cluster.PartitionAdopting, h.of.From, h.of.Member, h.Token, 0
 	}
 	return p
 }

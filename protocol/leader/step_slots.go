@@ -11,113 +11,84 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// readHead finds what has changed in our folder. It looks at the newest head that is known: the one that admits us has its first changes.
-func (s *step) readHead() {
-	h := s.head.headDoc
-	if !s.Ours(h.Heartbeat) || h.Seq <= s.head.read {
-		return
-	}
-	if h.Since > s.head.read || s.head.read == 0 {
-		s.head.list = h.Seq
-		return
-	}
-	for _, c := range h.Changes {
-		if c.Seq > s.head.read {
-			s.wantSlot(c.Task)
-		}
-	}
-	s.head.read = h.Seq
+// slot is a task of this member, as the head tells of it, and its assignment.
+type slot struct {
+	taskDoc
+	of slotDoc
 }
+
+// fits reports whether an assignment is the one that a head tells of.
+func (e taskDoc) fits(h slotDoc) bool { return e.Token == h.Token && e.Index <= h.Index }
 
 // fetch is an assignment that is to be read.
 type fetch struct {
-	task  cluster.PartitionID
-	sent  bool // it is being read
-	again bool // it has changed since that began
+	taskDoc
+	sent bool // it is being read
 }
 
-func (s *step) wantSlot(p cluster.PartitionID) {
-	s.fetch = slices.Clone(s.fetch)
-	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return f.task == p })
-	if i < 0 {
-		s.fetch = append(s.fetch, fetch{task: p})
+// readHead takes in our tasks as the newest head tells of them. Tokens of before we joined are of another membership. An assignment that was read stays
+// until a newer one under its token was, and what was accepted stays so under its token: a head that had to be created again offers it.
+func (s *step) readHead() {
+	if !s.head.fresh || !s.Ours(s.head.Heartbeat) {
 		return
 	}
-	s.fetch[i].again = s.fetch[i].sent
-}
-
-// fetched takes in that an assignment was read, or was not.
-func (s *step) fetched(key string, ok bool) {
-	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return f.sent && slotKey(s.Member, f.task) == key })
-	if i < 0 {
-		return
-	}
-	s.fetch = slices.Clone(s.fetch)
-	if f := &s.fetch[i]; f.again || !ok {
-		f.sent, f.again = false, false
-		return
-	}
-	s.fetch = slices.Delete(s.fetch, i, i+1)
-}
-
-// folderListed reads each assignment that is listed, and those again that are not: a list may be old, and starts and stops nothing by itself. So what has
-// changed lately is read too, and a list with less than there should be is made again.
-func (s *step) folderListed(docs []Doc) {
-	for _, c := range s.head.Changes {
-		s.wantSlot(c.Task)
-	}
-	for _, d := range docs {
-		if slot, ok := d.Value.(slotDoc); ok {
-			s.wantSlot(slot.Task)
+	was := s.slots
+	s.head.fresh, s.changed, s.slots, s.fetch = false, true, tree[slot]{}, nil
+	for _, e := range s.head.Tasks {
+		if e.Token < s.admitted {
+			continue
+		}
+		key := slotKey(s.Member, e.Task)
+		have, _ := was.Get(key)
+		if have.State == slotActive && e.State == slotAcking && have.Token == e.Token {
+			e.State = slotActive
+		}
+		if have.Token == e.Token {
+			s.slots.set(key, slot{e, have.of})
+		}
+		if !e.fits(have.of) {
+			s.fetch = append(s.fetch, fetch{taskDoc: e})
 		}
 	}
-	s.slots.Each(func(_ string, h slotDoc) bool {
-		s.wantSlot(h.Task)
-		return true
-	})
-	if len(docs) < s.head.Tasks {
-		s.head.pause = s.At.Add(s.Poll)
-		return
-	}
-	s.head.read, s.head.list = max(s.head.read, s.head.list), 0
+	s.lighten()
 }
 
 // readsAtOnce is how many assignments are read at a time.
 const readsAtOnce = 32
 
-// fetchSlots reads the assignments that have changed.
+// fetchSlots reads the assignments that the head tells of and that we do not have.
 func (s *step) fetchSlots() {
 	if s.Inc == 0 || s.Is == member.PhaseRemoved {
 		return
 	}
 	s.readHead()
-	if s.head.list > 0 && s.At >= s.head.pause && s.list(folder(s.Member)) {
-		s.head.asked = true
-	}
-	for i := range s.fetch {
-		if f := s.fetch[i]; !f.sent && len(s.busy) < readsAtOnce && s.get(slotKey(s.Member, f.task)) {
+	for i, f := range s.fetch {
+		if !f.sent && len(s.busy) < readsAtOnce && s.get(slotKey(s.Member, f.Task)) {
 			s.fetch = slices.Clone(s.fetch)
 			s.fetch[i].sent = true
 		}
 	}
 }
 
-// slotGot takes in an assignment. One of another membership of this member is none; one that cannot be read leaves what was there.
-func (s *step) slotGot(d Doc) {
-	slot, ok := d.Value.(slotDoc)
-	_, there := s.slots.Get(d.Key)
-	switch {
-	case s.Inc == 0 || d.Bad != "":
-	case ok && slot.Token >= s.admitted && slot.Member == s.Member:
-		s.slots.set(d.Key, slot)
-		s.changed = true
-	case there:
-		s.slots.remove(d.Key)
-		s.changed = true
+// slotGot takes in that an assignment was read, or was not. One that is not what the head tells of was written since, or by somebody else: the next head
+// tells more.
+func (s *step) slotGot(ev Got) {
+	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return slotKey(s.Member, f.Task) == ev.Doc.Key })
+	if i < 0 {
+		return
 	}
-	if s.changed {
+	s.fetch = slices.Clone(s.fetch)
+	f := &s.fetch[i]
+	h, ok := ev.Doc.Value.(slotDoc)
+	switch ok = ok && f.fits(h) && ev.Err == ""; {
+	case ok:
+		s.slots.set(ev.Doc.Key, slot{f.taskDoc, h})
 		s.lighten()
+	case ev.Err != "" || !f.sent: // the head is newer than this read
+		f.sent = false
+		return
 	}
+	s.fetch, s.changed = slices.Delete(s.fetch, i, i+1), true
 }
 
 // assign derives what the supervisor should run, when that or our lease has changed.
@@ -135,7 +106,7 @@ func (s *step) assign() {
 
 func (s *step) grants() []*protocol.Grant {
 	out := make([]*protocol.Grant, 0, s.slots.Len())
-	s.slots.Each(func(_ string, h slotDoc) bool {
+	s.slots.Each(func(_ string, h slot) bool {
 		if h.State == slotActive || h.State == slotTaking {
 			out = append(out, h.grant())
 		}
@@ -145,16 +116,16 @@ func (s *step) grants() []*protocol.Grant {
 	return out
 }
 
-func (h slotDoc) grant() *protocol.Grant {
+func (h slot) grant() *protocol.Grant {
 	return &protocol.Grant{
-		Partition: h.Task, Token: h.Token, Handover: h.Spec.Handover, Attempt: h.Attempt, Parents: h.Parents, ListedBy: h.Listed, Input: h.Input,
-		Index: h.Share, Count: h.Shares, Spec: h.Spec, SpecIndex: h.Since, From: h.From, Cause: h.Cause,
+		Partition: h.Task, Token: h.Token, Handover: h.of.Spec.Handover, Attempt: h.Attempt, Parents: h.of.Parents, ListedBy: h.of.Listed, Input: h.of.Input,
+		Index: h.of.Share, Count: h.of.Shares, Spec: h.of.Spec, SpecIndex: h.of.Since, From: h.of.From, Cause: h.of.Cause,
 	}
 }
 
 // says is what there is to say about our assignments.
 func (s *step) says() (out []saying) {
-	s.slots.Each(func(_ string, h slotDoc) bool {
+	s.slots.Each(func(_ string, h slot) bool {
 		if say := s.sayOf(h); say.Say != "" {
 			say.Task, say.Token = h.Task, h.Token
 			out = append(out, say)
@@ -167,7 +138,7 @@ func (s *step) says() (out []saying) {
 // maxSays bounds a mailbox. What has no room waits until others were heard.
 const maxSays = 2000
 
-func (s *step) sayOf(h slotDoc) saying {
+func (s *step) sayOf(h slot) saying {
 	switch {
 	case h.State == slotAcking && s.Is == member.PhaseLeaving:
 		return saying{Say: sayDecline}
@@ -178,7 +149,7 @@ func (s *step) sayOf(h slotDoc) saying {
 }
 
 // sayOfRun is what there is to say of a task that was accepted.
-func (s *step) sayOfRun(h slotDoc) saying {
+func (s *step) sayOfRun(h slot) saying {
 	r, there := s.report(h.Task)
 	ended := there && r.Token == h.Token && r.State != protocol.RunActive
 	switch {

@@ -1,0 +1,188 @@
+package leader
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// target is what a leader shows: an assignment; without a task the head of a member; without a member the roster.
+type target struct {
+	member cluster.MemberID
+	task   cluster.PartitionID
+}
+
+func (t target) key() string {
+	switch {
+	case t.task != "":
+		return slotKey(t.member, t.task)
+	case t.member != "":
+		return headKey(t.member)
+	}
+	return rosterKey
+}
+
+// slots is before all assignments of a member, in the order in which documents are written: its head comes after them.
+func (t target) slots() string { return string(t.member) + "\x00" }
+
+func (t target) order() string {
+	switch {
+	case t.task != "":
+		return t.slots() + protocol.Segment(t.task, "#:")
+	case t.member != "":
+		return string(t.member) + "\x01"
+	}
+	return ""
+}
+
+// kept is a document of the leader's as it is in the store.
+type kept struct {
+	is      any // what it says: a headDoc, a rosterDoc, the stamp of an assignment; nil for anything else
+	version store.Version
+	unsure  bool // a write is under way, its outcome is unknown, or it conflicted: read it
+	target
+	told int // of a head: assignments that were written since
+}
+
+// stamp tells whether an assignment is as it should be.
+type stamp struct {
+	token         cluster.Token
+	since         cluster.Index
+	share, shares int64
+	index         cluster.Index // that it names
+}
+
+func (h slotDoc) stamp() stamp { return stamp{h.Token, h.Since, h.Share, h.Shares, h.Index} }
+
+// what is what is kept of a document, with the index that another one names: that of the value tells nothing by itself.
+func what(doc, like any) any {
+	switch d := doc.(type) {
+	case headDoc:
+		if o, ok := like.(headDoc); ok {
+			d.Index = o.Index
+		}
+		return d
+	case rosterDoc:
+		if o, ok := like.(rosterDoc); ok {
+			d.Index = o.Index
+		}
+		return d
+	case slotDoc:
+		of := d.stamp()
+		if o, ok := like.(stamp); ok {
+			of.index = o.index
+		}
+		return of
+	}
+	return nil
+}
+
+// bring writes a document, nil for none, over the version that is known, and reports whether it is as it should be.
+func (s *step) bring(t target, doc any) bool {
+	key := t.key()
+	have, there := s.rule.docs.Get(key)
+	switch {
+	case s.isBusy(key):
+		return false
+	case have.unsure:
+		s.get(key)
+	case doc == nil && !there:
+		return true
+	case doc == nil:
+		s.drop(key, have.version)
+	case there && reflect.DeepEqual(have.is, what(doc, have.is)):
+		return true
+	case s.put(Put{Key: key, Doc: doc, Version: have.version}):
+		s.rule.docs.set(key, kept{is: what(doc, nil), version: have.version, unsure: true, target: t})
+	}
+	return false
+}
+
+// written takes in a document of ours as it is in the store.
+func (s *step) written(d Doc) {
+	var t target
+	switch v := d.Value.(type) {
+	case slotDoc:
+		t = target{v.Member, v.Task}
+	default:
+		id, _, _ := strings.Cut(strings.TrimPrefix(d.Key, headPrefix), "/")
+		if strings.HasPrefix(d.Key, headPrefix) {
+			t.member = cluster.MemberID(id)
+		} else if d.Key != rosterKey && !strings.HasPrefix(d.Key, AssignPrefix) {
+			return
+		}
+	}
+	was, there := s.rule.docs.Get(d.Key)
+	if s.rule.at == ruleNone || there && !was.unsure && was.version == d.Version {
+		return // as we know it
+	}
+	s.noteTerm(d)
+	if d.Version == "" {
+		s.rule.docs.remove(d.Key)
+	} else {
+		if t.key() != d.Key {
+			t = was.target // an assignment that cannot be read
+		}
+		s.rule.docs.set(d.Key, kept{is: what(d.Value, nil), version: d.Version, target: t, told: was.told})
+	}
+	for _, t := range [...]target{was.target, t} { // it may be gone, or be something else now
+		if t.key() == d.Key {
+			s.markDirty(t)
+		}
+	}
+}
+
+// projected takes in that a document was written, or was not.
+func (s *step) projected(ev Wrote) {
+	if s.rule.at != ruleNone && strings.HasPrefix(ev.Key, planPrefix) {
+		s.rule.plans.hint = true
+	}
+	k, ok := s.rule.docs.Get(ev.Key)
+	if !ok {
+		return
+	}
+	if ev.Err != "" {
+		k.unsure = true
+		s.rule.docs.set(ev.Key, k)
+		return
+	}
+	if ev.Version == "" {
+		s.rule.docs.remove(ev.Key)
+		return
+	}
+	k.version, k.unsure = ev.Version, false
+	s.rule.docs.set(ev.Key, k)
+	switch is := k.is.(type) {
+	case rosterDoc:
+		s.roster.rosterDoc, s.roster.known = is, true
+	case headDoc:
+		s.rule.boxes.look = s.expect(s.rule.boxes.look, answeredIn*s.Poll)
+		s.head.hint = s.head.hint || !s.p.Hints && k.member == s.Member
+	case stamp:
+		head := target{member: k.member}.key()
+		if h, ok := s.rule.docs.Get(head); ok {
+			h.told++
+			s.rule.docs.set(head, h)
+		}
+	}
+}
+
+// doubt has a document read again before it is relied on.
+func (s *step) doubt(t target) {
+	if k, ok := s.rule.docs.Get(t.key()); ok {
+		k.unsure = true
+		s.rule.docs.set(t.key(), k)
+	}
+	s.markDirty(t)
+}
+
+// markDirty notes that a document may have to be written; with an assignment the head that tells of it.
+func (s *step) markDirty(t target) {
+	s.rule.dirty.set(t.order(), t)
+	if t.task != "" {
+		s.markDirty(target{member: t.member})
+	}
+}
