@@ -14,22 +14,10 @@ import (
 
 var errForeign = errors.New("it is not a document of this protocol")
 
-// spec is what people read of a task; all that its runner needs.
-type spec struct {
-	Name        string           `json:"name,omitempty"`
-	Type        string           `json:"type"`
-	Spread      cluster.Spread   `json:"spread"`
-	Handover    cluster.Handover `json:"handover"`
-	Weight      int64            `json:"weight,omitempty"`
-	MaxAttempts int64            `json:"max_attempts,omitempty"`
-	Repartition bool             `json:"repartition,omitempty"`
-	Definition  json.RawMessage  `json:"definition,omitempty"`
-	Bytes       []byte           `json:"definition_bytes,omitempty"` // of one that is not JSON
-}
-
+// slotText is an assignment as people read it.
 type slotText struct {
 	slotDoc
-	Spec spec `json:"spec"`
+	Definition json.RawMessage `json:"definition,omitempty"` // of the spec; in it where it is not JSON
 }
 
 type planText struct {
@@ -46,7 +34,11 @@ type planText struct {
 func Encode(doc any) ([]byte, error) {
 	switch d := doc.(type) {
 	case slotDoc:
-		return json.Marshal(slotText{slotDoc: d, Spec: specText(d.Spec)})
+		t := slotText{slotDoc: d}
+		if spec := *d.Spec; json.Valid(spec.Definition) {
+			t.Definition, spec.Definition, t.Spec = spec.Definition, nil, &spec
+		}
+		return json.Marshal(t)
 	case headDoc:
 		return encodeHead(d)
 	case planDoc:
@@ -58,19 +50,6 @@ func Encode(doc any) ([]byte, error) {
 		return json.Marshal(t)
 	}
 	return json.Marshal(doc)
-}
-
-func specText(t *cluster.TaskSpec) spec {
-	if t == nil {
-		return spec{}
-	}
-	s := spec{Name: t.Name, Type: t.Type, Spread: t.Spread, Handover: t.Handover, Weight: t.Weight, MaxAttempts: t.MaxAttempts, Repartition: t.Repartition}
-	if json.Valid(t.Definition) {
-		s.Definition = t.Definition
-	} else {
-		s.Bytes = t.Definition
-	}
-	return s
 }
 
 // Decode reads the document of a key. Its error says what is wrong with it.
@@ -160,20 +139,15 @@ func decodeHead(key string, data []byte) (any, error) {
 
 func decodeSlot(key string, data []byte) (any, error) {
 	t, err := decode(data, func(t *slotText) bool {
-		return knows(t.Format) && slotKey(t.Member, t.Task) == key && t.Token > 0 && t.Index > 0 && t.Spec.Type != ""
+		return knows(t.Format) && slotKey(t.Member, t.Partition.ID) == key && t.Token > 0 && t.Index > 0 && t.Spec != nil && t.Spec.Type != ""
 	})
 	if err != nil {
 		return nil, err
 	}
-	d := t.slotDoc
-	d.Spec = &cluster.TaskSpec{
-		Name: t.Spec.Name, Type: t.Spec.Type, Spread: t.Spec.Spread, Handover: t.Spec.Handover, Weight: t.Spec.Weight,
-		MaxAttempts: t.Spec.MaxAttempts, Repartition: t.Spec.Repartition, Definition: t.Spec.Definition,
+	if t.Definition != nil {
+		t.Spec.Definition = t.Definition
 	}
-	if t.Spec.Bytes != nil {
-		d.Spec.Definition = t.Spec.Bytes
-	}
-	return d, nil
+	return t.slotDoc, nil
 }
 
 func decodePlan(key string, data []byte) (any, error) {

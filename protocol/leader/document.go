@@ -62,7 +62,7 @@ type mailboxDoc struct {
 	Want        wantKind            `json:"want"`
 	Incarnation cluster.Incarnation `json:"incarnation,omitempty"` // that it has; to be confirmed, or to leave
 	Reason      string              `json:"reason,omitempty"`      // to leave
-	Join        admissionDoc        `json:"join"`
+	Join        cluster.PrepareJoin `json:"join"`
 	Says        []saying            `json:"says,omitempty"` // sorted by task
 }
 
@@ -76,20 +76,6 @@ const (
 	wantConfirm wantKind = "confirm" // under another incarnation
 	wantLeave   wantKind = "leave"
 )
-
-// admissionDoc is what the leader needs to admit a member.
-type admissionDoc struct {
-	Slots    int64           `json:"slots,omitempty"`
-	Weight   int64           `json:"weight,omitempty"`
-	Capacity int64           `json:"capacity,omitempty"`
-	Labels   []cluster.Label `json:"labels,omitempty"`
-	Address  string          `json:"address,omitempty"`
-	Version  string          `json:"version,omitempty"`
-}
-
-func admission(j cluster.PrepareJoin) admissionDoc {
-	return admissionDoc{Slots: j.Slots, Weight: j.Weight, Capacity: j.Capacity, Labels: j.Labels, Address: j.Address, Version: j.Version}
-}
 
 // saying is what became of one task on a member. It stays in the mailbox until the assignment has changed by it.
 type saying struct {
@@ -116,23 +102,15 @@ const (
 
 // slotDoc is one task as it is assigned to a member: all that the member needs to run it, under one token. Whether it counts its head says.
 type slotDoc struct {
-	Format  int                 `json:"format"`
-	Member  cluster.MemberID    `json:"member"`
-	Task    cluster.PartitionID `json:"task"`
-	Token   cluster.Token       `json:"token"`
-	Index   cluster.Index       `json:"index"` // of the value that says so
-	Term    uint64              `json:"term"`  // of the leader that wrote it
-	Parents []string            `json:"parents,omitempty"`
-	Listed  string              `json:"listed_by,omitempty"`
-	Input   []byte              `json:"input,omitempty"`
-	Share   int64               `json:"share,omitempty"` // number of this share, of so many
-	Shares  int64               `json:"shares,omitempty"`
-	Number  int64               `json:"slot,omitempty"` // of the slot of the member that it takes
-	From    cluster.MemberID    `json:"from,omitempty"`
-	Cause   string              `json:"cause,omitempty"`
-	Since   cluster.Index       `json:"spec_index"`
-	Source  string              `json:"source,omitempty"`
-	Spec    *cluster.TaskSpec   `json:"-"` // written as what people read: see spec
+	Format    int               `json:"format"`
+	Member    cluster.MemberID  `json:"member"`
+	Token     cluster.Token     `json:"token"`
+	Index     cluster.Index     `json:"index"` // of the value that says so
+	Term      uint64            `json:"term"`  // of the leader that wrote it
+	Partition cluster.Partition `json:"partition"`
+	Source    string            `json:"source,omitempty"`
+	Since     cluster.Index     `json:"spec_index"`
+	Spec      *cluster.TaskSpec `json:"spec"`
 }
 
 // taskDoc is where a task of a member is.
@@ -165,19 +143,7 @@ type rosterDoc struct {
 	Leader   cluster.MemberID `json:"leader"`
 	SinceMS  int64            `json:"leads_since_ms"`
 	Settings cluster.Settings `json:"settings"`
-	Members  []peerDoc        `json:"members"`
-}
-
-// peerDoc is one member of the roster.
-type peerDoc struct {
-	Member      cluster.MemberID    `json:"member"`
-	Incarnation cluster.Incarnation `json:"incarnation"`
-	State       cluster.MemberState `json:"state"`
-	Draining    bool                `json:"draining,omitempty"`
-	Revoked     bool                `json:"revoked,omitempty"`
-	Heartbeat   string              `json:"pulse"`
-	SinceMS     int64               `json:"since_ms"`
-	admissionDoc
+	Members  []cluster.Member `json:"members"`
 }
 
 // planDoc is one request, and its answer once the leader has taken it.

@@ -120,10 +120,9 @@ func (s *step) admissions() (out []cluster.Command) {
 		case b.Want == wantConfirm && in && m.Incarnation == b.Incarnation && m.State != cluster.MemberHeld && s.alive(b.Heartbeat) && (later(b.Heartbeat, m.Heartbeat) || m.Heartbeat == b.Heartbeat && m.Revoked):
 			out = append(out, cluster.ConfirmMember{Member: m.ID, Incarnation: m.Incarnation, Heartbeat: b.Heartbeat})
 		case b.Want == wantJoin && s.alive(b.Heartbeat) && (!in || m.Heartbeat != b.Heartbeat && s.replaceable(m, b.Heartbeat)):
-			out = append(out, cluster.PrepareJoin{
-				Member: b.Member, Replaces: m.Incarnation, Slots: b.Join.Slots, Weight: b.Join.Weight, Capacity: b.Join.Capacity, Labels: b.Join.Labels,
-				Heartbeat: b.Heartbeat, Address: b.Join.Address, Version: b.Join.Version,
-			})
+			join := b.Join
+			join.Member, join.Replaces, join.Heartbeat = b.Member, m.Incarnation, b.Heartbeat
+			out = append(out, join)
 		}
 		return true
 	})
@@ -172,7 +171,7 @@ func (s *step) heardAll() (out []cluster.Command) {
 
 // heard is the command that enters what a member says of a task; nil where that is not asked of it any more.
 func (s *step) heard(m cluster.MemberID, p cluster.Partition, say saying) cluster.Command {
-	state, token := stateOf(s.fold.Value, m, p)
+	state, token := stateOf(m, p)
 	if token != say.Token || token == 0 {
 		return nil
 	}

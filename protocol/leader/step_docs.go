@@ -27,10 +27,10 @@ type roster struct {
 	known bool // it was read, if only to find none
 }
 
-func (r *roster) peer(m cluster.MemberID) (peerDoc, bool) {
-	i, ok := slices.BinarySearchFunc(r.Members, m, func(p peerDoc, m cluster.MemberID) int { return strings.Compare(string(p.Member), string(m)) })
-	if !ok {
-		return peerDoc{}, false
+func (r *roster) peer(m cluster.MemberID) (cluster.Member, bool) {
+	i := slices.IndexFunc(r.Members, func(p cluster.Member) bool { return p.ID == m })
+	if i < 0 {
+		return cluster.Member{}, false
 	}
 	return r.Members[i], true
 }

@@ -55,7 +55,9 @@ type stamp struct {
 	index         cluster.Index // that it names
 }
 
-func (h slotDoc) stamp() stamp { return stamp{h.Token, h.Since, h.Share, h.Shares, h.Index} }
+func (h slotDoc) stamp() stamp {
+	return stamp{h.Token, h.Since, h.Partition.Index, h.Partition.Count, h.Index}
+}
 
 // what is what is kept of a document, with the index that another one names: that of the value tells nothing by itself.
 func what(doc, like any) any {
@@ -106,7 +108,7 @@ func (s *step) written(d Doc) {
 	var t target
 	switch v := d.Value.(type) {
 	case slotDoc:
-		t = target{v.Member, v.Task}
+		t = target{v.Member, v.Partition.ID}
 	default:
 		id, _, _ := strings.Cut(strings.TrimPrefix(d.Key, headPrefix), "/")
 		if strings.HasPrefix(d.Key, headPrefix) {

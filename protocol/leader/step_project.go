@@ -33,7 +33,7 @@ func (s *step) shown(t target) (doc any, ready bool) {
 // taskOf is a task of a member as its head tells of it, without the place of its assignment; false where the member does not have it.
 func (s *step) taskOf(t target) (taskDoc, bool) {
 	p, _ := s.fold.Value.Partition(t.task)
-	state, token := stateOf(s.fold.Value, t.member, p)
+	state, token := stateOf(t.member, p)
 	m, in := s.fold.Value.Member(t.member)
 	return taskDoc{Task: t.task, Token: token, State: state, Attempt: p.Attempts}, in && m.State != cluster.MemberHeld && state.assigned()
 }
@@ -42,16 +42,13 @@ func (s *step) taskOf(t target) (taskDoc, bool) {
 func (s *step) slotOf(t target) slotDoc {
 	v := s.fold.Value
 	p, _ := v.Partition(t.task)
-	_, token := stateOf(v, t.member, p)
-	d := slotDoc{
-		Format: docFormat, Member: t.member, Task: p.ID, Token: token, Index: v.Index(), Term: s.rule.term, Parents: p.Parents, Listed: p.ListedBy,
-		Input: p.Input, Share: p.Index, Shares: p.Count, Number: p.Slot, From: p.From, Cause: p.Cause,
-		Spec: &cluster.TaskSpec{Type: "gone"}, // its job has ended, and it has yet to stop
-	}
-	if p.Next == t.member && p.State == cluster.PartitionAdopting {
-		d.From = p.Owner
-	}
+	_, token := stateOf(t.member, p)
+	p.Message, p.Deaths, p.Step, p.Cursor, p.ChangedMS = "", 0, 0, nil, 0 // they change without it
 	id, task, _ := p.ID.Split()
+	d := slotDoc{
+		Format: docFormat, Member: t.member, Token: token, Index: v.Index(), Term: s.rule.term, Partition: p,
+		Spec: &cluster.TaskSpec{Name: task, Type: "gone"}, // its job has ended, and it has yet to stop
+	}
 	if j, ok := v.Job(id); ok {
 		if spec, ok := j.Task(task); ok {
 			d.Spec, d.Since, d.Source = spec, j.SpecIndex, j.Spec.Source
@@ -118,7 +115,8 @@ func (s *step) rosterOf() rosterDoc {
 	l, _ := v.Leader()
 	r := rosterDoc{Format: docFormat, Term: l.Term, Index: v.Index(), Leader: l.Member, SinceMS: l.SinceMS, Settings: v.Settings()}
 	for m := range v.Members() {
-		r.Members = append(r.Members, peerOf(m))
+		m.Changed = 0 // by work, and not by what others must know
+		r.Members = append(r.Members, m)
 	}
 	return r
 }

@@ -2,10 +2,8 @@ package leader
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/internal/duty"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
@@ -50,7 +48,6 @@ func (s *step) readHead() {
 			s.fetch = append(s.fetch, fetch{taskDoc: e})
 		}
 	}
-	s.lighten()
 }
 
 // readsAtOnce is how many assignments are read at a time.
@@ -83,7 +80,6 @@ func (s *step) slotGot(ev Got) {
 	switch ok = ok && f.fits(h) && ev.Err == ""; {
 	case ok:
 		s.slots.set(ev.Doc.Key, slot{f.taskDoc, h})
-		s.lighten()
 	case ev.Err != "" || !f.sent: // the head is newer than this read
 		f.sent = false
 		return
@@ -93,88 +89,54 @@ func (s *step) slotGot(ev Got) {
 
 // assign derives what the supervisor should run, when that or our lease has changed.
 func (s *step) assign() {
-	if s.Is != member.PhaseMember {
-		return
-	}
-	next := s.Given
-	if s.changed && len(s.fetch) == 0 || next.Version == 0 {
+	if s.changed && len(s.fetch) == 0 {
 		s.changed = false
-		next = duty.Granted(next, s.head.Index, s.grants())
+		s.lighten()
+		s.work = s.work.At(*s.light, s.Member)
 	}
-	s.Assign(next, s.Own.Until(s.Timing()))
-}
-
-func (s *step) grants() []*protocol.Grant {
-	out := make([]*protocol.Grant, 0, s.slots.Len())
-	s.slots.Each(func(_ string, h slot) bool {
-		if h.State == slotActive || h.State == slotTaking {
-			out = append(out, h.grant())
-		}
-		return true
-	})
-	slices.SortFunc(out, func(a, b *protocol.Grant) int { return strings.Compare(string(a.Partition), string(b.Partition)) })
-	return out
-}
-
-func (h slot) grant() *protocol.Grant {
-	return &protocol.Grant{
-		Partition: h.Task, Token: h.Token, Handover: h.of.Spec.Handover, Attempt: h.Attempt, Parents: h.of.Parents, ListedBy: h.of.Listed, Input: h.of.Input,
-		Index: h.of.Share, Count: h.of.Shares, Spec: h.of.Spec, SpecIndex: h.of.Since, From: h.of.From, Cause: h.of.Cause,
+	if s.Is == member.PhaseMember {
+		s.Assign(duty.Granted(s.Given, s.head.Index, s.work.Grants), s.Own.Until(s.Timing()))
 	}
-}
-
-// says is what there is to say about our assignments.
-func (s *step) says() (out []saying) {
-	s.slots.Each(func(_ string, h slot) bool {
-		if say := s.sayOf(h); say.Say != "" {
-			say.Task, say.Token = h.Task, h.Token
-			out = append(out, say)
-		}
-		return len(out) < maxSays
-	})
-	return out
 }
 
 // maxSays bounds a mailbox. What has no room waits until others were heard.
 const maxSays = 2000
 
-func (s *step) sayOf(h slot) saying {
-	switch {
-	case h.State == slotAcking && s.Is == member.PhaseLeaving:
-		return saying{Say: sayDecline}
-	case h.State == slotAcking:
-		return saying{Say: sayAccept}
+// says is what there is to say about our assignments: answers to offers, and what became of what runs.
+func (s *step) says() (out []saying) {
+	s.slots.Each(func(_ string, h slot) bool {
+		say := saying{Task: h.Task, Token: h.Token, Say: sayAccept}
+		if s.Is == member.PhaseLeaving {
+			say.Say = sayDecline
+		}
+		if h.State == slotAcking {
+			out = append(out, say)
+		}
+		return true
+	})
+	reports := duty.Reports(s.Reports)
+	for _, d := range s.work.Duties {
+		// While the supervisor has yet to take in what it should do, "not reported" proves nothing.
+		if say := sayingOf(duty.Word(d, reports.Of(d.Partition.ID))); say.Say == sayDone || say.Say != "" && !s.Behind() {
+			out = append(out, say)
+		}
 	}
-	return s.sayOfRun(h)
+	return out[:min(len(out), maxSays)]
 }
 
-// sayOfRun is what there is to say of a task that was accepted.
-func (s *step) sayOfRun(h slot) saying {
-	r, there := s.report(h.Task)
-	ended := there && r.Token == h.Token && r.State != protocol.RunActive
-	switch {
-	case ended && r.State == protocol.RunFinished && h.State != slotTaking:
-		return saying{Say: sayDone}
-	case s.Behind() || s.changed:
-		// The supervisor has yet to take in what it should do: "not reported" proves nothing.
-	case h.State == slotSealing && (!there || ended), h.State == slotTaking && ended:
-		return saying{Say: sayStopped}
-	case h.State == slotTaking && there && r.Token == h.Token:
-		return saying{Say: sayStarted}
-	case h.State == slotActive && ended && r.Attempt == h.Attempt:
-		return saying{Say: sayFailed, Attempt: r.Attempt, Fresh: r.Fresh, Message: r.Message}
+func sayingOf(c cluster.Command) saying {
+	switch c := c.(type) {
+	case cluster.Started:
+		return saying{Task: c.Partition, Token: c.Token, Say: sayStarted}
+	case cluster.Stopped:
+		return saying{Task: c.Partition, Token: c.Token, Say: sayStopped}
+	case cluster.FinishPartition:
+		if c.Outcome == cluster.OutcomeFailed {
+			return saying{Task: c.Partition, Token: c.Token, Say: sayFailed, Attempt: c.Attempt, Fresh: c.Fresh, Message: c.Message}
+		}
+		return saying{Task: c.Partition, Token: c.Token, Say: sayDone}
 	}
 	return saying{}
-}
-
-func (s *step) report(p cluster.PartitionID) (protocol.Report, bool) {
-	i, ok := slices.BinarySearchFunc(s.Reports, p, func(r protocol.Report, p cluster.PartitionID) int {
-		return strings.Compare(string(r.Partition), string(p))
-	})
-	if !ok {
-		return protocol.Report{}, false
-	}
-	return s.Reports[i], true
 }
 
 // mailbox is our mailbox as it is in the store.
@@ -220,7 +182,7 @@ func (s *step) post() {
 }
 
 func (s *step) wants() mailboxDoc {
-	m := mailboxDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key, Want: wantStay, Incarnation: s.Inc, Join: admission(s.Join)}
+	m := mailboxDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key, Want: wantStay, Incarnation: s.Inc, Join: s.Join}
 	switch {
 	case s.Is == member.PhaseJoining:
 		m.Want = wantJoin

@@ -3,7 +3,6 @@ package leader
 import (
 	"context"
 	"errors"
-	"reflect"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: m, Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true }, Settled: true, Once: true,
 		Folds: folds, Heartbeat: heartbeat, Key: key, Effect: effect, Event: event, Value: value,
-		Decode: decode, Ranked: []reflect.Type{reflect.TypeFor[leader.HeadSeq]()}, Skip: unkeyed(), Over: over,
+		Decode: decode, Skip: unkeyed(), Over: over,
 	}
 }
 
