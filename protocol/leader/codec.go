@@ -20,14 +20,11 @@ type slotText struct {
 	Definition json.RawMessage `json:"definition,omitempty"` // of the spec; in it where it is not JSON
 }
 
+// planText is a request with its commands.
 type planText struct {
-	Format   int              `json:"format"`
-	Writer   cluster.WriterID `json:"writer"`
-	Seq      uint64           `json:"seq"`
-	AtMS     int64            `json:"at_ms"`
-	Commands []string         `json:"commands"` // for people
-	Entry    []byte           `json:"entry"`    // the commands
-	Answer   *planAnswer      `json:"answer,omitempty"`
+	planDoc
+	Commands []string `json:"commands"` // for people
+	Entry    []byte   `json:"entry"`    // the commands
 }
 
 // Encode writes a document.
@@ -42,7 +39,8 @@ func Encode(doc any) ([]byte, error) {
 	case headDoc:
 		return encodeHead(d)
 	case planDoc:
-		t := planText{Format: docFormat, Writer: d.Writer, Seq: d.Seq, AtMS: d.AtMS, Answer: d.Answer}
+		d.Format = docFormat
+		t := planText{planDoc: d}
 		for _, c := range d.Commands {
 			t.Commands = append(t.Commands, fmt.Sprint(c))
 		}
@@ -165,5 +163,6 @@ func decodePlan(key string, data []byte) (any, error) {
 			return nil, fmt.Errorf("%w: nobody may ask for %v", errForeign, c)
 		}
 	}
-	return planDoc{Writer: t.Writer, Seq: t.Seq, AtMS: t.AtMS, Commands: e.Commands, Answer: t.Answer}, nil
+	t.planDoc.Commands = e.Commands
+	return t.planDoc, nil
 }

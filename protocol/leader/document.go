@@ -148,11 +148,12 @@ type rosterDoc struct {
 
 // planDoc is one request, and its answer once the leader has taken it.
 type planDoc struct {
-	Writer   cluster.WriterID
-	Seq      uint64
-	AtMS     int64
-	Commands []cluster.Command
-	Answer   *planAnswer
+	Format   int               `json:"format"`
+	Writer   cluster.WriterID  `json:"writer"`
+	Seq      uint64            `json:"seq"`
+	AtMS     int64             `json:"at_ms"`
+	Commands []cluster.Command `json:"-"`
+	Answer   *planAnswer       `json:"answer,omitempty"`
 }
 
 // planAnswer is what became of a request.

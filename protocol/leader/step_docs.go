@@ -203,7 +203,7 @@ func (s *step) listed(ev Listed) {
 		s.heartbeatsListed(ev.Docs)
 	case MailboxPrefix:
 		s.boxesListed(ev.Docs)
-	case headPrefix, AssignPrefix:
+	case AssignPrefix, headPrefix, rosterPrefix:
 		each(s.written)
 	case planPrefix:
 		s.plansListed(ev.Docs)

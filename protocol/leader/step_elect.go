@@ -69,7 +69,6 @@ func (s *step) act(move elect.Move) {
 		s.put(Put{Key: LeaderKey, Doc: holderDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key, Term: s.vote.holder.Term + 1}, Life: s.Life + 1})
 	case move == elect.Lead && s.rule.at == ruleNone:
 		s.rule.at = ruleClaimed
-		s.rule.docs.set(rosterKey, kept{unsure: true})
 	}
 }
 

@@ -40,7 +40,8 @@ func (t target) order() string {
 
 // kept is a document of the leader's as it is in the store.
 type kept struct {
-	is      any // what it says: a headDoc, a rosterDoc, the stamp of an assignment; nil for anything else
+	is      any           // what it says, but for the index: a headDoc, a rosterDoc, the stamp of an assignment; nil for anything else
+	index   cluster.Index // that it names
 	version store.Version
 	unsure  bool // a write is under way, its outcome is unknown, or it conflicted: read it
 	target
@@ -52,35 +53,25 @@ type stamp struct {
 	token         cluster.Token
 	since         cluster.Index
 	share, shares int64
-	index         cluster.Index // that it names
 }
 
-func (h slotDoc) stamp() stamp {
-	return stamp{h.Token, h.Since, h.Partition.Index, h.Partition.Count, h.Index}
-}
-
-// what is what is kept of a document, with the index that another one names: that of the value tells nothing by itself.
-func what(doc, like any) any {
+// keep is what is kept of a document.
+func (t target) keep(doc any, v store.Version) kept {
+	k := kept{target: t, version: v}
 	switch d := doc.(type) {
 	case headDoc:
-		if o, ok := like.(headDoc); ok {
-			d.Index = o.Index
-		}
-		return d
+		k.index, d.Index = d.Index, 0
+		k.is = d
 	case rosterDoc:
-		if o, ok := like.(rosterDoc); ok {
-			d.Index = o.Index
-		}
-		return d
+		k.index, d.Index = d.Index, 0
+		k.is = d
 	case slotDoc:
-		of := d.stamp()
-		if o, ok := like.(stamp); ok {
-			of.index = o.index
-		}
-		return of
+		k.index, k.is = d.Index, d.stamp()
 	}
-	return nil
+	return k
 }
+
+func (h slotDoc) stamp() stamp { return stamp{h.Token, h.Since, h.Partition.Index, h.Partition.Count} }
 
 // bring writes a document, nil for none, over the version that is known, and reports whether it is as it should be.
 func (s *step) bring(t target, doc any) bool {
@@ -95,29 +86,30 @@ func (s *step) bring(t target, doc any) bool {
 		return true
 	case doc == nil:
 		s.drop(key, have.version)
-	case there && reflect.DeepEqual(have.is, what(doc, have.is)):
+	case there && reflect.DeepEqual(have.is, t.keep(doc, "").is):
 		return true
 	case s.put(Put{Key: key, Doc: doc, Version: have.version}):
-		s.rule.docs.set(key, kept{is: what(doc, nil), version: have.version, unsure: true, target: t})
+		k := t.keep(doc, have.version)
+		k.unsure = true
+		s.rule.docs.set(key, k)
 	}
 	return false
 }
 
 // written takes in a document of ours as it is in the store.
 func (s *step) written(d Doc) {
-	var t target
-	switch v := d.Value.(type) {
-	case slotDoc:
-		t = target{v.Member, v.Partition.ID}
-	default:
-		id, _, _ := strings.Cut(strings.TrimPrefix(d.Key, headPrefix), "/")
-		if strings.HasPrefix(d.Key, headPrefix) {
-			t.member = cluster.MemberID(id)
-		} else if d.Key != rosterKey && !strings.HasPrefix(d.Key, AssignPrefix) {
-			return
-		}
-	}
 	was, there := s.rule.docs.Get(d.Key)
+	t := was.target
+	slot, ok := d.Value.(slotDoc)
+	member, head := strings.CutPrefix(d.Key, headPrefix)
+	switch {
+	case ok:
+		t = target{slot.Member, slot.Partition.ID}
+	case head:
+		t.member = cluster.MemberID(strings.TrimSuffix(member, "/state"))
+	case d.Key != rosterKey && !strings.HasPrefix(d.Key, AssignPrefix):
+		return
+	}
 	if s.rule.at == ruleNone || there && !was.unsure && was.version == d.Version {
 		return // as we know it
 	}
@@ -125,15 +117,12 @@ func (s *step) written(d Doc) {
 	if d.Version == "" {
 		s.rule.docs.remove(d.Key)
 	} else {
-		if t.key() != d.Key {
-			t = was.target // an assignment that cannot be read
-		}
-		s.rule.docs.set(d.Key, kept{is: what(d.Value, nil), version: d.Version, target: t, told: was.told})
+		k := t.keep(d.Value, d.Version)
+		k.told = was.told
+		s.rule.docs.set(d.Key, k)
 	}
-	for _, t := range [...]target{was.target, t} { // it may be gone, or be something else now
-		if t.key() == d.Key {
-			s.markDirty(t)
-		}
+	if t.key() == d.Key { // else it is an assignment that cannot be read, and was none before
+		s.markDirty(t)
 	}
 }
 
@@ -159,6 +148,7 @@ func (s *step) projected(ev Wrote) {
 	s.rule.docs.set(ev.Key, k)
 	switch is := k.is.(type) {
 	case rosterDoc:
+		is.Index = k.index
 		s.roster.rosterDoc, s.roster.known = is, true
 	case headDoc:
 		s.rule.boxes.look = s.expect(s.rule.boxes.look, answeredIn*s.Poll)

@@ -73,7 +73,7 @@ func (s *step) headOf(t target) (doc any, ready bool) {
 	ready = s.clean(t.member) || at.told >= toldAtOnce+len(have.Tasks)/8
 	want := headDoc{
 		Format: docFormat, Member: m.ID, Incarnation: m.Incarnation, Heartbeat: m.Heartbeat, State: m.State.String(), Revoked: m.Revoked, Term: s.rule.term,
-		Index: max(v.Index(), have.Index), // whatever was written there by hand: members believe no lower one
+		Index: max(v.Index(), at.index), // whatever was written there by hand: members believe no lower one
 	}
 	if m.Draining {
 		want.State = "draining"
@@ -92,7 +92,7 @@ func (s *step) headOf(t target) (doc any, ready bool) {
 		case !there:
 			e.State = slotAcking
 		}
-		e.Index = of.index
+		e.Index = k.index
 		want.Tasks = append(want.Tasks, e)
 		return ready
 	})

@@ -37,7 +37,7 @@ type rule struct {
 }
 
 // adopted are the prefixes that a new leader reads before it decides anything.
-var adopted = [...]string{MailboxPrefix, AssignPrefix, headPrefix, planPrefix}
+var adopted = [...]string{MailboxPrefix, AssignPrefix, headPrefix, rosterPrefix, planPrefix}
 
 // reign does what a leader does.
 func (s *step) reign() {
@@ -89,11 +89,7 @@ func (s *step) decide(wanted func() []cluster.Command) {
 
 // adopt reads what is there: members, assignments, requests. Only then is anything decided.
 func (s *step) adopt() {
-	roster, _ := s.rule.docs.Get(rosterKey)
-	done := !roster.unsure
-	if !done {
-		s.get(rosterKey)
-	}
+	done := true
 	for i, prefix := range adopted {
 		if !s.rule.listed[i] {
 			done = false
