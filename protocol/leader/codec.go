@@ -65,8 +65,8 @@ func Decode(key string, data []byte) (any, error) {
 	return nil, err
 }
 
-// knows reports whether a document has a format that this Rota knows.
-func knows(format int) bool { return format >= 1 && format <= docFormat }
+// knows reports whether a document has the format that this Rota knows: there is no release that wrote another one.
+func knows(format int) bool { return format == docFormat }
 
 func decodeDoc(key string, data []byte) (any, error) {
 	switch {
@@ -109,11 +109,8 @@ func encodeHead(h headDoc) ([]byte, error) {
 	t := headText{headDoc: h}
 	if len(h.Tasks) > longHead {
 		var packed bytes.Buffer
-		w, err := flate.NewWriter(&packed, flate.BestSpeed)
-		if err == nil {
-			err = errors.Join(json.NewEncoder(w).Encode(h.Tasks), w.Close())
-		}
-		if err != nil {
+		w, _ := flate.NewWriter(&packed, flate.BestSpeed) // which is a level that it has
+		if err := errors.Join(json.NewEncoder(w).Encode(h.Tasks), w.Close()); err != nil {
 			return nil, err
 		}
 		t.Tasks, t.Packed = nil, packed.Bytes()
@@ -122,30 +119,24 @@ func encodeHead(h headDoc) ([]byte, error) {
 }
 
 func decodeHead(key string, data []byte) (any, error) {
-	t, err := decode(data, func(t *headText) bool { return knows(t.Format) && headKey(t.Member) == key && t.Index > 0 })
-	if err == nil && t.Packed != nil {
-		err = json.NewDecoder(flate.NewReader(bytes.NewReader(t.Packed))).Decode(&t.Tasks)
-	}
-	if err == nil && slices.ContainsFunc(t.Tasks, func(e taskDoc) bool { return e.Token == 0 || !e.State.assigned() }) {
-		err = errForeign
-	}
-	if err != nil {
-		return nil, err
-	}
-	return t.headDoc, nil
+	t, err := decode(data, func(t *headText) bool {
+		if t.Packed != nil && json.NewDecoder(flate.NewReader(bytes.NewReader(t.Packed))).Decode(&t.Tasks) != nil {
+			return false
+		}
+		bad := slices.ContainsFunc(t.Tasks, func(e taskDoc) bool { return e.Token == 0 || !e.State.assigned() })
+		return knows(t.Format) && headKey(t.Member) == key && t.Index > 0 && !bad
+	})
+	return t.headDoc, err
 }
 
 func decodeSlot(key string, data []byte) (any, error) {
 	t, err := decode(data, func(t *slotText) bool {
+		if t.Spec != nil && t.Definition != nil {
+			t.Spec.Definition = t.Definition
+		}
 		return knows(t.Format) && slotKey(t.Member, t.Partition.ID) == key && t.Token > 0 && t.Index > 0 && t.Spec != nil && t.Spec.Type != ""
 	})
-	if err != nil {
-		return nil, err
-	}
-	if t.Definition != nil {
-		t.Spec.Definition = t.Definition
-	}
-	return t.slotDoc, nil
+	return t.slotDoc, err
 }
 
 func decodePlan(key string, data []byte) (any, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// docFormat is the version of the documents that this Rota writes and the newest that it reads.
-const docFormat = 1
+// docFormat is the version of the documents that this Rota writes and reads.
+const docFormat = 2
 
 // The places of documents.
 const (
@@ -63,7 +63,7 @@ type mailboxDoc struct {
 	Incarnation cluster.Incarnation `json:"incarnation,omitempty"` // that it has; to be confirmed, or to leave
 	Reason      string              `json:"reason,omitempty"`      // to leave
 	Join        cluster.PrepareJoin `json:"join"`
-	Says        []saying            `json:"says,omitempty"` // sorted by task
+	Says        []saying            `json:"says,omitempty"`
 }
 
 // wantKind is what a member wants of the leader.

@@ -189,13 +189,13 @@ func (s *step) listed(ev Listed) {
 		s.lookAgain(ev.Prefix)
 		return
 	}
-	each := func(take func(Doc)) {
-		for _, d := range ev.Docs {
-			take(d)
+	i := slices.Index(adopted[:], ev.Prefix)
+	for _, d := range ev.Docs {
+		if s.refuse(d); i >= 0 {
+			s.written(d)
 		}
 	}
-	each(s.refuse)
-	if i := slices.Index(adopted[:], ev.Prefix); i >= 0 {
+	if i >= 0 {
 		s.rule.listed[i] = true
 	}
 	switch ev.Prefix {
@@ -203,8 +203,6 @@ func (s *step) listed(ev Listed) {
 		s.heartbeatsListed(ev.Docs)
 	case MailboxPrefix:
 		s.boxesListed(ev.Docs)
-	case AssignPrefix, headPrefix, rosterPrefix:
-		each(s.written)
 	case planPrefix:
 		s.plansListed(ev.Docs)
 	default:
@@ -224,7 +222,7 @@ func (s *step) wrote(ev Wrote) {
 		s.vote.Election, s.vote.hint = s.vote.Stale(), true
 	case ev.Key == mailboxKey(s.Member):
 		s.mailboxWrote(ev)
-	case strings.HasPrefix(ev.Key, planFolder(s.asker())) && s.asks.writes(ev.Key):
+	case s.asks.writes(ev.Key):
 		s.planWrote(ev)
 	default:
 		s.projected(ev)

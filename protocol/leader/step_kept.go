@@ -135,12 +135,11 @@ func (s *step) projected(ev Wrote) {
 	if !ok {
 		return
 	}
-	if ev.Err != "" {
-		k.unsure = true
-		s.rule.docs.set(ev.Key, k)
+	switch {
+	case ev.Err != "":
+		s.doubt(k.target)
 		return
-	}
-	if ev.Version == "" {
+	case ev.Version == "":
 		s.rule.docs.remove(ev.Key)
 		return
 	}

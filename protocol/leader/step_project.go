@@ -57,9 +57,6 @@ func (s *step) slotOf(t target) slotDoc {
 	return d
 }
 
-// toldAtOnce is how many assignments are written before a head tells of them, though more are to be written.
-const toldAtOnce = 64
-
 // headOf is the head of a member. One that is created has offers only, whatever the value says: so a late write of a former leader, to a document that was
 // removed since, starts nothing. It waits for the assignments of the member, but not for all of many.
 func (s *step) headOf(t target) (doc any, ready bool) {
@@ -70,7 +67,9 @@ func (s *step) headOf(t target) (doc any, ready bool) {
 	}
 	at, there := s.rule.docs.Get(t.key())
 	have, _ := at.is.(headDoc)
-	ready = s.clean(t.member) || at.told >= toldAtOnce+len(have.Tasks)/8
+	if !s.clean(t.member) && at.told < writesAtOnce+len(have.Tasks)/8 {
+		return nil, false
+	}
 	want := headDoc{
 		Format: docFormat, Member: m.ID, Incarnation: m.Incarnation, Heartbeat: m.Heartbeat, State: m.State.String(), Revoked: m.Revoked, Term: s.rule.term,
 		Index: max(v.Index(), at.index), // whatever was written there by hand: members believe no lower one
@@ -78,9 +77,7 @@ func (s *step) headOf(t target) (doc any, ready bool) {
 	if m.Draining {
 		want.State = "draining"
 	}
-	if !ready {
-		return want, false
-	}
+	ready = true
 	s.rule.docs.below(folder(m.ID), func(_ string, k kept) bool {
 		e, has := s.taskOf(k.target)
 		of, _ := k.is.(stamp)
