@@ -1,7 +1,8 @@
 package leader
 
 import (
-	"reflect"
+	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -29,19 +30,16 @@ func (t target) key() string {
 func (t target) slots() string { return string(t.member) + "\x00" }
 
 func (t target) order() string {
-	switch {
-	case t.task != "":
-		return t.slots() + protocol.Segment(t.task, "#:")
-	case t.member != "":
+	if t.task == "" {
 		return string(t.member) + "\x01"
 	}
-	return ""
+	return t.slots() + protocol.Segment(t.task, "#:")
 }
 
 // kept is a document of the leader's as it is in the store.
 type kept struct {
-	is      any           // what it says, but for the index: a headDoc, a rosterDoc, the stamp of an assignment; nil for anything else
-	index   cluster.Index // that it names
+	is      any           // what it says: a headDoc, a rosterDoc, the stamp of an assignment; nil for anything else
+	index   cluster.Index // of an assignment: that it names
 	version store.Version
 	unsure  bool // a write is under way, its outcome is unknown, or it conflicted: read it
 	target
@@ -55,23 +53,30 @@ type stamp struct {
 	share, shares int64
 }
 
+func (h slotDoc) stamp() stamp { return stamp{h.Token, h.Since, h.Partition.Index, h.Partition.Count} }
+
 // keep is what is kept of a document.
 func (t target) keep(doc any, v store.Version) kept {
-	k := kept{target: t, version: v}
-	switch d := doc.(type) {
-	case headDoc:
-		k.index, d.Index = d.Index, 0
-		k.is = d
-	case rosterDoc:
-		k.index, d.Index = d.Index, 0
-		k.is = d
-	case slotDoc:
-		k.index, k.is = d.Index, d.stamp()
+	if h, ok := doc.(slotDoc); ok {
+		return kept{target: t, version: v, is: h.stamp(), index: h.Index}
 	}
-	return k
+	return kept{target: t, version: v, is: doc}
 }
 
-func (h slotDoc) stamp() stamp { return stamp{h.Token, h.Since, h.Partition.Index, h.Partition.Count} }
+// same reports whether two documents say the same, whatever index they name.
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case headDoc:
+		b, ok := b.(headDoc)
+		return ok && a.Incarnation == b.Incarnation && a.Heartbeat == b.Heartbeat && a.State == b.State && a.Revoked == b.Revoked && a.Term == b.Term &&
+			slices.Equal(a.Tasks, b.Tasks)
+	case rosterDoc:
+		b, ok := b.(rosterDoc)
+		one := func(m, o cluster.Member) bool { return bytes.Equal(m.Encode(), o.Encode()) }
+		return ok && a.Term == b.Term && a.Settings == b.Settings && slices.EqualFunc(a.Members, b.Members, one)
+	}
+	return a == b
+}
 
 // bring writes a document, nil for none, over the version that is known, and reports whether it is as it should be.
 func (s *step) bring(t target, doc any) bool {
@@ -86,7 +91,7 @@ func (s *step) bring(t target, doc any) bool {
 		return true
 	case doc == nil:
 		s.drop(key, have.version)
-	case there && reflect.DeepEqual(have.is, t.keep(doc, "").is):
+	case there && same(have.is, t.keep(doc, "").is):
 		return true
 	case s.put(Put{Key: key, Doc: doc, Version: have.version}):
 		k := t.keep(doc, have.version)
@@ -147,7 +152,6 @@ func (s *step) projected(ev Wrote) {
 	s.rule.docs.set(ev.Key, k)
 	switch is := k.is.(type) {
 	case rosterDoc:
-		is.Index = k.index
 		s.roster.rosterDoc, s.roster.known = is, true
 	case headDoc:
 		s.rule.boxes.look = s.expect(s.rule.boxes.look, answeredIn*s.Poll)

@@ -72,7 +72,7 @@ func (s *step) headOf(t target) (doc any, ready bool) {
 	}
 	want := headDoc{
 		Format: docFormat, Member: m.ID, Incarnation: m.Incarnation, Heartbeat: m.Heartbeat, State: m.State.String(), Revoked: m.Revoked, Term: s.rule.term,
-		Index: max(v.Index(), at.index), // whatever was written there by hand: members believe no lower one
+		Index: max(v.Index(), have.Index), // whatever was written there by hand: members believe no lower one
 	}
 	if m.Draining {
 		want.State = "draining"
