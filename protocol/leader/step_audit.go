@@ -22,7 +22,7 @@ func (s *step) auditSlots() {
 	}
 	if m := s.fold.Value.Following(s.rule.audit.last); m != "" && s.list(folder(m)) {
 		s.get(headKey(m))
-		s.audited(m, 0)
+		s.audited(m, 1)
 	}
 }
 
@@ -39,7 +39,7 @@ func (s *step) folderAudited(prefix string, docs []Doc) {
 		return // it did when it asked
 	}
 	m := cluster.MemberID(strings.TrimSuffix(strings.TrimPrefix(prefix, AssignPrefix), "/"))
-	s.audited(m, len(docs))
+	s.audited(m, len(docs)+1)
 	check := func(key string, v store.Version) {
 		switch k, _ := s.rule.docs.Get(key); {
 		case k.version == v || k.unsure || s.isBusy(key):
