@@ -22,7 +22,7 @@ func (s *step) auditSlots() {
 	}
 	if m := s.fold.Value.Following(s.rule.audit.last); m != "" && s.list(folder(m)) {
 		s.get(headKey(m))
-		s.audited(m, 1)
+		s.audited(m, 0)
 	}
 }
 
@@ -30,7 +30,7 @@ func (s *step) auditSlots() {
 // members there are. All is compared at once when another leader begins.
 func (s *step) audited(m cluster.MemberID, documents int) {
 	each := max(2*time.Second, time.Duration(len(s.roster.Members))*200*time.Millisecond)
-	s.rule.audit = audit{next: s.At.Add(max(s.Params.TTL, time.Duration(documents+1)*each)), last: m}
+	s.rule.audit = audit{next: s.At.Add(max(s.Params.TTL, time.Duration(2*(documents+1))*each)), last: m}
 }
 
 // folderAudited finds assignments of a member that are not as we have written them. A list may be old: they are read before anything is written.
@@ -39,7 +39,7 @@ func (s *step) folderAudited(prefix string, docs []Doc) {
 		return // it did when it asked
 	}
 	m := cluster.MemberID(strings.TrimSuffix(strings.TrimPrefix(prefix, AssignPrefix), "/"))
-	s.audited(m, len(docs)+1)
+	s.audited(m, len(docs))
 	check := func(key string, v store.Version) {
 		switch k, _ := s.rule.docs.Get(key); {
 		case k.version == v || k.unsure || s.isBusy(key):
