@@ -63,7 +63,7 @@ func (t target) keep(doc any, v store.Version) kept {
 	return kept{target: t, version: v, is: doc}
 }
 
-// same reports whether two documents say the same, whatever index they name.
+// same reports whether a document says what it should, whatever index it names. An assignment stays as it is while a task stops whose job has ended.
 func same(a, b any) bool {
 	switch a := a.(type) {
 	case headDoc:
@@ -74,6 +74,9 @@ func same(a, b any) bool {
 		b, ok := b.(rosterDoc)
 		one := func(m, o cluster.Member) bool { return bytes.Equal(m.Encode(), o.Encode()) }
 		return ok && a.Term == b.Term && a.Settings == b.Settings && slices.EqualFunc(a.Members, b.Members, one)
+	case stamp:
+		b, ok := b.(stamp)
+		return ok && (a == b || a.token == b.token && b.since == 0)
 	}
 	return a == b
 }
