@@ -27,8 +27,8 @@ func TestWhatIsWrittenIsRepaired(t *testing.T) {
 		},
 		"of nobody": func(s *stage, key, _ string) {
 			d := s.docs[key].Value.(slotDoc)
-			d.Partition.ID = "stray"
-			s.set(slotKey(d.Member, d.Partition.ID), d)
+			d.Task, d.Partition.ID = "stray", "stray"
+			s.set(slotKey(d.Member, d.Task), d)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

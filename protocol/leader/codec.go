@@ -14,11 +14,17 @@ import (
 
 var errForeign = errors.New("it is not a document of this protocol")
 
-// slotText is an assignment as people read it.
+// slotText is an assignment with its records.
 type slotText struct {
 	slotDoc
-	Definition json.RawMessage `json:"definition,omitempty"` // of the spec; in it where it is not JSON
+	Type       string          `json:"type"`                 // for people
+	Definition json.RawMessage `json:"definition,omitempty"` // for people, of up to maxText bytes
+	Partition  []byte          `json:"partition"`
+	Job        []byte          `json:"job"`
 }
+
+// maxText bounds what a document has twice, in the record and as text.
+const maxText = 64 << 10
 
 // planText is a request with its commands.
 type planText struct {
@@ -31,9 +37,10 @@ type planText struct {
 func Encode(doc any) ([]byte, error) {
 	switch d := doc.(type) {
 	case slotDoc:
-		t := slotText{slotDoc: d}
-		if spec := *d.Spec; json.Valid(spec.Definition) {
-			t.Definition, spec.Definition, t.Spec = spec.Definition, nil, &spec
+		spec := d.Job.Spec.Tasks[0]
+		t := slotText{slotDoc: d, Type: spec.Type, Partition: d.Partition.Encode(), Job: d.Job.Encode()}
+		if len(spec.Definition) <= maxText && json.Valid(spec.Definition) {
+			t.Definition = spec.Definition
 		}
 		return json.Marshal(t)
 	case headDoc:
@@ -131,10 +138,11 @@ func decodeHead(key string, data []byte) (any, error) {
 
 func decodeSlot(key string, data []byte) (any, error) {
 	t, err := decode(data, func(t *slotText) bool {
-		if t.Spec != nil && t.Definition != nil {
-			t.Spec.Definition = t.Definition
-		}
-		return knows(t.Format) && slotKey(t.Member, t.Partition.ID) == key && t.Token > 0 && t.Index > 0 && t.Spec != nil && t.Spec.Type != ""
+		p, err := cluster.DecodePartition(t.Partition)
+		j, err2 := cluster.DecodeJob(t.Job)
+		t.slotDoc.Partition, t.slotDoc.Job = p, j
+		return err == nil && err2 == nil && knows(t.Format) && slotKey(t.Member, t.Task) == key && p.ID == t.Task && t.Token > 0 && t.Index > 0 &&
+			j.Spec != nil && len(j.Spec.Tasks) == 1
 	})
 	return t.slotDoc, err
 }

@@ -102,15 +102,14 @@ const (
 
 // slotDoc is one task as it is assigned to a member: all that the member needs to run it, under one token. Whether it counts its head says.
 type slotDoc struct {
-	Format    int               `json:"format"`
-	Member    cluster.MemberID  `json:"member"`
-	Token     cluster.Token     `json:"token"`
-	Index     cluster.Index     `json:"index"` // of the value that says so
-	Term      uint64            `json:"term"`  // of the leader that wrote it
-	Partition cluster.Partition `json:"partition"`
-	Source    string            `json:"source,omitempty"`
-	Since     cluster.Index     `json:"spec_index"`
-	Spec      *cluster.TaskSpec `json:"spec"`
+	Format    int                 `json:"format"`
+	Member    cluster.MemberID    `json:"member"`
+	Task      cluster.PartitionID `json:"task"`
+	Token     cluster.Token       `json:"token"`
+	Index     cluster.Index       `json:"index"` // of the value that says so
+	Term      uint64              `json:"term"`  // of the leader that wrote it
+	Partition cluster.Partition   `json:"-"`     // as of that index
+	Job       cluster.Job         `json:"-"`     // with this task alone
 }
 
 // taskDoc is where a task of a member is.

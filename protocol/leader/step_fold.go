@@ -57,7 +57,7 @@ func (s *step) before(p cluster.Member) bool {
 func (s *step) windows() bool {
 	found := false
 	s.slots.Each(func(_ string, h slot) bool {
-		found = h.of.Spec.Spread == cluster.SpreadPartitioned
+		found = h.of.Job.Spec.Tasks[0].Spread == cluster.SpreadPartitioned
 		return !found
 	})
 	return found

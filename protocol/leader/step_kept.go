@@ -53,7 +53,9 @@ type stamp struct {
 	share, shares int64
 }
 
-func (h slotDoc) stamp() stamp { return stamp{h.Token, h.Since, h.Partition.Index, h.Partition.Count} }
+func (h slotDoc) stamp() stamp {
+	return stamp{h.Token, h.Job.SpecIndex, h.Partition.Index, h.Partition.Count}
+}
 
 // keep is what is kept of a document.
 func (t target) keep(doc any, v store.Version) kept {
@@ -112,7 +114,7 @@ func (s *step) written(d Doc) {
 	member, head := strings.CutPrefix(d.Key, headPrefix)
 	switch {
 	case ok:
-		t = target{slot.Member, slot.Partition.ID}
+		t = target{slot.Member, slot.Task}
 	case head:
 		t.member = cluster.MemberID(strings.TrimSuffix(member, "/state"))
 	case d.Key != rosterKey && !strings.HasPrefix(d.Key, AssignPrefix):
@@ -125,9 +127,7 @@ func (s *step) written(d Doc) {
 	if d.Version == "" {
 		s.rule.docs.remove(d.Key)
 	} else {
-		k := t.keep(d.Value, d.Version)
-		k.told = was.told
-		s.rule.docs.set(d.Key, k)
+		s.rule.docs.set(d.Key, t.keep(d.Value, d.Version))
 	}
 	if t.key() == d.Key { // else it is an assignment that cannot be read, and was none before
 		s.markDirty(t)

@@ -22,20 +22,19 @@ func (s *step) lighten() {
 // assignedRecords are the jobs and partitions of our assignments. Of a job they may name more than one spec, while they are written again: the newest counts.
 func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Partition) {
 	s.slots.Each(func(_ string, h slot) bool {
-		id, task, _ := h.Task.Split()
-		i := slices.IndexFunc(jobs, func(j cluster.Job) bool { return j.ID == id })
+		of := h.of.Job
+		i := slices.IndexFunc(jobs, func(j cluster.Job) bool { return j.ID == of.ID })
 		if i < 0 {
-			jobs, i = append(jobs, cluster.Job{ID: id, Spec: &cluster.JobSpec{}}), len(jobs)
+			jobs, i = append(jobs, cluster.Job{ID: of.ID, Spec: &cluster.JobSpec{}}), len(jobs)
 		}
-		j := &jobs[i]
-		spec, ok := j.Task(task)
-		if newer := h.of.Since >= j.SpecIndex; !ok {
-			j.Spec.Tasks = append(j.Spec.Tasks, *h.of.Spec)
+		j, newer := &jobs[i], of.SpecIndex >= jobs[i].SpecIndex
+		if spec, ok := j.Task(of.Spec.Tasks[0].Name); !ok {
+			j.Spec.Tasks = append(j.Spec.Tasks, of.Spec.Tasks[0])
 		} else if newer {
-			*spec = *h.of.Spec
+			*spec = of.Spec.Tasks[0]
 		}
-		if h.of.Since >= j.SpecIndex {
-			j.SpecIndex, j.Spec.Source = h.of.Since, h.of.Source
+		if newer {
+			j.SpecIndex, j.Spec.Source = of.SpecIndex, of.Spec.Source
 		}
 		partitions = append(partitions, h.partition())
 		return true

@@ -45,16 +45,14 @@ func (s *step) slotOf(t target) slotDoc {
 	_, token := stateOf(t.member, p)
 	p.Message, p.Deaths, p.Step, p.Cursor, p.ChangedMS = "", 0, 0, nil, 0 // they change without it
 	id, task, _ := p.ID.Split()
-	d := slotDoc{
-		Format: docFormat, Member: t.member, Token: token, Index: v.Index(), Term: s.rule.term, Partition: p,
-		Spec: &cluster.TaskSpec{Name: task, Type: "gone"}, // its job has ended, and it has yet to stop
-	}
-	if j, ok := v.Job(id); ok {
-		if spec, ok := j.Task(task); ok {
-			d.Spec, d.Since, d.Source = spec, j.SpecIndex, j.Spec.Source
+	j, spec := cluster.Job{ID: id}, cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: task, Type: "gone"}}} // it has ended, and its task has yet to stop
+	if of, ok := v.Job(id); ok {
+		if t, ok := of.Task(task); ok {
+			j.SpecIndex, spec.Source, spec.Tasks[0] = of.SpecIndex, of.Spec.Source, *t
 		}
 	}
-	return d
+	j.Spec = &spec
+	return slotDoc{Format: docFormat, Member: t.member, Task: t.task, Token: token, Index: v.Index(), Term: s.rule.term, Partition: p, Job: j}
 }
 
 // headOf is the head of a member. One that is created has offers only, whatever the value says: so a late write of a former leader, to a document that was

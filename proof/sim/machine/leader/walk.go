@@ -90,7 +90,7 @@ func wayOf(key string) walk.Way {
 // unkeyed are the fields that decide nothing, or follow from the rest.
 func unkeyed() []string {
 	return []string{
-		"slotDoc.Spec", "slotDoc.Term", "headDoc.Term", "Grant.Spec", "Assignment.Index", "Assignment.Version", "mailboxDoc.Join", "asks.Box", "Observation.Before",
+		"Job.Spec", "slotDoc.Term", "headDoc.Term", "Grant.Spec", "Assignment.Index", "Assignment.Version", "mailboxDoc.Join", "asks.Box", "Observation.Before",
 		"folding.answers", "Ledger.History", "Ledger.Ready", "Ledger.Snap", "Ledger.Rest", "Ledger.after", "Ledger.Out", "snaps.savedAt", "snaps.lastSnap", "snaps.cost", "snaps.even",
 		"snaps.evenCost",
 	}
