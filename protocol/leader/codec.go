@@ -83,7 +83,7 @@ func decodeDoc(key string, data []byte) (any, error) {
 		return decode(data, func(r *rosterDoc) bool { return knows(r.Format) && r.Index > 0 })
 	case strings.HasPrefix(key, MailboxPrefix):
 		return decode(data, func(m *mailboxDoc) bool { return knows(m.Format) && mailboxKey(m.Member) == key && m.Heartbeat != "" })
-	case strings.HasPrefix(key, headPrefix):
+	case strings.HasPrefix(key, HeadPrefix):
 		return decodeHead(key, data)
 	case strings.HasPrefix(key, AssignPrefix):
 		return decodeSlot(key, data)

@@ -70,7 +70,7 @@ func same(a, b any) bool {
 	switch a := a.(type) {
 	case headDoc:
 		b, ok := b.(headDoc)
-		return ok && a.Incarnation == b.Incarnation && a.Heartbeat == b.Heartbeat && a.State == b.State && a.Revoked == b.Revoked && a.Term == b.Term &&
+		return ok && a.Incarnation == b.Incarnation && a.Heartbeat == b.Heartbeat && a.State == b.State && a.Revoked == b.Revoked &&
 			slices.Equal(a.Tasks, b.Tasks)
 	case rosterDoc:
 		b, ok := b.(rosterDoc)
@@ -111,7 +111,7 @@ func (s *step) written(d Doc) {
 	was, there := s.rule.docs.Get(d.Key)
 	t := was.target
 	slot, ok := d.Value.(slotDoc)
-	member, head := strings.CutPrefix(d.Key, headPrefix)
+	member, head := strings.CutPrefix(d.Key, HeadPrefix)
 	switch {
 	case ok:
 		t = target{slot.Member, slot.Task}

@@ -37,7 +37,7 @@ type rule struct {
 }
 
 // adopted are the prefixes that a new leader reads before it decides anything.
-var adopted = [...]string{MailboxPrefix, AssignPrefix, headPrefix, rosterPrefix, planPrefix}
+var adopted = [...]string{MailboxPrefix, AssignPrefix, HeadPrefix, rosterPrefix, planPrefix}
 
 // reign does what a leader does.
 func (s *step) reign() {

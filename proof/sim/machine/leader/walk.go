@@ -57,10 +57,10 @@ func folds(s machine.State) bool {
 
 func heartbeat(key string) bool { return len(key) > 6 && key[:6] == protocol.HeartbeatPrefix }
 
-// way: what members wait for, or are late with, is the log, the document of the leader, and the assignments. The others are read as soon as somebody is told of
-// them, and tell of nothing that has not been decided: a mailbox that is written late is to the leader what an entry that it appends late is to all, and a
-// head that is written late what an assignment is that is written late. They are written at once here; the simulator delays them. With a
-// suspicion an assignment is removed at once too: by then its member has said that it has stopped, or was removed itself.
+// way: what members wait for, or are late with, is the log, the document of the leader, and the heads. The others are read as soon as somebody is told of
+// them, and tell of nothing that has not been decided: a mailbox that is written late is to the leader what an entry that it appends late is to all, and an
+// assignment that is written late what a head is that tells of it late. They are written at once here; the simulator delays them. With a
+// suspicion a head is removed at once too: by then its member was removed itself.
 func way(c walk.Config, e machine.Effect) walk.Way {
 	switch e := e.(type) {
 	case member.Append:
@@ -81,7 +81,7 @@ func way(c walk.Config, e machine.Effect) walk.Way {
 }
 
 func wayOf(key string) walk.Way {
-	if key == leader.LeaderKey || strings.HasPrefix(key, leader.AssignPrefix) {
+	if key == leader.LeaderKey || strings.HasPrefix(key, leader.HeadPrefix) {
 		return walk.Risky
 	}
 	return walk.Quiet
