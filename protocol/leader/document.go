@@ -33,13 +33,17 @@ func headFolder(m cluster.MemberID) string { return HeadPrefix + string(m) + "/"
 func planFolder(w cluster.WriterID) string { return planPrefix + string(w) + "/" }
 
 // planKey is where a request is.
-func planKey(w cluster.WriterID, seq uint64) string { return fmt.Sprintf("%s%012d", planFolder(w), seq) }
+func planKey(w cluster.WriterID, seq uint64) string {
+	return fmt.Sprintf("%s%012d", planFolder(w), seq)
+}
 
 // folder is where a member's assignments are.
 func folder(m cluster.MemberID) string { return AssignPrefix + string(m) + "/" }
 
 // slotKey is where a task of a member is assigned.
-func slotKey(m cluster.MemberID, p cluster.PartitionID) string { return folder(m) + protocol.Segment(p, "#:") }
+func slotKey(m cluster.MemberID, p cluster.PartitionID) string {
+	return folder(m) + protocol.Segment(p, "#:")
+}
 
 // holderDoc is the document of the leader.
 type holderDoc struct {
