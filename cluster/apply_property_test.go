@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -347,6 +348,7 @@ func mustAgree(t interface{ Fatalf(string, ...any) }, v Value, log [][]byte, at 
 			if other, err = DecodeSnapshot(other.Snapshot()); err != nil {
 				t.Fatalf("snapshot: %v", err)
 			}
+			mustReassemble(t, other, v)
 		}
 		e, err := DecodeEntry(Index(i+1), data)
 		if err != nil {
@@ -356,6 +358,31 @@ func mustAgree(t interface{ Fatalf(string, ...any) }, v Value, log [][]byte, at 
 	}
 	if other.Digest() != v.Digest() || other.Chain() != v.Chain() || other.String() != v.String() || !bytes.Equal(other.Snapshot(), v.Snapshot()) {
 		t.Fatalf("two replicas disagree:\n%s\n%s", v, other)
+	}
+}
+
+// mustReassemble: a value that is made from what differs in its partitions is the one that is made from all of them, and the one before stays.
+func mustReassemble(t interface{ Fatalf(string, ...any) }, old, v Value) {
+	was, is := partsOf(old), partsOf(v)
+	known := make(map[PartitionID]Part)
+	for _, p := range was.Partitions {
+		known[p.ID] = p
+	}
+	var changed []Part
+	for _, p := range is.Partitions {
+		if q, ok := known[p.ID]; !ok || q.By != p.By || !bytes.Equal(q.Encode(), p.Encode()) {
+			changed = append(changed, p)
+		}
+		delete(known, p.ID)
+	}
+	before := Assemble(Parts{Index: is.Index, Settings: is.Settings, Members: is.Members, Jobs: is.Jobs, Partitions: was.Partitions})
+	text := fmt.Sprint(dump(before))
+	got, want := before.Reassemble(changed, slices.Collect(maps.Keys(known))), Assemble(is)
+	if a, b := fmt.Sprint(dump(got)), fmt.Sprint(dump(want)); a != b || got.String() != want.String() {
+		t.Fatalf("assembled from what has changed:\n%s\nand from all:\n%s", a, b)
+	}
+	if again := fmt.Sprint(dump(before)); again != text {
+		t.Fatalf("the value before has changed from\n%s\nto\n%s", text, again)
 	}
 }
 

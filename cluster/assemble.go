@@ -32,11 +32,26 @@ func Assemble(parts Parts) Value {
 	return d.value()
 }
 
+// Reassemble makes of an assembled value what [Assemble] would make of the same records, but for some partitions: those that have changed or come, and those
+// that are gone. It takes as long as these are many.
+func (v Value) Reassemble(changed []Part, gone []PartitionID) Value {
+	d := &draft{Value: v, at: v.index, unlogged: true, loading: true}
+	for _, id := range gone {
+		d.forget(id)
+	}
+	for _, p := range changed {
+		d.assemble(p)
+	}
+	return d.value()
+}
+
+// assemble sets a partition, or leaves it out.
 func (d *draft) assemble(part Part) {
 	job, _, _ := part.ID.Split()
 	rec := &partitionRecord{Partition: part.Partition}
 	j, ok := d.jobs.Get(job)
 	if !ok && !part.Dropped {
+		d.forget(part.ID)
 		return
 	}
 	if !part.Dropped {
@@ -51,7 +66,8 @@ func (d *draft) assemble(part Part) {
 	case ok && !rec.Offered && owner.State == MemberHeld && owner.Incarnation == part.By && rec.class != nil:
 		rec.State, rec.Next = PartitionHeld, ""
 	case rec.class == nil:
-		return // it comes back with its member, or in another slot
+		d.forget(part.ID) // it comes back with its member, or in another slot
+		return
 	default:
 		rec.From, rec.Owner, rec.Next, rec.NextToken, rec.State = rec.Owner, "", "", 0, PartitionWaiting
 		rec.Cause = string(rec.From) + " is gone"

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -264,5 +265,22 @@ func TestRecordsAlone(t *testing.T) {
 		if _, err := DecodePartition(other); !errors.As(err, &want) {
 			t.Errorf("format %d: %v", format, err)
 		}
+	}
+}
+
+// What a member still has to stop is left out with the member, also by a value that is made from what has changed.
+func TestReassembleLeavesOut(t *testing.T) {
+	t.Parallel()
+	parts := partsOf(claimed(t))
+	dropped := Part{Partition: Partition{ID: "x", Owner: "a", Token: 3, State: PartitionReleasing, Dropped: true}, By: 1}
+	with := parts
+	with.Partitions = []Part{dropped}
+	v := Assemble(with)
+	if _, ok := v.Partition("x"); !ok {
+		t.Fatal("nobody stops it")
+	}
+	dropped.By = 9 // of another incarnation
+	if got, want := fmt.Sprint(dump(v.Reassemble([]Part{dropped}, nil))), fmt.Sprint(dump(Assemble(parts))); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

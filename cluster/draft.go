@@ -38,7 +38,7 @@ type draft struct {
 	taken     int             // number of commands of a repeated request
 	notes     []note          // of what this entry has set or removed
 	own       *maker          // of the records that this draft has made; nil until there is one
-	loading   bool            // the value is made of its records: all of them are the draft's own
+	loading   bool            // the value is made of its records: nothing follows from them
 	coder     coder           // writes one record at a time, to be hashed
 	former    partitionRecord // by editInPlace
 }
@@ -224,7 +224,7 @@ func (d *draft) countOpen(id JobID, by int) int {
 	if !ok {
 		return math.MaxInt
 	}
-	if d.loading || old.own == d.maker() {
+	if old.own == d.maker() {
 		old.open += by
 		return old.open
 	}
@@ -300,9 +300,19 @@ func (d *draft) indexPartition(p *partitionRecord, by int) {
 }
 
 func (d *draft) removePartition(id PartitionID) {
-	old, ok := d.partitions.Get(id)
+	old, ok := d.forget(id)
 	if !ok {
 		return
+	}
+	d.allocate = d.allocate || old.Dropped
+	d.replan = d.replan || old.Owner != "" // whoever had it has room
+	d.unblockChildren(id)
+}
+
+// forget removes a partition, and nothing follows from that.
+func (d *draft) forget(id PartitionID) (old *partitionRecord, ok bool) {
+	if old, ok = d.partitions.Get(id); !ok {
+		return nil, false
 	}
 	d.note(kindPartition, string(id))
 	d.digest -= old.hash
@@ -310,11 +320,9 @@ func (d *draft) removePartition(id PartitionID) {
 	d.touch(old.Next)
 	d.indexPartition(old, -1)
 	d.link(old, nil)
-	d.allocate = d.allocate || old.Dropped
-	d.replan = d.replan || old.Owner != "" // whoever had it has room
 	d.partitions.Remove(id)
 	d.countIfOpen(old, nil)
-	d.unblockChildren(id)
+	return old, true
 }
 
 // edit returns a copy of the partition's record to change and give to setPartition.

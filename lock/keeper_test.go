@@ -14,7 +14,7 @@ import (
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/engine/full"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -186,7 +186,7 @@ func (*told) State() string          { return "on" }
 func TestAGuardianFreesLocksWithoutSessions(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		const ttl = time.Minute
-		m := drivertest.NewMap()
+		m := drivermap.New()
 		open := func() *full.Endable {
 			s := full.NewEndable(m.Open(), full.Options{})
 			t.Cleanup(func() { must.Succeed(t, s.Close()) })

@@ -112,7 +112,7 @@ func TestForeignDocument(t *testing.T) {
 	}
 }
 
-// TestSuite plays the suite in virtual time. The tests of each store play it in real time.
+// TestSuite plays the suite in virtual time. The tests of each store play a part of it in real time.
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	locktest.RunVirtual(t, func(*testing.T) func(*testing.T) *memory.Store {

@@ -240,7 +240,7 @@ func TestCheckFailsInBrokenScenes(t *testing.T) {
 		"the history diverges": {func(p *played) { p.log = lostLog{head: 1} },
 			"the log was rewritten at or after index 3: the log is shorter than what was read from it before"},
 		"dead letters":        {func(p *played) { p.flows(true) }, "dead letters: 1"},
-		"the store is away":   {func(p *played) { p.away = true }, `read the heartbeats: list "pulse/": store is closed`},
+		"the store is away":   {func(p *played) { p.away = true }, "read the heartbeats: memory: store is closed"},
 		"the journal is away": {func(p *played) { p.records = lostJournal{} }, "read the journal: no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {

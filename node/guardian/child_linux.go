@@ -14,6 +14,9 @@ import (
 	"github.com/rota-run/rota/tasks/program"
 )
 
+// Supported tells whether a process can have a guardian on this system.
+const Supported = true
+
 // Child runs the guardian, if this process was started as one, until its parent has died and all is done, or until it is dismissed; then it returns true,
 // and the program should end. It is the first thing that main does.
 func Child(open Opener) bool {

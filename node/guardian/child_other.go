@@ -6,6 +6,9 @@ import (
 	"os"
 )
 
+// Supported tells whether a process can have a guardian on this system.
+const Supported = false
+
 // Child tells whether this process was started as a guardian; it never is here.
 func Child(Opener) bool { return false }
 

@@ -114,21 +114,12 @@ func (p *place) on(s *server.Server, err error) {
 	p.store = s.URL + "/" + p.name
 }
 
-// TestDemoStartsAServer plays it on etcd, NATS and PostgreSQL, by the protocol replica.
+// On etcd, NATS and PostgreSQL TestDemoStartsAServer plays it, by the protocol replica. TestServerAwayAndBack has members of that on each server.
 func TestDemoOnServers(t *testing.T) {
 	onShared(t, []string{"elastic", "kafka", "postgres", "zookeeper"}, func(p *place, s *server.Server) {
 		scheme, _, _ := strings.Cut(s.URL, "://")
-		if scheme != "postgres" {
-			p.demo("--store", p.store)
-		}
-		switch scheme {
-		case "zookeeper":
-			p.demo("--store", p.store+"led", "--protocol", "leader")
-		case "kafka":
-			p.demo("--store", p.store+"shared", "--protocol", "sync")
-		default:
-			p.demo("--store", p.store+"claimed", "--protocol", "lease")
-		}
+		by := map[string]string{"zookeeper": "leader", "kafka": "sync", "elastic": "lease", "postgres": "lease"}
+		p.demo("--store", p.store, "--protocol", by[scheme])
 	})
 }
 

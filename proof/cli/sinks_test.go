@@ -121,16 +121,17 @@ func TestSinks(t *testing.T) {
 	if code := m.end(); code != exitOK {
 		t.Errorf("exit %d: %s", code, m.Stderr.String())
 	}
-	checkSinks(ctx, t, printed(t, m.Stdout.String()), last, broker, search, otlp, other)
+	checkSinks(ctx, t, m.Stdout.String(), last, broker, search, otlp, other)
 }
 
-func checkSinks(ctx context.Context, t *testing.T, want map[string]bool, last map[string]publish.Status, broker *kafka.Cluster, search *elastic.Cluster, otlp *receiver, other *grpcReceiver) {
+func checkSinks(ctx context.Context, t *testing.T, text string, last map[string]publish.Status, broker *kafka.Cluster, search *elastic.Cluster, otlp *receiver, other *grpcReceiver) {
 	t.Helper()
-	for kind, s := range last {
-		if s.Sent+s.Dropped != int64(len(want)) || kind != "otlp" && s.Dropped > 0 {
-			t.Errorf("%s counted %+v of %d samples", kind, s, len(want))
+	for kind, s := range last { // two rounds of a task may be in one millisecond: they are one sample below
+		if n := int64(strings.Count(text, "\n")); s.Sent+s.Dropped != n || kind != "otlp" && s.Dropped > 0 {
+			t.Errorf("%s counted %+v of %d samples", kind, s, n)
 		}
 	}
+	want := printed(t, text)
 	missing := func(where string, has map[string]bool) (n int) {
 		for k := range want {
 			if !has[k] {

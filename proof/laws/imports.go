@@ -34,6 +34,7 @@ var rules = []rule{
 	{"store", nil},
 	{"store/storetest", []string{"store", "store/internal/gate"}},
 	{"store/driver", []string{"store"}},
+	{"store/driver/drivermap", []string{"store", "store/driver", "internal/ordered"}},
 	{"store/driver/drivertest", []string{"store", "store/driver"}},
 	{"store/engine", []string{"store", "store/driver"}},
 	{"store/engine/internal/adversary", []string{"store", "store/driver"}},
@@ -51,7 +52,7 @@ var rules = []rule{
 	{"store/internal/gate", []string{"store"}},
 	{"store/handle", []string{"store", "store/internal/gate"}},
 	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "store/internal/driver", "store/internal/remote"}}, // it has a log alone
-	{"store/memory", []string{"store", "store/internal/driver", "store/logqueue", "internal/ordered"}},
+	{"store/memory", []string{"store", "store/driver", "store/driver/drivermap", "store/engine/full", "store/engine/log"}},
 	{"store/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
 	{"store/*", []string{"store", "flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
 

@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // script is a stage whose program is a shell script.
@@ -180,4 +184,61 @@ func TestStagesAreNamedOnce(t *testing.T) {
 	if _, err := choose(stages(), "lint,nothing"); err == nil || !strings.Contains(err.Error(), "nothing") {
 		t.Errorf("an unknown stage: %v", err)
 	}
+}
+
+// TestEveryPackageIsProved: each package of the proof with tests is in a stage, or among those of make test.
+func TestEveryPackageIsProved(t *testing.T) {
+	t.Parallel()
+	makefile, err := os.ReadFile("../../Makefile")
+	must.Succeed(t, err)
+	_, dry, _ := strings.Cut(string(makefile), "\nDRY ")
+	dry, _, _ = strings.Cut(dry, "\n")
+	patterns := strings.Fields(dry)
+	for _, s := range stages() {
+		if s.dir == "proof" && s.tests {
+			patterns = append(patterns, s.command...)
+		}
+	}
+	proved := map[string]bool{}
+	for _, p := range patterns {
+		if strings.HasPrefix(p, "./") {
+			for _, name := range tested(t, p) {
+				proved[name] = true
+			}
+		}
+	}
+	all := tested(t, "./...")
+	if len(all) < 30 {
+		t.Errorf("go list knows of %d packages with tests", len(all))
+	}
+	for _, name := range all {
+		if !proved[name] {
+			t.Errorf("the tests of %s are in no stage, and make test does not run them", name)
+		}
+	}
+}
+
+// TestWhatTheRaceDetectorDoesNotSee: each test that the stage race leaves out is one of the root, which make test plays.
+func TestWhatTheRaceDetectorDoesNotSee(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "git", "grep", "-hoE", "^func Test[A-Za-z]+", "--", "*_test.go", ":!proof")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	must.Succeed(t, err)
+	declared := strings.Fields(string(out))
+	for _, name := range withoutRace() {
+		if !slices.Contains(declared, name) {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+// tested are the packages of a pattern that have tests.
+func tested(t *testing.T, pattern string) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", pattern)
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	must.Succeed(t, err)
+	return strings.Fields(string(out))
 }

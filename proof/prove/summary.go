@@ -147,7 +147,10 @@ func (s *summary) playTests(ctx context.Context, st stage) (done amounts, faults
 // again runs one test, or one package, by itself, and reports whether it passed.
 func (s *summary) again(ctx context.Context, st stage, t test, done amounts) bool {
 	s.printf("AGAIN %s\n", t)
-	args := []string{"go", "test", "-json", "-count=1", "-race", "-timeout", "10m"}
+	args := []string{"go", "test", "-json", "-count=1", "-timeout", "10m"}
+	if slices.Contains(st.command, "-race") {
+		args = append(args, "-race")
+	}
 	if t.Test != "" {
 		args = append(args, "-run", "^"+regexp.QuoteMeta(t.Test)+"$")
 	}

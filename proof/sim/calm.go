@@ -154,15 +154,27 @@ func (w *world) left(id cluster.MemberID) string {
 	return ""
 }
 
+// strayed finds a document that belongs to nobody. It looks again only after a change.
+func (w *world) strayed() func() string {
+	key, changes, digest := "", -1, w.oracle.ref.Digest()
+	return func() string {
+		if now := w.oracle.ref.Digest(); changes != w.disk.changes || digest != now {
+			key, changes, digest = w.machine.Stray(&w.oracle.ref, w.disk.list("")), w.disk.changes, now
+		}
+		return key
+	}
+}
+
 // tidied: nothing that was asked for is forgotten, and nothing is left behind in the store.
 func (w *world) tidied() {
 	bound := 8 * w.longest()
 	w.until(w.late, func() bool { return false }) // what comes after that stays away
-	w.until(w.now+int64(bound), func() bool { return w.machine.Stray(&w.oracle.ref, w.disk.list("")) == "" })
+	stray := w.strayed()
+	w.until(w.now+int64(bound), func() bool { return stray() == "" })
 	if w.broken() {
 		return
 	}
-	if key := w.machine.Stray(&w.oracle.ref, w.disk.list("")); key != "" {
+	if key := stray(); key != "" {
 		w.oracle.violate("G9", fmt.Sprintf("%s is left over: it belongs to nobody", key))
 	}
 	if why := w.client.unanswered(w.recoveryBound()); why != "" {

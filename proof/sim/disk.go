@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -21,6 +20,8 @@ type disk struct {
 	head     uint64
 	snapshot store.Record
 	docs     map[string]stored
+	keys     []string // of docs, sorted
+	changes  int      // of docs so far
 	versions uint64
 	sessions []*session
 	tombs    map[string]*process // documents that were ended on a store without sessions, and whose they were
@@ -98,9 +99,24 @@ func (d *disk) put(doc store.Doc, s *session, by *process) (store.Version, error
 	}
 	d.versions++
 	doc.Version = store.Version(strconv.FormatUint(d.versions, 10))
-	d.docs[doc.Key] = stored{doc, s, by}
+	d.set(stored{doc, s, by})
 	d.changed(doc.Key)
 	return doc.Version, nil
+}
+
+func (d *disk) set(s stored) {
+	if i, ok := slices.BinarySearch(d.keys, s.doc.Key); !ok {
+		d.keys = slices.Insert(d.keys, i, s.doc.Key)
+	}
+	d.docs[s.doc.Key] = s
+}
+
+// remove takes a document away that is there.
+func (d *disk) remove(key string) {
+	delete(d.docs, key)
+	i, _ := slices.BinarySearch(d.keys, key)
+	d.keys = slices.Delete(d.keys, i, i+1)
+	d.changed(key)
 }
 
 // putTo is put for a change that may be made twice: the answer is that of the first.
@@ -119,9 +135,8 @@ func (d *disk) entomb(p *process, keys []string) {
 		if ok && old.by != p {
 			continue
 		}
-		d.tombs[key] = p
-		if delete(d.docs, key); ok {
-			d.changed(key)
+		if d.tombs[key] = p; ok {
+			d.remove(key)
 		}
 	}
 }
@@ -134,23 +149,25 @@ func (d *disk) delete(key string, v store.Version) error {
 	case old.doc.Version != v:
 		return store.ErrConflict
 	}
-	delete(d.docs, key)
-	d.changed(key)
+	d.remove(key)
 	return nil
 }
 
 // changed says that a document was written or has gone.
 func (d *disk) changed(key string) {
+	d.changes++
 	d.w.oracle.stored(key)
 	d.w.docChanged(key)
 }
 
 func (d *disk) list(prefix string) []store.Doc {
+	i, _ := slices.BinarySearch(d.keys, prefix)
 	var out []store.Doc
-	for _, key := range slices.Sorted(maps.Keys(d.docs)) {
-		if strings.HasPrefix(key, prefix) {
-			out = append(out, d.docs[key].doc)
+	for _, key := range d.keys[i:] {
+		if !strings.HasPrefix(key, prefix) {
+			break
 		}
+		out = append(out, d.docs[key].doc)
 	}
 	return out
 }
@@ -217,10 +234,9 @@ func (s *session) end() {
 	}
 	s.over = true
 	s.d.sessions = slices.DeleteFunc(s.d.sessions, func(o *session) bool { return o == s })
-	for _, key := range slices.Sorted(maps.Keys(s.d.docs)) {
+	for _, key := range slices.Clone(s.d.keys) {
 		if s.d.docs[key].session == s {
-			delete(s.d.docs, key)
-			s.d.changed(key)
+			s.d.remove(key)
 		}
 	}
 }

@@ -94,10 +94,16 @@ func (c *Caller) survey(ctx context.Context, e Survey) member.Event {
 // usable reports whether a listed document may be used as it is: it was read by its key, and neither has the list shown another since nor did we write one; or
 // no other document follows from it.
 func (e Survey) usable(d store.Doc) bool {
-	if _, wrote := slices.BinarySearch(e.wrote, d.Key); !wrote && e.known != nil && e.known.docs[d.Key].Version == d.Version {
-		return true
+	known := e.known
+	if known == nil {
+		known = &facts{}
 	}
-	p, ok := learn([]store.Doc{d}).of(d.Key)
+	if _, wrote := slices.BinarySearch(e.wrote, d.Key); !wrote {
+		if x, ok := known.doc(d.Key); ok && x.Version == d.Version {
+			return true
+		}
+	}
+	p, ok := known.partition(d)
 	return !ok || len(p.said) == 0 && p.partition.Slot == 0
 }
 

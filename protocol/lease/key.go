@@ -137,8 +137,8 @@ func (k *namer) doc(d store.Doc) {
 	for _, m := range f.members {
 		k.any(m)
 	}
-	for _, id := range f.jobIDs {
-		k.any(f.jobs[id].job.State, f.jobs[id].doc.Submitted)
+	for _, j := range f.jobs {
+		k.any(j.job.State, j.doc.Submitted)
 	}
 	for _, p := range f.partitions {
 		k.any(p.partition, p.doc.Holder, p.doc.State, p.doc.Token, p.doc.By, p.doc.Of, p.doc.Spec, len(p.doc.Said))

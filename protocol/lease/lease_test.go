@@ -22,6 +22,12 @@ func TestStorm(t *testing.T) {
 	protocoltest.StormsOnMemory(t, Protocol{}, false)
 }
 
+// TestStoriesWithHeartbeatsAlone is the protocol on stores without sessions.
+func TestStoriesWithHeartbeatsAlone(t *testing.T) {
+	t.Parallel()
+	protocoltest.Run(t, protocoltest.OnMemory(Protocol{}, true))
+}
+
 // TestABusyStore is a store that cannot take as many heartbeats as the usual TTL asks for.
 func TestABusyStore(t *testing.T) {
 	t.Parallel()

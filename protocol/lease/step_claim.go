@@ -135,9 +135,12 @@ func (s *step) claimTried(c cluster.Claim, t try) {
 
 // holdDoc takes in a document of ours whose write was acknowledged.
 func (s *step) holdDoc(d store.Doc, j cluster.Job) {
-	p, ok := s.known.learn([]store.Doc{d}).of(d.Key)
+	p, ok := s.known.partition(d)
+	if !ok {
+		return
+	}
 	_, task, _ := p.partition.ID.Split()
-	if spec, has := j.Task(task); ok && has && p.doc.Holder == s.Session() {
+	if spec, has := j.Task(task); has && p.doc.Holder == s.Session() {
 		s.hold(held{id: p.partition.ID, version: d.Version, partition: p.partition, spec: spec, specIndex: j.SpecIndex})
 	}
 }
@@ -171,7 +174,7 @@ func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
 	if !ok {
 		return
 	}
-	if p, there := s.known.learn([]store.Doc{d}).of(d.Key); there && s.shows(p, i) {
+	if p, there := s.known.partition(d); there && s.shows(p, i) {
 		s.ownChanged(d)
 		return
 	}
@@ -186,13 +189,13 @@ func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
 }
 
 // shows tells whether a document says that we hold what we hold.
-func (s *step) shows(p partitionFact, i int) bool {
+func (s *step) shows(p *partitionFact, i int) bool {
 	return p.doc.Holder == s.Session() && p.doc.State == outstanding && p.doc.Token == s.held[i].partition.Token
 }
 
 // ownChanged takes in a document of a partition, if it is one that we hold.
 func (s *step) ownChanged(d store.Doc) {
-	p, ok := s.known.learn([]store.Doc{d}).of(d.Key)
+	p, ok := s.known.partition(d)
 	if !ok {
 		return
 	}

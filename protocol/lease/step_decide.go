@@ -109,7 +109,7 @@ func subject(c cluster.Command) cluster.PartitionID {
 func decide(c cluster.Command, f *facts, w writer) verdict {
 	keys := needs(c)
 	for i, k := range keys {
-		if _, ok := f.docs[k]; !ok {
+		if _, ok := f.doc(k); !ok {
 			return verdict{more: keys[i:]}
 		}
 	}
@@ -128,7 +128,7 @@ func decide(c cluster.Command, f *facts, w writer) verdict {
 	return decideJob(c, keys[0], f, w)
 }
 
-func (f *facts) version(key string) store.Version { return f.docs[key].Version }
+func (f *facts) version(key string) store.Version { return f.read(key).Version }
 
 // putConfig writes the settings, or takes an index.
 func (f *facts) putConfig(s cluster.Settings, index cluster.Index, w writer) *store.Doc {
@@ -152,7 +152,7 @@ func decideJob(c cluster.Command, key string, f *facts, w writer) verdict {
 		return verdict{result: result}
 	}
 	id := cluster.JobID(key[len(jobPrefix):])
-	was := f.jobs[id]
+	was, _ := f.job(id)
 	if w.index <= max(was.doc.Submitted, was.job.SpecIndex, f.config.Forgotten) { // none, or one that was taken before what is there: tokens would fall
 		return verdict{put: f.putConfig(f.settings, at, w), index: at}
 	}
@@ -219,7 +219,7 @@ func unfenced(c cluster.Command, f *facts, w writer) *verdict {
 		return nil
 	}
 	key := f.members[i].Heartbeat
-	d, ok := f.docs[key]
+	d, ok := f.doc(key)
 	if !ok {
 		return &verdict{more: []string{keyNodes, key}}
 	}
@@ -284,7 +284,7 @@ func (f *facts) holds(by string, c cluster.Claim) bool {
 }
 
 // next is the document of a partition as a value has it, written over the present one.
-func (p partitionFact) next(v cluster.Value, f *facts, w writer) partitionDoc {
+func (p *partitionFact) next(v cluster.Value, f *facts, w writer) partitionDoc {
 	doc := p.doc
 	rec, ok := v.Partition(p.partition.ID)
 	if !ok {

@@ -19,9 +19,12 @@ type paper struct {
 	n     int
 	index cluster.Index // that the next command has in hand
 	atMS  int64         // wall clock
+	known *facts        // by the last look
 }
 
-func newPaper(t *testing.T) *paper { return &paper{t: t, docs: make(map[string]store.Doc)} }
+func newPaper(t *testing.T) *paper {
+	return &paper{t: t, docs: make(map[string]store.Doc), known: &facts{}}
+}
 
 // put writes a document if its version is current.
 func (p *paper) put(d store.Doc) bool {
@@ -31,6 +34,7 @@ func (p *paper) put(d store.Doc) bool {
 	p.n++
 	d.Version = store.Version(fmt.Sprint(p.n))
 	p.docs[d.Key] = d
+	p.value()
 	return true
 }
 
@@ -121,7 +125,17 @@ func (p *paper) fence(session string) {
 	p.put(written(d.Key, d.Version, nodeDoc{Text: heartbeat.Text{State: heartbeat.Fenced}}))
 }
 
-func (p *paper) value() cluster.Value { return learn(p.all()).value() }
+// value is made from what has changed since the last look, and must be the one that is made from all documents.
+func (p *paper) value() cluster.Value {
+	p.t.Helper()
+	f, all := p.known.learn(p.all()), learn(p.all()).value()
+	f.assemble(p.known)
+	p.known = f
+	if v := f.value(); v.Digest() != all.Digest() || v.String() != all.String() {
+		p.t.Fatalf("assembled from what has changed:\n%s\nand from all:\n%s", v, all)
+	}
+	return all
+}
 
 // pass does what a leader does, until nothing differs.
 func (p *paper) pass() boardDoc {

@@ -225,9 +225,12 @@ func jobOf(d store.Doc) (cluster.JobID, bool) {
 		name, _, _ = strings.Cut(name, "=") // an escaped "/" or "#"
 		return cluster.JobID(name), name != ""
 	}
-	x, ok := decoded(d).says.(partitionFact)
+	x, ok := decoded(d).says.(*partitionFact)
+	if !ok {
+		return "", false
+	}
 	job, _, _ := x.partition.ID.Split()
-	return job, ok
+	return job, true
 }
 
 // fnv1a is the hash of that name by Fowler, Noll and Vo, after a byte that makes it another one. A document has the whole name: two with one key would be

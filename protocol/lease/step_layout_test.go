@@ -146,7 +146,8 @@ func TestASurveyIsNotOneInstant(t *testing.T) {
 
 // submitted is the present submission of a job.
 func (p *paper) submitted(id cluster.JobID) cluster.Index {
-	return learn(p.all()).jobs[id].doc.Submitted
+	j, _ := learn(p.all()).job(id)
+	return j.doc.Submitted
 }
 
 // TestAnIndexTakenLongBefore: somebody takes an index for a submission and is suspended. Another one submits the job, it runs and ends, and is forgotten

@@ -112,13 +112,14 @@ func (s *step) surveyed(ev Surveyed) {
 	}
 	f := s.known.learn(ev.Docs)
 	rests := s.lead.rests && f.same(s.known)
+	f.assemble(s.known)
 	s.known, s.lead.read, s.lead.wrote = f, f, nil
 	for _, d := range ev.Docs {
 		if err := f.problem(d.Key); err != nil {
 			s.complain(err)
 		}
 	}
-	l, err := read[leaderDoc](f.docs[keyLeader].Doc)
+	l, err := read[leaderDoc](f.read(keyLeader))
 	if s.Is != member.PhaseMember || err != nil || f.problem(keyNodes, keyConfig) != nil {
 		return
 	}
@@ -158,7 +159,7 @@ func partitionsOf(writes []leadWrite) (keys []string) {
 func (s *step) judge(f *facts, sent protocol.Instant) {
 	beats := make(heartbeat.Observations, 0, len(f.members))
 	for _, m := range f.members {
-		d, ok := f.docs[m.Heartbeat]
+		d, ok := f.doc(m.Heartbeat)
 		if !ok || m.ID == s.Member || m.State == cluster.MemberHeld {
 			continue
 		}
@@ -208,7 +209,7 @@ func (s *step) tryingTo(id cluster.MemberID) bool {
 
 // publish shows the value, and then what the board says of it.
 func (s *step) publish(f *facts, p *pass) {
-	b, err := read[boardDoc](f.docs[keyBoard].Doc)
+	b, err := read[boardDoc](f.read(keyBoard))
 	if err != nil {
 		return
 	}

@@ -280,8 +280,9 @@ func (s *step) ownRead(ev Fetched) {
 	for _, p := range f.partitions {
 		job, _, _ := p.partition.ID.Split()
 		if i, ok := findHeld(s.held, p.partition.ID); ok && !s.trying(p.partition.ID) { // else what we say of it may be stored by now, and this was read before
-			s.newSpec(i, f.jobs[job].job)
-			s.ownSeen(f.docs[p.key].Doc, p.partition.ID)
+			j, _ := f.job(job)
+			s.newSpec(i, j.job)
+			s.ownSeen(f.read(p.key), p.partition.ID)
 		}
 	}
 }

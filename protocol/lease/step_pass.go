@@ -15,7 +15,7 @@ type pass struct {
 	name          string // of all writes of the pass
 	before, after cluster.Value
 	free          []cluster.Free
-	byID          map[cluster.PartitionID]partitionFact
+	byID          map[cluster.PartitionID]*partitionFact
 	left          map[cluster.JobID]bool                // jobs of which documents of partitions are left
 	first         map[cluster.PartitionID]cluster.Index // of items that were listed: from which their tokens begin
 	laid          string                                // the pass before, if it has laid out shares
@@ -25,7 +25,7 @@ type pass struct {
 
 // newPass makes one. Of old jobs it may not have all partitions.
 func newPass(f *facts, atMS int64, name, laid string, old ...cluster.JobID) *pass {
-	p := &pass{f: f, atMS: atMS, name: name, laid: laid, layouts: make(map[cluster.JobID][]string), byID: make(map[cluster.PartitionID]partitionFact, len(f.partitions)), left: make(map[cluster.JobID]bool), first: make(map[cluster.PartitionID]cluster.Index)}
+	p := &pass{f: f, atMS: atMS, name: name, laid: laid, layouts: make(map[cluster.JobID][]string), byID: make(map[cluster.PartitionID]*partitionFact, len(f.partitions)), left: make(map[cluster.JobID]bool), first: make(map[cluster.PartitionID]cluster.Index)}
 	todo := cluster.Pending{Partial: old}
 	for _, x := range f.partitions {
 		p.byID[x.partition.ID] = x
@@ -34,13 +34,13 @@ func newPass(f *facts, atMS int64, name, laid string, old ...cluster.JobID) *pas
 		if !f.current(x) || x.doc.State == gone {
 			continue
 		}
-		if x.doc.Spec < f.jobs[job].job.SpecIndex {
+		if j, _ := f.job(job); x.doc.Spec < j.job.SpecIndex {
 			todo.Stale = append(todo.Stale, x.partition.ID)
 		}
 		todo.Said = append(todo.Said, net(x.said)...)
 		p.number(x)
 	}
-	if b, err := read[boardDoc](f.docs[keyBoard].Doc); err == nil {
+	if b, err := read[boardDoc](f.read(keyBoard)); err == nil {
 		for _, e := range b.Free {
 			todo.Free = append(todo.Free, cluster.Free{Partition: e.Partition, First: e.First})
 		}
@@ -59,11 +59,12 @@ func newPass(f *facts, atMS int64, name, laid string, old ...cluster.JobID) *pas
 // mayOffer tells whether new shares of a task may be written: the document of the job names the pass before, which has written none of them. What another
 // layout has offered is void since, also where it is written late, and this pass has seen what was claimed of it until then.
 func (p *pass) mayOffer(job cluster.JobID, task string) bool {
-	return p.laid != "" && p.f.jobs[job].doc.Layouts[task] == p.laid
+	j, _ := p.f.job(job)
+	return p.laid != "" && j.doc.Layouts[task] == p.laid
 }
 
 // number notes from which index the tokens of listed items begin.
-func (p *pass) number(x partitionFact) {
+func (p *pass) number(x *partitionFact) {
 	job, task, _ := x.partition.ID.Split()
 	for i, c := range x.said {
 		if a, ok := c.(cluster.AdvanceWindow); ok {
@@ -96,8 +97,8 @@ func net(said []cluster.Command) []cluster.Command {
 // keys are the documents that the next pass must not miss, whatever a list shows.
 func (p *pass) keys() []string {
 	var out []string
-	for _, id := range p.f.jobIDs {
-		out = append(out, jobKey(id))
+	for _, j := range p.f.jobs {
+		out = append(out, jobKey(j.job.ID))
 	}
 	for _, x := range p.f.partitions {
 		out = append(out, x.key)
@@ -132,7 +133,8 @@ func (p *pass) writes() []leadWrite {
 	for _, x := range p.f.partitions {
 		out = append(out, p.rest(x)...)
 	}
-	for _, id := range p.f.jobIDs {
+	for _, j := range p.f.jobs {
+		id := j.job.ID
 		if p.layouts[id] != nil && !slices.ContainsFunc(out, func(w leadWrite) bool { return w.doc.Key == jobKey(id) }) {
 			out = append(out, p.job(id)...)
 		}
@@ -147,7 +149,7 @@ func (p *pass) writes() []leadWrite {
 
 // job writes a job that has changed. One that is forgotten goes after the documents of its partitions, and when its index is known to have been given.
 func (p *pass) job(id cluster.JobID) []leadWrite {
-	was := p.f.jobs[id]
+	was, _ := p.f.job(id)
 	j, ok := p.after.Job(id)
 	key := jobKey(id)
 	if !ok {
@@ -178,18 +180,22 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 	if !ok {
 		return nil // see rest
 	}
-	if p.f.docs[key].err != nil {
+	if p.f.problem(key) != nil {
 		return nil
 	}
+	j, _ := p.f.job(job)
 	if !there || !p.f.current(fact) {
 		if there && fact.doc.Holder != "" && p.f.live(fact.doc.Holder) {
 			return p.dropped(fact)
 		}
-		of := p.f.jobs[job].doc.Submitted
-		fact = partitionFact{key: key, partition: cluster.Partition{ID: id}, doc: partitionDoc{Token: max(fact.doc.Token, firstToken(max(of, p.first[id]))), Of: of}}
+		token := firstToken(max(j.doc.Submitted, p.first[id]))
+		if there {
+			token = max(token, fact.doc.Token)
+		}
+		fact = &partitionFact{key: key, partition: cluster.Partition{ID: id}, doc: partitionDoc{Token: token, Of: j.doc.Submitted}}
 	}
 	doc := fact.next(p.after, p.f, writer{write: p.name, atMS: p.atMS})
-	doc.Spec = p.f.jobs[job].job.SpecIndex
+	doc.Spec = j.job.SpecIndex
 	if _, was := p.before.Partition(id); q.Count != 0 && !was {
 		if !p.mayOffer(job, task) {
 			return nil
@@ -200,7 +206,7 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 }
 
 // dropped tells the holder of a partition of a former submission to stop.
-func (p *pass) dropped(x partitionFact) []leadWrite {
+func (p *pass) dropped(x *partitionFact) []leadWrite {
 	if x.partition.Dropped {
 		return nil
 	}
@@ -209,7 +215,7 @@ func (p *pass) dropped(x partitionFact) []leadWrite {
 }
 
 // rest writes the documents of partitions that are not in the value any more, and notes what was carried out.
-func (p *pass) rest(x partitionFact) []leadWrite {
+func (p *pass) rest(x *partitionFact) []leadWrite {
 	job, _, _ := x.partition.ID.Split()
 	_, there := p.after.Partition(x.partition.ID)
 	switch {
@@ -221,7 +227,7 @@ func (p *pass) rest(x partitionFact) []leadWrite {
 		}
 		return nil
 	}
-	j, ok := p.f.jobs[job]
+	j, ok := p.f.job(job)
 	if !ok || j.job.State != cluster.JobRunning || !p.f.current(x) || p.listed(x) {
 		return []leadWrite{{doc: store.Doc{Key: x.key, Version: p.f.version(x.key)}, remove: true}}
 	}
@@ -233,12 +239,13 @@ func (p *pass) rest(x partitionFact) []leadWrite {
 }
 
 // listed tells whether it was an item of a window: those are too many to keep.
-func (p *pass) listed(x partitionFact) bool { return x.partition.ListedBy != "" }
+func (p *pass) listed(x *partitionFact) bool { return x.partition.ListedBy != "" }
 
 // carriedOut forgets commands whose consequences are in the documents, and notes that a partition has seen the present spec.
-func (p *pass) carriedOut(x partitionFact) []leadWrite {
+func (p *pass) carriedOut(x *partitionFact) []leadWrite {
 	job, _, _ := x.partition.ID.Split()
-	spec := p.f.jobs[job].job.SpecIndex
+	j, _ := p.f.job(job)
+	spec := j.job.SpecIndex
 	left := p.unsettled(x)
 	if left == len(x.said) && x.doc.Spec >= spec || p.changed(x.partition.ID) {
 		return nil
@@ -256,7 +263,7 @@ func (p *pass) changed(id cluster.PartitionID) bool {
 }
 
 // unsettled is how many of the last commands have yet to be carried out.
-func (p *pass) unsettled(x partitionFact) int {
+func (p *pass) unsettled(x *partitionFact) int {
 	job, task, _ := x.partition.ID.Split()
 	there := func(key string) bool {
 		f, ok := p.byID[cluster.NewPartitionID(job, task, key)]
@@ -290,8 +297,8 @@ const maxBoard = 1000
 // board tells what may be claimed, as it is in the documents that the pass has read, and what is to be given up.
 func (p *pass) board() boardDoc {
 	b := boardDoc{Index: p.f.nodes.Index}
-	for _, id := range p.f.jobIDs {
-		if j := p.f.jobs[id]; j.job.State == cluster.JobRunning && j.job.SpecIndex > j.doc.Submitted {
+	for _, j := range p.f.jobs {
+		if j.job.State == cluster.JobRunning && j.job.SpecIndex > j.doc.Submitted {
 			b.Specs = max(b.Specs, j.job.SpecIndex)
 		}
 	}

@@ -159,3 +159,49 @@ func TestOldListCompletesNothing(t *testing.T) {
 		t.Error("it does not complete the job when all is done")
 	}
 }
+
+// Of a document that was read twice the later read counts, in whatever order they came.
+func TestLearnKeepsTheLastRead(t *testing.T) {
+	t.Parallel()
+	doc := func(index cluster.Index, version store.Version) store.Doc {
+		return written(keyConfig, version, configDoc{Index: index, Settings: defaults().Encode()})
+	}
+	for _, docs := range [][]store.Doc{{doc(1, "1"), doc(2, "2")}, {doc(1, "1"), {Key: keyBoard}, doc(2, "2")}, {{Key: keyNodes}, doc(1, "1"), doc(2, "2"), {Key: keyBoard}}} {
+		f := learn(docs)
+		if f.config.Index != 2 || f.version(keyConfig) != "2" || f.problem(keyConfig) != nil {
+			t.Errorf("of %v: index %d, version %s, %v", docs, f.config.Index, f.version(keyConfig), f.problem(keyConfig))
+		}
+	}
+}
+
+// The record of another job under the name of one is damaged, as a partition's is.
+func TestJobUnderAnotherName(t *testing.T) {
+	t.Parallel()
+	j := cluster.Job{ID: "y", Spec: &cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: "t", Type: "noop"}}}}
+	err := learn([]store.Doc{written(jobKey("x"), "1", jobDoc{Job: j.Encode()})}).problem(jobKey("x"))
+	if err == nil || !strings.Contains(err.Error(), `the record of "y"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Partitions whose documents have gone are gone, whichever they are.
+func TestPartitionsThatHaveGone(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	p.join("a/n-0")
+	for _, id := range []cluster.JobID{"x", "y", "z"} {
+		p.submit(id, cluster.TaskSpec{Type: "noop"})
+	}
+	for range 3 {
+		p.pass()
+	}
+	for _, id := range []cluster.PartitionID{"z", "x", "y"} {
+		if _, ok := p.value().Partition(id); !ok {
+			t.Fatalf("%s is not there", id)
+		}
+		delete(p.docs, partitionKey(id))
+		if _, ok := p.value().Partition(id); ok {
+			t.Errorf("%s is still there", id)
+		}
+	}
+}

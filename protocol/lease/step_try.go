@@ -128,7 +128,8 @@ func (s *step) decide(i int, t try) {
 	}
 	if c, ok := t.command.(cluster.Claim); ok {
 		job, _, _ := c.Partition.Split()
-		t.job = f.jobs[job].job
+		j, _ := f.job(job)
+		t.job = j.job
 	}
 	switch {
 	case t.over:

@@ -32,12 +32,17 @@ func (s State) Incarnation() cluster.Incarnation { return s.Inc }
 func (s State) Watched() []string { return s.watched }
 
 // Assembler assembles values, one after the other.
-type Assembler struct{ known facts }
+type Assembler struct{ known *facts }
 
-// Assemble is the value that documents make. It decodes those that have changed since the last one.
+// Assemble is the value that documents make. It decodes and assembles what has changed since the last one.
 func (a *Assembler) Assemble(docs []store.Doc) cluster.Value {
-	a.known = *a.known.learn(docs)
-	return a.known.value()
+	if a.known == nil {
+		a.known = &facts{}
+	}
+	f := a.known.learn(docs)
+	f.assemble(a.known)
+	a.known = f
+	return f.value()
 }
 
 // JobOf is the job that a partition's document belongs to; false for other documents.

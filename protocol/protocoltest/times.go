@@ -77,11 +77,17 @@ func Times(t *testing.T, p protocol.Protocol, idle map[string]float64) {
 // timed is a story of three members whose times are measured.
 type timed struct {
 	*world
-	links map[cluster.MemberID]*storetest.FaultyGroup
+	links  map[cluster.MemberID]*storetest.FaultyGroup
+	opened []*storetest.FaultyGroup
 }
 
 func newTimed(t *testing.T, p protocol.Protocol, k kind) *timed {
 	w := &timed{links: make(map[cluster.MemberID]*storetest.FaultyGroup)}
+	t.Cleanup(func() { // after the members: to others, one whose handle is closed is dead
+		for _, f := range w.opened {
+			_ = f.Close()
+		}
+	})
 	w.world = newWorld(t, w.setup(p, k))
 	w.three()
 	return w
@@ -95,8 +101,7 @@ func (w *timed) setup(p protocol.Protocol, k kind) Setup {
 			t.Helper()
 			inner := &kindly{server.Open(), k}
 			f := storetest.NewFaultyGroup(inner, nil)
-			t.Cleanup(func() { _ = f.Close() })
-			w.links[id] = f
+			w.links[id], w.opened = f, append(w.opened, f)
 			c := protocol.Config{Member: id, Store: f, TTL: ttl, NoSessions: k.plain, Clock: clock, Events: logged(t, id)}
 			if k.plain {
 				c.Store = without{f, f, f, inner}

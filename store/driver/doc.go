@@ -4,10 +4,10 @@
 //
 // A driver translates a few calls into requests of one store: read, swap, free, watch. Package engine makes of them
 // what package store promises, once for all stores: documents, a log, snapshots. Package drivertest has the rules below
-// in executable form, and a map as the example.
+// in executable form, and package drivermap is the example: a map, on which store/memory runs.
 //
-// State of November 2026: all stores are such drivers but store/kafka, which has a log alone, and store/memory, which is
-// smaller without: they implement package store by themselves.
+// State of November 2026: all stores are such drivers but store/kafka, which has a log alone, and implements package
+// store by itself.
 //
 // # Outcomes
 //

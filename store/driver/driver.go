@@ -82,7 +82,7 @@ type Vigil interface {
 	Hold
 	// EndKey is never that of another vigil. Without a text, it is ended by the file alone.
 	EndKey() store.EndKey
-	// Ended is closed when this handle learns that others have ended it.
+	// Ended is closed when this handle learns that others have ended it. nil: others cannot.
 	Ended() <-chan struct{}
 }
 

@@ -91,6 +91,10 @@ func (s *Sessions) begin(n *Session) (*Session, error) {
 		return nil, fmt.Errorf("open session: %w", store.ErrClosed)
 	}
 	s.open[n] = struct{}{}
+	if v, ok := n.hold.(driver.Vigil); ok && v.Ended() == nil {
+		context.AfterFunc(n.ctx, n.hold.Close)
+		return n, nil // no goroutine waits for what cannot come
+	}
 	s.inside.Go(n.run)
 	return n, nil
 }

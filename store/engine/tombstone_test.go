@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/driver/drivermap"
 )
 
 // left are the keys of all rows.
@@ -29,7 +29,7 @@ func left(t *testing.T, d driver.Documents) string {
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, h := t.Context(), drivertest.NewMap().Open()
+		ctx, h := t.Context(), drivermap.New().Open()
 		d := NewDocs(NewRows(h, "a"))
 		write := func(key string) store.Version {
 			v, err := d.Put(ctx, store.Doc{Key: key, Value: []byte("x")})
@@ -64,7 +64,7 @@ func TestSweep(t *testing.T) {
 // TestEnd: what a life has written is gone, and it can write no more, wherever it has ended. Others can.
 func TestEnd(t *testing.T) {
 	t.Parallel()
-	ctx, m := t.Context(), drivertest.NewMap()
+	ctx, m := t.Context(), drivermap.New()
 	open := func(life string) *Docs { return NewDocs(NewRows(m.Open(), life)) }
 	owner, other, guardian := open("o"), open("ox"), open("g")
 	put := func(d *Docs, key string, v store.Version) (store.Version, error) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/driver/drivermap"
 )
 
 // broken is a driver whose watches end as they are told to, and which cannot begin one while it is away.
@@ -43,7 +43,7 @@ func TestWatchBeginsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		away := errors.New("away")
-		b := &broken{Driver: drivertest.NewMap().Open(), fail: make(chan error)}
+		b := &broken{Driver: drivermap.New().Open(), fail: make(chan error)}
 		b.away.Store(&away)
 		r := NewRows(b, "a")
 		if _, err := r.Hints(ctx, "x"); !errors.Is(err, away) {

@@ -5,18 +5,20 @@
 // It is the store of a cluster within one process: `rota run` without a store, the tests of a library user, and every test of
 // this project. It is production code, not a mock: it has all contracts of package store and passes their suites.
 //
-// A [Server] is the shared state; each [Server.Open] returns another handle on it, like that of another process.
+// A [Server] is the shared state; each [Server.Open] returns another handle on it, like that of another process. The
+// engine does the work, over the map of package drivermap. The group alone is made here.
 //
 // # Guarantees
 //
 // All calls are linearizable; appends are ordered by the one lock. Only calls of a group block, so a deadline
-// matters to other calls only if it has passed before the call. Only an abandoned call of a group has an unknown outcome.
+// matters to other calls only if it has passed before the call. Only an abandoned call of a group, or of a queue, has an unknown outcome.
 //
-// Leases of messages are counted by the process's clock.
+// Leases of messages are counted by each handle, from when it has read of them. A handle that nobody closes costs memory
+// alone: only a watch has a goroutine, until its ctx ends.
 //
 // # What is not guaranteed
 //
-// Nothing outlives the process. Nothing is bounded except the size of one record.
+// Nothing outlives the process. Nothing is bounded except the size of one record, and of a snapshot.
 //
 // # Failures
 //

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -53,9 +54,15 @@ func (s *Server) step(c GroupCall) {
 
 // ask makes a request and waits for its answer.
 func (h *Store) ask(ctx context.Context, c GroupCall) (GroupAnswer, error) {
-	if err := h.enter(ctx); err != nil {
-		return GroupAnswer{}, err
+	if ctx.Err() != nil {
+		return GroupAnswer{}, context.Cause(ctx)
 	}
+	select {
+	case <-h.gone:
+		return GroupAnswer{}, store.ErrClosed
+	default:
+	}
+	h.server.mu.Lock()
 	r := &h.server.room
 	r.calls++
 	c.Call = r.calls
@@ -92,7 +99,7 @@ func (h *Store) JoinGroup(ctx context.Context, r store.JoinRequest) (store.Membe
 	if r.Session <= 0 || r.Rebalance <= 0 {
 		return store.Membership{}, fmt.Errorf("join group: session %v, rebalance %v: give times greater than 0", r.Session, r.Rebalance)
 	}
-	r.Data = clone(r.Data)
+	r.Data = bytes.Clone(r.Data)
 	a, err := h.ask(ctx, GroupCall{Join: &r})
 	if err != nil {
 		return a.Membership, fmt.Errorf("join group: %w", err)

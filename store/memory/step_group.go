@@ -195,7 +195,7 @@ func (t *groupTurn) joinCall(call uint64, r store.JoinRequest) {
 	m := &t.members[i]
 	t.answer(GroupAnswer{Call: m.join, Err: store.ErrRebalance})
 	t.answer(GroupAnswer{Call: m.sync, Err: store.ErrRebalance})
-	m.data, m.session, m.rebalance, m.heard, m.join, m.sync = clone(r.Data), r.Session, r.Rebalance, t.at, call, 0
+	m.data, m.session, m.rebalance, m.heard, m.join, m.sync = bytes.Clone(r.Data), r.Session, r.Rebalance, t.at, call, 0
 	t.form()
 }
 
@@ -257,7 +257,7 @@ func (g Group) membership(id string) store.Membership {
 		return m
 	}
 	for _, other := range g.members {
-		m.Members = append(m.Members, store.GroupMember{ID: other.id, Data: clone(other.data)})
+		m.Members = append(m.Members, store.GroupMember{ID: other.id, Data: bytes.Clone(other.data)})
 	}
 	slices.SortFunc(m.Members, byID)
 	return m
@@ -302,7 +302,7 @@ func (t *groupTurn) syncCall(call uint64, s store.Seat, give []store.GroupMember
 func (t *groupTurn) distribute(give []store.GroupMember) {
 	for _, g := range give {
 		if i := t.find(g.ID); i >= 0 {
-			t.members[i].given = clone(g.Data)
+			t.members[i].given = bytes.Clone(g.Data)
 		}
 	}
 	t.phase = groupStable
@@ -313,7 +313,7 @@ func (t *groupTurn) distribute(give []store.GroupMember) {
 func (t *groupTurn) handOut() {
 	for i := range t.members {
 		if m := &t.members[i]; m.sync != 0 {
-			t.answer(GroupAnswer{Call: m.sync, Given: clone(m.given)})
+			t.answer(GroupAnswer{Call: m.sync, Given: bytes.Clone(m.given)})
 			m.sync, m.heard = 0, t.at
 		}
 	}

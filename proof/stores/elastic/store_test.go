@@ -59,6 +59,7 @@ func (s *shared) servers(t testing.TB) []string {
 // each runs a test on servers of both kinds at once: mostly it waits.
 func each(t *testing.T, test func(t *testing.T, s *shared)) {
 	t.Helper()
+	t.Parallel()
 	for _, s := range []*shared{elasticsearch, opensearch} {
 		t.Run(s.kind.Name, func(t *testing.T) { t.Parallel(); test(t, s) })
 	}

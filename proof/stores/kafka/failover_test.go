@@ -16,12 +16,12 @@ import (
 	"github.com/rota-run/rota/store/kafka"
 )
 
-// The tests on three brokers do not run in parallel: nine brokers at once take a small machine so long that they lose each other.
+// The tests on three brokers share them. They do not run in parallel: each kills or stops some.
 
 // TestLeaderDiesUnderWriters kills the broker of three that leads a partition, again and again, while clients append and count. The history is not given to a
 // checker of linearizability, as in TestCrashes: an outage of some seconds leaves so many calls open that it does not end.
 func TestLeaderDiesUnderWriters(t *testing.T) {
-	c, ctx := ownServers(t, server.Options{Nodes: 3}), rig.LongDeadline(t)
+	c, ctx := threeServers(t), rig.LongDeadline(t)
 	o := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 5 * time.Second}
 	writers := make([]*writer, 4)
 	for i := range writers {
@@ -139,7 +139,7 @@ func TestFrozenBroker(t *testing.T) {
 
 // TestFrozenLeader stops the leader of three, and lets it go on when another one leads: what it answers then must not be an old document.
 func TestFrozenLeader(t *testing.T) {
-	c := ownServers(t, server.Options{Nodes: 3})
+	c := threeServers(t)
 	o, ctx := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 5 * time.Second}, rig.LongDeadline(t)
 	reader, writer := openWith(t, o), openWith(t, o)
 	v, err := writer.Put(ctx, store.Doc{Key: "a", Value: []byte("old")})
@@ -180,7 +180,7 @@ func TestFrozenLeader(t *testing.T) {
 
 // TestCoordinatorDies kills the coordinator of a group: the members go on in a generation that a majority knows.
 func TestCoordinatorDies(t *testing.T) {
-	c := ownServers(t, server.Options{Nodes: 3})
+	c := threeServers(t)
 	o, ctx := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 10 * time.Second}, rig.LongDeadline(t)
 	s := openWith(t, o)
 	request := store.JoinRequest{Data: []byte("a"), Session: 10 * time.Second, Rebalance: 10 * time.Second}
@@ -202,6 +202,7 @@ func TestCoordinatorDies(t *testing.T) {
 	first := join()
 	dead := coordinator(t, c, o.Name)
 	must.Succeed(t, c.Kill(dead))
+	t.Cleanup(func() { must.Succeed(t, c.Restart(rig.LongDeadline(t), dead)) })
 	var beat error
 	rig.Eventually(t, "the new coordinator answers a heartbeat", func() bool {
 		beat = s.Heartbeat(ctx, first.Seat)

@@ -20,7 +20,13 @@ var standing = rig.Shared[*server.Cluster]{
 	Require: server.Require,
 }
 
-func TestMain(m *testing.M) { os.Exit(standing.Run(m)) }
+// three are brokers of one cluster, for tests that leave them as they were.
+var three = rig.Shared[*server.Cluster]{
+	Start:   func(ctx context.Context) (*server.Cluster, error) { return server.Start(ctx, server.Options{Nodes: 3}) },
+	Require: server.Require,
+}
+
+func TestMain(m *testing.M) { os.Exit(standing.Run(m, &three)) }
 
 // servers returns the addresses of the shared broker.
 func servers(t testing.TB) []string { return standing.Server(t).Servers() }
@@ -28,13 +34,25 @@ func servers(t testing.TB) []string { return standing.Server(t).Servers() }
 // ownServers starts brokers that the test may kill.
 func ownServers(t testing.TB, o server.Options) *server.Cluster {
 	t.Helper()
-	if os.Getenv(server.Variable) != "" {
-		t.Skipf("NOT TESTED: the brokers of %s must not be killed", server.Variable)
-	}
+	mayKill(t)
 	c, err := server.Start(rig.LongDeadline(t), o)
 	server.Require(t, err)
 	t.Cleanup(c.Stop)
 	return c
+}
+
+// threeServers are brokers that tests share, and may kill if they start them again.
+func threeServers(t testing.TB) *server.Cluster {
+	t.Helper()
+	mayKill(t)
+	return three.Server(t)
+}
+
+func mayKill(t testing.TB) {
+	t.Helper()
+	if os.Getenv(server.Variable) != "" {
+		t.Skipf("NOT TESTED: the brokers of %s must not be killed", server.Variable)
+	}
 }
 
 // freshName returns a name that no other test uses.

@@ -15,7 +15,7 @@ import (
 // TestSyncOnThreeBrokers kills the broker that leads the topic of a cluster, and then the one that coordinates its group. Each time the members agree again with
 // the two that are left: what they run is shared, each partition has one owner, and a new job is placed.
 func TestSyncOnThreeBrokers(t *testing.T) {
-	c := ownServers(t, server.Options{Nodes: 3})
+	c := threeServers(t)
 	o := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 5 * time.Second}
 	open := func(t *testing.T) *kafka.Store { return openWith(t, o) }
 	_, first := start(t, open, "web-1")

@@ -13,8 +13,6 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	server "github.com/rota-run/rota/proof/server/nats"
 	"github.com/rota-run/rota/proof/stores/rig"
-	"github.com/rota-run/rota/protocol/protocoltest"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 	"github.com/rota-run/rota/store/storetest"
@@ -51,7 +49,6 @@ func TestCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { suite(t, open) })
 	}
-	t.Run("stories", func(t *testing.T) { protocoltest.Run(t, membersOn(4*time.Second, c.URLs()...)(replica.Protocol{})) })
 	t.Run("lost consumers", func(t *testing.T) {
 		b := bucket()
 		s := openWith(t, nats.Options{URLs: c.URLs(), Bucket: b, Timeout: 30 * time.Second})

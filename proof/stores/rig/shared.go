@@ -37,11 +37,19 @@ func (s *Shared[S]) Server(t testing.TB) S {
 // Name is one that nobody else uses on the server.
 func (s *Shared[S]) Name() string { return fmt.Sprintf("t%d-%d", os.Getpid(), s.names.Add(1)) }
 
-// Run runs the tests of a package, stops the server, and looks for goroutines that were left.
-func (s *Shared[S]) Run(m *testing.M) int {
-	code := m.Run()
+// Stop stops the server, if a test has asked for it.
+func (s *Shared[S]) Stop() {
 	if s.up {
 		s.server.Stop()
+	}
+}
+
+// Run runs the tests of a package, stops the server and others, and looks for goroutines that were left.
+func (s *Shared[S]) Run(m *testing.M, others ...interface{ Stop() }) int {
+	code := m.Run()
+	s.Stop()
+	for _, other := range others {
+		other.Stop()
 	}
 	if code == 0 {
 		if err := Leaks(); err != nil {

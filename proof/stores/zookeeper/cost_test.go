@@ -24,7 +24,7 @@ func TestWhatReadsCost(t *testing.T) {
 	})
 	t.Run("follower", func(t *testing.T) {
 		t.Parallel()
-		c := ownServers(t, server.Options{Nodes: 3})
+		c := threeServers(t)
 		leader, err := c.Leader(rig.Deadline(t))
 		must.Succeed(t, err)
 		whatReadsCost(t, c.Servers()[(leader+1)%3], map[int32]int{opSync: 1}, map[int32]int{opSync: 1, opGetData: 1})

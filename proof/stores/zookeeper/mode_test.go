@@ -6,7 +6,6 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/faultproxy"
-	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/zookeeper"
@@ -18,12 +17,13 @@ const readsAtLeader = 50
 // TestBarriers counts what a read asks of each of three servers: a follower for a sync, the leader for a transaction, because it lets a sync pass.
 func TestBarriers(t *testing.T) {
 	t.Parallel()
-	c, ctx := ownServers(t, server.Options{Nodes: 3}), rig.Deadline(t)
+	c, ctx := threeServers(t), rig.Deadline(t)
 	leader, err := c.Leader(ctx)
 	must.Succeed(t, err)
+	path := freshPath(t)
 	for i, addr := range c.Servers() {
 		tap := listenTap(t, addr)
-		s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}})
+		s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}, Path: path})
 		read := func() (syncs, transactions int) {
 			t.Helper()
 			before := tap.counts()
@@ -53,7 +53,7 @@ func TestSilentNode(t *testing.T) {
 	t.Parallel()
 	o := zookeeper.Options{Path: freshPath(t), Session: 4 * time.Second}
 	var links []*faultproxy.Proxy
-	links, o.Servers = rig.Links(t, ownServers(t, server.Options{Nodes: 3}).Servers())
+	links, o.Servers = rig.Links(t, threeServers(t).Servers())
 	s := openWith(t, o)
 	v, err := s.Put(rig.Deadline(t), store.Doc{Key: "a", Value: []byte("x")})
 	must.Succeed(t, err)

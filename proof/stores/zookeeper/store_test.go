@@ -4,10 +4,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/lock/locktest"
-	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/proof/stores/rig"
-	"github.com/rota-run/rota/protocol/protocoltest"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/storetest"
 	"github.com/rota-run/rota/store/zookeeper"
 )
@@ -34,7 +31,7 @@ func TestLogByQuorum(t *testing.T)  { t.Parallel(); storetest.Log(t, quorate) }
 // TestOnThreeServers runs suites whose handles are each connected to one of three servers, so that they read through other servers than they write.
 func TestOnThreeServers(t *testing.T) {
 	t.Parallel()
-	addrs := ownServers(t, server.Options{Nodes: 3}).Servers()
+	addrs := threeServers(t).Servers()
 	spread := func(t *testing.T) func(t *testing.T) *zookeeper.Store {
 		path, n := freshPath(t), 0
 		return func(t *testing.T) *zookeeper.Store {
@@ -42,11 +39,8 @@ func TestOnThreeServers(t *testing.T) {
 			return openWith(t, zookeeper.Options{Servers: addrs[n%3 : n%3+1], Path: path})
 		}
 	}
-	t.Run("stories", func(t *testing.T) { protocoltest.Run(t, members(addrs)(replica.Protocol{})) })
-	t.Run("suites", func(t *testing.T) {
-		t.Run("docs", func(t *testing.T) { t.Parallel(); storetest.Docs(t, spread) })
-		t.Run("log", func(t *testing.T) { t.Parallel(); storetest.Log(t, spread) })
-		t.Run("watch", func(t *testing.T) { t.Parallel(); storetest.Watch(t, spread) })
-		t.Run("sessions", func(t *testing.T) { t.Parallel(); storetest.Sessions(t, spread) })
-	})
+	t.Run("docs", func(t *testing.T) { t.Parallel(); storetest.Docs(t, spread) })
+	t.Run("log", func(t *testing.T) { t.Parallel(); storetest.Log(t, spread) })
+	t.Run("watch", func(t *testing.T) { t.Parallel(); storetest.Watch(t, spread) })
+	t.Run("sessions", func(t *testing.T) { t.Parallel(); storetest.Sessions(t, spread) })
 }

@@ -16,7 +16,8 @@ import (
 
 const demoHelp = `Start three members on this machine, kill one, suspend one, let one leave, and measure what becomes of their tasks.
 Takes well below a minute. Exit 0 only if every task ran on one member at a time, none was lost, no more moved than had to, and the gaps
-stayed within bounds: crash 500 ms (5 s on a server), suspension 5 s (TTL 4 s), leave 200 ms.
+stayed within bounds: crash 500 ms (on other systems than Linux 5 s on a server), suspension 5 s (TTL 4 s), leave 200 ms (500 ms on
+Elasticsearch and OpenSearch).
 
 With --store memory: all members are inside this process, each a whole one with its own handle on the store. Goroutines can be neither killed nor
 suspended from outside, so something else replaces that:

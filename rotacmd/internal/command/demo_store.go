@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/node/guardian"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/command/demo"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
@@ -117,7 +118,7 @@ func (s *stage) next() *demo.Server {
 	s.round++
 	text := fmt.Sprintf("%s-%d-%d%s", s.base, time.Now().Unix(), s.round, s.query)
 	return &demo.Server{
-		Store: text, Name: storeurl.Hide(text), Silent: !strings.HasPrefix(text, "file:"),
+		Store: text, Name: storeurl.Hide(text), Silent: !strings.HasPrefix(text, "file:") && !guardian.Supported, Polled: strings.HasPrefix(text, "elastic:"),
 		Open: func(ctx context.Context) (store.Full, error) { return openStore(ctx, s.env, text, look) },
 	}
 }

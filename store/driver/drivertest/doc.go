@@ -1,4 +1,4 @@
-// Package drivertest holds the rules of package driver in executable form, and a map that keeps them.
+// Package drivertest holds the rules of package driver in executable form.
 //
 // # Purpose
 //
@@ -6,8 +6,8 @@
 //
 //	func TestDriver(t *testing.T) { drivertest.Documents(t, drivertest.Setup{Open: open, Through: through}) }
 //
-// [Map] is the example: all that a driver is, behind one mutex. [Journals] is the suite of a store that orders logs by
-// itself, and [Ordered] its example; [Vigils] of one that sees the end of a process, and [Seeing] its example.
+// [Journals] is the suite of a store that orders logs by itself, [Vigils] of one that sees the end of a process. The
+// example of each is in package drivermap.
 //
 // # Guarantees
 //

@@ -3,11 +3,13 @@ package drivertest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/driver/drivertest"
 )
 
@@ -82,15 +84,58 @@ func (p *post) Append(ctx context.Context, records [][]byte) ([]uint64, error) {
 	return nil, store.ErrUnknown
 }
 
+// deposable is a journal that can be answered as of an earlier moment. It refuses a head behind one that it has seen.
+type deposable struct {
+	driver.Journal
+	seen uint64
+	then *page // what it is answered with; nil: with what is there
+}
+
+func (d *deposable) depose(on bool) {
+	d.then = nil
+	if on {
+		d.then = &page{}
+		d.then.records, d.then.first, d.then.head, d.then.err = d.Journal.Read(context.Background(), 0, 1<<20)
+	}
+}
+
+func (d *deposable) Append(ctx context.Context, records [][]byte) ([]uint64, error) {
+	indexes, err := d.Journal.Append(ctx, records)
+	if err == nil {
+		d.seen = indexes[len(indexes)-1]
+	}
+	return indexes, err
+}
+
+func (d *deposable) Read(ctx context.Context, after uint64, n int) ([]store.Record, uint64, uint64, error) {
+	if d.then == nil {
+		records, first, head, err := d.Journal.Read(ctx, after, n)
+		d.seen = max(d.seen, head)
+		return records, first, head, err
+	}
+	if d.then.head < d.seen {
+		return nil, 0, 0, fmt.Errorf("the log ends at %d and has ended at %d: %w", d.then.head, d.seen, store.ErrUnavailable)
+	}
+	behind := slices.DeleteFunc(slices.Clone(d.then.records), func(r store.Record) bool { return r.Index <= after })
+	return behind[:min(n, len(behind))], d.then.first, d.then.head, d.then.err
+}
+
+// gapped is a store whose indexes have gaps.
+func gapped() *drivermap.Map {
+	m := drivermap.New()
+	m.Gaps = true
+	return m
+}
+
 // journalSetup makes stores whose handles make a mistake.
 func journalSetup(mistake func(driver.Journal) driver.Journal) drivertest.JournalSetup {
 	return drivertest.JournalSetup{
 		Open: func(*testing.T) func() drivertest.Orderer {
-			m := drivertest.NewMap()
+			m := gapped()
 			return func() drivertest.Orderer { return wrapping(m.OpenOrdered(), mistake) }
 		},
 		Through: func(*testing.T) (witness, through drivertest.Orderer, link drivertest.Link) {
-			m, p := drivertest.NewMap(), &post{}
+			m, p := gapped(), &post{}
 			by := func(j driver.Journal) driver.Journal {
 				p.to = j
 				return mistake(&faulty{Journal: j, append: p.Append})
@@ -98,8 +143,11 @@ func journalSetup(mistake func(driver.Journal) driver.Journal) drivertest.Journa
 			return m.OpenOrdered(), wrapping(m.OpenOrdered(), by), p
 		},
 		Deposed: func(*testing.T) (drivertest.Orderer, func(bool)) {
-			m := drivertest.NewMap()
-			return wrapping(m.OpenOrdered(), mistake), m.Depose
+			var d deposable
+			return wrapping(gapped().OpenOrdered(), func(j driver.Journal) driver.Journal {
+				d.Journal = j
+				return mistake(&d)
+			}), d.depose
 		},
 	}
 }

@@ -75,6 +75,7 @@ func run[B any](t *testing.T, bench func(context.Context) B, tests map[string]fu
 	t.Helper()
 	for name, test := range tests { // order-free: the tests are independent
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // on a real server some of them mostly wait
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			test(t, bench(ctx))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/driver/drivertest"
 )
 
@@ -67,11 +68,11 @@ func sound() func(drivertest.Documenter) drivertest.Documenter {
 func setup(m mistake, behind bool) drivertest.Setup {
 	return drivertest.Setup{
 		Open: func(*testing.T) func() drivertest.Documenter {
-			s, with := drivertest.NewMap(), m()
+			s, with := drivermap.New(), m()
 			return func() drivertest.Documenter { return with(s.Open()) }
 		},
 		Through: func(*testing.T) (witness, through drivertest.Documenter, link drivertest.Link) {
-			s, with := drivertest.NewMap(), m()
+			s, with := drivermap.New(), m()
 			if behind {
 				l := &lossy{Documenter: with(s.Open())}
 				return with(s.Open()), l, l

@@ -8,12 +8,13 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/driver/drivertest"
 )
 
 // seer is a handle whose vigils are wrong in the way that is its name.
 type seer struct {
-	drivertest.Seeing
+	drivermap.Seeing
 	wrong string
 	open  []*wrongVigil
 }
@@ -93,11 +94,11 @@ func (b beneath) Swap(ctx context.Context, op driver.Op, _ ...driver.Op) (driver
 func vigilSetup(wrong string) drivertest.VigilSetup {
 	return drivertest.VigilSetup{
 		Open: func(*testing.T) func() drivertest.Seer {
-			m := drivertest.NewMap()
+			m := drivermap.New()
 			return func() drivertest.Seer { return &seer{Seeing: m.OpenSeeing(), wrong: wrong} }
 		},
 		Through: func(*testing.T) (witness, through drivertest.Seer, link drivertest.Link) {
-			m, post := drivertest.NewMap(), &lossy{}
+			m, post := drivermap.New(), &lossy{}
 			return m.OpenSeeing(), carrier{&seer{Seeing: m.OpenSeeing(), wrong: wrong}, post}, post
 		},
 	}

@@ -1,4 +1,4 @@
-package full
+package full_test
 
 import (
 	"context"
@@ -17,13 +17,14 @@ import (
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/driver/drivermap"
+	"github.com/rota-run/rota/store/engine/full"
 	"github.com/rota-run/rota/store/storetest"
 )
 
 // polled is a driver of a search engine: it writes one row at a time, and hints at nothing.
 type polled struct {
-	*drivertest.Handle
+	*drivermap.Handle
 	request func() error // before each request
 }
 
@@ -51,10 +52,10 @@ func (polled) Watch(context.Context, string, func()) error { return errors.ErrUn
 
 func pass() error { return nil }
 
-func freshBare(*testing.T) func(*testing.T) *Bare {
-	m := drivertest.NewMap()
-	return func(t *testing.T) *Bare {
-		s := NewBare(polled{m.Open(), pass}, Options{Place: "here"})
+func freshBare(*testing.T) func(*testing.T) *full.Bare {
+	m := drivermap.New()
+	return func(t *testing.T) *full.Bare {
+		s := full.NewBare(polled{m.Open(), pass}, full.Options{Place: "here"})
 		t.Cleanup(func() { must.Succeed(t, s.Close()) })
 		return s
 	}
@@ -72,8 +73,8 @@ func TestBare(t *testing.T) {
 // TestBareClaims: a bare store says of itself that it has neither watches nor sessions, and its deletes leave nothing.
 func TestBareClaims(t *testing.T) {
 	t.Parallel()
-	m := drivertest.NewMap()
-	s := NewBare(polled{m.Open(), pass}, Options{Place: "here"})
+	m := drivermap.New()
+	s := full.NewBare(polled{m.Open(), pass}, full.Options{Place: "here"})
 	var claims any = s
 	_, watches := claims.(store.Watcher)
 	_, watchesLog := claims.(store.LogWatcher)
@@ -98,16 +99,16 @@ func TestBareClaims(t *testing.T) {
 func TestStoriesOfPolled(t *testing.T) {
 	t.Parallel()
 	open := func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
-		m, clock := drivertest.NewMap(), protocol.NewProcessClock()
+		m, clock := drivermap.New(), protocol.NewProcessClock()
 		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
 			t.Helper()
 			var away atomic.Bool
-			s := NewBare(polled{m.Open(), func() error {
+			s := full.NewBare(polled{m.Open(), func() error {
 				if away.Load() {
 					return store.ErrUnavailable
 				}
 				return nil
-			}}, Options{Place: "here"})
+			}}, full.Options{Place: "here"})
 			p, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20, Clock: clock})
 			must.Succeed(t, err)
 			return protocoltest.Handle{Member: p, Clock: clock, Crash: func() { _ = s.Close() }, Away: away.Store}
@@ -133,16 +134,16 @@ func TestIdleMembersAskSeldom(t *testing.T) {
 func idle(t *testing.T, members int) float64 {
 	t.Helper()
 	var requests atomic.Int64
-	m, clock := drivertest.NewMap(), protocol.NewProcessClock()
+	m, clock := drivermap.New(), protocol.NewProcessClock()
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	var joined []*replica.Replica
 	for i := range members {
-		s := NewBare(polled{m.Open(), func() error {
+		s := full.NewBare(polled{m.Open(), func() error {
 			requests.Add(1)
 			time.Sleep(2 * time.Millisecond) // waits: in virtual time
 			return nil
-		}}, Options{Place: "here"})
+		}}, full.Options{Place: "here"})
 		id := cluster.MemberID(fmt.Sprint("m", i))
 		p, err := replica.New(protocol.Config{Member: id, Store: s, TTL: 10 * time.Second, LeaveTimeout: time.Minute, Clock: clock})
 		must.Succeed(t, err)

@@ -1,4 +1,4 @@
-package full
+package full_test
 
 import (
 	"errors"
@@ -9,15 +9,16 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/engine"
+	"github.com/rota-run/rota/store/engine/full"
 	"github.com/rota-run/rota/store/storetest"
 )
 
-func freshEndable(*testing.T) func(*testing.T) *Endable {
-	m := drivertest.NewMap()
-	return func(t *testing.T) *Endable {
-		s := NewEndable(polled{m.Open(), pass}, Options{Place: "here"})
+func freshEndable(*testing.T) func(*testing.T) *full.Endable {
+	m := drivermap.New()
+	return func(t *testing.T) *full.Endable {
+		s := full.NewEndable(polled{m.Open(), pass}, full.Options{Place: "here"})
 		t.Cleanup(func() { must.Succeed(t, s.Close()) })
 		return s
 	}
@@ -32,10 +33,10 @@ func TestEndable(t *testing.T) {
 // that refuse it are freed when nothing can be on its way any more.
 func TestALateCreateComesToNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, ctx := drivertest.NewMap(), t.Context()
-		dead := NewEndable(polled{m.Open(), pass}, Options{Place: "here"})
-		guardian := NewEndable(polled{m.Open(), pass}, Options{Place: "here"})
-		other := NewEndable(polled{m.Open(), pass}, Options{Place: "here"})
+		m, ctx := drivermap.New(), t.Context()
+		dead := full.NewEndable(polled{m.Open(), pass}, full.Options{Place: "here"})
+		guardian := full.NewEndable(polled{m.Open(), pass}, full.Options{Place: "here"})
+		other := full.NewEndable(polled{m.Open(), pass}, full.Options{Place: "here"})
 		other.EndKey("pulse/b/1")
 		must.Succeed(t, guardian.EndSession(ctx, dead.EndKey("pulse/a/1").Text))
 		if _, err := dead.Put(ctx, store.Doc{Key: "pulse/a/1"}); !errors.Is(err, store.ErrSession) {

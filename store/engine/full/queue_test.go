@@ -1,4 +1,4 @@
-package full
+package full_test
 
 import (
 	"bytes"
@@ -11,11 +11,12 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/driver/drivermap"
+	"github.com/rota-run/rota/store/engine/full"
 )
 
 // rowsBelow counts the rows of a prefix.
-func rowsBelow(t *testing.T, m *drivertest.Map, prefix string) int {
+func rowsBelow(t *testing.T, m *drivermap.Map, prefix string) int {
 	t.Helper()
 	rows, err := m.Open().Read(t.Context(), driver.Query{From: prefix, To: prefix + "~", Limit: 1 << 20})
 	must.Succeed(t, err)
@@ -28,9 +29,9 @@ func rowsBelow(t *testing.T, m *drivertest.Map, prefix string) int {
 func TestQueueStaysSmall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, m := t.Context(), drivertest.NewMap()
-		open := func() *Bare {
-			s := NewBare(polled{m.Open(), pass}, Options{Place: "here"})
+		ctx, m := t.Context(), drivermap.New()
+		open := func() *full.Bare {
+			s := full.NewBare(polled{m.Open(), pass}, full.Options{Place: "here"})
 			t.Cleanup(func() { must.Succeed(t, s.Close()) })
 			return s
 		}
@@ -41,7 +42,7 @@ func TestQueueStaysSmall(t *testing.T) {
 			_, err := s.Commit(ctx, "f", store.Unit{Name: name, Outputs: []store.Put{{Shard: to, Segments: 1, Data: bytes.Repeat([]byte(name), 600)}}})
 			must.Succeed(t, err)
 		}
-		receive := func(of *Bare, from store.Shard, lease time.Duration) []store.Message {
+		receive := func(of *full.Bare, from store.Shard, lease time.Duration) []store.Message {
 			t.Helper()
 			got, err := of.Receive(ctx, "f", store.Receive{Shard: from, Limit: 10, Lease: lease})
 			must.Succeed(t, err)
@@ -65,7 +66,7 @@ func TestQueueStaysSmall(t *testing.T) {
 		if n := rowsBelow(t, m, "l/"); n > 2*1000/8+10 { // pages of eight records
 			t.Errorf("%d rows of the log are left after %d operations", n, 3*rounds)
 		}
-		for _, of := range []*Bare{slept, open()} {
+		for _, of := range []*full.Bare{slept, open()} {
 			d, err := of.Depth(ctx, "f", in, held)
 			if err != nil || d[0].Stored != rounds || d[0].Pending != 0 || d[1].Pending != 1 || d[1].PendingSegments != 1 {
 				t.Errorf("a handle that comes late sees %+v, %v", d, err)
@@ -87,7 +88,7 @@ func TestQueueStaysSmall(t *testing.T) {
 		if data, rows := rowsBelow(t, m, "q/"), rowsBelow(t, m, "l/"); data != 0 || rows > 4 {
 			t.Errorf("a dropped flow leaves %d rows of data and %d others", data, rows)
 		}
-		for _, of := range []*Bare{slept, open()} {
+		for _, of := range []*full.Bare{slept, open()} {
 			if _, err := of.Depth(ctx, "f"); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("after it was dropped: %v", err)
 			}
@@ -102,9 +103,9 @@ func TestQueueStaysSmall(t *testing.T) {
 // handle that has not written them; the record of each is of its own bytes.
 func TestQueueBundles(t *testing.T) {
 	t.Parallel()
-	ctx, m := t.Context(), drivertest.NewMap()
-	open := func() *Bare {
-		s := NewBare(polled{m.Open(), pass}, Options{Place: "here"})
+	ctx, m := t.Context(), drivermap.New()
+	open := func() *full.Bare {
+		s := full.NewBare(polled{m.Open(), pass}, full.Options{Place: "here"})
 		t.Cleanup(func() { must.Succeed(t, s.Close()) })
 		return s
 	}

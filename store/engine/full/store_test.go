@@ -15,7 +15,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/storetest"
 )
 
@@ -23,14 +23,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // place is a map whose rows may be on leases.
 type place struct {
-	*drivertest.Map
+	*drivermap.Map
 
 	mu     sync.Mutex
 	leases map[string]*lease
 	made   int
 }
 
-func newPlace() *place { return &place{Map: drivertest.NewMap(), leases: map[string]*lease{}} }
+func newPlace() *place { return &place{Map: drivermap.New(), leases: map[string]*lease{}} }
 
 func (p *place) lease(key string) *lease {
 	p.mu.Lock()
@@ -40,7 +40,7 @@ func (p *place) lease(key string) *lease {
 
 // handle is a driver on a place.
 type handle struct {
-	*drivertest.Handle
+	*drivermap.Handle
 	of    *place
 	away  atomic.Bool  // no renewal comes through
 	slow  atomic.Int64 // each renewal takes so many nanoseconds, and no end comes through, if it is not 0
@@ -296,7 +296,7 @@ func TestReadWith(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	h := &handle{Handle: drivertest.NewMap().Open()}
+	h := &handle{Handle: drivermap.New().Open()}
 	s := New(h, Options{Place: "here", ReadOnly: true})
 	defer s.Close()
 	_, put := s.Put(ctx, store.Doc{Key: "a"})

@@ -10,13 +10,13 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/storetest"
 )
 
 // seeing counts the heartbeats that its driver gets.
 type seeing struct {
-	drivertest.Seeing
+	drivermap.Seeing
 	beats *atomic.Int64
 }
 
@@ -37,7 +37,7 @@ func (s seen) Swap(ctx context.Context, op driver.Op) (driver.Version, error) {
 	return s.Vigil.Swap(ctx, op)
 }
 
-func openSeeing(t *testing.T, m *drivertest.Map) (*Store, *atomic.Int64) {
+func openSeeing(t *testing.T, m *drivermap.Map) (*Store, *atomic.Int64) {
 	t.Helper()
 	var beats atomic.Int64
 	s := NewVigilant(seeing{m.OpenSeeing(), &beats}, Options{Place: "here"})
@@ -49,7 +49,7 @@ func openSeeing(t *testing.T, m *drivertest.Map) (*Store, *atomic.Int64) {
 func TestSessionsWithoutTime(t *testing.T) {
 	t.Parallel()
 	storetest.Sessions(t, func(*testing.T) func(*testing.T) *Store {
-		m := drivertest.NewMap()
+		m := drivermap.New()
 		return func(t *testing.T) *Store { s, _ := openSeeing(t, m); return s }
 	})
 }
@@ -57,7 +57,7 @@ func TestSessionsWithoutTime(t *testing.T) {
 // TestVigil: a session without a lease is told of its end, and only its renewals are heartbeats.
 func TestVigil(t *testing.T) {
 	t.Parallel()
-	ctx, m := t.Context(), drivertest.NewMap()
+	ctx, m := t.Context(), drivermap.New()
 	s, beats := openSeeing(t, m)
 	other, _ := openSeeing(t, m)
 	if s.SessionsExpire() {

@@ -8,14 +8,15 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/engine"
 	"github.com/rota-run/rota/store/storetest"
 )
 
 // onOrdered is a store that orders the log, in which indexes have gaps.
 func onOrdered(*testing.T) func(*testing.T) handle {
-	m := drivertest.NewMap()
+	m := drivermap.New()
+	m.Gaps = true
 	return func(*testing.T) handle {
 		r := engine.NewRows(m.OpenOrdered(), rand.Text()[:16])
 		return handle{engine.NewDocs(r), Open(r, Main)}

@@ -20,7 +20,7 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/driver/drivertest"
+	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/engine"
 	"github.com/rota-run/rota/store/storetest"
 )
@@ -43,7 +43,7 @@ func (l lone) Limits() driver.Limits {
 }
 
 func onMap(*testing.T) func(*testing.T) handle {
-	m := drivertest.NewMap()
+	m := drivermap.New()
 	return func(*testing.T) handle {
 		r := engine.NewRows(m.Open(), rand.Text()[:16])
 		return handle{engine.NewDocs(r), Open(r, Main)}
@@ -51,7 +51,7 @@ func onMap(*testing.T) func(*testing.T) handle {
 }
 
 func onLone(*testing.T) func(*testing.T) handle {
-	m := drivertest.NewMap()
+	m := drivermap.New()
 	return func(*testing.T) handle {
 		r := engine.NewRows(lone{m.Open()}, rand.Text()[:16])
 		return handle{engine.NewDocs(r), Open(r, Main)}
@@ -92,18 +92,18 @@ func TestCost(t *testing.T) {
 	t.Parallel()
 	const records, size = 1600, 1000
 	for name, c := range map[string]struct { // order-free: each is judged alone
-		open          func(m *drivertest.Map) engine.Driver
+		open          func(m *drivermap.Map) engine.Driver
 		sent          int64 // requests of all appends, at most
 		written       float64
 		limit, behind int64 // reads of who is behind, at most
 	}{
 		"alone": {
-			func(m *drivertest.Map) engine.Driver { return lone{m.Open()} },
+			func(m *drivermap.Map) engine.Driver { return lone{m.Open()} },
 			records + records/tailPage + 3, 6, 160, records/160 + 2,
 		},
-		"with": {func(m *drivertest.Map) engine.Driver { return m.Open() }, records + 3, 1.1, 400, records / 400},
+		"with": {func(m *drivermap.Map) engine.Driver { return m.Open() }, records + 3, 1.1, 400, records / 400},
 	} {
-		ctx, m := t.Context(), drivertest.NewMap()
+		ctx, m := t.Context(), drivermap.New()
 		w := &counted{Driver: c.open(m)}
 		l := Open(engine.NewRows(w, "a"), Main)
 		for range records {
@@ -145,7 +145,7 @@ func (g gaps) Read(ctx context.Context, q driver.Query) (driver.Rows, error) {
 func TestRangeWithAGap(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	l := Open(engine.NewRows(gaps{drivertest.NewMap().Open()}, "a"), Main)
+	l := Open(engine.NewRows(gaps{drivermap.New().Open()}, "a"), Main)
 	for range 20 {
 		_, err := l.Append(ctx, []byte("x"))
 		must.Succeed(t, err)
@@ -199,7 +199,7 @@ func TestManyHandles(t *testing.T) {
 
 func compete(t *testing.T, handles, each int) {
 	t.Helper()
-	ctx, m := t.Context(), drivertest.NewMap()
+	ctx, m := t.Context(), drivermap.New()
 	c, began := &counted{Driver: lone{m.Open()}}, time.Now()
 	all := handles * each
 	longest := make([]time.Duration, handles)
@@ -267,7 +267,7 @@ func TestCallersShareASwap(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const callers, each = 64, 20
-		c := &counted{Driver: lone{drivertest.NewMap().Open()}}
+		c := &counted{Driver: lone{drivermap.New().Open()}}
 		l := Open(engine.NewRows(from(c, 1), "a"), Main)
 		var wg sync.WaitGroup
 		for range callers {
@@ -339,7 +339,7 @@ func (d tight) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (drive
 // TestTogetherTooLarge: records that fit one by one, and would be too large a request together, are all appended.
 func TestTogetherTooLarge(t *testing.T) {
 	t.Parallel()
-	l := Open(engine.NewRows(tight{drivertest.NewMap().Open()}, rand.Text()[:16]), Main)
+	l := Open(engine.NewRows(tight{drivermap.New().Open()}, rand.Text()[:16]), Main)
 	const many, size = 16, 15_000
 	var all sync.WaitGroup
 	for range many {
@@ -365,7 +365,7 @@ func TestTogetherTooLarge(t *testing.T) {
 // snapshot.
 func TestTrimmedAway(t *testing.T) {
 	t.Parallel()
-	ctx, m := t.Context(), drivertest.NewMap()
+	ctx, m := t.Context(), drivermap.New()
 	h := m.Open()
 	l := Open(engine.NewRows(lone{h}, "a"), Main)
 	for range 50 {
@@ -394,7 +394,7 @@ func TestDamage(t *testing.T) {
 		for _, how := range []string{"cut", "flip", "gone"} {
 			t.Run(key+" "+how, func(t *testing.T) {
 				t.Parallel()
-				h := drivertest.NewMap().Open()
+				h := drivermap.New().Open()
 				l := Open(engine.NewRows(lone{h}, "a"), Main)
 				key, isWith := strings.CutPrefix(key, "with ")
 				if isWith {

@@ -73,7 +73,7 @@ func leaseLeader() []flaw.Flaw {
 		flaw.New("lease: a leader rests though documents have changed", lead,
 			"	rests := s.lead.rests && f.same(s.known)\n", "	rests := s.lead.rests\n"),
 		flaw.New("lease: a token begins again", pass,
-			"Token: max(fact.doc.Token, firstToken(max(of, p.first[id]))), Of: of", "Token: firstToken(1), Of: of"),
+			"doc: partitionDoc{Token: token, Of: j.doc.Submitted}", "doc: partitionDoc{Token: min(token, firstToken(1)), Of: j.doc.Submitted}"),
 		flaw.New("lease: whoever is to give up is not told", pass,
 			"x.doc.Holder != \"\" && len(b.Stop) < maxBoard {", "x.doc.Holder != \"\" && len(b.Stop) < 0 {"),
 		flaw.New("lease: a leader numbers its views by its board alone", lead,
@@ -94,7 +94,7 @@ func leaseReads() []flaw.Flaw {
 		flaw.New("lease: shares of a former layout are claimed", facts,
 			"p.doc.State == gone || f.superseded(p) {", "p.doc.State == gone {"),
 		flaw.New("lease: shares are offered under the layout of another leader", pass,
-			"return p.laid != \"\" && p.f.jobs[job].doc.Layouts[task] == p.laid", "return p.f.jobs[job].doc.Layouts[task] != \"\""),
+			"return p.laid != \"\" && j.doc.Layouts[task] == p.laid", "return j.doc.Layouts[task] != \"\""),
 		flaw.New("lease: slots that an old list does not show count as free", pass,
 			"for n := range m.Slots {", "for n := range m.Slots * 0 {"),
 	}

@@ -23,7 +23,7 @@ import (
 //	----
 //	…
 //
-// With the argument inside the members are inside one process.
+// With the argument inside the members are inside one process; with polled or silent the store is one on a server that tells of no change, or of no death.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -37,6 +37,9 @@ func TestJudge(t *testing.T) {
 			var o Options
 			if d.HasArg("inside") {
 				o.Server = &Server{Inside: &Inside{}}
+			}
+			if d.HasArg("polled") || d.HasArg("silent") {
+				o.Server = &Server{Polled: d.HasArg("polled"), Silent: d.HasArg("silent")}
 			}
 			acts, lines := script(t, d.Input)
 			return Judge(o, 3, tasks, acts, lines).String() + "\n"

@@ -14,6 +14,8 @@ const (
 	MaxCrashMS   = 500
 	MaxSuspendMS = 5000
 	MaxLeaveMS   = 200
+	// MaxPolledLeaveMS is that of a store that tells nobody of a change: members look every 200 ms.
+	MaxPolledLeaveMS = 500
 )
 
 // Options say how it is played.
@@ -33,6 +35,8 @@ type Server struct {
 	Name  string // the same, without secrets
 	// Silent says that the store ends a session only when its owner was silent: a crash is then seen as late as a suspension.
 	Silent bool
+	// Polled says that the store tells nobody of a change.
+	Polled bool
 	// Open opens it for looking. It fails while the place is empty.
 	Open func(ctx context.Context) (store.Full, error)
 	// Inside says how members run inside this process; nil for processes of their own.
@@ -48,6 +52,13 @@ func (o Options) maxCrashMS() int64 {
 		return MaxSuspendMS
 	}
 	return MaxCrashMS
+}
+
+func (o Options) maxLeaveMS() int64 {
+	if o.Server != nil && o.Server.Polled {
+		return MaxPolledLeaveMS
+	}
+	return MaxLeaveMS
 }
 
 // Report is the outcome.
@@ -111,7 +122,7 @@ func Judge(o Options, members int, tasks []string, acts []Act, lines []node.Witn
 	for i, a := range acts[:max(0, len(acts)-1)] {
 		r.add(a, Between(moves, a.AtNS, acts[i+1].AtNS))
 	}
-	r.OK = r.CrashGapMS <= o.maxCrashMS() && max(r.SuspendGapMS, r.SuspendSilentMS) <= MaxSuspendMS && r.LeaveGapMS <= MaxLeaveMS &&
+	r.OK = r.CrashGapMS <= o.maxCrashMS() && max(r.SuspendGapMS, r.SuspendSilentMS) <= MaxSuspendMS && r.LeaveGapMS <= o.maxLeaveMS() &&
 		r.Overlaps == 0 && r.Lost == 0 && r.Moves == r.FewestMoves
 	return r
 }

@@ -1,34 +1,37 @@
-package drivertest
+package drivermap
 
 import (
 	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
+	"github.com/rota-run/rota/internal/ordered"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
 )
 
-// Map is a store in memory: rows, a counter that gives versions, and those who wait for hints.
+// Map is a store: rows, a counter that gives versions, and those who wait for hints. The zero value is not usable; see
+// [New].
 type Map struct {
+	Most driver.Limits // of all handles; to be changed before there is one
+	Gaps bool          // indexes of logs are not dense
+
 	mu     sync.Mutex
-	rows   map[string]driver.Row
-	logs   logs
-	vigils vigils
+	rows   ordered.Map[string, driver.Row]
 	writes uint64
 	hints  map[*func()]string // of those who watch, with their prefixes
+	logs   logs
+	vigils vigils
 }
 
-// NewMap makes an empty store.
-func NewMap() *Map {
-	return &Map{
-		rows: map[string]driver.Row{}, logs: logs{now: journal{first: 1}}, hints: map[*func()]string{},
-		vigils: vigils{all: map[string]*vigil{}},
-	}
+// New makes an empty store.
+func New() *Map {
+	most := driver.Limits{Value: 1 << 20, Swap: 2 << 20, With: 16, Keys: 1000, Batch: 16, Deletes: true}
+	return &Map{Most: most, hints: map[*func()]string{}, logs: newLogs(), vigils: vigils{open: map[string]*vigil{}}}
 }
 
 // Handle is a handle on a Map.
@@ -45,9 +48,7 @@ func (m *Map) Open() *Handle {
 }
 
 // Limits implements driver.Driver.
-func (h *Handle) Limits() driver.Limits {
-	return driver.Limits{Value: 1 << 20, Swap: 2 << 20, With: 16, Keys: 1000, Deletes: true}
-}
+func (h *Handle) Limits() driver.Limits { return h.m.Most }
 
 // Close implements driver.Driver.
 func (h *Handle) Close() error {
@@ -68,14 +69,14 @@ func (h *Handle) do(ctx context.Context, call func() error) error {
 // Read implements driver.Documents.
 func (h *Handle) Read(ctx context.Context, q driver.Query) (rows driver.Rows, err error) {
 	err = h.do(ctx, func() error {
-		for _, key := range slices.Sorted(maps.Keys(h.m.rows)) {
-			if q.From == "" || key < q.From || key >= q.To {
-				continue
-			}
-			if rows.More = len(rows.Range) == q.Limit; rows.More {
-				break
-			}
-			rows.Range = append(rows.Range, h.m.row(key))
+		if q.From != "" {
+			h.m.rows.From(q.From, func(key string, _ driver.Row) bool {
+				if rows.More = key < q.To && len(rows.Range) == q.Limit; key >= q.To || rows.More {
+					return false
+				}
+				rows.Range = append(rows.Range, h.m.row(key))
+				return true
+			})
 		}
 		for _, key := range q.Keys {
 			rows.Keys = append(rows.Keys, h.m.row(key))
@@ -86,50 +87,56 @@ func (h *Handle) Read(ctx context.Context, q driver.Query) (rows driver.Rows, er
 }
 
 func (m *Map) row(key string) driver.Row {
-	row := m.rows[key]
+	row, _ := m.rows.Get(key)
 	row.Key, row.Value = key, bytes.Clone(row.Value)
 	return row
 }
 
 // Swap implements driver.Documents.
 func (h *Handle) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (v driver.Version, err error) {
-	err = h.do(ctx, func() error {
-		all, size := append([]driver.Op{op}, with...), 0
-		for _, o := range all {
-			size += len(o.Key) + len(o.Value)
-			if most := h.Limits(); len(o.Value) > most.Value || size > most.Swap || len(with) > most.With {
-				return fmt.Errorf("%q: %w", o.Key, store.ErrTooLarge)
-			}
-		}
-		if row := h.m.row(op.Key); row.Version != op.If {
-			return &driver.Conflict{Row: &row}
-		}
-		for _, o := range all {
-			h.m.write(o)
-		}
-		v = h.m.rows[op.Key].Version
-		return nil
-	})
+	err = h.do(ctx, func() error { v, err = h.m.swap(op, with); return err })
 	return v, err
 }
 
+func (m *Map) swap(op driver.Op, with []driver.Op) (driver.Version, error) {
+	size := 0
+	for _, o := range append([]driver.Op{op}, with...) {
+		size += len(o.Key) + len(o.Value)
+		if len(o.Value) > m.Most.Value || size > m.Most.Swap || len(with) > m.Most.With {
+			return "", fmt.Errorf("%q: %w", o.Key, store.ErrTooLarge)
+		}
+	}
+	if now, _ := m.rows.Get(op.Key); now.Version != op.If {
+		now = m.row(op.Key)
+		return "", &driver.Conflict{Row: &now}
+	}
+	for _, o := range with {
+		m.write(o)
+	}
+	return m.write(op), nil
+}
+
 // write gives each write the next version, so that none comes back.
-func (m *Map) write(o driver.Op) {
+func (m *Map) write(o driver.Op) (v driver.Version) {
 	m.writes++
-	delete(m.rows, o.Key)
-	if !o.Delete {
-		v := driver.Version(fmt.Sprint(m.writes))
-		m.rows[o.Key] = driver.Row{Key: o.Key, Name: o.Name, Value: bytes.Clone(o.Value), Version: v}
+	if o.Delete {
+		m.rows.Remove(o.Key)
+	} else {
+		v = driver.Version(strconv.FormatUint(m.writes, 36))
+		m.rows.Set(o.Key, driver.Row{Key: o.Key, Name: o.Name, Value: bytes.Clone(o.Value), Version: v})
 	}
 	if !o.Beat {
 		m.tell(o.Key)
 	}
+	return v
 }
 
 // Free implements driver.Documents.
 func (h *Handle) Free(ctx context.Context, keys []string) error {
 	return h.do(ctx, func() error {
-		maps.DeleteFunc(h.m.rows, func(key string, _ driver.Row) bool { return slices.Contains(keys, key) })
+		for _, key := range keys {
+			h.m.rows.Remove(key)
+		}
 		return nil
 	})
 }
@@ -148,4 +155,13 @@ func (h *Handle) Watch(ctx context.Context, prefix string, hint func()) error {
 	defer h.m.mu.Unlock()
 	delete(h.m.hints, &hint)
 	return cmp.Or(context.Cause(h.ctx), context.Cause(ctx))
+}
+
+// tell hints that a key has changed.
+func (m *Map) tell(key string) {
+	for hint, prefix := range m.hints { // order-free: each gets its own hint
+		if strings.HasPrefix(key, prefix) {
+			(*hint)()
+		}
+	}
 }

@@ -1,0 +1,18 @@
+// Package drivermap is a store in the memory of one process, as a driver.
+//
+// # Purpose
+//
+// It is the example of a driver: all that package driver asks for, behind one mutex. Package store/memory is the engine
+// over it, and the tests of the engine run on it.
+//
+// map.go is all that a driver must have: [Handle] reads, swaps, frees and watches rows. What a store can do besides is
+// in a file of its own: [Ordered] orders logs by itself, [Seeing] sees that a process ends.
+//
+// # Guarantees
+//
+// All calls are linearizable, and none blocks but those that watch. No hint is lost.
+//
+// # What is not guaranteed
+//
+// Nothing outlives the process.
+package drivermap
