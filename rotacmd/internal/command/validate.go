@@ -16,7 +16,7 @@ import (
 const validateHelp = `Checks task files and job files as a member does, without a store and without a member: for the CI of a repository of task files.
 
 A directory is read as rota run reads it: each .yaml, .yml and .json file in it and below it is a task. A file is read as rota job submit reads it.
-It exits 1 if something is wrong.`
+It exits 1 if something is wrong, and 2 if a path is not there.`
 
 // Validation is what rota validate prints as JSON.
 type Validation struct {
