@@ -33,7 +33,7 @@ func Assemble(parts Parts) Value {
 }
 
 // Reassemble makes of an assembled value what [Assemble] would make of the same records, but for some partitions: those that have changed or come, and those
-// that are gone. It takes as long as these are many.
+// that are gone. Its cost grows with their number, not with that of all.
 func (v Value) Reassemble(changed []Part, gone []PartitionID) Value {
 	d := &draft{Value: v, at: v.index, unlogged: true, loading: true}
 	for _, id := range gone {

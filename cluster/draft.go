@@ -38,7 +38,7 @@ type draft struct {
 	taken     int             // number of commands of a repeated request
 	notes     []note          // of what this entry has set or removed
 	own       *maker          // of the records that this draft has made; nil until there is one
-	loading   bool            // the value is made of its records: nothing follows from them
+	loading   bool            // the value is made of records: nothing is noted or stamped
 	coder     coder           // writes one record at a time, to be hashed
 	former    partitionRecord // by editInPlace
 }
@@ -309,7 +309,7 @@ func (d *draft) removePartition(id PartitionID) {
 	d.unblockChildren(id)
 }
 
-// forget removes a partition, and nothing follows from that.
+// forget is removePartition without its consequences: nothing is planned, and no child is freed.
 func (d *draft) forget(id PartitionID) (old *partitionRecord, ok bool) {
 	if old, ok = d.partitions.Get(id); !ok {
 		return nil, false

@@ -39,8 +39,8 @@ type bench struct {
 	clock func() protocol.Instant // of the clients; nil: the default
 }
 
-// Run is the suite on a real server, whose time is not ours: the rules that need something of it, to whom writes of many clients at once, and the end of
-// sessions, are known. The others are the lock's own.
+// Run plays on a real server the rules that depend on it: those with many writers at once, and those in which a session ends. The other rules are the lock's
+// own, on each store the same: see [RunVirtual].
 func Run[S Full](t *testing.T, open Open[S]) {
 	each(t, true, func(t *testing.T, rule func(*bench)) { play(t, open, nil, rule) })
 }

@@ -124,7 +124,7 @@ func (f *facts) doc(key string) (fact, bool) {
 	return fact{}, false
 }
 
-var noJob = &jobFact{} // read-only: stands for one that is not there
+var noJob = &jobFact{} // read-only: what job returns where there is none
 
 // read is the document of a key; the zero value if it was not read.
 func (f *facts) read(key string) store.Doc {
@@ -269,7 +269,7 @@ func (f *facts) value() cluster.Value {
 	return cluster.Assemble(f.parts())
 }
 
-// assemble makes the value of documents that were learned from others, which nobody else has yet. Mostly a few partitions are all that differs.
+// assemble makes the value, from that of former facts where only partitions differ. It is called before others see the facts.
 func (f *facts) assemble(was *facts) {
 	same := func(key string) bool { x, _ := f.doc(key); return x.same(was.read(key)) }
 	var v cluster.Value

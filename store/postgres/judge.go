@@ -11,9 +11,10 @@ import (
 const (
 	// grace is how long a lock must be free until its sessions are over. A process that lives hears that its connection was
 	// ended, by an administrator or a firewall, and takes the proof back before that. It dials, logs in and takes the lock: where
-	// one request of ours is slow, it gets the time of so many more.
-	grace = 150 * time.Millisecond
-	slow  = 5
+	// one request of ours is slow, it gets the time of a few more, within a bound.
+	grace         = 150 * time.Millisecond
+	graceRequests = 5
+	graceMost     = time.Second
 
 	waitFor   = 6 * time.Second        // one request that waits for others: a longer one would keep old rows from being removed
 	waitSlice = 250 * time.Millisecond // one wait for a lock: then it looks who is before us now. A server may log waits of 1 s
@@ -83,7 +84,7 @@ func (j *judge) waitOn(c *conn) error {
 func (j *judge) bury() {
 	began := time.Now()
 	free, err := j.w.ask(j.w.life.Ctx, sqlFreeLocks, j.w.owner)
-	if err != nil || len(free) == 0 || !wait.For(j.w.life.Ctx, grace+slow*time.Since(began)) {
+	if err != nil || len(free) == 0 || !wait.For(j.w.life.Ctx, graceAfter(time.Since(began))) {
 		return
 	}
 	for _, r := range free {
@@ -96,6 +97,11 @@ func (j *judge) bury() {
 			j.w.log.Info("ended the sessions of a dead process", "owner", r.int(0))
 		}
 	}
+}
+
+// graceAfter is the grace where a request took so long.
+func graceAfter(request time.Duration) time.Duration {
+	return min(grace+graceRequests*request, graceMost)
 }
 
 // observation is an observation of another's session.

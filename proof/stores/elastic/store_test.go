@@ -68,9 +68,7 @@ func each(t *testing.T, test func(t *testing.T, s *shared)) {
 // startCluster starts servers that belong to the test alone.
 func startCluster(t *testing.T, so server.Options) *server.Cluster {
 	t.Helper()
-	if os.Getenv(so.Kind.Variable) != "" {
-		t.Skipf("NOT TESTED: the servers of %s must not be killed", so.Kind.Variable)
-	}
+	rig.MayKill(t, so.Kind.Variable)
 	c, err := server.Start(rig.LongDeadline(t), so)
 	server.Require(t, err)
 	t.Cleanup(c.Stop)

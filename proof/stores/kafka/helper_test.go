@@ -34,7 +34,7 @@ func servers(t testing.TB) []string { return standing.Server(t).Servers() }
 // ownServers starts brokers that the test may kill.
 func ownServers(t testing.TB, o server.Options) *server.Cluster {
 	t.Helper()
-	mayKill(t)
+	rig.MayKill(t, server.Variable)
 	c, err := server.Start(rig.LongDeadline(t), o)
 	server.Require(t, err)
 	t.Cleanup(c.Stop)
@@ -44,15 +44,8 @@ func ownServers(t testing.TB, o server.Options) *server.Cluster {
 // threeServers are brokers that tests share, and may kill if they start them again.
 func threeServers(t testing.TB) *server.Cluster {
 	t.Helper()
-	mayKill(t)
+	rig.MayKill(t, server.Variable)
 	return three.Server(t)
-}
-
-func mayKill(t testing.TB) {
-	t.Helper()
-	if os.Getenv(server.Variable) != "" {
-		t.Skipf("NOT TESTED: the brokers of %s must not be killed", server.Variable)
-	}
 }
 
 // freshName returns a name that no other test uses.

@@ -59,3 +59,11 @@ func (s *Shared[S]) Run(m *testing.M, others ...interface{ Stop() }) int {
 	}
 	return code
 }
+
+// MayKill skips a test that kills servers where a variable names those of somebody else.
+func MayKill(t testing.TB, variable string) {
+	t.Helper()
+	if os.Getenv(variable) != "" {
+		t.Skipf("NOT TESTED: the servers of %s must not be killed", variable)
+	}
+}

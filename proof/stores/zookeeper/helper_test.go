@@ -33,7 +33,7 @@ func servers(t testing.TB) []string { return standing.Server(t).Servers() }
 // ownServers starts servers that the test may kill.
 func ownServers(t testing.TB, o server.Options) *server.Cluster {
 	t.Helper()
-	mayKill(t)
+	rig.MayKill(t, server.Variable)
 	c, err := server.Start(rig.LongDeadline(t), o)
 	server.Require(t, err)
 	t.Cleanup(c.Stop)
@@ -43,15 +43,8 @@ func ownServers(t testing.TB, o server.Options) *server.Cluster {
 // threeServers are servers that tests share, and may kill if they start them again.
 func threeServers(t testing.TB) *server.Cluster {
 	t.Helper()
-	mayKill(t)
+	rig.MayKill(t, server.Variable)
 	return three.Server(t)
-}
-
-func mayKill(t testing.TB) {
-	t.Helper()
-	if os.Getenv(server.Variable) != "" {
-		t.Skipf("NOT TESTED: the servers of %s must not be killed", server.Variable)
-	}
 }
 
 // freshPath returns a path that no other test uses.

@@ -5,8 +5,8 @@
 // It is the example of a driver: all that package driver asks for, behind one mutex. Package store/memory is the engine
 // over it, and the tests of the engine run on it.
 //
-// map.go is all that a driver must have: [Handle] reads, swaps, frees and watches rows. What a store can do besides is
-// in a file of its own: [Ordered] orders logs by itself, [Seeing] sees that a process ends.
+// map.go has all that a driver must do: [Handle] reads, swaps, frees and watches rows. Each further ability has a file
+// of its own: [Ordered] orders logs by itself, [Seeing] sees that a process ends.
 //
 // # Guarantees
 //

@@ -23,7 +23,7 @@ import (
 //	----
 //	…
 //
-// With the argument inside the members are inside one process; with polled or silent the store is one on a server that tells of no change, or of no death.
+// With the argument inside the members are inside one process; polled and silent are the fields of Server.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
