@@ -326,3 +326,29 @@ func TestLeavingWithoutASession(t *testing.T) {
 	s.give(a, member.Renewed{Now: s.now, Key: a.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
 	s.until("it has ended", func() bool { return a.over }, "a")
 }
+
+// A write is lost, and what became of it is not known: it is looked at and made again, long before the next audit.
+func TestALostWriteIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for name, prefix := range map[string]string{"assignment": AssignPrefix, "head": HeadPrefix} { // order-free: each on a stage of its own
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, "a")
+			s.until("a leads", s.joined("a"))
+			a := s.members["a"]
+			writes := func(e member.Effect) bool {
+				p, ok := e.(Put)
+				return ok && strings.HasPrefix(p.Key, prefix)
+			}
+			s.ask("a", single("t"))
+			s.until("it is written", func() bool { return slices.ContainsFunc(a.calls, writes) })
+			lost := s.hold(a, writes).(Put)
+			s.give(a, Wrote{Now: s.now, Key: lost.Key, Err: "no answer"})
+			began := s.now
+			s.until("t runs", func() bool { return a.runs("t") })
+			if took := s.now.Sub(began); took > a.Poll {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
