@@ -55,7 +55,7 @@ func shown(t *testing.T) (commands []string, prints map[string]string) {
 // alike hides what is another one each time: names of lives, writes and starts, times, indexes.
 func alike(s string) string {
 	for _, r := range [][2]string{
-		{`(?m)^[0-9a-v]{16}$`, "LIFE"}, {`(?m)^[A-Z2-7]{16}(\.[0-9]+)+$`, "WRITE"}, {`[0-9a-f]{16}-[0-9]+`, "START"}, {`"(at_ms|token|index|spec_index)":[0-9]+`, "NUMBER"},
+		{`(?m)^[0-9a-v]{16}$`, "LIFE"}, {`(?m)^[A-Z2-7]{16}(\.[0-9]+)+$`, "WRITE"}, {`[0-9a-f]{16}-[0-9]+`, "START"}, {`"(at_ms|token|index|incarnation)":[0-9]+`, "NUMBER"},
 	} {
 		s = regexp.MustCompile(r[0]).ReplaceAllString(s, r[1])
 	}
@@ -99,7 +99,7 @@ func TestTheLeaderInZooKeepersShell(t *testing.T) {
 	p.noops(6)
 	p.awaitShares(6, "web-1:3 web-2:3")
 	await(t, "the assignment is as it should be", func() bool {
-		return strings.Contains(zkShell(t, address, "get", "/rota/rows/+d+assign+web-2/t00"), `"state":"active"`)
+		return strings.Contains(zkShell(t, address, "get", "/rota/rows/+d+assign+web-2/t00"), `"task":"t00"`)
 	})
 	p.says("status", exitOK, "protocol leader", "leader web-", "term ", "since ", "stand-bys web-")
 }

@@ -81,7 +81,7 @@ func protocols() []protocol {
 	return []protocol{
 		{name: "replica", walks: 12, states: 436_900, seeds: 200, hours: "1", pairs: true, hourly: 200, kinds: 40, flaws: 96, guardians: 3, stores: []string{"file", "etcd", "nats", "postgres", "zookeeper"}},
 		{name: "sync", suffix: "-sync", walks: 7, states: 51_400, seeds: 100, hours: "0.2", pairs: true, hourly: 20, kinds: 42, flaws: 23, stores: []string{"kafka"}},
-		{name: "leader", suffix: "-leader", walks: 7, states: 25_700, seeds: 50, hours: "0.2", hourly: 10, kinds: 40, flaws: 17, guardians: 2, stores: []string{"etcd"}},
+		{name: "leader", suffix: "-leader", walks: 7, states: 53_500, seeds: 50, hours: "0.2", hourly: 10, kinds: 40, flaws: 17, guardians: 2, stores: []string{"etcd"}},
 		{name: "lease", suffix: "-lease", walks: 7, states: 1_065, seeds: 50, hours: "1", hourly: 50, kinds: 41, flaws: 29, guardians: 3, stores: []string{"nats", "elastic"}},
 	}
 }

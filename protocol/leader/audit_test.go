@@ -6,21 +6,28 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// TestWhatIsWrittenIsRepaired: an assignment that somebody has removed, changed or replaced by garbage is as it should be again, though its value does not
-// change; one that nobody should have is removed. Their owners run what they ran.
+// TestWhatIsWrittenIsRepaired: an assignment or a head that somebody has removed, changed or replaced by garbage is as it should be again, though its value
+// does not change; one that nobody should have is removed. Their owners run what they ran, all the time where it was not taken from them.
 func TestWhatIsWrittenIsRepaired(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(s *stage, key string){ // order-free: each on a stage of its own
-		"removed": func(s *stage, key string) { s.remove(key) },
-		"garbage": func(s *stage, key string) { s.set(key, "garbage") },
-		"another token": func(s *stage, key string) {
+	for name, spoil := range map[string]func(s *stage, key, head string){ // order-free: each on a stage of its own
+		"removed":      func(s *stage, key, _ string) { s.remove(key) },
+		"garbage":      func(s *stage, key, _ string) { s.set(key, "garbage") },
+		"no head":      func(s *stage, _, head string) { s.remove(head) },
+		"garbage head": func(s *stage, _, head string) { s.set(head, "garbage") },
+		"stopped": func(s *stage, _, head string) {
+			h := s.docs[head].Value.(headDoc)
+			h.Index, h.Tasks = h.Index+100, nil
+			s.set(head, h)
+		},
+		"another token": func(s *stage, key, _ string) {
 			d := s.docs[key].Value.(slotDoc)
 			d.Token++
 			s.set(key, d)
 		},
-		"of nobody": func(s *stage, key string) {
+		"of nobody": func(s *stage, key, _ string) {
 			d := s.docs[key].Value.(slotDoc)
-			d.Task = "stray"
+			d.Task, d.Partition.ID = "stray", "stray"
 			s.set(slotKey(d.Member, d.Task), d)
 		},
 	} {
@@ -34,13 +41,22 @@ func TestWhatIsWrittenIsRepaired(t *testing.T) {
 			s.until("each runs one", func() bool { return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1 })
 			for _, id := range []cluster.MemberID{"a", "b"} {
 				task := s.members[id].last.Grants[0].Partition
-				key, index := slotKey(id, task), s.value().Index()
-				want, _ := s.docs[key].Value.(slotDoc)
-				spoil(s, key)
+				key, head, index, stops := slotKey(id, task), headKey(id), s.value().Index(), 0
+				want := s.docs[key].Value.(slotDoc).stamp()
+				told := s.docs[head].Value.(headDoc)
+				spoil(s, key, head)
 				s.until(string(id)+" has its assignment again, and no other", func() bool {
+					if !s.members[id].runs(task) {
+						stops++
+					}
 					d, _ := s.docs[key].Value.(slotDoc)
-					return d.stamp() == want.stamp() && len(s.below(folder(id))) == 1 && s.members[id].runs(task)
+					h, ok := s.docs[head].Value.(headDoc)
+					return d.stamp() == want && len(s.below(folder(id))) == 1 && s.members[id].runs(task) &&
+						ok && len(h.Tasks) == 1 && h.Tasks[0].Token == told.Tasks[0].Token && h.Tasks[0].State == slotActive
 				})
+				if stops > 0 && name != "stopped" {
+					t.Errorf("%s did not run it for a while", id)
+				}
 				if got := s.value().Index(); got != index {
 					t.Errorf("%s: %d entries were needed", id, got-index)
 				}

@@ -128,12 +128,11 @@ func (c *decoded) decode(d store.Doc) (any, error) {
 		return was.value, nil
 	}
 	value, err := Decode(d.Key, d.Value)
-	if err != nil {
-		return value, err
-	}
 	if c.docs == nil || len(c.docs) >= maxDecoded && !ok {
 		c.docs = make(map[string]decodedDoc, maxDecoded)
 	}
-	c.docs[d.Key] = decodedDoc{d.Value, value}
-	return value, nil
+	if err == nil {
+		c.docs[d.Key] = decodedDoc{d.Value, value}
+	}
+	return value, err
 }

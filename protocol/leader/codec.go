@@ -1,9 +1,12 @@
 package leader
 
 import (
+	"bytes"
+	"compress/flate"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -11,41 +14,40 @@ import (
 
 var errForeign = errors.New("it is not a document of this protocol")
 
-// spec is what people read of a task; all that its runner needs.
-type spec struct {
-	Name        string           `json:"name,omitempty"`
-	Type        string           `json:"type"`
-	Spread      cluster.Spread   `json:"spread"`
-	Handover    cluster.Handover `json:"handover"`
-	Weight      int64            `json:"weight,omitempty"`
-	MaxAttempts int64            `json:"max_attempts,omitempty"`
-	Repartition bool             `json:"repartition,omitempty"`
-	Definition  json.RawMessage  `json:"definition,omitempty"`
-	Bytes       []byte           `json:"definition_bytes,omitempty"` // of one that is not JSON
-}
-
+// slotText is an assignment with its records.
 type slotText struct {
 	slotDoc
-	Spec spec `json:"spec"`
+	Type       string          `json:"type"`                 // for people
+	Definition json.RawMessage `json:"definition,omitempty"` // for people, of up to maxText bytes
+	Partition  []byte          `json:"partition"`
+	Job        []byte          `json:"job"`
 }
 
+// maxText bounds what a document has twice, in the record and as text.
+const maxText = 64 << 10
+
+// planText is a request with its commands.
 type planText struct {
-	Format   int              `json:"format"`
-	Writer   cluster.WriterID `json:"writer"`
-	Seq      uint64           `json:"seq"`
-	AtMS     int64            `json:"at_ms"`
-	Commands []string         `json:"commands"` // for people
-	Entry    []byte           `json:"entry"`    // the commands
-	Answer   *planAnswer      `json:"answer,omitempty"`
+	planDoc
+	Commands []string `json:"commands"` // for people
+	Entry    []byte   `json:"entry"`    // the commands
 }
 
 // Encode writes a document.
 func Encode(doc any) ([]byte, error) {
 	switch d := doc.(type) {
 	case slotDoc:
-		return json.Marshal(slotText{slotDoc: d, Spec: specText(d.Spec)})
+		spec := d.Job.Spec.Tasks[0]
+		t := slotText{slotDoc: d, Type: spec.Type, Partition: d.Partition.Encode(), Job: d.Job.Encode()}
+		if len(spec.Definition) <= maxText && json.Valid(spec.Definition) {
+			t.Definition = spec.Definition
+		}
+		return json.Marshal(t)
+	case headDoc:
+		return encodeHead(d)
 	case planDoc:
-		t := planText{Format: docFormat, Writer: d.Writer, Seq: d.Seq, AtMS: d.AtMS, Answer: d.Answer}
+		d.Format = docFormat
+		t := planText{planDoc: d}
 		for _, c := range d.Commands {
 			t.Commands = append(t.Commands, fmt.Sprint(c))
 		}
@@ -53,19 +55,6 @@ func Encode(doc any) ([]byte, error) {
 		return json.Marshal(t)
 	}
 	return json.Marshal(doc)
-}
-
-func specText(t *cluster.TaskSpec) spec {
-	if t == nil {
-		return spec{}
-	}
-	s := spec{Name: t.Name, Type: t.Type, Spread: t.Spread, Handover: t.Handover, Weight: t.Weight, MaxAttempts: t.MaxAttempts, Repartition: t.Repartition}
-	if json.Valid(t.Definition) {
-		s.Definition = t.Definition
-	} else {
-		s.Bytes = t.Definition
-	}
-	return s
 }
 
 // Decode reads the document of a key. Its error says what is wrong with it.
@@ -83,8 +72,8 @@ func Decode(key string, data []byte) (any, error) {
 	return nil, err
 }
 
-// knows reports whether a document has a format that this Rota knows.
-func knows(format int) bool { return format >= 1 && format <= docFormat }
+// knows reports whether a document has the format that this Rota knows: there is no release that wrote another one.
+func knows(format int) bool { return format == docFormat }
 
 func decodeDoc(key string, data []byte) (any, error) {
 	switch {
@@ -94,8 +83,8 @@ func decodeDoc(key string, data []byte) (any, error) {
 		return decode(data, func(r *rosterDoc) bool { return knows(r.Format) && r.Index > 0 })
 	case strings.HasPrefix(key, MailboxPrefix):
 		return decode(data, func(m *mailboxDoc) bool { return knows(m.Format) && mailboxKey(m.Member) == key && m.Heartbeat != "" })
-	case strings.HasPrefix(key, headPrefix):
-		return decode(data, func(h *headDoc) bool { return knows(h.Format) && headKey(h.Member) == key && h.Index > 0 })
+	case strings.HasPrefix(key, HeadPrefix):
+		return decodeHead(key, data)
 	case strings.HasPrefix(key, AssignPrefix):
 		return decodeSlot(key, data)
 	case strings.HasPrefix(key, planPrefix):
@@ -114,22 +103,48 @@ func decode[T any](data []byte, whole func(*T) bool) (d T, err error) {
 	return d, nil
 }
 
+// headText is a head. People read the tasks of one that is not long; those of a long one are packed.
+type headText struct {
+	headDoc
+	Packed []byte `json:"tasks_packed,omitempty"`
+}
+
+// longHead is how many tasks are not packed.
+const longHead = 1000
+
+func encodeHead(h headDoc) ([]byte, error) {
+	t := headText{headDoc: h}
+	if len(h.Tasks) > longHead {
+		var packed bytes.Buffer
+		w, _ := flate.NewWriter(&packed, flate.BestSpeed) // which is a level that it has
+		if err := errors.Join(json.NewEncoder(w).Encode(h.Tasks), w.Close()); err != nil {
+			return nil, err
+		}
+		t.Tasks, t.Packed = nil, packed.Bytes()
+	}
+	return json.Marshal(t)
+}
+
+func decodeHead(key string, data []byte) (any, error) {
+	t, err := decode(data, func(t *headText) bool {
+		if t.Packed != nil && json.NewDecoder(flate.NewReader(bytes.NewReader(t.Packed))).Decode(&t.Tasks) != nil {
+			return false
+		}
+		bad := slices.ContainsFunc(t.Tasks, func(e taskDoc) bool { return e.Token == 0 || !e.State.assigned() })
+		return knows(t.Format) && headKey(t.Member) == key && t.Index > 0 && !bad
+	})
+	return t.headDoc, err
+}
+
 func decodeSlot(key string, data []byte) (any, error) {
 	t, err := decode(data, func(t *slotText) bool {
-		return knows(t.Format) && slotKey(t.Member, t.Task) == key && t.Token > 0 && t.Index > 0 && t.State.assigned() && t.Spec.Type != ""
+		p, err := cluster.DecodePartition(t.Partition)
+		j, err2 := cluster.DecodeJob(t.Job)
+		t.slotDoc.Partition, t.slotDoc.Job = p, j
+		return err == nil && err2 == nil && knows(t.Format) && slotKey(t.Member, t.Task) == key && p.ID == t.Task && t.Token > 0 && t.Index > 0 &&
+			j.Spec != nil && len(j.Spec.Tasks) == 1
 	})
-	if err != nil {
-		return nil, err
-	}
-	d := t.slotDoc
-	d.Spec = &cluster.TaskSpec{
-		Name: t.Spec.Name, Type: t.Spec.Type, Spread: t.Spec.Spread, Handover: t.Spec.Handover, Weight: t.Spec.Weight,
-		MaxAttempts: t.Spec.MaxAttempts, Repartition: t.Spec.Repartition, Definition: t.Spec.Definition,
-	}
-	if t.Spec.Bytes != nil {
-		d.Spec.Definition = t.Spec.Bytes
-	}
-	return d, nil
+	return t.slotDoc, err
 }
 
 func decodePlan(key string, data []byte) (any, error) {
@@ -147,5 +162,6 @@ func decodePlan(key string, data []byte) (any, error) {
 			return nil, fmt.Errorf("%w: nobody may ask for %v", errForeign, c)
 		}
 	}
-	return planDoc{Writer: t.Writer, Seq: t.Seq, AtMS: t.AtMS, Commands: e.Commands, Answer: t.Answer}, nil
+	t.planDoc.Commands = e.Commands
+	return t.planDoc, nil
 }

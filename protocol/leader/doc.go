@@ -27,8 +27,8 @@
 //	leader/holder            who leads, under which heartbeat; goes with its session
 //	members/<member>         what a member wants, and what became of its tasks; goes with its session
 //	pulse/<member>/<start>   its heartbeat
-//	assign/<member>/<task>   the task itself, its state, token, the time to answer, the log index of the value that says so
-//	peer-state/<member>/state  how the leader sees the member, and which of its assignments have changed
+//	assign/<member>/<task>   the task itself, written once under a token
+//	peer-state/<member>/state  the head: how the leader sees the member, and of each of its tasks the token and the state
 //	roster/members           all members, as of an index
 //	plan/<who>/<number>      a request, and its answer in the same place
 //
@@ -39,15 +39,15 @@
 //
 // The leader and two stand-bys fold the log, and so does a member whose tasks look at the whole value (sources, partitioners). Their View.Value is whole. That of
 // any other member is an excerpt: all members, complete as of the index of the roster, so that who was admitted at or before it and is not in it has been
-// removed; and of jobs and partitions its own. Status.Light says which it is; for the whole value observe the log (package fold).
+// removed; and of jobs and partitions its own. By that excerpt each member derives its work, as those of other protocols do by the value. Status.Light says which it is; for the whole value observe the log (package fold).
 //
 // # Guarantees
 //
 //   - At every index a partition has at most one owner; it runs only when it is not offered any more (G1).
 //   - A member holds its grants until TTL(1−ρ) − margin after it sent the last renewal that was acknowledged, and the leader removes it when its heartbeat is gone
 //     or was silent for TTL(1+ρ). A member that is only suspended keeps its work (G2).
-//   - A member starts a task from a read of its assignment, never from a list. A new assignment is always created as an offer, and becomes active only over the
-//     version that was read: a late write of a former leader starts nothing.
+//   - A member starts a task from a read of its head, never from a list, and believes no head of an older value. A head that is created has offers only, and
+//     a task becomes active only over the version that was read: a late write of a former leader starts nothing.
 //   - After a crash the partitions have another owner within TTL(1+ρ) + 2 polls + some round trips (G4). Where the
 //     leader died at the same time it is TTL/3 more: the stand-bys watch the leader, and the members too when it is
 //     late.

@@ -7,8 +7,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// docFormat is the version of the documents that this Rota writes and the newest that it reads.
-const docFormat = 1
+// docFormat is the version of the documents that this Rota writes and reads.
+const docFormat = 2
 
 // The places of documents.
 const (
@@ -18,17 +18,17 @@ const (
 	rosterPrefix  = "roster/"
 	MailboxPrefix = "members/"
 	AssignPrefix  = "assign/"
-	headPrefix    = "peer-state/"
+	HeadPrefix    = "peer-state/"
 	planPrefix    = "plan/"
 )
 
 // mailboxKey is where a member says what it wants and what became of its tasks.
 func mailboxKey(m cluster.MemberID) string { return MailboxPrefix + string(m) }
 
-// headKey is where a member reads how the leader sees it, and which of its tasks have changed.
+// headKey is where a member reads how the leader sees it, and which tasks it has.
 func headKey(m cluster.MemberID) string { return headFolder(m) + "state" }
 
-func headFolder(m cluster.MemberID) string { return headPrefix + string(m) + "/" }
+func headFolder(m cluster.MemberID) string { return HeadPrefix + string(m) + "/" }
 
 func planFolder(w cluster.WriterID) string { return planPrefix + string(w) + "/" }
 
@@ -62,8 +62,8 @@ type mailboxDoc struct {
 	Want        wantKind            `json:"want"`
 	Incarnation cluster.Incarnation `json:"incarnation,omitempty"` // that it has; to be confirmed, or to leave
 	Reason      string              `json:"reason,omitempty"`      // to leave
-	Join        admissionDoc        `json:"join"`
-	Says        []saying            `json:"says,omitempty"` // sorted by task
+	Join        cluster.PrepareJoin `json:"join"`
+	Says        []saying            `json:"says,omitempty"`
 }
 
 // wantKind is what a member wants of the leader.
@@ -76,20 +76,6 @@ const (
 	wantConfirm wantKind = "confirm" // under another incarnation
 	wantLeave   wantKind = "leave"
 )
-
-// admissionDoc is what the leader needs to admit a member.
-type admissionDoc struct {
-	Slots    int64           `json:"slots,omitempty"`
-	Weight   int64           `json:"weight,omitempty"`
-	Capacity int64           `json:"capacity,omitempty"`
-	Labels   []cluster.Label `json:"labels,omitempty"`
-	Address  string          `json:"address,omitempty"`
-	Version  string          `json:"version,omitempty"`
-}
-
-func admission(j cluster.PrepareJoin) admissionDoc {
-	return admissionDoc{Slots: j.Slots, Weight: j.Weight, Capacity: j.Capacity, Labels: j.Labels, Address: j.Address, Version: j.Version}
-}
 
 // saying is what became of one task on a member. It stays in the mailbox until the assignment has changed by it.
 type saying struct {
@@ -114,40 +100,28 @@ const (
 	sayFailed  sayKind = "failed"
 )
 
-// slotDoc is one task as it is assigned to a member: all that the member needs to run it.
+// slotDoc is one task as it is assigned to a member: all that the member needs to run it, under one token. Whether it counts its head says.
 type slotDoc struct {
-	Format  int                 `json:"format"`
-	Member  cluster.MemberID    `json:"member"`
+	Format    int                 `json:"format"`
+	Member    cluster.MemberID    `json:"member"`
+	Task      cluster.PartitionID `json:"task"`
+	Token     cluster.Token       `json:"token"`
+	Index     cluster.Index       `json:"index"` // of the value that says so
+	Term      uint64              `json:"term"`  // of the leader that wrote it
+	Partition cluster.Partition   `json:"-"`     // as of that index
+	Job       cluster.Job         `json:"-"`     // with this task alone
+}
+
+// taskDoc is where a task of a member is.
+type taskDoc struct {
 	Task    cluster.PartitionID `json:"task"`
-	State   slotState           `json:"state"`
 	Token   cluster.Token       `json:"token"`
-	OfferMS int64               `json:"offer_ms,omitempty"` // acking: how long the leader waits for the answer, by its own clock
+	State   slotState           `json:"state"`
 	Attempt int64               `json:"attempt,omitempty"`
-	Index   cluster.Index       `json:"index"` // of the value that says so
-	Term    uint64              `json:"term"`  // of the leader that wrote it
-	Parents []string            `json:"parents,omitempty"`
-	Listed  string              `json:"listed_by,omitempty"`
-	Input   []byte              `json:"input,omitempty"`
-	Share   int64               `json:"share,omitempty"` // number of this share, of so many
-	Shares  int64               `json:"shares,omitempty"`
-	Number  int64               `json:"slot,omitempty"` // of the slot of the member that it takes
-	From    cluster.MemberID    `json:"from,omitempty"`
-	Cause   string              `json:"cause,omitempty"`
-	Since   cluster.Index       `json:"spec_index"`
-	Source  string              `json:"source,omitempty"`
-	Spec    *cluster.TaskSpec   `json:"-"` // written as what people read: see spec
+	Index   cluster.Index       `json:"index"` // that its assignment names, or a newer one
 }
 
-// HeadSeq numbers the writes of a member's head. Only their order counts.
-type HeadSeq uint64
-
-// changeDoc names an assignment that has changed.
-type changeDoc struct {
-	Task cluster.PartitionID `json:"task"`
-	Seq  HeadSeq             `json:"seq"` // of the head that told of it first
-}
-
-// headDoc is how the leader sees one member.
+// headDoc is how the leader sees one member, and all of its tasks.
 type headDoc struct {
 	Format      int                 `json:"format"`
 	Member      cluster.MemberID    `json:"member"`
@@ -156,11 +130,8 @@ type headDoc struct {
 	State       string              `json:"state"`
 	Revoked     bool                `json:"revoked,omitempty"`
 	Term        uint64              `json:"term"`
-	Index       cluster.Index       `json:"index"` // the member's folder is as of this index, or newer
-	Tasks       int                 `json:"tasks"` // how many assignments are in its folder
-	Seq         HeadSeq             `json:"seq"`   // grows with each write in one incarnation
-	Since       HeadSeq             `json:"since"` // changes up to here are not listed: read the folder
-	Changes     []changeDoc         `json:"changes,omitempty"`
+	Index       cluster.Index       `json:"index"`           // of the value that says so; it never falls
+	Tasks       []taskDoc           `json:"tasks,omitempty"` // sorted as their assignments are
 }
 
 // rosterDoc is all members as of an index: a member that was admitted at or before it and is not in it has been removed.
@@ -171,28 +142,17 @@ type rosterDoc struct {
 	Leader   cluster.MemberID `json:"leader"`
 	SinceMS  int64            `json:"leads_since_ms"`
 	Settings cluster.Settings `json:"settings"`
-	Members  []peerDoc        `json:"members"`
-}
-
-// peerDoc is one member of the roster.
-type peerDoc struct {
-	Member      cluster.MemberID    `json:"member"`
-	Incarnation cluster.Incarnation `json:"incarnation"`
-	State       cluster.MemberState `json:"state"`
-	Draining    bool                `json:"draining,omitempty"`
-	Revoked     bool                `json:"revoked,omitempty"`
-	Heartbeat   string              `json:"pulse"`
-	SinceMS     int64               `json:"since_ms"`
-	admissionDoc
+	Members  []cluster.Member `json:"members"`
 }
 
 // planDoc is one request, and its answer once the leader has taken it.
 type planDoc struct {
-	Writer   cluster.WriterID
-	Seq      uint64
-	AtMS     int64
-	Commands []cluster.Command
-	Answer   *planAnswer
+	Format   int               `json:"format"`
+	Writer   cluster.WriterID  `json:"writer"`
+	Seq      uint64            `json:"seq"`
+	AtMS     int64             `json:"at_ms"`
+	Commands []cluster.Command `json:"-"`
+	Answer   *planAnswer       `json:"answer,omitempty"`
 }
 
 // planAnswer is what became of a request.

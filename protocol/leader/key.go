@@ -14,15 +14,14 @@ func (s State) AppendKey(b []byte, n member.Naming, skip ...string) []byte {
 	probing := slices.SortedFunc(slices.Values(s.probing), func(a, b probe) int { return strings.Compare(a.key, b.key) })
 	for _, x := range []any{
 		s.Is, s.At, s.Life, s.Stop, s.Inc, s.admitted, s.claims, s.Own, s.Pace, s.mailbox, s.head, s.fetch, s.roster, s.asks, s.fold, s.fold.Out.Next, s.asks.Next, s.vote, s.heartbeats, s.swept,
-		probing, s.Reports, s.Behind(), s.Given.Version == 0, s.Given, s.changed, s.watching, s.Wake, s.busy, s.rest, s.Contact.Problem != "", s.Contact.Refuses,
-		r.at, r.term, r.boxes.look, r.plans, r.roster, r.offers, r.holds, r.listed, r.patrol, r.patrols,
+		probing, s.Reports, s.Behind(), s.Given.Version == 0, s.Given, s.work.Duties, s.changed, s.watching, s.Wake, s.busy, s.rest, s.Contact.Problem != "", s.Contact.Refuses,
+		r.at, r.term, r.boxes.look, r.plans, r.offers, r.holds, r.listed, r.patrol, r.patrols,
 	} {
 		b = n.Any(b, x, skip...)
 	}
 	b = member.AppendBox(member.AppendBox(b, n, at.asker(), s.asks.Box), n, s.Writer(), s.fold.Out)
 	b = appendTree(b, n, s.slots, skip)
 	b = appendTree(b, n, r.boxes.all, skip)
-	b = appendTree(b, n, r.heads, skip)
 	b = appendTree(b, n, r.docs, skip)
 	return appendTree(b, n, r.dirty, skip)
 }

@@ -11,24 +11,19 @@ const (
 	slotAcking  slotState = "acking"  // offered: the member has yet to answer, and does not run it
 	slotActive  slotState = "active"  // it runs
 	slotTaking  slotState = "taking"  // no-gap: it starts while the former owner still runs it
-	slotWaiting slotState = "waiting" // its work is over, others of the same task have yet to stop
 	slotSealing slotState = "sealing" // the task is finished or taken away: the member has yet to say that it has stopped
-	slotRevoked slotState = "revoked" // the offer was taken back: nothing more is offered before the member is confirmed
-	slotDead    slotState = "dead"    // the member was removed
 )
 
-// assigned reports whether a document of an assignment may say so.
+// assigned reports whether a head may say so of a task.
 func (s slotState) assigned() bool {
 	return s == slotAcking || s == slotActive || s == slotTaking || s == slotSealing
 }
 
 // stateOf is where a partition is on a member.
-func stateOf(v cluster.Value, m cluster.MemberID, p cluster.Partition) (slotState, cluster.Token) {
+func stateOf(m cluster.MemberID, p cluster.Partition) (slotState, cluster.Token) {
 	switch {
 	case p.Next == m && p.State == cluster.PartitionAdopting:
 		return slotTaking, p.NextToken
-	case p.State == cluster.PartitionFinished && p.From == m && running(v, p.ID):
-		return slotWaiting, p.Token
 	case p.Owner != m:
 		return slotIdle, 0
 	case p.State == cluster.PartitionGranted && p.Offered:
@@ -39,10 +34,4 @@ func stateOf(v cluster.Value, m cluster.MemberID, p cluster.Partition) (slotStat
 		return slotSealing, p.Token
 	}
 	return slotIdle, 0
-}
-
-func running(v cluster.Value, p cluster.PartitionID) bool {
-	id, _, _ := p.Split()
-	j, ok := v.Job(id)
-	return ok && j.State == cluster.JobRunning
 }

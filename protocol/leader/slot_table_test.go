@@ -7,6 +7,13 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
+// The states besides those that a head tells of.
+const (
+	slotWaiting slotState = "waiting" // its work is over, others of the same task have yet to stop
+	slotRevoked slotState = "revoked" // the offer was taken back: nothing more is offered before the member is confirmed
+	slotDead    slotState = "dead"    // the member was removed
+)
+
 // Transition is a change of a task's state on a member by one decision of the leader.
 type Transition struct {
 	From, To slotState
@@ -65,7 +72,11 @@ func SlotOf(v cluster.Value, m cluster.MemberID, task cluster.PartitionID) slotS
 		return slotDead
 	}
 	p, _ := v.Partition(task)
-	state, _ := stateOf(v, m, p)
+	state, _ := stateOf(m, p)
+	id, _, _ := task.Split()
+	if j, ok := v.Job(id); ok && j.State == cluster.JobRunning && p.State == cluster.PartitionFinished && p.From == m {
+		state = slotWaiting
+	}
 	if member.Revoked && (state == slotIdle || state == slotWaiting) {
 		return slotRevoked
 	}

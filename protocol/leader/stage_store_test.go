@@ -106,15 +106,6 @@ func (s *stage) hold(a *actor, like func(member.Effect) bool) member.Effect {
 
 func anyCall(member.Effect) bool { return true }
 
-// puts finds the write of a key, in a state where it is an assignment.
-func puts(key string, state slotState) func(member.Effect) bool {
-	return func(e member.Effect) bool {
-		p, ok := e.(Put)
-		slot, is := p.Doc.(slotDoc)
-		return ok && p.Key == key && (!is || slot.State == state)
-	}
-}
-
 // until makes all calls and lets time pass until something holds. Members that are left out stand still.
 func (s *stage) until(what string, holds func() bool, except ...cluster.MemberID) {
 	s.t.Helper()

@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/internal/duty"
 	"github.com/rota-run/rota/protocol/internal/elect"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
@@ -43,10 +44,11 @@ type State struct {
 	claims     heartbeat.Observations
 	mailbox    mailbox
 	head       head
-	slots      tree[slotDoc] // what is assigned to this member, by task
-	fetch      []fetch       // assignments that are to be read
+	slots      tree[slot] // what is assigned to this member, by key
+	fetch      []fetch    // assignments that are to be read
 	roster     roster
-	light      *cluster.Value // what a member has that does not fold
+	light      *cluster.Value // what a member knows that does not fold the log
+	work       duty.Derived   // of that
 	asks       asks
 	fold       folding
 	vote       vote

@@ -4,7 +4,6 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/protocol/outbox"
-	"github.com/rota-run/rota/store"
 )
 
 // maxAsk is how many commands one request of a member has.
@@ -14,12 +13,11 @@ const maxAsk = 500
 type asks struct {
 	outbox.Box
 	look
-	put     bool // it is in its place, as far as is known
-	dropped string
+	put bool // it is in its place, as far as is known
 }
 
 func (a *asks) writes(key string) bool {
-	return a.dropped == key || a.Pending != nil && planKey(a.Pending.Entry.Writer, a.Pending.Entry.Seq) == key
+	return a.Pending != nil && planKey(a.Pending.Entry.Writer, a.Pending.Entry.Seq) == key
 }
 
 // asker is who asks: another writer than the one of entries, so that their numbers do not mix.
@@ -49,10 +47,6 @@ func (s *step) ask() {
 }
 
 func (s *step) planWrote(ev Wrote) {
-	if ev.Key == s.asks.dropped {
-		s.asks.dropped = ""
-		return
-	}
 	switch {
 	case ev.Conflict:
 		s.asks.put, s.asks.hint = true, true // it is there already
@@ -71,7 +65,7 @@ func (s *step) planWrote(ev Wrote) {
 // planGot looks whether our request was answered.
 func (s *step) planGot(d Doc) {
 	p := s.asks.Pending
-	if p == nil || d.Key != planKey(p.Entry.Writer, p.Entry.Seq) {
+	if !s.asks.writes(d.Key) {
 		return
 	}
 	plan, ok := d.Value.(planDoc)
@@ -85,7 +79,7 @@ func (s *step) planGot(d Doc) {
 	case !ok || plan.Answer == nil:
 	default:
 		s.planAnswered(*plan.Answer, len(p.Entry.Commands))
-		s.dropAnswered(d.Key, d.Version)
+		s.drop(d.Key, d.Version) // if that fails, the leader does it later
 	}
 }
 
@@ -103,19 +97,11 @@ func (s *step) planAnswered(a planAnswer, commands int) {
 		s.reply(s.asks.Applied(s.At, a.Results))
 		return
 	}
-	var out []outbox.Answer
-	for _, r := range s.asks.Pending.Requests {
-		out = append(out, outbox.Answer{ID: r.ID, Err: a.Err, Unknown: a.Unknown || a.Err == ""})
+	box, answers := s.asks.Applied(s.At, make([]cluster.Result, commands))
+	for i := range answers {
+		answers[i] = outbox.Answer{ID: answers[i].ID, Err: a.Err, Unknown: a.Unknown || a.Err == ""}
 	}
-	b, _ := s.asks.Applied(s.At, make([]cluster.Result, commands))
-	s.reply(b, out)
-}
-
-// dropAnswered removes our request. If that fails, the leader does it later.
-func (s *step) dropAnswered(key string, v store.Version) {
-	if s.drop(key, v) {
-		s.asks.dropped = key
-	}
+	s.reply(box, answers)
 }
 
 func (s *step) reply(box outbox.Box, answers []outbox.Answer) {

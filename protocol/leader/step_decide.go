@@ -58,8 +58,7 @@ func (s *step) boxesListed(docs []Doc) {
 		s.rule.boxes.all.set(string(m.Member), box{m, d.Version})
 		for _, say := range m.Says {
 			if p, _ := s.fold.Value.Partition(say.Task); s.heard(m.Member, p, say) == nil {
-				s.markDirty(target{m.Member, say.Task}) // what it has read is not what the value says
-				s.recheck(m.Member, say)
+				s.unheard(m.Member, say)
 			}
 		}
 	}
@@ -67,6 +66,17 @@ func (s *step) boxesListed(docs []Doc) {
 		if _, ok := s.rule.boxes.all.Get(string(m.ID)); !ok && m.State != cluster.MemberHeld {
 			s.heartbeats = s.heartbeats.With(s.heartbeats.Of(m.Heartbeat).NotInList())
 		}
+	}
+}
+
+// unheard has the head read again of a member that says what is asked of it no more: it may have read what nobody should have written.
+func (s *step) unheard(m cluster.MemberID, say saying) {
+	s.markDirty(target{m, say.Task})
+	head := target{member: m}
+	at, _ := s.rule.docs.Get(head.key())
+	h, _ := at.is.(headDoc)
+	if !slices.ContainsFunc(h.Tasks, func(e taskDoc) bool { return e.Task == say.Task && e.Token == say.Token }) {
+		s.doubt(head)
 	}
 }
 
@@ -110,10 +120,9 @@ func (s *step) admissions() (out []cluster.Command) {
 		case b.Want == wantConfirm && in && m.Incarnation == b.Incarnation && m.State != cluster.MemberHeld && s.alive(b.Heartbeat) && (later(b.Heartbeat, m.Heartbeat) || m.Heartbeat == b.Heartbeat && m.Revoked):
 			out = append(out, cluster.ConfirmMember{Member: m.ID, Incarnation: m.Incarnation, Heartbeat: b.Heartbeat})
 		case b.Want == wantJoin && s.alive(b.Heartbeat) && (!in || m.Heartbeat != b.Heartbeat && s.replaceable(m, b.Heartbeat)):
-			out = append(out, cluster.PrepareJoin{
-				Member: b.Member, Replaces: m.Incarnation, Slots: b.Join.Slots, Weight: b.Join.Weight, Capacity: b.Join.Capacity, Labels: b.Join.Labels,
-				Heartbeat: b.Heartbeat, Address: b.Join.Address, Version: b.Join.Version,
-			})
+			join := b.Join
+			join.Member, join.Replaces, join.Heartbeat = b.Member, m.Incarnation, b.Heartbeat
+			out = append(out, join)
 		}
 		return true
 	})
@@ -162,7 +171,7 @@ func (s *step) heardAll() (out []cluster.Command) {
 
 // heard is the command that enters what a member says of a task; nil where that is not asked of it any more.
 func (s *step) heard(m cluster.MemberID, p cluster.Partition, say saying) cluster.Command {
-	state, token := stateOf(s.fold.Value, m, p)
+	state, token := stateOf(m, p)
 	if token != say.Token || token == 0 {
 		return nil
 	}

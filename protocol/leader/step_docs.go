@@ -16,11 +16,8 @@ import (
 type head struct {
 	headDoc
 	look
-	known bool             // it was read in this life, if only to find none
-	read  HeadSeq          // Seq up to which our folder was read
-	list  HeadSeq          // the whole folder is to be read; it is as of this Seq then
-	pause protocol.Instant // it is not listed before
-	asked bool             // it is being listed for that: an audit's list may have begun too early
+	known bool // it was read in this life, if only to find none
+	fresh bool // its tasks are to be taken in
 }
 
 // roster is all members, as they were read last.
@@ -30,10 +27,10 @@ type roster struct {
 	known bool // it was read, if only to find none
 }
 
-func (r *roster) peer(m cluster.MemberID) (peerDoc, bool) {
-	i, ok := slices.BinarySearchFunc(r.Members, m, func(p peerDoc, m cluster.MemberID) int { return strings.Compare(string(p.Member), string(m)) })
-	if !ok {
-		return peerDoc{}, false
+func (r *roster) peer(m cluster.MemberID) (cluster.Member, bool) {
+	i := slices.IndexFunc(r.Members, func(p cluster.Member) bool { return p.ID == m })
+	if i < 0 {
+		return cluster.Member{}, false
 	}
 	return r.Members[i], true
 }
@@ -124,7 +121,9 @@ func (s *step) got(ev Got) {
 	key := ev.Doc.Key
 	s.Answered(ev.Err)
 	s.returned(key, ev.Err)
-	s.fetched(key, ev.Err == "")
+	if strings.HasPrefix(key, folder(s.Member)) {
+		s.slotGot(ev)
+	}
 	if ev.Err != "" {
 		s.lookAgain(key)
 		return
@@ -143,8 +142,6 @@ func (s *step) got(ev Got) {
 		s.mailboxGot(ev.Doc)
 	case strings.HasPrefix(key, planFolder(s.asker())):
 		s.planGot(ev.Doc)
-	case strings.HasPrefix(key, folder(s.Member)):
-		s.slotGot(ev.Doc)
 	}
 	s.written(ev.Doc)
 }
@@ -178,8 +175,8 @@ func (s *step) rosterGot(d Doc) {
 func (s *step) headGot(d Doc) {
 	s.head.known = s.head.known || d.Bad == ""
 	switch h, ok := d.Value.(headDoc); {
-	case ok && (h.Incarnation > s.head.Incarnation || h.Seq >= s.head.Seq):
-		s.head.headDoc = h
+	case ok && h.Index >= s.head.Index: // a store may answer with what was
+		s.head.headDoc, s.head.fresh = h, true
 	case d.Version == "" && s.Inc == 0:
 		s.head.headDoc = headDoc{}
 	}
@@ -188,23 +185,17 @@ func (s *step) headGot(d Doc) {
 func (s *step) listed(ev Listed) {
 	s.Answered(ev.Err)
 	s.returned(ev.Prefix, ev.Err)
-	asked := ev.Prefix == folder(s.Member) && s.head.asked
-	s.head.asked = s.head.asked && !asked
 	if ev.Err != "" {
 		s.lookAgain(ev.Prefix)
 		return
 	}
-	each := func(take func(Doc)) {
-		for _, d := range ev.Docs {
-			take(d)
+	i := slices.Index(adopted[:], ev.Prefix)
+	for _, d := range ev.Docs {
+		if s.refuse(d); i >= 0 {
+			s.written(d)
 		}
 	}
-	each(s.refuse)
-	if asked {
-		s.folderListed(ev.Docs)
-		return
-	}
-	if i := slices.Index(adopted[:], ev.Prefix); i >= 0 {
+	if i >= 0 {
 		s.rule.listed[i] = true
 	}
 	switch ev.Prefix {
@@ -212,10 +203,6 @@ func (s *step) listed(ev Listed) {
 		s.heartbeatsListed(ev.Docs)
 	case MailboxPrefix:
 		s.boxesListed(ev.Docs)
-	case headPrefix:
-		each(s.headWritten)
-	case AssignPrefix:
-		each(s.slotWritten)
 	case planPrefix:
 		s.plansListed(ev.Docs)
 	default:
@@ -235,7 +222,7 @@ func (s *step) wrote(ev Wrote) {
 		s.vote.Election, s.vote.hint = s.vote.Stale(), true
 	case ev.Key == mailboxKey(s.Member):
 		s.mailboxWrote(ev)
-	case strings.HasPrefix(ev.Key, planFolder(s.asker())) && s.asks.writes(ev.Key):
+	case s.asks.writes(ev.Key):
 		s.planWrote(ev)
 	default:
 		s.projected(ev)

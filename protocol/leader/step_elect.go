@@ -35,22 +35,13 @@ func (s *step) elect() {
 		s.abdicate()
 	}
 	if move == elect.Look {
-		s.lookWhoLeads()
+		if !s.vote.Known || s.At >= s.vote.turn { // what cannot be read is looked at now and then
+			s.vote.turn = s.At.Add(s.Poll)
+			s.get(LeaderKey)
+		}
 		return
 	}
 	s.act(move)
-}
-
-// lookWhoLeads reads the document; what cannot be read is looked at now and then. A look at a document that may have changed does not put off the
-// next one at its holder's heartbeat.
-func (s *step) lookWhoLeads() {
-	switch {
-	case !s.vote.Known:
-		s.get(LeaderKey)
-	case s.At >= s.vote.turn:
-		s.vote.turn = s.At.Add(s.Poll)
-		s.get(LeaderKey)
-	}
 }
 
 // act does what an election asks for.

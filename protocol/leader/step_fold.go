@@ -49,15 +49,15 @@ func (s *step) rank() (n int) {
 }
 
 // before reports whether a member comes before us.
-func (s *step) before(p peerDoc) bool {
-	return p.Member != s.Member && p.State == cluster.MemberJoined && (s.Inc == 0 || p.Incarnation < s.Inc)
+func (s *step) before(p cluster.Member) bool {
+	return p.ID != s.Member && p.State == cluster.MemberJoined && (s.Inc == 0 || p.Incarnation < s.Inc)
 }
 
 // windows reports whether a task runs here that looks at others of its job.
 func (s *step) windows() bool {
 	found := false
-	s.slots.Each(func(_ string, h slotDoc) bool {
-		found = h.Spec.Spread == cluster.SpreadPartitioned
+	s.slots.Each(func(_ string, h slot) bool {
+		found = h.of.Job.Spec.Tasks[0].Spread == cluster.SpreadPartitioned
 		return !found
 	})
 	return found

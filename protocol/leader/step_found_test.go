@@ -165,44 +165,43 @@ func TestAFailedLookIsMadeAgain(t *testing.T) {
 	}
 }
 
-// A list of a folder may be old: what is not in it, and has changed lately or is counted, is read all the same.
-func TestAnOldListHidesNoAssignment(t *testing.T) {
+// A store may answer with what was: a head from before a task was taken away starts it no more.
+func TestAnOldHeadStartsNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
 	s.until("a leads", s.joined("a"))
-	s.ask("a", single("t"), single("u"))
-	s.until("both run", func() bool { return s.members["a"].runs("t") && s.members["a"].runs("u") })
-	b := s.start("b", "n0")
-	lists := func(e member.Effect) bool { return e == member.Effect(List{Prefix: folder("b")}) }
-	s.until("it lists its folder", func() bool { return slices.ContainsFunc(b.calls, lists) })
-	s.hold(b, lists)
-	s.until("it has an assignment", func() bool { return len(s.below(folder("b"))) > 0 })
-	s.give(b, Listed{Now: s.now, Prefix: folder("b")})
-	began := s.now
-	s.until("b runs one", func() bool { return len(b.last.Grants) == 1 })
-	if took := s.now.Sub(began); took > ttl {
-		t.Fatalf("it took %s: the offer was taken back, and another one made", took)
+	a, key := s.members["a"], headKey("a")
+	s.ask("a", single("t"))
+	s.until("it runs", func() bool { return a.runs("t") })
+	old := s.get(key)
+	s.ask("a", cluster.KillJob{Job: "t"})
+	s.until("it is gone", func() bool { return !a.runs("t") && s.get(slotKey("a", "t")).Version == "" })
+	a.rule = rule{} // it is as any member: a leader looks at what it has written
+	s.give(a, Got{Now: s.now, Sent: s.now, Doc: old})
+	if a.runs("t") || len(a.fetch) > 0 {
+		t.Fatal("it is started again")
 	}
 }
 
-// What was assigned longer ago than a head tells of is found by the number of assignments.
-func TestAListWithTooLittleIsMadeAgain(t *testing.T) {
+// A head may be read while its assignment is: what that read shows is of the time before, and it is read again.
+func TestAnAssignmentIsReadAfterItsHead(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
 	s.until("a leads", s.joined("a"))
 	b := s.start("b", "n0")
 	s.until("b has joined", s.joined("a", "b"))
+	s.ask("a", cluster.SubmitJob{Job: "t", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "b"}}}})
+	key := slotKey("b", "t")
+	reads := func(e member.Effect) bool { return e == member.Effect(Get{Key: key}) }
+	s.until("b reads its assignment", func() bool { return slices.ContainsFunc(b.calls, reads) })
+	old := s.make(b, s.hold(b, reads))
 	h := b.head.headDoc
-	h.Seq, h.Since, h.Changes, h.Tasks = h.Seq+1, h.Seq+1, nil, 1
+	h.Index, h.Tasks = h.Index+1, slices.Clone(h.Tasks)
+	h.Tasks[0].Index = h.Index // as if it had been written again
 	s.give(b, Got{Now: s.now, Sent: s.now, Doc: Doc{Key: headKey("b"), Version: "new", Value: h}})
-	for i := range 2 {
-		lists := func(e member.Effect) bool { return e == member.Effect(List{Prefix: folder("b")}) }
-		s.until("it lists its folder", func() bool { return slices.ContainsFunc(b.calls, lists) })
-		s.hold(b, lists)
-		s.give(b, Listed{Now: s.now, Prefix: folder("b")})
-		if b.head.read >= h.Seq {
-			t.Fatalf("list %d was believed", i)
-		}
+	s.give(b, old)
+	if !slices.ContainsFunc(b.calls, reads) {
+		t.Errorf("it is not read again, b has %+v", b.fetch)
 	}
 }
 
@@ -274,9 +273,9 @@ func TestAFormerLeaderUndoesNothing(t *testing.T) {
 	a := s.members["a"]
 	s.ask("a", single("t"))
 	s.until("t runs", func() bool { return a.runs("t") })
-	key := slotKey("a", "t")
-	later := s.get(key).Value.(slotDoc)
-	later.Term, later.State, later.Token = later.Term+1, slotSealing, later.Token+1
+	key := headKey("a")
+	later := s.get(key).Value.(headDoc)
+	later.Term, later.Tasks = later.Term+1, []taskDoc{{Task: "t", Token: later.Tasks[0].Token + 1, State: slotSealing, Index: later.Index}}
 	version := s.set(key, later)
 	reads := func(e member.Effect) bool { _, ok := e.(member.ReadLog); return ok }
 	s.until("it reads the log", func() bool { return slices.ContainsFunc(a.calls, reads) })
@@ -288,8 +287,8 @@ func TestAFormerLeaderUndoesNothing(t *testing.T) {
 	}
 	s.give(a, s.make(a, read))
 	s.until("it was undone", func() bool {
-		slot, _ := s.get(key).Value.(slotDoc)
-		return slot.Term < later.Term && slot.State == slotActive
+		h, _ := s.get(key).Value.(headDoc)
+		return h.Term < later.Term && h.Tasks[0].State == slotActive
 	})
 }
 
@@ -326,4 +325,30 @@ func TestLeavingWithoutASession(t *testing.T) {
 	s.give(a, member.Stop{Now: s.now, Reason: "told to"})
 	s.give(a, member.Renewed{Now: s.now, Key: a.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
 	s.until("it has ended", func() bool { return a.over }, "a")
+}
+
+// A write is lost, and what became of it is not known: it is looked at and made again, long before the next audit.
+func TestALostWriteIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for name, prefix := range map[string]string{"assignment": AssignPrefix, "head": HeadPrefix} { // order-free: each on a stage of its own
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, "a")
+			s.until("a leads", s.joined("a"))
+			a := s.members["a"]
+			writes := func(e member.Effect) bool {
+				p, ok := e.(Put)
+				return ok && strings.HasPrefix(p.Key, prefix)
+			}
+			s.ask("a", single("t"))
+			s.until("it is written", func() bool { return slices.ContainsFunc(a.calls, writes) })
+			lost := s.hold(a, writes).(Put)
+			s.give(a, Wrote{Now: s.now, Key: lost.Key, Err: "no answer"})
+			began := s.now
+			s.until("t runs", func() bool { return a.runs("t") })
+			if took := s.now.Sub(began); took > a.Poll {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol/internal/duty"
 	"github.com/rota-run/rota/protocol/member"
 )
 
@@ -31,7 +32,7 @@ func (s *step) walk() {
 	was := s.Joined
 	s.Walk(s)
 	if was && !s.Joined {
-		s.slots, s.fetch = tree[slotDoc]{}, nil
+		s.slots, s.fetch, s.work = tree[slot]{}, nil, duty.Derived{}
 	}
 	if s.admitted == 0 {
 		s.admitted = s.Inc

@@ -2,80 +2,59 @@ package leader
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol/member"
 )
 
-// lighten makes the excerpt of the value that a member has which does not fold the log: all members, complete as of the roster's index, and what is
-// assigned to this one.
+// lighten makes the excerpt of the value that a member has which does not fold the log, and by which each knows its work: all members, complete as of the
+// roster's index, and what is assigned to this one.
 func (s *step) lighten() {
-	if s.Whole() || s.roster.Index == 0 {
-		return
-	}
-	members := make([]cluster.Member, 0, len(s.roster.Members))
-	for _, p := range s.roster.Members {
-		members = append(members, p.member())
-	}
 	jobs, partitions := s.assignedRecords()
-	light := cluster.Excerpt(s.roster.Index, s.leadership(), members, jobs, partitions)
+	lead := cluster.Leadership{Member: s.roster.Leader, Term: s.roster.Term, SinceMS: s.roster.SinceMS}
+	light := cluster.Excerpt(s.roster.Index, lead, s.roster.Members, jobs, partitions)
 	s.light = &light
-	s.Emit(member.Applying{Value: light})
-}
-
-func (s *step) leadership() cluster.Leadership {
-	return cluster.Leadership{Member: s.roster.Leader, Term: s.roster.Term, SinceMS: s.roster.SinceMS}
-}
-
-func (p peerDoc) member() cluster.Member {
-	return cluster.Member{
-		ID: p.Member, Incarnation: p.Incarnation, State: p.State, Draining: p.Draining, Revoked: p.Revoked, Slots: p.Slots, Weight: p.Weight,
-		Capacity: p.Capacity, Labels: p.Labels, Heartbeat: p.Heartbeat, Address: p.Address, Version: p.Version, SinceMS: p.SinceMS,
+	if !s.Whole() && s.roster.Index > 0 {
+		s.Emit(member.Applying{Value: light})
 	}
 }
 
-// peerOf is a member as the roster shows it.
-func peerOf(m cluster.Member) peerDoc {
-	return peerDoc{
-		Member: m.ID, Incarnation: m.Incarnation, State: m.State, Draining: m.Draining, Revoked: m.Revoked, Heartbeat: m.Heartbeat, SinceMS: m.SinceMS,
-		admissionDoc: admissionDoc{Slots: m.Slots, Weight: m.Weight, Capacity: m.Capacity, Labels: m.Labels, Address: m.Address, Version: m.Version},
-	}
-}
-
-func (p peerDoc) same(o peerDoc) bool {
-	return p.Member == o.Member && p.Incarnation == o.Incarnation && p.State == o.State && p.Draining == o.Draining && p.Revoked == o.Revoked &&
-		p.Heartbeat == o.Heartbeat && p.Slots == o.Slots && p.Weight == o.Weight && p.Capacity == o.Capacity && slices.Equal(p.Labels, o.Labels)
-}
-
-// assignedRecords are the jobs and partitions of our assignments.
+// assignedRecords are the jobs and partitions of our assignments. Of a job they may name more than one spec, while they are written again: the newest counts.
 func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Partition) {
-	s.slots.Each(func(_ string, h slotDoc) bool {
-		id, _, _ := h.Task.Split()
-		i := slices.IndexFunc(jobs, func(j cluster.Job) bool { return j.ID == id })
+	s.slots.Each(func(_ string, h slot) bool {
+		of := h.of.Job
+		i := slices.IndexFunc(jobs, func(j cluster.Job) bool { return j.ID == of.ID })
 		if i < 0 {
-			jobs, i = append(jobs, cluster.Job{ID: id, SpecIndex: h.Since, Spec: &cluster.JobSpec{Source: h.Source}}), len(jobs)
+			jobs, i = append(jobs, cluster.Job{ID: of.ID, Spec: &cluster.JobSpec{}}), len(jobs)
 		}
-		if _, ok := jobs[i].Task(h.Spec.Name); !ok {
-			jobs[i].Spec.Tasks = append(jobs[i].Spec.Tasks, *h.Spec)
+		j, newer := &jobs[i], of.SpecIndex >= jobs[i].SpecIndex
+		if spec, ok := j.Task(of.Spec.Tasks[0].Name); !ok {
+			j.Spec.Tasks = append(j.Spec.Tasks, of.Spec.Tasks[0])
+		} else if newer {
+			*spec = of.Spec.Tasks[0]
+		}
+		if newer {
+			j.SpecIndex, j.Spec.Source = of.SpecIndex, of.Spec.Source
 		}
 		partitions = append(partitions, h.partition())
 		return true
 	})
-	slices.SortFunc(partitions, func(a, b cluster.Partition) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	return jobs, partitions
 }
 
-func (h slotDoc) partition() cluster.Partition {
-	p := cluster.Partition{
-		ID: h.Task, State: cluster.PartitionGranted, Owner: h.Member, Token: h.Token, Attempts: h.Attempt, Parents: h.Parents,
-		ListedBy: h.Listed, Input: h.Input, Index: h.Share, Count: h.Shares, Slot: h.Number, From: h.From, Cause: h.Cause, Offered: h.State == slotAcking,
+// partition is the record of an assignment in the state that the head tells of.
+func (h slot) partition() cluster.Partition {
+	p := h.of.Partition
+	p.Attempts = h.Attempt
+	if h.State == slotTaking {
+		return p
 	}
-	switch h.State {
-	case slotSealing:
+	if p.Next == h.of.Member && p.State == cluster.PartitionAdopting { // the move is over since
+		p.From = p.Owner
+	}
+	p.State, p.Owner, p.Token, p.Next, p.NextToken, p.Offered = cluster.PartitionGranted, h.of.Member, h.Token, "", 0, h.State == slotAcking
+	if h.State == slotSealing {
 		p.State = cluster.PartitionReleasing
-	case slotTaking:
-		p.State, p.Owner, p.Next, p.NextToken, p.Token = cluster.PartitionAdopting, h.From, h.Member, h.Token, 0
 	}
 	return p
 }

@@ -105,7 +105,7 @@ func (s *step) keep() {
 	}
 	if n := len(s.roster.Members); len(s.heartbeats) > 2*n+64 && s.rule.at == ruleNone { // a leader counts how long strays have been silent
 		s.heartbeats = slices.DeleteFunc(slices.Clone(s.heartbeats), func(o heartbeat.Observation) bool {
-			return !slices.ContainsFunc(s.roster.Members, func(p peerDoc) bool { return p.Heartbeat == o.Key })
+			return !slices.ContainsFunc(s.roster.Members, func(p cluster.Member) bool { return p.Heartbeat == o.Key })
 		})
 	}
 }

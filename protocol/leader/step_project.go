@@ -1,128 +1,117 @@
 package leader
 
-import (
-	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/store"
-)
-
-// target is one assignment.
-type target struct {
-	member cluster.MemberID
-	task   cluster.PartitionID
-}
-
-// known is an assignment as it is in the store: its version, and what tells whether it is as it should be.
-type known struct {
-	version store.Version
-	stamp   stamp
-	unsure  bool // a write is under way, its outcome is unknown, or it conflicted: read it
-	target
-	index cluster.Index // that it names
-}
-
-type stamp struct {
-	state   slotState
-	token   cluster.Token
-	attempt int64
-	since   cluster.Index
-	share   int64
-	shares  int64
-}
-
-func (h slotDoc) stamp() stamp { return stamp{h.State, h.Token, h.Attempt, h.Since, h.Share, h.Shares} }
-
-// headAt is the head of a member as it is in the store, and what is to be said next.
-type headAt struct {
-	headDoc
-	version store.Version
-	unsure  bool
-	stale   bool
-	pending []cluster.PartitionID // assignments that were written since
-}
-
-// rosterAt is the roster as it is in the store.
-type rosterAt struct {
-	rosterDoc
-	version store.Version
-	known   bool
-	stale   bool
-}
+import "github.com/rota-run/rota/cluster"
 
 // writesAtOnce is how many documents are written at a time.
 const writesAtOnce = 64
 
-// project brings the documents in line with the value.
+// project brings the documents in line with the value: of a member its assignments first, and then its head, which says that they count.
 func (s *step) project() {
-	s.projectSlots()
-	s.projectHeads()
-	s.projectRoster()
-	s.answerPlans()
-}
-
-func (s *step) projectSlots() {
 	s.rule.dirty.Each(func(k string, t target) bool {
-		if s.projectSlot(t) {
+		if doc, ready := s.shown(t); ready && s.bring(t, doc) {
 			s.rule.dirty.remove(k)
 		}
 		return len(s.busy) < writesAtOnce
 	})
+	s.answerPlans()
 }
 
-// projectSlot writes one assignment, and reports whether it is as it should be. A new one begins as an offer, whatever the value says: so a late write of
-// a former leader, to a document that has been removed since, starts nothing.
-func (s *step) projectSlot(t target) bool {
-	key := slotKey(t.member, t.task)
-	have, there := s.rule.docs.Get(key)
-	want, ok := s.slotOf(t)
+// shown is the document of a target as the value has it, nil for none. Not ready: something else must be written before it.
+func (s *step) shown(t target) (doc any, ready bool) {
 	switch {
-	case s.isBusy(key):
-		return false
-	case have.unsure:
-		s.get(key)
-	case !ok && !there:
-		return true
-	case !ok:
-		s.drop(key, have.version)
-	case there && have.stamp == want.stamp():
-		return true
-	default:
-		if !there {
-			want.State = slotAcking
+	case t.task != "":
+		if _, in := s.taskOf(t); !in {
+			return nil, true
 		}
-		if s.put(Put{Key: key, Doc: want, Version: have.version}) {
-			s.rule.docs.set(key, known{version: have.version, stamp: want.stamp(), unsure: true, target: t, index: want.Index})
-		}
+		return s.slotOf(t), true
+	case t.member != "":
+		return s.headOf(t)
 	}
-	return false
+	return s.rosterOf(), true
 }
 
-// slotOf is the assignment of a task to a member, as the value has it.
-func (s *step) slotOf(t target) (slotDoc, bool) {
+// taskOf is a task of a member as its head tells of it, without the place of its assignment; false where the member does not have it.
+func (s *step) taskOf(t target) (taskDoc, bool) {
+	p, _ := s.fold.Value.Partition(t.task)
+	state, token := stateOf(t.member, p)
+	m, in := s.fold.Value.Member(t.member)
+	return taskDoc{Task: t.task, Token: token, State: state, Attempt: p.Attempts}, in && m.State != cluster.MemberHeld && state.assigned()
+}
+
+// slotOf is the assignment of a task to a member.
+func (s *step) slotOf(t target) slotDoc {
 	v := s.fold.Value
-	p, ok := v.Partition(t.task)
-	if !ok {
-		return slotDoc{}, false
-	}
-	state, token := stateOf(v, t.member, p)
-	if m, in := v.Member(t.member); !in || m.State == cluster.MemberHeld || !state.assigned() {
-		return slotDoc{}, false
-	}
-	d := slotDoc{
-		Format: docFormat, Member: t.member, Task: p.ID, State: state, Token: token, Attempt: p.Attempts, Index: v.Index(), Term: s.rule.term,
-		Parents: p.Parents, Listed: p.ListedBy, Input: p.Input, Share: p.Index, Shares: p.Count, Number: p.Slot, From: p.From, Cause: p.Cause,
-		Spec: &cluster.TaskSpec{Type: "gone"}, // its job has ended, and it has yet to stop
-	}
-	if l, _ := v.Leader(); state == slotAcking {
-		d.OfferMS = l.OfferMS
-	}
-	if state == slotTaking {
-		d.From = p.Owner
-	}
+	p, _ := v.Partition(t.task)
+	_, token := stateOf(t.member, p)
+	p.Message, p.Deaths, p.Step, p.Cursor, p.ChangedMS = "", 0, 0, nil, 0 // they change without it
 	id, task, _ := p.ID.Split()
-	if j, ok := v.Job(id); ok {
-		if spec, ok := j.Task(task); ok {
-			d.Spec, d.Since, d.Source = spec, j.SpecIndex, j.Spec.Source
+	j, spec := cluster.Job{ID: id}, cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: task, Type: "gone"}}} // it has ended, and its task has yet to stop
+	if of, ok := v.Job(id); ok {
+		if t, ok := of.Task(task); ok {
+			j.SpecIndex, spec.Source, spec.Tasks[0] = of.SpecIndex, of.Spec.Source, *t
 		}
 	}
-	return d, true
+	j.Spec = &spec
+	return slotDoc{Format: docFormat, Member: t.member, Task: t.task, Token: token, Index: v.Index(), Term: s.rule.term, Partition: p, Job: j}
+}
+
+// headOf is the head of a member. One that is created has offers only, whatever the value says: so a late write of a former leader, to a document that was
+// removed since, starts nothing. It waits for the assignments of the member, but not for all of many.
+func (s *step) headOf(t target) (doc any, ready bool) {
+	v := s.fold.Value
+	m, in := v.Member(t.member)
+	if !in || m.State == cluster.MemberHeld {
+		return nil, true
+	}
+	at, there := s.rule.docs.Get(t.key())
+	have, _ := at.is.(headDoc)
+	if !s.clean(t.member) && at.told < writesAtOnce+len(have.Tasks)/8 {
+		return nil, false
+	}
+	want := headDoc{
+		Format: docFormat, Member: m.ID, Incarnation: m.Incarnation, Heartbeat: m.Heartbeat, State: m.State.String(), Revoked: m.Revoked, Term: s.rule.term,
+		Index: max(v.Index(), have.Index), // whatever was written there by hand: members believe no lower one
+	}
+	if m.Draining {
+		want.State = "draining"
+	}
+	ready = true
+	s.rule.docs.below(folder(m.ID), func(_ string, k kept) bool {
+		e, has := s.taskOf(k.target)
+		of, _ := k.is.(stamp)
+		switch {
+		case !has || e.Token != of.token || k.unsure && k.version == "":
+			return true
+		case k.unsure: // it is being written again: it may be either
+			ready = false
+		case !there:
+			e.State = slotAcking
+		}
+		e.Index = k.index
+		want.Tasks = append(want.Tasks, e)
+		return ready
+	})
+	return want, ready
+}
+
+// clean reports whether all assignments of a member are written.
+func (s *step) clean(m cluster.MemberID) bool {
+	clean := true
+	s.rule.dirty.below(target{member: m}.slots(), func(string, target) bool {
+		clean = false
+		return false
+	})
+	return clean
+}
+
+// rosterOf is who is in the cluster.
+func (s *step) rosterOf() rosterDoc {
+	v := &s.fold.Value
+	l, _ := v.Leader()
+	r := rosterDoc{Format: docFormat, Term: l.Term, Index: v.Index(), Leader: l.Member, SinceMS: l.SinceMS, Settings: v.Settings()}
+	for m := range v.Members() {
+		m.Changed = 0 // by work, and not by what others must know
+		r.Members = append(r.Members, m)
+	}
+	return r
 }

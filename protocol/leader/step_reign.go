@@ -2,7 +2,6 @@ package leader
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
@@ -26,10 +25,8 @@ type rule struct {
 	term    uint64
 	boxes   boxes
 	plans   plans
-	heads   tree[headAt]
-	roster  rosterAt
-	docs    tree[known]  // assignments as they are in the store, by key
-	dirty   tree[target] // assignments that may have to be written, see inOrder
+	docs    tree[kept]   // what the leader writes, as it is in the store, by key
+	dirty   tree[target] // what may have to be written, in order
 	offers  []offered    // oldest first
 	holds   duty.Holds
 	listed  [len(adopted)]bool // what was read to adopt it
@@ -40,7 +37,7 @@ type rule struct {
 }
 
 // adopted are the prefixes that a new leader reads before it decides anything.
-var adopted = [...]string{MailboxPrefix, AssignPrefix, headPrefix, planPrefix}
+var adopted = [...]string{MailboxPrefix, AssignPrefix, HeadPrefix, rosterPrefix, planPrefix}
 
 // reign does what a leader does.
 func (s *step) reign() {
@@ -92,10 +89,7 @@ func (s *step) decide(wanted func() []cluster.Command) {
 
 // adopt reads what is there: members, assignments, requests. Only then is anything decided.
 func (s *step) adopt() {
-	done := s.rule.roster.known
-	if !done {
-		s.get(rosterKey)
-	}
+	done := true
 	for i, prefix := range adopted {
 		if !s.rule.listed[i] {
 			done = false
@@ -141,12 +135,29 @@ func (s *step) moved(was *cluster.Value) {
 				s.touch(p)
 			}
 		default:
-			s.rule.roster.stale = true
-			s.touchHead(r.Member)
+			s.markDirty(target{})
+			s.markDirty(target{member: r.Member})
 			s.doubtAdmitted(was, r.Member)
 		}
 	}
-	s.rule.roster.stale = s.rule.roster.stale || now.Settings() != was.Settings()
+	if now.Settings() != was.Settings() {
+		s.markDirty(target{})
+	}
+}
+
+// compare marks all that a former leader may have left undone.
+func (s *step) compare() {
+	now := &s.fold.Value
+	for p := range now.Partitions() {
+		s.touch(p)
+		if p.Offered {
+			s.offer(p)
+		}
+	}
+	for m := range now.Members() {
+		s.markDirty(target{member: m.ID})
+	}
+	s.markDirty(target{})
 }
 
 func (s *step) offer(p cluster.Partition) {
@@ -169,14 +180,6 @@ func (s *step) touch(p cluster.Partition) {
 			s.markDirty(target{m, p.ID})
 		}
 	}
-}
-
-// markDirty notes that an assignment may have to be written.
-func (s *step) markDirty(t target) { s.rule.dirty.set(inOrder(slotKey(t.member, t.task)), t) }
-
-// inOrder is the key of an assignment, without its prefix, as it is sorted: all of a member before those of the next.
-func inOrder(key string) string {
-	return strings.Replace(strings.TrimPrefix(key, AssignPrefix), "/", "\x00", 1)
 }
 
 // laterTerm is set by a document that names a later term than ours. Another member may lead by now, and what it has written must not be undone from an older

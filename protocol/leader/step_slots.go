@@ -2,208 +2,141 @@ package leader
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/internal/duty"
 	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
-// readHead finds what has changed in our folder. It looks at the newest head that is known: the one that admits us has its first changes.
-func (s *step) readHead() {
-	h := s.head.headDoc
-	if !s.Ours(h.Heartbeat) || h.Seq <= s.head.read {
-		return
-	}
-	if h.Since > s.head.read || s.head.read == 0 {
-		s.head.list = h.Seq
-		return
-	}
-	for _, c := range h.Changes {
-		if c.Seq > s.head.read {
-			s.wantSlot(c.Task)
-		}
-	}
-	s.head.read = h.Seq
+// slot is a task of this member, as the head tells of it, and its assignment.
+type slot struct {
+	taskDoc
+	of slotDoc
 }
+
+// fits reports whether an assignment is the one that a head tells of.
+func (e taskDoc) fits(h slotDoc) bool { return e.Token == h.Token && e.Index <= h.Index }
 
 // fetch is an assignment that is to be read.
 type fetch struct {
-	task  cluster.PartitionID
-	sent  bool // it is being read
-	again bool // it has changed since that began
+	taskDoc
+	sent bool // it is being read
 }
 
-func (s *step) wantSlot(p cluster.PartitionID) {
-	s.fetch = slices.Clone(s.fetch)
-	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return f.task == p })
-	if i < 0 {
-		s.fetch = append(s.fetch, fetch{task: p})
+// readHead takes in our tasks as the newest head tells of them. Tokens of before we joined are of another membership. An assignment that was read stays
+// until a newer one under its token was, and what was accepted stays so under its token: a head that had to be created again offers it.
+func (s *step) readHead() {
+	if !s.head.fresh || !s.Ours(s.head.Heartbeat) {
 		return
 	}
-	s.fetch[i].again = s.fetch[i].sent
-}
-
-// fetched takes in that an assignment was read, or was not.
-func (s *step) fetched(key string, ok bool) {
-	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return f.sent && slotKey(s.Member, f.task) == key })
-	if i < 0 {
-		return
-	}
-	s.fetch = slices.Clone(s.fetch)
-	if f := &s.fetch[i]; f.again || !ok {
-		f.sent, f.again = false, false
-		return
-	}
-	s.fetch = slices.Delete(s.fetch, i, i+1)
-}
-
-// folderListed reads each assignment that is listed, and those again that are not: a list may be old, and starts and stops nothing by itself. So what has
-// changed lately is read too, and a list with less than there should be is made again.
-func (s *step) folderListed(docs []Doc) {
-	for _, c := range s.head.Changes {
-		s.wantSlot(c.Task)
-	}
-	for _, d := range docs {
-		if slot, ok := d.Value.(slotDoc); ok {
-			s.wantSlot(slot.Task)
+	was := s.slots
+	s.head.fresh, s.changed, s.slots, s.fetch = false, true, tree[slot]{}, nil
+	for _, e := range s.head.Tasks {
+		if e.Token < s.admitted {
+			continue
+		}
+		key := slotKey(s.Member, e.Task)
+		have, _ := was.Get(key)
+		if have.State == slotActive && e.State == slotAcking && have.Token == e.Token {
+			e.State = slotActive
+		}
+		if have.Token == e.Token {
+			s.slots.set(key, slot{e, have.of})
+		}
+		if !e.fits(have.of) {
+			s.fetch = append(s.fetch, fetch{taskDoc: e})
 		}
 	}
-	s.slots.Each(func(_ string, h slotDoc) bool {
-		s.wantSlot(h.Task)
-		return true
-	})
-	if len(docs) < s.head.Tasks {
-		s.head.pause = s.At.Add(s.Poll)
-		return
-	}
-	s.head.read, s.head.list = max(s.head.read, s.head.list), 0
 }
 
 // readsAtOnce is how many assignments are read at a time.
 const readsAtOnce = 32
 
-// fetchSlots reads the assignments that have changed.
+// fetchSlots reads the assignments that the head tells of and that we do not have.
 func (s *step) fetchSlots() {
 	if s.Inc == 0 || s.Is == member.PhaseRemoved {
 		return
 	}
 	s.readHead()
-	if s.head.list > 0 && s.At >= s.head.pause && s.list(folder(s.Member)) {
-		s.head.asked = true
-	}
-	for i := range s.fetch {
-		if f := s.fetch[i]; !f.sent && len(s.busy) < readsAtOnce && s.get(slotKey(s.Member, f.task)) {
+	for i, f := range s.fetch {
+		if !f.sent && len(s.busy) < readsAtOnce && s.get(slotKey(s.Member, f.Task)) {
 			s.fetch = slices.Clone(s.fetch)
 			s.fetch[i].sent = true
 		}
 	}
 }
 
-// slotGot takes in an assignment. One of another membership of this member is none; one that cannot be read leaves what was there.
-func (s *step) slotGot(d Doc) {
-	slot, ok := d.Value.(slotDoc)
-	_, there := s.slots.Get(d.Key)
-	switch {
-	case s.Inc == 0 || d.Bad != "":
-	case ok && slot.Token >= s.admitted && slot.Member == s.Member:
-		s.slots.set(d.Key, slot)
-		s.changed = true
-	case there:
-		s.slots.remove(d.Key)
-		s.changed = true
+// slotGot takes in that an assignment was read, or was not. One that is not what the head tells of was written since, or by somebody else: the next head
+// tells more.
+func (s *step) slotGot(ev Got) {
+	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return slotKey(s.Member, f.Task) == ev.Doc.Key })
+	if i < 0 {
+		return
 	}
-	if s.changed {
-		s.lighten()
+	s.fetch = slices.Clone(s.fetch)
+	f := &s.fetch[i]
+	h, ok := ev.Doc.Value.(slotDoc)
+	switch ok = ok && f.fits(h) && ev.Err == ""; {
+	case ok:
+		s.slots.set(ev.Doc.Key, slot{f.taskDoc, h})
+	case ev.Err != "" || !f.sent: // the head is newer than this read
+		f.sent = false
+		return
 	}
+	s.fetch, s.changed = slices.Delete(s.fetch, i, i+1), true
 }
 
 // assign derives what the supervisor should run, when that or our lease has changed.
 func (s *step) assign() {
-	if s.Is != member.PhaseMember {
-		return
-	}
-	next := s.Given
-	if s.changed && len(s.fetch) == 0 || next.Version == 0 {
+	if s.changed && len(s.fetch) == 0 {
 		s.changed = false
-		next = duty.Granted(next, s.head.Index, s.grants())
+		s.lighten()
+		s.work = s.work.At(*s.light, s.Member)
 	}
-	s.Assign(next, s.Own.Until(s.Timing()))
-}
-
-func (s *step) grants() []*protocol.Grant {
-	out := make([]*protocol.Grant, 0, s.slots.Len())
-	s.slots.Each(func(_ string, h slotDoc) bool {
-		if h.State == slotActive || h.State == slotTaking {
-			out = append(out, h.grant())
-		}
-		return true
-	})
-	slices.SortFunc(out, func(a, b *protocol.Grant) int { return strings.Compare(string(a.Partition), string(b.Partition)) })
-	return out
-}
-
-func (h slotDoc) grant() *protocol.Grant {
-	return &protocol.Grant{
-		Partition: h.Task, Token: h.Token, Handover: h.Spec.Handover, Attempt: h.Attempt, Parents: h.Parents, ListedBy: h.Listed, Input: h.Input,
-		Index: h.Share, Count: h.Shares, Spec: h.Spec, SpecIndex: h.Since, From: h.From, Cause: h.Cause,
+	if s.Is == member.PhaseMember {
+		s.Assign(duty.Granted(s.Given, s.head.Index, s.work.Grants), s.Own.Until(s.Timing()))
 	}
-}
-
-// says is what there is to say about our assignments.
-func (s *step) says() (out []saying) {
-	s.slots.Each(func(_ string, h slotDoc) bool {
-		if say := s.sayOf(h); say.Say != "" {
-			say.Task, say.Token = h.Task, h.Token
-			out = append(out, say)
-		}
-		return len(out) < maxSays
-	})
-	return out
 }
 
 // maxSays bounds a mailbox. What has no room waits until others were heard.
 const maxSays = 2000
 
-func (s *step) sayOf(h slotDoc) saying {
-	switch {
-	case h.State == slotAcking && s.Is == member.PhaseLeaving:
-		return saying{Say: sayDecline}
-	case h.State == slotAcking:
-		return saying{Say: sayAccept}
+// says is what there is to say about our assignments: answers to offers, and what became of what runs.
+func (s *step) says() (out []saying) {
+	s.slots.Each(func(_ string, h slot) bool {
+		say := saying{Task: h.Task, Token: h.Token, Say: sayAccept}
+		if s.Is == member.PhaseLeaving {
+			say.Say = sayDecline
+		}
+		if h.State == slotAcking {
+			out = append(out, say)
+		}
+		return true
+	})
+	reports := duty.Reports(s.Reports)
+	for _, d := range s.work.Duties {
+		// While the supervisor has yet to take in what it should do, "not reported" proves nothing.
+		if say := sayingOf(duty.Word(d, reports.Of(d.Partition.ID))); say.Say == sayDone || say.Say != "" && !s.Behind() {
+			out = append(out, say)
+		}
 	}
-	return s.sayOfRun(h)
+	return out[:min(len(out), maxSays)]
 }
 
-// sayOfRun is what there is to say of a task that was accepted.
-func (s *step) sayOfRun(h slotDoc) saying {
-	r, there := s.report(h.Task)
-	ended := there && r.Token == h.Token && r.State != protocol.RunActive
-	switch {
-	case ended && r.State == protocol.RunFinished && h.State != slotTaking:
-		return saying{Say: sayDone}
-	case s.Behind() || s.changed:
-		// The supervisor has yet to take in what it should do: "not reported" proves nothing.
-	case h.State == slotSealing && (!there || ended), h.State == slotTaking && ended:
-		return saying{Say: sayStopped}
-	case h.State == slotTaking && there && r.Token == h.Token:
-		return saying{Say: sayStarted}
-	case h.State == slotActive && ended && r.Attempt == h.Attempt:
-		return saying{Say: sayFailed, Attempt: r.Attempt, Fresh: r.Fresh, Message: r.Message}
+func sayingOf(c cluster.Command) saying {
+	switch c := c.(type) {
+	case cluster.Started:
+		return saying{Task: c.Partition, Token: c.Token, Say: sayStarted}
+	case cluster.Stopped:
+		return saying{Task: c.Partition, Token: c.Token, Say: sayStopped}
+	case cluster.FinishPartition:
+		if c.Outcome == cluster.OutcomeFailed {
+			return saying{Task: c.Partition, Token: c.Token, Say: sayFailed, Attempt: c.Attempt, Fresh: c.Fresh, Message: c.Message}
+		}
+		return saying{Task: c.Partition, Token: c.Token, Say: sayDone}
 	}
 	return saying{}
-}
-
-func (s *step) report(p cluster.PartitionID) (protocol.Report, bool) {
-	i, ok := slices.BinarySearchFunc(s.Reports, p, func(r protocol.Report, p cluster.PartitionID) int {
-		return strings.Compare(string(r.Partition), string(p))
-	})
-	if !ok {
-		return protocol.Report{}, false
-	}
-	return s.Reports[i], true
 }
 
 // mailbox is our mailbox as it is in the store.
@@ -249,7 +182,7 @@ func (s *step) post() {
 }
 
 func (s *step) wants() mailboxDoc {
-	m := mailboxDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key, Want: wantStay, Incarnation: s.Inc, Join: admission(s.Join)}
+	m := mailboxDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key, Want: wantStay, Incarnation: s.Inc, Join: s.Join}
 	switch {
 	case s.Is == member.PhaseJoining:
 		m.Want = wantJoin

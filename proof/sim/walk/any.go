@@ -36,9 +36,6 @@ func (n *Names) reflected(b []byte, v reflect.Value, skip []string) []byte {
 		if v.Type() == indexType {
 			return binary.AppendUvarint(b, n.Index(cluster.Index(v.Uint())))
 		}
-		if n != nil && slices.Contains(n.types, v.Type()) {
-			return binary.AppendUvarint(b, n.of(v.Type().Name(), v.Uint()))
-		}
 		return binary.AppendUvarint(b, v.Uint())
 	case reflect.String:
 		if v.Type() == versionType {

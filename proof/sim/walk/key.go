@@ -2,7 +2,6 @@ package walk
 
 import (
 	"encoding/binary"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +26,6 @@ type Names struct {
 	indexes []cluster.Index
 	aliases map[string]uint64   // by text, in the order in which they are first met
 	classes map[string][]uint64 // numbers of each class of which only the order counts
-	types   []reflect.Type      // that are such classes
 	ranked  bool
 }
 
@@ -40,7 +38,7 @@ func newNames(s *State) *Names {
 			read = min(read, me.index())
 		}
 	}
-	n := &Names{types: s.rules.Ranked, classes: map[string][]uint64{}, base: s.at(read), indexes: make([]cluster.Index, 0, 64)}
+	n := &Names{classes: map[string][]uint64{}, base: s.at(read), indexes: make([]cluster.Index, 0, 64)}
 	for m := range n.base.Members() {
 		n.known = append(n.known, m.Heartbeat)
 	}

@@ -43,10 +43,9 @@ type Rules struct {
 	Before func(machine.State, protocol.Instant) bool
 	// Doc appends what a document says; nil: all of it.
 	Doc func(b []byte, d store.Doc, n *Names) []byte
-	// Decode is what a document says, so that its key names it as it does what members know. Ranked are types of numbers of which only the order counts. With
-	// Decode the versions of a document are ranked too, and none comes twice. Both may be nil.
+	// Decode is what a document says, so that its key names it as it does what members know. With it only the
+	// order of the versions of a document counts, and none comes twice. It may be nil.
 	Decode func(key string, text []byte) any
-	Ranked []reflect.Type
 	Skip   []string // fields of documents that decide nothing
 	// Over names the version of a document over which a call writes; "" for none. Nobody waits for a late write over a version that is no more: it is dropped.
 	Over func(machine.Effect) (key string, v store.Version)

@@ -173,6 +173,7 @@ func stories() map[string]story {
 	return map[string]story{
 		"a draining member gets partitions":                            {"schedule", "TestBudgetConverges"},
 		"a run that ends makes room for one whose lease has expired":   {"work", "TestStepScripts"},
+		"a write of unknown outcome counts as done":                    {leader, "TestALostWriteIsMadeAgain"},
 		"an entry inside a snapshot is appended for ever":              {replica, "TestWhatWasAppliedIsNotDenied"},
 		"an own entry is applied before those that stand before it":    {replica, "TestOwnEntryBehindOthers"},
 		"an urgent look at a heartbeat waits":                          {leader, "TestAnUrgentLookDoesNotWait"},

@@ -6,16 +6,17 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 func ofLeader() []flaw.Flaw {
 	const holds = "protocol/internal/duty/holds.go"
 	const slots, life, decide = "protocol/leader/step_slots.go", "protocol/leader/step_life.go", "protocol/leader/step_decide.go"
-	const project, docs, elect = "protocol/leader/step_project.go", "protocol/leader/step_docs.go", "protocol/leader/step_elect.go"
+	const project, kept, light = "protocol/leader/step_project.go", "protocol/leader/step_kept.go", "protocol/leader/step_light.go"
+	const docs, elect = "protocol/leader/step_docs.go", "protocol/leader/step_elect.go"
 	return []flaw.Flaw{
-		flaw.New("a member starts before its ack is accepted", slots,
-			"if h.State == slotActive || h.State == slotTaking {", "if h.State == slotActive || h.State == slotTaking || h.State == slotAcking {"),
-		flaw.New("a member runs what is taken from it", slots,
-			"if h.State == slotActive || h.State == slotTaking {", "if h.State == slotActive || h.State == slotTaking || h.State == slotSealing {"),
-		flaw.New("a member says stopped while it runs", slots,
-			"case h.State == slotSealing && (!there || ended),", "case h.State == slotSealing,"),
+		flaw.New("a member starts before its ack is accepted", light,
+			"h.Token, \"\", 0, h.State == slotAcking\n", "h.Token, \"\", 0, false\n"),
+		flaw.New("a member runs what is taken from it", light,
+			"	if h.State == slotSealing {\n", "	if h.State == slotIdle {\n"),
+		flaw.New("a member says stopped while it runs", "protocol/internal/duty/step.go",
+			"case d.Role == cluster.RoleStop && (r == nil || ended):", "case d.Role == cluster.RoleStop:"),
 		flaw.New("no offer is accepted", slots,
-			"		return saying{Say: sayAccept}\n", "		return saying{}\n"),
+			"		if h.State == slotAcking {\n", "		if h.State == slotAcking && s.Is == member.PhaseLeaving {\n"),
 		flaw.New("another process's name is taken over", life,
 			"if o := s.claims.Of(heartbeat); !s.Dead(o) {", "if o := s.claims.Of(heartbeat); !s.Dead(o) && o.Gone() {"),
 		flaw.New("a removed member does not join again", "protocol/member/walk.go",
@@ -27,11 +28,11 @@ func ofLeader() []flaw.Flaw {
 		flaw.New("a held member's grants are released at once", holds,
 			"if now.Sub(at.Since) >= limit {", "if now.Sub(at.Since) >= 0 {"),
 		flaw.New("an assignment that is taken away stays", project,
-			"	case !ok:\n		s.drop(key, have.version)\n	case there", "	case !ok:\n		return true\n	case there"),
-		flaw.New("a write of unknown outcome counts as done", "protocol/leader/step_written.go",
-			"	if ev.Err != \"\" {\n		k.unsure = true\n", "	if ev.Err != \"\" {\n		k.unsure = false\n"),
-		flaw.New("the roster is not written", "protocol/leader/step_project_head.go",
-			"	if !at.stale || s.isBusy(rosterKey) {", "	if !at.stale || at.Index > 0 || s.isBusy(rosterKey) {"),
+			"	return want, ready\n", "	if len(want.Tasks) < len(have.Tasks) {\n		want.Tasks = have.Tasks\n	}\n	return want, ready\n"),
+		flaw.New("a write of unknown outcome counts as done", kept,
+			"	case ev.Err != \"\":\n		s.doubt(k.target)\n", "	case ev.Err != \"\":\n		k.unsure = false\n		s.rule.docs.set(ev.Key, k)\n"),
+		flaw.New("the roster is not written", kept,
+			"	case there && same", "	case there && key == rosterKey || there && same"),
 		flaw.New("an urgent look at a heartbeat waits", docs,
 			"min(s.probing[i].next, s.probing[i].sent.Add(at.Sub(s.At)))", "s.probing[i].next"),
 		flaw.New("a member that leaves is not let go", decide,

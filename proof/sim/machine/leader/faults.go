@@ -44,7 +44,7 @@ func stray(v *cluster.Value, docs []store.Doc) string {
 		if strings.HasPrefix(d.Key, protocol.HeartbeatPrefix) && !owned[d.Key] {
 			return d.Key
 		}
-		for _, prefix := range []string{leader.MailboxPrefix, leader.AssignPrefix, "peer-state/"} {
+		for _, prefix := range []string{leader.MailboxPrefix, leader.AssignPrefix, leader.HeadPrefix} {
 			rest, ok := strings.CutPrefix(d.Key, prefix)
 			id, _, _ := strings.Cut(rest, "/")
 			if _, member := v.Member(cluster.MemberID(id)); ok && !member {

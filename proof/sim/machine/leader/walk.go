@@ -3,7 +3,6 @@ package leader
 import (
 	"context"
 	"errors"
-	"reflect"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ func Rules() *walk.Rules {
 	return &walk.Rules{
 		Machine: m, Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true }, Settled: true, Once: true,
 		Folds: folds, Heartbeat: heartbeat, Key: key, Effect: effect, Event: event, Value: value,
-		Decode: decode, Ranked: []reflect.Type{reflect.TypeFor[leader.HeadSeq]()}, Skip: unkeyed(), Over: over,
+		Decode: decode, Skip: unkeyed(), Over: over,
 	}
 }
 
@@ -58,10 +57,10 @@ func folds(s machine.State) bool {
 
 func heartbeat(key string) bool { return len(key) > 6 && key[:6] == protocol.HeartbeatPrefix }
 
-// way: what members wait for, or are late with, is the log, the document of the leader, and the assignments. The others are read as soon as somebody is told of
-// them, and tell of nothing that has not been decided: a mailbox that is written late is to the leader what an entry that it appends late is to all, and a
-// head that is written late what an assignment is that is written late. They are written at once here; the simulator delays them. With a
-// suspicion an assignment is removed at once too: by then its member has said that it has stopped, or was removed itself.
+// way: what members wait for, or are late with, is the log, the document of the leader, and the heads. The others are read as soon as somebody is told of
+// them, and tell of nothing that has not been decided: a mailbox that is written late is to the leader what an entry that it appends late is to all, and an
+// assignment that is written late what a head is that tells of it late. They are written at once here; the simulator delays them. With a
+// suspicion a head is removed at once too: by then its member was removed itself.
 func way(c walk.Config, e machine.Effect) walk.Way {
 	switch e := e.(type) {
 	case member.Append:
@@ -82,7 +81,7 @@ func way(c walk.Config, e machine.Effect) walk.Way {
 }
 
 func wayOf(key string) walk.Way {
-	if key == leader.LeaderKey || strings.HasPrefix(key, leader.AssignPrefix) {
+	if key == leader.LeaderKey || strings.HasPrefix(key, leader.HeadPrefix) {
 		return walk.Risky
 	}
 	return walk.Quiet
@@ -91,7 +90,7 @@ func wayOf(key string) walk.Way {
 // unkeyed are the fields that decide nothing, or follow from the rest.
 func unkeyed() []string {
 	return []string{
-		"slotDoc.Spec", "slotDoc.Term", "headDoc.Term", "Grant.Spec", "Assignment.Index", "Assignment.Version", "mailboxDoc.Join", "asks.Box", "Observation.Before",
+		"Job.Spec", "slotDoc.Term", "headDoc.Term", "Grant.Spec", "Assignment.Index", "Assignment.Version", "mailboxDoc.Join", "asks.Box", "Observation.Before",
 		"folding.answers", "Ledger.History", "Ledger.Ready", "Ledger.Snap", "Ledger.Rest", "Ledger.after", "Ledger.Out", "snaps.savedAt", "snaps.lastSnap", "snaps.cost", "snaps.even",
 		"snaps.evenCost",
 	}

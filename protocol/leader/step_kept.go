@@ -1,0 +1,186 @@
+package leader
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// target is what a leader shows: an assignment; without a task the head of a member; without a member the roster.
+type target struct {
+	member cluster.MemberID
+	task   cluster.PartitionID
+}
+
+func (t target) key() string {
+	switch {
+	case t.task != "":
+		return slotKey(t.member, t.task)
+	case t.member != "":
+		return headKey(t.member)
+	}
+	return rosterKey
+}
+
+// slots is before all assignments of a member, in the order in which documents are written: its head comes after them.
+func (t target) slots() string { return string(t.member) + "\x00" }
+
+func (t target) order() string {
+	if t.task == "" {
+		return string(t.member) + "\x01"
+	}
+	return t.slots() + protocol.Segment(t.task, "#:")
+}
+
+// kept is a document of the leader's as it is in the store.
+type kept struct {
+	is      any           // what it says: a headDoc, a rosterDoc, the stamp of an assignment; nil for anything else
+	index   cluster.Index // of an assignment: that it names
+	version store.Version
+	unsure  bool // a write is under way, its outcome is unknown, or it conflicted: read it
+	target
+	told int // of a head: assignments that were written since
+}
+
+// stamp tells whether an assignment is as it should be.
+type stamp struct {
+	token         cluster.Token
+	since         cluster.Index
+	share, shares int64
+}
+
+func (h slotDoc) stamp() stamp {
+	return stamp{h.Token, h.Job.SpecIndex, h.Partition.Index, h.Partition.Count}
+}
+
+// keep is what is kept of a document.
+func (t target) keep(doc any, v store.Version) kept {
+	if h, ok := doc.(slotDoc); ok {
+		return kept{target: t, version: v, is: h.stamp(), index: h.Index}
+	}
+	return kept{target: t, version: v, is: doc}
+}
+
+// same reports whether a document says what it should, whatever index it names. An assignment stays as it is while a task stops whose job has ended.
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case headDoc:
+		b, ok := b.(headDoc)
+		return ok && a.Incarnation == b.Incarnation && a.Heartbeat == b.Heartbeat && a.State == b.State && a.Revoked == b.Revoked &&
+			slices.Equal(a.Tasks, b.Tasks)
+	case rosterDoc:
+		b, ok := b.(rosterDoc)
+		one := func(m, o cluster.Member) bool { return bytes.Equal(m.Encode(), o.Encode()) }
+		return ok && a.Term == b.Term && a.Settings == b.Settings && slices.EqualFunc(a.Members, b.Members, one)
+	case stamp:
+		b, ok := b.(stamp)
+		return ok && (a == b || a.token == b.token && b.since == 0)
+	}
+	return a == b
+}
+
+// bring writes a document, nil for none, over the version that is known, and reports whether it is as it should be.
+func (s *step) bring(t target, doc any) bool {
+	key := t.key()
+	have, there := s.rule.docs.Get(key)
+	switch {
+	case s.isBusy(key):
+		return false
+	case have.unsure:
+		s.get(key)
+	case doc == nil && !there:
+		return true
+	case doc == nil:
+		s.drop(key, have.version)
+	case there && same(have.is, t.keep(doc, "").is):
+		return true
+	case s.put(Put{Key: key, Doc: doc, Version: have.version}):
+		k := t.keep(doc, have.version)
+		k.unsure = true
+		s.rule.docs.set(key, k)
+	}
+	return false
+}
+
+// written takes in a document of ours as it is in the store.
+func (s *step) written(d Doc) {
+	was, there := s.rule.docs.Get(d.Key)
+	t := was.target
+	slot, ok := d.Value.(slotDoc)
+	member, head := strings.CutPrefix(d.Key, HeadPrefix)
+	switch {
+	case ok:
+		t = target{slot.Member, slot.Task}
+	case head:
+		t.member = cluster.MemberID(strings.TrimSuffix(member, "/state"))
+	case d.Key != rosterKey && !strings.HasPrefix(d.Key, AssignPrefix):
+		return
+	}
+	if s.rule.at == ruleNone || there && !was.unsure && was.version == d.Version {
+		return // as we know it
+	}
+	s.noteTerm(d)
+	if d.Version == "" {
+		s.rule.docs.remove(d.Key)
+	} else {
+		s.rule.docs.set(d.Key, t.keep(d.Value, d.Version))
+	}
+	if t.key() == d.Key { // else it is an assignment that cannot be read, and was none before
+		s.markDirty(t)
+	}
+}
+
+// projected takes in that a document was written, or was not.
+func (s *step) projected(ev Wrote) {
+	if s.rule.at != ruleNone && strings.HasPrefix(ev.Key, planPrefix) {
+		s.rule.plans.hint = true
+	}
+	k, ok := s.rule.docs.Get(ev.Key)
+	if !ok {
+		return
+	}
+	switch {
+	case ev.Err != "":
+		s.doubt(k.target)
+		return
+	case ev.Version == "":
+		s.rule.docs.remove(ev.Key)
+		return
+	}
+	k.version, k.unsure = ev.Version, false
+	s.rule.docs.set(ev.Key, k)
+	switch is := k.is.(type) {
+	case rosterDoc:
+		s.roster.rosterDoc, s.roster.known = is, true
+	case headDoc:
+		s.rule.boxes.look = s.expect(s.rule.boxes.look, answeredIn*s.Poll)
+		s.head.hint = s.head.hint || !s.p.Hints && k.member == s.Member
+	case stamp:
+		head := target{member: k.member}.key()
+		if h, ok := s.rule.docs.Get(head); ok {
+			h.told++
+			s.rule.docs.set(head, h)
+		}
+	}
+}
+
+// doubt has a document read again before it is relied on.
+func (s *step) doubt(t target) {
+	if k, ok := s.rule.docs.Get(t.key()); ok {
+		k.unsure = true
+		s.rule.docs.set(t.key(), k)
+	}
+	s.markDirty(t)
+}
+
+// markDirty notes that a document may have to be written; with an assignment the head that tells of it.
+func (s *step) markDirty(t target) {
+	s.rule.dirty.set(t.order(), t)
+	if t.task != "" {
+		s.markDirty(target{member: t.member})
+	}
+}
