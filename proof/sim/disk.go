@@ -162,12 +162,10 @@ func (d *disk) changed(key string) {
 
 func (d *disk) list(prefix string) []store.Doc {
 	i, _ := slices.BinarySearch(d.keys, prefix)
-	var out []store.Doc
-	for _, key := range d.keys[i:] {
-		if !strings.HasPrefix(key, prefix) {
-			break
-		}
-		out = append(out, d.docs[key].doc)
+	n := sort.Search(len(d.keys)-i, func(n int) bool { return !strings.HasPrefix(d.keys[i+n], prefix) })
+	out := make([]store.Doc, n)
+	for k, key := range d.keys[i : i+n] {
+		out[k] = d.docs[key].doc
 	}
 	return out
 }

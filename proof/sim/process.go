@@ -155,8 +155,7 @@ func (p *process) take() machine.Event {
 // step takes one event in and does what follows.
 func (p *process) step() {
 	ev := p.take()
-	var fx []machine.Effect
-	p.state, fx = p.w.machine.Step(p.state, ev)
+	fx := p.w.machine.Step(p.state, ev)
 	p.w.stepped(p, ev, fx)
 	for i, e := range fx {
 		if p.dieAt >= 0 && p.dieAt <= i {

@@ -1,7 +1,5 @@
 package sim
 
-import "container/heap"
-
 // happening is something that is due at an instant of true time.
 type happening struct {
 	at  int64
@@ -10,39 +8,48 @@ type happening struct {
 	do  func()
 }
 
-// queue holds what is due, the first on top.
+// before orders by instant, then by chance. No two are equal: any heap yields them in the same order.
+func (h *happening) before(o *happening) bool {
+	switch {
+	case h.at != o.at:
+		return h.at < o.at
+	case h.tie != o.tie:
+		return h.tie < o.tie
+	}
+	return h.seq < o.seq
+}
+
+// queue holds what is due, as a heap: the first on top. It is not container/heap's, which allocates for each of them.
 type queue []happening
 
-// Len is the number of happenings.
-func (q queue) Len() int { return len(q) }
-
-// Less orders by instant, then by chance.
-func (q queue) Less(i, j int) bool {
-	a, b := &q[i], &q[j]
-	switch {
-	case a.at != b.at:
-		return a.at < b.at
-	case a.tie != b.tie:
-		return a.tie < b.tie
+func (q *queue) add(h happening) {
+	all := append(*q, h)
+	i := len(all) - 1
+	for up := (i - 1) / 2; i > 0 && h.before(&all[up]); up = (i - 1) / 2 {
+		all[i], i = all[up], up
 	}
-	return a.seq < b.seq
+	all[i] = h
+	*q = all
 }
 
-// Swap swaps.
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-// Push is for container/heap.
-func (q *queue) Push(x any) { *q = append(*q, x.(happening)) }
-
-// Pop is for container/heap.
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	h := (*q)[last]
-	(*q)[last] = happening{}
-	*q = (*q)[:last]
-	return h
+func (q *queue) next() happening {
+	all, i := *q, 0
+	top, end := all[0], len(all)-1
+	h := all[end]
+	all[end] = happening{}
+	all = all[:end]
+	for down := 1; down < end; down = 2*i + 1 {
+		if right := down + 1; right < end && all[right].before(&all[down]) {
+			down = right
+		}
+		if h.before(&all[down]) {
+			break
+		}
+		all[i], i = all[down], down
+	}
+	if end > 0 {
+		all[i] = h
+	}
+	*q = all
+	return top
 }
-
-func (q *queue) add(h happening) { heap.Push(q, h) }
-
-func (q *queue) next() happening { return heap.Pop(q).(happening) }

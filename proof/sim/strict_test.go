@@ -50,14 +50,14 @@ func mistakes() map[string]func(machine.Effect) machine.Effect {
 func planted(mistake func(machine.Effect) machine.Effect) (*machine.Machine, *uint64) {
 	m, loose := replica.Machine(), new(uint64)
 	right := m.Step
-	m.Step = func(s machine.State, ev machine.Event) (machine.State, []machine.Effect) {
-		s, fx := right(s, ev)
+	m.Step = func(s machine.State, ev machine.Event) []machine.Effect {
+		fx := right(s, ev)
 		for i, e := range fx {
 			fx[i] = mistake(e)
 		}
 		v := s.Value()
 		*loose = (*loose ^ uint64(v.Chain()) ^ uint64(v.Digest())<<1 ^ uint64(s.Now()) ^ uint64(len(fx))) * 0x9E3779B97F4A7C15 //nolint:gosec // a hash
-		return s, fx
+		return fx
 	}
 	return m, loose
 }
@@ -84,12 +84,12 @@ func TestWalksDigestHasWhatEffectsSay(t *testing.T) {
 	explore := func(mistake func(machine.Effect) machine.Effect) check.Report {
 		rules := replica.Rules()
 		right := rules.Machine.Step
-		rules.Machine.Step = func(s machine.State, ev machine.Event) (machine.State, []machine.Effect) {
-			s, fx := right(s, ev)
+		rules.Machine.Step = func(s machine.State, ev machine.Event) []machine.Effect {
+			fx := right(s, ev)
 			for i, e := range fx {
 				fx[i] = mistake(e)
 			}
-			return s, fx
+			return fx
 		}
 		return check.Explore(walk.New(rules, walk.Config{Members: 2, Partitions: 1, Crashes: 1, Prompt: true}), check.Options{})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -128,8 +129,10 @@ func (w *world) broken() bool { return w.oracle.violation != nil }
 // stepped is called after every step of a member.
 func (w *world) stepped(p *process, ev machine.Event, fx []machine.Effect) {
 	w.events++
-	w.text = fmt.Appendf(w.text[:0], "\n%d %d %s ", w.now, p.id, p.state.Phase())
-	w.text = append(machine.AppendText(machine.AppendText(w.text, p.state.Value()), ev), " → "...)
+	w.text = append(strconv.AppendInt(append(w.text[:0], '\n'), w.now, 10), ' ')
+	w.text = append(strconv.AppendInt(w.text, int64(p.id), 10), ' ')
+	w.text = append(append(w.text, p.state.Phase()...), " Value"...)
+	w.text = append(machine.AppendText(machine.AppendValue(w.text, p.state.Value()), ev), " → "...)
 	for _, e := range fx {
 		w.text = append(machine.AppendText(w.text, e), ", "...)
 	}

@@ -8,17 +8,18 @@ import (
 // snaps is when a member writes snapshots.
 type snaps struct {
 	saving   bool
-	savedAt  uint64        // entries applied at the last snapshot
-	lastSnap cluster.Index // index of the last own snapshot
-	cost     int           // of replaying the entries since the last snapshot
-	even     cluster.Value // the newest value of this step that a snapshot can be taken of
-	evenCost int           // cost at that value
+	savedAt  uint64         // entries applied at the last snapshot
+	lastSnap cluster.Index  // index of the last own snapshot
+	cost     int            // of replaying the entries since the last snapshot
+	even     *cluster.Value // the newest value of this step that a snapshot can be taken of, nil for none
+	evenCost int            // cost at that value
 }
 
 // passed notes a value that a snapshot may be taken of.
 func (l *Ledger) passed(v *cluster.Value) {
 	if v.Even() {
-		l.even, l.evenCost = *v, l.cost
+		even := *v
+		l.even, l.evenCost = &even, l.cost
 	}
 }
 
@@ -35,12 +36,12 @@ func replayCost(after *cluster.Value, e cluster.Entry, planned bool) int {
 // before the former snapshot, so that readers that are a little late need not load it. Cost bounds that of replaying the entries between two; 0: no bound.
 func (l *Ledger) Save(c *member.Core, cost int, writes func() bool) {
 	even := l.even
-	l.even = cluster.Value{}
+	l.even = nil
 	due := l.Value.Applied()-l.savedAt >= c.SnapshotEvery || cost > 0 && l.cost >= cost
-	if l.saving || !due || even.Index() <= l.lastSnap || !writes() {
+	if l.saving || !due || even == nil || even.Index() <= l.lastSnap || !writes() {
 		return
 	}
-	c.Emit(member.SaveSnapshot{Value: even, TrimTo: l.lastSnap})
+	c.Emit(member.SaveSnapshot{Value: *even, TrimTo: l.lastSnap})
 	l.saving, l.savedAt, l.lastSnap = true, even.Applied(), even.Index()
 	l.cost -= l.evenCost
 }

@@ -44,7 +44,7 @@ func TestAnswers(t *testing.T) {
 	was := cluster.Partition{ID: "t", State: cluster.PartitionAdopting, Owner: "z", Next: "a", NextToken: 7}
 	for _, state := range []slotState{slotAcking, slotActive, slotTaking, slotSealing} {
 		for _, say := range []sayKind{sayAccept, sayDecline, sayStarted, sayStopped, sayDone, sayFailed} {
-			p := slot{taskDoc{Task: "t", Token: 7, State: state}, slotDoc{Member: "a", Partition: was}}.partition()
+			p := slot{taskDoc{Task: "t", Token: 7, State: state}, &slotDoc{Member: "a", Partition: was}}.partition()
 			want := "<nil>"
 			if len(listed) > 0 && listed[0].State == state && listed[0].Say == say {
 				want, listed = "cluster."+listed[0].Entry, listed[1:]

@@ -55,7 +55,7 @@ func (s *step) boxesListed(docs []Doc) {
 		if !ok {
 			continue
 		}
-		s.rule.boxes.all.set(string(m.Member), box{m, d.Version})
+		s.rule.boxes.all.Set(string(m.Member), box{m, d.Version}) // a tree of which there is no copy yet
 		for _, say := range m.Says {
 			if p, _ := s.fold.Value.Partition(say.Task); s.heard(m.Member, p, say) == nil {
 				s.unheard(m.Member, say)

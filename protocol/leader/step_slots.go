@@ -12,7 +12,7 @@ import (
 // slot is a task of this member, as the head tells of it, and its assignment.
 type slot struct {
 	taskDoc
-	of slotDoc
+	of *slotDoc // nil: it was not read yet
 }
 
 // fits reports whether an assignment is the one that a head tells of.
@@ -41,10 +41,10 @@ func (s *step) readHead() {
 		if have.State == slotActive && e.State == slotAcking && have.Token == e.Token {
 			e.State = slotActive
 		}
-		if have.Token == e.Token {
-			s.slots.set(key, slot{e, have.of})
+		if have.of != nil && have.Token == e.Token {
+			s.slots.Set(key, slot{e, have.of}) // a tree of which there is no copy yet
 		}
-		if !e.fits(have.of) {
+		if have.of == nil || !e.fits(*have.of) {
 			s.fetch = append(s.fetch, fetch{taskDoc: e})
 		}
 	}
@@ -79,7 +79,7 @@ func (s *step) slotGot(ev Got) {
 	h, ok := ev.Doc.Value.(slotDoc)
 	switch ok = ok && f.fits(h) && ev.Err == ""; {
 	case ok:
-		s.slots.set(ev.Doc.Key, slot{f.taskDoc, h})
+		s.slots.set(ev.Doc.Key, slot{f.taskDoc, &h})
 	case ev.Err != "" || !f.sent: // the head is newer than this read
 		f.sent = false
 		return

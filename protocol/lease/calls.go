@@ -25,7 +25,8 @@ import (
 // member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
 	shell.BeatCaller
-	packer sync.Pool // of *flate.Writer: one is far larger than most views
+	packer   sync.Pool // of *flate.Writer: one is far larger than most views
+	unpacker sync.Pool // of flate's readers
 }
 
 // Call makes one store call and returns the event that answers it; nil for effects that are no calls.
@@ -128,10 +129,9 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(
 	for _, d := range jobs { // what is removed because of its job is not removed because of an old list
 		ask = append(ask, d.Key)
 	}
-	listed := make(map[string]store.Doc, len(partitions))
-	used := make(map[string]bool, len(partitions))
+	used := make(map[string]bool, len(partitions)+len(ask))
+	out = make([]store.Doc, 0, len(partitions)+len(ask))
 	for _, d := range partitions {
-		listed[d.Key] = d
 		if used[d.Key] = usable(d); used[d.Key] {
 			out = append(out, d)
 		} else {
@@ -149,8 +149,14 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(
 		return nil, nil, err
 	}
 	for _, d := range more {
-		was := listed[d.Key]
-		if !strings.HasPrefix(d.Key, partitionPrefix) || was.Version == d.Version {
+		if !strings.HasPrefix(d.Key, partitionPrefix) {
+			continue
+		}
+		var was store.Doc // as the list has shown it, if it has
+		if i, ok := slices.BinarySearchFunc(partitions, d.Key, func(d store.Doc, key string) int { return strings.Compare(d.Key, key) }); ok {
+			was = partitions[i]
+		}
+		if was.Version == d.Version {
 			continue
 		}
 		if d.Version == "" {
@@ -203,7 +209,7 @@ func (c *Caller) readView(ctx context.Context, e ReadView) member.Event {
 		}
 		return c.OrClosed(err, ViewRead{Now: c.Now(), Err: shell.Text(err)})
 	}
-	data, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(d.Value)), maxView))
+	data, err := c.unpack(d.Value)
 	if err != nil {
 		return ViewRead{Now: c.Now(), Err: fmt.Sprintf("read document %q: %v", d.Key, err)}
 	}
@@ -259,6 +265,18 @@ func (c *Caller) pack(data []byte) ([]byte, error) {
 	}
 	err := w.Close()
 	return b.Bytes(), err
+}
+
+func (c *Caller) unpack(packed []byte) ([]byte, error) {
+	r, ok := c.unpacker.Get().(io.Reader)
+	if !ok {
+		r = flate.NewReader(nil)
+	}
+	defer c.unpacker.Put(r)
+	if err := r.(flate.Resetter).Reset(bytes.NewReader(packed), nil); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(r, maxView))
 }
 
 // eachView calls do with the views that a list shows, and their numbers.

@@ -88,8 +88,9 @@ func (s State) AppendKey(b []byte, n member.Naming) []byte {
 }
 
 func (k *namer) lead(l lead) {
-	told := l.any && l.seen.Index() == k.s.value.Index() && l.seen.Digest() == k.s.value.Digest()
-	k.any(l.call, l.show, number{"term", l.term}, l.hint, l.any, told)
+	shown := l.seen != nil
+	told := shown && l.seen.Index() == k.s.value.Index() && l.seen.Digest() == k.s.value.Digest()
+	k.any(l.call, l.show, number{"term", l.term}, l.hint, shown, told)
 	for _, o := range l.beats {
 		k.any(o)
 	}

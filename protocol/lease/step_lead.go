@@ -26,12 +26,11 @@ type lead struct {
 	beats  heartbeat.Observations
 	writes []leadWrite
 	show   call
-	view   uint64 // number of the newest view that was written, or is to be
-	seen   cluster.Value
-	any    bool       // a view was written
-	rests  bool       // the last pass found nothing to do: the same documents need no other
-	holdAt duty.Holds // members that have announced a restart
-	laid   string     // the last pass, if it has laid out shares
+	view   uint64         // number of the newest view that was written, or is to be
+	seen   *cluster.Value // that was written as a view; nil: none
+	rests  bool           // the last pass found nothing to do: the same documents need no other
+	holdAt duty.Holds     // members that have announced a restart
+	laid   string         // the last pass, if it has laid out shares
 }
 
 // leadWrite is a write of a pass.
@@ -214,9 +213,10 @@ func (s *step) publish(f *facts, p *pass) {
 		return
 	}
 	s.lead.view = max(s.lead.view, b.View)
-	if !s.lead.any || s.lead.seen.Index() != s.value.Index() || s.lead.seen.Digest() != s.value.Digest() {
+	if shown := s.lead.seen; shown == nil || shown.Index() != s.value.Index() || shown.Digest() != s.value.Digest() {
 		s.lead.view++
-		s.lead.show.busy, s.lead.any, s.lead.seen = true, true, s.value
+		now := s.value
+		s.lead.show.busy, s.lead.seen = true, &now
 		s.Emit(member.Applying{Value: s.value})
 		s.Emit(Show{View: s.lead.view, Value: s.value})
 	}
@@ -241,7 +241,7 @@ func (s *step) shown(ev Shown) {
 	s.lead.show.busy = false
 	s.lead.view = max(s.lead.view, ev.Newest)
 	if ev.Outcome != outbox.Done {
-		s.lead.any = false
+		s.lead.seen = nil
 		return
 	}
 	if ev.View == s.lead.view {

@@ -43,7 +43,7 @@ func TestViewsOfAnotherLeader(t *testing.T) {
 			t.Errorf("the store counts as away: %s", s.Contact.Problem)
 		}
 	}
-	if !s.lead.any {
+	if s.lead.seen == nil {
 		t.Error("no view was written")
 	}
 }

@@ -12,16 +12,28 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Steps makes a protocol's step function neutral.
-func Steps[S State, E, F any](step func(S, E) (S, []F)) func(State, Event) (State, []Effect) {
-	return func(s State, ev Event) (State, []Effect) {
-		next, fx := step(s.(S), ev.(E))
+// Steps makes a protocol's step function neutral. The next state takes the place of the one before: states are large.
+func Steps[E, F, S any, P interface {
+	*S
+	State
+}](step func(S, E) (S, []F)) func(State, Event) []Effect {
+	return func(s State, ev Event) []Effect {
+		at := s.(P)
+		next, fx := step(*at, ev.(E))
+		*at = next
 		out := make([]Effect, len(fx))
 		for i, e := range fx {
 			out[i] = e
 		}
-		return next, out
+		return out
 	}
+}
+
+// Copy is a state that stays as it is when steps change the other.
+func Copy(s State) State {
+	c := reflect.New(reflect.TypeOf(s).Elem())
+	c.Elem().Set(reflect.ValueOf(s).Elem())
+	return c.Interface().(State)
 }
 
 // calls is a caller of a protocol, made neutral.

@@ -18,8 +18,8 @@ type Machine struct {
 	Faults []Fault
 	// Start is a member that has just started.
 	Start func(Start) State
-	// Step takes one event in.
-	Step func(State, Event) (State, []Effect)
+	// Step takes one event in, and changes the state.
+	Step func(State, Event) []Effect
 	// Act says what an effect asks for.
 	Act func(Effect) Act
 	// Caller makes a member's calls, on a handle of its own.

@@ -120,10 +120,15 @@ func structWriter(t reflect.Type) writer {
 	}
 }
 
-// writeValue names a value by its digests: they cover all of it.
 func writeValue(b []byte, v reflect.Value) []byte {
-	value := v.Interface().(cluster.Value)
-	return fmt.Appendf(b, "%d/%x/%x", value.Index(), uint64(value.Chain()), uint64(value.Digest()))
+	return AppendValue(b, v.Interface().(cluster.Value))
+}
+
+// AppendValue names a value by its digests: they cover all of it.
+func AppendValue(b []byte, v cluster.Value) []byte {
+	b = append(strconv.AppendUint(b, uint64(v.Index()), 10), '/')
+	b = append(strconv.AppendUint(b, uint64(v.Chain()), 16), '/')
+	return strconv.AppendUint(b, uint64(v.Digest()), 16)
 }
 
 func writeInterface(b []byte, v reflect.Value) []byte {

@@ -18,9 +18,9 @@ func (s *State) step(i int, ev machine.Event) {
 	if s.rules.Machine.Group { // what was before the answer of a call, and what after it was sent
 		m.clock++
 	}
-	var fx []machine.Effect
 	ev = machine.Stamped(ev, m.clock)
-	m.state, fx = s.rules.Machine.Step(m.state, ev)
+	m.state = machine.Copy(m.state)
+	fx := s.rules.Machine.Step(m.state, ev)
 	s.say(i, ev, fx)
 	for _, e := range fx {
 		s.effect(i, e)
@@ -101,7 +101,8 @@ func (s *State) deliver(i, k int) bool {
 	}
 	ev := next.call(i, m.starts, e, fine)
 	ev = machine.Stamped(ev, m.clock)
-	after, fx := s.rules.Machine.Step(before, ev)
+	after := machine.Copy(before)
+	fx := s.rules.Machine.Step(after, ev)
 	if len(fx) == 1 && s.rules.alike(fx[0], e) && bytes.Equal(s.rules.Key(nil, before, nil), s.rules.Key(nil, after, nil)) {
 		return false
 	}

@@ -10,12 +10,16 @@ type Derived struct {
 	Duties []cluster.Duty
 	Grants []*protocol.Grant
 
-	of cluster.Value
+	of *cluster.Value // nil: the empty cluster
 }
 
 // At is what another value asks of the same member. After a few entries it costs what they have changed, and copies of the lists.
 func (d Derived) At(v cluster.Value, self cluster.MemberID) Derived {
-	next := Derived{of: v, Duties: v.DutiesAfter(d.of, d.Duties, self)}
+	var before cluster.Value
+	if d.of != nil {
+		before = *d.of
+	}
+	next := Derived{of: &v, Duties: v.DutiesAfter(before, d.Duties, self)}
 	next.Grants = d.grants(v, next.Duties)
 	return next
 }

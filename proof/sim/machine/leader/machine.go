@@ -17,7 +17,7 @@ import (
 func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "leader", Joined: []string{"joined", "claimed", "adopting", "ruling"}, Faults: faults(),
-		Start: start, Step: step, Act: act, Caller: caller, Watches: func(s machine.State) ([]string, bool) { return s.(State).Watching() },
+		Start: start, Step: machine.Steps(step), Act: act, Caller: caller, Watches: func(s machine.State) ([]string, bool) { return s.(*State).Watching() },
 		Events: machine.Events{
 			Woken: member.Woken{}, Log: member.Hinted{},
 			Doc:  func(prefix string) machine.Event { return member.Hinted{Prefix: prefix} },
@@ -33,11 +33,11 @@ func Machine() *machine.Machine {
 	}
 }
 
-// State is a member's, whose phase says also how far it is as a leader. What it points to is never changed.
-type State struct{ *leader.State }
+// State is a member's, whose phase says also how far it is as a leader.
+type State struct{ leader.State }
 
 // Phase is the phase of the rule of a member that is joined and leads, else that of the member.
-func (s State) Phase() string {
+func (s *State) Phase() string {
 	phase := s.State.Phase()
 	if rule := s.Rule(); phase == "joined" && rule != "none" {
 		return rule
@@ -46,20 +46,14 @@ func (s State) Phase() string {
 }
 
 func start(a machine.Start) machine.State {
-	s := leader.NewState(leader.Params{
+	return &State{leader.NewState(leader.Params{
 		Params: kernel.Params(a), Role: leader.Role{Offer: 2 * a.TTL, StandBys: 2, Hints: a.Hints, Vanish: a.Hints && a.Sessions && a.Expire},
-	})
-	return State{&s}
+	})}
 }
 
-// step is machine.Steps of the protocol's, for a state that is not copied.
-func step(s machine.State, ev machine.Event) (machine.State, []machine.Effect) {
-	next, fx := leader.Step(*s.(State).State, ev.(member.Event))
-	out := make([]machine.Effect, len(fx))
-	for i, e := range fx {
-		out[i] = e
-	}
-	return State{&next}, out
+func step(s State, ev member.Event) (State, []member.Effect) {
+	next, fx := leader.Step(s.State, ev)
+	return State{next}, fx
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {

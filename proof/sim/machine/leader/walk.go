@@ -51,7 +51,7 @@ func decode(key string, text []byte) any {
 }
 
 func folds(s machine.State) bool {
-	_, log := s.(State).Watching()
+	_, log := s.(*State).Watching()
 	return log
 }
 
@@ -97,7 +97,7 @@ func unkeyed() []string {
 }
 
 func key(b []byte, s machine.State, n *walk.Names) []byte {
-	return s.(State).AppendKey(b, n, unkeyed()...)
+	return s.(*State).AppendKey(b, n, unkeyed()...)
 }
 
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {

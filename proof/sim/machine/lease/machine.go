@@ -20,7 +20,7 @@ func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "lease", Joined: []string{"joined", "leader"}, Faults: faults(),
 		Start: start, Step: machine.Steps(lease.Step), Act: act, Caller: caller,
-		Watches: func(s machine.State) ([]string, bool) { return s.(lease.State).Watched(), false },
+		Watches: func(s machine.State) ([]string, bool) { return s.(*lease.State).Watched(), false },
 		Events: machine.Events{
 			Woken: member.Woken{}, Log: member.Woken{},
 			Doc:  func(prefix string) machine.Event { return member.Hinted{Prefix: prefix} },
@@ -37,7 +37,8 @@ func Machine() *machine.Machine {
 }
 
 func start(s machine.Start) machine.State {
-	return lease.NewState(lease.Params{Params: kernel.Params(s), Polled: !s.Hints})
+	state := lease.NewState(lease.Params{Params: kernel.Params(s), Polled: !s.Hints})
+	return &state
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {

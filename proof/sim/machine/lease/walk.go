@@ -38,7 +38,7 @@ func way(_ walk.Config, e machine.Effect) walk.Way {
 }
 
 func key(b []byte, s machine.State, n *walk.Names) []byte {
-	return value(s.(lease.State).AppendKey(b, n), s.Value(), n)
+	return value(s.(*lease.State).AppendKey(b, n), s.Value(), n)
 }
 
 func value(b []byte, v cluster.Value, n *walk.Names) []byte {

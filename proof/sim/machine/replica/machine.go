@@ -37,7 +37,8 @@ func Machine() *machine.Machine {
 
 func start(s machine.Start) machine.State {
 	p := replica.Params{Params: kernel.Params(s)}
-	return replica.NewState(p.Hinted(s.Hints, s.Hints && s.Sessions, s.Expire))
+	state := replica.NewState(p.Hinted(s.Hints, s.Hints && s.Sessions, s.Expire))
+	return &state
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
@@ -46,7 +47,7 @@ func caller(s machine.Start, st machine.Store) machine.Caller {
 
 // watches: the successor's heartbeat.
 func watches(s machine.State) ([]string, bool) {
-	key := s.(replica.State).Watching()
+	key := s.(*replica.State).Watching()
 	if key == "" {
 		return nil, true
 	}

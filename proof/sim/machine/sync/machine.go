@@ -37,7 +37,8 @@ func Machine() *machine.Machine {
 func start(s machine.Start) machine.State {
 	p := kernel.Params(s)
 	p.Longest = min(s.Longest, 2*s.TTL)
-	return sync.NewState(p.Hinted(s.Hints))
+	state := sync.NewState(p.Hinted(s.Hints))
+	return &state
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {

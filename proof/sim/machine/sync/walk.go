@@ -57,15 +57,15 @@ func read(_ machine.State, p store.Page) machine.Event {
 }
 
 func beat(s machine.State) machine.Effect {
-	if e, ok := s.(sync.State).Beating(); ok {
+	if e, ok := s.(*sync.State).Beating(); ok {
 		return e
 	}
 	return nil
 }
 
-func before(s machine.State, sent protocol.Instant) bool { return s.(sync.State).Before(sent) }
+func before(s machine.State, sent protocol.Instant) bool { return s.(*sync.State).Before(sent) }
 
-func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(sync.State).AppendKey(b, n) }
+func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(*sync.State).AppendKey(b, n) }
 
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 	if a, ok := e.(sync.Append); ok {
