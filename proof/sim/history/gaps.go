@@ -30,9 +30,11 @@ func (j *judge) wanted(p *part) []span {
 func (j *judge) gaps(p *part) {
 	for _, w := range j.wanted(p) {
 		j.report.Wanted += duration(w.to - w.from)
+		j.report.Wants = append(j.report.Wants, Gap{p.id, w.from, w.to})
 		for _, gap := range without(w, p.covered()) {
 			j.report.Silent += duration(gap.to - gap.from)
 			j.report.LongestSilence = max(j.report.LongestSilence, duration(gap.to-gap.from))
+			j.report.Silences = append(j.report.Silences, j.silence(p, gap))
 			for _, piece := range j.counted(p, gap) {
 				j.gap(p, piece)
 			}
@@ -90,15 +92,8 @@ func without(s span, others []span) []span {
 // counted are the pieces of a gap that each count against the bound: what is excused is taken out, and the bound counts again when a
 // member that the partition was granted to failed.
 func (j *judge) counted(p *part, gap span) []span {
-	var excused []span
-	for _, e := range j.h.Excused {
-		if e.Partition == "" || e.Partition == p.id {
-			excused = append(excused, span{e.From, e.To})
-		}
-	}
-	slices.SortStableFunc(excused, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	var out []span
-	for _, piece := range without(gap, excused) {
+	for _, piece := range without(gap, j.excused(p)) {
 		from := piece.from
 		for _, at := range j.owners(p, piece) {
 			out = append(out, span{from, at})
@@ -106,6 +101,45 @@ func (j *judge) counted(p *part, gap span) []span {
 		}
 		out = append(out, span{from, piece.to})
 	}
+	return out
+}
+
+// excused are the spans in which nobody could run the partition, by begin.
+func (j *judge) excused(p *part) []span {
+	var out []span
+	for _, e := range j.h.Excused {
+		if e.Partition == "" || e.Partition == p.id {
+			out = append(out, span{e.From, e.To})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	return out
+}
+
+// silence says of a gap what of it could not be otherwise.
+func (j *judge) silence(p *part, gap span) Silence {
+	out := Silence{Gap: Gap{p.id, gap.from, gap.to}, Excused: duration(gap.to - gap.from)}
+	for _, piece := range without(gap, j.excused(p)) {
+		out.Excused -= duration(piece.to - piece.from)
+		for _, awake := range without(piece, p.suspended(gap.from)) {
+			out.Asleep -= duration(awake.to - awake.from)
+		}
+		out.Asleep += duration(piece.to - piece.from)
+	}
+	return out
+}
+
+// suspended is the sleep of an owner that begins at an instant; none if it is no sleep that began then.
+func (p *part) suspended(at int64) []span {
+	var out []span
+	for _, r := range p.runs {
+		for _, s := range r.asleep {
+			if s.from <= at && at < s.to && r.began.At <= at && at < r.to {
+				out = append(out, span{s.from, s.to})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	return out
 }
 

@@ -60,7 +60,9 @@ type Report struct {
 	LongestUnexcused time.Duration
 	ExcusedPairs     int // pairs of runs that overlapped because the earlier owner was suspended
 
-	Gaps []Gap // all that count against the bound
+	Gaps     []Gap     // all that count against the bound
+	Wants    []Gap     // all times in which a partition should run
+	Silences []Silence // all of them in which it did not
 
 	Partitions, Grants, Runs, Moves, Acts, Refused, Items int
 }
@@ -69,6 +71,13 @@ type Report struct {
 type Gap struct {
 	Partition cluster.PartitionID
 	From, To  int64
+}
+
+// Silence is a whole gap, with the parts of it in which nobody else could have run the partition.
+type Silence struct {
+	Gap
+	Excused time.Duration
+	Asleep  time.Duration // from its beginning on, while the owner was suspended, of what is not excused
 }
 
 // OK tells whether all promises were kept.

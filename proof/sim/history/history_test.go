@@ -147,6 +147,13 @@ func show(r Report) string {
 	if r.Silent != r.LongestSilence {
 		fmt.Fprintf(&b, " · silent %s", r.Silent)
 	}
+	var excused, asleep time.Duration
+	for _, s := range r.Silences {
+		excused, asleep = excused+s.Excused, asleep+s.Asleep
+	}
+	if excused+asleep > 0 {
+		fmt.Fprintf(&b, " · of that excused %s, asleep %s", excused, asleep)
+	}
 	for _, n := range []struct {
 		word  string
 		count int

@@ -146,6 +146,7 @@ func (c *Cluster) heal(ctx context.Context, r *Report) error {
 		}
 	}
 	from := c.now()
+	r.marks = append(r.marks, mark{int64(from), atEnd})
 	ok := c.await("all faults are over and all tasks run", c.steady())
 	took := c.now().Sub(from) - c.stalls.Since(int64(from)) - c.steadyFor()
 	r.HealMS = took.Milliseconds()

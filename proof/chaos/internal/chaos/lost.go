@@ -1,0 +1,130 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/proof/sim/history"
+)
+
+// lost is the time that tasks were without an owner who was awake, in seconds of tasks, of all gaps that began after events of one kind and before the next.
+type lost struct {
+	Seconds float64 `json:"seconds"`
+	// Excused is the part in which nobody could run anything: the store was away, its disk full, no member awake.
+	Excused float64 `json:"excused"`
+	// Promised is the part in which others had to wait: the owner was suspended, at most until its lease has ended.
+	Promised float64 `json:"promised"`
+	// Slow is what is left: time to notice, to decide, to tell, to start.
+	Slow float64 `json:"slow"`
+}
+
+// What gaps before the first event and after the last one stand under.
+const (
+	atBegin = "begin"
+	atEnd   = "end"
+)
+
+// at is the event in whose window an instant lies: from its beginning to that of the next one.
+func (r *Report) at(instant int64) string {
+	i, _ := slices.BinarySearchFunc(r.marks, instant+1, func(m mark, at int64) int { return cmp.Compare(m.at, at) })
+	if i == 0 {
+		return atBegin
+	}
+	return r.marks[i-1].kind
+}
+
+// lose finds out after which events tasks lost time, and the share of their time that they had an owner: in all, and by the events that every deck has.
+// For these counts the time in which tasks ran in the windows of such events, and what was lost by such events, whenever it was over.
+func (r *Report) lose(verdict history.Report) {
+	r.Lost = map[string]*lost{}
+	lease := r.o.TTL * 105 / 100
+	ran, all := r.ran(verdict)
+	gone, shared := 0.0, 0.0
+	for _, s := range verdict.Silences {
+		kind := r.at(s.From)
+		l := r.Lost[kind]
+		if l == nil {
+			l = &lost{}
+			r.Lost[kind] = l
+		}
+		total := time.Duration(s.To - s.From)
+		promised := min(s.Asleep, lease)
+		l.Seconds, l.Excused, l.Promised = l.Seconds+total.Seconds(), l.Excused+s.Excused.Seconds(), l.Promised+promised.Seconds()
+		gone += total.Seconds()
+		if everywhere(kind) {
+			shared += total.Seconds()
+		}
+	}
+	for _, l := range r.Lost {
+		l.Slow = thousandths(l.Seconds - l.Excused - l.Promised)
+		l.Seconds, l.Excused, l.Promised = thousandths(l.Seconds), thousandths(l.Excused), thousandths(l.Promised)
+	}
+	if all+gone > 0 {
+		r.Owned = thousandths(all / (all + gone))
+	}
+	if ran+shared > 0 {
+		r.OwnedShared = thousandths(ran / (ran + shared))
+	}
+}
+
+// ran is how long tasks ran in the windows of events that every deck has, and in all, in seconds of tasks.
+func (r *Report) ran(verdict history.Report) (shared, all float64) {
+	for i, m := range append([]mark{{at: 0, kind: atBegin}}, r.marks...) {
+		until := int64(math.MaxInt64)
+		if i < len(r.marks) {
+			until = r.marks[i].at
+		}
+		within := func(g history.Gap) float64 {
+			return max(0, time.Duration(min(g.To, until)-max(g.From, m.at)).Seconds())
+		}
+		n := 0.0
+		for _, w := range verdict.Wants {
+			n += within(w)
+		}
+		for _, s := range verdict.Silences {
+			n -= within(s.Gap)
+		}
+		all += n
+		if everywhere(m.kind) {
+			shared += n
+		}
+	}
+	return shared, all
+}
+
+// everywhere tells whether every deck has events of a kind, whatever the store and the machine.
+func everywhere(name string) bool {
+	return slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name && k.needs == "" })
+}
+
+func thousandths(f float64) float64 { return math.Round(1000*f) / 1000 }
+
+// losses is where the time went, for people: what cost most comes first.
+func (r *Report) losses() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%-20s %6s  %8s %8s %8s %8s  seconds of tasks without an owner\n", "event", "times", "lost", "excused", "promised", "slow")
+	kinds := slices.SortedFunc(maps.Keys(r.Lost), func(a, b string) int { return cmp.Compare(r.Lost[b].Seconds, r.Lost[a].Seconds) })
+	for _, k := range kinds {
+		l := r.Lost[k]
+		fmt.Fprintf(&b, "%-20s %6d  %8.1f %8.1f %8.1f %8.1f\n", k, r.Kinds[k], l.Seconds, l.Excused, l.Promised, l.Slow)
+	}
+	return b.String()
+}
+
+// writeSilences writes down each gap, the longest first: for who looks at a kept directory.
+func (c *Cluster) writeSilences(r *Report, silences []history.Silence) error {
+	var b strings.Builder
+	slices.SortFunc(silences, func(a, b history.Silence) int { return cmp.Compare(b.To-b.From, a.To-a.From) })
+	for _, s := range silences {
+		from := time.Duration(s.From - int64(c.beganAt))
+		fmt.Fprintf(&b, "at %8.3fs for %7.3fs excused %7.3fs asleep %7.3fs after %s: %s\n", from.Seconds(), time.Duration(s.To-s.From).Seconds(), s.Excused.Seconds(), s.Asleep.Seconds(), r.at(s.From), s.Partition)
+	}
+	return os.WriteFile(filepath.Join(c.dir, "silences"), []byte(b.String()), 0o640)
+}
