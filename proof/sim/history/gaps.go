@@ -93,7 +93,7 @@ func without(s span, others []span) []span {
 // member that the partition was granted to failed.
 func (j *judge) counted(p *part, gap span) []span {
 	var out []span
-	for _, piece := range without(gap, j.excused(p)) {
+	for _, piece := range without(gap, p.concerned(j.h.Excused)) {
 		from := piece.from
 		for _, at := range j.owners(p, piece) {
 			out = append(out, span{from, at})
@@ -104,12 +104,12 @@ func (j *judge) counted(p *part, gap span) []span {
 	return out
 }
 
-// excused are the spans in which nobody could run the partition, by begin.
-func (j *judge) excused(p *part) []span {
+// concerned are those spans that concern the partition, by begin.
+func (p *part) concerned(spans []Span) []span {
 	var out []span
-	for _, e := range j.h.Excused {
-		if e.Partition == "" || e.Partition == p.id {
-			out = append(out, span{e.From, e.To})
+	for _, s := range spans {
+		if s.Partition == "" || s.Partition == p.id {
+			out = append(out, span{s.From, s.To})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b span) int { return cmp.Compare(a.from, b.from) })
@@ -118,13 +118,14 @@ func (j *judge) excused(p *part) []span {
 
 // silence says of a gap what of it could not be otherwise.
 func (j *judge) silence(p *part, gap span) Silence {
-	out := Silence{Gap: Gap{p.id, gap.from, gap.to}, Excused: duration(gap.to - gap.from)}
-	for _, piece := range without(gap, j.excused(p)) {
-		out.Excused -= duration(piece.to - piece.from)
-		for _, awake := range without(piece, p.suspended(gap.from)) {
+	out := Silence{Gap: Gap{p.id, gap.from, gap.to}, Helpless: duration(gap.to - gap.from)}
+	asleep := p.suspended(gap.from)
+	for _, piece := range without(gap, p.concerned(j.h.Helpless)) {
+		out.Helpless -= duration(piece.to - piece.from)
+		out.Asleep += duration(piece.to - piece.from)
+		for _, awake := range without(piece, asleep) {
 			out.Asleep -= duration(awake.to - awake.from)
 		}
-		out.Asleep += duration(piece.to - piece.from)
 	}
 	return out
 }

@@ -17,6 +17,8 @@ type History struct {
 	Promises []Promise
 	// Excused are spans in which nobody could run a partition. They do not count as gaps, and the bound counts again at their end.
 	Excused []Span
+	// Helpless are those spans in which nobody could run a partition whatever the members did. They end no gap: each silence says how much of it they are.
+	Helpless []Span
 	// Stalls are spans in which the whole machine stood still: all processes were suspended, though nobody sent them a signal.
 	Stalls []Span
 	Bounds Bounds
@@ -73,11 +75,11 @@ type Gap struct {
 	From, To  int64
 }
 
-// Silence is a whole gap, with the parts of it in which nobody else could have run the partition.
+// Silence is a whole gap, with the parts of it in which nobody could have run the partition.
 type Silence struct {
 	Gap
-	Excused time.Duration
-	Asleep  time.Duration // from its beginning on, while the owner was suspended, of what is not excused
+	Helpless time.Duration
+	Asleep   time.Duration // from its beginning on, while the owner was suspended, beside that
 }
 
 // OK tells whether all promises were kept.

@@ -17,8 +17,8 @@ import (
 // lost is the time that tasks were without an owner who was awake, in seconds of tasks, of all gaps that began after events of one kind and before the next.
 type lost struct {
 	Seconds float64 `json:"seconds"`
-	// Excused is the part in which nobody could run anything: the store was away, its disk full, no member awake.
-	Excused float64 `json:"excused"`
+	// Impossible is the part in which nobody could run anything: the store was away, its disk full, no process awake.
+	Impossible float64 `json:"impossible"`
 	// Promised is the part in which others had to wait: the owner was suspended, at most until its lease has ended.
 	Promised float64 `json:"promised"`
 	// Slow is what is left: time to notice, to decide, to tell, to start.
@@ -46,7 +46,7 @@ func (r *Report) lose(verdict history.Report) {
 	r.Lost = map[string]*lost{}
 	lease := r.o.TTL * 105 / 100
 	ran, all := r.ran(verdict)
-	gone, shared := 0.0, 0.0
+	gone, shared, slow := 0.0, 0.0, 0.0
 	for _, s := range verdict.Silences {
 		kind := r.at(s.From)
 		l := r.Lost[kind]
@@ -56,18 +56,22 @@ func (r *Report) lose(verdict history.Report) {
 		}
 		total := time.Duration(s.To - s.From)
 		promised := min(s.Asleep, lease)
-		l.Seconds, l.Excused, l.Promised = l.Seconds+total.Seconds(), l.Excused+s.Excused.Seconds(), l.Promised+promised.Seconds()
+		l.Seconds, l.Impossible, l.Promised = l.Seconds+total.Seconds(), l.Impossible+s.Helpless.Seconds(), l.Promised+promised.Seconds()
 		gone += total.Seconds()
+		slow += (total - s.Helpless - promised).Seconds()
 		if everywhere(kind) {
 			shared += total.Seconds()
 		}
 	}
 	for _, l := range r.Lost {
-		l.Slow = thousandths(l.Seconds - l.Excused - l.Promised)
-		l.Seconds, l.Excused, l.Promised = thousandths(l.Seconds), thousandths(l.Excused), thousandths(l.Promised)
+		l.Slow = thousandths(l.Seconds - l.Impossible - l.Promised)
+		l.Seconds, l.Impossible, l.Promised = thousandths(l.Seconds), thousandths(l.Impossible), thousandths(l.Promised)
 	}
 	if all+gone > 0 {
 		r.Owned = thousandths(all / (all + gone))
+	}
+	if all+slow > 0 {
+		r.OwnedPossible = thousandths(all / (all + slow))
 	}
 	if ran+shared > 0 {
 		r.OwnedShared = thousandths(ran / (ran + shared))
@@ -109,11 +113,11 @@ func thousandths(f float64) float64 { return math.Round(1000*f) / 1000 }
 // losses is where the time went, for people: what cost most comes first.
 func (r *Report) losses() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%-20s %6s  %8s %8s %8s %8s  seconds of tasks without an owner\n", "event", "times", "lost", "excused", "promised", "slow")
+	fmt.Fprintf(&b, "\n%-20s %6s  %8s %10s %8s %8s  seconds of tasks without an owner\n", "event", "times", "lost", "impossible", "promised", "slow")
 	kinds := slices.SortedFunc(maps.Keys(r.Lost), func(a, b string) int { return cmp.Compare(r.Lost[b].Seconds, r.Lost[a].Seconds) })
 	for _, k := range kinds {
 		l := r.Lost[k]
-		fmt.Fprintf(&b, "%-20s %6d  %8.1f %8.1f %8.1f %8.1f\n", k, r.Kinds[k], l.Seconds, l.Excused, l.Promised, l.Slow)
+		fmt.Fprintf(&b, "%-20s %6d  %8.1f %10.1f %8.1f %8.1f\n", k, r.Kinds[k], l.Seconds, l.Impossible, l.Promised, l.Slow)
 	}
 	return b.String()
 }
@@ -124,7 +128,7 @@ func (c *Cluster) writeSilences(r *Report, silences []history.Silence) error {
 	slices.SortFunc(silences, func(a, b history.Silence) int { return cmp.Compare(b.To-b.From, a.To-a.From) })
 	for _, s := range silences {
 		from := time.Duration(s.From - int64(c.beganAt))
-		fmt.Fprintf(&b, "at %8.3fs for %7.3fs excused %7.3fs asleep %7.3fs after %s: %s\n", from.Seconds(), time.Duration(s.To-s.From).Seconds(), s.Excused.Seconds(), s.Asleep.Seconds(), r.at(s.From), s.Partition)
+		fmt.Fprintf(&b, "at %8.3fs for %7.3fs impossible %7.3fs asleep %7.3fs after %s: %s\n", from.Seconds(), time.Duration(s.To-s.From).Seconds(), s.Helpless.Seconds(), s.Asleep.Seconds(), r.at(s.From), s.Partition)
 	}
 	return os.WriteFile(filepath.Join(c.dir, "silences"), []byte(b.String()), 0o640)
 }

@@ -21,15 +21,15 @@ func TestLost(t *testing.T) {
 		Wants: []history.Gap{gap(0, 60), gap(5, 45)},
 		Silences: []history.Silence{
 			{Gap: gap(0, 1)},
-			{Gap: gap(12, 13)}, {Gap: gap(40, 42), Excused: time.Second},
-			{Gap: gap(28, 32), Excused: 3 * time.Second},
+			{Gap: gap(12, 13)}, {Gap: gap(40, 42), Helpless: time.Second},
+			{Gap: gap(28, 32), Helpless: 3 * time.Second},
 			{Gap: gap(34, 39), Asleep: 5 * time.Second}, {Gap: gap(35, 36), Asleep: time.Second},
 		},
 	})
 	want := map[string]*lost{
 		atBegin:        {Seconds: 1, Slow: 1},
-		"kill":         {Seconds: 3, Excused: 1, Slow: 2},
-		"server-away":  {Seconds: 4, Excused: 3, Slow: 1},
+		"kill":         {Seconds: 3, Impossible: 1, Slow: 2},
+		"server-away":  {Seconds: 4, Impossible: 3, Slow: 1},
 		"suspend-long": {Seconds: 6, Promised: 3.1, Slow: 2.9},
 	}
 	if !reflect.DeepEqual(r.Lost, want) {

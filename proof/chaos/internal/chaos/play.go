@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -19,6 +20,9 @@ func (c *Cluster) prepare() (err error) {
 		c.dir, err = os.MkdirTemp("", "rota-chaos-")
 	} else {
 		err = os.MkdirAll(c.dir, 0o750)
+	}
+	if err == nil {
+		c.dir, err = filepath.Abs(c.dir) // members run elsewhere
 	}
 	if err != nil {
 		return fmt.Errorf("make a directory: %w", err)
