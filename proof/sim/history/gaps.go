@@ -119,7 +119,7 @@ func (p *part) concerned(spans []Span) []span {
 // silence says of a gap what of it could not be otherwise.
 func (j *judge) silence(p *part, gap span) Silence {
 	out := Silence{Gap: Gap{p.id, gap.from, gap.to}, Helpless: duration(gap.to - gap.from)}
-	asleep := p.suspended(gap.from)
+	asleep := j.suspended(p, gap)
 	for _, piece := range without(gap, p.concerned(j.h.Helpless)) {
 		out.Helpless -= duration(piece.to - piece.from)
 		out.Asleep += duration(piece.to - piece.from)
@@ -130,13 +130,29 @@ func (j *judge) silence(p *part, gap span) Silence {
 	return out
 }
 
-// suspended is the sleep of an owner that begins at an instant; none if it is no sleep that began then.
-func (p *part) suspended(at int64) []span {
+// suspended are the times of a gap in which the owner was suspended and its lease went on: who had it when the gap began, or was given it.
+func (j *judge) suspended(p *part, gap span) []span {
 	var out []span
+	add := func(sleeps []sleep, from, to int64) {
+		for _, s := range sleeps {
+			if s.from < to && from < s.to && !s.machine {
+				out = append(out, span{max(s.from, from), min(s.to, to, s.from+int64(j.h.Bounds.Lease))})
+			}
+		}
+	}
 	for _, r := range p.runs {
-		for _, s := range r.asleep {
-			if s.from <= at && at < s.to && r.began.At <= at && at < r.to {
-				out = append(out, span{s.from, s.to})
+		if r.began.At <= gap.from && gap.from < r.to {
+			add(r.asleep, gap.from, min(gap.to, r.to))
+		}
+	}
+	for i, g := range p.grants {
+		until := gap.to
+		if i+1 < len(p.grants) {
+			until = min(until, p.grants[i+1].At)
+		}
+		for _, o := range j.processes {
+			if o.member == g.Member && o.began <= g.At && g.At < o.ended {
+				add(o.asleep, max(gap.from, g.At), min(until, o.ended))
 			}
 		}
 	}

@@ -44,6 +44,8 @@ type Span struct {
 // Bounds are what a history is held to.
 type Bounds struct {
 	Gap time.Duration // longest time without a run after one failure; 0 checks none
+	// Lease is how long others wait for an owner that was suspended, at most.
+	Lease time.Duration
 	// Wake is how long a process that was suspended may take, after it goes on, to see that it is no owner any more.
 	Wake time.Duration
 }
@@ -79,7 +81,7 @@ type Gap struct {
 type Silence struct {
 	Gap
 	Helpless time.Duration
-	Asleep   time.Duration // from its beginning on, while the owner was suspended, beside that
+	Asleep   time.Duration // while an owner was suspended, as long as its lease lasts, beside that
 }
 
 // OK tells whether all promises were kept.

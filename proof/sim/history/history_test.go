@@ -53,6 +53,8 @@ func script(t *testing.T, d *datadriven.TestData) History {
 		switch n *= int64(time.Millisecond); a.Key {
 		case "gap":
 			h.Bounds.Gap = time.Duration(n)
+		case "lease":
+			h.Bounds.Lease = time.Duration(n)
 		case "wake":
 			h.Bounds.Wake = time.Duration(n)
 		case "end":

@@ -44,7 +44,6 @@ func (r *Report) at(instant int64) string {
 // For these counts the time in which tasks ran in the windows of such events, and what was lost by such events, whenever it was over.
 func (r *Report) lose(verdict history.Report) {
 	r.Lost = map[string]*lost{}
-	lease := r.o.TTL * 105 / 100
 	ran, all := r.ran(verdict)
 	gone, shared, slow := 0.0, 0.0, 0.0
 	for _, s := range verdict.Silences {
@@ -55,10 +54,9 @@ func (r *Report) lose(verdict history.Report) {
 			r.Lost[kind] = l
 		}
 		total := time.Duration(s.To - s.From)
-		promised := min(s.Asleep, lease)
-		l.Seconds, l.Impossible, l.Promised = l.Seconds+total.Seconds(), l.Impossible+s.Helpless.Seconds(), l.Promised+promised.Seconds()
+		l.Seconds, l.Impossible, l.Promised = l.Seconds+total.Seconds(), l.Impossible+s.Helpless.Seconds(), l.Promised+s.Asleep.Seconds()
 		gone += total.Seconds()
-		slow += (total - s.Helpless - promised).Seconds()
+		slow += (total - s.Helpless - s.Asleep).Seconds()
 		if everywhere(kind) {
 			shared += total.Seconds()
 		}

@@ -13,7 +13,7 @@ func TestLost(t *testing.T) {
 	t.Parallel()
 	const s = int64(time.Second)
 	gap := func(from, to int64) history.Gap { return history.Gap{Partition: "x", From: from * s, To: to * s} }
-	r := newReport(Options{TTL: 2 * time.Second})
+	r := newReport(Options{})
 	for _, m := range []mark{{10 * s, "kill"}, {20 * s, "server-away"}, {30 * s, "suspend-long"}, {40 * s, "kill"}, {50 * s, atEnd}} {
 		r.marks = append(r.marks, m)
 	}
@@ -23,14 +23,14 @@ func TestLost(t *testing.T) {
 			{Gap: gap(0, 1)},
 			{Gap: gap(12, 13)}, {Gap: gap(40, 42), Helpless: time.Second},
 			{Gap: gap(28, 32), Helpless: 3 * time.Second},
-			{Gap: gap(34, 39), Asleep: 5 * time.Second}, {Gap: gap(35, 36), Asleep: time.Second},
+			{Gap: gap(34, 39), Asleep: 3 * time.Second}, {Gap: gap(35, 36), Asleep: time.Second},
 		},
 	})
 	want := map[string]*lost{
 		atBegin:        {Seconds: 1, Slow: 1},
 		"kill":         {Seconds: 3, Impossible: 1, Slow: 2},
 		"server-away":  {Seconds: 4, Impossible: 3, Slow: 1},
-		"suspend-long": {Seconds: 6, Promised: 3.1, Slow: 2.9},
+		"suspend-long": {Seconds: 6, Promised: 4, Slow: 2},
 	}
 	if !reflect.DeepEqual(r.Lost, want) {
 		for k, l := range r.Lost {

@@ -130,7 +130,7 @@ func (c *Cluster) history(end int64) (history.History, error) {
 	helpless := slices.Concat(c.excused, stalls, history.Unmanned(records, end))
 	return history.History{
 		Records: records, Promises: promises(records), Excused: excused, Helpless: helpless, Stalls: stalls, End: end,
-		Bounds: history.Bounds{Gap: c.bound(), Wake: wake},
+		Bounds: history.Bounds{Gap: c.bound(), Lease: c.options.TTL * 105 / 100, Wake: wake},
 	}, nil
 }
 
