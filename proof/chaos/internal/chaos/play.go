@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,8 +133,11 @@ func (c *Cluster) event(ctx context.Context, r *Report, number int, k kind) erro
 	c.say("%3d  %-17s %s", number, k.name, text)
 	r.count(k.name, at)
 	if c.chance.IntN(5) < 2 {
-		if !c.awaitFor(3*c.bound(), "all tasks run again", c.settledWith(ctx)) {
+		from, missing := c.now(), ""
+		if !c.awaitFor(3*c.bound(), "all tasks run again", c.settledWith(ctx, &missing)) {
 			c.say("! %s%s", c.whatIsMissing(), c.follower.trouble())
+		} else if took := c.now().Sub(from); took > c.bound()/2 {
+			c.say("settled after %s, at last: %s", took.Round(time.Millisecond), missing)
 		}
 	}
 	return nil
@@ -192,11 +196,16 @@ func (c *Cluster) steady() func() bool {
 // settled tells whether the members are those that are awake, and each partition runs where the log says.
 func (c *Cluster) settled() bool { return c.look() == nil && c.whatIsMissing() == "" }
 
-// settledWith is settled, beside an operator.
-func (c *Cluster) settledWith(ctx context.Context) func() bool {
+// settledWith is settled, beside an operator. What was missing last is noted.
+func (c *Cluster) settledWith(ctx context.Context, missing *string) func() bool {
 	return func() bool {
 		c.tend(ctx)
-		return c.settled()
+		if c.look() != nil {
+			return false
+		}
+		m := c.whatIsMissing()
+		*missing = cmp.Or(m, *missing)
+		return m == ""
 	}
 }
 
