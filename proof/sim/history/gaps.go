@@ -30,7 +30,6 @@ func (j *judge) wanted(p *part) []span {
 func (j *judge) gaps(p *part) {
 	for _, w := range j.wanted(p) {
 		j.report.Wanted += duration(w.to - w.from)
-		j.report.Wants = append(j.report.Wants, Gap{p.id, w.from, w.to})
 		for _, gap := range without(w, p.covered()) {
 			j.report.Silent += duration(gap.to - gap.from)
 			j.report.LongestSilence = max(j.report.LongestSilence, duration(gap.to-gap.from))

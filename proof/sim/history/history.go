@@ -65,8 +65,7 @@ type Report struct {
 	ExcusedPairs     int // pairs of runs that overlapped because the earlier owner was suspended
 
 	Gaps     []Gap     // all that count against the bound
-	Wants    []Gap     // all times in which a partition should run
-	Silences []Silence // all of them in which it did not
+	Silences []Silence // all times in which nobody ran a partition that should run
 
 	Partitions, Grants, Runs, Moves, Acts, Refused, Items int
 }

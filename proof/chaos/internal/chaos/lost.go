@@ -25,10 +25,11 @@ type lost struct {
 	Slow float64 `json:"slow"`
 }
 
-// What gaps before the first event and after the last one stand under.
+// What gaps before the first event and after the last one stand under, and all of them together.
 const (
 	atBegin = "begin"
 	atEnd   = "end"
+	inAll   = "all"
 )
 
 // at is the event in whose window an instant lies: from its beginning to that of the next one.
@@ -40,12 +41,10 @@ func (r *Report) at(instant int64) string {
 	return r.marks[i-1].kind
 }
 
-// lose finds out after which events tasks lost time, and the share of their time that they had an owner: in all, and by the events that every deck has.
-// For these counts the time in which tasks ran in the windows of such events, and what was lost by such events, whenever it was over.
+// lose finds out after which events tasks lost time, and the share of their time that they had an owner: of all of it, and of that in which they could.
 func (r *Report) lose(verdict history.Report) {
-	r.Lost = map[string]*lost{}
-	ran, all := r.ran(verdict)
-	gone, shared, slow := 0.0, 0.0, 0.0
+	all := lost{}
+	r.Lost = map[string]*lost{inAll: &all}
 	for _, s := range verdict.Silences {
 		kind := r.at(s.From)
 		l := r.Lost[kind]
@@ -53,57 +52,24 @@ func (r *Report) lose(verdict history.Report) {
 			l = &lost{}
 			r.Lost[kind] = l
 		}
-		total := time.Duration(s.To - s.From)
-		l.Seconds, l.Impossible, l.Promised = l.Seconds+total.Seconds(), l.Impossible+s.Helpless.Seconds(), l.Promised+s.Asleep.Seconds()
-		gone += total.Seconds()
-		slow += (total - s.Helpless - s.Asleep).Seconds()
-		if everywhere(kind) {
-			shared += total.Seconds()
-		}
+		l.add(s)
+		all.add(s)
+	}
+	if wanted := verdict.Wanted.Seconds(); wanted > all.Seconds {
+		r.Owned = thousandths(1 - all.Seconds/wanted)
+		r.OwnedPossible = thousandths(1 - all.Slow/(wanted-all.Impossible-all.Promised))
 	}
 	for _, l := range r.Lost {
-		l.Slow = thousandths(l.Seconds - l.Impossible - l.Promised)
-		l.Seconds, l.Impossible, l.Promised = thousandths(l.Seconds), thousandths(l.Impossible), thousandths(l.Promised)
-	}
-	if all+gone > 0 {
-		r.Owned = thousandths(all / (all + gone))
-	}
-	if all+slow > 0 {
-		r.OwnedPossible = thousandths(all / (all + slow))
-	}
-	if ran+shared > 0 {
-		r.OwnedShared = thousandths(ran / (ran + shared))
+		*l = lost{thousandths(l.Seconds), thousandths(l.Impossible), thousandths(l.Promised), thousandths(l.Slow)}
 	}
 }
 
-// ran is how long tasks ran in the windows of events that every deck has, and in all, in seconds of tasks.
-func (r *Report) ran(verdict history.Report) (shared, all float64) {
-	for i, m := range append([]mark{{at: 0, kind: atBegin}}, r.marks...) {
-		until := int64(math.MaxInt64)
-		if i < len(r.marks) {
-			until = r.marks[i].at
-		}
-		within := func(g history.Gap) float64 {
-			return max(0, time.Duration(min(g.To, until)-max(g.From, m.at)).Seconds())
-		}
-		n := 0.0
-		for _, w := range verdict.Wants {
-			n += within(w)
-		}
-		for _, s := range verdict.Silences {
-			n -= within(s.Gap)
-		}
-		all += n
-		if everywhere(m.kind) {
-			shared += n
-		}
-	}
-	return shared, all
-}
-
-// everywhere tells whether every deck has events of a kind, whatever the store and the machine.
-func everywhere(name string) bool {
-	return slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name && k.needs == "" })
+func (l *lost) add(s history.Silence) {
+	total := time.Duration(s.To - s.From)
+	l.Seconds += total.Seconds()
+	l.Impossible += s.Helpless.Seconds()
+	l.Promised += s.Asleep.Seconds()
+	l.Slow += (total - s.Helpless - s.Asleep).Seconds()
 }
 
 func thousandths(f float64) float64 { return math.Round(1000*f) / 1000 }
