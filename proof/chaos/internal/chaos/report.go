@@ -28,6 +28,7 @@ type Report struct {
 	SilenceMS     int64            `json:"longest_silence_ms"` // the same with what was excused
 	Owned         float64          `json:"owned"`              // the share of their time in which tasks had an owner who was awake
 	OwnedPossible float64          `json:"owned_of_possible"`  // the same of the time in which there could be one
+	SlowMS        float64          `json:"slow_ms"`            // how long a task was without an owner for each event, where it could have had one
 	Lost          map[string]*lost `json:"lost"`               // time without an owner, by the kind of event after which it began
 	OverlapMS     int64            `json:"overlap_ms"`         // longest of those that were not excused
 	HealMS        int64            `json:"heal_ms"`            // until everything ran after the faults had stopped
@@ -85,7 +86,7 @@ func (c *Cluster) judge(r *Report) error {
 		r.violated(s)
 	}
 	r.LongestGapMS, r.SilenceMS = millis(verdict.LongestGap), millis(verdict.LongestSilence)
-	r.lose(verdict)
+	r.lose(verdict, c.end.Sub(c.beganAt))
 	if err := c.writeSilences(r, verdict.Silences); err != nil {
 		return err
 	}
@@ -160,10 +161,10 @@ func (r *Report) table() string {
 	for _, v := range r.Violations {
 		fmt.Fprintf(&b, "VIOLATION %s\n", v)
 	}
-	fmt.Fprintf(&b, "%d events of %d kinds in %.1f s · %d runs, %d moves, %d acts (%d refused), %d items · longest gap %d ms (bound %d ms, TTL %d ms) · owned %.3f, of what is possible %.3f · "+
+	fmt.Fprintf(&b, "%d events of %d kinds in %.1f s · %d runs, %d moves, %d acts (%d refused), %d items · longest gap %d ms (bound %d ms, TTL %d ms) · owned %.3f, of what is possible %.3f (slow %.0f ms for each event) · "+
 		"overlaps %d, of suspended members %d · healed in %d ms · violations %d\n",
 		r.Events, len(r.Kinds), r.Seconds, r.Runs, r.Moves, r.Acts, r.Refused, r.Items, r.LongestGapMS, r.BoundMS, r.TTLMS,
-		r.Owned, r.OwnedPossible, r.Overlaps, r.Excused, r.HealMS, len(r.Violations))
+		r.Owned, r.OwnedPossible, r.SlowMS, r.Overlaps, r.Excused, r.HealMS, len(r.Violations))
 	return b.String()
 }
 
