@@ -159,7 +159,13 @@ func TestWhoCloses(t *testing.T) {
 			g.Release(store.EndKey{Text: "a"})
 			close(ended)
 		}
-		g.Close()
+		closed := make(chan struct{})
+		go func() { defer close(closed); g.Close() }()
+		select {
+		case <-closed:
+		case <-time.After(10 * time.Second):
+			t.Errorf("a session is left %t: Close waits for the child", left)
+		}
 		for child.Next() == ward.Listen {
 			if !child.receive() {
 				child.Ward = child.LineClosed()
