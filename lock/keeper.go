@@ -278,12 +278,15 @@ func (w *heartbeatWriter) close(ctx context.Context, c *Client) {
 	if !w.begun {
 		return
 	}
-	err := w.with.Close(ctx, c.o.Guard)
+	var err error
 	if w.with.Session == nil && w.version != "" {
 		err = c.store.Delete(ctx, w.key, w.version)
 	}
+	if err == nil || errors.Is(err, store.ErrNotFound) {
+		err = w.with.Close(ctx, c.o.Guard)
+	}
 	w.begun, w.with, w.version = false, beats.Life{}, ""
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil {
 		c.o.Logger.Debug("remove a heartbeat", "key", w.key, "err", err)
 	}
 }

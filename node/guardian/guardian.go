@@ -233,19 +233,27 @@ func (g *Guardian) PID() int {
 	return g.line.pid
 }
 
-// Close dismisses the child and waits until it has ended. A second call does nothing.
+// Close dismisses the child and waits until it has ended. One that still guards a session, because the store did not take its end, goes on: it ends that
+// session when this process has ended, and nobody waits for it. A second call does nothing.
 func (g *Guardian) Close() {
 	g.mu.Lock()
 	first := !g.closed
 	g.closed = true
-	if first && g.line != nil && g.line.send(message{Dismiss: true}, nil) != nil {
+	goesOn := g.line != nil && len(g.book.Held()) > 0
+	switch {
+	case !first || g.line == nil:
+	case goesOn:
+		g.line.close()
+	case g.line.send(message{Dismiss: true}, nil) != nil:
 		g.line.give()
 	}
 	g.mu.Unlock()
 	if first {
 		close(g.done)
 	}
-	g.wg.Wait()
+	if !goesOn {
+		g.wg.Wait()
+	}
 }
 
 // message is what the parent tells. Each is one packet; the file of a session goes with it.

@@ -146,6 +146,40 @@ func TestWhatAParentTells(t *testing.T) {
 	t.Error("a child that takes no message is kept")
 }
 
+// TestWhoCloses: a child is dismissed, unless it still guards a session: then it goes on, and nobody waits for it.
+func TestWhoCloses(t *testing.T) {
+	t.Parallel()
+	for left, want := range map[bool]ward.Duty{false: ward.Over, true: ward.Watch} { // order-free: each has a child of its own
+		parent, child := pair(t)
+		g := newGuardian(Options{})
+		g.line = parent
+		ended := make(chan struct{})
+		g.wg.Go(func() { <-ended })
+		if g.Guard(store.EndKey{Text: "a"}); !left {
+			g.Release(store.EndKey{Text: "a"})
+			close(ended)
+		}
+		closed := make(chan struct{})
+		go func() { defer close(closed); g.Close() }()
+		select {
+		case <-closed:
+		case <-time.After(10 * time.Second):
+			t.Errorf("a session is left %t: Close waits for the child", left)
+		}
+		for child.Next() == ward.Listen {
+			if !child.receive() {
+				child.Ward = child.LineClosed()
+			}
+		}
+		if got := child.Next(); got != want {
+			t.Errorf("a session is left %t: the child does %v, want %v", left, got, want)
+		}
+		if left {
+			close(ended)
+		}
+	}
+}
+
 func keysOf(w *watch) (keys []string) {
 	for _, h := range w.Sessions() {
 		keys = append(keys, h.Key)

@@ -21,6 +21,7 @@ func playChaos(ctx context.Context, p *command) error {
 	var o chaos.Options
 	p.IntVar(&o.Events, "events", 200, "how many faults and changes")
 	p.IntVar(&o.Members, "members", 5, "most members at once, 3 to 9")
+	p.BoolVar(&o.Keep, "keep", false, "keep the directory when all went well, too")
 	only := p.String("only", "", "kinds of events, separated by commas; default all")
 	return p.withMembers(ctx, &o, 1500*time.Millisecond, nil, func() error {
 		if *only != "" {

@@ -37,15 +37,21 @@ func Begin(
 	return l, nil
 }
 
-// Close ends a life in order.
+// Close ends a life in order. Where the store did not take that, the guardian still knows of it, and ends it when the process has ended.
 func (l Life) Close(ctx context.Context, g protocol.Guard) error {
+	if l.Session != nil {
+		if err := l.Session.Close(ctx); err != nil {
+			return err
+		}
+	}
+	l.release(g)
+	return nil
+}
+
+func (l Life) release(g protocol.Guard) {
 	if g != nil {
 		g.Release(l.end)
 	}
-	if l.Session == nil {
-		return nil
-	}
-	return l.Session.Close(ctx)
 }
 
 // Open opens a session for heartbeats that are to state a TTL. A store that grants none for so long is asked for half of it, down to the usual TTL. most is the

@@ -201,6 +201,7 @@ func (w *Writer) closeFormer(ctx context.Context) {
 	}
 	if err := w.former.Close(ctx, w.Guard); err != nil {
 		w.Logger.Debug("close the session of a former life", "err", err)
+		w.former.release(w.Guard) // nobody reads that heartbeat any more
 	}
 	w.former = nil
 }
@@ -229,9 +230,12 @@ func (w *Writer) Close(ctx context.Context) {
 }
 
 func (w *Writer) close(ctx context.Context) {
-	err := w.with.Close(ctx, w.Guard)
+	var err error
 	if w.with.Session == nil && w.version != "" {
 		err = w.Store.Delete(ctx, w.key, w.version)
+	}
+	if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) { // others have ended it
+		err = w.with.Close(ctx, w.Guard)
 	}
 	if w.with, w.version = (Life{}), ""; err != nil {
 		w.Logger.Debug("remove our heartbeat", "err", err)

@@ -69,23 +69,29 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 	return c.LogCaller.Call(ctx, e)
 }
 
-// Close leaves the group after the member has left or halted.
+// Close leaves the group after the member has left or halted. Where the store did not take that, the guardian still knows of our place, and gives it up
+// when the process has ended: a dead member in the group holds up the others for its session.
 func (c *Caller) Close(ctx context.Context) {
-	id := c.place("")
+	c.mu.Lock()
+	id := c.id
+	c.mu.Unlock()
 	if id == "" {
 		return
 	}
 	if err := c.group.LeaveGroup(ctx, id); err != nil {
 		c.Logger.Debug("leave the group", "err", err)
+		return
 	}
+	c.place("")
 }
 
-// place notes our place in the group, "" for none, and lets the guardian hear of it. It returns the former one.
-func (c *Caller) place(id string) (former string) {
+// place notes our place in the group, "" for none, and lets the guardian hear of it.
+func (c *Caller) place(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if former, c.id = c.id, id; id == former || c.Guard == nil {
-		return former
+	former := c.id
+	if c.id = id; id == former || c.Guard == nil {
+		return
 	}
 	c.Guard.Release(c.at)
 	c.at = store.EndKey{}
@@ -93,7 +99,6 @@ func (c *Caller) place(id string) (former string) {
 		c.at = g.EndPlace(id)
 	}
 	c.Guard.Guard(c.at)
-	return former
 }
 
 // answer is what an error of the group says.

@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
@@ -23,6 +24,7 @@ type places struct {
 	t     *testing.T
 	guard held
 	next  []string
+	away  bool // nobody can leave
 }
 
 func (*places) EndPlace(id string) store.EndKey { return store.EndKey{Text: id} }
@@ -38,20 +40,22 @@ func (p *places) JoinGroup(_ context.Context, r store.JoinRequest) (store.Member
 }
 
 func (p *places) LeaveGroup(_ context.Context, id string) error {
-	if p.guard[id] {
-		p.t.Errorf("%s leaves before the guardian hears of it", id)
+	if !p.guard[id] {
+		p.t.Errorf("the guardian does not know of %s any more, which has not left", id)
+	}
+	if p.away {
+		return store.ErrUnavailable
 	}
 	return nil
 }
 
-// TestAGuardianHearsOfAPlace before the member waits for the others; then of the next one, and of the end.
+// TestAGuardianHearsOfAPlace before the member waits for the others; then of the next one, and of the end, once the group has heard of it.
 func TestAGuardianHearsOfAPlace(t *testing.T) {
 	t.Parallel()
 	h := held{}
-	c := &Caller{
-		LogCaller: &shell.LogCaller{},
-		group:     &places{t: t, guard: h, next: []string{"one", "two"}},
-	}
+	group := &places{t: t, guard: h, next: []string{"one", "two"}}
+	c := &Caller{LogCaller: &shell.LogCaller{}, group: group}
+	c.Logger = slog.New(slog.DiscardHandler)
 	c.Guard, c.Now = h, func() protocol.Instant { return 1 }
 	for _, want := range []string{"one", "two"} {
 		ev, ok := c.Call(t.Context(), JoinGroup{Join: cluster.PrepareJoin{Member: "a"}}).(Joined)
@@ -59,6 +63,11 @@ func TestAGuardianHearsOfAPlace(t *testing.T) {
 			t.Errorf("joined %+v, and the guardian knows of %v", ev, h)
 		}
 	}
+	group.away = true
+	if c.Close(t.Context()); !h["two"] {
+		t.Error("nobody knows of the place of a member that could not leave")
+	}
+	group.away = false
 	if c.Close(t.Context()); h["two"] {
 		t.Errorf("after the end the guardian knows of %v", h)
 	}

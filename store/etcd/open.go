@@ -27,6 +27,8 @@ const (
 	pingTimeout = 3 * time.Second
 
 	connectTimeout = 3 * time.Second // of one attempt
+	// longestPause is between two attempts. A member that comes back later than it must keeps its tasks waiting.
+	longestPause = time.Second / 2
 )
 
 // Open opens the store below o.Prefix, and creates it if it does not exist and the options allow that. An error says where, what and what to try;
@@ -109,7 +111,7 @@ func (c *conn) dialOptions(o Options) []grpc.DialOption {
 		grpc.WithChainUnaryInterceptor(failFast),
 		grpc.WithContextDialer(c.lines.dial),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longestPause},
 			MinConnectTimeout: connectTimeout,
 		}),
 	}

@@ -7,6 +7,23 @@ import (
 
 // Deserted are the spans up to end in which no process was a member and awake: nobody could run anything.
 func Deserted(records []Record, end int64) []Span {
+	return nobody(records, end, "no member was awake", func(p process) []span {
+		var out []span
+		for _, m := range p.joined {
+			out = append(out, span{m.from, min(m.to, p.ended)})
+		}
+		return out
+	})
+}
+
+// Unmanned are the spans up to end in which no process was there and awake. They are shorter than the deserted ones: how long it takes to become a member is the
+// members' own affair.
+func Unmanned(records []Record, end int64) []Span {
+	return nobody(records, end, "no process was awake", func(p process) []span { return []span{{p.began, p.ended}} })
+}
+
+// nobody are the spans up to end in which no process was awake in its times.
+func nobody(records []Record, end int64, why string, times func(process) []span) []Span {
 	if len(records) == 0 {
 		return nil
 	}
@@ -17,14 +34,14 @@ func Deserted(records []Record, end int64) []Span {
 		for _, s := range p.asleep {
 			away = append(away, span{s.from, s.to})
 		}
-		for _, m := range p.joined {
-			able = append(able, without(span{m.from, min(m.to, p.ended)}, away)...)
+		for _, t := range times(p) {
+			able = append(able, without(t, away)...)
 		}
 	}
 	slices.SortStableFunc(able, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	var out []Span
 	for _, s := range without(span{begin, end}, able) {
-		out = append(out, Span{From: s.from, To: s.to, Why: "no member was awake"})
+		out = append(out, Span{From: s.from, To: s.to, Why: why})
 	}
 	return out
 }

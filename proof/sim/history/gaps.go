@@ -33,6 +33,7 @@ func (j *judge) gaps(p *part) {
 		for _, gap := range without(w, p.covered()) {
 			j.report.Silent += duration(gap.to - gap.from)
 			j.report.LongestSilence = max(j.report.LongestSilence, duration(gap.to-gap.from))
+			j.report.Silences = append(j.report.Silences, j.silence(p, gap))
 			for _, piece := range j.counted(p, gap) {
 				j.gap(p, piece)
 			}
@@ -90,15 +91,8 @@ func without(s span, others []span) []span {
 // counted are the pieces of a gap that each count against the bound: what is excused is taken out, and the bound counts again when a
 // member that the partition was granted to failed.
 func (j *judge) counted(p *part, gap span) []span {
-	var excused []span
-	for _, e := range j.h.Excused {
-		if e.Partition == "" || e.Partition == p.id {
-			excused = append(excused, span{e.From, e.To})
-		}
-	}
-	slices.SortStableFunc(excused, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	var out []span
-	for _, piece := range without(gap, excused) {
+	for _, piece := range without(gap, p.concerned(j.h.Excused)) {
 		from := piece.from
 		for _, at := range j.owners(p, piece) {
 			out = append(out, span{from, at})
@@ -106,6 +100,62 @@ func (j *judge) counted(p *part, gap span) []span {
 		}
 		out = append(out, span{from, piece.to})
 	}
+	return out
+}
+
+// concerned are those spans that concern the partition, by begin.
+func (p *part) concerned(spans []Span) []span {
+	var out []span
+	for _, s := range spans {
+		if s.Partition == "" || s.Partition == p.id {
+			out = append(out, span{s.From, s.To})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	return out
+}
+
+// silence says of a gap what of it could not be otherwise.
+func (j *judge) silence(p *part, gap span) Silence {
+	out := Silence{Gap: Gap{p.id, gap.from, gap.to}, Helpless: duration(gap.to - gap.from)}
+	asleep := j.suspended(p, gap)
+	for _, piece := range without(gap, p.concerned(j.h.Helpless)) {
+		out.Helpless -= duration(piece.to - piece.from)
+		out.Asleep += duration(piece.to - piece.from)
+		for _, awake := range without(piece, asleep) {
+			out.Asleep -= duration(awake.to - awake.from)
+		}
+	}
+	return out
+}
+
+// suspended are the times of a gap in which the owner was suspended and its lease went on: who had it when the gap began, or was given it.
+func (j *judge) suspended(p *part, gap span) []span {
+	var out []span
+	add := func(sleeps []sleep, from, to int64) {
+		for _, s := range sleeps {
+			if s.from < to && from < s.to && !s.machine {
+				out = append(out, span{max(s.from, from), min(s.to, to, s.from+int64(j.h.Bounds.Lease))})
+			}
+		}
+	}
+	for _, r := range p.runs {
+		if r.began.At <= gap.from && gap.from < r.to {
+			add(r.asleep, gap.from, min(gap.to, r.to))
+		}
+	}
+	for i, g := range p.grants {
+		until := gap.to
+		if i+1 < len(p.grants) {
+			until = min(until, p.grants[i+1].At)
+		}
+		for _, o := range j.processes {
+			if o.member == g.Member && o.began <= g.At && g.At < o.ended {
+				add(o.asleep, max(gap.from, g.At), min(until, o.ended))
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	return out
 }
 

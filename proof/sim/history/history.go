@@ -17,6 +17,8 @@ type History struct {
 	Promises []Promise
 	// Excused are spans in which nobody could run a partition. They do not count as gaps, and the bound counts again at their end.
 	Excused []Span
+	// Helpless are those spans in which nobody could run a partition whatever the members did. They end no gap: each silence says how much of it they are.
+	Helpless []Span
 	// Stalls are spans in which the whole machine stood still: all processes were suspended, though nobody sent them a signal.
 	Stalls []Span
 	Bounds Bounds
@@ -42,6 +44,8 @@ type Span struct {
 // Bounds are what a history is held to.
 type Bounds struct {
 	Gap time.Duration // longest time without a run after one failure; 0 checks none
+	// Lease is how long others wait for an owner that was suspended, at most.
+	Lease time.Duration
 	// Wake is how long a process that was suspended may take, after it goes on, to see that it is no owner any more.
 	Wake time.Duration
 }
@@ -60,7 +64,8 @@ type Report struct {
 	LongestUnexcused time.Duration
 	ExcusedPairs     int // pairs of runs that overlapped because the earlier owner was suspended
 
-	Gaps []Gap // all that count against the bound
+	Gaps     []Gap     // all that count against the bound
+	Silences []Silence // all times in which nobody ran a partition that should run
 
 	Partitions, Grants, Runs, Moves, Acts, Refused, Items int
 }
@@ -69,6 +74,13 @@ type Report struct {
 type Gap struct {
 	Partition cluster.PartitionID
 	From, To  int64
+}
+
+// Silence is a whole gap, with the parts of it in which nobody could have run the partition.
+type Silence struct {
+	Gap
+	Helpless time.Duration
+	Asleep   time.Duration // while an owner was suspended, as long as its lease lasts, beside that
 }
 
 // OK tells whether all promises were kept.

@@ -53,6 +53,8 @@ func script(t *testing.T, d *datadriven.TestData) History {
 		switch n *= int64(time.Millisecond); a.Key {
 		case "gap":
 			h.Bounds.Gap = time.Duration(n)
+		case "lease":
+			h.Bounds.Lease = time.Duration(n)
 		case "wake":
 			h.Bounds.Wake = time.Duration(n)
 		case "end":
@@ -62,6 +64,8 @@ func script(t *testing.T, d *datadriven.TestData) History {
 	for text := range strings.Lines(d.Input) {
 		f := strings.Fields(text)
 		switch f[0] {
+		case "helpless":
+			h.Helpless = append(h.Helpless, Span{From: at(t, f[1]), To: at(t, f[2])})
 		case "excused":
 			h.Excused = append(h.Excused, Span{From: at(t, f[1]), To: at(t, f[2]), Why: strings.Join(f[3:], " ")})
 		case "promise":
@@ -146,6 +150,13 @@ func show(r Report) string {
 	fmt.Fprintf(&b, "gap %s silence %s of %s overlap %s", r.LongestGap, r.LongestSilence, r.Wanted, r.LongestOverlap)
 	if r.Silent != r.LongestSilence {
 		fmt.Fprintf(&b, " · silent %s", r.Silent)
+	}
+	var helpless, asleep time.Duration
+	for _, s := range r.Silences {
+		helpless, asleep = helpless+s.Helpless, asleep+s.Asleep
+	}
+	if helpless+asleep > 0 {
+		fmt.Fprintf(&b, " · of that helpless %s, asleep %s", helpless, asleep)
 	}
 	for _, n := range []struct {
 		word  string
@@ -288,12 +299,20 @@ func TestDeserted(t *testing.T) {
 	records := []Record{
 		a(0, Began), a(10, Joined), b(15, Began), b(20, Joined), a(30, Suspended), b(40, Killed), a(50, Resumed), a(60, Left), a(70, Joined), a(80, Exited),
 	}
-	var got []string
-	for _, s := range Deserted(records, 100) {
-		got = append(got, fmt.Sprintf("%d-%d", s.From, s.To))
-	}
-	if want := []string{"0-10", "40-50", "60-70", "80-100"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	for _, those := range []struct {
+		spans []Span
+		want  []string
+	}{
+		{Deserted(records, 100), []string{"0-10", "40-50", "60-70", "80-100"}},
+		{Unmanned(records, 100), []string{"40-50", "80-100"}},
+	} {
+		var got []string
+		for _, s := range those.spans {
+			got = append(got, fmt.Sprintf("%d-%d", s.From, s.To))
+		}
+		if !slices.Equal(got, those.want) {
+			t.Errorf("got %v, want %v", got, those.want)
+		}
 	}
 	if got := Deserted(nil, 100); got != nil {
 		t.Errorf("of nothing: %v", got)

@@ -37,6 +37,7 @@ type Cluster struct {
 	options Options
 	dir     string
 	began   time.Time
+	beganAt protocol.Instant
 	end     protocol.Instant // of what is judged
 	chance  *rand.Rand
 	machine machine
@@ -252,7 +253,7 @@ func (c *Cluster) look() error {
 
 func newCluster(o Options) *Cluster {
 	return &Cluster{
-		options: o, began: time.Now(), chance: rand.New(rand.NewPCG(o.Seed, 0x5eed)),
+		options: o, began: time.Now(), beganAt: protocol.Now(), chance: rand.New(rand.NewPCG(o.Seed, 0x5eed)),
 		running: map[cluster.PartitionID][]running{}, injected: map[string]int{}, forget: func(history.Record) {},
 	}
 }
@@ -268,7 +269,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	r, err := c.play(ctx)
 	c.stalls.Close()
 	c.close()
-	if err == nil && r.OK {
+	if err == nil && r.OK && !o.Keep {
 		return r, os.RemoveAll(c.dir)
 	}
 	c.say("kept for a look: %s", c.dir)

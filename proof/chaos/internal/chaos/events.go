@@ -156,7 +156,7 @@ func (c *Cluster) suspendFor(d time.Duration) (string, error) {
 
 func never() bool { return false }
 
-// suspendLong waits until the others have removed the member; it wakes a while after that.
+// suspendLong waits until the others have removed the member, or somebody has killed it; it wakes a while after that.
 func (c *Cluster) suspendLong(context.Context) (string, error) {
 	p, holds, err := c.suspendOne()
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *Cluster) suspendLong(context.Context) (string, error) {
 	from := c.now()
 	removed := func() bool {
 		_, ok := c.follower.now().Member(p.member())
-		return !ok && !p.Ended()
+		return !ok || p.Ended()
 	}
 	limit := 2 * c.bound()
 	if holds {

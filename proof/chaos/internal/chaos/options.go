@@ -22,6 +22,7 @@ type Options struct {
 	Server     *Server       // where the members meet; default a directory
 	Binary     string        // path of rota
 	Dir        string        // where everything goes; default a temporary directory. It is kept when something is wrong
+	Keep       bool          // it is kept in any case
 	Only       []string      // kinds of events; default all
 	Out        io.Writer     // for people; default nobody
 }

@@ -1,10 +1,12 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -19,6 +21,9 @@ func (c *Cluster) prepare() (err error) {
 		c.dir, err = os.MkdirTemp("", "rota-chaos-")
 	} else {
 		err = os.MkdirAll(c.dir, 0o750)
+	}
+	if err == nil {
+		c.dir, err = filepath.Abs(c.dir) // members run elsewhere
 	}
 	if err != nil {
 		return fmt.Errorf("make a directory: %w", err)
@@ -128,8 +133,11 @@ func (c *Cluster) event(ctx context.Context, r *Report, number int, k kind) erro
 	c.say("%3d  %-17s %s", number, k.name, text)
 	r.count(k.name, at)
 	if c.chance.IntN(5) < 2 {
-		if !c.awaitFor(3*c.bound(), "all tasks run again", c.settledWith(ctx)) {
+		from, missing := c.now(), ""
+		if !c.awaitFor(3*c.bound(), "all tasks run again", c.settledWith(ctx, &missing)) {
 			c.say("! %s%s", c.whatIsMissing(), c.follower.trouble())
+		} else if took := c.now().Sub(from); took > c.bound()/2 {
+			c.say("settled after %s, at last: %s", took.Round(time.Millisecond), missing)
 		}
 	}
 	return nil
@@ -146,6 +154,7 @@ func (c *Cluster) heal(ctx context.Context, r *Report) error {
 		}
 	}
 	from := c.now()
+	r.marks = append(r.marks, mark{int64(from), atEnd})
 	ok := c.await("all faults are over and all tasks run", c.steady())
 	took := c.now().Sub(from) - c.stalls.Since(int64(from)) - c.steadyFor()
 	r.HealMS = took.Milliseconds()
@@ -187,11 +196,16 @@ func (c *Cluster) steady() func() bool {
 // settled tells whether the members are those that are awake, and each partition runs where the log says.
 func (c *Cluster) settled() bool { return c.look() == nil && c.whatIsMissing() == "" }
 
-// settledWith is settled, beside an operator.
-func (c *Cluster) settledWith(ctx context.Context) func() bool {
+// settledWith is settled, beside an operator. What was missing last is noted.
+func (c *Cluster) settledWith(ctx context.Context, missing *string) func() bool {
 	return func() bool {
 		c.tend(ctx)
-		return c.settled()
+		if c.look() != nil {
+			return false
+		}
+		m := c.whatIsMissing()
+		*missing = cmp.Or(m, *missing)
+		return m == ""
 	}
 }
 

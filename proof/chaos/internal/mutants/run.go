@@ -22,7 +22,8 @@ type mutant struct {
 	flaw.Flaw
 	events int
 	only   []string // kinds of events that bring it to light
-	proof  string   // what a violation must begin with
+	proof  string   // what a violation must begin with; or it is that tasks have an owner for less than a share
+	least  float64  // that share of the time in which they could have one; 0: it is a violation that shows the flaw
 }
 
 //go:embed flaws.txt
@@ -36,6 +37,9 @@ func table() ([]mutant, error) {
 		n, kinds, _ := strings.Cut(f.Notes["events"], " ")
 		m := mutant{Flaw: f.Flaw, only: strings.Fields(kinds), proof: f.Notes["proof"]}
 		m.events, err = strconv.Atoi(n)
+		if least, ok := strings.CutPrefix(m.proof, "owned "); ok && err == nil {
+			m.least, err = strconv.ParseFloat(least, 64)
+		}
 		if err != nil || len(m.only) == 0 || m.proof == "" {
 			return nil, fmt.Errorf("flaws.txt: %s: it has no events or no proof: %w", f.Name, err)
 		}
@@ -103,7 +107,7 @@ func (r *Report) count(m mutant, found string) {
 	r.Mutants++
 }
 
-// play builds the binary with the flaw and plays; it returns the violation that shows it.
+// play builds the binary with the flaw and plays; it returns what shows it.
 func (m mutant) play(ctx context.Context, root, dir string, seed uint64) (string, error) {
 	binary, err := m.Build(ctx, root, dir, "./cmd/rota")
 	if err != nil {
@@ -116,6 +120,9 @@ func (m mutant) play(ctx context.Context, root, dir string, seed uint64) (string
 	}
 	if err != nil {
 		return "", err
+	}
+	if r.OwnedPossible < m.least {
+		return fmt.Sprintf("tasks had an owner for %.3f of the time in which they could, and should for %.3f", r.OwnedPossible, m.least), nil
 	}
 	for _, v := range r.Violations {
 		if strings.HasPrefix(v, m.proof) {
