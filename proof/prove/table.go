@@ -83,7 +83,7 @@ type protocol struct {
 func protocols() []protocol {
 	return []protocol{
 		{name: "replica", walks: 12, states: 436_900, seeds: 200, hours: "1", pairs: true, hourly: 200, kinds: 40, flaws: 96, guardians: 3, owned: amounts{"file": 0.9, "etcd": 0.8, "nats": 0.9, "postgres": 0.7, "zookeeper": 0.72}},
-		{name: "sync", suffix: "-sync", walks: 7, states: 51_400, seeds: 100, hours: "0.2", pairs: true, hourly: 20, kinds: 42, flaws: 23, owned: amounts{"kafka": 0.78}},
+		{name: "sync", suffix: "-sync", walks: 7, states: 51_400, seeds: 100, hours: "0.2", pairs: true, hourly: 20, kinds: 42, flaws: 23, owned: amounts{"kafka": 0.8}},
 		{name: "leader", suffix: "-leader", walks: 7, states: 25_700, seeds: 50, hours: "0.2", hourly: 10, kinds: 40, flaws: 17, guardians: 2, owned: amounts{"etcd": 0.68}},
 		{name: "lease", suffix: "-lease", walks: 7, states: 1_065, seeds: 50, hours: "1", hourly: 50, kinds: 41, flaws: 29, guardians: 3, owned: amounts{"nats": 0.75, "elastic": 0.25}},
 	}
