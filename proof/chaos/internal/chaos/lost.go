@@ -96,8 +96,9 @@ func (c *Cluster) writeSilences(r *Report, silences []history.Silence) error {
 	var b strings.Builder
 	slices.SortFunc(silences, func(a, b history.Silence) int { return cmp.Compare(b.To-b.From, a.To-a.From) })
 	for _, s := range silences {
-		from := time.Duration(s.From - int64(c.beganAt))
-		fmt.Fprintf(&b, "at %8.3fs for %7.3fs impossible %7.3fs asleep %7.3fs after %s: %s\n", from.Seconds(), time.Duration(s.To-s.From).Seconds(), s.Helpless.Seconds(), s.Asleep.Seconds(), r.at(s.From), s.Partition)
+		from, length := time.Duration(s.From-int64(c.beganAt)), time.Duration(s.To-s.From)
+		fmt.Fprintf(&b, "at %8.3fs for %7.3fs impossible %7.3fs ", from.Seconds(), length.Seconds(), s.Helpless.Seconds())
+		fmt.Fprintf(&b, "asleep %7.3fs after %s: %s\n", s.Asleep.Seconds(), r.at(s.From), s.Partition)
 	}
 	return os.WriteFile(filepath.Join(c.dir, "silences"), []byte(b.String()), 0o640)
 }
