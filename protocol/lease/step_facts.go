@@ -72,12 +72,12 @@ func (f *facts) learn(docs []store.Doc) *facts {
 	next := &facts{docs: make([]fact, 0, len(docs)), configFact: configFact{settings: defaults()}}
 	known := f.docs
 	for _, d := range inOrder(docs) {
-		if len(known) > 0 && known[0].Key != d.Key {
+		if len(known) > 0 && known[0].Key < d.Key {
 			i, _ := find(known, d.Key)
 			known = known[i:]
 		}
 		if len(known) > 0 && known[0].err == nil && known[0].same(d) {
-			next.docs = append(next.docs, known[0])
+			next.docs, known = append(next.docs, known[0]), known[1:]
 		} else {
 			next.docs = append(next.docs, decoded(d))
 		}
