@@ -19,9 +19,9 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 )

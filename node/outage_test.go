@@ -12,11 +12,11 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/protocol/leader"
+	"github.com/rota-run/rota/internal/protocol/lease"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/leader"
-	"github.com/rota-run/rota/protocol/lease"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
 )

@@ -10,11 +10,11 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/fold"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/fold"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/view"

@@ -15,8 +15,8 @@ import (
 
 	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/protocol/replica"
 )
 
 // TestNoCommandDialsARecord: whoever can write the store can put any address into the record of a member. No command
