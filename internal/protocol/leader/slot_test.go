@@ -200,7 +200,7 @@ func anything(t *rapid.T, b *book, members []cluster.MemberID) cluster.Command {
 // The table in the documentation is the one of the code.
 func TestTheTableIsInTheDocs(t *testing.T) {
 	t.Parallel()
-	const file = "../../docs/internals/slot-states.md"
+	const file = "../../../docs/internals/slot-states.md"
 	want := "# States of a task on a member, under the protocol leader\n\nGenerated from internal/protocol/leader/slot_table_test.go by `go test ./internal/protocol/leader -run Docs -update`; each line is tested.\n\n" + slotWords + Table() + answerTable()
 	if *update {
 		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
