@@ -8,9 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/replica"
-	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 )

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/node"
 )
 
 // Drain moves the tasks of a member away and gives it no more until [Operator.Undrain], also when it restarts.

@@ -2,7 +2,7 @@ package view
 
 import (
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
 )
 
 // Metrics measures a cluster by its value, as the sums of [Status] do: without what is Rota's own. It is plain data; see [node.Metric].

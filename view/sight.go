@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
 )
 
 // Sight is a cluster as it was seen once: its value, and what a [Lookout] saw beside it, which corrects what the value alone says: who is alive, and

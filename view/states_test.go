@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/node"
 )
 
 // applied is a value after further commands, all of which are accepted.

@@ -46,8 +46,8 @@ var vendors = []rule{
 	{"github.com/mattn/go-isatty", []string{"cmd/…", "rotacmd/internal/command/…"}},
 	{"golang.org/x/term", []string{"cmd/…", "rotacmd/internal/command/…"}},
 	{"golang.org/x/net", []string{"tasks", "api"}},
-	{"golang.org/x/sys", []string{"protocol", "work", "store/file", "tasks", "tasks/program", "node", "node/guardian", "cmd/…", "rotacmd/internal/command/…", "rotacmd/internal/quiet"}},
-	{"golang.org/x/sync", []string{"node", "work", "api", "cmd/…", "rotacmd/internal/command/…", "store/*"}},
+	{"golang.org/x/sys", []string{"protocol", "work", "store/file", "tasks", "tasks/program", "internal/node", "internal/node/guardian", "cmd/…", "rotacmd/internal/command/…", "rotacmd/internal/quiet"}},
+	{"golang.org/x/sync", []string{"internal/node", "work", "api", "cmd/…", "rotacmd/internal/command/…", "store/*"}},
 	// Libraries for tests: only conformance suites are not tests themselves.
 	{"github.com/anishathalye/porcupine", []string{"store/storetest", "protocol/protocoltest"}},
 	{"github.com/cockroachdb/datadriven", nil},

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/replica"
-	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"

@@ -30,14 +30,14 @@ func TestKeyedFlawsAreFound(t *testing.T) {
 	ctx := context.Background() // the deadline of the test binary bounds it
 	root, err := mutant.Root(ctx)
 	must.Succeed(t, err)
-	program, err := set.BuildTests(ctx, root, t.TempDir(), "./node")
+	program, err := set.BuildTests(ctx, root, t.TempDir(), "./internal/node")
 	must.Succeed(t, err)
 	run := func(environ []string) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // for a flaw that makes it endless
 		defer cancel()
 		// Goroutines of a bubble run in an order of their own: an instant that shows a flaw is met in most runs, not in each.
 		cmd := exec.CommandContext(ctx, program, "-test.run", "^TestKeyedUnderFaults$", "-test.count", "10", "-test.failfast")
-		cmd.Dir, cmd.Env = filepath.Join(root, "node"), environ
+		cmd.Dir, cmd.Env = filepath.Join(root, "internal", "node"), environ
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
