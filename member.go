@@ -11,7 +11,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
-	"github.com/rota-run/rota/operate"
+	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/source/directory"
@@ -44,7 +44,7 @@ type Config struct {
 	// they take its tasks. Nobody runs them meanwhile. All members of a cluster should have the same.
 	Hold time.Duration
 	// Guard ends the sessions of the member and of its locks when the process is killed, so that others need not wait for the TTL; nil for none. A
-	// [guardian.Guardian] of package internal/node/guardian is one.
+	// [guardian.Guardian] of package node/guardian is one.
 	Guard  protocol.Guard
 	Logger *slog.Logger // default: discard
 	Events Events       // optional callbacks

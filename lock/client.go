@@ -24,7 +24,7 @@ type Options struct {
 	Owner string
 	// NoSessions uses only heartbeats, even if the store has sessions.
 	NoSessions bool
-	// Guard hears of the sessions of the heartbeats, so that what a killed process holds is free at once; nil for none. See package internal/node/guardian.
+	// Guard hears of the sessions of the heartbeats, so that what a killed process holds is free at once; nil for none. See package node/guardian.
 	Guard  protocol.Guard
 	Logger *slog.Logger // default: discard
 	// Clock measures TTLs; default [protocol.Now]. It must advance while the machine is suspended: otherwise a lease is considered valid for too long.

@@ -13,10 +13,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
 	"github.com/rota-run/rota/proof/server"
-	"github.com/rota-run/rota/view"
 )
 
 // programs is the directory with rota and the program that runs servers for its demonstration.

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/store/file"
-	"github.com/rota-run/rota/view"
 )
 
 // earlier builds the binary of the commit that testdata/earlier.txt names, and returns it with what it says that it is. A clone without that commit

@@ -107,7 +107,7 @@ func headings(dir string) []string {
 		return append(limits, "# State", "# Where it comes from")
 	case path.Dir(dir) == "store":
 		return limits
-	case slices.Contains([]string{"store", "work", "tasks", "internal/node", "source", "api", "cluster", "schedule", "flow", "proof/sim"}, dir):
+	case slices.Contains([]string{"store", "work", "tasks", "internal/node", "source", "internal/api", "cluster", "schedule", "flow", "proof/sim"}, dir):
 		return []string{"# Purpose"}
 	}
 	return nil

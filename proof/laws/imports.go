@@ -20,7 +20,7 @@ type rule struct {
 var (
 	pure      = []string{"cluster", "schedule", "flow"}
 	contracts = append([]string{"store", "protocol", "publish", "journal", "work"}, pure...)
-	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "tasks/*", "api", "view", "internal/node", "operate", "protocol/*", "store/memory", "work/stage"}, contracts...)
+	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "tasks/*", "internal/api", "internal/view", "internal/node", "internal/operate", "protocol/*", "store/memory", "work/stage"}, contracts...)
 )
 
 // rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages. The first rule
@@ -87,18 +87,18 @@ var rules = []rule{
 	{"tasks/program", nil},
 	{"source", []string{"cluster", "flow", "schedule", "journal", "work", "internal/plain"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
-	{"internal/node/guardian/ward", nil},
-	{"internal/node/guardian", []string{"store", "internal/protocol/heartbeat", "tasks/program", "internal/node/guardian/ward"}},
+	{"internal/node/ward", nil},
+	{"node/guardian", []string{"store", "internal/protocol/heartbeat", "tasks/program", "internal/node/ward"}},
 	{"internal/node", append([]string{"call", "source", "source/directory", "internal/protocol/heartbeat", "internal/plain", "internal/wait"}, contracts...)},
-	{"operate", append([]string{"internal/node", "source/directory", "work/stage"}, contracts...)},
-	{"view", append([]string{"call", "internal/node", "source/directory"}, contracts...)},
-	{"api", append([]string{"api/page", "operate", "view", "internal/node", "source", "work/stage"}, contracts...)},
-	{"api/page", nil},
+	{"internal/operate", append([]string{"internal/node", "source/directory", "work/stage"}, contracts...)},
+	{"internal/view", append([]string{"call", "internal/node", "source/directory"}, contracts...)},
+	{"internal/api", append([]string{"internal/api/page", "internal/operate", "internal/view", "internal/node", "source", "work/stage"}, contracts...)},
+	{"internal/api/page", nil},
 
 	{".", shell},
 	{"rotatest", append([]string{".", "store/handle"}, shell...)},
 	{"proof/sim/machine/*", append([]string{"internal/protocol/*", "proof/sim/…"}, contracts...)},
-	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/node/guardian/ward", "internal/protocol/heartbeat"}, contracts...)}, // it knows no protocol
+	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/node/ward", "internal/protocol/heartbeat"}, contracts...)}, // it knows no protocol
 	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/plain"}},
 	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},
 	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/internal/node/guardian/ward"
+	"github.com/rota-run/rota/internal/node/ward"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/store"

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/internal/node/guardian"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/node/guardian"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/command/demo"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"

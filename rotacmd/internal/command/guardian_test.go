@@ -3,7 +3,7 @@ package command
 import (
 	"testing"
 
-	"github.com/rota-run/rota/internal/node/guardian"
+	"github.com/rota-run/rota/node/guardian"
 	"github.com/rota-run/rota/store"
 )
 

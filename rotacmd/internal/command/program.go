@@ -11,8 +11,8 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/node/guardian"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/node/guardian"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/source/directory"

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/rotacmd/internal/quiet"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"

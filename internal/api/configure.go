@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/operate"
+	"github.com/rota-run/rota/internal/operate"
 )
 
 // settingParameters are those of rota cluster set.

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
+	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 )

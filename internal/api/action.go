@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/operate"
+	"github.com/rota-run/rota/internal/operate"
 )
 
 // Actions let requests change the cluster. They need a token: what a member may do is not for every program on its machine.

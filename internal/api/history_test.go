@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/view"
 )
 
 // log is a history of jobs, one a second, that begins after a snapshot of two.

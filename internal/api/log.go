@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // log shows the newest entries of the log, or those that follow an index.

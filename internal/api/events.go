@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // Changed is the data of an event of /v1/events: what differs from the event before it.

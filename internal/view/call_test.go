@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/call"
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // TestACallSeenFromOutside has neither argument nor result; the call itself keeps them.

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rota-run/rota/api/page"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api/page"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/view"
 )
 
 // Config is what a server shows. Value is required. Its functions may be called from any goroutine.

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/view"
 )
 
 // TestLogInTheAPI shows the newest entries, or pages of those that follow an index, and says what is wrong with a question.

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // BenchmarkSlowReaders: 150 connections ask for 10,000 of 100,000 tasks and read nothing. It reports by how much the live memory and the process have grown.
 //
-//	go test ./api -run xxx -bench SlowReaders -benchtime 1x
+//	go test ./internal/api -run xxx -bench SlowReaders -benchtime 1x
 func BenchmarkSlowReaders(b *testing.B) {
 	const tasks, readers, patience = 100_000, 150, 3 * time.Second
 	var v cluster.Value

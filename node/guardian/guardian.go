@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rota-run/rota/internal/node/guardian/ward"
+	"github.com/rota-run/rota/internal/node/ward"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/tasks/program"

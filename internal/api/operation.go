@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/view"
 )
 
 // operation is one path of the API, as it is answered and as it is described.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // TestWhyOfManyPartitions: the first of what does not run is listed, up to a bound, and all are counted.

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // folded is a value that commands are applied to, an entry each.
