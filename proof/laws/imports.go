@@ -32,14 +32,14 @@ var rules = []rule{
 	{"flow", nil},
 
 	{"store", nil},
-	{"store/storetest", []string{"store", "store/internal/gate"}},
+	{"store/storetest", []string{"store", "internal/store/gate"}},
 	{"store/driver", []string{"store"}},
 	{"store/driver/drivermap", []string{"store", "store/driver", "internal/ordered"}},
 	{"store/driver/drivertest", []string{"store", "store/driver"}},
 	{"store/engine", []string{"store", "store/driver"}},
 	{"store/engine/internal/adversary", []string{"store", "store/driver"}},
 	{"store/engine/log", []string{"store", "store/driver", "store/engine", "store/internal/crowd"}},
-	{"store/engine/full", []string{"store", "store/driver", "store/engine", "store/engine/log", "store/logqueue"}},
+	{"store/engine/full", []string{"store", "store/driver", "store/engine", "store/engine/log", "store/internal/logqueue"}},
 	{"store/etcd", []string{"internal/wait", "store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/remote", "store/internal/driver"}},
 	{"store/elastic", []string{"internal/wait", "store", "store/driver", "store/engine", "store/engine/full", "store/engine/log", "store/internal/remote", "store/internal/driver"}},
 	{"store/zookeeper", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/remote"}},
@@ -49,11 +49,12 @@ var rules = []rule{
 	{"store/internal/driver", []string{"store"}},
 	{"store/internal/remote", []string{"store"}},
 	{"store/internal/crowd", nil},
-	{"store/internal/gate", []string{"store"}},
-	{"store/handle", []string{"store", "store/internal/gate"}},
-	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "store/internal/driver", "store/internal/remote"}}, // it has a log alone
+	{"internal/store/gate", []string{"store"}},
+	{"internal/store/handle", []string{"store", "internal/store/gate"}},
+	{"store/kafka", []string{"store", "store/internal/logdocs", "store/internal/logqueue", "store/internal/driver", "store/internal/remote"}}, // it has a log alone
 	{"store/memory", []string{"store", "store/driver", "store/driver/drivermap", "store/engine/full", "store/engine/log"}},
-	{"store/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
+	{"store/internal/logdocs", []string{"store", "store/internal/driver"}},
+	{"store/internal/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
 	{"store/*", []string{"store", "flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
 
 	{"journal", []string{"store", "internal/plain", "internal/wait"}},
@@ -95,8 +96,8 @@ var rules = []rule{
 	{"internal/api", append([]string{"internal/api/page", "internal/operate", "internal/view", "internal/node", "source", "work/stage"}, contracts...)},
 	{"internal/api/page", nil},
 
-	{".", shell},
-	{"rotatest", append([]string{".", "store/handle"}, shell...)},
+	{".", append([]string{"internal/protocol/replica"}, shell...)}, // the default
+	{"rotatest", append([]string{".", "internal/store/handle"}, shell...)},
 	{"proof/sim/machine/*", append([]string{"internal/protocol/*", "proof/sim/…"}, contracts...)},
 	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/node/ward", "internal/protocol/heartbeat"}, contracts...)}, // it knows no protocol
 	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/plain"}},

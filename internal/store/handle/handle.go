@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/rota-run/rota/internal/store/gate"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/gate"
 )
 
 // Store is all that a store inside this process can do.

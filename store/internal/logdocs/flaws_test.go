@@ -7,7 +7,7 @@ import (
 )
 
 func newFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw {
-	return mutanttest.New(name, "store/logdocs/"+file, found, oldNew...)
+	return mutanttest.New(name, "store/internal/logdocs/"+file, found, oldNew...)
 }
 
 // flaws are what could be wrong with the code, each found by a test that it names.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/logqueue"
+	"github.com/rota-run/rota/store/internal/logqueue"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
 )

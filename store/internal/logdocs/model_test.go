@@ -11,7 +11,7 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/logdocs"
+	"github.com/rota-run/rota/store/internal/logdocs"
 	"github.com/rota-run/rota/store/memory"
 )
 
