@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/operate"
+	"github.com/rota-run/rota/internal/operate"
 )
 
 // Why Submit, SubmitFile and Apply leave a job as it is.

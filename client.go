@@ -10,9 +10,9 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/operate"
+	"github.com/rota-run/rota/internal/operate"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/work"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/view"
 )
 
 // gate lets through once it is open.

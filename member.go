@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/operate"
+	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/operate"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/work"
 )

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/operate"
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/operate"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // Kill ends a job: its tasks stop. [Member.Wait] returns when they have. One of a task file is refused while a member has its source, which would submit it

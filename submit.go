@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rota-run/rota/operate"
+	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/source"
 )
 

@@ -20,7 +20,7 @@ func TestReproducible(t *testing.T) {
 	if err := os.MkdirAll(elsewhere, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	list := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.go", "*go.mod", "*go.sum", "api/page", "deploy/build", "docs", "examples")
+	list := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.go", "*go.mod", "*go.sum", "internal/api/page", "deploy/build", "docs", "examples")
 	files, err := list.Output()
 	if err != nil {
 		t.Fatal(err)

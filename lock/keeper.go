@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	beats "github.com/rota-run/rota/internal/protocol/beat"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol"
-	beats "github.com/rota-run/rota/protocol/beat"
-	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 

@@ -3,8 +3,8 @@ package lock
 import (
 	"time"
 
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 

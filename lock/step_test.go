@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 

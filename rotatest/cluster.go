@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/store/handle"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/store/handle"
 	"github.com/rota-run/rota/store/memory"
 )
 

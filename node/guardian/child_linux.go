@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rota-run/rota/node/guardian/ward"
+	"github.com/rota-run/rota/internal/node/ward"
 	"github.com/rota-run/rota/tasks/program"
 )
 

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rota-run/rota/node/guardian/ward"
-	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/node/ward"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/tasks/program"
 )

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rota-run/rota/internal/node/ward"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/node/guardian/ward"
 	"github.com/rota-run/rota/store"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/browser"
 	"github.com/rota-run/rota/proof/process"

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/browser"
 )

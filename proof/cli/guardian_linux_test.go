@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/view"
 )
 
 // figureKills is from how many kills on a run is one for the figures.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // job is a job as the command shows it.

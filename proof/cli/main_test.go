@@ -13,10 +13,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
 	"github.com/rota-run/rota/proof/server"
-	"github.com/rota-run/rota/view"
 )
 
 // programs is the directory with rota and the program that runs servers for its demonstration.
@@ -47,16 +47,17 @@ func await(t *testing.T, what string, holds func() bool) {
 
 // place is a directory with a store and task files.
 type place struct {
-	t     *testing.T
-	dir   string
-	store string // where the members meet
-	name  string // of the store, where it is on a server
+	t       *testing.T
+	dir     string
+	store   string // where the members meet
+	name    string // of the store, where it is on a server
+	program string // rota, as a path
 }
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	t.Parallel()
-	p := &place{t: t, dir: t.TempDir(), store: "file:store"}
+	p := &place{t: t, dir: t.TempDir(), store: "file:store", program: filepath.Join(programs, "rota")}
 	if err := os.Mkdir(filepath.Join(p.dir, "tasks"), 0o750); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func (p *place) noops(n int) {
 }
 
 func (p *place) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(programs, "rota"), args...)
+	cmd := exec.Command(p.program, args...)
 	cmd.Dir = p.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + p.dir}
 	return cmd

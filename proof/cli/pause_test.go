@@ -4,7 +4,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // A paused task has no owner, whatever becomes of the members and of its file, until it is resumed: by each protocol that a directory can have.

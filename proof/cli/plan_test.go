@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 func TestPlanWithoutAMember(t *testing.T) {

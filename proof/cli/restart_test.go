@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/view"
 )
 
 // owners is who has each task, and the largest token of them; nil while one of them does not run.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // Nobody is left who could say so: the store does.

@@ -13,11 +13,11 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/view"
 )
 
 // checks are members that run the task files of examples/checks, on ZooKeeper under leader, as coalesce does.

@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
-	"github.com/rota-run/rota/view"
 )
 
 // tour is a directory with texts, a store and members.

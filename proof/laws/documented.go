@@ -101,11 +101,13 @@ func headings(dir string) []string {
 	switch {
 	case strings.HasSuffix(dir, "test"):
 		return []string{"# Purpose"}
-	case path.Dir(dir) == "protocol":
+	case slices.Contains([]string{"internal/protocol/duty", "internal/protocol/elect", "internal/protocol/history"}, dir):
+		return nil // each is a function of its callers
+	case path.Dir(dir) == "internal/protocol":
 		return append(limits, "# State", "# Where it comes from")
-	case path.Dir(dir) == "store":
+	case path.Dir(dir) == "store", slices.Contains([]string{"store/internal/logdocs", "store/internal/logqueue", "internal/store/handle"}, dir):
 		return limits
-	case slices.Contains([]string{"store", "work", "tasks", "node", "source", "api", "cluster", "schedule", "flow", "proof/sim"}, dir):
+	case slices.Contains([]string{"store", "work", "tasks", "internal/node", "source", "internal/api", "cluster", "schedule", "flow", "proof/sim"}, dir):
 		return []string{"# Purpose"}
 	}
 	return nil

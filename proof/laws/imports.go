@@ -20,7 +20,7 @@ type rule struct {
 var (
 	pure      = []string{"cluster", "schedule", "flow"}
 	contracts = append([]string{"store", "protocol", "publish", "journal", "work"}, pure...)
-	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "tasks/*", "api", "view", "node", "operate", "protocol/*", "store/memory", "work/stage"}, contracts...)
+	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "tasks/*", "internal/api", "internal/view", "internal/node", "internal/operate", "protocol/*", "store/memory", "work/stage"}, contracts...)
 )
 
 // rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages. The first rule
@@ -32,14 +32,14 @@ var rules = []rule{
 	{"flow", nil},
 
 	{"store", nil},
-	{"store/storetest", []string{"store", "store/internal/gate"}},
+	{"store/storetest", []string{"store", "internal/store/gate"}},
 	{"store/driver", []string{"store"}},
 	{"store/driver/drivermap", []string{"store", "store/driver", "internal/ordered"}},
 	{"store/driver/drivertest", []string{"store", "store/driver"}},
 	{"store/engine", []string{"store", "store/driver"}},
 	{"store/engine/internal/adversary", []string{"store", "store/driver"}},
 	{"store/engine/log", []string{"store", "store/driver", "store/engine", "store/internal/crowd"}},
-	{"store/engine/full", []string{"store", "store/driver", "store/engine", "store/engine/log", "store/logqueue"}},
+	{"store/engine/full", []string{"store", "store/driver", "store/engine", "store/engine/log", "store/internal/logqueue"}},
 	{"store/etcd", []string{"internal/wait", "store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/remote", "store/internal/driver"}},
 	{"store/elastic", []string{"internal/wait", "store", "store/driver", "store/engine", "store/engine/full", "store/engine/log", "store/internal/remote", "store/internal/driver"}},
 	{"store/zookeeper", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/remote"}},
@@ -49,15 +49,16 @@ var rules = []rule{
 	{"store/internal/driver", []string{"store"}},
 	{"store/internal/remote", []string{"store"}},
 	{"store/internal/crowd", nil},
-	{"store/internal/gate", []string{"store"}},
-	{"store/handle", []string{"store", "store/internal/gate"}},
-	{"store/kafka", []string{"store", "store/logdocs", "store/logqueue", "store/internal/driver", "store/internal/remote"}}, // it has a log alone
+	{"internal/store/gate", []string{"store"}},
+	{"internal/store/handle", []string{"store", "internal/store/gate"}},
+	{"store/kafka", []string{"store", "store/internal/logdocs", "store/internal/logqueue", "store/internal/driver", "store/internal/remote"}}, // it has a log alone
 	{"store/memory", []string{"store", "store/driver", "store/driver/drivermap", "store/engine/full", "store/engine/log"}},
-	{"store/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
+	{"store/internal/logdocs", []string{"store", "store/internal/driver"}},
+	{"store/internal/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
 	{"store/*", []string{"store", "flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
 
 	{"journal", []string{"store", "internal/plain", "internal/wait"}},
-	{"lock", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/beat"}},
+	{"lock", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/beat"}},
 	{"lock/fence", []string{"cluster"}},
 	{"lock/locktest", []string{"cluster", "store", "lock", "protocol"}},
 	{"status", []string{"cluster", "store", "internal/wait"}},
@@ -68,16 +69,17 @@ var rules = []rule{
 	{"publish/*", []string{"publish", "publish/internal/post", "publish/internal/otlpwire", "publish/internal/wiretest"}},
 	{"protocol", []string{"cluster", "store"}},
 	{"protocol/protocoltest", []string{"cluster", "store", "protocol", "store/memory", "store/storetest"}},
-	{"protocol/heartbeat", []string{"store", "protocol"}},
-	{"protocol/outbox", []string{"cluster", "store", "protocol"}},
-	{"protocol/internal/history", []string{"cluster", "protocol"}},
-	{"protocol/internal/duty", []string{"cluster", "protocol", "protocol/member"}},
-	{"protocol/fold", []string{"cluster", "store", "protocol", "protocol/internal/history", "protocol/outbox", "protocol/member", "protocol/shell"}},
-	{"protocol/beat", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox"}},
-	{"protocol/internal/elect", []string{"store", "protocol", "protocol/heartbeat"}},
-	{"protocol/shell", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/outbox", "protocol/beat", "protocol/internal/history", "protocol/member"}},
-	{"protocol/member", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/internal/history", "protocol/outbox"}},
-	{"protocol/*", []string{"cluster", "store", "protocol", "protocol/heartbeat", "protocol/internal/elect", "protocol/outbox", "protocol/fold", "protocol/beat", "protocol/internal/history", "protocol/internal/duty", "protocol/member", "protocol/shell", "internal/ordered"}}, // protocols do not know each other
+	{"internal/protocol/heartbeat", []string{"store", "protocol"}},
+	{"internal/protocol/outbox", []string{"cluster", "store", "protocol"}},
+	{"internal/protocol/history", []string{"cluster", "protocol"}},
+	{"internal/protocol/duty", []string{"cluster", "protocol", "internal/protocol/member"}},
+	{"internal/protocol/fold", []string{"cluster", "store", "protocol", "internal/protocol/history", "internal/protocol/outbox", "internal/protocol/member", "internal/protocol/shell"}},
+	{"internal/protocol/beat", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/outbox"}},
+	{"internal/protocol/elect", []string{"store", "protocol", "internal/protocol/heartbeat"}},
+	{"internal/protocol/shell", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/outbox", "internal/protocol/beat", "internal/protocol/history", "internal/protocol/member"}},
+	{"internal/protocol/member", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/history", "internal/protocol/outbox"}},
+	{"internal/protocol/*", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/elect", "internal/protocol/outbox", "internal/protocol/fold", "internal/protocol/beat", "internal/protocol/history", "internal/protocol/duty", "internal/protocol/member", "internal/protocol/shell", "internal/ordered"}}, // protocols do not know each other
+	{"protocol/*", []string{"internal/protocol/*"}}, // what users choose: a name for what is below internal
 	{"work", []string{"cluster", "flow", "store", "protocol", "publish", "journal", "internal/usercode", "internal/wait"}},
 	{"work/stage", []string{"flow", "store", "work", "internal/usercode"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
@@ -86,18 +88,18 @@ var rules = []rule{
 	{"tasks/program", nil},
 	{"source", []string{"cluster", "flow", "schedule", "journal", "work", "internal/plain"}},
 	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
-	{"node/guardian/ward", nil},
-	{"node/guardian", []string{"store", "protocol/heartbeat", "tasks/program", "node/guardian/ward"}},
-	{"node", append([]string{"call", "source", "source/directory", "protocol/heartbeat", "internal/plain", "internal/wait"}, contracts...)},
-	{"operate", append([]string{"node", "source/directory", "work/stage"}, contracts...)},
-	{"view", append([]string{"call", "node", "source/directory"}, contracts...)},
-	{"api", append([]string{"api/page", "operate", "view", "node", "source", "work/stage"}, contracts...)},
-	{"api/page", nil},
+	{"internal/node/ward", nil},
+	{"node/guardian", []string{"store", "internal/protocol/heartbeat", "tasks/program", "internal/node/ward"}},
+	{"internal/node", append([]string{"call", "source", "source/directory", "internal/protocol/heartbeat", "internal/plain", "internal/wait"}, contracts...)},
+	{"internal/operate", append([]string{"internal/node", "source/directory", "work/stage"}, contracts...)},
+	{"internal/view", append([]string{"call", "internal/node", "source/directory"}, contracts...)},
+	{"internal/api", append([]string{"internal/api/page", "internal/operate", "internal/view", "internal/node", "source", "work/stage"}, contracts...)},
+	{"internal/api/page", nil},
 
-	{".", shell},
-	{"rotatest", append([]string{".", "store/handle"}, shell...)},
-	{"proof/sim/machine/*", append([]string{"protocol/*", "proof/sim/…"}, contracts...)},
-	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "node/guardian/ward", "protocol/heartbeat"}, contracts...)}, // it knows no protocol
+	{".", append([]string{"internal/protocol/replica"}, shell...)}, // the default
+	{"rotatest", append([]string{".", "internal/store/handle"}, shell...)},
+	{"proof/sim/machine/*", append([]string{"internal/protocol/*", "proof/sim/…"}, contracts...)},
+	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/node/ward", "internal/protocol/heartbeat"}, contracts...)}, // it knows no protocol
 	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/plain"}},
 	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},
 	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota
@@ -189,15 +191,21 @@ func Floors(f *File) []string {
 	return out
 }
 
-// roomOf is the room of a folder: the folder at the top of the tree, except for what the root, the command and the proof have elsewhere.
+// roomOf is the room of a folder: the folder at the top of the tree, except for what the root and the command have elsewhere, and what rooms have below internal, where
+// the proof can import it and users can't.
 func roomOf(dir string) string {
-	switch top, rest, _ := strings.Cut(dir, "/"); {
+	top, rest, _ := strings.Cut(dir, "/")
+	if top == "internal" {
+		room, _, _ := strings.Cut(rest, "/")
+		if _, ok := floorOf(room); ok {
+			return room
+		}
+	}
+	switch {
 	case dir == ".":
 		return "rota"
 	case top == "cmd":
 		return "rotacmd"
-	case top == "internal" && (rest == "proof" || strings.HasPrefix(rest, "proof/")):
-		return "proof"
 	default:
 		return top
 	}

@@ -138,7 +138,7 @@ func TestTypes(t *testing.T) {
 		})
 	}
 	if checked < 4 {
-		t.Errorf("%d packages with pure files; want at least cluster, schedule, protocol/replica and work", checked)
+		t.Errorf("%d packages with pure files; want at least cluster, schedule, internal/protocol/replica and work", checked)
 	}
 }
 

@@ -18,16 +18,16 @@ import (
 	"github.com/pb33f/libopenapi"
 	validator "github.com/pb33f/libopenapi-validator"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
+	"github.com/rota-run/rota/internal/operate"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/proof/process/processtest"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/pages"
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 var addressOfAPI = regexp.MustCompile(` · API (http://\S+)`)

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // play is a guide that is followed.

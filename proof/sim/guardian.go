@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/node/guardian/ward"
+	"github.com/rota-run/rota/internal/node/ward"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )

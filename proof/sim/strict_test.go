@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/check"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/machine/replica"
 	"github.com/rota-run/rota/proof/sim/walk"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/member"
 )
 
 // mistakes are in what effects say: no time, no value and no number of effects differs.

@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/logdocs"
-	"github.com/rota-run/rota/store/logqueue"
+	"github.com/rota-run/rota/store/internal/logdocs"
+	"github.com/rota-run/rota/store/internal/logqueue"
 )
 
 // The suffixes of topic names.

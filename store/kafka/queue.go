@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/logqueue"
+	"github.com/rota-run/rota/store/internal/logqueue"
 )
 
 var _ store.Queue = (*Store)(nil)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/logdocs"
+	"github.com/rota-run/rota/store/internal/logdocs"
 )
 
 var (

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rota-run/rota/internal/store/gate"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/gate"
 )
 
 // Outcome is the outcome of one call to a Faulty store.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/proof/bench/internal/place"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 )
 

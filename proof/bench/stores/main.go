@@ -17,13 +17,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/internal/protocol/lease"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/proof/bench/internal/measure"
 	"github.com/rota-run/rota/proof/bench/internal/place"
 	"github.com/rota-run/rota/proof/bench/stores/internal/appends"
 	"github.com/rota-run/rota/proof/bench/stores/internal/idle"
 	"github.com/rota-run/rota/proof/server"
-	"github.com/rota-run/rota/protocol/lease"
-	"github.com/rota-run/rota/protocol/replica"
 )
 
 func main() {

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/protocol/replica"
-	"github.com/rota-run/rota/protocol/sync"
+	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/protocol/sync"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/kafka"

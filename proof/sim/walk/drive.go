@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/rota-run/rota/node/guardian/ward"
+	"github.com/rota-run/rota/internal/node/ward"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"

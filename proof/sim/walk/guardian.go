@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rota-run/rota/node/guardian/ward"
+	"github.com/rota-run/rota/internal/node/ward"
 	"github.com/rota-run/rota/store"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/pages"
+	"github.com/rota-run/rota/internal/protocol/lease"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/lease"
 )
 
 // names are those of fields; no value has such a text.

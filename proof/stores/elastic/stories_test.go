@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/protocol/lease"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/lock/locktest"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/protocoltest"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/elastic"
 )
 

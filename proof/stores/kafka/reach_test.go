@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/lock/locktest"
 	"github.com/rota-run/rota/proof/faultproxy"
 	server "github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol/protocoltest"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/kafka"
 	"github.com/rota-run/rota/store/storetest"
 )

@@ -6,9 +6,9 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/sync"
 	server "github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/stores/rig"
-	"github.com/rota-run/rota/protocol/sync"
 	"github.com/rota-run/rota/store/kafka"
 )
 

@@ -3,11 +3,11 @@ package rig
 import (
 	"testing"
 
+	"github.com/rota-run/rota/internal/protocol/leader"
+	"github.com/rota-run/rota/internal/protocol/lease"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/leader"
-	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/protocoltest"
-	"github.com/rota-run/rota/protocol/replica"
 )
 
 // protocols are those that run on each store.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/operate"
+	"github.com/rota-run/rota/internal/api"
+	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/source"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/plain"
-	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )

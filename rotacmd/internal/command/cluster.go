@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/plain"
-	"github.com/rota-run/rota/operate"
 )
 
 // Settings are those of a cluster, which all members follow.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 const completionHelp = `Prints a script that lets a shell complete commands, flags and what flags take. It asks this binary, so it is always up to date.

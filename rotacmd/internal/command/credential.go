@@ -3,7 +3,7 @@ package command
 import (
 	"net/http"
 
-	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/nearby"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/view"
 )
 
 // deskPath is where a member says something to commands on its machine. It names the build: a command of another one reads the store itself.

@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/fold"
+	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/fold"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/rotacmd/internal/nearby"
-	"github.com/rota-run/rota/view"
 )
 
 // testDesk is that of a member a, which has the value that the test gives it.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // A flow is drawn when it has changed, at most once a second but for its end, with the rates since the last picture.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/view"
 )
 
 // lookEvery is how often a follower looks by itself, where the store tells nothing.

@@ -11,10 +11,10 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/view"
 )
 
 // moody is a store that is away for some reads.

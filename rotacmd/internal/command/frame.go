@@ -13,12 +13,12 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/view"
 )
 
 // answerWithin bounds how long a command waits for the store.

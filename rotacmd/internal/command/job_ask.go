@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/operate"
+	"github.com/rota-run/rota/internal/operate"
 )
 
 const pauseHelp = `Take the tasks of a job from their members, and let nobody run them until rota job resume. A task file is a job.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/plain"
-	"github.com/rota-run/rota/operate"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 	flows "github.com/rota-run/rota/work/stage"

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/operate"
+	"github.com/rota-run/rota/internal/operate"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/source"
-	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 

@@ -15,13 +15,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/tasks"
-	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/lease"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/lease"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store/file"
 )

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/store"
 )

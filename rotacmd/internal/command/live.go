@@ -17,15 +17,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rota-run/rota"
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/plain"
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/quiet"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/source/directory"
-	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 func newLog(e env) *cobra.Command {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // longestLook is how long a command looks for a heartbeat at most.

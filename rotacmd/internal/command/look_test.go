@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/fold"
+	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/node"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/fold"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
-	"github.com/rota-run/rota/view"
 )
 
 // written is a cluster that a test has written into a store by hand: members a and b, and what they would have written.

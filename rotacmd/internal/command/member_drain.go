@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/operate"
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/operate"
+	"github.com/rota-run/rota/internal/view"
 )
 
 func newDrain(e env) *cobra.Command {

@@ -6,9 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/rota-run/rota/api"
-	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/api"
+	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // metricsOf is what /metrics of a member shows: its own, those of flows, of the Go runtime and the process, and which build it is.

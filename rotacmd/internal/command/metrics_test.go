@@ -3,9 +3,9 @@ package command
 import (
 	"testing"
 
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/store/memory"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 // momentForms are how a person writes an instant, with whether the day is missing.

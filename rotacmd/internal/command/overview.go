@@ -3,8 +3,8 @@ package command
 import (
 	"context"
 
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/view"
 )
 
 // overview is what rota status shows to people: as the command itself has found it out, or a member on this machine.

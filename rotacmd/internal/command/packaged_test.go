@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
 )
 

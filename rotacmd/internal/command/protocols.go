@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/protocol/leader"
+	"github.com/rota-run/rota/internal/protocol/lease"
+	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/protocol/sync"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/leader"
-	"github.com/rota-run/rota/protocol/lease"
-	"github.com/rota-run/rota/protocol/replica"
-	"github.com/rota-run/rota/protocol/sync"
 )
 
 // protocols is the only table of ways to agree. The first is the default.

@@ -13,12 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
-	"github.com/rota-run/rota/api"
+	"github.com/rota-run/rota/internal/api"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/view"
 	"github.com/rota-run/rota/work"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/store/file"
-	"github.com/rota-run/rota/view"
 )
 
 // history writes a log by hand: a joins at 12:00:01, c1 and c2 are submitted a second apart, c1 is killed. The writer "fast" has a clock that is an hour ahead.

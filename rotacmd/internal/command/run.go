@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rota-run/rota/api"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/api"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/rotacmd/internal/quiet"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/store"

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
 )
 
 // request is what a signal asks of a member.

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/rota-run/rota/internal/plain"
-	"github.com/rota-run/rota/view"
+	"github.com/rota-run/rota/internal/view"
 )
 
 func newStatus(e env) *cobra.Command {

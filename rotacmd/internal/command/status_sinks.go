@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/store"
 )
 

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/node"
-	"github.com/rota-run/rota/protocol/replica"
+	"github.com/rota-run/rota/internal/protocol/replica"
 )
 
 // TestNoCommandDialsARecord: whoever can write the store can put any address into the record of a member. No command

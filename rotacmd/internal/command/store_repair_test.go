@@ -8,8 +8,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/fold"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/fold"
 	"github.com/rota-run/rota/rotacmd/internal/command/storerepair"
 	"github.com/rota-run/rota/store"
 )

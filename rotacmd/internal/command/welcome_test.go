@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/source/directory"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/view"
 )
 
 func newWhy(e env) *cobra.Command {

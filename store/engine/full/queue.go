@@ -10,7 +10,7 @@ import (
 	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/engine"
 	"github.com/rota-run/rota/store/engine/log"
-	"github.com/rota-run/rota/store/logqueue"
+	"github.com/rota-run/rota/store/internal/logqueue"
 )
 
 var _ store.Queue = (*Bare)(nil)

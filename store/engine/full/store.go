@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/store/driver"
 	"github.com/rota-run/rota/store/engine"
 	"github.com/rota-run/rota/store/engine/log"
-	"github.com/rota-run/rota/store/logqueue"
+	"github.com/rota-run/rota/store/internal/logqueue"
 )
 
 // closePatience is how long Close waits for the store to end the sessions.

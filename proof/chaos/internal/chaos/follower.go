@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/lease"
+	rotasync "github.com/rota-run/rota/internal/protocol/sync"
 	"github.com/rota-run/rota/proof/sim/history"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/lease"
-	rotasync "github.com/rota-run/rota/protocol/sync"
 	"github.com/rota-run/rota/store"
 )
 

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/rota-run/rota/protocol/shell"
+	"github.com/rota-run/rota/internal/protocol/shell"
 )
 
 // Options say how it is played. Binary is required.

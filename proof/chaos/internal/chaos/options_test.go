@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/protocol/shell"
+	"github.com/rota-run/rota/internal/protocol/shell"
 )
 
 // TestTheBoundKnowsLongerTTLs: what a member logs of its TTL is found again, and lengthens the bound.

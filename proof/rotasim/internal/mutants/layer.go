@@ -169,7 +169,7 @@ type story struct{ pkg, test string }
 
 // stories are those of the flaws that are looked for by one. A flaw that its story does not notice has survived.
 func stories() map[string]story {
-	const lease, leader, replica, group = "protocol/lease", "protocol/leader", "protocol/replica", "protocol/sync"
+	const lease, leader, replica, group = "internal/protocol/lease", "internal/protocol/leader", "internal/protocol/replica", "internal/protocol/sync"
 	return map[string]story{
 		"a draining member gets partitions":                            {"schedule", "TestBudgetConverges"},
 		"a run that ends makes room for one whose lease has expired":   {"work", "TestStepScripts"},
@@ -180,7 +180,7 @@ func stories() map[string]story {
 		"another history is read on":                                   {group, "TestAnotherHistoryIsNotReadOn"},
 		"lease: a claim counts before it is acknowledged":              {lease, "TestAForgottenClaimIsConfirmed"},
 		"lease: a leader numbers its views by its board alone":         {lease, "TestViewsOfAnotherLeader"},
-		"lease: a renewal writes over what it finds":                   {"protocol/beat", "TestAFenceStays"},
+		"lease: a renewal writes over what it finds":                   {"internal/protocol/beat", "TestAFenceStays"},
 		"lease: a survey reads a job before its partitions":            {lease, "TestASurveyIsNotOneInstant"},
 		"lease: a survey reads the Node List first":                    {lease, "TestASurveyIsNotOneInstant"},
 		"lease: an index from before a job was forgotten counts":       {lease, "TestAnIndexTakenLongBefore"},

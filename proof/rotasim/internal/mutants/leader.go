@@ -4,22 +4,22 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 
 // ofLeader are the flaws of the protocol leader that are noticed. docs/internals/track-record.md names those that are not yet.
 func ofLeader() []flaw.Flaw {
-	const holds = "protocol/internal/duty/holds.go"
-	const slots, life, decide = "protocol/leader/step_slots.go", "protocol/leader/step_life.go", "protocol/leader/step_decide.go"
-	const project, kept, light = "protocol/leader/step_project.go", "protocol/leader/step_kept.go", "protocol/leader/step_light.go"
-	const docs, elect = "protocol/leader/step_docs.go", "protocol/leader/step_elect.go"
+	const holds = "internal/protocol/duty/holds.go"
+	const slots, life, decide = "internal/protocol/leader/step_slots.go", "internal/protocol/leader/step_life.go", "internal/protocol/leader/step_decide.go"
+	const project, kept, light = "internal/protocol/leader/step_project.go", "internal/protocol/leader/step_kept.go", "internal/protocol/leader/step_light.go"
+	const docs, elect = "internal/protocol/leader/step_docs.go", "internal/protocol/leader/step_elect.go"
 	return []flaw.Flaw{
 		flaw.New("a member starts before its ack is accepted", light,
 			"h.Token, \"\", 0, h.State == slotAcking\n", "h.Token, \"\", 0, false\n"),
 		flaw.New("a member runs what is taken from it", light,
 			"	if h.State == slotSealing {\n", "	if h.State == slotIdle {\n"),
-		flaw.New("a member says stopped while it runs", "protocol/internal/duty/step.go",
+		flaw.New("a member says stopped while it runs", "internal/protocol/duty/step.go",
 			"case d.Role == cluster.RoleStop && (r == nil || ended):", "case d.Role == cluster.RoleStop:"),
 		flaw.New("no offer is accepted", slots,
 			"		if h.State == slotAcking {\n", "		if h.State == slotAcking && s.Is == member.PhaseLeaving {\n"),
 		flaw.New("another process's name is taken over", life,
 			"if o := s.claims.Of(heartbeat); !s.Dead(o) {", "if o := s.claims.Of(heartbeat); !s.Dead(o) && o.Gone() {"),
-		flaw.New("a removed member does not join again", "protocol/member/walk.go",
+		flaw.New("a removed member does not join again", "internal/protocol/member/walk.go",
 			"		w.Again()\n\t\tc.Is = PhaseNaming\n", "		w.Again()\n"),
 		flaw.New("a lost member is kept", decide,
 			"m.State == cluster.MemberHeld || !s.Dead(o) || m.Heartbeat", "m.State == cluster.MemberHeld || !s.Dead(o) || m.State == cluster.MemberJoined || m.Heartbeat"),

@@ -16,9 +16,9 @@ func ofLease() []flaw.Flaw {
 
 // leaseSessions are those of heartbeats, fences and the Node List.
 func leaseSessions() []flaw.Flaw {
-	const beat, lease = "protocol/lease/step_beat.go", "protocol/member/lease.go"
+	const beat, lease = "internal/protocol/lease/step_beat.go", "internal/protocol/member/lease.go"
 	return []flaw.Flaw{
-		flaw.New("lease: a guardian hears of no heartbeat", "protocol/beat/session.go", "	g.Guard(l.end)\n", ""),
+		flaw.New("lease: a guardian hears of no heartbeat", "internal/protocol/beat/session.go", "	g.Guard(l.end)\n", ""),
 		flaw.New("lease: a session is fenced too early", lease,
 			"bool { return o.Dead(c.Silence(o)) }", "bool { return o.Dead(c.Silence(o) / 2) }"),
 		flaw.New("lease: a fence is none", beat,
@@ -27,7 +27,7 @@ func leaseSessions() []flaw.Flaw {
 			"c.Extend(ev.Sent, ev.TTL)", "c.Extend(ev.Now, ev.TTL)"),
 		flaw.New("lease: a renewal of unknown outcome counts", lease,
 			"	case outbox.Done:\n		c.Extend", "	case outbox.Done, outbox.Unknown:\n		c.Extend"),
-		flaw.New("lease: a renewal writes over what it finds", "protocol/beat/writer.go",
+		flaw.New("lease: a renewal writes over what it finds", "internal/protocol/beat/writer.go",
 			"w.Fenced && heartbeat.StateOf(d.Value) != heartbeat.Live:", "w.Fenced && d.Version == \"\":"),
 		flaw.New("lease: work goes on when the session has ended", beat,
 			"	s.dropTries()\n	s.Revoke(s.value.Index(), 0)\n", "	s.dropTries()\n"),
@@ -38,7 +38,7 @@ func leaseSessions() []flaw.Flaw {
 
 // leaseClaims are those of claims and what members say.
 func leaseClaims() []flaw.Flaw {
-	const claim, decide, look, try = "protocol/lease/step_claim.go", "protocol/lease/step_decide.go", "protocol/lease/step_look.go", "protocol/lease/step_attempt.go"
+	const claim, decide, look, try = "internal/protocol/lease/step_claim.go", "internal/protocol/lease/step_decide.go", "internal/protocol/lease/step_look.go", "internal/protocol/lease/step_attempt.go"
 	return []flaw.Flaw{
 		flaw.New("lease: an index that was taken long before counts", decide,
 			"if w.index <= max(was.doc.Submitted, was.job.SpecIndex, f.config.Forgotten) {", "if w.index == 0 {"),
@@ -59,7 +59,7 @@ func leaseClaims() []flaw.Flaw {
 
 // leaseLeader are those of the leader and its passes.
 func leaseLeader() []flaw.Flaw {
-	const lead, look, pass = "protocol/lease/step_lead.go", "protocol/lease/step_look.go", "protocol/lease/step_pass.go"
+	const lead, look, pass = "internal/protocol/lease/step_lead.go", "internal/protocol/lease/step_look.go", "internal/protocol/lease/step_pass.go"
 	return []flaw.Flaw{
 		flaw.New("lease: the wall clock decides", lead,
 			"		case s.Dead(o):\n", "		case s.wallMS-n.AtMS > s.Params.TTL.Milliseconds():\n"),
@@ -83,7 +83,7 @@ func leaseLeader() []flaw.Flaw {
 
 // leaseReads are those of a leader whose lists are old, or who leads beside another one.
 func leaseReads() []flaw.Flaw {
-	const facts, pass, calls = "protocol/lease/step_facts.go", "protocol/lease/step_pass.go", "protocol/lease/calls.go"
+	const facts, pass, calls = "internal/protocol/lease/step_facts.go", "internal/protocol/lease/step_pass.go", "internal/protocol/lease/calls.go"
 	return []flaw.Flaw{
 		flaw.New("lease: what an old list shows counts", calls,
 			"surveyAll(ctx, c.Store, e.Keys, e.usable)", "surveyAll(ctx, c.Store, e.Keys, asListed)"),

@@ -8,8 +8,8 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 // so too. Open: a leader that guesses that the group began again needs one that reads the log and gets no answer from the group, which neither the simulator
 // nor a walk has; a test of the step notices it.
 func ofSync() []flaw.Flaw {
-	const group, life, epoch, step = "protocol/sync/step_group.go", "protocol/sync/step_life.go", "protocol/sync/step_epoch.go", "protocol/sync/step.go"
-	const work = "protocol/internal/duty/work.go"
+	const group, life, epoch, step = "internal/protocol/sync/step_group.go", "internal/protocol/sync/step_life.go", "internal/protocol/sync/step_epoch.go", "internal/protocol/sync/step.go"
+	const work = "internal/protocol/duty/work.go"
 	return []flaw.Flaw{
 		flaw.New("a late epoch is accepted", "cluster/epoch.go",
 			"case !d.epoch.Above(c.Start, c.Generation):", "case c.Generation == 0:"),
@@ -42,9 +42,9 @@ func ofSync() []flaw.Flaw {
 			"	for _, c := range s.shares {", "	for _, c := range s.shares[:0] {"),
 		flaw.New("two processes of one name wait for each other", life,
 			"s.At.Sub(s.passed) >= namesLast*s.Params.TTL", "s.passed > s.At"),
-		flaw.New("an own record is applied before those that come before it", "protocol/fold/step_take.go",
+		flaw.New("an own record is applied before those that come before it", "internal/protocol/fold/step_take.go",
 			"case ev.Index == l.Value.Index()+1:", "case ev.Index > l.Value.Index():"),
-		flaw.New("what was held is never given away", "protocol/internal/duty/holds.go",
+		flaw.New("what was held is never given away", "internal/protocol/duty/holds.go",
 			"if now.Sub(at.Since) >= limit {", "if now.Sub(at.Since) < 0 {"),
 		flaw.New("a share to a member that is not in the epoch counts", "cluster/share.go",
 			"case !ok || m.State != MemberJoined:\n\t\treturn \"void", "case to == p.Owner && !ok:\n\t\treturn \"void"),
@@ -52,11 +52,11 @@ func ofSync() []flaw.Flaw {
 			"	if why := p.owned(c.Token); why != \"\" {\n\t\treturn why\n\t}\n\tswitch {\n\tcase p.State", "	if why := p.owned(p.Token); why != \"\" {\n\t\treturn why\n\t}\n\tswitch {\n\tcase p.State"),
 		flaw.New("a target that is lost stays the target", "cluster/command_leave.go",
 			"p.Next, p.NextToken = \"\", 0\n\tif p.State == PartitionAdopting {", "p.NextToken = 0\n\tif p.State == PartitionAdopting {"),
-		flaw.New("a member that joins again keeps what ran", "protocol/member/walk.go",
+		flaw.New("a member that joins again keeps what ran", "internal/protocol/member/walk.go",
 			"s.Free && c.Idle():", "s.Free:", "	c.Revoke(index, 0)\n\tc.Emit(", "	c.Emit("),
 		flaw.New("a step is said before the supervisor knows", work,
 			"if c.Behind() || c.Silent {", "if c.Behind() && c.At < 0 || c.Silent {"),
-		flaw.New("another history is read on", "protocol/internal/history/history.go",
+		flaw.New("another history is read on", "internal/protocol/history/history.go",
 			"case chain != has.Chain:", "case chain != has.Chain && h.asking:"),
 	}
 }

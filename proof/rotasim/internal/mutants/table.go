@@ -56,18 +56,18 @@ func all() (flaws []flaw.Flaw) {
 
 func ofReplica() []flaw.Flaw {
 	const (
-		timing      = "protocol/heartbeat/timing.go"
-		own         = "protocol/heartbeat/lease.go"
-		observation = "protocol/heartbeat/observation.go"
+		timing      = "internal/protocol/heartbeat/timing.go"
+		own         = "internal/protocol/heartbeat/lease.go"
+		observation = "internal/protocol/heartbeat/observation.go"
 
-		walk      = "protocol/member/walk.go"
-		lease     = "protocol/member/lease.go"
-		join      = "protocol/replica/step_join.go"
-		reader    = "protocol/fold/step_take.go"
-		heartbeat = "protocol/replica/step_heartbeat.go"
-		propose   = "protocol/replica/step_propose.go"
-		work      = "protocol/internal/duty/work.go"
-		answer    = "protocol/outbox/answer.go"
+		walk      = "internal/protocol/member/walk.go"
+		lease     = "internal/protocol/member/lease.go"
+		join      = "internal/protocol/replica/step_join.go"
+		reader    = "internal/protocol/fold/step_take.go"
+		heartbeat = "internal/protocol/replica/step_heartbeat.go"
+		propose   = "internal/protocol/replica/step_propose.go"
+		work      = "internal/protocol/duty/work.go"
+		answer    = "internal/protocol/outbox/answer.go"
 	)
 	return []flaw.Flaw{
 		flaw.New("others wait for less than the lease of a silent member", timing,
@@ -116,7 +116,7 @@ func ofReplica() []flaw.Flaw {
 			"case ev.Index == l.Value.Index()+1:", "case ev.Index > l.Value.Index():"),
 		flaw.New("an answer that was under way is taken for a shorter log", reader,
 			"if cluster.Index(ev.Page.Head) < l.after {", "if cluster.Index(ev.Page.Head) < l.Value.Index() {"),
-		flaw.New("a rewritten history is not noticed", "protocol/internal/history/history.go",
+		flaw.New("a rewritten history is not noticed", "internal/protocol/history/history.go",
 			"case chain != has.Chain:", "case chain != has.Chain && h.asking:"),
 		flaw.New("an entry of a newer version is skipped", reader,
 			"if err != nil {\n\t\t\treturn err", "if err != nil && rec.Index == 0 {\n\t\t\treturn err"),
@@ -124,7 +124,7 @@ func ofReplica() []flaw.Flaw {
 			"(other.Format > Format || v.writers.Len() == 0)", "other.Format > 0"),
 		flaw.New("steps are told before the supervisor knows", work,
 			"if c.Behind() || c.Silent {", "if c.Behind() && c.At < 0 || c.Silent {"),
-		flaw.New("stopped is said while it runs", "protocol/internal/duty/step.go",
+		flaw.New("stopped is said while it runs", "internal/protocol/duty/step.go",
 			"case d.Role == cluster.RoleStop && (r == nil || ended):", "case d.Role == cluster.RoleStop:"),
 	}
 }

@@ -5,11 +5,11 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 // doers are flaws of what users count on, beside one owner at a time: of those who do it, the protocol and the supervisor.
 func doers() []flaw.Flaw {
 	const (
-		walk      = "protocol/member/walk.go"
-		log       = "protocol/replica/step_log.go"
-		holds     = "protocol/internal/duty/holds.go"
-		heartbeat = "protocol/replica/step_heartbeat.go"
-		answer    = "protocol/outbox/answer.go"
+		walk      = "internal/protocol/member/walk.go"
+		log       = "internal/protocol/replica/step_log.go"
+		holds     = "internal/protocol/duty/holds.go"
+		heartbeat = "internal/protocol/replica/step_heartbeat.go"
+		answer    = "internal/protocol/outbox/answer.go"
 		part      = "work/step_part.go"
 	)
 	return []flaw.Flaw{

@@ -3,8 +3,8 @@ package kernel
 import (
 	"fmt"
 
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/protocol/member"
 )
 
 // Act returns what a shared effect means to the world; others are for listeners alone.

@@ -1,4 +1,4 @@
-// Package kernel translates for a simulated member the effects and events that all protocols share, those of package protocol/member.
+// Package kernel translates for a simulated member the effects and events that all protocols share, those of package internal/protocol/member.
 //
 // # Purpose
 //

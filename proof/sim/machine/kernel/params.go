@@ -3,10 +3,10 @@ package kernel
 import (
 	"log/slog"
 
+	"github.com/rota-run/rota/internal/protocol/beat"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/shell"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/protocol/beat"
-	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/shell"
 )
 
 // BeatCaller is what all protocols' callers are made of.

@@ -3,7 +3,7 @@ package kernel
 import (
 	"time"
 
-	"github.com/rota-run/rota/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 )
 
 // LongestTTL is the longest TTL that a member states while its renewals are slow.

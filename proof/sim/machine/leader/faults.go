@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/leader"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/leader"
 	"github.com/rota-run/rota/store"
 )
 

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/leader"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/machine/kernel"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/leader"
-	"github.com/rota-run/rota/protocol/member"
 )
 
 // Machine is leader.

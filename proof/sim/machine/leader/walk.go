@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/leader"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/walk"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/leader"
-	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/outbox"
 	"github.com/rota-run/rota/store"
 )
 

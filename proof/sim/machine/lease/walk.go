@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/lease"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/walk"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/lease"
-	"github.com/rota-run/rota/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 

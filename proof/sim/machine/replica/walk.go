@@ -3,10 +3,10 @@ package replica
 import (
 	"encoding/binary"
 
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/walk"
-	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 )
 

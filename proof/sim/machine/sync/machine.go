@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/sync"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/machine/kernel"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/member"
-	"github.com/rota-run/rota/protocol/sync"
 	"github.com/rota-run/rota/store"
 )
 

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
 )
 
 // tasksWanted is how many tasks the demonstration has. Each writes down when it acts.

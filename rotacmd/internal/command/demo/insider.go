@@ -6,9 +6,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/rota-run/rota/internal/store/handle"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/handle"
 	"github.com/rota-run/rota/store/memory"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
 )
 
 // Cut is an instant from which on a member did nothing: it was killed, or its process suspended.

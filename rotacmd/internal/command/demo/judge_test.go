@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
 
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
 )
 
 // TestJudge runs the scripts in testdata. Times are in ms.

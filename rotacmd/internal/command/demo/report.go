@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )

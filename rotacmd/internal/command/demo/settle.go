@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
 )
 
 // await looks again and again until a condition holds, a member that should run has ended, or patience is over.

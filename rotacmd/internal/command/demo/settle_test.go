@@ -4,7 +4,7 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
 )
 
 // A run that was stopped does not go on, though it had started; one that was started again does.

@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol/fold"
+	"github.com/rota-run/rota/internal/protocol/fold"
 	"github.com/rota-run/rota/store"
 )
 

@@ -26,11 +26,11 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/proof/bench/internal/measure"
 	"github.com/rota-run/rota/proof/bench/internal/place"
 	"github.com/rota-run/rota/proof/bench/stores/internal/bare"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store"
 )
 

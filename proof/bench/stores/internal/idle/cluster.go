@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/node"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/proof/bench/internal/place"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"

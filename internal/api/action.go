@@ -1,0 +1,186 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/operate"
+)
+
+// Actions let requests change the cluster. They need a token: what a member may do is not for every program on its machine.
+type Actions struct {
+	Operator *operate.Operator
+	// Job reads the definition of a job, as rota job submit does.
+	Job func(definition []byte) (cluster.JobID, cluster.JobSpec, error)
+}
+
+// Accepted is the answer of an action that the cluster has accepted.
+type Accepted struct {
+	Said string `json:"said"`
+}
+
+// The bounds of an action.
+const (
+	maxDefinition = 1 << 20
+	actWithin     = 10 * time.Second
+)
+
+// actions are the operations that change the cluster.
+func (h *handler) actions() []operation {
+	if h.c.Actions == nil {
+		return nil
+	}
+	few := newRoom(maxHeavy)
+	action := func(path, summary, param, means string, do func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error)) operation {
+		return operation{
+			method: http.MethodPost, path: path, summary: summary, answer: Accepted{}, codes: actionCodes, params: []parameter{{name: param, summary: means, kind: "string", required: true}},
+			handle: few.bound(h.trusted(func(w http.ResponseWriter, r *http.Request) {
+				name := r.URL.Query().Get(param)
+				h.act(w, r, strings.TrimPrefix(path, "/v1/")+" "+name, func(ctx context.Context, o *operate.Operator) (operate.Answer, error) { return do(ctx, o, name) })
+			})),
+		}
+	}
+	task := "the name of a task"
+	job, member, flow := "the name of a job; a task file is one", "the name of a member", "the name of a job that is a flow"
+	return []operation{
+		{
+			method: http.MethodPost, path: "/v1/submit", summary: "Submit a job: the body is its definition, in YAML or JSON", answer: Accepted{}, codes: submitCodes, body: "application/yaml",
+			params: []parameter{
+				{name: "job", summary: "its name, instead of the one in the definition", kind: "string"},
+				{name: "update", summary: "let a live job of this name go on by the new definition", kind: "boolean"},
+			},
+			handle: few.bound(h.trusted(h.submit)),
+		},
+		action("/v1/kill", "End a job", "job", job, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Kill(ctx, cluster.JobID(name))
+		}),
+		action("/v1/pause", "Pause a job until it is resumed", "job", job, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Pause(ctx, cluster.JobID(name))
+		}),
+		action("/v1/resume", "End a pause", "job", job, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Resume(ctx, cluster.JobID(name))
+		}),
+		action("/v1/retry-dead", "Put the dead letters of a flow back to where they came from", "job", flow, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			_, a, err := o.RetryDead(ctx, cluster.JobID(name))
+			return a, err
+		}),
+		action("/v1/drop-dead", "Drop the dead letters of a flow for good", "job", flow, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			_, a, err := o.DropDead(ctx, cluster.JobID(name))
+			return a, err
+		}),
+		action("/v1/drain", "Move a member's tasks away and assign it no more", "member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Drain(ctx, cluster.MemberID(name))
+		}),
+		action("/v1/undrain", "Give a drained member tasks again", "member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Undrain(ctx, cluster.MemberID(name))
+		}),
+		action("/v1/evict", "End a member: others take its tasks, and it comes back only when it is started again", "member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Evict(ctx, cluster.MemberID(name))
+		}),
+		action("/v1/unpark", "Retry a parked task", "task", task, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			return o.Unpark(ctx, cluster.PartitionID(name))
+		}),
+		action("/v1/run-now", "Start a round of a periodic task", "task", task, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+			_, a, err := o.RunNow(ctx, name)
+			return a, err
+		}),
+		{
+			method: http.MethodPost, path: "/v1/configure", summary: "Change settings of the cluster, which all members follow", answer: Accepted{}, codes: actionCodes, params: settingParameters,
+			handle: few.bound(h.trusted(h.configure)),
+		},
+		{
+			method: http.MethodPost, path: "/v1/rebalance", summary: "Even the load once, where move_budget is 0", answer: Accepted{}, codes: actionCodes,
+			handle: few.bound(h.trusted(h.rebalance)),
+		},
+	}
+}
+
+var actionCodes = map[int]string{ // read-only: a table
+	http.StatusConflict:           "the cluster has refused it, for this reason",
+	http.StatusServiceUnavailable: "the cluster has not answered, and it may be done all the same; or there are too many requests of this kind at a time",
+}
+
+var submitCodes = map[int]string{ // read-only: a table
+	http.StatusConflict:              actionCodes[http.StatusConflict],
+	http.StatusServiceUnavailable:    actionCodes[http.StatusServiceUnavailable],
+	http.StatusRequestEntityTooLarge: "the definition is too large",
+}
+
+// trusted refuses actions where nobody has to show a token, and those of who only reads.
+func (h *handler) trusted(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !h.c.guarded() {
+			fail(w, http.StatusForbidden, "this member's API has no token, so it only shows; try: rota run --api-token env:NAME")
+			return
+		}
+		if u := userOf(r); u.Role != RoleOperate {
+			fail(w, http.StatusForbidden, fmt.Sprintf("the token of %s only reads, as its role says; try: a token with the role operate", u.Name))
+			return
+		}
+		next(w, r)
+	}
+}
+
+// act answers what became of a request.
+func (h *handler) act(w http.ResponseWriter, r *http.Request, what string, do func(ctx context.Context, o *operate.Operator) (operate.Answer, error)) {
+	ctx, cancel := context.WithTimeout(r.Context(), actWithin)
+	defer cancel()
+	o := h.c.Actions.Operator
+	if u := userOf(r); u.Name != "" {
+		o = o.For(u.Name)
+	}
+	var refused *operate.RefusedError
+	var invalid *operate.InvalidError
+	switch a, err := do(ctx, o); {
+	case errors.As(err, &invalid):
+		fail(w, http.StatusBadRequest, err.Error())
+	case errors.As(err, &refused):
+		text := refused.Said + ": " + refused.Error()
+		if refused.Try != "" {
+			text += "; try: " + refused.Try
+		}
+		fail(w, http.StatusConflict, text)
+	case err != nil:
+		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("%s: %v; it may be done all the same: look before you try again", what, err))
+	default:
+		answer(w, Accepted{a.Said})
+	}
+}
+
+func (h *handler) submit(w http.ResponseWriter, r *http.Request) {
+	definition, err := io.ReadAll(r.Body)
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the definition has more than %d bytes", maxDefinition))
+		return
+	case err != nil:
+		fail(w, http.StatusBadRequest, fmt.Sprintf("read the definition: %v", err))
+		return
+	}
+	id, spec, err := h.c.Actions.Job(definition)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if name := r.URL.Query().Get("job"); name != "" {
+		id = cluster.JobID(name)
+	}
+	if id == "" {
+		fail(w, http.StatusBadRequest, `the job needs a name: write id: NAME in the definition, or ask for /v1/submit?job=NAME`)
+		return
+	}
+	var mode operate.Mode
+	if r.URL.Query().Get("update") == "true" {
+		mode = operate.Update
+	}
+	h.act(w, r, "submit "+string(id), func(ctx context.Context, o *operate.Operator) (operate.Answer, error) {
+		return o.Submit(ctx, id, spec, mode)
+	})
+}

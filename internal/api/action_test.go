@@ -1,0 +1,215 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
+	"github.com/rota-run/rota/internal/operate"
+	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+)
+
+// acting is a cluster that notes what it was told, and answers as the test says.
+type acting struct {
+	value  cluster.Value
+	said   []string
+	answer cluster.Result
+	err    error
+
+	recorded []journal.Record
+}
+
+func (a *acting) Value(context.Context) (cluster.Value, error) { return a.value, nil }
+
+func (a *acting) Changed() <-chan struct{} { return nil }
+
+func (a *acting) Record(_ context.Context, r journal.Record) error {
+	a.recorded = append(a.recorded, r)
+	return nil
+}
+
+func (a *acting) Propose(_ context.Context, c ...cluster.Command) ([]cluster.Result, error) {
+	a.said = append(a.said, fmt.Sprintf("%T %v", c[0], c[0]))
+	return []cluster.Result{a.answer}, a.err
+}
+
+func (a *acting) config(t *testing.T) api.Config {
+	c := config(t)
+	c.Token, a.value = "secret", c.Value()
+	docs := memory.New().Open()
+	t.Cleanup(func() { docs.Close() })
+	c.Actions = &api.Actions{
+		Operator: operate.New(a, docs, nil, work.Types{"noop": {Name: "noop", Periodic: true}}, "API of a"),
+		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
+			if string(definition) == "bad" {
+				return "", cluster.JobSpec{}, errors.New("line 1: not a definition")
+			}
+			return cluster.JobID(definition), cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}, nil
+		},
+	}
+	return c
+}
+
+func trusted(r *http.Request) { r.Header.Set("Authorization", "Bearer secret") }
+
+func TestActions(t *testing.T) {
+	t.Parallel()
+	a := &acting{answer: cluster.Result{Accepted: true}}
+	c := a.config(t)
+	for path, want := range map[string]string{ // order-free: each by itself
+		"/v1/kill?job=etl":        "cluster.KillJob kill-job etl",
+		"/v1/pause?job=etl":       "cluster.PauseJob pause-job etl",
+		"/v1/resume?job=etl":      "cluster.ResumeJob resume-job etl",
+		"/v1/drain?member=a":      "cluster.DrainMember drain-member a",
+		"/v1/undrain?member=a":    "cluster.DrainMember undrain-member a",
+		"/v1/unpark?task=etl%2Fx": "cluster.UnparkPartition unpark-partition etl/x",
+	} {
+		a.said = nil
+		r := request(c, "POST", path, trusted)
+		got := body(t, r)
+		if r.StatusCode != http.StatusOK || len(a.said) != 1 || !strings.HasPrefix(a.said[0], want) || !strings.Contains(got, `"said":"`) {
+			t.Errorf("%s: %s, %s, the cluster was told %q; want %s", path, r.Status, got, a.said, want)
+		}
+		for name, change := range map[string]func(*http.Request){ // order-free: each by itself
+			"without a token":       func(*http.Request) {},
+			"with a wrong token":    func(r *http.Request) { r.Header.Set("Authorization", "Bearer secrets") },
+			"from a page elsewhere": func(r *http.Request) { trusted(r); r.Header.Set("Origin", "https://example.com") },
+		} {
+			a.said = nil
+			if r := request(c, "POST", path, change); r.StatusCode/100 != 4 || a.said != nil {
+				t.Errorf("%s %s: %s, the cluster was told %q", path, name, r.Status, a.said)
+			}
+		}
+		if r := request(c, "GET", path, trusted); r.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("GET %s: %s", path, r.Status)
+		}
+	}
+}
+
+// Whoever reaches the port of a member without a token can look, and change nothing.
+func TestActionsNeedAToken(t *testing.T) {
+	t.Parallel()
+	a := &acting{answer: cluster.Result{Accepted: true}}
+	c := a.config(t)
+	c.Token = ""
+	r := request(c, "POST", "/v1/kill?job=etl", nil)
+	if got := body(t, r); r.StatusCode != http.StatusForbidden || !strings.Contains(got, "--api-token") || a.said != nil {
+		t.Errorf("%s %s, the cluster was told %q", r.Status, got, a.said)
+	}
+	c.Actions = nil
+	if r := request(c, "POST", "/v1/kill?job=etl", nil); r.StatusCode != http.StatusNotFound {
+		t.Errorf("without actions: %s", r.Status)
+	}
+}
+
+func TestActionsThatFail(t *testing.T) {
+	t.Parallel()
+	a := &acting{answer: cluster.Result{Reason: "there is no such job"}}
+	c := a.config(t)
+	for _, x := range []struct {
+		path, text string
+		err        error
+		code       int
+		want       string
+	}{
+		{"/v1/kill?job=none", "", nil, 409, "there is no such job"},
+		{"/v1/kill?job=none", "", context.DeadlineExceeded, 503, "it may be done all the same"},
+		{"/v1/kill", "", nil, 400, "job is missing"},
+		{"/v1/run-now?task=none", "", nil, 409, "run-now none: refused: no such live task"},
+		{"/v1/run-now?task=runs", "", nil, 200, "run-now runs"},
+		{"/v1/run-now", "", nil, 400, "task is missing"},
+		{"/v1/drain?member=%20", "", nil, 400, "member"},
+		{"/v1/submit", "bad", nil, 400, "line 1: not a definition"},
+		{"/v1/submit", "", nil, 400, "id: NAME"},
+		{"/v1/submit?job=rota.x", "x", nil, 400, "rota."},
+		{"/v1/submit", strings.Repeat("x", 1<<20+1), nil, 413, "1048576 bytes"},
+	} {
+		a.err = x.err
+		r := request(c, "POST", x.path, func(r *http.Request) { trusted(r); r.Body = io.NopCloser(strings.NewReader(x.text)) })
+		if got := body(t, r); r.StatusCode != x.code || !strings.Contains(got, x.want) {
+			t.Errorf("%s: %s %s, want %d %s", x.path, r.Status, got, x.code, x.want)
+		}
+	}
+}
+
+// hanging is a cluster that does not answer.
+type hanging struct{ *acting }
+
+func (hanging) Propose(ctx context.Context, _ ...cluster.Command) ([]cluster.Result, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// TestActionsHaveABound: a cluster that does not answer is given up on while the client still waits.
+func TestActionsHaveABound(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		a := &acting{}
+		c := a.config(t)
+		c.Actions.Operator = operate.New(hanging{a}, nil, nil, nil, "API of a")
+		began := time.Now()
+		r := request(c, "POST", "/v1/kill?job=x", trusted)
+		if took := time.Since(began); r.StatusCode != http.StatusServiceUnavailable || took != 10*time.Second {
+			t.Errorf("%s after %s", r.Status, took)
+		}
+	})
+}
+
+func TestSubmission(t *testing.T) {
+	t.Parallel()
+	a := &acting{answer: cluster.Result{Accepted: true}}
+	c := a.config(t)
+	for _, path := range []string{"/v1/submit", "/v1/submit?job=parks", "/v1/submit?update=true"} {
+		r := request(c, "POST", path, func(r *http.Request) { trusted(r); r.Body = io.NopCloser(strings.NewReader("waits")) })
+		if r.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s %s", path, r.Status, body(t, r))
+		}
+	}
+	names := []string{"cluster.SubmitJob", "cluster.SubmitJob", "cluster.UpdateJob"}
+	if !slices.EqualFunc(a.said, names, strings.HasPrefix) || !strings.Contains(a.said[1], "parks") {
+		t.Errorf("the cluster was told %q", a.said)
+	}
+}
+
+// written is a cluster to which entries are written, and read again.
+type written struct {
+	acting
+	t *testing.T
+}
+
+func (w *written) Propose(_ context.Context, c ...cluster.Command) ([]cluster.Result, error) {
+	e, ok, err := w.value.Decode(w.value.Index()+1, cluster.Entry{Writer: "w", Seq: uint64(w.value.Index()), Commands: c}.Encode())
+	if !ok {
+		w.t.Fatalf("nobody reads it: %v", err)
+	}
+	next, did := w.value.Apply(e)
+	w.value = next
+	return did.Results, nil
+}
+
+// A new cluster has pauses: what people ask of the API, it takes.
+func TestPauseInANewCluster(t *testing.T) {
+	t.Parallel()
+	w := &written{t: t}
+	c := w.config(t)
+	w.value, _ = cluster.Value{}.Do(1, 0, cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	c.Actions.Operator = operate.New(w, nil, nil, nil, "API of a")
+	for _, action := range []string{"pause", "resume"} {
+		if r := request(c, "POST", "/v1/"+action+"?job=etl", trusted); r.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", action, r.Status)
+		}
+		if j, _ := w.value.Job("etl"); j.Paused() != (action == "pause") {
+			t.Errorf("after %s: %+v", action, j)
+		}
+	}
+}

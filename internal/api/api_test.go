@@ -1,0 +1,311 @@
+package api_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"go.uber.org/goleak"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
+	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// after is the value after one entry.
+func after(commands ...cluster.Command) cluster.Value {
+	v, _ := cluster.Value{}.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: commands})
+	return v
+}
+
+// world is a small cluster with one task of each kind of fortune.
+func world(t *testing.T) cluster.Value {
+	t.Helper()
+	var v cluster.Value
+	job := func(name string, spec cluster.TaskSpec) cluster.SubmitJob {
+		spec.Type, spec.Definition = "noop", []byte(`{"config":{"password":"hunter2"}}`)
+		return cluster.SubmitJob{Job: cluster.JobID(name), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}, Source: "tasks"}}
+	}
+	for i, commands := range [][]cluster.Command{
+		{cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1", Labels: []cluster.Label{{Key: "zone", Value: "x"}}, Address: "127.0.0.1:7600", Version: "1"}},
+		{
+			job("runs", cluster.TaskSpec{}), job("parks", cluster.TaskSpec{MaxAttempts: 1}),
+			job("waits", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}), job("rota.source.tasks", cluster.TaskSpec{}),
+		},
+		{cluster.FinishPartition{Partition: "parks", Token: 2, Outcome: cluster.OutcomeFailed, Message: "connection refused"}},
+		{cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b/1"}},
+		{cluster.AcceptJoin{Member: "b", Incarnation: 4, By: "a", ByIncarnation: 1}},
+		{cluster.DrainMember{Member: "a", On: true}},
+	} {
+		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: int64(1000 * (i + 1)), Commands: commands}
+		next, done := v.Apply(e)
+		for j, r := range done.Results {
+			if !r.Accepted {
+				t.Fatalf("entry %d, command %d: %s", e.Index, j, r.Reason)
+			}
+		}
+		v = next
+	}
+	return v
+}
+
+// records is a journal in memory that takes part in no cluster.
+type records struct {
+	all []journal.Record
+	err error
+}
+
+func (r records) Append(context.Context, ...journal.Record) error { return nil }
+
+func (r records) Read(_ context.Context, q journal.Query) ([]journal.Record, error) {
+	var out []journal.Record
+	for _, x := range r.all {
+		if q.Partition == "" || x.Partition == q.Partition {
+			out = append(out, x)
+		}
+	}
+	return out, r.err
+}
+
+func milliseconds(n int64) *int64 { return &n }
+
+func config(t *testing.T) api.Config {
+	v := world(t)
+	return api.Config{
+		Value: func() cluster.Value { return v }, Store: "file:data", Protocol: "replica",
+		Journal: records{all: []journal.Record{
+			{AtMS: 1, Kind: journal.Moved, Partition: "runs", From: "b", To: "a", GapMS: milliseconds(12)},
+			{AtMS: 2, Kind: journal.Moved, Partition: "waits", From: "b", To: "a"},
+		}},
+		Ready:   func() []string { return []string{"it has not joined the cluster"} },
+		Local:   func() any { return map[string]int{"up_ms": 5} },
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "rota_up 1") }),
+	}
+}
+
+func request(c api.Config, method, path string, change func(*http.Request)) *http.Response {
+	r := httptest.NewRequest(method, "http://127.0.0.1"+path, nil)
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	api.Handler(c).ServeHTTP(w, r)
+	return w.Result()
+}
+
+func body(t *testing.T, r *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	must.Succeed(t, err)
+	return string(b)
+}
+
+var digest = regexp.MustCompile(`"digest": "[0-9a-f]{16}"`)
+
+// TestAnswers compares each path's answer with testdata, where a field that disappears or changes its name shows.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	datadriven.RunTest(t, "testdata/answers", func(t *testing.T, d *datadriven.TestData) string {
+		res := request(c, d.Cmd, strings.TrimSpace(d.Input), nil)
+		text := body(t, res)
+		if strings.Contains(text, "hunter2") {
+			t.Error("the answer shows a definition")
+		}
+		if res.Header.Get("Content-Type") == "application/json" {
+			var v any
+			if err := json.Unmarshal([]byte(text), &v); err != nil {
+				t.Fatalf("%v: %s", err, text)
+			}
+			b, err := json.MarshalIndent(v, "", "  ")
+			must.Succeed(t, err)
+			text = digest.ReplaceAllString(string(b), `"digest": "…"`) + "\n"
+		}
+		return res.Status + "\n" + text
+	})
+}
+
+func TestTokenAndHostAreChecked(t *testing.T) {
+	t.Parallel()
+	open, closed := config(t), config(t)
+	closed.Token = "s3cret"
+	bearer := func(token string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token); r.Host = "rota.example.org" }
+	}
+	for name, c := range map[string]struct {
+		config api.Config
+		path   string
+		change func(*http.Request)
+		want   int
+	}{
+		"by a name that is not ours": {open, "/v1/status", func(r *http.Request) { r.Host = "evil.example.org" }, http.StatusMisdirectedRequest},
+		"by localhost":               {open, "/v1/tasks", func(r *http.Request) { r.Host = "localhost:7600" }, http.StatusOK},
+		"by IPv6":                    {open, "/v1/tasks", func(r *http.Request) { r.Host = "[::1]:7600" }, http.StatusOK},
+		"without token":              {closed, "/v1/tasks", nil, http.StatusUnauthorized},
+		"with another token":         {closed, "/v1/tasks", bearer("s3cre"), http.StatusUnauthorized},
+		"with the token":             {closed, "/v1/tasks", bearer("s3cret"), http.StatusOK},
+		"metrics without token":      {closed, "/metrics", nil, http.StatusUnauthorized},
+		"alive without token":        {closed, "/healthz", nil, http.StatusOK},
+	} {
+		if got := request(c.config, "GET", c.path, c.change).StatusCode; got != c.want {
+			t.Errorf("%s: got %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestAJournalThatFailsIsNotAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	c := config(t)
+	c.Journal = records{err: errors.New("the store is away")}
+	for _, path := range []string{"/v1/status", "/v1/journal", "/v1/why?task=runs"} {
+		if got := request(c, "GET", path, nil); got.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("%s: got %s", path, got.Status)
+		}
+	}
+}
+
+func TestListen(t *testing.T) {
+	t.Parallel()
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	must.Succeed(t, err)
+	defer busy.Close()
+	full := api.Access{TLS: &tls.Config{MinVersion: tls.VersionTLS12}, Token: "x"}
+	for _, c := range []struct {
+		address string
+		access  api.Access
+		ok      bool
+	}{
+		{"127.0.0.1:0", api.Access{}, true},
+		{"localhost:0", api.Access{}, true},
+		{"0.0.0.0:0", api.Access{}, false},
+		{":0", api.Access{}, false},
+		{"example.org:0", api.Access{}, false},
+		{"0.0.0.0:0", api.Access{Token: "x"}, false},
+		{"0.0.0.0:0", api.Access{TLS: full.TLS}, false},
+		{"0.0.0.0:0", full, true},
+		{busy.Addr().String(), api.Access{}, false},
+		{"127.0.0.1", api.Access{}, false},
+		{"127.0.0.1:http", api.Access{}, false},
+		{"127.0.0.1:70000", api.Access{}, false},
+	} {
+		l, err := api.Listen(c.address, c.access)
+		if (err == nil) != c.ok {
+			t.Errorf("%s: got %v", c.address, err)
+		}
+		if err == nil {
+			l.Close()
+		}
+	}
+}
+
+func TestListenLooksForAFreePort(t *testing.T) {
+	t.Parallel()
+	first, err := api.Listen("", api.Access{})
+	must.Succeed(t, err)
+	defer first.Close()
+	second, err := api.Listen("", api.Access{})
+	must.Succeed(t, err)
+	defer second.Close()
+	a, b := first.Addr().(*net.TCPAddr).Port, second.Addr().(*net.TCPAddr).Port
+	if a == b || a < 7600 || b > api.LastPort {
+		t.Errorf("got ports %d and %d", a, b)
+	}
+}
+
+func TestServeEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	l, err := api.Listen("127.0.0.1:0", api.Access{})
+	must.Succeed(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- api.Serve(ctx, l, config(t)) }()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get("http://" + l.Addr().String() + "/v1/members")
+	must.Succeed(t, err)
+	if got := body(t, res); !strings.Contains(got, `"member":"a"`) {
+		t.Errorf("got %s", got)
+	}
+	res.Body.Close()
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServeTellsWhyItEnded(t *testing.T) {
+	t.Parallel()
+	l, err := api.Listen("127.0.0.1:0", api.Access{})
+	must.Succeed(t, err)
+	l.Close()
+	if err := api.Serve(t.Context(), l, config(t)); err == nil {
+		t.Error("serving on a closed listener is no error")
+	}
+}
+
+// The HTTP API shows what the lookout sees, on each path that shows states, and the sums of rota status.
+func TestTheServerLooks(t *testing.T) {
+	t.Parallel()
+	v := after(cluster.PrepareJoin{Member: "a", Heartbeat: protocol.HeartbeatPrefix + "a"},
+		cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	docs := memory.New().Open()
+	c := api.Config{
+		Value: func() cluster.Value { return v }, Lookout: view.NewLookout(docs, func() protocol.Instant { return 1 }),
+		Journal: records{all: []journal.Record{{Kind: journal.Malformed, Partition: "never", AtMS: 1, Message: "unknown field"}}},
+	}
+	shows := func(wanted map[string]string) {
+		t.Helper()
+		for path, want := range wanted { // order-free: each by itself
+			if got := body(t, request(c, "GET", path, nil)); !strings.Contains(got, want) {
+				t.Errorf("%s: no %s in %s", path, want, got)
+			}
+		}
+	}
+	shows(map[string]string{
+		"/v1/status":     `"silent":1`,
+		"/v1/members":    `"heartbeat":{"state":"gone"}`,
+		"/v1/tasks":      `"state":"owner silent","owner":"a"`,
+		"/v1/why?task=j": `"rule":"owner"`,
+	})
+	p, _ := v.Partition("j")
+	for key, text := range map[string]string{ // order-free: two documents
+		protocol.HeartbeatPrefix + "a": `{"ttl_ms":10000}`,
+		node.FailingPrefix + "a": fmt.Sprintf(`{"member":"a","at_ms":9000,"failing":1,"runs":[
+			{"partition":"j","token":%d,"state":"failing","since_ms":5000,"rounds":7,"failures":3,"message":"connection refused"}]}`, p.Token),
+	} {
+		_, err := docs.Put(t.Context(), store.Doc{Key: key, Value: []byte(text)})
+		must.Succeed(t, err)
+	}
+	shows(map[string]string{
+		"/v1/status":              `"malformed":1`,
+		"/v1/tasks?state=failing": `"failures":3,"rounds":7,"message":"connection refused","failing_ms":5000,"as_of_ms":9000`,
+		"/v1/why?task=j":          `"failing_ms":5000`,
+		"/v1/job?job=j":           `"state":"failing"`,
+		"/v1/jobs":                `"state":"failing"`,
+	})
+	docs.Close()
+	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=j", "/v1/jobs", "/v1/job?job=j"} {
+		if got := request(c, "GET", path, nil); got.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("%s: %s where the store does not answer", path, got.Status)
+		}
+	}
+}

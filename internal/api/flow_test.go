@@ -1,0 +1,116 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+)
+
+// flowing is a value with a job that is a flow of two tasks, and its queue: five segments were read, three of them are done, one is dead.
+func flowing(t *testing.T) (cluster.Value, store.Queue) {
+	t.Helper()
+	spec := cluster.JobSpec{
+		Tasks: []cluster.TaskSpec{
+			{Name: "read", Type: "read", Spread: cluster.SpreadPool, Definition: []byte(`{}`)},
+			{Name: "write", Type: "write", Spread: cluster.SpreadPool, Definition: []byte(`{"from":[{"task":"read"}]}`)},
+		},
+	}
+	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
+	v := after(cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 2}, cluster.SubmitJob{Job: "f", Spec: spec})
+	j, ok := v.Job("f")
+	if !ok {
+		t.Fatal("the job was refused")
+	}
+	graph, err := work.GraphOf(&j)
+	must.Succeed(t, err)
+	var shards []store.Shard
+	for _, s := range graph.Shards() {
+		shards = append(shards, store.Shard(s))
+	}
+	q, name := memory.New().Open(), work.FlowName(&j)
+	must.Succeed(t, q.MakeFlow(t.Context(), name, shards))
+	edge, dead := store.Shard{Edge: "edge/read/write"}, store.Shard{Edge: "dead/write"}
+	units := []store.Unit{
+		{Name: "1", Outputs: []store.Put{{Shard: edge, Segments: 3, Data: []byte("a")}}},
+		{Name: "2", Outputs: []store.Put{{Shard: edge, Segments: 2, Data: []byte("b")}, {Shard: edge, Seal: true}}},
+		{Inputs: []store.Message{{Shard: edge, Number: 1}}, Outputs: []store.Put{{Shard: dead, Segments: 1, Data: []byte("c")}}},
+	}
+	for _, u := range units {
+		must.Succeed(t, must.Err(q.Commit(t.Context(), name, u)))
+	}
+	return v, q
+}
+
+// The API shows how far a flow is, as rota job show --follow does.
+func TestFlowOfJob(t *testing.T) {
+	t.Parallel()
+	v, q := flowing(t)
+	c := api.Config{Value: func() cluster.Value { return v }, Queue: q}
+	var job view.Job
+	must.Succeed(t, json.Unmarshal([]byte(body(t, request(c, "GET", "/v1/job?job=f", nil))), &job))
+	if job.Flow == nil || job.Flow.Unit != view.UnitSegments || len(job.Flow.Tasks) != 2 {
+		t.Fatalf("the flow is %+v", job.Flow)
+	}
+	w := job.Flow.Tasks[1]
+	if w.In != 3 || w.Pending != 2 || w.Dead != 1 || !w.Sealed || w.Complete || job.Flow.Tasks[0].Out != 5 {
+		t.Errorf("the tasks are %+v", job.Flow.Tasks)
+	}
+	if got := [2]int{job.Flow.Tasks[0].Slots, job.Flow.Tasks[1].Slots}; got != [2]int{1, 1} {
+		t.Errorf("slots %v of two tasks on two slots", got)
+	}
+	c.Queue = away{q}
+	if r := request(c, "GET", "/v1/job?job=f", nil); r.StatusCode != http.StatusOK || !strings.Contains(body(t, r), `"flow_error":"ask how far job f is: the queue is away"`) {
+		t.Errorf("a queue that is away: %s", r.Status)
+	}
+}
+
+// away is a queue that does not answer.
+type away struct{ store.Queue }
+
+func (away) Depth(context.Context, string, ...store.Shard) ([]store.Depth, error) {
+	return nil, errors.New("the queue is away")
+}
+
+func TestFlowMetrics(t *testing.T) {
+	t.Parallel()
+	v, q := flowing(t)
+	value := func() cluster.Value { return v }
+	err := testutil.CollectAndCompare(api.NewFlowCollector(q, value), strings.NewReader(`# HELP rota_flow_sealed 1 if a flow task gets no more input.
+# TYPE rota_flow_sealed gauge
+rota_flow_sealed{job="f",task="read"} 0
+rota_flow_sealed{job="f",task="write"} 1
+# HELP rota_flow_segments Segments of a flow task (messages, where the queue counts those), by state: in is what it has done.
+# TYPE rota_flow_segments gauge
+rota_flow_segments{job="f",state="dead",task="read",unit="segments"} 0
+rota_flow_segments{job="f",state="dead",task="write",unit="segments"} 1
+rota_flow_segments{job="f",state="in",task="read",unit="segments"} 0
+rota_flow_segments{job="f",state="in",task="write",unit="segments"} 3
+rota_flow_segments{job="f",state="out",task="read",unit="segments"} 5
+rota_flow_segments{job="f",state="out",task="write",unit="segments"} 0
+rota_flow_segments{job="f",state="pending",task="read",unit="segments"} 0
+rota_flow_segments{job="f",state="pending",task="write",unit="segments"} 2
+`), "rota_flow_segments", "rota_flow_sealed")
+	if err != nil {
+		t.Error(err)
+	}
+	err = testutil.CollectAndCompare(api.NewFlowCollector(away{q}, value), strings.NewReader(`# HELP rota_flow_unshown Flows left out, because there are too many or their queue did not answer.
+# TYPE rota_flow_unshown gauge
+rota_flow_unshown 1
+`))
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,266 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
+)
+
+// log is a history of jobs, one a second, that begins after a snapshot of two.
+type log struct {
+	values  []cluster.Value
+	entries []cluster.Entry
+	begin   int
+	err     error
+}
+
+func newLog(t *testing.T, begin int, times ...int64) *log {
+	t.Helper()
+	l := &log{values: []cluster.Value{{}}, begin: begin}
+	for i, at := range times {
+		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: at, Commands: []cluster.Command{
+			cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%d", i+1)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
+		}}
+		v, done := l.values[i].Apply(e)
+		if !done.Results[0].Accepted {
+			t.Fatal(done.Results[0].Reason)
+		}
+		l.values, l.entries = append(l.values, v), append(l.entries, e)
+	}
+	return l
+}
+
+func (l *log) Oldest(context.Context, protocol.Store) (cluster.Value, error) {
+	return l.values[l.begin], l.err
+}
+
+func (l *log) History(_ context.Context, _ protocol.Store, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
+	for i := l.begin; i < len(l.entries); i++ {
+		if l.entries[i].Index > after && !yield(l.values[i+1], protocol.Applied{Entry: l.entries[i]}) {
+			return l.err
+		}
+	}
+	return l.err
+}
+
+// TestPast goes back to the snapshot, and no further.
+func TestPast(t *testing.T) {
+	t.Parallel()
+	p := &view.Past{Historian: newLog(t, 2, 1000, 2000, 3000, 4000)}
+	for index := cluster.Index(0); index <= 6; index++ {
+		m, err := p.At(t.Context(), index)
+		var out *view.OutOfLogError
+		switch {
+		case index < 2 || index > 4:
+			if !errors.As(err, &out) || out.Oldest.Index != 2 || out.Newest.Index != 4 {
+				t.Errorf("%d: %v", index, err)
+			}
+		case err != nil || m.Index != uint64(index) || m.Total != int(index) || m.Oldest.Index != 2 || m.Newest.AtMS != 4000: //nolint:gosec // small
+			t.Errorf("%d: %v %+v", index, err, m)
+		}
+	}
+	d, err := p.Diff(t.Context(), 2, 4)
+	if err != nil || len(d.Tasks) != 2 || d.Tasks[0].Before != nil || d.Tasks[0].After.Task != "j3" || len(d.Jobs) != 2 {
+		t.Errorf("%v %+v", err, d)
+	}
+	if _, err := p.Diff(t.Context(), 4, 2); err == nil {
+		t.Error("a difference that goes back is given")
+	}
+}
+
+// TestOwnJobsAreNotOfClients: what Rota submits itself is no job that a client asked for.
+func TestOwnJobsAreNotOfClients(t *testing.T) {
+	t.Parallel()
+	l := newLog(t, 0, 1000)
+	var r cluster.Result
+	l.values[1], r = l.values[1].Do(1, 1000, cluster.SubmitJob{Job: "rota.own", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	if m, err := (&view.Past{Historian: l}).At(t.Context(), 1); err != nil || !r.Accepted || !slices.Equal(m.Jobs, []string{"j1"}) {
+		t.Errorf("%v, %+v: jobs %q", err, r, m.Jobs)
+	}
+}
+
+// TestEntries: the newest, with how many there are before them; and pages, of which the last knows that it is the last.
+func TestEntries(t *testing.T) {
+	t.Parallel()
+	const all = 11
+	p := &view.Past{Historian: newLog(t, 0, make([]int64, all)...)}
+	for most := 1; most <= all+1; most++ {
+		entries, before, err := p.Newest(t.Context(), most)
+		if n := min(most, all); err != nil || len(entries) != n || before != all-n || entries[0].Index != uint64(before+1) { //nolint:gosec // small
+			t.Errorf("newest %d: %d entries, %d before them, %v", most, len(entries), before, err)
+		}
+		entries, more, err := p.After(t.Context(), 1, most)
+		if n := min(most, all-1); err != nil || len(entries) != n || more != (n < all-1) || entries[0].Index != 2 {
+			t.Errorf("after 1, %d: %d entries, more %t, %v", most, len(entries), more, err)
+		}
+	}
+}
+
+// TestAsOf: the position with the fewest entries on the wrong side of an instant; one clock that is far off decides nothing.
+func TestAsOf(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		times []int64
+		at    int64
+		want  uint64
+	}{
+		"before all":        {[]int64{1000, 2000, 3000}, 500, 0},
+		"on one":            {[]int64{1000, 2000, 3000}, 2000, 2},
+		"between":           {[]int64{1000, 2000, 3000}, 2500, 2},
+		"after all":         {[]int64{1000, 2000, 3000}, 9000, 3},
+		"a fast clock":      {[]int64{1000, 99_000, 2000, 3000, 4000}, 3500, 4},
+		"a slow clock":      {[]int64{1000, 2000, 3000, 4000, 5000, 10}, 2500, 2},
+		"as good as before": {[]int64{1000, 5000, 2000}, 2500, 3},
+		"same millisecond":  {[]int64{1000, 1000, 1000}, 1000, 3},
+	} {
+		m, err := (&view.Past{Historian: newLog(t, 0, c.times...)}).AsOf(t.Context(), c.at)
+		if err != nil || m.Index != c.want {
+			t.Errorf("%s: %v, index %d, want %d", name, err, m.Index, c.want)
+		}
+	}
+	m, err := (&view.Past{Historian: newLog(t, 0, 1000, 9000, 8000, 2000)}).AsOf(t.Context(), 1000)
+	if err != nil || m.SkewMS != 7000 {
+		t.Errorf("%v, the clocks differ by %d", err, m.SkewMS)
+	}
+	if _, err := (&view.Past{Historian: newLog(t, 0)}).AsOf(t.Context(), 1); err == nil {
+		t.Error("an empty log has a history")
+	}
+}
+
+// TestHistoryInTheAPI has a limit, and says what is wrong with a question.
+func TestHistoryInTheAPI(t *testing.T) {
+	l := newLog(t, 2, 1000, 2000, 3000, 4000)
+	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return l.values[4] }, Past: &view.Past{Historian: l}}))
+	defer s.Close()
+	for path, c := range map[string]struct {
+		code int
+		want string
+	}{
+		"":                           {200, `"index":4`},
+		"?index=3":                   {200, `"oldest":{"index":2}`},
+		"?index=3&limit=1":           {200, `"total":3`},
+		"?at=1970-01-01T00:00:03.5Z": {200, `"index":3`},
+		"?index=1":                   {404, "the log does not hold index 1: it goes from 2 to 4"},
+		"?index=x":                   {400, "not an index"},
+		"?at=noon":                   {400, "not a time"},
+		"?index=1&at=1":              {400, "exclude each other"},
+		"?limit=0":                   {400, "limit"},
+		"/diff?from=2&to=4":          {200, `"job":"j3"`},
+		"/diff?from=4&to=2":          {400, "the lower one first"},
+		"/diff?from=4":               {400, "to is missing"},
+		"/diff?from=0&to=4":          {404, "does not hold index 0"},
+	} {
+		if code, body := asked(t, s.URL+"/v1/history"+path); code != c.code || !strings.Contains(body, c.want) {
+			t.Errorf("%s: %d %s, want %d with %s", path, code, body, c.code, c.want)
+		}
+	}
+	var m view.Moment
+	_, body := asked(t, s.URL+"/v1/history?limit=1")
+	if err := json.Unmarshal([]byte(body), &m); err != nil || len(m.Tasks) != 1 || m.Total != 4 {
+		t.Errorf("%v %+v", err, m)
+	}
+	l.err = errors.New("the store is away")
+	if code, body := asked(t, s.URL+"/v1/history"); code != http.StatusServiceUnavailable {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+func asked(t *testing.T, url string) (int, string) {
+	t.Helper()
+	r, err := http.Get(url)
+	must.Succeed(t, err)
+	defer r.Body.Close()
+	return r.StatusCode, readAll(t, r)
+}
+
+func readAll(t *testing.T, r *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	must.Succeed(t, err)
+	return string(b)
+}
+
+// TestConfigure changes what is named, and refuses the rest.
+func TestConfigure(t *testing.T) {
+	done := &acting{answer: cluster.Result{Accepted: true}}
+	s := httptest.NewServer(api.Handler(done.config(t)))
+	defer s.Close()
+	for query, want := range map[string]int{
+		"?retention=7&job_scheduler=greedy": 200, "": 400, "?retention=0": 400, "?retention=x": 400, "?move_budget=-1": 400, "?move_budget=0": 200, "?color=red": 400, "?format=99999999999": 400,
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/configure"+query, nil)
+		must.Succeed(t, err)
+		r.Header.Set("Authorization", "Bearer secret")
+		answer, err := http.DefaultClient.Do(r)
+		must.Succeed(t, err)
+		if body := readAll(t, answer); answer.StatusCode != want {
+			t.Errorf("%s: %d %s, want %d", query, answer.StatusCode, body, want)
+		}
+		answer.Body.Close()
+	}
+	slices.Sort(done.said)
+	want := []string{
+		fmt.Sprintf("%T %[1]v", cluster.Configure{MoveBudget: cluster.NoMoves}), fmt.Sprintf("%T %[1]v", cluster.Configure{JobScheduler: "greedy", Retention: 7}),
+	}
+	if slices.Sort(want); !slices.Equal(done.said, want) {
+		t.Errorf("the cluster was told %q", done.said)
+	}
+}
+
+// TestJournalEvents: records come as they are written, a late one too, each once; a stream that goes on repeats no more than a minute.
+func TestJournalEvents(t *testing.T) {
+	now := time.Now().UnixMilli()
+	kept := journal.NewMemory(100)
+	add := func(at int64, task string) {
+		must.Succeed(t, kept.Append(t.Context(), journal.Record{AtMS: at, Kind: journal.Moved, Partition: task, To: "a"}))
+	}
+	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: kept}))
+	t.Cleanup(s.Close)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	add(now-300_000, "old")
+	stream := listenTo(t, s.URL+"/v1/journal/events", "")
+	add(now+1000, "one")
+	one := stream.next()
+	add(now-200_000, "late")
+	late := stream.next()
+	add(now+2000, "two")
+	two := stream.next()
+	for want, e := range map[string]event{"one": one, "late": late, "two": two} {
+		if e.name != "record" || !strings.Contains(e.data, `"partition":"`+want+`"`) {
+			t.Errorf("got %+v, want %s", e, want)
+		}
+	}
+	again := listenTo(t, s.URL+"/v1/journal/events?task=two", two.id)
+	if e := again.next(); e.id != two.id {
+		t.Errorf("got %+v, want the last record again: it names itself %s", e, two.id)
+	}
+	must.Succeed(t, kept.Append(t.Context(), journal.Record{AtMS: now + 3000, Kind: journal.Asked, Message: "drain"}))
+	if e := listenTo(t, s.URL+"/v1/journal/events?kind=asked", one.id).next(); !strings.Contains(e.data, "drain") {
+		t.Errorf("got %+v, want the first of the kind", e)
+	}
+	add(now-20_000, "missed") // it is of before the last event, and came after it
+	from := listenTo(t, s.URL+"/v1/journal/events", one.id)
+	if e := from.next(); !strings.Contains(e.data, `"partition":"missed"`) {
+		t.Errorf("got %+v, want what came late", e)
+	}
+	for _, want := range []event{one, two} {
+		if e := from.next(); e != want {
+			t.Errorf("got %+v, want %+v", e, want)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/store/storetest"
+)
+
+// valueOf is the value after commands, all of which are accepted.
+func valueOf(t *testing.T, commands ...cluster.Command) cluster.Value {
+	t.Helper()
+	v := cluster.Value{}
+	for i, c := range commands {
+		index := cluster.Index(i + 1)
+		next, did := v.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index), Commands: []cluster.Command{c}})
+		if !did.Results[0].Accepted {
+			t.Fatalf("%v: %s", c, did.Results[0].Reason)
+		}
+		v = next
+	}
+	return v
+}
+
+// What another member may run delays a leave; what is on each member does not.
+func TestWhatCanMove(t *testing.T) {
+	t.Parallel()
+	job := func(id cluster.JobID, spec cluster.TaskSpec) cluster.Command {
+		spec.Type = "noop"
+		return cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}}
+	}
+	v := valueOf(t, job("any", cluster.TaskSpec{}), job("every", cluster.TaskSpec{Spread: cluster.SpreadEvery}),
+		job("gpu", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}))
+	plain, gpu := cluster.Member{ID: "b"}, cluster.Member{ID: "c", Labels: []cluster.Label{{Key: "gpu", Value: "yes"}}}
+	for _, c := range []struct {
+		id     cluster.PartitionID
+		takers []cluster.Member
+		want   bool
+	}{
+		{"any", []cluster.Member{plain}, true}, {"any", nil, false}, {"every#a", []cluster.Member{plain}, false}, {"gone", []cluster.Member{plain}, false},
+		{"gpu", []cluster.Member{plain}, false}, {"gpu", []cluster.Member{plain, gpu}, true},
+	} {
+		if got := movable(v, c.id, c.takers); got != c.want {
+			t.Errorf("%s to %d members: %t", c.id, len(c.takers), got)
+		}
+	}
+}
+
+// A member that cannot read whether it is drained asks again, until it knows; then it asks no more.
+func TestADrainIsAskedForUntilItIsKnown(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		s := memory.New()
+		docs := s.Open()
+		defer docs.Close()
+		must.Succeed(t, must.Err(KeepDrained(t.Context(), docs, "a", true, "ann")))
+		var reads atomic.Int64
+		inner := s.Open()
+		t.Cleanup(func() { inner.Close() })
+		f := storetest.NewFaulty(inner, func(c storetest.Call) storetest.Outcome {
+			if strings.HasPrefix(c.Key, drainPrefix) && reads.Add(1) <= 2 {
+				return storetest.Refused
+			}
+			return storetest.Pass
+		})
+		a := start(t, s, "a", func(c *Config) { c.Store = f })
+		await(t, "it is drained", func() bool { m, _ := a.Value().Member("a"); return m.Draining })
+		time.Sleep(time.Minute) // waits: in virtual time
+		if n := reads.Load(); n != 3 {
+			t.Errorf("it read its document %d times, want 3", n)
+		}
+	})
+}
+
+// A member keeps its config's defaults where the store is away: it needs neither a clock nor a logger.
+func TestKeptWithoutAClock(t *testing.T) {
+	t.Parallel()
+	path, r := filepath.Join(t.TempDir(), "a.json"), &running{}
+	spec := cluster.TaskSpec{Name: "t", Type: "noted", Definition: []byte(`{"on_store_loss":"keep"}`)}
+	must.Succeed(t, openKept(t, path, "a").write(protocol.Assignment{Version: 1, Grants: []*protocol.Grant{{Partition: "j/t", Token: 7, Spec: &spec}}}))
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		k := openKept(t, path, "a")
+		go func() { done <- k.Run(ctx, Config{Member: "a", Types: r.types()}) }()
+		synctest.Wait()
+		if r.token("j/t") != 7 {
+			t.Error("it does not run")
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// light is a member with an excerpt of the value, and its protocol, which observes what the test says.
+type light struct {
+	protocol.Member
+	protocol.Protocol
+	excerpt, whole cluster.Value
+	err            error
+	from           cluster.Value // what was given to go on from
+}
+
+func (l *light) Status() protocol.Status { return protocol.Status{Light: true} }
+func (l *light) Value() cluster.Value    { return l.excerpt }
+func (l *light) Observe(_ context.Context, _ protocol.Store, v cluster.Value) (cluster.Value, error) {
+	l.from = v
+	return l.whole, l.err
+}
+
+// The whole value is that of the store, else the one that was seen last, for a minute; else the excerpt.
+func TestTheWholeValue(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		l := &light{excerpt: valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}), err: store.ErrUnavailable}
+		var log bytes.Buffer
+		n := &Node{c: Config{Protocol: l, Logger: slog.New(slog.NewTextHandler(&log, nil))}, member: l}
+		step := func(want cluster.Index, wantFrom cluster.Index, what string) {
+			t.Helper()
+			if got := n.Whole().Index(); got != want || l.from.Index() != wantFrom {
+				t.Errorf("%s: index %d from %d, want %d from %d", what, got, l.from.Index(), want, wantFrom)
+			}
+		}
+		step(1, 0, "never observed")
+		l.whole, l.err = valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.DrainMember{Member: "a", On: true}), nil
+		logged := log.Len()
+		step(2, 0, "observed")
+		if logged == 0 || log.Len() != logged {
+			t.Errorf("an observation that failed is logged, no other: %s", log.String())
+		}
+		whole := l.whole
+		l.whole, l.err = cluster.Value{}, store.ErrUnavailable
+		time.Sleep(observedFor - 1) // waits: in virtual time
+		step(2, 2, "the store is away")
+		time.Sleep(observedFor - 1) // waits: in virtual time
+		step(2, 2, "still away, and asked in time")
+		time.Sleep(observedFor) // waits: in virtual time
+		synctest.Wait()
+		step(1, 0, "forgotten")
+		l.whole, l.err = whole, nil
+		step(2, 0, "back")
+		n.whole.forget.Stop()
+	})
+}
+
+// A store that hangs holds up each caller for one time-out at most, however many there are, and they share what is asked of it.
+func TestManyLookAtTheWholeValue(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		l := &hanging{light: light{excerpt: valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"})}, hangs: make(chan struct{})}
+		n := &Node{c: Config{Protocol: l, Logger: slog.New(slog.DiscardHandler)}, member: l}
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				if n.Whole().Index() != 1 || time.Since(began) > observeTimeout {
+					t.Errorf("index %d after %v", n.Whole().Index(), time.Since(began))
+				}
+			})
+		}
+		all.Wait()
+		if asked := l.asked.Load(); asked > 2 {
+			t.Errorf("50 callers asked the store %d times", asked)
+		}
+		l.whole = valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.DrainMember{Member: "a", On: true})
+		close(l.hangs)
+		if n.Whole().Index() != 2 {
+			t.Error("the store answers again, and what it says is not shown")
+		}
+		n.endWhole()
+	})
+}
+
+// hanging is a light member whose store does not answer until hangs is closed.
+type hanging struct {
+	light
+	hangs chan struct{}
+	asked atomic.Int64
+}
+
+func (h *hanging) Observe(ctx context.Context, _ protocol.Store, v cluster.Value) (cluster.Value, error) {
+	h.asked.Add(1)
+	select {
+	case <-h.hangs:
+		return h.whole, nil
+	case <-ctx.Done():
+		return cluster.Value{}, context.Cause(ctx)
+	}
+}
+
+// configured is a protocol that notes the config of its member.
+type configured struct {
+	replica.Protocol
+	got protocol.Config
+}
+
+func (p *configured) New(c protocol.Config) (protocol.Member, error) {
+	p.got = c
+	return p.Protocol.New(c)
+}
+
+// A leave announces a restart only where the others are to hold the member's tasks for a time.
+func TestALeaveHoldsNothingUnasked(t *testing.T) {
+	t.Parallel()
+	st := memory.New().Open()
+	defer st.Close()
+	for hold, want := range map[time.Duration]bool{0: false, time.Nanosecond: true} {
+		p := &configured{}
+		if _, err := New(Config{Member: "a", Store: st, Protocol: p, Hold: hold}); err != nil || p.got.Restart != want || p.got.Hold != hold || p.got.Whole {
+			t.Errorf("%s: %+v, %v", hold, p.got, err)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package beat
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/protocol/outbox"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// Writer writes the heartbeat of one member. Its methods may be called from any goroutine. The exported fields must not change.
+type Writer struct {
+	Member     cluster.MemberID
+	Store      store.Docs
+	TTL        time.Duration // the usual one
+	NoSessions bool
+	Guard      protocol.Guard // nil for none
+	Tied       []string       // keys that Put may write
+	// Fenced: others end the lease by a write over the heartbeat, or its removal. Where that was done it is not written again; without it nobody else
+	// writes the key.
+	Fenced bool
+	Logger *slog.Logger
+	Now    func() protocol.Instant
+	Wall   func() time.Time // for people: it decides nothing
+
+	made    sync.Once
+	turn    chan struct{} // has room for the one who writes; a waiter gives up when its ctx ends, which a mutex does not let it
+	key     string        // of the life that the rest belongs to; "" before the first
+	life    uint64        // its number
+	with    Life
+	former  *Life // the life before: its heartbeat stays until the present one is established; nil for none
+	writes  int   // of the present life
+	version store.Version
+}
+
+// errFormerLife answers a renewal that was overtaken by one of a later life.
+var errFormerLife = errors.New("the heartbeat belongs to a former life of the member")
+
+// Renewal is one write of the heartbeat. With Create it must not exist yet. Life is the epoch: it grows with each new key. A call of a former epoch may still be in
+// flight, and may be made later than those of the present one.
+type Renewal struct {
+	Key    string
+	Create bool
+	Life   uint64
+	TTL    time.Duration // to state; 0: the usual one
+}
+
+// Renew writes the heartbeat. Sent is an instant before the write was sent, stated the TTL in it: never more than that of a session that can expire.
+func (w *Writer) Renew(ctx context.Context, e Renewal) (sent protocol.Instant, stated time.Duration, out outbox.Outcome, err error) {
+	e.TTL = cmp.Or(e.TTL, w.TTL)
+	if err := w.take(ctx); err != nil {
+		return w.Now(), e.TTL, outbox.NotDone, err
+	}
+	defer w.give()
+	sent = w.Now()
+	stated, out, err = w.write(ctx, e)
+	return sent, stated, out, err
+}
+
+// Put writes a document that vanishes with the heartbeat of an epoch, if the store has sessions.
+func (w *Writer) Put(ctx context.Context, life uint64, d store.Doc) (store.Version, error) {
+	if err := w.take(ctx); err != nil {
+		return "", err
+	}
+	defer w.give()
+	if w.key == "" || w.life != life {
+		return "", errFormerLife
+	}
+	return w.put(ctx, d)
+}
+
+// take waits until nobody else writes.
+func (w *Writer) take(ctx context.Context) error {
+	w.made.Do(func() { w.turn = make(chan struct{}, 1) })
+	select {
+	case w.turn <- struct{}{}: // also where ctx has ended: the store says so
+		return nil
+	default:
+	}
+	select {
+	case w.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the renewal before: %w", context.Cause(ctx))
+	}
+}
+
+func (w *Writer) give() { <-w.turn }
+
+func (w *Writer) write(ctx context.Context, e Renewal) (time.Duration, outbox.Outcome, error) {
+	if w.key != e.Key {
+		if w.key != "" && e.Life < w.life {
+			return e.TTL, outbox.NotDone, errFormerLife // to begin it now would end the present one
+		}
+		if err := w.begin(ctx, e); err != nil {
+			return e.TTL, outbox.NotDone, err
+		}
+	}
+	stated := Stated(e.TTL, w.with.Most)
+	value, err := json.Marshal(w.text().States(w.TTL, stated))
+	if err != nil {
+		return stated, outbox.NotDone, err
+	}
+	out, err := w.store(ctx, e, value)
+	return stated, out, err
+}
+
+// store writes the heartbeat in the present life.
+func (w *Writer) store(ctx context.Context, e Renewal, value []byte) (outbox.Outcome, error) {
+	for tries := range 3 {
+		if tries > 0 || w.Fenced && w.version == "" && !e.Create {
+			if out, err := w.readBack(ctx, e); out != outbox.Done {
+				return out, err
+			}
+		}
+		v, err := w.renew(ctx, store.Doc{Key: e.Key, Value: value, Version: w.version})
+		switch {
+		case err == nil:
+			w.version = v
+			w.established(ctx)
+			return outbox.Done, nil
+		case errors.Is(err, store.ErrSession):
+			return outbox.Refused, nil
+		case !errors.Is(err, store.ErrConflict):
+			return outbox.OutcomeOf(err), err
+		}
+	}
+	return outbox.NotDone, store.ErrConflict
+}
+
+// readBack takes over the version that is there: a former write of ours may have been stored though its outcome was unknown. It refuses what was removed, or
+// fenced.
+func (w *Writer) readBack(ctx context.Context, e Renewal) (outbox.Outcome, error) {
+	d, err := w.Store.Get(ctx, e.Key)
+	switch {
+	case err == nil && w.Fenced && heartbeat.StateOf(d.Value) != heartbeat.Live:
+		return outbox.Refused, nil
+	case err == nil:
+		w.version = d.Version
+	case errors.Is(err, store.ErrNotFound) && e.Create:
+		w.version = ""
+	case errors.Is(err, store.ErrNotFound):
+		return outbox.Refused, nil
+	default:
+		return outbox.NotDone, err
+	}
+	return outbox.Done, nil
+}
+
+func (w *Writer) put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if w.with.Session != nil {
+		return w.with.Session.Put(ctx, d)
+	}
+	return w.Store.Put(ctx, d)
+}
+
+func (w *Writer) renew(ctx context.Context, d store.Doc) (store.Version, error) {
+	if w.with.Session != nil {
+		return store.Renew(ctx, w.with.Session, d)
+	}
+	return w.Store.Put(ctx, d)
+}
+
+// begin starts another life: with a session of its own.
+func (w *Writer) begin(ctx context.Context, e Renewal) error {
+	w.closeFormer(ctx)
+	if w.Fenced { // nothing runs in the former life, but others that find its heartbeat would wait for it
+		w.close(ctx)
+	}
+	was := w.with
+	w.former, w.with = &was, Life{}
+	l, err := Begin(ctx, w.Store, !w.NoSessions, w.Guard, e.TTL, w.TTL, append([]string{e.Key}, w.Tied...)...)
+	if err != nil {
+		return err
+	}
+	w.with = l
+	w.key, w.life, w.version, w.writes = e.Key, e.Life, "", 0
+	return nil
+}
+
+// established closes the heartbeat of the former epoch once the present one has been renewed a few times. Sooner, members that do not
+// know the new heartbeat yet would report the old one as gone.
+func (w *Writer) established(ctx context.Context) {
+	if w.writes++; w.writes >= 3 {
+		w.closeFormer(ctx)
+	}
+}
+
+func (w *Writer) closeFormer(ctx context.Context) {
+	if w.former == nil {
+		return
+	}
+	if err := w.former.Close(ctx, w.Guard); err != nil {
+		w.Logger.Debug("close the session of a former life", "err", err)
+		w.former.release(w.Guard) // nobody reads that heartbeat any more
+	}
+	w.former = nil
+}
+
+// text is what the heartbeat says for people.
+func (w *Writer) text() heartbeat.Text {
+	t := heartbeat.Text{Member: string(w.Member), AtMS: w.Wall().UnixMilli()}
+	if w.Guard != nil {
+		t.Guardian = w.Guard.State()
+	}
+	if w.Fenced {
+		t.State, t.Tied = heartbeat.Live, w.with.Session != nil
+	}
+	return t
+}
+
+// Close removes the heartbeat after the member has left or halted.
+func (w *Writer) Close(ctx context.Context) {
+	if err := w.take(ctx); err != nil {
+		w.Logger.Debug("remove our heartbeat", "err", err)
+		return
+	}
+	defer w.give()
+	w.closeFormer(ctx)
+	w.close(ctx)
+}
+
+func (w *Writer) close(ctx context.Context) {
+	var err error
+	if w.with.Session == nil && w.version != "" {
+		err = w.Store.Delete(ctx, w.key, w.version)
+	}
+	if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) { // others have ended it
+		err = w.with.Close(ctx, w.Guard)
+	}
+	if w.with, w.version = (Life{}), ""; err != nil {
+		w.Logger.Debug("remove our heartbeat", "err", err)
+	}
+}

@@ -1,0 +1,93 @@
+package elect
+
+import (
+	"time"
+
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// Seen is the document as found by a read. The zero value: there is none.
+type Seen struct {
+	Version   store.Version
+	Holder    string // name of the leader, for people
+	Heartbeat string // of the holder; "" if the document cannot be decoded
+}
+
+// Election is what one process knows about the leader. It is a value: its methods return another one.
+type Election struct {
+	Known  bool // the document was read at least once since it may have changed
+	Seen   Seen
+	Holder heartbeat.Observation // of the holder's heartbeat; of the document itself if that cannot be decoded
+	Vacant protocol.Instant      // when it became known that there is no live holder; 0 if there is one, or if it is unknown
+}
+
+// Move is the next step.
+type Move uint8
+
+// The moves.
+const (
+	Wait   Move = iota
+	Look        // read the document
+	Probe       // read the holder's heartbeat
+	Remove      // remove the document at Seen.Version: its holder is dead
+	Claim       // create it
+	Lead        // it is ours
+)
+
+// Read records a read of the document that was answered now.
+func (e Election) Read(seen Seen, now protocol.Instant) Election {
+	if seen.Heartbeat != e.Holder.Key || seen.Heartbeat == "" && seen.Version != e.Seen.Version {
+		e.Holder = heartbeat.Observation{Key: seen.Heartbeat}
+	}
+	if seen.Heartbeat == "" { // garbage has no heartbeat: its version is watched instead
+		e.Holder = e.Holder.Read(seen.Version, 0, now, now)
+	}
+	e.Known, e.Seen = true, seen
+	if seen.Version != "" {
+		e.Vacant = 0
+	} else if e.Vacant == 0 {
+		e.Vacant = now
+	}
+	return e
+}
+
+// Probed records a read of the holder's heartbeat that was sent at an instant and answered now.
+func (e Election) Probed(key string, version store.Version, ttl time.Duration, sent, now protocol.Instant) Election {
+	if key == e.Holder.Key && key != "" {
+		e.Holder = e.Holder.Read(version, ttl, sent, now)
+	}
+	return e
+}
+
+// Stale records that the document may have changed: after a hint, or a write of ours with an unknown outcome.
+func (e Election) Stale() Election {
+	e.Known = false
+	return e
+}
+
+// Dead reports whether the holder is known to be dead.
+func (e Election) Dead(silence time.Duration) bool {
+	return e.Known && e.Seen.Version != "" && e.Holder.Dead(silence)
+}
+
+// Next is the next move of a candidate with this heartbeat, which has waited for the candidates before it. Silence is how long the holder must have
+// been silent.
+func (e Election) Next(own string, turn time.Duration, silence time.Duration, now protocol.Instant) Move {
+	switch {
+	case !e.Known:
+		return Look
+	case e.Seen.Version == "" && now.Sub(e.Vacant) >= turn:
+		return Claim
+	case e.Seen.Version == "":
+		return Wait
+	case e.Seen.Heartbeat == own && own != "":
+		return Lead
+	case e.Holder.Dead(silence):
+		return Remove
+	case e.Seen.Heartbeat == "":
+		return Look
+	}
+	return Probe
+}

@@ -1,0 +1,99 @@
+package fold
+
+import (
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/history"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/outbox"
+	"github.com/rota-run/rota/protocol"
+)
+
+// Ledger is what a member has of the log: the value, how far it has read, which calls of the log are in flight, and
+// what it appends. It is a value: a copy of it is independent.
+type Ledger struct {
+	Value   cluster.Value
+	Out     outbox.Box
+	History history.History // of the applied entries
+
+	Began bool             // Ready is known
+	Ready cluster.Index    // head of the log at the first read
+	Busy  bool             // a read is in flight
+	Snap  bool             // that read is of the snapshot, because the entries after the value were trimmed
+	Hint  bool             // there may be more to read
+	Next  protocol.Instant // the next read without a hint
+	Rest  protocol.Instant // no read before, not even with a hint: the last one failed
+
+	after cluster.Index // of the read in flight
+	snaps
+}
+
+// Keeper is the protocol whose member keeps the ledger.
+type Keeper interface {
+	// Took notes an entry that was applied, before the value has the next one.
+	Took(a protocol.Applied)
+	// Value is what the member shows.
+	Value() cluster.Value
+	// Every is how often the log is read without a hint.
+	Every() time.Duration
+	// First reports whether this member does what one member should do.
+	First() bool
+}
+
+// Whole reports whether the value is the one that the log had when the member first read it, or a newer one.
+func (l *Ledger) Whole() bool { return l.Began && l.Value.Index() >= l.Ready }
+
+// Look returns the next read if it is due.
+func (l *Ledger) Look(now protocol.Instant) (member.ReadLog, bool) {
+	if l.Busy || now < l.Rest || !l.Hint && now < l.Next {
+		return member.ReadLog{}, false
+	}
+	l.Busy, l.Hint, l.after = true, false, l.Value.Index()
+	return member.ReadLog{After: l.after}, true
+}
+
+// Check asks the store which history it has, while there is a doubt.
+func (l *Ledger) Check(c *member.Core) {
+	h, ask := l.History.Ask(c.At)
+	if l.History = h; ask {
+		c.Emit(member.CheckLog{At: l.Value.Index()})
+	}
+}
+
+// Pass gives up an entry that those who read the log pass over.
+func (l *Ledger) Pass(c *member.Core) {
+	out, answers := l.Out.Passed(l.Value.Index(), c.At)
+	l.Out = out
+	c.Reply(answers)
+}
+
+// Say returns the entry that is to be appended now: of what is wanted and, unless they are held back, of requests.
+func (l *Ledger) Say(c *member.Core, holdBack bool, wanted func() []cluster.Command) (cluster.Entry, bool) {
+	l.Pass(c)
+	if l.Out.Rests(c.At) {
+		return cluster.Entry{}, false
+	}
+	if l.Out.Pending == nil {
+		l.Out = l.Out.Compose(c.At, c.Writer(), l.Value, wanted(), holdBack)
+	}
+	if !l.Out.Again(l.Value.Index()) {
+		return cluster.Entry{}, false
+	}
+	l.Out = l.Out.Sent() // unknown, or acknowledged and yet not in the log
+	return l.Out.Pending.Entry, true
+}
+
+// Due adds when the log is to be read or written next.
+func (l *Ledger) Due(w *member.Waking) {
+	w.Due(l.Busy, l.Next)
+	w.Due(l.Out.Busy, l.Out.Next)
+}
+
+// Status is what a member knows of its membership.
+func (l *Ledger) Status(c *member.Core, joined bool) protocol.Status {
+	return protocol.Status{
+		Joined: joined, StoreError: c.Contact.Problem, TTLMS: c.Timing().Lengthened(c.StatedTTL()),
+		Pending: len(l.Out.Queue), Foreign: l.History.Foreign, Refused: l.Out.Refused,
+	}
+}

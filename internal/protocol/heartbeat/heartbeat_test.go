@@ -1,0 +1,155 @@
+package heartbeat_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol"
+)
+
+const (
+	ttl     = time.Second
+	silence = ttl * 1050 / 1000
+)
+
+func at(d time.Duration) protocol.Instant { return protocol.Instant(1).Add(d) }
+
+// TestTiming: the owner stops before the others may begin, and renews three times before that.
+func TestTiming(t *testing.T) {
+	t.Parallel()
+	timing := heartbeat.Timing{TTL: ttl, Rho: 50, Margin: 20 * time.Millisecond}
+	if got := []time.Duration{timing.Valid(), timing.Silence(), timing.Every()}; !slices.Equal(got, []time.Duration{930 * time.Millisecond, silence, ttl / 3}) {
+		t.Errorf("valid, silence, every: %s", got)
+	}
+}
+
+// TestALeaseLapses: it counts from before the newest acknowledged renewal was sent.
+func TestALeaseLapses(t *testing.T) {
+	t.Parallel()
+	timing := heartbeat.Timing{TTL: ttl, Rho: 50}
+	var l heartbeat.Lease
+	if l.Until(timing) != 0 || l.Lapsed(at(time.Hour), timing) {
+		t.Errorf("before the first renewal: %+v", l)
+	}
+	l = l.Renewed(at(ttl), timing)
+	if l.Next != at(ttl+ttl/3) || l.Until(timing) != at(ttl+timing.Valid()) {
+		t.Errorf("renewed at %s: %+v", ttl, l)
+	}
+	if late := l.Renewed(at(0), timing); late.Until(timing) != l.Until(timing) {
+		t.Errorf("an older renewal that is acknowledged later: %+v", late)
+	}
+	if end := l.Until(timing); l.Lapsed(end-1, timing) || !l.Lapsed(end, timing) {
+		t.Errorf("it does not lapse at %d", end)
+	}
+}
+
+// TestARead proves what was there when it was sent, not when it was answered.
+func TestARead(t *testing.T) {
+	t.Parallel()
+	o := heartbeat.Observation{Key: "p"}
+	if o.Dead(silence) || o.Gone() {
+		t.Error("dead though nobody has looked")
+	}
+	o = o.Read("1", ttl, at(0), at(time.Millisecond))
+	for name, c := range map[string]struct {
+		heartbeat.Observation
+		dead, gone bool
+	}{
+		"an answer that came late": {o.Read("1", ttl, at(time.Millisecond), at(time.Hour)), false, false},
+		"the same after two TTLs":  {o.Read("1", ttl, at(2*ttl), at(2*ttl)), true, false},
+		"it has changed":           {o.Read("2", ttl, at(2*ttl), at(2*ttl)), false, false},
+		"it is gone":               {o.Read("", 0, at(0), at(2*time.Millisecond)), true, true},
+		"it may have changed":      {o.Read("1", ttl, at(2*ttl), at(2*ttl)).Hinted(), false, false},
+		"a list leaves it out":     {o.NotInList(), false, false},
+		"a list has another one":   {o.Read("1", ttl, at(2*ttl), at(2*ttl)).InList("0", ttl, at(2*ttl)), false, false},
+	} {
+		if c.Dead(silence) != c.dead || c.Gone() != c.gone {
+			t.Errorf("%s: dead %t, gone %t: %+v", name, c.Dead(silence), c.Gone(), c.Observation)
+		}
+	}
+}
+
+// TestAListIsAHint: it decides nothing, and makes a read worth while.
+func TestAListIsAHint(t *testing.T) {
+	t.Parallel()
+	listed := heartbeat.Observation{Key: "p"}.InList("1", ttl, at(0))
+	if listed.Suspect(at(silence-1), silence) || !listed.Suspect(at(silence), silence) || listed.Dead(0) {
+		t.Errorf("listed once: %+v", listed)
+	}
+	again := listed.InList("1", ttl, at(silence))
+	if again.Since != at(0) || again.Dead(silence) {
+		t.Errorf("listed again, unchanged: %+v", again)
+	}
+	read := listed.Read("1", ttl, at(silence), at(silence))
+	if !read.Dead(silence) || read.Suspect(at(2*silence), silence) {
+		t.Errorf("a read has decided: %+v", read)
+	}
+	out := listed.NotInList()
+	if !out.Suspect(at(0), silence) || out.Gone() {
+		t.Errorf("left out: %+v", out)
+	}
+	if there := out.Read("1", ttl, at(1), at(1)); there.Missing || there.Suspect(at(1), silence) {
+		t.Errorf("left out and there: %+v", there)
+	}
+	if gone := out.Read("", 0, at(1), at(1)); !gone.Gone() || gone.Suspect(at(1), silence) {
+		t.Errorf("left out and gone: %+v", gone)
+	}
+}
+
+// TestObservations: a set stays sorted and is never changed; two of them are joined by the newest reads.
+func TestObservations(t *testing.T) {
+	t.Parallel()
+	read := func(key string, sent time.Duration) heartbeat.Observation {
+		return heartbeat.Observation{Key: key}.Read("1", ttl, at(sent), at(sent))
+	}
+	var none heartbeat.Observations
+	if o := none.Of("b"); o != (heartbeat.Observation{Key: "b"}) {
+		t.Errorf("unknown: %+v", o)
+	}
+	first := none.With(read("b", 1)).With(read("a", 1))
+	second := first.With(read("b", 3)).With(read("c", 2))
+	want := func(got heartbeat.Observations, want ...heartbeat.Observation) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	want(first, read("a", 1), read("b", 1))
+	want(second, read("a", 1), read("b", 3), read("c", 2))
+	want(first.Newer(second), second...)
+	want(second.Newer(first), second...)
+	want(second.Recent(at(2)), read("b", 3), read("c", 2))
+	want(second, read("a", 1), read("b", 3), read("c", 2))
+}
+
+// TestText: a document states the TTL, never less than it is, and what cannot be one is none.
+func TestText(t *testing.T) {
+	t.Parallel()
+	data, err := heartbeat.Text{Member: "a", AtMS: 5}.Encode(7*time.Second + 1)
+	if err != nil || string(data) != `{"member":"a","at_ms":5,"ttl_ms":7001}` {
+		t.Errorf("%s, %v", data, err)
+	}
+	for text, want := range map[string]time.Duration{
+		string(data):                           7001 * time.Millisecond,
+		`{"owner":"x","ttl_ms":300,"at_ms":1}`: 300 * time.Millisecond,
+		`{"ttl_ms":86400000}`:                  heartbeat.MaxTTL,
+		`{"ttl_ms":86400001}`:                  0,
+		`{"ttl_ms":7000,"owner":"` + strings.Repeat("x", 64<<10) + `"}`: 0,
+		`{"ttl_ms":9223372036854775807}`:                                0,
+		`{"ttl_ms":0}`:                                                  0,
+		`{"ttl_ms":-1}`:                                                 0,
+		`{"ttl_ms":1.5}`:                                                0,
+		`{"member":"b","at_ms":1}`:                                      0,
+		`[]`:                                                            0,
+		`7s`:                                                            0,
+		``:                                                              0,
+		`{"member":"b","ttl_ms":300} and no JSON`: 0,
+	} {
+		if got := heartbeat.StatedTTL([]byte(text)); got != want {
+			t.Errorf("%s states %s, want %s", text, got, want)
+		}
+	}
+}

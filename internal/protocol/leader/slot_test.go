@@ -1,0 +1,213 @@
+package leader
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rota-run/rota/cluster"
+)
+
+var update = flag.Bool("update", false, "write golden files and generated documentation")
+
+// book is a value under a leader.
+type book struct {
+	v   cluster.Value
+	seq uint64
+}
+
+func (b *book) enter(commands ...cluster.Command) {
+	b.seq++
+	b.v, _ = b.v.Apply(cluster.Entry{Index: b.v.Index() + 1, Writer: "l", Seq: b.seq, Commands: commands})
+}
+
+func opened(members ...cluster.MemberID) *book {
+	b := &book{}
+	b.enter(cluster.Lead{Member: "a", Term: 1})
+	for _, m := range members {
+		b.enter(cluster.PrepareJoin{Member: m, Heartbeat: "p", Slots: 1})
+	}
+	return b
+}
+
+func (b *book) part(id cluster.PartitionID) cluster.Partition {
+	p, _ := b.v.Partition(id)
+	return p
+}
+
+func (b *book) accept(id cluster.PartitionID) {
+	b.enter(cluster.AcceptOffer{Partition: id, Token: b.part(id).Token})
+}
+
+func (b *book) inc(m cluster.MemberID) cluster.Incarnation {
+	got, _ := b.v.Member(m)
+	return got.Incarnation
+}
+
+func job(id cluster.JobID, t cluster.TaskSpec) cluster.Command {
+	t.Type = "noop"
+	return cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{t}}}
+}
+
+// Each transition of the source document, and each that it lacks, one by one.
+func TestEachTransition(t *testing.T) {
+	t.Parallel()
+	noGap := cluster.TaskSpec{Handover: cluster.HandoverNoGap, MaxAttempts: 1}
+	parts := cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"1", "2"}}
+	leave := func(b *book) { b.enter(cluster.LeaveCluster{Member: "a", Incarnation: b.inc("a")}) }
+	confirm := func(b *book) { b.enter(cluster.ConfirmMember{Member: "a", Incarnation: b.inc("a"), Heartbeat: "q"}) }
+	revoke := func(b *book) { b.enter(cluster.RevokeOffer{Partition: "t", Token: b.part("t").Token}) }
+	kill := func(b *book) { b.enter(cluster.KillJob{Job: "t"}) }
+	done := func(id cluster.PartitionID) func(*book) {
+		return func(b *book) { b.enter(cluster.FinishPartition{Partition: id, Token: b.part(id).Token}) }
+	}
+	stopped := func(b *book) { b.enter(cluster.Stopped{Partition: "t", Token: b.part("t").Token}) }
+	submit := func(s cluster.TaskSpec) func(*book) { return func(b *book) { b.enter(job("t", s)) } }
+	accept := func(b *book) { b.accept("t") }
+	idle := func() *book { return opened("a") }
+	acking := func() *book { b := opened("a"); submit(cluster.TaskSpec{})(b); return b }
+	active := func() *book { b := acking(); accept(b); return b }
+	sealing := func() *book { b := active(); kill(b); return b }
+	revoked := func() *book { b := acking(); revoke(b); return b }
+	waiting := func() *book {
+		b := opened("a")
+		submit(parts)(b)
+		b.accept("t#1")
+		done("t#1")(b)
+		return b
+	}
+	taking := func() *book { // t runs on z, which drains: it is to move to a
+		b := opened("z")
+		submit(noGap)(b)
+		accept(b)
+		b.enter(cluster.PrepareJoin{Member: "a", Heartbeat: "p"})
+		b.enter(cluster.DrainMember{Member: "z", On: true})
+		return b
+	}
+	for _, c := range []struct {
+		from, to slotState
+		begin    func() *book
+		do       func(*book)
+		task     cluster.PartitionID
+	}{
+		{slotIdle, slotAcking, idle, submit(cluster.TaskSpec{}), "t"},
+		{slotIdle, slotDead, idle, leave, "t"},
+		{slotAcking, slotActive, acking, accept, "t"},
+		{slotAcking, slotIdle, acking, kill, "t"},
+		{slotAcking, slotIdle, acking, func(b *book) { b.enter(cluster.RevokeOffer{Partition: "t", Token: b.part("t").Token, Declined: true}) }, "t"},
+		{slotAcking, slotRevoked, acking, revoke, "t"},
+		{slotAcking, slotDead, acking, leave, "t"},
+		{slotActive, slotSealing, active, kill, "t"},
+		{slotActive, slotIdle, active, done("t"), "t"},
+		{slotActive, slotWaiting, func() *book { b := opened("a"); submit(parts)(b); b.accept("t#1"); return b }, done("t#1"), "t#1"},
+		{slotActive, slotDead, active, leave, "t"},
+		{slotActive, slotIdle, func() *book { b := opened("a"); submit(noGap)(b); accept(b); return b }, kill, "t"},
+		{slotWaiting, slotIdle, func() *book { b := waiting(); b.accept("t#2"); return b }, done("t#2"), "t#1"},
+		{slotWaiting, slotIdle, waiting, kill, "t#1"},
+		{slotWaiting, slotDead, waiting, leave, "t#1"},
+		{slotSealing, slotIdle, sealing, stopped, "t"},
+		{slotSealing, slotAcking, func() *book { b := sealing(); submit(cluster.TaskSpec{})(b); return b }, stopped, "t"},
+		{slotSealing, slotDead, sealing, leave, "t"},
+		{slotRevoked, slotAcking, revoked, confirm, "t"},
+		{slotRevoked, slotIdle, func() *book { b := revoked(); kill(b); return b }, confirm, "t"},
+		{slotRevoked, slotDead, revoked, leave, "t"},
+		{slotTaking, slotActive, taking, func(b *book) { b.enter(cluster.Started{Partition: "t", Token: b.part("t").NextToken}) }, "t"},
+		{slotTaking, slotIdle, taking, kill, "t"},
+		{slotTaking, slotDead, taking, leave, "t"},
+		{slotDead, slotIdle, func() *book { b := idle(); leave(b); return b }, func(b *book) { b.enter(cluster.PrepareJoin{Member: "a", Heartbeat: "p"}) }, "t"},
+	} {
+		b := c.begin()
+		from := SlotOf(b.v, "a", c.task)
+		c.do(b)
+		if to := SlotOf(b.v, "a", c.task); from != c.from || to != c.to {
+			t.Errorf("%s → %s: it went from %s to %s\n%s", c.from, c.to, from, to, b.v)
+		}
+		if !allowed(c.from, c.to) {
+			t.Errorf("%s → %s is not in the table", c.from, c.to)
+		}
+	}
+}
+
+func allowed(from, to slotState) bool {
+	if from == to {
+		return true
+	}
+	for _, t := range Transitions() {
+		if t.From == from && t.To == to {
+			return true
+		}
+	}
+	return false
+}
+
+// Whatever a leader enters, no task makes a transition that the table does not have.
+func TestNoOtherTransition(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		b := opened()
+		members := []cluster.MemberID{"a", "b"}
+		for range rapid.IntRange(5, 60).Draw(rt, "entries") {
+			was := b.v
+			b.enter(anything(rt, b, members))
+			for _, m := range members {
+				for _, task := range []cluster.PartitionID{"t", "t#1", "t#2", "u"} {
+					if from, to := SlotOf(was, m, task), SlotOf(b.v, m, task); !allowed(from, to) {
+						rt.Fatalf("%s on %s went from %s to %s\n%s%s", task, m, from, to, was, b.v)
+					}
+				}
+			}
+		}
+	})
+}
+
+func anything(t *rapid.T, b *book, members []cluster.MemberID) cluster.Command {
+	m := rapid.SampledFrom(members).Draw(t, "member")
+	id := rapid.SampledFrom([]cluster.PartitionID{"t", "t#1", "t#2", "u"}).Draw(t, "task")
+	name, _, _ := id.Split()
+	p := b.part(id)
+	switch rapid.IntRange(0, 11).Draw(t, "what") {
+	case 0:
+		return cluster.PrepareJoin{Member: m, Heartbeat: "p", Replaces: b.inc(m)}
+	case 1:
+		return cluster.LeaveCluster{Member: m, Incarnation: b.inc(m), Hold: rapid.Bool().Draw(t, "hold")}
+	case 2, 3:
+		spec := cluster.TaskSpec{Handover: cluster.Handover(rapid.IntRange(0, 2).Draw(t, "hand-over")), MaxAttempts: 1}
+		if strings.Contains(string(id), "#") {
+			spec.Spread, spec.Partitions = cluster.SpreadPartitioned, []string{"1", "2"}
+		}
+		return job(name, spec)
+	case 4:
+		return cluster.KillJob{Job: name}
+	case 5:
+		return cluster.RevokeOffer{Partition: id, Token: p.Token, Declined: rapid.Bool().Draw(t, "declined")}
+	case 6:
+		return cluster.ConfirmMember{Member: m, Incarnation: b.inc(m), Heartbeat: "q"}
+	case 7:
+		return cluster.FinishPartition{Partition: id, Token: p.Token, Outcome: cluster.Outcome(rapid.IntRange(0, 1).Draw(t, "outcome")), Attempt: p.Attempts}
+	case 8:
+		return cluster.Stopped{Partition: id, Token: p.Token}
+	case 9:
+		return cluster.Started{Partition: id, Token: p.NextToken}
+	case 10:
+		return cluster.DrainMember{Member: m, On: rapid.Bool().Draw(t, "on")}
+	}
+	return cluster.AcceptOffer{Partition: id, Token: p.Token}
+}
+
+// The table in the documentation is the one of the code.
+func TestTheTableIsInTheDocs(t *testing.T) {
+	t.Parallel()
+	const file = "../../../docs/internals/slot-states.md"
+	want := "# States of a task on a member, under the protocol leader\n\nGenerated from internal/protocol/leader/slot_table_test.go by `go test ./internal/protocol/leader -run Docs -update`; each line is tested.\n\n" + slotWords + Table() + answerTable()
+	if *update {
+		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != want {
+		t.Errorf("%s is not what the code says (%v): go test ./internal/protocol/leader -run Docs -update", file, err)
+	}
+}

@@ -1,0 +1,216 @@
+package leader
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/duty"
+	"github.com/rota-run/rota/internal/protocol/elect"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/outbox"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// Params are what a member's decisions depend on besides what happens. They do not change.
+type Params struct {
+	member.Params
+	Role
+}
+
+// Role is what a member does besides its work.
+type Role struct {
+	// Hints: the store hints at changes, so that looks without a hint are rare. Vanish: heartbeats of silent processes vanish by themselves too.
+	Hints, Vanish bool
+	// Offer is how long the leader waits for the answer to an offer, by its own clock.
+	Offer time.Duration
+	// StandBys is how many members besides the leader fold the log.
+	StandBys int
+	// Whole: this member folds the log whatever it is, since what runs on it looks at the whole value.
+	Whole bool
+	// Audit: the leader compares assignments as they are in the store with what it wrote. Without it, what somebody else has changed is found when its value
+	// changes, or when another leader begins.
+	Audit bool
+}
+
+// State is all that one member knows. It is a value: Step returns another one and shares what it does not change.
+type State struct {
+	member.Core
+	p Role
+
+	admitted   cluster.Index // the incarnation in which it joined: tokens of before are of another membership
+	claims     heartbeat.Observations
+	mailbox    mailbox
+	head       head
+	slots      tree[slot] // what is assigned to this member, by key
+	fetch      []fetch    // assignments that are to be read
+	roster     roster
+	light      *cluster.Value // what a member knows that does not fold the log
+	work       duty.Derived   // of that
+	asks       asks
+	fold       folding
+	vote       vote
+	rule       rule
+	heartbeats heartbeat.Observations // of the members, for those that fold
+	swept      protocol.Instant
+	probing    []probe // heartbeats that are being read
+
+	changed  bool // the slots differ from what is assigned
+	watching string
+	busy     []string // keys and prefixes with a call under way, sorted
+	rest     protocol.Instant
+}
+
+// vote is what the member knows of who leads.
+type vote struct {
+	elect.Election
+	look
+	holder holderDoc
+	turn   protocol.Instant // a document that cannot be read is read again
+}
+
+// NewState is a member that has just started.
+func NewState(p Params) State {
+	s := State{Core: member.NewCore(p.Params, member.Confirm), p: p.Role, light: &cluster.Value{}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
+	s.Is = member.PhaseNaming
+	return s
+}
+
+// Step takes one event in. It is a pure function: the same state and event give the same state and effects.
+func Step(s State, ev member.Event) (State, []member.Effect) {
+	if s.Over() {
+		return s, nil
+	}
+	st := &step{s}
+	st.Begin(ev)
+	st.CheckLease()
+	st.take(ev)
+	if !st.Over() {
+		st.advance()
+	}
+	fx := st.End()
+	return st.State, fx
+}
+
+// step is one call of Step, on a state of its own.
+type step struct{ State }
+
+func (s *step) take(ev member.Event) {
+	switch ev := ev.(type) {
+	case member.Woken:
+	case member.Hinted:
+		s.hinted(ev.Prefix)
+	case member.Read, member.SnapshotRead, member.LogChecked, member.SnapshotSaved, member.Appended:
+		s.logged(ev)
+	case member.Renewed:
+		s.Renewed(ev)
+	case Got:
+		s.got(ev)
+	case Listed:
+		s.listed(ev)
+	case Wrote:
+		s.wrote(ev)
+	case member.Reported:
+		s.Reports, s.Reported = ev.Reports, ev.Version
+	case member.Proposed:
+		s.asks.Box = s.asks.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
+	case member.Closed:
+		s.Halt(s.head.Index, ev.Err)
+	case member.Stop:
+		s.Leave(s.head.Index, ev.Reason, s.Is < member.PhaseJoining)
+	}
+}
+
+// advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
+func (s *step) advance() {
+	s.keep()
+	s.walk()
+	s.Renew(protocol.HeartbeatPrefix)
+	s.lookAround()
+	s.fetchSlots()
+	s.assign()
+	s.post()
+	s.ask()
+	s.readLog()
+	s.fold.Check(&s.Core)
+	if !s.fold.History.Doubted { // else it decides nothing before the store has said which history it has
+		s.elect()
+		s.observe()
+		s.reign()
+		s.fold.Save(&s.Core, 0, s.First)
+	}
+	s.watch()
+	s.settle()
+	s.setWake()
+}
+
+// call makes a call for a key or prefix, and notes that it is being made. False: it cannot be made now.
+func (s *step) call(key string, e member.Effect) bool {
+	i, ok := slices.BinarySearch(s.busy, key)
+	if ok || s.At < s.rest {
+		return false
+	}
+	s.busy = slices.Insert(slices.Clone(s.busy), i, key)
+	s.Emit(e)
+	return true
+}
+
+func (s *step) get(key string) bool { return s.call(key, Get{Key: key}) }
+
+func (s *step) list(prefix string) bool { return s.call(prefix, List{Prefix: prefix}) }
+
+func (s *step) put(p Put) bool { return s.call(p.Key, p) }
+
+// drop removes a document at a version.
+func (s *step) drop(key string, v store.Version) bool {
+	return s.call(key, Delete{Key: key, Version: v})
+}
+
+func (s *step) isBusy(key string) bool {
+	_, ok := slices.BinarySearch(s.busy, key)
+	return ok
+}
+
+// returned notes that the call for a key was answered.
+func (s *step) returned(key, err string) {
+	if i, ok := slices.BinarySearch(s.busy, key); ok {
+		s.busy = slices.Delete(slices.Clone(s.busy), i, i+1)
+	}
+	if err != "" {
+		s.rest = s.At.Add(s.Poll)
+	}
+}
+
+// setWake asks to be woken soon.
+func (s *step) setWake() {
+	w := s.Waking()
+	w.Due(s.Own.Busy, s.Own.Next)
+	silent := func(o heartbeat.Observation) { w.Due(false, o.Since.Add(s.Silence(o))) }
+	silent(s.vote.Holder)
+	if s.rule.at == ruleRuling && !s.p.Vanish {
+		for m := range s.fold.Value.Members() {
+			silent(s.heartbeats.Of(m.Heartbeat))
+		}
+		w.Due(false, s.nextSweep())
+	}
+	if s.vote.Holder.Key != s.Own.Key {
+		w.Due(false, s.nextProbe())
+	}
+	if !s.p.Hints {
+		w.Due(false, s.head.next)
+		w.Due(false, s.roster.next)
+		w.Due(false, s.rule.boxes.next)
+	}
+	s.WakeAt(w)
+}
+
+// rarely is how often a member looks at a document without a hint. With many members all of them together look about as often as one of few.
+func (s *step) rarely() time.Duration {
+	if !s.p.Hints {
+		return s.Poll
+	}
+	n := int64(max(1, len(s.roster.Members)))
+	return max(s.Poll, s.Params.TTL*2/5, time.Duration(n*int64(s.Params.TTL*3/5)), time.Duration(n*n*int64(s.Params.TTL/100)))
+}

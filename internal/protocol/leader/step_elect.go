@@ -1,0 +1,118 @@
+package leader
+
+import (
+	"time"
+
+	"github.com/rota-run/rota/internal/protocol/elect"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/protocol"
+)
+
+func (s *step) holderGot(ev Got) {
+	seen := elect.Seen{Version: ev.Doc.Version}
+	if h, ok := ev.Doc.Value.(holderDoc); ok {
+		seen.Holder, seen.Heartbeat, s.vote.holder = string(h.Member), h.Heartbeat, h
+	}
+	s.vote.Election = s.vote.Read(seen, s.At)
+}
+
+// mayLead reports whether this member takes part in elections.
+func (s *step) mayLead() bool {
+	return (s.Is >= member.PhaseJoining && s.Is <= member.PhaseConfirming || s.lingers()) && s.Own.Held && s.roster.known
+}
+
+// lingers reports whether this member waits for a leader to enter that it leaves. Where all leave at once the last of them has to do that itself.
+func (s *step) lingers() bool { return s.Is == member.PhaseLeaving && s.Inc != 0 && !s.out() }
+
+// elect looks who leads, and tries to where nobody does.
+func (s *step) elect() {
+	if s.vote.due(s.At) {
+		s.vote.look = look{next: s.At.Add(s.rarely())}
+		s.vote.Election = s.vote.Stale()
+	}
+	move := s.vote.Next(s.Own.Key, s.turn(), s.Silence(s.vote.Election.Holder), s.At)
+	if move != elect.Lead && (move != elect.Look || s.vote.Seen.Heartbeat != s.Own.Key) {
+		s.abdicate()
+	}
+	if move == elect.Look {
+		if !s.vote.Known || s.At >= s.vote.turn { // what cannot be read is looked at now and then
+			s.vote.turn = s.At.Add(s.Poll)
+			s.get(LeaderKey)
+		}
+		return
+	}
+	s.act(move)
+}
+
+// act does what an election asks for.
+func (s *step) act(move elect.Move) {
+	leaves := s.Is == member.PhaseLeaving && s.rule.at != ruleNone
+	if !s.mayLead() && !leaves {
+		return
+	}
+	former := s.vote.Seen.Version != "" && s.Ours(s.vote.Seen.Heartbeat) && move != elect.Lead
+	switch {
+	case former || move == elect.Remove:
+		s.drop(LeaderKey, s.vote.Seen.Version)
+	case move == elect.Probe:
+		s.probeHolder()
+	case move == elect.Claim && !leaves:
+		s.put(Put{Key: LeaderKey, Doc: holderDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key, Term: s.vote.holder.Term + 1}, Life: s.Life + 1})
+	case move == elect.Lead && s.rule.at == ruleNone:
+		s.rule.at = ruleClaimed
+	}
+}
+
+// turn is how long we let others go first: those before us but for the last leader, and all that stay.
+func (s *step) turn() time.Duration {
+	n := min(s.rank(), 8)
+	if p, ok := s.roster.peer(s.vote.holder.Member); ok && n > 0 && p.Heartbeat == s.vote.holder.Heartbeat && s.before(p) {
+		n--
+	}
+	if s.lingers() {
+		n += 2
+	}
+	if s.p.Vanish { // all hear of it at once: who comes first has claimed by then, and of two claims the store takes one
+		return time.Duration(n) * s.Poll / 4
+	}
+	return time.Duration(n) * 2 * s.Poll
+}
+
+// probeHolder looks at the leader's heartbeat when its turn has come. A member that begins to wait for the leader does not keep to a look that was planned before.
+func (s *step) probeHolder() {
+	if s.At >= s.nextProbe() {
+		s.probe(s.vote.Holder.Key, s.At)
+	}
+}
+
+// nextProbe is when the leader's heartbeat is looked at again. Where it vanishes by itself a hint comes with that. The
+// stand-bys may have died with the leader, and the more members there are the more seldom the others look: so a member
+// that waits for the leader looks as a stand-by does.
+func (s *step) nextProbe() protocol.Instant {
+	o := s.vote.Election.Holder
+	if o.Known && !s.waits() && (s.p.Vanish || s.rank() > s.p.StandBys) {
+		return o.Looked.Add(s.rarely())
+	}
+	return s.nextLook(o)
+}
+
+// waits reports whether a leader must do something for this member. An idle cluster has no such member.
+func (s *step) waits() bool {
+	return s.Is == member.PhaseJoining || s.Is == member.PhaseConfirming || s.Is == member.PhaseLeaving || s.asks.Pending != nil
+}
+
+// abdicate ends our rule: the document does not name us any more.
+func (s *step) abdicate() {
+	if s.rule.at != ruleNone {
+		s.rule = rule{}
+	}
+}
+
+// resign gives up the lead before we are gone. It reports whether that is done.
+func (s *step) resign() bool {
+	if s.vote.Seen.Version != "" && s.vote.Seen.Heartbeat == s.Own.Key {
+		s.drop(LeaderKey, s.vote.Seen.Version)
+		return false
+	}
+	return s.vote.Known
+}

@@ -1,0 +1,111 @@
+package leader
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/fold"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/protocol"
+)
+
+// observe watches the heartbeats of the members. Where they do not vanish by themselves, stand-bys begin to do so when
+// the leader's renewal is late: who follows it need not begin to count then.
+func (s *step) observe() {
+	rules := s.rule.at == ruleRuling
+	if !s.Whole() || s.Is == member.PhaseRemoved || !rules && (s.p.Vanish || !s.leaderLate()) {
+		return
+	}
+	if s.At >= s.nextSweep() && s.list(protocol.HeartbeatPrefix) {
+		s.swept = s.At
+	}
+	for m := range s.fold.Value.Members() {
+		o, until := s.heartbeats.Of(m.Heartbeat), s.At
+		if s.p.Vanish {
+			until = o.Seen // lists are rare: what was not looked at is not known to be silent
+		}
+		switch {
+		case m.State == cluster.MemberHeld || !o.Suspect(until, s.Silence(o)):
+		case o.Missing:
+			s.probe(m.Heartbeat, s.At.Add(s.Poll))
+		default:
+			s.lookAt(o)
+		}
+	}
+	if rules {
+		s.observeJoiners()
+	}
+	if rules && s.p.Vanish {
+		s.patrol()
+	}
+}
+
+// leaderLate reports whether the leader should have renewed its heartbeat, and has not.
+func (s *step) leaderLate() bool {
+	o := s.vote.Election.Holder
+	return o.Known && o.Looked.Sub(o.Since) > s.Timing().Of(o.TTL).Every()+s.Poll
+}
+
+// observeJoiners looks whether those live that ask to join or to be confirmed, and removes the mailboxes of the dead.
+func (s *step) observeJoiners() {
+	s.rule.boxes.all.Each(func(id string, b box) bool {
+		m, in := s.fold.Value.Member(b.Member)
+		o := s.heartbeats.Of(b.Heartbeat)
+		if !in && s.Dead(o) {
+			if s.drop(mailboxKey(b.Member), b.version) { // nobody reads it any more
+				s.rule.boxes.all.remove(id)
+			}
+			return true
+		}
+		if in && b.Want != wantJoin && b.Want != wantConfirm {
+			return true
+		}
+		if !s.alive(b.Heartbeat) && !o.Gone() || b.Want == wantJoin && s.p.Vanish {
+			s.probe(b.Heartbeat, s.At.Add(s.Poll))
+		}
+		if in && m.Heartbeat != b.Heartbeat && m.State != cluster.MemberHeld {
+			s.lookAt(s.heartbeats.Of(m.Heartbeat))
+		}
+		return true
+	})
+}
+
+// patrol looks at one heartbeat after the other, seldom: for what no hint told of.
+func (s *step) patrol() {
+	if s.At < s.rule.patrol {
+		return
+	}
+	s.rule.patrol = s.At.Add(max(s.Params.TTL/3, s.Poll))
+	next := s.fold.Value.Following(s.rule.patrols)
+	if m, ok := s.fold.Value.Member(next); ok && m.State != cluster.MemberHeld && m.Heartbeat != s.Own.Key {
+		s.probe(m.Heartbeat, s.At)
+	}
+	s.rule.patrols = next
+}
+
+func (s *step) heartbeatsListed(docs []Doc) {
+	list := make([]member.Heartbeat, len(docs))
+	for i, d := range docs {
+		list[i] = member.Heartbeat{Key: d.Key, Version: d.Version, TTL: d.TTL}
+	}
+	s.heartbeats = s.Listed(s.heartbeats, list, s.fold.Value, s.p.Vanish)
+	if s.rule.at == ruleRuling {
+		for _, o := range s.Strays(s.heartbeats, s.fold.Value) {
+			s.drop(o.Key, o.Version)
+		}
+	}
+}
+
+// keep forgets what is not needed any more: a member that follows no leader lets the whole value go.
+func (s *step) keep() {
+	if s.Whole() && !s.fold.Busy && !s.fold.Saving() && !s.p.Whole && s.rule.at == ruleNone && s.roster.Index > 0 && s.rank() > s.p.StandBys+1 && !s.windows() {
+		s.fold, s.heartbeats = folding{Ledger: fold.Ledger{Out: s.fold.Out}}, nil
+		s.lighten()
+	}
+	if n := len(s.roster.Members); len(s.heartbeats) > 2*n+64 && s.rule.at == ruleNone { // a leader counts how long strays have been silent
+		s.heartbeats = slices.DeleteFunc(slices.Clone(s.heartbeats), func(o heartbeat.Observation) bool {
+			return !slices.ContainsFunc(s.roster.Members, func(p cluster.Member) bool { return p.Heartbeat == o.Key })
+		})
+	}
+}

@@ -1,0 +1,214 @@
+package leader
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/duty"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/protocol"
+)
+
+// ruling is how far a leader is.
+type ruling uint8
+
+const (
+	ruleNone     ruling = iota
+	ruleClaimed         // the document names us: our lead is to be entered in the log
+	ruleAdopting        // it was: what is there is being read, before anything is decided
+	ruleRuling
+)
+
+// rule is what a leader knows. It begins empty with each term.
+type rule struct {
+	at      ruling
+	term    uint64
+	boxes   boxes
+	plans   plans
+	docs    tree[kept]   // what the leader writes, as it is in the store, by key
+	dirty   tree[target] // what may have to be written, in order
+	offers  []offered    // oldest first
+	holds   duty.Holds
+	listed  [len(adopted)]bool // what was read to adopt it
+	patrol  protocol.Instant
+	patrols cluster.MemberID
+	audit   audit
+	later   laterTerm
+}
+
+// adopted are the prefixes that a new leader reads before it decides anything.
+var adopted = [...]string{MailboxPrefix, AssignPrefix, HeadPrefix, rosterPrefix, planPrefix}
+
+// reign does what a leader does.
+func (s *step) reign() {
+	if s.rule.at == ruleNone {
+		return
+	}
+	if l, _ := s.fold.Value.Leader(); s.rule.at > ruleClaimed && (l.Writer != s.Writer() || l.Term != s.rule.term) {
+		s.abdicate() // another one leads by the log
+		s.rule.at = ruleClaimed
+	}
+	if !s.Whole() {
+		return
+	}
+	if s.rule.at == ruleClaimed {
+		s.claimTerm()
+	}
+	if s.rule.at == ruleAdopting {
+		s.adopt()
+	}
+	if s.rule.at == ruleRuling {
+		s.look()
+		s.decide(s.wanted)
+		if !s.rule.later.seen {
+			s.project()
+		}
+		s.auditSlots()
+	}
+}
+
+// claimTerm enters our lead in the log.
+func (s *step) claimTerm() {
+	if l, _ := s.fold.Value.Leader(); s.rule.term != 0 && l.Writer == s.Writer() && l.Term == s.rule.term {
+		s.rule.at = ruleAdopting
+		return
+	}
+	s.decide(func() []cluster.Command {
+		l, _ := s.fold.Value.Leader()
+		s.rule.term = l.Term + 1
+		return []cluster.Command{cluster.Lead{Member: s.Member, Term: s.rule.term, OfferMS: s.p.Offer.Milliseconds()}}
+	})
+}
+
+// decide appends what is wanted, when nothing is under way.
+func (s *step) decide(wanted func() []cluster.Command) {
+	if e, ok := s.fold.Say(&s.Core, true, wanted); ok {
+		s.Emit(member.Append{Entry: e})
+	}
+}
+
+// adopt reads what is there: members, assignments, requests. Only then is anything decided.
+func (s *step) adopt() {
+	done := true
+	for i, prefix := range adopted {
+		if !s.rule.listed[i] {
+			done = false
+			s.list(prefix)
+		}
+	}
+	if !done {
+		return
+	}
+	s.rule.at = ruleRuling
+	s.compare()
+	s.Emit(member.Applying{Value: s.Value()})
+}
+
+// look reads again what members have written.
+func (s *step) look() {
+	if s.rule.boxes.due(s.At) && s.list(MailboxPrefix) {
+		s.rule.boxes.look = s.again(s.rule.boxes.look, s.boxesEvery())
+	}
+	if s.rule.plans.due(s.At) && s.list(planPrefix) {
+		s.rule.plans.look = look{next: s.At.Add(s.rarely())}
+	}
+}
+
+// moved finds what an advance of the value changes in what members are shown.
+func (s *step) moved(was *cluster.Value) {
+	if s.rule.at != ruleRuling {
+		return
+	}
+	now := &s.fold.Value
+	for _, r := range cluster.Changes(*was, *now) {
+		switch {
+		case r.Partition != "":
+			before, _ := was.Partition(r.Partition)
+			after, _ := now.Partition(r.Partition)
+			s.touch(before)
+			s.touch(after)
+			if after.Offered && (!before.Offered || before.Token != after.Token) {
+				s.offer(after)
+			}
+		case r.Job != "":
+			for p := range now.PartitionsOf(r.Job) {
+				s.touch(p)
+			}
+		default:
+			s.markDirty(target{})
+			s.markDirty(target{member: r.Member})
+			s.doubtAdmitted(was, r.Member)
+		}
+	}
+	if now.Settings() != was.Settings() {
+		s.markDirty(target{})
+	}
+}
+
+// compare marks all that a former leader may have left undone.
+func (s *step) compare() {
+	now := &s.fold.Value
+	for p := range now.Partitions() {
+		s.touch(p)
+		if p.Offered {
+			s.offer(p)
+		}
+	}
+	for m := range now.Members() {
+		s.markDirty(target{member: m.ID})
+	}
+	s.markDirty(target{})
+}
+
+func (s *step) offer(p cluster.Partition) {
+	s.rule.offers = append(slices.Clip(s.rule.offers), offered{p.ID, p.Token, s.At})
+}
+
+// doubtAdmitted has the heartbeat read under which a member was admitted or confirmed: it may have gone before that was entered, and its mailbox with it, and
+// no hint tells of that again.
+func (s *step) doubtAdmitted(was *cluster.Value, id cluster.MemberID) {
+	before, _ := was.Member(id)
+	if m, in := s.fold.Value.Member(id); in && m.Heartbeat != before.Heartbeat && m.State != cluster.MemberHeld {
+		s.heartbeats = s.heartbeats.With(s.heartbeats.Of(m.Heartbeat).NotInList())
+	}
+}
+
+// touch marks the assignments of a partition: they are compared with the value, and written where they differ.
+func (s *step) touch(p cluster.Partition) {
+	for _, m := range [...]cluster.MemberID{p.Owner, p.Next} {
+		if m != "" {
+			s.markDirty(target{m, p.ID})
+		}
+	}
+}
+
+// laterTerm is set by a document that names a later term than ours. Another member may lead by now, and what it has written must not be undone from an older
+// value: nothing is projected before the log, read after that, shows no other leader. A document that was written by hand ends there too.
+type laterTerm struct {
+	seen  bool
+	asked bool // the read of the log that is under way began afterwards
+}
+
+// noteTerm looks whether a document names a later term than ours.
+func (s *step) noteTerm(d Doc) {
+	var term uint64
+	switch v := d.Value.(type) {
+	case slotDoc:
+		term = v.Term
+	case headDoc:
+		term = v.Term
+	case rosterDoc:
+		term = v.Term
+	}
+	if term > s.rule.term {
+		s.rule.later = laterTerm{seen: true}
+		s.fold.Hint = true
+	}
+}
+
+// laterRead ends the doubt when the log was read to a head that is newer than it.
+func (s *step) laterRead(head cluster.Index) {
+	if s.rule.later.asked && s.fold.Value.Index() >= head {
+		s.rule.later = laterTerm{}
+	}
+}

@@ -1,0 +1,219 @@
+package leader
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/duty"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/store"
+)
+
+// slot is a task of this member, as the head tells of it, and its assignment.
+type slot struct {
+	taskDoc
+	of *slotDoc // nil: it was not read yet
+}
+
+// fits reports whether an assignment is the one that a head tells of.
+func (e taskDoc) fits(h slotDoc) bool { return e.Token == h.Token && e.Index <= h.Index }
+
+// fetch is an assignment that is to be read.
+type fetch struct {
+	taskDoc
+	sent bool // it is being read
+}
+
+// readHead takes in our tasks as the newest head tells of them. Tokens of before we joined are of another membership. An assignment that was read stays
+// until a newer one under its token was, and what was accepted stays so under its token: a head that had to be created again offers it.
+func (s *step) readHead() {
+	if !s.head.fresh || !s.Ours(s.head.Heartbeat) {
+		return
+	}
+	was := s.slots
+	s.head.fresh, s.changed, s.slots, s.fetch = false, true, tree[slot]{}, nil
+	for _, e := range s.head.Tasks {
+		if e.Token < s.admitted {
+			continue
+		}
+		key := slotKey(s.Member, e.Task)
+		have, _ := was.Get(key)
+		if have.State == slotActive && e.State == slotAcking && have.Token == e.Token {
+			e.State = slotActive
+		}
+		if have.of != nil && have.Token == e.Token {
+			s.slots.Set(key, slot{e, have.of}) // a tree of which there is no copy yet
+		}
+		if have.of == nil || !e.fits(*have.of) {
+			s.fetch = append(s.fetch, fetch{taskDoc: e})
+		}
+	}
+}
+
+// readsAtOnce is how many assignments are read at a time.
+const readsAtOnce = 32
+
+// fetchSlots reads the assignments that the head tells of and that we do not have.
+func (s *step) fetchSlots() {
+	if s.Inc == 0 || s.Is == member.PhaseRemoved {
+		return
+	}
+	s.readHead()
+	for i, f := range s.fetch {
+		if !f.sent && len(s.busy) < readsAtOnce && s.get(slotKey(s.Member, f.Task)) {
+			s.fetch = slices.Clone(s.fetch)
+			s.fetch[i].sent = true
+		}
+	}
+}
+
+// slotGot takes in that an assignment was read, or was not. One that is not what the head tells of was written since, or by somebody else: the next head
+// tells more.
+func (s *step) slotGot(ev Got) {
+	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return slotKey(s.Member, f.Task) == ev.Doc.Key })
+	if i < 0 {
+		return
+	}
+	s.fetch = slices.Clone(s.fetch)
+	f := &s.fetch[i]
+	h, ok := ev.Doc.Value.(slotDoc)
+	switch ok = ok && f.fits(h) && ev.Err == ""; {
+	case ok:
+		s.slots.set(ev.Doc.Key, slot{f.taskDoc, &h})
+	case ev.Err != "" || !f.sent: // the head is newer than this read
+		f.sent = false
+		return
+	}
+	s.fetch, s.changed = slices.Delete(s.fetch, i, i+1), true
+}
+
+// assign derives what the supervisor should run, when that or our lease has changed.
+func (s *step) assign() {
+	if s.changed && len(s.fetch) == 0 {
+		s.changed = false
+		s.lighten()
+		s.work = s.work.At(*s.light, s.Member)
+	}
+	if s.Is == member.PhaseMember {
+		s.Assign(duty.Granted(s.Given, s.head.Index, s.work.Grants), s.Own.Until(s.Timing()))
+	}
+}
+
+// maxSays bounds a mailbox. What has no room waits until others were heard.
+const maxSays = 2000
+
+// says is what there is to say about our assignments: answers to offers, and what became of what runs.
+func (s *step) says() (out []saying) {
+	s.slots.Each(func(_ string, h slot) bool {
+		say := saying{Task: h.Task, Token: h.Token, Say: sayAccept}
+		if s.Is == member.PhaseLeaving {
+			say.Say = sayDecline
+		}
+		if h.State == slotAcking {
+			out = append(out, say)
+		}
+		return true
+	})
+	reports := duty.Reports(s.Reports)
+	for _, d := range s.work.Duties {
+		// While the supervisor has yet to take in what it should do, "not reported" proves nothing.
+		if say := sayingOf(duty.Word(d, reports.Of(d.Partition.ID))); say.Say == sayDone || say.Say != "" && !s.Behind() {
+			out = append(out, say)
+		}
+	}
+	return out[:min(len(out), maxSays)]
+}
+
+func sayingOf(c cluster.Command) saying {
+	switch c := c.(type) {
+	case cluster.Started:
+		return saying{Task: c.Partition, Token: c.Token, Say: sayStarted}
+	case cluster.Stopped:
+		return saying{Task: c.Partition, Token: c.Token, Say: sayStopped}
+	case cluster.FinishPartition:
+		if c.Outcome == cluster.OutcomeFailed {
+			return saying{Task: c.Partition, Token: c.Token, Say: sayFailed, Attempt: c.Attempt, Fresh: c.Fresh, Message: c.Message}
+		}
+		return saying{Task: c.Partition, Token: c.Token, Say: sayDone}
+	}
+	return saying{}
+}
+
+// mailbox is our mailbox as it is in the store.
+type mailbox struct {
+	have    mailboxDoc // ours, as it was written last
+	version store.Version
+	others  string // the heartbeat that the document names, where it is of another start or life
+	known   bool   // version is that of the store
+	life    uint64 // of the session that it goes with
+}
+
+// mine reports whether the document is there, and of the present life.
+func (m *mailbox) mine() bool { return m.version != "" && m.have.Want != "" }
+
+func (m mailboxDoc) same(o mailboxDoc) bool {
+	return m.Heartbeat == o.Heartbeat && m.Want == o.Want && m.Incarnation == o.Incarnation && m.Reason == o.Reason && slices.Equal(m.Says, o.Says)
+}
+
+// post writes our mailbox when there is something new to say.
+func (s *step) post() {
+	if s.Is < member.PhaseJoining || s.Is > member.PhaseLeaving || s.Is == member.PhaseRemoved || !s.Own.Held || s.out() {
+		return
+	}
+	key := mailboxKey(s.Member)
+	if !s.mailbox.known {
+		s.get(key)
+		return
+	}
+	want := s.wants()
+	foreign := s.mailbox.version != "" && !s.mailbox.mine()
+	switch {
+	case s.mailbox.others != "" && !s.Ours(s.mailbox.others):
+		// another start was quicker: see awaitJoin
+	case s.Is == member.PhaseLeaving && s.Inc == 0:
+		// it is taken back: see settle
+	case foreign || s.mailbox.version != "" && s.mailbox.life != s.Life:
+		s.drop(key, s.mailbox.version) // of a former life: the present one has another session
+	case s.mailbox.version == "" || !want.same(s.mailbox.have):
+		if s.put(Put{Key: key, Doc: want, Version: s.mailbox.version, Life: s.Life + 1}) {
+			s.mailbox.have, s.mailbox.life = want, s.Life
+		}
+	}
+}
+
+func (s *step) wants() mailboxDoc {
+	m := mailboxDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key, Want: wantStay, Incarnation: s.Inc, Join: s.Join}
+	switch {
+	case s.Is == member.PhaseJoining:
+		m.Want = wantJoin
+	case s.Is == member.PhaseConfirming || s.head.Revoked && s.Is == member.PhaseMember && s.head.Incarnation == s.Inc:
+		m.Want = wantConfirm
+	case s.Is == member.PhaseLeaving && s.Idle():
+		m.Want, m.Reason = wantLeave, s.Stop
+	}
+	if s.Inc != 0 && s.Is != member.PhaseConfirming {
+		m.Says = s.says()
+	}
+	return m
+}
+
+func (s *step) mailboxGot(d Doc) {
+	s.mailbox.known, s.mailbox.version, s.mailbox.others = true, d.Version, ""
+	if m, ok := d.Value.(mailboxDoc); ok && m.Heartbeat != s.Own.Key {
+		s.mailbox.others = m.Heartbeat
+	} else if ok {
+		s.mailbox.have = m
+		return
+	}
+	s.mailbox.have = mailboxDoc{}
+}
+
+func (s *step) mailboxWrote(ev Wrote) {
+	if ev.Err == "" && ev.Version != "" {
+		s.mailbox.version, s.mailbox.others = ev.Version, ""
+		s.head.look = s.expect(s.head.look, answeredIn*s.Poll)
+		s.rule.boxes.hint = s.rule.boxes.hint || !s.p.Hints // the leader may be ourselves
+		return
+	}
+	s.mailbox.known = false // deleted, a conflict, or not known: read it
+}

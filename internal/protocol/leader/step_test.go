@@ -1,0 +1,264 @@
+package leader
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/protocol"
+)
+
+// A paused leader's late write of a head lands after its successor has removed the task and the head: it has offers only, and the member never runs it.
+func TestALateOfferOfAFormerLeader(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	s.start("b", "n0")
+	s.until("b has joined", s.joined("a", "b"))
+	s.ask("b", cluster.SubmitJob{Job: "t", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "b"}}}})
+	a, b, key := s.members["a"], s.members["b"], headKey("b")
+	s.until("it runs", func() bool { return b.runs("t") })
+	s.remove(key)
+	creates := func(e member.Effect) bool { p, ok := e.(Put); return ok && p.Key == key && p.Version == "" }
+	s.until("a creates the head again", func() bool { return slices.ContainsFunc(a.calls, creates) })
+	late := s.hold(a, creates).(Put)
+	s.kill("a")
+	s.until("b rules", func() bool { return s.rules() == b })
+	s.ask("b", cluster.KillJob{Job: "t"})
+	s.until("the job is gone", func() bool {
+		return s.partition("t").ID == "" && s.get(slotKey("b", "t")).Version == "" && !b.runs("t")
+	})
+	s.set(key, late.Doc) // the store makes the call of the dead leader now
+	for end := s.now.Add(5 * ttl); s.now < end; {
+		if !s.callOne(nil) {
+			s.tick(nil)
+		}
+		if b.runs("t") {
+			t.Fatalf("it runs\n%s", s)
+		}
+	}
+	if h, _ := s.get(key).Value.(headDoc); len(h.Tasks) > 0 || len(late.Doc.(headDoc).Tasks) != 1 || late.Doc.(headDoc).Tasks[0].State != slotAcking {
+		t.Fatalf("it was created as %+v, and is %+v", late.Doc, h)
+	}
+}
+
+// split makes two members where a leads and has offered t to b, and b has answered; what a would append next is held.
+func race(t *testing.T, like func(cluster.Command) bool) (s *stage, held member.Append) {
+	t.Helper()
+	s = newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	s.start("b", "n0")
+	s.until("b has joined", s.joined("a", "b"))
+	s.ask("b", cluster.SubmitJob{Job: "t", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "b"}}}})
+	a := s.members["a"]
+	for end := s.now.Add(time.Minute); s.now < end; {
+		for i, e := range a.calls {
+			if ap, ok := e.(member.Append); ok && like(ap.Entry.Commands[0]) {
+				a.calls = append(a.calls[:i:i], a.calls[i+1:]...)
+				return s, ap
+			}
+		}
+		var except []cluster.MemberID
+		if p := s.partition("t"); p.Offered && like(cluster.RevokeOffer{}) {
+			except = append(except, "b") // it does not answer
+			if s.now < s.members["b"].Own.Next {
+				except = nil
+				except = append(except, "b")
+			}
+			s.set(s.members["b"].Own.Key, s.docs[s.members["b"].Own.Key].Value) // but lives
+		}
+		if !s.callOne(except) {
+			s.tick(except)
+		}
+	}
+	t.Fatalf("it is never appended\n%s", s)
+	return nil, member.Append{}
+}
+
+func isAccept(c cluster.Command) bool { _, ok := c.(cluster.AcceptOffer); return ok }
+
+// The answer that the former leader enters right before its successor's lead counts, and what it enters after that does not: the successor enters it
+// again.
+func TestAnAnswerAcrossAChangeOfLeader(t *testing.T) {
+	t.Parallel()
+	for _, before := range []bool{true, false} {
+		s, accept := race(t, isAccept)
+		if before {
+			s.make(s.members["a"], accept)
+		}
+		s.kill("a")
+		b := s.members["b"]
+		s.until("b rules", func() bool { return s.rules() == b })
+		token := s.partition("t").Token
+		if !before {
+			s.make(s.members["a"], accept)
+		}
+		s.until("it runs", func() bool { return b.runs("t") })
+		if p := s.partition("t"); p.Offered || p.Token != token || !before && p.State != cluster.PartitionGranted {
+			t.Fatalf("%v, it was offered under %d", p, token)
+		}
+	}
+}
+
+// An offer that nobody answers is revoked by whoever leads when its time is over; a successor begins to count by its own clock.
+func TestTheDeadlineOfAnOfferOutlivesItsLeader(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	s.start("b", "n0")
+	s.start("c", "n0")
+	s.until("all have joined", s.joined("a", "b", "c"))
+	s.ask("a", cluster.SubmitJob{Job: "t", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Pin: "c"}}}})
+	s.until("it is offered", func() bool { return s.partition("t").Offered })
+	alive := func() { s.set(s.members["c"].Own.Key, "{}") }
+	s.kill("a")
+	b := s.members["b"]
+	for s.rules() != b {
+		alive()
+		s.pass(ttl/10, "c")
+	}
+	ruled := s.now
+	for s.partition("t").Offered {
+		if s.now.Sub(ruled) > 3*ttl {
+			t.Fatalf("it is still offered\n%s", s)
+		}
+		alive()
+		s.pass(ttl/10, "c")
+	}
+	if s.now.Sub(ruled) < 2*ttl-ttl/5 {
+		t.Fatalf("revoked %s after the change of leader: it counted from before", s.now.Sub(ruled))
+	}
+	if m, _ := s.value().Member("c"); !m.Revoked {
+		t.Fatal("the member that left it unanswered is offered more")
+	}
+	inc := func() cluster.Incarnation { m, _ := s.value().Member("c"); return m.Incarnation }
+	was := inc()
+	s.until("c comes back under another incarnation, and gets it", func() bool { return inc() > was && s.members["c"].runs("t") })
+}
+
+// A member whose session lives, and that is only away for less than the TTL, keeps its work; after that it loses it.
+func TestSuspendedIsNotLost(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	s.start("b", "n0")
+	s.until("b has joined", s.joined("a", "b"))
+	s.ask("a", cluster.SubmitJob{Job: "t", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Selector: nil}}}}, single("u"))
+	s.until("both run", func() bool {
+		return s.members["a"].runs("t") != s.members["b"].runs("t") && len(s.members["b"].last.Grants) == 1
+	})
+	owner := s.partition("t").Owner
+	s.pass(ttl*9/10, "b")
+	if p := s.partition("t"); p.Owner != owner || p.Offered {
+		t.Fatalf("it was taken from a member that lives: %v", p)
+	}
+	s.until("b has lost its work", func() bool { _, in := s.value().Member("b"); return !in }, "b")
+	b := s.members["b"]
+	s.give(b, member.Woken{Now: s.now})
+	if b.last.ValidUntil > s.now {
+		t.Fatalf("b holds a lease until %d at %d, while others run its work", b.last.ValidUntil, s.now)
+	}
+	s.until("b is back", s.joined("a", "b"))
+}
+
+// Documents that nobody of us has written are refused, journaled with their path, and stop nobody.
+func TestForeignDocuments(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a", "b")
+	s.until("both have joined", s.joined("a", "b"))
+	s.ask("a", single("t"), single("u"))
+	s.until("both run", func() bool { return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1 })
+	keys := []string{slotKey("a", s.members["a"].last.Grants[0].Partition), slotKey("b", "nobody-knows-it"), planKey("by-hand", 1), LeaderKey, headKey("b"), rosterKey, mailboxKey("zoe")}
+	for i, text := range []string{"", "garbage", `{"format":7}`, `{"format":1,"token":9}`, "[]", `{"format":1}`, "null"} {
+		s.set(keys[i], text)
+	}
+	s.pass(10 * ttl)
+	s.until("all goes on", func() bool {
+		return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1 && s.joined("a", "b")() &&
+			s.members["a"].last.ValidUntil > s.now && s.get(LeaderKey).Bad == ""
+	})
+	seen := make(map[string]bool)
+	for _, k := range s.bad {
+		seen[k] = true
+	}
+	for _, k := range keys {
+		if !seen[k] {
+			t.Errorf("%s was not told of", k)
+		}
+	}
+	s.ask("b", single("v"), single("w"))
+	s.until("requests are taken", func() bool { return len(s.members["a"].last.Grants) == 2 && len(s.members["b"].last.Grants) == 2 })
+	if d := s.get(headKey("b")); d.Bad != "" {
+		t.Fatalf("what was written over is not as it should be: %+v", d)
+	}
+}
+
+// A request that two leaders see is taken once, and answered by the second with what it did.
+func TestARequestAcrossAChangeOfLeader(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	s.start("b", "n0")
+	s.until("b has joined", s.joined("a", "b"))
+	s.ask("b", cluster.Configure{Retention: 7})
+	s.until("it is taken", func() bool { return s.value().Settings().Retention == 7 })
+	s.kill("a")
+	s.ask("b", cluster.Configure{Retention: 9})
+	s.until("both are answered", func() bool { return s.members["b"].asks.Pending == nil && len(s.members["b"].asks.Queue) == 0 })
+	taken := 0
+	for _, r := range s.log {
+		e, _ := cluster.DecodeEntry(cluster.Index(r.Index), r.Data)
+		for _, c := range e.Commands {
+			if q, ok := c.(cluster.TakeRequest); ok && q.Seq == 1 {
+				taken++
+			}
+		}
+	}
+	if taken != 1 || s.value().Settings().Retention != 9 {
+		t.Fatalf("taken %d times, retention %d", taken, s.value().Settings().Retention)
+	}
+}
+
+// A member that stood still for its TTL beside a leader that did not is confirmed or removed, and two leaders for a moment enter nothing twice.
+func TestAPausedLeader(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	s.start("b", "n0")
+	s.until("b has joined", s.joined("a", "b"))
+	s.ask("a", single("t"), single("u"))
+	s.until("both run", func() bool { return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1 })
+	b := s.members["b"]
+	s.until("b rules", func() bool { return b.Rule() == "ruling" && len(b.last.Grants) == 2 }, "a")
+	a := s.members["a"]
+	s.give(a, member.Woken{Now: s.now}) // a wakes, and still believes that it leads
+	s.until("both run again", func() bool { return a.Phase() == "joined" && len(a.last.Grants) == 1 && len(b.last.Grants) == 1 })
+	if l, _ := s.value().Leader(); l.Member != "b" || l.Term != 2 {
+		t.Fatalf("%+v", l)
+	}
+	_ = protocol.Instant(0)
+}
+
+// A request that the leader answers before its writer hears that it was written is known to be answered at once, by the hint that came in between.
+func TestAnAnswerBeforeTheWriteReturns(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a", "b")
+	s.until("both have joined", s.joined("a", "b"))
+	b := s.members["b"]
+	s.ask("b", single("t"))
+	put, ok := s.hold(b, func(e member.Effect) bool { p, ok := e.(Put); return ok && strings.HasPrefix(p.Key, planPrefix) }).(Put)
+	if !ok {
+		t.Fatal("b asks nothing")
+	}
+	wrote := s.make(b, put)
+	s.until("the leader has answered", func() bool { p, ok := s.get(put.Key).Value.(planDoc); return ok && p.Answer != nil })
+	s.give(b, wrote)
+	from := s.now
+	s.until("b knows it", func() bool { return b.asks.Pending == nil })
+	if took := s.now.Sub(from); took > b.Poll {
+		t.Errorf("b knew it after %v", took)
+	}
+}

@@ -1,0 +1,231 @@
+package lease
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/outbox"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// Params are what a member's decisions depend on besides what happens. They do not change.
+type Params struct {
+	member.Params
+	// Polled: the store hints at nothing, so that much time goes by until others know of a death.
+	Polled bool
+}
+
+// State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
+type State struct {
+	member.Core
+	polled bool
+	wallMS int64         // newest wall clock that was read, for people
+	value  cluster.Value // the newest view, or as the leader has assembled it
+	known  *facts        // documents as they were read last, decoded; nobody changes them
+	nextID uint64        // of calls and writes
+	random uint64
+
+	name  nameCheck
+	look  look
+	lead  lead
+	tries []try
+	held  []held // by partition: what this session has claimed, as acknowledged
+	shuns []shun
+
+	claimRest protocol.Instant // no claim before
+	queue     []request
+	deeds     []protocol.Deed
+
+	watched []string
+}
+
+// call is one kind of store call: at most one is under way.
+type call struct {
+	busy bool
+	id   uint64
+	next protocol.Instant // not before
+}
+
+// due tells whether it is time for a call.
+func (c call) due(now protocol.Instant) bool { return !c.busy && now >= c.next }
+
+// NewState is a member that has just started.
+func NewState(p Params) State {
+	p.Member = p.Join.Member
+	s := State{Core: member.NewCore(p.Params, member.Rejoin), polled: p.Polled, random: fnv1a(p.Nonce, 0) | 1, known: &facts{}}
+	s.Is = member.PhaseNaming
+	return s
+}
+
+// Step takes one event in. It is a pure function: the same state and event give the same state and effects.
+func Step(s State, ev member.Event) (State, []member.Effect) {
+	if s.Over() {
+		return s, nil
+	}
+	st := &step{s}
+	st.Begin(ev)
+	if st.CheckLease() {
+		st.drop()
+	}
+	st.take(ev)
+	if st.Is != member.PhaseHalted {
+		st.advance()
+	}
+	fx := st.End()
+	return st.State, fx
+}
+
+// learn decodes what was read for a pass or a command. What it has in common with the reads to come is kept decoded; a leader keeps its last pass.
+func (s *step) learn(docs []store.Doc) *facts {
+	f := s.known.learn(docs)
+	if !s.lead.holds {
+		s.known = f
+	}
+	return f
+}
+
+// step is one call of Step, on a state of its own.
+type step struct{ State }
+
+func (s *step) take(ev member.Event) {
+	switch ev := ev.(type) {
+	case member.Woken:
+	case member.Hinted:
+		s.hinted(ev)
+	case Fetched:
+		s.wallMS = max(s.wallMS, ev.WallMS)
+		s.fetched(ev)
+	case Surveyed:
+		s.wallMS = max(s.wallMS, ev.WallMS)
+		s.surveyed(ev)
+	case Written:
+		s.written(ev)
+	case member.Renewed:
+		if s.Renewed(ev) {
+			s.drop()
+		}
+	case ViewRead:
+		s.viewRead(ev)
+	case Shown:
+		s.shown(ev)
+	case member.Reported:
+		s.Reports, s.Reported = ev.Reports, ev.Version
+	case member.Proposed:
+		s.proposed(ev)
+	case member.Closed:
+		s.Halt(s.value.Index(), ev.Err)
+	case member.Stop:
+		s.Leave(s.value.Index(), ev.Reason, s.Is < member.PhaseJoining || s.Is == member.PhaseRemoved)
+	}
+}
+
+// fetched passes an answer to the part that asked.
+func (s *step) fetched(ev Fetched) {
+	s.Answered(ev.Err)
+	switch ev.ID {
+	case s.name.id:
+		s.nameRead(ev)
+	case s.look.id:
+		s.looked(ev)
+	case s.look.own.id:
+		s.ownRead(ev)
+	default:
+		s.tryFetched(ev)
+	}
+}
+
+// written passes an answer to the part that wrote.
+func (s *step) written(ev Written) {
+	s.Wrote(ev.Err, ev.Outcome == outbox.Done)
+	switch ev.ID {
+	case s.name.fence.id:
+		s.name.fence, s.name.next = call{}, s.At.Add(s.pause(ev.Outcome != outbox.Done))
+	case s.look.lock.id:
+		s.look.lock = call{next: s.At.Add(s.pause(ev.Outcome != outbox.Done))}
+		s.look.next = s.At
+	default:
+		if !s.leadWritten(ev) {
+			s.tryWritten(ev)
+		}
+	}
+}
+
+// pause is how long to wait after a call.
+func (s *step) pause(failed bool) time.Duration {
+	if failed {
+		return s.Poll
+	}
+	return 0
+}
+
+// advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
+func (s *step) advance() {
+	s.Walk(s)
+	s.Renew(nodePrefix)
+	s.watch()
+	s.lookAround()
+	s.leadOn()
+	s.assign()
+	s.claimSome()
+	s.tell()
+	s.advanceTries()
+	s.settle()
+	s.report()
+	s.setWake()
+}
+
+// report tells what own commands did.
+func (s *step) report() {
+	if len(s.deeds) > 0 {
+		s.Emit(member.Applying{Value: s.value, Deeds: s.deeds})
+		s.deeds = nil
+	}
+}
+
+// id is a fresh number of a call.
+func (s *step) id() uint64 {
+	s.nextID++
+	return s.nextID
+}
+
+// writeName names one write of this start of the process, so that it can be told from all others when it is read back.
+func (s *step) writeName() string {
+	return string(s.Member) + "-" + s.Nonce + "-" + strconv.FormatUint(s.id(), 10)
+}
+
+// fetch begins to read documents.
+func (s *step) fetch(c *call, keys ...string) {
+	c.busy, c.id = true, s.id()
+	s.Emit(Fetch{ID: c.id, Keys: keys})
+}
+
+// write begins to write a document.
+func (s *step) write(c *call, w leadWrite) {
+	c.busy, c.id = true, s.id()
+	s.Emit(Write{ID: c.id, Doc: w.doc, Delete: w.remove})
+}
+
+// setWake asks to be woken at the next instant at which something is due.
+func (s *step) setWake() {
+	w := s.Waking()
+	w.Due(s.Own.Busy, s.Own.Next)
+	for _, c := range [...]call{s.look.call, s.lead.call, s.name.call} {
+		w.Due(c.busy, c.next)
+	}
+	w.Due(false, s.claimRest)
+	for _, t := range s.tries {
+		w.Due(false, t.next)
+	}
+	s.WakeAt(w)
+}
+
+// pick is a pause of up to a duration, as random as the seed.
+func (s *step) pick(top time.Duration) time.Duration {
+	s.random ^= s.random << 13
+	s.random ^= s.random >> 7
+	s.random ^= s.random << 17
+	return time.Duration(s.random % uint64(max(1, top))) //nolint:gosec // not negative
+}

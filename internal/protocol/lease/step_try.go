@@ -1,0 +1,205 @@
+package lease
+
+import (
+	"slices"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/outbox"
+	"github.com/rota-run/rota/protocol"
+)
+
+// try is a command of this member, or of a request to it.
+type try struct {
+	attempt
+	id      uint64 // of the call that is under way
+	busy    bool
+	next    protocol.Instant // not before
+	request uint64           // that it belongs to; 0 for one of our own
+	at      int              // place in the request
+	job     cluster.Job      // of a claim, as it was read
+}
+
+// request is a Proposed that has not been answered.
+type request struct {
+	id       uint64
+	commands []cluster.Command
+	begun    int
+	results  []cluster.Result
+	open     int
+}
+
+// maxTries bounds what is on its way at once.
+const maxTries = 32
+
+func (s *step) proposed(ev member.Proposed) {
+	s.queue = append(slices.Clip(s.queue), request{id: ev.ID, commands: ev.Commands, results: make([]cluster.Result, len(ev.Commands)), open: len(ev.Commands)})
+}
+
+// try begins a command of our own.
+func (s *step) try(c cluster.Command) {
+	s.tries = append(slices.Clip(s.tries), try{attempt: attempt{command: c}})
+}
+
+// trying tells whether a command of our own about a partition is on its way; "" asks for one about our membership.
+func (s *step) trying(id cluster.PartitionID) bool {
+	return slices.ContainsFunc(s.tries, func(t try) bool { return t.request == 0 && subject(t.command) == id && !s.ofOthers(t.command) })
+}
+
+// ofOthers tells whether a command is one of the leader about another member.
+func (s *step) ofOthers(c cluster.Command) bool {
+	switch c := c.(type) {
+	case cluster.LeaveCluster:
+		return c.Member != s.Member
+	case cluster.ReleaseHold:
+		return true
+	}
+	return false
+}
+
+// dropTries gives up what was tried in a session that has ended, and answers requests that may have been done.
+func (s *step) dropTries() {
+	s.tries = slices.DeleteFunc(slices.Clone(s.tries), func(t try) bool { return t.request == 0 })
+}
+
+// advanceTries begins requests, and reads what is still to be read.
+func (s *step) advanceTries() {
+	s.beginRequests()
+	tries := slices.Clone(s.tries)
+	for i := range tries {
+		t := &tries[i]
+		if t.busy || s.At < t.next {
+			continue
+		}
+		t.attempt, t.busy, t.id = t.begin(), true, s.id()
+		s.Emit(Fetch{ID: t.id, Keys: t.ask})
+	}
+	s.tries = tries
+}
+
+func (s *step) beginRequests() {
+	if s.Is != member.PhaseMember && s.Is != member.PhaseLeaving {
+		return
+	}
+	queue := slices.Clone(s.queue)
+	for i := range queue {
+		for queue[i].begun < len(queue[i].commands) && len(s.tries) < maxTries {
+			r := &queue[i]
+			s.tries = append(slices.Clip(s.tries), try{attempt: attempt{command: r.commands[r.begun]}, request: r.id, at: r.begun})
+			r.begun++
+		}
+	}
+	s.queue = queue
+}
+
+// find returns the try whose call this answers.
+func (s *step) find(id uint64) int {
+	return slices.IndexFunc(s.tries, func(t try) bool { return t.busy && t.id == id })
+}
+
+func (s *step) tryFetched(ev Fetched) {
+	i := s.find(ev.ID)
+	if i < 0 {
+		return
+	}
+	t := s.tries[i]
+	t.busy = false
+	if ev.Err != "" {
+		t.next = s.At.Add(s.Poll)
+		s.keep(i, t)
+		return
+	}
+	t.attempt = t.read(ev.Docs)
+	s.decide(i, t)
+}
+
+// keep puts a changed try in place.
+func (s *step) keep(i int, t try) {
+	s.tries = slices.Clone(s.tries)
+	s.tries[i] = t
+}
+
+// decide makes the decision from what was read, and writes it.
+func (s *step) decide(i int, t try) {
+	f := s.learn(t.docs)
+	t.attempt = t.attempt.decide(f, writer{session: s.Session(), write: s.writeName(), atMS: s.wallMS})
+	if t.err != nil {
+		s.complain(t.err)
+	}
+	if c, ok := t.command.(cluster.Claim); ok {
+		job, _, _ := c.Partition.Split()
+		j, _ := f.job(job)
+		t.job = j.job
+	}
+	switch {
+	case t.over:
+		s.finishTry(i, t)
+		return
+	case t.ask == nil:
+		t.busy, t.id = true, s.id()
+		s.Emit(Write{ID: t.id, Doc: t.put})
+	}
+	s.keep(i, t)
+}
+
+func (s *step) tryWritten(ev Written) {
+	i := s.find(ev.ID)
+	if i < 0 {
+		return
+	}
+	t := s.tries[i]
+	if t.busy, t.attempt = false, t.wrote(ev.Outcome, ev.Version); t.over {
+		s.finishTry(i, t)
+		return
+	}
+	if ev.Outcome == outbox.Unknown || ev.Outcome == outbox.NotDone {
+		t.next = s.At.Add(s.Poll)
+	}
+	s.keep(i, t)
+}
+
+// finishTry ends a try, and tells its waiter.
+func (s *step) finishTry(i int, t try) {
+	s.tries = slices.Delete(slices.Clone(s.tries), i, i+1)
+	s.deeds = append(slices.Clip(s.deeds), protocol.Deed{Command: t.command, Result: t.result, AtMS: s.wallMS})
+	s.resolve(t)
+	switch c := t.command.(type) {
+	case cluster.Claim:
+		if t.request == 0 {
+			s.claimTried(c, t)
+		}
+		return
+	case cluster.PrepareJoin:
+		s.joinTried(t)
+		return
+	case cluster.LeaveCluster:
+		if c.Member == s.Member {
+			s.Inc = 0
+		}
+		s.lead.next = s.At
+		return
+	}
+	switch id := subject(t.command); {
+	case id == "":
+	case t.result.Accepted && t.put.Key != "":
+		s.ownChanged(t.put)
+	case !t.result.Accepted: // what was read may be what a write of ours has left, of which we did not hear
+		s.ownReadBack(t.docs, id)
+	}
+}
+
+// resolve answers a request when all its commands were decided.
+func (s *step) resolve(t try) {
+	i := slices.IndexFunc(s.queue, func(r request) bool { return r.id == t.request })
+	if t.request == 0 || i < 0 {
+		return
+	}
+	s.queue = slices.Clone(s.queue)
+	r := &s.queue[i]
+	r.results = slices.Clone(r.results)
+	r.results[t.at] = t.result
+	if r.open--; r.open == 0 {
+		s.Emit(member.Reply{ID: r.id, Results: r.results})
+		s.queue = slices.Delete(s.queue, i, i+1)
+	}
+}

@@ -1,0 +1,135 @@
+package member
+
+import (
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/protocol"
+)
+
+// Params are what every member's decisions depend on besides what happens. They do not change.
+type Params struct {
+	Member cluster.MemberID
+	// Join is what it says of itself when it joins, but for Replaces and Heartbeat.
+	Join cluster.PrepareJoin
+	// Nonce tells this start of the process from all others.
+	Nonce string
+	// TTL is how long others wait when this member is silent, and it waits for one that does not state its own.
+	TTL time.Duration
+	// Longest is the longest TTL that it states while its renewals are slow; see [heartbeat.Pace]. 0: always TTL.
+	Longest time.Duration
+	// Rho is the bound on the error of a clock's rate, in thousandths.
+	Rho int64
+	// Margin is what a holder stops earlier than it must, for the time between looking at the clock and acting.
+	Margin time.Duration
+	// Poll is how often it looks where the store does not hint, and the pause behind what failed.
+	Poll time.Duration
+	// Hold is how long grants are kept for an announced restart.
+	Hold time.Duration
+	// LogEvery is how often it reads a log without a hint, where the store hints: hints may get lost. At least Poll.
+	LogEvery time.Duration
+	// SnapshotEvery is how many entries lie between two snapshots of a log.
+	SnapshotEvery uint64
+	// Restart: the member's own leave announces a restart.
+	Restart bool
+}
+
+// Writer is who writes the entries of this start.
+func (p Params) Writer() cluster.WriterID { return cluster.WriterID(string(p.Member) + "-" + p.Nonce) }
+
+// Timing is what the member's own lease goes by.
+func (p Params) Timing() heartbeat.Timing {
+	return heartbeat.Timing{TTL: p.TTL, Longest: p.Longest, Rho: p.Rho, Margin: p.Margin}
+}
+
+// Hinted says how often the log is read without a hint: rarely where the store hints.
+func (p Params) Hinted(log bool) Params {
+	p.LogEvery = p.Poll
+	if log {
+		p.LogEvery = max(p.Poll, p.TTL*2/5)
+	}
+	return p
+}
+
+// Core is what a member knows under every protocol. A protocol's state embeds it, and is a value with it.
+type Core struct {
+	Params
+	At     protocol.Instant // the newest instant that it has seen
+	Is     Phase
+	Life   uint64              // how many lives it has had
+	Joined bool                // this life has been joined
+	Inc    cluster.Incarnation // in which it is in; 0: not in
+	Stop   string              // why it leaves; "" while it stays
+
+	Own   Own
+	Pace  heartbeat.Pace // outlasts lives
+	lapse Lapse
+
+	Given    protocol.Assignment // what the supervisor was given last
+	Reports  []protocol.Report
+	Reported uint64 // Assignment.Version that Reports are about
+	Silent   bool   // there is nothing to say of the duties until they or the reports change
+
+	Contact Contact
+	Wake    protocol.Instant // that was asked for last
+	fx      []Effect         // of the step that is under way
+}
+
+// NewCore is that of a member that has just started.
+func NewCore(p Params, l Lapse) Core { return Core{Params: p, lapse: l, Wake: -1} }
+
+// Begin begins the step of an event.
+func (c *Core) Begin(ev Event) { c.At = max(c.At, ev.At()) }
+
+// Emit wants something done.
+func (c *Core) Emit(fx ...Effect) { c.fx = append(c.fx, fx...) }
+
+// End ends the step, and returns its effects.
+func (c *Core) End() []Effect {
+	fx := c.fx
+	c.fx = nil
+	return fx
+}
+
+// Over reports whether the member takes part in nothing any more.
+func (c *Core) Over() bool { return c.Is == PhaseGone || c.Is == PhaseHalted }
+
+// Halt ends the member because going on would be wrong. Its work stops at once. The index is that of the newest value, here and below.
+func (c *Core) Halt(index cluster.Index, err error) {
+	if c.Is == PhaseHalted {
+		return
+	}
+	c.Is = PhaseHalted
+	c.Revoke(index, 0)
+	c.Emit(Halt{Err: err})
+}
+
+// The reasons to leave.
+const (
+	Gracefully = "left gracefully"
+	Evicted    = "was evicted" // for good: nobody waits for it
+)
+
+// Holds reports whether the leave announces a restart.
+func (c *Core) Holds() bool { return c.Restart && c.Stop != Evicted }
+
+// Leave begins to leave gracefully. It is over at once where nobody has heard of the member.
+func (c *Core) Leave(index cluster.Index, reason string, unheard bool) {
+	c.Stop = reason
+	if unheard {
+		c.Gone()
+		return
+	}
+	c.Is = PhaseLeaving
+	c.Revoke(index, c.Given.ValidUntil) // what runs stops because it leaves, not because it lost its lease
+}
+
+// Gone ends the member: it has left.
+func (c *Core) Gone() {
+	c.Is = PhaseGone
+	c.Emit(Left{})
+}
+
+// Now is the newest instant that the member has seen.
+func (c Core) Now() protocol.Instant { return c.At }

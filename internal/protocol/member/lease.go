@@ -1,0 +1,154 @@
+package member
+
+import (
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/protocol/outbox"
+	"github.com/rota-run/rota/protocol"
+)
+
+// Lapse is what a member does when its lease has run out. That is judged before an event is taken: an answer that comes after it is late.
+type Lapse uint8
+
+// The three ways.
+const (
+	// Confirm: it goes on when the cluster has confirmed it under another heartbeat, of another life. Others may have counted it out before a renewal was
+	// stored whose acknowledgement came late, and their report may still be on its way: such a renewal proves nothing, and a silent heartbeat is never renewed.
+	Confirm Lapse = iota
+	// Rejoin: what it had others may have taken. It stops all, and joins again in another life.
+	Rejoin
+	// Resume: nothing happens. An acknowledgement proves that it was never out.
+	Resume
+)
+
+// Own is a member's own heartbeat in one life, and the lease that it gives.
+type Own struct {
+	heartbeat.Lease
+	heartbeat.Asking
+	Key  string // "" before it is written for the first time
+	Over bool   // it was refused while the member leaves: others see by themselves that it is gone
+}
+
+// Session names this life of this start. It is never used again.
+func (c *Core) Session() string { return heartbeat.Epoch(string(c.Member), c.Nonce, c.Life) }
+
+// Ours reports whether the key of a heartbeat is of this start: of a former life of it, in which nothing runs any more, or of the present one.
+func (c *Core) Ours(key string) bool {
+	return heartbeat.IsEpoch(strings.TrimPrefix(key, protocol.HeartbeatPrefix), string(c.Member), c.Nonce)
+}
+
+// RenewalDue reports whether the heartbeat is to be written now.
+func (c *Core) RenewalDue() bool {
+	return c.Is >= PhaseBeginning && c.Is <= PhaseLeaving && c.Is != PhaseRemoved && !c.Own.Busy && c.At >= c.Own.Next
+}
+
+// Sending notes that a renewal is about to be sent, and returns what it states.
+func (c *Core) Sending() heartbeat.Timing {
+	t := c.Timing().Of(c.Pace.TTL(c.Timing()))
+	c.Own.Asking, c.Own.Lease = heartbeat.Asking{Busy: true, Asked: c.At}, c.Own.Sending(c.At, t)
+	return t
+}
+
+// Renew renews the heartbeat when that is due: one that is not there yet, below a prefix, is not begun by a member that leaves.
+func (c *Core) Renew(prefix string) {
+	if !c.RenewalDue() || c.Is == PhaseLeaving && c.Own.Key == "" {
+		return
+	}
+	if c.Own.Key == "" {
+		c.Own.Key = prefix + c.Session()
+	}
+	t := c.Sending()
+	c.Emit(Renew{Key: c.Own.Key, Create: !c.Own.Held, Life: c.Life, TTL: t.TTL, Wait: c.Own.Wait(t)})
+}
+
+// Renewed takes in the answer to Renew. It reports whether a life has ended by it.
+func (c *Core) Renewed(ev Renewed) bool {
+	if ev.Key != c.Own.Key {
+		return false // of a former life
+	}
+	c.Returned(ev.Err, ev.TTL, ev.Outcome == outbox.Done, ev.Outcome != outbox.Refused)
+	switch ev.Outcome {
+	case outbox.Done:
+		c.Extend(ev.Sent, ev.TTL)
+	case outbox.Refused:
+		c.Own.Next = c.At.Add(c.Poll)
+		c.Own.Over = c.Is == PhaseLeaving // it begins no other life
+		return c.Lost("its session has ended")
+	default: // not acknowledged: for us it was not renewed
+		c.Own.Next = c.At.Add(c.Poll)
+	}
+	return false
+}
+
+// Returned takes in that a renewal which states a TTL was answered. How long that took counts unless the store refused at once.
+func (c *Core) Returned(err string, ttl time.Duration, done, counts bool) {
+	took := c.Own.Waited(c.At)
+	c.Own.Asking = heartbeat.Asking{}
+	c.Wrote(err, done)
+	if counts {
+		c.Pace = c.Pace.Answered(ttl, took, done, c.At, c.Timing())
+	}
+}
+
+// Extend takes in the acknowledgement of a renewal, which was sent at an instant.
+func (c *Core) Extend(sent protocol.Instant, ttl time.Duration) {
+	c.Own.Lease = c.Own.Lease.Renewed(sent, c.Timing().Of(ttl))
+}
+
+// Lapsed reports whether the last acknowledged renewal is too old.
+func (c *Core) Lapsed() bool { return c.Own.Lapsed(c.At, c.Timing()) }
+
+// CheckLease ends the life of a member whose lease has run out. It reports whether it has.
+func (c *Core) CheckLease() bool {
+	return c.lapse != Resume && c.Lapsed() && c.Lost("its lease has lapsed")
+}
+
+// Lost ends the lease for good, for a reason that listeners are told where the member is removed by that. It is false where there is none to lose.
+func (c *Core) Lost(reason string) bool {
+	if !c.fall(reason) {
+		return false
+	}
+	c.Pace = c.Pace.Lost(c.Own.Lease, c.Own.Waited(c.At), c.At, c.Timing())
+	c.Own = Own{}
+	if c.lapse == Rejoin {
+		c.Inc, c.Joined = 0, false
+		return true
+	}
+	c.Life++
+	if c.Given.ValidUntil != 0 {
+		c.Given.ValidUntil = 0
+		c.Emit(Assign{Assignment: c.Given})
+	}
+	return true
+}
+
+// fall is the phase behind the one in which the lease was lost.
+func (c *Core) fall(reason string) bool {
+	switch {
+	case c.lapse == Rejoin && c.Is == PhaseMember:
+		c.Is = PhaseRemoved
+		c.Emit(Removing{Reason: reason})
+	case c.lapse == Rejoin && (c.Is == PhaseBeginning || c.Is == PhaseJoining):
+		c.Is = PhaseRemoved
+	case c.lapse == Rejoin:
+		return c.Is == PhaseLeaving // there is nothing to leave
+	case c.Is == PhaseMember:
+		c.Is = PhaseConfirming
+	case c.Is == PhaseJoining:
+		c.Is = PhaseBeginning // nobody may hear of the new heartbeat before it is there
+	default:
+		return c.Is == PhaseConfirming || c.Is == PhaseBeginning
+	}
+	return true
+}
+
+// StatedTTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
+func (c Core) StatedTTL() time.Duration { return max(c.Own.TTL, c.Pace.TTL(c.Timing())) }
+
+// Silence is how long the owner of a heartbeat must be silent.
+func (c *Core) Silence(o heartbeat.Observation) time.Duration { return c.Timing().SilenceOf(o) }
+
+// Dead reports whether the owner of a heartbeat may be counted out.
+func (c *Core) Dead(o heartbeat.Observation) bool { return o.Dead(c.Silence(o)) }

@@ -1,0 +1,151 @@
+package outbox_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/outbox"
+)
+
+// world is a log, a writer, and what it was asked.
+type world struct {
+	t        *rapid.T
+	log      []cluster.Entry
+	value    cluster.Value // that the writer has applied
+	box      outbox.Box
+	asked    []outbox.Request
+	answered map[uint64]outbox.Answer
+	late     []cluster.Entry // appends of unknown outcome that may still come
+}
+
+func (w *world) take(box outbox.Box, answers []outbox.Answer) {
+	w.box = box
+	for _, a := range answers {
+		if _, twice := w.answered[a.ID]; twice {
+			w.t.Fatalf("request %d is answered twice", a.ID)
+		}
+		w.answered[a.ID] = a
+	}
+}
+
+func (w *world) store(e cluster.Entry) cluster.Index {
+	e.Index = cluster.Index(len(w.log) + 1)
+	w.log = append(w.log, e)
+	return e.Index
+}
+
+func (w *world) read() {
+	for _, e := range w.log[w.value.Index():] {
+		next, done := w.value.Apply(e)
+		w.value = next
+		if done.Duplicate {
+			w.take(w.box.Lost(w.value.Wrote("w")))
+		} else if e.Writer == "w" && w.box.Waits(e.Seq) {
+			w.take(w.box.Applied(0, done.Results))
+		}
+	}
+}
+
+func (w *world) append() {
+	if w.box.Rests(0) {
+		return
+	}
+	if w.box.Pending == nil {
+		w.box = w.box.Compose(0, "w", w.value, nil, false)
+	}
+	if !w.box.Again(w.value.Index()) {
+		return
+	}
+	w.box = w.box.Sent()
+	e := w.box.Pending.Entry
+	what := rapid.IntRange(0, 4).Draw(w.t, "outcome")
+	switch what {
+	case 0:
+		w.box = w.box.Returned().Requeue() // not done
+	case 1:
+		w.late = append(w.late, e)
+		w.box = w.box.Returned().Unknown()
+	case 2:
+		w.store(e)
+		w.box = w.box.Returned().Unknown() // and done
+	case 3:
+		if w.box = w.box.Returned(); !w.box.Pending.Maybe { // a store does not refuse what it may have stored
+			w.take(w.box.TooLarge("too large"))
+		}
+	default:
+		i := w.store(e) // done
+		if rapid.Bool().Draw(w.t, "read first") {
+			w.read()
+		}
+		if w.box = w.box.Returned(); w.box.Waits(e.Seq) {
+			w.box = w.box.At(i)
+		}
+	}
+}
+
+// Whatever becomes of appends, each request is answered once and counts once, with its own results; what was answered as not done never counts.
+func TestEachRequestCountsOnce(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{t: t, answered: make(map[uint64]outbox.Answer)}
+		steps := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 40).Draw(t, "steps")
+		for _, s := range steps {
+			switch s {
+			case 0, 1:
+				w.ask()
+			case 2:
+				w.read()
+			case 3:
+				if len(w.late) > 0 {
+					w.store(w.late[0])
+					w.late = w.late[1:]
+				}
+			default:
+				w.append()
+			}
+		}
+		for range 1000 {
+			if w.read(); len(w.answered) == len(w.asked) {
+				break
+			}
+			w.append()
+		}
+		w.judge()
+	})
+}
+
+func (w *world) ask() {
+	r := outbox.Request{ID: uint64(len(w.asked) + 1)}
+	for i := range rapid.IntRange(1, 3).Draw(w.t, "commands") {
+		id := cluster.JobID(fmt.Sprintf("j%d-%d", r.ID, i))
+		spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}
+		if i == 1 {
+			spec = cluster.JobSpec{} // refused
+		}
+		r.Commands = append(r.Commands, cluster.SubmitJob{Job: id, Spec: spec})
+	}
+	w.asked = append(w.asked, r)
+	w.box = w.box.With(r)
+}
+
+func (w *world) judge() {
+	for _, e := range w.late {
+		w.store(e)
+	}
+	w.read()
+	for _, r := range w.asked {
+		a, ok := w.answered[r.ID]
+		if !ok {
+			w.t.Fatalf("request %d has no answer", r.ID)
+		}
+		for i, c := range r.Commands {
+			_, there := w.value.Job(c.(cluster.SubmitJob).Job)
+			if there != (a.Err == "" && a.Results[i].Accepted) || a.Err == "" && a.Results[i].Accepted != (i != 1) {
+				w.t.Fatalf("request %d has answer %+v, and job %d is there: %v", r.ID, a, i, there)
+			}
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package replica
+
+import (
+	"path"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/fold"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/shell"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// Protocol is replica as one of the ways to agree.
+type Protocol struct{ fold.Observer[opener] }
+
+var (
+	_ protocol.Protocol  = Protocol{}
+	_ protocol.Historian = Protocol{}
+)
+
+// opener finds the log in the store.
+type opener struct{}
+
+func (opener) Log(s protocol.Store) (store.Log, error) { return fold.Full(s, "replica") }
+
+// Name implements protocol.Protocol.
+func (Protocol) Name() string { return "replica" }
+
+// New implements protocol.Protocol.
+func (Protocol) New(c protocol.Config) (protocol.Member, error) { return New(c) }
+
+// Client implements protocol.Protocol.
+func (Protocol) Client(s protocol.Store) (protocol.Client, error) {
+	full, err := fold.Full(s, "replica")
+	if err != nil {
+		return nil, err
+	}
+	return NewClient(full), nil
+}
+
+// NewClient makes a client with a writer ID of its own.
+func NewClient(l store.Log) *fold.Client {
+	return &fold.Client{Log: l, Encode: func(_ cluster.Value, e cluster.Entry) ([]byte, error) { return e.Encode(), nil }}
+}
+
+// Replica is one member under this protocol. Its methods may be called from any goroutine; Run once.
+type Replica = shell.Member[State]
+
+// New checks the config and makes a member; Run starts it.
+func New(c protocol.Config) (*Replica, error) { return shell.New(c, Protocol{}, machine) }
+
+func machine(c protocol.Config, m member.Params) shell.Machine[State] {
+	_, log := c.Store.(store.LogWatcher)
+	_, docs := c.Store.(store.Watcher)
+	sessions, ok := c.Store.(store.Sessions)
+	p := Params{Params: m}.Hinted(log, docs && !c.NoSessions, ok && !c.NoSessions && sessions.SessionsExpire())
+	return shell.Machine[State]{
+		Start: NewState(p), Step: Step, Caller: &Caller{LogCaller: shell.NewLogCaller(c)},
+		Watched: func(s State) ([]string, bool) { return watched(s, c.NoSessions), true },
+	}
+}
+
+// watched is the folder of the heartbeat that the member watches, of that member alone: the prefix of a watch ends with a slash.
+func watched(s State, noSessions bool) []string {
+	if s.watching == "" || noSessions {
+		return nil
+	}
+	return []string{path.Dir(s.watching) + "/"}
+}

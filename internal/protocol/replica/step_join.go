@@ -1,0 +1,60 @@
+package replica
+
+import (
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/protocol/member"
+)
+
+// Stand implements member.Walker: where the newest value says that the member stands.
+func (s *step) Stand() member.Stand {
+	m, ok := s.log.Value.Member(s.Member)
+	w := member.Stand{Index: s.log.Value.Index(), Inc: m.Incarnation, Joined: m.State == cluster.MemberJoined}
+	switch s.Is {
+	case member.PhaseReading:
+		w.Ready = s.log.Whole()
+	case member.PhaseNaming:
+		w.Free = s.free(m, ok && m.State != cluster.MemberHeld)
+	case member.PhaseJoining:
+		w.In, w.Waits = ok && m.Heartbeat == s.Own.Key, ok && m.State != cluster.MemberHeld && m.Heartbeat != s.claim.Key
+	case member.PhaseMember:
+		w.Out = !ok || m.Incarnation != s.Inc || m.State == cluster.MemberHeld
+	case member.PhaseConfirming:
+		w.In, w.Out = ok && m.Heartbeat == s.Own.Key && s.Own.Held, !ok || m.Incarnation != s.Inc
+	case member.PhaseRemoved:
+		w.Free = true
+	}
+	return w
+}
+
+// free makes sure that no live process is in the cluster under our name: it waits until that one's heartbeat is gone or has been silent, and gives up when it
+// sees it renewed.
+func (s *step) free(m cluster.Member, in bool) bool {
+	if !in {
+		s.claim = heartbeat.Observation{}
+		return true
+	}
+	if s.claim.Key != m.Heartbeat {
+		s.claim = heartbeat.Observation{Key: m.Heartbeat}
+	}
+	return s.Ours(m.Heartbeat) || s.Dead(s.claim)
+}
+
+// Again implements member.Walker.
+func (s *step) Again() {
+	s.work.Again()
+	s.claim = heartbeat.Observation{}
+}
+
+// settle ends the member when its leave stands in the log, or was not needed.
+func (s *step) settle() {
+	if _, in := s.present(); s.Is == member.PhaseLeaving && s.Idle() && s.log.Out.Pending == nil && !in {
+		s.Gone()
+	}
+}
+
+// present is this life of the member in the value.
+func (s *step) present() (cluster.Member, bool) {
+	m, ok := s.log.Value.Member(s.Member)
+	return m, ok && m.Heartbeat == s.Own.Key && m.State != cluster.MemberHeld
+}

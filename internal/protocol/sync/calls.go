@@ -1,0 +1,179 @@
+package sync
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/outbox"
+	"github.com/rota-run/rota/internal/protocol/shell"
+	"github.com/rota-run/rota/store"
+)
+
+// Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
+// member, with a simulated store and clock. Call may be called from any goroutine.
+type Caller struct {
+	*shell.LogCaller // its log is decoded
+	group            store.Group
+	log              store.Log
+
+	mu sync.Mutex
+	id string       // the newest one in the group
+	at store.EndKey // for a guardian: its place there
+}
+
+// NewCaller makes the caller of one run of a member. The store of the log caller must have a [store.Group].
+func NewCaller(l *shell.LogCaller) *Caller {
+	c := &Caller{LogCaller: l, group: l.Store.(store.Group), log: l.Log}
+	l.Log = Records{l.Log}
+	return c
+}
+
+// Timeout is how long the call of an effect may take.
+func (c *Caller) Timeout(e member.Effect) time.Duration {
+	switch e := e.(type) {
+	case JoinGroup: // it waits for the others, as the next one does
+		return 2 * cmp.Or(e.Session, c.TTL)
+	case SyncGroup:
+		return 2 * cmp.Or(e.Session, c.TTL)
+	case Beat:
+		return cmp.Or(e.Session, c.TTL) / 4
+	}
+	return c.LogCaller.Timeout(e)
+}
+
+// Call makes one store call and returns the event that answers it; nil for effects that are not answered.
+func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
+	switch e := e.(type) {
+	case Append:
+		return c.append(ctx, e)
+	case JoinGroup:
+		return c.join(ctx, e)
+	case SyncGroup:
+		sent := c.Now()
+		_, err := c.group.SyncGroup(ctx, e.Seat, nil)
+		return Synced{Now: c.Now(), Sent: sent, Answer: answer(err), Err: problem(err)}
+	case Beat:
+		sent := c.Now()
+		err := c.group.Heartbeat(ctx, e.Seat)
+		return Beaten{Now: c.Now(), Sent: sent, Answer: answer(err), Err: problem(err)}
+	case LeaveGroup:
+		return GroupLeft{Now: c.Now(), Err: shell.Text(c.group.LeaveGroup(ctx, e.ID))}
+	}
+	return c.LogCaller.Call(ctx, e)
+}
+
+// Close leaves the group after the member has left or halted. Where the store did not take that, the guardian still knows of our place, and gives it up
+// when the process has ended: a dead member in the group holds up the others for its session.
+func (c *Caller) Close(ctx context.Context) {
+	c.mu.Lock()
+	id := c.id
+	c.mu.Unlock()
+	if id == "" {
+		return
+	}
+	if err := c.group.LeaveGroup(ctx, id); err != nil {
+		c.Logger.Debug("leave the group", "err", err)
+		return
+	}
+	c.place("")
+}
+
+// place notes our place in the group, "" for none, and lets the guardian hear of it.
+func (c *Caller) place(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	former := c.id
+	if c.id = id; id == former || c.Guard == nil {
+		return
+	}
+	c.Guard.Release(c.at)
+	c.at = store.EndKey{}
+	if g, ok := c.group.(store.EndableGroup); ok && id != "" {
+		c.at = g.EndPlace(id)
+	}
+	c.Guard.Guard(c.at)
+}
+
+// answer is what an error of the group says.
+func answer(err error) Answer {
+	switch {
+	case err == nil:
+		return Agreed
+	case errors.Is(err, store.ErrRebalance), errors.Is(err, store.ErrGeneration):
+		return Again
+	case errors.Is(err, store.ErrSession):
+		return Outside
+	}
+	return Failed
+}
+
+// problem is the text of an error that says that the store does not answer.
+func problem(err error) string {
+	if answer(err) == Failed {
+		return err.Error()
+	}
+	return ""
+}
+
+func (c *Caller) join(ctx context.Context, e JoinGroup) member.Event {
+	about, err := marshal(e.Join)
+	if err != nil {
+		return Joined{Now: c.Now(), Err: err.Error()}
+	}
+	r := store.JoinRequest{ID: e.ID, Data: about, Session: e.Session, Rebalance: e.Session, Given: func(id string) { c.place(id) }}
+	m, err := c.group.JoinGroup(ctx, r)
+	for e.ID == "" && errors.Is(err, store.ErrTTL) && r.Session > e.Usual {
+		r.Session = max(e.Usual, r.Session/2)
+		r.Rebalance = r.Session
+		m, err = c.group.JoinGroup(ctx, r)
+	}
+	if errors.Is(err, store.ErrClosed) {
+		return member.Closed{Now: c.Now(), Err: err}
+	}
+	if m.ID != "" {
+		c.place(m.ID)
+	}
+	out := Joined{Now: c.Now(), ID: m.ID, Session: r.Session, Generation: m.Generation, Leads: m.Leads(), Answer: answer(err), Err: problem(err)}
+	for _, g := range m.Members {
+		out.Members = append(out.Members, companion(g))
+	}
+	return out
+}
+
+// companion reads what a member said of itself. Somebody else may be in the group by mistake.
+func companion(g store.GroupMember) Companion {
+	m := Companion{ID: g.ID}
+	check := cluster.PrepareJoin{}
+	if json.Unmarshal(g.Data, &check) == nil {
+		check.Heartbeat, check.Replaces = heartbeatOf(g.ID), 0
+	}
+	m.Join, m.Bad = check, reflect.ValueOf(check).IsZero() || cluster.CheckCommand(check) != nil
+	return m
+}
+
+// heartbeatOf is what the value calls a membership in the group.
+func heartbeatOf(id string) string { return "group/" + id }
+
+// append writes a record, and says what a reader makes of it.
+func (c *Caller) append(ctx context.Context, e Append) member.Event {
+	e.Entry.AtMS = c.Wall().UnixMilli()
+	message, err := EncodeRecord(e.Entry, e.Epoch)
+	var read cluster.Entry
+	if err == nil {
+		read, err = DecodeRecord(message)
+	}
+	if err != nil { // nobody could read it
+		return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.Refused, Err: err.Error()}
+	}
+	index, err := c.log.Append(ctx, message)
+	return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index), Data: read.Encode(), Err: shell.Text(err)}
+}
+
+var _ shell.Caller = (*Caller)(nil)

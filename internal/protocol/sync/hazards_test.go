@@ -1,0 +1,224 @@
+package sync
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/history"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// rig is one member, a, in a cluster with b; the test writes the topic and is the group.
+type rig struct {
+	t     *testing.T
+	state State
+	value cluster.Value // of the whole topic
+	log   []store.Record
+}
+
+const rigTTL = 10 * time.Second
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, state: NewState(member.Params{
+		Join: cluster.PrepareJoin{Member: "a"}, Nonce: "0", TTL: rigTTL, Rho: 50, Margin: time.Second, Poll: 100 * time.Millisecond, SnapshotEvery: 1 << 60,
+	})}
+	task := cluster.TaskSpec{Type: "steady", Spread: cluster.SpreadPartitioned, Partitions: []string{"0", "1", "2", "3"}}
+	r.write(1000, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}})
+	return r
+}
+
+// write appends a record, as another member does whose clock for people shows atMS, and reports whether its command was accepted.
+func (r *rig) write(atMS int64, c cluster.Command) bool {
+	r.t.Helper()
+	index := r.value.Index() + 1
+	message, err := EncodeRecord(cluster.Entry{
+		Writer: "b/1", Seq: uint64(index), AtMS: atMS, Commands: []cluster.Command{c},
+	}, "none")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	rec := store.Record{Index: uint64(index), Data: Binary(message)}
+	e, ok, err := r.value.Decode(index, rec.Data)
+	if err != nil || !ok {
+		r.t.Fatalf("got %t, %v", ok, err)
+	}
+	r.log = append(r.log, rec)
+	next, done := r.value.Apply(e)
+	r.value = next
+	return done.Results[0].Accepted
+}
+
+func (r *rig) step(ev member.Event) []member.Effect {
+	var fx []member.Effect
+	r.state, fx = Step(r.state, ev)
+	return fx
+}
+
+// read brings the member all that is new in the topic.
+func (r *rig) read(now protocol.Instant) []member.Effect {
+	v := r.state.Value()
+	return r.step(member.Read{Now: now, Page: store.Page{Records: r.log[v.Index():], Head: uint64(r.value.Index())}})
+}
+
+// epoch names members by their IDs in the group.
+func (r *rig) epoch(generation uint64, ids map[cluster.MemberID]string) cluster.Epoch {
+	c := cluster.Epoch{Start: 1, Generation: generation}
+	for _, name := range []cluster.MemberID{"a", "b"} {
+		if id, ok := ids[name]; ok {
+			c.Members = append(c.Members, cluster.EpochMember{Join: cluster.PrepareJoin{Member: name, Heartbeat: heartbeatOf(id)}})
+		}
+	}
+	c.Leader = c.Members[0].Join.Member
+	return c
+}
+
+// join lets the member be one of the first epoch, with partitions.
+func (r *rig) join(sent protocol.Instant) {
+	r.t.Helper()
+	r.step(member.Woken{Now: 1})
+	r.read(2)
+	r.step(Joined{Now: 3, ID: "m1", Generation: 1, Answer: Agreed})
+	r.step(Synced{Now: sent + 5, Sent: sent, Answer: Agreed})
+	if !r.write(2000, r.epoch(1, map[cluster.MemberID]string{"a": "m1", "b": "m2"})) {
+		r.t.Fatal("the epoch was refused")
+	}
+	r.read(sent + 10)
+	if r.state.Phase() != "joined" || len(r.state.Assigned().Grants) == 0 {
+		r.t.Fatalf("the member is %s with %d grants", r.state.Phase(), len(r.state.Assigned().Grants))
+	}
+}
+
+// TestK5OrderIsTheOffset: a writer whose clock goes back is heard all the same, and a later clock lifts no epoch above a newer one.
+func TestK5OrderIsTheOffset(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.join(100)
+	if !r.write(5, r.epoch(3, map[cluster.MemberID]string{"a": "m1"})) {
+		t.Error("what was written under an earlier clock was thrown away")
+	}
+	if r.write(1<<40, r.epoch(2, map[cluster.MemberID]string{"b": "m2"})) {
+		t.Error("an older epoch counts, because its clock is later")
+	}
+	r.read(200)
+	v := r.state.Value()
+	e, _ := v.Epoch()
+	if _, there := v.Member("b"); e.Generation != 3 || there || len(r.state.Assigned().Grants) != 4 {
+		t.Errorf("epoch %s, b there: %t, %d grants", e, there, len(r.state.Assigned().Grants))
+	}
+}
+
+// TestK6TheEvictedStop: a member whose group does not agree any more acts until its lease ends, and no longer, whatever else it hears; when it hears that it is
+// out it stops at once.
+func TestK6TheEvictedStop(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	const sent = protocol.Instant(100)
+	r.join(sent)
+	until := r.state.Assigned().ValidUntil
+	if until <= sent || until >= sent.Add(rigTTL) {
+		t.Fatalf("the lease ends at %d, the group waits until %d", until, sent.Add(rigTTL))
+	}
+	for i, a := range []Answer{Failed, Again, Failed} {
+		r.step(Beaten{Now: sent.Add(time.Duration(i+1) * time.Second), Sent: sent.Add(time.Duration(i) * time.Second), Answer: a, Err: "away"})
+		r.step(member.Hinted{Now: sent.Add(time.Duration(i+1) * time.Second)})
+	}
+	if now := r.state.Assigned().ValidUntil; now != until {
+		t.Errorf("without the group's consent the lease was moved from %d to %d", until, now)
+	}
+	r.step(Beaten{Now: sent.Add(5 * time.Second), Sent: sent.Add(4 * time.Second), Answer: Outside})
+	if a := r.state.Assigned(); r.state.Phase() != "removed" || len(a.Grants) != 0 || a.ValidUntil != 0 {
+		t.Errorf("it is %s with %+v", r.state.Phase(), a)
+	}
+}
+
+// TestK7TheSilentAreInTheSnapshot: a member that starts when the topic was trimmed knows what belongs to one that has said nothing since.
+func TestK7TheSilentAreInTheSnapshot(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.write(2000, r.epoch(1, map[cluster.MemberID]string{"b": "m2"}))
+	r.step(member.Woken{Now: 1})
+	if fx := r.step(member.Read{Now: 2, Truncated: true}); len(fx) == 0 {
+		t.Fatal("nothing was asked for")
+	}
+	v, err := cluster.DecodeSnapshot(r.value.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.step(member.SnapshotRead{Now: 3, Value: v, Found: true})
+	r.read(4)
+	owned, value := 0, r.state.Value()
+	for p := range value.Partitions() {
+		if p.Owner == "b" {
+			owned++
+		}
+	}
+	if e, ok := value.Epoch(); owned != 4 || !ok || e.Generation != 1 || r.state.Phase() != "joining" {
+		t.Errorf("%d partitions of b, epoch %s, %s", owned, e, r.state.Phase())
+	}
+}
+
+// TestK8MissedEpochs: a member that was out of one epoch and in the next one, and reads both at once, runs nothing on: it stops all, and comes back as a new one.
+func TestK8MissedEpochs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.join(100)
+	before := r.state.Assigned()
+	r.write(3000, r.epoch(2, map[cluster.MemberID]string{"b": "m2"}))
+	r.write(4000, r.epoch(3, map[cluster.MemberID]string{"a": "m1"}))
+	if p, _ := r.value.Partition(before.Grants[0].Partition); p.Owner != "a" || p.Token == before.Grants[0].Token {
+		t.Fatalf("%s belongs to %q under %d", p.ID, p.Owner, p.Token)
+	}
+	removed := false
+	for _, e := range r.read(200) {
+		_, is := e.(member.Removing)
+		removed = removed || is
+	}
+	if a := r.state.Assigned(); !removed || r.state.Phase() != "removed" || len(a.Grants) != 0 || a.Version == before.Version {
+		t.Errorf("removed %t, it is %s with %+v", removed, r.state.Phase(), a)
+	}
+	// The answer to a call of the former membership says nothing about the next one.
+	r.step(member.Reported{Now: 300, Version: r.state.Assigned().Version})
+	r.step(GroupLeft{Now: 310})
+	r.step(Joined{Now: 320, ID: "m3", Generation: 4, Answer: Agreed})
+	r.read(330)
+	if len(r.state.Assigned().Grants) != 0 || r.state.Phase() == "joined" {
+		t.Errorf("it is %s before an epoch names it", r.state.Phase())
+	}
+}
+
+// TestAnotherHistoryIsNotReadOn: the topic was written anew, up to the same offset. The next record names what its writer has read; the store is asked,
+// has something else than the member has read from it, and the member ends instead of going on from what nobody shares.
+func TestAnotherHistoryIsNotReadOn(t *testing.T) {
+	t.Parallel()
+	for _, rewritten := range []bool{true, false} {
+		r := newRig(t)
+		r.join(100)
+		read := history.At(r.state.Value())
+		message, err := EncodeRecord(cluster.Entry{Writer: "b/1", Seq: 99, BaseIndex: read.Index, BaseChain: read.Chain + 1}, "none")
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := store.Record{Index: uint64(read.Index + 1), Data: Binary(message)}
+		fx := r.step(member.Read{Now: 200, Page: store.Page{Records: []store.Record{next}, Head: next.Index}})
+		i := slices.IndexFunc(fx, func(e member.Effect) bool { _, ok := e.(member.CheckLog); return ok })
+		if i < 0 {
+			t.Fatalf("the store is not asked: %+v", fx)
+		}
+		has := history.At(r.state.Value())
+		if rewritten {
+			has.Chain++
+		}
+		fx = r.step(member.LogChecked{Now: 210, Asked: fx[i].(member.CheckLog).At, Has: has})
+		var diverged *protocol.DivergedError
+		ended := slices.ContainsFunc(fx, func(e member.Effect) bool { h, ok := e.(member.Halt); return ok && errors.As(h.Err, &diverged) })
+		if ended != rewritten || (r.state.Phase() == "halted") != rewritten {
+			t.Errorf("rewritten %t: it ends %t, and is %s", rewritten, ended, r.state.Phase())
+		}
+	}
+}

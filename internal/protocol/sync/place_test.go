@@ -1,0 +1,74 @@
+package sync
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/shell"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// held is a guardian's end that remembers what is to be ended.
+type held map[string]bool
+
+func (h held) Guard(k store.EndKey)   { h[k.Text] = true }
+func (h held) Release(k store.EndKey) { delete(h, k.Text) }
+func (held) State() string            { return "on" }
+
+// places is a group that gives one place after the other.
+type places struct {
+	store.Group
+	t     *testing.T
+	guard held
+	next  []string
+	away  bool // nobody can leave
+}
+
+func (*places) EndPlace(id string) store.EndKey { return store.EndKey{Text: id} }
+
+func (p *places) JoinGroup(_ context.Context, r store.JoinRequest) (store.Membership, error) {
+	id := p.next[0]
+	p.next = p.next[1:]
+	r.Given(id)
+	if !p.guard[id] {
+		p.t.Errorf("the guardian knows of %v while %s waits for the others", p.guard, id)
+	}
+	return store.Membership{Seat: store.Seat{ID: id}}, nil
+}
+
+func (p *places) LeaveGroup(_ context.Context, id string) error {
+	if !p.guard[id] {
+		p.t.Errorf("the guardian does not know of %s any more, which has not left", id)
+	}
+	if p.away {
+		return store.ErrUnavailable
+	}
+	return nil
+}
+
+// TestAGuardianHearsOfAPlace before the member waits for the others; then of the next one, and of the end, once the group has heard of it.
+func TestAGuardianHearsOfAPlace(t *testing.T) {
+	t.Parallel()
+	h := held{}
+	group := &places{t: t, guard: h, next: []string{"one", "two"}}
+	c := &Caller{LogCaller: &shell.LogCaller{}, group: group}
+	c.Logger = slog.New(slog.DiscardHandler)
+	c.Guard, c.Now = h, func() protocol.Instant { return 1 }
+	for _, want := range []string{"one", "two"} {
+		ev, ok := c.Call(t.Context(), JoinGroup{Join: cluster.PrepareJoin{Member: "a"}}).(Joined)
+		if !ok || ev.ID != want || !h[want] || len(h) != 1 {
+			t.Errorf("joined %+v, and the guardian knows of %v", ev, h)
+		}
+	}
+	group.away = true
+	if c.Close(t.Context()); !h["two"] {
+		t.Error("nobody knows of the place of a member that could not leave")
+	}
+	group.away = false
+	if c.Close(t.Context()); h["two"] {
+		t.Errorf("after the end the guardian knows of %v", h)
+	}
+}

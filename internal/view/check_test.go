@@ -1,0 +1,303 @@
+package view_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/fold"
+	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/source/directory"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/work"
+)
+
+// played is a cluster of members a and b that renew their heartbeats, and a journal.
+type played struct {
+	*scene
+	f       *folded
+	records journal.Journal
+	quiet   string // the member that does not renew its heartbeat
+	none    string // the member that has none
+	away    bool   // the store does not answer
+	log     store.Log
+}
+
+// lostLog is a log of which nothing is left but its head.
+type lostLog struct {
+	store.Log
+	head    uint64
+	trimmed bool
+}
+
+func (l lostLog) Read(context.Context, uint64, int) (store.Page, error) {
+	if l.trimmed {
+		return store.Page{}, store.ErrTruncated
+	}
+	return store.Page{Head: l.head}, nil
+}
+
+func (lostLog) Snapshot(context.Context) (store.Record, error) {
+	return store.Record{}, store.ErrNotFound
+}
+
+// lostJournal does not answer.
+type lostJournal struct{ journal.Journal }
+
+func (lostJournal) Read(context.Context, journal.Query) ([]journal.Record, error) {
+	return nil, errors.New("no answer")
+}
+
+func newPlayed(t *testing.T) *played {
+	t.Helper()
+	p := &played{scene: newScene(t), f: &folded{}}
+	p.records = journal.NewDocs(p.docs, "a", 0)
+	for _, m := range []cluster.MemberID{"a", "b"} {
+		p.f.join(m, cluster.PrepareJoin{Capacity: 3, Slots: 2, Labels: []cluster.Label{{Key: directory.LabelKey("tasks"), Value: "yes"}}})
+	}
+	return p
+}
+
+// wrong is what rota status --check says after it has seen who renews its heartbeat; or the error of the store.
+func (p *played) wrong() string {
+	p.t.Helper()
+	p.v = p.f.v
+	w := view.Viewer{Lookout: p.lookout, Journal: p.records, Queue: p.docs}
+	var sight view.Sight
+	for range 3 {
+		for m := range p.v.Members() {
+			if id := string(m.ID); id != p.none && (id != p.quiet || p.now == 1) {
+				p.beat(id, 0)
+			}
+		}
+		if p.away {
+			p.docs.Close()
+		}
+		var err error
+		if p.log != nil {
+			if p.v, err = fold.Observe(p.t.Context(), p.log, p.v); err != nil {
+				return err.Error()
+			}
+		}
+		if sight, err = w.Look(p.t.Context(), p.v); err != nil {
+			return err.Error()
+		}
+		p.now = p.now.Add(6 * time.Second)
+	}
+	st, err := w.Status(p.t.Context(), sight)
+	if err != nil {
+		return err.Error()
+	}
+	if st.Problems == nil {
+		p.t.Error("the list of problems is not there; it is empty where there are none")
+	}
+	for _, told := range st.Problems {
+		if told.State == "" || told.Task+told.Member == "" || told.Text == "" || told.Try == "" {
+			p.t.Errorf("a problem without what it is, of whom, why, or what to do: %+v", told)
+		}
+	}
+	wrong := strings.Join(st.Wrong(), ", ")
+	if wrong != "" && len(st.Problems) == 0 && st.Nobody == "" {
+		p.t.Errorf("no problem is listed, and the check says %s", wrong)
+	}
+	return wrong
+}
+
+func (p *played) submit(id cluster.JobID, spec cluster.TaskSpec) cluster.Partition {
+	p.t.Helper()
+	spec.Type = "noop"
+	p.f.apply(cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}})
+	partition, _ := p.f.v.Partition(cluster.PartitionID(id))
+	return partition
+}
+
+// fails writes what a member says of its task in that state, and of so many more.
+func (p *played) fails(state string, more int) {
+	t := p.submit("sick", cluster.TaskSpec{})
+	f := node.Failing{Member: string(t.Owner), AtMS: 1, Runs: []node.FailingRun{{Partition: "sick", Token: t.Token, State: state, Rounds: 2, Failures: 1}}}
+	if f.Failing = 1 + more; state == view.BackingOff {
+		f.Failing, f.BackingOff = 0, 1
+	}
+	for len(f.Runs) < node.MaxFailing && more > 0 {
+		f.Runs = append(f.Runs, node.FailingRun{Partition: cluster.PartitionID(fmt.Sprint("gone", len(f.Runs))), State: view.BackingOff})
+	}
+	p.write(node.FailingPrefix+f.Member, f)
+}
+
+func (p *played) park() {
+	t := p.submit("parks", cluster.TaskSpec{MaxAttempts: 1})
+	p.f.apply(cluster.FinishPartition{Partition: t.ID, Token: t.Token, Outcome: cluster.OutcomeFailed, Message: "no luck"})
+}
+
+// kill lets three members die in a row while they run a task; two others stay.
+func (p *played) kill() {
+	for _, id := range []cluster.MemberID{"c", "d", "e"} {
+		p.f.join(id, cluster.PrepareJoin{Capacity: 3})
+	}
+	p.submit("deadly", cluster.TaskSpec{MaxAttempts: 9})
+	for range 3 {
+		t, _ := p.f.v.Partition("deadly")
+		m, _ := p.f.v.Member(t.Owner)
+		p.f.apply(cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "no heartbeat", Died: true})
+	}
+}
+
+// flows runs a flow of two tasks and one segment to its end; with dead, the second task could not work on it.
+func (p *played) flows(dead bool) {
+	p.t.Helper()
+	spec := cluster.JobSpec{
+		Tasks: []cluster.TaskSpec{
+			{Name: "read", Type: "noop", Spread: cluster.SpreadPool, Definition: []byte(`{}`)},
+			{Name: "write", Type: "noop", Spread: cluster.SpreadPool, Definition: []byte(`{"from":[{"task":"read"}]}`)},
+		},
+	}
+	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
+	p.f.apply(cluster.SubmitJob{Job: "flow", Spec: spec})
+	j, _ := p.f.v.Job("flow")
+	graph, err := work.GraphOf(&j)
+	must.Succeed(p.t, err)
+	var shards []store.Shard
+	for _, s := range graph.Shards() {
+		shards = append(shards, store.Shard(s))
+	}
+	must.Succeed(p.t, p.docs.MakeFlow(p.t.Context(), work.FlowName(&j), shards))
+	edge := store.Shard{Edge: "edge/read/write"}
+	second := store.Unit{Inputs: []store.Message{{Shard: edge, Number: 1}}}
+	if dead {
+		second.Outputs = []store.Put{{Shard: store.Shard{Edge: "dead/write"}, Segments: 1, Data: []byte("a")}}
+	}
+	first := store.Unit{Name: "1", Outputs: []store.Put{{Shard: edge, Segments: 1, Data: []byte("a")}, {Shard: edge, Seal: true}}}
+	for _, u := range []store.Unit{first, second} {
+		_, err := p.docs.Commit(p.t.Context(), work.FlowName(&j), u)
+		must.Succeed(p.t, err)
+	}
+	for _, task := range []string{"read", "write"} {
+		for t := range p.f.v.Partitions() {
+			if _, name, _ := t.ID.Split(); name == task {
+				p.f.apply(cluster.FinishPartition{Partition: t.ID, Token: t.Token, Outcome: cluster.OutcomeDone})
+			}
+		}
+	}
+	if j, _ := p.f.v.Job("flow"); j.State != cluster.JobCompleted {
+		p.t.Fatalf("the flow is %s", j.State)
+	}
+}
+
+// leave lets a member leave; with hold it has announced a restart.
+func (p *played) leave(id cluster.MemberID, hold bool) {
+	m, _ := p.f.v.Member(id)
+	p.f.apply(cluster.LeaveCluster{Member: id, Incarnation: m.Incarnation, Reason: "left", Hold: hold})
+}
+
+func TestCheckFailsInBrokenScenes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		scene func(*played)
+		want  string
+	}{
+		"a malformed file": {func(p *played) {
+			p.append(journal.Record{Kind: journal.Malformed, Partition: "never", AtMS: time.Now().UnixMilli(), Message: "unknown field"})
+		}, "malformed: 1"},
+		"a failing check":               {func(p *played) { p.fails(view.Failing, 0) }, "failing: 1"},
+		"more fail than a member lists": {func(p *played) { p.fails(view.Failing, 70) }, "failing: 71"},
+		"a task that is tried again":    {func(p *played) { p.fails(view.BackingOff, 0) }, "backing off: 1"},
+		"no member has the label": {func(p *played) {
+			p.submit("gpu", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}})
+		}, "tasks without a live owner: 1"},
+		"no member has room": {func(p *played) {
+			for i := range 7 {
+				p.submit(cluster.JobID(fmt.Sprint("task", i)), cluster.TaskSpec{})
+			}
+		}, "tasks without a live owner: 1"},
+		"a dead member":   {func(p *played) { p.none = "b" }, "members that are probably dead: 1"},
+		"a silent member": {func(p *played) { p.quiet = "b" }, "members that are probably dead: 1"},
+		"the owner is dead": {func(p *played) {
+			p.none = string(p.submit("x", cluster.TaskSpec{}).Owner)
+		}, "members that are probably dead: 1, tasks without a live owner: 1"},
+		"no member": {func(p *played) { p.leave("a", false); p.leave("b", false) }, "no member"},
+		"parked":    {func(p *played) { p.park() }, "parked: 1"},
+		"sources differ": {func(p *played) {
+			for i, m := range []cluster.MemberID{"a", "b"} {
+				has, _ := p.f.v.Member(m)
+				id := cluster.JobID(fmt.Sprint("task", i))
+				p.write("source/tasks/"+string(m), directory.Inventory{
+					Incarnation: has.Incarnation, Count: 1, IDs: string(id), Sum: string(id), Names: map[cluster.JobID]string{id: "x"}})
+			}
+		}, "sources that differ: 1"},
+		"a task that its members die of": {func(p *played) { p.kill() }, "parked: 1"},
+		"others have ended a heartbeat": {func(p *played) {
+			p.none = "b"
+			p.write("pulse/b", map[string]any{"member": "b", "state": "fenced"})
+		}, "members that are probably dead: 1"},
+		"the history is trimmed": {func(p *played) { p.log = lostLog{trimmed: true} }, "read the snapshot: not found"},
+		"the history diverges": {func(p *played) { p.log = lostLog{head: 1} },
+			"the log was rewritten at or after index 3: the log is shorter than what was read from it before"},
+		"dead letters":        {func(p *played) { p.flows(true) }, "dead letters: 1"},
+		"the store is away":   {func(p *played) { p.away = true }, "read the heartbeats: memory: store is closed"},
+		"the journal is away": {func(p *played) { p.records = lostJournal{} }, "read the journal: no answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlayed(t)
+			c.scene(p)
+			if got := p.wrong(); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func (p *played) append(r journal.Record) {
+	p.t.Helper()
+	if err := p.records.Append(p.t.Context(), r); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func TestCheckIsQuietInHealthyScenes(t *testing.T) {
+	t.Parallel()
+	for name, scene := range map[string]func(*played){
+		"idle": func(*played) {},
+		"a paused job": func(p *played) {
+			t := p.submit("rests", cluster.TaskSpec{})
+			p.f.apply(cluster.PauseJob{Job: "rests", By: "ann"}, cluster.Stopped{Partition: t.ID, Token: t.Token})
+		},
+		"a drained member": func(p *played) {
+			p.submit("x", cluster.TaskSpec{})
+			p.f.apply(cluster.DrainMember{Member: "a", On: true})
+		},
+		"a rolling restart with hold":          func(p *played) { p.leave(p.submit("x", cluster.TaskSpec{}).Owner, true) },
+		"a finished flow without dead letters": func(p *played) { p.flows(false) },
+		"a malformed file that was mended": func(p *played) {
+			p.append(journal.Record{Kind: journal.Malformed, Partition: "x", AtMS: time.Now().UnixMilli() - 1})
+			p.append(journal.Record{Kind: journal.Recovered, Partition: "x", AtMS: time.Now().UnixMilli()})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlayed(t)
+			if scene(p); p.wrong() != "" {
+				t.Errorf("it says %q", p.wrong())
+			}
+		})
+	}
+}
+
+// What a restart holds is listed, although it is no fault.
+func TestARestartIsListed(t *testing.T) {
+	t.Parallel()
+	p := newPlayed(t)
+	owner := p.submit("x", cluster.TaskSpec{}).Owner
+	p.leave(owner, true)
+	got := view.Of(p.f.v).Status().Problems
+	if len(got) != 1 || got[0].State != view.Held || got[0].Member != string(owner) || got[0].Text != "it has announced a restart; 1 task waits for it" {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,301 @@
+package view_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+)
+
+// scene is a cluster of members a, b, c that own one task each, with what they write beside the value, and an observer.
+type scene struct {
+	t       *testing.T
+	v       cluster.Value
+	docs    *memory.Store
+	now     protocol.Instant
+	lookout *view.Lookout
+}
+
+func newScene(t *testing.T, specs ...cluster.JobSpec) *scene {
+	t.Helper()
+	s := &scene{t: t, docs: memory.New().Open(), now: 1}
+	t.Cleanup(func() { s.docs.Close() })
+	s.lookout = view.NewLookout(s.docs, func() protocol.Instant { return s.now })
+	f := &folded{}
+	for _, m := range []cluster.MemberID{"a", "b", "c"} {
+		f.join(m, cluster.PrepareJoin{})
+	}
+	every := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadEvery}}}
+	for i, spec := range append([]cluster.JobSpec{every}, specs...) {
+		f.apply(cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%d", i)), Spec: spec})
+	}
+	s.v = f.v
+	return s
+}
+
+// write writes a document again.
+func (s *scene) write(key string, value any) {
+	s.t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	d, err := s.docs.Get(s.t.Context(), key)
+	if err != nil {
+		d.Version = ""
+	}
+	if _, err := s.docs.Put(s.t.Context(), store.Doc{Key: key, Value: text, Version: d.Version}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// beat writes a heartbeat that is so old by its owner's clock.
+func (s *scene) beat(member string, age time.Duration) {
+	s.t.Helper()
+	s.write("pulse/"+member, map[string]any{"member": member, "at_ms": time.Now().Add(-age).UnixMilli(), "ttl_ms": 10_000})
+}
+
+func (s *scene) look() view.Sight {
+	s.t.Helper()
+	sight, err := s.lookout.Look(s.t.Context(), s.v)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return sight
+}
+
+// states are those of the members as the lookout sees them.
+func (s *scene) states() string {
+	members := s.look().Members()
+	var out []string
+	for _, m := range members {
+		out = append(out, m.Member+":"+m.Heartbeat.State)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestWhatOneLookKnowsAndWhatTwoKnow(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.beat("a", time.Second)
+	s.beat("b", time.Hour) // b's clock may be wrong
+	if got := s.states(); got != "a:present b:late c:gone" {
+		t.Errorf("one look: %s", got)
+	}
+	s.now = s.now.Add(9 * time.Second)
+	s.beat("b", time.Hour)
+	s.beat("c", 0)
+	if got := s.states(); got != "a:present b:renewed c:present" {
+		t.Errorf("a second look: %s", got)
+	}
+	s.now = s.now.Add(2 * time.Second)
+	if got := s.states(); got != "a:silent b:renewed c:present" {
+		t.Errorf("after a's TTL by our clock: %s", got)
+	}
+	s.beat("a", 0)
+	if got := s.states(); got != "a:renewed b:renewed c:present" {
+		t.Errorf("a is back: %s", got)
+	}
+}
+
+func TestASightCorrectsSumsAndTasks(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.beat("a", 0)
+	s.beat("b", 0)
+	token := func(id string) cluster.Token { p, _ := s.v.Partition(cluster.PartitionID(id)); return p.Token }
+	run := func(id string, state string, token cluster.Token) node.FailingRun {
+		return node.FailingRun{Partition: cluster.PartitionID(id), Token: token, State: state, Rounds: 7, Failures: 7, Message: "refused"}
+	}
+	s.write("failing/a", node.Failing{Member: "a", Failing: 1, Runs: []node.FailingRun{run("j0#a", "failing", token("j0#a"))}})
+	s.write("failing/b", node.Failing{Member: "b", Failing: 1, Runs: []node.FailingRun{run("j0#b", "failing", token("j0#b")-1)}}) // of a former owner
+	s.write("failing/c", node.Failing{Member: "c", Failing: 1, Runs: []node.FailingRun{run("j0#c", "failing", token("j0#c"))}})   // of the dead
+	sight := s.look()
+	tasks := sight.Tasks(view.Filter{})
+	var got []string
+	for i := range tasks {
+		got = append(got, strings.TrimSpace(tasks[i].Task+" "+tasks[i].State+" "+tasks[i].FailureText()))
+	}
+	if want := "j0#a failing 7 of 7 rounds, last: refused|j0#b running|j0#c owner silent"; strings.Join(got, "|") != want {
+		t.Errorf("got %q", got)
+	}
+	st := sight.Status()
+	if st.Tasks.Running != 1 || st.Tasks.Failing != 1 || st.Tasks.Silent != 1 || st.Members.Silent != 1 {
+		t.Errorf("got %+v %+v", st.Tasks, st.Members)
+	}
+	if len(st.Problems) != 2 || st.Problems[0].Member != "c" || st.Problems[1].Task != "j0#a" {
+		t.Errorf("got %+v", st.Problems)
+	}
+	if got := strings.Join(st.Wrong(), "; "); got != "members that are probably dead: 1; tasks without a live owner: 1; failing: 1" {
+		t.Errorf("it says that %q is wrong", got)
+	}
+	if len(sight.Tasks(view.Filter{State: "owner-silent", Owner: "c"})) != 1 || len(sight.Tasks(view.Filter{State: "running"})) != 1 {
+		t.Error("tasks are filtered by the state that the value has")
+	}
+}
+
+// What did not fit into a member's document is counted.
+func TestMoreFailsThanIsListed(t *testing.T) {
+	t.Parallel()
+	var keys []string
+	for i := range node.MaxFailing + 20 {
+		keys = append(keys, fmt.Sprintf("k%03d", i))
+	}
+	s := newScene(t, cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned, Partitions: keys}}})
+	for _, m := range []string{"a", "b", "c"} {
+		s.beat(m, 0)
+	}
+	f := node.Failing{Member: "a", Failing: node.MaxFailing + 5}
+	for i := range node.MaxFailing {
+		f.Runs = append(f.Runs, node.FailingRun{Partition: cluster.PartitionID(fmt.Sprintf("x%d", i)), Token: 1, State: "failing"})
+	}
+	p, _ := s.v.Partition("j0#a")
+	f.Runs[0] = node.FailingRun{Partition: p.ID, Token: p.Token, State: "failing", Rounds: 1, Failures: 1}
+	s.write("failing/a", f)
+	before := view.Of(s.v).Status().Tasks.Running
+	st := s.look().Status()
+	if st.Tasks.Failing != 6 || st.Tasks.Running != before-6 || st.More != 5 {
+		t.Errorf("got %+v, %d more", st.Tasks, st.More)
+	}
+}
+
+func TestWhyOfAWholeTask(t *testing.T) {
+	t.Parallel()
+	s := newScene(t,
+		cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned, Partitions: []string{"x", "y"}}}},
+		cluster.JobSpec{Tasks: []cluster.TaskSpec{
+			{Name: "read", Type: "noop", Spread: cluster.SpreadPool}, {Name: "write", Type: "noop", Spread: cluster.SpreadPool},
+		}},
+	)
+	s.beat("a", 0)
+	s.beat("b", 0)
+	without := s.look()
+	s.beat("c", 0)
+	all := s.look()
+	for id, want := range map[string]string{
+		"j0":       "owner silent every 3 1 owner",
+		"j0#b":     "running every",
+		"j0#c":     "owner silent every owner",
+		"j1":       "running partitioned 2 0",
+		"j2":       "pending",
+		"j2/read":  "waiting pool slots",
+		"j2/other": "not known",
+		"j0#z":     "not known",
+	} {
+		sight := without
+		if id == "j1" {
+			sight = all
+		}
+		w, ok := sight.Why(cluster.PartitionID(id), nil)
+		got := "not known"
+		if ok {
+			got = strings.TrimSpace(w.State + " " + w.Spread)
+		}
+		if w.Partitions != nil {
+			got += fmt.Sprintf(" %d %d", w.Partitions.Total, len(w.NotRunning))
+		}
+		if len(w.NotRunning) > 0 && w.NotRunning[0].Reason != nil {
+			got += " " + w.NotRunning[0].Reason.Rule
+		} else if w.Reason != nil && len(w.Tasks) == 0 {
+			got += " " + w.Reason.Rule
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", id, got, want)
+		}
+	}
+}
+
+// A definition that was always malformed is no task that is gone.
+func TestWhyOfAMalformedFile(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	bad := journal.Record{AtMS: 5, Kind: journal.Malformed, Partition: "never", Message: "unknown field"}
+	w, ok := view.Of(s.v).Why("never", []journal.Record{bad})
+	if !ok || w.State != view.Malformed || w.Reason == nil || !strings.Contains(w.Reason.Try, "no version of it has ever run") {
+		t.Errorf("got %v %+v", ok, w)
+	}
+	w, ok = view.Of(s.v).Why("never", []journal.Record{bad, {Kind: journal.Recovered, Partition: "never"}})
+	if !ok || w.State != view.Gone {
+		t.Errorf("a file that was removed: got %v %+v", ok, w)
+	}
+}
+
+// TestHeartbeatsOfSessions: the protocol lease keeps them below node/, and one that was fenced is none.
+func TestHeartbeatsOfSessions(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	defer docs.Close()
+	f := &folded{}
+	for _, m := range []cluster.MemberID{"a", "b", "c"} {
+		f.apply(cluster.PrepareJoin{Member: m, Heartbeat: protocol.NodePrefix + string(m) + "/1-0"})
+	}
+	for key, state := range map[string]string{"a": "live", "b": "fenced"} {
+		text := fmt.Sprintf(`{"state":%q,"member":%q,"at_ms":%d,"ttl_ms":10000}`, state, key, time.Now().UnixMilli())
+		if _, err := docs.Put(t.Context(), store.Doc{Key: protocol.NodePrefix + key + "/1-0", Value: []byte(text)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sight, err := view.NewLookout(docs, func() protocol.Instant { return 1 }).Look(t.Context(), f.v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := sight.Members()
+	got := ""
+	for _, m := range members {
+		got += m.Member + ":"
+		if m.Heartbeat != nil {
+			got += m.Heartbeat.State
+		}
+		got += " "
+	}
+	if want := "a:" + view.HeartbeatPresent + " b:" + view.HeartbeatGone + " c:" + view.HeartbeatGone + " "; got != want {
+		t.Errorf("heartbeats %q, want %q", got, want)
+	}
+}
+
+// asking counts what is asked of a store.
+type asking struct {
+	store.Docs
+	gets, lists int
+}
+
+func (a *asking) Get(ctx context.Context, key string) (store.Doc, error) {
+	a.gets++
+	return a.Docs.Get(ctx, key)
+}
+
+func (a *asking) List(ctx context.Context, prefix string) ([]store.Doc, error) {
+	a.lists++
+	return a.Docs.List(ctx, prefix)
+}
+
+// TestALookListsOnce: heartbeats are not read one by one, but for those that a list has not.
+func TestALookListsOnce(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for _, m := range []string{"a", "b"} {
+		s.beat(m, 0)
+	}
+	a := &asking{Docs: s.docs}
+	sight, err := view.NewLookout(a, func() protocol.Instant { return 1 }).Look(t.Context(), s.v)
+	if err != nil || a.gets != 1 || a.lists != 2 {
+		t.Errorf("%d reads and %d lists, %v; want one read of what is missing, and lists of heartbeats and of what fails", a.gets, a.lists, err)
+	}
+	n := 0
+	for range sight.Heartbeats() {
+		n++
+	}
+	if n != 3 {
+		t.Errorf("%d heartbeats of 3 members", n)
+	}
+}

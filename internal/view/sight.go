@@ -1,0 +1,123 @@
+package view
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
+)
+
+// Sight is a cluster as it was seen once: its value, and what a [Lookout] saw beside it, which corrects what the value alone says: who is alive, and
+// what fails.
+type Sight struct {
+	v     cluster.Value
+	now   time.Time
+	beats map[cluster.MemberID]Heartbeat
+	runs  map[cluster.PartitionID]failingRun
+	// Of runs that fail and did not fit into their member's document.
+	moreFailing, moreBackingOff int
+}
+
+// failingRun is one that its member says to fail, at a time by that member's clock.
+type failingRun struct {
+	node.FailingRun
+	asOfMS int64
+}
+
+// Of is a value alone: nothing is known of heartbeats and failures.
+func Of(v cluster.Value) Sight { return Sight{v: v} }
+
+// The states that a [Sight] gives to tasks that the value has as running.
+const (
+	OwnerSilent = "owner silent" // its owner is probably dead
+	Failing     = node.StateFailing
+	BackingOff  = node.StateBackingOff
+)
+
+// add takes in a member's document. What it says of runs under older tokens is past.
+func (s *Sight) add(f node.Failing) {
+	m := cluster.MemberID(f.Member)
+	if _, ok := s.v.Member(m); !ok || s.beats[m].Lost() {
+		return
+	}
+	failing, backing := 0, 0
+	for _, r := range f.Runs {
+		switch r.State {
+		case Failing:
+			failing++
+		case BackingOff:
+			backing++
+		default:
+			continue
+		}
+		if p, ok := s.v.Partition(r.Partition); ok && p.Owner == m && p.Token == r.Token && p.State == cluster.PartitionGranted {
+			s.runs[r.Partition] = failingRun{r, f.AtMS}
+		}
+	}
+	if len(f.Runs) >= node.MaxFailing {
+		s.moreFailing += max(f.Failing-failing, 0)
+		s.moreBackingOff += max(f.BackingOff-backing, 0)
+	}
+}
+
+// Value is what was looked at.
+func (s Sight) Value() cluster.Value { return s.v }
+
+// Heartbeats yields those of all members that have one.
+func (s Sight) Heartbeats() iter.Seq2[cluster.MemberID, Heartbeat] { return maps.All(s.beats) }
+
+// Unguarded are the members without a guardian that need one, sorted.
+func (s Sight) Unguarded() (out []string) {
+	for m, h := range s.beats {
+		if h.Unguarded() {
+			out = append(out, string(m))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Unlisted is how many tasks fail or back off that are shown as running, because their member's document has no room for them.
+func (s Sight) Unlisted() int { return s.moreFailing + s.moreBackingOff }
+
+// state is the state of a partition as it was seen.
+func (s Sight) state(p cluster.Partition) string {
+	was := stateOf(s.v, p)
+	if was != Running && was != Moving {
+		return was
+	}
+	if s.beats[p.Owner].Lost() {
+		return OwnerSilent
+	}
+	if r, ok := s.runs[p.ID]; ok && r.Token == p.Token && was == Running {
+		return r.State
+	}
+	return was
+}
+
+// silence explains a task whose owner is probably dead.
+func (s Sight) silence(m cluster.MemberID) *Reason {
+	return &Reason{Rule: "owner", Text: string(m) + ": " + s.beats[m].Text(s.now), Try: "start a member; where others live, they take over after its TTL"}
+}
+
+// FailureText says how often a task has failed, and why the last time; "" for one that has not.
+func (t *Task) FailureText() string {
+	var parts []string
+	switch {
+	case t.State == Failing && t.Rounds > 0:
+		parts = append(parts, fmt.Sprintf("%d of %d rounds", t.Failures, t.Rounds))
+	case t.Failures > 1:
+		parts = append(parts, fmt.Sprintf("failed %d times", t.Failures))
+	case t.Failures == 1:
+		parts = append(parts, "failed once")
+	}
+	if t.Message != "" {
+		parts = append(parts, "last: "+t.Message)
+	}
+	return strings.Join(parts, ", ")
+}

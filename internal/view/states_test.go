@@ -1,0 +1,271 @@
+package view
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/journal"
+)
+
+// applied is a value after further commands, all of which are accepted.
+func applied(t *testing.T, v cluster.Value, commands ...cluster.Command) cluster.Value {
+	t.Helper()
+	for _, c := range commands {
+		i := v.Index() + 1
+		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), AtMS: 1000, Commands: []cluster.Command{c}})
+		if !did.Results[0].Accepted {
+			t.Fatalf("%v: %s", c, did.Results[0].Reason)
+		}
+		v = next
+	}
+	return v
+}
+
+// Each partition is counted once, under its state.
+func TestPartitionsByState(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[TaskCounts]cluster.Partition{
+		{Total: 1, Running: 1}:  {State: cluster.PartitionGranted},
+		{Total: 1, Moving: 1}:   {State: cluster.PartitionGranted, Offered: true},
+		{Total: 2, Moving: 2}:   {State: cluster.PartitionReleasing},
+		{Total: 3, Moving: 3}:   {State: cluster.PartitionAdopting},
+		{Total: 1, Waiting: 1}:  {State: cluster.PartitionWaiting},
+		{Total: 1, Parked: 1}:   {State: cluster.PartitionParked},
+		{Total: 1, Blocked: 1}:  {State: cluster.PartitionBlocked},
+		{Total: 1, Held: 1}:     {State: cluster.PartitionHeld},
+		{Total: 1, Finished: 1}: {State: cluster.PartitionFinished},
+	} {
+		var got TaskCounts
+		for range want.Total {
+			got.add(Of(cluster.Value{}).state(p))
+		}
+		if got != want {
+			t.Errorf("%v: got %+v, want %+v", p.State, got, want)
+		}
+	}
+}
+
+func TestMembersByState(t *testing.T) {
+	t.Parallel()
+	for want, m := range map[MemberCounts]cluster.Member{
+		{Total: 1, Joined: 1}:              {State: cluster.MemberJoined},
+		{Total: 1, Joined: 1, Draining: 1}: {State: cluster.MemberJoined, Draining: true},
+		{Total: 1, Prepared: 1}:            {State: cluster.MemberPrepared, Draining: true},
+		{Total: 1, Held: 1}:                {State: cluster.MemberHeld, Draining: true},
+	} {
+		var got MemberCounts
+		if got.add(m); got != want {
+			t.Errorf("%v: got %+v, want %+v", m.State, got, want)
+		}
+	}
+}
+
+// What was running in the value is counted once under what was seen, and a task shows the state of its partitions that needs a person most.
+func TestStatesAreCorrected(t *testing.T) {
+	t.Parallel()
+	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{
+		Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned, Partitions: []string{"x", "y", "z"}}}}})
+	x, _ := v.Partition("j#x")
+	y, _ := v.Partition("j#y")
+	fails := func(p cluster.Partition, state string) map[cluster.PartitionID]failingRun {
+		r := failingRun{asOfMS: 9_000}
+		r.Partition, r.Token, r.State, r.SinceMS, r.Rounds, r.Failures, r.Message = p.ID, p.Token, state, 5_000, 7, 3, "refused"
+		return map[cluster.PartitionID]failingRun{p.ID: r}
+	}
+	both := fails(x, BackingOff)
+	maps.Copy(both, fails(y, Failing))
+	old := fails(x, Failing)
+	old["j#x"] = failingRun{FailingRun: node.FailingRun{State: Failing, Token: x.Token - 1}}
+	for name, c := range map[string]struct {
+		sight Sight
+		want  TaskCounts
+		state string
+	}{
+		"nothing":   {Sight{}, TaskCounts{Total: 3, Running: 3}, Running},
+		"one fails": {Sight{runs: fails(x, Failing)}, TaskCounts{Total: 3, Running: 2, Failing: 1}, Failing},
+		"both":      {Sight{runs: both}, TaskCounts{Total: 3, Running: 1, Failing: 1, BackingOff: 1}, BackingOff},
+		"old token": {Sight{runs: old}, TaskCounts{Total: 3, Running: 3}, Running},
+		"dead": {Sight{runs: both, beats: map[cluster.MemberID]Heartbeat{"a": {State: HeartbeatGone}}},
+			TaskCounts{Total: 3, Silent: 3}, OwnerSilent},
+	} {
+		c.sight.v = v
+		_, counts := c.sight.Counts()
+		job, _ := c.sight.Job("j")
+		if st := c.sight.Status(); st.Tasks != c.want || counts != c.want || job.Tasks[0].State != c.state || job.Tasks[0].Partitions != c.want {
+			t.Errorf("%s: status %+v, counts %+v, job %+v", name, st.Tasks, counts, job.Tasks[0])
+		}
+	}
+	task := Sight{v: v, runs: fails(x, Failing)}.Task(x)
+	if task.State != Failing || task.FailingMS != 5_000 || task.AsOfMS != 9_000 || task.FailureText() != "3 of 7 rounds, last: refused" {
+		t.Errorf("got %+v", task)
+	}
+}
+
+// TestPausedJobs: tasks of a paused job are paused, but for those that need a person all the same, and those that have yet to stop.
+func TestPausedJobs(t *testing.T) {
+	t.Parallel()
+	job := func(id cluster.JobID, spec cluster.TaskSpec) cluster.Command {
+		spec.Type = "noop"
+		return cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}}
+	}
+	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 1},
+		job("bad", cluster.TaskSpec{MaxAttempts: 1}), job("far", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}),
+		job("runs", cluster.TaskSpec{}), job("pool", cluster.TaskSpec{Spread: cluster.SpreadPool}), job("rest", cluster.TaskSpec{Spread: cluster.SpreadPool}),
+	)
+	bad, _ := v.Partition("bad")
+	next := []cluster.Command{cluster.FinishPartition{Partition: "bad", Token: bad.Token, Outcome: cluster.OutcomeFailed, Message: "no luck"}}
+	for _, id := range []cluster.JobID{"bad", "far", "runs", "pool", "rest"} {
+		next = append(next, cluster.PauseJob{Job: id, By: "ann"})
+	}
+	v = applied(t, v, next...)
+	check := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, j := range Of(v).Jobs(nil) {
+			task, ok := Of(v).taskOf(cluster.PartitionID(j.Job))
+			if j.State != Paused || j.Ended() || !ok {
+				t.Errorf("job %s is %s, ended: %t", j.Job, j.State, j.Ended())
+			}
+			got = append(got, fmt.Sprintf("%s %s %s", j.Job, j.Tasks[0].State, task.State))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	check("bad parked parked", "far paused paused", "pool moving paused", "rest paused paused", "runs moving moving")
+	for p := range v.Partitions() {
+		if p.State == cluster.PartitionReleasing {
+			v = applied(t, v, cluster.Stopped{Partition: p.ID, Token: p.Token})
+		}
+	}
+	check("bad parked parked", "far paused paused", "pool paused paused", "rest paused paused", "runs paused paused")
+	if s := Of(v).Status(); s.Tasks != (TaskCounts{Total: 3, Parked: 1, Paused: 2}) {
+		t.Errorf("got %+v", s.Tasks)
+	}
+}
+
+// Metrics say of each state what the status does: what is paused does not wait, what is offered does not run, and Rota's own tasks are not counted.
+func TestMetricsSayWhatTheStatusSays(t *testing.T) {
+	t.Parallel()
+	task := func(id cluster.JobID, spec cluster.TaskSpec) cluster.Command {
+		spec.Type = "noop"
+		return cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}}
+	}
+	far := cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}
+	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
+		cluster.PrepareJoin{Member: "b", Heartbeat: "q"}, cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1},
+		cluster.DrainMember{Member: "b", On: true}, task("rota.source.tasks", cluster.TaskSpec{}), task("runs", cluster.TaskSpec{}), task("far", far), task("rests", far),
+		cluster.PauseJob{Job: "rests", By: "ann"},
+	)
+	var got []string
+	for _, m := range Metrics(v) {
+		for _, x := range m.Values {
+			if x.Value != 0 {
+				got = append(got, fmt.Sprint(m.Name, " ", x.Label, " ", x.Value))
+			}
+		}
+	}
+	want := []string{
+		"rota_cluster_members joined 1", "rota_cluster_members draining 1", "rota_cluster_partitions waiting 1",
+		"rota_cluster_partitions granted 1", "rota_cluster_partitions paused 1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A plan shows who drains, and weights as they count.
+func TestThePlannedMembers(t *testing.T) {
+	t.Parallel()
+	v := applied(t, cluster.Value{},
+		cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.PrepareJoin{Member: "b", Heartbeat: "q", Weight: 50},
+		cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1}, cluster.DrainMember{Member: "a", On: true},
+	)
+	p, err := PlanWithout(v, nil)
+	var got []string
+	for _, m := range p.Members {
+		got = append(got, fmt.Sprintf("%s %s %d", m.Member, m.State, m.Weight))
+	}
+	if err != nil || !slices.Equal(got, []string{"a draining 100", "b joined 50"}) {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// The last word of the journal decides about what is gone, also where records of another kind follow it.
+func TestWhyOfWhatIsGone(t *testing.T) {
+	t.Parallel()
+	for words, want := range map[string]string{
+		"moved moved":                           Gone,
+		"malformed-task-error moved moved":      Malformed,
+		"moved recovered moved":                 Gone,
+		"recovered malformed-task-error moved":  Malformed,
+		"malformed-task-error recovered parked": Gone,
+	} {
+		var records []journal.Record
+		for kind := range strings.FieldsSeq(words) {
+			records = append(records, journal.Record{Kind: journal.Kind(kind), Partition: "x"})
+		}
+		if w, ok := Of(cluster.Value{}).Why("x", records); !ok || w.State != want {
+			t.Errorf("%s: got %q, want %q", words, w.State, want)
+		}
+	}
+}
+
+func TestFailureTexts(t *testing.T) {
+	t.Parallel()
+	for want, task := range map[string]Task{
+		"":                               {State: Failing},
+		"0 of 1 rounds":                  {State: Failing, Rounds: 1},
+		"failed once":                    {State: Failing, Failures: 1},
+		"failed 2 times, last: no":       {State: BackingOff, Failures: 2, Rounds: 5, Message: "no"},
+		"2 of 3 rounds, last: no answer": {State: Failing, Failures: 2, Rounds: 3, Message: "no answer"},
+	} {
+		if got := task.FailureText(); got != want {
+			t.Errorf("%+v: %q, want %q", task, got, want)
+		}
+	}
+	for n, want := range []string{"", "; nobody runs its task", "; nobody runs its 2 tasks"} {
+		if got := tasksText(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+// A heartbeat is lost when it is older than its TTL, not at its age; one without a TTL or a time says nothing of it.
+func TestHeartbeatsAtTheirTTL(t *testing.T) {
+	t.Parallel()
+	wall := time.UnixMilli(100_000)
+	for _, c := range []struct {
+		silent  time.Duration
+		doc     string
+		renewed bool
+		want    string
+	}{
+		{10 * time.Second, `{"at_ms":90000,"ttl_ms":10000}`, false, HeartbeatPresent},
+		{10 * time.Second, `{"at_ms":89999,"ttl_ms":10000}`, false, HeartbeatLate},
+		{10 * time.Second, `{"at_ms":89999,"ttl_ms":10000}`, true, HeartbeatRenewed},
+		{10*time.Second + time.Millisecond, `{"at_ms":90000,"ttl_ms":10000}`, true, HeartbeatSilent},
+		{time.Hour, `{"at_ms":1}`, false, HeartbeatPresent},
+		{0, `{"ttl_ms":10000}`, false, HeartbeatPresent},
+		{time.Hour, `damaged`, true, HeartbeatRenewed},
+	} {
+		s := sign{version: "1", since: 1, renewed: c.renewed}
+		if got := s.heartbeat(s.since.Add(c.silent), wall, []byte(c.doc)); got.State != c.want {
+			t.Errorf("%s after %s: %s, want %s", c.doc, c.silent, got.State, c.want)
+		}
+	}
+	silent := Heartbeat{State: HeartbeatSilent, SilentMS: 11_999}
+	late := Heartbeat{State: HeartbeatLate, AtMS: 88_500}
+	if s, l := silent.Text(wall), late.Text(wall); s != "not renewed for 11 s: probably dead" || l != "last heartbeat about 11 s ago by its own clock: probably dead" {
+		t.Errorf("%q, %q", s, l)
+	}
+	if (Heartbeat{}).Unguarded() || (Heartbeat{Guardian: "on"}).Unguarded() || (Heartbeat{Guardian: "not needed"}).Unguarded() || !(Heartbeat{Guardian: "no memory"}).Unguarded() {
+		t.Error("a member is unguarded that asked for a guardian and has none")
+	}
+}
