@@ -21,7 +21,7 @@ func TestNothingBreaks(t *testing.T) {
 		{"two members, a crash, told late", 50, walk.Config{Members: 2, Partitions: 1, Crashes: 1}},
 		{"three members, a crash", 50, walk.Config{Members: 3, Partitions: 1, Crashes: 1, Prompt: true}},
 		{"three members, a suspicion", 150, walk.Config{Members: 3, Partitions: 1, Suspicions: 1, Prompt: true}},
-		{"two members, a leave", 200, walk.Config{Members: 2, Partitions: 1, Leaves: 1, Prompt: true}},
+		{"two members, a leave", 150, walk.Config{Members: 2, Partitions: 1, Leaves: 1, Prompt: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
