@@ -55,6 +55,8 @@
 //
 // A list that lags, by seconds or more: what binds other documents, as what a window has said, is read by its key if it is not as it was read before; a job
 // of which the list shows what was is not completed.
+// Where the store hints at nothing, what the board gives up or offers is read by its key, and all look four times as
+// often, for a TTL after the board has changed: else a list would show a release up to a second late.
 // Store away: the member goes on until its lease ends, stops its work, and joins again in another session.
 // Unknown outcome of a write: the document is read, and tells by its name whether the write was stored.
 // A document that is damaged or foreign decides nothing and is never written over; one of a newer format ends the member.
