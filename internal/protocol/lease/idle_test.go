@@ -191,6 +191,14 @@ func (c *crowd) submit(partitions int) time.Duration {
 	return time.Since(began)
 }
 
+// longest is the longest gap since it was asked for.
+func (c *crowd) longest() (gap time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gap, c.gap = c.gap, 0
+	return gap
+}
+
 // drain begins a leave, as a node does.
 func (c *crowd) drain(i int) {
 	c.t.Helper()
@@ -260,13 +268,14 @@ func TestALeaveIsSoon(t *testing.T) {
 		c.submit(partitions)
 		for i := range members - 1 {
 			time.Sleep(6 * ttl) // waits: in virtual time, until all is quiet
-			c.gap = 0
+			c.longest()
 			c.drain(i)
 			c.until("what it ran runs elsewhere", func() bool { by, n := c.shares(); return by[i] == 0 && n == partitions })
-			t.Logf("%d of %d members leave: nobody ran a partition for %s at most", i+1, members, c.gap)
+			gap := c.longest()
+			t.Logf("%d of %d members leave: nobody ran a partition for %s at most", i+1, members, gap)
 			c.leave[i]()
-			if most := ttl / 20 * 3 / 2; c.gap > most {
-				t.Errorf("nobody ran a partition for %s, want at most %s", c.gap, most)
+			if most := ttl / 20 * 3 / 2; gap > most {
+				t.Errorf("nobody ran a partition for %s, want at most %s", gap, most)
 			}
 		}
 	})
