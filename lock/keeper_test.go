@@ -3,8 +3,10 @@ package lock_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,14 +95,24 @@ func await(t *testing.T, within time.Duration, what string, holds func() bool) {
 type guard struct {
 	t        *testing.T
 	watch    store.Docs
+	mu       sync.Mutex
 	opened   map[string]store.Session
 	sessions map[string]store.Session // that it knows of
+}
+
+// known is a copy of what it knows of.
+func (g *guard) known() map[string]store.Session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.sessions)
 }
 
 func (g *guard) Guard(k store.EndKey) {
 	if slices.Contains(heartbeatKeys(g.t, g.watch), k.Text) {
 		g.t.Error("the guardian hears of a session that has a document already")
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if k != (store.EndKey{}) {
 		g.sessions[k.Text] = g.opened[k.Text]
 	}
@@ -110,6 +122,8 @@ func (g *guard) Release(k store.EndKey) {
 	if k == (store.EndKey{}) {
 		return
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	select {
 	case <-g.sessions[k.Text].Done():
 	default:
@@ -137,6 +151,8 @@ type endable struct {
 }
 
 func (s endable) EndKey(docs ...string) store.EndKey {
+	s.g.mu.Lock()
+	defer s.g.mu.Unlock()
 	s.g.opened[docs[0]] = s.Session
 	return store.EndKey{Text: docs[0]}
 }
@@ -152,11 +168,12 @@ func TestAGuardianFreesLocks(t *testing.T) {
 		g := &guard{t: t, watch: server.Open(), opened: make(map[string]store.Session), sessions: make(map[string]store.Session)}
 		c := client(t, guarded{server.Open(), g}, lock.Options{TTL: ttl, Guard: g})
 		first := acquire(t, c.Lock("x"))
-		if len(g.sessions) != 1 {
-			t.Fatalf("the guardian knows of %d sessions", len(g.sessions))
+		known := g.known()
+		if len(known) != 1 {
+			t.Fatalf("the guardian knows of %d sessions", len(known))
 		}
 		start := time.Now()
-		for key, s := range g.sessions {
+		for key, s := range known {
 			if keys := heartbeatKeys(t, g.watch); len(keys) != 1 || key != keys[0] {
 				t.Errorf("the guardian knows of %q, there are %q", key, keys)
 			}
@@ -169,8 +186,8 @@ func TestAGuardianFreesLocks(t *testing.T) {
 		must.Succeed(t, next.Release(deadline(t)))
 		acquire(t, c.Lock("x"))
 		must.Succeed(t, c.Close(deadline(t)))
-		if len(g.sessions) != 0 {
-			t.Errorf("the guardian knows of %d sessions of a client that was closed", len(g.sessions))
+		if n := len(g.known()); n != 0 {
+			t.Errorf("the guardian knows of %d sessions of a client that was closed", n)
 		}
 	})
 }

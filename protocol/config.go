@@ -47,7 +47,7 @@ type Config struct {
 type Guard interface {
 	// Guard is called before the first document is written.
 	Guard(k store.EndKey)
-	// Release is called before the member ends it by itself.
+	// Release is called when the member has ended it by itself, and the store has taken that.
 	Release(k store.EndKey)
 	// State is "on", or the reason why there is no guardian.
 	State() string
