@@ -39,6 +39,7 @@ func playChaos(ctx context.Context, p *command) error {
 func playKills(ctx context.Context, p *command) error {
 	var o chaos.Options
 	times := p.Int("times", 20, "kills of each way, 1 to 1000")
+	p.IntVar(&o.Nodes, "nodes", 1, "nodes of the server, 1 or 3; each is killed in its turn")
 	p.BoolVar(&o.Unguarded, "unguarded", false, "no guardians: others take over when the TTL has passed")
 	return p.withMembers(ctx, &o, 4*time.Second, func() bool { return *times >= 1 && *times <= 1000 }, func() error {
 		r, err := chaos.RunKills(ctx, o, *times)
@@ -78,7 +79,7 @@ func (p *command) withMembers(ctx context.Context, o *chaos.Options, ttl time.Du
 		return err
 	}
 	if *store != "file" {
-		s, err := server.Spawn(ctx, *store, filepath.Join(dir, "server"))
+		s, err := server.SpawnNodes(ctx, *store, filepath.Join(dir, "server"), max(o.Nodes, 1))
 		if errors.Is(err, server.ErrMissing) {
 			fmt.Fprintf(p.stderr, "NOT DONE: chaos on %s: %v\n", *store, err)
 			return nil
@@ -88,7 +89,7 @@ func (p *command) withMembers(ctx context.Context, o *chaos.Options, ttl time.Du
 		}
 		defer s.Stop()
 		o.Server = &chaos.Server{
-			Store: s.URL + "/chaos", Kill: s.Kill, Restart: s.Restart,
+			Store: s.URL + "/chaos", Kill: s.Kill, Restart: s.Restart, Nodes: s.Nodes, KillNode: s.KillNode, RestartNode: s.RestartNode,
 			Open: func(ctx context.Context) (chaos.Log, error) { return s.Open(ctx, "chaos", true) },
 		}
 	}

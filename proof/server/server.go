@@ -40,10 +40,11 @@ func Child() bool { return etcd.Child() || nats.Child() }
 
 // Server is one that runs in a process of its own. Its functions are for one goroutine at a time.
 type Server struct {
-	URL     string // of the store, without the place of a cluster
-	Kill    func() error
-	Restart func(ctx context.Context) error // after Kill: with its data, on its port; returns when it serves
-	Stop    func()
+	URL         string                                 // of the store, without the place of a cluster
+	Nodes       int                                    // how many it has
+	KillNode    func(i int) error                      // kills a node, counted from 0
+	RestartNode func(ctx context.Context, i int) error // after KillNode: with its data, on its port; returns when it serves
+	Stop        func()
 	// Requests is how many messages the server has got from all its clients since it started, by its own count, signs of life included; of PostgreSQL, how
 	// many transactions they have made; nil where the server does not say that to clients.
 	Requests func(ctx context.Context) (uint64, error)
@@ -52,63 +53,80 @@ type Server struct {
 // ErrMissing says that this machine has nothing to start such a server with.
 var ErrMissing = errors.New("the server can't be started here")
 
-// Spawn starts a server with its data in a directory. ctx bounds the start alone. Stop it.
+// Kill kills the first node: the server, if it has one alone.
+func (s *Server) Kill() error { return s.KillNode(0) }
+
+// Restart starts the first node again, after Kill.
+func (s *Server) Restart(ctx context.Context) error { return s.RestartNode(ctx, 0) }
+
+// Spawn starts a server of one node with its data in a directory. ctx bounds the start alone. Stop it.
 func Spawn(ctx context.Context, kind, dir string) (*Server, error) {
-	s, err := spawn(ctx, kind, dir)
+	return SpawnNodes(ctx, kind, dir, 1)
+}
+
+// SpawnNodes is Spawn for one node or three. PostgreSQL has one.
+func SpawnNodes(ctx context.Context, kind, dir string, nodes int) (*Server, error) {
+	s, err := spawn(ctx, kind, dir, nodes)
 	if _, ok := errors.AsType[*child.MissingError](err); ok {
 		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
 	}
 	return s, err
 }
 
-func spawn(ctx context.Context, kind, dir string) (*Server, error) {
+func spawn(ctx context.Context, kind, dir string, nodes int) (*Server, error) {
 	switch kind {
 	case "elastic":
-		c, err := elastic.Start(ctx, elastic.Options{Kind: elastic.Elasticsearch, Dir: dir})
-		return first(c, err, (*elastic.Cluster).Requests)
+		c, err := elastic.Start(ctx, elastic.Options{Kind: elastic.Elasticsearch, Dir: dir, Nodes: nodes})
+		return of(c, err, nodes, (*elastic.Cluster).Requests)
 	case "opensearch":
-		c, err := elastic.Start(ctx, elastic.Options{Kind: elastic.OpenSearch, Dir: dir})
-		return first(c, err, (*elastic.Cluster).Requests)
+		c, err := elastic.Start(ctx, elastic.Options{Kind: elastic.OpenSearch, Dir: dir, Nodes: nodes})
+		return of(c, err, nodes, (*elastic.Cluster).Requests)
 	case "etcd":
-		c, err := etcd.StartCluster(ctx, etcd.Options{Dir: dir})
-		return first(c, err, (*etcd.Cluster).Messages)
+		c, err := etcd.StartCluster(ctx, etcd.Options{Dir: dir, Nodes: nodes})
+		return of(c, err, nodes, (*etcd.Cluster).Messages)
 	case "kafka":
-		c, err := kafka.Start(ctx, kafka.Options{Dir: dir})
-		return first(c, err, nil)
+		c, err := kafka.Start(ctx, kafka.Options{Dir: dir, Nodes: nodes})
+		return of(c, err, nodes, nil)
 	case "nats":
-		c, err := nats.Spawn(ctx, nats.Options{Dir: dir, Monitor: true})
+		c, err := nats.Spawn(ctx, nats.Options{Dir: dir, Nodes: nodes, Monitor: true})
 		if err != nil {
 			return nil, err
 		}
 		return &Server{
-			URL: c.URL(), Kill: func() error { return c.Kill(0) }, Restart: func(ctx context.Context) error { return c.Cluster.Restart(ctx, 0) }, Stop: c.Stop,
+			URL: c.URL(), Nodes: nodes, KillNode: c.Kill, RestartNode: func(ctx context.Context, i int) error { return c.Cluster.Restart(ctx, i) }, Stop: c.Stop,
 			Requests: func(ctx context.Context) (uint64, error) { return c.Messages(ctx, 0) },
 		}, nil
 	case "postgres":
+		if nodes != 1 {
+			return nil, errors.New("postgres has one node")
+		}
 		s, err := postgres.Start(ctx, postgres.Options{Dir: dir})
 		if err != nil {
 			return nil, err
 		}
-		return &Server{URL: s.URL(), Kill: s.Kill, Restart: s.Restart, Stop: s.Stop, Requests: s.Transactions}, nil
+		return &Server{
+			URL: s.URL(), Nodes: 1, KillNode: func(int) error { return s.Kill() },
+			RestartNode: func(ctx context.Context, _ int) error { return s.Restart(ctx) }, Stop: s.Stop, Requests: s.Transactions,
+		}, nil
 	case "zookeeper":
-		c, err := zookeeper.Start(ctx, zookeeper.Options{Dir: dir})
-		return first(c, err, (*zookeeper.Cluster).Packets)
+		c, err := zookeeper.Start(ctx, zookeeper.Options{Dir: dir, Nodes: nodes})
+		return of(c, err, nodes, (*zookeeper.Cluster).Packets)
 	}
 	return nil, fmt.Errorf("there is no server of kind %q", kind)
 }
 
-// first is the only server of a cluster.
-func first[C interface {
+// of is the server that a cluster of nodes makes up.
+func of[C interface {
 	URL(path string) string
 	Kill(i int) error
 	Restart(ctx context.Context, nodes ...int) error
 	Stop()
-}](c C, err error, requests func(c C, ctx context.Context, i int) (uint64, error)) (*Server, error) {
+}](c C, err error, nodes int, requests func(c C, ctx context.Context, i int) (uint64, error)) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
-		URL: c.URL(""), Kill: func() error { return c.Kill(0) }, Restart: func(ctx context.Context) error { return c.Restart(ctx, 0) }, Stop: c.Stop,
+		URL: c.URL(""), Nodes: nodes, KillNode: c.Kill, RestartNode: func(ctx context.Context, i int) error { return c.Restart(ctx, i) }, Stop: c.Stop,
 	}
 	if requests != nil {
 		s.Requests = func(ctx context.Context) (uint64, error) { return requests(c, ctx, 0) }

@@ -33,7 +33,7 @@ type KillRow struct {
 	TimesMS  []int64 `json:"times_ms"` // sorted
 	MedianMS int64   `json:"median_ms"`
 	MostMS   int64   `json:"most_ms"`
-	GoalMS   int64   `json:"goal_ms"`
+	GoalMS   int64   `json:"goal_ms"` // 0: none
 	Moved    int     `json:"tasks_moved"`
 }
 
@@ -78,10 +78,18 @@ func (c *Cluster) kills(ctx context.Context, times int) (Kills, error) {
 			}
 		}
 	}
-	r.Rows, r.Stalls, r.StallMS, r.OK = []KillRow{alone, both}, len(c.stalls.Spans()), millis(c.stalls.Longest()), true
+	r.Rows = []KillRow{alone, both}
+	if c.options.Server != nil {
+		node, err := c.nodes(ctx, times)
+		if err != nil {
+			return r, err
+		}
+		r.Rows = append(r.Rows, node)
+	}
+	r.Stalls, r.StallMS, r.OK = len(c.stalls.Spans()), millis(c.stalls.Longest()), true
 	for i := range r.Rows {
 		r.Rows[i].sum()
-		r.OK = r.OK && r.Rows[i].MostMS <= r.Rows[i].GoalMS
+		r.OK = r.OK && (r.Rows[i].GoalMS == 0 || r.Rows[i].MostMS <= r.Rows[i].GoalMS)
 	}
 	r.Seconds = float64(time.Since(c.began).Milliseconds()) / 1000
 	c.say("\n%s", r)
@@ -135,6 +143,64 @@ func (c *Cluster) killOnce(ctx context.Context, row *KillRow, both bool) error {
 	row.TimesMS, row.Moved = append(row.TimesMS, millis(took)), row.Moved+moved
 	c.say("kill -9 %-8s %3d tasks ran elsewhere after %d ms", names(victims), moved, millis(took))
 	return nil
+}
+
+// nodes kills one node of the server after the other. Its time is the longest in which nobody ran a task: 0 where the members go on until others
+// have taken over from the node. A server of one node is started again at once, and takes as long as it takes.
+func (c *Cluster) nodes(ctx context.Context, times int) (KillRow, error) {
+	s := c.options.Server
+	row := KillRow{What: "node of the server"}
+	if s.Nodes > 1 {
+		row.GoalMS = c.options.takeover().Milliseconds()
+	}
+	for i := range times {
+		if err := c.fillUp(); err != nil {
+			return row, err
+		}
+		if ctx.Err() != nil {
+			return row, context.Cause(ctx)
+		}
+		node, from := i%s.Nodes, c.now()
+		if err := s.KillNode(node); err != nil {
+			return row, fmt.Errorf("kill a node: %w", err)
+		}
+		if s.Nodes > 1 {
+			c.pass(c.options.TTL * 3 / 2) // what ends with it has ended
+		}
+		if err := s.RestartNode(ctx, node); err != nil {
+			return row, fmt.Errorf("start a node again: %w", err)
+		}
+		if !c.await("all tasks run", c.settled) {
+			return row, fmt.Errorf("kill -9 node %d: %s", node, c.whatIsMissing())
+		}
+		gap, stopped := c.unowned(int64(from))
+		row.TimesMS, row.Moved = append(row.TimesMS, millis(gap)), row.Moved+stopped
+		c.say("kill -9 node %d    %3d tasks stopped, at most for %d ms", node, stopped, millis(gap))
+	}
+	return row, nil
+}
+
+// unowned is the longest time since an instant in which nobody ran a task, and how many tasks that befell.
+func (c *Cluster) unowned(since int64) (longest time.Duration, tasks int) {
+	c.mu.Lock()
+	records := slices.Clone(c.records)
+	c.mu.Unlock()
+	slices.SortStableFunc(records, func(a, b history.Record) int { return cmp.Compare(a.At, b.At) })
+	newest := map[cluster.PartitionID]uint64{}
+	stopped, gaps := map[cluster.PartitionID]int64{}, map[cluster.PartitionID]bool{}
+	for _, r := range records {
+		at, waits := stopped[r.Partition]
+		switch {
+		case r.Kind == history.Started:
+			newest[r.Partition] = max(newest[r.Partition], uint64(r.Token))
+			if delete(stopped, r.Partition); waits {
+				longest, gaps[r.Partition] = max(longest, time.Duration(r.At-at)), true
+			}
+		case r.Kind == history.Stopped && r.At >= since && uint64(r.Token) == newest[r.Partition]: // else another one runs it already
+			stopped[r.Partition] = r.At
+		}
+	}
+	return longest, len(gaps)
 }
 
 // takeover is how long tasks of a member that was killed may be without an owner, at most: also without a guardian.

@@ -20,6 +20,7 @@ type Options struct {
 	Unguarded  bool          // members without guardians
 	Protocol   string        // how the members agree; default that of rota
 	Server     *Server       // where the members meet; default a directory
+	Nodes      int           // of the server that is started; default 1
 	Binary     string        // path of rota
 	Dir        string        // where everything goes; default a temporary directory. It is kept when something is wrong
 	Keep       bool          // it is kept in any case

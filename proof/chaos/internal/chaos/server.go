@@ -17,6 +17,10 @@ type Server struct {
 	Open    func(ctx context.Context) (Log, error)
 	Kill    func() error
 	Restart func(ctx context.Context) error
+
+	Nodes       int // how many it has; Kill is of the first
+	KillNode    func(i int) error
+	RestartNode func(ctx context.Context, i int) error
 }
 
 // Log is what of a store is looked at while members run.
