@@ -77,10 +77,14 @@ func TestNameOfTheDead(t *testing.T) {
 	}
 }
 
-// TestNothingIsSharedWithADrain: an entry that drains a member shares nothing with it: the share would come first, and count.
+// TestNothingIsSharedWithADrain: an entry that drains a member, or ends that, shares nothing with it: the share would come first, and count.
 func TestNothingIsSharedWithADrain(t *testing.T) {
 	t.Parallel()
-	for _, drain := range []bool{true, false} {
+	for command, want := range map[cluster.Command]bool{ // order-free: each on a rig of its own
+		cluster.DrainMember{Member: "b", On: true}: false,
+		cluster.DrainMember{Member: "a"}:           false,
+		cluster.KillJob{Job: "none"}:               true,
+	} {
 		r := newRig(t)
 		r.step(member.Woken{Now: 1})
 		r.read(2)
@@ -90,7 +94,7 @@ func TestNothingIsSharedWithADrain(t *testing.T) {
 		own := appends(r.read(6))
 		r.step(Joined{Now: 7, ID: "m1", Generation: 2, Answer: Agreed}) // as after a heartbeat that was answered with Again
 		r.state.group.generation, r.state.group.need = 2, needBeat
-		r.step(member.Proposed{Now: 8, ID: 1, Commands: []cluster.Command{cluster.DrainMember{Member: "b", On: drain}}})
+		r.step(member.Proposed{Now: 8, ID: 1, Commands: []cluster.Command{command}})
 		r.write(3000, r.epoch(2, map[cluster.MemberID]string{"a": "m1", "b": "m2"}))
 		r.read(9)
 		if len(own) != 1 {
@@ -103,12 +107,11 @@ func TestNothingIsSharedWithADrain(t *testing.T) {
 		for _, a := range appends(r.step(member.Woken{Now: protocol.Instant(time.Second)})) {
 			for _, c := range a.Entry.Commands {
 				_, share := c.(cluster.Share)
-				_, request := c.(cluster.DrainMember)
-				shared, asked = shared || share, asked || request
+				shared, asked = shared || share, asked || c == command
 			}
 		}
-		if !asked || shared == drain {
-			t.Errorf("drain %t: the request is in the entry: %t, shares are: %t", drain, asked, shared)
+		if !asked || shared != want {
+			t.Errorf("%s: the request is in the entry: %t, shares are: %t", command, asked, shared)
 		}
 	}
 }

@@ -109,8 +109,8 @@ func (s *step) spoke(e cluster.Entry, results []cluster.Result) {
 	}
 }
 
-// shared are the shares of what is ours. Nothing is shared between a change of the group and its epoch, nor in an entry that drains a member: requests come
-// last in it, and what is shared should not go where they drain.
+// shared are the shares of what is ours. Nothing is shared between a change of the group and its epoch, nor in an entry that drains a member or ends
+// that: requests come last in it, and what is shared should neither go where they drain nor leave where they do not any more.
 func (s *step) shared() []cluster.Command {
 	if !s.seated() || s.At < s.rest || slices.ContainsFunc(s.log.Out.Queue, drains) {
 		return nil
@@ -127,7 +127,7 @@ func (s *step) shared() []cluster.Command {
 
 func drains(r outbox.Request) bool {
 	return slices.ContainsFunc(r.Commands, func(c cluster.Command) bool {
-		d, ok := c.(cluster.DrainMember)
-		return ok && d.On
+		_, ok := c.(cluster.DrainMember)
+		return ok
 	})
 }
