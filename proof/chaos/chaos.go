@@ -89,7 +89,7 @@ func (p *command) withMembers(ctx context.Context, o *chaos.Options, ttl time.Du
 		}
 		defer s.Stop()
 		o.Server = &chaos.Server{
-			Store: s.URL + "/chaos", Kill: s.Kill, Restart: s.Restart, Nodes: s.Nodes, KillNode: s.KillNode, RestartNode: s.RestartNode,
+			Store: s.URL + "/chaos", Nodes: s.Nodes, Kill: s.KillNode, Restart: s.RestartNode,
 			Open: func(ctx context.Context) (chaos.Log, error) { return s.Open(ctx, "chaos", true) },
 		}
 	}

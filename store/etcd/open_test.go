@@ -31,7 +31,7 @@ func TestPausesStayShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Connect()
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // waits: in virtual time
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}

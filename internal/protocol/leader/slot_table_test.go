@@ -7,7 +7,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// The states besides those that a head tells of.
+// The states that no head lists.
 const (
 	slotWaiting slotState = "waiting" // its work is over, others of the same task have yet to stop
 	slotRevoked slotState = "revoked" // the offer was taken back: nothing more is offered before the member is confirmed

@@ -104,7 +104,7 @@ func (s *step) clean(m cluster.MemberID) bool {
 	return clean
 }
 
-// rosterOf is who is in the cluster.
+// rosterOf lists the members of the cluster.
 func (s *step) rosterOf() rosterDoc {
 	v := &s.fold.Value
 	l, _ := v.Leader()

@@ -161,13 +161,13 @@ func (c *Cluster) nodes(ctx context.Context, times int) (KillRow, error) {
 			return row, context.Cause(ctx)
 		}
 		node, from := i%s.Nodes, c.now()
-		if err := s.KillNode(node); err != nil {
+		if err := s.Kill(node); err != nil {
 			return row, fmt.Errorf("kill a node: %w", err)
 		}
 		if s.Nodes > 1 {
 			c.pass(c.options.TTL * 3 / 2) // what ends with it has ended
 		}
-		if err := s.RestartNode(ctx, node); err != nil {
+		if err := s.Restart(ctx, node); err != nil {
 			return row, fmt.Errorf("start a node again: %w", err)
 		}
 		if !c.await("all tasks run", c.settled) {
@@ -186,17 +186,17 @@ func (c *Cluster) unowned(since int64) (longest time.Duration, tasks int) {
 	records := slices.Clone(c.records)
 	c.mu.Unlock()
 	slices.SortStableFunc(records, func(a, b history.Record) int { return cmp.Compare(a.At, b.At) })
-	newest := map[cluster.PartitionID]uint64{}
+	newest := map[cluster.PartitionID]cluster.Token{}
 	stopped, gaps := map[cluster.PartitionID]int64{}, map[cluster.PartitionID]bool{}
 	for _, r := range records {
 		at, waits := stopped[r.Partition]
 		switch {
 		case r.Kind == history.Started:
-			newest[r.Partition] = max(newest[r.Partition], uint64(r.Token))
+			newest[r.Partition] = max(newest[r.Partition], r.Token)
 			if delete(stopped, r.Partition); waits {
 				longest, gaps[r.Partition] = max(longest, time.Duration(r.At-at)), true
 			}
-		case r.Kind == history.Stopped && r.At >= since && uint64(r.Token) == newest[r.Partition]: // else another one runs it already
+		case r.Kind == history.Stopped && r.At >= since && r.Token == newest[r.Partition]: // else another one runs it already
 			stopped[r.Partition] = r.At
 		}
 	}

@@ -15,12 +15,9 @@ import (
 type Server struct {
 	Store   string // what members get as --store
 	Open    func(ctx context.Context) (Log, error)
-	Kill    func() error
-	Restart func(ctx context.Context) error
-
-	Nodes       int // how many it has; Kill is of the first
-	KillNode    func(i int) error
-	RestartNode func(ctx context.Context, i int) error
+	Nodes   int                                    // how many it has, counted from 0
+	Kill    func(node int) error                   // as kill -9 does
+	Restart func(ctx context.Context, i int) error // a node that was killed
 }
 
 // Log is what of a store is looked at while members run.
@@ -61,7 +58,7 @@ const restartTime = 30 * time.Second
 // restartServer kills the server and starts it again at once.
 func (c *Cluster) restartServer(ctx context.Context) (string, error) {
 	from := c.now()
-	if err := c.options.Server.Kill(); err != nil {
+	if err := c.options.Server.Kill(0); err != nil {
 		return "", fmt.Errorf("kill the server: %w", err)
 	}
 	return "kill -9 the server, and start it again", c.bringBack(ctx, from)
@@ -72,7 +69,7 @@ func (c *Cluster) serverAway(ctx context.Context) (string, error) {
 	from := c.now()
 	c.away = true
 	defer func() { c.away = false }()
-	if err := c.options.Server.Kill(); err != nil {
+	if err := c.options.Server.Kill(0); err != nil {
 		return "", fmt.Errorf("kill the server: %w", err)
 	}
 	d := c.between(20, 250)
@@ -83,7 +80,7 @@ func (c *Cluster) serverAway(ctx context.Context) (string, error) {
 func (c *Cluster) bringBack(ctx context.Context, from protocol.Instant) error {
 	ctx, cancel := context.WithTimeout(ctx, restartTime)
 	defer cancel()
-	if err := c.options.Server.Restart(ctx); err != nil {
+	if err := c.options.Server.Restart(ctx, 0); err != nil {
 		return fmt.Errorf("start the server again: %w", err)
 	}
 	c.excuse(from, "the server was away")
