@@ -144,6 +144,27 @@ func TestASightCorrectsSumsAndTasks(t *testing.T) {
 	}
 }
 
+// TestGuardiansAreCounted: a member that needs none, or says nothing, is neither guarded nor unguarded.
+func TestGuardiansAreCounted(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	count := func(want string, guardians ...string) {
+		t.Helper()
+		for i, g := range guardians {
+			member := string(rune('a' + i))
+			s.write("pulse/"+member, map[string]any{"member": member, "at_ms": time.Now().UnixMilli(), "ttl_ms": 10_000, "guardian": g})
+		}
+		sight := s.look()
+		m := sight.Status().Members
+		if got := fmt.Sprint(m.Guarded, m.Unguarded, sight.Unguarded()); got != want {
+			t.Errorf("%q: got %s, want %s", guardians, got, want)
+		}
+	}
+	count("0 0 []", "", "not needed", "")
+	count("2 1 [b]", "on", "no memory", "on")
+	count("1 2 [a c]", "no memory", "on", "no memory")
+}
+
 // What did not fit into a member's document is counted.
 func TestMoreFailsThanIsListed(t *testing.T) {
 	t.Parallel()
@@ -155,7 +176,7 @@ func TestMoreFailsThanIsListed(t *testing.T) {
 	for _, m := range []string{"a", "b", "c"} {
 		s.beat(m, 0)
 	}
-	f := node.Failing{Member: "a", Failing: node.MaxFailing + 5}
+	f := node.Failing{Member: "a", Failing: node.MaxFailing + 5, BackingOff: 3}
 	for i := range node.MaxFailing {
 		f.Runs = append(f.Runs, node.FailingRun{Partition: cluster.PartitionID(fmt.Sprintf("x%d", i)), Token: 1, State: "failing"})
 	}
@@ -163,9 +184,10 @@ func TestMoreFailsThanIsListed(t *testing.T) {
 	f.Runs[0] = node.FailingRun{Partition: p.ID, Token: p.Token, State: "failing", Rounds: 1, Failures: 1}
 	s.write("failing/a", f)
 	before := view.Of(s.v).Status().Tasks.Running
-	st := s.look().Status()
-	if st.Tasks.Failing != 6 || st.Tasks.Running != before-6 || st.More != 5 {
-		t.Errorf("got %+v, %d more", st.Tasks, st.More)
+	sight := s.look()
+	st := sight.Status()
+	if st.Tasks.Failing != 6 || st.Tasks.BackingOff != 3 || st.Tasks.Running != before-9 || st.More != 8 || sight.Unlisted() != 8 {
+		t.Errorf("got %+v, %d more, %d unlisted", st.Tasks, st.More, sight.Unlisted())
 	}
 }
 
