@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/protocol/history"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
@@ -15,7 +14,7 @@ import (
 type Ledger struct {
 	Value   cluster.Value
 	Out     outbox.Box
-	History history.History // of the applied entries
+	History history // of the applied entries
 
 	Began bool             // Ready is known
 	Ready cluster.Index    // head of the log at the first read
@@ -51,14 +50,6 @@ func (l *Ledger) Look(now protocol.Instant) (member.ReadLog, bool) {
 	}
 	l.Busy, l.Hint, l.after = true, false, l.Value.Index()
 	return member.ReadLog{After: l.after}, true
-}
-
-// Check asks the store which history it has, while there is a doubt.
-func (l *Ledger) Check(c *member.Core) {
-	h, ask := l.History.Ask(c.At)
-	if l.History = h; ask {
-		c.Emit(member.CheckLog{At: l.Value.Index()})
-	}
 }
 
 // Pass gives up an entry that those who read the log pass over.

@@ -18,7 +18,7 @@ import (
 // Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
 // member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
-	shell.LogCaller
+	*shell.LogCaller
 	decoded decoded
 }
 

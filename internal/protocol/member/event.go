@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/protocol/history"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -49,6 +48,15 @@ type (
 	}
 )
 
+// Point is where a log is: the chain hash after an entry.
+type Point struct {
+	Index cluster.Index
+	Chain cluster.Hash
+}
+
+// PointOf is the point of a value.
+func PointOf(v cluster.Value) Point { return Point{v.Index(), v.Chain()} }
+
 // Events that protocols with a log have.
 type (
 	// Read answers ReadLog.
@@ -70,7 +78,7 @@ type (
 	LogChecked struct {
 		Now
 		Asked cluster.Index
-		Has   history.Point
+		Has   Point
 		Err   string
 	}
 	// Appended answers Append.

@@ -16,9 +16,12 @@ const readLimit = 2000
 // Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
 // member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
-	shell.LogCaller
+	*shell.LogCaller
 	company company
 }
+
+// NewCaller makes the caller of one run of a member.
+func NewCaller(l *shell.LogCaller) *Caller { return &Caller{l, make(company)} }
 
 // Call makes one store call and returns the event that answers it; nil for effects that are not answered.
 func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {

@@ -56,7 +56,7 @@ func machine(c protocol.Config, m member.Params) shell.Machine[State] {
 	sessions, ok := c.Store.(store.Sessions)
 	p := Params{Params: m}.Hinted(log, docs && !c.NoSessions, ok && !c.NoSessions && sessions.SessionsExpire())
 	return shell.Machine[State]{
-		Start: NewState(p), Step: Step, Caller: &Caller{LogCaller: shell.NewLogCaller(c)},
+		Start: NewState(p), Step: Step, Caller: NewCaller(shell.NewLogCaller(c)),
 		Watched: func(s State) ([]string, bool) { return watched(s, c.NoSessions), true },
 	}
 }

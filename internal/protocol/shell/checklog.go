@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/protocol/history"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/store"
 )
@@ -17,7 +16,7 @@ func (c *LogCaller) checkLog(ctx context.Context, at cluster.Index) member.Event
 }
 
 // chainAt hashes what the store has, from its snapshot up to an index.
-func chainAt(ctx context.Context, l store.Log, at cluster.Index) (history.Point, error) {
+func chainAt(ctx context.Context, l store.Log, at cluster.Index) (member.Point, error) {
 	has, err := snapshotPoint(ctx, l)
 	for err == nil && has.Index < at {
 		var page store.Page
@@ -33,7 +32,7 @@ func chainAt(ctx context.Context, l store.Log, at cluster.Index) (history.Point,
 			if cluster.Index(r.Index) > at {
 				return has, nil
 			}
-			has = history.Point{Index: cluster.Index(r.Index), Chain: cluster.Chained(has.Chain, cluster.Index(r.Index), r.Data)}
+			has = member.Point{Index: cluster.Index(r.Index), Chain: cluster.Chained(has.Chain, cluster.Index(r.Index), r.Data)}
 		}
 		if err == nil && len(page.Records) == 0 {
 			return has, nil
@@ -43,14 +42,14 @@ func chainAt(ctx context.Context, l store.Log, at cluster.Index) (history.Point,
 }
 
 // snapshotPoint is where the newest snapshot is; the beginning of the log where there is none.
-func snapshotPoint(ctx context.Context, l store.Log) (history.Point, error) {
+func snapshotPoint(ctx context.Context, l store.Log) (member.Point, error) {
 	rec, err := l.Snapshot(ctx)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return history.Point{}, nil
+		return member.Point{}, nil
 	case err != nil:
-		return history.Point{}, err
+		return member.Point{}, err
 	}
 	index, chain, err := cluster.SnapshotHead(rec.Data)
-	return history.Point{Index: index, Chain: chain}, err
+	return member.Point{Index: index, Chain: chain}, err
 }

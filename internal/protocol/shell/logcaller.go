@@ -35,8 +35,8 @@ func NewBeatCaller(c protocol.Config) BeatCaller {
 }
 
 // NewLogCaller makes one with the log of the store.
-func NewLogCaller(c protocol.Config) LogCaller {
-	return LogCaller{NewBeatCaller(c), c.Store.(store.Log)}
+func NewLogCaller(c protocol.Config) *LogCaller {
+	return &LogCaller{NewBeatCaller(c), c.Store.(store.Log)}
 }
 
 // Timeout is how long the call of an effect may take.

@@ -84,8 +84,7 @@ func New(c protocol.Config) (*Member, error) { return shell.New(c, Protocol{}, m
 func machine(c protocol.Config, p member.Params) shell.Machine[State] {
 	p.Longest = min(longest*c.TTL, p.Longest)
 	_, hints := c.Store.(store.LogWatcher)
-	calls := shell.NewLogCaller(c)
 	return shell.Machine[State]{
-		Start: NewState(p.Hinted(hints)), Step: Step, Caller: NewCaller(&calls), Watched: func(State) ([]string, bool) { return nil, true },
+		Start: NewState(p.Hinted(hints)), Step: Step, Caller: NewCaller(shell.NewLogCaller(c)), Watched: func(State) ([]string, bool) { return nil, true },
 	}
 }

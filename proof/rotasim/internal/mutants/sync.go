@@ -56,7 +56,7 @@ func ofSync() []flaw.Flaw {
 			"s.Free && c.Idle():", "s.Free:", "	c.Revoke(index, 0)\n\tc.Emit(", "	c.Emit("),
 		flaw.New("a step is said before the supervisor knows", work,
 			"if c.Behind() || c.Silent {", "if c.Behind() && c.At < 0 || c.Silent {"),
-		flaw.New("another history is read on", "internal/protocol/history/history.go",
-			"case chain != has.Chain:", "case chain != has.Chain && h.asking:"),
+		flaw.New("another history is read on", "internal/protocol/fold/step_history.go",
+			"case chain != ev.Has.Chain:", "case chain != ev.Has.Chain && h.asking:"),
 	}
 }
