@@ -13,12 +13,12 @@ import (
 // lapse ends the session for good.
 func (s *step) lapse(reason string) {
 	if s.Lost(reason) {
-		s.drop()
+		s.Drop()
 	}
 }
 
-// drop gives up what was of a session that has ended. What it has claimed may be claimed by others now.
-func (s *step) drop() {
+// Drop implements member.Dropper: it gives up what was of a session that has ended. What it has claimed may be claimed by others now.
+func (s *step) Drop() {
 	s.held, s.lead = nil, lead{}
 	s.dropTries()
 	s.Revoke(s.value.Index(), 0)

@@ -79,9 +79,6 @@ type Core struct {
 // NewCore is that of a member that has just started.
 func NewCore(p Params, l Lapse) Core { return Core{Params: p, lapse: l, Wake: -1} }
 
-// Begin begins the step of an event.
-func (c *Core) Begin(ev Event) { c.At = max(c.At, ev.At()) }
-
 // Emit wants something done.
 func (c *Core) Emit(fx ...Effect) { c.fx = append(c.fx, fx...) }
 
@@ -114,10 +111,11 @@ const (
 // Holds reports whether the leave announces a restart.
 func (c *Core) Holds() bool { return c.Restart && c.Stop != Evicted }
 
-// Leave begins to leave gracefully. It is over at once where nobody has heard of the member.
-func (c *Core) Leave(index cluster.Index, reason string, unheard bool) {
+// Leave begins to leave gracefully. It is over at once where nobody has heard of the member, or whoever has removed it will hear of another life first. That
+// cannot be said of a member that Resume keeps.
+func (c *Core) Leave(index cluster.Index, reason string) {
 	c.Stop = reason
-	if unheard {
+	if c.lapse != Resume && c.Is < PhaseJoining || c.lapse == Rejoin && c.Is == PhaseRemoved {
 		c.Gone()
 		return
 	}

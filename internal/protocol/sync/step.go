@@ -31,46 +31,35 @@ func NewState(p member.Params) State {
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
 func Step(s State, ev member.Event) (State, []member.Effect) {
-	if s.Over() {
-		return s, nil
-	}
 	st := &step{s}
-	st.Begin(ev)
-	was, _ := s.log.Value.Epoch()
-	st.take(ev)
-	if now, _ := st.log.Value.Epoch(); now != was {
-		st.epochAt = st.At
-	}
-	if st.Is != member.PhaseHalted {
-		st.advance()
-	}
-	fx := st.End()
+	fx := st.Step(st, ev)
 	return st.State, fx
 }
 
 // step is one call of Step, on a state of its own.
 type step struct{ State }
 
-func (s *step) take(ev member.Event) {
+// Index implements member.Machine.
+func (s *step) Index() cluster.Index { return s.log.Value.Index() }
+
+// Take implements member.Machine.
+func (s *step) Take(ev member.Event) {
+	was, _ := s.log.Value.Epoch()
 	switch ev := ev.(type) {
-	case member.Woken:
 	case member.Hinted:
 		s.log.Hint = true
 	case member.Read, member.SnapshotRead, member.Appended, member.LogChecked, member.SnapshotSaved, member.Proposed:
 		s.logged(ev)
-	case member.Reported:
-		s.Reports, s.Reported, s.Silent = ev.Reports, ev.Version, false
-	case member.Closed:
-		s.Halt(s.log.Value.Index(), ev.Err)
-	case member.Stop:
-		s.Leave(s.log.Value.Index(), ev.Reason, false)
 	default:
 		s.heardGroup(ev)
 	}
+	if now, _ := s.log.Value.Epoch(); now != was {
+		s.epochAt = s.At
+	}
 }
 
-// advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
-func (s *step) advance() {
+// Advance implements member.Machine.
+func (s *step) Advance() {
 	if read, ok := s.log.Look(s.At); ok {
 		s.Emit(read)
 	}
