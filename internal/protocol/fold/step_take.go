@@ -72,7 +72,7 @@ func (l *Ledger) loaded(c *member.Core, k Keeper, ev member.SnapshotRead) error 
 
 // appended takes in what became of an own entry, unless that was read in the log before.
 func (l *Ledger) appended(c *member.Core, k Keeper, ev member.Appended) (err error) {
-	l.Out = l.Out.Returned()
+	l.Out.Busy = false
 	c.Appended(ev)
 	switch {
 	case !l.Out.Waits(ev.Seq):

@@ -222,14 +222,9 @@ func (s *step) assign() {
 func (s *step) grants() []*protocol.Grant {
 	out := make([]*protocol.Grant, 0, len(s.held))
 	for _, h := range s.held {
-		p := h.partition
-		if p.State != cluster.PartitionGranted {
-			continue
+		if p := h.partition; p.State == cluster.PartitionGranted {
+			out = append(out, duty.Grant(&p, p.Token, h.spec, h.specIndex))
 		}
-		out = append(out, &protocol.Grant{
-			Partition: h.id, Token: p.Token, Handover: h.spec.Handover, Attempt: p.Attempts, Parents: p.Parents, ListedBy: p.ListedBy, Input: p.Input,
-			Index: p.Index, Count: p.Count, Spec: h.spec, SpecIndex: h.specIndex, From: p.From, Cause: p.Cause,
-		})
 	}
 	return out
 }

@@ -102,7 +102,7 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 		s.look.leader, s.look.lockAt = l, d.Version
 		seen := elect.Seen{Version: d.Version}
 		if d.Version != "" {
-			seen.Holder, seen.Heartbeat = l.Holder, nodeKey(l.Holder)
+			seen.Heartbeat = nodeKey(l.Holder)
 		}
 		if s.look.election = s.look.election.Read(seen, s.At); !s.look.election.Holder.Known && l.Holder != s.Session() {
 			s.look.next = s.At // look at its heartbeat

@@ -98,7 +98,8 @@ func (s *step) Advance() {
 		s.propose()
 		s.log.Save(&s.Core, maxReplay, s.writes)
 	}
-	s.settle()
+	_, in := s.present()
+	s.log.Settle(&s.Core, in)
 	s.setWake()
 }
 

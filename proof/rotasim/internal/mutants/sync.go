@@ -8,7 +8,7 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 // so too. Open: a leader that guesses that the group began again needs one that reads the log and gets no answer from the group, which neither the simulator
 // nor a walk has; a test of the step notices it.
 func ofSync() []flaw.Flaw {
-	const group, life, epoch, step = "internal/protocol/sync/step_group.go", "internal/protocol/sync/step_life.go", "internal/protocol/sync/step_epoch.go", "internal/protocol/sync/step.go"
+	const group, life, epoch, step = "internal/protocol/sync/step_group.go", "internal/protocol/sync/step_group.go", "internal/protocol/sync/step_epoch.go", "internal/protocol/sync/step.go"
 	const work = "internal/protocol/duty/work.go"
 	return []flaw.Flaw{
 		flaw.New("a late epoch is accepted", "cluster/epoch.go",

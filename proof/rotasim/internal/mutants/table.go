@@ -65,7 +65,7 @@ func ofReplica() []flaw.Flaw {
 		join      = "internal/protocol/replica/step_join.go"
 		reader    = "internal/protocol/fold/step_take.go"
 		heartbeat = "internal/protocol/replica/step_heartbeat.go"
-		propose   = "internal/protocol/replica/step_propose.go"
+		propose   = "internal/protocol/replica/step_log.go"
 		work      = "internal/protocol/duty/work.go"
 		answer    = "internal/protocol/outbox/answer.go"
 	)
