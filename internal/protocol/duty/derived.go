@@ -67,7 +67,8 @@ func grant(v cluster.Value, d cluster.Duty) (*protocol.Grant, bool) {
 // Grant is one of a partition that runs here under a token, by the spec of its task as of an index.
 func Grant(p *cluster.Partition, token cluster.Token, spec *cluster.TaskSpec, index cluster.Index) *protocol.Grant {
 	return &protocol.Grant{
-		Partition: p.ID, Token: token, Handover: spec.Handover, Attempt: p.Attempts, Parents: p.Parents, ListedBy: p.ListedBy, Input: p.Input,
-		Index: p.Index, Count: p.Count, Spec: spec, SpecIndex: index, From: p.From, Cause: p.Cause,
+		Partition: p.ID, Token: token, Handover: spec.Handover, Attempt: p.Attempts, Parents: p.Parents,
+		ListedBy: p.ListedBy, Input: p.Input, Index: p.Index, Count: p.Count, Spec: spec, SpecIndex: index,
+		From: p.From, Cause: p.Cause,
 	}
 }

@@ -15,8 +15,9 @@
 //   - An observer writes nothing, and returns the value at the head of the log, as of a moment after the call began.
 //   - Trimmed entries are skipped through the snapshot that replaces them.
 //   - A Ledger applies each entry once, in the order of the log, and halts where the log is not the one that it has read before.
-//   - An entry may name another history than that of the member: then one of the two differs from the log, and the store is asked, once for each rest. A
-//     member with the history of the log goes on, whatever an entry says; another one learns it by the first answer.
+//   - An entry may name another history than that of the member: then one of the two differs from the log, and the
+//     store is asked, once for each rest. A member with the history of the log goes on, whatever an entry says;
+//     another one learns it by the first answer.
 //
 // # What is not guaranteed
 //

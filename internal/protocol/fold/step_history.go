@@ -13,8 +13,8 @@ import (
 // historyKept is how many points a history has at most.
 const historyKept = 512
 
-// history is what a member has applied lately, oldest first. An entry that no member with this history can have written casts a doubt, and then the store is
-// asked which history it has. A copy of it is independent.
+// history is what a member has applied lately, oldest first. An entry that no member with this history can have written
+// casts a doubt, and then the store is asked which history it has. A copy of it is independent.
 type history struct {
 	points []member.Point
 	// Doubted: an entry has named another history, and the store has not been asked yet which one it has.
@@ -36,7 +36,8 @@ func (h *history) note(now protocol.Instant, points []member.Point, f foreign) {
 	}
 }
 
-// agrees reports whether the writer of an entry had applied this history, followed by newer points, as far as it is kept.
+// agrees reports whether the writer of an entry had applied this history, followed by newer points, as far as it is
+// kept.
 func (h *history) agrees(e cluster.Entry, newer []member.Point) bool {
 	chain, ok := chainAt(newer, e.BaseIndex)
 	if !ok {
@@ -46,7 +47,8 @@ func (h *history) agrees(e cluster.Entry, newer []member.Point) bool {
 }
 
 func chainAt(points []member.Point, index cluster.Index) (cluster.Hash, bool) {
-	i, ok := slices.BinarySearchFunc(points, index, func(p member.Point, i cluster.Index) int { return cmp.Compare(p.Index, i) })
+	by := func(p member.Point, i cluster.Index) int { return cmp.Compare(p.Index, i) }
+	i, ok := slices.BinarySearchFunc(points, index, by)
 	if !ok {
 		return 0, false
 	}
@@ -61,8 +63,8 @@ func (l *Ledger) Check(c *member.Core) {
 	}
 }
 
-// checked handles what the store has. Its error says that this member's history is not that of the log; nil if it is, or if the answer failed or cannot be
-// compared.
+// checked handles what the store has. Its error says that this member's history is not that of the log; nil if it is,
+// or if the answer failed or cannot be compared.
 func (h *history) checked(c *member.Core, ev member.LogChecked) error {
 	h.asking, h.next = false, c.At.Add(c.Poll)
 	if ev.Err != "" {

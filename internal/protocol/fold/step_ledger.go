@@ -54,9 +54,7 @@ func (l *Ledger) Look(now protocol.Instant) (member.ReadLog, bool) {
 
 // Pass gives up an entry that those who read the log pass over.
 func (l *Ledger) Pass(c *member.Core) {
-	out, answers := l.Out.Passed(l.Value.Index(), c.At)
-	l.Out = out
-	c.Reply(answers)
+	l.Out = c.Reply(l.Out.Passed(l.Value.Index(), c.At))
 }
 
 // Say returns the entry that is to be appended now: of what is wanted and, unless they are held back, of requests.
@@ -75,7 +73,8 @@ func (l *Ledger) Say(c *member.Core, holdBack bool, wanted func() []cluster.Comm
 	return l.Out.Pending.Entry, true
 }
 
-// Settle ends a member that leaves when its leave stands in the log, or was not needed; in: this life of it is in the value.
+// Settle ends a member that leaves when its leave stands in the log, or was not needed; in: this life of it is in the
+// value.
 func (l *Ledger) Settle(c *member.Core, in bool) {
 	if c.Is == member.PhaseLeaving && c.Idle() && l.Out.Pending == nil && !in {
 		c.Gone()

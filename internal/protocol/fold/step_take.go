@@ -63,9 +63,7 @@ func (l *Ledger) loaded(c *member.Core, k Keeper, ev member.SnapshotRead) error 
 	l.Value = ev.Value
 	l.History.points = []member.Point{member.PointOf(l.Value)}
 	l.savedAt, l.cost, l.Hint = l.Value.Applied(), 0, true
-	out, answers := l.Out.Lost(l.Value.Wrote(c.Writer()))
-	l.Out = out
-	c.Reply(answers)
+	l.Out = c.Reply(l.Out.Lost(l.Value.Wrote(c.Writer())))
 	c.Emit(member.Applying{Value: k.Value()})
 	return nil
 }
@@ -79,9 +77,7 @@ func (l *Ledger) appended(c *member.Core, k Keeper, ev member.Appended) (err err
 		return nil
 	case ev.Outcome != outbox.Done:
 		l.Hint = l.Hint || ev.Outcome == outbox.Unknown
-		out, answers := l.Out.Failed(ev.Outcome, ev.Err, c.At.Add(c.Poll))
-		l.Out = out
-		c.Reply(answers)
+		l.Out = c.Reply(l.Out.Failed(ev.Outcome, ev.Err, c.At.Add(c.Poll)))
 		return nil
 	case ev.Index == l.Value.Index()+1: // what the next read would return: indexes grow and entries never change
 		err = l.apply(c, k, []store.Record{{Index: uint64(ev.Index), Data: ev.Data}})
@@ -112,7 +108,8 @@ func (l *Ledger) apply(c *member.Core, k Keeper, records []store.Record) error {
 		}
 		if cost > 0 {
 			l.cost += cost
-			l.took(c, k, a)
+			k.Took(a)
+			l.Out = c.Reply(l.Out.Took(c.At, c.Writer(), &l.Value, a))
 			applied = append(applied, a)
 			others.note(a, l.History.agrees(a.Entry, points))
 		}
@@ -125,14 +122,6 @@ func (l *Ledger) apply(c *member.Core, k Keeper, records []store.Record) error {
 		c.Emit(member.Refusing{Key: others.key(), Reason: others.reason})
 	}
 	return nil
-}
-
-// took answers the requests of an own entry.
-func (l *Ledger) took(c *member.Core, k Keeper, a protocol.Applied) {
-	k.Took(a)
-	out, answers := l.Out.Took(c.At, c.Writer(), &l.Value, a)
-	l.Out = out
-	c.Reply(answers)
 }
 
 // applyRecord applies a record and returns its cost, see replayCost. The cost is 0 if the record is not an entry.

@@ -198,9 +198,9 @@ func admitted(v cluster.Value, id cluster.MemberID, atMS int64) cluster.Value {
 	return v
 }
 
-// unfenced refuses to remove a member whose session may still be renewed; true where nothing is in the way. The member itself may leave. What is read may never
-// have been acknowledged: a fence is written once more before it counts. That a heartbeat is not there counts where the same request has shown the Node List,
-// which was written after it.
+// unfenced refuses to remove a member whose session may still be renewed; true where nothing is in the way. The member
+// itself may leave. What is read may never have been acknowledged: a fence is written once more before it counts. That
+// a heartbeat is not there counts where the same request has shown the Node List, which was written after it.
 func unfenced(c cluster.Command, f *facts, w writer) (verdict, bool) {
 	var id cluster.MemberID
 	switch c := c.(type) {

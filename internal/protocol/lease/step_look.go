@@ -181,7 +181,7 @@ func (s *step) elect(docs []store.Doc) {
 	case elect.Remove:
 		if i >= 0 && s.At.Sub(e.Holder.Since) >= s.Silence(e.Holder)+s.rank() {
 			n, _ := read[nodeDoc](docs[i])
-			s.fence(&s.look.lock, docs[i], n)
+			s.write(&s.look.lock, s.fenced(docs[i], n))
 		}
 	}
 }

@@ -228,7 +228,8 @@ func (p *pass) rest(x *partitionFact) []leadWrite {
 		return nil
 	}
 	j, ok := p.f.job(job)
-	if !ok || j.job.State != cluster.JobRunning || !p.f.current(x) || p.listed(x) {
+	listed := x.partition.ListedBy != "" // items of windows are too many to keep
+	if !ok || j.job.State != cluster.JobRunning || !p.f.current(x) || listed {
 		return []leadWrite{{doc: store.Doc{Key: x.key, Version: p.f.version(x.key)}, remove: true}}
 	}
 	if x.doc.State == gone {
@@ -237,9 +238,6 @@ func (p *pass) rest(x *partitionFact) []leadWrite {
 	doc := x.next(p.after, p.f, writer{write: p.name})
 	return []leadWrite{{doc: p.f.over(x.key, doc)}}
 }
-
-// listed tells whether it was an item of a window: those are too many to keep.
-func (p *pass) listed(x *partitionFact) bool { return x.partition.ListedBy != "" }
 
 // carriedOut forgets commands whose consequences are in the documents, and notes that a partition has seen the present spec.
 func (p *pass) carriedOut(x *partitionFact) []leadWrite {

@@ -15,7 +15,8 @@ type Machine interface {
 // Dropper is a machine that gives something up with its lease, at once.
 type Dropper interface{ Drop() }
 
-// Step takes one event in, and returns what is to be done then. Whether the lease has run out is judged before: what comes after its end is late.
+// Step takes one event in, and returns what is to be done then. Whether the lease has run out is judged before: what
+// comes after its end is late.
 func (c *Core) Step(m Machine, ev Event) []Effect {
 	if c.Over() {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// company is where a routine look at a heartbeat waits for the next read of the log, so that a store that gives no hints, and is polled, is sent one request
-// for both. It has no room: a look is handed over when a read takes it.
+// company is where a routine look at a heartbeat waits for the next read of the log, so that a store that gives no
+// hints, and is polled, is sent one request for both. It has no room: a look is handed over when a read takes it.
 type company chan lookout
 
 // lookout is a look that waits. Its answer has room for one: a look that has given up holds up nobody.
