@@ -101,7 +101,7 @@ func headings(dir string) []string {
 	switch {
 	case strings.HasSuffix(dir, "test"):
 		return []string{"# Purpose"}
-	case slices.Contains([]string{"internal/protocol/duty", "internal/protocol/elect", "internal/protocol/history"}, dir):
+	case slices.Contains([]string{"internal/protocol/duty", "internal/protocol/elect"}, dir):
 		return nil // each is a function of its callers
 	case path.Dir(dir) == "internal/protocol":
 		return append(limits, "# State", "# Where it comes from")

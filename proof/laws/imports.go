@@ -71,14 +71,13 @@ var rules = []rule{
 	{"protocol/protocoltest", []string{"cluster", "store", "protocol", "store/memory", "store/storetest"}},
 	{"internal/protocol/heartbeat", []string{"store", "protocol"}},
 	{"internal/protocol/outbox", []string{"cluster", "store", "protocol"}},
-	{"internal/protocol/history", []string{"cluster", "protocol"}},
 	{"internal/protocol/duty", []string{"cluster", "protocol", "internal/protocol/member"}},
-	{"internal/protocol/fold", []string{"cluster", "store", "protocol", "internal/protocol/history", "internal/protocol/outbox", "internal/protocol/member", "internal/protocol/shell"}},
+	{"internal/protocol/fold", []string{"cluster", "store", "protocol", "internal/protocol/outbox", "internal/protocol/member", "internal/protocol/shell"}},
 	{"internal/protocol/beat", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/outbox"}},
 	{"internal/protocol/elect", []string{"store", "protocol", "internal/protocol/heartbeat"}},
-	{"internal/protocol/shell", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/outbox", "internal/protocol/beat", "internal/protocol/history", "internal/protocol/member"}},
-	{"internal/protocol/member", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/history", "internal/protocol/outbox"}},
-	{"internal/protocol/*", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/elect", "internal/protocol/outbox", "internal/protocol/fold", "internal/protocol/beat", "internal/protocol/history", "internal/protocol/duty", "internal/protocol/member", "internal/protocol/shell", "internal/ordered"}}, // protocols do not know each other
+	{"internal/protocol/shell", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/outbox", "internal/protocol/beat", "internal/protocol/member"}},
+	{"internal/protocol/member", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/outbox"}},
+	{"internal/protocol/*", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/elect", "internal/protocol/outbox", "internal/protocol/fold", "internal/protocol/beat", "internal/protocol/duty", "internal/protocol/member", "internal/protocol/shell", "internal/ordered"}}, // protocols do not know each other
 	{"protocol/*", []string{"internal/protocol/*"}}, // what users choose: a name for what is below internal
 	{"work", []string{"cluster", "flow", "store", "protocol", "publish", "journal", "internal/usercode", "internal/wait"}},
 	{"work/stage", []string{"flow", "store", "work", "internal/usercode"}},

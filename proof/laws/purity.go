@@ -28,7 +28,7 @@ func Pure(f *File) bool {
 	if f.Test {
 		return false
 	}
-	return slices.Contains([]string{"cluster", "schedule", "flow", "internal/protocol/heartbeat", "internal/ordered", "internal/protocol/duty", "internal/protocol/history", "internal/protocol/outbox", "internal/protocol/elect", "internal/protocol/member", "proof/sim/history"}, f.Dir) || strings.HasPrefix(path.Base(f.Path), "step")
+	return slices.Contains([]string{"cluster", "schedule", "flow", "internal/protocol/heartbeat", "internal/ordered", "internal/protocol/duty", "internal/protocol/outbox", "internal/protocol/elect", "internal/protocol/member", "proof/sim/history"}, f.Dir) || strings.HasPrefix(path.Base(f.Path), "step")
 }
 
 // Purity finds what pure code may not do: goroutines, channels, clocks, chance, the world outside, floats.

@@ -57,13 +57,18 @@ func grant(v cluster.Value, d cluster.Duty) (*protocol.Grant, bool) {
 	if !ok {
 		return nil, false
 	}
-	p := d.Partition
-	from := p.From
-	if p.State == cluster.PartitionAdopting && d.Token == p.NextToken {
-		from = p.Owner // it still runs there: the move ends when it runs here
+	g := Grant(d.Partition, d.Token, spec, job.SpecIndex)
+	if p := d.Partition; p.State == cluster.PartitionAdopting && d.Token == p.NextToken {
+		g.From = p.Owner // it still runs there: the move ends when it runs here
 	}
+	return g, true
+}
+
+// Grant is one of a partition that runs here under a token, by the spec of its task as of an index.
+func Grant(p *cluster.Partition, token cluster.Token, spec *cluster.TaskSpec, index cluster.Index) *protocol.Grant {
 	return &protocol.Grant{
-		Partition: p.ID, Token: d.Token, Handover: spec.Handover, Attempt: p.Attempts, Parents: p.Parents, ListedBy: p.ListedBy, Input: p.Input,
-		Index: p.Index, Count: p.Count, Spec: spec, SpecIndex: job.SpecIndex, From: from, Cause: p.Cause,
-	}, true
+		Partition: p.ID, Token: token, Handover: spec.Handover, Attempt: p.Attempts, Parents: p.Parents,
+		ListedBy: p.ListedBy, Input: p.Input, Index: p.Index, Count: p.Count, Spec: spec, SpecIndex: index,
+		From: p.From, Cause: p.Cause,
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/protocol"
 )
 
 // Work is what a value asks of a member that knows it whole: what it runs, what it says of that, and what it does for
@@ -54,4 +55,18 @@ func (w *Work) Steps(c *member.Core) (out []cluster.Command) {
 func (w *Work) Releases(c *member.Core, v cluster.Value) (out []cluster.Command) {
 	out, w.Holds = w.Holds.Release(slices.Values(w.Asks(c, v).Held), c.At, c.Hold)
 	return out
+}
+
+// Granted returns the assignment with these grants, as of an index of the log. It is a new version if the supervisor has something to do.
+func Granted(a protocol.Assignment, index cluster.Index, grants []*protocol.Grant) protocol.Assignment {
+	a.Index = index
+	if a.Version == 0 || !slices.EqualFunc(grants, a.Grants, same) {
+		a.Grants, a.Version = grants, a.Version+1
+	}
+	return a
+}
+
+// same reports whether two grants ask for the same run.
+func same(a, b *protocol.Grant) bool {
+	return a == b || a.Partition == b.Partition && a.Token == b.Token && a.Attempt == b.Attempt && a.SpecIndex == b.SpecIndex
 }

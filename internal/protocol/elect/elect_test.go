@@ -18,7 +18,7 @@ func TestMoves(t *testing.T) {
 	t.Parallel()
 	var none elect.Election
 	vacant := none.Read(elect.Seen{}, 10)
-	other := none.Read(elect.Seen{Version: "1", Holder: "b", Heartbeat: "pulse/b"}, 10)
+	other := none.Read(elect.Seen{Version: "1", Heartbeat: "pulse/b"}, 10)
 	silent := other.Probed("pulse/b", "7", 0, 10, 10).Probed("pulse/b", "7", 0, 10+protocol.Instant(silence), 12+protocol.Instant(silence))
 	garbage := none.Read(elect.Seen{Version: "1"}, 10)
 	for _, c := range []struct {

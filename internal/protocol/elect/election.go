@@ -11,7 +11,6 @@ import (
 // Seen is the document as found by a read. The zero value: there is none.
 type Seen struct {
 	Version   store.Version
-	Holder    string // name of the leader, for people
 	Heartbeat string // of the holder; "" if the document cannot be decoded
 }
 
@@ -65,11 +64,6 @@ func (e Election) Probed(key string, version store.Version, ttl time.Duration, s
 func (e Election) Stale() Election {
 	e.Known = false
 	return e
-}
-
-// Dead reports whether the holder is known to be dead.
-func (e Election) Dead(silence time.Duration) bool {
-	return e.Known && e.Seen.Version != "" && e.Holder.Dead(silence)
 }
 
 // Next is the next move of a candidate with this heartbeat, which has waited for the candidates before it. Silence is how long the holder must have

@@ -15,10 +15,14 @@
 //   - An observer writes nothing, and returns the value at the head of the log, as of a moment after the call began.
 //   - Trimmed entries are skipped through the snapshot that replaces them.
 //   - A Ledger applies each entry once, in the order of the log, and halts where the log is not the one that it has read before.
+//   - An entry may name another history than that of the member: then one of the two differs from the log, and the
+//     store is asked, once for each rest. A member with the history of the log goes on, whatever an entry says;
+//     another one learns it by the first answer.
 //
 // # What is not guaranteed
 //
-// The cluster may have decided more since. An observer does not notice a rewritten log.
+// The cluster may have decided more since. An observer does not notice a rewritten log, and a member
+// not before an entry shows it, whose base is not older than what is kept.
 //
 // # Failures
 //

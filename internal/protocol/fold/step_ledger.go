@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/protocol/history"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
@@ -15,7 +14,7 @@ import (
 type Ledger struct {
 	Value   cluster.Value
 	Out     outbox.Box
-	History history.History // of the applied entries
+	History history // of the applied entries
 
 	Began bool             // Ready is known
 	Ready cluster.Index    // head of the log at the first read
@@ -53,19 +52,9 @@ func (l *Ledger) Look(now protocol.Instant) (member.ReadLog, bool) {
 	return member.ReadLog{After: l.after}, true
 }
 
-// Check asks the store which history it has, while there is a doubt.
-func (l *Ledger) Check(c *member.Core) {
-	h, ask := l.History.Ask(c.At)
-	if l.History = h; ask {
-		c.Emit(member.CheckLog{At: l.Value.Index()})
-	}
-}
-
 // Pass gives up an entry that those who read the log pass over.
 func (l *Ledger) Pass(c *member.Core) {
-	out, answers := l.Out.Passed(l.Value.Index(), c.At)
-	l.Out = out
-	c.Reply(answers)
+	l.Out = c.Reply(l.Out.Passed(l.Value.Index(), c.At))
 }
 
 // Say returns the entry that is to be appended now: of what is wanted and, unless they are held back, of requests.
@@ -80,8 +69,22 @@ func (l *Ledger) Say(c *member.Core, holdBack bool, wanted func() []cluster.Comm
 	if !l.Out.Again(l.Value.Index()) {
 		return cluster.Entry{}, false
 	}
-	l.Out = l.Out.Sent() // unknown, or acknowledged and yet not in the log
+	l.Out.Busy = true // unknown, or acknowledged and yet not in the log
 	return l.Out.Pending.Entry, true
+}
+
+// Settle ends a member that leaves when its leave stands in the log, or was not needed; in: this life of it is in the
+// value.
+func (l *Ledger) Settle(c *member.Core, in bool) {
+	if c.Is == member.PhaseLeaving && c.Idle() && l.Out.Pending == nil && !in {
+		c.Gone()
+	}
+}
+
+// Leads reports whether this member is the one that does what one member should do.
+func (l *Ledger) Leads(c *member.Core) bool {
+	first, ok := l.Value.FirstJoined()
+	return ok && first == c.Member
 }
 
 // Due adds when the log is to be read or written next.
@@ -97,3 +100,47 @@ func (l *Ledger) Status(c *member.Core, joined bool) protocol.Status {
 		Pending: len(l.Out.Queue), Foreign: l.History.Foreign, Refused: l.Out.Refused,
 	}
 }
+
+// snaps is when a member writes snapshots.
+type snaps struct {
+	saving   bool
+	savedAt  uint64         // entries applied at the last snapshot
+	lastSnap cluster.Index  // index of the last own snapshot
+	cost     int            // of replaying the entries since the last snapshot
+	even     *cluster.Value // the newest value of this step that a snapshot can be taken of, nil for none
+	evenCost int            // cost at that value
+}
+
+// passed notes a value that a snapshot may be taken of.
+func (l *Ledger) passed(v *cluster.Value) {
+	if v.Even() {
+		even := *v
+		l.even, l.evenCost = &even, l.cost
+	}
+}
+
+// replayCost is the cost of applying an entry again: one for each partition that placement looks at, and a hundred for each command.
+func replayCost(after *cluster.Value, e cluster.Entry, planned bool) int {
+	cost := 100 * (1 + len(e.Commands))
+	if planned {
+		cost += after.PartitionCount()
+	}
+	return cost
+}
+
+// Save asks for the snapshot that is due, of the newest value passed since the last call, if this member is the one that writes snapshots. It frees the entries
+// before the former snapshot, so that readers that are a little late need not load it. Cost bounds that of replaying the entries between two; 0: no bound.
+func (l *Ledger) Save(c *member.Core, cost int, writes func() bool) {
+	even := l.even
+	l.even = nil
+	due := l.Value.Applied()-l.savedAt >= c.SnapshotEvery || cost > 0 && l.cost >= cost
+	if l.saving || !due || even == nil || even.Index() <= l.lastSnap || !writes() {
+		return
+	}
+	c.Emit(member.SaveSnapshot{Value: *even, TrimTo: l.lastSnap})
+	l.saving, l.savedAt, l.lastSnap = true, even.Applied(), even.Index()
+	l.cost -= l.evenCost
+}
+
+// Saving reports whether a snapshot is being written.
+func (l *Ledger) Saving() bool { return l.saving }

@@ -2,7 +2,6 @@ package fold
 
 import (
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/protocol/history"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
@@ -20,10 +19,7 @@ func (l *Ledger) Take(c *member.Core, k Keeper, ev member.Event) error {
 		return l.loaded(c, k, ev)
 	case member.LogChecked:
 		c.Answered(ev.Err)
-		h, why := l.History.Answer(c.At, ev.Asked, ev.Has, ev.Err != "", c.Poll)
-		if l.History = h; why != "" {
-			return &protocol.DivergedError{Index: ev.Asked, Reason: why}
-		}
+		return l.History.checked(c, ev)
 	case member.Appended:
 		return l.appended(c, k, ev)
 	case member.SnapshotSaved:
@@ -65,27 +61,23 @@ func (l *Ledger) loaded(c *member.Core, k Keeper, ev member.SnapshotRead) error 
 		return ev.Halt
 	}
 	l.Value = ev.Value
-	l.History = l.History.From(history.At(l.Value))
+	l.History.points = []member.Point{member.PointOf(l.Value)}
 	l.savedAt, l.cost, l.Hint = l.Value.Applied(), 0, true
-	out, answers := l.Out.Lost(l.Value.Wrote(c.Writer()))
-	l.Out = out
-	c.Reply(answers)
+	l.Out = c.Reply(l.Out.Lost(l.Value.Wrote(c.Writer())))
 	c.Emit(member.Applying{Value: k.Value()})
 	return nil
 }
 
 // appended takes in what became of an own entry, unless that was read in the log before.
 func (l *Ledger) appended(c *member.Core, k Keeper, ev member.Appended) (err error) {
-	l.Out = l.Out.Returned()
+	l.Out.Busy = false
 	c.Appended(ev)
 	switch {
 	case !l.Out.Waits(ev.Seq):
 		return nil
 	case ev.Outcome != outbox.Done:
 		l.Hint = l.Hint || ev.Outcome == outbox.Unknown
-		out, answers := l.Out.Failed(ev.Outcome, ev.Err, c.At.Add(c.Poll))
-		l.Out = out
-		c.Reply(answers)
+		l.Out = c.Reply(l.Out.Failed(ev.Outcome, ev.Err, c.At.Add(c.Poll)))
 		return nil
 	case ev.Index == l.Value.Index()+1: // what the next read would return: indexes grow and entries never change
 		err = l.apply(c, k, []store.Record{{Index: uint64(ev.Index), Data: ev.Data}})
@@ -104,8 +96,8 @@ func (l *Ledger) apply(c *member.Core, k Keeper, records []store.Record) error {
 		return nil // own entries that were applied when they were acknowledged
 	}
 	applied := make([]protocol.Applied, 0, len(records))
-	var foreign history.Foreign // the applied entries that name another history
-	var points []history.Point
+	var others foreign // the applied entries that name another history
+	var points []member.Point
 	for _, rec := range records {
 		if cluster.Index(rec.Index) <= l.Value.Index() {
 			continue
@@ -116,28 +108,20 @@ func (l *Ledger) apply(c *member.Core, k Keeper, records []store.Record) error {
 		}
 		if cost > 0 {
 			l.cost += cost
-			l.took(c, k, a)
+			k.Took(a)
+			l.Out = c.Reply(l.Out.Took(c.At, c.Writer(), &l.Value, a))
 			applied = append(applied, a)
-			foreign = foreign.Note(a, l.History.Agrees(a.Entry, points))
+			others.note(a, l.History.agrees(a.Entry, points))
 		}
-		points = append(points, history.At(l.Value))
+		points = append(points, member.PointOf(l.Value))
 		l.passed(&l.Value)
 	}
-	l.History = l.History.With(points)
-	l.History = l.History.Suspect(c.At, foreign)
+	l.History.note(c.At, points, others)
 	c.Emit(member.Applying{Value: k.Value(), Entries: applied})
-	if foreign.Count > 0 && k.First() { // one record is enough
-		c.Emit(member.Refusing{Key: foreign.Key(), Reason: foreign.Reason})
+	if others.count > 0 && k.First() { // one record is enough
+		c.Emit(member.Refusing{Key: others.key(), Reason: others.reason})
 	}
 	return nil
-}
-
-// took answers the requests of an own entry.
-func (l *Ledger) took(c *member.Core, k Keeper, a protocol.Applied) {
-	k.Took(a)
-	out, answers := l.Out.Took(c.At, c.Writer(), &l.Value, a)
-	l.Out = out
-	c.Reply(answers)
 }
 
 // applyRecord applies a record and returns its cost, see replayCost. The cost is 0 if the record is not an entry.

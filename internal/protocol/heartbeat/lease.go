@@ -2,6 +2,8 @@ package heartbeat
 
 import (
 	"cmp"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/protocol"
@@ -55,3 +57,27 @@ func (l Lease) Until(t Timing) protocol.Instant {
 // Lapsed reports whether the last acknowledged renewal is too old. Check it before you handle an answer: a renewal acknowledged after that proves
 // nothing, because others may have counted the owner as dead before it was stored.
 func (l Lease) Lapsed(now protocol.Instant, t Timing) bool { return l.Held && now >= l.Until(t) }
+
+// Asking is the renewal that is under way, if there is one. It is a value.
+type Asking struct {
+	Busy  bool             // one is under way
+	Asked protocol.Instant // when it was asked for
+}
+
+// Waited is how long the renewal that is under way has been waiting for its answer; 0 if there is none.
+func (a Asking) Waited(now protocol.Instant) time.Duration {
+	if !a.Busy {
+		return 0
+	}
+	return now.Sub(a.Asked)
+}
+
+// Epoch names an epoch of a start of a process, as the last part of its heartbeat's key. It is never used again.
+func Epoch(owner, nonce string, number uint64) string {
+	return owner + "/" + nonce + "-" + strconv.FormatUint(number, 10)
+}
+
+// IsEpoch reports whether a name is of an epoch of that start, whatever its number.
+func IsEpoch(name, owner, nonce string) bool {
+	return strings.HasPrefix(name, owner+"/"+nonce+"-")
+}

@@ -1,6 +1,9 @@
 package heartbeat
 
 import (
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rota-run/rota/protocol"
@@ -121,4 +124,91 @@ func (o Observation) Dead(silence time.Duration) bool {
 // Suspect reports whether lists omit it, or have shown it unchanged until an instant, so that a read must decide.
 func (o Observation) Suspect(until protocol.Instant, silence time.Duration) bool {
 	return o.Missing && !o.Gone() || o.Listed && until.Sub(o.Since) >= silence && !o.Dead(silence)
+}
+
+// Observations are sorted by key and never changed: a change makes a new slice.
+type Observations []Observation
+
+// Of returns the observation of a key; for an unknown key, only the key.
+func (all Observations) Of(key string) Observation {
+	if i, ok := all.find(key); ok {
+		return all[i]
+	}
+	return Observation{Key: key}
+}
+
+func (all Observations) find(key string) (int, bool) {
+	return slices.BinarySearchFunc(all, key, func(o Observation, k string) int { return strings.Compare(o.Key, k) })
+}
+
+// With replaces or adds an observation.
+func (all Observations) With(o Observation) Observations {
+	i, ok := all.find(o.Key)
+	next := slices.Clone(all)
+	if ok {
+		next[i] = o
+		return next
+	}
+	return slices.Insert(next, i, o)
+}
+
+// Newer merges the observations of two watchers of one process. For each heartbeat it keeps the read that was sent later.
+func (all Observations) Newer(others Observations) Observations {
+	for _, o := range others {
+		if mine := all.Of(o.Key); !mine.Known || mine.Looked < o.Looked {
+			all = all.With(o)
+		}
+	}
+	return all
+}
+
+// Recent removes observations without a read since an instant.
+func (all Observations) Recent(since protocol.Instant) Observations {
+	return slices.DeleteFunc(slices.Clone(all), func(o Observation) bool { return o.Looked < since })
+}
+
+// Silence is for how long a dead owner had given no sign of life when that was found, as far as this watcher can say; false where it never saw one. limit is
+// after how long a silent owner counts as dead. A heartbeat that is gone soon after it was renewed went with its process, at once: its silence is 0.
+func (o Observation) Silence(limit time.Duration) (time.Duration, bool) {
+	switch {
+	case !o.Gone():
+		return max(0, o.Looked.Sub(o.Since)), true
+	case o.Before == 0:
+		return 0, false
+	case o.Since.Sub(o.Before) <= limit/2:
+		return 0, true
+	}
+	return o.Since.Sub(o.Before), true
+}
+
+// What a reason says of a silence.
+const (
+	silentFor  = ", silent for "
+	silentEver = ", for an unknown time"
+)
+
+// Reason is why a member is counted out, for the log and the journal: what was found, and for how long the member had been silent. [SilenceIn] reads it back.
+func (o Observation) Reason(found string, limit time.Duration) string {
+	silence, known := o.Silence(limit)
+	switch {
+	case !known:
+		return found + silentEver
+	case silence < time.Millisecond:
+		return found
+	}
+	return found + silentFor + strconv.FormatInt(silence.Milliseconds(), 10) + " ms"
+}
+
+// SilenceIn is the silence that a reason tells of: for so long nobody had run the member's tasks already when it was counted out. It is 0 if the reason tells of
+// none, and false if it is unknown.
+func SilenceIn(reason string) (time.Duration, bool) {
+	if strings.HasSuffix(reason, silentEver) {
+		return 0, false
+	}
+	at := strings.LastIndex(reason, silentFor)
+	if at < 0 {
+		return 0, true
+	}
+	ms, err := strconv.ParseInt(strings.TrimSuffix(reason[at+len(silentFor):], " ms"), 10, 32)
+	return time.Duration(max(0, ms)) * time.Millisecond, err == nil
 }

@@ -80,51 +80,40 @@ func NewState(p Params) State {
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
 func Step(s State, ev member.Event) (State, []member.Effect) {
-	if s.Over() {
-		return s, nil
-	}
 	st := &step{s}
-	st.Begin(ev)
-	st.CheckLease()
-	st.take(ev)
-	if !st.Over() {
-		st.advance()
-	}
-	fx := st.End()
+	fx := st.Step(st, ev)
 	return st.State, fx
 }
 
 // step is one call of Step, on a state of its own.
 type step struct{ State }
 
-func (s *step) take(ev member.Event) {
+// Index implements member.Machine.
+func (s *step) Index() cluster.Index { return s.head.Index }
+
+// Take implements member.Machine.
+func (s *step) Take(ev member.Event) {
 	switch ev := ev.(type) {
-	case member.Woken:
 	case member.Hinted:
 		s.hinted(ev.Prefix)
 	case member.Read, member.SnapshotRead, member.LogChecked, member.SnapshotSaved, member.Appended:
 		s.logged(ev)
-	case member.Renewed:
-		s.Renewed(ev)
 	case Got:
 		s.got(ev)
 	case Listed:
 		s.listed(ev)
 	case Wrote:
 		s.wrote(ev)
-	case member.Reported:
-		s.Reports, s.Reported = ev.Reports, ev.Version
 	case member.Proposed:
 		s.asks.Box = s.asks.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
-	case member.Closed:
-		s.Halt(s.head.Index, ev.Err)
-	case member.Stop:
-		s.Leave(s.head.Index, ev.Reason, s.Is < member.PhaseJoining)
 	}
 }
 
-// advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
-func (s *step) advance() {
+// Advance implements member.Machine.
+func (s *step) Advance() {
+	if s.Is == member.PhaseGone {
+		return
+	}
 	s.keep()
 	s.walk()
 	s.Renew(protocol.HeartbeatPrefix)

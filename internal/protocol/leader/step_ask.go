@@ -54,7 +54,7 @@ func (s *step) planWrote(ev Wrote) {
 		s.asks.Box = s.asks.At(0)
 		s.asks.put, s.asks.look.next = true, s.At.Add(max(s.Poll, s.Params.TTL*2/5)) // the answer may have been hinted at already
 	case ev.Outcome == outbox.Refused:
-		s.reply(s.asks.TooLarge(ev.Err))
+		s.asks.Box = s.Reply(s.asks.TooLarge(ev.Err))
 	case ev.Outcome == outbox.Unknown:
 		s.asks.Box = s.asks.Unknown()
 	default:
@@ -89,22 +89,17 @@ func (s *step) unanswered() {
 	for i := range answers {
 		answers[i].Unknown = true
 	}
-	s.reply(box, answers)
+	s.asks.Box = s.Reply(box, answers)
 }
 
 func (s *step) planAnswered(a planAnswer, commands int) {
 	if a.Err == "" && len(a.Results) == commands {
-		s.reply(s.asks.Applied(s.At, a.Results))
+		s.asks.Box = s.Reply(s.asks.Applied(s.At, a.Results))
 		return
 	}
 	box, answers := s.asks.Applied(s.At, make([]cluster.Result, commands))
 	for i := range answers {
 		answers[i] = outbox.Answer{ID: answers[i].ID, Err: a.Err, Unknown: a.Unknown || a.Err == ""}
 	}
-	s.reply(box, answers)
-}
-
-func (s *step) reply(box outbox.Box, answers []outbox.Answer) {
-	s.asks.Box = box
-	s.Reply(answers)
+	s.asks.Box = s.Reply(box, answers)
 }

@@ -11,7 +11,7 @@ import (
 func (s *step) holderGot(ev Got) {
 	seen := elect.Seen{Version: ev.Doc.Version}
 	if h, ok := ev.Doc.Value.(holderDoc); ok {
-		seen.Holder, seen.Heartbeat, s.vote.holder = string(h.Member), h.Heartbeat, h
+		seen.Heartbeat, s.vote.holder = h.Heartbeat, h
 	}
 	s.vote.Election = s.vote.Read(seen, s.At)
 }

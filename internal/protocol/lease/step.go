@@ -62,19 +62,8 @@ func NewState(p Params) State {
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
 func Step(s State, ev member.Event) (State, []member.Effect) {
-	if s.Over() {
-		return s, nil
-	}
 	st := &step{s}
-	st.Begin(ev)
-	if st.CheckLease() {
-		st.drop()
-	}
-	st.take(ev)
-	if st.Is != member.PhaseHalted {
-		st.advance()
-	}
-	fx := st.End()
+	fx := st.Step(st, ev)
 	return st.State, fx
 }
 
@@ -90,9 +79,12 @@ func (s *step) learn(docs []store.Doc) *facts {
 // step is one call of Step, on a state of its own.
 type step struct{ State }
 
-func (s *step) take(ev member.Event) {
+// Index implements member.Machine.
+func (s *step) Index() cluster.Index { return s.value.Index() }
+
+// Take implements member.Machine.
+func (s *step) Take(ev member.Event) {
 	switch ev := ev.(type) {
-	case member.Woken:
 	case member.Hinted:
 		s.hinted(ev)
 	case Fetched:
@@ -103,22 +95,12 @@ func (s *step) take(ev member.Event) {
 		s.surveyed(ev)
 	case Written:
 		s.written(ev)
-	case member.Renewed:
-		if s.Renewed(ev) {
-			s.drop()
-		}
 	case ViewRead:
 		s.viewRead(ev)
 	case Shown:
 		s.shown(ev)
-	case member.Reported:
-		s.Reports, s.Reported = ev.Reports, ev.Version
 	case member.Proposed:
 		s.proposed(ev)
-	case member.Closed:
-		s.Halt(s.value.Index(), ev.Err)
-	case member.Stop:
-		s.Leave(s.value.Index(), ev.Reason, s.Is < member.PhaseJoining || s.Is == member.PhaseRemoved)
 	}
 }
 
@@ -161,8 +143,8 @@ func (s *step) pause(failed bool) time.Duration {
 	return 0
 }
 
-// advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
-func (s *step) advance() {
+// Advance implements member.Machine.
+func (s *step) Advance() {
 	s.Walk(s)
 	s.Renew(nodePrefix)
 	s.watch()

@@ -52,10 +52,10 @@ func (a attempt) decide(f *facts, w writer) attempt {
 		a.err, a.result, a.over = v.err, cluster.Result{Reason: v.err.Error()}, true
 	case v.more != nil:
 		a.ask = v.more
-	case v.put == nil:
+	case v.put.Key == "":
 		a.result, a.put, a.over = v.result, store.Doc{}, true
 	default:
-		a.put, a.taking, a.again, a.result, a.lost = *v.put, v.index, v.again, v.result, false
+		a.put, a.taking, a.again, a.result, a.lost = v.put, v.index, v.again, v.result, false
 	}
 	return a
 }

@@ -10,15 +10,9 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// lapse ends the session for good.
-func (s *step) lapse(reason string) {
-	if s.Lost(reason) {
-		s.drop()
-	}
-}
-
-// drop gives up what was of a session that has ended. What it has claimed may be claimed by others now.
-func (s *step) drop() {
+// Drop implements member.Dropper: it gives up what was of a session that has ended. What it has claimed may be claimed
+// by others now.
+func (s *step) Drop() {
 	s.held, s.lead = nil, lead{}
 	s.dropTries()
 	s.Revoke(s.value.Index(), 0)
@@ -93,16 +87,14 @@ func (s *step) otherStart(ev Fetched, ours bool) {
 	s.name.seen = was.Read(d.Version, heartbeat.StatedTTL(d.Value), ev.Sent, s.At)
 	switch {
 	case ours || s.Dead(s.name.seen):
-		s.fence(&s.name.fence, d, n)
+		s.write(&s.name.fence, s.fenced(d, n))
 	case was.Known && was.Version != d.Version:
 		s.Halt(s.value.Index(), &protocol.NameTakenError{Member: s.Member})
 	}
 }
 
-// fence begins to write a session's document so that its owner cannot renew it.
-func (s *step) fence(c *call, d store.Doc, n nodeDoc) { s.write(c, s.fenced(d, n)) }
-
-// fenced is that write. A document that goes with its process is removed: nobody else may write it, and its key is never used again.
+// fenced is the write of a session's document after which its owner cannot renew it. A document that goes with its
+// process is removed: nobody else may write it, and its key is never used again.
 func (s *step) fenced(d store.Doc, n nodeDoc) leadWrite {
 	if n.Tied {
 		return leadWrite{doc: store.Doc{Key: d.Key, Version: d.Version}, remove: true}
@@ -130,4 +122,54 @@ func (s *step) complain(err error) {
 		return
 	}
 	s.Emit(r)
+}
+
+// Stand implements member.Walker: what our own acknowledged writes prove. A session that is lost ends the membership, and nothing else does.
+func (s *step) Stand() member.Stand {
+	switch {
+	case s.Is == member.PhaseNaming && !s.name.clear:
+		s.checkName()
+	case s.Is == member.PhaseJoining && s.Inc == 0 && !s.trying(""):
+		c := s.Join
+		c.Heartbeat, c.Replaces = s.Own.Key, s.name.replaces
+		s.try(c)
+	}
+	return member.Stand{Free: s.name.clear || s.Is == member.PhaseRemoved, In: s.Inc != 0, Joined: true, Inc: s.Inc, Index: s.value.Index()}
+}
+
+// Again implements member.Walker.
+func (s *step) Again() { s.name = nameCheck{} }
+
+// joinTried takes in how our entry into the Node List ended.
+func (s *step) joinTried(t try) {
+	if !t.result.Accepted {
+		// another start was quicker or has left, or an entry of ours was stored of which we did not hear
+		if s.Is == member.PhaseJoining && s.Lost("its entry into the Node List was refused") {
+			s.Drop()
+		}
+		return
+	}
+	n, _ := read[nodesDoc](t.put)
+	members, _ := n.members()
+	for _, m := range members {
+		if m.ID == s.Member {
+			s.Inc = m.Incarnation
+		}
+	}
+	s.look.index, s.look.members = n.Index, members
+}
+
+// settle ends the member when the Node List is without it. What it had claimed is free then.
+func (s *step) settle() {
+	if s.Is != member.PhaseLeaving || !s.Idle() {
+		return
+	}
+	if s.Inc == 0 && !s.trying("") {
+		s.Gone()
+		return
+	}
+	if !s.trying("") {
+		s.try(cluster.LeaveCluster{Member: s.Member, Incarnation: s.Inc, Reason: s.Stop})
+		s.advanceTries()
+	}
 }

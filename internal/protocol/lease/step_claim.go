@@ -69,16 +69,8 @@ func (s *step) claimSome() {
 
 // place is where we begin in a list of so many: by our position in the Node List, so that members spread.
 func (s *step) place(n int) int {
-	at, of := 0, len(s.look.members)
-	for i, m := range s.look.members {
-		if m.ID == s.Member {
-			at = i
-		}
-	}
-	if of == 0 || n == 0 {
-		return 0
-	}
-	return at * n / of
+	at := slices.IndexFunc(s.look.members, func(m cluster.Member) bool { return m.ID == s.Member })
+	return max(0, at) * n / max(1, len(s.look.members))
 }
 
 // room tells whether we have a worker for one more. Claims that are on their way count.
@@ -222,14 +214,9 @@ func (s *step) assign() {
 func (s *step) grants() []*protocol.Grant {
 	out := make([]*protocol.Grant, 0, len(s.held))
 	for _, h := range s.held {
-		p := h.partition
-		if p.State != cluster.PartitionGranted {
-			continue
+		if p := h.partition; p.State == cluster.PartitionGranted {
+			out = append(out, duty.Grant(&p, p.Token, h.spec, h.specIndex))
 		}
-		out = append(out, &protocol.Grant{
-			Partition: h.id, Token: p.Token, Handover: h.spec.Handover, Attempt: p.Attempts, Parents: p.Parents, ListedBy: p.ListedBy, Input: p.Input,
-			Index: p.Index, Count: p.Count, Spec: h.spec, SpecIndex: h.specIndex, From: p.From, Cause: p.Cause,
-		})
 	}
 	return out
 }

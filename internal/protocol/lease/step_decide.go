@@ -20,7 +20,7 @@ type writer struct {
 // verdict is what a command leads to, given documents.
 type verdict struct {
 	more   []string      // these documents must be read too; nothing else is set
-	put    *store.Doc    // to be written over the version in it; nil for nothing
+	put    store.Doc     // to be written over the version in it; no key: nothing
 	index  cluster.Index // the write is not of the deciding document: it takes this index, then decide again
 	again  bool          // the write is not of the deciding document: decide again after it
 	result cluster.Result
@@ -44,30 +44,33 @@ func needs(c cluster.Command) []string {
 		return jobNeeds(c.Job, "")
 	case cluster.ResumeJob:
 		return jobNeeds(c.Job, "")
+	}
+	id := subject(c)
+	if id == "" {
+		return []string{keyNodes, keyConfig}
+	}
+	job, task, _ := id.Split()
+	keys := []string{partitionKey(id), jobKey(job), keyNodes, keyConfig}
+	for _, k := range others(c) {
+		keys = append(keys, partitionKey(cluster.NewPartitionID(job, task, k)))
+	}
+	return keys
+}
+
+// others are the other partitions of its task that a command names.
+func others(c cluster.Command) (keys []string) {
+	switch c := c.(type) {
 	case cluster.AdvanceWindow:
-		keys := partitionNeeds(c.Partition)
-		job, task, _ := c.Partition.Split()
-		for _, k := range c.Done {
-			keys = append(keys, partitionKey(cluster.NewPartitionID(job, task, k)))
-		}
+		keys = slices.Clone(c.Done)
 		for _, it := range c.Items {
-			keys = append(keys, partitionKey(cluster.NewPartitionID(job, task, it.Key)))
+			keys = append(keys, it.Key)
 		}
-		return keys
 	case cluster.SplitPartition:
-		keys := partitionNeeds(c.Partition)
-		job, task, _ := c.Partition.Split()
 		for _, ch := range c.Children {
-			for _, k := range append([]string{ch.Key}, ch.Parents...) {
-				keys = append(keys, partitionKey(cluster.NewPartitionID(job, task, k)))
-			}
+			keys = append(append(keys, ch.Key), ch.Parents...)
 		}
-		return keys
 	}
-	if id := subject(c); id != "" {
-		return partitionNeeds(id)
-	}
-	return []string{keyNodes, keyConfig}
+	return keys
 }
 
 func jobNeeds(job cluster.JobID, by cluster.PartitionID) []string {
@@ -77,11 +80,6 @@ func jobNeeds(job cluster.JobID, by cluster.PartitionID) []string {
 		keys = append(keys, partitionKey(by), jobKey(id), keyNodes)
 	}
 	return keys
-}
-
-func partitionNeeds(id cluster.PartitionID) []string {
-	job, _, _ := id.Split()
-	return []string{partitionKey(id), jobKey(job), keyNodes, keyConfig}
 }
 
 // subject is the partition whose document decides a command; "" for other commands.
@@ -130,10 +128,12 @@ func decide(c cluster.Command, f *facts, w writer) verdict {
 
 func (f *facts) version(key string) store.Version { return f.read(key).Version }
 
+// over is a document that is to be written over the one that was read under its key.
+func (f *facts) over(key string, x any) store.Doc { return written(key, f.version(key), x) }
+
 // putConfig writes the settings, or takes an index.
-func (f *facts) putConfig(s cluster.Settings, index cluster.Index, w writer) *store.Doc {
-	d := written(keyConfig, f.version(keyConfig), configDoc{Index: index, Forgotten: f.config.Forgotten, Settings: s.Encode(), Write: w.write})
-	return &d
+func (f *facts) putConfig(s cluster.Settings, index cluster.Index, w writer) store.Doc {
+	return f.over(keyConfig, configDoc{Index: index, Forgotten: f.config.Forgotten, Settings: s.Encode(), Write: w.write})
 }
 
 func decideConfig(c cluster.Command, f *facts, w writer) verdict {
@@ -163,16 +163,15 @@ func decideJob(c cluster.Command, key string, f *facts, w writer) verdict {
 		doc.Submitted = w.index
 	}
 	doc.State, doc.Tasks, doc.Job, doc.Write = job.State.String(), textsOf(job), job.Encode(), w.write
-	d := written(key, f.version(key), doc)
-	return verdict{result: result, put: &d}
+	return verdict{result: result, put: f.over(key, doc)}
 }
 
 func decideMember(c cluster.Command, f *facts, w writer) verdict {
 	if f.version(keyConfig) == "" {
 		return verdict{put: f.putConfig(defaults(), 0, w), again: true}
 	}
-	if v := unfenced(c, f, w); v != nil {
-		return *v
+	if v, ok := unfenced(c, f, w); !ok {
+		return v
 	}
 	v := f.value()
 	index := f.nodes.Index + 1
@@ -185,8 +184,7 @@ func decideMember(c cluster.Command, f *facts, w writer) verdict {
 	}
 	nodes := nodesOf(after, index, w.write)
 	nodes.Left = f.nodes.left(v, after, w.atMS)
-	d := written(keyNodes, f.version(keyNodes), nodes)
-	return verdict{result: result, put: &d}
+	return verdict{result: result, put: f.over(keyNodes, nodes)}
 }
 
 // admitted joins a member that has just entered: it has written its heartbeat before.
@@ -200,10 +198,10 @@ func admitted(v cluster.Value, id cluster.MemberID, atMS int64) cluster.Value {
 	return v
 }
 
-// unfenced refuses to remove a member whose session may still be renewed; nil where nothing is in the way. The member itself may leave. What is read may never
-// have been acknowledged: a fence is written once more before it counts. That a heartbeat is not there counts where the same request has shown the Node List,
-// which was written after it.
-func unfenced(c cluster.Command, f *facts, w writer) *verdict {
+// unfenced refuses to remove a member whose session may still be renewed; true where nothing is in the way. The member
+// itself may leave. What is read may never have been acknowledged: a fence is written once more before it counts. That
+// a heartbeat is not there counts where the same request has shown the Node List, which was written after it.
+func unfenced(c cluster.Command, f *facts, w writer) (verdict, bool) {
 	var id cluster.MemberID
 	switch c := c.(type) {
 	case cluster.PrepareJoin:
@@ -211,31 +209,28 @@ func unfenced(c cluster.Command, f *facts, w writer) *verdict {
 	case cluster.LeaveCluster:
 		id = c.Member
 	case cluster.ConfirmMember:
-		v := refused("a session that has ended is not confirmed: the member joins again")
-		return &v
+		return refused("a session that has ended is not confirmed: the member joins again"), false
 	}
 	i := slices.IndexFunc(f.members, func(m cluster.Member) bool { return m.ID == id })
 	if i < 0 || f.members[i].State == cluster.MemberHeld || session(f.members[i]) == w.session {
-		return nil
+		return verdict{}, true
 	}
 	key := f.members[i].Heartbeat
 	d, ok := f.doc(key)
 	if !ok {
-		return &verdict{more: []string{keyNodes, key}}
+		return verdict{more: []string{keyNodes, key}}, false
 	}
 	n, err := read[nodeDoc](d.Doc)
 	switch {
 	case err != nil:
-		return &verdict{err: err}
+		return verdict{err: err}, false
 	case d.Version != "" && n.State != heartbeat.Fenced:
-		v := refused("its session has not been fenced: it may be alive")
-		return &v
+		return refused("its session has not been fenced: it may be alive"), false
 	case d.Version != "" && w.proved != key:
 		n.Write = w.write
-		d := written(key, d.Version, n)
-		return &verdict{put: &d, again: true}
+		return verdict{put: f.over(key, n), again: true}, false
 	}
-	return nil
+	return verdict{}, true
 }
 
 func decidePartition(c cluster.Command, id cluster.PartitionID, f *facts, w writer) verdict {
@@ -255,8 +250,7 @@ func decidePartition(c cluster.Command, id cluster.PartitionID, f *facts, w writ
 		if fact.doc.Holder == w.session && fact.doc.State == outstanding { // by a write of which its maker did not hear: it counts when it was made once more
 			doc := fact.doc
 			doc.Write = w.write
-			d := written(key, f.version(key), doc)
-			return verdict{result: cluster.Result{Accepted: true}, put: &d}
+			return verdict{result: cluster.Result{Accepted: true}, put: f.over(key, doc)}
 		}
 	}
 	v := f.value()
@@ -274,8 +268,7 @@ func decidePartition(c cluster.Command, id cluster.PartitionID, f *facts, w writ
 		}
 		doc.Said = append(slices.Clip(doc.Said), saidDoc{Index: w.index, Command: cluster.EncodeCommand(c)})
 	}
-	d := written(key, f.version(key), doc)
-	return verdict{result: result, put: &d}
+	return verdict{result: result, put: f.over(key, doc)}
 }
 
 // holds tells whether a claim is of the session that makes it.

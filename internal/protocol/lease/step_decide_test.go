@@ -61,7 +61,7 @@ func (p *paper) verdict(c cluster.Command, by string) verdict {
 			docs = append(docs, p.get(v.more...)...)
 			continue
 		case v.index != 0 || v.again:
-			if !p.put(*v.put) {
+			if !p.put(v.put) {
 				p.t.Fatal("a write of a moment ago conflicts")
 			}
 			if w.index = v.index; v.again {
@@ -81,7 +81,7 @@ func (p *paper) do(c cluster.Command, by string) cluster.Result {
 	if v.err != nil {
 		return cluster.Result{Reason: v.err.Error()}
 	}
-	if v.put != nil && !p.put(*v.put) {
+	if v.put.Key != "" && !p.put(v.put) {
 		p.t.Fatal("a write of a moment ago conflicts")
 	}
 	return v.result
@@ -225,12 +225,12 @@ func TestClaimThatLandsLate(t *testing.T) {
 	p.submit("x", cluster.TaskSpec{})
 	p.pass()
 	late := p.verdict(cluster.Claim{Partition: "x", Token: firstToken(1), Member: "a", Incarnation: a}, "a/1")
-	if late.put == nil {
+	if late.put.Key == "" {
 		t.Fatalf("refused: %+v", late)
 	}
 	p.fence("a/1")
 	p.must(cluster.LeaveCluster{Member: "a", Incarnation: a}, "b/1")
-	if !p.put(*late.put) {
+	if !p.put(late.put) {
 		t.Fatal("it conflicts: the story is another one")
 	}
 	again := p.join("a/2") // the same name in another session holds nothing by it

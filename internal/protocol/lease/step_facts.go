@@ -206,12 +206,7 @@ func (f *facts) problem(keys ...string) error {
 
 // live tells whether a session is in the Node List.
 func (f *facts) live(session string) bool {
-	for _, n := range f.nodes.Nodes {
-		if n.Token == session {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.nodes.Nodes, func(n nodeEntry) bool { return n.Token == session })
 }
 
 // parts are the records of the value. What belongs to a former submission of its job is there only until its holder has stopped.

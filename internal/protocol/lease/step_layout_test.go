@@ -160,7 +160,7 @@ func TestAnIndexTakenLongBefore(t *testing.T) {
 		p.must(cluster.Configure{Retention: 1}, "")
 		submit := cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{{Type: "noop"}}}}
 		first := decide(submit, learn(p.get(needs(submit)...)), writer{write: "suspended"})
-		if first.index == 0 || !p.put(*first.put) {
+		if first.index == 0 || !p.put(first.put) {
 			t.Fatal("it takes no index: the story is another one")
 		}
 		p.submit("x", cluster.TaskSpec{})

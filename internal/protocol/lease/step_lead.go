@@ -227,7 +227,7 @@ func (s *step) publish(f *facts, p *pass) {
 	}
 	if !sameBoard(next, b) {
 		next.Write = s.writeName()
-		s.lead.writes = append(slices.Clip(s.lead.writes), leadWrite{doc: written(keyBoard, f.version(keyBoard), next)})
+		s.lead.writes = append(slices.Clip(s.lead.writes), leadWrite{doc: f.over(keyBoard, next)})
 	}
 }
 

@@ -102,7 +102,7 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 		s.look.leader, s.look.lockAt = l, d.Version
 		seen := elect.Seen{Version: d.Version}
 		if d.Version != "" {
-			seen.Holder, seen.Heartbeat = l.Holder, nodeKey(l.Holder)
+			seen.Heartbeat = nodeKey(l.Holder)
 		}
 		if s.look.election = s.look.election.Read(seen, s.At); !s.look.election.Holder.Known && l.Holder != s.Session() {
 			s.look.next = s.At // look at its heartbeat
@@ -181,7 +181,7 @@ func (s *step) elect(docs []store.Doc) {
 	case elect.Remove:
 		if i >= 0 && s.At.Sub(e.Holder.Since) >= s.Silence(e.Holder)+s.rank() {
 			n, _ := read[nodeDoc](docs[i])
-			s.fence(&s.look.lock, docs[i], n)
+			s.write(&s.look.lock, s.fenced(docs[i], n))
 		}
 	}
 }

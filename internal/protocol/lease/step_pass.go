@@ -142,7 +142,7 @@ func (p *pass) writes() []leadWrite {
 	if s := p.after.Settings(); p.f.config.Forgotten < p.forgotten || s != p.before.Settings() {
 		doc := p.f.config
 		doc.Forgotten, doc.Settings, doc.Write = max(doc.Forgotten, p.forgotten), s.Encode(), p.name
-		out = append(out, leadWrite{doc: written(keyConfig, p.f.version(keyConfig), doc)})
+		out = append(out, leadWrite{doc: p.f.over(keyConfig, doc)})
 	}
 	return out
 }
@@ -168,7 +168,7 @@ func (p *pass) job(id cluster.JobID) []leadWrite {
 			doc.Layouts[t.Name] = l
 		}
 	}
-	return []leadWrite{{doc: written(key, p.f.version(key), doc)}}
+	return []leadWrite{{doc: p.f.over(key, doc)}}
 }
 
 // partition writes a partition that has changed, appeared or gone.
@@ -202,7 +202,7 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 		}
 		doc.Layout = p.laid
 	}
-	return []leadWrite{{doc: written(key, p.f.version(key), doc)}}
+	return []leadWrite{{doc: p.f.over(key, doc)}}
 }
 
 // dropped tells the holder of a partition of a former submission to stop.
@@ -211,7 +211,7 @@ func (p *pass) dropped(x *partitionFact) []leadWrite {
 		return nil
 	}
 	doc := x.next(p.after, p.f, writer{write: p.name})
-	return []leadWrite{{doc: written(x.key, p.f.version(x.key), doc)}}
+	return []leadWrite{{doc: p.f.over(x.key, doc)}}
 }
 
 // rest writes the documents of partitions that are not in the value any more, and notes what was carried out.
@@ -228,18 +228,16 @@ func (p *pass) rest(x *partitionFact) []leadWrite {
 		return nil
 	}
 	j, ok := p.f.job(job)
-	if !ok || j.job.State != cluster.JobRunning || !p.f.current(x) || p.listed(x) {
+	listed := x.partition.ListedBy != "" // items of windows are too many to keep
+	if !ok || j.job.State != cluster.JobRunning || !p.f.current(x) || listed {
 		return []leadWrite{{doc: store.Doc{Key: x.key, Version: p.f.version(x.key)}, remove: true}}
 	}
 	if x.doc.State == gone {
 		return nil // it keeps the token for as long as its job lives
 	}
 	doc := x.next(p.after, p.f, writer{write: p.name})
-	return []leadWrite{{doc: written(x.key, p.f.version(x.key), doc)}}
+	return []leadWrite{{doc: p.f.over(x.key, doc)}}
 }
-
-// listed tells whether it was an item of a window: those are too many to keep.
-func (p *pass) listed(x *partitionFact) bool { return x.partition.ListedBy != "" }
 
 // carriedOut forgets commands whose consequences are in the documents, and notes that a partition has seen the present spec.
 func (p *pass) carriedOut(x *partitionFact) []leadWrite {
@@ -252,7 +250,7 @@ func (p *pass) carriedOut(x *partitionFact) []leadWrite {
 	}
 	doc := x.doc
 	doc.Said, doc.Spec, doc.Write = doc.Said[len(x.said)-left:], spec, p.name
-	return []leadWrite{{doc: written(x.key, p.f.version(x.key), doc)}}
+	return []leadWrite{{doc: p.f.over(x.key, doc)}}
 }
 
 // changed tells whether the pass writes the document for another reason.

@@ -65,7 +65,7 @@ func TestFenceIsProved(t *testing.T) {
 	}
 	docs := p.get(keyNodes, keyConfig, key)
 	v = decide(c, learn(docs), writer{session: "a/n-0", write: "1"})
-	if !v.again || v.put == nil || v.put.Key != key || v.put.Version != p.docs[key].Version {
+	if !v.again || v.put.Key != key || v.put.Version != p.docs[key].Version {
 		t.Fatalf("it does %+v, want the fence to be written over what was read", v)
 	}
 	v = decide(c, learn(docs), writer{session: "a/n-0", write: "2", proved: nodeKey("another/n-0")})

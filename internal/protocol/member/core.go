@@ -79,9 +79,6 @@ type Core struct {
 // NewCore is that of a member that has just started.
 func NewCore(p Params, l Lapse) Core { return Core{Params: p, lapse: l, Wake: -1} }
 
-// Begin begins the step of an event.
-func (c *Core) Begin(ev Event) { c.At = max(c.At, ev.At()) }
-
 // Emit wants something done.
 func (c *Core) Emit(fx ...Effect) { c.fx = append(c.fx, fx...) }
 
@@ -114,10 +111,11 @@ const (
 // Holds reports whether the leave announces a restart.
 func (c *Core) Holds() bool { return c.Restart && c.Stop != Evicted }
 
-// Leave begins to leave gracefully. It is over at once where nobody has heard of the member.
-func (c *Core) Leave(index cluster.Index, reason string, unheard bool) {
+// Leave begins to leave gracefully. It is over at once where nobody has heard of the member, or whoever has removed it
+// will hear of another life first. That cannot be said of a member that Resume keeps.
+func (c *Core) Leave(index cluster.Index, reason string) {
 	c.Stop = reason
-	if unheard {
+	if c.lapse != Resume && c.Is < PhaseJoining || c.lapse == Rejoin && c.Is == PhaseRemoved {
 		c.Gone()
 		return
 	}
@@ -133,3 +131,59 @@ func (c *Core) Gone() {
 
 // Now is the newest instant that the member has seen.
 func (c Core) Now() protocol.Instant { return c.At }
+
+// Waking finds the next instant at which something is due, within a poll.
+type Waking struct{ now, next protocol.Instant }
+
+// Waking begins with the next poll.
+func (c *Core) Waking() Waking { return Waking{c.At, c.At.Add(c.Poll)} }
+
+// Due adds an instant. What is past, or waits for an answer, is not due.
+func (w *Waking) Due(busy bool, at protocol.Instant) {
+	if !busy && at > w.now && at < w.next {
+		w.next = at
+	}
+}
+
+// WakeAt asks to be woken then, unless that was asked for last.
+func (c *Core) WakeAt(w Waking) {
+	if w.next != c.Wake {
+		c.Wake = w.next
+		c.Emit(WakeAt{At: w.next})
+	}
+}
+
+// Assign gives the supervisor an assignment, valid until an instant, unless it has that one.
+func (c *Core) Assign(next protocol.Assignment, until protocol.Instant) {
+	next.ValidUntil = until
+	if next.Version != c.Given.Version || next.ValidUntil != c.Given.ValidUntil {
+		c.Given = next
+		c.Emit(Assign{Assignment: next})
+	}
+}
+
+// Revoke takes all grants away from the supervisor.
+func (c *Core) Revoke(index cluster.Index, lease protocol.Instant) {
+	if len(c.Given.Grants) == 0 && c.Given.ValidUntil == lease && c.Given.Version > 0 {
+		return
+	}
+	c.Given = protocol.Assignment{Index: index, Version: c.Given.Version + 1, ValidUntil: lease}
+	c.Emit(Assign{Assignment: c.Given})
+}
+
+// Idle reports whether nothing runs here and nothing will be started under grants that were taken away.
+func (c *Core) Idle() bool { return len(c.Given.Grants) == 0 && len(c.Reports) == 0 && !c.Behind() }
+
+// Behind reports whether the supervisor has yet to take in what it should do: then "not reported" proves nothing.
+func (c *Core) Behind() bool { return c.Reported < c.Given.Version }
+
+// Assigned is what the supervisor was given last.
+func (c Core) Assigned() protocol.Assignment { return c.Given }
+
+// Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
+func (c Core) Tenure() (cluster.Incarnation, protocol.Instant) {
+	if c.Is != PhaseMember {
+		return 0, 0
+	}
+	return c.Inc, c.Given.ValidUntil
+}

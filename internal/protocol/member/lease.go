@@ -39,27 +39,17 @@ func (c *Core) Ours(key string) bool {
 	return heartbeat.IsEpoch(strings.TrimPrefix(key, protocol.HeartbeatPrefix), string(c.Member), c.Nonce)
 }
 
-// RenewalDue reports whether the heartbeat is to be written now.
-func (c *Core) RenewalDue() bool {
-	return c.Is >= PhaseBeginning && c.Is <= PhaseLeaving && c.Is != PhaseRemoved && !c.Own.Busy && c.At >= c.Own.Next
-}
-
-// Sending notes that a renewal is about to be sent, and returns what it states.
-func (c *Core) Sending() heartbeat.Timing {
-	t := c.Timing().Of(c.Pace.TTL(c.Timing()))
-	c.Own.Asking, c.Own.Lease = heartbeat.Asking{Busy: true, Asked: c.At}, c.Own.Sending(c.At, t)
-	return t
-}
-
 // Renew renews the heartbeat when that is due: one that is not there yet, below a prefix, is not begun by a member that leaves.
 func (c *Core) Renew(prefix string) {
-	if !c.RenewalDue() || c.Is == PhaseLeaving && c.Own.Key == "" {
+	due := c.Is >= PhaseBeginning && c.Is <= PhaseLeaving && c.Is != PhaseRemoved && !c.Own.Busy && c.At >= c.Own.Next
+	if !due || c.Is == PhaseLeaving && c.Own.Key == "" {
 		return
 	}
 	if c.Own.Key == "" {
 		c.Own.Key = prefix + c.Session()
 	}
-	t := c.Sending()
+	t := c.Timing().Of(c.Pace.TTL(c.Timing()))
+	c.Own.Asking, c.Own.Lease = heartbeat.Asking{Busy: true, Asked: c.At}, c.Own.Sending(c.At, t)
 	c.Emit(Renew{Key: c.Own.Key, Create: !c.Own.Held, Life: c.Life, TTL: t.TTL, Wait: c.Own.Wait(t)})
 }
 
@@ -68,7 +58,12 @@ func (c *Core) Renewed(ev Renewed) bool {
 	if ev.Key != c.Own.Key {
 		return false // of a former life
 	}
-	c.Returned(ev.Err, ev.TTL, ev.Outcome == outbox.Done, ev.Outcome != outbox.Refused)
+	took, done := c.Own.Waited(c.At), ev.Outcome == outbox.Done
+	c.Own.Asking = heartbeat.Asking{}
+	c.Wrote(ev.Err, done)
+	if ev.Outcome != outbox.Refused { // else the store has refused at once
+		c.Pace = c.Pace.Answered(ev.TTL, took, done, c.At, c.Timing())
+	}
 	switch ev.Outcome {
 	case outbox.Done:
 		c.Extend(ev.Sent, ev.TTL)
@@ -80,16 +75,6 @@ func (c *Core) Renewed(ev Renewed) bool {
 		c.Own.Next = c.At.Add(c.Poll)
 	}
 	return false
-}
-
-// Returned takes in that a renewal which states a TTL was answered. How long that took counts unless the store refused at once.
-func (c *Core) Returned(err string, ttl time.Duration, done, counts bool) {
-	took := c.Own.Waited(c.At)
-	c.Own.Asking = heartbeat.Asking{}
-	c.Wrote(err, done)
-	if counts {
-		c.Pace = c.Pace.Answered(ttl, took, done, c.At, c.Timing())
-	}
 }
 
 // Extend takes in the acknowledgement of a renewal, which was sent at an instant.

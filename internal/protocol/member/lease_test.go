@@ -30,7 +30,7 @@ func TestALateAnswerExtendsNothing(t *testing.T) {
 			lost := lapsed && lapse != Resume
 			c, until := joined(lapse)
 			ev := Renewed{Now: until.Add(late), Sent: protocol.Instant(ttl / 3), Key: c.Own.Key, Outcome: outbox.Done}
-			c.Begin(ev)
+			c.At = ev.Now
 			c.CheckLease()
 			c.Renewed(ev)
 			if c.Own.Held == lost || lapse != Resume && (c.Is == want) != lost || lapse == Resume && c.Is != want {
@@ -52,7 +52,7 @@ func TestARefusedRenewalEndsTheLife(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		c, _ := joined(Confirm)
 		if leaves {
-			c.Leave(7, "test", false)
+			c.Leave(7, "test")
 		}
 		c.Renewed(Renewed{Key: c.Own.Key, Outcome: outbox.Refused})
 		if c.Own.Over != leaves || (c.Life == 0) != leaves || (c.Own.Key == "") == leaves {
@@ -67,7 +67,7 @@ func TestTheEndTakesAllGrants(t *testing.T) {
 	for name, end := range map[string]func(*Core){ // order-free: each alone
 		"halt":   func(c *Core) { c.Halt(7, errors.New("the log was rewritten")) },
 		"remove": func(c *Core) { c.Remove(7, "test") },
-		"leave":  func(c *Core) { c.Leave(7, "test", false) },
+		"leave":  func(c *Core) { c.Leave(7, "test") },
 	} {
 		c, until := joined(Confirm)
 		if end(&c); len(c.Given.Grants) != 0 || c.Given.Version != 2 || c.Idle() || (c.Given.ValidUntil == until) != (name == "leave") {

@@ -36,17 +36,11 @@ func OutcomeOf(err error) Outcome {
 // Waits reports whether the entry of a number is pending. It is not if the entry was found in the log before the answer of its append came.
 func (b Box) Waits(seq uint64) bool { return b.Pending != nil && b.Pending.Entry.Seq == seq }
 
-// Returned records that an append was answered.
-func (b Box) Returned() Box {
-	b.Busy = false
-	return b
-}
-
 // Failed records that an append was not done, or may not be; a retry is not before an instant.
 func (b Box) Failed(o Outcome, err string, retry protocol.Instant) (Box, []Answer) {
 	switch o {
 	case Unknown:
-		return b.Unknown().Pause(retry), nil
+		b = b.Unknown()
 	case Refused:
 		p := b.Pending
 		b, out := b.TooLarge(err)
@@ -54,8 +48,11 @@ func (b Box) Failed(o Outcome, err string, retry protocol.Instant) (Box, []Answe
 			b = b.judged(p.Entry.Commands, true, retry)
 		}
 		return b, out
+	default:
+		b = b.Requeue()
 	}
-	return b.Requeue().Pause(retry), nil
+	b.Next = retry
+	return b, nil
 }
 
 // Took records that an entry of any writer was applied to the value. It answers the requests of the pending entry if it is that one, or if the value shows
@@ -75,12 +72,6 @@ func (b Box) At(index cluster.Index) Box {
 	next := *b.Pending
 	next.Known, next.Acks = index, next.Acks+1
 	b.Pending = &next
-	return b
-}
-
-// Pause appends nothing before an instant.
-func (b Box) Pause(until protocol.Instant) Box {
-	b.Next = until
 	return b
 }
 

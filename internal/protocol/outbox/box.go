@@ -62,12 +62,6 @@ func (b Box) Again(applied cluster.Index) bool {
 	return b.Pending != nil && (b.Pending.Known == 0 || applied >= b.Pending.Known)
 }
 
-// Sent records that the pending entry is being appended.
-func (b Box) Sent() Box {
-	b.Busy = true
-	return b
-}
-
 // Compose makes the next entry if none is pending: of what the state asks for first, then, unless requests are held back, of as many requests as fit. It
 // returns the same box if there is nothing to append.
 func (b Box) Compose(now protocol.Instant, writer cluster.WriterID, v cluster.Value, own []cluster.Command, holdBack bool) Box {

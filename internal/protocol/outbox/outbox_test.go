@@ -59,20 +59,23 @@ func (w *world) append() {
 	if !w.box.Again(w.value.Index()) {
 		return
 	}
-	w.box = w.box.Sent()
+	w.box.Busy = true
 	e := w.box.Pending.Entry
 	what := rapid.IntRange(0, 4).Draw(w.t, "outcome")
 	switch what {
 	case 0:
-		w.box = w.box.Returned().Requeue() // not done
+		w.box.Busy = false
+		w.box = w.box.Requeue() // not done
 	case 1:
 		w.late = append(w.late, e)
-		w.box = w.box.Returned().Unknown()
+		w.box.Busy = false
+		w.box = w.box.Unknown()
 	case 2:
 		w.store(e)
-		w.box = w.box.Returned().Unknown() // and done
+		w.box.Busy = false
+		w.box = w.box.Unknown() // and done
 	case 3:
-		if w.box = w.box.Returned(); !w.box.Pending.Maybe { // a store does not refuse what it may have stored
+		if w.box.Busy = false; !w.box.Pending.Maybe { // a store does not refuse what it may have stored
 			w.take(w.box.TooLarge("too large"))
 		}
 	default:
@@ -80,7 +83,7 @@ func (w *world) append() {
 		if rapid.Bool().Draw(w.t, "read first") {
 			w.read()
 		}
-		if w.box = w.box.Returned(); w.box.Waits(e.Seq) {
+		if w.box.Busy = false; w.box.Waits(e.Seq) {
 			w.box = w.box.At(i)
 		}
 	}

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"time"
 
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
@@ -16,9 +17,12 @@ const readLimit = 2000
 // Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
 // member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
-	shell.LogCaller
+	*shell.LogCaller
 	company company
 }
+
+// NewCaller makes the caller of one run of a member.
+func NewCaller(l *shell.LogCaller) *Caller { return &Caller{l, make(company)} }
 
 // Call makes one store call and returns the event that answers it; nil for effects that are not answered.
 func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
@@ -50,3 +54,37 @@ func (c *Caller) listHeartbeats(ctx context.Context) member.Event {
 	}
 	return HeartbeatsListed{Now: c.Now(), Heartbeats: heartbeats, Err: shell.Text(err)}
 }
+
+type (
+	// HeartbeatSeen answers CheckHeartbeat; Version is "" when there is none.
+	HeartbeatSeen struct {
+		member.Now
+		Key     string
+		Version store.Version
+		TTL     time.Duration // for which its owner says that others wait; 0: it does not say
+		Err     string
+	}
+	// HeartbeatsListed answers ListHeartbeats. A key that is missing proves nothing.
+	HeartbeatsListed struct {
+		member.Now
+		Heartbeats []member.Heartbeat // sorted by key
+		Err        string
+	}
+)
+
+type (
+	// CheckHeartbeat reads one heartbeat. A Routine one decides nothing yet: it may wait for the next read of the log, to be made with it in one request.
+	CheckHeartbeat struct {
+		member.Call
+		Key     string
+		Routine bool
+	}
+	// ListHeartbeats lists all heartbeats.
+	ListHeartbeats struct{ member.Call }
+	// DropHeartbeat removes a heartbeat document that nobody renews any more, if it is still at Version.
+	DropHeartbeat struct {
+		member.Call
+		Key     string
+		Version store.Version
+	}
+)

@@ -4,22 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
-// company lets a routine look at a heartbeat wait for the next read of the log, so that a store that gives no hints, and is polled, is sent one request for
-// both. At most one look waits, since Step has at most one under way.
-type company struct {
-	mu      sync.Mutex
-	waiting *lookout      // nil: none
-	came    chan struct{} // of a read that waits for a look; nil: none
-}
+// company is where a routine look at a heartbeat waits for the next read of the log, so that a store that gives no
+// hints, and is polled, is sent one request for both. It has no room: a look is handed over when a read takes it.
+type company chan lookout
 
-// lookout is a look that waits.
+// lookout is a look that waits. Its answer has room for one: a look that has given up holds up nobody.
 type lookout struct {
 	key    string
 	answer chan seen
@@ -59,11 +54,12 @@ func (c *Caller) readLog(ctx context.Context, e member.ReadLog) (store.Page, err
 	if with == nil {
 		return c.Log.Read(ctx, after, readLimit)
 	}
-	if e.With {
-		c.company.await(ctx, c.TTL/100)
+	var within time.Duration
+	if e.With { // a look was asked for at the same time, and is only a moment behind
+		within = c.TTL / 100
 	}
-	l := c.company.take()
-	if l == nil {
+	l, met := c.company.take(ctx, within)
+	if !met {
 		return c.Log.Read(ctx, after, readLimit)
 	}
 	page, docs, err := with.ReadWith(ctx, after, readLimit, []string{l.key})
@@ -75,70 +71,36 @@ func (c *Caller) readLog(ctx context.Context, e member.ReadLog) (store.Page, err
 	return page, err
 }
 
-// await waits until a look waits: it was asked for at the same time, and is only a moment behind.
-func (c *company) await(ctx context.Context, within time.Duration) {
-	came := make(chan struct{})
-	c.mu.Lock()
-	if c.waiting != nil {
-		c.mu.Unlock()
-		return
-	}
-	c.came = came
-	c.mu.Unlock()
-	timer := time.NewTimer(within)
-	defer timer.Stop()
+// take is a look that waits, or comes within a time; false if there is none.
+func (c company) take(ctx context.Context, within time.Duration) (lookout, bool) {
 	select {
-	case <-came:
-	case <-timer.C:
+	case l := <-c:
+		return l, true
+	default:
+	}
+	select {
+	case l := <-c:
+		return l, true
+	case <-time.After(within):
 	case <-ctx.Done():
 	}
-}
-
-// take is the look that waits, for a read that answers it.
-func (c *company) take() *lookout {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l := c.waiting
-	c.waiting, c.came = nil, nil
-	return l
+	return lookout{}, false
 }
 
 // meet waits for a read that takes the look along; false if none came in time.
-func (c *company) meet(ctx context.Context, key string, within time.Duration) (seen, bool) {
-	l := &lookout{key, make(chan seen, 1)}
-	c.mu.Lock()
-	if c.waiting = l; c.came != nil {
-		close(c.came)
-		c.came = nil
+func (c company) meet(ctx context.Context, key string, within time.Duration) (seen, bool) {
+	l := lookout{key, make(chan seen, 1)}
+	select {
+	case c <- l:
+	case <-time.After(within):
+		return seen{}, false
+	case <-ctx.Done():
+		return seen{err: context.Cause(ctx)}, true
 	}
-	c.mu.Unlock()
-	timer := time.NewTimer(within)
-	defer timer.Stop()
 	select {
 	case s := <-l.answer:
 		return s, true
 	case <-ctx.Done():
-	case <-timer.C:
-		if c.leave(l) {
-			return seen{}, false
-		}
-		select { // a read has taken it
-		case s := <-l.answer:
-			return s, true
-		case <-ctx.Done():
-		}
+		return seen{err: context.Cause(ctx)}, true
 	}
-	c.leave(l)
-	return seen{err: context.Cause(ctx)}, true
-}
-
-// leave takes a look back; false if a read has taken it.
-func (c *company) leave(l *lookout) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	left := c.waiting == l
-	if left {
-		c.waiting = nil
-	}
-	return left
 }

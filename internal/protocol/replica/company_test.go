@@ -55,7 +55,9 @@ func TestARoutineLookGoesWithTheLog(t *testing.T) {
 		const ttl = 10 * time.Second
 		j := &joint{Full: struct{ store.Full }{memory.New().Open()}}
 		clock := protocol.NewProcessClock()
-		c := &replica.Caller{LogCaller: shell.NewLogCaller(protocol.Config{Member: "m", Store: j, TTL: ttl, Logger: slog.New(slog.DiscardHandler), Clock: clock})}
+		c := replica.NewCaller(shell.NewLogCaller(protocol.Config{
+			Member: "m", Store: j, TTL: ttl, Logger: slog.New(slog.DiscardHandler), Clock: clock,
+		}))
 		v, err := j.Put(t.Context(), store.Doc{Key: "pulse/o/n"})
 		if err != nil {
 			t.Fatal(err)

@@ -90,7 +90,9 @@ func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
 		b.phase("joined")
 		check := take[replica.CheckHeartbeat](b)
 		st := memory.New().Open()
-		c := &replica.Caller{LogCaller: shell.NewLogCaller(protocol.Config{Member: "m", Store: st, TTL: benchTTL, Clock: func() protocol.Instant { return b.now }})}
+		c := replica.NewCaller(shell.NewLogCaller(protocol.Config{
+			Member: "m", Store: st, TTL: benchTTL, Clock: func() protocol.Instant { return b.now },
+		}))
 		b.step(c.Call(t.Context(), check))
 		report := b.written()
 		if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "ghost", Incarnation: 1, Reason: "its heartbeat is gone, for an unknown time", Died: true})) {

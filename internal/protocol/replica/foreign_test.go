@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/protocol/history"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/protocol/shell"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -39,10 +39,10 @@ func (b *bench) poison(chain cluster.Hash) cluster.Index {
 	return cluster.Index(index)
 }
 
-func (b *bench) has(index cluster.Index) history.Point {
-	var p history.Point
+func (b *bench) has(index cluster.Index) member.Point {
+	var p member.Point
 	for _, r := range b.log[:index] {
-		p = history.Point{Index: cluster.Index(r.Index), Chain: cluster.Chained(p.Chain, cluster.Index(r.Index), r.Data)}
+		p = member.Point{Index: cluster.Index(r.Index), Chain: cluster.Chained(p.Chain, cluster.Index(r.Index), r.Data)}
 	}
 	return p
 }
@@ -80,9 +80,9 @@ func TestAnEntryThatNoMemberCanHaveWritten(t *testing.T) {
 // TestTheOneThatDiffersStops: the store has another history than the member has applied.
 func TestTheOneThatDiffersStops(t *testing.T) {
 	t.Parallel()
-	for name, has := range map[string]func(p history.Point) history.Point{
-		"another":   func(p history.Point) history.Point { p.Chain++; return p },
-		"a shorter": func(p history.Point) history.Point { p.Index--; return p },
+	for name, has := range map[string]func(p member.Point) member.Point{
+		"another":   func(p member.Point) member.Point { p.Chain++; return p },
+		"a shorter": func(p member.Point) member.Point { p.Index--; return p },
 	} {
 		b := joinedBench(t)
 		b.poison(1)
@@ -116,7 +116,7 @@ func TestADoubtWithoutAnswer(t *testing.T) {
 	b.pass(time.Second)
 	b.step(member.Woken{Now: b.now})
 	ask = take[member.CheckLog](b)
-	b.step(member.LogChecked{Now: b.now, Asked: ask.At, Has: history.Point{Index: ask.At + 100}}) // a snapshot that is further
+	b.step(member.LogChecked{Now: b.now, Asked: ask.At, Has: member.Point{Index: ask.At + 100}}) // a snapshot that is further
 	b.phase("joined")
 	b.pass(time.Second)
 	b.step(member.Woken{Now: b.now})
@@ -151,7 +151,7 @@ func TestCheckLogReadsAsANewMember(t *testing.T) {
 	}
 	st := &fixedLog{records: b.log}
 	at := cluster.Index(len(b.log))
-	c := &replica.Caller{}
+	c := replica.NewCaller(&shell.LogCaller{})
 	c.Log, c.Now = st, func() protocol.Instant { return 1 }
 	got := c.Call(t.Context(), member.CheckLog{At: at}).(member.LogChecked)
 	if got.Has != b.has(at) || got.Err != "" {

@@ -42,9 +42,9 @@ func TestARenewalOfAFormerLifeComesLate(t *testing.T) {
 
 // caller makes the store calls of a member named a, by the clock of this process.
 func caller(s store.Full, ttl time.Duration, noSessions bool) *Caller {
-	return &Caller{LogCaller: shell.NewLogCaller(protocol.Config{
+	return NewCaller(shell.NewLogCaller(protocol.Config{
 		Member: "a", Store: s, TTL: ttl, NoSessions: noSessions, Logger: slog.New(slog.DiscardHandler), Clock: protocol.NewProcessClock(),
-	})}
+	}))
 }
 
 func lateRenewal(t *testing.T, s store.Full, noSessions bool) {

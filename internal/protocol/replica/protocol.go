@@ -28,15 +28,17 @@ func (opener) Log(s protocol.Store) (store.Log, error) { return fold.Full(s, "re
 func (Protocol) Name() string { return "replica" }
 
 // New implements protocol.Protocol.
-func (Protocol) New(c protocol.Config) (protocol.Member, error) { return New(c) }
+func (Protocol) New(c protocol.Config) (protocol.Member, error) {
+	return shell.New(c, Protocol{}, machine)
+}
 
 // Client implements protocol.Protocol.
 func (Protocol) Client(s protocol.Store) (protocol.Client, error) {
-	full, err := fold.Full(s, "replica")
+	log, err := opener{}.Log(s)
 	if err != nil {
 		return nil, err
 	}
-	return NewClient(full), nil
+	return NewClient(log), nil
 }
 
 // NewClient makes a client with a writer ID of its own.
@@ -44,19 +46,13 @@ func NewClient(l store.Log) *fold.Client {
 	return &fold.Client{Log: l, Encode: func(_ cluster.Value, e cluster.Entry) ([]byte, error) { return e.Encode(), nil }}
 }
 
-// Replica is one member under this protocol. Its methods may be called from any goroutine; Run once.
-type Replica = shell.Member[State]
-
-// New checks the config and makes a member; Run starts it.
-func New(c protocol.Config) (*Replica, error) { return shell.New(c, Protocol{}, machine) }
-
 func machine(c protocol.Config, m member.Params) shell.Machine[State] {
 	_, log := c.Store.(store.LogWatcher)
 	_, docs := c.Store.(store.Watcher)
 	sessions, ok := c.Store.(store.Sessions)
 	p := Params{Params: m}.Hinted(log, docs && !c.NoSessions, ok && !c.NoSessions && sessions.SessionsExpire())
 	return shell.Machine[State]{
-		Start: NewState(p), Step: Step, Caller: &Caller{LogCaller: shell.NewLogCaller(c)},
+		Start: NewState(p), Step: Step, Caller: NewCaller(shell.NewLogCaller(c)),
 		Watched: func(s State) ([]string, bool) { return watched(s, c.NoSessions), true },
 	}
 }

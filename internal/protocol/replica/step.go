@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/duty"
 	"github.com/rota-run/rota/internal/protocol/fold"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
@@ -57,40 +58,26 @@ func NewState(p Params) State {
 
 // Step takes one event in. It is a pure function: the same state and event give the same state and effects.
 func Step(s State, ev member.Event) (State, []member.Effect) {
-	if s.Over() {
-		return s, nil
-	}
 	st := &step{s}
-	st.Begin(ev)
-	st.CheckLease()
-	st.take(ev)
-	if st.Is != member.PhaseHalted {
-		st.advance()
-	}
-	fx := st.End()
+	fx := st.Step(st, ev)
 	return st.State, fx
 }
 
 // step is one call of Step, on a state of its own.
 type step struct{ State }
 
-func (s *step) take(ev member.Event) {
+// Index implements member.Machine.
+func (s *step) Index() cluster.Index { return s.log.Value.Index() }
+
+// Take implements member.Machine.
+func (s *step) Take(ev member.Event) {
 	switch ev := ev.(type) {
-	case member.Woken:
 	case member.Hinted:
 		s.hinted(ev)
-	case member.Renewed:
-		s.Renewed(ev)
 	case HeartbeatSeen:
 		s.heartbeatSeen(ev)
 	case HeartbeatsListed:
 		s.heartbeatsListed(ev)
-	case member.Reported:
-		s.Reports, s.Reported, s.Silent = ev.Reports, ev.Version, false
-	case member.Closed:
-		s.Halt(s.log.Value.Index(), ev.Err)
-	case member.Stop:
-		s.Leave(s.log.Value.Index(), ev.Reason, s.Is < member.PhaseJoining)
 	default:
 		if err := s.log.Take(&s.Core, s, ev); err != nil {
 			s.Halt(s.log.Value.Index(), err)
@@ -98,8 +85,8 @@ func (s *step) take(ev member.Event) {
 	}
 }
 
-// advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
-func (s *step) advance() {
+// Advance implements member.Machine.
+func (s *step) Advance() {
 	s.readLog()
 	s.Walk(s)
 	s.Renew(protocol.HeartbeatPrefix)
@@ -111,7 +98,8 @@ func (s *step) advance() {
 		s.propose()
 		s.log.Save(&s.Core, maxReplay, s.writes)
 	}
-	s.settle()
+	_, in := s.present()
+	s.log.Settle(&s.Core, in)
 	s.setWake()
 }
 

@@ -46,13 +46,6 @@ func (s *step) Again() {
 	s.claim = heartbeat.Observation{}
 }
 
-// settle ends the member when its leave stands in the log, or was not needed.
-func (s *step) settle() {
-	if _, in := s.present(); s.Is == member.PhaseLeaving && s.Idle() && s.log.Out.Pending == nil && !in {
-		s.Gone()
-	}
-}
-
 // present is this life of the member in the value.
 func (s *step) present() (cluster.Member, bool) {
 	m, ok := s.log.Value.Member(s.Member)

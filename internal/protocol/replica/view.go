@@ -32,3 +32,25 @@ func (s State) Status() protocol.Status {
 
 // Watching is the key of the heartbeat that the store is asked to tell of; "" for none.
 func (s State) Watching() string { return s.watching }
+
+// AppendKey appends what decides this member's future, for those who walk all its states: states with equal keys do the same from
+// now on, as long as they have equal Params and their values are alike, and nobody's history diverges. The value itself,
+// chain hashes, snapshots, requests that wait and what people are told of the store are left out.
+func (s State) AppendKey(b []byte, n member.Naming) []byte {
+	l := &s.log
+	for _, x := range [...]any{
+		s.Is, s.At, s.Life, s.Inc, s.Joined, s.Stop, s.Own, s.Pace, s.Behind(), s.Given.ValidUntil, s.Reports, s.work.Changed, s.work.Holds, s.watching,
+		s.sweep, s.check, s.checkSent, s.claim, l.Began, l.Busy, l.Hint, l.Snap, l.Saving(), l.Next, l.Rest, l.Out.Next,
+	} {
+		b = n.Any(b, x, "Observation.Before")
+	}
+	for _, g := range s.Given.Grants {
+		b = n.Any(n.Any(n.Any(append(b, 1), g.Partition), g.Token), g.Attempt)
+	}
+	for _, o := range s.heartbeats {
+		if n.Known(o.Key) {
+			b = n.Any(append(b, 2), o, "Observation.Before")
+		}
+	}
+	return member.AppendBox(append(b, 0), n, s.Writer(), l.Out)
+}

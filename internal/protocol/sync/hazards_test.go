@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/protocol/history"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -199,7 +198,7 @@ func TestAnotherHistoryIsNotReadOn(t *testing.T) {
 	for _, rewritten := range []bool{true, false} {
 		r := newRig(t)
 		r.join(100)
-		read := history.At(r.state.Value())
+		read := member.PointOf(r.state.Value())
 		message, err := EncodeRecord(cluster.Entry{Writer: "b/1", Seq: 99, BaseIndex: read.Index, BaseChain: read.Chain + 1}, "none")
 		if err != nil {
 			t.Fatal(err)
@@ -210,7 +209,7 @@ func TestAnotherHistoryIsNotReadOn(t *testing.T) {
 		if i < 0 {
 			t.Fatalf("the store is not asked: %+v", fx)
 		}
-		has := history.At(r.state.Value())
+		has := member.PointOf(r.state.Value())
 		if rewritten {
 			has.Chain++
 		}

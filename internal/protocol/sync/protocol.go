@@ -36,7 +36,9 @@ func (p Protocol) Fits(s protocol.Store) error {
 }
 
 // New implements protocol.Protocol.
-func (Protocol) New(c protocol.Config) (protocol.Member, error) { return New(c) }
+func (Protocol) New(c protocol.Config) (protocol.Member, error) {
+	return shell.New(c, Protocol{}, machine)
+}
 
 // opener finds the sync topic in the store, decoded.
 type opener struct{}
@@ -75,17 +77,11 @@ func encodeReadable(v cluster.Value, e cluster.Entry) ([]byte, error) {
 	return message, err
 }
 
-// Member is one member under this protocol. Its methods may be called from any goroutine; Run once.
-type Member = shell.Member[State]
-
-// New checks the config and makes a member; Run starts it.
-func New(c protocol.Config) (*Member, error) { return shell.New(c, Protocol{}, machine) }
-
 func machine(c protocol.Config, p member.Params) shell.Machine[State] {
 	p.Longest = min(longest*c.TTL, p.Longest)
 	_, hints := c.Store.(store.LogWatcher)
-	calls := shell.NewLogCaller(c)
 	return shell.Machine[State]{
-		Start: NewState(p.Hinted(hints)), Step: Step, Caller: NewCaller(&calls), Watched: func(State) ([]string, bool) { return nil, true },
+		Start: NewState(p.Hinted(hints)), Step: Step, Caller: NewCaller(shell.NewLogCaller(c)),
+		Watched: func(State) ([]string, bool) { return nil, true },
 	}
 }

@@ -129,7 +129,7 @@ func benchmarkJoin(b *testing.B, open func(*testing.B) (store.Full, func() float
 func join(b *testing.B, st store.Full, n int) (leave func()) {
 	b.Helper()
 	joined := make(chan struct{}, 1)
-	m, err := replica.New(protocol.Config{
+	m, err := replica.Protocol{}.New(protocol.Config{
 		Member: cluster.MemberID(fmt.Sprint("joiner-", n)), Store: st, SnapshotEvery: joinEvery,
 		Events: protocol.Events{Joined: func(cluster.Incarnation) { joined <- struct{}{} }},
 	})

@@ -6,9 +6,9 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/protocol/sync"
 	server "github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/kafka"
 )
 
@@ -56,7 +56,7 @@ func leader(t *testing.T, c *server.Cluster, topic string) int {
 }
 
 // agreed reports whether two members hold the same value.
-func agreed(a, b *sync.Member) bool {
+func agreed(a, b protocol.Member) bool {
 	one, other := a.Value(), b.Value()
 	return one.Index() == other.Index() && one.Digest() == other.Digest()
 }

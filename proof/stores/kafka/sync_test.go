@@ -122,7 +122,7 @@ func say(t *testing.T, open func(t *testing.T) *kafka.Store) {
 	rig.Eventually(t, "all are the first one's", func() bool { return owned(first, "web-1") == 4 })
 }
 
-func owned(m *sync.Member, id cluster.MemberID) (n int) {
+func owned(m protocol.Member, id cluster.MemberID) (n int) {
 	for p := range m.Value().OwnedBy(id) {
 		if p.State == cluster.PartitionGranted {
 			n++
@@ -132,7 +132,7 @@ func owned(m *sync.Member, id cluster.MemberID) (n int) {
 }
 
 // start runs a member until the test ends.
-func start(t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.MemberID) (context.Context, *sync.Member) {
+func start(t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.MemberID) (context.Context, protocol.Member) {
 	t.Helper()
 	running, cancel := context.WithCancel(t.Context())
 	m, over := run(running, t, open, id)
@@ -146,9 +146,9 @@ func start(t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.Member
 }
 
 // run runs a member, and a supervisor that has nothing to do, until ctx ends.
-func run(ctx context.Context, t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.MemberID) (*sync.Member, <-chan error) {
+func run(ctx context.Context, t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.MemberID) (protocol.Member, <-chan error) {
 	t.Helper()
-	m, err := sync.New(protocol.Config{Member: id, Store: open(t), TTL: 3 * time.Second, LeaveTimeout: time.Minute})
+	m, err := sync.Protocol{}.New(protocol.Config{Member: id, Store: open(t), TTL: 3 * time.Second, LeaveTimeout: time.Minute})
 	must.Succeed(t, err)
 	over := make(chan error, 1)
 	go func() { over <- m.Run(ctx) }()

@@ -109,7 +109,7 @@ func TestStoriesOfPolled(t *testing.T) {
 				}
 				return nil
 			}}, full.Options{Place: "here"})
-			p, err := replica.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20, Clock: clock})
+			p, err := replica.Protocol{}.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20, Clock: clock})
 			must.Succeed(t, err)
 			return protocoltest.Handle{Member: p, Clock: clock, Crash: func() { _ = s.Close() }, Away: away.Store}
 		}
@@ -137,7 +137,7 @@ func idle(t *testing.T, members int) float64 {
 	m, clock := drivermap.New(), protocol.NewProcessClock()
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	var joined []*replica.Replica
+	var joined []protocol.Member
 	for i := range members {
 		s := full.NewBare(polled{m.Open(), func() error {
 			requests.Add(1)
@@ -145,7 +145,7 @@ func idle(t *testing.T, members int) float64 {
 			return nil
 		}}, full.Options{Place: "here"})
 		id := cluster.MemberID(fmt.Sprint("m", i))
-		p, err := replica.New(protocol.Config{Member: id, Store: s, TTL: 10 * time.Second, LeaveTimeout: time.Minute, Clock: clock})
+		p, err := replica.Protocol{}.New(protocol.Config{Member: id, Store: s, TTL: 10 * time.Second, LeaveTimeout: time.Minute, Clock: clock})
 		must.Succeed(t, err)
 		joined = append(joined, p)
 		all.Go(func() { _ = p.Run(ctx) })

@@ -6,7 +6,7 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 func ofLeader() []flaw.Flaw {
 	const holds = "internal/protocol/duty/holds.go"
 	const slots, life, decide = "internal/protocol/leader/step_slots.go", "internal/protocol/leader/step_life.go", "internal/protocol/leader/step_decide.go"
-	const project, kept, light = "internal/protocol/leader/step_project.go", "internal/protocol/leader/step_kept.go", "internal/protocol/leader/step_light.go"
+	const project, kept, light = "internal/protocol/leader/step_project.go", "internal/protocol/leader/step_kept.go", "internal/protocol/leader/step_slots.go"
 	const docs, elect = "internal/protocol/leader/step_docs.go", "internal/protocol/leader/step_elect.go"
 	return []flaw.Flaw{
 		flaw.New("a member starts before its ack is accepted", light,

@@ -47,7 +47,7 @@ func leaseClaims() []flaw.Flaw {
 		flaw.New("lease: the token is not raised", decide,
 			"		if at++; !f.current(fact) {\n", "		if !f.current(fact) {\n"),
 		flaw.New("lease: whoever is told to stop goes on", claim,
-			"		if p.State != cluster.PartitionGranted {\n			continue\n		}\n		out", "		out"),
+			"if p := h.partition; p.State == cluster.PartitionGranted {", "if p := h.partition; p.ID != \"\" {"),
 		flaw.New("lease: what is read back counts", try,
 			"		a.put, a.lost = renamed(a.put, w.write), false\n		return a\n", "		return a.acknowledged()\n"),
 		flaw.New("lease: a claim counts before it is acknowledged", try,

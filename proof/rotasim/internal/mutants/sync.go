@@ -8,7 +8,7 @@ import flaw "github.com/rota-run/rota/internal/proof/mutant"
 // so too. Open: a leader that guesses that the group began again needs one that reads the log and gets no answer from the group, which neither the simulator
 // nor a walk has; a test of the step notices it.
 func ofSync() []flaw.Flaw {
-	const group, life, epoch, step = "internal/protocol/sync/step_group.go", "internal/protocol/sync/step_life.go", "internal/protocol/sync/step_epoch.go", "internal/protocol/sync/step.go"
+	const group, life, epoch, step = "internal/protocol/sync/step_group.go", "internal/protocol/sync/step_group.go", "internal/protocol/sync/step_epoch.go", "internal/protocol/sync/step.go"
 	const work = "internal/protocol/duty/work.go"
 	return []flaw.Flaw{
 		flaw.New("a late epoch is accepted", "cluster/epoch.go",
@@ -56,7 +56,7 @@ func ofSync() []flaw.Flaw {
 			"s.Free && c.Idle():", "s.Free:", "	c.Revoke(index, 0)\n\tc.Emit(", "	c.Emit("),
 		flaw.New("a step is said before the supervisor knows", work,
 			"if c.Behind() || c.Silent {", "if c.Behind() && c.At < 0 || c.Silent {"),
-		flaw.New("another history is read on", "internal/protocol/history/history.go",
-			"case chain != has.Chain:", "case chain != has.Chain && h.asking:"),
+		flaw.New("another history is read on", "internal/protocol/fold/step_history.go",
+			"case chain != ev.Has.Chain:", "case chain != ev.Has.Chain && h.asking:"),
 	}
 }

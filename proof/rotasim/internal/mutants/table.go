@@ -65,7 +65,7 @@ func ofReplica() []flaw.Flaw {
 		join      = "internal/protocol/replica/step_join.go"
 		reader    = "internal/protocol/fold/step_take.go"
 		heartbeat = "internal/protocol/replica/step_heartbeat.go"
-		propose   = "internal/protocol/replica/step_propose.go"
+		propose   = "internal/protocol/replica/step_log.go"
 		work      = "internal/protocol/duty/work.go"
 		answer    = "internal/protocol/outbox/answer.go"
 	)
@@ -116,8 +116,8 @@ func ofReplica() []flaw.Flaw {
 			"case ev.Index == l.Value.Index()+1:", "case ev.Index > l.Value.Index():"),
 		flaw.New("an answer that was under way is taken for a shorter log", reader,
 			"if cluster.Index(ev.Page.Head) < l.after {", "if cluster.Index(ev.Page.Head) < l.Value.Index() {"),
-		flaw.New("a rewritten history is not noticed", "internal/protocol/history/history.go",
-			"case chain != has.Chain:", "case chain != has.Chain && h.asking:"),
+		flaw.New("a rewritten history is not noticed", "internal/protocol/fold/step_history.go",
+			"case chain != ev.Has.Chain:", "case chain != ev.Has.Chain && h.asking:"),
 		flaw.New("an entry of a newer version is skipped", reader,
 			"if err != nil {\n\t\t\treturn err", "if err != nil && rec.Index == 0 {\n\t\t\treturn err"),
 		flaw.New("an entry of an older format ends all members", "cluster/value.go",

@@ -17,8 +17,8 @@ func BeatCaller(s machine.Start, st machine.Store) shell.BeatCaller {
 }
 
 // LogCaller is the same with the log.
-func LogCaller(s machine.Start, st machine.Store) shell.LogCaller {
-	return shell.LogCaller{BeatCaller: BeatCaller(s, st), Log: st}
+func LogCaller(s machine.Start, st machine.Store) *shell.LogCaller {
+	return &shell.LogCaller{BeatCaller: BeatCaller(s, st), Log: st}
 }
 
 // Params are those of a start that all protocols share.

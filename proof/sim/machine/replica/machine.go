@@ -42,7 +42,7 @@ func start(s machine.Start) machine.State {
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	return machine.Calls[member.Effect, member.Event](&replica.Caller{LogCaller: kernel.LogCaller(s, st)})
+	return machine.Calls[member.Effect, member.Event](replica.NewCaller(kernel.LogCaller(s, st)))
 }
 
 // watches: the successor's heartbeat.

@@ -42,8 +42,7 @@ func start(s machine.Start) machine.State {
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	c := kernel.LogCaller(s, st)
-	return machine.Calls[member.Effect, member.Event](sync.NewCaller(&c))
+	return machine.Calls[member.Effect, member.Event](sync.NewCaller(kernel.LogCaller(s, st)))
 }
 
 // fold is the truth behind a record.

@@ -218,7 +218,7 @@ func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 // ours is a log, and a member on another log beside it.
 type ours struct {
 	log, store store.Full
-	member     *replica.Replica
+	member     protocol.Member
 	leave      context.CancelFunc
 	all        sync.WaitGroup
 	err        error // how the member ended; read it when all has
@@ -241,7 +241,7 @@ func openOurs(ctx context.Context, p *place.Place) (_ *ours, err error) {
 		return nil, err
 	}
 	joined := make(chan struct{}, 1)
-	o.member, err = replica.New(protocol.Config{Member: "bench", Store: o.store, Events: protocol.Events{Joined: func(cluster.Incarnation) { joined <- struct{}{} }}})
+	o.member, err = replica.Protocol{}.New(protocol.Config{Member: "bench", Store: o.store, Events: protocol.Events{Joined: func(cluster.Incarnation) { joined <- struct{}{} }}})
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +258,7 @@ func openOurs(ctx context.Context, p *place.Place) (_ *ours, err error) {
 }
 
 // obey takes in all assignments and runs nothing.
-func obey(m *replica.Replica) {
+func obey(m protocol.Member) {
 	for a := range m.Assignments() {
 		m.Report(a.Version, []protocol.Report{})
 	}
