@@ -78,10 +78,10 @@ func NewState(p Params) State {
 	return s
 }
 
-// Step takes one event in. It is a pure function: the same state and event give the same state and effects.
-func Step(s State, ev member.Event) (State, []member.Effect) {
+// Step takes one event in. It changes the state and nothing else: the same state and event give the same state and effects.
+func Step(s *State, ev member.Event) []member.Effect {
 	if s.Over() {
-		return s, nil
+		return nil
 	}
 	st := &step{s}
 	st.Begin(ev)
@@ -90,12 +90,11 @@ func Step(s State, ev member.Event) (State, []member.Effect) {
 	if !st.Over() {
 		st.advance()
 	}
-	fx := st.End()
-	return st.State, fx
+	return st.End()
 }
 
-// step is one call of Step, on a state of its own.
-type step struct{ State }
+// step is one call of Step.
+type step struct{ *State }
 
 func (s *step) take(ev member.Event) {
 	switch ev := ev.(type) {

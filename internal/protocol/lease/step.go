@@ -60,10 +60,10 @@ func NewState(p Params) State {
 	return s
 }
 
-// Step takes one event in. It is a pure function: the same state and event give the same state and effects.
-func Step(s State, ev member.Event) (State, []member.Effect) {
+// Step takes one event in. It changes the state and nothing else: the same state and event give the same state and effects.
+func Step(s *State, ev member.Event) []member.Effect {
 	if s.Over() {
-		return s, nil
+		return nil
 	}
 	st := &step{s}
 	st.Begin(ev)
@@ -74,8 +74,7 @@ func Step(s State, ev member.Event) (State, []member.Effect) {
 	if st.Is != member.PhaseHalted {
 		st.advance()
 	}
-	fx := st.End()
-	return st.State, fx
+	return st.End()
 }
 
 // learn decodes what was read for a pass or a command. What it has in common with the reads to come is kept decoded; a leader keeps its last pass.
@@ -87,8 +86,8 @@ func (s *step) learn(docs []store.Doc) *facts {
 	return f
 }
 
-// step is one call of Step, on a state of its own.
-type step struct{ State }
+// step is one call of Step.
+type step struct{ *State }
 
 func (s *step) take(ev member.Event) {
 	switch ev := ev.(type) {

@@ -55,10 +55,10 @@ func NewState(p Params) State {
 	return State{Core: member.NewCore(p.Params, member.Confirm), p: p.hints}
 }
 
-// Step takes one event in. It is a pure function: the same state and event give the same state and effects.
-func Step(s State, ev member.Event) (State, []member.Effect) {
+// Step takes one event in. It changes the state and nothing else: the same state and event give the same state and effects.
+func Step(s *State, ev member.Event) []member.Effect {
 	if s.Over() {
-		return s, nil
+		return nil
 	}
 	st := &step{s}
 	st.Begin(ev)
@@ -67,12 +67,11 @@ func Step(s State, ev member.Event) (State, []member.Effect) {
 	if st.Is != member.PhaseHalted {
 		st.advance()
 	}
-	fx := st.End()
-	return st.State, fx
+	return st.End()
 }
 
-// step is one call of Step, on a state of its own.
-type step struct{ State }
+// step is one call of Step.
+type step struct{ *State }
 
 func (s *step) take(ev member.Event) {
 	switch ev := ev.(type) {
