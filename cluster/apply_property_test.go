@@ -349,6 +349,7 @@ func mustAgree(t interface{ Fatalf(string, ...any) }, v Value, log [][]byte, at 
 				t.Fatalf("snapshot: %v", err)
 			}
 			mustReassemble(t, other, v)
+			mustExcerpt(t, other, v)
 		}
 		e, err := DecodeEntry(Index(i+1), data)
 		if err != nil {
@@ -383,6 +384,24 @@ func mustReassemble(t interface{ Fatalf(string, ...any) }, old, v Value) {
 	}
 	if again := fmt.Sprint(dump(before)); again != text {
 		t.Fatalf("the value before has changed from\n%s\nto\n%s", text, again)
+	}
+}
+
+// mustExcerpt: an excerpt that shares what it can with a former one is the one that is made of nothing, and the former one stays.
+func mustExcerpt(t interface{ Fatalf(string, ...any) }, old, v Value) {
+	excerpt := func(of, from Value) Value {
+		jobs, partitions := slices.Collect(from.Jobs()), slices.Collect(from.Partitions())
+		lead, _ := from.Leader()
+		return of.Excerpt(from.Index(), lead, slices.Collect(from.Members()), jobs[len(jobs)/4:], partitions[len(partitions)/4:])
+	}
+	before := excerpt(Value{}, old)
+	text := fmt.Sprint(dump(before))
+	got, want := excerpt(before, v), excerpt(Value{}, v)
+	if a, b := fmt.Sprint(dump(got)), fmt.Sprint(dump(want)); a != b || got.String() != want.String() {
+		t.Fatalf("an excerpt that shares with another:\n%s\nand of nothing:\n%s", a, b)
+	}
+	if again := fmt.Sprint(dump(before)); again != text {
+		t.Fatalf("the former excerpt has changed from\n%s\nto\n%s", text, again)
 	}
 }
 

@@ -76,25 +76,74 @@ func (d *draft) assemble(part Part) {
 }
 
 // Excerpt makes a value from some of the records of another: all members, complete as of an index, and some jobs and partitions. Partitions
-// without their job are left out. It is only for reading; nothing is applied to it.
-func Excerpt(index Index, l Leadership, members []Member, jobs []Job, partitions []Partition) Value {
-	d := &draft{unlogged: true, loading: true}
+// without their job are left out. It is only for reading; nothing is applied to it. What it has in common with a former excerpt, or the zero value, it shares:
+// its cost grows with what differs.
+func (v Value) Excerpt(index Index, l Leadership, members []Member, jobs []Job, partitions []Partition) Value {
+	d := &draft{Value: v, unlogged: true, loading: true}
 	d.index, d.at, d.leader = index, index, l
 	d.settings.Placement = PlacementOffered
+	d.leaveOut(d.hashes(members, jobs, partitions))
 	for _, m := range members {
-		d.setMember(m)
+		if _, same := d.Value.members.Get(m.ID); !same {
+			d.setMember(m)
+		}
 	}
 	for _, j := range jobs {
-		d.loadJob(j)
+		if _, same := d.jobs.Get(j.ID); !same {
+			d.loadJob(j)
+		}
 	}
 	for _, p := range partitions {
-		if j, ok := d.jobs.Get(p.job()); ok {
+		_, same := d.partitions.Get(p.ID)
+		if j, ok := d.jobs.Get(p.job()); ok && !same {
 			rec := &partitionRecord{Partition: p}
 			rec.class = d.classFor(j, rec)
 			d.setPartition(rec)
 		}
 	}
 	return d.value()
+}
+
+// hashes are those that records have in a value of them.
+func (d *draft) hashes(members []Member, jobs []Job, partitions []Partition) map[Hash]bool {
+	all := make(map[Hash]bool, len(members)+len(jobs)+len(partitions))
+	for i := range members {
+		codeMember(d.encode(), &members[i])
+		all[d.hash(kindMember)] = true
+	}
+	for i := range jobs {
+		codeJob(d.encode(), &jobs[i])
+		all[d.hash(kindJob)] = true
+	}
+	for _, p := range partitions {
+		p.ChangedMS = d.atMS
+		codePartition(d.encode(), &p)
+		all[d.hash(kindPartition)] = true
+	}
+	return all
+}
+
+// leaveOut removes all records but those of some hashes. What is made of the spec of its job goes with it.
+func (d *draft) leaveOut(but map[Hash]bool) {
+	was := d.Value
+	was.partitions.Each(func(id PartitionID, p *partitionRecord) bool {
+		if j, ok := was.jobs.Get(p.job()); !ok || !but[j.hash] || !but[p.hash] {
+			d.forget(id)
+		}
+		return true
+	})
+	was.jobs.Each(func(id JobID, j *jobRecord) bool {
+		if !but[j.hash] {
+			d.removeJob(id)
+		}
+		return true
+	})
+	was.members.Each(func(id MemberID, m memberRecord) bool {
+		if !but[m.hash] {
+			d.removeMember(id)
+		}
+		return true
+	})
 }
 
 // Do applies one command without a log: for a value that is assembled from documents, where at is the next index or token, from the document that decides the

@@ -24,7 +24,7 @@ import (
 var errBroken = errors.New("a promise was broken")
 
 func main() {
-	debug.SetGCPercent(400) // worlds are small and make much garbage
+	debug.SetGCPercent(400) // what is walked stays; see also seeds
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := command().ExecuteContext(ctx); err != nil {

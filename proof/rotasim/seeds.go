@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -77,6 +78,7 @@ func (o options) config(seed uint64) sim.Config {
 
 // run runs the seeds and prints what they showed.
 func (o options) run(ctx context.Context, out io.Writer) error {
+	debug.SetGCPercent(1600) // worlds are small and make much garbage
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -19,8 +19,7 @@ type disk struct {
 	trimmed  uint64
 	head     uint64
 	snapshot store.Record
-	docs     map[string]stored
-	keys     []string // of docs, sorted
+	docs     []stored       // sorted by key
 	changes  int      // of docs so far
 	versions uint64
 	sessions []*session
@@ -39,7 +38,7 @@ type stored struct {
 }
 
 func newDisk(w *world) *disk {
-	return &disk{w: w, docs: map[string]stored{}, tombs: map[string]*process{}, room: newRoom(w)}
+	return &disk{w: w, tombs: map[string]*process{}, room: newRoom(w)}
 }
 
 func (d *disk) append(data []byte) uint64 {
@@ -79,43 +78,42 @@ func (d *disk) trim(index uint64) {
 }
 
 func (d *disk) get(key string) (store.Doc, error) {
-	s, ok := d.docs[key]
+	i, ok := d.find(key)
 	if !ok {
 		return store.Doc{}, store.ErrNotFound
 	}
-	return s.doc, nil
+	return d.docs[i].doc, nil
+}
+
+// find returns where a document is, or would be.
+func (d *disk) find(key string) (int, bool) {
+	return slices.BinarySearchFunc(d.docs, key, func(s stored, key string) int { return strings.Compare(s.doc.Key, key) })
 }
 
 func (d *disk) put(doc store.Doc, s *session, by *process) (store.Version, error) {
-	old, ok := d.docs[doc.Key]
+	i, ok := d.find(doc.Key)
 	if by != nil && d.tombs[doc.Key] == by {
 		return "", store.ErrSession
 	}
-	if ok != (doc.Version != "") || ok && old.doc.Version != doc.Version {
+	if ok != (doc.Version != "") || ok && d.docs[i].doc.Version != doc.Version {
 		return "", store.ErrConflict
 	}
-	if ok && old.session != nil { // a tie is that of the session which created the document: see store.Session
+	if !ok {
+		d.docs = slices.Insert(d.docs, i, stored{})
+	} else if old := d.docs[i]; old.session != nil { // a tie is that of the session which created the document: see store.Session
 		s = old.session
 	}
 	d.versions++
 	doc.Version = store.Version(strconv.FormatUint(d.versions, 10))
-	d.set(stored{doc, s, by})
+	d.docs[i] = stored{doc, s, by}
 	d.changed(doc.Key)
 	return doc.Version, nil
 }
 
-func (d *disk) set(s stored) {
-	if i, ok := slices.BinarySearch(d.keys, s.doc.Key); !ok {
-		d.keys = slices.Insert(d.keys, i, s.doc.Key)
-	}
-	d.docs[s.doc.Key] = s
-}
-
 // remove takes a document away that is there.
-func (d *disk) remove(key string) {
-	delete(d.docs, key)
-	i, _ := slices.BinarySearch(d.keys, key)
-	d.keys = slices.Delete(d.keys, i, i+1)
+func (d *disk) remove(i int) {
+	key := d.docs[i].doc.Key
+	d.docs = slices.Delete(d.docs, i, i+1)
 	d.changed(key)
 }
 
@@ -131,25 +129,25 @@ func (d *disk) putTo(v *store.Version, doc store.Doc, s *session, by *process) e
 // entomb ends what a process has written to documents: what it has sent before comes to nothing.
 func (d *disk) entomb(p *process, keys []string) {
 	for _, key := range keys {
-		old, ok := d.docs[key]
-		if ok && old.by != p {
+		i, ok := d.find(key)
+		if ok && d.docs[i].by != p {
 			continue
 		}
 		if d.tombs[key] = p; ok {
-			d.remove(key)
+			d.remove(i)
 		}
 	}
 }
 
 func (d *disk) delete(key string, v store.Version) error {
-	old, ok := d.docs[key]
+	i, ok := d.find(key)
 	switch {
 	case !ok:
 		return store.ErrNotFound
-	case old.doc.Version != v:
+	case d.docs[i].doc.Version != v:
 		return store.ErrConflict
 	}
-	d.remove(key)
+	d.remove(i)
 	return nil
 }
 
@@ -161,11 +159,11 @@ func (d *disk) changed(key string) {
 }
 
 func (d *disk) list(prefix string) []store.Doc {
-	i, _ := slices.BinarySearch(d.keys, prefix)
-	n := sort.Search(len(d.keys)-i, func(n int) bool { return !strings.HasPrefix(d.keys[i+n], prefix) })
+	i, _ := d.find(prefix)
+	n := sort.Search(len(d.docs)-i, func(n int) bool { return !strings.HasPrefix(d.docs[i+n].doc.Key, prefix) })
 	out := make([]store.Doc, n)
-	for k, key := range d.keys[i : i+n] {
-		out[k] = d.docs[key].doc
+	for k, s := range d.docs[i : i+n] {
+		out[k] = s.doc
 	}
 	return out
 }
@@ -232,9 +230,11 @@ func (s *session) end() {
 	}
 	s.over = true
 	s.d.sessions = slices.DeleteFunc(s.d.sessions, func(o *session) bool { return o == s })
-	for _, key := range slices.Clone(s.d.keys) {
-		if s.d.docs[key].session == s {
-			s.d.remove(key)
+	for i := 0; i < len(s.d.docs); {
+		if s.d.docs[i].session == s {
+			s.d.remove(i)
+		} else {
+			i++
 		}
 	}
 }

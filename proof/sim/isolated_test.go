@@ -10,11 +10,9 @@ import (
 // TestIsolatedCopy: a copy that was cut off shows what was, and what was written to it alone; a listing shows only what was.
 func TestIsolatedCopy(t *testing.T) {
 	t.Parallel()
-	d := &disk{docs: map[string]stored{}}
-	d.set(stored{doc: store.Doc{Key: "a", Version: "1", Value: []byte("was")}})
+	d := &disk{docs: []stored{{doc: store.Doc{Key: "a", Version: "1", Value: []byte("was")}}}}
 	d.isolate()
-	d.set(stored{doc: store.Doc{Key: "a", Version: "2", Value: []byte("is")}})
-	d.set(stored{doc: store.Doc{Key: "b", Version: "3"}})
+	d.docs = []stored{{doc: store.Doc{Key: "a", Version: "2", Value: []byte("is")}}, {doc: store.Doc{Key: "b", Version: "3"}}}
 	if got, err := d.older.get("a"); err != nil || string(got.Value) != "was" || got.Version != "1" {
 		t.Errorf("got %v, %v, want what was", got, err)
 	}

@@ -50,7 +50,7 @@ func TestAnswers(t *testing.T) {
 				want, listed = "cluster."+listed[0].Entry, listed[1:]
 			}
 			for token, want := range map[cluster.Token]string{7: want, 6: "<nil>"} {
-				if got := fmt.Sprintf("%T", (&step{}).heard("a", p, saying{Task: "t", Token: token, Say: say})); got != want {
+				if got := fmt.Sprintf("%T", (&step{&State{}}).heard("a", p, saying{Task: "t", Token: token, Say: say})); got != want {
 					t.Errorf("%s says %s under token %d: %s, want %s", state, say, token, got, want)
 				}
 			}

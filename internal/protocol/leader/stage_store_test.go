@@ -75,9 +75,7 @@ func (s *stage) hint(key string) {
 
 // hinted notes a hint; the member acts on it with its next event.
 func (a *actor) hinted(prefix string) {
-	st := &step{State: a.State}
-	st.hinted(prefix)
-	a.State = st.State
+	(&step{&a.State}).hinted(prefix)
 }
 
 // call makes the oldest call of a member that is like this; false if there is none.

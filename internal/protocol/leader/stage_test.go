@@ -68,9 +68,7 @@ func (s *stage) start(id cluster.MemberID, nonce string) *actor {
 
 // give is one event for a member.
 func (s *stage) give(a *actor, ev member.Event) {
-	var fx []member.Effect
-	a.State, fx = Step(a.State, ev)
-	for _, e := range fx {
+	for _, e := range Step(&a.State, ev) {
 		switch e := e.(type) {
 		case member.Assign:
 			a.last = e.Assignment

@@ -78,15 +78,14 @@ func NewState(p Params) State {
 	return s
 }
 
-// Step takes one event in. It is a pure function: the same state and event give the same state and effects.
-func Step(s State, ev member.Event) (State, []member.Effect) {
+// Step takes one event in. It changes the state and nothing else: the same state and event give the same state and effects.
+func Step(s *State, ev member.Event) []member.Effect {
 	st := &step{s}
-	fx := st.Step(st, ev)
-	return st.State, fx
+	return st.Step(st, ev)
 }
 
-// step is one call of Step, on a state of its own.
-type step struct{ State }
+// step is one call of Step.
+type step struct{ *State }
 
 // Index implements member.Machine.
 func (s *step) Index() cluster.Index { return s.head.Index }

@@ -223,7 +223,7 @@ func (s *step) mailboxWrote(ev Wrote) {
 func (s *step) lighten() {
 	jobs, partitions := s.assignedRecords()
 	lead := cluster.Leadership{Member: s.roster.Leader, Term: s.roster.Term, SinceMS: s.roster.SinceMS}
-	light := cluster.Excerpt(s.roster.Index, lead, s.roster.Members, jobs, partitions)
+	light := s.light.Excerpt(s.roster.Index, lead, s.roster.Members, jobs, partitions)
 	s.light = &light
 	if !s.Whole() && s.roster.Index > 0 {
 		s.Emit(member.Applying{Value: light})

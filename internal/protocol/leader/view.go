@@ -43,7 +43,7 @@ func (s State) Watching() (prefixes []string, log bool) {
 // AppendKey appends what decides this member's future, for those who walk all its states: states with equal keys do the same from now on, as long as they
 // have equal Params, their values are alike, and nobody's history diverges. Fields that decide nothing, or follow from the rest, are skipped.
 func (s State) AppendKey(b []byte, n member.Naming, skip ...string) []byte {
-	at, r := &step{s}, s.rule
+	at, r := &step{&s}, s.rule
 	probing := slices.SortedFunc(slices.Values(s.probing), func(a, b probe) int { return strings.Compare(a.key, b.key) })
 	for _, x := range []any{
 		s.Is, s.At, s.Life, s.Stop, s.Inc, s.admitted, s.claims, s.Own, s.Pace, s.mailbox, s.head, s.fetch, s.roster, s.asks, s.fold, s.fold.Out.Next, s.asks.Next, s.vote, s.heartbeats, s.swept,

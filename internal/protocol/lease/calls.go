@@ -25,6 +25,7 @@ import (
 // member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
 	shell.BeatCaller
+	Level    int       // of flate, at which views are packed; 0: not at all
 	packer   sync.Pool // of *flate.Writer: one is far larger than most views
 	unpacker sync.Pool // of flate's readers
 }
@@ -130,10 +131,10 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(
 		ask = append(ask, d.Key)
 	}
 	used := make(map[string]bool, len(partitions)+len(ask))
-	out = make([]store.Doc, 0, len(partitions)+len(ask))
+	listed := make([]store.Doc, 0, len(partitions))
 	for _, d := range partitions {
 		if used[d.Key] = usable(d); used[d.Key] {
-			out = append(out, d)
+			listed = append(listed, d)
 		} else {
 			ask = append(ask, d.Key)
 		}
@@ -153,7 +154,7 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(
 			continue
 		}
 		var was store.Doc // as the list has shown it, if it has
-		if i, ok := slices.BinarySearchFunc(partitions, d.Key, func(d store.Doc, key string) int { return strings.Compare(d.Key, key) }); ok {
+		if i, ok := slices.BinarySearchFunc(partitions, d.Key, byKey); ok {
 			was = partitions[i]
 		}
 		if was.Version == d.Version {
@@ -166,10 +167,16 @@ func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(
 			old = append(old, job)
 		}
 	}
-	out = append(out, more...)
-	slices.SortFunc(out, func(a, b store.Doc) int { return strings.Compare(a.Key, b.Key) })
-	return out, old, nil
+	slices.SortFunc(more, func(a, b store.Doc) int { return strings.Compare(a.Key, b.Key) })
+	out = make([]store.Doc, 0, len(listed)+len(more))
+	for _, d := range more { // what was listed is in order
+		n, _ := slices.BinarySearchFunc(listed, d.Key, byKey)
+		out, listed = append(append(out, listed[:n]...), d), listed[n:]
+	}
+	return append(out, listed...), old, nil
 }
+
+func byKey(d store.Doc, key string) int { return strings.Compare(d.Key, key) }
 
 // turn is when a survey reads a document.
 func turn(key string) int {
@@ -255,7 +262,7 @@ func (c *Caller) pack(data []byte) ([]byte, error) {
 		w.Reset(&b)
 	} else {
 		var err error
-		if w, err = flate.NewWriter(&b, flate.BestSpeed); err != nil {
+		if w, err = flate.NewWriter(&b, c.Level); err != nil {
 			return nil, err
 		}
 	}

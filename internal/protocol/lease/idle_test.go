@@ -300,7 +300,8 @@ func TestWhatMoves(t *testing.T) {
 		{"at rest", true, boardDoc{Term: 2}, 2, 0, nil},
 		{"a new leader", true, boardDoc{Term: 1}, 2, 0, []string{}},
 	} {
-		s := &step{NewState(Params{Params: member.Params{TTL: ttl}, Polled: c.polled})}
+		state := NewState(Params{Params: member.Params{TTL: ttl}, Polled: c.polled})
+		s := &step{&state}
 		s.At = protocol.Instant(time.Hour)
 		s.look.board, s.look.leader.Term, s.look.boardSince = c.board, c.term, s.At.Add(-c.ago)
 		if got := s.moves(); s.moving() != (c.want != nil) || !slices.Equal(got, c.want) {

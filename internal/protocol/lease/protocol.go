@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"compress/flate"
 	"context"
 	"fmt"
 	"strings"
@@ -111,7 +112,7 @@ func (Protocol) New(c protocol.Config) (protocol.Member, error) {
 
 func machine(c protocol.Config, p member.Params) shell.Machine[State] {
 	_, hints := c.Store.(store.Watcher)
-	calls := &Caller{BeatCaller: shell.NewBeatCaller(c)}
+	calls := &Caller{BeatCaller: shell.NewBeatCaller(c), Level: flate.BestSpeed}
 	calls.Fenced = true
 	return shell.Machine[State]{
 		Start: NewState(Params{Params: p, Polled: !hints}), Step: Step, Caller: calls,

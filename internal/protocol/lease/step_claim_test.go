@@ -26,7 +26,7 @@ func holder(t *testing.T, p *paper) *step {
 	p.claim(id, "m/n-0", inc)
 	x, _ := learn(p.all()).of(partitionKey(id))
 	x.partition.State = cluster.PartitionReleasing
-	s := &step{State: State{
+	s := &step{State: &State{
 		Core: coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "n"}), known: &facts{},
 		held: []held{{id: id, version: p.docs[x.key].Version, partition: x.partition}},
 	}}
@@ -162,7 +162,7 @@ func TestOwnTasksTakeNoRoom(t *testing.T) {
 	free := func(id cluster.PartitionID) boardFree {
 		return boardFree{Partition: id, Token: 1, First: "m", Only: true}
 	}
-	s := &step{State: State{
+	s := &step{State: &State{
 		Core:  coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "n", Join: cluster.PrepareJoin{Member: "m", Capacity: 1}}),
 		known: &facts{},
 		held:  []held{{id: "rota.source.held/run"}},

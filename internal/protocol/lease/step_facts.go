@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 )
 
@@ -21,8 +23,8 @@ type facts struct {
 	made       *cluster.Value   // what the documents make; nil where that was not asked for
 }
 
-// fact is a document, and what it says: a *configFact, *nodesFact, *jobFact or *partitionFact, or nothing that others are decided by. What is damaged counts
-// as unknown.
+// fact is a document, and what it says: a *configFact, *nodesFact, *nodeFact, *jobFact or *partitionFact, or nothing that others are decided by. What is
+// damaged counts as unknown.
 type fact struct {
 	store.Doc
 	says any
@@ -37,6 +39,13 @@ type configFact struct {
 type nodesFact struct {
 	nodes   nodesDoc
 	members []cluster.Member
+}
+
+// nodeFact is a heartbeat. One that is damaged is for nobody to complain of but its owner.
+type nodeFact struct {
+	doc nodeDoc
+	ttl time.Duration // that it states
+	err error
 }
 
 type jobFact struct {
@@ -147,12 +156,20 @@ func (x fact) same(d store.Doc) bool {
 
 // same tells whether two looks at all documents have found the same, but for heartbeats.
 func (f *facts) same(other *facts) bool {
-	return slices.EqualFunc(f.lasting(), other.lasting(), func(a, b fact) bool { return a.same(b.Doc) })
+	beats, after := f.heartbeats()
+	otherBeats, otherAfter := other.heartbeats()
+	same := func(a, b fact) bool { return a.same(b.Doc) }
+	return slices.EqualFunc(f.docs[:beats], other.docs[:otherBeats], same) && slices.EqualFunc(f.docs[after:], other.docs[otherAfter:], same)
 }
 
-// lasting are the documents that are no heartbeats.
-func (f *facts) lasting() []fact {
-	return slices.DeleteFunc(slices.Clone(f.docs), func(x fact) bool { return strings.HasPrefix(x.Key, nodePrefix) })
+// heartbeats are the first one, and what follows the last.
+func (f *facts) heartbeats() (first, after int) {
+	first, _ = find(f.docs, nodePrefix)
+	after = first
+	for after < len(f.docs) && strings.HasPrefix(f.docs[after].Key, nodePrefix) {
+		after++
+	}
+	return first, after
 }
 
 // decoded is a document that was read.
@@ -171,6 +188,10 @@ func decoded(d store.Doc) fact {
 		if n.nodes, x.err = read[nodesDoc](d); x.err == nil {
 			n.members, x.err = n.nodes.members()
 		}
+		x.says = n
+	case strings.HasPrefix(d.Key, nodePrefix):
+		n := &nodeFact{ttl: heartbeat.StatedTTL(d.Value)}
+		n.doc, n.err = read[nodeDoc](d)
 		x.says = n
 	case strings.HasPrefix(d.Key, jobPrefix):
 		j := &jobFact{}

@@ -15,7 +15,7 @@ import (
 // taken for one of a former life, and removed while the member holds its lease.
 func TestARefusedEntryEndsTheLife(t *testing.T) {
 	t.Parallel()
-	s := &step{State: State{Core: coreIn(member.PhaseJoining, member.Params{}), known: &facts{}}}
+	s := &step{State: &State{Core: coreIn(member.PhaseJoining, member.Params{}), known: &facts{}}}
 	s.Own.Key, s.Own.Held = "node/m/a-0", true
 	s.joinTried(try{attempt: attempt{command: cluster.PrepareJoin{Member: "m"}, result: cluster.Result{Reason: "it is a member"}}})
 	if s.Is == member.PhaseJoining || s.Own.Key != "" || s.Own.Held {
@@ -43,7 +43,7 @@ func TestAFenceIsALapse(t *testing.T) {
 	s := State{Core: coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "a", TTL: time.Second}), known: &facts{}, random: 1, held: []held{{id: "x"}}}
 	s.Own = member.Own{Lease: heartbeat.Lease{Held: true, Acked: 1, TTL: time.Second}, Asking: heartbeat.Asking{Busy: true}, Key: "node/m/a-0"}
 	s.Given = protocol.Assignment{Version: 1, Grants: []*protocol.Grant{{Partition: "x"}}, ValidUntil: 1000}
-	s, _ = Step(s, member.Renewed{Now: 10, Sent: 5, Key: "node/m/a-0", Outcome: outbox.Refused})
+	Step(&s, member.Renewed{Now: 10, Sent: 5, Key: "node/m/a-0", Outcome: outbox.Refused})
 	if s.Is != member.PhaseRemoved || len(s.held) != 0 || s.Assigned().ValidUntil != 0 || len(s.Assigned().Grants) != 0 || s.Incarnation() != 0 {
 		t.Errorf("phase %s, it holds %v and is to run %+v", s.Phase(), s.held, s.Assigned())
 	}

@@ -113,9 +113,9 @@ func (s *step) surveyed(ev Surveyed) {
 	rests := s.lead.rests && f.same(s.known)
 	f.assemble(s.known)
 	s.known, s.lead.read, s.lead.wrote = f, f, nil
-	for _, d := range ev.Docs {
-		if err := f.problem(d.Key); err != nil {
-			s.complain(err)
+	for _, x := range f.docs {
+		if x.err != nil {
+			s.complain(x.err)
 		}
 	}
 	l, err := read[leaderDoc](f.read(keyLeader))
@@ -163,18 +163,21 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 			continue
 		}
 		was := s.lead.beats.Of(m.Heartbeat)
-		o := was.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.At)
+		n, isNode := d.says.(*nodeFact)
+		if !isNode { // there is none
+			n = &nodeFact{}
+		}
+		o := was.Read(d.Version, n.ttl, sent, s.At)
 		beats = beats.With(o)
 		s.lead.next = min(s.lead.next, s.silent(o))
-		n, err := read[nodeDoc](d.Doc)
 		switch {
-		case err != nil:
+		case n.err != nil:
 		case d.Version == "":
 			s.removeMember(m, o.Reason("its session has ended", s.Silence(o)))
-		case n.State == heartbeat.Fenced:
+		case n.doc.State == heartbeat.Fenced:
 			s.removeMember(m, was.Reason("its session has ended", s.Silence(o)))
 		case s.Dead(o):
-			s.lead.writes = append(slices.Clip(s.lead.writes), s.fenced(d.Doc, n))
+			s.lead.writes = append(slices.Clip(s.lead.writes), s.fenced(d.Doc, n.doc))
 		}
 	}
 	s.lead.beats = beats

@@ -104,7 +104,9 @@ func (p *pass) keys() []string {
 		out = append(out, x.key)
 	}
 	for x := range p.after.Partitions() {
-		out = append(out, partitionKey(x.ID))
+		if _, there := p.byID[x.ID]; !there {
+			out = append(out, partitionKey(x.ID))
+		}
 	}
 	for job, tasks := range p.layouts { // order-free: sorted below
 		for _, task := range tasks {

@@ -39,7 +39,7 @@ func calls(s store.Docs) *Caller {
 // ruler is a leader, and a member too.
 func ruler(t *testing.T, p *paper) (*step, cluster.Incarnation) {
 	t.Helper()
-	s := &step{State: State{Core: coreIn(member.PhaseMember, member.Params{Member: "a", Nonce: "n"}), known: &facts{}}}
+	s := &step{State: &State{Core: coreIn(member.PhaseMember, member.Params{Member: "a", Nonce: "n"}), known: &facts{}}}
 	s.Inc = p.join(s.Session())
 	p.put(written(keyLeader, "", leaderDoc{Holder: s.Session(), Term: 1}))
 	s.lead.take(1)

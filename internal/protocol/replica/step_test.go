@@ -37,9 +37,7 @@ func newBench(t *testing.T) *bench {
 }
 
 func (b *bench) step(ev member.Event) {
-	var fx []member.Effect
-	b.state, fx = replica.Step(b.state, ev)
-	b.fx = append(b.fx, fx...)
+	b.fx = append(b.fx, replica.Step(&b.state, ev)...)
 }
 
 // pass lets time pass, unseen by the member.

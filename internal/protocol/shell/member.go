@@ -40,7 +40,7 @@ type Caller interface {
 // Machine is a protocol as the shell drives it.
 type Machine[S State] struct {
 	Start S
-	Step  func(S, member.Event) (S, []member.Effect)
+	Step  func(*S, member.Event) []member.Effect
 	// Caller makes the caller of the run, once.
 	Caller Caller
 	// Watched is what the store is asked to hint at in a state: prefixes of documents, and the log or not.

@@ -38,7 +38,7 @@ func (s state) Tenure() (cluster.Incarnation, protocol.Instant) {
 }
 func (s state) Status() protocol.Status { return protocol.Status{Pending: len(s.seen)} }
 
-func step(s state, ev member.Event) (state, []member.Effect) {
+func step(s *state, ev member.Event) []member.Effect {
 	s.seen = append(slices.Clip(s.seen), ev)
 	fx := s.react(ev)
 	for _, e := range fx {
@@ -49,7 +49,7 @@ func step(s state, ev member.Event) (state, []member.Effect) {
 			s.assigned = a.Assignment
 		}
 	}
-	return s, fx
+	return fx
 }
 
 // look is a call; so is what the test's protocol watches from then on.

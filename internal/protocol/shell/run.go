@@ -61,8 +61,7 @@ func (l *loop[S]) run(ctx context.Context) error {
 		case <-deadline:
 			return fmt.Errorf("leave the cluster: not done within %s: the others will notice by the heartbeat", l.c.LeaveTimeout)
 		}
-		var fx []member.Effect
-		state, fx = l.m.Step(state, ev)
+		fx := l.m.Step(&state, ev)
 		l.mu.Lock()
 		l.state = state
 		l.mu.Unlock()

@@ -54,9 +54,7 @@ func (r *rig) write(atMS int64, c cluster.Command) bool {
 }
 
 func (r *rig) step(ev member.Event) []member.Effect {
-	var fx []member.Effect
-	r.state, fx = Step(r.state, ev)
-	return fx
+	return Step(&r.state, ev)
 }
 
 // read brings the member all that is new in the topic.

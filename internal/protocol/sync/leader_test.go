@@ -74,7 +74,7 @@ func TestAnEpochOfAFormerStart(t *testing.T) {
 func TestHeartbeatsKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
 	const fact = protocol.Instant(5 * time.Second)
-	s := &step{State: State{Core: member.NewCore(member.Params{TTL: rigTTL}, member.Resume)}}
+	s := &step{State: &State{Core: member.NewCore(member.Params{TTL: rigTTL}, member.Resume)}}
 	s.group.fact = fact
 	last := fact
 	for range 8 {

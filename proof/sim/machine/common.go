@@ -12,15 +12,10 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Steps makes a protocol's step function neutral. The next state takes the place of the one before: states are large.
-func Steps[E, F, S any, P interface {
-	*S
-	State
-}](step func(S, E) (S, []F)) func(State, Event) []Effect {
+// Steps makes a protocol's step function neutral.
+func Steps[E, F any, S State](step func(S, E) []F) func(State, Event) []Effect {
 	return func(s State, ev Event) []Effect {
-		at := s.(P)
-		next, fx := step(*at, ev.(E))
-		*at = next
+		fx := step(s.(S), ev.(E))
 		out := make([]Effect, len(fx))
 		for i, e := range fx {
 			out[i] = e

@@ -66,7 +66,7 @@ func leaseLeader() []flaw.Flaw {
 		flaw.New("lease: a silent session is not fenced", lead,
 			"		case s.Dead(o):\n", "		case s.Dead(o) && n.State == \"\":\n"),
 		flaw.New("lease: a fenced member stays in the Node List", lead,
-			"		case n.State == heartbeat.Fenced:\n			s.removeMember(m, was.Reason(\"its session has ended\", s.Silence(o)))\n", "		case n.State == heartbeat.Fenced:\n"),
+			"		case n.doc.State == heartbeat.Fenced:\n			s.removeMember(m, was.Reason(\"its session has ended\", s.Silence(o)))\n", "		case n.doc.State == heartbeat.Fenced:\n"),
 		flaw.New("lease: nobody follows a dead leader", look,
 			"(docs[i].Version == \"\" || n.State == heartbeat.Fenced) {", "n.State == \"never\" {",
 			"if i >= 0 && s.At.Sub(e.Holder.Since) >= s.Silence(e.Holder)+s.rank() {", "if i >= 0 && s.At < e.Holder.Since {"),

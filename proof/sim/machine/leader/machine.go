@@ -51,10 +51,7 @@ func start(a machine.Start) machine.State {
 	})}
 }
 
-func step(s State, ev member.Event) (State, []member.Effect) {
-	next, fx := leader.Step(s.State, ev)
-	return State{next}, fx
-}
+func step(s *State, ev member.Event) []member.Effect { return leader.Step(&s.State, ev) }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
 	c := &leader.Caller{LogCaller: kernel.LogCaller(s, st)}
