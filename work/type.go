@@ -43,7 +43,7 @@ type Type struct {
 	Stays bool
 	// MaxConcurrent bounds how many rounds or runs of the type are in progress on one member; 0 means 256 for periodic types, and no bound for others.
 	MaxConcurrent int
-	// Segments is set for a type whose tasks are stages of flows; see package work/stage.
+	// Segments is set for a type whose tasks are stages of flows; see package internal/work/stage.
 	Segments *Segments
 }
 

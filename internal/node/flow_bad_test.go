@@ -14,10 +14,10 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	flows "github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
-	flows "github.com/rota-run/rota/work/stage"
 )
 
 // swelling is a flow whose stage makes large segments: size says how large, by the number of a segment.

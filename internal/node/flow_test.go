@@ -15,10 +15,10 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	flows "github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
-	flows "github.com/rota-run/rota/work/stage"
 )
 
 // each is how many segments a source of the test has.

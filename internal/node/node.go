@@ -16,11 +16,11 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/publish"
-	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )

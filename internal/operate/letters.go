@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/flow"
+	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
-	"github.com/rota-run/rota/work/stage"
 )
 
 // RetryDead puts the dead letters of a flow back to where they came from, and returns how many. Where an input is sealed they stay: that is refused.

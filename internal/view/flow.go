@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/flow"
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/flow"
+	"github.com/rota-run/rota/internal/schedule"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )

@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/plain"
+	flows "github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
-	flows "github.com/rota-run/rota/work/stage"
 )
 
 func newDeadLetters(e env) *cobra.Command {

@@ -21,11 +21,11 @@ import (
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/quiet"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
-	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/work"
 )
 

@@ -33,4 +33,4 @@ func TestProofLarge(t *testing.T) {
 func TestSeedsMany(t *testing.T) { walks(t, 20_000) }
 
 // TestFlawsAreFound builds the tests of this package with the flaws laid over the source, and walks for each the scenario that is to find it.
-func TestFlawsAreFound(t *testing.T) { mutanttest.WalkedAreFound(t, "flow", "^TestProof$") }
+func TestFlawsAreFound(t *testing.T) { mutanttest.WalkedAreFound(t, "internal/flow", "^TestProof$") }

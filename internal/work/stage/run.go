@@ -7,7 +7,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/store"
 )
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/store"
 )
 

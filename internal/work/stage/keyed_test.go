@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/store"
