@@ -18,13 +18,13 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
-	"github.com/rota-run/rota/work"
 )
 
 // membersOf are commands by which these members join, one after the other, all with two slots.
@@ -149,10 +149,10 @@ func TestWhichFlowsAreDropped(t *testing.T) {
 	docs := memory.New().Open()
 	defer docs.Close()
 	for _, name := range []string{"again@1", "again@2", "later@3", "no-number@x", "removed@1", "zz@1"} {
-		_, err := docs.Put(t.Context(), store.Doc{Key: work.FlowPrefix + name})
+		_, err := docs.Put(t.Context(), store.Doc{Key: supervisor.FlowPrefix + name})
 		must.Succeed(t, err)
 	}
-	d := &dropping{Docs: docs, gone: work.FlowPrefix + "removed@1"}
+	d := &dropping{Docs: docs, gone: supervisor.FlowPrefix + "removed@1"}
 	must.Succeed(t, dropFlows(t.Context(), v, d, d))
 	if want := []string{"again@1", "removed@1", "zz@1"}; !slices.Equal(d.dropped, want) {
 		t.Errorf("dropped %q, want %q", d.dropped, want)
@@ -161,7 +161,7 @@ func TestWhichFlowsAreDropped(t *testing.T) {
 	if err := dropFlows(t.Context(), v, d, d); !errors.Is(err, store.ErrUnavailable) {
 		t.Error(err)
 	}
-	if _, err := docs.Get(t.Context(), work.FlowPrefix+"removed@1"); err != nil {
+	if _, err := docs.Get(t.Context(), supervisor.FlowPrefix+"removed@1"); err != nil {
 		t.Errorf("nothing names a flow any more that was not dropped: %v", err)
 	}
 }

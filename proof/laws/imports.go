@@ -20,7 +20,7 @@ type rule struct {
 var (
 	pure      = []string{"cluster", "internal/schedule", "internal/flow"}
 	open      = []string{"cluster", "store", "protocol", "publish", "journal", "work"} // the contracts that users can import
-	contracts = append([]string{"store", "protocol", "publish", "journal", "work"}, pure...)
+	contracts = append([]string{"store", "protocol", "publish", "journal", "work", "internal/work/supervisor"}, pure...)
 	shell     = append([]string{"call", "lock", "status", "source", "internal/source/*", "tasks", "tasks/*", "internal/api", "internal/view", "internal/node", "internal/operate", "protocol/*", "store/memory", "internal/work/stage"}, contracts...)
 )
 
@@ -81,13 +81,14 @@ var rules = []rule{
 	{"internal/protocol/member", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/history", "internal/protocol/outbox"}},
 	{"internal/protocol/*", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/elect", "internal/protocol/outbox", "internal/protocol/fold", "internal/protocol/beat", "internal/protocol/history", "internal/protocol/duty", "internal/protocol/member", "internal/protocol/shell", "internal/ordered"}}, // protocols do not know each other
 	{"protocol/*", []string{"internal/protocol/*"}}, // what users choose: a name for what is below internal
-	{"work", []string{"cluster", "internal/flow", "store", "protocol", "publish", "journal", "internal/usercode", "internal/wait"}},
-	{"internal/work/stage", []string{"internal/flow", "store", "work", "internal/usercode"}},
+	{"work", []string{"cluster", "publish"}},
+	{"internal/work/supervisor", []string{"cluster", "internal/flow", "store", "protocol", "publish", "journal", "work", "internal/usercode", "internal/wait"}},
+	{"internal/work/stage", []string{"internal/flow", "store", "work", "internal/work/supervisor", "internal/usercode"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
 	{"call", []string{"cluster", "store", "protocol", "journal", "work", "internal/plain", "internal/wait", "internal/usercode"}},
 	{"tasks", []string{"cluster", "internal/flow", "protocol", "publish", "work", "internal/work/stage", "tasks/program", "internal/plain"}},
 	{"tasks/program", nil},
-	{"source", []string{"cluster", "internal/flow", "internal/schedule", "journal", "work", "internal/plain"}},
+	{"source", []string{"cluster", "internal/flow", "internal/schedule", "journal", "work", "internal/work/supervisor", "internal/plain"}},
 	{"internal/source/directory", []string{"cluster", "journal", "store", "work", "source"}},
 	{"internal/node/ward", nil},
 	{"node/guardian", []string{"store", "internal/protocol/heartbeat", "tasks/program", "internal/node/ward"}},
@@ -108,7 +109,7 @@ var rules = []rule{
 	{"cmd/…", []string{"…"}},
 	{"examples/…", []string{"…"}},
 	{"contrib/*/examples/*", append([]string{".", "protocol/*", "store/*", "contrib/…"}, open...)}, // a user chooses the protocol
-	{"contrib/*/rota-*", []string{"rotacmd", "contrib/…"}},                                              // a binary with all of the command and more
+	{"contrib/*/rota-*", []string{"rotacmd", "contrib/…"}},                                         // a binary with all of the command and more
 	// A module of its own uses what everybody can use: the compiler would let it have internal packages.
 	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, open...)},
 	{"deploy", nil},

@@ -11,6 +11,7 @@ import (
 	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
@@ -33,7 +34,7 @@ func (f *first) Commit(_ context.Context, _ string, units ...store.Unit) ([]bool
 func TestSecondOwnerAcknowledgesNothing(t *testing.T) {
 	t.Parallel()
 	queue := &first{}
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: work.Flow{Name: "f", Queue: queue}}
+	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Name: "f", Queue: queue}}
 	chain, edge := store.Shard{Edge: "chain/b"}, store.Shard{Edge: "edge/a/b"}
 	w.held = []store.Message{{Shard: chain, Number: 1}, {Shard: edge, Number: 7}}
 	turn := &turn{w: w, inputs: w.held[1:]}
@@ -140,7 +141,7 @@ func (q *returning) Receive(ctx context.Context, _ string, r store.Receive) ([]s
 func TestARunThatEndsGivesBack(t *testing.T) {
 	t.Parallel()
 	q := &returning{}
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: work.Flow{Queue: q}, held: []store.Message{{Number: 1}, {Number: 2}}}
+	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Queue: q}, held: []store.Message{{Number: 1}, {Number: 2}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if w.giveBack(ctx); q.returned != 2 || len(w.held) != 0 {
@@ -175,7 +176,7 @@ func (k *keeping) Receive(_ context.Context, _ string, r store.Receive) ([]store
 func TestALongBatchKeepsItsLease(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		q := &keeping{kept: []time.Time{time.Now()}}
-		w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: work.Flow{Queue: q}, held: []store.Message{{Number: 1}}}
+		w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Queue: q}, held: []store.Message{{Number: 1}}}
 		stop := w.keepLeases(t.Context())
 		time.Sleep(4 * lease)
 		stop()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/flow"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
@@ -79,7 +80,7 @@ func (i Input) Run(ctx context.Context, g *work.Grant) error {
 }
 
 func run(ctx context.Context, g *work.Grant, kind func(*worker)) error {
-	host, ok := g.Host.(work.Edges)
+	host, ok := g.Host.(supervisor.Edges)
 	if !ok {
 		return fmt.Errorf("run task %s: this host has no flows: %w", g.Task, errors.ErrUnsupported)
 	}
@@ -118,7 +119,7 @@ func (w *worker) fits() error {
 // worker is one run.
 type worker struct {
 	grant   *work.Grant
-	flow    work.Flow
+	flow    supervisor.Flow
 	stage   *Stage // either
 	input   *Input // or
 	keyed   *Keyed // beside stage
