@@ -33,7 +33,7 @@ var rules = []rule{
 	{"internal/flow", nil},
 
 	{"store", nil},
-	{"store/storetest", []string{"store", "internal/store/gate"}},
+	{"store/storetest", []string{"store", "internal/store/faults"}},
 	{"store/driver", []string{"store"}},
 	{"internal/store/driver/drivermap", []string{"store", "store/driver", "internal/ordered"}},
 	{"store/driver/drivertest", []string{"store", "store/driver"}},
@@ -51,9 +51,11 @@ var rules = []rule{
 	{"store/internal/remote", []string{"store"}},
 	{"store/internal/crowd", nil},
 	{"internal/store/gate", []string{"store"}},
+	{"internal/store/faults", []string{"store", "internal/store/gate"}},
+	{"internal/store/group", []string{"store"}},
 	{"internal/store/handle", []string{"store", "internal/store/gate"}},
 	{"store/kafka", []string{"store", "store/internal/logdocs", "store/internal/logqueue", "store/internal/driver", "store/internal/remote"}}, // it has a log alone
-	{"store/memory", []string{"store", "store/driver", "internal/store/driver/drivermap", "store/engine/full", "store/engine/log"}},
+	{"store/memory", []string{"store", "internal/store/group", "store/driver", "internal/store/driver/drivermap", "store/engine/full", "store/engine/log"}},
 	{"store/internal/logdocs", []string{"store", "store/internal/driver"}},
 	{"store/internal/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
 	{"store/*", []string{"store", "internal/flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
@@ -61,7 +63,7 @@ var rules = []rule{
 	{"journal", []string{"store", "internal/plain", "internal/wait"}},
 	{"lock", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/beat"}},
 	{"lock/fence", []string{"cluster"}},
-	{"lock/locktest", []string{"cluster", "store", "lock", "protocol"}},
+	{"internal/lock/locktest", []string{"cluster", "store", "lock", "protocol"}},
 	{"status", []string{"cluster", "store", "internal/wait"}},
 	{"publish", []string{"internal/wait"}},
 	{"publish/internal/post", []string{"publish"}},
@@ -69,7 +71,7 @@ var rules = []rule{
 	{"publish/internal/wiretest", []string{"publish/internal/otlpwire"}},
 	{"publish/*", []string{"publish", "publish/internal/post", "publish/internal/otlpwire", "publish/internal/wiretest"}},
 	{"protocol", []string{"cluster", "store"}},
-	{"protocol/protocoltest", []string{"cluster", "store", "protocol", "store/memory", "store/storetest"}},
+	{"protocol/protocoltest", []string{"cluster", "store", "protocol", "store/memory", "store/storetest", "internal/store/faults"}},
 	{"internal/protocol/heartbeat", []string{"store", "protocol"}},
 	{"internal/protocol/outbox", []string{"cluster", "store", "protocol"}},
 	{"internal/protocol/history", []string{"cluster", "protocol"}},
@@ -81,7 +83,7 @@ var rules = []rule{
 	{"internal/protocol/member", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/history", "internal/protocol/outbox"}},
 	{"internal/protocol/*", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/elect", "internal/protocol/outbox", "internal/protocol/fold", "internal/protocol/beat", "internal/protocol/history", "internal/protocol/duty", "internal/protocol/member", "internal/protocol/shell", "internal/ordered"}}, // protocols do not know each other
 	{"protocol/*", []string{"internal/protocol/*"}}, // what users choose: a name for what is below internal
-	{"work", []string{"cluster", "publish"}},
+	{"work", []string{"cluster", "publish", "internal/wait"}},
 	{"internal/work/supervisor", []string{"cluster", "internal/flow", "store", "protocol", "publish", "journal", "work", "internal/usercode", "internal/wait"}},
 	{"internal/work/stage", []string{"internal/flow", "store", "work", "internal/work/supervisor", "internal/usercode"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
@@ -101,7 +103,7 @@ var rules = []rule{
 	{".", append([]string{"internal/protocol/replica"}, shell...)}, // the default
 	{"rotatest", append([]string{".", "internal/store/handle"}, shell...)},
 	{"proof/sim/machine/*", append([]string{"internal/protocol/*", "proof/sim/…"}, contracts...)},
-	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/node/ward", "internal/protocol/heartbeat"}, contracts...)}, // it knows no protocol
+	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/store/group", "internal/node/ward", "internal/protocol/heartbeat"}, contracts...)}, // it knows no protocol
 	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/plain"}},
 	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},
 	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota

@@ -1,4 +1,4 @@
-package storetest_test
+package faults_test
 
 import (
 	"context"
@@ -7,16 +7,17 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
 )
 
 // openFaulty wraps handles with a plan that passes everything: then nothing may be different.
-func openFaulty(t *testing.T) func(t *testing.T) *storetest.Faulty {
+func openFaulty(t *testing.T) func(t *testing.T) *faults.Faulty {
 	server := memory.New()
-	return func(t *testing.T) *storetest.Faulty {
-		f := storetest.NewFaulty(server.Open(), nil)
+	return func(t *testing.T) *faults.Faulty {
+		f := faults.NewFaulty(server.Open(), nil)
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
@@ -33,12 +34,12 @@ func TestFaultyWithoutFaults(t *testing.T) {
 }
 
 // setup returns a faulty handle under a script and a plain one on the same data.
-func setup(t *testing.T, script string) (*storetest.Faulty, *memory.Store, context.Context) {
+func setup(t *testing.T, script string) (*faults.Faulty, *memory.Store, context.Context) {
 	t.Helper()
-	plan, err := storetest.Script(script)
+	plan, err := faults.Script(script)
 	must.Succeed(t, err)
 	server := memory.New()
-	return storetest.NewFaulty(server.Open(), plan), server.Open(), t.Context()
+	return faults.NewFaulty(server.Open(), plan), server.Open(), t.Context()
 }
 
 func head(t *testing.T, l store.Log) uint64 {
@@ -95,7 +96,7 @@ func TestHeldWriteComesLateWhenItsCallerGivesUp(t *testing.T) {
 		_, err := faulty.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
 		cause <- err
 	}()
-	for faulty.Count(storetest.Held) == 0 {
+	for faulty.Count(faults.Held) == 0 {
 		runtime.Gosched()
 	}
 	cancel()
@@ -132,7 +133,7 @@ func TestScriptKeysAndCounts(t *testing.T) {
 func TestBadScripts(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"refuse", "explode put", "refuse jump", "refuse put key=[", "refuse put times=-1", "refuse put often=3", "refuse put times"} {
-		if _, err := storetest.Script(text); err == nil {
+		if _, err := faults.Script(text); err == nil {
 			t.Errorf("script %q: no error", text)
 		}
 	}
@@ -142,8 +143,8 @@ func TestBadScripts(t *testing.T) {
 // refuses everything.
 func TestBreak(t *testing.T) {
 	t.Parallel()
-	outcomes := map[string]storetest.Outcome{
-		"refused": storetest.Refused, "lost requests": storetest.LostRequest, "lost replies": storetest.LostReply, "late": storetest.Late, "held": storetest.Held,
+	outcomes := map[string]faults.Outcome{
+		"refused": faults.Refused, "lost requests": faults.LostRequest, "lost replies": faults.LostReply, "late": faults.Late, "held": faults.Held,
 	}
 	for which := range uint64(10) {
 		f, plain, _ := setup(t, "")
