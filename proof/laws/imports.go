@@ -63,7 +63,7 @@ var rules = []rule{
 	{"journal", []string{"store", "internal/plain", "internal/wait"}},
 	{"lock", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/beat"}},
 	{"lock/fence", []string{"cluster"}},
-	{"internal/lock/locktest", []string{"cluster", "store", "lock", "protocol"}},
+	{"lock/locktest", []string{"cluster", "store", "lock", "protocol"}},
 	{"status", []string{"cluster", "store", "internal/wait"}},
 	{"publish", []string{"internal/wait"}},
 	{"publish/internal/post", []string{"publish"}},

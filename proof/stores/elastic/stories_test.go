@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/lock/locktest"
 	"github.com/rota-run/rota/internal/protocol/lease"
 	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/lock/locktest"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/lock/locktest"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/lock/locktest"
 	server "github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol"

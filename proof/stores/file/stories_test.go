@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/lock/locktest"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/store/faults"
+	"github.com/rota-run/rota/lock/locktest"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/lock/locktest"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/lock/locktest"
 	"github.com/rota-run/rota/proof/faultproxy"
 	server "github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/stores/rig"

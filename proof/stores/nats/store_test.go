@@ -11,8 +11,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rota-run/rota/internal/lock/locktest"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/lock/locktest"
 	server "github.com/rota-run/rota/proof/server/nats"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol"

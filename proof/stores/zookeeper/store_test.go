@@ -3,7 +3,7 @@ package zookeeper_test
 import (
 	"testing"
 
-	"github.com/rota-run/rota/internal/lock/locktest"
+	"github.com/rota-run/rota/lock/locktest"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/storetest"
 	"github.com/rota-run/rota/store/zookeeper"
