@@ -57,7 +57,7 @@ fuzz: ## every fuzzer for FUZZTIME
 	@.ci/fuzz $(FUZZTIME)
 
 properties: ## every property of placement, slots and the value with CHECKS cases each
-	go test -count=1 ./schedule ./cluster -rapid.checks $(CHECKS)
+	go test -count=1 ./internal/schedule ./cluster -rapid.checks $(CHECKS)
 
 bench: ## benchmarks: PKG=./cluster/... for some
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKG)
@@ -93,7 +93,7 @@ nightly: ## the long versions
 	.ci/platforms linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 	cd deploy && ROTA_TEST_COLD=yes go test -count=1 -timeout 1h -run TestReproducible .
 	.ci/mutation
-	go test -count=1 -tags proof -timeout 2h -run 'TestProofLarge|TestSeedsMany|TestFlawsAreFound' ./lock ./call ./flow
+	go test -count=1 -tags proof -timeout 2h -run 'TestProofLarge|TestSeedsMany|TestFlawsAreFound' ./lock ./call ./internal/flow
 
 ci: ## what CI runs
 	@.ci/run

@@ -5,7 +5,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
-	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/internal/work/supervisor"
 )
 
 // Events are optional callbacks of a member. They may be called from any goroutine and must return soon. They are for logs and counters: what must not happen
@@ -25,10 +25,10 @@ func (e Events) node(joined func()) node.Events {
 		Joined: func(cluster.Incarnation, time.Duration) { joined() }, Removed: e.Removed, StoreLost: e.StoreLost, StoreBack: e.StoreBack,
 	}
 	if e.Owned != nil {
-		out.Started = func(r work.RunStarted) { e.Owned(string(r.Partition), r.Token) }
+		out.Started = func(r supervisor.RunStarted) { e.Owned(string(r.Partition), r.Token) }
 	}
 	if e.Lost != nil {
-		out.Stopped = func(r work.RunStopped) { e.Lost(string(r.Partition), r.Token) }
+		out.Stopped = func(r supervisor.RunStopped) { e.Lost(string(r.Partition), r.Token) }
 	}
 	return out
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/work"
-	"github.com/rota-run/rota/work/stage"
 )
 
 // Keyed is a task type that makes segments of segments and keeps state: counts, sums, the newest of each key. Its task says keyed: true, and each of its

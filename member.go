@@ -13,8 +13,8 @@ import (
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/work"
 )
 

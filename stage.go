@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/work"
-	"github.com/rota-run/rota/work/stage"
 )
 
 // Stage is a task type that makes segments of segments: a node of a flow. Do is required.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	planned "github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 // lister reports each list of calls before its caller gets it.
@@ -126,10 +126,10 @@ func TestASubmissionThatFails(t *testing.T) {
 		"refuse put key=call/*/*/*":                                {store.ErrUnavailable, 0},
 		"lose-reply put key=call/*/*/*\nrefuse get key=call/*/*/*": {store.ErrUnknown, 2},
 	} {
-		plan, err := storetest.Script(script)
+		plan, err := planned.Script(script)
 		must.Succeed(t, err)
 		server := memory.New()
-		c, err := NewClient(storetest.NewFaulty(server.Open(), plan), ClientOptions{Queue: "q"})
+		c, err := NewClient(planned.NewFaulty(server.Open(), plan), ClientOptions{Queue: "q"})
 		must.Succeed(t, err)
 		if _, err := c.Submit(t.Context(), "f", []byte("1"), Options{}); !errors.Is(err, want.err) {
 			t.Errorf("%s: %v", script, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/virtual"
-	"github.com/rota-run/rota/store/storetest"
+	"github.com/rota-run/rota/internal/store/faults"
 )
 
 // tally counts how often each argument was run.
@@ -31,21 +31,21 @@ func (c *tally) function(name string) call.Func[int, int] {
 }
 
 // faulty fails calls that concern calls of functions, by chance.
-func faulty(t *testing.T, s *crowd, seed uint64, shares map[storetest.Outcome]int) *storetest.Faulty {
+func faulty(t *testing.T, s *crowd, seed uint64, shares map[faults.Outcome]int) *faults.Faulty {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
-	order := []storetest.Outcome{storetest.Refused, storetest.LostRequest, storetest.LostReply, storetest.Late}
-	f := storetest.NewFaulty(s.Open(), func(c storetest.Call) storetest.Outcome {
+	order := []faults.Outcome{faults.Refused, faults.LostRequest, faults.LostReply, faults.Late}
+	f := faults.NewFaulty(s.Open(), func(c faults.Call) faults.Outcome {
 		n := r.IntN(100) // called by one goroutine at a time
 		if !strings.HasPrefix(c.Key, "call") {
-			return storetest.Pass
+			return faults.Pass
 		}
 		for _, o := range order {
 			if n -= shares[o]; n < 0 {
 				return o
 			}
 		}
-		return storetest.Pass
+		return faults.Pass
 	})
 	t.Cleanup(func() { f.Release() })
 	return f
@@ -58,8 +58,8 @@ func TestLostAnswersNeitherLoseNorDoubleACall(t *testing.T) {
 		s := newCrowd(t)
 		runs := &tally{runs: make(map[int]int)}
 		square := runs.function("square")
-		shares := map[storetest.Outcome]int{storetest.Refused: 4, storetest.LostRequest: 6, storetest.LostReply: 12, storetest.Late: 6}
-		var stores []*storetest.Faulty
+		shares := map[faults.Outcome]int{faults.Refused: 4, faults.LostRequest: 6, faults.LostReply: 12, faults.Late: 6}
+		var stores []*faults.Faulty
 		for i := range 3 {
 			f := faulty(t, s, seed*10+uint64(i), shares)
 			stores = append(stores, f)
@@ -104,7 +104,7 @@ func TestLostAnswersNeitherLoseNorDoubleACall(t *testing.T) {
 		if n != calls || len(refused) > calls/2 {
 			t.Errorf("%d results, %d of them refused", n, len(refused))
 		}
-		for o := storetest.Refused; o <= storetest.Late; o++ {
+		for o := faults.Refused; o <= faults.Late; o++ {
 			if stores[0].Count(o)+stores[1].Count(o) == 0 || stores[2].Count(o) == 0 {
 				t.Errorf("outcome %d was never played", o)
 			}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // choices turns bytes into decisions, so that a fuzzer and a property draw from the same well. When they run out every choice is the first.

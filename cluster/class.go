@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/internal/ordered"
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // defaultWeight is the weight of a task or member that names none.

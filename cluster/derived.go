@@ -2,7 +2,7 @@ package cluster
 
 import (
 	"github.com/rota-run/rota/internal/ordered"
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // derived is what can be computed from the records alone. It is kept beside them so that a change costs what it touches;

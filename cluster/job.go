@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/internal/ordered"
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // JobState is the state of a job.

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // loader makes a value of the records of a snapshot, which come sorted. What is derived from partitions it collects, and builds at the end in the order

@@ -3,7 +3,7 @@ package cluster
 import (
 	"fmt"
 
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // PartitionState is the state of a partition.

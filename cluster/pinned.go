@@ -3,7 +3,7 @@ package cluster
 import (
 	"slices"
 
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // NoMoves, as the MoveBudget of a [Configure], pins what runs: see Settings.Pinned.

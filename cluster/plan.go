@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/internal/ordered"
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // plan gives partitions to members, once per entry and after all its commands: that is how a burst stays cheap.

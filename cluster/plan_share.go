@@ -5,7 +5,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // parting is what the allocation wants of a task that is repartitioned when its slots change.

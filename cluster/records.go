@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // recordMagic begins every record that is kept alone, in a document: magic, format, kind, what a snapshot has of it.

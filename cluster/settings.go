@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // Settings are the settings of the cluster; see [Configure].

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // Pending is the work recorded in documents that is not done yet.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // Share gives a partition to a member of the present epoch; To is "" where the owner may not run it and nobody else may. If it is refused, the owner

@@ -1,6 +1,6 @@
 package cluster
 
-import "github.com/rota-run/rota/schedule"
+import "github.com/rota-run/rota/internal/schedule"
 
 // Spread determines the number of partitions of a task.
 type Spread uint8

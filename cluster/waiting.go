@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // Waiting is something that is wanted and does not run: a partition, a task of spread pool ("job/task"), a job, or slots ("slots").

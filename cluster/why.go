@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/internal/plain"
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // Reason is why a partition has no running owner: a rule, in words, and what to try.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/internal/ordered"
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // Limits of one [AdvanceWindow].

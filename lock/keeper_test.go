@@ -13,10 +13,10 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/store/driver/drivermap"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/engine/full"
 	"github.com/rota-run/rota/store/memory"
 )

@@ -15,10 +15,10 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 // Clients work for so long, in virtual time, and do at least so much.
@@ -82,13 +82,13 @@ func (s *storm) record(client int, in step, call, back int64) {
 func (s *storm) blows() bool { return time.Since(s.began) < stormTime }
 
 // plan lets one call in eight fail, in all ways.
-func plan(r *rand.Rand) storetest.Plan {
-	outcomes := []storetest.Outcome{storetest.Refused, storetest.LostRequest, storetest.LostReply, storetest.Late, storetest.Held}
+func plan(r *rand.Rand) faults.Plan {
+	outcomes := []faults.Outcome{faults.Refused, faults.LostRequest, faults.LostReply, faults.Late, faults.Held}
 	breathless := r.IntN(3) == 0 // its heartbeat hardly ever gets through, and is lost
-	return func(c storetest.Call) storetest.Outcome {
+	return func(c faults.Call) faults.Outcome {
 		lost := breathless && c.N > 12 && strings.HasPrefix(c.Key, "lock-pulse/") && c.Op != "get"
 		if r.IntN(8) > 0 && !lost {
-			return storetest.Pass
+			return faults.Pass
 		}
 		return outcomes[r.IntN(len(outcomes))]
 	}
@@ -98,7 +98,7 @@ func plan(r *rand.Rand) storetest.Plan {
 func (s *storm) client(number int) {
 	r := rand.New(rand.NewPCG(s.seed, uint64(number)))
 	for s.blows() {
-		faulty := storetest.NewFaulty(s.server.Open(), plan(rand.New(rand.NewPCG(r.Uint64(), 1))))
+		faulty := faults.NewFaulty(s.server.Open(), plan(rand.New(rand.NewPCG(r.Uint64(), 1))))
 		over := make(chan struct{})
 		go s.release(faulty, over)
 		c, err := lock.NewClient(faulty, lock.Options{TTL: stormTTL, NoSessions: number%2 == 0, Clock: protocol.NewProcessClock()})
@@ -122,7 +122,7 @@ func (s *storm) client(number int) {
 }
 
 // release lets go of what is late, now and then.
-func (s *storm) release(faulty *storetest.Faulty, over chan struct{}) {
+func (s *storm) release(faulty *faults.Faulty, over chan struct{}) {
 	r := rand.New(rand.NewPCG(s.seed, 99))
 	for {
 		select {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 // TestGivenUpInDoubt: one waits whose writes have unknown outcomes, and gives up. Nothing of it is left, and nothing comes later.
@@ -34,13 +34,13 @@ func TestGivenUpInDoubt(t *testing.T) {
 
 func giveUpInDoubt(t *testing.T, script string) {
 	t.Helper()
-	plan, err := storetest.Script(script)
+	plan, err := faults.Script(script)
 	must.Succeed(t, err)
 	server, ctx := memory.New(), deadline(t)
 	first := client(t, server.Open(), lock.Options{}).Lock("x")
 	held, err := first.Acquire(ctx)
 	must.Succeed(t, err)
-	faulty := storetest.NewFaulty(server.Open(), plan)
+	faulty := faults.NewFaulty(server.Open(), plan)
 	t.Cleanup(faulty.Release)
 	c := client(t, faulty, lock.Options{})
 	waiting, cancel := context.WithCancelCause(ctx)
@@ -71,10 +71,10 @@ func giveUpInDoubt(t *testing.T, script string) {
 }
 
 // wantFault returns when all calls of the claim have ended or wait, and wants that one has failed, or that the claim is in the line.
-func wantFault(t *testing.T, faulty *storetest.Faulty, l lock.Lock) {
+func wantFault(t *testing.T, faulty *faults.Faulty, l lock.Lock) {
 	t.Helper()
 	synctest.Wait()
-	for _, o := range []storetest.Outcome{storetest.Refused, storetest.LostRequest, storetest.LostReply, storetest.Late, storetest.Held} {
+	for _, o := range []faults.Outcome{faults.Refused, faults.LostRequest, faults.LostReply, faults.Late, faults.Held} {
 		if faulty.Count(o) > 0 {
 			return
 		}
@@ -96,10 +96,10 @@ func TestReleaseInDoubt(t *testing.T) {
 
 func releaseInDoubt(t *testing.T, script string) {
 	t.Helper()
-	plan, err := storetest.Script(script)
+	plan, err := faults.Script(script)
 	must.Succeed(t, err)
 	server, ctx := memory.New(), deadline(t)
-	faulty := storetest.NewFaulty(server.Open(), plan)
+	faulty := faults.NewFaulty(server.Open(), plan)
 	l := client(t, faulty, lock.Options{}).Lock("x")
 	held, err := l.Acquire(ctx)
 	must.Succeed(t, err)
@@ -118,7 +118,7 @@ func releaseInDoubt(t *testing.T, script string) {
 func TestAReleaseGoesOn(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := memory.New()
-		faulty := storetest.NewFaulty(server.Open(), nil)
+		faulty := faults.NewFaulty(server.Open(), nil)
 		held := acquire(t, client(t, faulty, lock.Options{TTL: time.Hour}).Lock("x"))
 		faulty.Away(true)
 		ctx, cancel := context.WithTimeout(deadline(t), time.Second)

@@ -61,7 +61,7 @@ func WithSource(name string, files fs.FS) Option {
 }
 
 // WithFiles adds a kind of source of task files: run --source NAME=SCHEME:REST opens it with the rest. Its files are looked at as those of [WithSource] are; a
-// Storage of package source/directory says what faults call it.
+// Storage of package internal/source/directory says what faults call it.
 func WithFiles(scheme string, open func(rest string) (fs.FS, error)) Option {
 	return func(p *command.Program) {
 		p.Files = append(p.Files, command.FilesKind{Scheme: scheme, Open: open})

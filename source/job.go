@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 	"github.com/rota-run/rota/work"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/flow"
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/flow"
+	"github.com/rota-run/rota/internal/schedule"
 	"github.com/rota-run/rota/work"
 )
 

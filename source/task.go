@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/work"
 )
 
@@ -162,11 +163,11 @@ func (d *decoder) schedule(def *work.Definition, kind work.Type, known bool) {
 	every, hasEvery := d.root.get("every")
 	line, hasCron := d.root.get("cron")
 	var fault *work.ConfigError
-	if errors.As(def.CheckSchedule(), &fault) && (fault.Path != "cron" || def.Cron != "") {
+	if errors.As(supervisor.CheckSchedule(def), &fault) && (fault.Path != "cron" || def.Cron != "") {
 		d.fail(d.valueAt(fault.Path, ""), fault.Error(), fault.Hint)
 	}
-	if p, ok := d.root.get("catch_up"); ok && !hasCron && hasEvery && def.EveryMS < work.KeptFrom.Milliseconds() {
-		d.fail(p.place, fmt.Sprintf("catch_up: rounds are kept from a period of %s on", work.KeptFrom), "drop it")
+	if p, ok := d.root.get("catch_up"); ok && !hasCron && hasEvery && def.EveryMS < supervisor.KeptFrom.Milliseconds() {
+		d.fail(p.place, fmt.Sprintf("catch_up: rounds are kept from a period of %s on", supervisor.KeptFrom), "drop it")
 	}
 	switch {
 	case hasEvery && hasCron:

@@ -12,10 +12,10 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/status"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -62,9 +62,9 @@ func TestUnknown(t *testing.T) {
 	for _, script := range []string{"lose-reply put times=1", "lose-request put times=2", "late put times=1", "pass *"} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
-			plan, err := storetest.Script(script)
+			plan, err := faults.Script(script)
 			must.Succeed(t, err)
-			ctx, faulty := deadline(t), storetest.NewFaulty(memory.New().Open(), plan)
+			ctx, faulty := deadline(t), faults.NewFaulty(memory.New().Open(), plan)
 			s := status.New(faulty, "x")
 			for n := range 3 {
 				must.Succeed(t, s.Put(ctx, 1, n))
@@ -80,9 +80,9 @@ func TestUnknown(t *testing.T) {
 // TestDoubtStays: who does not know whether the report stands says so, whatever the next call is answered.
 func TestDoubtStays(t *testing.T) {
 	t.Parallel()
-	plan, err := storetest.Script("lose-request put times=1\nrefuse put times=1")
+	plan, err := faults.Script("lose-request put times=1\nrefuse put times=1")
 	must.Succeed(t, err)
-	s := status.New(storetest.NewFaulty(memory.New().Open(), plan), "x")
+	s := status.New(faults.NewFaulty(memory.New().Open(), plan), "x")
 	err = s.Put(deadline(t), 1, "a")
 	wantError(t, "a report that was lost, then refused", err, store.ErrUnknown)
 	wantError(t, "a report that was lost, then refused", err, store.ErrUnavailable)
@@ -91,12 +91,12 @@ func TestDoubtStays(t *testing.T) {
 // TestFollowGoesOn: while the store is away the error is told, and after it what came.
 func TestFollowGoesOn(t *testing.T) {
 	t.Parallel()
-	plan, err := storetest.Script("refuse get times=1")
+	plan, err := faults.Script("refuse get times=1")
 	must.Succeed(t, err)
 	server := memory.New()
 	must.Succeed(t, status.New(server.Open(), "x").Put(deadline(t), 1, 7))
 	var errs int
-	for r, err := range status.New(storetest.NewFaulty(server.Open(), plan), "x").Follow(deadline(t)) {
+	for r, err := range status.New(faults.NewFaulty(server.Open(), plan), "x").Follow(deadline(t)) {
 		if err == nil && string(r.Value) == "7" {
 			break
 		}

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/work/stage"
+	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/work/worktest"
 )
 

@@ -16,8 +16,8 @@ import (
 	"cel.dev/cel-go/ext"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/work"
-	"github.com/rota-run/rota/work/stage"
 )
 
 // The bounds of an expression: its length, and the cost of one evaluation. CEL has only loops over the segment's own lists, and counts their

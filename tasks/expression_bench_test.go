@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/tasks"
 	"github.com/rota-run/rota/work"
-	"github.com/rota-run/rota/work/stage"
 )
 
 // orders are a hundred segments of some 120 bytes.

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/flow"
+	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/work"
-	"github.com/rota-run/rota/work/stage"
 )
 
 // linesConfig of files.lines.

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/work"
-	"github.com/rota-run/rota/work/stage"
 )
 
 // writeConfig of files.write.

@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/work"
-	"github.com/rota-run/rota/work/stage"
 )
 
 // postConfig of http.post.

@@ -1,24 +1,10 @@
-// Package work runs the granted partitions: it is the supervisor of one member.
+// Package work is what task types are made of, and what they work on.
 //
 // # Purpose
 //
-// A protocol repeatedly announces which partitions this member should run ([protocol.Assignment]). [Supervisor] starts a [Runner] for each grant, ends
-// its ctx when the grant ends, waits between failures, and reports what actually runs. Task types are Go values in a table ([Types]); package worktest
-// helps to test them.
-//
-// # How it decides
-//
-// [Step] is pure: events in, effects out, time as data. [Supervisor.Run] feeds it and executes its effects. It is level-triggered: each assignment is
-// compared with what runs, so a missed assignment does no harm.
-//
-//   - not assigned any more, another token, another definition: the run is stopped, and the next one begins only after it has returned
-//   - failed: reported with its attempt; when the grant returns with another attempt, the partition waits for the back-off of [Retry], counted from
-//     the failure, and then starts. Parking is the cluster's decision: the partition is no longer assigned
-//   - lease expired: every run except those that keep running on store loss is stopped, and nothing starts; when the lease is renewed, all return
-//
-// Periodic types share a timer wheel instead of one goroutine and ticker each. First rounds are spread over the period by a hash of the partition (over
-// Config.MaxSpread at most). Later rounds follow the schedule strictly: a round that is due while the previous one still runs is skipped and counted.
-// Errors of rounds do not fail the partition. They are journaled: the first of a series, then at growing intervals, and the recovery.
+// A task type is a Go value ([Type]) in a table ([Types]) of the program. Its [Runner] gets a [Grant]: one partition to work on, under a token, until its
+// ctx ends. [Partitioner], [Tracker] and [Watermark] help those that work on partitioned inputs; package worktest helps to test types. A member's
+// supervisor starts the runners; it is below internal.
 //
 // A [Partitioner] is a Runner that lists inputs and keeps a window of them as partitions of its task. A pure function decides what it lists, and when it
 // writes a step.
@@ -26,24 +12,11 @@
 // # Guarantees
 //
 //   - Never two runs of one partition at once on this member, and no two rounds.
-//   - A partition that is neither reported as active nor part of the assignment of the reported version does not run and will not.
-//   - No round begins after ValidUntil, by the suspend-aware clock read at that instant, even in a process that has just been resumed.
+//   - No round begins after the member's lease has ended, by the suspend-aware clock read at that instant, even in a process that has just been resumed.
 //   - A panic of a runner is a failure of its partition ("panic: ...") and of nothing else.
-//   - Run returns after all goroutines have ended, except runs that ignore their ctx for longer than the grace period, which it names.
 //
 // # What is not guaranteed
 //
-// Code that ignores its ctx cannot be stopped. It stays reported as active, is journaled once after the grace period, and may overlap with the next
-// owner once this member's lease has expired. A round or run in progress when the process is suspended continues after it resumes until it asks its ctx, or a
-// ctx derived from it has heard of it; let the resource check the token.
-//
-// # Failures
-//
-// A task type that this member does not know, a definition that it cannot decode, a config that the type refuses: the partition is reported as failed
-// and the reason is journaled. A position is written on condition of its version; a conflict or an unknown outcome is settled by reading back.
-//
-// # Where it comes from
-//
-// Reconciling instead of remembering is how Kubernetes' controllers work; the hierarchical wheel is that of Varghese and Lauck (1987);
-// the stop before the lease ends follows Gray and Cheriton (1989).
+// Code that ignores its ctx cannot be stopped. It may overlap with the next owner once this member's lease has expired. A round or run in progress when the
+// process is suspended continues after it resumes until it asks its ctx, or a ctx derived from it has heard of it; let the resource check the token.
 package work

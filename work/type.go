@@ -6,12 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
-
-	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/publish"
 )
 
 // A Runner works on one granted partition until it finishes (nil), fails (error) or ctx ends.
@@ -43,7 +38,7 @@ type Type struct {
 	Stays bool
 	// MaxConcurrent bounds how many rounds or runs of the type are in progress on one member; 0 means 256 for periodic types, and no bound for others.
 	MaxConcurrent int
-	// Segments is set for a type whose tasks are stages of flows; see package work/stage.
+	// Segments is set for a type whose tasks are stages of flows; see package internal/work/stage.
 	Segments *Segments
 }
 
@@ -58,15 +53,6 @@ const (
 	StoreLossStop OnStoreLoss = "stop" // default
 	StoreLossKeep OnStoreLoss = "keep"
 )
-
-// KeepsOnStoreLoss reports whether partitions of a task go on when their member cannot reach the store.
-func KeepsOnStoreLoss(t *cluster.TaskSpec) bool {
-	if !bytes.Contains(t.Definition, []byte(`"on_store_loss"`)) {
-		return false
-	}
-	d, err := decodeDefinition(t)
-	return err == nil && d.OnStoreLoss == StoreLossKeep
-}
 
 // Definition is the part of a task that its runner reads; it is the JSON in cluster.TaskSpec.Definition.
 type Definition struct {
@@ -84,6 +70,33 @@ type Definition struct {
 	Keyed  bool            `json:"keyed,omitempty"` // a stage keeps state for each key
 	Config json.RawMessage `json:"config,omitempty"`
 }
+
+// CatchUp says what happens to the rounds of a cron line, or of a period of a minute or more, that were planned for a time in which no member ran the
+// partition: its owner had died, there was no member, or the store was unreachable.
+type CatchUp string
+
+// The policies. A round that is due while the previous one still runs is skipped, except with CatchUpAll.
+const (
+	CatchUpOnce CatchUp = "once" // default: one round replaces all of them
+	CatchUpSkip CatchUp = "skip" // none: the next planned round
+	CatchUpAll  CatchUp = "all"  // each of them, one after the other; see Grant.Planned
+)
+
+// Ingress is an edge into a task, as in the task's definition.
+type Ingress struct {
+	Task   string `json:"task"`             // the source of the segments
+	Shards int    `json:"shards,omitempty"` // number of parts; default 1
+	By     string `json:"by,omitempty"`     // segments with equal keys meet in one part
+}
+
+// Segments are the types of the segments that a task type consumes and produces in a flow, "" for none.
+type Segments struct {
+	In, Out string
+	Keyed   bool // it keeps state for each key
+}
+
+// AnySegments fits every type of segments: bytes that hold JSON.
+const AnySegments = "JSON"
 
 // Retry is the back-off between failures of a partition: exponential from MinMS to MaxMS with jitter. Zero means 1 s and 5 min.
 type Retry struct {
@@ -145,78 +158,3 @@ func (d *Duration) UnmarshalText(b []byte) error {
 
 // MarshalText writes "1m30s".
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-var _ Host = (*run)(nil)
-
-// Emit implements Host.
-func (r *run) Emit(samples ...publish.Sample) {
-	if r.s.conf.Publisher == nil {
-		r.s.unsent.Add(int64(len(samples)))
-		return
-	}
-	r.s.conf.Publisher.Publish(samples...)
-}
-
-// Valid implements Host.
-func (r *run) Valid(*Grant) bool { return r.valid() }
-
-// valid goes by the clock at this instant, so that a process that was suspended knows before the supervisor has checked.
-func (r *run) valid() bool {
-	if r.stopped.Load() {
-		return false
-	}
-	return r.keep || r.s.clock() < protocol.Instant(r.s.validUntil.Load())
-}
-
-// keepFinished is how many finished partitions with children a task keeps; ten times as many without.
-const keepFinished = 1000
-
-// Split implements Host. It also removes what is spent, a little more of it than it adds.
-func (r *run) Split(ctx context.Context, g *Grant, children []cluster.Child) error {
-	name := describe(g.Partition, g.Token)
-	if r.s.conf.Propose == nil {
-		return fmt.Errorf("split %s: this member has no way to propose", name)
-	}
-	results, err := r.s.conf.Propose(ctx, cluster.SplitPartition{Partition: g.Partition, Token: g.Token, Children: children,
-		Done: r.forgetSpent(ctx, g.Partition, len(children)+1)})
-	switch {
-	case err != nil:
-		return fmt.Errorf("split %s: %w", name, err)
-	case len(results) != 1:
-		return fmt.Errorf("split %s: %w", name, errors.New("the protocol gave no result"))
-	case !results[0].Accepted:
-		return fmt.Errorf("split %s: refused: %s", name, results[0].Reason)
-	}
-	return nil
-}
-
-// mostSpent is among how many spent partitions a split chooses.
-const mostSpent = 4096
-
-// forgetSpent deletes the positions of at most n spent partitions, and returns the keys of these. They are neighbours
-// anywhere among the spent: partitions that split at the same time would all take the oldest, and remove too few. A
-// position that cannot be deleted stays, and so does its partition: a later split comes back to it.
-func (r *run) forgetSpent(ctx context.Context, task cluster.PartitionID, n int) (keys []string) {
-	if r.s.conf.Value == nil {
-		return nil
-	}
-	n = min(n, cluster.MaxChildren)
-	spent, all := r.s.conf.Value().Spent(task, keepFinished), 0
-	for range spent {
-		if all++; all == mostSpent {
-			break
-		}
-	}
-	skip := rand.IntN(max(all-n, 0) + 1) //nolint:gosec // it only spreads
-	for p := range spent {
-		if skip--; skip >= 0 {
-			continue
-		}
-		if len(keys) == n || r.forgetPosition(ctx, p) != nil {
-			break
-		}
-		_, _, key := p.ID.Split()
-		keys = append(keys, key)
-	}
-	return keys
-}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/store"
 )
 
 // Watermark is the low watermark of a partitioned task: the least position of what is not finished. What lies before it
@@ -82,32 +81,4 @@ func (w *Watermark) least(ctx context.Context, g *Grant, v cluster.Value) (low [
 		ids = parents
 	}
 	return low, nil
-}
-
-var _ Positions = (*run)(nil)
-
-// LoadPositions implements Positions.
-func (r *run) LoadPositions(ctx context.Context, of []cluster.PartitionID) ([][]byte, error) {
-	if r.s.conf.Positions == nil {
-		return nil, errNoPositions
-	}
-	keys, out := make([]string, len(of)), make([][]byte, len(of))
-	for i, id := range of {
-		keys[i] = positionKey(id)
-	}
-	docs, err := store.GetAll(ctx, r.s.conf.Positions, keys)
-	if err != nil {
-		return nil, err
-	}
-	for i, d := range docs {
-		if d.Version == "" {
-			continue
-		}
-		p, err := decodePosition(d)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = p.Position
-	}
-	return out, nil
 }

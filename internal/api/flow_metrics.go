@@ -10,8 +10,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/work"
 )
 
 // The bounds of a scrape: the flows that are asked for, and how long the queue may take for all of them.
@@ -61,11 +61,11 @@ func (c *flowCollector) Collect(ch chan<- prometheus.Metric) {
 	v, asked, unshown, clean := c.value(), 0, 0, make(map[string]bool)
 	for _, state := range [...]cluster.JobState{cluster.JobRunning, cluster.JobCompleted} {
 		for j := range v.Jobs() {
-			graph, err := work.GraphOf(&j)
+			graph, err := supervisor.GraphOf(&j)
 			if j.State != state || err != nil || len(graph.Edges) == 0 {
 				continue
 			}
-			name := work.FlowName(&j)
+			name := supervisor.FlowName(&j)
 			if clean[name] = c.clean[name]; clean[name] {
 				continue
 			}

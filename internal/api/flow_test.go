@@ -14,9 +14,9 @@ import (
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/work"
 )
 
 // flowing is a value with a job that is a flow of two tasks, and its queue: five segments were read, three of them are done, one is dead.
@@ -34,13 +34,13 @@ func flowing(t *testing.T) (cluster.Value, store.Queue) {
 	if !ok {
 		t.Fatal("the job was refused")
 	}
-	graph, err := work.GraphOf(&j)
+	graph, err := supervisor.GraphOf(&j)
 	must.Succeed(t, err)
 	var shards []store.Shard
 	for _, s := range graph.Shards() {
 		shards = append(shards, store.Shard(s))
 	}
-	q, name := memory.New().Open(), work.FlowName(&j)
+	q, name := memory.New().Open(), supervisor.FlowName(&j)
 	must.Succeed(t, q.MakeFlow(t.Context(), name, shards))
 	edge, dead := store.Shard{Edge: "edge/read/write"}, store.Shard{Edge: "dead/write"}
 	units := []store.Unit{

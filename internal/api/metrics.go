@@ -5,7 +5,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
-	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/internal/work/supervisor"
 )
 
 // NewCollector returns a Prometheus collector of a member's metrics. Each scrape calls read, which node.Node.Metrics implements.
@@ -51,9 +51,9 @@ func (c *collector) desc(m node.Metric) *prometheus.Desc {
 	return prometheus.NewDesc(m.Name, m.Help, labels, c.labels)
 }
 
-func histogram(desc *prometheus.Desc, h work.Histogram) prometheus.Metric {
+func histogram(desc *prometheus.Desc, h supervisor.Histogram) prometheus.Metric {
 	buckets := make(map[float64]uint64, len(h.Upto))
-	for i, bound := range work.Bounds() {
+	for i, bound := range supervisor.Bounds() {
 		buckets[bound.Seconds()] = uint64(h.Upto[i]) //nolint:gosec // a count
 	}
 	return prometheus.MustNewConstHistogram(desc, uint64(h.Count), h.Sum.Seconds(), buckets) //nolint:gosec // a count

@@ -11,13 +11,13 @@ import (
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/work"
 )
 
 func TestCollector(t *testing.T) {
 	t.Parallel()
-	var gaps work.Histogram
+	var gaps supervisor.Histogram
 	for _, d := range []time.Duration{time.Millisecond, 3 * time.Second, time.Hour} {
 		gaps.Add(d)
 	}

@@ -18,13 +18,13 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/store/faults"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
-	"github.com/rota-run/rota/work"
 )
 
 // membersOf are commands by which these members join, one after the other, all with two slots.
@@ -149,10 +149,10 @@ func TestWhichFlowsAreDropped(t *testing.T) {
 	docs := memory.New().Open()
 	defer docs.Close()
 	for _, name := range []string{"again@1", "again@2", "later@3", "no-number@x", "removed@1", "zz@1"} {
-		_, err := docs.Put(t.Context(), store.Doc{Key: work.FlowPrefix + name})
+		_, err := docs.Put(t.Context(), store.Doc{Key: supervisor.FlowPrefix + name})
 		must.Succeed(t, err)
 	}
-	d := &dropping{Docs: docs, gone: work.FlowPrefix + "removed@1"}
+	d := &dropping{Docs: docs, gone: supervisor.FlowPrefix + "removed@1"}
 	must.Succeed(t, dropFlows(t.Context(), v, d, d))
 	if want := []string{"again@1", "removed@1", "zz@1"}; !slices.Equal(d.dropped, want) {
 		t.Errorf("dropped %q, want %q", d.dropped, want)
@@ -161,7 +161,7 @@ func TestWhichFlowsAreDropped(t *testing.T) {
 	if err := dropFlows(t.Context(), v, d, d); !errors.Is(err, store.ErrUnavailable) {
 		t.Error(err)
 	}
-	if _, err := docs.Get(t.Context(), work.FlowPrefix+"removed@1"); err != nil {
+	if _, err := docs.Get(t.Context(), supervisor.FlowPrefix+"removed@1"); err != nil {
 		t.Errorf("nothing names a flow any more that was not dropped: %v", err)
 	}
 }
@@ -218,12 +218,12 @@ func TestTwoDrainAtOnce(t *testing.T) {
 	other := server.Open()
 	defer other.Close()
 	var met atomic.Bool
-	docs := storetest.NewFaulty(server.Open(), func(c storetest.Call) storetest.Outcome {
+	docs := faults.NewFaulty(server.Open(), func(c faults.Call) faults.Outcome {
 		if c.Op == "put" && !met.Swap(true) {
 			_, err := KeepDrained(context.Background(), other, "m", true, "bob")
 			must.Succeed(t, err)
 		}
-		return storetest.Pass
+		return faults.Pass
 	})
 	defer docs.Close()
 	if was, err := KeepDrained(t.Context(), docs, "m", true, "ann"); err != nil || !was {
@@ -234,14 +234,14 @@ func TestTwoDrainAtOnce(t *testing.T) {
 // TestANoteIsTriedAgain: a document for people that the store has refused is written a little later.
 func TestANoteIsTriedAgain(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		plan, err := storetest.Script("refuse put key=failing/a times=2\nrefuse put key=sinks/a times=1")
+		plan, err := faults.Script("refuse put key=failing/a times=2\nrefuse put key=sinks/a times=1")
 		must.Succeed(t, err)
 		s, sinks := memory.New(), &fakeSinks{}
 		look := s.Open()
 		defer look.Close()
 		inner := s.Open()
 		t.Cleanup(func() { inner.Close() })
-		a := start(t, s, "a", func(c *Config) { c.Store, c.Publisher = storetest.NewFaulty(inner, plan), sinks })
+		a := start(t, s, "a", func(c *Config) { c.Store, c.Publisher = faults.NewFaulty(inner, plan), sinks })
 		a.submit("x", cluster.TaskSpec{Type: "fail", Definition: []byte(`{"retry":{"min_ms":3600000,"max_ms":3600000}}`), MaxAttempts: 9})
 		sinks.say(publish.Status{Name: "kafka://k:1", Stats: publish.Stats{Errors: 3}})
 		time.Sleep(3 * sinksRest) // waits: in virtual time

@@ -16,10 +16,10 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 // valueOf is the value after commands, all of which are accepted.
@@ -71,11 +71,11 @@ func TestADrainIsAskedForUntilItIsKnown(t *testing.T) {
 		var reads atomic.Int64
 		inner := s.Open()
 		t.Cleanup(func() { inner.Close() })
-		f := storetest.NewFaulty(inner, func(c storetest.Call) storetest.Outcome {
+		f := faults.NewFaulty(inner, func(c faults.Call) faults.Outcome {
 			if strings.HasPrefix(c.Key, drainPrefix) && reads.Add(1) <= 2 {
-				return storetest.Refused
+				return faults.Refused
 			}
-			return storetest.Pass
+			return faults.Pass
 		})
 		a := start(t, s, "a", func(c *Config) { c.Store = f })
 		await(t, "it is drained", func() bool { m, _ := a.Value().Member("a"); return m.Draining })

@@ -14,10 +14,11 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	flows "github.com/rota-run/rota/internal/work/stage"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
-	flows "github.com/rota-run/rota/work/stage"
 )
 
 // swelling is a flow whose stage makes large segments: size says how large, by the number of a segment.
@@ -49,9 +50,9 @@ func (f *flowRun) through() (out uint64, dead []flows.Letter) {
 	view := f.server.Open()
 	defer view.Close()
 	j, _ := f.nodes[0].Value().Job("bad")
-	d, err := view.Depth(f.t.Context(), work.FlowName(&j), store.Shard{Edge: "edge/b/out"})
+	d, err := view.Depth(f.t.Context(), supervisor.FlowName(&j), store.Shard{Edge: "edge/b/out"})
 	must.Succeed(f.t, err)
-	all, err := view.Receive(f.t.Context(), work.FlowName(&j), store.Receive{Shard: store.Shard{Edge: "dead/b"}, Peek: true, Limit: each})
+	all, err := view.Receive(f.t.Context(), supervisor.FlowName(&j), store.Receive{Shard: store.Shard{Edge: "dead/b"}, Peek: true, Limit: each})
 	must.Succeed(f.t, err)
 	for _, m := range all {
 		l, err := flows.ReadLetter(m.Data)
@@ -286,7 +287,7 @@ func TestIdleFlowLooksByItself(t *testing.T) {
 		time.Sleep(10 * time.Minute) // waits: in virtual time
 		j, _ := n.Value().Job("rare")
 		began := time.Now()
-		putInto(t, f.server.Open(), work.FlowName(&j), store.Shard{Edge: "edge/a/out"})
+		putInto(t, f.server.Open(), supervisor.FlowName(&j), store.Shard{Edge: "edge/a/out"})
 		await(t, "it is at the output", func() bool { f.got.mu.Lock(); defer f.got.mu.Unlock(); return f.got.seen["x"] == 1 })
 		if took := time.Since(began); took > 21*time.Second {
 			t.Errorf("an idle task has seen it after %v", took)

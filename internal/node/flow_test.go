@@ -15,10 +15,11 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	flows "github.com/rota-run/rota/internal/work/stage"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
-	flows "github.com/rota-run/rota/work/stage"
 )
 
 // each is how many segments a source of the test has.
@@ -309,7 +310,7 @@ func (f *flowRun) ended(job cluster.JobID) {
 	last := f.nodes[len(f.nodes)-1]
 	time.Sleep(2 * time.Minute) // waits: in virtual time, for what is late
 	j, _ := last.Value().Job(job)
-	depths, err := view.Depth(f.t.Context(), work.FlowName(&j), store.Shard{Edge: "edge/b/out"}, store.Shard{Edge: "edge/b/out", Number: 1})
+	depths, err := view.Depth(f.t.Context(), supervisor.FlowName(&j), store.Shard{Edge: "edge/b/out"}, store.Shard{Edge: "edge/b/out", Number: 1})
 	must.Succeed(f.t, err)
 	if n := depths[0].Segments + depths[1].Segments; n != 3*each {
 		f.t.Errorf("%d segments went to the output, want %d", n, 3*each)
@@ -390,7 +391,7 @@ func TestFlowsAreDropped(t *testing.T) {
 		f.submit("old")
 		f.ended("old")
 		flows := func() (names []string) {
-			docs, err := f.stores[0].List(t.Context(), work.FlowPrefix)
+			docs, err := f.stores[0].List(t.Context(), supervisor.FlowPrefix)
 			must.Succeed(t, err)
 			for _, d := range docs {
 				names = append(names, d.Key)
@@ -409,7 +410,7 @@ func TestFlowsAreDropped(t *testing.T) {
 		})
 		view := f.server.Open()
 		defer view.Close()
-		if _, err := view.Depth(t.Context(), kept[0][len(work.FlowPrefix):]); !errors.Is(err, store.ErrNotFound) {
+		if _, err := view.Depth(t.Context(), kept[0][len(supervisor.FlowPrefix):]); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the depth of the former flow: %v", err)
 		}
 	})

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/work"
 )
 
 // sweepPause is between two looks for flows whose jobs are gone.
@@ -41,12 +41,12 @@ func (n *Node) sweepFlows(ctx context.Context) {
 }
 
 func dropFlows(ctx context.Context, v cluster.Value, docs store.Docs, queue store.Queue) error {
-	noted, err := docs.List(ctx, work.FlowPrefix)
+	noted, err := docs.List(ctx, supervisor.FlowPrefix)
 	if err != nil {
 		return fmt.Errorf("list flows: %w", err)
 	}
 	for _, d := range noted {
-		name := strings.TrimPrefix(d.Key, work.FlowPrefix)
+		name := strings.TrimPrefix(d.Key, supervisor.FlowPrefix)
 		if !forgotten(v, name) {
 			continue
 		}

@@ -15,9 +15,9 @@ import (
 	"sync"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/work"
 )
 
 // Kept is a file with what is assigned to a member and keeps on store loss. With it, a member that starts while the store is away runs that until the store
@@ -88,7 +88,7 @@ func (k *Kept) Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer w.close()
-	s, err := work.New(k.supervised(c, w))
+	s, err := supervisor.New(k.supervised(c, w))
 	if err != nil {
 		return fmt.Errorf("run what the member keeps: %w", err)
 	}
@@ -98,25 +98,25 @@ func (k *Kept) Run(ctx context.Context, c Config) error {
 	return s.Run(ctx, assignments)
 }
 
-func (k *Kept) supervised(c Config, w *witness) work.Config {
-	var samples work.Publisher
+func (k *Kept) supervised(c Config, w *witness) supervisor.Config {
+	var samples supervisor.Publisher
 	if c.Publisher != nil {
 		samples = c.Publisher
 	}
-	return work.Config{
+	return supervisor.Config{
 		Types: c.Types, Member: c.Member, Clock: c.Clock, Publisher: samples, Logger: c.Logger,
 		Journal: func(r journal.Record) {
 			c.Logger.Warn("while the store is away", "kind", string(r.Kind), "task", r.Partition, "message", r.Message)
 		},
 		Report: func(uint64, []protocol.Report) {}, // there is nobody to report to
-		Events: work.Events{
-			Started: func(ev work.RunStarted) {
+		Events: supervisor.Events{
+			Started: func(ev supervisor.RunStarted) {
 				w.note(ev.At, "start", ev.Partition, ev.Token)
 				if c.Events.Started != nil {
 					c.Events.Started(ev)
 				}
 			},
-			Stopped: func(ev work.RunStopped) {
+			Stopped: func(ev supervisor.RunStopped) {
 				w.note(ev.At, "stop", ev.Partition, ev.Token)
 				if c.Events.Stopped != nil {
 					c.Events.Stopped(ev)
@@ -144,7 +144,7 @@ func (k *Kept) write(a protocol.Assignment) error {
 	}
 	f := keptFile{Format: keptFormat, Member: k.member, Grants: []*protocol.Grant{}}
 	for _, g := range a.Grants {
-		if work.KeepsOnStoreLoss(g.Spec) {
+		if supervisor.KeepsOnStoreLoss(g.Spec) {
 			f.Grants = append(f.Grants, g)
 		}
 	}
@@ -214,8 +214,8 @@ func (n *Node) keep() (end func()) {
 		defer close(done)
 		c := n.c
 		c.WitnessPath = "" // it is open
-		c.Events.Started = func(ev work.RunStarted) { n.witness.note(ev.At, "start", ev.Partition, ev.Token) }
-		c.Events.Stopped = func(ev work.RunStopped) { n.witness.note(ev.At, "stop", ev.Partition, ev.Token) }
+		c.Events.Started = func(ev supervisor.RunStarted) { n.witness.note(ev.At, "start", ev.Partition, ev.Token) }
+		c.Events.Stopped = func(ev supervisor.RunStopped) { n.witness.note(ev.At, "stop", ev.Partition, ev.Token) }
 		if err := n.c.Kept.Run(ctx, c); err != nil {
 			n.c.Logger.Error("run what the member keeps", "err", err)
 		}

@@ -19,10 +19,10 @@ import (
 	"github.com/rota-run/rota/internal/protocol/leader"
 	"github.com/rota-run/rota/internal/protocol/lease"
 	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 	"github.com/rota-run/rota/work"
 )
 
@@ -99,7 +99,7 @@ func startsWithoutStore(t *testing.T, p protocol.Protocol) {
 	}
 
 	var second running
-	f := storetest.NewFaulty(server.Open(), nil)
+	f := faults.NewFaulty(server.Open(), nil)
 	defer f.Close()
 	f.Away(true)
 	records := journal.NewMemory(100)

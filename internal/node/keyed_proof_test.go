@@ -17,7 +17,7 @@ import (
 // TestKeyedFlawsAreFound builds the tests of this package with flaws of stages that keep state laid over the source: TestKeyedUnderFaults must find each.
 func TestKeyedFlawsAreFound(t *testing.T) {
 	flaw := func(name, old, flawed string) mutant.Flaw {
-		return mutant.New(name, "work/stage/keyed.go", old, flawed)
+		return mutant.New(name, "internal/work/stage/keyed.go", old, flawed)
 	}
 	set := mutant.Set{
 		flaw("a message counts again whose acknowledgement was lost", "if t.state.has(m) {", "if t.state.has(m) && t.full {"),

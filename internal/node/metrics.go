@@ -5,7 +5,7 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/internal/work/supervisor"
 )
 
 // Metric is a family of measurements under one name. It is plain data, so that a program that embeds a member does not link a metrics library;
@@ -17,7 +17,7 @@ type Metric struct {
 	Label  string        // the label that distinguishes the values; "" means a single value
 	Values []MetricValue // always for the same labels, but for rota_task_failures, which has one for each task; nil for a histogram
 	// Durations are those of a histogram, in seconds when they are shown.
-	Durations work.Histogram
+	Durations supervisor.Histogram
 }
 
 // MetricValue is one value of a [Metric]. Label is "" if the metric has no label.
@@ -82,7 +82,7 @@ func counter(name, help string, v float64) Metric {
 	return Metric{Name: "rota_" + name, Help: help, Kind: Counter, Values: []MetricValue{{Value: v}}}
 }
 
-func partitions(c work.Counts) Metric {
+func partitions(c supervisor.Counts) Metric {
 	return Metric{Name: "rota_partitions", Help: "Partitions on this member, by state.", Kind: Gauge, Label: "state", Values: []MetricValue{
 		{"waiting", float64(c.Waiting)}, {"backing-off", float64(c.BackingOff)}, {"queued", float64(c.Queued)}, {"running", float64(c.Running)},
 		{"stopping", float64(c.Stopping)}, {"finished", float64(c.Finished)}, {"failed", float64(c.Failed)},
@@ -90,7 +90,7 @@ func partitions(c work.Counts) Metric {
 }
 
 // taskFailures has a value for each task of which a result is known: of a periodic one, since its first round here has ended.
-func taskFailures(runs []work.RunStatus) Metric {
+func taskFailures(runs []supervisor.RunStatus) Metric {
 	m := Metric{Name: "rota_task_failures", Kind: Gauge, Label: "task",
 		Help: "Consecutive failures of a task on this member; 0 while it runs or after a successful round."}
 	for _, r := range runs {

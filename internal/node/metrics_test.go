@@ -10,9 +10,9 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/publish"
-	"github.com/rota-run/rota/work"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -22,10 +22,10 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	got := metricsText(metricsOf(Status{
 		Member: protocol.Status{Joined: true, StoreError: "away", LeaseMS: 1500, Pending: 2},
-		Work: work.Status{
-			Counts:   work.Counts{Waiting: 3, BackingOff: 4, Queued: 5, Running: 6, Stopping: 7, Finished: 8, Failed: 9, Failing: 42},
-			Lateness: work.Lateness{Rounds: 10, P50US: 11_000, P99US: 12_000, MaxUS: 13_000}, Unsent: 14, Skipped: 43,
-			Runs: []work.RunStatus{
+		Work: supervisor.Status{
+			Counts:   supervisor.Counts{Waiting: 3, BackingOff: 4, Queued: 5, Running: 6, Stopping: 7, Finished: 8, Failed: 9, Failing: 42},
+			Lateness: supervisor.Lateness{Rounds: 10, P50US: 11_000, P99US: 12_000, MaxUS: 13_000}, Unsent: 14, Skipped: 43,
+			Runs: []supervisor.RunStatus{
 				{Partition: "new", State: "running", NextMS: 1}, {Partition: "rota.source.x", State: "running"},
 				{Partition: "sick", State: "running", NextMS: 1, Rounds: 60, FailedInRow: 53}, {Partition: "well", State: "running", NextMS: 1, Rounds: 9},
 				{Partition: "retries", State: "backing off", Attempt: 54}, {Partition: "steady", State: "running", Attempt: 2},
@@ -51,7 +51,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-func durations(all ...time.Duration) (h work.Histogram) {
+func durations(all ...time.Duration) (h supervisor.Histogram) {
 	for _, d := range all {
 		h.Add(d)
 	}
@@ -63,7 +63,7 @@ func metricsText(all []Metric) string {
 	var b strings.Builder
 	for _, m := range all {
 		if m.Kind == Histogram {
-			fmt.Fprintf(&b, "%s %s %d in %s, at most %v: %v # %s\n", m.Name, m.Kind, m.Durations.Count, m.Durations.Sum, work.Bounds(), m.Durations.Upto, m.Help)
+			fmt.Fprintf(&b, "%s %s %d in %s, at most %v: %v # %s\n", m.Name, m.Kind, m.Durations.Count, m.Durations.Sum, supervisor.Bounds(), m.Durations.Upto, m.Help)
 		}
 		for _, v := range m.Values {
 			label := ""

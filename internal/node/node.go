@@ -16,11 +16,12 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/wait"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/publish"
-	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
 )
@@ -78,8 +79,8 @@ type Config struct {
 type Events struct {
 	Joined  func(inc cluster.Incarnation, took time.Duration)
 	Removed func(reason string)
-	Started func(work.RunStarted)
-	Stopped func(work.RunStopped)
+	Started func(supervisor.RunStarted)
+	Stopped func(supervisor.RunStopped)
 	// StoreLost and StoreBack tell when the store stops and begins to answer.
 	StoreLost func(err error)
 	StoreBack func(after time.Duration)
@@ -89,7 +90,7 @@ type Events struct {
 type Node struct {
 	c        Config
 	member   protocol.Member
-	sup      *work.Supervisor
+	sup      *supervisor.Supervisor
 	calls    *call.Worker
 	whole    whole
 	records  *journal.Buffered
@@ -180,7 +181,7 @@ func (n *Node) labels() []cluster.Label {
 	return labels
 }
 
-func (n *Node) newSupervisor() (*work.Supervisor, error) {
+func (n *Node) newSupervisor() (*supervisor.Supervisor, error) {
 	types := maps.Clone(n.c.Types)
 	if types == nil {
 		types = work.Types{}
@@ -189,10 +190,10 @@ func (n *Node) newSupervisor() (*work.Supervisor, error) {
 		src := n.sources.config().Type()
 		types[src.Name] = src
 	}
-	return work.New(work.Config{
+	return supervisor.New(supervisor.Config{
 		Queue: n.c.Broker.Queue, Types: types, Member: n.c.Member, Clock: n.c.Clock, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
 		Propose: n.member.Propose, Value: n.member.Value, Changed: n.changed.Next, Report: n.member.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
-		Events: work.Events{Started: n.runStarted, Stopped: n.runStopped, RoundDone: n.roundDone, Frozen: n.frozen},
+		Events: supervisor.Events{Started: n.runStarted, Stopped: n.runStopped, RoundDone: n.roundDone, Frozen: n.frozen},
 	})
 }
 
@@ -209,14 +210,14 @@ func (n *Node) Propose(ctx context.Context, commands ...cluster.Command) ([]clus
 
 // Status is what only this process knows.
 type Status struct {
-	Name           cluster.MemberID `json:"name"` // of the member
-	Member         protocol.Status  `json:"member"`
-	Work           work.Status      `json:"work"`
-	Calls          call.Status      `json:"calls"`
-	JournalDropped int64            `json:"journal_dropped"`
-	Samples        publish.Stats    `json:"samples"`
-	Sinks          []publish.Status `json:"sinks"` // where the samples go
-	UpMS           int64            `json:"up_ms"`
+	Name           cluster.MemberID  `json:"name"` // of the member
+	Member         protocol.Status   `json:"member"`
+	Work           supervisor.Status `json:"work"`
+	Calls          call.Status       `json:"calls"`
+	JournalDropped int64             `json:"journal_dropped"`
+	Samples        publish.Stats     `json:"samples"`
+	Sinks          []publish.Status  `json:"sinks"` // where the samples go
+	UpMS           int64             `json:"up_ms"`
 }
 
 // Status returns the present status.

@@ -13,9 +13,9 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/wait"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/work"
 )
 
 // note is a document in which the member says something to those who read the store. No decision reads it. One
@@ -111,7 +111,7 @@ const (
 )
 
 // failingOf picks what fails. It lists nothing that is well, so a healthy member has an empty document or none.
-func failingOf(member cluster.MemberID, s work.Status, atMS int64) Failing {
+func failingOf(member cluster.MemberID, s supervisor.Status, atMS int64) Failing {
 	f := Failing{Member: string(member), AtMS: atMS, Failing: s.Counts.Failing, BackingOff: s.Counts.BackingOff, Runs: []FailingRun{}}
 	for _, r := range s.Runs {
 		run := FailingRun{Partition: r.Partition, Token: r.Token, Message: r.LastError}
@@ -165,7 +165,7 @@ func newFailing(m cluster.MemberID) *failing {
 // failed reports that a run or a round has failed. It may be called from any goroutine.
 func (f *failing) failed() { f.news.Set() }
 
-func (n *Node) roundDone(r work.RoundDone) {
+func (n *Node) roundDone(r supervisor.RoundDone) {
 	n.tally.count(func(s *sums) { s.late.Add(max(r.Lateness, 0)) })
 	if r.Err != nil {
 		n.failing.failed()

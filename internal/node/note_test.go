@@ -16,6 +16,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -122,9 +123,9 @@ func TestTheDocumentIsTakenOverAndWrittenSeldom(t *testing.T) {
 
 func TestTheDocumentIsBounded(t *testing.T) {
 	t.Parallel()
-	s := work.Status{Counts: work.Counts{Failing: 3 * MaxFailing}}
+	s := supervisor.Status{Counts: supervisor.Counts{Failing: 3 * MaxFailing}}
 	for i := range 3 * MaxFailing {
-		s.Runs = append(s.Runs, work.RunStatus{
+		s.Runs = append(s.Runs, supervisor.RunStatus{
 			Partition: cluster.PartitionID(fmt.Sprintf("t%03d", i)), State: "running", Rounds: 2, Failures: 1, FailedInRow: 1,
 			LastError: "x" + strings.Repeat("ü", maxMessage),
 		})

@@ -15,10 +15,10 @@ import (
 	"github.com/rota-run/rota/internal/protocol/leader"
 	"github.com/rota-run/rota/internal/protocol/lease"
 	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 // lines is a log in memory.
@@ -53,11 +53,11 @@ func TestAStoreThatRefusesWritesIsAway(t *testing.T) {
 					inner := s.Open()
 					t.Cleanup(func() { inner.Close() })
 					c.Protocol, c.Logger = p, slog.New(slog.NewTextHandler(log, nil))
-					c.Store = storetest.NewFaulty(inner, func(call storetest.Call) storetest.Outcome {
+					c.Store = faults.NewFaulty(inner, func(call faults.Call) faults.Outcome {
 						if full.Load() && slices.Contains([]string{"put", "delete", "append", "save", "trim", "session", "sessionput"}, call.Op) {
-							return storetest.Refused
+							return faults.Refused
 						}
-						return storetest.Pass
+						return faults.Pass
 					})
 				})
 				b.submit("x", cluster.TaskSpec{Type: "stay"})

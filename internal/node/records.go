@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/work"
@@ -149,7 +150,7 @@ func (n *Node) recordEnd(v cluster.Value, d protocol.Deed, ended map[cluster.Job
 }
 
 // runStarted journals moves: the member that starts a partition of another one says whose it was and why.
-func (n *Node) runStarted(ev work.RunStarted) {
+func (n *Node) runStarted(ev supervisor.RunStarted) {
 	n.witness.note(ev.At, "start", ev.Partition, ev.Token)
 	if n.c.Events.Started != nil {
 		n.c.Events.Started(ev)
@@ -174,7 +175,7 @@ type span struct {
 
 // gapBefore is from the last time that somebody ran a partition until now, as far as this process can know: by its own clock, and by what was found of a dead
 // owner's silence. What goes from one living member to the next is measured from the entry that gave it.
-func (n *Node) gapBefore(ev work.RunStarted) span {
+func (n *Node) gapBefore(ev supervisor.RunStarted) span {
 	d, known, handed := n.absence.before(ev.Partition, ev.Grant.From, n.c.Member, ev.At)
 	if p, ok := n.member.Value().Partition(ev.Partition); handed && ok && p.Token == ev.Token {
 		d = time.Duration(time.Now().UnixMilli()-p.ChangedMS) * time.Millisecond
@@ -183,9 +184,9 @@ func (n *Node) gapBefore(ev work.RunStarted) span {
 	return span{d + silence, known && told}
 }
 
-func (n *Node) runStopped(ev work.RunStopped) {
+func (n *Node) runStopped(ev supervisor.RunStopped) {
 	n.witness.note(ev.At, "stop", ev.Partition, ev.Token)
-	if ev.Outcome == work.Failed {
+	if ev.Outcome == supervisor.Failed {
 		n.failing.failed()
 	}
 	if errors.Is(ev.Cause, work.CauseLeaseLost) || errors.Is(ev.Cause, work.CauseMoved) {
@@ -197,7 +198,7 @@ func (n *Node) runStopped(ev work.RunStopped) {
 }
 
 // tellMove journals a move to this member.
-func (n *Node) tellMove(ev work.RunStarted, gap span) {
+func (n *Node) tellMove(ev supervisor.RunStarted, gap span) {
 	n.tally.move()
 	n.tellGap(journal.Record{
 		Kind: journal.Moved, Partition: string(ev.Partition), From: string(ev.Grant.From), To: string(n.c.Member), Cause: ev.Grant.Cause, Token: uint64(ev.Token),
@@ -205,7 +206,7 @@ func (n *Node) tellMove(ev work.RunStarted, gap span) {
 }
 
 // tellResumed journals that this member runs again what it, or a former process of its name, did not run for a while, and nobody else did.
-func (n *Node) tellResumed(ev work.RunStarted, gap span) {
+func (n *Node) tellResumed(ev supervisor.RunStarted, gap span) {
 	r := journal.Record{Kind: journal.Resumed, Partition: string(ev.Partition), To: string(n.c.Member), Token: uint64(ev.Token), Cause: ev.Grant.Cause}
 	if !ev.First {
 		r.Cause = "its member did not hear of the store for too long"
@@ -227,7 +228,7 @@ func (n *Node) tellGap(r journal.Record, gap span) {
 }
 
 // frozen journals that the process was suspended while it ran tasks. Where it lost them by that, what follows has a record of its own.
-func (n *Node) frozen(f work.Frozen) {
+func (n *Node) frozen(f supervisor.Frozen) {
 	runs := 0
 	for p := range n.member.Value().OwnedBy(n.c.Member) {
 		if p.Owner == n.c.Member {

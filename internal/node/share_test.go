@@ -9,9 +9,9 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/virtual"
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 	"github.com/rota-run/rota/work"
 )
 
@@ -54,11 +54,11 @@ func (l *ledger) whole(n int) bool {
 }
 
 // cable is a store that can be cut off. A member on it needs NoSessions: they would tell others at once.
-func cable(t *testing.T, s *memory.Server) *storetest.Faulty {
+func cable(t *testing.T, s *memory.Server) *faults.Faulty {
 	t.Helper()
 	inner := s.Open()
 	t.Cleanup(func() { inner.Close() })
-	return storetest.NewFaulty(inner, nil)
+	return faults.NewFaulty(inner, nil)
 }
 
 // Three members with slots come one after another, one is cut off and comes back, one leaves and comes back: each time every share of the new count runs once, and none

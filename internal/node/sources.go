@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/work"
 )
 

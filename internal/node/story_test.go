@@ -16,9 +16,9 @@ import (
 	"github.com/rota-run/rota/internal/protocol/leader"
 	"github.com/rota-run/rota/internal/protocol/lease"
 	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 // TestStories plays testdata/stories: what happens to members, an act a line, and what they do and journal. "under"
@@ -149,11 +149,11 @@ func (s *story) start(w words) {
 		clock := c.Clock
 		c.Protocol, c.Clock = s.protocol, func() protocol.Instant { return clock() + protocol.Instant(jumped.Load()) }
 		if w.has("cable") {
-			c.Store = storetest.NewFaulty(c.Store.(storetest.Full), func(storetest.Call) storetest.Outcome {
+			c.Store = faults.NewFaulty(c.Store.(faults.Full), func(faults.Call) faults.Outcome {
 				if away.Load() {
-					return storetest.Refused
+					return faults.Refused
 				}
-				return storetest.Pass
+				return faults.Pass
 			})
 		}
 		for k, v := range w.set { // order-free: each has a field of its own

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/work"
 )
 
 // tally counts what happened to this member, and remembers which moves were told: a run that starts again under the same
@@ -25,7 +25,7 @@ type sums struct {
 	moves, removals, losses, malformed int64
 
 	longest   time.Duration
-	gap, late work.Histogram
+	gap, late supervisor.Histogram
 }
 
 func newTally() *tally {

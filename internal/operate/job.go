@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/source/directory"
+	"github.com/rota-run/rota/internal/source/directory"
 )
 
 // Mode is what a submission may do to a job of the same name.

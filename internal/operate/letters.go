@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/flow"
+	"github.com/rota-run/rota/internal/work/stage"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/work"
-	"github.com/rota-run/rota/work/stage"
 )
 
 // RetryDead puts the dead letters of a flow back to where they came from, and returns how many. Where an input is sealed they stay: that is refused.
@@ -41,7 +41,7 @@ func (o *Operator) takeDead(ctx context.Context, id cluster.JobID, verb string, 
 	}
 	a = Answer{Said: fmt.Sprintf("%s: %d", said, n), Changed: n > 0}
 	if n > 0 {
-		a.Unheard = work.RingFlow(ctx, o.docs, f.name)
+		a.Unheard = supervisor.RingFlow(ctx, o.docs, f.name)
 		a.Unjournaled = o.at.Record(ctx, journal.Record{Kind: journal.Asked, Partition: string(id), Message: a.Said, By: o.by})
 	}
 	if errors.Is(err, store.ErrSealed) {
@@ -70,10 +70,10 @@ func (o *Operator) flowOf(ctx context.Context, id cluster.JobID, said string) (f
 		return f, &RefusedError{Said: said, Reason: fmt.Sprintf("there is no job %q", id), Try: "rota job list --all", Kind: ErrRefused}
 	}
 	f.queue = o.queue
-	if f.graph, err = work.GraphOf(j); err != nil || len(f.graph.Edges) == 0 || f.queue == nil {
+	if f.graph, err = supervisor.GraphOf(j); err != nil || len(f.graph.Edges) == 0 || f.queue == nil {
 		return f, &RefusedError{Said: said, Reason: fmt.Sprintf("job %s is no flow: it has no dead letters", id), Kind: ErrRefused}
 	}
-	f.name = work.FlowName(j)
+	f.name = supervisor.FlowName(j)
 	return f, nil
 }
 

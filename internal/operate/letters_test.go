@@ -8,10 +8,11 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/work/stage"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
-	"github.com/rota-run/rota/work/stage"
 )
 
 // full is a store with room for a queue, and for a document only if that does not fail.
@@ -39,13 +40,13 @@ func TestARingThatFailsIsSaid(t *testing.T) {
 		spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
 		w.others(cluster.SubmitJob{Job: "etl", Spec: spec})
 		j, _ := w.v.Job("etl")
-		graph, err := work.GraphOf(&j)
+		graph, err := supervisor.GraphOf(&j)
 		must.Succeed(t, err)
 		var shards []store.Shard
 		for _, s := range graph.Shards() {
 			shards = append(shards, store.Shard(s))
 		}
-		flow, queue := work.FlowName(&j), docs.(store.Queue)
+		flow, queue := supervisor.FlowName(&j), docs.(store.Queue)
 		must.Succeed(t, queue.MakeFlow(t.Context(), flow, shards))
 		letter, err := json.Marshal(stage.Letter{Error: "no luck", Edge: "edge/read/write", Text: "x", Segments: 1})
 		must.Succeed(t, err)

@@ -10,11 +10,11 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/source/directory"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 	"github.com/rota-run/rota/work"
 )
 
@@ -311,7 +311,7 @@ func TestRunNowWhereTheStoreIsAway(t *testing.T) {
 	w.others(cluster.SubmitJob{Job: "x", Spec: spec("check")})
 	inner := memory.New().Open()
 	defer inner.Close()
-	o := New(w, storetest.NewFaulty(inner, func(storetest.Call) storetest.Outcome { return storetest.Refused }), nil, work.Types{"check": {Name: "check", Periodic: true}}, "ann")
+	o := New(w, faults.NewFaulty(inner, func(faults.Call) faults.Outcome { return faults.Refused }), nil, work.Types{"check": {Name: "check", Periodic: true}}, "ann")
 	asks, _, err := o.RunNow(t.Context(), "x")
 	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, ErrRefused) || len(asks) != 0 || !strings.Contains(err.Error(), "0 of 1 were asked") || w.told != nil {
 		t.Errorf("got %v, %v, the journal has %v", asks, err, w.told)

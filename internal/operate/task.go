@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/work"
 )
 
 // Unpark gives a task that failed too often another row of attempts.
@@ -15,19 +15,19 @@ func (o *Operator) Unpark(ctx context.Context, id cluster.PartitionID) (Answer, 
 }
 
 // RunNow asks the owners of a task, or of all partitions of a job, for a round at once. It returns one Ask for each of them.
-func (o *Operator) RunNow(ctx context.Context, name string) ([]work.Ask, Answer, error) {
+func (o *Operator) RunNow(ctx context.Context, name string) ([]supervisor.Ask, Answer, error) {
 	a := Answer{Said: "run-now " + name, Changed: true}
 	v, err := o.at.Value(ctx)
 	if err != nil {
 		return nil, Answer{}, err
 	}
-	partitions, err := work.Rounds(v, name, o.types)
+	partitions, err := supervisor.Rounds(v, name, o.types)
 	if err != nil {
 		return nil, Answer{}, &RefusedError{Said: a.Said, Reason: err.Error(), Kind: ErrRefused}
 	}
-	asks := make([]work.Ask, 0, len(partitions))
+	asks := make([]supervisor.Ask, 0, len(partitions))
 	for _, p := range partitions {
-		ask, askErr := work.AskRound(ctx, o.docs, p, o.by)
+		ask, askErr := supervisor.AskRound(ctx, o.docs, p, o.by)
 		if askErr != nil {
 			err = fmt.Errorf("%d of %d were asked: %w", len(asks), len(partitions), askErr)
 			break

@@ -12,11 +12,11 @@ import (
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/fold"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/work"
 )
 
 // played is a cluster of members a and b that renew their heartbeats, and a journal.
@@ -161,13 +161,13 @@ func (p *played) flows(dead bool) {
 	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
 	p.f.apply(cluster.SubmitJob{Job: "flow", Spec: spec})
 	j, _ := p.f.v.Job("flow")
-	graph, err := work.GraphOf(&j)
+	graph, err := supervisor.GraphOf(&j)
 	must.Succeed(p.t, err)
 	var shards []store.Shard
 	for _, s := range graph.Shards() {
 		shards = append(shards, store.Shard(s))
 	}
-	must.Succeed(p.t, p.docs.MakeFlow(p.t.Context(), work.FlowName(&j), shards))
+	must.Succeed(p.t, p.docs.MakeFlow(p.t.Context(), supervisor.FlowName(&j), shards))
 	edge := store.Shard{Edge: "edge/read/write"}
 	second := store.Unit{Inputs: []store.Message{{Shard: edge, Number: 1}}}
 	if dead {
@@ -175,7 +175,7 @@ func (p *played) flows(dead bool) {
 	}
 	first := store.Unit{Name: "1", Outputs: []store.Put{{Shard: edge, Segments: 1, Data: []byte("a")}, {Shard: edge, Seal: true}}}
 	for _, u := range []store.Unit{first, second} {
-		_, err := p.docs.Commit(p.t.Context(), work.FlowName(&j), u)
+		_, err := p.docs.Commit(p.t.Context(), supervisor.FlowName(&j), u)
 		must.Succeed(p.t, err)
 	}
 	for _, task := range []string{"read", "write"} {

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/flow"
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/flow"
+	"github.com/rota-run/rota/internal/schedule"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/work"
 )
 
 // Flow is how far the segments of a job are.
@@ -51,11 +51,11 @@ func FlowOf(ctx context.Context, q store.Queue, v cluster.Value, id cluster.JobI
 	if !ok {
 		return nil, nil
 	}
-	graph, err := work.GraphOf(&j)
+	graph, err := supervisor.GraphOf(&j)
 	if err != nil || len(graph.Edges) == 0 {
 		return nil, err
 	}
-	f := &Flow{Name: work.FlowName(&j), Unit: UnitMessages}
+	f := &Flow{Name: supervisor.FlowName(&j), Unit: UnitMessages}
 	all, err := q.Depth(ctx, f.Name)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil

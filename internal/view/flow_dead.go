@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/flow"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/work"
 )
 
 // DeadLetters is the state of a job with segments that a function could not work on.
@@ -36,7 +36,7 @@ func (s *Status) addDeadLetters(ctx context.Context, q store.Queue, v cluster.Va
 
 // deadOf is how many dead letters the flow of a job has; none of one that is no flow.
 func deadOf(ctx context.Context, q store.Queue, j *cluster.Job) (dead int, err error) {
-	graph, err := work.GraphOf(j)
+	graph, err := supervisor.GraphOf(j)
 	if err != nil || len(graph.Edges) == 0 {
 		return 0, nil //nolint:nilerr // it is no flow
 	}
@@ -44,7 +44,7 @@ func deadOf(ctx context.Context, q store.Queue, j *cluster.Job) (dead int, err e
 	for _, t := range graph.Tasks {
 		shards = append(shards, store.Shard{Edge: flow.DeadOf(t.Name)})
 	}
-	depths, err := q.Depth(ctx, work.FlowName(j), shards...)
+	depths, err := q.Depth(ctx, supervisor.FlowName(j), shards...)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
 	}

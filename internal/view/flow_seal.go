@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/store"
 )
 

@@ -3,7 +3,7 @@ package view
 import (
 	"testing"
 
-	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/store"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // A task of spread pool is explained as a whole: by its slots, or why it has none.

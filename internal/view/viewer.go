@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/store"
 )
 

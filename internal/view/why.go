@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/work"
 )
 
 // Why explains one task, or one job.
@@ -83,7 +83,7 @@ func (w Viewer) Why(ctx context.Context, s Sight, id cluster.PartitionID, record
 	if !known {
 		return why, ok, nil
 	}
-	rounds, err := work.KeptRounds(ctx, w.Lookout.docs, id, spec, time.Now())
+	rounds, err := supervisor.KeptRounds(ctx, w.Lookout.docs, id, spec, time.Now())
 	if !rounds.Last.IsZero() {
 		why.LastRoundMS = rounds.Last.UnixMilli()
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/proof/browser"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/work"
 )
 
 // drawn is a cluster of one member, with two tasks and a flow, of which a page is served.
@@ -47,14 +47,14 @@ func serveDrawn(t *testing.T) *drawn {
 		Workflow: cluster.Workflow{Edges: []cluster.Edge{{From: "read", To: "write"}}},
 	}})
 	j, _ := v.Job("words")
-	graph, err := work.GraphOf(&j)
+	graph, err := supervisor.GraphOf(&j)
 	must.Succeed(t, err)
 	var shards []store.Shard
 	for _, s := range graph.Shards() {
 		shards = append(shards, store.Shard(s))
 	}
 	docs := memory.New().Open()
-	d := &drawn{records: journal.NewMemory(100), queue: docs, flow: work.FlowName(&j)}
+	d := &drawn{records: journal.NewMemory(100), queue: docs, flow: supervisor.FlowName(&j)}
 	must.Succeed(t, docs.MakeFlow(t.Context(), d.flow, shards))
 	s := httptest.NewServer(api.Handler(api.Config{
 		Value: func() cluster.Value { return v }, Journal: d.records, Queue: docs,

@@ -107,7 +107,7 @@ func headings(dir string) []string {
 		return append(limits, "# State", "# Where it comes from")
 	case path.Dir(dir) == "store", slices.Contains([]string{"store/internal/logdocs", "store/internal/logqueue", "internal/store/handle"}, dir):
 		return limits
-	case slices.Contains([]string{"store", "work", "tasks", "internal/node", "source", "internal/api", "cluster", "schedule", "flow", "proof/sim"}, dir):
+	case slices.Contains([]string{"store", "work", "internal/work/supervisor", "tasks", "internal/node", "source", "internal/api", "cluster", "internal/schedule", "internal/flow", "proof/sim"}, dir):
 		return []string{"# Purpose"}
 	}
 	return nil

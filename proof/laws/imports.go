@@ -18,23 +18,24 @@ type rule struct {
 }
 
 var (
-	pure      = []string{"cluster", "schedule", "flow"}
-	contracts = append([]string{"store", "protocol", "publish", "journal", "work"}, pure...)
-	shell     = append([]string{"call", "lock", "status", "source", "source/*", "tasks", "tasks/*", "internal/api", "internal/view", "internal/node", "internal/operate", "protocol/*", "store/memory", "work/stage"}, contracts...)
+	pure      = []string{"cluster", "internal/schedule", "internal/flow"}
+	open      = []string{"cluster", "store", "protocol", "publish", "journal", "work"} // the contracts that users can import
+	contracts = append([]string{"store", "protocol", "publish", "journal", "work", "internal/work/supervisor"}, pure...)
+	shell     = append([]string{"call", "lock", "status", "source", "internal/source/*", "tasks", "tasks/*", "internal/api", "internal/view", "internal/node", "internal/operate", "protocol/*", "store/memory", "internal/work/stage"}, contracts...)
 )
 
 // rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages. The first rule
 // that matches holds. A package that no rule matches is a fault: say here where it stands.
 var rules = []rule{
-	{"schedule", nil},
+	{"internal/schedule", nil},
 	{"internal/ordered", nil},
-	{"cluster", []string{"schedule", "internal/plain", "internal/ordered"}},
-	{"flow", nil},
+	{"cluster", []string{"internal/schedule", "internal/plain", "internal/ordered"}},
+	{"internal/flow", nil},
 
 	{"store", nil},
-	{"store/storetest", []string{"store", "internal/store/gate"}},
+	{"store/storetest", []string{"store", "internal/store/faults"}},
 	{"store/driver", []string{"store"}},
-	{"store/driver/drivermap", []string{"store", "store/driver", "internal/ordered"}},
+	{"internal/store/driver/drivermap", []string{"store", "store/driver", "internal/ordered"}},
 	{"store/driver/drivertest", []string{"store", "store/driver"}},
 	{"store/engine", []string{"store", "store/driver"}},
 	{"store/engine/internal/adversary", []string{"store", "store/driver"}},
@@ -50,12 +51,14 @@ var rules = []rule{
 	{"store/internal/remote", []string{"store"}},
 	{"store/internal/crowd", nil},
 	{"internal/store/gate", []string{"store"}},
+	{"internal/store/faults", []string{"store", "internal/store/gate"}},
+	{"internal/store/group", []string{"store"}},
 	{"internal/store/handle", []string{"store", "internal/store/gate"}},
 	{"store/kafka", []string{"store", "store/internal/logdocs", "store/internal/logqueue", "store/internal/driver", "store/internal/remote"}}, // it has a log alone
-	{"store/memory", []string{"store", "store/driver", "store/driver/drivermap", "store/engine/full", "store/engine/log"}},
+	{"store/memory", []string{"store", "internal/store/group", "store/driver", "internal/store/driver/drivermap", "store/engine/full", "store/engine/log"}},
 	{"store/internal/logdocs", []string{"store", "store/internal/driver"}},
 	{"store/internal/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
-	{"store/*", []string{"store", "flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
+	{"store/*", []string{"store", "internal/flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
 
 	{"journal", []string{"store", "internal/plain", "internal/wait"}},
 	{"lock", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/beat"}},
@@ -68,7 +71,7 @@ var rules = []rule{
 	{"publish/internal/wiretest", []string{"publish/internal/otlpwire"}},
 	{"publish/*", []string{"publish", "publish/internal/post", "publish/internal/otlpwire", "publish/internal/wiretest"}},
 	{"protocol", []string{"cluster", "store"}},
-	{"protocol/protocoltest", []string{"cluster", "store", "protocol", "store/memory", "store/storetest"}},
+	{"protocol/protocoltest", []string{"cluster", "store", "protocol", "store/memory", "store/storetest", "internal/store/faults"}},
 	{"internal/protocol/heartbeat", []string{"store", "protocol"}},
 	{"internal/protocol/outbox", []string{"cluster", "store", "protocol"}},
 	{"internal/protocol/duty", []string{"cluster", "protocol", "internal/protocol/member"}},
@@ -79,36 +82,37 @@ var rules = []rule{
 	{"internal/protocol/member", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/outbox"}},
 	{"internal/protocol/*", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/elect", "internal/protocol/outbox", "internal/protocol/fold", "internal/protocol/beat", "internal/protocol/duty", "internal/protocol/member", "internal/protocol/shell", "internal/ordered"}}, // protocols do not know each other
 	{"protocol/*", []string{"internal/protocol/*"}}, // what users choose: a name for what is below internal
-	{"work", []string{"cluster", "flow", "store", "protocol", "publish", "journal", "internal/usercode", "internal/wait"}},
-	{"work/stage", []string{"flow", "store", "work", "internal/usercode"}},
+	{"work", []string{"cluster", "publish", "internal/wait"}},
+	{"internal/work/supervisor", []string{"cluster", "internal/flow", "store", "protocol", "publish", "journal", "work", "internal/usercode", "internal/wait"}},
+	{"internal/work/stage", []string{"internal/flow", "store", "work", "internal/work/supervisor", "internal/usercode"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
 	{"call", []string{"cluster", "store", "protocol", "journal", "work", "internal/plain", "internal/wait", "internal/usercode"}},
-	{"tasks", []string{"cluster", "flow", "protocol", "publish", "work", "work/stage", "tasks/program", "internal/plain"}},
+	{"tasks", []string{"cluster", "internal/flow", "protocol", "publish", "work", "internal/work/stage", "tasks/program", "internal/plain"}},
 	{"tasks/program", nil},
-	{"source", []string{"cluster", "flow", "schedule", "journal", "work", "internal/plain"}},
-	{"source/*", []string{"cluster", "journal", "store", "work", "source"}},
+	{"source", []string{"cluster", "internal/flow", "internal/schedule", "journal", "work", "internal/work/supervisor", "internal/plain"}},
+	{"internal/source/directory", []string{"cluster", "journal", "store", "work", "source"}},
 	{"internal/node/ward", nil},
 	{"node/guardian", []string{"store", "internal/protocol/heartbeat", "tasks/program", "internal/node/ward"}},
-	{"internal/node", append([]string{"call", "source", "source/directory", "internal/protocol/heartbeat", "internal/plain", "internal/wait"}, contracts...)},
-	{"internal/operate", append([]string{"internal/node", "source/directory", "work/stage"}, contracts...)},
-	{"internal/view", append([]string{"call", "internal/node", "source/directory"}, contracts...)},
-	{"internal/api", append([]string{"internal/api/page", "internal/operate", "internal/view", "internal/node", "source", "work/stage"}, contracts...)},
+	{"internal/node", append([]string{"call", "source", "internal/source/directory", "internal/protocol/heartbeat", "internal/plain", "internal/wait"}, contracts...)},
+	{"internal/operate", append([]string{"internal/node", "internal/source/directory", "internal/work/stage"}, contracts...)},
+	{"internal/view", append([]string{"call", "internal/node", "internal/source/directory"}, contracts...)},
+	{"internal/api", append([]string{"internal/api/page", "internal/operate", "internal/view", "internal/node", "source", "internal/work/stage"}, contracts...)},
 	{"internal/api/page", nil},
 
 	{".", append([]string{"internal/protocol/replica"}, shell...)}, // the default
 	{"rotatest", append([]string{".", "internal/store/handle"}, shell...)},
 	{"proof/sim/machine/*", append([]string{"internal/protocol/*", "proof/sim/…"}, contracts...)},
-	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/node/ward", "internal/protocol/heartbeat"}, contracts...)}, // it knows no protocol
+	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/store/group", "internal/node/ward", "internal/protocol/heartbeat"}, contracts...)}, // it knows no protocol
 	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/plain"}},
 	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},
 	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota
 	{"rotacmd/internal/*", nil},
 	{"cmd/…", []string{"…"}},
 	{"examples/…", []string{"…"}},
-	{"contrib/*/examples/*", append([]string{".", "protocol/*", "store/*", "contrib/…"}, contracts...)}, // a user chooses the protocol
-	{"contrib/*/rota-*", []string{"rotacmd", "contrib/…"}},                                              // a binary with all of the command and more
+	{"contrib/*/examples/*", append([]string{".", "protocol/*", "store/*", "contrib/…"}, open...)}, // a user chooses the protocol
+	{"contrib/*/rota-*", []string{"rotacmd", "contrib/…"}},                                         // a binary with all of the command and more
 	// A module of its own uses what everybody can use: the compiler would let it have internal packages.
-	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, contracts...)},
+	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, open...)},
 	{"deploy", nil},
 	{"proof/…", []string{"…"}},
 	{"internal/proof/mutant/mutanttest", []string{"internal/proof/check", "internal/proof/mutant", "internal/proof/must"}},

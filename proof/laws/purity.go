@@ -23,12 +23,12 @@ var pureNames = []struct{ path, names string }{
 	{"math", "MaxInt MinInt MaxInt64 MinInt64 MaxInt32 MinInt32 MaxUint64 MaxUint32 MaxInt16 MaxUint16 MaxUint8"},
 }
 
-// Pure tells whether a file must be pure: all of the packages cluster, schedule, flow, internal/ordered, internal/protocol/heartbeat, internal/protocol/member and proof/sim/history, and every step*.go.
+// Pure tells whether a file must be pure: all of the packages cluster, internal/schedule, internal/flow, internal/ordered, internal/protocol/heartbeat, internal/protocol/member and proof/sim/history, and every step*.go.
 func Pure(f *File) bool {
 	if f.Test {
 		return false
 	}
-	return slices.Contains([]string{"cluster", "schedule", "flow", "internal/protocol/heartbeat", "internal/ordered", "internal/protocol/duty", "internal/protocol/outbox", "internal/protocol/elect", "internal/protocol/member", "proof/sim/history"}, f.Dir) || strings.HasPrefix(path.Base(f.Path), "step")
+	return slices.Contains([]string{"cluster", "internal/schedule", "internal/flow", "internal/protocol/heartbeat", "internal/ordered", "internal/protocol/duty", "internal/protocol/outbox", "internal/protocol/elect", "internal/protocol/member", "proof/sim/history"}, f.Dir) || strings.HasPrefix(path.Base(f.Path), "step")
 }
 
 // Purity finds what pure code may not do: goroutines, channels, clocks, chance, the world outside, floats.

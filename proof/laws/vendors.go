@@ -9,10 +9,10 @@ import (
 // vendors says who may import which foreign module: a vendor's client stays in the folder that is named after it, so that the packages in the
 // middle build without it. Patterns are those of rules.
 var vendors = []rule{
-	{"github.com/cespare/xxhash/v2", []string{"cluster", "work", "schedule"}},
+	{"github.com/cespare/xxhash/v2", []string{"cluster", "internal/schedule"}},
 	{"github.com/goccy/go-yaml", []string{"source", "cmd/…", "rotacmd/internal/command/…", "internal/api"}},
-	{"github.com/robfig/cron/v3", []string{"source", "work"}},
-	{"github.com/fsnotify/fsnotify", []string{"source/directory", "store/file", "tasks"}},
+	{"github.com/robfig/cron/v3", []string{"source", "internal/work/supervisor"}},
+	{"github.com/fsnotify/fsnotify", []string{"internal/source/directory", "store/file", "tasks"}},
 	{"github.com/gofrs/flock", []string{"store/file"}},
 	{"modernc.org/sqlite", []string{"store/file"}},
 	{"github.com/go-zookeeper/zk", []string{"store/zookeeper"}},

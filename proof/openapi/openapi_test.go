@@ -23,6 +23,7 @@ import (
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/proof/process/processtest"
 	"github.com/rota-run/rota/protocol"
@@ -139,7 +140,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	j, _ := v.Job("words")
-	graph, err := work.GraphOf(&j)
+	graph, err := supervisor.GraphOf(&j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func newWorld(t *testing.T) *world {
 	for _, s := range graph.Shards() {
 		shards = append(shards, store.Shard(s))
 	}
-	if err := docs.MakeFlow(t.Context(), work.FlowName(&j), shards); err != nil {
+	if err := docs.MakeFlow(t.Context(), supervisor.FlowName(&j), shards); err != nil {
 		t.Fatal(err)
 	}
 	client, err := call.NewClient(docs, call.ClientOptions{})

@@ -30,7 +30,7 @@ func stages() []stage {
 		{name: "suites", dir: ".", lends: true, command: goTest("-tags", "proof", "-parallel", "16", "./store/storetest"), tests: true, rerun: true, least: amounts{"passed": 100}},
 		{name: "models", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "WithDeaths|Seconds", "./lock", "./call", "./store/engine/log"), tests: true, least: amounts{"passed": 20}},
 		{name: "engine", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/engine", "./store/engine/log"), tests: true, least: amounts{"passed": 30}},
-		{name: "flow", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound|TestKeyedFlaws|TestSealingScripts|TestSeeds$|TestProof$", "./flow", "./internal/node"), tests: true, least: amounts{"passed": 42}},
+		{name: "flow", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound|TestKeyedFlaws|TestSealingScripts|TestSeeds$|TestProof$", "./internal/flow", "./internal/node"), tests: true, least: amounts{"passed": 42}},
 		{name: "flows", dir: "proof", lends: true, memory: 3, command: []string{"go", "run", "./flows", "--runs", "10", "--together", "4", "--json"}, least: amounts{"runs": 10, "ok": 1, "segments": 7500, "kills": 10, "server_kills": 8}},
 		{name: "logdocs", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/internal/logdocs", "./store/memory"), tests: true, least: amounts{"passed": 36}},
 	}

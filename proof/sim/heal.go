@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/machine/kernel"
-	duty "github.com/rota-run/rota/work"
 )
 
 // lift ends all faults: what was cut is joined, what was paused goes on, what lingered returns.
@@ -23,7 +23,7 @@ func (w *world) lift() {
 		for _, r := range p.runs {
 			r.lingers = false
 			if r.stopping {
-				r.returns(0, duty.Stopped)
+				r.returns(0, supervisor.Stopped)
 			}
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/machine/kernel"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/work"
 )
 
 // process is one start of one member: its decisions are replica's and work's own.
@@ -43,7 +43,7 @@ type process struct {
 	dieAt  int             // effects until a crash between two of them; -1 for none
 
 	guard      *guarded // nil for none
-	super      *work.State
+	super      *supervisor.State
 	assignment protocol.Assignment
 	told       bool              // an assignment waits for the supervisor
 	assigned   []*protocol.Grant // of the assignment that the supervisor has
@@ -96,11 +96,11 @@ func (w *world) start(name cluster.MemberID) {
 	p.state = w.machine.Start(s)
 	p.handle = &handle{d: w.disk, p: p}
 	p.caller = w.machine.Caller(s, p.handle)
-	types := make([]work.StepType, len(typeNames))
+	types := make([]supervisor.StepType, len(typeNames))
 	for i, n := range typeNames {
-		types[i] = work.StepType{Name: n, MaxRuns: maxRuns[n]}
+		types[i] = supervisor.StepType{Name: n, MaxRuns: maxRuns[n]}
 	}
-	p.super = work.NewState(work.StepConfig{Member: name, Types: types, Grace: w.plan.grace, Seed: r.Uint64()})
+	p.super = supervisor.NewState(supervisor.StepConfig{Member: name, Types: types, Grace: w.plan.grace, Seed: r.Uint64()})
 	w.procs = append(w.procs, p)
 	w.names[name]++
 	w.note("%s starts, its clock is wrong by %d thousandths", p.label(), p.clock.rate)

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/work"
 )
 
 // run is one run of a partition, from Start until its goroutine has returned.
@@ -58,22 +58,22 @@ func (p *process) assign(a protocol.Assignment) {
 			p.told = false
 			p.lease = p.assignment.ValidUntil
 			p.assigned = p.assignment.Grants
-			p.supervise(work.Assigned{Now: p.clock.at(p.w.now), Assignment: p.assignment})
+			p.supervise(supervisor.Assigned{Now: p.clock.at(p.w.now), Assignment: p.assignment})
 		})
 	})
 }
 
 // supervise lets the real supervisor decide and does what it wants.
-func (p *process) supervise(ev work.Event) {
-	for _, e := range work.Step(p.super, ev) {
+func (p *process) supervise(ev supervisor.Event) {
+	for _, e := range supervisor.Step(p.super, ev) {
 		switch e := e.(type) {
-		case work.Start:
+		case supervisor.Start:
 			p.begin(e)
-		case work.Stop:
+		case supervisor.Stop:
 			p.cancel(e)
-		case work.Report:
+		case supervisor.Report:
 			p.post(p.w.machine.Events.Reported(e.Version, e.Reports))
-		case work.WakeAt:
+		case supervisor.WakeAt:
 			p.ticks++
 			if e.At != 0 {
 				p.tickLater(e.At, p.ticks)
@@ -90,24 +90,24 @@ func (p *process) tickLater(at protocol.Instant, n uint64) {
 			case p.clock.at(p.w.now) < at:
 				p.tickLater(at, n)
 			default:
-				p.supervise(work.Tick{Now: p.clock.at(p.w.now)})
+				p.supervise(supervisor.Tick{Now: p.clock.at(p.w.now)})
 			}
 		})
 	})
 }
 
-func (p *process) begin(e work.Start) {
+func (p *process) begin(e supervisor.Start) {
 	r := &run{p: p, partition: e.Grant.Partition, token: e.Grant.Token, handover: e.Grant.Handover, kind: e.Grant.Spec.Type, began: p.w.now, attempt: e.Grant.Attempt,
 		slot: slotOf(e.Grant), count: e.Grant.Count, index: e.Grant.Index}
 	p.w.oracle.started(r)
 	p.runs = append(p.runs, r)
 	switch r.kind {
 	case "finite":
-		r.returns(p.chance.between(int64(100*time.Millisecond), int64(time.Minute)), work.Finished)
+		r.returns(p.chance.between(int64(100*time.Millisecond), int64(time.Minute)), supervisor.Finished)
 	case "window":
 		r.windowed(e.Grant)
 	case "flaky":
-		r.returns(p.chance.between(int64(100*time.Millisecond), int64(20*time.Second)), work.Failed)
+		r.returns(p.chance.between(int64(100*time.Millisecond), int64(20*time.Second)), supervisor.Failed)
 	}
 	p.act(r)
 }
@@ -128,7 +128,7 @@ func (p *process) act(r *run) {
 }
 
 // cancel ends the context of a run: it returns soon, unless it lingers.
-func (p *process) cancel(e work.Stop) {
+func (p *process) cancel(e supervisor.Stop) {
 	i := slices.IndexFunc(p.runs, func(r *run) bool { return r.partition == e.Partition && r.token == e.Token })
 	if i < 0 {
 		return
@@ -140,11 +140,11 @@ func (p *process) cancel(e work.Stop) {
 		p.w.count(machine.RunnerLingers, p.state.Phase())
 		d = p.chance.between(int64(p.w.plan.grace)/2, 3*int64(p.w.plan.grace))
 	}
-	r.returns(d, work.Stopped)
+	r.returns(d, supervisor.Stopped)
 }
 
 // returns ends the run's goroutine after a while; its end reaches the supervisor.
-func (r *run) returns(after int64, o work.Outcome) {
+func (r *run) returns(after int64, o supervisor.Outcome) {
 	p := r.p
 	p.w.after(after, func() {
 		p.reaches(func() {
@@ -152,31 +152,31 @@ func (r *run) returns(after int64, o work.Outcome) {
 				return
 			}
 			if r.stopping {
-				o = work.Stopped
+				o = supervisor.Stopped
 			}
 			p.exit(r, o)
 		})
 	})
 }
 
-func (p *process) exit(r *run, o work.Outcome) {
+func (p *process) exit(r *run, o supervisor.Outcome) {
 	r.over = true
 	p.runs = slices.DeleteFunc(p.runs, func(x *run) bool { return x == r })
 	p.w.oracle.ended(r)
-	if o == work.Failed {
+	if o == supervisor.Failed {
 		r.ended = p.w.now
 		p.w.oracle.failed[r.partition] = r
 	}
-	if o == work.Finished {
+	if o == supervisor.Finished {
 		p.w.oracle.finished(r)
 	}
 	ran := time.Duration(p.w.now - r.began)
 	p.w.after(p.chance.between(1, int64(time.Millisecond)), func() {
 		p.reaches(func() {
-			if o == work.Finished && p.given(r) {
+			if o == supervisor.Finished && p.given(r) {
 				r.p.kept[runID{r.partition, r.token}] = true
 			}
-			p.supervise(work.Exited{Now: p.clock.at(p.w.now), Partition: r.partition, Token: r.token, Outcome: o, Message: "the simulator said so", RanFor: ran})
+			p.supervise(supervisor.Exited{Now: p.clock.at(p.w.now), Partition: r.partition, Token: r.token, Outcome: o, Message: "the simulator said so", RanFor: ran})
 		})
 	})
 }
@@ -189,6 +189,6 @@ func (p *process) given(r *run) bool {
 // cut short: a fault ends a run with an error, as a panic does.
 func (p *process) fail(r *run) {
 	if !r.over && !r.stopping {
-		p.exit(r, work.Failed)
+		p.exit(r, supervisor.Failed)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/work"
 )
 
 // windowSize is how many items a partitioner has outstanding.
@@ -16,7 +16,7 @@ const windowSize = 4
 // windowed runs a partitioner, or one of its items.
 func (r *run) windowed(g *protocol.Grant) {
 	if g.ListedBy != "" {
-		r.returns(r.p.chance.between(int64(100*time.Millisecond), int64(time.Minute)), work.Finished)
+		r.returns(r.p.chance.between(int64(100*time.Millisecond), int64(time.Minute)), supervisor.Finished)
 		return
 	}
 	r.lists()

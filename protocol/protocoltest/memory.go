@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 // OnMemory makes members of a protocol in virtual time, on stores whose calls can be made to fail.
@@ -25,7 +25,7 @@ func membersOn(server *memory.Server, p protocol.Protocol, noSessions bool) func
 	clock := protocol.NewProcessClock()
 	return func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle {
 		t.Helper()
-		f := storetest.NewFaultyGroup(server.Open(), nil)
+		f := faults.NewFaultyGroup(server.Open(), nil)
 		m, err := p.New(protocol.Config{Member: id, Store: f, TTL: ttl, NoSessions: noSessions, SnapshotEvery: 20, Clock: clock, Events: logged(t, id)})
 		if err != nil {
 			t.Fatal(err)

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 // timesTTL is the TTL of rota demo.
@@ -77,12 +77,12 @@ func Times(t *testing.T, p protocol.Protocol, idle map[string]float64) {
 // timed is a story of three members whose times are measured.
 type timed struct {
 	*world
-	links  map[cluster.MemberID]*storetest.FaultyGroup
-	opened []*storetest.FaultyGroup
+	links  map[cluster.MemberID]*faults.FaultyGroup
+	opened []*faults.FaultyGroup
 }
 
 func newTimed(t *testing.T, p protocol.Protocol, k kind) *timed {
-	w := &timed{links: make(map[cluster.MemberID]*storetest.FaultyGroup)}
+	w := &timed{links: make(map[cluster.MemberID]*faults.FaultyGroup)}
 	t.Cleanup(func() { // after the members: to others, one whose handle is closed is dead
 		for _, f := range w.opened {
 			_ = f.Close()
@@ -100,7 +100,7 @@ func (w *timed) setup(p protocol.Protocol, k kind) Setup {
 		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle {
 			t.Helper()
 			inner := &kindly{server.Open(), k}
-			f := storetest.NewFaultyGroup(inner, nil)
+			f := faults.NewFaultyGroup(inner, nil)
 			w.links[id], w.opened = f, append(w.opened, f)
 			c := protocol.Config{Member: id, Store: f, TTL: ttl, NoSessions: k.plain, Clock: clock, Events: logged(t, id)}
 			if k.plain {
@@ -134,7 +134,7 @@ func (w *timed) idle(most float64) {
 
 func (w *timed) requests() (n int) {
 	for _, l := range w.links { // order-free: it is a sum
-		n += l.Count(storetest.Pass)
+		n += l.Count(faults.Pass)
 	}
 	return n
 }
@@ -166,15 +166,15 @@ func (w *timed) restart(id cluster.MemberID) { w.start(id) }
 // suspend takes a member away from its store right after a renewal: its silence then lasts longest.
 func (w *timed) suspend(id cluster.MemberID) {
 	renewed, over := make(chan struct{}), false
-	w.links[id].SetPlan(func(c storetest.Call) storetest.Outcome {
+	w.links[id].SetPlan(func(c faults.Call) faults.Outcome {
 		if over {
-			return storetest.Refused
+			return faults.Refused
 		}
 		if c.Op == "beat" || (c.Op == "put" || c.Op == "sessionput") && isHeartbeat(c.Key) {
 			over = true
 			close(renewed)
 		}
-		return storetest.Pass
+		return faults.Pass
 	})
 	<-renewed
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/store/driver/drivermap"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/driver/drivermap"
 )
 
 // broken is a driver whose watches end as they are told to, and which cannot begin one while it is away.

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rota-run/rota/internal/store/driver/drivermap"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/engine/full"
 	"github.com/rota-run/rota/store/engine/log"
 )

@@ -1,4 +1,4 @@
-// Package storetest holds the contracts of package store in executable form, and a store that fails on purpose.
+// Package storetest holds the contracts of package store in executable form.
 //
 // # Purpose
 //
@@ -27,9 +27,4 @@
 // with what a witness sees: a change reported as done is there once, one reported as not done never appears, and the rest must be [store.ErrUnknown].
 // Clients whose links break at random, from a printed seed, have their history checked for linearizability. There, a call with an
 // unknown outcome may take effect at any time after it began, or never.
-//
-// # Planned faults
-//
-// [Faulty] wraps a store. A function or a [Script] decides when it refuses calls, loses requests, loses answers and executes
-// writes late.
 package storetest

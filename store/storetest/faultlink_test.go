@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/store/storetest"
@@ -19,7 +20,7 @@ import (
 // remote is a handle on a memory server behind a link that is a plan of a Faulty, with sessions that expire: what a driver of a server is,
 // without a network. Hooks of mutants are in faultmutants_test.go.
 type remote struct {
-	*storetest.Faulty
+	*faults.Faulty
 	link   *planLink
 	server *keeper
 	broken string
@@ -39,7 +40,7 @@ func (k *keeper) OpenSession(ctx context.Context, ttl time.Duration) (s store.Se
 
 // planLink breaks a Faulty as a network would break a connection.
 type planLink struct {
-	faulty *storetest.Faulty
+	faulty *faults.Faulty
 
 	mu       sync.Mutex
 	state    string        // "" when whole
@@ -101,28 +102,28 @@ func (l *planLink) is() (state string, cuts int, healed <-chan struct{}) {
 }
 
 // plan is what the link does to a call.
-func (l *planLink) plan(storetest.Call) storetest.Outcome {
+func (l *planLink) plan(faults.Call) faults.Outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch l.state {
 	case "cut":
-		return storetest.Refused
+		return faults.Refused
 	case "stall":
-		return storetest.Held
+		return faults.Held
 	case "drop":
-		return storetest.LostReply
+		return faults.LostReply
 	}
 	if l.next == nil {
-		return storetest.Pass
+		return faults.Pass
 	}
 	close(l.next)
 	l.next = nil
 	l.cuts++
 	l.answered++
 	if l.replies || l.answered%2 == 0 {
-		return storetest.LostReply
+		return faults.LostReply
 	}
-	return storetest.LostRequest
+	return faults.LostRequest
 }
 
 // openRemote is the store behind breakable links; broken names the rule that the handles through a link break.
@@ -139,7 +140,7 @@ func openRemote(broken string) storetest.OpenThrough[*remote] {
 		through := func(t *testing.T, broken string) *remote {
 			k := &keeper{Store: server.Open()}
 			link := &planLink{healed: make(chan struct{})}
-			link.faulty = storetest.NewFaulty(k, link.plan)
+			link.faulty = faults.NewFaulty(k, link.plan)
 			t.Cleanup(func() { k.Close() })
 			return &remote{Faulty: link.faulty, link: link, server: k, broken: broken}
 		}

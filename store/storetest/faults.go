@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/store"
 )
 
@@ -42,7 +43,7 @@ type OpenThrough[S any] func(t *testing.T) Reach[S]
 
 // Faults is the suite of all contracts when the path to the server breaks. It takes about a minute, mostly waiting for sessions to expire and for
 // clients to reconnect.
-func Faults[S Full](t *testing.T, open OpenThrough[S]) {
+func Faults[S faults.Full](t *testing.T, open OpenThrough[S]) {
 	t.Run("docs", func(t *testing.T) { t.Parallel(); DocsFaults(t, open) })
 	t.Run("log", func(t *testing.T) { t.Parallel(); LogFaults(t, open) })
 	t.Run("watch", func(t *testing.T) { t.Parallel(); WatchFaults(t, open) })

@@ -39,7 +39,7 @@ func NewTasks(c TasksConfig) (*Tasks, error) {
 // Close closes the connection.
 func (t *Tasks) Close() error { return t.r.client.Close() }
 
-// Storage names the kind of storage in faults; see package source/directory.
+// Storage names the kind of storage in faults; its reader is internal/source/directory.
 func (t *Tasks) Storage() string { return "datastore" }
 
 // ReadDir implements fs.ReadDirFS.

@@ -13,7 +13,7 @@ import (
 	gds "cloud.google.com/go/datastore"
 
 	"github.com/rota-run/rota/contrib/google/internal/emulator"
-	"github.com/rota-run/rota/source/directory"
+	"github.com/rota-run/rota/internal/source/directory"
 )
 
 var _ directory.Storage = (*Tasks)(nil)

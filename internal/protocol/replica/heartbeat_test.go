@@ -13,11 +13,11 @@ import (
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/internal/protocol/shell"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 // TestARenewalOfAFormerLifeComesLate: calls are made on goroutines of their own, so one of a former life may begin after those of the present one.
@@ -98,7 +98,7 @@ func lateRenewal(t *testing.T, s store.Full, noSessions bool) {
 func TestARenewalWaitsForTheOneBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := storetest.NewFaulty(memory.New().Open(), func(storetest.Call) storetest.Outcome { return storetest.Held })
+		f := faults.NewFaulty(memory.New().Open(), func(faults.Call) faults.Outcome { return faults.Held })
 		defer f.Close()
 		c := caller(f, 3*time.Second, false)
 		former := make(chan member.Event, 1)

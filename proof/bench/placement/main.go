@@ -28,8 +28,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/rota-run/rota/internal/schedule"
 	"github.com/rota-run/rota/proof/bench/internal/measure"
-	"github.com/rota-run/rota/schedule"
 )
 
 func main() { measure.Main("placement", run) }

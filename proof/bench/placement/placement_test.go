@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/schedule"
+	"github.com/rota-run/rota/internal/schedule"
 )
 
 // Both end with even shares, and Rota moves no more than the peer. Without this the figures would compare different things.

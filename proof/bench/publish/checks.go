@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/publish"
-	"github.com/rota-run/rota/work"
 )
 
 // settle is how long a member runs before its rounds count.
@@ -61,7 +61,7 @@ func writeTask(dir string, checks int) error {
 type local struct {
 	Local struct {
 		Work struct {
-			Lateness work.Lateness `json:"lateness"`
+			Lateness supervisor.Lateness `json:"lateness"`
 		} `json:"work"`
 		Sinks []publish.Status `json:"sinks"`
 	} `json:"local"`

@@ -6,12 +6,12 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/lock/locktest"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/store/file"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 func TestLocks(t *testing.T)   { t.Parallel(); locktest.Run(t, fresh) }
@@ -25,7 +25,7 @@ func members(p protocol.Protocol) protocoltest.Setup {
 			t.Helper()
 			opened, err := file.Open(t.Context(), dir, file.Options{})
 			must.Succeed(t, err)
-			f := storetest.NewFaulty(opened, nil)
+			f := faults.NewFaulty(opened, nil)
 			m, err := p.New(protocol.Config{Member: id, Store: f, TTL: ttl, SnapshotEvery: 20})
 			must.Succeed(t, err)
 			return protocoltest.Handle{Member: m, Crash: func() { _ = f.Close() }, Away: f.Away}

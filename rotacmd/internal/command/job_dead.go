@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/flow"
+	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/plain"
+	flows "github.com/rota-run/rota/internal/work/stage"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/work"
-	flows "github.com/rota-run/rota/work/stage"
 )
 
 func newDeadLetters(e env) *cobra.Command {
@@ -72,7 +72,7 @@ func (o *observer) showDead(ctx context.Context, id cluster.JobID) error {
 	}
 	all, more := []Dead{}, 0
 	for _, t := range graph.Tasks {
-		letters, left, err := o.lettersOf(ctx, queue, work.FlowName(&job), t.Name)
+		letters, left, err := o.lettersOf(ctx, queue, supervisor.FlowName(&job), t.Name)
 		if err != nil {
 			return fmt.Errorf("store %s: %w", o.name, otherProtocol(err))
 		}
@@ -112,7 +112,7 @@ func (o *observer) showSegments(ctx context.Context, id cluster.JobID, task stri
 		return failed(o.hint("rota job show "+plain.Word(string(id))), "job %s has no task %q", id, task)
 	}
 	o.all = true
-	letters, _, err := o.lettersOf(ctx, queue, work.FlowName(&job), task)
+	letters, _, err := o.lettersOf(ctx, queue, supervisor.FlowName(&job), task)
 	if err != nil {
 		return fmt.Errorf("store %s: %w", o.name, otherProtocol(err))
 	}
@@ -138,7 +138,7 @@ func (o *observer) flowQueue(id cluster.JobID) (store.Queue, cluster.Job, flow.G
 		return nil, job, flow.Graph{}, failed(o.hint("rota job list --all"), "there is no job %q", id)
 	}
 	queue := o.viewer.Queue
-	graph, err := work.GraphOf(&job)
+	graph, err := supervisor.GraphOf(&job)
 	if err != nil || len(graph.Edges) == 0 || queue == nil {
 		return nil, job, graph, failed(o.hint("rota job show "+plain.Word(string(id))), "job %s is no flow: it has no dead letters", id)
 	}

@@ -18,11 +18,11 @@ import (
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/tasks"
-	"github.com/rota-run/rota/work"
 )
 
 // mended is a flow whose function fails on one segment until it is mended, and whose input ends when it is told to.
@@ -240,7 +240,7 @@ func TestQueueApartFromTheStore(t *testing.T) {
 		t.Errorf("a member without the queue: %v", err)
 	}
 	job, _ := member.Value().Job("luck")
-	if _, err := st.Depth(ctx, work.FlowName(&job)); !errors.Is(err, store.ErrNotFound) {
+	if _, err := st.Depth(ctx, supervisor.FlowName(&job)); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the store has the flow too: %v", err)
 	}
 	if out, errs, code := p.rota("status", "--store", "file:store"); !strings.Contains(out, "not known: the cluster keeps its flows in "+place+", not in its store") {

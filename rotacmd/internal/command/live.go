@@ -21,12 +21,12 @@ import (
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/quiet"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
-	"github.com/rota-run/rota/source/directory"
-	"github.com/rota-run/rota/work"
 )
 
 // defaultMember is the host name with a random suffix, so that two processes on one host are two members.
@@ -242,13 +242,13 @@ func (w *welcome) removed(reason string) {
 }
 
 // movedHere tells whether a start is that of a task which another member had before: not one that starts again here, and not one that this member gets back.
-func movedHere(r work.RunStarted, self cluster.MemberID) bool {
+func movedHere(r supervisor.RunStarted, self cluster.MemberID) bool {
 	from := r.Grant.From
 	return r.First && from != "" && from != self && !r.Partition.Reserved()
 }
 
 // started says, once, when others hand over tasks to the new member.
-func (w *welcome) started(r work.RunStarted) {
+func (w *welcome) started(r supervisor.RunStarted) {
 	if name, source := strings.CutPrefix(string(r.Partition), directory.LabelKey("")); source {
 		w.say("source %s: the files of this member count", name)
 		return

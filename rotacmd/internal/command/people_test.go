@@ -13,11 +13,11 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/rota-run/rota/work"
 )
 
 // TestValidate: the CI of a repository of task files sees what a member would say of them.
@@ -249,14 +249,14 @@ func TestMovedHere(t *testing.T) {
 	t.Parallel()
 	from := func(m cluster.MemberID) *protocol.Grant { return &protocol.Grant{From: m} }
 	for what, c := range map[string]struct {
-		r    work.RunStarted
+		r    supervisor.RunStarted
 		want bool
 	}{
-		"it came":              {work.RunStarted{Partition: "x", Grant: from("b"), First: true}, true},
-		"it starts again":      {work.RunStarted{Partition: "x", Grant: from("b")}, false},
-		"it is new":            {work.RunStarted{Partition: "x", Grant: from(""), First: true}, false},
-		"this member had it":   {work.RunStarted{Partition: "x", Grant: from("a"), First: true}, false},
-		"it is of Rota itself": {work.RunStarted{Partition: "rota.source.tasks", Grant: from("b"), First: true}, false},
+		"it came":              {supervisor.RunStarted{Partition: "x", Grant: from("b"), First: true}, true},
+		"it starts again":      {supervisor.RunStarted{Partition: "x", Grant: from("b")}, false},
+		"it is new":            {supervisor.RunStarted{Partition: "x", Grant: from(""), First: true}, false},
+		"this member had it":   {supervisor.RunStarted{Partition: "x", Grant: from("a"), First: true}, false},
+		"it is of Rota itself": {supervisor.RunStarted{Partition: "rota.source.tasks", Grant: from("b"), First: true}, false},
 	} {
 		if got := movedHere(c.r, "a"); got != c.want {
 			t.Errorf("%s: got %v", what, got)

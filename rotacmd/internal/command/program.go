@@ -11,11 +11,11 @@ import (
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node/guardian"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/rotacmd/stores"
-	"github.com/rota-run/rota/source/directory"
 	"github.com/rota-run/rota/work"
 )
 

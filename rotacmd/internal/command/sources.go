@@ -12,8 +12,8 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/operate"
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
-	"github.com/rota-run/rota/source/directory"
 )
 
 // declare makes a source of each directory; two with the same name are one source of both.

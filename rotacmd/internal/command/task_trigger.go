@@ -11,8 +11,8 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/work"
 )
 
 const triggerHelp = `Start a round of a periodic task (every, cron) at once, or when its present round is over.
@@ -65,7 +65,7 @@ func newTaskRetry(e env) *cobra.Command {
 }
 
 // awaitRounds returns when all rounds are over.
-func awaitRounds(ctx context.Context, docs store.Docs, asks []work.Ask) error {
+func awaitRounds(ctx context.Context, docs store.Docs, asks []supervisor.Ask) error {
 	for _, ask := range asks {
 		for {
 			over, err := ask.Answered(ctx, docs)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/source"
-	"github.com/rota-run/rota/source/directory"
 )
 
 const validateHelp = `Checks task files and job files as a member does, without a store and without a member: for the CI of a repository of task files.

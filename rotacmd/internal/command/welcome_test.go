@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/rota-run/rota/internal/node"
-	"github.com/rota-run/rota/source/directory"
+	"github.com/rota-run/rota/internal/source/directory"
 )
 
 // slowFiles are files whose listing waits until it may go on.

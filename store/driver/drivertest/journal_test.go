@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rota-run/rota/internal/store/driver/drivermap"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/driver/drivertest"
 )
 

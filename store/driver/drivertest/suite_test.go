@@ -15,9 +15,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/rota-run/rota/internal/store/driver/drivermap"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/driver/drivertest"
 )
 

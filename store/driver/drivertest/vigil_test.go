@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/store/driver/drivermap"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/driver/drivertest"
 )
 

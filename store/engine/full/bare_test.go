@@ -13,11 +13,11 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/store/driver/drivermap"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/engine/full"
 	"github.com/rota-run/rota/store/storetest"
 )

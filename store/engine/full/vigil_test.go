@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/store/driver/drivermap"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
-	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/storetest"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/store/driver/drivermap"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/driver/drivermap"
 	"github.com/rota-run/rota/store/engine"
 	"github.com/rota-run/rota/store/storetest"
 )

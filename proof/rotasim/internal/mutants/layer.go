@@ -171,8 +171,8 @@ type story struct{ pkg, test string }
 func stories() map[string]story {
 	const lease, leader, replica, group = "internal/protocol/lease", "internal/protocol/leader", "internal/protocol/replica", "internal/protocol/sync"
 	return map[string]story{
-		"a draining member gets partitions":                            {"schedule", "TestBudgetConverges"},
-		"a run that ends makes room for one whose lease has expired":   {"work", "TestStepScripts"},
+		"a draining member gets partitions":                            {"internal/schedule", "TestBudgetConverges"},
+		"a run that ends makes room for one whose lease has expired":   {"internal/work/supervisor", "TestStepScripts"},
 		"a write of unknown outcome counts as done":                    {leader, "TestALostWriteIsMadeAgain"},
 		"an entry inside a snapshot is appended for ever":              {replica, "TestWhatWasAppliedIsNotDenied"},
 		"an own entry is applied before those that stand before it":    {replica, "TestOwnEntryBehindOthers"},

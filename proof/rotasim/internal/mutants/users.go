@@ -10,7 +10,7 @@ func doers() []flaw.Flaw {
 		holds     = "internal/protocol/duty/holds.go"
 		heartbeat = "internal/protocol/replica/step_heartbeat.go"
 		answer    = "internal/protocol/outbox/answer.go"
-		part      = "work/step_part.go"
+		part      = "internal/work/supervisor/step_part.go"
 	)
 	return []flaw.Flaw{
 		flaw.New("holds are never released", holds,
@@ -31,7 +31,7 @@ func doers() []flaw.Flaw {
 			"		c.Is = PhaseNaming // another start was quicker\n", ""),
 		flaw.New("nobody writes snapshots", log,
 			"return s.Is == member.PhaseMember && s.First()", "return s.Is > member.PhaseHalted && s.First()"),
-		flaw.New("the runs of a type have no bound", "work/step_retry.go",
+		flaw.New("the runs of a type have no bound", "internal/work/supervisor/step_retry.go",
 			"t.max > 0 && t.running >= t.max", "t.max > 0 && t.running > t.max"),
 		flaw.New("a failed run is begun again at once", part,
 			"case p.grant.Attempt > 0 && !p.waited:", "case p.grant.Attempt > 0 && !p.waited && p.def == nil:"),

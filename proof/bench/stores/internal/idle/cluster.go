@@ -11,10 +11,10 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/proof/bench/internal/place"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/storetest"
 	"github.com/rota-run/rota/work"
 )
 
@@ -186,10 +186,10 @@ func count(s store.Full, calls *atomic.Uint64) (store.Full, error) {
 	if !ok {
 		return nil, errPoor
 	}
-	return storetest.NewFaulty(w, func(c storetest.Call) storetest.Outcome {
+	return faults.NewFaulty(w, func(c faults.Call) faults.Outcome {
 		if c.Op != "watch" && c.Op != "watchlog" && c.Op != "sessionclose" {
 			calls.Add(1)
 		}
-		return storetest.Pass
+		return faults.Pass
 	}), nil
 }

@@ -1,0 +1,190 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/internal/flow"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/work/supervisor"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/work"
+)
+
+// first is a queue whose units have one input, and on which somebody else was first with each of them.
+type first struct {
+	store.Queue
+	committed []store.Unit
+}
+
+func (f *first) Commit(_ context.Context, _ string, units ...store.Unit) ([]bool, error) {
+	if len(units[0].Inputs) > 1 {
+		return nil, errors.ErrUnsupported
+	}
+	f.committed = append(f.committed, units...)
+	return make([]bool, len(units)), nil
+}
+
+// Where another worker had the same state and was first, the messages of this one are in no state: they are not acknowledged, and go back.
+func TestSecondOwnerAcknowledgesNothing(t *testing.T) {
+	t.Parallel()
+	queue := &first{}
+	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Name: "f", Queue: queue}}
+	chain, edge := store.Shard{Edge: "chain/b"}, store.Shard{Edge: "edge/a/b"}
+	w.held = []store.Message{{Shard: chain, Number: 1}, {Shard: edge, Number: 7}}
+	turn := &turn{w: w, inputs: w.held[1:]}
+	must.Succeed(t, turn.settle(t.Context()))
+	if len(queue.committed) != 1 || queue.committed[0].Inputs[0].Shard != chain {
+		t.Errorf("committed %+v, want the state alone", queue.committed)
+	}
+	if len(w.held) != 2 {
+		t.Errorf("holds %+v, want all, to give them back", w.held)
+	}
+}
+
+// A state has the messages that were noted, in whatever order, also after it was written and read; and those in a row need no room.
+func TestStateNotes(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		chance := rand.New(rand.NewPCG(seed, 0))
+		s, want := state{data: []byte("x")}, map[uint64]bool{}
+		for _, i := range chance.Perm(60) {
+			n := uint64(i) + 1 //nolint:gosec // small
+			if chance.IntN(4) > 0 {
+				s.note(store.Message{Shard: store.Shard{Edge: "e"}, Number: n})
+				want[n] = true
+			}
+		}
+		back, err := decodeState(s.encode())
+		if err != nil || string(back.data) != "x" {
+			t.Fatalf("%q, %v", back.data, err)
+		}
+		spans := 0
+		for n := uint64(1); n < 62; n++ {
+			if got := back.has(store.Message{Shard: store.Shard{Edge: "e"}, Number: n}); got != want[n] {
+				t.Errorf("seed %d: has message %d: %v", seed, n, got)
+			}
+			if want[n] && !want[n-1] {
+				spans++
+			}
+		}
+		if len(back.done["e"]) != spans {
+			t.Errorf("seed %d: %d spans, want %d: %v", seed, len(back.done["e"]), spans, back.done)
+		}
+	}
+}
+
+// A batch whose outputs do not fit beside those before it is left for the next turn, and so is what it made of the state.
+func TestABatchThatDoesNotFitIsLeft(t *testing.T) {
+	t.Parallel()
+	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, stage: &Stage{Attempts: 1}}
+	w.edges = []flow.Edge{{From: "a", To: "b", Shards: 1}}
+	w.keyed = &Keyed{Do: func(_ context.Context, _ *work.Grant, state []byte, in [][]byte, out *Out) ([]byte, error) {
+		return append(state, in[0]...), out.Send(make([]byte, (MaxOutput-MaxState)*2/3), nil)
+	}}
+	w.held = []store.Message{{Shard: store.Shard{Edge: "chain/a"}}}
+	for i, name := range []string{"x", "y"} {
+		m := store.Message{Shard: store.Shard{Edge: "edge"}, Number: uint64(i), Segments: 1, Delivered: 1} //nolint:gosec // small
+		m.Data = AppendSegment(nil, []byte(name))
+		w.held = append(w.held, m)
+	}
+	turn, err := w.take(t.Context())
+	must.Succeed(t, err)
+	if string(turn.state.data) != "x" || len(turn.inputs) != 1 || !turn.full {
+		t.Errorf("the state is %q, of %d batches", turn.state.data, len(turn.inputs))
+	}
+}
+
+// A batch that failed leaves the state as it was, also where the function does not look whether a segment could be sent.
+func TestABatchThatFailedIsNotInTheState(t *testing.T) {
+	t.Parallel()
+	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, stage: &Stage{Attempts: 3}}
+	w.edges = []flow.Edge{{From: "a", To: "b", Shards: 2, By: "none"}}
+	w.keyed = &Keyed{Do: func(_ context.Context, _ *work.Grant, state []byte, in [][]byte, out *Out) ([]byte, error) {
+		if string(in[0]) == "bad" {
+			_ = out.Send([]byte("no field"), nil)
+		}
+		return append(state, in[0]...), nil
+	}}
+	w.held = []store.Message{{Shard: store.Shard{Edge: "chain/a"}}}
+	for i, name := range []string{"x", "bad", "y"} {
+		m := store.Message{Shard: store.Shard{Edge: "edge"}, Number: uint64(i), Segments: 1, Delivered: 1} //nolint:gosec // small
+		m.Data = AppendSegment(nil, []byte(name))
+		w.held = append(w.held, m)
+	}
+	turn, err := w.take(t.Context())
+	must.Succeed(t, err)
+	if string(turn.state.data) != "xy" || len(turn.inputs) != 2 || len(turn.failed) != 1 {
+		t.Errorf("the state is %q, %d batches are in it, %d failed", turn.state.data, len(turn.inputs), len(turn.failed))
+	}
+}
+
+// returning is a queue that notes what was given back by calls that could succeed.
+type returning struct {
+	store.Queue
+	returned int
+}
+
+func (q *returning) Receive(ctx context.Context, _ string, r store.Receive) ([]store.Message, error) {
+	if ctx.Err() == nil {
+		q.returned += len(r.Return)
+	}
+	return nil, ctx.Err()
+}
+
+// A run that was stopped gives back what it holds: others would wait for the lease.
+func TestARunThatEndsGivesBack(t *testing.T) {
+	t.Parallel()
+	q := &returning{}
+	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Queue: q}, held: []store.Message{{Number: 1}, {Number: 2}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if w.giveBack(ctx); q.returned != 2 || len(w.held) != 0 {
+		t.Errorf("%d of 2 messages were given back, %d are held", q.returned, len(w.held))
+	}
+}
+
+// A batch that fails rests longer each time, and never longer than a lease.
+func TestRestOfABatchThatFailed(t *testing.T) {
+	t.Parallel()
+	for times, want := range map[int]time.Duration{1: 200 * time.Millisecond, 3: 800 * time.Millisecond, 5: 3200 * time.Millisecond, 9: lease, 1000: lease} {
+		if got := backoff(times); got != want {
+			t.Errorf("after %d times: %v, want %v", times, got, want)
+		}
+	}
+}
+
+// keeping is a queue that notes when leases were made longer.
+type keeping struct {
+	store.Queue
+	kept []time.Time
+}
+
+func (k *keeping) Receive(_ context.Context, _ string, r store.Receive) ([]store.Message, error) {
+	if len(r.Keep) > 0 && r.Lease == lease {
+		k.kept = append(k.kept, time.Now())
+	}
+	return nil, nil
+}
+
+// A function that works for longer than a lease keeps it: twice in each lease at least, so that one request may be lost.
+func TestALongBatchKeepsItsLease(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		q := &keeping{kept: []time.Time{time.Now()}}
+		w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Queue: q}, held: []store.Message{{Number: 1}}}
+		stop := w.keepLeases(t.Context())
+		time.Sleep(4 * lease)
+		stop()
+		q.kept = append(q.kept, time.Now())
+		for i, at := range q.kept[1:] {
+			if rest := at.Sub(q.kept[i]); rest > lease/2 {
+				t.Errorf("the lease of %v was not kept for %v", lease, rest)
+			}
+		}
+	})
+}

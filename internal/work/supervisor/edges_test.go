@@ -1,0 +1,188 @@
+package supervisor
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+)
+
+// TestADurationIsInAllBucketsAboveIt, that of its own bound included.
+func TestADurationIsInAllBucketsAboveIt(t *testing.T) {
+	t.Parallel()
+	var h Histogram
+	for _, d := range []time.Duration{0, time.Millisecond, time.Millisecond + 1, 10 * time.Minute, time.Hour} {
+		h.Add(d)
+	}
+	want := Histogram{Count: 5, Sum: 70*time.Minute + 2*time.Millisecond + 1, Upto: [14]int64{2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 4}}
+	if h != want {
+		t.Errorf("got %+v, want %+v", h, want)
+	}
+}
+
+// TestQuantilesAtTheirBounds: half of the rounds were no later than the median, and 99 of 100 no later than the other.
+func TestQuantilesAtTheirBounds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		early, late int
+		p50, p99    int64
+	}{{50, 50, 1, 5}, {51, 49, 1, 5}, {49, 51, 5, 5}, {99, 1, 1, 1}, {98, 2, 1, 5}, {1, 0, 1, 1}, {0, 1, 5, 5}} {
+		var h histogram
+		for range c.early {
+			h.add(time.Microsecond)
+		}
+		for range c.late {
+			h.add(5 * time.Microsecond)
+		}
+		if l := h.quantiles(); l.P50US != c.p50 || l.P99US != c.p99 || l.Rounds != int64(c.early+c.late) {
+			t.Errorf("%d early, %d late: %+v, want %d and %d", c.early, c.late, l, c.p50, c.p99)
+		}
+	}
+}
+
+// TestDeadlinesEndInOrder: the first to end, and of those that end at once the one that was set first.
+func TestDeadlinesEndInOrder(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b deadline
+		want bool
+	}{
+		{deadline{at: 1, seq: 9}, deadline{at: 2, seq: 1}, true}, {deadline{at: 2, seq: 1}, deadline{at: 1, seq: 9}, false},
+		{deadline{at: 1, seq: 1}, deadline{at: 1, seq: 2}, true}, {deadline{at: 1, seq: 2}, deadline{at: 1, seq: 1}, false},
+		{deadline{at: 1, seq: 1}, deadline{at: 1, seq: 1}, false},
+	} {
+		if got := (timerHeap{c.a, c.b}).Less(0, 1); got != c.want {
+			t.Errorf("%v before %v: %v", c.a, c.b, got)
+		}
+	}
+	s := State{now: protocol.Instant(time.Hour)}
+	s.setTimer(&part{}, -time.Second)
+	if s.timers[0].at != s.now {
+		t.Errorf("a deadline of the past is at %v", s.timers[0].at)
+	}
+}
+
+func TestCountsOfPhases(t *testing.T) {
+	t.Parallel()
+	var c Counts
+	for i, p := range []phase{phaseIdle, phaseBackoff, phaseQueued, phaseRunning, phaseStopping, phaseFinished, phaseFailed} {
+		for range i + 1 {
+			c.add(p)
+		}
+	}
+	if want := (Counts{Waiting: 1, BackingOff: 2, Queued: 3, Running: 4, Stopping: 5, Finished: 6, Failed: 7}); c != want {
+		t.Errorf("got %+v, want %+v", c, want)
+	}
+}
+
+// TestPeriodsAroundTheirBeginning: the next round is after the time that is asked for, before the beginning too.
+func TestPeriodsAroundTheirBeginning(t *testing.T) {
+	t.Parallel()
+	from := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	p := everyPeriod{from, 10 * time.Second}
+	for at, want := range map[time.Duration]time.Duration{
+		0: 10 * time.Second, time.Second: 10 * time.Second, 10 * time.Second: 20 * time.Second,
+		-time.Second: 0, -10 * time.Second: 0, -11 * time.Second: -10 * time.Second,
+	} {
+		if got := p.Next(from.Add(at)).Sub(from); got != want {
+			t.Errorf("after %v comes %v, want %v", at, got, want)
+		}
+	}
+}
+
+// TestPositionKeys: each partition has a key of its own, which every store takes.
+func TestPositionKeys(t *testing.T) {
+	t.Parallel()
+	long, seen := strings.Repeat("k/", 400), make(map[string]cluster.PartitionID)
+	for id, want := range map[cluster.PartitionID]string{
+		"azAZ09._-": "position/azAZ09._-", "`{@[/:": "position/=60=7B=40=5B=2F=3A",
+		cluster.PartitionID(strings.Repeat("a", 200)): "position/" + strings.Repeat("a", 200),
+		"j": "", "j/t": "", "j#t": "", "j/t#k": "", "j#t/k": "", "j#=74": "", "j#ключ": "", "j# ": "", cluster.PartitionID(strings.Repeat("a", 201)): "",
+		cluster.PartitionID("j#" + long + "a"): "", cluster.PartitionID("j#" + long + "b"): "", cluster.PartitionID("j#" + strings.Repeat("=", 150)): "",
+	} { // order-free: each by itself
+		got := positionKey(id)
+		if want != "" && got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+		rest, ok := strings.CutPrefix(got, "position/")
+		if !ok || rest == "" || len(got) > 220 || strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=@-") != "" {
+			t.Errorf("key %q", got)
+		}
+		if other, ok := seen[got]; ok {
+			t.Errorf("%s and %s have the key %s", id, other, got)
+		}
+		seen[got] = id
+	}
+	if got := positionKey(cluster.PartitionID(strings.Repeat("a", 201))); len(got) != len("position/@")+64 {
+		t.Errorf("a long name is in %s", got)
+	}
+}
+
+func TestKeepsOnStoreLoss(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]bool{`{"on_store_loss":"keep"}`: true, `{"on_store_loss":"stop"}`: false, `{}`: false, `{"on_store_loss":7}`: false} {
+		if got := KeepsOnStoreLoss(&cluster.TaskSpec{Definition: []byte(in)}); got != want {
+			t.Errorf("%s: %v", in, got)
+		}
+	}
+}
+
+// TestBellIsHeardByOthers: who waits on another member hears a ring within some pauses, also where two ring at once; a ring that could not be noted is noted later.
+func TestBellIsHeardByOthers(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		server := memory.New()
+		a, b := newBell(server.Open(), slog.New(slog.DiscardHandler)), newBell(server.Open(), slog.New(slog.DiscardHandler))
+		away := &awayDocs{Docs: server.Open()}
+		away.away.Store(true)
+		c := newBell(away, slog.New(slog.DiscardHandler))
+		for _, bell := range []*bell{a, b, c} {
+			defer bell.start(t.Context())()
+		}
+		f, hushF := a.hear("f")
+		defer hushF()
+		g, hushG := a.hear("g")
+		defer hushG()
+		time.Sleep(2 * bellPause) // a has read what there is
+		b.ring("f")
+		c.ring("g")
+		time.Sleep(10 * bellPause)
+		if !rung(f) || rung(g) {
+			t.Errorf("f is rung: %v; g, which could not be noted: %v", rung(f), rung(g))
+		}
+		away.away.Store(false)
+		time.Sleep(10 * bellPause)
+		if !rung(g) {
+			t.Error("a ring was lost with the store")
+		}
+	})
+}
+
+// awayDocs is a store that takes no writes while it is away.
+type awayDocs struct {
+	store.Docs
+	away atomic.Bool
+}
+
+func (a *awayDocs) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if a.away.Load() {
+		return "", store.ErrUnavailable
+	}
+	return a.Docs.Put(ctx, d)
+}
+
+func rung(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
