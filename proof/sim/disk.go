@@ -19,7 +19,7 @@ type disk struct {
 	trimmed  uint64
 	head     uint64
 	snapshot store.Record
-	docs     []stored       // sorted by key
+	docs     []stored // sorted by key
 	changes  int      // of docs so far
 	versions uint64
 	sessions []*session

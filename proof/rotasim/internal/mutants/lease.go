@@ -62,9 +62,9 @@ func leaseLeader() []flaw.Flaw {
 	const lead, look, pass = "internal/protocol/lease/step_lead.go", "internal/protocol/lease/step_look.go", "internal/protocol/lease/step_pass.go"
 	return []flaw.Flaw{
 		flaw.New("lease: the wall clock decides", lead,
-			"		case s.Dead(o):\n", "		case s.wallMS-n.AtMS > s.Params.TTL.Milliseconds():\n"),
+			"		case s.Dead(o):\n", "		case s.wallMS-n.doc.AtMS > s.Params.TTL.Milliseconds():\n"),
 		flaw.New("lease: a silent session is not fenced", lead,
-			"		case s.Dead(o):\n", "		case s.Dead(o) && n.State == \"\":\n"),
+			"		case s.Dead(o):\n", "		case s.Dead(o) && n.doc.State == \"\":\n"),
 		flaw.New("lease: a fenced member stays in the Node List", lead,
 			"		case n.doc.State == heartbeat.Fenced:\n			s.removeMember(m, was.Reason(\"its session has ended\", s.Silence(o)))\n", "		case n.doc.State == heartbeat.Fenced:\n"),
 		flaw.New("lease: nobody follows a dead leader", look,
