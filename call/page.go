@@ -2,9 +2,10 @@ package call
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"sync"
@@ -233,12 +234,12 @@ func (s *sweeper) look(ctx context.Context, at place, head store.Doc) (sight, bo
 	if err != nil {
 		return s.seen[at], s.seen[at].since != 0
 	}
-	sum := fnv.New64a()
+	sum := sha256.New() // package hash/fnv would be one more that every program links
 	sum.Write([]byte(head.Version))
 	for _, d := range docs {
 		sum.Write([]byte(d.Key + "\x00" + string(d.Version) + "\x00"))
 	}
-	now := sight{sum.Sum64(), s.w.c.Clock()}
+	now := sight{binary.BigEndian.Uint64(sum.Sum(nil)), s.w.c.Clock()}
 	before, known := s.seen[at]
 	switch fateOf(before, known, now, len(docs), s.w.c.Retention) {
 	case changed:

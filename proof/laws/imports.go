@@ -52,10 +52,9 @@ var rules = []rule{
 	{"store/internal/crowd", nil},
 	{"internal/store/gate", []string{"store"}},
 	{"internal/store/faults", []string{"store", "internal/store/gate"}},
-	{"internal/store/group", []string{"store"}},
 	{"internal/store/handle", []string{"store", "internal/store/gate"}},
 	{"store/kafka", []string{"store", "store/internal/logdocs", "store/internal/logqueue", "store/internal/driver", "store/internal/remote"}}, // it has a log alone
-	{"store/memory", []string{"store", "internal/store/group", "store/driver", "internal/store/driver/drivermap", "store/engine/full", "store/engine/log"}},
+	{"store/memory", []string{"store", "store/driver", "internal/store/driver/drivermap", "store/engine/full", "store/engine/log"}},
 	{"store/internal/logdocs", []string{"store", "store/internal/driver"}},
 	{"store/internal/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
 	{"store/*", []string{"store", "internal/flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
@@ -102,7 +101,7 @@ var rules = []rule{
 	{".", append([]string{"internal/protocol/replica"}, shell...)}, // the default
 	{"rotatest", append([]string{".", "internal/store/handle"}, shell...)},
 	{"proof/sim/machine/*", append([]string{"internal/protocol/*", "proof/sim/…"}, contracts...)},
-	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/store/group", "internal/node/ward", "internal/protocol/heartbeat"}, contracts...)}, // it knows no protocol
+	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/node/ward", "internal/protocol/heartbeat"}, contracts...)}, // it knows no protocol
 	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/plain"}},
 	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},
 	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota

@@ -5,37 +5,37 @@ import (
 	"iter"
 	"time"
 
-	"github.com/rota-run/rota/internal/store/group"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // room is the group of a store that has one: a state machine that the world feeds.
 type room struct {
 	w     *world
-	group group.Group
+	group memory.Group
 	calls uint64
-	waits map[uint64]func(group.GroupAnswer)
+	waits map[uint64]func(memory.GroupAnswer)
 	turns uint64 // so far: a deadline that was set in an earlier one is void
 	// forgotten is how often the group began again, with small generations.
 	forgotten uint64
 }
 
 func newRoom(w *world) *room {
-	return &room{w: w, group: group.NewGroup(0), waits: map[uint64]func(group.GroupAnswer){}}
+	return &room{w: w, group: memory.NewGroup(0), waits: map[uint64]func(memory.GroupAnswer){}}
 }
 
 // step feeds one request, or none.
-func (r *room) step(c group.GroupCall) {
-	var answers []group.GroupAnswer
+func (r *room) step(c memory.GroupCall) {
+	var answers []memory.GroupAnswer
 	r.group, answers = r.group.Step(time.Duration(r.w.now), c)
 	r.turns++
 	turn := r.turns
 	if at, ok := r.group.Deadline(); ok {
 		r.w.after(int64(at)-r.w.now, func() {
 			if turn == r.turns {
-				r.step(group.GroupCall{})
+				r.step(memory.GroupCall{})
 			}
 		})
 	} else if r.w.machine.Has(machine.GroupForgets) && r.w.chance.oneIn(2) {
@@ -54,12 +54,12 @@ func (r *room) forget() {
 	if _, busy := r.group.Deadline(); !busy {
 		r.w.count(machine.GroupForgets, machine.Cluster)
 		r.forgotten++
-		r.step(group.GroupCall{Forget: true})
+		r.step(memory.GroupCall{Forget: true})
 	}
 }
 
 // ask makes a request; heard may be called before it returns.
-func (r *room) ask(c group.GroupCall, heard func(group.GroupAnswer)) uint64 {
+func (r *room) ask(c memory.GroupCall, heard func(memory.GroupAnswer)) uint64 {
 	r.calls++
 	c.Call = r.calls
 	r.waits[c.Call] = heard
@@ -75,7 +75,7 @@ func (r *room) storm(d chance) {
 				return
 			}
 			request := store.JoinRequest{Data: []byte("a stranger"), Session: r.w.plan.ttl, Rebalance: r.w.plan.ttl}
-			r.ask(group.GroupCall{Join: &request}, func(group.GroupAnswer) {})
+			r.ask(memory.GroupCall{Join: &request}, func(memory.GroupAnswer) {})
 		})
 	}
 }
@@ -83,7 +83,7 @@ func (r *room) storm(d chance) {
 // patient is a call to the group that may have to wait for others: it goes on where it stopped when the answer is there, or its time is over.
 type patient struct {
 	p      *process
-	answer *group.GroupAnswer
+	answer *memory.GroupAnswer
 	late   bool
 	pause  func() // until more is known
 	goOn   func()
@@ -127,23 +127,23 @@ func (p *process) callGroup(e machine.Effect, f fate, sent protocol.Instant, bac
 }
 
 // request makes a request to the group under the call's fate.
-func (h *handle) request(ctx context.Context, c group.GroupCall) (group.GroupAnswer, error) {
+func (h *handle) request(ctx context.Context, c memory.GroupCall) (memory.GroupAnswer, error) {
 	r, f := h.d.room, h.fate
 	h.fate = f.next()
-	silent := func(group.GroupAnswer) {}
+	silent := func(memory.GroupAnswer) {}
 	q, _ := ctx.Value(patientKey{}).(*patient)
 	switch {
 	case f == noRequest:
-		return group.GroupAnswer{}, store.ErrUnknown
+		return memory.GroupAnswer{}, store.ErrUnknown
 	case f == fails:
-		return group.GroupAnswer{}, store.ErrUnavailable
+		return memory.GroupAnswer{}, store.ErrUnavailable
 	case f == later:
 		w := h.d.w
 		w.after(w.chance.between(int64(time.Second), int64(2*time.Minute)), func() { r.ask(c, silent) })
-		return group.GroupAnswer{}, store.ErrUnknown
+		return memory.GroupAnswer{}, store.ErrUnknown
 	case f == noReply || q == nil: // the process ends, and waits for nothing
 		r.ask(c, silent)
-		return group.GroupAnswer{}, store.ErrUnknown
+		return memory.GroupAnswer{}, store.ErrUnknown
 	case f == twice:
 		r.ask(c, silent)
 	}
@@ -151,9 +151,9 @@ func (h *handle) request(ctx context.Context, c group.GroupCall) (group.GroupAns
 }
 
 // wait makes a request and waits for its answer.
-func (q *patient) wait(c group.GroupCall) (group.GroupAnswer, error) {
+func (q *patient) wait(c memory.GroupCall) (memory.GroupAnswer, error) {
 	r, waits := q.p.w.disk.room, false
-	call := r.ask(c, func(a group.GroupAnswer) {
+	call := r.ask(c, func(a memory.GroupAnswer) {
 		if q.p.cutIn || q.p.w.disk.away {
 			return // it is lost
 		}
@@ -168,32 +168,32 @@ func (q *patient) wait(c group.GroupCall) (group.GroupAnswer, error) {
 	}
 	if q.answer == nil {
 		delete(r.waits, call)
-		return group.GroupAnswer{Membership: store.Membership{Seat: store.Seat{ID: r.group.Waiting(call)}}}, store.ErrUnknown
+		return memory.GroupAnswer{Membership: store.Membership{Seat: store.Seat{ID: r.group.Waiting(call)}}}, store.ErrUnknown
 	}
 	return *q.answer, q.answer.Err
 }
 
 // JoinGroup implements store.Group.
 func (h *handle) JoinGroup(ctx context.Context, j store.JoinRequest) (store.Membership, error) {
-	a, err := h.request(ctx, group.GroupCall{Join: &j})
+	a, err := h.request(ctx, memory.GroupCall{Join: &j})
 	return a.Membership, err
 }
 
 // SyncGroup implements store.Group.
 func (h *handle) SyncGroup(ctx context.Context, s store.Seat, give []store.GroupMember) ([]byte, error) {
-	a, err := h.request(ctx, group.GroupCall{Sync: &s, Give: give})
+	a, err := h.request(ctx, memory.GroupCall{Sync: &s, Give: give})
 	return a.Given, err
 }
 
 // Heartbeat implements store.Group.
 func (h *handle) Heartbeat(ctx context.Context, s store.Seat) error {
-	_, err := h.request(ctx, group.GroupCall{Beat: &s})
+	_, err := h.request(ctx, memory.GroupCall{Beat: &s})
 	return err
 }
 
 // LeaveGroup implements store.Group.
 func (h *handle) LeaveGroup(ctx context.Context, id string) error {
-	_, err := h.request(ctx, group.GroupCall{Leave: id})
+	_, err := h.request(ctx, memory.GroupCall{Leave: id})
 	return err
 }
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/rota-run/rota/internal/node/ward"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
-	"github.com/rota-run/rota/internal/store/group"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // guarded is a process's end of its guardians: it implements protocol.Guard. What it knows is ward's, as in the real one.
@@ -237,7 +237,7 @@ func (c *guardian) end(key string) {
 	}
 	if id, ok := strings.CutPrefix(key, endsPlace); ok {
 		c.ends(p)
-		w.disk.room.ask(group.GroupCall{Leave: id}, func(group.GroupAnswer) {})
+		w.disk.room.ask(memory.GroupCall{Leave: id}, func(memory.GroupAnswer) {})
 		return
 	}
 	if _, docs, ok := strings.Cut(key, " "); ok {

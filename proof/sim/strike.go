@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/store/group"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // strike lets a fault of the script happen, or wait for its phase.
@@ -180,7 +180,7 @@ func (w *world) strikeAll(f Fault, r chance) {
 	case machine.Foreign:
 		w.foreign(r)
 	case machine.GroupFails:
-		w.disk.room.step(group.GroupCall{Fail: true})
+		w.disk.room.step(memory.GroupCall{Fail: true})
 	case machine.Storm:
 		w.disk.room.storm(r)
 	case machine.AllAtOnce:

@@ -7,7 +7,7 @@ import (
 )
 
 func newFlaw(name, found string, oldNew ...string) mutanttest.Flaw {
-	return mutanttest.New(name, "internal/store/group/step_group.go", found, oldNew...)
+	return mutanttest.New(name, "store/memory/step_group.go", found, oldNew...)
 }
 
 // flaws are what could be wrong with the group, each found by a test that it names.

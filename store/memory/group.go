@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rota-run/rota/internal/store/group"
 	"github.com/rota-run/rota/store"
 )
 
@@ -18,21 +17,21 @@ const groupDelay = 0
 // room is the shell of the group. All of it is guarded by server.mu.
 type room struct {
 	began time.Time
-	group group.Group
+	group Group
 	calls uint64
-	wait  map[uint64]chan group.GroupAnswer
+	wait  map[uint64]chan GroupAnswer
 	timer *time.Timer // of the group's deadline; nil: none
 }
 
 func newRoom() room {
-	return room{began: time.Now(), group: group.NewGroup(groupDelay), wait: make(map[uint64]chan group.GroupAnswer)}
+	return room{began: time.Now(), group: NewGroup(groupDelay), wait: make(map[uint64]chan GroupAnswer)}
 }
 
 // step feeds one request, or none. s.mu is held.
-func (s *Server) step(c group.GroupCall) {
+func (s *Server) step(c GroupCall) {
 	r := &s.room
 	now := time.Since(r.began)
-	var answers []group.GroupAnswer
+	var answers []GroupAnswer
 	r.group, answers = r.group.Step(now, c)
 	for _, a := range answers {
 		if ch := r.wait[a.Call]; ch != nil {
@@ -48,26 +47,26 @@ func (s *Server) step(c group.GroupCall) {
 		r.timer = time.AfterFunc(at-now, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.step(group.GroupCall{})
+			s.step(GroupCall{})
 		})
 	}
 }
 
 // ask makes a request and waits for its answer.
-func (h *Store) ask(ctx context.Context, c group.GroupCall) (group.GroupAnswer, error) {
+func (h *Store) ask(ctx context.Context, c GroupCall) (GroupAnswer, error) {
 	if ctx.Err() != nil {
-		return group.GroupAnswer{}, context.Cause(ctx)
+		return GroupAnswer{}, context.Cause(ctx)
 	}
 	select {
 	case <-h.gone:
-		return group.GroupAnswer{}, store.ErrClosed
+		return GroupAnswer{}, store.ErrClosed
 	default:
 	}
 	h.server.mu.Lock()
 	r := &h.server.room
 	r.calls++
 	c.Call = r.calls
-	ch := make(chan group.GroupAnswer, 1)
+	ch := make(chan GroupAnswer, 1)
 	r.wait[c.Call] = ch
 	h.server.step(c)
 	h.server.mu.Unlock()
@@ -82,7 +81,7 @@ func (h *Store) ask(ctx context.Context, c group.GroupCall) (group.GroupAnswer, 
 }
 
 // giveUp stops waiting for an answer. The request is not taken back.
-func (h *Store) giveUp(call uint64, ch chan group.GroupAnswer, why error) (group.GroupAnswer, error) {
+func (h *Store) giveUp(call uint64, ch chan GroupAnswer, why error) (GroupAnswer, error) {
 	h.server.mu.Lock()
 	defer h.server.mu.Unlock()
 	delete(h.server.room.wait, call)
@@ -91,7 +90,7 @@ func (h *Store) giveUp(call uint64, ch chan group.GroupAnswer, why error) (group
 		return a, a.Err
 	default:
 		id := h.server.room.group.Waiting(call)
-		return group.GroupAnswer{Membership: store.Membership{Seat: store.Seat{ID: id}}}, why
+		return GroupAnswer{Membership: store.Membership{Seat: store.Seat{ID: id}}}, why
 	}
 }
 
@@ -101,7 +100,7 @@ func (h *Store) JoinGroup(ctx context.Context, r store.JoinRequest) (store.Membe
 		return store.Membership{}, fmt.Errorf("join group: session %v, rebalance %v: give times greater than 0", r.Session, r.Rebalance)
 	}
 	r.Data = bytes.Clone(r.Data)
-	a, err := h.ask(ctx, group.GroupCall{Join: &r})
+	a, err := h.ask(ctx, GroupCall{Join: &r})
 	if err != nil {
 		return a.Membership, fmt.Errorf("join group: %w", err)
 	}
@@ -110,7 +109,7 @@ func (h *Store) JoinGroup(ctx context.Context, r store.JoinRequest) (store.Membe
 
 // SyncGroup implements store.Group.
 func (h *Store) SyncGroup(ctx context.Context, s store.Seat, give []store.GroupMember) ([]byte, error) {
-	a, err := h.ask(ctx, group.GroupCall{Sync: &s, Give: give})
+	a, err := h.ask(ctx, GroupCall{Sync: &s, Give: give})
 	if err != nil {
 		return nil, fmt.Errorf("sync group, generation %d: %w", s.Generation, err)
 	}
@@ -119,7 +118,7 @@ func (h *Store) SyncGroup(ctx context.Context, s store.Seat, give []store.GroupM
 
 // Heartbeat implements store.Group.
 func (h *Store) Heartbeat(ctx context.Context, s store.Seat) error {
-	if _, err := h.ask(ctx, group.GroupCall{Beat: &s}); err != nil {
+	if _, err := h.ask(ctx, GroupCall{Beat: &s}); err != nil {
 		return fmt.Errorf("heartbeat in generation %d: %w", s.Generation, err)
 	}
 	return nil
@@ -130,7 +129,7 @@ func (h *Store) LeaveGroup(ctx context.Context, id string) error {
 	if id == "" {
 		return fmt.Errorf("leave group: the ID is empty: give the one that JoinGroup returned")
 	}
-	if _, err := h.ask(ctx, group.GroupCall{Leave: id}); err != nil {
+	if _, err := h.ask(ctx, GroupCall{Leave: id}); err != nil {
 		return fmt.Errorf("leave group: %w", err)
 	}
 	return nil

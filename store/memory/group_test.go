@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/rota-run/rota/internal/store/group"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
 )
 
 const (
@@ -23,9 +23,9 @@ const (
 // groupWorld drives a group at random, and keeps what its contract says of the answers.
 type groupWorld struct {
 	t     *rapid.T
-	group group.Group
+	group memory.Group
 	at    time.Duration
-	calls map[uint64]group.GroupCall
+	calls map[uint64]memory.GroupCall
 	next  uint64
 	sent  map[uint64]time.Duration
 
@@ -39,7 +39,7 @@ type groupWorld struct {
 	newest uint64
 }
 
-func (w *groupWorld) step(c group.GroupCall) {
+func (w *groupWorld) step(c memory.GroupCall) {
 	if c.Join != nil || c.Sync != nil || c.Beat != nil || c.Leave != "" {
 		w.next++
 		c.Call = w.next
@@ -70,7 +70,7 @@ func (w *groupWorld) step(c group.GroupCall) {
 	}
 }
 
-func (w *groupWorld) answered(c group.GroupCall, a group.GroupAnswer) {
+func (w *groupWorld) answered(c memory.GroupCall, a memory.GroupAnswer) {
 	id := c.Leave
 	switch {
 	case c.Join != nil && a.Err == nil:
@@ -91,7 +91,7 @@ func (w *groupWorld) answered(c group.GroupCall, a group.GroupAnswer) {
 	}
 }
 
-func (w *groupWorld) joined(c group.GroupCall, m store.Membership) {
+func (w *groupWorld) joined(c memory.GroupCall, m store.Membership) {
 	if c.Join.ID != "" && m.ID != c.Join.ID {
 		w.t.Fatalf("%q joined, and became %q", c.Join.ID, m.ID)
 	}
@@ -138,20 +138,20 @@ func (w *groupWorld) act() {
 		fallthrough
 	case 1, 2, 3:
 		data := []byte(rapid.SampledFrom([]string{"x", "y"}).Draw(w.t, "data"))
-		w.step(group.GroupCall{Join: &store.JoinRequest{ID: id, Data: data, Session: session, Rebalance: rebalance}})
+		w.step(memory.GroupCall{Join: &store.JoinRequest{ID: id, Data: data, Session: session, Rebalance: rebalance}})
 	case 4, 5, 6:
-		w.step(group.GroupCall{Sync: &seat, Give: []store.GroupMember{{ID: seat.ID, Data: []byte("g")}, {ID: "nobody"}}})
+		w.step(memory.GroupCall{Sync: &seat, Give: []store.GroupMember{{ID: seat.ID, Data: []byte("g")}, {ID: "nobody"}}})
 	case 7, 8:
-		w.step(group.GroupCall{Beat: &seat})
+		w.step(memory.GroupCall{Beat: &seat})
 	case 9:
 		if rapid.IntRange(0, 3).Draw(w.t, "leave") == 0 && id != "" {
-			w.step(group.GroupCall{Leave: id})
+			w.step(memory.GroupCall{Leave: id})
 		}
 	case 10:
 		w.pass(time.Duration(rapid.IntRange(1, 4000).Draw(w.t, "ms")) * time.Millisecond)
 	case 11:
 		if rapid.IntRange(0, 5).Draw(w.t, "fail") == 0 {
-			w.step(group.GroupCall{Fail: true})
+			w.step(memory.GroupCall{Fail: true})
 			w.left = maps.Clone(w.gone) // that somebody left is forgotten until a generation without him is a fact
 		}
 	}
@@ -166,7 +166,7 @@ func (w *groupWorld) pass(d time.Duration) {
 			return
 		}
 		w.at = max(w.at, at)
-		w.step(group.GroupCall{})
+		w.step(memory.GroupCall{})
 	}
 }
 
@@ -175,8 +175,8 @@ func TestGroupContract(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := &groupWorld{
-			t: t, group: group.NewGroup(time.Duration(rapid.IntRange(0, 3000).Draw(t, "delay")) * time.Millisecond),
-			calls: map[uint64]group.GroupCall{}, sent: map[uint64]time.Duration{}, joins: map[store.Seat]store.Membership{},
+			t: t, group: memory.NewGroup(time.Duration(rapid.IntRange(0, 3000).Draw(t, "delay")) * time.Millisecond),
+			calls: map[uint64]memory.GroupCall{}, sent: map[uint64]time.Duration{}, joins: map[store.Seat]store.Membership{},
 			facts: map[uint64]string{}, kept: map[string]time.Duration{}, left: map[string]bool{}, gone: map[string]bool{},
 		}
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
@@ -192,10 +192,10 @@ func TestGroupContract(t *testing.T) {
 // TestGroupForgets: what was no fact when the server dies is forgotten, and its number is given again.
 func TestGroupForgets(t *testing.T) {
 	t.Parallel()
-	g := group.NewGroup(0)
-	ask := func(c group.GroupCall) group.GroupAnswer {
+	g := memory.NewGroup(0)
+	ask := func(c memory.GroupCall) memory.GroupAnswer {
 		t.Helper()
-		var answers []group.GroupAnswer
+		var answers []memory.GroupAnswer
 		c.Call = 1
 		if g, answers = g.Step(0, c); len(answers) != 1 {
 			t.Fatalf("%d answers: %v", len(answers), answers)
@@ -203,24 +203,24 @@ func TestGroupForgets(t *testing.T) {
 		return answers[0]
 	}
 	join := func(id, data string) store.Membership {
-		return ask(group.GroupCall{Join: &store.JoinRequest{ID: id, Data: []byte(data), Session: session, Rebalance: rebalance}}).Membership
+		return ask(memory.GroupCall{Join: &store.JoinRequest{ID: id, Data: []byte(data), Session: session, Rebalance: rebalance}}).Membership
 	}
 	first := join("", "a")
-	if a := ask(group.GroupCall{Sync: &first.Seat}); a.Err != nil {
+	if a := ask(memory.GroupCall{Sync: &first.Seat}); a.Err != nil {
 		t.Fatal(a.Err)
 	}
 	second := join(first.ID, "b")
-	g, _ = g.Step(0, group.GroupCall{Fail: true})
-	if a := ask(group.GroupCall{Beat: &second.Seat}); !errors.Is(a.Err, store.ErrGeneration) {
+	g, _ = g.Step(0, memory.GroupCall{Fail: true})
+	if a := ask(memory.GroupCall{Beat: &second.Seat}); !errors.Is(a.Err, store.ErrGeneration) {
 		t.Fatalf("heartbeat in the generation that was forgotten: %v, want ErrGeneration", a.Err)
 	}
 	if again := join(first.ID, "c"); again.Generation != second.Generation {
 		t.Fatalf("generation %d after the failure, want %d again", again.Generation, second.Generation)
 	}
-	if a := ask(group.GroupCall{Leave: first.ID}); a.Err != nil {
+	if a := ask(memory.GroupCall{Leave: first.ID}); a.Err != nil {
 		t.Fatal(a.Err)
 	}
-	g, _ = g.Step(0, group.GroupCall{Forget: true})
+	g, _ = g.Step(0, memory.GroupCall{Forget: true})
 	if m := join("", "d"); m.Generation != 1 || m.ID == first.ID {
 		t.Fatalf("%s after the group was forgotten: want generation 1 and a new ID", fmt.Sprint(m.Seat))
 	}
@@ -230,12 +230,12 @@ func TestGroupForgets(t *testing.T) {
 func TestGroupWaits(t *testing.T) {
 	t.Parallel()
 	const short = 2 * time.Second
-	g, next := group.NewGroup(0), uint64(0)
-	answers := map[uint64]group.GroupAnswer{}
-	step := func(at time.Duration, c group.GroupCall) uint64 {
+	g, next := memory.NewGroup(0), uint64(0)
+	answers := map[uint64]memory.GroupAnswer{}
+	step := func(at time.Duration, c memory.GroupCall) uint64 {
 		next++
 		c.Call = next
-		var now []group.GroupAnswer
+		var now []memory.GroupAnswer
 		g, now = g.Step(at, c)
 		for _, a := range now {
 			answers[a.Call] = a
@@ -243,20 +243,20 @@ func TestGroupWaits(t *testing.T) {
 		return c.Call
 	}
 	join := func(at time.Duration, data string) uint64 {
-		return step(at, group.GroupCall{Join: &store.JoinRequest{Data: []byte(data), Session: short, Rebalance: rebalance}})
+		return step(at, memory.GroupCall{Join: &store.JoinRequest{Data: []byte(data), Session: short, Rebalance: rebalance}})
 	}
 	first := answers[join(0, "a")].Membership
-	if a := answers[step(0, group.GroupCall{Sync: &first.Seat})]; a.Err != nil {
+	if a := answers[step(0, memory.GroupCall{Sync: &first.Seat})]; a.Err != nil {
 		t.Fatal(a.Err)
 	}
 	waits := join(0, "b")
 	for at := time.Second; at < rebalance; at += time.Second {
-		step(at, group.GroupCall{Beat: &first.Seat}) // it lives, and does not join again
+		step(at, memory.GroupCall{Beat: &first.Seat}) // it lives, and does not join again
 		if a, ok := answers[waits]; ok {
 			t.Fatalf("at %v the one that waits has the answer %+v", at, a)
 		}
 	}
-	step(rebalance, group.GroupCall{Beat: &first.Seat})
+	step(rebalance, memory.GroupCall{Beat: &first.Seat})
 	if a := answers[waits]; a.Err != nil || a.Membership.Leader != a.Membership.ID {
 		t.Errorf("after %v: %+v; want a generation that it leads", rebalance, a)
 	}

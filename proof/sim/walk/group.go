@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rota-run/rota/internal/store/group"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // inquiry is a member's call to the group, which may let it wait for others.
@@ -17,7 +17,7 @@ type inquiry struct {
 	effect machine.Effect
 	number uint64
 	sent   protocol.Instant
-	answer *group.GroupAnswer // nil while it waits
+	answer *memory.GroupAnswer // nil while it waits
 }
 
 // seat is a membership in the group, and the process that asked for it.
@@ -48,8 +48,8 @@ func (s *State) ask(i int, e machine.Effect) {
 }
 
 // feed lets the group take in a request, and notes its answers.
-func (s *State) feed(c group.GroupCall) {
-	var answers []group.GroupAnswer
+func (s *State) feed(c memory.GroupCall) {
+	var answers []memory.GroupAnswer
 	s.room, answers = s.room.Step(0, c)
 	for _, a := range answers {
 		for i, m := range s.members {
@@ -93,13 +93,13 @@ func (s *State) seated(id string) bool {
 	if has(s.room, id) || s.used.Failures >= s.bounds.Failures {
 		return has(s.room, id)
 	}
-	fact, _ := s.room.Step(0, group.GroupCall{Fail: true})
+	fact, _ := s.room.Step(0, memory.GroupCall{Fail: true})
 	return has(fact, id)
 }
 
 // has asks a group for a member, whatever its generation.
-func has(g group.Group, id string) bool {
-	_, answers := g.Step(0, group.GroupCall{Call: 1, Beat: &store.Seat{ID: id}})
+func has(g memory.Group, id string) bool {
+	_, answers := g.Step(0, memory.GroupCall{Call: 1, Beat: &store.Seat{ID: id}})
 	return !errors.Is(answers[0].Err, store.ErrSession)
 }
 
@@ -155,10 +155,10 @@ func (w *moves) group() {
 	if w.s.used.Failures < w.bounds.Failures {
 		w.add("the server of the group dies", func(s *State) {
 			s.used.Failures++
-			s.feed(group.GroupCall{Fail: true})
+			s.feed(memory.GroupCall{Fail: true})
 		})
 	}
-	forgotten, _ := w.s.room.Step(0, group.GroupCall{Forget: true})
+	forgotten, _ := w.s.room.Step(0, memory.GroupCall{Forget: true})
 	if w.s.used.Forgets < w.bounds.Forgets && forgotten.String() != w.s.room.String() {
 		w.add("the group, which nobody is in, is forgotten", func(s *State) {
 			s.used.Forgets++
@@ -170,7 +170,7 @@ func (w *moves) group() {
 // silent: the group has not heard of a member for its session: it is dead, or it was away.
 func (w *moves) silent(t seat) {
 	m := w.s.members[t.member]
-	remove := func(s *State) { s.feed(group.GroupCall{Leave: t.id}) }
+	remove := func(s *State) { s.feed(memory.GroupCall{Leave: t.id}) }
 	switch {
 	case !m.up || m.starts != t.start:
 		w.add(fmt.Sprintf("the group removes %s, which is dead", t.id), remove)
@@ -211,34 +211,34 @@ func (s *State) appendInquiry(b []byte, m *member, n *Names) []byte {
 }
 
 // inquire notes what is asked of the group, or gives the answer.
-func (h *handle) inquire(c group.GroupCall) (group.GroupAnswer, error) {
+func (h *handle) inquire(c memory.GroupCall) (memory.GroupAnswer, error) {
 	if h.answer == nil {
 		h.request = c
-		return group.GroupAnswer{}, store.ErrUnknown
+		return memory.GroupAnswer{}, store.ErrUnknown
 	}
 	return *h.answer, h.answer.Err
 }
 
 // JoinGroup implements store.Group.
 func (h *handle) JoinGroup(_ context.Context, r store.JoinRequest) (store.Membership, error) {
-	a, err := h.inquire(group.GroupCall{Join: &r})
+	a, err := h.inquire(memory.GroupCall{Join: &r})
 	return a.Membership, err
 }
 
 // SyncGroup implements store.Group.
 func (h *handle) SyncGroup(_ context.Context, t store.Seat, give []store.GroupMember) ([]byte, error) {
-	a, err := h.inquire(group.GroupCall{Sync: &t, Give: give})
+	a, err := h.inquire(memory.GroupCall{Sync: &t, Give: give})
 	return a.Given, err
 }
 
 // Heartbeat implements store.Group.
 func (h *handle) Heartbeat(_ context.Context, t store.Seat) error {
-	_, err := h.inquire(group.GroupCall{Beat: &t})
+	_, err := h.inquire(memory.GroupCall{Beat: &t})
 	return err
 }
 
 // LeaveGroup implements store.Group.
 func (h *handle) LeaveGroup(_ context.Context, id string) error {
-	_, err := h.inquire(group.GroupCall{Leave: id})
+	_, err := h.inquire(memory.GroupCall{Leave: id})
 	return err
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/internal/store/group"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // fate is what becomes of the next change.
@@ -30,8 +30,8 @@ type handle struct {
 	lost   byte // sessions of its process
 	fate   fate
 
-	request group.GroupCall    // what the call asks of the group
-	answer  *group.GroupAnswer // what the group says; nil: it was not asked
+	request memory.GroupCall    // what the call asks of the group
+	answer  *memory.GroupAnswer // what the group says; nil: it was not asked
 }
 
 var _ machine.Store = (*handle)(nil)

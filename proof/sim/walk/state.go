@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/store/group"
 	"github.com/rota-run/rota/proof/sim/contract"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
 )
 
 // State is the store, the members and what is under way between them. It is a value: a move makes another one.
@@ -28,7 +28,7 @@ type State struct {
 	used      Config // faults so far
 	broken    string
 	changed   []string // keys that the move has changed, "" for the log; told of at its end
-	room      group.Group
+	room      memory.Group
 	seats     []seat // memberships in the group
 	asks      uint64 // calls to the group so far
 	puts      uint64 // of documents so far, for rules that decode
@@ -118,7 +118,7 @@ func start(r *Rules, c Config) *State {
 	for i := range s.members {
 		s.members[i] = &member{}
 	}
-	s.room = group.NewGroup(0)
+	s.room = memory.NewGroup(0)
 	if r.Machine.Fold == nil {
 		return s.claim()
 	}

@@ -1,4 +1,4 @@
-package group
+package memory
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 )
 
 // Group is the state machine of one group, as a value: Step does not change its receiver. Calls have numbers, and are answered by
-// number, at once or by a later step. The shell of a store feeds it, and so does a simulator.
+// number, at once or by a later step. The shell of [Store] feeds it, and so does a simulator.
 type Group struct {
 	phase      groupPhase
 	generation uint64
