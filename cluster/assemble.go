@@ -76,8 +76,8 @@ func (d *draft) assemble(part Part) {
 }
 
 // Excerpt makes a value from some of the records of another: all members, complete as of an index, and some jobs and partitions. Partitions
-// without their job are left out. It is only for reading; nothing is applied to it. What it has in common with a former excerpt, or the zero value, it shares:
-// its cost grows with what differs.
+// without their job are left out. It is only for reading; nothing is applied to it. It is called on a former excerpt, or on the zero value: all records
+// are encoded to compare them, and only those that differ are set anew.
 func (v Value) Excerpt(index Index, l Leadership, members []Member, jobs []Job, partitions []Partition) Value {
 	d := &draft{Value: v, unlogged: true, loading: true}
 	d.index, d.at, d.leader = index, index, l
@@ -123,7 +123,7 @@ func (d *draft) hashes(members []Member, jobs []Job, partitions []Partition) map
 	return all
 }
 
-// leaveOut removes all records but those of some hashes. What is made of the spec of its job goes with it.
+// leaveOut removes all records but those of some hashes. The partitions of a job that is removed go with it.
 func (d *draft) leaveOut(but map[Hash]bool) {
 	was := d.Value
 	was.partitions.Each(func(id PartitionID, p *partitionRecord) bool {
