@@ -284,3 +284,15 @@ func TestReassembleLeavesOut(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// Under claims a member that left last takes no hold away: whoever is back claims what it had.
+func TestTheLastLeaveKeepsHolds(t *testing.T) {
+	t.Parallel()
+	v := Assemble(Parts{Index: 9, Settings: Settings{Placement: PlacementClaimed}, Members: []Member{
+		{ID: "a", Incarnation: 1, State: MemberJoined, Heartbeat: "node/a"}, {ID: "b", Incarnation: 2, State: MemberHeld, Heartbeat: "node/b"},
+	}})
+	v, r := v.Do(10, 0, LeaveCluster{Member: "a", Incarnation: 1})
+	if b, ok := v.Member("b"); !r.Accepted || !ok || b.State != MemberHeld {
+		t.Errorf("%+v, %v", b, r)
+	}
+}

@@ -30,6 +30,8 @@ func (g *golden) command(d *datadriven.TestData, a arguments) Command {
 		return Configure{MoveBudget: a.number("budget", 0), Retention: a.number("retention", 0), JobScheduler: a.text("scheduler")}
 	case "epoch": // epoch 1.2 a b@10 c leader=b capacity=1: those that are there keep their incarnation, or have the one behind the @
 		return g.epoch(a)
+	case "lead": // lead a term=1: what is placed is offered from then on
+		return Lead{Member: MemberID(a.name(0)), Term: uint64(a.number("term", int64(g.v.leader.Term)+1)), OfferMS: 100}
 	case "own": // own a partitions=(x:40, y:50)
 		m, _ := g.v.Member(MemberID(a.name(0)))
 		c := Own{Member: m.ID, Incarnation: m.Incarnation, Count: int64(len(a.values("partitions")))}
@@ -126,6 +128,10 @@ func (g *golden) partitionCommand(d *datadriven.TestData, a arguments) Command {
 		return AdvanceWindow{Partition: id, Token: token, Step: a.number("step", p.Step), Cursor: []byte(a.text("cursor")), Done: a.values("done"), Items: items}
 	case "share": // share x to=b: its owner gives it to b
 		return Share{id, token, MemberID(a.text("to"))}
+	case "take": // take t: its owner takes the offer
+		return AcceptOffer{id, token}
+	case "revoke": // revoke t declined
+		return RevokeOffer{id, token, a.has("declined")}
 	case "unpark":
 		return UnparkPartition{id}
 	}

@@ -16,7 +16,7 @@ import (
 // Run with -rewrite to write the outcomes again.
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	for _, folder := range []string{"join", "leave", "deaths", "placement", "handover", "jobs", "slots", "shares", "windows", "epochs"} {
+	for _, folder := range []string{"join", "leave", "deaths", "placement", "handover", "jobs", "slots", "shares", "windows", "epochs", "offers"} {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
 			datadriven.Walk(t, "testdata/"+folder, func(t *testing.T, path string) {

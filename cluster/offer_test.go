@@ -78,6 +78,10 @@ func mustBeLed(t interface{ Fatalf(string, ...any) }, was, v Value, e Entry, did
 		case p.State == PartitionReleasing && old.Offered && old.Token == p.Token && !accepts(e, p):
 			t.Fatalf("%v waits for a member that never ran it", p)
 		}
+		m, _ := v.Member(p.Owner)
+		if old, _ := was.Member(p.Owner); m.Revoked && old.Revoked && m.Incarnation == old.Incarnation && p.Token == v.index {
+			t.Fatalf("%v was given to a member whose offers are revoked", p)
+		}
 	}
 	for i, c := range e.Commands {
 		if r, ok := c.(FinishPartition); ok && did.Results[i].Accepted {
@@ -102,6 +106,17 @@ func mustDiffer(t interface{ Fatalf(string, ...any) }, was, v Value) {
 	fast, slow := Changes(was, v), Changes(was, cut)
 	if !slices.Equal(fast, slow) {
 		t.Fatalf("the change is %v, from the records it is %v", fast, slow)
+	}
+	for m := range v.Members() {
+		fast, slow := v.DutiesAfter(was, was.Duties(m.ID), m.ID), v.Duties(m.ID)
+		if !slices.Equal(fast, slow) {
+			t.Fatalf("after a step the duties of %s are %v, from the records %v", m.ID, fast, slow)
+		}
+		for _, d := range slow {
+			if p, _ := v.Partition(d.Partition.ID); p.Offered {
+				t.Fatalf("%v is a duty before it is accepted", p)
+			}
+		}
 	}
 }
 

@@ -109,16 +109,13 @@ func newView(v *Value, g classKind) *view {
 func (w *view) scheduleMember(m *Member) schedule.Member {
 	l, _ := w.v.derived.loads.Get(m.ID)
 	s := schedule.Member{
-		ID: string(m.ID), Weight: weightOr(m.Weight), Capacity: m.Capacity, Draining: m.Draining, Load: l.weight, Count: l.count,
+		ID: string(m.ID), Weight: weightOr(m.Weight), Capacity: m.Capacity, Draining: m.Draining, Closed: m.Revoked, Load: l.weight, Count: l.count,
 	}
 	switch w.kind {
 	case kindWindows:
 		s.Load = l.window
 	case kindOwn:
 		s.Load, s.Count, s.Capacity = l.own, l.own, 0
-	}
-	if m.Revoked { // it keeps what it has, and gets no more
-		s.Capacity, s.Draining = max(1, s.Count), s.Draining || s.Count == 0
 	}
 	for _, lb := range m.Labels {
 		s.Labels = append(s.Labels, schedule.Label(lb))

@@ -30,6 +30,7 @@ func (s *script) do(commands ...Command) Applied {
 		s.t.Fatalf("the value before it has changed:\n%s\nit was:\n%s", now, was)
 	}
 	s.checkSnapshot()
+	mustDiffer(s.t, old, s.v)
 	return s.last
 }
 

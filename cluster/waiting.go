@@ -173,7 +173,7 @@ func (v Value) JobSlots(id JobID) []TaskSlots {
 	v.eachOf(id, func(p Partition) bool {
 		if p.Slot != 0 {
 			slot := schedule.Slot{Member: string(p.Owner), Number: p.Slot}
-			held = append(held, heldSlot{slot: slot, id: p.ID, token: p.Token, leaving: p.State != PartitionGranted || p.Dropped})
+			held = append(held, heldSlot{slot: slot, id: p.ID, token: p.Token, leaving: p.State != PartitionGranted})
 		}
 		return true
 	})

@@ -153,7 +153,7 @@ func (p *planner) tops(w int64) (tops heap, floor int32) {
 	tops, floor = heap{most: true, nodes: make([]node, 0, len(p.seats))}, none
 	for i := range p.seats {
 		s, m := &p.seats[i], int32(i)
-		if p.members[i].Draining {
+		if !p.members[i].takes() {
 			continue
 		}
 		tops.nodes = append(tops.nodes, node{load: s.load, weight: s.weight, member: m})

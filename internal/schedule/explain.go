@@ -8,18 +8,18 @@ import (
 
 // Reason explains why an item has no owner.
 type Reason struct {
-	Rule string // the rule that refused it: "members", "pin: m1", "labels: gpu=yes", "spread: zone", "capacity", "draining", "plan"
+	Rule string // the rule that refused it: "members", "pin: m1", "labels: gpu=yes", "spread: zone", "capacity", "draining", "offer", "plan"
 	Text string // how many members refused it and why: "5 members: 5 lack the label"
 	Try  string // what to do about it; "" if nothing needs to be done
 }
 
 // census counts the members by the first rule that refuses them.
 type census struct {
-	unpinned, unlabelled, unspread, draining, full int
-	pinned                                         bool // the pinned member is among the members
-	capacity                                       int64
-	equal                                          bool // all full members have that capacity
-	open                                           int
+	unpinned, unlabelled, unspread, draining, closed, full int
+	pinned                                                 bool // the pinned member is among the members
+	capacity                                               int64
+	equal                                                  bool // all full members have that capacity
+	open                                                   int
 }
 
 // Explain returns why an item of a class, by its index in the view, has no owner.
@@ -57,6 +57,8 @@ func (n *census) add(m *Member, c *Class) {
 		n.unspread++
 	case m.Draining:
 		n.draining++
+	case m.Closed:
+		n.closed++
 	case m.Capacity > 0 && m.Count >= m.Capacity:
 		n.equal = n.equal && (n.full == 0 || m.Capacity == n.capacity)
 		n.capacity = m.Capacity
@@ -73,6 +75,8 @@ func (n *census) blame(c *Class) (rule, try string) {
 		return "capacity", "raise the capacity of a member or start another"
 	case n.draining > 0:
 		return "draining", "end the draining of a member or start another"
+	case n.closed > 0:
+		return "offer", "see why the member does not answer, or start another"
 	case c.Pin != "" && !n.pinned:
 		return "pin: " + c.Pin, fmt.Sprintf("start member %s or remove the pin", c.Pin)
 	case n.unlabelled > 0:
@@ -97,6 +101,7 @@ func (n *census) text(members int, c *Class) string {
 	add(n.unlabelled, "lacks the "+what, "lack the "+what)
 	add(n.unspread, "has no label "+c.SpreadOver, "have no label "+c.SpreadOver)
 	add(n.draining, "is draining", "are draining")
+	add(n.closed, "did not answer an offer", "did not answer offers")
 	limit := ""
 	if n.equal {
 		limit = fmt.Sprintf(" (capacity %d)", n.capacity)

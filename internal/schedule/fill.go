@@ -254,7 +254,7 @@ func (s *sources) top() (*node, bool) {
 	return nil, false
 }
 
-// eachSource calls f for the cells of a group in a zone with items, but for those on draining members. What the rules took from a member is
+// eachSource calls f for the cells of a group in a zone with items, but for those on members that take nothing. What the rules took from a member is
 // gone by then, or cannot be moved.
 func (p *planner) eachSource(g int32, zone int, f func(at int32)) {
 	gr := &p.groups[g]
@@ -269,7 +269,7 @@ func (p *planner) eachSource(g int32, zone int, f func(at int32)) {
 	for _, c := range gr.classes {
 		for at := p.of[c]; at != none; at = p.cells[at].nextOf {
 			ce := &p.cells[at]
-			if ce.count > 0 && !p.members[ce.member].Draining {
+			if ce.count > 0 && p.members[ce.member].takes() {
 				f(at)
 			}
 		}

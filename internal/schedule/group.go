@@ -124,7 +124,7 @@ func (p *planner) newGroup(c int32, r *rule, pin int32) group {
 		g.zones[0] = make([]int32, 0, last)
 	}
 	for m := first; m < last; m++ {
-		if r.allows(m) && !p.members[m].Draining {
+		if r.allows(m) && p.members[m].takes() {
 			z := r.zoneOf(m)
 			g.zones[z] = append(g.zones[z], m)
 			g.size++

@@ -137,10 +137,14 @@ type Member struct {
 	Capacity int64 // most items it may own; 0 means no limit
 	Labels   []Label
 	Draining bool
+	Closed   bool // it keeps what it has and gets no more
 	// Load is the sum of the weights, and Count the number, of all items that it owns or that are moving to it,
 	// movable or not.
 	Load, Count int64
 }
+
+// takes says whether the plan may give the member something, and take something from it to even the loads.
+func (m *Member) takes() bool { return !m.Draining && !m.Closed }
 
 // Class is a kind of items that are equal for placement: the same rules and the same weight.
 type Class struct {

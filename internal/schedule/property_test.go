@@ -117,7 +117,7 @@ func (w *world) mustObey(t *rapid.T, p Plan, before []int64) {
 	}
 	for _, mv := range p.Moves {
 		c := &w.classes[mv.Class]
-		if mv.To >= 0 && (w.members[mv.To].Draining || !w.allowed(mv.To, c)) {
+		if mv.To >= 0 && (!w.members[mv.To].takes() || !w.allowed(mv.To, c)) {
 			t.Fatalf("%+v: not allowed there", mv)
 		}
 		if mv.To < 0 && w.allowed(mv.From, c) {
@@ -137,7 +137,7 @@ func (w *world) mustObey(t *rapid.T, p Plan, before []int64) {
 func (w *world) mustHaveNoRoom(t *rapid.T, i Item, count []int64) {
 	for m := range w.members {
 		full := w.members[m].Capacity > 0 && count[m] >= w.members[m].Capacity
-		if w.allowed(m, &w.classes[i.Class]) && !w.members[m].Draining && !full {
+		if w.allowed(m, &w.classes[i.Class]) && w.members[m].takes() && !full {
 			t.Fatalf("%s has no owner though %s has room", i.ID, w.members[m].ID)
 		}
 	}
@@ -178,7 +178,7 @@ func (w *world) mustObeyPartly(t *rapid.T, p Plan, before []int64) {
 		}
 	}
 	for _, mv := range p.Moves {
-		if mv.To >= 0 && (w.members[mv.To].Draining || !w.allowed(mv.To, &w.classes[mv.Class])) {
+		if mv.To >= 0 && (!w.members[mv.To].takes() || !w.allowed(mv.To, &w.classes[mv.Class])) {
 			t.Fatalf("%+v: not allowed there", mv)
 		}
 	}
@@ -274,18 +274,19 @@ func TestSpreadIsEven(t *testing.T) {
 
 func (w *world) mustBeSpread(t *rapid.T, c int) {
 	class := &w.classes[c]
-	if class.SpreadOver == "" || class.Pin != "" {
+	closed := slices.ContainsFunc(w.members, func(m Member) bool { return m.Closed }) // what it keeps may be uneven
+	if class.SpreadOver == "" || class.Pin != "" || closed {
 		return
 	}
 	held := map[string]int{}
 	for m := range w.members {
-		if w.allowed(m, class) && !w.members[m].Draining {
+		if w.allowed(m, class) && w.members[m].takes() {
 			held[w.zone(m, class.SpreadOver)] = 0
 		}
 	}
 	low, high := len(w.items), 0
 	for _, i := range w.items {
-		if i.Class == c && i.Owner >= 0 && !w.members[i.Owner].Draining {
+		if i.Class == c && i.Owner >= 0 && w.members[i.Owner].takes() {
 			held[w.zone(i.Owner, class.SpreadOver)]++
 		}
 	}

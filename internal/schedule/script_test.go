@@ -64,6 +64,8 @@ func (s *script) member(t *testing.T, fields []string) {
 			m.Capacity = number(t, value)
 		case "draining":
 			m.Draining = true
+		case "closed":
+			m.Closed = true
 		default:
 			m.Labels = append(m.Labels, Label{key, value})
 		}

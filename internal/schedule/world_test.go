@@ -97,7 +97,8 @@ func ruled(t *rapid.T) *world {
 	for i := range rapid.IntRange(1, 7).Draw(t, "members") {
 		m := Member{ID: fmt.Sprintf("m%02d", i), Weight: rapid.SampledFrom([]int64{0, 0, 50, 200}).Draw(t, "weight")}
 		m.Capacity = rapid.SampledFrom([]int64{0, 0, 0, 2, 5, 9}).Draw(t, "capacity")
-		m.Draining = rapid.IntRange(0, 5).Draw(t, "draining") == 0
+		kind := rapid.IntRange(0, 9).Draw(t, "draining or closed")
+		m.Draining, m.Closed = kind < 2, kind == 2
 		m.Labels = rapid.SliceOfNDistinct(rapid.SampledFrom(labels), 0, 3, func(l Label) string { return l.Key }).Draw(t, "labels")
 		w.members = append(w.members, m)
 	}
