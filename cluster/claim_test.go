@@ -72,6 +72,11 @@ func TestClaim(t *testing.T) {
 	if _, r := Assemble(parts).Do(5, 0, Claim{"x", 0, "a", 1}); r.Reason != "who claims is draining" {
 		t.Errorf("a draining member claims: %+v", r)
 	}
+	parts = partsOf(v)
+	parts.Partitions[0].Token = 3 // somebody had it
+	if _, r := Assemble(parts).Do(5, 0, Claim{"x", 2, "a", 1}); r.Reason != "it was claimed since" {
+		t.Errorf("a claim under the token before: %+v", r)
+	}
 }
 
 // TestWhatNobodyHasClaimedGoesAtOnce: an offer that is no longer wanted goes at once; an owner stops first.
@@ -81,6 +86,9 @@ func TestWhatNobodyHasClaimedGoesAtOnce(t *testing.T) {
 	v, _ := claimed(t).Do(3, 0, SubmitJob{Job: "e", Spec: every})
 	v, _ = v.Settle(9, 0, Pending{})
 	p, _ := v.Partition("e#a")
+	if r := v.Why(p.ID); r.Rule != "claim" || r.Text != "free: nobody has claimed it; a may alone" {
+		t.Errorf("why: %+v", r)
+	}
 	v, r := v.Do(p.Token+1, 0, Claim{p.ID, p.Token, "a", 1})
 	if other, ok := v.Partition("e#b"); !r.Accepted || !ok || !other.Offered {
 		t.Fatalf("%+v, of %v", r, v)
@@ -108,6 +116,21 @@ func TestSharesOfAPool(t *testing.T) {
 				t.Errorf("the shares %v of 2 are all: %t", all, !want)
 			}
 		}
+	}
+}
+
+// What a member has split stays when the records are settled: the spec does not name it, its parents do.
+func TestChildrenStayWhenSettled(t *testing.T) {
+	t.Parallel()
+	spec := JobSpec{Tasks: []TaskSpec{{Type: "noop", Spread: SpreadPartitioned, Partitions: []string{"p"}}}}
+	v, _ := claimed(t).Do(3, 0, SubmitJob{Job: "x", Spec: spec})
+	said := []Command{SplitPartition{Partition: "x#p", Token: 3, Children: []Child{{"c", []string{"p"}}}}}
+	for at := Index(9); at < 11; at++ {
+		v, _ = v.Settle(at, 0, Pending{Said: said})
+		said = nil
+	}
+	if c, ok := v.Partition("x#c"); !ok || c.State != PartitionBlocked {
+		t.Errorf("the child: %v, %t", c, ok)
 	}
 }
 
@@ -230,6 +253,17 @@ func TestSettleComesToRest(t *testing.T) {
 	again, _ := v.Settle(9, 0, Pending{})
 	if len(Changes(v, again)) > 0 {
 		t.Errorf("once more:\n%v", again)
+	}
+	more, _ := claimed(t, "r", "s", "t", "u", "w", "x", "y", "z").Settle(9, 0, Pending{})
+	more.settings.MoveBudget = 3
+	for _, id := range []PartitionID{"r", "s", "t", "u", "w", "x", "y", "z"} {
+		more, _ = more.Do(5, 0, Claim{id, 0, "a", 1})
+	}
+	for range 2 { // the second round counts what the first began
+		more, _ = more.Settle(9, 0, Pending{})
+	}
+	if more.derived.moving != 3 {
+		t.Errorf("%d move, by a budget of 3", more.derived.moving)
 	}
 	for p := range v.Partitions() {
 		if p.State == PartitionReleasing {

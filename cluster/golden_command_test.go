@@ -28,7 +28,7 @@ func (g *golden) command(d *datadriven.TestData, a arguments) Command {
 		return Rebalance{}
 	case "configure": // configure budget=2 retention=1 scheduler=greedy; budget=-1 pins
 		return Configure{MoveBudget: a.number("budget", 0), Retention: a.number("retention", 0), JobScheduler: a.text("scheduler")}
-	case "epoch": // epoch 1.2 a b@10 c leader=b capacity=1: those that are there keep their incarnation, or have the one behind the @
+	case "epoch": // epoch 1.2 a b@10 c leader=b capacity=1 again=(c): those that are there keep their incarnation, or have the one behind the @
 		return g.epoch(a)
 	case "lead": // lead a term=1: what is placed is offered from then on
 		return Lead{Member: MemberID(a.name(0)), Term: uint64(a.number("term", int64(g.v.leader.Term)+1)), OfferMS: 100}
@@ -63,8 +63,10 @@ func (g *golden) epoch(a arguments) Command {
 	for _, s := range a.names()[1:] {
 		id, inc := numbered(s, "@")
 		m := EpochMember{Incarnation: Incarnation(inc), Join: PrepareJoin{Member: MemberID(id), Heartbeat: "g/" + id}}
-		if old, ok := g.v.Member(m.Join.Member); ok && inc == 0 {
-			m.Incarnation = old.Incarnation
+		if slices.Contains(a.values("again"), id) { // another start
+			m.Join.Heartbeat += "/again"
+		} else if old, ok := g.v.Member(m.Join.Member); ok && inc == 0 {
+			m.Incarnation, m.Join.Heartbeat = old.Incarnation, old.Heartbeat
 		} else if inc == 0 {
 			m.Join.Capacity = a.number("capacity", 0)
 		}
@@ -311,6 +313,14 @@ func (g *golden) show(d *datadriven.TestData, a arguments) string {
 	case "shares": // show shares a: what it would give away
 		for _, s := range g.v.Shares(MemberID(a.name(1))) {
 			out = append(out, fmt.Sprint(s))
+		}
+	case "from": // show from: who had each partition before
+		for p := range g.v.Partitions() {
+			out = append(out, fmt.Sprintf("%s from %q", p.ID, p.From))
+		}
+	case "window": // show window x#list
+		for p := range g.v.Window(PartitionID(a.name(1))) {
+			out = append(out, p.String())
 		}
 	case "counts": // how many partitions each member owns
 		counts := g.owners()

@@ -78,8 +78,7 @@ func mustBeLed(t interface{ Fatalf(string, ...any) }, was, v Value, e Entry, did
 		case p.State == PartitionReleasing && old.Offered && old.Token == p.Token && !accepts(e, p):
 			t.Fatalf("%v waits for a member that never ran it", p)
 		}
-		m, _ := v.Member(p.Owner)
-		if old, _ := was.Member(p.Owner); m.Revoked && old.Revoked && m.Incarnation == old.Incarnation && p.Token == v.index {
+		if p.Token == v.index && p.Owner != old.Owner && revokedBefore(was, v, p.Owner) {
 			t.Fatalf("%v was given to a member whose offers are revoked", p)
 		}
 	}
@@ -90,6 +89,13 @@ func mustBeLed(t interface{ Fatalf(string, ...any) }, was, v Value, e Entry, did
 			}
 		}
 	}
+}
+
+// revokedBefore reports whether a member gets no offers, in both of two values.
+func revokedBefore(was, v Value, id MemberID) bool {
+	old, _ := was.Member(id)
+	m, _ := v.Member(id)
+	return old.Revoked && m.Revoked && old.Incarnation == m.Incarnation
 }
 
 func accepts(e Entry, p Partition) bool {

@@ -38,6 +38,9 @@ func (v Value) whyNone(id PartitionID) Reason {
 // why explains a partition. The view of the value may be nil: then it is made if it is needed.
 func (v Value) why(p *partitionRecord, w *view) Reason {
 	id := p.ID
+	if p.Offered && v.claimed() {
+		return unclaimed(p.Owner, "alone")
+	}
 	if p.Offered {
 		return Reason{Rule: "offer", Text: string(p.Owner) + " has yet to accept it", Try: "if it lasts, look whether " + string(p.Owner) + " is alive: rota member list"}
 	}
@@ -45,10 +48,6 @@ func (v Value) why(p *partitionRecord, w *view) Reason {
 		return j.whyPaused()
 	}
 	switch p.State {
-	case PartitionGranted:
-		if p.Offered && v.claimed() {
-			return unclaimed(p.Owner, "alone")
-		}
 	case PartitionWaiting:
 		return v.whyWaiting(p, w)
 	case PartitionParked:

@@ -182,6 +182,31 @@ func (s *script) mustBeAllocated(t *rapid.T) {
 	}
 }
 
+// A limit is the last that is allowed.
+func TestLimitsOfAStep(t *testing.T) {
+	t.Parallel()
+	inputs := func(bytes ...int) (c AdvanceWindow) {
+		c.Partition = "x#l"
+		for i, n := range bytes {
+			c.Items = append(c.Items, Item{Key: fmt.Sprint(i), Input: make([]byte, n)})
+		}
+		return c
+	}
+	for _, c := range []struct {
+		step AdvanceWindow
+		ok   bool
+	}{
+		{inputs(MaxInputs-1, 1), true}, {inputs(MaxInputs, 1), false},
+		{inputs(make([]int, MaxItems)...), true}, {inputs(make([]int, MaxItems+1)...), false},
+		{AdvanceWindow{Partition: "x#l", Cursor: make([]byte, MaxCursor)}, true},
+		{AdvanceWindow{Partition: "x#l", Cursor: make([]byte, MaxCursor+1)}, false},
+	} {
+		if err := CheckCommand(c.step); (err == nil) != c.ok {
+			t.Errorf("%d items, %d bytes of cursor: %v", len(c.step.Items), len(c.step.Cursor), err)
+		}
+	}
+}
+
 // Faults of a workflow are told with their path.
 func TestCheckWorkflow(t *testing.T) {
 	t.Parallel()
