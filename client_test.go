@@ -57,9 +57,18 @@ func TestOneClientForAll(t *testing.T) {
 		if v, err := c.Value(ctx); err != nil || v.Index() == 0 {
 			t.Errorf("index %d, %v", v.Index(), err)
 		}
+		held, err := c.Lock("mine").Acquire(ctx)
+		must.Succeed(t, err)
+		if state, err := m.Lock("mine").State(ctx); err != nil || len(state.Holders) != 1 || state.Holders[0].Owner != "importer" {
+			t.Errorf("the lock of a client: %+v, %v", state, err)
+		}
 		if err := c.Close(ctx); err != nil {
 			t.Error(err)
 		}
+		if held.Err() == nil {
+			t.Error("a closed client holds its lock")
+		}
+		must.Succeed(t, must.Err(m.Lock("mine").TryAcquire(ctx)))
 		if _, err := add.Submit(ctx, c, pair{}); !errors.Is(err, rota.ErrClosed) {
 			t.Errorf("of a closed client: %v", err)
 		}
@@ -88,6 +97,11 @@ func TestConfigsAreValidated(t *testing.T) {
 		if _, err := rota.Open(s, o); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
+	}
+	knows, err := rota.Open(s, rota.ClientOptions{Types: []rota.Type{typ}})
+	must.Succeed(t, err)
+	if err := knows.Submit(t.Context(), "job", rota.Task{Type: "unknown"}); err == nil || !strings.Contains(err.Error(), "unknown") {
+		t.Errorf("a type that the client does not know: %v", err)
 	}
 	f := rota.NewFunc("f", func(context.Context, int) (int, error) { return 0, nil }, rota.FuncOptions{}, rota.FuncOptions{})
 	c, err := rota.Open(s, rota.ClientOptions{})

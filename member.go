@@ -81,6 +81,16 @@ func (c Config) Validate() error {
 	return errors.Join(append(faults, err)...)
 }
 
+// node is the config of the node that does the work.
+func (c Config) node(types work.Types, joined func()) node.Config {
+	return node.Config{
+		Member: cluster.MemberID(c.Member), Store: c.Store, Protocol: c.Protocol, Broker: c.Broker, TTL: c.TTL,
+		Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots, Sources: c.Sources, Files: c.Files,
+		Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher,
+		DrainTimeout: c.DrainTimeout, Hold: c.Hold, Guard: c.Guard, Logger: c.Logger, Clock: c.Clock, Events: c.Events.node(joined),
+	}
+}
+
 // ErrRefused is returned by Submit, Kill and the like when the cluster refuses the command; the error says why.
 var ErrRefused = operate.ErrRefused
 
@@ -117,11 +127,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	}
 	joined := make(chan struct{})
 	var once sync.Once
-	n, err := node.New(node.Config{
-		Member: cluster.MemberID(c.Member), Store: c.Store, Protocol: c.Protocol, Broker: c.Broker, TTL: c.TTL, Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots,
-		Sources: c.Sources, Files: c.Files, Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher, DrainTimeout: c.DrainTimeout, Hold: c.Hold, Guard: c.Guard, Logger: c.Logger, Clock: c.Clock,
-		Events: c.Events.node(func() { once.Do(func() { close(joined) }) }),
-	})
+	n, err := node.New(c.node(types, func() { once.Do(func() { close(joined) }) }))
 	if err != nil {
 		return nil, fmt.Errorf("join: %w", err)
 	}

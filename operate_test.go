@@ -232,5 +232,15 @@ func TestSingleton(t *testing.T) {
 		if turns != 2 {
 			t.Errorf("%d turns, want 2", turns)
 		}
+		mine, cancel := context.WithCancel(ctx)
+		err := members[0].Singleton(mine, "reports", func(ctx context.Context, _ rota.Token) error {
+			turns++
+			cancel()
+			<-ctx.Done()
+			return rota.ErrLost // whatever it says: its time is over
+		})
+		if turns != 3 || err == nil {
+			t.Errorf("%d turns, want 3: %v", turns, err)
+		}
 	})
 }

@@ -101,6 +101,34 @@ func TestTheOnlyMemberLeaves(t *testing.T) {
 	})
 }
 
+// A Leave whose ctx has ended does not wait for the tasks to move, and what waits for the member is told that it has ended.
+func TestLeaveInAHurry(t *testing.T) {
+	virtual(t, func(t *testing.T, ctx context.Context) {
+		s := memory.New()
+		slow := rota.NewType("slow", func(ctx context.Context, _ *rota.Grant, _ struct{}) error {
+			<-ctx.Done()
+			time.Sleep(5 * time.Second) // waits: in virtual time
+			return nil
+		})
+		a := joinAs(t, ctx, s, rota.Config{Member: "a", Types: []rota.Type{slow}, DrainTimeout: 40 * time.Second})
+		must.Succeed(t, a.Submit(ctx, "job", rota.Task{Type: "slow"}))
+		ended := make(chan error, 1)
+		go func() { ended <- a.Wait(ctx, "job") }()
+		blocked := rota.NewType("other", func(ctx context.Context, _ *rota.Grant, _ struct{}) error { <-ctx.Done(); return nil })
+		join(t, ctx, s, "b", blocked)
+		over, cancel := context.WithCancel(ctx)
+		cancel()
+		begun := time.Now()
+		must.Succeed(t, a.Leave(over))
+		if d := time.Since(begun); d > 10*time.Second {
+			t.Errorf("it took %s", d)
+		}
+		if err := <-ended; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the member has ended") {
+			t.Errorf("who waited got %v", err)
+		}
+	})
+}
+
 func TestKillStopsATask(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		typ, told := runs("watch")

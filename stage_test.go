@@ -41,6 +41,7 @@ func TestSegmentsOfAStage(t *testing.T) {
 		var first [][]byte
 		var got []string
 		var tries atomic.Int64
+		var writes int
 		in := rota.NewInput("in", rota.Input[none, word]{
 			Read: func(_ context.Context, _ *rota.Grant, _ none, at []byte, out *rota.Sender[word]) ([]byte, bool, error) {
 				mu.Lock()
@@ -70,6 +71,9 @@ func TestSegmentsOfAStage(t *testing.T) {
 			Write: func(_ context.Context, _ *rota.Grant, _ none, in []word) error {
 				mu.Lock()
 				defer mu.Unlock()
+				if writes++; writes <= 5 { // it is tried until it is written
+					return errors.New("not yet")
+				}
 				for _, w := range in {
 					got = append(got, w.Text)
 				}

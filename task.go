@@ -76,12 +76,7 @@ type retry struct {
 
 // spec makes the spec of the job that has this task alone, checked as a task file is.
 func (t Task) spec(job string, types work.Types) (cluster.JobSpec, error) {
-	data, err := json.Marshal(definition{
-		Type: t.Type, Every: orNone(t.Every), Cron: t.Cron, TimeZone: t.TimeZone, CatchUp: t.CatchUp, Timeout: orNone(t.Timeout),
-		Spread: t.Spread.String(), Partitions: t.Partitions, Handover: t.Handover.String(), Labels: t.Labels, SpreadOver: t.SpreadOver, Pin: t.Pin, Stay: t.Stay,
-		Tags: t.Tags, Weight: t.Weight, Min: t.MinSlots, Max: t.MaxSlots, Repartition: t.Repartition,
-		Retry: retry{Min: orNone(t.RetryMin), Max: orNone(t.RetryMax), Attempts: t.MaxAttempts}, OnStoreLoss: t.OnStoreLoss, Config: t.Config,
-	})
+	data, err := json.Marshal(t.definition())
 	if err != nil {
 		return cluster.JobSpec{}, fmt.Errorf("encode the task: %w", err)
 	}
@@ -97,6 +92,15 @@ func (t Task) spec(job string, types work.Types) (cluster.JobSpec, error) {
 	}
 	spec.Coverage = t.MinSlots > 0
 	return spec, nil
+}
+
+func (t Task) definition() definition {
+	return definition{
+		Type: t.Type, Every: orNone(t.Every), Cron: t.Cron, TimeZone: t.TimeZone, CatchUp: t.CatchUp, Timeout: orNone(t.Timeout),
+		Spread: t.Spread.String(), Partitions: t.Partitions, Handover: t.Handover.String(), Labels: t.Labels, SpreadOver: t.SpreadOver, Pin: t.Pin, Stay: t.Stay,
+		Tags: t.Tags, Weight: t.Weight, Min: t.MinSlots, Max: t.MaxSlots, Repartition: t.Repartition,
+		Retry: retry{Min: orNone(t.RetryMin), Max: orNone(t.RetryMax), Attempts: t.MaxAttempts}, OnStoreLoss: t.OnStoreLoss, Config: t.Config,
+	}
 }
 
 func orNone(d time.Duration) string {
