@@ -243,7 +243,7 @@ func (n *Node) Queue() store.Queue { return n.c.Broker.Queue }
 func (n *Node) Member() cluster.MemberID { return n.c.Member }
 
 // Run takes part until ctx ends, then drains and leaves. It returns when all its goroutines have ended. Ending ctx's parent does not hurry it; hurry, when
-// closed, does: then it neither drains nor waits. A member that is evicted leaves too, and Run returns a [protocol.EvictedError].
+// closed, does: then it does not wait for others to take what it runs. A member that is evicted leaves too, and Run returns a [protocol.EvictedError].
 func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 	defer n.witness.close()
 	ctx, n.evict = context.WithCancelCause(ctx)
@@ -280,10 +280,7 @@ func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 	n.leaving.Store(true)
 	<-calls // others may run them as soon as this member has left
 	leave(context.Cause(ctx))
-	select {
-	case <-gone:
-	case <-hurry:
-	}
+	<-gone // with its runs: it leaves when the supervisor has said that they have stopped
 	end()
 	all.Wait()
 	tails.Wait()

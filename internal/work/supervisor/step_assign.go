@@ -70,6 +70,7 @@ func (s *State) grantTo(p *part, g *protocol.Grant, like *part) {
 // define decodes the definition of the grant and checks what Step can check.
 func (s *State) define(p *part, like *part) {
 	spec := p.grant.Spec
+	p.row = 0
 	if like != nil && like.grant != nil && like.grant.Spec == spec {
 		p.def, p.bad = like.def, like.bad
 		return

@@ -50,6 +50,7 @@ type part struct {
 	typ     *typeState
 	endedAt protocol.Instant
 	message string
+	row     int64 // failures in a row here, under whatever tokens; see resting
 
 	began  cluster.Token // a run under this token was started
 	queued uint64        // sequence of its valid place in a queue
@@ -106,7 +107,9 @@ func (s *State) begin(p *part) {
 	switch {
 	case s.shutdown:
 	case p.grant.Attempt > 0 && !p.waited:
-		s.backOff(p)
+		s.backOff(p, p.grant.Attempt)
+	case p.resting() && !p.waited:
+		s.backOff(p, p.row)
 	case !s.valid:
 	case p.bad != "":
 		s.fail(p, p.bad)
@@ -118,18 +121,22 @@ func (s *State) begin(p *part) {
 	}
 }
 
+// resting reports whether a partition has failed here that counts no failures: one that moves here without a gap, whose owner
+// goes on meanwhile. It comes back under another token at once, and would without end.
+func (p *part) resting() bool { return p.grant.Attempt == 0 && p.row > 0 }
+
 // backOff waits from the failure, if it was here, else from now.
-func (s *State) backOff(p *part) {
+func (s *State) backOff(p *part, failures int64) {
 	var r work.Retry
 	if p.def != nil {
 		r = p.def.Retry
 	}
 	from := s.now
-	if p.token == p.grant.Token && p.endedAt > 0 {
+	if p.endedAt > 0 && (p.token == p.grant.Token || p.resting()) {
 		from = p.endedAt
 	}
 	p.phase = phaseBackoff
-	s.setTimer(p, from.Add(backOff(r, p.grant.Attempt, jitter(p.id, p.grant.Attempt, s.conf.Seed))).Sub(s.now))
+	s.setTimer(p, from.Add(backOff(r, failures, jitter(p.id, failures, s.conf.Seed))).Sub(s.now))
 }
 
 func (s *State) start(p *part) {
@@ -195,6 +202,9 @@ func (s *State) exited(e Exited) {
 // to grow: with Fresh it would stay one, and nobody could tell whether the failure was counted.
 func (s *State) failed(p *part, message string, ranFor time.Duration) {
 	p.phase, p.message = phaseFailed, message
+	if p.row++; p.def != nil && ranFor >= retryMax(p.def.Retry) {
+		p.row = 1
+	}
 	p.fresh = p.attempt > 1 && p.def != nil && ranFor >= retryMax(p.def.Retry)
 	s.journal(journal.Record{Kind: journal.RunError, Partition: string(p.id), Token: uint64(p.token), Message: message})
 }
@@ -219,12 +229,15 @@ func (s *State) note(p *part) {
 	p.report, p.told, s.dirty = r, told, true
 }
 
-// tell returns the report of the partition. Idle and queued partitions are not running here, so they are not reported: otherwise a no-gap hand-over
-// would consider them started.
+// tell returns the report of the partition. Idle, queued and resting partitions are not running here, so they are not reported: otherwise a no-gap
+// hand-over would consider them started.
 func (p *part) tell() (protocol.Report, bool) {
 	r := protocol.Report{Partition: p.id, Token: p.token}
 	switch p.phase {
 	case phaseBackoff:
+		if p.resting() {
+			return protocol.Report{}, false
+		}
 		r.Token = p.grant.Token
 	case phaseRunning, phaseStopping:
 	case phaseFinished:
