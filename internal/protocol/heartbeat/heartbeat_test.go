@@ -72,6 +72,18 @@ func TestARead(t *testing.T) {
 	}
 }
 
+// Whoever has a longer TTL than usual, because its renewals are slow, is looked at as often as usual: the hint of its end may be lost.
+func TestASlowOneIsLookedAtAsOften(t *testing.T) {
+	t.Parallel()
+	timing, poll := heartbeat.Timing{TTL: 6 * time.Second, Rho: 50}, 300*time.Millisecond
+	for _, ttl := range []time.Duration{6 * time.Second, 48 * time.Second} {
+		o := heartbeat.Observation{Key: "a"}.Read("1", ttl, 1000, 1000)
+		if next := o.Next(timing, poll).Sub(o.Last); next > 2*time.Second+poll/2 || next < 2*time.Second {
+			t.Errorf("with a TTL of %s the next look is after %s", ttl, next)
+		}
+	}
+}
+
 // TestAListIsAHint: it decides nothing, and makes a read worth while.
 func TestAListIsAHint(t *testing.T) {
 	t.Parallel()

@@ -69,7 +69,8 @@ func (o Observation) renewed(now protocol.Instant) protocol.Instant {
 
 // Next is when to look again so that each renewal is seen at most a poll after it was made, though there is one look
 // for each: when the owner's next renewal should be there, at each poll from then on until it is, and when the owner
-// may have been silent for long enough. A look that finds nothing new tells when to expect the next ones.
+// may have been silent for long enough. A look that finds nothing new tells when to expect the next ones. Where an owner
+// has a longer TTL than usual, it is looked at as often as usual.
 func (o Observation) Next(t Timing, poll time.Duration) protocol.Instant {
 	again := o.Last.Add(poll)
 	switch {
@@ -78,8 +79,9 @@ func (o Observation) Next(t Timing, poll time.Duration) protocol.Instant {
 	case o.Gone():
 		return again
 	}
+	often := o.Last.Add(t.Every() + poll/2) // the hint of its end may be lost, however seldom it is renewed
 	t = t.Of(o.TTL)
-	next := max(again, max(o.From, o.Since.Add(-t.Every())).Add(t.Every()+poll/2))
+	next := max(again, min(often, max(o.From, o.Since.Add(-t.Every())).Add(t.Every()+poll/2)))
 	if end := o.Since.Add(t.Silence()); o.Looked < end {
 		next = min(next, end)
 	}
