@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // history is what the test remembers of one call, beside its record.
@@ -136,6 +138,81 @@ func TestAttemptsAndBackoff(t *testing.T) {
 	do(finish{Result: json.RawMessage("0")})
 	if again, _ := r.Ended(); !reflect.DeepEqual(out, again) || r.State != Done {
 		t.Errorf("the handler changed the outcome to %+v", again)
+	}
+}
+
+// TestWhatBecomesOfARun: of its call, at its end.
+func TestWhatBecomesOfARun(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before Record
+		e      event
+		want   State
+	}{
+		"cancelled, and its runner is lost": {Record{Cancel: true}, claim{}, Cancelled},
+		"cancelled, and its member leaves":  {Record{Cancel: true}, release{}, Cancelled},
+		"failed for good":                   {Record{}, fail{Error: "no", Final: true}, Failed},
+		"failed":                            {Record{}, fail{Error: "no"}, Queued},
+		"done at last":                      {Record{Error: "no", TimedOut: true}, finish{}, Done},
+	} {
+		r := c.before
+		r.State, r.Attempt, r.Limits, r.Runner = Running, 1, Limits{Attempts: 3}, &Runner{}
+		if r, _ = step(r, "id", c.e); r.State != c.want || r.State == Done && (r.Error != "" || r.TimedOut) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	gone := errors.New("gone")
+	for name, c := range map[string]struct {
+		way  way
+		want event
+	}{
+		"well in its last moment": {way{timedOut: true}, finish{}},
+		"handed back":             {way{err: gone, handed: true}, release{}},
+		"neither":                 {way{err: gone}, fail{ID: "id", Error: "gone"}},
+	} {
+		if got := c.way.event("id", Limits{}); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	mine, theirs := stored{Record: Record{Runner: &Runner{Nonce: "n"}}}, stored{Record: Record{Runner: &Runner{Nonce: "o"}}}
+	wish := mine
+	wish.Cancel = true
+	for name, c := range map[string]struct {
+		now   got
+		began bool
+		want  error
+	}{
+		"its own":      {got{call: mine}, true, nil},
+		"cancelled":    {got{call: wish}, true, CauseCancelled},
+		"replaced":     {got{call: theirs}, true, CauseReplaced},
+		"not yet its":  {got{call: theirs}, false, nil},
+		"gone":         {got{err: store.ErrNotFound}, true, CauseReplaced},
+		"not answered": {got{err: store.ErrUnavailable}, true, nil},
+	} {
+		if err := interrupts(c.now, "n", c.began); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if e, ok := (way{result: json.RawMessage("12")}).event("id", Limits{ResultBytes: 1}).(fail); !ok || !e.Final {
+		t.Errorf("a result that is too large: %+v", e)
+	}
+}
+
+// TestWhatBecomesOfAPage: one with calls is kept until nobody has collected them for long, and so is a call that may still be claimed.
+func TestWhatBecomesOfAPage(t *testing.T) {
+	t.Parallel()
+	for age, want := range map[time.Duration][2]fate{0: {stay, stay}, pageRest: {abandoned, stay}, 2 * pageRest: {abandoned, expired}} {
+		for calls, want := range want {
+			if got := fateOf(sight{sum: 1, since: 1}, true, sight{1, protocol.Instant(1).Add(age)}, calls, 2*pageRest); got != want {
+				t.Errorf("%d calls after %s: %d, want %d", calls, age, got, want)
+			}
+		}
+	}
+	if expires(Record{State: Queued}, 1, []int{2}) || !expires(Record{State: Queued}, 2, []int{2}) || !expires(Record{State: Done}, 1, nil) {
+		t.Error("a call expires that waits, or one does not that was given up or has ended")
+	}
+	if (tally{used: pageSize - 1}).full(1) || !(tally{used: pageSize}).full(1) {
+		t.Error("a page has one place more or less than its size")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,7 +102,7 @@ func TestSilence(t *testing.T) {
 
 func FuzzDecodeTable(f *testing.F) {
 	for _, text := range []string{
-		`{"format":1,"size":1,"token":2,"writes":3,"holders":[{"id":"a","heartbeat":"p","ttl_ms":1000,"token":2}],"waiters":[{"id":"b","heartbeat":"q","ttl_ms":1}]}`,
+		`{"format":1,"size":1,"token":2,"writes":3,"holders":[{"id":"a","pulse":"p","ttl_ms":1000,"token":2}],"waiters":[{"id":"b","pulse":"q","ttl_ms":1}]}`,
 		`{"format":1,"size":2,"token":0,"writes":1}`, `{"format":2}`, `{`, `{}{}`, ``,
 	} {
 		f.Add([]byte(text))
@@ -132,6 +133,9 @@ func TestStrays(t *testing.T) {
 	docs := []store.Doc{{Key: "a", Version: "1", Value: text}, {Key: "b", Version: "1", Value: text}, {Key: "c", Version: "1", Value: []byte("?")}}
 	if got := c.strays(docs, 1); len(got) != 0 {
 		t.Errorf("at first sight: %v", got)
+	}
+	if got := c.strays(docs, protocol.Instant(2*time.Second)); len(got) != 0 {
+		t.Errorf("after two TTLs: %v", got)
 	}
 	docs[1].Version = "2"
 	got := c.strays(docs, protocol.Instant(10*time.Second))
@@ -195,6 +199,39 @@ func TestPlacesOfASemaphore(t *testing.T) {
 	}
 }
 
+// TestBounds: of what a client is told, and of what it reads.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", maxText)
+	for _, c := range []struct {
+		o    Options
+		good bool
+	}{
+		{Options{TTL: minTTL}, true}, {Options{TTL: minTTL - 1}, false}, {Options{TTL: maxTTL}, true}, {Options{TTL: maxTTL + 1}, false},
+		{Options{TTL: minTTL, Owner: long}, true}, {Options{TTL: minTTL, Owner: long + "x"}, false},
+	} {
+		if err := c.o.validate(); (err == nil) != c.good {
+			t.Errorf("TTL %s, an owner of %d bytes: %v", c.o.TTL, len(c.o.Owner), err)
+		}
+	}
+	one := func(id string, token int, ttl time.Duration) string {
+		return fmt.Sprintf(`{"id":%q,"pulse":"p","token":%d,"ttl_ms":%d}`, id, token, ttl.Milliseconds())
+	}
+	for text, good := range map[string]bool{
+		one("a", 1, maxTTL) + "," + one("b", 2, minTTL):                             true,
+		one("a", 1, maxTTL+time.Millisecond):                                        false,
+		one("a", 2, minTTL) + "," + one("b", 2, minTTL):                             false, // one token twice
+		one("a", 1, minTTL) + "," + one("a", 2, minTTL):                             false,
+		one("a", 1, minTTL) + "," + one("b", 2, minTTL) + "," + one("c", 3, minTTL): false, // on two places
+		one("a", 4, minTTL):                     false, // newer than the newest
+		one("a", 1, minTTL) + `]}{"holders":[1`: false, // more behind the end
+	} {
+		if _, err := decodeTable([]byte(`{"format":1,"size":2,"token":3,"writes":1,"holders":[` + text + "]}")); (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // A new claim gets the lock at once where a place is free and nobody waits before it.
 func TestWhenATableIsFree(t *testing.T) {
 	t.Parallel()
@@ -212,4 +249,68 @@ func TestWhenATableIsFree(t *testing.T) {
 	if got := (life{ttl: 3 * time.Second}).retry(); got != 100*time.Millisecond {
 		t.Errorf("it tries again after %s of a TTL of 3 s", got)
 	}
+}
+
+// TestWhatAClaimDoesNext: what a claim of one place in two asks of the store, by what it was answered. The holders are id0 and id1, and its pause is 1 s.
+func TestWhatAClaimDoesNext(t *testing.T) {
+	t.Parallel()
+	me := entry{ID: "me", Heartbeat: "p", TTLMS: 1000}
+	taken := table{Format: format, Size: 2}
+	for _, e := range entries(0, 2) {
+		taken = taken.with(e)
+	}
+	behind := func(n int) table {
+		now := taken
+		for _, e := range append(entries(2, n), me) {
+			now = now.with(e)
+		}
+		return now
+	}
+	const at = protocol.Instant(time.Hour)
+	read := func(now table) event { return tableRead{now: at, table: now, version: "1"} }
+	seen := func(key string, v store.Version) event { return heartbeatSeen{now: at, sent: at, key: key, version: v} }
+	for name, c := range map[string]struct {
+		try    bool
+		events []event
+		want   string
+	}{
+		"a try while the store is away": {true, []event{tableRead{now: at, err: store.ErrUnavailable}}, "left"},
+		"a try where one of two is dead": {true, []event{read(taken), seen("pulse0", ""), seen("pulse1", "1")},
+			"look pulse0, look pulse1, write [id1]"},
+		"a try where none is dead": {true, []event{read(taken), seen("pulse0", "1"), seen("pulse1", "1")}, "look pulse0, look pulse1, left"},
+		"a write in doubt":         {false, []event{read(table{}), tableWritten{now: at, outcome: unknown}}, "write [me], wait 100ms"},
+		"a hint of a holder": {false, []event{read(behind(0)), seen("pulse0", "1"), seen("pulse1", "1"), hinted{at, "pulse1"}},
+			"look pulse0, look pulse1, wait 1s, look pulse1"},
+		"far behind": {false, []event{read(behind(8)), seen("pulse0", "1"), seen("pulse1", "1"), seen("pulse9", "1")},
+			"look pulse0, look pulse1, look pulse9, wait 1.1s"},
+	} {
+		s := claim{terms: terms{me: me, size: 2, try: c.try, pause: time.Second}}
+		var did []string
+		for _, ev := range c.events {
+			var fx effect
+			s, fx = s.step(ev)
+			did = append(did, showEffect(fx, ev.at()))
+		}
+		if got := strings.Join(did, ", "); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func showEffect(fx effect, now protocol.Instant) string {
+	switch fx := fx.(type) {
+	case left:
+		return "left"
+	case lookHeartbeat:
+		return "look " + fx.key
+	case wait:
+		return fmt.Sprint("wait ", fx.until.Sub(now))
+	case writeTable:
+		var ids []string
+		for _, e := range fx.table.Holders {
+			ids = append(ids, e.ID)
+		}
+		return fmt.Sprintf("write %v", ids)
+	}
+	return fmt.Sprintf("%T", fx)
 }

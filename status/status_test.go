@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -53,7 +54,9 @@ func TestTokens(t *testing.T) {
 	if err != nil || r.Decode(&value) != nil || value != "third" || r.Token != 5 || r.Seq != 3 {
 		t.Errorf("%+v, %q, %v", r, value, err)
 	}
-	wantError(t, "put too much", s.Put(ctx, 9, strings.Repeat("x", status.MaxValue)), store.ErrTooLarge)
+	const quotes = 2
+	wantError(t, "put the most", s.Put(ctx, 9, strings.Repeat("x", status.MaxValue-quotes)), nil)
+	wantError(t, "put too much", s.Put(ctx, 9, strings.Repeat("x", status.MaxValue-quotes+1)), store.ErrTooLarge)
 }
 
 // TestUnknown: a report whose answer is lost, or that comes late, stands there once, and Put says so.
@@ -80,12 +83,43 @@ func TestUnknown(t *testing.T) {
 // TestDoubtStays: who does not know whether the report stands says so, whatever the next call is answered.
 func TestDoubtStays(t *testing.T) {
 	t.Parallel()
-	plan, err := faults.Script("lose-request put times=1\nrefuse put times=1")
-	must.Succeed(t, err)
-	s := status.New(faults.NewFaulty(memory.New().Open(), plan), "x")
-	err = s.Put(deadline(t), 1, "a")
-	wantError(t, "a report that was lost, then refused", err, store.ErrUnknown)
-	wantError(t, "a report that was lost, then refused", err, store.ErrUnavailable)
+	for _, next := range []string{"refuse put times=1", "refuse get after=1 times=1"} { // order-free: each by itself
+		plan, err := faults.Script("lose-request put times=1\n" + next)
+		must.Succeed(t, err)
+		s := status.New(faults.NewFaulty(memory.New().Open(), plan), "x")
+		err = s.Put(deadline(t), 1, "a")
+		wantError(t, "a report that was lost, then "+next, err, store.ErrUnknown)
+		wantError(t, "a report that was lost, then "+next, err, store.ErrUnavailable)
+	}
+}
+
+// between is a store to which another writes after each read, a few times.
+type between struct {
+	store.Docs
+	others []func()
+}
+
+func (b *between) Get(ctx context.Context, key string) (store.Doc, error) {
+	d, err := b.Docs.Get(ctx, key)
+	if len(b.others) > 0 {
+		b.others[0]()
+		b.others = b.others[1:]
+	}
+	return d, err
+}
+
+// TestTwoReportAtOnce: who meets another looks again, and reports behind it, or is told that it is stale.
+func TestTwoReportAtOnce(t *testing.T) {
+	t.Parallel()
+	for token, want := range map[cluster.Token]error{1: status.ErrStale, 2: nil} { // order-free: each by itself
+		docs := memory.New().Open()
+		report := func() { must.Succeed(t, status.New(docs, "x").Put(deadline(t), 2, "theirs")) }
+		s := status.New(&between{docs, []func(){report, report}}, "x")
+		wantError(t, "a report among others", s.Put(deadline(t), token, "ours"), want)
+		if r, err := s.Get(deadline(t)); err != nil || want == nil && (r.Seq != 3 || string(r.Value) != `"ours"`) {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
 }
 
 // TestFollowGoesOn: while the store is away the error is told, and after it what came.
@@ -95,16 +129,17 @@ func TestFollowGoesOn(t *testing.T) {
 	must.Succeed(t, err)
 	server := memory.New()
 	must.Succeed(t, status.New(server.Open(), "x").Put(deadline(t), 1, 7))
-	var errs int
+	errs, came := 0, false
 	for r, err := range status.New(faults.NewFaulty(server.Open(), plan), "x").Follow(deadline(t)) {
 		if err == nil && string(r.Value) == "7" {
+			came = true
 			break
 		}
 		wantError(t, "the store is away", err, store.ErrUnavailable)
 		errs++
 	}
-	if errs != 1 {
-		t.Errorf("%d errors were told, want one", errs)
+	if errs != 1 || !came {
+		t.Errorf("%d errors were told, want one; the report came: %t", errs, came)
 	}
 }
 
@@ -135,6 +170,28 @@ func TestFollow(t *testing.T) {
 	wantError(t, "the end", <-ended, why)
 }
 
+// TestFollowWithoutHints: a store that cannot be watched is asked several times a second.
+func TestFollowWithoutHints(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := status.New(struct{ store.Docs }{memory.New().Open()}, "x")
+		must.Succeed(t, s.Put(t.Context(), 1, 1))
+		for r, err := range s.Follow(t.Context()) {
+			must.Succeed(t, err)
+			if r.Seq == 2 {
+				break
+			}
+			began := time.Now()
+			must.Succeed(t, s.Put(t.Context(), 1, 2))
+			defer func() {
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("it came after %s", took)
+				}
+			}()
+		}
+	})
+}
+
 func TestText(t *testing.T) {
 	t.Parallel()
 	data, err := json.Marshal(status.New(memory.New().Open(), "a/b"))
@@ -148,7 +205,12 @@ func TestText(t *testing.T) {
 	if err := s.Put(deadline(t), 1, 1); err == nil || !strings.Contains(err.Error(), "use On") {
 		t.Errorf("put without a store: %v", err)
 	}
-	if err := json.Unmarshal([]byte(`"a//b"`), &s); err == nil {
-		t.Error("a name with an empty segment was taken")
+	for _, name := range []string{"a//b", ""} {
+		if err := json.Unmarshal([]byte(`"`+name+`"`), &s); err == nil {
+			t.Errorf("the name %q was taken", name)
+		}
+		if data, err := json.Marshal(status.New(nil, name)); err == nil {
+			t.Errorf("the name %q was written as %s", name, data)
+		}
 	}
 }

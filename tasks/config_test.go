@@ -17,6 +17,7 @@ func TestConfigFaultsSayWhereAndWhatToTry(t *testing.T) {
 		{"http", `{"zzzzzzzzz":1}`, "config.zzzzzzzzz", "unknown field", "known fields are allow, body, ca, cert, expect"},
 		{"http", `{"url":"https://a.example/","expect":{"statu":200}}`, "config.expect.statu", "unknown field", `"status"`},
 		{"http", `{"url":7}`, "config.url", "number does not fit", ""},
+		{"http", `{"URL":7}`, "config.URL", "number does not fit", ""},
 		{"http", `{"url":"https://a.example/","expect":{"status":"ok"}}`, "config.expect.status", "want a whole number", ""},
 		{"http", `{"url":"https://a.example/","expect":{"status":[200,7]}}`, "config.expect.status[1]", "not an HTTP status", "200"},
 		{"http", `{"url":"ftp://a.example/"}`, "config.url", `the scheme is "ftp"`, "https://"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/tasks"
@@ -124,5 +125,13 @@ func TestExpressionsAreBounded(t *testing.T) {
 	}
 	if err := applyTo(t, table["filter"], "it.ok", `{"ok":7}`); err == nil || !strings.Contains(err.Error(), "needs true or false") {
 		t.Errorf("a condition that is a number: %v", err)
+	}
+	if err := applyTo(t, table["filter"], "string(it.n) == \"9007199254740993\" ? false : it.no", `{"n":9007199254740993}`); err != nil {
+		t.Errorf("a whole number that no float has: %v", err)
+	}
+	each, err := table["map"].New(definition(`{"expr":"it","each":true}`))
+	must.Succeed(t, err)
+	if err = each.(stage.Stage).Do(t.Context(), nil, [][]byte{[]byte("7")}, &stage.Out{}); err == nil || !strings.Contains(err.Error(), "each needs a list") {
+		t.Errorf("each of a number: %v", err)
 	}
 }

@@ -59,7 +59,7 @@ func TestHostRates(t *testing.T) {
 	r := &hostRunner{c: hostConfig{Network: []string{"eth0"}, Disks: []string{"/data"}}, read: &script{counts: []hostCounters{
 		{at, 10, 100, traffic(1000, 10)},
 		{at.Add(2 * time.Second), 11, 104, traffic(5000, 30)},
-		{at.Add(4 * time.Second), 12, 108, traffic(7, 7)}, // the interface was made again
+		{at.Add(4 * time.Second), 12, 108, traffic(9000, 7)}, // the interface was made again
 	}}}
 	g, h := worktest.NewGrant(t, work.Definition{})
 	for range 3 {
@@ -69,6 +69,9 @@ func TestHostRates(t *testing.T) {
 	}
 	if got := h.LastValue(t, "host.memory_used_percent"); got != 75 {
 		t.Errorf("memory used %v %%, want 75", got)
+	}
+	if got := h.LastValue(t, "host.swap_used_percent"); got != 0 {
+		t.Errorf("%v %% of no swap are used", got)
 	}
 	if got := h.Named("host.cpu_percent"); len(got) != 2 || got[0].Points[0].Value != 25 {
 		t.Errorf("cpu: got %v, want 25 %% in the second and third round", got)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func flowing(t *testing.T) (cluster.Value, store.Queue) {
 		},
 	}
 	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
-	v := after(cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 2}, cluster.SubmitJob{Job: "f", Spec: spec})
+	v := after(cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 4}, cluster.SubmitJob{Job: "f", Spec: spec})
 	j, ok := v.Job("f")
 	if !ok {
 		t.Fatal("the job was refused")
@@ -68,8 +69,15 @@ func TestFlowOfJob(t *testing.T) {
 	if w.In != 3 || w.Pending != 2 || w.Dead != 1 || !w.Sealed || w.Complete || job.Flow.Tasks[0].Out != 5 {
 		t.Errorf("the tasks are %+v", job.Flow.Tasks)
 	}
-	if got := [2]int{job.Flow.Tasks[0].Slots, job.Flow.Tasks[1].Slots}; got != [2]int{1, 1} {
-		t.Errorf("slots %v of two tasks on two slots", got)
+	if got := [2]int{job.Flow.Tasks[0].Slots, job.Flow.Tasks[1].Slots}; got != [2]int{2, 2} {
+		t.Errorf("slots %v of two tasks on four slots", got)
+	}
+	j, _ := v.Job("f")
+	last := store.Unit{Inputs: []store.Message{{Shard: store.Shard{Edge: "edge/read/write"}, Number: 2}}}
+	must.Succeed(t, must.Err(q.Commit(t.Context(), supervisor.FlowName(&j), last)))
+	must.Succeed(t, json.Unmarshal([]byte(body(t, request(c, "GET", "/v1/job?job=f", nil))), &job))
+	if w := job.Flow.Tasks[1]; w.State != view.FlowSealing || !slices.Equal(w.Sealers, []string{"a"}) {
+		t.Errorf("after the last segment: %+v", w)
 	}
 	c.Queue = away{q}
 	if r := request(c, "GET", "/v1/job?job=f", nil); r.StatusCode != http.StatusOK || !strings.Contains(body(t, r), `"flow_error":"ask how far job f is: the queue is away"`) {

@@ -40,6 +40,12 @@ func TestStep(t *testing.T) {
 		"a busy worker looks": {Params{In: 1, LookAfter: 2},
 			[]Event{Looked{Drained: []bool{false}}, some, Done{}, some, Done{}},
 			"look receive0 work0 receive0 work0 look"},
+		"work counts from the last look": {Params{In: 1, LookAfter: 2},
+			[]Event{Looked{Drained: []bool{false}}, some, Done{}, none, Looked{Drained: []bool{false}}, Done{}, some, Done{}},
+			"look receive0 work0 receive0 look pause receive0 work0 receive0"},
+		"work ends the row of shards that had nothing": {Params{In: 2},
+			[]Event{fresh, none, some, Done{}, none},
+			"look receive0 receive1 work1 receive0 receive1"},
 		"all outputs, the sink, the end": {Params{In: 2, Out: 2, Sink: true},
 			[]Event{both, Done{}, Done{}, Done{}, Done{}},
 			"look seal0 seal1 close complete end"},
@@ -107,7 +113,7 @@ func TestGraph(t *testing.T) {
 	}
 	with := func(e Edge, change func(*Edge)) Edge { change(&e); return e }
 	for want, g := range map[string]Graph{
-		`two tasks are named "load"`: {Tasks: []Task{load, load}},
+		`two tasks are named "load"`: {Tasks: []Task{load, {Name: "load", Chains: 1}}},
 		"reads in 0 parts":           {Tasks: []Task{{Name: "load"}}},
 		"two edges lead from": {Tasks: g.Tasks,
 			Edges: []Edge{edge, with(edge, func(e *Edge) { e.By = "other" })}},
@@ -115,7 +121,8 @@ func TestGraph(t *testing.T) {
 		"to itself":     {Tasks: []Task{load}, Edges: []Edge{with(edge, func(e *Edge) { e.To = "load" })}},
 		"has 257 shards": {Tasks: g.Tasks,
 			Edges: []Edge{with(edge, func(e *Edge) { e.Shards = MaxShards + 1 })}},
-		"has no key": {Tasks: g.Tasks, Edges: []Edge{with(edge, func(e *Edge) { e.By = "" })}},
+		"has no key": {Tasks: []Task{load, {Name: "more", Chains: 1}, sum},
+			Edges: []Edge{edge, with(edge, func(e *Edge) { e.From, e.By = "more", "" })}},
 		"have 2 and 3 shards": {Tasks: []Task{load, {Name: "more", Chains: 1}, sum},
 			Edges: []Edge{edge, with(edge, func(e *Edge) { e.From, e.Shards = "more", 3 })}},
 	} {

@@ -28,30 +28,43 @@ func (f full) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	return f.Store.Put(ctx, d)
 }
 
+// deadLetters submits a flow of two tasks, and writes dead letters of the second; one without a text is damaged.
+func deadLetters(t *testing.T, w *world, docs store.Docs, texts ...string) store.Queue {
+	t.Helper()
+	task := func(name, from string) cluster.TaskSpec {
+		return cluster.TaskSpec{Name: name, Type: "check", Spread: cluster.SpreadPool, Definition: []byte(`{"from":[` + from + `]}`)}
+	}
+	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{task("read", ""), task("write", `{"task":"read"}`)}}
+	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
+	w.others(cluster.SubmitJob{Job: "etl", Spec: spec})
+	j, _ := w.v.Job("etl")
+	graph, err := supervisor.GraphOf(&j)
+	must.Succeed(t, err)
+	var shards []store.Shard
+	for _, s := range graph.Shards() {
+		shards = append(shards, store.Shard(s))
+	}
+	flow, queue := supervisor.FlowName(&j), docs.(store.Queue)
+	must.Succeed(t, queue.MakeFlow(t.Context(), flow, shards))
+	for _, text := range texts {
+		letter, err := json.Marshal(stage.Letter{Error: "no luck", Edge: "edge/read/write", Text: text, Segments: 1})
+		must.Succeed(t, err)
+		if text == "" {
+			letter = []byte("damaged")
+		}
+		unit := store.Unit{Outputs: []store.Put{{Shard: store.Shard{Edge: "dead/write"}, Segments: 1, Data: letter}}}
+		unit.Name = "dead" + text
+		must.Succeed(t, must.Err(queue.Commit(t.Context(), flow, unit)))
+	}
+	return queue
+}
+
 // TestARingThatFailsIsSaid: the dead letter is back, that is no error, the journal has it, and the answer says that idle tasks were not told.
 func TestARingThatFailsIsSaid(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]bool{"told": false, "not told": true} { // order-free: each by itself
 		w, _, docs := newWorld(t)
-		task := func(name, from string) cluster.TaskSpec {
-			return cluster.TaskSpec{Name: name, Type: "check", Spread: cluster.SpreadPool, Definition: []byte(`{"from":[` + from + `]}`)}
-		}
-		spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{task("read", ""), task("write", `{"task":"read"}`)}}
-		spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
-		w.others(cluster.SubmitJob{Job: "etl", Spec: spec})
-		j, _ := w.v.Job("etl")
-		graph, err := supervisor.GraphOf(&j)
-		must.Succeed(t, err)
-		var shards []store.Shard
-		for _, s := range graph.Shards() {
-			shards = append(shards, store.Shard(s))
-		}
-		flow, queue := supervisor.FlowName(&j), docs.(store.Queue)
-		must.Succeed(t, queue.MakeFlow(t.Context(), flow, shards))
-		letter, err := json.Marshal(stage.Letter{Error: "no luck", Edge: "edge/read/write", Text: "x", Segments: 1})
-		must.Succeed(t, err)
-		_, err = queue.Commit(t.Context(), flow, store.Unit{Name: "dead", Outputs: []store.Put{{Shard: store.Shard{Edge: "dead/write"}, Segments: 1, Data: letter}}})
-		must.Succeed(t, err)
+		queue := deadLetters(t, w, docs, "x")
 		o := New(w, full{docs.(*memory.Store), fails}, queue, work.Types{}, "ann")
 		w.told = nil
 		n, a, err := o.RetryDead(t.Context(), "etl")
@@ -61,5 +74,21 @@ func TestARingThatFailsIsSaid(t *testing.T) {
 		if (a.Unheard != nil) != fails || fails && !errors.Is(a.Unheard, store.ErrUnavailable) {
 			t.Errorf("%s: %v", name, a.Unheard)
 		}
+	}
+}
+
+// TestALetterThatStays: what was put back before it is in the journal, and it may be dropped at once.
+func TestALetterThatStays(t *testing.T) {
+	t.Parallel()
+	w, _, docs := newWorld(t)
+	queue := deadLetters(t, w, docs, "x", "")
+	o := New(w, docs, queue, work.Types{}, "ann")
+	w.told = nil
+	n, _, err := o.RetryDead(t.Context(), "etl")
+	if n != 1 || err == nil || len(w.told) != 1 || w.told[0].Message != "retry-dead etl: 1" {
+		t.Errorf("%d, %v; the journal has %v", n, err, w.told)
+	}
+	if n, _, err = o.DropDead(t.Context(), "etl"); n != 1 || err != nil {
+		t.Errorf("%d are dropped, %v", n, err)
 	}
 }

@@ -110,6 +110,23 @@ func TestNothingIsUndone(t *testing.T) {
 			t.Errorf("%s: the job is %s, want %s", what, j.State, c.state)
 		}
 	}
+	at := func(version string) cluster.JobSpec { s := spec("check"); s.Version = version; return s }
+	for _, c := range []struct{ before, between []cluster.Command }{
+		{nil, []cluster.Command{cluster.SubmitJob{Job: "x", Spec: at("3")}}},
+		{[]cluster.Command{cluster.SubmitJob{Job: "x", Spec: at("1")}}, []cluster.Command{cluster.UpdateJob{Job: "x", Spec: at("3")}}},
+	} { // order-free: each by itself
+		w, o, _ := newWorld(t)
+		w.others(c.before...)
+		w.between = func() { w.others(c.between...) }
+		_, err := o.Apply(t.Context(), "x", at("2"), 2)
+		if j, _ := w.v.Job("x"); !errors.Is(err, ErrOlder) || j.Spec.Version != "3" {
+			t.Errorf("version 2 after 3: %v, and it runs version %s", err, j.Spec.Version)
+		}
+	}
+	s := submission{SubmitJob: submit}
+	if cmd, err := s.decide(&cluster.Job{ID: "x", State: cluster.JobFailed, SpecIndex: 7, Spec: &submit.Spec}); cmd == nil || err != nil {
+		t.Errorf("a job that has failed is not submitted again: %v, %v", cmd, err)
+	}
 }
 
 // late is the world as a member has it that hears of changes when the test says so.
@@ -248,6 +265,11 @@ func TestRequestsAreJournaled(t *testing.T) {
 	for _, id := range []cluster.JobID{"rota.x", "a b", ""} {
 		if _, err := o.Submit(ctx, id, spec("check"), 0); !errors.As(err, &invalid) {
 			t.Errorf("submit %q: %v", id, err)
+		}
+	}
+	for _, do := range []func(context.Context, cluster.JobID) (Answer, error){o.Pause, o.Kill} {
+		if _, err := do(ctx, "rota.x"); !errors.As(err, &invalid) {
+			t.Errorf("a job of Rota's own: %v", err)
 		}
 	}
 }

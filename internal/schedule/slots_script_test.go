@@ -125,7 +125,7 @@ func (s *slotScript) plan(t *testing.T) string {
 func reasons(a *Allocation, p *Pool) (out string) {
 	add := func(what string, r Reason) {
 		if r.Rule != "" {
-			out += fmt.Sprintf("%s: %s: %s\n", what, r.Rule, r.Text)
+			out += fmt.Sprintf("%s: %s: %s\n", what, r.Rule, strings.TrimSuffix(r.Text+"; "+r.Try, "; "))
 		}
 	}
 	for j := range p.Jobs {

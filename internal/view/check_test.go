@@ -171,7 +171,9 @@ func (p *played) flows(dead bool) {
 	edge := store.Shard{Edge: "edge/read/write"}
 	second := store.Unit{Inputs: []store.Message{{Shard: edge, Number: 1}}}
 	if dead {
-		second.Outputs = []store.Put{{Shard: store.Shard{Edge: "dead/write"}, Segments: 1, Data: []byte("a")}}
+		for _, task := range []string{"read", "write"} {
+			second.Outputs = append(second.Outputs, store.Put{Shard: store.Shard{Edge: "dead/" + task}, Segments: 1, Data: []byte("a")})
+		}
 	}
 	first := store.Unit{Name: "1", Outputs: []store.Put{{Shard: edge, Segments: 1, Data: []byte("a")}, {Shard: edge, Seal: true}}}
 	for _, u := range []store.Unit{first, second} {
@@ -239,7 +241,7 @@ func TestCheckFailsInBrokenScenes(t *testing.T) {
 		"the history is trimmed": {func(p *played) { p.log = lostLog{trimmed: true} }, "read the snapshot: not found"},
 		"the history diverges": {func(p *played) { p.log = lostLog{head: 1} },
 			"the log was rewritten at or after index 3: the log is shorter than what was read from it before"},
-		"dead letters":        {func(p *played) { p.flows(true) }, "dead letters: 1"},
+		"dead letters":        {func(p *played) { p.flows(true) }, "dead letters: 2"},
 		"the store is away":   {func(p *played) { p.away = true }, "read the heartbeats: memory: store is closed"},
 		"the journal is away": {func(p *played) { p.records = lostJournal{} }, "read the journal: no answer"},
 	} {
@@ -273,7 +275,11 @@ func TestCheckIsQuietInHealthyScenes(t *testing.T) {
 			p.submit("x", cluster.TaskSpec{})
 			p.f.apply(cluster.DrainMember{Member: "a", On: true})
 		},
-		"a rolling restart with hold":          func(p *played) { p.leave(p.submit("x", cluster.TaskSpec{}).Owner, true) },
+		"a rolling restart with hold": func(p *played) {
+			owner := p.submit("x", cluster.TaskSpec{}).Owner
+			p.leave(owner, true)
+			p.none = string(owner)
+		},
 		"a finished flow without dead letters": func(p *played) { p.flows(false) },
 		"a malformed file that was mended": func(p *played) {
 			p.append(journal.Record{Kind: journal.Malformed, Partition: "x", AtMS: time.Now().UnixMilli() - 1})
@@ -299,5 +305,8 @@ func TestARestartIsListed(t *testing.T) {
 	got := view.Of(p.f.v).Status().Problems
 	if len(got) != 1 || got[0].State != view.Held || got[0].Member != string(owner) || got[0].Text != "it has announced a restart; 1 task waits for it" {
 		t.Errorf("got %+v", got)
+	}
+	if j, _ := view.Of(p.f.v).Job("x"); j.Tasks[0].State != view.Held {
+		t.Errorf("its task is %s", j.Tasks[0].State)
 	}
 }

@@ -25,7 +25,7 @@ func TestSealing(t *testing.T) {
 		{"sum", "", 1, 0, []string{"a"}, FlowDraining, "1 of 2 shards have put out their last state", 0},
 		{"sum", "", 2, 1, []string{"a", "b"}, FlowSealing, "1 of 3 shards of the output are sealed", 2},
 		{"sum", "", 2, 0, nil, FlowSealing, "0 of 3 shards of the output are sealed; for a slot: nobody runs it", 0},
-		{"out", "", 2, 2, []string{"a"}, FlowOpen, "for the end of sum", 0},
+		{"out", "", 2, 1, []string{"a"}, FlowOpen, "for the end of sum", 0},
 		{"out", "", 2, 3, []string{"a", "b"}, FlowSealing, "", 2},
 		{"out", "b", 2, 3, []string{"a", "b"}, FlowSealing, "for b, which seals the output", 1},
 		{"out", "c", 2, 3, []string{"a", "b"}, FlowSealing, "for the lease of c to end, which began to seal the output", 2},
@@ -44,5 +44,17 @@ func TestSealing(t *testing.T) {
 		if task.State != c.state || task.Waits != c.waits || len(task.Sealers) != c.sealers {
 			t.Errorf("%+v\ngot %s, %q, %q", c, task.State, task.Waits, task.Sealers)
 		}
+	}
+}
+
+// What waits is that of all shards, and nothing more comes only where all of them say so.
+func TestCountsOfAllShards(t *testing.T) {
+	t.Parallel()
+	graph := flow.Graph{Tasks: []flow.Task{{Name: "in", Chains: 1}, {Name: "out"}}, Edges: []flow.Edge{{From: "in", To: "out", Shards: 2}}}
+	got := (&Flow{Unit: UnitMessages}).task(graph, "out", map[flow.Shard]store.Depth{
+		{Edge: "edge/in/out"}: {Stored: 5, Pending: 2}, {Edge: "edge/in/out", Number: 1}: {Stored: 3, Pending: 1, Sealed: true},
+	})
+	if got.In != 5 || got.Pending != 3 || got.Sealed {
+		t.Errorf("got %+v", got)
 	}
 }

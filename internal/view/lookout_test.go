@@ -130,8 +130,8 @@ func TestASightCorrectsSumsAndTasks(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	st := sight.Status()
-	if st.Tasks.Running != 1 || st.Tasks.Failing != 1 || st.Tasks.Silent != 1 || st.Members.Silent != 1 {
-		t.Errorf("got %+v %+v", st.Tasks, st.Members)
+	if st.Tasks.Running != 1 || st.Tasks.Failing != 1 || st.Tasks.Silent != 1 || st.Members.Silent != 1 || st.Nobody != "" {
+		t.Errorf("got %+v %+v %s", st.Tasks, st.Members, st.Nobody)
 	}
 	if len(st.Problems) != 2 || st.Problems[0].Member != "c" || st.Problems[1].Task != "j0#a" {
 		t.Errorf("got %+v", st.Problems)

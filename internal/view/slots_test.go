@@ -50,6 +50,9 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 		Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool, Min: 3}}, Workflow: cluster.Workflow{Coverage: true},
 	}})
 	apply(cluster.SubmitJob{Job: "frail", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool, MaxAttempts: 1}}}})
+	if got := Of(v).Status().Problems; len(got) != 1 || got[0].Task != "big" {
+		t.Errorf("what waits for a slot to be handed over is a problem: %+v", got)
+	}
 	for range 2 { // one that was given away stops; then the new job has it, and fails
 		for p := range v.Partitions() {
 			switch job, _, _ := p.ID.Split(); {

@@ -101,6 +101,7 @@ func TestStatesAreCorrected(t *testing.T) {
 			t.Errorf("%s: status %+v, counts %+v, job %+v", name, st.Tasks, counts, job.Tasks[0])
 		}
 	}
+	x.Message = "what was wrong before"
 	task := Sight{v: v, runs: fails(x, Failing)}.Task(x)
 	if task.State != Failing || task.FailingMS != 5_000 || task.AsOfMS != 9_000 || task.FailureText() != "3 of 7 rounds, last: refused" {
 		t.Errorf("got %+v", task)
@@ -185,8 +186,13 @@ func TestThePlannedMembers(t *testing.T) {
 	t.Parallel()
 	v := applied(t, cluster.Value{},
 		cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.PrepareJoin{Member: "b", Heartbeat: "q", Weight: 50},
-		cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1}, cluster.DrainMember{Member: "a", On: true},
+		cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1},
+		cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Handover: cluster.HandoverNoGap}}}},
+		cluster.DrainMember{Member: "a", On: true},
 	)
+	if m := Of(v).Members(); m[0].Tasks != 1 || m[0].Leaving != 1 || m[1].Tasks != 0 {
+		t.Errorf("before the hand-over: %+v", m)
+	}
 	p, err := PlanWithout(v, nil)
 	var got []string
 	for _, m := range p.Members {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/journal"
@@ -44,6 +45,17 @@ func TestMalformedUntilMended(t *testing.T) {
 	}
 	if fmt.Sprint(got) != "[broken again]" {
 		t.Errorf("got %v", got)
+	}
+}
+
+// The longest gap is that of all moves, and what is too old counts nowhere.
+func TestMovesSinceATime(t *testing.T) {
+	t.Parallel()
+	records := []journal.Record{{AtMS: 1000, Kind: journal.Moved, GapMS: new(int64(7))}, {AtMS: 2000, Kind: journal.Moved, GapMS: new(int64(3))}}
+	for ms, want := range map[int64]Moves{1000: {2, 7}, 1001: {1, 3}, 2001: {}} {
+		if got := movesOf(since(records, time.UnixMilli(ms))); *got != want {
+			t.Errorf("since %d: got %+v, want %+v", ms, *got, want)
+		}
 	}
 }
 

@@ -82,6 +82,9 @@ func TestDiff(t *testing.T) {
 	incomplete.Complete = false
 	emptied := found()
 	emptied.Empty = []string{"tasks"}
+	completed := []cluster.Command{
+		cluster.PrepareJoin{Member: "m", Heartbeat: "m"}, cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}, cluster.FinishPartition{Partition: "a", Token: 2},
+	}
 	for name, c := range map[string]struct {
 		present      []cluster.Command
 		scan         Scan
@@ -99,9 +102,11 @@ func TestDiff(t *testing.T) {
 		"killed by hand comes back": {
 			[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}, cluster.KillJob{Job: "a"}}, found("a=1"), "submit-job a noop by p token=7", "",
 		},
-		"killed stays gone": {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}, cluster.KillJob{Job: "a"}}, found(), "", ""},
-		"emptied, few":      {many("s", tooMany), emptied, "kill-job j00 by p token=7; kill-job j01 by p token=7; kill-job j02 by p token=7; kill-job j03 by p token=7; kill-job j04 by p token=7; kill-job j05 by p token=7; kill-job j06 by p token=7; kill-job j07 by p token=7; kill-job j08 by p token=7; kill-job j09 by p token=7", ""},
-		"emptied, many":     {many("s", tooMany+1), emptied, "", "tasks: the directory is suddenly empty; its 11 tasks are kept (is its disk mounted? to remove the tasks put any file there)"},
+		"completed stays":        {completed, found("a=1"), "", ""},
+		"completed, and changed": {completed, found("a=2"), "submit-job a noop by p token=7", ""},
+		"killed stays gone":      {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}, cluster.KillJob{Job: "a"}}, found(), "", ""},
+		"emptied, few":           {many("s", tooMany), emptied, "kill-job j00 by p token=7; kill-job j01 by p token=7; kill-job j02 by p token=7; kill-job j03 by p token=7; kill-job j04 by p token=7; kill-job j05 by p token=7; kill-job j06 by p token=7; kill-job j07 by p token=7; kill-job j08 by p token=7; kill-job j09 by p token=7", ""},
+		"emptied, many":          {many("s", tooMany+1), emptied, "", "tasks: the directory is suddenly empty; its 11 tasks are kept (is its disk mounted? to remove the tasks put any file there)"},
 	} {
 		var w world
 		for _, c := range c.present {
@@ -124,6 +129,30 @@ func many(from string, n int) []cluster.Command {
 		out = append(out, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%02d", i)), Spec: spec(from, "1")})
 	}
 	return out
+}
+
+// TestEachFieldCounts: a definition is not the same where one field of its task is another.
+func TestEachFieldCounts(t *testing.T) {
+	t.Parallel()
+	one := func() cluster.JobSpec {
+		return cluster.JobSpec{Tasks: []cluster.TaskSpec{{Selector: []cluster.Label{{Key: "zone", Value: "a"}}, Partitions: []string{"k"}, Definition: []byte("1")}}}
+	}
+	a, b := one(), one()
+	if !same(&a, &b) {
+		t.Error("equal definitions are not the same")
+	}
+	for i, change := range []func(*cluster.TaskSpec){
+		func(s *cluster.TaskSpec) { s.Name = "x" }, func(s *cluster.TaskSpec) { s.Type = "x" }, func(s *cluster.TaskSpec) { s.Spread = cluster.SpreadEvery },
+		func(s *cluster.TaskSpec) { s.Weight = 2 }, func(s *cluster.TaskSpec) { s.Handover = cluster.HandoverFast },
+		func(s *cluster.TaskSpec) { s.Selector[0].Value = "b" }, func(s *cluster.TaskSpec) { s.SpreadOver = "x" }, func(s *cluster.TaskSpec) { s.Pin = "x" },
+		func(s *cluster.TaskSpec) { s.Stay = !s.Stay }, func(s *cluster.TaskSpec) { s.MaxAttempts = 3 },
+		func(s *cluster.TaskSpec) { s.Partitions[0] = "l" }, func(s *cluster.TaskSpec) { s.Definition[0] = '2' },
+	} {
+		b := one()
+		if change(&b.Tasks[0]); same(&a, &b) {
+			t.Errorf("change %d is not seen: %+v", i, b.Tasks[0])
+		}
+	}
 }
 
 // TestDiffConverges: what a scan says is true after its commands are applied, nothing else changed, and the same scan wants nothing more.
