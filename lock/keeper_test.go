@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/store/driver/drivermap"
@@ -251,6 +252,46 @@ func suspend(t *testing.T, lost func(h *lock.Held) bool) {
 	if err := held.Err(); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("after an hour of suspension: %v, want %v", err, lock.ErrLost)
 	}
+}
+
+// What a function of Do returns is what Do returns; where it returns nothing, that the lock was lost. Who waits with a heartbeat that is lost
+// goes on with another one.
+func TestALockIsLostInUse(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		var slept atomic.Int64
+		clock := protocol.NewProcessClock()
+		s := memory.New()
+		c, err := lock.NewClient(s.Open(), lock.Options{TTL: 10 * time.Second, Clock: func() protocol.Instant { return clock().Add(time.Duration(slept.Load())) }})
+		must.Succeed(t, err)
+		defer c.Close(deadline(t))
+		mine := errors.New("mine")
+		for _, want := range []error{lock.ErrLost, mine} {
+			err := c.Lock("x").Do(deadline(t), func(context.Context, cluster.Token) error {
+				slept.Add(int64(time.Hour))
+				if want == mine {
+					return mine
+				}
+				return nil
+			})
+			if !errors.Is(err, want) {
+				t.Errorf("got %v, want %v", err, want)
+			}
+		}
+		other := acquire(t, client(t, s.Open(), lock.Options{TTL: 10 * time.Second}).Lock("x"))
+		got := make(chan error, 1)
+		go func() {
+			held, err := c.Lock("x").Acquire(deadline(t))
+			if err == nil {
+				err = held.Release(deadline(t))
+			}
+			got <- err
+		}()
+		time.Sleep(time.Second) // waits: in virtual time
+		slept.Add(int64(time.Hour))
+		time.Sleep(15 * time.Second) // waits: in virtual time
+		must.Succeed(t, other.Release(deadline(t)))
+		must.Succeed(t, <-got)
+	})
 }
 
 func closed(c <-chan struct{}) bool {
