@@ -14,16 +14,16 @@ import (
 
 func TestGrantEmitsTaggedSamples(t *testing.T) {
 	t.Parallel()
-	g, h := worktest.NewGrant(t, work.Definition{Tags: map[string]string{"squad": "backend"}})
+	g, h := worktest.NewGrant(t, work.Definition{Tags: map[string]string{"squad": "backend", "zone": "a"}})
 	typ := work.Type{Name: "x", New: func(work.Definition) (work.Runner, error) {
 		return work.RunnerFunc(func(_ context.Context, g *work.Grant) error {
-			g.Emit("x.up", nil, publish.Point{AtMS: 7, Value: 1})
+			g.Emit("x.up", map[string]string{"zone": "b"}, publish.Point{AtMS: 7, Value: 1})
 			return nil
 		}), nil
 	}}
 	must.Succeed(t, worktest.Run(t, typ, g))
 	s := h.Last(t, "x.up")
-	if h.LastValue(t, "x.up") != 1 || s.Tags["squad"] != "backend" || s.Tags["task"] != "test" || s.Tags["member"] != "m1" {
+	if h.LastValue(t, "x.up") != 1 || s.Tags["squad"] != "backend" || s.Tags["zone"] != "b" || s.Tags["task"] != "test" || s.Tags["member"] != "m1" {
 		t.Fatalf("sample %+v", s)
 	}
 }
