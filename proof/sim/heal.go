@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/kernel"
 )
 
 // lift ends all faults: what was cut is joined, what was paused goes on, what lingered returns.
@@ -182,7 +183,7 @@ func (w *world) probe(k machine.Kind) {
 	case machine.PauseLong:
 		p.pause(1 << 62)
 	case machine.LeaveInOrder:
-		p.post(w.machine.Events.Stop("told to"))
+		p.post(member.Stop{Reason: "told to"})
 	}
 	gone := func() bool { // another process of its name may wait to take its place
 		m, member := w.oracle.ref.Member(p.name)
@@ -233,7 +234,7 @@ func (w *world) longest() time.Duration {
 		}
 	}
 	for _, d := range w.disk.list("") {
-		ttl = max(ttl, kernel.StatedTTL(d.Value))
+		ttl = max(ttl, heartbeat.StatedTTL(d.Value))
 	}
 	return ttl
 }

@@ -178,7 +178,7 @@ func (o *oracle) grants() {
 
 // applied is G7: equal index, equal bytes.
 func (o *oracle) applied(p *process, v cluster.Value) {
-	if o.doomed {
+	if o.doomed || v.Chain() == 0 { // it is an excerpt
 		return
 	}
 	for i := len(o.refs) - 1; i >= 0 && o.refs[i].index >= v.Index(); i-- {

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/kernel"
 	"github.com/rota-run/rota/protocol"
 )
 
@@ -88,7 +89,7 @@ func (w *world) start(name cluster.MemberID) {
 		Now: p.now, Wall: func() time.Time { return p.wall.at(w.now) },
 	}
 	if w.plan.paced {
-		s.Longest = kernel.LongestTTL(ttl)
+		s.Longest = heartbeat.Slowest * ttl
 	}
 	if w.guard(p, id); p.guard != nil {
 		s.Guard = p.guard
@@ -145,7 +146,7 @@ func (p *process) nextTurn() {
 func (p *process) take() machine.Event {
 	if p.rung && (len(p.inbox) == 0 || p.chance.oneIn(2)) {
 		p.rung = false
-		return machine.Stamped(p.w.machine.Events.Woken, p.clock.at(p.w.now))
+		return machine.Stamped(member.Woken{}, p.clock.at(p.w.now))
 	}
 	ev := p.inbox[0]
 	p.inbox = p.inbox[1:]
@@ -181,24 +182,26 @@ func (p *process) step() {
 }
 
 func (p *process) do(e machine.Effect) {
-	switch a := p.w.machine.Act(e).(type) {
-	case machine.Call:
-		p.call(e, a)
-	case machine.Wake:
+	if c, ok := p.w.machine.Call(e); ok {
+		p.call(e, c)
+		return
+	}
+	switch e := e.(type) {
+	case member.WakeAt:
 		p.wakes++
 		p.rung = false // setting a timer again takes back that it has fired
-		p.wakeLater(a.At, p.wakes)
-	case machine.Assign:
-		p.assign(a.Assignment)
-	case machine.Applied:
-		p.w.oracle.applied(p, a.Value)
-	case machine.Reply:
-		p.w.client.reply(a)
-	case machine.Left:
+		p.wakeLater(e.At, p.wakes)
+	case member.Assign:
+		p.assign(e.Assignment)
+	case member.Applying:
+		p.w.oracle.applied(p, e.Value)
+	case member.Reply:
+		p.w.client.reply(e)
+	case member.Left:
 		p.end()
-	case machine.Halt:
-		p.halted = a.Err
-		p.w.oracle.halted(p, a.Err)
+	case member.Halt:
+		p.halted = e.Err
+		p.w.oracle.halted(p, e.Err)
 		p.end()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
@@ -72,7 +73,7 @@ func (p *process) supervise(ev supervisor.Event) {
 		case supervisor.Stop:
 			p.cancel(e)
 		case supervisor.Report:
-			p.post(p.w.machine.Events.Reported(e.Version, e.Reports))
+			p.post(member.Reported{Version: e.Version, Reports: e.Reports})
 		case supervisor.WakeAt:
 			p.ticks++
 			if e.At != 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/protocol"
 )
@@ -71,7 +72,7 @@ func (p *process) propose(what string, commands ...cluster.Command) {
 	c := p.w.client
 	c.nextID++
 	c.asked[c.nextID] = &question{what: what, commands: commands, of: p, at: p.w.now}
-	p.post(p.w.machine.Events.Proposed(c.nextID, commands))
+	p.post(member.Proposed{ID: c.nextID, Commands: commands})
 }
 
 // windows: each number is listed once, and goes after a run of it has really ended well.

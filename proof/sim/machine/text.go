@@ -22,6 +22,17 @@ func AppendText(b []byte, x any) []byte {
 	return textOf(v.Type())(append(b, v.Type().Name()...), v)
 }
 
+// Short is how an event or an effect begins, on one line for people.
+func Short(x any) string {
+	b := AppendText(nil, x)
+	for i, c := range b {
+		if c < ' ' || c > '~' {
+			b[i] = '.'
+		}
+	}
+	return string(b[:min(len(b), 200)])
+}
+
 // writer appends a value of one type.
 type writer func([]byte, reflect.Value) []byte
 

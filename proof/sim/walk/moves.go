@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/internal/proof/check"
+	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -143,7 +144,7 @@ func (s *State) forget() {
 
 // wake lets a member that was away find out how late it is, and what came meanwhile.
 func (s *State) wake(i int) {
-	s.step(i, s.rules.Machine.Events.Woken)
+	s.step(i, kernel.Woken{})
 	m := s.own(i)
 	answers := m.answers
 	m.answers = nil
@@ -238,7 +239,7 @@ func (w *moves) fails(i int) {
 		w.add(fmt.Sprintf("%s is asked to leave", name(i)), func(s *State) {
 			s.used.Leaves++
 			s.own(i).leaving = true
-			s.step(i, s.rules.Machine.Events.Stop("asked"))
+			s.step(i, kernel.Stop{Reason: "asked"})
 		})
 	}
 	if w.s.used.Suspicions < w.bounds.Suspicions && m.awake() {
@@ -307,10 +308,5 @@ func (w *moves) expires() {
 	}
 }
 
-// said is what a call asks for.
-func (s *State) said(e machine.Effect) string {
-	if text := s.rules.Machine.Describe(e); text != "" {
-		return text
-	}
-	return fmt.Sprintf("%T", e)
-}
+// said is what a call asks for, or what an answer says.
+func (s *State) said(x any) string { return machine.Short(x) }
