@@ -129,14 +129,20 @@ func (n *Names) of(class string, x uint64) uint64 {
 	return uint64(at) + 1
 }
 
-// version appends a version: where they are ranked, by its rank among those of its document.
-func (n *Names) version(b []byte, v string) []byte {
+// Version implements [machine.Names]: where versions are ranked, it appends the rank among those of the document.
+func (n *Names) Version(b []byte, v string) []byte {
 	key, number, ranked := strings.Cut(v, versionMark)
 	x, err := strconv.ParseUint(number, 10, 64)
 	if !ranked || err != nil {
-		return append(binary.AppendUvarint(b, uint64(len(v))), v...)
+		return append(append(strconv.AppendInt(b, int64(len(v)), 10), '"'), v...)
 	}
-	return binary.AppendUvarint(b, n.of(key, x))
+	return strconv.AppendUint(b, n.of(key, x), 10)
+}
+
+// Any appends everything that a value holds, with indexes by their rank. A field whose type and name skip lists is left out: what it
+// says must follow from the rest, or decide nothing.
+func (n *Names) Any(b []byte, x any, skip ...string) []byte {
+	return machine.AppendNamed(b, x, n, skip)
 }
 
 // Seq names a sequence number of a writer. Numbers up to the newest applied one are all alike: duplicates.
