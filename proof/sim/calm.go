@@ -159,7 +159,7 @@ func (w *world) strayed() func() string {
 	key, changes, digest := "", -1, w.oracle.ref.Digest()
 	return func() string {
 		if now := w.oracle.ref.Digest(); changes != w.disk.changes || digest != now {
-			key, changes, digest = w.machine.Stray(&w.oracle.ref, w.disk.list("")), w.disk.changes, now
+			key, changes, digest = w.machine.Stray(&w.oracle.ref, w.disk.docs.List("")), w.disk.changes, now
 		}
 		return key
 	}

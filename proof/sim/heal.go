@@ -233,7 +233,7 @@ func (w *world) longest() time.Duration {
 			ttl = max(ttl, p.state.StatedTTL())
 		}
 	}
-	for _, d := range w.disk.list("") {
+	for _, d := range w.disk.docs.List("") {
 		ttl = max(ttl, heartbeat.StatedTTL(d.Value))
 	}
 	return ttl

@@ -16,7 +16,7 @@ type isolated struct {
 
 // isolate keeps what a copy shows that is cut off now.
 func (d *disk) isolate() {
-	d.older = isolated{docs: d.list(""), writes: map[string]store.Doc{}}
+	d.older = isolated{docs: d.docs.List(""), writes: map[string]store.Doc{}}
 }
 
 // strand lets a write that nobody acknowledges reach the isolated copy alone.

@@ -90,7 +90,7 @@ func (o *oracle) appended(rec store.Record) {
 // stored takes in that a document was written, or has gone.
 func (o *oracle) stored(key string) {
 	if o.truth != nil {
-		o.took(o.truth(o.ref, func() []store.Doc { return o.w.disk.list("") }, key))
+		o.took(o.truth(o.ref, func() []store.Doc { return o.w.disk.docs.List("") }, key))
 	}
 }
 

@@ -95,7 +95,7 @@ func (w *world) start(name cluster.MemberID) {
 		s.Guard = p.guard
 	}
 	p.state = w.machine.Start(s)
-	p.handle = &handle{d: w.disk, p: p}
+	p.handle = newHandle(w.disk, p)
 	p.caller = w.machine.Caller(s, p.handle)
 	types := make([]supervisor.StepType, len(typeNames))
 	for i, n := range typeNames {
