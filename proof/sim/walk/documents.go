@@ -25,12 +25,6 @@ func (s *State) assemble(key string) {
 	if s.truth == nil {
 		return
 	}
-	after := s.assess(*s.truth, func() []store.Doc {
-		out := make([]store.Doc, len(s.docs))
-		for i, d := range s.docs {
-			out[i] = d.Doc
-		}
-		return out
-	}, key).After
+	after := s.assess(*s.truth, func() []store.Doc { return s.docs.List("") }, key).After
 	s.truth = &after
 }

@@ -231,14 +231,14 @@ func (s *State) appendKey(b []byte, n *Names) []byte {
 	b = append(b, byte(u.Crashes), byte(u.Restarts), byte(u.Suspicions), byte(u.Duplicates), byte(u.Failures), byte(u.Leaves), byte(u.Forgets), byte(len(s.docs)), byte(len(s.orphans)))
 	for _, d := range s.docs {
 		if s.rules.Doc != nil {
-			b = s.rules.Doc(append(append(b, byte(d.member), d.start), d.session...), d.Doc, n)
+			b = s.rules.Doc(append(append(b, byte(d.Of.member), d.Of.start), d.Of.session...), d.Doc, n)
 			continue
 		}
 		b = n.Any(append(append(b, d.Key...), 0), d.Version)
 		if !s.rules.Heartbeat(d.Key) {
-			b = append(append(b, 0, byte(d.member), d.start), d.session...)
+			b = append(append(b, 0, byte(d.Of.member), d.Of.start), d.Of.session...)
 			if s.rules.Decode != nil {
-				b = n.Any(b, d.says, s.rules.Skip...)
+				b = n.Any(b, d.Of.says, s.rules.Skip...)
 			} else {
 				b = append(b, d.Value...)
 			}

@@ -131,7 +131,7 @@ func (s *State) forget() {
 	if s.rules.Over != nil {
 		s.orphans = slices.DeleteFunc(slices.Clone(s.orphans), func(o orphan) bool {
 			key, v := s.rules.Over(o.effect)
-			at, ok := s.find(key)
+			at, ok := s.docs.Find(key)
 			return v != "" && (!ok || s.docs[at].Version != v)
 		})
 	}
@@ -139,7 +139,7 @@ func (s *State) forget() {
 		return
 	}
 	n := newNames(s)
-	s.docs = slices.DeleteFunc(slices.Clone(s.docs), func(d doc) bool { return !s.live(d) && !n.Known(d.Key) })
+	s.docs = slices.DeleteFunc(slices.Clone(s.docs), func(d doc) bool { return !s.live(d.Of) && !n.Known(d.Key) })
 }
 
 // wake lets a member that was away find out how late it is, and what came meanwhile.
@@ -243,8 +243,8 @@ func (w *moves) fails(i int) {
 		})
 	}
 	if w.s.used.Suspicions < w.bounds.Suspicions && m.awake() {
-		for _, d := range w.s.sessions(func(d doc) bool { return w.s.live(d) && d.member == i }) {
-			w.add(fmt.Sprintf("%s is away for longer than the TTL, and its session with %s is over", name(i), d.Key), func(s *State) { s.lose(i, d) })
+		for _, d := range w.s.sessions(func(d doc) bool { return w.s.live(d.Of) && d.Of.member == i }) {
+			w.add(fmt.Sprintf("%s is away for longer than the TTL, and its session with %s is over", name(i), d.Key), func(s *State) { s.lose(i, d.Of) })
 		}
 	}
 }
@@ -253,8 +253,7 @@ func (w *moves) fails(i int) {
 func (s *State) sessions(suits func(doc) bool) []doc {
 	var out []doc
 	for _, d := range s.docs {
-		same := func(o doc) bool { return o.member == d.member && o.start == d.start && o.session == d.session }
-		if d.session != "" && suits(d) && !slices.ContainsFunc(out, same) {
+		if d.Of.session != "" && suits(d) && !slices.ContainsFunc(out, d.Of.same) {
 			out = append(out, d)
 		}
 	}
@@ -263,13 +262,13 @@ func (s *State) sessions(suits func(doc) bool) []doc {
 
 // lose is a false suspicion: a live member's session ends, while the member is away for so long that its lease is over. The others
 // have renewed theirs meanwhile.
-func (s *State) lose(i int, of doc) {
+func (s *State) lose(i int, of owner) {
 	s.used.Suspicions++
 	s.vanish(of)
 	s.own(i).lost++
 	s.docs = slices.Clone(s.docs)
 	for k, d := range s.docs {
-		if s.live(d) && s.rules.Heartbeat(d.Key) {
+		if s.live(d.Of) && s.rules.Heartbeat(d.Key) {
 			s.docs[k].Version = s.renewed(d)
 		}
 	}
@@ -303,8 +302,8 @@ func (w *moves) lates() {
 
 // expires are sessions of dead processes.
 func (w *moves) expires() {
-	for _, d := range w.s.sessions(func(d doc) bool { return !w.s.live(d) }) {
-		w.add(fmt.Sprintf("the session of a dead process is over: %s is gone", d.Key), func(s *State) { s.vanish(d) })
+	for _, d := range w.s.sessions(func(d doc) bool { return !w.s.live(d.Of) }) {
+		w.add(fmt.Sprintf("the session of a dead process is over: %s is gone", d.Key), func(s *State) { s.vanish(d.Of) })
 	}
 }
 
