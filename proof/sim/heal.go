@@ -189,8 +189,7 @@ func (w *world) probe(k machine.Kind) {
 		m, member := w.oracle.ref.Member(p.name)
 		return (!member || m.Incarnation != was.Incarnation) && w.served()
 	}
-	if !w.until(w.now+int64(bound), gone) {
-		w.oracle.violate("G4", fmt.Sprintf("%s after %s of %s: %s", bound, k, p.name, w.unserved()))
+	if !w.within(bound, gone, "G4", func() string { return fmt.Sprintf("%s of %s: %s", k, p.name, w.unserved()) }) {
 		return
 	}
 	w.result.gap(time.Duration(w.now-began), bound)
@@ -199,9 +198,18 @@ func (w *world) probe(k machine.Kind) {
 	} else {
 		w.start(p.name)
 	}
-	if bound := w.recoveryBound(); !w.until(w.now+int64(bound), func() bool { return w.back(was) && w.served() }) {
-		w.oracle.violate("G9", fmt.Sprintf("%s after %s came back: in the cluster again: %t. %s", bound, p.name, w.back(was), w.unserved()))
+	w.within(w.recoveryBound(), func() bool { return w.back(was) && w.served() }, "G9", func() string {
+		return fmt.Sprintf("%s came back: in the cluster again: %t. %s", p.name, w.back(was), w.unserved())
+	})
+}
+
+// within lets things happen until enough, and tells whether it was: it is promised within the bound after what.
+func (w *world) within(bound time.Duration, enough func() bool, promise string, what func() string) bool {
+	ok := w.until(w.now+int64(bound), enough)
+	if !ok {
+		w.oracle.violate(promise, fmt.Sprintf("%s after %s", bound, what()))
 	}
+	return ok
 }
 
 // back tells whether a member that had gone is in the cluster again, in another life. That its process counts itself as joined is not enough: one that was

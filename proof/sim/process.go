@@ -120,6 +120,27 @@ func (p *process) reaches(do func()) {
 	}
 }
 
+// later does something on the process's machine after a while, drawn from its own stream.
+func (p *process) later(lo, hi int64, do func()) {
+	p.w.after(p.chance.between(lo, hi), func() { p.reaches(do) })
+}
+
+// ring does something when the process's clock shows an instant, unless it was set again since.
+func (p *process) ring(at protocol.Instant, set *uint64, do func()) {
+	n := *set
+	p.w.after(max(0, p.clock.when(at)-p.w.now), func() {
+		p.reaches(func() {
+			switch {
+			case n != *set:
+			case p.clock.at(p.w.now) < at: // its rate has changed
+				p.ring(at, set, do)
+			default:
+				do()
+			}
+		})
+	})
+}
+
 // post stamps an event and puts it into the loop's inbox.
 func (p *process) post(ev machine.Event) {
 	p.reaches(func() {
@@ -133,12 +154,10 @@ func (p *process) nextTurn() {
 		return
 	}
 	p.turn = true
-	p.w.after(p.chance.between(1, int64(time.Millisecond)), func() {
-		p.reaches(func() {
-			p.turn = false
-			p.step()
-			p.nextTurn()
-		})
+	p.later(1, int64(time.Millisecond), func() {
+		p.turn = false
+		p.step()
+		p.nextTurn()
 	})
 }
 
@@ -190,7 +209,10 @@ func (p *process) do(e machine.Effect) {
 	case member.WakeAt:
 		p.wakes++
 		p.rung = false // setting a timer again takes back that it has fired
-		p.wakeLater(e.At, p.wakes)
+		p.ring(e.At, &p.wakes, func() {
+			p.rung = true
+			p.nextTurn()
+		})
 	case member.Assign:
 		p.assign(e.Assignment)
 	case member.Applying:
@@ -216,22 +238,6 @@ func (p *process) now() protocol.Instant {
 
 // joined tells whether the process takes part.
 func (p *process) joined() bool { return slices.Contains(p.w.machine.Joined, p.state.Phase()) }
-
-// wakeLater wakes the loop when its clock shows the instant, unless another one was asked for.
-func (p *process) wakeLater(at protocol.Instant, n uint64) {
-	p.w.after(max(0, p.clock.when(at)-p.w.now), func() {
-		p.reaches(func() {
-			switch {
-			case n != p.wakes:
-			case p.clock.at(p.w.now) < at: // its rate has changed
-				p.wakeLater(at, n)
-			default:
-				p.rung = true
-				p.nextTurn()
-			}
-		})
-	})
-}
 
 // end is the end in order: what the shell does after its loop.
 func (p *process) end() {
@@ -287,7 +293,7 @@ func (p *process) resume() {
 	waiting := p.waiting
 	p.waiting = nil
 	for _, do := range waiting {
-		p.w.after(p.chance.between(1, int64(3*time.Millisecond)), func() { p.reaches(do) })
+		p.later(1, int64(3*time.Millisecond), do)
 	}
 }
 

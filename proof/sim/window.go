@@ -27,16 +27,14 @@ func (r *run) windowed(g *protocol.Grant) {
 // lists no more, so that there is rest.
 func (r *run) lists() {
 	p := r.p
-	p.w.after(p.chance.between(int64(time.Second), int64(20*time.Second)), func() {
-		p.reaches(func() {
-			if r.over {
-				return
-			}
-			if !r.stopping && p.leased() {
-				r.advance(p.state.Value())
-			}
-			r.lists()
-		})
+	p.later(int64(time.Second), int64(20*time.Second), func() {
+		if r.over {
+			return
+		}
+		if !r.stopping && p.leased() {
+			r.advance(p.state.Value())
+		}
+		r.lists()
 	})
 }
 
