@@ -2,6 +2,7 @@ package machine
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
@@ -30,6 +31,26 @@ func Stamped(ev Event, now protocol.Instant) Event {
 	next.Set(was)
 	next.Field(0).SetInt(int64(now))
 	return next.Interface().(Event)
+}
+
+// Owner is the member that a heartbeat below a prefix belongs to.
+func Owner(key, prefix string) cluster.MemberID {
+	id, _, _ := strings.Cut(strings.TrimPrefix(key, prefix), "/")
+	return cluster.MemberID(id)
+}
+
+// StrayHeartbeat is a heartbeat of nobody, "" for none.
+func StrayHeartbeat(v *cluster.Value, docs []store.Doc) string {
+	owned := map[string]bool{}
+	for m := range v.Members() {
+		owned[m.Heartbeat] = true
+	}
+	for _, d := range docs {
+		if strings.HasPrefix(d.Key, protocol.HeartbeatPrefix) && !owned[d.Key] {
+			return d.Key
+		}
+	}
+	return ""
 }
 
 // FoldLog is the truth of protocols whose log's entries make the value.

@@ -78,6 +78,14 @@ type Times struct {
 	Vanishes  bool          // what a killed process held goes at once
 }
 
+// Gap is the time for looks and calls, and, unless the one that fails says so itself or the kernel does, that of the silence before.
+func (t Times) Gap(k Kind, looks, silence time.Duration) time.Duration {
+	if k == LeaveInOrder || k == Crash && t.Vanishes {
+		return looks
+	}
+	return looks + silence
+}
+
 // Change is what an entry or a document did to the value.
 type Change struct {
 	After cluster.Value

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 )
 
@@ -178,6 +179,12 @@ func (n *Names) Entry(b []byte, e cluster.Entry) []byte {
 		}
 	}
 	return b
+}
+
+// Appended appends the answer to an append, and whether it is applied at once.
+func Appended(b []byte, ev machine.Event, s machine.State, n *Names) []byte {
+	a, v := ev.(kernel.Appended), s.Value()
+	return n.Any(n.Any(n.Any(b, a.Outcome), a.Index == v.Index()+1), a.Index)
 }
 
 // value appends the records that decide what a value does next. The job never changes.

@@ -59,14 +59,7 @@ func faults() []machine.Fault {
 
 // stray is a heartbeat, a mailbox, a head or an assignment of somebody who is no member.
 func stray(v *cluster.Value, docs []store.Doc) string {
-	owned := map[string]bool{}
-	for m := range v.Members() {
-		owned[m.Heartbeat] = true
-	}
 	for _, d := range docs {
-		if strings.HasPrefix(d.Key, protocol.HeartbeatPrefix) && !owned[d.Key] {
-			return d.Key
-		}
 		for _, prefix := range []string{leader.MailboxPrefix, leader.AssignPrefix, leader.HeadPrefix} {
 			rest, ok := strings.CutPrefix(d.Key, prefix)
 			id, _, _ := strings.Cut(rest, "/")
@@ -75,7 +68,7 @@ func stray(v *cluster.Value, docs []store.Doc) string {
 			}
 		}
 	}
-	return ""
+	return machine.StrayHeartbeat(v, docs)
 }
 
 func start(a machine.Start) machine.State {
@@ -95,8 +88,7 @@ func caller(s machine.Start, st machine.Store) machine.Caller {
 func call(e machine.Effect) (machine.Call, bool) {
 	switch e := e.(type) {
 	case leader.Get:
-		id, _, _ := strings.Cut(strings.TrimPrefix(e.Key, protocol.HeartbeatPrefix), "/")
-		return machine.Call{Looks: strings.HasPrefix(e.Key, protocol.HeartbeatPrefix), Whom: cluster.MemberID(id)}, true
+		return machine.Call{Looks: strings.HasPrefix(e.Key, protocol.HeartbeatPrefix), Whom: machine.Owner(e.Key, protocol.HeartbeatPrefix)}, true
 	case leader.List:
 		return machine.Call{List: true}, true
 	case leader.Put:
@@ -109,11 +101,7 @@ func call(e machine.Effect) (machine.Call, bool) {
 
 // gap is G4: T(1+ρ) of silence, of the leader and of its tasks at once; the looks of an election, of adoption, of an offer and its answer.
 func gap(t machine.Times, k machine.Kind) time.Duration {
-	d := 20*t.Poll + 40*t.Slowest
-	if k == machine.LeaveInOrder || k == machine.Crash && t.Vanishes {
-		return d
-	}
-	return d + t.TTL*1050/1000
+	return t.Gap(k, 20*t.Poll+40*t.Slowest, t.TTL*1050/1000)
 }
 
 // recovery is G9: a silence until the dead leader is followed, one until the dead members are found by its successor, one until those who start under their

@@ -79,7 +79,7 @@ func call(e machine.Effect) (machine.Call, bool) {
 	case lease.Fetch:
 		for _, k := range e.Keys {
 			if strings.HasPrefix(k, "node/") {
-				return machine.Call{Looks: true, Whom: owner(k), Reads: len(e.Keys) > 1}, true
+				return machine.Call{Looks: true, Whom: machine.Owner(k, "node/"), Reads: len(e.Keys) > 1}, true
 			}
 		}
 		return machine.Call{Reads: len(e.Keys) > 1}, true
@@ -93,12 +93,6 @@ func call(e machine.Effect) (machine.Call, bool) {
 		return machine.Call{Write: true}, true
 	}
 	return machine.Shared(e)
-}
-
-// owner of a heartbeat.
-func owner(key string) cluster.MemberID {
-	id, _, _ := strings.Cut(strings.TrimPrefix(key, "node/"), "/")
-	return cluster.MemberID(id)
 }
 
 // stray is a partition of no job.
@@ -115,11 +109,7 @@ func stray(v *cluster.Value, docs []store.Doc) string {
 
 // gap is G4: T(1+ρ) of silence, twice where the leader went too with its rank's delay; then the looks of the leader, of its pass, of the board and of the claim.
 func gap(t machine.Times, k machine.Kind) time.Duration {
-	d := 14*t.Poll + 20*t.Slowest
-	if k == machine.LeaveInOrder || k == machine.Crash && t.Vanishes {
-		return d
-	}
-	return d + 2*t.TTL*1050/1000
+	return t.Gap(k, 14*t.Poll+20*t.Slowest, 2*t.TTL*1050/1000)
 }
 
 // recovery is G9: as gap, and the back-off of runs that failed, and the patience with whoever may claim first.

@@ -2,14 +2,11 @@ package replica
 
 import (
 	"path"
-	"strings"
 	"time"
 
-	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/store"
 )
 
 // Machine is replica.
@@ -17,7 +14,7 @@ func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "replica", Joined: []string{"joined"}, Faults: faults(),
 		Start: start, Step: machine.Steps(replica.Step), Call: call, Caller: caller, Watches: watches,
-		Fold: machine.FoldLog, Stray: stray, Gap: gap, Recovery: recovery,
+		Fold: machine.FoldLog, Stray: machine.StrayHeartbeat, Gap: gap, Recovery: recovery,
 	}
 }
 
@@ -63,41 +60,17 @@ func call(e machine.Effect) (machine.Call, bool) {
 	case replica.DropHeartbeat:
 		return machine.Call{}, true
 	case replica.CheckHeartbeat:
-		return machine.Call{Looks: true, Whom: owner(e.Key)}, true
+		return machine.Call{Looks: true, Whom: machine.Owner(e.Key, protocol.HeartbeatPrefix)}, true
 	case replica.ListHeartbeats:
 		return machine.Call{List: true}, true
 	}
 	return machine.Shared(e)
 }
 
-// owner of a heartbeat.
-func owner(key string) cluster.MemberID {
-	id, _, _ := strings.Cut(strings.TrimPrefix(key, protocol.HeartbeatPrefix), "/")
-	return cluster.MemberID(id)
-}
-
-// stray is a heartbeat of nobody.
-func stray(v *cluster.Value, docs []store.Doc) string {
-	owned := map[string]bool{}
-	for m := range v.Members() {
-		owned[m.Heartbeat] = true
-	}
-	for _, d := range docs {
-		if strings.HasPrefix(d.Key, protocol.HeartbeatPrefix) && !owned[d.Key] {
-			return d.Key
-		}
-	}
-	return ""
-}
-
 // gap is G4: T(1+ρ) of silence, a poll until the last heartbeat is seen, one until the silence is noticed, one until the entry is read; and the
 // calls for it. Where the kernel tells, or the member itself, there is no silence.
 func gap(t machine.Times, k machine.Kind) time.Duration {
-	d := 4*t.Poll + 8*t.Slowest
-	if k == machine.LeaveInOrder || k == machine.Crash && t.Vanishes {
-		return d
-	}
-	return d + t.TTL*1050/1000
+	return t.Gap(k, 4*t.Poll+8*t.Slowest, t.TTL*1050/1000)
 }
 
 // recovery is G9: one silence until the dead are out of the way of those who start under their names, one until those nobody watched are
