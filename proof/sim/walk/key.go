@@ -154,9 +154,25 @@ func (n *Names) Seq(w cluster.WriterID, seq uint64) int64 {
 	return max(0, int64(seq)-int64(n.base.Wrote(w))) //nolint:gosec // small numbers
 }
 
-// Command appends what a command says, but for what people read, and for whose deaths count: a walk has fewer of them than park anything.
+// Command appends what a command says.
 func (n *Names) Command(b []byte, c cluster.Command) []byte {
-	return n.Any(b, []cluster.Command{c}, "LeaveCluster.Reason", "LeaveCluster.Died")
+	switch c := c.(type) {
+	case cluster.PrepareJoin:
+		return n.mention(append(b, 1), string(c.Member)+c.Heartbeat, c.Replaces)
+	case cluster.AcceptJoin:
+		return n.mention(append(b, 2), string(c.Member)+string(c.By), c.Incarnation, c.ByIncarnation)
+	case cluster.AbortJoin:
+		return n.mention(append(b, 3), string(c.Member), c.Incarnation)
+	case cluster.LeaveCluster:
+		return n.mention(append(b, 4), string(c.Member), c.Incarnation)
+	case cluster.ConfirmMember:
+		return n.mention(append(b, 5), string(c.Member)+c.Heartbeat, c.Incarnation)
+	case cluster.Started:
+		return n.mention(append(b, 6), string(c.Partition), c.Token)
+	case cluster.Stopped:
+		return n.mention(append(b, 7), string(c.Partition), c.Token)
+	}
+	return n.Any(append(b, 8), c)
 }
 
 func (n *Names) mention(b []byte, what string, indexes ...cluster.Index) []byte {
