@@ -158,7 +158,8 @@ func structWriter(t reflect.Type) writer {
 		b = append(b, '{')
 		for i := range fields {
 			of, f := &fields[i], v.Field(i)
-			if f.IsZero() || slices.Contains(h.skip, of.full) {
+			empty := h.names != nil && (f.Kind() == reflect.Slice || f.Kind() == reflect.Map) && f.Len() == 0 // to a key it is as nil is
+			if f.IsZero() || empty || slices.Contains(h.skip, of.full) {
 				continue
 			}
 			if b = append(b, of.name...); of.kept && h.names == nil {
