@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/internal/protocol/member"
 )
 
 // question is what the operator has asked a member for.
@@ -44,7 +44,7 @@ func (c *client) applied(e cluster.Entry, done cluster.Applied) {
 }
 
 // reply takes in an answer: there is one for each question, and it says what the log says.
-func (c *client) reply(e machine.Reply) {
+func (c *client) reply(e member.Reply) {
 	q, ok := c.asked[e.ID]
 	if !ok {
 		c.w.oracle.violate("G5", fmt.Sprintf("request %d was answered twice", e.ID))

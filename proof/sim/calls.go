@@ -125,21 +125,12 @@ func (p *process) fateOf(c machine.Call) (fate, machine.Kind) {
 	k := p.armed[i].kind
 	p.armed = slices.Delete(p.armed, i, i+1)
 	p.w.count(k, phase)
-	switch k {
-	case machine.LostRequest:
-		return noRequest, k
-	case machine.LostReply:
-		return noReply, k
-	case machine.Duplicate:
-		return twice, k
-	case machine.LateWrite:
-		return later, k
-	case machine.FailedCall:
-		return fails, k
-	case machine.StaleList:
-		return oldListing, k
-	case machine.DirtyRead:
-		return dirty, k
-	}
-	return fine, k
+	return fates[k], k
+}
+
+// fates are those of the kinds that are no more than one.
+// read-only: a table.
+var fates = map[machine.Kind]fate{
+	machine.LostRequest: noRequest, machine.LostReply: noReply, machine.Duplicate: twice, machine.LateWrite: later,
+	machine.FailedCall: fails, machine.StaleList: oldListing, machine.DirtyRead: dirty,
 }

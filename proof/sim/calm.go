@@ -22,9 +22,7 @@ func (w *world) evened() {
 	if w.client.evens = w.plan.pinned; w.client.evens {
 		bound = w.recoveryBound()
 	}
-	if !w.until(w.now+int64(bound), func() bool { return w.uneven() == "" }) {
-		w.oracle.violate("G8", fmt.Sprintf("%s after all was well: %s", bound, w.uneven()))
-	}
+	w.within(bound, func() bool { return w.uneven() == "" }, "G8", func() string { return "all was well: " + w.uneven() })
 }
 
 // shared waits until owners have nothing left to share. Where they do, a join moves nothing at its own index: what it asks of them comes when they have read
@@ -125,9 +123,7 @@ func (w *world) drained() {
 		return
 	}
 	c.drains = ""
-	if bound := w.recoveryBound(); !w.until(w.now+int64(bound), w.served) {
-		w.oracle.violate("G9", fmt.Sprintf("%s after %s was drained no more: %s", bound, p.name, w.unserved()))
-	}
+	w.within(w.recoveryBound(), w.served, "G9", func() string { return fmt.Sprintf("%s was drained no more: %s", p.name, w.unserved()) })
 }
 
 // alone tells whether there is nobody else to take what a member has.
@@ -159,7 +155,7 @@ func (w *world) strayed() func() string {
 	key, changes, digest := "", -1, w.oracle.ref.Digest()
 	return func() string {
 		if now := w.oracle.ref.Digest(); changes != w.disk.changes || digest != now {
-			key, changes, digest = w.machine.Stray(&w.oracle.ref, w.disk.list("")), w.disk.changes, now
+			key, changes, digest = w.machine.Stray(&w.oracle.ref, w.disk.docs.List("")), w.disk.changes, now
 		}
 		return key
 	}

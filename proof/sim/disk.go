@@ -4,11 +4,11 @@ import (
 	"slices"
 	"sort"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/store"
 )
 
@@ -19,8 +19,8 @@ type disk struct {
 	trimmed  uint64
 	head     uint64
 	snapshot store.Record
-	docs     []stored // sorted by key
-	changes  int      // of docs so far
+	docs     model.Docs[owner]
+	changes  int // of docs so far
 	versions uint64
 	sessions []*session
 	tombs    map[string]*process // documents that were ended on a store without sessions, and whose they were
@@ -31,8 +31,8 @@ type disk struct {
 	room     *room
 }
 
-type stored struct {
-	doc     store.Doc
+// owner is whose a document is.
+type owner struct {
 	session *session
 	by      *process // its writer, if it is of no session
 }
@@ -77,60 +77,35 @@ func (d *disk) trim(index uint64) {
 	d.trimmed = max(d.trimmed, index)
 }
 
-func (d *disk) get(key string) (store.Doc, error) {
-	i, ok := d.find(key)
-	if !ok {
-		return store.Doc{}, store.ErrNotFound
-	}
-	return d.docs[i].doc, nil
-}
-
-// find returns where a document is, or would be.
-func (d *disk) find(key string) (int, bool) {
-	return slices.BinarySearchFunc(d.docs, key, func(s stored, key string) int { return strings.Compare(s.doc.Key, key) })
-}
-
 func (d *disk) put(doc store.Doc, s *session, by *process) (store.Version, error) {
-	i, ok := d.find(doc.Key)
-	if by != nil && d.tombs[doc.Key] == by {
+	i, ok, err := d.docs.Over(doc)
+	switch {
+	case by != nil && d.tombs[doc.Key] == by:
 		return "", store.ErrSession
-	}
-	if ok != (doc.Version != "") || ok && d.docs[i].doc.Version != doc.Version {
-		return "", store.ErrConflict
-	}
-	if !ok {
-		d.docs = slices.Insert(d.docs, i, stored{})
-	} else if old := d.docs[i]; old.session != nil { // a tie is that of the session which created the document: see store.Session
-		s = old.session
+	case err != nil:
+		return "", err
+	case ok && d.docs[i].Of.session != nil: // a tie is that of the session which created the document: see store.Session
+		s = d.docs[i].Of.session
 	}
 	d.versions++
 	doc.Version = store.Version(strconv.FormatUint(d.versions, 10))
-	d.docs[i] = stored{doc, s, by}
+	d.docs = d.docs.Stored(i, ok, model.Doc[owner]{Doc: doc, Of: owner{s, by}})
 	d.changed(doc.Key)
 	return doc.Version, nil
 }
 
 // remove takes a document away that is there.
 func (d *disk) remove(i int) {
-	key := d.docs[i].doc.Key
+	key := d.docs[i].Key
 	d.docs = slices.Delete(d.docs, i, i+1)
 	d.changed(key)
-}
-
-// putTo is put for a change that may be made twice: the answer is that of the first.
-func (d *disk) putTo(v *store.Version, doc store.Doc, s *session, by *process) error {
-	got, err := d.put(doc, s, by)
-	if err == nil {
-		*v = got
-	}
-	return err
 }
 
 // entomb ends what a process has written to documents: what it has sent before comes to nothing.
 func (d *disk) entomb(p *process, keys []string) {
 	for _, key := range keys {
-		i, ok := d.find(key)
-		if ok && d.docs[i].by != p {
+		i, ok := d.docs.Find(key)
+		if ok && d.docs[i].Of.by != p {
 			continue
 		}
 		if d.tombs[key] = p; ok {
@@ -140,15 +115,11 @@ func (d *disk) entomb(p *process, keys []string) {
 }
 
 func (d *disk) delete(key string, v store.Version) error {
-	i, ok := d.find(key)
-	switch {
-	case !ok:
-		return store.ErrNotFound
-	case d.docs[i].doc.Version != v:
-		return store.ErrConflict
+	i, err := d.docs.At(key, v)
+	if err == nil {
+		d.remove(i)
 	}
-	d.remove(i)
-	return nil
+	return err
 }
 
 // changed says that a document was written or has gone.
@@ -156,16 +127,6 @@ func (d *disk) changed(key string) {
 	d.changes++
 	d.w.oracle.stored(key)
 	d.w.docChanged(key)
-}
-
-func (d *disk) list(prefix string) []store.Doc {
-	i, _ := d.find(prefix)
-	n := sort.Search(len(d.docs)-i, func(n int) bool { return !strings.HasPrefix(d.docs[i+n].doc.Key, prefix) })
-	out := make([]store.Doc, n)
-	for k, s := range d.docs[i : i+n] {
-		out[k] = s.doc
-	}
-	return out
 }
 
 // session is a session on the store's side.
@@ -231,7 +192,7 @@ func (s *session) end() {
 	s.over = true
 	s.d.sessions = slices.DeleteFunc(s.d.sessions, func(o *session) bool { return o == s })
 	for i := 0; i < len(s.d.docs); {
-		if s.d.docs[i].session == s {
+		if s.d.docs[i].Of.session == s {
 			s.d.remove(i)
 		} else {
 			i++

@@ -1,12 +1,10 @@
 package sim
 
 import (
-	"context"
-	"iter"
 	"time"
 
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -80,121 +78,28 @@ func (r *room) storm(d chance) {
 	}
 }
 
-// patient is a call to the group that may have to wait for others: it goes on where it stopped when the answer is there, or its time is over.
-type patient struct {
-	p      *process
-	answer *memory.GroupAnswer
-	late   bool
-	pause  func() // until more is known
-	goOn   func()
-}
-
-type patientKey struct{}
-
-// callGroup makes a call to the group. It is answered at the latest at the deadline.
-func (p *process) callGroup(e machine.Effect, f fate, sent protocol.Instant, back, deadline int64) {
-	q := &patient{p: p}
-	var ev machine.Event
-	over := false
-	next, _ := iter.Pull(func(yield func(struct{}) bool) {
-		q.pause = func() { yield(struct{}{}) }
-		ev = p.caller.Call(context.WithValue(context.Background(), patientKey{}, q), e)
-	})
-	reply := func() { // its way back
-		over = true
-		at := max(p.w.now, deadline)
-		if !f.silent() {
-			at = min(p.w.now+back, at)
-		}
-		p.w.after(at-p.w.now, func() { p.answer(ev, sent) })
-	}
-	q.goOn = func() {
-		if over {
-			return
-		}
-		if _, waits := next(); !waits {
-			reply()
-		}
-	}
-	p.handle.fate = f
-	p.sent = &sent
-	q.goOn()
-	p.sent = nil
-	p.w.after(deadline-p.w.now, func() {
-		q.late = true
-		q.goOn()
-	})
-}
-
 // request makes a request to the group under the call's fate.
-func (h *handle) request(ctx context.Context, c memory.GroupCall) (memory.GroupAnswer, error) {
-	r, f := h.d.room, h.fate
+func (h *handle) request(c memory.GroupCall) (model.Answer, bool) {
+	r, f, q := h.d.room, h.fate, h.patient
 	h.fate = f.next()
 	silent := func(memory.GroupAnswer) {}
-	q, _ := ctx.Value(patientKey{}).(*patient)
+	unknown := model.Answer{Err: store.ErrUnknown}
 	switch {
 	case f == noRequest:
-		return memory.GroupAnswer{}, store.ErrUnknown
+		return unknown, true
 	case f == fails:
-		return memory.GroupAnswer{}, store.ErrUnavailable
+		return model.Answer{Err: store.ErrUnavailable}, true
 	case f == later:
 		w := h.d.w
 		w.after(w.chance.between(int64(time.Second), int64(2*time.Minute)), func() { r.ask(c, silent) })
-		return memory.GroupAnswer{}, store.ErrUnknown
+		return unknown, true
 	case f == noReply || q == nil: // the process ends, and waits for nothing
 		r.ask(c, silent)
-		return memory.GroupAnswer{}, store.ErrUnknown
+		return unknown, true
 	case f == twice:
 		r.ask(c, silent)
 	}
-	return q.wait(c)
-}
-
-// wait makes a request and waits for its answer.
-func (q *patient) wait(c memory.GroupCall) (memory.GroupAnswer, error) {
-	r, waits := q.p.w.disk.room, false
-	call := r.ask(c, func(a memory.GroupAnswer) {
-		if q.p.cutIn || q.p.w.disk.away {
-			return // it is lost
-		}
-		q.answer = &a
-		if waits {
-			q.p.w.after(0, q.goOn)
-		}
-	})
-	for q.answer == nil && !q.late {
-		waits = true
-		q.pause()
-	}
-	if q.answer == nil {
-		delete(r.waits, call)
-		return memory.GroupAnswer{Membership: store.Membership{Seat: store.Seat{ID: r.group.Waiting(call)}}}, store.ErrUnknown
-	}
-	return *q.answer, q.answer.Err
-}
-
-// JoinGroup implements store.Group.
-func (h *handle) JoinGroup(ctx context.Context, j store.JoinRequest) (store.Membership, error) {
-	a, err := h.request(ctx, memory.GroupCall{Join: &j})
-	return a.Membership, err
-}
-
-// SyncGroup implements store.Group.
-func (h *handle) SyncGroup(ctx context.Context, s store.Seat, give []store.GroupMember) ([]byte, error) {
-	a, err := h.request(ctx, memory.GroupCall{Sync: &s, Give: give})
-	return a.Given, err
-}
-
-// Heartbeat implements store.Group.
-func (h *handle) Heartbeat(ctx context.Context, s store.Seat) error {
-	_, err := h.request(ctx, memory.GroupCall{Beat: &s})
-	return err
-}
-
-// LeaveGroup implements store.Group.
-func (h *handle) LeaveGroup(ctx context.Context, id string) error {
-	_, err := h.request(ctx, memory.GroupCall{Leave: id})
-	return err
+	return q.ask(c)
 }
 
 // endsPlace is what the key of a place in the group begins with.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/store"
 )
 
@@ -53,16 +55,20 @@ func (f fate) silent() bool {
 
 // handle is one process's connection to the store. A call is made at one instant; the world delays what leads to it and its answer.
 type handle struct {
-	d    *disk
-	p    *process
-	fate fate
-	torn *torn // nil for a call that is made in one go
+	model.Handle
+	d       *disk
+	p       *process
+	fate    fate
+	patient *patient // nil for a call that waits for nothing
 }
 
-var (
-	_ store.Full     = (*handle)(nil)
-	_ store.Sessions = (*handle)(nil)
-)
+var _ machine.Store = (*handle)(nil)
+
+func newHandle(d *disk, p *process) *handle {
+	h := &handle{d: d, p: p}
+	h.Side = h
+	return h
+}
 
 // change makes one change under the call's fate, which is used up by it.
 func (h *handle) change(do func() error) error {
@@ -104,93 +110,89 @@ func (h *handle) ask() error {
 	return nil
 }
 
-// Close ends the sessions of the handle.
-func (h *handle) Close() error { return nil }
-
-// Get implements store.Docs.
-func (h *handle) Get(_ context.Context, key string) (store.Doc, error) {
-	docs, err := h.torn.read(func() ([]store.Doc, error) {
-		if err := h.ask(); err != nil {
-			return nil, err
+// Do implements [model.Side].
+func (h *handle) Do(r model.Request) (a model.Answer, answered bool) {
+	s, _ := r.Session.(*session)
+	switch {
+	case r.Kind == model.Group:
+		return h.request(r.Group)
+	case r.Kind < model.Put:
+		if a.Err = h.ask(); a.Err == nil {
+			h.read(r, &a)
 		}
-		get := h.d.get
+		return a, true
+	case r.Kind == model.Put && s != nil && s.forsaken():
+		a.Err = store.ErrSession
+		return a, true
+	case r.Kind == model.Put && s == nil && h.fate == dirty:
+		h.d.strand(r.Doc)
+	}
+	a.Err = h.change(func() error { return h.write(r, s, &a) })
+	return a, true
+}
+
+func (h *handle) read(r model.Request, a *model.Answer) {
+	switch r.Kind {
+	case model.Get:
+		get := h.d.docs.Get
 		if h.fate == dirty {
 			get = h.d.older.get
 		}
-		doc, err := get(key)
-		return []store.Doc{doc}, err
-	})
-	if err != nil {
-		return store.Doc{}, err
-	}
-	return docs[0], nil
-}
-
-// Put implements store.Docs.
-func (h *handle) Put(_ context.Context, doc store.Doc) (v store.Version, err error) {
-	if h.fate == dirty {
-		h.d.strand(doc)
-	}
-	err = h.change(func() error { return h.d.putTo(&v, doc, nil, h.p) })
-	return v, err
-}
-
-// Delete implements store.Docs.
-func (h *handle) Delete(_ context.Context, key string, v store.Version) error {
-	return h.change(func() error { return h.d.delete(key, v) })
-}
-
-// List implements store.Docs.
-func (h *handle) List(_ context.Context, prefix string) ([]store.Doc, error) {
-	return h.torn.read(func() ([]store.Doc, error) {
-		if err := h.ask(); err != nil {
-			return nil, err
-		}
+		a.Doc, a.Err = get(r.Doc.Key)
+	case model.List:
+		list := h.d.docs.List
 		if h.fate == oldListing || h.fate == dirty {
-			return h.d.older.list(prefix), nil
+			list = h.d.older.list
 		}
-		return h.d.list(prefix), nil
-	})
-}
-
-// Append implements store.Log.
-func (h *handle) Append(_ context.Context, data []byte) (index uint64, err error) {
-	err = h.change(func() error { index = h.d.append(data); return nil })
-	return index, err
-}
-
-// Read implements store.Log.
-func (h *handle) Read(_ context.Context, after uint64, limit int) (store.Page, error) {
-	if err := h.ask(); err != nil {
-		return store.Page{}, err
-	}
-	return h.d.read(after, limit)
-}
-
-// Snapshot implements store.Log.
-func (h *handle) Snapshot(context.Context) (store.Record, error) {
-	if err := h.ask(); err != nil {
-		return store.Record{}, err
-	}
-	if h.d.snapshot.Index == 0 {
-		return store.Record{}, store.ErrNotFound
-	}
-	return h.d.snapshot, nil
-}
-
-// SaveSnapshot implements store.Log.
-func (h *handle) SaveSnapshot(_ context.Context, s store.Record) error {
-	return h.change(func() error {
-		if s.Index > h.d.snapshot.Index {
-			h.d.snapshot = s
+		a.Docs = list(r.Doc.Key)
+	case model.Read:
+		a.Page, a.Err = h.d.read(r.Record.Index, r.Limit)
+	case model.Snapshot:
+		if a.Record = h.d.snapshot; a.Record.Index == 0 {
+			a.Err = store.ErrNotFound
 		}
-		return nil
-	})
+	}
 }
 
-// Trim implements store.Log.
-func (h *handle) Trim(_ context.Context, index uint64) error {
-	return h.change(func() error { h.d.trim(index); return nil })
+// write makes a change, which may be made twice.
+func (h *handle) write(r model.Request, s *session, a *model.Answer) error {
+	switch r.Kind {
+	case model.Put:
+		return h.put(r.Doc, s, a)
+	case model.Delete:
+		return h.d.delete(r.Doc.Key, r.Doc.Version)
+	case model.Append:
+		a.Record.Index = h.d.append(r.Record.Data)
+	case model.SaveSnapshot:
+		if r.Record.Index > h.d.snapshot.Index {
+			h.d.snapshot = r.Record
+		}
+	case model.Trim:
+		h.d.trim(r.Record.Index)
+	case model.Open:
+		a.Session = h.d.open(h.p, r.TTL)
+	case model.Close:
+		s.end()
+	}
+	return nil
+}
+
+// put writes a document. The answer of one that is made twice is that of the first. An acknowledged one renews the session.
+func (h *handle) put(doc store.Doc, s *session, a *model.Answer) error {
+	by := h.p
+	if s != nil {
+		if by = nil; s.over {
+			return store.ErrSession
+		}
+	}
+	v, err := h.d.put(doc, s, by)
+	if err != nil {
+		return err
+	}
+	if a.Doc.Version = v; s != nil {
+		s.heard = h.d.w.now
+	}
+	return nil
 }
 
 // EndKey implements store.Endable, for where there are no sessions.
@@ -198,49 +200,10 @@ func (h *handle) EndKey(docs ...string) store.EndKey {
 	return store.EndKey{Text: strings.Join(append([]string{strconv.Itoa(h.p.id)}, docs...), " ")}
 }
 
-// OpenSession implements store.Sessions.
-func (h *handle) OpenSession(_ context.Context, ttl time.Duration) (store.Session, error) {
-	var s *session
-	if err := h.change(func() error { s = h.d.open(h.p, ttl); return nil }); err != nil {
-		return nil, err
-	}
-	return &tie{h, s}, nil
+// End implements [model.Side].
+func (h *handle) End(s any, _ []string) store.EndKey {
+	return store.EndKey{Text: strconv.Itoa(s.(*session).id)}
 }
 
 // SessionsExpire implements store.Sessions.
 func (h *handle) SessionsExpire() bool { return h.d.w.plan.mode == Leases }
-
-// tie is a session on the member's side.
-type tie struct {
-	h *handle
-	s *session
-}
-
-// EndKey implements store.EndableSession.
-func (t *tie) EndKey(...string) store.EndKey { return store.EndKey{Text: strconv.Itoa(t.s.id)} }
-
-// Put implements store.Session. An acknowledged one renews the session.
-func (t *tie) Put(_ context.Context, doc store.Doc) (v store.Version, err error) {
-	if t.s.forsaken() {
-		return "", store.ErrSession
-	}
-	err = t.h.change(func() error {
-		if t.s.over {
-			return store.ErrSession
-		}
-		err := t.h.d.putTo(&v, doc, t.s, nil)
-		if err == nil {
-			t.s.heard = t.h.d.w.now
-		}
-		return err
-	})
-	return v, err
-}
-
-// Done is not asked by replica: the answer of a Put tells.
-func (t *tie) Done() <-chan struct{} { return nil }
-
-// Close implements store.Session.
-func (t *tie) Close(context.Context) error {
-	return t.h.change(func() error { t.s.end(); return nil })
-}

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/kernel"
 )
 
 // lift ends all faults: what was cut is joined, what was paused goes on, what lingered returns.
@@ -182,14 +183,13 @@ func (w *world) probe(k machine.Kind) {
 	case machine.PauseLong:
 		p.pause(1 << 62)
 	case machine.LeaveInOrder:
-		p.post(w.machine.Events.Stop("told to"))
+		p.post(member.Stop{Reason: "told to"})
 	}
 	gone := func() bool { // another process of its name may wait to take its place
 		m, member := w.oracle.ref.Member(p.name)
 		return (!member || m.Incarnation != was.Incarnation) && w.served()
 	}
-	if !w.until(w.now+int64(bound), gone) {
-		w.oracle.violate("G4", fmt.Sprintf("%s after %s of %s: %s", bound, k, p.name, w.unserved()))
+	if !w.within(bound, gone, "G4", func() string { return fmt.Sprintf("%s of %s: %s", k, p.name, w.unserved()) }) {
 		return
 	}
 	w.result.gap(time.Duration(w.now-began), bound)
@@ -198,9 +198,18 @@ func (w *world) probe(k machine.Kind) {
 	} else {
 		w.start(p.name)
 	}
-	if bound := w.recoveryBound(); !w.until(w.now+int64(bound), func() bool { return w.back(was) && w.served() }) {
-		w.oracle.violate("G9", fmt.Sprintf("%s after %s came back: in the cluster again: %t. %s", bound, p.name, w.back(was), w.unserved()))
+	w.within(w.recoveryBound(), func() bool { return w.back(was) && w.served() }, "G9", func() string {
+		return fmt.Sprintf("%s came back: in the cluster again: %t. %s", p.name, w.back(was), w.unserved())
+	})
+}
+
+// within lets things happen until enough, and tells whether it was: it is promised within the bound after what.
+func (w *world) within(bound time.Duration, enough func() bool, promise string, what func() string) bool {
+	ok := w.until(w.now+int64(bound), enough)
+	if !ok {
+		w.oracle.violate(promise, fmt.Sprintf("%s after %s", bound, what()))
 	}
+	return ok
 }
 
 // back tells whether a member that had gone is in the cluster again, in another life. That its process counts itself as joined is not enough: one that was
@@ -232,8 +241,8 @@ func (w *world) longest() time.Duration {
 			ttl = max(ttl, p.state.StatedTTL())
 		}
 	}
-	for _, d := range w.disk.list("") {
-		ttl = max(ttl, kernel.StatedTTL(d.Value))
+	for _, d := range w.disk.docs.List("") {
+		ttl = max(ttl, heartbeat.StatedTTL(d.Value))
 	}
 	return ttl
 }

@@ -4,15 +4,16 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/store"
 )
 
 // TestIsolatedCopy: a copy that was cut off shows what was, and what was written to it alone; a listing shows only what was.
 func TestIsolatedCopy(t *testing.T) {
 	t.Parallel()
-	d := &disk{docs: []stored{{doc: store.Doc{Key: "a", Version: "1", Value: []byte("was")}}}}
+	d := &disk{docs: model.Docs[owner]{{Doc: store.Doc{Key: "a", Version: "1", Value: []byte("was")}}}}
 	d.isolate()
-	d.docs = []stored{{doc: store.Doc{Key: "a", Version: "2", Value: []byte("is")}}, {doc: store.Doc{Key: "b", Version: "3"}}}
+	d.docs = model.Docs[owner]{{Doc: store.Doc{Key: "a", Version: "2", Value: []byte("is")}}, {Doc: store.Doc{Key: "b", Version: "3"}}}
 	if got, err := d.older.get("a"); err != nil || string(got.Value) != "was" || got.Version != "1" {
 		t.Errorf("got %v, %v, want what was", got, err)
 	}

@@ -90,7 +90,7 @@ func (o *oracle) appended(rec store.Record) {
 // stored takes in that a document was written, or has gone.
 func (o *oracle) stored(key string) {
 	if o.truth != nil {
-		o.took(o.truth(o.ref, func() []store.Doc { return o.w.disk.list("") }, key))
+		o.took(o.truth(o.ref, func() []store.Doc { return o.w.disk.docs.List("") }, key))
 	}
 }
 
@@ -178,7 +178,7 @@ func (o *oracle) grants() {
 
 // applied is G7: equal index, equal bytes.
 func (o *oracle) applied(p *process, v cluster.Value) {
-	if o.doomed {
+	if o.doomed || v.Chain() == 0 { // it is an excerpt
 		return
 	}
 	for i := len(o.refs) - 1; i >= 0 && o.refs[i].index >= v.Index(); i-- {

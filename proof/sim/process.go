@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/kernel"
 	"github.com/rota-run/rota/protocol"
 )
 
@@ -88,13 +89,13 @@ func (w *world) start(name cluster.MemberID) {
 		Now: p.now, Wall: func() time.Time { return p.wall.at(w.now) },
 	}
 	if w.plan.paced {
-		s.Longest = kernel.LongestTTL(ttl)
+		s.Longest = heartbeat.Slowest * ttl
 	}
 	if w.guard(p, id); p.guard != nil {
 		s.Guard = p.guard
 	}
 	p.state = w.machine.Start(s)
-	p.handle = &handle{d: w.disk, p: p}
+	p.handle = newHandle(w.disk, p)
 	p.caller = w.machine.Caller(s, p.handle)
 	types := make([]supervisor.StepType, len(typeNames))
 	for i, n := range typeNames {
@@ -119,6 +120,27 @@ func (p *process) reaches(do func()) {
 	}
 }
 
+// later does something on the process's machine after a while, drawn from its own stream.
+func (p *process) later(lo, hi int64, do func()) {
+	p.w.after(p.chance.between(lo, hi), func() { p.reaches(do) })
+}
+
+// ring does something when the process's clock shows an instant, unless it was set again since.
+func (p *process) ring(at protocol.Instant, set *uint64, do func()) {
+	n := *set
+	p.w.after(max(0, p.clock.when(at)-p.w.now), func() {
+		p.reaches(func() {
+			switch {
+			case n != *set:
+			case p.clock.at(p.w.now) < at: // its rate has changed
+				p.ring(at, set, do)
+			default:
+				do()
+			}
+		})
+	})
+}
+
 // post stamps an event and puts it into the loop's inbox.
 func (p *process) post(ev machine.Event) {
 	p.reaches(func() {
@@ -132,12 +154,10 @@ func (p *process) nextTurn() {
 		return
 	}
 	p.turn = true
-	p.w.after(p.chance.between(1, int64(time.Millisecond)), func() {
-		p.reaches(func() {
-			p.turn = false
-			p.step()
-			p.nextTurn()
-		})
+	p.later(1, int64(time.Millisecond), func() {
+		p.turn = false
+		p.step()
+		p.nextTurn()
 	})
 }
 
@@ -145,7 +165,7 @@ func (p *process) nextTurn() {
 func (p *process) take() machine.Event {
 	if p.rung && (len(p.inbox) == 0 || p.chance.oneIn(2)) {
 		p.rung = false
-		return machine.Stamped(p.w.machine.Events.Woken, p.clock.at(p.w.now))
+		return machine.Stamped(member.Woken{}, p.clock.at(p.w.now))
 	}
 	ev := p.inbox[0]
 	p.inbox = p.inbox[1:]
@@ -181,24 +201,29 @@ func (p *process) step() {
 }
 
 func (p *process) do(e machine.Effect) {
-	switch a := p.w.machine.Act(e).(type) {
-	case machine.Call:
-		p.call(e, a)
-	case machine.Wake:
+	if c, ok := p.w.machine.Call(e); ok {
+		p.call(e, c)
+		return
+	}
+	switch e := e.(type) {
+	case member.WakeAt:
 		p.wakes++
 		p.rung = false // setting a timer again takes back that it has fired
-		p.wakeLater(a.At, p.wakes)
-	case machine.Assign:
-		p.assign(a.Assignment)
-	case machine.Applied:
-		p.w.oracle.applied(p, a.Value)
-	case machine.Reply:
-		p.w.client.reply(a)
-	case machine.Left:
+		p.ring(e.At, &p.wakes, func() {
+			p.rung = true
+			p.nextTurn()
+		})
+	case member.Assign:
+		p.assign(e.Assignment)
+	case member.Applying:
+		p.w.oracle.applied(p, e.Value)
+	case member.Reply:
+		p.w.client.reply(e)
+	case member.Left:
 		p.end()
-	case machine.Halt:
-		p.halted = a.Err
-		p.w.oracle.halted(p, a.Err)
+	case member.Halt:
+		p.halted = e.Err
+		p.w.oracle.halted(p, e.Err)
 		p.end()
 	}
 }
@@ -213,22 +238,6 @@ func (p *process) now() protocol.Instant {
 
 // joined tells whether the process takes part.
 func (p *process) joined() bool { return slices.Contains(p.w.machine.Joined, p.state.Phase()) }
-
-// wakeLater wakes the loop when its clock shows the instant, unless another one was asked for.
-func (p *process) wakeLater(at protocol.Instant, n uint64) {
-	p.w.after(max(0, p.clock.when(at)-p.w.now), func() {
-		p.reaches(func() {
-			switch {
-			case n != p.wakes:
-			case p.clock.at(p.w.now) < at: // its rate has changed
-				p.wakeLater(at, n)
-			default:
-				p.rung = true
-				p.nextTurn()
-			}
-		})
-	})
-}
 
 // end is the end in order: what the shell does after its loop.
 func (p *process) end() {
@@ -284,7 +293,7 @@ func (p *process) resume() {
 	waiting := p.waiting
 	p.waiting = nil
 	for _, do := range waiting {
-		p.w.after(p.chance.between(1, int64(3*time.Millisecond)), func() { p.reaches(do) })
+		p.later(1, int64(3*time.Millisecond), do)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
@@ -53,13 +54,11 @@ func (p *process) assign(a protocol.Assignment) {
 	if p.w.now < p.slowWork {
 		longest = int64(p.w.plan.ttl) / 4
 	}
-	p.w.after(p.chance.between(1, longest), func() {
-		p.reaches(func() {
-			p.told = false
-			p.lease = p.assignment.ValidUntil
-			p.assigned = p.assignment.Grants
-			p.supervise(supervisor.Assigned{Now: p.clock.at(p.w.now), Assignment: p.assignment})
-		})
+	p.later(1, longest, func() {
+		p.told = false
+		p.lease = p.assignment.ValidUntil
+		p.assigned = p.assignment.Grants
+		p.supervise(supervisor.Assigned{Now: p.clock.at(p.w.now), Assignment: p.assignment})
 	})
 }
 
@@ -72,28 +71,14 @@ func (p *process) supervise(ev supervisor.Event) {
 		case supervisor.Stop:
 			p.cancel(e)
 		case supervisor.Report:
-			p.post(p.w.machine.Events.Reported(e.Version, e.Reports))
+			p.post(member.Reported{Version: e.Version, Reports: e.Reports})
 		case supervisor.WakeAt:
 			p.ticks++
 			if e.At != 0 {
-				p.tickLater(e.At, p.ticks)
+				p.ring(e.At, &p.ticks, func() { p.supervise(supervisor.Tick{Now: p.clock.at(p.w.now)}) })
 			}
 		}
 	}
-}
-
-func (p *process) tickLater(at protocol.Instant, n uint64) {
-	p.w.after(max(0, p.clock.when(at)-p.w.now), func() {
-		p.reaches(func() {
-			switch {
-			case n != p.ticks:
-			case p.clock.at(p.w.now) < at:
-				p.tickLater(at, n)
-			default:
-				p.supervise(supervisor.Tick{Now: p.clock.at(p.w.now)})
-			}
-		})
-	})
 }
 
 func (p *process) begin(e supervisor.Start) {
@@ -114,16 +99,14 @@ func (p *process) begin(e supervisor.Start) {
 
 // act lets the run change a resource that is fenced by its token, now and then, as a runner does that asks Valid before an effect.
 func (p *process) act(r *run) {
-	p.w.after(p.chance.between(int64(10*time.Millisecond), int64(p.w.plan.ttl)), func() {
-		p.reaches(func() {
-			if r.over {
-				return
-			}
-			if !r.stopping && p.leased() {
-				p.w.oracle.acted(r)
-			}
-			p.act(r)
-		})
+	p.later(int64(10*time.Millisecond), int64(p.w.plan.ttl), func() {
+		if r.over {
+			return
+		}
+		if !r.stopping && p.leased() {
+			p.w.oracle.acted(r)
+		}
+		p.act(r)
 	})
 }
 
@@ -171,13 +154,11 @@ func (p *process) exit(r *run, o supervisor.Outcome) {
 		p.w.oracle.finished(r)
 	}
 	ran := time.Duration(p.w.now - r.began)
-	p.w.after(p.chance.between(1, int64(time.Millisecond)), func() {
-		p.reaches(func() {
-			if o == supervisor.Finished && p.given(r) {
-				r.p.kept[runID{r.partition, r.token}] = true
-			}
-			p.supervise(supervisor.Exited{Now: p.clock.at(p.w.now), Partition: r.partition, Token: r.token, Outcome: o, Message: "the simulator said so", RanFor: ran})
-		})
+	p.later(1, int64(time.Millisecond), func() {
+		if o == supervisor.Finished && p.given(r) {
+			r.p.kept[runID{r.partition, r.token}] = true
+		}
+		p.supervise(supervisor.Exited{Now: p.clock.at(p.w.now), Partition: r.partition, Token: r.token, Outcome: o, Message: "the simulator said so", RanFor: ran})
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -44,17 +45,11 @@ func (w *world) entered(p *process, phase string) {
 	}
 }
 
-// notice counts what the machine sees in the phases of all members.
+// notice counts that two members at once take themselves for the leader.
 func (w *world) notice() {
-	if w.machine.Notice == nil {
-		return
-	}
-	phases := make([]string, len(w.procs))
-	for i, p := range w.procs {
-		phases[i] = p.state.Phase()
-	}
-	if k := w.machine.Notice(phases); k != "" {
-		w.count(k, machine.Cluster)
+	leads := func(p *process) bool { return w.machine.Leads != "" && p.state.Phase() == w.machine.Leads }
+	if i := slices.IndexFunc(w.procs, leads); i >= 0 && slices.ContainsFunc(w.procs[i+1:], leads) {
+		w.count(machine.TwoLeaders, machine.Cluster)
 	}
 }
 
@@ -86,7 +81,7 @@ func (w *world) hit(p *process, f Fault, r chance) {
 		p.wall.shift += time.Duration(r.between(-int64(48*time.Hour), int64(48*time.Hour)))
 	case machine.LeaveInOrder:
 		w.count(f.Kind, phase)
-		p.post(w.machine.Events.Stop("told to"))
+		p.post(member.Stop{Reason: "told to"})
 	case machine.SecondStart:
 		w.count(f.Kind, phase)
 		w.start(p.name)

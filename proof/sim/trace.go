@@ -29,14 +29,10 @@ func (w *world) note(format string, args ...any) {
 	}
 }
 
-// describe is what the machine says about an event or an effect, or else its type, or all that there is to it.
+// describe is what there is to an event or an effect, or how that begins.
 func (w *world) describe(x any) string {
 	if w.conf.Whole {
 		return string(machine.AppendText(nil, x))
 	}
-	if text := w.machine.Describe(x); text != "" {
-		return text
-	}
-	_, name, _ := strings.Cut(fmt.Sprintf("%T", x), ".")
-	return name
+	return machine.Short(x)
 }

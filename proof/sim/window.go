@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/protocol"
 )
@@ -26,16 +27,14 @@ func (r *run) windowed(g *protocol.Grant) {
 // lists no more, so that there is rest.
 func (r *run) lists() {
 	p := r.p
-	p.w.after(p.chance.between(int64(time.Second), int64(20*time.Second)), func() {
-		p.reaches(func() {
-			if r.over {
-				return
-			}
-			if !r.stopping && p.leased() {
-				r.advance(p.state.Value())
-			}
-			r.lists()
-		})
+	p.later(int64(time.Second), int64(20*time.Second), func() {
+		if r.over {
+			return
+		}
+		if !r.stopping && p.leased() {
+			r.advance(p.state.Value())
+		}
+		r.lists()
 	})
 }
 
@@ -71,7 +70,7 @@ func (p *process) propose(what string, commands ...cluster.Command) {
 	c := p.w.client
 	c.nextID++
 	c.asked[c.nextID] = &question{what: what, commands: commands, of: p, at: p.w.now}
-	p.post(p.w.machine.Events.Proposed(c.nextID, commands))
+	p.post(member.Proposed{ID: c.nextID, Commands: commands})
 }
 
 // windows: each number is listed once, and goes after a run of it has really ended well.

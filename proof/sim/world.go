@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 )
 
@@ -150,7 +151,7 @@ func (w *world) logGrew() {
 	for _, p := range w.procs {
 		if p.up {
 			if _, log := w.machine.Watches(p.state); log {
-				w.hint(p, "", w.machine.Events.Log)
+				w.hint(p, "")
 			}
 		}
 	}
@@ -168,14 +169,14 @@ func (w *world) docChanged(key string) {
 		prefixes, _ := w.machine.Watches(p.state)
 		for _, prefix := range prefixes {
 			if strings.HasPrefix(key, prefix) {
-				w.hint(p, prefix, w.machine.Events.Doc(prefix))
+				w.hint(p, prefix)
 			}
 		}
 	}
 }
 
 // hint tells a member of a change below a prefix, or, where that is empty, of the log.
-func (w *world) hint(p *process, prefix string, ev machine.Event) {
+func (w *world) hint(p *process, prefix string) {
 	d := p.chance.between(int64(50*time.Microsecond), int64(5*time.Millisecond))
 	if i := p.armedFor(machine.WatchLost); i >= 0 {
 		p.use(i)
@@ -193,7 +194,7 @@ func (w *world) hint(p *process, prefix string, ev machine.Event) {
 		p.reaches(func() {
 			p.hinted[prefix] = false
 			if !p.cutIn && !w.disk.away {
-				p.post(ev)
+				p.post(member.Hinted{Prefix: prefix})
 			}
 		})
 	})

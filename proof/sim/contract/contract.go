@@ -174,12 +174,17 @@ func (c *change) finished(d cluster.FinishPartition) string {
 	if was, _ := c.before.Partition(d.Partition); was.Attempts != d.Attempt {
 		return fmt.Sprintf("%d failures are counted already", was.Attempts)
 	}
-	job, task, _ := d.Partition.Split()
-	j, _ := c.after.Job(job)
-	if t, ok := j.Task(task); ok && t.MaxAttempts > 0 && p.Attempts >= t.MaxAttempts && p.State == cluster.PartitionGranted && !p.Dropped {
+	if t, ok := taskOf(c.after, d.Partition); ok && t.MaxAttempts > 0 && p.Attempts >= t.MaxAttempts && p.State == cluster.PartitionGranted && !p.Dropped {
 		return fmt.Sprintf("it failed %d times and is granted", p.Attempts)
 	}
 	return ""
+}
+
+// taskOf is the task that a partition belongs to.
+func taskOf(v *cluster.Value, id cluster.PartitionID) (*cluster.TaskSpec, bool) {
+	job, task, _ := id.Split()
+	j, _ := v.Job(job)
+	return j.Task(task)
 }
 
 // ring: whenever somebody could be joined, somebody is.
@@ -223,27 +228,22 @@ func (c *change) stays(id cluster.MemberID) bool {
 
 // spoken tells whether a command of the entry is about the partition, or its hand-over waits for nobody.
 func (c *change) spoken(id cluster.PartitionID) bool {
-	job, task, _ := id.Split()
-	j, ok := c.before.Job(job)
-	t, known := j.Task(task)
-	if !ok || !known || t.Handover == cluster.HandoverFast {
+	if t, ok := taskOf(c.before, id); !ok || t.Handover == cluster.HandoverFast {
 		return true
 	}
 	for _, command := range c.entry.Commands {
+		var of cluster.PartitionID
 		switch d := command.(type) {
 		case cluster.Started:
-			if d.Partition == id {
-				return true
-			}
+			of = d.Partition
 		case cluster.Stopped:
-			if d.Partition == id {
-				return true
-			}
+			of = d.Partition
 		case cluster.FinishPartition:
-			if d.Partition == id {
-				return true
-			}
+			of = d.Partition
 		case cluster.KillJob, cluster.UpdateJob, cluster.SubmitJob:
+			return true
+		}
+		if of == id {
 			return true
 		}
 	}

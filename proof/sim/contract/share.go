@@ -44,9 +44,7 @@ func (c *change) shares() string {
 
 // parted tells whether the task is still to be repartitioned: an update may have changed that.
 func (c *change) parted(id cluster.PartitionID) bool {
-	job, task, _ := id.Split()
-	j, _ := c.after.Job(job)
-	t, ok := j.Task(task)
+	t, ok := taskOf(c.after, id)
 	return ok && t.Repartition
 }
 

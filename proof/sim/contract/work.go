@@ -130,9 +130,7 @@ func (c *change) stayed(was, p cluster.Partition) string {
 	if to == was.Owner || to == "" || owner.Incarnation != now.Incarnation || owner.Draining || now.Draining {
 		return ""
 	}
-	job, task, _ := p.ID.Split()
-	j, _ := c.after.Job(job)
-	if t, ok := j.Task(task); !ok || !t.Allows(now) {
+	if t, ok := taskOf(c.after, p.ID); !ok || !t.Allows(now) {
 		return ""
 	}
 	return fmt.Sprintf("goes from %s to %s, and is pinned", was.Owner, to)

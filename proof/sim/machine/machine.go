@@ -1,10 +1,11 @@
 package machine
 
 import (
-	"context"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/shell"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -20,14 +21,12 @@ type Machine struct {
 	Start func(Start) State
 	// Step takes one event in, and changes the state.
 	Step func(State, Event) []Effect
-	// Act says what an effect asks for.
-	Act func(Effect) Act
+	// Call tells whether an effect is a call of the store, and what it asks for.
+	Call func(Effect) (Call, bool)
 	// Caller makes a member's calls, on a handle of its own.
 	Caller func(Start, Store) Caller
 	// Watches are the prefixes of the documents whose changes a member is told of, and whether it is told that the log has grown.
 	Watches func(State) (prefixes []string, log bool)
-	// Events makes what happens to every member.
-	Events Events
 	// Fold and Truth are the truth: the value behind a new entry of the log, and behind a change of documents, in one world. Nil says that neither
 	// means anything.
 	Fold  func(before cluster.Value, r store.Record) (Change, error)
@@ -42,16 +41,15 @@ type Machine struct {
 	// clocks that are right.
 	Gap      func(Times, Kind) time.Duration
 	Recovery func(Times) time.Duration
-	// Notice names what happens in a cluster whose members are in these phases, "" for nothing. It is counted as a fault. Nil: never.
-	Notice func(phases []string) Kind
-	// Describe is one word, or a few, about an event or an effect; "" stands for its type.
-	Describe func(any) string
+	// Leads is the phase of a member that takes itself for the leader, "" for none. Two at the same instant are counted as a fault.
+	Leads string
 }
 
-// Event and Effect are the protocol's own.
+// Event and Effect are those that all protocols share, and the protocol's own. Caller makes store calls and turns their answers into events.
 type (
-	Event  any
-	Effect any
+	Event  = member.Event
+	Effect = member.Effect
+	Caller = shell.Caller
 )
 
 // Truth is the value after a change of one document.
@@ -73,45 +71,19 @@ type Store interface {
 	store.Sessions
 }
 
-// Caller makes store calls and turns their answers into events.
-type Caller interface {
-	Call(ctx context.Context, e Effect) Event
-	Timeout(e Effect) time.Duration
-	Close(ctx context.Context)
-}
-
-// Start is one start of one member.
-type Start struct {
-	Join          cluster.PrepareJoin // name, slots and labels
-	Nonce         string              // of this start
-	TTL           time.Duration
-	Longest       time.Duration // that it may state while its renewals are slow; 0: always TTL
-	Rho           int64         // thousandths
-	Margin, Hold  time.Duration
-	Poll          time.Duration
-	SnapshotEvery uint64
-	// Hints: the store tells of changes. Sessions: a document may go with its process. Expire: also with a process that is silent.
-	Hints, Sessions, Expire bool
-	Guard                   protocol.Guard // nil for none
-	Now                     func() protocol.Instant
-	Wall                    func() time.Time
-}
-
-// Events makes the events that are alike for all protocols. Their instants are filled in by [Stamped].
-type Events struct {
-	Woken    Event
-	Log      Event                     // the log has grown
-	Doc      func(prefix string) Event // a document under a watched prefix has changed
-	Stop     func(reason string) Event
-	Reported func(version uint64, reports []protocol.Report) Event
-	Proposed func(id uint64, commands []cluster.Command) Event
-}
-
 // Times are what bounds depend on.
 type Times struct {
 	TTL, Poll time.Duration
 	Slowest   time.Duration // round trip
 	Vanishes  bool          // what a killed process held goes at once
+}
+
+// Gap is the time for looks and calls, and, unless the one that fails says so itself or the kernel does, that of the silence before.
+func (t Times) Gap(k Kind, looks, silence time.Duration) time.Duration {
+	if k == LeaveInOrder || k == Crash && t.Vanishes {
+		return looks
+	}
+	return looks + silence
 }
 
 // Change is what an entry or a document did to the value.

@@ -2,6 +2,7 @@ package walk
 
 import (
 	"github.com/rota-run/rota/cluster"
+	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/store"
 )
 
@@ -12,7 +13,7 @@ func (s *State) claim() *State {
 		s.begin(i)
 		s.quiesce()
 		if i == 0 {
-			s.step(i, s.rules.Machine.Events.Proposed(1, founding(s.bounds).Commands))
+			s.step(i, kernel.Proposed{ID: 1, Commands: founding(s.bounds).Commands})
 			s.quiesce()
 		}
 	}
@@ -24,12 +25,6 @@ func (s *State) assemble(key string) {
 	if s.truth == nil {
 		return
 	}
-	after := s.assess(*s.truth, func() []store.Doc {
-		out := make([]store.Doc, len(s.docs))
-		for i, d := range s.docs {
-			out[i] = d.Doc
-		}
-		return out
-	}, key).After
+	after := s.assess(*s.truth, func() []store.Doc { return s.docs.List("") }, key).After
 	s.truth = &after
 }

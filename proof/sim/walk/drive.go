@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/internal/node/ward"
+	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -43,28 +44,28 @@ func (s *State) say(i int, ev machine.Event, fx []machine.Effect) {
 
 func (s *State) effect(i int, e machine.Effect) {
 	m := s.own(i)
-	switch a := s.rules.Machine.Act(e).(type) {
-	case machine.Call:
-		if a.Group {
+	if c, ok := s.rules.Machine.Call(e); ok {
+		switch way := s.way(e); {
+		case c.Group:
 			s.ask(i, e)
-			return
-		}
-		switch s.way(e) {
-		case Ignored:
-		case Unseen:
+		case way == Unseen:
 			s.step(i, s.call(i, m.starts, e, fine))
-		default:
+		case way != Ignored:
 			m.calls = append(slices.Clip(m.calls), e)
 		}
-	case machine.Assign:
+		return
+	}
+	switch e := e.(type) {
+	case kernel.Assign:
+		a := e.Assignment
 		m.work = supervisor{version: a.Version, lease: a.ValidUntil, grants: a.Grants}
-		s.step(i, s.rules.Machine.Events.Reported(m.work.version, m.reports()))
-	case machine.Left:
+		s.step(i, kernel.Reported{Version: m.work.version, Reports: m.reports()})
+	case kernel.Left:
 		m.gone = true
 		s.dismiss(i)
 		s.stop(i)
-	case machine.Halt:
-		s.broken = "nobody halts: " + a.Err.Error()
+	case kernel.Halt:
+		s.broken = "nobody halts: " + e.Err.Error()
 	}
 }
 
@@ -142,7 +143,7 @@ func (s *State) begin(i int) {
 	m.clock = 1
 	s.guard(i, ward.Book[string]{})
 	m.state = s.rules.Machine.Start(s.params(i, m.starts))
-	s.step(i, s.rules.Machine.Events.Woken)
+	s.step(i, kernel.Woken{})
 	if s.rules.Read == nil {
 		return
 	}

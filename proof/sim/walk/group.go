@@ -1,12 +1,12 @@
 package walk
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -30,8 +30,8 @@ type seat struct {
 // ask makes a call of member i to the group.
 func (s *State) ask(i int, e machine.Effect) {
 	m := s.own(i)
-	h := &handle{s: s, member: i, start: m.starts}
-	s.rules.Machine.Caller(s.params(i, m.starts), h).Call(context.Background(), e)
+	h := s.handle(i, m.starts, fine)
+	s.make(h, s.params(i, m.starts), e)
 	s.asks++
 	h.request.Call = s.asks
 	m.inquiry = &inquiry{effect: e, number: s.asks, sent: m.clock}
@@ -115,8 +115,7 @@ func (s *State) reply(i int, q *inquiry) machine.Event {
 	m := s.members[i]
 	p := s.params(i, m.starts)
 	p.Now = func() protocol.Instant { return q.sent }
-	h := &handle{s: s, member: i, start: m.starts, answer: q.answer}
-	return s.rules.Machine.Caller(p, h).Call(context.Background(), q.effect)
+	return s.make(s.handle(i, m.starts, fine, model.Answer{Group: *q.answer, Err: q.answer.Err}), p, q.effect)
 }
 
 // beat is the answer to the heartbeat that member i would send now, nil if it sends none.
@@ -129,8 +128,8 @@ func (s *State) beat(i int) machine.Event {
 	if e == nil {
 		return nil
 	}
-	h := &handle{s: s, member: i, start: m.starts}
-	s.rules.Machine.Caller(s.params(i, m.starts), h).Call(context.Background(), e)
+	h := s.handle(i, m.starts, fine)
+	s.make(h, s.params(i, m.starts), e)
 	h.request.Call = 1
 	_, answers := s.room.Step(0, h.request)
 	return s.reply(i, &inquiry{effect: e, sent: m.clock, answer: &answers[0]})
@@ -208,37 +207,4 @@ func (s *State) appendInquiry(b []byte, m *member, n *Names) []byte {
 		b = append(b, q.answer.Err.Error()...)
 	}
 	return append(b, 0)
-}
-
-// inquire notes what is asked of the group, or gives the answer.
-func (h *handle) inquire(c memory.GroupCall) (memory.GroupAnswer, error) {
-	if h.answer == nil {
-		h.request = c
-		return memory.GroupAnswer{}, store.ErrUnknown
-	}
-	return *h.answer, h.answer.Err
-}
-
-// JoinGroup implements store.Group.
-func (h *handle) JoinGroup(_ context.Context, r store.JoinRequest) (store.Membership, error) {
-	a, err := h.inquire(memory.GroupCall{Join: &r})
-	return a.Membership, err
-}
-
-// SyncGroup implements store.Group.
-func (h *handle) SyncGroup(_ context.Context, t store.Seat, give []store.GroupMember) ([]byte, error) {
-	a, err := h.inquire(memory.GroupCall{Sync: &t, Give: give})
-	return a.Given, err
-}
-
-// Heartbeat implements store.Group.
-func (h *handle) Heartbeat(_ context.Context, t store.Seat) error {
-	_, err := h.inquire(memory.GroupCall{Beat: &t})
-	return err
-}
-
-// LeaveGroup implements store.Group.
-func (h *handle) LeaveGroup(_ context.Context, id string) error {
-	_, err := h.inquire(memory.GroupCall{Leave: id})
-	return err
 }

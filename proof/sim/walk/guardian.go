@@ -60,14 +60,9 @@ func (guards) Release(store.EndKey) {}
 // State implements protocol.Guard.
 func (guards) State() string { return "on" }
 
-// EndKey implements store.EndableSession: the place, the number of the start, and the session.
-func (t session) EndKey(docs ...string) store.EndKey {
-	return store.EndKey{Text: string(rune('0'+t.h.member)) + string(rune('0'+t.h.start)) + t.name(docs[0])}
-}
-
 // endSession is the store's: it ends what the key names. Guardians end no session of a process that lives.
 func (s *State) endSession(key string) {
-	of := doc{member: int(key[0] - '0'), start: key[1] - '0', session: key[2:]}
+	of := owner{member: int(key[0] - '0'), start: key[1] - '0', session: key[2:]}
 	if s.live(of) && s.broken == "" {
 		s.broken = "a guardian ends no session of a process that lives: it ends that of " + string(name(of.member))
 	}
@@ -78,7 +73,7 @@ func (s *State) endSession(key string) {
 func (w *moves) guardians() {
 	for k, g := range w.s.guardians {
 		who := fmt.Sprintf("guardian %d of %s", k, name(g.member))
-		alive := w.s.live(doc{member: g.member, start: g.start})
+		alive := w.s.live(owner{member: g.member, start: g.start})
 		learns := func(next ward.Ward) func(*State) { return func(s *State) { s.ward(k, next) } }
 		switch g.ward.Next() {
 		case ward.Listen:

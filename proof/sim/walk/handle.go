@@ -2,12 +2,13 @@ package walk
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -24,23 +25,33 @@ const (
 
 // handle is the connection to the store of one process, for one call.
 type handle struct {
+	model.Handle
 	s      *State
 	member int
 	start  byte
 	lost   byte // sessions of its process
 	fate   fate
 
-	request memory.GroupCall    // what the call asks of the group
-	answer  *memory.GroupAnswer // what the group says; nil: it was not asked
+	request memory.GroupCall // what the call asks of the group
 }
 
 var _ machine.Store = (*handle)(nil)
 
+// handle is a connection for a call that was answered so far.
+func (s *State) handle(i int, start byte, f fate, answers ...model.Answer) *handle {
+	h := &handle{s: s, member: i, start: start, lost: s.members[i].lost, fate: f}
+	h.Handle = model.Handle{Side: h, Turn: &model.Turn{Answers: answers}}
+	h.Turn.Begin(math.MaxInt)
+	return h
+}
+
 // call makes a call on behalf of a process that started as number start in place i.
 func (s *State) call(i int, start byte, e machine.Effect, f fate) machine.Event {
-	m := s.members[i]
-	h := &handle{s: s, member: i, start: start, lost: m.lost, fate: f}
-	return s.rules.Machine.Caller(s.params(i, start), h).Call(context.Background(), e)
+	return s.make(s.handle(i, start, f), s.params(i, start), e)
+}
+
+func (s *State) make(h *handle, p machine.Start, e machine.Effect) machine.Event {
+	return s.rules.Machine.Caller(p, h).Call(context.Background(), e)
 }
 
 func (s *State) params(i int, start byte) machine.Start {
@@ -67,55 +78,81 @@ func (h *handle) change(do func() error) error {
 	return do()
 }
 
-// Close implements store.Store.
-func (h *handle) Close() error { return nil }
-
-// Get implements store.Docs.
-func (h *handle) Get(_ context.Context, key string) (store.Doc, error) {
-	at, ok := h.s.find(key)
-	if !ok {
-		return store.Doc{}, store.ErrNotFound
+// Do implements [model.Side]. What is asked of the group is answered later. Who has read nothing of the log gets a snapshot: it is the newest value. A process has one
+// session at a time; unless a walk begins settled, each heartbeat that is renewed has its own.
+func (h *handle) Do(r model.Request) (a model.Answer, answered bool) {
+	switch r.Kind {
+	case model.Group:
+		h.request = r.Group
+		return a, false
+	case model.Get:
+		a.Doc, a.Err = h.s.docs.Get(r.Doc.Key)
+	case model.List:
+		a.Docs = h.s.docs.List(r.Doc.Key)
+	case model.Put:
+		a.Err = h.change(func() error { return h.put(r, &a) })
+	case model.Delete:
+		a.Err = h.change(func() error { return h.s.delete(r.Doc) })
+	case model.Append:
+		a.Err = h.change(func() error { a.Record.Index = h.s.append(r.Record.Data); return nil })
+	case model.Read:
+		if a.Err = store.ErrTruncated; r.Record.Index > 0 {
+			a.Page, a.Err = page(h.s.log[r.Record.Index+1-h.s.log[0].Index:], h.s), nil
+		}
+	case model.Snapshot:
+		v := h.s.head()
+		a.Record = store.Record{Index: uint64(v.Index()), Data: v.Snapshot()}
+	case model.Open:
+		a.Session = h
+	case model.Close:
+		h.s.vanish(owner{member: h.member, start: h.start, session: h.session("")})
 	}
-	return h.s.docs[at].Doc, nil
+	return a, true
 }
 
-// List implements store.Docs.
-func (h *handle) List(_ context.Context, prefix string) ([]store.Doc, error) {
-	var out []store.Doc
-	for _, d := range h.s.docs {
-		if strings.HasPrefix(d.Key, prefix) {
-			out = append(out, d.Doc)
-		}
+// End implements [model.Side]: the place, the number of the start, and the session.
+func (h *handle) End(_ any, docs []string) store.EndKey {
+	return store.EndKey{Text: string(rune('0'+h.member)) + string(rune('0'+h.start)) + h.session(docs[0])}
+}
+
+// SessionsExpire implements store.Sessions.
+func (h *handle) SessionsExpire() bool { return true }
+
+// session is the name of the session that a document is tied to.
+func (h *handle) session(key string) string {
+	if h.s.rules.Heartbeat(key) && !h.s.rules.Settled {
+		return key
 	}
-	return out, nil
+	return string(rune('0' + h.lost))
 }
 
-// Put implements store.Docs.
-func (h *handle) Put(_ context.Context, d store.Doc) (store.Version, error) {
-	return h.put(doc{Doc: d, member: h.member, start: h.start})
+func (h *handle) put(r model.Request, a *model.Answer) error {
+	s := h.s
+	at, ok, err := s.docs.Over(r.Doc)
+	if err != nil {
+		return err
+	}
+	d := doc{Doc: r.Doc, Of: owner{member: h.member, start: h.start}}
+	if r.Session != nil {
+		d.Of.session = h.session(d.Key)
+	}
+	d.Version = s.next(d.Doc)
+	if s.rules.Decode != nil {
+		d.Of.says = s.rules.Decode(d.Key, d.Value)
+	}
+	s.docs = slices.Clone(s.docs).Stored(at, ok, d)
+	s.note(d.Key)
+	a.Doc.Version = d.Version
+	return nil
 }
 
-func (h *handle) put(d doc) (v store.Version, err error) {
-	err = h.change(func() error {
-		at, ok := h.s.find(d.Key)
-		if ok != (d.Version != "") || ok && h.s.docs[at].Version != d.Version {
-			return store.ErrConflict
-		}
-		d.Version = h.s.next(d.Doc)
-		if h.s.rules.Decode != nil {
-			d.says = h.s.rules.Decode(d.Key, d.Value)
-		}
-		h.s.docs = slices.Clone(h.s.docs)
-		if ok {
-			h.s.docs[at] = d
-		} else {
-			h.s.docs = slices.Insert(h.s.docs, at, d)
-		}
-		h.s.note(d.Key)
-		v = d.Version
-		return nil
-	})
-	return v, err
+func (s *State) delete(d store.Doc) error {
+	at, err := s.docs.At(d.Key, d.Version)
+	if err == nil {
+		s.docs = slices.Delete(slices.Clone(s.docs), at, at+1)
+		s.note(d.Key)
+	}
+	return err
 }
 
 // next is the version that a document gets. Where versions are not ranked it begins with how often somebody was away, so that a document which was renewed meanwhile differs; clocks stand
@@ -139,76 +176,3 @@ func (s *State) unique(key string) store.Version {
 
 // versionMark is between the key and the number of a version that is ranked.
 const versionMark = "\x00"
-
-// Delete implements store.Docs.
-func (h *handle) Delete(_ context.Context, key string, v store.Version) error {
-	return h.change(func() error {
-		at, ok := h.s.find(key)
-		switch {
-		case !ok:
-			return store.ErrNotFound
-		case h.s.docs[at].Version != v:
-			return store.ErrConflict
-		}
-		h.s.docs = slices.Delete(slices.Clone(h.s.docs), at, at+1)
-		h.s.note(key)
-		return nil
-	})
-}
-
-// Append implements store.Log.
-func (h *handle) Append(_ context.Context, data []byte) (index uint64, err error) {
-	err = h.change(func() error { index = h.s.append(data); return nil })
-	return index, err
-}
-
-// Read implements store.Log. Who has read nothing gets a snapshot: it is the newest value.
-func (h *handle) Read(_ context.Context, after uint64, _ int) (store.Page, error) {
-	if after == 0 {
-		return store.Page{}, store.ErrTruncated
-	}
-	return page(h.s.log[after+1-h.s.log[0].Index:], h.s), nil
-}
-
-// Snapshot implements store.Log.
-func (h *handle) Snapshot(context.Context) (store.Record, error) {
-	v := h.s.head()
-	return store.Record{Index: uint64(v.Index()), Data: v.Snapshot()}, nil
-}
-
-// SaveSnapshot implements store.Log.
-func (h *handle) SaveSnapshot(context.Context, store.Record) error { return nil }
-
-// Trim implements store.Log.
-func (h *handle) Trim(context.Context, uint64) error { return nil }
-
-// OpenSession implements store.Sessions. A process has one at a time; unless a walk begins settled, each heartbeat that is renewed has its own.
-func (h *handle) OpenSession(context.Context, time.Duration) (store.Session, error) {
-	return session{h}, nil
-}
-
-// SessionsExpire implements store.Sessions.
-func (h *handle) SessionsExpire() bool { return true }
-
-type session struct{ h *handle }
-
-// Put implements store.Session.
-func (t session) Put(_ context.Context, d store.Doc) (store.Version, error) {
-	return t.h.put(doc{Doc: d, member: t.h.member, start: t.h.start, session: t.name(d.Key)})
-}
-
-func (t session) name(key string) string {
-	if t.h.s.rules.Heartbeat(key) && !t.h.s.rules.Settled {
-		return key
-	}
-	return string(rune('0' + t.h.lost))
-}
-
-// Done implements store.Session: the model tells by answers alone.
-func (session) Done() <-chan struct{} { return nil }
-
-// Close implements store.Session.
-func (t session) Close(context.Context) error {
-	t.h.s.vanish(doc{member: t.h.member, start: t.h.start, session: t.name("")})
-	return nil
-}

@@ -3,6 +3,8 @@ package walk
 import (
 	"slices"
 	"strings"
+
+	kernel "github.com/rota-run/rota/internal/protocol/member"
 )
 
 // note notes that a document, or, for "", the log has changed.
@@ -63,11 +65,7 @@ func (s *State) hear(i int) {
 	hints := m.hints
 	m.hints = nil
 	for _, p := range hints {
-		if p == "" {
-			s.step(i, s.rules.Machine.Events.Log)
-		} else {
-			s.step(i, s.rules.Machine.Events.Doc(p))
-		}
+		s.step(i, kernel.Hinted{Prefix: p})
 	}
 }
 

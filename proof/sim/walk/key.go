@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 )
 
@@ -129,14 +130,20 @@ func (n *Names) of(class string, x uint64) uint64 {
 	return uint64(at) + 1
 }
 
-// version appends a version: where they are ranked, by its rank among those of its document.
-func (n *Names) version(b []byte, v string) []byte {
+// Version implements [machine.Names]: where versions are ranked, it appends the rank among those of the document.
+func (n *Names) Version(b []byte, v string) []byte {
 	key, number, ranked := strings.Cut(v, versionMark)
 	x, err := strconv.ParseUint(number, 10, 64)
 	if !ranked || err != nil {
-		return append(binary.AppendUvarint(b, uint64(len(v))), v...)
+		return append(append(strconv.AppendInt(b, int64(len(v)), 10), '"'), v...)
 	}
-	return binary.AppendUvarint(b, n.of(key, x))
+	return strconv.AppendUint(b, n.of(key, x), 10)
+}
+
+// Any appends everything that a value holds, with indexes by their rank. A field whose type and name skip lists is left out: what it
+// says must follow from the rest, or decide nothing.
+func (n *Names) Any(b []byte, x any, skip ...string) []byte {
+	return machine.AppendNamed(b, x, n, skip)
 }
 
 // Seq names a sequence number of a writer. Numbers up to the newest applied one are all alike: duplicates.
@@ -190,6 +197,12 @@ func (n *Names) Entry(b []byte, e cluster.Entry) []byte {
 	return b
 }
 
+// Appended appends the answer to an append, and whether it is applied at once.
+func Appended(b []byte, ev machine.Event, s machine.State, n *Names) []byte {
+	a, v := ev.(kernel.Appended), s.Value()
+	return n.Any(n.Any(n.Any(b, a.Outcome), a.Index == v.Index()+1), a.Index)
+}
+
 // value appends the records that decide what a value does next. The job never changes.
 func (n *Names) value(b []byte, v *cluster.Value) []byte {
 	for m := range v.Members() {
@@ -225,14 +238,14 @@ func (s *State) appendKey(b []byte, n *Names) []byte {
 	b = append(b, byte(u.Crashes), byte(u.Restarts), byte(u.Suspicions), byte(u.Duplicates), byte(u.Failures), byte(u.Leaves), byte(u.Forgets), byte(len(s.docs)), byte(len(s.orphans)))
 	for _, d := range s.docs {
 		if s.rules.Doc != nil {
-			b = s.rules.Doc(append(append(b, byte(d.member), d.start), d.session...), d.Doc, n)
+			b = s.rules.Doc(append(append(b, byte(d.Of.member), d.Of.start), d.Of.session...), d.Doc, n)
 			continue
 		}
 		b = n.Any(append(append(b, d.Key...), 0), d.Version)
 		if !s.rules.Heartbeat(d.Key) {
-			b = append(append(b, 0, byte(d.member), d.start), d.session...)
+			b = append(append(b, 0, byte(d.Of.member), d.Of.start), d.Of.session...)
 			if s.rules.Decode != nil {
-				b = n.Any(b, d.says, s.rules.Skip...)
+				b = n.Any(b, d.Of.says, s.rules.Skip...)
 			} else {
 				b = append(b, d.Value...)
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rota-run/rota/internal/proof/check"
+	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -130,7 +131,7 @@ func (s *State) forget() {
 	if s.rules.Over != nil {
 		s.orphans = slices.DeleteFunc(slices.Clone(s.orphans), func(o orphan) bool {
 			key, v := s.rules.Over(o.effect)
-			at, ok := s.find(key)
+			at, ok := s.docs.Find(key)
 			return v != "" && (!ok || s.docs[at].Version != v)
 		})
 	}
@@ -138,12 +139,12 @@ func (s *State) forget() {
 		return
 	}
 	n := newNames(s)
-	s.docs = slices.DeleteFunc(slices.Clone(s.docs), func(d doc) bool { return !s.live(d) && !n.Known(d.Key) })
+	s.docs = slices.DeleteFunc(slices.Clone(s.docs), func(d doc) bool { return !s.live(d.Of) && !n.Known(d.Key) })
 }
 
 // wake lets a member that was away find out how late it is, and what came meanwhile.
 func (s *State) wake(i int) {
-	s.step(i, s.rules.Machine.Events.Woken)
+	s.step(i, kernel.Woken{})
 	m := s.own(i)
 	answers := m.answers
 	m.answers = nil
@@ -238,12 +239,12 @@ func (w *moves) fails(i int) {
 		w.add(fmt.Sprintf("%s is asked to leave", name(i)), func(s *State) {
 			s.used.Leaves++
 			s.own(i).leaving = true
-			s.step(i, s.rules.Machine.Events.Stop("asked"))
+			s.step(i, kernel.Stop{Reason: "asked"})
 		})
 	}
 	if w.s.used.Suspicions < w.bounds.Suspicions && m.awake() {
-		for _, d := range w.s.sessions(func(d doc) bool { return w.s.live(d) && d.member == i }) {
-			w.add(fmt.Sprintf("%s is away for longer than the TTL, and its session with %s is over", name(i), d.Key), func(s *State) { s.lose(i, d) })
+		for _, d := range w.s.sessions(func(d doc) bool { return w.s.live(d.Of) && d.Of.member == i }) {
+			w.add(fmt.Sprintf("%s is away for longer than the TTL, and its session with %s is over", name(i), d.Key), func(s *State) { s.lose(i, d.Of) })
 		}
 	}
 }
@@ -252,8 +253,7 @@ func (w *moves) fails(i int) {
 func (s *State) sessions(suits func(doc) bool) []doc {
 	var out []doc
 	for _, d := range s.docs {
-		same := func(o doc) bool { return o.member == d.member && o.start == d.start && o.session == d.session }
-		if d.session != "" && suits(d) && !slices.ContainsFunc(out, same) {
+		if d.Of.session != "" && suits(d) && !slices.ContainsFunc(out, d.Of.same) {
 			out = append(out, d)
 		}
 	}
@@ -262,13 +262,13 @@ func (s *State) sessions(suits func(doc) bool) []doc {
 
 // lose is a false suspicion: a live member's session ends, while the member is away for so long that its lease is over. The others
 // have renewed theirs meanwhile.
-func (s *State) lose(i int, of doc) {
+func (s *State) lose(i int, of owner) {
 	s.used.Suspicions++
 	s.vanish(of)
 	s.own(i).lost++
 	s.docs = slices.Clone(s.docs)
 	for k, d := range s.docs {
-		if s.live(d) && s.rules.Heartbeat(d.Key) {
+		if s.live(d.Of) && s.rules.Heartbeat(d.Key) {
 			s.docs[k].Version = s.renewed(d)
 		}
 	}
@@ -302,15 +302,10 @@ func (w *moves) lates() {
 
 // expires are sessions of dead processes.
 func (w *moves) expires() {
-	for _, d := range w.s.sessions(func(d doc) bool { return !w.s.live(d) }) {
-		w.add(fmt.Sprintf("the session of a dead process is over: %s is gone", d.Key), func(s *State) { s.vanish(d) })
+	for _, d := range w.s.sessions(func(d doc) bool { return !w.s.live(d.Of) }) {
+		w.add(fmt.Sprintf("the session of a dead process is over: %s is gone", d.Key), func(s *State) { s.vanish(d.Of) })
 	}
 }
 
-// said is what a call asks for.
-func (s *State) said(e machine.Effect) string {
-	if text := s.rules.Machine.Describe(e); text != "" {
-		return text
-	}
-	return fmt.Sprintf("%T", e)
-}
+// said is what a call asks for, or what an answer says.
+func (s *State) said(x any) string { return machine.Short(x) }

@@ -2,11 +2,11 @@ package walk
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/proof/sim/contract"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/model"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -18,10 +18,10 @@ type State struct {
 	log       []*record      // from the newest that everyone has read
 	truth     *cluster.Value // what the documents say, where there is no log
 	assess    machine.Truth
-	docs      []doc     // that exist, sorted by key
-	members   []*member // each is shared with older states until own copies it
-	owned     uint      // bit i: members[i] is not shared
-	orphans   []orphan  // writes that nobody waits for any more, and that may be done at any time or never
+	docs      model.Docs[owner] // that exist
+	members   []*member         // each is shared with older states until own copies it
+	owned     uint              // bit i: members[i] is not shared
+	orphans   []orphan          // writes that nobody waits for any more, and that may be done at any time or never
 	guardians []guardian
 	ends      []string // sessions whose end is still on its way to the store, a second time
 	bounds    Config
@@ -42,9 +42,10 @@ type record struct {
 	value cluster.Value
 }
 
-// doc is a document, and the process that wrote it.
-type doc struct {
-	store.Doc
+type doc = model.Doc[owner]
+
+// owner is the process that wrote a document.
+type owner struct {
 	member  int
 	start   byte
 	session string // "": it does not go with its process
@@ -225,34 +226,30 @@ func (s *State) reads(m *member) bool {
 // behind tells whether there is something in the log that a member has yet to read.
 func (s *State) behind(m *member) bool { return s.reads(m) && m.index() < s.head().Index() }
 
-// find is the place of a document, and whether it exists.
-func (s *State) find(key string) (int, bool) {
-	return slices.BinarySearchFunc(s.docs, key, func(d doc, k string) int { return strings.Compare(d.Key, k) })
-}
-
 // Exists implements [Store].
 func (s *State) Exists(key string) bool {
-	_, ok := s.find(key)
+	_, ok := s.docs.Find(key)
 	return ok
 }
 
 // live tells whether the process that wrote a document lives.
-func (s *State) live(d doc) bool {
-	m := s.members[d.member]
-	return m.up && m.starts == d.start
+func (s *State) live(o owner) bool {
+	m := s.members[o.member]
+	return m.up && m.starts == o.start
+}
+
+// same tells whether a document goes with the same session.
+func (o owner) same(d doc) bool {
+	return d.Of.member == o.member && d.Of.start == o.start && d.Of.session == o.session
 }
 
 // vanish ends a session: its documents go.
-func (s *State) vanish(of doc) {
-	var gone []string
-	s.docs = slices.DeleteFunc(slices.Clone(s.docs), func(d doc) bool {
-		goes := d.member == of.member && d.start == of.start && d.session == of.session
-		if goes {
-			gone = append(gone, d.Key)
+func (s *State) vanish(of owner) {
+	before := s.docs
+	s.docs = slices.DeleteFunc(slices.Clone(s.docs), of.same)
+	for _, d := range before {
+		if of.same(d) {
+			s.note(d.Key)
 		}
-		return goes
-	})
-	for _, key := range gone {
-		s.note(key)
 	}
 }

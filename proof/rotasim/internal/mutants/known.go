@@ -31,7 +31,7 @@ func Learn(file string, found []Found) error {
 		}
 	}
 	maps.DeleteFunc(at, func(name, _ string) bool {
-		return !slices.ContainsFunc(all(), func(f flaw.Flaw) bool { return f.Name == name })
+		return !slices.ContainsFunc(all(), func(f flaw.Listed) bool { return f.Name == name })
 	})
 	var b strings.Builder
 	for line := range strings.Lines(text("known.txt")) {

@@ -39,36 +39,32 @@ func Run(ctx context.Context, protocol string, flaws []flaw.Flaw, workers int, f
 	if err != nil {
 		return err
 	}
-	results := make([]chan func() (Found, error), len(flaws))
-	next := make(chan int)
-	var g sync.WaitGroup
+	type result struct {
+		found Found
+		err   error
+	}
+	results, free := make([]chan result, len(flaws)), make(chan struct{}, max(1, workers))
 	for i := range results {
-		results[i] = make(chan func() (Found, error), 1)
+		results[i] = make(chan result, 1)
 	}
-	for range max(1, workers) {
-		g.Go(func() {
-			for i := range next {
-				f, err := p.look(ctx, flaws[i].Name)
-				results[i] <- func() (Found, error) { return f, err }
-			}
-		})
-	}
-	g.Go(func() {
-		defer close(next)
-		for i := range flaws {
-			next <- i
+	go func() {
+		for i, f := range flaws {
+			free <- struct{}{}
+			go func() {
+				out, err := p.look(ctx, f.Name)
+				results[i] <- result{out, err}
+				<-free
+			}()
 		}
-	})
+	}()
 	var errs []error
-	for i := range flaws {
-		f, err := (<-results[i])()
-		if err != nil {
-			errs = append(errs, fmt.Errorf("mutant %q: %w", flaws[i].Name, err))
-			continue
+	for i, f := range flaws {
+		if r := <-results[i]; r.err != nil {
+			errs = append(errs, fmt.Errorf("mutant %q: %w", f.Name, r.err))
+		} else {
+			found(r.found)
 		}
-		found(f)
 	}
-	g.Wait()
 	return errors.Join(errs...)
 }
 

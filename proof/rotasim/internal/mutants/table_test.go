@@ -17,7 +17,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := flaw.Set(all()).Check(root); err != nil {
+	if err := flaw.Flaws(all()).Check(root); err != nil {
 		t.Error(err)
 	}
 	names := map[string]bool{}

@@ -1,7 +1,6 @@
 package leader
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -9,27 +8,16 @@ import (
 	"github.com/rota-run/rota/internal/protocol/leader"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/kernel"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // Machine is leader.
 func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "leader", Joined: []string{"joined", "claimed", "adopting", "ruling"}, Faults: faults(),
-		Start: start, Step: machine.Steps(step), Act: act, Caller: caller, Watches: func(s machine.State) ([]string, bool) { return s.(*State).Watching() },
-		Events: machine.Events{
-			Woken: member.Woken{}, Log: member.Hinted{},
-			Doc:  func(prefix string) machine.Event { return member.Hinted{Prefix: prefix} },
-			Stop: func(reason string) machine.Event { return member.Stop{Reason: reason} },
-			Reported: func(version uint64, reports []protocol.Report) machine.Event {
-				return member.Reported{Version: version, Reports: reports}
-			},
-			Proposed: func(id uint64, commands []cluster.Command) machine.Event {
-				return member.Proposed{ID: id, Commands: commands}
-			},
-		},
-		Fold: machine.FoldLog, Stray: stray, Gap: gap, Recovery: recovery, Notice: notice, Describe: describe,
+		Start: start, Step: machine.Steps(step), Call: call, Caller: caller, Watches: func(s machine.State) ([]string, bool) { return s.(*State).Watching() },
+		Fold: machine.FoldLog, Stray: stray, Gap: gap, Recovery: recovery, Leads: "ruling",
 	}
 }
 
@@ -45,86 +33,79 @@ func (s *State) Phase() string {
 	return phase
 }
 
+// faults are those of the standard table, and what only a leader can do. The two ends of a run that rewrite the log are not among them: plain members
+// do not read it.
+func faults() []machine.Fault {
+	all := []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed", "leaving"}
+	works := []string{"joined", "ruling"}
+	table := machine.Table(machine.Phases{
+		All:     all,
+		Writes:  []string{"heartbeat", "join", "joined", "claimed", "ruling", "confirm", "leaving"},
+		Renews:  works,
+		Looks:   works,
+		Begins:  []string{"heartbeat", "confirm"},
+		Told:    []string{"join", "joined", "ruling", "leaving"},
+		Lists:   []string{"joined", "adopting", "ruling"},
+		Leaves:  []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed"},
+		Doubled: []string{"join", "joined", "ruling", "confirm", "leaving"},
+		Runs:    works,
+		Stops:   []string{"joined", "ruling", "confirm", "leaving"},
+		Parts:   []string{"ruling"},
+	})
+	table = append(table, machine.Fault{Kind: machine.TwoLeaders, Phases: []string{machine.Cluster}})
+	table = append(table, machine.Guardians([]string{"join", "joined", "ruling", "confirm", "leaving"})...)
+	return machine.Without(table, machine.TailLost, machine.NewerEntry)
+}
+
+// stray is a heartbeat, a mailbox, a head or an assignment of somebody who is no member.
+func stray(v *cluster.Value, docs []store.Doc) string {
+	for _, d := range docs {
+		for _, prefix := range []string{leader.MailboxPrefix, leader.AssignPrefix, leader.HeadPrefix} {
+			rest, ok := strings.CutPrefix(d.Key, prefix)
+			id, _, _ := strings.Cut(rest, "/")
+			if _, member := v.Member(cluster.MemberID(id)); ok && !member {
+				return d.Key
+			}
+		}
+	}
+	return machine.StrayHeartbeat(v, docs)
+}
+
 func start(a machine.Start) machine.State {
 	return &State{leader.NewState(leader.Params{
-		Params: kernel.Params(a), Role: leader.Role{Offer: 2 * a.TTL, StandBys: 2, Hints: a.Hints, Vanish: a.Hints && a.Sessions && a.Expire},
+		Params: machine.Params(a), Role: leader.Role{Offer: 2 * a.TTL, StandBys: 2, Hints: a.Hints, Vanish: a.Hints && a.Sessions && a.Expire},
 	})}
 }
 
 func step(s *State, ev member.Event) []member.Effect { return leader.Step(&s.State, ev) }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	c := &leader.Caller{LogCaller: kernel.LogCaller(s, st)}
+	c := &leader.Caller{LogCaller: machine.LogCaller(s, st)}
 	c.Tied = leader.Tied(s.Join.Member)
-	return machine.Calls[member.Effect, member.Event](c)
+	return c
 }
 
-func act(e machine.Effect) machine.Act {
+func call(e machine.Effect) (machine.Call, bool) {
 	switch e := e.(type) {
 	case leader.Get:
-		id, _, _ := strings.Cut(strings.TrimPrefix(e.Key, protocol.HeartbeatPrefix), "/")
-		return machine.Call{Looks: strings.HasPrefix(e.Key, protocol.HeartbeatPrefix), Whom: cluster.MemberID(id)}
+		return machine.Call{Looks: strings.HasPrefix(e.Key, protocol.HeartbeatPrefix), Whom: machine.Owner(e.Key, protocol.HeartbeatPrefix)}, true
 	case leader.List:
-		return machine.Call{List: true}
+		return machine.Call{List: true}, true
 	case leader.Put:
-		return machine.Call{Write: true, Part: strings.HasPrefix(e.Key, leader.AssignPrefix)}
+		return machine.Call{Write: true, Part: strings.HasPrefix(e.Key, leader.AssignPrefix)}, true
 	case leader.Delete:
-		return machine.Call{Write: true}
-	case member.Applying:
-		if e.Value.Chain() == 0 { // of an excerpt
-			return machine.Told{}
-		}
+		return machine.Call{Write: true}, true
 	}
-	return kernel.Act(e)
-}
-
-// notice: two members at once take themselves for the leader.
-func notice(phases []string) machine.Kind {
-	n := 0
-	for _, p := range phases {
-		if p == "ruling" {
-			n++
-		}
-	}
-	if n > 1 {
-		return machine.TwoLeaders
-	}
-	return ""
+	return machine.Shared(e)
 }
 
 // gap is G4: T(1+ρ) of silence, of the leader and of its tasks at once; the looks of an election, of adoption, of an offer and its answer.
 func gap(t machine.Times, k machine.Kind) time.Duration {
-	d := 20*t.Poll + 40*t.Slowest
-	if k == machine.LeaveInOrder || k == machine.Crash && t.Vanishes {
-		return d
-	}
-	return d + t.TTL*1050/1000
+	return t.Gap(k, 20*t.Poll+40*t.Slowest, t.TTL*1050/1000)
 }
 
 // recovery is G9: a silence until the dead leader is followed, one until the dead members are found by its successor, one until those who start under their
 // names may, one for an offer that was not answered; and for each the looks and calls of an election, of adoption, of an offer and its answer.
 func recovery(t machine.Times) time.Duration {
 	return 4*t.TTL*1050/1000 + 60*t.Poll + 80*t.Slowest
-}
-
-func describe(x any) string {
-	switch e := x.(type) {
-	case leader.Got:
-		return fmt.Sprintf("got %s at %q: %s%s", e.Doc.Key, e.Doc.Version, machine.AppendText(nil, e.Doc.Value), kernel.Problem(e.Err))
-	case leader.Listed:
-		return fmt.Sprintf("%d below %s%s", len(e.Docs), e.Prefix, kernel.Problem(e.Err))
-	case leader.Wrote:
-		return fmt.Sprintf("wrote %s at %q (outcome %d)%s", e.Key, e.Version, e.Outcome, kernel.Problem(e.Err))
-	case member.Hinted:
-		return "hint at " + e.Prefix
-	case leader.Get:
-		return "get " + e.Key
-	case leader.List:
-		return "list " + e.Prefix
-	case leader.Put:
-		return fmt.Sprintf("put %s over %q: %s", e.Key, e.Version, machine.AppendText(nil, e.Doc))
-	case leader.Delete:
-		return fmt.Sprintf("delete %s at %q", e.Key, e.Version)
-	}
-	return kernel.Describe(x)
 }

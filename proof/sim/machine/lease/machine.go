@@ -1,17 +1,13 @@
 package lease
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/lease"
-	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/kernel"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -19,32 +15,47 @@ import (
 func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "lease", Joined: []string{"joined", "leader"}, Faults: faults(),
-		Start: start, Step: machine.Steps(lease.Step), Act: act, Caller: caller,
+		Start: start, Step: machine.Steps(lease.Step), Call: call, Caller: caller,
 		Watches: func(s machine.State) ([]string, bool) { return s.(*lease.State).Watched(), false },
-		Events: machine.Events{
-			Woken: member.Woken{}, Log: member.Woken{},
-			Doc:  func(prefix string) machine.Event { return member.Hinted{Prefix: prefix} },
-			Stop: func(reason string) machine.Event { return member.Stop{Reason: reason} },
-			Reported: func(version uint64, reports []protocol.Report) machine.Event {
-				return member.Reported{Version: version, Reports: reports}
-			},
-			Proposed: func(id uint64, commands []cluster.Command) machine.Event {
-				return member.Proposed{ID: id, Commands: commands}
-			},
-		},
-		Truth: truth, Stray: stray, Gap: gap, Recovery: recovery, Notice: notice, Describe: describe,
+		Truth:   truth, Stray: stray, Gap: gap, Recovery: recovery, Leads: "leader",
 	}
 }
 
+// faults are those of the standard table, in the phases of a member of lease. What happens to a log cannot happen to documents.
+func faults() []machine.Fault {
+	works := []string{"joined", "leader"}
+	table := machine.Table(machine.Phases{
+		All:     []string{"name", "beat", "join", "joined", "leader", "leaving"},
+		Writes:  []string{"beat", "join", "joined", "leader", "leaving"},
+		Renews:  works,
+		Looks:   works,
+		Begins:  []string{"beat"},
+		Told:    works,
+		Lists:   []string{"leader"},
+		Leaves:  []string{"name", "beat", "join", "joined", "leader"},
+		Doubled: []string{"joined", "leader"},
+		Runs:    works,
+		Stops:   []string{"joined", "leader", "leaving"},
+	})
+	table = append(table,
+		machine.Fault{Kind: machine.DirtyRead, Weight: 6, Phases: []string{"name", "join", "joined", "leader", "leaving"}, Suits: func(c machine.Call) bool { return !c.Write && !c.Renew }},
+		machine.Fault{Kind: machine.TornCall, Phases: []string{"join", "joined", "leader", "leaving"}, Suits: func(c machine.Call) bool { return c.Reads }},
+		machine.Fault{Kind: machine.LateIndex, Phases: works, Suits: func(c machine.Call) bool { return c.Takes }},
+		machine.Fault{Kind: machine.TwoLeaders, Phases: []string{machine.Cluster}},
+	)
+	table = append(table, machine.Guardians([]string{"join", "joined", "leader", "leaving"})...)
+	return machine.Without(table, machine.Truncation, machine.Garbage, machine.Foreign, machine.TailLost, machine.NewerEntry)
+}
+
 func start(s machine.Start) machine.State {
-	state := lease.NewState(lease.Params{Params: kernel.Params(s), Polled: !s.Hints})
+	state := lease.NewState(lease.Params{Params: machine.Params(s), Polled: !s.Hints})
 	return &state
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	c := &lease.Caller{BeatCaller: kernel.BeatCaller(s, st)}
+	c := &lease.Caller{BeatCaller: machine.BeatCaller(s, st)}
 	c.Fenced = true
-	return machine.Calls[member.Effect, member.Event](c)
+	return c
 }
 
 // truth is what the documents say after a change of one of them.
@@ -63,33 +74,25 @@ func truth() machine.Truth {
 	}
 }
 
-func act(e machine.Effect) machine.Act {
+func call(e machine.Effect) (machine.Call, bool) {
 	switch e := e.(type) {
 	case lease.Fetch:
 		for _, k := range e.Keys {
 			if strings.HasPrefix(k, "node/") {
-				return machine.Call{Looks: true, Whom: owner(k), Reads: len(e.Keys) > 1}
+				return machine.Call{Looks: true, Whom: machine.Owner(k, "node/"), Reads: len(e.Keys) > 1}, true
 			}
 		}
-		return machine.Call{Reads: len(e.Keys) > 1}
+		return machine.Call{Reads: len(e.Keys) > 1}, true
 	case lease.Survey:
-		return machine.Call{List: true, Looks: true, Reads: true}
+		return machine.Call{List: true, Looks: true, Reads: true}, true
 	case lease.Write:
-		return machine.Call{Write: true, Takes: e.Doc.Key == "config"}
+		return machine.Call{Write: true, Takes: e.Doc.Key == "config"}, true
 	case lease.ReadView:
-		return machine.Call{}
+		return machine.Call{}, true
 	case lease.Show:
-		return machine.Call{Write: true}
-	case member.Applying: // the value has no index of its own to be compared by
-		return machine.Told{}
+		return machine.Call{Write: true}, true
 	}
-	return kernel.Act(e)
-}
-
-// owner of a heartbeat.
-func owner(key string) cluster.MemberID {
-	id, _, _ := strings.Cut(strings.TrimPrefix(key, "node/"), "/")
-	return cluster.MemberID(id)
+	return machine.Shared(e)
 }
 
 // stray is a partition of no job.
@@ -104,58 +107,12 @@ func stray(v *cluster.Value, docs []store.Doc) string {
 	return ""
 }
 
-// notice: two members at once take themselves for the leader.
-func notice(phases []string) machine.Kind {
-	n := 0
-	for _, p := range phases {
-		if p == "leader" {
-			n++
-		}
-	}
-	if n > 1 {
-		return machine.TwoLeaders
-	}
-	return ""
-}
-
 // gap is G4: T(1+ρ) of silence, twice where the leader went too with its rank's delay; then the looks of the leader, of its pass, of the board and of the claim.
 func gap(t machine.Times, k machine.Kind) time.Duration {
-	d := 14*t.Poll + 20*t.Slowest
-	if k == machine.LeaveInOrder || k == machine.Crash && t.Vanishes {
-		return d
-	}
-	return d + 2*t.TTL*1050/1000
+	return t.Gap(k, 14*t.Poll+20*t.Slowest, 2*t.TTL*1050/1000)
 }
 
 // recovery is G9: as gap, and the back-off of runs that failed, and the patience with whoever may claim first.
 func recovery(t machine.Times) time.Duration {
 	return 4*t.TTL*1050/1000 + 60*t.Poll + 80*t.Slowest
-}
-
-func describe(x any) string {
-	switch e := x.(type) {
-	case lease.Fetched:
-		s := fmt.Sprintf("fetched #%d", e.ID)
-		for _, d := range e.Docs {
-			s += fmt.Sprintf(" %s@%q", d.Key, d.Version)
-		}
-		return s + kernel.Problem(e.Err)
-	case lease.Surveyed:
-		return fmt.Sprintf("surveyed %d documents%s", len(e.Docs), kernel.Problem(e.Err))
-	case lease.Written:
-		return fmt.Sprintf("written #%d (outcome %d) %q%s", e.ID, e.Outcome, e.Version, kernel.Problem(e.Err))
-	case lease.Fetch:
-		return fmt.Sprintf("fetch #%d %s", e.ID, strings.Join(e.Keys, " "))
-	case lease.Write:
-		return fmt.Sprintf("write #%d %s over %q (delete %v) %s", e.ID, e.Doc.Key, e.Doc.Version, e.Delete, e.Doc.Value)
-	case member.Removing:
-		return "removed: " + e.Reason
-	case member.Applying:
-		s := "applied"
-		for _, d := range e.Deeds {
-			s += fmt.Sprintf("; %v %v", d.Command, d.Result)
-		}
-		return s
-	}
-	return kernel.Describe(x)
 }

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"encoding/binary"
-
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/proof/sim/machine"
@@ -13,7 +11,7 @@ import (
 // Rules are those of replica's walks.
 func Rules() *walk.Rules {
 	return &walk.Rules{
-		Machine: Machine(), Way: way, Prompt: prompt, Names: names, JoinFirst: true, Key: key, Effect: effect, Event: event,
+		Machine: Machine(), Way: way, Prompt: prompt, Names: names, JoinFirst: true, Key: key, Effect: effect, Event: walk.Appended,
 		Heartbeat: func(string) bool { return true },
 		Read:      func(_ machine.State, p store.Page) machine.Event { return member.Read{Page: p} },
 	}
@@ -83,14 +81,4 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 		return append(append(append(b, 'c'), e.Key...), 0)
 	}
 	return append(b, 'l')
-}
-
-// event is the answer to an append.
-func event(b []byte, ev machine.Event, s machine.State, n *walk.Names) []byte {
-	a, v := ev.(member.Appended), s.Value()
-	next := byte(0)
-	if a.Index == v.Index()+1 { // then it is applied at once
-		next = 1
-	}
-	return binary.AppendUvarint(append(b, byte(a.Outcome), next), n.Index(a.Index))
 }

@@ -1,15 +1,11 @@
 package sync
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/sync"
 	"github.com/rota-run/rota/proof/sim/machine"
-	"github.com/rota-run/rota/proof/sim/machine/kernel"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -17,32 +13,44 @@ import (
 func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "sync", Joined: []string{"joined", "apart"}, Faults: faults(), Group: true,
-		Start: start, Step: machine.Steps(sync.Step), Act: act, Caller: caller,
+		Start: start, Step: machine.Steps(sync.Step), Call: call, Caller: caller,
 		Watches: func(machine.State) ([]string, bool) { return nil, true },
-		Events: machine.Events{
-			Woken: member.Woken{}, Log: member.Hinted{},
-			Doc:  func(prefix string) machine.Event { return member.Hinted{Prefix: prefix} },
-			Stop: func(reason string) machine.Event { return member.Stop{Reason: reason} },
-			Reported: func(version uint64, reports []protocol.Report) machine.Event {
-				return member.Reported{Version: version, Reports: reports}
-			},
-			Proposed: func(id uint64, commands []cluster.Command) machine.Event {
-				return member.Proposed{ID: id, Commands: commands}
-			},
-		},
-		Fold: fold, Encode: encode, Stray: func(*cluster.Value, []store.Doc) string { return "" }, Gap: gap, Recovery: recovery, Describe: describe,
+		Fold:    fold, Encode: encode, Stray: func(*cluster.Value, []store.Doc) string { return "" }, Gap: gap, Recovery: recovery,
 	}
 }
 
+// faults are those of the standard table, in the phases of a member of sync, and those of its group.
+func faults() []machine.Fault {
+	joined := []string{"joined"}
+	whole := []string{machine.Cluster}
+	table := machine.Table(machine.Phases{
+		All:     []string{"reading", "joining", "waiting", "joined", "apart", "removed", "leaving"},
+		Writes:  []string{"joined", "leaving"},
+		Renews:  joined,
+		Told:    []string{"waiting", "joined", "leaving"},
+		Leaves:  []string{"reading", "joining", "waiting", "joined", "apart", "removed"},
+		Doubled: []string{"waiting", "joined", "apart", "leaving"},
+		Runs:    joined,
+		Stops:   []string{"joined", "apart", "leaving"},
+	})
+	table = machine.Without(table, machine.SessionExpiry)
+	table = append(table, machine.Guardians([]string{"waiting", "joined"})...)
+	return append(table,
+		machine.Fault{Kind: machine.GroupFails, Weight: 3, Phases: whole},
+		machine.Fault{Kind: machine.Storm, Weight: 2, Phases: whole},
+		machine.Fault{Kind: machine.GroupForgets, Phases: whole},
+	)
+}
+
 func start(s machine.Start) machine.State {
-	p := kernel.Params(s)
+	p := machine.Params(s)
 	p.Longest = min(s.Longest, 2*s.TTL)
 	state := sync.NewState(p.Hinted(s.Hints))
 	return &state
 }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
-	return machine.Calls[member.Effect, member.Event](sync.NewCaller(kernel.LogCaller(s, st)))
+	return sync.NewCaller(machine.LogCaller(s, st))
 }
 
 // fold is the truth behind a record.
@@ -59,16 +67,16 @@ func encode(e cluster.Entry) []byte {
 	return b
 }
 
-func act(e machine.Effect) machine.Act {
+func call(e machine.Effect) (machine.Call, bool) {
 	switch e.(type) {
 	case sync.Append:
-		return machine.Call{Write: true}
+		return machine.Call{Write: true}, true
 	case sync.JoinGroup, sync.SyncGroup, sync.LeaveGroup:
-		return machine.Call{Write: true, Group: true}
+		return machine.Call{Write: true, Group: true}, true
 	case sync.Beat:
-		return machine.Call{Renew: true, Group: true}
+		return machine.Call{Renew: true, Group: true}, true
 	}
-	return kernel.Act(e)
+	return machine.Shared(e)
 }
 
 // gap is G4: the TTL until the group has removed the silent one, twice where a change of the group waits for it first; an eighth of it until the others hear
@@ -84,22 +92,4 @@ func gap(t machine.Times, k machine.Kind) time.Duration {
 // recovery is G9: two changes of the group, one after the other, and the back-off of runs that failed.
 func recovery(t machine.Times) time.Duration {
 	return 5*t.TTL + 40*t.Poll + 40*t.Slowest
-}
-
-func describe(x any) string {
-	switch e := x.(type) {
-	case sync.Joined:
-		return fmt.Sprintf("in the group as %s, generation %d, leads %t, answer %d%s", e.ID, e.Generation, e.Leads, e.Answer, kernel.Problem(e.Err))
-	case sync.Synced:
-		return fmt.Sprintf("synced, answer %d%s", e.Answer, kernel.Problem(e.Err))
-	case sync.Beaten:
-		return fmt.Sprintf("beaten, answer %d%s", e.Answer, kernel.Problem(e.Err))
-	case sync.Append:
-		return fmt.Sprintf("append #%d [%s]", e.Entry.Seq, machine.Commands(e.Entry.Commands))
-	case sync.JoinGroup:
-		return "join the group as " + e.ID
-	case sync.Beat:
-		return fmt.Sprintf("beat %s in %d", e.Seat.ID, e.Seat.Generation)
-	}
-	return kernel.Describe(x)
 }

@@ -15,7 +15,7 @@ import (
 // Rules are those of sync's walks.
 func Rules() *walk.Rules {
 	return &walk.Rules{
-		Machine: Machine(), Way: way, Read: read, Beat: beat, Before: before, Key: key, Effect: effect, Event: event, Value: value,
+		Machine: Machine(), Way: way, Read: read, Beat: beat, Before: before, Key: key, Effect: effect, Event: walk.Appended, Value: value,
 		Heartbeat: func(string) bool { return false },
 		Prompt:    func(walk.Store, machine.State, machine.Effect) bool { return false },
 	}
@@ -72,12 +72,6 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 		return n.Entry(append(b, 'a'), a.Entry)
 	}
 	return n.Any(append(b, 'e'), e)
-}
-
-// event is the answer to an append.
-func event(b []byte, ev machine.Event, s machine.State, n *walk.Names) []byte {
-	a, v := ev.(member.Appended), s.Value()
-	return n.Any(n.Any(n.Any(b, a.Outcome), a.Index == v.Index()+1), a.Index)
 }
 
 // value appends the parts of the value that decide its next change, other than members and owners.
