@@ -102,6 +102,9 @@ func (d *draft) planSlots() {
 	}
 	parted := d.parted(p, jobs)
 	for _, m := range a.Moves {
+		if m.From != schedule.NoPost && m.To != schedule.NoPost && d.Value.usable(m.Slot) == 0 {
+			continue // its member takes nothing new, and keeps what it has
+		}
 		if r, ok := parted[m.From]; ok {
 			r.taken = append(r.taken, m.Slot)
 		} else if m.From != schedule.NoPost {
