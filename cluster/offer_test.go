@@ -78,7 +78,7 @@ func mustBeLed(t interface{ Fatalf(string, ...any) }, was, v Value, e Entry, did
 		case p.State == PartitionReleasing && old.Offered && old.Token == p.Token && !accepts(e, p):
 			t.Fatalf("%v waits for a member that never ran it", p)
 		}
-		if p.Token == v.index && p.Owner != old.Owner && revokedBefore(was, v, p.Owner) {
+		if planned(old, p, v.index) && revokedBefore(was, v, p.Owner) {
 			t.Fatalf("%v was given to a member whose offers are revoked", p)
 		}
 	}
@@ -89,6 +89,11 @@ func mustBeLed(t interface{ Fatalf(string, ...any) }, was, v Value, e Entry, did
 			}
 		}
 	}
+}
+
+// planned reports whether a partition was given to another member now: it was not on its way there, nor had somebody asked to try again what is parked there.
+func planned(old, p Partition, now Index) bool {
+	return p.Token == now && p.Owner != old.Owner && p.Owner != old.Next && old.State != PartitionParked
 }
 
 // revokedBefore reports whether a member gets no offers, in both of two values.
