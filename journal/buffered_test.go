@@ -238,25 +238,30 @@ func TestBufferedWritesBatches(t *testing.T) {
 	})
 }
 
-// TestBufferedCountsSumsThatAreLost: at the end the store is gone, so what was summed up is lost and counted, each record of it.
+// TestBufferedCountsSumsThatAreLost: the store is gone until the end, so what was summed up is lost and counted, each record of it.
 func TestBufferedCountsSumsThatAreLost(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		n := 0
-		b := journal.NewBuffered(newMoody(func(int) error {
-			if n++; n > 41 {
-				return store.ErrUnavailable
+	for _, ended := range []bool{true, false} { // before the sum is written for the first time
+		synctest.Test(t, func(t *testing.T) {
+			n := 0
+			b := journal.NewBuffered(newMoody(func(int) error {
+				if n++; n > 41 {
+					return store.ErrUnavailable
+				}
+				return nil
+			}), nil)
+			for range 4096 + 5 {
+				b.Add(journal.Record{AtMS: 1, Kind: journal.Moved, Cause: "a left"})
 			}
-			return nil
-		}), nil)
-		for range 4096 + 5 {
-			b.Add(journal.Record{AtMS: 1, Kind: journal.Moved, Cause: "a left"})
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		stop()
-		b.Run(ctx)
-		if b.Dropped() != 5 {
-			t.Errorf("%d dropped, want the five that were summed up", b.Dropped())
-		}
-	})
+			ctx, stop := context.WithCancel(t.Context())
+			if ended {
+				stop()
+			}
+			time.AfterFunc(time.Minute, stop)
+			b.Run(ctx)
+			if b.Dropped() != 5 {
+				t.Errorf("ended %t: %d dropped, want the five that were summed up", ended, b.Dropped())
+			}
+		})
+	}
 }

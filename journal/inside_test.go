@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,10 +135,11 @@ func TestSumsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := make(sums)
 	for i := range 3 * maxSums {
-		s.add(Record{AtMS: 1, Kind: Asked, Member: "m", Cause: fmt.Sprint(i)})
+		s.add(Record{AtMS: int64(i), Kind: Asked, Member: "m", Cause: fmt.Sprint(i)})
 	}
-	if len(s) != maxSums+1 || s.count() != 3*maxSums {
-		t.Errorf("%d sums of %d records", len(s), s.count())
+	all := s.records()
+	if others := all[len(all)-1].Message; len(s) != maxSums+1 || s.count() != 3*maxSums || !strings.HasPrefix(others, "128 more like this within 127ms,") {
+		t.Errorf("%d sums of %d records, the last one: %s", len(s), s.count(), others)
 	}
 }
 

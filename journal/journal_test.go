@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -211,7 +212,8 @@ func TestFile(t *testing.T) {
 	must.Succeed(t, f.Append(t.Context(), said(1, "a", "<one>"), said(2, "b", "two\nlines")))
 	must.Succeed(t, os.Rename(path, path+".1"))
 	must.Succeed(t, f.Append(t.Context(), said(3, "a", "three")))
-	for name, want := range map[string][]string{path + ".1": {`"message":"<one>"`, `"message":"two\nlines"`}, path: {`"message":"three"`}} {
+	must.Succeed(t, f.Append(t.Context(), said(4, "a", "four")))
+	for name, want := range map[string][]string{path + ".1": {`"message":"<one>"`, `"message":"two\nlines"`}, path: {`"message":"three"`, `"message":"four"`}} {
 		text, err := os.ReadFile(name)
 		must.Succeed(t, err)
 		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
@@ -226,5 +228,8 @@ func TestFile(t *testing.T) {
 	}
 	if _, err := journal.NewFile(filepath.Join(path, "x")); err == nil {
 		t.Error("a file below a file: no error")
+	}
+	if _, err := journal.NewFile("/dev/full"); !errors.Is(err, syscall.ENOSPC) { // as an Append says it
+		t.Errorf("a disk that is full: %v", err)
 	}
 }
