@@ -18,6 +18,7 @@ func TestReadAhead(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
 		end, fails, nothing, size int // at which read; how long a segment is
+		alone                     int // at which read the position goes on alone, from 1; asked again, it fails
 		from                      string
 		messages                  int
 		next                      string // "" for a seal
@@ -29,12 +30,19 @@ func TestReadAhead(t *testing.T) {
 		"until an error":        {end: 100, fails: 2, messages: 2, next: "xx"},
 		"an error at once":      {end: 100, fails: 3, from: "xxx", err: broken},
 		"until nothing is left": {end: 100, nothing: 3, messages: 3, next: "xxx"},
+		"a position alone":      {end: 100, alone: 1, messages: 3, next: "xxxx"},
 		"until it is enough":    {end: 100, size: MaxOutput * 2 / 5, messages: 2, next: "xx"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			asked := 0
 			read := func(_ context.Context, _ *work.Grant, at []byte, out *Out) ([]byte, bool, error) {
+				asked++
 				switch n := len(at); {
+				case c.alone == n+1 && asked == c.alone:
+					return append(at, 'x'), false, nil
+				case c.alone == n+1:
+					return nil, false, broken
 				case c.fails > 0 && n == c.fails:
 					return nil, false, broken
 				case c.nothing > 0 && n == c.nothing:
@@ -65,10 +73,10 @@ func TestReadAhead(t *testing.T) {
 			}
 			for i, p := range messages {
 				parts, err := SegmentsOf(p.Data, p.Segments)
-				if want := fmt.Sprint(len(c.from) + i); err != nil || len(parts) != 1 || string(parts[0][:len(want)]) != want {
+				if want := fmt.Sprint(len(c.from) + c.alone + i); err != nil || len(parts) != 1 || string(parts[0][:len(want)]) != want {
 					t.Errorf("message %d has %d segments, %v; want %s", i, len(parts), err, want)
 				}
-				if p.Shard.Number != (5+i)%2 {
+				if p.Shard.Number != (5+c.alone+i)%2 {
 					t.Errorf("message %d goes to shard %d", i, p.Shard.Number)
 				}
 			}

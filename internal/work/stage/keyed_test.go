@@ -100,26 +100,29 @@ func TestABatchThatDoesNotFitIsLeft(t *testing.T) {
 	}
 }
 
-// A batch that failed leaves the state as it was, also where the function does not look whether a segment could be sent.
+// A batch that failed leaves the state as it was, also where the function does not look whether a segment could be sent, or the state is too large.
 func TestABatchThatFailedIsNotInTheState(t *testing.T) {
 	t.Parallel()
 	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, stage: &Stage{Attempts: 3}}
 	w.edges = []flow.Edge{{From: "a", To: "b", Shards: 2, By: "none"}}
 	w.keyed = &Keyed{Do: func(_ context.Context, _ *work.Grant, state []byte, in [][]byte, out *Out) ([]byte, error) {
-		if string(in[0]) == "bad" {
+		switch string(in[0]) {
+		case "bad":
 			_ = out.Send([]byte("no field"), nil)
+		case "large":
+			return make([]byte, MaxState+1), nil
 		}
 		return append(state, in[0]...), nil
 	}}
 	w.held = []store.Message{{Shard: store.Shard{Edge: "chain/a"}}}
-	for i, name := range []string{"x", "bad", "y"} {
+	for i, name := range []string{"x", "bad", "large", "y"} {
 		m := store.Message{Shard: store.Shard{Edge: "edge"}, Number: uint64(i), Segments: 1, Delivered: 1} //nolint:gosec // small
 		m.Data = AppendSegment(nil, []byte(name))
 		w.held = append(w.held, m)
 	}
 	turn, err := w.take(t.Context())
 	must.Succeed(t, err)
-	if string(turn.state.data) != "xy" || len(turn.inputs) != 2 || len(turn.failed) != 1 {
+	if string(turn.state.data) != "xy" || len(turn.inputs) != 2 || len(turn.failed) != 2 {
 		t.Errorf("the state is %q, %d batches are in it, %d failed", turn.state.data, len(turn.inputs), len(turn.failed))
 	}
 }
