@@ -197,7 +197,17 @@ func (c *Client) observed() heartbeat.Observations {
 func (c *Client) note(seen heartbeat.Observations) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seen = c.seen.Newer(seen).Recent(c.o.Clock().Add(-10 * max(c.o.TTL, time.Minute)))
+	c.seen = newer(c.seen, seen, c.o.Clock().Add(-10*max(c.o.TTL, time.Minute)))
+}
+
+// newer joins what two claims have observed: of each heartbeat the read that was sent later, unless none was since an instant.
+func newer(mine, others heartbeat.Observations, since protocol.Instant) heartbeat.Observations {
+	for _, o := range others {
+		if had := mine.Of(o.Key); !had.Known || had.Looked < o.Looked {
+			mine = mine.With(o)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(mine), func(o heartbeat.Observation) bool { return o.Looked < since })
 }
 
 // strays returns the listed heartbeats that have not changed for long enough. A list may be stale, which makes the silence longer and never shorter.

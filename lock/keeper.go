@@ -3,6 +3,7 @@ package lock
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -242,7 +243,7 @@ func (w *heartbeatWriter) write(ctx context.Context, c *Client, version store.Ve
 	if err := w.begin(ctx, c); err != nil {
 		return "", outcomeOf(err), err
 	}
-	value, err := heartbeat.Text{Owner: c.o.Owner, AtMS: time.Now().UnixMilli()}.Encode(c.o.TTL)
+	value, err := json.Marshal(heartbeat.Text{Owner: c.o.Owner, AtMS: time.Now().UnixMilli()}.States(c.o.TTL, c.o.TTL))
 	if err != nil {
 		return "", notDone, err
 	}

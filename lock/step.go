@@ -151,7 +151,8 @@ func (c *claim) take(ev event) {
 		if ev.keeper == "" {
 			c.fresh = false
 		} else if o := c.seen.Of(ev.keeper); o.Known {
-			c.seen = c.seen.With(o.Hinted())
+			o.Looked = 0 // it may have changed: an earlier read proves nothing
+			c.seen = c.seen.With(o)
 		}
 	case tableRead:
 		if ev.err != nil {

@@ -24,6 +24,24 @@ func entries(from, n int) []entry {
 	return out
 }
 
+// TestNewerReadsCount: of what two claims have observed the later reads stay, and what was not read for long goes.
+func TestNewerReadsCount(t *testing.T) {
+	t.Parallel()
+	read := func(key string, sent protocol.Instant) heartbeat.Observation {
+		return heartbeat.Observation{Key: key}.Read("1", time.Second, sent, sent)
+	}
+	first := heartbeat.Observations{read("a", 1), read("b", 1)}
+	second := heartbeat.Observations{read("a", 1), read("b", 3), read("c", 2)}
+	for name, got := range map[string]heartbeat.Observations{"the other's": newer(first, second, 0), "its own": newer(second, first, 0)} { // order-free: each alone
+		if !slices.Equal(got, second) {
+			t.Errorf("%s are newer: %+v", name, got)
+		}
+	}
+	if got := newer(second, nil, 2); !slices.Equal(got, second[1:]) || len(second) != 3 || second[0].Key != "a" {
+		t.Errorf("since 2: %+v of %+v", got, second)
+	}
+}
+
 // TestTableProperties: whatever comes and goes, nobody is lost or there twice, no place is empty while somebody waits, the line keeps its order, tokens
 // grow, and no change touches the table that it was made from.
 func TestTableProperties(t *testing.T) {

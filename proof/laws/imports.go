@@ -74,8 +74,8 @@ var rules = []rule{
 	{"internal/protocol/heartbeat", []string{"store", "protocol"}},
 	{"internal/protocol/outbox", []string{"cluster", "store", "protocol"}},
 	{"internal/protocol/duty", []string{"cluster", "protocol", "internal/protocol/member"}},
-	{"internal/protocol/fold", []string{"cluster", "store", "protocol", "internal/protocol/outbox", "internal/protocol/member", "internal/protocol/shell"}},
-	{"internal/protocol/beat", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/outbox"}},
+	{"internal/protocol/fold", []string{"cluster", "store", "protocol", "internal/protocol/duty", "internal/protocol/outbox", "internal/protocol/member", "internal/protocol/shell"}},
+	{"internal/protocol/beat", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/member", "internal/protocol/outbox"}},
 	{"internal/protocol/elect", []string{"store", "protocol", "internal/protocol/heartbeat"}},
 	{"internal/protocol/shell", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/outbox", "internal/protocol/beat", "internal/protocol/member"}},
 	{"internal/protocol/member", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/outbox"}},
@@ -101,7 +101,7 @@ var rules = []rule{
 	{".", append([]string{"internal/protocol/replica"}, shell...)}, // the default
 	{"rotatest", append([]string{".", "internal/store/handle"}, shell...)},
 	{"proof/sim/machine/*", append([]string{"internal/protocol/*", "proof/sim/…"}, contracts...)},
-	{"proof/sim/machine", append([]string{"internal/protocol/beat", "internal/protocol/member", "internal/protocol/shell"}, contracts...)},                                                  // what all protocols share
+	{"proof/sim/machine", append([]string{"internal/protocol/beat", "internal/protocol/heartbeat", "internal/protocol/member", "internal/protocol/shell"}, contracts...)},                                                  // what all protocols share
 	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/node/ward", "internal/protocol/heartbeat", "internal/protocol/member"}, contracts...)}, // it knows no protocol
 	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/plain"}},
 	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -67,7 +68,7 @@ func TestAFenceStays(t *testing.T) {
 				Now: protocol.NewProcessClock(), Wall: time.Now,
 			}
 			renew := func(create bool) outbox.Outcome {
-				_, _, out, _ := w.Renew(t.Context(), Renewal{Key: key, Create: create})
+				_, _, out, _ := w.Renew(t.Context(), member.Renew{Key: key, Create: create})
 				return out
 			}
 			if out := renew(true); out != outbox.Done {
@@ -90,7 +91,7 @@ func TestAFenceStays(t *testing.T) {
 			}
 			w.Close(t.Context())
 			other := &Writer{Member: "a", Store: m, TTL: time.Second, NoSessions: true, Fenced: true, Logger: w.Logger, Now: w.Now, Wall: w.Wall}
-			if _, _, out, _ := other.Renew(t.Context(), Renewal{Key: key}); out != outbox.Refused {
+			if _, _, out, _ := other.Renew(t.Context(), member.Renew{Key: key}); out != outbox.Refused {
 				t.Errorf("%s, state %q: who has not begun it renews it: outcome %d", name, fence, out)
 			}
 			m.Close()
@@ -108,7 +109,7 @@ func TestNoHeartbeatIsLeft(t *testing.T) {
 			Now: protocol.NewProcessClock(), Wall: time.Now,
 		}
 		for life, key := range []string{"node/a/n-0", "node/a/n-1"} {
-			if _, _, out, err := w.Renew(t.Context(), Renewal{Key: key, Create: true, Life: uint64(life)}); out != outbox.Done {
+			if _, _, out, err := w.Renew(t.Context(), member.Renew{Key: key, Create: true, Life: uint64(life)}); out != outbox.Done {
 				t.Fatal(out, err)
 			}
 			if docs, _ := s.List(t.Context(), "node/"); len(docs) != 1 || docs[0].Key != key {

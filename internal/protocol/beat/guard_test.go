@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -64,7 +65,7 @@ func TestAGuardianEndsWhatTheStoreDidNot(t *testing.T) {
 				Now: protocol.NewProcessClock(), Wall: time.Now,
 			}
 			for life, key := range []string{"pulse/a/n-0", "pulse/a/n-1"} {
-				if _, _, out, err := w.Renew(t.Context(), Renewal{Key: key, Create: true, Life: uint64(life)}); out != outbox.Done {
+				if _, _, out, err := w.Renew(t.Context(), member.Renew{Key: key, Create: true, Life: uint64(life)}); out != outbox.Done {
 					t.Fatal(out, err)
 				}
 			}

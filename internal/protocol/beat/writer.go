@@ -12,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -45,17 +46,8 @@ type Writer struct {
 // errFormerLife answers a renewal that was overtaken by one of a later life.
 var errFormerLife = errors.New("the heartbeat belongs to a former life of the member")
 
-// Renewal is one write of the heartbeat. With Create it must not exist yet. Life is the epoch: it grows with each new key. A call of a former epoch may still be in
-// flight, and may be made later than those of the present one.
-type Renewal struct {
-	Key    string
-	Create bool
-	Life   uint64
-	TTL    time.Duration // to state; 0: the usual one
-}
-
 // Renew writes the heartbeat. Sent is an instant before the write was sent, stated the TTL in it: never more than that of a session that can expire.
-func (w *Writer) Renew(ctx context.Context, e Renewal) (sent protocol.Instant, stated time.Duration, out outbox.Outcome, err error) {
+func (w *Writer) Renew(ctx context.Context, e member.Renew) (sent protocol.Instant, stated time.Duration, out outbox.Outcome, err error) {
 	e.TTL = cmp.Or(e.TTL, w.TTL)
 	if err := w.take(ctx); err != nil {
 		return w.Now(), e.TTL, outbox.NotDone, err
@@ -96,7 +88,7 @@ func (w *Writer) take(ctx context.Context) error {
 
 func (w *Writer) give() { <-w.turn }
 
-func (w *Writer) write(ctx context.Context, e Renewal) (time.Duration, outbox.Outcome, error) {
+func (w *Writer) write(ctx context.Context, e member.Renew) (time.Duration, outbox.Outcome, error) {
 	if w.key != e.Key {
 		if w.key != "" && e.Life < w.life {
 			return e.TTL, outbox.NotDone, errFormerLife // to begin it now would end the present one
@@ -115,7 +107,7 @@ func (w *Writer) write(ctx context.Context, e Renewal) (time.Duration, outbox.Ou
 }
 
 // store writes the heartbeat in the present life.
-func (w *Writer) store(ctx context.Context, e Renewal, value []byte) (outbox.Outcome, error) {
+func (w *Writer) store(ctx context.Context, e member.Renew, value []byte) (outbox.Outcome, error) {
 	for tries := range 3 {
 		if tries > 0 || w.Fenced && w.version == "" && !e.Create {
 			if out, err := w.readBack(ctx, e); out != outbox.Done {
@@ -139,7 +131,7 @@ func (w *Writer) store(ctx context.Context, e Renewal, value []byte) (outbox.Out
 
 // readBack takes over the version that is there: a former write of ours may have been stored though its outcome was unknown. It refuses what was removed, or
 // fenced.
-func (w *Writer) readBack(ctx context.Context, e Renewal) (outbox.Outcome, error) {
+func (w *Writer) readBack(ctx context.Context, e member.Renew) (outbox.Outcome, error) {
 	d, err := w.Store.Get(ctx, e.Key)
 	switch {
 	case err == nil && w.Fenced && heartbeat.StateOf(d.Value) != heartbeat.Live:
@@ -171,7 +163,7 @@ func (w *Writer) renew(ctx context.Context, d store.Doc) (store.Version, error) 
 }
 
 // begin starts another life: with a session of its own.
-func (w *Writer) begin(ctx context.Context, e Renewal) error {
+func (w *Writer) begin(ctx context.Context, e member.Renew) error {
 	w.closeFormer(ctx)
 	if w.Fenced { // nothing runs in the former life, but others that find its heartbeat would wait for it
 		w.close(ctx)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -43,7 +44,7 @@ func TestNoHeartbeatStatesMoreThanItsSession(t *testing.T) {
 		states := func(life uint64, ttl, want time.Duration) {
 			t.Helper()
 			key := fmt.Sprint("pulse/a/n-", life)
-			_, stated, out, err := w.Renew(t.Context(), Renewal{Key: key, Create: true, Life: life, TTL: ttl})
+			_, stated, out, err := w.Renew(t.Context(), member.Renew{Key: key, Create: true, Life: life, TTL: ttl})
 			if err != nil || out != outbox.Done || stated != want {
 				t.Errorf("expire %t, life %d: asked to state %s, it says %s, want %s: %v, %v", expire, life, ttl, stated, want, out, err)
 			}

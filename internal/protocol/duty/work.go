@@ -38,7 +38,7 @@ func (w *Work) Assign(c *member.Core, v cluster.Value) {
 		w.Changed, w.Derived, c.Silent = r.Changed, w.Derived.At(v, c.Member), false
 		next = Granted(next, v.Index(), w.Grants)
 	}
-	c.Assign(next, c.Own.Until(c.Timing()))
+	c.Assign(next, c.Own.Until(c.Timing))
 }
 
 // Steps are the commands that say what became of the duties.

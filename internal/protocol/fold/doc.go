@@ -3,7 +3,7 @@
 // # Purpose
 //
 // Protocols with a log differ in who appends and in what, not in how the log is read and written. [Ledger] is the pure part of a member: it has the value, decides
-// what is read and appended next, and handles the answers. The functions read as an observer, without being a member. [Client] appends commands as one.
+// what is read and appended next, and handles the answers. [Reader] is a member that knows the whole value by it. The functions read as an observer, without being a member. [Client] appends commands as one.
 //
 // # State
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/shell"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -21,35 +22,13 @@ func Observe(ctx context.Context, l store.Log, v cluster.Value) (cluster.Value, 
 	return v, err
 }
 
-// History yields the applied entries after an index, as far as the log keeps them, each with the resulting value.
-func History(ctx context.Context, l store.Log, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
-	var v cluster.Value
-	return Log(ctx, l, &v, func(a protocol.Applied) bool { return a.Entry.Index <= after || yield(v, a) })
-}
-
-// Oldest is the value that the oldest entry which can be applied follows: that of the snapshot where entries were trimmed, else the empty one.
-func Oldest(ctx context.Context, l store.Log) (cluster.Value, error) {
-	var v cluster.Value
-	_, err := l.Read(ctx, 0, 1)
-	switch {
-	case errors.Is(err, store.ErrTruncated):
-		return v, loadSnapshot(ctx, l, &v)
-	case err != nil:
-		return v, fmt.Errorf("read the log: %w", err)
-	}
-	return v, nil
-}
-
-// readLimit is how many records one read asks for.
-const readLimit = 2000
-
 // shorter is why a log is not the one that was read before.
 const shorter = "the log is shorter than what was read from it before"
 
 // Log applies the entries of the log to the value until its head or until yield returns false.
 func Log(ctx context.Context, l store.Log, v *cluster.Value, yield func(protocol.Applied) bool) error {
 	for {
-		page, err := l.Read(ctx, uint64(v.Index()), readLimit)
+		page, err := l.Read(ctx, uint64(v.Index()), shell.ReadLimit)
 		if errors.Is(err, store.ErrTruncated) {
 			if err := loadSnapshot(ctx, l, v); err != nil {
 				return err
@@ -121,22 +100,30 @@ func (o Observer[O]) Observe(ctx context.Context, s protocol.Store, v cluster.Va
 	return Observe(ctx, log, v)
 }
 
-// History yields the applied entries after an index.
+// History yields the applied entries after an index, as far as the log keeps them, each with the resulting value.
 func (o Observer[O]) History(ctx context.Context, s protocol.Store, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
 	log, err := o.log(s)
 	if err != nil {
 		return err
 	}
-	return History(ctx, log, after, yield)
+	var v cluster.Value
+	return Log(ctx, log, &v, func(a protocol.Applied) bool { return a.Entry.Index <= after || yield(v, a) })
 }
 
-// Oldest returns the value before the oldest entry in the log.
-func (o Observer[O]) Oldest(ctx context.Context, s protocol.Store) (cluster.Value, error) {
+// Oldest is the value that the oldest entry which can be applied follows: that of the snapshot where entries were trimmed, else the empty one.
+func (o Observer[O]) Oldest(ctx context.Context, s protocol.Store) (v cluster.Value, err error) {
 	log, err := o.log(s)
 	if err != nil {
-		return cluster.Value{}, err
+		return v, err
 	}
-	return Oldest(ctx, log)
+	_, err = log.Read(ctx, 0, 1)
+	switch {
+	case errors.Is(err, store.ErrTruncated):
+		return v, loadSnapshot(ctx, log, &v)
+	case err != nil:
+		return v, fmt.Errorf("read the log: %w", err)
+	}
+	return v, nil
 }
 
 // Full returns the store as one with a log, for the protocol that needs it.

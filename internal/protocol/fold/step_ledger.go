@@ -1,8 +1,6 @@
 package fold
 
 import (
-	"time"
-
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
@@ -34,8 +32,6 @@ type Keeper interface {
 	Took(a protocol.Applied)
 	// Value is what the member shows.
 	Value() cluster.Value
-	// Every is how often the log is read without a hint.
-	Every() time.Duration
 	// First reports whether this member does what one member should do.
 	First() bool
 }
@@ -43,13 +39,14 @@ type Keeper interface {
 // Whole reports whether the value is the one that the log had when the member first read it, or a newer one.
 func (l *Ledger) Whole() bool { return l.Began && l.Value.Index() >= l.Ready }
 
-// Look returns the next read if it is due.
-func (l *Ledger) Look(now protocol.Instant) (member.ReadLog, bool) {
-	if l.Busy || now < l.Rest || !l.Hint && now < l.Next {
-		return member.ReadLog{}, false
+// Look reads on if that is due, and reports whether it is. With: see [member.ReadLog].
+func (l *Ledger) Look(c *member.Core, with bool) bool {
+	if l.Busy || c.At < l.Rest || !l.Hint && c.At < l.Next {
+		return false
 	}
 	l.Busy, l.Hint, l.after = true, false, l.Value.Index()
-	return member.ReadLog{After: l.after}, true
+	c.Emit(member.ReadLog{After: l.after, With: with})
+	return true
 }
 
 // Pass gives up an entry that those who read the log pass over.
@@ -81,12 +78,6 @@ func (l *Ledger) Settle(c *member.Core, in bool) {
 	}
 }
 
-// Leads reports whether this member is the one that does what one member should do.
-func (l *Ledger) Leads(c *member.Core) bool {
-	first, ok := l.Value.FirstJoined()
-	return ok && first == c.Member
-}
-
 // Due adds when the log is to be read or written next.
 func (l *Ledger) Due(w *member.Waking) {
 	w.Due(l.Busy, l.Next)
@@ -94,16 +85,16 @@ func (l *Ledger) Due(w *member.Waking) {
 }
 
 // Status is what a member knows of its membership.
-func (l *Ledger) Status(c *member.Core, joined bool) protocol.Status {
+func (l *Ledger) Status(c *member.Core) protocol.Status {
 	return protocol.Status{
-		Joined: joined, StoreError: c.Contact.Problem, TTLMS: c.Timing().Lengthened(c.StatedTTL()),
+		Joined: c.In(), StoreError: c.Contact.Problem, TTLMS: c.Timing.Lengthened(c.StatedTTL()),
 		Pending: len(l.Out.Queue), Foreign: l.History.Foreign, Refused: l.Out.Refused,
 	}
 }
 
 // snaps is when a member writes snapshots.
 type snaps struct {
-	saving   bool
+	Saving   bool           // one is being written
 	savedAt  uint64         // entries applied at the last snapshot
 	lastSnap cluster.Index  // index of the last own snapshot
 	cost     int            // of replaying the entries since the last snapshot
@@ -134,13 +125,10 @@ func (l *Ledger) Save(c *member.Core, cost int, writes func() bool) {
 	even := l.even
 	l.even = nil
 	due := l.Value.Applied()-l.savedAt >= c.SnapshotEvery || cost > 0 && l.cost >= cost
-	if l.saving || !due || even == nil || even.Index() <= l.lastSnap || !writes() {
+	if l.Saving || !due || even == nil || even.Index() <= l.lastSnap || !writes() {
 		return
 	}
 	c.Emit(member.SaveSnapshot{Value: *even, TrimTo: l.lastSnap})
-	l.saving, l.savedAt, l.lastSnap = true, even.Applied(), even.Index()
+	l.Saving, l.savedAt, l.lastSnap = true, even.Applied(), even.Index()
 	l.cost -= l.evenCost
 }
-
-// Saving reports whether a snapshot is being written.
-func (l *Ledger) Saving() bool { return l.saving }

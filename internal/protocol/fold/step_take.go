@@ -23,7 +23,7 @@ func (l *Ledger) Take(c *member.Core, k Keeper, ev member.Event) error {
 	case member.Appended:
 		return l.appended(c, k, ev)
 	case member.SnapshotSaved:
-		l.saving = false
+		l.Saving = false
 	case member.Proposed:
 		l.Out = l.Out.With(outbox.Request{ID: ev.ID, Commands: ev.Commands})
 	}
@@ -37,7 +37,7 @@ func (l *Ledger) read(c *member.Core, k Keeper, ev member.Read) error {
 		l.Rest = l.Next
 		return nil
 	}
-	l.Next = c.At.Add(k.Every())
+	l.Next = c.At.Add(c.LogEvery())
 	if ev.Truncated {
 		l.Busy, l.Snap = true, true
 		c.Emit(member.ReadSnapshot{})

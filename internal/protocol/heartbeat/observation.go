@@ -54,12 +54,6 @@ func (o Observation) NotInList() Observation {
 	return o
 }
 
-// Hinted records that it may have changed: an earlier read proves nothing.
-func (o Observation) Hinted() Observation {
-	o.Looked = 0
-	return o
-}
-
 // renewed is From of a version that was found now. A look found the former version still there, and its owner makes the
 // next one a third of its TTL after it, by a clock that may be a bit faster than ours.
 func (o Observation) renewed(now protocol.Instant) protocol.Instant {
@@ -152,21 +146,6 @@ func (all Observations) With(o Observation) Observations {
 		return next
 	}
 	return slices.Insert(next, i, o)
-}
-
-// Newer merges the observations of two watchers of one process. For each heartbeat it keeps the read that was sent later.
-func (all Observations) Newer(others Observations) Observations {
-	for _, o := range others {
-		if mine := all.Of(o.Key); !mine.Known || mine.Looked < o.Looked {
-			all = all.With(o)
-		}
-	}
-	return all
-}
-
-// Recent removes observations without a read since an instant.
-func (all Observations) Recent(since protocol.Instant) Observations {
-	return slices.DeleteFunc(slices.Clone(all), func(o Observation) bool { return o.Looked < since })
 }
 
 // Silence is for how long a dead owner had given no sign of life when that was found, as far as this watcher can say; false where it never saw one. limit is

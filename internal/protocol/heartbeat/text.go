@@ -15,7 +15,7 @@ type Text struct {
 	AtMS  int64  `json:"at_ms"` // by the owner's wall clock, for people: it decides nothing
 	// Guardian says whether another process would end the owner's session at its death: "on", or the reason why none would; "" if none was requested. For people.
 	Guardian string `json:"guardian,omitempty"`
-	TTLMS    int64  `json:"ttl_ms"` // how long others wait for the owner; see [Text.Encode]
+	TTLMS    int64  `json:"ttl_ms"` // how long others wait for the owner; see [Text.States]
 	// UsualMS is the owner's usual TTL where it states a longer one, because its renewals are slow; see [Pace]. For people.
 	UsualMS int64 `json:"usual_ttl_ms,omitempty"`
 }
@@ -32,12 +32,7 @@ const (
 	Fenced = "fenced"
 )
 
-// Encode returns the content of the document. It states the owner's TTL in whole milliseconds, rounded up.
-func (t Text) Encode(ttl time.Duration) ([]byte, error) {
-	return json.Marshal(t.States(ttl, ttl))
-}
-
-// States fills in the TTL that an owner states, and its usual one where that is another.
+// States fills in the TTL that an owner states, and its usual one where that is another: in whole milliseconds, rounded up.
 func (t Text) States(usual, ttl time.Duration) Text {
 	if t.TTLMS, t.UsualMS = wholeMS(ttl), 0; ttl != usual {
 		t.UsualMS = wholeMS(usual)

@@ -44,17 +44,12 @@ func (Protocol) New(c protocol.Config) (protocol.Member, error) {
 	return shell.New(c, Protocol{}, machine)
 }
 
-func machine(c protocol.Config, m member.Params) shell.Machine[State] {
-	sessions, ok := c.Store.(store.Sessions)
-	_, hints := c.Store.(store.Watcher)
+func machine(c protocol.Config, p member.Params) shell.Machine[State] {
 	calls := &Caller{LogCaller: shell.NewLogCaller(c)}
 	calls.Tied = Tied(c.Member)
 	return shell.Machine[State]{
-		Start: NewState(Params{Params: m, Role: Role{
-			Offer: 2 * c.TTL, StandBys: cluster.MaxStandBys, Whole: c.Whole, Audit: true, Hints: hints,
-			Vanish: hints && ok && !c.NoSessions && sessions.SessionsExpire(),
-		}}),
-		Step: Step, Caller: calls, Watched: State.Watching,
+		Start: NewState(p, Role{Offer: 2 * c.TTL, StandBys: cluster.MaxStandBys, Whole: c.Whole, Audit: true}),
+		Step:  Step, Caller: calls, Watched: State.Watching,
 	}
 }
 

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ func (s *stage) set(key string, doc any) store.Version {
 	d := store.Doc{Key: key, Version: store.Version(fmt.Sprint("v", s.version))}
 	switch doc := doc.(type) {
 	case heartbeat.Text:
-		d.Value, _ = doc.Encode(ttl)
+		d.Value, _ = json.Marshal(doc.States(ttl, ttl))
 	case string:
 		d.Value = []byte(doc)
 	default:
@@ -191,7 +192,7 @@ func (a *actor) runs(p cluster.PartitionID) bool {
 // rules is who rules.
 func (s *stage) rules() *actor {
 	for _, id := range s.names {
-		if a := s.members[id]; !a.over && a.Rule() == "ruling" {
+		if a := s.members[id]; !a.over && a.rule.at == ruleRuling {
 			return a
 		}
 	}
@@ -201,7 +202,7 @@ func (s *stage) rules() *actor {
 func (s *stage) joined(ids ...cluster.MemberID) func() bool {
 	return func() bool {
 		for _, id := range ids {
-			if s.members[id].Phase() != "joined" {
+			if s.members[id].Is != member.PhaseMember {
 				return false
 			}
 		}
@@ -217,7 +218,7 @@ func (s *stage) String() string {
 	out := s.value().String()
 	for _, id := range s.names {
 		a := s.members[id]
-		out += fmt.Sprintf("%s: %s, %s, over %v, calls %+v\n", id, a.Phase(), a.Rule(), a.over, a.calls)
+		out += fmt.Sprintf("%s: phase %d, %d, over %v, calls %+v\n", id, a.Is, a.rule.at, a.over, a.calls)
 	}
 	for _, d := range s.below("") {
 		out += fmt.Sprintf("%s %+v\n", d.Key, d.Value)

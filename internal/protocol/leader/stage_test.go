@@ -48,11 +48,9 @@ func newStage(t *testing.T, names ...cluster.MemberID) *stage {
 }
 
 func (s *stage) start(id cluster.MemberID, nonce string) *actor {
-	p := Params{
-		Params: member.Params{
-			Member: id, Join: cluster.PrepareJoin{Slots: 2}, Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: ttl / 20, Hold: time.Minute, SnapshotEvery: 1000,
-		},
-		Role: Role{Hints: true, Offer: 2 * ttl, StandBys: 2, Audit: true},
+	p := member.Params{
+		Member: id, Join: cluster.PrepareJoin{Slots: 2}, Nonce: nonce, Timing: heartbeat.Timing{TTL: ttl, Rho: 50, Margin: ttl / 20},
+		Hints: member.Hints{Docs: true}, Poll: ttl / 20, Hold: time.Minute, SnapshotEvery: 1000,
 	}
 	if id[0] == 'p' {
 		p.Join.Labels = []cluster.Label{{Key: "peer", Value: "yes"}}
@@ -60,7 +58,7 @@ func (s *stage) start(id cluster.MemberID, nonce string) *actor {
 	if _, ok := s.members[id]; !ok {
 		s.names = append(s.names, id)
 	}
-	a := &actor{State: NewState(p), id: id, obeys: true}
+	a := &actor{State: NewState(p, Role{Offer: 2 * ttl, StandBys: 2, Audit: true}), id: id, obeys: true}
 	s.members[id] = a
 	s.give(a, member.Woken{Now: s.now})
 	return a

@@ -14,16 +14,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Params are what a member's decisions depend on besides what happens. They do not change.
-type Params struct {
-	member.Params
-	Role
-}
-
 // Role is what a member does besides its work.
 type Role struct {
-	// Hints: the store hints at changes, so that looks without a hint are rare. Vanish: heartbeats of silent processes vanish by themselves too.
-	Hints, Vanish bool
 	// Offer is how long the leader waits for the answer to an offer, by its own clock.
 	Offer time.Duration
 	// StandBys is how many members besides the leader fold the log.
@@ -57,10 +49,9 @@ type State struct {
 	swept      protocol.Instant
 	probing    []probe // heartbeats that are being read
 
-	changed  bool // the slots differ from what is assigned
-	watching string
-	busy     []string // keys and prefixes with a call under way, sorted
-	rest     protocol.Instant
+	changed bool     // the slots differ from what is assigned
+	busy    []string // keys and prefixes with a call under way, sorted
+	rest    protocol.Instant
 }
 
 // vote is what the member knows of who leads.
@@ -72,8 +63,8 @@ type vote struct {
 }
 
 // NewState is a member that has just started.
-func NewState(p Params) State {
-	s := State{Core: member.NewCore(p.Params, member.Confirm), p: p.Role, light: &cluster.Value{}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
+func NewState(p member.Params, r Role) State {
+	s := State{Core: member.NewCore(p, member.Confirm), p: r, light: &cluster.Value{}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
 	s.Is = member.PhaseNaming
 	return s
 }
@@ -129,7 +120,6 @@ func (s *step) Advance() {
 		s.reign()
 		s.fold.Save(&s.Core, 0, s.First)
 	}
-	s.watch()
 	s.settle()
 	s.setWake()
 }
@@ -177,7 +167,7 @@ func (s *step) setWake() {
 	w.Due(s.Own.Busy, s.Own.Next)
 	silent := func(o heartbeat.Observation) { w.Due(false, o.Since.Add(s.Silence(o))) }
 	silent(s.vote.Holder)
-	if s.rule.at == ruleRuling && !s.p.Vanish {
+	if s.rule.at == ruleRuling && !s.Hints.Vanish {
 		for m := range s.fold.Value.Members() {
 			silent(s.heartbeats.Of(m.Heartbeat))
 		}
@@ -186,7 +176,7 @@ func (s *step) setWake() {
 	if s.vote.Holder.Key != s.Own.Key {
 		w.Due(false, s.nextProbe())
 	}
-	if !s.p.Hints {
+	if !s.Hints.Docs {
 		w.Due(false, s.head.next)
 		w.Due(false, s.roster.next)
 		w.Due(false, s.rule.boxes.next)
@@ -196,7 +186,7 @@ func (s *step) setWake() {
 
 // rarely is how often a member looks at a document without a hint. With many members all of them together look about as often as one of few.
 func (s *step) rarely() time.Duration {
-	if !s.p.Hints {
+	if !s.Hints.Docs {
 		return s.Poll
 	}
 	n := int64(max(1, len(s.roster.Members)))

@@ -42,7 +42,7 @@ type offered struct {
 
 // boxesEvery is how often the mailboxes are listed without a hint.
 func (s *step) boxesEvery() time.Duration {
-	if s.p.Hints {
+	if s.Hints.Docs {
 		return max(s.rarely(), 2*s.Params.TTL)
 	}
 	return s.Poll
@@ -101,12 +101,7 @@ const maxEntry = 1000
 
 // wanted are the commands that the state asks for.
 func (s *step) wanted() []cluster.Command {
-	out := s.admissions()
-	out = append(out, s.deaths()...)
-	out = append(out, s.heardAll()...)
-	out = append(out, s.expired()...)
-	out = append(out, s.releases()...)
-	return s.requests(out)
+	return s.requests(slices.Concat(s.admissions(), s.deaths(), s.heardAll(), s.expired(), s.releases()))
 }
 
 // admissions are the commands about members as such.

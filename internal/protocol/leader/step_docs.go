@@ -104,10 +104,10 @@ func (s *step) probe(key string, at protocol.Instant) {
 
 // nextLook is when a heartbeat is looked at again.
 func (s *step) nextLook(o heartbeat.Observation) protocol.Instant {
-	if !s.p.Hints {
-		return o.Polled(s.Timing(), s.Poll)
+	if !s.Hints.Docs {
+		return o.Polled(s.Timing, s.Poll)
 	}
-	return o.Next(s.Timing(), s.Poll)
+	return o.Next(s.Timing, s.Poll)
 }
 
 // lookAt reads a heartbeat when that is due.
@@ -229,38 +229,23 @@ func (s *step) wrote(ev Wrote) {
 	}
 }
 
-// watch names what the shell hints at.
-func (s *step) watch() {
-	prefixes := []string{leaderPrefix, rosterPrefix, headFolder(s.Member)}
-	if s.asks.Pending != nil {
-		prefixes = append(prefixes, planFolder(s.asker()))
-	}
-	if s.folds() {
-		prefixes = append(prefixes, MailboxPrefix)
-	}
-	if s.rule.at != ruleNone {
-		prefixes = append(prefixes, planPrefix)
-	}
-	s.watching, s.fold.watched = strings.Join(prefixes, " "), s.folds()
-}
-
 // nextSweep is when the heartbeats are listed again: by a leader when the next renewal of one is due. Where they vanish
 // by themselves that is only for those whose session could not be closed.
 func (s *step) nextSweep() protocol.Instant {
 	switch {
-	case s.p.Vanish:
+	case s.Hints.Vanish:
 		n := int64(len(s.roster.Members))
 		return s.swept.Add(max(2*s.Params.TTL, time.Duration(n*n*int64(s.Params.TTL/75)))) // each costs a request for every member
 	case s.rule.at != ruleRuling:
 		return s.swept.Add(s.Params.TTL / 2)
 	}
 	next, pause, due := s.swept.Add(s.Params.TTL), s.Poll, heartbeat.Observation.Next
-	if !s.p.Hints {
+	if !s.Hints.Docs {
 		pause, due = s.Poll/4, heartbeat.Observation.Soon
 	}
 	for m := range s.fold.Value.Members() {
 		if m.State != cluster.MemberHeld && m.Heartbeat != s.Own.Key {
-			next = min(next, due(s.heartbeats.Of(m.Heartbeat), s.Timing(), s.Poll))
+			next = min(next, due(s.heartbeats.Of(m.Heartbeat), s.Timing, s.Poll))
 		}
 	}
 	return max(next, s.swept.Add(pause))

@@ -72,7 +72,7 @@ func (s *step) turn() time.Duration {
 	if s.lingers() {
 		n += 2
 	}
-	if s.p.Vanish { // all hear of it at once: who comes first has claimed by then, and of two claims the store takes one
+	if s.Hints.Vanish { // all hear of it at once: who comes first has claimed by then, and of two claims the store takes one
 		return time.Duration(n) * s.Poll / 4
 	}
 	return time.Duration(n) * 2 * s.Poll
@@ -90,7 +90,7 @@ func (s *step) probeHolder() {
 // that waits for the leader looks as a stand-by does.
 func (s *step) nextProbe() protocol.Instant {
 	o := s.vote.Election.Holder
-	if o.Known && !s.waits() && (s.p.Vanish || s.rank() > s.p.StandBys) {
+	if o.Known && !s.waits() && (s.Hints.Vanish || s.rank() > s.p.StandBys) {
 		return o.Looked.Add(s.rarely())
 	}
 	return s.nextLook(o)

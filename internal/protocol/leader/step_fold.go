@@ -2,7 +2,6 @@ package leader
 
 import (
 	"slices"
-	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/fold"
@@ -13,7 +12,6 @@ import (
 // folding is what a member has of the log that folds it: the leader, stand-bys, and those whose tasks look at the whole value.
 type folding struct {
 	fold.Ledger
-	watched bool
 	answers []taken
 }
 
@@ -69,9 +67,8 @@ func (s *step) readLog() {
 	if !s.folds() {
 		return
 	}
-	if read, ok := f.Look(s.At); ok {
+	if f.Look(&s.Core, false) {
 		s.rule.later.asked = s.rule.later.seen
-		s.Emit(read)
 	}
 }
 
@@ -85,8 +82,11 @@ func (s *step) logged(ev member.Event) {
 	if s.fold.Value.Index() != was.Index() {
 		s.moved(&was)
 	}
-	if r, ok := ev.(member.Read); ok && r.Err == "" && !r.Truncated {
-		s.laterRead(cluster.Index(r.Page.Head))
+	if r, ok := ev.(member.Read); ok && r.Err == "" {
+		s.fold.Next = s.At.Add(s.rarely())
+		if !r.Truncated {
+			s.laterRead(cluster.Index(r.Page.Head))
+		}
 	}
 }
 
@@ -102,9 +102,6 @@ func (s *step) Took(a protocol.Applied) {
 		s.fold.answers = kept[max(0, len(kept)-maxTaken):]
 	}
 }
-
-// Every implements fold.Keeper.
-func (s *step) Every() time.Duration { return s.rarely() }
 
 // First implements fold.Keeper.
 func (s *step) First() bool { return s.rule.at == ruleRuling }

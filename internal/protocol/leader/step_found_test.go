@@ -22,7 +22,7 @@ func TestALookDoesNotPutOffAProbe(t *testing.T) {
 	s.until("a leads", s.joined("a"))
 	b := s.start("b", "n0")
 	s.until("b has joined", s.joined("a", "b"))
-	b.p.Hints = false
+	b.Hints.Docs = false
 	s.kill("a")
 	s.until("b rules", func() bool { return s.rules() == b })
 }
@@ -37,7 +37,7 @@ func TestAnUrgentLookDoesNotWait(t *testing.T) {
 	s.until("b has joined", s.joined("a", "b"))
 	s.members["a"].over = true
 	o := b.vote.Election.Holder
-	end := o.Since.Add(b.Timing().Of(o.TTL).Silence())
+	end := o.Since.Add(b.Timing.Of(o.TTL).Silence())
 	s.until("b rules", func() bool { return s.rules() == b })
 	if s.now != end {
 		t.Errorf("b rules %s after the silence of a could be over", s.now.Sub(end))
@@ -210,7 +210,7 @@ func TestWhoeverWasConfirmedIsLookedAt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
 	a := s.members["a"]
-	a.p.Vanish = true
+	a.Hints.Vanish = true
 	s.until("a leads", s.joined("a"))
 	b := s.start("b", "n0")
 	s.until("b has joined", s.joined("a", "b"))
@@ -255,7 +255,7 @@ func TestAHeartbeatOfNobodyIsRemoved(t *testing.T) {
 	t.Parallel()
 	for _, vanish := range []bool{false, true} {
 		s := newStage(t, "a")
-		s.members["a"].p.Vanish = vanish
+		s.members["a"].Hints.Vanish = vanish
 		s.until("a leads", s.joined("a"))
 		for i := range 200 {
 			s.set(fmt.Sprint(protocol.HeartbeatPrefix, "gone", i), heartbeat.Text{})

@@ -159,7 +159,7 @@ func (s *step) projected(ev Wrote) {
 		s.roster.rosterDoc, s.roster.known = is, true
 	case headDoc:
 		s.rule.boxes.look = s.expect(s.rule.boxes.look, answeredIn*s.Poll)
-		s.head.hint = s.head.hint || !s.p.Hints && k.member == s.Member
+		s.head.hint = s.head.hint || !s.Hints.Docs && k.member == s.Member
 	case stamp:
 		head := target{member: k.member}.key()
 		if h, ok := s.rule.docs.Get(head); ok {

@@ -39,9 +39,9 @@ func (s *step) walk() {
 	}
 }
 
-// Stand implements member.Walker: where the leader sees the member, and whether the roster proves that it was removed.
+// Stand implements member.Machine: where the leader sees the member, and whether the roster proves that it was removed.
 func (s *step) Stand() member.Stand {
-	w := member.Stand{Index: s.head.Index, Joined: true}
+	w := member.Stand{Joined: true}
 	if s.seen() {
 		w.Inc = s.head.Incarnation
 	}
@@ -63,7 +63,7 @@ func (s *step) Stand() member.Stand {
 	return w
 }
 
-// Again implements member.Walker.
+// Again implements member.Machine.
 func (s *step) Again() { s.admitted, s.head = 0, head{headDoc: s.head.headDoc, known: s.head.known} }
 
 // unnamed makes sure that no live process has our name: one whose mailbox is there, or that the leader sees. It waits until that one's heartbeat is

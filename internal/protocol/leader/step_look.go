@@ -26,7 +26,7 @@ const (
 
 // expect is a look at what may change within some time.
 func (s *step) expect(l look, within time.Duration) look {
-	if !s.p.Hints {
+	if !s.Hints.Docs {
 		l.often = max(l.often, s.At.Add(within))
 		l.next = min(l.next, s.At.Add(s.Poll/oftener))
 	}
@@ -45,7 +45,7 @@ func (s *step) again(l look, every time.Duration) look {
 // tells of nothing. What is offered to us after a death is then found in half a poll, by one or the other.
 func (s *step) apart(at protocol.Instant) protocol.Instant {
 	between := s.head.next.Add(s.Poll / 2)
-	if s.p.Hints || s.rule.at == ruleRuling || between <= s.At || between >= at.Add(s.Poll) {
+	if s.Hints.Docs || s.rule.at == ruleRuling || between <= s.At || between >= at.Add(s.Poll) {
 		return at
 	}
 	return between
@@ -53,7 +53,7 @@ func (s *step) apart(at protocol.Instant) protocol.Instant {
 
 // ownEvery is how often our head and the roster are read without a hint. A leader writes them itself.
 func (s *step) ownEvery() time.Duration {
-	if !s.p.Hints && s.rule.at == ruleRuling {
+	if !s.Hints.Docs && s.rule.at == ruleRuling {
 		return 4 * s.Poll
 	}
 	return s.rarely()

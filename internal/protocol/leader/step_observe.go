@@ -14,7 +14,7 @@ import (
 // the leader's renewal is late: who follows it need not begin to count then.
 func (s *step) observe() {
 	rules := s.rule.at == ruleRuling
-	if !s.Whole() || s.Is == member.PhaseRemoved || !rules && (s.p.Vanish || !s.leaderLate()) {
+	if !s.Whole() || s.Is == member.PhaseRemoved || !rules && (s.Hints.Vanish || !s.leaderLate()) {
 		return
 	}
 	if s.At >= s.nextSweep() && s.list(protocol.HeartbeatPrefix) {
@@ -22,7 +22,7 @@ func (s *step) observe() {
 	}
 	for m := range s.fold.Value.Members() {
 		o, until := s.heartbeats.Of(m.Heartbeat), s.At
-		if s.p.Vanish {
+		if s.Hints.Vanish {
 			until = o.Seen // lists are rare: what was not looked at is not known to be silent
 		}
 		switch {
@@ -36,7 +36,7 @@ func (s *step) observe() {
 	if rules {
 		s.observeJoiners()
 	}
-	if rules && s.p.Vanish {
+	if rules && s.Hints.Vanish {
 		s.patrol()
 	}
 }
@@ -44,7 +44,7 @@ func (s *step) observe() {
 // leaderLate reports whether the leader should have renewed its heartbeat, and has not.
 func (s *step) leaderLate() bool {
 	o := s.vote.Election.Holder
-	return o.Known && o.Looked.Sub(o.Since) > s.Timing().Of(o.TTL).Every()+s.Poll
+	return o.Known && o.Looked.Sub(o.Since) > s.Timing.Of(o.TTL).Every()+s.Poll
 }
 
 // observeJoiners looks whether those live that ask to join or to be confirmed, and removes the mailboxes of the dead.
@@ -61,7 +61,7 @@ func (s *step) observeJoiners() {
 		if in && b.Want != wantJoin && b.Want != wantConfirm {
 			return true
 		}
-		if !s.alive(b.Heartbeat) && !o.Gone() || b.Want == wantJoin && s.p.Vanish {
+		if !s.alive(b.Heartbeat) && !o.Gone() || b.Want == wantJoin && s.Hints.Vanish {
 			s.probe(b.Heartbeat, s.At.Add(s.Poll))
 		}
 		if in && m.Heartbeat != b.Heartbeat && m.State != cluster.MemberHeld {
@@ -89,7 +89,7 @@ func (s *step) heartbeatsListed(docs []Doc) {
 	for i, d := range docs {
 		list[i] = member.Heartbeat{Key: d.Key, Version: d.Version, TTL: d.TTL}
 	}
-	s.heartbeats = s.Listed(s.heartbeats, list, s.fold.Value, s.p.Vanish)
+	s.heartbeats = s.Listed(s.heartbeats, list, s.fold.Value, s.Hints.Vanish)
 	if s.rule.at == ruleRuling {
 		for _, o := range s.Strays(s.heartbeats, s.fold.Value) {
 			s.drop(o.Key, o.Version)
@@ -99,7 +99,7 @@ func (s *step) heartbeatsListed(docs []Doc) {
 
 // keep forgets what is not needed any more: a member that follows no leader lets the whole value go.
 func (s *step) keep() {
-	if s.Whole() && !s.fold.Busy && !s.fold.Saving() && !s.p.Whole && s.rule.at == ruleNone && s.roster.Index > 0 && s.rank() > s.p.StandBys+1 && !s.windows() {
+	if s.Whole() && !s.fold.Busy && !s.fold.Saving && !s.p.Whole && s.rule.at == ruleNone && s.roster.Index > 0 && s.rank() > s.p.StandBys+1 && !s.windows() {
 		s.fold, s.heartbeats = folding{Ledger: fold.Ledger{Out: s.fold.Out}}, nil
 		s.lighten()
 	}

@@ -95,7 +95,7 @@ func (s *step) assign() {
 		s.work = s.work.At(*s.light, s.Member)
 	}
 	if s.Is == member.PhaseMember {
-		s.Assign(duty.Granted(s.Given, s.head.Index, s.work.Grants), s.Own.Until(s.Timing()))
+		s.Assign(duty.Granted(s.Given, s.head.Index, s.work.Grants), s.Own.Until(s.Timing))
 	}
 }
 
@@ -212,7 +212,7 @@ func (s *step) mailboxWrote(ev Wrote) {
 	if ev.Err == "" && ev.Version != "" {
 		s.mailbox.version, s.mailbox.others = ev.Version, ""
 		s.head.look = s.expect(s.head.look, answeredIn*s.Poll)
-		s.rule.boxes.hint = s.rule.boxes.hint || !s.p.Hints // the leader may be ourselves
+		s.rule.boxes.hint = s.rule.boxes.hint || !s.Hints.Docs // the leader may be ourselves
 		return
 	}
 	s.mailbox.known = false // deleted, a conflict, or not known: read it

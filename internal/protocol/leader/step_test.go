@@ -232,10 +232,10 @@ func TestAPausedLeader(t *testing.T) {
 	s.ask("a", single("t"), single("u"))
 	s.until("both run", func() bool { return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1 })
 	b := s.members["b"]
-	s.until("b rules", func() bool { return b.Rule() == "ruling" && len(b.last.Grants) == 2 }, "a")
+	s.until("b rules", func() bool { return b.rule.at == ruleRuling && len(b.last.Grants) == 2 }, "a")
 	a := s.members["a"]
 	s.give(a, member.Woken{Now: s.now}) // a wakes, and still believes that it leads
-	s.until("both run again", func() bool { return a.Phase() == "joined" && len(a.last.Grants) == 1 && len(b.last.Grants) == 1 })
+	s.until("both run again", func() bool { return a.Is == member.PhaseMember && len(a.last.Grants) == 1 && len(b.last.Grants) == 1 })
 	if l, _ := s.value().Leader(); l.Member != "b" || l.Term != 2 {
 		t.Fatalf("%+v", l)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -300,7 +301,7 @@ func TestWhatMoves(t *testing.T) {
 		{"at rest", true, boardDoc{Term: 2}, 2, 0, nil},
 		{"a new leader", true, boardDoc{Term: 1}, 2, 0, []string{}},
 	} {
-		state := NewState(Params{Params: member.Params{TTL: ttl}, Polled: c.polled})
+		state := NewState(member.Params{Timing: heartbeat.Timing{TTL: ttl}, Hints: member.Hints{Docs: !c.polled}})
 		s := &step{&state}
 		s.At = protocol.Instant(time.Hour)
 		s.look.board, s.look.leader.Term, s.look.boardSince = c.board, c.term, s.At.Add(-c.ago)

@@ -4,7 +4,6 @@ import (
 	"compress/flate"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
@@ -111,21 +110,12 @@ func (Protocol) New(c protocol.Config) (protocol.Member, error) {
 }
 
 func machine(c protocol.Config, p member.Params) shell.Machine[State] {
-	_, hints := c.Store.(store.Watcher)
 	calls := &Caller{BeatCaller: shell.NewBeatCaller(c), Level: flate.BestSpeed}
 	calls.Fenced = true
 	return shell.Machine[State]{
-		Start: NewState(Params{Params: p, Polled: !hints}), Step: Step, Caller: calls,
-		Watched: func(s State) ([]string, bool) { return s.watched, false },
+		Start: NewState(p), Step: Step, Caller: calls,
+		Watched: State.Watching,
 	}
-}
-
-// Phase names where the member is: name, beat, join, joined, leader, removed, leaving, gone or halted.
-func (s State) Phase() string {
-	if s.Is == member.PhaseMember && s.lead.holds {
-		return "leader"
-	}
-	return [...]string{"", "name", "beat", "join", "joined", "", "removed", "leaving", "gone", "halted"}[s.Is]
 }
 
 // Value is the newest value that the member has: as the leader it has assembled it, else it is the leader's newest view.
@@ -133,14 +123,8 @@ func (s State) Value() cluster.Value { return s.value }
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.Is == member.PhaseMember, StoreError: s.Contact.Problem, TTLMS: s.Timing().Lengthened(s.StatedTTL()), Pending: len(s.queue)}
+	return protocol.Status{Joined: s.In(), StoreError: s.Contact.Problem, TTLMS: s.Timing.Lengthened(s.StatedTTL()), Pending: len(s.queue)}
 }
-
-// Incarnation is the one in which the member is in the Node List; 0 where it is not.
-func (s State) Incarnation() cluster.Incarnation { return s.Inc }
-
-// Watched are the prefixes of the documents that the member is told of.
-func (s State) Watched() []string { return s.watched }
 
 // Assembler assembles values, one after the other.
 type Assembler struct{ known *facts }
@@ -154,12 +138,4 @@ func (a *Assembler) Assemble(docs []store.Doc) cluster.Value {
 	f.assemble(a.known)
 	a.known = f
 	return f.value()
-}
-
-// JobOf is the job that a partition's document belongs to; false for other documents.
-func JobOf(d store.Doc) (cluster.JobID, bool) {
-	if !strings.HasPrefix(d.Key, partitionPrefix) {
-		return "", false
-	}
-	return jobOf(d)
 }

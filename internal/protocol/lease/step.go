@@ -11,17 +11,9 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Params are what a member's decisions depend on besides what happens. They do not change.
-type Params struct {
-	member.Params
-	// Polled: the store hints at nothing, so that much time goes by until others know of a death.
-	Polled bool
-}
-
 // State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
 type State struct {
 	member.Core
-	polled bool
 	wallMS int64         // newest wall clock that was read, for people
 	value  cluster.Value // the newest view, or as the leader has assembled it
 	known  *facts        // documents as they were read last, decoded; nobody changes them
@@ -38,8 +30,6 @@ type State struct {
 	claimRest protocol.Instant // no claim before
 	queue     []request
 	deeds     []protocol.Deed
-
-	watched []string
 }
 
 // call is one kind of store call: at most one is under way.
@@ -53,9 +43,8 @@ type call struct {
 func (c call) due(now protocol.Instant) bool { return !c.busy && now >= c.next }
 
 // NewState is a member that has just started.
-func NewState(p Params) State {
-	p.Member = p.Join.Member
-	s := State{Core: member.NewCore(p.Params, member.Rejoin), polled: p.Polled, random: fnv1a(p.Nonce, 0) | 1, known: &facts{}}
+func NewState(p member.Params) State {
+	s := State{Core: member.NewCore(p, member.Rejoin), random: fnv1a(p.Nonce, 0) | 1, known: &facts{}}
 	s.Is = member.PhaseNaming
 	return s
 }
@@ -146,7 +135,6 @@ func (s *step) pause(failed bool) time.Duration {
 func (s *step) Advance() {
 	s.Walk(s)
 	s.Renew(nodePrefix)
-	s.watch()
 	s.lookAround()
 	s.leadOn()
 	s.assign()

@@ -124,7 +124,7 @@ func (s *step) complain(err error) {
 	s.Emit(r)
 }
 
-// Stand implements member.Walker: what our own acknowledged writes prove. A session that is lost ends the membership, and nothing else does.
+// Stand implements member.Machine: what our own acknowledged writes prove. A session that is lost ends the membership, and nothing else does.
 func (s *step) Stand() member.Stand {
 	switch {
 	case s.Is == member.PhaseNaming && !s.name.clear:
@@ -134,10 +134,10 @@ func (s *step) Stand() member.Stand {
 		c.Heartbeat, c.Replaces = s.Own.Key, s.name.replaces
 		s.try(c)
 	}
-	return member.Stand{Free: s.name.clear || s.Is == member.PhaseRemoved, In: s.Inc != 0, Joined: true, Inc: s.Inc, Index: s.value.Index()}
+	return member.Stand{Free: s.name.clear || s.Is == member.PhaseRemoved, In: s.Inc != 0, Joined: true, Inc: s.Inc}
 }
 
-// Again implements member.Walker.
+// Again implements member.Machine.
 func (s *step) Again() { s.name = nameCheck{} }
 
 // joinTried takes in how our entry into the Node List ended.

@@ -208,7 +208,7 @@ func (s *step) assign() {
 	if s.Is != member.PhaseMember {
 		return
 	}
-	s.Assign(duty.Granted(s.Given, s.value.Index(), s.grants()), s.Own.Until(s.Timing()))
+	s.Assign(duty.Granted(s.Given, s.value.Index(), s.grants()), s.Own.Until(s.Timing))
 }
 
 func (s *step) grants() []*protocol.Grant {

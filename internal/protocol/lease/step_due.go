@@ -26,14 +26,14 @@ func (s *step) nextLook() protocol.Instant {
 		if !o.Known || o.Gone() {
 			return again
 		}
-		return max(pause, o.Polled(s.Timing(), s.Poll))
+		return max(pause, o.Polled(s.Timing, s.Poll))
 	case len(s.look.members)-1 > few:
 		pause = again
 	}
 	next := s.At.Add(4 * s.Poll)
 	for _, m := range s.look.members {
 		if s.follows(m) {
-			next = min(next, s.lead.beats.Of(m.Heartbeat).Soon(s.Timing(), s.Poll))
+			next = min(next, s.lead.beats.Of(m.Heartbeat).Soon(s.Timing, s.Poll))
 		}
 	}
 	return max(pause, next)
@@ -44,7 +44,7 @@ func (s *step) nextLook() protocol.Instant {
 // for longer waits for something else.
 func (s *step) moving() bool {
 	b := s.look.board
-	return s.polled && (len(b.Stop)+len(b.Free) > 0 || b.Term < s.look.leader.Term) && s.At.Sub(s.look.boardSince) < s.Params.TTL
+	return !s.Hints.Docs && (len(b.Stop)+len(b.Free) > 0 || b.Term < s.look.leader.Term) && s.At.Sub(s.look.boardSince) < s.Params.TTL
 }
 
 // maxMoves bounds what a survey reads by its key because it moves; the rest is listed, later.
@@ -68,11 +68,11 @@ func (s *step) moves() (keys []string) {
 
 // dueBeats are the heartbeats that the leader looks at, besides its surveys.
 func (s *step) dueBeats() (keys []string) {
-	if !s.polled || !s.lead.holds {
+	if s.Hints.Docs || !s.lead.holds {
 		return nil
 	}
 	for _, m := range s.look.members {
-		if s.follows(m) && s.At >= s.lead.beats.Of(m.Heartbeat).Soon(s.Timing(), s.Poll) {
+		if s.follows(m) && s.At >= s.lead.beats.Of(m.Heartbeat).Soon(s.Timing, s.Poll) {
 			keys = append(keys, m.Heartbeat)
 		}
 	}

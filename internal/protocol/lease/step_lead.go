@@ -93,7 +93,7 @@ func (s *step) leadWritten(ev Written) bool {
 	if len(s.lead.writes) == 0 {
 		s.lead.next = s.At.Add(max(s.Poll/4, s.pause(ev.Outcome != outbox.Done)))
 	}
-	if s.polled && ev.Outcome == outbox.Done {
+	if !s.Hints.Docs && ev.Outcome == outbox.Done {
 		s.ownWritten(key)
 	}
 	return true
@@ -198,15 +198,7 @@ func (s *step) removeMember(m cluster.Member, reason string) {
 
 // tryingTo tells whether a member is being taken out.
 func (s *step) tryingTo(id cluster.MemberID) bool {
-	return slices.ContainsFunc(s.tries, func(t try) bool {
-		switch c := t.command.(type) {
-		case cluster.LeaveCluster:
-			return c.Member == id
-		case cluster.ReleaseHold:
-			return c.Member == id
-		}
-		return false
-	})
+	return slices.ContainsFunc(s.tries, func(t try) bool { return takesOut(t.command) == id })
 }
 
 // publish shows the value, and then what the board says of it.

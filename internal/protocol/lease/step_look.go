@@ -85,7 +85,7 @@ func (s *step) looked(ev Fetched) {
 			s.complain(err)
 		}
 	}
-	if s.polled && s.look.next > s.At {
+	if !s.Hints.Docs && s.look.next > s.At {
 		s.look.next = s.nextLook()
 	}
 	s.look.next = min(s.look.next, s.silent(s.look.election.Holder))
@@ -125,7 +125,7 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 	case s.look.election.Holder.Key:
 		s.look.election = s.look.election.Probed(d.Key, d.Version, heartbeat.StatedTTL(d.Value), sent, s.At)
 	default:
-		if s.polled && s.lead.holds {
+		if !s.Hints.Docs && s.lead.holds {
 			o := s.lead.beats.Of(d.Key)
 			s.lead.beats = s.lead.beats.With(o.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.At))
 		}
@@ -296,20 +296,19 @@ func (s *step) newSpec(i int, j cluster.Job) {
 	}
 }
 
-// watch asks for hints: at the lock and the board, at the heartbeat of the leader and, for the leader, at all heartbeats and all that members write.
-func (s *step) watch() {
-	var want []string
+// Watching is what the store is asked to hint at: the lock and the board, the heartbeat of the leader and, for the leader, all heartbeats and all that members
+// write.
+func (s State) Watching() (prefixes []string, log bool) {
 	switch {
 	case s.Is != member.PhaseMember:
+		return nil, false
 	case s.lead.holds:
-		want = []string{lockPrefix, nodePrefix, jobPrefix, partitionPrefix}
+		return []string{lockPrefix, nodePrefix, jobPrefix, partitionPrefix}, false
 	case s.look.leader.Holder != "":
 		member, _, _ := strings.Cut(s.look.leader.Holder, "/")
-		want = []string{lockPrefix, nodePrefix + member + "/"}
-	default:
-		want = []string{lockPrefix}
+		return []string{lockPrefix, nodePrefix + member + "/"}, false
 	}
-	s.watched = want
+	return []string{lockPrefix}, false
 }
 
 // hinted brings forward what would be looked at later anyway.

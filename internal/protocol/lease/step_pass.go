@@ -179,11 +179,8 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 	job, task, _ := id.Split()
 	fact, there := p.byID[id]
 	q, ok := p.after.Partition(id)
-	if !ok {
+	if !ok || p.f.problem(key) != nil {
 		return nil // see rest
-	}
-	if p.f.problem(key) != nil {
-		return nil
 	}
 	j, _ := p.f.job(job)
 	if !there || !p.f.current(fact) {
@@ -207,9 +204,9 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 	return []leadWrite{{doc: p.f.over(key, doc)}}
 }
 
-// dropped tells the holder of a partition of a former submission to stop.
+// dropped tells the holder of a partition of a former submission to stop, if it lives.
 func (p *pass) dropped(x *partitionFact) []leadWrite {
-	if x.partition.Dropped {
+	if x.partition.Dropped || x.doc.Holder == "" || !p.f.live(x.doc.Holder) {
 		return nil
 	}
 	doc := x.next(p.after, p.f, writer{write: p.name})
@@ -224,10 +221,7 @@ func (p *pass) rest(x *partitionFact) []leadWrite {
 	case there && p.f.current(x):
 		return p.carriedOut(x)
 	case there: // of a former submission
-		if x.doc.Holder != "" && p.f.live(x.doc.Holder) {
-			return p.dropped(x)
-		}
-		return nil
+		return p.dropped(x)
 	}
 	j, ok := p.f.job(job)
 	listed := x.partition.ListedBy != "" // items of windows are too many to keep

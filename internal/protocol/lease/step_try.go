@@ -43,18 +43,21 @@ func (s *step) try(c cluster.Command) {
 
 // trying tells whether a command of our own about a partition is on its way; "" asks for one about our membership.
 func (s *step) trying(id cluster.PartitionID) bool {
-	return slices.ContainsFunc(s.tries, func(t try) bool { return t.request == 0 && subject(t.command) == id && !s.ofOthers(t.command) })
+	return slices.ContainsFunc(s.tries, func(t try) bool {
+		other := takesOut(t.command)
+		return t.request == 0 && subject(t.command) == id && (other == "" || other == s.Member)
+	})
 }
 
-// ofOthers tells whether a command is one of the leader about another member.
-func (s *step) ofOthers(c cluster.Command) bool {
+// takesOut is the member that a command takes out of the Node List; "" for other commands.
+func takesOut(c cluster.Command) cluster.MemberID {
 	switch c := c.(type) {
 	case cluster.LeaveCluster:
-		return c.Member != s.Member
+		return c.Member
 	case cluster.ReleaseHold:
-		return true
+		return c.Member
 	}
-	return false
+	return ""
 }
 
 // dropTries gives up what was tried in a session that has ended, and answers requests that may have been done.

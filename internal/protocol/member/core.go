@@ -15,20 +15,13 @@ type Params struct {
 	Join cluster.PrepareJoin
 	// Nonce tells this start of the process from all others.
 	Nonce string
-	// TTL is how long others wait when this member is silent, and it waits for one that does not state its own.
-	TTL time.Duration
-	// Longest is the longest TTL that it states while its renewals are slow; see [heartbeat.Pace]. 0: always TTL.
-	Longest time.Duration
-	// Rho is the bound on the error of a clock's rate, in thousandths.
-	Rho int64
-	// Margin is what a holder stops earlier than it must, for the time between looking at the clock and acting.
-	Margin time.Duration
+	// Timing is what the member's own lease goes by. Its TTL is also that of others who state none.
+	heartbeat.Timing
+	Hints Hints
 	// Poll is how often it looks where the store does not hint, and the pause behind what failed.
 	Poll time.Duration
 	// Hold is how long grants are kept for an announced restart.
 	Hold time.Duration
-	// LogEvery is how often it reads a log without a hint, where the store hints: hints may get lost. At least Poll.
-	LogEvery time.Duration
 	// SnapshotEvery is how many entries lie between two snapshots of a log.
 	SnapshotEvery uint64
 	// Restart: the member's own leave announces a restart.
@@ -38,18 +31,19 @@ type Params struct {
 // Writer is who writes the entries of this start.
 func (p Params) Writer() cluster.WriterID { return cluster.WriterID(string(p.Member) + "-" + p.Nonce) }
 
-// Timing is what the member's own lease goes by.
-func (p Params) Timing() heartbeat.Timing {
-	return heartbeat.Timing{TTL: p.TTL, Longest: p.Longest, Rho: p.Rho, Margin: p.Margin}
+// LogEvery is how often it reads a log without a hint: rarely where the store hints, and hints may get lost.
+func (p Params) LogEvery() time.Duration {
+	if p.Hints.Log {
+		return max(p.Poll, p.TTL*2/5)
+	}
+	return p.Poll
 }
 
-// Hinted says how often the log is read without a hint: rarely where the store hints.
-func (p Params) Hinted(log bool) Params {
-	p.LogEvery = p.Poll
-	if log {
-		p.LogEvery = max(p.Poll, p.TTL*2/5)
-	}
-	return p
+// Hints are what a store tells of by itself. Of all else members ask by the clock, and where that is all, much time goes by until others know of a death.
+type Hints struct {
+	Log, Docs bool // that the log has grown, and that documents have changed
+	Ends      bool // also the end of a heartbeat: so one is read when its next renewal is due, of which the store need not hint
+	Vanish    bool // and it ends that of a silent process by itself
 }
 
 // Core is what a member knows under every protocol. A protocol's state embeds it, and is a value with it.
@@ -180,9 +174,12 @@ func (c *Core) Behind() bool { return c.Reported < c.Given.Version }
 // Assigned is what the supervisor was given last.
 func (c Core) Assigned() protocol.Assignment { return c.Given }
 
+// In reports whether the member is joined.
+func (c *Core) In() bool { return c.Is == PhaseMember && c.Joined }
+
 // Tenure is the incarnation in which the member is joined, and until when it may act; zero while it is not.
 func (c Core) Tenure() (cluster.Incarnation, protocol.Instant) {
-	if c.Is != PhaseMember {
+	if !c.In() {
 		return 0, 0
 	}
 	return c.Inc, c.Given.ValidUntil

@@ -203,7 +203,8 @@ type (
 		Value  cluster.Value
 		TrimTo cluster.Index
 	}
-	// Renew writes the member's own heartbeat; see beat.Renewal.
+	// Renew writes the member's own heartbeat. With Create it must not exist yet. Life is the epoch: it grows with each new key. A call of a former epoch may
+	// still be in flight, and may be made later than those of the present one.
 	Renew struct {
 		Call
 		Key    string

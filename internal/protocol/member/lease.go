@@ -36,7 +36,7 @@ func (c *Core) Session() string { return heartbeat.Epoch(string(c.Member), c.Non
 
 // Ours reports whether the key of a heartbeat is of this start: of a former life of it, in which nothing runs any more, or of the present one.
 func (c *Core) Ours(key string) bool {
-	return heartbeat.IsEpoch(strings.TrimPrefix(key, protocol.HeartbeatPrefix), string(c.Member), c.Nonce)
+	return strings.HasPrefix(strings.TrimPrefix(key, protocol.HeartbeatPrefix), string(c.Member)+"/"+c.Nonce+"-")
 }
 
 // Renew renews the heartbeat when that is due: one that is not there yet, below a prefix, is not begun by a member that leaves.
@@ -48,7 +48,7 @@ func (c *Core) Renew(prefix string) {
 	if c.Own.Key == "" {
 		c.Own.Key = prefix + c.Session()
 	}
-	t := c.Timing().Of(c.Pace.TTL(c.Timing()))
+	t := c.Timing.Of(c.Pace.TTL(c.Timing))
 	c.Own.Asking, c.Own.Lease = heartbeat.Asking{Busy: true, Asked: c.At}, c.Own.Sending(c.At, t)
 	c.Emit(Renew{Key: c.Own.Key, Create: !c.Own.Held, Life: c.Life, TTL: t.TTL, Wait: c.Own.Wait(t)})
 }
@@ -62,7 +62,7 @@ func (c *Core) Renewed(ev Renewed) bool {
 	c.Own.Asking = heartbeat.Asking{}
 	c.Wrote(ev.Err, done)
 	if ev.Outcome != outbox.Refused { // else the store has refused at once
-		c.Pace = c.Pace.Answered(ev.TTL, took, done, c.At, c.Timing())
+		c.Pace = c.Pace.Answered(ev.TTL, took, done, c.At, c.Timing)
 	}
 	switch ev.Outcome {
 	case outbox.Done:
@@ -79,11 +79,11 @@ func (c *Core) Renewed(ev Renewed) bool {
 
 // Extend takes in the acknowledgement of a renewal, which was sent at an instant.
 func (c *Core) Extend(sent protocol.Instant, ttl time.Duration) {
-	c.Own.Lease = c.Own.Lease.Renewed(sent, c.Timing().Of(ttl))
+	c.Own.Lease = c.Own.Lease.Renewed(sent, c.Timing.Of(ttl))
 }
 
 // Lapsed reports whether the last acknowledged renewal is too old.
-func (c *Core) Lapsed() bool { return c.Own.Lapsed(c.At, c.Timing()) }
+func (c *Core) Lapsed() bool { return c.Own.Lapsed(c.At, c.Timing) }
 
 // CheckLease ends the life of a member whose lease has run out. It reports whether it has.
 func (c *Core) CheckLease() bool {
@@ -95,7 +95,7 @@ func (c *Core) Lost(reason string) bool {
 	if !c.fall(reason) {
 		return false
 	}
-	c.Pace = c.Pace.Lost(c.Own.Lease, c.Own.Waited(c.At), c.At, c.Timing())
+	c.Pace = c.Pace.Lost(c.Own.Lease, c.Own.Waited(c.At), c.At, c.Timing)
 	c.Own = Own{}
 	if c.lapse == Rejoin {
 		c.Inc, c.Joined = 0, false
@@ -130,10 +130,10 @@ func (c *Core) fall(reason string) bool {
 }
 
 // StatedTTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
-func (c Core) StatedTTL() time.Duration { return max(c.Own.TTL, c.Pace.TTL(c.Timing())) }
+func (c Core) StatedTTL() time.Duration { return max(c.Own.TTL, c.Pace.TTL(c.Timing)) }
 
 // Silence is how long the owner of a heartbeat must be silent.
-func (c *Core) Silence(o heartbeat.Observation) time.Duration { return c.Timing().SilenceOf(o) }
+func (c *Core) Silence(o heartbeat.Observation) time.Duration { return c.Timing.SilenceOf(o) }
 
 // Dead reports whether the owner of a heartbeat may be counted out.
 func (c *Core) Dead(o heartbeat.Observation) bool { return o.Dead(c.Silence(o)) }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
 )
@@ -13,10 +14,10 @@ const ttl = 10 * time.Second
 
 // joined is a member that runs something, renewed its heartbeat at 0, and waits for the answer to its next renewal.
 func joined(l Lapse) (c Core, until protocol.Instant) {
-	c = NewCore(Params{Member: "m", Nonce: "n", TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: ttl / 20}, l)
+	c = NewCore(Params{Member: "m", Nonce: "n", Timing: heartbeat.Timing{TTL: ttl, Rho: 50, Margin: ttl / 20}, Poll: ttl / 20}, l)
 	c.Is, c.Inc, c.Own.Key = PhaseMember, 3, protocol.HeartbeatPrefix+c.Session()
 	c.Extend(0, 0)
-	until = c.Own.Until(c.Timing())
+	until = c.Own.Until(c.Timing)
 	c.Assign(protocol.Assignment{Version: 1, Grants: []*protocol.Grant{{Partition: "p"}}}, until)
 	c.End()
 	return c, until

@@ -10,6 +10,10 @@ type Machine interface {
 	Take(ev Event)
 	// Advance does what the state asks for. It is level-triggered: it looks at the state alone, not at what led to it.
 	Advance()
+	// Stand is asked for in each phase. While the member makes sure of its name, it may look at who has that.
+	Stand() Stand
+	// Again gives up what is of the life that is over.
+	Again()
 }
 
 // Dropper is a machine that gives something up with its lease, at once.

@@ -11,19 +11,10 @@ type Stand struct {
 	Joined bool                // and takes part
 	Out    bool                // this membership is over
 	Inc    cluster.Incarnation // in which it is in
-	Index  cluster.Index       // of the newest value
-}
-
-// Walker is the protocol of a member that goes from phase to phase.
-type Walker interface {
-	// Stand is asked for in each phase. While the member makes sure of its name, it may look at who has that.
-	Stand() Stand
-	// Again gives up what is of the life that is over.
-	Again()
 }
 
 // Walk goes from phase to phase as far as the protocol can prove.
-func (c *Core) Walk(w Walker) {
+func (c *Core) Walk(w Machine) {
 	for range 8 { // more phases than follow each other
 		before := c.Is
 		if c.walk(w); c.Is == before {
@@ -32,13 +23,13 @@ func (c *Core) Walk(w Walker) {
 	}
 }
 
-func (c *Core) walk(w Walker) {
+func (c *Core) walk(w Machine) {
 	s := w.Stand()
 	switch {
 	case c.Is < PhaseMember:
 		c.approach(s)
 	case c.Is == PhaseMember || c.Is == PhaseConfirming:
-		c.stay(s)
+		c.stay(w, s)
 	case c.Is == PhaseLeaving && s.In: // after all, or confirmed
 		c.Inc = max(c.Inc, s.Inc)
 	case c.Is == PhaseRemoved && s.Free && c.Idle():
@@ -66,10 +57,10 @@ func (c *Core) approach(s Stand) {
 }
 
 // stay is what the cluster says of who is a member.
-func (c *Core) stay(s Stand) {
+func (c *Core) stay(w Machine, s Stand) {
 	switch {
 	case s.Out && (c.Is != PhaseConfirming || !s.In):
-		c.Remove(s.Index, "the cluster has removed it")
+		c.Remove(w.Index(), "the cluster has removed it")
 	case c.Is == PhaseMember || s.In:
 		c.enter(s)
 	}

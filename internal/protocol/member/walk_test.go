@@ -1,6 +1,10 @@
 package member
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/rota-run/rota/cluster"
+)
 
 // walker proves in each phase what a test says.
 type walker struct {
@@ -9,8 +13,11 @@ type walker struct {
 	lives  int
 }
 
-func (w *walker) Stand() Stand { return w.proves[w.core.Is] }
-func (w *walker) Again()       { w.lives++ }
+func (w *walker) Stand() Stand       { return w.proves[w.core.Is] }
+func (w *walker) Again()             { w.lives++ }
+func (*walker) Index() cluster.Index { return 7 }
+func (*walker) Take(Event)           {}
+func (*walker) Advance()             {}
 
 // TestNoPhaseChangesWithoutProof: a stand that proves nothing moves nobody, and "not in" is not "out".
 func TestNoPhaseChangesWithoutProof(t *testing.T) {

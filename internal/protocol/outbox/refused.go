@@ -98,14 +98,6 @@ func (b Box) judged(item []cluster.Command, refused bool, now protocol.Instant) 
 	return b
 }
 
-// Tries is how often each thing that is still wanted was refused.
-func (b Box) Tries() (tries []int) {
-	for _, r := range b.refusals {
-		tries = append(tries, r.tries)
-	}
-	return tries
-}
-
 // Passed gives up an entry that was acknowledged twice, while its writer, which has applied everything up to an index, has never met it: readers pass over
 // it. One that has several things in it is taken apart.
 func (b Box) Passed(applied cluster.Index, now protocol.Instant) (Box, []Answer) {

@@ -11,9 +11,6 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// readLimit is how many records one read asks for, where a look at a heartbeat goes with it.
-const readLimit = 2000
-
 // Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
 // member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/shell"
 	"github.com/rota-run/rota/store"
 )
 
@@ -52,7 +53,7 @@ func (c *Caller) look(ctx context.Context, e CheckHeartbeat) (store.Doc, error) 
 func (c *Caller) readLog(ctx context.Context, e member.ReadLog) (store.Page, error) {
 	with, after := c.together(), uint64(e.After)
 	if with == nil {
-		return c.Log.Read(ctx, after, readLimit)
+		return c.Log.Read(ctx, after, shell.ReadLimit)
 	}
 	var within time.Duration
 	if e.With { // a look was asked for at the same time, and is only a moment behind
@@ -60,9 +61,9 @@ func (c *Caller) readLog(ctx context.Context, e member.ReadLog) (store.Page, err
 	}
 	l, met := c.company.take(ctx, within)
 	if !met {
-		return c.Log.Read(ctx, after, readLimit)
+		return c.Log.Read(ctx, after, shell.ReadLimit)
 	}
-	page, docs, err := with.ReadWith(ctx, after, readLimit, []string{l.key})
+	page, docs, err := with.ReadWith(ctx, after, shell.ReadLimit, []string{l.key})
 	if len(docs) == 1 {
 		l.answer <- seen{doc: docs[0]}
 	} else {

@@ -32,7 +32,7 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 	other(cluster.AcceptJoin{Member: "m", Incarnation: m.Incarnation, By: "x", ByIncarnation: x.Incarnation})
 	b.step(member.Hinted{Now: b.now})
 	b.read()
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 
 	check := take[replica.CheckHeartbeat](b)
 	b.step(replica.HeartbeatSeen{Now: b.now, Key: check.Key})
@@ -87,7 +87,7 @@ func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
 		}})
 		b.step(member.Hinted{Now: b.now})
 		b.read()
-		b.phase("joined")
+		b.phase(member.PhaseMember)
 		check := take[replica.CheckHeartbeat](b)
 		st := memory.New().Open()
 		c := replica.NewCaller(shell.NewLogCaller(protocol.Config{

@@ -21,7 +21,7 @@ func joinedBench(t *testing.T) *bench {
 	b.read()
 	b.renew()
 	b.written()
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 	b.fx = nil
 	return b
 }
@@ -53,7 +53,7 @@ func TestAnEntryThatNoMemberCanHaveWritten(t *testing.T) {
 	b := joinedBench(t)
 	before := b.state.Value()
 	at := b.poison(1)
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 	v := b.state.Value()
 	if v.Index() != at || v.Digest() != before.Digest() {
 		t.Fatalf("the value is at %s with digest %s, want %s with %s: the entry did something", v.Index(), v.Digest(), at, before.Digest())
@@ -70,7 +70,7 @@ func TestAnEntryThatNoMemberCanHaveWritten(t *testing.T) {
 	b.step(member.Proposed{Now: b.now, ID: 7, Commands: []cluster.Command{cluster.Configure{Retention: 5}}})
 	ask := take[member.CheckLog](b) // and no append: nothing is said before the store has answered
 	b.step(member.LogChecked{Now: b.now, Asked: ask.At, Has: b.has(ask.At)})
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 	b.written()
 	if b.state.Value().Settings().Retention != 5 {
 		t.Error("the member does not go on")
@@ -88,7 +88,7 @@ func TestTheOneThatDiffersStops(t *testing.T) {
 		b.poison(1)
 		ask := take[member.CheckLog](b)
 		b.step(member.LogChecked{Now: b.now, Asked: ask.At, Has: has(b.has(ask.At))})
-		b.phase("halted")
+		b.phase(member.PhaseHalted)
 		var diverged *protocol.DivergedError
 		if h := take[member.Halt](b); !errors.As(h.Err, &diverged) {
 			t.Errorf("%s history: it ends with %v", name, h.Err)
@@ -117,7 +117,7 @@ func TestADoubtWithoutAnswer(t *testing.T) {
 	b.step(member.Woken{Now: b.now})
 	ask = take[member.CheckLog](b)
 	b.step(member.LogChecked{Now: b.now, Asked: ask.At, Has: member.Point{Index: ask.At + 100}}) // a snapshot that is further
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 	b.pass(time.Second)
 	b.step(member.Woken{Now: b.now})
 	take[member.CheckLog](b)
@@ -137,7 +137,7 @@ func TestAFloodOfForeignEntries(t *testing.T) {
 			}
 		}
 	}
-	if b.phase("joined"); asked != 1 || b.state.Status().Foreign != 50 {
+	if b.phase(member.PhaseMember); asked != 1 || b.state.Status().Foreign != 50 {
 		t.Errorf("asked %d times for %d entries, want once for 50", asked, b.state.Status().Foreign)
 	}
 }

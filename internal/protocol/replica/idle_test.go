@@ -29,14 +29,9 @@ type idler struct {
 
 const otherHeartbeat = protocol.HeartbeatPrefix + "o/n-0"
 
-func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
-	p := replica.Params{
-		Params: member.Params{
-			Join: cluster.PrepareJoin{Member: "m"}, Nonce: "n", TTL: benchTTL, Rho: 50, Margin: benchTTL / 20, Poll: benchTTL / 20, Hold: time.Minute, SnapshotEvery: 1000,
-		},
-	}
+func newIdler(t *testing.T, h member.Hints) *idler {
 	b := newBench(t)
-	b.state, b.fx = replica.NewState(told(p)), nil
+	b.state, b.fx = replica.NewState(benchParams(h)), nil
 	d := &idler{bench: b, ttl: benchTTL, looked: make(map[string]int)}
 	d.tick()
 	v := d.state.Value()
@@ -47,7 +42,7 @@ func newIdler(t *testing.T, told func(replica.Params) replica.Params) *idler {
 	d.step(member.Hinted{Now: d.now})
 	d.answer()
 	if m, ok := d.state.Value().Member("o"); !ok || m.State != cluster.MemberJoined {
-		t.Fatalf("the other member has not joined: %+v; phase %s, %d records, index %s", m, d.state.Phase(), len(d.log), d.state.Value().Index())
+		t.Fatalf("the other member has not joined: %+v; phase %d, %d records, index %s", m, d.state.Is, len(d.log), d.state.Value().Index())
 	}
 	return d
 }
@@ -110,18 +105,18 @@ func (d *idler) idle(hints bool) {
 // TestWhatTheStoreTellsOfIsSeldomAskedFor counts the calls of a member that has nothing to do.
 func TestWhatTheStoreTellsOfIsSeldomAskedFor(t *testing.T) {
 	t.Parallel()
-	d := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(true, true, true) })
+	d := newIdler(t, member.Hints{Log: true, Ends: true, Vanish: true})
 	d.idle(true)
 	if d.reads > 26 || d.looks > 31 || d.lists > 11 || d.appends != 0 {
 		t.Errorf("in ten TTLs %d reads, %d looks, %d lists, %d appends; want at most 26, 31, 11 and none", d.reads, d.looks, d.lists, d.appends)
 	}
-	quiet := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(true, true, false) })
+	quiet := newIdler(t, member.Hints{Log: true, Ends: true})
 	quiet.idle(false)
 	if quiet.reads > 26 || quiet.looks > 31 || quiet.lists > 21 || quiet.appends != 0 {
 		t.Errorf("where renewals are no hints %d reads, %d looks, %d lists, %d appends; want at most 26, 31, 21 and none",
 			quiet.reads, quiet.looks, quiet.lists, quiet.appends)
 	}
-	poor := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(false, false, false) })
+	poor := newIdler(t, member.Hints{})
 	poor.idle(false)
 	if poor.reads < 140 || poor.looks < 140 || poor.lists < 19 || poor.appends != 0 {
 		t.Errorf("without hints %d reads, %d looks, %d lists, %d appends; want at least 140, 140, 19 and none", poor.reads, poor.looks, poor.lists, poor.appends)
@@ -132,7 +127,7 @@ func TestWhatTheStoreTellsOfIsSeldomAskedFor(t *testing.T) {
 // away where all members take turns.
 func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 	t.Parallel()
-	d := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(true, true, true) })
+	d := newIdler(t, member.Hints{Log: true, Ends: true, Vanish: true})
 	joiners := []string{"p", "q", "r"}
 	for i, name := range joiners {
 		v := d.state.Value()
@@ -170,7 +165,7 @@ func TestASilentHeartbeatIsFoundInTime(t *testing.T) {
 	t.Parallel()
 	for hints, told := range map[string]bool{"renewals": true, "ends": true, "": false} {
 		for _, stated := range []time.Duration{0, benchTTL, benchTTL / 2, 3 * benchTTL} {
-			d := newIdler(t, func(p replica.Params) replica.Params { return p.Hinted(told, told, hints == "renewals") })
+			d := newIdler(t, member.Hints{Log: told, Ends: told, Vanish: told && hints == "renewals"})
 			d.ttl = stated
 			d.idle(hints == "renewals")
 			d.heartbeat++ // the last one

@@ -14,7 +14,7 @@ func proposing(t *testing.T) *bench {
 	b.read()
 	b.renew()
 	b.written()
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 	b.fx = nil
 	b.step(member.Hinted{Now: b.now})
 	b.step(member.Proposed{Now: b.now, ID: 7, Commands: []cluster.Command{cluster.Configure{Retention: 5}}})
@@ -41,7 +41,7 @@ func TestOwnEntryNeedsNoRead(t *testing.T) {
 		t.Fatalf("applied up to %d with %d answers, want %d and one", got, b.replies(), head+1)
 	}
 	b.step(member.Read{Now: b.now, Page: store.Page{Head: head}}) // sent before
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 	b.other()
 	b.step(member.Hinted{Now: b.now})
 	if r := take[member.ReadLog](b); uint64(r.After) != head+1 {
@@ -99,7 +99,7 @@ func TestShorterLog(t *testing.T) {
 	b.step(member.Read{Now: b.now, Page: store.Page{Head: head}})
 	b.step(member.Hinted{Now: b.now})
 	b.step(member.Read{Now: b.now, Page: store.Page{Head: head - 1}})
-	b.phase("halted")
+	b.phase(member.PhaseHalted)
 }
 
 // TestFormats: behind entries of ours, a record of an older format is garbage; one of a newer format ends the member, which says what to do.
@@ -112,12 +112,12 @@ func TestFormats(t *testing.T) {
 	of(1)
 	b.other()
 	b.read()
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 	if v := b.state.Value(); v.Index() != cluster.Index(len(b.log)) || v.Settings().Retention != 9 {
 		t.Fatalf("applied up to %d of %d, retention %d", v.Index(), len(b.log), v.Settings().Retention)
 	}
 	of(99)
 	b.step(member.Hinted{Now: b.now})
 	b.read()
-	b.phase("halted")
+	b.phase(member.PhaseHalted)
 }

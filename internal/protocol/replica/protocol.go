@@ -46,11 +46,7 @@ func NewClient(l store.Log) *fold.Client {
 	return &fold.Client{Log: l, Encode: func(_ cluster.Value, e cluster.Entry) ([]byte, error) { return e.Encode(), nil }}
 }
 
-func machine(c protocol.Config, m member.Params) shell.Machine[State] {
-	_, log := c.Store.(store.LogWatcher)
-	_, docs := c.Store.(store.Watcher)
-	sessions, ok := c.Store.(store.Sessions)
-	p := Params{Params: m}.Hinted(log, docs && !c.NoSessions, ok && !c.NoSessions && sessions.SessionsExpire())
+func machine(c protocol.Config, p member.Params) shell.Machine[State] {
 	return shell.Machine[State]{
 		Start: NewState(p), Step: Step, Caller: NewCaller(shell.NewLogCaller(c)),
 		Watched: func(s State) ([]string, bool) { return watched(s, c.NoSessions), true },

@@ -17,7 +17,7 @@ func TestSnapshotsByTheCostOfReplay(t *testing.T) {
 	b.renew()
 	b.written()
 	b.read()
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 	keys := make([]string, 25_000)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("%05d", i)

@@ -47,14 +47,17 @@ func (s *step) routine() bool {
 	return o.Known && !o.Gone() && s.At < o.Since.Add(s.Silence(o))
 }
 
+// polled reports whether the store tells of nothing that members of this protocol look at.
+func (s *step) polled() bool { return !s.Hints.Log && !s.Hints.Ends }
+
 // nextLook is when the watched heartbeat is read again, unless a hint comes first.
 func (s *step) nextLook() protocol.Instant {
 	o := s.heartbeats.Of(s.watching)
-	if s.p.polled {
-		return o.Polled(s.Timing(), s.Poll)
+	if s.polled() {
+		return o.Polled(s.Timing, s.Poll)
 	}
-	next := o.Next(s.Timing(), s.Poll)
-	if !s.p.endsHinted {
+	next := o.Next(s.Timing, s.Poll)
+	if !s.Hints.Ends {
 		next = min(next, s.At.Add(s.Poll))
 	}
 	return next
@@ -65,7 +68,7 @@ func (s *step) watchKey() string {
 	case member.PhaseNaming:
 		return s.claim.Key
 	case member.PhaseMember, member.PhaseConfirming:
-		return s.work.Asks(&s.Core, s.log.Value).Watch.Heartbeat
+		return s.Work.Asks(&s.Core, s.Log.Value).Watch.Heartbeat
 	}
 	return ""
 }
@@ -90,7 +93,7 @@ func (s *step) claimSeen(ev HeartbeatSeen) {
 	was := s.claim
 	s.claim = was.Read(ev.Version, ev.TTL, s.checkSent, s.At)
 	if was.Known && !was.Gone() && ev.Version != "" && ev.Version != was.Version {
-		s.Halt(s.log.Value.Index(), &protocol.NameTakenError{Member: s.Member})
+		s.Halt(s.Log.Value.Index(), &protocol.NameTakenError{Member: s.Member})
 	}
 }
 
@@ -104,13 +107,15 @@ func (s *step) sweepHeartbeats() {
 	s.Emit(ListHeartbeats{})
 }
 
+// sweepEvery is how often. Where heartbeats vanish, the predecessor in the ring detects a death at once, and sweeps only find what should not happen: then all
+// members together sweep as often as otherwise each of them.
 func (s *step) sweepEvery() time.Duration {
 	every := s.Params.TTL / 2
-	if !s.p.sweepInTurn {
+	if !s.Hints.Vanish {
 		return every
 	}
 	var all time.Duration
-	for range s.log.Value.Members() {
+	for range s.Log.Value.Members() {
 		all += every
 	}
 	return max(all, every)
@@ -121,9 +126,9 @@ func (s *step) heartbeatsListed(ev HeartbeatsListed) {
 	if s.Answered(ev.Err); ev.Err != "" {
 		return
 	}
-	s.heartbeats = s.Listed(s.heartbeats, ev.Heartbeats, s.log.Value, s.p.sweepInTurn)
+	s.heartbeats = s.Listed(s.heartbeats, ev.Heartbeats, s.Log.Value, s.Hints.Vanish)
 	if s.First() {
-		for _, o := range s.Strays(s.heartbeats, s.log.Value) {
+		for _, o := range s.Strays(s.heartbeats, s.Log.Value) {
 			s.Emit(DropHeartbeat{Key: o.Key, Version: o.Version})
 		}
 	}
@@ -136,7 +141,7 @@ func (s *step) nextSuspect() string {
 	}
 	for _, o := range s.heartbeats {
 		until := s.At
-		if s.p.sweepInTurn {
+		if s.Hints.Vanish {
 			until = o.Seen // what was not looked at is not known to be silent
 		}
 		recent := o.Known && s.At.Sub(o.Looked) < s.Poll
@@ -153,7 +158,7 @@ func (s *step) nextSuspect() string {
 // other is the member, not this one, that a heartbeat belongs to.
 func (s *step) other(heartbeat string) (cluster.Member, bool) {
 	id, _, _ := strings.Cut(strings.TrimPrefix(heartbeat, protocol.HeartbeatPrefix), "/")
-	m, ok := s.log.Value.Member(cluster.MemberID(id))
+	m, ok := s.Log.Value.Member(cluster.MemberID(id))
 	if !ok || m.Heartbeat != heartbeat {
 		m, ok = s.strange(heartbeat)
 	}
@@ -162,7 +167,7 @@ func (s *step) other(heartbeat string) (cluster.Member, bool) {
 
 // strange finds the member whose heartbeat has a key that members do not choose: its entry was not written by a member. It is watched like every other.
 func (s *step) strange(heartbeat string) (cluster.Member, bool) {
-	for m := range s.log.Value.Members() {
+	for m := range s.Log.Value.Members() {
 		if m.Heartbeat == heartbeat {
 			return m, true
 		}
@@ -193,7 +198,7 @@ func (s *step) deaths() []cluster.Command {
 }
 
 func (s *step) patience(m cluster.MemberID, o heartbeat.Observation) time.Duration {
-	d := time.Duration(min(s.log.Value.Rank(s.Member, m), 8)) * 2 * s.Poll
+	d := time.Duration(min(s.Log.Value.Rank(s.Member, m), 8)) * 2 * s.Poll
 	if !o.Gone() {
 		d += s.Silence(o)
 	}

@@ -6,13 +6,13 @@ import (
 	"github.com/rota-run/rota/internal/protocol/member"
 )
 
-// Stand implements member.Walker: where the newest value says that the member stands.
+// Stand implements member.Machine: where the newest value says that the member stands.
 func (s *step) Stand() member.Stand {
-	m, ok := s.log.Value.Member(s.Member)
-	w := member.Stand{Index: s.log.Value.Index(), Inc: m.Incarnation, Joined: m.State == cluster.MemberJoined}
+	m, ok := s.Log.Value.Member(s.Member)
+	w := member.Stand{Inc: m.Incarnation, Joined: m.State == cluster.MemberJoined}
 	switch s.Is {
 	case member.PhaseReading:
-		w.Ready = s.log.Whole()
+		w.Ready = s.Log.Whole()
 	case member.PhaseNaming:
 		w.Free = s.free(m, ok && m.State != cluster.MemberHeld)
 	case member.PhaseJoining:
@@ -40,14 +40,14 @@ func (s *step) free(m cluster.Member, in bool) bool {
 	return s.Ours(m.Heartbeat) || s.Dead(s.claim)
 }
 
-// Again implements member.Walker.
+// Again implements member.Machine.
 func (s *step) Again() {
-	s.work.Again()
+	s.Work.Again()
 	s.claim = heartbeat.Observation{}
 }
 
 // present is this life of the member in the value.
 func (s *step) present() (cluster.Member, bool) {
-	m, ok := s.log.Value.Member(s.Member)
+	m, ok := s.Log.Value.Member(s.Member)
 	return m, ok && m.Heartbeat == s.Own.Key && m.State != cluster.MemberHeld
 }

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"time"
-
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/protocol"
@@ -13,7 +11,7 @@ const maxReplay = 2_500_000
 
 func (s *step) hinted(ev member.Hinted) {
 	if ev.Prefix == "" {
-		s.log.Hint = true
+		s.Log.Hint = true
 		return
 	}
 	s.check.next = s.At
@@ -22,35 +20,23 @@ func (s *step) hinted(ev member.Hinted) {
 // readLog reads the log when that is due. Where all is polled for, it goes with the looks at the heartbeat that this
 // member watches, which come at other times than once in a poll: many stores take both in one request.
 func (s *step) readLog() {
-	looks := s.p.polled && s.watching != "" && !s.check.busy
+	looks := s.polled() && s.watching != "" && !s.check.busy
 	with := looks && s.At >= max(s.check.next, s.check.rest) && s.routine()
 	switch {
 	case with:
-		s.log.Next = min(s.log.Next, s.At)
-	case looks && !s.log.Hint && s.check.next > s.At && s.check.next < s.log.Next.Add(s.Poll/2):
+		s.Log.Next = min(s.Log.Next, s.At)
+	case looks && !s.Log.Hint && s.check.next > s.At && s.check.next < s.Log.Next.Add(s.Poll/2):
 		return
 	}
-	if read, ok := s.log.Look(s.At); ok {
-		read.With = with
-		s.Emit(read)
-	}
+	s.Log.Look(&s.Core, with)
 }
 
 // Took implements fold.Keeper.
 func (s *step) Took(protocol.Applied) {}
 
-// Every implements fold.Keeper.
-func (s *step) Every() time.Duration { return max(s.Poll, s.LogEvery) }
-
-// First implements fold.Keeper.
-func (s *step) First() bool { return s.log.Leads(&s.Core) }
-
-// writes reports whether this member writes snapshots.
-func (s *step) writes() bool { return s.Is == member.PhaseMember && s.First() }
-
 // propose appends what is wanted, when nothing is under way.
 func (s *step) propose() {
-	if e, ok := s.log.Say(&s.Core, s.Is < member.PhaseMember, s.wanted); ok {
+	if e, ok := s.Log.Say(&s.Core, s.Is < member.PhaseMember, s.wanted); ok {
 		s.Emit(member.Append{Entry: e})
 	}
 }
@@ -67,9 +53,7 @@ func (s *step) wanted() []cluster.Command {
 			return []cluster.Command{cluster.ConfirmMember{Member: s.Member, Incarnation: s.Inc, Heartbeat: s.Own.Key}}
 		}
 	case member.PhaseLeaving:
-		if m, ok := s.present(); ok && s.Idle() {
-			return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Stop, Hold: s.Holds()}}
-		}
+		return s.Leaves(s.present())
 	}
 	return nil
 }
@@ -77,14 +61,14 @@ func (s *step) wanted() []cluster.Command {
 func (s *step) prepareJoin() cluster.Command {
 	c := s.Join
 	c.Heartbeat, c.Again = s.Own.Key, s.Life > 0
-	if m, ok := s.log.Value.Member(s.Member); ok {
+	if m, ok := s.Log.Value.Member(s.Member); ok {
 		c.Replaces = m.Incarnation
 	}
 	return c
 }
 
 func (s *step) memberCommands() []cluster.Command {
-	r := s.work.Asks(&s.Core, s.log.Value)
+	r := s.Work.Asks(&s.Core, s.Log.Value)
 	out := s.deaths()
 	if r.Accept {
 		if o := s.heartbeats.Of(r.Watch.Heartbeat); o.Known && !s.Dead(o) {
@@ -93,9 +77,9 @@ func (s *step) memberCommands() []cluster.Command {
 			})
 		}
 	}
-	out = append(out, s.work.Releases(&s.Core, s.log.Value)...)
+	out = append(out, s.Work.Releases(&s.Core, s.Log.Value)...)
 	if s.Joined {
-		out = append(out, s.work.Steps(&s.Core)...)
+		out = append(out, s.Work.Steps(&s.Core)...)
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/internal/protocol/replica"
@@ -25,13 +26,15 @@ type bench struct {
 
 const benchTTL = 10 * time.Second
 
+func benchParams(h member.Hints) member.Params {
+	return member.Params{
+		Member: "m", Join: cluster.PrepareJoin{Member: "m"}, Nonce: "n", Timing: heartbeat.Timing{TTL: benchTTL, Rho: 50, Margin: benchTTL / 20},
+		Hints: h, Poll: benchTTL / 20, Hold: time.Minute, SnapshotEvery: 1000,
+	}
+}
+
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, now: protocol.Instant(time.Hour)}
-	b.state = replica.NewState(replica.Params{
-		Params: member.Params{
-			Join: cluster.PrepareJoin{Member: "m"}, Nonce: "n", TTL: benchTTL, Rho: 50, Margin: benchTTL / 20, Poll: time.Second / 2, Hold: time.Minute, SnapshotEvery: 1000,
-		},
-	})
+	b := &bench{t: t, now: protocol.Instant(time.Hour), state: replica.NewState(benchParams(member.Hints{}))}
 	b.step(member.Woken{Now: b.now})
 	return b
 }
@@ -85,14 +88,15 @@ func take[E member.Effect](b *bench) E {
 		}
 	}
 	var none E
-	b.t.Fatalf("no %T among %+v (the member is %s)", none, b.fx, b.state.Phase())
+	b.t.Fatalf("no %T among %+v (the member is in phase %d)", none, b.fx, b.state.Is)
 	return none
 }
 
-func (b *bench) phase(want string) {
+// phase is that in which the member should be; as one that takes part it must be joined.
+func (b *bench) phase(want member.Phase) {
 	b.t.Helper()
-	if got := b.state.Phase(); got != want {
-		b.t.Fatalf("the member is %s, want %s", got, want)
+	if b.state.Is != want || want == member.PhaseMember && !b.state.Joined {
+		b.t.Fatalf("the member is in phase %d, joined %t, want %d", b.state.Is, b.state.Joined, want)
 	}
 }
 
@@ -103,7 +107,7 @@ func jumpedOver(t *testing.T) *bench {
 	b.renew()
 	b.written()
 	b.read()
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 	b.step(member.Proposed{Now: b.now, ID: 7, Commands: []cluster.Command{cluster.Configure{Retention: 5}}})
 	b.other()
 	b.written()
@@ -178,7 +182,7 @@ func TestSuspendedWhileJoining(t *testing.T) {
 	b.renew()
 	b.other()
 	join := b.written()
-	b.phase("join")
+	b.phase(member.PhaseJoining)
 	b.pass(benchTTL)
 	b.step(member.Hinted{Now: b.now})
 	old := join.Commands[0].(cluster.PrepareJoin).Heartbeat
@@ -198,7 +202,7 @@ func TestSuspendedWhileJoining(t *testing.T) {
 		t.Errorf("got %+v, want one that replaces the attempt at index 2 under a new heartbeat", again)
 	}
 	b.read()
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 }
 
 // TestNobodyHearsOfAHeartbeatBeforeItIsThere: a joiner that begins another life says nothing of its new heartbeat before the heartbeat is written. Found by
@@ -213,7 +217,7 @@ func TestNobodyHearsOfAHeartbeatBeforeItIsThere(t *testing.T) {
 	b.step(member.Appended{Now: b.now, Seq: a.Entry.Seq, Outcome: outbox.NotDone, Err: "no space"})
 	b.pass(benchTTL)
 	b.step(member.Woken{Now: b.now})
-	b.phase("heartbeat")
+	b.phase(member.PhaseBeginning)
 	for _, e := range b.fx {
 		if a, ok := e.(member.Append); ok {
 			t.Errorf("appends %v before its heartbeat is there", a.Entry.Commands)
@@ -222,7 +226,7 @@ func TestNobodyHearsOfAHeartbeatBeforeItIsThere(t *testing.T) {
 	b.renew()
 	b.written()
 	b.read()
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 }
 
 // TestSuspendedWhileConfirming: the same for one that waits to be confirmed.
@@ -233,10 +237,10 @@ func TestSuspendedWhileConfirming(t *testing.T) {
 	b.renew()
 	b.written()
 	b.read()
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 	b.pass(benchTTL)
 	b.step(member.Woken{Now: b.now})
-	b.phase("confirm")
+	b.phase(member.PhaseConfirming)
 	b.step(member.Reported{Now: b.now, Version: b.state.Assigned().Version})
 	first := take[member.Renew](b)
 	b.step(member.Renewed{Now: b.now, Sent: b.now, Key: first.Key, Outcome: outbox.Done})
@@ -247,7 +251,7 @@ func TestSuspendedWhileConfirming(t *testing.T) {
 	if r := take[member.Renew](b); r.Key == first.Key || !strings.HasPrefix(r.Key, protocol.HeartbeatPrefix) {
 		t.Errorf("renews %s after it was silent for the TTL", r.Key)
 	}
-	b.phase("confirm")
+	b.phase(member.PhaseConfirming)
 }
 
 // TestAMemberThatLeavesWithoutItsHeartbeat: the store ends the session of a member that is leaving. Found in virtual time: it renewed that heartbeat again and again without a
@@ -258,9 +262,9 @@ func TestAMemberThatLeavesWithoutItsHeartbeat(t *testing.T) {
 	b.read()
 	b.renew()
 	b.written()
-	b.phase("joined")
+	b.phase(member.PhaseMember)
 	b.step(member.Stop{Now: b.now, Reason: "test"})
-	b.phase("leaving")
+	b.phase(member.PhaseLeaving)
 	b.pass(benchTTL / 3)
 	b.step(member.Woken{Now: b.now})
 	key := take[member.Renew](b).Key
@@ -270,5 +274,5 @@ func TestAMemberThatLeavesWithoutItsHeartbeat(t *testing.T) {
 			t.Errorf("renews %s again, which was refused just now", r.Key)
 		}
 	}
-	b.phase("leaving")
+	b.phase(member.PhaseLeaving)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // minTTL keeps the poll interval above the round trip of a store.
@@ -58,9 +59,20 @@ func check(c protocol.Config, p protocol.Protocol) error {
 // params are those of one start of a member that all protocols share.
 func params(c protocol.Config) member.Params {
 	return member.Params{
-		Member: c.Member, Join: join(c), Restart: c.Restart, SnapshotEvery: c.SnapshotEvery, Nonce: Nonce(), TTL: c.TTL, Rho: 50, Margin: c.TTL / 20,
-		Longest: min(heartbeat.Slowest*c.TTL, heartbeat.MaxTTL), Poll: min(c.TTL/20, time.Second), Hold: c.Hold,
+		Member: c.Member, Join: join(c), Restart: c.Restart, SnapshotEvery: c.SnapshotEvery, Nonce: Nonce(), Hints: hints(c),
+		Timing: heartbeat.Timing{TTL: c.TTL, Longest: min(heartbeat.Slowest*c.TTL, heartbeat.MaxTTL), Rho: 50, Margin: c.TTL / 20},
+		Poll:   min(c.TTL/20, time.Second), Hold: c.Hold,
 	}
+}
+
+// hints are those of a member's store.
+func hints(c protocol.Config) (h member.Hints) {
+	_, h.Log = c.Store.(store.LogWatcher)
+	_, h.Docs = c.Store.(store.Watcher)
+	h.Ends = h.Docs && !c.NoSessions
+	sessions, ok := c.Store.(store.Sessions)
+	h.Vanish = h.Ends && ok && sessions.SessionsExpire()
+	return h
 }
 
 // join is what a member says of itself when it joins.

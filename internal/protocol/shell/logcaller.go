@@ -15,8 +15,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// readLimit is how many records one read asks for.
-const readLimit = 2000
+// ReadLimit is how many records one read asks for.
+const ReadLimit = 2000
 
 // BeatCaller makes the calls of a member that has a heartbeat, and turns their answers into events. It decides nothing. A protocol embeds it in its own
 // Caller. Its methods may be called from any goroutine. The exported fields must not change.
@@ -54,7 +54,7 @@ func (c *BeatCaller) Call(ctx context.Context, e member.Effect) member.Event {
 	if !ok {
 		return nil
 	}
-	sent, ttl, out, err := c.Renew(ctx, beat.Renewal{Key: r.Key, Create: r.Create, Life: r.Life, TTL: r.TTL})
+	sent, ttl, out, err := c.Renew(ctx, r)
 	return member.Renewed{Now: c.Now(), Sent: sent, Key: r.Key, TTL: ttl, Outcome: out, Err: Text(err)}
 }
 
@@ -62,7 +62,7 @@ func (c *BeatCaller) Call(ctx context.Context, e member.Effect) member.Event {
 func (c *LogCaller) Call(ctx context.Context, e member.Effect) member.Event {
 	switch e := e.(type) {
 	case member.ReadLog:
-		return c.Paged(c.Log.Read(ctx, uint64(e.After), readLimit))
+		return c.Paged(c.Log.Read(ctx, uint64(e.After), ReadLimit))
 	case member.ReadSnapshot:
 		return c.readSnapshot(ctx)
 	case member.CheckLog:
@@ -144,7 +144,7 @@ func chainAt(ctx context.Context, l store.Log, at cluster.Index) (member.Point, 
 	has, err := snapshotPoint(ctx, l)
 	for err == nil && has.Index < at {
 		var page store.Page
-		page, err = l.Read(ctx, uint64(has.Index), readLimit)
+		page, err = l.Read(ctx, uint64(has.Index), ReadLimit)
 		if errors.Is(err, store.ErrTruncated) {
 			was := has.Index
 			if has, err = snapshotPoint(ctx, l); err == nil && has.Index <= was {

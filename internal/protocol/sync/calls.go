@@ -216,13 +216,8 @@ type (
 		Answer Answer
 		Err    string
 	}
-	// Beaten answers Beat. Sent is an instant before the call was sent.
-	Beaten struct {
-		member.Now
-		Sent   protocol.Instant
-		Answer Answer
-		Err    string
-	}
+	// Beaten answers Beat, in the same way.
+	Beaten Synced
 	// GroupLeft answers LeaveGroup.
 	GroupLeft struct {
 		member.Now
@@ -252,11 +247,7 @@ type (
 		Session time.Duration
 	}
 	// Beat renews the membership.
-	Beat struct {
-		member.Call
-		Seat    store.Seat
-		Session time.Duration
-	}
+	Beat SyncGroup
 	// LeaveGroup ends a membership in which the member was removed.
 	LeaveGroup struct {
 		member.Call

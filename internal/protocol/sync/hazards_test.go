@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -25,11 +26,17 @@ const rigTTL = 10 * time.Second
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: t, state: NewState(member.Params{
-		Join: cluster.PrepareJoin{Member: "a"}, Nonce: "0", TTL: rigTTL, Rho: 50, Margin: time.Second, Poll: 100 * time.Millisecond, SnapshotEvery: 1 << 60,
+		Member: "a", Join: cluster.PrepareJoin{Member: "a"}, Nonce: "0", Timing: heartbeat.Timing{TTL: rigTTL, Rho: 50, Margin: time.Second},
+		Poll: 100 * time.Millisecond, SnapshotEvery: 1 << 60,
 	})}
 	task := cluster.TaskSpec{Type: "steady", Spread: cluster.SpreadPartitioned, Partitions: []string{"0", "1", "2", "3"}}
 	r.write(1000, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}})
 	return r
+}
+
+// joined reports whether it takes part, and its generation is a fact.
+func (r *rig) joined() bool {
+	return r.state.Is == member.PhaseMember && r.state.group.need == needBeat
 }
 
 // write appends a record, as another member does whose clock for people shows atMS, and reports whether its command was accepted.
@@ -86,8 +93,8 @@ func (r *rig) join(sent protocol.Instant) {
 		r.t.Fatal("the epoch was refused")
 	}
 	r.read(sent + 10)
-	if r.state.Phase() != "joined" || len(r.state.Assigned().Grants) == 0 {
-		r.t.Fatalf("the member is %s with %d grants", r.state.Phase(), len(r.state.Assigned().Grants))
+	if !r.joined() || len(r.state.Assigned().Grants) == 0 {
+		r.t.Fatalf("the member is in phase %d with %d grants", r.state.Is, len(r.state.Assigned().Grants))
 	}
 }
 
@@ -129,8 +136,8 @@ func TestK6TheEvictedStop(t *testing.T) {
 		t.Errorf("without the group's consent the lease was moved from %d to %d", until, now)
 	}
 	r.step(Beaten{Now: sent.Add(5 * time.Second), Sent: sent.Add(4 * time.Second), Answer: Outside})
-	if a := r.state.Assigned(); r.state.Phase() != "removed" || len(a.Grants) != 0 || a.ValidUntil != 0 {
-		t.Errorf("it is %s with %+v", r.state.Phase(), a)
+	if a := r.state.Assigned(); r.state.Is != member.PhaseRemoved || len(a.Grants) != 0 || a.ValidUntil != 0 {
+		t.Errorf("it is in phase %d with %+v", r.state.Is, a)
 	}
 }
 
@@ -155,8 +162,8 @@ func TestK7TheSilentAreInTheSnapshot(t *testing.T) {
 			owned++
 		}
 	}
-	if e, ok := value.Epoch(); owned != 4 || !ok || e.Generation != 1 || r.state.Phase() != "joining" {
-		t.Errorf("%d partitions of b, epoch %s, %s", owned, e, r.state.Phase())
+	if e, ok := value.Epoch(); owned != 4 || !ok || e.Generation != 1 || r.state.Is != member.PhaseJoining || r.state.group.need == needBeat {
+		t.Errorf("%d partitions of b, epoch %s, phase %d", owned, e, r.state.Is)
 	}
 }
 
@@ -176,16 +183,16 @@ func TestK8MissedEpochs(t *testing.T) {
 		_, is := e.(member.Removing)
 		removed = removed || is
 	}
-	if a := r.state.Assigned(); !removed || r.state.Phase() != "removed" || len(a.Grants) != 0 || a.Version == before.Version {
-		t.Errorf("removed %t, it is %s with %+v", removed, r.state.Phase(), a)
+	if a := r.state.Assigned(); !removed || r.state.Is != member.PhaseRemoved || len(a.Grants) != 0 || a.Version == before.Version {
+		t.Errorf("removed %t, it is in phase %d with %+v", removed, r.state.Is, a)
 	}
 	// The answer to a call of the former membership says nothing about the next one.
 	r.step(member.Reported{Now: 300, Version: r.state.Assigned().Version})
 	r.step(GroupLeft{Now: 310})
 	r.step(Joined{Now: 320, ID: "m3", Generation: 4, Answer: Agreed})
 	r.read(330)
-	if len(r.state.Assigned().Grants) != 0 || r.state.Phase() == "joined" {
-		t.Errorf("it is %s before an epoch names it", r.state.Phase())
+	if len(r.state.Assigned().Grants) != 0 || r.joined() {
+		t.Errorf("it is in phase %d before an epoch names it", r.state.Is)
 	}
 }
 
@@ -214,8 +221,8 @@ func TestAnotherHistoryIsNotReadOn(t *testing.T) {
 		fx = r.step(member.LogChecked{Now: 210, Asked: fx[i].(member.CheckLog).At, Has: has})
 		var diverged *protocol.DivergedError
 		ended := slices.ContainsFunc(fx, func(e member.Effect) bool { h, ok := e.(member.Halt); return ok && errors.As(h.Err, &diverged) })
-		if ended != rewritten || (r.state.Phase() == "halted") != rewritten {
-			t.Errorf("rewritten %t: it ends %t, and is %s", rewritten, ended, r.state.Phase())
+		if ended != rewritten || (r.state.Is == member.PhaseHalted) != rewritten {
+			t.Errorf("rewritten %t: it ends %t, and is in phase %d", rewritten, ended, r.state.Is)
 		}
 	}
 }

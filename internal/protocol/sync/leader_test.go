@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/fold"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/protocol"
 )
@@ -74,7 +76,7 @@ func TestAnEpochOfAFormerStart(t *testing.T) {
 func TestHeartbeatsKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
 	const fact = protocol.Instant(5 * time.Second)
-	s := &step{State: &State{Core: member.NewCore(member.Params{TTL: rigTTL}, member.Resume)}}
+	s := &step{State: &State{Reader: fold.Reader{Core: member.NewCore(member.Params{Timing: heartbeat.Timing{TTL: rigTTL}}, member.Resume)}}}
 	s.group.fact = fact
 	last := fact
 	for range 8 {

@@ -79,9 +79,8 @@ func encodeReadable(v cluster.Value, e cluster.Entry) ([]byte, error) {
 
 func machine(c protocol.Config, p member.Params) shell.Machine[State] {
 	p.Longest = min(longest*c.TTL, p.Longest)
-	_, hints := c.Store.(store.LogWatcher)
 	return shell.Machine[State]{
-		Start: NewState(p.Hinted(hints)), Step: Step, Caller: NewCaller(shell.NewLogCaller(c)),
+		Start: NewState(p), Step: Step, Caller: NewCaller(shell.NewLogCaller(c)),
 		Watched: func(State) ([]string, bool) { return nil, true },
 	}
 }

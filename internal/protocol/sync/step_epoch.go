@@ -15,7 +15,7 @@ func (s *step) announce() []cluster.Command {
 	if !g.leads || g.need != needBeat || s.At.Sub(g.fact) < s.Poll || s.At < s.rest || s.announced() {
 		return nil
 	}
-	e, _ := s.log.Value.Epoch()
+	e, _ := s.Log.Value.Epoch()
 	start := max(1, e.Start)
 	if !e.Above(start, g.generation) {
 		if s.Own.Acked < s.epochAt {
@@ -29,7 +29,7 @@ func (s *step) announce() []cluster.Command {
 
 // announced reports whether the present epoch is the one that this member has announced for its generation.
 func (s *step) announced() bool {
-	e, ok := s.log.Value.Epoch()
+	e, ok := s.Log.Value.Epoch()
 	return ok && e.Leader == s.Member && e.Generation == s.group.generation && e.Start == s.group.begun
 }
 
@@ -46,7 +46,7 @@ func (s *step) named() []cluster.EpochMember {
 			continue
 		}
 		m := cluster.EpochMember{Join: c.Join}
-		if old, ok := s.log.Value.Member(c.Join.Member); ok && old.Heartbeat == c.Join.Heartbeat && old.State == cluster.MemberJoined {
+		if old, ok := s.Log.Value.Member(c.Join.Member); ok && old.Heartbeat == c.Join.Heartbeat && old.State == cluster.MemberJoined {
 			m = cluster.EpochMember{Incarnation: old.Incarnation, Join: cluster.PrepareJoin{Member: old.ID, Heartbeat: old.Heartbeat}}
 		}
 		out = append(out, m)
@@ -65,12 +65,12 @@ type told struct {
 
 // own lists all that the member owns, once in each epoch, and then what others have shared with it.
 func (s *step) own() []cluster.Command {
-	e, _ := s.log.Value.Epoch()
+	e, _ := s.Log.Value.Epoch()
 	c := cluster.Own{Member: s.Member, Incarnation: s.Inc, Full: s.told.epoch != e.Since}
-	if !c.Full && s.work.Changed <= s.told.upTo {
+	if !c.Full && s.Work.Changed <= s.told.upTo {
 		return nil
 	}
-	for _, d := range s.work.Duties {
+	for _, d := range s.Work.Duties {
 		if d.Role == cluster.RoleAdopt {
 			continue
 		}
@@ -87,7 +87,7 @@ func (s *step) own() []cluster.Command {
 
 // fromOther reports whether the former owner is another member, which lives.
 func (s *step) fromOther(id cluster.MemberID) bool {
-	_, ok := s.log.Value.Member(id)
+	_, ok := s.Log.Value.Member(id)
 	return ok && id != s.Member
 }
 
@@ -102,7 +102,7 @@ func (s *step) spoke(e cluster.Entry, results []cluster.Result) {
 		}
 		if o, ok := c.(cluster.Own); ok && o.Member == s.Member {
 			s.told.upTo = e.BaseIndex // what came to it while the entry was on its way is not in it
-			if now, _ := s.log.Value.Epoch(); o.Full && e.BaseIndex >= now.Since {
+			if now, _ := s.Log.Value.Epoch(); o.Full && e.BaseIndex >= now.Since {
 				s.told.epoch = now.Since
 			}
 		}
@@ -112,11 +112,11 @@ func (s *step) spoke(e cluster.Entry, results []cluster.Result) {
 // shared are the shares of what is ours. Nothing is shared between a change of the group and its epoch, nor in an entry that drains a member or ends
 // that: requests come last in it, and what is shared should neither go where they drain nor leave where they do not any more.
 func (s *step) shared() []cluster.Command {
-	if !s.seated() || s.At < s.rest || slices.ContainsFunc(s.log.Out.Queue, drains) {
+	if !s.seated() || s.At < s.rest || slices.ContainsFunc(s.Log.Out.Queue, drains) {
 		return nil
 	}
-	if s.sharedAt != s.log.Value.Index() {
-		s.shares, s.sharedAt = s.log.Value.Shares(s.Member), s.log.Value.Index()
+	if s.sharedAt != s.Log.Value.Index() {
+		s.shares, s.sharedAt = s.Log.Value.Shares(s.Member), s.Log.Value.Index()
 	}
 	out := make([]cluster.Command, 0, len(s.shares))
 	for _, c := range s.shares {

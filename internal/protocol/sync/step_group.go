@@ -45,7 +45,7 @@ func (s *step) nextBeat(sent protocol.Instant) protocol.Instant {
 }
 
 // session is the TTL of this membership, or of the one that is to be asked for.
-func (s State) session() time.Duration { return cmp.Or(s.group.ttl, s.Pace.TTL(s.Timing())) }
+func (s State) session() time.Duration { return cmp.Or(s.group.ttl, s.Pace.TTL(s.Timing)) }
 
 // keepGroup makes the next call.
 func (s *step) keepGroup() {
@@ -80,7 +80,7 @@ func (s *step) heardGroup(ev member.Event) {
 		}
 	case Beaten:
 		if ev.Answer != Outside {
-			s.Pace = s.Pace.Answered(s.session(), s.At.Sub(s.group.asked), ev.Answer != Failed, s.At, s.Timing())
+			s.Pace = s.Pace.Answered(s.session(), s.At.Sub(s.group.asked), ev.Answer != Failed, s.At, s.Timing)
 		}
 		if s.heard(ev.Answer, ev.Err) {
 			s.renewed(ev.Sent)
@@ -104,7 +104,7 @@ func (s *step) heard(a Answer, err string) bool {
 	s.Answered(err)
 	switch a {
 	case Agreed:
-		s.Wrote(err, s.log.Out.Pending == nil && len(s.log.Out.Queue) == 0) // no heartbeat is written here: what was refused waits, or nobody wants it any more
+		s.Wrote(err, s.Log.Out.Pending == nil && len(s.Log.Out.Queue) == 0) // no heartbeat is written here: what was refused waits, or nobody wants it any more
 		return true
 	case Again:
 		if s.group.need == needJoin { // the same call, made twice
@@ -133,16 +133,16 @@ func (s *step) joinedGroup(ev Joined) {
 
 // exile: the group goes on without us, and others may have what was ours.
 func (s *step) exile() {
-	s.Pace = s.Pace.Lost(s.Own.Lease, 0, s.At, s.Timing())
+	s.Pace = s.Pace.Lost(s.Own.Lease, 0, s.At, s.Timing)
 	s.group, s.Own = group{next: s.At}, member.Own{}
 	if s.Is == member.PhaseMember {
-		s.Remove(s.log.Value.Index(), "the group has removed it")
+		s.Remove(s.Log.Value.Index(), "the group has removed it")
 	}
 }
 
 // seated reports whether the present epoch is that of the member's generation, and the generation a fact.
 func (s *step) seated() bool {
-	e, ok := s.log.Value.Epoch()
+	e, ok := s.Log.Value.Epoch()
 	return ok && s.group.need == needBeat && e.Generation == s.group.generation
 }
 
@@ -160,21 +160,21 @@ func (s *step) walk() {
 	}
 }
 
-// Stand implements member.Walker. It joins again as a new member of the group.
+// Stand implements member.Machine. It joins again as a new member of the group.
 func (s *step) Stand() member.Stand {
 	m, in := s.present()
 	return member.Stand{
-		Index: s.log.Value.Index(), Inc: m.Incarnation, Ready: s.log.Whole(), In: in && s.Is == member.PhaseJoining, Joined: in,
+		Inc: m.Incarnation, Ready: s.Log.Whole(), In: in && s.Is == member.PhaseJoining, Joined: in,
 		Free: s.Is != member.PhaseRemoved || s.group.id == "" && !s.group.busy, Out: !in || m.Incarnation != s.Inc,
 	}
 }
 
-// Again implements member.Walker.
-func (s *step) Again() { s.work.Again() }
+// Again implements member.Machine.
+func (s *step) Again() { s.Work.Again() }
 
 // present is this membership in the value.
 func (s *step) present() (cluster.Member, bool) {
-	m, ok := s.log.Value.Member(s.Member)
+	m, ok := s.Log.Value.Member(s.Member)
 	return m, ok && s.group.id != "" && m.Heartbeat == heartbeatOf(s.group.id) && m.State == cluster.MemberJoined
 }
 
@@ -187,14 +187,14 @@ const longest = 2
 // awaitName gives up when another process is in the group under our name, and stays. Time in which the group does not know us does not count; a change of
 // the group ends nothing, for the next epoch may name the same one again.
 func (s *step) awaitName() {
-	m, ok := s.log.Value.Member(s.Member)
+	m, ok := s.Log.Value.Member(s.Member)
 	switch {
-	case !ok || m.State != cluster.MemberJoined || s.At >= s.Own.Until(s.Timing()):
+	case !ok || m.State != cluster.MemberJoined || s.At >= s.Own.Until(s.Timing):
 		s.passed = 0
 	case !s.seated():
 	case s.passed == 0:
 		s.passed = s.At
 	case s.At.Sub(s.passed) >= namesLast*s.Params.TTL:
-		s.Halt(s.log.Value.Index(), &protocol.NameTakenError{Member: s.Member})
+		s.Halt(s.Log.Value.Index(), &protocol.NameTakenError{Member: s.Member})
 	}
 }

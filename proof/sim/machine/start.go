@@ -6,6 +6,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/beat"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/shell"
 	"github.com/rota-run/rota/protocol"
@@ -43,6 +44,8 @@ func LogCaller(s Start, st Store) *shell.LogCaller {
 // Params are those of a start that all protocols share.
 func Params(s Start) member.Params {
 	return member.Params{
-		Member: s.Join.Member, Join: s.Join, SnapshotEvery: s.SnapshotEvery, Nonce: s.Nonce, TTL: s.TTL, Longest: s.Longest, Rho: s.Rho, Margin: s.Margin, Poll: s.Poll, Hold: s.Hold,
+		Member: s.Join.Member, Join: s.Join, SnapshotEvery: s.SnapshotEvery, Nonce: s.Nonce, Poll: s.Poll, Hold: s.Hold,
+		Timing: heartbeat.Timing{TTL: s.TTL, Longest: s.Longest, Rho: s.Rho, Margin: s.Margin},
+		Hints:  member.Hints{Log: s.Hints, Docs: s.Hints, Ends: s.Hints && s.Sessions, Vanish: s.Hints && s.Sessions && s.Expire},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rota-run/rota/internal/protocol/leader"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/machine/inside"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -26,11 +27,10 @@ type State struct{ leader.State }
 
 // Phase is the phase of the rule of a member that is joined and leads, else that of the member.
 func (s *State) Phase() string {
-	phase := s.State.Phase()
-	if rule := s.Rule(); phase == "joined" && rule != "none" {
-		return rule
+	if rule := inside.Into(&s.State).At("rule.at").Number(); s.Is == member.PhaseMember && rule > 0 {
+		return [...]string{"", "claimed", "adopting", "ruling"}[rule]
 	}
-	return phase
+	return [...]string{"", "claim", "heartbeat", "join", "joined", "confirm", "removed", "leaving", "gone", "halted"}[s.Is]
 }
 
 // faults are those of the standard table, and what only a leader can do. The two ends of a run that rewrite the log are not among them: plain members
@@ -72,9 +72,7 @@ func stray(v *cluster.Value, docs []store.Doc) string {
 }
 
 func start(a machine.Start) machine.State {
-	return &State{leader.NewState(leader.Params{
-		Params: machine.Params(a), Role: leader.Role{Offer: 2 * a.TTL, StandBys: 2, Hints: a.Hints, Vanish: a.Hints && a.Sessions && a.Expire},
-	})}
+	return &State{leader.NewState(machine.Params(a), leader.Role{Offer: 2 * a.TTL, StandBys: 2})}
 }
 
 func step(s *State, ev member.Event) []member.Effect { return leader.Step(&s.State, ev) }

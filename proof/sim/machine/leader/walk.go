@@ -96,10 +96,6 @@ func unkeyed() []string {
 	}
 }
 
-func key(b []byte, s machine.State, n *walk.Names) []byte {
-	return s.(*State).AppendKey(b, n, unkeyed()...)
-}
-
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 	switch e := e.(type) {
 	case member.ReadLog:

@@ -7,7 +7,9 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/lease"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/machine/inside"
 	"github.com/rota-run/rota/store"
 )
 
@@ -15,8 +17,8 @@ import (
 func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "lease", Joined: []string{"joined", "leader"}, Faults: faults(),
-		Start: start, Step: machine.Steps(lease.Step), Call: call, Caller: caller,
-		Watches: func(s machine.State) ([]string, bool) { return s.(*lease.State).Watched(), false },
+		Start: start, Step: machine.Steps(step), Call: call, Caller: caller,
+		Watches: watches,
 		Truth:   truth, Stray: stray, Gap: gap, Recovery: recovery, Leads: "leader",
 	}
 }
@@ -47,10 +49,24 @@ func faults() []machine.Fault {
 	return machine.Without(table, machine.Truncation, machine.Garbage, machine.Foreign, machine.TailLost, machine.NewerEntry)
 }
 
-func start(s machine.Start) machine.State {
-	state := lease.NewState(lease.Params{Params: machine.Params(s), Polled: !s.Hints})
-	return &state
+// State is a member's.
+type State struct{ lease.State }
+
+// Phase is "leader" for a member that leads, else how far it has come.
+func (s *State) Phase() string {
+	if s.Is == member.PhaseMember && inside.Get[bool](inside.Into(&s.State), "lead.holds") {
+		return "leader"
+	}
+	return [...]string{"", "name", "beat", "join", "joined", "", "removed", "leaving", "gone", "halted"}[s.Is]
 }
+
+func start(s machine.Start) machine.State {
+	return &State{lease.NewState(machine.Params(s))}
+}
+
+func step(s *State, ev member.Event) []member.Effect { return lease.Step(&s.State, ev) }
+
+func watches(s machine.State) ([]string, bool) { return s.(*State).Watching() }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
 	c := &lease.Caller{BeatCaller: machine.BeatCaller(s, st)}
@@ -98,10 +114,10 @@ func call(e machine.Effect) (machine.Call, bool) {
 // stray is a partition of no job.
 func stray(v *cluster.Value, docs []store.Doc) string {
 	for _, d := range docs {
-		if job, ok := lease.JobOf(d); ok {
-			if _, there := v.Job(job); !there {
-				return d.Key
-			}
+		name, partition := strings.CutPrefix(d.Key, "partition/")
+		job, _, _ := strings.Cut(name, "=") // an escaped "/"
+		if _, there := v.Job(cluster.JobID(job)); partition && !there {
+			return d.Key
 		}
 	}
 	return ""

@@ -10,7 +10,6 @@ import (
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/walk"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/store"
 )
 
 // Rules are those of lease's walks.
@@ -35,10 +34,6 @@ func way(_ walk.Config, e machine.Effect) walk.Way {
 		return walk.Unseen
 	}
 	return walk.Quiet
-}
-
-func key(b []byte, s machine.State, n *walk.Names) []byte {
-	return value(s.(*lease.State).AppendKey(b, n), s.Value(), n)
 }
 
 func value(b []byte, v cluster.Value, n *walk.Names) []byte {
@@ -66,7 +61,7 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 		heartbeats := slices.DeleteFunc(slices.Clone(e.Keys), func(key string) bool { return !strings.HasPrefix(key, protocol.NodePrefix) })
 		return all(b, n, "survey", heartbeats)
 	case lease.Write:
-		return lease.AppendDoc(all(b, n, "write", e.Delete), e.Doc, n)
+		return document(all(b, n, "write", e.Delete), e.Doc, n)
 	case member.Renew:
 		return all(b, n, "renew", e.Key, e.Create)
 	case lease.ReadView:
@@ -80,5 +75,3 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
 	return n.Any(b, ev, "Written.ID")
 }
-
-func document(b []byte, d store.Doc, n *walk.Names) []byte { return lease.AppendDoc(b, d, n) }

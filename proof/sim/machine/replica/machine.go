@@ -4,8 +4,10 @@ import (
 	"path"
 	"time"
 
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/machine/inside"
 	"github.com/rota-run/rota/protocol"
 )
 
@@ -13,7 +15,7 @@ import (
 func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "replica", Joined: []string{"joined"}, Faults: faults(),
-		Start: start, Step: machine.Steps(replica.Step), Call: call, Caller: caller, Watches: watches,
+		Start: start, Step: machine.Steps(step), Call: call, Caller: caller, Watches: watches,
 		Fold: machine.FoldLog, Stray: machine.StrayHeartbeat, Gap: gap, Recovery: recovery,
 	}
 }
@@ -36,11 +38,22 @@ func faults() []machine.Fault {
 	}), machine.Guardians([]string{"join", "prepared", "joined", "confirm", "leaving"})...)
 }
 
-func start(s machine.Start) machine.State {
-	p := replica.Params{Params: machine.Params(s)}
-	state := replica.NewState(p.Hinted(s.Hints, s.Hints && s.Sessions, s.Expire))
-	return &state
+// State is a member's.
+type State struct{ replica.State }
+
+// Phase is how far a member has come.
+func (s *State) Phase() string {
+	if s.Is == member.PhaseMember && s.Joined {
+		return "joined"
+	}
+	return [...]string{"reading", "claim", "heartbeat", "join", "prepared", "confirm", "removed", "leaving", "gone", "halted"}[s.Is]
 }
+
+func start(s machine.Start) machine.State {
+	return &State{replica.NewState(machine.Params(s))}
+}
+
+func step(s *State, ev member.Event) []member.Effect { return replica.Step(&s.State, ev) }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
 	return replica.NewCaller(machine.LogCaller(s, st))
@@ -48,7 +61,7 @@ func caller(s machine.Start, st machine.Store) machine.Caller {
 
 // watches: the successor's heartbeat.
 func watches(s machine.State) ([]string, bool) {
-	key := s.(*replica.State).Watching()
+	key := inside.Get[string](inside.Into(&s.(*State).State), "watching")
 	if key == "" {
 		return nil, true
 	}

@@ -69,8 +69,6 @@ func names(e machine.Effect) []string {
 	return nil
 }
 
-func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(*replica.State).AppendKey(b, n) }
-
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 	switch e := e.(type) {
 	case member.Append:

@@ -4,8 +4,10 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/sync"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/machine/inside"
 	"github.com/rota-run/rota/store"
 )
 
@@ -13,7 +15,7 @@ import (
 func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "sync", Joined: []string{"joined", "apart"}, Faults: faults(), Group: true,
-		Start: start, Step: machine.Steps(sync.Step), Call: call, Caller: caller,
+		Start: start, Step: machine.Steps(step), Call: call, Caller: caller,
 		Watches: func(machine.State) ([]string, bool) { return nil, true },
 		Fold:    fold, Encode: encode, Stray: func(*cluster.Value, []store.Doc) string { return "" }, Gap: gap, Recovery: recovery,
 	}
@@ -42,12 +44,28 @@ func faults() []machine.Fault {
 	)
 }
 
+// State is a member's.
+type State struct{ sync.State }
+
+// Phase is how far a member has come: as one that joins or takes part also with its group.
+func (s *State) Phase() string {
+	fact := inside.Into(&s.State).At("group.need").Number() == needBeat
+	switch {
+	case s.Is == member.PhaseJoining && !fact:
+		return "joining"
+	case s.Is == member.PhaseMember && !fact:
+		return "apart"
+	}
+	return [...]string{"reading", "", "", "waiting", "joined", "", "removed", "leaving", "gone", "halted"}[s.Is]
+}
+
 func start(s machine.Start) machine.State {
 	p := machine.Params(s)
 	p.Longest = min(s.Longest, 2*s.TTL)
-	state := sync.NewState(p.Hinted(s.Hints))
-	return &state
+	return &State{sync.NewState(p)}
 }
+
+func step(s *State, ev member.Event) []member.Effect { return sync.Step(&s.State, ev) }
 
 func caller(s machine.Start, st machine.Store) machine.Caller {
 	return sync.NewCaller(machine.LogCaller(s, st))

@@ -8,7 +8,6 @@ import (
 	"github.com/rota-run/rota/internal/protocol/sync"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/proof/sim/walk"
-	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -55,17 +54,6 @@ func read(_ machine.State, p store.Page) machine.Event {
 	}
 	return member.Read{Page: p}
 }
-
-func beat(s machine.State) machine.Effect {
-	if e, ok := s.(*sync.State).Beating(); ok {
-		return e
-	}
-	return nil
-}
-
-func before(s machine.State, sent protocol.Instant) bool { return s.(*sync.State).Before(sent) }
-
-func key(b []byte, s machine.State, n *walk.Names) []byte { return s.(*sync.State).AppendKey(b, n) }
 
 func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 	if a, ok := e.(sync.Append); ok {

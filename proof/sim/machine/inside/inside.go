@@ -1,0 +1,78 @@
+package inside
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// State is that of a member, or a part of one, with what its package keeps to itself. The keys of a walk are made of that, and nothing else looks at it.
+type State struct{ v reflect.Value }
+
+// Into looks into what a pointer points to.
+func Into(p any) State { return State{reflect.ValueOf(p).Elem()} }
+
+// At is a field by its path, as in "look.board.View". One that is not there any more is a fault of who asks.
+func (i State) At(path string) State {
+	for name := range strings.SplitSeq(path, ".") {
+		i = State{i.v.FieldByIndex(place(i.v.Type(), name))}
+	}
+	return i
+}
+
+// Any is what is there.
+func (i State) Any() any {
+	return reflect.NewAt(i.v.Type(), i.v.Addr().UnsafePointer()).Elem().Interface()
+}
+
+// Number is what a number says, whatever its type.
+func (i State) Number() uint64 { return i.v.Uint() }
+
+// List are the elements of a list.
+func (i State) List() []State {
+	out := make([]State, i.v.Len())
+	for at := range out {
+		out[at] = State{i.v.Index(at)}
+	}
+	return out
+}
+
+// Each calls do with what is in a sorted map, in order.
+func (i State) Each(do func(key string, value any)) {
+	each := reflect.NewAt(i.v.Type(), i.v.Addr().UnsafePointer()).MethodByName("Each")
+	yield := func(in []reflect.Value) []reflect.Value {
+		do(in[0].String(), in[1].Interface())
+		return []reflect.Value{reflect.ValueOf(true)}
+	}
+	each.Call([]reflect.Value{reflect.MakeFunc(each.Type().In(0), yield)})
+}
+
+// Get is a field of a type that is known.
+func Get[T any](i State, path string) T { return *Ref[T](i, path) }
+
+// Ref points to it.
+func Ref[T any](i State, path string) *T {
+	f := i.At(path).v
+	return reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Interface().(*T)
+}
+
+// places are where fields are, by their struct and name.
+// read-only: a memo; a field has one place, whoever looks for it.
+var places sync.Map
+
+type named struct {
+	of   reflect.Type
+	name string
+}
+
+func place(of reflect.Type, name string) []int {
+	if at, ok := places.Load(named{of, name}); ok {
+		return at.([]int)
+	}
+	f, ok := of.FieldByName(name)
+	if !ok {
+		panic("inside: no " + name + " in " + of.String())
+	}
+	places.Store(named{of, name}, f.Index)
+	return f.Index
+}
