@@ -14,7 +14,9 @@ import (
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/internal/source/directory"
+	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/work"
 )
 
@@ -214,4 +216,86 @@ func (m *Member) submit(ctx context.Context, job string, t Task, mode operate.Mo
 	return m.ask(ctx, what, func(ctx context.Context) (operate.Answer, error) {
 		return m.ops.Submit(ctx, cluster.JobID(job), spec, mode)
 	})
+}
+
+// SubmitFile submits the job that a file in YAML or JSON defines (several tasks, or one), checked with the task types of this member, and returns the
+// job's name when it is accepted. The file's name tells the format and, where the definition has none, the name of the job; data is its content, so it
+// may be embedded. What is wrong with the definition is a *[source.MalformedError]: file, line, column, and what to try. A job that is there already
+// with the same definition is accepted again, with another one refused, see [ErrRefused]; its run is not repeated. One that was killed stays so, see [ErrKilled].
+func (m *Member) SubmitFile(ctx context.Context, name string, data []byte) (job string, err error) {
+	id, spec, err := source.ParseJob(name, data, m.types, nil)
+	if err != nil {
+		return "", fmt.Errorf("submit job: %w", err)
+	}
+	return string(id), m.ask(ctx, fmt.Sprintf("submit job %q", id), func(ctx context.Context) (operate.Answer, error) { return m.ops.Submit(ctx, id, spec, 0) })
+}
+
+// Singleton runs f on one member of the cluster at a time, by a lock of this name: it waits for its turn, calls f, and returns what f returns. The ctx of f
+// ends with ctx and with the lock; where the lock was lost, because the store was away for too long, Singleton waits for another turn and calls f again. The
+// token grows with every turn: give it to what f writes to.
+func (m *Member) Singleton(ctx context.Context, name string, f func(ctx context.Context, token Token) error) error {
+	for {
+		lost := false
+		err := m.Lock(name).Do(ctx, func(ctx context.Context, token Token) error {
+			err := f(ctx, token)
+			lost = errors.Is(context.Cause(ctx), ErrLost)
+			return err
+		})
+		if !lost && !errors.Is(err, ErrLost) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// Why Submit, SubmitFile and Apply leave a job as it is.
+var (
+	// ErrOlder is returned by Apply when the job has a higher version: this replica of the service is the older one.
+	ErrOlder = operate.ErrOlder
+	// ErrKilled is returned when the job was stopped. Only SubmitAgain starts it again.
+	ErrKilled = operate.ErrKilled
+)
+
+// Apply makes sure that the job runs by this task, and tells whether that changed anything. Where there is no such job it is submitted. Where there is one
+// with a lower Task.Version, it goes on by this task: partitions stay where they are, those that run are stopped and started by the new definition. The same
+// version with the same task changes nothing, also when the job is completed.
+//
+// All replicas of a service may call it when they start. While old and new ones run side by side, the higher version stands: the call of an older one
+// changes nothing and returns [ErrOlder]. The same version with another task is refused ([ErrRefused]), so two replicas cannot take turns; a job that was
+// killed stays killed ([ErrKilled]).
+func (m *Member) Apply(ctx context.Context, job string, t Task) (changed bool, err error) {
+	spec, err := t.spec(job, m.types)
+	if err != nil {
+		return false, fmt.Errorf("apply job %q: %w", job, err)
+	}
+	err = m.ask(ctx, fmt.Sprintf("apply job %q", job), func(ctx context.Context) (operate.Answer, error) {
+		a, err := m.ops.Apply(ctx, cluster.JobID(job), spec, t.Version)
+		changed = a.Changed
+		return a, err
+	})
+	return changed, err
+}
+
+// Events are optional callbacks of a member. They may be called from any goroutine and must return soon. They are for logs and counters: what must not happen
+// twice in a cluster belongs into a task and needs its token.
+type Events struct {
+	// Owned: this member starts to run a partition, and Lost: its run has ended, whatever the reason. A restart on the same member gives both.
+	Owned, Lost func(partition string, token Token)
+	// Removed: the others counted this member out. It stops its work and joins again.
+	Removed func(reason string)
+	// StoreLost is called when the store stops answering, StoreBack when it answers again, with the length of the outage.
+	StoreLost func(err error)
+	StoreBack func(after time.Duration)
+}
+
+func (e Events) node(joined func()) node.Events {
+	out := node.Events{
+		Joined: func(cluster.Incarnation, time.Duration) { joined() }, Removed: e.Removed, StoreLost: e.StoreLost, StoreBack: e.StoreBack,
+	}
+	if e.Owned != nil {
+		out.Started = func(r supervisor.RunStarted) { e.Owned(string(r.Partition), r.Token) }
+	}
+	if e.Lost != nil {
+		out.Stopped = func(r supervisor.RunStopped) { e.Lost(string(r.Partition), r.Token) }
+	}
+	return out
 }

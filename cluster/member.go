@@ -1,5 +1,12 @@
 package cluster
 
+import (
+	"encoding/binary"
+	"strconv"
+
+	"github.com/rota-run/rota/internal/schedule"
+)
+
 // MemberState is the state of a member.
 type MemberState uint8
 
@@ -86,4 +93,78 @@ func (v Value) Rank(self, watched MemberID) int {
 		rank++
 	}
 	return rank
+}
+
+// heldSlot is a slot that a partition of spread pool takes, until it is gone.
+type heldSlot struct {
+	slot    schedule.Slot
+	id      PartitionID
+	token   Token
+	leaving bool // its work has yet to stop
+}
+
+// slotKey sorts slots by member and number.
+func slotKey(m MemberID, n int64) string {
+	return string(binary.BigEndian.AppendUint64(append([]byte(m), 0), uint64(n)))
+}
+
+// slotID is the partition of a task that takes a slot.
+func slotID(job JobID, task string, s schedule.Slot) PartitionID {
+	return NewPartitionID(job, task, s.Member+":"+strconv.FormatInt(s.Number, 10))
+}
+
+// slots is how many slots a member has to give: those that are joined and not draining have some. The limit is checked where members join; a
+// snapshot of another make may say anything.
+func (m *Member) slots() int64 {
+	if m.State != MemberJoined || m.Draining || m.Revoked {
+		return 0
+	}
+	return min(MaxSlots, max(0, m.Slots))
+}
+
+// indexSlots updates the index of a member's free slots, of which it had that many before.
+func (d *derived) indexSlots(m MemberID, had, has int64) {
+	for n := had + 1; n <= has; n++ {
+		if key := slotKey(m, n); !d.occupied(key) {
+			d.free.Set(key, schedule.Slot{Member: string(m), Number: n})
+		}
+	}
+	for n := has + 1; n <= had; n++ {
+		d.free.Remove(slotKey(m, n))
+	}
+}
+
+func (d *derived) occupied(key string) bool {
+	_, ok := d.held.Get(key)
+	return ok
+}
+
+// indexSlot adds (by = 1) or removes (by = −1) a partition of spread pool. Its slot becomes free if its member has it still.
+func (d *draft) indexSlot(p *partitionRecord, by int) {
+	key := slotKey(p.Owner, p.Slot)
+	slot := schedule.Slot{Member: string(p.Owner), Number: p.Slot}
+	d.allocate = true
+	if by > 0 {
+		d.derived.held.Set(key, heldSlot{slot: slot, id: p.ID, token: p.Token, leaving: p.State != PartitionGranted || p.Dropped})
+		d.derived.free.Remove(key)
+		return
+	}
+	d.derived.held.Remove(key)
+	if m, ok := d.Value.members.Get(p.Owner); ok && p.Slot <= m.slots() {
+		d.derived.free.Set(key, slot)
+	}
+}
+
+// vacate takes the slot from a partition of spread pool: at once, or when its owner has said that it has stopped.
+func (d *draft) vacate(id PartitionID, cause string) {
+	p, ok := d.edit(id)
+	if !ok || p.Dropped {
+		return
+	}
+	if p.Offered || p.Owner == "" || d.handover(id) == HandoverFast && !d.claimed() {
+		d.removePartition(id)
+		return
+	}
+	p.State, p.Next, p.NextToken, p.Dropped, p.class, p.Cause = PartitionReleasing, "", 0, true, nil, cause
+	d.setPartition(p)
 }

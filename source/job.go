@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
@@ -165,4 +166,132 @@ func (d *jobDecoder) refuse(err error) {
 	message = strings.TrimPrefix(message, "spec.")
 	path, _, _ := strings.Cut(message, ":")
 	d.fail(d.valueAt(path, message), message, "")
+}
+
+// taskDecoder reads one task of a job.
+type taskDecoder struct {
+	*decoder
+	spec    cluster.TaskSpec
+	after   []edgeEnd // what it waits for
+	ingress []ingress // what it takes segments from
+}
+
+// edgeEnd is the name of a task, with its place in the file.
+type edgeEnd struct {
+	name  string
+	place place
+}
+
+// read reads the task at a place of the list.
+func (d *jobDecoder) read(i int, n *node) *taskDecoder {
+	t := &taskDecoder{decoder: &decoder{file: d.file, types: d.types, foreign: d.foreign, root: n, node: true, label: fmt.Sprintf("tasks[%d]: ", i)}}
+	t.spec.Spread = cluster.SpreadPool
+	if n.kind != mapping {
+		t.fail(n.place, n.kind.String()+", want a mapping", "such as {name: load, type: http}")
+		return t
+	}
+	if p, ok := n.get("name"); ok && cluster.CheckName(p.value.raw) == nil {
+		t.label = fmt.Sprintf("task %s: ", p.value.raw)
+	} else if !ok {
+		t.fail(n.place, "the field name is missing", "each task of a job has a name")
+	}
+	t.body(&t.spec, append(append(t.placement(&t.spec), t.onSlots()...),
+		field{"name", t.nameTo(&t.spec.Name)},
+		field{"after", t.afterTo},
+		field{"from", t.fromTo},
+		field{"parts", t.partsTo},
+		field{"keyed", choiceTo(&t.keyed, []string{"true", "false"}, []bool{true, false})},
+		field{"percent", wholeTo(&t.spec.Percent, 0, 100, "percent of the slots of the job")},
+	))
+	t.checkSpread()
+	return t
+}
+
+// onSlots are the fields that say on how many slots the task runs.
+func (t *taskDecoder) onSlots() []field {
+	return []field{
+		{"min", wholeTo(&t.spec.Min, 1, 1<<31, "leave it out to run on what there is")},
+		{"max", wholeTo(&t.spec.Max, 1, 1<<31, "leave it out for no limit")},
+		{"repartition", choiceTo(&t.spec.Repartition, []string{"true", "false"}, []bool{true, false})},
+	}
+}
+
+// afterTo reads the names of the tasks that this one takes from: one, or a list.
+func (t *taskDecoder) afterTo(v *node) (message, hint string) {
+	items := v.items
+	if v.kind != list {
+		items = []*node{v}
+	}
+	for i, item := range items {
+		name, ok := item.scalar()
+		if !ok {
+			t.fail(item.place, fmt.Sprintf("after[%d]: %s, want the name of a task", i, item.kind), "")
+			continue
+		}
+		t.after = append(t.after, edgeEnd{name, item.place})
+	}
+	return "", ""
+}
+
+// ofSlots are the fields that only a task of spread pool has; ofPlaces those that it cannot have, because its slots are equal.
+var (
+	ofSlots  = []string{"min", "max", "percent", "after", "from", "parts", "keyed", "repartition"}
+	ofPlaces = []string{"labels", "spread_over", "pin", "stay", "weight"}
+)
+
+// checkSpread refuses fields that the spread has no use for.
+func (t *taskDecoder) checkSpread() {
+	wrong, why, hint := ofSlots, "is for spread pool, and this one is "+t.spec.Spread.String(), "drop it, or drop spread: a task of a job runs on slots"
+	if t.spec.Spread == cluster.SpreadPool {
+		wrong, why, hint = ofPlaces, "is not for spread pool: its slots are interchangeable", "drop it, or write spread: single"
+	}
+	for _, name := range wrong {
+		if p, ok := t.root.get(name); ok {
+			t.fail(p.place, name+" "+why, hint)
+		}
+	}
+	if t.spec.Spread != cluster.SpreadPool {
+		return
+	}
+	if t.spec.Handover == cluster.HandoverNoGap {
+		t.fail(t.valueAt("handover", ""), "handover: a slot runs one thing at a time: no-gap is not for spread pool", "at-most-one or fast")
+	}
+	if t.spec.Max != 0 && t.spec.Max < t.spec.Min {
+		t.fail(t.valueAt("max", ""), fmt.Sprintf("max: %d is below min, which is %d", t.spec.Max, t.spec.Min), "")
+	}
+}
+
+// jobHint is for a field of a task that there is not.
+func (d *decoder) jobHint(key string, known []string) string {
+	if hint := didYouMean(key, known); hint != "" {
+		return hint
+	}
+	switch strings.ToLower(key) {
+	case "percentage", "share":
+		return `did you mean "percent"?`
+	case "depends_on", "dependson", "needs", "requires", "inputs":
+		return `did you mean "after"?`
+	case "parallelism", "concurrency", "replicas":
+		return `did you mean "max"?`
+	case "id":
+		return `did you mean "name"?`
+	}
+	if other := otherWords(key); other != "" {
+		return fmt.Sprintf("did you mean %q?", other)
+	}
+	if d.fitsConfig() {
+		return "the fields of a task type belong below config"
+	}
+	return ""
+}
+
+// names are those of the tasks, in order.
+func (d *jobDecoder) names() []string {
+	out := make([]string, 0, len(d.tasks))
+	for _, t := range d.tasks {
+		if t.spec.Name != "" && !slices.Contains(out, t.spec.Name) {
+			out = append(out, t.spec.Name)
+		}
+	}
+	return out
 }

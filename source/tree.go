@@ -1,9 +1,15 @@
 package source
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/rota-run/rota/cluster"
 )
 
 // place is a place in a file, in lines and characters from 1. The zero place means the whole file.
@@ -103,4 +109,107 @@ func quote(b *strings.Builder, s string) {
 		q = []byte(`""`) // a string cannot fail
 	}
 	b.Write(q)
+}
+
+// MaxFile bounds a definition, in bytes.
+const MaxFile = 1 << 20
+
+// Extension reports whether files with this extension are definitions: .yaml, .yml or .json, in any case.
+func Extension(file string) bool { return isJSON(file) || isYAML(file) }
+
+func isJSON(file string) bool { return strings.EqualFold(path.Ext(file), ".json") }
+
+func isYAML(file string) bool {
+	return strings.EqualFold(path.Ext(file), ".yaml") || strings.EqualFold(path.Ext(file), ".yml")
+}
+
+// ID returns the job that a file defines: the name of the file without the extension.
+func ID(file string) cluster.JobID {
+	base := path.Base(file)
+	return cluster.JobID(strings.TrimSuffix(base, path.Ext(base)))
+}
+
+// file is one definition being read.
+type file struct {
+	path string
+	data string // without byte order mark
+}
+
+// fault makes the error about a place. A place that the file does not have, as parsers may report, becomes the nearest that it has.
+func (f *file) fault(at place, message, hint string) *MalformedError {
+	e := &MalformedError{Path: f.path, Message: oneLine(message), Hint: oneLine(hint)}
+	if at.line > 0 {
+		lines := f.lines()
+		e.Line = min(at.line, len(lines))
+		e.Column = max(1, min(at.column, utf8.RuneCountInString(lines[e.Line-1])+1))
+		e.Lines = extract(lines, e.Line, e.Column)
+	}
+	return e
+}
+
+// lines are the lines without their ends; at least one.
+func (f *file) lines() []string {
+	lines := strings.Split(f.data, "\n")
+	if n := len(lines); n > 1 && lines[n-1] == "" {
+		lines = lines[:n-1]
+	}
+	for i, l := range lines {
+		lines[i] = strings.ToValidUTF8(strings.TrimSuffix(l, "\r"), "\ufffd")
+	}
+	return lines
+}
+
+// at is the place of a byte.
+func (f *file) at(offset int) place {
+	return place{1, 1}.behind(f.data[:max(0, min(offset, len(f.data)))])
+}
+
+// behind is the place behind a text that begins at p.
+func (p place) behind(s string) place {
+	if i := strings.LastIndexByte(s, '\n'); i >= 0 {
+		return place{line: p.line + strings.Count(s, "\n"), column: 1 + utf8.RuneCountInString(s[i+1:])}
+	}
+	return place{line: p.line, column: p.column + utf8.RuneCountInString(s)}
+}
+
+// TooLarge is the fault of a file of more than MaxFile bytes. Readers of files use it for those that they do not even read.
+func TooLarge(path string, size int64) *MalformedError {
+	return &MalformedError{
+		Path: path, Message: fmt.Sprintf("%d bytes; a definition has at most %d", size, MaxFile),
+		Hint: "if it holds tasks, split it into files of one task each; if it is no definition, move it out of the directory",
+	}
+}
+
+// open checks what both formats ask of a text.
+func open(name string, data []byte) (*file, error) {
+	f := &file{path: name}
+	if len(data) > MaxFile {
+		return nil, TooLarge(name, int64(len(data)))
+	}
+	f.data = string(bytes.TrimPrefix(data, []byte("\ufeff")))
+	for i := 0; i < len(f.data); {
+		r, n := utf8.DecodeRuneInString(f.data[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			return nil, f.fault(f.at(i), "it is not UTF-8", "save the file as UTF-8")
+		case r < ' ' && r != '\t' && r != '\n' && !lineEnd(f.data[i:]), r == 0x7f:
+			return nil, f.fault(f.at(i), fmt.Sprintf("a control character, %U", r), "remove it; in a quoted text write an escape")
+		}
+		i += n
+	}
+	if strings.TrimSpace(f.data) == "" {
+		return nil, f.fault(place{}, "it is empty", "write at least: type: http")
+	}
+	return f, nil
+}
+
+// lineEnd reports whether s begins with a line end of Windows.
+func lineEnd(s string) bool { return strings.HasPrefix(s, "\r\n") }
+
+// read reads the tree of a file.
+func (f *file) read() (*node, error) {
+	if isJSON(f.path) {
+		return f.readJSON()
+	}
+	return f.readYAML()
 }

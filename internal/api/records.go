@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/work"
 )
@@ -122,4 +125,57 @@ func agoOf(r *http.Request, name string, now time.Time) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("%s=%.40q is not a duration such as 1h", name, s)
 	}
 	return now.Add(-time.Duration(d)), nil
+}
+
+// log shows the newest entries of the log, or those that follow an index.
+func (h *handler) log(w http.ResponseWriter, r *http.Request) {
+	c, err := cursorOf(r)
+	after, bad := uint64(0), error(nil)
+	if c.after != "" {
+		after, bad = strconv.ParseUint(c.after, 10, 63)
+	}
+	switch {
+	case bad != nil:
+		fail(w, http.StatusBadRequest, fmt.Sprintf("after=%.40q is not an index of the log", c.after))
+		return
+	case err != nil:
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	case h.c.Past == nil:
+		none := view.NoLogError{Store: h.c.Store, Protocol: h.c.Protocol}
+		fail(w, http.StatusNotFound, none.Error()+"; try: GET /v1/journal")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), replayWithin)
+	defer cancel()
+	var entries []view.Entry
+	more := false
+	if c.after == "" {
+		entries, _, err = h.c.Past.Newest(ctx, c.limit)
+	} else {
+		entries, more, err = h.c.Past.After(ctx, cluster.Index(after), c.limit)
+	}
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	last := ""
+	if more {
+		last = strconv.FormatUint(entries[len(entries)-1].Index, 10)
+	}
+	c.say(w, r, last, more)
+	stream(h, w, r, slices.Values(entries))
+}
+
+// calls shows the calls that the store has, and says in a header how many more cannot be read.
+func (h *handler) calls(w http.ResponseWriter, r *http.Request) {
+	calls, unreadable, err := h.viewer().Calls(r.Context(), r.URL.Query().Get("state"))
+	if err != nil {
+		fail(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	if unreadable > 0 {
+		w.Header().Set("Rota-Unreadable", strconv.Itoa(unreadable))
+	}
+	list(h, w, r, slices.Values(calls), func(c view.Call) string { return c.ID }, view.Call.Outside)
 }

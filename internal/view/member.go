@@ -1,7 +1,14 @@
 package view
 
 import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/store"
 )
 
 // Member is one member as people see it.
@@ -65,4 +72,75 @@ func (s Sight) Member(m cluster.Member) Member {
 		}
 	}
 	return shown
+}
+
+// Call is a call of a function that the store has.
+type Call struct{ call.Listed }
+
+// CallStates are those that a call may have.
+func CallStates() []string {
+	return []string{
+		string(call.Queued), string(call.Running), string(call.Done), string(call.Failed), string(call.Cancelled),
+	}
+}
+
+// Calls are the calls that the store has, sorted by name, and how many more cannot be read. With a state,
+// only those in it.
+func Calls(ctx context.Context, docs store.Docs, state string) (calls []Call, unreadable int, err error) {
+	all, unreadable, err := call.List(ctx, docs)
+	if err != nil {
+		return nil, 0, err
+	}
+	calls = make([]Call, 0, len(all))
+	for _, c := range all {
+		if state == "" || string(c.State) == state {
+			calls = append(calls, Call{c})
+		}
+	}
+	slices.SortFunc(calls, func(a, b Call) int { return cmp.Compare(a.ID, b.ID) })
+	return calls, unreadable, nil
+}
+
+// Calls are those of the cluster; none without a Lookout.
+func (w Viewer) Calls(ctx context.Context, state string) (calls []Call, unreadable int, err error) {
+	if w.Lookout == nil {
+		return nil, 0, nil
+	}
+	return Calls(ctx, w.Lookout.docs, state)
+}
+
+// Outside is the call without what only its function and its caller know: the argument and the result.
+func (c Call) Outside() Call {
+	c.Arg, c.Result = nil, nil
+	if c.Outcome != nil {
+		o := *c.Outcome
+		o.Result = nil
+		c.Outcome = &o
+	}
+	return c
+}
+
+// Metrics measures a cluster by its value, as the sums of [Status] do: without what is Rota's own. It is plain data; see [node.Metric].
+func Metrics(v cluster.Value) []node.Metric {
+	m, t := Of(v).Counts()
+	return []node.Metric{
+		byState("rota_cluster_members", "Members of the cluster by state, as seen by this member.",
+			count{"joined", m.Joined - m.Draining}, count{"draining", m.Draining}, count{"prepared", m.Prepared}, count{"held", m.Held}),
+		byState("rota_cluster_partitions", "Partitions of the cluster's tasks by state, as seen by this member.",
+			count{"waiting", t.Waiting}, count{"granted", t.Running}, count{"moving", t.Moving}, count{"held", t.Held}, count{"paused", t.Paused},
+			count{"parked", t.Parked}, count{"blocked", t.Blocked}, count{"finished", t.Finished}),
+	}
+}
+
+type count struct {
+	state string
+	n     int
+}
+
+func byState(name, help string, counts ...count) node.Metric {
+	m := node.Metric{Name: name, Help: help, Kind: node.Gauge, Label: "state"}
+	for _, c := range counts {
+		m.Values = append(m.Values, node.MetricValue{Label: c.state, Value: float64(c.n)})
+	}
+	return m
 }

@@ -5,19 +5,28 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/nearby"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/rotacmd/stores"
+	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store"
 )
 
@@ -136,4 +145,90 @@ func sayJSON(w http.ResponseWriter, answer any) {
 		return
 	}
 	_, _ = w.Write(data)
+}
+
+// overview is what rota status shows to people: as the command itself has found it out, or a member on this machine.
+type overview struct {
+	Status    view.Status  `json:"status"`
+	Unguarded []string     `json:"unguarded"` // members without a guardian that need one, sorted
+	Undecided []string     `json:"undecided"` // members of whom another look may tell more, sorted
+	Sinks     []memberSink `json:"sinks"`     // of all members
+	Head      uint64       `json:"head"`      // the newest index of the log when a member was asked
+}
+
+func overviewOf(ctx context.Context, docs store.Docs, w view.Viewer, sight view.Sight) (overview, error) {
+	s, err := w.Status(ctx, sight)
+	if err != nil {
+		return overview{}, err
+	}
+	sinks, err := sinksOf(ctx, docs, sight.Value())
+	return overview{Status: s, Unguarded: sight.Unguarded(), Undecided: undecided(sight, false), Sinks: sinks}, err
+}
+
+// metricsOf is what /metrics of a member shows: its own, those of flows, of the Go runtime and the process, and which build it is.
+func metricsOf(n *node.Node) prometheus.Gatherer {
+	reg := prometheus.NewRegistry()
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "rota_build_info", Help: "Always 1; the labels say which build runs.",
+		ConstLabels: prometheus.Labels{"version": version, "revision": revision(), "goversion": runtime.Version(), "rota_member": string(n.Member())},
+	})
+	info.Set(1)
+	read := func() []node.Metric { return append(n.Metrics(), view.Metrics(n.Value())...) }
+	reg.MustRegister(api.NewCollector(n.Member(), read), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), info)
+	if queue := n.Queue(); queue != nil {
+		reg.MustRegister(api.NewFlowCollector(queue, n.Value))
+	}
+	return reg
+}
+
+// actions are what the API of this member does, in the member's name and by its types.
+func (c *config) actions(n *node.Node) *api.Actions {
+	return &api.Actions{
+		Operator: operate.New(operate.Inside(n), c.node.Store, n.Queue(), c.node.Types, fmt.Sprintf("API of %s", c.node.Member)),
+		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
+			id, spec, err := source.ParseJob(stdinName, definition, c.node.Types, foreignType)
+			if id == source.ID(stdinName) {
+				id = ""
+			}
+			return id, spec, err
+		},
+	}
+}
+
+// foreignType reports whether a type is of the members' own program: this binary cannot check it.
+func foreignType(name string) bool {
+	return strings.Contains(name, ".") && !strings.HasPrefix(name, "rota.")
+}
+
+// Ping is the argument of the function ping.
+type Ping struct {
+	Text string `json:"text,omitempty"` // comes back
+}
+
+// Pong is its result.
+type Pong struct {
+	Member  string `json:"member"`
+	Version string `json:"version"`
+	AtMS    int64  `json:"at_ms"` // by that member's clock
+	Text    string `json:"text,omitempty"`
+}
+
+// functionsOf are the functions of this binary, for a member that has slots to run them on.
+func functionsOf(member string, slots int64) []call.Function {
+	if slots <= 0 {
+		return nil
+	}
+	return []call.Function{
+		call.NewFunc("ping", func(_ context.Context, p Ping) (Pong, error) {
+			return Pong{Member: member, Version: version, AtMS: time.Now().UnixMilli(), Text: p.Text}, nil
+		}, call.Options{}),
+	}
+}
+
+// ownFunctions are those of the program, for a member that has slots to run them on.
+func (c *config) ownFunctions() []call.Function {
+	if c.node.Slots <= 0 {
+		return nil
+	}
+	return c.own.Functions
 }

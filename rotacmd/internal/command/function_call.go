@@ -6,15 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/view"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const callHelp = `Calls a function that members have, with an argument as JSON, and prints its result.
@@ -245,4 +246,43 @@ func (c *caller) printOutcome(h *call.Handle, result json.RawMessage, err error)
 	}
 	out.Error = err.Error()
 	return errors.Join(c.printJSON(out), errSilent)
+}
+
+func newCallList(e env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "list calls of functions: what waits, runs, or has an outcome that nobody has collected",
+		Example: "  rota function list --state running",
+	}
+	state := cmd.Flags().String("state", "", "only those that are "+strings.Join(view.CallStates(), ", "))
+	cmd.Flags().Bool("all", false, "all calls")
+	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
+		if err := checkState(*state, view.CallStates()); err != nil {
+			return err
+		}
+		shown, unreadable, err := view.Calls(ctx, o.store, *state)
+		if err != nil {
+			return fmt.Errorf("store %s: %w", o.name, err)
+		}
+		if unreadable > 0 {
+			o.say("! %s cannot be read", many(unreadable, "call"))
+		}
+		return o.printCalls(shown)
+	})
+}
+
+func (o *observer) printCalls(calls []view.Call) error {
+	if o.json {
+		return o.printJSON(calls)
+	}
+	if len(calls) == 0 {
+		o.say("no calls")
+		return nil
+	}
+	return o.list([]string{"CALL", "FUNCTION", "STATE", "ATTEMPT", "MEMBER", "ERROR"}, len(calls), func(i int) []string {
+		c, member := &calls[i], "-"
+		if c.Runner != nil {
+			member = string(c.Runner.Member)
+		}
+		return []string{c.ID, c.Function, string(c.State), strconv.FormatInt(c.Attempt, 10), member, firstLine(c.Error)}
+	})
 }

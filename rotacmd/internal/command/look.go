@@ -2,12 +2,17 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/rotacmd/internal/nearby"
+	"github.com/spf13/cobra"
 )
 
 // longestLook is how long a command looks for a heartbeat at most.
@@ -87,6 +92,162 @@ func heartbeatText(h *view.Heartbeat, now time.Time) string {
 	}
 	if h.Slower() {
 		text += fmt.Sprintf(", TTL %s in place of %s", short(time.Duration(h.TTLMS)*time.Millisecond), short(time.Duration(h.UsualTTLMS)*time.Millisecond))
+	}
+	return text
+}
+
+// nearbyWithin is how long the members on this machine are waited for, before the command reads the store itself.
+const nearbyWithin = time.Second
+
+// statusNearby shows what a member on this machine says; false if none says anything.
+func (o *observer) statusNearby(ctx context.Context) (bool, error) {
+	if o.dir == "" {
+		return false, nil
+	}
+	var seen overview
+	err := o.lookOn(ctx, false, func(bool) (open []string, err error) {
+		seen, err = o.askOverview(ctx)
+		return seen.Undecided, err
+	})
+	if err != nil {
+		return false, context.Cause(ctx)
+	}
+	o.now, seen.Status.Store = time.Now(), o.name // as it was asked for
+	return true, o.printOverview(seen)
+}
+
+func (o *observer) askOverview(ctx context.Context) (seen overview, err error) {
+	ctx, cancel := context.WithTimeout(ctx, nearbyWithin)
+	defer cancel()
+	answer, err := nearby.Ask(ctx, o.dir, deskPath(saysOverview))
+	if err != nil {
+		return seen, err
+	}
+	return seen, json.Unmarshal(answer, &seen)
+}
+
+func newWhy(e env) *cobra.Command {
+	cmd := &cobra.Command{Use: "why TASK", Short: "explain where a task or a job runs, or why it does not", Args: exactArg("the task"),
+		Example: "  rota why weather"}
+	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
+		records, err := o.journal(ctx, journal.Query{Partition: args[0], Limit: 20})
+		if err != nil {
+			return err
+		}
+		sight, err := o.sight(ctx, false)
+		if err != nil {
+			return err
+		}
+		w, ok, err := o.viewer.Why(ctx, sight, cluster.PartitionID(args[0]), records)
+		if err != nil {
+			return fmt.Errorf("store %s: %w", o.name, err)
+		}
+		if !ok {
+			return failed(o.hint("rota task list --all"), "there is no task %q", args[0])
+		}
+		if o.json {
+			return o.printJSON(w)
+		}
+		o.printWhy(w)
+		return nil
+	})
+}
+
+func (o *observer) printWhy(w view.Why) {
+	head := fmt.Sprintf("%s is %s", w.Task.Task, w.State)
+	if w.Malformed != nil {
+		head = fmt.Sprintf("%s has a malformed file; its last good version is %s", w.Task.Task, w.State)
+	}
+	if w.Owner != "" {
+		head += " on " + w.Owner
+	}
+	if w.Next != "" {
+		head += ", on its way to " + w.Next
+	}
+	if w.SinceMS > 0 {
+		head += fmt.Sprintf(" since %s (%s)", clock(w.SinceMS, o.now), ago(w.SinceMS, o.now))
+	}
+	if w.Partitions != nil {
+		head += ": " + grouped(w.Partitions.Total) + " partitions" + taskText(*w.Partitions)
+	}
+	fmt.Fprintln(o.stdout, printable(head)+".")
+	row := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(o.stdout, "  %-8s%s\n", name, printable(text))
+		}
+	}
+	if w.Malformed != nil {
+		row("file", w.Malformed.Text)
+		row("next", o.try(w.Malformed.Try))
+	}
+	if w.Reason != nil {
+		row("rule", w.Reason.Rule)
+		row("", w.Reason.Text)
+		row("next", o.try(w.Reason.Try))
+	}
+	if w.Cause != "" && w.From != "" {
+		row("came", "from "+w.From+": "+w.Cause)
+	}
+	if len(w.Labels) > 0 {
+		row("labels", labelText(w.Labels))
+	}
+	if w.Token != 0 {
+		row("token", fmt.Sprint(w.Token))
+	}
+	row("slots", strings.Join(w.Slots, " "))
+	row("failed", strings.TrimSuffix(o.failedSince(&w.Task)+w.FailureText(), ", "))
+	row("rounds", o.roundsText(&w))
+	if w.Flow != nil {
+		row("flow", flowNote(*w.Flow))
+	}
+	row("flow", w.FlowError)
+	for i := range w.Tasks {
+		row("task", shortName(w.Task.Task, w.Tasks[i].Task)+" "+taskLine(&w.Tasks[i]))
+	}
+	for i := range w.NotRunning {
+		row("part", partLine(&w.NotRunning[i]))
+	}
+	o.printHistory(w)
+}
+
+// printHistory shows the records, and the lines of a file that is malformed now.
+func (o *observer) printHistory(w view.Why) {
+	if len(w.History) > 0 {
+		fmt.Fprintln(o.stdout, "history")
+	}
+	for _, r := range w.History {
+		fmt.Fprintf(o.stdout, "  %s  %-10s %s\n", clock(r.AtMS, o.now), r.Kind, printable(r.Line()))
+	}
+	if last := len(w.History) - 1; w.State == view.Malformed && w.History[last].Storage != nil {
+		for _, l := range w.History[last].Storage.Lines {
+			fmt.Fprintf(o.stdout, "      %s\n", printable(l))
+		}
+	}
+}
+
+// roundsText is when the last round was and the next one is, as far as the store has it.
+func (o *observer) roundsText(w *view.Why) string {
+	var out []string
+	if w.LastRoundMS > 0 {
+		out = append(out, "last at "+clock(w.LastRoundMS, o.now))
+	}
+	if w.NextRoundMS > 0 {
+		out = append(out, "next at "+clock(w.NextRoundMS, o.now))
+	}
+	return strings.Join(out, ", ")
+}
+
+// partLine is one partition of a task that does not run as it should.
+func partLine(t *view.Task) string {
+	text := t.Task + " is " + t.State
+	if t.Owner != "" {
+		text += " on " + t.Owner
+	}
+	switch {
+	case t.Reason != nil:
+		text += ": " + ruleText(t.Reason)
+	case t.FailureText() != "":
+		text += ": " + t.FailureText()
 	}
 	return text
 }

@@ -2,17 +2,26 @@ package command
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/command/storecheck"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/rotacmd/stores"
+	"github.com/rota-run/rota/store"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // storeForms is what a store may be, for help.
@@ -136,4 +145,147 @@ func checkRows(r storecheck.Report) [][]string {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// openPause is between two attempts to open a store that is away.
+const openPause = time.Second
+
+// errStopped ends a member that was told to stop before its store answered.
+var errStopped = errors.New("told to stop before the store answered")
+
+// keepIn makes the member keep on disk what it must run without a store.
+func (c *config) keepIn(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return failed("another --state-dir", "%w", err)
+	}
+	sum := sha256.Sum256([]byte(storeurl.Hide(c.store)))
+	var err error
+	c.node.Kept, err = node.OpenKept(filepath.Join(dir, string(c.node.Member)+"-"+hex.EncodeToString(sum[:4])+".json"), c.node.Member)
+	return err
+}
+
+// openMember opens the store. A member that keeps what it runs waits for a store that is away, and runs that meanwhile.
+func (c *config) openMember(ctx context.Context) (store.Full, error) {
+	st, err := openStore(ctx, c.env, c.store, member)
+	var f *fault
+	if err == nil || c.node.Kept == nil || errors.As(err, &f) && f.usage {
+		return st, err
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	end, err2 := c.keep(ctx)
+	if err2 != nil {
+		return nil, err2
+	}
+	said := ""
+	for {
+		if text := firstLine(err.Error()); text != said {
+			said = text
+			c.say("waits for the store: %s · %s with on_store_loss: keep meanwhile", text, many(c.node.Kept.Tasks(), "task"))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(end(), errStopped)
+		case <-time.After(openPause):
+		}
+		if st, err = openStore(ctx, c.env, c.store, member); err == nil {
+			return st, end() // before it takes part: what it kept is not what it is assigned
+		}
+	}
+}
+
+// keep runs what the member keeps until the function that it returns is called.
+func (c *config) keep(ctx context.Context) (end func() error, err error) {
+	config := c.node
+	config.Publisher, _, err = c.openPublishers(c.publish)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	published, ran := make(chan error, 1), make(chan error, 1)
+	tail, flush := context.WithCancel(context.WithoutCancel(ctx))
+	if config.Publisher == nil {
+		published <- nil
+	} else {
+		go func() { published <- config.Publisher.Run(tail) }()
+	}
+	go func() { ran <- c.node.Kept.Run(ctx, config) }()
+	return func() error {
+		cancel()
+		err := <-ran
+		flush()
+		return errors.Join(err, <-published)
+	}, nil
+}
+
+func queueFlag(flags *pflag.FlagSet) {
+	flags.String("queue", "", "the queue that has the segments of flows, if it is not the store: a URL like that of a store; the same for all members")
+}
+
+// openQueue opens the queue at a URL. Without one the broker is the zero value: the store's own.
+func (e env) openQueue(ctx context.Context, url string, a stores.Access) (b store.Broker, c io.Closer, err error) {
+	if url == "" {
+		return b, io.NopCloser(nil), nil
+	}
+	st, err := openStore(ctx, e, url, a)
+	var f *fault
+	if errors.As(err, &f) {
+		f.try = strings.ReplaceAll(f.try, "--store", "--queue")
+	}
+	if err != nil {
+		return b, nil, fmt.Errorf("queue %s: %w", storeurl.Hide(url), err)
+	}
+	q, ok := st.(store.Queue)
+	if !ok {
+		return b, nil, errors.Join(failed("a store that has queues: docs/guide/flows.md", "queue %s: it has none", storeurl.Hide(url)), st.Close())
+	}
+	return store.Broker{Queue: q, Place: placeOf(url)}, st, nil
+}
+
+// findQueue opens the queue of the cluster for a command. Where it is queueElsewhere, each of its calls says so.
+func (o *observer) findQueue(ctx context.Context, a stores.Access) error {
+	flag := o.cmd.Flags().Lookup("queue")
+	if flag == nil {
+		return nil
+	}
+	b, c, err := o.openQueue(ctx, flag.Value.String(), a)
+	if err != nil {
+		return err
+	}
+	o.broker = c
+	if b.Queue == nil {
+		b.Place = protocol.OwnQueue
+		b.Queue, _ = o.store.(store.Queue)
+	}
+	at, err := protocol.At(ctx, o.store)
+	if err != nil {
+		return fmt.Errorf("store %s: %w", o.name, err)
+	}
+	if at.Queue != "" && at.Queue != b.Place {
+		b.Queue = queueElsewhere{&protocol.OtherQueueError{Has: at.Queue, Asked: b.Place}}
+	}
+	o.viewer.Queue = b.Queue
+	return nil
+}
+
+// queueElsewhere stands for a queue that this command was not given.
+type queueElsewhere struct{ err *protocol.OtherQueueError }
+
+func (q queueElsewhere) MakeFlow(context.Context, string, []store.Shard) error { return q.err }
+
+func (q queueElsewhere) DropFlow(context.Context, string) error { return q.err }
+
+func (q queueElsewhere) Receive(context.Context, string, store.Receive) ([]store.Message, error) {
+	return nil, q.err
+}
+
+func (q queueElsewhere) Commit(context.Context, string, ...store.Unit) ([]bool, error) {
+	return nil, q.err
+}
+
+func (q queueElsewhere) Depth(context.Context, string, ...store.Shard) ([]store.Depth, error) {
+	return nil, q.err
 }

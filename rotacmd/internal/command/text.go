@@ -1,14 +1,26 @@
 package command
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
+	"github.com/rota-run/rota/rotacmd/stores"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/file"
+	"github.com/rota-run/rota/tasks"
+	"github.com/rota-run/rota/tasks/program"
+	"github.com/rota-run/rota/work"
 )
 
 // grouped writes 48211 as 48,211.
@@ -76,3 +88,138 @@ func table(w io.Writer, rows [][]string) error {
 
 // printable keeps control and bidi characters, which others may have put into a name or a message, from the terminal.
 func printable(s string) string { return plain.Line(s, '·') }
+
+// What a command wants to do with a store.
+const (
+	look   = stores.Look   // read; must exist
+	change = stores.Change // append; must exist
+	member = stores.Create // all; made if it is not there
+)
+
+func openStore(ctx context.Context, e env, text string, a stores.Access) (store.Full, error) {
+	return openBeside(ctx, e, text, "", a)
+}
+
+// openBeside opens the store at a place beside that of the cluster.
+func openBeside(ctx context.Context, e env, text, suffix string, a stores.Access) (store.Full, error) {
+	st, err := stores.Open(ctx, text, e.storeOptions(suffix, a))
+	if err != nil {
+		return nil, storeFault(text, suffix, a, err)
+	}
+	return st, nil
+}
+
+func (e env) storeOptions(suffix string, a stores.Access) stores.Options {
+	return stores.Options{Access: a, Beside: suffix, Kinds: e.own.Stores, Getenv: e.getenv}
+}
+
+// storeFault adds to an error of a store what to try.
+func storeFault(text, suffix string, a stores.Access, err error) error {
+	scheme, _, _ := strings.Cut(text, ":")
+	name := storeurl.Hide(text)
+	var away *stores.OpenError
+	if errors.As(err, &away) {
+		name = away.Place
+	}
+	dir, wrongDir := stores.Directory(text)
+	var wrong *stores.Error
+	switch {
+	case errors.As(err, &wrong):
+		return misused("--store "+strings.Join(wrong.Instead, " or --store "), "%w", wrong.Err)
+	case a != member && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNotFound)):
+		return failed("rota run --store "+plain.Word(name)+" ./tasks", "%w", err)
+	case errors.Is(err, file.ErrShared) && wrongDir == nil:
+		return failed("chmod 700 "+dir+", or a new directory in it: --store file:"+dir+"/store; or --store 'file:"+dir+"?shared=yes"+
+			"': then those who may write there can remove or replace the files of the cluster", "%w", err)
+	case away == nil:
+		return err
+	case suffix != "": // a check of the store is what was just tried
+		return failed("another address, or start the server there; docs/stores/"+scheme+".md says what the words mean", "%w", err)
+	}
+	return failed("rota store check "+plain.Word(name), "%w", err)
+}
+
+// allowed is what a member allows its tasks besides what is harmless: addresses, programs, their variables, directories of log files, and of what they write.
+type allowed struct {
+	net, exec, env, tail, write []string
+	programs                    *program.Room // nil for the default
+}
+
+// typesOf is the table of task types under what the member allows.
+func (e env) typesOf(a allowed, dev bool) (work.Types, error) {
+	nets, err := tasks.ParseCIDRs(a.net)
+	if err != nil {
+		return nil, misused("--allow-net 10.0.0.0/8", "allow-net: %w", err)
+	}
+	for _, p := range a.exec {
+		if !filepath.IsAbs(p) {
+			return nil, misused("--allow-exec /usr/bin/"+filepath.Base(p), "allow-exec %q: it is not an absolute path", p)
+		}
+	}
+	for _, dir := range a.tail {
+		if !filepath.IsAbs(dir) {
+			return nil, misused("--allow-tail /var/log/"+filepath.Base(dir), "allow-tail %q: it is not an absolute path", dir)
+		}
+	}
+	for _, dir := range a.write {
+		if !filepath.IsAbs(dir) {
+			return nil, misused("--allow-write /var/lib/"+filepath.Base(dir), "allow-write %q: it is not an absolute path", dir)
+		}
+	}
+	types := tasks.Builtin(tasks.Options{
+		AllowCIDRs: nets, ExecAllow: a.exec, EnvAllow: a.env, TailAllow: a.tail, WriteAllow: a.write, Programs: a.programs, Witness: dev,
+	})
+	if err := e.own.check(types); err != nil {
+		return nil, fmt.Errorf("this program: %w", err)
+	}
+	for _, t := range e.own.Types {
+		types[t.Name] = t
+	}
+	return types, nil
+}
+
+// momentForms are how a person writes an instant, with whether the day is missing.
+var momentForms = []struct { // read-only: a table
+	form string
+	day  bool
+}{
+	{time.RFC3339, false}, {"2006-01-02T15:04:05", false}, {time.DateTime, false}, {"2006-01-02 15:04", false}, {time.TimeOnly, true}, {"15:04", true},
+}
+
+// instantOf reads an instant: 14:02 is the last one, today or yesterday, by this machine's clock and time zone.
+func instantOf(text string, now time.Time) (time.Time, bool) {
+	for _, f := range momentForms {
+		t, err := time.ParseInLocation(f.form, text, now.Location())
+		switch {
+		case err != nil:
+		case !f.day:
+			return t, true
+		default:
+			y, m, d := now.Date()
+			t = time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), 0, now.Location())
+			if t.After(now) {
+				t = t.AddDate(0, 0, -1)
+			}
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// showAt shows what the cluster was at a time.
+func (o *observer) showAt(ctx context.Context, past *view.Past, text string) error {
+	at, ok := instantOf(text, o.now)
+	if !ok {
+		return misused(`--at 14:02, or --at "2026-11-22 14:02:05"`, "at: %q is not a time", text)
+	}
+	at = at.Truncate(time.Second).Add(time.Second - time.Millisecond) // what happened in that second had happened: rota log list prints no more
+	m, err := past.AsOf(ctx, at.UnixMilli())
+	if err != nil {
+		return o.notHeld(err)
+	}
+	if m.Index == m.Oldest.Index && m.AtMS == 0 && m.Index > 0 {
+		return failed(o.hint("rota log list"), "store %s: the log does not go back to %s: its oldest entries follow index %d",
+			o.name, at.Format(time.DateTime), m.Oldest.Index)
+	}
+	return o.printMoment(m)
+}

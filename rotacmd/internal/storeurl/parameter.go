@@ -1,8 +1,11 @@
 package storeurl
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,4 +110,64 @@ func onOff(text string) (bool, error) {
 		return false, nil
 	}
 	return false, fmt.Errorf("%q is neither on nor off", text)
+}
+
+// Secret fetches a secret that is named, never written out: env:NAME or file:/path. Its error never contains it.
+func Secret(ref string, getenv func(string) string) (string, error) {
+	kind, rest, _ := strings.Cut(ref, ":")
+	switch kind {
+	case "env":
+		if v := getenv(rest); v != "" {
+			return v, nil
+		}
+		return "", fmt.Errorf("the environment has no %s", rest)
+	case "file":
+		b, err := os.ReadFile(rest)
+		if err != nil {
+			return "", err
+		}
+		if v := strings.TrimSpace(string(b)); v != "" {
+			return v, nil
+		}
+		return "", fmt.Errorf("%s is empty", rest)
+	}
+	return "", fmt.Errorf("a secret is named as env:NAME or file:/path, it does not stand there itself")
+}
+
+// tlsFiles is what a URL says of encryption.
+type tlsFiles struct {
+	on, said            bool
+	ca, cert, key, name string
+}
+
+// config is nil where nothing asks for TLS. Without a ca, those that the system trusts are trusted.
+func (t *tlsFiles) config() (*tls.Config, error) {
+	asked := t.ca != "" || t.cert != "" || t.key != "" || t.name != ""
+	switch {
+	case t.said && !t.on && asked:
+		return nil, fmt.Errorf("tls=off, and yet ca, cert, key or server-name: leave one of them out")
+	case !t.on && !asked:
+		return nil, nil
+	case (t.cert == "") != (t.key == ""):
+		return nil, fmt.Errorf("cert and key come together")
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.name}
+	if t.ca != "" {
+		b, err := os.ReadFile(t.ca)
+		if err != nil {
+			return nil, fmt.Errorf("read ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(b) {
+			return nil, fmt.Errorf("ca %s holds no certificate in PEM", t.ca)
+		}
+	}
+	if t.cert != "" {
+		pair, err := tls.LoadX509KeyPair(t.cert, t.key)
+		if err != nil {
+			return nil, fmt.Errorf("read cert and key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
 }

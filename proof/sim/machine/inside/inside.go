@@ -13,12 +13,7 @@ type State struct{ v reflect.Value }
 func Into(p any) State { return State{reflect.ValueOf(p).Elem()} }
 
 // At is a field by its path, as in "look.board.View". One that is not there any more is a fault of who asks.
-func (i State) At(path string) State {
-	for name := range strings.SplitSeq(path, ".") {
-		i = State{i.v.FieldByIndex(place(i.v.Type(), name))}
-	}
-	return i
-}
+func (i State) At(path string) State { return State{i.v.FieldByIndex(place(i.v.Type(), path))} }
 
 // Any is what is there.
 func (i State) Any() any {
@@ -53,26 +48,34 @@ func Get[T any](i State, path string) T { return *Ref[T](i, path) }
 // Ref points to it.
 func Ref[T any](i State, path string) *T {
 	f := i.At(path).v
-	return reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Interface().(*T)
+	if f.Type() != reflect.TypeFor[T]() {
+		panic("inside: " + path + " is a " + f.Type().String())
+	}
+	return (*T)(f.Addr().UnsafePointer())
 }
 
-// places are where fields are, by their struct and name.
+// places are where fields are, by their struct and path.
 // read-only: a memo; a field has one place, whoever looks for it.
 var places sync.Map
 
 type named struct {
 	of   reflect.Type
-	name string
+	path string
 }
 
-func place(of reflect.Type, name string) []int {
-	if at, ok := places.Load(named{of, name}); ok {
+func place(of reflect.Type, path string) []int {
+	if at, ok := places.Load(named{of, path}); ok {
 		return at.([]int)
 	}
-	f, ok := of.FieldByName(name)
-	if !ok {
-		panic("inside: no " + name + " in " + of.String())
+	var at []int
+	t := of
+	for name := range strings.SplitSeq(path, ".") {
+		f, ok := t.FieldByName(name)
+		if !ok {
+			panic("inside: no " + name + " in " + t.String())
+		}
+		at, t = append(at, f.Index...), f.Type
 	}
-	places.Store(named{of, name}, f.Index)
-	return f.Index
+	places.Store(named{of, path}, at)
+	return at
 }
