@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/twmb/franz-go/pkg/kgo"
+	"strings"
+	"time"
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/work"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Loop is what one process does with records. Take is required.
@@ -69,3 +70,91 @@ func (l Loop) run(ctx context.Context, g *rota.Grant, c Config, shared *readers)
 	}
 	return err
 }
+
+// bounds are those of one partition of a topic as it stands.
+type bounds struct {
+	topic      string // its ID, "" where brokers have none
+	start, end int64
+}
+
+// begin is where a run begins, and whether that is new: it is saved at once, so that what comes between "behind the last record" and the first
+// save is not left out by the next owner.
+type begin struct {
+	at   position
+	news bool
+	lost int64  // records that were never handed over
+	why  string // what to tell of it; "" for nothing
+}
+
+// start finds where to begin: at the saved position, if the topic still has it; else as the rules say. committed is what the group has, nil for
+// nothing; grown tells that the partition was added to the topic later.
+func start(c Config, saved, committed *position, b bounds, grown bool) (begin, error) {
+	switch {
+	case saved != nil && saved.Topic != "" && b.topic != "" && saved.Topic != b.topic:
+		return begin{at: position{b.start, -1, b.topic}, news: true, why: "the topic was recreated: it is consumed from its first record"}, nil
+	case saved != nil:
+		at := *saved
+		at.Topic = b.topic
+		return inRange(c, at, b)
+	case committed != nil:
+		at := *committed
+		at.Topic = b.topic
+		out, err := inRange(c, at, b)
+		out.news = true
+		return out, err
+	case c.From == FromEnd && !grown:
+		return begin{at: position{b.end, -1, b.topic}, news: true}, nil
+	}
+	return begin{at: position{b.start, -1, b.topic}, news: true}, nil
+}
+
+// inRange applies the rule for positions that the topic has not.
+func inRange(c Config, at position, b bounds) (begin, error) {
+	if at.Offset >= b.start && at.Offset <= b.end {
+		return begin{at: at}, nil
+	}
+	what := fmt.Sprintf("the position %d is not in the topic, which has %d to %d", at.Offset, b.start, b.end)
+	out := begin{at: position{min(max(at.Offset, b.start), b.end), -1, b.topic}, news: true}
+	switch c.OutOfRange {
+	case Fail:
+		hint := "its records were deleted before they were consumed; lengthen the topic's retention, then set out_of_range for one run"
+		if at.Offset > b.end {
+			hint = "the topic has become shorter: look for what happened to its brokers, then set out_of_range for one run"
+		}
+		return begin{}, fmt.Errorf("%s: %s", what, hint)
+	case ToStart:
+		out.at.Offset = b.start
+	case ToEnd:
+		out.at.Offset = b.end
+	}
+	out.lost = max(0, out.at.Offset-at.Offset)
+	out.why = what
+	return out, nil
+}
+
+// begin asks the brokers and the cluster where this run begins.
+func (c *consumption) begin(ctx context.Context) (begin, error) {
+	data, err := c.grant.LoadPosition(ctx)
+	if err != nil {
+		return begin{}, err
+	}
+	saved, err := decodePosition(data)
+	if err != nil {
+		return begin{}, err
+	}
+	timeout := time.Duration(c.config.Timeout)
+	b, err := c.reader.bounds(ctx, c.part, timeout)
+	if err != nil {
+		return begin{}, err
+	}
+	var committed *position
+	if saved == nil && c.config.Group != "" {
+		if committed, err = c.reader.committed(ctx, c.config.Group, c.part, timeout); err != nil {
+			return begin{}, err
+		}
+	}
+	return start(c.config, saved, committed, b, grown(c.grant.Parents))
+}
+
+// grown tells by who has found the partition whether it was added to the topic after the task.
+func grown(parents []string) bool { return len(parents) > 0 && strings.Contains(parents[0], "@") }

@@ -3,12 +3,17 @@ package kafka
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/cluster"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // watching is one run of a partition of the task that looks for partitions of its topic.
@@ -98,4 +103,39 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+var _ kgo.HookBrokerConnect = (*outage)(nil)
+
+// outage tells of brokers that can't be reached, once each time, and remembers why.
+type outage struct {
+	log     *slog.Logger
+	brokers string
+
+	mu   sync.Mutex
+	last error // nil while the last attempt was a connection
+}
+
+// OnBrokerConnect implements [kgo.HookBrokerConnect].
+func (o *outage) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+	if errors.Is(err, context.Canceled) {
+		return // by who has asked
+	}
+	o.mu.Lock()
+	was := o.last
+	o.last = err
+	o.mu.Unlock()
+	switch {
+	case err != nil && was == nil:
+		o.log.Warn("a broker does not answer; its partitions wait", "host", meta.Host, "port", meta.Port, "cause", err.Error())
+	case err == nil && was != nil:
+		o.log.Info("brokers answer again", "host", meta.Host, "port", meta.Port)
+	}
+}
+
+// cause is why the last attempt to connect did not succeed, nil if it did.
+func (o *outage) cause() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.last
 }

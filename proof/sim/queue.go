@@ -1,5 +1,14 @@
 package sim
 
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/rota-run/rota/protocol"
+)
+
 // happening is something that is due at an instant of true time.
 type happening struct {
 	at  int64
@@ -53,3 +62,53 @@ func (q *queue) next() happening {
 	*q = all
 	return top
 }
+
+// clock is the suspend-aware clock of one machine: it starts anywhere and its rate is wrong by some thousandths.
+type clock struct {
+	base  int64 // true time of the last change of rate
+	local int64 // what it showed then
+	rate  int64 // thousandths that it is too fast
+}
+
+func (c *clock) at(trueTime int64) protocol.Instant {
+	return protocol.Instant(c.local + (trueTime-c.base)*(1000+c.rate)/1000)
+}
+
+// when is the first true time at which the clock shows at least t.
+func (c *clock) when(t protocol.Instant) int64 {
+	return c.base + ((int64(t)-c.local)*1000+999+c.rate)/(1000+c.rate)
+}
+
+func (c *clock) setRate(trueTime, rate int64) {
+	c.local, c.base, c.rate = int64(c.at(trueTime)), trueTime, rate
+}
+
+// wall is the clock for people; it may jump, and nothing may depend on it.
+type wall struct{ shift time.Duration }
+
+func (w *wall) at(trueTime int64) time.Time {
+	return time.Unix(1_700_000_000, trueTime).Add(w.shift).UTC()
+}
+
+// chance is one stream of randomness. Streams are independent: what one member draws does not change what another one gets.
+type chance struct{ *rand.Rand }
+
+// stream is the stream of a seed for one purpose.
+func stream(seed uint64, purpose ...string) chance {
+	h := fnv.New64a()
+	h.Write([]byte(strings.Join(purpose, "\x00")))
+	return chance{rand.New(rand.NewPCG(seed, h.Sum64()))}
+}
+
+// between draws from lo to hi, both included.
+func (c chance) between(lo, hi int64) int64 {
+	if hi <= lo {
+		return lo
+	}
+	return lo + c.Int64N(hi-lo+1)
+}
+
+// oneIn is true once in n times.
+func (c chance) oneIn(n int64) bool { return c.Int64N(n) == 0 }
+
+func pick[T any](c chance, of []T) T { return of[c.IntN(len(of))] }

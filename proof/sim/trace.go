@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"time"
@@ -35,4 +36,63 @@ func (w *world) describe(x any) string {
 		return string(machine.AppendText(nil, x))
 	}
 	return machine.Short(x)
+}
+
+// Result is what a run showed.
+type Result struct {
+	Seed     uint64
+	Duration time.Duration // of virtual time, healing included
+	Members  int
+	TTL      time.Duration
+	Mode     StoreMode
+	Events   uint64 // steps of members
+	Entries  uint64 // of the log
+	Moves    int64  // new tokens
+	Faults   map[machine.Kind]int
+	Pairs    map[machine.Pair]int
+	// Gap is the time without an owner after a single failure that came nearest to its bound.
+	Gap, GapBound time.Duration
+	// Recovery is how long it took until all was well after the last fault.
+	Recovery, RecoveryBound time.Duration
+	// Overlap is the longest time for which two owners ran a partition that at most one may run: excused, for the former one was
+	// suspended, or ignored its cancel after it had lost its lease.
+	Overlap time.Duration
+	// Accepted and Refused count effects on a resource that is fenced by tokens.
+	Accepted, Refused uint64
+	// Digest is a hash of all that happened, with the text of every event and effect: equal configs, equal digests.
+	Digest    uint64
+	Violation *Violation
+}
+
+// Violation is a broken promise.
+type Violation struct {
+	Seed    uint64
+	Event   uint64
+	At      int64 // ns of virtual time
+	Promise string
+	What    string
+}
+
+// Error says which promise was broken, where, and how to see it again.
+func (v *Violation) Error() string {
+	return fmt.Sprintf("%s broken in seed %d at event %d (%s): %s", v.Promise, v.Seed, v.Event, time.Duration(v.At), v.What)
+}
+
+func newResult(w *world) Result {
+	return Result{Seed: w.conf.Seed, Members: w.plan.members, TTL: w.plan.ttl, Mode: w.plan.mode, Faults: map[machine.Kind]int{}, Pairs: map[machine.Pair]int{}}
+}
+
+// gap keeps the gap that is nearest to its bound.
+func (r *Result) gap(d, bound time.Duration) {
+	if r.GapBound == 0 || int64(d)*int64(r.GapBound)/1000 > int64(r.Gap)*int64(bound)/1000 {
+		r.Gap, r.GapBound = d, bound
+	}
+}
+
+func (w *world) finish() Result {
+	r := w.result
+	r.Duration, r.Events, r.Entries = time.Duration(w.now), w.events, w.oracle.ref.Applied()
+	r.Moves, r.Overlap, r.Accepted, r.Refused = w.oracle.moves, time.Duration(w.oracle.overlap), w.oracle.accepted, w.oracle.refused
+	r.Digest, r.Violation = binary.BigEndian.Uint64(w.digest.Sum(nil)), w.oracle.violation
+	return r
 }

@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -10,6 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/engine/full"
+	"github.com/rota-run/rota/store/engine/log"
 	inner "github.com/rota-run/rota/store/internal/driver"
 	"github.com/rota-run/rota/store/internal/remote"
 )
@@ -78,4 +82,26 @@ func CheckIndex(name string) error {
 		return fmt.Errorf("index %.210q: give 1 to 200 small letters and digits, and after the first of them . _ -", name)
 	}
 	return nil
+}
+
+// The maximum sizes; above them, calls return store.ErrTooLarge. Servers accept requests of 100 MB by default.
+const (
+	MaxValue    = 16 << 20        // bytes of a document or of a record of the log
+	MaxSnapshot = log.MaxSnapshot // bytes of a snapshot, which is split into parts
+)
+
+// Store is one handle on the store. It is safe for concurrent use.
+type Store struct {
+	*full.Endable
+	conn *conn
+}
+
+var (
+	_ store.Full      = (*Store)(nil)
+	_ store.Refresher = (*Store)(nil)
+)
+
+// Refresh implements store.Refresher. It needs the privilege maintenance.
+func (s *Store) Refresh(ctx context.Context) error {
+	return s.conn.o.place().Failed(s.conn.refresh(ctx), "refresh")
 }

@@ -2,14 +2,19 @@ package etcd
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"time"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/engine/full"
+	"github.com/rota-run/rota/store/engine/log"
 	"github.com/rota-run/rota/store/internal/remote"
+	"google.golang.org/grpc/credentials"
 )
 
 // Defaults of [Options].
@@ -70,4 +75,31 @@ func (o Options) urls() []string {
 		all[i] = scheme + e
 	}
 	return all
+}
+
+// The maximum sizes; above them, calls return ErrTooLarge. A server accepts requests of 1.5 MiB by default.
+const (
+	MaxRecord   = 1 << 20         // bytes of a document or of a record of the log
+	MaxSnapshot = log.MaxSnapshot // bytes of a snapshot, which is split into parts
+)
+
+// Store is one handle on the store. It is safe for concurrent use.
+type Store struct{ *full.Store }
+
+// namedTLS expects the server name that the user gave. The client's resolver replaces it by the host of the endpoint.
+type namedTLS struct {
+	credentials.TransportCredentials
+	name string
+}
+
+func newNamedTLS(c *tls.Config) namedTLS { return namedTLS{credentials.NewTLS(c), c.ServerName} }
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (n namedTLS) ClientHandshake(ctx context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return n.TransportCredentials.ClientHandshake(ctx, n.name, conn)
+}
+
+// Clone implements credentials.TransportCredentials.
+func (n namedTLS) Clone() credentials.TransportCredentials {
+	return namedTLS{n.TransportCredentials.Clone(), n.name}
 }

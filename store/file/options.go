@@ -2,8 +2,16 @@ package file
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"time"
+
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/engine/full"
+	"github.com/rota-run/rota/store/engine/log"
 )
 
 // Options of [Open]. The zero value is right for a member.
@@ -44,4 +52,71 @@ func (o Options) withDefaults() Options {
 	o.busy = cmp.Or(o.busy, 5*time.Second)
 	o.MustExist = o.MustExist || o.ReadOnly
 	return o
+}
+
+// The maximum sizes; above them, calls return ErrTooLarge.
+const (
+	MaxRecord   = 16 << 20        // bytes of a document or of a record of the log
+	MaxSnapshot = log.MaxSnapshot // bytes of a snapshot, which is split into parts
+)
+
+// Store is one handle on the directory. It is safe for concurrent use.
+type Store struct {
+	handle
+	*disk
+}
+
+// handle is what the engine makes of a directory, without EndSession: the kernel does that.
+type handle interface {
+	store.Full
+	store.GetMany
+	store.LogWith
+	store.Seeder
+	store.Watcher
+	store.LogWatcher
+	store.Sessions
+	store.Queue
+}
+
+// Open opens the store in dir, and creates it if it does not exist and the options allow that. An error says what failed,
+// where, and what to try; then nothing is left open. ctx bounds only Open.
+func Open(ctx context.Context, dir string, o Options) (*Store, error) {
+	d, err := open(ctx, dir, o.withDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("open file store in %s: %w", dir, err)
+	}
+	h := full.NewVigilant(&rows{d}, full.Options{Place: d.dir, ReadOnly: o.ReadOnly, Logger: d.log})
+	return &Store{h, d}, nil
+}
+
+// TakeSeat makes this handle one of those that may have sessions, until it is closed or its process ends. OpenSession
+// does so too.
+func (s *Store) TakeSeat() error { return s.disk.wrap(s.disk.takeSeat(), "take part") }
+
+// home is the database file that the handle has opened. A directory that is moved, or removed and made again, takes its open files with it: members that
+// run would go on there, and new ones would meet at the path, as two clusters.
+type home struct {
+	path string
+	was  os.FileInfo
+}
+
+func newHome(dir string) (home, error) {
+	h := home{path: filepath.Join(dir, dbName)}
+	var err error
+	if h.was, err = os.Stat(h.path); err != nil {
+		return home{}, hinted(err)
+	}
+	return h, nil
+}
+
+// there says why the handle must not be used while another file, or none, is at its path; nil if all is well. Moving the directory back mends it.
+func (h home) there() error {
+	now, err := os.Stat(h.path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: the store was moved or removed, or cannot be looked at: %w (move it back, or restart all members on its new path)", store.ErrUnavailable, err)
+	case !os.SameFile(h.was, now):
+		return fmt.Errorf("%w: another store is at its path now (put this one back, or restart all members on one path)", store.ErrUnavailable)
+	}
+	return nil
 }

@@ -10,6 +10,9 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/rota-run/rota/store/engine/full"
+	"github.com/rota-run/rota/store/engine/log"
 )
 
 // Options of [Open]. URLs alone are enough for a server without accounts.
@@ -107,3 +110,9 @@ func (o Options) hosts() string {
 	}
 	return strings.Join(out, ",")
 }
+
+// ErrDamaged marks data that is missing or wrong. Retrying does not help: restore the streams from a copy.
+var ErrDamaged = log.ErrDamaged
+
+// Store is one handle on a bucket, with its own connection. It is safe for concurrent use.
+type Store struct{ *full.Store }

@@ -2,6 +2,9 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -59,4 +62,71 @@ func (p *pool) close() {
 			closeConn(c)
 		}
 	}
+}
+
+// errPooler refuses what shares the server's processes among clients.
+var errPooler = errors.New("a pooler (pgbouncer) in transaction or statement mode is in between: LISTEN and session locks do not work through it: " +
+	"connect to the server itself, or to a pool with pool_mode=session")
+
+// poolerTries is how often two connections look whether they share a process of the server.
+const poolerTries = 3
+
+// checkPooler refuses a pooler that gives a process of the server to a client for one transaction only. Where a pooler is, the process that the client
+// was told of is not the one that works for it. Whether it is kept is seen by a second connection: where it begins a transaction in the very process
+// that has just worked for the first one, that one has not kept it.
+func (w *wire) checkPooler(ctx context.Context, c *conn) error {
+	if uint32(c.server.pid) == c.PID() { //nolint:gosec // a process number
+		return nil
+	}
+	other, err := w.dial(ctx, nil)
+	if err != nil {
+		return w.poolerError(ctx, err)
+	}
+	defer closeConn(other)
+	for range poolerTries {
+		shared, err := sharesProcess(ctx, c, other)
+		if err != nil {
+			return w.poolerError(ctx, err)
+		}
+		if shared {
+			return errPooler
+		}
+	}
+	return nil
+}
+
+func sharesProcess(ctx context.Context, c, other *conn) (bool, error) {
+	first, err := c.backend(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := other.run(ctx, "BEGIN"); err != nil {
+		return false, err
+	}
+	second, err := other.backend(ctx)
+	if err != nil {
+		return false, err
+	}
+	third, err := c.backend(ctx)
+	if err != nil {
+		return false, err
+	}
+	return first == second || first != third, other.run(ctx, "ROLLBACK")
+}
+
+// backend asks which process of the server works for a connection now.
+func (c *conn) backend(ctx context.Context) (int64, error) {
+	r := c.ExecParams(ctx, "SELECT pg_backend_pid()", nil, nil, nil, []int16{1}).Read()
+	if r.Err != nil || len(r.Rows) != 1 {
+		return 0, fmt.Errorf("ask for the server's process: %w", r.Err)
+	}
+	return row(r.Rows[0]).int(0), nil
+}
+
+// poolerError reads what a pooler says itself.
+func (w *wire) poolerError(ctx context.Context, err error) error {
+	if text := err.Error(); strings.Contains(text, "statement pooling") || strings.Contains(text, "prepared statement") {
+		return fmt.Errorf("%w: %w", errPooler, err)
+	}
+	return unsent(ctx, err)
 }

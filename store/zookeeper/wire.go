@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // errNotZooKeeper is an answer that no ZooKeeper server gives.
@@ -201,4 +203,107 @@ func (f *frame) take(p []byte) (rest []byte, done bool) {
 	}
 	f.got += uint32(n) //nolint:gosec // at most the length of a packet
 	return p[n:], n == missing
+}
+
+// request is a packet that the library writes, as far as it is looked at: the length of the rest, an id, what it asks for. A read continues with a path,
+// the length of which comes first, and a byte that says whether it leaves a watch. The creation of a node ends with four bytes that say of what kind.
+type request []byte
+
+// What requests ask for.
+const (
+	opCreate          = 1
+	opGetData         = 4
+	opPing            = 11
+	opGetChildren2    = 12
+	opCreateContainer = 19
+	opClose           = -11
+)
+
+const (
+	requestHead = 12 // bytes before what depends on the kind of the request
+	watchLength = 1
+	kindLength  = 4
+)
+
+func (r request) whole() bool { return len(r) >= requestHead }
+func (r request) id() int32   { return int32(binary.BigEndian.Uint32(r[4:])) } //nolint:gosec // the protocol's numbers are signed
+func (r request) op() int32   { return int32(binary.BigEndian.Uint32(r[8:])) } //nolint:gosec // the same
+
+// reads is the spot that a request reads; false for one that reads none.
+func (r request) reads() (spot, bool) {
+	if op := r.op(); op != opGetData && op != opGetChildren2 {
+		return spot{}, false
+	}
+	path := r[requestHead:]
+	if len(path) < 4 || uint64(len(path)) != 4+uint64(binary.BigEndian.Uint32(path))+watchLength {
+		return spot{}, false
+	}
+	return spot{string(path[4 : len(path)-watchLength]), r.op() == opGetChildren2}, true
+}
+
+// container reports whether a request creates a container node, and says so only at its end.
+func (r request) container() bool {
+	return r.op() == opCreate && len(r) >= requestHead+kindLength && binary.BigEndian.Uint32(r[len(r)-kindLength:]) == zk.FlagContainer
+}
+
+// asking is a copy of a request that asks for something else.
+func (r request) asking(op int32) request {
+	c := append(request(nil), r...)
+	binary.BigEndian.PutUint32(c[8:], uint32(op)) //nolint:gosec // the protocol's numbers are signed
+	return c
+}
+
+// leaving is a copy of a read that leaves a watch.
+func (r request) leaving() request {
+	c := append(request(nil), r...)
+	c[len(c)-watchLength] = 1
+	return c
+}
+
+// A server ends a session if it receives nothing from it for its timeout. The library pings by its own clock, every third of the timeout, regardless of other traffic.
+// This package drops those pings, and sends one only after three eighths of the timeout without traffic.
+//
+// That is a bit more than the third after which a member renews its heartbeat, so a session of such a member is not pinged at all. It is less than the half within which
+// the server must have heard of a session before a write (lease.go), and less than the two thirds after which the library abandons a silent connection.
+
+// pingID is the id of all pings.
+const pingID = -2
+
+func pingAfter(timeout time.Duration) time.Duration { return timeout / 8 * 3 }
+
+// ping is what a request looks like that asks for nothing.
+func (r request) ping() bool { return r.id() == pingID && r.op() == opPing }
+
+func newPing() request {
+	var id, op int32 = pingID, opPing
+	r := binary.BigEndian.AppendUint32(nil, requestHead-4)
+	r = binary.BigEndian.AppendUint32(r, uint32(id)) //nolint:gosec // the protocol's numbers are signed
+	return binary.BigEndian.AppendUint32(r, uint32(op))
+}
+
+// keepAlive begins to ping.
+func (w *wire) keepAlive(timeout time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.silence = pingAfter(timeout)
+	w.pinger = time.AfterFunc(w.silence, w.ping)
+}
+
+// ping sends a ping. A connection that takes none is closed, which the library notices.
+func (w *wire) ping() {
+	r := newPing()
+	w.note(r)
+	if _, err := w.Conn.Write(r); err != nil {
+		_ = w.Close() // it may be closed already
+	}
+}
+
+// Close implements net.Conn.
+func (w *wire) Close() error {
+	w.mu.Lock()
+	if w.pinger != nil {
+		w.pinger.Stop()
+	}
+	w.mu.Unlock()
+	return w.Conn.Close()
 }

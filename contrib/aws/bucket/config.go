@@ -2,11 +2,23 @@ package bucket
 
 import (
 	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
 	"github.com/rota-run/rota/contrib/aws/internal/sdk"
 	"github.com/rota-run/rota/work"
 )
@@ -82,4 +94,145 @@ func (c Config) validate() error {
 		return faults[0]
 	}
 	return errors.Join(faults...)
+}
+
+// place is some objects: those of a bucket whose names begin with a prefix. It is written s3://bucket/prefix.
+type place struct{ bucket, prefix string }
+
+func parsePlace(s string) (p place, err error) {
+	rest, ok := strings.CutPrefix(s, "s3://")
+	bucket, prefix, slash := strings.Cut(rest, "/")
+	if !ok || !slash || !validBucket(bucket) {
+		return p, fmt.Errorf("%q is no place in a bucket: want s3://bucket/ or s3://bucket/prefix", s)
+	}
+	return place{bucket, prefix}, nil
+}
+
+// validBucket allows what is common to AWS and gateways, and has no byte that would be another part of a URL.
+func validBucket(name string) bool {
+	if len(name) < 3 || len(name) > 255 {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+	})
+}
+
+func (p place) String() string { return "s3://" + p.bucket + "/" + p.prefix }
+
+// holds tells whether all of another place is in this one.
+func (p place) holds(q place) bool {
+	return p.bucket == q.bucket && strings.HasPrefix(q.prefix, p.prefix)
+}
+
+// longestKey bounds keys of items, of 1,024 bytes that they may have.
+const longestKey = 900
+
+// itemKey names the item of an object. It begins with the bucket, never with "s3:", so it is never that of a place; names that no key may be
+// are escaped, long ones cut and told apart by their digest.
+func itemKey(bucket, name string) string {
+	key := bucket + "/" + strings.ReplaceAll(url.PathEscape(name), "%2F", "/")
+	if len(key) <= longestKey {
+		return key
+	}
+	sum := sha256.Sum256([]byte(name))
+	return strings.ToValidUTF8(key[:longestKey-2*len(sum)-3], "") + "..." + hex.EncodeToString(sum[:])
+}
+
+// access is what makes a client another one.
+type access struct {
+	region, endpoint     string
+	pathStyle, anonymous bool
+	stall                time.Duration
+}
+
+// clients are those of one task type in this process, made when they are needed first.
+type clients struct {
+	load    []func(*config.LoadOptions) error
+	options []func(*s3.Options)
+
+	mu   sync.Mutex
+	open map[access]*s3.Client
+}
+
+func (s *clients) get(ctx context.Context, c Config) (*s3.Client, error) {
+	a := access{c.Region, c.Endpoint, c.PathStyle, c.Anonymous, time.Duration(c.Stall)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if client, ok := s.open[a]; ok {
+		return client, nil
+	}
+	client, err := s.make(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	s.open[a] = client
+	return client, nil
+}
+
+// make asks nobody: the first request does.
+func (s *clients) make(ctx context.Context, a access) (*s3.Client, error) {
+	conf, err := sdk.Load(ctx, a.region, a.endpoint, a.stall, s.load...)
+	if err != nil {
+		return nil, err
+	}
+	if a.anonymous {
+		conf.Credentials = aws.AnonymousCredentials{}
+	}
+	return s3.NewFromConfig(conf, append([]func(*s3.Options){func(o *s3.Options) {
+		if a.endpoint != "" {
+			o.BaseEndpoint = aws.String(strings.TrimSuffix(a.endpoint, "/"))
+		}
+		o.UsePathStyle = a.pathStyle
+		o.Logger = logging.Nop{} // else it writes to the process's stderr
+	}}, s.options...)...), nil
+}
+
+// service is where requests go.
+type service struct {
+	client *s3.Client
+	config Config
+}
+
+// explain says what was being done, where, and what to try.
+func (s service) explain(doing, bucket string, err error) error {
+	where := "AWS in " + s.client.Options().Region
+	if s.config.Endpoint != "" {
+		where = s.config.Endpoint
+	}
+	err = fmt.Errorf("%s at %s: %w", doing, where, err)
+	if hint := s.hint(bucket, err); hint != "" {
+		return fmt.Errorf("%w: %s", err, hint)
+	}
+	return err
+}
+
+// hint is what to try; "" where nothing is known.
+func (s service) hint(bucket string, err error) string {
+	switch c := sdk.Code(err); {
+	case c == "NoSuchBucket":
+		return "create the bucket " + bucket + ", or correct the task's partitions; buckets of another account or gateway need its endpoint"
+	case otherRegion(err) != "":
+		return "the bucket " + bucket + " is in " + otherRegion(err) + ": set region in the task's config"
+	case c == "PermanentRedirect" || c == "AuthorizationHeaderMalformed" || sdk.Status(err) == http.StatusMovedPermanently:
+		return "the bucket is in another region: set region in the task's config"
+	case c == "InvalidObjectState":
+		return "the object is archived: restore it first"
+	}
+	if hint := sdk.Hint(err, "; or anonymous in the task's config", "; gateways often want path_style"); hint != "" || sdk.Status(err) != http.StatusForbidden {
+		return hint
+	}
+	return "allow this process s3:ListBucket on the bucket " + bucket + " and s3:GetObject on its objects (s3:PutObject for marks, s3:DeleteObject to delete)"
+}
+
+// otherRegion is where the bucket is, if the answer says that it is elsewhere.
+func otherRegion(err error) string {
+	var answer *awshttp.ResponseError
+	if !errors.As(err, &answer) || answer.Response == nil || answer.HTTPStatusCode() < 300 {
+		return ""
+	}
+	if c := answer.HTTPStatusCode(); c != http.StatusMovedPermanently && c != http.StatusBadRequest && c != http.StatusTemporaryRedirect {
+		return ""
+	}
+	return answer.Response.Header.Get("X-Amz-Bucket-Region")
 }

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -154,6 +155,124 @@ func (c *change) room(p cluster.Partition) string {
 		return "runs on, its task is finished"
 	case (p.Slot != 0 || ok && t.Spread == cluster.SpreadEvery) && c.draining(p.Owner):
 		return fmt.Sprintf("runs on %s, which is draining", p.Owner)
+	}
+	return ""
+}
+
+// division is the slots of one task that is repartitioned.
+type division struct {
+	runs    []cluster.Partition
+	leaving cluster.PartitionID // one that has yet to stop
+}
+
+// shares: the slots of a task that is repartitioned were given out together, have one share each, and run beside no former one.
+func (c *change) shares() string {
+	tasks := map[cluster.PartitionID]division{}
+	for p := range c.after.Partitions() {
+		if p.Count == 0 || !c.parted(p.ID) {
+			continue
+		}
+		job, task, _ := p.ID.Split()
+		id := cluster.NewPartitionID(job, task, "")
+		d := tasks[id]
+		if p.State == cluster.PartitionGranted && !p.Dropped {
+			d.runs = append(d.runs, p)
+		} else {
+			d.leaving = p.ID
+		}
+		tasks[id] = d
+		if why := d.broken(); why != "" {
+			return fmt.Sprintf("%s %s", id, why)
+		}
+	}
+	for p := range c.after.Partitions() {
+		job, task, _ := p.ID.Split()
+		d := tasks[cluster.NewPartitionID(job, task, "")]
+		if n := int64(len(d.runs)); p.Count > 0 && n > 0 && n != p.Count {
+			return fmt.Sprintf("%s is one of %d shares, there are %d", p.ID, p.Count, n)
+		}
+	}
+	return ""
+}
+
+// parted tells whether the task is still to be repartitioned: an update may have changed that.
+func (c *change) parted(id cluster.PartitionID) bool {
+	t, ok := taskOf(c.after, id)
+	return ok && t.Repartition
+}
+
+func (d division) broken() string {
+	if len(d.runs) > 0 && d.leaving != "" {
+		return fmt.Sprintf("runs as %s, though %s has yet to stop", d.runs[0].ID, d.leaving)
+	}
+	seen := map[int64]bool{}
+	for _, p := range d.runs {
+		if p.Token != d.runs[0].Token || p.Index < 0 || p.Index >= p.Count || seen[p.Index] {
+			return fmt.Sprintf("has the share %d of %d under token %d beside one under token %d", p.Index, p.Count, p.Token, d.runs[0].Token)
+		}
+		seen[p.Index] = true
+	}
+	return ""
+}
+
+// advanced: the present owner of a partitioner has taken one step from the present one; what it takes out is done, and what it adds is there.
+func (c *change) advanced(d cluster.AdvanceWindow) string {
+	p, _ := c.before.Partition(d.Partition)
+	if p.Owner == "" || p.Token != d.Token {
+		return fmt.Sprintf("it belongs to %q under token %d", p.Owner, p.Token)
+	}
+	if !c.alone() {
+		return ""
+	}
+	now, _ := c.after.Partition(d.Partition)
+	if p.Step != d.Step || now.Step != d.Step+1 || !bytes.Equal(now.Cursor, d.Cursor) {
+		return fmt.Sprintf("its step was %d, and is %d at %q", p.Step, now.Step, now.Cursor)
+	}
+	job, task, key := d.Partition.Split()
+	for _, done := range d.Done {
+		id := cluster.NewPartitionID(job, task, done)
+		was, _ := c.before.Partition(id)
+		_, there := c.after.Partition(id)
+		again := slices.ContainsFunc(d.Items, func(it cluster.Item) bool { return it.Key == done })
+		if was.State != cluster.PartitionFinished || was.ListedBy != key || there != again {
+			return fmt.Sprintf("%s was %v", id, was)
+		}
+	}
+	for _, it := range d.Items {
+		if now, ok := c.after.Partition(cluster.NewPartitionID(job, task, it.Key)); !ok || now.ListedBy != key || now.Dropped {
+			return fmt.Sprintf("the item %s is not there: %v", it.Key, now)
+		}
+	}
+	return ""
+}
+
+// settled: what is in a window, or has one, does not move to even the load.
+func (c *change) settled(was, p cluster.Partition) string {
+	if was.ListedBy == "" && was.Step == 0 || was.State != cluster.PartitionGranted || p.Next == "" || p.Dropped || p.Token != was.Token {
+		return ""
+	}
+	job, task, _ := p.ID.Split()
+	j, _ := c.after.Job(job)
+	t, _ := j.Task(task)
+	m, _ := c.after.Member(p.Owner)
+	if t != nil && t.Allows(m) && !m.Draining {
+		return fmt.Sprintf("is to move from %s to %s, and could stay", p.Owner, p.Next)
+	}
+	return ""
+}
+
+// kept: an item goes only when its partitioner takes it out, or with its job or task.
+func (c *change) kept() string {
+	for _, command := range c.entry.Commands {
+		switch command.(type) {
+		case cluster.AdvanceWindow, cluster.SubmitJob, cluster.UpdateJob, cluster.KillJob, cluster.Configure, cluster.FinishPartition, cluster.Stopped:
+			return "" // they may have taken it out, ended its job, forgotten it, or were the last that it waited for
+		}
+	}
+	for was := range c.before.Partitions() {
+		if _, ok := c.after.Partition(was.ID); !ok && was.ListedBy != "" && !was.Dropped {
+			return fmt.Sprintf("%s, which is %s, is gone, and nobody took it out", was.ID, was.State)
+		}
 	}
 	return ""
 }

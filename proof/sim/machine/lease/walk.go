@@ -1,15 +1,21 @@
 package lease
 
 import (
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/duty"
+	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/lease"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
+	"github.com/rota-run/rota/proof/sim/machine/inside"
 	"github.com/rota-run/rota/proof/sim/walk"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // Rules are those of lease's walks.
@@ -74,4 +80,199 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 
 func event(b []byte, ev machine.Event, _ machine.State, n *walk.Names) []byte {
 	return n.Any(b, ev, "Written.ID")
+}
+
+// namer appends to a key, of a state or of a document.
+type namer struct {
+	b []byte
+	n *walk.Names
+	s *lease.State
+}
+
+// key appends what decides a member's future besides its value: states with equal keys do the same from now on, as long as they have equal Params
+// without a Poll and without a Longest.
+func key(b []byte, of machine.State, n *walk.Names) []byte {
+	s := &of.(*State).State
+	in := inside.Into(s)
+	k := &namer{b, n, s}
+	k.any(s.Is, s.Life, s.Inc, s.Stop, s.Contact.Problem != "", s.Contact.Refuses, s.Own.Held, s.Own.Lapsed(s.At, s.Timing), s.At >= s.Own.Next, s.Own.Key,
+		s.Own.Busy, s.Own.TTL, s.Own.Short != 0, s.Pace.Doubled, s.Reports, s.Behind(), s.At < s.Given.ValidUntil, k.due(in, "claimRest"), len(in.At("queue").List()))
+	k.fields(in, "name.clear", "name.replaces", "look.hint", "look.leader.Holder", "look.election.Known", "look.board.Free", "look.board.Stop", "shuns")
+	k.calls(in, "name", "name.fence", "look", "look.lock", "look.own", "look.view")
+	k.any(inside.Get[heartbeat.Observation](in, "name.seen"), inside.Get[heartbeat.Observation](in, "look.election.Holder"))
+	l := in.At("look")
+	k.any(inside.Get[protocol.Instant](l, "election.Vacant") != 0, inside.Get[uint64](l, "board.View") > inside.Get[uint64](l, "shown"),
+		inside.Get[cluster.Index](l, "board.Index") == inside.Get[cluster.Index](l, "index"),
+		inside.Get[cluster.Index](l, "board.Specs") > inside.Get[cluster.Index](l, "specs"))
+	k.number("term", inside.Get[uint64](l, "leader.Term"))
+	k.version("lock/leader", inside.Get[store.Version](l, "lockAt"))
+	k.version("lock/board", inside.Get[store.Version](l, "boardAt"))
+	k.version("lock/leader", inside.Get[store.Version](l, "election.Seen.Version"))
+	for _, m := range inside.Get[[]cluster.Member](l, "members") {
+		k.any(m.ID, m.Heartbeat, m.State)
+	}
+	for _, f := range l.At("since").List() {
+		k.any(s.At.Sub(inside.Get[protocol.Instant](f, "since")) >= s.Params.TTL)
+	}
+	if holds := inside.Get[bool](in, "lead.holds"); holds {
+		k.any(holds)
+		k.lead(in.At("lead"))
+	}
+	for _, x := range in.At("tries").List() {
+		k.try(x)
+	}
+	k.any("held")
+	for _, h := range in.At("held").List() {
+		k.fields(h, "partition", "specIndex")
+		k.any(inside.Get[protocol.Instant](h, "missing") != 0, k.due(h, "next"))
+		k.version("partition/"+protocol.Segment(inside.Get[cluster.PartitionID](h, "id"), ""), inside.Get[store.Version](h, "version"))
+	}
+	for _, g := range s.Given.Grants {
+		k.any(g.Partition, g.Token, g.Attempt)
+	}
+	return value(k.b, s.Value(), n)
+}
+
+// any appends what decides: of the heartbeat of another member whether its owner is dead, and not when it was seen.
+func (k *namer) any(xs ...any) {
+	for _, x := range xs {
+		if o, ok := x.(heartbeat.Observation); ok {
+			k.any(o.Key, o.Known, o.Listed, o.Missing, k.s.Dead(o))
+			k.version(o.Key, o.Version)
+			continue
+		}
+		k.b = k.n.Any(k.b, x, "Member.SinceMS", "Partition.ChangedMS")
+	}
+}
+
+func (k *namer) fields(in inside.State, paths ...string) {
+	for _, path := range paths {
+		k.any(in.At(path).Any())
+	}
+}
+
+// due tells whether it is time.
+func (k *namer) due(in inside.State, path string) bool {
+	return k.s.At >= inside.Get[protocol.Instant](in, path)
+}
+
+// calls appends of kinds of calls what is under way, and what is due.
+func (k *namer) calls(in inside.State, paths ...string) {
+	for _, path := range paths {
+		k.any(inside.Get[bool](in, path+".busy"), k.due(in, path+".next"))
+	}
+}
+
+// version is that of a document. Here, and of numbers that are given to terms and views, it counts which are equal.
+func (k *namer) version(key string, v store.Version) { k.alias("version "+key+"@", string(v)) }
+
+func (k *namer) number(kind string, n uint64) { k.alias(kind+" ", strconv.FormatUint(n, 10)) }
+
+// alias appends which of the texts of a kind it is; "" is none.
+func (k *namer) alias(kind, text string) {
+	if text == "" {
+		k.b = append(k.b, 0)
+		return
+	}
+	k.b = k.n.Alias(append(k.b, 1), kind+text)
+}
+
+func (k *namer) lead(in inside.State) {
+	seen, now := inside.Get[*cluster.Value](in, "seen"), k.s.Value()
+	told := seen != nil && seen.Index() == now.Index() && seen.Digest() == now.Digest()
+	k.calls(in, "call", "show")
+	k.number("term", inside.Get[uint64](in, "term"))
+	k.any(inside.Get[bool](in, "hint"), seen != nil, told)
+	for _, o := range inside.Get[heartbeat.Observations](in, "beats") {
+		k.any(o)
+	}
+	for _, h := range inside.Get[duty.Holds](in, "holdAt") {
+		k.any(h.Incarnation, k.s.At.Sub(h.Since) >= k.s.Hold)
+	}
+	k.alias("layout ", inside.Get[string](in, "laid"))
+	writes := in.At("writes").List()
+	k.any("writes", len(writes))
+	for _, w := range writes {
+		k.any(inside.Get[uint64](w, "id") != 0, inside.Get[bool](w, "remove"))
+		k.doc(inside.Get[store.Doc](w, "doc"))
+	}
+}
+
+func (k *namer) try(in inside.State) {
+	k.any("try", k.due(in, "next"))
+	k.fields(in, "command", "busy", "request", "index", "taking", "again", "proved", "lost", "ask")
+	if inside.Get[bool](in, "lost") || inside.Get[bool](in, "busy") {
+		k.doc(inside.Get[store.Doc](in, "put"))
+	}
+	for _, d := range inside.Get[[]store.Doc](in, "docs") {
+		k.version(d.Key, d.Version)
+	}
+}
+
+// document appends what a document says.
+func document(b []byte, d store.Doc, n *walk.Names) []byte {
+	k := &namer{b: b, n: n}
+	k.doc(d)
+	return k.b
+}
+
+// said is what a document of any kind says.
+type said struct {
+	Holder, State, Member             string
+	Term, View                        uint64
+	Index, Submitted, Specs, Spec, Of cluster.Index
+	By                                cluster.Index
+	Token                             cluster.Token
+	Nodes                             []struct{ Member []byte }
+	Job, Task                         []byte
+	Said                              []json.RawMessage
+	Free                              []struct {
+		Partition cluster.PartitionID
+		Token     cluster.Token
+		First     cluster.MemberID
+		Only      bool
+		Slot      int64
+	}
+	Stop []struct {
+		Partition cluster.PartitionID
+		Token     cluster.Token
+	}
+}
+
+func (k *namer) doc(d store.Doc) {
+	if strings.HasPrefix(d.Key, "view/") {
+		return // it is what the member that wrote it last has as its value
+	}
+	k.any(d.Key)
+	k.version(d.Key, d.Version)
+	var x said
+	_ = json.Unmarshal(d.Value, &x) // what is no document says nothing
+	if strings.HasPrefix(d.Key, protocol.NodePrefix) {
+		k.any(x.State, x.Member)
+		return
+	}
+	k.alias("value ", string(d.Value))
+	kind, name, _ := strings.Cut(d.Key, "/")
+	switch kind {
+	case "config":
+		k.any(x.Index)
+	case "nodes":
+		k.any(x.Index)
+		for _, n := range x.Nodes {
+			m, _ := cluster.DecodeMember(n.Member)
+			k.any(m)
+		}
+	case "job":
+		j, _ := cluster.DecodeJob(x.Job)
+		k.any(j.State, x.Submitted)
+	case "partition":
+		p, _ := cluster.DecodePartition(x.Task)
+		k.any(p, x.Holder, x.State, x.Token, x.By, x.Of, x.Spec, len(x.Said))
+	case "lock":
+		k.number("term", x.Term)
+		if name == "board" {
+			k.number("view", x.View)
+		}
+		k.any(x.Holder, x.Index, x.Specs, x.Free, x.Stop)
+	}
 }
