@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
+
 	"github.com/rota-run/rota/internal/ordered"
 )
 

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/schedule"
-	"pgregory.net/rapid"
 )
 
 // Whatever members, clients and owners write about workflows: a slot runs one thing, of a member that has it, of a live job; shares are

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/work"
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/rota-run/rota/work"
 )
 
 // dnsConfig of dns.

@@ -8,12 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rota-run/rota/work"
 	"github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/disk"
 	"github.com/shirou/gopsutil/v4/load"
 	"github.com/shirou/gopsutil/v4/mem"
 	"github.com/shirou/gopsutil/v4/net"
+
+	"github.com/rota-run/rota/work"
 )
 
 // hostConfig of host. Disks are mount points, default "/"; network are interfaces that are shown one by one, default the sum of all but loopback.

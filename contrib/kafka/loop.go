@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/work"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Loop is what one process does with records. Take is required.

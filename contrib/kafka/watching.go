@@ -11,9 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/cluster"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // watching is one run of a partition of the task that looks for partitions of its topic.

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc/credentials"
+
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/engine/full"
 	"github.com/rota-run/rota/store/engine/log"
 	"github.com/rota-run/rota/store/internal/remote"
-	"google.golang.org/grpc/credentials"
 )
 
 // Defaults of [Options].

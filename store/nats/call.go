@@ -13,6 +13,7 @@ import (
 
 	nc "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/internal/driver"
 )

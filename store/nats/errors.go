@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	nc "github.com/nats-io/nats.go"
+
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/internal/driver"
 )

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/internal/remote"
 )

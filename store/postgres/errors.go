@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/internal/driver"
 	"github.com/rota-run/rota/store/internal/remote"

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/engine/full"
 	"github.com/rota-run/rota/store/internal/remote"

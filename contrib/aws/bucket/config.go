@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
+
 	"github.com/rota-run/rota/contrib/aws/internal/sdk"
 	"github.com/rota-run/rota/work"
 )

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
 	"github.com/rota-run/rota/rotacmd/internal/command/demo"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 const demoHelp = `Start three members on this machine, kill one, suspend one, let one leave, and measure what becomes of their tasks.

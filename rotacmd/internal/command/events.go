@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/journal"
 	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/journal"
 )
 
 func newEvents(e env) *cobra.Command {

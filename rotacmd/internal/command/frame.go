@@ -10,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/plain"
@@ -20,8 +23,6 @@ import (
 	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // answerWithin bounds how long a command waits for the store.

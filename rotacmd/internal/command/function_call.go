@@ -10,12 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/view"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 const callHelp = `Calls a function that members have, with an argument as JSON, and prints its result.

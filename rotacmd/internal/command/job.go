@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/view"
-	"github.com/spf13/cobra"
 )
 
 func newJob(e env) *cobra.Command {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/internal/operate"
@@ -17,7 +19,6 @@ import (
 	flows "github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
-	"github.com/spf13/cobra"
 )
 
 func newDeadLetters(e env) *cobra.Command {

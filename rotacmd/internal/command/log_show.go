@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/protocol"
-	"github.com/spf13/cobra"
 )
 
 const logShowHelp = `Shows the cluster at an index of the log, or at a time. It reads the entries that the log still holds: it goes

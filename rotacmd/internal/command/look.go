@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/rotacmd/internal/nearby"
-	"github.com/spf13/cobra"
 )
 
 // longestLook is how long a command looks for a heartbeat at most.

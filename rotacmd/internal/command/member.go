@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/view"
-	"github.com/spf13/cobra"
 )
 
 func newMember(e env) *cobra.Command {

@@ -14,13 +14,14 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/node/guardian"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/tasks/program"
-	"golang.org/x/term"
 )
 
 // perProcessor is how many members on a server a machine takes for each processor. Each follows what the others write, so the work of all grows with the square of

@@ -9,10 +9,11 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/rota-run/rota/internal/plain"
-	"github.com/rota-run/rota/internal/view"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/view"
 )
 
 const longHelp = `Rota keeps every task of a cluster running on exactly one live member.

@@ -7,9 +7,10 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
-	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
 // defaultFile is read where it exists and no other was named.

@@ -10,13 +10,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/store"
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 func newStatus(e env) *cobra.Command {

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/internal/command/storecopy"
 	"github.com/rota-run/rota/rotacmd/internal/command/storerepair"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/store"
-	"github.com/spf13/cobra"
 )
 
 const storeRepairHelp = `Take out of a log what ends every member that reads it: an entry that switches on a format which this Rota does not know, a snapshot that

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
-	"github.com/spf13/cobra"
 )
 
 func newTask(e env) *cobra.Command {

@@ -10,10 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/rotacmd/internal/command/simulate"
 	"github.com/rota-run/rota/source"
-	"github.com/spf13/cobra"
 )
 
 const validateHelp = `Checks task files and job files as a member does, without a store and without a member: for the CI of a repository of task files.
