@@ -241,16 +241,20 @@ func shownValue(f *pflag.Flag) string {
 	switch {
 	case f.Name == "api-token" && v != "":
 		return "***"
-	case f.Name == "store":
+	case f.Name == "store" || f.Name == "queue":
 		return storeurl.Hide(v)
-	case f.Name == "publish":
-		var shown []string
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			for _, text := range sinkTexts(list.GetSlice()) {
-				shown = append(shown, storeurl.Hide(text))
-			}
-		}
-		return strings.Join(shown, " ")
 	}
-	return v
+	list, many := f.Value.(pflag.SliceValue)
+	if !many || f.Name != "publish" && !strings.Contains(v, "://") { // what a program adds may have credentials, as a URL has
+		return v
+	}
+	texts, between := list.GetSlice(), ","
+	if f.Name == "publish" {
+		texts, between = sinkTexts(texts), " "
+	}
+	shown := make([]string, len(texts))
+	for i, text := range texts {
+		shown[i] = storeurl.Hide(text)
+	}
+	return strings.Join(shown, between)
 }

@@ -43,6 +43,19 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 	}
 }
 
+// TestSettingsAreShownWithoutSecrets: a URL has a password in any setting that may be one.
+func TestSettingsAreShownWithoutSecrets(t *testing.T) {
+	newPlace(t)
+	const secret = "nats://u:hunter2@h:4222/x?password=hunter2"
+	for _, output := range []string{"text", "json"} {
+		out, errs, code := with(map[string]string{"ROTA_QUEUE": secret}, "", "config", "-o", output, "--store", secret, "--publish", secret,
+			"--storage", secret, "--source", "a="+secret, "--source", "./tasks", "--api-token", "hunter2")
+		if code != exitOK || strings.Contains(out+errs, "hunter2") || strings.Count(out, "h:4222/x") != 5 || !strings.Contains(out, "./tasks") {
+			t.Errorf("exit %d:\n%s%s", code, out, errs)
+		}
+	}
+}
+
 func TestSettingsComeFromFlagEnvironmentFileDefault(t *testing.T) {
 	p := newPlace(t)
 	p.write("rota.yaml", "store: file:from-file\nttl: 7s\nweight: 50\nlabel: {zone: a, disk: ssd}\napi-token: env:SECRET\ntasks: [./checks]\n")
