@@ -19,6 +19,7 @@ import (
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/node/guardian"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/tasks/program"
@@ -102,7 +103,7 @@ func guardianOpens(e env) guardian.Opener {
 			return s, nil
 		}
 		_ = st.Close() // nothing was done with it
-		return nil, fmt.Errorf("store %s: sessions cannot be ended from outside", place)
+		return nil, fmt.Errorf("store %s: sessions cannot be ended from outside", storeurl.Hide(place))
 	}
 }
 
