@@ -180,9 +180,7 @@ func TestAnHourlyJobRunsOncePerHour(t *testing.T) {
 		s := memory.New()
 		m := join(t, ctx, s, "m0", check)
 		task := rota.Task{Type: "invoice", Every: time.Hour}
-		if _, err := m.Apply(ctx, "invoices", task); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(m.Apply(ctx, "invoices", task)))
 		for i := range 6 {
 			time.Sleep(20 * time.Minute)
 			next := join(t, ctx, s, fmt.Sprint("m", i+1), check)

@@ -115,9 +115,7 @@ func TestCallsWithAKeyOrADelay(t *testing.T) {
 		began := time.Now()
 		call, err := count.With(rota.FuncOptions{Delay: time.Minute}).Submit(ctx, one, 1)
 		must.Succeed(t, err)
-		if _, err := call.Wait(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(call.Wait(ctx)))
 		if took := time.Since(began); took < time.Minute || took > 70*time.Second {
 			t.Errorf("a call with a delay of a minute took %s", took)
 		}

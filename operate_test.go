@@ -62,9 +62,7 @@ func TestWaitForAParkedJob(t *testing.T) {
 			return nil
 		})
 		m := join(t, ctx, memory.New(), "a", typ)
-		if err := m.Submit(ctx, "job", rota.Task{Type: "copy", Spread: rota.Partitioned, Partitions: []string{"a", "b"}, MaxAttempts: 1}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Submit(ctx, "job", rota.Task{Type: "copy", Spread: rota.Partitioned, Partitions: []string{"a", "b"}, MaxAttempts: 1}))
 		err := m.Wait(ctx, "job")
 		wantEnd(t, err, "parked")
 		if want := `job "job" is parked: job#b failed 1 times: disk full`; err.Error() != want {

@@ -137,9 +137,7 @@ func TestAnItemFails(t *testing.T) {
 				return nil
 			}})
 		a := join(t, ctx, memory.New(), "a", typ)
-		if err := a.Submit(ctx, "sum", rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}, MaxAttempts: 3}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Submit(ctx, "sum", rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}, MaxAttempts: 3}))
 		ended(t, ctx, a, "sum")
 		if tries["0"] != 1 || tries["1"] != 2 || tries["2"] != 1 {
 			t.Errorf("got %v tries", tries)

@@ -158,9 +158,7 @@ func TestACheckIsCalledOncePerPeriod(t *testing.T) {
 			return nil
 		})
 		a := join(t, ctx, memory.New(), "a", check)
-		if err := a.Submit(ctx, "job", rota.Task{Type: "greet", Every: 10 * time.Millisecond, Config: config{"world"}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Submit(ctx, "job", rota.Task{Type: "greet", Every: 10 * time.Millisecond, Config: config{"world"}}))
 		for range 3 { // the round that failed ends nothing
 			expect(t, ctx, rounds, "world on a")
 		}

@@ -528,9 +528,8 @@ func BenchmarkTail(b *testing.B) {
 		must.Succeed(b, err)
 		tally, buf := newTailTally(r.(*tailRunner), g), make([]byte, 64<<10)
 		for n := 1; n > 0; {
-			if n, err = f.next(buf, tally); err != nil {
-				b.Fatal(err)
-			}
+			n, err = f.next(buf, tally)
+			must.Succeed(b, err)
 		}
 		f.f.Close()
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/proof/process"
 )
@@ -71,9 +72,7 @@ func TestTaskFilesTakeEffectAsTheyChange(t *testing.T) {
 	await(t, "a mended file runs", func() bool { return strings.Contains(a.Stdout.String(), `"v":"three"`) })
 	await(t, "and that is journaled", func() bool { return count(recoveredKind) == 1 })
 
-	if err := os.Remove(filepath.Join(p.dir, "tasks", "x.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(filepath.Join(p.dir, "tasks", "x.yaml")))
 	await(t, "a removed file's task is gone", func() bool { return len(p.tasks()) == 0 })
 	if n := count(malformedKind); n != 1 {
 		t.Errorf("the broken file was journaled %d times", n)
@@ -96,9 +95,7 @@ func TestKillOneTwoAll(t *testing.T) {
 	}
 	p.awaitShares(6, "a:2 b:2 c:2")
 	kill := func(name string) {
-		if err := members[name].Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, members[name].Kill())
 	}
 	kill("b")
 	p.awaitShares(6, "a:3 c:3")
@@ -115,9 +112,7 @@ func (p *place) suspend(m *running) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
 	store := filepath.Join(p.dir, "store")
-	if err := process.StopOutside(ctx, m.PID(), filepath.Join(store, "queue.lock"), filepath.Join(store, "turn.lock")); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, process.StopOutside(ctx, m.PID(), filepath.Join(store, "queue.lock"), filepath.Join(store, "turn.lock")))
 }
 
 func TestASuspendedMemberLosesItsTasksAndComesBack(t *testing.T) {

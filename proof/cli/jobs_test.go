@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/view"
 )
 
@@ -100,9 +101,7 @@ func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
 func (p *place) content(name string) []byte {
 	p.t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.dir, name))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	return data
 }
 

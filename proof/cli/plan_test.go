@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/view"
 )
 
@@ -20,9 +21,7 @@ func TestPlanWithoutAMember(t *testing.T) {
 	p.submit("pool.yaml")
 	await(t, "all run", func() bool { return p.shares(6+1+2+3) != "" })
 	var plan view.Plan
-	if err := json.Unmarshal([]byte(p.says("member plan a -o json", exitOK)), &plan); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal([]byte(p.says("member plan a -o json", exitOK)), &plan))
 	if plan.Tasks != 9 || len(plan.Moves) < 2 || plan.Ends != 1 || len(plan.Waits) != 1 || plan.Waits[0].Task != "gpu" ||
 		len(plan.Slots) != 1 || plan.Slots[0] != (view.PlanSlots{Task: "pool/a", Before: 3, After: 1}) {
 		t.Errorf("got %+v", plan)

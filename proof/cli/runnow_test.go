@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // A round that somebody asks for is run by the owner, by the next one where the owner dies, and by nobody where there is none to ask for: by each protocol.
@@ -46,9 +48,7 @@ func TestRunNow(t *testing.T) {
 func fakeBroker(t *testing.T) string {
 	t.Helper()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(c.Close)
 	return "kafka://" + c.ListenAddrs()[0] + "/weather"
 }

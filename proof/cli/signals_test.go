@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process/processtest"
 )
 
@@ -28,9 +29,7 @@ func TestHangup(t *testing.T) {
 		}
 	}
 	await(t, "samples are written", has("samples"))
-	if err := os.Rename(filepath.Join(p.dir, "samples"), filepath.Join(p.dir, "samples.1")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Rename(filepath.Join(p.dir, "samples"), filepath.Join(p.dir, "samples.1")))
 	m.signal(syscall.SIGHUP)
 	await(t, "samples go to a new file", has("samples"))
 	await(t, "it says so", func() bool { return strings.Contains(m.Stderr.String(), "reloaded: samples in samples") })
@@ -45,21 +44,13 @@ func TestTheReaderGoesAway(t *testing.T) {
 	p := newPlace(t)
 	p.task("t.yaml", "type: noop\nevery: 50ms\nconfig: {emit: true}\n")
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cmd := p.command("run", "--store", p.store, "--member", "a", "--listen", "none", "--ttl", "30s", "tasks")
 	cmd.Stdout = write
 	m := &running{p, processtest.Start(p.t, "a", cmd)}
-	if err := write.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(read, make([]byte, 10)); err != nil {
-		t.Fatal(err)
-	}
-	if err := read.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, write.Close())
+	must.Succeed(t, must.Err(io.ReadFull(read, make([]byte, 10))))
+	must.Succeed(t, read.Close())
 	if code := m.end(); code != exitOK || !strings.Contains(m.Stderr.String(), "a left gracefully") {
 		t.Errorf("exit %d: %s", code, m.Stderr.String())
 	}

@@ -5,15 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // twoCopies makes two directories of the source tasks: the second has an older copy.
 func (p *place) twoCopies() {
 	p.t.Helper()
 	for dir, names := range map[string][]string{"new": {"n1", "n2", "n3"}, "old": {"n1"}} {
-		if err := os.Mkdir(filepath.Join(p.dir, dir), 0o750); err != nil {
-			p.t.Fatal(err)
-		}
+		must.Succeed(p.t, os.Mkdir(filepath.Join(p.dir, dir), 0o750))
 		for _, name := range names {
 			p.write(filepath.Join(dir, name+".yaml"), "type: noop\nevery: 1s\n")
 		}
@@ -35,9 +35,7 @@ func TestAnOlderCopyRemovesNothing(t *testing.T) {
 	p.awaitShares(3, "web-1:3")
 	second := p.start("web-2", "--source", "tasks=old", "--ttl", "2s")
 	p.awaitStatus("! sources differ  rota.source.tasks  web-1 has 3 tasks, web-2 has 1; n2, n3 only at web-1 (the files of web-") // the source may have moved to the member that joined
-	if err := first.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, first.Kill())
 	await(t, "the other member says that its files count", func() bool {
 		return strings.Contains(second.Stderr.String(), "source tasks: the files of this member count")
 	})
@@ -45,9 +43,7 @@ func TestAnOlderCopyRemovesNothing(t *testing.T) {
 	p.awaitShares(3, "web-2:3")
 
 	for _, name := range []string{"n2", "n3"} {
-		if err := os.Remove(filepath.Join(p.dir, "new", name+".yaml")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Remove(filepath.Join(p.dir, "new", name+".yaml")))
 	}
 	p.start("web-1", "--source", "tasks=new", "--ttl", "2s")
 	await(t, "the tasks whose files are gone from both directories end", func() bool { tasks := p.tasks(); return len(tasks) == 1 && tasks[0].Task == "n1" })
@@ -62,9 +58,7 @@ func TestPruneEndsWhatNoDirectoryHas(t *testing.T) {
 	p.twoCopies()
 	first := p.start("web-1", "--source", "tasks=new", "--ttl", "2s")
 	p.awaitShares(3, "web-1:3")
-	if err := first.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, first.Kill())
 	second := p.start("web-2", "--source", "tasks=old", "--ttl", "2s")
 	p.awaitStatus("n2, n3 run, and no copy has them (web-1 had)")
 	p.awaitShares(3, "web-2:3")

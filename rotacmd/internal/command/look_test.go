@@ -55,9 +55,8 @@ func (w *written) say(commands ...cluster.Command) {
 			w.t.Fatal(r.Reason)
 		}
 	}
-	if w.value, err = fold.Observe(w.t.Context(), w.st, w.value); err != nil {
-		w.t.Fatal(err)
-	}
+	w.value, err = fold.Observe(w.t.Context(), w.st, w.value)
+	must.Succeed(w.t, err)
 }
 
 func (w *written) put(key string, value any) {

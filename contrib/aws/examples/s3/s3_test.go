@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/replica"
@@ -75,9 +76,7 @@ func (s *swarm) start(name string) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	p := &process{name: name, cmd: cmd}
 	s.up = append(s.up, p)
 	go s.read(p, out)
@@ -116,9 +115,7 @@ func eachIsTaken(t *testing.T, objects, kills int, observe observer, args ...str
 	t.Helper()
 	t.Parallel()
 	h, err := toy{objects: objects}.handler()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dir, all := filepath.Join(t.TempDir(), "store"), make(chan struct{})
 	gateway := httptest.NewServer(behind(all, h))
 	defer gateway.Close()

@@ -20,6 +20,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // asProcess in the environment makes this test binary the program itself.
@@ -71,9 +73,7 @@ func (s *swarm) start(name string) {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	p := &process{name: name, cmd: cmd}
 	s.up = append(s.up, p)
 	go s.read(p, out)
@@ -193,9 +193,7 @@ func produce(t *testing.T, brokers []string, more <-chan struct{}, done chan<- e
 func TestEachRecordIsTaken(t *testing.T) {
 	t.Parallel()
 	brokers, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(partitions, "orders"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer brokers.Close()
 	s := &swarm{t: t, lines: make(chan took), args: []string{
 		"-store", filepath.Join(t.TempDir(), "store"), "-brokers", strings.Join(brokers.ListenAddrs(), ","), "-topics", "orders", "-ttl", "30s", "-save", "50ms", "-group", "readers"}}
