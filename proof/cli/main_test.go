@@ -50,9 +50,10 @@ func await(t *testing.T, what string, holds func() bool) {
 type place struct {
 	t       *testing.T
 	dir     string
-	store   string // where the members meet
-	name    string // of the store, where it is on a server
-	program string // rota, as a path
+	store   string   // where the members meet
+	name    string   // of the store, where it is on a server
+	program string   // rota, as a path
+	env     []string // besides what each command has
 }
 
 func newPlace(t *testing.T) *place {
@@ -85,7 +86,7 @@ func (p *place) noops(n int) {
 func (p *place) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(p.program, args...)
 	cmd.Dir = p.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + p.dir}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + p.dir}, p.env...)
 	return cmd
 }
 

@@ -1,0 +1,248 @@
+package cli_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/stories"
+	"github.com/rota-run/rota/proof/process"
+)
+
+// TestStories plays testdata/stories: what people type, and what happens to members, an act a line. Behind "=>" stands a text that is said, behind "=>!"
+// one that is not; in texts "\n" is the end of a line, and $DIR, $STORE and $VERSION are those of the story. "under" names the protocols of a story.
+func TestStories(t *testing.T) {
+	t.Parallel()
+	for _, st := range stories.Read(t, "testdata/stories/*.txt") {
+		under, acts := []string{""}, st.Acts
+		if rest, ok := strings.CutPrefix(acts[0], "under "); ok {
+			under, acts = strings.Fields(rest), acts[1:]
+		}
+		for _, protocol := range under {
+			t.Run(strings.TrimSpace(st.Name+" "+protocol), func(t *testing.T) {
+				s := &story{place: newPlace(t), protocol: protocol, members: map[string]*running{}}
+				if protocol == "sync" {
+					s.store = fakeBroker(t)
+				}
+				for _, act := range acts {
+					if s.play(act); t.Failed() {
+						t.Fatalf("that was: %s", act)
+					}
+				}
+			})
+		}
+	}
+}
+
+// story is one that is played in a place of its own.
+type story struct {
+	*place
+	protocol string
+	members  map[string]*running
+	tokens   map[string]uint64 // that were remembered
+}
+
+// said is what is to be said, and what is not.
+type said struct{ want, never []string }
+
+func (s *story) play(act string) {
+	s.t.Helper()
+	if strings.Contains(act, "$VERSION") {
+		act = strings.ReplaceAll(act, "$VERSION", s.version())
+	}
+	known := strings.NewReplacer("$DIR", s.dir, "$STORE", s.store, `\n`, "\n")
+	parts := strings.Split(act, " =>")
+	var texts said
+	for _, text := range parts[1:] {
+		never, ok := strings.CutPrefix(text, "! ")
+		text = known.Replace(strings.TrimSpace(never))
+		if ok {
+			texts.never = append(texts.never, text)
+		} else {
+			texts.want = append(texts.want, text)
+		}
+	}
+	do, rest, _ := strings.Cut(known.Replace(strings.TrimSpace(parts[0])), " ")
+	switch name, text, _ := strings.Cut(rest, " "); do {
+	case "write":
+		must.Succeed(s.t, os.MkdirAll(filepath.Join(s.dir, filepath.Dir(name)), 0o750))
+		s.write(name, text+"\n")
+	case "task":
+		s.task(name, text+"\n")
+	case "remove":
+		must.Succeed(s.t, os.Remove(filepath.Join(s.dir, name)))
+	case "holds": // holds FILE TEXT
+		if got := string(s.content(name)); got != text+"\n" {
+			s.t.Errorf("%s holds %q", name, got)
+		}
+	case "noops":
+		s.noops(s.number(name))
+	case "env":
+		s.env = append(s.env, rest)
+	case "ok", "tells", "fails", "misused":
+		s.types(map[string]int{"fails": exitFailed, "misused": exitUsage}[do], do == "ok", rest, texts)
+	case "until":
+		s.until(rest, texts)
+	case "once": // once COMMAND => TEXT: it says so, and not twice
+		if out := s.says(rest, exitOK); strings.Count(out, texts.want[0]) != 1 {
+			s.t.Errorf("it says\n%s", out)
+		}
+	case "start", "signal", "suspend", "kill", "ends", "told", "printed", "goes-on":
+		s.member(do, name, text, texts)
+	default:
+		s.cluster(do, strings.Fields(rest))
+	}
+}
+
+func (s *story) number(text string) int {
+	n, err := strconv.Atoi(text)
+	must.Succeed(s.t, err)
+	return n
+}
+
+func (w said) by(text string) bool {
+	return containsAll(text, w.want) && !slices.ContainsFunc(w.never, func(n string) bool { return strings.Contains(text, n) })
+}
+
+// types runs a command to its end: what is asked for is on stdout, what was done and what is wrong on stderr.
+func (s *story) types(code int, stdout bool, command string, texts said) {
+	s.t.Helper()
+	out, errs, got := s.rota(append(strings.Fields(command), "--store", s.store)...)
+	text := errs
+	if stdout {
+		text = out
+	}
+	if got != code || !texts.by(text) {
+		s.t.Errorf("exit %d, want %d\n%s%s", got, code, out, errs)
+	}
+}
+
+// until runs a command until it says something: the journal is written behind, and members act when they have heard.
+func (s *story) until(command string, texts said) {
+	s.t.Helper()
+	var out string
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("in the end it said\n%s", out)
+		}
+	}()
+	await(s.t, "rota "+command+" tells", func() bool {
+		var code int
+		out, _, code = s.rota(append(strings.Fields(command), "--store", s.store)...)
+		return code == exitOK && texts.by(out)
+	})
+}
+
+// member plays what happens to a member, and what it says.
+func (s *story) member(do, name, text string, texts said) {
+	s.t.Helper()
+	m := s.members[name]
+	switch do {
+	case "start":
+		args := strings.Fields(text)
+		switch s.protocol {
+		case "":
+		case "sync": // without sessions, a killed member is missed after its TTL
+			args = append([]string{"--protocol", s.protocol, "--ttl", "5s"}, args...)
+		default:
+			args = append([]string{"--protocol", s.protocol}, args...)
+		}
+		s.members[name] = s.start(name, args...)
+	case "signal":
+		m.signal(map[string]syscall.Signal{"TERM": syscall.SIGTERM, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "KILL": syscall.SIGKILL}[text])
+	case "suspend":
+		s.suspend(m)
+	case "kill":
+		must.Succeed(s.t, m.Kill())
+	case "ends": // ends a 0 => TEXT: its exit code, and what it has said
+		if code := m.end(); code != s.number(text) || !texts.by(m.Stderr.String()) {
+			s.t.Errorf("exit %d: %s", code, m.Stderr.String())
+		}
+	case "told":
+		await(s.t, name+" tells", func() bool { return texts.by(m.Stderr.String()) })
+	case "printed":
+		await(s.t, name+" prints", func() bool { return texts.by(m.Stdout.String()) })
+	case "goes-on": // it prints the same some times more
+		before := strings.Count(m.Stdout.String(), texts.want[0])
+		await(s.t, name+" goes on", func() bool { return strings.Count(m.Stdout.String(), texts.want[0]) > before+3 })
+	}
+}
+
+// cluster plays what all members together come to.
+func (s *story) cluster(do string, w []string) {
+	s.t.Helper()
+	switch do {
+	case "joined":
+		s.joined(w[0])
+	case "shares": // shares 4 a:2 b:2
+		s.awaitShares(s.number(w[0]), strings.Join(w[1:], " "))
+	case "even": // even t 5 2: tasks that begin so are at 5 members, at most 2 at each
+		await(s.t, strings.Join(w, " "), func() bool {
+			_, owned := s.owned(w[0])
+			return len(owned) == s.number(w[1]) && slices.Max(slices.Collect(maps.Values(owned))) == s.number(w[2])
+		})
+	case "states": // states job running done: of its tasks
+		await(s.t, strings.Join(w, " "), func() bool { return slices.Equal(taskStates(s.job(w[0])), w[1:]) })
+	case "slots": // slots job 2: of its first task
+		await(s.t, strings.Join(w, " "), func() bool { return len(s.job(w[0]).Tasks[0].Slots) == s.number(w[1]) })
+	case "tokens": // of all tasks are remembered
+		s.tokens, _ = s.owned("")
+	case "kept": // kept [t]: those of tasks that begin so are what they were
+		now, _ := s.owned("")
+		for task, token := range s.tokens {
+			if strings.HasPrefix(task, strings.Join(w, "")) && now[task] != token {
+				s.t.Errorf("%s had token %d, and has %d", task, token, now[task])
+			}
+		}
+	case "sockets": // sockets 3: of members that answer on this machine, for their owner alone
+		all, err := filepath.Glob(filepath.Join(s.dir, "store", "members", "*.sock"))
+		if err != nil || len(all) != s.number(w[0]) {
+			s.t.Errorf("sockets %q, %v", all, err)
+		}
+		for _, path := range all {
+			if info, err := os.Stat(path); err != nil || info.Mode() != os.ModeSocket|0o600 {
+				s.t.Errorf("%s: %v, %v", path, info, err)
+			}
+		}
+	default:
+		s.t.Fatalf("no act is %q", do)
+	}
+}
+
+// owned are the tokens of the tasks whose names begin so, and how many each member has.
+func (p *place) owned(prefix string) (tokens map[string]uint64, owned map[string]int) {
+	p.t.Helper()
+	tokens, owned = map[string]uint64{}, map[string]int{}
+	for _, t := range p.tasks() {
+		if strings.HasPrefix(t.Task, prefix) {
+			tokens[t.Task] = t.Token
+			owned[t.Owner]++
+		}
+	}
+	return tokens, owned
+}
+
+// suspend stops a member while it does not write: nobody can write to the file store while a suspended member has the turn.
+func (p *place) suspend(m *running) {
+	p.t.Helper()
+	store := filepath.Join(p.dir, "store")
+	must.Succeed(p.t, process.StopOutside(p.t.Context(), m.PID(), filepath.Join(store, "queue.lock"), filepath.Join(store, "turn.lock")))
+}
+
+// fakeBroker is a place on a broker inside this process.
+func fakeBroker(t *testing.T) string {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"}))
+	must.Succeed(t, err)
+	t.Cleanup(c.Close)
+	return fmt.Sprintf("kafka://%s/weather", c.ListenAddrs()[0])
+}
