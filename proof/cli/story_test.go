@@ -18,8 +18,8 @@ import (
 	"github.com/rota-run/rota/proof/process"
 )
 
-// TestStories plays testdata/stories: what people type, and what happens to members, an act a line. Behind "=>" stands a text that is said, behind "=>!"
-// one that is not; in texts "\n" is the end of a line, and $DIR, $STORE and $VERSION are those of the story. "under" names the protocols of a story.
+// TestStories plays testdata/stories: what people type, and what happens to members, an act a line. $DIR, $STORE and $VERSION are those of the story, and
+// "under" names its protocols.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	for _, st := range stories.Read(t, "testdata/stories/*.txt") {
@@ -51,27 +51,13 @@ type story struct {
 	tokens   map[string]uint64 // that were remembered
 }
 
-// said is what is to be said, and what is not.
-type said struct{ want, never []string }
-
 func (s *story) play(act string) {
 	s.t.Helper()
 	if strings.Contains(act, "$VERSION") {
 		act = strings.ReplaceAll(act, "$VERSION", s.version())
 	}
-	known := strings.NewReplacer("$DIR", s.dir, "$STORE", s.store, `\n`, "\n")
-	parts := strings.Split(act, " =>")
-	var texts said
-	for _, text := range parts[1:] {
-		never, ok := strings.CutPrefix(text, "! ")
-		text = known.Replace(strings.TrimSpace(never))
-		if ok {
-			texts.never = append(texts.never, text)
-		} else {
-			texts.want = append(texts.want, text)
-		}
-	}
-	do, rest, _ := strings.Cut(known.Replace(strings.TrimSpace(parts[0])), " ")
+	act, texts := stories.Cut(act, "$DIR", s.dir, "$STORE", s.store)
+	do, rest, _ := strings.Cut(act, " ")
 	switch name, text, _ := strings.Cut(rest, " "); do {
 	case "write":
 		must.Succeed(s.t, os.MkdirAll(filepath.Join(s.dir, filepath.Dir(name)), 0o750))
@@ -93,7 +79,7 @@ func (s *story) play(act string) {
 	case "until":
 		s.until(rest, texts)
 	case "once": // once COMMAND => TEXT: it says so, and not twice
-		if out := s.says(rest, exitOK); strings.Count(out, texts.want[0]) != 1 {
+		if out := s.says(rest, exitOK); strings.Count(out, texts.Want[0]) != 1 {
 			s.t.Errorf("it says\n%s", out)
 		}
 	case "start", "signal", "suspend", "kill", "ends", "told", "printed", "goes-on":
@@ -109,25 +95,21 @@ func (s *story) number(text string) int {
 	return n
 }
 
-func (w said) by(text string) bool {
-	return containsAll(text, w.want) && !slices.ContainsFunc(w.never, func(n string) bool { return strings.Contains(text, n) })
-}
-
 // types runs a command to its end: what is asked for is on stdout, what was done and what is wrong on stderr.
-func (s *story) types(code int, stdout bool, command string, texts said) {
+func (s *story) types(code int, stdout bool, command string, texts stories.Texts) {
 	s.t.Helper()
 	out, errs, got := s.rota(append(strings.Fields(command), "--store", s.store)...)
 	text := errs
 	if stdout {
 		text = out
 	}
-	if got != code || !texts.by(text) {
+	if got != code || !texts.In(text) {
 		s.t.Errorf("exit %d, want %d\n%s%s", got, code, out, errs)
 	}
 }
 
 // until runs a command until it says something: the journal is written behind, and members act when they have heard.
-func (s *story) until(command string, texts said) {
+func (s *story) until(command string, texts stories.Texts) {
 	s.t.Helper()
 	var out string
 	defer func() {
@@ -138,12 +120,12 @@ func (s *story) until(command string, texts said) {
 	await(s.t, "rota "+command+" tells", func() bool {
 		var code int
 		out, _, code = s.rota(append(strings.Fields(command), "--store", s.store)...)
-		return code == exitOK && texts.by(out)
+		return code == exitOK && texts.In(out)
 	})
 }
 
 // member plays what happens to a member, and what it says.
-func (s *story) member(do, name, text string, texts said) {
+func (s *story) member(do, name, text string, texts stories.Texts) {
 	s.t.Helper()
 	m := s.members[name]
 	switch do {
@@ -164,16 +146,16 @@ func (s *story) member(do, name, text string, texts said) {
 	case "kill":
 		must.Succeed(s.t, m.Kill())
 	case "ends": // ends a 0 => TEXT: its exit code, and what it has said
-		if code := m.end(); code != s.number(text) || !texts.by(m.Stderr.String()) {
+		if code := m.end(); code != s.number(text) || !texts.In(m.Stderr.String()) {
 			s.t.Errorf("exit %d: %s", code, m.Stderr.String())
 		}
 	case "told":
-		await(s.t, name+" tells", func() bool { return texts.by(m.Stderr.String()) })
+		await(s.t, name+" tells", func() bool { return texts.In(m.Stderr.String()) })
 	case "printed":
-		await(s.t, name+" prints", func() bool { return texts.by(m.Stdout.String()) })
+		await(s.t, name+" prints", func() bool { return texts.In(m.Stdout.String()) })
 	case "goes-on": // it prints the same some times more
-		before := strings.Count(m.Stdout.String(), texts.want[0])
-		await(s.t, name+" goes on", func() bool { return strings.Count(m.Stdout.String(), texts.want[0]) > before+3 })
+		before := strings.Count(m.Stdout.String(), texts.Want[0])
+		await(s.t, name+" goes on", func() bool { return strings.Count(m.Stdout.String(), texts.Want[0]) > before+3 })
 	}
 }
 
