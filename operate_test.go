@@ -33,6 +33,11 @@ func TestWaitForAKilledJob(t *testing.T) {
 		if owner, token := m.OwnerOf("job", ""); owner != "a" || token == 0 {
 			t.Errorf("owned by %q under %d", owner, token)
 		}
+		short, cancel := context.WithCancel(ctx)
+		cancel()
+		if err := m.Wait(short, "job"); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v while it runs", err)
+		}
 		must.Succeed(t, m.Kill(ctx, "job"))
 		wantEnd(t, m.Wait(ctx, "job"), "killed")
 		if !over.Load() {
