@@ -475,24 +475,6 @@ func (f *follower) wantOnceEach(n int) {
 	}
 }
 
-func TestTailFaults(t *testing.T) {
-	t.Parallel()
-	checkFaults(t, Options{}, []faultCase{
-		{"tail", `{}`, "config.paths", "missing", "/var/log"},
-		{"tail", `{"path":"/a"}`, "config.path", "unknown field", `"paths"`},
-		{"tail", `{"paths":["a.log"]}`, "config.paths[0]", "not an absolute path", ""},
-		{"tail", `{"paths":["/a["]}`, "config.paths[0]", "not a pattern", ""},
-		{"tail", `{"paths":["/etc/shadow"]}`, "config.paths[0]", "below /var/log, /tmp only", "--allow-tail /etc"},
-		{"tail", `{"paths":["/var/logs/a"]}`, "config.paths[0]", "below /var/log, /tmp only", "--allow-tail /var/logs"},
-		{"tail", `{"paths":["/var/log/../a"]}`, "config.paths[0]", "not a plain path", ""},
-		{"tail", `{"paths":["/proc/1/environ"]}`, "config.paths[0]", "holds no log files", ""},
-		{"tail", `{"paths":["/tmp/a"],"match":"("}`, "config.match", "missing closing )", "(?P<value>"},
-		{"tail", `{"paths":["/tmp/a"],"name":"x"}`, "config.name", "nothing to name", "match"},
-		{"tail", `{"paths":["/tmp/a"],"from":"middle"}`, "config.from", "middle", "start"},
-		{"tail", `{"paths":["/tmp/a"],"flush":"10ms"}`, "config.flush", "not between", ""},
-	})
-}
-
 // FuzzTailPosition feeds any bytes as the stored position.
 func FuzzTailPosition(f *testing.F) {
 	f.Add([]byte(`{"v":1,"files":[{"path":"/x","offset":-5,"sum":""}]}`))

@@ -91,26 +91,6 @@ func TestTCPRefusesInternalAddresses(t *testing.T) {
 	}
 }
 
-func TestEndpointFaults(t *testing.T) {
-	t.Parallel()
-	checkFaults(t, Options{}, []faultCase{
-		{"tcp", `{}`, "config.addr", "missing", "example.org:443"},
-		{"tcp", `{"addr":"example.org"}`, "config.addr", "not host:port", ""},
-		{"tcp", `{"addr":"example.org:0"}`, "config.addr", "not a port", "65535"},
-		{"tcp", `{"addr":"10.0.0.1:80"}`, "config.addr", "private", ""},
-		{"tls", `{"addr":"example.org:443","min_days":-1}`, "config.min_days", "negative", ""},
-		{"tls", `{"adr":"example.org:443"}`, "config.adr", "unknown field", `"addr"`},
-		{"dns", `{}`, "config.name", "missing", "example.org"},
-		{"dns", `{"name":"a..b"}`, "config.name", "not a name", ""},
-		{"dns", `{"name":"a.example","type":"ZZ"}`, "config.type", "unknown type", "AAAA"},
-		{"dns", `{"name":"a.example","server":"ns.example"}`, "config.server", "not an address", "9.9.9.9"},
-		{"dns", `{"name":"a.example","exact":true}`, "config.exact", "exactly nothing", "expect"},
-		{"scrape", `{}`, "config.url", "missing", ""},
-		{"scrape", `{"url":"https://a.example/","metrics":["a*b"]}`, "config.metrics[0]", "not a pattern", "process_*"},
-		{"scrape", `{"url":"https://a.example/","max_samples":-1}`, "config.max_samples", "not between", ""},
-	})
-}
-
 // An answer comes in any pieces, the last one with the end. What is beyond max_answer is not looked at.
 func TestTCPAnswers(t *testing.T) {
 	t.Parallel()
