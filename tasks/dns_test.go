@@ -14,7 +14,6 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/work/worktest"
 )
 
 // nameServer is a small DNS server on loopback, UDP and TCP on one port.
@@ -136,56 +135,6 @@ func zone(q dnsmessage.Question, over string, m *dnsmessage.Message) {
 	case "a.example. TXT": // exists, but has none
 	default:
 		m.RCode = dnsmessage.RCodeNameError
-	}
-}
-
-func TestDNS(t *testing.T) {
-	t.Parallel()
-	s := serveDNS(t, zone)
-	for name, c := range map[string]struct {
-		name, kind string
-		expect     []string
-		exact      bool
-		reason     string // "" for up
-	}{
-		"a":              {name: "a.example", expect: []string{"192.0.2.2"}},
-		"a exact":        {name: "A.example.", kind: "a", expect: []string{"192.0.2.1", "192.0.2.2"}, exact: true},
-		"a not exact":    {name: "a.example", expect: []string{"192.0.2.1"}, exact: true, reason: "answer"},
-		"a missing":      {name: "a.example", expect: []string{"192.0.2.9"}, reason: "answer"},
-		"aaaa":           {name: "a.example", kind: "AAAA", expect: []string{"2001:0db8:0::1"}},
-		"mx":             {name: "a.example", kind: "MX", expect: []string{"10 Mail.example"}},
-		"ns":             {name: "a.example", kind: "NS", expect: []string{"mail.example."}},
-		"cname":          {name: "a.example", kind: "CNAME", expect: []string{"mail.example"}},
-		"srv":            {name: "_s._tcp.a.example", kind: "SRV", expect: []string{"1 2 3 mail.example"}},
-		"ptr":            {name: "192.0.2.1", kind: "PTR", expect: []string{"mail.example"}},
-		"ptr 6":          {name: "2001:db8::1", kind: "PTR", expect: []string{"mail.example"}},
-		"cut, so by tcp": {name: "big.example", kind: "TXT", expect: []string{"over tcp"}},
-		"no such name":   {name: "zz.example", reason: "notfound"},
-		"no records":     {name: "a.example", kind: "TXT", reason: "notfound"},
-		"failure":        {name: "broken.example", reason: "dns"},
-		"silence":        {name: "silent.example", reason: "timeout"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := define(t, object{"name": c.name, "type": c.kind, "server": s.addr, "expect": c.expect, "exact": c.exact})
-			d.TimeoutMS = 60_000
-			if c.reason == "timeout" {
-				d.TimeoutMS = 50
-			}
-			g, h := worktest.NewGrant(t, d)
-			err := worktest.Run(t, Builtin(local)["dns"], g)
-			if c.reason != "" {
-				wantDown(t, h, "dns", c.reason, err)
-			} else {
-				wantUp(t, h, "dns", err)
-			}
-			if c.reason != "" && c.reason != "answer" {
-				return
-			}
-			if !phasesOf(h, "dns.latency_ms")["total"] || h.LastValue(t, "dns.answers") < 1 {
-				t.Errorf("got samples %v, want latency and answers", h.Samples())
-			}
-		})
 	}
 }
 

@@ -61,44 +61,6 @@ func TestScrape(t *testing.T) {
 	}
 }
 
-func TestScrapeFilter(t *testing.T) {
-	t.Parallel()
-	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, page) })
-	h, err := round(t, local, "scrape", object{"url": s.URL, "metrics": []string{"process_*", "rpc"}, "max_samples": 5})
-	wantUp(t, h, "scrape", err)
-	if got := h.LastValue(t, "scrape.samples"); got != 5 {
-		t.Errorf("got %v samples, want the one of process_* and four of rpc", got)
-	}
-}
-
-func TestScrapeDown(t *testing.T) {
-	t.Parallel()
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/404":
-			w.WriteHeader(http.StatusNotFound)
-		case "/204":
-			w.WriteHeader(http.StatusNoContent)
-		case "/html":
-			fmt.Fprint(w, "<html><body>hello</body></html>\n")
-		case "/huge":
-			row := "# " + strings.Repeat("x", 1<<20) + "\n"
-			for range scrapeBytes.usual>>20 + 1 {
-				fmt.Fprint(w, row)
-			}
-		default:
-			fmt.Fprint(w, page)
-		}
-	})
-	for path, reason := range map[string]string{"/404": "status", "/204": "status", "/html": "format", "/huge": "limit", "/many": "limit"} {
-		h, err := round(t, local, "scrape", object{"url": s.URL + path, "max_samples": 3})
-		wantDown(t, h, "scrape", reason, err)
-		if got := len(h.Samples()); got != 2 {
-			t.Errorf("%s: %d samples, want up and failure alone", path, got)
-		}
-	}
-}
-
 func BenchmarkScrapeParse(b *testing.B) {
 	var text strings.Builder
 	for i := range 10_000 {
