@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/proof/sim/history"
@@ -218,43 +217,6 @@ func (g *guarded) acts() {
 	if owners < *kills/2 {
 		g.t.Errorf("the programs had %d owners: the test shows nothing", owners)
 	}
-}
-
-// A task that kills its owner ends three members, and is parked: the fourth goes on with the rest.
-func TestATaskThatKillsItsOwners(t *testing.T) {
-	p := newPlace(t)
-	p.noops(2)
-	members := map[string]*running{}
-	for _, m := range []string{"a", "b", "c", "d"} {
-		members[m] = p.start(m, "--allow-exec", "/bin/sh", "tasks")
-	}
-	await(t, "all have joined", func() bool {
-		out, _, _ := p.rota("member", "list", "--store", p.store, "-o", "json")
-		return strings.Count(out, `"state":"joined"`) == 4
-	})
-	p.task("poison.yaml", "type: command\nretry: {attempts: 9}\nconfig: {argv: [/bin/sh, -c, 'kill -9 $PPID']}\n")
-	await(t, "it is parked", func() bool {
-		out, _, _ := p.rota("why", "poison", "--store", p.store)
-		return strings.Contains(out, "3 members died in a row while they ran it") && strings.Contains(out, "rota task retry poison")
-	})
-	alive := 0
-	for _, m := range members {
-		if !m.Ended() {
-			alive++
-		}
-	}
-	if alive != 1 {
-		t.Errorf("%d members are alive, want 1", alive)
-	}
-	await(t, "the rest runs", func() bool {
-		running := 0
-		for _, task := range p.tasks() {
-			if task.State == view.Running {
-				running++
-			}
-		}
-		return running == 2
-	})
 }
 
 // While its member lives, a guardian does nothing: it uses little memory, no processor, and no port; a terminal's signals do not end it.

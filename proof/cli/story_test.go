@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +24,10 @@ import (
 // "under" names its protocols.
 func TestStories(t *testing.T) {
 	t.Parallel()
+	// Where this test itself runs below nohup, its children would ignore SIGHUP as well. What is caught is not inherited.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(caught) })
 	for _, st := range stories.Read(t, "testdata/stories/*.txt") {
 		under, acts := []string{""}, st.Acts
 		if rest, ok := strings.CutPrefix(acts[0], "under "); ok {
@@ -66,6 +72,17 @@ func (s *story) play(act string) {
 		s.task(name, text+"\n")
 	case "remove":
 		must.Succeed(s.t, os.Remove(filepath.Join(s.dir, name)))
+	case "move":
+		must.Succeed(s.t, os.Rename(filepath.Join(s.dir, name), filepath.Join(s.dir, text)))
+	case "filled": // something is written to a file
+		await(s.t, name+" is filled", func() bool {
+			info, err := os.Stat(filepath.Join(s.dir, name))
+			return err == nil && info.Size() > 0
+		})
+	case "linux": // it can be played there alone
+		if runtime.GOOS != "linux" {
+			s.t.Skip("NOT TESTED: " + runtime.GOOS)
+		}
 	case "holds": // holds FILE TEXT
 		if got := string(s.content(name)); got != text+"\n" {
 			s.t.Errorf("%s holds %q", name, got)
@@ -140,7 +157,7 @@ func (s *story) member(do, name, text string, texts stories.Texts) {
 		}
 		s.members[name] = s.start(name, args...)
 	case "signal":
-		m.signal(map[string]syscall.Signal{"TERM": syscall.SIGTERM, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "KILL": syscall.SIGKILL}[text])
+		m.signal(map[string]syscall.Signal{"TERM": syscall.SIGTERM, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}[text])
 	case "suspend":
 		s.suspend(m)
 	case "kill":
@@ -167,6 +184,16 @@ func (s *story) cluster(do string, w []string) {
 		s.joined(w[0])
 	case "shares": // shares 4 a:2 b:2
 		s.awaitShares(s.number(w[0]), strings.Join(w[1:], " "))
+	case "alive": // so many of all that were started
+		n := 0
+		for _, m := range s.members {
+			if !m.Ended() {
+				n++
+			}
+		}
+		if n != s.number(w[0]) {
+			s.t.Errorf("%d members are alive", n)
+		}
 	case "even": // even t 5 2: tasks that begin so are at 5 members, at most 2 at each
 		await(s.t, strings.Join(w, " "), func() bool {
 			_, owned := s.owned(w[0])
