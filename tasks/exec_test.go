@@ -266,14 +266,3 @@ func FuzzExecLines(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkExecRound(b *testing.B) {
-	d := define(b, object{"argv": []string{"/bin/true"}})
-	r, err := Builtin(Options{ExecAllow: []string{"/bin/true"}})["exec"].New(d)
-	must.Succeed(b, err)
-	g, _ := worktest.NewGrant(b, d)
-	g.Host = deaf{}
-	for b.Loop() {
-		must.Succeed(b, r.Run(context.Background(), g))
-	}
-}

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"
 )
@@ -243,22 +242,3 @@ func TestOnlyChangesAreLogged(t *testing.T) {
 		t.Errorf("got %d lines, want one when it failed and one when it passed:\n%s", got, log.String())
 	}
 }
-
-func BenchmarkHTTPRound(b *testing.B) {
-	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer s.Close()
-	d := define(b, object{"url": s.URL})
-	r, err := Builtin(local)["http"].New(d)
-	must.Succeed(b, err)
-	g, _ := worktest.NewGrant(b, d)
-	g.Host = deaf{}
-	b.ReportAllocs()
-	for b.Loop() {
-		must.Succeed(b, r.Run(b.Context(), g))
-	}
-}
-
-// deaf is a host that keeps nothing.
-type deaf struct{ work.Host }
-
-func (deaf) Emit(...publish.Sample) {}

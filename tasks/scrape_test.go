@@ -1,14 +1,10 @@
 package tasks
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/rota-run/rota/internal/proof/must"
 )
 
 const page = `# HELP up help
@@ -58,20 +54,5 @@ func TestScrape(t *testing.T) {
 	}
 	if age := time.Since(time.UnixMilli(requests[1].Points[0].AtMS)); age < 0 || age > time.Minute {
 		t.Errorf("a sample without time stamp is %v old, want that of the round", age)
-	}
-}
-
-func BenchmarkScrapeParse(b *testing.B) {
-	var text strings.Builder
-	for i := range 10_000 {
-		fmt.Fprintf(&text, "metric_%d{code=\"%d\",path=\"/a/b\"} %d\n", i/100, i%100, i)
-	}
-	var c scrapeConfig
-	c.check(&faults{})
-	page := []byte(text.String())
-	b.SetBytes(int64(len(page)))
-	b.ReportAllocs()
-	for b.Loop() {
-		must.Succeed(b, must.Err(c.parse(bytes.NewReader(page), time.Unix(1, 0))))
 	}
 }

@@ -495,24 +495,3 @@ func FuzzTailPosition(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkTail(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "app.log")
-	text := []byte(strings.Repeat("2026-01-01T00:00:00Z GET /index.html took 12.5ms\n", 100_000))
-	must.Succeed(b, os.WriteFile(path, text, 0o600))
-	r, err := Builtin(below)["tail"].New(define(b, object{"paths": []string{path}, "match": `took (?P<value>[0-9.]+)ms`}))
-	must.Succeed(b, err)
-	g, _ := worktest.NewGrant(b, work.Definition{})
-	g.Host = deaf{}
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		f, err := opened(path)
-		must.Succeed(b, err)
-		tally, buf := newTailTally(r.(*tailRunner), g), make([]byte, 64<<10)
-		for n := 1; n > 0; {
-			n, err = f.next(buf, tally)
-			must.Succeed(b, err)
-		}
-		f.f.Close()
-	}
-}
