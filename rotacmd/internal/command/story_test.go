@@ -30,7 +30,7 @@ func TestStories(t *testing.T) {
 				s.place, acts = newPlace(t), acts[1:]
 			} else {
 				s.written = newWritten(t, nil)
-				s.place = s.written.place
+				s.place, s.at = s.written.place, "file:store"
 			}
 			for _, act := range acts {
 				if s.play(act); t.Failed() {
@@ -45,6 +45,7 @@ func TestStories(t *testing.T) {
 type story struct {
 	*place
 	*written
+	at    string // the store of commands that name none
 	env   map[string]string
 	stdin string
 }
@@ -83,6 +84,9 @@ func (s *story) play(act string) {
 		if got, err := os.ReadFile(name); err != nil || string(got) != text+"\n" {
 			t.Errorf("it has %q, %v", got, err)
 		}
+	case "history":
+		s.at = "file:store"
+		history(t)
 	case "claim": // claim STORE PROTOCOL: the store is one of it
 		st, err := file.Open(t.Context(), name, file.Options{})
 		must.Succeed(t, err)
@@ -100,11 +104,11 @@ func (s *story) types(code int, command string, texts stories.Texts) {
 	t := s.place.t
 	t.Helper()
 	args := strings.Fields(command)
-	if s.written != nil && !strings.HasPrefix(command, "store ") && !strings.Contains(command, "--store") {
-		args = append(args, "--store", "file:store")
+	if s.at != "" && !strings.HasPrefix(command, "store ") && !strings.Contains(command, "--store") {
+		args = append(args, "--store", s.at)
 	}
 	out, errs, got := with(s.env, s.stdin, args...)
-	if got != code || !texts.In(out+errs) {
+	if got != code || !texts.In(out+errs) || code == exitUsage && out != "" {
 		t.Errorf("exit %d, want %d:\n%s%s", got, code, out, errs)
 	}
 }
@@ -179,5 +183,27 @@ func (s *story) changes(do, name, text string) {
 		must.Succeed(t, must.Err(c.Submit(t.Context(), name, []byte(`{"file":"a.png"}`), call.Options{Key: text})))
 	default:
 		t.Fatalf("no act is %q", do)
+	}
+}
+
+// history writes a log by hand: a joins at 12:00:01, c1 and c2 are submitted a second apart, c1 is killed. The writer "fast" has a clock that is an hour ahead.
+func history(t *testing.T) {
+	t.Helper()
+	st, err := file.Open(t.Context(), "store", file.Options{})
+	must.Succeed(t, err)
+	defer st.Close()
+	start := time.Date(2026, 11, 22, 12, 0, 0, 0, time.Local)
+	for i, c := range []struct {
+		writer  cluster.WriterID
+		after   time.Duration
+		command cluster.Command
+	}{
+		{"a", 1 * time.Second, cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a"}},
+		{"fast", time.Hour, cluster.SubmitJob{Job: "c1", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
+		{"a", 3 * time.Second, cluster.SubmitJob{Job: "c2", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
+		{"a", 4 * time.Second, cluster.KillJob{Job: "c1"}},
+	} {
+		e := cluster.Entry{Writer: c.writer, Seq: uint64(i) + 1, AtMS: start.Add(c.after).UnixMilli(), Commands: []cluster.Command{c.command}}
+		must.Succeed(t, must.Err(st.Append(t.Context(), e.Encode())))
 	}
 }
