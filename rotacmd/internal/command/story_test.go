@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,9 +64,9 @@ func (s *story) play(act string) {
 		s.hints()
 	case "in": // of the next commands
 		s.stdin = rest + "\n"
-	case "env": // env NAME=VALUE ...
+	case "env": // env NAME=VALUE; NAME=VALUE
 		s.env = map[string]string{}
-		for _, one := range strings.Fields(rest) {
+		for one := range strings.SplitSeq(rest, "; ") {
 			name, value, _ := strings.Cut(one, "=")
 			s.env[name] = value
 		}
@@ -75,7 +76,9 @@ func (s *story) play(act string) {
 	case "remove":
 		must.Succeed(t, os.Remove(name))
 	case "mode":
-		must.Succeed(t, os.Chmod(name, map[string]os.FileMode{"0750": 0o750}[text]))
+		mode, err := strconv.ParseUint(text, 8, 32)
+		must.Succeed(t, err)
+		must.Succeed(t, os.Chmod(name, os.FileMode(mode)))
 	case "none": // no file has such a name
 		if all, err := filepath.Glob(name); err != nil || len(all) > 0 {
 			t.Errorf("there are %q, %v", all, err)

@@ -42,38 +42,3 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		})
 	}
 }
-
-func TestSettingsComeFromFlagEnvironmentFileDefault(t *testing.T) {
-	p := newPlace(t)
-	p.write("rota.yaml", "store: file:from-file\nttl: 7s\nweight: 50\nlabel: {zone: a, disk: ssd}\napi-token: env:SECRET\ntasks: [./checks]\n")
-	out, errs, code := with(map[string]string{"ROTA_TTL": "5s", "ROTA_WEIGHT": "20"}, "", "config", "--weight", "10")
-	if code != exitOK || errs != "" {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
-	got := map[string]string{}
-	for line := range strings.Lines(out) {
-		f := strings.Fields(line)
-		got[f[0]] = strings.Join(f[1:], " ")
-	}
-	for name, want := range map[string]string{
-		"store":     "file:from-file file rota.yaml",
-		"ttl":       "5s environment ROTA_TTL",
-		"weight":    "10 flag",
-		"label":     "disk=ssd,zone=a file rota.yaml",
-		"api-token": "*** file rota.yaml",
-		"publish":   "stdout default",
-		"tasks":     "./checks file rota.yaml",
-	} {
-		if got[name] != want {
-			t.Errorf("%s: got %q, want %q", name, got[name], want)
-		}
-	}
-	p.write("rota.yaml", "wieght: 5\n")
-	if _, stderr, code := p.rota("config"); code != exitUsage || !strings.Contains(stderr, `"wieght"`) {
-		t.Errorf("exit %d, %q; want a usage error about the unknown setting", code, stderr)
-	}
-	p.write("rota.yaml", "weight: [\n")
-	if _, stderr, code := p.rota("config"); code != exitUsage || !strings.Contains(stderr, "rota.yaml") {
-		t.Errorf("exit %d, %q; want a usage error about the file", code, stderr)
-	}
-}
