@@ -15,27 +15,6 @@ import (
 
 type pair struct{ A, B int }
 
-func TestCallReturnsItsResult(t *testing.T) {
-	virtual(t, func(t *testing.T, ctx context.Context) {
-		s := memory.New()
-		add := rota.NewFunc("add", func(_ context.Context, p pair) (int, error) { return p.A + p.B, nil })
-		a := joinAs(t, ctx, s, rota.Config{Member: "a", Slots: 2, Functions: []rota.Function{add}})
-		joinAs(t, ctx, s, rota.Config{Member: "b", Slots: 2, Functions: []rota.Function{add}})
-		c, err := rota.Open(s.Open(), rota.ClientOptions{})
-		must.Succeed(t, err)
-		defer c.Close(ctx)
-		for i := range 20 {
-			for _, to := range []rota.CallTarget{a, c} {
-				call, err := add.Submit(ctx, to, pair{i, 2})
-				must.Succeed(t, err)
-				if got, err := call.Wait(ctx); err != nil || got != i+2 {
-					t.Fatalf("got %d, %v", got, err)
-				}
-			}
-		}
-	})
-}
-
 func TestCallsFail(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		s := memory.New()
@@ -115,9 +94,7 @@ func TestCallsWithAKeyOrADelay(t *testing.T) {
 		began := time.Now()
 		call, err := count.With(rota.FuncOptions{Delay: time.Minute}).Submit(ctx, one, 1)
 		must.Succeed(t, err)
-		if _, err := call.Wait(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(call.Wait(ctx)))
 		if took := time.Since(began); took < time.Minute || took > 70*time.Second {
 			t.Errorf("a call with a delay of a minute took %s", took)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestEmbeddingIsCheap bounds what a program links that only embeds a member: no metrics library, no HTTP, no client of a server (decision 30). A store
@@ -39,8 +41,6 @@ func TestEmbeddingIsCheap(t *testing.T) {
 func linked(t *testing.T, packages ...string) []string {
 	t.Helper()
 	out, err := exec.Command("go", append([]string{"list", "-deps"}, packages...)...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.Fields(string(out))
 }

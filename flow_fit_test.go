@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -29,9 +30,7 @@ func fitTypes() []rota.Type {
 // What cannot be a flow is refused when it is submitted, with its place in the file and what to do.
 func TestFlowsThatDoNotFit(t *testing.T) {
 	m, err := rota.Join(t.Context(), rota.Config{Member: "m", Store: memory.New().Open(), Slots: 4, Types: fitTypes()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() {
 		if err := m.Leave(context.WithoutCancel(t.Context())); err != nil {
 			t.Error(err)

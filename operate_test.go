@@ -33,6 +33,11 @@ func TestWaitForAKilledJob(t *testing.T) {
 		if owner, token := m.OwnerOf("job", ""); owner != "a" || token == 0 {
 			t.Errorf("owned by %q under %d", owner, token)
 		}
+		short, cancel := context.WithCancel(ctx)
+		cancel()
+		if err := m.Wait(short, "job"); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v while it runs", err)
+		}
 		must.Succeed(t, m.Kill(ctx, "job"))
 		wantEnd(t, m.Wait(ctx, "job"), "killed")
 		if !over.Load() {
@@ -62,9 +67,7 @@ func TestWaitForAParkedJob(t *testing.T) {
 			return nil
 		})
 		m := join(t, ctx, memory.New(), "a", typ)
-		if err := m.Submit(ctx, "job", rota.Task{Type: "copy", Spread: rota.Partitioned, Partitions: []string{"a", "b"}, MaxAttempts: 1}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Submit(ctx, "job", rota.Task{Type: "copy", Spread: rota.Partitioned, Partitions: []string{"a", "b"}, MaxAttempts: 1}))
 		err := m.Wait(ctx, "job")
 		wantEnd(t, err, "parked")
 		if want := `job "job" is parked: job#b failed 1 times: disk full`; err.Error() != want {

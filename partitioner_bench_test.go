@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -19,18 +20,13 @@ func BenchmarkPartitioner(b *testing.B) {
 	var m *rota.Member
 	for i := range 3 {
 		var err error
-		if m, err = rota.Join(ctx, rota.Config{Member: fmt.Sprint("m", i), Store: s.Open(), Types: []rota.Type{typ}}); err != nil {
-			b.Fatal(err)
-		}
+		m, err = rota.Join(ctx, rota.Config{Member: fmt.Sprint("m", i), Store: s.Open(), Types: []rota.Type{typ}})
+		must.Succeed(b, err)
 		defer m.Leave(context.WithoutCancel(ctx))
 	}
 	b.ResetTimer()
-	if err := m.Submit(ctx, "sum", rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}}); err != nil {
-		b.Fatal(err)
-	}
-	if err := m.Wait(ctx, "sum"); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, m.Submit(ctx, "sum", rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}}))
+	must.Succeed(b, m.Wait(ctx, "sum"))
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "items/s")
 	b.ReportMetric(float64(m.Value().Applied())/float64(b.N), "entries/item")

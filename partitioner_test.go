@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -137,33 +136,10 @@ func TestAnItemFails(t *testing.T) {
 				return nil
 			}})
 		a := join(t, ctx, memory.New(), "a", typ)
-		if err := a.Submit(ctx, "sum", rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}, MaxAttempts: 3}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, a.Submit(ctx, "sum", rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}, MaxAttempts: 3}))
 		ended(t, ctx, a, "sum")
 		if tries["0"] != 1 || tries["1"] != 2 || tries["2"] != 1 {
 			t.Errorf("got %v tries", tries)
-		}
-	})
-}
-
-func TestWaitTellsHowAJobEnded(t *testing.T) {
-	virtual(t, func(t *testing.T, ctx context.Context) {
-		typ, told := runs("watch")
-		a := join(t, ctx, memory.New(), "a", typ)
-		if err := a.Wait(ctx, "job"); err == nil {
-			t.Error("a job that nobody has submitted has ended well")
-		}
-		must.Succeed(t, a.Submit(ctx, "job", rota.Task{Type: "watch"}))
-		expect(t, ctx, told, "start a")
-		short, cancel := context.WithCancel(ctx)
-		cancel()
-		if err := a.Wait(short, "job"); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v while it runs", err)
-		}
-		must.Succeed(t, a.Kill(ctx, "job"))
-		if err := a.Wait(ctx, "job"); err == nil || !strings.Contains(err.Error(), "killed") {
-			t.Errorf("got %v for a job that was killed", err)
 		}
 	})
 }

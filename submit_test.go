@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store/memory"
@@ -30,9 +31,7 @@ func TestSubmitFile(t *testing.T) {
 		if err != nil || job != "etl" {
 			t.Fatalf("%q, %v", job, err)
 		}
-		if err := m.Wait(ctx, job); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.Wait(ctx, job))
 		expect(t, ctx, told, "first")
 		expect(t, ctx, told, "second")
 		if _, err := m.SubmitFile(ctx, "etl.yaml", []byte(twoSteps)); err != nil || len(told) > 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -111,9 +112,7 @@ func TestEveryFieldOfATaskIsDefined(t *testing.T) {
 	task, n := Task{Config: "config"}, 0
 	fill(reflect.ValueOf(&task).Elem(), &n)
 	got, err := json.Marshal(task.definition())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	const want = `{"type":"text2","every":"4ns","cron":"text5","time_zone":"text6","catch_up":"text7","timeout":"8ns",` +
 		`"spread":"every","partitions":["text11"],"handover":"no-gap","labels":{"key":"text14"},"spread_over":"text15",` +
 		`"pin":"text16","stay":true,"tags":{"key":"text19"},"weight":20,"min":21,"max":22,"repartition":true,` +

@@ -341,7 +341,5 @@ func TestASnapshotOutOfOrder(t *testing.T) {
 	if _, err := DecodeSnapshot(swapped); err == nil {
 		t.Error("members that are not sorted were read")
 	}
-	if _, err := DecodeSnapshot(data); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(DecodeSnapshot(data)))
 }

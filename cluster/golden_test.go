@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // The scripts in testdata: worked examples, one per file, those of the source document under its names. Each directive is a command, or
@@ -155,9 +157,7 @@ func (g *golden) joinOne(d *datadriven.TestData, id string) {
 
 func (g *golden) submitMany(a arguments) {
 	n, err := strconv.Atoi(a.name(1))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must.Succeed(g.t, err)
 	var commands []Command
 	for i := range n {
 		commands = append(commands, SubmitJob{Job: JobID(fmt.Sprintf("%s%02d", a.name(0), i+1)), Spec: JobSpec{Tasks: []TaskSpec{taskOf(a)}}})

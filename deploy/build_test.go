@@ -17,14 +17,10 @@ const coldVariable = "ROTA_TEST_COLD"
 func TestReproducible(t *testing.T) {
 	t.Parallel()
 	elsewhere := filepath.Join(t.TempDir(), "another", "folder")
-	if err := os.MkdirAll(elsewhere, 0o750); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, os.MkdirAll(elsewhere, 0o750))
 	list := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.go", "*go.mod", "*go.sum", "internal/api/page", "deploy/build", "docs", "examples")
 	files, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, err)
 	for _, name := range strings.Split(strings.TrimRight(string(files), "\x00"), "\x00") {
 		copyFile(t, filepath.Join("..", name), filepath.Join(elsewhere, name))
 	}
@@ -57,12 +53,8 @@ func copyFile(t *testing.T, from, to string) {
 	if err != nil {
 		return // deleted and not yet committed
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, []byte(read(t, from)), info.Mode()); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, os.MkdirAll(filepath.Dir(to), 0o750))
+	succeed(t, os.WriteFile(to, []byte(read(t, from)), info.Mode()))
 }
 
 // TestVersionOfThisCommit: the binary says which commit it is.
@@ -79,9 +71,7 @@ func TestNotes(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "CHANGELOG.md")
 	text := "# Changelog\n\n## [Unreleased]\n\n### Added\n- new\n\n## [0.2.0] - 2026-11-22\n\n### Fixed\n- two\n\n## [0.1.0] - 2026-01-01\n- one\n\n[0.2.0]: https://example.org\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, os.WriteFile(file, []byte(text), 0o600))
 	for version, want := range map[string]string{
 		"0.2.0": "# Rota 0.2.0\n\n### Fixed\n- two\n", "0.1.0": "# Rota 0.1.0\n\n- one\n", "0.3.0": "# Rota 0.3.0\n\n### Added\n- new\n",
 	} {

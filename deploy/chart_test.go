@@ -72,9 +72,7 @@ type monitor struct {
 func render(t *testing.T, values map[string]any) (o objects, err error) {
 	t.Helper()
 	chart, err := loader.LoadDir("helm/rota")
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, err)
 	all, err := util.ToRenderValues(chart, values, common.ReleaseOptions{Name: "weather", Namespace: "checks", Revision: 1, IsInstall: true}, nil)
 	if err != nil {
 		return o, err
@@ -165,9 +163,7 @@ func TestChart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o, err := render(t, v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			succeed(t, err)
 			o.check(t, v)
 		})
 	}
@@ -294,9 +290,7 @@ func TestPodRuns(t *testing.T) {
 			dir, port := t.TempDir(), freePort(t)
 			v["api"] = merged(v["api"], "port", port)
 			o, err := render(t, v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			succeed(t, err)
 			mount(t, dir, o.tasks.Data)
 			if name == "users" {
 				mountUsers(t, dir, &o)
@@ -342,9 +336,7 @@ func mountUsers(t *testing.T, dir string, o *objects) {
 		}
 		path := filepath.Join(dir, "users", v.Secret.Items[0].Path)
 		line := fmt.Sprintf("ann read sha256:%x\n", sha256.Sum256([]byte("hunter2")))
-		if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(line), 0o600), os.Chmod(path, os.FileMode(*v.Secret.DefaultMode))); err != nil {
-			t.Fatal(err)
-		}
+		succeed(t, errors.Join(os.Mkdir(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(line), 0o600), os.Chmod(path, os.FileMode(*v.Secret.DefaultMode))))
 		return
 	}
 	t.Fatal("no volume has the users")
@@ -354,23 +346,17 @@ func mountUsers(t *testing.T, dir string, o *objects) {
 func askAsUser(t *testing.T, dir, at string) {
 	t.Helper()
 	cert, err := os.ReadFile(filepath.Join(dir, "tls", "tls.crt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cert)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "rota.example.org"}}}
 	for method, want := range map[string]int{http.MethodGet + " /v1/status": http.StatusOK, http.MethodPost + " /v1/pause?job=a": http.StatusForbidden} {
 		verb, path, _ := strings.Cut(method, " ")
 		r, err := http.NewRequestWithContext(t.Context(), verb, at+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeed(t, err)
 		r.Header.Set("Authorization", "Bearer hunter2")
 		answer, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeed(t, err)
 		_ = answer.Body.Close()
 		if answer.StatusCode != want {
 			t.Errorf("%s: %s, want %d", method, answer.Status, want)
@@ -395,25 +381,17 @@ func merged(old any, key, port string) values {
 func mount(t *testing.T, dir string, tasks map[string]string) {
 	t.Helper()
 	for _, d := range []string{"tasks/..2026_11_22", "tls", "token"} {
-		if err := os.MkdirAll(filepath.Join(dir, d), 0o750); err != nil {
-			t.Fatal(err)
-		}
+		succeed(t, os.MkdirAll(filepath.Join(dir, d), 0o750))
 	}
 	files := map[string]string{"token/token": "open-sesame"}
 	files["tls/tls.crt"], files["tls/tls.key"] = certificate(t)
 	for name, text := range tasks { // order-free: into a map
 		files["tasks/..2026_11_22/"+name] = text
-		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(dir, "tasks", name)); err != nil {
-			t.Fatal(err)
-		}
+		succeed(t, os.Symlink(filepath.Join("..data", name), filepath.Join(dir, "tasks", name)))
 	}
-	if err := os.Symlink("..2026_11_22", filepath.Join(dir, "tasks", "..data")); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, os.Symlink("..2026_11_22", filepath.Join(dir, "tasks", "..data")))
 	for name, text := range files { // order-free: each by itself
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 }
 
@@ -421,17 +399,11 @@ func mount(t *testing.T, dir string, tasks map[string]string) {
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "rota"}, DNSNames: []string{"rota.example.org"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
 }

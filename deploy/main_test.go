@@ -74,9 +74,7 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = p, p
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, cmd.Start())
 	go func() { p.err = cmd.Wait(); close(p.done) }()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -104,9 +102,7 @@ func (p *process) awaitSaid(t *testing.T, text string) {
 // leave stops it as systemd and Kubernetes do.
 func (p *process) leave(t *testing.T) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	<-p.done
 	if p.err != nil || !strings.Contains(p.output(), "left gracefully") {
 		t.Errorf("it did not leave in order: %v\n%s", p.err, p.output())
@@ -117,9 +113,7 @@ func (p *process) leave(t *testing.T) {
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, err)
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port
@@ -128,9 +122,7 @@ func freePort(t *testing.T) string {
 func read(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, err)
 	return string(b)
 }
 
@@ -142,4 +134,12 @@ func must(t *testing.T, cmd *exec.Cmd) string {
 		t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, out)
 	}
 	return string(out)
+}
+
+// succeed ends the test if there is an error.
+func succeed(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -38,9 +38,7 @@ func rules(t *testing.T) []rule {
 			Rules []rule `json:"rules"`
 		} `json:"groups"`
 	}
-	if err := yaml.UnmarshalStrict([]byte(read(t, "prometheus/alerts.yaml")), &file); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, yaml.UnmarshalStrict([]byte(read(t, "prometheus/alerts.yaml")), &file))
 	return file.Groups[0].Rules
 }
 
@@ -61,9 +59,7 @@ func panels(t *testing.T) map[string][]string {
 			} `json:"list"`
 		} `json:"templating"`
 	}
-	if err := json.Unmarshal([]byte(read(t, "grafana/rota.json")), &board); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, json.Unmarshal([]byte(read(t, "grafana/rota.json")), &board))
 	out := map[string][]string{}
 	put := strings.NewReplacer("$__rate_interval", "5m", "$job", ".*")
 	for _, p := range board.Panels {
@@ -84,16 +80,12 @@ func panels(t *testing.T) map[string][]string {
 func cluster(t *testing.T) *scrapes {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "tasks"), 0o750); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, os.Mkdir(filepath.Join(dir, "tasks"), 0o750))
 	for name, text := range map[string]string{
 		"tasks/a.yaml": "type: noop\nevery: 100ms\n", "tasks/b.yaml": "type: host\nevery: 100ms\n", "text": "one\ntwo\n",
 		"flow.yaml": "id: flow\ntasks:\n- {name: read, type: files.lines, config: {paths: [" + filepath.Join(dir, "text") + "]}}\n- {name: keep, type: map, from: read, config: {expr: it}}\n- {name: beside, type: noop, max: 1, every: 1s}\n",
 	} { // order-free: each by itself
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	command := func(args ...string) *exec.Cmd {
 		cmd := exec.Command(rota, args...)
@@ -126,9 +118,7 @@ func cluster(t *testing.T) *scrapes {
 func scrape(t *testing.T, address string) (out []sample) {
 	t.Helper()
 	r, err := http.Get("http://" + address + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, err)
 	defer r.Body.Close()
 	b, err := io.ReadAll(r.Body)
 	if err != nil || r.StatusCode != http.StatusOK {
@@ -136,14 +126,10 @@ func scrape(t *testing.T, address string) (out []sample) {
 	}
 	text := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := text.TextToMetricFamilies(strings.NewReader(string(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, err)
 	for _, f := range families { // order-free: the queries sort
 		vector, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: 0}, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		succeed(t, err)
 		for _, s := range vector {
 			set := labels.NewBuilder(labels.EmptyLabels())
 			for name, value := range s.Metric { // order-free: into a set

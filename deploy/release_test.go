@@ -52,9 +52,7 @@ func TestArchive(t *testing.T) {
 		out := must(t, inside(looks[0]))
 		return owns(out, first) && owns(out, second)
 	})
-	if err := first.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	succeed(t, first.cmd.Process.Kill())
 	await(t, "the second has all tasks", func() bool {
 		out := must(t, inside(looks[0]))
 		return !owns(out, first) && owns(out, second)

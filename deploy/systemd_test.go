@@ -24,9 +24,7 @@ func TestUnits(t *testing.T) {
 		if text = dropIn.ReplaceAllString(text, "$1"); !strings.Contains(text, "\nEnvironment=ROTA_API_TOKENS=%d/users\n") { // what a drop-in may say
 			t.Errorf("%s: no users of the API", name)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	for _, name := range []string{"rota.service", "rota@1.service"} {
 		out, err := exec.Command("systemd-analyze", "verify", "--man=no", filepath.Join(dir, name)).CombinedOutput()

@@ -292,21 +292,6 @@ func TestNewFileSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func BenchmarkPublish(b *testing.B) {
-	w := NewWriter("discard", io.Discard, Options{Queue: 1 << 20, Batch: 5000, FlushEvery: time.Microsecond})
-	ctx, stop := context.WithCancel(b.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	s := sample("host.load1", 0.42)
-	b.ReportAllocs()
-	for b.Loop() {
-		w.Publish(s)
-	}
-	stop()
-	<-ended
-	b.ReportMetric(float64(w.Stats().Sent)/b.Elapsed().Seconds(), "sent/s")
-}
-
 // A file is renamed by those who rotate logs; after Reopen samples go into a new one, and none is lost.
 func TestReopen(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/work/worktest"
 )
 
 // nameServer is a small DNS server on loopback, UDP and TCP on one port.
@@ -139,56 +138,6 @@ func zone(q dnsmessage.Question, over string, m *dnsmessage.Message) {
 	}
 }
 
-func TestDNS(t *testing.T) {
-	t.Parallel()
-	s := serveDNS(t, zone)
-	for name, c := range map[string]struct {
-		name, kind string
-		expect     []string
-		exact      bool
-		reason     string // "" for up
-	}{
-		"a":              {name: "a.example", expect: []string{"192.0.2.2"}},
-		"a exact":        {name: "A.example.", kind: "a", expect: []string{"192.0.2.1", "192.0.2.2"}, exact: true},
-		"a not exact":    {name: "a.example", expect: []string{"192.0.2.1"}, exact: true, reason: "answer"},
-		"a missing":      {name: "a.example", expect: []string{"192.0.2.9"}, reason: "answer"},
-		"aaaa":           {name: "a.example", kind: "AAAA", expect: []string{"2001:0db8:0::1"}},
-		"mx":             {name: "a.example", kind: "MX", expect: []string{"10 Mail.example"}},
-		"ns":             {name: "a.example", kind: "NS", expect: []string{"mail.example."}},
-		"cname":          {name: "a.example", kind: "CNAME", expect: []string{"mail.example"}},
-		"srv":            {name: "_s._tcp.a.example", kind: "SRV", expect: []string{"1 2 3 mail.example"}},
-		"ptr":            {name: "192.0.2.1", kind: "PTR", expect: []string{"mail.example"}},
-		"ptr 6":          {name: "2001:db8::1", kind: "PTR", expect: []string{"mail.example"}},
-		"cut, so by tcp": {name: "big.example", kind: "TXT", expect: []string{"over tcp"}},
-		"no such name":   {name: "zz.example", reason: "notfound"},
-		"no records":     {name: "a.example", kind: "TXT", reason: "notfound"},
-		"failure":        {name: "broken.example", reason: "dns"},
-		"silence":        {name: "silent.example", reason: "timeout"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := define(t, object{"name": c.name, "type": c.kind, "server": s.addr, "expect": c.expect, "exact": c.exact})
-			d.TimeoutMS = 60_000
-			if c.reason == "timeout" {
-				d.TimeoutMS = 50
-			}
-			g, h := worktest.NewGrant(t, d)
-			err := worktest.Run(t, Builtin(local)["dns"], g)
-			if c.reason != "" {
-				wantDown(t, h, "dns", c.reason, err)
-			} else {
-				wantUp(t, h, "dns", err)
-			}
-			if c.reason != "" && c.reason != "answer" {
-				return
-			}
-			if !phasesOf(h, "dns.latency_ms")["total"] || h.LastValue(t, "dns.answers") < 1 {
-				t.Errorf("got samples %v, want latency and answers", h.Samples())
-			}
-		})
-	}
-}
-
 // An answer is to our question, whoever else sends to our port, and of the type that was asked for.
 func TestDNSAnswers(t *testing.T) {
 	t.Parallel()
@@ -259,11 +208,6 @@ func TestDNSBySystem(t *testing.T) {
 // TestDNSKeepsToTheGuard: a definition names server, so it must not reach into the network of the member.
 func TestDNSKeepsToTheGuard(t *testing.T) {
 	t.Parallel()
-	checkFaults(t, Options{}, []faultCase{
-		{"dns", `{"name":"a.example","server":"127.0.0.1"}`, "config.server", "it is loopback", ""},
-		{"dns", `{"name":"a.example","server":"[::ffff:10.0.0.1]:53"}`, "config.server", "it is private", ""},
-		{"dns", `{"name":"a.example","server":"9.9.9.9","allow":["x"]}`, "config.allow[0]", "neither a CIDR", ""},
-	})
 	for _, network := range []string{"udp", "tcp"} {
 		var refused *AddressError
 		_, err := serverAsker{"127.0.0.1:53", guard{}.dialer(0)}.exchange(t.Context(), network, dnsmessage.Question{})

@@ -6,20 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"
 )
@@ -91,102 +88,6 @@ func TestHTTPUp(t *testing.T) {
 	}
 	if tags := h.Last(t, "http.up").Tags; tags["task"] != "test" || tags["member"] != "m1" {
 		t.Errorf("tags %v, want the task and the member", tags)
-	}
-}
-
-func TestHTTPDown(t *testing.T) {
-	t.Parallel()
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/500":
-			w.WriteHeader(http.StatusInternalServerError)
-		case "/big":
-			fmt.Fprint(w, `"`, strings.Repeat("x", httpBody.usual), `end"`)
-		case "/loop":
-			http.Redirect(w, r, "/loop", http.StatusFound)
-		case "/torn":
-			w.Header().Set("Content-Length", "100")
-			fmt.Fprint(w, "short")
-		default:
-			fmt.Fprint(w, `{"state":"red"}`)
-		}
-	})
-	h, err := round(t, local, "http", object{"url": s.URL + "/loop", "redirects": 0, "expect": object{"status": 302}})
-	wantUp(t, h, "http", err)
-	for name, c := range map[string]struct {
-		url    string
-		expect object
-		reason string
-	}{
-		"status":       {s.URL + "/500", object{}, "status"},
-		"exact status": {s.URL, object{"status": 204}, "status"},
-		"body":         {s.URL, object{"body": "green"}, "body"},
-		"body cut":     {s.URL + "/big", object{"body": "end"}, "body"},
-		"json value":   {s.URL, object{"json": object{"state": "green"}}, "json"},
-		"json path":    {s.URL, object{"json": object{"a.b": 1}}, "json"},
-		"json cut":     {s.URL + "/big", object{"json": object{"a": 1}}, "json"},
-		"no json":      {s.URL + "/500", object{"status": 500, "json": object{"a": 1}}, "json"},
-		"redirects":    {s.URL + "/loop", object{}, "redirect"},
-		"connect":      {"http://127.0.0.1:1", object{}, "connect"},
-		"torn":         {s.URL + "/torn", object{}, "io"},
-		"not tls":      {strings.Replace(s.URL, "http:", "https:", 1), object{}, "tls"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h, err := round(t, local, "http", object{"url": c.url, "expect": c.expect})
-			wantDown(t, h, "http", c.reason, err)
-		})
-	}
-}
-
-// TestHTTPAtItsBounds: a bound is the last value that is good, and what is told of a target that fails has no query.
-func TestHTTPAtItsBounds(t *testing.T) {
-	t.Parallel()
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		switch hops, err := strconv.Atoi(r.URL.Path[1:]); {
-		case r.URL.Path == "/400":
-			w.WriteHeader(http.StatusBadRequest)
-		case err == nil && hops > 0:
-			http.Redirect(w, r, fmt.Sprint("/", hops-1), http.StatusFound)
-		case r.URL.Path == "/torn":
-			w.Header().Set("Content-Length", "100")
-			fmt.Fprint(w, "short")
-		case r.URL.Path == "/20-bytes":
-			fmt.Fprintf(w, "%-20s", `{"a":1}`)
-		default:
-			fmt.Fprint(w, `{"a":1}`)
-		}
-	})
-	for _, c := range []struct {
-		path   string
-		more   object
-		reason string
-	}{
-		{"/2", object{"redirects": 2}, ""},
-		{"/3", object{"redirects": 2}, "redirect"},
-		{"/5", object{}, ""},
-		{"/6", object{}, "redirect"},
-		{"/400", object{}, "status"},
-		{"/0", object{"max_body": 7, "expect": object{"body": `{"a":1}`}}, ""},
-		{"/20-bytes", object{"max_body": 20, "expect": object{"json": object{"a": 1}}}, ""},
-		{"/20-bytes", object{"max_body": 19, "expect": object{"json": object{"a": 1}}}, "json"},
-		{"/0", object{"max_body": 6, "expect": object{"body": `{"a":1}`}}, "body"},
-		{"/torn?key=secret", object{"expect": object{"body": "x"}}, "io"},
-	} {
-		config := object{"url": s.URL + c.path}
-		maps.Copy(config, c.more)
-		h, err := round(t, local, "http", config)
-		if c.reason == "" {
-			wantUp(t, h, "http", err)
-			continue
-		}
-		wantDown(t, h, "http", c.reason, err)
-		if strings.Contains(fmt.Sprint(err), "secret") {
-			t.Errorf("the query is told: %v", err)
-		}
-		if got := len(h.Named("http.status")); got != 1 && c.reason != "redirect" {
-			t.Errorf("%s: the status was told %d times, want once", c.path, got)
-		}
 	}
 }
 
@@ -339,60 +240,5 @@ func TestOnlyChangesAreLogged(t *testing.T) {
 	}
 	if got := strings.Count(log.String(), "\n"); got != 2 {
 		t.Errorf("got %d lines, want one when it failed and one when it passed:\n%s", got, log.String())
-	}
-}
-
-func BenchmarkHTTPRound(b *testing.B) {
-	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer s.Close()
-	d := define(b, object{"url": s.URL})
-	r, err := Builtin(local)["http"].New(d)
-	must.Succeed(b, err)
-	g, _ := worktest.NewGrant(b, d)
-	g.Host = deaf{}
-	b.ReportAllocs()
-	for b.Loop() {
-		must.Succeed(b, r.Run(b.Context(), g))
-	}
-}
-
-// deaf is a host that keeps nothing.
-type deaf struct{ work.Host }
-
-func (deaf) Emit(...publish.Sample) {}
-
-// TestHTTPLimits: what is looked at is limited by max_body, in JSON values too, which take far more memory than text.
-func TestHTTPLimits(t *testing.T) {
-	t.Parallel()
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/values":
-			fmt.Fprint(w, "[", strings.Repeat("1,", 400), "1]")
-		default:
-			fmt.Fprint(w, `{"a":1}`, strings.Repeat(" ", 2000))
-		}
-	})
-	for name, c := range map[string]struct {
-		path    string
-		most    int
-		says    string
-		expects object
-	}{
-		"values":       {"/values", 1000, "more than 100 JSON values", object{"json": object{"0": 1}}},
-		"more values":  {"/values", 4020, "", object{"json": object{"0": 1}}},
-		"bytes":        {"/", 100, "more than 100 bytes; max_body raises the limit, to 16777216 at most", object{"json": object{"a": 1}}},
-		"more bytes":   {"/", 4000, "", object{"json": object{"a": 1}}},
-		"text":         {"/", 100, "more than 100 bytes; max_body", object{"body": "z"}},
-		"nothing kept": {"/", 100, "", object{}},
-	} {
-		g, h := worktest.NewGrant(t, define(t, object{"url": s.URL + c.path, "max_body": c.most, "expect": c.expects}))
-		var log strings.Builder
-		g.Log = textLog(&log)
-		err := worktest.Run(t, Builtin(local)["http"], g)
-		if c.says == "" {
-			wantUp(t, h, "http", err)
-		} else if h.LastValue(t, "http.up") != 0 || !strings.Contains(log.String(), c.says) {
-			t.Errorf("%s: the log %q does not say %q", name, log.String(), c.says)
-		}
 	}
 }

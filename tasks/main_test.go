@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 
@@ -49,22 +50,23 @@ func TestBuiltinTable(t *testing.T) {
 	}
 }
 
-// faultCase is a config and what its refusal must say.
-type faultCase struct {
-	typ, config, path, says, hint string
-}
-
-func checkFaults(t *testing.T, o Options, cases []faultCase) {
+// checkFaults makes runners by the configs of a file, each of which is refused as it says.
+func checkFaults(t *testing.T, o Options, file string) {
 	t.Helper()
+	text, err := os.ReadFile(file)
+	must.Succeed(t, err)
 	table := Builtin(o)
-	for _, c := range cases {
-		_, err := table[c.typ].New(work.Definition{Config: json.RawMessage(c.config)})
-		var ce *work.ConfigError
-		switch {
-		case !errors.As(err, &ce):
-			t.Errorf("%s %s: got %v, want a ConfigError", c.typ, c.config, err)
-		case ce.Path != c.path || !strings.Contains(err.Error(), c.says) || !strings.Contains(ce.Hint, c.hint):
-			t.Errorf("%s %s:\n got path %q, %q, hint %q\nwant path %q, %q, hint %q", c.typ, c.config, ce.Path, err, ce.Hint, c.path, c.says, c.hint)
+	_, rows, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n    ", "\t"), "\n")
+	for row := range strings.SplitSeq(rows, "\n") {
+		task, want, _ := strings.Cut(row, "\t")
+		typ, config, _ := strings.Cut(task, " ")
+		path, says, _ := strings.Cut(want, ": ")
+		says, hint, _ := strings.Cut(says, " | ")
+		_, err := table[typ].New(work.Definition{Config: json.RawMessage(config)})
+		if ce, ok := errors.AsType[*work.ConfigError](err); !ok {
+			t.Errorf("%s: got %v, want a ConfigError", task, err)
+		} else if ce.Path != path || !strings.Contains(err.Error(), says) || !strings.Contains(ce.Hint, hint) {
+			t.Errorf("%s:\n got path %q, %q, hint %q\nwant path %q, %q, hint %q", task, ce.Path, err, ce.Hint, path, says, hint)
 		}
 	}
 }

@@ -1,14 +1,10 @@
 package tasks
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/rota-run/rota/internal/proof/must"
 )
 
 const page = `# HELP up help
@@ -58,58 +54,5 @@ func TestScrape(t *testing.T) {
 	}
 	if age := time.Since(time.UnixMilli(requests[1].Points[0].AtMS)); age < 0 || age > time.Minute {
 		t.Errorf("a sample without time stamp is %v old, want that of the round", age)
-	}
-}
-
-func TestScrapeFilter(t *testing.T) {
-	t.Parallel()
-	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, page) })
-	h, err := round(t, local, "scrape", object{"url": s.URL, "metrics": []string{"process_*", "rpc"}, "max_samples": 5})
-	wantUp(t, h, "scrape", err)
-	if got := h.LastValue(t, "scrape.samples"); got != 5 {
-		t.Errorf("got %v samples, want the one of process_* and four of rpc", got)
-	}
-}
-
-func TestScrapeDown(t *testing.T) {
-	t.Parallel()
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/404":
-			w.WriteHeader(http.StatusNotFound)
-		case "/204":
-			w.WriteHeader(http.StatusNoContent)
-		case "/html":
-			fmt.Fprint(w, "<html><body>hello</body></html>\n")
-		case "/huge":
-			row := "# " + strings.Repeat("x", 1<<20) + "\n"
-			for range scrapeBytes.usual>>20 + 1 {
-				fmt.Fprint(w, row)
-			}
-		default:
-			fmt.Fprint(w, page)
-		}
-	})
-	for path, reason := range map[string]string{"/404": "status", "/204": "status", "/html": "format", "/huge": "limit", "/many": "limit"} {
-		h, err := round(t, local, "scrape", object{"url": s.URL + path, "max_samples": 3})
-		wantDown(t, h, "scrape", reason, err)
-		if got := len(h.Samples()); got != 2 {
-			t.Errorf("%s: %d samples, want up and failure alone", path, got)
-		}
-	}
-}
-
-func BenchmarkScrapeParse(b *testing.B) {
-	var text strings.Builder
-	for i := range 10_000 {
-		fmt.Fprintf(&text, "metric_%d{code=\"%d\",path=\"/a/b\"} %d\n", i/100, i%100, i)
-	}
-	var c scrapeConfig
-	c.check(&faults{})
-	page := []byte(text.String())
-	b.SetBytes(int64(len(page)))
-	b.ReportAllocs()
-	for b.Loop() {
-		must.Succeed(b, must.Err(c.parse(bytes.NewReader(page), time.Unix(1, 0))))
 	}
 }

@@ -475,24 +475,6 @@ func (f *follower) wantOnceEach(n int) {
 	}
 }
 
-func TestTailFaults(t *testing.T) {
-	t.Parallel()
-	checkFaults(t, Options{}, []faultCase{
-		{"tail", `{}`, "config.paths", "missing", "/var/log"},
-		{"tail", `{"path":"/a"}`, "config.path", "unknown field", `"paths"`},
-		{"tail", `{"paths":["a.log"]}`, "config.paths[0]", "not an absolute path", ""},
-		{"tail", `{"paths":["/a["]}`, "config.paths[0]", "not a pattern", ""},
-		{"tail", `{"paths":["/etc/shadow"]}`, "config.paths[0]", "below /var/log, /tmp only", "--allow-tail /etc"},
-		{"tail", `{"paths":["/var/logs/a"]}`, "config.paths[0]", "below /var/log, /tmp only", "--allow-tail /var/logs"},
-		{"tail", `{"paths":["/var/log/../a"]}`, "config.paths[0]", "not a plain path", ""},
-		{"tail", `{"paths":["/proc/1/environ"]}`, "config.paths[0]", "holds no log files", ""},
-		{"tail", `{"paths":["/tmp/a"],"match":"("}`, "config.match", "missing closing )", "(?P<value>"},
-		{"tail", `{"paths":["/tmp/a"],"name":"x"}`, "config.name", "nothing to name", "match"},
-		{"tail", `{"paths":["/tmp/a"],"from":"middle"}`, "config.from", "middle", "start"},
-		{"tail", `{"paths":["/tmp/a"],"flush":"10ms"}`, "config.flush", "not between", ""},
-	})
-}
-
 // FuzzTailPosition feeds any bytes as the stored position.
 func FuzzTailPosition(f *testing.F) {
 	f.Add([]byte(`{"v":1,"files":[{"path":"/x","offset":-5,"sum":""}]}`))
@@ -512,26 +494,4 @@ func FuzzTailPosition(f *testing.F) {
 			}
 		}
 	})
-}
-
-func BenchmarkTail(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "app.log")
-	text := []byte(strings.Repeat("2026-01-01T00:00:00Z GET /index.html took 12.5ms\n", 100_000))
-	must.Succeed(b, os.WriteFile(path, text, 0o600))
-	r, err := Builtin(below)["tail"].New(define(b, object{"paths": []string{path}, "match": `took (?P<value>[0-9.]+)ms`}))
-	must.Succeed(b, err)
-	g, _ := worktest.NewGrant(b, work.Definition{})
-	g.Host = deaf{}
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		f, err := opened(path)
-		must.Succeed(b, err)
-		tally, buf := newTailTally(r.(*tailRunner), g), make([]byte, 64<<10)
-		for n := 1; n > 0; {
-			if n, err = f.next(buf, tally); err != nil {
-				b.Fatal(err)
-			}
-		}
-		f.f.Close()
-	}
 }

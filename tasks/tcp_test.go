@@ -1,9 +1,7 @@
 package tasks
 
 import (
-	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -11,7 +9,6 @@ import (
 	"testing/iotest"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/work/worktest"
 )
 
 // listen serves each connection with talk until the test ends.
@@ -35,48 +32,6 @@ func listen(t *testing.T, talk func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-func TestTCP(t *testing.T) {
-	t.Parallel()
-	addr := listen(t, func(c net.Conn) {
-		fmt.Fprint(c, "hello\n")
-		line, _ := bufio.NewReader(c).ReadString('\n')
-		fmt.Fprint(c, "you said ", line)
-	})
-	h, err := round(t, local, "tcp", object{"addr": addr, "send": "PING\n", "expect": "you said PING"})
-	wantUp(t, h, "tcp", err)
-	if got := phasesOf(h, "tcp.latency_ms"); !got["connect"] || !got["first_byte"] || !got["total"] {
-		t.Errorf("phases %v, want connect, first_byte and total", got)
-	}
-	h, err = round(t, local, "tcp", object{"addr": addr, "send": "PING\n", "expect": "PONG"})
-	wantDown(t, h, "tcp", "answer", err)
-}
-
-func TestTCPDown(t *testing.T) {
-	t.Parallel()
-	silent := listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }) // until the other side gives up
-	chatty := listen(t, func(c net.Conn) {
-		for _, err := c.Write([]byte(strings.Repeat("x", 4096))); err == nil; _, err = c.Write([]byte(strings.Repeat("x", 4096))) {
-		}
-	})
-	gone := listen(t, func(net.Conn) {})
-	for name, c := range map[string]struct {
-		addr, reason string
-	}{"timeout": {silent, "timeout"}, "endless": {chatty, "answer"}, "closed": {gone, "answer"}, "connect": {"127.0.0.1:1", "connect"}} {
-		d := define(t, object{"addr": c.addr, "expect": "never"})
-		d.TimeoutMS = 20_000
-		if c.addr == silent {
-			d.TimeoutMS = 200
-		}
-		g, h := worktest.NewGrant(t, d)
-		if err := worktest.Run(t, Builtin(local)["tcp"], g); err == nil {
-			t.Errorf("%s: the round ended well", name)
-		}
-		if got := h.Last(t, "tcp.failure").Tags["reason"]; got != c.reason {
-			t.Errorf("%s: reason is %q, want %q", name, got, c.reason)
-		}
-	}
-}
-
 func TestTCPRefusesInternalAddresses(t *testing.T) {
 	t.Parallel()
 	addr := listen(t, func(net.Conn) { t.Error("the server was reached") })
@@ -89,26 +44,6 @@ func TestTCPRefusesInternalAddresses(t *testing.T) {
 		}
 		wantDown(t, h, typ, "refused", err)
 	}
-}
-
-func TestEndpointFaults(t *testing.T) {
-	t.Parallel()
-	checkFaults(t, Options{}, []faultCase{
-		{"tcp", `{}`, "config.addr", "missing", "example.org:443"},
-		{"tcp", `{"addr":"example.org"}`, "config.addr", "not host:port", ""},
-		{"tcp", `{"addr":"example.org:0"}`, "config.addr", "not a port", "65535"},
-		{"tcp", `{"addr":"10.0.0.1:80"}`, "config.addr", "private", ""},
-		{"tls", `{"addr":"example.org:443","min_days":-1}`, "config.min_days", "negative", ""},
-		{"tls", `{"adr":"example.org:443"}`, "config.adr", "unknown field", `"addr"`},
-		{"dns", `{}`, "config.name", "missing", "example.org"},
-		{"dns", `{"name":"a..b"}`, "config.name", "not a name", ""},
-		{"dns", `{"name":"a.example","type":"ZZ"}`, "config.type", "unknown type", "AAAA"},
-		{"dns", `{"name":"a.example","server":"ns.example"}`, "config.server", "not an address", "9.9.9.9"},
-		{"dns", `{"name":"a.example","exact":true}`, "config.exact", "exactly nothing", "expect"},
-		{"scrape", `{}`, "config.url", "missing", ""},
-		{"scrape", `{"url":"https://a.example/","metrics":["a*b"]}`, "config.metrics[0]", "not a pattern", "process_*"},
-		{"scrape", `{"url":"https://a.example/","max_samples":-1}`, "config.max_samples", "not between", ""},
-	})
 }
 
 // An answer comes in any pieces, the last one with the end. What is beyond max_answer is not looked at.

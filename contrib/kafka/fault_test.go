@@ -20,6 +20,7 @@ import (
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/contrib/kafka"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // awaitMessage waits until a partition of the task has failed with an error that contains all the words.
@@ -96,13 +97,9 @@ func TestATopicIsMadeAnew(t *testing.T) {
 	m := b.join("a", b.loop())
 	b.submit(m, b.config(), "orders")
 	b.awaitTaken("orders", 10, 0, 1)
-	if err := b.brokers.DeleteTopic("orders"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.brokers.DeleteTopic("orders"))
 	b.awaitMessage(m, "orders/0", "was deleted")
-	if err := b.brokers.CreateTopic("orders", 2, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, b.brokers.CreateTopic("orders", 2, nil))
 	b.client.PurgeTopicsFromClient("orders")
 	b.produce("orders", 100, 10, 0, 1)
 	b.await("records of the new topic are taken", func() bool {
@@ -117,24 +114,16 @@ func TestAPositionThatIsGone(t *testing.T) {
 	admin := kadm.NewClient(b.client)
 	offsets := kadm.Offsets{}
 	offsets.AddOffset("orders", 0, 3, -1)
-	if err := admin.CommitAllOffsets(b.ctx, "readers", offsets); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.brokers.DeleteRecords("orders", 0, 6); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, admin.CommitAllOffsets(b.ctx, "readers", offsets))
+	must.Succeed(t, b.brokers.DeleteRecords("orders", 0, 6))
 	m := b.join("a", b.loop())
 	c := b.config()
 	c.Group, c.OutOfRange = "readers", kafka.Fail
 	b.submit(m, c, "orders")
 	b.awaitMessage(m, "orders/0", "the position 3 is not in the topic, which has 6 to 10", "lengthen the topic's retention")
-	if err := m.Kill(b.ctx, "loop"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Kill(b.ctx, "loop"))
 	c.OutOfRange = kafka.Nearest
-	if err := m.Submit(b.ctx, "again", kafka.Task("loop", c, "orders")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Submit(b.ctx, "again", kafka.Task("loop", c, "orders")))
 	b.await("the rest is taken", func() bool { return len(b.order["orders/0"]) == 4 })
 	b.once()
 	b.await("it is logged", func() bool { return strings.Contains(b.logs.String(), "lost=3") })
@@ -147,9 +136,7 @@ func TestAGroupIsTold(t *testing.T) {
 	admin := kadm.NewClient(b.client)
 	offsets := kadm.Offsets{}
 	offsets.AddOffset("orders", 0, 4, -1)
-	if err := admin.CommitAllOffsets(b.ctx, "readers", offsets); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, admin.CommitAllOffsets(b.ctx, "readers", offsets))
 	m := b.join("a", b.loop())
 	c := b.config()
 	c.Group = "readers"
@@ -235,9 +222,7 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := setup(t, 1)
 			brokers, err := kfake.NewCluster(append(c.brokers, kfake.NumBrokers(1))...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer brokers.Close()
 			if c.control != nil {
 				c.control(brokers)

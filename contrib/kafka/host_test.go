@@ -17,6 +17,7 @@ import (
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/contrib/kafka"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"
 )
@@ -36,9 +37,7 @@ func (c *counting) SavePosition(ctx context.Context, g *work.Grant, p []byte) er
 func (b *bed) grant(h work.Host, key string, token cluster.Token) *work.Grant {
 	b.t.Helper()
 	config, err := json.Marshal(b.config())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	g := worktest.NewGrantOf(b.t, worktest.NewHost(), cluster.NewPartitionID("loop", "", key), token, work.Definition{Config: config})
 	g.Host = h
 	return g
@@ -62,9 +61,7 @@ func TestASplitIsForWhatWasDecided(t *testing.T) {
 	h := worktest.NewHost()
 	g := b.grant(h, "orders", 2)
 	h.SetPosition(g.Partition, 1, []byte(`{"partitions":3}`))
-	if err := worktest.RunContext(b.ctx, t, b.loop(), g); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, worktest.RunContext(b.ctx, t, b.loop(), g))
 	var got []string
 	for _, c := range h.Children(g.Partition) {
 		got = append(got, c.Key+" of "+strings.Join(c.Parents, ","))
@@ -73,9 +70,7 @@ func TestASplitIsForWhatWasDecided(t *testing.T) {
 		t.Errorf("got %v, want %s", got, want)
 	}
 	next := b.grant(h, "orders@3", 3)
-	if err := worktest.RunContext(b.ctx, t, b.loop(), next); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, worktest.RunContext(b.ctx, t, b.loop(), next))
 	if got := h.Children(next.Partition); len(got) != 3 || got[0].Key != "orders/3" || got[2].Key != "orders@5" {
 		t.Errorf("the next one has found %v", got)
 	}
@@ -153,9 +148,7 @@ func TestARunThatEndsSaves(t *testing.T) {
 	conf := b.config()
 	conf.Save = work.Duration(time.Hour)
 	config, err := json.Marshal(conf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	g := b.grant(h, "orders/0", 3)
 	g.Definition.Config = config
 	begun := make(chan struct{})
@@ -201,9 +194,7 @@ func TestTheBeginningIsSaved(t *testing.T) {
 	conf := b.config()
 	conf.From, conf.Save = kafka.FromEnd, work.Duration(time.Hour)
 	config, err := json.Marshal(conf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	first, second := b.grant(h, "orders/0", 3), b.grant(h, "orders/0", 4)
 	first.Definition.Config, second.Definition.Config = config, config
 	stop, _ := b.start(b.loop(), first)

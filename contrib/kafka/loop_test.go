@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // Members come and go while records are produced: each record is taken once, since all of them leave gracefully.
@@ -24,9 +26,7 @@ func TestEachRecordIsTakenOnce(t *testing.T) {
 	})
 	b.produce("orders", 100, 100, all...)
 	b.produce("payments", 0, 50, all...)
-	if err := first.Leave(b.ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, first.Leave(b.ctx))
 	b.produce("orders", 200, 100, all...)
 	b.awaitTaken("orders", 300, all...)
 	b.awaitTaken("payments", 50, all...)
@@ -47,9 +47,7 @@ func TestTopicsGrow(t *testing.T) {
 	b.await("partition 0 has its start", func() bool { return b.owners(m)["orders/0"] == "a" && b.owners(m)["orders@1"] == "a" })
 	admin := kadm.NewClient(b.client)
 	for _, n := range []int{3, 4} {
-		if _, err := admin.UpdatePartitions(b.ctx, n, "orders"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(admin.UpdatePartitions(b.ctx, n, "orders")))
 		b.client.PurgeTopicsFromProducing("orders") // it does not know the new ones yet
 		last := int32(n - 1)
 		b.produce("orders", 0, 10, last)

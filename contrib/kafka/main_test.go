@@ -17,6 +17,7 @@ import (
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/contrib/kafka"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -46,14 +47,10 @@ func setup(t *testing.T, partitions int32, topics ...string) *bed {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	c, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(partitions, topics...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(c.Close)
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(client.Close)
 	return &bed{t: t, ctx: ctx, brokers: c, client: client, store: memory.New(),
 		taken: map[string]int{}, order: map[string][]int64{}, news: make(chan struct{})}
@@ -80,9 +77,7 @@ func (b *bed) produce(topic string, from, n int, partitions ...int32) {
 			records = append(records, &kgo.Record{Topic: topic, Partition: p, Value: []byte(strconv.Itoa(from + i))})
 		}
 	}
-	if err := b.client.ProduceSync(b.ctx, records...).FirstErr(); err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, b.client.ProduceSync(b.ctx, records...).FirstErr())
 }
 
 // Write implements io.Writer, for logs.
@@ -96,9 +91,7 @@ func (b *bed) join(name string, types ...rota.Type) *rota.Member {
 	b.t.Helper()
 	m, err := rota.Join(b.ctx, rota.Config{Member: name, Store: b.store.Open(), TTL: patience, Types: types,
 		Logger: slog.New(slog.NewTextHandler(b, nil))})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	b.t.Cleanup(func() {
 		if err := m.Leave(context.WithoutCancel(b.ctx)); err != nil {
 			b.t.Errorf("leave %s: %v", name, err)
@@ -115,9 +108,7 @@ func (b *bed) join(name string, types ...rota.Type) *rota.Member {
 
 func (b *bed) submit(m *rota.Member, c kafka.Config, topics ...string) {
 	b.t.Helper()
-	if err := m.Submit(b.ctx, "loop", kafka.Task("loop", c, topics...)); err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, m.Submit(b.ctx, "loop", kafka.Task("loop", c, topics...)))
 }
 
 // loop notes what it takes.

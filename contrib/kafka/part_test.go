@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 func takeNone(context.Context, *rota.Grant, []*kgo.Record) (int, error) { return 0, nil }
@@ -59,9 +60,7 @@ func FuzzPosition(f *testing.F) {
 			t.Fatalf("%q is read as %+v", data, p)
 		}
 		again, err := p.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if q, err := decodePosition(again); err != nil || *q != *p {
 			t.Fatalf("%+v is written %q and read as %+v, %v", p, again, q, err)
 		}

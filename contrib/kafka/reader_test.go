@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // stopper holds up polls that have taken records.
@@ -30,21 +32,15 @@ func TestLateFetchesAreNotTaken(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Close()
 	s := &stopper{taken: make(chan struct{}), release: make(chan struct{})}
 	shared := &readers{open: map[string]*reader{}, options: []kgo.Opt{kgo.WithHooks(s), kgo.FetchMaxWait(50 * time.Millisecond)}}
 	r, err := shared.take(c.ListenAddrs(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer shared.giveBack(r)
 	for i := range 10 {
-		if err := r.client.ProduceSync(ctx, &kgo.Record{Topic: "orders", Value: []byte(strconv.Itoa(i))}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.client.ProduceSync(ctx, &kgo.Record{Topic: "orders", Value: []byte(strconv.Itoa(i))}).FirstErr())
 	}
 	p := partition{"orders", 0}
 	r.consume(p, position{Offset: 5, Epoch: -1})

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/rota-run/rota/contrib/kafka"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -23,14 +24,10 @@ func TestOnRealBrokers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(addrs, ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(client.Close)
 	admin, topic := kadm.NewClient(client), "rota-test-"+rand.Text()
-	if _, err := admin.CreateTopic(ctx, 3, 1, nil, topic); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(admin.CreateTopic(ctx, 3, 1, nil, topic)))
 	t.Cleanup(func() { _, _ = admin.DeleteTopic(context.WithoutCancel(ctx), topic) })
 	b := &bed{t: t, ctx: ctx, client: client, store: memory.New(), taken: map[string]int{}, order: map[string][]int64{}, news: make(chan struct{})}
 	c := kafka.Config{Brokers: strings.Split(addrs, ","), Watch: quick, Save: quick, Group: topic}
@@ -48,12 +45,8 @@ func TestOnRealBrokers(t *testing.T) {
 		return false
 	})
 	b.produce(topic, 100, 100, 0, 1, 2)
-	if err := first.Leave(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := admin.UpdatePartitions(ctx, 4, topic); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, first.Leave(ctx))
+	must.Succeed(t, must.Err(admin.UpdatePartitions(ctx, 4, topic)))
 	b.awaitTaken(topic, 200, 0, 1, 2)
 	b.await("the new partition is consumed", func() bool { return b.owners(second)[topic+"/3"] == "b" })
 	client.PurgeTopicsFromClient(topic)
@@ -65,9 +58,7 @@ func TestOnRealBrokers(t *testing.T) {
 		o, ok := got.Lookup(topic, 0)
 		return err == nil && ok && o.At == 200
 	})
-	if _, err := admin.DeleteTopic(ctx, topic); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(admin.DeleteTopic(ctx, topic)))
 	b.await("it can be recreated", func() bool {
 		_, err := admin.CreateTopic(ctx, 4, 1, nil, topic)
 		return err == nil

@@ -113,36 +113,6 @@ func TestActionsNeedAToken(t *testing.T) {
 	}
 }
 
-func TestActionsThatFail(t *testing.T) {
-	t.Parallel()
-	a := &acting{answer: cluster.Result{Reason: "there is no such job"}}
-	c := a.config(t)
-	for _, x := range []struct {
-		path, text string
-		err        error
-		code       int
-		want       string
-	}{
-		{"/v1/kill?job=none", "", nil, 409, "there is no such job"},
-		{"/v1/kill?job=none", "", context.DeadlineExceeded, 503, "it may be done all the same"},
-		{"/v1/kill", "", nil, 400, "job is missing"},
-		{"/v1/run-now?task=none", "", nil, 409, "run-now none: refused: no such live task"},
-		{"/v1/run-now?task=runs", "", nil, 200, "run-now runs"},
-		{"/v1/run-now", "", nil, 400, "task is missing"},
-		{"/v1/drain?member=%20", "", nil, 400, "member"},
-		{"/v1/submit", "bad", nil, 400, "line 1: not a definition"},
-		{"/v1/submit", "", nil, 400, "id: NAME"},
-		{"/v1/submit?job=rota.x", "x", nil, 400, "rota."},
-		{"/v1/submit", strings.Repeat("x", 1<<20+1), nil, 413, "1048576 bytes"},
-	} {
-		a.err = x.err
-		r := request(c, "POST", x.path, func(r *http.Request) { trusted(r); r.Body = io.NopCloser(strings.NewReader(x.text)) })
-		if got := body(t, r); r.StatusCode != x.code || !strings.Contains(got, x.want) {
-			t.Errorf("%s: %s %s, want %d %s", x.path, r.Status, got, x.code, x.want)
-		}
-	}
-}
-
 // hanging is a cluster that does not answer.
 type hanging struct{ *acting }
 

@@ -144,34 +144,6 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
-func TestTokenAndHostAreChecked(t *testing.T) {
-	t.Parallel()
-	open, closed := config(t), config(t)
-	closed.Token = "s3cret"
-	bearer := func(token string) func(*http.Request) {
-		return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token); r.Host = "rota.example.org" }
-	}
-	for name, c := range map[string]struct {
-		config api.Config
-		path   string
-		change func(*http.Request)
-		want   int
-	}{
-		"by a name that is not ours": {open, "/v1/status", func(r *http.Request) { r.Host = "evil.example.org" }, http.StatusMisdirectedRequest},
-		"by localhost":               {open, "/v1/tasks", func(r *http.Request) { r.Host = "localhost:7600" }, http.StatusOK},
-		"by IPv6":                    {open, "/v1/tasks", func(r *http.Request) { r.Host = "[::1]:7600" }, http.StatusOK},
-		"without token":              {closed, "/v1/tasks", nil, http.StatusUnauthorized},
-		"with another token":         {closed, "/v1/tasks", bearer("s3cre"), http.StatusUnauthorized},
-		"with the token":             {closed, "/v1/tasks", bearer("s3cret"), http.StatusOK},
-		"metrics without token":      {closed, "/metrics", nil, http.StatusUnauthorized},
-		"alive without token":        {closed, "/healthz", nil, http.StatusOK},
-	} {
-		if got := request(c.config, "GET", c.path, c.change).StatusCode; got != c.want {
-			t.Errorf("%s: got %d, want %d", name, got, c.want)
-		}
-	}
-}
-
 func TestAJournalThatFailsIsNotAnEmptyOne(t *testing.T) {
 	t.Parallel()
 	c := config(t)

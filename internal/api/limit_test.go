@@ -251,37 +251,6 @@ func TestHeavyRequestsAreBounded(t *testing.T) {
 	})
 }
 
-func TestRequestsOfOtherSitesAreRefused(t *testing.T) {
-	t.Parallel()
-	h := Handler(Config{Value: func() cluster.Value { return cluster.Value{} }})
-	for _, c := range []struct {
-		path, host, name, value string
-		want                    int
-	}{
-		{"/v1/tasks", "127.0.0.1:7600", "Origin", "http://127.0.0.1:7600", http.StatusOK},
-		{"/v1/tasks", "localhost:7600", "Origin", "http://LOCALHOST:7600", http.StatusOK},
-		{"/v1/tasks", "127.0.0.1:7600", "Origin", "http://127.0.0.1:3000", http.StatusForbidden},
-		{"/v1/tasks", "127.0.0.1:7600", "Origin", "https://evil.example.org", http.StatusForbidden},
-		{"/v1/tasks", "127.0.0.1:7600", "Origin", "null", http.StatusForbidden},
-		{"/v1/tasks", "127.0.0.1:7600", "Origin", "", http.StatusForbidden},
-		{"/v1/tasks", "127.0.0.1:7600", "Sec-Fetch-Site", "cross-site", http.StatusForbidden},
-		{"/v1/tasks", "127.0.0.1:7600", "Sec-Fetch-Site", "same-site", http.StatusForbidden},
-		{"/v1/tasks", "127.0.0.1:7600", "Sec-Fetch-Site", "same-origin", http.StatusOK},
-		{"/v1/tasks", "127.0.0.1:7600", "Sec-Fetch-Site", "none", http.StatusOK},
-		{"/readyz", "127.0.0.1:7600", "Sec-Fetch-Site", "cross-site", http.StatusForbidden},
-		{"/metrics", "127.0.0.1:7600", "Origin", "https://evil.example.org", http.StatusForbidden},
-		{"/healthz", "127.0.0.1:7600", "Sec-Fetch-Site", "cross-site", http.StatusOK},
-	} {
-		r := httptest.NewRequest(http.MethodGet, "http://"+c.host+c.path, nil)
-		r.Header.Set(c.name, c.value)
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		if w.Code != c.want {
-			t.Errorf("%s with %s: %q: got %d, want %d", c.path, c.name, c.value, w.Code, c.want)
-		}
-	}
-}
-
 // TestARequestThatPanicsGivesItsPlaceBack: four of them must not shut the room for good.
 func TestARequestThatPanicsGivesItsPlaceBack(t *testing.T) {
 	t.Parallel()

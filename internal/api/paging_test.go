@@ -106,11 +106,6 @@ func TestAListHasABoundByDefault(t *testing.T) {
 			t.Errorf("%s: %d elements in %d pages, want %d pages", path, len(got), pages, want)
 		}
 	}
-	for _, path := range []string{"/v1/tasks?limit=0", "/v1/jobs?limit=10001", "/v1/members?limit=x", "/v1/journal?limit=10001", "/v1/journal?after=x", "/v1/journal?after=5.-1"} {
-		if got := request(config(t), "GET", path, nil).StatusCode; got != http.StatusBadRequest {
-			t.Errorf("%s: got %d", path, got)
-		}
-	}
 }
 
 // TestJournalPages: all records are in exactly one page each, newest page first, also where many are of one millisecond and more are written.
@@ -137,7 +132,7 @@ func TestJournalPages(t *testing.T) {
 	}
 }
 
-// TestTheJournalIsAskedByKindAndTime: pages have what was asked for, the query of the next page has it too, and what is no kind is refused.
+// TestTheJournalIsAskedByKindAndTime: pages have what was asked for, and the query of the next page has it too.
 func TestTheJournalIsAskedByKindAndTime(t *testing.T) {
 	t.Parallel()
 	m, now := journal.NewMemory(100), time.Now().UnixMilli()
@@ -152,51 +147,6 @@ func TestTheJournalIsAskedByKindAndTime(t *testing.T) {
 	} { // order-free: each by itself
 		if got, _ := follow(t, api.Handler(c), "/v1/journal?limit=1"+query, "message", func() {}); fmt.Sprint(got) != want {
 			t.Errorf("%s: %v, want %s", query, got, want)
-		}
-	}
-	for query, want := range map[string]string{
-		"kind=moves": "none of run-error", "kind=moved&kind=x": "none of run-error", "until=soon": "until=", "since=1h&until=1h": "until is not below since",
-		"until=1h&until=2h": "more than once", "kinds=moved": "unknown parameter",
-	} {
-		if r := request(c, "GET", "/v1/journal?"+query, nil); r.StatusCode != http.StatusBadRequest || !strings.Contains(body(t, r), want) {
-			t.Errorf("%s: %d, want 400 and %q", query, r.StatusCode, want)
-		}
-	}
-	if r := request(c, "GET", "/v1/journal/events?kind=moves", nil); r.StatusCode != http.StatusBadRequest {
-		t.Errorf("events of no kind: %d", r.StatusCode)
-	}
-}
-
-// TestWhatAQuerySaysIsRefusedWhereItDoesNothing: a typing error does not pass for an answer, on any path.
-func TestWhatAQuerySaysIsRefusedWhereItDoesNothing(t *testing.T) {
-	t.Parallel()
-	c := config(t)
-	for path, want := range map[string]string{
-		"/v1/tasks?state=bad": "none of running, failing", "/v1/tasks?stat=failing": "/v1/tasks takes state, owner", "/v1/tasks?own=yes": "neither true nor false",
-		"/v1/tasks?state=moving&state=held": "more than once", "/v1/status?all=true": "/v1/status takes none", "/v1/jobs?state=running": "unknown parameter",
-	} { // order-free: each by itself
-		if r := request(c, "GET", path, nil); r.StatusCode != http.StatusBadRequest || !strings.Contains(body(t, r), want) {
-			t.Errorf("%s: %d, want 400 and %q", path, r.StatusCode, want)
-		}
-	}
-	if r := request(c, "GET", "/v1/tasks?state=backing-off&owner=&own=true", nil); r.StatusCode != http.StatusOK {
-		t.Errorf("what is right: %d", r.StatusCode)
-	}
-}
-
-// TestTimesOfAQueryAreBounded: text that is no duration is refused before it is read, and is not sent back.
-func TestTimesOfAQueryAreBounded(t *testing.T) {
-	t.Parallel()
-	c := api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: journal.NewMemory(1)}
-	for since, want := range map[string]int{
-		"1h": 200, "2562047h": 200, "-1s": 400, "soon": 400, "9999999999h": 400, strings.Repeat("1s", 5000): 400, strings.Repeat("%00", 3000): 400,
-	} {
-		w := request(c, "GET", "/v1/journal?since="+since, nil)
-		if w.StatusCode != want {
-			t.Errorf("since=%.20s: %d, want %d", since, w.StatusCode, want)
-		}
-		if b := body(t, w); len(b) > 500 {
-			t.Errorf("since=%.20s: the answer has %d bytes", since, len(b))
 		}
 	}
 }

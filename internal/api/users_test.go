@@ -29,9 +29,8 @@ func TestUsers(t *testing.T) {
 	a := &acting{answer: cluster.Result{Accepted: true}}
 	c := a.config(t)
 	var err error
-	if c.Users, err = api.ParseUsers(userLine("eve", "read", "r") + userLine("ann", "operate", "o")); err != nil {
-		t.Fatal(err)
-	}
+	c.Users, err = api.ParseUsers(userLine("eve", "read", "r") + userLine("ann", "operate", "o"))
+	must.Succeed(t, err)
 	for _, both := range []bool{true, false} { // with and without the token that has no name
 		nameless := 200
 		if !both {

@@ -11,7 +11,7 @@ import (
 func TestSealing(t *testing.T) {
 	t.Parallel()
 	graph := flow.Graph{
-		Tasks: []flow.Task{{Name: "in", Chains: 1}, {Name: "sum", Keyed: true}, {Name: "out"}},
+		Tasks: []flow.Task{{Name: "in", Chains: 2}, {Name: "sum", Keyed: true}, {Name: "out"}},
 		Edges: []flow.Edge{{From: "in", To: "sum", Shards: 2, By: "*"}, {From: "sum", To: "out", Shards: 3}},
 	}
 	ended := store.Depth{Stored: 1, Sealed: true}
@@ -22,6 +22,7 @@ func TestSealing(t *testing.T) {
 		state, waits string
 		sealers      int
 	}{
+		{"in", "", 0, 0, []string{"a"}, FlowReading, "1 of 2 parts are read to the end", 0},
 		{"sum", "", 1, 0, []string{"a"}, FlowDraining, "1 of 2 shards have put out their last state", 0},
 		{"sum", "", 2, 1, []string{"a", "b"}, FlowSealing, "1 of 3 shards of the output are sealed", 2},
 		{"sum", "", 2, 0, nil, FlowSealing, "0 of 3 shards of the output are sealed; for a slot: nobody runs it", 0},
@@ -34,12 +35,18 @@ func TestSealing(t *testing.T) {
 		depths := map[flow.Shard]store.Depth{}
 		for i := range 2 {
 			depths[flow.Shard{Edge: "edge/in/sum", Number: i}] = ended
+			if c.task != "in" || i == 0 {
+				depths[flow.Shard{Edge: "chain/in", Number: i}] = ended
+			}
 			depths[flow.Shard{Edge: "chain/sum", Number: i}] = store.Depth{Stored: 1, Sealed: i < c.chains}
 		}
 		for i := range c.edge {
 			depths[flow.Shard{Edge: "edge/sum/out", Number: i}] = ended
 		}
 		task := FlowTask{Task: c.task, From: []string{"x"}, Slots: len(c.members)}
+		if c.task == "in" {
+			task.From = nil
+		}
 		task.setState(graph, depths, c.members, c.turn)
 		if task.State != c.state || task.Waits != c.waits || len(task.Sealers) != c.sealers {
 			t.Errorf("%+v\ngot %s, %q, %q", c, task.State, task.Waits, task.Sealers)

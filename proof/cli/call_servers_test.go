@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/server"
 )
 
@@ -19,24 +20,18 @@ func TestCallsOnServers(t *testing.T) {
 		defer cancel()
 		open := func() rota.Store {
 			s, err := srv.Open(ctx, p.name, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			t.Cleanup(func() { s.Close() })
 			return s
 		}
 		for _, name := range []string{"a", "b"} {
 			m, err := rota.Join(ctx, rota.Config{Member: name, Store: open(), TTL: 10 * time.Second, Slots: 16, Functions: []rota.Function{double}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer m.Leave(context.WithoutCancel(ctx))
 		}
 		look := open()
 		c, err := rota.Open(look, rota.ClientOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		began, n := time.Now(), 0
 		for got, err := range double.Map(ctx, c, func(yield func(int) bool) {
 			for i := 0; i < calls && yield(i); i++ {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // words are what bash-completion gives to scripts of completion, for a machine that does not have it.
@@ -76,9 +78,7 @@ func TestManualIsRead(t *testing.T) {
 	}
 	for _, name := range []string{"", "run", "store check"} {
 		page, err := exec.Command(filepath.Join(programs, "rota"), append([]string{"man"}, strings.Fields(name)...)...).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		cmd := exec.Command(groff, "-man", "-ww", "-Tutf8", "-z")
 		cmd.Stdin = strings.NewReader(string(page))
 		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process/processtest"
 )
 
@@ -18,9 +19,7 @@ func TestAnInterruptedDemoOnAServer(t *testing.T) {
 	p := newPlace(t)
 	m := processtest.Start(t, "rota demo", p.command("demo", "--store", "etcd:"))
 	await(t, "all tasks run", func() bool { return strings.Contains(m.Stdout.String(), "all 12 tasks run") })
-	if err := syscall.Kill(-m.PID(), syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Kill(-m.PID(), syscall.SIGINT))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if code, err := m.Wait(ctx); err != nil || code != exitFailed {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server/postgres"
 )
@@ -96,9 +97,7 @@ func TestDemoStartsAServer(t *testing.T) {
 func TestDemoServerFails(t *testing.T) {
 	p := newPlace(t)
 	p.write("fails", "#!/bin/sh\necho no room >&2\nexit 1\n")
-	if err := os.Chmod(filepath.Join(p.dir, "fails"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chmod(filepath.Join(p.dir, "fails"), 0o700))
 	cmd := p.command("demo", "--store", "etcd:")
 	cmd.Env = append(cmd.Env, "ROTA_DEMO_SERVER="+filepath.Join(p.dir, "fails"))
 	out, errs, code := p.run(cmd)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/proof/sim/history"
@@ -125,27 +125,19 @@ func (g *guarded) kill(name string, guardianToo bool) time.Duration {
 	g.t.Helper()
 	other := map[string]string{"a": "b", "b": "a"}[name]
 	w := process.Witness{Path: filepath.Join(g.dir, g.witness(other))}
-	if _, err := w.Next(); err != nil {
-		g.t.Fatal(err)
-	}
+	must.Succeed(g.t, must.Err(w.Next()))
 	m := g.members[name]
 	pid := guardianOf(g.t, m.PID())
 	if guardianToo {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			g.t.Fatal(err)
-		}
+		must.Succeed(g.t, syscall.Kill(pid, syscall.SIGKILL))
 	}
 	at := int64(protocol.Now())
-	if err := m.Signal(syscall.SIGKILL); err != nil {
-		g.t.Fatal(err)
-	}
+	must.Succeed(g.t, m.Signal(syscall.SIGKILL))
 	var last int64
 	n := 0
 	await(g.t, other+" has taken over", func() bool {
 		records, err := w.Next()
-		if err != nil {
-			g.t.Fatal(err)
-		}
+		must.Succeed(g.t, err)
 		for _, r := range records {
 			if r.Kind == history.Started && !strings.HasPrefix(string(r.Partition), "rota.") {
 				last = max(last, int64(r.At))
@@ -154,9 +146,7 @@ func (g *guarded) kill(name string, guardianToo bool) time.Duration {
 		}
 		return n >= 2
 	})
-	if err := m.Kill(); err != nil {
-		g.t.Fatal(err)
-	}
+	must.Succeed(g.t, m.Kill())
 	g.begin(name)
 	g.settled()
 	return time.Duration(last - at)
@@ -176,9 +166,7 @@ func guardianOf(t *testing.T, pid int) int {
 func findGuardian(t *testing.T, pid int) int {
 	t.Helper()
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, path := range tasks {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -188,9 +176,7 @@ func findGuardian(t *testing.T, pid int) int {
 			line, _ := os.ReadFile("/proc/" + f + "/cmdline")
 			if strings.HasPrefix(string(line), "rota-guardian\x00") {
 				child, err := strconv.Atoi(f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				return child
 			}
 		}
@@ -202,9 +188,7 @@ func findGuardian(t *testing.T, pid int) int {
 func (g *guarded) acts() {
 	g.t.Helper()
 	f, err := os.Open(filepath.Join(g.dir, "acts"))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	must.Succeed(g.t, err)
 	defer f.Close()
 	newest, owners, late := 0, 0, 0
 	kinds := map[string]int{}
@@ -235,43 +219,6 @@ func (g *guarded) acts() {
 	}
 }
 
-// A task that kills its owner ends three members, and is parked: the fourth goes on with the rest.
-func TestATaskThatKillsItsOwners(t *testing.T) {
-	p := newPlace(t)
-	p.noops(2)
-	members := map[string]*running{}
-	for _, m := range []string{"a", "b", "c", "d"} {
-		members[m] = p.start(m, "--allow-exec", "/bin/sh", "tasks")
-	}
-	await(t, "all have joined", func() bool {
-		out, _, _ := p.rota("member", "list", "--store", p.store, "-o", "json")
-		return strings.Count(out, `"state":"joined"`) == 4
-	})
-	p.task("poison.yaml", "type: command\nretry: {attempts: 9}\nconfig: {argv: [/bin/sh, -c, 'kill -9 $PPID']}\n")
-	await(t, "it is parked", func() bool {
-		out, _, _ := p.rota("why", "poison", "--store", p.store)
-		return strings.Contains(out, "3 members died in a row while they ran it") && strings.Contains(out, "rota task retry poison")
-	})
-	alive := 0
-	for _, m := range members {
-		if !m.Ended() {
-			alive++
-		}
-	}
-	if alive != 1 {
-		t.Errorf("%d members are alive, want 1", alive)
-	}
-	await(t, "the rest runs", func() bool {
-		running := 0
-		for _, task := range p.tasks() {
-			if task.State == view.Running {
-				running++
-			}
-		}
-		return running == 2
-	})
-}
-
 // While its member lives, a guardian does nothing: it uses little memory, no processor, and no port; a terminal's signals do not end it.
 func TestGuardianAtRest(t *testing.T) {
 	p := newPlace(t)
@@ -282,9 +229,7 @@ func TestGuardianAtRest(t *testing.T) {
 	})
 	pid := guardianOf(t, m.PID())
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
-		if err := syscall.Kill(pid, s); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, syscall.Kill(pid, s))
 	}
 	if n := field(t, pid, "status", "VmRSS:"); n > 10<<10 {
 		t.Errorf("it uses %d kB of memory, of which %d kB are its own", n, field(t, pid, "status", "RssAnon:"))
@@ -297,18 +242,14 @@ func TestGuardianAtRest(t *testing.T) {
 		t.Errorf("it used %d ticks of processor time in 2 s", used)
 	}
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, f := range open {
 		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, f.Name()))
 		if err == nil && strings.HasPrefix(to, "socket:") && f.Name() != "3" {
 			t.Errorf("descriptor %s is %s", f.Name(), to)
 		}
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, syscall.Kill(pid, syscall.SIGKILL))
 	await(t, "a lost guardian is started again", func() bool {
 		next := findGuardian(t, m.PID())
 		return next != 0 && next != pid
@@ -323,15 +264,11 @@ func TestGuardianAtRest(t *testing.T) {
 func field(t *testing.T, pid int, file, name string) int {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for line := range strings.Lines(string(b)) {
 		if rest, ok := strings.CutPrefix(line, name); ok {
 			n, err := strconv.Atoi(strings.Fields(rest)[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return n
 		}
 	}
@@ -343,9 +280,7 @@ func field(t *testing.T, pid int, file, name string) int {
 func processorTime(t *testing.T, pid int) int {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
 	user, err1 := strconv.Atoi(fields[11])
 	system, err2 := strconv.Atoi(fields[12])

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/view"
 )
 
@@ -24,16 +25,6 @@ func (p *place) job(id string) (job view.Job) {
 		p.t.Fatalf("%v in %s", err, out)
 	}
 	return job
-}
-
-// submit submits a job that has to be accepted.
-func (p *place) submit(args ...string) string {
-	p.t.Helper()
-	_, stderr, code := p.rota(append([]string{"job", "submit", "--store", "file:store"}, args...)...)
-	if code != exitOK {
-		p.t.Fatalf("exit %d: %s", code, stderr)
-	}
-	return stderr
 }
 
 // joined waits until a member has joined.
@@ -100,9 +91,7 @@ func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
 func (p *place) content(name string) []byte {
 	p.t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.dir, name))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	return data
 }
 
@@ -120,45 +109,4 @@ func (p *place) firstLine(name string) (b began) {
 		p.t.Fatalf("%v in %q", err, data)
 	}
 	return began{line.AtNS, line.Token}
-}
-
-func TestJobsThatDoNotComplete(t *testing.T) {
-	p := newPlace(t)
-	p.write("stays.yaml", "tasks:\n- {name: a, type: noop, every: 1s}\n- {name: b, type: noop, max: 1}\n")
-	p.write("fails.yaml", "tasks:\n- {name: a, type: nobody.knows, retry: {attempts: 1}}\n")
-	p.write("big.yaml", "coverage: required\ntasks:\n- {name: a, type: noop, min: 5}\n")
-	p.start("a", "--slots", "2", "tasks")
-	p.joined("a")
-	stays := func(what string) {
-		t.Helper()
-		await(t, what, func() bool { return slices.Equal(taskStates(p.job("stays")), []string{"running", "running"}) })
-	}
-	p.submit("stays.yaml")
-	stays("both tasks run")
-	p.tells("job submit stays.yaml", "stays is there already, by this very definition")
-	p.tells("job submit big.yaml", "! it waits: coverage: it needs 5 slots")
-	p.write("other.yaml", "id: stays\ntasks:\n- {name: a, type: noop}\n")
-	p.says("job submit other.yaml", exitFailed, "another spec", "try: --id")
-	p.write("more.yaml", "id: stays\ntasks:\n- {name: a, type: noop, every: 1s, max: 1}\n")
-	p.tells("job submit more.yaml --update", "stays is updated: 1 task")
-	await(t, "one slot is free", func() bool {
-		return slices.Equal(p.job("stays").Tasks[0].Slots, []string{"a:1"}) || slices.Equal(p.job("stays").Tasks[0].Slots, []string{"a:2"})
-	})
-	p.submit("stays.yaml", "--update")
-	stays("both tasks run again")
-	if out := p.says("job list --state pending", exitOK, "big", "pending", "0/1", "it needs 5 slots"); strings.Contains(out, "stays") {
-		t.Errorf("rota job list: %s", out)
-	}
-	p.says("job show stays", exitOK, "stays is running", "0 of 2 tasks done", "scheduler round-robin", "a:1", "a:2")
-
-	p.tells("job stop stays", "rota job list")
-	await(t, "it is killed and its slots are free", func() bool {
-		j := p.job("stays")
-		return j.State == "killed" && j.Tasks[0].Partitions.Total == 0
-	})
-	p.says("job stop stays", exitFailed, "no such live job", "try: rota job list")
-	if out := p.says("job show stays --follow", exitFailed); !strings.Contains(out, "killed, 0 of 2 tasks done") {
-		t.Errorf("rota job show --follow: %s", out)
-	}
-	p.says("job submit fails.yaml --wait", exitFailed, "not checked here", "nobody.knows", "failed once", "is not known on member a")
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/sim/history"
 )
@@ -37,17 +38,13 @@ func TestAStartWithoutAServer(t *testing.T) {
 	})
 	a.signal(syscall.SIGKILL)
 	a.end()
-	if err := s.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Kill())
 	a = start("second.witness")
 	await(t, "it says what it does", func() bool {
 		return strings.Contains(a.Stdout.String()+a.Stderr.String(), "waits for the store") && strings.Contains(a.Stdout.String()+a.Stderr.String(), "1 task with on_store_loss: keep")
 	})
 	await(t, "the one that keeps runs", func() bool { return strings.Join(started(t, p, "second.witness"), " ") == "on" })
-	if err := s.Restart(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.Restart(ctx))
 	p.awaitShares(2, "a:2")
 	await(t, "both run again", func() bool { return p.runs("second.witness") == 2 })
 	a.signal(syscall.SIGTERM)
@@ -61,9 +58,7 @@ func started(t *testing.T, p *place, witness string) (out []string) {
 	t.Helper()
 	w := process.Witness{Path: filepath.Join(p.dir, witness)}
 	records, err := w.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, r := range records {
 		if r.Kind == history.Started && !strings.HasPrefix(string(r.Partition), "rota.") {
 			out = append(out, string(r.Partition))

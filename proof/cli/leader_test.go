@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/server/zookeeper"
 )
 
@@ -16,9 +17,7 @@ import (
 func zkShell(t *testing.T, address string, command ...string) string {
 	t.Helper()
 	java, lib, err := zookeeper.Parts(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	args := append([]string{"-cp", lib + "/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "org.apache.zookeeper.ZooKeeperMain", "-server", address}, command...)
 	out, err := exec.CommandContext(t.Context(), java, args...).CombinedOutput()
 	if err != nil {
@@ -35,9 +34,7 @@ func zkShell(t *testing.T, address string, command ...string) string {
 func shown(t *testing.T) (commands []string, prints map[string]string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "stores", "zookeeper.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	prints = make(map[string]string)
 	for line := range strings.Lines(string(page)) {
 		if c, ok := strings.CutPrefix(line, "$ bin/zkCli.sh -server 127.0.0.1:2181 "); ok {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
@@ -49,35 +50,30 @@ func await(t *testing.T, what string, holds func() bool) {
 type place struct {
 	t       *testing.T
 	dir     string
-	store   string // where the members meet
-	name    string // of the store, where it is on a server
-	program string // rota, as a path
+	store   string   // where the members meet
+	name    string   // of the store, where it is on a server
+	program string   // rota, as a path
+	env     []string // besides what each command has
 }
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	t.Parallel()
 	p := &place{t: t, dir: t.TempDir(), store: "file:store", program: filepath.Join(programs, "rota")}
-	if err := os.Mkdir(filepath.Join(p.dir, "tasks"), 0o750); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(p.dir, "tasks"), 0o750))
 	return p
 }
 
 func (p *place) write(name, text string) {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o640); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o640))
 }
 
 // task writes a file of a task in one step: no member sees half of it.
 func (p *place) task(name, text string) {
 	p.t.Helper()
 	p.write("draft", text)
-	if err := os.Rename(filepath.Join(p.dir, "draft"), filepath.Join(p.dir, "tasks", name)); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, os.Rename(filepath.Join(p.dir, "draft"), filepath.Join(p.dir, "tasks", name)))
 }
 
 func (p *place) noops(n int) {
@@ -90,7 +86,7 @@ func (p *place) noops(n int) {
 func (p *place) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(p.program, args...)
 	cmd.Dir = p.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + p.dir}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + p.dir}, p.env...)
 	return cmd
 }
 
@@ -151,9 +147,7 @@ func (p *place) start(name string, args ...string) *running {
 
 func (m *running) signal(s syscall.Signal) {
 	m.t.Helper()
-	if err := m.Signal(s); err != nil {
-		m.t.Fatal(err)
-	}
+	must.Succeed(m.t, m.Signal(s))
 }
 
 // end waits until the process has ended and returns its exit code.

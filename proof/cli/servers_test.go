@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/proof/server/elastic"
@@ -107,9 +108,7 @@ func (p *place) on(s *server.Server, err error) {
 	if errors.Is(err, server.ErrMissing) {
 		p.t.Skipf("NOT TESTED: %v", err)
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	p.name = fmt.Sprint("weather", places.Add(1))
 	p.store = s.URL + "/" + p.name
 }
@@ -190,9 +189,7 @@ func TestServerAwayAndBack(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 		defer cancel()
-		if err := s.Restart(ctx); err != nil {
-			p.t.Fatal(err)
-		}
+		must.Succeed(p.t, s.Restart(ctx))
 		p.awaitShares(4, "a:2 b:2")
 		await(p.t, "both run their share", func() bool { return p.runs("a.witness") == 2 && p.runs("b.witness") == 2 })
 		for _, m := range []*running{a, b} {

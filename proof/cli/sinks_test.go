@@ -20,6 +20,7 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/server/child"
 	"github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/server/kafka"
@@ -82,14 +83,10 @@ func TestSinks(t *testing.T) {
 		"otlp+grpc": {func() error { other.stop(); return nil }, func() error { other.start(other.address); return nil }},
 		"otlp":      {func() error { otlp.stop(); return nil }, func() error { otlp.start(otlp.address); return nil }},
 	} {
-		if err := outage.stop(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, outage.stop())
 		await(t, kind+" lags", func() bool { s := sinks(api)[kind]; return s.Queued > 0 && s.LastError != "" && s.LagMS > 0 })
 		growing(kind)
-		if err := outage.start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, outage.start())
 		growing("none")
 	}
 	otlp.refuse(true)
@@ -216,9 +213,7 @@ func printed(t *testing.T, text string) map[string]bool {
 func makeTopic(ctx context.Context, t *testing.T, c *kafka.Cluster) {
 	t.Helper()
 	client, err := c.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer client.Close()
 	req := kmsg.NewPtrCreateTopicsRequest()
 	topic := kmsg.NewCreateTopicsRequestTopic()
@@ -233,9 +228,7 @@ func makeTopic(ctx context.Context, t *testing.T, c *kafka.Cluster) {
 func consumed(ctx context.Context, t *testing.T, c *kafka.Cluster, n int) map[string]bool {
 	t.Helper()
 	client, err := c.Client(kgo.ConsumeTopics("samples"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -253,14 +246,10 @@ func consumed(ctx context.Context, t *testing.T, c *kafka.Cluster, n int) map[st
 func ask(t *testing.T, c *elastic.Cluster, method, path, body string) []byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+c.Servers()[0]+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
@@ -291,9 +280,7 @@ func found(t *testing.T, c *elastic.Cluster) map[string]bool {
 			}
 		}
 	}
-	if err := json.Unmarshal(ask(t, c, "GET", "/samples/_search?size=10000", ""), &answer); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(ask(t, c, "GET", "/samples/_search?size=10000", ""), &answer))
 	out := map[string]bool{}
 	for _, h := range answer.Hits.Hits {
 		k := pointKey(h.Source.Name, h.Source.Tags["task"], h.Source.At, h.Source.Value)

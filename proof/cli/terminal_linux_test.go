@@ -10,27 +10,21 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // terminal is a real terminal: who starts in it has it as the controlling one.
 func terminal(t *testing.T) (screen, keyboard *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	fd := int(screen.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	keyboard, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return screen, keyboard
 }
 
@@ -45,17 +39,11 @@ func TestAClosedTerminal(t *testing.T) {
 	cmd.Dir = p.dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = keyboard, keyboard, keyboard
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	if err := keyboard.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, keyboard.Close())
 	p.awaitShares(2, "a:1 b:1")
-	if err := screen.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, screen.Close())
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("the member ended with %v", err)
 	}

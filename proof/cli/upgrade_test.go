@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/sim/history"
@@ -27,9 +28,7 @@ import (
 func earlier(t *testing.T) (program, version string) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/earlier.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	commit := regexp.MustCompile(`(?m)^[0-9a-f]{40}$`).FindString(string(text))
 	if shallow, err := exec.Command("git", "rev-parse", "--is-shallow-repository").Output(); err != nil {
 		t.Fatal(err)
@@ -125,9 +124,7 @@ func (r *rolling) alone(least int) {
 	h := history.History{End: time.Now().UnixNano(), Promises: []history.Promise{{Partition: "careful", Overlaps: true}}}
 	for _, w := range r.witness {
 		records, err := w.Next()
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		must.Succeed(r.t, err)
 		h.Records = append(h.Records, records...)
 	}
 	report := history.Decide(h)
@@ -211,13 +208,9 @@ func (p *place) appendNewer() {
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
 	s, err := file.Open(ctx, filepath.Join(p.dir, "store"), file.Options{})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 	defer s.Close()
 	entry := cluster.Entry{Writer: "newer", Seq: 1, Commands: []cluster.Command{cluster.Configure{Retention: 3}}}.Encode()
 	entry[1]++ // the second byte is the format
-	if _, err := s.Append(ctx, entry); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, must.Err(s.Append(ctx, entry)))
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
 	"github.com/rota-run/rota/proof/server/kafka"
@@ -58,9 +59,7 @@ func TestChangeStreamSurvivesKills(t *testing.T) {
 			n, last = r.lines()
 			return n >= 20_000*part/100 && r.up[last] != nil
 		})
-		if err := r.up[last].Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, r.up[last].Kill())
 		r.start(last)
 	}
 	for name, p := range r.up {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
 )
@@ -51,9 +52,7 @@ type swarm struct {
 func (s *swarm) start(name string) {
 	cmd := exec.Command(filepath.Join(programs, "files"), append([]string{"-member", name}, s.args...)...)
 	out, theirs, err := os.Pipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	cmd.Stdout = theirs
 	p := &worker{name: name, Process: processtest.Start(s.t, name, cmd)}
 	theirs.Close()
@@ -116,9 +115,7 @@ func makeFiles(t *testing.T, dir string, n int) map[string]string {
 			name = fmt.Sprintf("odd %d\n\"#\xff%%é", i) // what no key may be
 		}
 		data := []byte(strings.Repeat(name, 1+i%50))
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 		sum := sha256.Sum256(data)
 		sums[name] = hex.EncodeToString(sum[:])
 	}

@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // What docs/guide/inputs.md says under "Try it" works as it is written there.
 func TestTheGuideOnInputs(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/guide/inputs.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, text, _ := strings.Cut(string(page), "## Try it\n")
 	_, text, _ = strings.Cut(text, "\n```\n")
 	text, _, ok := strings.Cut(text, "```\n")

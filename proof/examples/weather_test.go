@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/process/processtest"
 )
 
@@ -28,9 +29,7 @@ func TestWeather(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "station") {
 		t.Errorf("weather task list: %v\n%s", err, out)
 	}
-	if err := p.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Signal(os.Interrupt))
 	<-p.Done()
 	if err := p.Err(); err != nil {
 		t.Errorf("weather run: %v", err)

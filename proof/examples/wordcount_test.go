@@ -36,9 +36,7 @@ func newTour(t *testing.T) *tour {
 
 func (p *tour) write(name, text string) {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o640); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o640))
 }
 
 func (p *tour) command(program string, args ...string) *exec.Cmd {
@@ -97,9 +95,7 @@ func (p *tour) read(path string, v any) {
 	if err == nil {
 		err = json.Unmarshal(data, v)
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, err)
 }
 
 // words are those of all texts: counted here, and by wc -w where there is one, which must agree.
@@ -107,9 +103,7 @@ func (p *tour) words() (words int) {
 	p.t.Helper()
 	for _, f := range p.files("text", ".txt") {
 		text, err := os.ReadFile(f)
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		must.Succeed(p.t, err)
 		words += len(bytes.Fields(text))
 	}
 	if _, err := exec.LookPath("wc"); err != nil {
@@ -128,9 +122,7 @@ func (p *tour) wc() (words int) {
 		p.t.Fatalf("wc: %v", err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if _, err := fmt.Sscan(lines[len(lines)-1], &words); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, must.Err(fmt.Sscan(lines[len(lines)-1], &words)))
 	return words
 }
 

@@ -3,6 +3,8 @@ package pages
 import (
 	"strings"
 	"testing"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // sound is a page that can be tried. The tables below break it.
@@ -44,9 +46,7 @@ rota run --store nats://elsewhere/rota ./tasks
 func TestReadGuide(t *testing.T) {
 	t.Parallel()
 	g, err := ReadGuide(sound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := Guide{
 		Store: "nats://127.0.0.1:1/rota", Programs: "go build -o bin/rota ./cmd/rota\nexport PATH=$PWD/bin:$PATH\n",
 		Server: "cat > conf <<END\nport: 1\nEND\nserver -c conf\n", Check: "rota store check nats://127.0.0.1:1/rota\n",

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/server/postgres"
 )
 
@@ -25,9 +26,7 @@ func readerOfPostgres(t *testing.T) reader {
 		if _, ok := errors.AsType[*postgres.MissingError](err); ok {
 			t.Skipf("NOT TESTED: the page of PostgreSQL cannot be tried here: %v", err)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		script := fmt.Sprintf("#!/bin/sh\nexec %s'%s' \"$@\"\n", as, program)
 		if err := os.WriteFile(filepath.Join(scripts, name), []byte(script), 0o755); err != nil { //nolint:gosec // it is to be run
 			t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // patience bounds every wait; it says nothing about how long things should take.
@@ -52,9 +54,7 @@ type user struct {
 func newUser(t *testing.T, programs string, env ...string) *user {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "server"), 0o750); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "server"), 0o750))
 	return &user{t, dir, append(env, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+dir, "TMPDIR="+dir)}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/rota-run/rota/contrib/aws/bucket"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // Names with all that S3 allows, in two places of two buckets, more than a window and more than a page of the window.
@@ -128,13 +129,9 @@ func TestMarkedObjectsAreTakenOnce(t *testing.T) {
 	b.put("logs", "01a", "new")
 	b.await("what is new is taken", func() bool { return len(b.taken) == 52 })
 	b.await("52 objects are marked, 2 buckets and 52 objects made", func() bool { return b.requests["PUT"] >= 106 })
-	if err := m.Kill(b.ctx, "job"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Kill(b.ctx, "job"))
 	b.put("logs", "99", "last")
-	if err := m.Submit(b.ctx, "again", bucket.Task("objects", c, "s3://logs/")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Submit(b.ctx, "again", bucket.Task("objects", c, "s3://logs/")))
 	b.await("the last is taken", func() bool { return len(b.taken) == 53 })
 	quiet(b, func() uint64 { return m.Value().Applied() })
 	if got := b.taken[50:]; fmt.Sprint(got[2]) != "99 last" {
@@ -204,13 +201,9 @@ func TestAMarkOfTheSameSecond(t *testing.T) {
 	c.Follow, c.Marks = bucket.Marks, "s3://done/"
 	b.submit(m, c, "s3://logs/")
 	b.await("it is taken and marked", func() bool { return b.requests["PUT"] >= 4 && b.requests["HEAD"] >= 1 })
-	if err := m.Kill(b.ctx, "job"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Kill(b.ctx, "job"))
 	gets, _ := b.counts()
-	if err := m.Submit(b.ctx, "again", bucket.Task("objects", c, "s3://logs/")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Submit(b.ctx, "again", bucket.Task("objects", c, "s3://logs/")))
 	b.await("the mark is read again", func() bool { return b.requests["GET"] > gets })
 	quiet(b, func() uint64 { return m.Value().Applied() })
 	gets, looks := b.counts()

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/rota-run/rota/contrib/aws/bucket"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // once is the SDK without its own second tries.
@@ -120,9 +121,7 @@ func TestAStreamIsOfOneVersion(t *testing.T) {
 	b.submit(m, b.config(), "s3://logs/")
 	b.awaitMessage(m, "logs/a", bucket.ErrChanged.Error())
 	close(seen)
-	if err := m.Wait(b.ctx, "job"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Wait(b.ctx, "job"))
 	b.once("a " + contents[1])
 }
 

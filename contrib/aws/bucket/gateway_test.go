@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/rota-run/rota/contrib/aws/bucket"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/port"
 )
 
@@ -28,22 +29,16 @@ func gateway(t *testing.T) *bed {
 		program = found
 	}
 	addrs, release, err := port.Find(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(release)
 	addr := addrs[0]
 	cmd := exec.Command(program, "--access", "ak", "--secret", "hunter2hunter2", "--port", addr, "posix", t.TempDir()) //nolint:gosec // chosen by who tests
 	cmd.Dir = t.TempDir()
 	log, err := os.Create(filepath.Join(cmd.Dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -57,9 +52,7 @@ func gateway(t *testing.T) *bed {
 		return err == nil
 	})
 	for _, name := range []string{"logs", "done"} {
-		if _, err := b.client.CreateBucket(b.ctx, &s3.CreateBucketInput{Bucket: &name}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(b.client.CreateBucket(b.ctx, &s3.CreateBucketInput{Bucket: &name})))
 	}
 	return b
 }
@@ -84,9 +77,7 @@ func TestOnARealGateway(t *testing.T) {
 	m := b.join("b", bucket.NewType("objects", b.objects(nil)))
 	c := b.config()
 	c.Follow, c.Marks = bucket.Marks, "s3://done/"
-	if err := m.Submit(b.ctx, "marks", bucket.Task("objects", c, "s3://logs/")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.Submit(b.ctx, "marks", bucket.Task("objects", c, "s3://logs/")))
 	b.await("all are taken", func() bool { return len(b.taken) >= len(want) })
 	b.put("logs", "2026/007.log", "new")
 	want = append(want, "2026/007.log new")

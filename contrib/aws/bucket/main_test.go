@@ -24,6 +24,7 @@ import (
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/contrib/aws/bucket"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -69,9 +70,7 @@ func setup(t *testing.T, buckets ...string) *bed {
 	t.Cleanup(server.Close)
 	b.use(server.URL)
 	for _, name := range buckets {
-		if _, err := b.client.CreateBucket(b.ctx, &s3.CreateBucketInput{Bucket: &name}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(b.client.CreateBucket(b.ctx, &s3.CreateBucketInput{Bucket: &name})))
 	}
 	return b
 }
@@ -100,9 +99,7 @@ func (b *bed) config() bucket.Config {
 func (b *bed) put(in, name, content string) string {
 	b.t.Helper()
 	out, err := b.client.PutObject(b.ctx, &s3.PutObjectInput{Bucket: &in, Key: &name, Body: bytes.NewReader([]byte(content))})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	return aws.ToString(out.ETag)
 }
 
@@ -123,9 +120,7 @@ func (b *bed) said() string {
 func (b *bed) join(name string, types ...rota.Type) *rota.Member {
 	b.t.Helper()
 	m, err := rota.Join(b.ctx, rota.Config{Member: name, Store: b.store.Open(), TTL: patience, Types: types, Logger: slog.New(slog.NewTextHandler(b, nil))})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, err)
 	b.t.Cleanup(func() {
 		if err := m.Leave(context.WithoutCancel(b.ctx)); err != nil {
 			b.t.Errorf("leave %s: %v", name, err)
@@ -162,9 +157,7 @@ func (b *bed) objects(extra func(o bucket.Object) error) bucket.Objects {
 
 func (b *bed) submit(m *rota.Member, c bucket.Config, places ...string) {
 	b.t.Helper()
-	if err := m.Submit(b.ctx, "job", bucket.Task("objects", c, places...)); err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, m.Submit(b.ctx, "job", bucket.Task("objects", c, places...)))
 }
 
 // run is a pass of one member over some places.

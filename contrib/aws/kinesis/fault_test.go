@@ -20,6 +20,7 @@ import (
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/contrib/aws/kinesis"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 )
@@ -34,9 +35,7 @@ type faulty struct {
 func before(t *testing.T, s *server, answers ...string) *faulty {
 	f := &faulty{answers: answers}
 	to, err := url.Parse(s.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	real := httputil.NewSingleHostReverseProxy(to)
 	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
@@ -74,9 +73,7 @@ func join(t *testing.T, typ rota.Type, c kinesis.Config, stream string) *rota.Me
 		t.Cleanup(func() { _ = m.Leave(context.WithoutCancel(t.Context())) })
 		err = m.Submit(t.Context(), "orders", kinesis.Task("orders", c, stream))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 
@@ -135,13 +132,9 @@ func TestFrom(t *testing.T) {
 		i, err := s.GetShardIterator(s.ctx, &api.GetShardIteratorInput{
 			StreamName: name, ShardId: s.open()[0].ShardId, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		out, err := s.GetRecords(s.ctx, &api.GetRecordsInput{ShardIterator: i.ShardIterator})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		all = out.Records
 		return all[len(all)-1].ApproximateArrivalTimestamp.After(*all[0].ApproximateArrivalTimestamp)
 	})

@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/port"
 )
 
@@ -59,9 +60,7 @@ func serve(t *testing.T, shards int32) *server {
 		program = found
 	}
 	addrs, release, err := port.Find(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(release)
 	addr := addrs[0]
 	_, number, _ := strings.Cut(addr, ":")
@@ -69,14 +68,10 @@ func serve(t *testing.T, shards int32) *server {
 	cmd := exec.Command(program, "--port", number,
 		"--createStreamMs", "20", "--updateStreamMs", "20", "--shardLimit", "1000")
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, cmd.Start())
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(func() {
 		cancel()
@@ -135,9 +130,7 @@ func (s *server) active() bool {
 func (s *server) open() (open []types.Shard) {
 	s.t.Helper()
 	out, err := s.ListShards(s.ctx, &kinesis.ListShardsInput{StreamName: name})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	for _, one := range out.Shards {
 		if one.SequenceNumberRange.EndingSequenceNumber == nil {
 			open = append(open, one)
@@ -161,9 +154,7 @@ func (s *server) split(one types.Shard) {
 	_, err := s.SplitShard(s.ctx, &kinesis.SplitShardInput{
 		StreamName: name, ShardToSplit: one.ShardId, NewStartingHashKey: aws.String(middle.Rsh(middle, 1).String()),
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 }
 
 func (s *server) merge(a, b types.Shard) {
@@ -171,7 +162,5 @@ func (s *server) merge(a, b types.Shard) {
 	_, err := s.MergeShards(s.ctx, &kinesis.MergeShardsInput{
 		StreamName: name, ShardToMerge: a.ShardId, AdjacentShardToMerge: b.ShardId,
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/contrib/aws/kinesis"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol/replica"
 	"github.com/rota-run/rota/store/file"
 )
@@ -161,9 +162,7 @@ func (s *swarm) start(name string) {
 	cmd := exec.Command(os.Args[0], name, s.dir, s.url) //nolint:gosec // this test itself
 	cmd.Env = append(os.Environ(), asMember+"=1")
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, cmd.Start())
 	s.up[name] = cmd
 }
 
@@ -199,9 +198,7 @@ func (s *swarm) taken() taken {
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 	s.seen += int64(len(text))
 	for _, l := range read(text) {
-		if err := s.check.add(l); err != nil {
-			s.t.Fatal(err)
-		}
+		must.Succeed(s.t, s.check.add(l))
 	}
 	return s.check.taken
 }
@@ -213,14 +210,10 @@ func (s *swarm) more() []byte {
 	if os.IsNotExist(err) {
 		return nil
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	defer f.Close()
 	text, err := io.ReadAll(io.NewSectionReader(f, s.seen, 1<<40))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	return text
 }
 
@@ -278,15 +271,11 @@ func TestShardsSplitAndMergeUnderKills(t *testing.T) {
 func (s *swarm) awaitPartitions(unfinished int) {
 	s.t.Helper()
 	st, err := file.Open(s.ctx, filepath.Join(s.dir, "store"), file.Options{ReadOnly: true})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Succeed(s.t, err)
 	defer st.Close()
 	s.await(fmt.Sprintf("%d shards are read", unfinished), func() bool {
 		v, err := replica.Protocol{}.Observe(s.ctx, st, cluster.Value{})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must.Succeed(s.t, err)
 		n := 0
 		for p := range v.Partitions() {
 			if p.State != cluster.PartitionFinished {

@@ -11,6 +11,7 @@ import (
 	gds "cloud.google.com/go/datastore"
 
 	"github.com/rota-run/rota/contrib/google/internal/emulator"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 )
@@ -21,9 +22,7 @@ func logs(t *testing.T, s emulator.Servers) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	l, err := OpenLogs(project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer l.(*Logs).Close()
 	records := []journal.Record{
 		{AtMS: 1, Kind: journal.RunError, Member: "a", Partition: "web", Message: "refused"},
@@ -34,19 +33,13 @@ func logs(t *testing.T, s emulator.Servers) {
 		{AtMS: 4, Kind: journal.Malformed, Partition: "x", Message: "it is empty", Storage: &journal.Storage{Type: "directory", Path: "x.yaml"}},
 	}
 	for range 2 { // the second time after a lost answer
-		if err := l.Append(ctx, append(records, records[0])...); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, l.Append(ctx, append(records, records[0])...))
 	}
 	client, err := gds.NewClient(ctx, project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer client.Close()
 	var got []logEntry
-	if _, err := client.GetAll(ctx, gds.NewQuery("coalesce-logs").FilterField("timestamp", ">", 0), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(client.GetAll(ctx, gds.NewQuery("coalesce-logs").FilterField("timestamp", ">", 0), &got)))
 	slices.SortFunc(got, func(a, b logEntry) int { return int(a.Timestamp - b.Timestamp) })
 	want := []logEntry{
 		{1, "web", "run-error", `{"type":"run-error","message":"refused","member":"a"}`},
@@ -77,23 +70,15 @@ func logsOfAllTypes(t *testing.T, s emulator.Servers) {
 	t.Setenv("DATASTORE_EMULATOR_HOST", s.Datastore())
 	project := emulator.Project()
 	l, err := OpenLogs("//" + project + "/blue?types=all&kind=history")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer l.(*Logs).Close()
 	gap := int64(7)
-	if err := l.Append(t.Context(), journal.Record{AtMS: 2, Kind: journal.Moved, Partition: "web", From: "a", To: "b", Cause: "a left", GapMS: &gap}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.Append(t.Context(), journal.Record{AtMS: 2, Kind: journal.Moved, Partition: "web", From: "a", To: "b", Cause: "a left", GapMS: &gap}))
 	client, err := gds.NewClient(t.Context(), project)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer client.Close()
 	var got []logEntry
-	if _, err := client.GetAll(t.Context(), gds.NewQuery("history").Namespace("blue"), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(client.GetAll(t.Context(), gds.NewQuery("history").Namespace("blue"), &got)))
 	if want := (logEntry{2, "web", "moved", `{"type":"moved","message":"","from":"a","to":"b","cause":"a left","gap_ms":7}`}); len(got) != 1 || got[0] != want {
 		t.Errorf("there is %+v, want %+v", got, want)
 	}
@@ -102,9 +87,7 @@ func logsOfAllTypes(t *testing.T, s emulator.Servers) {
 func TestLogsAway(t *testing.T) {
 	t.Setenv("DATASTORE_EMULATOR_HOST", "127.0.0.1:1")
 	l, err := OpenLogs("p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the client tries again until then
 	defer cancel()
 	err = l.Append(ctx, journal.Record{Kind: journal.RunError})

@@ -13,6 +13,7 @@ import (
 	gds "cloud.google.com/go/datastore"
 
 	"github.com/rota-run/rota/contrib/google/internal/emulator"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/source/directory"
 )
 
@@ -40,15 +41,12 @@ func newBed(t *testing.T, s emulator.Servers, text string) *bed {
 	t.Setenv("DATASTORE_EMULATOR_HOST", s.Datastore())
 	project := emulator.Project()
 	files, err := OpenTasks(project + "/blue" + text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	b := &bed{t: t, ctx: ctx, tasks: files.(*Tasks), now: time.Now()}
-	if b.client, err = gds.NewClient(ctx, project); err != nil {
-		t.Fatal(err)
-	}
+	b.client, err = gds.NewClient(ctx, project)
+	must.Succeed(t, err)
 	t.Cleanup(func() { b.client.Close(); b.tasks.Close() })
 	return b
 }
@@ -62,16 +60,12 @@ func key(id string) *gds.Key {
 // put writes a task that was updated so long ago.
 func (b *bed) put(id, version, data string, ago time.Duration, metadata ...string) {
 	b.t.Helper()
-	if _, err := b.client.Put(b.ctx, key(id), &stored{version, data, b.now.Add(-ago).UnixMilli(), metadata}); err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, must.Err(b.client.Put(b.ctx, key(id), &stored{version, data, b.now.Add(-ago).UnixMilli(), metadata})))
 }
 
 func (b *bed) remove(id string) {
 	b.t.Helper()
-	if err := b.client.Delete(b.ctx, key(id)); err != nil {
-		b.t.Fatal(err)
-	}
+	must.Succeed(b.t, b.client.Delete(b.ctx, key(id)))
 }
 
 // after looks so much later, and compares what there is.
@@ -153,13 +147,9 @@ func oddEntities(t *testing.T, s emulator.Servers) {
 		{Name: "version", Value: int64(3)}, {Name: "data", Value: []byte("bytes"), NoIndex: true}, {Name: "last_updated", Value: b.now}, {Name: "metadata", Value: "one"},
 		{Name: "other", Value: true},
 	}
-	if _, err := b.client.Put(b.ctx, number, &odd); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(b.client.Put(b.ctx, number, &odd)))
 	none := gds.PropertyList{{Name: "data", Value: 1.5}}
-	if _, err := b.client.Put(b.ctx, key("none"), &none); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(b.client.Put(b.ctx, key("none"), &none)))
 	b.after(0, "each has a file", "%2Ehidden.json x, 7.json bytes, a%252Fb.json x, a%2Fb.json x, none.json , w.x.json x")
 	b.put("w.x", "", "y", 0)
 	b.after(time.Second, "without a version the data counts", "%2Ehidden.json x, 7.json bytes, a%252Fb.json x, a%2Fb.json x, none.json , w.x.json y")
@@ -177,9 +167,7 @@ func manyTasks(t *testing.T, s emulator.Servers) {
 		for i := from; i < from+400; i++ {
 			keys, all = append(keys, key(fmt.Sprintf("t%04d", i))), append(all, stored{Version: "1", Data: "x", Updated: b.now.UnixMilli()})
 		}
-		if _, err := b.client.PutMulti(b.ctx, keys, all); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(b.client.PutMulti(b.ctx, keys, all)))
 	}
 	next, err := b.tasks.r.next(b.ctx, nil, b.now)
 	if err != nil || len(next.tasks) != n {
@@ -207,9 +195,7 @@ func away(t *testing.T, s emulator.Servers) {
 	whole := b.tasks.r.client
 	t.Setenv("DATASTORE_EMULATOR_HOST", "127.0.0.1:1")
 	nobody, err := gds.NewClient(b.ctx, "nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer nobody.Close()
 	use := func(c *gds.Client) {
 		b.tasks.mu.Lock()
@@ -269,9 +255,7 @@ func TestOpenTasks(t *testing.T) {
 		}
 	}
 	f, err := OpenTasks("//p/ns?filter=a=1&filter=b&drift=1s&poll=2s&rescan=3s&reload=4s&timeout=5s&kind=k&database=d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := f.(*Tasks).r.c
 	if got := fmt.Sprint(c.Project, c.Namespace, c.Kind, c.Database, c.Filter, c.Drift, c.Poll, c.Rescan, c.Reload, c.Timeout); got != "pnskd[a=1 b] 1s 2s 3s 4s 5s" {
 		t.Errorf("%s", got)

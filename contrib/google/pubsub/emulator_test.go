@@ -11,6 +11,7 @@ import (
 
 	"github.com/rota-run/rota/contrib/google/internal/emulator"
 	"github.com/rota-run/rota/contrib/google/pubsub"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
 )
 
@@ -22,9 +23,7 @@ func TestPublish(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		p, err := pubsub.Open(project + "/samples?ordering=on")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(running) }()
@@ -36,17 +35,11 @@ func TestPublish(t *testing.T) {
 			time.Sleep(10 * time.Millisecond) // waits: for the topic to be missed
 		}
 		c, err := client.NewClient(ctx, project)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer c.Close()
 		topic, sub := "projects/"+project+"/topics/samples", "projects/"+project+"/subscriptions/all"
-		if _, err := c.TopicAdminClient.CreateTopic(ctx, &pubsubpb.Topic{Name: topic}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.SubscriptionAdminClient.CreateSubscription(ctx, &pubsubpb.Subscription{Name: sub, Topic: topic, EnableMessageOrdering: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(c.TopicAdminClient.CreateTopic(ctx, &pubsubpb.Topic{Name: topic})))
+		must.Succeed(t, must.Err(c.SubscriptionAdminClient.CreateSubscription(ctx, &pubsubpb.Subscription{Name: sub, Topic: topic, EnableMessageOrdering: true})))
 		// What came between topic and subscription nobody gets: these do.
 		for p.Stats().Queued > 0 && ctx.Err() == nil {
 			time.Sleep(10 * time.Millisecond) // waits: for the queue to be sent
@@ -57,9 +50,7 @@ func TestPublish(t *testing.T) {
 		var got []string
 		for len(got) < n && ctx.Err() == nil {
 			answer, err := c.SubscriptionAdminClient.Pull(ctx, &pubsubpb.PullRequest{Subscription: sub, MaxMessages: 100})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			var acks []string
 			for _, m := range answer.ReceivedMessages {
 				acks = append(acks, m.AckId)
@@ -68,9 +59,7 @@ func TestPublish(t *testing.T) {
 				}
 			}
 			if len(acks) > 0 {
-				if err := c.SubscriptionAdminClient.Acknowledge(ctx, &pubsubpb.AcknowledgeRequest{Subscription: sub, AckIds: acks}); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, c.SubscriptionAdminClient.Acknowledge(ctx, &pubsubpb.AcknowledgeRequest{Subscription: sub, AckIds: acks}))
 			}
 		}
 		for i := range got {

@@ -18,6 +18,7 @@ import (
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
 
 	"github.com/rota-run/rota/contrib/google/internal/emulator"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/publish"
 )
 
@@ -36,9 +37,7 @@ func TestMain(m *testing.M) {
 func TestMainIsShort(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if n := bytes.Count(text, []byte("\n")); n > 20 {
 		t.Errorf("main.go has %d lines, at most 20 are promised", n)
 	}
@@ -79,21 +78,15 @@ func newPlace(t *testing.T, s emulator.Servers) *place {
 	t.Setenv("DATASTORE_EMULATOR_HOST", s.Datastore())
 	t.Setenv("PUBSUB_EMULATOR_HOST", s.PubSub())
 	var err error
-	if p.tasks, err = gds.NewClient(ctx, p.project); err != nil {
-		t.Fatal(err)
-	}
-	if p.topic, err = gps.NewClient(ctx, p.project); err != nil {
-		t.Fatal(err)
-	}
+	p.tasks, err = gds.NewClient(ctx, p.project)
+	must.Succeed(t, err)
+	p.topic, err = gps.NewClient(ctx, p.project)
+	must.Succeed(t, err)
 	t.Cleanup(func() { p.tasks.Close(); p.topic.Close() })
 	name := "projects/" + p.project + "/topics/samples"
-	if _, err := p.topic.TopicAdminClient.CreateTopic(ctx, &pubsubpb.Topic{Name: name}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(p.topic.TopicAdminClient.CreateTopic(ctx, &pubsubpb.Topic{Name: name})))
 	p.sub = "projects/" + p.project + "/subscriptions/all"
-	if _, err := p.topic.SubscriptionAdminClient.CreateSubscription(ctx, &pubsubpb.Subscription{Name: p.sub, Topic: name}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, must.Err(p.topic.SubscriptionAdminClient.CreateSubscription(ctx, &pubsubpb.Subscription{Name: p.sub, Topic: name})))
 	return p
 }
 
@@ -101,16 +94,12 @@ func newPlace(t *testing.T, s emulator.Servers) *place {
 func (p *place) put(id, data string, metadata ...string) {
 	p.t.Helper()
 	e := &stored{data, data, time.Now().UnixMilli(), metadata}
-	if _, err := p.tasks.Put(p.ctx, gds.NameKey("coalesce-tasks", id, nil), e); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, must.Err(p.tasks.Put(p.ctx, gds.NameKey("coalesce-tasks", id, nil), e)))
 }
 
 func (p *place) remove(id string) {
 	p.t.Helper()
-	if err := p.tasks.Delete(p.ctx, gds.NameKey("coalesce-tasks", id, nil)); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, p.tasks.Delete(p.ctx, gds.NameKey("coalesce-tasks", id, nil)))
 }
 
 func (p *place) await(what string, ok func() bool) {
@@ -154,9 +143,7 @@ func (p *place) states() map[string]string {
 func (p *place) logs(kind, task string) (out []logEntry) {
 	p.t.Helper()
 	q := gds.NewQuery("coalesce-logs").FilterField("type", "=", kind).FilterField("task_id", "=", task)
-	if _, err := p.tasks.GetAll(p.ctx, q, &out); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, must.Err(p.tasks.GetAll(p.ctx, q, &out)))
 	return out
 }
 
@@ -180,9 +167,7 @@ func (p *place) received() map[string]bool {
 		acks = append(acks, m.AckId)
 	}
 	if len(acks) > 0 {
-		if err := p.topic.SubscriptionAdminClient.Acknowledge(p.ctx, &pubsubpb.AcknowledgeRequest{Subscription: p.sub, AckIds: acks}); err != nil {
-			p.t.Fatal(err)
-		}
+		must.Succeed(p.t, p.topic.SubscriptionAdminClient.Acknowledge(p.ctx, &pubsubpb.AcknowledgeRequest{Subscription: p.sub, AckIds: acks}))
 	}
 	return out
 }
@@ -214,9 +199,7 @@ func (p *place) start() (said *output, stop func()) {
 		"--allow-exec", "/no/such/program",
 		"--storage", "datastore:"+p.project, "--storage", "file:journal.jsonl", "--publish", "pubsub:"+p.project+"/samples")
 	cmd.Stdout, cmd.Stderr = said, said
-	if err := cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Succeed(p.t, cmd.Start())
 	stop = sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {

@@ -3,12 +3,14 @@
 // # Purpose
 //
 // A file begins with a text for its readers. Each story begins with a line "story: NAME"; its acts follow, a line each.
-// "#" begins a comment. What an act means, the test knows. Where a test prints what it sees, package datadriven is better.
+// "#" at the beginning of a line or behind a space begins a comment. What an act means, the test knows; one of what is said has texts, see [Cut]. Where a test prints what it sees, package datadriven
+// is better.
 package stories
 
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -47,10 +49,36 @@ func Read(t testing.TB, pattern string) []Story {
 
 func lines(acts string) (all []string) {
 	for line := range strings.Lines(acts) {
-		line, _, _ = strings.Cut(line, "#")
+		line, _, _ = strings.Cut(" "+line, " #")
 		if line = strings.TrimSpace(line); line != "" {
 			all = append(all, line)
 		}
 	}
 	return all
+}
+
+// Texts are what is to be said, and what is not.
+type Texts struct{ Want, Never []string }
+
+// Cut takes the texts off an act: "=>" stands before each that is to be said, "=>!" before one that is not. "\n" is the end of a line in texts and act, and
+// what is known by other names stands there too: it is given as for [strings.NewReplacer].
+func Cut(act string, known ...string) (string, Texts) {
+	replace := strings.NewReplacer(append(known, `\n`, "\n")...)
+	parts := strings.Split(act, " =>")
+	var t Texts
+	for _, text := range parts[1:] {
+		never, ok := strings.CutPrefix(text, "! ")
+		if text = replace.Replace(strings.TrimSpace(never)); ok {
+			t.Never = append(t.Never, text)
+		} else {
+			t.Want = append(t.Want, text)
+		}
+	}
+	return replace.Replace(strings.TrimSpace(parts[0])), t
+}
+
+// In tells whether a text has all that is wanted, and nothing else of them.
+func (t Texts) In(text string) bool {
+	has := func(part string) bool { return strings.Contains(text, part) }
+	return !slices.ContainsFunc(t.Want, func(part string) bool { return !has(part) }) && !slices.ContainsFunc(t.Never, has)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -43,9 +44,7 @@ func TestASplitRemovesWhatIsSpent(t *testing.T) {
 		l.stream(last)
 		for _, key := range []string{"1", "2", "3"} {
 			value := fmt.Appendf(nil, `{"partition":"j#%s","token":1,"position":"eA=="}`, key)
-			if _, err := d.Put(t.Context(), store.Doc{Key: "position/j=23" + key, Value: value}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(d.Put(t.Context(), store.Doc{Key: "position/j=23" + key, Value: value})))
 		}
 		away := true
 		d.onGet = func() error {
@@ -81,9 +80,7 @@ func TestASplitRemovesWhatIsSpent(t *testing.T) {
 				t.Errorf("%s: partition %t, position %t, want %t", key, partition, position, want)
 			}
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.finish())
 	})
 }
 

@@ -305,37 +305,3 @@ func many(n int) []*protocol.Grant {
 	}
 	return grants
 }
-
-func BenchmarkStep100k(b *testing.B) {
-	grants := many(100_000)
-	until := protocol.Instant(time.Hour)
-	state := func() *supervisor.State {
-		s := supervisor.NewState(supervisor.StepConfig{Member: "m1", Types: []supervisor.StepType{{Name: "x"}}})
-		supervisor.Step(s, supervisor.Assigned{Now: 1, Assignment: protocol.Assignment{Version: 1, ValidUntil: until, Grants: grants}})
-		return s
-	}
-	b.Run("first", func(b *testing.B) {
-		for b.Loop() {
-			state()
-		}
-	})
-	b.Run("renewed", func(b *testing.B) {
-		s := state()
-		for b.Loop() {
-			until++
-			supervisor.Step(s, supervisor.Assigned{Now: 2, Assignment: protocol.Assignment{Version: 1, ValidUntil: until, Grants: grants}})
-		}
-	})
-	b.Run("one-changed", func(b *testing.B) {
-		s := state()
-		v := uint64(1)
-		for b.Loop() {
-			v++
-			changed := slices.Clone(grants)
-			one := *changed[v%uint64(len(changed))]
-			one.Handover = cluster.HandoverFast
-			changed[v%uint64(len(changed))] = &one
-			supervisor.Step(s, supervisor.Assigned{Now: 2, Assignment: protocol.Assignment{Version: v, ValidUntil: until, Grants: changed}})
-		}
-	})
-}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/work"
@@ -120,9 +121,7 @@ func (s *stream) look(t *rapid.T) {
 	}
 	before := s.mark.Low
 	g := worktest.NewGrantOf(s.t, s.host, "j#list", 1, work.Definition{})
-	if err := s.mark.Advance(s.t.Context(), g, s.old[len(s.old)-1-back]); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.mark.Advance(s.t.Context(), g, s.old[len(s.old)-1-back]))
 	truth := 1 << 30
 	for p := range v.PartitionsOf("j") {
 		if p.State != cluster.PartitionFinished {
@@ -182,8 +181,6 @@ func TestWatermarkOfARun(t *testing.T) {
 		if want := []string{"5", "5", "7", "true"}; !slices.Equal(low, want) {
 			t.Errorf("the watermark was %q, want %q", low, want)
 		}
-		if err := b.finish(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.finish())
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/rotatest"
 )
 
@@ -21,9 +22,7 @@ func TestTwoMembers(t *testing.T) {
 		over := make(chan error, 2)
 		for _, name := range []string{"a", "b"} {
 			out, err := openSink(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			defer out.file.Close()
 			go func() { over <- read(t.Context(), o, out, rota.Config{Member: name, Store: c.Store(), Clock: clock}) }()
 		}
@@ -33,9 +32,7 @@ func TestTwoMembers(t *testing.T) {
 			}
 		}
 		in, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		defer in.Close()
 		r, err := verify(newStream(o.stream), in)
 		if err != nil || r.Changes != 600 || r.Partitions != 8+2*30+30 {

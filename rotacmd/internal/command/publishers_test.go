@@ -68,14 +68,3 @@ func TestSinksHaveNames(t *testing.T) {
 		t.Errorf("got %s, %s", got, said)
 	}
 }
-
-func TestPublishInSettings(t *testing.T) {
-	p := newPlace(t)
-	p.write("rota.yaml", "publish: [stdout, 'kafka://a:1,b:2?topic=x&user=u&password=env:SECRET']\n")
-	for vars, want := range map[string]string{"": "stdout kafka://a:1,b:2", "none": "none", "stdout otlp://a?token=env:X": "stdout otlp://a"} {
-		out, errs, code := with(map[string]string{"ROTA_PUBLISH": vars}, "", "config")
-		if code != exitOK || !strings.Contains(strings.Join(strings.Fields(out), " "), "publish "+want+" ") {
-			t.Errorf("%q: exit %d: %s%s", vars, code, errs, out)
-		}
-	}
-}

@@ -15,9 +15,8 @@ func TestAFullMachine(t *testing.T) {
 	member := func(store string) *config {
 		c := &config{store: store, most: 3}
 		var err error
-		if c.node.Logger, err = logger(env{stderr: &output{}}, "debug"); err != nil {
-			t.Fatal(err)
-		}
+		c.node.Logger, err = logger(env{stderr: &output{}}, "debug")
+		must.Succeed(t, err)
 		return c
 	}
 	var in []*config

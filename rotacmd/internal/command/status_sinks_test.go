@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/replica"
 )
@@ -37,22 +36,4 @@ func TestNoCommandDialsARecord(t *testing.T) {
 			t.Errorf("rota %s connects to an address that a record names", command)
 		}
 	}
-}
-
-// TestStatusShowsSinks as the members have written: those that fail first, none of a member that is no more, none under
-// another's name.
-func TestStatusShowsSinks(t *testing.T) {
-	w := newWritten(t, nil)
-	w.alive()
-	w.put(node.SinksPrefix+"a", node.Sinks{Member: "a", Sinks: []node.Sink{{Name: "kafka://k:1"}}})
-	w.put(node.SinksPrefix+"b", node.Sinks{Member: "b", Sinks: []node.Sink{{Name: "otlp://o:1", Dropped: 4, Errors: 3, Late: true, LastError: "it is \x1b[2Jfull"}}})
-	w.put(node.SinksPrefix+"gone", node.Sinks{Member: "gone", Sinks: []node.Sink{{Name: "nats://gone:1"}}})
-	w.put(node.SinksPrefix+"c", node.Sinks{Member: "a", Sinks: []node.Sink{{Name: "nats://forged:1"}}})
-	out, _, _ := w.rota("status", "--store", "file:store")
-	_, sinks, _ := strings.Cut(out, "\nsink")
-	want := []string{"otlp://o:1", "on b", "dropped 4", "errors 3", "samples wait", "it is ·[2Jfull", "\nsink  kafka://k:1", "on a"}
-	if !containsAll(sinks, want) || strings.Contains(sinks, "nats") {
-		t.Errorf("got\n%s", out)
-	}
-	w.shows("status -o json", exitOK, `{"member":"b","name":"otlp://o:1","dropped":4,"errors":3,"late":true`)
 }

@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/source/directory"
 )
 
@@ -35,9 +36,8 @@ func TestNothingWaitsForTheFirstScan(t *testing.T) {
 	c := &config{env: env{stderr: &out}, store: "memory:"}
 	c.node = node.Config{Member: "m", Files: map[string]fs.FS{"s": statless{files}}, Cache: directory.NewCache()}
 	var err error
-	if c.node.Types, err = c.typesOf(c.allow, true); err != nil {
-		t.Fatal(err)
-	}
+	c.node.Types, err = c.typesOf(c.allow, true)
+	must.Succeed(t, err)
 	w := &welcome{c: c}
 	ended := make(chan struct{})
 	go func() { defer close(ended); w.begin() }()

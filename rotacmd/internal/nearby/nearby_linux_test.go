@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/rotacmd/internal/nearby"
 )
 
@@ -14,9 +15,7 @@ import (
 func TestLongPaths(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("d", 200))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Mkdir(dir, 0o700))
 	member(t, dir, strings.Repeat("m", 100), http.StatusOK)
 	if _, err := nearby.Ask(t.Context(), dir, "/"); err != nil {
 		t.Error(err)

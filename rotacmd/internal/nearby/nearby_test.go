@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/rotacmd/internal/nearby"
 )
 
@@ -21,9 +22,7 @@ import (
 func member(t *testing.T, dir, name string, status int) {
 	t.Helper()
 	l, err := nearby.Listen(dir, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 		if _, err := w.Write([]byte(name + r.URL.Path)); err != nil {
@@ -44,18 +43,14 @@ func member(t *testing.T, dir, name string, status int) {
 func suspended(t *testing.T, dir, name string) {
 	t.Helper()
 	l, err := nearby.Listen(dir, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Cleanup(func() { l.Close() })
 }
 
 func sockets(t *testing.T, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "members", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return all
 }
 
@@ -121,9 +116,7 @@ func TestDeadMembers(t *testing.T) {
 	}
 	own, old, fresh := die("own"), die("old"), die("fresh")
 	past := time.Now().Add(-2 * time.Minute)
-	if err := os.Chtimes(old, past, past); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Chtimes(old, past, past))
 	member(t, dir, "own", http.StatusOK)
 	got, want := sockets(t, dir), []string{own, fresh} // fresh may be about to listen
 	slices.Sort(want)
@@ -141,17 +134,11 @@ func TestDeadMembers(t *testing.T) {
 // kill replaces a socket with one at which nobody listens any more.
 func kill(t *testing.T, path string) {
 	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(path))
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	l.SetUnlinkOnClose(false)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, l.Close())
 }
 
 // TestOnlyTheStoresOwner: where others could put a socket, nobody listens and nobody asks.
@@ -161,9 +148,7 @@ func TestOnlyTheStoresOwner(t *testing.T) {
 	member(t, dir, "a", http.StatusOK)
 	within := filepath.Join(dir, "members")
 	for mode, ok := range map[os.FileMode]bool{0o700: true, 0o711: false, 0o770: false, 0o777: false} {
-		if err := os.Chmod(within, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.Chmod(within, mode))
 		if _, err := nearby.Ask(t.Context(), dir, "/"); ok != (err == nil) {
 			t.Errorf("mode %o: %v", mode, err)
 		}
@@ -174,17 +159,13 @@ func TestOnlyTheStoresOwner(t *testing.T) {
 		}
 	}
 	if os.Geteuid() == 0 { // only root can give a directory away
-		if err := errors.Join(os.Chmod(within, 0o700), os.Chown(within, 12345, -1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, errors.Join(os.Chmod(within, 0o700), os.Chown(within, 12345, -1)))
 		if _, err := nearby.Ask(t.Context(), dir, "/"); !errors.Is(err, nearby.ErrNobody) {
 			t.Errorf("somebody else's sockets: %v", err)
 		}
 	}
 	elsewhere := t.TempDir()
-	if err := os.Symlink(within, filepath.Join(elsewhere, "members")); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Symlink(within, filepath.Join(elsewhere, "members")))
 	if _, err := nearby.Ask(t.Context(), elsewhere, "/"); !errors.Is(err, nearby.ErrNobody) {
 		t.Errorf("sockets of another directory: %v", err)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // disk takes so many bytes and then says that it is full.
@@ -104,9 +106,7 @@ func TestAFullDiskIsSaidOnce(t *testing.T) {
 func TestNobodyReadsThePipe(t *testing.T) {
 	t.Parallel()
 	r, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer r.Close()
 	defer out.Close()
 	w := NewWriter(out)

@@ -1,21 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/swarm"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/lease"
 	"github.com/rota-run/rota/protocol/replica"
@@ -25,83 +21,18 @@ import (
 // asProcess in the environment makes this test binary the program itself.
 const asProcess = "ROTA_EXAMPLE_S3"
 
-func TestMain(m *testing.M) {
-	if os.Getenv(asProcess) == "" {
-		os.Exit(m.Run())
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stdout, "error", err)
-		os.Exit(1)
-	}
-	stop()
-}
+func TestMain(m *testing.M) { swarm.Main(m, asProcess, run) }
 
-// took is a line that a process has written.
+// took is that a process has taken an object.
 type took struct {
-	by    *process
+	by    *swarm.Process
 	name  string
 	size  int
 	token uint64
-	fault string // or what else it has said
-	ended bool   // it will write no more
 }
 
 // observer assembles the value of a store.
 type observer func(context.Context, protocol.Store, cluster.Value) (cluster.Value, error)
-
-type process struct {
-	name   string
-	cmd    *exec.Cmd
-	killed bool
-	err    error
-}
-
-// swarm is some processes that share the work.
-type swarm struct {
-	t     *testing.T
-	args  []string
-	lines chan took
-	up    []*process
-
-	objects, kills int
-}
-
-func (s *swarm) start(name string) {
-	cmd := exec.Command(os.Args[0], append([]string{"-member", name}, s.args...)...) //nolint:gosec // this test itself
-	cmd.Env = append(os.Environ(), asProcess+"=1")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	p := &process{name: name, cmd: cmd}
-	s.up = append(s.up, p)
-	go s.read(p, out)
-}
-
-func (s *swarm) read(p *process, out io.Reader) {
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		l := took{by: p}
-		if _, err := fmt.Sscanf(lines.Text(), "took %q %d %d", &l.name, &l.size, &l.token); err != nil {
-			l.fault = lines.Text()
-		}
-		s.lines <- l
-	}
-	p.err = p.cmd.Wait()
-	s.lines <- took{by: p, ended: true}
-}
-
-func (s *swarm) kill(p *process) {
-	p.killed = true
-	if err := p.cmd.Process.Kill(); err != nil {
-		s.t.Error(err)
-	}
-}
 
 // Three processes, one of which is killed: each object is taken, and twice only where a run was cut.
 func TestEachObjectIsTaken(t *testing.T) { eachIsTaken(t, 3000, 1, replica.Protocol{}.Observe) }
@@ -116,23 +47,20 @@ func eachIsTaken(t *testing.T, objects, kills int, observe observer, args ...str
 	t.Helper()
 	t.Parallel()
 	h, err := toy{objects: objects}.handler()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dir, all := filepath.Join(t.TempDir(), "store"), make(chan struct{})
 	gateway := httptest.NewServer(behind(all, h))
 	defer gateway.Close()
-	s := &swarm{t: t, lines: make(chan took), objects: objects, kills: kills}
-	s.args = append([]string{"-store", dir, "-endpoint", gateway.URL, "-place", "s3://logs/2026/", "-ttl", "30s"}, args...)
+	s := swarm.New(t, asProcess, append([]string{"-store", dir, "-endpoint", gateway.URL, "-place", "s3://logs/2026/", "-ttl", "30s"}, args...)...)
 	for _, name := range []string{"a", "b", "c"} {
-		s.start(name)
+		s.Start(name)
 	}
 	go func() {
 		defer close(all)
-		awaitJoined(t, dir, len(s.up), observe)
+		awaitJoined(t, dir, len(s.Up), observe)
 	}()
 	began := time.Now()
-	by := s.play(t)
+	by := play(t, s, objects, kills)
 	again := 0
 	for i := range objects {
 		all := by[name(i)]
@@ -145,8 +73,8 @@ func eachIsTaken(t *testing.T, objects, kills int, observe observer, args ...str
 			if l.size != size(i) {
 				t.Errorf("%s: %d bytes were read, want %d", l.name, l.size, size(i))
 			}
-			if n < len(all)-1 && !l.by.killed && !all[n+1].by.killed {
-				t.Errorf("%s was taken by %s and then by %s, and neither was killed", l.name, l.by.name, all[n+1].by.name)
+			if n < len(all)-1 && !l.by.Killed && !all[n+1].by.Killed {
+				t.Errorf("%s was taken by %s and then by %s, and neither was killed", l.name, l.by.Name, all[n+1].by.Name)
 			}
 		}
 	}
@@ -199,39 +127,39 @@ func joined(ctx context.Context, dir string, observe observer) (n int) {
 }
 
 // play kills one process when a third is taken and all take part, perhaps another one at two thirds, and waits for the end of the others.
-func (s *swarm) play(t *testing.T) map[string][]took {
-	by, seen := map[string][]took{}, map[*process]bool{}
+func play(t *testing.T, s *swarm.Swarm, objects, kills int) map[string][]took {
+	by, seen := map[string][]took{}, map[*swarm.Process]bool{}
 	limit := time.NewTimer(4 * time.Minute)
 	defer limit.Stop()
 	killed := 0
-	for running := len(s.up); running > 0; {
+	for running := len(s.Up); running > 0; {
 		select {
-		case l := <-s.lines:
-			switch {
-			case l.ended:
+		case l := <-s.Lines:
+			one := took{by: l.By}
+			if l.Ended {
 				running--
-				if !l.by.killed && l.by.err != nil {
-					t.Errorf("%s has ended: %v", l.by.name, l.by.err)
+				if !l.By.Killed && l.By.Err != nil {
+					t.Errorf("%s has ended: %v", l.By.Name, l.By.Err)
 				}
-			case l.fault != "":
-				t.Errorf("%s says: %s", l.by.name, l.fault)
-			default:
-				by[l.name] = append(by[l.name], l)
-				seen[l.by] = true
+			} else if _, err := fmt.Sscanf(l.Text, "took %q %d %d", &one.name, &one.size, &one.token); err != nil {
+				t.Errorf("%s says: %s", l.By.Name, l.Text)
+			} else {
+				by[one.name] = append(by[one.name], one)
+				seen[l.By] = true
 			}
-			if killed < s.kills && len(by) >= s.objects*(killed+1)/3 && len(seen) == len(s.up) && !l.by.killed {
+			if killed < kills && len(by) >= objects*(killed+1)/3 && len(seen) == len(s.Up) && !l.By.Killed {
 				killed++
-				s.kill(l.by)
+				s.Kill(l.By)
 			}
 		case <-limit.C:
-			for _, p := range s.up {
-				s.kill(p)
+			for _, p := range s.Up {
+				s.Kill(p)
 			}
-			t.Fatalf("%d of %d objects are taken", len(by), s.objects)
+			t.Fatalf("%d of %d objects are taken", len(by), objects)
 		}
 	}
-	if killed != s.kills {
-		t.Errorf("%d were killed, want %d: not all took part", killed, s.kills)
+	if killed != kills {
+		t.Errorf("%d were killed, want %d: not all took part", killed, kills)
 	}
 	return by
 }

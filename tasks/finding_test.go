@@ -1,0 +1,130 @@
+package tasks
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/worktest"
+)
+
+// TestFindings plays testdata/findings.txt: a type and its config, and below it what one round of it finds. Its targets are those of targets.
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/findings.txt")
+	must.Succeed(t, err)
+	known := targets(t)
+	_, rows, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n    ", "\t"), "\n\n")
+	for row := range strings.SplitSeq(rows, "\n") {
+		if row == "" || row[0] == '#' {
+			continue
+		}
+		t.Run(row, func(t *testing.T) {
+			t.Parallel()
+			task, wants, _ := strings.Cut(known.Replace(row), "\t")
+			typ, config, _ := strings.Cut(task, " ")
+			looks(t, typ, work.Definition{Config: json.RawMessage(config), TimeoutMS: 60_000}, strings.Split(wants, "; "))
+		})
+	}
+}
+
+// looks runs a round, and compares it with what is wanted: "up", "down REASON", "says TEXT" and "hides TEXT" of its error and log, "NAME=VALUE" of the last
+// sample of a name, "NAME#N" of how many there are, "#N" of all; "within 50ms" is its time limit.
+func looks(t *testing.T, typ string, d work.Definition, wants []string) {
+	t.Helper()
+	if limit, ok := strings.CutPrefix(wants[0], "within "); ok {
+		dur, err := time.ParseDuration(limit)
+		must.Succeed(t, err)
+		d.TimeoutMS, wants = dur.Milliseconds(), wants[1:]
+	}
+	g, h := worktest.NewGrant(t, d)
+	var log strings.Builder
+	g.Log = textLog(&log)
+	err := worktest.Run(t, Builtin(local)[typ], g)
+	said := fmt.Sprint(err) + log.String()
+	for _, want := range wants {
+		do, rest, _ := strings.Cut(want, " ")
+		name, value, valued := strings.Cut(want, "=")
+		counted, count, _ := strings.Cut(want, "#")
+		switch {
+		case do == "up":
+			wantUp(t, h, typ, err)
+		case do == "down":
+			wantDown(t, h, typ, rest, err)
+		case do == "says" || do == "hides":
+			if strings.Contains(said, rest) != (do == "says") {
+				t.Errorf("it %s %q not: %s", do, rest, said)
+			}
+		case valued:
+			if got := strconv.FormatFloat(h.LastValue(t, name), 'g', -1, 64); got != value {
+				t.Errorf("%s is %s, want %s", name, got, value)
+			}
+		default:
+			samples := h.Samples()
+			if counted != "" {
+				samples = h.Named(counted)
+			}
+			if got := strconv.Itoa(len(samples)); got != count {
+				t.Errorf("%s samples of %s, want %s", got, counted, count)
+			}
+		}
+	}
+}
+
+// targets are what the rounds look at.
+func targets(t *testing.T) *strings.Replacer {
+	t.Helper()
+	web := serve(t, web)
+	echo := listen(t, func(c net.Conn) {
+		fmt.Fprint(c, "hello\n")
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		fmt.Fprint(c, "you said ", line)
+	})
+	silent := listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }) // until the other side gives up
+	chatty := listen(t, func(c net.Conn) {
+		for _, err := c.Write([]byte(strings.Repeat("x", 4096))); err == nil; _, err = c.Write([]byte(strings.Repeat("x", 4096))) {
+		}
+	})
+	return strings.NewReplacer("$WEB", web.URL, "$PLAIN", strings.TrimPrefix(web.URL, "http://"), "$DNS", serveDNS(t, zone).addr,
+		"$ECHO", echo, "$SILENT", silent, "$CHATTY", chatty, "$GONE", listen(t, func(net.Conn) {}))
+}
+
+// web answers as the query says: status, text, pad with so many blanks, and hops, which are redirects; what is torn promises more than it sends.
+func web(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	number := func(name string) int { n, _ := strconv.Atoi(q.Get(name)); return n }
+	text := q.Get("text")
+	switch hops := number("hops"); {
+	case r.URL.Path == "/page":
+		text = page
+	case r.URL.Path == "/values":
+		text = "[" + strings.Repeat("1,", 400) + "1]"
+	case r.URL.Path == "/big":
+		text = `"` + strings.Repeat("x", httpBody.usual) + `end"`
+	case r.URL.Path == "/huge":
+		text = strings.Repeat("# "+strings.Repeat("x", 1<<20)+"\n", scrapeBytes.usual>>20+1)
+	case r.URL.Path == "/loop":
+		http.Redirect(w, r, "/loop", http.StatusFound)
+		return
+	case hops > 0:
+		http.Redirect(w, r, fmt.Sprint("/?text=", text, "&hops=", hops-1), http.StatusFound)
+		return
+	case r.URL.Path == "/torn":
+		w.Header().Set("Content-Length", "100")
+	}
+	if status := number("status"); status > 0 {
+		w.WriteHeader(status)
+	}
+	if http.StatusNoContent != number("status") {
+		fmt.Fprint(w, text, strings.Repeat(" ", number("pad")))
+	}
+}
