@@ -1,11 +1,15 @@
 package view_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/view"
 )
@@ -227,5 +231,43 @@ func TestAPlanUnderALeader(t *testing.T) {
 		if err != nil || len(p.Moves) != 2 || len(p.Waits) != 0 || p.Tasks != 4 {
 			t.Errorf("without %s: %+v, %v", id, p, err)
 		}
+	}
+}
+
+// TestACallSeenFromOutside has neither argument nor result; the call itself keeps them.
+func TestACallSeenFromOutside(t *testing.T) {
+	t.Parallel()
+	c := view.Call{Listed: call.Listed{ID: "1", Record: call.Record{Arg: json.RawMessage(`"secret"`), Outcome: &call.Outcome{State: call.Done, Result: json.RawMessage(`"secret"`)}}}}
+	data, err := json.Marshal(c.Outside())
+	if err != nil || strings.Contains(string(data), "secret") || !strings.Contains(string(data), string(call.Done)) {
+		t.Errorf("%s, %v", data, err)
+	}
+	if string(c.Outcome.Result) != `"secret"` {
+		t.Error("the call itself has lost its result")
+	}
+}
+
+// TestWhyOfManyPartitions: the first of what does not run is listed, up to a bound, and all are counted.
+func TestWhyOfManyPartitions(t *testing.T) {
+	t.Parallel()
+	task := cluster.TaskSpec{Type: "noop", Spread: cluster.SpreadPartitioned}
+	for i := range 15 {
+		task.Partitions = append(task.Partitions, fmt.Sprintf("p%02d", i))
+	}
+	f := &folded{}
+	f.join("a", cluster.PrepareJoin{})
+	f.apply(cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}})
+	first, _ := f.v.Partition("x#p00")
+	f.apply(cluster.FinishPartition{Partition: "x#p00", Token: first.Token})
+	running, _ := view.Of(f.v).Why("x", nil)
+	if len(running.NotRunning) != 0 || running.Partitions == nil || running.Partitions.Total != len(task.Partitions) {
+		t.Errorf("while they run: %+v", running)
+	}
+	a, _ := f.v.Member("a")
+	f.apply(cluster.LeaveCluster{Member: "a", Incarnation: a.Incarnation})
+	why, _ := view.Of(f.v).Why("x", nil)
+	if len(why.NotRunning) != view.MaxNotRunning || !slices.IsSortedFunc(why.NotRunning, func(a, b view.Task) int { return len(a.Task) - len(b.Task) }) ||
+		why.NotRunning[0].Task != "x#p01" {
+		t.Errorf("without a member: %+v", why.NotRunning)
 	}
 }

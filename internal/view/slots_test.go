@@ -1,11 +1,18 @@
 package view
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/internal/schedule"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
 )
 
 // A task of spread pool is explained as a whole: by its slots, or why it has none.
@@ -101,5 +108,123 @@ func TestABatchIsNoProblem(t *testing.T) {
 	}
 	if w, ok := Of(v).Why("etl/write", nil); !ok || w.Reason == nil || w.Reason.Rule != "after" {
 		t.Errorf("got %+v", w.Reason)
+	}
+}
+
+func TestProblemsAreBounded(t *testing.T) {
+	t.Parallel()
+	var v cluster.Value
+	var commands []cluster.Command
+	for i := range MaxProblems + 7 {
+		commands = append(commands, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%03d", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Definition: []byte("{}")}}}})
+	}
+	v, _ = v.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: commands})
+	s := Of(v).Status()
+	if len(s.Problems) != MaxProblems || s.More != 7 || s.Tasks.Waiting != MaxProblems+7 {
+		t.Errorf("got %d problems and %d more, %d waiting", len(s.Problems), s.More, s.Tasks.Waiting)
+	}
+	s.addMalformed(cluster.Value{}, []journal.Record{{Kind: journal.Malformed, Partition: "x"}})
+	if s.More != 8 {
+		t.Errorf("a malformed file that does not fit is not counted: %d", s.More)
+	}
+}
+
+func TestMalformedUntilMended(t *testing.T) {
+	t.Parallel()
+	var s Status
+	s.addMalformed(cluster.Value{}, []journal.Record{
+		{Kind: journal.Malformed, Partition: "mended", Message: "bad"},
+		{Kind: journal.Malformed, Partition: "broken", Message: "bad"},
+		{Kind: journal.Recovered, Partition: "mended"},
+		{Kind: journal.Recovered, Partition: "again"},
+		{Kind: journal.Malformed, Partition: "again", Message: "bad"},
+	})
+	var got []string
+	for _, p := range s.Problems {
+		got = append(got, p.Task)
+	}
+	if fmt.Sprint(got) != "[broken again]" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// The longest gap is that of all moves, and what is too old counts nowhere.
+func TestMovesSinceATime(t *testing.T) {
+	t.Parallel()
+	records := []journal.Record{{AtMS: 1000, Kind: journal.Moved, GapMS: new(int64(7))}, {AtMS: 2000, Kind: journal.Moved, GapMS: new(int64(3))}}
+	for ms, want := range map[int64]Moves{1000: {2, 7}, 1001: {1, 3}, 2001: {}} {
+		if got := movesOf(since(records, time.UnixMilli(ms))); *got != want {
+			t.Errorf("since %d: got %+v, want %+v", ms, *got, want)
+		}
+	}
+}
+
+func TestEntryTellsWhatDidNothing(t *testing.T) {
+	t.Parallel()
+	e := EntryOf(cluster.Value{}, protocol.Applied{
+		Entry:   cluster.Entry{Index: 7, Writer: "w", Commands: []cluster.Command{cluster.KillJob{Job: "x"}}},
+		Results: []cluster.Result{{Reason: "no such job"}},
+	})
+	if len(e.Commands) != 1 || e.Commands[0].Accepted || e.Commands[0].Reason != "no such job" || !strings.Contains(e.Commands[0].Said, "x") {
+		t.Errorf("got %+v", e)
+	}
+}
+
+// A task of which nothing is left to do says who seals, and what stands in the way.
+func TestSealing(t *testing.T) {
+	t.Parallel()
+	graph := flow.Graph{
+		Tasks: []flow.Task{{Name: "in", Chains: 2}, {Name: "sum", Keyed: true}, {Name: "out"}},
+		Edges: []flow.Edge{{From: "in", To: "sum", Shards: 2, By: "*"}, {From: "sum", To: "out", Shards: 3}},
+	}
+	ended := store.Depth{Stored: 1, Sealed: true}
+	for _, c := range []struct {
+		task, turn   string
+		chains, edge int // of sum, and from sum to out, that are sealed
+		members      []string
+		state, waits string
+		sealers      int
+	}{
+		{"in", "", 0, 0, []string{"a"}, FlowReading, "1 of 2 parts are read to the end", 0},
+		{"sum", "", 1, 0, []string{"a"}, FlowDraining, "1 of 2 shards have put out their last state", 0},
+		{"sum", "", 2, 1, []string{"a", "b"}, FlowSealing, "1 of 3 shards of the output are sealed", 2},
+		{"sum", "", 2, 0, nil, FlowSealing, "0 of 3 shards of the output are sealed; for a slot: nobody runs it", 0},
+		{"out", "", 2, 1, []string{"a"}, FlowOpen, "for the end of sum", 0},
+		{"out", "", 2, 3, []string{"a", "b"}, FlowSealing, "", 2},
+		{"out", "b", 2, 3, []string{"a", "b"}, FlowSealing, "for b, which seals the output", 1},
+		{"out", "c", 2, 3, []string{"a", "b"}, FlowSealing, "for the lease of c to end, which began to seal the output", 2},
+		{"out", "c", 2, 3, nil, FlowSealing, "for the lease of c to end, which began to seal the output; for a slot: nobody runs it", 0},
+	} {
+		depths := map[flow.Shard]store.Depth{}
+		for i := range 2 {
+			depths[flow.Shard{Edge: "edge/in/sum", Number: i}] = ended
+			if c.task != "in" || i == 0 {
+				depths[flow.Shard{Edge: "chain/in", Number: i}] = ended
+			}
+			depths[flow.Shard{Edge: "chain/sum", Number: i}] = store.Depth{Stored: 1, Sealed: i < c.chains}
+		}
+		for i := range c.edge {
+			depths[flow.Shard{Edge: "edge/sum/out", Number: i}] = ended
+		}
+		task := FlowTask{Task: c.task, From: []string{"x"}, Slots: len(c.members)}
+		if c.task == "in" {
+			task.From = nil
+		}
+		task.setState(graph, depths, c.members, c.turn)
+		if task.State != c.state || task.Waits != c.waits || len(task.Sealers) != c.sealers {
+			t.Errorf("%+v\ngot %s, %q, %q", c, task.State, task.Waits, task.Sealers)
+		}
+	}
+}
+
+// What waits is that of all shards, and nothing more comes only where all of them say so.
+func TestCountsOfAllShards(t *testing.T) {
+	t.Parallel()
+	graph := flow.Graph{Tasks: []flow.Task{{Name: "in", Chains: 1}, {Name: "out"}}, Edges: []flow.Edge{{From: "in", To: "out", Shards: 2}}}
+	got := (&Flow{Unit: UnitMessages}).task(graph, "out", map[flow.Shard]store.Depth{
+		{Edge: "edge/in/out"}: {Stored: 5, Pending: 2}, {Edge: "edge/in/out", Number: 1}: {Stored: 3, Pending: 1, Sealed: true},
+	})
+	if got.In != 5 || got.Pending != 3 || got.Sealed {
+		t.Errorf("got %+v", got)
 	}
 }

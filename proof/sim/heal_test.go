@@ -1,9 +1,14 @@
 package sim
 
 import (
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/proof/sim/model"
+	"github.com/rota-run/rota/store"
 )
 
 // TestBackIsAnotherLife: a member is back when it is joined again, not while it is away, nor as the life that has ended.
@@ -39,5 +44,94 @@ func TestFaultsEndWithTheFaults(t *testing.T) {
 	p := &process{w: &world{healing: true}, up: true}
 	if p.struck(); !p.up {
 		t.Error("a member died of a fault after the faults were over")
+	}
+}
+
+// TestUnshared: after a join its owner has to share, until it has.
+func TestUnshared(t *testing.T) {
+	t.Parallel()
+	var v cluster.Value
+	say := func(c cluster.Command) {
+		next, done := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: []cluster.Command{c}})
+		if !done.Results[0].Accepted {
+			t.Fatalf("%v: %s", c, done.Results[0].Reason)
+		}
+		v = next
+	}
+	a := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "a", Heartbeat: "1"}}
+	say(cluster.Epoch{Start: 1, Generation: 1, Leader: "a", Members: []cluster.EpochMember{a}})
+	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadPartitioned, Handover: cluster.HandoverFast, Partitions: []string{"0", "1"}}
+	say(cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}})
+	if got := unshared(&v); got != "" {
+		t.Errorf("alone: %s", got)
+	}
+	a.Incarnation = 1
+	b := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "b", Heartbeat: "2"}}
+	say(cluster.Epoch{Start: 1, Generation: 2, Leader: "a", Members: []cluster.EpochMember{a, b}})
+	if got := unshared(&v); !strings.HasPrefix(got, "a has yet to share j#") {
+		t.Errorf("after a join: %q", got)
+	}
+	say(v.Shares("a")[0])
+	if got := unshared(&v); got != "" {
+		t.Errorf("it has shared: %s", got)
+	}
+}
+
+// TestIsolatedCopy: a copy that was cut off shows what was, and what was written to it alone; a listing shows only what was.
+func TestIsolatedCopy(t *testing.T) {
+	t.Parallel()
+	d := &disk{docs: model.Docs[owner]{{Doc: store.Doc{Key: "a", Version: "1", Value: []byte("was")}}}}
+	d.isolate()
+	d.docs = model.Docs[owner]{{Doc: store.Doc{Key: "a", Version: "2", Value: []byte("is")}}, {Doc: store.Doc{Key: "b", Version: "3"}}}
+	if got, err := d.older.get("a"); err != nil || string(got.Value) != "was" || got.Version != "1" {
+		t.Errorf("got %v, %v, want what was", got, err)
+	}
+	if got, err := d.older.get("b"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("got %v, %v, which came later", got, err)
+	}
+	d.strand(store.Doc{Key: "a", Version: "2", Value: []byte("over another version than it has")})
+	if got, _ := d.older.get("a"); string(got.Value) != "was" {
+		t.Errorf("got %s: a write over another version was taken", got.Value)
+	}
+	d.strand(store.Doc{Key: "a", Version: "1", Value: []byte("never acknowledged")})
+	got, err := d.older.get("a")
+	if err != nil || string(got.Value) != "never acknowledged" || got.Version == "1" || got.Version == "2" {
+		t.Errorf("got %v, %v, want the write that only the copy has", got, err)
+	}
+	if l := d.older.list(""); len(l) != 1 || string(l[0].Value) != "was" {
+		t.Errorf("listed %v, want what was", l)
+	}
+	d.isolate()
+	if got, _ := d.older.get("a"); string(got.Value) != "is" {
+		t.Errorf("got %s, want what there is: another copy was cut off", got.Value)
+	}
+}
+
+// TestHoldsOfOneEpoch: of two members with one incarnation each has its own time. The first is released in time, the second too early.
+func TestHoldsOfOneEpoch(t *testing.T) {
+	t.Parallel()
+	o := &oracle{w: &world{}, held: map[heldLife]int64{}}
+	say := func(at time.Duration, c cluster.Command) {
+		e := cluster.Entry{Index: o.ref.Index() + 1, Writer: "w", Seq: uint64(o.ref.Index()) + 1, Commands: []cluster.Command{c}}
+		next, done := o.ref.Apply(e)
+		if !done.Results[0].Accepted {
+			t.Fatalf("%v: %s", c, done.Results[0].Reason)
+		}
+		o.ref, o.w.now = next, int64(at)
+		o.holds(e, done)
+	}
+	named := func(id cluster.MemberID) cluster.EpochMember {
+		return cluster.EpochMember{Join: cluster.PrepareJoin{Member: id, Heartbeat: string(id)}}
+	}
+	say(0, cluster.Epoch{Start: 1, Generation: 1, Leader: "a", Members: []cluster.EpochMember{named("a"), named("b"), named("c")}})
+	say(time.Second, cluster.LeaveCluster{Member: "b", Incarnation: 1, Hold: true})
+	say(holdTime-time.Second, cluster.LeaveCluster{Member: "c", Incarnation: 1, Hold: true})
+	say(holdTime+time.Second, cluster.ReleaseHold{Member: "b", Incarnation: 1})
+	if o.violation != nil {
+		t.Errorf("its time was over: %v", o.violation)
+	}
+	say(holdTime+2*time.Second, cluster.ReleaseHold{Member: "c", Incarnation: 1})
+	if o.violation == nil {
+		t.Error("it was released three seconds after it had left")
 	}
 }

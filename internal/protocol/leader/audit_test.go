@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
@@ -62,5 +63,79 @@ func TestWhatIsWrittenIsRepaired(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A light member knows all members and its own tasks; a fifth one that leads nobody reads no log. Who has left is gone from the roster at an index that
+// proves it.
+func TestALightMember(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	ids := []cluster.MemberID{"a", "b", "c", "d", "e"}
+	for _, id := range ids[1:] {
+		s.start(id, "n0")
+		s.until(string(id)+" has joined", s.joined(id))
+	}
+	var commands []cluster.Command
+	for i := range 10 {
+		commands = append(commands, single(cluster.JobID(fmt.Sprintf("t%d", i))))
+	}
+	s.ask("e", commands...)
+	e := s.members["e"]
+	s.until("each runs two", func() bool {
+		for _, id := range ids {
+			if len(s.members[id].last.Grants) != 2 {
+				return false
+			}
+		}
+		return true
+	})
+	s.pass(5 * ttl)
+	for i, id := range ids {
+		if whole := i <= e.p.StandBys; s.members[id].Whole() != whole {
+			t.Fatalf("%s folds the log: %t", id, !whole)
+		}
+	}
+	v, members, own := e.Value(), 0, 0
+	for range v.Members() {
+		members++
+	}
+	for range v.Partitions() {
+		own++
+	}
+	if members != 5 || own != 2 {
+		t.Fatalf("it has %d members and %d tasks\n%s", members, own, v)
+	}
+	inc := s.members["d"].Inc
+	s.kill("d")
+	s.until("e knows that d is gone", func() bool {
+		_, in := e.Value().Member("d")
+		return !in
+	})
+	if e.Value().Index() < inc {
+		t.Fatalf("at index %d it proves nothing about incarnation %d", e.Value().Index(), inc)
+	}
+}
+
+// A stand-by whose restart is announced is none any more, though the roster has it: the next member follows the log in its place.
+func TestAStandByThatIsHeld(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "a")
+	s.until("a leads", s.joined("a"))
+	for _, id := range []cluster.MemberID{"b", "c", "d"} {
+		s.start(id, "n0")
+		s.until(string(id)+" has joined", s.joined(id))
+	}
+	b, d := s.members["b"], s.members["d"]
+	if d.Whole() {
+		t.Fatal("d folds the log before anybody leaves")
+	}
+	s.ask("b", cluster.LeaveCluster{Member: "b", Incarnation: b.Inc, Hold: true})
+	s.until("b is held", func() bool { m, _ := s.value().Member("b"); return m.State == cluster.MemberHeld })
+	b.over = true // its process has ended
+	s.until("d folds the log", func() bool { return d.Whole() })
+	if m, _ := s.value().Member("b"); m.State != cluster.MemberHeld {
+		t.Fatal("b is gone: the story is another one")
 	}
 }

@@ -1,11 +1,18 @@
 package directory
 
 import (
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/work"
 )
 
 // TestHolding: what a member's copy has after each look, and what was removed from it.
@@ -121,5 +128,61 @@ func TestEachFieldIsCompared(t *testing.T) {
 		if same(&a, &b) != (name == "nothing") {
 			t.Errorf("%s is not compared", name)
 		}
+	}
+}
+
+// TestTallyKeepsFew: of many jobs that were added the journal names some and counts all, and the commands of the others are let go.
+func TestTallyKeepsFew(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, maxLogged, maxLogged + 1, 100 * maxLogged} {
+		var done tally
+		var scan Scan
+		for i := range n {
+			id := cluster.JobID(fmt.Sprintf("t%05d", i))
+			scan.Definitions = append(scan.Definitions, Definition{ID: id, Path: string(id) + ".yaml"})
+			done.add([]cluster.Command{cluster.SubmitJob{Job: id}, cluster.KillJob{Job: "refused"}}, []cluster.Result{{Accepted: true}, {}})
+		}
+		records := done.records(scan, "s")
+		named := min(n, maxLogged)
+		if !slices.ContainsFunc(records, func(r journal.Record) bool { return r.Partition == "t00000" && r.Message == "t00000.yaml" }) || len(done.first) > maxLogged+1 {
+			t.Errorf("%d jobs: it keeps %d commands; records %+v", n, len(done.first), records)
+		}
+		more := journal.Record{Kind: journal.TaskAdded, Message: fmt.Sprintf("%d tasks more of source s were added, changed or removed", n-named)}
+		if n == named && len(records) != n || n > named && (len(records) != named+1 || records[named] != more) {
+			t.Errorf("%d jobs: %d records, the last %+v", n, len(records), records[len(records)-1])
+		}
+	}
+}
+
+// TestEqualFilesShareWhatTheyMean: files with equal contents have one spec, unless their extensions make something else of it, and a second scan has the same
+// strings as the first. What is wrong with a name they do not share.
+func TestEqualFilesShareWhatTheyMean(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	noop := `{"type": "noop", "every": "1m"}`
+	for name, text := range map[string]string{"a.yaml": noop, "b.yaml": noop, "c.json": noop, "d.yaml": "type: noop\nevery: 2m\n", "e.yaml": "type: unknown\n", "f.yaml": "type: unknown\n", "rota.x.yaml": noop, "x y.yaml": noop} {
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	types := work.Types{"noop": {Periodic: true, New: func(work.Definition) (work.Runner, error) { return nil, nil }}}
+	s := NewScanner([]string{dir}, "s", types)
+	first := s.Scan()
+	if len(first.Definitions) != 4 || len(first.Faults) != 4 || first.Faults[0].Path == first.Faults[1].Path {
+		t.Fatalf("got %v and %v", first.Definitions, first.Faults)
+	}
+	d := first.Definitions
+	if d[0].Spec != d[1].Spec || d[0].Spec == d[2].Spec || d[0].Spec == d[3].Spec {
+		t.Error("equal files do not share a spec, or others do")
+	}
+	if !same(d[0].Spec, d[2].Spec) || same(d[0].Spec, d[3].Spec) {
+		t.Errorf("specs are %v", d)
+	}
+	again := s.everything(false).Definitions
+	for i := range d {
+		if unsafe.StringData(again[i].Path) != unsafe.StringData(d[i].Path) {
+			t.Errorf("%s: a second scan has a path of its own", d[i].ID)
+		}
+	}
+	if len(s.paths.one) != 4 || len(s.filesOf("a")) != 1 || len(s.filesOf("e")) != 1 {
+		t.Errorf("files beside the definitions: %v", s.paths.one)
 	}
 }

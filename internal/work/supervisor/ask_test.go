@@ -1,7 +1,9 @@
 package supervisor_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,7 +11,9 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/work/supervisor"
+	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
 )
 
@@ -113,4 +117,93 @@ func TestRounds(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, want)
 		}
 	}
+}
+
+// TestMalformedRequests: a document that no owner can read is removed and named in the journal, once, and the requests beside it are served.
+func TestMalformedRequests(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		o := newOwners(t, `{"cron":"0 * * * *"}`)
+		o.docs.hints = make(chan struct{}, 1)
+		o.begin()
+		time.Sleep(10 * time.Minute)
+		for key, text := range map[string]string{"run-now/a": "{", "run-now/b": `{"partition":"invoices"}`} {
+			must.Succeed(t, must.Err(o.docs.Put(t.Context(), store.Doc{Key: key, Value: []byte(text)})))
+		}
+		a := o.ask()
+		time.Sleep(10 * time.Minute)
+		if !o.answered(a) {
+			t.Error("the request beside them is not served")
+		}
+		left, err := o.docs.List(t.Context(), "run-now/")
+		if len(left) != 0 || err != nil {
+			t.Errorf("left %v, %v", left, err)
+		}
+		var refused []string
+		o.bed.locked(func() {
+			for _, r := range o.bed.records {
+				if r.Kind == journal.Refused {
+					refused = append(refused, r.Message)
+				}
+			}
+		})
+		said := strings.Join(refused, "\n")
+		for _, want := range []string{`"run-now/a"`, `"run-now/b"`, "unexpected end of JSON input", `partition "invoices" has the key "run-now/`, "try: rota task trigger TASK"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("the journal does not say %s:\n%s", want, said)
+			}
+		}
+		if len(refused) != 2 {
+			t.Errorf("%d records, want 2:\n%s", len(refused), said)
+		}
+		o.leave(time.Minute)
+	})
+}
+
+// TestKeptRounds: what is kept of rounds says when the last one was and the next one is, and no more than that.
+func TestKeptRounds(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 25, 14, 30, 20, 0, time.UTC)
+	clock := func(at time.Time) string {
+		if at.IsZero() {
+			return "-"
+		}
+		return at.Format("15:04:05")
+	}
+	for definition, want := range map[string]string{
+		`{"every_ms":3600000} 14:02:10`:    "14:02:10 15:02:10",
+		`{"every_ms":3600000} 09:02:10`:    "09:02:10 15:02:10", // nobody could run it
+		`{"every_ms":3600000} -`:           "- -",
+		`{"every_ms":30000} 14:02:10`:      "- -", // too short to be kept
+		`{"cron":"0_*_*_*_*"} 14:00:00`:    "14:00:00 15:00:00",
+		`{"cron":"0_*_*_*_*"} 13:17:04`:    "- 15:00:00", // counts from there, and has never run
+		`{"cron":"0_*_*_*_*"} -`:           "- 15:00:00",
+		`{"every_ms":"x"} 14:00:00`:        "- -",
+		`{"every_ms":3600000} 14:31:00`:    "14:31:00 15:31:00", // by a clock that is ahead
+		`{"cron":"0_*_*_*_nonsense"} none`: "",
+	} { // order-free: each by itself
+		docs, spec, at := memory.New().Open(), "", ""
+		_, err := fmt.Sscan(definition, &spec, &at)
+		must.Succeed(t, err)
+		if last, err := time.Parse("15:04:05", at); err == nil {
+			last = time.Date(2026, 11, 25, last.Hour(), last.Minute(), last.Second(), 0, time.UTC)
+			text := fmt.Sprintf(`{"partition":"x","token":3,"round_ms":%d}`, last.UnixMilli())
+			_, err := docs.Put(t.Context(), store.Doc{Key: "position/x", Value: []byte(text)})
+			must.Succeed(t, err)
+		}
+		task := &cluster.TaskSpec{Type: "noop", Definition: []byte(spaced(spec))}
+		rounds, err := supervisor.KeptRounds(t.Context(), docs, "x", task, now)
+		if (err != nil) != (want == "") || err == nil && clock(rounds.Last)+" "+clock(rounds.Next) != want {
+			t.Errorf("%s: %s %s, %v; want %s", definition, clock(rounds.Last), clock(rounds.Next), err, want)
+		}
+	}
+}
+
+func spaced(s string) string {
+	b := []byte(s)
+	for i := range b {
+		if b[i] == '_' && s[i-1] != 'y' {
+			b[i] = ' '
+		}
+	}
+	return string(b)
 }

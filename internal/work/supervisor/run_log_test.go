@@ -2,8 +2,17 @@ package supervisor
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
+	"reflect"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/work"
 )
 
 // TestTheLogOfARunNamesIt: however it is used, it says which partition and token it is about, and nothing below the level of the member's log.
@@ -29,5 +38,117 @@ level=INFO msg=three member=m partition=p#1 token=7 g.z=3
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", &out, want)
+	}
+}
+
+// TestBellNote checks whom a note wakes: whose flow was rung since what was heard, and everybody if that cannot be told.
+func TestBellNote(t *testing.T) {
+	t.Parallel()
+	note := bellNote{}.ring([]string{"a", "b"}) // 1, 2
+	heard := note.Last
+	note = readNote(note.ring([]string{"c", "a"}).encode())
+	for flow, want := range map[string]bool{"a": true, "b": false, "c": true, "d": false} {
+		if note.since(heard, flow) != want {
+			t.Errorf("flow %s is rung: %v", flow, !want)
+		}
+	}
+	if note.since(note.Last, "a") {
+		t.Error("a ring that was heard is heard again")
+	}
+	if !readNote([]byte("damaged")).since(heard, "d") || !readNote(nil).since(heard, "d") {
+		t.Error("a note that was lost wakes nobody")
+	}
+	var many []string
+	for i := range bellFlows + 10 {
+		many = append(many, fmt.Sprint("flow", i))
+	}
+	full := note.ring(many)
+	if len(full.Flows) != bellFlows || !full.since(note.Last, "d") || full.since(full.Last-1, "d") || !full.since(full.Last-1, many[len(many)-1]) {
+		t.Errorf("a full note has %d flows, the newest %d, dropped %d", len(full.Flows), full.Last, full.Dropped)
+	}
+}
+
+// TestGrantOfARun: what a run keeps of its grant is all that a Runner gets of it.
+func TestGrantOfARun(t *testing.T) {
+	t.Parallel()
+	s := &Supervisor{log: slog.New(slog.DiscardHandler), conf: Config{Member: "m"}}
+	for _, given := range []*protocol.Grant{
+		{Partition: "job/task#key", Token: 7, Attempt: 3},
+		{Parents: []string{"a"}}, {ListedBy: "lister"}, {Input: []byte("x")}, {Index: 2}, {Count: 4},
+	} {
+		r := &run{s: s, granted: grantedBy(&Start{Grant: given, Definition: &work.Definition{EveryMS: 5}})}
+		job, task, key := given.Partition.Split()
+		want := &work.Grant{
+			Partition: given.Partition, Job: job, Task: task, Key: key, Parents: given.Parents, ListedBy: given.ListedBy, Input: given.Input, Index: given.Index, Count: given.Count,
+			Member: "m", Token: given.Token, Attempt: given.Attempt, Definition: work.Definition{EveryMS: 5}, Host: r, Log: r.log(),
+		}
+		if got := r.grant(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v: got %+v", given, got)
+		}
+	}
+}
+
+// A stop is for the run of its token: it may come after that run has ended, when the next one lives.
+func TestAStopIsForOneToken(t *testing.T) {
+	t.Parallel()
+	r := &run{granted: granted{id: "a", token: 2}, cancel: func(error) {}}
+	s := &Supervisor{live: map[cluster.PartitionID]*run{"a": r}}
+	r.s = s
+	s.doStop(Stop{Partition: "a", Token: 1})
+	s.doStop(Stop{Partition: "b", Token: 2})
+	if r.stopped.Load() {
+		t.Error("the run of token 2 was stopped by the stop of token 1")
+	}
+	if s.doStop(Stop{Partition: "a", Token: 2, Cause: StopShutdown}); !r.stopped.Load() {
+		t.Error("it was not stopped by its own")
+	}
+}
+
+// TestClocksAreSet: a line that names hours runs once a day, one that goes on all day runs whenever the clock shows its
+// time. In Berlin clocks are set forward from 02:00 to 03:00 on 29 March 2026, and back from 03:00 to 02:00 on 25 October.
+func TestClocksAreSet(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ line, zone, from, want string }{
+		{"30 6 * * *", "", "2026-03-28T00:00", "28T06:30 29T06:30 30T06:30"},
+		{"30 6 * * *", "Europe/Berlin", "2026-03-28T00:00", "28T05:30 29T04:30 30T04:30"},
+		{"30 2 * * *", "Europe/Berlin", "2026-03-28T00:00", "28T01:30 29T01:30 30T00:30"},
+		{"30 2 * * *", "Europe/Berlin", "2026-10-24T00:00", "24T00:30 25T01:30 26T01:30"},
+		{"*/30 * * * *", "Europe/Berlin", "2026-10-25T00:15", "25T00:30 25T01:00 25T01:30"},
+		{"*/30 * * * *", "Europe/Berlin", "2026-03-29T00:15", "29T00:30 29T01:00 29T01:30"},
+		{"0 */2 * * *", "Europe/Berlin", "2026-03-28T22:30", "28T23:00 29T02:00 29T04:00"},
+		{"0 */2 * * *", "Europe/Berlin", "2026-10-24T22:30", "25T00:00 25T01:00 25T03:00"},
+		{"@daily", "America/New_York", "2026-10-31T12:00", "01T04:00 02T05:00 03T05:00"},
+	} {
+		d := work.Definition{Cron: c.line, TimeZone: c.zone}
+		must.Succeed(t, CheckSchedule(&d))
+		p, err := cronPlan(&d)
+		must.Succeed(t, err)
+		at, err := time.Parse("2006-01-02T15:04", c.from)
+		must.Succeed(t, err)
+		var got []string
+		for range 3 {
+			at = p.Next(at).UTC()
+			got = append(got, at.Format("02T15:04"))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s in %q: %v, want %s", c.line, c.zone, got, c.want)
+		}
+	}
+}
+
+func TestCheckSchedule(t *testing.T) {
+	t.Parallel()
+	for want, d := range map[string]work.Definition{
+		"cron: \"every day\" is not a cron line": {Cron: "every day"},
+		"cron: \"@every 1h\" is a period":        {Cron: "@every 1h"},
+		"cron: \"0 0 31 2 *\" names a time":      {Cron: "0 0 31 2 *"},
+		"time_zone: \"Mars/Olympus\" is not":     {Cron: "0 0 * * *", TimeZone: "Mars/Olympus"},
+		"time_zone: that of the machine":         {Cron: "0 0 * * *", TimeZone: "Local"},
+		"time_zone: there is no cron line":       {TimeZone: "Europe/Berlin"},
+		"catch_up: \"never\" is not a choice":    {Cron: "0 0 * * *", CatchUp: "never"},
+	} {
+		if err := CheckSchedule(&d); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
