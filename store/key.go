@@ -37,16 +37,6 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckKeys reports what is wrong with the first bad one of many keys, or nil.
-func CheckKeys(keys []string) error {
-	for _, key := range keys {
-		if err := CheckKey(key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // CheckPrefix reports what is wrong with a prefix for List and Watch, or nil: it must be empty (everything) or end with
 // "/". "a" is refused because stores with directories and stores with strings would interpret it differently.
 func CheckPrefix(prefix string) error {

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,27 +54,6 @@ func (s *Server) Kill() error {
 	s.process.kill()
 	return nil
 }
-
-// Suspend stops all processes of the server, until Resume.
-func (s *Server) Suspend() error { return s.signal(syscall.SIGSTOP) }
-
-// Resume lets a suspended server go on.
-func (s *Server) Resume() error { return s.signal(syscall.SIGCONT) }
-
-func (s *Server) signal(sig syscall.Signal) error {
-	if s.process == nil {
-		return ErrExternal
-	}
-	for _, pid := range s.process.all() {
-		if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("signal the server: %w", err)
-		}
-	}
-	return nil
-}
-
-// Log is what the server said last.
-func (s *Server) Log() string { return s.process.Said() }
 
 // all are the numbers of the server's processes, the first one first.
 func (p *process) all() []int {

@@ -7,5 +7,4 @@
 //
 // # Concurrency
 //
-// A [Queue] may be used by any number of goroutines; one of them takes from it.
 package driver
