@@ -3,8 +3,5 @@
 // # Purpose
 //
 // Each driver knows one server. This package has what does not depend on the server: how an error says whether a call was done, was not done, or may have
-// been done; how it names the call that failed and the place; and how the records of concurrent callers share one request.
-//
-// # Concurrency
-//
+// been done; and how it names the call that failed and the place.
 package driver
