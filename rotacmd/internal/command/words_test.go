@@ -1,0 +1,158 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/view"
+)
+
+// TestWords: numbers and times as people read them.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.Local)
+	ms := func(d time.Duration) int64 { return now.Add(-d).UnixMilli() }
+	for want, got := range map[string]string{
+		"999": grouped(999), "1,000": grouped(1000), "-100": grouped(-100), "-48,211,000": grouped(-48211000),
+		"-": ago(0, now), "now": ago(ms(999*time.Millisecond), now), "59s": ago(ms(59*time.Second), now), "59m": ago(ms(59*time.Minute+59*time.Second), now),
+		"47h": ago(ms(47*time.Hour+59*time.Minute), now), "2d": ago(ms(48*time.Hour), now),
+		"11:59:00": clock(ms(time.Minute), now), "2026-11-23 23:59:59": clock(ms(12*time.Hour+time.Second), now),
+		"999 ms": gapText(999), "1.0 s": gapText(1000), "-1.5 s": gapText(-1500),
+		"1 2 3 4 5 6 7 8 and 1 more": slotList(strings.Fields("1 2 3 4 5 6 7 8 9")),
+		"disk=ssd,zone=a":            labelText(map[string]string{"zone": "a", "rota.source.x": "1", "disk": "ssd"}),
+		" (draining)":                memberNote(&view.PlanMember{State: "draining", Weight: 50}), " (held)": memberNote(&view.PlanMember{State: "held"}),
+		" (weight 50)": memberNote(&view.PlanMember{State: "joined", Weight: 50}), "": memberNote(&view.PlanMember{State: "joined", Weight: 100}),
+		"2/4":  slotText(view.Member{Slots: 4, SlotsTaken: 2}),
+		"done": taskLine(&view.JobTask{State: view.Done, Failures: 3, Message: "no"}),
+		"+ member a joined, 2 tasks": strings.Join(differenceRows(view.Difference{Members: []view.MemberChange{
+			{Member: "a", After: &view.Member{State: "joined", Tasks: 2}},
+		}})[0], " "),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestWhoAsks: who runs a command under sudo is who typed it.
+func TestWhoAsks(t *testing.T) {
+	t.Parallel()
+	for want, vars := range map[string]map[string]string{
+		"ann@": {"SUDO_USER": "ann", "USER": "root", "LOGNAME": "root"}, "bob@": {"USER": "bob", "LOGNAME": "eve"}, "eve@": {"LOGNAME": "eve"}, "uid-": {},
+	} {
+		if got := asker(env{getenv: func(name string) string { return vars[name] }}); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %s…", got, want)
+		}
+	}
+}
+
+// TestAgain: what is left out is shown by the same command with a flag more.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	o := &observer{name: "file:x y", args: []string{"a b"}, cmd: &cobra.Command{Use: "list"}, named: true}
+	f := o.cmd.Flags()
+	f.StringSlice("kind", nil, "")
+	f.String("task", "", "")
+	f.Bool("own", false, "")
+	f.Int("limit", 1, "")
+	f.String("store", "", "")
+	must.Succeed(t, f.Parse([]string{"--kind", "moved,asked", "--task", "a b", "--own", "--limit", "2", "--store", "file:x y"}))
+	const want = "list 'a b' --kind moved,asked --own --task 'a b' --limit 20 --store 'file:x y'"
+	if got := o.again("--limit 20"); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestDraining: who waits for a drain is told how it goes, and what a person must do.
+func TestDraining(t *testing.T) {
+	t.Parallel()
+	value := func(n int, draining bool) cluster.Value {
+		parts := cluster.Parts{Index: 9, Members: []cluster.Member{{ID: "a", State: cluster.MemberJoined, Incarnation: 1, Draining: draining}}}
+		spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}
+		for _, id := range []cluster.JobID{"rota.x", "j1", "j2", "j3"}[:n+1] {
+			parts.Jobs = append(parts.Jobs, cluster.Job{ID: id, State: cluster.JobRunning, Spec: &spec})
+			p := cluster.Partition{ID: cluster.PartitionID(id), Owner: "a", State: cluster.PartitionGranted, Token: 2}
+			parts.Partitions = append(parts.Partitions, cluster.Part{Partition: p, By: 1})
+		}
+		return cluster.Assemble(parts)
+	}
+	out := &output{}
+	start := time.Now()
+	d := &draining{observer: &observer{env: env{stdout: out, stderr: out}, now: start, name: "file:x", cmd: &cobra.Command{Use: "drain"}}, member: "a"}
+	see := func(v cluster.Value, after time.Duration) (bool, error) {
+		d.value, d.now = v, start.Add(after)
+		return d.see()
+	}
+	for i, left := range []int{3, 2} {
+		if over, err := see(value(left, true), time.Duration(i)*10*time.Second); over || err != nil {
+			t.Fatalf("with %d left: %t, %v", left, over, err)
+		}
+	}
+	if text := out.String(); !strings.Contains(text, "a has 3 tasks") || !strings.Contains(text, "a has 2 tasks, about 20s more") {
+		t.Errorf("it said %s", text)
+	}
+	if over, err := see(value(2, true), 10*time.Second+drainPatience); !over || err == nil || !strings.Contains(err.Error(), "still has 2 tasks, and none has gone for 2m") {
+		t.Errorf("where nothing goes: %t, %v", over, err)
+	}
+	if over, err := see(value(2, false), time.Minute); !over || err == nil || !strings.Contains(err.Error(), "somebody has undrained it") {
+		t.Errorf("undrained: %t, %v", over, err)
+	}
+	if over, err := see(value(0, true), time.Minute); !over || err != nil {
+		t.Errorf("with none but Rota's own: %t, %v", over, err)
+	}
+	if over, err := see(cluster.Value{}, time.Minute); !over || err != nil {
+		t.Errorf("gone: %t, %v", over, err)
+	}
+}
+
+// TestSinksThatFailComeFirst: samples that were dropped are a failure, and who has left says nothing more.
+func TestSinksThatFailComeFirst(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		sink node.Sink
+		want int
+	}{{node.Sink{}, 1}, {node.Sink{Dropped: 1}, 0}, {node.Sink{Errors: 1}, 0}, {node.Sink{Late: true}, 0}} {
+		if got := (&memberSink{"a", c.sink}).rank(); got != c.want {
+			t.Errorf("%+v comes at %d", c.sink, got)
+		}
+	}
+}
+
+// TestTokensStayHere: a token goes over TLS or to this machine, and follows nobody elsewhere.
+func TestTokensStayHere(t *testing.T) {
+	t.Parallel()
+	for url, sent := range map[string]bool{
+		"https://web:7600/": true, "http://127.0.0.1:7600/": true, "http://[::1]:7600/": true, "http://web:7600/": false, "http://10.0.0.1:7600/": false,
+	} {
+		r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil)
+		must.Succeed(t, err)
+		err = authorize(r, "env:T", func(string) string { return "secret" })
+		if has := r.Header.Get("Authorization") == "Bearer secret"; has != sent || (err == nil) != sent {
+			t.Errorf("%s: sent %t, %v", url, has, err)
+		}
+	}
+	if err := stay(nil, nil); !errors.Is(err, http.ErrUseLastResponse) {
+		t.Errorf("a redirect: %v", err)
+	}
+}
+
+// TestOldWordsSayHowOldTheyAre: what a member said of a failure a while ago is not shown as if it were new.
+func TestOldWordsSayHowOldTheyAre(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	o := &observer{now: now}
+	for old, want := range map[time.Duration]string{2 * time.Second: "", 3 * time.Second: "as of 3s ago: "} {
+		if got := o.failedSince(&view.Task{AsOfMS: now.Add(-old).UnixMilli()}); !strings.HasSuffix(got, want) || want == "" && got != "" {
+			t.Errorf("%s old: %q", old, got)
+		}
+	}
+}
