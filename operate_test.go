@@ -101,7 +101,7 @@ func TestWaitForWhatIsBehindAParkedPartition(t *testing.T) {
 func TestDrainAndEvents(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		s := memory.New()
-		typ, told := runs("watch")
+		typ, _ := runs("watch")
 		events := make(chan string, 16)
 		tells := func(name string) rota.Events {
 			return rota.Events{
@@ -120,10 +120,12 @@ func TestDrainAndEvents(t *testing.T) {
 		if owner, _ := a.OwnerOf("job", ""); owner != "b" {
 			t.Errorf("owned by %q, want b: a drained member takes nothing back", owner)
 		}
+		must.Succeed(t, a.Drain(ctx, "b")) // now it may
+		expect(t, ctx, events, "b lost job")
+		expect(t, ctx, events, "a owns job true")
 		if err := a.Drain(ctx, "nobody"); !errors.Is(err, rota.ErrRefused) {
 			t.Errorf("drain an unknown member: %v", err)
 		}
-		_ = told
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/contrib/kafka"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/said"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -38,7 +38,7 @@ type bed struct {
 	taken map[string]int // how often each record was taken, as "topic/partition/offset value"
 	order map[string][]int64
 	news  chan struct{}
-	logs  strings.Builder
+	logs  *said.Text
 }
 
 func setup(t *testing.T, partitions int32, topics ...string) *bed {
@@ -53,7 +53,7 @@ func setup(t *testing.T, partitions int32, topics ...string) *bed {
 	must.Succeed(t, err)
 	t.Cleanup(client.Close)
 	return &bed{t: t, ctx: ctx, brokers: c, client: client, store: memory.New(),
-		taken: map[string]int{}, order: map[string][]int64{}, news: make(chan struct{})}
+		taken: map[string]int{}, order: map[string][]int64{}, news: make(chan struct{}), logs: said.New(t)}
 }
 
 func (b *bed) config() kafka.Config {
@@ -80,27 +80,14 @@ func (b *bed) produce(topic string, from, n int, partitions ...int32) {
 	must.Succeed(b.t, b.client.ProduceSync(b.ctx, records...).FirstErr())
 }
 
-// Write implements io.Writer, for logs.
-func (b *bed) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.logs.Write(p)
-}
-
 func (b *bed) join(name string, types ...rota.Type) *rota.Member {
 	b.t.Helper()
 	m, err := rota.Join(b.ctx, rota.Config{Member: name, Store: b.store.Open(), TTL: patience, Types: types,
-		Logger: slog.New(slog.NewTextHandler(b, nil))})
+		Logger: slog.New(slog.NewTextHandler(b.logs, nil))})
 	must.Succeed(b.t, err)
 	b.t.Cleanup(func() {
 		if err := m.Leave(context.WithoutCancel(b.ctx)); err != nil {
 			b.t.Errorf("leave %s: %v", name, err)
-		}
-		if b.t.Failed() {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.t.Log(b.logs.String())
-			b.logs.Reset()
 		}
 	})
 	return m

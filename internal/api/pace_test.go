@@ -14,6 +14,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/said"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
@@ -21,8 +22,7 @@ import (
 
 // wire is a connection that carries events; it has what was sent.
 type wire struct {
-	mu   sync.Mutex
-	sent strings.Builder
+	said.Text
 }
 
 func (*wire) Header() http.Header                { return http.Header{} }
@@ -31,19 +31,7 @@ func (*wire) Flush()                             {}
 func (*wire) SetReadDeadline(time.Time) error    { return nil }
 func (*wire) SetWriteDeadline(t time.Time) error { return nil }
 
-func (w *wire) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.sent.Write(b)
-}
-
-func (w *wire) text() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.sent.String()
-}
-
-func (w *wire) has(what string) int { return strings.Count(w.text(), what) }
+func (w *wire) has(what string) int { return strings.Count(w.String(), what) }
 
 func (w *wire) counts(events ...string) (s string) {
 	for _, e := range events {

@@ -1,16 +1,15 @@
 package node
 
 import (
-	"bytes"
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/said"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/protocol/leader"
 	"github.com/rota-run/rota/internal/protocol/lease"
@@ -21,22 +20,9 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// lines is a log in memory.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *lines) all() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.SplitAfter(strings.TrimSpace(l.buf.String()), "\n")
+// linesOf are those of a log so far.
+func linesOf(log *said.Text) []string {
+	return strings.SplitAfter(strings.TrimSpace(log.String()), "\n")
 }
 
 // TestAStoreThatRefusesWritesIsAway: a full disk answers reads. The store is away from the first write that fails to the first one that is acknowledged, without a moment in
@@ -47,7 +33,7 @@ func TestAStoreThatRefusesWritesIsAway(t *testing.T) {
 			virtual.Test(t, func(t *testing.T) {
 				const outage, most = 5 * time.Minute, 20 // lines of the log
 				var full atomic.Bool
-				log := &lines{}
+				log := &said.Text{}
 				s := memory.New()
 				b := start(t, s, "b", func(c *Config) {
 					inner := s.Open()
@@ -64,7 +50,7 @@ func TestAStoreThatRefusesWritesIsAway(t *testing.T) {
 				runs := func() bool { return b.Status().Work.Counts.Running == 1 }
 				up := func() bool { return b.Status().Member.StoreError == "" }
 				await(t, "it runs", func() bool { return runs() && up() })
-				before := len(log.all())
+				before := len(linesOf(log))
 				full.Store(true)
 				await(t, "the store is away", func() bool { return !up() })
 				for end := time.Now().Add(outage); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // waits: in virtual time
@@ -72,7 +58,7 @@ func TestAStoreThatRefusesWritesIsAway(t *testing.T) {
 						t.Fatalf("it is up %v before it takes a write", time.Until(end))
 					}
 				}
-				said := log.all()[before:]
+				said := linesOf(log)[before:]
 				full.Store(false)
 				await(t, "it runs again", func() bool { return runs() && up() })
 				await(t, "the outage is journaled", func() bool { return len(b.records(journal.StoreBack)) > 0 })

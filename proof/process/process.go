@@ -31,16 +31,16 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/said"
 	"github.com/rota-run/rota/proof/sim/history"
 )
 
 // Process is a process that was started. Its methods may be called from any goroutine.
 type Process struct {
-	Stdout, Stderr Output // what it wrote, where the command named no other place
+	Stdout, Stderr said.Text // what it wrote, where the command named no other place
 
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended and was reaped
@@ -124,26 +124,6 @@ func (p *Process) Kill() error {
 	}
 	<-p.done
 	return nil
-}
-
-// Output is what a process has written so far. Its methods may be called from any goroutine.
-type Output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write appends.
-func (o *Output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-// String is all that was written.
-func (o *Output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
 }
 
 // names are those of programs that have another name than their folder.

@@ -68,7 +68,7 @@ func TestObjectsChangeAfterTheListing(t *testing.T) {
 	b.tamper = func(w http.ResponseWriter, r *http.Request) bool { return r.Method == http.MethodGet && b.later(w, r) }
 	b.run(b.config(), o, "s3://logs/")
 	b.once("a one", "c two")
-	if !strings.Contains(b.said(), "s3://logs/b") {
+	if !strings.Contains(b.logs.String(), "s3://logs/b") {
 		t.Error("the object that is gone was not logged")
 	}
 }

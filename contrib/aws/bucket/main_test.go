@@ -25,6 +25,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/contrib/aws/bucket"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/said"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -49,14 +50,14 @@ type bed struct {
 	mu       sync.Mutex
 	taken    []string // "name content", in order
 	requests map[string]int
-	logs     strings.Builder
+	logs     *said.Text
 	tamper   func(w http.ResponseWriter, r *http.Request) bool // answers instead of the gateway, if it wants
 }
 
 func setup(t *testing.T, buckets ...string) *bed {
 	t.Helper()
 	t.Parallel()
-	b := &bed{t: t, store: newStore(), requests: map[string]int{}}
+	b := &bed{t: t, store: newStore(), requests: map[string]int{}, logs: said.New(t)}
 	b.gateway = gofakes3.New(s3mem.New()).Server()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer b.count(r) // when it is done: who waits for the count does something else next
@@ -103,33 +104,13 @@ func (b *bed) put(in, name, content string) string {
 	return aws.ToString(out.ETag)
 }
 
-// Write implements io.Writer, for logs.
-func (b *bed) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.logs.Write(p)
-}
-
-// said is what was logged so far.
-func (b *bed) said() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.logs.String()
-}
-
 func (b *bed) join(name string, types ...rota.Type) *rota.Member {
 	b.t.Helper()
-	m, err := rota.Join(b.ctx, rota.Config{Member: name, Store: b.store.Open(), TTL: patience, Types: types, Logger: slog.New(slog.NewTextHandler(b, nil))})
+	m, err := rota.Join(b.ctx, rota.Config{Member: name, Store: b.store.Open(), TTL: patience, Types: types, Logger: slog.New(slog.NewTextHandler(b.logs, nil))})
 	must.Succeed(b.t, err)
 	b.t.Cleanup(func() {
 		if err := m.Leave(context.WithoutCancel(b.ctx)); err != nil {
 			b.t.Errorf("leave %s: %v", name, err)
-		}
-		if b.t.Failed() {
-			b.t.Log(b.said())
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.logs.Reset()
 		}
 	})
 	return m

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rota-run/rota/contrib/google/internal/emulator"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/said"
 	"github.com/rota-run/rota/publish"
 )
 
@@ -172,42 +173,24 @@ func (p *place) received() map[string]bool {
 	return out
 }
 
-// output is what a process prints.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
 // start starts a member as a user does.
-func (p *place) start() (said *output, stop func()) {
+func (p *place) start() (stop func()) {
 	p.t.Helper()
-	said = &output{}
+	out := said.New(p.t)
 	cmd := p.command("run", "--store", "file:store", "--member", "a", "--listen", "none",
 		"--source", "checks=datastore:"+p.project+"?filter=squad=backend&poll=100ms&rescan=500ms",
 		"--allow-exec", "/no/such/program",
 		"--storage", "datastore:"+p.project, "--storage", "file:journal.jsonl", "--publish", "pubsub:"+p.project+"/samples")
-	cmd.Stdout, cmd.Stderr = said, said
+	cmd.Stdout, cmd.Stderr = out, out
 	must.Succeed(p.t, cmd.Start())
 	stop = sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
-			p.t.Errorf("the member ended with %v: %s", err, said)
+			p.t.Errorf("the member ended with %v", err)
 		}
 	})
 	p.t.Cleanup(stop)
-	return said, stop
+	return stop
 }
 
 func check(version string) string {
@@ -220,12 +203,7 @@ func TestAsAUser(t *testing.T) {
 		p := newPlace(t, s)
 		p.put("web", check("one"), "squad=backend")
 		p.put("other", check("one"), "squad=frontend")
-		said, stop := p.start()
-		defer func() {
-			if t.Failed() {
-				t.Logf("%s", said)
-			}
-		}()
+		stop := p.start()
 		runs := func(want ...string) func() bool {
 			return func() bool {
 				all := p.states()

@@ -11,12 +11,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/said"
 	"github.com/rota-run/rota/rotacmd/internal/command/demo"
 )
 
 // interrupter is a terminal whose user types ctrl-c when something was said.
 type interrupter struct {
-	output
+	said.Text
 	at  string
 	end context.CancelCauseFunc
 }
@@ -27,7 +28,7 @@ func (i *interrupter) Write(b []byte) (int, error) {
 	if strings.Contains(string(b), i.at) {
 		i.end(errCtrlC)
 	}
-	return i.output.Write(b)
+	return i.Text.Write(b)
 }
 
 // A demonstration inside this process that is interrupted ends its members in order, also the one that stands still, and leaves nothing running. It

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/said"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/internal/view"
@@ -47,7 +48,7 @@ func followTrouble(t *testing.T) {
 		}
 	}
 	say(cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool}}}})
-	var out, errs output
+	var out, errs said.Text
 	o := &observer{env: env{stdout: &out, stderr: &errs}, name: "moody", store: s, now: time.Now()}
 	must.Succeed(t, o.refresh(ctx))
 	looks, end := 0, view.Job{}
@@ -71,12 +72,12 @@ func followTrouble(t *testing.T) {
 
 // onLine does something after each line that is written.
 type onLine struct {
-	*output
+	*said.Text
 	then func()
 }
 
 func (l *onLine) Write(p []byte) (int, error) {
-	n, err := l.output.Write(p)
+	n, err := l.Text.Write(p)
 	l.then()
 	return n, err
 }

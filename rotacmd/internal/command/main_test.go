@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
@@ -69,24 +68,6 @@ func (p *place) write(name, text string) {
 
 // rota runs a command in the place.
 func (p *place) rota(args ...string) (stdout, stderr string, code int) { return here("", args...) }
-
-// output is what several goroutines wrote so far.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
 
 func containsAll(s string, want []string) bool {
 	return !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(s, w) })

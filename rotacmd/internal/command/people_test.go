@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/said"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/internal/work/supervisor"
@@ -19,9 +20,9 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-func within(t *testing.T, s store.Full) (*observer, *output) {
+func within(t *testing.T, s store.Full) (*observer, *said.Text) {
 	t.Helper()
-	var out output
+	var out said.Text
 	return &observer{env: env{stdout: &out, stderr: &out}, name: "memory:", store: s, now: time.Now()}, &out
 }
 

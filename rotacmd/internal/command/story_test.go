@@ -87,6 +87,17 @@ func (s *story) play(act string) {
 		if got, err := os.ReadFile(name); err != nil || string(got) != text+"\n" {
 			t.Errorf("it has %q, %v", got, err)
 		}
+	case "has": // has FILE TEXT: somewhere
+		if got, err := os.ReadFile(name); err != nil || !strings.Contains(string(got), text) {
+			t.Errorf("it has %q, %v", got, err)
+		}
+	case "poison":
+		poisoned(t, name)
+	case "reads": // reads 5: the log gives a value with this retention; nothing where it gives none
+		retention, err := readable(t)
+		if got := strconv.FormatInt(retention, 10); err == nil && got != rest || err != nil && rest != "" {
+			t.Errorf("it reads %s, %v", got, err)
+		}
 	case "history":
 		s.at = "file:store"
 		history(t)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/said"
 	"github.com/rota-run/rota/internal/source/directory"
 )
 
@@ -30,7 +31,7 @@ func (f slowFiles) Open(name string) (fs.File, error) {
 // TestNothingWaitsForTheFirstScan: what a member says while its files are still being read waits for the first line, and the member does not.
 func TestNothingWaitsForTheFirstScan(t *testing.T) {
 	t.Parallel()
-	var out output
+	var out said.Text
 	entered := make(chan struct{})
 	files := slowFiles{fstest.MapFS{"a.yaml": {Data: []byte("type: noop\n")}}, sync.OnceFunc(func() { close(entered) }), make(chan struct{})}
 	c := &config{env: env{stderr: &out}, store: "memory:"}
