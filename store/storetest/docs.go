@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/rota-run/rota/store"
@@ -111,7 +110,22 @@ var docsRules = []rule[store.Docs]{
 			t.conflict("put at a deleted version", s, "a", v)
 		}
 	}},
-	{"one of many wins", docsOneWins},
+	{"one of many wins", func(t *test, open func() store.Docs) { // who create at once, and then update
+		h, handles := newHistory(true), make([]store.Docs, 8)
+		for i := range handles {
+			handles[i] = open()
+		}
+		for round := range 10 {
+			in := docsInput{op: "get", key: fmt.Sprintf("lock/%d", round/2)}
+			in.version, in.op = h.see(t, handles[0], in).version, "put"
+			together(handles, func(i int, s store.Docs) {
+				in := in
+				in.doc = fmt.Sprint(i)
+				h.docsDo(t.ctx, i, s, s, in)
+			})
+		}
+		h.checkDocs(t, handles[0])
+	}},
 	{"caller keeps its bytes", func(t *test, open func() store.Docs) {
 		s, value := open(), []byte("mine")
 		v, err := s.Put(t.ctx, store.Doc{Key: "a", Value: value})
@@ -180,47 +194,9 @@ var docsRules = []rule[store.Docs]{
 	}},
 	{"linearizable", func(t *test, open func() store.Docs) {
 		h := newHistory(true)
-		calls, _ := docsCalls(h, 2)
-		atOnce(t, open, 6, 40, calls)
+		atOnce(t, open, 6, 40, docsCalls(h, 2))
 		h.check(t, docsModel)
 	}},
-}
-
-// docsOneWins lets many writers, each with a handle of its own, create a document at once, and then update it.
-func docsOneWins(t *test, open func() store.Docs) {
-	handles, errs := make([]store.Docs, 8), make([]error, 8)
-	for i := range handles {
-		handles[i] = open()
-	}
-	for round := range 10 {
-		d := store.Doc{Key: fmt.Sprintf("lock/%d", round/2)}
-		if round%2 == 1 {
-			now, err := handles[0].Get(t.ctx, d.Key)
-			t.succeed("get what was created", err)
-			d.Version = now.Version
-		}
-		start := make(chan struct{})
-		var done sync.WaitGroup
-		for i, s := range handles {
-			done.Go(func() {
-				<-start
-				_, errs[i] = s.Put(t.ctx, store.Doc{Key: d.Key, Value: []byte{byte(i)}, Version: d.Version})
-			})
-		}
-		close(start)
-		done.Wait()
-		won := 0
-		for i, err := range errs {
-			if err == nil {
-				won++
-				continue
-			}
-			t.fails(fmt.Sprintf("writer %d", i), err, store.ErrConflict)
-		}
-		if won != 1 {
-			t.Fatalf("round %d: %d writers won at %q, want 1", round, won, d.Version)
-		}
-	}
 }
 
 func docsRefuse(t *test, s store.Docs) (all calls, unchanged func()) {

@@ -55,8 +55,7 @@ func DocsFaults[S store.Docs](t *testing.T, open OpenThrough[S]) {
 	runFaults(t, open, faultRule[store.Docs]{"cut in the middle", docsCut}, faultRule[store.Docs]{"works again", docsAgain},
 		faultRule[store.Docs]{"linearizable", func(b *bench[store.Docs]) {
 			s := newStorm(b.test)
-			calls, _ := docsCalls(s.history, 6)
-			b.blow(s, calls)
+			b.blow(s, docsCalls(s.history, 6))
 			s.checkDocs(b.test, b.witness)
 		}})
 }

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/rota-run/rota/store"
@@ -104,46 +103,18 @@ func expires(b *bench[DocsWithSessions], outage func(Link)) {
 func survives(b *bench[DocsWithSessions], outage func(Link), part time.Duration) {
 	mayExpire(b)
 	for _, key := range []string{"f/a", "f/b", "f/c", "f/d", "f/e"} {
-		if survived(b, key, outage, part) {
+		o := &owner{witness: b.witness, key: key, slow: b.ttl / 2}
+		o.session, o.v, o.renewed = b.own(b.through, key)
+		outage(b.link)
+		if part > 0 {
+			pass(b.ttl / part)
+		}
+		b.heal()
+		if o.keeps(b.test, 2*b.ttl, 0) {
 			return
 		}
 	}
 	b.Errorf("five times no renewal was acknowledged for half of the ttl, %v, and the session was lost", b.ttl)
-}
-
-// survived is one attempt; false if the session was lost, and had gone without a renewal for long.
-func survived(b *bench[DocsWithSessions], key string, outage func(Link), part time.Duration) bool {
-	b.Helper()
-	session, v, renewed := b.own(b.through, key)
-	outage(b.link)
-	if part > 0 {
-		pass(b.ttl / part)
-	}
-	b.heal()
-	longest := time.Duration(0) // without a renewal
-	for end := time.Now().Add(2 * b.ttl); time.Now().Before(end); {
-		called := time.Now()
-		ctx, cancel := context.WithTimeout(b.ctx, b.ttl/4)
-		_, err := session.Put(ctx, store.Doc{Key: key, Value: []byte("mine"), Version: v})
-		cancel()
-		longest = max(longest, time.Since(renewed))
-		if err == nil {
-			renewed = called
-		}
-		d, gone := b.witness.Get(b.ctx, key)
-		lost := errors.Is(err, store.ErrSession) || gone != nil || over(session)
-		switch {
-		case lost && max(longest, time.Since(renewed)) >= b.ttl/2:
-			b.Logf("lost: the renewal %v, the document %v; for %v no renewal was acknowledged", err, gone, max(longest, time.Since(renewed)))
-			return false
-		case lost:
-			b.Fatalf("an owner that renews has lost its session or its document: the renewal %v, the document %v, done %v", err, gone, over(session))
-		case !errors.Is(err, store.ErrConflict): // an older renewal may come late
-			b.judge("renewal", err)
-		}
-		v = d.Version // a renewal without an answer may have changed it
-	}
-	return true
 }
 
 // sessionCloseHalfOpen closes a session that the server cannot hear: whatever the answer, the documents go in the end.

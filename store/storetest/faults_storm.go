@@ -119,8 +119,7 @@ func (b *bench[C]) blow(s *storm, call calling[C]) {
 func keptCrash(b *bench[store.Full]) {
 	v := b.put(b.witness, "f/a", "one", "")
 	docs, log := newStorm(b.test), newStorm(b.test)
-	docsCall, _ := docsCalls(docs.history, 6)
-	logCall := logCalls(log.history)
+	docsCall, logCall := docsCalls(docs.history, 6), logCalls(log.history)
 	for i := range clientsThrough {
 		client[store.Docs](b.ctx, docs, i, b.direct(), docsCall)
 		client[store.Log](b.ctx, log, i, b.direct(), logCall)

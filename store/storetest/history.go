@@ -92,19 +92,29 @@ const (
 // calling makes the n-th call of a client.
 type calling[C any] func(ctx context.Context, client C, number, n int, r *rand.Rand)
 
+// together lets all do something at the same time.
+func together[A any](all []A, do func(i int, a A)) {
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for i, a := range all {
+		wg.Go(func() { <-start; do(i, a) })
+	}
+	close(start)
+	wg.Wait()
+}
+
 // atOnce lets clients, each with a handle of its own, make calls at once, and returns another handle.
 func atOnce[C any](t *test, open func() C, clients, each int, call calling[C]) C {
-	var wg sync.WaitGroup
-	for c := range clients {
-		s := open()
-		wg.Go(func() {
-			r := rand.New(rand.NewPCG(uint64(c), 7))
-			for n := range each {
-				call(t.ctx, s, c, n, r)
-			}
-		})
+	all := make([]C, clients)
+	for i := range all {
+		all[i] = open()
 	}
-	wg.Wait()
+	together(all, func(i int, s C) {
+		r := rand.New(rand.NewPCG(uint64(i), 7))
+		for n := range each {
+			call(t.ctx, s, i, n, r)
+		}
+	})
 	return open()
 }
 
@@ -193,8 +203,8 @@ func (h *history) docsDo(ctx context.Context, client int, docs store.Docs, by pu
 }
 
 // docsCalls makes calls at random on a few documents; each client knows the versions that it saw last.
-func docsCalls(h *history, keys int) (call func(context.Context, store.Docs, int, int, *rand.Rand), known []map[string]store.Version) {
-	known = make([]map[string]store.Version, clientsThrough+clientsDirect)
+func docsCalls(h *history, keys int) func(context.Context, store.Docs, int, int, *rand.Rand) {
+	known := make([]map[string]store.Version, clientsThrough+clientsDirect)
 	for i := range known {
 		known[i] = map[string]store.Version{}
 	}
@@ -210,7 +220,7 @@ func docsCalls(h *history, keys int) (call func(context.Context, store.Docs, int
 		if out := h.docsDo(ctx, client, docs, docs, in); in.op == "get" || out.err == nil {
 			known[client][key] = out.version
 		}
-	}, known
+	}
 }
 
 // see makes a call of a witness, to whose server nothing is broken.

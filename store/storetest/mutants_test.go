@@ -64,7 +64,7 @@ var mutants = map[string]string{
 	"put does not renew":        "sessions/an acknowledged put renews",
 	"gets leaves out":           "getmany/round trip",
 	"gets backwards":            "getmany/in their order",
-	"gets stale":                "getmany/linearizable",
+	"gets stale":                "getmany/in their order",
 }
 
 // TestSuitesFindWhatIsBroken runs the rule of each broken store, of each broken queue, and of each driver that is broken

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/rota-run/rota/store"
@@ -111,14 +110,10 @@ func commitRace(a, b *flow) {
 		a.put(in, fmt.Sprint("round ", round))
 		got := a.take(in, 1)
 		fresh, errs := make([][]bool, len(handles)), make([]error, len(handles))
-		var wg sync.WaitGroup
-		for i, f := range handles {
-			wg.Go(func() {
-				data := fmt.Sprintf("%d/%d", round, i)
-				fresh[i], errs[i] = f.Commit(f.ctx, flowName, unit(got, to(out, data), to(two, data)))
-			})
-		}
-		wg.Wait()
+		together(handles, func(i int, f *flow) {
+			data := fmt.Sprintf("%d/%d", round, i)
+			fresh[i], errs[i] = f.Commit(f.ctx, flowName, unit(got, to(out, data), to(two, data)))
+		})
 		a.succeed("commit", errors.Join(errs...))
 		won := 0
 		for i := range handles {
@@ -150,16 +145,13 @@ func queueUnsealed(t *test, open func() store.Queue) {
 		got := writer.take(in, 1)
 		var written, sealed error
 		var seen []store.Depth
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			_, written = writer.Commit(t.ctx, flowName, unit(got, store.Put{Shard: shard, Segments: 1, Data: []byte("x")}))
-		})
-		wg.Go(func() {
-			if _, sealed = sealer.Commit(t.ctx, flowName, seal(fmt.Sprint("seal/", round), shard)); sealed == nil {
-				seen, sealed = sealer.Depth(t.ctx, flowName, shard)
+		together([]*flow{writer, sealer}, func(_ int, f *flow) {
+			if f == writer {
+				_, written = f.Commit(t.ctx, flowName, unit(got, to(shard, "x")))
+			} else if _, sealed = f.Commit(t.ctx, flowName, seal(fmt.Sprint("seal/", round), shard)); sealed == nil {
+				seen, sealed = f.Depth(t.ctx, flowName, shard)
 			}
 		})
-		wg.Wait()
 		t.succeed("seal", sealed)
 		switch {
 		case written == nil && seen[0].Drained():
@@ -224,13 +216,11 @@ func queueEachOnce(first, _ *flow) {
 	}
 	first.put(in, texts...)
 	first.commit(seal("seal", in))
-	errs := make([]error, workers)
-	var wg sync.WaitGroup
-	for w := range workers {
-		f := first.another()
-		wg.Go(func() { errs[w] = f.move(f.ctx, w) })
+	errs, handles := make([]error, workers), make([]*flow, workers)
+	for w := range handles {
+		handles[w] = first.another()
 	}
-	wg.Wait()
+	together(handles, func(w int, f *flow) { errs[w] = f.move(f.ctx, w) })
 	first.succeed("work", errors.Join(errs...))
 	first.takes("moved", out, texts...)
 	first.depth(out, messages, messages, false)
