@@ -112,7 +112,7 @@ func TestDocumentsOfLease(t *testing.T) {
 			}
 			var got shown
 			rig.Eventually(t, "the server shows "+w.key+" as the page does", func() bool {
-				status, answer := rest(t, s.servers(t), http.MethodGet, "/"+o.Index+"/"+w.path, "")
+				status, answer := rest(t, s.Server(t).Servers(), http.MethodGet, "/"+o.Index+"/"+w.path, "")
 				if status == http.StatusOK {
 					got.read(t, string(answer))
 				}

@@ -12,7 +12,7 @@ import (
 // TestWatchOutlivesItsHistory writes while a watch is cut off, and lets the server forget the history of that.
 func TestWatchOutlivesItsHistory(t *testing.T) {
 	t.Parallel()
-	o := on(startCluster(t, server.Options{NoSync: true})) // other tests on the shared server need its history
+	o := onServer(t, server.Options{}) // other tests on the shared server need its history
 	link := rig.Link(t, o.Endpoints[0])
 	direct, s, r := openWith(t, o), openWith(t, through(o, link.Addr())), rawOf(t, o)
 	ctx := rig.Deadline(t)

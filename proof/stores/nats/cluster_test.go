@@ -189,10 +189,9 @@ func spawn(t testing.TB, nodes int) *server.Processes {
 // TestLeaderKilled kills the node that leads the log, again and again, while clients write.
 func TestLeaderKilled(t *testing.T) {
 	t.Parallel()
-	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*nats.Store] {
+	place.Crashes(t, func(t *testing.T) (nats.Options, func(*testing.T)) {
 		p := spawn(t, 3)
-		r := reach("b", p.URLs()...)
-		r.Crash = func(t *testing.T) {
+		return usual(nats.Options{Bucket: "b", URLs: p.URLs()}), func(t *testing.T) {
 			door := backdoorTo(t, "b", p.URLs()...)
 			killed := leader(t, door, p, door.log())
 			p.Kill(killed)
@@ -200,7 +199,6 @@ func TestLeaderKilled(t *testing.T) {
 			must.Succeed(t, p.Restart(killed))
 			must.Succeed(t, p.Await(rig.Deadline(t)))
 		}
-		return r
 	})
 }
 

@@ -93,7 +93,7 @@ func TestSilentUser(t *testing.T) {
 // TestTakenOverDocumentIsLeftAlone has another write over a session's document: the session neither repeats nor removes that.
 func TestTakenOverDocumentIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	open := fresh(t)
+	open := place.Empty(t)
 	a, b := open(t), open(t)
 	owner := newSession(t, a, time.Minute)
 	v1 := mustPut(t, owner, "s/1", "x", "")

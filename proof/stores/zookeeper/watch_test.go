@@ -1,7 +1,6 @@
 package zookeeper_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -27,9 +26,7 @@ func cutOff(t *testing.T, link *faultproxy.Proxy, session time.Duration) {
 	t.Helper()
 	link.Refuse()
 	link.Stall()
-	later, err := faultproxy.Listen(context.Background(), servers(t)[0])
-	must.Succeed(t, err)
-	t.Cleanup(func() { later.Close() })
+	later := rig.Link(t, servers(t)[0])
 	watched := nodes{raw(t, []string{later.Addr()}, 2*session), ""}
 	node := "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")
 	watched.create(t, node, nil, zk.FlagEphemeral)
