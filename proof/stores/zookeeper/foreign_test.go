@@ -49,19 +49,6 @@ func TestWhatSomebodyElseWrote(t *testing.T) {
 	}
 }
 
-// TestFoldersAreContainers checks that folders are made as nodes that servers remove when they are empty. A node does not say that it is one, so the
-// requests are counted.
-func TestFoldersAreContainers(t *testing.T) {
-	t.Parallel()
-	tap, ctx := listenTap(t, servers(t)[0]), rig.Deadline(t)
-	s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}, Path: freshPath(t)})
-	before := tap.counts()
-	must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: "a/b"})))
-	if got := tap.since(before); got[opCreateContainer] != 1 || got[opCreate] != 0 {
-		t.Errorf("asked for %v, want a container", got)
-	}
-}
-
 // TestFoldersGoWithTheirDocuments creates a document again after the servers have removed its empty folder.
 func TestFoldersGoWithTheirDocuments(t *testing.T) {
 	t.Parallel()
