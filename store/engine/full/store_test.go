@@ -267,31 +267,6 @@ func TestForeignRow(t *testing.T) {
 	must.Succeed(t, s.Delete(ctx, "a/2", docs[1].Version))
 }
 
-// TestReadWith: a look at a log without news, with documents, is one request; a missing document has no version, and
-// documents come also where the log says that it was trimmed.
-func TestReadWith(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	s, h := newPlace().open(t)
-	v, err := s.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
-	must.Succeed(t, err)
-	index, err := s.Append(ctx, []byte("r"))
-	must.Succeed(t, err)
-	before := h.reads.Load()
-	page, docs, err := s.ReadWith(ctx, index, 10, []string{"a", "none"})
-	if sent := h.reads.Load() - before; err != nil || page.Head != index || len(page.Records) > 0 || sent != 1 {
-		t.Errorf("page %+v, %d requests, %v", page, sent, err)
-	}
-	if len(docs) != 2 || docs[0].Version != v || string(docs[0].Value) != "x" || docs[1].Key != "none" || docs[1].Version != "" {
-		t.Errorf("documents %+v", docs)
-	}
-	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: index}))
-	must.Succeed(t, s.Trim(ctx, index))
-	if _, docs, err := s.ReadWith(ctx, 0, 10, []string{"a"}); !errors.Is(err, store.ErrTruncated) || len(docs) != 1 || docs[0].Version != v {
-		t.Errorf("behind a trim: %+v, %v", docs, err)
-	}
-}
-
 // TestReadOnly: nothing is sent for a change.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()

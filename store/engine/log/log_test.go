@@ -42,21 +42,24 @@ func (l lone) Limits() driver.Limits {
 	return most
 }
 
-func onMap(*testing.T) func(*testing.T) handle {
-	m := drivermap.New()
-	return func(*testing.T) handle {
-		r := engine.NewRows(m.Open(), rand.Text()[:16])
-		return handle{engine.NewDocs(r), Open(r, Main)}
+// on opens handles on a map, by a driver of one kind. Its indexes have gaps where the store orders the log.
+func on(gaps bool, driver func(*drivermap.Map) engine.Driver) func(*testing.T) func(*testing.T) handle {
+	return func(*testing.T) func(*testing.T) handle {
+		m := drivermap.New()
+		m.Gaps = gaps
+		return func(*testing.T) handle {
+			r := engine.NewRows(driver(m), rand.Text()[:16])
+			return handle{engine.NewDocs(r), Open(r, Main)}
+		}
 	}
 }
 
-func onLone(*testing.T) func(*testing.T) handle {
-	m := drivermap.New()
-	return func(*testing.T) handle {
-		r := engine.NewRows(lone{m.Open()}, rand.Text()[:16])
-		return handle{engine.NewDocs(r), Open(r, Main)}
-	}
-}
+var (
+	onMap  = on(false, func(m *drivermap.Map) engine.Driver { return m.Open() })
+	onLone = on(false, func(m *drivermap.Map) engine.Driver { return lone{m.Open()} })
+	// onOrdered is a store that orders the log, in which indexes have gaps.
+	onOrdered = on(true, func(m *drivermap.Map) engine.Driver { return m.OpenOrdered() })
+)
 
 func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, onMap) }
 func TestLogTail(t *testing.T)  { t.Parallel(); storetest.Log(t, onLone) }
@@ -128,6 +131,42 @@ func TestCost(t *testing.T) {
 		if _, err := reader.Read(ctx, records, 100); err != nil || r.rows.Load() != before+1 {
 			t.Errorf("%s: a look without news read %d rows, %v", name, r.rows.Load()-before, err)
 		}
+	}
+}
+
+// TestReadWith: documents come with the log, also where that is trimmed; one that is missing has no version. A look without
+// news is one request where the log is of rows.
+func TestReadWith(t *testing.T) {
+	t.Parallel()
+	var c *counted
+	counting := on(false, func(m *drivermap.Map) engine.Driver { c = &counted{Driver: m.Open()}; return c })
+	for name, open := range map[string]func(*testing.T) func(*testing.T) handle{"rows": counting, "journal": onOrdered} { // order-free
+		ctx, h := t.Context(), open(t)(t)
+		v, err := h.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
+		must.Succeed(t, err)
+		_, err = h.Append(ctx, []byte("q"))
+		must.Succeed(t, err)
+		at, err := h.Append(ctx, []byte("r"))
+		must.Succeed(t, err)
+		look := func(after uint64, records int, want error) {
+			t.Helper()
+			page, docs, err := h.ReadWith(ctx, after, 10, []string{"a", "none"})
+			if !errors.Is(err, want) || len(page.Records) != records || err == nil && page.Head != at {
+				t.Errorf("%s: page %+v, %v; want %d records up to %d, %v", name, page, err, records, at, want)
+			}
+			if len(docs) != 2 || docs[0].Version != v || string(docs[0].Value) != "x" || docs[1].Key != "none" || docs[1].Version != "" {
+				t.Errorf("%s: documents %+v", name, docs)
+			}
+		}
+		look(0, 2, nil)
+		before := c.reads.Load()
+		look(at, 0, nil)
+		if sent := c.reads.Load() - before; name == "rows" && sent != 1 {
+			t.Errorf("%d requests", sent)
+		}
+		must.Succeed(t, h.SaveSnapshot(ctx, store.Record{Index: at}))
+		must.Succeed(t, h.Trim(ctx, at))
+		look(0, 0, store.ErrTruncated)
 	}
 }
 
