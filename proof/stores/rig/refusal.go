@@ -121,21 +121,40 @@ func Greets(t testing.TB, each func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// TLSFront takes TLS off in front of a server, and returns its address.
-func TLSFront(t testing.TB, server string, c *tls.Config) string {
+// Front passes connections on to a server: pass gets both ends of each, which are closed when it returns. It returns its
+// address.
+func Front(t testing.TB, server string, pass func(client, server net.Conn)) string {
 	t.Helper()
-	return Greets(t, func(plain net.Conn) {
-		front := tls.Server(plain, c)
-		defer front.Close()
+	return Greets(t, func(client net.Conn) {
+		defer client.Close()
 		behind, err := net.Dial("tcp", server)
 		if err != nil {
 			return
 		}
 		defer behind.Close()
-		go func() {
-			_, _ = io.Copy(behind, front) // until either side ends
-			behind.Close()
-		}()
-		_, _ = io.Copy(front, behind) // until either side ends
+		pass(client, behind)
+	})
+}
+
+// Backward passes on what a server says until either side ends, and ends both. Wait for what it returns.
+func Backward(client io.WriteCloser, server io.ReadCloser) *sync.WaitGroup {
+	var over sync.WaitGroup
+	over.Go(func() {
+		_, _ = io.Copy(client, server) // until either side ends
+		client.Close()
+		server.Close()
+	})
+	return &over
+}
+
+// TLSFront takes TLS off in front of a server, and returns its address.
+func TLSFront(t testing.TB, server string, c *tls.Config) string {
+	t.Helper()
+	return Front(t, server, func(plain, behind net.Conn) {
+		client := tls.Server(plain, c)
+		over := Backward(client, behind)
+		_, _ = io.Copy(behind, client) // until either side ends
+		behind.Close()
+		over.Wait()
 	})
 }
