@@ -26,29 +26,11 @@ func TestMain(m *testing.M) {
 	if server.Child() {
 		return
 	}
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "rota-etcd")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		ctx, cancel := context.WithTimeout(context.Background(), rig.Patience)
-		defer cancel()
+	os.Exit(rig.Main(m, func(ctx context.Context, dir string) (_ *server.Cluster, err error) {
 		// In a process of its own: what the server does while it starts is a data race with the beginning of the tests.
 		shared, err = server.StartCluster(ctx, server.Options{Dir: dir, NoSync: os.Getenv("ROTA_ETCD_SYNC") == ""})
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
-	shared.Stop()
-	if err := rig.Leaks(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
+		return shared, err
+	}))
 }
 
 // place is how tests reach the shared server, or another one.

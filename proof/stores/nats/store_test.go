@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/lock/locktest"
 	server "github.com/rota-run/rota/proof/server/nats"
@@ -23,37 +21,17 @@ import (
 // address is the server that all tests share; each has its own bucket.
 var address string
 
-// withServer starts a server and runs the tests.
-type withServer struct{ m *testing.M }
-
-func (w withServer) Run() int {
-	dir, err := os.MkdirTemp("", "rota-nats-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithTimeout(context.Background(), rig.Patience)
-	defer cancel()
-	s, err := server.Spawn(ctx, server.Options{Dir: dir, NoSync: true})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer s.Stop()
-	address = s.URL()
-	code := w.m.Run()
-	s.Stop()
-	for end := time.Now().Add(rig.Patience); time.Now().Before(end) && goleak.Find() != nil; { // waits: on a busy machine what was closed takes its time to end
-	}
-	return code
-}
-
 func TestMain(m *testing.M) {
 	if server.Child() {
 		return
 	}
-	goleak.VerifyTestMain(withServer{m})
+	os.Exit(rig.Main(m, func(ctx context.Context, dir string) (*server.Processes, error) {
+		s, err := server.Spawn(ctx, server.Options{Dir: dir, NoSync: true})
+		if err == nil {
+			address = s.URL()
+		}
+		return s, err
+	}))
 }
 
 // folder is a folder for a server in this process. It goes when the test ends: in a while, if what the server leaves running still writes to it.
