@@ -28,8 +28,7 @@ func killPrimary(t *testing.T, c *server.Cluster, index string) {
 	t.Helper()
 	ctx := rig.LongDeadline(t)
 	must.Succeed(t, c.Green(ctx, index))
-	victim, err := c.Primary(ctx, index)
-	must.Succeed(t, err)
+	victim := must.Get(c.Primary(ctx, index))(t)
 	must.Succeed(t, c.Kill(victim))
 	if _, err := c.Primary(ctx, index); err != nil { // the two others go on meanwhile
 		t.Fatal(err)

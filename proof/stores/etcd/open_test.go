@@ -49,8 +49,7 @@ func (s oldServer) Status(context.Context, *pb.StatusRequest) (*pb.StatusRespons
 // serveGRPC serves until the test ends, and returns the address.
 func serveGRPC(t testing.TB, s *grpc.Server) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	go func() { defer close(done); s.Serve(l) }()
 	t.Cleanup(func() { s.Stop(); <-done })

@@ -57,8 +57,7 @@ func onServer(t *testing.T, so server.Options) etcd.Options {
 func startCluster(t *testing.T, so server.Options) *server.Cluster {
 	t.Helper()
 	so.Dir = t.TempDir()
-	c, err := server.StartCluster(rig.Deadline(t), so)
-	must.Succeed(t, err)
+	c := must.Get(server.StartCluster(rig.Deadline(t), so))(t)
 	t.Cleanup(c.Stop)
 	return c
 }
@@ -102,8 +101,7 @@ func TestLeaderKilled(t *testing.T) {
 	place.Crashes(t, func(t *testing.T) (etcd.Options, func(*testing.T)) {
 		c := startCluster(t, server.Options{Nodes: 3, NoSync: true})
 		return through(options(), c.Endpoints()...), func(t *testing.T) {
-			leader, err := c.Leader(rig.Deadline(t))
-			must.Succeed(t, err)
+			leader := must.Get(c.Leader(rig.Deadline(t)))(t)
 			c.Kill(leader)
 			must.Succeed(t, must.Err(c.Leader(rig.Deadline(t)))) // the two others go on meanwhile
 			must.Succeed(t, c.Restart(rig.Deadline(t), leader))

@@ -73,8 +73,7 @@ func openBare(dir string) (*sql.DB, error) {
 
 func createBare(b *testing.B, dir string) {
 	b.Helper()
-	db, err := openBare(dir)
-	must.Succeed(b, err)
+	db := must.Get(openBare(dir))(b)
 	defer db.Close()
 	if _, err := db.Exec(`PRAGMA journal_mode = wal; CREATE TABLE log (idx INTEGER PRIMARY KEY, data BLOB NOT NULL)`); err != nil {
 		b.Fatal(err)

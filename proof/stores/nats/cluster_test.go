@@ -180,8 +180,7 @@ func writeWhileThawing(t *testing.T, s *nats.Store, key string, v store.Version)
 // spawn starts nodes that can be killed.
 func spawn(t testing.TB, nodes int) *server.Processes {
 	t.Helper()
-	p, err := server.Spawn(rig.LongDeadline(t), server.Options{Dir: t.TempDir(), Nodes: nodes})
-	must.Succeed(t, err)
+	p := must.Get(server.Spawn(rig.LongDeadline(t), server.Options{Dir: t.TempDir(), Nodes: nodes}))(t)
 	t.Cleanup(p.Stop)
 	return p
 }

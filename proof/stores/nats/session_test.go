@@ -18,8 +18,7 @@ func mustPut(t *testing.T, s interface {
 	Put(context.Context, store.Doc) (store.Version, error)
 }, key, value string, v store.Version) store.Version {
 	t.Helper()
-	got, err := s.Put(rig.Deadline(t), store.Doc{Key: key, Value: []byte(value), Version: v})
-	must.Succeed(t, err)
+	got := must.Get(s.Put(rig.Deadline(t), store.Doc{Key: key, Value: []byte(value), Version: v}))(t)
 	return got
 }
 
@@ -53,8 +52,7 @@ func there(t *testing.T, s *nats.Store, key string) (is bool) {
 // newSession opens a session whose ttl is a whole second or more.
 func newSession(t *testing.T, s *nats.Store, ttl time.Duration) store.Session {
 	t.Helper()
-	owner, err := s.OpenSession(rig.Deadline(t), ttl)
-	must.Succeed(t, err)
+	owner := must.Get(s.OpenSession(rig.Deadline(t), ttl))(t)
 	return owner
 }
 

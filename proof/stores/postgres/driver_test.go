@@ -22,17 +22,14 @@ func throughLink(t *testing.T) (witness, through postgres.Driver, l drivertest.L
 	hurry := func(o *postgres.Options) { o.Timeout = 2 * time.Second }
 	witness, through, l = rig.ThroughLink(t, place, postgres.OpenDriver, hurry, func(t *testing.T, o postgres.Options) func() any {
 		return func() any {
-			column, err := standing(t).SQL(rig.Deadline(t), fmt.Sprintf(newest, o.Schema))
-			must.Succeed(t, err)
+			column := must.Get(standing(t).SQL(rig.Deadline(t), fmt.Sprintf(newest, o.Schema)))(t)
 			return strings.Join(column, "\n")
 		}
 	})
 	ctx, v := rig.Deadline(t), driver.Version("")
 	for _, op := range []driver.Op{{Name: "1"}, {Name: "2"}, {Delete: true}} {
 		op.Key, op.If = "warm", v
-		var err error
-		v, err = through.Swap(ctx, op)
-		must.Succeed(t, err)
+		v = must.Get(through.Swap(ctx, op))(t)
 	}
 	must.Succeed(t, must.Err(through.Journal().Append(ctx, [][]byte{nil})))
 	return witness, through, l

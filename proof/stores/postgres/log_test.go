@@ -119,8 +119,7 @@ func TestSilentServer(t *testing.T) {
 	o := options(t)
 	link := rig.Link(t, o.Hosts[0])
 	behind, direct, ctx := openWith(t, through(o, link.Addr())), openWith(t, o), rig.LongDeadline(t)
-	docs, err := behind.Watch(ctx, "")
-	must.Succeed(t, err)
+	docs := must.Get(behind.Watch(ctx, ""))(t)
 	<-docs
 	before := link.Stats().Accepted
 	link.DropReplies()

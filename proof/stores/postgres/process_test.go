@@ -74,8 +74,7 @@ func TestSessionOfAKilledProcess(t *testing.T) {
 	o := options(t)
 	s := openWith(t, o)
 	openSession(t, s)
-	hints, err := s.Watch(rig.LongDeadline(t), "")
-	must.Succeed(t, err)
+	hints := must.Get(s.Watch(rig.LongDeadline(t), ""))(t)
 	for range 3 {
 		held := holder(t, o)
 		held.Kill()

@@ -99,8 +99,7 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	before := m.requests.Load()
-	second, err := s.OpenSession(ctx, time.Minute)
-	must.Succeed(t, err)
+	second := must.Get(s.OpenSession(ctx, time.Minute))(t)
 	must.Succeed(t, second.Close(ctx))
 	if sent := m.requests.Load() - before; sent > 3 { // the end is prepared
 		t.Errorf("a session sent %d requests, want one for its beginning and one for its end", sent)

@@ -75,8 +75,7 @@ func (p Place[O, S]) Members(with protocol.Protocol) protocoltest.Setup {
 // Driver opens a driver, which the test closes at its end.
 func Driver[O any, D interface{ Close() error }](t testing.TB, open func(context.Context, O) (D, error), o O) D {
 	t.Helper()
-	d, err := open(Deadline(t), o)
-	must.Succeed(t, err)
+	d := must.Get(open(Deadline(t), o))(t)
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }

@@ -23,10 +23,8 @@ func Again(t testing.TB, variable, value string, args ...string) *Process {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), variable+"="+value)
 	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	must.Succeed(t, err)
-	stdout, err := cmd.StdoutPipe()
-	must.Succeed(t, err)
+	stdin := must.Get(cmd.StdinPipe())(t)
+	stdout := must.Get(cmd.StdoutPipe())(t)
 	must.Succeed(t, cmd.Start())
 	p := &Process{cmd, stdin, bufio.NewScanner(stdout)}
 	t.Cleanup(p.Kill)

@@ -25,8 +25,7 @@ func TestWhatReadsCost(t *testing.T) {
 	t.Run("follower", func(t *testing.T) {
 		t.Parallel()
 		c := threeServers(t)
-		leader, err := c.Leader(rig.Deadline(t))
-		must.Succeed(t, err)
+		leader := must.Get(c.Leader(rig.Deadline(t)))(t)
 		whatReadsCost(t, c.Servers()[(leader+1)%3], map[int32]int{opSync: 1}, map[int32]int{opSync: 1, opGetData: 1})
 	})
 }
@@ -46,8 +45,7 @@ func whatReadsCost(t *testing.T, addr string, same, changed map[int32]int) {
 	s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}, Path: o.Path})
 	v, err := other.Put(ctx, store.Doc{Key: "w/a"})
 	must.Succeed(t, err)
-	_, err = other.Append(ctx, []byte("first"))
-	must.Succeed(t, err)
+	must.Succeed(t, must.Err(other.Append(ctx, []byte("first"))))
 	docs, err := s.Watch(ctx, "w/")
 	must.Succeed(t, err)
 	must.Succeed(t, must.Err(s.WatchLog(ctx)))

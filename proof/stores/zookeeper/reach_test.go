@@ -78,8 +78,7 @@ func TestCrashesOfLeaders(t *testing.T) {
 func killLeader(t *testing.T, c *server.Cluster) {
 	t.Helper()
 	ctx := rig.LongDeadline(t)
-	leader, err := c.Leader(ctx)
-	must.Succeed(t, err)
+	leader := must.Get(c.Leader(ctx))(t)
 	c.Kill(leader)
 	must.Succeed(t, must.Err(c.Leader(ctx)))
 	must.Succeed(t, c.Restart(ctx, leader))

@@ -46,10 +46,8 @@ func TestWatchesOutliveTheSession(t *testing.T) {
 	o.Session = time.Second // a pause of a busy machine may end it at any time, so this handle only watches
 	through, link, tap := openTapped(t, o)
 	ctx := rig.Deadline(t)
-	docs, err := through.Watch(ctx, "w/")
-	must.Succeed(t, err)
-	log, err := through.WatchLog(ctx)
-	must.Succeed(t, err)
+	docs := must.Get(through.Watch(ctx, "w/"))(t)
+	log := must.Get(through.WatchLog(ctx))(t)
 	v, err := direct.Put(ctx, store.Doc{Key: "w/a"})
 	must.Succeed(t, err)
 	before := newest(tap)

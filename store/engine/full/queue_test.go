@@ -20,8 +20,7 @@ import (
 // rowsBelow counts the rows of a prefix.
 func rowsBelow(t *testing.T, m *drivermap.Map, prefix string) int {
 	t.Helper()
-	rows, err := m.Open().Read(t.Context(), driver.Query{From: prefix, To: prefix + "~", Limit: 1 << 20})
-	must.Succeed(t, err)
+	rows := must.Get(m.Open().Read(t.Context(), driver.Query{From: prefix, To: prefix + "~", Limit: 1 << 20}))(t)
 	return len(rows.Range)
 }
 
@@ -46,8 +45,7 @@ func TestQueueStaysSmall(t *testing.T) {
 		}
 		receive := func(of *full.Bare, from store.Shard, lease time.Duration) []store.Message {
 			t.Helper()
-			got, err := of.Receive(ctx, "f", store.Receive{Shard: from, Limit: 10, Lease: lease})
-			must.Succeed(t, err)
+			got := must.Get(of.Receive(ctx, "f", store.Receive{Shard: from, Limit: 10, Lease: lease}))(t)
 			return got
 		}
 		put("h", held)
@@ -133,8 +131,7 @@ func TestQueueBundles(t *testing.T) {
 			if i == 0 && round%50 == 0 {
 				other = open() // it has to read the bundle
 			}
-			_, err = other.Commit(ctx, "f", store.Unit{Inputs: got})
-			must.Succeed(t, err)
+			must.Succeed(t, must.Err(other.Commit(ctx, "f", store.Unit{Inputs: got})))
 		}
 	}
 }

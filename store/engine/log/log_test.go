@@ -120,8 +120,7 @@ func TestCost(t *testing.T) {
 		r := &counted{Driver: c.open(m)}
 		reader := Open(engine.NewRows(r, "b"), Main)
 		for after := uint64(0); after < records; {
-			page, err := reader.Read(ctx, after, int(c.limit))
-			must.Succeed(t, err)
+			page := must.Get(reader.Read(ctx, after, int(c.limit)))(t)
 			after += uint64(len(page.Records))
 		}
 		if n := r.reads.Load(); n > c.behind {
@@ -144,8 +143,7 @@ func TestReadWith(t *testing.T) {
 		ctx, h := t.Context(), open(t)(t)
 		v, err := h.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
 		must.Succeed(t, err)
-		_, err = h.Append(ctx, []byte("q"))
-		must.Succeed(t, err)
+		must.Succeed(t, must.Err(h.Append(ctx, []byte("q"))))
 		at, err := h.Append(ctx, []byte("r"))
 		must.Succeed(t, err)
 		look := func(after uint64, records int, want error) {
@@ -186,8 +184,7 @@ func TestRangeWithAGap(t *testing.T) {
 	ctx := t.Context()
 	l := Open(engine.NewRows(gaps{drivermap.New().Open()}, "a"), Main)
 	for range 20 {
-		_, err := l.Append(ctx, []byte("x"))
-		must.Succeed(t, err)
+		must.Succeed(t, must.Err(l.Append(ctx, []byte("x"))))
 	}
 	for after := uint64(0); after < 20; {
 		page, err := l.Read(ctx, after, 100)
@@ -267,8 +264,7 @@ func compete(t *testing.T, handles, each int) {
 	}
 	seen, reader := map[string]bool{}, Open(engine.NewRows(lone{m.Open()}, "reader"), Main)
 	for after := uint64(0); after < uint64(all); {
-		page, err := reader.Read(ctx, after, 33)
-		must.Succeed(t, err)
+		page := must.Get(reader.Read(ctx, after, 33))(t)
 		for _, r := range page.Records {
 			if after++; r.Index != after || seen[string(r.Data)] {
 				t.Errorf("record %d stands at %d, seen before: %v", after, r.Index, seen[string(r.Data)])
@@ -390,8 +386,7 @@ func TestTogetherTooLarge(t *testing.T) {
 	}
 	all.Wait()
 	for after := uint64(0); after < many && !t.Failed(); {
-		page, err := l.Read(t.Context(), after, many)
-		must.Succeed(t, err)
+		page := must.Get(l.Read(t.Context(), after, many))(t)
 		for _, r := range page.Records {
 			if after = r.Index; len(r.Data) != size {
 				t.Errorf("record %d has %d bytes", r.Index, len(r.Data))
@@ -408,15 +403,13 @@ func TestTrimmedAway(t *testing.T) {
 	h := m.Open()
 	l := Open(engine.NewRows(lone{h}, "a"), Main)
 	for range 50 {
-		_, err := l.Append(ctx, []byte("x"))
-		must.Succeed(t, err)
+		must.Succeed(t, must.Err(l.Append(ctx, []byte("x"))))
 	}
 	for _, at := range []uint64{20, 50} {
 		must.Succeed(t, l.SaveSnapshot(ctx, store.Record{Index: at, Data: []byte(strings.Repeat("s", 1<<20+1))}))
 		must.Succeed(t, l.Trim(ctx, at))
 	}
-	rows, err := h.Read(ctx, driver.Query{From: "l/", To: "l0", Limit: 100})
-	must.Succeed(t, err)
+	rows := must.Get(h.Read(ctx, driver.Query{From: "l/", To: "l0", Limit: 100}))(t)
 	if len(rows.Range) != 4 {
 		for _, r := range rows.Range {
 			t.Errorf("%s is left", r.Key)
@@ -440,11 +433,9 @@ func TestDamage(t *testing.T) {
 					l = Open(engine.NewRows(h, "a"), Main)
 				}
 				for range 19 {
-					_, err := l.Append(ctx, []byte("xyz"))
-					must.Succeed(t, err)
+					must.Succeed(t, must.Err(l.Append(ctx, []byte("xyz"))))
 				}
-				_, err := l.Append(ctx, make([]byte, l.inline+1))
-				must.Succeed(t, err)
+				must.Succeed(t, must.Err(l.Append(ctx, make([]byte, l.inline+1))))
 				must.Succeed(t, l.SaveSnapshot(ctx, store.Record{Index: 20, Data: []byte("snapshot")}))
 				rows, err := h.Read(ctx, driver.Query{From: l.key(key), To: l.key(key) + "~", Limit: 1})
 				if err != nil || len(rows.Range) == 0 {
@@ -460,8 +451,7 @@ func TestDamage(t *testing.T) {
 				case "gone":
 					op.Delete = true
 				}
-				_, err = h.Swap(ctx, op)
-				must.Succeed(t, err)
+				must.Succeed(t, must.Err(h.Swap(ctx, op)))
 				_, read := l.Read(ctx, 0, 15) // a page may end before what is missing
 				if read == nil {
 					_, read = l.Read(ctx, 15, 100)
