@@ -86,6 +86,15 @@ var manyRules = []rule[ManyDocs]{
 func manyInOrder(t *test, open func() ManyDocs) {
 	writer := open()
 	var acknowledged [2]atomic.Int64 // of the first, and of the second
+	versions := map[string]store.Version{}
+	count := func() {
+		for i, key := range []string{"first", "second"} {
+			n := acknowledged[i].Load() + 1
+			versions[key] = t.put(writer, key, strconv.FormatInt(n, 10), versions[key])
+			acknowledged[i].Store(n)
+		}
+	}
+	count()
 	var readers sync.WaitGroup
 	for range 2 {
 		s := open()
@@ -97,7 +106,7 @@ func manyInOrder(t *test, open func() ManyDocs) {
 					t.Errorf("gets of 2 documents: %d, %v", len(docs), err)
 					return
 				}
-				second, first := count(docs[0]), count(docs[1])
+				second, first := number(docs[0]), number(docs[1])
 				if second > first || second < least[1] || first < least[0] {
 					t.Errorf("the one that is read first, and written last, has %d; the other one has %d; acknowledged were %d", second, first, least)
 				}
@@ -107,12 +116,8 @@ func manyInOrder(t *test, open func() ManyDocs) {
 	done := make(chan struct{})
 	go func() { defer close(done); readers.Wait() }()
 	defer func() { <-done }() // also where a put has failed: nobody reports after the end
-	versions := map[string]store.Version{}
-	for n := int64(1); ; n++ {
-		for i, key := range []string{"first", "second"} {
-			versions[key] = t.put(writer, key, strconv.FormatInt(n, 10), versions[key])
-			acknowledged[i].Store(n)
-		}
+	for {
+		count()
 		select {
 		case <-done:
 			return
@@ -121,8 +126,8 @@ func manyInOrder(t *test, open func() ManyDocs) {
 	}
 }
 
-// count is the number in a document; 0 if there is none.
-func count(d store.Doc) int64 {
+// number is the number in a document; 0 if there is none.
+func number(d store.Doc) int64 {
 	n, _ := strconv.ParseInt(string(d.Value), 10, 64)
 	return n
 }

@@ -121,21 +121,6 @@ var logRules = []rule[store.Log]{
 			}
 		}
 	}},
-	{"read your appends", func(t *test, open func() store.Log) { // index and head grow for all handles
-		handles, after := []store.Log{open(), open(), open()}, uint64(0)
-		for i := range 20 {
-			want := fmt.Sprint("r", i)
-			index := t.append(handles[i%3], want)
-			for n, s := range handles {
-				page := t.read(s, after, 10)
-				t.data(fmt.Sprint("handle ", n), page.Records, want)
-				if page.Head != index || page.Records[0].Index != index {
-					t.Fatalf("appended at %d, read at %d, head %d", index, page.Records[0].Index, page.Head)
-				}
-			}
-			after = index
-		}
-	}},
 	{"caller keeps its bytes", func(t *test, open func() store.Log) {
 		s, data, snapshot := open(), []byte("mine"), []byte("snap")
 		index, err := s.Append(t.ctx, data)

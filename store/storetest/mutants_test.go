@@ -51,7 +51,7 @@ var mutants = map[string]string{
 	"append lost":               "log/linearizable",
 	"append twice":              "log/linearizable",
 	"limit ignored":             "log/paging",
-	"head behind":               "log/read your appends",
+	"head behind":               "log/linearizable",
 	"older snapshot taken":      "log/snapshot",
 	"trim beyond snapshot":      "log/trim never beyond the snapshot",
 	"truncation silent":         "log/trim",
