@@ -53,6 +53,7 @@ var rules = []rule{
 	{"internal/store/gate", []string{"store"}},
 	{"internal/store/faults", []string{"store", "internal/store/gate"}},
 	{"internal/store/handle", []string{"store", "internal/store/gate"}},
+	{"internal/store/refusal", []string{"store"}},
 	{"store/kafka", []string{"store", "store/internal/logdocs", "store/internal/logqueue", "store/internal/driver", "store/internal/remote"}}, // it has a log alone
 	{"store/memory", []string{"store", "store/driver", "internal/store/driver/drivermap", "store/engine/full", "store/engine/log"}},
 	{"store/internal/logdocs", []string{"store", "store/internal/driver"}},

@@ -45,8 +45,7 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 // handle is a handle whose server gives these answers, and no other ones.
 func handle(t *testing.T, answers ...fakeAnswer) (*conn, *fake) {
 	t.Helper()
-	o, err := Options{Servers: []string{"s"}}.withDefaults()
-	must.Succeed(t, err)
+	o := must.Get(Options{Servers: []string{"s"}}.withDefaults())(t)
 	s, f := newConn(o), &fake{t: t, answers: answers}
 	s.client.Transport = f
 	s.settling.who = "n0 true"

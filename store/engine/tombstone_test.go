@@ -16,8 +16,7 @@ import (
 // left are the keys of all rows.
 func left(t *testing.T, d driver.Documents) string {
 	t.Helper()
-	rows, err := d.Read(t.Context(), driver.Query{From: "d/", To: "d0", Limit: 100})
-	must.Succeed(t, err)
+	rows := must.Get(d.Read(t.Context(), driver.Query{From: "d/", To: "d0", Limit: 100}))(t)
 	var keys []string
 	for _, row := range rows.Range {
 		keys = append(keys, strings.TrimPrefix(row.Key, "d/"))
@@ -32,8 +31,7 @@ func TestSweep(t *testing.T) {
 		ctx, h := t.Context(), drivermap.New().Open()
 		d := NewDocs(NewRows(h, "a"))
 		write := func(key string) store.Version {
-			v, err := d.Put(ctx, store.Doc{Key: key, Value: []byte("x")})
-			must.Succeed(t, err)
+			v := must.Get(d.Put(ctx, store.Doc{Key: key, Value: []byte("x")}))(t)
 			return v
 		}
 		remove := func(key string) { must.Succeed(t, d.Delete(ctx, key, write(key))) }
@@ -70,8 +68,7 @@ func TestEnd(t *testing.T) {
 	put := func(d *Docs, key string, v store.Version) (store.Version, error) {
 		return d.Put(ctx, store.Doc{Key: key, Value: []byte("x"), Version: v})
 	}
-	v, err := put(owner, "there", "")
-	must.Succeed(t, err)
+	v := must.Get(put(owner, "there", ""))(t)
 	others, err := put(other, "others", "")
 	must.Succeed(t, err)
 	for range 2 { // it may be repeated
@@ -86,9 +83,7 @@ func TestEnd(t *testing.T) {
 				t.Errorf("who was ended wrote %q over %q: %v", key, at, err)
 			}
 		}
-		_, err := put(other, key, "")
-		must.Succeed(t, err)
+		must.Succeed(t, must.Err(put(other, key, "")))
 	}
-	_, err = put(other, "others", others)
-	must.Succeed(t, err)
+	must.Succeed(t, must.Err(put(other, "others", others)))
 }

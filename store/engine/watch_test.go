@@ -76,8 +76,7 @@ func TestWatchBeginsAgain(t *testing.T) {
 		if _, open := <-hints; open {
 			t.Error("a watch outlives its ctx")
 		}
-		hints, err = r.Hints(t.Context(), "x")
-		must.Succeed(t, err)
+		hints = must.Get(r.Hints(t.Context(), "x"))(t)
 		<-hints
 		b.fail <- store.ErrClosed
 		if _, open := <-hints; open {

@@ -61,11 +61,9 @@ func TestTouchedBy(t *testing.T) {
 // TestRing: what is rung changes, what is not stays, and so does the mark between the numbers.
 func TestRing(t *testing.T) {
 	t.Parallel()
-	root, err := os.OpenRoot(t.TempDir())
-	must.Succeed(t, err)
+	root := must.Get(os.OpenRoot(t.TempDir()))(t)
 	defer root.Close()
-	b, err := openBell(root, Options{}.withDefaults())
-	must.Succeed(t, err)
+	b := must.Get(openBell(root, Options{}.withDefaults()))(t)
 	defer b.close()
 	must.Succeed(t, b.setMark(7))
 	keys := []string{"position/a", "position/b", "pulse/a/1", "zz"}

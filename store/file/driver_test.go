@@ -10,8 +10,7 @@ import (
 // openDriver opens the driver below a store.
 func openDriver(t *testing.T, dir string) *rows {
 	t.Helper()
-	d, err := open(deadline(t), dir, Options{}.withDefaults())
-	must.Succeed(t, err)
+	d := must.Get(open(deadline(t), dir, Options{}.withDefaults()))(t)
 	t.Cleanup(func() { _ = d.close() })
 	return &rows{d}
 }

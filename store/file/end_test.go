@@ -20,14 +20,12 @@ import (
 func TestACopyOfTheLockFileKeepsTheSession(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	a, b := openIn(t, dir, Options{}), openIn(t, dir, Options{})
-	s, err := a.hold(t.Context())
-	must.Succeed(t, err)
+	s := must.Get(a.hold(t.Context()))(t)
 	key := s.EndKey()
 	if key.Text != "" || key.File == nil {
 		t.Fatalf("the key is %+v", key)
 	}
-	fd, err := unix.Dup(int(key.File.Fd()))
-	must.Succeed(t, err)
+	fd := must.Get(unix.Dup(int(key.File.Fd())))(t)
 	kept := os.NewFile(uintptr(fd), "copy")
 	if err := s.file.Close(); err != nil { // as the kernel does when the process dies
 		t.Fatal(err)
@@ -62,8 +60,7 @@ func TestALockFileThatCannotBeLookedAt(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
 	a, b := openIn(t, dir, Options{}), openIn(t, dir, Options{})
-	s, err := a.hold(t.Context())
-	must.Succeed(t, err)
+	s := must.Get(a.hold(t.Context()))(t)
 	name := filepath.Join(dir, sessionName(s.id))
 	must.Succeed(t, os.Remove(name))
 	must.Succeed(t, os.Symlink("/", name)) // it leads out of the directory: nobody may follow it

@@ -152,8 +152,7 @@ func TestReadOfALotIsCutIntoPages(t *testing.T) {
 func TestSessionWhoseLockFileWasRemoved(t *testing.T) {
 	t.Parallel()
 	s, ctx := openIn(t, place(t), Options{}), deadline(t)
-	session, err := s.OpenSession(ctx, time.Minute)
-	must.Succeed(t, err)
+	session := must.Get(s.OpenSession(ctx, time.Minute))(t)
 	must.Succeed(t, must.Err(session.Put(ctx, store.Doc{Key: "s/1"})))
 	for _, entry := range sessionFiles(t, s.dir) {
 		must.Succeed(t, s.root.Remove(filepath.Join(sessionsDir, entry.Name())))
@@ -170,11 +169,9 @@ func TestSessionWhoseLockFileWasRemoved(t *testing.T) {
 func TestAnotherProgramHoldsTheDatabase(t *testing.T) {
 	t.Parallel()
 	s := openIn(t, place(t), Options{busy: 50 * time.Millisecond})
-	db, err := sql.Open("sqlite", filepath.Join(s.dir, dbName)+"?_txlock=immediate")
-	must.Succeed(t, err)
+	db := must.Get(sql.Open("sqlite", filepath.Join(s.dir, dbName)+"?_txlock=immediate"))(t)
 	defer db.Close()
-	tx, err := db.Begin()
-	must.Succeed(t, err)
+	tx := must.Get(db.Begin())(t)
 	if _, err := s.Append(deadline(t), nil); !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "another program") {
 		t.Errorf("append: %v, want unavailable because of another program", err)
 	}
@@ -200,8 +197,7 @@ func TestHintsWithoutBell(t *testing.T) {
 
 func wantHintAfter(t *testing.T, ctx context.Context, s *Store, change func()) {
 	t.Helper()
-	hints, err := s.WatchLog(ctx)
-	must.Succeed(t, err)
+	hints := must.Get(s.WatchLog(ctx))(t)
 	<-hints
 	eventually(t, "the notifier knows the version of the data", func() bool { return s.notice.looks.Load() > 2 })
 	change()

@@ -38,8 +38,7 @@ func TestMovedDirectory(t *testing.T) {
 	}
 	rename(dir, away)
 	refused("moved or removed")
-	other, err := Open(deadline(t), dir, Options{})
-	must.Succeed(t, err)
+	other := must.Get(Open(deadline(t), dir, Options{}))(t)
 	refused("another store is at its path")
 	must.Succeed(t, other.Close())
 	rename(dir, dir+".other")

@@ -24,16 +24,14 @@ func count(t *testing.T, s *Store, query string) (n int64) {
 
 func sessionFiles(t *testing.T, dir string) []os.DirEntry {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(dir, sessionsDir))
-	must.Succeed(t, err)
+	entries := must.Get(os.ReadDir(filepath.Join(dir, sessionsDir)))(t)
 	return entries
 }
 
 // execute runs SQL on the database of a store that nobody has open.
 func execute(t *testing.T, dir string, statements ...string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(dir, dbName))
-	must.Succeed(t, err)
+	db := must.Get(sql.Open("sqlite", filepath.Join(dir, dbName)))(t)
 	defer db.Close()
 	for _, statement := range statements {
 		executeIn(t, db, statement)
@@ -49,8 +47,7 @@ func executeIn(t *testing.T, db *sql.DB, statement string, args ...any) {
 
 func closed(t *testing.T, dir string) {
 	t.Helper()
-	s, err := Open(deadline(t), dir, Options{})
-	must.Succeed(t, err)
+	s := must.Get(Open(deadline(t), dir, Options{}))(t)
 	must.Succeed(t, s.Close())
 }
 
@@ -100,8 +97,7 @@ func TestObserver(t *testing.T) {
 	dir, ctx := place(t), deadline(t)
 	member := openIn(t, dir, Options{})
 	observer := openIn(t, dir, Options{ReadOnly: true})
-	hints, err := observer.WatchLog(ctx)
-	must.Succeed(t, err)
+	hints := must.Get(observer.WatchLog(ctx))(t)
 	<-hints
 	must.Succeed(t, must.Err(member.Append(ctx, []byte("x"))))
 	<-hints
@@ -159,8 +155,7 @@ func write(t *testing.T, dir string, data []byte) {
 
 func overwrite(t *testing.T, dir string, from, to int) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, dbName))
-	must.Succeed(t, err)
+	data := must.Get(os.ReadFile(filepath.Join(dir, dbName)))(t)
 	for i := from; i < to; i++ {
 		data[i] = 0xaa
 	}

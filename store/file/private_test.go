@@ -19,8 +19,7 @@ import (
 func busyStore(t *testing.T, dir string, o Options) *Store {
 	t.Helper()
 	s, ctx := openIn(t, dir, o), deadline(t)
-	session, err := s.OpenSession(ctx, time.Minute)
-	must.Succeed(t, err)
+	session := must.Get(s.OpenSession(ctx, time.Minute))(t)
 	_, putErr := session.Put(ctx, store.Doc{Key: "a/b"})
 	_, appendErr := s.Append(ctx, []byte("x"))
 	must.Succeed(t, errors.Join(putErr, appendErr, s.SaveSnapshot(ctx, store.Record{Index: 1})))

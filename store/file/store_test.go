@@ -44,8 +44,7 @@ func records(t *testing.T, s *Store) []string {
 	t.Helper()
 	var all []string
 	for after := uint64(0); ; {
-		page, err := s.Read(deadline(t), after, 1000)
-		must.Succeed(t, err)
+		page := must.Get(s.Read(deadline(t), after, 1000))(t)
 		for _, r := range page.Records {
 			all = append(all, fmt.Sprintf("%d %s", r.Index, r.Data))
 			after = r.Index

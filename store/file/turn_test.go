@@ -14,8 +14,7 @@ import (
 // holdTurn plays a process that was suspended in the middle of a write. It returns what lets it go on.
 func holdTurn(t *testing.T, s *Store) (release func()) {
 	t.Helper()
-	other, err := openTurn(s.root, Options{}.withDefaults())
-	must.Succeed(t, err)
+	other := must.Get(openTurn(s.root, Options{}.withDefaults()))(t)
 	must.Succeed(t, other.take(deadline(t)))
 	var once sync.Once
 	release = func() { once.Do(func() { other.close() }) }
@@ -75,8 +74,7 @@ func TestReadsGoOnWhileAnotherProcessHasTheTurn(t *testing.T) {
 func TestCloseWhileAnotherProcessHasTheTurn(t *testing.T) {
 	t.Parallel()
 	s, ctx := openIn(t, place(t), Options{}), deadline(t)
-	session, err := s.OpenSession(ctx, time.Minute)
-	must.Succeed(t, err)
+	session := must.Get(s.OpenSession(ctx, time.Minute))(t)
 	must.Succeed(t, must.Err(session.Put(ctx, store.Doc{Key: "s/1"})))
 	other := openIn(t, s.dir, Options{})
 	release := holdTurn(t, s)

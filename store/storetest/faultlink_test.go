@@ -168,8 +168,7 @@ func lose(t *testing.T, server *memory.Store, broken string) {
 			}
 		}
 	case "crash loses records":
-		page, err := server.Read(ctx, 0, 1)
-		must.Succeed(t, err)
+		page := must.Get(server.Read(ctx, 0, 1))(t)
 		must.Succeed(t, server.SaveSnapshot(ctx, store.Record{Index: page.Head}))
 		must.Succeed(t, server.Trim(ctx, page.Head))
 	}

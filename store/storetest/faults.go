@@ -1,8 +1,7 @@
 package storetest
 
 import (
-	"context"
-	"strings"
+	"cmp"
 	"testing"
 	"time"
 
@@ -48,56 +47,109 @@ func Faults[S faults.Full](t *testing.T, open OpenThrough[S]) {
 	t.Run("log", func(t *testing.T) { t.Parallel(); LogFaults(t, open) })
 	t.Run("watch", func(t *testing.T) { t.Parallel(); WatchFaults(t, open) })
 	t.Run("sessions", func(t *testing.T) { t.Parallel(); SessionFaults(t, open) })
-	runFaultRules(t, open, []faultRule[S]{{"never sent", unsent[S]}})
+	runFaults(t, open, faultRule[store.Full]{"never sent", unsent})
+}
+
+// DocsFaults is the suite of store.Docs when the path to the server breaks.
+func DocsFaults[S store.Docs](t *testing.T, open OpenThrough[S]) {
+	runFaults(t, open, faultRule[store.Docs]{"cut in the middle", docsCut}, faultRule[store.Docs]{"works again", docsAgain},
+		faultRule[store.Docs]{"linearizable", func(b *bench[store.Docs]) {
+			s := newStorm(b.test)
+			b.blow(s, docsCalls(s.history, 6))
+			s.checkDocs(b.test, b.witness)
+		}})
+}
+
+// LogFaults is the suite of store.Log when the path to the server breaks.
+func LogFaults[S store.Log](t *testing.T, open OpenThrough[S]) {
+	runFaults(t, open, faultRule[store.Log]{"cut in the middle", logCut}, faultRule[store.Log]{"works again", logAgain},
+		faultRule[store.Log]{"snapshot cut in the middle", snapshotCut},
+		faultRule[store.Log]{"linearizable", func(b *bench[store.Log]) {
+			s := newStorm(b.test)
+			b.blow(s, logCalls(s.history))
+			s.checkLog(b.test, b.witness)
+		}})
+}
+
+// WatchFaults is the suite of store.Watcher and store.LogWatcher when the path to the server breaks: a watch survives it, and sends a hint for the changes
+// meanwhile after the link has healed.
+func WatchFaults[S watchedStore](t *testing.T, open OpenThrough[S]) {
+	rules := []faultRule[watchedStore]{{"hint after a reset", watchReset}}
+	for _, o := range outages() {
+		rules = append(rules, faultRule[watchedStore]{"hint after the link was " + o.name, func(b *bench[watchedStore]) { watchOutage(b, o) }})
+	}
+	runFaults(t, open, rules...)
+}
+
+// SessionFaults is the suite of store.Sessions when the path to the server breaks.
+func SessionFaults[S DocsWithSessions](t *testing.T, open OpenThrough[S]) {
+	rules := []faultRule[DocsWithSessions]{
+		{"cut in the middle", sessionCut}, {"half open", sessionHalfOpen}, {"close while half open", sessionCloseHalfOpen},
+	}
+	for name, breaks := range map[string]func(Link){ // order-free: each is a rule of its own
+		"cut off": Link.Cut, "half open": Link.Stall, "replies are lost": Link.DropReplies, "silent": silence,
+	} {
+		rules = append(rules, faultRule[DocsWithSessions]{"expires while " + name, func(b *bench[DocsWithSessions]) { expires(b, breaks) }})
+	}
+	for name, o := range map[string]struct { // order-free: each is a rule of its own
+		breaks func(Link)
+		part   time.Duration // of the ttl, for which it is broken
+	}{"reset": {Link.Reset, 0}, "short cut": {Link.Cut, 8}, "short silence": {Link.Stall, 4}} {
+		rules = append(rules, faultRule[DocsWithSessions]{"survives a " + name, func(b *bench[DocsWithSessions]) { survives(b, o.breaks, o.part) }})
+	}
+	runFaults(t, open, rules...)
 }
 
 // Crashes is the part of Faults that kills the server. It needs a Reach with Crash.
 func Crashes[S store.Full](t *testing.T, open OpenThrough[S]) {
-	runFaultRules(t, open, []faultRule[S]{{"kept", keptCrash[S]}, {"emptied", emptiedCrash[S]}})
+	runFaults(t, open, faultRule[store.Full]{"kept", keptCrash}, faultRule[store.Full]{"emptied", emptiedCrash})
 }
 
 // faultRule is one rule of a contract about faults.
-type faultRule[S any] struct {
+type faultRule[C any] struct {
 	name string
-	run  func(t *testing.T, b *bench[S])
+	run  func(b *bench[C])
 }
 
 // bench is what a rule works with: somebody whose link breaks, and a witness whose link does not.
-type bench[S any] struct {
-	ctx     context.Context
-	reach   Reach[S]
-	through S
-	link    Link
-	witness S
-	strays  int // errors that did not wrap the cause of a ctx that had ended
+type bench[C any] struct {
+	*test
+	through, witness C
+	link             Link
+	direct           func() C         // another witness
+	another          func() (C, Link) // another one whose link breaks
+	crash            func()
+	ttl              time.Duration
 }
 
-func runFaultRules[S any](t *testing.T, open OpenThrough[S], rules []faultRule[S]) {
+func runFaults[S, C any](t *testing.T, open OpenThrough[S], rules ...faultRule[C]) {
 	t.Helper()
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			b := &bench[S]{ctx: deadlineOf(t, 4*patience), reach: open(t)}
-			if b.reach.TTL == 0 {
-				b.reach.TTL = 3 * time.Second
+			b, reach := &bench[C]{test: newTest(t, 4*patience)}, open(t)
+			b.ttl = cmp.Or(reach.TTL, 3*time.Second)
+			b.direct = func() C { return any(reach.Direct(t)).(C) }
+			b.another = func() (C, Link) {
+				s, link := reach.Through(t)
+				return any(s).(C), link
 			}
-			b.through, b.link = b.reach.Through(t)
-			b.witness = b.reach.Direct(t)
-			r.run(t, b)
+			b.crash = func() {
+				if reach.Crash == nil {
+					t.Fatal("Reach.Crash is nil: give a way to kill the server and to start it again")
+				}
+				reach.Crash(t)
+			}
+			b.through, b.link = b.another()
+			b.witness = b.direct()
+			r.run(b)
 		})
 	}
 }
 
-func deadlineOf(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func (b *bench[S]) heal(t *testing.T) {
-	t.Helper()
-	succeed(t, "heal the link", b.link.Heal())
+func (b *bench[C]) heal() {
+	b.Helper()
+	b.succeed("heal the link", b.link.Heal())
 }
 
 // outage is a way in which a link breaks and stays broken.
@@ -121,32 +173,19 @@ func outages() []outage {
 func silence(l Link) {
 	l.Stall()
 	l.Reset()
-	until(grace, func() bool { return false }) // waits: by then it waits for the answer to its hello
+	pass(grace) // by then it waits for the answer to its hello
 }
 
-// moment is a point in a call at which all connections are reset; they can be made again at once.
-type moment struct {
-	name    string
-	replies bool
-	bytes   int64
-}
-
-// moments are those at which a request or an answer is cut: in its header, in its middle, behind it.
-func moments() []moment {
-	return []moment{
-		{"request 1", false, 1}, {"request 12", false, 12}, {"request 48", false, 48}, {"request 150", false, 150},
-		{"request 600", false, 600}, {"request 3000", false, 3000},
-		{"reply 1", true, 1}, {"reply 9", true, 9}, {"reply 30", true, 30}, {"reply 80", true, 80}, {"reply 200", true, 200},
+// moments are those at which a request or an answer is cut, after so many bytes: in its header, in its middle, behind it. All connections are reset,
+// and can be made again at once.
+func moments() (all []outage) {
+	for name, n := range map[string]int64{
+		"request-1": 1, "request-12": 12, "request-48": 48, "request-150": 150, "request-600": 600, "request-3000": 3000,
+	} {
+		all = append(all, outage{name, func(l Link) { l.CutRequests(n) }})
 	}
-}
-
-// tag is a name that fits into a key.
-func (m moment) tag() string { return strings.ReplaceAll(m.name, " ", "-") }
-
-func (m moment) arm(l Link) {
-	if m.replies {
-		l.CutReplies(m.bytes)
-		return
+	for name, n := range map[string]int64{"reply-1": 1, "reply-9": 9, "reply-30": 30, "reply-80": 80, "reply-200": 200} {
+		all = append(all, outage{name, func(l Link) { l.CutReplies(n) }})
 	}
-	l.CutRequests(m.bytes)
+	return all
 }

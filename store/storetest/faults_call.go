@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"testing"
 	"time"
 
 	"github.com/rota-run/rota/store"
@@ -15,134 +14,116 @@ var grace = 400 * time.Millisecond
 // soon is what a call may take to return when its ctx has ended: much more than it needs on a busy machine, less than clients wait for a handshake.
 const soon = 5 * time.Second
 
-// pending is a call that runs while its link breaks.
-type pending struct {
-	cancel   context.CancelCauseFunc
-	returned chan struct{}
-	err      error // set before returned is closed
-	early    bool  // the call returned before its ctx ended; set with err
-	strays   *int  // of the bench
-}
-
-// begin starts a call.
-func (b *bench[S]) begin(call func(context.Context) error) *pending {
-	ctx, cancel := context.WithCancelCause(b.ctx)
-	p := &pending{cancel: cancel, returned: make(chan struct{}), strays: &b.strays}
-	go func() {
-		defer close(p.returned)
-		p.err = call(ctx)
-		p.early = ctx.Err() == nil
-	}()
-	return p
-}
-
-// end gives the call a little time to return by itself, then ends its ctx; a call that still does not return breaks a rule.
-func (p *pending) end(t *testing.T, what string) error {
+// ask makes a call that runs while its link breaks. It gives the call a little time to return by itself, then ends its ctx; a call that still does not
+// return breaks a rule.
+func (t *test) ask(what string, call func(context.Context) error) (err error) {
 	t.Helper()
-	defer p.cancel(nil)
+	ctx, cancel := context.WithCancelCause(t.ctx)
+	defer cancel(nil)
+	returned, early := make(chan struct{}), false
+	go func() {
+		defer close(returned)
+		err = call(ctx)
+		early = ctx.Err() == nil
+	}()
 	select {
-	case <-p.returned:
-		return p.err
+	case <-returned:
+		return err
 	case <-time.After(grace):
-		p.cancel(stoppedError{})
+		cancel(stoppedError{})
 	}
 	select {
-	case <-p.returned:
+	case <-returned:
 	case <-time.After(min(soon, patience)):
 		t.Fatalf("%s has not returned %v after its ctx ended", what, min(soon, patience))
 	}
-	if p.err != nil && !p.early && !errors.Is(p.err, stoppedError{}) { // who gave up as the call returned may find that out late
-		p.stray(t, what)
+	if err != nil && !early && !errors.Is(err, stoppedError{}) { // who gave up as the call returned may find that out late
+		t.stray(what, err)
 	}
-	return p.err
+	return err
 }
 
 // stray judges an error that does not wrap the cause of a ctx that had ended. One may have been on its way back already, as on a busy machine that of a
 // connection which was cut; a driver that forgets the cause does so each time.
-func (p *pending) stray(t *testing.T, what string) {
+func (t *test) stray(what string, err error) {
 	t.Helper()
 	tell := t.Logf
-	if *p.strays++; *p.strays > 1 {
+	if t.strays++; t.strays > 1 {
 		tell = t.Errorf
 	}
-	tell("%s: error %v after its ctx ended: it does not wrap the cause of the ctx", what, p.err)
+	tell("%s: error %v after its ctx ended: it does not wrap the cause of the ctx", what, err)
 }
 
-// verdict is what a call says about its change.
-type verdict int
-
-const (
-	done verdict = iota
-	notDone
-	unknown
-)
-
-// judge reads a verdict, and fails for errors that a fault cannot explain: the call had nothing wrong with it.
-func judge(t *testing.T, what string, err error) verdict {
+// judge fails for errors that a fault cannot explain: the call had nothing wrong with it.
+func (t *test) judge(what string, err error) {
 	t.Helper()
-	if err == nil {
-		return done
-	}
 	for _, never := range []error{store.ErrClosed, store.ErrTooLarge, store.ErrTruncated, store.ErrNotFound, store.ErrConflict, store.ErrSession} {
 		if errors.Is(err, never) {
 			t.Errorf("%s: error %v: it says %q, which is not so", what, err, never)
 		}
 	}
-	if errors.Is(err, store.ErrUnknown) {
-		return unknown
-	}
-	return notDone
 }
 
-// judgeRead checks the error of a call that changes nothing.
-func judgeRead(t *testing.T, what string, err error) {
+// noAnswer makes calls that change nothing, and that cannot be answered.
+func (t *test) noAnswer(while string, all calls) {
 	t.Helper()
-	if judge(t, what, err) == unknown {
-		t.Errorf("%s: error %v: a call that changes nothing has no unknown outcome", what, err)
+	for name, call := range all { // order-free: each is judged alone
+		what := name + " while the link is " + while
+		err := t.ask(what, call)
+		if err == nil || errors.Is(err, store.ErrUnknown) {
+			t.Errorf("%s: error %v: want one, and a call that changes nothing has no unknown outcome", what, err)
+		}
+		t.judge(what, err)
 	}
-}
-
-// judgeNoAnswer ends a call that changes nothing, and that cannot be answered.
-func judgeNoAnswer(t *testing.T, what string, call *pending) {
-	t.Helper()
-	err := call.end(t, what)
-	if err == nil {
-		t.Errorf("%s: no error", what)
-	}
-	judgeRead(t, what, err)
 }
 
 // again makes a call, each time with a little time, until it is done or not a fault's matter; the link is whole.
-func again(t *testing.T, ctx context.Context, what string, call func(context.Context) error) {
+func (t *test) again(what string, call func(context.Context) error) {
 	t.Helper()
 	var err error
 	for end := time.Now().Add(patience); time.Now().Before(end); {
-		one, cancel := context.WithTimeout(ctx, 3*grace)
+		one, cancel := context.WithTimeout(t.ctx, 3*grace)
 		err = call(one)
 		cancel()
 		if err == nil {
 			return
 		}
-		judge(t, what+" after the fault", err)
+		t.judge(what+" after the fault", err)
 		time.Sleep(5 * time.Millisecond) // waits: between two attempts to do it, with a deadline
 	}
 	t.Fatalf("%s does not work %v after the end of the fault: %v", what, patience, err)
 }
 
-// patiently looks for something until it is there or so many ticks have passed, and tells which. While the process stands still, at most one tick passes.
-func patiently(ticks int, tick time.Duration, holds func() bool) bool {
-	for range ticks {
-		if holds() {
-			return true
-		}
-		time.Sleep(tick) // waits: between two checks of a condition, a bounded number of them
+// warm makes sure that the handle is connected, by a document or a log.
+func (t *test) warm(s any) {
+	t.Helper()
+	if docs, ok := s.(store.Docs); ok {
+		t.again("get", func(ctx context.Context) error { return present(errOf(docs.Get(ctx, "f/none"))) })
 	}
-	return holds()
+	if log, ok := s.(store.Log); ok {
+		t.again("read", func(ctx context.Context) error { return errOf(log.Read(ctx, 0, 1)) })
+	}
 }
 
-// until looks for something until it is there or the time is over; that is no failure.
-func until(d time.Duration, holds func() bool) {
-	for end := time.Now().Add(d); !holds() && time.Now().Before(end); {
-		time.Sleep(2 * time.Millisecond) // waits: between two looks at a condition with a deadline
+// present is an error of a read; that there is nothing is an answer.
+func present(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
 	}
+	return err
+}
+
+// during does something while the link is broken, and returns when it is whole again: what was held may happen then.
+func (b *bench[C]) during(breaks func(Link), do func()) {
+	b.Helper()
+	b.warm(b.through)
+	breaks(b.link)
+	do()
+	b.heal()
+	b.warm(b.through)
+}
+
+// pass lets time pass.
+func pass(d time.Duration) {
+	time.Sleep(d) // waits: while a link is broken, and clients notice; nothing is asserted of how long
 }

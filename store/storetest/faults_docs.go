@@ -1,201 +1,203 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"testing"
 
 	"github.com/rota-run/rota/store"
 )
 
-// DocsFaults is the suite of store.Docs when the path to the server breaks.
-func DocsFaults[S store.Docs](t *testing.T, open OpenThrough[S]) {
-	runFaultRules(t, open, []faultRule[S]{
-		{"cut in the middle", docsCut[S]},
-		{"works again", docsAgain[S]},
-		{"linearizable", docsLinearizableFaults[S]},
+// change makes a change of a document, by somebody, while the link is broken. What it says and what the witness sees
+// afterwards go into the history, and the document is closed to writes that come late.
+func (b *bench[C]) change(h *history, breaks outage, docs, witness store.Docs, by putter, in docsInput) (out docsOutput) {
+	b.Helper()
+	what := fmt.Sprintf("%s of %s while the link is %s", in.op, in.key, breaks.name)
+	b.during(breaks.make, func() {
+		_ = b.ask(what, func(ctx context.Context) error {
+			out = h.docsDo(ctx, 0, docs, by, in)
+			return out.err
+		})
 	})
+	b.judge(what, out.err)
+	now := h.see(b.test, witness, docsInput{op: "get", key: in.key})
+	h.see(b.test, witness, docsInput{op: "put", key: in.key, doc: "fence", version: now.version})
+	return out
 }
 
-// change is a write of one document whose outcome is looked into.
-type change struct {
-	op, key string
-	before  store.Doc     // as the witness saw it; no version: it does not exist
-	value   string        // that is put; "" for a delete
-	session store.Session // that writes it, if one does
-	version store.Version
-}
-
-func (c *change) String() string { return c.op + " of " + c.key }
-
-// changes are one of each kind, on keys of their own. The values fill more than one packet's header.
-func changes[S store.Docs](t *testing.T, b *bench[S], tag string) []*change {
-	t.Helper()
-	var all []*change
+// changes are one of each kind, on documents of their own. The values fill more than one packet's header.
+func changes(t *test, h *history, witness store.Docs, tag string) (all []docsInput) {
 	for _, op := range []string{"create", "update", "delete"} {
-		c := &change{op: op, key: "f/" + op + "/" + tag, value: strings.Repeat(op+" ", 300)}
+		in := docsInput{op: "put", key: "f/" + op + "/" + tag, doc: strings.Repeat(op+" ", 300)}
 		if op != "create" {
-			v := put(t, b.ctx, b.witness, c.key, "before", "")
-			c.before = store.Doc{Key: c.key, Value: []byte("before"), Version: v}
+			in.version = h.see(t, witness, docsInput{op: "put", key: in.key, doc: "before"}).version
 		}
 		if op == "delete" {
-			c.value = ""
+			in.op = op
 		}
-		all = append(all, c)
+		all = append(all, in)
 	}
 	return all
 }
 
-// do makes the change.
-func (c *change) do(ctx context.Context, s store.Docs) (err error) {
-	if c.op == "delete" {
-		return s.Delete(ctx, c.key, c.before.Version)
-	}
-	by := putter(s)
-	if c.session != nil {
-		by = c.session
-	}
-	c.version, err = by.Put(ctx, store.Doc{Key: c.key, Value: []byte(c.value), Version: c.before.Version})
-	return err
-}
-
-// look reports whether the change has happened, as the witness sees it; anything but before and after is a failure.
-func (c *change) look(t *testing.T, ctx context.Context, witness store.Docs) (happened bool, now store.Doc) {
-	t.Helper()
-	now, err := witness.Get(ctx, c.key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		t.Fatalf("get %q by the witness: %v", c.key, err)
-	}
-	switch {
-	case err != nil && c.op == "delete":
-		return true, store.Doc{}
-	case err != nil && c.before.Version == "":
-		return false, store.Doc{}
-	case err == nil && now.Version == c.before.Version:
-		return false, now
-	case err == nil && c.op != "delete" && string(now.Value) == c.value:
-		return true, now
-	}
-	t.Fatalf("%v: the witness sees %.30q at %q, %v: neither what was nor what was to be", c, now.Value, now.Version, err)
-	return false, store.Doc{}
-}
-
-// verify holds what the call said against what the witness sees, then closes the document to writes that come late. It returns what it saw.
-func (c *change) verify(t *testing.T, ctx context.Context, witness store.Docs, err error) string {
-	t.Helper()
-	said := judge(t, c.String(), err)
-	happened, now := c.look(t, ctx, witness)
-	switch {
-	case said == done && !happened:
-		t.Errorf("%v: it was acknowledged and has not happened", c)
-	case said == done && c.op != "delete" && now.Version != c.version:
-		t.Errorf("%v: acknowledged at %q, the witness sees %q", c, c.version, now.Version)
-	case said == notDone && happened:
-		t.Errorf("%v: error %v says that it was not done, but it was", c, err)
-	}
-	_, fence := witness.Put(ctx, store.Doc{Key: c.key, Value: []byte("fence"), Version: now.Version})
-	if errors.Is(fence, store.ErrConflict) && said == unknown && !happened { // it came right now
-		_, now = c.look(t, ctx, witness)
-		_, fence = witness.Put(ctx, store.Doc{Key: c.key, Value: []byte("fence"), Version: now.Version})
-	}
-	if fence != nil {
-		t.Errorf("%v (%v): the document changed again behind the witness: %v", c, err, fence)
-	}
-	if said == unknown && happened {
-		return "unknown and done"
-	}
-	return [...]string{done: "done", notDone: "not done", unknown: "unknown and not done"}[said]
-}
-
-// fenced wants that nothing came behind the witness's last write.
-func (c *change) fenced(t *testing.T, ctx context.Context, witness store.Docs) {
-	t.Helper()
-	if d, err := witness.Get(ctx, c.key); err != nil || string(d.Value) != "fence" {
-		t.Errorf("%v: at the end %.30q, %v; want what the witness wrote last", c, d.Value, err)
-	}
-}
-
-// warm makes sure that the handle is connected.
-func (b *bench[S]) warm(t *testing.T, s store.Docs) {
-	t.Helper()
-	again(t, b.ctx, "get", func(ctx context.Context) error {
-		_, err := s.Get(ctx, "f/none")
-		if errors.Is(err, store.ErrNotFound) {
-			return nil
-		}
-		return err
-	})
-}
-
-func docsCut[S store.Docs](t *testing.T, b *bench[S]) { cutEach(t, b, changes[S]) }
-
-// cutEach cuts changes at each moment.
-func cutEach[S store.Docs](t *testing.T, b *bench[S], changes func(t *testing.T, b *bench[S], tag string) []*change) {
-	t.Helper()
-	var all []*change
-	outcomes := map[string]int{}
+func docsCut(b *bench[store.Docs]) {
+	h := newHistory(false)
 	for _, m := range moments() {
-		for _, c := range changes(t, b, m.tag()) {
-			b.warm(t, b.through)
-			m.arm(b.link)
-			err := b.begin(func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String()+" cut at "+m.name)
-			b.heal(t)
-			b.warm(t, b.through)
-			outcomes[c.verify(t, b.ctx, b.witness, err)]++
-			all = append(all, c)
+		for _, in := range changes(b.test, h, b.witness, m.name) {
+			b.change(h, m, b.through, b.witness, b.through, in)
 		}
 	}
-	t.Log(outcomes)
-	for _, c := range all {
-		c.fenced(t, b.ctx, b.witness)
-	}
-}
-
-// during does something while the link is broken, and returns when it is whole again: what was held may happen then.
-func during[S store.Docs](t *testing.T, b *bench[S], o outage, do func()) {
-	t.Helper()
-	b.warm(t, b.through)
-	o.make(b.link)
-	do()
-	b.heal(t)
-	b.warm(t, b.through)
-}
-
-// behind makes a change while the link is broken, and holds what it said against what the witness sees.
-func behind[S store.Docs](t *testing.T, b *bench[S], o outage, c *change) {
-	t.Helper()
-	var err error
-	during(t, b, o, func() {
-		err = b.begin(func(ctx context.Context) error { return c.do(ctx, b.through) }).end(t, c.String())
-		if err == nil {
-			t.Errorf("%v while the link is %s: no error", c, o.name)
-		}
-	})
-	c.verify(t, b.ctx, b.witness, err)
-	c.fenced(t, b.ctx, b.witness)
+	h.opens(b.T)
+	h.checkDocs(b.test, b.witness)
 }
 
 // docsAgain breaks the link in all ways, one after the other: a change says what came of it, the answer to who asks for
 // what exists may be missing and not wrong, and the same handle works after each.
-func docsAgain[S store.Docs](t *testing.T, b *bench[S]) {
-	v := put(t, b.ctx, b.witness, "k/a", "0", "")
+func docsAgain(b *bench[store.Docs]) {
+	h, v := newHistory(false), b.put(b.witness, "k/a", "0", "")
 	for i, o := range outages() {
-		for _, c := range changes(t, b, strings.ReplaceAll(o.name, " ", "-")) {
-			behind(t, b, o, c)
+		for _, in := range changes(b.test, h, b.witness, strings.ReplaceAll(o.name, " ", "-")) {
+			if out := b.change(h, o, b.through, b.witness, b.through, in); out.err == nil {
+				b.Errorf("%s of %s while the link is %s: no error", in.op, in.key, o.name)
+			}
 		}
-		during(t, b, o, func() {
-			for name, call := range map[string]func(context.Context) error{
-				"get":  func(ctx context.Context) error { _, err := b.through.Get(ctx, "k/a"); return err },
-				"list": func(ctx context.Context) error { _, err := b.through.List(ctx, "k/"); return err },
+		b.during(o.make, func() {
+			b.noAnswer(o.name, calls{
+				"get":  func(ctx context.Context) error { return errOf(b.through.Get(ctx, "k/a")) },
+				"list": func(ctx context.Context) error { return errOf(b.through.List(ctx, "k/")) },
+			})
+		})
+		b.doc(b.through, "k/a", fmt.Sprint(i), v)
+		v = b.put(b.through, "k/a", fmt.Sprint(i+1), v)
+		b.doc(b.witness, "k/a", fmt.Sprint(i+1), v)
+		b.listed(b.through, "k/", "k/a")
+	}
+	h.checkDocs(b.test, b.witness)
+}
+
+// logged appends while a call may break, and notes what it said.
+func (b *bench[C]) logged(h *history, log store.Log, data string) (out logOutput) {
+	b.Helper()
+	what := fmt.Sprintf("append of %.40q", data)
+	_ = b.ask(what, func(ctx context.Context) error {
+		out = h.logDo(ctx, 0, log, logInput{data: data})
+		return out.err
+	})
+	b.judge(what, out.err)
+	return out
+}
+
+func logCut(b *bench[store.Log]) {
+	h := newHistory(false)
+	for round := range 2 {
+		for _, m := range moments() {
+			b.during(m.make, func() {
+				b.logged(h, b.through, fmt.Sprintf("%s in round %d%s", m.name, round, strings.Repeat(".", 1000)))
+			})
+			b.logged(h, b.through, fmt.Sprintf("behind %s in round %d", m.name, round))
+		}
+	}
+	h.checkLog(b.test, b.witness)
+}
+
+// logAgain breaks the link in all ways, one after the other: each append says what came of it, nothing that is asked for
+// is wrong, and the same handle works after each.
+func logAgain(b *bench[store.Log]) {
+	h := newHistory(false)
+	first := h.logDo(b.ctx, -1, b.witness, logInput{data: "first"}).index
+	for _, o := range outages() {
+		b.during(o.make, func() {
+			for i := range 3 {
+				if out := b.logged(h, b.through, fmt.Sprintf("append %d while %s", i, o.name)); out.err == nil {
+					b.Errorf("append while the link is %s: no error", o.name)
+				}
+			}
+			b.noAnswer(o.name, calls{
+				"read":     func(ctx context.Context) error { return errOf(b.through.Read(ctx, 0, 10)) },
+				"snapshot": func(ctx context.Context) error { return present(errOf(b.through.Snapshot(ctx))) },
+			})
+			snapshot := store.Record{Index: first, Data: []byte("state")}
+			for name, call := range map[string]func(context.Context) error{ // order-free: each is judged alone
+				"save": func(ctx context.Context) error { return b.through.SaveSnapshot(ctx, snapshot) },
+				"trim": func(ctx context.Context) error { return b.through.Trim(ctx, 0) },
 			} {
-				judgeNoAnswer(t, name+" while the link is "+o.name, b.begin(call))
+				b.judge(name+" while the link is "+o.name, b.ask(name, call))
 			}
 		})
-		wantDoc(t, b.ctx, b.through, "k/a", fmt.Sprint(i), v)
-		v = put(t, b.ctx, b.through, "k/a", fmt.Sprint(i+1), v)
-		wantDoc(t, b.ctx, b.witness, "k/a", fmt.Sprint(i+1), v)
-		listed(t, b.ctx, b.through, "k/", []string{"k/a"})
+		for i := range 2 {
+			data := fmt.Sprintf("append %d after it was %s", i, o.name)
+			b.succeed(data, h.logDo(b.ctx, 0, b.through, logInput{data: data}).err)
+		}
 	}
+	h.logDo(b.ctx, 0, b.through, logInput{limit: 1000})
+	h.checkLog(b.test, b.witness)
+}
+
+// snapshotCut cuts while a snapshot of more than one request of most stores is sent: what is read is whole, the new one or the one before.
+func snapshotCut(b *bench[store.Log]) {
+	old, index := store.Record{}, uint64(0)
+	for i, bytesBefore := range []int64{200, 100_000, 900_000, 1_600_000, 2_400_000} {
+		index = b.append(b.witness, fmt.Sprint(i))
+		next := store.Record{Index: index, Data: bytes.Repeat([]byte(fmt.Sprintf("state %d ", i)), 300_000)}
+		b.warm(b.through)
+		b.link.CutRequests(bytesBefore)
+		said := b.ask("save", func(ctx context.Context) error { return b.through.SaveSnapshot(ctx, next) })
+		b.heal()
+		if errors.Is(said, store.ErrTooLarge) {
+			b.Skipf("the store takes no snapshot of %d bytes", len(next.Data))
+		}
+		b.judge("save", said)
+		b.warm(b.through)
+		got, err := b.witness.Snapshot(b.ctx)
+		if err != nil && (!errors.Is(err, store.ErrNotFound) || old.Index != 0) {
+			b.Fatalf("snapshot: %v", err)
+		}
+		isNext, isOld := got.Index == next.Index, got.Index == old.Index
+		switch {
+		case isNext && !bytes.Equal(got.Data, next.Data), isOld && !bytes.Equal(got.Data, old.Data), !isNext && !isOld:
+			b.Fatalf("snapshot at %d of %d bytes is neither that of %d nor that of %d", got.Index, len(got.Data), old.Index, next.Index)
+		case said == nil && !isNext, said != nil && !errors.Is(said, store.ErrUnknown) && isNext:
+			b.Errorf("save said %v; the snapshot is at %d, it was to be at %d", said, got.Index, next.Index)
+		}
+		old = got
+	}
+	b.again("save", func(ctx context.Context) error {
+		return b.through.SaveSnapshot(ctx, store.Record{Index: index, Data: []byte("last")})
+	})
+	if got, err := b.witness.Snapshot(b.ctx); err != nil || got.Index != index || old.Index != index && string(got.Data) != "last" {
+		b.Errorf("at the end the snapshot is %d bytes at %d, %v; want that at %d", len(got.Data), got.Index, err, index)
+	}
+}
+
+// unsent asks for changes while there is no connection, and none can be made. Nothing was sent, so nothing is unknown, and
+// nothing comes later.
+func unsent(b *bench[store.Full]) {
+	v := b.put(b.witness, "f/a", "one", "")
+	b.warm(b.through)
+	b.link.Refuse()
+	b.link.Cut()
+	for range 10 { // until the handle has noticed
+		b.noAnswer("cut", calls{"get": func(ctx context.Context) error { return errOf(b.through.Get(ctx, "f/a")) }})
+	}
+	for i := range 3 {
+		created, updated := store.Doc{Key: fmt.Sprint("f/", i)}, store.Doc{Key: "f/a", Value: []byte("two"), Version: v}
+		for what, call := range map[string]func(context.Context) error{ // order-free: each is judged alone
+			"append": func(ctx context.Context) error { return errOf(b.through.Append(ctx, []byte("never"))) },
+			"create": func(ctx context.Context) error { return errOf(b.through.Put(ctx, created)) },
+			"update": func(ctx context.Context) error { return errOf(b.through.Put(ctx, updated)) },
+			"delete": func(ctx context.Context) error { return b.through.Delete(ctx, "f/a", v) },
+		} {
+			err := b.ask(what, call)
+			batched := what == "append" && errors.Is(err, stoppedError{}) // who goes does not know whether the batch has gone
+			if err == nil || errors.Is(err, store.ErrUnknown) && !batched {
+				b.Errorf("%s without a connection: error %v: nothing was sent", what, err)
+			}
+		}
+	}
+	b.heal()
+	b.warm(b.through)
+	b.doc(b.witness, "f/a", "one", v)
+	b.data("what was never sent", b.all(b.witness, 0, 10))
 }

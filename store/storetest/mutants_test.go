@@ -51,7 +51,7 @@ var mutants = map[string]string{
 	"append lost":               "log/linearizable",
 	"append twice":              "log/linearizable",
 	"limit ignored":             "log/paging",
-	"head behind":               "log/read your appends",
+	"head behind":               "log/linearizable",
 	"older snapshot taken":      "log/snapshot",
 	"trim beyond snapshot":      "log/trim never beyond the snapshot",
 	"truncation silent":         "log/trim",
@@ -64,7 +64,7 @@ var mutants = map[string]string{
 	"put does not renew":        "sessions/an acknowledged put renews",
 	"gets leaves out":           "getmany/round trip",
 	"gets backwards":            "getmany/in their order",
-	"gets stale":                "getmany/linearizable",
+	"gets stale":                "getmany/in their order",
 }
 
 // TestSuitesFindWhatIsBroken runs the rule of each broken store, of each broken queue, and of each driver that is broken

@@ -1,233 +1,262 @@
 package storetest
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"sync"
-	"testing"
+	"time"
 
 	"github.com/rota-run/rota/store"
 )
 
-// queueZombie: who has returned a message returns it again when another has it, to no effect; and commits it after the
-// other did, and after what that stored was taken.
-func queueZombie[S store.Queue](t *testing.T, open Open[S]) {
-	a, b, ctx := pair(t, open)
-	makeFlow(t, ctx, a)
-	putMessages(t, ctx, a, in, "kept", "one")
-	old := take(t, ctx, a, in, 2)[1:]
-	receive(t, ctx, a, store.Receive{Shard: in, Return: old})
-	now := take(t, ctx, b, in, 1)
-	wantTexts(t, "returned", now, "one")
-	receive(t, ctx, a, store.Receive{Shard: in, Return: old})
-	wantEmpty(t, ctx, a, in)
-	wantEmpty(t, ctx, b, in)
-	commit(t, ctx, b, store.Unit{Inputs: now, Outputs: []store.Put{{Shard: out, Data: []byte("b")}}})
-	done := take(t, ctx, b, out, 1)
-	wantTexts(t, "output", done, "b")
-	commit(t, ctx, b, store.Unit{Inputs: done})
-	if fresh := commit(t, ctx, a, store.Unit{Inputs: old, Outputs: []store.Put{{Shard: out, Data: []byte("a")}}}); fresh[0] {
-		t.Error("the late commit is said to count")
-	}
-	wantDepth(t, ctx, a, out, 1, 0, false)
-	wantEmpty(t, ctx, a, out)
+var commitRules = []flowRule{
+	{"one commit of a unit counts", func(f, _ *flow) { // several units in one call, of which one has counted before
+		f.put(in, "a", "b")
+		got := f.take(in, 2)
+		of := func(i int, data string) store.Unit {
+			return unit(got[i:i+1], store.Put{Shard: out, Segments: 2, Data: []byte(data)})
+		}
+		f.commits("the first commit", true, of(0, "first"))
+		if fresh := f.commit(of(0, "second"), of(1, "other")); fresh[0] || !fresh[1] {
+			f.Fatalf("fresh: %v, want false and true", fresh)
+		}
+		f.depth(in, 2, 0, false)
+		f.depth(out, 2, 2, false)
+		f.takes("outputs", out, "first", "other")
+		f.empty(in)
+	}},
+	{"a late commit changes nothing", func(a, b *flow) { // of who has returned a message, and returns it again when another has it
+		a.put(in, "kept", "one")
+		old := a.take(in, 2)[1:]
+		a.giveBack(old)
+		now := b.takes("returned", in, "one")
+		a.giveBack(old)
+		a.empty(in)
+		b.empty(in)
+		b.commit(unit(now, to(out, "b")))
+		b.commit(unit(b.takes("output", out, "b")))
+		a.commits("the late commit", false, unit(old, to(out, "a")))
+		a.depth(out, 1, 0, false)
+		a.empty(out)
+	}},
+	{"units without inputs", func(f, _ *flow) {
+		u := func(data string) store.Unit {
+			return store.Unit{Name: "start/read", Outputs: []store.Put{to(in, data)}}
+		}
+		f.commits("the first commit", true, u("first"))
+		f.commit(unit(f.take(in, 1)))
+		f.commits("the second commit", false, u("second"))
+		f.depth(in, 1, 0, false)
+		f.empty(in)
+	}},
+	{"several outputs are one fact", func(f, _ *flow) {
+		f.put(in, "x")
+		u := unit(f.take(in, 1), to(out, "1"), to(two, "2"), to(out, "3"))
+		f.commit(u)
+		f.commit(u)
+		f.takes("one shard", out, "1", "3")
+		f.takes("the other", two, "2")
+		f.depth(out, 2, 2, false)
+	}},
+	{"seal once", func(a, b *flow) {
+		a.put(out, "one")
+		a.commit(seal("seal/a", out))
+		b.commit(seal("seal/b", out))
+		a.commit(seal("seal/a", out))
+		b.depth(out, 1, 1, true)
+		got := b.takes("before the seal", out, "one")
+		if a.depthOf(out).Drained() {
+			a.Fatal("a shard is drained whose message is not acknowledged")
+		}
+		b.commit(unit(got))
+		a.await("the shard is drained", func() bool { return a.depthOf(out).Drained() })
+		a.empty(out)
+		a.commit(seal("seal/two", two))
+		b.await("an empty shard is drained", func() bool { return b.depthOf(two).Drained() })
+		if a.depthOf(in).Sealed {
+			a.Error("a shard is sealed that nobody has sealed")
+		}
+		b.refused("a message behind the seal", store.ErrSealed, store.Unit{Name: "late", Outputs: []store.Put{to(in, "x"), to(two, "x")}})
+		a.depth(two, 0, 0, true)
+		a.depth(in, 0, 0, false)
+	}},
+	{"concurrent commits of one unit", commitRace},
+	{"every segment once", queueEachOnce},
 }
 
-func queueCommitRace[S store.Queue](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
-	const writers, rounds = 4, 8
-	handles := make([]S, writers)
-	for i := range handles {
-		handles[i] = handle(t)
-	}
-	makeFlow(t, ctx, handles[0])
-	for round := range rounds {
-		putMessages(t, ctx, handles[0], in, fmt.Sprint("round ", round))
-		got := take(t, ctx, handles[0], in, 1)
-		fresh, errs := make([][]bool, writers), make([]error, writers)
-		var wg sync.WaitGroup
-		for i, s := range handles {
-			wg.Go(func() {
-				u := store.Unit{Inputs: got, Outputs: []store.Put{{Shard: out, Data: fmt.Appendf(nil, "%d/%d", round, i)}, {Shard: two, Data: fmt.Appendf(nil, "%d/%d", round, i)}}}
-				fresh[i], errs[i] = s.Commit(ctx, flowName, u)
-			})
-		}
-		wg.Wait()
+var joinRules = []flowRule{
+	{"several inputs are one fact", func(f, _ *flow) {
+		f.put(in, "a", "b")
+		f.put(two, "state")
+		f.commits("the first commit", true, unit(append(f.take(two, 1), f.take(in, 2)...), to(two, "new state"), to(out, "sum")))
+		f.depth(in, 2, 0, false)
+		f.depth(two, 2, 1, false)
+		f.takes("output", out, "sum")
+	}},
+	{"the first input names the unit", func(f, _ *flow) { // one whose first input was acknowledged does nothing, and acknowledges nothing
+		f.put(two, "state")
+		f.put(in, "a", "b")
+		state, data := f.take(two, 1), f.take(in, 2)
+		f.commit(unit([]store.Message{state[0], data[0]}))
+		f.commits("the second commit", false, unit([]store.Message{state[0], data[1]}, to(out, "")))
+		f.depth(in, 2, 1, false)
+		f.depth(out, 0, 0, false)
+	}},
+}
+
+func commitRace(a, b *flow) {
+	handles := []*flow{a, b, a.another(), a.another()}
+	for round := range 8 {
+		a.put(in, fmt.Sprint("round ", round))
+		got := a.take(in, 1)
+		fresh, errs := make([][]bool, len(handles)), make([]error, len(handles))
+		together(handles, func(i int, f *flow) {
+			data := fmt.Sprintf("%d/%d", round, i)
+			fresh[i], errs[i] = f.Commit(f.ctx, flowName, unit(got, to(out, data), to(two, data)))
+		})
+		a.succeed("commit", errors.Join(errs...))
 		won := 0
 		for i := range handles {
-			if errs[i] != nil {
-				t.Fatalf("commit %d: %v", i, errs[i])
-			}
 			if fresh[i][0] {
 				won++
 			}
 		}
 		if won > 1 {
-			t.Fatalf("round %d: %d commits are said to count", round, won)
+			a.Fatalf("round %d: %d commits are said to count", round, won)
 		}
-		wantDepth(t, ctx, handles[0], out, uint64(round+1), 1, false)
-		first, second := take(t, ctx, handles[0], out, 1), take(t, ctx, handles[0], two, 1)
-		if string(first[0].Data) != string(second[0].Data) {
-			t.Fatalf("round %d: halves of two commits: %q and %q", round, first[0].Data, second[0].Data)
+		a.depth(out, uint64(round+1), 1, false)
+		first, second := a.take(out, 1), a.take(two, 1)
+		a.texts("halves of two commits", second, string(first[0].Data))
+		a.commit(unit(first), unit(second))
+	}
+}
+
+// queueUnsealed: a unit and the seal of its output's shard are written at the same time. Either the unit is refused, or who
+// sees the seal sees its message.
+func queueUnsealed(t *test, open func() store.Queue) {
+	writer, sealer := &flow{test: t, Queue: open()}, &flow{test: t, Queue: open()}
+	shards := []store.Shard{in}
+	for i := range 12 {
+		shards = append(shards, store.Shard{Edge: "race", Number: i})
+	}
+	writer.make(shards...)
+	for round, shard := range shards[1:] {
+		writer.put(in, fmt.Sprint("round ", round))
+		got := writer.take(in, 1)
+		var written, sealed error
+		var seen []store.Depth
+		together([]*flow{writer, sealer}, func(_ int, f *flow) {
+			if f == writer {
+				_, written = f.Commit(t.ctx, flowName, unit(got, to(shard, "x")))
+			} else if _, sealed = f.Commit(t.ctx, flowName, seal(fmt.Sprint("seal/", round), shard)); sealed == nil {
+				seen, sealed = f.Depth(t.ctx, flowName, shard)
+			}
+		})
+		t.succeed("seal", sealed)
+		switch {
+		case written == nil && seen[0].Drained():
+			t.Fatalf("round %d: the shard was drained, and then it got a message", round)
+		case written == nil:
+			sealer.depth(shard, 1, 1, true)
+			continue
 		}
-		commit(t, ctx, handles[0], store.Unit{Inputs: first}, store.Unit{Inputs: second})
+		t.fails("commit beside the seal", written, store.ErrSealed)
+		sealer.depth(shard, 0, 0, true)
+		writer.commits("the unit without its output", true, unit(got))
 	}
+	writer.refused("a message after the seal", store.ErrSealed, store.Unit{Name: "late", Outputs: []store.Put{to(shards[1], "x")}})
 }
 
-func queueNamedUnits[S store.Queue](t *testing.T, open Open[S]) {
-	s, ctx := flowOf(t, open)
-	u := store.Unit{Name: "start/read", Outputs: []store.Put{{Shard: in, Data: []byte("first")}}}
-	if fresh := commit(t, ctx, s, u); !fresh[0] {
-		t.Error("the first commit is said to be a repeated one")
+// queueOrder: one reader gets the messages of a shard in the order in which they were written: by calls one after the
+// other, by the units of a call, and by the outputs of a unit; also where they were delivered before, and not
+// acknowledged.
+func queueOrder(writer, reader *flow) {
+	const calls, units, outputs = 6, 3, 4
+	var want, got []string
+	for call := range calls {
+		var all []store.Unit
+		for unit := range units {
+			u := store.Unit{Name: fmt.Sprint(call, "/", unit)}
+			for i := range outputs {
+				text := fmt.Sprintf("%d/%d/%d %0*d", call, unit, i, 400*i, 0) // some are large
+				want = append(want, text)
+				u.Outputs = append(u.Outputs, store.Put{Shard: in, Segments: 1, Data: []byte(text)})
+			}
+			all = append(all, u)
+		}
+		writer.commit(all...)
 	}
-	got := take(t, ctx, s, in, 1)
-	commit(t, ctx, s, store.Unit{Inputs: got})
-	u.Outputs[0].Data = []byte("second")
-	if fresh := commit(t, ctx, s, u); fresh[0] {
-		t.Error("the second commit is said to be the first")
+	returned := false
+	reader.await("all messages", func() bool {
+		some := reader.receive(store.Receive{Shard: in, Limit: 5, Lease: lease})
+		if len(got) > calls*units && len(some) > 0 && !returned {
+			returned = true
+			reader.giveBack(some)
+			return false
+		}
+		for _, m := range some {
+			got = append(got, string(m.Data))
+			reader.commit(unit([]store.Message{m}))
+		}
+		return len(got) == len(want)
+	})
+	for i := range want {
+		if got[i] != want[i] {
+			reader.Fatalf("message %d of %d is %.10q, written was %.10q", i, len(want), got[i], want[i])
+		}
 	}
-	wantDepth(t, ctx, s, in, 1, 0, false)
-	wantEmpty(t, ctx, s, in)
-}
-
-// queueUnits commits several units in one call, of which one has counted before.
-func queueUnits[S store.Queue](t *testing.T, open Open[S]) {
-	s, ctx := flowOf(t, open)
-	putMessages(t, ctx, s, in, "a", "b")
-	got := take(t, ctx, s, in, 2)
-	unit := func(i int, data string) store.Unit {
-		return store.Unit{Inputs: got[i : i+1], Outputs: []store.Put{{Shard: out, Segments: 2, Data: []byte(data)}}}
-	}
-	if fresh := commit(t, ctx, s, unit(0, "first")); !fresh[0] {
-		t.Fatal("the first commit is said to be a repeated one")
-	}
-	if fresh := commit(t, ctx, s, unit(0, "second"), unit(1, "other")); fresh[0] || !fresh[1] {
-		t.Fatalf("fresh: %v, want false and true", fresh)
-	}
-	wantDepth(t, ctx, s, in, 2, 0, false)
-	wantDepth(t, ctx, s, out, 2, 2, false)
-	wantTexts(t, "outputs", take(t, ctx, s, out, 2), "first", "other")
-	wantEmpty(t, ctx, s, in)
-}
-
-func queueOutputs[S store.Queue](t *testing.T, open Open[S]) {
-	s, ctx := flowOf(t, open)
-	putMessages(t, ctx, s, in, "x")
-	got := take(t, ctx, s, in, 1)
-	u := store.Unit{Inputs: got, Outputs: []store.Put{
-		{Shard: out, Data: []byte("1")}, {Shard: two, Data: []byte("2")}, {Shard: out, Data: []byte("3")},
-	}}
-	commit(t, ctx, s, u)
-	commit(t, ctx, s, u)
-	wantTexts(t, "one shard", take(t, ctx, s, out, 2), "1", "3")
-	wantTexts(t, "the other", take(t, ctx, s, two, 1), "2")
-	wantDepth(t, ctx, s, out, 2, 2, false)
-}
-
-func queueSeal[S store.Queue](t *testing.T, open Open[S]) {
-	a, b, ctx := pair(t, open)
-	makeFlow(t, ctx, a)
-	putMessages(t, ctx, a, out, "one")
-	seal := func(name string) store.Unit {
-		return store.Unit{Name: name, Outputs: []store.Put{{Shard: out, Seal: true}}}
-	}
-	commit(t, ctx, a, seal("seal/a"))
-	commit(t, ctx, b, seal("seal/b"))
-	commit(t, ctx, a, seal("seal/a"))
-	wantDepth(t, ctx, b, out, 1, 1, true)
-	got := take(t, ctx, b, out, 1)
-	wantTexts(t, "before the seal", got, "one")
-	if depth(t, ctx, a, out).Drained() {
-		t.Fatal("a shard is drained whose message is not acknowledged")
-	}
-	commit(t, ctx, b, store.Unit{Inputs: got})
-	awaitQueue(t, "the shard is drained", func() bool { return depth(t, ctx, a, out).Drained() })
-	wantEmpty(t, ctx, a, out)
-	commit(t, ctx, a, store.Unit{Name: "seal/two", Outputs: []store.Put{{Shard: two, Seal: true}}})
-	awaitQueue(t, "an empty shard is drained", func() bool { return depth(t, ctx, b, two).Drained() })
-	if depth(t, ctx, a, in).Sealed {
-		t.Error("a shard is sealed that nobody has sealed")
-	}
-	wantError(t, "a message behind the seal",
-		errOf(b.Commit(ctx, flowName, store.Unit{Name: "late", Outputs: []store.Put{{Shard: in, Data: []byte("x")}, {Shard: two, Data: []byte("x")}}})), store.ErrSealed)
-	wantDepth(t, ctx, a, two, 0, 0, true)
-	wantDepth(t, ctx, a, in, 0, 0, false)
-}
-
-func queueDepth[S store.Queue](t *testing.T, open Open[S]) {
-	s, ctx := flowOf(t, open)
-	all, err := s.Depth(ctx, flowName)
-	if err != nil || len(all) != 3 || all[0].Shard != in || all[1].Shard != out || all[2].Shard != two {
-		t.Fatalf("depth of all: %+v, %v", all, err)
-	}
-	wantError(t, "depth of no shard", errOf(s.Depth(ctx, flowName, shardOf("none"))), store.ErrNotFound)
-	putMessages(t, ctx, s, in, "a", "b", "c")
-	wantDepth(t, ctx, s, in, 3, 3, false)
-	got := take(t, ctx, s, in, 2)
-	wantDepth(t, ctx, s, in, 3, 3, false)
-	commit(t, ctx, s, store.Unit{Inputs: got[:1], Outputs: []store.Put{{Shard: out, Segments: 5}}})
-	wantDepth(t, ctx, s, in, 3, 2, false)
-	wantDepth(t, ctx, s, out, 1, 1, false)
-	if d := depth(t, ctx, s, out); d.Segments != 5 && d.Segments != 0 || d.PendingSegments != d.Segments {
-		t.Errorf("segments: %+v, want 5 and 5, or nothing", d)
-	}
-}
-
-func queueJoin[S store.Queue](t *testing.T, open Open[S]) {
-	s, ctx := flowOf(t, open)
-	putMessages(t, ctx, s, in, "a", "b")
-	putMessages(t, ctx, s, two, "state")
-	got := append(take(t, ctx, s, two, 1), take(t, ctx, s, in, 2)...)
-	u := store.Unit{Inputs: got, Outputs: []store.Put{{Shard: two, Data: []byte("new state")}, {Shard: out, Data: []byte("sum")}}}
-	if fresh := commit(t, ctx, s, u); !fresh[0] {
-		t.Error("the first commit is said to be a repeated one")
-	}
-	wantDepth(t, ctx, s, in, 2, 0, false)
-	wantDepth(t, ctx, s, two, 2, 1, false)
-	wantTexts(t, "output", take(t, ctx, s, out, 1), "sum")
-}
-
-// queueJoinNamed: a unit whose first input was acknowledged does nothing, and acknowledges nothing.
-func queueJoinNamed[S store.Queue](t *testing.T, open Open[S]) {
-	s, ctx := flowOf(t, open)
-	putMessages(t, ctx, s, two, "state")
-	putMessages(t, ctx, s, in, "a", "b")
-	state, data := take(t, ctx, s, two, 1), take(t, ctx, s, in, 2)
-	commit(t, ctx, s, store.Unit{Inputs: []store.Message{state[0], data[0]}})
-	late := store.Unit{Inputs: []store.Message{state[0], data[1]}, Outputs: []store.Put{{Shard: out}}}
-	if fresh := commit(t, ctx, s, late); fresh[0] {
-		t.Error("the second commit is said to be the first")
-	}
-	wantDepth(t, ctx, s, in, 2, 1, false)
-	wantDepth(t, ctx, s, out, 0, 0, false)
 }
 
 // queueEachOnce: workers with short leases, some of which forget what they took, move everything once.
-func queueEachOnce[S store.Queue](t *testing.T, open Open[S]) {
-	handle, ctx := open(t), deadline(t)
+func queueEachOnce(first, _ *flow) {
 	const workers, messages = 4, 60
-	first := handle(t)
-	makeFlow(t, ctx, first)
+	var texts []string
 	for i := range messages {
-		putMessages(t, ctx, first, in, fmt.Sprintf("%03d", i))
+		texts = append(texts, fmt.Sprintf("%03d", i))
 	}
-	commit(t, ctx, first, store.Unit{Name: "seal", Outputs: []store.Put{{Shard: in, Seal: true}}})
-	errs := make([]error, workers)
-	var wg sync.WaitGroup
-	for w := range workers {
-		s := handle(t)
-		wg.Go(func() { errs[w] = mover[S]{s, w}.run(ctx) })
+	first.put(in, texts...)
+	first.commit(seal("seal", in))
+	errs, handles := make([]error, workers), make([]*flow, workers)
+	for w := range handles {
+		handles[w] = first.another()
 	}
-	wg.Wait()
-	for w, err := range errs {
+	together(handles, func(w int, f *flow) { errs[w] = f.move(f.ctx, w) })
+	first.succeed("work", errors.Join(errs...))
+	first.takes("moved", out, texts...)
+	first.depth(out, messages, messages, false)
+}
+
+// move moves messages from in to out until in is drained. It forgets what it has in some turns, and commits twice in others.
+func (f *flow) move(ctx context.Context, worker int) error {
+	for turn := worker; ctx.Err() == nil; turn++ {
+		got, err := f.Receive(ctx, flowName, store.Receive{Shard: in, Limit: 5, Lease: short})
 		if err != nil {
-			t.Fatalf("worker %d: %v", w, err)
+			return err
+		}
+		if len(got) == 0 {
+			d, err := f.Depth(ctx, flowName, in)
+			if err != nil || d[0].Drained() {
+				return err
+			}
+			time.Sleep(10 * time.Millisecond) // waits: for leases of others to end
+			continue
+		}
+		var units []store.Unit
+		for i := range got {
+			units = append(units, unit(got[i:i+1], store.Put{Shard: out, Segments: 1, Data: got[i].Data}))
+		}
+		times := 1
+		switch {
+		case turn%7 == 3:
+			times = 0
+		case turn%5 == 2:
+			times = 2
+		}
+		for range times {
+			if _, err := f.Commit(ctx, flowName, units...); err != nil {
+				return err
+			}
 		}
 	}
-	got := take(t, ctx, first, out, messages)
-	for i, m := range got {
-		if string(m.Data) != fmt.Sprintf("%03d", i) {
-			t.Fatalf("output %d is %q", i, m.Data)
-		}
-	}
-	wantDepth(t, ctx, first, out, messages, messages, false)
+	return context.Cause(ctx)
 }

@@ -22,55 +22,87 @@ type LogAndWatcher interface {
 
 // Watch is the suite of store.Watcher.
 func Watch[S DocsWatcher](t *testing.T, open Open[S]) {
-	watch := func(ctx context.Context, s S) (<-chan struct{}, error) { return s.Watch(ctx, "w/") }
-	runRules(t, open, append([]rule[S]{
-		{"hint after a change", watchChange[S]},
-		{"everything", watchAll[S]},
-	}, watchRules(watch)...))
+	rules := watchRules(func(ctx context.Context, s DocsWatcher) (<-chan struct{}, error) { return s.Watch(ctx, "w/") })
+	runRules(t, open, append(rules,
+		rule[DocsWatcher]{"hint after a change", func(t *test, open func() DocsWatcher) {
+			own, other := open(), open()
+			hints, err := own.Watch(t.ctx, "w/")
+			t.succeed("watch", err)
+			for _, writer := range []DocsWatcher{own, other} {
+				drain(hints)
+				v := t.put(writer, "w/a", "one", "")
+				t.hint(hints, "a creation")
+				drain(hints)
+				v = t.put(writer, "w/a", "two", v)
+				t.hint(hints, "an update")
+				drain(hints)
+				t.succeed("delete", writer.Delete(t.ctx, "w/a", v))
+				t.hint(hints, "a deletion")
+			}
+		}},
+		rule[DocsWatcher]{"everything", func(t *test, open func() DocsWatcher) {
+			s := open()
+			if errOf(s.Watch(t.ctx, "w")) == nil {
+				t.Fatalf("watch of a prefix without / at its end: no error")
+			}
+			hints, err := s.Watch(t.ctx, "")
+			t.succeed("watch", err)
+			for _, key := range []string{"a", "b/c", "d/e/f"} {
+				drain(hints)
+				t.put(s, key, "", "")
+				t.hint(hints, "a change of "+key)
+			}
+		}})...)
 }
 
 // LogWatch is the suite of store.LogWatcher.
 func LogWatch[S LogAndWatcher](t *testing.T, open Open[S]) {
-	watch := func(ctx context.Context, s S) (<-chan struct{}, error) { return s.WatchLog(ctx) }
-	runRules(t, open, append([]rule[S]{{"hint after an append", watchAppend[S]}}, watchRules(watch)...))
+	rules := watchRules(func(ctx context.Context, s LogAndWatcher) (<-chan struct{}, error) { return s.WatchLog(ctx) })
+	runRules(t, open, append(rules, rule[LogAndWatcher]{"hint after an append", func(t *test, open func() LogAndWatcher) {
+		own, other := open(), open()
+		hints, err := own.WatchLog(t.ctx)
+		t.succeed("watch", err)
+		for _, writer := range []LogAndWatcher{own, other, other, own} {
+			drain(hints)
+			t.append(writer, "x")
+			t.hint(hints, "an append")
+		}
+	}})...)
 }
 
 // watchRules are the rules that any watch keeps.
-func watchRules[S any](watch func(context.Context, S) (<-chan struct{}, error)) []rule[S] {
-	return []rule[S]{
-		{"one hint from the start", func(t *testing.T, open Open[S]) {
-			s, ctx := single(t, open)
-			hints, err := watch(ctx, s)
-			succeed(t, "watch", err)
+func watchRules[C any](watch func(context.Context, C) (<-chan struct{}, error)) []rule[C] {
+	return []rule[C]{
+		{"one hint from the start", func(t *test, open func() C) {
+			hints, err := watch(t.ctx, open())
+			t.succeed("watch", err)
 			if cap(hints) != 1 || len(hints) != 1 {
 				t.Fatalf("a new watch holds %d hints and has room for %d, want 1 and 1", len(hints), cap(hints))
 			}
 		}},
-		{"ends with its ctx", func(t *testing.T, open Open[S]) {
-			s, ctx := single(t, open)
-			ctx, cancel := context.WithCancel(ctx)
-			hints, err := watch(ctx, s)
-			succeed(t, "watch", err)
+		{"ends with its ctx", func(t *test, open func() C) {
+			ctx, cancel := context.WithCancel(t.ctx)
+			hints, err := watch(ctx, open())
+			t.succeed("watch", err)
 			cancel()
-			wantEnd(t, hints)
+			t.ended(hints)
 		}},
-		{"ends with its store", func(t *testing.T, open Open[S]) {
-			s, ctx := single(t, open)
-			hints, err := watch(ctx, s)
-			succeed(t, "watch", err)
-			closeHandle(t, s)
-			wantEnd(t, hints)
-			wantError(t, "watch a closed store", errOf(watch(ctx, s)), store.ErrClosed)
+		{"ends with its store", func(t *test, open func() C) {
+			s := open()
+			hints, err := watch(t.ctx, s)
+			t.succeed("watch", err)
+			t.close(s)
+			t.ended(hints)
+			t.fails("watch a closed store", errOf(watch(t.ctx, s)), store.ErrClosed)
 		}},
-		{"cancelled before the call", func(t *testing.T, open Open[S]) {
-			s, _ := single(t, open)
-			wantError(t, "watch", errOf(watch(cancelled(), s)), stoppedError{})
+		{"cancelled before the call", func(t *test, open func() C) {
+			t.fails("watch", errOf(watch(cancelled(), open())), stoppedError{})
 		}},
 	}
 }
 
 // hint waits for a hint.
-func hint(t *testing.T, hints <-chan struct{}, after string) {
+func (t *test) hint(hints <-chan struct{}, after string) {
 	t.Helper()
 	select {
 	case _, open := <-hints:
@@ -90,58 +122,17 @@ func drain(hints <-chan struct{}) {
 	}
 }
 
-func wantEnd(t *testing.T, hints <-chan struct{}) {
+// ended waits until a channel is closed.
+func (t *test) ended(done <-chan struct{}) {
 	t.Helper()
-	for {
+	for end := time.After(patience); ; {
 		select {
-		case _, open := <-hints:
+		case _, open := <-done:
 			if !open {
 				return
 			}
-		case <-time.After(patience):
-			t.Fatalf("the watch has not ended within %v", patience)
+		case <-end:
+			t.Fatalf("not closed within %v", patience)
 		}
-	}
-}
-
-func watchChange[S DocsWatcher](t *testing.T, open Open[S]) {
-	own, other, ctx := pair(t, open)
-	hints, err := own.Watch(ctx, "w/")
-	succeed(t, "watch", err)
-	for _, writer := range []S{own, other} {
-		drain(hints)
-		v := put(t, ctx, writer, "w/a", "one", "")
-		hint(t, hints, "a creation")
-		drain(hints)
-		v = put(t, ctx, writer, "w/a", "two", v)
-		hint(t, hints, "an update")
-		drain(hints)
-		succeed(t, "delete", writer.Delete(ctx, "w/a", v))
-		hint(t, hints, "a deletion")
-	}
-}
-
-func watchAll[S DocsWatcher](t *testing.T, open Open[S]) {
-	s, ctx := single(t, open)
-	if _, err := s.Watch(ctx, "w"); err == nil {
-		t.Fatalf("watch of a prefix without / at its end: no error")
-	}
-	hints, err := s.Watch(ctx, "")
-	succeed(t, "watch", err)
-	for _, key := range []string{"a", "b/c", "d/e/f"} {
-		drain(hints)
-		put(t, ctx, s, key, "", "")
-		hint(t, hints, "a change of "+key)
-	}
-}
-
-func watchAppend[S LogAndWatcher](t *testing.T, open Open[S]) {
-	own, other, ctx := pair(t, open)
-	hints, err := own.WatchLog(ctx)
-	succeed(t, "watch", err)
-	for _, writer := range []S{own, other, other, own} {
-		drain(hints)
-		appendTo(t, ctx, writer, "x")
-		hint(t, hints, "an append")
 	}
 }

@@ -56,8 +56,7 @@ func TestRenewAfterASilence(t *testing.T) {
 			if c.answered {
 				p.link.answered(time.Now())
 			}
-			heard, err := p.Renew(t.Context())
-			must.Succeed(t, err)
+			heard := must.Get(p.Renew(t.Context()))(t)
 			want := began
 			if c.reconnect || c.answered {
 				want = time.Now()

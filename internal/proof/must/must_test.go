@@ -24,3 +24,14 @@ func TestSucceed(t *testing.T) {
 		t.Errorf("it ends with %v, want the error", s.args)
 	}
 }
+
+func TestGet(t *testing.T) {
+	t.Parallel()
+	s, cause := &said{}, errors.New("cause")
+	if got := must.Get(7, nil)(s); got != 7 || s.args != nil {
+		t.Errorf("without an error it returns %d, and ends with %v", got, s.args)
+	}
+	if must.Get(7, cause)(s); len(s.args) != 1 || s.args[0] != cause { //nolint:errorlint // this very one
+		t.Errorf("it ends with %v, want the error", s.args)
+	}
+}

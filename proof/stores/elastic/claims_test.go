@@ -53,10 +53,8 @@ func (s *shown) read(t *testing.T, answer string) {
 // guided are the documents that the page of the store shows of the protocol lease.
 func guided(t *testing.T) (all []shown) {
 	t.Helper()
-	page, err := os.ReadFile("../../../docs/stores/elastic.md")
-	must.Succeed(t, err)
-	blocks, err := pages.Blocks(string(page))
-	must.Succeed(t, err)
+	page := must.Get(os.ReadFile("../../../docs/stores/elastic.md"))(t)
+	blocks := must.Get(pages.Blocks(string(page)))(t)
 	for _, b := range blocks {
 		if b.Section != "What lies there under lease" {
 			continue
@@ -100,8 +98,7 @@ func TestDocumentsOfLease(t *testing.T) {
 			stop()
 			<-ended
 		})
-		client, err := lease.Protocol{}.Client(st)
-		must.Succeed(t, err)
+		client := must.Get(lease.Protocol{}.Client(st))(t)
 		spec := cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{{
 			Type: "tail", Spread: cluster.SpreadPartitioned, Partitions: []string{"a"}, Definition: []byte(`{"config":{"paths":["/var/log/app.log"]}}`),
 		}}}
@@ -112,7 +109,7 @@ func TestDocumentsOfLease(t *testing.T) {
 			}
 			var got shown
 			rig.Eventually(t, "the server shows "+w.key+" as the page does", func() bool {
-				status, answer := rest(t, s.servers(t), http.MethodGet, "/"+o.Index+"/"+w.path, "")
+				status, answer := rest(t, s.Server(t).Servers(), http.MethodGet, "/"+o.Index+"/"+w.path, "")
 				if status == http.StatusOK {
 					got.read(t, string(answer))
 				}

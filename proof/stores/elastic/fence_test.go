@@ -14,7 +14,7 @@ import (
 // TestFencedDocument: a server refuses what a former owner writes or deletes.
 func TestFencedDocument(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
-		servers := s.servers(t)
+		servers := s.Server(t).Servers()
 		path := "/" + on(t, servers).Index + "/_doc/report"
 		write := func(token cluster.Token) int {
 			status, _ := rest(t, servers, http.MethodPut, path+"?"+fence.Elastic(token).Encode(), fmt.Sprintf(`{"by":%d}`, token))

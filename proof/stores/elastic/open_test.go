@@ -29,11 +29,9 @@ func rest(t testing.TB, servers []string, method, path, body string) (int, []byt
 	must.Succeed(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
-	must.Succeed(t, err)
+	resp := must.Get(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	must.Succeed(t, err)
+	text := must.Get(io.ReadAll(resp.Body))(t)
 	return resp.StatusCode, text
 }
 
@@ -136,8 +134,7 @@ func TestOpenWithTLS(t *testing.T) {
 		byKey, byUser := o, o
 		byKey.APIKey = rig.Secret
 		byUser.User, byUser.Password = "alice", rig.Secret
-		v, err := openWith(t, byKey).Put(rig.Deadline(t), store.Doc{Key: "a", Value: []byte("x")})
-		must.Succeed(t, err)
+		v := must.Get(openWith(t, byKey).Put(rig.Deadline(t), store.Doc{Key: "a", Value: []byte("x")}))(t)
 		if d, err := openWith(t, byUser).Get(rig.Deadline(t), "a"); err != nil || d.Version != v {
 			t.Errorf("get: %+v, %v", d, err)
 		}

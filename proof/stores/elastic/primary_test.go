@@ -9,19 +9,16 @@ import (
 	server "github.com/rota-run/rota/proof/server/elastic"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/elastic"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 // TestPrimaryKilled kills the node with the primary, of three, with SIGKILL, again and again, while clients write. What the clients saw must fit one
 // order, and nothing that was acknowledged may be missing.
 func TestPrimaryKilled(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
-		storetest.Crashes(t, func(t *testing.T) storetest.Reach[*elastic.Store] {
+		s.place().Crashes(t, func(t *testing.T) (elastic.Options, func(*testing.T)) {
 			c := startCluster(t, server.Options{Kind: s.kind, Nodes: 3})
 			o := on(t, c.Servers())
-			r := reach(o)
-			r.Crash = func(t *testing.T) { killPrimary(t, c, o.Index) }
-			return r
+			return o, func(t *testing.T) { killPrimary(t, c, o.Index) }
 		})
 	})
 }
@@ -31,8 +28,7 @@ func killPrimary(t *testing.T, c *server.Cluster, index string) {
 	t.Helper()
 	ctx := rig.LongDeadline(t)
 	must.Succeed(t, c.Green(ctx, index))
-	victim, err := c.Primary(ctx, index)
-	must.Succeed(t, err)
+	victim := must.Get(c.Primary(ctx, index))(t)
 	must.Succeed(t, c.Kill(victim))
 	if _, err := c.Primary(ctx, index); err != nil { // the two others go on meanwhile
 		t.Fatal(err)

@@ -2,11 +2,8 @@ package elastic_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,43 +15,20 @@ import (
 
 // shared is the server of one kind for all tests that need nothing special; each test has its own index.
 type shared struct {
-	kind    server.Kind
-	once    sync.Once
-	cluster *server.Cluster
-	err     error
+	rig.Shared[*server.Cluster]
+	kind server.Kind
 }
 
-var (
-	elasticsearch = &shared{kind: server.Elasticsearch}
-	opensearch    = &shared{kind: server.OpenSearch}
-	indexes       atomic.Int64
-)
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	for _, s := range []*shared{elasticsearch, opensearch} {
-		if s.cluster != nil {
-			s.cluster.Stop()
-		}
+func sharing(kind server.Kind) *shared {
+	start := func(ctx context.Context) (*server.Cluster, error) {
+		return server.Start(ctx, server.Options{Kind: kind})
 	}
-	if err := rig.Leaks(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	return &shared{rig.Shared[*server.Cluster]{Start: start, Require: server.Require}, kind}
 }
 
-// servers returns the addresses of the shared server, which it starts the first time.
-func (s *shared) servers(t testing.TB) []string {
-	t.Helper()
-	s.once.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), rig.LongPatience)
-		defer cancel()
-		s.cluster, s.err = server.Start(ctx, server.Options{Kind: s.kind})
-	})
-	server.Require(t, s.err)
-	return s.cluster.Servers()
-}
+var elasticsearch, opensearch = sharing(server.Elasticsearch), sharing(server.OpenSearch)
+
+func TestMain(m *testing.M) { os.Exit(elasticsearch.Run(m, opensearch)) }
 
 // each runs a test on servers of both kinds at once: mostly it waits.
 func each(t *testing.T, test func(t *testing.T, s *shared)) {
@@ -78,7 +52,7 @@ func startCluster(t *testing.T, so server.Options) *server.Cluster {
 // on are the options of a store of its own on servers. Its index is removed at the end: a small server does not bear hundreds of them.
 func on(t testing.TB, servers []string) elastic.Options {
 	t.Helper()
-	o := elastic.Options{Servers: servers, Index: fmt.Sprintf("test-%d-%d", os.Getpid(), indexes.Add(1)), Timeout: 20 * time.Second}
+	o := elastic.Options{Servers: servers, Index: "test-" + elasticsearch.Name(), Timeout: 20 * time.Second}
 	t.Cleanup(func() { drop(t, servers, o.Index) })
 	return o
 }
@@ -97,41 +71,34 @@ func drop(t testing.TB, servers []string, index string) {
 }
 
 // options are those of a store of its own on the shared server.
-func (s *shared) options(t testing.TB) elastic.Options { return on(t, s.servers(t)) }
+func (s *shared) options(t testing.TB) elastic.Options { return on(t, s.Server(t).Servers()) }
 
-// through returns options of the same store, which is reached through other addresses.
-func through(o elastic.Options, servers ...string) elastic.Options {
-	o.Servers = servers
-	return o
-}
-
-func opening(o elastic.Options) func(context.Context) (*elastic.Store, error) {
-	return func(ctx context.Context) (*elastic.Store, error) { return elastic.Open(ctx, o) }
+// place is how tests reach a shared server, or another one.
+func (s *shared) place() rig.Place[elastic.Options, *elastic.Store] {
+	return rig.Place[elastic.Options, *elastic.Store]{
+		Open: elastic.Open, TTL: 2 * time.Second, Fresh: s.options,
+		Hosts: func(o elastic.Options) []string { return o.Servers },
+		At:    func(o elastic.Options, servers ...string) elastic.Options { o.Servers = servers; return o },
+	}
 }
 
 func openWith(t testing.TB, o elastic.Options) *elastic.Store {
 	t.Helper()
-	return rig.Open(t, opening(o))
-}
-
-// fresh makes an empty store.
-func (s *shared) fresh(t *testing.T) func(t *testing.T) *elastic.Store {
-	o := s.options(t)
-	return func(t *testing.T) *elastic.Store { return openWith(t, o) }
+	return elasticsearch.place().With(t, o)
 }
 
 func TestDocs(t *testing.T) {
-	each(t, func(t *testing.T, s *shared) { storetest.Docs(t, s.fresh) })
+	each(t, func(t *testing.T, s *shared) { storetest.Docs(t, s.place().Empty) })
 }
 
 func TestGetMany(t *testing.T) {
-	each(t, func(t *testing.T, s *shared) { storetest.GetMany(t, s.fresh) })
+	each(t, func(t *testing.T, s *shared) { storetest.GetMany(t, s.place().Empty) })
 }
 
 func TestLog(t *testing.T) {
-	each(t, func(t *testing.T, s *shared) { storetest.Log(t, s.fresh) })
+	each(t, func(t *testing.T, s *shared) { storetest.Log(t, s.place().Empty) })
 }
 
 func TestSeed(t *testing.T) {
-	each(t, func(t *testing.T, s *shared) { storetest.Seed(t, s.fresh) })
+	each(t, func(t *testing.T, s *shared) { storetest.Seed(t, s.place().Empty) })
 }

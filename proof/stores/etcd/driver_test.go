@@ -6,7 +6,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/driver/drivertest"
 	"github.com/rota-run/rota/store/engine/full"
@@ -15,10 +14,7 @@ import (
 
 func openDriver(t testing.TB, o etcd.Options) full.Driver {
 	t.Helper()
-	d, err := etcd.OpenDriver(rig.Deadline(t), o)
-	must.Succeed(t, err)
-	t.Cleanup(func() { _ = d.Close() })
-	return d
+	return rig.Driver(t, etcd.OpenDriver, o)
 }
 
 // newest is the revision of the newest change below the prefix.
@@ -33,18 +29,14 @@ func (r raw) newest(t *testing.T) any {
 // TestDriver: the driver keeps the promises of package driver, over a real server.
 func TestDriver(t *testing.T) {
 	t.Parallel()
+	newest := func(t *testing.T, o etcd.Options) func() any {
+		below := rawOf(t, o)
+		return func() any { return below.newest(t) }
+	}
 	drivertest.Documents(t, drivertest.Setup{
-		Open: func(t *testing.T) func() drivertest.Documenter {
-			o := options()
-			return func() drivertest.Documenter { return openDriver(t, o) }
-		},
+		Open: rig.Drivers(place, etcd.OpenDriver, func(d full.Driver) drivertest.Documenter { return d }),
 		Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) {
-			o := options()
-			proxy := rig.Link(t, o.Endpoints[0])
-			behind := o
-			behind.Endpoints, behind.Timeout = []string{proxy.Addr()}, 2*time.Second
-			below := rawOf(t, o)
-			return openDriver(t, o), openDriver(t, behind), rig.DriverLink(t, proxy, func() any { return below.newest(t) })
+			return rig.ThroughLink(t, place, etcd.OpenDriver, func(o *etcd.Options) { o.Timeout = 2 * time.Second }, newest)
 		},
 	})
 }

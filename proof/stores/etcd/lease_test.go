@@ -22,8 +22,7 @@ var errGaveUp = errors.New("the caller gave up")
 
 func leased(t *testing.T, d full.Driver, ttl time.Duration) driver.Lease {
 	t.Helper()
-	l, err := d.Lease(rig.Deadline(t), ttl)
-	must.Succeed(t, err)
+	l := must.Get(d.Lease(rig.Deadline(t), ttl))(t)
 	t.Cleanup(l.Close)
 	return l
 }
@@ -59,12 +58,10 @@ func TestLeaseIsTaken(t *testing.T) {
 	d, r := openDriver(t, o), rawOf(t, o)
 	l := leased(t, d, time.Minute)
 	op := driver.Op{Key: "d/s", Name: "n.1", Value: []byte("x")}
-	_, err := l.Swap(rig.Deadline(t), op)
-	must.Succeed(t, err)
+	must.Succeed(t, must.Err(l.Swap(rig.Deadline(t), op)))
 	id, err := strconv.ParseInt(l.Key(), 16, 64)
 	must.Succeed(t, err)
-	_, err = r.Revoke(rig.Deadline(t), clientv3.LeaseID(id))
-	must.Succeed(t, err)
+	must.Succeed(t, must.Err(r.Revoke(rig.Deadline(t), clientv3.LeaseID(id))))
 	_, swap := l.Swap(rig.Deadline(t), op)
 	_, renew := l.Renew(rig.Deadline(t))
 	for call, err := range map[string]error{"swap": swap, "renew": renew} { // order-free: each is judged alone
@@ -82,8 +79,7 @@ func TestRenewalInDoubt(t *testing.T) {
 	t.Parallel()
 	_, d, link, _ := behind(t)
 	l := leased(t, d, time.Minute)
-	_, err := l.Renew(rig.Deadline(t))
-	must.Succeed(t, err)
+	must.Succeed(t, must.Err(l.Renew(rig.Deadline(t))))
 	link.DropReplies()
 	ctx, cancel := context.WithTimeoutCause(rig.Deadline(t), 200*time.Millisecond, errGaveUp)
 	defer cancel()

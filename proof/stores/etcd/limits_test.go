@@ -152,8 +152,7 @@ func headOf(t *testing.T, s *etcd.Store) (head uint64) {
 func records(t *testing.T, s *etcd.Store) (n uint64) {
 	t.Helper()
 	for {
-		page, err := s.Read(rig.Deadline(t), n, 1000)
-		must.Succeed(t, err)
+		page := must.Get(s.Read(rig.Deadline(t), n, 1000))(t)
 		for _, r := range page.Records {
 			if n++; r.Index != n {
 				t.Fatalf("index %d follows %d", r.Index, n-1)

@@ -50,8 +50,7 @@ func TestFrozenMember(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := startCluster(t, server.Options{Nodes: 3, NoSync: true})
-			victim, err := c.Leader(rig.Deadline(t))
-			must.Succeed(t, err)
+			victim := must.Get(c.Leader(rig.Deadline(t)))(t)
 			if !test.leads {
 				victim = (victim + 1) % 3
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +24,7 @@ import (
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/etcd"
+	"github.com/rota-run/rota/store/storetest"
 )
 
 // oldServer answers as an etcd of a version, with nothing in it.
@@ -47,8 +49,7 @@ func (s oldServer) Status(context.Context, *pb.StatusRequest) (*pb.StatusRespons
 // serveGRPC serves until the test ends, and returns the address.
 func serveGRPC(t testing.TB, s *grpc.Server) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	go func() { defer close(done); s.Serve(l) }()
 	t.Cleanup(func() { s.Stop(); <-done })
@@ -152,8 +153,13 @@ func TestAuth(t *testing.T) {
 		t.Run(name, func(t *testing.T) { rig.Refused(t, etcd.Open, o, nil, c.want) })
 	}
 	o.User, o.Password = "alice", rig.Secret
-	s := openWith(t, o)
-	useAll(t, s)
+	alice := rig.Place[etcd.Options, *etcd.Store]{Open: etcd.Open, Fresh: func(testing.TB) etcd.Options {
+		o := o
+		o.Prefix = fmt.Sprintf("team/rota/%d", prefixes.Add(1))
+		return o
+	}}
+	t.Run("log", func(t *testing.T) { storetest.Log(t, alice.Empty) })
+	t.Run("sessions", func(t *testing.T) { storetest.Sessions(t, alice.Empty) })
 }
 
 func enableAuth(t *testing.T, c *clientv3.Client) {
@@ -173,30 +179,6 @@ func enableAuth(t *testing.T, c *clientv3.Client) {
 	steps = append(steps, err)
 	_, err = c.AuthEnable(ctx)
 	must.Succeed(t, errors.Join(append(steps, err)...))
-}
-
-// useAll calls each kind of method.
-func useAll(t *testing.T, s *etcd.Store) {
-	t.Helper()
-	ctx := rig.Deadline(t)
-	session, err := s.OpenSession(ctx, time.Minute)
-	must.Succeed(t, err)
-	v, putErr := session.Put(ctx, store.Doc{Key: "heartbeat"})
-	_, appendErr := s.Append(ctx, record)
-	_, listErr := s.List(ctx, "")
-	_, readErr := s.Read(ctx, 0, 1)
-	hints, watchErr := s.Watch(ctx, "")
-	saveErr, trimErr := s.SaveSnapshot(ctx, store.Record{Index: 1}), s.Trim(ctx, 1)
-	_, snapErr := s.Snapshot(ctx)
-	must.Succeed(t, errors.Join(putErr, appendErr, listErr, readErr, watchErr, saveErr, trimErr, snapErr))
-	rig.Hinted(t, hints)
-	if err := s.Delete(ctx, "heartbeat", v); err != nil {
-		t.Error(err)
-	}
-	rig.Hinted(t, hints)
-	if err := session.Close(ctx); err != nil {
-		t.Error(err)
-	}
 }
 
 // certificate is rig.Certificate in files, as the server wants it.

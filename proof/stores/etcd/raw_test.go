@@ -21,8 +21,7 @@ const (
 // bare returns a client with nothing around it.
 func bare(t testing.TB, endpoints []string) *clientv3.Client {
 	t.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()})
-	must.Succeed(t, err)
+	c := must.Get(clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()}))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -45,15 +44,13 @@ func (r raw) records() string { return r.prefix + "l/main/p/" }
 // count returns the number of keys below a prefix.
 func (r raw) count(t testing.TB, prefix string) int64 {
 	t.Helper()
-	got, err := r.Get(rig.Deadline(t), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
-	must.Succeed(t, err)
+	got := must.Get(r.Get(rig.Deadline(t), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly()))(t)
 	return got.Count
 }
 
 // revision returns the revision of the whole server. It grows by one with each transaction that changes something.
 func (r raw) revision(t testing.TB) int64 {
 	t.Helper()
-	got, err := r.Get(rig.Deadline(t), r.prefix, clientv3.WithCountOnly())
-	must.Succeed(t, err)
+	got := must.Get(r.Get(rig.Deadline(t), r.prefix, clientv3.WithCountOnly()))(t)
 	return got.Header.Revision
 }

@@ -12,8 +12,6 @@ import (
 	"github.com/rota-run/rota/lock/locktest"
 	server "github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/stores/rig"
-	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/store/etcd"
 	"github.com/rota-run/rota/store/storetest"
 )
@@ -28,29 +26,19 @@ func TestMain(m *testing.M) {
 	if server.Child() {
 		return
 	}
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "rota-etcd")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		ctx, cancel := context.WithTimeout(context.Background(), rig.Patience)
-		defer cancel()
+	os.Exit(rig.Main(m, func(ctx context.Context, dir string) (_ *server.Cluster, err error) {
 		// In a process of its own: what the server does while it starts is a data race with the beginning of the tests.
 		shared, err = server.StartCluster(ctx, server.Options{Dir: dir, NoSync: os.Getenv("ROTA_ETCD_SYNC") == ""})
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
-	shared.Stop()
-	if err := rig.Leaks(); err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
+		return shared, err
+	}))
+}
+
+// place is how tests reach the shared server, or another one.
+var place = rig.Place[etcd.Options, *etcd.Store]{
+	Open: etcd.Open, TTL: 2 * time.Second,
+	Fresh: func(testing.TB) etcd.Options { return options() },
+	Hosts: func(o etcd.Options) []string { return o.Endpoints },
+	At:    through,
 }
 
 // options are those of a store of its own on the shared server.
@@ -62,21 +50,17 @@ func options() etcd.Options {
 func onServer(t *testing.T, so server.Options) etcd.Options {
 	t.Helper()
 	so.NoSync = true
-	return on(startCluster(t, so))
+	return through(options(), startCluster(t, so).Endpoints()...)
 }
 
 // startCluster starts servers in processes of their own, which belong to the test alone.
 func startCluster(t *testing.T, so server.Options) *server.Cluster {
 	t.Helper()
 	so.Dir = t.TempDir()
-	c, err := server.StartCluster(rig.Deadline(t), so)
-	must.Succeed(t, err)
+	c := must.Get(server.StartCluster(rig.Deadline(t), so))(t)
 	t.Cleanup(c.Stop)
 	return c
 }
-
-// on are the options of a store on a cluster.
-func on(c *server.Cluster) etcd.Options { return through(options(), c.Endpoints()...) }
 
 // through returns options of the same store, which is reached through other addresses.
 func through(o etcd.Options, endpoints ...string) etcd.Options {
@@ -84,61 +68,29 @@ func through(o etcd.Options, endpoints ...string) etcd.Options {
 	return o
 }
 
-func opening(o etcd.Options) func(context.Context) (*etcd.Store, error) {
-	return func(ctx context.Context) (*etcd.Store, error) { return etcd.Open(ctx, o) }
-}
+func openWith(t testing.TB, o etcd.Options) *etcd.Store { t.Helper(); return place.With(t, o) }
 
-func openWith(t testing.TB, o etcd.Options) *etcd.Store {
-	t.Helper()
-	return rig.Open(t, opening(o))
-}
-
-func fresh(*testing.T) func(t *testing.T) *etcd.Store {
-	o := options()
-	return func(t *testing.T) *etcd.Store { return openWith(t, o) }
-}
-
-func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, fresh) }
-func TestGetMany(t *testing.T)  { t.Parallel(); storetest.GetMany(t, fresh) }
-func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, fresh) }
-func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, fresh) }
-func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
-func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
-func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
-func TestLocks(t *testing.T)    { t.Parallel(); locktest.Run(t, fresh) }
-func TestStories(t *testing.T)  { t.Parallel(); rig.Stories(t, members) }
-func TestStorm(t *testing.T)    { t.Parallel(); rig.Storms(t, members) }
-
-// members opens members of one cluster on the shared server.
-func members(p protocol.Protocol) protocoltest.Setup {
-	open := func(*testing.T) func(*testing.T, string) *etcd.Store {
-		o := options()
-		return func(t *testing.T, addr string) *etcd.Store { return rig.Opened(t, opening(through(o, addr))) }
-	}
-	return protocoltest.Setup{TTL: 2 * time.Second, Open: rig.Members(p, shared.Endpoints(), open)}
-}
-
-// reach opens handles on one store.
-func reach(o etcd.Options) storetest.Reach[*etcd.Store] {
-	return rig.Reach(o.Endpoints, func(t *testing.T, endpoints []string) *etcd.Store { return openWith(t, through(o, endpoints...)) })
-}
-
-func TestFaults(t *testing.T) {
-	t.Parallel()
-	storetest.Faults(t, func(*testing.T) storetest.Reach[*etcd.Store] { return reach(options()) })
-}
+func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, place.Empty) }
+func TestGetMany(t *testing.T)  { t.Parallel(); storetest.GetMany(t, place.Empty) }
+func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, place.Empty) }
+func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, place.Empty) }
+func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, place.Empty) }
+func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, place.Empty) }
+func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, place.Empty) }
+func TestLocks(t *testing.T)    { t.Parallel(); locktest.Run(t, place.Empty) }
+func TestStories(t *testing.T)  { t.Parallel(); rig.Stories(t, place.Members) }
+func TestStorm(t *testing.T)    { t.Parallel(); rig.Storms(t, place.Members) }
+func TestFaults(t *testing.T)   { t.Parallel(); storetest.Faults(t, place.Reach) }
 
 // TestServerKilled gives each store a server process of its own, which is killed with SIGKILL and started again with its data.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
-	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*etcd.Store] {
+	place.Crashes(t, func(t *testing.T) (etcd.Options, func(*testing.T)) {
 		c := startCluster(t, server.Options{})
-		r := reach(on(c))
-		r.Crash = func(t *testing.T) {
+		return through(options(), c.Endpoints()...), func(t *testing.T) {
 			c.Kill(0)
 			must.Succeed(t, c.Restart(rig.Deadline(t), 0))
 		}
-		return r
 	})
 }
 
@@ -146,18 +98,13 @@ func TestServerKilled(t *testing.T) {
 // nothing that was acknowledged may be missing.
 func TestLeaderKilled(t *testing.T) {
 	t.Parallel()
-	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*etcd.Store] {
+	place.Crashes(t, func(t *testing.T) (etcd.Options, func(*testing.T)) {
 		c := startCluster(t, server.Options{Nodes: 3, NoSync: true})
-		r := reach(on(c))
-		r.Crash = func(t *testing.T) {
-			leader, err := c.Leader(rig.Deadline(t))
-			must.Succeed(t, err)
+		return through(options(), c.Endpoints()...), func(t *testing.T) {
+			leader := must.Get(c.Leader(rig.Deadline(t)))(t)
 			c.Kill(leader)
-			if _, err := c.Leader(rig.Deadline(t)); err != nil { // the two others go on meanwhile
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(c.Leader(rig.Deadline(t)))) // the two others go on meanwhile
 			must.Succeed(t, c.Restart(rig.Deadline(t), leader))
 		}
-		return r
 	})
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // acknowledged reads the lines of a helper until the process ends.
-func (p *process) acknowledged(into map[string]bool, count *atomic.Int64) {
+func acknowledged(p *rig.Process, into map[string]bool, count *atomic.Int64) {
 	for {
-		line, ok := p.line()
+		line, ok := p.Line()
 		if !ok {
 			return
 		}
@@ -43,13 +43,13 @@ func TestManyProcessesAppend(t *testing.T) {
 	dir := place(t)
 	seen := make([]map[string]bool, processes)
 	counts := make([]atomic.Int64, processes)
-	var all []*process
+	var all []*rig.Process
 	var readers sync.WaitGroup
 	for i := range processes {
 		seen[i] = map[string]bool{}
 		p := start(t, "append", dir)
 		all = append(all, p)
-		readers.Go(func() { p.acknowledged(seen[i], &counts[i]) })
+		readers.Go(func() { acknowledged(p, seen[i], &counts[i]) })
 	}
 	rig.Eventually(t, "each process has appended", func() bool {
 		for i := range counts {
@@ -60,10 +60,10 @@ func TestManyProcessesAppend(t *testing.T) {
 		return true
 	})
 	for _, p := range all[:processes/2] {
-		p.stdin.Close() // these end by themselves
+		p.Stdin.Close() // these end by themselves
 	}
 	for _, p := range all[processes/2:] {
-		p.cmd.Process.Kill()
+		p.Cmd.Process.Kill()
 	}
 	readers.Wait()
 	got := records(t, openIn(t, dir, file.Options{}))

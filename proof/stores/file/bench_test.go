@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 )
 
 // BenchmarkProcesses lets 8 processes append for a while.
@@ -23,13 +24,13 @@ func BenchmarkProcesses(b *testing.B) {
 			createBare(b, dir)
 			lines := make(chan int, 1024)
 			var readers sync.WaitGroup
-			var all []*process
+			var all []*rig.Process
 			for i := range 8 {
 				p := start(b, helper, dir)
 				all = append(all, p)
 				readers.Go(func() {
 					for {
-						if _, ok := p.line(); !ok {
+						if _, ok := p.Line(); !ok {
 							return
 						}
 						lines <- i
@@ -48,7 +49,7 @@ func BenchmarkProcesses(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 			b.Log(counts)
 			for _, p := range all {
-				p.stdin.Close()
+				p.Stdin.Close()
 			}
 			go func() {
 				readers.Wait()
@@ -72,8 +73,7 @@ func openBare(dir string) (*sql.DB, error) {
 
 func createBare(b *testing.B, dir string) {
 	b.Helper()
-	db, err := openBare(dir)
-	must.Succeed(b, err)
+	db := must.Get(openBare(dir))(b)
 	defer db.Close()
 	if _, err := db.Exec(`PRAGMA journal_mode = wal; CREATE TABLE log (idx INTEGER PRIMARY KEY, data BLOB NOT NULL)`); err != nil {
 		b.Fatal(err)

@@ -18,10 +18,10 @@ func killedStore(t *testing.T) string {
 	dir := place(t)
 	closed(t, dir) // the tables are in the database itself, the records in the journal
 	p := start(t, "append ten", dir)
-	if text, ok := p.line(); !ok || text != "10" {
+	if text, ok := p.Line(); !ok || text != "10" {
 		t.Fatalf("the helper said %q", text)
 	}
-	p.kill()
+	p.Kill()
 	return dir
 }
 

@@ -37,10 +37,8 @@ func descriptors(t *testing.T, dir string) map[string]string {
 func TestDescriptors(t *testing.T) {
 	t.Parallel()
 	dir, ctx := place(t), rig.Deadline(t)
-	s, err := file.Open(ctx, dir, file.Options{})
-	must.Succeed(t, err)
-	session, err := s.OpenSession(ctx, time.Minute)
-	must.Succeed(t, err)
+	s := must.Get(file.Open(ctx, dir, file.Options{}))(t)
+	session := must.Get(s.OpenSession(ctx, time.Minute))(t)
 	must.Succeed(t, must.Err(session.Put(ctx, store.Doc{Key: "s/1"})))
 	must.Succeed(t, must.Err(s.Watch(ctx, "s/")))
 	fillLog(t, s, 2, 10)

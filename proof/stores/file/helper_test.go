@@ -1,15 +1,18 @@
 package file_test
 
 import (
-	"bufio"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
-	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/file"
 )
 
 // Tests that need several processes start the test binary again; this variable says what the process is for.
@@ -37,38 +40,77 @@ func runHelper(run func(ctx context.Context, dir string, out io.Writer) error) i
 	return 0
 }
 
-// process is a helper that runs.
-type process struct {
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-	lines *bufio.Scanner
-}
-
-func start(t testing.TB, helper, dir string) *process {
+func start(t testing.TB, helper, dir string) *rig.Process {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], dir)
-	cmd.Env = append(os.Environ(), helperVariable+"="+helper)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	must.Succeed(t, err)
-	stdout, err := cmd.StdoutPipe()
-	must.Succeed(t, err)
-	must.Succeed(t, cmd.Start())
-	p := &process{cmd: cmd, stdin: stdin, lines: bufio.NewScanner(stdout)}
-	t.Cleanup(func() { p.kill() })
-	return p
+	return rig.Again(t, helperVariable, helper, dir)
 }
 
-// line waits for the next line; false at the end of the output.
-func (p *process) line() (string, bool) {
-	if !p.lines.Scan() {
-		return "", false
+// helpAppend appends without end, and prints the index of each record that was acknowledged.
+func helpAppend(ctx context.Context, dir string, out io.Writer) error {
+	s, err := file.Open(ctx, dir, file.Options{})
+	if err != nil {
+		return err
 	}
-	return p.lines.Text(), true
+	defer s.Close()
+	writer := rand.Text()
+	for i := 0; ctx.Err() == nil; i++ {
+		index, err := s.Append(ctx, fmt.Appendf(nil, "%s %d", writer, i))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%d %s %d\n", index, writer, i)
+	}
+	return nil
 }
 
-// kill is kill -9.
-func (p *process) kill() {
-	p.cmd.Process.Kill()
-	p.cmd.Wait()
+// helpSession puts a document with a session, starts a child that outlives it, and prints the child's process id.
+func helpSession(ctx context.Context, dir string, out io.Writer) error {
+	s, err := file.Open(ctx, dir, file.Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	session, err := s.OpenSession(ctx, time.Minute)
+	if err != nil {
+		return err
+	}
+	if _, err := session.Put(ctx, store.Doc{Key: "s/1", Value: []byte("here")}); err != nil {
+		return err
+	}
+	child := exec.Command("sleep", "600")
+	if err := child.Start(); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, child.Process.Pid)
+	<-ctx.Done()
+	return nil
+}
+
+// helpAppendTen appends ten records, prints the last index and waits to be killed, so that the journal stays as it is.
+func helpAppendTen(ctx context.Context, dir string, out io.Writer) error {
+	s, err := file.Open(ctx, dir, file.Options{})
+	if err != nil {
+		return err
+	}
+	var index uint64
+	for range 10 {
+		if index, err = s.Append(ctx, make([]byte, 3000)); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(out, index)
+	<-ctx.Done()
+	return nil
+}
+
+// helpOpen opens the store, for tests of what another user may do, and prints the error.
+func helpOpen(ctx context.Context, dir string, out io.Writer) error {
+	for _, o := range []file.Options{{}, {ReadOnly: true}, {AllowShared: true}, {AllowShared: true, ReadOnly: true}} {
+		s, err := file.Open(ctx, dir, o)
+		fmt.Fprintln(out, err)
+		if err == nil {
+			s.Close()
+		}
+	}
+	return nil
 }

@@ -18,10 +18,10 @@ import (
 )
 
 // sessionIn starts a process that holds a session, with a child that will outlive it.
-func sessionIn(t *testing.T, dir string) *process {
+func sessionIn(t *testing.T, dir string) *rig.Process {
 	t.Helper()
 	p := start(t, "session", dir)
-	line, ok := p.line()
+	line, ok := p.Line()
 	child, err := strconv.Atoi(line)
 	if !ok || err != nil {
 		t.Fatalf("helper printed %q, %v; want the process id of its child", line, err)
@@ -43,7 +43,7 @@ func TestSessionEndsWithItsProcess(t *testing.T) {
 		hints, err := s.Watch(watch, "s/")
 		must.Succeed(t, err)
 		<-hints // the one from the start
-		p.kill()
+		p.Kill()
 		killed := time.Now()
 		for gone := false; !gone; {
 			select {
@@ -66,10 +66,10 @@ func TestSessionOutlivesSuspension(t *testing.T) {
 	dir := place(t)
 	s, ctx := openIn(t, dir, file.Options{}), rig.Deadline(t)
 	p := sessionIn(t, dir)
-	must.Succeed(t, processes.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, queueName), filepath.Join(dir, turnName)))
+	must.Succeed(t, processes.StopOutside(ctx, p.Cmd.Process.Pid, filepath.Join(dir, queueName), filepath.Join(dir, turnName)))
 	must.Succeed(t, must.Err(s.Append(ctx, []byte("others go on"))))
 	must.Succeed(t, must.Err(s.Get(ctx, "s/1")))
-	p.kill()
+	p.Kill()
 	rig.Eventually(t, "the document goes with the process", func() bool {
 		_, err := s.Get(ctx, "s/1")
 		return errors.Is(err, store.ErrNotFound)
@@ -79,7 +79,7 @@ func TestSessionOutlivesSuspension(t *testing.T) {
 func TestSessionsThatEndedWhileNobodyWasThere(t *testing.T) {
 	t.Parallel()
 	dir := place(t)
-	sessionIn(t, dir).kill()
+	sessionIn(t, dir).Kill()
 	draft := filepath.Join(dir, sessionsDir, "x.new")
 	must.Succeed(t, os.WriteFile(draft, nil, 0o600))
 	must.Succeed(t, os.Chtimes(draft, time.Time{}, time.Now().Add(-2*time.Hour)))

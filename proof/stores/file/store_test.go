@@ -44,8 +44,7 @@ func records(t *testing.T, s *file.Store) []string {
 	t.Helper()
 	var all []string
 	for after := uint64(0); ; {
-		page, err := s.Read(rig.Deadline(t), after, 1000)
-		must.Succeed(t, err)
+		page := must.Get(s.Read(rig.Deadline(t), after, 1000))(t)
 		for _, r := range page.Records {
 			all = append(all, fmt.Sprintf("%d %s", r.Index, r.Data))
 			after = r.Index
@@ -79,16 +78,14 @@ const (
 
 func sessionFiles(t *testing.T, dir string) []os.DirEntry {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(dir, sessionsDir))
-	must.Succeed(t, err)
+	entries := must.Get(os.ReadDir(filepath.Join(dir, sessionsDir)))(t)
 	return entries
 }
 
 // query asks the database itself.
 func query[T any](t *testing.T, dir, statement string) (v T) {
 	t.Helper()
-	db, err := sql.Open("sqlite", filepath.Join(dir, dbName))
-	must.Succeed(t, err)
+	db := must.Get(sql.Open("sqlite", filepath.Join(dir, dbName)))(t)
 	defer db.Close()
 	if err := db.QueryRowContext(rig.Deadline(t), statement).Scan(&v); err != nil {
 		t.Fatalf("%s: %v", statement, err)
@@ -99,7 +96,6 @@ func query[T any](t *testing.T, dir, statement string) (v T) {
 // closed makes a store and closes it.
 func closed(t *testing.T, dir string) {
 	t.Helper()
-	s, err := file.Open(rig.Deadline(t), dir, file.Options{})
-	must.Succeed(t, err)
+	s := must.Get(file.Open(rig.Deadline(t), dir, file.Options{}))(t)
 	must.Succeed(t, s.Close())
 }

@@ -23,11 +23,9 @@ func members(p protocol.Protocol) protocoltest.Setup {
 		dir := place(t)
 		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
 			t.Helper()
-			opened, err := file.Open(t.Context(), dir, file.Options{})
-			must.Succeed(t, err)
+			opened := must.Get(file.Open(t.Context(), dir, file.Options{}))(t)
 			f := faults.NewFaulty(opened, nil)
-			m, err := p.New(protocol.Config{Member: id, Store: f, TTL: ttl, SnapshotEvery: 20})
-			must.Succeed(t, err)
+			m := must.Get(p.New(protocol.Config{Member: id, Store: f, TTL: ttl, SnapshotEvery: 20}))(t)
 			return protocoltest.Handle{Member: m, Crash: func() { _ = f.Close() }, Away: f.Away}
 		}
 	}}

@@ -67,8 +67,7 @@ func TestUmask(t *testing.T) {
 		dir := place(t)
 		cmd := exec.Command("sh", "-c", `umask `+umask+`; exec "$0" "$1"`, self, dir)
 		cmd.Env = append(os.Environ(), helperVariable+"=open")
-		stdin, err := cmd.StdinPipe()
-		must.Succeed(t, err)
+		stdin := must.Get(cmd.StdinPipe())(t)
 		out, err := cmd.Output()
 		stdin.Close()
 		if err != nil || strings.Trim(string(out), "<nil>\n") != "" {
@@ -111,7 +110,6 @@ func openAsNobody(binary, dir string) ([]byte, error) {
 
 func copyBinary(t *testing.T, to string) {
 	t.Helper()
-	data, err := os.ReadFile("/proc/self/exe")
-	must.Succeed(t, err)
+	data := must.Get(os.ReadFile("/proc/self/exe"))(t)
 	must.Succeed(t, os.WriteFile(to, data, 0o755))
 }

@@ -37,8 +37,7 @@ func backdoorTo(t testing.TB, bucket string, servers ...string) backdoor {
 		servers = []string{address}
 	}
 	conn := connect(t, strings.Join(servers, ","))
-	js, err := jetstream.New(conn)
-	must.Succeed(t, err)
+	js := must.Get(jetstream.New(conn))(t)
 	return backdoor{js, bucket}
 }
 

@@ -180,8 +180,7 @@ func writeWhileThawing(t *testing.T, s *nats.Store, key string, v store.Version)
 // spawn starts nodes that can be killed.
 func spawn(t testing.TB, nodes int) *server.Processes {
 	t.Helper()
-	p, err := server.Spawn(rig.LongDeadline(t), server.Options{Dir: t.TempDir(), Nodes: nodes})
-	must.Succeed(t, err)
+	p := must.Get(server.Spawn(rig.LongDeadline(t), server.Options{Dir: t.TempDir(), Nodes: nodes}))(t)
 	t.Cleanup(p.Stop)
 	return p
 }
@@ -189,10 +188,9 @@ func spawn(t testing.TB, nodes int) *server.Processes {
 // TestLeaderKilled kills the node that leads the log, again and again, while clients write.
 func TestLeaderKilled(t *testing.T) {
 	t.Parallel()
-	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*nats.Store] {
+	place.Crashes(t, func(t *testing.T) (nats.Options, func(*testing.T)) {
 		p := spawn(t, 3)
-		r := reach("b", p.URLs()...)
-		r.Crash = func(t *testing.T) {
+		return usual(nats.Options{Bucket: "b", URLs: p.URLs()}), func(t *testing.T) {
 			door := backdoorTo(t, "b", p.URLs()...)
 			killed := leader(t, door, p, door.log())
 			p.Kill(killed)
@@ -200,7 +198,6 @@ func TestLeaderKilled(t *testing.T) {
 			must.Succeed(t, p.Restart(killed))
 			must.Succeed(t, p.Await(rig.Deadline(t)))
 		}
-		return r
 	})
 }
 

@@ -8,15 +8,7 @@ import (
 	"github.com/rota-run/rota/proof/faultproxy"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/nats"
-	"github.com/rota-run/rota/store/storetest"
 )
-
-// reach opens stores in a bucket on the servers at these addresses, directly and through a link for each handle.
-func reach(name string, addresses ...string) storetest.Reach[*nats.Store] {
-	return rig.Reach(hosts(addresses...), func(t *testing.T, addrs []string) *nats.Store {
-		return openWith(t, nats.Options{Bucket: name, URLs: urls(addrs)})
-	})
-}
 
 // hosts are addresses without, and urls those with the scheme.
 func hosts(urls ...string) []string {
@@ -33,22 +25,15 @@ func proxyTo(t *testing.T, url string) *faultproxy.Proxy {
 	return rig.Link(t, strings.TrimPrefix(url, "nats://"))
 }
 
-func TestFaults(t *testing.T) {
-	t.Parallel()
-	storetest.Faults(t, func(*testing.T) storetest.Reach[*nats.Store] { return reach(bucket(), address) })
-}
-
 // TestServerKilled gives each store a server process of its own, which is killed with SIGKILL and started again with its data.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
-	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*nats.Store] {
+	place.Crashes(t, func(t *testing.T) (nats.Options, func(*testing.T)) {
 		p := spawn(t, 1)
-		r := reach("b", p.URL())
-		r.Crash = func(t *testing.T) {
+		return usual(nats.Options{Bucket: "b", URLs: p.URLs()}), func(t *testing.T) {
 			p.Kill(0)
 			must.Succeed(t, p.Restart(0))
 			must.Succeed(t, p.Await(rig.Deadline(t)))
 		}
-		return r
 	})
 }

@@ -27,8 +27,7 @@ func bare(t *testing.T, o *server.Options) string {
 	if o.JetStream && o.StoreDir == "" {
 		o.StoreDir = folder(t)
 	}
-	n, err := server.NewServer(o)
-	must.Succeed(t, err)
+	n := must.Get(server.NewServer(o))(t)
 	n.Start()
 	t.Cleanup(func() { n.Shutdown(); n.WaitForShutdown() })
 	if !n.ReadyForConnections(rig.Patience) {

@@ -68,10 +68,8 @@ func TestLeastPermissions(t *testing.T) {
 	openWith(t, as("first"))
 	s := openWith(t, as("member"))
 	ctx := rig.Deadline(t)
-	hints, err := s.Watch(ctx, "a/")
-	must.Succeed(t, err)
-	appends, err := s.WatchLog(ctx)
-	must.Succeed(t, err)
+	hints := must.Get(s.Watch(ctx, "a/"))(t)
+	appends := must.Get(s.WatchLog(ctx))(t)
 	<-hints
 	<-appends
 	v := mustPut(t, newSession(t, s, time.Minute), "a/1", "x", "")
@@ -86,8 +84,8 @@ func TestLeastPermissions(t *testing.T) {
 
 	f, edge := openWith(t, as("flows")), store.Shard{Edge: "e"}
 	must.Succeed(t, f.MakeFlow(ctx, "f@1", []store.Shard{edge}))
-	_, err = f.Commit(ctx, "f@1", store.Unit{Name: "u", Outputs: []store.Put{{Shard: edge, Data: noise(2, most/2)}}})
-	must.Succeed(t, err)
+	u := store.Unit{Name: "u", Outputs: []store.Put{{Shard: edge, Data: noise(2, most/2)}}}
+	must.Succeed(t, must.Err(f.Commit(ctx, "f@1", u)))
 	got, err := openWith(t, as("flows")).Receive(ctx, "f@1", store.Receive{Shard: edge, Limit: 1, Lease: time.Minute})
 	if err != nil || len(got) != 1 {
 		t.Fatalf("receive: %d messages, %v", len(got), err)
@@ -105,8 +103,7 @@ func TestLeastPermissions(t *testing.T) {
 	if _, err := r.Read(ctx, indexes[3], 100); !errors.Is(err, store.ErrTruncated) {
 		t.Fatalf("read of what is trimmed: %v", err)
 	}
-	seen, err := r.Watch(ctx, "")
-	must.Succeed(t, err)
+	seen := must.Get(r.Watch(ctx, ""))(t)
 	<-seen
 	must.Succeed(t, s.Delete(ctx, "a/1", v))
 	rig.Hinted(t, seen)

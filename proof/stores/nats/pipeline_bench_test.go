@@ -109,7 +109,7 @@ type bareEdge struct {
 
 func newBareEdge(b *testing.B) *bareEdge {
 	b.Helper()
-	js, _ := client(b)
+	js := backdoorTo(b, "").js
 	e := &bareEdge{js: js, subject: "hop." + bucket()}
 	name := "hop_" + bucket()
 	must.Succeed(b, must.Err(js.CreateStream(b.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{e.subject + ".>"}})))

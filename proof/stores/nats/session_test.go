@@ -18,8 +18,7 @@ func mustPut(t *testing.T, s interface {
 	Put(context.Context, store.Doc) (store.Version, error)
 }, key, value string, v store.Version) store.Version {
 	t.Helper()
-	got, err := s.Put(rig.Deadline(t), store.Doc{Key: key, Value: []byte(value), Version: v})
-	must.Succeed(t, err)
+	got := must.Get(s.Put(rig.Deadline(t), store.Doc{Key: key, Value: []byte(value), Version: v}))(t)
 	return got
 }
 
@@ -53,8 +52,7 @@ func there(t *testing.T, s *nats.Store, key string) (is bool) {
 // newSession opens a session whose ttl is a whole second or more.
 func newSession(t *testing.T, s *nats.Store, ttl time.Duration) store.Session {
 	t.Helper()
-	owner, err := s.OpenSession(rig.Deadline(t), ttl)
-	must.Succeed(t, err)
+	owner := must.Get(s.OpenSession(rig.Deadline(t), ttl))(t)
 	return owner
 }
 
@@ -93,7 +91,7 @@ func TestSilentUser(t *testing.T) {
 // TestTakenOverDocumentIsLeftAlone has another write over a session's document: the session neither repeats nor removes that.
 func TestTakenOverDocumentIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	open := fresh(t)
+	open := place.Empty(t)
 	a, b := open(t), open(t)
 	owner := newSession(t, a, time.Minute)
 	v1 := mustPut(t, owner, "s/1", "x", "")

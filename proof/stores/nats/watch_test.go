@@ -27,8 +27,7 @@ func changeBesideALostConsumer(t *testing.T, s *nats.Store, door backdoor) {
 	t.Helper()
 	for i := range 5 {
 		ctx := rig.Deadline(t)
-		hints, err := s.Watch(ctx, fmt.Sprintf("w%d/", i))
-		must.Succeed(t, err)
+		hints := must.Get(s.Watch(ctx, fmt.Sprintf("w%d/", i)))(t)
 		rig.Hinted(t, hints)
 		loseConsumers(ctx, t, door, door.doc(fmt.Sprintf("w%d/", i))+">")
 		rig.Hinted(t, hints)

@@ -28,12 +28,10 @@ func TestFencedTransaction(t *testing.T) {
 	defer db.Close()
 	ctx := rig.Deadline(t)
 	for _, query := range []string{fmt.Sprintf("CREATE SCHEMA %q", o.Schema), fence.Table, "CREATE TABLE report (body text)"} {
-		_, err := db.ExecContext(ctx, query)
-		must.Succeed(t, err)
+		must.Succeed(t, must.Err(db.ExecContext(ctx, query)))
 	}
 	begin := func() *stdsql.Tx {
-		tx, err := db.BeginTx(ctx, nil)
-		must.Succeed(t, err)
+		tx := must.Get(db.BeginTx(ctx, nil))(t)
 		return tx
 	}
 	write := func(tx *stdsql.Tx, token cluster.Token, body string) error {

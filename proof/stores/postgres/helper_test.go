@@ -68,17 +68,10 @@ func through(o postgres.Options, hosts ...string) postgres.Options {
 	return o
 }
 
-func opening(o postgres.Options) func(context.Context) (*postgres.Store, error) {
-	return func(ctx context.Context) (*postgres.Store, error) { return postgres.Open(ctx, o) }
+// place is how tests reach the shared server, or another one.
+var place = rig.Place[postgres.Options, *postgres.Store]{
+	Open: postgres.Open, TTL: 2 * time.Second, Fresh: options, At: through,
+	Hosts: func(o postgres.Options) []string { return o.Hosts },
 }
 
-func openWith(t testing.TB, o postgres.Options) *postgres.Store {
-	t.Helper()
-	return rig.Open(t, opening(o))
-}
-
-// fresh makes an empty store on the shared server.
-func fresh(t *testing.T) func(t *testing.T) *postgres.Store {
-	o := options(t)
-	return func(t *testing.T) *postgres.Store { return openWith(t, o) }
-}
+func openWith(t testing.TB, o postgres.Options) *postgres.Store { t.Helper(); return place.With(t, o) }

@@ -13,7 +13,6 @@ import (
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/postgres"
-	"github.com/rota-run/rota/store/storetest"
 )
 
 // TestTrimFreesSpace appends and trims again and again: the tables do not grow. The server is the test's own: what others read keeps a vacuum from what they
@@ -103,16 +102,14 @@ func TestHeadGoesBack(t *testing.T) {
 // TestCrashes kills the server and starts it again, while clients work.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
-	storetest.Crashes(t, func(t *testing.T) storetest.Reach[*postgres.Store] {
+	place.Crashes(t, func(t *testing.T) (postgres.Options, func(*testing.T)) {
 		s := own(t, server.Options{})
 		o := on(s)
 		o.Timeout = 5 * time.Second
-		r := rig.Reach(o.Hosts, func(t *testing.T, hosts []string) *postgres.Store { return openWith(t, through(o, hosts...)) })
-		r.Crash = func(t *testing.T) {
+		return o, func(t *testing.T) {
 			must.Succeed(t, s.Kill())
 			must.Succeed(t, s.Restart(rig.Deadline(t)))
 		}
-		return r
 	})
 }
 
@@ -122,8 +119,7 @@ func TestSilentServer(t *testing.T) {
 	o := options(t)
 	link := rig.Link(t, o.Hosts[0])
 	behind, direct, ctx := openWith(t, through(o, link.Addr())), openWith(t, o), rig.LongDeadline(t)
-	docs, err := behind.Watch(ctx, "")
-	must.Succeed(t, err)
+	docs := must.Get(behind.Watch(ctx, ""))(t)
 	<-docs
 	before := link.Stats().Accepted
 	link.DropReplies()

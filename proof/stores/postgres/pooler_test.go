@@ -33,8 +33,7 @@ func TestPooler(t *testing.T) {
 				return
 			}
 			st := openWith(t, o)
-			hints, err := st.Watch(rig.Deadline(t), "")
-			must.Succeed(t, err)
+			hints := must.Get(st.Watch(rig.Deadline(t), ""))(t)
 			<-hints
 			n := openSession(t, st)
 			must.Succeed(t, must.Err(n.Put(rig.Deadline(t), store.Doc{Key: "s"})))

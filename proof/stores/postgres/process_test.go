@@ -1,13 +1,11 @@
 package postgres_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -48,25 +46,13 @@ func hold(where string) error {
 }
 
 // holder starts a process that holds the document "s" with a session.
-func holder(t *testing.T, o postgres.Options) *exec.Cmd {
+func holder(t *testing.T, o postgres.Options) *rig.Process {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), holderVariable+"="+o.Hosts[0]+" "+o.Schema)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	must.Succeed(t, err)
-	stdout, err := cmd.StdoutPipe()
-	must.Succeed(t, err)
-	must.Succeed(t, cmd.Start())
-	t.Cleanup(func() {
-		stdin.Close()
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()
-	})
-	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "held\n" {
-		t.Fatalf("the holder said %q, %v", line, err)
+	p := rig.Again(t, holderVariable, o.Hosts[0]+" "+o.Schema)
+	if line, _ := p.Line(); line != "held" {
+		t.Fatalf("the holder said %q", line)
 	}
-	return cmd
+	return p
 }
 
 // awaitGone waits until a document is gone, by hints alone.
@@ -88,11 +74,10 @@ func TestSessionOfAKilledProcess(t *testing.T) {
 	o := options(t)
 	s := openWith(t, o)
 	openSession(t, s)
-	hints, err := s.Watch(rig.LongDeadline(t), "")
-	must.Succeed(t, err)
+	hints := must.Get(s.Watch(rig.LongDeadline(t), ""))(t)
 	for range 3 {
-		cmd := holder(t, o)
-		_ = cmd.Process.Kill()
+		held := holder(t, o)
+		held.Kill()
 		killed := time.Now()
 		awaitGone(t, s, hints, "s")
 		t.Logf("the document of a session of %v was gone %v after kill -9", holderTTL, time.Since(killed).Round(time.Millisecond))
@@ -108,28 +93,17 @@ func TestSeveralKilledAtOnce(t *testing.T) {
 	o := options(t)
 	s := openWith(t, o)
 	openSession(t, s)
-	var dead []*exec.Cmd
+	var dead []*rig.Process
 	for range 3 {
-		cmd := holderOf(t, o)
-		dead = append(dead, cmd)
+		dead = append(dead, holder(t, o))
+		d, err := s.Get(rig.Deadline(t), "s") // nobody else may have it
+		must.Succeed(t, err)
+		must.Succeed(t, s.Delete(rig.Deadline(t), "s", d.Version))
 	}
-	for _, cmd := range dead {
-		_ = cmd.Process.Kill()
+	for _, p := range dead {
+		_ = p.Cmd.Process.Kill() // all, and then each is waited for
 	}
 	rig.Eventually(t, "the sessions of all three are gone", func() bool { return sessions(t, o) == 1 })
-}
-
-// holderOf starts a holder whose document nobody else has.
-func holderOf(t *testing.T, o postgres.Options) *exec.Cmd {
-	t.Helper()
-	s := openWith(t, o)
-	cmd := holder(t, o)
-	d, err := s.Get(rig.Deadline(t), "s")
-	if err == nil {
-		err = s.Delete(rig.Deadline(t), "s", d.Version)
-	}
-	must.Succeed(t, err)
-	return cmd
 }
 
 // TestDeadWithoutWitness kills the only process with a session: a reader without one finds it dead, and has it removed.
@@ -137,9 +111,7 @@ func TestDeadWithoutWitness(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	s := openWith(t, o)
-	cmd := holder(t, o)
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
+	holder(t, o).Kill()
 	rig.Eventually(t, "the document is gone", func() bool {
 		_, err := s.Get(rig.Deadline(t), "s")
 		return errors.Is(err, store.ErrNotFound)

@@ -22,29 +22,18 @@ type meter struct {
 
 func metered(t *testing.T, server string) *meter {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
-	t.Cleanup(func() { l.Close() })
-	m := &meter{addr: l.Addr().String()}
-	go func() {
-		for n := 0; ; n++ {
-			from, err := l.Accept()
-			if err != nil {
-				return
-			}
-			to, err := net.Dial("tcp", server)
-			if err != nil {
-				from.Close()
-				return
-			}
-			go func() { defer from.Close(); _, _ = io.Copy(from, to) }() // until either side ends
-			count := &m.requests
-			if n > 0 {
-				count = new(atomic.Int64)
-			}
-			go func() { defer to.Close(); _ = forward(to, bufio.NewReader(from), count) }() // as well
+	m := &meter{}
+	var conns atomic.Int64
+	m.addr = rig.Front(t, server, func(from, to net.Conn) {
+		count := &m.requests
+		if conns.Add(1) > 1 {
+			count = new(atomic.Int64)
 		}
-	}()
+		over := rig.Backward(from, to)
+		_ = forward(to, bufio.NewReader(from), count) // until either side ends
+		to.Close()
+		over.Wait()
+	})
 	return m
 }
 
@@ -110,8 +99,7 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	before := m.requests.Load()
-	second, err := s.OpenSession(ctx, time.Minute)
-	must.Succeed(t, err)
+	second := must.Get(s.OpenSession(ctx, time.Minute))(t)
 	must.Succeed(t, second.Close(ctx))
 	if sent := m.requests.Load() - before; sent > 3 { // the end is prepared
 		t.Errorf("a session sent %d requests, want one for its beginning and one for its end", sent)

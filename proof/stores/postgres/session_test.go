@@ -15,8 +15,7 @@ import (
 
 func openSession(t *testing.T, s *postgres.Store) store.Session {
 	t.Helper()
-	n, err := s.OpenSession(rig.Deadline(t), time.Minute)
-	must.Succeed(t, err)
+	n := must.Get(s.OpenSession(rig.Deadline(t), time.Minute))(t)
 	return n
 }
 
@@ -27,8 +26,7 @@ func count(t *testing.T, s *server.Server, format string, args ...any) int {
 	if err != nil || len(column) != 1 {
 		t.Fatalf("%v, %v", column, err)
 	}
-	n, err := strconv.Atoi(column[0])
-	must.Succeed(t, err)
+	n := must.Get(strconv.Atoi(column[0]))(t)
 	return n
 }
 

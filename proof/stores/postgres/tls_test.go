@@ -25,8 +25,7 @@ func TestTLS(t *testing.T) {
 	o.User, o.Password, o.TLS = "al", rig.Secret, client
 	sql(t, s, fmt.Sprintf("CREATE SCHEMA %q AUTHORIZATION al", o.Schema))
 	st := openWith(t, o)
-	hints, err := st.Watch(rig.Deadline(t), "")
-	must.Succeed(t, err)
+	hints := must.Get(st.Watch(rig.Deadline(t), ""))(t)
 	<-hints
 	must.Succeed(t, must.Err(openSession(t, st).Put(rig.Deadline(t), store.Doc{Key: "s"})))
 	rig.Hinted(t, hints)

@@ -4,97 +4,43 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/port"
+	"github.com/rota-run/rota/internal/store/refusal"
 	"github.com/rota-run/rota/store"
 )
 
 // Secret is a password that no error may show.
-const Secret = "correct-horse"
+const Secret = refusal.Secret
 
-// Opener opens a store as its options say.
-type Opener[O any, S io.Closer] func(context.Context, O) (S, error)
+// Refusal is a store that must not be opened.
+type Refusal[O any] = refusal.Case[O]
 
-// Refusal is a store that must not be opened, and what the error is and says.
-type Refusal[O any] struct {
-	Options O
-	Is      error // nil: any
-	Words   []string
-}
+// Says is refusal.Says.
+func Says[O any](o O, is error, words ...string) Refusal[O] { return refusal.Says(o, is, words...) }
 
-// Says is a Refusal whose error is, if is is not nil, and says all words.
-func Says[O any](o O, is error, words ...string) Refusal[O] {
-	return Refusal[O]{Options: o, Is: is, Words: words}
-}
-
-// Refusals opens stores that must not be opened, each as a test of its own.
-func Refusals[O any, S io.Closer](t *testing.T, open Opener[O, S], cases map[string]Refusal[O]) {
-	for name, c := range cases { // order-free: each is a test of its own
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			Refused(t, open, c.Options, c.Is, c.Words...)
-		})
-	}
-}
-
-// Refused opens a store that must not be opened. The error says what a user needs, in one line and without the secret,
-// and not that something may have changed. On a busy machine a server's answer may come too late: then it asks again.
-func Refused[O any, S io.Closer](t *testing.T, open Opener[O, S], o O, is error, words ...string) {
+// Refusals is refusal.All.
+func Refusals[O any, S io.Closer](t *testing.T, open refusal.Opener[O, S], cases map[string]Refusal[O]) {
 	t.Helper()
-	err := refusal(t, open, o)
-	for end := time.Now().Add(Patience); errors.Is(err, store.ErrUnavailable) && lacks(err, words) != ""; {
-		if time.Now().After(end) {
-			break
-		}
-		err = refusal(t, open, o)
-	}
-	t.Log(err)
-	if word := lacks(err, words); word != "" {
-		t.Errorf("error %q does not say %q", err, word)
-	}
-	if is != nil && !errors.Is(err, is) {
-		t.Errorf("error %v, want %v", err, is)
-	}
-	if errors.Is(err, store.ErrUnknown) {
-		t.Errorf("error %v says that something may have changed", err)
-	}
-	if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), Secret) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %q shows the secret, or has several lines", err)
-	}
+	refusal.All(t, open, cases)
 }
 
-func refusal[O any, S io.Closer](t *testing.T, open Opener[O, S], o O) error {
+// Refused is refusal.One.
+func Refused[O any, S io.Closer](t *testing.T, open refusal.Opener[O, S], o O, is error, words ...string) {
 	t.Helper()
-	s, err := open(Deadline(t), o)
-	if err == nil {
-		_ = s.Close() // it should not be there
-		t.Fatal("opened, want an error")
-	}
-	return err
-}
-
-// lacks is the first of the words that an error does not say.
-func lacks(err error, words []string) string {
-	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			return w
-		}
-	}
-	return ""
+	refusal.One(t, open, o, is, words...)
 }
 
 var errGaveUp = errors.New("the caller gave up")
 
 // Cancelled cancels Open before it begins, and while it waits for a server that says nothing.
-func Cancelled[O any, S io.Closer](t *testing.T, open Opener[O, S], silent O) {
+func Cancelled[O any, S io.Closer](t *testing.T, open refusal.Opener[O, S], silent O) {
 	t.Helper()
 	for _, after := range []time.Duration{0, 50 * time.Millisecond} {
 		ctx, cancel := context.WithCancelCause(Deadline(t))
@@ -175,21 +121,40 @@ func Greets(t testing.TB, each func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// TLSFront takes TLS off in front of a server, and returns its address.
-func TLSFront(t testing.TB, server string, c *tls.Config) string {
+// Front passes connections on to a server: pass gets both ends of each, which are closed when it returns. It returns its
+// address.
+func Front(t testing.TB, server string, pass func(client, server net.Conn)) string {
 	t.Helper()
-	return Greets(t, func(plain net.Conn) {
-		front := tls.Server(plain, c)
-		defer front.Close()
+	return Greets(t, func(client net.Conn) {
+		defer client.Close()
 		behind, err := net.Dial("tcp", server)
 		if err != nil {
 			return
 		}
 		defer behind.Close()
-		go func() {
-			_, _ = io.Copy(behind, front) // until either side ends
-			behind.Close()
-		}()
-		_, _ = io.Copy(front, behind) // until either side ends
+		pass(client, behind)
+	})
+}
+
+// Backward passes on what a server says until either side ends, and ends both. Wait for what it returns.
+func Backward(client io.WriteCloser, server io.ReadCloser) *sync.WaitGroup {
+	var over sync.WaitGroup
+	over.Go(func() {
+		_, _ = io.Copy(client, server) // until either side ends
+		client.Close()
+		server.Close()
+	})
+	return &over
+}
+
+// TLSFront takes TLS off in front of a server, and returns its address.
+func TLSFront(t testing.TB, server string, c *tls.Config) string {
+	t.Helper()
+	return Front(t, server, func(plain, behind net.Conn) {
+		client := tls.Server(plain, c)
+		over := Backward(client, behind)
+		_, _ = io.Copy(behind, client) // until either side ends
+		behind.Close()
+		over.Wait()
 	})
 }

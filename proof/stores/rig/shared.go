@@ -51,13 +51,27 @@ func (s *Shared[S]) Run(m *testing.M, others ...interface{ Stop() }) int {
 	for _, other := range others {
 		other.Stop()
 	}
-	if code == 0 {
-		if err := Leaks(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
+	if err := Leaks(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
 	return code
+}
+
+// Main runs the tests of a package beside a server that is started before them, with a folder of its own.
+func Main[S interface{ Stop() }](m *testing.M, start func(ctx context.Context, dir string) (S, error)) int {
+	dir, err := os.MkdirTemp("", "rota-server-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
+		defer cancel()
+		var server S
+		if server, err = start(ctx, dir); err == nil {
+			return new(Shared[S]).Run(m, server)
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
 }
 
 // MayKill skips a test that kills servers where a variable names those of somebody else.

@@ -15,10 +15,7 @@ import (
 
 func openDriver(t testing.TB, o zookeeper.Options) full.Driver {
 	t.Helper()
-	d, err := zookeeper.OpenDriver(rig.Deadline(t), o)
-	must.Succeed(t, err)
-	t.Cleanup(func() { _ = d.Close() })
-	return d
+	return rig.Driver(t, zookeeper.OpenDriver, o)
 }
 
 // state is the version of what the tests of drivers write.
@@ -33,26 +30,18 @@ func (n nodes) state() any {
 // TestDriver: the driver keeps the promises of package driver, over a real server.
 func TestDriver(t *testing.T) {
 	t.Parallel()
+	hurry := func(o *zookeeper.Options) { o.Timeout = 2 * time.Second }
+	newest := func(t *testing.T, o zookeeper.Options) func() any { return nodesOf(t, o).state }
 	drivertest.Documents(t, drivertest.Setup{
-		Open: func(t *testing.T) func() drivertest.Documenter {
-			o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
-			return func() drivertest.Documenter { return openDriver(t, o) }
-		},
+		Open: rig.Drivers(place, zookeeper.OpenDriver, func(d full.Driver) drivertest.Documenter { return d }),
 		Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) {
-			o := zookeeper.Options{Servers: servers(t), Path: freshPath(t), Session: 2 * time.Second}
-			w := openDriver(t, o)
-			_, err := w.Swap(rig.Deadline(t), driverOp("other"))
-			must.Succeed(t, err)
-			below := nodesOf(t, o)
-			proxy := rig.Link(t, o.Servers[0])
-			o.Servers, o.Timeout = []string{proxy.Addr()}, 2*time.Second
-			return w, openDriver(t, o), rig.DriverLink(t, proxy, below.state)
+			witness, through, l = rig.ThroughLink(t, place, zookeeper.OpenDriver, hurry, newest)
+			// It makes the folder that the tests write in.
+			must.Succeed(t, must.Err(witness.Swap(rig.Deadline(t), driver.Op{Key: "other", Name: "test", Value: []byte("x")})))
+			return witness, through, l
 		},
 	})
 }
-
-// driverOp creates a row, and with it the folder that the tests write in.
-func driverOp(key string) driver.Op { return driver.Op{Key: key, Name: "test", Value: []byte("x")} }
 
 // TestWhatIsKnownIsInOrder reads a row that is watched behind one that is not. Both are raised while the request for the
 // first is on its way, so what was known of the other when it left is too old.
@@ -75,14 +64,12 @@ func TestWhatIsKnownIsInOrder(t *testing.T) {
 	go func() { _ = reader.Watch(ctx, "w/", func() {}) }() // ends with the handle
 	rig.Eventually(t, "what is armed is not asked for", func() bool {
 		before := tap.counts()
-		_, err := reader.Read(ctx, driver.Query{Keys: []string{"c", "w/a"}})
-		must.Succeed(t, err)
+		must.Succeed(t, must.Err(reader.Read(ctx, driver.Query{Keys: []string{"c", "w/a"}})))
 		return tap.since(before)[opGetData] == 1
 	})
 	var once sync.Once
 	tap.on(opGetData, func() { once.Do(func() { raise("2") }) })
-	rows, err := reader.Read(ctx, driver.Query{Keys: []string{"c", "w/a"}})
-	must.Succeed(t, err)
+	rows := must.Get(reader.Read(ctx, driver.Query{Keys: []string{"c", "w/a"}}))(t)
 	if c, a := string(rows.Keys[0].Value), string(rows.Keys[1].Value); c != "2" || a != "2" {
 		t.Errorf("c was read at %s, and a behind it at %s; want 2 and 2", c, a)
 	}

@@ -19,8 +19,7 @@ func TestWhatSomebodyElseWrote(t *testing.T) {
 	for _, key := range []string{"a/1", "a/2"} {
 		must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: key, Value: []byte("ours")})))
 	}
-	former, err := s.Get(ctx, "a/1")
-	must.Succeed(t, err)
+	former := must.Get(s.Get(ctx, "a/1"))(t)
 	must.Succeed(t, must.Err(below.Set(below.below("rows/+d+a/1"), []byte("theirs"), -1)))
 	below.create(t, below.below("rows/+d+a/3"), []byte("theirs too"), 0)
 	docs, err := s.List(ctx, "a/")
@@ -30,8 +29,7 @@ func TestWhatSomebodyElseWrote(t *testing.T) {
 	if _, err := s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("late"), Version: former.Version}); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("put over a version that is gone: %v", err)
 	}
-	v, err := s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("ours again"), Version: docs[0].Version})
-	must.Succeed(t, err)
+	v := must.Get(s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("ours again"), Version: docs[0].Version}))(t)
 	if _, err := s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("twice"), Version: docs[0].Version}); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("put over it once more: %v", err)
 	}
@@ -49,26 +47,12 @@ func TestWhatSomebodyElseWrote(t *testing.T) {
 	}
 }
 
-// TestFoldersAreContainers checks that folders are made as nodes that servers remove when they are empty. A node does not say that it is one, so the
-// requests are counted.
-func TestFoldersAreContainers(t *testing.T) {
-	t.Parallel()
-	tap, ctx := listenTap(t, servers(t)[0]), rig.Deadline(t)
-	s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}, Path: freshPath(t)})
-	before := tap.counts()
-	must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: "a/b"})))
-	if got := tap.since(before); got[opCreateContainer] != 1 || got[opCreate] != 0 {
-		t.Errorf("asked for %v, want a container", got)
-	}
-}
-
 // TestFoldersGoWithTheirDocuments creates a document again after the servers have removed its empty folder.
 func TestFoldersGoWithTheirDocuments(t *testing.T) {
 	t.Parallel()
 	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)
 	s, below := openWith(t, o), nodesOf(t, o)
-	v, err := s.Put(ctx, store.Doc{Key: "a/b/c"})
-	must.Succeed(t, err)
+	v := must.Get(s.Put(ctx, store.Doc{Key: "a/b/c"}))(t)
 	must.Succeed(t, s.Delete(ctx, "a/b/c", v))
 	below.remove(t, below.below(rowsNode+"/+d+a+b")) // as the servers do some time later
 	if _, err := s.Put(ctx, store.Doc{Key: "a/b/c"}); err != nil {

@@ -8,8 +8,6 @@ import (
 
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/proof/stores/rig"
-	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
@@ -50,30 +48,20 @@ func threeServers(t testing.TB) *server.Cluster {
 // freshPath returns a path that no other test uses.
 func freshPath(testing.TB) string { return "/rota-tests/" + standing.Name() }
 
-// opener is how a handle is opened.
-func opener(o zookeeper.Options) func(context.Context) (*zookeeper.Store, error) {
-	return func(ctx context.Context) (*zookeeper.Store, error) { return zookeeper.Open(ctx, o) }
+// place is how tests reach the shared server, or another one. Handles behind a link have short sessions.
+var place = rig.Place[zookeeper.Options, *zookeeper.Store]{
+	Open: zookeeper.Open, TTL: 2 * time.Second,
+	Fresh: func(t testing.TB) zookeeper.Options {
+		return zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
+	},
+	Hosts: func(o zookeeper.Options) []string { return o.Servers },
+	At: func(o zookeeper.Options, servers ...string) zookeeper.Options {
+		o.Servers, o.Session = servers, 2*time.Second
+		return o
+	},
 }
 
 func openWith(t testing.TB, o zookeeper.Options) *zookeeper.Store {
 	t.Helper()
-	return rig.Open(t, opener(o))
-}
-
-// members runs a protocol on these servers, each member behind a link of its own.
-func members(servers []string) func(protocol.Protocol) protocoltest.Setup {
-	return func(p protocol.Protocol) protocoltest.Setup {
-		return protocoltest.Setup{TTL: 2 * time.Second, Open: rig.Members(p, servers, func(t *testing.T) func(t *testing.T, addr string) *zookeeper.Store {
-			path := freshPath(t)
-			return func(t *testing.T, addr string) *zookeeper.Store { // the story closes it
-				return rig.Opened(t, opener(zookeeper.Options{Servers: []string{addr}, Path: path, Session: 2 * time.Second}))
-			}
-		})}
-	}
-}
-
-// fresh makes an empty store on the shared server.
-func fresh(t *testing.T) func(t *testing.T) *zookeeper.Store {
-	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
-	return func(t *testing.T) *zookeeper.Store { return openWith(t, o) }
+	return place.With(t, o)
 }

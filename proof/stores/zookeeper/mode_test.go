@@ -18,8 +18,7 @@ const readsAtLeader = 50
 func TestBarriers(t *testing.T) {
 	t.Parallel()
 	c, ctx := threeServers(t), rig.Deadline(t)
-	leader, err := c.Leader(ctx)
-	must.Succeed(t, err)
+	leader := must.Get(c.Leader(ctx))(t)
 	path := freshPath(t)
 	for i, addr := range c.Servers() {
 		tap := listenTap(t, addr)
@@ -55,8 +54,7 @@ func TestSilentNode(t *testing.T) {
 	var links []*faultproxy.Proxy
 	links, o.Servers = rig.Links(t, threeServers(t).Servers())
 	s := openWith(t, o)
-	v, err := s.Put(rig.Deadline(t), store.Doc{Key: "a", Value: []byte("x")})
-	must.Succeed(t, err)
+	v := must.Get(s.Put(rig.Deadline(t), store.Doc{Key: "a", Value: []byte("x")}))(t)
 	for _, link := range links { // the handle has one connection
 		if link.Stats().Open > 0 {
 			link.Stall()

@@ -92,8 +92,7 @@ func TestUserAlone(t *testing.T) {
 	s, link, tap := openTapped(t, o)
 	ctx := rig.Deadline(t)
 	must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: "a/b"})))
-	session, err := s.OpenSession(ctx, time.Minute)
-	must.Succeed(t, err)
+	session := must.Get(s.OpenSession(ctx, time.Minute))(t)
 	if _, err := session.Put(ctx, store.Doc{Key: "a/c"}); err != nil {
 		t.Errorf("put with the session of a user: %v", err)
 	}
@@ -120,10 +119,8 @@ func TestThroughTLS(t *testing.T) {
 	roots.AddCert(web.Certificate())
 	front := rig.TLSFront(t, servers(t)[0], &tls.Config{Certificates: web.TLS.Certificates})
 	o := zookeeper.Options{Servers: []string{front}, Path: freshPath(t), TLS: &tls.Config{RootCAs: roots}}
-	s, err := zookeeper.Open(rig.Deadline(t), o)
-	must.Succeed(t, err)
-	session, err := s.OpenSession(rig.Deadline(t), time.Minute)
-	must.Succeed(t, err)
+	s := must.Get(zookeeper.Open(rig.Deadline(t), o))(t)
+	session := must.Get(s.OpenSession(rig.Deadline(t), time.Minute))(t)
 	if _, err := session.Put(rig.Deadline(t), store.Doc{Key: "a"}); err != nil {
 		t.Error(err)
 	}

@@ -1,7 +1,6 @@
 package zookeeper_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -34,19 +33,15 @@ func reachOf(t *testing.T, addrs []string) storetest.Reach[*zookeeper.Store] {
 // openThrough opens a store through its own link.
 func openThrough(t testing.TB, o zookeeper.Options) (*zookeeper.Store, *faultproxy.Proxy) {
 	t.Helper()
-	p, err := faultproxy.Listen(context.Background(), o.Servers[0])
-	must.Succeed(t, err)
-	t.Cleanup(func() { p.Close() })
-	o.Servers = []string{p.Addr()}
-	return openWith(t, o), p
+	link := rig.Link(t, o.Servers[0])
+	o.Servers = []string{link.Addr()}
+	return openWith(t, o), link
 }
 
 // openTapped opens a store through a tap and then a link: the tap sees requests before the link holds or loses them.
 func openTapped(t testing.TB, o zookeeper.Options) (*zookeeper.Store, *faultproxy.Proxy, *tap) {
 	t.Helper()
-	link, err := faultproxy.Listen(context.Background(), o.Servers[0])
-	must.Succeed(t, err)
-	t.Cleanup(func() { link.Close() })
+	link := rig.Link(t, o.Servers[0])
 	tap := listenTap(t, link.Addr())
 	o.Servers = []string{tap.addr()}
 	return openWith(t, o), link, tap
@@ -83,8 +78,7 @@ func TestCrashesOfLeaders(t *testing.T) {
 func killLeader(t *testing.T, c *server.Cluster) {
 	t.Helper()
 	ctx := rig.LongDeadline(t)
-	leader, err := c.Leader(ctx)
-	must.Succeed(t, err)
+	leader := must.Get(c.Leader(ctx))(t)
 	c.Kill(leader)
 	must.Succeed(t, must.Err(c.Leader(ctx)))
 	must.Succeed(t, c.Restart(ctx, leader))

@@ -18,8 +18,7 @@ import (
 
 func openSession(t *testing.T, s *zookeeper.Store, ttl time.Duration) store.Session {
 	t.Helper()
-	owned, err := s.OpenSession(rig.Deadline(t), ttl)
-	must.Succeed(t, err)
+	owned := must.Get(s.OpenSession(rig.Deadline(t), ttl))(t)
 	return owned
 }
 
@@ -73,8 +72,7 @@ func TestSessionsSurviveTheLeader(t *testing.T) {
 	c, ctx := ownServers(t, server.Options{Nodes: 3}), rig.LongDeadline(t)
 	witness := openWith(t, zookeeper.Options{Servers: c.Servers()})
 	owned := openSession(t, openWith(t, zookeeper.Options{Servers: c.Servers()}), time.Minute) // longer than an election on a busy machine
-	v, err := owned.Put(ctx, store.Doc{Key: "a"})
-	must.Succeed(t, err)
+	v := must.Get(owned.Put(ctx, store.Doc{Key: "a"}))(t)
 	leader, err := c.Leader(ctx)
 	must.Succeed(t, err)
 	c.Kill(leader)

@@ -9,15 +9,15 @@ import (
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
-func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, fresh) }
-func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, fresh) }
-func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, fresh) }
-func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
-func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
-func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
-func TestLocks(t *testing.T)    { t.Parallel(); locktest.Run(t, fresh) }
-func TestStories(t *testing.T)  { t.Parallel(); rig.Stories(t, members(servers(t))) }
-func TestStorm(t *testing.T)    { t.Parallel(); rig.Storms(t, members(servers(t))) }
+func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, place.Empty) }
+func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, place.Empty) }
+func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, place.Empty) }
+func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, place.Empty) }
+func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, place.Empty) }
+func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, place.Empty) }
+func TestLocks(t *testing.T)    { t.Parallel(); locktest.Run(t, place.Empty) }
+func TestStories(t *testing.T)  { t.Parallel(); rig.Stories(t, place.Members) }
+func TestStorm(t *testing.T)    { t.Parallel(); rig.Storms(t, place.Members) }
 
 // quorate makes stores whose reads wait for a quorum.
 func quorate(t *testing.T) func(t *testing.T) *zookeeper.Store {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/proof/stores/rig"
 )
 
 // What requests ask for: the numbers of ZooKeeper's protocol.
@@ -29,13 +29,9 @@ const askMode = "srvr"
 
 // tap passes connections on to a server, and records what clients ask for and which sessions they get.
 type tap struct {
-	listener net.Listener
-	target   string
-	wg       sync.WaitGroup
+	address string
 
 	mu       sync.Mutex
-	ended    bool
-	conns    []net.Conn
 	asked    map[int32]int    // requests, by what they ask for
 	armed    map[string]bool  // paths of reads that left a watch
 	before   map[int32]func() // called before a request is passed on
@@ -45,15 +41,12 @@ type tap struct {
 
 func listenTap(t testing.TB, target string) *tap {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
-	tp := &tap{listener: l, target: target, asked: make(map[int32]int), armed: make(map[string]bool), before: make(map[int32]func())}
-	tp.wg.Go(tp.accept)
-	t.Cleanup(tp.close)
+	tp := &tap{asked: make(map[int32]int), armed: make(map[string]bool), before: make(map[int32]func())}
+	tp.address = rig.Front(t, target, tp.pass)
 	return tp
 }
 
-func (tp *tap) addr() string { return tp.listener.Addr().String() }
+func (tp *tap) addr() string { return tp.address }
 
 // counts returns how often each kind of request was made so far.
 func (tp *tap) counts() map[int32]int {
@@ -92,42 +85,8 @@ func (tp *tap) on(op int32, fn func()) {
 	see(tp, func(tp *tap) bool { tp.before[op] = fn; return true })
 }
 
-func (tp *tap) accept() {
-	for {
-		client, err := tp.listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("tcp", tp.target)
-		if err != nil {
-			client.Close()
-			continue
-		}
-		if !tp.keep(client, server) {
-			return
-		}
-		tp.wg.Go(func() { tp.pass(client, server) })
-	}
-}
-
-// keep makes close end connections too.
-func (tp *tap) keep(conns ...net.Conn) bool {
-	tp.mu.Lock()
-	defer tp.mu.Unlock()
-	if tp.ended {
-		for _, c := range conns {
-			c.Close()
-		}
-		return false
-	}
-	tp.conns = append(tp.conns, conns...)
-	return true
-}
-
 // pass passes a connection on until either side ends it.
 func (tp *tap) pass(client, server net.Conn) {
-	defer client.Close()
-	defer server.Close()
 	length := make([]byte, 4)
 	if _, err := io.ReadFull(client, length); err != nil {
 		return
@@ -140,12 +99,15 @@ func (tp *tap) pass(client, server net.Conn) {
 		see(tp, func(tp *tap) int { tp.modes++; return tp.modes })
 		return
 	}
-	tp.wg.Go(func() {
+	var over sync.WaitGroup
+	over.Go(func() {
 		defer client.Close()
 		defer server.Close()
 		tp.answers(client, server)
 	})
 	tp.requests(server, io.MultiReader(bytes.NewReader(length), client))
+	server.Close()
+	over.Wait()
 }
 
 // requests passes packets of a client on, the first of which is the handshake.
@@ -203,15 +165,4 @@ func readPacket(r io.Reader) ([]byte, error) {
 	p = append(p, make([]byte, binary.BigEndian.Uint32(p))...)
 	_, err := io.ReadFull(r, p[4:])
 	return p, err
-}
-
-func (tp *tap) close() {
-	tp.listener.Close()
-	tp.mu.Lock()
-	tp.ended = true
-	for _, c := range tp.conns {
-		c.Close()
-	}
-	tp.mu.Unlock()
-	tp.wg.Wait()
 }

@@ -1,7 +1,6 @@
 package zookeeper_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -27,9 +26,7 @@ func cutOff(t *testing.T, link *faultproxy.Proxy, session time.Duration) {
 	t.Helper()
 	link.Refuse()
 	link.Stall()
-	later, err := faultproxy.Listen(context.Background(), servers(t)[0])
-	must.Succeed(t, err)
-	t.Cleanup(func() { later.Close() })
+	later := rig.Link(t, servers(t)[0])
 	watched := nodes{raw(t, []string{later.Addr()}, 2*session), ""}
 	node := "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")
 	watched.create(t, node, nil, zk.FlagEphemeral)
@@ -49,10 +46,8 @@ func TestWatchesOutliveTheSession(t *testing.T) {
 	o.Session = time.Second // a pause of a busy machine may end it at any time, so this handle only watches
 	through, link, tap := openTapped(t, o)
 	ctx := rig.Deadline(t)
-	docs, err := through.Watch(ctx, "w/")
-	must.Succeed(t, err)
-	log, err := through.WatchLog(ctx)
-	must.Succeed(t, err)
+	docs := must.Get(through.Watch(ctx, "w/"))(t)
+	log := must.Get(through.WatchLog(ctx))(t)
 	v, err := direct.Put(ctx, store.Doc{Key: "w/a"})
 	must.Succeed(t, err)
 	before := newest(tap)

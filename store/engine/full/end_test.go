@@ -49,8 +49,7 @@ func TestALateCreateComesToNothing(t *testing.T) {
 		must.Succeed(t, other.Delete(ctx, later.Key, v))
 		must.Succeed(t, errors.Join(dead.Close(), guardian.Close()))
 		rows := func() int {
-			r, err := m.Open().Read(ctx, driver.Query{From: "d/pulse/", To: "d/pulse0", Limit: 9})
-			must.Succeed(t, err)
+			r := must.Get(m.Open().Read(ctx, driver.Query{From: "d/pulse/", To: "d/pulse0", Limit: 9}))(t)
 			return len(r.Range)
 		}
 		time.Sleep(2*engine.Quiet - time.Second)

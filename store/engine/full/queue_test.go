@@ -2,8 +2,10 @@ package full_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,8 +20,7 @@ import (
 // rowsBelow counts the rows of a prefix.
 func rowsBelow(t *testing.T, m *drivermap.Map, prefix string) int {
 	t.Helper()
-	rows, err := m.Open().Read(t.Context(), driver.Query{From: prefix, To: prefix + "~", Limit: 1 << 20})
-	must.Succeed(t, err)
+	rows := must.Get(m.Open().Read(t.Context(), driver.Query{From: prefix, To: prefix + "~", Limit: 1 << 20}))(t)
 	return len(rows.Range)
 }
 
@@ -44,8 +45,7 @@ func TestQueueStaysSmall(t *testing.T) {
 		}
 		receive := func(of *full.Bare, from store.Shard, lease time.Duration) []store.Message {
 			t.Helper()
-			got, err := of.Receive(ctx, "f", store.Receive{Shard: from, Limit: 10, Lease: lease})
-			must.Succeed(t, err)
+			got := must.Get(of.Receive(ctx, "f", store.Receive{Shard: from, Limit: 10, Lease: lease}))(t)
 			return got
 		}
 		put("h", held)
@@ -131,8 +131,65 @@ func TestQueueBundles(t *testing.T) {
 			if i == 0 && round%50 == 0 {
 				other = open() // it has to read the bundle
 			}
-			_, err = other.Commit(ctx, "f", store.Unit{Inputs: got})
-			must.Succeed(t, err)
+			must.Succeed(t, must.Err(other.Commit(ctx, "f", store.Unit{Inputs: got})))
 		}
+	}
+}
+
+// narrow is a driver whose store has room or not, and takes small values alone.
+type narrow struct {
+	polled
+	full  *atomic.Bool
+	value int
+}
+
+func (n narrow) Limits() driver.Limits {
+	most := n.polled.Limits()
+	most.Value = min(most.Value, n.value)
+	return most
+}
+
+func (n narrow) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (driver.Version, error) {
+	switch {
+	case n.full.Load():
+		return "", fmt.Errorf("no space left: %w", store.ErrUnavailable)
+	case len(op.Value) > n.value:
+		return "", store.ErrTooLarge
+	}
+	return n.polled.Swap(ctx, op, with...)
+}
+
+// TestQueueRefused: a store without space, and one that takes small values alone, refuses what a flow puts out: nothing of
+// it is there, the error says why, and what fits goes on.
+func TestQueueRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct { // order-free: each is a store of its own
+		size int // of the second output
+		full bool
+		want error
+	}{"full": {1000, true, store.ErrUnavailable}, "small": {80 << 10, false, store.ErrTooLarge}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, isFull := t.Context(), new(atomic.Bool)
+			s := full.NewBare(narrow{polled{drivermap.New().Open(), pass}, isFull, 64 << 10}, full.Options{Place: "here"})
+			t.Cleanup(func() { must.Succeed(t, s.Close()) })
+			a, b := store.Shard{Edge: "a"}, store.Shard{Edge: "b"}
+			must.Succeed(t, s.MakeFlow(ctx, "f", []store.Shard{a, b}))
+			put := func(size int) error {
+				u := store.Unit{Name: "u", Outputs: []store.Put{{Shard: a, Data: make([]byte, 1000)}, {Shard: b, Data: make([]byte, size)}}}
+				return must.Err(s.Commit(ctx, "f", u))
+			}
+			isFull.Store(c.full)
+			if err := put(c.size); !errors.Is(err, c.want) || errors.Is(err, store.ErrUnknown) {
+				t.Errorf("%v, want %v alone", err, c.want)
+			}
+			isFull.Store(false)
+			for _, stored := range []uint64{0, 1} {
+				if d, err := s.Depth(ctx, "f"); err != nil || d[0].Stored != stored || d[1].Stored != stored {
+					t.Errorf("the depths are %+v, %v, want %d", d, err, stored)
+				}
+				must.Succeed(t, put(1000))
+			}
+		})
 	}
 }

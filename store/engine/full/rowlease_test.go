@@ -68,8 +68,7 @@ func TestRowLease(t *testing.T) {
 			t.Errorf("%d renewals were sent", renewed)
 		}
 		r.takes = 2 * ttl
-		n, err = s.OpenSession(t.Context(), ttl)
-		must.Succeed(t, err)
+		n = must.Get(s.OpenSession(t.Context(), ttl))(t)
 		p.lease("lease 2").timer.Stop()
 		if _, err := n.Put(t.Context(), store.Doc{Key: "b"}); !errors.Is(err, store.ErrUnknown) {
 			t.Errorf("a put that was answered after the end: %v", err)

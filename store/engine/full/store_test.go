@@ -176,8 +176,7 @@ func TestSessionByItsOwnClock(t *testing.T) {
 		const ttl = 10 * time.Second
 		ctx := t.Context()
 		s, h := newPlace().open(t)
-		n, err := s.OpenSession(ctx, ttl)
-		must.Succeed(t, err)
+		n := must.Get(s.OpenSession(ctx, ttl))(t)
 		v, err := n.Put(ctx, store.Doc{Key: "s", Value: []byte("x")})
 		must.Succeed(t, err)
 		time.Sleep(10 * ttl) // waits: in virtual time
@@ -187,8 +186,7 @@ func TestSessionByItsOwnClock(t *testing.T) {
 			t.Errorf("it was renewed %d times in ten times its ttl, want about 20 to 30", renewed)
 		}
 		before := h.of.lease("lease 1").renewed.Load()
-		v, err = n.Put(ctx, store.Doc{Key: "s", Version: v})
-		must.Succeed(t, err)
+		v = must.Get(n.Put(ctx, store.Doc{Key: "s", Version: v}))(t)
 		if after := h.of.lease("lease 1").renewed.Load(); after != before+1 {
 			t.Errorf("a put has renewed it %d times, want once", after-before)
 		}
@@ -202,8 +200,7 @@ func TestSessionByItsOwnClock(t *testing.T) {
 		if _, err := n.Put(ctx, store.Doc{Key: "s", Version: v}); !errors.Is(err, store.ErrSession) {
 			t.Errorf("a put after the end: %v", err)
 		}
-		n, err = s.OpenSession(ctx, ttl)
-		must.Succeed(t, err)
+		n = must.Get(s.OpenSession(ctx, ttl))(t)
 		h.of.lease("lease 2").over()
 		select {
 		case <-n.Done():
@@ -219,8 +216,7 @@ func TestLateRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 10 * time.Second
 		s, h := newPlace().open(t)
-		n, err := s.OpenSession(t.Context(), ttl)
-		must.Succeed(t, err)
+		n := must.Get(s.OpenSession(t.Context(), ttl))(t)
 		h.of.lease("lease 1").timer.Stop() // by the clock of the store it lives on
 		h.slow.Store(int64(ttl + time.Second))
 		if _, err := n.Put(t.Context(), store.Doc{Key: "s"}); !errors.Is(err, store.ErrSession) {
@@ -238,11 +234,9 @@ func TestLateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 10 * time.Second
 		s, h := newPlace().open(t)
-		n, err := s.OpenSession(t.Context(), ttl)
-		must.Succeed(t, err)
+		n := must.Get(s.OpenSession(t.Context(), ttl))(t)
 		h.late.Store(int64(ttl - time.Second))
-		v, err := n.Put(t.Context(), store.Doc{Key: "s"})
-		must.Succeed(t, err)
+		v := must.Get(n.Put(t.Context(), store.Doc{Key: "s"}))(t)
 		h.away.Store(false)
 		h.late.Store(int64(ttl + time.Second))
 		if _, err := n.Put(t.Context(), store.Doc{Key: "s", Version: v}); !errors.Is(err, store.ErrUnknown) {
@@ -258,38 +252,12 @@ func TestForeignRow(t *testing.T) {
 	s, h := newPlace().open(t)
 	_, err := s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("ours")})
 	must.Succeed(t, err)
-	_, err = h.Swap(ctx, driver.Op{Key: "d/a/2", Value: []byte("theirs")})
-	must.Succeed(t, err)
+	must.Succeed(t, must.Err(h.Swap(ctx, driver.Op{Key: "d/a/2", Value: []byte("theirs")})))
 	docs, err := s.List(ctx, "a/")
 	if err != nil || len(docs) != 2 || string(docs[0].Value) != "ours" || string(docs[1].Value) != "theirs" {
 		t.Fatalf("listed %+v, %v", docs, err)
 	}
 	must.Succeed(t, s.Delete(ctx, "a/2", docs[1].Version))
-}
-
-// TestReadWith: a look at a log without news, with documents, is one request; a missing document has no version, and
-// documents come also where the log says that it was trimmed.
-func TestReadWith(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	s, h := newPlace().open(t)
-	v, err := s.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
-	must.Succeed(t, err)
-	index, err := s.Append(ctx, []byte("r"))
-	must.Succeed(t, err)
-	before := h.reads.Load()
-	page, docs, err := s.ReadWith(ctx, index, 10, []string{"a", "none"})
-	if sent := h.reads.Load() - before; err != nil || page.Head != index || len(page.Records) > 0 || sent != 1 {
-		t.Errorf("page %+v, %d requests, %v", page, sent, err)
-	}
-	if len(docs) != 2 || docs[0].Version != v || string(docs[0].Value) != "x" || docs[1].Key != "none" || docs[1].Version != "" {
-		t.Errorf("documents %+v", docs)
-	}
-	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: index}))
-	must.Succeed(t, s.Trim(ctx, index))
-	if _, docs, err := s.ReadWith(ctx, 0, 10, []string{"a"}); !errors.Is(err, store.ErrTruncated) || len(docs) != 1 || docs[0].Version != v {
-		t.Errorf("behind a trim: %+v, %v", docs, err)
-	}
 }
 
 // TestReadOnly: nothing is sent for a change.

@@ -42,21 +42,24 @@ func (l lone) Limits() driver.Limits {
 	return most
 }
 
-func onMap(*testing.T) func(*testing.T) handle {
-	m := drivermap.New()
-	return func(*testing.T) handle {
-		r := engine.NewRows(m.Open(), rand.Text()[:16])
-		return handle{engine.NewDocs(r), Open(r, Main)}
+// on opens handles on a map, by a driver of one kind. Its indexes have gaps where the store orders the log.
+func on(gaps bool, driver func(*drivermap.Map) engine.Driver) func(*testing.T) func(*testing.T) handle {
+	return func(*testing.T) func(*testing.T) handle {
+		m := drivermap.New()
+		m.Gaps = gaps
+		return func(*testing.T) handle {
+			r := engine.NewRows(driver(m), rand.Text()[:16])
+			return handle{engine.NewDocs(r), Open(r, Main)}
+		}
 	}
 }
 
-func onLone(*testing.T) func(*testing.T) handle {
-	m := drivermap.New()
-	return func(*testing.T) handle {
-		r := engine.NewRows(lone{m.Open()}, rand.Text()[:16])
-		return handle{engine.NewDocs(r), Open(r, Main)}
-	}
-}
+var (
+	onMap  = on(false, func(m *drivermap.Map) engine.Driver { return m.Open() })
+	onLone = on(false, func(m *drivermap.Map) engine.Driver { return lone{m.Open()} })
+	// onOrdered is a store that orders the log, in which indexes have gaps.
+	onOrdered = on(true, func(m *drivermap.Map) engine.Driver { return m.OpenOrdered() })
+)
 
 func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, onMap) }
 func TestLogTail(t *testing.T)  { t.Parallel(); storetest.Log(t, onLone) }
@@ -117,8 +120,7 @@ func TestCost(t *testing.T) {
 		r := &counted{Driver: c.open(m)}
 		reader := Open(engine.NewRows(r, "b"), Main)
 		for after := uint64(0); after < records; {
-			page, err := reader.Read(ctx, after, int(c.limit))
-			must.Succeed(t, err)
+			page := must.Get(reader.Read(ctx, after, int(c.limit)))(t)
 			after += uint64(len(page.Records))
 		}
 		if n := r.reads.Load(); n > c.behind {
@@ -128,6 +130,41 @@ func TestCost(t *testing.T) {
 		if _, err := reader.Read(ctx, records, 100); err != nil || r.rows.Load() != before+1 {
 			t.Errorf("%s: a look without news read %d rows, %v", name, r.rows.Load()-before, err)
 		}
+	}
+}
+
+// TestReadWith: documents come with the log, also where that is trimmed; one that is missing has no version. A look without
+// news is one request where the log is of rows.
+func TestReadWith(t *testing.T) {
+	t.Parallel()
+	var c *counted
+	counting := on(false, func(m *drivermap.Map) engine.Driver { c = &counted{Driver: m.Open()}; return c })
+	for name, open := range map[string]func(*testing.T) func(*testing.T) handle{"rows": counting, "journal": onOrdered} { // order-free
+		ctx, h := t.Context(), open(t)(t)
+		v, err := h.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
+		must.Succeed(t, err)
+		must.Succeed(t, must.Err(h.Append(ctx, []byte("q"))))
+		at, err := h.Append(ctx, []byte("r"))
+		must.Succeed(t, err)
+		look := func(after uint64, records int, want error) {
+			t.Helper()
+			page, docs, err := h.ReadWith(ctx, after, 10, []string{"a", "none"})
+			if !errors.Is(err, want) || len(page.Records) != records || err == nil && page.Head != at {
+				t.Errorf("%s: page %+v, %v; want %d records up to %d, %v", name, page, err, records, at, want)
+			}
+			if len(docs) != 2 || docs[0].Version != v || string(docs[0].Value) != "x" || docs[1].Key != "none" || docs[1].Version != "" {
+				t.Errorf("%s: documents %+v", name, docs)
+			}
+		}
+		look(0, 2, nil)
+		before := c.reads.Load()
+		look(at, 0, nil)
+		if sent := c.reads.Load() - before; name == "rows" && sent != 1 {
+			t.Errorf("%d requests", sent)
+		}
+		must.Succeed(t, h.SaveSnapshot(ctx, store.Record{Index: at}))
+		must.Succeed(t, h.Trim(ctx, at))
+		look(0, 0, store.ErrTruncated)
 	}
 }
 
@@ -147,8 +184,7 @@ func TestRangeWithAGap(t *testing.T) {
 	ctx := t.Context()
 	l := Open(engine.NewRows(gaps{drivermap.New().Open()}, "a"), Main)
 	for range 20 {
-		_, err := l.Append(ctx, []byte("x"))
-		must.Succeed(t, err)
+		must.Succeed(t, must.Err(l.Append(ctx, []byte("x"))))
 	}
 	for after := uint64(0); after < 20; {
 		page, err := l.Read(ctx, after, 100)
@@ -228,8 +264,7 @@ func compete(t *testing.T, handles, each int) {
 	}
 	seen, reader := map[string]bool{}, Open(engine.NewRows(lone{m.Open()}, "reader"), Main)
 	for after := uint64(0); after < uint64(all); {
-		page, err := reader.Read(ctx, after, 33)
-		must.Succeed(t, err)
+		page := must.Get(reader.Read(ctx, after, 33))(t)
 		for _, r := range page.Records {
 			if after++; r.Index != after || seen[string(r.Data)] {
 				t.Errorf("record %d stands at %d, seen before: %v", after, r.Index, seen[string(r.Data)])
@@ -351,8 +386,7 @@ func TestTogetherTooLarge(t *testing.T) {
 	}
 	all.Wait()
 	for after := uint64(0); after < many && !t.Failed(); {
-		page, err := l.Read(t.Context(), after, many)
-		must.Succeed(t, err)
+		page := must.Get(l.Read(t.Context(), after, many))(t)
 		for _, r := range page.Records {
 			if after = r.Index; len(r.Data) != size {
 				t.Errorf("record %d has %d bytes", r.Index, len(r.Data))
@@ -369,15 +403,13 @@ func TestTrimmedAway(t *testing.T) {
 	h := m.Open()
 	l := Open(engine.NewRows(lone{h}, "a"), Main)
 	for range 50 {
-		_, err := l.Append(ctx, []byte("x"))
-		must.Succeed(t, err)
+		must.Succeed(t, must.Err(l.Append(ctx, []byte("x"))))
 	}
 	for _, at := range []uint64{20, 50} {
 		must.Succeed(t, l.SaveSnapshot(ctx, store.Record{Index: at, Data: []byte(strings.Repeat("s", 1<<20+1))}))
 		must.Succeed(t, l.Trim(ctx, at))
 	}
-	rows, err := h.Read(ctx, driver.Query{From: "l/", To: "l0", Limit: 100})
-	must.Succeed(t, err)
+	rows := must.Get(h.Read(ctx, driver.Query{From: "l/", To: "l0", Limit: 100}))(t)
 	if len(rows.Range) != 4 {
 		for _, r := range rows.Range {
 			t.Errorf("%s is left", r.Key)
@@ -401,11 +433,9 @@ func TestDamage(t *testing.T) {
 					l = Open(engine.NewRows(h, "a"), Main)
 				}
 				for range 19 {
-					_, err := l.Append(ctx, []byte("xyz"))
-					must.Succeed(t, err)
+					must.Succeed(t, must.Err(l.Append(ctx, []byte("xyz"))))
 				}
-				_, err := l.Append(ctx, make([]byte, l.inline+1))
-				must.Succeed(t, err)
+				must.Succeed(t, must.Err(l.Append(ctx, make([]byte, l.inline+1))))
 				must.Succeed(t, l.SaveSnapshot(ctx, store.Record{Index: 20, Data: []byte("snapshot")}))
 				rows, err := h.Read(ctx, driver.Query{From: l.key(key), To: l.key(key) + "~", Limit: 1})
 				if err != nil || len(rows.Range) == 0 {
@@ -421,8 +451,7 @@ func TestDamage(t *testing.T) {
 				case "gone":
 					op.Delete = true
 				}
-				_, err = h.Swap(ctx, op)
-				must.Succeed(t, err)
+				must.Succeed(t, must.Err(h.Swap(ctx, op)))
 				_, read := l.Read(ctx, 0, 15) // a page may end before what is missing
 				if read == nil {
 					_, read = l.Read(ctx, 15, 100)
