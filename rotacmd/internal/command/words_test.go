@@ -13,6 +13,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/said"
 	"github.com/rota-run/rota/internal/view"
 )
 
@@ -85,7 +86,7 @@ func TestDraining(t *testing.T) {
 		}
 		return cluster.Assemble(parts)
 	}
-	out := &output{}
+	out := &said.Text{}
 	start := time.Now()
 	d := &draining{observer: &observer{env: env{stdout: out, stderr: out}, now: start, name: "file:x", cmd: &cobra.Command{Use: "drain"}}, member: "a"}
 	see := func(v cluster.Value, after time.Duration) (bool, error) {
