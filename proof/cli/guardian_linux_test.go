@@ -140,7 +140,7 @@ func (g *guarded) kill(name string, guardianToo bool) time.Duration {
 		must.Succeed(g.t, err)
 		for _, r := range records {
 			if r.Kind == history.Started && !strings.HasPrefix(string(r.Partition), "rota.") {
-				last = max(last, int64(r.At))
+				last = max(last, r.At)
 				n++
 			}
 		}

@@ -34,7 +34,7 @@ func (p *place) joined(name string) {
 		out, _, _ := p.rota("member", "list", "--store", p.store, "-o", "json")
 		var members []view.Member
 		return json.Unmarshal([]byte(out), &members) == nil &&
-			slices.ContainsFunc(members, func(m view.Member) bool { return string(m.Member) == name && m.State == "joined" })
+			slices.ContainsFunc(members, func(m view.Member) bool { return m.Member == name && m.State == "joined" })
 	})
 }
 

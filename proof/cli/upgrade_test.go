@@ -83,7 +83,7 @@ func (r *rolling) begin(program, name, version string) {
 		out, _, _ := r.rota("member", "list", "--store", r.store, "-o", "json")
 		var members []view.Member
 		return json.Unmarshal([]byte(out), &members) == nil && slices.ContainsFunc(members, func(m view.Member) bool {
-			return string(m.Member) == name && m.State == "joined" && strings.HasPrefix(m.Version, version)
+			return m.Member == name && m.State == "joined" && strings.HasPrefix(m.Version, version)
 		})
 	})
 }
