@@ -164,25 +164,32 @@ var docsModel = porcupine.Model{
 
 func docsStep(r register, in docsInput, out docsOutput) (bool, any) {
 	// Nobody can expect a version that nobody was told: whoever learned it did so by a get, which ends the guess.
-	current, there := !r.guess && r.version == in.version, r.guess || r.version != ""
-	switch unknown := errors.Is(out.err, store.ErrUnknown); {
-	case unknown && !current:
-		return true, r
-	case unknown && in.op == "put":
-		return true, register{value: in.doc, guess: true}
-	case unknown:
-		return in.op == "delete", register{}
+	current, there, puts := !r.guess && r.version == in.version, r.guess || r.version != "", in.op == "put"
+	switch {
+	case errors.Is(out.err, store.ErrUnknown):
+		return docsLost(r, in, current)
 	case in.op == "get" && out.err == nil:
-		same := r.guess && out.version != "" || out.version == r.version
-		return there && same && out.value == r.value, register{version: out.version, value: out.value}
-	case in.op == "put" && out.err == nil:
+		same := out.version != "" && (r.guess || out.version == r.version)
+		return same && out.value == r.value, register{version: out.version, value: out.value}
+	case puts && out.err == nil:
 		return current, register{version: out.version, value: in.doc}
 	case out.err == nil:
 		return current && there, register{}
-	case in.op != "put" && errors.Is(out.err, store.ErrNotFound):
-		return !there, r
+	case errors.Is(out.err, store.ErrNotFound):
+		return !there && !puts, r
 	}
-	return in.op != "get" && errors.Is(out.err, store.ErrConflict) && !current && (there || in.op == "put"), r
+	return in.op != "get" && errors.Is(out.err, store.ErrConflict) && !current && (there || puts), r
+}
+
+// docsLost is a write with an unknown outcome that happens now, or comes too late.
+func docsLost(r register, in docsInput, current bool) (bool, any) {
+	switch {
+	case !current:
+		return true, r
+	case in.op == "put":
+		return true, register{value: in.doc, guess: true}
+	}
+	return in.op == "delete", register{}
 }
 
 // docsDo makes a call, and notes it; puts are by another one than docs where a session makes them.
@@ -248,23 +255,29 @@ func (h *history) checkDocs(t *test, witness store.Docs) {
 }
 
 // dropOvertaken leaves out writes that are known not to have happened, by what others saw: who wrote at the same version
-// with success was the only one who did, since a version never comes back. Each open-ended write that stays makes the
-// check dearer by a factor.
+// was the only one who did, since a version never comes back. He was told so, or others have read what he wrote. Each
+// open-ended write that stays makes the check dearer by a factor.
 func (h *history) dropOvertaken() {
 	type at struct {
 		key     string
 		version store.Version
 	}
-	taken := map[at]bool{}
+	taken, read := map[at]bool{}, map[[2]string]bool{}
+	for _, op := range h.ops {
+		if in, out := op.Input.(docsInput), op.Output.(docsOutput); in.op == "get" {
+			read[[2]string{in.key, out.value}] = true
+		}
+	}
+	happened := func(in docsInput) bool { return in.op == "put" && in.doc != "" && read[[2]string{in.key, in.doc}] }
 	for _, op := range h.ops {
 		in, out := op.Input.(docsInput), op.Output.(docsOutput)
-		if in.op != "get" && out.err == nil && in.version != "" {
+		if in.version != "" && in.op != "get" && (out.err == nil || op.Return == forever && happened(in)) {
 			taken[at{in.key, in.version}] = true
 		}
 	}
 	h.ops = slices.DeleteFunc(h.ops, func(op porcupine.Operation) bool {
 		in := op.Input.(docsInput)
-		return op.Return == forever && taken[at{in.key, in.version}]
+		return op.Return == forever && taken[at{in.key, in.version}] && !happened(in)
 	})
 }
 

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/anishathalye/porcupine"
@@ -60,7 +61,7 @@ func TestHistoriesWithOpenWrites(t *testing.T) {
 	}
 }
 
-// TestOvertakenWritesAreLeftOut keeps an open write whose version nobody else has replaced.
+// TestOvertakenWritesAreLeftOut keeps an open write whose version nobody else has replaced, and one that others have read.
 func TestOvertakenWritesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	h := newHistory(false)
@@ -70,13 +71,16 @@ func TestOvertakenWritesAreLeftOut(t *testing.T) {
 		lost(12, docsInput{op: "put", doc: "z"}), // a creation: others may have created too, after a delete
 		call(1, 20, 21, docsInput{op: "put", doc: "w", version: "1"}, docsOutput{version: "2"}),
 		call(1, 22, 23, docsInput{op: "put", doc: "v"}, docsOutput{version: "9"}),
+		lost(13, docsInput{op: "put", doc: "p", version: "3"}),
+		lost(14, docsInput{op: "put", doc: "q", version: "3"}),
+		sees(30, "p", "4"),
 	}
 	h.dropOvertaken()
 	var left []string
 	for _, op := range h.ops {
 		left = append(left, op.Input.(docsInput).doc)
 	}
-	if len(left) != 4 || left[0] != "y" || left[1] != "z" {
-		t.Errorf("left are %q, want all but x", left)
+	if !slices.Equal(left, []string{"y", "z", "w", "v", "p", ""}) {
+		t.Errorf("left are %q, want all but x and q", left)
 	}
 }

@@ -62,7 +62,7 @@ func (s *Shared[S]) Run(m *testing.M, others ...interface{ Stop() }) int {
 func Main[S interface{ Stop() }](m *testing.M, start func(ctx context.Context, dir string) (S, error)) int {
 	dir, err := os.MkdirTemp("", "rota-server-")
 	if err == nil {
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }() // what is left is in the folder for temporary files
 		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
 		var server S

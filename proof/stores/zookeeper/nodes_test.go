@@ -2,7 +2,6 @@ package zookeeper_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -16,9 +15,7 @@ import (
 // The nodes below a store's path; see State in the comment of package store/zookeeper.
 const (
 	rowsNode = "rows"
-
-	headNode  = rowsNode + "/+l+main/head"
-	pagesNode = rowsNode + "/+l+main+p"
+	headNode = rowsNode + "/+l+main/head"
 )
 
 // raw connects the bare client.
@@ -56,17 +53,6 @@ func nodesOf(t testing.TB, o zookeeper.Options) nodes {
 
 // below returns the path of a node of the store.
 func (n nodes) below(name string) string { return n.path + "/" + name }
-
-// names returns the names below a node of the store.
-func (n nodes) names(t testing.TB, node string) []string {
-	t.Helper()
-	names, _, err := n.Children(n.below(node))
-	must.Succeed(t, err)
-	return names
-}
-
-// record returns the path of a record.
-func (n nodes) record(index uint64) string { return n.below(fmt.Sprintf("%s/%020d", pagesNode, index)) }
 
 // remove deletes a node, which may be gone already.
 func (n nodes) remove(t testing.TB, path string) {
