@@ -137,7 +137,7 @@ func TestCost(t *testing.T) {
 // news is one request where the log is of rows.
 func TestReadWith(t *testing.T) {
 	t.Parallel()
-	var c *counted
+	c := new(counted) // of a journal it counts nothing
 	counting := on(false, func(m *drivermap.Map) engine.Driver { c = &counted{Driver: m.Open()}; return c })
 	for name, open := range map[string]func(*testing.T) func(*testing.T) handle{"rows": counting, "journal": onOrdered} { // order-free
 		ctx, h := t.Context(), open(t)(t)
