@@ -296,12 +296,3 @@ func TestStepIsDeterministic(t *testing.T) {
 		t.Fatalf("two runs differ, or hardly anything happened (%d and %d bytes)", len(a), len(b))
 	}
 }
-
-func many(n int) []*protocol.Grant {
-	spec := &cluster.TaskSpec{Type: "x"}
-	grants := make([]*protocol.Grant, n)
-	for i := range grants {
-		grants[i] = &protocol.Grant{Partition: cluster.PartitionID(fmt.Sprintf("checks#%06d", i)), Token: 1, Spec: spec}
-	}
-	return grants
-}
