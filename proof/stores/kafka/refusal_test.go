@@ -182,7 +182,7 @@ func TestForeignRecords(t *testing.T) {
 	read(s, two, "one", "two")
 	read(openWith(t, o), two, "one", "two")
 	foreign(".docs", "hello")
-	foreign(".log-snapshots", "hello")
+	foreign(".log-values", "hello")
 	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: one, Data: []byte("s")}))
 	must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: "a"})))
 	if got, err := s.Snapshot(ctx); err != nil || got.Index != one || string(got.Data) != "s" {

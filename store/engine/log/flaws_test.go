@@ -83,7 +83,7 @@ func flaws() []mutanttest.Flaw {
 		newFlaw("a snapshot is named before its parts are there", "log/snapshot.go", "a saver, two faults",
 			"			return err // nothing names it", "			continue"),
 		newFlaw("an older snapshot replaces a newer one", "log/snapshot.go", "two savers",
-			"now.Index < p.Index; {", "now.Index != p.Index; {"),
+			"now.Index < r.Index; {", "now.Index != p.Index; {"),
 		newFlaw("a snapshot that is replaced while it is read is damage", "log/snapshot.go", "a saver and a reader of the snapshot",
 			"		if row.Version == v { // else", "		if row.Version != \"\" { // else"),
 		newFlaw("parts of newer snapshots are removed", "log/snapshot.go", "two savers",

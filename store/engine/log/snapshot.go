@@ -15,11 +15,12 @@ import (
 
 // pointer says which snapshot counts. Its index only grows.
 type pointer struct {
-	Index uint64 `json:"index"` // 0: none
-	Name  string `json:"name"`
-	Parts int    `json:"parts"`
-	Bytes int    `json:"bytes"`
-	Sum   uint32 `json:"sum"` // CRC-32C
+	Index uint64   `json:"index"` // 0: none
+	Name  string   `json:"name"`
+	Parts int      `json:"parts"`        // rows
+	At    []string `json:"at,omitempty"` // or values of the journal
+	Bytes int      `json:"bytes"`
+	Sum   uint32   `json:"sum"` // CRC-32C
 }
 
 func (l *Log) pointerKey() string { return l.key("snap") }
@@ -41,7 +42,7 @@ func (l *Log) pointer(ctx context.Context) (p pointer, v driver.Version, err err
 		return p, "", err
 	}
 	err = json.Unmarshal(row.Value, &p)
-	if err != nil || p.Index == 0 || p.Parts < 0 || p.Bytes < 0 || p.Bytes > MaxSnapshot {
+	if err != nil || p.Index == 0 || p.Parts < 0 || p.Bytes < 0 || p.Bytes > l.most() {
 		return p, "", fmt.Errorf("pointer to the snapshot: %w: %w", ErrDamaged, err)
 	}
 	return p, row.Version, nil
@@ -65,15 +66,9 @@ func (l *Log) snapshot(ctx context.Context) (store.Record, error) {
 		if err != nil {
 			return store.Record{}, err
 		}
-		data := make([]byte, 0, p.Bytes)
-		for keys := range slices.Chunk(l.partKeys(p), partsAtOnce) {
-			rows, err := l.rows.Read(ctx, driver.Query{Keys: keys})
-			if err != nil {
-				return store.Record{}, err
-			}
-			for _, row := range rows.Keys {
-				data = append(data, row.Value...)
-			}
+		data, err := l.parts(ctx, p)
+		if err != nil {
+			return store.Record{}, err
 		}
 		if len(data) == p.Bytes && sumOf(data) == p.Sum {
 			return store.Record{Index: p.Index, Data: data}, nil
@@ -86,6 +81,28 @@ func (l *Log) snapshot(ctx context.Context) (store.Record, error) {
 			return store.Record{}, fmt.Errorf("the snapshot at %d is not whole: %w", p.Index, ErrDamaged)
 		}
 	}
+}
+
+// parts reads what a pointer names. What is missing was freed.
+func (l *Log) parts(ctx context.Context, p pointer) ([]byte, error) {
+	data := make([]byte, 0, p.Bytes)
+	if len(p.At) > 0 && l.values != nil {
+		parts, err := l.values.Values(ctx, p.At)
+		for _, part := range parts {
+			data = append(data, part...)
+		}
+		return data, err
+	}
+	for keys := range slices.Chunk(l.partKeys(p), partsAtOnce) {
+		rows, err := l.rows.Read(ctx, driver.Query{Keys: keys})
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows.Keys {
+			data = append(data, row.Value...)
+		}
+	}
+	return data, nil
 }
 
 // partsAtOnce is how many parts one read brings, and partMost how many bytes a part has at most.
@@ -103,15 +120,14 @@ func (l *Log) SaveSnapshot(ctx context.Context, r store.Record) error {
 }
 
 func (l *Log) save(ctx context.Context, r store.Record) error {
-	if len(r.Data) > MaxSnapshot {
-		return fmt.Errorf("%d bytes, at most %d: %w", len(r.Data), MaxSnapshot, store.ErrTooLarge)
+	if len(r.Data) > l.most() {
+		return fmt.Errorf("%d bytes, at most %d: %w", len(r.Data), l.most(), store.ErrTooLarge)
 	}
 	old, v, err := l.pointer(ctx)
 	if err != nil {
 		return err
 	}
 	base, end, err := l.ends(ctx)
-	most := min(l.MaxRecord(), partMost)
 	switch {
 	case err != nil:
 		return err
@@ -123,22 +139,21 @@ func (l *Log) save(ctx context.Context, r store.Record) error {
 		return fmt.Errorf("the log begins after %d: use that index or a later one", base)
 	case r.Index > end:
 		return fmt.Errorf("the newest index of the log is %d: give one that was appended", end)
-	case most < 1:
+	case l.MaxRecord() < 1:
 		return fmt.Errorf("the store takes no values: %w", store.ErrTooLarge)
 	}
-	p := pointer{Index: r.Index, Name: l.rows.NewName(), Bytes: len(r.Data), Sum: sumOf(r.Data)}
-	p.Parts = (len(r.Data) + most - 1) / most
-	for i, key := range l.partKeys(p) {
-		if err := l.rows.Once(ctx, key, r.Data[i*most:min((i+1)*most, len(r.Data))]); err != nil {
-			return err // nothing names it
+	var p pointer
+	for now := old; now.Index < r.Index; {
+		if p.Index == 0 || l.values != nil { // what was put before another pointer may have been freed by its author
+			if p, err = l.layParts(ctx, r); err != nil {
+				return err // nothing names it
+			}
 		}
-	}
-	value, err := json.Marshal(p)
-	if err != nil {
-		return err
-	}
-	for now := old; now.Index < p.Index; {
-		_, err := l.rows.Put(ctx, driver.Op{Key: l.pointerKey(), Name: l.rows.NewName(), If: v, Value: value})
+		value, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		_, err = l.rows.Put(ctx, driver.Op{Key: l.pointerKey(), Name: l.rows.NewName(), If: v, Value: value})
 		var d *engine.Doubt
 		switch {
 		case err == nil:
@@ -155,9 +170,40 @@ func (l *Log) save(ctx context.Context, r store.Record) error {
 	return nil
 }
 
+// most is how many bytes a snapshot may have.
+func (l *Log) most() int {
+	if l.values != nil {
+		return MaxValues
+	}
+	return MaxSnapshot
+}
+
+// layParts writes the parts of a snapshot, and returns the pointer that names them.
+func (l *Log) layParts(ctx context.Context, r store.Record) (p pointer, err error) {
+	p = pointer{Index: r.Index, Name: l.rows.NewName(), Bytes: len(r.Data), Sum: sumOf(r.Data)}
+	parts := slices.Collect(slices.Chunk(r.Data, min(l.MaxRecord(), partMost)))
+	if l.values != nil {
+		p.At, err = l.values.PutValues(ctx, parts)
+		return p, err
+	}
+	p.Parts = len(parts)
+	for i, key := range l.partKeys(p) {
+		if err := l.rows.Once(ctx, key, parts[i]); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
 // sweep frees what will never be named: parts of other snapshots at or before the one that counts. Whoever is writing
 // one will find that it is not newer. What it leaves the next one sweeps.
 func (l *Log) sweep(ctx context.Context, p pointer) {
+	if l.values != nil {
+		if len(p.At) > 0 {
+			_ = l.values.FreeValues(ctx, p.At[0])
+		}
+		return
+	}
 	keys, err := l.list(ctx, l.key("s/"), l.key(fmt.Sprintf("s/%020d.", p.Index)))
 	if err != nil {
 		return
