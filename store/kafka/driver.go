@@ -33,16 +33,15 @@ func newCluster(o Options, l *line, topics []*topic) *cluster {
 	under := &journal{records: topics[2], values: topics[3]}
 	replicated := topics[2].replicas > 1
 	c := &cluster{line: l, name: o.Name, replicas: o.Replicas, log: &journal{records: topics[0], values: topics[1]}}
+	most := driver.Limits{
+		Value: MaxRecord + 1, Swap: MaxRecord + overhead, Keys: 1 << 20, Page: 1 << 20, Deletes: true, Lingers: true,
+		Batch: 1, // the client joins appends that wait
+	}
 	c.Rows = fold.New(l.life, under, fold.Options{
-		Value: MaxRecord + 1, SaveEvery: o.SnapshotEvery, Confirm: replicated && !o.ReadOnly, Timeout: o.Timeout, Logger: l.log,
+		Limits: most, SaveEvery: o.SnapshotEvery, Confirm: replicated && !o.ReadOnly, Timeout: o.Timeout, Logger: l.log,
 	})
 	c.log.begin = engine.NewRows(c, rand.Text()[:16])
 	return c
-}
-
-// Limits implements driver.Driver. The client joins appends that wait, so they are given to it one by one.
-func (c *cluster) Limits() driver.Limits {
-	return driver.Limits{Value: MaxRecord + 1, Swap: MaxRecord + overhead, Keys: 1 << 20, Page: 1 << 20, Batch: 1, Deletes: true, Lingers: true}
 }
 
 // closeWait is how long Close waits for the client, which may have a request in flight that nobody answers.

@@ -23,7 +23,8 @@ type pointer struct {
 	Sum   uint32   `json:"sum"` // CRC-32C
 }
 
-func (l *Log) pointerKey() string { return l.key("snap") }
+// PointerKey is the key of the row that says which snapshot counts.
+func (l *Log) PointerKey() string { return l.key("snap") }
 
 // partPrefix is what the keys of a snapshot's parts begin with.
 func (l *Log) partPrefix(p pointer) string { return l.key(fmt.Sprintf("s/%020d-%s/", p.Index, p.Name)) }
@@ -37,15 +38,20 @@ func (l *Log) partKeys(p pointer) (keys []string) {
 
 // pointer reads the pointer, and its version.
 func (l *Log) pointer(ctx context.Context) (p pointer, v driver.Version, err error) {
-	row, err := l.rows.Get(ctx, l.pointerKey())
+	row, err := l.rows.Get(ctx, l.PointerKey())
 	if err != nil || row.Version == "" {
 		return p, "", err
 	}
-	err = json.Unmarshal(row.Value, &p)
+	p, err = l.decodePointer(row.Value)
+	return p, row.Version, err
+}
+
+func (l *Log) decodePointer(b []byte) (p pointer, err error) {
+	err = json.Unmarshal(b, &p)
 	if err != nil || p.Index == 0 || p.Parts < 0 || p.Bytes < 0 || p.Bytes > l.most() {
-		return p, "", fmt.Errorf("pointer to the snapshot: %w: %w", ErrDamaged, err)
+		return p, fmt.Errorf("pointer to the snapshot: %w: %w", ErrDamaged, err)
 	}
-	return p, row.Version, nil
+	return p, nil
 }
 
 // Snapshot implements store.Log.
@@ -59,28 +65,38 @@ func (l *Log) Snapshot(ctx context.Context) (store.Record, error) {
 
 func (l *Log) snapshot(ctx context.Context) (store.Record, error) {
 	for {
-		p, v, err := l.pointer(ctx)
-		if err == nil && v == "" {
+		row, err := l.rows.Get(ctx, l.PointerKey())
+		if err == nil && row.Version == "" {
 			err = store.ErrNotFound
 		}
 		if err != nil {
 			return store.Record{}, err
 		}
-		data, err := l.parts(ctx, p)
+		r, err := l.Named(ctx, row.Value)
+		if !errors.Is(err, store.ErrNotFound) {
+			return r, err
+		}
+		now, err := l.rows.Get(ctx, row.Key)
 		if err != nil {
 			return store.Record{}, err
 		}
-		if len(data) == p.Bytes && sumOf(data) == p.Sum {
-			return store.Record{Index: p.Index, Data: data}, nil
-		}
-		row, err := l.rows.Get(ctx, l.pointerKey())
-		if err != nil {
-			return store.Record{}, err
-		}
-		if row.Version == v { // else it was replaced while we read it
-			return store.Record{}, fmt.Errorf("the snapshot at %d is not whole: %w", p.Index, ErrDamaged)
+		if now.Version == row.Version { // else it was replaced while we read it
+			return store.Record{}, fmt.Errorf("the snapshot is not whole: %w", ErrDamaged)
 		}
 	}
+}
+
+// Named reads the snapshot that a value of the pointer's row names. store.ErrNotFound: it was freed.
+func (l *Log) Named(ctx context.Context, value []byte) (store.Record, error) {
+	p, err := l.decodePointer(value)
+	if err != nil {
+		return store.Record{}, err
+	}
+	data, err := l.parts(ctx, p)
+	if err == nil && (len(data) != p.Bytes || sumOf(data) != p.Sum) {
+		err = store.ErrNotFound
+	}
+	return store.Record{Index: p.Index, Data: data}, err
 }
 
 // parts reads what a pointer names. What is missing was freed.
@@ -153,7 +169,7 @@ func (l *Log) save(ctx context.Context, r store.Record) error {
 		if err != nil {
 			return err
 		}
-		_, err = l.rows.Put(ctx, driver.Op{Key: l.pointerKey(), Name: l.rows.NewName(), If: v, Value: value})
+		_, err = l.rows.Put(ctx, driver.Op{Key: l.PointerKey(), Name: l.rows.NewName(), If: v, Value: value})
 		var d *engine.Doubt
 		switch {
 		case err == nil:
@@ -228,7 +244,7 @@ func (l *Log) Forget(ctx context.Context) error {
 		if err != nil || v == "" {
 			return err
 		}
-		if _, err := l.rows.Put(ctx, driver.Op{Key: l.pointerKey(), Name: l.rows.NewName(), If: v, Delete: true}); err == nil {
+		if _, err := l.rows.Put(ctx, driver.Op{Key: l.PointerKey(), Name: l.rows.NewName(), If: v, Delete: true}); err == nil {
 			return l.rows.Free(ctx, l.partKeys(p))
 		} else if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnknown) {
 			return err

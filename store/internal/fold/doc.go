@@ -8,9 +8,8 @@
 // # State
 //
 // Each record of the journal is an operation: put a row if its version is this one, delete it likewise, free a range of
-// rows, a mark that changes nothing, or a save. The rows are the result of all operations in order. A row's version is
-// the index of the put that wrote it, so no version is reused. A save names values of the journal that together hold all
-// rows as they were at an index. Records that are not operations are skipped and counted.
+// rows, or a mark that changes nothing. The rows are the result of all operations in order. A row's version is the index
+// of the put that wrote it, so no version is reused. Records that are not operations are skipped and counted.
 //
 // # Why it is right
 //
@@ -22,14 +21,14 @@
 // If a replaced leader may report an old end ([Options].Confirm), a mark is appended before: no read of this handle
 // believes an end in front of it.
 //
-// Saves. A save names the one before it, by its place; it counts if that is still the newest that counts. So the values
-// of saves that count do not overlap: each were put after the save before was decided. Its author frees the values
-// before its own, and the records up to some way before its index. So the newest save that counts is always there, with
-// its values and all records behind its index. A handle that finds the beginning of the journal gone looks through the
-// rest for the newest save whose values are there: also one that does not count holds what the rows were.
+// Snapshots are those of a log of the engine: values of the journal that together hold all rows as they were at an
+// index, and a row that names them. The engine frees the values before, and the records up to some way before the
+// index, when that row is written. So the newest snapshot is always there, with the record of its row and all records
+// behind its index. A handle that finds the beginning of the journal gone looks through the rest for the newest such
+// record whose values are there: also one that was refused at its place names what the rows were.
 //
-// A handle that begins with a save cannot see the outcome of its own operation that lies before, and returns
-// store.ErrUnknown. This is rare: the last [Options].SaveEvery records before a save are kept.
+// A handle that begins with a snapshot cannot see the outcome of its own operation that lies before, and returns
+// store.ErrUnknown. This is rare: the last [Options].SaveEvery records before a snapshot are kept.
 //
 // # Guarantees
 //

@@ -128,7 +128,7 @@ func (s *Rows) fold(records []store.Record) {
 			decided <- out
 			delete(s.waits, o.name)
 			every := uint64(s.o.SaveEvery) //nolint:gosec // positive
-			s.due = s.due || before/every != r.Index/every
+			s.due = s.due || before/every != r.Index/every && o.key != s.log.PointerKey()
 		}
 		if out.hints {
 			s.hint(o.key)

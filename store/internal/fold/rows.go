@@ -11,6 +11,8 @@ import (
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/engine"
+	"github.com/rota-run/rota/store/engine/log"
 	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
@@ -22,18 +24,19 @@ type Journal interface {
 
 // Options of [New]. Handles on one journal may use different ones.
 type Options struct {
-	Value     int           // bytes of a value; a record has up to 600 more
-	SaveEvery int           // records after which a handle saves all rows, and trims all but the last so many records
+	Limits    driver.Limits // of the rows; a record of the journal has up to 600 bytes more than a value
+	SaveEvery int           // records after which a handle saves a snapshot, and trims all but the last so many records
 	Confirm   bool          // a read appends a mark first: the journal's end may be reported by a replaced leader
 	Timeout   time.Duration // of a call whose ctx does not end earlier, and of a save
 	Logger    *slog.Logger  // gets errors that no call can return
 }
 
-var _ driver.Documents = (*Rows)(nil)
+var _ engine.Driver = (*Rows)(nil)
 
 // Rows are one handle on rows in a journal. It is safe for concurrent use, and ends with its life.
 type Rows struct {
 	journal Journal
+	log     *log.Log // of the journal, for its snapshots
 	o       Options
 	life    *inner.Life
 	name    string        // random: begins the names that this handle gives
@@ -54,11 +57,19 @@ type Rows struct {
 
 // New makes rows of a journal. It sends no request.
 func New(life *inner.Life, j Journal, o Options) *Rows {
-	return &Rows{
+	s := &Rows{
 		journal: j, o: o, life: life, name: rand.Text()[:16], reading: make(chan struct{}, 1),
 		waits: map[string]chan outcome{}, ears: map[*ear]struct{}{},
 	}
+	s.log = log.On(engine.NewRows(s, s.name), "rows", j)
+	return s
 }
+
+// Limits implements driver.Driver.
+func (s *Rows) Limits() driver.Limits { return s.o.Limits }
+
+// Close implements driver.Driver: the life ends with its owner.
+func (s *Rows) Close() error { return nil }
 
 // Skipped is the number of records seen by this handle that are not operations.
 func (s *Rows) Skipped() int64 {
@@ -114,8 +125,8 @@ func (s *Rows) Swap(ctx context.Context, w driver.Op, with ...driver.Op) (driver
 		return "", err
 	}
 	defer leave()
-	if len(with) > 0 || len(w.Value) > s.o.Value {
-		return "", fmt.Errorf("%q: %d bytes with %d other rows, at most %d with none: %w", w.Key, len(w.Value), len(with), s.o.Value, store.ErrTooLarge)
+	if len(with) > 0 || len(w.Value) > s.o.Limits.Value {
+		return "", fmt.Errorf("%q: %d bytes with %d other rows, at most %d with none: %w", w.Key, len(w.Value), len(with), s.o.Limits.Value, store.ErrTooLarge)
 	}
 	o := op{kindPut, w.Name, w.Key, indexOf(w.If), w.Value}
 	switch {
@@ -133,7 +144,7 @@ func (s *Rows) Swap(ctx context.Context, w driver.Op, with ...driver.Op) (driver
 
 // decide appends an operation, and returns what was decided about it.
 func (s *Rows) decide(ctx context.Context, o op) (outcome, error) {
-	if !s.hasBegun() { // with a save, which must not be newer than the change: it does not say what became of it
+	if !s.hasBegun() { // with a snapshot, which must not be newer than the change: it does not say what became of it
 		if err := s.catchUp(ctx, false); err != nil {
 			return outcome{}, err
 		}

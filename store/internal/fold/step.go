@@ -21,7 +21,6 @@ const (
 	kindDelete kind = 'd'
 	kindFree   kind = 'f' // all rows from its key to its value
 	kindMark   kind = 'm'
-	kindSave   kind = 's'
 )
 
 // op is one record of the journal.
@@ -29,7 +28,7 @@ type op struct {
 	kind   kind
 	name   string // given by its author: no two operations have the same, unless one is sent again
 	key    string
-	expect uint64 // the version that must be current; 0: the row does not exist. Of a save: the place of the one before
+	expect uint64 // the version that must be current; 0: the row does not exist
 	value  []byte
 }
 
@@ -49,13 +48,13 @@ func appendText(b []byte, s string) []byte {
 
 // decodeOp reads what encode wrote. The value shares memory with b.
 func decodeOp(b []byte) (o op, ok bool) {
-	if len(b) == 0 || !bytes.ContainsRune([]byte("pbdfms"), rune(b[0])) {
+	if len(b) == 0 || !bytes.ContainsRune([]byte("pbdfm"), rune(b[0])) {
 		return op{}, false
 	}
 	d := decoder{rest: b[1:]}
 	o = op{kind(b[0]), d.text(), d.text(), d.number(), nil}
 	o.value = d.rest
-	return o, !d.bad && (o.key != "" || o.kind == kindMark || o.kind == kindSave)
+	return o, !d.bad && (o.key != "" || o.kind == kindMark)
 }
 
 // decoder reads what was laid out.
@@ -102,7 +101,6 @@ func (r row) public(key string) driver.Row {
 // state is what the operations up to an index have made.
 type state struct {
 	applied uint64
-	saved   uint64 // the place of the newest save that counts
 	rows    ordered.Map[string, row]
 	skipped int64 // records that are no operations
 }
@@ -124,12 +122,6 @@ func (s *state) apply(r store.Record) (op, outcome) {
 	}
 	switch o.kind {
 	case kindMark:
-		return o, outcome{}
-	case kindSave:
-		if o.expect != s.saved {
-			return o, outcome{err: &driver.Conflict{}}
-		}
-		s.saved = r.Index
 		return o, outcome{}
 	case kindFree:
 		s.free(o.key, string(o.value))
@@ -179,12 +171,12 @@ func indexOf(v driver.Version) uint64 {
 	return index
 }
 
-// format begins the values of a save.
+// format begins a snapshot.
 const format = "rota rows 1\n"
 
 // encode lays all rows out, sorted by key, each with version, name and value.
 func (s *state) encode() []byte {
-	b := binary.AppendUvarint([]byte(format), s.saved)
+	b := []byte(format)
 	s.rows.Each(func(key string, r row) bool {
 		b = binary.AppendUvarint(appendText(b, key), r.version)
 		b = appendText(appendText(b, r.name), string(r.value))
@@ -194,20 +186,19 @@ func (s *state) encode() []byte {
 }
 
 // decodeState reads what encode wrote.
-func decodeState(index uint64, b []byte) (state, error) {
-	s := state{applied: index}
-	b, ok := bytes.CutPrefix(b, []byte(format))
+func decodeState(r store.Record) (state, error) {
+	s := state{applied: r.Index}
+	b, ok := bytes.CutPrefix(r.Data, []byte(format))
 	if !ok {
-		return s, fmt.Errorf("rows saved at %d: they are not of this format: use a newer version of this program: %w", index, log.ErrDamaged)
+		return s, fmt.Errorf("snapshot at %d: it is not of this format: use a newer version of Rota: %w", r.Index, log.ErrDamaged)
 	}
 	d := decoder{rest: b}
-	s.saved = d.number()
 	for len(d.rest) > 0 && !d.bad {
 		key, v := d.text(), d.number()
 		s.rows.Set(key, row{d.text(), []byte(d.text()), v})
 	}
 	if d.bad {
-		return s, fmt.Errorf("rows saved at %d: cut off: %w", index, log.ErrDamaged)
+		return s, fmt.Errorf("snapshot at %d: cut off: %w", r.Index, log.ErrDamaged)
 	}
 	return s, nil
 }
