@@ -1,0 +1,49 @@
+package fold
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/rota-run/rota/store"
+)
+
+// FuzzApply applies two records of any bytes: nothing panics, what is decoded is encoded again, and a snapshot holds the
+// state.
+func FuzzApply(f *testing.F) {
+	put := op{kind: kindPut, name: "n.1", key: "a/b", value: []byte("v")}.encode()
+	f.Add([]byte(nil), []byte("x"))
+	f.Add(put, op{kind: kindDelete, name: "n.2", key: "a/b", expect: 1}.encode())
+	f.Add(put, op{kind: kindFree, name: "n.2", key: "a", value: []byte("b")}.encode())
+	f.Add(op{kind: kindMark, name: "n.1"}.encode(), op{kind: kindBeat, name: "n.2", key: "a", expect: never}.encode())
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		var s state
+		for i, b := range [][]byte{first, second} {
+			s.apply(store.Record{Index: uint64(i + 1), Data: b})
+			if o, ok := decodeOp(b); ok {
+				again, ok := decodeOp(o.encode())
+				if !ok || again.kind != o.kind || again.name != o.name || again.key != o.key || again.expect != o.expect || !bytes.Equal(again.value, o.value) {
+					t.Fatalf("%+v became %+v", o, again)
+				}
+			}
+		}
+		read, err := decodeState(store.Record{Index: s.applied, Data: s.encode()})
+		if err != nil || read.rows.Len() != s.rows.Len() || !bytes.Equal(read.encode(), s.encode()) {
+			t.Fatalf("a snapshot of %q: %q, %v", s.encode(), read.encode(), err)
+		}
+	})
+}
+
+// FuzzState reads snapshots of any bytes.
+func FuzzState(f *testing.F) {
+	var s state
+	s.rows.Set("a", row{"n", []byte("v"), 300})
+	f.Add(s.encode())
+	f.Add([]byte(format + "\x01a"))
+	f.Add([]byte("another format"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := decodeState(store.Record{Index: 7, Data: b})
+		if err == nil && s.applied != 7 {
+			t.Fatalf("the snapshot at 7 is at %d", s.applied)
+		}
+	})
+}
