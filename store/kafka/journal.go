@@ -28,7 +28,6 @@ type journal struct {
 	named           bool                   // it may be dropped
 	begin           *engine.Rows           // a row of these says where the log begins; nil: it begins behind 0
 	base            atomic.Pointer[uint64] // where it begins; nil: not known yet
-	weight          atomic.Int64           // bytes of a record, as those of the last answer were
 
 	mu   sync.Mutex
 	head head

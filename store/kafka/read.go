@@ -7,8 +7,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/rota-run/rota/store"
 )
 
@@ -72,11 +70,10 @@ func (j *journal) read(ctx context.Context, base, after uint64, n int) (all []st
 func (j *journal) collect(ctx context.Context, from, end int64, n int) (all []store.Record, _ int64, err error) {
 	at, bytes := from, 0
 	for at < end && len(all) < n && bytes < pageBytes {
-		f, err := j.records.fetch(ctx, j.records.line.client, at, j.room(n-len(all)), 0)
+		f, err := j.records.fetch(ctx, j.records.line.client, at, room(n-len(all)), 0)
 		if err != nil {
 			return nil, end, err
 		}
-		j.weigh(f.records)
 		for _, r := range f.records {
 			if len(all) == n {
 				return all, max(end, at), nil
@@ -105,21 +102,9 @@ func (j *journal) collect(ctx context.Context, from, end int64, n int) (all []st
 	return all, end, nil
 }
 
-// room is how many bytes to ask for, for some records of the size that the last ones had.
-func (j *journal) room(records int) int32 {
-	each := max(j.weight.Load(), 128)
-	return int32(min(max(int64(min(records, fetchBytes))*each*5/4, leastBytes), fetchBytes))
-}
-
-// weigh notes how large records are, with what a batch adds to each.
-func (j *journal) weigh(records []*kgo.Record) {
-	bytes := 0
-	for _, r := range records {
-		bytes += len(r.Value) + 80
-	}
-	if len(records) > 0 {
-		j.weight.Store(int64(bytes / len(records)))
-	}
+// room is how many bytes to ask for, for some records: of most it is enough, and of larger ones some come.
+func room(records int) int32 {
+	return int32(min(leastBytes+min(records, fetchBytes)<<10, fetchBytes)) //nolint:gosec // small
 }
 
 // newestBelow is the newest record of ours below the end of the partition: its offset and one. Mostly the handle knows
