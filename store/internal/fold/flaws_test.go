@@ -25,6 +25,7 @@ func flaws() []mutanttest.Flaw {
 		newFlaw("a snapshot says that it is newer than it is", "save.go", "TestModel", "Index: s.state.applied, Data", "Index: s.state.applied + 1, Data"),
 		newFlaw("a handle begins with the journal alone", "round.go", "TestLateHandle", "		case first > 0 && after < first-1:\n", "		case first > 0 && after > head:\n"),
 		newFlaw("the oldest snapshot is taken", "save.go", "TestModel", "range slices.Backward(pointers)", "range slices.All(pointers)"),
+		newFlaw("a snapshot that is replaced while it is looked for is damage", "save.go", "TestSnapshotIsReplaced", "n == 0 || bytes.Equal(newest, pointers[n-1])", "n == 0 || newest != nil || bytes.Equal(newest, pointers[n-1])"),
 		newFlaw("a read does not read the journal", "rows.go", "TestModel", "	if err := s.catchUp(ctx, s.o.Confirm && !q.Stale); err != nil {", "	if err := ctx.Err(); err != nil {"),
 		newFlaw("a reading that began before counts", "round.go", "TestReadingThatBeganBefore", "	return s.done > asked\n", "	return s.done >= asked\n"),
 		newFlaw("the end that a leader reports is believed", "round.go", "TestConfirmed", "	if confirm {\n		if err := s.mark", "	if false {\n		if err := s.mark"),

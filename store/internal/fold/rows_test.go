@@ -68,6 +68,14 @@ type journal struct {
 	append func(records [][]byte) ([]uint64, error)
 	read   func(after uint64, n int) ([]store.Record, uint64, uint64, error)
 	put    func(values [][]byte) ([]string, error)
+	values func() // before values are read
+}
+
+func (j journal) Values(ctx context.Context, at []string) ([][]byte, error) {
+	if j.values != nil {
+		j.values()
+	}
+	return j.Journal.Values(ctx, at)
 }
 
 func (j journal) Append(ctx context.Context, records [][]byte) ([]uint64, error) {
@@ -359,6 +367,33 @@ func TestSnapshots(t *testing.T) {
 		must.Succeed(t, s.journal().Free(t.Context(), 1<<20))
 		if _, err := get(asleep, "a"); !errors.Is(err, log.ErrDamaged) {
 			t.Errorf("behind what is gone: %v, want damaged", err)
+		}
+	})
+}
+
+// TestSnapshotIsReplaced has a handle that has found the newest snapshot, and cannot read it any more: another one was
+// saved.
+func TestSnapshotIsReplaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, o := newShop(), options()
+		o.SaveEvery = 10
+		writer, v := open(t, s.journal(), o), driver.Version("")
+		puts := func() {
+			for range 50 {
+				v = write(t, writer, "a", "x", v)
+			}
+			time.Sleep(time.Second) // waits: in virtual time, for the snapshot that is being saved
+		}
+		puts()
+		j, reads := s.journal(), 0
+		j.values = func() {
+			if reads++; reads == 1 {
+				puts()
+			}
+		}
+		if r, err := get(open(t, j, o), "a"); err != nil || r.Version != v || reads < 2 {
+			t.Errorf("%+v, %v, values were read %d times; want version %s", r, err, reads, v)
 		}
 	})
 }

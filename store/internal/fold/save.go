@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -40,35 +41,48 @@ func (s *Rows) save(r store.Record) error {
 	return err
 }
 
-// load takes the newest snapshot behind an index up to which the journal was freed.
+// load takes the newest snapshot behind an index up to which the journal was freed. If its values were freed since it
+// was found, a newer pointer says so.
 func (s *Rows) load(ctx context.Context, freed uint64) error {
-	pointers, err := s.pointers(ctx, freed)
+	for newest := []byte(nil); ; {
+		pointers, err := s.pointers(ctx, freed)
+		if err != nil {
+			return err
+		}
+		if n := len(pointers); n == 0 || bytes.Equal(newest, pointers[n-1]) {
+			return fmt.Errorf("records up to %d are gone, and no snapshot has them: %w", freed, log.ErrDamaged)
+		}
+		newest = pointers[len(pointers)-1]
+		for _, p := range slices.Backward(pointers) {
+			if taken, err := s.take(ctx, p, freed); taken || err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// take takes a snapshot, if it is there and behind an index.
+func (s *Rows) take(ctx context.Context, pointer []byte, freed uint64) (bool, error) {
+	r, err := s.log.Named(ctx, pointer)
+	if errors.Is(err, store.ErrNotFound) || err == nil && r.Index < freed {
+		return false, nil
+	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	for _, p := range slices.Backward(pointers) {
-		r, err := s.log.Named(ctx, p)
-		if errors.Is(err, store.ErrNotFound) || err == nil && r.Index < freed {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		loaded, err := decodeState(r)
-		if err != nil {
-			return err
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if loaded.applied <= s.state.applied {
-			break
-		}
-		loaded.skipped = s.state.skipped
-		s.state = loaded
-		s.hint("")
-		return nil
+	loaded, err := decodeState(r)
+	if err != nil {
+		return false, err
 	}
-	return fmt.Errorf("records up to %d are gone, and no snapshot has them: %w", freed, log.ErrDamaged)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if loaded.applied <= s.state.applied {
+		return false, nil
+	}
+	loaded.skipped = s.state.skipped
+	s.state = loaded
+	s.hint("")
+	return true, nil
 }
 
 // pointers are those to snapshots in the journal behind an index, in their order.
