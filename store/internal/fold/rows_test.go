@@ -371,6 +371,27 @@ func TestSnapshots(t *testing.T) {
 	})
 }
 
+// TestSaveOfASave: that a snapshot was saved is a record too, and no reason to save another one.
+func TestSaveOfASave(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, o, saves := newShop(), options(), 0
+		o.SaveEvery = 1
+		j := s.journal()
+		j.put = func(values [][]byte) ([]string, error) {
+			if saves++; saves > 5 {
+				return nil, store.ErrUnavailable
+			}
+			return j.Journal.PutValues(context.Background(), values)
+		}
+		write(t, open(t, j, o), "a", "x", "")
+		synctest.Wait()
+		if saves != 1 {
+			t.Errorf("%d snapshots of one change", saves)
+		}
+	})
+}
+
 // TestSnapshotIsReplaced has a handle that has found the newest snapshot, and cannot read it any more: another one was
 // saved.
 func TestSnapshotIsReplaced(t *testing.T) {
