@@ -126,7 +126,8 @@ func (s *Rows) Swap(ctx context.Context, w driver.Op, with ...driver.Op) (driver
 	}
 	defer leave()
 	if len(with) > 0 || len(w.Value) > s.o.Limits.Value {
-		return "", fmt.Errorf("%q: %d bytes with %d other rows, at most %d with none: %w", w.Key, len(w.Value), len(with), s.o.Limits.Value, store.ErrTooLarge)
+		return "", fmt.Errorf("%q: %d bytes with %d other rows, at most %d with none: %w",
+			w.Key, len(w.Value), len(with), s.o.Limits.Value, store.ErrTooLarge)
 	}
 	o := op{kindPut, w.Name, w.Key, indexOf(w.If), w.Value}
 	switch {
