@@ -54,9 +54,9 @@ var rules = []rule{
 	{"internal/store/faults", []string{"store", "internal/store/gate"}},
 	{"internal/store/handle", []string{"store", "internal/store/gate"}},
 	{"internal/store/refusal", []string{"store"}},
-	{"store/kafka", []string{"store", "store/internal/logdocs", "store/internal/logqueue", "store/internal/driver", "store/internal/remote"}}, // it has a log alone
+	{"store/kafka", []string{"store", "store/driver", "store/engine", "store/engine/full", "store/engine/log", "store/internal/driver", "store/internal/fold", "store/internal/remote"}},
 	{"store/memory", []string{"store", "store/driver", "internal/store/driver/drivermap", "store/engine/full", "store/engine/log"}},
-	{"store/internal/logdocs", []string{"store", "store/internal/driver"}},
+	{"store/internal/fold", []string{"store", "store/driver", "store/engine", "store/engine/log", "store/internal/driver", "internal/ordered"}},
 	{"store/internal/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
 	{"store/*", []string{"store", "internal/flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
 

@@ -32,7 +32,7 @@ func stages() []stage {
 		{name: "engine", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/engine", "./store/engine/log"), tests: true, least: amounts{"passed": 30}},
 		{name: "flow", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound|TestKeyedFlaws|TestSealingScripts|TestSeeds$|TestProof$", "./internal/flow", "./internal/node"), tests: true, least: amounts{"passed": 42}},
 		{name: "flows", dir: "proof", lends: true, memory: 3, command: []string{"go", "run", "./flows", "--runs", "10", "--together", "4", "--json"}, least: amounts{"runs": 10, "ok": 1, "segments": 7500, "kills": 10, "server_kills": 8}},
-		{name: "logdocs", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/internal/logdocs", "./store/memory"), tests: true, least: amounts{"passed": 36}},
+		{name: "fold", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/internal/fold", "./store/memory"), tests: true, least: amounts{"passed": 36}},
 	}
 	for _, p := range protocols() {
 		out = append(out, p.stages(budget)...)
@@ -125,7 +125,7 @@ func serverAmounts() amounts {
 	out := amounts{"passed": 1300}
 	lacking := map[string]int{
 		"etcd": 2, "postgres": 2, "nats": 2, "zookeeper": 3, // no GetMany, no Group, no Queue but on nats
-		"kafka":   2, // no sessions, no GetMany
+		"kafka":   2, // no sessions
 		"elastic": 5, // no Group, no Queue, no watches of documents and of the log, no sessions
 	}
 	for _, store := range []string{"elastic", "etcd", "kafka", "nats", "postgres", "zookeeper"} {

@@ -6,8 +6,7 @@
 // what package store promises, once for all stores: documents, a log, snapshots. Package drivertest has the rules below
 // in executable form, and package drivermap is the example: a map, on which store/memory runs.
 //
-// State of November 2026: all stores are such drivers but store/kafka, which has a log alone, and implements package
-// store by itself.
+// All stores are such drivers. store/kafka has a log alone: its rows are folded from one.
 //
 // # Outcomes
 //

@@ -15,7 +15,7 @@ type Driver interface {
 	Close() error
 }
 
-// Documents are rows with a version each. All stores have them but Kafka.
+// Documents are rows with a version each. Kafka's are folded from a journal.
 type Documents interface {
 	// Read returns the rows of a query, in the order that Query promises.
 	Read(ctx context.Context, q Query) (Rows, error)
@@ -152,6 +152,7 @@ type Limits struct {
 	Page    int       // rows of a range that a list should ask for at once, if that is not a few hundred
 	Batch   int       // records of one Append of a journal; 0 is 1
 	Deletes bool      // Op.Delete may be used
+	Lingers bool      // a named journal may be seen by others for a moment after it was dropped
 }
 
 // RangeKind says how a store reads a range.
@@ -192,7 +193,7 @@ type NamedJournals interface {
 	// OpenJournal returns a log by its name, and makes it if it is told to. Where there is none: store.ErrNotFound, of the
 	// calls of a journal too that was dropped.
 	OpenJournal(ctx context.Context, name string, create bool) (Journal, error)
-	// DropJournal removes a log with all that is in it. Where there is none it does nothing.
+	// DropJournal removes a log with all that is in it. Where there is none it does nothing. See Limits.Lingers.
 	DropJournal(ctx context.Context, name string) error
 }
 
@@ -201,6 +202,19 @@ type JournalWith interface {
 	// AppendWith appends a record and creates rows of Once keys, all or nothing. What is light need not survive a power cut
 	// that no later record survives.
 	AppendWith(ctx context.Context, record []byte, light bool, with []Op) (uint64, error)
+}
+
+// JournalValues is a journal with a place for values beside its records, where rows must be few and small. Snapshots lie
+// there, and the data of queues.
+type JournalValues interface {
+	// PutValues keeps values, each of at most Limits.Value bytes, and says where they are. They are worth nothing until a
+	// later write names them, so the error is never store.ErrUnknown.
+	PutValues(ctx context.Context, values [][]byte) (at []string, err error)
+	// Values are those at some places, in their order; nil where one was freed.
+	Values(ctx context.Context, at []string) ([][]byte, error)
+	// FreeValues frees all whose PutValues returned before that of the one at a place began. An error says only that some
+	// may be left.
+	FreeValues(ctx context.Context, before string) error
 }
 
 // Journal is a log that the store orders by itself, so that writers do not compete for a row. Its indexes grow, need

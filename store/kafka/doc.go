@@ -7,12 +7,11 @@
 //
 // # State
 //
-//	topic NAME.log              the log: one partition; a record's index is its offset and one
-//	topic NAME.log-snapshots    its snapshots, split into parts
-//	topic NAME.docs             the documents, kept in a log by package logdocs
-//	topic NAME.docs-snapshots   snapshots of all documents
-//	topics NAME.flow-HASH.facts and .data   of each flow: its operations, as package logqueue lays them into a log, and its segments
-//	group NAME                  the members of protocol sync; of type "rota"
+//	topic NAME.log           the log: one partition; a record's index is its offset and one
+//	topic NAME.docs          the rows of the engine, folded from a log by package fold: documents, which snapshot counts
+//	topic NAME.q-HASH        for each flow its operations, as package logqueue lays them into a log
+//	topics NAME.….-values    beside each of them: parts of its snapshots, and the segments of a flow
+//	group NAME               the members of protocol sync; of type "rota"
 //
 // Each record has the header "rota", a checksum of its value. Records without it are foreign: they are skipped and counted. So kafka-console-consumer shows the
 // log, and kafka-console-producer does no harm.
@@ -26,10 +25,7 @@
 // A replaced leader that has not noticed may still return an old head. For a moment the log can be read this way, but not written. For
 // documents that is not enough: if topics have replicas, Get first appends a mark, which only the true leader acknowledges, and reads up to it.
 //
-// Snapshots are written in parts under a unique name; the last part completes them. SaveSnapshot returns when it has read the snapshot back.
-//
-// A log that continues another one starts with a seed, a record with the index at which that one has ended; the first record of a log decides. Snapshots
-// repeat it, because a trim removes the first record.
+// A log begins behind the index that the row "begin" says. The first append, or a seed, writes it, and is decided by it.
 //
 // The group is Kafka's classic group protocol, spoken request by request, so that the user of the store knows when a heartbeat was sent. As package store
 // says, a generation is forgotten if its coordinator dies before it is synced. Kafka forgets an empty group after some time.
@@ -40,8 +36,10 @@
 // one replica they do not survive the end of the machine.
 //
 // Documents are in the memory of each handle, and each handle reads all changes of them: it is meant for thousands of documents, not for millions.
-// There are no sessions: heartbeats are documents, as on any store without them. A guardian removes that of a dead
-// process, or leaves the group in its place.
+// There are no sessions: heartbeats are documents, as on any store without them. A guardian puts a tombstone in the
+// place of that of a dead process, or leaves the group for it. The data of a flow stay until it is dropped.
+//
+// An append that fails may have begun the log: it can be appended to then, and not be seeded any more.
 //
 // # Failures
 // If no broker answers, a partition has no leader, the user lacks a permission, or the settings of a topic would lose records: store.ErrUnavailable, with what to try. If an

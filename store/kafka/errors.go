@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/engine/log"
 )
 
 var (
@@ -23,7 +24,7 @@ var (
 )
 
 // ErrDamaged marks a store whose topics another program deleted, created again or changed. Retrying does not help.
-var ErrDamaged = errors.New("store is damaged")
+var ErrDamaged = log.ErrDamaged
 
 // topicError gives a broker's answer about a topic its meaning.
 func topicError(topic string, code int16) error {

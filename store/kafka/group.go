@@ -24,19 +24,30 @@ const (
 
 // group speaks the classic group protocol, request by request.
 type group struct {
-	line *line
-	id   string
+	line     *line
+	id       string
+	readOnly bool
+}
+
+// enter begins a call: one that waits for others has no other bound than ctx.
+func (g *group) enter(
+	ctx context.Context, begin func(context.Context) (context.Context, func(), error),
+) (context.Context, func(), error) {
+	if g.readOnly {
+		return nil, nil, store.ErrReadOnly
+	}
+	return begin(ctx)
 }
 
 // JoinGroup implements store.Group. It waits for the other members.
 func (g *group) JoinGroup(ctx context.Context, r store.JoinRequest) (_ store.Membership, err error) {
 	defer driver.Wrap(&err, "join group %s", g.id)
 	m := store.Membership{Seat: store.Seat{ID: r.ID}}
-	if err := g.line.enterChange(ctx); err != nil {
+	ctx, leave, err := g.enter(ctx, g.line.life.Enter)
+	if err != nil {
 		return m, err
 	}
-	ctx, cancel := g.untilClosed(ctx)
-	defer cancel()
+	defer leave()
 	req := kmsg.NewPtrJoinGroupRequest()
 	req.Group, req.MemberID, req.ProtocolType = g.id, r.ID, groupType
 	req.SessionTimeoutMillis, req.RebalanceTimeoutMillis = millis(r.Session), millis(r.Rebalance)
@@ -88,11 +99,11 @@ func (g *group) SyncGroup(ctx context.Context, s store.Seat, give []store.GroupM
 }
 
 func (g *group) sync(ctx context.Context, s store.Seat, give []store.GroupMember) ([]byte, error) {
-	if err := g.line.enterChange(ctx); err != nil {
+	ctx, leave, err := g.enter(ctx, g.line.life.Enter)
+	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := g.untilClosed(ctx)
-	defer cancel()
+	defer leave()
 	req := kmsg.NewPtrSyncGroupRequest()
 	req.Group, req.MemberID, req.Generation = g.id, s.ID, generation(s)
 	req.ProtocolType, req.Protocol = kmsg.StringPtr(groupType), kmsg.StringPtr(groupProtocol)
@@ -117,11 +128,11 @@ func (g *group) Heartbeat(ctx context.Context, s store.Seat) error {
 }
 
 func (g *group) heartbeat(ctx context.Context, s store.Seat) error {
-	if err := g.line.enterChange(ctx); err != nil {
+	ctx, leave, err := g.enter(ctx, g.line.call)
+	if err != nil {
 		return err
 	}
-	ctx, cancel := g.line.bounded(ctx)
-	defer cancel()
+	defer leave()
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group, req.MemberID, req.Generation = g.id, s.ID, generation(s)
 	resp, err := request[*kmsg.HeartbeatResponse](ctx, g.line.client, req)
@@ -143,11 +154,11 @@ func (g *group) leave(ctx context.Context, id string) error {
 	if id == "" {
 		return errors.New("the ID is empty: give the one that JoinGroup returned")
 	}
-	if err := g.line.enterChange(ctx); err != nil {
+	ctx, leave, err := g.enter(ctx, g.line.call)
+	if err != nil {
 		return err
 	}
-	ctx, cancel := g.line.bounded(ctx)
-	defer cancel()
+	defer leave()
 	one := kmsg.NewLeaveGroupRequestMember()
 	one.MemberID = id
 	req := kmsg.NewPtrLeaveGroupRequest()
@@ -191,10 +202,3 @@ func generation(s store.Seat) int32 {
 }
 
 func millis(d time.Duration) int32 { return int32(min(d.Milliseconds(), 1<<31-1)) }
-
-// untilClosed ends a call that waits for others with the store.
-func (g *group) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, fail := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(g.line.life, func() { fail(store.ErrClosed) })
-	return ctx, func() { stop(); fail(nil) }
-}

@@ -12,8 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
-
-	"github.com/rota-run/rota/store"
 )
 
 // newClient makes a client, which connects when it is used. Requests are tried again by the store, which knows what that means, and so not by the
@@ -63,14 +61,6 @@ func (o Options) dial(ctx context.Context, network, addr string) (net.Conn, erro
 		return nil, fmt.Errorf("%w: %w", errHandshake, err)
 	}
 	return secure, nil
-}
-
-// bounded gives a call the store's timeout, and lets it end with the store.
-func (l *line) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.timeout, errTimeout)
-	ctx, fail := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(l.life, func() { fail(store.ErrClosed) })
-	return ctx, func() { stop(); fail(nil); cancel() }
 }
 
 // request sends a request to any broker, or to the one that it is for. The answer comes, or ctx ends: a request in flight is not waited for.

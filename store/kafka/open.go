@@ -6,41 +6,69 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/logdocs"
-	"github.com/rota-run/rota/store/internal/logqueue"
+	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/engine"
+	"github.com/rota-run/rota/store/engine/full"
+	inner "github.com/rota-run/rota/store/internal/driver"
+	"github.com/rota-run/rota/store/internal/remote"
 )
 
-// The suffixes of topic names.
+// The names of the logs of a store: that of members, and that of rows.
 const (
-	logTopic      = ".log"
-	logSnapshots  = ".log-snapshots"
-	docsTopic     = ".docs"
-	docsSnapshots = ".docs-snapshots"
+	mainLog = "log"
+	rowsLog = "docs"
 )
 
-func topicNames(name string) []string {
-	return []string{name + logTopic, name + logSnapshots, name + docsTopic, name + docsSnapshots}
+// topicsOf are the topics of a log of a store: of its records, and of its values.
+func topicsOf(store, log string) []string {
+	return []string{store + "." + log, store + "." + log + "-values"}
 }
+
+// formerTopic is one that earlier versions made beside those of mainLog.
+func formerTopic(store string) string { return store + ".log-snapshots" }
 
 // Open opens the named store, and creates its topics if they do not exist and the options allow that. It takes no longer than the options' Timeout.
 // An error says what failed, where, and what to try; then nothing is left open. ctx bounds only Open.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
-	s, err := open(ctx, o)
+	c, err := openCluster(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("open Kafka store %s/%s: %w", o.hosts(), o.Name, err)
+		return nil, err
 	}
-	return s, nil
+	s := full.NewWatched(c, full.Options{Place: o.place(), ReadOnly: o.ReadOnly, Logger: o.Logger})
+	return &Store{s, &group{c.line, o.Name, o.ReadOnly}, c}, nil
 }
 
-func open(ctx context.Context, o Options) (*Store, error) {
+// Driver is what [OpenDriver] returns.
+type Driver interface {
+	engine.Driver
+	driver.NamedJournals
+}
+
+// OpenDriver opens what Open makes a store of, for tests of drivers. It takes changes even if o.ReadOnly.
+func OpenDriver(ctx context.Context, o Options) (Driver, error) {
+	c, err := openCluster(ctx, o.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func openCluster(ctx context.Context, o Options) (*cluster, error) {
+	c, err := open(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", o.place(), err)
+	}
+	return c, nil
+}
+
+func open(ctx context.Context, o Options) (*cluster, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -53,64 +81,46 @@ func open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	topics, replicas, err := prepare(ctx, client, o)
+	l := &line{
+		client: client, newTail: o.newClient, timeout: o.Timeout, log: o.Logger.With("store", o.Name), life: inner.NewLife(),
+	}
+	topics, err := prepare(ctx, l, o)
 	if err != nil {
 		go client.Close() // a request in flight is not waited for
 		return nil, readError(ctx, err)
 	}
-	return newStore(o, client, topics, replicas)
-}
-
-func newStore(o Options, client *kgo.Client, topics []*topic, replicas int) (*Store, error) {
-	life, end := context.WithCancel(context.Background())
-	l := &line{client: client, newTail: o.newClient, timeout: o.Timeout, readOnly: o.ReadOnly, log: o.Logger.With("store", o.Name), life: life}
-	for _, t := range topics {
-		t.line = l
-	}
-	log, under := newTopicLog(l, topics[0], topics[1]), newTopicLog(l, topics[2], topics[3])
-	under.unseeded = true
-	docs, err := logdocs.New(under, logdocs.Options{
-		SnapshotEvery: o.SnapshotEvery, Confirm: replicas > 1 && !o.ReadOnly, ReadOnly: o.ReadOnly, Logger: l.log,
-	})
-	if err != nil {
-		end()
-		client.Close()
-		return nil, err
-	}
-	return &Store{
-		topicLog: log, documents: docs, group: &group{line: l, id: o.Name}, queues: logqueue.New(&journals{line: l, o: o}), line: l, end: end,
-	}, nil
-}
-
-func newTopicLog(l *line, records, snapshots *topic) *topicLog {
-	return &topicLog{line: l, records: records, snapshots: snapshots, hints: newHints(records)}
+	return newCluster(o, l, topics), nil
 }
 
 // prepare finds the topics of a store, or makes them, and checks them.
-func prepare(ctx context.Context, c *kgo.Client, o Options) ([]*topic, int, error) {
-	names := topicNames(o.Name)
-	info, err := lookUp(ctx, c, o, names)
+func prepare(ctx context.Context, l *line, o Options) ([]*topic, error) {
+	former, err := describe(ctx, l.client, formerTopic(o.Name))
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	topics, replicas := make([]*topic, len(names)), 0
+	if former[formerTopic(o.Name)].ErrorCode == 0 {
+		return nil, remote.CheckFormat(1, 2, "give another name, or delete the topics whose names begin with "+o.Name)
+	}
+	names := append(topicsOf(o.Name, mainLog), topicsOf(o.Name, rowsLog)...)
+	info, err := lookUp(ctx, l, o, names)
+	if err != nil {
+		return nil, err
+	}
+	topics := make([]*topic, len(names))
 	for i, name := range names {
-		m := info[name]
-		if n := len(m.Partitions); n != 1 {
-			return nil, 0, fmt.Errorf("%w: topic %s has %d partitions, and its order needs exactly one: try another name, or make it again: %s",
+		if n := len(info[name].Partitions); n != 1 {
+			return nil, fmt.Errorf("%w: topic %s has %d partitions, and its order needs exactly one: try another name, or make it again: %s",
 				store.ErrUnavailable, name, n, createCommand(name, 0))
 		}
-		topics[i] = &topic{name: name, id: m.TopicID}
-		topics[i].leader.Store(m.Partitions[0].Leader)
-		replicas = max(replicas, len(m.Partitions[0].Replicas))
+		topics[i] = newTopic(l, info[name])
 	}
-	return topics, replicas, checkSettings(ctx, c, topics)
+	return topics, checkSettings(ctx, l.client, topics)
 }
 
 // lookUp asks for the topics until all are there and have a leader. It makes those that are missing.
-func lookUp(ctx context.Context, c *kgo.Client, o Options, names []string) (map[string]kmsg.MetadataResponseTopic, error) {
+func lookUp(ctx context.Context, l *line, o Options, names []string) (map[string]kmsg.MetadataResponseTopic, error) {
 	for try := 1; ; try++ {
-		info, brokers, err := describeAll(ctx, c, names...)
+		info, brokers, err := describeAll(ctx, l.client, names...)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +141,7 @@ func lookUp(ctx context.Context, c *kgo.Client, o Options, names []string) (map[
 		case len(missing) > 0 && o.MustExist:
 			return nil, fmt.Errorf("%w: topic %s", store.ErrNotFound, missing[0])
 		case len(missing) > 0:
-			if err := create(ctx, c, o, brokers, missing); err != nil {
+			if err := create(ctx, l.client, o, brokers, missing); err != nil {
 				return nil, err
 			}
 		}
@@ -262,6 +272,3 @@ func (t *topic) check(name string, value *string) error {
 	return fmt.Errorf("%w: %w: topic %s has %s=%s: try `kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics --entity-name %s --add-config %s=%s`",
 		store.ErrUnavailable, errSettings, t.name, name, *value, t.name, name, want)
 }
-
-// closeWait is how long Close waits for the client, which may have a request in flight that nobody answers.
-const closeWait = 2 * time.Second

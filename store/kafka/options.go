@@ -46,6 +46,7 @@ const (
 	defaultName     = "rota"
 	defaultTimeout  = 10 * time.Second
 	defaultReplicas = 3
+	defaultEvery    = 10_000
 )
 
 func (o Options) withDefaults() Options {
@@ -54,6 +55,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Name = cmp.Or(o.Name, defaultName)
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, defaultEvery)
 	o.Mechanism = cmp.Or(o.Mechanism, "scram-sha-512")
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: o.Timeout / 2}).DialContext
@@ -94,4 +96,7 @@ func (o Options) validate() error {
 	return errors.Join(faults...)
 }
 
-func (o Options) hosts() string { return strings.Join(o.Brokers, ",") }
+// place names the store in errors.
+func (o Options) place() string {
+	return fmt.Sprintf("Kafka store %s/%s", strings.Join(o.Brokers, ","), o.Name)
+}

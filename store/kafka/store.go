@@ -2,59 +2,49 @@ package kafka
 
 import (
 	"context"
-	"time"
+	"strings"
 
 	"github.com/rota-run/rota/store"
-	"github.com/rota-run/rota/store/internal/logdocs"
+	"github.com/rota-run/rota/store/engine/full"
+	"github.com/rota-run/rota/store/engine/log"
 )
 
-var (
-	_ store.Store      = (*Store)(nil)
-	_ store.Docs       = (*Store)(nil)
-	_ store.Log        = (*Store)(nil)
-	_ store.Watcher    = (*Store)(nil)
-	_ store.LogWatcher = (*Store)(nil)
-	_ store.Seeder     = (*Store)(nil)
-	_ store.Group      = (*Store)(nil)
+// The maximum sizes; above them, calls return store.ErrTooLarge.
+const (
+	MaxRecord   = maxBatch - overhead // bytes of a document or of a record of the log
+	MaxSnapshot = log.MaxValues       // bytes of a snapshot, which is split into parts
 )
-
-// documents is logdocs.Store, whose name is ours.
-type documents = logdocs.Store
 
 // Store is one handle, with its own connections. It is safe for concurrent use.
 type Store struct {
-	*topicLog
-	*documents
+	*full.Watched
 	*group
-	*queues
-	line *line
-	end  context.CancelFunc
+	c *cluster
 }
 
-// Foreign is the number of records skipped by this handle that rota did not write.
-func (s *Store) Foreign() int64 { return s.line.foreign.Load() + s.Skipped() }
+var (
+	_ store.Full         = (*Store)(nil)
+	_ store.Watcher      = (*Store)(nil)
+	_ store.Group        = (*Store)(nil)
+	_ store.EndableGroup = (*Store)(nil)
+	_ store.SessionEnder = (*Store)(nil)
+	_ store.Seeder       = (*Store)(nil)
+	_ store.Queue        = (*Store)(nil)
+)
 
-// Close implements store.Store. It does not wait for requests in flight: a frozen broker never answers them.
-func (s *Store) Close() error {
-	s.line.mu.Lock()
-	if s.line.closed {
-		s.line.mu.Unlock()
-		return nil
+// Foreign is the number of records skipped by this handle that rota did not write.
+func (s *Store) Foreign() int64 { return s.c.line.foreign.Load() + s.c.Skipped() }
+
+// endsPlace is what the key of a member of the group begins with.
+const endsPlace = "member "
+
+// EndPlace implements store.EndableGroup.
+func (s *Store) EndPlace(id string) store.EndKey { return store.EndKey{Text: endsPlace + id} }
+
+// EndSession implements store.SessionEnder: it ends what a process has written to documents, or leaves the group.
+func (s *Store) EndSession(ctx context.Context, key string) error {
+	if id, ok := strings.CutPrefix(key, endsPlace); ok {
+		return s.LeaveGroup(ctx, id)
 	}
-	s.line.closed = true
-	s.line.mu.Unlock()
-	err := s.documents.Close()
-	s.end()
-	s.line.wg.Wait()
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		s.line.client.Close()
-	}()
-	select {
-	case <-closed:
-	case <-time.After(closeWait):
-		s.line.log.Warn("a request is still in flight: its connection is left to the client")
-	}
-	return err
+	return s.Watched.EndSession(ctx, key)
 }

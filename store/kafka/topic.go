@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,61 +12,43 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rota-run/rota/store"
+	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
 // line is what the parts of one handle share.
 type line struct {
-	client   *kgo.Client
-	newTail  func() (*kgo.Client, error) // for requests that wait at the broker: a connection serves one after the other
-	timeout  time.Duration
-	readOnly bool
-	log      *slog.Logger
-	life     context.Context // ends with Close
-	wg       sync.WaitGroup  // goroutines that Close waits for
-	mu       sync.Mutex      // of closed, and the adding to wg
-	closed   bool
-	foreign  atomic.Int64
+	client  *kgo.Client
+	newTail func() (*kgo.Client, error) // for requests that wait at the broker: a connection serves one after the other
+	timeout time.Duration
+	log     *slog.Logger
+	life    *inner.Life
+	foreign atomic.Int64
 }
 
-// enter says why a call must not begin, nil if it may.
-func (l *line) enter(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// call begins a call, which ends with the handle and with the store's timeout.
+func (l *line) call(ctx context.Context) (calling context.Context, leave func(), err error) {
+	ctx, out, err := l.life.Enter(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	if l.life.Err() != nil {
-		return store.ErrClosed
-	}
-	return nil
-}
-
-// enterChange is enter for a call that changes something.
-func (l *line) enterChange(ctx context.Context) error {
-	if err := l.enter(ctx); err != nil {
-		return err
-	}
-	if l.readOnly {
-		return store.ErrReadOnly
-	}
-	return nil
-}
-
-// begin runs f on a goroutine that Close waits for; false where the store is closed.
-func (l *line) begin(f func()) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return false
-	}
-	l.wg.Go(f)
-	return true
+	ctx, cancel := context.WithTimeoutCause(ctx, l.timeout, errTimeout)
+	return ctx, func() { cancel(); out() }, nil
 }
 
 // topic is the one partition of a topic.
 type topic struct {
-	line   *line
-	name   string
-	id     [16]byte
-	leader atomic.Int32
+	line     *line
+	name     string
+	id       [16]byte
+	replicas int
+	leader   atomic.Int32
+}
+
+// newTopic is a topic as the brokers describe it.
+func newTopic(l *line, m kmsg.MetadataResponseTopic) *topic {
+	t := &topic{line: l, name: *m.Topic, id: m.TopicID, replicas: len(m.Partitions[0].Replicas)}
+	t.leader.Store(m.Partitions[0].Leader)
+	return t
 }
 
 // noLeader says that the leader must be asked for.
@@ -139,5 +120,15 @@ func (t *topic) askLeader(ctx context.Context, c *kgo.Client, ask func(*kgo.Brok
 		if ended := pause(ctx, backoff(try)); ended != nil {
 			return fmt.Errorf("%w: %w", ended, err)
 		}
+	}
+}
+
+// pause waits, or says why ctx has ended.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
 	}
 }

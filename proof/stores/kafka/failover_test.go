@@ -94,6 +94,7 @@ func TestFrozenBroker(t *testing.T) {
 	ctx := rig.Deadline(t)
 	v, err := s.Put(ctx, store.Doc{Key: "a"})
 	must.Succeed(t, err)
+	must.Succeed(t, must.Err(s.Append(ctx, []byte("first")))) // a log that has not begun is not appended to
 	must.Succeed(t, must.Err(closing.WatchLog(ctx)))
 	must.Succeed(t, c.Pause(0))
 	const brief = time.Second

@@ -99,6 +99,17 @@ func TestTopicsThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestFormerFormat: a place that an earlier version has made is refused, and nothing is made beside it.
+func TestFormerFormat(t *testing.T) {
+	t.Parallel()
+	o := kafka.Options{Brokers: servers(t), Name: freshName(t)}
+	createTopic(t, admin(t), o.Name+".log-snapshots", 1)
+	for _, o.ReadOnly = range []bool{false, true} {
+		_, err := kafka.Open(rig.Deadline(t), o)
+		wantWords(t, err, store.ErrUnavailable, "has format 1", "give another name", o.Name)
+	}
+}
+
 func TestMustExist(t *testing.T) {
 	t.Parallel()
 	o := kafka.Options{Brokers: servers(t), Name: freshName(t), MustExist: true}
@@ -182,7 +193,7 @@ func TestForeignRecords(t *testing.T) {
 	read(s, two, "one", "two")
 	read(openWith(t, o), two, "one", "two")
 	foreign(".docs", "hello")
-	foreign(".log-snapshots", "hello")
+	foreign(".log-values", "hello")
 	must.Succeed(t, s.SaveSnapshot(ctx, store.Record{Index: one, Data: []byte("s")}))
 	must.Succeed(t, must.Err(s.Put(ctx, store.Doc{Key: "a"})))
 	if got, err := s.Snapshot(ctx); err != nil || got.Index != one || string(got.Data) != "s" {

@@ -78,16 +78,30 @@ func (s *Bare) SeedLog(ctx context.Context, index uint64) error {
 
 // Watch implements store.Watcher.
 func (s *Store) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
-	return s.watch(ctx, func(ctx context.Context) (<-chan struct{}, error) { return s.docs.Watch(ctx, prefix) })
+	return s.watch(ctx, prefix)
 }
 
 // WatchLog implements store.LogWatcher.
-func (s *Store) WatchLog(ctx context.Context) (<-chan struct{}, error) {
-	return s.watch(ctx, s.records.WatchLog)
+func (s *Store) WatchLog(ctx context.Context) (<-chan struct{}, error) { return s.watchLog(ctx) }
+
+// Watch implements store.Watcher.
+func (s *Watched) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
+	return s.watch(ctx, prefix)
 }
 
-// watch begins a watch, whose context lasts beyond the call.
-func (s *Store) watch(
+// WatchLog implements store.LogWatcher.
+func (s *Watched) WatchLog(ctx context.Context) (<-chan struct{}, error) { return s.watchLog(ctx) }
+
+func (s *Bare) watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
+	return s.hints(ctx, func(ctx context.Context) (<-chan struct{}, error) { return s.docs.Watch(ctx, prefix) })
+}
+
+func (s *Bare) watchLog(ctx context.Context) (<-chan struct{}, error) {
+	return s.hints(ctx, s.records.WatchLog)
+}
+
+// hints begins a watch, whose context lasts beyond the call.
+func (s *Bare) hints(
 	ctx context.Context, begin func(context.Context) (<-chan struct{}, error),
 ) (<-chan struct{}, error) {
 	watching, leave, err := s.enter(ctx, looks)

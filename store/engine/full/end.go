@@ -26,6 +26,17 @@ func NewEndable(d engine.Driver, o Options) *Endable {
 	return &Endable{NewBare(d, o), map[string]bool{}}
 }
 
+// Watched is an Endable on a store that has watches.
+type Watched struct{ *Endable }
+
+var (
+	_ store.Watcher    = (*Watched)(nil)
+	_ store.LogWatcher = (*Watched)(nil)
+)
+
+// NewWatched makes a handle of a driver, which is the handle's to close.
+func NewWatched(d engine.Driver, o Options) *Watched { return &Watched{NewEndable(d, o)} }
+
 // EndKey implements store.Endable. From now on the handle frees tombstones in the folders of docs: others may have been
 // ended there.
 func (s *Endable) EndKey(docs ...string) store.EndKey {

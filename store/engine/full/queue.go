@@ -55,7 +55,11 @@ func (j *journals) OpenJournal(ctx context.Context, flow string, create bool) (l
 			return nil, err
 		}
 	}
-	return &flowJournal{Log: log.On(j.rows, flowName(flow), order), rows: j.rows, prefix: dataPrefix(flow)}, nil
+	l := log.On(j.rows, flowName(flow), order)
+	if values, ok := order.(driver.JournalValues); ok {
+		return &valueJournal{l, values}, nil
+	}
+	return &flowJournal{Log: l, rows: j.rows, prefix: dataPrefix(flow)}, nil
 }
 
 // DropJournal implements logqueue.Journals. Of a log in rows its head is left, and a snapshot, which says that it was
@@ -89,7 +93,7 @@ func (j *journals) DropJournal(ctx context.Context, flow string) error {
 // Removes implements logqueue.Journals.
 func (j *journals) Removes() bool {
 	_, ok := j.rows.Driver.(driver.NamedJournals)
-	return ok
+	return ok && !j.rows.Limits().Lingers
 }
 
 // flowName is the name of a flow's log: the flow's may have any length.
@@ -153,4 +157,29 @@ func (f *flowJournal) Get(ctx context.Context, at ...string) ([][]byte, error) {
 // Free implements logqueue.Keeper. A driver may remove all between the first and the last key, so each is alone.
 func (f *flowJournal) Free(ctx context.Context, at ...string) error {
 	return engine.Together(len(at), func(i int) error { return f.rows.Free(ctx, []string{f.prefix + at[i]}) })
+}
+
+// valueJournal is the log of one flow that keeps data as values of its journal, until the flow is dropped: their order is
+// that in which they were put, and not in which they are read.
+type valueJournal struct {
+	*log.Log
+	values driver.JournalValues
+}
+
+// Append implements logqueue.Journal.
+func (f *valueJournal) Append(ctx context.Context, a logqueue.Append) (index uint64, record []byte, err error) {
+	var at []string
+	if len(a.Data) > 0 {
+		if at, err = f.values.PutValues(ctx, a.Data); err != nil {
+			return 0, nil, err
+		}
+	}
+	record = a.Record(at)
+	index, err = f.Log.Append(ctx, record)
+	return index, record, err
+}
+
+// Get implements logqueue.Journal.
+func (f *valueJournal) Get(ctx context.Context, at ...string) ([][]byte, error) {
+	return f.values.Values(ctx, at)
 }

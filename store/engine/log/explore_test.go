@@ -146,6 +146,22 @@ func TestEveryInterleavingJournal(t *testing.T) {
 	explore(t, all)
 }
 
+// TestEveryInterleavingValues is the same where the store keeps snapshots as values beside its log.
+func TestEveryInterleavingValues(t *testing.T) {
+	t.Parallel()
+	all := slices.DeleteFunc(scenarios(), func(s scenario) bool {
+		return !strings.Contains(s.name, "save") && !strings.Contains(s.name, "compact")
+	})
+	four := script(appends("x1", "x2", "x3", "x4"))
+	all = append(all,
+		scenario{"three savers", adversary.Model{Scripts: callers(saves(2), saves(3), saves(4)), Before: four}, false},
+		scenario{"two savers, one fault", adversary.Model{Scripts: callers(saves(2), saves(4)), Before: four, Faults: 1}, false})
+	for i := range all {
+		all[i].Order, all[i].Values = true, true
+	}
+	explore(t, all)
+}
+
 func explore(t *testing.T, all []scenario) {
 	t.Helper()
 	for _, s := range all {
@@ -208,6 +224,9 @@ func swept(m adversary.Model, rows adversary.Rows) string {
 func sweptJournal(m adversary.Model, rows adversary.Rows) string {
 	if records, base := rows.Log(); len(records) > 0 || base == 0 {
 		return fmt.Sprintf("after the last trim the log begins at %d, and has %d records", base, len(records))
+	}
+	if values := rows.Values(); len(values) > 1 {
+		return fmt.Sprint("after the last trim there are still values of ", len(values), " snapshots")
 	}
 	for key := range rows.All() { // order-free: one is enough
 		if !m.Lags && key != "l/main/snap" && (!strings.Contains(key, "/s/") || !strings.Contains(key, "-after.")) {

@@ -19,6 +19,10 @@ func newJournalFlaw(name, file, found string, oldNew ...string) mutanttest.Flaw 
 	return mutanttest.New(name, "store/engine/log/"+file, "TestEveryInterleavingJournal/^"+found+"$", oldNew...)
 }
 
+func newValuesFlaw(name, found string, oldNew ...string) mutanttest.Flaw {
+	return mutanttest.New(name, "store/engine/log/snapshot.go", "TestEveryInterleavingValues/^"+found+"$", oldNew...)
+}
+
 // flaws are what could be wrong with the code, each found by a test that it names. Most were flaws of the log of
 // documents before it (decision 24) first.
 func flaws() []mutanttest.Flaw {
@@ -81,11 +85,11 @@ func flaws() []mutanttest.Flaw {
 		newFlaw("a read does not say that records were trimmed", "log/read.go", "an appender, a trimmer and a reader",
 			"		case after < s.base:", "		case after > s.end():"),
 		newFlaw("a snapshot is named before its parts are there", "log/snapshot.go", "a saver, two faults",
-			"			return err // nothing names it", "			continue"),
+			"			return p, err\n", "			continue\n"),
 		newFlaw("an older snapshot replaces a newer one", "log/snapshot.go", "two savers",
-			"now.Index < p.Index; {", "now.Index != p.Index; {"),
+			"now.Index < r.Index; {", "now.Index != p.Index; {"),
 		newFlaw("a snapshot that is replaced while it is read is damage", "log/snapshot.go", "a saver and a reader of the snapshot",
-			"		if row.Version == v { // else", "		if row.Version != \"\" { // else"),
+			"		if now.Version == row.Version { // else", "		if now.Version != \"\" { // else"),
 		newFlaw("parts of newer snapshots are removed", "log/snapshot.go", "two savers",
 			`l.key(fmt.Sprintf("s/%020d.", p.Index))`, `l.key(fmt.Sprintf("s0%.0d", p.Index*0))`),
 		newFlaw("parts of older snapshots stay", "log/snapshot.go", "two savers",
@@ -113,6 +117,12 @@ func journalFlaws() []mutanttest.Flaw {
 			"l.trimJournal(ctx, min(index, snap.Index))", "l.trimJournal(ctx, index)"),
 		newJournalFlaw("a trim frees a journal before it looks for the snapshot", "trim.go", "a trim beyond the snapshot",
 			"	snap, _, err := l.pointer(ctx)\n", "	if l.order != nil {\n		_ = l.trimJournal(ctx, index)\n	}\n	snap, _, err := l.pointer(ctx)\n"),
+		newValuesFlaw("a snapshot names values that were put before another one", "two savers",
+			"if p.Index == 0 || l.values != nil {", "if p.Index == 0 {"),
+		newValuesFlaw("values of older snapshots stay", "two savers",
+			"		if len(p.At) > 0 {", "		if len(p.At) > 1 {"),
+		newValuesFlaw("the values before are freed before the snapshot is named", "a saver and a reader of the snapshot",
+			"		p.At, err = l.values.PutValues(ctx, parts)\n", "		if p.At, err = l.values.PutValues(ctx, parts); err == nil {\n			l.sweep(ctx, p)\n		}\n"),
 		mutanttest.New("a journal with a snapshot is begun again", "store/engine/log/journal.go", "TestSeedJournal",
 			`	if err == nil && saved != "" {`, `	if err == nil && saved != "" && index == 0 {`),
 		mutanttest.New("records of a batch are counted from the first", "store/engine/log/batch.go", "TestBatchOfAJournal",

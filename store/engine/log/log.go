@@ -20,14 +20,18 @@ const (
 	withPage, withBatch = 1, 64
 )
 
-// MaxSnapshot is how many bytes a snapshot may have. It is split into parts.
-const MaxSnapshot = 64 << 20
+// How many bytes a snapshot may have, which is split into parts; MaxValues where a journal keeps them as values.
+const (
+	MaxSnapshot = 64 << 20
+	MaxValues   = 256 << 20
+)
 
 // Log is one handle on a log. It is safe for concurrent use.
 type Log struct {
 	rows   *engine.Rows
 	name   string
 	order  driver.Journal                                   // of the store; nil: the log is in rows
+	values driver.JournalValues                             // of order; nil: snapshots are in rows
 	size   uint64                                           // of pages, where the log is new
 	inline int                                              // the largest record that is not a blob
 	reach  uint64                                           // how far behind its hint a blob may be used
@@ -70,6 +74,7 @@ func On(r *engine.Rows, name string, order driver.Journal) *Log {
 	most := r.Limits()
 	if order != nil {
 		l.order, l.batch = order, max(1, most.Batch)
+		l.values, _ = order.(driver.JournalValues)
 	} else if most.With > 0 {
 		l.size, l.batch = withPage, min(withBatch, most.With)
 		l.inline = min(most.Value, most.Swap/l.batch/2-most.Each) // half is for names, keys and the head

@@ -55,11 +55,6 @@ func Wrap(err *error, format string, args ...any) {
 // Place is where a store lies, for the errors of its calls.
 type Place string
 
-// Wrap is as the function of that name, and says where.
-func (p Place) Wrap(err *error, format string, args ...any) {
-	*err = p.Failed(*err, format, args...)
-}
-
 // Failed is the error of a call that failed, with what was asked for and where; nil stays nil.
 func (p Place) Failed(err error, format string, args ...any) error {
 	if err == nil {

@@ -3,7 +3,7 @@
 // # Purpose
 //
 // Some stores order records, and have neither queues with leases nor conditional writes. [New] keeps the edges of flows in logs of any kind that
-// implements [Journals], so that flows run on them too. Nothing of it is special to a vendor: store/kafka, store/memory and store/engine/full use it.
+// implements [Journals], so that flows run on them too. Nothing of it is special to a vendor: package store/engine/full uses it.
 //
 // # State
 //
@@ -41,5 +41,5 @@
 //
 // # Where it comes from
 //
-// It is package logdocs for queues. That data go first and the record of them after is how log-structured stores write.
+// It is package fold for queues. That data go first and the record of them after is how log-structured stores write.
 package logqueue

@@ -6,7 +6,7 @@
 // over it, and the tests of the engine run on it.
 //
 // map.go has all that a driver must do: [Handle] reads, swaps, frees and watches rows. Each further ability has a file
-// of its own: [Ordered] orders logs by itself, [Seeing] sees that a process ends.
+// of its own: [Ordered] orders logs by itself, [Keeping] keeps values beside them, [Seeing] sees that a process ends.
 //
 // # Guarantees
 //

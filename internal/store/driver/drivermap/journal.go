@@ -35,6 +35,8 @@ type records struct {
 	all         []store.Record
 	first, head uint64
 	dropped     bool
+	values      map[uint64][]byte
+	put         uint64 // values that were put
 }
 
 // find is the place of the first record behind an index.
@@ -54,6 +56,10 @@ func (o Ordered) Journal() driver.Journal { return &journal{o.Handle, o.m.logs.m
 
 // OpenJournal implements driver.NamedJournals.
 func (o Ordered) OpenJournal(ctx context.Context, name string, create bool) (driver.Journal, error) {
+	return o.open(ctx, name, create)
+}
+
+func (o Ordered) open(ctx context.Context, name string, create bool) (*journal, error) {
 	j := &journal{of: o.Handle, hintKey: "\x00" + name}
 	err := o.do(ctx, func() error {
 		if j.log = o.m.logs.named[name]; j.log != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
@@ -21,7 +22,12 @@ func (o orderly) Limits() driver.Limits {
 }
 
 // Journal implements driver.Journals.
-func (o orderly) Journal() driver.Journal { return player{o.Player} }
+func (o orderly) Journal() driver.Journal {
+	if o.values {
+		return keeper{player{o.Player}}
+	}
+	return player{o.Player}
+}
 
 // player is a player as a journal.
 type player struct{ p *Player }
@@ -51,22 +57,61 @@ func (j player) Start(_ context.Context, index uint64) error {
 // Watch implements driver.Journal.
 func (j player) Watch(context.Context, func()) error { return errors.ErrUnsupported }
 
+// keeper is a player as a journal that keeps values beside its records.
+type keeper struct{ player }
+
+// PutValues implements driver.JournalValues.
+func (k keeper) PutValues(_ context.Context, values [][]byte) (at []string, err error) {
+	a := k.p.ask(request{kind: puts, records: slices.Clone(values)})
+	for _, place := range a.indexes {
+		at = append(at, strconv.FormatUint(place, 10))
+	}
+	if errors.Is(a.err, store.ErrUnknown) {
+		a.err = store.ErrUnavailable // nothing names them
+	}
+	return at, a.err
+}
+
+// Values implements driver.JournalValues.
+func (k keeper) Values(_ context.Context, at []string) ([][]byte, error) {
+	a := k.p.ask(request{kind: gets, keys: at})
+	out := make([][]byte, len(at))
+	for i, r := range a.records {
+		out[i] = r.Data
+	}
+	return out, a.err
+}
+
+// FreeValues implements driver.JournalValues.
+func (k keeper) FreeValues(_ context.Context, before string) error {
+	index, _ := strconv.ParseUint(before, 10, 64) // as PutValues gave it
+	return k.p.ask(request{kind: drops, index: index}).err
+}
+
 // The requests to a journal.
 const (
 	appends = "append"
 	looks   = "look"
 	frees   = "free up to"
 	starts  = "start"
+	puts    = "put"
+	gets    = "get"
+	drops   = "drop before"
 )
 
 // asks reports whether a request can change nothing.
-func (r request) asks() bool { return r.kind == "read" || r.kind == looks }
+func (r request) asks() bool { return r.kind == "read" || r.kind == looks || r.kind == gets }
 
 // log is the contents of a journal. It is never changed, but copied.
 type log struct {
 	base, head uint64
 	records    []store.Record
+	put        uint64         // values
+	values     []store.Record // that were not freed
 }
+
+// Values are those that a journal keeps.
+func (s Rows) Values() (all []store.Record) { return s.log.values }
 
 // Log are the records of the journal, and the index behind which they begin.
 func (s Rows) Log() (records []store.Record, base uint64) { return s.log.records, s.log.base }
@@ -87,6 +132,28 @@ func (s Rows) executeLog(r request) (Rows, answer, []driver.Op) {
 			}
 		}
 		return s, a, nil
+	case gets:
+		a := answer{records: make([]store.Record, len(r.keys))}
+		for i, place := range r.keys {
+			for _, v := range l.values {
+				if strconv.FormatUint(v.Index, 10) == place {
+					a.records[i] = v
+				}
+			}
+		}
+		return s, a, nil
+	case puts:
+		var a answer
+		next.log.values = slices.Clip(l.values)
+		for _, data := range r.records {
+			next.log.put++
+			a.indexes = append(a.indexes, next.log.put)
+			next.log.values = append(next.log.values, store.Record{Index: next.log.put, Data: data})
+		}
+		return next.written(), a, nil
+	case drops:
+		next.log.values = slices.DeleteFunc(slices.Clone(l.values), func(v store.Record) bool { return v.Index < r.index })
+		return next.written(), answer{}, nil
 	case frees:
 		next.log.base = max(l.base, r.index)
 		next.log.records = slices.DeleteFunc(slices.Clone(l.records), func(x store.Record) bool { return x.Index <= r.index })

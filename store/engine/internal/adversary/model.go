@@ -42,6 +42,7 @@ type Model struct {
 	With   int    // how many rows a swap may write beside the first
 	Names  bool   // driver.Names; a stale read of keys may find none of them
 	Order  bool   // the store orders logs by itself
+	Values bool   // and keeps values beside them
 }
 
 // caller is a script and how far it is.
@@ -84,7 +85,7 @@ func (m Model) Start() []World {
 func (m Model) alone(w World, name string, s Script) World {
 	w.judge = w.judge.Clone()
 	mark := w.judge.Mark()
-	p := &Player{Name: name, with: m.With, names: m.Names, order: m.Order}
+	p := &Player{Name: name, with: m.With, names: m.Names, order: m.Order, values: m.Values}
 	judged := 0
 	tell := func() {
 		for ; judged < len(p.told); judged++ {
@@ -111,7 +112,7 @@ func (m Model) alone(w World, name string, s Script) World {
 func (m Model) resume(w World, i int) World {
 	w.callers = slices.Clone(w.callers)
 	c := &w.callers[i]
-	p := &Player{Name: fmt.Sprint("p", i), past: c.past, with: m.With, names: m.Names, order: m.Order}
+	p := &Player{Name: fmt.Sprint("p", i), past: c.past, with: m.With, names: m.Names, order: m.Order, values: m.Values}
 	over := play(p, m.Scripts[i])
 	if len(p.told) > c.told {
 		w.judge = w.judge.Clone()
@@ -135,7 +136,7 @@ func (m Model) execute(w World, r request, step int, before driver.Rows) (World,
 	case "free":
 		w.rows = w.rows.free(r.keys)
 		return w, answer{}
-	case appends, looks, frees, starts:
+	case appends, looks, frees, starts, puts, gets, drops:
 		next, a, ops := w.rows.executeLog(r)
 		w.rows = next
 		return w.executed(ops), a

@@ -17,6 +17,7 @@ type Player struct {
 	with   int    // driver.Limits
 	names  bool   // driver.Names
 	order  bool   // Model.Order
+	values bool   // Model.Values
 	past   []answer
 	at     int
 	told   []any

@@ -50,8 +50,8 @@ func (r request) String() string {
 		return fmt.Sprint("free ", r.keys)
 	case rest, outlive:
 		return fmt.Sprint(r.kind, r.from)
-	case appends, looks, frees, starts:
-		return fmt.Sprintf("%s %d %q", r.kind, r.index, r.records)
+	case appends, looks, frees, starts, puts, gets, drops:
+		return fmt.Sprintf("%s %d %q %q", r.kind, r.index, r.records, r.keys)
 	}
 	return fmt.Sprintf("swap %s if %q by %s", r.ops[0].Key, r.ops[0].If, r.ops[0].Name)
 }

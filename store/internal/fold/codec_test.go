@@ -1,4 +1,4 @@
-package logdocs
+package fold
 
 import (
 	"bytes"
@@ -7,13 +7,16 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// FuzzApply applies two records of any bytes: nothing panics, what is decoded is encoded again, and a snapshot holds the state.
+// FuzzApply applies two records of any bytes: nothing panics, what is decoded is encoded again, and a snapshot holds the
+// state.
 func FuzzApply(f *testing.F) {
+	put := op{kind: kindPut, name: "n.1", key: "a/b", value: []byte("v")}.encode()
 	f.Add([]byte(nil), []byte("x"))
-	f.Add(op{kind: kindPut, name: "n.1", key: "a/b", value: []byte("v")}.encode(), op{kind: kindDelete, name: "n.2", key: "a/b", expect: 1}.encode())
-	f.Add(op{kind: kindMark, name: "n.1"}.encode(), op{kind: kindPut, name: "n.2", key: "a", expect: never}.encode())
+	f.Add(put, op{kind: kindDelete, name: "n.2", key: "a/b", expect: 1}.encode())
+	f.Add(put, op{kind: kindFree, name: "n.2", key: "a", value: []byte("b")}.encode())
+	f.Add(op{kind: kindMark, name: "n.1"}.encode(), op{kind: kindBeat, name: "n.2", key: "a", expect: never}.encode())
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		s := newState()
+		var s state
 		for i, b := range [][]byte{first, second} {
 			s.apply(store.Record{Index: uint64(i + 1), Data: b})
 			if o, ok := decodeOp(b); ok {
@@ -24,16 +27,16 @@ func FuzzApply(f *testing.F) {
 			}
 		}
 		read, err := decodeState(store.Record{Index: s.applied, Data: s.encode()})
-		if err != nil || len(read.docs) != len(s.docs) || !bytes.Equal(read.encode(), s.encode()) {
-			t.Fatalf("a snapshot of %v: %v, %v", s.docs, read.docs, err)
+		if err != nil || read.rows.Len() != s.rows.Len() || !bytes.Equal(read.encode(), s.encode()) {
+			t.Fatalf("a snapshot of %q: %q, %v", s.encode(), read.encode(), err)
 		}
 	})
 }
 
 // FuzzState reads snapshots of any bytes.
 func FuzzState(f *testing.F) {
-	s := newState()
-	s.docs["a"] = doc{value: []byte("v"), version: 300}
+	var s state
+	s.rows.Set("a", row{"n", []byte("v"), 300})
 	f.Add(s.encode())
 	f.Add([]byte(format + "\x01a"))
 	f.Add([]byte("another format"))

@@ -1,0 +1,13 @@
+//go:build proof
+
+package fold
+
+import (
+	"testing"
+
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
+)
+
+func TestFlawsAreFound(t *testing.T) {
+	mutanttest.AreFound(t, "store/internal/fold", flaws(), "-test.timeout", "20s", "-rapid.nofailfile", "-rapid.shrinktime", "1s", "-rapid.seed", "1", "-rapid.checks", "2000")
+}
