@@ -476,11 +476,12 @@ func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	h, l := newShop().through(t, options())
 	d := engine.NewDocs(engine.NewRows(h, "a"))
-	v, err := store.Version(""), error(nil)
+	var v store.Version
 	for i, fault := range []drivertest.Fault{drivertest.LostReply, drivertest.LostReply, drivertest.LostRequest} {
 		l.Next(fault, func() {})
-		v, err = d.Put(t.Context(), store.Doc{Key: "k", Value: fmt.Append(nil, i), Version: v})
+		next, err := d.Put(t.Context(), store.Doc{Key: "k", Value: fmt.Append(nil, i), Version: v})
 		must.Succeed(t, err)
+		v = next
 	}
 	if got, err := d.Get(t.Context(), "k"); err != nil || string(got.Value) != "2" || got.Version != v {
 		t.Errorf("%+v, %v", got, err)
