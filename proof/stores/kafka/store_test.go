@@ -11,6 +11,7 @@ import (
 )
 
 func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, fresh) }
+func TestGetMany(t *testing.T)  { t.Parallel(); storetest.GetMany(t, fresh) }
 func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, fresh) }
 func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, fresh) }
 func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }

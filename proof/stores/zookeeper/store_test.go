@@ -10,6 +10,7 @@ import (
 )
 
 func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, place.Empty) }
+func TestGetMany(t *testing.T)  { t.Parallel(); storetest.GetMany(t, place.Empty) }
 func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, place.Empty) }
 func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, place.Empty) }
 func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, place.Empty) }
