@@ -22,7 +22,7 @@ func Succeed(t TB, err error) {
 // Err is the error of a call that returns something beside it, for Succeed.
 func Err[T any](_ T, err error) error { return err }
 
-// Get is what a call returned, for a test that goes on with it: v := must.Get(call())(t).
+// Get returns the result of a call, and ends the test if it failed: v := must.Get(call())(t).
 func Get[T any](v T, err error) func(TB) T {
 	return func(t TB) T {
 		t.Helper()

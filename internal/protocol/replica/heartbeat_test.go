@@ -10,14 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/internal/protocol/shell"
 	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
 	"github.com/rota-run/rota/store/memory"
@@ -155,49 +152,4 @@ func TestAHeartbeatStatesItsTTL(t *testing.T) {
 			t.Errorf("%s: listed %s, seen %s, want %s", p.Key, p.TTL, seen.TTL, want[p.Key])
 		}
 	}
-}
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// TestWhatIsRefusedIsNotSaidForEver: a member that wants what everybody refuses fills no log, and holds up nobody.
-func TestWhatIsRefusedIsNotSaidForEver(t *testing.T) {
-	t.Parallel()
-	protocoltest.RefusedOnMemory(t, Protocol{})
-}
-
-func TestStoriesOnMemory(t *testing.T) {
-	t.Parallel()
-	protocoltest.StoriesOnMemory(t, Protocol{})
-}
-
-// TestStorm runs members whose calls fail at random, in every way that a store has.
-func TestStorm(t *testing.T) {
-	t.Parallel()
-	protocoltest.StormsOnMemory(t, Protocol{}, true)
-}
-
-// TestStoriesWithHeartbeatsAlone is the protocol on stores without sessions.
-func TestStoriesWithHeartbeatsAlone(t *testing.T) {
-	t.Parallel()
-	protocoltest.Run(t, protocoltest.OnMemory(Protocol{}, true))
-}
-
-// TestABusyStore is a store that cannot take as many heartbeats as the usual TTL asks for.
-func TestABusyStore(t *testing.T) {
-	t.Parallel()
-	for _, noSessions := range []bool{false, true} {
-		t.Run(fmt.Sprintf("NoSessions=%t", noSessions), func(t *testing.T) {
-			t.Parallel()
-			protocoltest.Load{Beats: 3, Times: 2, Returns: true, NoSessions: noSessions}.Busy(t, Protocol{})
-		})
-	}
-}
-
-// TestTimes: silence is noticed in time, and so on, on each kind of store. Where all is polled for, others read of a removal a
-// poll later.
-func TestTimes(t *testing.T) {
-	t.Parallel()
-	protocoltest.Times(t, Protocol{}, map[string]float64{
-		"memory": 32, "as file and PostgreSQL": 32, "as etcd, NATS and ZooKeeper": 28, "as Elasticsearch": 73,
-	})
 }

@@ -1,0 +1,207 @@
+package lease
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/store"
+)
+
+// lagging is the paper, with a list of its own.
+type lagging struct {
+	store.Docs
+	*paper
+	list []store.Doc
+}
+
+func (l lagging) Gets(_ context.Context, keys []string) ([]store.Doc, error) {
+	return l.get(keys...), nil
+}
+
+func (l lagging) List(_ context.Context, prefix string) ([]store.Doc, error) {
+	return slices.DeleteFunc(slices.Clone(l.list), func(d store.Doc) bool { return !strings.HasPrefix(d.Key, prefix) }), nil
+}
+
+// calls makes the calls of a member to a store, at one instant.
+func calls(s store.Docs) *Caller {
+	c := &Caller{}
+	c.Store, c.Logger, c.Now, c.Wall = s, slog.New(slog.DiscardHandler), func() protocol.Instant { return 1 }, time.Now
+	return c
+}
+
+// ruler is a leader, and a member too.
+func ruler(t *testing.T, p *paper) (*step, cluster.Incarnation) {
+	t.Helper()
+	s := &step{State: &State{Core: coreIn(member.PhaseMember, member.Params{Member: "a", Nonce: "n"}), known: &facts{}}}
+	s.Inc = p.join(s.Session())
+	p.put(written(keyLeader, "", leaderDoc{Holder: s.Session(), Term: 1}))
+	s.lead.take(1)
+	return s, s.Inc
+}
+
+// passes lets the leader look at all documents and write what it finds, in a store whose list shows this. By no old document of a window does it go.
+func (s *step) passes(t *testing.T, p *paper, list []store.Doc) (wrote []string) {
+	t.Helper()
+	s.End()
+	s.lead.call, s.lead.show, s.lead.writes = call{}, call{}, nil
+	s.leadOn()
+	fx := s.End()
+	e, ok := fx[len(fx)-1].(Survey)
+	if !ok {
+		t.Fatalf("it does %+v, want a survey", fx)
+	}
+	c := calls(lagging{paper: p, list: list})
+	ev, ok := c.Call(context.Background(), e).(Surveyed)
+	if !ok || ev.Err != "" {
+		t.Fatalf("the survey is answered by %+v", ev)
+	}
+	for _, d := range ev.Docs {
+		if x, ok := learn([]store.Doc{d}).of(d.Key); ok && len(x.said) > 0 && d.Version != p.docs[d.Key].Version {
+			t.Errorf("it goes by version %q of %s, which is at %q", d.Version, d.Key, p.docs[d.Key].Version)
+		}
+	}
+	s.surveyed(Surveyed{Docs: ev.Docs, Old: ev.Old})
+	for _, w := range s.lead.writes {
+		if strings.HasPrefix(w.doc.Key, jobPrefix) && !w.remove {
+			p.put(w.doc)
+		}
+		if !strings.HasPrefix(w.doc.Key, partitionPrefix) {
+			continue
+		}
+		if !w.remove && p.put(w.doc) {
+			wrote = append(wrote, w.doc.Key)
+		} else if w.remove && p.docs[w.doc.Key].Version == w.doc.Version {
+			delete(p.docs, w.doc.Key)
+		}
+	}
+	return wrote
+}
+
+// TestOldListMakesNothing: an old list shows what a window has said, and an item that it named is done and gone since. A write over nothing does not meet
+// what was read of the window: the item would run again.
+func TestOldListMakesNothing(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	s, inc := ruler(t, p)
+	by := s.Session()
+	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}})
+	s.passes(t, p, p.all())
+	token := p.claim("x#list", by, inc)
+	p.must(cluster.AdvanceWindow{Partition: "x#list", Token: token, Items: []cluster.Item{{Key: "i"}}}, by)
+	old := p.all()
+	if got := s.passes(t, p, old); !slices.Equal(got, []string{partitionKey("x#i")}) {
+		t.Fatalf("it writes %q, want the item", got)
+	}
+	s.passes(t, p, p.all()) // what the window said was carried out
+	p.must(cluster.FinishPartition{Partition: "x#i", Token: p.claim("x#i", by, inc)}, by)
+	p.must(cluster.AdvanceWindow{Partition: "x#list", Token: token, Step: 1, Done: []string{"i"}}, by)
+	before := p.all()
+	s.passes(t, p, before)
+	if _, ok := p.docs[partitionKey("x#i")]; ok {
+		t.Fatal("the item was not taken out")
+	}
+	if got := s.passes(t, p, before); slices.Contains(got, partitionKey("x#i")) { // the list is as old as its own last pass
+		t.Errorf("it writes %q", got)
+	}
+	for _, list := range [][]store.Doc{p.all(), old, old} {
+		if got := s.passes(t, p, list); slices.Contains(got, partitionKey("x#i")) {
+			t.Errorf("it makes %q again", got)
+		}
+	}
+	next := &step{State: s.State} // what a member has read before it led may be as old as the list
+	next.lead, next.known = lead{}, learn(old)
+	next.lead.take(1)
+	if got := next.passes(t, p, old); slices.Contains(got, partitionKey("x#i")) {
+		t.Errorf("the next leader makes %q again", got)
+	}
+}
+
+// TestOldListCompletesNothing: a list from before a split shows its parent alone, which has finished since. That its children are there is not to be seen for a
+// leader that did not make them: the job is not complete.
+func TestOldListCompletesNothing(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	s, inc := ruler(t, p)
+	by := s.Session()
+	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"p"}})
+	s.passes(t, p, p.all())
+	token := p.claim("x#p", by, inc)
+	p.must(cluster.SplitPartition{Partition: "x#p", Token: token, Children: []cluster.Child{{Key: "l", Parents: []string{"p"}}, {Key: "r", Parents: []string{"p"}}}}, by)
+	old := p.all()
+	s.passes(t, p, old)
+	s.passes(t, p, p.all())
+	p.must(cluster.FinishPartition{Partition: "x#p", Token: token}, by)
+	if x, _ := learn(p.all()).of(partitionKey("x#p")); len(x.said) != 0 {
+		t.Fatal("the split was not carried out")
+	}
+	next := &step{State: s.State}
+	next.lead = lead{}
+	next.lead.take(1)
+	next.passes(t, p, old)
+	completes := func() bool {
+		return slices.ContainsFunc(next.lead.writes, func(w leadWrite) bool { return w.doc.Key == jobKey("x") })
+	}
+	if completes() || next.lead.rests {
+		t.Errorf("by an old list it writes %+v, and rests: %t", next.lead.writes, next.lead.rests)
+	}
+	for _, id := range []cluster.PartitionID{"x#l", "x#r"} {
+		next.passes(t, p, p.all())
+		p.must(cluster.FinishPartition{Partition: id, Token: p.claim(id, by, inc)}, by)
+	}
+	if next.passes(t, p, p.all()); !completes() {
+		t.Error("it does not complete the job when all is done")
+	}
+}
+
+// Of a document that was read twice the later read counts, in whatever order they came.
+func TestLearnKeepsTheLastRead(t *testing.T) {
+	t.Parallel()
+	doc := func(index cluster.Index, version store.Version) store.Doc {
+		return written(keyConfig, version, configDoc{Index: index, Settings: defaults().Encode()})
+	}
+	for _, docs := range [][]store.Doc{{doc(1, "1"), doc(2, "2")}, {doc(1, "1"), {Key: keyBoard}, doc(2, "2")}, {{Key: keyNodes}, doc(1, "1"), doc(2, "2"), {Key: keyBoard}}} {
+		f := learn(docs)
+		if f.config.Index != 2 || f.version(keyConfig) != "2" || f.problem(keyConfig) != nil {
+			t.Errorf("of %v: index %d, version %s, %v", docs, f.config.Index, f.version(keyConfig), f.problem(keyConfig))
+		}
+	}
+}
+
+// The record of another job under the name of one is damaged, as a partition's is.
+func TestJobUnderAnotherName(t *testing.T) {
+	t.Parallel()
+	j := cluster.Job{ID: "y", Spec: &cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: "t", Type: "noop"}}}}
+	err := learn([]store.Doc{written(jobKey("x"), "1", jobDoc{Job: j.Encode()})}).problem(jobKey("x"))
+	if err == nil || !strings.Contains(err.Error(), `the record of "y"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Partitions whose documents have gone are gone, whichever they are.
+func TestPartitionsThatHaveGone(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	p.join("a/n-0")
+	for _, id := range []cluster.JobID{"x", "y", "z"} {
+		p.submit(id, cluster.TaskSpec{Type: "noop"})
+	}
+	for range 3 {
+		p.pass()
+	}
+	for _, id := range []cluster.PartitionID{"z", "x", "y"} {
+		if _, ok := p.value().Partition(id); !ok {
+			t.Fatalf("%s is not there", id)
+		}
+		delete(p.docs, partitionKey(id))
+		if _, ok := p.value().Partition(id); ok {
+			t.Errorf("%s is still there", id)
+		}
+	}
+}
