@@ -63,8 +63,9 @@ const mostReruns = 5
 type summary struct {
 	w              io.Writer
 	root           string
-	memory         int  // GB of the machine
-	background     bool // its commands play at the lowest priority
+	memory         int           // GB of the machine
+	background     bool          // its commands play at the lowest priority
+	worked         time.Duration // what the commands of a stage took of the processors, their children included
 	passed, failed int
 	skips, flaky   []string
 }
@@ -77,6 +78,7 @@ func (s *summary) printf(format string, args ...any) { fmt.Fprintf(s.w, format, 
 func (s *summary) play(ctx context.Context, st stage) {
 	s.printf("----  %s: %s\n", st.name, strings.Join(st.command, " "))
 	began := time.Now()
+	s.worked = 0
 	var done amounts
 	var faults []string
 	if st.tests {
@@ -87,11 +89,16 @@ func (s *summary) play(ctx context.Context, st stage) {
 	faults = append(faults, st.missing(done)...)
 	if len(faults) > 0 {
 		s.failed++
-		s.printf("FAIL  stage %s %.1fs: %s\n", st.name, time.Since(began).Seconds(), strings.Join(faults, "; "))
+		s.printf("FAIL  stage %s %s: %s\n", st.name, s.took(began), strings.Join(faults, "; "))
 		return
 	}
 	s.passed++
-	s.printf("ok    stage %s %.1fs\n", st.name, time.Since(began).Seconds())
+	s.printf("ok    stage %s %s\n", st.name, s.took(began))
+}
+
+// took says how long a stage took, and how much of the processors.
+func (s *summary) took(began time.Time) string {
+	return fmt.Sprintf("%.1fs, %.0fs of processors", time.Since(began).Seconds(), s.worked.Seconds())
 }
 
 // playProgram runs a command that ends with a JSON object. Its output is shown when it fails.
@@ -101,7 +108,7 @@ func (s *summary) playProgram(ctx context.Context, st stage) (done amounts, faul
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := s.start(cmd)
 	if err == nil {
-		err = cmd.Wait()
+		err = s.wait(cmd)
 	}
 	if err != nil {
 		s.printf("%s", out.String())
@@ -182,7 +189,7 @@ func (s *summary) tests(ctx context.Context, dir string, args []string) (*result
 		_, _ = io.Copy(io.Discard, out) // lets the command end
 		return r, err
 	}
-	return r, cmd.Wait()
+	return r, s.wait(cmd)
 }
 
 func (s *summary) command(ctx context.Context, dir string, args []string) *exec.Cmd {
@@ -200,6 +207,15 @@ func (s *summary) start(cmd *exec.Cmd) error {
 	err := cmd.Start()
 	if err == nil && s.background {
 		err = yield(cmd)
+	}
+	return err
+}
+
+// wait waits for a command of [summary.start].
+func (s *summary) wait(cmd *exec.Cmd) error {
+	err := cmd.Wait()
+	if p := cmd.ProcessState; p != nil {
+		s.worked += p.UserTime() + p.SystemTime()
 	}
 	return err
 }
