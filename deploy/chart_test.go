@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common/util"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
+	"helm.sh/helm/v4/pkg/strvals"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
@@ -406,4 +408,18 @@ func certificate(t *testing.T) (cert, key string) {
 	private, err := x509.MarshalPKCS8PrivateKey(k)
 	succeed(t, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+}
+
+// TestInstallOnKubernetes: the address that README sets is the one that the chart gets. A comma divides settings.
+func TestInstallOnKubernetes(t *testing.T) {
+	t.Parallel()
+	typed := regexp.MustCompile(`--set '([^']+)'`).FindStringSubmatch(read(t, "README.md"))
+	if typed == nil {
+		t.Fatal("README sets no store")
+	}
+	values, err := strvals.Parse(typed[1])
+	succeed(t, err)
+	if values["store"] != "zookeeper://zk-0.zk,zk-1.zk/weather" {
+		t.Errorf("the chart gets %v", values)
+	}
 }

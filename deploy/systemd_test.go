@@ -64,3 +64,30 @@ func TestUnitsKnowTheCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestInstallUnderSystemd types what README has, below another root and without its last line, which starts the service. What is then installed must
+// be the binary, the unit, and settings that rota reads.
+func TestInstallUnderSystemd(t *testing.T) {
+	t.Parallel()
+	_, section, _ := strings.Cut(read(t, "README.md"), "\n## systemd\n")
+	_, block, _ := strings.Cut(section, "\n```\n")
+	block, _, _ = strings.Cut(block, "\n```\n")
+	typed, last, found := strings.Cut(block, "\nsystemctl ")
+	if !found || strings.Count(typed, "\n") < 2 {
+		t.Fatalf("README has no such lines: %q", section)
+	}
+	if want := "daemon-reload && systemctl enable --now rota"; last != want {
+		t.Errorf("the last line is %q, want %q", last, want)
+	}
+	root := t.TempDir()
+	succeed(t, os.MkdirAll(filepath.Join(root, "etc/systemd/system"), 0o750))
+	script := strings.NewReplacer(" bin/rota", " "+rota, " deploy/", " ./", " /usr/", " "+root+"/usr/", " /etc/", " "+root+"/etc/").Replace(typed)
+	must(t, exec.Command("sh", "-ec", script))
+	if got := read(t, filepath.Join(root, "etc/systemd/system/rota.service")); got != read(t, "systemd/rota.service") {
+		t.Errorf("the unit is %q", got)
+	}
+	out := must(t, exec.Command(filepath.Join(root, "usr/bin/rota"), "config", "--config", filepath.Join(root, "etc/rota/rota.yaml"), filepath.Join(root, "etc/rota/tasks")))
+	if !strings.Contains(out, "zookeeper://zk1/weather") || !strings.Contains(out, "web-1") {
+		t.Errorf("rota config says %s", out)
+	}
+}

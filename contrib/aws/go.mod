@@ -12,7 +12,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.7
 	github.com/aws/smithy-go v1.28.9
 	github.com/johannesboyne/gofakes3 v1.2.0
-	github.com/rota-run/rota v0.0.0-00010101000000-000000000000
+	github.com/rota-run/rota v0.1.0
 )
 
 require (

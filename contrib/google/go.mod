@@ -8,7 +8,7 @@ require (
 	cloud.google.com/go/datastore v1.28.0
 	cloud.google.com/go/pubsub/v2 v2.8.0
 	github.com/googleapis/gax-go/v2 v2.26.2
-	github.com/rota-run/rota v0.0.0-00010101000000-000000000000
+	github.com/rota-run/rota v0.1.0
 	google.golang.org/api v0.288.0
 	google.golang.org/grpc v1.83.2
 	google.golang.org/protobuf v1.36.12

@@ -25,7 +25,7 @@ type page struct {
 func forUsers(t *testing.T) []page {
 	t.Helper()
 	names := []string{
-		"README.md", "docs/core.md", "docs/guarantees.md", "docs/peers.md", "docs/performance.md", "docs/stores.md",
+		"README.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md", "docs/core.md", "docs/guarantees.md", "docs/peers.md", "docs/performance.md", "docs/stores.md",
 		"docs/internals/claims.md", "docs/reference/simulate.md", "contrib/aws/GUIDE.md",
 		"contrib/google/GUIDE.md", "contrib/kafka/GUIDE.md",
 	}
