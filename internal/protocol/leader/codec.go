@@ -72,7 +72,7 @@ func Decode(key string, data []byte) (any, error) {
 	return nil, err
 }
 
-// knows reports whether a document has the format that this Rota knows: there is no release that wrote another one.
+// knows reports whether a document has the format that this Rota knows: no release wrote another one.
 func knows(format int) bool { return format == docFormat }
 
 func decodeDoc(key string, data []byte) (any, error) {
