@@ -115,17 +115,19 @@ func (l *Log) idle() bool {
 	return !l.serving
 }
 
-// batchBytes is with how many bytes a batch for a journal takes no further records.
+// batchBytes is how many bytes a batch of several records for a journal has at most.
 const batchBytes = 1 << 20
 
-// take takes what waits, at most as many as a batch may have.
+// take takes what waits, at most as much as a batch may have.
 func (l *Log) take() []*waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n, size := 0, 0
-	for n < min(len(l.waiting), l.batch) && (l.order == nil || size < batchBytes) {
-		size += len(l.waiting[n].data)
-		n++
+	n, size, limits := 0, 0, l.rows.Limits()
+	for ; n < min(len(l.waiting), l.batch); n++ {
+		size += len(l.waiting[n].data) + limits.Each
+		if n > 0 && l.order != nil && size > min(batchBytes, limits.Swap) {
+			break
+		}
 	}
 	batch := slices.Clone(l.waiting[:n])
 	l.waiting = slices.Delete(l.waiting, 0, n)
