@@ -19,7 +19,7 @@ const (
 	batchMost  = 512 // records of a batch
 	batchHead  = 61  // bytes of a batch without records
 	recordHead = 40  // bytes of a record without its value, at most
-	pensKept   = 8   // by a topic
+	pensKept   = 4   // by a topic
 )
 
 // pen numbers records, so that a broker stores each once, however often it is sent: Kafka's idempotent producer.
@@ -49,9 +49,14 @@ func (p *pen) batch(records [][]byte) []byte {
 		NumRecords: int32(len(records)), LastOffsetDelta: int32(len(records) - 1), //nolint:gosec // few
 	}
 	b.MaxTimestamp = b.FirstTimestamp
+	size := 0
+	for _, data := range records {
+		size += len(data) + recordHead
+	}
+	b.Records = make([]byte, 0, size)
 	for i, data := range records {
 		r := kmsg.Record{OffsetDelta: int32(i), Value: data, Headers: []kmsg.Header{{Key: mark, Value: sumOf(data)}}} //nolint:gosec // few
-		r.Length = int32(len(r.AppendTo(nil)) - 1)                                                                    //nolint:gosec // small
+		r.Length = int32(len(r.AppendTo(b.Records)) - len(b.Records) - 1)                                             //nolint:gosec // small
 		b.Records = r.AppendTo(b.Records)
 	}
 	const begin, sum, summed = 12, 17, 21                // what the length counts; where the checksum is; what it is of
@@ -86,11 +91,11 @@ func (t *topic) write(ctx context.Context, records [][]byte) (first int64, err e
 			}
 		}
 		first, err = t.send(ctx, b, p.batch(records))
-		if err != nil && !lost && isForgotten(err) {
+		forgotten := false
+		if lost, forgotten = outcome(err, lost); forgotten {
 			p = nil
 			return errForgotten
 		}
-		lost = lost || err != nil && !isRefused(err)
 		return err
 	})
 	switch {
@@ -137,25 +142,25 @@ func (t *topic) answered(code int16) error {
 	return topicError(t.name, code)
 }
 
-// errForgotten says that a broker does not know the numbers of a pen any more.
 var errForgotten = errors.New("the broker has forgotten the numbers of the producer")
 
-func isForgotten(err error) bool {
-	return errors.Is(err, kerr.OutOfOrderSequenceNumber) || errors.Is(err, kerr.UnknownProducerID) ||
-		errors.Is(err, kerr.InvalidProducerEpoch)
-}
-
-// isRefused reports whether an answer proves that it has not stored the batch.
-func isRefused(err error) bool {
-	code, ok := errors.AsType[*kerr.Error](err)
-	if !ok {
-		return false
+// outcome says, after an answer to a batch, whether it may stand in the log, as it may have before; and whether the
+// numbers of its pen are forgotten, so that another pen must send it.
+func outcome(err error, before bool) (lost, forgotten bool) {
+	code, _ := errors.AsType[*kerr.Error](err)
+	switch {
+	case err == nil:
+		return before, false
+	case code == nil:
+		return true, false
 	}
 	switch code {
+	case kerr.OutOfOrderSequenceNumber, kerr.UnknownProducerID, kerr.InvalidProducerEpoch:
+		return before, !before
 	case kerr.NotLeaderForPartition, kerr.LeaderNotAvailable, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch,
 		kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed,
 		kerr.NotEnoughReplicas, kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp:
-		return true
+		return before, false // it was refused
 	}
-	return false
+	return true, false
 }

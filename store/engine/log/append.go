@@ -22,6 +22,10 @@ func (l *Log) AppendAll(ctx context.Context, records [][]byte) (indexes []uint64
 			return nil, err
 		}
 	}
+	return l.appendAll(ctx, records)
+}
+
+func (l *Log) appendAll(ctx context.Context, records [][]byte) (indexes []uint64, err error) {
 	if l.order != nil {
 		indexes, err = l.order.Append(ctx, records)
 	} else {
