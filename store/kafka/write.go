@@ -41,8 +41,8 @@ func (t *topic) ours(r *kgo.Record) (data []byte, ok bool, err error) {
 			continue
 		}
 		if !bytes.Equal(h.Value, sum) {
-			return nil, false, fmt.Errorf("topic %s, offset %d: a record of format %x, this program knows format %d: use a newer version of Rota: %w",
-				t.name, r.Offset, h.Value[:len(h.Value)-len(sum)+1], format, ErrDamaged)
+			return nil, false, fmt.Errorf("topic %s, offset %d: a record of format %x, this program knows %x: use a newer version of Rota: %w",
+				t.name, r.Offset, bytes.TrimSuffix(h.Value, sum[1:]), sum[:1], ErrDamaged)
 		}
 		return append([]byte{}, r.Value...), true, nil
 	}

@@ -19,7 +19,7 @@ func TestLogWatchJournal(t *testing.T) { t.Parallel(); storetest.LogWatch(t, onO
 func TestBatchOfAJournal(t *testing.T) {
 	t.Parallel()
 	h := onOrdered(t)(t)
-	for i := range h.MaxBatch() {
+	for i := range h.Log.batch {
 		h.waiting = append(h.waiting, &waiter{data: fmt.Append(nil, i), answer: make(chan result, 1)})
 	}
 	turn := h.take()
@@ -43,7 +43,7 @@ func TestTurnsOfAJournal(t *testing.T) {
 	for name, c := range map[string]struct {
 		sizes, want []int
 	}{
-		"small":        {slices.Repeat([]int{10}, h.MaxBatch()+2), []int{h.MaxBatch(), 2}},
+		"small":        {slices.Repeat([]int{10}, h.Log.batch+2), []int{h.Log.batch, 2}},
 		"half":         {slices.Repeat([]int{most/2 - limits.Each}, 5), []int{2, 2, 1}},
 		"half and one": {slices.Repeat([]int{most/2 - limits.Each + 1}, 3), []int{1, 1, 1}},
 		"one too many": {[]int{10, limits.Value, 10}, []int{1, 1, 1}},
