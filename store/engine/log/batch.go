@@ -53,6 +53,17 @@ func (l *Log) Join(ctx context.Context, data []byte) (uint64, error) {
 	if l.lone() {
 		return l.appendLone(ctx, data)
 	}
+	w := l.queue(data)
+	select {
+	case r := <-w.answer:
+		return r.index, r.err
+	case <-ctx.Done():
+		return 0, l.leave(ctx, w)
+	}
+}
+
+// queue lets a record wait for its turn, and a goroutine serve it.
+func (l *Log) queue(data []byte) *waiter {
 	w := &waiter{data: slices.Clone(data), answer: make(chan result, 1)}
 	l.mu.Lock()
 	l.waiting = append(l.waiting, w)
@@ -60,23 +71,15 @@ func (l *Log) Join(ctx context.Context, data []byte) (uint64, error) {
 		l.serving = true
 		go l.serve()
 	}
-	full := l.crowd.Enough(len(l.waiting))
+	all := l.crowd.Enough(len(l.waiting))
 	l.mu.Unlock()
-	if full {
+	if all {
 		select {
 		case l.wake <- struct{}{}:
 		default:
 		}
 	}
-	select {
-	case r := <-w.answer:
-		return r.index, r.err
-	case <-ctx.Done():
-	}
-	if l.leave(w, context.Cause(ctx)) {
-		return 0, told(ctx, context.Cause(ctx), "append")
-	}
-	return 0, told(ctx, fmt.Errorf("%w: it was under way", store.ErrUnknown), "append")
+	return w
 }
 
 // lone makes the caller the one who serves, if the log is a journal and nobody else has appended lately: it need not wait
@@ -103,19 +106,20 @@ func (l *Log) appendLone(ctx context.Context, data []byte) (uint64, error) {
 	return indexes[0], nil
 }
 
-// leave takes a record back, unless its turn has come.
-func (l *Log) leave(w *waiter, why error) bool {
+// leave takes a record back, unless its turn has come, and says so.
+func (l *Log) leave(ctx context.Context, w *waiter) error {
+	err := context.Cause(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if t := w.turn; t != nil {
 		if t.left--; t.left == 0 {
-			t.cancel(why)
+			t.cancel(err)
 		}
-		return false
+		return told(ctx, fmt.Errorf("%w: it was under way", store.ErrUnknown), "append")
 	}
 	i := slices.Index(l.waiting, w)
 	l.waiting = slices.Delete(l.waiting, i, i+1)
-	return true
+	return told(ctx, err, "append")
 }
 
 // pending is how many records wait.

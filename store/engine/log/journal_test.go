@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/storetest"
 )
 
@@ -69,8 +70,10 @@ func TestWhoLeavesATurn(t *testing.T) {
 	w := []*waiter{{}, {}, {}, {}}
 	h.waiting = slices.Clone(w)
 	cause := errors.New("enough")
-	if !h.leave(w[1], cause) {
-		t.Error("who waits cannot leave")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	if err := h.leave(ctx, w[1]); !errors.Is(err, cause) || errors.Is(err, store.ErrUnknown) {
+		t.Errorf("whose turn has not come: %v", err)
 	}
 	turn := h.take()
 	if len(turn.batch) != 3 {
@@ -80,8 +83,8 @@ func TestWhoLeavesATurn(t *testing.T) {
 		if turn.ctx.Err() != nil {
 			t.Fatalf("the turn ended when %d had left", i)
 		}
-		if h.leave(w[n], cause) {
-			t.Error("who is under way took the record back")
+		if err := h.leave(ctx, w[n]); !errors.Is(err, cause) || !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("who is under way: %v", err)
 		}
 	}
 	if context.Cause(turn.ctx) != cause {
