@@ -2,6 +2,7 @@ package kafka_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,4 +83,28 @@ func TestJournal(t *testing.T) {
 		},
 		Through: func(t *testing.T) (witness, behind drivertest.Orderer, l drivertest.Link) { return throughLink(t) },
 	})
+}
+
+// TestLargeTogether: callers with the largest records append at once with others, and none is refused for it.
+func TestLargeTogether(t *testing.T) {
+	t.Parallel()
+	s, ctx := fresh(t)(t), rig.Deadline(t)
+	const callers = 12
+	var all sync.WaitGroup
+	var index [callers]uint64
+	for i := range callers {
+		all.Go(func() {
+			var err error
+			if index[i], err = s.Append(ctx, make([]byte, i%2*(kafka.MaxRecord-i))); err != nil {
+				t.Errorf("caller %d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+	for i, at := range index {
+		page, err := s.Read(ctx, at-1, 1)
+		if err != nil || len(page.Records) != 1 || len(page.Records[0].Data) != i%2*(kafka.MaxRecord-i) {
+			t.Errorf("caller %d was told %d: %d records, %v", i, at, len(page.Records), err)
+		}
+	}
 }
