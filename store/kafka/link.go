@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// newClient makes a client, which connects when it is used. Requests are tried again by the store, which knows what that
-// means, and so not by the client.
+// newClient makes a client, which connects when it is used. Requests are tried again by the store, which knows what
+// that means, and so not by the client.
 func (o Options) newClient() (*kgo.Client, error) {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(o.Brokers...), kgo.ClientID("rota"), kgo.Dialer(o.dial), kgo.DisableClientMetrics(),

@@ -55,8 +55,9 @@ func (p *pen) batch(records [][]byte) []byte {
 	}
 	b.Records = make([]byte, 0, size)
 	for i, data := range records {
-		r := kmsg.Record{OffsetDelta: int32(i), Value: data, Headers: []kmsg.Header{{Key: mark, Value: sumOf(data)}}} //nolint:gosec // few
-		r.Length = int32(len(r.AppendTo(b.Records)) - len(b.Records) - 1)                                             //nolint:gosec // small
+		r := kmsg.Record{OffsetDelta: int32(i), Value: data} //nolint:gosec // few
+		r.Headers = []kmsg.Header{{Key: mark, Value: sumOf(data)}}
+		r.Length = int32(len(r.AppendTo(b.Records)) - len(b.Records) - 1) //nolint:gosec // small
 		b.Records = r.AppendTo(b.Records)
 	}
 	const begin, sum, summed = 12, 17, 21                // what the length counts; where the checksum is; what it is of
@@ -158,8 +159,9 @@ func outcome(err error, before bool) (lost, forgotten bool) {
 	case kerr.OutOfOrderSequenceNumber, kerr.UnknownProducerID, kerr.InvalidProducerEpoch:
 		return before, !before
 	case kerr.NotLeaderForPartition, kerr.LeaderNotAvailable, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch,
-		kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed,
-		kerr.NotEnoughReplicas, kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp:
+		kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.TopicAuthorizationFailed,
+		kerr.ClusterAuthorizationFailed, kerr.NotEnoughReplicas, kerr.MessageTooLarge, kerr.RecordListTooLarge,
+		kerr.InvalidRecord, kerr.InvalidTimestamp:
 		return before, false // it was refused
 	}
 	return true, false

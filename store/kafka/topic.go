@@ -47,7 +47,8 @@ type topic struct {
 
 // newTopic is a topic as the brokers describe it.
 func newTopic(l *line, m kmsg.MetadataResponseTopic) *topic {
-	t := &topic{line: l, name: *m.Topic, id: m.TopicID, replicas: len(m.Partitions[0].Replicas), pens: make(chan *pen, pensKept)}
+	t := &topic{line: l, name: *m.Topic, id: m.TopicID, replicas: len(m.Partitions[0].Replicas)}
+	t.pens = make(chan *pen, pensKept)
 	t.leader.Store(m.Partitions[0].Leader)
 	return t
 }

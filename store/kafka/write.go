@@ -25,8 +25,8 @@ const format = 2
 // row.
 const overhead = 1 << 10
 
-// maxBatch is how many bytes a batch has at most: what Kafka takes unless a topic is told otherwise. One that takes less
-// is refused.
+// maxBatch is how many bytes a batch has at most: what Kafka takes unless a topic is told otherwise. One that takes
+// less is refused.
 const maxBatch = 1<<20 + 12
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
@@ -41,7 +41,7 @@ func (t *topic) ours(r *kgo.Record) (data []byte, ok bool, err error) {
 			continue
 		}
 		if !bytes.Equal(h.Value, sum) {
-			return nil, false, fmt.Errorf("topic %s, offset %d: a record of format %x, this program knows %x: use a newer version of Rota: %w",
+			return nil, false, fmt.Errorf("topic %s, offset %d: format %x, this program knows %x: use a newer version of Rota: %w",
 				t.name, r.Offset, bytes.TrimSuffix(h.Value, sum[1:]), sum[:1], ErrDamaged)
 		}
 		return append([]byte{}, r.Value...), true, nil

@@ -63,7 +63,7 @@ func TestTurnsOfAJournal(t *testing.T) {
 	}
 }
 
-// TestWhoLeavesATurn: a turn ends when the last caller has left it, and one that has not begun goes on without who left.
+// TestWhoLeavesATurn: a turn ends when the last caller has left it, and begins without who has left before.
 func TestWhoLeavesATurn(t *testing.T) {
 	t.Parallel()
 	h := onOrdered(t)(t)

@@ -28,8 +28,9 @@ type Crowd struct {
 	awaited  atomic.Int64  // callers, while Wait waits for them; else 0
 }
 
-// Wait returns when as many callers wait as are expected, at most limit of them; when none has come for an eighth of a request since it looked; or when
-// they have had their time. pending tells how many there are; wake gets something when there are Enough, end when nothing is to be waited for any more.
+// Wait returns when as many callers wait as are expected, at most limit of them; when none has come for an eighth of a
+// request; or when they have had their time. pending tells how many there are; wake gets something when there are
+// Enough, end when nothing is to be waited for any more.
 func (c *Crowd) Wait(pending func() int, limit int, wake, end <-chan struct{}) {
 	expected, there := min(c.expected, limit), pending()
 	if there < expected {
@@ -56,7 +57,8 @@ func (c *Crowd) Wait(pending func() int, limit int, wake, end <-chan struct{}) {
 	runtime.Gosched() // who is about to call does
 }
 
-// Enough reports whether so many callers are all that Wait waits for. A caller that finds it so wakes it; others need not.
+// Enough reports whether so many callers are all that Wait waits for. A caller that finds it so wakes it; others need
+// not.
 func (c *Crowd) Enough(callers int) bool {
 	n := c.awaited.Load()
 	return n > 0 && callers >= int(n)
