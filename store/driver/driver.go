@@ -144,8 +144,8 @@ type Rows struct {
 // Limits are what a store can do, in bytes and numbers. They do not change while a handle is open.
 type Limits struct {
 	Value   int       // bytes of a value
-	Swap    int       // bytes of a Swap: values and keys, and Each for each write
-	Each    int       // what each write of a Swap adds
+	Swap    int       // bytes of a Swap: values and keys, and Each for each write; of an Append of several records
+	Each    int       // what each write of a Swap, or record of an Append, adds
 	With    int       // writes beside op in a Swap
 	Keys    int       // keys that one request reads; a Query may have more
 	Range   RangeKind // how a range is read

@@ -13,14 +13,17 @@
 //	topics NAME.….-values    beside each of them: parts of its snapshots, and the segments of a flow
 //	group NAME               the members of protocol sync; of type "rota"
 //
-// Each record has the header "rota", a checksum of its value. Records without it are foreign: they are skipped and counted. So kafka-console-consumer shows the
-// log, and kafka-console-producer does no harm.
+// Each record has the header "rota": a byte for the format, and a checksum of its value. Records without it are
+// foreign: they are skipped and counted. So kafka-console-consumer shows the log, and kafka-console-producer does no
+// harm. A record of another format is an error.
 //
 // # Guarantees
 //
-// Each append is one record that the client numbers, so that a broker stores it once however often it is sent. It is acknowledged when all in-sync replicas
-// have it, and at least most of all replicas (min.insync.replicas). Concurrent appends share requests. A log's head is the offset that, by the leader of the partition,
-// all in-sync replicas have.
+// The records of an append are one batch of Kafka's: brokers keep all of it or none, whatever happens to them. The
+// store numbers batches as an idempotent producer does, so that a broker stores each once however often it is sent:
+// one whose answer was lost is sent again. It is acknowledged when all in-sync replicas have it, and at least most of
+// all replicas (min.insync.replicas). Concurrent appends share a batch, and so do changes of documents. A log's head
+// is the offset that, by the leader of the partition, all in-sync replicas have.
 //
 // A replaced leader that has not noticed may still return an old head. For a moment the log can be read this way, but not written. For
 // documents that is not enough: if topics have replicas, Get first appends a mark, which only the true leader acknowledges, and reads up to it.
@@ -43,7 +46,7 @@
 //
 // # Failures
 // If no broker answers, a partition has no leader, the user lacks a permission, or the settings of a topic would lose records: store.ErrUnavailable, with what to try. If an
-// append was not answered in time, or too few replicas are in sync: store.ErrUnknown; the client forgets the append, and it may still arrive later.
+// append was not answered in time, or too few replicas had it: store.ErrUnknown; its numbers are not used again, and it may still arrive later.
 // [ErrDamaged]: a topic was deleted, or created again, while the store was open. No call waits for a broker that does not answer: calls end with their ctx, and Close
 // abandons such requests.
 //

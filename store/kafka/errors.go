@@ -8,7 +8,6 @@ import (
 	"net"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/engine/log"
@@ -71,8 +70,6 @@ func changeError(err error) error {
 		return err
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
 		return fmt.Errorf("%w: %w", store.ErrTooLarge, err)
-	case errors.Is(err, kgo.ErrMaxBuffered):
-		return fmt.Errorf("%w: too many records wait for an answer: %w", store.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnknown, hinted(err))
 }

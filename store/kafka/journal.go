@@ -87,8 +87,7 @@ func (j *journal) beginAt(ctx context.Context, base uint64) (uint64, error) {
 	return at, err
 }
 
-// Append implements driver.Journal: the client numbers the record, so that it is stored once, and all in-sync replicas
-// have it.
+// Append implements driver.Journal. All in-sync replicas have what was appended.
 func (j *journal) Append(ctx context.Context, records [][]byte) ([]uint64, error) {
 	ctx, leave, err := j.records.line.call(ctx)
 	if err != nil {
@@ -99,24 +98,34 @@ func (j *journal) Append(ctx context.Context, records [][]byte) ([]uint64, error
 	if j.begin == nil {
 		most += overhead / 2 // of a row, with its key
 	}
-	if len(records) != 1 || len(records[0]) > most {
-		return nil, fmt.Errorf("%d records, one of at most %d bytes is taken: %w", len(records), most, store.ErrTooLarge)
+	for _, r := range records {
+		if err := inner.CheckSize(r, most); err != nil {
+			return nil, err
+		}
+	}
+	if n := fitting(records); n < len(records) {
+		return nil, fmt.Errorf("%d records, the first %d fill a batch: %w", len(records), n, store.ErrTooLarge)
 	}
 	base, err := j.beginAt(ctx, 0)
 	if err != nil {
 		return nil, inner.NotDone(err)
 	}
 	before := j.known()
-	r := ourRecord(records[0])
-	if err := j.records.produce(ctx, r); err != nil {
+	first, err := j.records.write(ctx, records)
+	if err != nil {
 		return nil, j.gone(ctx, err)
 	}
-	if r.Offset < before.end {
+	if first < before.end {
 		return nil, fmt.Errorf("topic %s ended at offset %d, and the next record got %d: %w: %w",
-			j.records.name, before.end, r.Offset, store.ErrUnknown, ErrDamaged)
+			j.records.name, before.end, first, store.ErrUnknown, ErrDamaged)
 	}
-	j.saw(head{r.Offset + 1, r.Offset + 1})
-	return []uint64{uint64(r.Offset) + 1 + base}, nil //nolint:gosec // not negative
+	indexes := make([]uint64, len(records))
+	for i := range indexes {
+		indexes[i] = base + uint64(first) + 1 + uint64(i) //nolint:gosec // not negative
+	}
+	end := first + int64(len(records))
+	j.saw(head{end, end})
+	return indexes, nil
 }
 
 // Free implements driver.Journal.

@@ -14,17 +14,14 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// newClient makes a client, which connects when it is used. Requests are tried again by the store, which knows what that means, and so not by the
-// client; but for records, which it numbers, so that a broker stores each of them once.
+// newClient makes a client, which connects when it is used. Requests are tried again by the store, which knows what
+// that means, and so not by the client.
 func (o Options) newClient() (*kgo.Client, error) {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(o.Brokers...), kgo.ClientID("rota"), kgo.Dialer(o.dial), kgo.DisableClientMetrics(),
 		kgo.MetadataMinAge(50 * time.Millisecond), kgo.RetryBackoffFn(backoff), kgo.RetryTimeout(o.Timeout),
 		kgo.RequestTimeoutOverhead(max(o.Timeout/2, 100*time.Millisecond)),
-		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerLinger(0), kgo.ProducerBatchCompression(kgo.NoCompression()),
-		kgo.ProducerBatchMaxBytes(maxBatch), kgo.BrokerMaxWriteBytes(100 << 20), kgo.BrokerMaxReadBytes(200 << 20),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MaxBufferedRecords(10_000), kgo.RecordDeliveryTimeout(o.Timeout),
-		kgo.ProduceRequestTimeout(o.Timeout), kgo.AllowIdempotentProduceCancellation(), kgo.UnknownTopicRetries(1),
+		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.BrokerMaxWriteBytes(100 << 20), kgo.BrokerMaxReadBytes(200 << 20),
 	}
 	if o.User != "" {
 		opts = append(opts, kgo.SASL(o.mechanism()))

@@ -79,7 +79,11 @@ func (j *journal) collect(ctx context.Context, from, end int64, n int) (all []st
 				return all, max(end, at), nil
 			}
 			at = r.Offset + 1
-			if data, ok := j.records.ours(r); ok {
+			data, ok, err := j.records.ours(r)
+			if err != nil {
+				return nil, end, err
+			}
+			if ok {
 				all = append(all, store.Record{Index: uint64(at), Data: data}) //nolint:gosec // not negative
 				bytes += len(data)
 			}
@@ -141,7 +145,11 @@ func (j *journal) newest(ctx context.Context, from, end int64) (newest int64, er
 			return 0, err
 		}
 		for _, r := range f.records {
-			if _, ok := j.records.ours(r); ok && r.Offset < end {
+			_, ok, err := j.records.ours(r)
+			if err != nil {
+				return 0, err
+			}
+			if ok && r.Offset < end {
 				newest = r.Offset + 1
 			}
 		}

@@ -42,11 +42,13 @@ type topic struct {
 	id       [16]byte
 	replicas int
 	leader   atomic.Int32
+	pens     chan *pen // that wait for the next batch
 }
 
 // newTopic is a topic as the brokers describe it.
 func newTopic(l *line, m kmsg.MetadataResponseTopic) *topic {
 	t := &topic{line: l, name: *m.Topic, id: m.TopicID, replicas: len(m.Partitions[0].Replicas)}
+	t.pens = make(chan *pen, pensKept)
 	t.leader.Store(m.Partitions[0].Leader)
 	return t
 }

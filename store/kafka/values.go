@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/rota-run/rota/store"
 	inner "github.com/rota-run/rota/store/internal/driver"
 )
@@ -19,19 +17,20 @@ func (j *journal) PutValues(ctx context.Context, values [][]byte) ([]string, err
 		return nil, err
 	}
 	defer leave()
-	records := make([]*kgo.Record, len(values))
-	for i, v := range values {
-		if err := inner.CheckSize(v, MaxRecord+1); err != nil {
-			return nil, err
+	at := make([]string, 0, len(values))
+	for len(values) > 0 {
+		n := fitting(values)
+		if n == 0 {
+			return nil, inner.CheckSize(values[0], MaxRecord+1)
 		}
-		records[i] = ourRecord(v)
-	}
-	if err := j.values.produce(ctx, records...); err != nil {
-		return nil, inner.NotDone(j.gone(ctx, err))
-	}
-	at := make([]string, len(records))
-	for i, r := range records {
-		at[i] = strconv.FormatInt(r.Offset, 10)
+		first, err := j.values.write(ctx, values[:n])
+		if err != nil {
+			return nil, inner.NotDone(j.gone(ctx, err))
+		}
+		for i := range int64(n) {
+			at = append(at, strconv.FormatInt(first+i, 10))
+		}
+		values = values[n:]
 	}
 	return at, nil
 }
@@ -68,7 +67,11 @@ func (t *topic) note(ctx context.Context, offset int64, most int32, have map[int
 			return err
 		}
 		for _, r := range got.records {
-			if data, ok := t.ours(r); ok {
+			data, ok, err := t.ours(r)
+			if err != nil {
+				return err
+			}
+			if ok {
 				have[r.Offset] = data
 			}
 		}

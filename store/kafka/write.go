@@ -7,80 +7,49 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"slices"
 
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rota-run/rota/store"
 )
 
-// mark is the header of our records. Its value is a checksum of the record's, so that what others write is not taken
-// for ours.
+// mark is the header of our records. Its value is the format of the record, and a checksum of the record's value, so
+// that what others write is not taken for ours. The checksum stays whatever the format becomes.
 const mark = "rota"
+
+// format is that of our records: what lies in a topic, and how.
+const format = 2
 
 // overhead is what a batch with one record has beside the record's value; half of it is for the key and the name of a
 // row.
 const overhead = 1 << 10
 
-// maxBatch is how many bytes the client sends to a topic at once: what Kafka takes unless a topic is told otherwise. One
-// that takes less is refused.
+// maxBatch is how many bytes a batch has at most: what Kafka takes unless a topic is told otherwise. One that takes
+// less is refused.
 const maxBatch = 1<<20 + 12
 
-func sumOf(b []byte) []byte {
-	return binary.BigEndian.AppendUint32(nil, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
-}
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// ourRecord makes a record of data, which the client may send after the caller has gone.
-func ourRecord(data []byte) *kgo.Record {
-	return &kgo.Record{Value: append([]byte{}, data...), Headers: []kgo.RecordHeader{{Key: mark, Value: sumOf(data)}}}
-}
+func sumOf(data []byte) []byte { return binary.BigEndian.AppendUint32([]byte{format}, checksum(data)) }
 
-// ours returns the data of a record that is ours. Others are counted.
-func (t *topic) ours(r *kgo.Record) ([]byte, bool) {
-	of := func(h kgo.RecordHeader) bool { return h.Key == mark && bytes.Equal(h.Value, sumOf(r.Value)) }
-	if slices.ContainsFunc(r.Headers, of) {
-		return append([]byte{}, r.Value...), true
+// ours returns the data of a record that is ours. Others are counted. What another version wrote is an error.
+func (t *topic) ours(r *kgo.Record) (data []byte, ok bool, err error) {
+	sum := sumOf(r.Value)
+	for _, h := range r.Headers {
+		if h.Key != mark || !bytes.HasSuffix(h.Value, sum[1:]) {
+			continue
+		}
+		if !bytes.Equal(h.Value, sum) {
+			return nil, false, fmt.Errorf("topic %s, offset %d: format %x, this program knows %x: use a newer version of Rota: %w",
+				t.name, r.Offset, bytes.TrimSuffix(h.Value, sum[1:]), sum[:1], ErrDamaged)
+		}
+		return append([]byte{}, r.Value...), true, nil
 	}
 	if t.line.foreign.Add(1) == 1 {
 		t.line.log.Warn("skip records that rota did not write", "topic", r.Topic, "offset", r.Offset)
 	}
-	return nil, false
-}
-
-// produce sends records in order. It does not wait for an answer when ctx ends.
-func (t *topic) produce(ctx context.Context, records ...*kgo.Record) error {
-	done := make(chan error, len(records))
-	for _, r := range records {
-		r.Topic = t.name
-		t.line.client.TryProduce(ctx, r, func(_ *kgo.Record, err error) { done <- err })
-	}
-	for range records {
-		select {
-		case err := <-done:
-			if err != nil {
-				return t.refused(ctx, err)
-			}
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(ctx))
-		}
-	}
-	return nil
-}
-
-// refused gives the failure of a record its meaning.
-func (t *topic) refused(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", store.ErrUnknown, context.Cause(ctx))
-	}
-	if code, ok := errors.AsType[*kerr.Error](err); ok {
-		switch {
-		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.TopicAuthorizationFailed):
-			return topicError(t.name, code.Code)
-		}
-	}
-	return changeError(err)
+	return nil, false, nil
 }
 
 // drop removes all records before an offset.

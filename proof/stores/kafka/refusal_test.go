@@ -2,7 +2,9 @@ package kafka_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"strings"
 	"testing"
 	"time"
@@ -202,6 +204,24 @@ func TestForeignRecords(t *testing.T) {
 	if n := s.Foreign(); n < 23 {
 		t.Errorf("%d foreign records were counted, want at least 23", n)
 	}
+}
+
+// TestNewerFormat: what a newer version has written is refused, and never skipped.
+func TestNewerFormat(t *testing.T) {
+	t.Parallel()
+	o, ctx := kafka.Options{Brokers: servers(t), Name: freshName(t)}, rig.Deadline(t)
+	s := openWith(t, o)
+	must.Succeed(t, must.Err(s.Append(ctx, []byte("one"))))
+	value := []byte("new")
+	sum := binary.BigEndian.AppendUint32([]byte{3}, crc32.Checksum(value, crc32.MakeTable(crc32.Castagnoli)))
+	for _, topic := range []string{".log", ".docs"} {
+		r := &kgo.Record{Topic: o.Name + topic, Value: value, Headers: []kgo.RecordHeader{{Key: "rota", Value: sum}}}
+		must.Succeed(t, admin(t, kgo.RecordPartitioner(kgo.ManualPartitioner())).ProduceSync(ctx, r).FirstErr())
+	}
+	_, err := s.Read(ctx, 0, 10)
+	wantWords(t, err, kafka.ErrDamaged, "format 03", "newer version", o.Name+".log")
+	_, err = openWith(t, o).Get(ctx, "a")
+	wantWords(t, err, kafka.ErrDamaged, "format 03", "newer version", o.Name+".docs")
 }
 
 // TestGroupOfConsumers joins under the name of a group that belongs to consumers.

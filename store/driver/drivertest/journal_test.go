@@ -249,6 +249,15 @@ var wrongJournals = map[string]struct {
 			}
 			return indexes, err
 		})},
+	"a batch is sent in two parts": {"the outcome is told", appending(
+		func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
+			first, err := j.Append(ctx, records[:1])
+			if len(records) == 1 {
+				return first, err
+			}
+			rest, failed := j.Append(ctx, records[1:])
+			return append(first, rest...), errors.Join(err, failed)
+		})},
 	"a lost answer is called not done": {"the outcome is told", appending(
 		func(j driver.Journal, ctx context.Context, records [][]byte) ([]uint64, error) {
 			indexes, err := j.Append(ctx, records)

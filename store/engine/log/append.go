@@ -11,17 +11,8 @@ import (
 	"github.com/rota-run/rota/store/engine"
 )
 
-// AppendAll appends records, at most as many as MaxBatch says, all or none, at the indexes that it returns. It has one
-// outcome for all, as Append.
-func (l *Log) AppendAll(ctx context.Context, records [][]byte) (indexes []uint64, err error) {
-	if len(records) < 1 || len(records) > l.batch {
-		return nil, fmt.Errorf("append %d records: give 1 to %d", len(records), l.batch)
-	}
-	for _, r := range records {
-		if err := l.refuse(r); err != nil {
-			return nil, err
-		}
-	}
+// appendAll appends records, at most l.batch, all or none, at the indexes that it returns.
+func (l *Log) appendAll(ctx context.Context, records [][]byte) (indexes []uint64, err error) {
 	if l.order != nil {
 		indexes, err = l.order.Append(ctx, records)
 	} else {
@@ -61,9 +52,6 @@ func (l *Log) appendRows(ctx context.Context, records [][]byte) (indexes []uint6
 	}
 	return indexes, err
 }
-
-// MaxBatch is how many records one append may have.
-func (l *Log) MaxBatch() int { return l.batch }
 
 // MaxRecord is the largest record.
 func (l *Log) MaxRecord() int { return engine.MaxValue(l.rows.Limits()) }

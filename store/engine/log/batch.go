@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/rota-run/rota/store"
@@ -12,9 +11,17 @@ import (
 
 // waiter is a record that waits for its turn, and then for what became of it.
 type waiter struct {
-	ctx    context.Context //nolint:containedctx // of the call that waits
 	data   []byte
 	answer chan result // holds one
+	turn   *turn       // nil: it has not come
+}
+
+// turn is that of the records that share an append. It ends early when nobody waits any more.
+type turn struct {
+	ctx    context.Context //nolint:containedctx // it lasts from take to serveBatch
+	cancel context.CancelCauseFunc
+	batch  []*waiter
+	left   int // who waits still
 }
 
 type result struct {
@@ -28,11 +35,16 @@ func (l *Log) Append(ctx context.Context, data []byte) (uint64, error) {
 	if err := l.refuse(data); err != nil {
 		return 0, err
 	}
+	return l.Join(ctx, data)
+}
+
+// Join is Append of a record of any size that the journal takes.
+func (l *Log) Join(ctx context.Context, data []byte) (uint64, error) {
 	if ctx.Err() != nil {
 		return 0, told(ctx, context.Cause(ctx), "append")
 	}
 	if l.order != nil && l.batch == 1 {
-		indexes, err := l.AppendAll(ctx, [][]byte{data})
+		indexes, err := l.appendAll(ctx, [][]byte{data})
 		if err != nil {
 			return 0, err
 		}
@@ -41,27 +53,33 @@ func (l *Log) Append(ctx context.Context, data []byte) (uint64, error) {
 	if l.lone() {
 		return l.appendLone(ctx, data)
 	}
-	w := &waiter{ctx, data, make(chan result, 1)}
+	w := l.queue(data)
+	select {
+	case r := <-w.answer:
+		return r.index, r.err
+	case <-ctx.Done():
+		return 0, l.leave(ctx, w)
+	}
+}
+
+// queue lets a record wait for its turn, and a goroutine serve it.
+func (l *Log) queue(data []byte) *waiter {
+	w := &waiter{data: slices.Clone(data), answer: make(chan result, 1)}
 	l.mu.Lock()
 	l.waiting = append(l.waiting, w)
 	if !l.serving {
 		l.serving = true
 		go l.serve()
 	}
+	all := l.crowd.Enough(len(l.waiting))
 	l.mu.Unlock()
-	select {
-	case l.wake <- struct{}{}:
-	default:
+	if all {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
 	}
-	select {
-	case r := <-w.answer:
-		return r.index, r.err
-	case <-ctx.Done():
-	}
-	if l.leave(w) {
-		return 0, told(ctx, context.Cause(ctx), "append")
-	}
-	return 0, told(ctx, fmt.Errorf("%w: it was under way", store.ErrUnknown), "append")
+	return w
 }
 
 // lone makes the caller the one who serves, if the log is a journal and nobody else has appended lately: it need not wait
@@ -77,7 +95,7 @@ func (l *Log) lone() bool {
 // appendLone appends one record. Those who came meanwhile are served then.
 func (l *Log) appendLone(ctx context.Context, data []byte) (uint64, error) {
 	began := time.Now()
-	indexes, err := l.AppendAll(ctx, [][]byte{data})
+	indexes, err := l.appendAll(ctx, [][]byte{data})
 	l.crowd.Answered(time.Since(began), 1+l.pending())
 	if !l.idle() {
 		go l.serve()
@@ -88,16 +106,20 @@ func (l *Log) appendLone(ctx context.Context, data []byte) (uint64, error) {
 	return indexes[0], nil
 }
 
-// leave takes a record back whose turn has not come.
-func (l *Log) leave(w *waiter) bool {
+// leave takes a record back, unless its turn has come, and says so.
+func (l *Log) leave(ctx context.Context, w *waiter) error {
+	err := context.Cause(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.Index(l.waiting, w)
-	if i < 0 {
-		return false
+	if t := w.turn; t != nil {
+		if t.left--; t.left == 0 {
+			t.cancel(err)
+		}
+		return told(ctx, fmt.Errorf("%w: it was under way", store.ErrUnknown), "append")
 	}
+	i := slices.Index(l.waiting, w)
 	l.waiting = slices.Delete(l.waiting, i, i+1)
-	return true
+	return told(ctx, err, "append")
 }
 
 // pending is how many records wait.
@@ -115,21 +137,27 @@ func (l *Log) idle() bool {
 	return !l.serving
 }
 
-// batchBytes is with how many bytes a batch for a journal takes no further records.
+// batchBytes is how many bytes a batch of several records for a journal has at most.
 const batchBytes = 1 << 20
 
-// take takes what waits, at most as many as a batch may have.
-func (l *Log) take() []*waiter {
+// take takes what waits, at most as much as a batch may have.
+func (l *Log) take() *turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n, size := 0, 0
-	for n < min(len(l.waiting), l.batch) && (l.order == nil || size < batchBytes) {
-		size += len(l.waiting[n].data)
-		n++
+	n, size, limits := 0, 0, l.rows.Limits()
+	for ; n < min(len(l.waiting), l.batch); n++ {
+		size += len(l.waiting[n].data) + limits.Each
+		if n > 0 && l.order != nil && size > min(batchBytes, limits.Swap) {
+			break
+		}
 	}
-	batch := slices.Clone(l.waiting[:n])
+	t := &turn{batch: slices.Clone(l.waiting[:n]), left: n}
+	t.ctx, t.cancel = context.WithCancelCause(context.Background())
+	for _, w := range t.batch {
+		w.turn = t
+	}
 	l.waiting = slices.Delete(l.waiting, 0, n)
-	return batch
+	return t
 }
 
 // serve appends what waits, one batch after the other, until nothing does. Callers whose answer has just come are on
@@ -137,34 +165,25 @@ func (l *Log) take() []*waiter {
 func (l *Log) serve() {
 	for !l.idle() {
 		l.crowd.Wait(l.pending, l.batch, l.wake, nil)
-		batch := l.take()
-		if len(batch) == 0 {
+		t := l.take()
+		if len(t.batch) == 0 {
 			continue // their callers have left
 		}
 		began := time.Now()
-		l.serveBatch(batch)
-		l.crowd.Answered(time.Since(began), len(batch)+l.pending())
+		l.serveTurn(t)
+		l.crowd.Answered(time.Since(began), len(t.batch)+l.pending())
 	}
 }
 
-// serveBatch appends records, and tells each its index. It ends early when nobody waits any more.
-func (l *Log) serveBatch(batch []*waiter) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	var left atomic.Int64
-	left.Store(int64(len(batch)))
-	var records [][]byte
-	for _, w := range batch {
-		records = append(records, slices.Clone(w.data))
-		stop := context.AfterFunc(w.ctx, func() {
-			if left.Add(-1) == 0 {
-				cancel(context.Cause(w.ctx))
-			}
-		})
-		defer stop()
+// serveTurn appends records, and tells each its index.
+func (l *Log) serveTurn(t *turn) {
+	defer t.cancel(nil)
+	records := make([][]byte, len(t.batch))
+	for i, w := range t.batch {
+		records[i] = w.data
 	}
-	indexes, err := l.AppendAll(ctx, records)
-	for i, w := range batch {
+	indexes, err := l.appendAll(t.ctx, records)
+	for i, w := range t.batch {
 		r := result{err: err}
 		if err == nil {
 			r.index = indexes[i]

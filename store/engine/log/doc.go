@@ -9,7 +9,7 @@
 // [driver.Journal]: there the records, their order and their beginning are its own, and only snapshots are rows.
 //
 // store/etcd and store/zookeeper are on it, with records beside the head, store/elastic, with records in it, and
-// store/nats, store/postgres and store/file with a journal.
+// store/nats, store/postgres, store/kafka and store/file with a journal.
 //
 // # State
 //
@@ -55,8 +55,8 @@
 // them; other parts at or before it can never be named, and are freed.
 //
 // Journal. An append is one request of the store, and is never sent again: nothing in it tells whose a record is, so what
-// is unknown stays so. Callers share a request of up to a MiB where the journal takes several records at once, and do not wait for each
-// other where it takes one. Trim asks which snapshot counts, and frees no record behind it: the pointer is what states
+// is unknown stays so. Callers share a request of up to a MiB, or what the store takes, where the journal takes
+// several records at once, and do not wait for each other where it takes one. Trim asks which snapshot counts, and frees no record behind it: the pointer is what states
 // that records may go. SeedLog begins an unused journal; a snapshot says that it is in use.
 //
 // # Guarantees

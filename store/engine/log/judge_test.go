@@ -56,7 +56,7 @@ func (h hand) append(data ...string) {
 	for _, d := range data {
 		records = append(records, []byte(d))
 	}
-	indexes, err := h.AppendAll(context.Background(), records)
+	indexes, err := h.appendAll(context.Background(), records)
 	h.p.Tell(event{op: "append", data: data, index: append(indexes, 0)[0], err: err})
 }
 

@@ -14,35 +14,54 @@ package crowd
 
 import (
 	"runtime"
+	"sync/atomic"
 	"time"
 )
 
 // Most is how long a request waits for further callers at most.
 const Most = time.Millisecond
 
-// Crowd is what the writing goroutine has seen of its callers. Only that goroutine uses it.
+// Crowd is what the writing goroutine has seen of its callers. Only that goroutine uses it, but for Enough.
 type Crowd struct {
 	expected int           // callers that were there when requests were answered: the last one, and less and less those before it
 	took     time.Duration // the last request
+	awaited  atomic.Int64  // callers, while Wait waits for them; else 0
 }
 
-// Wait returns when as many callers wait as are expected, at most limit of them, or when they have had their time. pending tells how many there are;
-// wake gets something when there is another one, end when nothing is to be waited for any more.
+// Wait returns when as many callers wait as are expected, at most limit of them; when none has come for an eighth of a
+// request; or when they have had their time. pending tells how many there are; wake gets something when there are
+// Enough, end when nothing is to be waited for any more.
 func (c *Crowd) Wait(pending func() int, limit int, wake, end <-chan struct{}) {
-	if expected := min(c.expected, limit); pending() < expected {
-		timer := time.NewTimer(min(c.took/4, Most))
+	expected, there := min(c.expected, limit), pending()
+	if there < expected {
+		c.awaited.Store(int64(expected))
+		defer c.awaited.Store(0)
+		gap, most := min(c.took/8, Most/2), min(c.took, Most)
+		timer := time.NewTimer(gap)
 		defer timer.Stop()
-		for pending() < expected {
+		for waited := gap; pending() < expected; {
 			select {
 			case <-wake:
 			case <-timer.C:
-				return
+				before := there
+				if there = pending(); there == before || waited >= most {
+					return
+				}
+				waited += gap
+				timer.Reset(gap)
 			case <-end:
 				return
 			}
 		}
 	}
 	runtime.Gosched() // who is about to call does
+}
+
+// Enough reports whether so many callers are all that Wait waits for. A caller that finds it so wakes it; others need
+// not.
+func (c *Crowd) Enough(callers int) bool {
+	n := c.awaited.Load()
+	return n > 0 && callers >= int(n)
 }
 
 // Alone reports whether the last caller was the only one.

@@ -64,6 +64,56 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// TestTheyStillCome: as long as they come they are waited for, but not longer than a request takes.
+func TestTheyStillCome(t *testing.T) {
+	t.Parallel()
+	const us = time.Microsecond
+	for name, c := range map[string]struct {
+		step time.Duration // from one caller to the next, where requests take 800 µs
+		want time.Duration
+	}{
+		"all come":                    {20 * us, 31 * 20 * us},
+		"a request's time is over":    {90 * us, 800 * us},
+		"slower than an eighth of it": {110 * us, 100 * us},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var crowd crowd.Crowd
+				crowd.Answered(800*us, 32)
+				if got := waits(&crowd, c.step, 1, 31, 100); got != c.want {
+					t.Errorf("waited %v, want %v", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestEnough: who is the last to come knows it, while somebody waits.
+func TestEnough(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c crowd.Crowd
+		c.Answered(time.Second, 8)
+		there, wake := 1, make(chan struct{})
+		if c.Enough(100) {
+			t.Error("enough, and nobody waits")
+		}
+		began := time.Now()
+		go c.Wait(func() int { return there }, 4, wake, nil)
+		synctest.Wait()
+		if c.Enough(3) || !c.Enough(4) {
+			t.Errorf("enough: 3 %v, 4 %v; want 4", c.Enough(3), c.Enough(4))
+		}
+		there = 4
+		wake <- struct{}{}
+		synctest.Wait()
+		if c.Enough(100) || time.Since(began) > 0 {
+			t.Errorf("still waiting, after %v", time.Since(began))
+		}
+	})
+}
+
 // A crowd that came in two requests is waited for as one; one that has gone is forgotten.
 func TestACrowdIsRemembered(t *testing.T) {
 	t.Parallel()

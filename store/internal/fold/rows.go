@@ -156,11 +156,11 @@ func (s *Rows) decide(ctx context.Context, o op) (outcome, error) {
 	s.mu.Unlock()
 	defer s.forget(o.name)
 	data := o.encode()
-	at, err := s.journal.Append(ctx, [][]byte{data})
+	at, err := s.log.Join(ctx, data)
 	if err != nil {
 		return outcome{}, inner.Because(ctx, err)
 	}
-	if !s.follow(store.Record{Index: at[0], Data: data}) {
+	if !s.follow(store.Record{Index: at, Data: data}) {
 		err = s.catchUp(ctx, false)
 	}
 	select {

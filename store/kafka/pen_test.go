@@ -1,0 +1,131 @@
+package kafka
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/rota-run/rota/internal/proof/must"
+)
+
+func newTestTopic() *topic { return &topic{name: "t", line: &line{log: slog.New(slog.DiscardHandler)}} }
+
+// TestBatch: a batch is what a consumer takes for one, with the records in their order, and the numbers of its pen.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	records := [][]byte{[]byte("one"), nil, []byte(strings.Repeat("x", 70_000)), []byte("four")}
+	raw := (&pen{id: 7, epoch: 2, next: 40}).batch(records)
+	const offset = 1000
+	binary.BigEndian.PutUint64(raw, offset) // as the broker does
+	var b kmsg.RecordBatch
+	must.Succeed(t, b.ReadFrom(raw))
+	if b.ProducerID != 7 || b.ProducerEpoch != 2 || b.FirstSequence != 40 || b.NumRecords != 4 {
+		t.Errorf("%+v", b)
+	}
+	for from := range 4 { // also from the middle on, where it was trimmed
+		topic := newTestTopic()
+		got, err := topic.decode(&kmsg.FetchResponseTopicPartition{RecordBatches: raw}, offset+int64(from))
+		must.Succeed(t, err)
+		if len(got.records) != 4-from || got.next != offset+4 {
+			t.Fatalf("from %d: %d records, next %d", from, len(got.records), got.next)
+		}
+		for i, r := range got.records {
+			data, ok, err := topic.ours(r)
+			want := from + i
+			if err != nil || !ok || string(data) != string(records[want]) || r.Offset != int64(offset+want) {
+				t.Errorf("from %d, record %d: offset %d, %d bytes, ours %v, %v", from, i, r.Offset, len(data), ok, err)
+			}
+		}
+	}
+}
+
+// TestFitting: what fits into a batch makes one that Kafka takes, and one record more would not, or might not.
+func TestFitting(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{0, 1, 63, 64, 2000, 2048, 16_000, 1 << 18, MaxRecord + 1, MaxRecord + 1 + overhead/2} {
+		records := slices.Repeat([][]byte{make([]byte, size)}, 2*batchMost)
+		n := fitting(records)
+		if len((&pen{}).batch(records[:max(n, 1)])) > maxBatch || n < 1 || n > batchMost {
+			t.Errorf("%d records of %d bytes are too large", n, size)
+		}
+		if n < batchMost && (n+1)*(size+recordHead)+batchHead <= maxBatch {
+			t.Errorf("only %d records of %d bytes", n, size)
+		}
+		if got := fitting(records[:1]); got != 1 {
+			t.Errorf("a record of %d bytes does not fit", size)
+		}
+	}
+}
+
+// TestFormats: what another version wrote is refused. What others wrote is skipped, whatever its headers.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	data := []byte("data")
+	sum := sumOf(data)[1:]
+	for name, c := range map[string]struct {
+		key, value string
+		ours       bool
+		damaged    bool
+	}{
+		"ours":            {mark, "\x02" + string(sum), true, false},
+		"newer":           {mark, "\x03" + string(sum), false, true},
+		"much newer":      {mark, "\x04 and more" + string(sum), false, true},
+		"older":           {mark, string(sum), false, true},
+		"another sum":     {mark, "\x02abcd", false, false},
+		"newer, no sum":   {mark, "\x03abcd", false, false},
+		"another header":  {"other", "\x02" + string(sum), false, false},
+		"an empty header": {mark, "", false, false},
+	} {
+		r := &kgo.Record{Value: data, Headers: []kgo.RecordHeader{{Key: "other", Value: sum}}}
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: c.key, Value: []byte(c.value)})
+		got, ok, err := newTestTopic().ours(r)
+		if ok != c.ours || errors.Is(err, ErrDamaged) != c.damaged || ok && string(got) != "data" {
+			t.Errorf("%s: %q, %v, %v", name, got, ok, err)
+		}
+	}
+}
+
+// TestOutcome: what an answer proves, alone and behind an answer that was lost.
+func TestOutcome(t *testing.T) {
+	t.Parallel()
+	const no, maybe, forgotten = "no", "maybe", "forgotten"
+	for _, c := range []struct {
+		err         error
+		alone, then string
+	}{
+		{io.EOF, maybe, maybe},
+		{context.Canceled, maybe, maybe},
+		{kerr.NotLeaderForPartition, no, maybe},
+		{kerr.NotEnoughReplicas, no, maybe},
+		{kerr.NotEnoughReplicasAfterAppend, maybe, maybe},
+		{kerr.RequestTimedOut, maybe, maybe},
+		{kerr.KafkaStorageError, maybe, maybe},
+		{kerr.MessageTooLarge, no, maybe},
+		{kerr.OutOfOrderSequenceNumber, forgotten, maybe},
+		{kerr.UnknownProducerID, forgotten, maybe},
+		{kerr.DuplicateSequenceNumber, maybe, maybe},
+	} {
+		for before, want := range map[bool]string{false: c.alone, true: c.then} {
+			got := no
+			switch lost, gone := outcome(fmt.Errorf("sent: %w", c.err), before); {
+			case gone:
+				got = forgotten
+			case lost:
+				got = maybe
+			}
+			if got != want {
+				t.Errorf("%v, behind a lost answer %v: %s, want %s", c.err, before, got, want)
+			}
+		}
+	}
+}
