@@ -37,18 +37,18 @@ func (l *line) call(ctx context.Context) (calling context.Context, leave func(),
 
 // topic is the one partition of a topic.
 type topic struct {
-	line     *line
-	name     string
-	id       [16]byte
-	replicas int
-	leader   atomic.Int32
-	pens     chan *pen // that wait for the next batch
+	line      *line
+	name      string
+	id        [16]byte
+	replicas  int
+	leader    atomic.Int32
+	producers chan *producer // that wait for the next batch
 }
 
 // newTopic is a topic as the brokers describe it.
 func newTopic(l *line, m kmsg.MetadataResponseTopic) *topic {
 	t := &topic{line: l, name: *m.Topic, id: m.TopicID, replicas: len(m.Partitions[0].Replicas)}
-	t.pens = make(chan *pen, pensKept)
+	t.producers = make(chan *producer, producersKept)
 	t.leader.Store(m.Partitions[0].Leader)
 	return t
 }

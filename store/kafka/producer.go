@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	batchMost  = 512 // records of a batch
-	batchHead  = 61  // bytes of a batch without records
-	recordHead = 40  // bytes of a record without its value, at most
-	pensKept   = 4   // by a topic
+	batchMost     = 512 // records of a batch
+	batchHead     = 61  // bytes of a batch without records
+	recordHead    = 40  // bytes of a record without its value, at most
+	producersKept = 4   // by a topic
 )
 
-// pen numbers records, so that a broker stores each once, however often it is sent: Kafka's idempotent producer.
-type pen struct {
+// producer numbers records, so that a broker stores each once, however often it is sent: Kafka's idempotent producer.
+type producer struct {
 	id    int64
 	epoch int16
 	next  int32
 }
 
-// newPen asks a broker for one.
-func (t *topic) newPen(ctx context.Context, b *kgo.Broker) (*pen, error) {
+// newProducer asks a broker for one.
+func (t *topic) newProducer(ctx context.Context, b *kgo.Broker) (*producer, error) {
 	resp, err := requestAt[*kmsg.InitProducerIDResponse](ctx, b, kmsg.NewPtrInitProducerIDRequest())
 	if err == nil {
 		err = t.answered(resp.ErrorCode)
@@ -38,11 +38,11 @@ func (t *topic) newPen(ctx context.Context, b *kgo.Broker) (*pen, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pen{id: resp.ProducerID, epoch: resp.ProducerEpoch}, nil
+	return &producer{id: resp.ProducerID, epoch: resp.ProducerEpoch}, nil
 }
 
 // batch lays records out as Kafka keeps them: in one batch, of which it never keeps a part.
-func (p *pen) batch(records [][]byte) []byte {
+func (p *producer) batch(records [][]byte) []byte {
 	b := kmsg.RecordBatch{
 		PartitionLeaderEpoch: -1, Magic: 2, FirstTimestamp: time.Now().UnixMilli(),
 		ProducerID: p.id, ProducerEpoch: p.epoch, FirstSequence: p.next,
@@ -80,14 +80,14 @@ func fitting(records [][]byte) (n int) {
 // write appends records as one batch, and returns the offset of the first. Where an answer was lost it sends the batch
 // again.
 func (t *topic) write(ctx context.Context, records [][]byte) (first int64, err error) {
-	p, lost := (*pen)(nil), false
+	p, lost := (*producer)(nil), false
 	select {
-	case p = <-t.pens:
+	case p = <-t.producers:
 	default:
 	}
 	err = t.askLeader(ctx, t.line.client, func(b *kgo.Broker) (err error) {
 		if p == nil || p.next > math.MaxInt32-batchMost {
-			if p, err = t.newPen(ctx, b); err != nil {
+			if p, err = t.newProducer(ctx, b); err != nil {
 				return err
 			}
 		}
@@ -109,7 +109,7 @@ func (t *topic) write(ctx context.Context, records [][]byte) (first int64, err e
 	}
 	p.next += int32(len(records)) //nolint:gosec // few
 	select {
-	case t.pens <- p:
+	case t.producers <- p:
 	default:
 	}
 	return first, nil
@@ -146,7 +146,7 @@ func (t *topic) answered(code int16) error {
 var errForgotten = errors.New("the broker has forgotten the numbers of the producer")
 
 // outcome says, after an answer to a batch, whether it may stand in the log, as it may have before; and whether the
-// numbers of its pen are forgotten, so that another pen must send it.
+// numbers of its producer are forgotten, so that another producer must send it.
 func outcome(err error, before bool) (lost, forgotten bool) {
 	code, _ := errors.AsType[*kerr.Error](err)
 	switch {

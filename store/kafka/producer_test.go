@@ -20,11 +20,11 @@ import (
 
 func newTestTopic() *topic { return &topic{name: "t", line: &line{log: slog.New(slog.DiscardHandler)}} }
 
-// TestBatch: a batch is what a consumer takes for one, with the records in their order, and the numbers of its pen.
+// TestBatch: a batch is what a consumer takes for one, with the records in their order, and the numbers of its producer.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	records := [][]byte{[]byte("one"), nil, []byte(strings.Repeat("x", 70_000)), []byte("four")}
-	raw := (&pen{id: 7, epoch: 2, next: 40}).batch(records)
+	raw := (&producer{id: 7, epoch: 2, next: 40}).batch(records)
 	const offset = 1000
 	binary.BigEndian.PutUint64(raw, offset) // as the broker does
 	var b kmsg.RecordBatch
@@ -55,7 +55,7 @@ func TestFitting(t *testing.T) {
 	for _, size := range []int{0, 1, 63, 64, 2000, 2048, 16_000, 1 << 18, MaxRecord + 1, MaxRecord + 1 + overhead/2} {
 		records := slices.Repeat([][]byte{make([]byte, size)}, 2*batchMost)
 		n := fitting(records)
-		if len((&pen{}).batch(records[:max(n, 1)])) > maxBatch || n < 1 || n > batchMost {
+		if len((&producer{}).batch(records[:max(n, 1)])) > maxBatch || n < 1 || n > batchMost {
 			t.Errorf("%d records of %d bytes are too large", n, size)
 		}
 		if n < batchMost && (n+1)*(size+recordHead)+batchHead <= maxBatch {
