@@ -225,16 +225,16 @@ func (s *step) publish(f *facts, p *pass) {
 	s.tellAll(f, p, b)
 }
 
-// tellAhead tells what is free by a Node List that we have written, before a survey: the board decides nothing.
-func (s *step) tellAhead(nodes store.Doc) {
-	if !s.lead.holds || s.lead.read == nil || nodes.Key != keyNodes {
+// tellAhead tells what is free by the Node List that a removal has written, before a survey: the board decides nothing.
+func (s *step) tellAhead(t try) {
+	if !s.lead.holds || s.lead.read == nil || !t.result.Accepted || t.put.Key != keyNodes {
 		return
 	}
 	docs := make([]store.Doc, 0, len(s.lead.read.docs))
 	for _, x := range s.lead.read.docs {
 		docs = append(docs, x.Doc)
 	}
-	f := s.known.learn(append(append(docs, s.lead.since...), nodes))
+	f := s.known.learn(append(append(docs, s.lead.since...), t.put))
 	if b, err := read[boardDoc](f.read(keyBoard)); err == nil {
 		s.tellAll(f, newPass(f, s.wallMS, s.writeName(), ""), b)
 	}

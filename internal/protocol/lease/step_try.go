@@ -181,7 +181,7 @@ func (s *step) finishTry(i int, t try) {
 			s.Inc = 0
 		}
 		s.lead.next = s.At
-		s.tellAhead(t.put)
+		s.tellAhead(t)
 		return
 	}
 	switch id := subject(t.command); {
