@@ -23,6 +23,7 @@ type lead struct {
 	known  []string
 	read   *facts      // by the last survey of this term
 	since  []store.Doc // what was written since
+	ahead  bool        // what is written tells of a removal before a survey, which is due then
 	wrote  []string    // partitions that the pass after it has written, sorted
 	beats  heartbeat.Observations
 	writes []leadWrite
@@ -93,6 +94,9 @@ func (s *step) leadWritten(ev Written) bool {
 	s.lead.writes = slices.Delete(slices.Clone(s.lead.writes), i, i+1)
 	if len(s.lead.writes) == 0 {
 		s.lead.next = s.At.Add(max(s.Poll/4, s.pause(ev.Outcome != outbox.Done)))
+		if s.lead.ahead {
+			s.lead.next, s.lead.ahead = s.At, false
+		}
 	}
 	if ev.Outcome == outbox.Done {
 		w.doc.Version = ev.Version // none where it was removed
@@ -236,6 +240,7 @@ func (s *step) tellAhead(t try) {
 	}
 	f := s.known.learn(append(append(docs, s.lead.since...), t.put))
 	if b, err := read[boardDoc](f.read(keyBoard)); err == nil {
+		s.lead.ahead = true
 		s.tellAll(f, newPass(f, s.wallMS, s.writeName(), ""), b)
 	}
 }

@@ -184,7 +184,7 @@ func (k *namer) lead(in inside.State) {
 	told := seen != nil && seen.Index() == now.Index() && seen.Digest() == now.Digest()
 	k.calls(in, "call", "show")
 	k.number("term", inside.Get[uint64](in, "term"))
-	k.any(inside.Get[bool](in, "hint"), seen != nil, told)
+	k.any(inside.Get[bool](in, "hint"), inside.Get[bool](in, "ahead"), seen != nil, told)
 	for _, o := range inside.Get[heartbeat.Observations](in, "beats") {
 		k.any(o)
 	}
