@@ -9,7 +9,7 @@
 //
 //	name ──→ beat ──→ join ──→ joined ⇄ leader ──→ leaving ──→ gone
 //	 ↑ (no live  (our       (in the        │
-//	 │  process   heartbeat  Node List)    │ its lease has lapsed, or its session was fenced
+//	 │  process   heartbeat  Node List)    │ its session was fenced, or its lease has run out on a slow store
 //	 │  has our   is there)                ↓
 //	 └─ name) ──────────────────────── removed (stops all that it ran)
 //
@@ -57,7 +57,9 @@
 // of which the list shows what was is not completed.
 // Where the store hints at nothing, what the board gives up or offers is read by its key, and all look four times as
 // often, for a TTL after the board has changed: else a list would show a release up to a second late.
-// Store away: the member goes on until its lease ends, stops its work, and joins again in another session.
+// Store away: the member goes on until its lease ends, and stops its work. When the store takes a renewal again, nobody
+// has fenced the session, and nobody has claimed what it holds: it goes on at once. So whoever could not renew its own
+// heartbeat counts nobody as silent until four polls after it can.
 // Unknown outcome of a write: the document is read, and tells by its name whether the write was stored.
 // A document that is damaged or foreign decides nothing and is never written over; one of a newer format ends the member.
 //

@@ -36,11 +36,14 @@ type plain struct {
 	protocol.Store
 	docs *memory.Store
 	*server
+	dead *atomic.Bool // its process
 }
 
 // server is what the handles of a plain store have in common.
 type server struct {
 	requests atomic.Int64
+	away     atomic.Bool
+	slow     atomic.Int64 // how much longer a call takes
 	mu       sync.Mutex
 	listed   []store.Doc // by which lists are answered
 	at       time.Time   // when that was true
@@ -49,20 +52,34 @@ type server struct {
 // refresh is how old lists get, as those of Elasticsearch by default.
 const refresh = time.Second
 
-func (p plain) goes() { p.requests.Add(1); time.Sleep(trip) } // waits: in virtual time
+// goes takes the time of a call, but for one that meets nobody.
+func (p plain) goes() error {
+	if p.away.Load() || p.dead.Load() {
+		return store.ErrUnavailable
+	}
+	p.requests.Add(1)
+	time.Sleep(trip + time.Duration(p.slow.Load())) // waits: in virtual time
+	return nil
+}
 
 func (p plain) Get(ctx context.Context, key string) (store.Doc, error) {
-	p.goes()
+	if err := p.goes(); err != nil {
+		return store.Doc{}, err
+	}
 	return p.docs.Get(ctx, key)
 }
 
 func (p plain) Gets(ctx context.Context, keys []string) ([]store.Doc, error) {
-	p.goes()
+	if err := p.goes(); err != nil {
+		return nil, err
+	}
 	return p.docs.Gets(ctx, keys)
 }
 
 func (p plain) List(ctx context.Context, prefix string) ([]store.Doc, error) {
-	p.goes()
+	if err := p.goes(); err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.at) >= refresh {
@@ -82,12 +99,16 @@ func (p plain) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 }
 
 func (p plain) Put(ctx context.Context, d store.Doc) (store.Version, error) {
-	p.goes()
+	if err := p.goes(); err != nil {
+		return "", err
+	}
 	return p.docs.Put(ctx, d)
 }
 
 func (p plain) Delete(ctx context.Context, key string, v store.Version) error {
-	p.goes()
+	if err := p.goes(); err != nil {
+		return err
+	}
 	return p.docs.Delete(ctx, key, v)
 }
 
@@ -96,27 +117,34 @@ type crowd struct {
 	t       *testing.T
 	server  *server
 	members []protocol.Member
+	docs    *memory.Store
+	clock   func() protocol.Instant
 	leave   []context.CancelFunc // by member
+	dead    []*atomic.Bool       // by member
 	mu      sync.Mutex
 	runs    map[cluster.PartitionID]int // by which member
+	leases  []protocol.Instant          // until when, by member
 	stopped map[cluster.PartitionID]time.Time
 	gap     time.Duration // the longest between two runs of a partition
 	stop    context.CancelFunc
 	all     sync.WaitGroup
 }
 
+func nameOf(i int) cluster.MemberID { return cluster.MemberID(fmt.Sprintf("m%03d", i)) }
+
 func newCrowd(t *testing.T, members int, ttl time.Duration) *crowd {
 	t.Helper()
 	c := &crowd{t: t, server: &server{}, runs: make(map[cluster.PartitionID]int), stopped: make(map[cluster.PartitionID]time.Time)}
-	docs, clock := memory.New(), protocol.NewProcessClock()
+	docs := memory.New()
+	c.docs, c.clock, c.leases = docs.Open(), protocol.NewProcessClock(), make([]protocol.Instant, members)
 	ctx, stop := context.WithCancel(t.Context())
 	c.stop = stop
 	for i := range members {
-		h := docs.Open()
+		h, dead := docs.Open(), &atomic.Bool{}
 		ctx, leave := context.WithCancel(ctx)
-		c.leave = append(c.leave, leave)
+		c.leave, c.dead = append(c.leave, leave), append(c.dead, dead)
 		m, err := Protocol{}.New(protocol.Config{
-			Member: cluster.MemberID(fmt.Sprintf("m%03d", i)), Store: plain{h, h, c.server}, TTL: ttl, LeaveTimeout: time.Hour, Clock: clock,
+			Member: nameOf(i), Store: plain{h, h, c.server, dead}, TTL: ttl, LeaveTimeout: time.Hour, Clock: c.clock,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -138,6 +166,7 @@ func (c *crowd) work(m protocol.Member, i int) {
 	for a := range m.Assignments() {
 		reports := make([]protocol.Report, 0, len(a.Grants))
 		c.mu.Lock()
+		c.leases[i] = a.ValidUntil
 		for id, by := range c.runs { // order-free: all are looked at
 			if by == i {
 				delete(c.runs, id)
@@ -154,6 +183,18 @@ func (c *crowd) work(m protocol.Member, i int) {
 		c.mu.Unlock()
 		m.Report(a.Version, reports)
 	}
+}
+
+// running is how many partitions run, under a lease that is valid and by a member that lives.
+func (c *crowd) running() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, i := range c.runs { // order-free: they are counted
+		if c.clock() < c.leases[i] && !c.dead[i].Load() {
+			n++
+		}
+	}
+	return n
 }
 
 // shares are how many partitions each member runs.
@@ -203,13 +244,16 @@ func (c *crowd) longest() (gap time.Duration) {
 // drain begins a leave, as a node does.
 func (c *crowd) drain(i int) {
 	c.t.Helper()
-	id := cluster.MemberID(fmt.Sprintf("m%03d", i))
+	id := nameOf(i)
 	if done, err := c.members[i].Propose(c.t.Context(), cluster.DrainMember{Member: id, On: true}); err != nil || !done[0].Accepted {
 		c.t.Fatal(done, err)
 	}
 }
 
 func (c *crowd) end() {
+	for _, dead := range c.dead {
+		dead.Store(false) // so that it leaves
+	}
 	c.stop()
 	c.all.Wait()
 }

@@ -11,12 +11,13 @@ import (
 // attempt is one command on its way, of a member or of a client: read the documents, decide, write the deciding one, and again until that is certain. It is a value.
 type attempt struct {
 	command cluster.Command
+	also    []string // documents that are read with those that it needs, for it will ask for them
 	docs    []store.Doc
 	ask     []string // documents that are to be read; nil where the write is under way, or nothing was read yet
 	index   cluster.Index
 	taking  cluster.Index // the write takes this index
 	again   bool          // the write is one before the deciding one
-	proved  string        // document of the last such write that was acknowledged
+	proved  string        // document of the last such write that was acknowledged, or of a fence before
 	put     store.Doc     // the write that is under way or of unknown outcome; no key where there is none
 	lost    bool          // its outcome is unknown
 	over    bool          // it has ended
@@ -27,7 +28,7 @@ type attempt struct {
 // begin asks for all that it needs, unless more is being read already.
 func (a attempt) begin() attempt {
 	if a.ask == nil {
-		a.ask, a.docs = needs(a.command), nil
+		a.ask, a.docs = append(needs(a.command), a.also...), nil
 	}
 	return a
 }

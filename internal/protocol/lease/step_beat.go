@@ -132,7 +132,7 @@ func (s *step) Stand() member.Stand {
 	case s.Is == member.PhaseJoining && s.Inc == 0 && !s.trying(""):
 		c := s.Join
 		c.Heartbeat, c.Replaces = s.Own.Key, s.name.replaces
-		s.try(c)
+		s.try(c, s.name.seen.Key)
 	}
 	return member.Stand{Free: s.name.clear || s.Is == member.PhaseRemoved, In: s.Inc != 0, Joined: true, Inc: s.Inc}
 }

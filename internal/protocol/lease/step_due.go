@@ -2,7 +2,6 @@ package lease
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/protocol"
@@ -87,10 +86,12 @@ func (s *step) follows(m cluster.Member) bool {
 // ownWritten takes in that the leader has written something that it would find out of later: what its board gives to
 // itself, or that it has fenced a session.
 func (s *step) ownWritten(key string) {
-	switch {
-	case key == keyBoard:
+	if key == keyBoard && !s.Hints.Docs {
 		s.look.next = s.At
-	case strings.HasPrefix(key, nodePrefix):
-		s.lead.next = s.At
+	}
+	for _, m := range s.look.members {
+		if o := s.lead.beats.Of(key); m.Heartbeat == key && s.follows(m) {
+			s.removeMember(m, o.Reason("its session has ended", s.Silence(o)), key)
+		}
 	}
 }

@@ -21,8 +21,10 @@ type lead struct {
 	holds  bool             // the lock is ours, as it was read
 	term   uint64           // of the lock
 	known  []string
-	read   *facts   // by the last survey of this term
-	wrote  []string // partitions that the pass after it has written, sorted
+	read   *facts      // by the last survey of this term
+	since  []store.Doc // what was written since
+	ahead  bool        // what is written tells of a removal before a survey, which is due then
+	wrote  []string    // partitions that the pass after it has written, sorted
 	beats  heartbeat.Observations
 	writes []leadWrite
 	show   call
@@ -88,13 +90,18 @@ func (s *step) leadWritten(ev Written) bool {
 	if i < 0 {
 		return false
 	}
-	key := s.lead.writes[i].doc.Key
+	w := s.lead.writes[i]
 	s.lead.writes = slices.Delete(slices.Clone(s.lead.writes), i, i+1)
 	if len(s.lead.writes) == 0 {
 		s.lead.next = s.At.Add(max(s.Poll/4, s.pause(ev.Outcome != outbox.Done)))
+		if s.lead.ahead {
+			s.lead.next, s.lead.ahead = s.At, false
+		}
 	}
-	if !s.Hints.Docs && ev.Outcome == outbox.Done {
-		s.ownWritten(key)
+	if ev.Outcome == outbox.Done {
+		w.doc.Version = ev.Version // none where it was removed
+		s.lead.since = append(slices.Clip(s.lead.since), w.doc)
+		s.ownWritten(w.doc.Key)
 	}
 	return true
 }
@@ -112,7 +119,7 @@ func (s *step) surveyed(ev Surveyed) {
 	f := s.known.learn(ev.Docs)
 	rests := s.lead.rests && f.same(s.known)
 	f.assemble(s.known)
-	s.known, s.lead.read, s.lead.wrote = f, f, nil
+	s.known, s.lead.read, s.lead.since, s.lead.wrote = f, f, nil, nil
 	for _, x := range f.docs {
 		if x.err != nil {
 			s.complain(x.err)
@@ -173,9 +180,9 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 		switch {
 		case n.err != nil:
 		case d.Version == "":
-			s.removeMember(m, o.Reason("its session has ended", s.Silence(o)))
+			s.removeMember(m, o.Reason("its session has ended", s.Silence(o)), "")
 		case n.doc.State == heartbeat.Fenced:
-			s.removeMember(m, was.Reason("its session has ended", s.Silence(o)))
+			s.removeMember(m, was.Reason("its session has ended", s.Silence(o)), "")
 		case s.Dead(o):
 			s.lead.writes = append(slices.Clip(s.lead.writes), s.fenced(d.Doc, n.doc))
 		}
@@ -190,9 +197,13 @@ func (s *step) judge(f *facts, sent protocol.Instant) {
 	}
 }
 
-func (s *step) removeMember(m cluster.Member, reason string) {
+// removeMember takes a member out whose session has ended. Proved is its heartbeat, if a fence of ours was
+// acknowledged.
+func (s *step) removeMember(m cluster.Member, reason, proved string) {
 	if !s.tryingTo(m.ID) {
-		s.try(cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason})
+		c := cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: reason}
+		a := attempt{command: c, also: []string{m.Heartbeat}, proved: proved}
+		s.tries = append(slices.Clip(s.tries), try{attempt: a})
 	}
 }
 
@@ -215,6 +226,27 @@ func (s *step) publish(f *facts, p *pass) {
 		s.Emit(member.Applying{Value: s.value})
 		s.Emit(Show{View: s.lead.view, Value: s.value})
 	}
+	s.tellAll(f, p, b)
+}
+
+// tellAhead tells what is free by the Node List that a removal has written, before a survey: the board decides nothing.
+func (s *step) tellAhead(t try) {
+	if !s.lead.holds || s.lead.read == nil || !t.result.Accepted || t.put.Key != keyNodes {
+		return
+	}
+	docs := make([]store.Doc, 0, len(s.lead.read.docs))
+	for _, x := range s.lead.read.docs {
+		docs = append(docs, x.Doc)
+	}
+	f := s.known.learn(append(append(docs, s.lead.since...), t.put))
+	if b, err := read[boardDoc](f.read(keyBoard)); err == nil {
+		s.lead.ahead = true
+		s.tellAll(f, newPass(f, s.wallMS, s.writeName(), ""), b)
+	}
+}
+
+// tellAll lets the board say what a pass has found, if it does not.
+func (s *step) tellAll(f *facts, p *pass, b boardDoc) {
 	next := p.board()
 	next.Term, next.View, next.Write = s.lead.term, b.View, b.Write
 	if !s.lead.show.busy {

@@ -179,7 +179,7 @@ func (s *step) elect(docs []store.Doc) {
 	case elect.Claim:
 		s.takeLock()
 	case elect.Remove:
-		if i >= 0 && s.At.Sub(e.Holder.Since) >= s.Silence(e.Holder)+s.rank() {
+		if i >= 0 && s.Dead(e.Holder) && s.At.Sub(e.Holder.Since) >= s.Silence(e.Holder)+s.rank() {
 			n, _ := read[nodeDoc](docs[i])
 			s.write(&s.look.lock, s.fenced(docs[i], n))
 		}

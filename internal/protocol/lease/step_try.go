@@ -36,9 +36,10 @@ func (s *step) proposed(ev member.Proposed) {
 	s.queue = append(slices.Clip(s.queue), request{id: ev.ID, commands: ev.Commands, results: make([]cluster.Result, len(ev.Commands)), open: len(ev.Commands)})
 }
 
-// try begins a command of our own.
-func (s *step) try(c cluster.Command) {
-	s.tries = append(slices.Clip(s.tries), try{attempt: attempt{command: c}})
+// try begins a command of our own. It will ask for these documents too.
+func (s *step) try(c cluster.Command, also ...string) {
+	also = slices.DeleteFunc(also, func(key string) bool { return key == "" })
+	s.tries = append(slices.Clip(s.tries), try{attempt: attempt{command: c, also: also}})
 }
 
 // trying tells whether a command of our own about a partition is on its way; "" asks for one about our membership.
@@ -180,6 +181,7 @@ func (s *step) finishTry(i int, t try) {
 			s.Inc = 0
 		}
 		s.lead.next = s.At
+		s.tellAhead(t)
 		return
 	}
 	switch id := subject(t.command); {

@@ -191,12 +191,14 @@ type Contact struct {
 	Problem string // why the store is away; "" where it is not
 	// Refuses is set while a write has failed and none has been acknowledged since. Then it says nothing that the store answers reads: on a full disk it does.
 	Refuses bool
+	Deaf    bool // the last read has failed
 }
 
 // Answered takes in a read, or a write that was answered and not done for a good reason; err is "" where the store has answered.
 func (c *Core) Answered(err string) {
+	c.Contact.Deaf = err != ""
 	if err != "" || !c.Contact.Refuses {
-		c.hear(Contact{err, c.Contact.Refuses})
+		c.hear(Contact{err, c.Contact.Refuses, c.Contact.Deaf})
 	}
 }
 
@@ -206,7 +208,7 @@ func (c *Core) Wrote(err string, done bool) {
 		c.Answered(err)
 		return
 	}
-	c.hear(Contact{err, err != ""})
+	c.hear(Contact{err, err != "", c.Contact.Deaf})
 }
 
 // Appended takes in an append. That an entry is too large says nothing of the store.

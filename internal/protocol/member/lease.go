@@ -17,7 +17,8 @@ const (
 	// Confirm: it goes on when the cluster has confirmed it under another heartbeat, of another life. Others may have counted it out before a renewal was
 	// stored whose acknowledgement came late, and their report may still be on its way: such a renewal proves nothing, and a silent heartbeat is never renewed.
 	Confirm Lapse = iota
-	// Rejoin: what it had others may have taken. It stops all, and joins again in another life.
+	// Rejoin: it goes on when a renewal is acknowledged. Others take nothing before they have written over the
+	// heartbeat, so that none has. Where one is refused, it stops all, and joins again in another life.
 	Rejoin
 	// Resume: nothing happens. An acknowledgement proves that it was never out.
 	Resume
@@ -27,8 +28,9 @@ const (
 type Own struct {
 	heartbeat.Lease
 	heartbeat.Asking
-	Key  string // "" before it is written for the first time
-	Over bool   // it was refused while the member leaves: others see by themselves that it is gone
+	Key  string           // "" before it is written for the first time
+	Over bool             // it was refused while the member leaves: others see by themselves that it is gone
+	Back protocol.Instant // when it was renewed after the lease had run out
 }
 
 // Session names this life of this start. It is never used again.
@@ -61,7 +63,8 @@ func (c *Core) Renewed(ev Renewed) bool {
 	took, done := c.Own.Waited(c.At), ev.Outcome == outbox.Done
 	c.Own.Asking = heartbeat.Asking{}
 	c.Wrote(ev.Err, done)
-	if ev.Outcome != outbox.Refused { // else the store has refused at once
+	// where the store has refused at once, or answers no read either, it has not too much to do
+	if ev.Outcome != outbox.Refused && (done || !c.Contact.Deaf) {
 		c.Pace = c.Pace.Answered(ev.TTL, took, done, c.At, c.Timing)
 	}
 	switch ev.Outcome {
@@ -79,6 +82,9 @@ func (c *Core) Renewed(ev Renewed) bool {
 
 // Extend takes in the acknowledgement of a renewal, which was sent at an instant.
 func (c *Core) Extend(sent protocol.Instant, ttl time.Duration) {
+	if c.Lapsed() {
+		c.Own.Back = c.At
+	}
 	c.Own.Lease = c.Own.Lease.Renewed(sent, c.Timing.Of(ttl))
 }
 
@@ -87,7 +93,13 @@ func (c *Core) Lapsed() bool { return c.Own.Lapsed(c.At, c.Timing) }
 
 // CheckLease ends the life of a member whose lease has run out. It reports whether it has.
 func (c *Core) CheckLease() bool {
-	return c.lapse != Resume && c.Lapsed() && c.Lost("its lease has lapsed")
+	return c.Lapsed() && c.endsByTime() && c.Lost("its lease has lapsed")
+}
+
+// endsByTime reports whether a lease that has run out ends the life. Who would go on begins again where a longer TTL is
+// to be stated: a session may allow none, and renewals may take longer then.
+func (c *Core) endsByTime() bool {
+	return c.lapse == Confirm || c.lapse == Rejoin && (c.Is == PhaseLeaving || c.Pace.TTL(c.Timing) > c.Own.TTL)
 }
 
 // Lost ends the lease for good, for a reason that listeners are told where the member is removed by that. It is false where there is none to lose.
@@ -136,4 +148,13 @@ func (c Core) StatedTTL() time.Duration { return max(c.Own.TTL, c.Pace.TTL(c.Tim
 func (c *Core) Silence(o heartbeat.Observation) time.Duration { return c.Timing.SilenceOf(o) }
 
 // Dead reports whether the owner of a heartbeat may be counted out.
-func (c *Core) Dead(o heartbeat.Observation) bool { return o.Dead(c.Silence(o)) }
+func (c *Core) Dead(o heartbeat.Observation) bool {
+	return o.Gone() || !c.blind() && o.Dead(c.Silence(o))
+}
+
+// blind reports whether the silence of others proves little to a member that goes on when it can: the store has taken
+// no renewal of ours for so long that the lease ran out, so it took none of theirs, and they have had no time yet to
+// try again, which they do at each poll.
+func (c *Core) blind() bool {
+	return c.lapse == Rejoin && (c.Lapsed() || c.Own.Back != 0 && c.At < c.Own.Back.Add(4*c.Poll))
+}

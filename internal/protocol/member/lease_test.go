@@ -23,26 +23,96 @@ func joined(l Lapse) (c Core, until protocol.Instant) {
 	return c, until
 }
 
-// TestALateAnswerExtendsNothing: what is acknowledged when the lease has run out proves nothing, to the nanosecond.
+// TestALateAnswerExtendsNothing: where others may have counted the member out by then, what is acknowledged when the
+// lease has run out proves nothing, to the nanosecond. Where they write over the heartbeat before, it proves that they
+// have not: the member goes on, from when the renewal was sent.
 func TestALateAnswerExtendsNothing(t *testing.T) {
 	t.Parallel()
-	for lapse, want := range map[Lapse]Phase{Confirm: PhaseConfirming, Rejoin: PhaseRemoved, Resume: PhaseMember} { // order-free: each alone
+	for _, lapse := range []Lapse{Confirm, Rejoin, Resume} {
 		for late, lapsed := range map[time.Duration]bool{-1: false, 0: true, 1: true} { // order-free: each alone
-			lost := lapsed && lapse != Resume
+			lost := lapsed && lapse == Confirm
 			c, until := joined(lapse)
 			ev := Renewed{Now: until.Add(late), Sent: protocol.Instant(ttl / 3), Key: c.Own.Key, Outcome: outbox.Done}
 			c.At = ev.Now
 			c.CheckLease()
 			c.Renewed(ev)
-			if c.Own.Held == lost || lapse != Resume && (c.Is == want) != lost || lapse == Resume && c.Is != want {
-				t.Errorf("answered %d ns after the end of the lease (lapse %d): held %t, in phase %d", late, lapse, c.Own.Held, c.Is)
+			ends := c.Own.Until(c.Timing)
+			if c.Own.Held == lost || (c.Is == PhaseMember) == lost || !lost && ends != ev.Sent.Add(c.Valid()) {
+				t.Errorf("answered %d ns after the end of the lease (lapse %d): held %t until %d, in phase %d",
+					late, lapse, c.Own.Held, ends, c.Is)
 			}
-			if lost && lapse == Confirm && (c.Given.ValidUntil != 0 || c.Life != 1 || c.Inc != 3) {
+			if lost && (c.Given.ValidUntil != 0 || c.Life != 1 || c.Inc != 3) {
 				t.Errorf("it may act until %d, in life %d and incarnation %d", c.Given.ValidUntil, c.Life, c.Inc)
 			}
-			if lost && lapse == Rejoin && c.Inc != 0 {
-				t.Errorf("it is in incarnation %d still", c.Inc)
+		}
+	}
+}
+
+// TestALeaseThatRanOutBeginsAgain where a member would go on, but is to state a longer TTL, or leaves: it waits for no
+// answer that would let it stay.
+func TestALeaseThatRanOutBeginsAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct { // order-free: each alone
+		change func(*Core)
+		want   Phase
+	}{
+		"as usual":     {func(*Core) {}, PhaseMember},
+		"a longer TTL": {func(c *Core) { c.Longest, c.Pace.Doubled = 8*ttl, 1 }, PhaseRemoved},
+		"it leaves":    {func(c *Core) { c.Leave(7, "test") }, PhaseLeaving},
+	} {
+		core, until := joined(Rejoin)
+		c.change(&core)
+		core.At = until - 1
+		early := core.CheckLease()
+		core.At = until
+		late := core.CheckLease()
+		if early || late == core.Own.Held || late == (name == "as usual") || core.Is != c.want {
+			t.Errorf("%s: lost %t before, %t at its end; in phase %d", name, early, late, core.Is)
+		}
+	}
+}
+
+// TestWhoWasCutOffCountsNobodyOut: while its lease has run out, and for four polls after a renewal of it. What is gone
+// is gone at once.
+func TestWhoWasCutOffCountsNobodyOut(t *testing.T) {
+	t.Parallel()
+	for lapse, waits := range map[Lapse]bool{Confirm: false, Rejoin: true, Resume: false} { // order-free: each alone
+		c, until := joined(lapse)
+		back := until.Add(5 * ttl)
+		for _, at := range []struct {
+			now  protocol.Instant
+			dead bool
+		}{{until - 1, true}, {until, !waits}, {back, !waits}, {back.Add(ttl/5) - 1, !waits}, {back.Add(ttl / 5), true}} {
+			if c.At = at.now; at.now == back {
+				c.Extend(back-1, 0)
 			}
+			silent := heartbeat.Observation{Key: "x"}.Read("1", ttl, 0, 0)
+			silent = silent.Read("1", ttl, protocol.Instant(2*ttl), protocol.Instant(2*ttl))
+			if got := c.Dead(silent); got != at.dead {
+				t.Errorf("lapse %d, at %d: a silent one counts as dead: %t", lapse, at.now, got)
+			}
+			if !c.Dead(silent.Read("", 0, at.now, at.now)) {
+				t.Errorf("lapse %d, at %d: one that is gone lives", lapse, at.now)
+			}
+		}
+	}
+}
+
+// TestAStoreThatIsAwayIsNotSlow: renewals that got no answer in time ask for a longer TTL, unless no read was answered
+// either.
+func TestAStoreThatIsAwayIsNotSlow(t *testing.T) {
+	t.Parallel()
+	for read, want := range map[string]uint8{"": 1, "connection refused": 0} { // order-free: each alone
+		c, _ := joined(Rejoin)
+		c.Longest = 8 * ttl
+		for range 3 {
+			c.Own.Asking = heartbeat.Asking{Busy: true, Asked: c.At}
+			c.At = c.At.Add(ttl / 3)
+			c.Answered(read)
+			c.Renewed(Renewed{Now: c.At, Key: c.Own.Key, TTL: ttl, Outcome: outbox.Unknown, Err: "too late"})
+		}
+		if c.Pace.Doubled != want {
+			t.Errorf("reads are answered %q: the TTL is doubled %d times, want %d", read, c.Pace.Doubled, want)
 		}
 	}
 }

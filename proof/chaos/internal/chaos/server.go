@@ -83,6 +83,18 @@ func (c *Cluster) bringBack(ctx context.Context, from protocol.Instant) error {
 	if err := c.options.Server.Restart(ctx, 0); err != nil {
 		return fmt.Errorf("start the server again: %w", err)
 	}
+	c.await("the server has the store", func() bool { return c.serves(ctx) })
 	c.excuse(from, "the server was away")
 	return nil
+}
+
+// serves reports whether a store can be opened on the server: one that has begun to answer may still be looking for its
+// data.
+func (c *Cluster) serves(ctx context.Context) bool {
+	s, err := c.openLog(ctx)
+	if err != nil {
+		return false
+	}
+	_ = s.Close() // it was only opened
+	return true
 }

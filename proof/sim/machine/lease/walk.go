@@ -2,6 +2,7 @@ package lease
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,6 +96,7 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s := &of.(*State).State
 	in := inside.Into(s)
 	k := &namer{b, n, s}
+	k.any(s.Own.Back != 0 && s.At < s.Own.Back.Add(4*s.Poll))
 	k.any(s.Is, s.Life, s.Inc, s.Stop, s.Contact.Problem != "", s.Contact.Refuses, s.Own.Held, s.Own.Lapsed(s.At, s.Timing), s.At >= s.Own.Next, s.Own.Key,
 		s.Own.Busy, s.Own.TTL, s.Own.Short != 0, s.Pace.Doubled, s.Reports, s.Behind(), s.At < s.Given.ValidUntil, k.due(in, "claimRest"), len(in.At("queue").List()))
 	k.fields(in, "name.clear", "name.replaces", "look.hint", "look.leader.Holder", "look.election.Known", "look.board.Free", "look.board.Stop", "shuns")
@@ -182,7 +184,7 @@ func (k *namer) lead(in inside.State) {
 	told := seen != nil && seen.Index() == now.Index() && seen.Digest() == now.Digest()
 	k.calls(in, "call", "show")
 	k.number("term", inside.Get[uint64](in, "term"))
-	k.any(inside.Get[bool](in, "hint"), seen != nil, told)
+	k.any(inside.Get[bool](in, "hint"), inside.Get[bool](in, "ahead"), seen != nil, told)
 	for _, o := range inside.Get[heartbeat.Observations](in, "beats") {
 		k.any(o)
 	}
@@ -190,6 +192,9 @@ func (k *namer) lead(in inside.State) {
 		k.any(h.Incarnation, k.s.At.Sub(h.Since) >= k.s.Hold)
 	}
 	k.alias("layout ", inside.Get[string](in, "laid"))
+	if k.removes(in) {
+		k.read(in)
+	}
 	writes := in.At("writes").List()
 	k.any("writes", len(writes))
 	for _, w := range writes {
@@ -198,9 +203,39 @@ func (k *namer) lead(in inside.State) {
 	}
 }
 
+// removes tells whether a member is being taken out, or fenced: then the board may be written by what was read last.
+func (k *namer) removes(lead inside.State) bool {
+	for _, w := range lead.At("writes").List() {
+		if strings.HasPrefix(inside.Get[store.Doc](w, "doc").Key, protocol.NodePrefix) {
+			return true
+		}
+	}
+	for _, t := range inside.Into(k.s).At("tries").List() {
+		if _, leaves := inside.Get[cluster.Command](t, "command").(cluster.LeaveCluster); leaves {
+			return true
+		}
+	}
+	return false
+}
+
+// read appends what the leader has read, and written since.
+func (k *namer) read(lead inside.State) {
+	for _, d := range inside.Get[[]store.Doc](lead, "since") {
+		k.version(d.Key, d.Version)
+	}
+	read := lead.At("read").Any()
+	if reflect.ValueOf(read).IsNil() {
+		return
+	}
+	for _, x := range inside.Into(read).At("docs").List() {
+		d := inside.Get[store.Doc](x, "Doc")
+		k.version(d.Key, d.Version)
+	}
+}
+
 func (k *namer) try(in inside.State) {
 	k.any("try", k.due(in, "next"))
-	k.fields(in, "command", "busy", "request", "index", "taking", "again", "proved", "lost", "ask")
+	k.fields(in, "command", "busy", "request", "index", "taking", "again", "proved", "lost", "ask", "also")
 	if inside.Get[bool](in, "lost") || inside.Get[bool](in, "busy") {
 		k.doc(inside.Get[store.Doc](in, "put"))
 	}
