@@ -26,22 +26,23 @@ func within(t *testing.T, s store.Full) (*observer, *said.Text) {
 	return &observer{env: env{stdout: &out, stderr: &out}, name: "memory:", store: s, now: time.Now()}, &out
 }
 
-// TestFollowTheJournal: each record is shown once, also one that comes late or while another one is shown, and one that looks like an older one.
+// TestFollowTheJournal: each record is shown once, also one that comes late or while another one is shown or the store is away, and one that looks like an
+// older one. Those of other kinds are not.
 func TestFollowTheJournal(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		s := memory.New().Open()
+		s := &moody{Full: memory.New().Open()}
 		defer s.Close()
-		j := journal.NewDocs(s, "a", 0)
+		j, kind := journal.NewDocs(s, "a", 0), journal.RunError
 		add := func(message string, ago time.Duration) {
 			t.Helper()
-			r := journal.Record{AtMS: time.Now().Add(-ago).UnixMilli(), Kind: journal.RunError, Partition: "web", Message: message}
+			r := journal.Record{AtMS: time.Now().Add(-ago).UnixMilli(), Kind: kind, Partition: "web", Message: message}
 			must.Succeed(t, j.Append(t.Context(), r))
 		}
 		add("first", 0)
 		o, out := within(t, s)
 		records, err := o.journal(t.Context(), journal.Query{})
 		must.Succeed(t, err)
-		follower := tail{o: o, shown: make(map[string]int64)}
+		follower := tail{o: o, query: journal.Query{Kinds: []journal.Kind{kind}}, shown: make(map[string]int64)}
 		must.Succeed(t, follower.show(records))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
@@ -51,14 +52,20 @@ func TestFollowTheJournal(t *testing.T) {
 			add("again", 0)
 			if i == 5 {
 				add("late", 3*time.Minute)
+				s.away.Store(3)
 			}
 		}
+		kind = journal.Asked
+		add("first", 0)
 		time.Sleep(2 * lookEvery) // waits: in virtual time
 		stop()
 		must.Succeed(t, <-ended)
 		text := out.String()
-		if strings.Count(text, "first") != 1 || strings.Count(text, "late") != 1 || strings.Count(text, "again") != 108 {
-			t.Errorf("first %d, late %d, again %d times of 108", strings.Count(text, "first"), strings.Count(text, "late"), strings.Count(text, "again"))
+		if strings.Count(text, "first") != 1 || strings.Count(text, "late") != 1 || strings.Count(text, "again") != 109 {
+			t.Errorf("first %d, late %d, again %d times of 109", strings.Count(text, "first"), strings.Count(text, "late"), strings.Count(text, "again"))
+		}
+		if strings.Count(text, "still waiting") != 1 || strings.Count(text, "answers again") != 1 {
+			t.Errorf("it said\n%s", text)
 		}
 	})
 }
@@ -91,7 +98,7 @@ func TestWhatASignalAsksFor(t *testing.T) {
 // TestCompany: a value that does not know of the member yet says nothing of others.
 func TestCompany(t *testing.T) {
 	t.Parallel()
-	one := []cluster.Member{{ID: "a", Incarnation: 3, State: cluster.MemberJoined}}
+	one := []cluster.Member{{ID: "a", Incarnation: 3, State: cluster.MemberJoined}, {ID: "c", Incarnation: 2, State: cluster.MemberHeld}}
 	two := append(one, cluster.Member{ID: "b", Incarnation: 4, State: cluster.MemberJoined})
 	for want, v := range map[string]cluster.Value{
 		"joined":                     {},
@@ -109,7 +116,6 @@ func TestCompany(t *testing.T) {
 
 // TestMovedHere: what starts again, or comes back, has not moved here.
 func TestMovedHere(t *testing.T) {
-	t.Parallel()
 	from := func(m cluster.MemberID) *protocol.Grant { return &protocol.Grant{From: m} }
 	for what, c := range map[string]struct {
 		r    supervisor.RunStarted
@@ -125,6 +131,17 @@ func TestMovedHere(t *testing.T) {
 			t.Errorf("%s: got %v", what, got)
 		}
 	}
+	virtual.Test(t, func(t *testing.T) { // those of a second are told together
+		var out said.Text
+		w := &welcome{c: &config{env: env{stderr: &out}}, begun: true}
+		for i := range 6 {
+			w.started(supervisor.RunStarted{Partition: "x", Grant: from("b"), First: true})
+			time.Sleep(time.Duration(i%3) * time.Second) // waits: in virtual time
+		}
+		if n := strings.Count(out.String(), "2 tasks moved here from others"); n != 2 {
+			t.Errorf("it said\n%s", out.String())
+		}
+	})
 }
 
 // TestADrainThatNobodyCanHelp says so at once, and ends.

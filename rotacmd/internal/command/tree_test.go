@@ -124,6 +124,7 @@ func TestEveryListSaysWhatItLeavesOut(t *testing.T) {
 	}
 	must.Succeed(t, journal.NewDocs(w.st, "a", 0).Append(t.Context(), records...))
 	w.alive()
+	w.shows("events --limit 1", exitOK, "j109")
 	for command, want := range map[string]string{ // order-free: each by itself
 		"task list":                 "and 60 more: rota task list --all",
 		"task list --state running": "rota task list --state running --all",
