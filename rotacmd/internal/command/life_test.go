@@ -2,10 +2,14 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -13,11 +17,14 @@ import (
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/said"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/work/supervisor"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -87,6 +94,57 @@ func TestACallMayTakeLong(t *testing.T) {
 		})
 		if text := out.String(); code != exitFailed || !strings.Contains(text, "cancelled") || !strings.Contains(text, "waiting for call") {
 			t.Errorf("exit %d: %s", code, text)
+		}
+	})
+}
+
+// TestWhatIsKeptEndsFirst: what a member has run while the store was away has stopped before it takes part.
+func TestWhatIsKeptEndsFirst(t *testing.T) {
+	t.Parallel()
+	path, runs := filepath.Join(t.TempDir(), "m.json"), atomic.Bool{}
+	began := make(chan struct{})
+	kept := work.Type{Name: "test.kept", New: func(work.Definition) (work.Runner, error) {
+		return work.RunnerFunc(func(ctx context.Context, _ *work.Grant) error {
+			runs.Store(true)
+			close(began)
+			<-ctx.Done()
+			time.Sleep(50 * time.Millisecond) // waits: it takes a while to stop
+			runs.Store(false)
+			return nil
+		}), nil
+	}}
+	grants := []*protocol.Grant{{Partition: "x", Token: 2, Spec: &cluster.TaskSpec{Type: kept.Name, Definition: []byte(`{"on_store_loss":"keep"}`)}}}
+	file := must.Get(json.Marshal(map[string]any{"format": 1, "member": "m", "grants": grants}))(t)
+	must.Succeed(t, os.WriteFile(path, file, 0o600))
+	server, asked := memory.New(), 0
+	open := func(context.Context, stores.Place) (store.Full, error) {
+		if asked++; asked == 1 {
+			return nil, store.ErrUnavailable
+		}
+		<-began
+		return server.Open(), nil
+	}
+	c := &config{store: "late:x", publish: []string{"none"}, env: env{stderr: &said.Text{}, own: Program{Stores: []stores.Kind{{Scheme: "late", Open: open}}}}}
+	c.node = node.Config{Member: "m", Types: work.Types{kept.Name: kept}, Kept: must.Get(node.OpenKept(path, "m"))(t)}
+	s := must.Get(c.openMember(t.Context()))(t)
+	defer s.Close()
+	if runs.Load() {
+		t.Error("it runs on")
+	}
+}
+
+// TestAllRoundsAreWaitedFor: those of each partition, however long they take.
+func TestAllRoundsAreWaitedFor(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		s := memory.New().Open()
+		defer s.Close()
+		asks := []supervisor.Ask{must.Get(supervisor.AskRound(t.Context(), s, "x#a", ""))(t), must.Get(supervisor.AskRound(t.Context(), s, "x#b", ""))(t)}
+		for i, d := range must.Get(s.List(t.Context(), "run-now/"))(t) {
+			time.AfterFunc(time.Duration(i)*time.Hour, func() { must.Succeed(t, s.Delete(t.Context(), d.Key, d.Version)) })
+		}
+		began := time.Now()
+		if err := awaitRounds(t.Context(), s, asks); err != nil || time.Since(began) < time.Hour {
+			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 	})
 }

@@ -70,16 +70,6 @@ func TestFollowTheJournal(t *testing.T) {
 	})
 }
 
-// How long the rest of a drain takes is said where there is a rate.
-func TestEstimate(t *testing.T) {
-	t.Parallel()
-	for left, want := range map[int]string{4: ", about 2s more", 10: ""} {
-		if got := estimate(10, left, 3*time.Second); got != want {
-			t.Errorf("%d of 10 are left: %q", left, got)
-		}
-	}
-}
-
 func TestWhatASignalAsksFor(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
