@@ -45,7 +45,11 @@ func openDirectory(_ context.Context, path string) (Store, error) {
 }
 
 func (d directory) EndSession(_ context.Context, key string) error {
-	return os.Rename(filepath.Join(d.path, "answers"), filepath.Join(d.path, "ended "+key))
+	err := os.Rename(filepath.Join(d.path, "answers"), filepath.Join(d.path, "ended "+key))
+	if err != nil {
+		_ = os.Mkdir(filepath.Join(d.path, "asked"), 0o700)
+	}
+	return err
 }
 
 // few are children of which the second cannot be started; left are those that nobody has waited for.
@@ -122,14 +126,17 @@ func TestADeadParentsSessionsEnd(t *testing.T) {
 		t.Error("nobody holds the file of a session any more")
 	}
 	must.Succeed(t, signal(unix.SIGCONT))
-	for open(t, reads) {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "asked")); err == nil && !open(t, reads) {
+			break
+		}
 		time.Sleep(time.Millisecond) // waits: until programs have ended, and there are none
 	}
 	must.Succeed(t, os.WriteFile(filepath.Join(dir, "answers"), nil, 0o600))
 	if !ended(guardian) {
 		t.Error("nobody knows whether the guardian has ended")
 	}
-	if found := must.Get(filepath.Glob(filepath.Join(dir, "*")))(t); len(found) != 2 || filepath.Base(found[0]) != "ended kept" {
+	if found := must.Get(filepath.Glob(filepath.Join(dir, "*")))(t); len(found) != 3 || filepath.Base(found[1]) != "ended kept" {
 		t.Errorf("the store has %q", found)
 	}
 }
