@@ -77,8 +77,7 @@ func (c *crowd) join(s store.Docs, name cluster.MemberID, slots int64, functions
 // client is a client whose clock reads the time of the bubble.
 func client(t *testing.T, s store.Docs, queue string) *call.Client {
 	t.Helper()
-	c, err := call.NewClient(s, call.ClientOptions{Queue: queue, Clock: protocol.NewProcessClock()})
-	must.Succeed(t, err)
+	c := must.Get(call.NewClient(s, call.ClientOptions{Queue: queue, Clock: protocol.NewProcessClock()}))(t)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -93,8 +92,7 @@ func lab(t *testing.T, slots int64, functions ...call.Function) (*crowd, *call.C
 
 func submit[A, R any](t *testing.T, f call.Func[A, R], to call.Target, arg A) *call.Call[R] {
 	t.Helper()
-	c, err := f.Submit(t.Context(), to, arg)
-	must.Succeed(t, err)
+	c := must.Get(f.Submit(t.Context(), to, arg))(t)
 	return c
 }
 

@@ -33,16 +33,14 @@ func TestWaitForWhatHasEnded(t *testing.T) {
 		double := call.NewFunc("double", func(_ context.Context, n int) (int, error) { return 2 * n, nil }, call.Options{})
 		s, _ := lab(t, 8, double)
 		docs := &lists{Docs: s.Open()}
-		c, err := call.NewClient(docs, call.ClientOptions{})
-		must.Succeed(t, err)
+		c := must.Get(call.NewClient(docs, call.ClientOptions{}))(t)
 		defer c.Close()
 		const calls = 300
 		args := make([]int, calls)
 		for i := range args {
 			args[i] = i
 		}
-		sent, err := double.SubmitAll(t.Context(), c, args...)
-		must.Succeed(t, err)
+		sent := must.Get(double.SubmitAll(t.Context(), c, args...))(t)
 		time.Sleep(time.Minute) // waits: in virtual time; all have ended
 		began := time.Now()
 		for i, h := range sent {
@@ -179,8 +177,7 @@ func TestALeftMapIsCancelled(t *testing.T) {
 		}
 		look := s.Open()
 		await(t, "all have ended", func() bool {
-			docs, err := look.List(t.Context(), "call/c/")
-			must.Succeed(t, err)
+			docs := must.Get(look.List(t.Context(), "call/c/"))(t)
 			return !slices.ContainsFunc(docs, func(d store.Doc) bool {
 				return strings.Contains(string(d.Value), `"state":"queued"`) || strings.Contains(string(d.Value), `"state":"running"`)
 			})

@@ -55,12 +55,10 @@ func owner(t *testing.T, script string, environ ...string) (*exec.Cmd, Place) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(append(os.Environ(), ownerVariable+"="+script), environ...)
-	out, err := cmd.StdoutPipe()
-	must.Succeed(t, err)
+	out := must.Get(cmd.StdoutPipe())(t)
 	must.Succeed(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	must.Succeed(t, err)
+	line := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	mark, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
 	return cmd, Place{Mark: mark, Group: dir}
 }
@@ -84,10 +82,8 @@ func newPipe(t *testing.T) *pipe {
 // next is a descriptor of the next process that says its number.
 func (p *pipe) next(t *testing.T) int {
 	t.Helper()
-	line, err := p.r.ReadString('\n')
-	must.Succeed(t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	must.Succeed(t, err)
+	line := must.Get(p.r.ReadString('\n'))(t)
+	pid := must.Get(strconv.Atoi(strings.TrimSpace(line)))(t)
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		t.Fatalf("process %d: %v", pid, err)
@@ -177,8 +173,7 @@ func TestNothingIsLeft(t *testing.T) {
 func gate(t *testing.T) (path string, open func()) {
 	t.Helper()
 	p := newPipe(t)
-	f, err := os.OpenFile(p.path, os.O_RDWR, 0)
-	must.Succeed(t, err)
+	f := must.Get(os.OpenFile(p.path, os.O_RDWR, 0))(t)
 	t.Cleanup(func() { _ = f.Close() })
 	return p.path, func() {
 		must.Succeed(t, must.Err(f.WriteString("go\n")))
@@ -319,8 +314,7 @@ func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
 	must.Succeed(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 	// Another process has just begun to do the same.
-	other, err := hold(place.Group, unix.LOCK_SH)
-	must.Succeed(t, err)
+	other := must.Get(hold(place.Group, unix.LOCK_SH))(t)
 	defer other.Close()
 	must.Succeed(t, must.Err(r.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"})))
 	if alive(t, left) {

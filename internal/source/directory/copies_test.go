@@ -244,8 +244,7 @@ func TestAnInventoryThatCouldNotBePublished(t *testing.T) {
 		if again := p.act(t.Context(), found("x="+sum)); again != (fails != nil) {
 			t.Errorf("look %d, the store says %v: asks for a further look: %t", i, fails, again)
 		}
-		all, err := docs.List(t.Context(), prefix("s"))
-		must.Succeed(t, err)
+		all := must.Get(docs.List(t.Context(), prefix("s")))(t)
 		if there := len(all) == 1 && strings.Contains(string(all[0].Value), fmt.Sprintf(`"x":"%s"`, sum)); there == errors.Is(fails, store.ErrUnavailable) {
 			t.Errorf("look %d, the store says %v: its inventory is in the store: %t", i, fails, there)
 		}
