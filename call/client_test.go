@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -120,12 +121,16 @@ func TestASubmissionThatFails(t *testing.T) {
 	}{
 		"refuse put key=call/*/*/*":                                {store.ErrUnavailable, 0},
 		"lose-reply put key=call/*/*/*\nrefuse get key=call/*/*/*": {store.ErrUnknown, 2},
+		"refuse put key=callpage/*/* times=1":                      {store.ErrUnavailable, 2}, // of the next call
 	} {
 		plan := must.Get(planned.Script(script))(t)
 		server := memory.New()
 		c := must.Get(NewClient(planned.NewFaulty(server.Open(), plan), ClientOptions{Queue: "q"}))(t)
 		if _, err := c.Submit(t.Context(), "f", []byte("1"), Options{}); !errors.Is(err, want.err) {
 			t.Errorf("%s: %v", script, err)
+		}
+		if strings.Contains(script, "times") {
+			must.Succeed(t, must.Err(c.Submit(t.Context(), "f", []byte("1"), Options{})))
 		}
 		c.Close()
 		if got := keys(t, server.Open()); len(got) != want.left {

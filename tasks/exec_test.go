@@ -111,8 +111,7 @@ func TestExecCleanEnvironment(t *testing.T) {
 		"argv": []string{"/bin/sh", "-c", "env > " + out + "; pwd >> " + out}, "env": object{"KEY": "env:TASKS_TEST_SECRET"},
 	})
 	wantUp(t, h, "exec", err)
-	b, err := os.ReadFile(out)
-	must.Succeed(t, err)
+	b := must.Get(os.ReadFile(out))(t)
 	got := string(b)
 	if strings.Contains(got, "leaked") || !strings.Contains(got, "KEY=hunter2\n") || !strings.Contains(got, execPath+"\n") || !strings.HasSuffix(got, "\n/\n") {
 		t.Errorf("the program saw %q", got)
@@ -122,13 +121,10 @@ func TestExecCleanEnvironment(t *testing.T) {
 // pidIn waits for a line with a process number in a named pipe.
 func pidIn(t *testing.T, path string) int {
 	t.Helper()
-	f, err := os.Open(path)
-	must.Succeed(t, err)
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	line, err := bufio.NewReader(f).ReadString('\n')
-	must.Succeed(t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	must.Succeed(t, err)
+	line := must.Get(bufio.NewReader(f).ReadString('\n'))(t)
+	pid := must.Get(strconv.Atoi(strings.TrimSpace(line)))(t)
 	return pid
 }
 

@@ -49,11 +49,9 @@ func listen(t *testing.T, url, last string) *events { return listenTo(t, url+"/v
 
 func listenTo(t *testing.T, url, last string) *events {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	must.Succeed(t, err)
+	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
 	r.Header.Set("Last-Event-ID", last)
-	answer, err := http.DefaultClient.Do(r)
-	must.Succeed(t, err)
+	answer := must.Get(http.DefaultClient.Do(r))(t)
 	t.Cleanup(func() { answer.Body.Close() })
 	if got := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || got != "text/event-stream" {
 		t.Fatalf("%d %s", answer.StatusCode, got)
@@ -124,15 +122,13 @@ func TestThePageIsServed(t *testing.T) {
 	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Token: "secret"}))
 	defer s.Close()
 	for path, kind := range map[string]string{"/": "text/html", "/page/main.js": "text/javascript", "/page/style.css": "text/css", "/page/icon.svg": "image/svg+xml"} { // order-free
-		r, err := http.Get(s.URL + path)
-		must.Succeed(t, err)
+		r := must.Get(http.Get(s.URL + path))(t)
 		r.Body.Close()
 		if !strings.HasPrefix(r.Header.Get("Content-Type"), kind) || r.StatusCode != http.StatusOK || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
 		}
 	}
-	r, err := http.Get(s.URL + "/v1/events")
-	must.Succeed(t, err)
+	r := must.Get(http.Get(s.URL + "/v1/events"))(t)
 	r.Body.Close()
 	if r.StatusCode != http.StatusUnauthorized {
 		t.Errorf("events without a token: %d", r.StatusCode)

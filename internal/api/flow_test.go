@@ -35,8 +35,7 @@ func flowing(t *testing.T) (cluster.Value, store.Queue) {
 	if !ok {
 		t.Fatal("the job was refused")
 	}
-	graph, err := supervisor.GraphOf(&j)
-	must.Succeed(t, err)
+	graph := must.Get(supervisor.GraphOf(&j))(t)
 	var shards []store.Shard
 	for _, s := range graph.Shards() {
 		shards = append(shards, store.Shard(s))

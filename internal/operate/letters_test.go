@@ -38,8 +38,7 @@ func deadLetters(t *testing.T, w *world, docs store.Docs, texts ...string) store
 	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
 	w.others(cluster.SubmitJob{Job: "etl", Spec: spec})
 	j, _ := w.v.Job("etl")
-	graph, err := supervisor.GraphOf(&j)
-	must.Succeed(t, err)
+	graph := must.Get(supervisor.GraphOf(&j))(t)
 	var shards []store.Shard
 	for _, s := range graph.Shards() {
 		shards = append(shards, store.Shard(s))

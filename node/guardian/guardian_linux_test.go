@@ -35,8 +35,7 @@ func open(t *testing.T, reads *os.File) bool {
 // pair is a parent's line to a child that is in this process.
 func pair(t *testing.T) (parent *line, child *watch) {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	must.Succeed(t, err)
+	fds := must.Get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0))(t)
 	must.Succeed(t, unix.SetsockoptTimeval(fds[1], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 10})) // then none comes
 	parent = &line{file: os.NewFile(uintptr(fds[0]), "parent")}
 	t.Cleanup(func() { parent.close(); _ = unix.Close(fds[1]) })

@@ -40,8 +40,7 @@ func TestFollowTheJournal(t *testing.T) {
 		}
 		add("first", 0)
 		o, out := within(t, s)
-		records, err := o.journal(t.Context(), journal.Query{})
-		must.Succeed(t, err)
+		records := must.Get(o.journal(t.Context(), journal.Query{}))(t)
 		follower := tail{o: o, query: journal.Query{Kinds: []journal.Kind{kind}}, shown: make(map[string]int64)}
 		must.Succeed(t, follower.show(records))
 		ctx, stop := context.WithCancel(t.Context())

@@ -106,8 +106,7 @@ func TestOldNamesSayTheNew(t *testing.T) {
 func TestEveryListSaysWhatItLeavesOut(t *testing.T) {
 	const n = 110 // jobs, of which each member has more than fit
 	w := newWritten(t, nil)
-	client, err := call.NewClient(w.st, call.ClientOptions{})
-	must.Succeed(t, err)
+	client := must.Get(call.NewClient(w.st, call.ClientOptions{}))(t)
 	defer client.Close()
 	var records []journal.Record
 	var jobs []cluster.Command
