@@ -125,9 +125,9 @@ func TestMovedHere(t *testing.T) {
 		w := &welcome{c: &config{env: env{stderr: &out}}, begun: true}
 		for i := range 6 {
 			w.started(supervisor.RunStarted{Partition: "x", Grant: from("b"), First: true})
-			time.Sleep(time.Duration(i%3) * time.Second) // waits: in virtual time
+			time.Sleep(time.Duration(i%3) * 700 * time.Millisecond) // waits: in virtual time
 		}
-		if n := strings.Count(out.String(), "2 tasks moved here from others"); n != 2 {
+		if n := strings.Count(out.String(), "3 tasks moved here from others"); n != 2 {
 			t.Errorf("it said\n%s", out.String())
 		}
 	})
