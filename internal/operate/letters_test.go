@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
@@ -72,6 +73,9 @@ func TestARingThatFailsIsSaid(t *testing.T) {
 		}
 		if (a.Unheard != nil) != fails || fails && !errors.Is(a.Unheard, store.ErrUnavailable) {
 			t.Errorf("%s: %v", name, a.Unheard)
+		}
+		if d, err := docs.Get(t.Context(), "flow-bell"); !fails && (err != nil || !strings.Contains(string(d.Value), `"etl@`)) {
+			t.Errorf("the bell says %s, %v", d.Value, err)
 		}
 	}
 }
