@@ -173,24 +173,6 @@ func TestExecStopKillsTheWholeGroup(t *testing.T) {
 	}
 }
 
-func TestExecLeavesNothingBehind(t *testing.T) {
-	t.Parallel()
-	path := fifo(t)
-	type outcome struct {
-		h   *worktest.Host
-		err error
-	}
-	ended := make(chan outcome, 1)
-	go func() {
-		h, err := round(t, shell, "exec", sh("sleep 1000 & echo $! > "+path)) // ends, while its child holds the output open
-		ended <- outcome{h, err}
-	}()
-	grandchild := pidIn(t, path)
-	o := <-ended
-	wantUp(t, o.h, "exec", o.err)
-	wantGone(t, grandchild)
-}
-
 func TestExecCannotStart(t *testing.T) {
 	t.Parallel()
 	h, err := round(t, shell, "exec", object{"argv": []string{"/nonexistent/program"}})
