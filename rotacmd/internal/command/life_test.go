@@ -80,20 +80,22 @@ func TestACallMayTakeLong(t *testing.T) {
 			join.Labels = append(join.Labels, cluster.Label{Key: k, Value: v})
 		}
 		must.Succeed(t, must.Err(replica.NewClient(s).Propose(t.Context(), join)))
-		time.AfterFunc(2*answerWithin, func() {
-			calls, _, err := view.Calls(t.Context(), s, "")
-			must.Succeed(t, err)
-			c := must.Get(call.NewClient(s, call.ClientOptions{}))(t)
-			defer c.Close()
-			must.Succeed(t, must.Get(c.Attach(calls[0].ID))(t).Cancel(t.Context()))
-		})
-		var out said.Text
-		code := execute(env{
-			args: strings.Fields("function call ping --store bubble:x"), stdout: &out, stderr: &out, getenv: func(string) string { return "" },
-			own: Program{Stores: []stores.Kind{{Scheme: "bubble", Open: func(context.Context, stores.Place) (store.Full, error) { return server.Open(), nil }}}},
-		})
-		if text := out.String(); code != exitFailed || !strings.Contains(text, "cancelled") || !strings.Contains(text, "waiting for call") {
-			t.Errorf("exit %d: %s", code, text)
+		c := must.Get(call.NewClient(s, call.ClientOptions{}))(t)
+		defer c.Close()
+		for format, want := range map[string]string{"text": "was cancelled", "json": `"state":"cancelled"`} { // order-free: each by itself
+			time.AfterFunc(2*answerWithin, func() {
+				calls, _, err := view.Calls(t.Context(), s, string(call.Queued))
+				must.Succeed(t, err)
+				must.Succeed(t, must.Get(c.Attach(calls[0].ID))(t).Cancel(t.Context()))
+			})
+			var out said.Text
+			code := execute(env{
+				args: strings.Fields("function call ping --store bubble:x -o " + format), stdout: &out, stderr: &out, getenv: func(string) string { return "" },
+				own: Program{Stores: []stores.Kind{{Scheme: "bubble", Open: func(context.Context, stores.Place) (store.Full, error) { return server.Open(), nil }}}},
+			})
+			if text := out.String(); code != exitFailed || !strings.Contains(text, want) || !strings.Contains(text, "waiting for call") {
+				t.Errorf("exit %d: %s", code, text)
+			}
 		}
 	})
 }

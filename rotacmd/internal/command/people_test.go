@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -82,7 +84,19 @@ func TestWhatASignalAsksFor(t *testing.T) {
 			t.Errorf("%v with terminal %v: got %v, want %v", c.s, c.terminal, got, c.want)
 		}
 	}
+	var out said.Text
+	c := &config{env: env{stderr: &out}}
+	c.node.Publisher = stuck{}
+	c.reload()
+	if text := out.String(); !strings.Contains(text, "the disk is full; samples go on") || strings.Contains(text, "reloaded") {
+		t.Errorf("a reload that failed: %s", text)
+	}
 }
+
+// stuck is a sink that cannot be opened again.
+type stuck struct{ publish.Publisher }
+
+func (stuck) Reopen() error { return errors.New("the disk is full") }
 
 // TestCompany: a value that does not know of the member yet says nothing of others.
 func TestCompany(t *testing.T) {
