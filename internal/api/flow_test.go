@@ -82,6 +82,9 @@ func TestFlowOfJob(t *testing.T) {
 	if r := request(c, "GET", "/v1/job?job=f", nil); r.StatusCode != http.StatusOK || !strings.Contains(body(t, r), `"flow_error":"ask how far job f is: the queue is away"`) {
 		t.Errorf("a queue that is away: %s", r.Status)
 	}
+	if got := body(t, request(c, "GET", "/v1/status", nil)); !strings.Contains(got, `"not known: `) {
+		t.Errorf("whether there are dead letters is not known, but told is %s", got)
+	}
 }
 
 // away is a queue that does not answer.

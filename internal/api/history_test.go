@@ -81,6 +81,11 @@ func TestPast(t *testing.T) {
 	if _, err := p.Diff(t.Context(), 4, 2); err == nil {
 		t.Error("a difference that goes back is given")
 	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if m, err := p.AsOf(over, 4000); err == nil {
+		t.Errorf("a walk through the log that was cut short is told as %+v", m)
+	}
 }
 
 // TestOwnJobsAreNotOfClients: what Rota submits itself is no job that a client asked for.
