@@ -116,11 +116,14 @@ rota_flow_segments{job="f",state="pending",task="write",unit="segments"} 2
 	if err != nil {
 		t.Error(err)
 	}
-	err = testutil.CollectAndCompare(api.NewFlowCollector(away{q}, value), strings.NewReader(`# HELP rota_flow_unshown Flows left out, because there are too many or their queue did not answer.
+	c := api.NewFlowCollector(away{q}, value)
+	for range 2 { // no answer says nothing for the next time
+		err = testutil.CollectAndCompare(c, strings.NewReader(`# HELP rota_flow_unshown Flows left out, because there are too many or their queue did not answer.
 # TYPE rota_flow_unshown gauge
 rota_flow_unshown 1
 `))
-	if err != nil {
-		t.Error(err)
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
