@@ -71,8 +71,7 @@ func TestCallsWithAKeyOrADelay(t *testing.T) {
 		joinAs(t, ctx, s, rota.Config{Member: "a", Slots: 2, Functions: []rota.Function{count}})
 		client := func(name string) *rota.Client {
 			st := s.Open()
-			c, err := rota.Open(st, rota.ClientOptions{Name: name})
-			must.Succeed(t, err)
+			c := must.Get(rota.Open(st, rota.ClientOptions{Name: name}))(t)
 			t.Cleanup(func() { c.Close(context.Background()); st.Close() })
 			return c
 		}
@@ -80,8 +79,7 @@ func TestCallsWithAKeyOrADelay(t *testing.T) {
 		keyed := count.With(rota.FuncOptions{Key: "2026-11-22/daily import"})
 		ids := make(map[string]bool)
 		for _, c := range []*rota.Client{one, again, one, other} {
-			call, err := keyed.Submit(ctx, c, 1)
-			must.Succeed(t, err)
+			call := must.Get(keyed.Submit(ctx, c, 1))(t)
 			ids[call.ID()] = true
 			time.Sleep(10 * time.Second) // waits: in virtual time, so that it has ended before the next one
 		}
@@ -92,8 +90,7 @@ func TestCallsWithAKeyOrADelay(t *testing.T) {
 			t.Error("another function under the same key was accepted")
 		}
 		began := time.Now()
-		call, err := count.With(rota.FuncOptions{Delay: time.Minute}).Submit(ctx, one, 1)
-		must.Succeed(t, err)
+		call := must.Get(count.With(rota.FuncOptions{Delay: time.Minute}).Submit(ctx, one, 1))(t)
 		must.Succeed(t, must.Err(call.Wait(ctx)))
 		if took := time.Since(began); took < time.Minute || took > 70*time.Second {
 			t.Errorf("a call with a delay of a minute took %s", took)

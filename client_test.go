@@ -22,8 +22,7 @@ func TestOneClientForAll(t *testing.T) {
 		m := joinAs(t, ctx, s, rota.Config{Member: "a", Slots: 1, Functions: []rota.Function{add}, Types: []rota.Type{typ}})
 		docs := s.Open()
 		defer docs.Close()
-		c, err := rota.Open(docs, rota.ClientOptions{Name: "importer"})
-		must.Succeed(t, err)
+		c := must.Get(rota.Open(docs, rota.ClientOptions{Name: "importer"}))(t)
 		for range 2 { // again: a client that does not know the outcome of the first
 			must.Succeed(t, c.Submit(ctx, "job", greeting("hello", 0)))
 		}
@@ -31,8 +30,7 @@ func TestOneClientForAll(t *testing.T) {
 		if err := c.Submit(ctx, "job", greeting("bye", 0)); !errors.Is(err, rota.ErrRefused) {
 			t.Errorf("another task under the same name: %v", err)
 		}
-		call, err := add.Submit(ctx, c, pair{40, 2})
-		must.Succeed(t, err)
+		call := must.Get(add.Submit(ctx, c, pair{40, 2}))(t)
 		if sum, err := call.Wait(ctx); err != nil || sum != 42 {
 			t.Errorf("got %d, %v", sum, err)
 		}
@@ -49,16 +47,14 @@ func TestOneClientForAll(t *testing.T) {
 		if err := c.Kill(ctx, "nothing"); !errors.Is(err, rota.ErrRefused) {
 			t.Errorf("there is no such job: %v", err)
 		}
-		asked, err := journal.NewDocs(docs, "test", 0).Read(ctx, journal.Query{Partition: "job"})
-		must.Succeed(t, err)
+		asked := must.Get(journal.NewDocs(docs, "test", 0).Read(ctx, journal.Query{Partition: "job"}))(t)
 		if len(asked) != 2 || asked[0].Line() != "job  submit-job job greet  by importer" || asked[1].Line() != "job  kill-job job  by importer" {
 			t.Errorf("the journal has %v", asked)
 		}
 		if v, err := c.Value(ctx); err != nil || v.Index() == 0 {
 			t.Errorf("index %d, %v", v.Index(), err)
 		}
-		held, err := c.Lock("mine").Acquire(ctx)
-		must.Succeed(t, err)
+		held := must.Get(c.Lock("mine").Acquire(ctx))(t)
 		if state, err := m.Lock("mine").State(ctx); err != nil || len(state.Holders) != 1 || state.Holders[0].Owner != "importer" {
 			t.Errorf("the lock of a client: %+v, %v", state, err)
 		}
@@ -98,14 +94,12 @@ func TestConfigsAreValidated(t *testing.T) {
 			t.Errorf("%+v: no error", o)
 		}
 	}
-	knows, err := rota.Open(s, rota.ClientOptions{Types: []rota.Type{typ}})
-	must.Succeed(t, err)
+	knows := must.Get(rota.Open(s, rota.ClientOptions{Types: []rota.Type{typ}}))(t)
 	if err := knows.Submit(t.Context(), "job", rota.Task{Type: "unknown"}); err == nil || !strings.Contains(err.Error(), "unknown") {
 		t.Errorf("a type that the client does not know: %v", err)
 	}
 	f := rota.NewFunc("f", func(context.Context, int) (int, error) { return 0, nil }, rota.FuncOptions{}, rota.FuncOptions{})
-	c, err := rota.Open(s, rota.ClientOptions{})
-	must.Succeed(t, err)
+	c := must.Get(rota.Open(s, rota.ClientOptions{}))(t)
 	if _, err := f.Submit(t.Context(), c, 1); err == nil || !strings.Contains(err.Error(), "several Options") {
 		t.Errorf("options given twice: %v", err)
 	}

@@ -17,8 +17,7 @@ import (
 // TestReadmeExample compares the Go code of README.md with [Example], which is compiled and run.
 func TestReadmeExample(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("README.md")
-	must.Succeed(t, err)
+	readme := must.Get(os.ReadFile("README.md"))(t)
 	_, rest, found := strings.Cut(string(readme), "```go\n")
 	code, _, closed := strings.Cut(rest, "```\n")
 	if !found || !closed {
@@ -27,8 +26,7 @@ func TestReadmeExample(t *testing.T) {
 	if lines := strings.Count(code, "\n"); lines > 20 {
 		t.Errorf("the example has %d lines, at most 20 are wanted", lines)
 	}
-	example, err := os.ReadFile("example_test.go")
-	must.Succeed(t, err)
+	example := must.Get(os.ReadFile("example_test.go"))(t)
 	_, rest, _ = strings.Cut(string(example), "func report(ctx context.Context, store rota.Store) error {\n")
 	body, _, _ := strings.Cut(rest, "\n}\n")
 	if want := strings.ReplaceAll("\t"+strings.TrimSuffix(code, "\n"), "\n", "\n\t"); body != want {
@@ -39,8 +37,7 @@ func TestReadmeExample(t *testing.T) {
 // TestTrackRecordIsShort keeps docs/internals/track-record.md a table that people can read.
 func TestTrackRecordIsShort(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("docs/internals/track-record.md")
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile("docs/internals/track-record.md"))(t)
 	table, _, _ := strings.Cut(string(text), "\n## ")
 	rows, seen := 0, make(map[string]bool)
 	for line := range strings.Lines(table) {
@@ -92,12 +89,10 @@ func TestThreatsHaveTheirTests(t *testing.T) {
 // Each decision has one title: that of its record, and that of the list.
 func TestDecisionsHaveOneTitle(t *testing.T) {
 	t.Parallel()
-	list, err := os.ReadFile("docs/decisions/README.md")
-	must.Succeed(t, err)
+	list := must.Get(os.ReadFile("docs/decisions/README.md"))(t)
 	rows := regexp.MustCompile(`(?m)^\| \[(\d+)\]\(([^)]+)\) \| (.*?) \| `).FindAllSubmatch(list, -1)
 	for _, m := range rows {
-		record, err := os.ReadFile(filepath.Join("docs/decisions", string(m[2])))
-		must.Succeed(t, err)
+		record := must.Get(os.ReadFile(filepath.Join("docs/decisions", string(m[2]))))(t)
 		title, _, _ := strings.Cut(string(record), "\n")
 		if want := "# " + string(m[1]) + ". " + string(m[3]); title != want {
 			t.Errorf("the record has the title %q, the list %q", title, want)
@@ -111,8 +106,7 @@ func TestDecisionsHaveOneTitle(t *testing.T) {
 // go doc shows no methods of an alias: the comment of Grant names all of them.
 func TestGrantNamesItsMethods(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("rota.go")
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile("rota.go"))(t)
 	before, _, _ := strings.Cut(string(text), "Grant = work.Grant")
 	comment := before[strings.LastIndex(before, "// Grant is"):]
 	methods := reflect.TypeFor[*rota.Grant]()
@@ -127,8 +121,7 @@ func TestGrantNamesItsMethods(t *testing.T) {
 // open.
 func TestSourcesNameTests(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("docs/internals/sources.md")
-	must.Succeed(t, err)
+	page := must.Get(os.ReadFile("docs/internals/sources.md"))(t)
 	tests := map[string]bool{}
 	must.Succeed(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {

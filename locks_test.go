@@ -69,8 +69,7 @@ func TestLocksWakeNoMember(t *testing.T) {
 
 func keys(t *testing.T, s store.Docs) (out []string) {
 	t.Helper()
-	docs, err := s.List(t.Context(), "")
-	must.Succeed(t, err)
+	docs := must.Get(s.List(t.Context(), ""))(t)
 	for _, d := range docs {
 		out = append(out, d.Key)
 	}
@@ -81,15 +80,11 @@ func keys(t *testing.T, s store.Docs) (out []string) {
 func TestNamesOfMembers(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		server, clock := memory.New(), protocol.NewProcessClock()
-		m, err := rota.Join(ctx, rota.Config{Member: "a", Store: server.Open(), Clock: clock})
-		must.Succeed(t, err)
-		other, err := rota.OpenLocks(server.Open(), rota.LocksOptions{Owner: "b", Clock: clock})
-		must.Succeed(t, err)
+		m := must.Get(rota.Join(ctx, rota.Config{Member: "a", Store: server.Open(), Clock: clock}))(t)
+		other := must.Get(rota.OpenLocks(server.Open(), rota.LocksOptions{Owner: "b", Clock: clock}))(t)
 		defer other.Close(ctx)
-		held, err := m.Lock("x").Acquire(ctx)
-		must.Succeed(t, err)
-		text, err := json.Marshal(m.Lock("x"))
-		must.Succeed(t, err)
+		held := must.Get(m.Lock("x").Acquire(ctx))(t)
+		text := must.Get(json.Marshal(m.Lock("x")))(t)
 		var l rota.Lock
 		must.Succeed(t, json.Unmarshal(text, &l))
 		if _, err := l.On(other).TryAcquire(ctx); !errors.Is(err, rota.ErrHeld) {

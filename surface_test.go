@@ -32,8 +32,7 @@ func TestSurface(t *testing.T) {
 	if *update {
 		must.Succeed(t, os.WriteFile(golden, []byte(got), 0o600))
 	}
-	want, err := os.ReadFile(golden)
-	must.Succeed(t, err)
+	want := must.Get(os.ReadFile(golden))(t)
 	if got == string(want) {
 		return
 	}
@@ -74,15 +73,13 @@ func publicFolders(t *testing.T) []string {
 // surfaceOf describes what the files of a folder export, for all platforms together. Sorted, each line once.
 func surfaceOf(t *testing.T, dir string) []string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	must.Succeed(t, err)
+	names := must.Get(filepath.Glob(filepath.Join(dir, "*.go")))(t)
 	var s surface
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		must.Succeed(t, err)
+		f := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
 		for _, d := range f.Decls {
 			s.declaration(d)
 		}

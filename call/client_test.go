@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,8 +37,7 @@ func TestCloseWaitsForTheRemovalOfWhatWasCollected(t *testing.T) {
 	hold := sync.OnceFunc(func() { c.mu.Lock() }) // until the waiter has its outcome
 	c, err := NewClient(lister{docs, func() { hold() }}, ClientOptions{Queue: "q"})
 	must.Succeed(t, err)
-	h, err := c.Submit(t.Context(), "f", []byte("1"), Options{})
-	must.Succeed(t, err)
+	h := must.Get(c.Submit(t.Context(), "f", []byte("1"), Options{}))(t)
 	must.Succeed(t, h.Cancel(t.Context()))
 	if _, err := h.Wait(t.Context()); !errors.Is(err, ErrCancelled) {
 		t.Fatalf("got %v", err)
@@ -53,11 +53,9 @@ func TestCloseWaitsForTheRemovalOfWhatWasCollected(t *testing.T) {
 // returned ends the only call with this argument, as its runner does; false where it is not there yet.
 func returned(t *testing.T, docs store.Docs, arg string) bool {
 	t.Helper()
-	all, err := docs.List(t.Context(), prefix)
-	must.Succeed(t, err)
+	all := must.Get(docs.List(t.Context(), prefix))(t)
 	for _, d := range all {
-		r, err := decode(d.Value)
-		must.Succeed(t, err)
+		r := must.Get(decode(d.Value))(t)
 		if string(r.Arg) == arg {
 			running, _ := step(r, d.Key, claim{By: Runner{Member: "m", Incarnation: 1}})
 			done, _ := step(running, d.Key, finish{Result: r.Arg})
@@ -74,8 +72,7 @@ func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		for range 20 { // what is noticed first is chance
 			docs := memory.New().Open()
-			c, err := NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()})
-			must.Succeed(t, err)
+			c := must.Get(NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()}))(t)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			ended := make(chan struct{})
 			enough, errs := errors.New("enough"), []error(nil)
@@ -103,8 +100,7 @@ func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 			if len(errs) != 1 || !errors.Is(errs[0], enough) {
 				t.Fatalf("it yielded the errors %v, want the cause once", errs)
 			}
-			all, err := docs.List(t.Context(), prefix)
-			must.Succeed(t, err)
+			all := must.Get(docs.List(t.Context(), prefix))(t)
 			for _, d := range all {
 				if r, err := decode(d.Value); err != nil || r.State != Cancelled && r.State != Done {
 					t.Fatalf("a call that was outstanding is %s, %v", r.State, err)
@@ -125,14 +121,16 @@ func TestASubmissionThatFails(t *testing.T) {
 	}{
 		"refuse put key=call/*/*/*":                                {store.ErrUnavailable, 0},
 		"lose-reply put key=call/*/*/*\nrefuse get key=call/*/*/*": {store.ErrUnknown, 2},
+		"refuse put key=callpage/*/* times=1":                      {store.ErrUnavailable, 2}, // of the next call
 	} {
-		plan, err := planned.Script(script)
-		must.Succeed(t, err)
+		plan := must.Get(planned.Script(script))(t)
 		server := memory.New()
-		c, err := NewClient(planned.NewFaulty(server.Open(), plan), ClientOptions{Queue: "q"})
-		must.Succeed(t, err)
+		c := must.Get(NewClient(planned.NewFaulty(server.Open(), plan), ClientOptions{Queue: "q"}))(t)
 		if _, err := c.Submit(t.Context(), "f", []byte("1"), Options{}); !errors.Is(err, want.err) {
 			t.Errorf("%s: %v", script, err)
+		}
+		if strings.Contains(script, "times") {
+			must.Succeed(t, must.Err(c.Submit(t.Context(), "f", []byte("1"), Options{})))
 		}
 		c.Close()
 		if got := keys(t, server.Open()); len(got) != want.left {

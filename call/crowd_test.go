@@ -26,9 +26,13 @@ type crowd struct {
 	server *memory.Server
 	mu     sync.Mutex
 	value  cluster.Value
+	clock  func() protocol.Instant // of members that join
+	until  protocol.Instant        // the end of their leases
 }
 
-func newCrowd(t *testing.T) *crowd { return &crowd{t: t, server: memory.New()} }
+func newCrowd(t *testing.T) *crowd {
+	return &crowd{t: t, server: memory.New(), clock: protocol.NewProcessClock(), until: math.MaxInt64}
+}
 
 // Open returns one more handle on the store.
 func (c *crowd) Open() *memory.Store { return c.server.Open() }
@@ -61,8 +65,8 @@ func (c *crowd) join(s store.Docs, name cluster.MemberID, slots int64, functions
 		c.t.Fatalf("member %s is %v", name, me)
 	}
 	w, err := call.NewWorker(call.RunnerConfig{
-		Member: name, Docs: s, Functions: functions, Slots: func() int64 { return slots }, Value: c.Value, Grace: time.Second, Clock: protocol.NewProcessClock(),
-		Tenure: func() (cluster.Incarnation, protocol.Instant) { return me.Incarnation, math.MaxInt64 },
+		Member: name, Docs: s, Functions: functions, Slots: func() int64 { return slots }, Value: c.Value, Grace: time.Second, Clock: c.clock,
+		Tenure: func() (cluster.Incarnation, protocol.Instant) { return me.Incarnation, c.until },
 	})
 	must.Succeed(c.t, err)
 	ctx, stop := context.WithCancel(context.Background())
@@ -77,8 +81,7 @@ func (c *crowd) join(s store.Docs, name cluster.MemberID, slots int64, functions
 // client is a client whose clock reads the time of the bubble.
 func client(t *testing.T, s store.Docs, queue string) *call.Client {
 	t.Helper()
-	c, err := call.NewClient(s, call.ClientOptions{Queue: queue, Clock: protocol.NewProcessClock()})
-	must.Succeed(t, err)
+	c := must.Get(call.NewClient(s, call.ClientOptions{Queue: queue, Clock: protocol.NewProcessClock()}))(t)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -93,8 +96,7 @@ func lab(t *testing.T, slots int64, functions ...call.Function) (*crowd, *call.C
 
 func submit[A, R any](t *testing.T, f call.Func[A, R], to call.Target, arg A) *call.Call[R] {
 	t.Helper()
-	c, err := f.Submit(t.Context(), to, arg)
-	must.Succeed(t, err)
+	c := must.Get(f.Submit(t.Context(), to, arg))(t)
 	return c
 }
 

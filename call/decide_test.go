@@ -114,8 +114,7 @@ func TestWhatAWriteWasFor(t *testing.T) {
 // TestALentSlotIsGivenOnce: however many goroutines of a run wait for other calls, and whichever stops first.
 func TestALentSlotIsGivenOnce(t *testing.T) {
 	t.Parallel()
-	w, err := NewWorker(RunnerConfig{})
-	must.Succeed(t, err)
+	w := must.Get(NewWorker(RunnerConfig{}))(t)
 	w.busy = 1
 	r := &run{w: w}
 	for i, c := range []struct{ n, busy int }{{1, 0}, {1, 0}, {-1, 0}, {-1, 1}, {1, 0}} {
@@ -154,11 +153,9 @@ func (h *hooked) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 func TestAListThatLags(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		docs := &hooked{Docs: memory.New().Open(), list: func([]store.Doc) []store.Doc { return nil }}
-		c, err := NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()})
-		must.Succeed(t, err)
+		c := must.Get(NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()}))(t)
 		defer c.Close()
-		h, err := c.Submit(t.Context(), "f", []byte("1"), Options{})
-		must.Succeed(t, err)
+		h := must.Get(c.Submit(t.Context(), "f", []byte("1"), Options{}))(t)
 		waited := make(chan error, 1)
 		go func() { _, err := h.Wait(t.Context()); waited <- err }()
 		time.Sleep(time.Minute) // waits: in virtual time
@@ -179,18 +176,15 @@ func TestAListThatLags(t *testing.T) {
 func TestAKeySubmittedTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	server := memory.New()
-	first, err := NewClient(server.Open(), ClientOptions{Queue: "q"})
-	must.Succeed(t, err)
+	first := must.Get(NewClient(server.Open(), ClientOptions{Queue: "q"}))(t)
 	defer first.Close()
 	docs := &hooked{Docs: server.Open()}
-	second, err := NewClient(docs, ClientOptions{Queue: "q"})
-	must.Succeed(t, err)
+	second := must.Get(NewClient(docs, ClientOptions{Queue: "q"}))(t)
 	defer second.Close()
 	var one *Handle
 	docs.put = func(d store.Doc) {
 		if strings.HasPrefix(d.Key, prefix) { // the second has seen that there is none
-			one, err = first.Submit(t.Context(), "f", []byte("1"), Options{Key: "k"})
-			must.Succeed(t, err)
+			one = must.Get(first.Submit(t.Context(), "f", []byte("1"), Options{Key: "k"}))(t)
 		}
 	}
 	two, err := second.Submit(t.Context(), "f", []byte("1"), Options{Key: "k"})

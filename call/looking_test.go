@@ -40,8 +40,7 @@ func TestWhichPageIsPeekedAt(t *testing.T) {
 	m := memory.New().Open()
 	defer m.Close()
 	docs := &lists{Docs: m}
-	w, err := NewWorker(RunnerConfig{Member: "a", Docs: docs})
-	must.Succeed(t, err)
+	w := must.Get(NewWorker(RunnerConfig{Member: "a", Docs: docs}))(t)
 	b := &w.backlog
 	now := protocol.Instant(0).Add(time.Hour)
 	for i, l := range []*leaf{newLeaf("full", 1, 1), newLeaf("newer", 3, 0), newLeaf("older", 2, 0), newLeaf("just", now, 0)} {
@@ -100,8 +99,7 @@ func TestOpenPages(t *testing.T) {
 	t.Parallel()
 	b := &backlog{}
 	for _, id := range []string{"q/c-1-0/000", "q/c-1-1/000", "q/d-1-0/000", "r/c-1-0/000"} {
-		at, err := parseID(id)
-		must.Succeed(t, err)
+		at := must.Get(parseID(id))(t)
 		b.add(&leaf{at: at}, 7)
 	}
 	var newest []bool
@@ -156,8 +154,7 @@ func TestWhatIsJournaled(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[State]string{Queued: "call id, attempt 2 of 3: no luck", Failed: "call id, attempt 2 of 3: no luck", Cancelled: ""} {
 		got := ""
-		w, err := NewWorker(RunnerConfig{Journal: func(r journal.Record) { got = r.Message }})
-		must.Succeed(t, err)
+		w := must.Get(NewWorker(RunnerConfig{Journal: func(r journal.Record) { got = r.Message }}))(t)
 		before := Record{State: Running, Function: "f", Attempt: 2, Limits: Limits{Attempts: 3}}
 		next := before
 		next.State = state
@@ -173,8 +170,7 @@ func TestARunIsChecked(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		docs := memory.New().Open()
 		defer docs.Close()
-		w, err := NewWorker(RunnerConfig{Docs: docs})
-		must.Succeed(t, err)
+		w := must.Get(NewWorker(RunnerConfig{Docs: docs}))(t)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		r := &run{w: w, key: "call/q/p/000", since: time.Now(), ctx: ctx, cancel: cancel} // whose document is gone
 		w.runs[r.key] = r

@@ -92,8 +92,7 @@ func (h *history) see(t *rapid.T, old, now Record, e event) {
 	if _, lost := e.(claim); lost && has && !had && !old.Cancel && old.Attempt < old.Limits.Attempts {
 		t.Fatalf("a runner was lost and %d attempts are left, but it ended: %+v", old.Limits.Attempts-old.Attempt, now)
 	}
-	body, err := now.encode()
-	must.Succeed(t, err)
+	body := must.Get(now.encode())(t)
 	back, err := decode(body)
 	again, err2 := back.encode()
 	if err != nil || err2 != nil || !bytes.Equal(body, again) {

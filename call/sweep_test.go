@@ -42,17 +42,14 @@ func sweepingWorker(t *testing.T, docs store.Docs) (*sweeper, *atomic.Int64) {
 
 func put(t *testing.T, docs store.Docs, key string, r Record, v store.Version) store.Version {
 	t.Helper()
-	body, err := r.encode()
-	must.Succeed(t, err)
-	next, err := docs.Put(t.Context(), store.Doc{Key: key, Value: body, Version: v})
-	must.Succeed(t, err)
+	body := must.Get(r.encode())(t)
+	next := must.Get(docs.Put(t.Context(), store.Doc{Key: key, Value: body, Version: v}))(t)
 	return next
 }
 
 func keys(t *testing.T, docs store.Docs) (out []string) {
 	t.Helper()
-	all, err := docs.List(t.Context(), "")
-	must.Succeed(t, err)
+	all := must.Get(docs.List(t.Context(), ""))(t)
 	for _, d := range all {
 		out = append(out, d.Key)
 	}
@@ -100,15 +97,13 @@ func TestSweep(t *testing.T) {
 func TestALateSubmissionBringsItsPageBack(t *testing.T) {
 	t.Parallel()
 	docs := memory.New().Open()
-	c, err := NewClient(docs, ClientOptions{Queue: "q"})
-	must.Succeed(t, err)
+	c := must.Get(NewClient(docs, ClientOptions{Queue: "q"}))(t)
 	defer c.Close()
 	must.Succeed(t, must.Err(c.Submit(t.Context(), "f", []byte("1"), Options{})))
 	p := c.page
 	at := p.take(10)
 	p.since = p.since.Add(-2 * pageAge)
-	head, err := docs.Get(t.Context(), at.head())
-	must.Succeed(t, err)
+	head := must.Get(docs.Get(t.Context(), at.head()))(t)
 	for _, gone := range []bool{true, false} {
 		if gone {
 			must.Succeed(t, docs.Delete(t.Context(), head.Key, head.Version))
@@ -131,17 +126,14 @@ func TestALateSubmissionBringsItsPageBack(t *testing.T) {
 func TestPagesAreRemovedByTheirClient(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		docs := memory.New().Open()
-		c, err := NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()})
-		must.Succeed(t, err)
+		c := must.Get(NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()}))(t)
 		var handles []*Handle
 		for range 2*pageSize + 3 {
-			h, err := c.Submit(t.Context(), "f", []byte("1"), Options{})
-			must.Succeed(t, err)
+			h := must.Get(c.Submit(t.Context(), "f", []byte("1"), Options{}))(t)
 			handles = append(handles, h)
 		}
 		heads := func() int {
-			all, err := docs.List(t.Context(), pagePrefix)
-			must.Succeed(t, err)
+			all := must.Get(docs.List(t.Context(), pagePrefix))(t)
 			return len(all)
 		}
 		if n := heads(); n != 3 {

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
 
@@ -33,19 +35,23 @@ func TestWaitForWhatHasEnded(t *testing.T) {
 		double := call.NewFunc("double", func(_ context.Context, n int) (int, error) { return 2 * n, nil }, call.Options{})
 		s, _ := lab(t, 8, double)
 		docs := &lists{Docs: s.Open()}
-		c, err := call.NewClient(docs, call.ClientOptions{})
-		must.Succeed(t, err)
+		c := must.Get(call.NewClient(docs, call.ClientOptions{}))(t)
 		defer c.Close()
 		const calls = 300
 		args := make([]int, calls)
 		for i := range args {
 			args[i] = i
 		}
-		sent, err := double.SubmitAll(t.Context(), c, args...)
-		must.Succeed(t, err)
+		sent := must.Get(double.SubmitAll(t.Context(), c, args...))(t)
 		time.Sleep(time.Minute) // waits: in virtual time; all have ended
 		began := time.Now()
 		for i, h := range sent {
+			if i == calls-1 {
+				if r, err := must.Get(c.Attach(h.ID()))(t).Wait(t.Context()); err != nil || string(r) != "598" {
+					t.Errorf("one that was attached: %s, %v", r, err)
+				}
+				break
+			}
 			if r, err := h.Wait(t.Context()); err != nil || r != 2*i {
 				t.Fatalf("call %d: %d, %v", i, r, err)
 			}
@@ -179,12 +185,90 @@ func TestALeftMapIsCancelled(t *testing.T) {
 		}
 		look := s.Open()
 		await(t, "all have ended", func() bool {
-			docs, err := look.List(t.Context(), "call/c/")
-			must.Succeed(t, err)
+			docs := must.Get(look.List(t.Context(), "call/c/"))(t)
 			return !slices.ContainsFunc(docs, func(d store.Doc) bool {
 				return strings.Contains(string(d.Value), `"state":"queued"`) || strings.Contains(string(d.Value), `"state":"running"`)
 			})
 		})
 		c.Close()
+	})
+}
+
+// TestAClientLooksWhileSomebodyWaits: and begins again with the next one. That it is closed is no failure of a call.
+func TestAClientLooksWhileSomebodyWaits(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		slow := call.NewFunc("slow", func(ctx context.Context, n int) (int, error) {
+			select {
+			case <-time.After(time.Duration(n)):
+			case <-ctx.Done():
+			}
+			return n, ctx.Err()
+		}, call.Options{})
+		s, _ := lab(t, 4, slow)
+		docs := &lists{Docs: s.Open()}
+		c := client(t, docs, "c2")
+		for range 2 {
+			if n, err := wait(t, submit(t, slow, c, int(10*time.Second))); err != nil || n != int(10*time.Second) {
+				t.Fatal(n, err)
+			}
+			time.Sleep(time.Minute) // waits: in virtual time
+		}
+		h := submit(t, slow, c, int(time.Hour))
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if _, err := h.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		time.Sleep(time.Second) // waits: in virtual time
+		before := docs.n.Load()
+		time.Sleep(time.Minute) // waits: in virtual time
+		if n := docs.n.Load() - before; n > 0 {
+			t.Errorf("%d looks for nobody", n)
+		}
+		failed := make(chan error, 1)
+		h.OnFailureOrTimeout(func(err error) { failed <- err })
+		c.Close()
+		synctest.Wait()
+		if len(failed) > 0 {
+			t.Error(<-failed)
+		}
+	})
+}
+
+// TestAMemberRunsMoreThanItKeeps: what it has claimed leaves room for what is still to come.
+func TestAMemberRunsMoreThanItKeeps(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		size := call.NewFunc("size", func(_ context.Context, s string) (int, error) { return len(s), nil }, call.Options{})
+		_, c := lab(t, 4, size)
+		large := strings.Repeat("x", call.MostArg-2)
+		for range 9 {
+			for _, h := range must.Get(size.SubmitAll(t.Context(), c, slices.Repeat([]string{large}, 16)...))(t) {
+				if n, err := wait(t, h); err != nil || n != len(large) {
+					t.Fatal(n, err)
+				}
+			}
+		}
+	})
+}
+
+// TestAFunctionLearnsOfASuspension when it asks, before any timer has fired.
+func TestAFunctionLearnsOfASuspension(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		var slept atomic.Int64
+		asked := make(chan error, 9)
+		sleeps := call.NewFunc("sleeps", func(ctx context.Context, _ int) (int, error) {
+			asked <- ctx.Err()
+			slept.Store(int64(time.Hour))
+			asked <- ctx.Err()
+			return 0, nil
+		}, call.Options{})
+		s, clock := newCrowd(t), protocol.NewProcessClock()
+		s.clock = func() protocol.Instant { return clock().Add(time.Duration(slept.Load())) }
+		s.until = clock().Add(time.Minute)
+		s.join(s.Open(), "a", 1, sleeps)
+		submit(t, sleeps, client(t, s.Open(), "c"), 0)
+		if before, after := <-asked, <-asked; before != nil || after == nil {
+			t.Errorf("before it %v, after it %v", before, after)
+		}
 	})
 }

@@ -37,8 +37,7 @@ func TestForeignEntriesAreRefusedByAllAlike(t *testing.T) {
 	values := written(t, 3*BaseEvery, 1)
 	for at := BaseEvery; at < len(values); at++ {
 		v := values[at]
-		loaded, err := DecodeSnapshot(values[at/BaseEvery*BaseEvery].Snapshot())
-		must.Succeed(t, err)
+		loaded := must.Get(DecodeSnapshot(values[at/BaseEvery*BaseEvery].Snapshot()))(t)
 		for _, w := range values[at/BaseEvery*BaseEvery+1 : at+1] {
 			loaded.index, loaded.chain, loaded.applied = w.index, w.chain, w.applied
 			loaded.passed()

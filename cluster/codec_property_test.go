@@ -40,12 +40,10 @@ func allSamples() []Command {
 // A kind of command that the table does not have is never read, and not in the tests of the encoding.
 func TestEveryCommandIsHere(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("*.go")
-	must.Succeed(t, err)
+	files := must.Get(filepath.Glob("*.go"))(t)
 	declared := 0
 	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		must.Succeed(t, err)
+		file := must.Get(parser.ParseFile(token.NewFileSet(), name, nil, 0))(t)
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Name.Name != "tag" || f.Recv == nil {
@@ -142,8 +140,7 @@ func mustReadGoldenSnapshot(t *testing.T) {
 
 func goldenFile(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile("testdata/codec/" + name)
-	must.Succeed(t, err)
+	data := must.Get(os.ReadFile("testdata/codec/" + name))(t)
 	return string(data)
 }
 

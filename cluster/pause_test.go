@@ -60,8 +60,7 @@ func TestAPauseIsKept(t *testing.T) {
 	s.ok(SubmitJob{Job: "x", Spec: JobSpec{Tasks: []TaskSpec{{Type: "t"}}}})
 	s.ok(PauseJob{Job: "x", By: "ann@laptop"})
 	s.ok(PauseJob{Job: "x", By: "bob"}) // the first one counts
-	v, err := DecodeSnapshot(s.v.Snapshot())
-	must.Succeed(t, err)
+	v := must.Get(DecodeSnapshot(s.v.Snapshot()))(t)
 	j, _ := v.Job("x")
 	if alone, err := DecodeJob(j.Encode()); err != nil || j.PausedBy != "ann@laptop" || alone.PausedBy != j.PausedBy || alone.PausedMS != j.PausedMS {
 		t.Errorf("in a snapshot %+v, alone %+v, %v", j, alone, err)

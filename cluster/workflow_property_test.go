@@ -278,8 +278,7 @@ func TestMadeUpSlotsAreBounded(t *testing.T) {
 	for _, slots := range []int64{-1, MaxSlots, 1 << 60} {
 		d := &draft{}
 		d.setMember(Member{ID: "a", State: MemberJoined, Slots: slots})
-		v, err := DecodeSnapshot(d.value().Snapshot())
-		must.Succeed(t, err)
+		v := must.Get(DecodeSnapshot(d.value().Snapshot()))(t)
 		if n := v.derived.free.Len(); n != int(min(MaxSlots, max(0, slots))) {
 			t.Errorf("%d slots are free where the member says %d", n, slots)
 		}

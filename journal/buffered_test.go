@@ -38,8 +38,7 @@ func (m *moody) Append(ctx context.Context, records ...journal.Record) error {
 
 func (m *moody) read(t *testing.T) string {
 	t.Helper()
-	got, err := m.Read(context.Background(), journal.Query{Limit: 10_000})
-	must.Succeed(t, err)
+	got := must.Get(m.Read(context.Background(), journal.Query{Limit: 10_000}))(t)
 	return messages(got)
 }
 

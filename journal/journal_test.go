@@ -121,8 +121,7 @@ func TestManyOldDocumentsAreRemovedBitByBit(t *testing.T) {
 		var left []int
 		for range 4 {
 			must.Succeed(t, j.Append(t.Context(), said(0, "a", "new")))
-			all, err := docs.List(t.Context(), "journal/")
-			must.Succeed(t, err)
+			all := must.Get(docs.List(t.Context(), "journal/"))(t)
 			left = append(left, len(all))
 		}
 		if want := []int{701, 201, 1, 1}; !slices.Equal(left, want) {
@@ -207,15 +206,13 @@ func TestRecordsSurviveJSON(t *testing.T) {
 func TestFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "journal.jsonl")
-	f, err := journal.NewFile(path)
-	must.Succeed(t, err)
+	f := must.Get(journal.NewFile(path))(t)
 	must.Succeed(t, f.Append(t.Context(), said(1, "a", "<one>"), said(2, "b", "two\nlines")))
 	must.Succeed(t, os.Rename(path, path+".1"))
 	must.Succeed(t, f.Append(t.Context(), said(3, "a", "three")))
 	must.Succeed(t, f.Append(t.Context(), said(4, "a", "four")))
 	for name, want := range map[string][]string{path + ".1": {`"message":"<one>"`, `"message":"two\nlines"`}, path: {`"message":"three"`, `"message":"four"`}} {
-		text, err := os.ReadFile(name)
-		must.Succeed(t, err)
+		text := must.Get(os.ReadFile(name))(t)
 		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 		if len(lines) != len(want) {
 			t.Fatalf("%s has %d lines, want %d: %s", name, len(lines), len(want), text)

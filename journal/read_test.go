@@ -78,8 +78,7 @@ func (c *counted) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 
 func documents(t *testing.T, d store.Docs) []store.Doc {
 	t.Helper()
-	all, err := d.List(t.Context(), "journal/")
-	must.Succeed(t, err)
+	all := must.Get(d.List(t.Context(), "journal/"))(t)
 	return all
 }
 

@@ -26,8 +26,7 @@ import (
 // heartbeats are the keys of the heartbeats in the store.
 func heartbeatKeys(t *testing.T, s store.Docs) []string {
 	t.Helper()
-	docs, err := s.List(deadline(t), "lock-pulse/")
-	must.Succeed(t, err)
+	docs := must.Get(s.List(deadline(t), "lock-pulse/"))(t)
 	var keys []string
 	for _, d := range docs {
 		keys = append(keys, d.Key)

@@ -37,8 +37,7 @@ func deadline(t testing.TB) context.Context {
 func client(t testing.TB, s store.Docs, o lock.Options) *lock.Client {
 	t.Helper()
 	o.Clock = protocol.NewProcessClock()
-	c, err := lock.NewClient(s, o)
-	must.Succeed(t, err)
+	c := must.Get(lock.NewClient(s, o))(t)
 	t.Cleanup(func() {
 		if err := c.Close(deadline(t)); err != nil {
 			t.Errorf("close: %v", err)
@@ -50,8 +49,7 @@ func client(t testing.TB, s store.Docs, o lock.Options) *lock.Client {
 // acquire takes a lock that must be had within patience.
 func acquire(t *testing.T, l lock.Lock) *lock.Held {
 	t.Helper()
-	h, err := l.Acquire(deadline(t))
-	must.Succeed(t, err)
+	h := must.Get(l.Acquire(deadline(t)))(t)
 	return h
 }
 
@@ -106,8 +104,7 @@ func TestForeignDocument(t *testing.T) {
 	t.Parallel()
 	s := memory.New().Open()
 	foreign := []byte("not ours")
-	v, err := s.Put(deadline(t), doc("locks/x/table", foreign))
-	must.Succeed(t, err)
+	v := must.Get(s.Put(deadline(t), doc("locks/x/table", foreign)))(t)
 	if _, err := client(t, s, lock.Options{}).Lock("x").Acquire(deadline(t)); err == nil || !strings.Contains(err.Error(), "locks/x/table") {
 		t.Errorf("acquire: %v", err)
 	}
@@ -149,12 +146,10 @@ func TestGivenUpInDoubt(t *testing.T) {
 
 func giveUpInDoubt(t *testing.T, script string) {
 	t.Helper()
-	plan, err := faults.Script(script)
-	must.Succeed(t, err)
+	plan := must.Get(faults.Script(script))(t)
 	server, ctx := memory.New(), deadline(t)
 	first := client(t, server.Open(), lock.Options{}).Lock("x")
-	held, err := first.Acquire(ctx)
-	must.Succeed(t, err)
+	held := must.Get(first.Acquire(ctx))(t)
 	faulty := faults.NewFaulty(server.Open(), plan)
 	t.Cleanup(faulty.Release)
 	c := client(t, faulty, lock.Options{})
@@ -211,13 +206,11 @@ func TestReleaseInDoubt(t *testing.T) {
 
 func releaseInDoubt(t *testing.T, script string) {
 	t.Helper()
-	plan, err := faults.Script(script)
-	must.Succeed(t, err)
+	plan := must.Get(faults.Script(script))(t)
 	server, ctx := memory.New(), deadline(t)
 	faulty := faults.NewFaulty(server.Open(), plan)
 	l := client(t, faulty, lock.Options{}).Lock("x")
-	held, err := l.Acquire(ctx)
-	must.Succeed(t, err)
+	held := must.Get(l.Acquire(ctx))(t)
 	must.Succeed(t, held.Release(ctx))
 	faulty.Release()
 	next, err := client(t, server.Open(), lock.Options{}).Lock("x").TryAcquire(ctx)

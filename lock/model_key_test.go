@@ -147,8 +147,7 @@ func TestALeaseEndsOnce(t *testing.T) {
 	t.Parallel()
 	for name, early := range map[string]bool{"in time": false, "the alarm rings early": true} {
 		synctest.Test(t, func(t *testing.T) {
-			c, err := NewClient(memory.New().Open(), Options{Clock: protocol.NewProcessClock()})
-			must.Succeed(t, err)
+			c := must.Get(NewClient(memory.New().Open(), Options{Clock: protocol.NewProcessClock()}))(t)
 			p := newHeartbeat(c)
 			until := c.o.Clock().Add(time.Second)
 			p.extend(until)

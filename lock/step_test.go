@@ -67,8 +67,7 @@ func TestTableProperties(t *testing.T) {
 			if now.Token < before.Token {
 				t.Fatalf("token %d after %d", now.Token, before.Token)
 			}
-			data, err := now.encode()
-			must.Succeed(t, err)
+			data := must.Get(now.encode())(t)
 			if back, err := decodeTable(data); err != nil || fmt.Sprintf("%+v", back) != fmt.Sprintf("%+v", now) {
 				t.Fatalf("read back: %+v, %v", back, err)
 			}
@@ -130,8 +129,7 @@ func FuzzDecodeTable(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := was.encode()
-		must.Succeed(t, err)
+		again := must.Get(was.encode())(t)
 		if _, err := decodeTable(again); err != nil {
 			t.Fatalf("%s is read, and what is written of it is not: %v", data, err)
 		}

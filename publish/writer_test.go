@@ -263,15 +263,13 @@ func TestFileAppendsAndMendsATornLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "samples.jsonl")
 	must.Succeed(t, os.WriteFile(path, []byte(`{"name":"to`), 0o600))
 	for i := range 2 {
-		w, err := NewFile(path, Options{})
-		must.Succeed(t, err)
+		w := must.Get(NewFile(path, Options{}))(t)
 		w.Publish(sample("s", float64(i)))
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		must.Succeed(t, w.Run(ctx))
 	}
-	b, err := os.ReadFile(path)
-	must.Succeed(t, err)
+	b := must.Get(os.ReadFile(path))(t)
 	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 	if len(lines) != 3 || lines[0] != `{"name":"to` {
 		t.Fatalf("got lines %q, want the torn one and two more", lines)
@@ -296,14 +294,12 @@ func TestNewFileSaysWhatIsWrong(t *testing.T) {
 func TestReopen(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "samples")
-	w, err := NewFile(path, Options{FlushEvery: time.Millisecond})
-	must.Succeed(t, err)
+	w := must.Get(NewFile(path, Options{FlushEvery: time.Millisecond}))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- w.Run(ctx) }()
 	lines := func(name string) int {
-		b, err := os.ReadFile(name)
-		must.Succeed(t, err)
+		b := must.Get(os.ReadFile(name))(t)
 		return bytes.Count(b, []byte("\n"))
 	}
 	const n = 200

@@ -35,8 +35,7 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	pair, _ := certificate(t, time.Now().AddDate(1, 0, 0))
-	cert, err := x509.ParseCertificate(pair.Certificate[0])
-	must.Succeed(t, err)
+	cert := must.Get(x509.ParseCertificate(pair.Certificate[0]))(t)
 	return &authority{cert, pair.PrivateKey.(crypto.Signer)}
 }
 
@@ -47,15 +46,13 @@ func (a *authority) pem() string {
 // issue makes a certificate for 127.0.0.1 and localhost, for servers and clients, and its key.
 func (a *authority) issue(t *testing.T, name string, end time.Time) (cert, key string) {
 	t.Helper()
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must.Succeed(t, err)
+	k := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotBefore: end.AddDate(-1, 0, 0), NotAfter: end,
 		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.cert, &k.PublicKey, a.key)
 	must.Succeed(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(k)
-	must.Succeed(t, err)
+	private := must.Get(x509.MarshalPKCS8PrivateKey(k))(t)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
 }
 
@@ -63,8 +60,7 @@ func (a *authority) issue(t *testing.T, name string, end time.Time) (cert, key s
 func (a *authority) serveTLS(t *testing.T, auth tls.ClientAuthType, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	cert, key := a.issue(t, "server", time.Now().AddDate(0, 1, 0))
-	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
-	must.Succeed(t, err)
+	pair := must.Get(tls.X509KeyPair([]byte(cert), []byte(key)))(t)
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	s := httptest.NewUnstartedServer(h)
@@ -206,8 +202,7 @@ func TestCredentialsAreReadAgain(t *testing.T) {
 	})
 	k := keep(t, a, a, time.Now().AddDate(0, 1, 0))
 	d := define(t, k.config(object{"url": s.URL, "user": "ann", "password": "file:" + k.password}))
-	r, err := Builtin(local)["http"].New(d)
-	must.Succeed(t, err)
+	r := must.Get(Builtin(local)["http"].New(d))(t)
 	g, h := worktest.NewGrant(t, d)
 	wantUp(t, h, "http", r.Run(t.Context(), g))
 	if name != "checker" || password != "hunter2" {
@@ -289,8 +284,7 @@ func TestPostsWithCredentials(t *testing.T) {
 	})
 	k := keep(t, a, a, time.Now().AddDate(0, 1, 0))
 	d := define(t, k.config(object{"url": s.URL, "user": "ann", "password": "file:" + k.password, "allow": []string{"127.0.0.0/8"}}))
-	r, err := Builtin(Options{})["http.post"].New(d)
-	must.Succeed(t, err)
+	r := must.Get(Builtin(Options{})["http.post"].New(d))(t)
 	g, h := worktest.NewGrant(t, d)
 	must.Succeed(t, r.(stage.Stage).Do(t.Context(), g, [][]byte{[]byte("1"), []byte("2")}, nil))
 	if text := <-got; text != "[1,2]checkerannhunter2" {

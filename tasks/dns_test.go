@@ -190,8 +190,7 @@ func TestDNSAsksAgain(t *testing.T) {
 				}
 			}
 		}()
-		out, err := (&dnsmessage.Message{Header: dnsmessage.Header{ID: 7}}).Pack()
-		must.Succeed(t, err)
+		out := must.Get((&dnsmessage.Message{Header: dnsmessage.Header{ID: 7}}).Pack())(t)
 		m, err := overUDP(ours, out, func(m dnsmessage.Message) bool { return m.ID == 7 })
 		if err != nil || m.ID != 7 || time.Since(began) != udpRepeat {
 			t.Errorf("%v after %v, want the answer after %v", err, time.Since(began), udpRepeat)

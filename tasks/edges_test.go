@@ -66,8 +66,7 @@ func TestAFileThatStillGrowsIsKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "app.log.1")
 	write(t, path, "")
-	open, err := os.Open(path)
-	must.Succeed(t, err)
+	open := must.Get(os.Open(path))(t)
 	defer open.Close()
 	s := &tailSession{t: &tailRunner{rotateWait: time.Minute}}
 	moved := time.Now()

@@ -111,8 +111,7 @@ func TestExecCleanEnvironment(t *testing.T) {
 		"argv": []string{"/bin/sh", "-c", "env > " + out + "; pwd >> " + out}, "env": object{"KEY": "env:TASKS_TEST_SECRET"},
 	})
 	wantUp(t, h, "exec", err)
-	b, err := os.ReadFile(out)
-	must.Succeed(t, err)
+	b := must.Get(os.ReadFile(out))(t)
 	got := string(b)
 	if strings.Contains(got, "leaked") || !strings.Contains(got, "KEY=hunter2\n") || !strings.Contains(got, execPath+"\n") || !strings.HasSuffix(got, "\n/\n") {
 		t.Errorf("the program saw %q", got)
@@ -122,13 +121,10 @@ func TestExecCleanEnvironment(t *testing.T) {
 // pidIn waits for a line with a process number in a named pipe.
 func pidIn(t *testing.T, path string) int {
 	t.Helper()
-	f, err := os.Open(path)
-	must.Succeed(t, err)
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	line, err := bufio.NewReader(f).ReadString('\n')
-	must.Succeed(t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	must.Succeed(t, err)
+	line := must.Get(bufio.NewReader(f).ReadString('\n'))(t)
+	pid := must.Get(strconv.Atoi(strings.TrimSpace(line)))(t)
 	return pid
 }
 
@@ -175,24 +171,6 @@ func TestExecStopKillsTheWholeGroup(t *testing.T) {
 	if got := h.Samples(); len(got) != 0 {
 		t.Errorf("a round that was cut short emitted %v", got)
 	}
-}
-
-func TestExecLeavesNothingBehind(t *testing.T) {
-	t.Parallel()
-	path := fifo(t)
-	type outcome struct {
-		h   *worktest.Host
-		err error
-	}
-	ended := make(chan outcome, 1)
-	go func() {
-		h, err := round(t, shell, "exec", sh("sleep 1000 & echo $! > "+path)) // ends, while its child holds the output open
-		ended <- outcome{h, err}
-	}()
-	grandchild := pidIn(t, path)
-	o := <-ended
-	wantUp(t, o.h, "exec", o.err)
-	wantGone(t, grandchild)
 }
 
 func TestExecCannotStart(t *testing.T) {

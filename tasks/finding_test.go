@@ -20,8 +20,7 @@ import (
 // TestFindings plays testdata/findings.txt: a type and its config, and below it what one round of it finds. Its targets are those of targets.
 func TestFindings(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/findings.txt")
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile("testdata/findings.txt"))(t)
 	known := targets(t)
 	_, rows, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n    ", "\t"), "\n\n")
 	for row := range strings.SplitSeq(rows, "\n") {
@@ -42,8 +41,7 @@ func TestFindings(t *testing.T) {
 func looks(t *testing.T, typ string, d work.Definition, wants []string) {
 	t.Helper()
 	if limit, ok := strings.CutPrefix(wants[0], "within "); ok {
-		dur, err := time.ParseDuration(limit)
-		must.Succeed(t, err)
+		dur := must.Get(time.ParseDuration(limit))(t)
 		d.TimeoutMS, wants = dur.Milliseconds(), wants[1:]
 	}
 	g, h := worktest.NewGrant(t, d)

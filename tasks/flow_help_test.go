@@ -15,9 +15,7 @@ func definition(config string) work.Definition { return work.Definition{Config: 
 // applyTo applies an expression to one segment, outside of any flow.
 func applyTo(t *testing.T, typ work.Type, expr, segment string) error {
 	t.Helper()
-	config, err := json.Marshal(map[string]string{"expr": expr})
-	must.Succeed(t, err)
-	r, err := typ.New(definition(string(config)))
-	must.Succeed(t, err)
+	config := must.Get(json.Marshal(map[string]string{"expr": expr}))(t)
+	r := must.Get(typ.New(definition(string(config))))(t)
 	return r.(stage.Stage).Do(context.Background(), nil, [][]byte{[]byte(segment)}, &stage.Out{})
 }

@@ -50,8 +50,7 @@ func TestFlowOfBuiltinStages(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a failure waits for it
 	defer cancel()
-	m, err := rota.Join(ctx, rota.Config{Member: "m", Store: memory.New().Open(), Slots: 6, Types: types})
-	must.Succeed(t, err)
+	m := must.Get(rota.Join(ctx, rota.Config{Member: "m", Store: memory.New().Open(), Slots: 6, Types: types}))(t)
 	defer m.Leave(ctx)
 	must.Succeed(t, must.Err(m.SubmitFile(ctx, "lengths.yaml", []byte(strings.ReplaceAll(lengths, "DIR", dir)))))
 	must.Succeed(t, m.Wait(ctx, "lengths"))
@@ -61,8 +60,7 @@ func TestFlowOfBuiltinStages(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join(dir, "out", "*.jsonl"))
 	var got []string
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		must.Succeed(t, err)
+		text := must.Get(os.ReadFile(f))(t)
 		got = append(got, strings.Fields(string(text))...)
 	}
 	slices.Sort(got)
@@ -129,8 +127,7 @@ func TestExpressionsAreBounded(t *testing.T) {
 	if err := applyTo(t, table["filter"], "string(it.n) == \"9007199254740993\" ? false : it.no", `{"n":9007199254740993}`); err != nil {
 		t.Errorf("a whole number that no float has: %v", err)
 	}
-	each, err := table["map"].New(definition(`{"expr":"it","each":true}`))
-	must.Succeed(t, err)
+	each := must.Get(table["map"].New(definition(`{"expr":"it","each":true}`)))(t)
 	if err = each.(stage.Stage).Do(t.Context(), nil, [][]byte{[]byte("7")}, &stage.Out{}); err == nil || !strings.Contains(err.Error(), "each needs a list") {
 		t.Errorf("each of a number: %v", err)
 	}

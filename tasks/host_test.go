@@ -21,8 +21,7 @@ func textLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, 
 
 func TestHostReadsThisMachine(t *testing.T) {
 	t.Parallel()
-	h, err := round(t, Options{}, "host", object{"disks": []string{"/", t.TempDir()}})
-	must.Succeed(t, err)
+	h := must.Get(round(t, Options{}, "host", object{"disks": []string{"/", t.TempDir()}}))(t)
 	for _, name := range []string{"host.load1", "host.load5", "host.load15", "host.swap_used_percent"} {
 		if v := h.LastValue(t, name); v < 0 {
 			t.Errorf("%s is %v", name, v)
@@ -113,8 +112,7 @@ func TestWitnessWritesOneLinePerAct(t *testing.T) {
 	if err := worktest.Run(t, typ, g); !errors.Is(err, work.CauseLeaseLost) {
 		t.Errorf("got %v, want that the lease is lost", err)
 	}
-	b, err := os.ReadFile(path)
-	must.Succeed(t, err)
+	b := must.Get(os.ReadFile(path))(t)
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	if len(lines) != 2 {
 		t.Fatalf("got %d lines, want two: an member without a lease must not act", len(lines))

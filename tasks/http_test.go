@@ -114,8 +114,7 @@ func TestHTTPRefusesInternalAddresses(t *testing.T) {
 
 func TestHTTPRedirectToInternalAddress(t *testing.T) {
 	t.Parallel()
-	inner, err := net.Listen("tcp", "127.0.0.2:0")
-	must.Succeed(t, err)
+	inner := must.Get(net.Listen("tcp", "127.0.0.2:0"))(t)
 	defer inner.Close()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://"+inner.Addr().String()+"/latest/meta-data", http.StatusFound)

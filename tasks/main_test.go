@@ -53,8 +53,7 @@ func TestBuiltinTable(t *testing.T) {
 // checkFaults makes runners by the configs of a file, each of which is refused as it says.
 func checkFaults(t *testing.T, o Options, file string) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile(file))(t)
 	table := Builtin(o)
 	_, rows, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n    ", "\t"), "\n")
 	for row := range strings.SplitSeq(rows, "\n") {

@@ -45,8 +45,7 @@ type follower struct {
 func follow(t *testing.T, config object, edit func(*tailRunner)) *follower {
 	t.Helper()
 	g, h := worktest.NewGrant(t, define(t, config))
-	r, err := Builtin(below)["tail"].New(g.Definition)
-	must.Succeed(t, err)
+	r := must.Get(Builtin(below)["tail"].New(g.Definition))(t)
 	f := &follower{t: t, g: g, h: h, r: r.(*tailRunner)}
 	f.r.flush = time.Millisecond
 	if edit != nil {
@@ -101,8 +100,7 @@ func (f *follower) waitPosition(has string) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	must.Succeed(t, err)
+	f := must.Get(os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(t)
 	must.Succeed(t, must.Err(f.WriteString(text)))
 	must.Succeed(t, f.Close())
 }
@@ -110,11 +108,9 @@ func write(t *testing.T, path, text string) {
 // overwrite changes a file in place, at once. Where the place is negative it is before the end.
 func overwrite(t *testing.T, path string, at int64, text string) {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	must.Succeed(t, err)
+	f := must.Get(os.OpenFile(path, os.O_WRONLY, 0))(t)
 	if at < 0 {
-		info, err := f.Stat()
-		must.Succeed(t, err)
+		info := must.Get(f.Stat())(t)
 		at += info.Size()
 	}
 	must.Succeed(t, must.Err(f.WriteAt([]byte(text), at)))
@@ -130,8 +126,7 @@ func rename(t *testing.T, from, to string) {
 // TestTailStories plays testdata/tail.txt: what people and programs do to files, and what tail makes of it.
 func TestTailStories(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/tail.txt")
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile("testdata/tail.txt"))(t)
 	_, all, _ := strings.Cut(string(text), "\nstory: ")
 	for story := range strings.SplitSeq(all, "\nstory: ") {
 		name, acts, _ := strings.Cut(story, "\n")
@@ -361,8 +356,7 @@ func TestTailEmitsBeforeItSaves(t *testing.T) {
 	g, h := worktest.NewGrant(t, define(t, object{"paths": []string{log}, "from": "start"}))
 	w := witness{h, make(chan float64, 1)}
 	g.Host = w
-	r, err := Builtin(below)["tail"].New(g.Definition)
-	must.Succeed(t, err)
+	r := must.Get(Builtin(below)["tail"].New(g.Definition))(t)
 	write(t, log, "1\n")
 	f := &follower{t: t, g: g, h: h, r: r.(*tailRunner)}
 	f.start()
@@ -485,8 +479,7 @@ func FuzzTailPosition(f *testing.F) {
 		}
 		path := filepath.Join(t.TempDir(), "x")
 		write(t, path, "some text\n")
-		file, err := opened(path)
-		must.Succeed(t, err)
+		file := must.Get(opened(path))(t)
 		defer file.f.Close()
 		for _, m := range marks {
 			if file.to(m) && (m.Offset < 0 || m.Offset > 10) {

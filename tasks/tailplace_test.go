@@ -48,8 +48,7 @@ func TestTailLinksStayBelow(t *testing.T) {
 	link(t, "/proc/self/status", filepath.Join(root, "status.log"))
 	o := Options{TailAllow: []string{root}}
 	for pattern, want := range map[string]int{"current/*.log": 1, "*.log": 0, "*/*.log": 2} {
-		place, err := o.place(filepath.Join(root, pattern), true)
-		must.Succeed(t, err)
+		place := must.Get(o.place(filepath.Join(root, pattern), true))(t)
 		left := tailMostNames
 		got := place.files(&left)
 		if len(got) != want {
@@ -73,8 +72,7 @@ func TestTailFileThatIsReplaced(t *testing.T) {
 	path, other := filepath.Join(dir, "app.log"), filepath.Join(dir, "other")
 	write(t, path, "1\n")
 	write(t, other, "secret\n")
-	place, err := below.place(path, false)
-	must.Succeed(t, err)
+	place := must.Get(below.place(path, false))(t)
 	left := tailMostNames
 	found := place.files(&left)
 	if len(found) != 1 {
@@ -105,8 +103,7 @@ func TestFilesOfTheKernel(t *testing.T) {
 		if got := ofTheKernel(f); got != want {
 			t.Errorf("%s: of the kernel: %v, want %v", path, got, want)
 		}
-		info, err := f.Stat()
-		must.Succeed(t, err)
+		info := must.Get(f.Stat())(t)
 		f.Close()
 		opened, err := tailFound{path: path, root: filepath.Dir(path), rel: filepath.Base(path), info: info}.open()
 		if (err != nil) != want {
@@ -127,8 +124,7 @@ func TestTailBoundsNames(t *testing.T) {
 		must.Succeed(t, os.Mkdir(sub, 0o700))
 		write(t, filepath.Join(sub, "app.log"), "1\n")
 	}
-	place, err := below.place(filepath.Join(dir, "*/*.log"), false)
-	must.Succeed(t, err)
+	place := must.Get(below.place(filepath.Join(dir, "*/*.log"), false))(t)
 	for names, want := range map[int]int{100: 20, 10: 0} {
 		left := names
 		if got := place.files(&left); len(got) != want || (left < 0) != (want == 0) {
@@ -139,8 +135,7 @@ func TestTailBoundsNames(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		write(t, filepath.Join(dir, "few", name), "")
 	}
-	place, err = below.place(filepath.Join(dir, "few", "*"), false)
-	must.Succeed(t, err)
+	place = must.Get(below.place(filepath.Join(dir, "few", "*"), false))(t)
 	for names, over := range map[int]bool{6: false, 5: true} {
 		left := names
 		if place.files(&left); left < 0 != over {

@@ -14,8 +14,7 @@ import (
 // listen serves each connection with talk until the test ends.
 func listen(t *testing.T, talk func(net.Conn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

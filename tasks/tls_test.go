@@ -17,13 +17,10 @@ import (
 // certificate makes a self-signed one for shop.example that ends then, and a pool that trusts it.
 func certificate(t *testing.T, end time.Time) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must.Succeed(t, err)
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"shop.example"}, NotBefore: end.AddDate(-1, 0, 0), NotAfter: end, IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	must.Succeed(t, err)
-	parsed, err := x509.ParseCertificate(der)
-	must.Succeed(t, err)
+	der := must.Get(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+	parsed := must.Get(x509.ParseCertificate(der))(t)
 	pool := x509.NewCertPool()
 	pool.AddCert(parsed)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool

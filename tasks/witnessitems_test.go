@@ -16,8 +16,7 @@ import (
 
 func itemsOf(t *testing.T, path string) []int64 {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	must.Succeed(t, err)
+	b := must.Get(os.ReadFile(path))(t)
 	var items []int64
 	for text := range strings.Lines(string(b)) {
 		var l witnessLine

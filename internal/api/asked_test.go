@@ -23,8 +23,7 @@ import (
 // what the answer says.
 func TestAsked(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/asked.txt")
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile("testdata/asked.txt"))(t)
 	all := askable(t)
 	_, rows, _ := strings.Cut(string(text), "\n\n")
 	for row := range strings.Lines(rows) {

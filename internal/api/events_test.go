@@ -49,11 +49,9 @@ func listen(t *testing.T, url, last string) *events { return listenTo(t, url+"/v
 
 func listenTo(t *testing.T, url, last string) *events {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	must.Succeed(t, err)
+	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
 	r.Header.Set("Last-Event-ID", last)
-	answer, err := http.DefaultClient.Do(r)
-	must.Succeed(t, err)
+	answer := must.Get(http.DefaultClient.Do(r))(t)
 	t.Cleanup(func() { answer.Body.Close() })
 	if got := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || got != "text/event-stream" {
 		t.Fatalf("%d %s", answer.StatusCode, got)
@@ -61,61 +59,52 @@ func listenTo(t *testing.T, url, last string) *events {
 	return &events{t, bufio.NewScanner(answer.Body)}
 }
 
-// TestEvents: a stream begins with where it is, then says what changes, and nothing twice.
+// TestEvents: a stream begins with where it is, then says what changes, and nothing twice; one with the identifier of an event goes on from there.
 func TestEvents(t *testing.T) {
 	var value atomic.Value
-	v := world(t)
-	value.Store(v)
+	value.Store(world(t))
 	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return value.Load().(cluster.Value) }, Store: "memory:", Protocol: "replica"}))
 	t.Cleanup(s.Close) // after the streams
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	do := func(c cluster.Command) cluster.Value {
+		v := value.Load().(cluster.Value)
+		at := v.Index() + 1
+		next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 9000, Commands: []cluster.Command{c}})
+		if !done.Results[0].Accepted {
+			t.Fatal(done.Results[0].Reason)
+		}
+		value.Store(next)
+		return next
+	}
 
 	stream := listen(t, s.URL, "")
 	var begin api.Beginning
-	e := stream.next()
-	if err := json.Unmarshal([]byte(e.data), &begin); err != nil || e.name != "begin" || begin.Index != uint64(v.Index()) || begin.Store != "memory:" {
-		t.Fatalf("%+v, %v", e, err)
+	first := stream.next()
+	err := json.Unmarshal([]byte(first.data), &begin)
+	if err != nil || first.name != "begin" || begin.Index != uint64(value.Load().(cluster.Value).Index()) || begin.Store != "memory:" {
+		t.Fatalf("%+v, %v", first, err)
 	}
-	at := v.Index() + 1
-	next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 9000, Commands: []cluster.Command{cluster.LeaveCluster{Member: "a", Incarnation: 1}}})
-	if !done.Results[0].Accepted {
-		t.Fatal(done.Results[0].Reason)
-	}
-	value.Store(next)
-	var changed api.Changed
-	e = stream.next()
-	if err := json.Unmarshal([]byte(e.data), &changed); err != nil || e.name != "changed" {
-		t.Fatalf("%+v, %v", e, err)
-	}
-	if len(changed.GoneMembers) != 1 || changed.GoneMembers[0] != "a" || len(changed.Tasks) == 0 {
-		t.Errorf("got %+v", changed)
-	}
-	for _, task := range changed.Tasks {
-		if p, ok := next.Partition(cluster.PartitionID(task.Task)); !ok || string(p.Owner) != task.Owner {
-			t.Errorf("%+v is not what the value has: %+v", task, p)
+	next := do(cluster.LeaveCluster{Member: "a", Incarnation: 1})
+	for name, e := range map[string]event{"on the way": stream.next(), "since the beginning": listen(t, s.URL, first.id).next()} {
+		var changed api.Changed
+		if err := json.Unmarshal([]byte(e.data), &changed); err != nil || e.name != "changed" || changed.Index != uint64(next.Index()) {
+			t.Fatalf("%s: %+v, %v", name, e, err)
 		}
+		if len(changed.GoneMembers) != 1 || changed.GoneMembers[0] != "a" || len(changed.Tasks) == 0 {
+			t.Errorf("%s: got %+v", name, changed)
+		}
+		for _, task := range changed.Tasks {
+			if p, ok := next.Partition(cluster.PartitionID(task.Task)); !ok || string(p.Owner) != task.Owner {
+				t.Errorf("%s: %+v is not what the value has: %+v", name, task, p)
+			}
+		}
+	}
+	do(cluster.Configure{MoveBudget: cluster.NoMoves})
+	if e := stream.next(); e.name != "ready" || !strings.Contains(e.data, `"pinned":true`) {
+		t.Errorf("got %+v, want that what runs stays where it is", e)
 	}
 	if e := listen(t, s.URL, "999").next(); e.name != "begin" {
 		t.Errorf("got %+v, want begin: nobody has seen that index", e)
-	}
-}
-
-// TestEventsGoOn: a stream with the identifier of an event begins with what has changed since.
-func TestEventsGoOn(t *testing.T) {
-	var value atomic.Value
-	v := world(t)
-	value.Store(v)
-	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return value.Load().(cluster.Value) }}))
-	t.Cleanup(s.Close)
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	begin := listen(t, s.URL, "").next()
-	at := v.Index() + 1
-	next, _ := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 9000, Commands: []cluster.Command{cluster.LeaveCluster{Member: "a", Incarnation: 1}}})
-	value.Store(next)
-	e := listen(t, s.URL, begin.id).next()
-	var changed api.Changed
-	if err := json.Unmarshal([]byte(e.data), &changed); err != nil || e.name != "changed" || len(changed.GoneMembers) != 1 || changed.Index != uint64(at) {
-		t.Errorf("got %+v, want what has changed since", e)
 	}
 }
 
@@ -124,15 +113,13 @@ func TestThePageIsServed(t *testing.T) {
 	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Token: "secret"}))
 	defer s.Close()
 	for path, kind := range map[string]string{"/": "text/html", "/page/main.js": "text/javascript", "/page/style.css": "text/css", "/page/icon.svg": "image/svg+xml"} { // order-free
-		r, err := http.Get(s.URL + path)
-		must.Succeed(t, err)
+		r := must.Get(http.Get(s.URL + path))(t)
 		r.Body.Close()
 		if !strings.HasPrefix(r.Header.Get("Content-Type"), kind) || r.StatusCode != http.StatusOK || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
 		}
 	}
-	r, err := http.Get(s.URL + "/v1/events")
-	must.Succeed(t, err)
+	r := must.Get(http.Get(s.URL + "/v1/events"))(t)
 	r.Body.Close()
 	if r.StatusCode != http.StatusUnauthorized {
 		t.Errorf("events without a token: %d", r.StatusCode)

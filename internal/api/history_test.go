@@ -81,6 +81,11 @@ func TestPast(t *testing.T) {
 	if _, err := p.Diff(t.Context(), 4, 2); err == nil {
 		t.Error("a difference that goes back is given")
 	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if m, err := p.AsOf(over, 4000); err == nil {
+		t.Errorf("a walk through the log that was cut short is told as %+v", m)
+	}
 }
 
 // TestOwnJobsAreNotOfClients: what Rota submits itself is no job that a client asked for.
@@ -160,16 +165,14 @@ func TestHistoryInTheAPI(t *testing.T) {
 
 func asked(t *testing.T, url string) (int, string) {
 	t.Helper()
-	r, err := http.Get(url)
-	must.Succeed(t, err)
+	r := must.Get(http.Get(url))(t)
 	defer r.Body.Close()
 	return r.StatusCode, readAll(t, r)
 }
 
 func readAll(t *testing.T, r *http.Response) string {
 	t.Helper()
-	b, err := io.ReadAll(r.Body)
-	must.Succeed(t, err)
+	b := must.Get(io.ReadAll(r.Body))(t)
 	return string(b)
 }
 
@@ -181,11 +184,9 @@ func TestConfigure(t *testing.T) {
 	for query, want := range map[string]int{
 		"?retention=7&job_scheduler=greedy": 200, "": 400, "?retention=0": 400, "?retention=x": 400, "?move_budget=-1": 400, "?move_budget=0": 200, "?color=red": 400, "?format=99999999999": 400,
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/configure"+query, nil)
-		must.Succeed(t, err)
+		r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/configure"+query, nil))(t)
 		r.Header.Set("Authorization", "Bearer secret")
-		answer, err := http.DefaultClient.Do(r)
-		must.Succeed(t, err)
+		answer := must.Get(http.DefaultClient.Do(r))(t)
 		if body := readAll(t, answer); answer.StatusCode != want {
 			t.Errorf("%s: %d %s, want %d", query, answer.StatusCode, body, want)
 		}

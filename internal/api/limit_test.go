@@ -134,8 +134,7 @@ func TestAnIdleConnectionGivesWay(t *testing.T) {
 		var conns []net.Conn
 		began := time.Now()
 		for i := range 3 {
-			c, err := l.dial(ctx)
-			must.Succeed(t, err)
+			c := must.Get(l.dial(ctx))(t)
 			conns = append(conns, c)
 			synctest.Wait() // the idle one has given way
 			must.Succeed(t, must.Err(io.WriteString(c, ask)))

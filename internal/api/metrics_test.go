@@ -65,16 +65,14 @@ rota_up{rota_member="a"} 1.5
 // TestCollectorOfANode uses a pedantic registry, which checks that what is collected was described.
 func TestCollectorOfANode(t *testing.T) {
 	t.Parallel()
-	n, err := node.New(node.Config{Member: "a", Protocol: replica.Protocol{}, Store: memory.New().Open()})
-	must.Succeed(t, err)
+	n := must.Get(node.New(node.Config{Member: "a", Protocol: replica.Protocol{}, Store: memory.New().Open()}))(t)
 	c := NewCollector(n.Member(), n.Metrics)
 	if faults, err := testutil.CollectAndLint(c); err != nil || len(faults) > 0 {
 		t.Errorf("lint: %v %v", faults, err)
 	}
 	reg := prometheus.NewPedanticRegistry()
 	reg.MustRegister(c)
-	families, err := reg.Gather()
-	must.Succeed(t, err)
+	families := must.Get(reg.Gather())(t)
 	if got, want := len(families), len(n.Metrics())-1; got != want { // it has no task, so no rota_task_failures
 		t.Errorf("%d families of %d metrics", got, want)
 	}

@@ -44,8 +44,7 @@ func (w *wire) counts(events ...string) (s string) {
 func streaming(t *testing.T, c api.Config, path string) (*wire, func(time.Duration)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+path, nil)
-	must.Succeed(t, err)
+	r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+path, nil))(t)
 	w, done := &wire{}, make(chan struct{})
 	go func() {
 		defer close(done)
@@ -97,8 +96,7 @@ func TestStreamsShareALook(t *testing.T) {
 		var all sync.WaitGroup
 		ctx, cancel := context.WithCancel(t.Context())
 		for range 20 {
-			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/v1/events", nil)
-			must.Succeed(t, err)
+			r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/v1/events", nil))(t)
 			all.Go(func() { h.ServeHTTP(&wire{}, r) })
 		}
 		time.Sleep(time.Minute) // waits: in virtual time

@@ -252,8 +252,7 @@ func TestTheNextPageKeepsTheQuestion(t *testing.T) {
 	if m == nil {
 		t.Fatalf("no next page: %v", res.Header)
 	}
-	u, err := url.Parse(m[1])
-	must.Succeed(t, err)
+	u := must.Get(url.Parse(m[1]))(t)
 	if q := u.Query(); u.Path != "/v1/tasks" || q.Get("state") != "waiting" || q.Get("after") != "j000002" || q.Get("limit") != "2" {
 		t.Errorf("got %s", u)
 	}

@@ -57,16 +57,14 @@ func (s *stage) ran() []string {
 func caller(t *testing.T, s *memory.Server) *call.Client {
 	t.Helper()
 	st := s.Open()
-	c, err := call.NewClient(st, call.ClientOptions{})
-	must.Succeed(t, err)
+	c := must.Get(call.NewClient(st, call.ClientOptions{}))(t)
 	t.Cleanup(func() { c.Close(); st.Close() })
 	return c
 }
 
 func (s *stage) submit(t *testing.T, c *call.Client, o call.Options) *call.Handle {
 	t.Helper()
-	h, err := c.Submit(t.Context(), "stay", []byte("1"), o)
-	must.Succeed(t, err)
+	h := must.Get(c.Submit(t.Context(), "stay", []byte("1"), o))(t)
 	return h
 }
 
@@ -74,8 +72,7 @@ func result(t *testing.T, h *call.Handle) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	r, err := h.Wait(ctx)
-	must.Succeed(t, err)
+	r := must.Get(h.Wait(ctx))(t)
 	return string(r)
 }
 
@@ -144,8 +141,7 @@ func TestAFailedAttemptIsJournaled(t *testing.T) {
 		s := memory.New()
 		bad := call.NewFunc("bad", func(context.Context, int) (int, error) { panic("no luck") }, call.Options{})
 		a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 1, []call.Function{bad} })
-		h, err := caller(t, s).Submit(t.Context(), "bad", []byte("1"), call.Options{Attempts: 2, Backoff: -1})
-		must.Succeed(t, err)
+		h := must.Get(caller(t, s).Submit(t.Context(), "bad", []byte("1"), call.Options{Attempts: 2, Backoff: -1}))(t)
 		if _, err := h.Wait(t.Context()); err == nil {
 			t.Error("it did not fail")
 		}

@@ -234,8 +234,7 @@ func TestTwoDrainAtOnce(t *testing.T) {
 // TestANoteIsTriedAgain: a document for people that the store has refused is written a little later.
 func TestANoteIsTriedAgain(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		plan, err := faults.Script("refuse put key=failing/a times=2\nrefuse put key=sinks/a times=1")
-		must.Succeed(t, err)
+		plan := must.Get(faults.Script("refuse put key=failing/a times=2\nrefuse put key=sinks/a times=1"))(t)
 		s, sinks := memory.New(), &fakeSinks{}
 		look := s.Open()
 		defer look.Close()

@@ -391,8 +391,7 @@ func TestFlowsAreDropped(t *testing.T) {
 		f.submit("old")
 		f.ended("old")
 		flows := func() (names []string) {
-			docs, err := f.stores[0].List(t.Context(), supervisor.FlowPrefix)
-			must.Succeed(t, err)
+			docs := must.Get(f.stores[0].List(t.Context(), supervisor.FlowPrefix))(t)
 			for _, d := range docs {
 				names = append(names, d.Key)
 			}

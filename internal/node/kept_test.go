@@ -61,8 +61,7 @@ func (r *running) token(p cluster.PartitionID) cluster.Token {
 
 func openKept(t *testing.T, path string, m cluster.MemberID) *Kept {
 	t.Helper()
-	k, err := OpenKept(path, m)
-	must.Succeed(t, err)
+	k := must.Get(OpenKept(path, m))(t)
 	return k
 }
 

@@ -28,10 +28,8 @@ func TestKeyedFlawsAreFound(t *testing.T) {
 		flaw("the shard is sealed without what is left", "	t.put(out.some())\n", ""),
 	}
 	ctx := context.Background() // the deadline of the test binary bounds it
-	root, err := mutant.Root(ctx)
-	must.Succeed(t, err)
-	program, err := set.BuildTests(ctx, root, t.TempDir(), "./internal/node")
-	must.Succeed(t, err)
+	root := must.Get(mutant.Root(ctx))(t)
+	program := must.Get(set.BuildTests(ctx, root, t.TempDir(), "./internal/node"))(t)
 	run := func(environ []string) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // for a flaw that makes it endless
 		defer cancel()
@@ -46,8 +44,7 @@ func TestKeyedFlawsAreFound(t *testing.T) {
 	}
 	for _, f := range set {
 		t.Run(f.Name, func(t *testing.T) {
-			environ, err := set.Environ(f.Name)
-			must.Succeed(t, err)
+			environ := must.Get(set.Environ(f.Name))(t)
 			if out, err := run(environ); err == nil || !strings.Contains(out, "--- FAIL: TestKeyedUnderFaults") {
 				t.Errorf("it is not found: %v\n%.300s", err, out)
 			}

@@ -44,8 +44,7 @@ func TestMetrics(t *testing.T) {
 	if *update {
 		must.Succeed(t, os.WriteFile(golden, []byte(got), 0o600))
 	}
-	want, err := os.ReadFile(golden)
-	must.Succeed(t, err)
+	want := must.Get(os.ReadFile(golden))(t)
 	if got != string(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -57,8 +57,7 @@ func start(t *testing.T, s *memory.Server, name string, change func(*Config)) *b
 	if change != nil {
 		change(&c)
 	}
-	n, err := New(c)
-	must.Succeed(t, err)
+	n := must.Get(New(c))(t)
 	ctx, stop := context.WithCancel(context.Background())
 	b := &bundle{Node: n, t: t, stop: stop, done: make(chan error, 1)}
 	go func() { b.done <- n.Run(ctx, nil) }()
@@ -148,8 +147,7 @@ func TestWitnessFileHasStartAndStopInOrder(t *testing.T) {
 		a.submit("x", cluster.TaskSpec{Type: "stay"})
 		await(t, "it runs", func() bool { return a.Status().Work.Counts.Running == 1 })
 		a.leave()
-		f, err := os.Open(path)
-		must.Succeed(t, err)
+		f := must.Get(os.Open(path))(t)
 		defer f.Close()
 		var events []string
 		var at int64
@@ -171,8 +169,7 @@ func TestWitnessFileHasStartAndStopInOrder(t *testing.T) {
 func TestReadyTellsWhyNot(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()
-		n, err := New(Config{Member: "a", Store: s.Open(), Protocol: replica.Protocol{}, Types: types()})
-		must.Succeed(t, err)
+		n := must.Get(New(Config{Member: "a", Store: s.Open(), Protocol: replica.Protocol{}, Types: types()}))(t)
 		if got := n.Ready(); len(got) == 0 || !strings.Contains(got[0], "not joined") {
 			t.Errorf("got %v before it runs", got)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
@@ -38,8 +39,7 @@ func deadLetters(t *testing.T, w *world, docs store.Docs, texts ...string) store
 	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
 	w.others(cluster.SubmitJob{Job: "etl", Spec: spec})
 	j, _ := w.v.Job("etl")
-	graph, err := supervisor.GraphOf(&j)
-	must.Succeed(t, err)
+	graph := must.Get(supervisor.GraphOf(&j))(t)
 	var shards []store.Shard
 	for _, s := range graph.Shards() {
 		shards = append(shards, store.Shard(s))
@@ -73,6 +73,9 @@ func TestARingThatFailsIsSaid(t *testing.T) {
 		}
 		if (a.Unheard != nil) != fails || fails && !errors.Is(a.Unheard, store.ErrUnavailable) {
 			t.Errorf("%s: %v", name, a.Unheard)
+		}
+		if d, err := docs.Get(t.Context(), "flow-bell"); !fails && (err != nil || !strings.Contains(string(d.Value), `"etl@`)) {
+			t.Errorf("the bell says %s, %v", d.Value, err)
 		}
 	}
 }

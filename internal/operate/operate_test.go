@@ -9,10 +9,13 @@ import (
 	"testing/synctest"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/journal"
+	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/work"
@@ -303,6 +306,32 @@ func TestAFilesJobIsNotKilled(t *testing.T) {
 	}
 }
 
+// What was pruned before the store went away is said.
+func TestAPruneThatStops(t *testing.T) {
+	t.Parallel()
+	w, o, docs := newWorld(t)
+	s := spec("check")
+	s.Source = "tasks"
+	w.others(cluster.SubmitJob{Job: "x", Spec: s}, cluster.SubmitJob{Job: "y", Spec: s})
+	must.Succeed(t, must.Err(docs.Put(t.Context(), store.Doc{Key: "source/tasks/a", Value: []byte(`{"incarnation":1}`)})))
+	w.between = func() { w.between = func() { w.away = store.ErrUnavailable } }
+	if done, err := o.Prune(t.Context(), "tasks"); !errors.Is(err, w.away) || len(done) != 1 || done[0].Said != "kill-job x" {
+		t.Errorf("%v, %v", done, err)
+	}
+}
+
+// A command reads nothing that another protocol has written.
+func TestAnotherProtocol(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	defer docs.Close()
+	must.Succeed(t, protocol.Claim(t.Context(), docs, protocol.Place{Protocol: "lease"}))
+	var other *protocol.OtherProtocolError
+	if _, err := Outside(replica.Protocol{}, docs, "ann").Value(t.Context()); !errors.As(err, &other) || other.Has != "lease" {
+		t.Error(err)
+	}
+}
+
 // The document that says that a member is drained goes when the cluster has agreed, and not before.
 func TestADrainIsKeptUntilTheClusterAgrees(t *testing.T) {
 	t.Parallel()
@@ -324,18 +353,24 @@ func TestADrainIsKeptUntilTheClusterAgrees(t *testing.T) {
 	if _, err := o.Undrain(ctx, "a"); !errors.Is(err, ErrRefused) {
 		t.Errorf("undrain nobody: %v", err)
 	}
+	if _, err := o.Drain(ctx, "a"); !errors.Is(err, ErrRefused) || kept() {
+		t.Errorf("drain nobody: %v, kept %t", err, kept())
+	}
 }
 
 // A request for a round that the store does not take is no refusal, and says how many it has taken.
 func TestRunNowWhereTheStoreIsAway(t *testing.T) {
 	t.Parallel()
 	w, _, _ := newWorld(t)
-	w.others(cluster.SubmitJob{Job: "x", Spec: spec("check")})
+	s := spec("check")
+	s.Tasks[0].Spread, s.Tasks[0].Partitions = cluster.SpreadPartitioned, []string{"p", "q"}
+	w.others(cluster.SubmitJob{Job: "x", Spec: s})
 	inner := memory.New().Open()
 	defer inner.Close()
-	o := New(w, faults.NewFaulty(inner, func(faults.Call) faults.Outcome { return faults.Refused }), nil, work.Types{"check": {Name: "check", Periodic: true}}, "ann")
+	plan := must.Get(faults.Script("refuse put after=1"))(t)
+	o := New(w, faults.NewFaulty(inner, plan), nil, work.Types{"check": {Name: "check", Periodic: true}}, "ann")
 	asks, _, err := o.RunNow(t.Context(), "x")
-	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, ErrRefused) || len(asks) != 0 || !strings.Contains(err.Error(), "0 of 1 were asked") || w.told != nil {
+	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, ErrRefused) || len(asks) != 1 || !strings.Contains(err.Error(), "1 of 2 were asked") || len(w.told) != 1 {
 		t.Errorf("got %v, %v, the journal has %v", asks, err, w.told)
 	}
 	if _, _, err := o.RunNow(t.Context(), "y"); !errors.Is(err, ErrRefused) {
@@ -365,7 +400,7 @@ func TestEvict(t *testing.T) {
 		}
 	}
 	evict(true, true)
-	w.others(cluster.LeaveCluster{Member: "a", Incarnation: 1, Reason: "restart", Hold: true})
+	w.others(cluster.DrainMember{Member: "a"}, cluster.LeaveCluster{Member: "a", Incarnation: 1, Reason: "restart", Hold: true})
 	evict(false, false)
 	var refused *RefusedError
 	if _, err := o.Evict(t.Context(), "a"); !errors.As(err, &refused) || refused.Said != "evict-member a" || refused.Try == "" {

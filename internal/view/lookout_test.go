@@ -11,7 +11,6 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/view"
-	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -234,21 +233,6 @@ func TestWhyOfAWholeTask(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got %q, want %q", id, got, want)
 		}
-	}
-}
-
-// A definition that was always malformed is no task that is gone.
-func TestWhyOfAMalformedFile(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	bad := journal.Record{AtMS: 5, Kind: journal.Malformed, Partition: "never", Message: "unknown field"}
-	w, ok := view.Of(s.v).Why("never", []journal.Record{bad})
-	if !ok || w.State != view.Malformed || w.Reason == nil || !strings.Contains(w.Reason.Try, "no version of it has ever run") {
-		t.Errorf("got %v %+v", ok, w)
-	}
-	w, ok = view.Of(s.v).Why("never", []journal.Record{bad, {Kind: journal.Recovered, Partition: "never"}})
-	if !ok || w.State != view.Gone {
-		t.Errorf("a file that was removed: got %v %+v", ok, w)
 	}
 }
 

@@ -151,8 +151,11 @@ func TestMalformedUntilMended(t *testing.T) {
 // The longest gap is that of all moves, and what is too old counts nowhere.
 func TestMovesSinceATime(t *testing.T) {
 	t.Parallel()
-	records := []journal.Record{{AtMS: 1000, Kind: journal.Moved, GapMS: new(int64(7))}, {AtMS: 2000, Kind: journal.Moved, GapMS: new(int64(3))}}
-	for ms, want := range map[int64]Moves{1000: {2, 7}, 1001: {1, 3}, 2001: {}} {
+	records := []journal.Record{
+		{AtMS: 1000, Kind: journal.Moved, GapMS: new(int64(7))}, {AtMS: 2000, Kind: journal.Moved, GapMS: new(int64(3))},
+		{AtMS: 3000, Kind: journal.Resumed, GapMS: new(int64(5))}, // no move, but nobody worked meanwhile
+	}
+	for ms, want := range map[int64]Moves{1000: {2, 7}, 1001: {1, 5}, 2001: {0, 5}, 3001: {}} {
 		if got := movesOf(since(records, time.UnixMilli(ms))); *got != want {
 			t.Errorf("since %d: got %+v, want %+v", ms, *got, want)
 		}

@@ -140,8 +140,12 @@ func TestPausedJobs(t *testing.T) {
 		}
 	}
 	check("bad parked parked", "far paused paused", "pool moving paused", "rest paused paused", "runs moving moving")
+	dead := Sight{v: v, beats: map[cluster.MemberID]Heartbeat{"a": {State: HeartbeatGone}}}
 	for p := range v.Partitions() {
 		if p.State == cluster.PartitionReleasing {
+			if got := dead.state(p); got != OwnerSilent {
+				t.Errorf("%s of a dead member is %s", p.ID, got)
+			}
 			v = applied(t, v, cluster.Stopped{Partition: p.ID, Token: p.Token})
 		}
 	}

@@ -28,8 +28,7 @@ func TestSQL(t *testing.T) {
 	_, err = db.ExecContext(t.Context(), fence.Table+"; CREATE TABLE report (body TEXT)")
 	must.Succeed(t, err)
 	write := func(resource string, token cluster.Token, body string) error {
-		tx, err := db.BeginTx(t.Context(), nil)
-		must.Succeed(t, err)
+		tx := must.Get(db.BeginTx(t.Context(), nil))(t)
 		defer func() { _ = tx.Rollback() }() // nothing after the commit
 		if err := fence.SQL(t.Context(), tx, resource, token); err != nil {
 			return err
@@ -62,8 +61,7 @@ func TestSQL(t *testing.T) {
 func TestFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	must.Succeed(t, err)
+	root := must.Get(os.OpenRoot(dir))(t)
 	defer root.Close()
 	must.Succeed(t, root.Mkdir("out", 0o700))
 	if _, _, err := fence.ReadFile(root, "out/report"); !errors.Is(err, fs.ErrNotExist) {
@@ -90,8 +88,7 @@ func TestFile(t *testing.T) {
 	must.Succeed(t, fence.WriteFile(root, "out/report", 13, []byte("last")))
 	reads("last", 13)
 	var names []string
-	all, err := os.ReadDir(filepath.Join(dir, "out"))
-	must.Succeed(t, err)
+	all := must.Get(os.ReadDir(filepath.Join(dir, "out")))(t)
 	for _, e := range all {
 		names = append(names, e.Name())
 	}

@@ -2,10 +2,8 @@ package guardian
 
 import (
 	"context"
-	"errors"
 	"os"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -37,8 +35,7 @@ func open(t *testing.T, reads *os.File) bool {
 // pair is a parent's line to a child that is in this process.
 func pair(t *testing.T) (parent *line, child *watch) {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	must.Succeed(t, err)
+	fds := must.Get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0))(t)
 	must.Succeed(t, unix.SetsockoptTimeval(fds[1], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 10})) // then none comes
 	parent = &line{file: os.NewFile(uintptr(fds[0]), "parent")}
 	t.Cleanup(func() { parent.close(); _ = unix.Close(fds[1]) })
@@ -112,34 +109,19 @@ func TestAWaitThatIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestWhatAParentTells: a child that takes no message is given up; a new one hears of all that is guarded, and of
-// nothing that was released.
+// TestWhatAParentTells: how long the lease of a slow member lasts. A child that takes no message is given up.
 func TestWhatAParentTells(t *testing.T) {
 	t.Parallel()
 	parent, child := pair(t)
 	g := newGuardian(Options{Place: "there"})
-	a, b := store.EndKey{Text: "a"}, store.EndKey{Text: "b"}
-	g.Guard(a)
-	g.Guard(b)
-	g.Release(a)
 	must.Succeed(t, g.tellAll(parent))
-	child.receive()
-	child.receive()
-	if all := child.Sessions(); child.place != "there" || len(all) != 1 || all[0].Key != "b" {
-		t.Errorf("a new child is told of %v at %q", all, child.place)
+	if child.receive(); child.hold != 8*10*time.Second {
+		t.Errorf("a child holds a session for %s", child.hold)
 	}
-	if longest := 8 * 10 * time.Second; child.hold != longest { // what the lease of a slow member lasts
-		t.Errorf("a new child holds a session for %s, want %s", child.hold, longest)
-	}
-	given := 0
-	g.line, parent.kill = parent, func() { given++ }
-	g.Guard(store.EndKey{Text: "c"})
-	child.receive()
-	if keys := keysOf(child); given != 0 || !slices.Equal(keys, []string{"b", "c"}) {
-		t.Errorf("told of %v, given up %d times", keys, given)
-	}
+	given := false
+	g.line, parent.kill = parent, func() { given = true }
 	for range 10_000 { // nobody takes them
-		if g.Guard(store.EndKey{Text: "more"}); given > 0 {
+		if g.Guard(store.EndKey{Text: "more"}); given {
 			return
 		}
 	}
@@ -180,43 +162,14 @@ func TestWhoCloses(t *testing.T) {
 	}
 }
 
-func keysOf(w *watch) (keys []string) {
-	for _, h := range w.Sessions() {
-		keys = append(keys, h.Key)
-	}
-	return keys
-}
-
-// ends is a store that ends sessions when it answers.
-type ends struct {
-	Store
-	away  bool
-	ended []string
-}
-
-func (e *ends) EndSession(_ context.Context, key string) error {
-	if e.away {
-		return store.ErrUnavailable
-	}
-	e.ended = append(e.ended, key)
-	return nil
-}
-
-// TestEndingIsTriedAgain: until the store answers, or the time is over.
-func TestEndingIsTriedAgain(t *testing.T) {
+// TestTheTimeIsOver: a store that does not answer is not tried for ever.
+func TestTheTimeIsOver(t *testing.T) {
 	t.Parallel()
-	w, st := &watch{}, &ends{away: true}
+	w := &watch{}
 	w.Ward = w.Guard(ward.Held[string]{ID: 1, Key: "a"})
-	if !w.endSessions(t.Context(), st) || len(w.Sessions()) != 1 {
-		t.Error("a store that is away is not asked again")
-	}
-	over, stop := context.WithCancelCause(t.Context())
-	stop(errors.New("late"))
-	if w.endSessions(over, st) {
-		t.Error("the time is over, and it is asked again")
-	}
-	st.away = false
-	if !w.endSessions(t.Context(), st) || len(w.Sessions()) != 0 || !slices.Equal(st.ended, []string{"a"}) {
-		t.Errorf("ended %v", st.ended)
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	if w.endSessions(over, nil) {
+		t.Error("it is tried again")
 	}
 }

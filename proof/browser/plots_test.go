@@ -47,8 +47,7 @@ func serveDrawn(t *testing.T) *drawn {
 		Workflow: cluster.Workflow{Edges: []cluster.Edge{{From: "read", To: "write"}}},
 	}})
 	j, _ := v.Job("words")
-	graph, err := supervisor.GraphOf(&j)
-	must.Succeed(t, err)
+	graph := must.Get(supervisor.GraphOf(&j))(t)
 	var shards []store.Shard
 	for _, s := range graph.Shards() {
 		shards = append(shards, store.Shard(s))

@@ -55,8 +55,7 @@ var spaces = regexp.MustCompile(`  +`)
 // told are the problems of rota status: state, name and text.
 func (c *place) told(t *testing.T) (out []string) {
 	t.Helper()
-	text, err := c.command("status", "--store", "file:store").Output()
-	must.Succeed(t, err)
+	text := must.Get(c.command("status", "--store", "file:store").Output())(t)
 	for line := range strings.Lines(string(text)) {
 		if problem, ok := strings.CutPrefix(line, "! "); ok {
 			problem, _, _ = strings.Cut(problem, "→")

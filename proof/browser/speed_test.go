@@ -88,15 +88,13 @@ func TestManyPages(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	var streams []*bufio.Reader
 	for range 100 {
-		r, err := client.Get(c.url + "/v1/events")
-		must.Succeed(t, err)
+		r := must.Get(client.Get(c.url + "/v1/events"))(t)
 		t.Cleanup(func() { r.Body.Close() })
 		streams = append(streams, bufio.NewReader(r.Body))
 	}
 	next := func(s *bufio.Reader, what string) {
 		for {
-			line, err := s.ReadString('\n')
-			must.Succeed(t, err)
+			line := must.Get(s.ReadString('\n'))(t)
 			if strings.HasPrefix(line, "event: "+what) {
 				return
 			}

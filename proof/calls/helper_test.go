@@ -28,8 +28,7 @@ func join(t *testing.T, s rota.Store, name string, slots int64, functions ...rot
 
 func submit[A, R any](t *testing.T, f rota.Func[A, R], to rota.CallTarget, arg A) *rota.Call[R] {
 	t.Helper()
-	c, err := f.Submit(t.Context(), to, arg)
-	must.Succeed(t, err)
+	c := must.Get(f.Submit(t.Context(), to, arg))(t)
 	return c
 }
 

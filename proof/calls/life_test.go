@@ -56,8 +56,7 @@ func TestACallOutlivesEverybody(t *testing.T) {
 	spawn(t, child{"m0", dir, 2, longTTL})
 	again := client(t, s, "another")
 	for _, id := range []string{running.ID(), queued.ID(), third.ID()} {
-		call, err := hold.Attach(again, id)
-		must.Succeed(t, err)
+		call := must.Get(hold.Attach(again, id))(t)
 		if _, err := wait(t, call); err != nil {
 			t.Error(err)
 		}
@@ -66,8 +65,7 @@ func TestACallOutlivesEverybody(t *testing.T) {
 		t.Error(err)
 	} // what was collected is removed then
 	for _, id := range []string{running.ID(), queued.ID(), third.ID()} {
-		other, err := hold.Attach(client(t, s, "third"), id)
-		must.Succeed(t, err)
+		other := must.Get(hold.Attach(client(t, s, "third"), id))(t)
 		if _, err := wait(t, other); !errors.Is(err, rota.ErrGone) {
 			t.Errorf("it was collected, and a second look gives %v", err)
 		}

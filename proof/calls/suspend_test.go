@@ -25,8 +25,7 @@ func judge(t *testing.T, beats []string, suspensions int) {
 	t.Helper()
 	newest, stale := uint64(0), 0
 	for _, b := range beats {
-		token, err := strconv.ParseUint(strings.Fields(b)[0], 10, 64)
-		must.Succeed(t, err)
+		token := must.Get(strconv.ParseUint(strings.Fields(b)[0], 10, 64))(t)
 		if token < newest {
 			stale++
 		}

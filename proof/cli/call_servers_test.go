@@ -19,8 +19,7 @@ func TestCallsOnServers(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*patience) // for all calls
 		defer cancel()
 		open := func() rota.Store {
-			s, err := srv.Open(ctx, p.name, false)
-			must.Succeed(t, err)
+			s := must.Get(srv.Open(ctx, p.name, false))(t)
 			t.Cleanup(func() { s.Close() })
 			return s
 		}
@@ -30,8 +29,7 @@ func TestCallsOnServers(t *testing.T) {
 			defer m.Leave(context.WithoutCancel(ctx))
 		}
 		look := open()
-		c, err := rota.Open(look, rota.ClientOptions{})
-		must.Succeed(t, err)
+		c := must.Get(rota.Open(look, rota.ClientOptions{}))(t)
 		began, n := time.Now(), 0
 		for got, err := range double.Map(ctx, c, func(yield func(int) bool) {
 			for i := 0; i < calls && yield(i); i++ {

@@ -165,8 +165,7 @@ func guardianOf(t *testing.T, pid int) int {
 // findGuardian finds the guardian of a member among its children; 0 for none.
 func findGuardian(t *testing.T, pid int) int {
 	t.Helper()
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	must.Succeed(t, err)
+	tasks := must.Get(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)))(t)
 	for _, path := range tasks {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -175,8 +174,7 @@ func findGuardian(t *testing.T, pid int) int {
 		for _, f := range strings.Fields(string(b)) {
 			line, _ := os.ReadFile("/proc/" + f + "/cmdline")
 			if strings.HasPrefix(string(line), "rota-guardian\x00") {
-				child, err := strconv.Atoi(f)
-				must.Succeed(t, err)
+				child := must.Get(strconv.Atoi(f))(t)
 				return child
 			}
 		}
@@ -241,8 +239,7 @@ func TestGuardianAtRest(t *testing.T) {
 	if used := processorTime(t, pid) - before; used > 0 {
 		t.Errorf("it used %d ticks of processor time in 2 s", used)
 	}
-	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	must.Succeed(t, err)
+	open := must.Get(os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)))(t)
 	for _, f := range open {
 		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, f.Name()))
 		if err == nil && strings.HasPrefix(to, "socket:") && f.Name() != "3" {
@@ -263,12 +260,10 @@ func TestGuardianAtRest(t *testing.T) {
 // field is a number of /proc.
 func field(t *testing.T, pid int, file, name string) int {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
-	must.Succeed(t, err)
+	b := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file)))(t)
 	for line := range strings.Lines(string(b)) {
 		if rest, ok := strings.CutPrefix(line, name); ok {
-			n, err := strconv.Atoi(strings.Fields(rest)[0])
-			must.Succeed(t, err)
+			n := must.Get(strconv.Atoi(strings.Fields(rest)[0]))(t)
 			return n
 		}
 	}
@@ -279,8 +274,7 @@ func field(t *testing.T, pid int, file, name string) int {
 // processorTime is what a process has used, in hundredths of a second.
 func processorTime(t *testing.T, pid int) int {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	must.Succeed(t, err)
+	b := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)))(t)
 	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
 	user, err1 := strconv.Atoi(fields[11])
 	system, err2 := strconv.Atoi(fields[12])

@@ -57,8 +57,7 @@ func TestAStartWithoutAServer(t *testing.T) {
 func started(t *testing.T, p *place, witness string) (out []string) {
 	t.Helper()
 	w := process.Witness{Path: filepath.Join(p.dir, witness)}
-	records, err := w.Next()
-	must.Succeed(t, err)
+	records := must.Get(w.Next())(t)
 	for _, r := range records {
 		if r.Kind == history.Started && !strings.HasPrefix(string(r.Partition), "rota.") {
 			out = append(out, string(r.Partition))

@@ -33,8 +33,7 @@ func zkShell(t *testing.T, address string, command ...string) string {
 // shown is what the page of ZooKeeper shows of its shell: commands, and what each prints.
 func shown(t *testing.T) (commands []string, prints map[string]string) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "stores", "zookeeper.md"))
-	must.Succeed(t, err)
+	page := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "stores", "zookeeper.md")))(t)
 	prints = make(map[string]string)
 	for line := range strings.Lines(string(page)) {
 		if c, ok := strings.CutPrefix(line, "$ bin/zkCli.sh -server 127.0.0.1:2181 "); ok {

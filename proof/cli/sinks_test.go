@@ -212,8 +212,7 @@ func printed(t *testing.T, text string) map[string]bool {
 
 func makeTopic(ctx context.Context, t *testing.T, c *kafka.Cluster) {
 	t.Helper()
-	client, err := c.Client()
-	must.Succeed(t, err)
+	client := must.Get(c.Client())(t)
 	defer client.Close()
 	req := kmsg.NewPtrCreateTopicsRequest()
 	topic := kmsg.NewCreateTopicsRequestTopic()
@@ -227,8 +226,7 @@ func makeTopic(ctx context.Context, t *testing.T, c *kafka.Cluster) {
 // consumed reads the topic until it has as many samples, or nothing more comes.
 func consumed(ctx context.Context, t *testing.T, c *kafka.Cluster, n int) map[string]bool {
 	t.Helper()
-	client, err := c.Client(kgo.ConsumeTopics("samples"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	must.Succeed(t, err)
+	client := must.Get(c.Client(kgo.ConsumeTopics("samples"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())))(t)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -248,8 +246,7 @@ func ask(t *testing.T, c *elastic.Cluster, method, path, body string) []byte {
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+c.Servers()[0]+path, strings.NewReader(body))
 	must.Succeed(t, err)
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	must.Succeed(t, err)
+	resp := must.Get(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {

@@ -21,10 +21,8 @@ func terminal(t *testing.T) (screen, keyboard *os.File) {
 	must.Succeed(t, err)
 	fd := int(screen.Fd())
 	must.Succeed(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	must.Succeed(t, err)
-	keyboard, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	must.Succeed(t, err)
+	n := must.Get(unix.IoctlGetInt(fd, unix.TIOCGPTN))(t)
+	keyboard = must.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	return screen, keyboard
 }
 

@@ -27,8 +27,7 @@ import (
 // take it from, and says so; any other one without that commit fails.
 func earlier(t *testing.T) (program, version string) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/earlier.txt")
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile("testdata/earlier.txt"))(t)
 	commit := regexp.MustCompile(`(?m)^[0-9a-f]{40}$`).FindString(string(text))
 	if shallow, err := exec.Command("git", "rev-parse", "--is-shallow-repository").Output(); err != nil {
 		t.Fatal(err)

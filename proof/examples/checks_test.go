@@ -39,8 +39,7 @@ func newChecks(t *testing.T) *checks {
 	p := &checks{&tour{t, t.TempDir(), s.URL + "/checks"}, s, map[string]*process.Process{}}
 	must.Succeed(t, os.CopyFS(filepath.Join(p.dir, "tasks"), os.DirFS("../../examples/checks/tasks")))
 	for _, f := range append(p.files("tasks", ".yaml"), p.files("tasks", ".json")...) {
-		text, err := os.ReadFile(f)
-		must.Succeed(t, err)
+		text := must.Get(os.ReadFile(f))(t)
 		must.Succeed(t, os.WriteFile(f, []byte(address.Replace(string(text))), 0o600))
 	}
 	return p

@@ -28,8 +28,7 @@ func flowTour(t *testing.T) *tour {
 	p := newTour(t)
 	for i := range 15 {
 		for _, f := range p.files("text", ".txt")[:3] {
-			text, err := os.ReadFile(f)
-			must.Succeed(t, err)
+			text := must.Get(os.ReadFile(f))(t)
 			p.write(fmt.Sprintf("text/%02d-%s", i, filepath.Base(f)), string(text))
 		}
 	}
@@ -117,15 +116,13 @@ func starting(t *testing.T) context.Context {
 
 // natsNode is a node, and natsNodes are three.
 func natsNode(t *testing.T) string {
-	s, err := nats.Spawn(starting(t), nats.Options{Dir: folder(t)})
-	must.Succeed(t, err)
+	s := must.Get(nats.Spawn(starting(t), nats.Options{Dir: folder(t)}))(t)
 	t.Cleanup(s.Stop)
 	return natsURL(s.URLs())
 }
 
 func natsNodes(t *testing.T) string {
-	p, err := nats.Spawn(starting(t), nats.Options{Dir: folder(t), Nodes: 3, NoSync: true})
-	must.Succeed(t, err)
+	p := must.Get(nats.Spawn(starting(t), nats.Options{Dir: folder(t), Nodes: 3, NoSync: true}))(t)
 	t.Cleanup(p.Stop)
 	return natsURL(p.URLs())
 }
@@ -136,8 +133,7 @@ func natsURL(nodes []string) string {
 
 // folder is a folder for a server, which may still write to it for a moment after its end.
 func folder(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "rota-nats-")
-	must.Succeed(t, err)
+	dir := must.Get(os.MkdirTemp("", "rota-nats-"))(t)
 	t.Cleanup(func() {
 		processtest.Await(t, "the folder of a server is gone", func() bool { return os.RemoveAll(dir) == nil })
 	})

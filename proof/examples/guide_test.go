@@ -13,8 +13,7 @@ import (
 // What docs/guide/inputs.md says under "Try it" works as it is written there.
 func TestTheGuideOnInputs(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/guide/inputs.md")
-	must.Succeed(t, err)
+	page := must.Get(os.ReadFile("../../docs/guide/inputs.md"))(t)
 	_, text, _ := strings.Cut(string(page), "## Try it\n")
 	_, text, _ = strings.Cut(text, "\n```\n")
 	text, _, ok := strings.Cut(text, "```\n")

@@ -28,8 +28,7 @@ type server struct {
 
 func serve(t *testing.T) *server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := &server{listener: l, conns: make(chan *net.TCPConn, 16)}
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -66,16 +65,14 @@ func (s *server) conn(t *testing.T) *net.TCPConn {
 
 func proxy(t *testing.T, target string) *faultproxy.Proxy {
 	t.Helper()
-	p, err := faultproxy.Listen(t.Context(), target)
-	must.Succeed(t, err)
+	p := must.Get(faultproxy.Listen(t.Context(), target))(t)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
 
 func dial(t *testing.T, p *faultproxy.Proxy) *net.TCPConn {
 	t.Helper()
-	c, err := net.Dial("tcp", p.Addr())
-	must.Succeed(t, err)
+	c := must.Get(net.Dial("tcp", p.Addr()))(t)
 	t.Cleanup(func() { c.Close() })
 	return c.(*net.TCPConn)
 }

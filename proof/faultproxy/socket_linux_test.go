@@ -29,16 +29,14 @@ func TestRefusedPortIsKept(t *testing.T) {
 
 func addrPort(t *testing.T, addr string) int {
 	t.Helper()
-	at, err := net.ResolveTCPAddr("tcp4", addr)
-	must.Succeed(t, err)
+	at := must.Get(net.ResolveTCPAddr("tcp4", addr))(t)
 	return at.Port
 }
 
 // bind tries to have a port for itself.
 func bind(t *testing.T, port int) error {
 	t.Helper()
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	must.Succeed(t, err)
+	fd := must.Get(syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0))(t)
 	defer syscall.Close(fd)
 	return syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
 }

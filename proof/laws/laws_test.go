@@ -23,8 +23,7 @@ var tree = sync.OnceValues(func() ([]*File, error) { return Load(root) }) // rea
 
 func load(t *testing.T) []*File {
 	t.Helper()
-	files, err := tree()
-	must.Succeed(t, err)
+	files := must.Get(tree())(t)
 	if len(files) < 50 {
 		t.Fatalf("%d files found: the walk is broken", len(files))
 	}
@@ -100,8 +99,7 @@ func TestTree(t *testing.T) {
 // TestMapShowsTheFloors: docs/internals/house.md has the table of floors as it is.
 func TestMapShowsTheFloors(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join(root, "docs", "internals", "house.md"))
-	must.Succeed(t, err)
+	page := must.Get(os.ReadFile(filepath.Join(root, "docs", "internals", "house.md")))(t)
 	if !strings.Contains(string(page), "```\n"+FloorTable+"```\n") {
 		t.Error("docs/internals/house.md does not show proof/laws/floors.txt as it is")
 	}
@@ -147,19 +145,16 @@ func typed(t *testing.T, dir string) *Package {
 	t.Helper()
 	exports, err := FindExports(".", Module+"/"+dir) // of both modules
 	must.Succeed(t, err)
-	names, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
-	must.Succeed(t, err)
+	names := must.Get(filepath.Glob(filepath.Join(root, dir, "*.go")))(t)
 	fset := token.NewFileSet()
 	var files []*File
 	for _, name := range names {
-		f, err := Parse(fset, name, path.Join(dir, filepath.Base(name)), nil)
-		must.Succeed(t, err)
+		f := must.Get(Parse(fset, name, path.Join(dir, filepath.Base(name)), nil))(t)
 		if !f.Test && Built(f) {
 			files = append(files, f)
 		}
 	}
-	p, err := exports.Check(Module+"/"+dir, files)
-	must.Succeed(t, err)
+	p := must.Get(exports.Check(Module+"/"+dir, files))(t)
 	return p
 }
 
@@ -169,8 +164,7 @@ var broken string
 // TestEachLawCanFail runs laws on small files that break them: those of testdata/broken.txt.
 func TestEachLawCanFail(t *testing.T) {
 	t.Parallel()
-	exports, err := FindExports(".", Module+"/cluster", "fmt", "maps", "slices", "time")
-	must.Succeed(t, err)
+	exports := must.Get(FindExports(".", Module+"/cluster", "fmt", "maps", "slices", "time"))(t)
 	seen := make(map[string]int)
 	for _, text := range strings.Split(broken, "\n== ")[1:] {
 		name, text, _ := strings.Cut(text, "\nwant: ")
@@ -180,8 +174,7 @@ func TestEachLawCanFail(t *testing.T) {
 		seen[law]++
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, err := Parse(token.NewFileSet(), name, as, repeated(t, text))
-			must.Succeed(t, err)
+			f := must.Get(Parse(token.NewFileSet(), name, as, repeated(t, text)))(t)
 			got := strings.Join(judge(t, law, f, exports), "\n")
 			switch {
 			case want == "nothing" && got != "":
@@ -209,8 +202,7 @@ func repeated(t *testing.T, text string) string {
 	t.Helper()
 	return times.ReplaceAllStringFunc(text+"\n", func(line string) string {
 		m := times.FindStringSubmatch(line)
-		n, err := strconv.Atoi(m[1])
-		must.Succeed(t, err)
+		n := must.Get(strconv.Atoi(m[1]))(t)
 		return strings.Repeat(m[2], n)
 	})
 }
@@ -233,8 +225,7 @@ func judge(t *testing.T, law string, f *File, exports *Exports) []string {
 		}
 		return out
 	case "types":
-		p, err := exports.Check(Module+"/"+f.Dir, withImpureHalf(t, f))
-		must.Succeed(t, err)
+		p := must.Get(exports.Check(Module+"/"+f.Dir, withImpureHalf(t, f)))(t)
 		return TypedPurity(p)
 	}
 	t.Fatalf("there is no law %q", law)
@@ -247,8 +238,7 @@ func withImpureHalf(t *testing.T, f *File) []*File {
 	if !strings.HasPrefix(path.Base(f.Path), "step") {
 		return []*File{f}
 	}
-	half, err := Parse(f.Fset, filepath.Join("testdata", "impure.txt"), path.Join(f.Dir, "run.go"), nil)
-	must.Succeed(t, err)
+	half := must.Get(Parse(f.Fset, filepath.Join("testdata", "impure.txt"), path.Join(f.Dir, "run.go"), nil))(t)
 	return []*File{f, half}
 }
 

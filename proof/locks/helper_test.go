@@ -22,8 +22,7 @@ func deadline(t testing.TB) context.Context {
 
 func client(t testing.TB, s store.Docs, o lock.Options) *lock.Client {
 	t.Helper()
-	c, err := lock.NewClient(s, o)
-	must.Succeed(t, err)
+	c := must.Get(lock.NewClient(s, o))(t)
 	t.Cleanup(func() {
 		if err := c.Close(deadline(t)); err != nil {
 			t.Errorf("close: %v", err)

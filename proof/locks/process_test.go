@@ -97,10 +97,8 @@ func startHolder(t *testing.T, dir, how string) *holder {
 	cmd := exec.Command(os.Args[0], how)
 	cmd.Env = append(os.Environ(), holderVariable+"="+dir)
 	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	must.Succeed(t, err)
-	stdout, err := cmd.StdoutPipe()
-	must.Succeed(t, err)
+	stdin := must.Get(cmd.StdinPipe())(t)
+	stdout := must.Get(cmd.StdoutPipe())(t)
 	must.Succeed(t, cmd.Start())
 	h := &holder{t: t, cmd: cmd, lines: bufio.NewScanner(stdout)}
 	t.Cleanup(func() { stdin.Close(); h.signal(syscall.SIGCONT); h.kill() })
@@ -139,8 +137,7 @@ func (h *holder) held() int64 {
 
 func openFile(t testing.TB, dir string) *file.Store {
 	t.Helper()
-	s, err := file.Open(deadline(t), dir, file.Options{})
-	must.Succeed(t, err)
+	s := must.Get(file.Open(deadline(t), dir, file.Options{}))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -167,8 +164,7 @@ func TestHolderIsKilled(t *testing.T) {
 				got <- held
 			}()
 			for waits := 0; waits == 0; {
-				s, err := l.State(ctx)
-				must.Succeed(t, err)
+				s := must.Get(l.State(ctx))(t)
 				waits = len(s.Waiting)
 			}
 			h.kill()
@@ -196,8 +192,7 @@ func TestHolderIsSuspended(t *testing.T) {
 			}
 			s := openFile(t, dir)
 			must.Succeed(t, process.StopOutside(deadline(t), h.cmd.Process.Pid, filepath.Join(dir, "queue.lock"), filepath.Join(dir, "turn.lock")))
-			held, err := client(t, s, lock.Options{TTL: time.Minute}).Lock("x").Acquire(deadline(t))
-			must.Succeed(t, err)
+			held := must.Get(client(t, s, lock.Options{TTL: time.Minute}).Lock("x").Acquire(deadline(t)))(t)
 			taken := int64(protocol.Now())
 			if int64(held.Token()) != token+1 {
 				t.Fatalf("token %d after %d", held.Token(), token)

@@ -30,23 +30,20 @@ func forUsers(t *testing.T) []page {
 		"contrib/google/GUIDE.md", "contrib/kafka/GUIDE.md",
 	}
 	for _, dir := range []string{"docs/guide", "docs/stores"} {
-		found, err := filepath.Glob(filepath.Join(root, dir, "*.md"))
-		must.Succeed(t, err)
+		found := must.Get(filepath.Glob(filepath.Join(root, dir, "*.md")))(t)
 		for _, name := range found {
 			names = append(names, dir+"/"+filepath.Base(name))
 		}
 	}
 	var all []page
 	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		must.Succeed(t, err)
+		text := must.Get(os.ReadFile(filepath.Join(root, name)))(t)
 		for i, line := range strings.Split(string(text), "\n") {
 			if strings.HasPrefix(line, "    ") && strings.TrimSpace(line) != "" && !inFence(string(text), i) {
 				t.Errorf("%s:%d: a block without fences: this test cannot see it", name, i+1)
 			}
 		}
-		blocks, err := pages.Blocks(string(text))
-		must.Succeed(t, err)
+		blocks := must.Get(pages.Blocks(string(text)))(t)
 		all = append(all, page{name, blocks})
 	}
 	return all
@@ -125,10 +122,8 @@ func blocksOfGuide(t *testing.T, p page) []string {
 	if filepath.Dir(p.path) != "docs/stores" {
 		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(root, p.path))
-	must.Succeed(t, err)
-	g, err := ReadGuide(string(text))
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile(filepath.Join(root, p.path)))(t)
+	g := must.Get(ReadGuide(string(text)))(t)
 	return []string{g.Programs, g.Server, g.Check, g.Run + "\n", g.Members + "\n" + g.Tasks + "\n"}
 }
 

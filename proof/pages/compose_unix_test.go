@@ -37,8 +37,7 @@ type service struct {
 
 func readCompose(t *testing.T) compose {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "compose.yaml"))
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile(filepath.Join(root, "compose.yaml")))(t)
 	var c compose
 	if err := yaml.UnmarshalWithOptions(text, &c, yaml.Strict()); err != nil {
 		t.Fatal(yaml.FormatError(err, false, true))

@@ -16,10 +16,8 @@ import (
 // The page of flows, from nothing to the end: three processes, two flows of built-in stages, and what the page shows of them.
 func TestFlowsPage(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(root, "docs", "guide", "flows.md"))
-	must.Succeed(t, err)
-	all, err := pages.Blocks(string(text))
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile(filepath.Join(root, "docs", "guide", "flows.md")))(t)
+	all := must.Get(pages.Blocks(string(text)))(t)
 	blocks := slices.DeleteFunc(all, func(b pages.Block) bool { return b.Section != "From nothing to the end" && b.Section != "Windows" })
 	if len(blocks) != 4 || !strings.Contains(blocks[1].Text, "FLOW ") || !strings.Contains(blocks[3].Text, "late") {
 		t.Fatalf("the sections have the blocks %+v, want what is typed and what comes, twice", blocks)
@@ -37,8 +35,7 @@ func TestFlowsPage(t *testing.T) {
 	if !strings.Contains(spaced(typed.said()), spaced(blocks[1].Text)) {
 		t.Errorf("the picture is not the one of the page:\n%s", blocks[1].Text)
 	}
-	windows, err := u.types(dir, strings.ReplaceAll(blocks[2].Text, "/tmp/flow", dir))
-	must.Succeed(t, err)
+	windows := must.Get(u.types(dir, strings.ReplaceAll(blocks[2].Text, "/tmp/flow", dir)))(t)
 	must.Succeed(t, windows.end(t.Context()))
 	if !strings.Contains(windows.said(), blocks[3].Text) {
 		t.Errorf("the windows are not those of the page:\n%s", windows.said())

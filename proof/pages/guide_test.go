@@ -45,8 +45,7 @@ rota run --store nats://elsewhere/rota ./tasks
 
 func TestReadGuide(t *testing.T) {
 	t.Parallel()
-	g, err := ReadGuide(sound)
-	must.Succeed(t, err)
+	g := must.Get(ReadGuide(sound))(t)
 	want := Guide{
 		Store: "nats://127.0.0.1:1/rota", Programs: "go build -o bin/rota ./cmd/rota\nexport PATH=$PWD/bin:$PATH\n",
 		Server: "cat > conf <<END\nport: 1\nEND\nserver -c conf\n", Check: "rota store check nats://127.0.0.1:1/rota\n",

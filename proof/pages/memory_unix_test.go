@@ -22,10 +22,8 @@ var addressOfAPI = regexp.MustCompile(` · API (http://\S+)`)
 // The other half of the page of the directory: one process alone, and where it shows what it does.
 func TestInMemory(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(root, "docs", "stores", "file.md"))
-	must.Succeed(t, err)
-	blocks, err := pages.Blocks(string(text))
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile(filepath.Join(root, "docs", "stores", "file.md")))(t)
+	blocks := must.Get(pages.Blocks(string(text)))(t)
 	i := slices.IndexFunc(blocks, func(b pages.Block) bool { return b.Section == "In memory" })
 	if i < 0 || !strings.HasPrefix(blocks[i].Text, "rota run --store memory: ") {
 		t.Fatalf("the page has no section %q with the line of a process in %+v", "In memory", blocks)

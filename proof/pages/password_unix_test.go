@@ -16,10 +16,8 @@ import (
 // What the page gives a user of NATS is all that a member needs, and what looks at it. A check needs more, and names it.
 func TestUserOfNATS(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(root, "docs", "stores", "nats.md"))
-	must.Succeed(t, err)
-	blocks, err := pages.Blocks(string(text))
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile(filepath.Join(root, "docs", "stores", "nats.md")))(t)
+	blocks := must.Get(pages.Blocks(string(text)))(t)
 	i := slices.IndexFunc(blocks, func(b pages.Block) bool { return strings.HasPrefix(b.Text, "accounts: {") })
 	if i < 0 {
 		t.Fatal("the page has no block that begins with accounts: {")

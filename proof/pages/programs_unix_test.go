@@ -70,8 +70,7 @@ func (w *workshop) run(t *testing.T, line string) error {
 // guide reads the page of a store, with other ports and directories in place of its own.
 func guide(t *testing.T, store string, instead ...string) Guide {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(root, "docs", "stores", store+".md"))
-	must.Succeed(t, err)
+	page := must.Get(os.ReadFile(filepath.Join(root, "docs", "stores", store+".md")))(t)
 	g, err := ReadGuide(strings.NewReplacer(instead...).Replace(string(page)))
 	if err != nil {
 		t.Fatalf("docs/stores/%s.md: %v", store, err)

@@ -205,8 +205,7 @@ func TestGuides(t *testing.T) {
 
 func TestEachPageIsTried(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join(root, "docs", "stores", "*.md"))
-	must.Succeed(t, err)
+	files := must.Get(filepath.Glob(filepath.Join(root, "docs", "stores", "*.md")))(t)
 	tried := readers()
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".md")
@@ -225,14 +224,12 @@ var triedWith = regexp.MustCompile(`(?:all that is said here was tried|Everythin
 // What the pages say that they were tried with is what this test tries them with.
 func TestVersionsOfThePages(t *testing.T) {
 	t.Parallel()
-	mod, err := os.ReadFile(filepath.Join(root, "proof", "go.mod"))
-	must.Succeed(t, err)
+	mod := must.Get(os.ReadFile(filepath.Join(root, "proof", "go.mod")))(t)
 	ours := string(mod) + "zookeeper v" + zookeeper.Version + "\nopensearch v" + elastic.OpenSearch.Version + "\nkafka v" + kafka.Version + "\n"
 	for page, module := range map[string]string{
 		"etcd": "go.etcd.io/etcd/server/v3", "kafka": "kafka", "nats": "github.com/nats-io/nats-server/v2", "zookeeper": "zookeeper", "elastic": "opensearch",
 	} {
-		text, err := os.ReadFile(filepath.Join(root, "docs", "stores", page+".md"))
-		must.Succeed(t, err)
+		text := must.Get(os.ReadFile(filepath.Join(root, "docs", "stores", page+".md")))(t)
 		m := triedWith.FindSubmatch(text)
 		if m == nil || !regexp.MustCompile(regexp.QuoteMeta(module+" v"+string(m[1]))+`\s`).MatchString(ours) {
 			t.Errorf("docs/stores/%s.md: it says %q, and this is tried with another version of %s", page, m, module)
@@ -259,8 +256,7 @@ func TestAPageThatLeadsNowhere(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(filepath.Join(root, "docs", "stores", "nats.md"))
-			must.Succeed(t, err)
+			text := must.Get(os.ReadFile(filepath.Join(root, "docs", "stores", "nats.md")))(t)
 			broken := strings.Replace(string(text), c.old, c.new, 1)
 			g, err := ReadGuide(strings.ReplaceAll(broken, "4222", freePort(t)))
 			if err != nil || broken == string(text) {

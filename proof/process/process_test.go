@@ -15,8 +15,7 @@ import (
 
 func TestStart(t *testing.T) {
 	t.Parallel()
-	p, err := process.Start(exec.Command("sh", "-c", "echo out; echo err >&2; exit 3"))
-	must.Succeed(t, err)
+	p := must.Get(process.Start(exec.Command("sh", "-c", "echo out; echo err >&2; exit 3")))(t)
 	code, err := p.Wait(deadline(t))
 	if err != nil || code != 3 || !p.Ended() || p.Err() == nil {
 		t.Errorf("code %d, %v; it ended: %t, with %v", code, err, p.Ended(), p.Err())
@@ -37,8 +36,7 @@ func TestStart(t *testing.T) {
 
 func TestKill(t *testing.T) {
 	t.Parallel()
-	p, err := process.Start(exec.Command("sleep", "600"))
-	must.Succeed(t, err)
+	p := must.Get(process.Start(exec.Command("sleep", "600")))(t)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.Wait(over); !errors.Is(err, context.Canceled) || p.Ended() || p.Err() != nil {

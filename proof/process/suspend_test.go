@@ -64,8 +64,7 @@ func start(t *testing.T, name string) *process.Process {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), lockVariable+"="+name)
-	in, err := cmd.StdinPipe()
-	must.Succeed(t, err)
+	in := must.Get(cmd.StdinPipe())(t)
 	begun, theirs, err := os.Pipe()
 	must.Succeed(t, err)
 	defer begun.Close()
@@ -98,8 +97,7 @@ func TestStopOutside(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	must.Succeed(t, os.WriteFile(name, nil, 0o600))
 	p := start(t, name)
-	f, err := os.Open(name)
-	must.Succeed(t, err)
+	f := must.Get(os.Open(name))(t)
 	defer f.Close()
 	for round := range 20 {
 		must.Succeed(t, process.StopOutside(deadline(t), p.PID(), name))
@@ -122,8 +120,7 @@ func TestStopGivesUp(t *testing.T) {
 	for _, name := range []string{held, other} {
 		must.Succeed(t, os.WriteFile(name, nil, 0o600))
 	}
-	f, err := os.Open(held)
-	must.Succeed(t, err)
+	f := must.Get(os.Open(held))(t)
 	defer f.Close()
 	must.Succeed(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
 	p := start(t, other)

@@ -119,20 +119,22 @@ func TestItemsAreJudgedOneByOne(t *testing.T) {
 		refused int
 		retry   []string
 		text    string
+		login   bool
 	}{
-		"all well":           {[]byte(`{"errors":false}`), 0, nil, ""},
-		"one of each":        {items(201, 409, 400, 429, 201, 503), 1, []string{"full", "two"}, "503"},
-		"refused in part":    {items(201, 201, 201, 201, 201, 400), 1, nil, "t400: r"},
-		"too few items":      {items(201, 400), 0, []string{"ok", "there", "bad", "full", "two"}, "number of items"},
-		"not a bulk answer":  {[]byte("<html>"), 0, []string{"ok", "there", "bad", "full", "two"}, "<html>"},
-		"errors, but no one": {items(201, 201, 201, 201, 201, 409), 0, nil, ""},
+		"all well":           {[]byte(`{"errors":false}`), 0, nil, "", false},
+		"one of each":        {items(201, 409, 400, 429, 403, 503), 1, []string{"full", "two"}, "503", false},
+		"refused in part":    {items(201, 201, 201, 201, 201, 400), 1, nil, "t400: r", false},
+		"too few items":      {items(201, 400), 0, []string{"ok", "there", "bad", "full", "two"}, "number of items", false},
+		"not a bulk answer":  {[]byte("<html>"), 0, []string{"ok", "there", "bad", "full", "two"}, "<html>", false},
+		"errors, but no one": {items(201, 201, 201, 201, 201, 409), 0, nil, "", true},
+		"no right":           {items(403, 403, 403, 403, 403, 403), 5, nil, "403", true},
 	} {
 		out := judge(batch, c.body, say)
 		var again []string
 		for _, s := range out.Retry {
 			again = append(again, s.Name)
 		}
-		if out.Refused != c.refused || fmt.Sprint(again) != fmt.Sprint(c.retry) || (c.text == "") != (out.Err == nil) || c.text != "" && !strings.Contains(out.Err.Error(), c.text) {
+		if out.Login != c.login || out.Refused != c.refused || fmt.Sprint(again) != fmt.Sprint(c.retry) || (c.text == "") != (out.Err == nil) || c.text != "" && !strings.Contains(out.Err.Error(), c.text) {
 			t.Errorf("%s: %+v", name, out)
 		}
 	}
@@ -142,10 +144,16 @@ func TestItemsAreJudgedOneByOne(t *testing.T) {
 func TestErrorsAreAskedFor(t *testing.T) {
 	t.Parallel()
 	var asked []string
-	answers := []string{`{"errors":false}`, `{"errors":true}`, `{"errors":true,"items":[{"create":{"status":409}},{"create":{"status":400,"error":{"type":"t","reason":"r"}}}]}`}
+	answers := []string{
+		`{"errors":false}`, `{"errors":true}`, `{"errors":true,"items":[{"create":{"status":409}},{"create":{"status":400,"error":{"type":"t","reason":"r"}}}]}`,
+		`{"errors":true}`, "",
+	}
 	s, err := New(Options{Target: "samples", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		asked = append(asked, r.URL.RawQuery)
-		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answers[len(asked)-1])), Request: r}, nil
+		body, status := answers[len(asked)], http.StatusOK
+		if asked = append(asked, r.URL.RawQuery); body == "" {
+			status = http.StatusForbidden
+		}
+		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 	})})
 	must.Succeed(t, err)
 	batch := []publish.Sample{{Name: "a", Points: []publish.Point{{AtMS: 1}}}, {Name: "b", Points: []publish.Point{{AtMS: 1}}}}
@@ -153,6 +161,9 @@ func TestErrorsAreAskedFor(t *testing.T) {
 		t.Errorf("%+v after %v", out, asked)
 	}
 	if out := s.Send(t.Context(), batch); out.Refused != 1 || len(out.Retry) > 0 || len(asked) != 3 || !strings.Contains(asked[2], "items") {
+		t.Errorf("%+v after %v", out, asked)
+	}
+	if out := s.Send(t.Context(), batch); !out.Login || out.Refused != 2 { // the right was lost in between
 		t.Errorf("%+v after %v", out, asked)
 	}
 }

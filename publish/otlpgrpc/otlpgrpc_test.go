@@ -107,6 +107,12 @@ func TestCodes(t *testing.T) {
 		if (len(out.Retry) == 1) != c.retry || (out.Refused == 1) == c.retry || out.Login != c.login || (s.current == 1) != c.moves || out.Err == nil {
 			t.Errorf("%v: %+v, server %d", c.err, out, s.current)
 		}
+		dialed := 0
+		only := &sink{servers: []string{"a:1"}, c: says{c.err}, dial: func(string) (connection, error) { dialed++; return says{}, nil }}
+		only.Send(t.Context(), batch)
+		if hung := status.Code(c.err) == codes.DeadlineExceeded; (dialed == 1) != hung {
+			t.Errorf("%v: the only server is dialed %d times", c.err, dialed)
+		}
 		if d := waitOf(status.Convert(c.err)); d != out.Wait || d != 0 && d != 2500*time.Millisecond {
 			t.Errorf("%v: waits %v", c.err, d)
 		}

@@ -16,8 +16,7 @@ import (
 func TestMovedDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
-	s, err := Open(deadline(t), dir, Options{})
-	must.Succeed(t, err)
+	s := must.Get(Open(deadline(t), dir, Options{}))(t)
 	defer s.Close()
 	must.Succeed(t, must.Err(s.Append(deadline(t), []byte("one"))))
 	away := dir + ".away"

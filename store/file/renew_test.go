@@ -32,8 +32,7 @@ func TestARenewalWakesNobody(t *testing.T) {
 		return hints > 0
 	}
 	hinted()
-	before, err := other.bell.look()
-	must.Succeed(t, err)
+	before := must.Get(other.bell.look())(t)
 	for i := range 5 {
 		d.Value = []byte{byte('1' + i)}
 		if d.Version, err = store.Renew(deadline(t), session, d); err != nil {

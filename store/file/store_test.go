@@ -29,8 +29,7 @@ func place(t testing.TB) string {
 
 func openIn(t testing.TB, dir string, o Options) *Store {
 	t.Helper()
-	s, err := Open(deadline(t), dir, o)
-	must.Succeed(t, err)
+	s := must.Get(Open(deadline(t), dir, o))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)

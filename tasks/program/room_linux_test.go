@@ -29,18 +29,38 @@ func rooms(t *testing.T, test func(t *testing.T, r *Room)) {
 		Options
 	}{{"groups", Options{}}, {"environment", Options{NoGroup: true}}} {
 		t.Run(o.name, func(t *testing.T) {
-			r := NewRoom(o.Options)
-			if o.name == "groups" && r.group == nil {
-				t.Skip("NOT TESTED: this process may make no control groups of version 2")
-			}
-			t.Cleanup(func() {
-				if err := r.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			test(t, r)
+			test(t, newRoom(t, o.Options))
 		})
 	}
+}
+
+// newRoom closes the room at the end of the test, when no program has a group any more.
+func newRoom(t *testing.T, o Options) *Room {
+	t.Helper()
+	r := NewRoom(o)
+	if !o.NoGroup && r.group == nil {
+		t.Skip("NOT TESTED: this process may make no control groups of version 2")
+	}
+	t.Cleanup(func() {
+		if left, err := filepath.Glob(filepath.Join(r.Place().Group, r.Place().Mark+"*")); err != nil || r.group != nil && len(left) > 0 {
+			t.Errorf("control groups of programs are left: %q, %v", left, err)
+		}
+		must.Succeed(t, r.Close())
+	})
+	return r
+}
+
+// owner starts a process that owns a room and runs a script in it. It says the room's place.
+func owner(t *testing.T, script string, environ ...string) (*exec.Cmd, Place) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(append(os.Environ(), ownerVariable+"="+script), environ...)
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Succeed(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	line := must.Get(bufio.NewReader(out).ReadString('\n'))(t)
+	mark, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
+	return cmd, Place{Mark: mark, Group: dir}
 }
 
 // pipe is a named pipe that programs write process numbers to.
@@ -62,10 +82,8 @@ func newPipe(t *testing.T) *pipe {
 // next is a descriptor of the next process that says its number.
 func (p *pipe) next(t *testing.T) int {
 	t.Helper()
-	line, err := p.r.ReadString('\n')
-	must.Succeed(t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	must.Succeed(t, err)
+	line := must.Get(p.r.ReadString('\n'))(t)
+	pid := must.Get(strconv.Atoi(strings.TrimSpace(line)))(t)
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		t.Fatalf("process %d: %v", pid, err)
@@ -99,6 +117,9 @@ var escapes = []struct {
 	{"session and double fork", `(setsid sh -c 'echo $$ >PIPE; sleep 1000 & echo $! >PIPE; wait' &)`, 2, true},
 	{"cleared environment, below one that has it", `(setsid sh -c 'env -i sh -c "echo \$\$ >PIPE; exec sleep 1000" & echo $! >/dev/null; wait' &)`, 1, true},
 	{"deaf to signals", `(trap "" TERM HUP INT; setsid sh -c 'trap "" TERM; echo $$ >PIPE; while :; do sleep 1; done' &)`, 1, true},
+	{"the name of a zombie", `d=$(dirname PIPE); cp /bin/sleep "$d/x) Z 1"; "$d/x) Z 1" 1000 & echo $! >PIPE`, 1, true},
+	{"a group below", `for m in /sys/fs/cgroup /sys/fs/cgroup/unified; do g=$m$(sed -n s/^0:://p /proc/self/cgroup)
+		case $g in */rota-*) [ -d $g ] && mkdir $g/below; esac; done; sleep 1000 & echo $! >PIPE`, 1, true},
 	{"cleared environment and double fork", `(setsid env -i sh -c 'echo $$ >PIPE; exec sleep 1000' &)`, 1, false},
 }
 
@@ -152,8 +173,7 @@ func TestNothingIsLeft(t *testing.T) {
 func gate(t *testing.T) (path string, open func()) {
 	t.Helper()
 	p := newPipe(t)
-	f, err := os.OpenFile(p.path, os.O_RDWR, 0)
-	must.Succeed(t, err)
+	f := must.Get(os.OpenFile(p.path, os.O_RDWR, 0))(t)
 	t.Cleanup(func() { _ = f.Close() })
 	return p.path, func() {
 		must.Succeed(t, must.Err(f.WriteString("go\n")))
@@ -171,6 +191,9 @@ func TestEndsItsOwnOnly(t *testing.T) {
 			ended <- err
 		}()
 		other := p.next(t)
+		if _, err := r.Run(t.Context(), Command{Argv: []string{"/no/such/program"}, Dir: "/"}); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a program that is not there: %v", err)
+		}
 		must.Succeed(t, must.Err(r.Run(t.Context(), Command{Argv: []string{"/bin/sh", "-c", "sleep 1000 &"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"})))
 		if !alive(t, other) {
 			t.Error("the end of one program ended what another one has started")
@@ -189,6 +212,9 @@ const ownerVariable = "PROGRAM_TEST_OWNER"
 // roomsVariable makes it make so many rooms.
 const roomsVariable = "PROGRAM_TEST_ROOMS"
 
+// orphansVariable makes it adopt what programs leave.
+const orphansVariable = "PROGRAM_TEST_ORPHANS"
+
 func TestMain(m *testing.M) {
 	if script := os.Getenv(ownerVariable); script != "" {
 		own(script)
@@ -196,6 +222,13 @@ func TestMain(m *testing.M) {
 	}
 	if count := os.Getenv(roomsVariable); count != "" {
 		os.Exit(makeRooms(count))
+	}
+	if os.Getenv(orphansVariable) != "" {
+		if wrong := adopt(); wrong != "" {
+			fmt.Fprintln(os.Stderr, wrong)
+			os.Exit(1)
+		}
+		return
 	}
 	os.Exit(m.Run())
 }
@@ -216,19 +249,12 @@ func TestEndAll(t *testing.T) {
 					t.Skip("what the platform cannot do: docs/guarantees.md")
 				}
 				p := newPipe(t)
-				cmd := exec.Command("/proc/self/exe")
-				cmd.Env = append(os.Environ(), ownerVariable+"="+strings.ReplaceAll(e.script, "PIPE", p.path))
+				var apart []string
 				if !grouped {
-					cmd.Env = append(cmd.Env, "PROGRAM_TEST_NO_GROUP=1")
+					apart = []string{"PROGRAM_TEST_NO_GROUP=1"}
 				}
-				out, err := cmd.StdoutPipe()
-				must.Succeed(t, err)
-				must.Succeed(t, cmd.Start())
-				t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-				line, err := bufio.NewReader(out).ReadString('\n')
-				must.Succeed(t, err)
-				mark, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
-				if grouped && dir == "" {
+				cmd, place := owner(t, strings.ReplaceAll(e.script, "PIPE", p.path), apart...)
+				if grouped && place.Group == "" {
 					t.Skip("NOT TESTED: this process may make no control groups of version 2")
 				}
 				var left []int
@@ -240,16 +266,16 @@ func TestEndAll(t *testing.T) {
 				if !slices.ContainsFunc(left, func(fd int) bool { return alive(t, fd) }) {
 					t.Fatal("nothing is left that could be ended: the test shows nothing")
 				}
-				must.Succeed(t, EndAll(t.Context(), Place{Mark: "another" + mark}))
+				must.Succeed(t, EndAll(t.Context(), Place{Mark: "another" + place.Mark}))
 				if !slices.ContainsFunc(left, func(fd int) bool { return alive(t, fd) }) {
 					t.Fatal("another room's programs were ended")
 				}
-				must.Succeed(t, EndAll(t.Context(), Place{Mark: mark, Group: dir}))
+				must.Succeed(t, EndAll(t.Context(), place))
 				if slices.ContainsFunc(left, func(fd int) bool { return alive(t, fd) }) {
 					t.Error("a process is left")
 				}
-				if _, err := os.Stat(dir); dir != "" && err == nil {
-					t.Errorf("the control group %s is left", dir)
+				if _, err := os.Stat(place.Group); grouped && err == nil {
+					t.Errorf("the control group %s is left", place.Group)
 				}
 			})
 		}
@@ -277,24 +303,9 @@ func TestFindGroup(t *testing.T) {
 
 // An owner died and nobody ended what its programs have left: the next program of another room begins after that has ended.
 func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
-	r := NewRoom(Options{})
-	if r.group == nil {
-		t.Skip("NOT TESTED: this process may make no control groups of version 2")
-	}
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	r := newRoom(t, Options{})
 	p := newPipe(t)
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), ownerVariable+"=(setsid env -i sh -c 'echo $$ >"+p.path+"; exec sleep 1000' &)")
-	out, err := cmd.StdoutPipe()
-	must.Succeed(t, err)
-	must.Succeed(t, cmd.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	must.Succeed(t, err)
-	_, group, _ := strings.Cut(strings.TrimSpace(line), " ")
+	cmd, place := owner(t, "(setsid env -i sh -c 'echo $$ >"+p.path+"; exec sleep 1000' &)")
 	left := p.next(t)
 	must.Succeed(t, must.Err(r.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"})))
 	if !alive(t, left) {
@@ -303,8 +314,7 @@ func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
 	must.Succeed(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 	// Another process has just begun to do the same.
-	other, err := hold(group, unix.LOCK_SH)
-	must.Succeed(t, err)
+	other := must.Get(hold(place.Group, unix.LOCK_SH))(t)
 	defer other.Close()
 	must.Succeed(t, must.Err(r.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"})))
 	if alive(t, left) {
@@ -314,15 +324,7 @@ func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
 
 // An owner is dying: another lock of it, by which others see that it is dead, is free already, and that of its group is not yet. They wait for that.
 func TestADyingOwnersGroup(t *testing.T) {
-	r := NewRoom(Options{})
-	if r.group == nil {
-		t.Skip("NOT TESTED: this process may make no control groups of version 2")
-	}
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	r := newRoom(t, Options{})
 	dying := filepath.Join(r.group.own, groupPrefix+"dying"+r.place.Mark)
 	must.Succeed(t, os.Mkdir(dying, 0o755))
 	flock, err := hold(dying, unix.LOCK_EX) // what is left of its locks

@@ -221,8 +221,7 @@ func TestWhatIsToldIsLookedAt(t *testing.T) {
 
 func stat(t *testing.T, name string) fs.FileInfo {
 	t.Helper()
-	info, err := os.Stat(name)
-	must.Succeed(t, err)
+	info := must.Get(os.Stat(name))(t)
 	return info
 }
 

@@ -158,27 +158,56 @@ func TestSourceFollowsItsFiles(t *testing.T) {
 	b.wait("remove", `c{"every_ms":3000}`, "")
 }
 
-// TestAFileThatComesBetweenTheScanAndTheWatch: a folder in a directory is watched only when a scan has found it.
-func TestAFileThatComesBetweenTheScanAndTheWatch(t *testing.T) {
+// TestWhatNoWatchTellsAtOnce: a folder in a directory is watched only when a scan has found it, and what is written all the time never becomes quiet. Both are
+// looked at all the same, long before the next scan of everything.
+func TestWhatNoWatchTellsAtOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t, map[string]string{"sub/a.yaml": good})
-	var once sync.Once // of the reader's looks and the publisher's
-	b.types = func() work.Types {
-		all := types()
-		slow := all["noop"]
-		slow.New = func(d work.Definition) (work.Runner, error) { // called by the scan, when the directory has been listed
-			once.Do(func() { grow(t, b.dir, map[string]string{"sub/b.yaml": good}) })
-			return work.RunnerFunc(nil), nil
-		}
-		all["noop"] = slow
-		return all
+	for name, c := range map[string]struct {
+		had            string
+		checks, looked func(dir string)
+	}{
+		// A check comes when the directory has been listed, a look is over when its folder is watched.
+		"a file between the scan and the watch": {"sub/a.yaml", func(dir string) { grow(t, dir, map[string]string{"sub/b.yaml": good}) }, func(string) {}},
+		"a file that is written all the time":   {"a.yaml", func(string) {}, func(dir string) { grow(t, dir, map[string]string{"b.yaml": good}) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := tree(t, map[string]string{c.had: good})
+			conf := Config{Dirs: map[string][]string{"s": {dir}}, Rescan: time.Hour, Types: func() work.Types {
+				all := types()
+				slow := all["noop"]
+				slow.New = func(work.Definition) (work.Runner, error) { c.checks(dir); return work.RunnerFunc(nil), nil }
+				all["noop"] = slow
+				return all
+			}}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			var first sync.Once
+			var writer sync.WaitGroup
+			found := 0
+			conf.looks(ctx, "s", slog.New(slog.DiscardHandler), nil, func(scan Scan, _ bool) bool {
+				if found = len(scan.Definitions); found == 2 {
+					cancel()
+				}
+				first.Do(func() {
+					writer.Go(func() {
+						for ctx.Err() == nil {
+							c.looked(dir)
+							time.Sleep(debounce / 4)
+						}
+					})
+				})
+				return false
+			})
+			if writer.Wait(); found != 2 {
+				t.Errorf("found %d files of two", found)
+			}
+		})
 	}
-	b.run()
-	b.wait("both", "a{} b{}", "")
 }
 
 // TestTheFirstScanIsNotRepeated: the directories are watched before the first scan begins. So a change that comes after that needs no second scan of everything:
-// the next look reads only what changed.
+// the next look reads only what changed, and one more, where it is asked for, the same.
 func TestTheFirstScanIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t, map[string]string{"a.yaml": good})
@@ -188,14 +217,15 @@ func TestTheFirstScanIsNotRepeated(t *testing.T) {
 	var looked []string
 	c.looks(ctx, "files", slog.New(slog.DiscardHandler), nil, func(scan Scan, _ bool) bool {
 		looked = append(looked, fmt.Sprint(len(scan.Definitions), scan.only))
-		if len(looked) == 1 {
+		switch len(looked) {
+		case 1:
 			grow(t, b.dir, map[string]string{"b.yaml": good})
-		} else {
+		case 3:
 			cancel()
 		}
-		return false
+		return len(looked) == 2
 	})
-	if want := []string{"1 map[]", "2 map[b:true]"}; !slices.Equal(looked, want) {
+	if want := []string{"1 map[]", "2 map[b:true]", "2 map[b:true]"}; !slices.Equal(looked, want) {
 		t.Errorf("looked at %v, want %v", looked, want)
 	}
 }

@@ -13,8 +13,7 @@ import (
 func TestHugeFileIsNotRead(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{"a.yaml": good})
-	f, err := os.Create(filepath.Join(dir, "huge.yaml"))
-	must.Succeed(t, err)
+	f := must.Get(os.Create(filepath.Join(dir, "huge.yaml")))(t)
 	must.Succeed(t, errors.Join(f.Truncate(1<<30), f.Close()))
 	var before, after syscall.Rusage
 	must.Succeed(t, syscall.Getrusage(syscall.RUSAGE_SELF, &before))

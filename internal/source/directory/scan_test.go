@@ -65,8 +65,7 @@ func put(t *testing.T, name, content string) {
 		return
 	}
 	must.Succeed(t, err)
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
-	must.Succeed(t, err)
+	f := must.Get(os.OpenFile(name, os.O_WRONLY, 0))(t)
 	_, err = f.WriteString(content + strings.Repeat("\n", max(0, int(info.Size())-len(content))))
 	must.Succeed(t, errors.Join(err, f.Close()))
 }
@@ -173,8 +172,7 @@ func TestScanOfSeveralDirectories(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{"a.yaml": good, "sub/b.yaml": good, "c.yaml": good})
-	root, err := os.OpenRoot(dir)
-	must.Succeed(t, err)
+	root := must.Get(os.OpenRoot(dir))(t)
 	defer root.Close()
 	l := look{Scanner: NewScanner([]string{dir}, "s", types()), scan: Scan{Complete: true}}
 	must.Succeed(t, l.entry(disk{root}, dir, "sub", nil, &fs.PathError{Op: "open", Path: "sub", Err: syscall.EACCES}))

@@ -268,8 +268,7 @@ func TestMemoryIsKeptAcrossOwners(t *testing.T) {
 		t.Fatalf("got %+v", got)
 	}
 	first.memory.refused(cluster.KillJob{Job: "b"}, "no")
-	data, err := first.memory.encode()
-	must.Succeed(t, err)
+	data := must.Get(first.memory.encode())(t)
 	var second memory
 	must.Succeed(t, decodeMemory(data, &second))
 	if _, fresh := second.refused(cluster.KillJob{Job: "b"}, "no"); fresh {

@@ -102,8 +102,7 @@ func TestATornReadIsNoticed(t *testing.T) {
 		t.Helper()
 		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		must.Succeed(t, os.Chtimes(path, at, at))
-		info, err := os.Stat(path)
-		must.Succeed(t, err)
+		info := must.Get(os.Stat(path))(t)
 		return info
 	}
 	at := time.UnixMilli(1795190400000)

@@ -65,10 +65,8 @@ func newBench(t *testing.T) *bench {
 // seen is all that others see of the store.
 func (b *bench) seen(t *testing.T) string {
 	t.Helper()
-	docs, err := b.witness.List(t.Context(), "")
-	must.Succeed(t, err)
-	page, err := b.witness.Read(t.Context(), 0, 100)
-	must.Succeed(t, err)
+	docs := must.Get(b.witness.List(t.Context(), ""))(t)
+	page := must.Get(b.witness.Read(t.Context(), 0, 100))(t)
 	snapshot, err := b.witness.Snapshot(t.Context())
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		t.Fatal(err)
@@ -230,10 +228,8 @@ func TestHintsOfAHandle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		brief, err := b.Watch(ctx, "")
-		must.Succeed(t, err)
-		hints, err := b.WatchLog(t.Context())
-		must.Succeed(t, err)
+		brief := must.Get(b.Watch(ctx, ""))(t)
+		hints := must.Get(b.WatchLog(t.Context()))(t)
 		synctest.Wait()
 		for len(hints) > 0 {
 			<-hints
@@ -282,8 +278,7 @@ func TestFreezeWaitsForCalls(t *testing.T) {
 				}))
 			}
 			head := func() uint64 {
-				page, err := b.witness.Read(t.Context(), 0, 1)
-				must.Succeed(t, err)
+				page := must.Get(b.witness.Read(t.Context(), 0, 1))(t)
 				return page.Head
 			}
 			for head() < 20 { // they are at it

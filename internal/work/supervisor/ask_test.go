@@ -39,6 +39,14 @@ func TestARoundThatIsAskedForMovesNoPeriod(t *testing.T) {
 		o.docs.hints = make(chan struct{}, 1)
 		o.begin()
 		time.Sleep(10 * time.Minute)
+		met := false // somebody else who asks
+		o.docs.fault = func(int) (bool, error) {
+			if met {
+				return true, nil
+			}
+			met = true
+			return false, store.ErrConflict
+		}
 		o.ask()
 		o.leave(10 * time.Minute)
 		o.begin()
@@ -95,7 +103,6 @@ func TestRounds(t *testing.T) {
 		return cluster.JobSpec{Tasks: []cluster.TaskSpec{s}}
 	}
 	do(cluster.SubmitJob{Job: "check", Spec: task("http", `{"every_ms":1000}`)})
-	do(cluster.SubmitJob{Job: "keys", Spec: task("http", `{}`, "p", "q")})
 	do(cluster.SubmitJob{Job: "tail", Spec: task("tail", `{}`)})
 	do(cluster.SubmitJob{Job: "mine", Spec: task("my.type", `{"cron":"* * * * *"}`)})
 	do(cluster.SubmitJob{Job: "other", Spec: task("my.type", `{}`)})
@@ -103,6 +110,7 @@ func TestRounds(t *testing.T) {
 	do(cluster.PauseJob{Job: "rests", By: "ann"})
 	do(cluster.SubmitJob{Job: "ended", Spec: task("http", `{}`)})
 	do(cluster.KillJob{Job: "ended"})
+	do(cluster.SubmitJob{Job: "keys", Spec: task("http", `{}`, "p", "q")})
 	types := work.Types{"http": {Name: "http", Periodic: true}, "tail": {Name: "tail"}}
 	for name, want := range map[string]string{ // order-free: each by itself
 		"tail": "a task of type tail runs all the time, not in rounds", "other": "type my.type is not known here, and the task has neither every nor cron",

@@ -148,6 +148,8 @@ func TestBellIsHeardByOthers(t *testing.T) {
 		}
 		f, hushF := a.hear("f")
 		defer hushF()
+		_, hush := a.hear("f")
+		hush() // another one, who has what it waited for
 		g, hushG := a.hear("g")
 		defer hushG()
 		time.Sleep(2 * bellPause) // a has read what there is

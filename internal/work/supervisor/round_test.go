@@ -121,6 +121,9 @@ func TestNoRoundBeginsBeforeTheLastOneIsKnown(t *testing.T) {
 		}
 		o.docs.locked(func() { o.docs.onGet = nil })
 		time.Sleep(time.Minute)
+		if synctest.Wait(); len(o.rounds) != 1 {
+			t.Errorf("a minute after the store came back, rounds are %v", o.rounds)
+		}
 		o.docs.locked(func() { o.docs.fault = func(int) (bool, error) { return true, store.ErrUnknown } })
 		o.leave(time.Hour)
 		o.docs.fault = nil

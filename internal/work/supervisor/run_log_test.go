@@ -121,10 +121,8 @@ func TestClocksAreSet(t *testing.T) {
 	} {
 		d := work.Definition{Cron: c.line, TimeZone: c.zone}
 		must.Succeed(t, CheckSchedule(&d))
-		p, err := cronPlan(&d)
-		must.Succeed(t, err)
-		at, err := time.Parse("2006-01-02T15:04", c.from)
-		must.Succeed(t, err)
+		p := must.Get(cronPlan(&d))(t)
+		at := must.Get(time.Parse("2006-01-02T15:04", c.from))(t)
 		var got []string
 		for range 3 {
 			at = p.Next(at).UTC()

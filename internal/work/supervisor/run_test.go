@@ -56,8 +56,7 @@ func newBed(t *testing.T, types work.Types, change func(*supervisor.Config)) *be
 	if change != nil {
 		change(&c)
 	}
-	s, err := supervisor.New(c)
-	must.Succeed(t, err)
+	s := must.Get(supervisor.New(c))(t)
 	b.s = s
 	ctx, end := context.WithCancelCause(context.Background())
 	b.end = end

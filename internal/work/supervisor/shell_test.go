@@ -109,7 +109,7 @@ func suspended(t *testing.T, periodic, keep bool, ended func(context.Context) bo
 		t.Errorf("after the suspension: %v", cause)
 	}
 	synctest.Wait()
-	if !keep && (len(b.stopped) != 1 || b.stopped[0].Outcome != supervisor.Stopped || !errors.Is(b.stopped[0].Cause, work.CauseLeaseLost)) {
+	if !keep && (len(b.stopped) != 1 || b.stopped[0].At.Sub(b.stopped[0].Until) < time.Minute || b.stopped[0].Outcome != supervisor.Stopped || !errors.Is(b.stopped[0].Cause, work.CauseLeaseLost)) {
 		t.Errorf("stopped: %+v", b.stopped)
 	}
 	b.lease(10*time.Second, g)
@@ -127,6 +127,28 @@ func isClosed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// TestALongerLeaseIsForWhatStays: not for what was taken away with it, however long that takes to stop.
+func TestALongerLeaseIsForWhatStays(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		var gone *work.Grant
+		var b *bed
+		asked := false
+		b = newBed(t, typeOf(false, func(ctx context.Context, g *work.Grant) error { gone = g; return untilEnd(ctx, g) }), func(c *supervisor.Config) {
+			c.Removed = func(cluster.PartitionID) error {
+				b.locked(func() { b.offset = time.Minute })
+				if asked = true; gone.Valid() {
+					t.Error("it is valid by a lease that was not for it")
+				}
+				return work.CauseMoved
+			}
+		})
+		b.give(time.Minute, grant("gone", 1, "x", ""))
+		if b.give(time.Hour); !asked {
+			t.Error("nobody has asked why it was taken away")
+		}
+	})
 }
 
 // TestRoundThatWaitsForRoomChecksTheLeaseWhenItBegins: it was due with a lease and gets its turn without.
@@ -296,7 +318,11 @@ func TestErrorsOfRoundsAreJournaledRarely(t *testing.T) {
 			return nil
 		}), nil)
 		b.give(100*time.Hour, grant("a", 1, "x", `{"every_ms":10000}`))
+		begun := time.Now()
 		time.Sleep(10*time.Minute + time.Second)
+		if at := time.UnixMilli(b.s.Status().Runs[0].FailingMS); at.Sub(begun) > 10*time.Second {
+			t.Errorf("it fails since %s after its beginning", at.Sub(begun))
+		}
 		bad.Store(false)
 		time.Sleep(time.Minute)
 		synctest.Wait()

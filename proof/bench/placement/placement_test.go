@@ -12,8 +12,7 @@ import (
 func TestBothAreEven(t *testing.T) {
 	t.Parallel()
 	for _, change := range []string{"leave", "join", "start"} {
-		in, err := newInput(change, 20, 1003, 7)
-		must.Succeed(t, err)
+		in := must.Get(newInput(change, 20, 1003, 7))(t)
 		o := newOurs(in)
 		ours := o.owners(schedule.Place(o.view(), -1))
 		if n := spread(ours, in.members); n > 1 {
@@ -34,12 +33,9 @@ func TestBothAreEven(t *testing.T) {
 func peerOwners(t *testing.T, in input) []int {
 	t.Helper()
 	p := newPeer(in)
-	b, err := p.decode()
-	must.Succeed(t, err)
-	plan, err := p.balance(b)
-	must.Succeed(t, err)
-	after, err := p.owners(plan)
-	must.Succeed(t, err)
+	b := must.Get(p.decode())(t)
+	plan := must.Get(p.balance(b))(t)
+	after := must.Get(p.owners(plan))(t)
 	return after
 }
 

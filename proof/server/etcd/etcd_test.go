@@ -29,8 +29,7 @@ func deadline(t *testing.T) context.Context {
 
 func connect(t *testing.T, endpoints []string) *clientv3.Client {
 	t.Helper()
-	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()})
-	must.Succeed(t, err)
+	c := must.Get(clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop()}))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -57,8 +56,7 @@ func again(ctx context.Context, t *testing.T, what string, ask func() error) {
 func TestStart(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
-	c, err := StartCluster(ctx, Options{NoSync: true})
-	must.Succeed(t, err)
+	c := must.Get(StartCluster(ctx, Options{NoSync: true}))(t)
 	defer c.Stop()
 	put(ctx, t, connect(t, c.Endpoints()))
 	if want := "etcd://" + c.Endpoints()[0]; c.URL("") != want || len(c.Endpoints()) != 1 {
@@ -74,14 +72,12 @@ func TestStart(t *testing.T) {
 func TestDataOutlivesAKill(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
-	c, err := StartCluster(ctx, Options{Dir: t.TempDir(), Nodes: 3, NoSync: true})
-	must.Succeed(t, err)
+	c := must.Get(StartCluster(ctx, Options{Dir: t.TempDir(), Nodes: 3, NoSync: true}))(t)
 	defer c.Stop()
 	for _, e := range c.Endpoints() {
 		put(ctx, t, connect(t, []string{e}))
 	}
-	leader, err := c.Leader(ctx)
-	must.Succeed(t, err)
+	leader := must.Get(c.Leader(ctx))(t)
 	before := c.Endpoints()[leader]
 	must.Succeed(t, c.Kill(leader))
 	if next, err := c.Leader(ctx); err != nil || next == leader {

@@ -16,8 +16,7 @@ import (
 // descriptors are this process's open files below dir, with the flags that they were opened with.
 func descriptors(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	must.Succeed(t, err)
+	entries := must.Get(os.ReadDir("/proc/self/fd"))(t)
 	open := map[string]string{}
 	for _, entry := range entries {
 		path, err := os.Readlink(filepath.Join("/proc/self/fd", entry.Name()))

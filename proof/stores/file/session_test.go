@@ -40,8 +40,7 @@ func TestSessionEndsWithItsProcess(t *testing.T) {
 			t.Fatalf("get: %q, %v", d.Value, err)
 		}
 		watch, cancel := context.WithCancel(ctx)
-		hints, err := s.Watch(watch, "s/")
-		must.Succeed(t, err)
+		hints := must.Get(s.Watch(watch, "s/"))(t)
 		<-hints // the one from the start
 		p.Kill()
 		killed := time.Now()

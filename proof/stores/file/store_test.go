@@ -29,8 +29,7 @@ func place(t testing.TB) string {
 
 func openIn(t testing.TB, dir string, o file.Options) *file.Store {
 	t.Helper()
-	s, err := file.Open(rig.Deadline(t), dir, o)
-	must.Succeed(t, err)
+	s := must.Get(file.Open(rig.Deadline(t), dir, o))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close: %v", err)

@@ -61,8 +61,7 @@ func TestOpenAsAnotherUser(t *testing.T) {
 // TestUmask: the strangest umasks neither open a store to others nor close it to its owner. The other tests of modes run under a umask of 0.
 func TestUmask(t *testing.T) {
 	t.Parallel()
-	self, err := os.Executable()
-	must.Succeed(t, err)
+	self := must.Get(os.Executable())(t)
 	for _, umask := range []string{"0", "022", "077", "0277", "0777"} {
 		dir := place(t)
 		cmd := exec.Command("sh", "-c", `umask `+umask+`; exec "$0" "$1"`, self, dir)

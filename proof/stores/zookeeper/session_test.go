@@ -73,8 +73,7 @@ func TestSessionsSurviveTheLeader(t *testing.T) {
 	witness := openWith(t, zookeeper.Options{Servers: c.Servers()})
 	owned := openSession(t, openWith(t, zookeeper.Options{Servers: c.Servers()}), time.Minute) // longer than an election on a busy machine
 	v := must.Get(owned.Put(ctx, store.Doc{Key: "a"}))(t)
-	leader, err := c.Leader(ctx)
-	must.Succeed(t, err)
+	leader := must.Get(c.Leader(ctx))(t)
 	c.Kill(leader)
 	rig.Eventually(t, "the session writes under another leader", func() bool {
 		one, cancel := context.WithTimeout(ctx, 2*time.Second)

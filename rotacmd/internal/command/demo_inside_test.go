@@ -42,8 +42,7 @@ func TestAnInterruptedDemoInMemory(t *testing.T) {
 	defer end(nil)
 	screen := &interrupter{at: "c suspended", end: end}
 	e := env{stdin: strings.NewReader(""), stdout: screen, stderr: screen, getenv: os.Getenv}
-	stage, err := newStage(ctx, e, "memory:")
-	must.Succeed(t, err)
+	stage := must.Get(newStage(ctx, e, "memory:"))(t)
 	if err := runDemo(ctx, e, stage, demo.Options{Protocol: protocols()[0]}, 1, false); !errors.Is(err, errCtrlC) {
 		t.Errorf("it ended with %v", err)
 	}

@@ -18,17 +18,35 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// moody is a store that is away for some reads.
+// moody is a store that is away for some reads, and does not answer the last of them.
 type moody struct {
 	store.Full
 	away atomic.Int64 // reads that fail
 }
 
+func (m *moody) trouble(ctx context.Context) error {
+	switch left := m.away.Add(-1); {
+	case left > 0:
+		return fmt.Errorf("read: %w", store.ErrUnavailable)
+	case left == 0:
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
 func (m *moody) Read(ctx context.Context, after uint64, limit int) (store.Page, error) {
-	if m.away.Add(-1) >= 0 {
-		return store.Page{}, fmt.Errorf("read: %w", store.ErrUnavailable)
+	if err := m.trouble(ctx); err != nil {
+		return store.Page{}, err
 	}
 	return m.Full.Read(ctx, after, limit)
+}
+
+func (m *moody) List(ctx context.Context, prefix string) ([]store.Doc, error) {
+	if err := m.trouble(ctx); err != nil {
+		return nil, err
+	}
+	return m.Full.List(ctx, prefix)
 }
 
 // A follower outlives a store that is away for a while, and tells the end.

@@ -99,8 +99,7 @@ func TestDeadLettersOfACompletedFlow(t *testing.T) {
 	m.end.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a failure waits for it
 	defer cancel()
-	st, err := file.Open(ctx, filepath.Join(p.dir, "store"), file.Options{})
-	must.Succeed(t, err)
+	st := must.Get(file.Open(ctx, filepath.Join(p.dir, "store"), file.Options{}))(t)
 	defer st.Close()
 	lines := tasks.Builtin(tasks.Options{TailAllow: []string{p.dir}})["files.lines"]
 	member, err := rota.Join(ctx, rota.Config{Member: "m", Store: st, Slots: 3, Types: append(m.types(), lines)})
@@ -153,11 +152,9 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	p, m := newPlace(t), &mended{}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a failure waits for it
 	defer cancel()
-	st, err := file.Open(ctx, filepath.Join(p.dir, "store"), file.Options{})
-	must.Succeed(t, err)
+	st := must.Get(file.Open(ctx, filepath.Join(p.dir, "store"), file.Options{}))(t)
 	defer st.Close()
-	member, err := rota.Join(ctx, rota.Config{Member: "m", Store: st, Slots: 3, Types: m.types()})
-	must.Succeed(t, err)
+	member := must.Get(rota.Join(ctx, rota.Config{Member: "m", Store: st, Slots: 3, Types: m.types()}))(t)
 	defer member.Leave(ctx)
 	job := "tasks: [{name: in, type: in}, {name: work, type: work, from: in}, {name: out, type: out, from: work}]"
 	must.Succeed(t, must.Err(member.SubmitFile(ctx, "luck.yaml", []byte(job))))
@@ -220,8 +217,7 @@ func TestQueueApartFromTheStore(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a failure waits for it
 	defer cancel()
 	open := func(dir string) *file.Store {
-		st, err := file.Open(ctx, filepath.Join(p.dir, dir), file.Options{})
-		must.Succeed(t, err)
+		st := must.Get(file.Open(ctx, filepath.Join(p.dir, dir), file.Options{}))(t)
 		t.Cleanup(func() { st.Close() })
 		return st
 	}

@@ -22,10 +22,8 @@ func TestALargeJob(t *testing.T) {
 // The jobs that the guide shows are sound.
 func TestJobsOfTheGuide(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../../docs/guide/jobs.md")
-	must.Succeed(t, err)
-	types, err := env{}.typesOf(allowed{exec: []string{"/opt/etl/load", "/opt/etl/report"}}, false)
-	must.Succeed(t, err)
+	guide := must.Get(os.ReadFile("../../../docs/guide/jobs.md"))(t)
+	types := must.Get(env{}.typesOf(allowed{exec: []string{"/opt/etl/load", "/opt/etl/report"}}, false))(t)
 	blocks := strings.Split(string(guide), "```yaml\n")[1:]
 	for i, b := range blocks {
 		text, _, _ := strings.Cut(b, "```")

@@ -26,8 +26,7 @@ type written struct {
 func newWritten(t *testing.T, specs map[cluster.JobID]cluster.JobSpec) *written {
 	t.Helper()
 	w := &written{place: newPlace(t)}
-	st, err := file.Open(t.Context(), "store", file.Options{})
-	must.Succeed(t, err)
+	st := must.Get(file.Open(t.Context(), "store", file.Options{}))(t)
 	t.Cleanup(func() { st.Close() })
 	w.st = st
 	must.Succeed(t, protocol.Claim(t.Context(), st, protocol.Place{Protocol: "replica"}))

@@ -12,10 +12,8 @@ import (
 // /metrics shows what people look for in any Go service, beside what only Rota has.
 func TestMetricsOfAMember(t *testing.T) {
 	t.Parallel()
-	n, err := node.New(node.Config{Member: "a", Protocol: replica.Protocol{}, Store: memory.New().Open()})
-	must.Succeed(t, err)
-	families, err := metricsOf(n).Gather()
-	must.Succeed(t, err)
+	n := must.Get(node.New(node.Config{Member: "a", Protocol: replica.Protocol{}, Store: memory.New().Open()}))(t)
+	families := must.Get(metricsOf(n).Gather())(t)
 	names := make(map[string]string)
 	for _, f := range families {
 		names[f.GetName()] = f.GetType().String()

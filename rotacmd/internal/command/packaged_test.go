@@ -161,8 +161,7 @@ func TestManual(t *testing.T) {
 		if c.Hidden {
 			continue
 		}
-		b, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
-		must.Succeed(t, err)
+		b := must.Get(os.ReadFile(filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1")))(t)
 		pages++
 		for _, line := range strings.Split(strings.TrimSpace(c.Flags().FlagUsages()), "\n") {
 			_, name, _ := strings.Cut(line, "--")

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
 )
@@ -26,22 +28,22 @@ func within(t *testing.T, s store.Full) (*observer, *said.Text) {
 	return &observer{env: env{stdout: &out, stderr: &out}, name: "memory:", store: s, now: time.Now()}, &out
 }
 
-// TestFollowTheJournal: each record is shown once, also one that comes late or while another one is shown, and one that looks like an older one.
+// TestFollowTheJournal: each record is shown once, also one that comes late or while another one is shown or the store is away, and one that looks like an
+// older one. Those of other kinds are not.
 func TestFollowTheJournal(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		s := memory.New().Open()
+		s := &moody{Full: memory.New().Open()}
 		defer s.Close()
-		j := journal.NewDocs(s, "a", 0)
+		j, kind := journal.NewDocs(s, "a", 0), journal.RunError
 		add := func(message string, ago time.Duration) {
 			t.Helper()
-			r := journal.Record{AtMS: time.Now().Add(-ago).UnixMilli(), Kind: journal.RunError, Partition: "web", Message: message}
+			r := journal.Record{AtMS: time.Now().Add(-ago).UnixMilli(), Kind: kind, Partition: "web", Message: message}
 			must.Succeed(t, j.Append(t.Context(), r))
 		}
 		add("first", 0)
 		o, out := within(t, s)
-		records, err := o.journal(t.Context(), journal.Query{})
-		must.Succeed(t, err)
-		follower := tail{o: o, shown: make(map[string]int64)}
+		records := must.Get(o.journal(t.Context(), journal.Query{}))(t)
+		follower := tail{o: o, query: journal.Query{Kinds: []journal.Kind{kind}}, shown: make(map[string]int64)}
 		must.Succeed(t, follower.show(records))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
@@ -51,26 +53,22 @@ func TestFollowTheJournal(t *testing.T) {
 			add("again", 0)
 			if i == 5 {
 				add("late", 3*time.Minute)
+				s.away.Store(3)
 			}
 		}
+		kind = journal.Asked
+		add("first", 0)
 		time.Sleep(2 * lookEvery) // waits: in virtual time
 		stop()
 		must.Succeed(t, <-ended)
 		text := out.String()
-		if strings.Count(text, "first") != 1 || strings.Count(text, "late") != 1 || strings.Count(text, "again") != 108 {
-			t.Errorf("first %d, late %d, again %d times of 108", strings.Count(text, "first"), strings.Count(text, "late"), strings.Count(text, "again"))
+		if strings.Count(text, "first") != 1 || strings.Count(text, "late") != 1 || strings.Count(text, "again") != 109 {
+			t.Errorf("first %d, late %d, again %d times of 109", strings.Count(text, "first"), strings.Count(text, "late"), strings.Count(text, "again"))
+		}
+		if strings.Count(text, "still waiting") != 1 || strings.Count(text, "answers again") != 1 {
+			t.Errorf("it said\n%s", text)
 		}
 	})
-}
-
-// How long the rest of a drain takes is said where there is a rate.
-func TestEstimate(t *testing.T) {
-	t.Parallel()
-	for left, want := range map[int]string{4: ", about 2s more", 10: ""} {
-		if got := estimate(10, left, 3*time.Second); got != want {
-			t.Errorf("%d of 10 are left: %q", left, got)
-		}
-	}
 }
 
 func TestWhatASignalAsksFor(t *testing.T) {
@@ -86,12 +84,24 @@ func TestWhatASignalAsksFor(t *testing.T) {
 			t.Errorf("%v with terminal %v: got %v, want %v", c.s, c.terminal, got, c.want)
 		}
 	}
+	var out said.Text
+	c := &config{env: env{stderr: &out}}
+	c.node.Publisher = stuck{}
+	c.reload()
+	if text := out.String(); !strings.Contains(text, "the disk is full; samples go on") || strings.Contains(text, "reloaded") {
+		t.Errorf("a reload that failed: %s", text)
+	}
 }
+
+// stuck is a sink that cannot be opened again.
+type stuck struct{ publish.Publisher }
+
+func (stuck) Reopen() error { return errors.New("the disk is full") }
 
 // TestCompany: a value that does not know of the member yet says nothing of others.
 func TestCompany(t *testing.T) {
 	t.Parallel()
-	one := []cluster.Member{{ID: "a", Incarnation: 3, State: cluster.MemberJoined}}
+	one := []cluster.Member{{ID: "a", Incarnation: 3, State: cluster.MemberJoined}, {ID: "c", Incarnation: 2, State: cluster.MemberHeld}}
 	two := append(one, cluster.Member{ID: "b", Incarnation: 4, State: cluster.MemberJoined})
 	for want, v := range map[string]cluster.Value{
 		"joined":                     {},
@@ -109,7 +119,6 @@ func TestCompany(t *testing.T) {
 
 // TestMovedHere: what starts again, or comes back, has not moved here.
 func TestMovedHere(t *testing.T) {
-	t.Parallel()
 	from := func(m cluster.MemberID) *protocol.Grant { return &protocol.Grant{From: m} }
 	for what, c := range map[string]struct {
 		r    supervisor.RunStarted
@@ -125,6 +134,17 @@ func TestMovedHere(t *testing.T) {
 			t.Errorf("%s: got %v", what, got)
 		}
 	}
+	virtual.Test(t, func(t *testing.T) { // those of a second are told together
+		var out said.Text
+		w := &welcome{c: &config{env: env{stderr: &out}}, begun: true}
+		for i := range 6 {
+			w.started(supervisor.RunStarted{Partition: "x", Grant: from("b"), First: true})
+			time.Sleep(time.Duration(i%3) * 700 * time.Millisecond) // waits: in virtual time
+		}
+		if n := strings.Count(out.String(), "3 tasks moved here from others"); n != 2 {
+			t.Errorf("it said\n%s", out.String())
+		}
+	})
 }
 
 // TestADrainThatNobodyCanHelp says so at once, and ends.

@@ -136,8 +136,7 @@ var isErrorName = regexp.MustCompile(`^(Err|Cause)[A-Z]`)
 // errorsPage has the errors that package rota exports, with their comments.
 func errorsPage(t *testing.T) string {
 	t.Helper()
-	files, err := filepath.Glob("../../../*.go")
-	must.Succeed(t, err)
+	files := must.Get(filepath.Glob("../../../*.go"))(t)
 	var rows, types []string
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {

@@ -37,8 +37,7 @@ func TestReferences(t *testing.T) {
 		if *update {
 			must.Succeed(t, os.WriteFile(path, []byte(page), 0o600))
 		}
-		text, err := os.ReadFile(path)
-		must.Succeed(t, err)
+		text := must.Get(os.ReadFile(path))(t)
 		if string(text) != page {
 			t.Errorf("%s is not up to date: go test -run TestReferences -update ./rotacmd/internal/command", path)
 		}
@@ -50,8 +49,7 @@ func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 func metricsPage(t *testing.T) string {
 	t.Helper()
-	n, err := node.New(node.Config{Member: "a", Protocol: replica.Protocol{}, Store: memory.New().Open()})
-	must.Succeed(t, err)
+	n := must.Get(node.New(node.Config{Member: "a", Protocol: replica.Protocol{}, Store: memory.New().Open()}))(t)
 	rows := flowMetricRows(t)
 	for _, m := range append(n.Metrics(), view.Metrics(n.Value())...) {
 		label := m.Label
@@ -120,8 +118,7 @@ func defaultOf(f *pflag.Flag) string {
 
 func typesPage(t *testing.T) string {
 	t.Helper()
-	types, err := env{}.typesOf(allowed{}, false)
-	must.Succeed(t, err)
+	types := must.Get(env{}.typesOf(allowed{}, false))(t)
 	var b strings.Builder
 	b.WriteString("# Task types\n" + generated + `
 The types that ` + "`rota`" + ` has. [Their configuration](../guide/task-types.md) is in the guide.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
 )
 
@@ -77,6 +80,14 @@ func TestFilesOfOnesOwn(t *testing.T) {
 		if c.want == "" && (err != nil || len(m.node.Files) != len(c.sources)) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v: %v, %d file systems, want %q", c.sources, err, len(m.node.Files), c.want)
 		}
+	}
+	dir := t.TempDir()
+	m := &config{dirs: []string{filepath.Join(dir, "a", "tasks"), filepath.Join(dir, "b", "tasks")}}
+	for _, d := range m.dirs {
+		must.Succeed(t, os.MkdirAll(d, 0o700))
+	}
+	if err := m.declare(); err != nil || !slices.Equal(m.node.Sources["tasks"], m.dirs) {
+		t.Errorf("%v, sources %v", err, m.node.Sources)
 	}
 	if err := (Program{Storages: []StorageKind{{Scheme: "file"}}, Files: []FilesKind{{}}}).check(nil); err == nil || strings.Count(err.Error(), "\n") != 1 {
 		t.Errorf("a wrong program: %v", err)

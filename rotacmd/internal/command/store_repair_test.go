@@ -12,14 +12,12 @@ import (
 // poisoned is a store whose log has something of the kind.
 func poisoned(t *testing.T, kind string) {
 	t.Helper()
-	st, err := openStore(t.Context(), env{}, "file:store", member)
-	must.Succeed(t, err)
+	st := must.Get(openStore(t.Context(), env{}, "file:store", member))(t)
 	defer st.Close()
 	var v cluster.Value
 	put := func(wrong cluster.Hash, commands ...cluster.Command) {
 		e := cluster.Entry{Writer: "w", Seq: uint64(v.Index()) + 1, BaseIndex: v.Index(), BaseChain: v.Chain() + wrong, Commands: commands}
-		index, err := st.Append(t.Context(), e.Encode())
-		must.Succeed(t, err)
+		index := must.Get(st.Append(t.Context(), e.Encode()))(t)
 		if wrong == 0 {
 			e.Index = cluster.Index(index)
 			v, _ = v.Apply(e)
@@ -42,8 +40,7 @@ func poisoned(t *testing.T, kind string) {
 // readable tells whether a member could read the log, and what it would find.
 func readable(t *testing.T) (int64, error) {
 	t.Helper()
-	st, err := openStore(t.Context(), env{}, "file:store", look)
-	must.Succeed(t, err)
+	st := must.Get(openStore(t.Context(), env{}, "file:store", look))(t)
 	defer st.Close()
 	v, err := fold.Observe(t.Context(), st, cluster.Value{})
 	return v.Settings().Retention, err

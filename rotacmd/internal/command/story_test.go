@@ -76,8 +76,7 @@ func (s *story) play(act string) {
 	case "remove":
 		must.Succeed(t, os.Remove(name))
 	case "mode":
-		mode, err := strconv.ParseUint(text, 8, 32)
-		must.Succeed(t, err)
+		mode := must.Get(strconv.ParseUint(text, 8, 32))(t)
 		must.Succeed(t, os.Chmod(name, os.FileMode(mode)))
 	case "none": // no file has such a name
 		if all, err := filepath.Glob(name); err != nil || len(all) > 0 {
@@ -102,8 +101,7 @@ func (s *story) play(act string) {
 		s.at = "file:store"
 		history(t)
 	case "claim": // claim STORE PROTOCOL: the store is one of it
-		st, err := file.Open(t.Context(), name, file.Options{})
-		must.Succeed(t, err)
+		st := must.Get(file.Open(t.Context(), name, file.Options{}))(t)
 		if text != "" {
 			must.Succeed(t, protocol.Claim(t.Context(), st, protocol.Place{Protocol: text}))
 		}
@@ -148,8 +146,7 @@ func (s *story) changes(do, name, text string) {
 	t := s.place.t
 	t.Helper()
 	value := func() cluster.Value {
-		v, err := replica.Protocol{}.Observe(t.Context(), s.st, cluster.Value{})
-		must.Succeed(t, err)
+		v := must.Get(replica.Protocol{}.Observe(t.Context(), s.st, cluster.Value{}))(t)
 		return v
 	}
 	token := func(id string) cluster.Token {
@@ -163,8 +160,7 @@ func (s *story) changes(do, name, text string) {
 	case "alive":
 		s.alive()
 	case "beat": // beat a 1h: a heartbeat that is so old by its own clock
-		d, err := time.ParseDuration(text)
-		must.Succeed(t, err)
+		d := must.Get(time.ParseDuration(text))(t)
 		s.beat(name, d)
 	case "job": // job x every: of one task, by this spread
 		var spread cluster.Spread
@@ -191,8 +187,7 @@ func (s *story) changes(do, name, text string) {
 		m, _ := value().Member(cluster.MemberID(name))
 		s.say(cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "restart", Hold: true})
 	case "calls": // calls resize KEY: a program submits a call
-		c, err := call.NewClient(s.st, call.ClientOptions{Queue: "importer"})
-		must.Succeed(t, err)
+		c := must.Get(call.NewClient(s.st, call.ClientOptions{Queue: "importer"}))(t)
 		t.Cleanup(c.Close)
 		must.Succeed(t, must.Err(c.Submit(t.Context(), name, []byte(`{"file":"a.png"}`), call.Options{Key: text})))
 	default:
@@ -203,8 +198,7 @@ func (s *story) changes(do, name, text string) {
 // history writes a log by hand: a joins at 12:00:01, c1 and c2 are submitted a second apart, c1 is killed. The writer "fast" has a clock that is an hour ahead.
 func history(t *testing.T) {
 	t.Helper()
-	st, err := file.Open(t.Context(), "store", file.Options{})
-	must.Succeed(t, err)
+	st := must.Get(file.Open(t.Context(), "store", file.Options{}))(t)
 	defer st.Close()
 	start := time.Date(2026, 11, 22, 12, 0, 0, 0, time.Local)
 	for i, c := range []struct {

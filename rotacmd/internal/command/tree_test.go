@@ -106,8 +106,7 @@ func TestOldNamesSayTheNew(t *testing.T) {
 func TestEveryListSaysWhatItLeavesOut(t *testing.T) {
 	const n = 110 // jobs, of which each member has more than fit
 	w := newWritten(t, nil)
-	client, err := call.NewClient(w.st, call.ClientOptions{})
-	must.Succeed(t, err)
+	client := must.Get(call.NewClient(w.st, call.ClientOptions{}))(t)
 	defer client.Close()
 	var records []journal.Record
 	var jobs []cluster.Command
@@ -124,6 +123,7 @@ func TestEveryListSaysWhatItLeavesOut(t *testing.T) {
 	}
 	must.Succeed(t, journal.NewDocs(w.st, "a", 0).Append(t.Context(), records...))
 	w.alive()
+	w.shows("events --limit 1", exitOK, "j109")
 	for command, want := range map[string]string{ // order-free: each by itself
 		"task list":                 "and 60 more: rota task list --all",
 		"task list --state running": "rota task list --state running --all",

@@ -12,12 +12,10 @@ import (
 
 // TestErrorsSayWhatToTry runs the command lines of testdata/usage.txt.
 func TestErrorsSayWhatToTry(t *testing.T) {
-	text, err := os.ReadFile("testdata/usage.txt")
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile("testdata/usage.txt"))(t)
 	p := newPlace(t)
 	p.write("tasks/a.yaml", "type: noop\n")
-	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	busy := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer busy.Close()
 	_, rows, _ := strings.Cut(strings.ReplaceAll(string(text), "$BUSY", busy.Addr().String()), "\n")
 	for row := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(rows), "\n    ", "\t"), "\n") {

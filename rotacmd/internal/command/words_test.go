@@ -93,15 +93,16 @@ func TestDraining(t *testing.T) {
 		d.value, d.now = v, start.Add(after)
 		return d.see()
 	}
-	for i, left := range []int{3, 2} {
-		if over, err := see(value(left, true), time.Duration(i)*10*time.Second); over || err != nil {
-			t.Fatalf("with %d left: %t, %v", left, over, err)
+	last := drainPatience + 9*time.Second // one has gone meanwhile
+	for i, at := range []time.Duration{0, 10 * time.Second, last} {
+		if over, err := see(value(3-i, true), at); over || err != nil {
+			t.Fatalf("after %s: %t, %v", at, over, err)
 		}
 	}
 	if text := out.String(); !strings.Contains(text, "a has 3 tasks") || !strings.Contains(text, "a has 2 tasks, about 20s more") {
 		t.Errorf("it said %s", text)
 	}
-	if over, err := see(value(2, true), 10*time.Second+drainPatience); !over || err == nil || !strings.Contains(err.Error(), "still has 2 tasks, and none has gone for 2m") {
+	if over, err := see(value(1, true), last+drainPatience); !over || err == nil || !strings.Contains(err.Error(), "still has 1 task, and none has gone for 2m") {
 		t.Errorf("where nothing goes: %t, %v", over, err)
 	}
 	if over, err := see(value(2, false), time.Minute); !over || err == nil || !strings.Contains(err.Error(), "somebody has undrained it") {

@@ -21,8 +21,7 @@ import (
 // member answers every path with its name.
 func member(t *testing.T, dir, name string, status int) {
 	t.Helper()
-	l, err := nearby.Listen(dir, name)
-	must.Succeed(t, err)
+	l := must.Get(nearby.Listen(dir, name))(t)
 	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 		if _, err := w.Write([]byte(name + r.URL.Path)); err != nil {
@@ -42,15 +41,13 @@ func member(t *testing.T, dir, name string, status int) {
 // suspended is a member that takes connections and does not answer.
 func suspended(t *testing.T, dir, name string) {
 	t.Helper()
-	l, err := nearby.Listen(dir, name)
-	must.Succeed(t, err)
+	l := must.Get(nearby.Listen(dir, name))(t)
 	t.Cleanup(func() { l.Close() })
 }
 
 func sockets(t *testing.T, dir string) []string {
 	t.Helper()
-	all, err := filepath.Glob(filepath.Join(dir, "members", "*"))
-	must.Succeed(t, err)
+	all := must.Get(filepath.Glob(filepath.Join(dir, "members", "*")))(t)
 	return all
 }
 
@@ -135,8 +132,7 @@ func TestDeadMembers(t *testing.T) {
 func kill(t *testing.T, path string) {
 	t.Helper()
 	must.Succeed(t, os.Remove(path))
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	must.Succeed(t, err)
+	l := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	l.SetUnlinkOnClose(false)
 	must.Succeed(t, l.Close())
 }

@@ -50,8 +50,7 @@ func TestParameters(t *testing.T) {
 	t.Parallel()
 	pw := filepath.Join(t.TempDir(), "pw")
 	must.Succeed(t, os.WriteFile(pw, []byte("from-file\n"), 0o600))
-	u, err := parse(t, "nats://h?user=al&password=file:"+pw+"&replicas=3&tls=on&server-name=s&timeout=2s")
-	must.Succeed(t, err)
+	u := must.Get(parse(t, "nats://h?user=al&password=file:"+pw+"&replicas=3&tls=on&server-name=s&timeout=2s"))(t)
 	if u.User != "al" || u.Password != "from-file" || u.Replicas != 3 || u.TLS == nil || u.TLS.ServerName != "s" || u.Timeout.Seconds() != 2 {
 		t.Errorf("%+v", u)
 	}

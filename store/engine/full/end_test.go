@@ -43,8 +43,7 @@ func TestALateCreateComesToNothing(t *testing.T) {
 			t.Errorf("a late create: %v", err)
 		}
 		later := store.Doc{Key: "pulse/a/2"} // of another handle, whatever its key
-		v, err := other.Put(ctx, later)
-		must.Succeed(t, err)
+		v := must.Get(other.Put(ctx, later))(t)
 		must.Succeed(t, guardian.EndSession(ctx, dead.EndKey(later.Key).Text))
 		must.Succeed(t, other.Delete(ctx, later.Key, v))
 		must.Succeed(t, errors.Join(dead.Close(), guardian.Close()))

@@ -177,8 +177,7 @@ func TestSessionByItsOwnClock(t *testing.T) {
 		ctx := t.Context()
 		s, h := newPlace().open(t)
 		n := must.Get(s.OpenSession(ctx, ttl))(t)
-		v, err := n.Put(ctx, store.Doc{Key: "s", Value: []byte("x")})
-		must.Succeed(t, err)
+		v := must.Get(n.Put(ctx, store.Doc{Key: "s", Value: []byte("x")}))(t)
 		time.Sleep(10 * ttl) // waits: in virtual time
 		must.Succeed(t, must.Err(s.Get(ctx, "s")))
 		renewed := h.of.lease("lease 1").renewed.Load()

@@ -64,8 +64,7 @@ func TestVigil(t *testing.T) {
 		t.Error("sessions expire")
 	}
 	n := must.Get(s.OpenSession(ctx, time.Nanosecond))(t)
-	v, err := n.Put(ctx, store.Doc{Key: "s"})
-	must.Succeed(t, err)
+	v := must.Get(n.Put(ctx, store.Doc{Key: "s"}))(t)
 	if got := beats.Load(); got != 0 {
 		t.Errorf("%d heartbeats after a put", got)
 	}

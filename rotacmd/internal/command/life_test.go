@@ -1,0 +1,152 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/rota-run/rota"
+	"github.com/rota-run/rota/call"
+	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/virtual"
+	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/work/supervisor"
+	"github.com/rota-run/rota/protocol"
+	"github.com/rota-run/rota/rotacmd/stores"
+	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+)
+
+// TestALeavingMember answers as long as it hands over, and leaves locked nothing that its tasks have locked.
+func TestALeavingMember(t *testing.T) {
+	t.Parallel()
+	server, locked, stopped, goOn := memory.New(), make(chan error, 1), make(chan struct{}), make(chan struct{})
+	holds := work.Type{Name: "test.holds", New: func(work.Definition) (work.Runner, error) {
+		return work.RunnerFunc(func(ctx context.Context, _ *work.Grant) error {
+			locked <- must.Err(rota.LocksFrom(ctx).Lock("x").Acquire(ctx))
+			<-ctx.Done()
+			close(stopped)
+			<-goOn
+			return nil
+		}), nil
+	}}
+	e := env{stdout: io.Discard, stderr: &said.Text{}, getenv: func(string) string { return "" }, own: Program{
+		Types: []work.Type{holds}, Sources: map[string]fs.FS{"s": fstest.MapFS{"t.yaml": {Data: []byte("type: test.holds\n")}}},
+	}}
+	ctx, leave := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- e.runInside(ctx, strings.Fields("--store memory: --member m --listen 127.0.0.1:0 --publish none"), server.Open())
+	}()
+	must.Succeed(t, <-locked)
+	v := must.Get(replica.Protocol{}.Observe(t.Context(), server.Open(), cluster.Value{}))(t)
+	m, _ := v.Member("m")
+	leave()
+	<-stopped
+	answer, err := http.Get("http://" + m.Address + "/healthz") //nolint:noctx // of this process
+	must.Succeed(t, err)
+	must.Succeed(t, answer.Body.Close())
+	close(goOn)
+	must.Succeed(t, <-ended)
+	locks := must.Get(rota.OpenLocks(server.Open(), rota.LocksOptions{}))(t)
+	if _, err := locks.Lock("x").TryAcquire(t.Context()); err != nil {
+		t.Errorf("what a task had locked: %v", err)
+	}
+	must.Succeed(t, locks.Close(t.Context()))
+}
+
+// TestACallMayTakeLong: longer than a command waits for the store.
+func TestACallMayTakeLong(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		server := memory.New()
+		s := server.Open()
+		defer s.Close()
+		join := cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1", Slots: 1}
+		for k, v := range call.Labels(functionsOf("a", 1)) { // order-free: there is one
+			join.Labels = append(join.Labels, cluster.Label{Key: k, Value: v})
+		}
+		must.Succeed(t, must.Err(replica.NewClient(s).Propose(t.Context(), join)))
+		c := must.Get(call.NewClient(s, call.ClientOptions{}))(t)
+		defer c.Close()
+		for format, want := range map[string]string{"text": "was cancelled", "json": `"state":"cancelled"`} { // order-free: each by itself
+			time.AfterFunc(2*answerWithin, func() {
+				calls, _, err := view.Calls(t.Context(), s, string(call.Queued))
+				must.Succeed(t, err)
+				must.Succeed(t, must.Get(c.Attach(calls[0].ID))(t).Cancel(t.Context()))
+			})
+			var out said.Text
+			code := execute(env{
+				args: strings.Fields("function call ping --store bubble:x -o " + format), stdout: &out, stderr: &out, getenv: func(string) string { return "" },
+				own: Program{Stores: []stores.Kind{{Scheme: "bubble", Open: func(context.Context, stores.Place) (store.Full, error) { return server.Open(), nil }}}},
+			})
+			if text := out.String(); code != exitFailed || !strings.Contains(text, want) || !strings.Contains(text, "waiting for call") {
+				t.Errorf("exit %d: %s", code, text)
+			}
+		}
+	})
+}
+
+// TestWhatIsKeptEndsFirst: what a member has run while the store was away has stopped before it takes part.
+func TestWhatIsKeptEndsFirst(t *testing.T) {
+	t.Parallel()
+	path, runs := filepath.Join(t.TempDir(), "m.json"), atomic.Bool{}
+	began := make(chan struct{})
+	kept := work.Type{Name: "test.kept", New: func(work.Definition) (work.Runner, error) {
+		return work.RunnerFunc(func(ctx context.Context, _ *work.Grant) error {
+			runs.Store(true)
+			close(began)
+			<-ctx.Done()
+			time.Sleep(50 * time.Millisecond) // waits: it takes a while to stop
+			runs.Store(false)
+			return nil
+		}), nil
+	}}
+	grants := []*protocol.Grant{{Partition: "x", Token: 2, Spec: &cluster.TaskSpec{Type: kept.Name, Definition: []byte(`{"on_store_loss":"keep"}`)}}}
+	file := must.Get(json.Marshal(map[string]any{"format": 1, "member": "m", "grants": grants}))(t)
+	must.Succeed(t, os.WriteFile(path, file, 0o600))
+	server, asked := memory.New(), 0
+	open := func(context.Context, stores.Place) (store.Full, error) {
+		if asked++; asked == 1 {
+			return nil, store.ErrUnavailable
+		}
+		<-began
+		return server.Open(), nil
+	}
+	c := &config{store: "late:x", publish: []string{"none"}, env: env{stderr: &said.Text{}, own: Program{Stores: []stores.Kind{{Scheme: "late", Open: open}}}}}
+	c.node = node.Config{Member: "m", Types: work.Types{kept.Name: kept}, Kept: must.Get(node.OpenKept(path, "m"))(t)}
+	s := must.Get(c.openMember(t.Context()))(t)
+	defer s.Close()
+	if runs.Load() {
+		t.Error("it runs on")
+	}
+}
+
+// TestAllRoundsAreWaitedFor: those of each partition, however long they take.
+func TestAllRoundsAreWaitedFor(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		s := memory.New().Open()
+		defer s.Close()
+		asks := []supervisor.Ask{must.Get(supervisor.AskRound(t.Context(), s, "x#a", ""))(t), must.Get(supervisor.AskRound(t.Context(), s, "x#b", ""))(t)}
+		for i, d := range must.Get(s.List(t.Context(), "run-now/"))(t) {
+			time.AfterFunc(time.Duration(i)*time.Hour, func() { must.Succeed(t, s.Delete(t.Context(), d.Key, d.Version)) })
+		}
+		began := time.Now()
+		if err := awaitRounds(t.Context(), s, asks); err != nil || time.Since(began) < time.Hour {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
