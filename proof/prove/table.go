@@ -32,7 +32,7 @@ func stages() []stage {
 		{name: "engine", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/engine", "./store/engine/log"), tests: true, least: amounts{"passed": 30}},
 		{name: "flow", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound|TestKeyedFlaws|TestSealingScripts|TestSeeds$|TestProof$", "./internal/flow", "./internal/node"), tests: true, least: amounts{"passed": 42}},
 		{name: "flows", dir: "proof", lends: true, memory: 3, command: []string{"go", "run", "./flows", "--runs", "10", "--together", "4", "--json"}, least: amounts{"runs": 10, "ok": 1, "segments": 7500, "kills": 10, "server_kills": 8}},
-		{name: "fold", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/internal/fold", "./store/memory"), tests: true, least: amounts{"passed": 36}},
+		{name: "fold", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/internal/fold", "./store/memory", "./store/kafka"), tests: true, least: amounts{"passed": 47}},
 	}
 	for _, p := range protocols() {
 		out = append(out, p.stages(budget)...)
