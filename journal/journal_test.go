@@ -136,9 +136,7 @@ func TestBrokenDocumentHidesNothing(t *testing.T) {
 	j := journal.NewDocs(docs, "m1", forever)
 	must.Succeed(t, j.Append(t.Context(), said(1795190400124, "a", "good")))
 	for _, key := range []string{"journal/2026112013/1795190400123-m1-x-1", "journal/what", "journal/a/b/c"} {
-		if _, err := docs.Put(t.Context(), store.Doc{Key: key, Value: []byte("{")}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(docs.Put(t.Context(), store.Doc{Key: key, Value: []byte("{")})))
 	}
 	got, err := j.Read(t.Context(), journal.Query{})
 	if err != nil || len(got) != 4 || got[3].Message != "good" || got[2].AtMS != 1795190400123 || got[2].Kind != journal.Unreadable {

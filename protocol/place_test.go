@@ -71,8 +71,7 @@ func TestTwoQueuesAtOnce(t *testing.T) {
 			wg.Go(func() { refused[i] = claimed(t, s, "replica", []string{"a", "b"}[i%2]) })
 		}
 		wg.Wait()
-		at, err := protocol.At(t.Context(), m.Open())
-		must.Succeed(t, err)
+		at := must.Get(protocol.At(t.Context(), m.Open()))(t)
 		for i, other := range refused {
 			if mine := []string{"a", "b"}[i%2]; (mine == at.Queue) != (other == "") || other != "" && other != at.Queue {
 				t.Errorf("the place has %q, and a member with %q heard %q", at.Queue, mine, other)
@@ -110,9 +109,7 @@ func TestDamagedPlace(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "x", "{}", `{"protocol":""}`, `{"protocol":7}`} {
 		s := memory.New().Open()
-		if _, err := s.Put(context.Background(), store.Doc{Key: protocol.PlaceKey, Value: []byte(text)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(s.Put(context.Background(), store.Doc{Key: protocol.PlaceKey, Value: []byte(text)})))
 		if err := protocol.Claim(context.Background(), s, protocol.Place{Protocol: "replica"}); !errors.Is(err, protocol.ErrPlaceDamaged) {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -251,10 +252,7 @@ func TestHeartbeatsOfSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sight, err := view.NewLookout(docs, func() protocol.Instant { return 1 }).Look(t.Context(), f.v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sight := must.Get(view.NewLookout(docs, func() protocol.Instant { return 1 }).Look(t.Context(), f.v))(t)
 	members := sight.Members()
 	got := ""
 	for _, m := range members {

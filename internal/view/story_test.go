@@ -12,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/journal"
 )
@@ -149,17 +150,11 @@ func text(t *testing.T, x any) string {
 	var b strings.Builder
 	if v := reflect.ValueOf(x); v.Kind() == reflect.Slice {
 		for i := range v.Len() {
-			line, err := json.Marshal(v.Index(i).Interface())
-			if err != nil {
-				t.Fatal(err)
-			}
+			line := must.Get(json.Marshal(v.Index(i).Interface()))(t)
 			fmt.Fprintf(&b, "%s\n", line)
 		}
 		return b.String()
 	}
-	all, err := json.MarshalIndent(x, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(json.MarshalIndent(x, "", "  "))(t)
 	return string(all) + "\n"
 }

@@ -11,6 +11,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // TestPausesStayShort: however long no server was there, a member is back soon after one is, and meanwhile does not knock all the time.
@@ -27,9 +29,7 @@ func TestPausesStayShort(t *testing.T) {
 		}
 		options := append((&conn{lines: &lines{}}).dialOptions(Options{}), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(refused))
 		c, err := grpc.NewClient("passthrough:///nobody", options...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		c.Connect()
 		time.Sleep(time.Minute) // waits: in virtual time
 		if err := c.Close(); err != nil {

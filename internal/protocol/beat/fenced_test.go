@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
@@ -44,9 +45,7 @@ func (m *meddled) over(t *testing.T, key, state string) {
 		d.Value, _ = json.Marshal(heartbeat.Text{State: state})
 		_, err = m.Store.Put(t.Context(), d)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 // TestAFenceStays: where others end a lease by a write over the heartbeat, or its removal, its owner does not write it again, whatever came between the

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -86,9 +87,7 @@ func newCrowd(t *testing.T, members int, ttl time.Duration) *crowd {
 		m, err := Protocol{}.New(protocol.Config{
 			Member: cluster.MemberID(fmt.Sprintf("m%03d", i)), Store: counted{server.Open(), &c.requests}, TTL: ttl, LeaveTimeout: time.Hour, Clock: clock,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		c.members = append(c.members, m)
 		c.all.Go(func() {
 			if err := m.Run(ctx); err != nil {
@@ -147,9 +146,7 @@ func TestIdleMembersAskSeldom(t *testing.T) {
 			for j := i; j < min(i+500, *idleTasks); j++ {
 				commands = append(commands, single(cluster.JobID(fmt.Sprintf("t%05d", j))))
 			}
-			if _, err := c.members[0].Propose(t.Context(), commands...); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(c.members[0].Propose(t.Context(), commands...)))
 		}
 		c.until("all tasks are granted", func() bool { return c.active() == *idleTasks })
 		t.Logf("%d tasks placed in %v of virtual time with %d requests", *idleTasks, time.Since(from), c.requests.Load()-before)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/protocol"
 )
@@ -109,9 +110,7 @@ func TestInteractions(t *testing.T) {
 			p := tell(t)
 			file := "testdata/interactions/" + name + ".golden"
 			if *update {
-				if err := os.WriteFile(file, []byte(p.out.String()), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, os.WriteFile(file, []byte(p.out.String()), 0o600))
 			}
 			want, err := os.ReadFile(file)
 			if err != nil || string(want) != p.out.String() {

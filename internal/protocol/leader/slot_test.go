@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 var update = flag.Bool("update", false, "write golden files and generated documentation")
@@ -204,9 +205,7 @@ func TestTheTableIsInTheDocs(t *testing.T) {
 	const file = "../../../docs/internals/slot-states.md"
 	want := "# States of a task on a member, under the protocol leader\n\nGenerated from internal/protocol/leader/slot_table_test.go by `go test ./internal/protocol/leader -run Docs -update`; each line is tested.\n\n" + slotWords + Table() + answerTable()
 	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(want), 0o600))
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
 		t.Errorf("%s is not what the code says (%v): go test ./internal/protocol/leader -run Docs -update", file, err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/protocol"
@@ -146,9 +147,7 @@ func newCrowd(t *testing.T, members int, ttl time.Duration) *crowd {
 		m, err := Protocol{}.New(protocol.Config{
 			Member: nameOf(i), Store: plain{h, h, c.server, dead}, TTL: ttl, LeaveTimeout: time.Hour, Clock: c.clock,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		c.members = append(c.members, m)
 		c.all.Go(func() {
 			if err := m.Run(ctx); err != nil {

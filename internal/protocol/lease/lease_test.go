@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
@@ -101,9 +102,7 @@ func TestViewsOfAnotherLeader(t *testing.T) {
 	docs := memory.New().Open()
 	defer docs.Close()
 	for n := 11; n < 15; n++ {
-		if _, err := docs.Put(context.Background(), store.Doc{Key: fmt.Sprintf("view/%d", n)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(docs.Put(context.Background(), store.Doc{Key: fmt.Sprintf("view/%d", n)})))
 	}
 	c := calls(docs)
 	p := newPaper(t)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -126,9 +127,7 @@ func TestASurveyIsNotOneInstant(t *testing.T) {
 			p.pass()
 			store := struct{ store.Docs }{&gaps{lagging: lagging{paper: p}, left: at, happens: func() { happens(p, a) }}}
 			docs, _, err := surveyAll(context.Background(), store, []string{keyConfig, keyNodes, jobKey("x"), partitionKey("x")}, asListed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			now := p.docs[partitionKey("x")].Version
 			for _, w := range newPass(learn(docs), 0, "pass", "").writes() {
 				if x, _ := p.value().Partition("x"); w.doc.Key == partitionKey("x") && w.doc.Version == now && x.Owner != "" {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/internal/protocol/shell"
@@ -155,10 +156,7 @@ func TestARoutineLookGoesWithTheLog(t *testing.T) {
 		c := replica.NewCaller(shell.NewLogCaller(protocol.Config{
 			Member: "m", Store: j, TTL: ttl, Logger: slog.New(slog.DiscardHandler), Clock: clock,
 		}))
-		v, err := j.Put(t.Context(), store.Doc{Key: "pulse/o/n"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(j.Put(t.Context(), store.Doc{Key: "pulse/o/n"}))(t)
 		look := func(routine bool) (seen replica.HeartbeatSeen, took time.Duration) {
 			from := time.Now()
 			seen = c.Call(t.Context(), replica.CheckHeartbeat{Key: "pulse/o/n", Routine: routine}).(replica.HeartbeatSeen)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/internal/protocol/shell"
@@ -31,10 +32,7 @@ func TestARenewalOfAFormerLifeComesLate(t *testing.T) {
 		})
 		t.Run(fmt.Sprintf("file, NoSessions=%v", noSessions), func(t *testing.T) {
 			t.Parallel()
-			s, err := file.Open(t.Context(), filepath.Join(t.TempDir(), "store"), file.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(file.Open(t.Context(), filepath.Join(t.TempDir(), "store"), file.Options{}))(t)
 			lateRenewal(t, s, noSessions)
 		})
 	}
@@ -70,10 +68,7 @@ func lateRenewal(t *testing.T, s store.Full, noSessions bool) {
 	if got := renew(second); got.Outcome != outbox.Done {
 		t.Fatalf("renew the second life: %+v", got)
 	}
-	before, err := s.Get(ctx, second.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(s.Get(ctx, second.Key))(t)
 	if got := renew(first); got.Outcome != outbox.NotDone || got.Err == "" {
 		t.Errorf("a renewal of the first life that comes late: %+v, want that it is not done", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/outbox"
@@ -113,10 +114,7 @@ func jumpedOver(t *testing.T) *bench {
 	b.written()
 	v := b.state.Value()
 	for _, rec := range b.log[v.Index():] {
-		e, err := cluster.DecodeEntry(cluster.Index(rec.Index), rec.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(cluster.DecodeEntry(cluster.Index(rec.Index), rec.Data))(t)
 		v, _ = v.Apply(e)
 	}
 	b.step(member.Read{Now: b.now, Truncated: true})

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/internal/protocol/shell"
 	"github.com/rota-run/rota/protocol"
@@ -134,9 +135,7 @@ func start(t *testing.T, s protocol.Store, c protocol.Config, react func(member.
 			Step: step, Caller: r.caller, Watched: func(s state) ([]string, bool) { return s.watched, len(s.watched) > 0 },
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r.m = m
 	ctx, cancel := context.WithCancel(t.Context())
 	r.leave = cancel
@@ -355,9 +354,7 @@ func TestWatches(t *testing.T) {
 		r := start(t, s, protocol.Config{}, react)
 		put := func(key string) {
 			t.Helper()
-			if _, err := s.Put(t.Context(), store.Doc{Key: key}); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, must.Err(s.Put(t.Context(), store.Doc{Key: key})))
 			synctest.Wait()
 		}
 		hints := func() (out []string) {
@@ -377,9 +374,7 @@ func TestWatches(t *testing.T) {
 		hints() // the first one of a watch may come at once
 		put("a/1")
 		put("b/1")
-		if _, err := s.Append(t.Context(), []byte("x")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, must.Err(s.Append(t.Context(), []byte("x"))))
 		synctest.Wait()
 		if got := hints(); !slices.Equal(got, []string{"", "a/", "b/"}) {
 			t.Errorf("hints at %q", got)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/protocol"
@@ -150,10 +151,7 @@ func TestK7TheSilentAreInTheSnapshot(t *testing.T) {
 	if fx := r.step(member.Read{Now: 2, Truncated: true}); len(fx) == 0 {
 		t.Fatal("nothing was asked for")
 	}
-	v, err := cluster.DecodeSnapshot(r.value.Snapshot())
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(cluster.DecodeSnapshot(r.value.Snapshot()))(t)
 	r.step(member.SnapshotRead{Now: 3, Value: v, Found: true})
 	r.read(4)
 	owned, value := 0, r.state.Value()
@@ -205,9 +203,7 @@ func TestAnotherHistoryIsNotReadOn(t *testing.T) {
 		r.join(100)
 		read := member.PointOf(r.state.Value())
 		message, err := EncodeRecord(cluster.Entry{Writer: "b/1", Seq: 99, BaseIndex: read.Index, BaseChain: read.Chain + 1}, "none")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		next := store.Record{Index: uint64(read.Index + 1), Data: Binary(message)}
 		fx := r.step(member.Read{Now: 200, Page: store.Page{Records: []store.Record{next}, Head: next.Index}})
 		i := slices.IndexFunc(fx, func(e member.Effect) bool { _, ok := e.(member.CheckLog); return ok })

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/fold"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/internal/protocol/member"
@@ -63,9 +64,7 @@ func TestNameTakenThroughAChange(t *testing.T) {
 func TestNameOfTheDead(t *testing.T) {
 	t.Parallel()
 	r := second(t)
-	if err := r.beats(time.Second, rigTTL); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.beats(time.Second, rigTTL))
 	for at := rigTTL; at < 2*namesLast*rigTTL; at += time.Second {
 		r.step(Beaten{Now: protocol.Instant(at), Sent: protocol.Instant(at - time.Second), Answer: Failed, Err: "away"})
 	}
@@ -135,10 +134,7 @@ func TestPickUpIsSaid(t *testing.T) {
 	}
 	e := first[0].Entry
 	e.Index = r.value.Index() + 1
-	message, err := EncodeRecord(e, "1.2/a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	message := must.Get(EncodeRecord(e, "1.2/a"))(t)
 	r.log = append(r.log, store.Record{Index: uint64(e.Index), Data: Binary(message)})
 	r.value, _ = r.value.Apply(e)
 	r.step(member.Appended{Now: 7, Seq: e.Seq, Outcome: outbox.Done, Index: e.Index})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/protocol/shell"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -112,14 +113,9 @@ func TestNamesOfRecordsStay(t *testing.T) {
 	slices.Sort(names)
 	got := strings.Join(names, "\n") + "\n"
 	if *writeNames {
-		if err := os.WriteFile("testdata/names", []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile("testdata/names", []byte(got), 0o600))
 	}
-	want, err := os.ReadFile("testdata/names")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile("testdata/names"))(t)
 	for _, n := range strings.Fields(string(want)) {
 		if !all[n] {
 			t.Errorf("records no longer have the name %s: give the field a json tag", n)

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/rota-run/rota/cluster"
+	"github.com/rota-run/rota/internal/proof/must"
 )
 
 // drawn fills a value with what a record can say.
@@ -105,9 +106,7 @@ func TestEveryCommandHasARecord(t *testing.T) {
 func TestForeignRecords(t *testing.T) {
 	t.Parallel()
 	good, err := EncodeRecord(cluster.Entry{Writer: "w", Seq: 1, Commands: []cluster.Command{cluster.KillJob{Job: "x"}, cluster.Share{Partition: "x", Token: 3, To: "b"}}}, "1.1/a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for name, message := range map[string]string{
 		"nothing":          "",
 		"text":             "hello",

@@ -50,8 +50,7 @@ func TestACopyIsRead(t *testing.T) {
 	t.Parallel()
 	copied := struct{ store.Full }{memory.New().Open()}
 	var p protocol.Protocol = Protocol{}
-	c, err := p.Client(copied)
-	must.Succeed(t, err)
+	c := must.Get(p.Client(copied))(t)
 	results, err := c.Propose(t.Context(), cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
 	if err != nil || !results[0].Accepted {
 		t.Fatalf("%+v, %v", results, err)

@@ -193,7 +193,7 @@ func TestWhatNoWatchTellsAtOnce(t *testing.T) {
 					writer.Go(func() {
 						for ctx.Err() == nil {
 							c.looked(dir)
-							time.Sleep(debounce / 4)
+							time.Sleep(debounce / 4) // waits: file watches follow the wall clock
 						}
 					})
 				})

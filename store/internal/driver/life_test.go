@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
 
@@ -12,9 +13,7 @@ func TestLife(t *testing.T) {
 	t.Parallel()
 	l, ended := NewLife(), false
 	calling, leave, err := l.Enter(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !l.Begin(func() { <-calling.Done(); ended = true }) {
 		t.Error("an open handle begins nothing")
 	}
