@@ -32,7 +32,8 @@
 // An owner that acts without checking its clock may act after its lease. Actions that must not happen then need a fencing token.
 // An owner whose document is removed, or whose session the store ends too early, counts as dead while its lease is valid.
 // A key must never be reused after its lease has lapsed, a renewal acknowledged after that has no effect, and watchers get to know a key after its first renewal
-// was acknowledged: the caller must ensure that.
+// was acknowledged: the caller must ensure that. But where nobody counts an owner out before a write over its heartbeat is
+// acknowledged, as in package lease, a lapsed one may be renewed: that this was acknowledged proves that nobody has.
 //
 // # Failures
 //

@@ -112,7 +112,7 @@ func (o Observation) fresh(version store.Version) bool {
 // Gone reports whether a read found no document.
 func (o Observation) Gone() bool { return o.Known && o.Version == "" }
 
-// Dead reports whether the owner is dead or its lease has provably lapsed. It stays so, because a key is never reused.
+// Dead reports whether the owner is dead or its lease has provably lapsed. It stays so where a lapsed one is not renewed.
 func (o Observation) Dead(silence time.Duration) bool {
 	return o.Gone() || o.Known && o.Looked.Sub(o.Since) >= silence
 }
