@@ -92,7 +92,7 @@ func (t *topic) write(ctx context.Context, records [][]byte) (first int64, err e
 			}
 		}
 		first, err = t.send(ctx, b, p.batch(records))
-		forgotten := false
+		var forgotten bool
 		if lost, forgotten = outcome(err, lost); forgotten {
 			p = nil
 			return errForgotten

@@ -50,7 +50,7 @@ func TestOutputThatOthersHold(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- must.Err(r.Run(t.Context(), c)) }()
 	other := p.next(t)
-	defer unix.PidfdSendSignal(other, unix.SIGKILL, nil, 0) //nolint:errcheck // it may have ended
+	defer unix.PidfdSendSignal(other, unix.SIGKILL, nil, 0)
 	begin()
 	if err := <-ended; err != nil || out.String() != "well\n" || !alive(t, other) {
 		t.Errorf("%v, it said %q; the other one is alive: %t", err, out, alive(t, other))

@@ -87,7 +87,7 @@ func TestWhoLeavesATurn(t *testing.T) {
 			t.Errorf("who is under way: %v", err)
 		}
 	}
-	if context.Cause(turn.ctx) != cause {
+	if !errors.Is(context.Cause(turn.ctx), cause) {
 		t.Errorf("all have left: %v", context.Cause(turn.ctx))
 	}
 }
