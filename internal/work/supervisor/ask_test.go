@@ -40,13 +40,15 @@ func TestARoundThatIsAskedForMovesNoPeriod(t *testing.T) {
 		o.begin()
 		time.Sleep(10 * time.Minute)
 		met := false // somebody else who asks
-		o.docs.fault = func(int) (bool, error) {
-			if met {
-				return true, nil
+		o.docs.locked(func() {
+			o.docs.fault = func(int) (bool, error) {
+				if met {
+					return true, nil
+				}
+				met = true
+				return false, store.ErrConflict
 			}
-			met = true
-			return false, store.ErrConflict
-		}
+		})
 		o.ask()
 		o.leave(10 * time.Minute)
 		o.begin()
