@@ -42,6 +42,7 @@ func TestCloseWaitsForTheRemovalOfWhatWasCollected(t *testing.T) {
 	if _, err := h.Wait(t.Context()); !errors.Is(err, ErrCancelled) {
 		t.Fatalf("got %v", err)
 	}
+	hold() // the outcome may have come before the first list
 	c.closed = true
 	c.mu.Unlock()
 	c.Close()
