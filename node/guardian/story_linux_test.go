@@ -47,7 +47,7 @@ func openDirectory(_ context.Context, path string) (Store, error) {
 func (d directory) EndSession(_ context.Context, key string) error {
 	err := os.Rename(filepath.Join(d.path, "answers"), filepath.Join(d.path, "ended "+key))
 	if err != nil {
-		_ = os.Mkdir(filepath.Join(d.path, "asked"), 0o700)
+		_ = os.Mkdir(filepath.Join(d.path, "asked"), 0o700) // it may be there
 	}
 	return err
 }

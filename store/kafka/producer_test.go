@@ -75,21 +75,21 @@ func TestFormats(t *testing.T) {
 	for name, c := range map[string]struct {
 		key, value string
 		ours       bool
-		damaged    bool
+		refused    string
 	}{
-		"ours":            {mark, "\x02" + string(sum), true, false},
-		"newer":           {mark, "\x03" + string(sum), false, true},
-		"much newer":      {mark, "\x04 and more" + string(sum), false, true},
-		"older":           {mark, string(sum), false, true},
-		"another sum":     {mark, "\x02abcd", false, false},
-		"newer, no sum":   {mark, "\x03abcd", false, false},
-		"another header":  {"other", "\x02" + string(sum), false, false},
-		"an empty header": {mark, "", false, false},
+		"ours":            {mark, "\x02" + string(sum), true, ""},
+		"newer":           {mark, "\x03" + string(sum), false, "use a newer version"},
+		"much newer":      {mark, "\x04 and more" + string(sum), false, "use a newer version"},
+		"older":           {mark, string(sum), false, "only earlier versions of Rota read it"},
+		"another sum":     {mark, "\x02abcd", false, ""},
+		"newer, no sum":   {mark, "\x03abcd", false, ""},
+		"another header":  {"other", "\x02" + string(sum), false, ""},
+		"an empty header": {mark, "", false, ""},
 	} {
 		r := &kgo.Record{Value: data, Headers: []kgo.RecordHeader{{Key: "other", Value: sum}}}
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: c.key, Value: []byte(c.value)})
 		got, ok, err := newTestTopic().ours(r)
-		if ok != c.ours || errors.Is(err, ErrDamaged) != c.damaged || ok && string(got) != "data" {
+		if ok != c.ours || errors.Is(err, ErrDamaged) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) || ok && string(got) != "data" {
 			t.Errorf("%s: %q, %v, %v", name, got, ok, err)
 		}
 	}

@@ -41,8 +41,11 @@ func (t *topic) ours(r *kgo.Record) (data []byte, ok bool, err error) {
 			continue
 		}
 		if !bytes.Equal(h.Value, sum) {
-			return nil, false, fmt.Errorf("topic %s, offset %d: format %x, this program knows %x: use a newer version of Rota: %w",
-				t.name, r.Offset, bytes.TrimSuffix(h.Value, sum[1:]), sum[:1], ErrDamaged)
+			has, what := bytes.TrimSuffix(h.Value, sum[1:]), "use a newer version of Rota"
+			if bytes.Compare(has, sum[:1]) < 0 {
+				what = "only earlier versions of Rota read it: use another name"
+			}
+			return nil, false, fmt.Errorf("topic %s, offset %d: format %x, this program knows %x: %s: %w", t.name, r.Offset, has, sum[:1], what, ErrDamaged)
 		}
 		return append([]byte{}, r.Value...), true, nil
 	}

@@ -72,7 +72,9 @@ func adopt() string {
 	if err := r.Start(own); err != nil {
 		return err.Error()
 	}
-	_ = waitUnreaped(own.Process.Pid)
+	if err := waitUnreaped(own.Process.Pid); err != nil {
+		return err.Error()
+	}
 	for range 2 {
 		if _, err := r.Run(context.Background(), sh("(setsid sleep 1000 &)")); err != nil {
 			return err.Error()

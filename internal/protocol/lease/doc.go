@@ -57,9 +57,9 @@
 // of which the list shows what was is not completed.
 // Where the store hints at nothing, what the board gives up or offers is read by its key, and all look four times as
 // often, for a TTL after the board has changed: else a list would show a release up to a second late.
-// Store away: the member goes on until its lease ends, and stops its work. When the store takes a renewal again, nobody
-// has fenced the session, and nobody has claimed what it holds: it goes on at once. So whoever could not renew its own
-// heartbeat counts nobody as silent until four polls after it can.
+// Store away: the member works until its lease expires, and then stops its work. A renewal that the store accepts later
+// proves that nobody has fenced the session or claimed what it holds: the member resumes at once. The others get the
+// chance to do the same: a member that could not renew its own heartbeat calls nobody silent until four polls after it can.
 // Unknown outcome of a write: the document is read, and tells by its name whether the write was stored.
 // A document that is damaged or foreign decides nothing and is never written over; one of a newer format ends the member.
 //

@@ -78,7 +78,7 @@ func TestARefusedEntryEndsTheLife(t *testing.T) {
 
 // coreIn is what a member in a phase knows.
 func coreIn(is member.Phase, p member.Params) member.Core {
-	c := member.NewCore(p, member.Rejoin)
+	c := member.NewCore(p, member.RenewLate)
 	c.Is = is
 	return c
 }

@@ -44,7 +44,7 @@ func (c call) due(now protocol.Instant) bool { return !c.busy && now >= c.next }
 
 // NewState is a member that has just started.
 func NewState(p member.Params) State {
-	s := State{Core: member.NewCore(p, member.Rejoin), random: fnv1a(p.Nonce, 0) | 1, known: &facts{}}
+	s := State{Core: member.NewCore(p, member.RenewLate), random: fnv1a(p.Nonce, 0) | 1, known: &facts{}}
 	s.Is = member.PhaseNaming
 	return s
 }

@@ -90,7 +90,8 @@ func (s *step) ownWritten(key string) {
 		s.look.next = s.At
 	}
 	for _, m := range s.look.members {
-		if o := s.lead.beats.Of(key); m.Heartbeat == key && s.follows(m) {
+		if m.Heartbeat == key && s.follows(m) {
+			o := s.lead.beats.Of(key)
 			s.removeMember(m, o.Reason("its session has ended", s.Silence(o)), key)
 		}
 	}

@@ -110,7 +110,7 @@ func (c *Core) Holds() bool { return c.Restart && c.Stop != Evicted }
 // will hear of another life first. That cannot be said of a member that Resume keeps.
 func (c *Core) Leave(index cluster.Index, reason string) {
 	c.Stop = reason
-	if c.lapse != Resume && c.Is < PhaseJoining || c.lapse == Rejoin && c.Is == PhaseRemoved {
+	if c.lapse != Resume && c.Is < PhaseJoining || c.lapse == RenewLate && c.Is == PhaseRemoved {
 		c.Gone()
 		return
 	}

@@ -22,8 +22,9 @@
 // # Guarantees
 //
 //   - The package is pure: nothing in it looks at a clock, a store or chance. A [Core] is a value between two steps.
-//   - [protocol.Assignment.ValidUntil] comes from the own lease alone: it ends before others may count the member out, and
-//     an acknowledgement that comes after its end extends nothing under [Confirm] and [Rejoin].
+//   - [protocol.Assignment.ValidUntil] comes from the own lease alone: it ends before others may count the member out.
+//     An acknowledgement that comes after its end extends nothing under [Confirm]; under [RenewLate] it proves that
+//     nobody has counted the member out.
 //   - A key of a heartbeat is never used again: a life that was lost ends it.
 //   - No phase changes without proof: "not seen" is not "removed". That a member is joined is said once in a life.
 //   - A halted member runs nothing: its grants are taken away in the same step.

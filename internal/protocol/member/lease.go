@@ -17,9 +17,9 @@ const (
 	// Confirm: it goes on when the cluster has confirmed it under another heartbeat, of another life. Others may have counted it out before a renewal was
 	// stored whose acknowledgement came late, and their report may still be on its way: such a renewal proves nothing, and a silent heartbeat is never renewed.
 	Confirm Lapse = iota
-	// Rejoin: it goes on when a renewal is acknowledged. Others take nothing before they have written over the
-	// heartbeat, so that none has. Where one is refused, it stops all, and joins again in another life.
-	Rejoin
+	// RenewLate: it resumes when a renewal is acknowledged. Others take nothing before their write over the heartbeat is
+	// acknowledged, so nobody has. When a renewal is refused, it stops all, and joins again in another life.
+	RenewLate
 	// Resume: nothing happens. An acknowledgement proves that it was never out.
 	Resume
 )
@@ -99,7 +99,7 @@ func (c *Core) CheckLease() bool {
 // endsByTime reports whether a lease that has run out ends the life. Who would go on begins again where a longer TTL is
 // to be stated: a session may allow none, and renewals may take longer then.
 func (c *Core) endsByTime() bool {
-	return c.lapse == Confirm || c.lapse == Rejoin && (c.Is == PhaseLeaving || c.Pace.TTL(c.Timing) > c.Own.TTL)
+	return c.lapse == Confirm || c.lapse == RenewLate && (c.Is == PhaseLeaving || c.Pace.TTL(c.Timing) > c.Own.TTL)
 }
 
 // Lost ends the lease for good, for a reason that listeners are told where the member is removed by that. It is false where there is none to lose.
@@ -109,7 +109,7 @@ func (c *Core) Lost(reason string) bool {
 	}
 	c.Pace = c.Pace.Lost(c.Own.Lease, c.Own.Waited(c.At), c.At, c.Timing)
 	c.Own = Own{}
-	if c.lapse == Rejoin {
+	if c.lapse == RenewLate {
 		c.Inc, c.Joined = 0, false
 		return true
 	}
@@ -124,12 +124,12 @@ func (c *Core) Lost(reason string) bool {
 // fall is the phase behind the one in which the lease was lost.
 func (c *Core) fall(reason string) bool {
 	switch {
-	case c.lapse == Rejoin && c.Is == PhaseMember:
+	case c.lapse == RenewLate && c.Is == PhaseMember:
 		c.Is = PhaseRemoved
 		c.Emit(Removing{Reason: reason})
-	case c.lapse == Rejoin && (c.Is == PhaseBeginning || c.Is == PhaseJoining):
+	case c.lapse == RenewLate && (c.Is == PhaseBeginning || c.Is == PhaseJoining):
 		c.Is = PhaseRemoved
-	case c.lapse == Rejoin:
+	case c.lapse == RenewLate:
 		return c.Is == PhaseLeaving // there is nothing to leave
 	case c.Is == PhaseMember:
 		c.Is = PhaseConfirming
@@ -156,5 +156,5 @@ func (c *Core) Dead(o heartbeat.Observation) bool {
 // no renewal of ours for so long that the lease ran out, so it took none of theirs, and they have had no time yet to
 // try again, which they do at each poll.
 func (c *Core) blind() bool {
-	return c.lapse == Rejoin && (c.Lapsed() || c.Own.Back != 0 && c.At < c.Own.Back.Add(4*c.Poll))
+	return c.lapse == RenewLate && (c.Lapsed() || c.Own.Back != 0 && c.At < c.Own.Back.Add(4*c.Poll))
 }

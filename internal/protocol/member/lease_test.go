@@ -28,7 +28,7 @@ func joined(l Lapse) (c Core, until protocol.Instant) {
 // have not: the member goes on, from when the renewal was sent.
 func TestALateAnswerExtendsNothing(t *testing.T) {
 	t.Parallel()
-	for _, lapse := range []Lapse{Confirm, Rejoin, Resume} {
+	for _, lapse := range []Lapse{Confirm, RenewLate, Resume} {
 		for late, lapsed := range map[time.Duration]bool{-1: false, 0: true, 1: true} { // order-free: each alone
 			lost := lapsed && lapse == Confirm
 			c, until := joined(lapse)
@@ -60,7 +60,7 @@ func TestALeaseThatRanOutBeginsAgain(t *testing.T) {
 		"a longer TTL": {func(c *Core) { c.Longest, c.Pace.Doubled = 8*ttl, 1 }, PhaseRemoved},
 		"it leaves":    {func(c *Core) { c.Leave(7, "test") }, PhaseLeaving},
 	} {
-		core, until := joined(Rejoin)
+		core, until := joined(RenewLate)
 		c.change(&core)
 		core.At = until - 1
 		early := core.CheckLease()
@@ -76,7 +76,7 @@ func TestALeaseThatRanOutBeginsAgain(t *testing.T) {
 // is gone at once.
 func TestWhoWasCutOffCountsNobodyOut(t *testing.T) {
 	t.Parallel()
-	for lapse, waits := range map[Lapse]bool{Confirm: false, Rejoin: true, Resume: false} { // order-free: each alone
+	for lapse, waits := range map[Lapse]bool{Confirm: false, RenewLate: true, Resume: false} { // order-free: each alone
 		c, until := joined(lapse)
 		back := until.Add(5 * ttl)
 		for _, at := range []struct {
@@ -103,7 +103,7 @@ func TestWhoWasCutOffCountsNobodyOut(t *testing.T) {
 func TestAStoreThatIsAwayIsNotSlow(t *testing.T) {
 	t.Parallel()
 	for read, want := range map[string]uint8{"": 1, "connection refused": 0} { // order-free: each alone
-		c, _ := joined(Rejoin)
+		c, _ := joined(RenewLate)
 		c.Longest = 8 * ttl
 		for range 3 {
 			c.Own.Asking = heartbeat.Asking{Busy: true, Asked: c.At}

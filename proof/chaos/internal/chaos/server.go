@@ -95,6 +95,6 @@ func (c *Cluster) serves(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	_ = s.Close() // it was only opened
+	_ = s.Close() // nothing was written
 	return true
 }
