@@ -12,18 +12,20 @@ import (
 	"time"
 )
 
-// TestArchive unpacks the archive of a release into an empty folder, from which it can't get out, and types what README.md has
-// for checks: a member, a second one, kill -9 of the first, and three looks.
+// TestArchive unpacks the archive of this tree's version, for which the changelog must have notes, into an empty folder,
+// from which it can't get out, and types what README.md has for checks: a member, a second one, kill -9 of the first, and
+// three looks.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	dist, platform := filepath.Join(t.TempDir(), "dist"), runtime.GOOS+"/"+runtime.GOARCH
 	release := exec.Command("./release", platform)
-	release.Env = append(os.Environ(), "DIST="+dist, "VERSION=9.9.9")
+	release.Env = append(os.Environ(), "DIST="+dist)
 	must(t, release)
 	sums := exec.Command("sha256sum", "-c", "SHA256SUMS")
 	sums.Dir = dist
 	must(t, sums)
-	name := "rota-9.9.9-" + strings.Replace(platform, "/", "-", 1)
+	version := strings.Fields(must(t, exec.Command(rota, "version")))[1]
+	name := "rota-" + version + "-" + strings.Replace(platform, "/", "-", 1)
 	root := t.TempDir()
 	must(t, exec.Command("tar", "-C", root, "--strip-components=1", "-xzf", filepath.Join(dist, name+".tar.gz")))
 	for _, file := range []string{"LICENSE", "man1/rota-run.1", "completions/rota.bash", "licences/github.com/spf13/cobra/LICENSE.txt"} {
@@ -42,7 +44,7 @@ func TestArchive(t *testing.T) {
 		}
 		return cmd
 	}
-	if said := must(t, inside("./rota version")); !strings.HasPrefix(said, "rota 9.9.9 ") {
+	if said := must(t, inside("./rota version")); !strings.HasPrefix(said, "rota "+version+" ") {
 		t.Errorf("it says %s", said)
 	}
 	run, looks := typedForChecks(t)
