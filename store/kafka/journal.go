@@ -43,6 +43,11 @@ func (j *journal) known() head {
 	return j.head
 }
 
+// below is the newest record of ours below an end, if the head says it. It does not if one was appended behind that end.
+func (h head) below(end int64) (newest int64, ok bool) {
+	return h.newest, h.newest <= end && end <= h.end
+}
+
 // saw notes a head that was seen.
 func (j *journal) saw(h head) {
 	j.mu.Lock()

@@ -95,6 +95,17 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestHeadBelow: a head says what is newest below an end, unless it was appended behind that end while the end was asked for.
+func TestHeadBelow(t *testing.T) {
+	t.Parallel()
+	known := head{end: 12, newest: 9} // 9 to 11 are foreign
+	for end, want := range map[int64]bool{8: false, 9: true, 11: true, 12: true, 13: false} {
+		if newest, ok := known.below(end); ok != want || ok && newest != 9 {
+			t.Errorf("below %d: %d, %v", end, newest, ok)
+		}
+	}
+}
+
 // TestOutcome: what an answer proves, alone and behind an answer that was lost.
 func TestOutcome(t *testing.T) {
 	t.Parallel()

@@ -114,8 +114,8 @@ func room(records int) int32 {
 // newestBelow is the newest record of ours below the end of the partition: its offset and one. Mostly the handle knows
 // it, or it is the last record.
 func (j *journal) newestBelow(ctx context.Context, end int64) (int64, error) {
-	if known := j.known(); known.end >= end {
-		return known.newest, nil
+	if newest, ok := j.known().below(end); ok {
+		return newest, nil
 	}
 	first, err := j.records.end(ctx, earliest)
 	if err != nil {
