@@ -22,6 +22,7 @@ import (
 const (
 	headerExpect        = "Nats-Expected-Last-Subject-Sequence"
 	headerExpectSubject = "Nats-Expected-Last-Subject-Sequence-Subject"
+	headerStream        = "Nats-Expected-Stream"
 	headerTTL           = "Nats-TTL"
 	headerOperation     = "KV-Operation"
 	headerReason        = "Nats-Marker-Reason"

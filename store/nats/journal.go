@@ -39,6 +39,9 @@ func (b *bucket) OpenJournal(ctx context.Context, name string, create bool) (dri
 	if isCode(err, codeStreamNotFound) && create {
 		_, err = b.makeStream(ctx, logConfig(j.stream, j.subject, b.replicas))
 	}
+	if err == nil {
+		err = b.served(ctx, j.stream, j.subject)
+	}
 	return j, streamError(err)
 }
 

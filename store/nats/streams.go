@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	nc "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/rota-run/rota/store"
@@ -80,7 +81,32 @@ func (w *wire) ensure(ctx context.Context, want jetstream.StreamConfig, mustExis
 			want.Name, fault, want.Name)
 	}
 	w.replicas = max(w.replicas, have.Replicas)
-	return nil
+	return w.served(ctx, want.Name, strings.Replace(want.Subjects[0], ">", "served", 1))
+}
+
+// served returns when what is published on a subject reaches its stream. A node of a cluster learns a moment after a
+// stream was made where it is, and until then tells publishers that there is none. Nothing is written.
+func (w *wire) served(ctx context.Context, stream, subject string) error {
+	if w.replicas == 1 || w.readOnly {
+		return nil
+	}
+	ctx, done := w.asking(ctx)
+	defer done()
+	m := &nc.Msg{Subject: subject, Header: nc.Header{headerStream: {"not " + stream}}} // so the stream refuses it
+	for {
+		_, err := w.exchange(ctx, m)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, nc.ErrNoResponders):
+			return sendError(ctx, err, false)
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return sendError(ctx, err, false)
+		}
+	}
 }
 
 func isCode(err error, code int) bool {

@@ -1,8 +1,12 @@
 package nats_test
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
+
+	nc "github.com/nats-io/nats.go"
 
 	"github.com/rota-run/rota/internal/proof/must"
 	server "github.com/rota-run/rota/proof/server/nats"
@@ -71,4 +75,39 @@ func TestJournal(t *testing.T) {
 			}
 		},
 	})
+}
+
+// TestNewLogIsServed: who opens a log that was just made waits until its node knows of it, and writes nothing to find out.
+func TestNewLogIsServed(t *testing.T) {
+	t.Parallel()
+	r := startRelay(t)
+	o := usual(nats.Options{URLs: []string{r.url}, Bucket: bucket()})
+	var d nats.Driver
+	r.inCluster(t, func() { d = rig.Driver(t, nats.OpenDriver, o) })
+	for _, create := range []bool{true, false} {
+		unknown := 3
+		r.with(func(m *nc.Msg, pass func() []byte) []byte {
+			m.Data = bytes.ReplaceAll(m.Data, []byte(`"num_replicas":3`), []byte(`"num_replicas":1`)) // the server is alone
+			if strings.HasPrefix(m.Subject, "$JS.") || unknown == 0 {
+				return pass()
+			}
+			unknown--
+			return refuse(t, m)
+		})
+		j := must.Get(d.OpenJournal(t.Context(), "new", create))(t)
+		if unknown > 0 {
+			t.Errorf("opened after %d of 3 answers that nobody serves it", 3-unknown)
+		}
+		_, _, before, err := j.Read(t.Context(), 0, 0)
+		must.Succeed(t, err)
+		if at := must.Get(j.Append(t.Context(), [][]byte{{1}}))(t); at[0] != before+1 || create && before != 0 {
+			t.Errorf("the log ended at %d, and its next record got %d", before, at[0])
+		}
+	}
+}
+
+// refuse answers as a node does that knows of no stream with the subject.
+func refuse(t *testing.T, m *nc.Msg) []byte {
+	must.Succeed(t, m.RespondMsg(&nc.Msg{Header: nc.Header{"Status": {"503"}}}))
+	return nil
 }
