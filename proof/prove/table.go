@@ -96,7 +96,7 @@ func (p protocol) stages(budget string) []stage {
 		seeds = append(seeds, "--all-pairs")
 	}
 	out := []stage{
-		{name: "check" + p.suffix, dir: "proof", computes: true, memory: 2, command: simulate("check", "--suite", "push"), least: amounts{"complete": 1, "walks": p.walks, "states": p.states}},
+		{name: "check" + p.suffix, dir: "proof", computes: true, memory: 4, command: simulate("check", "--suite", "push"), least: amounts{"complete": 1, "walks": p.walks, "states": p.states}},
 		{name: "sim" + p.suffix, dir: "proof", computes: true, command: withBudget(simulate(seeds...), budget), least: amounts{"seeds": float64(p.seeds), "cluster_hours": p.hourly, "fault_kinds": p.kinds}},
 	}
 	if p.guardians > 0 {

@@ -98,6 +98,9 @@ func (o *checkOptions) run(out, progress io.Writer) error {
 		return fmt.Errorf("no walk is known for the protocol %q\ntry: rotasim check --protocol replica", o.protocol)
 	}
 	debug.SetGCPercent(60) // much lives for long: it is memory that is short
+	if o.suite == "push" || o.suite == "guardian" {
+		debug.SetGCPercent(200) // 4 GiB are enough
+	}
 	if o.suite != "" {
 		return o.runSuite(p, out, progress)
 	}
