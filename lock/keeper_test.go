@@ -10,12 +10,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/store/driver/drivermap"
+	"github.com/rota-run/rota/internal/store/faults"
 	"github.com/rota-run/rota/lock"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -78,6 +80,80 @@ func TestHeartbeatIsSwept(t *testing.T) {
 		await(t, 21*ttl, "the heartbeat of the dead process is gone", func() bool { return !slices.Contains(heartbeatKeys(t, witness), dead[0]) })
 		if err := other.Err(); err != nil {
 			t.Errorf("the sweeper: %v", err)
+		}
+	})
+}
+
+// TestAnIdleHeartbeatStays: it goes three TTLs after its last lock was released, however long that was held; the next lock needs no other one.
+func TestAnIdleHeartbeatStays(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		const ttl = 3 * time.Second
+		server := memory.New()
+		c := client(t, server.Open(), lock.Options{TTL: ttl, NoSessions: true})
+		held := acquire(t, c.Lock("x"))
+		time.Sleep(20 * ttl) // waits: in virtual time
+		first := heartbeatKeys(t, server.Open())
+		must.Succeed(t, held.Release(deadline(t)))
+		time.Sleep(2 * ttl) // waits: in virtual time
+		acquire(t, c.Lock("x"))
+		if now := heartbeatKeys(t, server.Open()); len(first) != 1 || !slices.Equal(now, first) {
+			t.Errorf("heartbeat %q, and %q two TTLs after a release", first, now)
+		}
+	})
+}
+
+// TestAnEndedSessionIsHeardOf: the lock is lost when the store says so, not at the next sign of life.
+func TestAnEndedSessionIsHeardOf(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		server := memory.New()
+		g := &guard{t: t, watch: server.Open(), opened: make(map[string]store.Session), sessions: make(map[string]store.Session)}
+		c := client(t, guarded{server.Open(), g}, lock.Options{TTL: time.Hour, Guard: g})
+		held := acquire(t, c.Lock("x"))
+		for _, s := range g.known() {
+			must.Succeed(t, s.Close(deadline(t)))
+		}
+		synctest.Wait()
+		if err := held.Err(); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("its session has ended, and the lock says %v", err)
+		}
+	})
+}
+
+// noRoom is a store that has no room for tables.
+type noRoom struct{ *memory.Store }
+
+func (s noRoom) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if strings.HasPrefix(d.Key, "locks/") {
+		return "", store.ErrTooLarge
+	}
+	return s.Store.Put(ctx, d)
+}
+
+// TestATableThatDoesNotFit: trying again would not help, so it is said at once.
+func TestATableThatDoesNotFit(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		began := time.Now()
+		_, err := client(t, noRoom{memory.New().Open()}, lock.Options{TTL: time.Hour}).Lock("x").Acquire(deadline(t))
+		if took := time.Since(began); !errors.Is(err, store.ErrTooLarge) || took > time.Second {
+			t.Errorf("after %v: %v", took, err)
+		}
+	})
+}
+
+// TestAReleaseAfterTheEnd: a client that was closed while its store was away does not go on for ever to release what it held.
+func TestAReleaseAfterTheEnd(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		faulty := faults.NewFaulty(memory.New().Open(), nil)
+		c := client(t, faulty, lock.Options{TTL: time.Hour})
+		held := acquire(t, c.Lock("x"))
+		faulty.Away(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := c.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("close: %v", err)
+		}
+		if err := held.Release(ctx); !errors.Is(err, lock.ErrClosed) {
+			t.Errorf("release: %v", err)
 		}
 	})
 }

@@ -1,13 +1,18 @@
 package lock
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
@@ -175,4 +180,54 @@ func TestALeaseEndsOnce(t *testing.T) {
 	if p.extend(30); p.until != 10 || p.ctx.Err() == nil {
 		t.Errorf("an answer that came after the end of a lease: it lasts until %d", p.until)
 	}
+}
+
+// watching counts how often each prefix is watched.
+type watching struct {
+	store.Docs
+	mu    sync.Mutex
+	count map[string]int
+}
+
+func (w *watching) Watch(ctx context.Context, prefix string) (<-chan struct{}, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.count[prefix]++
+	hints := make(chan struct{})
+	context.AfterFunc(ctx, func() { close(hints) })
+	return hints, nil
+}
+
+// TestWhatAClaimWatches: the table and those before it, as long as they are; one that comes back is watched again.
+func TestWhatAClaimWatches(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		w := &watching{Docs: memory.New().Open(), count: make(map[string]int)}
+		c := must.Get(NewClient(w, Options{Clock: protocol.NewProcessClock()}))(t)
+		p := newHeartbeat(c)
+		p.join()
+		r := c.newClaiming(p, "locks/x/table", terms{})
+		r.state.phase = waiting
+		for _, keys := range [][]string{{"a/1"}, {"a/1", "b/1"}, {"b/1"}, {"a/1"}} {
+			r.watch(keys)
+			synctest.Wait()
+		}
+		if got := fmt.Sprint(w.count); got != "map[a/:2 b/:1 locks/x/:1]" || len(r.watched) != 2 {
+			t.Errorf("watched %s, now %d", got, len(r.watched))
+		}
+		r.end(nil)
+	})
+}
+
+// TestACloseDuringAGrant: who gets a lock while the client is closed finds it ended.
+func TestACloseDuringAGrant(t *testing.T) {
+	t.Parallel()
+	c := must.Get(NewClient(memory.New().Open(), Options{Clock: protocol.NewProcessClock()}))(t)
+	p := newHeartbeat(c)
+	p.extend(c.o.Clock().Add(time.Hour))
+	c.close(ErrClosed) // it looked for what is held before this claim was
+	h := c.newClaiming(p, "locks/x/table", terms{}).hold(`lock "x"`)
+	if err := h.Err(); !errors.Is(err, ErrClosed) {
+		t.Errorf("a lock of a client that was closed: %v", err)
+	}
+	p.alarm.Stop()
 }

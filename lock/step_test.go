@@ -297,6 +297,8 @@ func TestWhatAClaimDoesNext(t *testing.T) {
 		"a write in doubt":         {false, []event{read(table{}), tableWritten{now: at, outcome: unknown}}, "write [me], wait 100ms"},
 		"a hint of a holder": {false, []event{read(behind(0)), seen("pulse0", "1"), seen("pulse1", "1"), hinted{at, "pulse1"}},
 			"look pulse0, look pulse1, wait 1s, look pulse1"},
+		"taken out of the line by somebody": {false, []event{read(behind(0)), seen("pulse0", "1"), seen("pulse1", "1"), hinted{at, ""}, read(taken)},
+			"look pulse0, look pulse1, wait 1s, read, write [id0 id1]"},
 		"far behind": {false, []event{read(behind(8)), seen("pulse0", "1"), seen("pulse1", "1"), seen("pulse9", "1")},
 			"look pulse0, look pulse1, look pulse9, wait 1.1s"},
 	} {
@@ -313,8 +315,23 @@ func TestWhatAClaimDoesNext(t *testing.T) {
 	}
 }
 
+// TestOutcomes: what a store's error says of a change. A table that somebody has removed was not current either.
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]outcome{
+		nil: done, store.ErrConflict: refused, store.ErrNotFound: refused, store.ErrUnknown: unknown, store.ErrUnavailable: notDone,
+		store.ErrTooLarge: notDone, store.ErrSession: ended, store.ErrClosed: ended, errors.Join(store.ErrUnknown, store.ErrClosed): unknown,
+	} {
+		if got := outcomeOf(err); got != want {
+			t.Errorf("%v: %d, want %d", err, got, want)
+		}
+	}
+}
+
 func showEffect(fx effect, now protocol.Instant) string {
 	switch fx := fx.(type) {
+	case readTable:
+		return "read"
 	case left:
 		return "left"
 	case lookHeartbeat:
