@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,7 @@ import (
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
 )
 
 // membersOf are commands by which these members join, one after the other, all with two slots.
@@ -125,6 +127,7 @@ type dropping struct {
 	dropped []string
 	fail    error // of each drop
 	gone    string
+	meets   func() // called before a document is found gone
 }
 
 func (d *dropping) DropFlow(_ context.Context, flow string) error {
@@ -134,6 +137,9 @@ func (d *dropping) DropFlow(_ context.Context, flow string) error {
 
 func (d *dropping) Delete(ctx context.Context, key string, v store.Version) error {
 	if key == d.gone {
+		if d.meets != nil {
+			d.meets()
+		}
 		return store.ErrNotFound
 	}
 	return d.Docs.Delete(ctx, key, v)
@@ -231,6 +237,119 @@ func TestTwoDrainAtOnce(t *testing.T) {
 	}
 }
 
+// TestTwoUndrainAtOnce: whoever finds the document gone looks again, and is content.
+func TestTwoUndrainAtOnce(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	defer docs.Close()
+	must.Succeed(t, must.Err(KeepDrained(t.Context(), docs, "m", true, "ann")))
+	must.Succeed(t, must.Err(KeepDrained(t.Context(), &dropping{Docs: docs, gone: drainPrefix + "m", meets: func() {
+		must.Succeed(t, must.Err(KeepDrained(t.Context(), docs, "m", false, "bob")))
+	}}, "m", false, "ann")))
+}
+
+// TestWhenADrainWaits: for nobody where no other member takes tasks, and no longer than the member is there or people
+// wait.
+func TestWhenADrainWaits(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x"}}}
+		gone, alive := make(chan struct{}), make(chan struct{})
+		close(gone)
+		for name, c := range map[string]struct {
+			others      []cluster.MemberID
+			gone, hurry chan struct{}
+			asks        int
+			waits       time.Duration
+		}{
+			"alone":      {nil, alive, alive, 0, 0},
+			"removed":    {[]cluster.MemberID{"b"}, gone, alive, 1, 0},
+			"in a hurry": {[]cluster.MemberID{"b"}, alive, gone, 1, 0},
+			"held up":    {[]cluster.MemberID{"b"}, alive, alive, 1, time.Minute},
+		} {
+			all := membersOf(append([]cluster.MemberID{"a"}, c.others...)...)
+			before := min(len(all), 2) // b joins when a has the task
+			m := &tenant{value: valueOf(t, slices.Insert(all, before, cluster.Command(cluster.SubmitJob{Job: "here", Spec: spec}))...)}
+			n := &Node{c: Config{Member: "a", DrainTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler)}, member: m}
+			began := time.Now()
+			n.drain(c.gone, c.hurry)
+			if took := time.Since(began); took != c.waits || m.asked != c.asks {
+				t.Errorf("%s: drained for %v, asked %d times; want %v, %d", name, took, m.asked, c.waits, c.asks)
+			}
+		}
+	})
+}
+
+// TestAnEvictionBeforeTheJoin: a start that has not joined yet cannot know whether it is meant.
+func TestAnEvictionBeforeTheJoin(t *testing.T) {
+	t.Parallel()
+	docs := memory.New().Open()
+	defer docs.Close()
+	n := &Node{c: Config{Member: "a", Store: docs, Logger: slog.New(slog.DiscardHandler)}}
+	n.evict = func(err error) { t.Errorf("evicted: %v", err) }
+	must.Succeed(t, KeepEvicted(t.Context(), docs, cluster.Member{ID: "a", Incarnation: 7}, "ann"))
+	must.Succeed(t, n.readEvicted())
+	n.first.Store(8)
+	must.Succeed(t, n.readEvicted())
+	if d, err := docs.Get(t.Context(), evictPrefix+"a"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("what was for a former start is there: %s, %v", d.Value, err)
+	}
+}
+
+// TestWhyATaskIsTaken: because it was killed, moved, or because its member is to run no more.
+func TestWhyATaskIsTaken(t *testing.T) {
+	t.Parallel()
+	pinned := cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Pin: "a"}}}}
+	here := append(membersOf("a", "b"), pinned)
+	for want, c := range map[error]struct {
+		commands []cluster.Command
+		of       cluster.PartitionID
+	}{
+		work.CauseMoved:   {here, "x"},
+		work.CauseKilled:  {here, "y"},
+		work.CauseDrained: {slices.Concat(here, []cluster.Command{cluster.DrainMember{Member: "a", On: true}}), "x"},
+	} {
+		n := &Node{c: Config{Member: "a"}, member: &tenant{value: valueOf(t, c.commands...)}}
+		if got := n.whyRemoved(c.of); !errors.Is(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
+// TestWhichSinksAreTold: those on servers, and any that has lost something or failed.
+func TestWhichSinksAreTold(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, s := range sinksOf([]publish.Status{
+		{Name: "stdout"}, {Name: "file a", Stats: publish.Stats{Dropped: 1}}, {Name: "file b", Stats: publish.Stats{Errors: 1}}, {Name: "kafka://k"},
+	}) {
+		names = append(names, s.Name)
+	}
+	if got := strings.Join(names, ", "); got != "file a, file b, kafka://k" {
+		t.Errorf("told of %s", got)
+	}
+}
+
+// TestNewAssignmentsDoNotWait: for one that nobody takes; the newest is passed on, and is in the file.
+func TestNewAssignmentsDoNotWait(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "a.json")
+		n := &Node{c: Config{Member: "a", Kept: openKept(t, path, "a")}}
+		in, all := make(chan protocol.Assignment), sync.WaitGroup{}
+		out := n.keeping(&all, in)
+		spec := cluster.TaskSpec{Name: "t", Type: "noted", Definition: []byte(`{"on_store_loss":"keep"}`)}
+		for version := range uint64(3) {
+			in <- protocol.Assignment{Version: version + 1, Grants: make([]*protocol.Grant, 0, 1)}
+			synctest.Wait()
+		}
+		in <- protocol.Assignment{Version: 4, Grants: []*protocol.Grant{{Partition: "j/t", Token: 7, Spec: &spec}}}
+		close(in)
+		all.Wait()
+		if a := <-out; a.Version != 4 || openKept(t, path, "a").Tasks() != 1 {
+			t.Errorf("version %d is passed on, %d tasks are kept", a.Version, openKept(t, path, "a").Tasks())
+		}
+	})
+}
+
 // TestANoteIsTriedAgain: a document for people that the store has refused is written a little later.
 func TestANoteIsTriedAgain(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
@@ -240,13 +359,24 @@ func TestANoteIsTriedAgain(t *testing.T) {
 		defer look.Close()
 		inner := s.Open()
 		t.Cleanup(func() { inner.Close() })
-		a := start(t, s, "a", func(c *Config) { c.Store, c.Publisher = faults.NewFaulty(inner, plan), sinks })
-		a.submit("x", cluster.TaskSpec{Type: "fail", Definition: []byte(`{"retry":{"min_ms":3600000,"max_ms":3600000}}`), MaxAttempts: 9})
+		var cured atomic.Bool
+		faulty := faults.NewFaulty(inner, plan)
+		a := start(t, s, "a", func(c *Config) {
+			c.Store, c.Publisher = faulty, sinks
+			ill(&cured)(c)
+		})
+		a.submit("sick", cluster.TaskSpec{Type: "ill"})
 		sinks.say(publish.Status{Name: "kafka://k:1", Stats: publish.Stats{Errors: 3}})
 		time.Sleep(3 * sinksRest) // waits: in virtual time
 		synctest.Wait()
 		if f, ok := failingAt(t, look, "a"); !ok || len(f.Runs) != 1 {
 			t.Errorf("what fails: %+v, %t", f, ok)
+		}
+		faulty.SetPlan(must.Get(faults.Script("refuse put key=failing/a times=3"))(t))
+		cured.Store(true)
+		time.Sleep(9 * failingRest) // waits: in virtual time
+		if f, ok := failingAt(t, look, "a"); !ok || len(f.Runs) != 0 {
+			t.Errorf("what fails after it was cured: %+v, %t", f, ok)
 		}
 		var told Sinks
 		d, err := look.Get(t.Context(), SinksPrefix+"a")

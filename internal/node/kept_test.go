@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -140,9 +142,16 @@ func TestKeptIsReadAsItWasWritten(t *testing.T) {
 		Partition: "j/t:1", Token: 7, Handover: cluster.HandoverFast, Attempt: 2, Parents: []string{"p"}, ListedBy: "l", Input: []byte{0, 255}, Index: 1, Count: 2,
 		Spec: &spec, SpecIndex: 5, From: "b", Cause: "c",
 	}}}
-	must.Succeed(t, openKept(t, path, "a").write(a))
+	k := openKept(t, path, "a")
+	must.Succeed(t, k.write(a))
 	if got := openKept(t, path, "a").grants; !reflect.DeepEqual(got, a.Grants) {
 		t.Errorf("read %+v\nwant %+v", got, a.Grants)
+	}
+	must.Succeed(t, os.Remove(path))
+	a.Version++
+	must.Succeed(t, k.write(a))
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is kept is as before, and the file is written again: %v", err)
 	}
 }
 

@@ -66,6 +66,12 @@ type tenant struct {
 	protocol.Member
 	inc   cluster.Incarnation
 	value cluster.Value
+	asked int // of Propose, which does nothing
+}
+
+func (m *tenant) Propose(context.Context, ...cluster.Command) ([]cluster.Result, error) {
+	m.asked++
+	return nil, nil
 }
 
 func (m *tenant) Tenure() (cluster.Incarnation, protocol.Instant) { return m.inc, 1 }
