@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,6 +122,12 @@ func TestALentSlotIsGivenOnce(t *testing.T) {
 		if r.lend(c.n); w.busy != int64(c.busy) {
 			t.Errorf("step %d: %d slots are busy, want %d", i, w.busy, c.busy)
 		}
+		if told := len(w.wake) > 0; told != (i == 0 || i == 4) {
+			t.Errorf("step %d: others are told of a free slot: %t", i, told)
+		}
+		if len(w.wake) > 0 {
+			<-w.wake
+		}
 	}
 	if r.free(); w.busy != 0 {
 		t.Errorf("the end of a run that had lent its slot leaves %d busy", w.busy)
@@ -147,6 +154,145 @@ func (h *hooked) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 		h.put(d)
 	}
 	return h.Docs.Put(ctx, d)
+}
+
+// worker is one of the member m, which is alone and joined, with functions that count and a slot.
+func worker(t *testing.T, docs store.Docs, tenure func() (cluster.Incarnation, protocol.Instant)) (w *Worker, ran *atomic.Int64) {
+	t.Helper()
+	v, ran := alone(t), new(atomic.Int64)
+	w = must.Get(NewWorker(RunnerConfig{
+		Member: "m", Docs: docs, Tenure: tenure, Slots: func() int64 { return 1 }, Value: func() cluster.Value { return v },
+		Clock: protocol.NewProcessClock(), Functions: []Function{NewFunc("f", func(context.Context, int) (int, error) { return int(ran.Add(1)), nil }, Options{})},
+	}))(t)
+	return w, ran
+}
+
+// TestWhoseSlotsAreUsed: those of the incarnation that the value has, and no more than outcomes can be written.
+func TestWhoseSlotsAreUsed(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		docs := memory.New().Open()
+		defer docs.Close()
+		c := must.Get(NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()}))(t)
+		defer c.Close()
+		must.Succeed(t, must.Err(c.Submit(t.Context(), "f", []byte("1"), Options{})))
+		inc, writing := cluster.Incarnation(2), 0
+		w, ran := worker(t, docs, func() (cluster.Incarnation, protocol.Instant) { return inc, 1 << 60 })
+		for _, c := range []struct {
+			inc     cluster.Incarnation
+			writing int
+			ran     int64
+		}{{2, 0, 0}, {1, mostWriting, 0}, {1, mostWriting - 1, 1}} {
+			inc, writing = c.inc, c.writing
+			w.mu.Lock()
+			w.writing = writing
+			w.mu.Unlock()
+			for range 3 {
+				w.turn(t.Context(), t.Context(), true)
+				time.Sleep(pollEvery) // waits: in virtual time
+			}
+			if got := ran.Load(); got != c.ran {
+				t.Errorf("%+v: %d calls ran", c, got)
+			}
+		}
+		w.runsWG.Wait()
+	})
+}
+
+// TestADrainDuringAClaim: the function is not called any more, and the call goes back.
+func TestADrainDuringAClaim(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		docs := &hooked{Docs: memory.New().Open()}
+		c := must.Get(NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()}))(t)
+		defer c.Close()
+		h := must.Get(c.Submit(t.Context(), "f", []byte("1"), Options{}))(t)
+		w, ran := worker(t, docs, func() (cluster.Incarnation, protocol.Instant) { return 1, 1 << 60 })
+		docs.put = func(d store.Doc) {
+			if r, err := decode(d.Value); err == nil && r.State == Running {
+				w.stopAll(causeDrained)
+			}
+		}
+		for range 3 {
+			w.turn(t.Context(), t.Context(), true)
+			time.Sleep(pollEvery) // waits: in virtual time
+		}
+		w.runsWG.Wait()
+		s := must.Get(read(t.Context(), docs, h.at.key()))(t)
+		if ran.Load() != 0 || s.State != Queued || s.Token == 0 {
+			t.Errorf("%d ran; the call is %s under token %d", ran.Load(), s.State, s.Token)
+		}
+	})
+}
+
+// TestWhenRunsAreLookedAt: at the end of the lease, if that comes first.
+func TestWhenRunsAreLookedAt(t *testing.T) {
+	t.Parallel()
+	w := must.Get(NewWorker(RunnerConfig{}))(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	w.runs["k"] = &run{w: w, inc: 1, ctx: ctx, cancel: cancel}
+	for until, want := range map[time.Duration]time.Duration{pollEvery - 1: pollEvery - 1, pollEvery + 1: pollEvery, time.Hour: pollEvery} {
+		if got := w.guard(1, protocol.Instant(until)+7, 7, false); got != want {
+			t.Errorf("a lease of %v: it looks again after %v", until, got)
+		}
+	}
+	if w.guard(1, 7, 7, false); !errors.Is(context.Cause(ctx), causeLease) {
+		t.Errorf("at the end of the lease: %v", context.Cause(ctx))
+	}
+}
+
+// TestWhatIsCounted: each outcome once, under its name.
+func TestWhatIsCounted(t *testing.T) {
+	t.Parallel()
+	queued, done, failed := Record{State: Queued}, Record{State: Done}, Record{State: Failed}
+	handled := Record{State: Running, Outcome: &Outcome{State: Failed}}
+	after := failed
+	after.Outcome = &Outcome{State: Failed}
+	for want, c := range map[Status]struct {
+		before Record
+		event  event
+		next   Record
+	}{
+		{Done: 1}:     {Record{State: Running}, finish{}, done},
+		{Failed: 1}:   {Record{State: Running}, fail{}, after},
+		{Retried: 1}:  {Record{State: Running}, fail{}, queued},
+		{Released: 1}: {Record{State: Running}, release{}, queued},
+		{Handled: 1}:  {handled, finish{}, after},
+	} {
+		w := must.Get(NewWorker(RunnerConfig{}))(t)
+		if (&run{w: w}).tell(c.before, told{event: c.event, next: c.next}); w.Status() != want {
+			t.Errorf("%+v, want %+v", w.Status(), want)
+		}
+	}
+}
+
+// TestAListenerIsNoBurden: who has one for a call that has ended goes on at once; and one that is added later is told soon.
+func TestAListenerIsNoBurden(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		docs := &hooked{Docs: memory.New().Open()} // without watches
+		c := must.Get(NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()}))(t)
+		stays := must.Get(c.Submit(t.Context(), "f", []byte("1"), Options{}))(t)
+		go func() { _, _ = stays.Wait(t.Context()) }() // the client looks, seldom
+		time.Sleep(time.Minute)                        // waits: in virtual time
+		h := must.Get(c.Submit(t.Context(), "f", []byte("2"), Options{}))(t)
+		must.Succeed(t, h.Cancel(t.Context()))
+		told, hold := make(chan time.Time, 2), make(chan struct{})
+		began := time.Now()
+		h.OnFailureOrTimeout(func(error) { told <- time.Now() })
+		if took := (<-told).Sub(began); took > lookLazily {
+			t.Errorf("told after %v", took)
+		}
+		h.OnFailureOrTimeout(func(error) { told <- time.Now(); <-hold })
+		<-told
+		close(hold)
+		c.Close()
+		if _, err := stays.Wait(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("waiting under a client that was closed: %v", err)
+		}
+		late := must.Get(c.Attach(stays.ID()))(t)
+		if _, err := late.Wait(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("beginning to: %v", err)
+		}
+	})
 }
 
 // TestAListThatLags: a call that a list does not show is not gone: its document says what it is.
