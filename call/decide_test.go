@@ -175,16 +175,16 @@ func TestWhoseSlotsAreUsed(t *testing.T) {
 		c := must.Get(NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()}))(t)
 		defer c.Close()
 		must.Succeed(t, must.Err(c.Submit(t.Context(), "f", []byte("1"), Options{})))
-		inc, writing := cluster.Incarnation(2), 0
+		inc := cluster.Incarnation(2)
 		w, ran := worker(t, docs, func() (cluster.Incarnation, protocol.Instant) { return inc, 1 << 60 })
 		for _, c := range []struct {
 			inc     cluster.Incarnation
 			writing int
 			ran     int64
 		}{{2, 0, 0}, {1, mostWriting, 0}, {1, mostWriting - 1, 1}} {
-			inc, writing = c.inc, c.writing
+			inc = c.inc
 			w.mu.Lock()
-			w.writing = writing
+			w.writing = c.writing
 			w.mu.Unlock()
 			for range 3 {
 				w.turn(t.Context(), t.Context(), true)
