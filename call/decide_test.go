@@ -265,8 +265,8 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
-// TestAListenerIsNoBurden: who has one for a call that has ended goes on at once; and one that is added later is told soon.
-func TestAListenerIsNoBurden(t *testing.T) {
+// TestListenersDoNotBlock: adding one never waits for it, and one of a call that has ended is told soon.
+func TestListenersDoNotBlock(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		docs := &hooked{Docs: memory.New().Open()} // without watches
 		c := must.Get(NewClient(docs, ClientOptions{Queue: "q", Clock: protocol.NewProcessClock()}))(t)

@@ -237,7 +237,7 @@ func TestTwoDrainAtOnce(t *testing.T) {
 	}
 }
 
-// TestTwoUndrainAtOnce: whoever finds the document gone looks again, and is content.
+// TestTwoUndrainAtOnce: a document that somebody else removes meanwhile is no error.
 func TestTwoUndrainAtOnce(t *testing.T) {
 	t.Parallel()
 	docs := memory.New().Open()
@@ -248,8 +248,7 @@ func TestTwoUndrainAtOnce(t *testing.T) {
 	}}, "m", false, "ann")))
 }
 
-// TestWhenADrainWaits: for nobody where no other member takes tasks, and no longer than the member is there or people
-// wait.
+// TestWhenADrainWaits: not where no other member takes tasks, nor after the member was removed or was told to hurry.
 func TestWhenADrainWaits(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x"}}}

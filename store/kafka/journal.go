@@ -43,7 +43,8 @@ func (j *journal) known() head {
 	return j.head
 }
 
-// below is the newest record of ours below an end, if the head says it. It does not if one was appended behind that end.
+// below returns the newest record of ours below an end. It is not ok if the head cannot tell: its end is lower, or its
+// newest record was appended after that end.
 func (h head) below(end int64) (newest int64, ok bool) {
 	return h.newest, h.newest <= end && end <= h.end
 }

@@ -95,7 +95,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestHeadBelow: a head says what is newest below an end, unless it was appended behind that end while the end was asked for.
+// TestHeadBelow: a head answers for an end that it has reached, unless its newest record was appended after that end.
 func TestHeadBelow(t *testing.T) {
 	t.Parallel()
 	known := head{end: 12, newest: 9} // 9 to 11 are foreign

@@ -84,8 +84,8 @@ func (w *wire) ensure(ctx context.Context, want jetstream.StreamConfig, mustExis
 	return w.served(ctx, want.Name, strings.Replace(want.Subjects[0], ">", "served", 1))
 }
 
-// served returns when what is published on a subject reaches its stream. A node of a cluster learns a moment after a
-// stream was made where it is, and until then tells publishers that there is none. Nothing is written.
+// served waits until messages on a subject reach its stream. A node of a cluster learns where a new stream is a moment
+// after it was made, and tells publishers until then that there is none. Nothing is written.
 func (w *wire) served(ctx context.Context, stream, subject string) error {
 	if w.replicas == 1 || w.readOnly {
 		return nil
