@@ -21,9 +21,16 @@ type reader struct {
 	joined <-chan struct{}   // closed when value can be asked
 	value  func() rota.Value // the cluster as the member sees it
 
-	mu   sync.Mutex
-	of   config
-	made *stream
+	mu    sync.Mutex
+	of    config
+	made  *stream
+	wrote map[cluster.PartitionID]place
+}
+
+// place is how far this process has written a partition under a token.
+type place struct {
+	token cluster.Token
+	at    int
 }
 
 // taskType is the task type of the reader; one process runs so many partitions at once.
@@ -58,6 +65,7 @@ func (r *reader) run(ctx context.Context, g *rota.Grant, c config) error {
 		return err
 	}
 	after, _ := strconv.Atoi(string(saved)) // 0 where none was saved
+	after = max(after, r.written(g))
 	for more := true; more; {
 		var some []change
 		if some, more = p.read(after, batch); len(some) == 0 {
@@ -67,6 +75,7 @@ func (r *reader) run(ctx context.Context, g *rota.Grant, c config) error {
 			return err
 		}
 		after = some[len(some)-1].at
+		r.note(g, after)
 		if err := g.SavePosition(ctx, []byte(strconv.Itoa(after))); err != nil {
 			return err
 		}
@@ -75,6 +84,26 @@ func (r *reader) run(ctx context.Context, g *rota.Grant, c config) error {
 		}
 	}
 	return r.report(ctx, g, p)
+}
+
+// written is how far an earlier run under the same token has written: one that could not save its position, or whose lease ended before it did. It begins
+// again here, and only this process knows what it has written.
+func (r *reader) written(g *rota.Grant) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.wrote[g.Partition]; p.token == g.Token {
+		return p.at
+	}
+	return 0
+}
+
+func (r *reader) note(g *rota.Grant, at int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.wrote == nil {
+		r.wrote = make(map[cluster.PartitionID]place)
+	}
+	r.wrote[g.Partition] = place{g.Token, at}
 }
 
 // report adds the partitions that go on behind the end of p. Those of a split are unknown to all but p. One of a merge is reported by each parent that knows
