@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
@@ -316,15 +317,23 @@ func TestAnOldMailboxAsksForNothing(t *testing.T) {
 	}
 }
 
-// The session of the only member ends while it leaves: it can say nothing any more, and ends.
+// The session of the only member ends while it leaves, or its lease while it was suspended, before it hears that it is to leave: it can say nothing any more,
+// nobody else is there to see that, and it ends.
 func TestLeavingWithoutASession(t *testing.T) {
 	t.Parallel()
-	s := newStage(t, "a")
-	s.until("a leads", s.joined("a"))
-	a := s.members["a"]
-	s.give(a, member.Stop{Now: s.now, Reason: "told to"})
-	s.give(a, member.Renewed{Now: s.now, Key: a.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
-	s.until("it has ended", func() bool { return a.over }, "a")
+	for name, suspended := range map[string]time.Duration{"the session ends": 0, "the lease lapses": 2 * ttl} { // order-free: each alone
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, "a")
+			s.until("a leads", s.joined("a"))
+			a := s.members["a"]
+			key := a.Own.Key
+			s.now = s.now.Add(suspended)
+			s.give(a, member.Stop{Now: s.now, Reason: "told to"})
+			s.give(a, member.Renewed{Now: s.now, Key: key, Outcome: outbox.Refused, Err: "session is gone"})
+			s.until("it has ended", func() bool { return a.over }, "a")
+		})
+	}
 }
 
 // A write is lost, and what became of it is not known: it is looked at and made again, long before the next audit.

@@ -118,7 +118,8 @@ func (s *step) settle() {
 	if s.Is != member.PhaseLeaving || !s.Idle() {
 		return
 	}
-	if s.Own.Over { // its session has ended: nothing that it says counts any more, and others see that it is gone
+	if s.Own.Over || s.Own.Key == "" {
+		// Its session has ended, or its lease before it was told to leave: nothing that it says counts any more, and others see that it is gone.
 		s.Gone()
 		return
 	}
