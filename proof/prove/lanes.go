@@ -175,7 +175,7 @@ func (p *parts) play(ctx context.Context, i int) {
 		part := p.parts[p.printed]
 		s.printf("%s", p.outs[p.printed].String())
 		s.passed, s.failed = s.passed+part.passed, s.failed+part.failed
-		s.skips, s.flaky = append(s.skips, part.skips...), append(s.flaky, part.flaky...)
+		s.skips, s.flaky, s.failures = append(s.skips, part.skips...), append(s.flaky, part.flaky...), append(s.failures, part.failures...)
 	}
 }
 

@@ -85,6 +85,7 @@ func TestBackgroundFails(t *testing.T) {
 			if code != 1 || !strings.Contains(out, c.want) || !strings.Contains(out, "ok    stage next") || !strings.Contains(out, "2 passed, 1 failed") {
 				t.Errorf("exit %d, and\n%s", code, out)
 			}
+			inOrder(t, out, "FAIL  stage bad", "ok    stage next", "FAIL  stage bad", "2 passed, 1 failed") // at the end once more
 		})
 	}
 }

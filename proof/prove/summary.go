@@ -68,6 +68,7 @@ type summary struct {
 	worked         time.Duration // what the commands of a stage took of the processors, their children included
 	passed, failed int
 	skips, flaky   []string
+	failures       []string // of stages, with why
 }
 
 func newSummary(w io.Writer) *summary { return &summary{w: w, root: "..", memory: memory()} }
@@ -89,7 +90,9 @@ func (s *summary) play(ctx context.Context, st stage) {
 	faults = append(faults, st.missing(done)...)
 	if len(faults) > 0 {
 		s.failed++
-		s.printf("FAIL  stage %s %s: %s\n", st.name, s.took(began), strings.Join(faults, "; "))
+		failure := fmt.Sprintf("FAIL  stage %s %s: %s\n", st.name, s.took(began), strings.Join(faults, "; "))
+		s.failures = append(s.failures, failure)
+		s.printf("%s", failure)
 		return
 	}
 	s.passed++
@@ -231,6 +234,9 @@ func (s *summary) close() int {
 	if len(s.flaky) > mostFlaky {
 		s.failed++
 		s.printf("FAIL  %d tests passed only at their second try: at most %d may\n", len(s.flaky), mostFlaky)
+	}
+	for _, failure := range s.failures { // once more: what a machine keeps of a long output is its end
+		s.printf("%s", failure)
 	}
 	s.printf("%d passed, %d failed, %d skipped\n", s.passed, s.failed, len(s.skips))
 	if s.failed > 0 || s.passed == 0 {
