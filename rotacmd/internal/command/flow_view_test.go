@@ -43,3 +43,16 @@ func TestFlowIsDrawn(t *testing.T) {
 		t.Errorf("the last picture is\n%s", last)
 	}
 }
+
+// As JSON, a job is told again where its flow alone goes on.
+func TestAFlowThatGoesOnIsTold(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	o, f := &observer{env: env{stdout: &out}, json: true}, &follower{job: "etl", json: true}
+	for _, in := range []uint64{1, 1, 2} {
+		must.Succeed(t, f.tell(o, &view.Job{Job: "etl", Flow: &view.Flow{Tasks: []view.FlowTask{{Task: "count", In: in}}}}))
+	}
+	if n := strings.Count(out.String(), `"job":"etl"`); n != 2 {
+		t.Errorf("told %d times:\n%s", n, out.String())
+	}
+}

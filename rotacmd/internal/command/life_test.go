@@ -69,6 +69,17 @@ func TestALeavingMember(t *testing.T) {
 	must.Succeed(t, locks.Close(t.Context()))
 }
 
+// inBubble runs a command on a store in memory.
+func inBubble(server *memory.Server, command string) (text string, code int) {
+	open := func(context.Context, stores.Place) (store.Full, error) { return server.Open(), nil }
+	var out said.Text
+	code = execute(env{
+		args: strings.Fields(command + " --store bubble:x"), stdout: &out, stderr: &out, getenv: func(string) string { return "" },
+		own: Program{Stores: []stores.Kind{{Scheme: "bubble", Open: open}}},
+	})
+	return out.String(), code
+}
+
 // TestACallMayTakeLong: longer than a command waits for the store.
 func TestACallMayTakeLong(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
@@ -88,12 +99,8 @@ func TestACallMayTakeLong(t *testing.T) {
 				must.Succeed(t, err)
 				must.Succeed(t, must.Get(c.Attach(calls[0].ID))(t).Cancel(t.Context()))
 			})
-			var out said.Text
-			code := execute(env{
-				args: strings.Fields("function call ping --store bubble:x -o " + format), stdout: &out, stderr: &out, getenv: func(string) string { return "" },
-				own: Program{Stores: []stores.Kind{{Scheme: "bubble", Open: func(context.Context, stores.Place) (store.Full, error) { return server.Open(), nil }}}},
-			})
-			if text := out.String(); code != exitFailed || !strings.Contains(text, want) || !strings.Contains(text, "waiting for call") {
+			text, code := inBubble(server, "function call ping -o "+format)
+			if code != exitFailed || !strings.Contains(text, want) || !strings.Contains(text, "waiting for call") {
 				t.Errorf("exit %d: %s", code, text)
 			}
 		}
@@ -147,6 +154,24 @@ func TestAllRoundsAreWaitedFor(t *testing.T) {
 		began := time.Now()
 		if err := awaitRounds(t.Context(), s, asks); err != nil || time.Since(began) < time.Hour {
 			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+// TestARoundMayTakeLong: longer than a command waits for the store.
+func TestARoundMayTakeLong(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		server := memory.New()
+		s := server.Open()
+		defer s.Close()
+		must.Succeed(t, must.Err(replica.NewClient(s).Propose(t.Context(), cluster.SubmitJob{Job: "nightly", Spec: one(cluster.SpreadSingle)})))
+		time.AfterFunc(2*answerWithin, func() {
+			for _, d := range must.Get(s.List(t.Context(), "run-now/"))(t) {
+				must.Succeed(t, s.Delete(t.Context(), d.Key, d.Version))
+			}
+		})
+		if out, code := inBubble(server, "task trigger nightly --wait"); code != exitOK || !strings.Contains(out, "nightly has run a round") {
+			t.Errorf("exit %d: %s", code, out)
 		}
 	})
 }

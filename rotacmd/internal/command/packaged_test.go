@@ -58,6 +58,8 @@ func TestHealth(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.pem")
 	must.Succeed(t, os.WriteFile(cert, pemOf(sealed.Certificate()), 0o600))
 	must.Succeed(t, os.WriteFile(other, []byte("no certificate"), 0o600))
+	elsewhere := httptest.NewServer(http.NotFoundHandler())
+	defer elsewhere.Close()
 	gone := httptest.NewServer(ready)
 	gone.Close()
 	for _, c := range []struct {
@@ -66,6 +68,7 @@ func TestHealth(t *testing.T) {
 		want string
 	}{
 		{"health --live " + s.URL, exitOK, "ok"},
+		{"health --live " + elsewhere.URL, exitFailed, "is not a member of that store"},
 		{"health " + s.URL, exitFailed, "no valid token"},
 		{"health --api-token env:T " + s.URL, exitFailed, "not ready: the store is away"},
 		{"health --live --tls-cert " + cert + " " + sealed.URL, exitOK, "ok"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
+	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/said"
 	"github.com/rota-run/rota/internal/view"
@@ -32,8 +33,9 @@ func TestWords(t *testing.T) {
 		"disk=ssd,zone=a":            labelText(map[string]string{"zone": "a", "rota.source.x": "1", "disk": "ssd"}),
 		" (draining)":                memberNote(&view.PlanMember{State: "draining", Weight: 50}), " (held)": memberNote(&view.PlanMember{State: "held"}),
 		" (weight 50)": memberNote(&view.PlanMember{State: "joined", Weight: 50}), "": memberNote(&view.PlanMember{State: "joined", Weight: 100}),
-		"2/4":  slotText(view.Member{Slots: 4, SlotsTaken: 2}),
-		"done": taskLine(&view.JobTask{State: view.Done, Failures: 3, Message: "no"}),
+		"2/4":     slotText(view.Member{Slots: 4, SlotsTaken: 2}),
+		"done":    taskLine(&view.JobTask{State: view.Done, Failures: 3, Message: "no"}),
+		"running": taskLine(&view.JobTask{State: view.Running, Reason: &view.Reason{Rule: "slots", Text: "none is free"}}),
 		"+ member a joined, 2 tasks": strings.Join(differenceRows(view.Difference{Members: []view.MemberChange{
 			{Member: "a", After: &view.Member{State: "joined", Tasks: 2}},
 		}})[0], " "),
@@ -144,6 +146,40 @@ func TestTokensStayHere(t *testing.T) {
 	}
 	if err := stay(nil, nil); !errors.Is(err, http.ErrUseLastResponse) {
 		t.Errorf("a redirect: %v", err)
+	}
+}
+
+// TestStatesAsTheyAreShown: a state is taken as a list shows it, too.
+func TestStatesAsTheyAreShown(t *testing.T) {
+	t.Parallel()
+	for state, known := range map[string]bool{"": true, "backing off": true, "backing-off": true, "backing": false} {
+		if err := checkState(state, view.TaskStates()); (err == nil) != known {
+			t.Errorf("%q: %v", state, err)
+		}
+	}
+}
+
+// TestWhatHasNoRoomIsCounted: problems that the members had no room to list are left out, too.
+func TestWhatHasNoRoomIsCounted(t *testing.T) {
+	t.Parallel()
+	var out said.Text
+	o := &observer{env: env{stdout: &out}, cmd: &cobra.Command{Use: "status"}}
+	status := view.Status{Digest: "0123456789", Moves: &view.Moves{}, Problems: make([]view.Problem, problemsShown+1), More: 4}
+	must.Succeed(t, o.printStatus(overview{Status: status}))
+	if !strings.Contains(out.String(), "and 5 more: ") {
+		t.Errorf("it says\n%s", out.String())
+	}
+}
+
+// TestNothingRunsAgain: whoever submits what is completed is told so.
+func TestNothingRunsAgain(t *testing.T) {
+	t.Parallel()
+	var out said.Text
+	spec := one(cluster.SpreadSingle)
+	v := cluster.Assemble(cluster.Parts{Index: 4, Jobs: []cluster.Job{{ID: "etl", State: cluster.JobCompleted, Spec: &spec}}})
+	must.Succeed(t, (&submission{job: "etl"}).tell(&observer{env: env{stdout: &out, stderr: &out}, value: v}, operate.Answer{}))
+	if !strings.Contains(out.String(), "etl is completed already, by this very definition: nothing runs again") {
+		t.Errorf("it says\n%s", out.String())
 	}
 }
 
