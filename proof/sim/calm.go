@@ -72,7 +72,7 @@ func (w *world) uneven() string {
 	load := map[cluster.MemberID]int64{}
 	var members []cluster.MemberID
 	for m := range ref.Members() {
-		if m.State == cluster.MemberJoined {
+		if m.State == cluster.MemberJoined && (!m.Revoked || w.lives(m.ID)) { // one that died and answered no offer gets none: it has nothing until it is removed
 			members = append(members, m.ID)
 		}
 	}
@@ -91,6 +91,11 @@ func (w *world) uneven() string {
 		}
 	}
 	return ""
+}
+
+// lives tells whether a process of this name is up.
+func (w *world) lives(m cluster.MemberID) bool {
+	return slices.ContainsFunc(w.processes(alive), func(p *process) bool { return p.name == m })
 }
 
 // weight is what a partition adds to the load of its owner; 0 where placement does not look at it, or evens it by itself.

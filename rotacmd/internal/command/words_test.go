@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/operate"
@@ -180,6 +181,21 @@ func TestNothingRunsAgain(t *testing.T) {
 	must.Succeed(t, (&submission{job: "etl"}).tell(&observer{env: env{stdout: &out, stderr: &out}, value: v}, operate.Answer{}))
 	if !strings.Contains(out.String(), "etl is completed already, by this very definition: nothing runs again") {
 		t.Errorf("it says\n%s", out.String())
+	}
+}
+
+// TestWhoIsAwayOffersNothing: a function of a member that has announced a restart is none that a call can count on now.
+func TestWhoIsAwayOffersNothing(t *testing.T) {
+	t.Parallel()
+	for state, offers := range map[cluster.MemberState]bool{cluster.MemberJoined: true, cluster.MemberHeld: false} {
+		m := cluster.Member{ID: "a", Incarnation: 1, State: state, Slots: 1}
+		for k, v := range call.Labels(functionsOf("a", 1)) { // order-free: there is one
+			m.Labels = append(m.Labels, cluster.Label{Key: k, Value: v})
+		}
+		c := &caller{observer: &observer{value: cluster.Assemble(cluster.Parts{Index: 4, Members: []cluster.Member{m}})}}
+		if err := c.offered("ping"); (err == nil) != offers {
+			t.Errorf("%s: %v", state, err)
+		}
 	}
 }
 
