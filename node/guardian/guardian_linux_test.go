@@ -44,8 +44,8 @@ func pair(t *testing.T) (parent *line, child *watch) {
 
 // TestWhatAChildKeeps: a session's file stays open while the session is guarded, and until programs have ended that
 // may go on with it.
+// It runs alone: a process that another test starts has the files of this one open between its fork and its exec.
 func TestWhatAChildKeeps(t *testing.T) {
-	t.Parallel()
 	parent, child := pair(t)
 	var ends []*os.File
 	for id := range uint64(3) {
