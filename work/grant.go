@@ -35,8 +35,8 @@ type Grant struct {
 	// hand-over, no run of the task overlaps with one that has another Count or the same Index.
 	Index, Count int64
 	Member       cluster.MemberID
-	// Token grows with each new owner. A run that failed, or whose member could not prove for a while that it owns the partition, begins again in the same
-	// process under the same token.
+	// Token grows with each new owner. A run that failed, or was stopped because its member's lease had lapsed, may start again in the same process under the
+	// same token.
 	Token   cluster.Token
 	Attempt int64 // failures so far
 	// Planned is, in a round of a periodic type, the planned time of the round. A repetition of the round has the same time, so it can name an effect.

@@ -72,7 +72,7 @@ func (w *world) uneven() string {
 	load := map[cluster.MemberID]int64{}
 	var members []cluster.MemberID
 	for m := range ref.Members() {
-		if m.State == cluster.MemberJoined && (!m.Revoked || w.lives(m.ID)) { // one that died and answered no offer gets none: it has nothing until it is removed
+		if m.State == cluster.MemberJoined && (!m.Revoked || w.lives(m.ID)) { // a dead member that was revoked gets nothing until it is removed
 			members = append(members, m.ID)
 		}
 	}

@@ -63,7 +63,7 @@
 //
 // # Failures
 //
-// Store away: a member goes on until its lease ends. Leader dead: nothing moves until a stand-by rules; what runs goes on. A document that is garbage, foreign or
+// A member whose lease has lapsed before it is told to leave ends without a word, and others find it silent. Store away: a member goes on until its lease ends. Leader dead: nothing moves until a stand-by rules; what runs goes on. A document that is garbage, foreign or
 // of a newer format is refused, told of once (Events.Refused), and stops nobody; the leader writes over those that it owns when they change next.
 //
 // # Where it comes from

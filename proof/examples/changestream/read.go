@@ -86,8 +86,8 @@ func (r *reader) run(ctx context.Context, g *rota.Grant, c config) error {
 	return r.report(ctx, g, p)
 }
 
-// written is how far an earlier run under the same token has written: one that could not save its position, or whose lease ended before it did. It begins
-// again here, and only this process knows what it has written.
+// written is how far an earlier run under the same token has written. A run that could not save its position, or whose lease ended first, starts again in this
+// process, and only this process knows what it has written.
 func (r *reader) written(g *rota.Grant) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,6 +97,7 @@ func (r *reader) written(g *rota.Grant) int {
 	return 0
 }
 
+// note keeps that for the next run.
 func (r *reader) note(g *rota.Grant, at int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

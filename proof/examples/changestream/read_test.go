@@ -54,8 +54,8 @@ var errAway = errors.New("the store is away")
 
 func (unsaved) SavePosition(context.Context, *rota.Grant, []byte) error { return errAway }
 
-// A run that could not save how far it has written begins again under the same token: it goes on behind what it wrote. Under a newer token it begins at the
-// saved position.
+// TestRunsAgainUnderItsToken: a run that could not save its position is started again under the same token and continues after the last change that it wrote.
+// Under a newer token a run starts at the saved position.
 func TestRunsAgainUnderItsToken(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out")
@@ -80,7 +80,7 @@ func TestRunsAgainUnderItsToken(t *testing.T) {
 		lines int
 	}{{1, true, batch}, {1, true, 2 * batch}, {2, true, 3 * batch}, {2, false, 2*batch + all}} {
 		g := worktest.NewGrantOf(t, h, cluster.NewPartitionID("j", "t", p.name), want.token, work.Definition{})
-		failure := error(nil)
+		var failure error
 		if want.away {
 			g.Host, failure = unsaved{h}, errAway
 		}

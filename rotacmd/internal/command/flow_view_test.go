@@ -44,7 +44,7 @@ func TestFlowIsDrawn(t *testing.T) {
 	}
 }
 
-// As JSON, a job is told again where its flow alone goes on.
+// TestAFlowThatGoesOnIsTold: with -o json a job is printed again when only the numbers of its flow have changed.
 func TestAFlowThatGoesOnIsTold(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -150,7 +150,7 @@ func TestTokensStayHere(t *testing.T) {
 	}
 }
 
-// TestStatesAsTheyAreShown: a state is taken as a list shows it, too.
+// TestStatesAsTheyAreShown: --state also takes a state as lists print it, with a blank.
 func TestStatesAsTheyAreShown(t *testing.T) {
 	t.Parallel()
 	for state, known := range map[string]bool{"": true, "backing off": true, "backing-off": true, "backing": false} {
@@ -160,7 +160,7 @@ func TestStatesAsTheyAreShown(t *testing.T) {
 	}
 }
 
-// TestWhatHasNoRoomIsCounted: problems that the members had no room to list are left out, too.
+// TestWhatHasNoRoomIsCounted: the count of problems that are not shown includes those that members had no room to list.
 func TestWhatHasNoRoomIsCounted(t *testing.T) {
 	t.Parallel()
 	var out said.Text
@@ -172,7 +172,7 @@ func TestWhatHasNoRoomIsCounted(t *testing.T) {
 	}
 }
 
-// TestNothingRunsAgain: whoever submits what is completed is told so.
+// TestNothingRunsAgain: submitting a completed job again says that nothing runs.
 func TestNothingRunsAgain(t *testing.T) {
 	t.Parallel()
 	var out said.Text
@@ -184,7 +184,7 @@ func TestNothingRunsAgain(t *testing.T) {
 	}
 }
 
-// TestWhoIsAwayOffersNothing: a function of a member that has announced a restart is none that a call can count on now.
+// TestWhoIsAwayOffersNothing: the functions of a member that has announced a restart do not count.
 func TestWhoIsAwayOffersNothing(t *testing.T) {
 	t.Parallel()
 	for state, offers := range map[cluster.MemberState]bool{cluster.MemberJoined: true, cluster.MemberHeld: false} {
