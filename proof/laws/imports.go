@@ -254,6 +254,7 @@ var vendors = []rule{
 	{"github.com/chromedp", nil}, // the proof alone
 	{"github.com/pb33f", nil},
 	{"go.opentelemetry.io/proto/otlp", nil},
+	{"golang.org/x/tools", nil},
 	{"helm.sh/helm/v4", nil}, // the tests of deploy alone
 	{"k8s.io/api", nil},
 	{"sigs.k8s.io/yaml", nil},

@@ -31,6 +31,8 @@ func played(t *testing.T, s ...stage) (output string, code int) {
 
 func TestLeastAmounts(t *testing.T) {
 	t.Parallel()
+	raced := script(`[ "$CGO_ENABLED" = 1 ] && echo '{"ok":true}'`, amounts{"ok": 1})
+	raced.command = append(raced.command, "-race")
 	for name, c := range map[string]struct {
 		stage stage
 		want  string
@@ -42,6 +44,7 @@ func TestLeastAmounts(t *testing.T) {
 		"another thing": {script(`echo '{"seed":200}'`, amounts{"seeds": 1}), "seeds: 0 of at least 1", 1},
 		"not true":      {script(`echo '{"ok":false}'`, amounts{"ok": 1}), "ok: 0 of at least 1", 1},
 		"it fails":      {script(`echo why; echo '{"ok":true}'; exit 3`, amounts{"ok": 1}), "why", 1},
+		"race":          {raced, "1 passed, 0 failed", 0},
 		"a list":        {script(`echo '{"pairs":[1,2]}'`, amounts{"pairs": 2}), "1 passed, 0 failed", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -199,6 +199,9 @@ func (s *summary) command(ctx context.Context, dir string, args []string) *exec.
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // the table's commands
 	cmd.Dir = filepath.Join(s.root, dir)
 	cmd.Env = os.Environ()
+	if slices.Contains(args, "-race") {
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=1") // the race detector is in C, and .ci/run does without
+	}
 	if s.background {
 		retreat(cmd)
 	}

@@ -22,7 +22,7 @@ func stages() []stage {
 		{name: "fuzz", dir: ".", computes: true, memory: 2, command: []string{".ci/fuzz", "8000x"}, least: amounts{"fuzzers": 20}},
 		{name: "contrib", dir: ".", lends: true, memory: 3, command: []string{".ci/modules"}, least: amounts{"modules": 3, "passed": 63}},
 		{name: "deploy", dir: "deploy", lends: true, memory: 3, command: goTest("./..."), tests: true, rerun: true, least: amounts{"passed": 19}},
-		{name: "platforms", dir: ".", computes: true, memory: 2, command: []string{".ci/platforms", "windows/amd64"}, least: amounts{"platforms": 1}},
+		{name: "platforms", dir: "proof", computes: true, memory: 2, command: []string{"go", "run", "./platforms", "darwin/arm64", "windows/amd64"}, least: amounts{"platforms": 2, "packages": 600}},
 		// Real servers under the race detector, and beside them real processes, which are built without it. Most of them wait, so more of them run at once than
 		// there are processors. What takes longest begins first; Kafka's servers do not start while Elasticsearch's do.
 		{name: "servers", dir: "proof", beside: true, lends: true, memory: 4, command: goTest(append([]string{"-race", "-vet=off", "-p", "2", "-parallel", "2"}, serverTests()...)...), tests: true, rerun: true, least: serverAmounts()},
@@ -59,7 +59,7 @@ func serverTests() []string {
 
 // processTests are those that start what they test, as users do. make test runs the others of the proof: DRY in the Makefile.
 func processTests() []string {
-	return []string{"./cli", "./browser", "./examples", "./pages/...", "./bench/...", "./chaos/...", "./demoserver/...", "./flows/..."}
+	return []string{"./cli", "./browser", "./examples", "./pages/...", "./bench/...", "./chaos/...", "./demoserver/...", "./flows/...", "./platforms"}
 }
 
 // protocol is one whose simulator, checker, mutants and chaos are stages of their own.
