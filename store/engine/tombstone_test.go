@@ -59,6 +59,18 @@ func TestSweep(t *testing.T) {
 	})
 }
 
+// TestHowLongATombstoneStands: for as long as it must, from when the rows had been read to when they are read again.
+func TestHowLongATombstoneStands(t *testing.T) {
+	t.Parallel()
+	rows := []driver.Row{{Key: "k", Value: []byte{tomb}, Version: "1"}}
+	_, seen := ripe(rows, nil, moment{began: 10, ended: 20}, 100)
+	for began, want := range map[time.Duration]int{119: 0, 120: 1} { // order-free: each is judged alone
+		if free, _ := ripe(rows, seen, moment{began: began, ended: 200}, 100); len(free) != want {
+			t.Errorf("read again at %d, %d are freed, want %d", began, len(free), want)
+		}
+	}
+}
+
 // TestEnd: what a life has written is gone, and it can write no more, wherever it has ended. Others can.
 func TestEnd(t *testing.T) {
 	t.Parallel()
@@ -73,6 +85,9 @@ func TestEnd(t *testing.T) {
 	must.Succeed(t, err)
 	for range 2 { // it may be repeated
 		must.Succeed(t, guardian.End(ctx, "o", "there", "none", "others"))
+	}
+	if docs, err := other.List(ctx, ""); err != nil || len(docs) != 1 || docs[0].Key != "others" {
+		t.Errorf("after the end there are %+v, %v", docs, err)
 	}
 	for key, at := range map[string]store.Version{"there": v, "none": ""} { // order-free: each is judged alone
 		if _, err := guardian.Get(ctx, key); !errors.Is(err, store.ErrNotFound) {

@@ -18,7 +18,7 @@ import (
 func freshEndable(*testing.T) func(*testing.T) *full.Endable {
 	m := drivermap.New()
 	return func(t *testing.T) *full.Endable {
-		s := full.NewEndable(polled{m.Open(), pass}, full.Options{Place: "here"})
+		s := full.NewEndable(cut{polled{m.Open(), pass}}, full.Options{Place: "here"})
 		t.Cleanup(func() { must.Succeed(t, s.Close()) })
 		return s
 	}
@@ -38,6 +38,11 @@ func TestALateCreateComesToNothing(t *testing.T) {
 		guardian := full.NewEndable(polled{m.Open(), pass}, full.Options{Place: "here"})
 		other := full.NewEndable(polled{m.Open(), pass}, full.Options{Place: "here"})
 		other.EndKey("pulse/b/1")
+		for _, key := range []string{"", "life pulse/a/1", "pulse/a/1"} {
+			if err := guardian.EndSession(ctx, key); err == nil {
+				t.Errorf("the key %q, of another kind of store, was taken", key)
+			}
+		}
 		must.Succeed(t, guardian.EndSession(ctx, dead.EndKey("pulse/a/1").Text))
 		if _, err := dead.Put(ctx, store.Doc{Key: "pulse/a/1"}); !errors.Is(err, store.ErrSession) {
 			t.Errorf("a late create: %v", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/rota-run/rota/internal/store/driver/drivermap"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver"
+	"github.com/rota-run/rota/store/engine"
 	"github.com/rota-run/rota/store/engine/full"
 )
 
@@ -29,10 +30,19 @@ func rowsBelow(t *testing.T, m *drivermap.Map, prefix string) int {
 // message, and ends.
 func TestQueueStaysSmall(t *testing.T) {
 	t.Parallel()
+	rows := func(m *drivermap.Map) engine.Driver { return cut{polled{m.Open(), pass}} }
+	ordered := func(m *drivermap.Map) engine.Driver { return m.OpenOrdered() }
+	t.Run("rows", func(t *testing.T) { t.Parallel(); staysSmall(t, rows, 4, store.ErrConflict) })
+	t.Run("ordered", func(t *testing.T) { t.Parallel(); staysSmall(t, ordered, 0, nil) })
+}
+
+// staysSmall is that on one kind of driver: at most how many rows a dropped flow leaves, and how it answers who makes it again.
+func staysSmall(t *testing.T, kind func(*drivermap.Map) engine.Driver, leaves int, again error) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, m := t.Context(), drivermap.New()
 		open := func() *full.Bare {
-			s := full.NewBare(polled{m.Open(), pass}, full.Options{Place: "here"})
+			s := full.NewBare(kind(m), full.Options{Place: "here"})
 			t.Cleanup(func() { must.Succeed(t, s.Close()) })
 			return s
 		}
@@ -76,16 +86,16 @@ func TestQueueStaysSmall(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Hour + time.Second) // waits: in virtual time
-		again := receive(open(), held, time.Minute)
-		if len(again) != 0 { // it counts from when it has read of the lease
+		late := receive(open(), held, time.Minute)
+		if len(late) != 0 { // it counts from when it has read of the lease
 			t.Error("a new handle does not wait for the lease")
 		}
-		again = receive(slept, held, time.Minute)
-		if len(again) != 1 || again[0].Delivered != 2 || !bytes.Equal(again[0].Data, first[0].Data) {
-			t.Fatalf("after the lease: %d messages", len(again))
+		late = receive(slept, held, time.Minute)
+		if len(late) != 1 || late[0].Delivered != 2 || !bytes.Equal(late[0].Data, first[0].Data) {
+			t.Fatalf("after the lease: %d messages", len(late))
 		}
 		must.Succeed(t, s.DropFlow(ctx, "f"))
-		if data, rows := rowsBelow(t, m, "q/"), rowsBelow(t, m, "l/"); data != 0 || rows > 4 {
+		if data, rows := rowsBelow(t, m, "q/"), rowsBelow(t, m, "l/"); data != 0 || rows > leaves {
 			t.Errorf("a dropped flow leaves %d rows of data and %d others", data, rows)
 		}
 		for _, of := range []*full.Bare{slept, open()} {
@@ -93,7 +103,7 @@ func TestQueueStaysSmall(t *testing.T) {
 				t.Errorf("after it was dropped: %v", err)
 			}
 		}
-		if err := open().MakeFlow(ctx, "f", []store.Shard{in}); !errors.Is(err, store.ErrConflict) {
+		if err := open().MakeFlow(ctx, "f", []store.Shard{in}); !errors.Is(err, again) {
 			t.Errorf("made again: %v", err)
 		}
 	})

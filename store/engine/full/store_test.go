@@ -44,6 +44,7 @@ type handle struct {
 	of    *place
 	away  atomic.Bool  // no renewal comes through
 	slow  atomic.Int64 // each renewal takes so many nanoseconds, and no end comes through, if it is not 0
+	opens atomic.Int64 // a lease takes so many nanoseconds to begin
 	late  atomic.Int64 // the answer to a write with a lease takes so many nanoseconds, in which no renewal comes through
 	reads atomic.Int64
 }
@@ -67,11 +68,13 @@ type lease struct {
 }
 
 func (h *handle) Lease(_ context.Context, ttl time.Duration) (driver.Lease, error) {
+	began := time.Now()
+	time.Sleep(time.Duration(h.opens.Load())) // waits: in virtual time
 	h.of.mu.Lock()
 	defer h.of.mu.Unlock()
 	h.of.made++
-	l := &lease{of: h, key: fmt.Sprint("lease ", h.of.made), ttl: ttl, began: time.Now(), rows: map[string]driver.Version{}}
-	l.timer = time.AfterFunc(ttl, l.over)
+	l := &lease{of: h, key: fmt.Sprint("lease ", h.of.made), ttl: ttl, began: began, rows: map[string]driver.Version{}}
+	l.timer = time.AfterFunc(ttl-time.Since(began), func() { l.over() })
 	h.of.leases[l.key] = l
 	return l, nil
 }
@@ -85,16 +88,20 @@ func (h *handle) EndLease(_ context.Context, key string) error {
 	return nil
 }
 
-// over ends a lease; its rows vanish.
-func (l *lease) over() {
+// over ends a lease, unless it had ended before; its rows vanish.
+func (l *lease) over() (before bool) {
 	l.of.of.mu.Lock()
 	defer l.of.of.mu.Unlock()
+	if l.ended {
+		return true
+	}
 	l.ended = true
 	l.timer.Stop()
 	other := l.of.of.Open()      // the handle may be closed
 	for key, v := range l.rows { // order-free: all vanish
 		_, _ = other.Swap(context.Background(), driver.Op{Key: key, If: v, Delete: true})
 	}
+	return false
 }
 
 func (l *lease) TTL() time.Duration { return l.ttl }
@@ -169,7 +176,8 @@ func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
 func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
 
 // TestSessionByItsOwnClock: a session is renewed while nothing is put; one whose renewals do not come through ends after
-// its ttl, not earlier, and stays so; one whose lease was taken ends when it next asks.
+// its ttl, not earlier, stays so, and its lease is given back; one whose lease was taken ends when it next asks; and the
+// time that it took to begin counts.
 func TestSessionByItsOwnClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -190,10 +198,14 @@ func TestSessionByItsOwnClock(t *testing.T) {
 			t.Errorf("a put has renewed it %d times, want once", after-before)
 		}
 		began := time.Now()
+		h.of.lease("lease 1").timer.Stop() // by the clock of the store it lives on
 		h.away.Store(true)
 		<-n.Done()
 		if took := time.Since(began); took < ttl || took > ttl+ttl/10 {
 			t.Errorf("a session that is not renewed ended after %v, its ttl is %v", took, ttl)
+		}
+		if synctest.Wait(); !h.of.lease("lease 1").over() {
+			t.Error("the lease of a session that has ended was kept")
 		}
 		h.away.Store(false)
 		if _, err := n.Put(ctx, store.Doc{Key: "s", Version: v}); !errors.Is(err, store.ErrSession) {
@@ -205,6 +217,13 @@ func TestSessionByItsOwnClock(t *testing.T) {
 		case <-n.Done():
 		case <-time.After(ttl):
 			t.Error("a session whose lease was taken goes on")
+		}
+		began = time.Now()
+		h.opens.Store(int64(ttl / 2))
+		n = must.Get(s.OpenSession(ctx, ttl))(t)
+		h.away.Store(true)
+		if <-n.Done(); time.Since(began) > ttl+ttl/10 {
+			t.Errorf("a session that took %v to begin lasted %v", ttl/2, time.Since(began))
 		}
 	})
 }
@@ -269,9 +288,12 @@ func TestReadOnly(t *testing.T) {
 	_, put := s.Put(ctx, store.Doc{Key: "a"})
 	_, appended := s.Append(ctx, nil)
 	_, session := s.OpenSession(ctx, time.Minute)
+	_, taken := s.Receive(ctx, "f", store.Receive{Shard: store.Shard{Edge: "e"}, Limit: 1})
+	_, committed := s.Commit(ctx, "f", store.Unit{})
 	for call, err := range map[string]error{ // order-free: each is judged alone
 		"put": put, "append": appended, "open session": session, "delete": s.Delete(ctx, "a", "1"), "trim": s.Trim(ctx, 1),
 		"save": s.SaveSnapshot(ctx, store.Record{Index: 1}), "seed": s.SeedLog(ctx, 1), "end": s.EndSession(ctx, "x"),
+		"receive": taken, "commit": committed, "make": s.MakeFlow(ctx, "f", nil), "drop": s.DropFlow(ctx, "f"),
 	} {
 		if !errors.Is(err, store.ErrReadOnly) {
 			t.Errorf("%s: %v", call, err)

@@ -195,6 +195,29 @@ func TestRangeWithAGap(t *testing.T) {
 	}
 }
 
+// mute is a driver that answers no write of a blob.
+type mute struct{ engine.Driver }
+
+func (d mute) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (driver.Version, error) {
+	if v, err := d.Driver.Swap(ctx, op, with...); !strings.Contains(op.Key, "/b/") {
+		return v, err
+	}
+	return "", store.ErrUnknown
+}
+
+// TestNoAnswerToABlob: a record whose blob may be there was not appended, and that is known.
+func TestNoAnswerToABlob(t *testing.T) {
+	t.Parallel()
+	l := Open(engine.NewRows(mute{lone{drivermap.New().Open()}}, "a"), Main)
+	_, err := l.Append(t.Context(), make([]byte, l.inline+1))
+	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
+		t.Errorf("append: %v", err)
+	}
+	if page, err := l.Read(t.Context(), 0, 9); err != nil || page.Head != 0 {
+		t.Errorf("the log ends at %d, %v", page.Head, err)
+	}
+}
+
 // distant is a driver whose requests take 1 to 1.25 milliseconds, half of it on the way there.
 type distant struct {
 	*counted
