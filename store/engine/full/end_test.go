@@ -1,7 +1,9 @@
 package full_test
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,5 +67,34 @@ func TestALateCreateComesToNothing(t *testing.T) {
 			t.Errorf("%d tombstones are left", n)
 		}
 		must.Succeed(t, other.Close())
+	})
+}
+
+// stuck is a driver that answers no read, until it may no more.
+type stuck struct{ polled }
+
+func (stuck) Read(ctx context.Context, _ driver.Query) (driver.Rows, error) {
+	<-ctx.Done()
+	return driver.Rows{}, ctx.Err()
+}
+
+// TestWhyACallEnds: a call that is under way tells why its ctx has ended, or that the handle was closed.
+func TestWhyACallEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := full.NewBare(stuck{polled{drivermap.New().Open(), pass}}, full.Options{Place: "here"})
+		cause := errors.New("no time")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var impatient, closed error
+		var calls sync.WaitGroup
+		calls.Go(func() { _, impatient = s.Get(ctx, "a") })
+		calls.Go(func() { _, closed = s.Get(t.Context(), "a") })
+		synctest.Wait()
+		cancel(cause)
+		synctest.Wait()
+		must.Succeed(t, s.Close())
+		calls.Wait()
+		if !errors.Is(impatient, cause) || !errors.Is(closed, store.ErrClosed) || errors.Is(impatient, store.ErrClosed) {
+			t.Errorf("whose ctx ended: %v; whose handle was closed: %v", impatient, closed)
+		}
 	})
 }

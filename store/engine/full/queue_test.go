@@ -27,7 +27,7 @@ func rowsBelow(t *testing.T, m *drivermap.Map, prefix string) int {
 
 // TestQueueStaysSmall moves messages for as long as a log of their operations would be trimmed several times. What is
 // left is bounded; a handle that slept meanwhile, and a new one, go on; a lease that is older than the log keeps its
-// message, and ends.
+// message, and ends; what shares its data with a message that is done stays.
 func TestQueueStaysSmall(t *testing.T) {
 	t.Parallel()
 	rows := func(m *drivermap.Map) engine.Driver { return cut{polled{m.Open(), pass}} }
@@ -49,16 +49,19 @@ func staysSmall(t *testing.T, kind func(*drivermap.Map) engine.Driver, leaves in
 		in, held := store.Shard{Edge: "in"}, store.Shard{Edge: "held"}
 		s, slept := open(), open()
 		must.Succeed(t, s.MakeFlow(ctx, "f", []store.Shard{in, held}))
-		put := func(name string, to store.Shard) {
-			_, err := s.Commit(ctx, "f", store.Unit{Name: name, Outputs: []store.Put{{Shard: to, Segments: 1, Data: bytes.Repeat([]byte(name), 600)}}})
-			must.Succeed(t, err)
+		put := func(name string, to ...store.Shard) {
+			u := store.Unit{Name: name}
+			for _, shard := range to {
+				u.Outputs = append(u.Outputs, store.Put{Shard: shard, Segments: 1, Data: bytes.Repeat([]byte(name), 600)})
+			}
+			must.Succeed(t, must.Err(s.Commit(ctx, "f", u)))
 		}
 		receive := func(of *full.Bare, from store.Shard, lease time.Duration) []store.Message {
 			t.Helper()
 			got := must.Get(of.Receive(ctx, "f", store.Receive{Shard: from, Limit: 10, Lease: lease}))(t)
 			return got
 		}
-		put("h", held)
+		put("h", held, held)
 		first := receive(slept, held, time.Hour)
 		const rounds = 1500
 		for i := range rounds {
@@ -78,7 +81,7 @@ func staysSmall(t *testing.T, kind func(*drivermap.Map) engine.Driver, leaves in
 		}
 		for _, of := range []*full.Bare{slept, open()} {
 			d, err := of.Depth(ctx, "f", in, held)
-			if err != nil || d[0].Stored != rounds || d[0].Pending != 0 || d[1].Pending != 1 || d[1].PendingSegments != 1 {
+			if err != nil || d[0].Stored != rounds || d[0].Pending != 0 || d[1].Pending != 2 || d[1].PendingSegments != 2 {
 				t.Errorf("a handle that comes late sees %+v, %v", d, err)
 			}
 			if got := receive(of, held, time.Hour); len(got) > 0 {
@@ -91,8 +94,18 @@ func staysSmall(t *testing.T, kind func(*drivermap.Map) engine.Driver, leaves in
 			t.Error("a new handle does not wait for the lease")
 		}
 		late = receive(slept, held, time.Minute)
-		if len(late) != 1 || late[0].Delivered != 2 || !bytes.Equal(late[0].Data, first[0].Data) {
+		if len(late) != 2 || late[0].Delivered != 2 || !bytes.Equal(late[0].Data, first[0].Data) {
 			t.Fatalf("after the lease: %d messages", len(late))
+		}
+		fresh := open() // it has read a snapshot
+		must.Succeed(t, must.Err(fresh.Commit(ctx, "f", store.Unit{Inputs: late[:1]})))
+		for i := range 20 { // more than wait to be freed
+			put(fmt.Sprint("n", i), in)
+			must.Succeed(t, must.Err(fresh.Commit(ctx, "f", store.Unit{Inputs: receive(fresh, in, time.Minute)})))
+		}
+		peek := store.Receive{Shard: held, Limit: 9, Peek: true}
+		if got, err := open().Receive(ctx, "f", peek); err != nil || len(got) != 1 || !bytes.Equal(got[0].Data, first[1].Data) {
+			t.Errorf("what shared its data with a message that is done: %d messages, %v", len(got), err)
 		}
 		must.Succeed(t, s.DropFlow(ctx, "f"))
 		if data, rows := rowsBelow(t, m, "q/"), rowsBelow(t, m, "l/"); data != 0 || rows > leaves {
@@ -200,6 +213,8 @@ func TestQueueRefused(t *testing.T) {
 				}
 				must.Succeed(t, put(1000))
 			}
+			half := store.Put{Shard: a, Data: make([]byte, 40<<10)} // two of them are too large for one value
+			must.Succeed(t, must.Err(s.Commit(ctx, "f", store.Unit{Name: "two", Outputs: []store.Put{half, half}})))
 		})
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/store/driver/drivermap"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/engine"
 	"github.com/rota-run/rota/store/storetest"
 )
 
@@ -38,13 +40,21 @@ func TestBatchOfAJournal(t *testing.T) {
 // TestTurnsOfAJournal: records that are too large for one append together take turns, none is refused for it.
 func TestTurnsOfAJournal(t *testing.T) {
 	t.Parallel()
-	h := onOrdered(t)(t)
-	limits := h.Log.rows.Limits()
+	for _, swap := range []int{1 << 30, 300 << 10} { // more and less than a batch has
+		m := drivermap.New()
+		m.Most.Swap, m.Most.Each = swap, 1000
+		takeTurns(t, Open(engine.NewRows(m.OpenOrdered(), "a"), Main))
+	}
+}
+
+func takeTurns(t *testing.T, h *Log) {
+	t.Helper()
+	limits := h.rows.Limits()
 	most := min(batchBytes, limits.Swap)
-	for name, c := range map[string]struct {
+	for name, c := range map[string]struct { // order-free: each is judged alone
 		sizes, want []int
 	}{
-		"small":        {slices.Repeat([]int{10}, h.Log.batch+2), []int{h.Log.batch, 2}},
+		"small":        {slices.Repeat([]int{10}, h.batch+2), []int{h.batch, 2}},
 		"half":         {slices.Repeat([]int{most/2 - limits.Each}, 5), []int{2, 2, 1}},
 		"half and one": {slices.Repeat([]int{most/2 - limits.Each + 1}, 3), []int{1, 1, 1}},
 		"one too many": {[]int{10, limits.Value, 10}, []int{1, 1, 1}},
@@ -89,5 +99,11 @@ func TestWhoLeavesATurn(t *testing.T) {
 	}
 	if !errors.Is(context.Cause(turn.ctx), cause) {
 		t.Errorf("all have left: %v", context.Cause(turn.ctx))
+	}
+	h.serving = true
+	data := []byte("a")
+	one := h.queue(data)
+	if data[0] = 'b'; string(one.data) != "a" {
+		t.Errorf("who has left has changed what is appended to %q", one.data)
 	}
 }

@@ -238,6 +238,21 @@ func TestLateHandle(t *testing.T) {
 	})
 }
 
+// TestAJournalThatStops: a journal that tells of records, and does not give them, cannot be read: nobody waits for it.
+func TestAJournalThatStops(t *testing.T) {
+	t.Parallel()
+	j, reads := newShop().journal(), 0
+	j.read = func(uint64, int) ([]store.Record, uint64, uint64, error) {
+		if reads++; reads > 9 {
+			return nil, 0, 0, errors.New("it is read again and again")
+		}
+		return nil, 1, 5, nil
+	}
+	if _, err := get(open(t, j, options()), "a"); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("read: %v", err)
+	}
+}
+
 // TestReadingThatBeganBefore has a read that begins while another one is under way: what that one has read is too old.
 func TestReadingThatBeganBefore(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package logqueue_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -9,7 +8,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// TestFormerRecords: a flow that an earlier version has written is refused with the way out, not taken for an empty one.
+// TestFormerRecords: a flow that an earlier version has written is refused with the way out, not taken for an empty one. What is
+// no record of a queue changes nothing.
 func TestFormerRecords(t *testing.T) {
 	t.Parallel()
 	ctx, h := t.Context(), open(t)(t)
@@ -21,16 +21,7 @@ func TestFormerRecords(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "submit it again") {
 		t.Errorf("a flow of an earlier version: %v", err)
 	}
-}
-
-// TestSealInOneCall: what a call puts into a shard behind its own seal is refused.
-func TestSealInOneCall(t *testing.T) {
-	t.Parallel()
-	ctx, h, e := t.Context(), open(t)(t), store.Shard{Edge: "e"}
-	must.Succeed(t, h.MakeFlow(ctx, "f", []store.Shard{e}))
-	_, err := h.Commit(ctx, "f", store.Unit{Name: "seal", Outputs: []store.Put{{Shard: e, Seal: true}}},
-		store.Unit{Name: "late", Outputs: []store.Put{{Shard: e, Data: []byte("x")}}})
-	if !errors.Is(err, store.ErrSealed) {
-		t.Errorf("behind a seal of the same call: %v", err)
-	}
+	j = must.Get(h.OpenJournal(ctx, "g", true))(t)
+	must.Succeed(t, must.Err(j.(*journal).Store.Append(ctx, []byte("of another program"))))
+	must.Succeed(t, h.MakeFlow(ctx, "g", []store.Shard{{Edge: "e"}}))
 }

@@ -52,6 +52,9 @@ func TestAHandleSeesWhatOthersHaveWritten(t *testing.T) {
 		t.Errorf("the depth is %+v, %v", depths, err)
 	}
 	must.Succeed(t, one.put(t, "b"))
+	if got, err := two.Receive(t.Context(), "f", store.Receive{Shard: shard, Limit: 9, Peek: true, After: 1}); err != nil || len(got) != 1 || got[0].Number != 2 {
+		t.Errorf("behind the first waits %+v, %v", got, err)
+	}
 	must.Succeed(t, two.put(t, "c"))
 	must.Succeed(t, one.put(t, "d"))
 	if got, err := two.take(t); got != "abcd" || err != nil {
