@@ -46,6 +46,27 @@ func TestKeysAndNodesAreOneToOne(t *testing.T) {
 	})
 }
 
+// TestRowsOfOthers: what is no row of ours is a row of another program, with all its bytes, and what is no version of ours is refused.
+func TestRowsOfOthers(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{"", "x", "a\nb", "short\na.1\nvalue", "abcdefghijklmnopq\na.1\nvalue"} {
+		if life, name, value := decodeRow([]byte(data)); life != "" || name != "" || string(value) != data {
+			t.Errorf("%q is a row of life %q with name %q and value %q", data, life, name, value)
+		}
+	}
+	for _, v := range []driver.Version{"", "1", "x.1", "a/b/c/d/e/f/g/hi.1", "abcdefghijklmnop.-1", "abcdefghijklmnop.", "abcdefghijklmnop.99999999999"} {
+		if life, n, ok := parseVersion(v); ok {
+			t.Errorf("version %q is %d of life %q", v, n, life)
+		}
+	}
+	o := Options{Path: "/rota"}
+	for path, want := range map[string]bool{"/rota/rows/+d/k": true, "/rota/rows/other/k": false, "/rota/lives/x": false} { // order-free
+		if folder, ok := o.folderOf(path); ok != want || ok && folder != "/rota/rows/+d" {
+			t.Errorf("%s is in folder %q: %v", path, folder, ok)
+		}
+	}
+}
+
 // FuzzDecode decodes any data of a node: what is accepted is encoded to the same data.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("abcdefghijklmnop\na.1\nvalue"))

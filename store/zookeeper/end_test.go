@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/hex"
+	"errors"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,9 +57,79 @@ func TestDroppedWhileASessionEnds(t *testing.T) {
 	if err := o.endAt(t.Context(), dropping(t, 2*drops), i); !dropped(err) {
 		t.Errorf("a server that never answers: %v", err)
 	}
+	all := &conn{o: Options{Timeout: o.Timeout, Servers: []string{"127.0.0.1:1", dropping(t, 1), dropping(t, 2*drops)}}}
+	if err := all.EndLease(t.Context(), hex.EncodeToString(i[:])); err != nil {
+		t.Errorf("a session that one of the servers has ended: %v", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := o.endAt(ctx, dropping(t, 0), i); err == nil {
 		t.Error("a cancelled call ended a session")
+	}
+}
+
+// TestWhoIsNoServerIsAskedOnce: only where a connection was dropped the server is asked again.
+func TestWhoIsNoServerIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	asked := make(chan int)
+	go func() {
+		n := 0
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			n++
+			_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request")) // its client looks at the length
+			_, _ = readPacket(c)
+			_ = c.Close()
+		}
+		asked <- n
+	}()
+	o := Options{Timeout: 10 * time.Second}
+	if err := o.endAt(t.Context(), l.Addr().String(), identity{1}); !errors.Is(err, errNotZooKeeper) {
+		t.Errorf("by what is no server: %v", err)
+	}
+	must.Succeed(t, l.Close())
+	if n := <-asked; n != 1 {
+		t.Errorf("it was asked %d times", n)
+	}
+}
+
+// TestCloseSession: the end of a session is acknowledged by the answer to it, and by no other one.
+func TestCloseSession(t *testing.T) {
+	t.Parallel()
+	ack, other := packet(1, 0, 0, 0), packet(-2, 0, 0, 0)
+	for name, c := range map[string]struct { // order-free: each is a connection of its own
+		answer []byte
+		says   string
+	}{
+		"acknowledged":   {ack, ""},
+		"behind a ping":  {append(slices.Clone(other), ack...), ""},
+		"a ping alone":   {other, "EOF"},
+		"refused":        {packet(1, 0, 0, 1), "code 1"},
+		"cut off":        {packet(1, 0), errNotZooKeeper.Error()},
+		"not ZooKeeper":  {[]byte("HTTP/1.1 400 Bad Request"), errNotZooKeeper.Error()},
+		"longer than it": {packet(make([]int32, maxHandshake)...), errNotZooKeeper.Error()},
+	} {
+		client, server := net.Pipe()
+		go func() {
+			_, _ = readPacket(server)
+			_, _ = server.Write(c.answer) // the client may have seen enough
+			_ = server.Close()
+		}()
+		err := closeSession(client)
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+		_ = client.Close()
+	}
+}
+
+// TestKeysOfNoSession: what is not the key of a session is refused before a server is asked.
+func TestKeysOfNoSession(t *testing.T) {
+	t.Parallel()
+	c := &conn{} // it has nobody to ask
+	for _, key := range []string{"", "00", strings.Repeat("zz", len(identity{})), strings.Repeat("00", len(identity{})), strings.Repeat("01", len(identity{})+1)} {
+		if err := c.EndLease(t.Context(), key); err == nil || !strings.Contains(err.Error(), "is not that of a session") {
+			t.Errorf("key %q: %v", key, err)
+		}
 	}
 }

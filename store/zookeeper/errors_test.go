@@ -19,7 +19,9 @@ func TestWhatErrorsProve(t *testing.T) {
 		unknown bool
 		is      error
 	}{
-		{zk.ErrNoServer, false, store.ErrUnavailable}, // only for requests that were still queued
+		{zk.ErrNoServer, false, store.ErrUnavailable},    // only for requests that were still queued
+		{zk.ErrInvalidPath, false, store.ErrUnavailable}, // the library looks before it sends
+		{zk.ErrNotEmpty, false, zk.ErrNotEmpty},
 		{zk.ErrConnectionClosed, true, nil},
 		{zk.ErrClosing, true, nil}, // for queued requests and for sent ones
 		{io.EOF, true, nil},
@@ -43,5 +45,16 @@ func TestWhatErrorsProve(t *testing.T) {
 	}
 	if err := outcome(errLinkClosed, true); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("closed link: %v, want ErrClosed", err)
+	}
+	gone := &awayError{cause: context.Canceled}
+	if err := outcome(gone, true); !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrClosed) {
+		t.Errorf("whose ctx ended before the handle: %v", err)
+	}
+	c := &conn{}
+	if err := c.lost(&sentError{io.EOF}); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
+		t.Errorf("a read without an answer: %v", err)
+	}
+	if err := c.lost(&sentError{context.Canceled}); !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("a read whose ctx ended: %v", err)
 	}
 }
