@@ -63,6 +63,22 @@ func TestASweepAnHour(t *testing.T) {
 	})
 }
 
+// TestAWriteThatTakesLongHoldsUpNoOther: whoever finds the open document in use writes a new one.
+func TestAWriteThatTakesLongHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	j := NewDocs(memory.New().Open(), "m", 0)
+	j.growing.Lock() // as by an Append that waits for the store
+	defer j.growing.Unlock()
+	written := make(chan error, 1)
+	go func() { written <- j.Append(t.Context(), Record{Kind: RunError}) }()
+	select {
+	case err := <-written:
+		must.Succeed(t, err)
+	case <-time.After(10 * time.Second): // only a failure waits for it
+		t.Error("it waits")
+	}
+}
+
 // TestMemoryIsBounded: it holds at most twice what it promises, and does not move records at every append.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()

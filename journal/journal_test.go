@@ -64,6 +64,7 @@ func TestReadSelects(t *testing.T) {
 			{journal.Query{Partition: "a#1"}, "three"},
 			{journal.Query{Partition: "none"}, ""},
 			{journal.Query{Limit: 2}, "three three-again"},
+			{journal.Query{Limit: -1}, "old five four three three-again"},
 			{journal.Query{Since: time.UnixMilli(now - 4000)}, "four three three-again"},
 			{journal.Query{Since: time.UnixMilli(now - 4000), Limit: 1, Partition: "a/b"}, "four"},
 			{journal.Query{Since: time.UnixMilli(now + 3600_000)}, ""},
@@ -176,8 +177,8 @@ func TestText(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	r := journal.Record{AtMS: 0, Kind: journal.Malformed, Message: "m", Storage: &journal.Storage{Path: "p", Line: 2, Column: 3, Lines: []string{"     2 │ x", "       │   ^"}}}
-	if got, want := r.String()[8:], "  malformed-task-error  p:2:3  m\n           2 │ x\n             │   ^"; got != want {
+	r := journal.Record{AtMS: 0, Kind: journal.Malformed, Message: "m", Storage: &journal.Storage{Path: "p", Line: 2, Column: 3, Lines: []string{"     2 │ \x1b[2Jx", "       │   ^"}}}
+	if got, want := r.String()[8:], "  malformed-task-error  p:2:3  m\n           2 │  [2Jx\n             │   ^"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -185,16 +186,18 @@ func TestText(t *testing.T) {
 func TestRecordsSurviveJSON(t *testing.T) {
 	t.Parallel()
 	gap := int64(-5)
-	in := journal.Record{AtMS: 1, Kind: journal.Malformed, Member: "m", Partition: "p", Message: "x", From: "a", To: "b", Cause: "c", Token: 1<<64 - 1, GapMS: &gap,
+	const year10000 = 253402300800000 // one digit more than a key has
+	in := journal.Record{AtMS: year10000, Kind: journal.Malformed, Member: "m", Partition: "p", Message: "x", From: "a", To: "b", Cause: "c", Token: 1<<64 - 1, GapMS: &gap,
 		Storage: &journal.Storage{Type: "directory", Path: "p", Line: 1, Column: 2, Lines: []string{"l"}}}
 	docs := journal.NewDocs(memory.New().Open(), "m1", forever)
 	must.Succeed(t, docs.Append(t.Context(), in))
+	must.Succeed(t, docs.Append(t.Context(), said(-1, "a", "a time that is none")))
 	out, err := docs.Read(t.Context(), journal.Query{})
-	if err != nil || len(out) != 1 {
+	if err != nil || len(out) != 2 || out[0].AtMS < 0 {
 		t.Fatalf("got %+v, %v", out, err)
 	}
 	want, err1 := json.Marshal(in)
-	got, err2 := json.Marshal(out[0])
+	got, err2 := json.Marshal(out[1])
 	if errors.Join(err1, err2) != nil || string(got) != string(want) {
 		t.Errorf("got %s, want %s", got, want)
 	}

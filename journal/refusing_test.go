@@ -97,15 +97,16 @@ func TestBufferedAsksAgain(t *testing.T) {
 	})
 }
 
-// Records come in any order: a sum is from the first to the last.
+// Records come in any order: a sum is from the first to the last, and of what one person asked.
 func TestSumsSpanAll(t *testing.T) {
 	t.Parallel()
 	s := sums{}
 	for _, at := range []int64{3000, 1000, 2000} {
 		s.add(Record{AtMS: at, Kind: RunError})
 	}
+	s.add(Record{AtMS: 500, Kind: RunError, By: "ann"})
 	got := s.records()
-	if len(got) != 1 || got[0].AtMS != 3000 || !strings.HasPrefix(got[0].Message, "3 more like this within 2s,") {
+	if len(got) != 2 || got[0].By != "ann" || got[1].AtMS != 3000 || !strings.HasPrefix(got[1].Message, "3 more like this within 2s,") {
 		t.Errorf("%v", got)
 	}
 }

@@ -74,6 +74,16 @@ func expel(batch []publish.Sample) publish.Outcome {
 	return publish.RefuseLogin(batch, errors.New("who are you"))
 }
 
+func expelOne(batch []publish.Sample) publish.Outcome {
+	out := expel(batch)
+	out.Refused = 1
+	return out
+}
+
+func busyForHours(batch []publish.Sample) publish.Outcome {
+	return publish.RetryAll(batch, 24*time.Hour, errors.New("busy"))
+}
+
 // TestOutcomesAddUp: whatever a sink says of three samples, each of them is counted once.
 func TestOutcomesAddUp(t *testing.T) {
 	t.Parallel()
@@ -81,15 +91,18 @@ func TestOutcomesAddUp(t *testing.T) {
 		send wrong
 		want publish.Stats
 	}{
-		"panics":                   {func([]publish.Sample) publish.Outcome { panic("oh") }, publish.Stats{Dropped: 3, Errors: 1}},
-		"too many":                 {then(refuse(9, 0)), publish.Stats{Dropped: 3, Errors: 1}},
-		"less than none":           {then(refuse(-9, 0)), publish.Stats{Sent: 3}},
-		"more than there are":      {then(refuse(2, 3)), publish.Stats{Sent: 1, Dropped: 2, Errors: 1}},
-		"one of each":              {then(refuse(1, 1)), publish.Stats{Sent: 2, Dropped: 1, Errors: 1}},
-		"two are tried again":      {then(refuse(0, 2)), publish.Stats{Sent: 3, Errors: 1}},
-		"the login, never let in":  {then(expel), publish.Stats{Dropped: 3, Errors: 1}},
-		"the login, busy before":   {then(refuse(0, 3), expel), publish.Stats{Dropped: 3, Errors: 2}},
-		"the login, let in before": {then(refuse(0, 2), expel, expel), publish.Stats{Sent: 3, Errors: 3}},
+		"panics":                    {func([]publish.Sample) publish.Outcome { panic("oh") }, publish.Stats{Dropped: 3, Errors: 1}},
+		"too many":                  {then(refuse(9, 0)), publish.Stats{Dropped: 3, Errors: 1}},
+		"less than none":            {then(refuse(-9, 0)), publish.Stats{Sent: 3}},
+		"more than there are":       {then(refuse(2, 3)), publish.Stats{Sent: 1, Dropped: 2, Errors: 1}},
+		"one of each":               {then(refuse(1, 1)), publish.Stats{Sent: 2, Dropped: 1, Errors: 1}},
+		"two are tried again":       {then(refuse(0, 2)), publish.Stats{Sent: 3, Errors: 1}},
+		"the login, never let in":   {then(expel), publish.Stats{Dropped: 3, Errors: 1}},
+		"the login, busy before":    {then(refuse(0, 3), expel), publish.Stats{Dropped: 3, Errors: 2}},
+		"the login, refused before": {then(refuse(1, 2), expel), publish.Stats{Dropped: 3, Errors: 2}},
+		"the login of one of two":   {then(refuse(0, 2), expelOne), publish.Stats{Sent: 2, Dropped: 1, Errors: 2}},
+		"busy until after the end":  {then(busyForHours), publish.Stats{Dropped: 3, Errors: 1}},
+		"the login, let in before":  {then(refuse(0, 2), expel, expel), publish.Stats{Sent: 3, Errors: 3}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := publish.NewBatcher("x", c.send, publish.Options{})
@@ -175,9 +188,7 @@ func run(t *testing.T, d time.Duration, o publish.Options, sink patient) publish
 // TestASinkMayNotAskForDays: however long a sink asks to wait, the pause is at most ten minutes.
 func TestASinkMayNotAskForDays(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		said := then(func(batch []publish.Sample) publish.Outcome {
-			return publish.RetryAll(batch, 24*time.Hour, errors.New("busy"))
-		})
+		said := then(busyForHours)
 		began, took := time.Now(), time.Duration(0)
 		run(t, 2*time.Hour, publish.Options{}, func(_ context.Context, batch []publish.Sample) publish.Outcome {
 			took = time.Since(began)
@@ -243,7 +254,7 @@ func TestASinkThatEndsLeavesTheOthers(t *testing.T) {
 		if err := all.Run(ctx); !errors.Is(err, publish.ErrReaderGone) || strings.Contains(err.Error(), "good") || sent != 2 {
 			t.Errorf("%d were sent, %v", sent, err)
 		}
-		if got, want := all.Stats(), (publish.Stats{Sent: 2, Dropped: 2, Errors: 1}); got != want || len(publish.Sinks(all)) != 2 {
+		if got, want := all.Stats(), (publish.Stats{Sent: 2, Dropped: 2, Errors: 1}); got != want || len(publish.Sinks(publish.Named("all", all))) != 2 {
 			t.Errorf("together %+v, want %+v", got, want)
 		}
 	})

@@ -57,7 +57,10 @@ func TestLag(t *testing.T) {
 		lag(2 * time.Second) // in flight alone
 		q.settle(0, 1)
 		lag(0)
-		if s := q.snapshot(); s.Queued != 0 || s.Sent != 2 || s.Dropped != 1 {
+		time.Sleep(10 * time.Second)
+		q.add(make([]Sample, 1))
+		lag(0) // not since the last one before it
+		if s := q.snapshot(); s.Queued != 1 || s.Sent != 2 || s.Dropped != 1 {
 			t.Errorf("got %+v", s)
 		}
 	})
@@ -72,6 +75,10 @@ func TestAFullBatchThatIsLeftIsSaid(t *testing.T) {
 		if q.take(); len(q.full) != want {
 			t.Errorf("it is said %d times, want %d", len(q.full), want)
 		}
+	}
+	q = newQueue(2, 9) // no batch is longer than the queue
+	if q.add(make([]Sample, 2)); len(q.full) != 1 {
+		t.Error("a queue that is full is not said")
 	}
 }
 

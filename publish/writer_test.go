@@ -48,6 +48,11 @@ func TestLineIsTheJSONOfTheDocument(t *testing.T) {
 			t.Errorf("%s: got %q, want %q and a newline", name, got, c.want)
 		}
 	}
+	for _, wrong := range []string{`[1]`, `[1,2,3]`, `[null,1]`, `{}`} {
+		if p := new(Point); p.UnmarshalJSON([]byte(wrong)) == nil {
+			t.Errorf("%s is read as %+v", wrong, *p)
+		}
+	}
 }
 
 // writes is an io.Writer that tells when each write came.
@@ -295,6 +300,15 @@ func TestReopen(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "samples")
 	w := must.Get(NewFile(path, Options{FlushEvery: time.Millisecond}))(t)
+	gone := must.Get(os.MkdirTemp(t.TempDir(), ""))(t)
+	lost := must.Get(NewFile(filepath.Join(gone, "samples"), Options{}))(t)
+	must.Succeed(t, os.RemoveAll(gone))
+	first := w.to.(*file).f
+	must.Succeed(t, must.Err(first.WriteString("kept\n")))
+	must.Succeed(t, w.Reopen()) // it was not renamed
+	if err := first.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the former file is kept open: %v", err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- w.Run(ctx) }()
@@ -307,13 +321,15 @@ func TestReopen(t *testing.T) {
 		w.Publish(sample("up", float64(i)))
 		if i == n/2 {
 			must.Succeed(t, os.Rename(path, path+".1"))
-			must.Succeed(t, w.Reopen())
+			if err := Fanout(lost, w).(fanout).Reopen(); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the directory of one file is gone: %v", err)
+			}
 		}
 	}
 	stop()
-	must.Succeed(t, <-done)
-	if was, is := lines(path+".1"), lines(path); was+is != n || is == 0 {
-		t.Errorf("%d lines in the first file and %d in the second one, of %d", was, is, n)
+	must.Succeed(t, errors.Join(<-done, lost.end()))
+	if was, is := lines(path+".1"), lines(path); was+is != 1+n || is == 0 {
+		t.Errorf("%d lines in the first file and %d in the second one, of %d", was, is, 1+n)
 	}
 	if err := NewWriter("stdout", io.Discard, Options{}).Reopen(); err != nil {
 		t.Errorf("of a sink without a file: %v", err)

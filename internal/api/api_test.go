@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"go.uber.org/goleak"
@@ -142,6 +141,17 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
+// TestTheDescriptionHasAllFields: those of what is embedded too, and those that streams send. The module proof checks answers against it.
+func TestTheDescriptionHasAllFields(t *testing.T) {
+	t.Parallel()
+	text := body(t, request(config(t), "GET", "/v1/openapi.json", nil))
+	for _, want := range []string{`"Why":{"properties":{"as_of_ms"`, `"Changed":{"properties":{"gone_members"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+}
+
 func TestAJournalThatFailsIsNotAnEmptyOne(t *testing.T) {
 	t.Parallel()
 	c := config(t)
@@ -196,25 +206,6 @@ func TestListenLooksForAFreePort(t *testing.T) {
 	if named, err := api.Listen(first.Addr().String(), api.Access{}); err == nil {
 		t.Errorf("a port that was named is taken, so it listens on %s", named.Addr())
 		named.Close()
-	}
-}
-
-func TestServeEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	l := must.Get(api.Listen("127.0.0.1:0", api.Access{}))(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- api.Serve(ctx, l, config(t)) }()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	res := must.Get(client.Get("http://" + l.Addr().String() + "/v1/members"))(t)
-	if got := body(t, res); !strings.Contains(got, `"member":"a"`) {
-		t.Errorf("got %s", got)
-	}
-	res.Body.Close()
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }
 

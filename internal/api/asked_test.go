@@ -44,6 +44,9 @@ func TestAsked(t *testing.T) {
 				}
 			}
 		})
+		if h := r.Header; (h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff") && !strings.HasPrefix(w[2], "/healthz") {
+			t.Errorf("%.200s: %v", row, h)
+		}
 		if got := fmt.Sprint(r.StatusCode, " ", body(t, r)); !said.In(got) {
 			t.Errorf("%.200s\ngot %.500s", row, got)
 		}
@@ -56,7 +59,7 @@ func askable(t *testing.T) map[string]api.Config {
 	nobody := func() cluster.Value { return cluster.Value{} }
 	closed := config(t)
 	closed.Token = "secret"
-	past := newLog(t, 2, 1000, 2000, 3000, 4000)
+	past := newLog(t, 2, 1000, 2000, 3400, 4000)
 	docs := memory.New().Open()
 	t.Cleanup(func() { docs.Close() })
 	refuses := &acting{answer: cluster.Result{Reason: "there is no such job"}}
@@ -67,6 +70,7 @@ func askable(t *testing.T) map[string]api.Config {
 		"empty":   {Value: nobody},
 		"past":    {Value: func() cluster.Value { return past.values[4] }, Past: &view.Past{Historian: past}},
 		"logless": {Value: nobody, Store: "file:x", Protocol: "lease"},
+		"placed":  {Value: nobody, Member: "a", Store: "file:x", Place: "the_place", Local: func() any { return nobody }},
 		"journal": {Value: nobody, Journal: journal.NewMemory(1)},
 		"calls":   {Value: nobody, Lookout: view.NewLookout(docs, protocol.Now)},
 		"acts":    refuses.config(t),

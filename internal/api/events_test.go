@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -112,10 +113,11 @@ func TestEvents(t *testing.T) {
 func TestThePageIsServed(t *testing.T) {
 	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Token: "secret"}))
 	defer s.Close()
+	framed := regexp.MustCompile("default-src 'none'.*frame-ancestors 'none'")                                                                                          // by nobody
 	for path, kind := range map[string]string{"/": "text/html", "/page/main.js": "text/javascript", "/page/style.css": "text/css", "/page/icon.svg": "image/svg+xml"} { // order-free
 		r := must.Get(http.Get(s.URL + path))(t)
 		r.Body.Close()
-		if !strings.HasPrefix(r.Header.Get("Content-Type"), kind) || r.StatusCode != http.StatusOK || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+		if !strings.HasPrefix(r.Header.Get("Content-Type"), kind) || r.StatusCode != http.StatusOK || r.Header.Get("Referrer-Policy") != "no-referrer" || !framed.MatchString(r.Header.Get("Content-Security-Policy")) {
 			t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
 		}
 	}

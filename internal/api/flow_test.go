@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// flowing is a value with a job that is a flow of two tasks, and its queue: five segments were read, three of them are done, one is dead.
+// flowing is a value with a job that is a flow of two tasks, and its queue: five segments were read, three of them are done, two letters are dead.
 func flowing(t *testing.T) (cluster.Value, store.Queue) {
 	t.Helper()
 	spec := cluster.JobSpec{
@@ -46,7 +47,7 @@ func flowing(t *testing.T) (cluster.Value, store.Queue) {
 	units := []store.Unit{
 		{Name: "1", Outputs: []store.Put{{Shard: edge, Segments: 3, Data: []byte("a")}}},
 		{Name: "2", Outputs: []store.Put{{Shard: edge, Segments: 2, Data: []byte("b")}, {Shard: edge, Seal: true}}},
-		{Inputs: []store.Message{{Shard: edge, Number: 1}}, Outputs: []store.Put{{Shard: dead, Segments: 1, Data: []byte("c")}}},
+		{Inputs: []store.Message{{Shard: edge, Number: 1}}, Outputs: []store.Put{{Shard: dead, Segments: 1, Data: []byte("c")}, {Shard: dead, Segments: 1, Data: []byte("d")}}},
 	}
 	for _, u := range units {
 		must.Succeed(t, must.Err(q.Commit(t.Context(), name, u)))
@@ -65,7 +66,7 @@ func TestFlowOfJob(t *testing.T) {
 		t.Fatalf("the flow is %+v", job.Flow)
 	}
 	w := job.Flow.Tasks[1]
-	if w.In != 3 || w.Pending != 2 || w.Dead != 1 || !w.Sealed || w.Complete || job.Flow.Tasks[0].Out != 5 {
+	if w.In != 3 || w.Pending != 2 || w.Dead != 2 || !w.Sealed || w.Complete || job.Flow.Tasks[0].Out != 5 {
 		t.Errorf("the tasks are %+v", job.Flow.Tasks)
 	}
 	if got := [2]int{job.Flow.Tasks[0].Slots, job.Flow.Tasks[1].Slots}; got != [2]int{2, 2} {
@@ -94,6 +95,38 @@ func (away) Depth(context.Context, string, ...store.Shard) ([]store.Depth, error
 	return nil, errors.New("the queue is away")
 }
 
+// none is a queue that has no flow, and counts who asks for one.
+type none struct {
+	store.Queue
+	asked *int
+}
+
+func (n none) Depth(context.Context, string, ...store.Shard) ([]store.Depth, error) {
+	*n.asked++
+	return nil, store.ErrNotFound
+}
+
+// TestAScrapeAsksForFewFlows: at most for 100 of 101, and never again for one of a completed job that has no dead letters.
+func TestAScrapeAsksForFewFlows(t *testing.T) {
+	t.Parallel()
+	v, _ := flowing(t)
+	for state, want := range map[cluster.JobState]int{cluster.JobRunning: 100 + 100, cluster.JobCompleted: 100 + 1} { // order-free: each by itself
+		j, _ := v.Job("f")
+		parts, asked := cluster.Parts{Index: 1}, 0
+		for i := range 101 {
+			j.ID, j.State = cluster.JobID(fmt.Sprint("f", i)), state
+			parts.Jobs = append(parts.Jobs, j)
+		}
+		c := api.NewFlowCollector(none{asked: &asked}, func() cluster.Value { return cluster.Assemble(parts) })
+		if got := testutil.ToFloat64(c); got != 1 {
+			t.Errorf("%s: %v are unshown", state, got)
+		}
+		if testutil.CollectAndCount(c); asked != want {
+			t.Errorf("%s: asked %d times in two scrapes, want %d", state, asked, want)
+		}
+	}
+}
+
 func TestFlowMetrics(t *testing.T) {
 	t.Parallel()
 	v, q := flowing(t)
@@ -105,7 +138,7 @@ rota_flow_sealed{job="f",task="write"} 1
 # HELP rota_flow_segments Segments of a flow task (messages, where the queue counts those), by state: in is what it has done.
 # TYPE rota_flow_segments gauge
 rota_flow_segments{job="f",state="dead",task="read",unit="segments"} 0
-rota_flow_segments{job="f",state="dead",task="write",unit="segments"} 1
+rota_flow_segments{job="f",state="dead",task="write",unit="segments"} 2
 rota_flow_segments{job="f",state="in",task="read",unit="segments"} 0
 rota_flow_segments{job="f",state="in",task="write",unit="segments"} 3
 rota_flow_segments{job="f",state="out",task="read",unit="segments"} 5

@@ -122,6 +122,38 @@ func TestMoreConnectionsThanAllowedWait(t *testing.T) {
 	})
 }
 
+// TestTheEndAnswersWhoHasAsked: a request in flight has its answer, and a stream does not delay the end.
+func TestTheEndAnswersWhoHasAsked(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		gate, l := make(chan struct{}), newPipes()
+		ctx, cancel := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() {
+			served <- Serve(ctx, l, Config{Value: func() cluster.Value { return cluster.Value{} }, Local: func() any { <-gate; return nil }})
+		}()
+		var conns []*bufio.Reader
+		for _, path := range []string{"status", "events"} {
+			c := must.Get(l.dial(ctx))(t)
+			defer c.Close()
+			must.Succeed(t, must.Err(io.WriteString(c, "GET /v1/"+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n")))
+			conns = append(conns, bufio.NewReader(c))
+		}
+		must.Succeed(t, must.Err(http.ReadResponse(conns[1], nil)))
+		go func() { _, _ = conns[1].WriteTo(io.Discard) }()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		began := time.Now()
+		close(gate)
+		if res, err := http.ReadResponse(conns[0], nil); err != nil || res.StatusCode != http.StatusOK {
+			t.Errorf("%+v, %v", res, err)
+		}
+		if err := <-served; err != nil || time.Since(began) >= time.Second {
+			t.Errorf("it ended after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
 // TestAnIdleConnectionGivesWay: a connection that is kept for a further request does not keep another one waiting.
 func TestAnIdleConnectionGivesWay(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
@@ -177,6 +209,16 @@ func TestAConnectionThatCouldNotBeAcceptedTakesNoRoom(t *testing.T) {
 			if _, err := l.Accept(); !errors.Is(err, syscall.EMFILE) {
 				t.Fatalf("got %v", err)
 			}
+		}
+		p, ended := newPipes(), make(chan error, 1)
+		l = limit(p, &http.Server{}, 1) //nolint:gosec // it serves nobody
+		go func() { _, _ = p.dial(t.Context()) }()
+		must.Succeed(t, must.Err(l.Accept()))
+		go func() { ended <- must.Err(l.Accept()) }() // there is no room
+		synctest.Wait()
+		must.Succeed(t, l.Close())
+		if err := <-ended; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("closed while there is no room: %v", err)
 		}
 	})
 }

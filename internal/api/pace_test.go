@@ -25,11 +25,16 @@ type wire struct {
 	said.Text
 }
 
-func (*wire) Header() http.Header                { return http.Header{} }
-func (*wire) WriteHeader(int)                    {}
-func (*wire) Flush()                             {}
-func (*wire) SetReadDeadline(time.Time) error    { return nil }
-func (*wire) SetWriteDeadline(t time.Time) error { return nil }
+func (*wire) Header() http.Header             { return http.Header{} }
+func (*wire) WriteHeader(int)                 {}
+func (*wire) Flush()                          {}
+func (*wire) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline notes how long the next write may take.
+func (w *wire) SetWriteDeadline(t time.Time) error {
+	_, err := fmt.Fprintf(w, ": within %v\n", time.Until(t))
+	return err
+}
 
 func (w *wire) has(what string) int { return strings.Count(w.String(), what) }
 
@@ -41,14 +46,17 @@ func (w *wire) counts(events ...string) (s string) {
 }
 
 // streaming follows a path in virtual time; what it returns lets time pass, and waits until all was sent.
-func streaming(t *testing.T, c api.Config, path string) (*wire, func(time.Duration)) {
+func streaming(t *testing.T, h http.Handler, path string, header ...string) (*wire, func(time.Duration)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+path, nil))(t)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
 	w, done := &wire{}, make(chan struct{})
 	go func() {
 		defer close(done)
-		api.Handler(c).ServeHTTP(w, r)
+		h.ServeHTTP(w, r)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	return w, func(d time.Duration) {
@@ -68,7 +76,8 @@ func TestAQuietStream(t *testing.T) {
 			}
 			return nil
 		}
-		w, pass := streaming(t, api.Config{Value: func() cluster.Value { return v }, Ready: ready}, "/v1/events")
+		h := api.Handler(api.Config{Value: func() cluster.Value { return v }, Ready: ready})
+		w, pass := streaming(t, h, "/v1/events")
 		check := func(d time.Duration, want string) {
 			t.Helper()
 			pass(d)
@@ -84,6 +93,27 @@ func TestAQuietStream(t *testing.T) {
 		check(4*time.Second, "1 begin, 0 changed, 1 ready, 0 reset, 12 beats")
 		away.Store(false)
 		check(250*time.Millisecond, "1 begin, 0 changed, 2 ready, 0 reset, 12 beats")
+		if n := w.has(": within 30s\n"); n != 15 {
+			t.Errorf("%d of 15 writes have a bound", n)
+		}
+		w, pass = streaming(t, h, "/v1/events", "Last-Event-ID", "6") // where nothing has changed
+		check(5*time.Second, "0 begin, 0 changed, 0 ready, 0 reset, 1 beats")
+	})
+}
+
+// TestAStreamSaysWhetherItsUserActs: the page offers what changes the cluster to those who may do it.
+func TestAStreamSaysWhetherItsUserActs(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		c := (&acting{}).config(t)
+		var err error
+		c.Users, err = api.ParseUsers(userLine("eve", "read", "r") + userLine("ann", "operate", "o"))
+		must.Succeed(t, err)
+		for token, acts := range map[string]string{"r": "false", "o": "true", c.Token: "true"} { // order-free: each by itself
+			w, pass := streaming(t, api.Handler(c), "/v1/events", "Authorization", "Bearer "+token)
+			if pass(time.Second); w.has(`"acts":`+acts) != 1 {
+				t.Errorf("by %s: %s", token, w)
+			}
+		}
 	})
 }
 
@@ -118,7 +148,7 @@ func TestTheLargestChange(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var value atomic.Value
 			value.Store(cluster.Value{})
-			w, pass := streaming(t, api.Config{Value: func() cluster.Value { return value.Load().(cluster.Value) }}, "/v1/events")
+			w, pass := streaming(t, api.Handler(api.Config{Value: func() cluster.Value { return value.Load().(cluster.Value) }}), "/v1/events")
 			pass(time.Second)
 			var submit []cluster.Command
 			for i := range jobs { // each with one partition
@@ -154,8 +184,8 @@ func (f *fresh) Read(_ context.Context, q journal.Query) ([]journal.Record, erro
 // TestAQuietJournal: a record is sent once though it is read again and again, and a journal that is away is waited for.
 func TestAQuietJournal(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		j := &fresh{at: time.Now().Add(time.Second).UnixMilli()}
-		w, pass := streaming(t, api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: j}, "/v1/journal/events")
+		j := &fresh{at: time.Now().UnixMilli()}
+		w, pass := streaming(t, api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: j}), "/v1/journal/events")
 		pass(59 * time.Second)
 		if got := w.counts("record"); got != "1 record, 11 beats" {
 			t.Errorf("got %s", got)

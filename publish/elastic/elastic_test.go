@@ -123,6 +123,7 @@ func TestItemsAreJudgedOneByOne(t *testing.T) {
 	}{
 		"all well":           {[]byte(`{"errors":false}`), 0, nil, "", false},
 		"one of each":        {items(201, 409, 400, 429, 403, 503), 1, []string{"full", "two"}, "503", false},
+		"busy, then refused": {items(201, 201, 201, 201, 503, 400), 0, []string{"two"}, "t400: r", false},
 		"refused in part":    {items(201, 201, 201, 201, 201, 400), 1, nil, "t400: r", false},
 		"too few items":      {items(201, 400), 0, []string{"ok", "there", "bad", "full", "two"}, "number of items", false},
 		"not a bulk answer":  {[]byte("<html>"), 0, []string{"ok", "there", "bad", "full", "two"}, "<html>", false},
@@ -160,7 +161,7 @@ func TestErrorsAreAskedFor(t *testing.T) {
 	if out := s.Send(t.Context(), batch); out.Err != nil || len(asked) != 1 {
 		t.Errorf("%+v after %v", out, asked)
 	}
-	if out := s.Send(t.Context(), batch); out.Refused != 1 || len(out.Retry) > 0 || len(asked) != 3 || !strings.Contains(asked[2], "items") {
+	if out := s.Send(t.Context(), append(batch, publish.Sample{Name: "without points"})); out.Refused != 2 || len(out.Retry) > 0 || len(asked) != 3 || !strings.Contains(asked[2], "items") {
 		t.Errorf("%+v after %v", out, asked)
 	}
 	if out := s.Send(t.Context(), batch); !out.Login || out.Refused != 2 { // the right was lost in between

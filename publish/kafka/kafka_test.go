@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/publish/publishtest"
 )
@@ -86,6 +87,27 @@ func TestEachRecordIsJudgedAndASeriesKeepsItsOrder(t *testing.T) {
 	if fmt.Sprint(again) != "[2 5]" || out.Refused != 1 || out.Err == nil || !strings.Contains(out.Err.Error(), "topic t") {
 		t.Errorf("%v, %+v", again, out)
 	}
+	s.p = verdicts{"0": kerr.MessageTooLarge, "1": kerr.TopicAuthorizationFailed}
+	if out := s.Send(t.Context(), batch[:2]); out.Refused != 2 || out.Login {
+		t.Errorf("one is too large, the other not allowed: %+v", out)
+	}
+}
+
+// hangs is a client that is not closed before it is let go.
+type hangs struct {
+	verdicts
+	letGo chan struct{}
+}
+
+func (h hangs) Close() { <-h.letGo }
+
+// TestTheEndHasABound: a request that hangs does not hold up the end.
+func TestTheEndHasABound(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		h := hangs{letGo: make(chan struct{})}
+		must.Succeed(t, (&sink{"t", h}).Close())
+		close(h.letGo)
+	})
 }
 
 func TestWhatMayPass(t *testing.T) {

@@ -112,6 +112,7 @@ func TestWhatIsOpenIsSentAgainInOrder(t *testing.T) {
 		"away in the middle":           {verdicts{at: map[string]error{"b": nc.ErrMaxPayload, "d": nc.ErrReconnectBufExceeded}}, 1, "def"},
 		"no answer, then away":         {verdicts{at: map[string]error{"e": nc.ErrConnectionClosed}, later: map[string]error{"c": nc.ErrTimeout}}, 0, "cdef"},
 		"refused after what is open":   {verdicts{later: map[string]error{"c": jetstream.ErrNoStreamResponse, "d": &jetstream.APIError{Code: 400}}}, 0, "cdef"},
+		"a stream that is not there":   {verdicts{later: map[string]error{"c": &jetstream.APIError{Code: 404}}}, 0, "cdef"},
 		"refused before what is open":  {verdicts{later: map[string]error{"a": &jetstream.APIError{Code: 400}, "f": nc.ErrTimeout}}, 1, "f"},
 		"all is well, in the end, too": {verdicts{}, 0, ""},
 	} {

@@ -1,7 +1,9 @@
 package otlp
 
 import (
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/rota-run/rota/publish"
@@ -20,4 +22,23 @@ func TestSuite(t *testing.T) {
 			return http.StatusOK, nil
 		})})
 	}})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestAPartIsRejected: a good answer may say so, and the request says whose points they are.
+func TestAPartIsRejected(t *testing.T) {
+	t.Parallel()
+	s := New(Options{Service: "checkout", Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		if b, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(b), "checkout") {
+			t.Errorf("%q, %v", b, err)
+		}
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("\x0a\x02\x08\x01")), Request: r}, nil
+	})})
+	points := []publish.Point{{AtMS: 1}}
+	if out := s.Send(t.Context(), []publish.Sample{{Name: "a", Points: points}, {Name: "b", Points: points}}); out.Refused != 1 || out.Err == nil {
+		t.Errorf("%+v", out)
+	}
 }

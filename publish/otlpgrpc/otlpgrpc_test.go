@@ -30,8 +30,8 @@ type fake struct {
 func (fake) Close() error { return nil }
 
 // busy is the error of a collector that says when to come again.
-func busy(wait time.Duration) error {
-	said := status.New(codes.ResourceExhausted, "quota").Proto()
+func busy(code codes.Code, wait time.Duration) error {
+	said := status.New(code, "quota").Proto()
 	if wait > 0 {
 		delay, err := anypb.New(durationpb.New(wait))
 		if err != nil {
@@ -61,7 +61,7 @@ func (f fake) Invoke(ctx context.Context, method string, args, _ any, _ ...grpc.
 	case publishtest.Expel:
 		return status.Error(codes.Unauthenticated, "who is "+publishtest.Secret)
 	case publishtest.Busy:
-		return busy(f.s.Wait())
+		return busy(codes.ResourceExhausted, f.s.Wait())
 	}
 	wiretest.Points(*args.(*[]byte), f.s.Take)
 	if m == publishtest.Lose {
@@ -80,11 +80,14 @@ func TestSuite(t *testing.T) {
 	}})
 }
 
-// says is a connection that answers with an error.
+// says is a connection that answers with an error; without one it has rejected a point.
 type says struct{ err error }
 
-func (s says) Invoke(context.Context, string, any, any, ...grpc.CallOption) error { return s.err }
-func (says) Close() error                                                         { return nil }
+func (s says) Invoke(_ context.Context, _ string, _, reply any, _ ...grpc.CallOption) error {
+	*reply.(*[]byte) = []byte("\x0a\x02\x08\x01")
+	return s.err
+}
+func (says) Close() error { return nil }
 
 func TestCodes(t *testing.T) {
 	t.Parallel()
@@ -93,11 +96,13 @@ func TestCodes(t *testing.T) {
 		err                 error
 		retry, login, moves bool
 	}{
+		{err: nil},
 		{err: status.Error(codes.Unavailable, ""), retry: true, moves: true},
 		{err: status.Error(codes.DeadlineExceeded, ""), retry: true, moves: true},
 		{err: status.Error(codes.Aborted, ""), retry: true, moves: true},
-		{err: busy(0)}, // also a message that is too large
-		{err: busy(2500 * time.Millisecond), retry: true},
+		{err: busy(codes.ResourceExhausted, 0)}, // also a message that is too large
+		{err: busy(codes.ResourceExhausted, 2500*time.Millisecond), retry: true},
+		{err: busy(codes.Unavailable, 2500*time.Millisecond), retry: true, moves: true},
 		{err: status.Error(codes.PermissionDenied, ""), login: true},
 		{err: status.Error(codes.Unimplemented, "")},
 		{err: errors.New("not of gRPC")},
@@ -125,7 +130,7 @@ func TestNew(t *testing.T) {
 		s, err := New(o)
 		must.Succeed(t, err)
 		k := s.(*sink)
-		if k.servers[0] != DefaultServer || k.service != "rota" || strings.Contains(k.text([]byte("x "+k.login)), publishtest.Secret) {
+		if k.servers[0] != DefaultServer || k.service != "rota" || strings.Contains(k.text([]byte(k.login+" "+o.Password)), publishtest.Secret) {
 			t.Errorf("%+v", k)
 		}
 		if err := s.Close(); err != nil {

@@ -23,7 +23,7 @@ func TestBytes(t *testing.T) {
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	for _, s := range []publish.Sample{{Name: "a"}, {Name: "\xff", Points: []publish.Point{{}}}, {Name: "a", Tags: map[string]string{"k": "\xff"}, Points: []publish.Point{{}}}} {
+	for _, s := range []publish.Sample{{Name: "a"}, {Name: "\xff", Points: []publish.Point{{}}}, {Name: "a", Tags: map[string]string{"k": "\xff"}, Points: []publish.Point{{}}}, {Name: "a", Tags: map[string]string{"\xff": "v"}, Points: []publish.Point{{}}}} {
 		if got, err := AppendMetric(nil, s); err == nil || len(got) > 0 {
 			t.Errorf("%+v: no error", s)
 		}

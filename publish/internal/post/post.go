@@ -43,6 +43,7 @@ const (
 	connectTimeout = 3 * time.Second
 	mostBytes      = 32 << 20 // of an answer
 	mostText       = 200      // of what a server says, in an error
+	mostRead       = 1 << 20  // of that, to find secrets: of one that is cut in two, the first part would be shown
 )
 
 // New returns a client. Nothing is connected yet.
@@ -167,10 +168,11 @@ func (c *Client) Text(said []byte) string {
 
 // Text is what a server said as one line without secrets.
 func Text(said []byte, secrets ...string) string {
-	text := string(said[:min(len(said), 4*mostText)])
+	text := string(said[:min(len(said), mostRead)])
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, "***")
 	}
+	text = text[:min(len(text), 4*mostText)]
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if len(text) > mostText {
 		text = strings.ToValidUTF8(text[:mostText], "") + "…"
