@@ -104,6 +104,7 @@ func TestSwaps(t *testing.T) {
 		"not parsed":                         {write, []fakeAnswer{says("_create", 400, "document_parsing_exception"), wroteAt("_create", 6, 1)}, "6.1", nil},
 		"too many requests":                  {write, []fakeAnswer{says("_create", 429, "es_rejected_execution_exception")}, "", store.ErrUnavailable},
 		"flood stage":                        {write, []fakeAnswer{says("_create", 429, "cluster_block_exception")}, "", store.ErrUnavailable},
+		"an error of the server":             {write, []fakeAnswer{says("_create", 500, "illegal_state_exception")}, "", store.ErrUnknown},
 		"no shard":                           {write, []fakeAnswer{says("_create", 503, "unavailable_shards_exception")}, "", store.ErrUnknown},
 		"connection broke":                   {write, []fakeAnswer{{verb: "_create", err: syscall.ECONNRESET}}, "", store.ErrUnavailable}, // the fake has no connection
 		"an odd good answer":                 {write, []fakeAnswer{{verb: "_create", status: 200, body: "{}"}}, "", store.ErrUnknown},

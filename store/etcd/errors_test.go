@@ -58,6 +58,19 @@ func TestWhatAnErrorProves(t *testing.T) {
 			if got := writeError(ended, err, c.sent); !errors.Is(got, errGaveUp) {
 				t.Errorf("%v (sent: %t), ctx ended: %v does not wrap the cause", err, c.sent, got)
 			}
+			if got := readError(ended, err); !errors.Is(got, errGaveUp) || errors.Is(got, away) {
+				t.Errorf("%v of a read, ctx ended: %v", err, got)
+			}
+		}
+	}
+}
+
+// TestServerVersions: a server that is too old is refused.
+func TestServerVersions(t *testing.T) {
+	t.Parallel()
+	for version, fine := range map[string]bool{"2.9.0": false, "3.3.27": false, "3.4.0": true, "3.10.1": true, "4.0.0": true, "by hand": true} { // order-free
+		if err := checkVersion(version); (err == nil) != fine {
+			t.Errorf("%s: %v", version, err)
 		}
 	}
 }

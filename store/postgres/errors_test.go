@@ -34,6 +34,7 @@ func TestOutcomes(t *testing.T) {
 		"never sent, the caller gave up":    {ended, notSent{io.EOF}, errStopped, false},
 		"refused, read only":                {context.Background(), answer("ERROR", codeReadOnly), store.ErrUnavailable, false},
 		"refused, the disk is full":         {context.Background(), answer("ERROR", codeDiskFull), store.ErrUnavailable, false},
+		"refused, somebody has a lock":      {context.Background(), answer("ERROR", "55P03"), store.ErrUnavailable, false},
 		"refused, the session is gone":      {context.Background(), answer("ERROR", codeForeignKey), store.ErrSession, false},
 		"refused, the table is gone":        {context.Background(), answer("ERROR", codeNoTable), ErrDamaged, false},
 		"refused as the caller gave up":     {ended, answer("ERROR", codeCancelled), errStopped, false},

@@ -1,9 +1,76 @@
 package postgres
 
 import (
+	"encoding/binary"
 	"testing"
 	"time"
 )
+
+// numbers is a row as the server sends it.
+func numbers(all ...int64) (r row) {
+	for _, n := range all {
+		r = append(r, binary.BigEndian.AppendUint64(nil, uint64(n))) //nolint:gosec // as the server has it
+	}
+	return r
+}
+
+// TestNotice: a session that the server does not name any more is over, also where it names none.
+func TestNotice(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct { // order-free: each is judged alone
+		alive []row
+		lost  [2]bool
+	}{"both": {[]row{numbers(2), numbers(1)}, [2]bool{}}, "one": {[]row{numbers(2), numbers(7)}, [2]bool{true, false}}, "none": {nil, [2]bool{true, true}}} {
+		asked := []*vigil{{id: 1, ended: make(chan struct{})}, {id: 2, ended: make(chan struct{})}}
+		notice(asked, c.alive)
+		for i, v := range asked {
+			select {
+			case <-v.ended:
+				c.lost[i] = !c.lost[i]
+			default:
+			}
+		}
+		if c.lost != [2]bool{} {
+			t.Errorf("%s are alive: wrong of %v", name, c.lost)
+		}
+	}
+}
+
+// TestObserve: a session counts as silent from its newest sign of life on, and not sooner than one that shows itself seldom.
+func TestObserve(t *testing.T) {
+	t.Parallel()
+	j, began := &judge{}, time.Now() // it has no server: who is ended makes it panic
+	seen := j.observe(nil, []row{numbers(1, 1000, 5), numbers(2, 1000, 5)}, began)
+	later := began.Add(silentFor*beatMost - 1)
+	seen = j.observe(seen, []row{numbers(1, 1000, 6), numbers(2, 1000, 5)}, later)
+	if len(seen) != 2 || seen[1].since != later || seen[2].since != began {
+		t.Errorf("seen %+v", seen)
+	}
+	seen = j.observe(seen, []row{numbers(1, 1000, 6)}, later.Add(silentFor*beatMost-1))
+	if len(seen) != 1 || seen[1].since != later {
+		t.Errorf("seen %+v", seen)
+	}
+}
+
+// TestHowOftenASessionShowsItself: as often as the one with the shortest ttl needs, within bounds.
+func TestHowOftenASessionShowsItself(t *testing.T) {
+	t.Parallel()
+	w := &wire{vigils: map[int64]*vigil{}}
+	for i, c := range []struct{ ttl, want time.Duration }{{time.Hour, beatMost}, {2 * time.Second, 6 * time.Second}, {5 * time.Second, 6 * time.Second}, {time.Millisecond, beatLeast}} {
+		w.vigils[int64(i)] = &vigil{ttl: c.ttl}
+		if got := (&judge{w: w}).every(); got != c.want {
+			t.Errorf("with a ttl of %v: every %v, want %v", c.ttl, got, c.want)
+		}
+	}
+}
+
+// TestNamesAreQuoted: no name of a schema is taken for more than a name.
+func TestNamesAreQuoted(t *testing.T) {
+	t.Parallel()
+	if got, want := newLayout(`a"b'c`).text("~rows ^"), `"a""b'c".rows 'rota:a"b''c'`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
 
 // On a slow machine a process gets more time to prove that it lives, and a dead one is not waited for without a bound.
 func TestGraceGrowsWithARequest(t *testing.T) {
