@@ -27,6 +27,7 @@ func TestBoundsOfAFile(t *testing.T) {
 	for name, c := range map[string]struct{ path, in, want string }{
 		"too many bytes":     {"a.yaml", "type: noop\n#" + strings.Repeat("x", source.MaxFile), "a.yaml: 1048588 bytes; a definition has at most 1048576"},
 		"too many lines":     {"a.yaml", "type: noop\n" + strings.Repeat("\n", 5000), "a.yaml:5001:1: 5001 lines; a definition in YAML has at most 5000 (write it as JSON)"},
+		"a long list":        {"a.yaml", "type: noop\nconfig:\n  a:\n" + strings.Repeat("  - x\n", 99), ""},
 		"enough lines":       {"a.yaml", "type: noop\n" + strings.Repeat("\n", 4999), ""},
 		"many keys in JSON":  {"a.json", many, ""},
 		"too big a config":   {"a.json", `{"type":"noop","config":{"a":"` + strings.Repeat("x", cluster.MaxDefinition) + `"}}`, "at most 262144 are allowed"},

@@ -193,6 +193,12 @@ func TestAContentSettlesByItself(t *testing.T) {
 		if _, known := c.of("x", s); !known {
 			t.Error("a content that was read twice is read once more")
 		}
+		s.modified++
+		read("b")
+		time.Sleep(settles)
+		if _, known := c.of("x", s); known {
+			t.Error("a file that was written since, with the same content, is not read again")
+		}
 	})
 }
 
@@ -216,6 +222,13 @@ func TestWhatIsToldIsLookedAt(t *testing.T) {
 	counts()
 	if s.again(changes{due: true}); counts() != "0 listings, 0 stats, 0 reads" {
 		t.Error("it did not use the scan of another one though nothing was told")
+	}
+	later := filepath.Join(t.TempDir(), "later")
+	s = NewScanner([]string{dir, later}, "s", types())
+	s.Scan()
+	must.Succeed(t, os.Mkdir(later, 0o750))
+	if scan := s.again(only(filepath.Join(dir, "a.yaml"))); !scan.Complete {
+		t.Error("after a scan that could not read everything one file alone was looked at")
 	}
 }
 

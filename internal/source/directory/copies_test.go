@@ -241,7 +241,7 @@ func TestAnInventoryThatCouldNotBePublished(t *testing.T) {
 	}
 	for i, fails := range []error{store.ErrUnavailable, nil, store.ErrUnknown, nil, store.ErrUnknown, nil} {
 		docs.fails = fails
-		sum := fmt.Sprintf("v%d", i)
+		sum := fmt.Sprintf("v%d", i%2) // an edit that is taken back
 		if again := p.act(t.Context(), found("x="+sum)); again != (fails != nil) {
 			t.Errorf("look %d, the store says %v: asks for a further look: %t", i, fails, again)
 		}
@@ -332,6 +332,15 @@ func TestCopies(t *testing.T) {
 			g.settle("back", "x=1 y=1", "")
 			g.kill("b")
 		}, "x=1 y=1", ""},
+		"each of four is named": {func(g *group) {
+			g.start("c", "x=1", "y=1")
+			g.start("d", "x=1")
+		}, "x=1 y=1", "a has 2 tasks, b has 2, c has 2, d has 1; y not at d"},
+		"of five some are counted": {func(g *group) {
+			g.start("c", "x=1", "y=1")
+			g.start("d", "x=1")
+			g.start("e", "x=1")
+		}, "x=1 y=1", "a has 2 tasks, b has 2, c has 2, and 2 members more; y not at d, e"},
 		"one has not said": {func(g *group) {
 			g.world.declare("c")
 			g.folders["a"], g.folders["b"] = found("x=1"), found("x=1")
