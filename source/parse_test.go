@@ -38,8 +38,6 @@ func TestBoundsOfAFile(t *testing.T) {
 		"a long name":        {strings.Repeat("x", 129) + ".yaml", "type: noop", "129 characters, at most 128"},
 		"a long duration":    {"a.yaml", "type: noop\nevery: " + strings.Repeat("1s", 500_000), "a.yaml:2:8: every: 1000000 bytes are no duration"},
 		"an endless period":  {"a.yaml", "type: noop\nevery: 999999999h", "a.yaml:2:8: every: "},
-		"the longest period": {"a.yaml", "type: noop\nevery: 8785h", "at most 8784h, a year"},
-		"the last period":    {"a.yaml", "type: noop\nevery: 8784h", ""},
 		"no period":          {"a.yaml", "type: noop\nevery: 1us", "at least 1ms"},
 		"many digits":        {"a.json", `{"type":"noop","config":{"a":` + strings.Repeat("1", 1_000_000) + `}}`, "a.json:1:30: a number of 1000000 characters, at most 400 are allowed"},
 		"many digits, YAML":  {"a.yaml", "type: noop\nweight: " + strings.Repeat("1", 1_000_000), "a.yaml:2:9: a number of 1000000 characters, at most 400 are allowed"},
@@ -61,11 +59,7 @@ func TestBoundsOfAFile(t *testing.T) {
 
 func TestRecordIsWhatTheJournalShows(t *testing.T) {
 	t.Parallel()
-	_, _, err := source.Parse("tasks/gpu.yaml", []byte("\n\n\n\n\ntype: noop\n  evry: 10s\n"), types())
-	if err == nil {
-		t.Fatal("accepted")
-	}
-	_, _, err = source.Parse("tasks/gpu.yaml", []byte("# 1\n# 2\n# 3\n# 4\n# 5\ntype: noop\nevry: 10s\n"), types())
+	_, _, err := source.Parse("tasks/gpu.yaml", []byte("# 1\n# 2\n# 3\n# 4\n# 5\ntype: noop\nevry: 10s\n"), types())
 	var m *source.MalformedError
 	if !errors.As(err, &m) {
 		t.Fatalf("got %v", err)
