@@ -15,7 +15,6 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/virtual"
 )
 
 // counter counts what is asked of the directories of a scanner.
@@ -172,34 +171,6 @@ func TestCurrent(t *testing.T) {
 	if (*sweep)(nil).current(time.Time{}, at(0)) {
 		t.Error("none is current")
 	}
-}
-
-// TestAContentSettlesByItself: a file that has another content under the stamp of the former one is read once more, as a new one is.
-func TestAContentSettlesByItself(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		c, s := newContents(), stamp{inode: 1, size: 1, ok: true}
-		read := func(data string) { c.read("x", []byte(data), s, func() meaning { return meaning{} }) }
-		read("a")
-		time.Sleep(settles)
-		if _, known := c.of("x", s); known {
-			t.Error("a content that was read once is not read again")
-		}
-		read("b")
-		time.Sleep(settles)
-		if _, known := c.of("x", s); known {
-			t.Error("another content is not read again")
-		}
-		read("b")
-		if _, known := c.of("x", s); !known {
-			t.Error("a content that was read twice is read once more")
-		}
-		s.modified++
-		read("b")
-		time.Sleep(settles)
-		if _, known := c.of("x", s); known {
-			t.Error("a file that was written since, with the same content, is not read again")
-		}
-	})
 }
 
 // What was told is looked at by a scanner itself, however new the scan of another one is.
