@@ -42,6 +42,10 @@ func TestARenewalWakesNobody(t *testing.T) {
 			t.Fatal("a renewal was taken for a commit whose bell was not rung")
 		}
 	}
+	must.Succeed(t, (&rows{owner.disk}).Free(deadline(t), []string{"d/none"}))
+	if hinted() {
+		t.Error("what was freed, and was gone before, was taken for a commit whose bell was not rung")
+	}
 	after, err := other.bell.look()
 	if err != nil || before != after {
 		t.Errorf("a renewal rang the bell (%v)", err)
