@@ -143,6 +143,11 @@ func TestManySessions(t *testing.T) {
 		s := must.Get(a.hold(t.Context()))(t)
 		ids[s.id], held[s.id] = true, s
 	}
+	defer func() { // and not earlier: the garbage collector closes a file that nobody refers to
+		for _, s := range held { // order-free: all end
+			s.end()
+		}
+	}()
 	p := probes{disk: a.disk}
 	defer p.closeAll()
 	p.keep(ids)
