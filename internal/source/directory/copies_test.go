@@ -18,6 +18,8 @@ import (
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 	memstore "github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/worktest"
 )
 
 // group is members with copies of the source s, one of which reads. Its time is counted in looks.
@@ -249,6 +251,18 @@ func TestAnInventoryThatCouldNotBePublished(t *testing.T) {
 		if there := len(all) == 1 && strings.Contains(string(all[0].Value), fmt.Sprintf(`"x":"%s"`, sum)); there == errors.Is(fails, store.ErrUnavailable) {
 			t.Errorf("look %d, the store says %v: its inventory is in the store: %t", i, fails, there)
 		}
+	}
+}
+
+// TestInventoriesThatCouldNotBeListed: a reader tells it, and so looks again soon: until then nobody removes anything.
+func TestInventoriesThatCouldNotBeListed(t *testing.T) {
+	t.Parallel()
+	docs := memstore.New().Open()
+	docs.Close()
+	g, _ := worktest.NewGrant(t, work.Definition{})
+	r := &reader{Config: Config{Docs: docs, Value: func() (v cluster.Value) { return v }}, name: "s"}
+	if _, err := r.act(t.Context(), g, found(), false); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("got %v, want what the store says", err)
 	}
 }
 
