@@ -41,6 +41,7 @@ func TestMaximaAreAllowed(t *testing.T) {
 		"tags":    {"a.yaml", labels(cluster.MaxLabels), labels(cluster.MaxLabels + 1), "at most 64 are allowed"},
 		"keys":    {"a.json", keys(cluster.MaxPartitions), keys(cluster.MaxPartitions + 1), "between 1 and 100000 are allowed"},
 		"retries": {"a.yaml", "type: noop\nevery: 1s\nretry: {min: 5m}\n", "type: noop\nevery: 1s\nretry: {min: 300001ms}\n", "it is above the maximum"},
+		"tag":     {"a.json", `{"type":"tail","tags":{"a":"` + strings.Repeat("x", cluster.MaxText) + `"}}`, `{"type":"tail","tags":{"a":"` + strings.Repeat("x", cluster.MaxText+1) + `"}}`, "tags.a: "},
 		"catch up": {
 			"a.yaml", "type: noop\nevery: 1m\ncatch_up: once\n", "type: noop\nevery: 59s\ncatch_up: once\n", "rounds are kept from a period of",
 		},

@@ -47,6 +47,9 @@ func describeJob(id cluster.JobID, spec cluster.JobSpec) string {
 		if t.Repartition {
 			s += " repartition"
 		}
+		if t.Stay {
+			s += " stay"
+		}
 		s += "\n"
 	}
 	for _, e := range spec.Edges {
@@ -157,7 +160,7 @@ func TestFlows(t *testing.T) {
 		read + "- {name: a, type: name, keyed: true, from: {task: r, by: id}}":                                                          "3:25: keyed: type name keeps no state",
 		"- {name: a, type: foreign.x, keyed: true}\n- {name: w, type: write, from: a}":                                                  "2:30: keyed: only a task that takes segments",
 		read + "- {name: a, type: keep, keyed: true, from: r}":                                                                          "has no key",
-		read + "- {name: s, type: read}\n- {name: a, type: keep, keyed: true, from: [{task: r, by: id}, {task: s, by: id, shards: 2}]}": "has other shards than",
+		read + "- {name: s, type: read}\n- {name: a, type: keep, keyed: true, from: [{task: r, by: id, shards: 2}, {task: s, by: id}]}": "has other shards than",
 		read + "- {name: w, type: write, parts: 2, from: r}":                                                                            "3:26: parts: only a task that reads from outside has parts",
 		read + "- {name: w, type: tail, from: r}":                                                                                       "3:25: from: type tail takes no segments",
 		read + "- {name: w, type: write, from: r}\n- {name: t, type: tail, parts: 2}":                                                   "4:25: parts: type tail reads no segments",
@@ -201,6 +204,9 @@ func TestReadTask(t *testing.T) {
 		`{"type":"tail","every":"10s"}`:                   "type tail runs all the time",
 		`{"type":"tail","spread":"pool","min":3,"max":2}`: "max: 2 is below min, which is 3",
 		`{"type":"tail","spread":"pool","min":2,"max":2}`: "",
+		`{"type":"tail","spread":"pool","stay":true}`:     "stay is not for spread pool",
+		`{"type":"tail","config":{"a":1e999}}`:            "the number 1e999 is out of range",
+		``:                                                "unexpected end of JSON input",
 	} {
 		spec, err := source.ReadTask("t", []byte(in), all)
 		if want == "" && (err != nil || len(spec.Tasks) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -228,6 +234,9 @@ func types() work.Types {
 		Headers map[string]string `json:"headers"`
 		Big     json.Number       `json:"big"`
 		Any     any               `json:"any"`
+		Steps   []struct {
+			Do string `json:"do"`
+		} `json:"steps"`
 	}
 	check := func(d work.Definition) (work.Runner, error) {
 		var c checkConfig
@@ -254,7 +263,7 @@ func types() work.Types {
 	return work.Types{
 		"check":          {Name: "check", Periodic: true, DefaultEvery: time.Minute, New: check},
 		"noop":           {Name: "noop", Periodic: true, New: accepts},
-		"tail":           {Name: "tail", New: accepts},
+		"tail":           {Name: "tail", New: accepts, Stays: true},
 		"plain":          {Name: "plain", New: func(work.Definition) (work.Runner, error) { return nil, errors.New("no luck\ntoday") }},
 		"wild":           {Name: "wild", New: func(work.Definition) (work.Runner, error) { panic("wild") }},
 		"rota.directory": {Name: "rota.directory", New: accepts},
@@ -296,6 +305,9 @@ func describe(id cluster.JobID, spec cluster.JobSpec) string {
 	}
 	if t.SpreadOver != "" || t.Pin != "" || t.MaxAttempts != 0 || len(t.Partitions) > 0 {
 		s += fmt.Sprintf(" over=%q pin=%q attempts=%d partitions=%q", t.SpreadOver, t.Pin, t.MaxAttempts, t.Partitions)
+	}
+	if t.Stay {
+		s += " stay"
 	}
 	return s + "\n" + string(t.Definition) + "\n"
 }

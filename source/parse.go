@@ -2,6 +2,7 @@ package source
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -81,7 +82,7 @@ func ReadTask(id cluster.JobID, data []byte, types work.Types) (cluster.JobSpec,
 	}
 	root, err := f.readJSON()
 	if err != nil {
-		return cluster.JobSpec{}, err
+		return cluster.JobSpec{}, withoutPlace(err)
 	}
 	root.nowhere()
 	t := &taskDecoder{decoder: &decoder{file: f, types: types, root: root, node: true}}
@@ -105,6 +106,14 @@ func (n *node) nowhere() {
 		n.pairs[i].place = place{}
 		n.pairs[i].value.nowhere()
 	}
+}
+
+// withoutPlace takes the place out of a fault of a text that nobody has written by hand.
+func withoutPlace(err error) error {
+	if e, ok := errors.AsType[*MalformedError](err); ok {
+		e.Line, e.Column, e.Lines = 0, 0, nil
+	}
+	return err
 }
 
 // MalformedError is a fault of a definition, with its place.

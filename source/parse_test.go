@@ -27,6 +27,7 @@ func TestBoundsOfAFile(t *testing.T) {
 	for name, c := range map[string]struct{ path, in, want string }{
 		"too many bytes":     {"a.yaml", "type: noop\n#" + strings.Repeat("x", source.MaxFile), "a.yaml: 1048588 bytes; a definition has at most 1048576"},
 		"too many lines":     {"a.yaml", "type: noop\n" + strings.Repeat("\n", 5000), "a.yaml:5001:1: 5001 lines; a definition in YAML has at most 5000 (write it as JSON)"},
+		"a long list":        {"a.yaml", "type: noop\nconfig:\n  a:\n" + strings.Repeat("  - x\n", 99), ""},
 		"enough lines":       {"a.yaml", "type: noop\n" + strings.Repeat("\n", 4999), ""},
 		"many keys in JSON":  {"a.json", many, ""},
 		"too big a config":   {"a.json", `{"type":"noop","config":{"a":"` + strings.Repeat("x", cluster.MaxDefinition) + `"}}`, "at most 262144 are allowed"},
@@ -37,8 +38,6 @@ func TestBoundsOfAFile(t *testing.T) {
 		"a long name":        {strings.Repeat("x", 129) + ".yaml", "type: noop", "129 characters, at most 128"},
 		"a long duration":    {"a.yaml", "type: noop\nevery: " + strings.Repeat("1s", 500_000), "a.yaml:2:8: every: 1000000 bytes are no duration"},
 		"an endless period":  {"a.yaml", "type: noop\nevery: 999999999h", "a.yaml:2:8: every: "},
-		"the longest period": {"a.yaml", "type: noop\nevery: 8785h", "at most 8784h, a year"},
-		"the last period":    {"a.yaml", "type: noop\nevery: 8784h", ""},
 		"no period":          {"a.yaml", "type: noop\nevery: 1us", "at least 1ms"},
 		"many digits":        {"a.json", `{"type":"noop","config":{"a":` + strings.Repeat("1", 1_000_000) + `}}`, "a.json:1:30: a number of 1000000 characters, at most 400 are allowed"},
 		"many digits, YAML":  {"a.yaml", "type: noop\nweight: " + strings.Repeat("1", 1_000_000), "a.yaml:2:9: a number of 1000000 characters, at most 400 are allowed"},
@@ -60,11 +59,7 @@ func TestBoundsOfAFile(t *testing.T) {
 
 func TestRecordIsWhatTheJournalShows(t *testing.T) {
 	t.Parallel()
-	_, _, err := source.Parse("tasks/gpu.yaml", []byte("\n\n\n\n\ntype: noop\n  evry: 10s\n"), types())
-	if err == nil {
-		t.Fatal("accepted")
-	}
-	_, _, err = source.Parse("tasks/gpu.yaml", []byte("# 1\n# 2\n# 3\n# 4\n# 5\ntype: noop\nevry: 10s\n"), types())
+	_, _, err := source.Parse("tasks/gpu.yaml", []byte("# 1\n# 2\n# 3\n# 4\n# 5\ntype: noop\nevry: 10s\n"), types())
 	var m *source.MalformedError
 	if !errors.As(err, &m) {
 		t.Fatalf("got %v", err)

@@ -88,12 +88,3 @@ func TestCommandThatIsStopped(t *testing.T) {
 		t.Errorf("it emitted %v, though its run does not count", got)
 	}
 }
-
-func TestCommandIsAllowListed(t *testing.T) {
-	t.Parallel()
-	_, err := Builtin(Options{})["command"].New(define(t, sh("exit 0")))
-	var ce *work.ConfigError
-	if !errors.As(err, &ce) || ce.Path != "config.argv[0]" || ce.Hint != "start the members with --allow-exec /bin/sh" {
-		t.Errorf("got %v", err)
-	}
-}

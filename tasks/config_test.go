@@ -14,6 +14,18 @@ func TestConfigFaultsSayWhereAndWhatToTry(t *testing.T) {
 	checkFaults(t, Options{Witness: true}, "testdata/faults.txt")
 }
 
+func TestTheLastValuesThatAreGood(t *testing.T) {
+	t.Parallel()
+	for typ, config := range map[string]string{
+		"http": `{"url":"https://a.example/","redirects":20,"expect":{"status":[100,599]}}`, "tcp": `{"addr":"a.example:65535","expect":"ab","max_answer":2}`,
+		"tail": `{"paths":["/tmp/a"],"flush":"1h"}`,
+	} {
+		if _, err := Builtin(Options{})[typ].New(work.Definition{Config: json.RawMessage(config)}); err != nil {
+			t.Errorf("%s %s: %v", typ, config, err)
+		}
+	}
+}
+
 func TestAllFaultsAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := Builtin(Options{})["http"].New(work.Definition{Config: json.RawMessage(`{"method":"X","allow":["y"]}`)})

@@ -138,6 +138,11 @@ func TestCATrustsNobodyElse(t *testing.T) {
 		target["ca"] = other.pem() + a.pem()
 		h, err = round(t, local, typ, target)
 		wantUp(t, h, typ, err)
+		bundle := filepath.Join(t.TempDir(), "bundle.pem") // as long as that of a system
+		must.Succeed(t, os.WriteFile(bundle, []byte(strings.Repeat("#\n", maxSecret)+a.pem()), 0o600))
+		target["ca"] = "file:" + bundle
+		h, err = round(t, local, typ, target)
+		wantUp(t, h, typ, err)
 	}
 }
 
@@ -170,6 +175,9 @@ func TestCredentialsStayAtTheirOrigin(t *testing.T) {
 			where = "away"
 		}
 		calls <- call{where, see(r)}
+		if r.Referer() != "" {
+			t.Errorf("%s is told where it was asked from: %s", r.URL, r.Referer())
+		}
 		if to := targets[r.URL.Path]; to != "" {
 			http.Redirect(w, r, to, http.StatusFound)
 		}

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/worktest"
 )
 
 // nameServer is a small DNS server on loopback, UDP and TCP on one port.
@@ -219,12 +222,18 @@ func TestDNSKeepsToTheGuard(t *testing.T) {
 	wantUp(t, h, "dns", err)
 }
 
-func TestDNSOfADeadServer(t *testing.T) {
+// late is a resolver whose server does not answer.
+type late struct{}
+
+func (late) ask(context.Context, string, string) ([]string, error) {
+	return nil, &net.DNSError{IsTimeout: true}
+}
+
+func TestDNSThatIsLate(t *testing.T) {
 	t.Parallel()
-	_, err := serverAsker{"127.0.0.1:1", &net.Dialer{}}.ask(t.Context(), "a.example.", "A")
-	if err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("got %v, want that the server refuses", err)
-	}
+	g, h := worktest.NewGrant(t, work.Definition{})
+	err := (&dnsRunner{from: late{}, timeout: time.Minute, found: finder{prefix: "dns"}}).Run(t.Context(), g)
+	wantDown(t, h, "dns", "timeout", err)
 }
 
 // FuzzDNSReply feeds any bytes as the reply of a server.

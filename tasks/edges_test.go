@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/worktest"
 )
 
 // TestAnEndlessBodyIsCut: a server that never ends its answer holds a check for no longer than it takes to send max_body.
@@ -81,6 +83,18 @@ func TestAFileThatStillGrowsIsKept(t *testing.T) {
 	f.moved = time.Time{}
 	if s.abandon(f, moved.Add(time.Hour)) {
 		t.Error("closed although it was not moved")
+	}
+}
+
+// TestNothingIsLostOfAnEmptyFile: of a file that is gone what was not read may be lost, unless there was nothing to read.
+func TestNothingIsLostOfAnEmptyFile(t *testing.T) {
+	t.Parallel()
+	g, _ := worktest.NewGrant(t, work.Definition{})
+	r, dir := &tailRunner{allowed: below}, t.TempDir()
+	s := &tailSession{t: r, g: g, tally: newTailTally(r, g), marks: []tailMark{{Path: filepath.Join(dir, "a")}, {Path: filepath.Join(dir, "b"), Offset: 5}}}
+	s.orphans()
+	if len(s.marks) != 0 || len(s.tally.series) != 1 || s.tally.in("tail.lost_files", map[string]string{"file": filepath.Join(dir, "b")}).count != 1 {
+		t.Errorf("%d marks are left, %d series, want that b is lost", len(s.marks), len(s.tally.series))
 	}
 }
 

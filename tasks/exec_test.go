@@ -187,6 +187,9 @@ func TestExecFaults(t *testing.T) {
 	if _, err := Builtin(Options{})["exec"].New(define(t, sh("exit 0"))); err == nil || !strings.Contains(err.Error(), "may not run") {
 		t.Errorf("a program that is not allowed: %v", err)
 	}
+	if _, err := Builtin(shell)["exec"].New(define(t, object{"argv": []string{"/bin/sh"}, "grace": "10s"})); err != nil {
+		t.Errorf("the longest grace: %v", err)
+	}
 }
 
 // What is cut at a bound is not whole: of output the line is none, of the errors the end is kept.
@@ -211,14 +214,20 @@ func TestExecCuts(t *testing.T) {
 	}
 }
 
-// The time limit counts, and without one the period.
-func TestExecTimeout(t *testing.T) {
+// The time limit counts, and without one the period, of which a check takes 10 s at most.
+func TestTimeouts(t *testing.T) {
 	t.Parallel()
-	for want, d := range map[time.Duration]work.Definition{
-		5 * time.Millisecond: {TimeoutMS: 5, EveryMS: 7}, 7 * time.Millisecond: {EveryMS: 7}, time.Minute: {},
+	for _, c := range []struct {
+		d           work.Definition
+		exec, check time.Duration
+	}{
+		{work.Definition{TimeoutMS: 5, EveryMS: 7}, 5 * time.Millisecond, 5 * time.Millisecond},
+		{work.Definition{EveryMS: 7}, 7 * time.Millisecond, 7 * time.Millisecond},
+		{work.Definition{EveryMS: 20_000}, 20 * time.Second, 10 * time.Second},
+		{work.Definition{}, time.Minute, 10 * time.Second},
 	} {
-		if got := execTimeout(d); got != want {
-			t.Errorf("%+v: %v, want %v", d, got, want)
+		if exec, check := execTimeout(c.d), roundTimeout(c.d); exec != c.exec || check != c.check {
+			t.Errorf("%+v: %v and %v, want %v and %v", c.d, exec, check, c.exec, c.check)
 		}
 	}
 }

@@ -129,7 +129,7 @@ func TestHTTPRedirectToInternalAddress(t *testing.T) {
 
 func TestHTTPSecrets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
-	must.Succeed(t, os.WriteFile(path, []byte("from-file\n"), 0o600))
+	must.Succeed(t, os.WriteFile(path, []byte("from-file\r\n"), 0o600))
 	t.Setenv("TASKS_TEST_TOKEN", "hunter2")
 	var got http.Header
 	s := serve(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
@@ -149,23 +149,31 @@ func TestHTTPSecrets(t *testing.T) {
 	if _, err = round(t, local, "http", config); err == nil || strings.Contains(err.Error(), "ter2") {
 		t.Errorf("got %v, want an error without the secret", err)
 	}
+	t.Setenv("TASKS_TEST_TOKEN", "ann:hunter2")
+	config = object{"url": s.URL, "user": "env:TASKS_TEST_TOKEN", "password": "file:" + path}
+	if _, err = round(t, local, "http", config); err == nil || !strings.Contains(err.Error(), "config.user: the name has a colon") {
+		t.Errorf("got %v, want a name with a colon refused", err)
+	}
 }
 
 func TestHTTPSecretsStayAtTheirOrigin(t *testing.T) {
 	t.Parallel()
 	headers := make(chan http.Header, 2)
-	other := serve(t, func(_ http.ResponseWriter, r *http.Request) { headers <- r.Header })
+	other := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		r.Header.Set("Host", r.Host)
+		headers <- r.Header
+	})
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		code := http.StatusFound
 		if r.Method == http.MethodPost {
 			code = http.StatusTemporaryRedirect // asks to send the body again
 		}
-		http.Redirect(w, r, other.URL, code)
+		http.Redirect(w, r, strings.TrimPrefix(other.URL, "http:"), code)
 	})
-	config := object{"url": s.URL + "/?key=secret", "headers": object{"X-Api-Key": "k"}}
+	config := object{"url": s.URL + "/?key=secret", "headers": object{"X-Api-Key": "k", "Host": "shop.example"}}
 	h, err := round(t, local, "http", config)
 	wantUp(t, h, "http", err)
-	if got := <-headers; got.Get("X-Api-Key") != "" || got.Get("Referer") != "" {
+	if got := <-headers; got.Get("X-Api-Key") != "" || got.Get("Referer") != "" || got.Get("Host") == "shop.example" {
 		t.Errorf("the other origin was told %v", got)
 	}
 	config["method"], config["body"] = "POST", "secret"

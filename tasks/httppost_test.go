@@ -19,7 +19,6 @@ import (
 
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store/memory"
 	"github.com/rota-run/rota/tasks"
 )
@@ -137,24 +136,5 @@ func TestPostWaitsForASecret(t *testing.T) {
 	r.take(t, "one\n", "file:"+who.path, who)
 	if got := strings.Join(r.taken, " "); got != "one" || len(r.faults) > 0 {
 		t.Errorf("the server has %q, faults %q", got, r.faults)
-	}
-}
-
-// What is wrong with the config is said at submission, with its place.
-func TestBadPosts(t *testing.T) {
-	t.Parallel()
-	table := tasks.Builtin(tasks.Options{})
-	for config, want := range map[string]string{
-		"{}":                                    "config.url: missing",
-		"{url: ftp://example.org/}":             `the scheme is "ftp"`,
-		"{url: 'http://127.0.0.1/'}":            "it is loopback",
-		"{url: 'https://a.org/', timeout: -1s}": "config.timeout",
-		"{url: 'https://a.org/', headers: {Content-Length: '1'}}": "the client sets this header itself",
-	} {
-		job := "tasks:\n- {name: read, type: noop}\n- {name: x, type: http.post, from: read, config: " + config + "}\n"
-		_, _, err := source.ParseJob("job.yaml", []byte(job), table, nil)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\ngot  %v\nwant %s", config, err, want)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,10 @@ func TestPhasesAddUp(t *testing.T) {
 		}
 		p.end("tls") // never began
 		p.begin("dns")
+		p.began = nil
+		p.begin("connect")
+		time.Sleep(time.Second)
+		p.trace().ConnectDone("tcp", "", errors.New("refused")) // another address may still be reached
 		if got := p.durations(); len(got) != 1 || got["connect"] != 4*time.Second {
 			t.Errorf("got %v, want connect 4s", got)
 		}

@@ -239,7 +239,6 @@ func TestTailCountsMatches(t *testing.T) {
 	}
 }
 
-// TestTailLongValues: a number is limited before it is parsed, a tag before it waits.
 // What waits is bounded in points, whatever flush says, and series with like texts are two.
 func TestTallyIsBounded(t *testing.T) {
 	t.Parallel()
@@ -271,6 +270,7 @@ func TestTailWatchesWhatAppears(t *testing.T) {
 	}
 }
 
+// TestTailLongValues: a number is limited before it is parsed, a tag before it waits.
 func TestTailLongValues(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "app.log")
@@ -293,8 +293,8 @@ func TestTailLongLines(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "app.log")
 	f := follow(t, object{"paths": []string{log}, "match": "end$"}, nil)
 	f.waitPosition("files")
-	write(t, log, strings.Repeat("x", 3*tailMaxLine)+" end\nshort end\n")
-	f.waitSum("tail.lines", 2)
+	write(t, log, strings.Repeat("x", 3*tailMaxLine)+" end\nshort end\n"+strings.Repeat("x", tailMaxLine)+"\n")
+	f.waitSum("tail.lines", 3)
 	f.end()
 	if long, matched := sum(f.h, "tail.long_lines"), sum(f.h, "tail.line"); long != 1 || matched != 1 {
 		t.Errorf("%v long lines and %v matches, want one each: what is cut cannot match", long, matched)

@@ -66,10 +66,3 @@ func TestTLS(t *testing.T) {
 		})
 	}
 }
-
-func TestTLSOfAServerWithout(t *testing.T) {
-	t.Parallel()
-	addr := listen(t, func(c net.Conn) { _, _ = c.Write([]byte("220 mail.example ESMTP\r\n")) })
-	h, err := round(t, local, "tls", object{"addr": addr})
-	wantDown(t, h, "tls", "tls", err)
-}

@@ -31,6 +31,9 @@ func TestWindowsAsCounted(t *testing.T) {
 		var f faults
 		w := &windows{size: size * 1000, late: late * 1000, by: "k", time: newExpression("time", "", "it.at", &f), value: newExpression("value", "", "it.v", &f)}
 		must.Succeed(t, f.err())
+		if at, err := w.when(map[string]any{"at": -0.0005}); err != nil || at != -1 {
+			t.Fatalf("half a millisecond before the epoch is at %d ms, %v; want the millisecond before", at, err)
+		}
 		want, got, newest := map[id]span{}, map[id]span{}, int64(oldest)
 		var state []byte
 		over := func(o span) bool { return o.Start+w.size+w.late <= newest }

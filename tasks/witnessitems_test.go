@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/work"
 	"github.com/rota-run/rota/work/worktest"
 )
@@ -49,10 +51,16 @@ func TestWitnessItemsGoesOnWhereTheLastOwnerStopped(t *testing.T) {
 	}
 }
 
-func TestWitnessItemsRefusesNonsense(t *testing.T) {
-	t.Parallel()
-	_, err := Options{}.witnessItems().New(work.Definition{Config: json.RawMessage(`{"path":"here"}`)})
-	if err == nil || !strings.Contains(err.Error(), "absolute") || !strings.Contains(err.Error(), "items") {
-		t.Errorf("got %v, want both faults", err)
-	}
+// A lease that is lost for a moment does not end the task.
+func TestWitnessItemsWaitsForItsLease(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "acts")
+		g, h := worktest.NewGrant(t, work.Definition{})
+		h.SetValid(false)
+		time.AfterFunc(5*itemsPause, func() { h.SetValid(true) })
+		must.Succeed(t, itemsConfig{path, 3}.run(t.Context(), g))
+		if got := fmt.Sprint(itemsOf(t, path)); got != "[1 2 3]" {
+			t.Errorf("items %s", got)
+		}
+	})
 }

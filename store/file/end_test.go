@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
 )
 
 // A copy of the lock file keeps the session: a guardian ends what its member has started before others hear of the death.
@@ -25,6 +28,9 @@ func TestACopyOfTheLockFileKeepsTheSession(t *testing.T) {
 	if key.Text != "" || key.File == nil {
 		t.Fatalf("the key is %+v", key)
 	}
+	must.Succeed(t, must.Err(s.Swap(t.Context(), driver.Op{Key: "d/pulse/a/1", Name: "1"})))
+	hints := must.Get(b.Watch(t.Context(), "pulse/a/"))(t)
+	<-hints
 	fd := must.Get(unix.Dup(int(key.File.Fd())))(t)
 	kept := os.NewFile(uintptr(fd), "copy")
 	if err := s.file.Close(); err != nil { // as the kernel does when the process dies
@@ -34,6 +40,11 @@ func TestACopyOfTheLockFileKeepsTheSession(t *testing.T) {
 		t.Error("the session is dead, and its lock file is open")
 	}
 	must.Succeed(t, kept.Close())
+	select {
+	case <-hints:
+	case <-deadline(t).Done():
+		t.Error("the death of who wrote before the watch began was not told")
+	}
 	if !b.ended(s.id) {
 		t.Error("the session is alive, and nobody holds its lock file open")
 	}
@@ -122,5 +133,50 @@ func TestABurialThatFailsLeavesTheLockFile(t *testing.T) {
 	}
 	if _, err := a.root.Stat(sessionName(s.id)); err != nil {
 		t.Errorf("its lock file: %v", err)
+	}
+}
+
+// TestManySessions: with more sessions than one look tries, each has its turn. All that a dead one wrote goes, and who watches it is told.
+func TestManySessions(t *testing.T) {
+	t.Parallel()
+	a, ids, held := openIn(t, place(t), Options{}), map[string]bool{}, map[string]*session{}
+	for range probesPerLook + 1 {
+		s := must.Get(a.hold(t.Context()))(t)
+		ids[s.id], held[s.id] = true, s
+	}
+	defer runtime.KeepAlive(held) // the garbage collector closes a file that nobody refers to
+	p := probes{disk: a.disk}
+	defer p.closeAll()
+	p.keep(ids)
+	last := held[p.order[probesPerLook]]
+	must.Succeed(t, must.Err(last.Swap(t.Context(), driver.Op{Key: "d/position/b", Name: "1"})))
+	must.Succeed(t, must.Err(last.Swap(t.Context(), driver.Op{Key: "d/pulse/a", Name: "2"})))
+	before := must.Get(a.bell.look())(t)
+	last.end()
+	if dead := append(p.look(), p.look()...); !slices.Equal(dead, []string{last.id}) {
+		t.Errorf("%q have ended, want %q", dead, last.id)
+	}
+	eventually(t, "the burial is over", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return len(a.burying) == 0
+	})
+	if now := must.Get(a.bell.look())(t); !before.touches(now, "d/position/") || !before.touches(now, "d/pulse/") {
+		t.Error("who watches one of the two rows was not told that they are gone")
+	}
+}
+
+// TestSweep: a draft of a lock file goes when nobody can be about to name it.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	a := openIn(t, place(t), Options{})
+	for name, age := range map[string]time.Duration{"old.new": 2 * draftAge, "young.new": draftAge / 2} {
+		path := filepath.Join(a.dir, sessionsDir, name)
+		must.Succeed(t, os.WriteFile(path, nil, fileMode))
+		must.Succeed(t, os.Chtimes(path, time.Time{}, time.Now().Add(-age)))
+	}
+	a.sweep()
+	if left := sessionFiles(t, a.dir); len(left) != 1 || left[0].Name() != "young.new" {
+		t.Errorf("%v are left, want the young one", left)
 	}
 }

@@ -43,6 +43,7 @@ func TestDamagedRecords(t *testing.T) {
 		{`UPDATE log SET data = x'01' WHERE idx = 3`, "record 3: wrong checksum", 3},
 		{`UPDATE log SET sum = sum + 1 WHERE idx = 5`, "record 5: wrong checksum", 5},
 		{`DELETE FROM log WHERE idx = 2`, "record 2 is missing", 2},
+		{`DELETE FROM log WHERE idx = 1`, "record 1 is missing", 1},
 		{`UPDATE log SET idx = 100 WHERE idx = 6`, "record 100: wrong checksum", 100},
 	} {
 		t.Run(c.statement, func(t *testing.T) {
@@ -131,8 +132,10 @@ func TestTrimFreesSpace(t *testing.T) {
 	if after := count(t, s, "PRAGMA page_count"); after > before/20 {
 		t.Errorf("%d pages before the trim, %d after, want nearly none", before, after)
 	}
-	if index, err := s.Append(ctx, []byte("next")); err != nil || index != n+1 {
-		t.Errorf("append: index %d, %v; want %d", index, err, n+1)
+	must.Succeed(t, journal{s.disk, 0}.Free(ctx, n+100)) // what is not there yet stays
+	index, err := s.Append(ctx, []byte("next"))
+	if page, readErr := s.Read(ctx, n, 9); err != nil || index != n+1 || len(page.Records) != 1 {
+		t.Errorf("append: index %d, %v; want %d, and that it is there: %v", index, err, n+1, readErr)
 	}
 }
 
@@ -151,7 +154,7 @@ func TestReadOfALotIsCutIntoPages(t *testing.T) {
 
 func TestSessionWhoseLockFileWasRemoved(t *testing.T) {
 	t.Parallel()
-	s, ctx := openIn(t, place(t), Options{}), deadline(t)
+	s, ctx := openIn(t, place(t), Options{Processes: -1}), deadline(t) // as many as usual
 	session := must.Get(s.OpenSession(ctx, time.Minute))(t)
 	must.Succeed(t, must.Err(session.Put(ctx, store.Doc{Key: "s/1"})))
 	for _, entry := range sessionFiles(t, s.dir) {
@@ -212,6 +215,11 @@ func TestClassify(t *testing.T) {
 	t.Parallel()
 	if err := classify(fmt.Errorf("x: %w", ErrDamaged)); errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("damage classified as %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(store.ErrClosed)
+	if err := readError(ctx, errors.New("interrupted")); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("a read whose ctx has ended failed with %v, want its cause", err)
 	}
 	if err := classify(errors.New("any")); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("an unknown error of the database classified as %v", err)

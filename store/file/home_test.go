@@ -18,6 +18,7 @@ func TestMovedDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	s := must.Get(Open(deadline(t), dir, Options{}))(t)
 	defer s.Close()
+	observer := openIn(t, dir, Options{ReadOnly: true})
 	must.Succeed(t, must.Err(s.Append(deadline(t), []byte("one"))))
 	away := dir + ".away"
 	rename := func(from, to string) {
@@ -29,7 +30,8 @@ func TestMovedDirectory(t *testing.T) {
 		_, wrote := s.Append(deadline(t), []byte("two"))
 		_, read := s.Read(deadline(t), 0, 9)
 		_, got := s.Get(deadline(t), "x")
-		for _, err := range []error{wrote, read, got} {
+		_, seen := observer.Get(deadline(t), "x")
+		for _, err := range []error{wrote, read, got, seen} {
 			if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), says) {
 				t.Errorf("got %v, want %q", err, says)
 			}

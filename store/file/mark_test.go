@@ -2,6 +2,7 @@ package file
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -30,5 +31,9 @@ func TestMark(t *testing.T) {
 	fillLog(t, s, 1, 10)
 	if got, err := s.bell.mark(); err != nil || got != 4 {
 		t.Errorf("mark %d, %v; want 4", got, err)
+	}
+	must.Succeed(t, s.bell.setMark(1))
+	if err := s.unused(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a store without tables, of which one record was acknowledged: %v", err)
 	}
 }

@@ -46,6 +46,12 @@ func TestARenewalWakesNobody(t *testing.T) {
 	if err != nil || before != after {
 		t.Errorf("a renewal rang the bell (%v)", err)
 	}
+	must.Succeed(t, must.Err(owner.Put(deadline(t), store.Doc{Key: "done"})))
+	hinted()
+	must.Succeed(t, (&rows{owner.disk}).Free(deadline(t), []string{"d/done"}))
+	if hinted() {
+		t.Error("that a row was freed was taken for a commit whose bell was not rung")
+	}
 	if got, err := other.Get(deadline(t), d.Key); err != nil || string(got.Value) != "5" || got.Version != d.Version {
 		t.Errorf("another handle has %q (%v), want 5", got.Value, err)
 	}

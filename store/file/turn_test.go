@@ -9,6 +9,7 @@ import (
 
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
+	"github.com/rota-run/rota/store/driver"
 )
 
 // holdTurn plays a process that was suspended in the middle of a write. It returns what lets it go on.
@@ -52,6 +53,7 @@ func TestCallEndsWithItsCtxWhileAnotherProcessHasTheTurn(t *testing.T) {
 		t.Fatalf("append: %v, want %v and not unknown", err, cause)
 	}
 	release()
+	queued(t, s, 0) // the writer had its turn for nothing
 	if index, err := s.Append(deadline(t), []byte("next")); err != nil || index != 1 {
 		t.Fatalf("next append: index %d, %v; want 1: the withdrawn one must not be written", index, err)
 	}
@@ -95,42 +97,55 @@ func TestCloseWhileAnotherProcessHasTheTurn(t *testing.T) {
 
 func TestWaitingChangesShareATransaction(t *testing.T) {
 	t.Parallel()
-	const n = 100
-	s, ctx := openIn(t, place(t), Options{}), deadline(t)
-	release := holdTurn(t, s)
-	before := s.writer.turns // the writer waits, so it does not change
-	errs := make(chan error, n)
-	for range n {
-		go func() {
-			_, err := s.Append(ctx, []byte("x"))
-			errs <- err
-		}()
-	}
-	queued(t, s, n)
-	release()
-	for range n {
-		must.Succeed(t, <-errs)
-	}
-	s.writer.mu.Lock()
-	defer s.writer.mu.Unlock()
-	if got := s.writer.turns - before; got != 1 {
-		t.Errorf("%d appends took %d transactions, want 1", n, got)
+	for _, c := range []struct{ n, bytes, want int }{{100, 1, 1}, {3, batchBytes / 2, 2}} {
+		s, ctx := openIn(t, place(t), Options{}), deadline(t)
+		release := holdTurn(t, s)
+		before := s.writer.turns // the writer waits, so it does not change
+		errs := make(chan error, c.n)
+		for range c.n {
+			go func() { errs <- must.Err(s.Append(ctx, make([]byte, c.bytes))) }()
+		}
+		queued(t, s, c.n)
+		release()
+		for range c.n {
+			must.Succeed(t, <-errs)
+		}
+		s.writer.mu.Lock()
+		if got := s.writer.turns - before; got != c.want {
+			t.Errorf("%d appends of %d bytes took %d transactions, want %d", c.n, c.bytes, got, c.want)
+		}
+		s.writer.mu.Unlock()
 	}
 }
 
-func TestARefusalLeavesTheOthersOfItsTransaction(t *testing.T) {
+// TestAWriteThatWaits: what is written is what was given, though the caller has its bytes back when it waits no longer. A session that ends meanwhile writes
+// nothing, and its refusal leaves the others of the transaction.
+func TestAWriteThatWaits(t *testing.T) {
 	t.Parallel()
 	s, ctx := openIn(t, place(t), Options{}), deadline(t)
-	release := holdTurn(t, s)
-	conflict := begun(func() error { return must.Err(s.Put(ctx, store.Doc{Key: "a", Version: "none"})) })
-	queued(t, s, 1)
-	done := begun(func() error { return must.Err(s.Append(ctx, []byte("x"))) })
-	queued(t, s, 2)
-	release()
-	if err := <-conflict; !errors.Is(err, store.ErrConflict) {
-		t.Errorf("put: %v, want conflict", err)
+	d, c, release := &rows{s.disk}, must.Get(s.hold(ctx))(t), holdTurn(t, s)
+	put, with := []byte("a"), []driver.Op{{Key: "d/with", Name: "n1", Value: []byte("a")}}
+	var calls []<-chan error
+	for i, call := range []func() error{
+		func() error { return must.Err(journal{s.disk, 0}.AppendWith(ctx, nil, false, with)) },
+		func() error { return must.Err(d.Swap(ctx, driver.Op{Key: "d/put", Name: "n2", Value: put})) },
+		func() error { return must.Err(c.Swap(ctx, driver.Op{Key: "d/ended", Name: "n3"})) },
+	} {
+		calls = append(calls, begun(call))
+		queued(t, s, i+1)
 	}
-	if err := <-done; err != nil {
-		t.Errorf("append in the same transaction: %v", err)
+	put[0], with[0].Value[0] = 'x', 'x'
+	c.end()
+	release()
+	must.Succeed(t, errors.Join(<-calls[0], <-calls[1]))
+	if err := <-calls[2]; !errors.Is(err, store.ErrSession) {
+		t.Errorf("a write of a session that has ended: %v", err)
+	}
+	got := must.Get(d.Read(ctx, driver.Query{Keys: []string{"d/put", "d/with", "d/put"}}))(t).Keys
+	if string(got[0].Value) != "a" || string(got[1].Value) != "a" {
+		t.Errorf("it has %q and %q, want what was given", got[0].Value, got[1].Value)
+	}
+	if got[0].Value[0] = 'y'; string(got[2].Value) != "a" {
+		t.Error("a row that was asked for twice is there once: who changes it changes both")
 	}
 }

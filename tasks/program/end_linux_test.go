@@ -113,4 +113,7 @@ func TestAGroupThatCannotBeEnded(t *testing.T) {
 		t.Errorf("%v, the program is alive: %t", err, alive(t, program))
 	}
 	must.Succeed(t, <-ended)
+	if err := EndAll(t.Context(), Place{Mark: "none", Group: filepath.Join(dir, "other")}); err == nil {
+		t.Error("a group that no room has made was to be ended, since one above it is of a room")
+	}
 }

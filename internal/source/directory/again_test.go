@@ -15,7 +15,6 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/virtual"
 )
 
 // counter counts what is asked of the directories of a scanner.
@@ -174,28 +173,6 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// TestAContentSettlesByItself: a file that has another content under the stamp of the former one is read once more, as a new one is.
-func TestAContentSettlesByItself(t *testing.T) {
-	virtual.Test(t, func(t *testing.T) {
-		c, s := newContents(), stamp{inode: 1, size: 1, ok: true}
-		read := func(data string) { c.read("x", []byte(data), s, func() meaning { return meaning{} }) }
-		read("a")
-		time.Sleep(settles)
-		if _, known := c.of("x", s); known {
-			t.Error("a content that was read once is not read again")
-		}
-		read("b")
-		time.Sleep(settles)
-		if _, known := c.of("x", s); known {
-			t.Error("another content is not read again")
-		}
-		read("b")
-		if _, known := c.of("x", s); !known {
-			t.Error("a content that was read twice is read once more")
-		}
-	})
-}
-
 // What was told is looked at by a scanner itself, however new the scan of another one is.
 func TestWhatIsToldIsLookedAt(t *testing.T) {
 	t.Parallel()
@@ -216,6 +193,13 @@ func TestWhatIsToldIsLookedAt(t *testing.T) {
 	counts()
 	if s.again(changes{due: true}); counts() != "0 listings, 0 stats, 0 reads" {
 		t.Error("it did not use the scan of another one though nothing was told")
+	}
+	later := filepath.Join(t.TempDir(), "later")
+	s = NewScanner([]string{dir, later}, "s", types())
+	s.Scan()
+	must.Succeed(t, os.Mkdir(later, 0o750))
+	if scan := s.again(only(filepath.Join(dir, "a.yaml"))); !scan.Complete {
+		t.Error("after a scan that could not read everything one file alone was looked at")
 	}
 }
 

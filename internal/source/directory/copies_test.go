@@ -18,6 +18,8 @@ import (
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
 	memstore "github.com/rota-run/rota/store/memory"
+	"github.com/rota-run/rota/work"
+	"github.com/rota-run/rota/work/worktest"
 )
 
 // group is members with copies of the source s, one of which reads. Its time is counted in looks.
@@ -241,7 +243,7 @@ func TestAnInventoryThatCouldNotBePublished(t *testing.T) {
 	}
 	for i, fails := range []error{store.ErrUnavailable, nil, store.ErrUnknown, nil, store.ErrUnknown, nil} {
 		docs.fails = fails
-		sum := fmt.Sprintf("v%d", i)
+		sum := fmt.Sprintf("v%d", i%2) // an edit that is taken back
 		if again := p.act(t.Context(), found("x="+sum)); again != (fails != nil) {
 			t.Errorf("look %d, the store says %v: asks for a further look: %t", i, fails, again)
 		}
@@ -249,6 +251,18 @@ func TestAnInventoryThatCouldNotBePublished(t *testing.T) {
 		if there := len(all) == 1 && strings.Contains(string(all[0].Value), fmt.Sprintf(`"x":"%s"`, sum)); there == errors.Is(fails, store.ErrUnavailable) {
 			t.Errorf("look %d, the store says %v: its inventory is in the store: %t", i, fails, there)
 		}
+	}
+}
+
+// TestInventoriesThatCouldNotBeListed: a reader tells it, and so looks again soon: until then nobody removes anything.
+func TestInventoriesThatCouldNotBeListed(t *testing.T) {
+	t.Parallel()
+	docs := memstore.New().Open()
+	docs.Close()
+	g, _ := worktest.NewGrant(t, work.Definition{})
+	r := &reader{Config: Config{Docs: docs, Value: func() (v cluster.Value) { return v }}, name: "s"}
+	if _, err := r.act(t.Context(), g, found(), false); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("got %v, want what the store says", err)
 	}
 }
 
@@ -332,6 +346,15 @@ func TestCopies(t *testing.T) {
 			g.settle("back", "x=1 y=1", "")
 			g.kill("b")
 		}, "x=1 y=1", ""},
+		"each of four is named": {func(g *group) {
+			g.start("c", "x=1", "y=1")
+			g.start("d", "x=1")
+		}, "x=1 y=1", "a has 2 tasks, b has 2, c has 2, d has 1; y not at d"},
+		"of five some are counted": {func(g *group) {
+			g.start("c", "x=1", "y=1")
+			g.start("d", "x=1")
+			g.start("e", "x=1")
+		}, "x=1 y=1", "a has 2 tasks, b has 2, c has 2, and 2 members more; y not at d, e"},
 		"one has not said": {func(g *group) {
 			g.world.declare("c")
 			g.folders["a"], g.folders["b"] = found("x=1"), found("x=1")

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
+
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/journal"
@@ -230,6 +232,17 @@ func TestTheFirstScanIsNotRepeated(t *testing.T) {
 	}
 }
 
+// TestLostEvents: where the system says that events are lost, everything may have changed.
+func TestLostEvents(t *testing.T) {
+	t.Parallel()
+	w := newWatcher(slog.New(slog.DiscardHandler))
+	defer w.close()
+	w.fs.Errors <- fsnotify.ErrEventOverflow
+	if <-w.hints; !w.take().all {
+		t.Error("only what is named is looked at")
+	}
+}
+
 func TestSwappedConfiguration(t *testing.T) {
 	t.Parallel()
 	b := setup(t, map[string]string{"a.yaml": "→..data/a.yaml", "..data": "→..1", "..1/a.yaml": good, "..2/a.yaml": "type: noop\nevery: 9s\n"})
@@ -305,7 +318,7 @@ func TestFormerOwnerChangesNothing(t *testing.T) {
 func TestBrokenPositionIsForgotten(t *testing.T) {
 	t.Parallel()
 	b := setup(t, map[string]string{"a.yaml": good})
-	b.host.SetPosition("rota.source.s", 0, []byte("{"))
+	b.host.SetPosition("rota.source.s", 0, []byte(`{"told":{"a":{"path":"half of it"}},"differ":7}`))
 	b.run()
 	b.wait("start", "a{}", "")
 }

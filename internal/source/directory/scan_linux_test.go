@@ -4,22 +4,25 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/source"
 )
 
 func TestHugeFileIsNotRead(t *testing.T) {
 	t.Parallel()
-	dir := tree(t, map[string]string{"a.yaml": good})
+	largest := good + "#" + strings.Repeat("x", source.MaxFile-len(good)-1)
+	dir := tree(t, map[string]string{"a.yaml": good, "b.yaml": largest})
 	f := must.Get(os.Create(filepath.Join(dir, "huge.yaml")))(t)
 	must.Succeed(t, errors.Join(f.Truncate(1<<30), f.Close()))
 	var before, after syscall.Rusage
 	must.Succeed(t, syscall.Getrusage(syscall.RUSAGE_SELF, &before))
 	s := ScanDirs([]string{dir}, "s", types())
 	must.Succeed(t, syscall.Getrusage(syscall.RUSAGE_SELF, &after))
-	want := "a D/a.yaml s\n! D/huge.yaml: 1073741824 bytes; a definition has at most 1048576 (if it holds tasks, split it into files of one task each; if it is no definition, move it out of the directory)\nblocked [huge]"
+	want := "a D/a.yaml s\nb D/b.yaml s\n! D/huge.yaml: 1073741824 bytes; a definition has at most 1048576 (if it holds tasks, split it into files of one task each; if it is no definition, move it out of the directory)\nblocked [huge]"
 	if got := describe(dir, s); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

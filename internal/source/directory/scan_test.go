@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -111,11 +112,17 @@ func TestScan(t *testing.T) {
 			"b D/b.yaml s\n! D/a.yaml:2:1: unknown field \"evry\" (did you mean \"every\"?)\nblocked [a]",
 		},
 		"twins": {
-			map[string]string{"a.yaml": good, "sub/a.json": "?", "sub/x/a.yml": good, "b.yaml": good},
-			"b D/b.yaml s\n! D/a.yaml: D/sub/a.json defines the task \"a\" too; neither is changed (rename one of them)\n" +
-				"! D/sub/a.json: D/sub/x/a.yml defines the task \"a\" too; neither is changed (rename one of them)\n" +
-				"! D/sub/a.json:1:1: it is not JSON: invalid character '?' looking for beginning of value\n" +
-				"! D/sub/x/a.yml: D/a.yaml defines the task \"a\" too; neither is changed (rename one of them)\nblocked [a]",
+			map[string]string{"a.b.yaml": good, "sub/a.b.json": "?", "sub/x/a.b.yml": good, "b.yaml": good},
+			"b D/b.yaml s\n! D/a.b.yaml: D/sub/a.b.json defines the task \"a.b\" too; neither is changed (rename one of them)\n" +
+				"! D/sub/a.b.json: D/sub/x/a.b.yml defines the task \"a.b\" too; neither is changed (rename one of them)\n" +
+				"! D/sub/a.b.json:1:1: it is not JSON: invalid character '?' looking for beginning of value\n" +
+				"! D/sub/x/a.b.yml: D/a.b.yaml defines the task \"a.b\" too; neither is changed (rename one of them)\nblocked [a.b]",
+		},
+		"a link that leads nowhere is a twin": {
+			map[string]string{"a.yaml": good, "sub/a.yaml": "→nothing.yaml"},
+			"! D/a.yaml: D/sub/a.yaml defines the task \"a\" too; neither is changed (rename one of them)\n" +
+				"! D/sub/a.yaml: D/a.yaml defines the task \"a\" too; neither is changed (rename one of them)\n" +
+				"! D/sub/a.yaml: a link that leads out of the directory, or nowhere (copy what it should lead to)\nblocked [a]",
 		},
 		"links": {
 			map[string]string{
@@ -184,6 +191,10 @@ func TestUnreadable(t *testing.T) {
 	must.Succeed(t, l.entry(disk{root}, dir, "sub", nil, &fs.PathError{Op: "open", Path: "sub", Err: syscall.ENOENT}))
 	if l.scan.Faults != nil || !l.scan.Unsettled {
 		t.Errorf("a directory that vanished: got %+v, want a second look", l.scan)
+	}
+	must.Succeed(t, l.entry(disk{root}, dir, ".", nil, &fs.PathError{Op: "stat", Path: ".", Err: syscall.ENOENT}))
+	if l.scan.Complete {
+		t.Error("the directory itself vanished, and the scan is complete: all of its tasks would be removed")
 	}
 }
 
@@ -270,6 +281,9 @@ func TestFilesOfAProgram(t *testing.T) {
 	files["a.yaml"] = &fstest.MapFile{Data: []byte(good)}
 	if s = ScanFiles([]string{dir}, files, "s", types()); len(s.Definitions) != 1 || len(s.Faults) != 4 {
 		t.Errorf("a task in both: %d definitions, faults %v", len(s.Definitions), s.Faults)
+	}
+	if got := Names(map[string][]string{"s": {dir}}, map[string]fs.FS{"a": files, "s": files}); !slices.Equal(got, []string{"a", "s"}) {
+		t.Errorf("the sources are %q", got)
 	}
 	if s = ScanFiles(nil, failingFS{}, "s", types()); s.Complete {
 		t.Error("files that cannot be read: the scan is complete, so tasks would be removed")

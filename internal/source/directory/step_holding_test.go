@@ -106,31 +106,6 @@ func TestCopiesOfStarts(t *testing.T) {
 	}
 }
 
-// TestEachFieldIsCompared: a definition that says one thing else is another one.
-func TestEachFieldIsCompared(t *testing.T) {
-	t.Parallel()
-	a := spec("s", "1")
-	for name, change := range map[string]func(*cluster.TaskSpec){
-		"nothing":  func(*cluster.TaskSpec) {},
-		"type":     func(t *cluster.TaskSpec) { t.Type = "x" },
-		"name":     func(t *cluster.TaskSpec) { t.Name = "x" },
-		"spread":   func(t *cluster.TaskSpec) { t.Spread++ },
-		"weight":   func(t *cluster.TaskSpec) { t.Weight++ },
-		"handover": func(t *cluster.TaskSpec) { t.Handover++ },
-		"labels":   func(t *cluster.TaskSpec) { t.Selector = []cluster.Label{{Key: "k"}} },
-		"over":     func(t *cluster.TaskSpec) { t.SpreadOver = "x" },
-		"pin":      func(t *cluster.TaskSpec) { t.Pin = "x" }, "attempts": func(t *cluster.TaskSpec) { t.MaxAttempts++ },
-		"partitions": func(t *cluster.TaskSpec) { t.Partitions = []string{"x"} },
-		"definition": func(t *cluster.TaskSpec) { t.Definition = nil },
-	} {
-		b := spec("s", "1")
-		change(&b.Tasks[0])
-		if same(&a, &b) != (name == "nothing") {
-			t.Errorf("%s is not compared", name)
-		}
-	}
-}
-
 // TestTallyKeepsFew: of many jobs that were added the journal names some and counts all, and the commands of the others are let go.
 func TestTallyKeepsFew(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/virtual"
 )
 
 // TestWalk: it visits what fs.WalkDir visits, and goes around what is skipped and what cannot be read.
@@ -123,4 +124,32 @@ func TestATornReadIsNoticed(t *testing.T) {
 			t.Errorf("%s: unchanged %v, want %v", name, got, c.want)
 		}
 	}
+}
+
+// TestAContentSettlesByItself: a file that has another content under the stamp of the former one is read once more, as a new one is.
+func TestAContentSettlesByItself(t *testing.T) {
+	virtual.Test(t, func(t *testing.T) {
+		c, s := newContents(), stamp{inode: 1, size: 1, ok: true}
+		read := func(data string) { c.read("x", []byte(data), s, func() meaning { return meaning{} }) }
+		read("a")
+		time.Sleep(settles)
+		if _, known := c.of("x", s); known {
+			t.Error("a content that was read once is not read again")
+		}
+		read("b")
+		time.Sleep(settles)
+		if _, known := c.of("x", s); known {
+			t.Error("another content is not read again")
+		}
+		read("b")
+		if _, known := c.of("x", s); !known {
+			t.Error("a content that was read twice is read once more")
+		}
+		s.modified++
+		read("b")
+		time.Sleep(settles)
+		if _, known := c.of("x", s); known {
+			t.Error("a file that was written since, with the same content, is not read again")
+		}
+	})
 }
