@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/rota-run/rota/internal/work/stage"
@@ -87,5 +88,20 @@ func (w filesWriter) put(g *work.Grant, name string, data []byte) error {
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return errors.Join(err, root.Remove(onTheWay))
 	}
-	return root.Rename(onTheWay, filepath.Join(w.dir, name))
+	if err := root.Rename(onTheWay, filepath.Join(w.dir, name)); err != nil {
+		return err
+	}
+	return syncDir(root, filepath.Join(".", w.dir))
+}
+
+// syncDir makes the names in a directory survive a power cut: what was written is acknowledged next. Windows does that by itself.
+func syncDir(root *os.Root, name string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

@@ -124,7 +124,11 @@ func (w *writer) turnOnce() {
 		return
 	}
 	light := w.lightOnly()
-	if err := errors.Join(w.tx.wait(!light), w.tx.begin()); err != nil {
+	err := w.tx.wait(!light)
+	if err == nil {
+		err = w.tx.begin()
+	}
+	if err != nil {
 		w.giveTurn()
 		w.failAll(classify(err))
 		return
