@@ -3,9 +3,11 @@ package protocol_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
@@ -136,5 +138,51 @@ func TestUnknownOutcomeOfAClaim(t *testing.T) {
 	}
 	if err := protocol.Claim(context.Background(), lossy{s}, protocol.Place{Protocol: "replica"}); err != nil {
 		t.Errorf("the second claim: %v", err)
+	}
+}
+
+// overtaken lets others write before the first put.
+type overtaken struct {
+	store.Docs
+	others protocol.Place
+	puts   *int
+}
+
+func (o overtaken) Put(ctx context.Context, d store.Doc) (store.Version, error) {
+	if *o.puts++; *o.puts == 1 {
+		if err := protocol.Claim(ctx, o.Docs, o.others); err != nil {
+			return "", err
+		}
+	}
+	return o.Docs.Put(ctx, d)
+}
+
+// TestAClaimThatIsOvertaken looks again: who claimed the same is no obstacle.
+func TestAClaimThatIsOvertaken(t *testing.T) {
+	t.Parallel()
+	s := memory.New().Open()
+	t.Cleanup(func() { s.Close() })
+	docs := overtaken{s, protocol.Place{Protocol: "replica"}, new(int)}
+	if got := claimed(t, docs, "replica", "nats://q/x"); got != "" {
+		t.Errorf("the place has %q", got)
+	}
+	if at, err := protocol.At(t.Context(), s); at != (protocol.Place{Protocol: "replica", Queue: "nats://q/x"}) || err != nil {
+		t.Errorf("the place has %+v, %v", at, err)
+	}
+}
+
+// TestSegment: an ID becomes a part of a key, and no two become the same.
+func TestSegment(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 200)
+	for id, want := range map[cluster.PartitionID]string{ // order-free: each is judged alone
+		"a.b_c-1": "a.b_c-1", "a/b": "a=2Fb", "a#b": "a#b", "\n": "=0A", "=0A": "=3D0A", cluster.PartitionID(long): long,
+	} {
+		if got := protocol.Segment(id, "#"); got != want {
+			t.Errorf("%q: %s, want %s", id, got, want)
+		}
+	}
+	if one, other := protocol.Segment(cluster.PartitionID(long+"1"), ""), protocol.Segment(cluster.PartitionID(long+"2"), ""); len(one) != 65 || one[0] != '@' || one == other {
+		t.Errorf("long IDs become %s and %s", one, other)
 	}
 }

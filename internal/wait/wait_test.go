@@ -23,12 +23,13 @@ func TestOr(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := docs{hints: make(chan struct{}, 1)}
 		h, w := Watch(t.Context(), d, "p/"), NewWake()
+		other := make(chan struct{}, 1)
 		ended, stop := context.WithCancel(t.Context())
 		stop()
 		or := func(what string, ctx context.Context, hinted bool, took time.Duration) {
 			t.Helper()
 			began := time.Now()
-			if got := h.Or(ctx, time.Minute, w, nil); got != hinted || time.Since(began) != took {
+			if got := h.Or(ctx, time.Minute, w, other); got != hinted || time.Since(began) != took {
 				t.Errorf("%s: hinted %t after %v", what, got, time.Since(began))
 			}
 		}
@@ -38,6 +39,8 @@ func TestOr(t *testing.T) {
 		w.Set()
 		or("a wake", t.Context(), false, 0)
 		or("nothing", t.Context(), false, time.Minute)
+		other <- struct{}{}
+		or("another one", t.Context(), false, 0)
 		or("the end", ended, false, 0)
 		w.Set()
 		w.Clear()

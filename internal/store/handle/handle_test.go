@@ -149,9 +149,9 @@ func TestAFrozenHandleLetsEveryCallWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel() // of watches
 		b.Freeze()
-		b.Freeze() // again does nothing
 		answer := ask(ctx)
 		synctest.Wait()
+		b.Freeze() // again does nothing
 		select {
 		case err := <-answer:
 			t.Fatalf("it did not wait: %v", err)

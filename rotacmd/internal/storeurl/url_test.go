@@ -57,6 +57,13 @@ func TestParameters(t *testing.T) {
 	if b := u.Beside(".check"); b.Path != "rota.check" || u.Path != "rota" || b.User != "al" {
 		t.Errorf("beside: %+v", b)
 	}
+	u = must.Get(parse(t, "postgres://h/app/weather"))(t)
+	if b := u.Beside(".check"); b.Schema != "weather.check" || b.Path != "app" {
+		t.Errorf("beside: %+v", b)
+	}
+	if got := Hide("etcd://al:a@b@h/x"); got != "etcd://***@h/x" {
+		t.Errorf("hidden: %s", got)
+	}
 }
 
 // Each fault is named, with what to write, and no secret comes back.
@@ -72,6 +79,7 @@ func TestFaults(t *testing.T) {
 		{"etcd://h,,k/x", `host ""`},
 		{"etcd://h/a//b", `a part ""`},
 		{"etcd://h/../b", `a part ".."`},
+		{"etcd://h/./b", `a part "."`},
 		{"etcd://h/ü", "is not allowed"},
 		{"etcd://h/" + strings.Repeat("x", 101), "at most 100"},
 		{"etcd://al:s3cret@h/x", "password=env:NAME"},
@@ -91,6 +99,7 @@ func TestFaults(t *testing.T) {
 		{"etcd://h/x?session=6s", `unknown parameter "session"`},
 		{"zookeeper://h/x?session=6", "write 6s"},
 		{"zookeeper://h/x?session=99h", "from 100ms to 1h"},
+		{"zookeeper://h/x?session=99ms", "from 100ms to 1h"},
 		{"zookeeper://h/x?session=" + strings.Repeat("1s", 50_000), "100000 bytes are no time"},
 		{"zookeeper://h/x?session=", "no value"},
 		{"etcd://h/x?timeout=1s&timeout=2s", "twice"},
