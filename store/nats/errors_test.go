@@ -60,7 +60,7 @@ func TestWhatNoAnswerProves(t *testing.T) {
 		{ended, nc.ErrReconnectBufExceeded, true, store.ErrUnavailable}, // it was not sent
 		{ended, nc.ErrMaxPayload, true, store.ErrTooLarge},
 	} {
-		if err := sendError(c.ctx, c.err, c.change); !errors.Is(err, c.want) || errors.Is(err, store.ErrUnknown) != (c.want == store.ErrUnknown) {
+		if err := sendError(c.ctx, c.err, c.change); !errors.Is(err, c.want) || errors.Is(err, store.ErrUnknown) != errors.Is(c.want, store.ErrUnknown) {
 			t.Errorf("%v of a change %v: %v, want %v", c.err, c.change, err, c.want)
 		}
 	}
