@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -28,6 +29,9 @@ func terminal(t *testing.T) (screen, keyboard *os.File) {
 
 // Whoever closes the terminal of a member makes it leave gracefully: its task goes to the other one at once, and the journal says that it left, not that it died.
 func TestAClosedTerminal(t *testing.T) {
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGHUP) // under nohup it is ignored, as it would be by what is started here
+	defer signal.Stop(heard)
 	p := newPlace(t)
 	p.noops(2)
 	p.start("b", "tasks")
