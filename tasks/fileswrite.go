@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/work"
@@ -94,7 +95,8 @@ func (w filesWriter) put(g *work.Grant, name string, data []byte) error {
 	return syncDir(root, filepath.Join(".", w.dir))
 }
 
-// syncDir makes the names in a directory survive a power cut: what was written is acknowledged next. Windows does that by itself.
+// syncDir makes the names in a directory survive a power cut: what was written is acknowledged next. Windows does that by itself, and some file systems
+// of a network cannot.
 func syncDir(root *os.Root, name string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -103,5 +105,9 @@ func syncDir(root *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }

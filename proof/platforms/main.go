@@ -35,7 +35,7 @@ func run(ctx context.Context, dir string, platforms []string, stdout, stderr io.
 		_, _ = fmt.Fprintln(stderr, "usage: platforms OS/ARCH …\ntry: platforms windows/amd64")
 		return 2
 	}
-	packages := 0
+	total := 0
 	for _, p := range platforms {
 		n, err := check(ctx, dir, p)
 		if err != nil {
@@ -43,9 +43,9 @@ func run(ctx context.Context, dir string, platforms []string, stdout, stderr io.
 			return 1
 		}
 		_, _ = fmt.Fprintf(stdout, "ok   %s\n", p)
-		packages += n
+		total += n
 	}
-	_, _ = fmt.Fprintf(stdout, "{\"platforms\":%d,\"packages\":%d}\n", len(platforms), packages)
+	_, _ = fmt.Fprintf(stdout, "{\"platforms\":%d,\"packages\":%d}\n", len(platforms), total)
 	return 0
 }
 

@@ -136,7 +136,7 @@ func TestABurialThatFailsLeavesTheLockFile(t *testing.T) {
 	}
 }
 
-// TestManySessions: with more sessions than one look tries, each has its turn. All that a dead one wrote goes, and who watches it is told.
+// TestManySessions: with more sessions than one look tries, each has its turn. What a dead one wrote is removed, and its watchers are told.
 func TestManySessions(t *testing.T) {
 	t.Parallel()
 	a, ids, held := openIn(t, place(t), Options{}), map[string]bool{}, map[string]*session{}
@@ -162,7 +162,7 @@ func TestManySessions(t *testing.T) {
 		return len(a.burying) == 0
 	})
 	if now := must.Get(a.bell.look())(t); !before.touches(now, "d/position/") || !before.touches(now, "d/pulse/") {
-		t.Error("who watches one of the two rows was not told that they are gone")
+		t.Error("a watcher of one of the two rows was not told that they are gone")
 	}
 }
 

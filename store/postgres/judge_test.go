@@ -23,15 +23,16 @@ func TestNotice(t *testing.T) {
 	}{"both": {[]row{numbers(2), numbers(1)}, [2]bool{}}, "one": {[]row{numbers(2), numbers(7)}, [2]bool{true, false}}, "none": {nil, [2]bool{true, true}}} {
 		asked := []*vigil{{id: 1, ended: make(chan struct{})}, {id: 2, ended: make(chan struct{})}}
 		notice(asked, c.alive)
+		var lost [2]bool
 		for i, v := range asked {
 			select {
 			case <-v.ended:
-				c.lost[i] = !c.lost[i]
+				lost[i] = true
 			default:
 			}
 		}
-		if c.lost != [2]bool{} {
-			t.Errorf("%s are alive: wrong of %v", name, c.lost)
+		if lost != c.lost {
+			t.Errorf("%s are alive: lost are %v, want %v", name, lost, c.lost)
 		}
 	}
 }

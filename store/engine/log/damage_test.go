@@ -58,8 +58,8 @@ func TestDamage(t *testing.T) {
 					t.Errorf("read: %v, snapshot: %v", read, snapshot)
 				}
 				if key == "head" && how == "gone" {
-					if index, err := l.Append(ctx, []byte("anew")); !errors.Is(err, ErrDamaged) {
-						t.Errorf("a log without its head was begun anew at %d, %v", index, err)
+					if index, err := l.Append(ctx, []byte("next")); !errors.Is(err, ErrDamaged) {
+						t.Errorf("a log without its head began again at %d, %v", index, err)
 					}
 				}
 			})
@@ -105,7 +105,7 @@ func TestNoAnswerToABlob(t *testing.T) {
 	}
 }
 
-// TestReach: the blobs of an append that others overtook are written anew when its last record would be beyond their reach.
+// TestReach: an append that others overtook writes its blobs again when its last record would be beyond their reach.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	l := Open(engine.NewRows(lone{drivermap.New().Open()}, "a"), Main)

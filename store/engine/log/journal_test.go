@@ -104,6 +104,6 @@ func TestWhoLeavesATurn(t *testing.T) {
 	data := []byte("a")
 	one := h.queue(data)
 	if data[0] = 'b'; string(one.data) != "a" {
-		t.Errorf("who has left has changed what is appended to %q", one.data)
+		t.Errorf("a caller that has left changed its record to %q", one.data)
 	}
 }

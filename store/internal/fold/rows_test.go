@@ -238,7 +238,7 @@ func TestLateHandle(t *testing.T) {
 	})
 }
 
-// TestAJournalThatStops: a journal that tells of records, and does not give them, cannot be read: nobody waits for it.
+// TestAJournalThatStops: a journal that reports records and does not return them cannot be read. A call fails, and does not wait for them.
 func TestAJournalThatStops(t *testing.T) {
 	t.Parallel()
 	j, reads := newShop().journal(), 0

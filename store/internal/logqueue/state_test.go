@@ -21,7 +21,7 @@ func keeps(of ...delivery) operation {
 func returns(of ...delivery) operation {
 	return operation{Kind: opRelet, Relet: relet{Return: of}}
 }
-func begins(name string, outputs ...output) unit { return unit{Name: name, Outputs: outputs} }
+func feeds(name string, outputs ...output) unit { return unit{Name: name, Outputs: outputs} }
 func acks(name string, number uint64, outputs ...output) unit {
 	return unit{Name: name, Inputs: []place{{0, number}}, Outputs: outputs}
 }
@@ -81,14 +81,14 @@ func TestState(t *testing.T) {
 		said          string
 		first, second string
 	}{
-		{commits(begins("early")), "not found", "", ""},
+		{commits(feeds("early")), "not found", "", ""},
 		{operation{Kind: opMake, Make: shards}, "<nil> [] [] []", "0/0 of 0/0", "0/0 of 0/0"},
 		{operation{Kind: opMake, Make: shards}, "<nil> [] [] []", "0/0 of 0/0", "0/0 of 0/0"},
 		{operation{Kind: opMake, Make: shards[:1]}, "conflict", "0/0 of 0/0", "0/0 of 0/0"},
-		{commits(begins("a", put(in, 3, "x"), put(in, 2, "x"))), "<nil> [true] [] []", "2/5 of 2/5 1:0<0 2:0<0", "0/0 of 0/0"},
-		{commits(begins("a", put(in, 9, "")), begins("b", put(in, 1, ""))), "<nil> [false true] [] []", "3/6 of 3/6 1:0<0 2:0<0 3:0<0", "0/0 of 0/0"},
-		{commits(begins("c", put(in, 1, "y")), begins("c", put(in, 1, "y"))), "<nil> [true false] [] []", "4/7 of 4/7 1:0<0 2:0<0 3:0<0 4:0<0", "0/0 of 0/0"},
-		{commits(begins("d", put(2, 1, ""))), "not found", "4/7 of 4/7 1:0<0 2:0<0 3:0<0 4:0<0", "0/0 of 0/0"},
+		{commits(feeds("a", put(in, 3, "x"), put(in, 2, "x"))), "<nil> [true] [] []", "2/5 of 2/5 1:0<0 2:0<0", "0/0 of 0/0"},
+		{commits(feeds("a", put(in, 9, "")), feeds("b", put(in, 1, ""))), "<nil> [false true] [] []", "3/6 of 3/6 1:0<0 2:0<0 3:0<0", "0/0 of 0/0"},
+		{commits(feeds("c", put(in, 1, "y")), feeds("c", put(in, 1, "y"))), "<nil> [true false] [] []", "4/7 of 4/7 1:0<0 2:0<0 3:0<0 4:0<0", "0/0 of 0/0"},
+		{commits(feeds("d", put(2, 1, ""))), "not found", "4/7 of 4/7 1:0<0 2:0<0 3:0<0 4:0<0", "0/0 of 0/0"},
 		{takes(delivery{1, 0}, delivery{2, 0}, delivery{9, 0}), "<nil> [] [[1 1] [2 1]] []", "4/7 of 4/7 1:1<18 2:1<18 3:0<0 4:0<0", "0/0 of 0/0"},
 		{takes(delivery{1, 0}, delivery{3, 0}), "<nil> [] [[3 1]] []", "4/7 of 4/7 1:1<18 2:1<18 3:1<19 4:0<0", "0/0 of 0/0"},
 		{keeps(delivery{1, 1}, delivery{2, 0}), "<nil> [] [] []", "4/7 of 4/7 1:1<40 2:1<18 3:1<19 4:0<0", "0/0 of 0/0"},
@@ -98,8 +98,8 @@ func TestState(t *testing.T) {
 		{commits(acks("", 1, put(out, 4, "z"))), "<nil> [false] [] []", "3/4 of 4/7 2:2<22 3:1<19 4:0<0", "1/4 of 1/4 1:0<0"},
 		{commits(acks("", 2)), "<nil> [true] [] [x]", "2/2 of 4/7 3:1<19 4:0<0", "1/4 of 1/4 1:0<0"},
 		{commits(acks("", 3, seal)), "<nil> [true] [] []", "1/1 of 4/7 4:0<0", "1/4 of 1/4 sealed 1:0<0"},
-		{commits(acks("", 4), begins("g", put(out, 1, ""))), "sealed", "1/1 of 4/7 4:0<0", "1/4 of 1/4 sealed 1:0<0"},
-		{commits(acks("", 1, put(out, 4, "z")), begins("b", put(out, 1, ""))), "<nil> [false false] [] []", "1/1 of 4/7 4:0<0", "1/4 of 1/4 sealed 1:0<0"},
+		{commits(acks("", 4), feeds("g", put(out, 1, ""))), "sealed", "1/1 of 4/7 4:0<0", "1/4 of 1/4 sealed 1:0<0"},
+		{commits(acks("", 1, put(out, 4, "z")), feeds("b", put(out, 1, ""))), "<nil> [false false] [] []", "1/1 of 4/7 4:0<0", "1/4 of 1/4 sealed 1:0<0"},
 		{operation{Kind: opDrop}, "<nil> [] [] []", "", ""},
 		{takes(delivery{4, 0}), "not found", "", ""},
 		{operation{Kind: opMake, Make: shards}, "conflict", "", ""},
@@ -111,24 +111,24 @@ func TestState(t *testing.T) {
 		if got, want := back.kept(), s.kept(); got != want {
 			t.Errorf("operation %d: the snapshot has\n%s\twant\n%s", i, got, want)
 		}
-		var shards [2]string
+		var now [2]string
 		for k := range s.shards {
-			shards[k] = s.shards[k].seen(began)
+			now[k] = s.shards[k].seen(began)
 		}
-		if said != c.said || shards != [2]string{c.first, c.second} {
-			t.Errorf("operation %d: %s, then %q\n\twant %s, then %q", i, said, shards, c.said, [2]string{c.first, c.second})
+		if said != c.said || now != [2]string{c.first, c.second} {
+			t.Errorf("operation %d: %s, then %q\n\twant %s, then %q", i, said, now, c.said, [2]string{c.first, c.second})
 		}
 	}
 }
 
-// TestSealOfOneCall: a seal holds for what comes behind it in its call, also with a unit between that is a fact already.
+// TestSealOfOneCall: a seal refuses later outputs of its call, also where a unit between them was done before.
 func TestSealOfOneCall(t *testing.T) {
 	t.Parallel()
 	var s state
 	put := output{}
 	s.apply(operation{Kind: opMake, Make: []store.Shard{{Edge: "e"}}}, time.Time{})
-	s.apply(commits(begins("old", put)), time.Time{})
-	out := s.apply(commits(begins("seal", output{Seal: true}), begins("old", put), begins("late", put)), time.Time{})
+	s.apply(commits(feeds("old", put)), time.Time{})
+	out := s.apply(commits(feeds("seal", output{Seal: true}), feeds("old", put), feeds("late", put)), time.Time{})
 	if !errors.Is(out.err, store.ErrSealed) || s.shards[0].sealed || s.shards[0].stored != 1 {
 		t.Errorf("behind a seal of the same call: %v; sealed %v, %d messages", out.err, s.shards[0].sealed, s.shards[0].stored)
 	}
