@@ -93,8 +93,8 @@ func (c *Caller) survey(ctx context.Context, e Survey) member.Event {
 	return c.OrClosed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Old: old, Err: shell.Text(err)})
 }
 
-// usable reports whether a listed document may be used as it is: it was read by its key, and neither has the list shown another since nor did we write one; or
-// no other document follows from it. One that moves is read by its key.
+// usable reports whether a listed document may be used as it is: no other document follows from it; or it is a share that was read by its key, and neither has
+// the list shown another since nor did we write one. One that moves is read by its key.
 func (e Survey) usable(d store.Doc) bool {
 	if _, moves := slices.BinarySearch(e.moves, d.Key); moves {
 		return false
@@ -103,13 +103,16 @@ func (e Survey) usable(d store.Doc) bool {
 	if known == nil {
 		known = &facts{}
 	}
+	p, ok := known.partition(d)
+	if ok && len(p.said) > 0 {
+		return false
+	}
 	if _, wrote := slices.BinarySearch(e.wrote, d.Key); !wrote {
 		if x, ok := known.doc(d.Key); ok && x.Version == d.Version {
 			return true
 		}
 	}
-	p, ok := known.partition(d)
-	return !ok || len(p.said) == 0 && p.partition.Slot == 0
+	return !ok || p.partition.Slot == 0
 }
 
 func asListed(store.Doc) bool { return true }

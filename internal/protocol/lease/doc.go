@@ -38,6 +38,8 @@
 //   - A session leaves the Node List by its own will, or after it was fenced: its heartbeat was silent for TTL(1+ρ) by the clock of the member that fenced
 //     it, and the fence was acknowledged. A heartbeat that meets a fence fails, a fence that meets a heartbeat fails. The owner itself holds a claim until
 //     TTL(1−ρ) − margin after it sent the last renewal that was acknowledged (G2).
+//   - A partition that is done is not begun again under its token. The document of an item is made in a state that nobody claims, until a later survey has
+//     read the window after it: a leader that was suspended may make it again when it is done and gone.
 //   - A member acts on its own acknowledged claims alone, never on what it reads. What a read shows counts for a write of unknown outcome, or for a
 //     fence, when a write on top of it was acknowledged: the copy of the store that answered may have been cut off.
 //   - After a crash the partitions are claimed elsewhere within TTL(1+ρ) + 4 polls + 8 round trips; at once, but for these, where the heartbeat goes with the
@@ -47,8 +49,9 @@
 // # What is not guaranteed
 //
 // A move of a task with hand-over no-gap or fast waits for the former owner as one of at-most-one does. Shares are even when all is at rest; meanwhile what
-// has been free for longer than a TTL may be claimed by anyone. An item of a window that was taken out may run once more, under a token that it had, if a leader's
-// write was on its way for longer than its whole term, or if a copy of the store that was cut off answered the reads that led to it. A suspended process may go on for a moment after it wakes: what must not happen then needs the token.
+// has been free for longer than a TTL may be claimed by anyone. An item of a window that was taken out may run once more, under a token that it had, if a leader
+// writes it late, and a copy of the store that was cut off then shows the window as it was, and another copy the item. A suspended process may go on for a
+// moment after it wakes: what must not happen then needs the token.
 // There is no log, and so no history.
 //
 // # Failures

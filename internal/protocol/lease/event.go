@@ -60,8 +60,8 @@ type (
 		ID   uint64
 		Keys []string
 	}
-	// Survey reads documents, and all partitions and jobs that a list shows. What the list shows of a partition that binds others counts where it is as
-	// the last survey has read it.
+	// Survey reads documents, and all partitions and jobs that a list shows. A partition that binds others by what it has said
+	// is read by its key, and a share counts as it is listed where the last survey has read it so.
 	Survey struct {
 		member.Call
 		Keys  []string

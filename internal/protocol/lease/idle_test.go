@@ -348,7 +348,7 @@ func TestWhatMoves(t *testing.T) {
 		s := &step{&state}
 		s.At = protocol.Instant(time.Hour)
 		s.look.board, s.look.leader.Term, s.look.boardSince = c.board, c.term, s.At.Add(-c.ago)
-		if got := s.moves(); s.moving() != (c.want != nil) || !slices.Equal(got, c.want) {
+		if got := s.readByKey(); s.moving() != (c.want != nil) || !slices.Equal(got, c.want) {
 			t.Errorf("%s: moving: %t, %q, want %q", c.name, s.moving(), got, c.want)
 		}
 	}

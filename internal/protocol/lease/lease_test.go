@@ -111,7 +111,7 @@ func TestViewsOfAnotherLeader(t *testing.T) {
 	for _, want := range []uint64{11, 15} {
 		s.End()
 		f := learn(p.all())
-		s.publish(f, newPass(f, 0, "pass", ""))
+		s.publish(f, newPass(f, 0, "pass", former{}))
 		for _, e := range s.End() {
 			show, ok := e.(Show)
 			if !ok {

@@ -13,7 +13,7 @@ import (
 // Drop implements member.Dropper: it gives up what was of a session that has ended. What it has claimed may be claimed
 // by others now.
 func (s *step) Drop() {
-	s.held, s.lead = nil, lead{}
+	s.held, s.ended, s.lead = nil, nil, lead{}
 	s.dropTries()
 	s.Revoke(s.value.Index(), 0)
 }

@@ -24,8 +24,8 @@ type held struct {
 	next      protocol.Instant // nothing is said about it before
 }
 
-// shun is a claim that was refused: it is not tried again until the board has changed.
-type shun struct {
+// grantID names a partition under one of its tokens.
+type grantID struct {
 	partition cluster.PartitionID
 	token     cluster.Token
 }
@@ -57,7 +57,7 @@ func (s *step) claimSome() {
 		if !mine && (e.Only || s.At < s.claimRest || s.At.Sub(s.look.freeSince(e)) < s.Params.TTL) {
 			continue
 		}
-		if s.trying(e.Partition) || s.owns(e.Partition) || e.Slot != 0 && s.inSlot(e.Slot) || slices.Contains(s.shuns, shun{e.Partition, e.Token}) {
+		if s.trying(e.Partition) || s.owns(e.Partition) || e.Slot != 0 && s.inSlot(e.Slot) || slices.Contains(s.shuns, grantID{e.Partition, e.Token}) {
 			continue
 		}
 		if !mine {
@@ -116,7 +116,7 @@ func (s *step) owns(id cluster.PartitionID) bool {
 // claimTried takes in how a claim ended. It counts from its acknowledgement on, and only in the session that made it.
 func (s *step) claimTried(c cluster.Claim, t try) {
 	if !t.result.Accepted {
-		s.shuns = append(slices.Clip(s.shuns), shun{c.Partition, c.Token})
+		s.shuns = append(slices.Clip(s.shuns), grantID{c.Partition, c.Token})
 		return
 	}
 	if s.Is != member.PhaseMember || c.Incarnation != s.Inc {
@@ -132,6 +132,7 @@ func (s *step) holdDoc(d store.Doc, j cluster.Job) {
 		return
 	}
 	_, task, _ := p.partition.ID.Split()
+	s.forgetEnded(func(e grantID) bool { return e.partition == p.partition.ID && e.token < p.doc.Token })
 	if spec, has := j.Task(task); has && p.doc.Holder == s.Session() {
 		s.hold(held{id: p.partition.ID, version: d.Version, partition: p.partition, spec: spec, specIndex: j.SpecIndex})
 	}
@@ -214,7 +215,7 @@ func (s *step) assign() {
 func (s *step) grants() []*protocol.Grant {
 	out := make([]*protocol.Grant, 0, len(s.held))
 	for _, h := range s.held {
-		if p := h.partition; p.State == cluster.PartitionGranted {
+		if p := h.partition; p.State == cluster.PartitionGranted && !s.hasEnded(p) {
 			out = append(out, duty.Grant(&p, p.Token, h.spec, h.specIndex))
 		}
 	}
@@ -223,15 +224,47 @@ func (s *step) grants() []*protocol.Grant {
 
 // tell proposes what the supervisor has to say about what we hold.
 func (s *step) tell() {
-	if s.Behind() || s.Is != member.PhaseMember {
+	if s.Is != member.PhaseMember {
+		return
+	}
+	s.noteEnded()
+	if s.Behind() {
 		return // it has yet to take in what it should do: "not reported" proves nothing
 	}
 	reports := duty.Reports(s.Reports)
 	for _, h := range s.held {
-		if c := duty.Word(dutyOf(&h.partition), reports.Of(h.id)); c != nil && s.At >= h.next && !s.trying(h.id) && len(s.tries) < maxTries {
+		if c := s.word(&h.partition, reports.Of(h.id)); c != nil && s.At >= h.next && !s.trying(h.id) && len(s.tries) < maxTries {
 			s.try(c)
 		}
 	}
+}
+
+// word is what there is to say of a partition that we hold.
+func (s *step) word(p *cluster.Partition, r *protocol.Report) cluster.Command {
+	if s.hasEnded(*p) {
+		return cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeDone}
+	}
+	return duty.Word(dutyOf(p), r)
+}
+
+// noteEnded notes what is done for good. The supervisor forgets it with the grant, and a copy of the store that was cut off may have taken that: what it showed
+// was never acknowledged, and the grant comes back.
+func (s *step) noteEnded() {
+	for _, r := range s.Reports {
+		e := grantID{r.Partition, r.Token}
+		if r.State == protocol.RunFinished && s.owns(e.partition) && !slices.Contains(s.ended, e) {
+			s.ended = append(slices.Clip(s.ended), e)
+		}
+	}
+}
+
+// hasEnded tells whether a partition is done under its token: it is not begun again.
+func (s *step) hasEnded(p cluster.Partition) bool {
+	return slices.Contains(s.ended, grantID{p.ID, p.Token})
+}
+
+func (s *step) forgetEnded(which func(grantID) bool) {
+	s.ended = slices.DeleteFunc(slices.Clone(s.ended), which)
 }
 
 // dutyOf is what a partition that we hold asks of us. One that is neither to run nor to stop has only its end to tell.

@@ -107,6 +107,42 @@ func TestARefusalKeepsWhatIsOurs(t *testing.T) {
 	}
 }
 
+// TestWhatIsDoneIsNotBegunAgain: a copy of the store that was cut off shows that a partition is to be given up, and its supervisor forgets that it is done
+// there. That was never acknowledged: later its document says again what it said before. It does not begin again under its token, and is said to be done.
+func TestWhatIsDoneIsNotBegunAgain(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	s := holder(t, p)
+	id, dirty := s.held[0].id, s.held[0]
+	x, _ := learn(p.all()).of(partitionKey(id))
+	s.held[0].partition, s.Given.Version, s.Reported = x.partition, 1, 0
+	s.Reports = []protocol.Report{{Partition: id, Token: x.doc.Token, State: protocol.RunFinished}}
+	s.tell() // of an assignment before the present one: it is done all the same
+	s.hold(dirty)
+	s.Reports, s.Reported = nil, 1
+	s.ownChanged(p.docs[partitionKey(id)])
+	if len(s.held) != 1 || s.held[0].partition.State != cluster.PartitionGranted {
+		t.Fatalf("it holds %+v: the story is another one", s.held)
+	}
+	if g := s.grants(); len(g) != 0 {
+		t.Errorf("it begins %+v again", g[0])
+	}
+	s.tell()
+	if len(s.tries) != 1 {
+		t.Fatalf("%d commands are on their way, want one", len(s.tries))
+	}
+	if c, ok := s.tries[0].command.(cluster.FinishPartition); !ok || c.Token != x.doc.Token || c.Outcome != cluster.OutcomeDone {
+		t.Fatalf("it says %v, want that it is done", s.tries[0].command)
+	}
+	try := s.tries[0]
+	try.docs = p.get(needs(try.command)...)
+	s.decide(0, try)
+	s.tryWritten(Written{ID: s.tries[0].id, Outcome: outbox.Done, Version: "9"})
+	if len(s.held) != 0 || len(s.ended) != 0 {
+		t.Errorf("it holds %+v and notes %v when that was acknowledged", s.held, s.ended)
+	}
+}
+
 // TestAForgottenClaimIsConfirmed: a claim was stored and its maker gave up on it before it heard of that. It holds the partition when the document was written
 // once more, and does not claim what it has released since.
 func TestAForgottenClaimIsConfirmed(t *testing.T) {
@@ -135,7 +171,7 @@ func TestAForgottenClaimIsConfirmed(t *testing.T) {
 			t.Fatalf("it holds %+v before that was acknowledged", s.held)
 		}
 		if released {
-			if len(s.tries) != 0 || !slices.Contains(s.shuns, shun{id, x.command.(cluster.Claim).Token}) {
+			if len(s.tries) != 0 || !slices.Contains(s.shuns, grantID{id, x.command.(cluster.Claim).Token}) {
 				t.Errorf("it does %+v, and shuns %v", s.tries, s.shuns)
 			}
 			continue

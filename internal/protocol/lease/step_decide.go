@@ -236,7 +236,7 @@ func unfenced(c cluster.Command, f *facts, w writer) (verdict, bool) {
 func decidePartition(c cluster.Command, id cluster.PartitionID, f *facts, w writer) verdict {
 	key := partitionKey(id)
 	fact, ok := f.of(key)
-	if !ok || fact.doc.State == gone {
+	if !ok || !fact.there() {
 		return refused("no such partition")
 	}
 	at := fact.doc.Token

@@ -14,12 +14,13 @@ import (
 
 // paper is a store of documents without time.
 type paper struct {
-	t     *testing.T
-	docs  map[string]store.Doc
-	n     int
-	index cluster.Index // that the next command has in hand
-	atMS  int64         // wall clock
-	known *facts        // by the last look
+	t      *testing.T
+	docs   map[string]store.Doc
+	n      int
+	index  cluster.Index // that the next command has in hand
+	atMS   int64         // wall clock
+	known  *facts        // by the last look
+	listed []listing     // by the last pass that was read
 }
 
 func newPaper(t *testing.T) *paper {
@@ -140,9 +141,9 @@ func (p *paper) value() cluster.Value {
 // pass does what a leader does, until nothing differs.
 func (p *paper) pass() boardDoc {
 	p.t.Helper()
-	laid := ""
+	was := former{}
 	for range 20 {
-		pass := newPass(learn(p.all()), 0, fmt.Sprint("pass-", p.n), laid)
+		pass := newPass(learn(p.all()), 0, fmt.Sprint("pass-", p.n), was)
 		writes := pass.writes()
 		for _, w := range writes {
 			if w.remove {
@@ -151,11 +152,11 @@ func (p *paper) pass() boardDoc {
 				p.put(w.doc)
 			}
 		}
-		if len(writes) == 0 {
+		if len(writes) == 0 && pass.making == nil {
 			return pass.board()
 		}
-		if laid = ""; len(pass.layouts) > 0 {
-			laid = pass.name
+		if was = (former{listed: pass.making}); len(pass.layouts) > 0 {
+			was.laid = pass.name
 		}
 	}
 	p.t.Fatal("the leader does not come to rest")
@@ -249,7 +250,7 @@ func TestTwoLeadersDeleteAndCreate(t *testing.T) {
 	p := newPaper(t)
 	a := p.join("a/1")
 	p.submit("x", cluster.TaskSpec{})
-	paused := newPass(learn(p.all()), 0, "paused", "").writes() // it has read that x is to be made
+	paused := newPass(learn(p.all()), 0, "paused", former{}).writes() // it has read that x is to be made
 	p.pass()
 	token := p.claim("x", "a/1", a)
 	p.must(cluster.KillJob{Job: "x"}, "")

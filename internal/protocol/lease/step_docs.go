@@ -124,7 +124,8 @@ type (
 const (
 	outstanding = "outstanding"
 	done        = "done"
-	gone        = "gone" // it is not there now; the document keeps its token
+	gone        = "gone"   // it is not there now; the document keeps its token
+	listed      = "listed" // an item that is being made: it is there when its window has been read again, and still lists it
 )
 
 // maxText bounds what a document has twice, in the record and as text.

@@ -49,6 +49,16 @@ func (s *step) moving() bool {
 // maxMoves bounds what a survey reads by its key because it moves; the rest is listed, later.
 const maxMoves = 256
 
+// readByKey are the documents that a survey reads by their keys, whatever a list shows: what moves, and the windows of items that are being made.
+func (s *step) readByKey() []string {
+	keys := s.moves()
+	for _, l := range s.lead.listed {
+		keys = append(keys, l.window)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
 // moves are the documents of the partitions that are given up or free.
 func (s *step) moves() (keys []string) {
 	if !s.moving() {
@@ -60,9 +70,7 @@ func (s *step) moves() (keys []string) {
 	for _, e := range s.look.board.Free {
 		keys = append(keys, partitionKey(e.Partition))
 	}
-	keys = keys[:min(len(keys), maxMoves)]
-	slices.Sort(keys)
-	return keys
+	return keys[:min(len(keys), maxMoves)]
 }
 
 // dueBeats are the heartbeats that the leader looks at, besides its surveys.

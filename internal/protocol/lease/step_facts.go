@@ -247,7 +247,7 @@ func (f *facts) parts() cluster.Parts {
 func (f *facts) part(p *partitionFact) (cluster.Part, bool) {
 	part := cluster.Part{Partition: p.partition, By: p.doc.By}
 	part.ChangedMS = max(part.ChangedMS, f.nodes.leftMS(part.By))
-	if p.doc.State == gone || f.superseded(p) {
+	if !p.there() || f.superseded(p) {
 		return part, false
 	}
 	if f.current(p) {
@@ -259,6 +259,9 @@ func (f *facts) part(p *partitionFact) (cluster.Part, bool) {
 	part.State, part.Dropped, part.Next, part.NextToken = cluster.PartitionReleasing, true, "", 0
 	return part, true
 }
+
+// there tells whether there is a partition, and not only its document.
+func (p *partitionFact) there() bool { return p.doc.State != gone && p.doc.State != listed }
 
 // current tells whether a partition belongs to the present submission of its job.
 func (f *facts) current(p *partitionFact) bool {

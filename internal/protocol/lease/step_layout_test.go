@@ -9,9 +9,11 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// read is a pass over what there is now; its writes come later.
+// read is a pass over what there is now, after the one that was read before; its writes come later.
 func (p *paper) read(name, laid string) []leadWrite {
-	return newPass(learn(p.all()), 0, name, laid).writes()
+	pass := newPass(learn(p.all()), 0, name, former{laid: laid, listed: p.listed})
+	p.listed = pass.making
+	return pass.writes()
 }
 
 // land does writes; those that are not conditional on what is there now do nothing.
@@ -129,7 +131,7 @@ func TestASurveyIsNotOneInstant(t *testing.T) {
 			docs, _, err := surveyAll(context.Background(), store, []string{keyConfig, keyNodes, jobKey("x"), partitionKey("x")}, asListed)
 			must.Succeed(t, err)
 			now := p.docs[partitionKey("x")].Version
-			for _, w := range newPass(learn(docs), 0, "pass", "").writes() {
+			for _, w := range newPass(learn(docs), 0, "pass", former{}).writes() {
 				if x, _ := p.value().Partition("x"); w.doc.Key == partitionKey("x") && w.doc.Version == now && x.Owner != "" {
 					t.Errorf("%s after request %d: the pass writes over what %s holds: %s", name, at, x.Owner, w.doc.Value)
 				}

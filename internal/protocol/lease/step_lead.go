@@ -32,7 +32,7 @@ type lead struct {
 	seen   *cluster.Value // that was written as a view; nil: none
 	rests  bool           // the last pass found nothing to do: the same documents need no other
 	holdAt duty.Holds     // members that have announced a restart
-	laid   string         // the last pass, if it has laid out shares
+	former
 }
 
 // leadWrite is a write of a pass.
@@ -40,6 +40,7 @@ type leadWrite struct {
 	id     uint64 // 0: not begun
 	doc    store.Doc
 	remove bool
+	window string // key of the document that lists the item that this makes; "" for others
 }
 
 // maxWrites bounds the writes of a pass that are under way at once.
@@ -68,7 +69,7 @@ func (s *step) leadOn() {
 		}
 		keys = append(keys, s.lead.known...)
 		slices.Sort(keys)
-		s.Emit(Survey{Keys: slices.Compact(keys), known: s.lead.read, wrote: s.lead.wrote, moves: s.moves()})
+		s.Emit(Survey{Keys: slices.Compact(keys), known: s.lead.read, wrote: s.lead.wrote, moves: s.readByKey()})
 	}
 }
 
@@ -100,6 +101,9 @@ func (s *step) leadWritten(ev Written) bool {
 	}
 	if ev.Outcome == outbox.Done {
 		w.doc.Version = ev.Version // none where it was removed
+		if w.window != "" {
+			s.lead.listed = append(slices.Clip(s.lead.listed), listing{w.doc.Key, ev.Version, w.window})
+		}
 		s.lead.since = append(slices.Clip(s.lead.since), w.doc)
 		s.ownWritten(w.doc.Key)
 	}
@@ -138,16 +142,17 @@ func (s *step) surveyed(ev Surveyed) {
 	if rests {
 		return
 	}
-	p := newPass(f, s.wallMS, s.writeName(), s.lead.laid, ev.Old...)
-	if s.lead.laid = ""; len(p.layouts) > 0 {
+	p := newPass(f, s.wallMS, s.writeName(), s.lead.former, ev.Old...)
+	if s.lead.former = (former{listed: p.making}); len(p.layouts) > 0 {
 		s.lead.laid = p.name
 	}
 	s.lead.known = p.keys()
 	s.lead.writes = append(slices.Clip(s.lead.writes), p.writes()...)
+	s.lead.ahead = s.lead.ahead || slices.ContainsFunc(s.lead.writes, func(w leadWrite) bool { return w.window != "" })
 	s.lead.wrote = partitionsOf(s.lead.writes)
 	s.value = p.after
 	s.publish(f, p)
-	s.lead.rests = len(s.lead.writes) == 0 && !s.lead.show.busy && ev.Old == nil
+	s.lead.rests = len(s.lead.writes) == 0 && !s.lead.show.busy && ev.Old == nil && p.making == nil
 }
 
 // partitionsOf are the keys of the partitions that are written, sorted.
@@ -241,7 +246,7 @@ func (s *step) tellAhead(t try) {
 	f := s.known.learn(append(append(docs, s.lead.since...), t.put))
 	if b, err := read[boardDoc](f.read(keyBoard)); err == nil {
 		s.lead.ahead = true
-		s.tellAll(f, newPass(f, s.wallMS, s.writeName(), ""), b)
+		s.tellAll(f, newPass(f, s.wallMS, s.writeName(), former{}), b)
 	}
 }
 

@@ -260,7 +260,7 @@ func (s *step) claimAgain() {
 	}
 	for p := range s.value.OwnedBy(s.Member) {
 		c := cluster.Claim{Partition: p.ID, Token: p.Token - 1, Member: s.Member, Incarnation: s.Inc}
-		if p.Owner == s.Member && !p.Offered && !s.owns(p.ID) && !s.trying(p.ID) && len(s.tries) < maxTries && !slices.Contains(s.shuns, shun{c.Partition, c.Token}) {
+		if p.Owner == s.Member && !p.Offered && !s.owns(p.ID) && !s.trying(p.ID) && len(s.tries) < maxTries && !slices.Contains(s.shuns, grantID{c.Partition, c.Token}) {
 			s.try(c)
 		}
 	}

@@ -18,20 +18,37 @@ type pass struct {
 	byID          map[cluster.PartitionID]*partitionFact
 	left          map[cluster.JobID]bool                // jobs of which documents of partitions are left
 	first         map[cluster.PartitionID]cluster.Index // of items that were listed: from which their tokens begin
-	laid          string                                // the pass before, if it has laid out shares
-	layouts       map[cluster.JobID][]string            // tasks whose shares this pass lays out
-	forgotten     cluster.Index                         // the largest index of the jobs that are forgotten now
+	former
+	making    []listing                  // items whose documents the survey has found as being made
+	layouts   map[cluster.JobID][]string // tasks whose shares this pass lays out
+	forgotten cluster.Index              // the largest index of the jobs that are forgotten now
+}
+
+// former is what a pass must know of those before it.
+type former struct {
+	laid   string    // the pass before, if it has laid out shares
+	listed []listing // items that were being made before the survey began; the documents of their windows were read by their keys since
+}
+
+// listing is the document of an item that is being made, in a version that was read, or whose write was acknowledged.
+type listing struct {
+	key     string
+	version store.Version
+	window  string // key of the document that lists it
 }
 
 // newPass makes one. Of old jobs it may not have all partitions.
-func newPass(f *facts, atMS int64, name, laid string, old ...cluster.JobID) *pass {
-	p := &pass{f: f, atMS: atMS, name: name, laid: laid, layouts: make(map[cluster.JobID][]string), byID: make(map[cluster.PartitionID]*partitionFact, len(f.partitions)), left: make(map[cluster.JobID]bool), first: make(map[cluster.PartitionID]cluster.Index)}
+func newPass(f *facts, atMS int64, name string, was former, old ...cluster.JobID) *pass {
+	p := &pass{f: f, atMS: atMS, name: name, former: was, layouts: make(map[cluster.JobID][]string), byID: make(map[cluster.PartitionID]*partitionFact, len(f.partitions)), left: make(map[cluster.JobID]bool), first: make(map[cluster.PartitionID]cluster.Index)}
 	todo := cluster.Pending{Partial: old}
 	for _, x := range f.partitions {
 		p.byID[x.partition.ID] = x
 		job, _, _ := x.partition.ID.Split()
 		p.left[job] = true
-		if !f.current(x) || x.doc.State == gone {
+		if f.current(x) && x.doc.State == listed {
+			p.making = append(p.making, listing{x.key, f.version(x.key), windowOf(x.partition.ID, x.partition.ListedBy)})
+		}
+		if !f.current(x) || !x.there() {
 			continue
 		}
 		if j, _ := f.job(job); x.doc.Spec < j.job.SpecIndex {
@@ -179,11 +196,12 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 	job, task, _ := id.Split()
 	fact, there := p.byID[id]
 	q, ok := p.after.Partition(id)
-	if !ok || p.f.problem(key) != nil {
+	if !ok || p.f.problem(key) != nil || there && p.undecided(fact) {
 		return nil // see rest
 	}
 	j, _ := p.f.job(job)
-	if !there || !p.f.current(fact) {
+	made := there
+	if !there || !p.f.current(fact) || !fact.there() && q.ListedBy != "" {
 		if there && fact.doc.Holder != "" && p.f.live(fact.doc.Holder) {
 			return p.dropped(fact)
 		}
@@ -201,7 +219,25 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 		}
 		doc.Layout = p.laid
 	}
+	if q.ListedBy != "" && !made {
+		doc.State = listed
+		return []leadWrite{{doc: p.f.over(key, doc), window: windowOf(id, q.ListedBy)}}
+	}
 	return []leadWrite{{doc: p.f.over(key, doc)}}
+}
+
+// undecided tells whether an item is being made that was first seen by this survey. A leader that was late may have written its document when it was done and
+// gone: what its window says was read before, or at the same time.
+func (p *pass) undecided(x *partitionFact) bool {
+	return x.doc.State == listed && p.f.current(x) && !slices.ContainsFunc(p.listed, func(l listing) bool {
+		return l.key == x.key && l.version == p.f.version(x.key)
+	})
+}
+
+// windowOf is the document of the partition that lists an item.
+func windowOf(item cluster.PartitionID, by string) string {
+	job, task, _ := item.Split()
+	return partitionKey(cluster.NewPartitionID(job, task, by))
 }
 
 // dropped tells the holder of a partition of a former submission to stop, if it lives.
@@ -218,14 +254,16 @@ func (p *pass) rest(x *partitionFact) []leadWrite {
 	job, _, _ := x.partition.ID.Split()
 	_, there := p.after.Partition(x.partition.ID)
 	switch {
+	case p.undecided(x):
+		return nil
 	case there && p.f.current(x):
 		return p.carriedOut(x)
 	case there: // of a former submission
 		return p.dropped(x)
 	}
 	j, ok := p.f.job(job)
-	listed := x.partition.ListedBy != "" // items of windows are too many to keep
-	if !ok || j.job.State != cluster.JobRunning || !p.f.current(x) || listed {
+	item := x.partition.ListedBy != "" // they are too many to keep
+	if !ok || j.job.State != cluster.JobRunning || !p.f.current(x) || item {
 		return []leadWrite{{doc: store.Doc{Key: x.key, Version: p.f.version(x.key)}, remove: true}}
 	}
 	if x.doc.State == gone {
@@ -261,7 +299,7 @@ func (p *pass) unsettled(x *partitionFact) int {
 	job, task, _ := x.partition.ID.Split()
 	there := func(key string) bool {
 		f, ok := p.byID[cluster.NewPartitionID(job, task, key)]
-		return ok && f.doc.State != gone && p.f.current(f)
+		return ok && f.there() && p.f.current(f)
 	}
 	for i, c := range net(x.said) {
 		var wanted []string

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -27,13 +28,21 @@ func (p *paper) lister() (a cluster.Incarnation, advance func(step int64, done [
 	}
 }
 
+// make makes what is listed, and carries nothing out beyond that: a pass writes the document, the next one sees it, and another one lets it be claimed.
+func (p *paper) make() {
+	p.t.Helper()
+	for i := range 3 {
+		p.land(p.read(fmt.Sprint("make-", i, "-", p.n), ""))
+	}
+}
+
 // TestAnItemIsListedAndDoneInOnePass: both are said before a pass has carried out the first. The item goes, and does not appear again.
 func TestAnItemIsListedAndDoneInOnePass(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
 	a, advance := p.lister()
 	advance(0, nil, "i")
-	p.land(p.read("one", ""))
+	p.make()
 	token := p.claim("x#i", "a/1", a)
 	p.must(cluster.FinishPartition{Partition: "x#i", Token: token}, "a/1")
 	advance(1, []string{"i"})
@@ -45,13 +54,37 @@ func TestAnItemIsListedAndDoneInOnePass(t *testing.T) {
 		t.Errorf("what was carried out is kept: %v", x.said)
 	}
 	advance(2, nil, "j")
-	p.land(p.read("two", ""))
+	p.make()
 	p.must(cluster.FinishPartition{Partition: "x#j", Token: p.claim("x#j", "a/1", a)}, "a/1")
 	advance(3, []string{"j"})
 	advance(4, nil, "j") // listed again: it is another run of it
 	p.pass()
 	if _, ok := p.docs[partitionKey("x#j")]; !ok {
 		t.Error("an item that was listed again has no document")
+	}
+}
+
+// TestADecisionNeedsTwoSurveys: a survey reads the window, and then the item that another leader has made late meanwhile: it was done and gone. Nothing is
+// decided by that survey. The next one reads the window after it has seen the item.
+func TestADecisionNeedsTwoSurveys(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	a, advance := p.lister()
+	advance(0, nil, "i")
+	late, window := p.read("late", ""), p.docs[partitionKey("x#list")]
+	p.pass()
+	p.must(cluster.FinishPartition{Partition: "x#i", Token: p.claim("x#i", "a/1", a)}, "a/1")
+	advance(1, []string{"i"})
+	p.pass()
+	p.land(late)
+	mixed := append(p.all(), window) // of a document that was read twice the last counts
+	pass := newPass(learn(mixed), 0, "mixed", former{})
+	if got := pass.writes(); slices.ContainsFunc(got, func(w leadWrite) bool { return w.doc.Key == partitionKey("x#i") }) {
+		t.Errorf("it writes %+v", got)
+	}
+	p.land(newPass(learn(p.all()), 0, "next", former{listed: pass.making}).writes())
+	if _, there := p.docs[partitionKey("x#i")]; there || len(pass.making) != 1 {
+		t.Errorf("it has found %+v, and the item is there: %t", pass.making, there)
 	}
 }
 
@@ -90,7 +123,7 @@ func TestAJobComesBackWhileItRuns(t *testing.T) {
 			t.Fatalf("seen %t: while the former run lasts: %+v", seen, board)
 		}
 		p.must(cluster.Stopped{Partition: "x", Token: token}, "a/1")
-		if board := newPass(learn(p.all()), 0, "one", "").board(); len(board.Free) != 0 {
+		if board := newPass(learn(p.all()), 0, "one", former{}).board(); len(board.Free) != 0 {
 			t.Errorf("seen %t: its document is of the former job, and the board offers it: %+v", seen, board.Free)
 		}
 		p.pass()

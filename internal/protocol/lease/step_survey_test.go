@@ -10,6 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/protocol/member"
+	"github.com/rota-run/rota/internal/protocol/outbox"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/store"
 )
@@ -46,8 +47,28 @@ func ruler(t *testing.T, p *paper) (*step, cluster.Incarnation) {
 	return s, s.Inc
 }
 
-// passes lets the leader look at all documents and write what it finds, in a store whose list shows this. By no old document of a window does it go.
+// passes lets the leader look at all documents and write what it finds, in a store whose list shows this.
 func (s *step) passes(t *testing.T, p *paper, list []store.Doc) (wrote []string) {
+	t.Helper()
+	s.surveys(t, p, list)
+	for _, w := range s.lead.writes {
+		if strings.HasPrefix(w.doc.Key, jobPrefix) && !w.remove {
+			p.put(w.doc)
+		}
+		if !strings.HasPrefix(w.doc.Key, partitionPrefix) {
+			continue
+		}
+		if !w.remove && p.put(w.doc) {
+			wrote = append(wrote, w.doc.Key)
+		} else if w.remove && p.docs[w.doc.Key].Version == w.doc.Version {
+			delete(p.docs, w.doc.Key)
+		}
+	}
+	return wrote
+}
+
+// surveys lets the leader look at all documents, and find what is to be written. By no old document of a window does it go.
+func (s *step) surveys(t *testing.T, p *paper, list []store.Doc) {
 	t.Helper()
 	s.End()
 	s.lead.call, s.lead.show, s.lead.writes = call{}, call{}, nil
@@ -68,20 +89,6 @@ func (s *step) passes(t *testing.T, p *paper, list []store.Doc) (wrote []string)
 		}
 	}
 	s.surveyed(Surveyed{Docs: ev.Docs, Old: ev.Old})
-	for _, w := range s.lead.writes {
-		if strings.HasPrefix(w.doc.Key, jobPrefix) && !w.remove {
-			p.put(w.doc)
-		}
-		if !strings.HasPrefix(w.doc.Key, partitionPrefix) {
-			continue
-		}
-		if !w.remove && p.put(w.doc) {
-			wrote = append(wrote, w.doc.Key)
-		} else if w.remove && p.docs[w.doc.Key].Version == w.doc.Version {
-			delete(p.docs, w.doc.Key)
-		}
-	}
-	return wrote
 }
 
 // TestOldListMakesNothing: an old list shows what a window has said, and an item that it named is done and gone since. A write over nothing does not meet
@@ -93,11 +100,15 @@ func TestOldListMakesNothing(t *testing.T) {
 	by := s.Session()
 	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}})
 	s.passes(t, p, p.all())
-	token := p.claim("x#list", by, inc)
+	token, older := p.claim("x#list", by, inc), p.all()
 	p.must(cluster.AdvanceWindow{Partition: "x#list", Token: token, Items: []cluster.Item{{Key: "i"}}}, by)
 	old := p.all()
 	if got := s.passes(t, p, old); !slices.Equal(got, []string{partitionKey("x#i")}) {
 		t.Fatalf("it writes %q, want the item", got)
+	}
+	s.passes(t, p, p.all()) // it finds the item
+	if s.passes(t, p, older); len(p.docs[partitionKey("x#i")].Value) == 0 {
+		t.Error("by a list from before the window named it, the item is taken out")
 	}
 	s.passes(t, p, p.all()) // what the window said was carried out
 	p.must(cluster.FinishPartition{Partition: "x#i", Token: p.claim("x#i", by, inc)}, by)
@@ -120,6 +131,46 @@ func TestOldListMakesNothing(t *testing.T) {
 	next.lead.take(1)
 	if got := next.passes(t, p, old); slices.Contains(got, partitionKey("x#i")) {
 		t.Errorf("the next leader makes %q again", got)
+	}
+}
+
+// TestALateLeaderMakesAnItemAgain: a leader reads that an item is to be made, and is suspended. Another one makes it, it is done, and it is taken out. Then the
+// first one goes on: its write finds nothing in its way, as a write over nothing does, and its list may be as old as its own last look. Nobody claims the item,
+// and its document goes.
+func TestALateLeaderMakesAnItemAgain(t *testing.T) {
+	t.Parallel()
+	for _, hears := range []bool{true, false} { // of its write
+		p := newPaper(t)
+		s, inc := ruler(t, p)
+		by, key := s.Session(), partitionKey("x#i")
+		p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}})
+		s.passes(t, p, p.all())
+		token := p.claim("x#list", by, inc)
+		p.must(cluster.AdvanceWindow{Partition: "x#list", Token: token, Items: []cluster.Item{{Key: "i"}}}, by)
+		old := p.all()
+		s.surveys(t, p, old)
+		p.pass() // of the other leader
+		before := p.claim("x#i", by, inc) - 1
+		p.must(cluster.FinishPartition{Partition: "x#i", Token: before + 1}, by)
+		p.must(cluster.AdvanceWindow{Partition: "x#list", Token: token, Step: 1, Done: []string{"i"}}, by)
+		p.pass()
+
+		at := slices.IndexFunc(s.lead.writes, func(w leadWrite) bool { return w.doc.Key == key })
+		if at < 0 || !p.put(s.lead.writes[at].doc) {
+			t.Fatal("nothing lands: the story is another one")
+		}
+		if s.lead.writes[at].id = 99; hears {
+			s.leadWritten(Written{ID: 99, Outcome: outbox.Done, Version: p.docs[key].Version})
+		}
+		for range 3 {
+			p.refuses(cluster.Claim{Partition: "x#i", Token: before, Member: "a", Incarnation: inc}, by, "no such partition")
+			if got := s.passes(t, p, old); slices.Contains(got, key) {
+				t.Errorf("hears %t: it lets it be claimed", hears)
+			}
+		}
+		if _, there := p.docs[key]; there {
+			t.Errorf("hears %t: the item stays", hears)
+		}
 	}
 }
 

@@ -184,6 +184,9 @@ func (s *step) finishTry(i int, t try) {
 		s.tellAhead(t)
 		return
 	}
+	if c, ok := t.command.(cluster.FinishPartition); ok && t.result.Accepted {
+		s.forgetEnded(func(e grantID) bool { return e == grantID{c.Partition, c.Token} })
+	}
 	switch id := subject(t.command); {
 	case id == "":
 	case t.result.Accepted && t.put.Key != "":

@@ -76,9 +76,6 @@ func (s *Rows) take(ctx context.Context, pointer []byte, freed uint64) (bool, er
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if loaded.applied <= s.state.applied {
-		return false, nil
-	}
 	loaded.skipped = s.state.skipped
 	s.state = loaded
 	s.hint("")
