@@ -45,6 +45,11 @@ func one(ctx context.Context, kind string, seed uint64) (r report, err error) {
 	defer g.stop()
 	s := &stage{dir: dir, store: g.store, queue: g.queue, chance: rand.New(rand.NewPCG(seed, 0)), members: make([]*process.Process, 3)}
 	defer s.stop()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, s.said())
+		}
+	}()
 	for i := range s.members {
 		if err := s.start(i); err != nil {
 			return r, err
@@ -88,6 +93,21 @@ func (s *stage) start(i int) error {
 	s.members[i], err = process.Start(cmd)
 	return err
 }
+
+// said is how far a run has come, and the end of what each start of a member has logged.
+func (s *stage) said() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d batches are at the output", len(s.batches()))
+	logs, _ := filepath.Glob(filepath.Join(s.dir, "m*.log")) // the pattern is sound
+	for _, f := range logs {
+		text, _ := os.ReadFile(f) // what is missing says nothing
+		fmt.Fprintf(&b, "\n%s: ...%s", filepath.Base(f), text[max(0, len(text)-lastSaid):])
+	}
+	return b.String()
+}
+
+// lastSaid is how many bytes of a log an error repeats.
+const lastSaid = 600
 
 func (s *stage) stop() {
 	for _, m := range s.members {
