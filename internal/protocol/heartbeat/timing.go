@@ -36,6 +36,9 @@ func (t Timing) SilenceOf(o Observation) time.Duration {
 	return t.Of(o.TTL).Silence()
 }
 
+// Late is how long a heartbeat stays unchanged, by a watcher's clock, when its owner has missed a renewal.
+func (t Timing) Late() time.Duration { return t.Silence() / 2 }
+
 // Every is the time between two renewals: three fit into a TTL, so that one may fail.
 func (t Timing) Every() time.Duration { return t.TTL / 3 }
 

@@ -58,13 +58,13 @@ func (c *crowd) back() time.Duration {
 func TestAnOutageChangesNothing(t *testing.T) {
 	t.Parallel()
 	inOutages(t, func(c *crowd) {
-		before := c.sessions()
+		before, leader := c.sessions(), c.leads()
 		if took := c.back(); took > outageTTL/20+2*trip {
 			c.t.Errorf("all run %s after it, want at most %s", took, outageTTL/20+2*trip)
 		}
 		time.Sleep(3 * outageTTL) // waits: in virtual time, for what others may have concluded
-		if after := c.sessions(); !slices.Equal(before, after) {
-			c.t.Errorf("the sessions are %q, and were %q", after, before)
+		if after := c.sessions(); !slices.Equal(before, after) || c.leads() != leader {
+			c.t.Errorf("%s leads, the sessions are %q, and %s led of %q", c.leads(), after, leader, before)
 		}
 	})
 }

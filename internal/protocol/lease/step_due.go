@@ -73,13 +73,13 @@ func (s *step) moves() (keys []string) {
 	return keys[:min(len(keys), maxMoves)]
 }
 
-// dueBeats are the heartbeats that the leader looks at, besides its surveys.
+// dueBeats are the heartbeats that the leader looks at, besides its surveys, and its deputy.
 func (s *step) dueBeats() (keys []string) {
-	if s.Hints.Docs || !s.lead.holds {
+	if !s.watches() {
 		return nil
 	}
 	for _, m := range s.look.members {
-		if s.follows(m) && s.At >= s.lead.beats.Of(m.Heartbeat).Soon(s.Timing, s.Poll) {
+		if s.follows(m) && m.Heartbeat != s.look.election.Holder.Key && s.At >= s.lead.beats.Of(m.Heartbeat).Soon(s.Timing, s.Poll) {
 			keys = append(keys, m.Heartbeat)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// lead is what the leader knows and does. It is lost with the session.
+// lead is what the leader knows and does, and what its deputy has seen of heartbeats. It is lost with the session.
 type lead struct {
 	call                    // the survey
 	last   protocol.Instant // when it began
@@ -48,7 +48,7 @@ const maxWrites = 64
 
 func (l *lead) take(term uint64) {
 	if !l.holds || l.term != term {
-		*l = lead{holds: true, term: term, view: l.view, known: l.known}
+		*l = lead{holds: true, term: term, view: l.view, known: l.known, beats: l.beats}
 	}
 }
 
@@ -134,15 +134,17 @@ func (s *step) surveyed(ev Surveyed) {
 		return
 	}
 	if l.Holder != s.Session() || l.Term != s.lead.term {
-		s.lead = lead{}
+		s.lead = lead{beats: s.lead.beats}
 		return
 	}
 	s.look.index, s.look.members = f.nodes.Index, f.members
 	s.judge(f, ev.Sent)
-	if rests {
+	late := s.lateMembers()
+	if rests && late == nil {
 		return
 	}
 	p := newPass(f, s.wallMS, s.writeName(), s.lead.former, ev.Old...)
+	p.late = late
 	if s.lead.former = (former{listed: p.making}); len(p.layouts) > 0 {
 		s.lead.laid = p.name
 	}
@@ -246,7 +248,9 @@ func (s *step) tellAhead(t try) {
 	f := s.known.learn(append(append(docs, s.lead.since...), t.put))
 	if b, err := read[boardDoc](f.read(keyBoard)); err == nil {
 		s.lead.ahead = true
-		s.tellAll(f, newPass(f, s.wallMS, s.writeName(), former{}), b)
+		p := newPass(f, s.wallMS, s.writeName(), former{})
+		p.late = s.lateMembers()
+		s.tellAll(f, p, b)
 	}
 }
 

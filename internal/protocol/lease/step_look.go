@@ -31,6 +31,8 @@ type look struct {
 	since      []freeSince      // by partition: since when we have seen it free
 	boardSince protocol.Instant // when the board was seen to have changed
 	specs      cluster.Index
+	acked      protocol.Instant // the last renewal of ours that the store took
+	took       protocol.Instant // when it took one again that was overdue; 0: none was
 }
 
 type freeSince struct {
@@ -53,14 +55,16 @@ func (s *step) lookAround() {
 	if s.Is != member.PhaseMember {
 		return
 	}
+	s.noteRenewals()
 	if s.look.due(s.At) {
+		hinted := s.look.hint
 		s.look.hint = false
 		keys := []string{keyLeader, keyBoard}
 		if s.look.board.Index != s.look.index {
 			keys = append(keys, keyNodes)
 		}
-		if key := s.look.election.Holder.Key; key != "" {
-			keys = append(keys, key)
+		if o := s.look.election.Holder; o.Key != "" && (hinted || !s.Hints.Docs || s.At >= min(o.Soon(s.Timing, s.Poll), s.lateAt())) {
+			keys = append(keys, o.Key)
 		}
 		s.fetch(&s.look.call, append(keys, s.dueBeats()...)...)
 	}
@@ -88,7 +92,7 @@ func (s *step) looked(ev Fetched) {
 	if !s.Hints.Docs && s.look.next > s.At {
 		s.look.next = s.nextLook()
 	}
-	s.look.next = min(s.look.next, s.silent(s.look.election.Holder))
+	s.look.next = min(s.look.next, s.silent(s.look.election.Holder), s.lateAt())
 	s.elect(ev.Docs)
 }
 
@@ -125,7 +129,7 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 	case s.look.election.Holder.Key:
 		s.look.election = s.look.election.Probed(d.Key, d.Version, heartbeat.StatedTTL(d.Value), sent, s.At)
 	default:
-		if !s.Hints.Docs && s.lead.holds {
+		if s.watches() {
 			o := s.lead.beats.Of(d.Key)
 			s.lead.beats = s.lead.beats.With(o.Read(d.Version, heartbeat.StatedTTL(d.Value), sent, s.At))
 		}
@@ -160,7 +164,7 @@ func (s *step) seeBoard(b boardDoc) {
 }
 
 // elect takes the lock of the leader where nobody has it whose session lives. The session is fenced first, and the lock is written over and not removed,
-// so that the term grows.
+// so that the term grows. The deputy of a leader that is late fences nobody: all that a leader writes is decided by the documents that it writes over.
 func (s *step) elect(docs []store.Doc) {
 	if s.look.lock.busy || s.At < s.look.lock.next {
 		return
@@ -172,6 +176,10 @@ func (s *step) elect(docs []store.Doc) {
 			s.takeLock()
 			return
 		}
+	}
+	if s.deputy() && s.late(e.Holder) {
+		s.takeLock()
+		return
 	}
 	switch e.Next(nodeKey(s.Session()), 0, s.Silence(e.Holder), s.At) {
 	case elect.Lead:
@@ -201,6 +209,9 @@ func (s *step) rank() time.Duration {
 }
 
 func (s *step) takeLock() {
+	if o := s.look.election.Holder; o.Key != "" {
+		s.lead.beats = s.lead.beats.With(o) // as long as the former leader has been silent
+	}
 	l := leaderDoc{Holder: s.Session(), Term: s.look.leader.Term + 1, Write: s.writeName()}
 	s.write(&s.look.lock, leadWrite{doc: written(keyLeader, s.look.election.Seen.Version, l)})
 }

@@ -22,6 +22,7 @@ type pass struct {
 	making    []listing                  // items whose documents the survey has found as being made
 	layouts   map[cluster.JobID][]string // tasks whose shares this pass lays out
 	forgotten cluster.Index              // the largest index of the jobs that are forgotten now
+	late      []cluster.MemberID         // who is not to be the first to claim
 }
 
 // former is what a pass must know of those before it.
@@ -323,6 +324,24 @@ func (p *pass) unsettled(x *partitionFact) int {
 	return 0
 }
 
+// instead is a member that is first in place of one that is late: another one for each n, if there is one. It may not be fit for all; then it is refused, and
+// what is free is for all in the end.
+func (p *pass) instead(first cluster.MemberID, n int) cluster.MemberID {
+	if !slices.Contains(p.late, first) {
+		return first
+	}
+	var others []cluster.MemberID
+	for _, m := range p.f.members {
+		if m.State == cluster.MemberJoined && !m.Draining && !slices.Contains(p.late, m.ID) {
+			others = append(others, m.ID)
+		}
+	}
+	if len(others) == 0 {
+		return first
+	}
+	return others[n%len(others)]
+}
+
 // maxBoard bounds what the board lists: what does not fit comes when the first of it was claimed.
 const maxBoard = 1000
 
@@ -340,6 +359,9 @@ func (p *pass) board() boardDoc {
 			continue // its document is being made
 		}
 		if was, ok := p.before.Partition(e.Partition); ok && (was.State == cluster.PartitionWaiting || was.Offered) {
+			if !was.Offered {
+				e.First = p.instead(e.First, len(b.Free))
+			}
 			b.Free = append(b.Free, boardFree{Partition: e.Partition, Token: x.doc.Token, First: e.First, Only: was.Offered, Slot: was.Slot})
 		}
 	}
