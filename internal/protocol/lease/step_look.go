@@ -63,7 +63,7 @@ func (s *step) lookAround() {
 		if s.look.board.Index != s.look.index {
 			keys = append(keys, keyNodes)
 		}
-		if o := s.look.election.Holder; o.Key != "" && (hinted || !s.Hints.Docs || s.At >= min(o.Soon(s.Timing, s.Poll), s.lateAt())) {
+		if o := s.look.election.Holder; o.Key != "" && (hinted || s.probes(o)) {
 			keys = append(keys, o.Key)
 		}
 		s.fetch(&s.look.call, append(keys, s.dueBeats()...)...)
@@ -73,6 +73,11 @@ func (s *step) lookAround() {
 		s.Emit(ReadView{View: s.look.board.View})
 	}
 	s.readOwn()
+}
+
+// probes tells whether it is time to look at the heartbeat of the leader. Where it is there and the store hints at what becomes of it, that is seldom.
+func (s *step) probes(o heartbeat.Observation) bool {
+	return !s.Hints.Docs || !o.Known || o.Gone() || s.At >= min(o.Soon(s.Timing, s.Poll), s.lateAt())
 }
 
 // looked takes in what was seen.
