@@ -43,7 +43,8 @@
 //   - A member acts on its own acknowledged claims alone, never on what it reads. What a read shows counts for a write of unknown outcome, or for a
 //     fence, when a write on top of it was acknowledged: the copy of the store that answered may have been cut off.
 //   - After a crash the partitions are claimed elsewhere within TTL(1+ρ) + 4 polls + 8 round trips; at once, but for these, where the heartbeat goes with the
-//     process (G4). A leader that dies as well adds its rank's delay.
+//     process (G4). A leader that dies as well adds its rank's delay; one that is suspended, half
+//     a TTL in clusters of up to mostWatched members, where a deputy watches all heartbeats. Two leaders at once harm nothing: documents decide.
 //   - Started again with nothing but the store, members find jobs, settings and positions there.
 //
 // # What is not guaranteed

@@ -115,7 +115,7 @@ func TestWhatIsDoneIsNotBegunAgain(t *testing.T) {
 	s := holder(t, p)
 	id, dirty := s.held[0].id, s.held[0]
 	x, _ := learn(p.all()).of(partitionKey(id))
-	s.held[0].partition, s.Given.Version, s.Reported = x.partition, 1, 0
+	s.held[0].partition, s.held[0].spec, s.Given.Version, s.Reported = x.partition, &cluster.TaskSpec{}, 1, 0
 	s.Reports = []protocol.Report{{Partition: id, Token: x.doc.Token, State: protocol.RunFinished}}
 	s.tell() // of an assignment before the present one: it is done all the same
 	s.hold(dirty)
