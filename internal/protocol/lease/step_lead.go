@@ -110,7 +110,7 @@ func (s *step) leadWritten(ev Written) bool {
 	return true
 }
 
-// surveyed is a pass: it derives what follows from the documents, and writes what differs.
+// surveyed judges sessions by what was read, and makes a pass where that is not what it was.
 func (s *step) surveyed(ev Surveyed) {
 	s.lead.call = call{next: s.At.Add(s.Poll)}
 	if (s.lead.hint || s.moving()) && ev.Err == "" {
@@ -139,11 +139,14 @@ func (s *step) surveyed(ev Surveyed) {
 	}
 	s.look.index, s.look.members = f.nodes.Index, f.members
 	s.judge(f, ev.Sent)
-	late := s.lateMembers()
-	if rests && late == nil {
-		return
+	if late := s.lateMembers(); !rests || late != nil {
+		s.pass(f, late, ev.Old)
 	}
-	p := newPass(f, s.wallMS, s.writeName(), s.lead.former, ev.Old...)
+}
+
+// pass writes what differs between the documents and what follows from them. What is free is not for those first who are late.
+func (s *step) pass(f *facts, late []cluster.MemberID, old []cluster.JobID) {
+	p := newPass(f, s.wallMS, s.writeName(), s.lead.former, old...)
 	p.late = late
 	if s.lead.former = (former{listed: p.making}); len(p.layouts) > 0 {
 		s.lead.laid = p.name
@@ -154,7 +157,7 @@ func (s *step) surveyed(ev Surveyed) {
 	s.lead.wrote = partitionsOf(s.lead.writes)
 	s.value = p.after
 	s.publish(f, p)
-	s.lead.rests = len(s.lead.writes) == 0 && !s.lead.show.busy && ev.Old == nil && p.making == nil
+	s.lead.rests = len(s.lead.writes) == 0 && !s.lead.show.busy && old == nil && p.making == nil
 }
 
 // partitionsOf are the keys of the partitions that are written, sorted.
