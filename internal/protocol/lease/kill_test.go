@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/rota-run/rota/cluster"
 )
 
 // kill ends a process; its guardian, if it has one, removes its heartbeat at once.
@@ -44,21 +45,28 @@ func TestAKillIsSoon(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("m%d,guarded=%t", c.who, c.guarded), func(t *testing.T) {
 			t.Parallel()
-			for n := range 8 { // at other moments of the members' rhythm
-				synctest.Test(t, func(t *testing.T) {
-					crowd := newCrowd(t, 4, outageTTL)
-					defer crowd.end()
-					crowd.submit(24)
-					crowd.server.slow.Store(int64(slow - trip))
-					time.Sleep(6*outageTTL + time.Duration(17*n)*time.Millisecond) // waits: in virtual time, until all is quiet
-					from := time.Now()
-					crowd.kill(c.who, c.guarded)
-					crowd.until("all run again", func() bool { return crowd.running() == 24 })
-					if took := time.Since(from); took > c.most {
-						t.Errorf("all run %s after it, want at most %s", took, c.most)
-					}
-				})
-			}
+			atRest(t, slow, func(crowd *crowd) {
+				from := time.Now()
+				crowd.kill(c.who, c.guarded)
+				crowd.until("all run again", func() bool { return crowd.running() == 24 })
+				if took := time.Since(from); took > c.most {
+					t.Errorf("all run %s after it, want at most %s", took, c.most)
+				}
+			})
 		})
+	}
+}
+
+// TestARemovalAsksOnce: what decides whether a member is removed is read in one request, its heartbeat too.
+func TestARemovalAsksOnce(t *testing.T) {
+	t.Parallel()
+	p := newPaper(t)
+	p.join("a/1")
+	b, beat := p.join("b/1"), nodeKey("b/1")
+	p.fence("b/1")
+	a := attempt{command: cluster.LeaveCluster{Member: "b", Incarnation: b}, also: []string{beat}, proved: beat}.begin()
+	a = a.read(p.get(a.ask...))
+	if a = a.decide(learn(a.docs), writer{session: "a/1", write: "w"}); a.ask != nil || a.put.Key != keyNodes {
+		t.Errorf("it asks for %q, and writes %q: want the Node List alone", a.ask, a.put.Key)
 	}
 }

@@ -15,7 +15,7 @@ const outageTTL = 2 * time.Second
 // other moments of the members' rhythm.
 func inOutages(t *testing.T, in func(*crowd)) {
 	t.Helper()
-	for ms := range 8 {
+	for ms := range 24 {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCrowd(t, 4, outageTTL)
 			defer c.end()

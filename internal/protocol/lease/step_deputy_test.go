@@ -28,7 +28,7 @@ func TestADeputyLeads(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			suspended(t, slow, func(crowd *crowd) {
+			atRest(t, slow, func(crowd *crowd) {
 				crowd.kill(2, c.guarded)
 				time.Sleep(c.before) // waits: in virtual time
 				from := time.Now()
@@ -46,7 +46,7 @@ func TestADeputyLeads(t *testing.T) {
 func TestADeputyFencesNobody(t *testing.T) {
 	t.Parallel()
 	followed := 0
-	suspended(t, trip, func(crowd *crowd) {
+	atRest(t, trip, func(crowd *crowd) {
 		before, was := crowd.sessions(), crowd.leads()
 		crowd.dead[0].Store(true)
 		time.Sleep(outageTTL * 5 / 8) // waits: in virtual time
@@ -65,8 +65,8 @@ func TestADeputyFencesNobody(t *testing.T) {
 	}
 }
 
-// suspended lets four members with 24 partitions come to rest, at other moments of their rhythm, on a store whose calls take so long.
-func suspended(t *testing.T, slow time.Duration, then func(*crowd)) {
+// atRest lets four members with 24 partitions come to rest on a store whose calls take so long: eight times, at other moments of their rhythm.
+func atRest(t *testing.T, slow time.Duration, then func(*crowd)) {
 	t.Helper()
 	for n := range 8 {
 		synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func suspended(t *testing.T, slow time.Duration, then func(*crowd)) {
 			defer crowd.end()
 			crowd.submit(24)
 			crowd.server.slow.Store(int64(slow - trip))
-			time.Sleep(6*outageTTL + time.Duration(31*n)*time.Millisecond) // waits: in virtual time, until all is quiet
+			time.Sleep(6*outageTTL + time.Duration(17*n)*time.Millisecond) // waits: in virtual time, until all is quiet
 			crowd.longest()
 			then(crowd)
 		})

@@ -73,7 +73,7 @@ func (s *step) moves() (keys []string) {
 	return keys[:min(len(keys), maxMoves)]
 }
 
-// dueBeats are the heartbeats that the leader looks at, besides its surveys, and its deputy.
+// dueBeats are the heartbeats that it is time to look at: the deputy looks at all, and so does a leader without hints, besides its surveys.
 func (s *step) dueBeats() (keys []string) {
 	if !s.watches() {
 		return nil

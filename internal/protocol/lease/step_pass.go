@@ -18,11 +18,12 @@ type pass struct {
 	byID          map[cluster.PartitionID]*partitionFact
 	left          map[cluster.JobID]bool                // jobs of which documents of partitions are left
 	first         map[cluster.PartitionID]cluster.Index // of items that were listed: from which their tokens begin
-	former
-	making    []listing                  // items whose documents the survey has found as being made
-	layouts   map[cluster.JobID][]string // tasks whose shares this pass lays out
-	forgotten cluster.Index              // the largest index of the jobs that are forgotten now
-	late      []cluster.MemberID         // who is not to be the first to claim
+	laid          string                                // see former
+	seen          map[string]store.Version              // by key: former.listed
+	making        []listing                             // items whose documents the survey has found as being made
+	layouts       map[cluster.JobID][]string            // tasks whose shares this pass lays out
+	forgotten     cluster.Index                         // the largest index of the jobs that are forgotten now
+	late          []cluster.MemberID                    // members that have missed a renewal: others are first
 }
 
 // former is what a pass must know of those before it.
@@ -40,7 +41,10 @@ type listing struct {
 
 // newPass makes one. Of old jobs it may not have all partitions.
 func newPass(f *facts, atMS int64, name string, was former, old ...cluster.JobID) *pass {
-	p := &pass{f: f, atMS: atMS, name: name, former: was, layouts: make(map[cluster.JobID][]string), byID: make(map[cluster.PartitionID]*partitionFact, len(f.partitions)), left: make(map[cluster.JobID]bool), first: make(map[cluster.PartitionID]cluster.Index)}
+	p := &pass{f: f, atMS: atMS, name: name, laid: was.laid, seen: make(map[string]store.Version, len(was.listed)), layouts: make(map[cluster.JobID][]string), byID: make(map[cluster.PartitionID]*partitionFact, len(f.partitions)), left: make(map[cluster.JobID]bool), first: make(map[cluster.PartitionID]cluster.Index)}
+	for _, l := range was.listed {
+		p.seen[l.key] = l.version
+	}
 	todo := cluster.Pending{Partial: old}
 	for _, x := range f.partitions {
 		p.byID[x.partition.ID] = x
@@ -201,8 +205,7 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 		return nil // see rest
 	}
 	j, _ := p.f.job(job)
-	made := there
-	if !there || !p.f.current(fact) || !fact.there() && q.ListedBy != "" {
+	if !there || !p.f.current(fact) || fact.doc.State == listed {
 		if there && fact.doc.Holder != "" && p.f.live(fact.doc.Holder) {
 			return p.dropped(fact)
 		}
@@ -220,7 +223,7 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 		}
 		doc.Layout = p.laid
 	}
-	if q.ListedBy != "" && !made {
+	if q.ListedBy != "" && !there {
 		doc.State = listed
 		return []leadWrite{{doc: p.f.over(key, doc), window: windowOf(id, q.ListedBy)}}
 	}
@@ -230,9 +233,7 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 // undecided tells whether an item is being made that was first seen by this survey. A leader that was late may have written its document when it was done and
 // gone: what its window says was read before, or at the same time.
 func (p *pass) undecided(x *partitionFact) bool {
-	return x.doc.State == listed && p.f.current(x) && !slices.ContainsFunc(p.listed, func(l listing) bool {
-		return l.key == x.key && l.version == p.f.version(x.key)
-	})
+	return x.doc.State == listed && p.f.current(x) && p.seen[x.key] != p.f.version(x.key)
 }
 
 // windowOf is the document of the partition that lists an item.

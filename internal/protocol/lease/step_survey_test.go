@@ -135,8 +135,8 @@ func TestOldListMakesNothing(t *testing.T) {
 }
 
 // TestALateLeaderMakesAnItemAgain: a leader reads that an item is to be made, and is suspended. Another one makes it, it is done, and it is taken out. Then the
-// first one goes on: its write finds nothing in its way, as a write over nothing does, and its list may be as old as its own last look. Nobody claims the item,
-// and its document goes.
+// first one goes on: its create succeeds, because there is no document, and its list may be as old as its own last look. Nobody claims the item, and its
+// document is removed.
 func TestALateLeaderMakesAnItemAgain(t *testing.T) {
 	t.Parallel()
 	for _, hears := range []bool{true, false} { // of its write
