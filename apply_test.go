@@ -132,7 +132,8 @@ func TestSubmissionsAreChecked(t *testing.T) {
 	})
 }
 
-// An hourly job has its first round soon after it was submitted, and none more because members leave; what nobody missed is not caught up.
+// An hourly job has its first round soon after it was submitted, and none more because members leave; what nobody
+// missed is not caught up.
 func TestAnHourlyJobRunsOncePerHour(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -38,8 +38,9 @@ var (
 	CauseReplaced  = call.CauseReplaced  // cause in a function: another run of the call has begun
 )
 
-// NewFunc names a function, so that it can be called on any member that has it in Config.Functions: what travels is its name and its argument, as JSON.
-// Options, at most one, are those of its calls. It may run more than once, see package call. ctx ends when this run must stop; [TokenOf] gives the number to fence effects with.
+// NewFunc names a function, so that it can be called on any member that has it in Config.Functions: what travels is its
+// name and its argument, as JSON. Options, at most one, are those of its calls. It may run more than once, see package
+// call. ctx ends when this run must stop; [TokenOf] gives the number to fence effects with.
 func NewFunc[A, R any](name string, run func(ctx context.Context, arg A) (R, error), o ...FuncOptions) Func[A, R] {
 	return call.NewFunc(name, run, o...)
 }
@@ -50,7 +51,8 @@ func Permanent(err error) error { return call.Permanent(err) }
 // TokenOf returns the fencing token of the function run that ctx belongs to. It grows with each run of the same call.
 func TokenOf(ctx context.Context) Token { return Token(call.TokenOf(ctx)) }
 
-// Calls is the client by which this member submits calls; it makes a Member a [CallTarget]. Its queue is the member's name.
+// Calls is the client by which this member submits calls; it makes a Member a [CallTarget]. Its queue is the member's
+// name.
 func (m *Member) Calls() *CallClient { return m.calls }
 
 func newCalls(c Config) (*CallClient, error) {

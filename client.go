@@ -19,19 +19,20 @@ import (
 
 // ClientOptions are those of a [Client]. The zero value works.
 type ClientOptions struct {
-	// Name is who this is, for people who look at locks and calls: a host, a service. Members share their slots fairly among the names of callers. Default: a
-	// name by chance.
+	// Name is who this is, for people who look at locks and calls: a host, a service. Members share their slots fairly
+	// among the names of callers. Default: a name by chance.
 	Name     string
 	TTL      time.Duration // how long others wait for the locks of a silent client; default 10 s
 	Protocol Protocol      // that of the members; default as in [Config]
-	// Types, where it has some, are what the tasks of Submit are checked with. A client without types submits what the members check when they run it.
+	// Types, where it has some, are what the tasks of Submit are checked with. A client without types submits what the
+	// members check when they run it.
 	Types  []Type
 	Logger *slog.Logger            // default: discard
 	Clock  func() protocol.Instant // see Config.Clock
 }
 
-// Client is what a process that is no member does with a cluster: it submits jobs and calls, and uses locks, semaphores and statuses. It is a [CallTarget].
-// Its methods may be called from any goroutine. A [Member] can do all that too.
+// Client is what a process that is no member does with a cluster: it submits jobs and calls, and uses locks, semaphores
+// and statuses. It is a [CallTarget]. Its methods may be called from any goroutine. A [Member] can do all that too.
 type Client struct {
 	*Locks
 	calls *call.Client
@@ -136,7 +137,8 @@ func (c *Client) asked(what string, a operate.Answer, err error) error {
 	return nil
 }
 
-// Close lets go of all locks and frees the client. Jobs and calls go on in the cluster; callers that wait for a call get [ErrClosed].
+// Close lets go of all locks and frees the client. Jobs and calls go on in the cluster; callers that wait for a call
+// get [ErrClosed].
 func (c *Client) Close(ctx context.Context) error {
 	c.calls.Close()
 	return c.Locks.Close(ctx)

@@ -9,8 +9,9 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// TestEmbeddingIsCheap bounds what a program links that only embeds a member: no metrics library, no HTTP, no client of a server (decision 30). A store
-// adds packages of this module and what its driver needs, which is a checksum for the one in memory (decision 113).
+// TestEmbeddingIsCheap bounds what a program links that only embeds a member: no metrics library, no HTTP, no client of
+// a server (decision 30). A store adds packages of this module and what its driver needs, which is a checksum for the
+// one in memory (decision 113).
 func TestEmbeddingIsCheap(t *testing.T) {
 	t.Parallel()
 	member := linked(t, ".")

@@ -9,7 +9,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// One of the replicas of a service sends the reports. Each replica calls Apply when it starts; the token fences what the owner writes.
+// One of the replicas of a service sends the reports. Each replica calls Apply when it starts; the token fences what
+// the owner writes.
 func ExampleMember_Apply() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

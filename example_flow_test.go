@@ -9,7 +9,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// A flow of three tasks: in puts out the numbers from 1 to 1,000, inc adds one to each on any number of slots, and out sums them up.
+// A flow of three tasks: in puts out the numbers from 1 to 1,000, inc adds one to each on any number of slots, and out
+// sums them up.
 func ExampleStage() {
 	type none struct{}
 	in := rota.NewInput("in", rota.Input[none, int]{Read: func(_ context.Context, _ *rota.Grant, _ none, at []byte, out *rota.Sender[int]) ([]byte, bool, error) {

@@ -8,7 +8,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// Processes that share a store take turns by a name. The token goes to whatever the lock guards, here a status, which refuses smaller ones.
+// Processes that share a store take turns by a name. The token goes to whatever the lock guards, here a status, which
+// refuses smaller ones.
 func ExampleOpenLocks() {
 	ctx := context.Background()
 	locks, err := rota.OpenLocks(memory.New().Open(), rota.LocksOptions{Owner: "host-1"}) // or the store that your members share

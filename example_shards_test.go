@@ -12,8 +12,9 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// A consumer of shards, each a range of numbers here. The position is kept with the shard, under its token, so the next owner goes on behind it. A shard that turns
-// out to be large is split: the halves are partitions of their own, and run on other members too.
+// A consumer of shards, each a range of numbers here. The position is kept with the shard, under its token, so the next
+// owner goes on behind it. A shard that turns out to be large is split: the halves are partitions of their own, and run
+// on other members too.
 func ExampleGrant_Split() {
 	var sum atomic.Int64
 	consume := rota.NewType("consume", func(ctx context.Context, g *rota.Grant, _ struct{}) error {

@@ -9,7 +9,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// A program joins a cluster and sends a report: one process of the cluster does at a time, under a token that only grows.
+// A program joins a cluster and sends a report: one process of the cluster does at a time, under a token that only
+// grows.
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

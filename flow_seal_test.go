@@ -79,8 +79,8 @@ func (s *sealers) until(by *rota.Member, sealer string) {
 	s.t.Fatalf("%s never seals", sealer)
 }
 
-// TestSealingStories are those of the source document on the coordinator in which a peer propagates the end of a stream: one dies and starts again, another
-// one joins meanwhile, one of two dies. The end counts once.
+// TestSealingStories are those of the source document on the coordinator in which a peer propagates the end of a
+// stream: one dies and starts again, another one joins meanwhile, one of two dies. The end counts once.
 func TestSealingStories(t *testing.T) {
 	t.Parallel()
 	const job = "tasks: [{name: in, type: in}, {name: out, type: out, from: in}]"

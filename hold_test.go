@@ -23,8 +23,9 @@ func owners(m *rota.Member, job string) map[cluster.PartitionID]cluster.MemberID
 	return out
 }
 
-// TestRollingRestartMovesNothing: three members leave and come back, one after the other; with Hold each finds its tasks again, and without it they move. Where the
-// member does not come back, the others take its tasks when the hold is over.
+// TestRollingRestartMovesNothing: three members leave and come back, one after the other; with Hold each finds its
+// tasks again, and without it they move. Where the member does not come back, the others take its tasks when the hold
+// is over.
 func TestRollingRestartMovesNothing(t *testing.T) {
 	const tasks, hold = 300, 30 * time.Second
 	for _, hold := range []time.Duration{hold, 0} {

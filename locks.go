@@ -13,8 +13,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// What is used by name. Values of these types hold nothing: they are locks, and are written as JSON texts, so they can be arguments of functions that run
-// on another member. There, bind one with its On method.
+// What is used by name. Values of these types hold nothing: they are locks, and are written as JSON texts, so they can
+// be arguments of functions that run on another member. There, bind one with its On method.
 type (
 	// Lock is a lock that at most one holds.
 	Lock = lock.Lock
@@ -49,8 +49,8 @@ type LocksOptions struct {
 	Clock      func() protocol.Instant // see Config.Clock
 }
 
-// Locks are locks, semaphores and statuses in a store, for a process that is no member. A [Member] has them too, and what `rota run` runs has them by
-// [LocksFrom]. Its methods may be called from any goroutine.
+// Locks are locks, semaphores and statuses in a store, for a process that is no member. A [Member] has them too, and
+// what `rota run` runs has them by [LocksFrom]. Its methods may be called from any goroutine.
 type Locks struct {
 	docs  store.Docs
 	locks *lock.Client
@@ -85,8 +85,8 @@ func WithLocks(ctx context.Context, n *Locks) context.Context {
 	return context.WithValue(ctx, locksKey{}, n)
 }
 
-// LocksFrom are the locks of the member that runs the task or function that ctx belongs to; nil for any other ctx. What the guardian of the member knows of,
-// others have at once when its process is killed.
+// LocksFrom are the locks of the member that runs the task or function that ctx belongs to; nil for any other ctx. What
+// the guardian of the member knows of, others have at once when its process is killed.
 func LocksFrom(ctx context.Context) *Locks {
 	n, _ := ctx.Value(locksKey{}).(*Locks)
 	return n

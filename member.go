@@ -32,30 +32,36 @@ type Config struct {
 	Capacity int64 // most partitions, without those on slots; 0 means no limit
 	Slots    int64 // room for tasks of spread Pool, one on each
 	Types    []Type
-	// Functions are what this member can run of calls, one on each slot that no task has: a member with functions needs Slots.
+	// Functions are what this member can run of calls, one on each slot that no task has: a member with functions needs
+	// Slots.
 	Functions []Function
 	// ResultRetention is how long the outcome of a call is kept that nobody collects; default 1 h.
 	ResultRetention time.Duration
-	// Sources are directories of task files that this member reads, by name of the source; a member whose copy lies elsewhere uses the same name.
+	// Sources are directories of task files that this member reads, by name of the source; a member whose copy lies
+	// elsewhere uses the same name.
 	Sources map[string][]string
-	// Files are task files that the program itself has, such as an embed.FS, by name of the source. They are looked at again all 1.5 s.
+	// Files are task files that the program itself has, such as an embed.FS, by name of the source. They are looked at
+	// again all 1.5 s.
 	Files        map[string]fs.FS
 	Publisher    Publisher     // gets the samples, and is run by the member; default: samples are counted and dropped
 	DrainTimeout time.Duration // how long Leave waits for tasks to move away; default 10 s
-	// Hold, if not 0, is for rolling restarts: Leave announces a restart, moves nothing, and the others wait so long for a member of this name before
-	// they take its tasks. Nobody runs them meanwhile. All members of a cluster should have the same.
+	// Hold, if not 0, is for rolling restarts: Leave announces a restart, moves nothing, and the others wait so long
+	// for a member of this name before they take its tasks. Nobody runs them meanwhile. All members of a cluster should
+	// have the same.
 	Hold time.Duration
-	// Guard ends the sessions of the member and of its locks when the process is killed, so that others need not wait for the TTL; nil for none. A
-	// [guardian.Guardian] of package node/guardian is one.
+	// Guard ends the sessions of the member and of its locks when the process is killed, so that others need not wait
+	// for the TTL; nil for none. A [guardian.Guardian] of package node/guardian is one.
 	Guard  protocol.Guard
 	Logger *slog.Logger // default: discard
 	Events Events       // optional callbacks
-	// Clock is the clock by which the member holds a lease; default protocol.Now, the clock of the machine that goes on while it is suspended. Only tests
-	// set it, in a bubble of testing/synctest, to protocol.NewProcessClock(): there a member of a store in memory lives in virtual time.
+	// Clock is the clock by which the member holds a lease; default protocol.Now, the clock of the machine that goes on
+	// while it is suspended. Only tests set it, in a bubble of testing/synctest, to protocol.NewProcessClock(): there a
+	// member of a store in memory lives in virtual time.
 	Clock func() protocol.Instant
 }
 
-// Validate says all that is wrong with the config and can be found without the store; nil where nothing is. [Join] calls it.
+// Validate says all that is wrong with the config and can be found without the store; nil where nothing is. [Join]
+// calls it.
 func (c Config) Validate() error {
 	var faults []error
 	fail := func(bad bool, text string, args ...any) {
@@ -172,8 +178,8 @@ func (m *Member) abandon() {
 	m.once.Do(func() { close(m.hurry) })
 }
 
-// Leave moves the member's tasks away, leaves the cluster and returns when all of it has ended. When ctx ends, it leaves without
-// waiting for the tasks to move.
+// Leave moves the member's tasks away, leaves the cluster and returns when all of it has ended. When ctx ends, it
+// leaves without waiting for the tasks to move.
 func (m *Member) Leave(ctx context.Context) error {
 	m.stop()
 	select {
@@ -195,9 +201,10 @@ func (m *Member) Value() Value { return m.node.Whole() }
 // Ready says why this member cannot do its work now; nothing when it can.
 func (m *Member) Ready() []string { return m.node.Ready() }
 
-// Submit adds a job of one task and returns when it is accepted. The task is checked as a task file is, with the types of this member; what is wrong with it
-// is a *[source.MalformedError]. The same job with the same task is accepted again, and its run is not repeated; with another task it is refused
-// ([ErrRefused], see Apply). A job that was killed stays so ([ErrKilled]).
+// Submit adds a job of one task and returns when it is accepted. The task is checked as a task file is, with the types
+// of this member; what is wrong with it is a *[source.MalformedError]. The same job with the same task is accepted
+// again, and its run is not repeated; with another task it is refused ([ErrRefused], see Apply). A job that was killed
+// stays so ([ErrKilled]).
 func (m *Member) Submit(ctx context.Context, job string, t Task) error {
 	return m.submit(ctx, job, t, 0)
 }
@@ -218,10 +225,12 @@ func (m *Member) submit(ctx context.Context, job string, t Task, mode operate.Mo
 	})
 }
 
-// SubmitFile submits the job that a file in YAML or JSON defines (several tasks, or one), checked with the task types of this member, and returns the
-// job's name when it is accepted. The file's name tells the format and, where the definition has none, the name of the job; data is its content, so it
-// may be embedded. What is wrong with the definition is a *[source.MalformedError]: file, line, column, and what to try. A job that is there already
-// with the same definition is accepted again, with another one refused, see [ErrRefused]; its run is not repeated. One that was killed stays so, see [ErrKilled].
+// SubmitFile submits the job that a file in YAML or JSON defines (several tasks, or one), checked with the task types
+// of this member, and returns the job's name when it is accepted. The file's name tells the format and, where the
+// definition has none, the name of the job; data is its content, so it may be embedded. What is wrong with the
+// definition is a *[source.MalformedError]: file, line, column, and what to try. A job that is there already with the
+// same definition is accepted again, with another one refused, see [ErrRefused]; its run is not repeated. One that was
+// killed stays so, see [ErrKilled].
 func (m *Member) SubmitFile(ctx context.Context, name string, data []byte) (job string, err error) {
 	id, spec, err := source.ParseJob(name, data, m.types, nil)
 	if err != nil {
@@ -230,9 +239,10 @@ func (m *Member) SubmitFile(ctx context.Context, name string, data []byte) (job 
 	return string(id), m.ask(ctx, fmt.Sprintf("submit job %q", id), func(ctx context.Context) (operate.Answer, error) { return m.ops.Submit(ctx, id, spec, 0) })
 }
 
-// Singleton runs f on one member of the cluster at a time, by a lock of this name: it waits for its turn, calls f, and returns what f returns. The ctx of f
-// ends with ctx and with the lock; where the lock was lost, because the store was away for too long, Singleton waits for another turn and calls f again. The
-// token grows with every turn: give it to what f writes to.
+// Singleton runs f on one member of the cluster at a time, by a lock of this name: it waits for its turn, calls f, and
+// returns what f returns. The ctx of f ends with ctx and with the lock; where the lock was lost, because the store was
+// away for too long, Singleton waits for another turn and calls f again. The token grows with every turn: give it to
+// what f writes to.
 func (m *Member) Singleton(ctx context.Context, name string, f func(ctx context.Context, token Token) error) error {
 	for {
 		lost := false
@@ -255,13 +265,14 @@ var (
 	ErrKilled = operate.ErrKilled
 )
 
-// Apply makes sure that the job runs by this task, and tells whether that changed anything. Where there is no such job it is submitted. Where there is one
-// with a lower Task.Version, it goes on by this task: partitions stay where they are, those that run are stopped and started by the new definition. The same
-// version with the same task changes nothing, also when the job is completed.
+// Apply makes sure that the job runs by this task, and tells whether that changed anything. Where there is no such job
+// it is submitted. Where there is one with a lower Task.Version, it goes on by this task: partitions stay where they
+// are, those that run are stopped and started by the new definition. The same version with the same task changes
+// nothing, also when the job is completed.
 //
-// All replicas of a service may call it when they start. While old and new ones run side by side, the higher version stands: the call of an older one
-// changes nothing and returns [ErrOlder]. The same version with another task is refused ([ErrRefused]), so two replicas cannot take turns; a job that was
-// killed stays killed ([ErrKilled]).
+// All replicas of a service may call it when they start. While old and new ones run side by side, the higher version
+// stands: the call of an older one changes nothing and returns [ErrOlder]. The same version with another task is
+// refused ([ErrRefused]), so two replicas cannot take turns; a job that was killed stays killed ([ErrKilled]).
 func (m *Member) Apply(ctx context.Context, job string, t Task) (changed bool, err error) {
 	spec, err := t.spec(job, m.types)
 	if err != nil {
@@ -275,14 +286,16 @@ func (m *Member) Apply(ctx context.Context, job string, t Task) (changed bool, e
 	return changed, err
 }
 
-// Events are optional callbacks of a member. They may be called from any goroutine and must return soon. They are for logs and counters: what must not happen
-// twice in a cluster belongs into a task and needs its token.
+// Events are optional callbacks of a member. They may be called from any goroutine and must return soon. They are for
+// logs and counters: what must not happen twice in a cluster belongs into a task and needs its token.
 type Events struct {
-	// Owned: this member starts to run a partition, and Lost: its run has ended, whatever the reason. A restart on the same member gives both.
+	// Owned: this member starts to run a partition, and Lost: its run has ended, whatever the reason. A restart on the
+	// same member gives both.
 	Owned, Lost func(partition string, token Token)
 	// Removed: the others counted this member out. It stops its work and joins again.
 	Removed func(reason string)
-	// StoreLost is called when the store stops answering, StoreBack when it answers again, with the length of the outage.
+	// StoreLost is called when the store stops answering, StoreBack when it answers again, with the length of the
+	// outage.
 	StoreLost func(err error)
 	StoreBack func(after time.Duration)
 }

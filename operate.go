@@ -10,8 +10,8 @@ import (
 	"github.com/rota-run/rota/internal/view"
 )
 
-// Kill ends a job: its tasks stop. [Member.Wait] returns when they have. One of a task file is refused while a member has its source, which would submit it
-// again: remove the file, or pause the job.
+// Kill ends a job: its tasks stop. [Member.Wait] returns when they have. One of a task file is refused while a member
+// has its source, which would submit it again: remove the file, or pause the job.
 func (m *Member) Kill(ctx context.Context, job string) error {
 	return m.ask(ctx, fmt.Sprintf("kill job %q", job), func(ctx context.Context) (operate.Answer, error) { return m.ops.Kill(ctx, cluster.JobID(job)) })
 }
@@ -26,9 +26,10 @@ func (m *Member) Resume(ctx context.Context, job string) error {
 	return m.ask(ctx, fmt.Sprintf("resume job %q", job), func(ctx context.Context) (operate.Answer, error) { return m.ops.Resume(ctx, cluster.JobID(job)) })
 }
 
-// RunNow has the owner of a task begin a round at once, or when its present round is over; the planned rounds stay as they are. The task is named as for
-// Unpark; a job is all of its partitions. It is an error of kind [ErrRefused] where the task is paused, or has no rounds. If the owner stops before the round
-// is over, the next one runs it: at least once.
+// RunNow has the owner of a task begin a round at once, or when its present round is over; the planned rounds stay as
+// they are. The task is named as for Unpark; a job is all of its partitions. It is an error of kind [ErrRefused] where
+// the task is paused, or has no rounds. If the owner stops before the round is over, the next one runs it: at least
+// once.
 func (m *Member) RunNow(ctx context.Context, task string) error {
 	return m.ask(ctx, fmt.Sprintf("run %q now", task), func(ctx context.Context) (operate.Answer, error) {
 		_, a, err := m.ops.RunNow(ctx, task)
@@ -36,14 +37,16 @@ func (m *Member) RunNow(ctx context.Context, task string) error {
 	})
 }
 
-// Unpark gives a partition that failed too often another row of attempts. It is named as everywhere: "job", "job/task", "job#key" or "job/task#key".
+// Unpark gives a partition that failed too often another row of attempts. It is named as everywhere: "job", "job/task",
+// "job#key" or "job/task#key".
 func (m *Member) Unpark(ctx context.Context, partition string) error {
 	return m.ask(ctx, fmt.Sprintf("unpark %q", partition), func(ctx context.Context) (operate.Answer, error) {
 		return m.ops.Unpark(ctx, cluster.PartitionID(partition))
 	})
 }
 
-// Drain moves the tasks of a member away, under their hand-over contract, and gives it no more until Undrain, also when it restarts.
+// Drain moves the tasks of a member away, under their hand-over contract, and gives it no more until Undrain, also when
+// it restarts.
 func (m *Member) Drain(ctx context.Context, member string) error {
 	return m.ask(ctx, fmt.Sprintf("drain member %q", member), func(ctx context.Context) (operate.Answer, error) {
 		return m.ops.Drain(ctx, cluster.MemberID(member))
@@ -68,8 +71,9 @@ func (m *Member) ask(ctx context.Context, what string, do func(ctx context.Conte
 	return nil
 }
 
-// OwnerOf is the member that owns a partition of a job of one task now, as this member sees it, and its token; "" while it has no owner. The key is "" for a task of
-// spread Single. The answer may be old when it arrives: what must not be done by two needs the token.
+// OwnerOf is the member that owns a partition of a job of one task now, as this member sees it, and its token; "" while
+// it has no owner. The key is "" for a task of spread Single. The answer may be old when it arrives: what must not be
+// done by two needs the token.
 func (m *Member) OwnerOf(job, key string) (member string, token Token) {
 	p, _ := m.Value().Partition(cluster.NewPartitionID(cluster.JobID(job), "", key))
 	return string(p.Owner), p.Token
@@ -81,7 +85,8 @@ func (m *Member) Name() string { return m.name }
 // Metric is a family of measurements of a member.
 type Metric = node.Metric
 
-// Metrics measures this member now, as plain data; api.NewCollector(m.Name(), m.Metrics) makes a collector for Prometheus of it.
+// Metrics measures this member now, as plain data; api.NewCollector(m.Name(), m.Metrics) makes a collector for
+// Prometheus of it.
 func (m *Member) Metrics() []Metric { return append(m.node.Metrics(), view.Metrics(m.node.Value())...) }
 
 type memberKey struct{}

@@ -129,7 +129,8 @@ func TestDrainAndEvents(t *testing.T) {
 	})
 }
 
-// TestRunNow: a round that is asked for at one member begins at the owner, at once; where there is none to ask for, the error says so.
+// TestRunNow: a round that is asked for at one member begins at the owner, at once; where there is none to ask for, the
+// error says so.
 func TestRunNow(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		s := memory.New()

@@ -11,7 +11,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// BenchmarkPartitioner puts items that do nothing through a window of 256, on three members of one process that share a store in memory.
+// BenchmarkPartitioner puts items that do nothing through a window of 256, on three members of one process that share a
+// store in memory.
 func BenchmarkPartitioner(b *testing.B) {
 	ctx := b.Context()
 	s := memory.New()

@@ -52,7 +52,8 @@ func (s *seen) count() int {
 	return len(s.done)
 }
 
-// Every input is done on three members, once but for runs that are cut when the member that lists leaves; the window stays small, and nothing is left behind.
+// Every input is done on three members, once but for runs that are cut when the member that lists leaves; the window
+// stays small, and nothing is left behind.
 func TestEveryInputIsDoneOnce(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		const inputs, window = 300, 20

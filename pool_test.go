@@ -12,7 +12,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// Under sync a pool and a flow are refused when they are submitted, by the member and by a client, and the error says what to try.
+// Under sync a pool and a flow are refused when they are submitted, by the member and by a client, and the error says
+// what to try.
 func TestSyncRefusesPoolsAndFlows(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		s := memory.New()

@@ -12,9 +12,10 @@ import (
 
 // The nouns that users of the library meet; see the packages that they come from.
 type (
-	// Grant is one partition to work on, under a token, until its context ends. Its methods, which go doc shows with package work (go doc work.Grant.SavePosition):
-	// LoadPosition and SavePosition keep how far the work is, for the next owner; Split replaces the partition by others; Emit and Value publish samples;
-	// Valid reports whether the lease is valid.
+	// Grant is one partition to work on, under a token, until its context ends. Its methods, which go doc shows with
+	// package work (go doc work.Grant.SavePosition): LoadPosition and SavePosition keep how far the work is, for the
+	// next owner; Split replaces the partition by others; Emit and Value publish samples; Valid reports whether the
+	// lease is valid.
 	Grant = work.Grant
 	// Type is a task type.
 	Type = work.Type

@@ -20,7 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// virtual runs a test in a bubble of testing/synctest: its time passes only while all of it waits, so no machine is too slow for it.
+// virtual runs a test in a bubble of testing/synctest: its time passes only while all of it waits, so no machine is too
+// slow for it.
 func virtual(t *testing.T, test func(t *testing.T, ctx context.Context)) {
 	t.Helper()
 	t.Parallel()
@@ -92,7 +93,8 @@ func TestATaskMovesWhenItsMemberLeaves(t *testing.T) {
 	})
 }
 
-// A Leave whose ctx has ended does not wait for the tasks to move, and what waits for the member is told that it has ended.
+// A Leave whose ctx has ended does not wait for the tasks to move, and what waits for the member is told that it has
+// ended.
 func TestLeaveInAHurry(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		s := memory.New()

@@ -13,10 +13,11 @@ import (
 
 // Stage is a task type that makes segments of segments: a node of a flow. Do is required.
 //
-// The segments that a function puts out count once, however often it runs for the same ones: after a crash another member does it again.
+// The segments that a function puts out count once, however often it runs for the same ones: after a crash another
+// member does it again.
 type Stage[C, In, Out any] struct {
-	// Do processes a batch of segments and sends its output. If it fails, nothing that it sent counts. The batch is retried, then its segments one by
-	// one, and those that still fail become dead letters.
+	// Do processes a batch of segments and sends its output. If it fails, nothing that it sent counts. The batch is
+	// retried, then its segments one by one, and those that still fail become dead letters.
 	Do       func(ctx context.Context, g *Grant, config C, in []In, out *Sender[Out]) error
 	Attempts int // how often a batch is tried as a whole; default 3
 	In       Codec[In]
@@ -25,24 +26,26 @@ type Stage[C, In, Out any] struct {
 
 // Input is a task type that reads segments from outside into a flow. Read is required.
 type Input[C, Out any] struct {
-	// Read sends the segments behind a position, nil at first, and returns the position behind them; end says that nothing comes after them. About a
-	// hundred segments at a time are a good number. What it sends follows from the position: after a crash it is asked for the same one again. An input of a task
-	// that has several Parts reads the one that g.Index says, from 0.
+	// Read sends the segments behind a position, nil at first, and returns the position behind them; end says that
+	// nothing comes after them. About a hundred segments at a time are a good number. What it sends follows from the
+	// position: after a crash it is asked for the same one again. An input of a task that has several Parts reads the
+	// one that g.Index says, from 0.
 	Read func(ctx context.Context, g *Grant, config C, at []byte, out *Sender[Out]) (next []byte, end bool, err error)
-	// Ahead is how often Read is called, at most, before what it gave is stored; default 1. 16 is several times as fast on a server, and right for
-	// a Read that does not wait for what is not there yet.
+	// Ahead is how often Read is called, at most, before what it gave is stored; default 1. 16 is several times as fast
+	// on a server, and right for a Read that does not wait for what is not there yet.
 	Ahead int
 	Out   Codec[Out]
 }
 
 // Output is a task type that takes segments out of a flow. Write is required.
 type Output[C, In any] struct {
-	// Write takes some segments out. It may get the same segments again: after a crash, and when it fails. See [BatchName].
+	// Write takes some segments out. It may get the same segments again: after a crash, and when it fails. See
+	// [BatchName].
 	Write func(ctx context.Context, g *Grant, config C, in []In) error
 	// Seal is called when all segments were written; perhaps more than once. nil for nothing to do.
 	Seal func(ctx context.Context, g *Grant, config C) error
-	// Attempts is how often a batch is tried as a whole, before its segments are tried one by one, each under a name of its own, and become dead letters.
-	// Default: a batch is tried until it is written.
+	// Attempts is how often a batch is tried as a whole, before its segments are tried one by one, each under a name of
+	// its own, and become dead letters. Default: a batch is tried until it is written.
 	Attempts int
 	In       Codec[In]
 }
@@ -54,7 +57,8 @@ type Sender[T any] struct {
 	buf   []byte
 }
 
-// HasKey is what segments may be that are sharded by a key and have it at hand; without it the key is a field of their JSON.
+// HasKey is what segments may be that are sharded by a key and have it at hand; without it the key is a field of their
+// JSON.
 type HasKey interface {
 	// Key is the key by the name that the edge has.
 	Key(by string) string
@@ -73,8 +77,8 @@ func (s *Sender[T]) Send(segment T) error {
 	return s.out.Send(s.buf, key)
 }
 
-// BatchName names the batch that a function works on: the same for everybody who works on it again, and no other batch of the task has it. An
-// [Output] that overwrites what it wrote under this name has each segment once.
+// BatchName names the batch that a function works on: the same for everybody who works on it again, and no other batch
+// of the task has it. An [Output] that overwrites what it wrote under this name has each segment once.
 func BatchName(ctx context.Context) string { return stage.BatchName(ctx) }
 
 // NewStage makes a task type of a stage.

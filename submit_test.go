@@ -46,8 +46,8 @@ func TestSubmitFile(t *testing.T) {
 	})
 }
 
-// Under the protocol lease members hear of a job from the leader. Each that has submitted it waits for its end at once, also the second one, which finds it
-// there.
+// Under the protocol lease members hear of a job from the leader. Each that has submitted it waits for its end at once,
+// also the second one, which finds it there.
 func TestSubmitThenWaitByClaims(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		server := memory.New()

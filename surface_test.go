@@ -19,7 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/api.txt")
 
-// TestSurface compares all exported identifiers with docs/api.txt, so that no change of the public surface goes unnoticed.
+// TestSurface compares all exported identifiers with docs/api.txt, so that no change of the public surface goes
+// unnoticed.
 func TestSurface(t *testing.T) {
 	t.Parallel()
 	const golden = "docs/api.txt"
@@ -161,7 +162,8 @@ func (s *surface) typ(spec *ast.TypeSpec) {
 	}
 }
 
-// members are the exported fields of a struct or the methods of an interface. A method that is not exported seals the interface.
+// members are the exported fields of a struct or the methods of an interface. A method that is not exported seals the
+// interface.
 func (s *surface) members(prefix string, list *ast.FieldList) {
 	for _, f := range list.List {
 		if len(f.Names) == 0 {

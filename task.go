@@ -33,13 +33,14 @@ type Task struct {
 	Weight     int64 // load of each partition; 0 means 100
 	MinSlots   int64 // when Spread is Pool: run on so many slots, or wait; 0: run on what there is
 	MaxSlots   int64 // when Spread is Pool: 0 means no limit
-	// Repartition, when Spread is Pool: each run is told its share, Grant.Index of Grant.Count. When slots come or go all runs of the task stop,
-	// and only then those with the new shares start.
+	// Repartition, when Spread is Pool: each run is told its share, Grant.Index of Grant.Count. When slots come or go
+	// all runs of the task stop, and only then those with the new shares start.
 	Repartition bool
 	RetryMin    time.Duration // first pause after a failure; default 1 s
 	RetryMax    time.Duration // longest pause; default 5 min
 	MaxAttempts int64         // failures in a row that park a partition; 0 means never
-	// OnStoreLoss is what a running task does when its member has not reached the store for so long that others may take over; default StoreLossStop.
+	// OnStoreLoss is what a running task does when its member has not reached the store for so long that others may
+	// take over; default StoreLossStop.
 	OnStoreLoss OnStoreLoss
 	// Version of the definition, for Apply: a higher one replaces a lower one.
 	Version int64
@@ -112,21 +113,24 @@ func orNone(d time.Duration) string {
 	return d.String()
 }
 
-// Partitioner is a task type for inputs that are too many to hold at once: files, objects, pages. One member lists them, and at most Window of
-// them at a time are partitions, items, that all members work on. List and Run are required.
+// Partitioner is a task type for inputs that are too many to hold at once: files, objects, pages. One member lists
+// them, and at most Window of them at a time are partitions, items, that all members work on. List and Run are
+// required.
 type Partitioner[C any] struct {
 	Window int // most items outstanding; default 64. A few times MaxConcurrent of all members together is enough.
 	// MaxConcurrent is how many items one member works on at once; 0 means no limit.
 	MaxConcurrent int
-	// List returns at most limit inputs behind cursor, nil at first, and the cursor behind them; what it returns must follow from the cursor.
-	// It may run again with a cursor that it had before, after a crash. g.Key is the one of Task.Partitions that it lists for.
+	// List returns at most limit inputs behind cursor, nil at first, and the cursor behind them; what it returns must
+	// follow from the cursor. It may run again with a cursor that it had before, after a crash. g.Key is the one of
+	// Task.Partitions that it lists for.
 	List func(ctx context.Context, g *Grant, config C, cursor []byte, limit int) (Page, error)
 	// Run works on one item: g.Key and g.Input. It is done when Run returns nil, and never run again.
 	Run  func(ctx context.Context, g *Grant, config C) error
 	Poll time.Duration // how long to wait after a listing that gave nothing; default 1 s
 }
 
-// NewPartitioner makes a task type of a partitioner. Its tasks have spread Partitioned, and each of their Partitions is listed by itself:
+// NewPartitioner makes a task type of a partitioner. Its tasks have spread Partitioned, and each of their Partitions is
+// listed by itself:
 //
 //	rota.Task{Type: "thumbnails", Spread: rota.Partitioned, Partitions: []string{"photos/"}}
 func NewPartitioner[C any](name string, p Partitioner[C]) Type {
@@ -154,7 +158,8 @@ func NewPartitioner[C any](name string, p Partitioner[C]) Type {
 	}}
 }
 
-// inTurn runs f when there is room. Items that wait do not keep their partitioner waiting, which would be so with Type.MaxConcurrent.
+// inTurn runs f when there is room. Items that wait do not keep their partitioner waiting, which would be so with
+// Type.MaxConcurrent.
 func inTurn(ctx context.Context, room chan struct{}, f func() error) error {
 	if room == nil {
 		return f()

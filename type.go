@@ -9,8 +9,9 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// NewType makes a task type of a function and its config, which is decoded from the task's definition; fields that C does not have are
-// refused. The function works until it is finished (nil), fails (an error: it is tried again after a pause) or ctx ends.
+// NewType makes a task type of a function and its config, which is decoded from the task's definition; fields that C
+// does not have are refused. The function works until it is finished (nil), fails (an error: it is tried again after a
+// pause) or ctx ends.
 func NewType[C any](name string, run func(ctx context.Context, g *Grant, config C) error) Type {
 	return Type{Name: name, New: func(d work.Definition) (work.Runner, error) {
 		var c C
@@ -66,11 +67,13 @@ func codecOf[T any](given Codec[T]) Codec[T] {
 	return jsonCodec[T]{}
 }
 
-// Keyed is a task type that makes segments of segments and keeps state: counts, sums, the newest of each key. Its task says keyed: true, and each of its
-// edges has a key, so that segments with equal keys meet in one shard. One worker at a time has a shard, and its state is stored together with what
-// came of the segments: each segment is in the state once. Do is required.
+// Keyed is a task type that makes segments of segments and keeps state: counts, sums, the newest of each key. Its task
+// says keyed: true, and each of its edges has a key, so that segments with equal keys meet in one shard. One worker at
+// a time has a shard, and its state is stored together with what came of the segments: each segment is in the state
+// once. Do is required.
 type Keyed[C, In, Out, S any] struct {
-	// Do works on some segments of one shard, changes its state, and sends what comes of them. Where it fails, the state is as before.
+	// Do works on some segments of one shard, changes its state, and sends what comes of them. Where it fails, the
+	// state is as before.
 	Do func(ctx context.Context, g *Grant, config C, state *S, in []In, out *Sender[Out]) error
 	// End is called when all segments of a shard are in its state. What it sends counts once. nil for nothing to do.
 	End      func(ctx context.Context, g *Grant, config C, state *S, out *Sender[Out]) error

@@ -29,8 +29,8 @@ const (
 	jobUnknown = "unknown"
 )
 
-// Wait returns when a job has ended and nothing of it runs any more: nil when all of it is done, else a *[JobError]. It returns one too when the job cannot go on
-// because all that is left of it is parked; see [Member.Unpark].
+// Wait returns when a job has ended and nothing of it runs any more: nil when all of it is done, else a *[JobError]. It
+// returns one too when the job cannot go on because all that is left of it is parked; see [Member.Unpark].
 func (m *Member) Wait(ctx context.Context, job string) error {
 	w := waiter{job: cluster.JobID(job)}
 	for {
@@ -48,7 +48,8 @@ func (m *Member) Wait(ctx context.Context, job string) error {
 	}
 }
 
-// waiter looks for the end of a job. It remembers a partition that was alive at the last look, so that a look at a large job is cheap.
+// waiter looks for the end of a job. It remembers a partition that was alive at the last look, so that a look at a
+// large job is cheap.
 type waiter struct {
 	job   cluster.JobID
 	alive cluster.PartitionID

@@ -25,7 +25,8 @@ const (
 	stagger      = 8 * time.Millisecond   // for calls that another member is nearer to
 )
 
-// backlog is what one member knows of the calls that wait. It holds the pages, which are few, and the calls of at most one page of each queue.
+// backlog is what one member knows of the calls that wait. It holds the pages, which are few, and the calls of at most
+// one page of each queue.
 type backlog struct {
 	w      *Worker
 	hinted bool
@@ -288,7 +289,8 @@ func (l *leaf) listIn(b *backlog, now protocol.Instant) time.Duration {
 	return soonest - since
 }
 
-// list looks for what may be claimed. The head is read after the list: it tells which documents came late and are not to run.
+// list looks for what may be claimed. The head is read after the list: it tells which documents came late and are not
+// to run.
 func (l *leaf) list(ctx context.Context, b *backlog, now protocol.Instant) {
 	b.held -= l.size
 	l.waiting, l.size, l.queued, l.listed, l.epoch, l.hint = nil, 0, 0, now, b.epoch, b.hintAt
@@ -379,8 +381,8 @@ func (b *backlog) claimable(c *candidate) bool {
 	return ok
 }
 
-// distance spreads the members over the list: each begins with its own share, and takes the shares of others only if they are still there at its next,
-// slightly later check. So many idle members read, but not all of them write.
+// distance spreads the members over the list: each begins with its own share, and takes the shares of others only if
+// they are still there at its next, slightly later check. So many idle members read, but not all of them write.
 func (b *backlog) distance(ordinal int) time.Duration {
 	d := ((ordinal-b.rank)%b.of + b.of) % b.of
 	if d == 0 {

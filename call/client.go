@@ -20,16 +20,17 @@ import (
 
 // ClientOptions are those of a client. The zero value works.
 type ClientOptions struct {
-	// Queue names the caller, by the rules for member names: members share their slots fairly among queues. Several clients may use the same queue.
-	// Default: a random name.
+	// Queue names the caller, by the rules for member names: members share their slots fairly among queues. Several
+	// clients may use the same queue. Default: a random name.
 	Queue  string
 	Logger *slog.Logger // default: discard
-	// Clock measures the age of pages; default [protocol.Now]. A test in a bubble of testing/synctest sets [protocol.NewProcessClock].
+	// Clock measures the age of pages; default [protocol.Now]. A test in a bubble of testing/synctest sets
+	// [protocol.NewProcessClock].
 	Clock func() protocol.Instant
 }
 
-// Client submits calls and waits for them. Its methods may be called from any goroutine. It runs goroutines only while a caller waits for a call, and while
-// it removes collected calls.
+// Client submits calls and waits for them. Its methods may be called from any goroutine. It runs goroutines only while
+// a caller waits for a call, and while it removes collected calls.
 type Client struct {
 	docs  store.Docs
 	queue string
@@ -80,7 +81,8 @@ func (c *Client) Calls() *Client { return c }
 // lastWords bounds how long Close waits for what goes on in the background.
 const lastWords = 5 * time.Second
 
-// Close waits for pending removals of collected calls, a few seconds at most, and frees the client. Calls continue in the cluster; waiters get ErrClosed.
+// Close waits for pending removals of collected calls, a few seconds at most, and frees the client. Calls continue in
+// the cluster; waiters get ErrClosed.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true

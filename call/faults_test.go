@@ -51,8 +51,9 @@ func faulty(t *testing.T, s *crowd, seed uint64, shares map[faults.Outcome]int) 
 	return f
 }
 
-// Answers get lost, requests get lost, writes are made late, the store refuses: as long as no member loses its lease, each call that was submitted runs exactly once
-// and gives its result exactly once; one whose submission was answered by an error runs at most once.
+// Answers get lost, requests get lost, writes are made late, the store refuses: as long as no member loses its lease,
+// each call that was submitted runs exactly once and gives its result exactly once; one whose submission was answered
+// by an error runs at most once.
 func TestLostAnswersNeitherLoseNorDoubleACall(t *testing.T) {
 	virtual.Seeds(t, 20, func(t *testing.T, seed uint64) {
 		s := newCrowd(t)

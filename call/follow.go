@@ -12,7 +12,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// How often a client checks for finished calls: after a hint, at most as often as the first; without a hint, as often as the last.
+// How often a client checks for finished calls: after a hint, at most as often as the first; without a hint, as often
+// as the last.
 const (
 	lookSoonest = 4 * time.Millisecond
 	lookLazily  = 32 * time.Millisecond
@@ -97,8 +98,8 @@ func (c *Client) look(ctx context.Context, confirm bool) (found, more bool) {
 	return found, true
 }
 
-// lookAt lists one page, and tells of the calls that have ended. One that is not in the list may be gone, or the list may lag: that is confirmed now and
-// then.
+// lookAt lists one page, and tells of the calls that have ended. One that is not in the list may be gone, or the list
+// may lag: that is confirmed now and then.
 func (c *Client) lookAt(ctx context.Context, p place, confirm bool) (found bool) {
 	c.mu.Lock()
 	handles := slices.SortedFunc(maps.Keys(c.waiting[p]), func(a, b *Handle) int { return a.at.number - b.at.number })

@@ -46,15 +46,16 @@ func (d definition) check() error {
 	return nil
 }
 
-// Func is a function with a name. The caller and the runner have the same Func, or two of the same name whose types agree as JSON. It is a
-// value and may be used from any goroutine.
+// Func is a function with a name. The caller and the runner have the same Func, or two of the same name whose types
+// agree as JSON. It is a value and may be used from any goroutine.
 type Func[A, R any] struct{ d definition }
 
-// NewFunc names a function. Arguments and results are encoded as JSON. A faulty name or faulty options are an error of Submit, and of the start of
-// a member that registers the function.
+// NewFunc names a function. Arguments and results are encoded as JSON. A faulty name or faulty options are an error of
+// Submit, and of the start of a member that registers the function.
 //
-// A run may be repeated: after an error, and when its member dies or loses the store. ctx ends when this run must stop; context.Cause returns the reason.
-// [TokenOf] is the fencing token for its effects. Options may be omitted, or given once.
+// A run may be repeated: after an error, and when its member dies or loses the store. ctx ends when this run must stop;
+// context.Cause returns the reason. [TokenOf] is the fencing token for its effects. Options may be omitted, or given
+// once.
 func NewFunc[A, R any](name string, run func(ctx context.Context, arg A) (R, error), options ...Options) Func[A, R] {
 	var o Options
 	if len(options) > 0 {
@@ -114,9 +115,9 @@ type Target interface {
 	Calls() *Client
 }
 
-// Submit writes a call and returns when it is persisted: from then on it survives the death of this process and of any member. It runs on an idle slot of
-// a member that has the function. If the error matches store.ErrUnknown, the call may have been submitted; after any other
-// error it was not.
+// Submit writes a call and returns when it is persisted: from then on it survives the death of this process and of any
+// member. It runs on an idle slot of a member that has the function. If the error matches store.ErrUnknown, the call
+// may have been submitted; after any other error it was not.
 func (f Func[A, R]) Submit(ctx context.Context, to Target, arg A) (*Call[R], error) {
 	raw, err := json.Marshal(arg)
 	if err != nil {
@@ -135,8 +136,8 @@ func (f Func[A, R]) Submit(ctx context.Context, to Target, arg A) (*Call[R], err
 // submitAtOnce is how many submissions of SubmitAll are under way at the same time.
 const submitAtOnce = 32
 
-// SubmitAll submits a call for each argument, many at the same time. Calls are in the order of the arguments. A call that was not
-// submitted is nil, and the returned error joins the errors of [Func.Submit].
+// SubmitAll submits a call for each argument, many at the same time. Calls are in the order of the arguments. A call
+// that was not submitted is nil, and the returned error joins the errors of [Func.Submit].
 func (f Func[A, R]) SubmitAll(ctx context.Context, to Target, args ...A) ([]*Call[R], error) {
 	calls, faults := make([]*Call[R], len(args)), make([]error, len(args))
 	next := make(chan int)
@@ -165,10 +166,11 @@ func (f Func[A, R]) Attach(to Target, id string) (*Call[R], error) {
 	return &Call[R]{h}, nil
 }
 
-// Map calls the function for each argument and yields the results in the order of the arguments. The error of a call is yielded at its place, and the
-// others continue. At most window calls are outstanding, which also bounds memory; Map takes an argument from args when there is room for its call. When
-// ctx ends, its cause is yielded and the rest is skipped. Calls that are outstanding then, or when the loop is left, are cancelled in the
-// background. A window below 1 counts as 1.
+// Map calls the function for each argument and yields the results in the order of the arguments. The error of a call is
+// yielded at its place, and the others continue. At most window calls are outstanding, which also bounds memory; Map
+// takes an argument from args when there is room for its call. When ctx ends, its cause is yielded and the rest is
+// skipped. Calls that are outstanding then, or when the loop is left, are cancelled in the background. A window below 1
+// counts as 1.
 func (f Func[A, R]) Map(ctx context.Context, to Target, args iter.Seq[A], window int) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		m := mapping[A, R]{f: f, to: to, window: max(window, 1)}
@@ -182,9 +184,10 @@ type Call[R any] struct{ h *Handle }
 // ID identifies the call, for Attach.
 func (c *Call[R]) ID() string { return c.h.ID() }
 
-// Wait returns the result, or the error with which the call ended: [ErrCancelled], an [*Error] (ErrTimeout if it took too long), [ErrGone]. It may
-// be called again and returns the same. When ctx ends it returns its cause, and the call continues. Returning the outcome collects it: the document is
-// deleted soon after. A function that waits with its own ctx yields its slot to other calls meanwhile.
+// Wait returns the result, or the error with which the call ended: [ErrCancelled], an [*Error] (ErrTimeout if it took
+// too long), [ErrGone]. It may be called again and returns the same. When ctx ends it returns its cause, and the call
+// continues. Returning the outcome collects it: the document is deleted soon after. A function that waits with its own
+// ctx yields its slot to other calls meanwhile.
 func (c *Call[R]) Wait(ctx context.Context) (R, error) {
 	var r R
 	raw, err := c.h.Wait(ctx)
@@ -197,17 +200,19 @@ func (c *Call[R]) Wait(ctx context.Context) (R, error) {
 	return r, nil
 }
 
-// Cancel ends the call if it is queued. Otherwise it asks the runner to stop, which notices within about a second; Wait returns the outcome. A finished
-// call does not change. Nil means that the request is persisted, or was not needed any more.
+// Cancel ends the call if it is queued. Otherwise it asks the runner to stop, which notices within about a second; Wait
+// returns the outcome. A finished call does not change. Nil means that the request is persisted, or was not needed any
+// more.
 func (c *Call[R]) Cancel(ctx context.Context) error { return c.h.Cancel(ctx) }
 
-// OnFailureOrTimeout calls back once, with the result of Wait, when the call has failed, timed out, was cancelled or is gone; at once if it already has.
-// Each given function is called at most once, in its own goroutine, and exactly once if the call ends this way while this process and its client live. For
-// an action that must happen even if this process dies, use a function: see Options.OnFailure.
+// OnFailureOrTimeout calls back once, with the result of Wait, when the call has failed, timed out, was cancelled or is
+// gone; at once if it already has. Each given function is called at most once, in its own goroutine, and exactly once
+// if the call ends this way while this process and its client live. For an action that must happen even if this process
+// dies, use a function: see Options.OnFailure.
 func (c *Call[R]) OnFailureOrTimeout(f func(error)) { c.h.OnFailureOrTimeout(f) }
 
-// OnDone calls back once, with the result, when the call is done; it collects the outcome, as Wait does. The function is called in its own goroutine, and
-// not if the call ends otherwise, or if this process or its client ends before.
+// OnDone calls back once, with the result, when the call is done; it collects the outcome, as Wait does. The function
+// is called in its own goroutine, and not if the call ends otherwise, or if this process or its client ends before.
 func (c *Call[R]) OnDone(f func(R)) {
 	c.h.c.background(func(ctx context.Context) {
 		if r, err := c.Wait(ctx); err == nil {

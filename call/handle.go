@@ -59,8 +59,8 @@ func (h *Handle) ended() bool {
 	}
 }
 
-// lookNow reads the document once: the end of a call that has ended is there at once, without a list of its page. What goes wrong is left to the
-// goroutine that follows.
+// lookNow reads the document once: the end of a call that has ended is there at once, without a list of its page. What
+// goes wrong is left to the goroutine that follows.
 func (h *Handle) lookNow(ctx context.Context) {
 	s, err := read(ctx, h.c.docs, h.at.key())
 	if err != nil {

@@ -34,7 +34,8 @@ func newLeaf(queue string, listed protocol.Instant, waiting int) *leaf {
 	return &leaf{at: place{queue: queue, page: "p"}, listed: listed, waiting: make([]candidate, waiting), lost: new(atomic.Int64), failed: new(atomic.Bool)}
 }
 
-// While all slots are taken a member lists one page now and then: the one that it has not listed for longest, of those with nothing left to claim.
+// While all slots are taken a member lists one page now and then: the one that it has not listed for longest, of those
+// with nothing left to claim.
 func TestWhichPageIsPeekedAt(t *testing.T) {
 	t.Parallel()
 	m := memory.New().Open()
@@ -113,7 +114,8 @@ func TestOpenPages(t *testing.T) {
 	}
 }
 
-// Members begin with their own share, and wait a little longer for each share that is farther away, but not without end.
+// Members begin with their own share, and wait a little longer for each share that is farther away, but not without
+// end.
 func TestDistances(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

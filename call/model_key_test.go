@@ -9,8 +9,9 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Key names a state by what can make a difference later: versions and nonces by which are the same, eras by whether any has passed. What follows from the rest is left out: what a
-// run is writing follows from the call that it knows and what came of it.
+// Key names a state by what can make a difference later: versions and nonces by which are the same, eras by whether any
+// has passed. What follows from the rest is left out: what a run is writing follows from the call that it knows and
+// what came of it.
 func (m model) Key(s system) string {
 	k := keyer{text: make([]byte, 0, 512)}
 	f := s.left

@@ -152,7 +152,8 @@ func (s *system) getHead() gotHead {
 	return gotHead{version: versionOf(s.head.version), body: s.head.body}
 }
 
-// writes adds the moves of a request: the store does it, the answer is heard, or a fault comes between. of finds the request in a state, and hear takes the answer in.
+// writes adds the moves of a request: the store does it, the answer is heard, or a fault comes between. of finds the
+// request in a state, and hear takes the answer in.
 func (w *moves) writes(r request, of func(*system) *request, hear func(*system, answer)) {
 	doubt := answer(putEnded{err: store.ErrUnknown})
 	refusal := answer(putEnded{err: store.ErrUnavailable})

@@ -10,12 +10,14 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// model is a caller, somebody else who waits for the same call, some members, one who sweeps, a store, and the faults that a scenario allows. What decides is the real
-// thing: step, attempt, writing, claimant, submission, heading, cancelling, hearing, tally, fateOf, and the cluster's value.
+// model is a caller, somebody else who waits for the same call, some members, one who sweeps, a store, and the faults
+// that a scenario allows. What decides is the real thing: step, attempt, writing, claimant, submission, heading,
+// cancelling, hearing, tally, fateOf, and the cluster's value.
 //
-// A write is made in two moves, it is done by the store and its answer is heard. A read is one: what is read is acted on by a write, which comes later. There are no
-// clocks: that a member's lease is over by its own clock is a move, and that the cluster counts it out is another, which comes later; that is what the protocol
-// promises. An era is longer than anything is kept, and than a request is under way.
+// A write is made in two moves, it is done by the store and its answer is heard. A read is one: what is read is acted
+// on by a write, which comes later. There are no clocks: that a member's lease is over by its own clock is a move, and
+// that the cluster counts it out is another, which comes later; that is what the protocol promises. An era is longer
+// than anything is kept, and than a request is under way.
 type model struct {
 	members  int
 	faults   faults
@@ -119,7 +121,8 @@ func versionOf(n int) store.Version {
 	return store.Version(strconv.Itoa(n))
 }
 
-// chronicle is every value that the cluster may come to have: 'A' says that a is counted out, 'a' that it is taken in again.
+// chronicle is every value that the cluster may come to have: 'A' says that a is counted out, 'a' that it is taken in
+// again.
 func (m model) chronicle() map[string]cluster.Value {
 	v := cluster.Value{}
 	index := cluster.Index(0)

@@ -17,16 +17,18 @@ type Options struct {
 	Backoff    time.Duration // before the second attempt, doubles with each further one; default 1 s; negative: none
 	MaxBackoff time.Duration // default 1 min
 	MaxResult  int           // bytes of the result as JSON; a larger one is an error of the call; default 64 KiB, at most 256 KiB
-	// Key, if not "", names the call: a second submission under the same key, by any client of the same name, returns the existing call, as long as its
-	// outcome is kept. So a caller that does not know whether its submission arrived can submit again. A call with a key costs two documents, one without costs one.
+	// Key, if not "", names the call: a second submission under the same key, by any client of the same name, returns
+	// the existing call, as long as its outcome is kept. So a caller that does not know whether its submission arrived
+	// can submit again. A call with a key costs two documents, one without costs one.
 	Key string
-	// On is the member that runs the call, if it is not "". While it is not joined, or is draining, any member does: a call is lost with nobody.
+	// On is the member that runs the call, if it is not "". While it is not joined, or is draining, any member does: a
+	// call is lost with nobody.
 	On string
 	// Delay is how long members let the call wait, from when they first saw it.
 	Delay time.Duration
-	// OnFailure is a function of [Failure] that runs when the call has failed (not when it was cancelled). The write that ends the call submits it,
-	// exactly once, so it survives the caller; like any call it runs at least once, under its own options. Its own OnFailure is
-	// ignored, and its result is dropped.
+	// OnFailure is a function of [Failure] that runs when the call has failed (not when it was cancelled). The write
+	// that ends the call submits it, exactly once, so it survives the caller; like any call it runs at least once,
+	// under its own options. Its own OnFailure is ignored, and its result is dropped.
 	OnFailure Function
 }
 

@@ -13,7 +13,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/virtual"
 )
 
-// OnFailureOrTimeout calls back once, whether it was asked for before or after the end, and however often somebody waits.
+// OnFailureOrTimeout calls back once, whether it was asked for before or after the end, and however often somebody
+// waits.
 func TestOnFailureOrTimeoutIsToldOnce(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		begin := make(chan struct{})

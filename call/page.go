@@ -15,8 +15,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// pageAge is how long a page takes new calls. pageRest is how long members keep an empty page, which is far longer: by then only a process that was
-// suspended could add to it, and that process checks the page again.
+// pageAge is how long a page takes new calls. pageRest is how long members keep an empty page, which is far longer: by
+// then only a process that was suspended could add to it, and that process checks the page again.
 const (
 	pageAge  = time.Minute
 	pageRest = 10 * time.Minute
@@ -24,7 +24,8 @@ const (
 
 // head is what the document of a page says.
 type head struct {
-	// Void are the numbers of submissions that were abandoned with an unknown outcome: such a document may appear late, and must not run.
+	// Void are the numbers of submissions that were abandoned with an unknown outcome: such a document may appear late,
+	// and must not run.
 	Void []int `json:"void,omitempty"`
 }
 
@@ -156,8 +157,8 @@ func (p *page) void(ctx context.Context, number int) error {
 	return p.writeHead(ctx, h, p.version)
 }
 
-// tend makes sure that the page is there after a late submission: a member that takes it for abandoned either finds it changed, or has removed it
-// already, and then it is written again.
+// tend makes sure that the page is there after a late submission: a member that takes it for abandoned either finds it
+// changed, or has removed it already, and then it is written again.
 func (p *page) tend(ctx context.Context) error {
 	p.turn <- struct{}{}
 	defer func() { <-p.turn }()
@@ -167,7 +168,8 @@ func (p *page) tend(ctx context.Context) error {
 	return nil
 }
 
-// close issues no further number; left reports that one call is removed or never was. The last of these removes the page.
+// close issues no further number; left reports that one call is removed or never was. The last of these removes the
+// page.
 func (p *page) close(ctx context.Context) { p.leave(ctx, func() { p.tally.shut = true }) }
 func (p *page) left(ctx context.Context)  { p.leave(ctx, func() { p.tally.live-- }) }
 
@@ -195,8 +197,8 @@ func (p *page) remove(ctx context.Context) {
 	}
 }
 
-// sweeper removes what nobody else removes: outcomes that nobody collects, and pages that are empty. One member of the cluster does it, by its own clock
-// alone: what has not changed since that member saw it first is so old at least.
+// sweeper removes what nobody else removes: outcomes that nobody collects, and pages that are empty. One member of the
+// cluster does it, by its own clock alone: what has not changed since that member saw it first is so old at least.
 type sweeper struct {
 	w    *Worker
 	seen map[place]sight

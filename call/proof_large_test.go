@@ -52,7 +52,8 @@ func TestProofLarge(t *testing.T) {
 	})
 }
 
-// TestFlawsAreFound builds the tests of this package with the flaws laid over the source, and walks for each the scenario that is to find it.
+// TestFlawsAreFound builds the tests of this package with the flaws laid over the source, and walks for each the
+// scenario that is to find it.
 func TestFlawsAreFound(t *testing.T) {
 	t.Setenv("GOFLAGS", "-tags=proof") // what is built has the larger scenarios too
 	mutanttest.WalkedAreFound(t, "call", "^TestProof(Seconds)?$")

@@ -52,7 +52,8 @@ func prove(t *testing.T, all map[string]check.Model[system]) {
 	mutanttest.Prove(t, 8_000_000, all)
 }
 
-// TestFlawsFit looks whether each flaw of testdata/flaws.txt can still be laid over the source, and names a scenario. The build tag proof builds and finds them.
+// TestFlawsFit looks whether each flaw of testdata/flaws.txt can still be laid over the source, and names a scenario.
+// The build tag proof builds and finds them.
 func TestFlawsFit(t *testing.T) {
 	t.Parallel()
 	all := scenarios()

@@ -205,7 +205,8 @@ type Listed struct {
 	Record
 }
 
-// List reads all calls that the store has, sorted by ID: those that wait or run, and the outcomes that nobody has collected yet. What cannot be read is counted.
+// List reads all calls that the store has, sorted by ID: those that wait or run, and the outcomes that nobody has
+// collected yet. What cannot be read is counted.
 func List(ctx context.Context, docs store.Docs) (calls []Listed, unreadable int, err error) {
 	heads, err := docs.List(ctx, pagePrefix)
 	if err != nil {

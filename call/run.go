@@ -222,8 +222,9 @@ func (r *run) tell(before Record, t told) {
 
 type tokenKey struct{}
 
-// TokenOf returns the fencing token of the run that a function's ctx belongs to; 0 for any other ctx. It grows with each run of the same call, and of its
-// handler: an effect under a smaller token than one seen before comes from a replaced run.
+// TokenOf returns the fencing token of the run that a function's ctx belongs to; 0 for any other ctx. It grows with
+// each run of the same call, and of its handler: an effect under a smaller token than one seen before comes from a
+// replaced run.
 func TokenOf(ctx context.Context) uint64 {
 	t, _ := ctx.Value(tokenKey{}).(uint64)
 	return t
@@ -247,9 +248,10 @@ func (w *Worker) check(ctx context.Context) {
 	}
 }
 
-// lend gives the slot of the run that ctx belongs to, if any, to other calls until the function that it returns is called. A function that waits for
-// another call does not work meanwhile; where it kept its slot, functions that wait for functions would wait for ever once they have all slots. The slot
-// is taken back at once, so for a moment more functions than slots may work.
+// lend gives the slot of the run that ctx belongs to, if any, to other calls until the function that it returns is
+// called. A function that waits for another call does not work meanwhile; where it kept its slot, functions that wait
+// for functions would wait for ever once they have all slots. The slot is taken back at once, so for a moment more
+// functions than slots may work.
 func lend(ctx context.Context) (back func()) {
 	r, ok := ctx.Value(runKey{}).(*run)
 	if !ok {
@@ -261,7 +263,8 @@ func lend(ctx context.Context) (back func()) {
 
 type runKey struct{}
 
-// lend counts the goroutines of the run that wait for other calls. The first gives the slot away, the last takes it back, unless the run is over.
+// lend counts the goroutines of the run that wait for other calls. The first gives the slot away, the last takes it
+// back, unless the run is over.
 func (r *run) lend(n int) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()

@@ -19,14 +19,16 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// RunnerConfig configures a Worker. Member, Docs, Functions, Slots, Tenure and Value are needed. Callbacks may be called from any goroutine.
+// RunnerConfig configures a Worker. Member, Docs, Functions, Slots, Tenure and Value are needed. Callbacks may be
+// called from any goroutine.
 type RunnerConfig struct {
 	Member    cluster.MemberID
 	Docs      store.Docs // with a store.Watcher, calls are found sooner
 	Functions []Function
 	// Slots returns how many calls may run here now.
 	Slots func() int64
-	// Tenure returns the incarnation in which this member is joined, and the end of its lease; zero while it is not joined.
+	// Tenure returns the incarnation in which this member is joined, and the end of its lease; zero while it is not
+	// joined.
 	Tenure func() (cluster.Incarnation, protocol.Instant)
 	// Value returns the newest value applied here, and Changed a channel that is closed when there is a newer one.
 	Value   func() cluster.Value
@@ -67,7 +69,8 @@ func (c RunnerConfig) withDefaults() RunnerConfig {
 	return c
 }
 
-// Worker runs calls on one member: it claims calls of its functions for idle slots. Its methods may be called from any goroutine, Run only once.
+// Worker runs calls on one member: it claims calls of its functions for idle slots. Its methods may be called from any
+// goroutine, Run only once.
 type Worker struct {
 	c         RunnerConfig
 	functions map[string]definition
@@ -125,8 +128,8 @@ const (
 	mostWriting = 256
 )
 
-// Run claims and runs calls until ctx ends. Then it ends the ctx of its runs, returns their calls, and returns when they have ended, after
-// Grace at the latest. If hurry is closed it does not wait.
+// Run claims and runs calls until ctx ends. Then it ends the ctx of its runs, returns their calls, and returns when
+// they have ended, after Grace at the latest. If hurry is closed it does not wait.
 func (w *Worker) Run(ctx context.Context, hurry <-chan struct{}) {
 	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(context.Canceled)
@@ -175,7 +178,8 @@ func (w *Worker) loop(ctx, base context.Context) {
 	}
 }
 
-// turn ends runs that may not go on, and claims calls for idle slots. It returns when there is something to do again at the latest.
+// turn ends runs that may not go on, and claims calls for idle slots. It returns when there is something to do again at
+// the latest.
 func (w *Worker) turn(ctx, base context.Context, hinted bool) time.Duration {
 	inc, until := w.c.Tenure()
 	now := w.c.Clock()

@@ -36,8 +36,8 @@ func (fail) event()          {}
 func (release) event()       {}
 func (requestCancel) event() {}
 
-// step applies an event to a call; false if the event has no effect on it. It is the only place that decides the state of a call. The headings of this
-// package say who may cause which event.
+// step applies an event to a call; false if the event has no effect on it. It is the only place that decides the state
+// of a call. The headings of this package say who may cause which event.
 func step(r Record, id string, e event) (Record, bool) {
 	switch e := e.(type) {
 	case claim:
@@ -95,8 +95,8 @@ func (r Record) fail(id string, e fail) Record {
 	return r.end(Failed, nil)
 }
 
-// handle turns the document into a call of the handler. That is the same write as the end of the call itself, so the handler is submitted exactly
-// once, whoever dies.
+// handle turns the document into a call of the handler. That is the same write as the end of the call itself, so the
+// handler is submitted exactly once, whoever dies.
 func (r Record) handle(id string) Record {
 	r.State = Failed
 	out := r.outcome()

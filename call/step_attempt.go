@@ -13,7 +13,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// attempt decides for one run of a call: from the claim until its outcome is written. It is a value; step makes the next one.
+// attempt decides for one run of a call: from the claim until its outcome is written. It is a value; step makes the
+// next one.
 type attempt struct {
 	id      string
 	by      Runner
@@ -247,7 +248,8 @@ func (c claimant) chosen(r Record) bool {
 	return !ok || r.On == c.member || m.State != cluster.MemberJoined || m.Draining
 }
 
-// gone reports whether a claim is of a member that is counted out. The value may be older than the claim, and then it proves nothing.
+// gone reports whether a claim is of a member that is counted out. The value may be older than the claim, and then it
+// proves nothing.
 func gone(v cluster.Value, r Runner) bool {
 	if v.Index() < r.Incarnation {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// heading writes the head of a page, so that it has another version than before. Only its client writes it, so another version that says the same is
-// the outcome of a try. It is a value; step makes the next one.
+// heading writes the head of a page, so that it has another version than before. Only its client writes it, so another
+// version that says the same is the outcome of a try. It is a value; step makes the next one.
 type heading struct {
 	body  string
 	at    store.Version // which it replaces
@@ -116,7 +116,8 @@ func (t tally) take(size int) tally {
 	return t
 }
 
-// giveUp is for a call whose submission failed. One that may be there all the same needs its page, which is then left to members.
+// giveUp is for a call whose submission failed. One that may be there all the same needs its page, which is then left
+// to members.
 func (t tally) giveUp(err error) tally {
 	t.live--
 	t.doubt = t.doubt || errors.Is(err, store.ErrUnknown)
@@ -126,11 +127,12 @@ func (t tally) giveUp(err error) tally {
 // last reports whether nothing is left of the page but its head, for sure.
 func (t tally) last() bool { return t.shut && t.live == 0 && !t.doubt }
 
-// removable reports whether the client may remove the head of a page that is done with, unless something may come late: then members do it, when they have
-// seen that nothing does.
+// removable reports whether the client may remove the head of a page that is done with, unless something may come late:
+// then members do it, when they have seen that nothing does.
 func removable(h head, v store.Version) bool { return len(h.Void) == 0 && v != "" }
 
-// submission creates the document of a call and finds out what became of it. It is a value; step makes the next one, and create is its first effect.
+// submission creates the document of a call and finds out what became of it. It is a value; step makes the next one,
+// and create is its first effect.
 type submission struct{ at submitPhase }
 
 type submitPhase uint8
@@ -184,8 +186,8 @@ func (headEnded) answer()    {}
 func (removalEnded) answer() {}
 func (aged) answer()         {}
 
-// step finds out what became of a submission. One of unknown outcome that is not there may still come, even after a second try was run, collected and
-// removed; so its number is made void, and then it is looked at once more.
+// step finds out what became of a submission. One of unknown outcome that is not there may still come, even after a
+// second try was run, collected and removed; so its number is made void, and then it is looked at once more.
 func (s submission) step(ans answer) (submission, effect) {
 	switch ans := ans.(type) {
 	case putEnded:
@@ -299,7 +301,8 @@ func expires(r Record, number int, void []int) bool {
 	return r.State.Final() || r.State == Queued && r.Token == 0 && slices.Contains(void, number)
 }
 
-// conclusion returns the outcome for those who wait, whether the call has ended, and whether its document can be removed.
+// conclusion returns the outcome for those who wait, whether the call has ended, and whether its document can be
+// removed.
 func (r Record) conclusion() (out Outcome, ended, collect bool) {
 	out, ended = r.Ended()
 	return out, ended, ended && r.State.Final()

@@ -197,7 +197,8 @@ func TestWhatBecomesOfARun(t *testing.T) {
 	}
 }
 
-// TestWhatBecomesOfAPage: one with calls is kept until nobody has collected them for long, and so is a call that may still be claimed.
+// TestWhatBecomesOfAPage: one with calls is kept until nobody has collected them for long, and so is a call that may
+// still be claimed.
 func TestWhatBecomesOfAPage(t *testing.T) {
 	t.Parallel()
 	for age, want := range map[time.Duration][2]fate{0: {stay, stay}, pageRest: {abandoned, stay}, 2 * pageRest: {abandoned, expired}} {
@@ -261,7 +262,8 @@ func TestAnErrorIsBounded(t *testing.T) {
 	}
 }
 
-// TestShortDurationsAreKept: what is shorter than a millisecond becomes one; it does not become the default, or no bound at all.
+// TestShortDurationsAreKept: what is shorter than a millisecond becomes one; it does not become the default, or no
+// bound at all.
 func TestShortDurationsAreKept(t *testing.T) {
 	t.Parallel()
 	l := Options{Timeout: time.Microsecond, Backoff: time.Microsecond, MaxBackoff: time.Microsecond}.limits()

@@ -21,8 +21,8 @@ type (
 		try int
 		err error
 	}
-	// wrote is the end of a write. The error is store.ErrConflict where somebody else wrote, and matches store.ErrUnknown where the store went away before it
-	// could tell.
+	// wrote is the end of a write. The error is store.ErrConflict where somebody else wrote, and matches
+	// store.ErrUnknown where the store went away before it could tell.
 	wrote struct {
 		call stored
 		err  error
@@ -81,8 +81,8 @@ func (a aim) reached(next, now Record) bool {
 	}
 }
 
-// writing replaces a document by what it is to be next, if it is still at its version, and finds out whether that was done: an unknown outcome is
-// resolved by reading. It is a value; step makes the next one.
+// writing replaces a document by what it is to be next, if it is still at its version, and finds out whether that was
+// done: an unknown outcome is resolved by reading. It is a value; step makes the next one.
 type writing struct {
 	old   stored
 	next  Record

@@ -56,7 +56,8 @@ func keys(t *testing.T, docs store.Docs) (out []string) {
 	return out
 }
 
-// What nobody collects goes when it has not changed for the retention, by the sweeper's own clock; what waits or runs stays; then the empty page goes.
+// What nobody collects goes when it has not changed for the retention, by the sweeper's own clock; what waits or runs
+// stays; then the empty page goes.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	docs := memory.New().Open()
@@ -93,7 +94,8 @@ func TestSweep(t *testing.T) {
 	step(time.Minute, 0)
 }
 
-// A submission that is made long after its page was opened, as by a process that was suspended, finds its page gone and writes it again.
+// A submission that is made long after its page was opened, as by a process that was suspended, finds its page gone and
+// writes it again.
 func TestALateSubmissionBringsItsPageBack(t *testing.T) {
 	t.Parallel()
 	docs := memory.New().Open()

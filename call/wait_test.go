@@ -29,7 +29,8 @@ func (l *lists) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 	return l.Docs.List(ctx, prefix)
 }
 
-// TestWaitForWhatHasEnded: the result of a call that has ended costs one read of its document, not a round of looking for the ends of calls.
+// TestWaitForWhatHasEnded: the result of a call that has ended costs one read of its document, not a round of looking
+// for the ends of calls.
 func TestWaitForWhatHasEnded(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		double := call.NewFunc("double", func(_ context.Context, n int) (int, error) { return 2 * n, nil }, call.Options{})
@@ -84,7 +85,8 @@ func TestSubmitAllSaysWhatWasNotSubmitted(t *testing.T) {
 	})
 }
 
-// TestFunctionsThatWaitForFunctions: more functions wait for others than there are slots; each gives its slot away while it waits.
+// TestFunctionsThatWaitForFunctions: more functions wait for others than there are slots; each gives its slot away
+// while it waits.
 func TestFunctionsThatWaitForFunctions(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		var c *call.Client
@@ -122,7 +124,8 @@ func TestFunctionsThatWaitForFunctions(t *testing.T) {
 	})
 }
 
-// Results come in the order of the arguments, errors at their place; what was taken and not yielded is never more than the window.
+// Results come in the order of the arguments, errors at their place; what was taken and not yielded is never more than
+// the window.
 func TestMapIsInOrderAndBounded(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		odd := call.NewFunc("odd", func(_ context.Context, n int) (string, error) {

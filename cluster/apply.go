@@ -14,12 +14,13 @@ type Applied struct {
 	Duplicate bool     // an entry of its writer with this or a higher sequence number was applied before: it did nothing
 }
 
-// maxWriters bounds the table that removes duplicates. When it is full the quarter that was silent for longest is forgotten;
-// a duplicate that comes later still meets commands that name what they expect.
+// maxWriters bounds the table that removes duplicates. When it is full the quarter that was silent for longest is
+// forgotten; a duplicate that comes later still meets commands that name what they expect.
 const maxWriters = 4096
 
-// Apply folds one entry into the value. It is total: an unknown, stale, malformed or impossible command is a no-op whose
-// result gives the reason. The receiver stays valid. An entry whose index is not after the last applied one changes nothing at all.
+// Apply folds one entry into the value. It is total: an unknown, stale, malformed or impossible command is a no-op
+// whose result gives the reason. The receiver stays valid. An entry whose index is not after the last applied one
+// changes nothing at all.
 func (v Value) Apply(e Entry) (Value, Applied) {
 	if e.Index <= v.index {
 		return v, refuseAll(e, "its index was applied before", false)
@@ -108,9 +109,9 @@ func (d *draft) forgetWriters() {
 	}
 }
 
-// A Command is one proposal in the log. The set of commands is closed: each is a type with its methods. What can never be
-// accepted is said by a method check. A command names what it expects (incarnation, token, attempt). If that no longer
-// holds, it does nothing and its [Result] gives the reason.
+// A Command is one proposal in the log. The set of commands is closed: each is a type with its methods. What can never
+// be accepted is said by a method check. A command names what it expects (incarnation, token, attempt). If that no
+// longer holds, it does nothing and its [Result] gives the reason.
 type Command interface {
 	fmt.Stringer
 	tag() byte             // in an entry; it never changes its meaning
@@ -160,8 +161,8 @@ func made[C Command](x *coder, c C) Command {
 	return c
 }
 
-// CheckCommand reports why a command can never be accepted, whatever the value, or nil. The error begins with the path of the fault:
-// "spec.tasks[2].weight: -5 is negative".
+// CheckCommand reports why a command can never be accepted, whatever the value, or nil. The error begins with the path
+// of the fault: "spec.tasks[2].weight: -5 is negative".
 func CheckCommand(c Command) error {
 	if c, ok := c.(interface{ check() error }); ok {
 		return c.check()

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyCommand is one of all that can be said about v: mostly what somebody could really mean, at times stale, at times nonsense.
+// anyCommand is one of all that can be said about v: mostly what somebody could really mean, at times stale, at times
+// nonsense.
 func (c *choices) anyCommand(v Value) Command {
 	switch c.n(12) {
 	case 0, 1:
@@ -261,7 +262,8 @@ func mustDerive(t interface{ Fatalf(string, ...any) }, old, v Value) {
 	}
 }
 
-// mustShare: the slots of a task that is repartitioned have one share each, of one division, and run beside no former one.
+// mustShare: the slots of a task that is repartitioned have one share each, of one division, and run beside no former
+// one.
 func mustShare(t interface{ Fatalf(string, ...any) }, v Value) {
 	for j := range v.Jobs() {
 		for i := range j.Spec.Tasks {
@@ -322,8 +324,8 @@ func mustBeWhole(t interface{ Fatalf(string, ...any) }, v Value) {
 	}
 }
 
-// mustWeigh: the load that placement sees of a member is what it has, by what each weighs. Else moving one changes it by another amount, and a plan may
-// never end.
+// mustWeigh: the load that placement sees of a member is what it has, by what each weighs. Else moving one changes it
+// by another amount, and a plan may never end.
 func mustWeigh(t interface{ Fatalf(string, ...any) }, v Value) {
 	for kind := range kinds {
 		w := newView(&v, kind)
@@ -362,7 +364,8 @@ func mustAgree(t interface{ Fatalf(string, ...any) }, v Value, log [][]byte, at 
 	}
 }
 
-// mustReassemble: a value that is made from what differs in its partitions is the one that is made from all of them, and the one before stays.
+// mustReassemble: a value that is made from what differs in its partitions is the one that is made from all of them,
+// and the one before stays.
 func mustReassemble(t interface{ Fatalf(string, ...any) }, old, v Value) {
 	was, is := partsOf(old), partsOf(v)
 	known := make(map[PartitionID]Part)
@@ -387,7 +390,8 @@ func mustReassemble(t interface{ Fatalf(string, ...any) }, old, v Value) {
 	}
 }
 
-// mustExcerpt: an excerpt that shares what it can with a former one is the one that is made of nothing, and the former one stays.
+// mustExcerpt: an excerpt that shares what it can with a former one is the one that is made of nothing, and the former
+// one stays.
 func mustExcerpt(t interface{ Fatalf(string, ...any) }, old, v Value) {
 	excerpt := func(of, from Value) Value {
 		jobs, partitions := slices.Collect(from.Jobs()), slices.Collect(from.Partitions())
@@ -466,8 +470,8 @@ func mustAccept(t interface{ Fatalf(string, ...any) }, v Value, c Command) Value
 	return after
 }
 
-// Whatever is said: nothing breaks, the old value stays, replicas agree by replay and by snapshot, a retried entry does nothing, tokens grow,
-// one member at most owns a partition, and what the value asks for it also accepts.
+// Whatever is said: nothing breaks, the old value stays, replicas agree by replay and by snapshot, a retried entry does
+// nothing, tokens grow, one member at most owns a partition, and what the value asks for it also accepts.
 func TestApplyUnderAnyCommands(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

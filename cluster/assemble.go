@@ -15,7 +15,8 @@ type Part struct {
 	By Incarnation
 }
 
-// Assemble makes a value from its records. What a former incarnation of a member has claimed is free; a partition without a job is left out.
+// Assemble makes a value from its records. What a former incarnation of a member has claimed is free; a partition
+// without a job is left out.
 func Assemble(parts Parts) Value {
 	d := &draft{unlogged: true, loading: true}
 	d.index, d.at, d.settings = parts.Index, parts.Index, parts.Settings
@@ -32,8 +33,8 @@ func Assemble(parts Parts) Value {
 	return d.value()
 }
 
-// Reassemble makes of an assembled value what [Assemble] would make of the same records, but for some partitions: those that have changed or come, and those
-// that are gone. Its cost grows with their number, not with that of all.
+// Reassemble makes of an assembled value what [Assemble] would make of the same records, but for some partitions: those
+// that have changed or come, and those that are gone. Its cost grows with their number, not with that of all.
 func (v Value) Reassemble(changed []Part, gone []PartitionID) Value {
 	d := &draft{Value: v, at: v.index, unlogged: true, loading: true}
 	for _, id := range gone {
@@ -75,9 +76,10 @@ func (d *draft) assemble(part Part) {
 	d.setPartition(rec)
 }
 
-// Excerpt makes a value from some of the records of another: all members, complete as of an index, and some jobs and partitions. Partitions
-// without their job are left out. It is only for reading; nothing is applied to it. It is called on a former excerpt, or on the zero value: all records
-// are encoded to compare them, and only those that differ are set anew.
+// Excerpt makes a value from some of the records of another: all members, complete as of an index, and some jobs and
+// partitions. Partitions without their job are left out. It is only for reading; nothing is applied to it. It is called
+// on a former excerpt, or on the zero value: all records are encoded to compare them, and only those that differ are
+// set anew.
 func (v Value) Excerpt(index Index, l Leadership, members []Member, jobs []Job, partitions []Partition) Value {
 	d := &draft{Value: v, unlogged: true, loading: true}
 	d.index, d.at, d.leader = index, index, l
@@ -146,8 +148,9 @@ func (d *draft) leaveOut(but map[Hash]bool) {
 	})
 }
 
-// Do applies one command without a log: for a value that is assembled from documents, where at is the next index or token, from the document that decides the
-// command. It neither counts an entry nor plans; the index of the value does not change.
+// Do applies one command without a log: for a value that is assembled from documents, where at is the next index or
+// token, from the document that decides the command. It neither counts an entry nor plans; the index of the value does
+// not change.
 func (v Value) Do(at Index, atMS int64, c Command) (Value, Result) {
 	d := &draft{Value: v, at: at, atMS: atMS, unlogged: true, alone: v.claimed()}
 	reason := d.apply(c)

@@ -7,7 +7,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// written is a log of n entries, each with the base of a writer that lags by lag entries, and the values that lead through it.
+// written is a log of n entries, each with the base of a writer that lags by lag entries, and the values that lead
+// through it.
 func written(t *testing.T, n, lag int) []Value {
 	t.Helper()
 	values := []Value{{}}
@@ -30,8 +31,8 @@ func TestHonestWritersAreNeverForeign(t *testing.T) {
 	}
 }
 
-// Whoever loads a snapshot of an even value refuses the same entries as everybody else, and no entry of another history does anything while its base is in
-// the window.
+// Whoever loads a snapshot of an even value refuses the same entries as everybody else, and no entry of another history
+// does anything while its base is in the window.
 func TestForeignEntriesAreRefusedByAllAlike(t *testing.T) {
 	t.Parallel()
 	values := written(t, 3*BaseEvery, 1)

@@ -52,8 +52,9 @@ func filledBench(b *testing.B, members, partitions int) *bench {
 	return w
 }
 
-// BenchmarkApply is simple commands of owners (an attempt failed, and is tried again by the same owner) with 100 members and 10,000 partitions:
-// decoding apart, all that a replica does. An entry has one command, or as many as a busy member writes at once.
+// BenchmarkApply is simple commands of owners (an attempt failed, and is tried again by the same owner) with 100
+// members and 10,000 partitions: decoding apart, all that a replica does. An entry has one command, or as many as a
+// busy member writes at once.
 func BenchmarkApply(b *testing.B) {
 	for _, size := range []int{1, 16, 256} {
 		b.Run(fmt.Sprintf("entry=%d", size), func(b *testing.B) { benchmarkApply(b, size) })
@@ -110,8 +111,8 @@ func BenchmarkValueMemory(b *testing.B) {
 	b.ReportMetric(float64(snapshot), "snapshot-B")
 }
 
-// BenchmarkJobsMemory is the memory of a value with 100,000 jobs of one task each, on three members, as a directory of task files makes them: as it came about
-// by entries of 1,000 jobs, and as loaded from its snapshot.
+// BenchmarkJobsMemory is the memory of a value with 100,000 jobs of one task each, on three members, as a directory of
+// task files makes them: as it came about by entries of 1,000 jobs, and as loaded from its snapshot.
 func BenchmarkJobsMemory(b *testing.B) {
 	const jobs = 100_000
 	var applied, loaded uint64
@@ -131,7 +132,8 @@ func BenchmarkJobsMemory(b *testing.B) {
 	b.ReportMetric(float64(loaded)/jobs, "loaded-B/job")
 }
 
-// manyJobs has jobs of one task each on three members, all alike or each with a definition of its own. Entries are decoded, as those of a log are.
+// manyJobs has jobs of one task each on three members, all alike or each with a definition of its own. Entries are
+// decoded, as those of a log are.
 func manyJobs(b *testing.B, jobs int, alike bool) *bench {
 	b.Helper()
 	w := &bench{b: b}
@@ -165,8 +167,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkLeaveJoin is one entry that takes a member away, and the two that bring one in, at 1,000 members and 100,000 partitions: the plan, all the
-// records that change, and the digest.
+// BenchmarkLeaveJoin is one entry that takes a member away, and the two that bring one in, at 1,000 members and 100,000
+// partitions: the plan, all the records that change, and the digest.
 func BenchmarkLeaveJoin(b *testing.B) {
 	w := filledBench(b, 1000, 100_000)
 	full, seq := w.v, w.seq
@@ -185,8 +187,8 @@ func BenchmarkLeaveJoin(b *testing.B) {
 	})
 }
 
-// BenchmarkDeath is what a survivor does with the entry that removes one of three members that have 100,000 jobs of one task each: what it applies, and
-// what it derives of it for itself.
+// BenchmarkDeath is what a survivor does with the entry that removes one of three members that have 100,000 jobs of one
+// task each: what it applies, and what it derives of it for itself.
 func BenchmarkDeath(b *testing.B) {
 	w := manyJobs(b, 100_000, true)
 	full, seq := w.v, w.seq
@@ -232,7 +234,8 @@ func BenchmarkEntry(b *testing.B) {
 	}
 }
 
-// BenchmarkEpoch applies epochs of 100 members that own 100,000 partitions: one of them is lost, so that its thousand are placed, and then comes back.
+// BenchmarkEpoch applies epochs of 100 members that own 100,000 partitions: one of them is lost, so that its thousand
+// are placed, and then comes back.
 func BenchmarkEpoch(b *testing.B) {
 	const members, partitions = 100, 100_000
 	name := func(i int) MemberID { return MemberID(fmt.Sprintf("m%02d", i)) }
@@ -309,8 +312,8 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 }
 
-// BenchmarkWindow puts items through a window of 256 on ten members: listed 64 at a time, finished one by one, taken out 64 at a time; alone, and beside
-// 100,000 partitions of other tasks.
+// BenchmarkWindow puts items through a window of 256 on ten members: listed 64 at a time, finished one by one, taken
+// out 64 at a time; alone, and beside 100,000 partitions of other tasks.
 func BenchmarkWindow(b *testing.B) {
 	for _, others := range []int{0, 100_000} {
 		b.Run(fmt.Sprintf("beside=%d", others), func(b *testing.B) {

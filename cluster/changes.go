@@ -32,7 +32,8 @@ func (n note) record() Record {
 	return Record{Partition: PartitionID(n.id)}
 }
 
-// step is the records that one entry has set or removed, each once or more. Steps are shared by all values that came about by them.
+// step is the records that one entry has set or removed, each once or more. Steps are shared by all values that came
+// about by them.
 type step struct {
 	chain  Hash // of the value that it led to
 	notes  []note
@@ -42,8 +43,8 @@ type step struct {
 	older  []step // those before the first of the chain, newest first
 }
 
-// maxSteps bounds the chain, and maxNotes what it notes before its last step. A new one begins then; the former one is kept beside it, and what is before that
-// is forgotten: who is so far back compares everything.
+// maxSteps bounds the chain, and maxNotes what it notes before its last step. A new one begins then; the former one is
+// kept beside it, and what is before that is forgotten: who is so far back compares everything.
 const (
 	maxSteps = 512
 	maxNotes = 32 << 10
@@ -106,8 +107,9 @@ func (n noted) records() []Record {
 	return out
 }
 
-// Changes lists the records that differ between two values, including those that exist in only one: members, then jobs, then partitions, each sorted. If after
-// follows from before by at most some hundred entries, the cost is that of their changes; otherwise it compares all records.
+// Changes lists the records that differ between two values, including those that exist in only one: members, then jobs,
+// then partitions, each sorted. If after follows from before by at most some hundred entries, the cost is that of their
+// changes; otherwise it compares all records.
 func Changes(before, after Value) []Record {
 	var touched []Record
 	if noted, ok := after.recent.since(before.chain); ok {

@@ -7,7 +7,8 @@ import (
 	"github.com/rota-run/rota/internal/schedule"
 )
 
-// choices turns bytes into decisions, so that a fuzzer and a property draw from the same well. When they run out every choice is the first.
+// choices turns bytes into decisions, so that a fuzzer and a property draw from the same well. When they run out every
+// choice is the first.
 type choices struct{ data []byte }
 
 func (c *choices) n(below int) int {
@@ -32,7 +33,8 @@ var choiceTypes = map[reflect.Type]int{
 	reflect.TypeFor[schedule.TaskScheduler](): int(schedule.TasksPercentage),
 }
 
-// filled returns a command of the kind of sample with something in each of its fields, so that a field that is added and not encoded is noticed.
+// filled returns a command of the kind of sample with something in each of its fields, so that a field that is added
+// and not encoded is noticed.
 func (c *choices) filled(sample Command) Command {
 	v := reflect.New(reflect.TypeOf(sample)).Elem()
 	c.fill(v)

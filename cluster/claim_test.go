@@ -134,8 +134,8 @@ func TestChildrenStayWhenSettled(t *testing.T) {
 	}
 }
 
-// TestSlotsOfTheDraining: the documents of slots do not change when their member drains, so that the plan must take them. What is left would wait for its
-// member for ever, which may claim nothing.
+// TestSlotsOfTheDraining: the documents of slots do not change when their member drains, so that the plan must take
+// them. What is left would wait for its member for ever, which may claim nothing.
 func TestSlotsOfTheDraining(t *testing.T) {
 	t.Parallel()
 	for _, offered := range []bool{true, false} {
@@ -173,8 +173,8 @@ func TestSlotsOfTheDraining(t *testing.T) {
 	}
 }
 
-// TestDoubledSlot: documents that were made one by one may give a slot to two partitions. Whoever has claimed it keeps it, and the other one goes: nobody would
-// ever claim it.
+// TestDoubledSlot: documents that were made one by one may give a slot to two partitions. Whoever has claimed it keeps
+// it, and the other one goes: nobody would ever claim it.
 func TestDoubledSlot(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -233,7 +233,8 @@ func TestAssembleFreesWhatTheDeadHeld(t *testing.T) {
 	}
 }
 
-// TestSettleComesToRest: to settle again changes nothing, and what one owner has too much of is released, not given away.
+// TestSettleComesToRest: to settle again changes nothing, and what one owner has too much of is released, not given
+// away.
 func TestSettleComesToRest(t *testing.T) {
 	t.Parallel()
 	v, _ := claimed(t, "w", "x", "y", "z").Settle(9, 0, Pending{})

@@ -47,8 +47,8 @@ func classKey(job JobID, t *TaskSpec, c schedule.Class) string {
 	return b.String()
 }
 
-// allowed reports whether the member's labels and name fit the task.
-// Allows reports whether the member's name and labels let it run the task. It ignores whether the member is joined, draining or full.
+// allowed reports whether the member's labels and name fit the task. Allows reports whether the member's name and
+// labels let it run the task. It ignores whether the member is joined, draining or full.
 func (t *TaskSpec) Allows(m Member) bool { return t.allowed(&m) }
 
 func (t *TaskSpec) allowed(m *Member) bool {

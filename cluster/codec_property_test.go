@@ -88,7 +88,8 @@ func TestEveryEntryRoundTrips(t *testing.T) {
 	})
 }
 
-// The bytes of each command and of a snapshot mean what they meant and are written as they were, as long as Format is what it is.
+// The bytes of each command and of a snapshot mean what they meant and are written as they were, as long as Format is
+// what it is.
 func TestGoldenBytes(t *testing.T) {
 	t.Parallel()
 	if *writeGolden {

@@ -25,7 +25,8 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s is of format %d, written by %s Rota; this one reads format %d alone; try: %s", what, e.Format, wrote, Format, try)
 }
 
-// Entry is an entry of that format: who decodes it gets this error. It is for logs whose records have an encoding of their own.
+// Entry is an entry of that format: who decodes it gets this error. It is for logs whose records have an encoding of
+// their own.
 func (e *FormatError) Entry() []byte { return appendUvarint([]byte{entryMagic}, e.Format) }
 
 // CorruptError reports bytes that Rota cannot have written.
@@ -44,10 +45,10 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("%s, byte %d: %s", what, e.Offset, e.Reason)
 }
 
-// coder writes the fields of a record behind data, or reads them from it: the code functions, which name each field once,
-// serve both. What is written is not changed. The encoding is compact and canonical: one value has one encoding, and what is
-// read in any other is refused. Integers are varints of minimal length, strings and lists have their length in front. After
-// the first fault every read gives zero and err stays.
+// coder writes the fields of a record behind data, or reads them from it: the code functions, which name each field
+// once, serve both. What is written is not changed. The encoding is compact and canonical: one value has one encoding,
+// and what is read in any other is refused. Integers are varints of minimal length, strings and lists have their length
+// in front. After the first fault every read gives zero and err stays.
 type coder struct {
 	data    []byte
 	reading bool
@@ -260,7 +261,8 @@ func (x *coder) string() string {
 	return string(b)
 }
 
-// count reads the length of a list whose items take at least a byte each, so that a wrong one cannot ask for much memory.
+// count reads the length of a list whose items take at least a byte each, so that a wrong one cannot ask for much
+// memory.
 func (x *coder) count() int {
 	n := x.uvarint()
 	if x.err == nil && n > uint64(len(x.data)-x.off) {

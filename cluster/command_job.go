@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Expected is the state of the job that the writer of a command has seen: the command does nothing if the job has changed since. 0 means no expectation, as in
-// entries from before expectations existed; otherwise it is one more than the SpecIndex of the job, which is 0 if there is no job.
+// Expected is the state of the job that the writer of a command has seen: the command does nothing if the job has
+// changed since. 0 means no expectation, as in entries from before expectations existed; otherwise it is one more than
+// the SpecIndex of the job, which is 0 if there is no job.
 type Expected uint64
 
 // Expect returns the expectation of a job with this SpecIndex, 0 for no such job.

@@ -6,7 +6,8 @@ import (
 )
 
 // PrepareJoin is written by a member that wants to join. Incarnation becomes the index of its entry. A present member
-// with the same ID is removed first (a restart), if it is the one that the joiner found dead. If no member is joined, it joins at once.
+// with the same ID is removed first (a restart), if it is the one that the joiner found dead. If no member is joined,
+// it joins at once.
 type PrepareJoin struct {
 	Member    MemberID
 	Replaces  Incarnation // the start that it found dead under the same ID; 0 if none. Refused if another is present.
@@ -17,7 +18,8 @@ type PrepareJoin struct {
 	Heartbeat string `json:"pulse"` // key of the heartbeat document of this start; "pulse" in records that exist
 	Address   string // address of its API; for people, not for decisions
 	Version   string // of its binary; for people, not for decisions
-	// Again means that this process was a member before: who reported its death was wrong, and no task of it is to blame.
+	// Again means that this process was a member before: who reported its death was wrong, and no task of it is to
+	// blame.
 	Again bool
 }
 
@@ -97,8 +99,8 @@ func (c PrepareJoin) apply(d *draft) string {
 	return ""
 }
 
-// AcceptJoin is written by the present predecessor in the ring, once it watches the joiner's heartbeat and has observed it.
-// By must be that predecessor, joined, with incarnation ByIncarnation.
+// AcceptJoin is written by the present predecessor in the ring, once it watches the joiner's heartbeat and has observed
+// it. By must be that predecessor, joined, with incarnation ByIncarnation.
 type AcceptJoin struct {
 	Member        MemberID
 	Incarnation   Incarnation
@@ -189,9 +191,9 @@ func (c AbortJoin) apply(d *draft) string {
 	return ""
 }
 
-// ConfirmMember is written by a member whose lease expired, or whose heartbeat was lost, and that was not
-// removed: with a new heartbeat it stays, and keeps its grants. Incarnation is its present one; the index of this entry becomes
-// the new one, so that late reports of the silence name an outdated incarnation.
+// ConfirmMember is written by a member whose lease expired, or whose heartbeat was lost, and that was not removed: with
+// a new heartbeat it stays, and keeps its grants. Incarnation is its present one; the index of this entry becomes the
+// new one, so that late reports of the silence name an outdated incarnation.
 type ConfirmMember struct {
 	Member      MemberID
 	Incarnation Incarnation
@@ -233,8 +235,8 @@ func (c ConfirmMember) apply(d *draft) string {
 	return ""
 }
 
-// membersChanged asks for a new plan and keeps the rule that somebody is joined whenever somebody could be: when the last joined
-// member goes, nobody else could accept the prepared ones, so the oldest of them is in.
+// membersChanged asks for a new plan and keeps the rule that somebody is joined whenever somebody could be: when the
+// last joined member goes, nobody else could accept the prepared ones, so the oldest of them is in.
 func (d *draft) membersChanged() {
 	d.replan, d.members = true, true
 	if d.derived.joined > 0 {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// LeaveCluster removes a member and frees its grants. Hold keeps its grants for an announced restart. Died means that others report its death: it is
-// counted for the partitions that the member ran.
+// LeaveCluster removes a member and frees its grants. Hold keeps its grants for an announced restart. Died means that
+// others report its death: it is counted for the partitions that the member ran.
 type LeaveCluster struct {
 	Member      MemberID
 	Incarnation Incarnation
@@ -226,16 +226,16 @@ func (d *draft) targetGone(p *partitionRecord) {
 	d.replan = true
 }
 
-// maxDeaths is how many owners may die in a row while they run a partition. Then it is parked: it may be what kills them,
-// and would go from member to member. Only a task that may be parked at all has its deaths counted: who kills all members
-// of a cluster one after the other kills the owners of innocent tasks too.
+// maxDeaths is how many owners may die in a row while they run a partition. Then it is parked: it may be what kills
+// them, and would go from member to member. Only a task that may be parked at all has its deaths counted: who kills all
+// members of a cluster one after the other kills the owners of innocent tasks too.
 const maxDeaths = 3
 
 // poisoned is the cause of such a partition.
 const poisoned = "its owners died"
 
-// diedWith reports whether the death of its owner counts for a partition. For one of a pool it does not: that is a slot's share of a task, whose attempts
-// count by other means.
+// diedWith reports whether the death of its owner counts for a partition. For one of a pool it does not: that is a
+// slot's share of a task, whose attempts count by other means.
 func (p *partitionRecord) diedWith(owner MemberID) bool {
 	return p.Owner == owner && !p.Dropped && p.class != nil && p.Slot == 0 && p.State != PartitionHeld
 }
@@ -252,8 +252,8 @@ func (d *draft) poison(p *partitionRecord) bool {
 	return true
 }
 
-// acquit forgives deaths, because a member that was reported dead is back as the same process: it is the store that fails. What was parked by its death
-// runs again.
+// acquit forgives deaths, because a member that was reported dead is back as the same process: it is the store that
+// fails. What was parked by its death runs again.
 func (d *draft) acquit(m MemberID) {
 	var ids []PartitionID
 	d.Value.partitions.Each(func(id PartitionID, p *partitionRecord) bool {

@@ -37,8 +37,8 @@ func (c Started) apply(d *draft) string {
 	return ""
 }
 
-// Stopped is a step of a hand-over: the owner with this token has stopped. It completes an at-most-one move. From the target of a
-// no-gap move it means that the run ended before it could take over.
+// Stopped is a step of a hand-over: the owner with this token has stopped. It completes an at-most-one move. From the
+// target of a no-gap move it means that the run ended before it could take over.
 type Stopped struct {
 	Partition PartitionID
 	Token     Token
@@ -84,9 +84,9 @@ const (
 	OutcomeFailed
 )
 
-// FinishPartition ends an attempt. With OutcomeDone the partition is finished for ever. With OutcomeFailed the failure is
-// counted; Attempt must be the partition's present count of failures; Fresh restarts the count at one
-// (the run before the failure was long enough to forgive older ones). After MaxAttempts failures it is parked.
+// FinishPartition ends an attempt. With OutcomeDone the partition is finished for ever. With OutcomeFailed the failure
+// is counted; Attempt must be the partition's present count of failures; Fresh restarts the count at one (the run
+// before the failure was long enough to forgive older ones). After MaxAttempts failures it is parked.
 type FinishPartition struct {
 	Partition PartitionID
 	Token     Token
@@ -192,7 +192,8 @@ func (d *draft) maxAttempts(id PartitionID) int64 {
 	return t.MaxAttempts
 }
 
-// finishTask puts a task of spread pool into the set of finished ones: one of its slots speaks for all. The others must stop.
+// finishTask puts a task of spread pool into the set of finished ones: one of its slots speaks for all. The others must
+// stop.
 func (d *draft) finishTask(p *partitionRecord) {
 	job, task, _ := p.ID.Split()
 	was := p.Dropped

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// PauseJob takes the partitions of a job from their owners, under their hand-over contract, and keeps them without one until ResumeJob. What is parked or
-// finished stays so.
+// PauseJob takes the partitions of a job from their owners, under their hand-over contract, and keeps them without one
+// until ResumeJob. What is parked or finished stays so.
 type PauseJob struct {
 	Job JobID
 	By  string // who asked for it, for people; not empty

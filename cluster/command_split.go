@@ -162,7 +162,8 @@ func (v *Value) awaited(parent PartitionID) bool {
 	})
 }
 
-// parentsFinished reports whether nothing holds the partition up. A parent that was removed is wanted no more, and holds nobody up.
+// parentsFinished reports whether nothing holds the partition up. A parent that was removed is wanted no more, and
+// holds nobody up.
 func (d *draft) parentsFinished(p *partitionRecord) bool {
 	for id := range p.parentIDs {
 		parent, ok := d.partitions.Get(id)
@@ -173,8 +174,9 @@ func (d *draft) parentsFinished(p *partitionRecord) bool {
 	return true
 }
 
-// Claim is written by a member that takes a free partition, if Settings.Placement is claimed. Token is the partition's last one; the index
-// of the claim becomes the new one. Only the member to which a partition is offered (of spread every or pool) may claim it.
+// Claim is written by a member that takes a free partition, if Settings.Placement is claimed. Token is the partition's
+// last one; the index of the claim becomes the new one. Only the member to which a partition is offered (of spread
+// every or pool) may claim it.
 type Claim struct {
 	Partition   PartitionID
 	Token       Token
@@ -249,8 +251,8 @@ func (d *draft) claimRefused(p *partitionRecord, m *Member) string {
 	return ""
 }
 
-// dismiss takes a partition away from its claimant. Its record stays until the claimant reports that it stopped; a partition that is offered or free has no
-// claimant and is removed at once.
+// dismiss takes a partition away from its claimant. Its record stays until the claimant reports that it stopped; a
+// partition that is offered or free has no claimant and is removed at once.
 func (d *draft) dismiss(p *partitionRecord, cause string) {
 	if p.Offered || p.State != PartitionGranted && p.State != PartitionReleasing {
 		d.removePartition(p.ID)

@@ -9,8 +9,9 @@ import (
 	"github.com/rota-run/rota/internal/schedule"
 )
 
-// derived is what can be computed from the records alone. It is kept beside them so that a change costs what it touches;
-// a snapshot leaves it out and rebuilds it. Nothing in it may depend on the order in which the records came about.
+// derived is what can be computed from the records alone. It is kept beside them so that a change costs what it
+// touches; a snapshot leaves it out and rebuilds it. Nothing in it may depend on the order in which the records came
+// about.
 type derived struct {
 	byMember ordered.Sets[string, PartitionID] // by member: Owner or Next
 	movable  ordered.Sets[string, PartitionID] // by member \0 class: granted, free to be moved
@@ -65,7 +66,8 @@ func (d *derived) index(p *partitionRecord, by int) {
 	}
 }
 
-// forgetMember takes all that a member has out of the sets, at once: index would take it out one by one. Each of these partitions is set or removed after that.
+// forgetMember takes all that a member has out of the sets, at once: index would take it out one by one. Each of these
+// partitions is set or removed after that.
 func (d *derived) forgetMember(m MemberID) {
 	d.byMember.RemoveAll(string(m))
 	ordered.Below(&d.counts, string(m)+"\x00", func(key string, _ int64) bool {
@@ -74,7 +76,8 @@ func (d *derived) forgetMember(m MemberID) {
 	})
 }
 
-// forgetPlaced takes the partitions of a class out of those that wait, at once, where the moves, which are done after that, place them all.
+// forgetPlaced takes the partitions of a class out of those that wait, at once, where the moves, which are done after
+// that, place them all.
 func (d *derived) forgetPlaced(classes []schedule.Class, moves []schedule.Move) {
 	placed := make([]int, len(classes))
 	for i := range moves {
@@ -170,8 +173,8 @@ func (d *derived) seal() {
 
 // Spent yields the finished partitions of a task that splits have made and that nothing waits for. Those that were
 // granted first come first. The newest keep of those that have children are left out, and of those without children ten
-// times as many: a parent of a merge that is far behind may still name one. What a spec lists is never spent, because an
-// update of the job would add it again. Where members claim (protocol lease) nothing is.
+// times as many: a parent of a merge that is far behind may still name one. What a spec lists is never spent, because
+// an update of the job would add it again. Where members claim (protocol lease) nothing is.
 func (v Value) Spent(task PartitionID, keep int) iter.Seq[Partition] {
 	job, name, _ := task.Split()
 	return func(yield func(Partition) bool) {

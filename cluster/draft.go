@@ -18,15 +18,16 @@ const (
 	kindEpoch
 )
 
-// draft is a value being changed by one entry. Every change goes through its set and remove methods, which keep the digest
-// and everything derived in step.
+// draft is a value being changed by one entry. Every change goes through its set and remove methods, which keep the
+// digest and everything derived in step.
 type draft struct {
 	Value
 	at      Index
 	atMS    int64
 	replan  bool // something changed that placement looks at
 	members bool // membership changed: spread every is looked at
-	// allocate: something changed that the allocation of slots looks at. Submitted is how many jobs this entry has submitted.
+	// allocate: something changed that the allocation of slots looks at. Submitted is how many jobs this entry has
+	// submitted.
 	allocate  bool
 	submitted int64
 	touched   map[MemberID]struct{}
@@ -163,7 +164,8 @@ func (d *draft) setJob(rec *jobRecord) {
 	d.jobs.Set(rec.ID, rec)
 }
 
-// shareSpec takes the spec of the job before it, and what is derived of it, where they are the same: jobs that were written alike often follow each other.
+// shareSpec takes the spec of the job before it, and what is derived of it, where they are the same: jobs that were
+// written alike often follow each other.
 func (d *draft) shareSpec(rec *jobRecord) {
 	d.jobs.BackFrom(rec.ID, func(id JobID, near *jobRecord) bool {
 		if id == rec.ID {
@@ -218,7 +220,8 @@ func (d *draft) indexJob(j *jobRecord, by int) {
 	}
 }
 
-// countOpen changes the number of unfinished partitions of a job. A record that this draft has not made is replaced, not changed: older values share it.
+// countOpen changes the number of unfinished partitions of a job. A record that this draft has not made is replaced,
+// not changed: older values share it.
 func (d *draft) countOpen(id JobID, by int) int {
 	old, ok := d.jobs.Get(id)
 	if !ok {
@@ -335,7 +338,8 @@ func (d *draft) edit(id PartitionID) (*partitionRecord, bool) {
 	return &rec, true
 }
 
-// editInPlace is edit for a record that this draft has made already, and returns what it was as well: they are for setAfter. There is one at a time.
+// editInPlace is edit for a record that this draft has made already, and returns what it was as well: they are for
+// setAfter. There is one at a time.
 func (d *draft) editInPlace(id PartitionID) (old, p *partitionRecord, ok bool) {
 	p, ok = d.partitions.Get(id)
 	if !ok || p.own != d.maker() {

@@ -10,7 +10,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Format is the version of the encoding of entries, snapshots and records. There is one: what has another is refused with a [FormatError].
+// Format is the version of the encoding of entries, snapshots and records. There is one: what has another is refused
+// with a [FormatError].
 const Format uint32 = 6
 
 // Hash is a chain hash or digest: it detects accidents, not malice (XXH64, published by Y. Collet).
@@ -23,8 +24,8 @@ type Entry struct {
 	Seq    uint64   // grows by writer; one that is not greater than the last applied one is a duplicate
 	// AtMS is the writer's wall clock in milliseconds since 1970, only for people: it decides nothing.
 	AtMS int64
-	// BaseIndex and BaseChain are the last index and chain hash that the writer had applied when it wrote. A replica with
-	// another chain hash at that index knows that the store lost or rewrote its tail.
+	// BaseIndex and BaseChain are the last index and chain hash that the writer had applied when it wrote. A replica
+	// with another chain hash at that index knows that the store lost or rewrote its tail.
 	BaseIndex Index
 	BaseChain Hash
 	Commands  []Command
@@ -66,8 +67,8 @@ func (e *Entry) code(x *coder) {
 	codeList(x, &e.Commands, codeCommand)
 }
 
-// DecodeEntry reads the entry that the log has at index. Its error is a *FormatError if it is of another format, else a *CorruptError.
-// The entry retains data.
+// DecodeEntry reads the entry that the log has at index. Its error is a *FormatError if it is of another format, else a
+// *CorruptError. The entry retains data.
 func DecodeEntry(index Index, data []byte) (Entry, error) {
 	x := &coder{reading: true, index: index, data: data}
 	x.must(x.byte() == entryMagic, "it does not begin as an entry")
@@ -109,8 +110,8 @@ type base struct {
 	chain Hash
 }
 
-// passed keeps the chain hash of the record that the value has just passed. A window begins at every record whose count is divisible by BaseEvery, so that
-// a value that was loaded there knows as much as one that has applied all entries.
+// passed keeps the chain hash of the record that the value has just passed. A window begins at every record whose count
+// is divisible by BaseEvery, so that a value that was loaded there knows as much as one that has applied all entries.
 func (v *Value) passed() {
 	if v.Even() {
 		v.bases = nil
@@ -118,10 +119,12 @@ func (v *Value) passed() {
 	v.bases = append(slices.Clip(v.bases), base{v.index, v.chain})
 }
 
-// Even tells whether a window of bases begins at this value. Snapshots are taken of such values: a member that loads one refuses what others refuse.
+// Even tells whether a window of bases begins at this value. Snapshots are taken of such values: a member that loads
+// one refuses what others refuse.
 func (v Value) Even() bool { return v.applied%BaseEvery == 0 }
 
-// foreign returns why no member with this history can have written the entry; "" where one can, or where its base is before the window.
+// foreign returns why no member with this history can have written the entry; "" where one can, or where its base is
+// before the window.
 func (v *Value) foreign(e *Entry) string {
 	if e.BaseIndex >= e.Index {
 		return "its writer says that it had applied entry " + e.BaseIndex.String() + ", which does not exist yet"
@@ -159,7 +162,8 @@ func SnapshotHead(data []byte) (Index, Hash, error) {
 // String returns 16 hex digits.
 func (h Hash) String() string { return fmt.Sprintf("%016x", uint64(h)) }
 
-// encode begins a record, and hash is that of what was written since. The kind, behind it, keeps equal bytes of different records apart.
+// encode begins a record, and hash is that of what was written since. The kind, behind it, keeps equal bytes of
+// different records apart.
 func (d *draft) encode() *coder {
 	d.coder.data = d.coder.data[:0]
 	return &d.coder

@@ -47,9 +47,9 @@ func (d *draft) epochHash() Hash {
 // shared tells whether owners share what they have.
 func (v *Value) shared() bool { return v.settings.Placement == PlacementShared }
 
-// Epoch is what the leader of a group announces about its members, where Settings.Placement is shared. At its index those that it does not name are
-// removed, those that are new are joined, and what has no owner then is placed. It counts if it is above the present one: first by Start, then by
-// Generation.
+// Epoch is what the leader of a group announces about its members, where Settings.Placement is shared. At its index
+// those that it does not name are removed, those that are new are joined, and what has no owner then is placed. It
+// counts if it is above the present one: first by Start, then by Generation.
 type Epoch struct {
 	Start      uint64 // how often the group began again, with small generations
 	Generation uint64
@@ -59,7 +59,8 @@ type Epoch struct {
 
 // EpochMember is one member of an epoch. Its Heartbeat tells starts apart.
 type EpochMember struct {
-	// Incarnation is that of a member which the leader knows, and then Join has the name and the heartbeat alone. One that has left since is passed over.
+	// Incarnation is that of a member which the leader knows, and then Join has the name and the heartbeat alone. One
+	// that has left since is passed over.
 	Incarnation Incarnation
 	Join        PrepareJoin
 }

@@ -76,7 +76,8 @@ func inEpochs(t interface{ Fatalf(string, ...any) }, story string) Value {
 	return v
 }
 
-// mustBeInEpoch: the epoch goes up, its members are those that it names, and what a survivor owns moves by a share of its own alone.
+// mustBeInEpoch: the epoch goes up, its members are those that it names, and what a survivor owns moves by a share of
+// its own alone.
 func mustBeInEpoch(t interface{ Fatalf(string, ...any) }, was, v Value, e Entry, did Applied) {
 	before, _ := was.Epoch()
 	now, _ := v.Epoch()

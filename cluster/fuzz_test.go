@@ -42,7 +42,8 @@ func FuzzDecodeEntry(f *testing.F) {
 	})
 }
 
-// FuzzDecodeSnapshot: any bytes are refused, or are the only encoding of what was read, to which entries can be applied.
+// FuzzDecodeSnapshot: any bytes are refused, or are the only encoding of what was read, to which entries can be
+// applied.
 func FuzzDecodeSnapshot(f *testing.F) {
 	v, log := played(f, richStory(f))
 	f.Add(Value{}.Snapshot())

@@ -9,7 +9,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// command reads one command. What it must name (incarnation, token, attempt) is the present one unless the line says another.
+// command reads one command. What it must name (incarnation, token, attempt) is the present one unless the line says
+// another.
 func (g *golden) command(d *datadriven.TestData, a arguments) Command {
 	switch a.cmd {
 	case "prepare", "accept", "abort", "leave", "confirm", "release-hold", "drain", "undrain":
@@ -256,7 +257,8 @@ func (g *golden) owned(b *strings.Builder) {
 	}
 }
 
-// mine is a partition in the line of its owner: t, t→b (stops, then b), t→ (stops), t⇒b (b starts, then it stops), t(held).
+// mine is a partition in the line of its owner: t, t→b (stops, then b), t→ (stops), t⇒b (b starts, then it stops),
+// t(held).
 func mine(p Partition) string {
 	s := string(p.ID)
 	switch p.State {

@@ -13,9 +13,9 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// The scripts in testdata: worked examples, one per file, those of the source document under its names. Each directive is a command, or
-// something that live members would write; its outcome shows what was written, the ring if it changed, and who owns what.
-// Run with -rewrite to write the outcomes again.
+// The scripts in testdata: worked examples, one per file, those of the source document under its names. Each directive
+// is a command, or something that live members would write; its outcome shows what was written, the ring if it changed,
+// and who owns what. Run with -rewrite to write the outcomes again.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"join", "leave", "deaths", "placement", "handover", "jobs", "slots", "shares", "windows", "epochs", "offers"} {

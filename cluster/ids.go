@@ -18,7 +18,8 @@ type JobID string
 // the writer chooses it at random, outside this package.
 type WriterID string
 
-// Index is the position of an entry in the log. It grows strictly; it need not be dense. Zero is before the first entry.
+// Index is the position of an entry in the log. It grows strictly; it need not be dense. Zero is before the first
+// entry.
 type Index uint64
 
 // Incarnation is the index of the entry that prepared this start of a member. Zero is no incarnation.
@@ -85,7 +86,8 @@ func nameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
 }
 
-// CheckKey reports why s cannot be the key of a partition, or nil. Keys are printable ASCII or UTF-8 without control characters.
+// CheckKey reports why s cannot be the key of a partition, or nil. Keys are printable ASCII or UTF-8 without control
+// characters.
 func CheckKey(s string) error {
 	switch {
 	case s == "":

@@ -111,8 +111,8 @@ func (d *draft) addTask(j *jobRecord, t *TaskSpec) {
 	}
 }
 
-// addPartition makes a partition wait for an owner, or for its parents. One that is being dropped is kept: it changes hands
-// only after its owner has stopped.
+// addPartition makes a partition wait for an owner, or for its parents. One that is being dropped is kept: it changes
+// hands only after its owner has stopped.
 func (d *draft) addPartition(j *jobRecord, task, key string, parents []string) {
 	d.addItem(j, task, "", Item{Key: key}, parents)
 }
@@ -192,7 +192,8 @@ func (d *draft) completeJob(job JobID) {
 	d.endJob(job, JobCompleted)
 }
 
-// forgetJobs removes the jobs that ended first, beyond the limit. Partitions whose owner has yet to stop outlive their job.
+// forgetJobs removes the jobs that ended first, beyond the limit. Partitions whose owner has yet to stop outlive their
+// job.
 func (d *draft) forgetJobs() {
 	limit := int(d.Settings().Retention)
 	for d.derived.ended.Len() > limit {
@@ -244,8 +245,8 @@ func (d *draft) dropTask(job JobID, task string) {
 	d.replan = true
 }
 
-// drop removes a partition. Where the contract is at-most-one and an owner may be running it, the record stays until the
-// owner has stopped: the same name could be submitted again and must not run twice.
+// drop removes a partition. Where the contract is at-most-one and an owner may be running it, the record stays until
+// the owner has stopped: the same name could be submitted again and must not run twice.
 func (d *draft) drop(id PartitionID) {
 	p, ok := d.edit(id)
 	if !ok || p.Dropped {

@@ -64,8 +64,8 @@ func (v Value) StandBys() (out []MemberID) {
 	return out
 }
 
-// Lead starts a term: from here on only the entries of its writer count, until another member leads under a higher term. It is the first command of
-// its entry; if it is refused, the whole entry is refused.
+// Lead starts a term: from here on only the entries of its writer count, until another member leads under a higher
+// term. It is the first command of its entry; if it is refused, the whole entry is refused.
 type Lead struct {
 	Member  MemberID
 	Term    uint64
@@ -88,8 +88,8 @@ func (c Lead) check() error {
 // String returns the command on one line.
 func (c Lead) String() string { return fmt.Sprintf("lead %s term=%d", c.Member, c.Term) }
 
-// notLed tells why an entry does not count for who wrote it, "" if it does: where somebody leads, only that writer's entries count, and those by which
-// another one begins to lead under a higher term.
+// notLed tells why an entry does not count for who wrote it, "" if it does: where somebody leads, only that writer's
+// entries count, and those by which another one begins to lead under a higher term.
 func (v *Value) notLed(e *Entry) string {
 	if len(e.Commands) > 0 {
 		if c, ok := e.Commands[0].(Lead); ok {
@@ -126,7 +126,8 @@ func (c Lead) apply(d *draft) string {
 	return ""
 }
 
-// AcceptOffer is written by the leader when it has read that a member accepts its offer. Before that, the member does not run the partition.
+// AcceptOffer is written by the leader when it has read that a member accepts its offer. Before that, the member does
+// not run the partition.
 type AcceptOffer struct {
 	Partition PartitionID
 	Token     Token
@@ -158,8 +159,9 @@ func (c AcceptOffer) apply(d *draft) string {
 	return ""
 }
 
-// RevokeOffer withdraws an offer that was not accepted in time; its member gets no further offers until it is confirmed, under another
-// incarnation. Declined means that the member has refused it, because it is about to leave: then it is draining.
+// RevokeOffer withdraws an offer that was not accepted in time; its member gets no further offers until it is
+// confirmed, under another incarnation. Declined means that the member has refused it, because it is about to leave:
+// then it is draining.
 type RevokeOffer struct {
 	Partition PartitionID
 	Token     Token
@@ -225,7 +227,8 @@ func (d *draft) sideline(id MemberID, draining bool) {
 	d.membersChanged()
 }
 
-// TakeRequest marks the next Count commands of its entry as request number Seq of Writer. If that request was applied before, they do nothing.
+// TakeRequest marks the next Count commands of its entry as request number Seq of Writer. If that request was applied
+// before, they do nothing.
 type TakeRequest struct {
 	Writer WriterID
 	Seq    uint64

@@ -9,8 +9,9 @@ import (
 	"github.com/rota-run/rota/internal/schedule"
 )
 
-// loader makes a value of the records of a snapshot, which come sorted. What is derived from partitions it collects, and builds at the end in the order
-// of its keys. A value of many jobs comes about several times faster than by setting one record after the other.
+// loader makes a value of the records of a snapshot, which come sorted. What is derived from partitions it collects,
+// and builds at the end in the order of its keys. A value of many jobs comes about several times faster than by setting
+// one record after the other.
 type loader struct {
 	draft
 	r          *coder
@@ -71,7 +72,8 @@ func (d *draft) load(r *coder) {
 	*d = l.draft
 }
 
-// loadSorted reads a list of records. The digest is a sum and does not see their order, so a list in another order is refused here.
+// loadSorted reads a list of records. The digest is a sum and does not see their order, so a list in another order is
+// refused here.
 func loadSorted[K ~string](r *coder, record func() K) {
 	var last K
 	for i := range r.count() {

@@ -82,8 +82,8 @@ func (v Value) before(m MemberID) MemberID {
 	return prev
 }
 
-// Rank is the member's place, from 0, in the order in which members report the watched one: the ring order after the watched member's predecessor.
-// The predecessor has rank 0.
+// Rank is the member's place, from 0, in the order in which members report the watched one: the ring order after the
+// watched member's predecessor. The predecessor has rank 0.
 func (v Value) Rank(self, watched MemberID) int {
 	rank := 0
 	for m := v.before(watched); m != "" && m != self && rank < v.members.Len(); m = v.before(m) {
@@ -113,8 +113,8 @@ func slotID(job JobID, task string, s schedule.Slot) PartitionID {
 	return NewPartitionID(job, task, s.Member+":"+strconv.FormatInt(s.Number, 10))
 }
 
-// slots is how many slots a member has to give: those that are joined and not draining have some. The limit is checked where members join; a
-// snapshot of another make may say anything.
+// slots is how many slots a member has to give: those that are joined and not draining have some. The limit is checked
+// where members join; a snapshot of another make may say anything.
 func (m *Member) slots() int64 {
 	if m.State != MemberJoined || m.Draining || m.Revoked {
 		return 0
@@ -139,7 +139,8 @@ func (d *derived) occupied(key string) bool {
 	return ok
 }
 
-// indexSlot adds (by = 1) or removes (by = −1) a partition of spread pool. Its slot becomes free if its member has it still.
+// indexSlot adds (by = 1) or removes (by = −1) a partition of spread pool. Its slot becomes free if its member has it
+// still.
 func (d *draft) indexSlot(p *partitionRecord, by int) {
 	key := slotKey(p.Owner, p.Slot)
 	slot := schedule.Slot{Member: string(p.Owner), Number: p.Slot}

@@ -60,7 +60,8 @@ func mustApply(t interface{ Fatalf(string, ...any) }, v Value, e Entry) (Value, 
 	return next, did
 }
 
-// mustBeLed: an entry does something only if its writer leads, or begins to; offers are of what is granted, and accepted once.
+// mustBeLed: an entry does something only if its writer leads, or begins to; offers are of what is granted, and
+// accepted once.
 func mustBeLed(t interface{ Fatalf(string, ...any) }, was, v Value, e Entry, did Applied) {
 	if l, _ := v.Leader(); e.Writer != l.Writer && v.Digest() != was.Digest() {
 		t.Fatalf("%v did something under %+v", e, l)
@@ -91,7 +92,8 @@ func mustBeLed(t interface{ Fatalf(string, ...any) }, was, v Value, e Entry, did
 	}
 }
 
-// planned reports whether a partition was given to another member now: it was not on its way there, nor had somebody asked to try again what is parked there.
+// planned reports whether a partition was given to another member now: it was not on its way there, nor had somebody
+// asked to try again what is parked there.
 func planned(old, p Partition, now Index) bool {
 	return p.Token == now && p.Owner != old.Owner && p.Owner != old.Next && old.State != PartitionParked
 }

@@ -37,12 +37,15 @@ type Partition struct {
 	Message   string   // of the last failure
 	Deaths    int64    // number of owners in a row that died while they ran it
 	Parents   []string // keys within its task
-	// Slot is the number of the slot of its owner that it occupies until it is removed, from 1; 0 if its task is not of spread pool.
+	// Slot is the number of the slot of its owner that it occupies until it is removed, from 1; 0 if its task is not of
+	// spread pool.
 	Slot int64
-	// ListedBy is the key of the partitioner whose window contains this item, Input its input; see [AdvanceWindow]. "" for others.
+	// ListedBy is the key of the partitioner whose window contains this item, Input its input; see [AdvanceWindow]. ""
+	// for others.
 	ListedBy string
 	Input    []byte
-	// Index and Count are the share of a slot of a task with Repartition: it is number Index, from 0, of Count slots. Count is 0 for others.
+	// Index and Count are the share of a slot of a task with Repartition: it is number Index, from 0, of Count slots.
+	// Count is 0 for others.
 	Index, Count int64
 	// Step is the number of steps of this partition, a partitioner, and Cursor the place where its next listing begins.
 	Step   int64
@@ -91,7 +94,8 @@ func (p *Partition) open() bool {
 	return p.State != PartitionFinished && !p.Dropped && (p.Slot == 0 || p.former())
 }
 
-// former reports whether the owner runs a former partition of this name, which was dropped and added again before it had stopped.
+// former reports whether the owner runs a former partition of this name, which was dropped and added again before it
+// had stopped.
 func (p *Partition) former() bool {
 	return p.State == PartitionReleasing && p.Next == "" && p.NextToken != 0
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// Whatever is said between pauses: what holds after any entry holds, nobody gets anything of a paused job, and in the end nobody has any of it.
+// Whatever is said between pauses: what holds after any entry holds, nobody gets anything of a paused job, and in the
+// end nobody has any of it.
 func TestPausesUnderAnyCommands(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

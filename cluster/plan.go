@@ -21,8 +21,8 @@ func (d *draft) plan() {
 	}
 }
 
-// planMoves does one plan within the budget. It reports whether there is more to do at once: moves of fast hand-overs are over when they are made, and
-// leave room for those that the budget held back.
+// planMoves does one plan within the budget. It reports whether there is more to do at once: moves of fast hand-overs
+// are over when they are made, and leave room for those that the budget held back.
 func (d *draft) planMoves() bool {
 	again, left := false, 0
 	for kind := range kinds {

@@ -131,7 +131,8 @@ func (d *draft) planSlots() {
 	}
 }
 
-// giveSlot grants a slot. Where a partition of this name, of a former spec of the task, has yet to stop, the slot waits for that.
+// giveSlot grants a slot. Where a partition of this name, of a former spec of the task, has yet to stop, the slot waits
+// for that.
 func (d *draft) giveSlot(id PartitionID, s schedule.Slot) {
 	if !d.has(id) {
 		d.grant(&partitionRecord{Partition: Partition{ID: id, Slot: s.Number}}, MemberID(s.Member), "")
@@ -192,8 +193,9 @@ func eachPost(p *schedule.Pool) iter.Seq[schedule.Post] {
 	}
 }
 
-// repartition brings the slots of a task in line with what the allocation wants. They all come by one entry, and all go when one of them comes or
-// goes: so there is never one that runs beside another with another count. It reports whether slots were freed that others may have at once.
+// repartition brings the slots of a task in line with what the allocation wants. They all come by one entry, and all go
+// when one of them comes or goes: so there is never one that runs beside another with another count. It reports whether
+// slots were freed that others may have at once.
 func (d *draft) repartition(r *parting) (freed bool) {
 	held, leaving := d.shares(r)
 	if len(held) > 0 {

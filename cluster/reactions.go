@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Reactions is what the value alone requires of one member. It is level-triggered: a member that acts on it after a crash, a missed watch or
-// a jump to a snapshot has lost nothing.
+// Reactions is what the value alone requires of one member. It is level-triggered: a member that acts on it after a
+// crash, a missed watch or a jump to a snapshot has lost nothing.
 type Reactions struct {
 	InCluster   bool // prepared or joined
 	State       MemberState
@@ -52,8 +52,8 @@ const (
 	RoleAdopt             // run it under Token, then write Started
 )
 
-// Duty is a member's duty for one partition. Equal duties of two values that follow from each other are the same duty: nothing of the partition or its spec
-// has changed.
+// Duty is a member's duty for one partition. Equal duties of two values that follow from each other are the same duty:
+// nothing of the partition or its spec has changed.
 type Duty struct {
 	Partition *Partition // shared, read-only
 	Role      Role
@@ -73,8 +73,8 @@ func (v Value) Duties(self MemberID) []Duty {
 	return duties
 }
 
-// DutiesAfter is Duties, given those of an earlier value. If this value follows from that by at most some hundred entries, it derives only what they have
-// changed.
+// DutiesAfter is Duties, given those of an earlier value. If this value follows from that by at most some hundred
+// entries, it derives only what they have changed.
 func (v Value) DutiesAfter(before Value, duties []Duty, self MemberID) []Duty {
 	touched, ok := v.recent.since(before.chain)
 	if !ok || touched.len() > v.partitions.Len() {

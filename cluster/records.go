@@ -37,7 +37,8 @@ func decodeRecord[T any](kind byte, data []byte, code func(*coder, *T)) (T, erro
 // Encode returns the record alone, for [DecodeMember].
 func (m Member) Encode() []byte { return encodeRecord(kindMember, codeMember, m) }
 
-// DecodeMember reads the output of Member.Encode. Its error is a *FormatError if it is of another format, else a *CorruptError.
+// DecodeMember reads the output of Member.Encode. Its error is a *FormatError if it is of another format, else a
+// *CorruptError.
 func DecodeMember(data []byte) (Member, error) { return decodeRecord(kindMember, data, codeMember) }
 
 // Encode returns the record alone, for [DecodeJob].

@@ -15,7 +15,8 @@ type Settings struct {
 	// JobScheduler shares the slots of the cluster among its jobs.
 	JobScheduler schedule.JobScheduler
 	Placement    Placement
-	// Pinned: what has an owner stays with it while that lives, is not draining, and may run it. A newcomer gets only what is new or free.
+	// Pinned: what has an owner stays with it while that lives, is not draining, and may run it. A newcomer gets only
+	// what is new or free.
 	Pinned      bool
 	Rebalancing bool // it is pinned, and moves until the load is even: see [Rebalance]
 }
@@ -172,7 +173,8 @@ const (
 	PlacementShared                   // owners share their partitions
 )
 
-// Place chooses the placement of a cluster that has none yet, before the first member joins. The first [Lead] implies PlacementOffered.
+// Place chooses the placement of a cluster that has none yet, before the first member joins. The first [Lead] implies
+// PlacementOffered.
 type Place struct{ Placement Placement }
 
 func (Place) tag() byte { return 44 }
@@ -214,8 +216,8 @@ func (d *draft) setPlacement(p Placement) {
 // NoMoves, as the MoveBudget of a [Configure], pins what runs: see Settings.Pinned.
 const NoMoves = -1
 
-// Rebalance evens the load of a cluster that is pinned, once: what runs moves within Settings.MoveBudget until all moves
-// have begun that are worth it.
+// Rebalance evens the load of a cluster that is pinned, once: what runs moves within Settings.MoveBudget until all
+// moves have begun that are worth it.
 type Rebalance struct{}
 
 func (Rebalance) tag() byte { return 18 }

@@ -26,9 +26,10 @@ type Free struct {
 	First     MemberID
 }
 
-// Settle derives the consequences of the records of a value in which members claim: which partitions exist, which must be given up for even
-// shares, which jobs are complete. Each changed record follows from others that do not change back, so the changes may be written one by
-// one, and by several members that settle at once. Settling again changes nothing. The second result is what may be claimed, sorted.
+// Settle derives the consequences of the records of a value in which members claim: which partitions exist, which must
+// be given up for even shares, which jobs are complete. Each changed record follows from others that do not change
+// back, so the changes may be written one by one, and by several members that settle at once. Settling again changes
+// nothing. The second result is what may be claimed, sorted.
 func (v Value) Settle(at Index, atMS int64, todo Pending) (Value, []Free) {
 	d := &draft{Value: v, at: at, atMS: atMS, unlogged: true, partial: todo.Partial}
 	for _, c := range todo.Said {
@@ -65,8 +66,8 @@ func (d *draft) vacateDraining() (had bool) {
 	return had
 }
 
-// vacateDoubled takes slots back that two partitions have, and reports whether there was one: a leader that knew an old document of the one made the other.
-// The member that has claimed it keeps it, for no member claims a slot twice.
+// vacateDoubled takes slots back that two partitions have, and reports whether there was one: a leader that knew an old
+// document of the one made the other. The member that has claimed it keeps it, for no member claims a slot twice.
 func (d *draft) vacateDoubled() bool {
 	if d.derived.pools.Len() == 0 {
 		return false
@@ -204,7 +205,8 @@ func (d *draft) refresh(id PartitionID) {
 	}
 }
 
-// frees plans: it tells owners of too much to stop, and lists what is free, with the member that the plan would give it to.
+// frees plans: it tells owners of too much to stop, and lists what is free, with the member that the plan would give it
+// to.
 func (d *draft) frees(before []Free) []Free {
 	first := make(map[PartitionID]MemberID)
 	left := 0
@@ -236,7 +238,8 @@ func (d *draft) frees(before []Free) []Free {
 	return out
 }
 
-// keepFirst keeps the first claimant of each partition where the plan allows it: a member that has read the former list still claims by it.
+// keepFirst keeps the first claimant of each partition where the plan allows it: a member that has read the former list
+// still claims by it.
 func (d *draft) keepFirst(first map[PartitionID]MemberID, before []Free) {
 	type room struct {
 		class  string

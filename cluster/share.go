@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/internal/schedule"
 )
 
-// Share gives a partition to a member of the present epoch; To is "" where the owner may not run it and nobody else may. If it is refused, the owner
-// keeps the partition.
+// Share gives a partition to a member of the present epoch; To is "" where the owner may not run it and nobody else
+// may. If it is refused, the owner keeps the partition.
 type Share struct {
 	Partition PartitionID
 	Token     Token
@@ -105,8 +105,8 @@ func (d *draft) shareCause(p *partitionRecord, to MemberID) string {
 	return "shared by " + string(p.Owner)
 }
 
-// Shares are the partitions that a member should give away now, and to whom: its part of the plan that all members make of this value. Sorted as the plan
-// is. It is empty unless Settings.Placement is shared.
+// Shares are the partitions that a member should give away now, and to whom: its part of the plan that all members make
+// of this value. Sorted as the plan is. It is empty unless Settings.Placement is shared.
 func (v Value) Shares(self MemberID) (out []Share) {
 	budget := v.Settings().MoveBudget - v.derived.moving
 	if !v.shared() || budget <= 0 {
@@ -150,8 +150,8 @@ func codeOwned(x *coder, o *Owned) {
 	codeUint(x, &o.Token)
 }
 
-// Own is what a member says of itself, for those who read the records: all that it owns, after an epoch, or what came to it since. It changes nothing,
-// and is refused where the value has something else.
+// Own is what a member says of itself, for those who read the records: all that it owns, after an epoch, or what came
+// to it since. It changes nothing, and is refused where the value has something else.
 type Own struct {
 	Member      MemberID
 	Incarnation Incarnation

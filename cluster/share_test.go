@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// TestEqualSpecsAreOne: jobs that follow each other by name and have equal specs have one in memory, in a value that came about by entries and in one from a
-// snapshot.
+// TestEqualSpecsAreOne: jobs that follow each other by name and have equal specs have one in memory, in a value that
+// came about by entries and in one from a snapshot.
 func TestEqualSpecsAreOne(t *testing.T) {
 	t.Parallel()
 	s := &script{t: t}

@@ -12,7 +12,8 @@ import (
 	"github.com/rota-run/rota/internal/ordered"
 )
 
-// A snapshot is magic, format, index, chain, digest, applied, settings, then the records by kind, each list sorted by key. What is derived is left out.
+// A snapshot is magic, format, index, chain, digest, applied, settings, then the records by kind, each list sorted by
+// key. What is derived is left out.
 const snapshotMagic = 0xA7
 
 // Snapshot encodes the value: equal values have equal bytes.
@@ -56,7 +57,8 @@ func codeRecords[K cmp.Ordered, V any](x *coder, all *ordered.Map[K, V], code fu
 	})
 }
 
-// sizeOf is how many bytes the records of one kind need. To encode them twice costs less than a slice that grows: it leaves five times its length behind.
+// sizeOf is how many bytes the records of one kind need. To encode them twice costs less than a slice that grows: it
+// leaves five times its length behind.
 func sizeOf[K cmp.Ordered, V any](all *ordered.Map[K, V], code func(*coder, *K, *V)) (size int) {
 	var x coder
 	all.Each(func(k K, v V) bool {
@@ -68,8 +70,8 @@ func sizeOf[K cmp.Ordered, V any](all *ordered.Map[K, V], code func(*coder, *K, 
 	return size
 }
 
-// DecodeSnapshot reads the output of Snapshot and checks its digest. Its error is a *FormatError if it is of another format,
-// else a *CorruptError.
+// DecodeSnapshot reads the output of Snapshot and checks its digest. Its error is a *FormatError if it is of another
+// format, else a *CorruptError.
 func DecodeSnapshot(data []byte) (Value, error) {
 	if len(data) < 2 || data[0] != snapshotMagic {
 		return Value{}, &CorruptError{Reason: "it is not a snapshot"}
@@ -94,8 +96,8 @@ func DecodeSnapshot(data []byte) (Value, error) {
 	return d.value(), nil
 }
 
-// shared is what the records of one snapshot have in common: names, definitions and whole specs that many of them say again are in memory once, and none of
-// them keeps the snapshot's bytes.
+// shared is what the records of one snapshot have in common: names, definitions and whole specs that many of them say
+// again are in memory once, and none of them keeps the snapshot's bytes.
 type shared struct {
 	next    string // expected: the name of the next partition
 	strings [sharedNames]string

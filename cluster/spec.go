@@ -44,10 +44,12 @@ type JobSpec struct {
 
 // Workflow holds the settings for all tasks of a job. All except the edges is for jobs with tasks of spread pool.
 type Workflow struct {
-	// Edges form a graph of tasks without cycles. Its topological order, by place in Tasks if the edges leave a choice, is the order
-	// in which the tasks get slots. Without Batch an edge delays no task: a task with an empty input waits on its own.
+	// Edges form a graph of tasks without cycles. Its topological order, by place in Tasks if the edges leave a choice,
+	// is the order in which the tasks get slots. Without Batch an edge delays no task: a task with an empty input waits
+	// on its own.
 	Edges []Edge
-	// Batch makes each edge, whose ends must both be of spread pool, delay its task until the task before it is finished.
+	// Batch makes each edge, whose ends must both be of spread pool, delay its task until the task before it is
+	// finished.
 	Batch     bool
 	Scheduler schedule.TaskScheduler
 	Coverage  bool  // run with a slot for each unfinished task (its Min, if set), or not at all
@@ -67,17 +69,18 @@ type TaskSpec struct {
 	Selector   []Label  // labels a member must have; sorted by key
 	SpreadOver string   // label over whose values the partitions of this task are spread evenly; "" for none
 	Pin        MemberID // the only member that may run it; "" for any
-	// Stay, for spread single and partitioned: no partition moves to even the load. They are spread evenly among themselves.
+	// Stay, for spread single and partitioned: no partition moves to even the load. They are spread evenly among
+	// themselves.
 	Stay bool
 	// MaxAttempts is how many failures in a row park a partition; 0 means never.
 	MaxAttempts int64
 	Partitions  []string // initial keys when Spread is partitioned
 	Definition  []byte   // JSON: every, timeout, tags, config, ...; see package work
-	// For spread pool: the fewest and most slots (0: one, and no limit), and the percentage of the job's slots, if it shares by
-	// percentages.
+	// For spread pool: the fewest and most slots (0: one, and no limit), and the percentage of the job's slots, if it
+	// shares by percentages.
 	Min, Max, Percent int64
-	// Repartition, for spread pool: each run gets its index and the number of slots of the task. When the slots change, all runs
-	// of the task stop before those with the new shares start.
+	// Repartition, for spread pool: each run gets its index and the number of slots of the task. When the slots change,
+	// all runs of the task stop before those with the new shares start.
 	Repartition bool
 }
 

@@ -133,9 +133,10 @@ func (v Value) FirstJoined() (MemberID, bool) {
 	return first, first != ""
 }
 
-// Decode reads the record that follows the value in the log. Garbage is not ok, and every member skips it. The error is a *FormatError: what a newer Rota
-// wrote must not be passed over, since newer binaries reach another value by it; and a log that begins in an older format is none that this one can go on
-// with. Behind an entry of ours, an older format is garbage.
+// Decode reads the record that follows the value in the log. Garbage is not ok, and every member skips it. The error is
+// a *FormatError: what a newer Rota wrote must not be passed over, since newer binaries reach another value by it; and
+// a log that begins in an older format is none that this one can go on with. Behind an entry of ours, an older format
+// is garbage.
 func (v Value) Decode(index Index, data []byte) (e Entry, ok bool, err error) {
 	e, err = DecodeEntry(index, data)
 	var other *FormatError
@@ -156,7 +157,8 @@ func (v Value) Skip(index Index, data []byte) Value {
 	return v
 }
 
-// PartitionsOf yields the partitions of a job: that of its unnamed task without a key, those with keys, then those of named tasks, each sorted by ID.
+// PartitionsOf yields the partitions of a job: that of its unnamed task without a key, those with keys, then those of
+// named tasks, each sorted by ID.
 func (v Value) PartitionsOf(id JobID) iter.Seq[Partition] {
 	return func(yield func(Partition) bool) { v.eachOf(id, yield) }
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/rota-run/rota/internal/schedule"
 )
 
-// Waiting is something that is wanted and does not run: a partition, a task of spread pool ("job/task"), a job, or slots ("slots").
+// Waiting is something that is wanted and does not run: a partition, a task of spread pool ("job/task"), a job, or
+// slots ("slots").
 type Waiting struct {
 	Item   string
 	Reason Reason
@@ -62,8 +63,8 @@ func (v Value) waitingPartitions() (out []Waiting) {
 	return out
 }
 
-// WaitingForSlots lists the jobs and tasks of spread pool without a slot, and unused slots, with the reason. A job without slots is
-// listed once, without its tasks.
+// WaitingForSlots lists the jobs and tasks of spread pool without a slot, and unused slots, with the reason. A job
+// without slots is listed once, without its tasks.
 func (v Value) WaitingForSlots() (out []Waiting) {
 	if v.derived.pools.Len() == 0 && v.derived.free.Len() == 0 {
 		return nil
@@ -91,7 +92,8 @@ func (v Value) WaitingForSlots() (out []Waiting) {
 	return out
 }
 
-// WhyTask explains why a task of spread pool has no slot; it returns the zero Reason if it has one, is finished, or is not of spread pool.
+// WhyTask explains why a task of spread pool has no slot; it returns the zero Reason if it has one, is finished, or is
+// not of spread pool.
 func (v Value) WhyTask(job JobID, task string) Reason {
 	rec, ok := v.jobs.Get(job)
 	if !ok {
@@ -160,7 +162,8 @@ type TaskSlots struct {
 	Leaving  []schedule.Slot // slots in which it still has to stop
 }
 
-// JobSlots lists the tasks of spread pool of a job, in the topological order of its edges, with their slots; nil if it has none.
+// JobSlots lists the tasks of spread pool of a job, in the topological order of its edges, with their slots; nil if it
+// has none.
 func (v Value) JobSlots(id JobID) []TaskSlots {
 	rec, ok := v.jobs.Get(id)
 	if !ok || len(rec.pool) == 0 {
@@ -201,7 +204,8 @@ type Reason struct {
 	Try  string
 }
 
-// Why explains why a partition has no running owner; it returns the zero Reason if it has one. For a task of spread pool it is [Value.WhyTask].
+// Why explains why a partition has no running owner; it returns the zero Reason if it has one. For a task of spread
+// pool it is [Value.WhyTask].
 func (v Value) Why(id PartitionID) Reason {
 	p, ok := v.partitions.Get(id)
 	if !ok {
@@ -283,7 +287,8 @@ func unclaimed(by MemberID, how string) Reason {
 	return Reason{Rule: "claim", Text: "free: nobody has claimed it; " + string(by) + " may " + how, Try: "if it stays so: rota status"}
 }
 
-// whyUnclaimed explains a partition that a member has room for and nobody has claimed; the zero Reason where no member has room.
+// whyUnclaimed explains a partition that a member has room for and nobody has claimed; the zero Reason where no member
+// has room.
 func (w *view) whyUnclaimed(id PartitionID) Reason {
 	if !w.v.claimed() {
 		return Reason{}

@@ -28,9 +28,10 @@ func (v Value) Window(partitioner PartitionID) iter.Seq[Partition] {
 	}
 }
 
-// AdvanceWindow is written by a partitioner: a partition of spread partitioned that lists inputs and keeps a window of them in the
-// value. One step removes finished items, adds listed ones, and stores the cursor: after a crash the next owner
-// continues from there, and nothing is listed twice or skipped. Step must be the partitioner's present one; it then grows by one.
+// AdvanceWindow is written by a partitioner: a partition of spread partitioned that lists inputs and keeps a window of
+// them in the value. One step removes finished items, adds listed ones, and stores the cursor: after a crash the next
+// owner continues from there, and nothing is listed twice or skipped. Step must be the partitioner's present one; it
+// then grows by one.
 type AdvanceWindow struct {
 	Partition PartitionID // the partitioner
 	Token     Token
@@ -197,8 +198,8 @@ func (d *draft) live(id PartitionID) bool {
 	return ok && !p.Dropped
 }
 
-// classFor is the class of a partition: that of its task, or, for a partitioner and its items, one that stays; Rota's own
-// tasks have classes of their own.
+// classFor is the class of a partition: that of its task, or, for a partitioner and its items, one that stays; Rota's
+// own tasks have classes of their own.
 func (d *draft) classFor(j *jobRecord, p *partitionRecord) *schedule.Class {
 	_, task, _ := p.ID.Split()
 	c := j.classOf(task)

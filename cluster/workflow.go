@@ -7,8 +7,9 @@ import (
 	"github.com/rota-run/rota/internal/ordered"
 )
 
-// topological orders the tasks so that each comes after all tasks that it takes from; if the edges leave a choice, the order of the spec
-// decides. If that is impossible, cycle names tasks that lead to each other, the first one again at its end.
+// topological orders the tasks so that each comes after all tasks that it takes from; if the edges leave a choice, the
+// order of the spec decides. If that is impossible, cycle names tasks that lead to each other, the first one again at
+// its end.
 func topological(s *JobSpec) (order []int, cycle []string) {
 	index := make(map[string]int, len(s.Tasks))
 	for i := range s.Tasks {
@@ -71,8 +72,8 @@ func findCycle(s *JobSpec, after [][]int, waits []int) (names []string) {
 	return names
 }
 
-// Cycle returns tasks whose edges lead from one to the next and back to the first, which is repeated at the end; nil if there is no such
-// cycle. Edges of unknown tasks do not count.
+// Cycle returns tasks whose edges lead from one to the next and back to the first, which is repeated at the end; nil if
+// there is no such cycle. Edges of unknown tasks do not count.
 func (s *JobSpec) Cycle() []string {
 	_, cycle := topological(s)
 	return cycle
@@ -118,7 +119,8 @@ func (j Job) TaskOrder() iter.Seq[*TaskSpec] {
 	}
 }
 
-// JobState returns the state of a job: the stored one, or pending if it is live and nothing of it runs. False if there is no such job.
+// JobState returns the state of a job: the stored one, or pending if it is live and nothing of it runs. False if there
+// is no such job.
 func (v Value) JobState(id JobID) (JobState, bool) {
 	j, ok := v.jobs.Get(id)
 	if !ok {

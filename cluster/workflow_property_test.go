@@ -12,8 +12,9 @@ import (
 	"github.com/rota-run/rota/internal/schedule"
 )
 
-// Whatever members, clients and owners write about workflows: a slot runs one thing, of a member that has it, of a live job; shares are
-// those of the schedulers once nothing is on its way; no partition that may be running is granted again before it has stopped.
+// Whatever members, clients and owners write about workflows: a slot runs one thing, of a member that has it, of a live
+// job; shares are those of the schedulers once nothing is on its way; no partition that may be running is granted again
+// before it has stopped.
 func TestWorkflowsUnderAnyCommands(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -100,7 +101,8 @@ func drawOwner(t *rapid.T, v Value) Command {
 	return Stopped{p.ID, p.Token}
 }
 
-// noteRunning keeps what at-most-one owners may be running: what was granted, until they say that it has ended or they are gone.
+// noteRunning keeps what at-most-one owners may be running: what was granted, until they say that it has ended or they
+// are gone.
 func (s *script) noteRunning(t *rapid.T, running map[PartitionID]Token, c Command) {
 	switch c := c.(type) {
 	case Stopped:

@@ -70,7 +70,8 @@ type monitor struct {
 	} `json:"spec"`
 }
 
-// render lets Helm render the chart, and reads each object as the API of Kubernetes has it: an unknown field is an error.
+// render lets Helm render the chart, and reads each object as the API of Kubernetes has it: an unknown field is an
+// error.
 func render(t *testing.T, values map[string]any) (o objects, err error) {
 	t.Helper()
 	chart, err := loader.LoadDir("helm/rota")
@@ -279,7 +280,8 @@ func TestChartRefuses(t *testing.T) {
 	}
 }
 
-// TestPodRuns runs what the chart says, on this machine: the arguments are those of a member that joins, and the probes find it ready.
+// TestPodRuns runs what the chart says, on this machine: the arguments are those of a member that joins, and the probes
+// find it ready.
 func TestPodRuns(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]values{
@@ -329,7 +331,8 @@ func TestPodRuns(t *testing.T) {
 	}
 }
 
-// mountUsers lays the file of users where a pod has it, with the mode of the volume: a member refuses one that others may read.
+// mountUsers lays the file of users where a pod has it, with the mode of the volume: a member refuses one that others
+// may read.
 func mountUsers(t *testing.T, dir string, o *objects) {
 	t.Helper()
 	for _, v := range o.set.Spec.Template.Spec.Volumes {

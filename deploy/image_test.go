@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestImageByHand takes the last stage of the Dockerfile step by step, without a daemon: the same files, the same user, a root that cannot be written to.
-// The member joins, its health check says so, and SIGTERM makes it leave gracefully.
+// TestImageByHand takes the last stage of the Dockerfile step by step, without a daemon: the same files, the same user,
+// a root that cannot be written to. The member joins, its health check says so, and SIGTERM makes it leave gracefully.
 func TestImageByHand(t *testing.T) {
 	t.Parallel()
 	root, data := t.TempDir(), t.TempDir()

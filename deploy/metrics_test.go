@@ -145,7 +145,8 @@ func scrape(t *testing.T, address string) (out []sample) {
 	return out
 }
 
-// TestQueries: each metric and label of each query is one that a member has, the dashboard shows something in each panel, no alert fires on a cluster that is well.
+// TestQueries: each metric and label of each query is one that a member has, the dashboard shows something in each
+// panel, no alert fires on a cluster that is well.
 func TestQueries(t *testing.T) {
 	t.Parallel()
 	s := cluster(t)

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestArchive unpacks the archive of this tree's version, for which the changelog must have notes, into an empty folder,
-// from which it can't get out, and types what README.md has for checks: a member, a second one, kill -9 of the first, and
-// three looks.
+// TestArchive unpacks the archive of this tree's version, for which the changelog must have notes, into an empty
+// folder, from which it can't get out, and types what README.md has for checks: a member, a second one, kill -9 of the
+// first, and three looks.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	dist, platform := filepath.Join(t.TempDir(), "dist"), runtime.GOOS+"/"+runtime.GOARCH

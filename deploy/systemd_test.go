@@ -65,8 +65,8 @@ func TestUnitsKnowTheCommand(t *testing.T) {
 	}
 }
 
-// TestInstallUnderSystemd types what README has, below another root and without its last line, which starts the service. What is then installed must
-// be the binary, the unit, and settings that rota reads.
+// TestInstallUnderSystemd types what README has, below another root and without its last line, which starts the
+// service. What is then installed must be the binary, the unit, and settings that rota reads.
 func TestInstallUnderSystemd(t *testing.T) {
 	t.Parallel()
 	_, section, _ := strings.Cut(read(t, "README.md"), "\n## systemd\n")

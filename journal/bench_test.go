@@ -11,7 +11,8 @@ import (
 	"github.com/rota-run/rota/store/file"
 )
 
-// BenchmarkRead reads a journal of 100,000 records in a directory, one a second, in documents of the size that single appends make.
+// BenchmarkRead reads a journal of 100,000 records in a directory, one a second, in documents of the size that single
+// appends make.
 func BenchmarkRead(b *testing.B) {
 	s, err := file.Open(b.Context(), filepath.Join(b.TempDir(), "store"), file.Options{})
 	must.Succeed(b, err)

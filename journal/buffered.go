@@ -15,8 +15,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Buffered writes records in the background: Add never blocks. Records that do not fit into the queue are summed up: one record says how many there were
-// of a kind, with one cause.
+// Buffered writes records in the background: Add never blocks. Records that do not fit into the queue are summed up:
+// one record says how many there were of a kind, with one cause.
 type Buffered struct {
 	to      Appender
 	queue   chan Record
@@ -41,7 +41,8 @@ const (
 	flushFor = 2 * time.Second
 )
 
-// NewBuffered returns a buffer of 4096 records in front of an Appender; Run writes them. Without a logger nothing is logged.
+// NewBuffered returns a buffer of 4096 records in front of an Appender; Run writes them. Without a logger nothing is
+// logged.
 func NewBuffered(to Appender, log *slog.Logger) *Buffered {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -49,8 +50,8 @@ func NewBuffered(to Appender, log *slog.Logger) *Buffered {
 	return &Buffered{to: to, queue: make(chan Record, queueLength), log: log}
 }
 
-// Add queues a record, with the present time unless it has one; if the queue is full, it is summed up with others like it. It is safe from any goroutine
-// and never blocks. After Run has returned, records are dropped.
+// Add queues a record, with the present time unless it has one; if the queue is full, it is summed up with others like
+// it. It is safe from any goroutine and never blocks. After Run has returned, records are dropped.
 func (b *Buffered) Add(r Record) {
 	if r.AtMS == 0 {
 		r.AtMS = time.Now().UnixMilli()
@@ -77,10 +78,12 @@ func (b *Buffered) sum(r Record) {
 	b.sums.add(r)
 }
 
-// Dropped is the number of lost records: one was too large for the store, or the process ended while the store was unreachable.
+// Dropped is the number of lost records: one was too large for the store, or the process ended while the store was
+// unreachable.
 func (b *Buffered) Dropped() int64 { return b.dropped.Load() }
 
-// Run writes until ctx ends, then makes one attempt, for two seconds at most, to write the rest of the queue. It is called once.
+// Run writes until ctx ends, then makes one attempt, for two seconds at most, to write the rest of the queue. It is
+// called once.
 func (b *Buffered) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -149,7 +152,8 @@ func (b *Buffered) write(ctx context.Context, batch []Record) []Record {
 	}
 }
 
-// try writes once. A batch that is too large for the store is written in halves; a record that is too large alone is dropped.
+// try writes once. A batch that is too large for the store is written in halves; a record that is too large alone is
+// dropped.
 func (b *Buffered) try(ctx context.Context, batch []Record, within time.Duration) error {
 	each, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -197,7 +201,8 @@ func (b *Buffered) end(rest []Record) {
 	}
 }
 
-// alike is what records have in common that are summed up when the queue is full: many moves for one cause make one record.
+// alike is what records have in common that are summed up when the queue is full: many moves for one cause make one
+// record.
 type alike struct {
 	kind                        Kind
 	member, by, from, to, cause string

@@ -212,7 +212,8 @@ func TestBufferedSumsUpWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-// TestBufferedWritesBatches: what waits is written at once, as much as fits into a batch, and what did not fit into the queue when that is empty, not at the end of the process.
+// TestBufferedWritesBatches: what waits is written at once, as much as fits into a batch, and what did not fit into the
+// queue when that is empty, not at the end of the process.
 func TestBufferedWritesBatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -237,7 +238,8 @@ func TestBufferedWritesBatches(t *testing.T) {
 	})
 }
 
-// TestBufferedCountsSumsThatAreLost: the store is gone until the end, so what was summed up is lost and counted, each record of it.
+// TestBufferedCountsSumsThatAreLost: the store is gone until the end, so what was summed up is lost and counted, each
+// record of it.
 func TestBufferedCountsSumsThatAreLost(t *testing.T) {
 	t.Parallel()
 	for _, ended := range []bool{true, false} { // before the sum is written for the first time

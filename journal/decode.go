@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// quick reads records in the form in which Append writes them, many times faster than package json does. It is not ok for all that needs more than
-// comparing bytes, such as escapes and places of definitions: then package json decides.
+// quick reads records in the form in which Append writes them, many times faster than package json does. It is not ok
+// for all that needs more than comparing bytes, such as escapes and places of definitions: then package json decides.
 func quick(data []byte) (out []Record, ok bool) {
 	if !utf8.Valid(data) || bytes.IndexByte(data, '\\') >= 0 {
 		return nil, false

@@ -15,12 +15,13 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// prefix is where the journal is kept among the documents: journal/<UTC hour>/<ms>-<member>-<start>-<number>. The hour is that of the newest
-// record in the document, so no record is under an hour before its own. The milliseconds are those of the newest record that the document began with.
+// prefix is where the journal is kept among the documents: journal/<UTC hour>/<ms>-<member>-<start>-<number>. The hour
+// is that of the newest record in the document, so no record is under an hour before its own. The milliseconds are
+// those of the newest record that the document began with.
 const prefix = "journal/"
 
-// Docs is the journal in the cluster's own store. An Append extends the previous document if that is small and of the same
-// hour, because reading few documents is much faster than reading many.
+// Docs is the journal in the cluster's own store. An Append extends the previous document if that is small and of the
+// same hour, because reading few documents is much faster than reading many.
 type Docs struct {
 	docs   store.Docs
 	member string
@@ -53,8 +54,8 @@ const (
 	usualSize = 8 << 10
 )
 
-// NewDocs returns a journal over documents. Members that append remove records older than keep from time to time, and the oldest ones if there
-// are more than 100,000 documents; a keep of 0 means 7 days.
+// NewDocs returns a journal over documents. Members that append remove records older than keep from time to time, and
+// the oldest ones if there are more than 100,000 documents; a keep of 0 means 7 days.
 func NewDocs(d store.Docs, member string, keep time.Duration) *Docs {
 	if keep <= 0 {
 		keep = usualKeep
@@ -93,7 +94,8 @@ func (j *Docs) Append(ctx context.Context, records ...Record) error {
 	return nil
 }
 
-// put writes records, encoded as a list, into the open document or a new one. Whoever finds the open document in use writes a new one.
+// put writes records, encoded as a list, into the open document or a new one. Whoever finds the open document in use
+// writes a new one.
 func (j *Docs) put(ctx context.Context, newest int64, value []byte) error {
 	fresh := open{hour: hour(time.UnixMilli(newest))}
 	fresh.Key = fmt.Sprintf("%s%s/%013d-%s-%s-%d", prefix, fresh.hour, newest, j.member, j.start, j.seq.Add(1))
@@ -134,7 +136,8 @@ func joined(a, b []byte) []byte {
 // latest is the last millisecond of the year 9999: later ones do not fit into keys.
 const latest = 253402300799999
 
-// sweep removes what is too old or too much, once an hour or until nothing is left to remove. What fails is tried again in the next hour.
+// sweep removes what is too old or too much, once an hour or until nothing is left to remove. What fails is tried again
+// in the next hour.
 func (j *Docs) sweep(ctx context.Context) {
 	now := time.Now()
 	this := now.Unix() / 3600

@@ -63,7 +63,8 @@ func TestASweepAnHour(t *testing.T) {
 	})
 }
 
-// TestAWriteThatTakesLongHoldsUpNoOther: an Append that waits for the store does not delay the next one, which writes a document of its own.
+// TestAWriteThatTakesLongHoldsUpNoOther: an Append that waits for the store does not delay the next one, which writes a
+// document of its own.
 func TestAWriteThatTakesLongHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	j := NewDocs(memory.New().Open(), "m", 0)

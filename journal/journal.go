@@ -23,7 +23,8 @@ const (
 	Malformed Kind = "malformed-task-error"
 	Parked    Kind = "parked"
 	Moved     Kind = "moved"
-	// Resumed: a member runs again what it did not run for a while, though it was to: it was suspended, the store was away, or it restarted.
+	// Resumed: a member runs again what it did not run for a while, though it was to: it was suspended, the store was
+	// away, or it restarted.
 	Resumed Kind = "resumed"
 	// Suspended: a member's process was suspended, or had no processor, so shortly that it kept its tasks.
 	Suspended    Kind = "suspended"
@@ -65,7 +66,8 @@ type Record struct {
 	Cause     string `json:"cause,omitempty"`
 	Token     uint64 `json:"token,omitempty"`
 	GapMS     *int64 `json:"gap_ms,omitempty"` // moved, resumed, suspended: time in which nobody ran it; negative is an overlap; absent when unknown
-	// GapAtLeastMS: the gap is unknown, since it began before the reporting member could see it; it is at least so long.
+	// GapAtLeastMS: the gap is unknown, since it began before the reporting member could see it; it is at least so
+	// long.
 	GapAtLeastMS *int64   `json:"gap_at_least_ms,omitempty"`
 	Storage      *Storage `json:"storage,omitempty"`
 }
@@ -146,7 +148,8 @@ func gap(ms int64) string {
 	return fmt.Sprintf("gap %s", time.Duration(ms)*time.Millisecond)
 }
 
-// String returns the record as rota events shows it: time, kind, what happened; below a malformed definition the relevant lines.
+// String returns the record as rota events shows it: time, kind, what happened; below a malformed definition the
+// relevant lines.
 func (r Record) String() string {
 	s := fmt.Sprintf("%s  %-10s  %s", time.UnixMilli(r.AtMS).Format("15:04:05"), r.Kind, r.Line())
 	if r.Storage != nil {
@@ -200,7 +203,8 @@ func (m *Memory) Read(ctx context.Context, q Query) ([]Record, error) {
 	return q.answer(m.newest()), nil
 }
 
-// File appends records to a file, one JSON object per line. It opens the file for each Append, so that it may be renamed at any time.
+// File appends records to a file, one JSON object per line. It opens the file for each Append, so that it may be
+// renamed at any time.
 type File struct {
 	path string
 	mu   sync.Mutex

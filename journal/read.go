@@ -13,8 +13,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Read implements Journal. It goes from the newest hour to older ones, and stops when nothing older can match. If the query names a
-// task, it decodes only documents that name the task.
+// Read implements Journal. It goes from the newest hour to older ones, and stops when nothing older can match. If the
+// query names a task, it decodes only documents that name the task.
 func (j *Docs) Read(ctx context.Context, q Query) ([]Record, error) {
 	s := search{q: q, mark: q.mark()}
 	hours, all := q.hours(time.Now())
@@ -36,8 +36,9 @@ func (j *Docs) Read(ctx context.Context, q Query) ([]Record, error) {
 	return s.answer(), nil
 }
 
-// hours are those to list one by one, newest first, and whether a list of everything follows. The first is the next hour, in which a member
-// whose clock is ahead may write. Few hours are enough for most queries that do not name a task.
+// hours are those to list one by one, newest first, and whether a list of everything follows. The first is the next
+// hour, in which a member whose clock is ahead may write. Few hours are enough for most queries that do not name a
+// task.
 func (q Query) hours(now time.Time) (out []string, all bool) {
 	all = q.Since.IsZero() || now.Unix()/3600-q.Since.Unix()/3600 >= manyHours
 	oldest := now.Add(-manyHours * time.Hour)
@@ -56,7 +57,8 @@ func (q Query) hours(now time.Time) (out []string, all bool) {
 	return out, all
 }
 
-// mark is what a document holds that has a record of the partition, or of one whose name goes on; nil if all are asked for.
+// mark is what a document holds that has a record of the partition, or of one whose name goes on; nil if all are asked
+// for.
 func (q Query) mark() []byte {
 	if q.Partition == "" {
 		return nil
@@ -125,7 +127,8 @@ func (s *search) look(docs []store.Doc) {
 	}
 }
 
-// over reports whether no record in the documents of an hour, or of an earlier one, is in the answer. A document holds nothing newer than its hour.
+// over reports whether no record in the documents of an hour, or of an earlier one, is in the answer. A document holds
+// nothing newer than its hour.
 func (s *search) over(hour string) bool {
 	start, err := time.Parse(hourForm, hour)
 	if err != nil {
@@ -167,7 +170,8 @@ func (q Query) matches(r Record) bool {
 	return p == "" || r.Partition == p || strings.HasPrefix(r.Partition, p+"#") || strings.HasPrefix(r.Partition, p+"/")
 }
 
-// answer sorts the matching records by time and keeps the newest, oldest first. Records of one millisecond stay in the order given.
+// answer sorts the matching records by time and keeps the newest, oldest first. Records of one millisecond stay in the
+// order given.
 func (q Query) answer(all []Record) []Record {
 	out := make([]Record, 0, len(all))
 	for _, r := range all {

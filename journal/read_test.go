@@ -17,7 +17,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// TestReadIsTheDumbWay: for any query a read gives what Memory gives, which looks at each record, however records lie across documents and hours.
+// TestReadIsTheDumbWay: for any query a read gives what Memory gives, which looks at each record, however records lie
+// across documents and hours.
 func TestReadIsTheDumbWay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -176,7 +177,8 @@ func TestReadStopsEarly(t *testing.T) {
 	})
 }
 
-// TestAnOldRecordInANewDocument: a batch of two hours is under the later one, and does not hide what is newer in the earlier one.
+// TestAnOldRecordInANewDocument: a batch of two hours is under the later one, and does not hide what is newer in the
+// earlier one.
 func TestAnOldRecordInANewDocument(t *testing.T) {
 	t.Parallel()
 	const hour = 1795190400000
@@ -197,7 +199,8 @@ func TestAnOldRecordInANewDocument(t *testing.T) {
 	}
 }
 
-// TestWhyDecodesLittle: the records of one task cost what they are, and not what the records of all others cost. It is not parallel: it counts allocations.
+// TestWhyDecodesLittle: the records of one task cost what they are, and not what the records of all others cost. It is
+// not parallel: it counts allocations.
 func TestWhyDecodesLittle(t *testing.T) { //nolint:paralleltest // it counts allocations
 	j := journal.NewDocs(memory.New().Open(), "m1", 0)
 	now := time.Now().UnixMilli()

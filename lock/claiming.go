@@ -16,7 +16,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// claiming does what a claim decides. One goroutine at a time drives it: the caller of Acquire or Release, or one in the background.
+// claiming does what a claim decides. One goroutine at a time drives it: the caller of Acquire or Release, or one in
+// the background.
 type claiming struct {
 	c     *Client
 	p     *keeper
@@ -42,8 +43,8 @@ func (c *Client) newClaiming(p *keeper, place string, t terms) *claiming {
 	}
 }
 
-// drive continues until the lock is granted (true), or the claim is gone, or ctx ends or the heartbeat is lost (all false): then the claim has been
-// stopped, and the caller must drive it on. The caller has the turn.
+// drive continues until the lock is granted (true), or the claim is gone, or ctx ends or the heartbeat is lost (all
+// false): then the claim has been stopped, and the caller must drive it on. The caller has the turn.
 func (r *claiming) drive(ctx context.Context, ev event) bool {
 	for !r.ended {
 		if _, isStop := ev.(stop); !isStop && r.state.phase < leaving && (ctx.Err() != nil || !r.p.valid()) {
@@ -74,8 +75,8 @@ func (r *claiming) drive(ctx context.Context, ev event) bool {
 	return false
 }
 
-// acquire drives the claim until it holds, or is refused. Neither (again): it has been told to stop, and has to be driven on; err is what the store
-// said last.
+// acquire drives the claim until it holds, or is refused. Neither (again): it has been told to stop, and has to be
+// driven on; err is what the store said last.
 func (r *claiming) acquire(ctx context.Context, what string) (h *Held, again bool, err error) {
 	r.turn <- struct{}{} // nobody else knows of it yet but Close
 	defer func() { <-r.turn }()
@@ -187,8 +188,8 @@ func (r *claiming) stop(ctx context.Context) error {
 	return r.done
 }
 
-// takeTurn waits until nobody else drives the claim, or ctx ends (false). A free turn is taken under an ended ctx too, so that whoever comes last ends the
-// claim of a closed client.
+// takeTurn waits until nobody else drives the claim, or ctx ends (false). A free turn is taken under an ended ctx too,
+// so that whoever comes last ends the claim of a closed client.
 func (r *claiming) takeTurn(ctx context.Context) bool {
 	select {
 	case r.turn <- struct{}{}:
@@ -208,8 +209,8 @@ func (r *claiming) stopLater() {
 	r.c.background(func() { _ = r.stop(r.c.ctx) }) // if it does not succeed, the heartbeat goes away, and others remove the entry
 }
 
-// watch keeps watches on the table and on some heartbeats, and ends all others. Without watches, or if they cannot be set up, polling
-// must suffice.
+// watch keeps watches on the table and on some heartbeats, and ends all others. Without watches, or if they cannot be
+// set up, polling must suffice.
 func (r *claiming) watch(heartbeats []string) {
 	w, ok := r.c.store.(store.Watcher)
 	if !ok || r.state.phase != waiting {
@@ -270,7 +271,8 @@ func (r *claiming) over() bool {
 	}
 }
 
-// Held is a lock, or a place of a semaphore, that this process holds until it releases or loses it. Its methods may be called from any goroutine.
+// Held is a lock, or a place of a semaphore, that this process holds until it releases or loses it. Its methods may be
+// called from any goroutine.
 type Held struct {
 	r      *claiming
 	what   string
@@ -293,13 +295,15 @@ func (r *claiming) hold(what string) *Held {
 	return h
 }
 
-// Token is larger than that of every former holder. Give it to the resource that the lock protects, and let the resource refuse any token smaller than
-// the largest it has seen: nothing else stops a process that was suspended between its check of the lock and its action.
+// Token is larger than that of every former holder. Give it to the resource that the lock protects, and let the
+// resource refuse any token smaller than the largest it has seen: nothing else stops a process that was suspended
+// between its check of the lock and its action.
 func (h *Held) Token() cluster.Token { return h.token }
 
-// Context ends when the lock is released ([ErrReleased]), lost ([ErrLost]) or the client closed ([ErrClosed]); context.Cause returns which. It does not end
-// with the context of Acquire. Its Err and Done check the clock: after a suspension of the process they report at once that the lock is
-// lost, before anything else in the process has noticed. A context derived from it ends a moment later.
+// Context ends when the lock is released ([ErrReleased]), lost ([ErrLost]) or the client closed ([ErrClosed]);
+// context.Cause returns which. It does not end with the context of Acquire. Its Err and Done check the clock: after a
+// suspension of the process they report at once that the lock is lost, before anything else in the process has noticed.
+// A context derived from it ends a moment later.
 func (h *Held) Context() context.Context { return h.ctx }
 
 // Err is nil while the lock is held by the clock, else the reason; see Context. Call it right before each action.
@@ -310,9 +314,9 @@ func (h *Held) Err() error {
 	return fmt.Errorf("%s: %w", h.what, context.Cause(h.ctx))
 }
 
-// Release ends the context, and when it returns nil the next waiter holds the lock. Stop the work under the lock before. Releasing
-// again, or releasing a lost lock, does no harm. If ctx ends, or the store does not answer, before the release is certain, Release returns an error and
-// continues in the background until the client is closed.
+// Release ends the context, and when it returns nil the next waiter holds the lock. Stop the work under the lock
+// before. Releasing again, or releasing a lost lock, does no harm. If ctx ends, or the store does not answer, before
+// the release is certain, Release returns an error and continues in the background until the client is closed.
 func (h *Held) Release(ctx context.Context) error {
 	h.cancel(ErrReleased)
 	err := h.r.stop(ctx)

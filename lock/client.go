@@ -18,17 +18,19 @@ import (
 
 // Options of a [Client]; the zero value works.
 type Options struct {
-	// TTL is how long others wait for a silent holder; default 10 s, at least 300 ms, at most 24 h. Processes may use different ones.
+	// TTL is how long others wait for a silent holder; default 10 s, at least 300 ms, at most 24 h. Processes may use
+	// different ones.
 	TTL time.Duration
 	// Owner is a text for people who inspect the lock: a member, a host. At most 128 bytes.
 	Owner string
 	// NoSessions uses only heartbeats, even if the store has sessions.
 	NoSessions bool
-	// Guard hears of the sessions of the heartbeats, so that what a killed process holds is free at once; nil for none. See package node/guardian.
+	// Guard hears of the sessions of the heartbeats, so that what a killed process holds is free at once; nil for none.
+	// See package node/guardian.
 	Guard  protocol.Guard
 	Logger *slog.Logger // default: discard
-	// Clock measures TTLs; default [protocol.Now]. It must advance while the machine is suspended: otherwise a lease is considered valid for too long.
-	// A test in a bubble of testing/synctest sets [protocol.NewProcessClock].
+	// Clock measures TTLs; default [protocol.Now]. It must advance while the machine is suspended: otherwise a lease is
+	// considered valid for too long. A test in a bubble of testing/synctest sets [protocol.NewProcessClock].
 	Clock func() protocol.Instant
 }
 
@@ -60,8 +62,8 @@ func (o Options) validate() error {
 	return errors.Join(faults...)
 }
 
-// Client takes the locks of one process. One heartbeat covers all its locks, and exists only while a lock is held or waited for.
-// Its methods may be called from any goroutine.
+// Client takes the locks of one process. One heartbeat covers all its locks, and exists only while a lock is held or
+// waited for. Its methods may be called from any goroutine.
 type Client struct {
 	o      Options
 	store  store.Docs
@@ -80,7 +82,8 @@ type Client struct {
 	fewer  chan struct{}                    // has room for one; a claim has ended
 }
 
-// NewClient makes a client over a store, which stays the caller's. It uses the Watcher and Sessions of the store if it has them.
+// NewClient makes a client over a store, which stays the caller's. It uses the Watcher and Sessions of the store if it
+// has them.
 func NewClient(s store.Docs, o Options) (*Client, error) {
 	o = o.withDefaults()
 	if s == nil {
@@ -95,9 +98,9 @@ func NewClient(s store.Docs, o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close releases everything: the contexts of all held locks end with [ErrClosed], waiters get it as an error, and the entries in the store
-// are removed until ctx ends; the rest is removed by others, who find the heartbeat gone or silent. Close returns when all
-// goroutines have ended. Closing again does nothing.
+// Close releases everything: the contexts of all held locks end with [ErrClosed], waiters get it as an error, and the
+// entries in the store are removed until ctx ends; the rest is removed by others, who find the heartbeat gone or
+// silent. Close returns when all goroutines have ended. Closing again does nothing.
 func (c *Client) Close(ctx context.Context) error {
 	c.close(ErrClosed)
 	var fault error
@@ -200,7 +203,8 @@ func (c *Client) note(seen heartbeat.Observations) {
 	c.seen = newer(c.seen, seen, c.o.Clock().Add(-10*max(c.o.TTL, time.Minute)))
 }
 
-// newer joins what two claims have observed: of each heartbeat the read that was sent later, unless none was since an instant.
+// newer joins what two claims have observed: of each heartbeat the read that was sent later, unless none was since an
+// instant.
 func newer(mine, others heartbeat.Observations, since protocol.Instant) heartbeat.Observations {
 	for _, o := range others {
 		if had := mine.Of(o.Key); !had.Known || had.Looked < o.Looked {
@@ -210,7 +214,8 @@ func newer(mine, others heartbeat.Observations, since protocol.Instant) heartbea
 	return slices.DeleteFunc(slices.Clone(mine), func(o heartbeat.Observation) bool { return o.Looked < since })
 }
 
-// strays returns the listed heartbeats that have not changed for long enough. A list may be stale, which makes the silence longer and never shorter.
+// strays returns the listed heartbeats that have not changed for long enough. A list may be stale, which makes the
+// silence longer and never shorter.
 func (c *Client) strays(docs []store.Doc, now protocol.Instant) []store.Doc {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -242,7 +247,8 @@ func (c *Client) track(r *claiming, on bool) {
 	}
 }
 
-// bound makes the context of one who acquires: it ends with the client too, and where the answer must not be waited for, soon.
+// bound makes the context of one who acquires: it ends with the client too, and where the answer must not be waited
+// for, soon.
 func (c *Client) bound(ctx context.Context, try bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	free := context.AfterFunc(c.life, func() { cancel(ErrClosed) })
@@ -269,7 +275,8 @@ func (c *Client) pause() time.Duration {
 var (
 	// ErrHeld is returned by TryAcquire: another process holds the lock, or waits for it.
 	ErrHeld = errors.New("held by others")
-	// ErrLost is the cause with which a lock's context ends when the process can no longer prove that it holds the lock.
+	// ErrLost is the cause with which a lock's context ends when the process can no longer prove that it holds the
+	// lock.
 	ErrLost = errors.New("the lock is lost: no sign of life was acknowledged in time")
 	// ErrReleased is the cause with which the context of a released lock ends.
 	ErrReleased = errors.New("the lock was released")

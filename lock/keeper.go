@@ -23,7 +23,8 @@ const idleLife = 3
 // errIdle ends an unneeded heartbeat.
 var errIdle = errors.New("nothing is held or waited for")
 
-// keeper keeps the heartbeat of this process alive, from its first write until its lease expires. It is never resumed: a later one has another key.
+// keeper keeps the heartbeat of this process alive, from its first write until its lease expires. It is never resumed:
+// a later one has another key.
 type keeper struct {
 	c      *Client
 	key    string
@@ -206,8 +207,9 @@ func (p *keeper) rest(until protocol.Instant) lifeEvent {
 	return lifeWoken{p.c.o.Clock()}
 }
 
-// sweep removes the heartbeats of processes that died while they held nothing, if sessions do not remove them. A process observed at the same version for
-// four silences is dead; the version in the call ensures that it has not changed since.
+// sweep removes the heartbeats of processes that died while they held nothing, if sessions do not remove them. A
+// process observed at the same version for four silences is dead; the version in the call ensures that it has not
+// changed since.
 func (p *keeper) sweep() {
 	now, every := p.c.o.Clock(), sweepEvery*p.c.o.TTL
 	if p.writer.with.Session != nil || p.swept != 0 && now.Sub(p.swept) < every {
@@ -231,7 +233,8 @@ func (p *keeper) sweep() {
 // sweepEvery is how many TTLs lie between two sweeps.
 const sweepEvery = 10
 
-// heartbeatWriter writes the document of a heartbeat: through a session if the store has them, so that it is removed with the process.
+// heartbeatWriter writes the document of a heartbeat: through a session if the store has them, so that it is removed
+// with the process.
 type heartbeatWriter struct {
 	key     string
 	begun   bool

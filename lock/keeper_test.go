@@ -57,8 +57,9 @@ func TestHeartbeatIsRemoved(t *testing.T) {
 	})
 }
 
-// TestHeartbeatIsSwept: a heartbeat that nobody needs goes after three TTLs, and then the next lock begins another one; and the heartbeat of a dead process is removed
-// within two sweeps, which are ten TTLs apart, by any process that holds something else.
+// TestHeartbeatIsSwept: a heartbeat that nobody needs goes after three TTLs, and then the next lock begins another one;
+// and the heartbeat of a dead process is removed within two sweeps, which are ten TTLs apart, by any process that holds
+// something else.
 func TestHeartbeatIsSwept(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		const ttl = 300 * time.Millisecond
@@ -84,7 +85,8 @@ func TestHeartbeatIsSwept(t *testing.T) {
 	})
 }
 
-// TestAnIdleHeartbeatStays: it goes three TTLs after its last lock was released, however long that was held; the next lock needs no other one.
+// TestAnIdleHeartbeatStays: it goes three TTLs after its last lock was released, however long that was held; the next
+// lock needs no other one.
 func TestAnIdleHeartbeatStays(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		const ttl = 3 * time.Second
@@ -140,7 +142,8 @@ func TestATableThatDoesNotFit(t *testing.T) {
 	})
 }
 
-// TestAReleaseAfterTheEnd: a client that was closed while its store was away does not go on for ever to release what it held.
+// TestAReleaseAfterTheEnd: a client that was closed while its store was away does not go on for ever to release what it
+// held.
 func TestAReleaseAfterTheEnd(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		faulty := faults.NewFaulty(memory.New().Open(), nil)
@@ -236,8 +239,8 @@ func (s endable) EndKey(docs ...string) store.EndKey {
 
 func (g *guard) State() string { return "on" }
 
-// TestAGuardianFreesLocks: what a process holds is free as soon as its guardian has ended its session, not after its TTL; and a guardian has nothing left to end
-// when the client was closed.
+// TestAGuardianFreesLocks: what a process holds is free as soon as its guardian has ended its session, not after its
+// TTL; and a guardian has nothing left to end when the client was closed.
 func TestAGuardianFreesLocks(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		const ttl = time.Minute
@@ -298,8 +301,9 @@ func TestAGuardianFreesLocksWithoutSessions(t *testing.T) {
 	})
 }
 
-// TestASuspendedMachineLosesItsLocks: timers of the process stand still while its machine is suspended, the clock of leases does not. What asks right after it woke,
-// before any timer has fired, finds the lock lost, whichever way it asks.
+// TestASuspendedMachineLosesItsLocks: timers of the process stand still while its machine is suspended, the clock of
+// leases does not. What asks right after it woke, before any timer has fired, finds the lock lost, whichever way it
+// asks.
 func TestASuspendedMachineLosesItsLocks(t *testing.T) {
 	for name, lost := range map[string]func(h *lock.Held) bool{
 		"Done":        func(h *lock.Held) bool { return closed(h.Context().Done()) },
@@ -330,8 +334,8 @@ func suspend(t *testing.T, lost func(h *lock.Held) bool) {
 	}
 }
 
-// What a function of Do returns is what Do returns; where it returns nothing, that the lock was lost. Who waits with a heartbeat that is lost
-// goes on with another one.
+// What a function of Do returns is what Do returns; where it returns nothing, that the lock was lost. Who waits with a
+// heartbeat that is lost goes on with another one.
 func TestALockIsLostInUse(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		var slept atomic.Int64
@@ -396,8 +400,8 @@ func (s *lateAnswers) Put(ctx context.Context, d store.Doc) (store.Version, erro
 	return v, err
 }
 
-// TestALateAnswerDoesNotProlongTheLease: others may have seen the heartbeat when it was sent, and count from then. So it is lost within a TTL of that, however late the
-// answer came.
+// TestALateAnswerDoesNotProlongTheLease: others may have seen the heartbeat when it was sent, and count from then. So
+// it is lost within a TTL of that, however late the answer came.
 func TestALateAnswerDoesNotProlongTheLease(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		const ttl = 10 * time.Second

@@ -11,7 +11,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Lock is a named lock with at most one holder. It is only a name and holds nothing itself; two with one name are the same lock.
+// Lock is a named lock with at most one holder. It is only a name and holds nothing itself; two with one name are the
+// same lock.
 type Lock struct{ s Semaphore }
 
 // Lock returns the named lock.
@@ -22,16 +23,17 @@ func (c *Client) Lock(name string) Lock {
 // Name returns the name.
 func (l Lock) Name() string { return l.s.name }
 
-// Acquire waits in the queue until it holds the lock or ctx ends. ctx bounds only the waiting. While the store is unreachable it retries. The package
-// comment lists the promises.
+// Acquire waits in the queue until it holds the lock or ctx ends. ctx bounds only the waiting. While the store is
+// unreachable it retries. The package comment lists the promises.
 func (l Lock) Acquire(ctx context.Context) (*Held, error) { return l.s.Acquire(ctx) }
 
-// TryAcquire takes the lock if it is free, without queueing, and returns [ErrHeld] if it is not. It checks whether the holder is alive; a silent holder
-// counts as dead once the attempts of this client, or a waiter, have observed its silence for long enough.
+// TryAcquire takes the lock if it is free, without queueing, and returns [ErrHeld] if it is not. It checks whether the
+// holder is alive; a silent holder counts as dead once the attempts of this client, or a waiter, have observed its
+// silence for long enough.
 func (l Lock) TryAcquire(ctx context.Context) (*Held, error) { return l.s.TryAcquire(ctx) }
 
-// Do acquires the lock, calls f and releases the lock. The context of f ends with ctx and with the lock. The error is f's, or that of acquiring the lock;
-// if f succeeded but the lock had been lost by then, it is [ErrLost].
+// Do acquires the lock, calls f and releases the lock. The context of f ends with ctx and with the lock. The error is
+// f's, or that of acquiring the lock; if f succeeded but the lock had been lost by then, it is [ErrLost].
 func (l Lock) Do(ctx context.Context, f func(ctx context.Context, token cluster.Token) error) error {
 	return l.s.Do(ctx, f)
 }
@@ -47,8 +49,9 @@ type Semaphore struct {
 	kind string
 }
 
-// Semaphore returns the named semaphore of size n, 1 to 1000. All users must use the same n: another size is refused with a [SizeError] while
-// there is a holder or a waiter, and becomes the size otherwise. A lock and a semaphore of the same name are independent.
+// Semaphore returns the named semaphore of size n, 1 to 1000. All users must use the same n: another size is refused
+// with a [SizeError] while there is a holder or a waiter, and becomes the size otherwise. A lock and a semaphore of the
+// same name are independent.
 func (c *Client) Semaphore(name string, n int) Semaphore {
 	return Semaphore{c: c, name: name, size: n, kind: "semaphore"}
 }
@@ -151,7 +154,8 @@ type Claim struct {
 	Token cluster.Token `json:"token,omitempty"` // of a holder
 }
 
-// State returns the holders of the semaphore, for people; it may be stale, and includes dead processes until another one has removed them.
+// State returns the holders of the semaphore, for people; it may be stale, and includes dead processes until another
+// one has removed them.
 func (s Semaphore) State(ctx context.Context) (State, error) {
 	if err := s.check(); err != nil {
 		return State{}, fmt.Errorf("read %s: %w", s.what(), err)
@@ -178,7 +182,8 @@ func claimsOf(entries []entry) []Claim {
 	return out
 }
 
-// MarshalText implements encoding.TextMarshaler with the name, so that a lock can be an argument of a function that runs elsewhere.
+// MarshalText implements encoding.TextMarshaler with the name, so that a lock can be an argument of a function that
+// runs elsewhere.
 func (l Lock) MarshalText() ([]byte, error) {
 	if err := store.CheckName(l.s.name); err != nil {
 		return nil, fmt.Errorf("write a lock: %w", err)

@@ -126,7 +126,8 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// TestGivenUpInDoubt: one waits whose writes have unknown outcomes, and gives up. Nothing of it is left, and nothing comes later.
+// TestGivenUpInDoubt: one waits whose writes have unknown outcomes, and gives up. Nothing of it is left, and nothing
+// comes later.
 func TestGivenUpInDoubt(t *testing.T) {
 	for _, script := range []string{
 		"late put key=locks/x/table times=1",
@@ -180,7 +181,8 @@ func giveUpInDoubt(t *testing.T, script string) {
 	}
 }
 
-// wantFault returns when all calls of the claim have ended or wait, and wants that one has failed, or that the claim is in the line.
+// wantFault returns when all calls of the claim have ended or wait, and wants that one has failed, or that the claim is
+// in the line.
 func wantFault(t *testing.T, faulty *faults.Faulty, l lock.Lock) {
 	t.Helper()
 	synctest.Wait()
@@ -222,7 +224,8 @@ func releaseInDoubt(t *testing.T, script string) {
 	}
 }
 
-// TestAReleaseGoesOn: one that could not be confirmed in time is made in the background, while the heartbeat of its process lives on.
+// TestAReleaseGoesOn: one that could not be confirmed in time is made in the background, while the heartbeat of its
+// process lives on.
 func TestAReleaseGoesOn(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := memory.New()

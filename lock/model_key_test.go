@@ -18,7 +18,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// Key names a state by what can make a difference later: instants by how far they are from now, versions by which are the same.
+// Key names a state by what can make a difference later: instants by how far they are from now, versions by which are
+// the same.
 func (m model) Key(s system) string {
 	k := keyer{text: make([]byte, 0, 512), now: s.now, far: silenceOf(ttl) + 1}
 	if m.slow {

@@ -12,11 +12,13 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// model is some processes that each take one lock once, a store, and the faults that a scenario allows. What decides is the real thing: life.step and
-// claim.step. A tick is a millisecond and the TTL three of them, so a heartbeat is valid for two ticks and a bit after it was sent, and others wait for four.
+// model is some processes that each take one lock once, a store, and the faults that a scenario allows. What decides is
+// the real thing: life.step and claim.step. A tick is a millisecond and the TTL three of them, so a heartbeat is valid
+// for two ticks and a bit after it was sent, and others wait for four.
 //
-// A call is made in two moves, it is done by the store and its answer arrives, both in the tick in which it was sent, unless a fault is between. What
-// only one process can notice, an answer or the end of its wait, comes before all else: it could as well come later, since nothing else depends on it.
+// A call is made in two moves, it is done by the store and its answer arrives, both in the tick in which it was sent,
+// unless a fault is between. What only one process can notice, an answer or the end of its wait, comes before all else:
+// it could as well come later, since nothing else depends on it.
 type model struct {
 	procs   int
 	size    int

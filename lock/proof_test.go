@@ -8,7 +8,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
 )
 
-// TestProof walks every order of events within the bounds of each scenario. These are the small ones; the build tag proof adds those that take longer.
+// TestProof walks every order of events within the bounds of each scenario. These are the small ones; the build tag
+// proof adds those that take longer.
 func TestProof(t *testing.T) {
 	t.Parallel()
 	prove(t, map[string]check.Model[system]{
@@ -32,8 +33,8 @@ type flawed struct {
 	promises []string
 }
 
-// TestFlaws does something wrongly on purpose, and wants the checker to find it: what it can't find, TestProof does not prove. The build tag proof adds the
-// flaws that are found in seconds.
+// TestFlaws does something wrongly on purpose, and wants the checker to find it: what it can't find, TestProof does not
+// prove. The build tag proof adds the flaws that are found in seconds.
 func TestFlaws(t *testing.T) {
 	t.Parallel()
 	findFlaws(t, []flawed{

@@ -30,8 +30,9 @@ type terms struct {
 	began protocol.Instant
 }
 
-// claim decides for one acquisition, from the first read of the table to the last. It has at most one call in flight, and whatever happens
-// it hears how that call ended before it hears anything else. It is a value; step makes the next one.
+// claim decides for one acquisition, from the first read of the table to the last. It has at most one call in flight,
+// and whatever happens it hears how that call ended before it hears anything else. It is a value; step makes the next
+// one.
 type claim struct {
 	terms
 	now     protocol.Instant
@@ -239,7 +240,8 @@ func (c *claim) next() effect {
 
 func (c *claim) write(t table) effect { return writeTable{t, c.version} }
 
-// leave takes the entry out. Where it is not in the table but a write of ours may still come, another write takes away the version that it waits for.
+// leave takes the entry out. Where it is not in the table but a write of ours may still come, another write takes away
+// the version that it waits for.
 func (c *claim) leave() effect {
 	switch {
 	case c.table.has(c.me.ID):
@@ -275,8 +277,8 @@ func (c *claim) enter() effect {
 
 func (c *claim) inside() bool { return c.table.has(c.me.ID) }
 
-// probe checks the heartbeats of entries that are in the way, once. It removes the dead ones, and refuses if none of them is dead, or if one of them is
-// alive where all would have to be dead.
+// probe checks the heartbeats of entries that are in the way, once. It removes the dead ones, and refuses if none of
+// them is dead, or if one of them is alive where all would have to be dead.
 func (c *claim) probe(why error, entries []entry, all bool) effect {
 	var dead []string
 	alive := false

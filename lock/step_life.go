@@ -18,7 +18,8 @@ func timing(ttl time.Duration) heartbeat.Timing {
 // silenceOf is how long others must observe the same version of a heartbeat before its process counts as dead.
 func silenceOf(ttl time.Duration) time.Duration { return timing(ttl).Silence() + timing(ttl).Margin }
 
-// life decides about the heartbeat of this process: when to renew it, and until when its lease is valid. It is a value; step makes the next one.
+// life decides about the heartbeat of this process: when to renew it, and until when its lease is valid. It is a value;
+// step makes the next one.
 type life struct {
 	heartbeat.Lease
 	ttl     time.Duration

@@ -42,8 +42,8 @@ func TestNewerReadsCount(t *testing.T) {
 	}
 }
 
-// TestTableProperties: whatever comes and goes, nobody is lost or there twice, no place is empty while somebody waits, the line keeps its order, tokens
-// grow, and no change touches the table that it was made from.
+// TestTableProperties: whatever comes and goes, nobody is lost or there twice, no place is empty while somebody waits,
+// the line keeps its order, tokens grow, and no change touches the table that it was made from.
 func TestTableProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -95,8 +95,8 @@ func wantTable(t *rapid.T, now table, present []string) {
 	}
 }
 
-// TestSilence: a heartbeat is never dead for others while the lease of its process is valid, whatever the TTL and whenever they look, also where their
-// clocks run at rates that differ by drift.
+// TestSilence: a heartbeat is never dead for others while the lease of its process is valid, whatever the TTL and
+// whenever they look, also where their clocks run at rates that differ by drift.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -160,8 +160,8 @@ func TestStrays(t *testing.T) {
 	}
 }
 
-// TestTheLineIsBounded: with 1,000 claims in the line another one is refused and writes nothing, so the document never becomes one that all
-// would count as damaged; with one claim less it may still come in.
+// TestTheLineIsBounded: with 1,000 claims in the line another one is refused and writes nothing, so the document never
+// becomes one that all would count as damaged; with one claim less it may still come in.
 func TestTheLineIsBounded(t *testing.T) {
 	t.Parallel()
 	full := table{Format: format, Size: 1}
@@ -186,7 +186,8 @@ func TestTheLineIsBounded(t *testing.T) {
 	}
 }
 
-// TestAHeartbeatThatIsFoundIsOurs: a look at a heartbeat in doubt makes it known, after which its absence ends the lease; before, absence means that it was not written.
+// TestAHeartbeatThatIsFoundIsOurs: a look at a heartbeat in doubt makes it known, after which its absence ends the
+// lease; before, absence means that it was not written.
 func TestAHeartbeatThatIsFoundIsOurs(t *testing.T) {
 	t.Parallel()
 	l := life{ttl: 10 * time.Second}
@@ -267,7 +268,8 @@ func TestWhenATableIsFree(t *testing.T) {
 	}
 }
 
-// TestWhatAClaimDoesNext: what a claim of one place in two asks of the store, by what it was answered. The holders are id0 and id1, and its pause is 1 s.
+// TestWhatAClaimDoesNext: what a claim of one place in two asks of the store, by what it was answered. The holders are
+// id0 and id1, and its pause is 1 s.
 func TestWhatAClaimDoesNext(t *testing.T) {
 	t.Parallel()
 	me := entry{ID: "me", Heartbeat: "p", TTLMS: 1000}

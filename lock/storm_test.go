@@ -42,8 +42,8 @@ type storm struct {
 	given  int // acquires that were given up
 }
 
-// step is what a history consists of: somebody got the lock, under a token; or it ended, between the last instant at which he still held it
-// and the first at which he knew that he did not.
+// step is what a history consists of: somebody got the lock, under a token; or it ended, between the last instant at
+// which he still held it and the first at which he knew that he did not.
 type step struct {
 	end   bool
 	token cluster.Token
@@ -174,8 +174,9 @@ func (s *storm) once(number int, c *lock.Client, r *rand.Rand) {
 	s.record(number, step{end: true, token: h.Token()}, last, s.now())
 }
 
-// TestStorm: whatever the calls do, the story of the clients is that of a lock; and when the storm is over, it can be had, and nothing is left. The seed decides
-// which calls fail and how long each client waits; which of two goroutines that are ready runs first is decided by the scheduler.
+// TestStorm: whatever the calls do, the story of the clients is that of a lock; and when the storm is over, it can be
+// had, and nothing is left. The seed decides which calls fail and how long each client waits; which of two goroutines
+// that are ready runs first is decided by the scheduler.
 func TestStorm(t *testing.T) { virtual.Seeds(t, storms, storming) }
 
 func storming(t *testing.T, seed uint64) {

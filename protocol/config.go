@@ -32,12 +32,13 @@ type Config struct {
 	LeaveTimeout  time.Duration // limit of a graceful leave; default TTL
 	Whole         bool          // this member needs the whole value, even if the protocol could do without it
 	SnapshotEvery uint64        // entries between snapshots, if the protocol keeps a log; default 2000
-	// Clock is the clock of Assignment.ValidUntil; default protocol.Now. Only tests set it: under testing/synctest to protocol.NewProcessClock(). Everything
-	// that acts on the assignments must read the same clock.
+	// Clock is the clock of Assignment.ValidUntil; default protocol.Now. Only tests set it: under testing/synctest to
+	// protocol.NewProcessClock(). Everything that acts on the assignments must read the same clock.
 	Clock  func() Instant
 	Logger *slog.Logger // default: discard
 	Events Events
-	// Guard is notified of this member's heartbeats, for a guardian that ends them after the death of the process; nil for none.
+	// Guard is notified of this member's heartbeats, for a guardian that ends them after the death of the process; nil
+	// for none.
 	Guard Guard
 }
 
@@ -59,7 +60,8 @@ type Events struct {
 	Removed func(reason string) // the member was removed by others and will rejoin
 	// Changed is called after each change of the value, with the newest one.
 	Changed func(v cluster.Value)
-	// Did is called before Changed with the results of this member's own commands. Each command of a cluster is reported by exactly one member.
+	// Did is called before Changed with the results of this member's own commands. Each command of a cluster is
+	// reported by exactly one member.
 	Did func(v cluster.Value, deeds []Deed)
 	// Refused reports a document of the store that is invalid and was ignored.
 	Refused   func(key, reason string)

@@ -49,14 +49,16 @@ func Segment(p cluster.PartitionID, also string) string {
 // Place is what all members of a place have in common.
 type Place struct {
 	Protocol string `json:"protocol"` // its name; "" if nobody has ever joined or written a command
-	// Queue is the place of the queue that has the segments of flows, OwnQueue for the store's own; "" if no member has ever joined.
+	// Queue is the place of the queue that has the segments of flows, OwnQueue for the store's own; "" if no member has
+	// ever joined.
 	Queue string `json:"queue,omitempty"`
 }
 
 // OwnQueue is the Queue of a Place whose flows are in the store by which the members agree.
 const OwnQueue = "store"
 
-// At returns what the members of this place have in common. Its error is that of the store, or reports that the document is damaged.
+// At returns what the members of this place have in common. Its error is that of the store, or reports that the
+// document is damaged.
 func At(ctx context.Context, docs store.Docs) (Place, error) {
 	p, _, err := readPlace(ctx, docs)
 	return p, err
@@ -76,11 +78,13 @@ func readPlace(ctx context.Context, docs store.Docs) (p Place, v store.Version, 
 	return p, d.Version, nil
 }
 
-// claimTries bounds how often a place is read again because another process has changed it: once for its protocol, once for its queue.
+// claimTries bounds how often a place is read again because another process has changed it: once for its protocol, once
+// for its queue.
 const claimTries = 3
 
-// Claim sets what the members of a place have in common, or verifies it; a Queue of "" does neither. Its error is an *OtherProtocolError or
-// *OtherQueueError if the place has another one, else that of the store; after an unknown outcome it may be called again.
+// Claim sets what the members of a place have in common, or verifies it; a Queue of "" does neither. Its error is an
+// *OtherProtocolError or *OtherQueueError if the place has another one, else that of the store; after an unknown
+// outcome it may be called again.
 func Claim(ctx context.Context, docs store.Docs, want Place) (err error) {
 	for range claimTries {
 		has, version, readErr := readPlace(ctx, docs)
@@ -108,7 +112,8 @@ func Claim(ctx context.Context, docs store.Docs, want Place) (err error) {
 	return fmt.Errorf("note which protocol the cluster uses: %w", err)
 }
 
-// ClientAt makes a client of a protocol. It claims the place first: what it writes into one that is new would be lost to members of another protocol.
+// ClientAt makes a client of a protocol. It claims the place first: what it writes into one that is new would be lost
+// to members of another protocol.
 func ClientAt(ctx context.Context, p Protocol, s Store) (Client, error) {
 	c, err := p.Client(s)
 	if err == nil {

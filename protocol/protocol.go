@@ -1,5 +1,5 @@
-// Package protocol defines what every protocol offers to the layer above: the value, the grants that this member should be
-// running now with the end of its lease, and a way to propose commands.
+// Package protocol defines what every protocol offers to the layer above: the value, the grants that this member should
+// be running now with the end of its lease, and a way to propose commands.
 package protocol
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// Instant is a reading of this machine's suspend-aware monotonic clock (CLOCK_BOOTTIME), in nanoseconds. Instants of two machines are never
-// compared.
+// Instant is a reading of this machine's suspend-aware monotonic clock (CLOCK_BOOTTIME), in nanoseconds. Instants of
+// two machines are never compared.
 type Instant int64
 
 // At returns t: what embeds an instant happens at it.
@@ -29,7 +29,8 @@ type Grant struct {
 	Handover  cluster.Handover
 	Attempt   int64 // failures so far: the supervisor waits for the back-off before it starts
 	Parents   []string
-	// ListedBy is the key of the partitioner that listed this item of its window, Input its input; see cluster.AdvanceWindow.
+	// ListedBy is the key of the partitioner that listed this item of its window, Input its input; see
+	// cluster.AdvanceWindow.
 	ListedBy string
 	Input    []byte
 	// Index and Count identify a slot's share of a repartitioned task: it has number Index, from 0, of Count slots.
@@ -48,12 +49,13 @@ type Assignment struct {
 	Grants []*Grant      // sorted by partition; shared, read-only
 	// Version grows when Grants differ from those of the previous assignment.
 	Version uint64
-	// ValidUntil is the end of the lease: after it nothing may be done under these grants, except by tasks that keep running on store loss.
+	// ValidUntil is the end of the lease: after it nothing may be done under these grants, except by tasks that keep
+	// running on store loss.
 	ValidUntil Instant
 }
 
-// Report is the supervisor's report on one partition. It is level-triggered too: the complete present state is reported again
-// after each change, and the protocol proposes until the value agrees.
+// Report is the supervisor's report on one partition. It is level-triggered too: the complete present state is reported
+// again after each change, and the protocol proposes until the value agrees.
 type Report struct {
 	Partition cluster.PartitionID
 	Token     cluster.Token
@@ -76,25 +78,30 @@ const (
 // Member is one member of a cluster, under any protocol.
 type Member interface {
 	View
-	// Run takes part until ctx ends, then leaves gracefully, and returns when everything has ended. It may be called once. Its error is nil after
-	// a graceful leave; otherwise it is the reason why the member ended: a [NameTakenError], a log that was rewritten, a newer format.
+	// Run takes part until ctx ends, then leaves gracefully, and returns when everything has ended. It may be called
+	// once. Its error is nil after a graceful leave; otherwise it is the reason why the member ended: a
+	// [NameTakenError], a log that was rewritten, a newer format.
 	Run(ctx context.Context) error
-	// Assignments delivers the newest assignment; older ones are dropped if not received. It has one reader, and is closed when Run returns.
+	// Assignments delivers the newest assignment; older ones are dropped if not received. It has one reader, and is
+	// closed when Run returns.
 	Assignments() <-chan Assignment
-	// Report replaces the supervisor's reports. Version is Assignment.Version of the newest assignment that the supervisor has
-	// applied, so that a partition that is neither reported nor in that assignment is not running here, and will not be started.
+	// Report replaces the supervisor's reports. Version is Assignment.Version of the newest assignment that the
+	// supervisor has applied, so that a partition that is neither reported nor in that assignment is not running here,
+	// and will not be started.
 	Report(version uint64, reports []Report)
-	// Propose returns when the commands were applied here, with one result each; or with ctx's cause, and then the outcome is unknown.
+	// Propose returns when the commands were applied here, with one result each; or with ctx's cause, and then the
+	// outcome is unknown.
 	Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
 }
 
 // View is what a member knows of the cluster. Its methods may be called from any goroutine.
 type View interface {
-	// Value returns the newest value of this member. Its members are complete as of its index: a member that joined at or before that index and is not
-	// in it has been removed, and acts no more. It may have only the jobs and partitions of this member: see Status.Light.
+	// Value returns the newest value of this member. Its members are complete as of its index: a member that joined at
+	// or before that index and is not in it has been removed, and acts no more. It may have only the jobs and
+	// partitions of this member: see Status.Light.
 	Value() cluster.Value
-	// Tenure returns the incarnation in which this member is joined now, and the end of its lease unless it is renewed; zero while it is
-	// not joined.
+	// Tenure returns the incarnation in which this member is joined now, and the end of its lease unless it is renewed;
+	// zero while it is not joined.
 	Tenure() (cluster.Incarnation, Instant)
 	Status() Status
 }
@@ -108,9 +115,11 @@ type Status struct {
 	Pending    int    `json:"pending"`               // proposals that are not written yet
 	// Foreign counts the log entries, since the member started, that no member with its history can have written.
 	Foreign uint64 `json:"foreign,omitempty"`
-	// Refused counts the proposals of this member, since it started, that readers passed over, and what it wanted and the cluster refused.
+	// Refused counts the proposals of this member, since it started, that readers passed over, and what it wanted and
+	// the cluster refused.
 	Refused uint64 `json:"refused,omitempty"`
-	// Light: the member has an excerpt of the value, with all members and its own tasks; for the whole value see Protocol.Observe.
+	// Light: the member has an excerpt of the value, with all members and its own tasks; for the whole value see
+	// Protocol.Observe.
 	Light bool `json:"light,omitempty"`
 }
 
@@ -122,7 +131,8 @@ type Protocol interface {
 	Fits(s Store) error
 	// New checks the config and makes a member; Member.Run starts it.
 	New(c Config) (Member, error)
-	// Observe returns the newest value in the store, without taking part. v is an earlier result to continue from, or the zero value.
+	// Observe returns the newest value in the store, without taking part. v is an earlier result to continue from, or
+	// the zero value.
 	Observe(ctx context.Context, s Store, v cluster.Value) (cluster.Value, error)
 	// Client proposes commands without being a member.
 	Client(s Store) (Client, error)
@@ -130,13 +140,15 @@ type Protocol interface {
 
 // Client proposes commands to a cluster from outside. One goroutine at a time.
 type Client interface {
-	// Propose returns when the commands were applied, one result each. When ctx ends before that, the outcome is unknown.
+	// Propose returns when the commands were applied, one result each. When ctx ends before that, the outcome is
+	// unknown.
 	Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
 }
 
 // Historian is a protocol that keeps its decisions.
 type Historian interface {
-	// History yields the applied entries with an index above after, as far as they are kept, each with the resulting value.
+	// History yields the applied entries with an index above after, as far as they are kept, each with the resulting
+	// value.
 	History(ctx context.Context, s Store, after cluster.Index, yield func(cluster.Value, Applied) bool) error
 	// Oldest returns the value that the oldest kept entry follows: that of the snapshot, or the empty one.
 	Oldest(ctx context.Context, s Store) (cluster.Value, error)

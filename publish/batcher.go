@@ -9,21 +9,23 @@ import (
 
 // Sink is a place that takes samples in batches: a server. Its methods are called by one goroutine at a time.
 type Sink interface {
-	// Send sends a batch once, without retries of its own, and says what became of it. It returns soon after ctx has ended.
-	// Where nobody knows whether the sink has a sample, it is one to retry.
+	// Send sends a batch once, without retries of its own, and says what became of it. It returns soon after ctx has
+	// ended. Where nobody knows whether the sink has a sample, it is one to retry.
 	Send(ctx context.Context, batch []Sample) Outcome
 	// Close lets go of connections and goroutines. It is called once, after the last Send.
 	Close() error
 }
 
-// Outcome says what became of a batch. What is in neither Retry nor Refused was sent. The zero value: all of it was sent.
+// Outcome says what became of a batch. What is in neither Retry nor Refused was sent. The zero value: all of it was
+// sent.
 type Outcome struct {
 	Refused int           // samples that the sink will never take: they are dropped
 	Retry   []Sample      // samples to send again, in their order
 	Wait    time.Duration // how long the sink asks to wait before that; 0: as long as the back-off says
 	Err     error         // why some were refused or are to be sent again; it contains no secret
-	// Login says that the sink did not refuse these samples, but who sends them. A publisher from which it has taken samples before keeps them for a while, and sends them again:
-	// a login that has expired, or a right that was lost, is often given again.
+	// Login says that the sink did not refuse these samples, but who sends them. A publisher from which it has taken
+	// samples before keeps them for a while, and sends them again: a login that has expired, or a right that was lost,
+	// is often given again.
 	Login bool
 }
 
@@ -59,7 +61,8 @@ type Batcher struct {
 
 var _ Publisher = (*Batcher)(nil)
 
-// NewBatcher returns a publisher that sends to s and closes it when Run ends. The name is shown in errors and in the status, so it must contain no secret.
+// NewBatcher returns a publisher that sends to s and closes it when Run ends. The name is shown in errors and in the
+// status, so it must contain no secret.
 func NewBatcher(name string, s Sink, o Options) *Batcher {
 	b := &Batcher{pump: newPump(name, o), sink: s}
 	b.send, b.end = b.sendAll, s.Close

@@ -119,7 +119,8 @@ func TestOutcomesAddUp(t *testing.T) {
 	}
 }
 
-// TestTheBackoffBeginsAgain: pauses double while the sink takes nothing, and are short again when it has taken something.
+// TestTheBackoffBeginsAgain: pauses double while the sink takes nothing, and are short again when it has taken
+// something.
 func TestTheBackoffBeginsAgain(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		var at []time.Time

@@ -82,7 +82,8 @@ func TestAFullBatchThatIsLeftIsSaid(t *testing.T) {
 	}
 }
 
-// TestSleep lasts between half of its time and all of it. The end of soft cuts it short, unless that was there before; the end of hard always does.
+// TestSleep lasts between half of its time and all of it. The end of soft cuts it short, unless that was there before;
+// the end of hard always does.
 func TestSleep(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		const d = 10 * time.Second
@@ -114,7 +115,8 @@ type hangs struct{ letGo, closed chan struct{} }
 func (h hangs) Send(context.Context, []Sample) Outcome { <-h.letGo; return Outcome{} }
 func (h hangs) Close() error                           { close(h.closed); return nil }
 
-// TestACallThatHangsIsLeft: Run returns a quarter of the flush timeout after it, and the sink is closed when the call comes back.
+// TestACallThatHangsIsLeft: Run returns a quarter of the flush timeout after it, and the sink is closed when the call
+// comes back.
 func TestACallThatHangsIsLeft(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		h := hangs{make(chan struct{}), make(chan struct{})}

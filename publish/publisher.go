@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Publisher takes samples to a sink. Publish never blocks: what does not fit into the bounded queue is dropped and counted.
+// Publisher takes samples to a sink. Publish never blocks: what does not fit into the bounded queue is dropped and
+// counted.
 type Publisher interface {
 	// Publish queues samples; the caller must not change them afterwards. Safe from any goroutine.
 	Publish(samples ...Sample)
@@ -27,8 +28,9 @@ type Stats struct {
 
 type fanout []Publisher
 
-// Fanout returns a publisher that passes every sample to all of them. Its Run ends when all of theirs have, with their errors joined: a
-// sink with a permanent error does not stop the others. Its Stats are sums, so a sample counts once per sink.
+// Fanout returns a publisher that passes every sample to all of them. Its Run ends when all of theirs have, with their
+// errors joined: a sink with a permanent error does not stop the others. Its Stats are sums, so a sample counts once
+// per sink.
 func Fanout(publishers ...Publisher) Publisher {
 	if len(publishers) == 1 {
 		return publishers[0]
@@ -93,7 +95,8 @@ type Status struct {
 	LastErrorAtMS int64  `json:"last_error_at_ms,omitempty"`
 }
 
-// Sinks returns the status of each sink that p sends to. A publisher that does not report any by a method Sinks is one sink without a name.
+// Sinks returns the status of each sink that p sends to. A publisher that does not report any by a method Sinks is one
+// sink without a name.
 func Sinks(p Publisher) []Status {
 	if s, ok := p.(interface{ Sinks() []Status }); ok {
 		return s.Sinks()

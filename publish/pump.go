@@ -14,13 +14,14 @@ var (
 	errStuck = errors.New("the sink did not take the last samples in time")
 )
 
-// pump moves samples from a bounded queue to a sink, batch by batch: what all publishers of this package have in common.
+// pump moves samples from a bounded queue to a sink, batch by batch: what all publishers of this package have in
+// common.
 type pump struct {
 	name string
 	o    Options
 	q    *queue
-	// send sends a batch and settles it. It returns an error where the sink can take nothing more. soft ends when the publisher is asked to end, hard when
-	// it has to.
+	// send sends a batch and settles it. It returns an error where the sink can take nothing more. soft ends when the
+	// publisher is asked to end, hard when it has to.
 	send  func(soft, hard context.Context, batch []Sample) error
 	abort func()       // ends a call that does not look at hard; may be nil
 	end   func() error // closes the sink; may be nil
@@ -48,8 +49,8 @@ func (p *pump) Sinks() []Status {
 	return []Status{s}
 }
 
-// Run sends until ctx ends and then flushes the queue, for Options.FlushTimeout at most. It returns nil after such an end, or
-// the reason why the sink can take no more samples. Samples that could not be sent are counted as dropped.
+// Run sends until ctx ends and then flushes the queue, for Options.FlushTimeout at most. It returns nil after such an
+// end, or the reason why the sink can take no more samples. Samples that could not be sent are counted as dropped.
 func (p *pump) Run(ctx context.Context) error {
 	if !p.ran.CompareAndSwap(false, true) {
 		return fmt.Errorf("publish to %s: %w", p.name, errTwice)
@@ -65,7 +66,8 @@ func (p *pump) Run(ctx context.Context) error {
 	return nil
 }
 
-// await waits for the loop; after ctx ended it has FlushTimeout, then its pauses are cut, then a call that hangs is left alone.
+// await waits for the loop; after ctx ended it has FlushTimeout, then its pauses are cut, then a call that hangs is
+// left alone.
 func (p *pump) await(ctx context.Context, giveUp func(), done <-chan error) error {
 	select {
 	case err := <-done:
@@ -135,7 +137,8 @@ func (p *pump) pause(ctx context.Context) {
 	}
 }
 
-// sleep waits between half of d and d, and reports whether hard allowed it. The end of soft cuts the wait short: what is left is tried at once.
+// sleep waits between half of d and d, and reports whether hard allowed it. The end of soft cuts the wait short: what
+// is left is tried at once.
 func sleep(soft, hard context.Context, d time.Duration) bool {
 	asked := soft.Done()
 	if soft.Err() != nil {

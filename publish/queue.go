@@ -7,7 +7,8 @@ import (
 	"github.com/rota-run/rota/internal/wait"
 )
 
-// queue is the bounded waiting room of one publisher and the place where its samples are counted, so that the counters always add up.
+// queue is the bounded waiting room of one publisher and the place where its samples are counted, so that the counters
+// always add up.
 type queue struct {
 	mu       sync.Mutex
 	waiting  []Sample

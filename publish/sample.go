@@ -52,7 +52,8 @@ func (p *Point) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Series names what the points of a sample belong to, in one form for each name and set of tags: name{"a"="1","b"="2"}. It is a key, as for partitions of a topic.
+// Series names what the points of a sample belong to, in one form for each name and set of tags: name{"a"="1","b"="2"}.
+// It is a key, as for partitions of a topic.
 func (s Sample) Series() string {
 	out := []byte(s.Name)
 	out = append(out, '{')
@@ -67,8 +68,8 @@ func (s Sample) Series() string {
 	return string(append(out, '}'))
 }
 
-// appendLine writes s as one line of JSON: {"name":…,"tags":{…sorted…},"points":[[ms,value],…]}. Absent tags and points are empty,
-// never null.
+// appendLine writes s as one line of JSON: {"name":…,"tags":{…sorted…},"points":[[ms,value],…]}. Absent tags and points
+// are empty, never null.
 func appendLine(to *bytes.Buffer, s Sample) error {
 	if s.Tags == nil {
 		s.Tags = map[string]string{}

@@ -12,11 +12,12 @@ import (
 	"time"
 )
 
-// ErrReaderGone ends Run when the other end of a pipe or socket was closed, as in "rota run | head". For the standard output of a process the
-// Go runtime lets SIGPIPE end the process first, unless os/signal ignores or catches it.
+// ErrReaderGone ends Run when the other end of a pipe or socket was closed, as in "rota run | head". For the standard
+// output of a process the Go runtime lets SIGPIPE end the process first, unless os/signal ignores or catches it.
 var ErrReaderGone = errors.New("the reader of the output is gone")
 
-// Writer publishes samples as lines of JSON to an io.Writer. All methods are safe from any goroutine; Run is called once.
+// Writer publishes samples as lines of JSON to an io.Writer. All methods are safe from any goroutine; Run is called
+// once.
 type Writer struct {
 	pump
 	to io.Writer
@@ -26,8 +27,8 @@ type Writer struct {
 
 var _ Publisher = (*Writer)(nil)
 
-// NewWriter returns a publisher of JSON lines to w, which it does not close. Errors contain the name: "stdout". If w blocks for
-// ever, Run still returns, and leaks one goroutine in w.Write.
+// NewWriter returns a publisher of JSON lines to w, which it does not close. Errors contain the name: "stdout". If w
+// blocks for ever, Run still returns, and leaks one goroutine in w.Write.
 func NewWriter(name string, w io.Writer, o Options) *Writer {
 	out := &Writer{pump: newPump(name, o), to: w}
 	var buf bytes.Buffer
@@ -40,8 +41,8 @@ func NewWriter(name string, w io.Writer, o Options) *Writer {
 	return out
 }
 
-// Reopen goes on in a new file of the same name, so that the present one can be renamed and compressed by those who rotate logs. It does nothing where the
-// samples do not go to a file.
+// Reopen goes on in a new file of the same name, so that the present one can be renamed and compressed by those who
+// rotate logs. It does nothing where the samples do not go to a file.
 func (w *Writer) Reopen() error {
 	if w.reopen == nil {
 		return nil
@@ -67,7 +68,8 @@ func (w *Writer) sendLines(hard context.Context, buf *bytes.Buffer, batch []Samp
 	return err
 }
 
-// writeAll goes on after a short write from where it stopped, so that no line is torn or doubled. It returns what was not written.
+// writeAll goes on after a short write from where it stopped, so that no line is torn or doubled. It returns what was
+// not written.
 func (w *Writer) writeAll(hard context.Context, b []byte) ([]byte, error) {
 	wait := w.o.RetryMin
 	for len(b) > 0 {
@@ -105,8 +107,9 @@ func retryable(err error) bool {
 	return false
 }
 
-// NewFile returns a publisher of JSON lines that appends to the file at path, and creates it (mode 0640) if it does not exist. Run closes
-// it. If the file ends in the middle of a line, as after a power cut, that line is ended first, so that the next one stays intact.
+// NewFile returns a publisher of JSON lines that appends to the file at path, and creates it (mode 0640) if it does not
+// exist. Run closes it. If the file ends in the middle of a line, as after a power cut, that line is ended first, so
+// that the next one stays intact.
 func NewFile(path string, o Options) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
 	if err != nil {
@@ -144,7 +147,8 @@ func (w *file) Close() error {
 	return w.f.Close()
 }
 
-// reopen goes on in a new file of the same name, after the present one was renamed. Where that cannot be opened, it goes on in the present one.
+// reopen goes on in a new file of the same name, after the present one was renamed. Where that cannot be opened, it
+// goes on in the present one.
 func (w *file) reopen() error {
 	next, err := os.OpenFile(w.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
 	if err != nil {

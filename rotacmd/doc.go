@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// Task types, functions, stores, sources and publishers are Go code. A program that adds some, and is otherwise the command rota, has run, demo, status, why and the
-// other commands, the API and the web page:
+// Task types, functions, stores, sources and publishers are Go code. A program that adds some, and is otherwise the
+// command rota, has run, demo, status, why and the other commands, the API and the web page:
 //
 //	func main() {
 //		rotacmd.Main(rotacmd.WithName("weather"), rotacmd.WithTypes(rota.NewCheck("station", read)))
@@ -13,11 +13,13 @@
 //
 // # Guarantees
 //
-// What is added works as what Rota has: rota validate checks its definitions, URLs of its stores work with each command, a name that is taken is refused.
+// What is added works as what Rota has: rota validate checks its definitions, URLs of its stores work with each
+// command, a name that is taken is refused.
 //
 // # What is not guaranteed
 //
-// The package links all that the command has, with the clients of all servers. A service that embeds a member and wants to stay small uses package rota.
+// The package links all that the command has, with the clients of all servers. A service that embeds a member and wants
+// to stay small uses package rota.
 //
 // # Failures
 //

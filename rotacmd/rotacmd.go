@@ -16,8 +16,8 @@ import (
 // Option adds something to the command.
 type Option func(*command.Program)
 
-// Main runs the command line of the process and ends the process. Nothing may come before it that prints, reads the standard input or starts goroutines: the
-// process may be a helper of another one.
+// Main runs the command line of the process and ends the process. Nothing may come before it that prints, reads the
+// standard input or starts goroutines: the process may be a helper of another one.
 func Main(options ...Option) {
 	var p command.Program
 	for _, o := range options {
@@ -41,15 +41,17 @@ func WithFunctions(functions ...rota.Function) Option {
 	return func(p *command.Program) { p.Functions = append(p.Functions, functions...) }
 }
 
-// WithStore adds a kind of store, for URLs that begin with a scheme and a colon. Members make the place where it is not there; see [stores.Access].
+// WithStore adds a kind of store, for URLs that begin with a scheme and a colon. Members make the place where it is not
+// there; see [stores.Access].
 func WithStore(scheme string, open func(ctx context.Context, p stores.Place) (store.Full, error)) Option {
 	return func(p *command.Program) {
 		p.Stores = append(p.Stores, stores.Kind{Scheme: scheme, Example: scheme + ":…", Open: open})
 	}
 }
 
-// WithSource adds a source of task files that each member of this binary declares, such as an [embed.FS]. They are looked at again and again: a file system that
-// asks a server gives its tasks as they change. An error of it removes nothing.
+// WithSource adds a source of task files that each member of this binary declares, such as an [embed.FS]. They are
+// looked at again and again: a file system that asks a server gives its tasks as they change. An error of it removes
+// nothing.
 func WithSource(name string, files fs.FS) Option {
 	return func(p *command.Program) {
 		p.Sources = maps.Clone(p.Sources)
@@ -60,16 +62,17 @@ func WithSource(name string, files fs.FS) Option {
 	}
 }
 
-// WithFiles adds a kind of source of task files: run --source NAME=SCHEME:REST opens it with the rest. Its files are looked at as those of [WithSource] are; a
-// Storage of package internal/source/directory says what faults call it.
+// WithFiles adds a kind of source of task files: run --source NAME=SCHEME:REST opens it with the rest. Its files are
+// looked at as those of [WithSource] are; a Storage of package internal/source/directory says what faults call it.
 func WithFiles(scheme string, open func(rest string) (fs.FS, error)) Option {
 	return func(p *command.Program) {
 		p.Files = append(p.Files, command.FilesKind{Scheme: scheme, Open: open})
 	}
 }
 
-// WithStorage adds a kind of place for the records of the journal, beside the cluster's own store: run --storage SCHEME:REST opens it with the rest. What it fails to
-// take is tried again, and neither the journal nor the tasks wait for it.
+// WithStorage adds a kind of place for the records of the journal, beside the cluster's own store: run --storage
+// SCHEME:REST opens it with the rest. What it fails to take is tried again, and neither the journal nor the tasks wait
+// for it.
 func WithStorage(scheme string, open func(rest string) (journal.Appender, error)) Option {
 	return func(p *command.Program) {
 		p.Storages = append(p.Storages, command.StorageKind{Scheme: scheme, Open: open})

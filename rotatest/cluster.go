@@ -60,7 +60,8 @@ type Member struct {
 	down   bool
 }
 
-// Join starts a member and returns when it has joined. Store and Clock of the config are those of the cluster; a member without a name gets one.
+// Join starts a member and returns when it has joined. Store and Clock of the config are those of the cluster; a member
+// without a name gets one.
 func (c *Cluster) Join(config rota.Config) *Member {
 	c.t.Helper()
 	h := handle.New(c.server.Open())
@@ -93,8 +94,8 @@ func (m *Member) end() {
 	}
 }
 
-// Crash ends the member as the death of its process would: nothing that it has yet to write is written, and its heartbeat goes. It returns when all of its goroutines
-// have ended.
+// Crash ends the member as the death of its process would: nothing that it has yet to write is written, and its
+// heartbeat goes. It returns when all of its goroutines have ended.
 func (m *Member) Crash() {
 	m.t.Helper()
 	if m.down {

@@ -14,7 +14,8 @@ import (
 	"github.com/rota-run/rota/rotatest"
 )
 
-// The example of the package's documentation, and what comes of it: ten rounds in ten minutes, and one more by the member that is left.
+// The example of the package's documentation, and what comes of it: ten rounds in ten minutes, and one more by the
+// member that is left.
 func TestMinutely(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -40,7 +40,8 @@ func (d *decoder) first() *MalformedError {
 	return best
 }
 
-// field is a field that a mapping may have, and what to do with its value. What set returns is why the value does not fit, and a hint.
+// field is a field that a mapping may have, and what to do with its value. What set returns is why the value does not
+// fit, and a hint.
 type field struct {
 	name string
 	set  func(v *node) (message, hint string)
@@ -104,7 +105,8 @@ func (d *decoder) several() bool {
 	return ok
 }
 
-// find is where a dotted path such as config.expect.status[1] leads; the nearest place above it that exists. Keys may have dots.
+// find is where a dotted path such as config.expect.status[1] leads; the nearest place above it that exists. Keys may
+// have dots.
 func (d *decoder) find(path string) place {
 	at, n := d.root.place, d.root
 	for path != "" {

@@ -11,9 +11,10 @@ import (
 )
 
 // ParseJob parses a job in YAML or JSON, by the file's extension: several tasks, their order, and how they share slots.
-// A file without the field tasks is parsed as by [Parse], as a job with one task. Types that foreign accepts may be missing from the table: their
-// config is not checked; nil accepts none. The spec's Source is left empty, as for a job that a client submits. The error is a
-// *[MalformedError]; with one, the spec is empty and the id comes from the file's name.
+// A file without the field tasks is parsed as by [Parse], as a job with one task. Types that foreign accepts may be
+// missing from the table: their config is not checked; nil accepts none. The spec's Source is left empty, as for a job
+// that a client submits. The error is a *[MalformedError]; with one, the spec is empty and the id comes from the file's
+// name.
 func ParseJob(name string, data []byte, types work.Types, foreign func(name string) bool) (cluster.JobID, cluster.JobSpec, error) {
 	id := ID(name)
 	if !Extension(name) {
@@ -233,7 +234,8 @@ func (t *taskDecoder) afterTo(v *node) (message, hint string) {
 	return "", ""
 }
 
-// ofSlots are the fields that only a task of spread pool has; ofPlaces those that it cannot have, because its slots are equal.
+// ofSlots are the fields that only a task of spread pool has; ofPlaces those that it cannot have, because its slots are
+// equal.
 var (
 	ofSlots  = []string{"min", "max", "percent", "after", "from", "parts", "keyed", "repartition"}
 	ofPlaces = []string{"labels", "spread_over", "pin", "stay", "weight"}

@@ -179,7 +179,8 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// placed reports whether an error is at the place and has the message of "LINE:COLUMN: message"; the name of the task is between them.
+// placed reports whether an error is at the place and has the message of "LINE:COLUMN: message"; the name of the task
+// is between them.
 func placed(err error, want string) bool {
 	place, message, ok := strings.Cut(want, ": ")
 	if !ok || !strings.Contains(place, ":") {
@@ -270,8 +271,8 @@ func types() work.Types {
 	}
 }
 
-// TestScripts parses the files in testdata; -rewrite writes the present outcome. The command is the file's name; with the argument escaped the
-// input is a Go string without its quotes.
+// TestScripts parses the files in testdata; -rewrite writes the present outcome. The command is the file's name; with
+// the argument escaped the input is a Go string without its quotes.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/files", func(t *testing.T, path string) {

@@ -151,7 +151,8 @@ func (t *taskDecoder) fitKeys() {
 	}
 }
 
-// mixed refuses a job whose tasks wait for the end of others and hand on segments, too: all edges of a job are of one kind.
+// mixed refuses a job whose tasks wait for the end of others and hand on segments, too: all edges of a job are of one
+// kind.
 func (d *jobDecoder) mixed() {
 	for _, t := range d.tasks {
 		if len(t.after) > 0 {

@@ -136,7 +136,8 @@ func (r *jsonReader) object(out *node, depth int) (*node, error) {
 // maxNumber bounds the text of a number: reading a whole one takes a time that grows with the square of its digits.
 const maxNumber = 400
 
-// decimal makes a number of decimal text. Equal numbers get equal text: whole ones their digits, others the shortest that reads back the same.
+// decimal makes a number of decimal text. Equal numbers get equal text: whole ones their digits, others the shortest
+// that reads back the same.
 func (f *file) decimal(out *node, s string) (*node, error) {
 	out.kind = number
 	if len(s) > maxNumber {

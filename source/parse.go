@@ -12,8 +12,9 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// Parse parses a definition in YAML or JSON, by the file's extension, checks it with the member's task types, and returns its job, whose
-// Source the caller sets. The error is a *[MalformedError]; with one, the spec is empty and the id comes from the file's name.
+// Parse parses a definition in YAML or JSON, by the file's extension, checks it with the member's task types, and
+// returns its job, whose Source the caller sets. The error is a *[MalformedError]; with one, the spec is empty and the
+// id comes from the file's name.
 func Parse(name string, data []byte, types work.Types) (cluster.JobID, cluster.JobSpec, error) {
 	id := ID(name)
 	if err := CheckFile(name); err != nil {
@@ -70,8 +71,8 @@ func (d *decoder) refused(err error) error {
 	return d.fault(d.valueAt(path, message), message, "")
 }
 
-// ReadTask parses the one task of a job that a program defines: a JSON object with the fields of a task file, and min, max and repartition for spread
-// pool. It is checked like a file; its *[MalformedError] has no line.
+// ReadTask parses the one task of a job that a program defines: a JSON object with the fields of a task file, and min,
+// max and repartition for spread pool. It is checked like a file; its *[MalformedError] has no line.
 func ReadTask(id cluster.JobID, data []byte, types work.Types) (cluster.JobSpec, error) {
 	f := &file{path: string(id), data: string(data)}
 	switch err := cluster.CheckName(string(id)); {
@@ -166,7 +167,8 @@ func oneLine(s string) string {
 // maxExtract bounds the lines that are shown, in characters.
 const maxExtract = 120
 
-// extract shows the line before, the line, and a caret below the place. Of a long line the part around the place is shown.
+// extract shows the line before, the line, and a caret below the place. Of a long line the part around the place is
+// shown.
 func extract(lines []string, line, column int) []string {
 	from := max(0, column-maxExtract+20)
 	var out []string

@@ -135,7 +135,8 @@ type file struct {
 	data string // without byte order mark
 }
 
-// fault makes the error about a place. A place that the file does not have, as parsers may report, becomes the nearest that it has.
+// fault makes the error about a place. A place that the file does not have, as parsers may report, becomes the nearest
+// that it has.
 func (f *file) fault(at place, message, hint string) *MalformedError {
 	e := &MalformedError{Path: f.path, Message: oneLine(message), Hint: oneLine(hint)}
 	if at.line > 0 {
@@ -172,7 +173,8 @@ func (p place) behind(s string) place {
 	return place{line: p.line, column: p.column + utf8.RuneCountInString(s)}
 }
 
-// TooLarge is the fault of a file of more than MaxFile bytes. Readers of files use it for those that they do not even read.
+// TooLarge is the fault of a file of more than MaxFile bytes. Readers of files use it for those that they do not even
+// read.
 func TooLarge(path string, size int64) *MalformedError {
 	return &MalformedError{
 		Path: path, Message: fmt.Sprintf("%d bytes; a definition has at most %d", size, MaxFile),

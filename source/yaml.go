@@ -13,12 +13,12 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxLines bounds a YAML text: the parser's time grows with the square of the lines (100,000 lines of a block text took it 28 s, these
-// less than one, measured on two busy cores). JSON has no such bound.
+// maxLines bounds a YAML text: the parser's time grows with the square of the lines (100,000 lines of a block text took
+// it 28 s, these less than one, measured on two busy cores). JSON has no such bound.
 const maxLines = 5000
 
-// readYAML parses a YAML text. Forbidden elements are refused among the tokens, before anything is parsed: a few lines of aliases
-// can expand to gigabytes, and a parser that follows deep nesting can exhaust the stack.
+// readYAML parses a YAML text. Forbidden elements are refused among the tokens, before anything is parsed: a few lines
+// of aliases can expand to gigabytes, and a parser that follows deep nesting can exhaust the stack.
 func (f *file) readYAML() (n *node, err error) {
 	defer func() {
 		if r := recover(); r != nil { // of the vendor's lexer or parser, on a text that they don't expect

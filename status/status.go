@@ -26,7 +26,8 @@ var (
 	ErrNone = errors.New("there is no report yet")
 )
 
-// Status is a named status in a store. It is only a name and holds nothing; its methods may be called from any goroutine.
+// Status is a named status in a store. It is only a name and holds nothing; its methods may be called from any
+// goroutine.
 type Status struct {
 	docs store.Docs
 	name string
@@ -41,7 +42,8 @@ func (s Status) Name() string { return s.name }
 // String returns the name.
 func (s Status) String() string { return s.name }
 
-// MarshalText implements encoding.TextMarshaler with the name, so that a status can be an argument of a function that runs elsewhere.
+// MarshalText implements encoding.TextMarshaler with the name, so that a status can be an argument of a function that
+// runs elsewhere.
 func (s Status) MarshalText() ([]byte, error) {
 	if err := store.CheckName(s.name); err != nil {
 		return nil, fmt.Errorf("write a status: %w", err)
@@ -187,8 +189,8 @@ const (
 	pauseWith    = 5 * time.Second
 )
 
-// Follow yields the newest report and each later one that it sees, until ctx ends or the loop is left. While the store does not answer it yields the
-// error, from time to time, and continues; the last error is that of ctx.
+// Follow yields the newest report and each later one that it sees, until ctx ends or the loop is left. While the store
+// does not answer it yields the error, from time to time, and continues; the last error is that of ctx.
 func (s Status) Follow(ctx context.Context) iter.Seq2[Report, error] {
 	return func(yield func(Report, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)

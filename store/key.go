@@ -25,8 +25,8 @@ func CheckKey(key string) error {
 // maxName is how long the name of what programs share may be, in bytes.
 const maxName = 200
 
-// CheckName reports what is wrong with the name of a lock, a semaphore or a status, or nil. A name is a path like "reports/daily", of letters, digits and
-// . _ # @ = - : with at most 200 bytes.
+// CheckName reports what is wrong with the name of a lock, a semaphore or a status, or nil. A name is a path like
+// "reports/daily", of letters, digits and . _ # @ = - : with at most 200 bytes.
 func CheckName(name string) error {
 	if len(name) > maxName {
 		return fmt.Errorf("name %.40q… has %d bytes: at most %d are allowed", name, len(name), maxName)

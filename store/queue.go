@@ -10,26 +10,29 @@ import (
 // ErrSealed refuses a message for a sealed shard. Nothing was changed.
 var ErrSealed = errors.New("the shard is sealed")
 
-// Queue is the ability to hold the edges of flows. A flow is a set of shards under one name; a shard is a queue of messages that ends with a seal.
+// Queue is the ability to hold the edges of flows. A flow is a set of shards under one name; a shard is a queue of
+// messages that ends with a seal.
 //
-// A message is delivered at least once, until it is acknowledged. Who alone receives from a shard gets its messages in the
-// order in which they were stored; what is delivered again comes when it is free again. Commit makes a flow correct: it stores outputs
-// and acknowledges inputs as one fact, and has no effect for a unit that any process has committed before.
+// A message is delivered at least once, until it is acknowledged. Who alone receives from a shard gets its messages in
+// the order in which they were stored; what is delivered again comes when it is free again. Commit makes a flow
+// correct: it stores outputs and acknowledges inputs as one fact, and has no effect for a unit that any process has
+// committed before.
 type Queue interface {
-	// MakeFlow makes a flow with these shards, all empty. Making it again does nothing; with other shards it returns ErrConflict. Do not reuse
-	// the name of a dropped flow.
+	// MakeFlow makes a flow with these shards, all empty. Making it again does nothing; with other shards it returns
+	// ErrConflict. Do not reuse the name of a dropped flow.
 	MakeFlow(ctx context.Context, flow string, shards []Shard) error
 	// DropFlow removes a flow with all its contents. If the flow does not exist it does nothing.
 	DropFlow(ctx context.Context, flow string) error
-	// Receive delivers messages of one shard, none if there are none now. It never waits for messages. ErrNotFound if the flow or shard does not exist.
+	// Receive delivers messages of one shard, none if there are none now. It never waits for messages. ErrNotFound if
+	// the flow or shard does not exist.
 	Receive(ctx context.Context, flow string, r Receive) ([]Message, error)
-	// Commit makes each unit a fact, or finds that it already is one: fresh reports for each whether this call did it. A unit is done as a whole or not at
-	// all, and the units of one call are independent of each other. If the error is not nil, each unit may be done or not: receive again, and continue.
-	// ErrNotFound if the flow does not exist, ErrTooLarge as for a record, ErrSealed if an output is for a sealed shard: then no unit of this call is
-	// done.
+	// Commit makes each unit a fact, or finds that it already is one: fresh reports for each whether this call did it.
+	// A unit is done as a whole or not at all, and the units of one call are independent of each other. If the error is
+	// not nil, each unit may be done or not: receive again, and continue. ErrNotFound if the flow does not exist,
+	// ErrTooLarge as for a record, ErrSealed if an output is for a sealed shard: then no unit of this call is done.
 	Commit(ctx context.Context, flow string, units ...Unit) (fresh []bool, err error)
-	// Depth returns the progress of shards; of all of them in the order of MakeFlow if none are named. It may be stale, but only in one direction: a shard
-	// reported as sealed or drained is.
+	// Depth returns the progress of shards; of all of them in the order of MakeFlow if none are named. It may be stale,
+	// but only in one direction: a shard reported as sealed or drained is.
 	Depth(ctx context.Context, flow string, shards ...Shard) ([]Depth, error)
 }
 
@@ -51,10 +54,11 @@ type Receive struct {
 	Shard Shard
 	// Limit is the most messages, 0 for none.
 	Limit int
-	// Lease is how long no other receiver gets these messages. After that, or earlier if the store cannot prevent it, they are delivered again unless they
-	// are acknowledged.
+	// Lease is how long no other receiver gets these messages. After that, or earlier if the store cannot prevent it,
+	// they are delivered again unless they are acknowledged.
 	Lease time.Duration
-	// Keep are messages of this shard that were received before; their lease starts again. Return are messages that others may get at once.
+	// Keep are messages of this shard that were received before; their lease starts again. Return are messages that
+	// others may get at once.
 	Keep, Return []Message
 	// Peek returns messages after the number After, in order, without taking them. Lease, Keep and Return are ignored.
 	Peek  bool

@@ -116,8 +116,8 @@ func (g guard) dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout, KeepAlive: -1, Control: g.control}
 }
 
-// special are ranges that are not the public Internet and that netip has no method for (IANA special-purpose registries), and
-// addresses at which clouds serve credentials though they are not link-local.
+// special are ranges that are not the public Internet and that netip has no method for (IANA special-purpose
+// registries), and addresses at which clouds serve credentials though they are not link-local.
 var special = []struct {
 	prefix netip.Prefix
 	kind   string

@@ -18,9 +18,11 @@ type Options struct {
 	AllowCIDRs []netip.Prefix
 	// ExecAllow are the absolute paths of programs that tasks of type exec may start.
 	ExecAllow []string
-	// EnvAllow are the names of variables, or prefixes with a star, that tasks may set for programs in addition to LANG, LANGUAGE, LC_* and TZ.
+	// EnvAllow are the names of variables, or prefixes with a star, that tasks may set for programs in addition to
+	// LANG, LANGUAGE, LC_* and TZ.
 	EnvAllow []string
-	// Programs is the room in which tasks run programs; one for all types of a process. Default: a room that finds descendants of programs by their environment.
+	// Programs is the room in which tasks run programs; one for all types of a process. Default: a room that finds
+	// descendants of programs by their environment.
 	Programs *program.Room
 	// TailAllow are the absolute paths of directories below which tasks of type tail and files.lines may read files.
 	TailAllow []string

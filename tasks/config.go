@@ -42,7 +42,8 @@ func checked(r work.Runner, f faults) (work.Runner, error) {
 	return r, nil
 }
 
-// decode decodes the config of d into v, a pointer to a struct. Its error says which field is wrong, however deep, and what may have been meant.
+// decode decodes the config of d into v, a pointer to a struct. Its error says which field is wrong, however deep, and
+// what may have been meant.
 func decode(d work.Definition, v any) error {
 	err := work.DecodeConfig(d, v)
 	if err == nil {
@@ -54,7 +55,8 @@ func decode(d work.Definition, v any) error {
 	return err
 }
 
-// locate finds the first wrong field, in the order of names. encoding/json does not say where an unknown field or a bad text is.
+// locate finds the first wrong field, in the order of names. encoding/json does not say where an unknown field or a bad
+// text is.
 func locate(raw json.RawMessage, t reflect.Type, path string) *work.ConfigError {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -94,7 +94,8 @@ func (k kept) config(more object) object {
 	return out
 }
 
-// TestClientCertificates: a server that asks for a certificate gets it from each type that has one, and who has none, or that of another authority, is down.
+// TestClientCertificates: a server that asks for a certificate gets it from each type that has one, and who has none,
+// or that of another authority, is down.
 func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	a, other := newAuthority(t), newAuthority(t)
@@ -146,7 +147,8 @@ func TestCATrustsNobodyElse(t *testing.T) {
 	}
 }
 
-// TestCredentialsStayAtTheirOrigin: what is for one origin goes neither to another port, nor to another name, nor over plain HTTP, nor back from there.
+// TestCredentialsStayAtTheirOrigin: what is for one origin goes neither to another port, nor to another name, nor over
+// plain HTTP, nor back from there.
 func TestCredentialsStayAtTheirOrigin(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)

@@ -44,7 +44,8 @@ type dnsRunner struct {
 	found   finder
 }
 
-// dns guards the address of server. The system's resolver is not guarded: its address is the choice of the machine, not of a definition.
+// dns guards the address of server. The system's resolver is not guarded: its address is the choice of the machine, not
+// of a definition.
 func (o Options) dns() work.Type {
 	return work.Type{
 		Name: "dns", Doc: "a name resolves as expected", Periodic: true, DefaultEvery: defaultEvery,

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// serverAsker asks one server and nothing else: no hosts file, no search list, no cache. UDP first, TCP when the answer was cut (RFC 1035,
-// 7766). A UDP question is repeated, since datagrams get lost.
+// serverAsker asks one server and nothing else: no hosts file, no search list, no cache. UDP first, TCP when the answer
+// was cut (RFC 1035, 7766). A UDP question is repeated, since datagrams get lost.
 type serverAsker struct {
 	addr   string
 	dialer *net.Dialer // under the guard

@@ -15,7 +15,8 @@ import (
 	"github.com/rota-run/rota/work/worktest"
 )
 
-// TestAnEndlessBodyIsCut: a server that never ends its answer holds a check for no longer than it takes to send max_body.
+// TestAnEndlessBodyIsCut: a server that never ends its answer holds a check for no longer than it takes to send
+// max_body.
 func TestAnEndlessBodyIsCut(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +64,8 @@ func TestTheFirstCertificateToEndCounts(t *testing.T) {
 	}
 }
 
-// TestAFileThatStillGrowsIsKept: a program may write to a file for long after its rotation. It is closed when it has not grown for a while, not when a while has passed.
+// TestAFileThatStillGrowsIsKept: a program may write to a file for long after its rotation. It is closed when it has
+// not grown for a while, not when a while has passed.
 func TestAFileThatStillGrowsIsKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "app.log.1")
@@ -86,7 +88,8 @@ func TestAFileThatStillGrowsIsKept(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostOfAnEmptyFile: of a file that is gone what was not read may be lost, unless there was nothing to read.
+// TestNothingIsLostOfAnEmptyFile: of a file that is gone what was not read may be lost, unless there was nothing to
+// read.
 func TestNothingIsLostOfAnEmptyFile(t *testing.T) {
 	t.Parallel()
 	g, _ := worktest.NewGrant(t, work.Definition{})

@@ -22,8 +22,8 @@ type execConfig struct {
 	Env   map[string]secretText `json:"env"`   // the environment besides a minimal PATH, with names that the member allows; values may be env:NAME or file:/path
 	Dir   string                `json:"dir"`   // working directory; default "/"
 	Grace work.Duration         `json:"grace"` // from SIGTERM to SIGKILL at the timeout; default 2s, at most 10s
-	// MaxOutput is how many bytes of output are read, default 4 MiB, at most 64 MiB; MaxPoints how many points of samples, default 10,000, at most
-	// 1,000,000. The rest is dropped and counted.
+	// MaxOutput is how many bytes of output are read, default 4 MiB, at most 64 MiB; MaxPoints how many points of
+	// samples, default 10,000, at most 1,000,000. The rest is dropped and counted.
 	MaxOutput int `json:"max_output"`
 	MaxPoints int `json:"max_points"`
 }
@@ -31,8 +31,8 @@ type execConfig struct {
 // execPath is all that a program finds by name.
 const execPath = "PATH=/usr/local/bin:/usr/bin:/bin"
 
-// execRunner starts an allow-listed program once per round. The list is no sandbox: it decides which program, and whoever writes definitions decides
-// its arguments and environment; do not allow-list interpreters.
+// execRunner starts an allow-listed program once per round. The list is no sandbox: it decides which program, and
+// whoever writes definitions decides its arguments and environment; do not allow-list interpreters.
 type execRunner struct {
 	c       execConfig
 	room    *program.Room
@@ -113,7 +113,8 @@ func checkProgram(f *faults, argv, allowed []string) {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// allowsVariable reports whether definitions may set a variable: how programs show languages and times, and what the member names.
+// allowsVariable reports whether definitions may set a variable: how programs show languages and times, and what the
+// member names.
 func (o Options) allowsVariable(name string) bool {
 	return slices.ContainsFunc(append([]string{"LANG", "LANGUAGE", "LC_*", "TZ"}, o.EnvAllow...), func(allowed string) bool {
 		front, star := strings.CutSuffix(allowed, "*")
@@ -121,7 +122,8 @@ func (o Options) allowsVariable(name string) bool {
 	})
 }
 
-// checkVariable refuses variables with which a definition could make an allowed program run another one, whatever the member allows.
+// checkVariable refuses variables with which a definition could make an allowed program run another one, whatever the
+// member allows.
 func checkVariable(name string) error {
 	if !variableName.MatchString(name) {
 		return fmt.Errorf("%q is not the name of a variable", name)
@@ -215,8 +217,8 @@ func (e execEnd) finding(round context.Context, said string) error {
 	return nil
 }
 
-// commandRunner runs an allow-listed program once, to its end: the batch twin of exec, whose config, list and output it shares. Code 0 finishes the
-// partition, anything else is a failure, which is tried again after the back-off.
+// commandRunner runs an allow-listed program once, to its end: the batch twin of exec, whose config, list and output it
+// shares. Code 0 finishes the partition, anything else is a failure, which is tried again after the back-off.
 type commandRunner struct {
 	c    execConfig
 	room *program.Room
@@ -263,7 +265,8 @@ func (r *commandRunner) Run(ctx context.Context, g *work.Grant) error {
 	return plainly(end.finding(ctx, tail.lastLine()))
 }
 
-// identity is what a program is told of its grant, so that it can find its part of the work, and refuse what comes under an older token.
+// identity is what a program is told of its grant, so that it can find its part of the work, and refuse what comes
+// under an older token.
 func identity(g *work.Grant) []string {
 	env := []string{
 		"ROTA_JOB=" + string(g.Job), "ROTA_TASK=" + g.Task, "ROTA_KEY=" + g.Key, "ROTA_MEMBER=" + string(g.Member),

@@ -15,8 +15,8 @@ const maxExecLine = 64 << 10
 // execSample is what a line of output may be.
 type execSample = publish.Sample
 
-// execLines is the standard output of a program: lines of JSON become samples as they come, other lines are counted. It is written to by one
-// goroutine, and read after that has ended.
+// execLines is the standard output of a program: lines of JSON become samples as they come, other lines are counted. It
+// is written to by one goroutine, and read after that has ended.
 type execLines struct {
 	emit    func(execSample)
 	output  int    // bytes that are taken
@@ -26,11 +26,13 @@ type execLines struct {
 	skip    bool   // in a line that is too long
 	total   int
 	ignored int // lines that are no JSON object
-	// malformed counts lines that begin like a sample and are none, or are too long; dropped counts bytes, over samples beyond the bounds.
+	// malformed counts lines that begin like a sample and are none, or are too long; dropped counts bytes, over samples
+	// beyond the bounds.
 	malformed, dropped, over int
 }
 
-// newExecLines emits samples under the limits of c. What a program prints may quote others, so names and tags are made plain.
+// newExecLines emits samples under the limits of c. What a program prints may quote others, so names and tags are made
+// plain.
 func newExecLines(c execConfig, g *work.Grant) *execLines {
 	return &execLines{
 		emit:   func(s execSample) { g.Emit(plain(s.Name), plainTags(s.Tags), s.Points...) },

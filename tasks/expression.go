@@ -20,8 +20,8 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// The bounds of an expression: its length, and the cost of one evaluation. CEL has only loops over the segment's own lists, and counts their
-// steps and the size of the result.
+// The bounds of an expression: its length, and the cost of one evaluation. CEL has only loops over the segment's own
+// lists, and counts their steps and the size of the result.
 const (
 	longestExpression = 4096
 	expressionCost    = 1_000_000
@@ -85,7 +85,8 @@ type expression struct {
 	kind    *cel.Type
 }
 
-// newExpression compiles the expression in a field; an example of one is a hint. Places of faults are lines and columns of the expression.
+// newExpression compiles the expression in a field; an example of one is a hint. Places of faults are lines and columns
+// of the expression.
 func newExpression(field, example, text string, f *faults) *expression {
 	switch {
 	case strings.TrimSpace(text) == "":

@@ -21,7 +21,8 @@ func orders() [][]byte {
 	return out
 }
 
-// BenchmarkExpression maps batches of a hundred segments: with an expression of a job file, and with a loop written by hand for this very mapping.
+// BenchmarkExpression maps batches of a hundred segments: with an expression of a job file, and with a loop written by
+// hand for this very mapping.
 func BenchmarkExpression(b *testing.B) {
 	in := orders()
 	run := func(do func(context.Context, *work.Grant, [][]byte, *stage.Out) error) func(*testing.B) {

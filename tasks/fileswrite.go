@@ -17,8 +17,8 @@ import (
 
 // writeConfig of files.write.
 type writeConfig struct {
-	// Dir gets a file for each batch of segments, one segment on each line. A file that is written again has the same content and replaces the first, so
-	// each segment is there once. "done" appears when everything is written.
+	// Dir gets a file for each batch of segments, one segment on each line. A file that is written again has the same
+	// content and replaces the first, so each segment is there once. "done" appears when everything is written.
 	Dir string `json:"dir"`
 }
 
@@ -95,8 +95,8 @@ func (w filesWriter) put(g *work.Grant, name string, data []byte) error {
 	return syncDir(root, filepath.Join(".", w.dir))
 }
 
-// syncDir makes the names in a directory survive a power cut: what was written is acknowledged next. Windows does that by itself, and some file systems
-// of a network cannot.
+// syncDir makes the names in a directory survive a power cut: what was written is acknowledged next. Windows does that
+// by itself, and some file systems of a network cannot.
 func syncDir(root *os.Root, name string) error {
 	if runtime.GOOS == "windows" {
 		return nil

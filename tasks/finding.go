@@ -16,7 +16,8 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// unexpected is an answer that came but is not the one that was asked for. Reason is one word of a fixed set, since it becomes a tag.
+// unexpected is an answer that came but is not the one that was asked for. Reason is one word of a fixed set, since it
+// becomes a tag.
 type unexpected struct {
 	reason string
 	err    error
@@ -25,7 +26,8 @@ type unexpected struct {
 func (e *unexpected) Error() string { return e.err.Error() }
 func (e *unexpected) Unwrap() error { return e.err }
 
-// reasonOf puts what went wrong in a check into one word: refused, dns, timeout, tls, connect, io or the reason of an unexpected answer.
+// reasonOf puts what went wrong in a check into one word: refused, dns, timeout, tls, connect, io or the reason of an
+// unexpected answer.
 func reasonOf(err error) string {
 	var (
 		un   *unexpected
@@ -81,8 +83,9 @@ type finder struct {
 	last   string
 }
 
-// report emits prefix.up and, if err is not nil, prefix.failure with the reason, and returns what the round ends with: nil while the check passes. If ctx was
-// ended from outside, the round says nothing about the target, and its cause is returned.
+// report emits prefix.up and, if err is not nil, prefix.failure with the reason, and returns what the round ends with:
+// nil while the check passes. If ctx was ended from outside, the round says nothing about the target, and its cause is
+// returned.
 func (f *finder) report(ctx context.Context, g *work.Grant, err error) error {
 	if cut(ctx) {
 		return context.Cause(ctx)
@@ -128,7 +131,8 @@ func (f *finder) latency(g *work.Grant, phase string, d time.Duration) {
 // phaseNames in the order in which they happen.
 var phaseNames = []string{"dns", "connect", "tls", "first_byte"}
 
-// phases measures the parts of an exchange, redirects added up. The transport calls from several goroutines, some after the exchange is over.
+// phases measures the parts of an exchange, redirects added up. The transport calls from several goroutines, some after
+// the exchange is over.
 type phases struct {
 	mu    sync.Mutex
 	began map[string]time.Time
@@ -189,7 +193,8 @@ func (p *phases) trace() *httptrace.ClientTrace {
 	}
 }
 
-// daysLeft is how long the verified chain that lasts longest is valid: its first certificate to end counts, not only the leaf.
+// daysLeft is how long the verified chain that lasts longest is valid: its first certificate to end counts, not only
+// the leaf.
 func daysLeft(chains [][]*x509.Certificate, now time.Time) (float64, bool) {
 	var best time.Time
 	for _, chain := range chains {

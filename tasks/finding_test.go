@@ -17,7 +17,8 @@ import (
 	"github.com/rota-run/rota/work/worktest"
 )
 
-// TestFindings plays testdata/findings.txt: a type and its config, and below it what one round of it finds. Its targets are those of targets.
+// TestFindings plays testdata/findings.txt: a type and its config, and below it what one round of it finds. Its targets
+// are those of targets.
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	text := must.Get(os.ReadFile("testdata/findings.txt"))(t)
@@ -36,8 +37,9 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// looks runs a round, and compares it with what is wanted: "up", "down REASON", "says TEXT" and "hides TEXT" of its error and log, "NAME=VALUE" of the last
-// sample of a name, "NAME#N" of how many there are, "#N" of all; "within 50ms" is its time limit.
+// looks runs a round, and compares it with what is wanted: "up", "down REASON", "says TEXT" and "hides TEXT" of its
+// error and log, "NAME=VALUE" of the last sample of a name, "NAME#N" of how many there are, "#N" of all; "within 50ms"
+// is its time limit.
 func looks(t *testing.T, typ string, d work.Definition, wants []string) {
 	t.Helper()
 	if limit, ok := strings.CutPrefix(wants[0], "within "); ok {
@@ -96,7 +98,8 @@ func targets(t *testing.T) *strings.Replacer {
 		"$ECHO", echo, "$SILENT", silent, "$CHATTY", chatty, "$GONE", listen(t, func(net.Conn) {}))
 }
 
-// web answers as the query says: status, text, pad with so many blanks, and hops, which are redirects; what is torn promises more than it sends.
+// web answers as the query says: status, text, pad with so many blanks, and hops, which are redirects; what is torn
+// promises more than it sends.
 func web(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	number := func(name string) int { n, _ := strconv.Atoi(q.Get(name)); return n }

@@ -107,7 +107,8 @@ func TestBadStages(t *testing.T) {
 	}
 }
 
-// An expression that fails on a segment, or costs too much, makes a dead letter of it and leaves the others alone; see package internal/work/stage for the letters.
+// An expression that fails on a segment, or costs too much, makes a dead letter of it and leaves the others alone; see
+// package internal/work/stage for the letters.
 func TestExpressionsAreBounded(t *testing.T) {
 	t.Parallel()
 	table := tasks.Builtin(tasks.Options{})

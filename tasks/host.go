@@ -17,7 +17,8 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// hostConfig of host. Disks are mount points, default "/"; network are interfaces that are shown one by one, default the sum of all but loopback.
+// hostConfig of host. Disks are mount points, default "/"; network are interfaces that are shown one by one, default
+// the sum of all but loopback.
 type hostConfig struct {
 	Disks   []string `json:"disks"`
 	Network []string `json:"network"`

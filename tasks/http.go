@@ -23,7 +23,8 @@ const (
 	redirectDefault = 5
 )
 
-// httpRunner is one check of one URL. It is safe to run concurrently; every round makes its own connection, so that its latency is measured.
+// httpRunner is one check of one URL. It is safe to run concurrently; every round makes its own connection, so that its
+// latency is measured.
 type httpRunner struct {
 	c       httpConfig
 	url     *url.URL
@@ -200,8 +201,8 @@ func (h *httpRunner) readBody(from io.Reader) (bodyRead, error) {
 	return bodyRead{text: b, most: most}, err
 }
 
-// redirect decides about following. What a task sends to one origin is not meant for another: there, its headers, user and password are taken off, and
-// a body is not sent at all. The client certificate is left out by origins.
+// redirect decides about following. What a task sends to one origin is not meant for another: there, its headers, user
+// and password are taken off, and a body is not sent at all. The client certificate is left out by origins.
 func (h *httpRunner) redirect(req *http.Request, via []*http.Request) error {
 	limit := redirectDefault
 	if h.c.Redirects != nil {

@@ -15,8 +15,9 @@ import (
 
 // postConfig of http.post.
 type postConfig struct {
-	// URL takes a request with the method POST for each batch of segments: a JSON list of them. The header Idempotency-Key names the batch: it is the same
-	// whenever the batch is sent again, and no other batch of any job has it.
+	// URL takes a request with the method POST for each batch of segments: a JSON list of them. The header
+	// Idempotency-Key names the batch: it is the same whenever the batch is sent again, and no other batch of any job
+	// has it.
 	URL     string                `json:"url"`
 	Headers map[string]secretText `json:"headers"` // as those of http
 	Timeout work.Duration         `json:"timeout"` // of a request; default 10 s
@@ -61,8 +62,8 @@ func (o Options) httpPost() work.Type {
 
 type poster struct{ to *httpRunner }
 
-// post sends a batch until the server has taken or refused it. What it refuses fails; what it cannot take now is sent again, for as long as it takes: that
-// the server is away is no fault of a segment.
+// post sends a batch until the server has taken or refused it. What it refuses fails; what it cannot take now is sent
+// again, for as long as it takes: that the server is away is no fault of a segment.
 func (p poster) post(ctx context.Context, g *work.Grant, in [][]byte, _ *stage.Out) error {
 	body := append(append([]byte("["), bytes.Join(in, []byte(","))...), ']')
 	for wait := shortestRetry; ; wait = min(2*wait, longestRetry) {

@@ -23,7 +23,8 @@ import (
 	"github.com/rota-run/rota/tasks"
 )
 
-// receiver takes batches. It is away for the first requests, refuses what has the word "bad", and is elsewhere for "moved".
+// receiver takes batches. It is away for the first requests, refuses what has the word "bad", and is elsewhere for
+// "moved".
 type receiver struct {
 	mu     sync.Mutex
 	away   []int // what it answers at first: each says that a request may succeed later

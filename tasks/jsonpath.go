@@ -38,7 +38,8 @@ func moreValues(b []byte, n int) bool {
 	return n < 0
 }
 
-// lookUp follows a path of names and indexes: "a.0.b", or "/a/0/b" with the escapes of JSON pointers (RFC 6901) for names with dots.
+// lookUp follows a path of names and indexes: "a.0.b", or "/a/0/b" with the escapes of JSON pointers (RFC 6901) for
+// names with dots.
 func lookUp(v any, path string) (any, bool) {
 	for _, step := range steps(path) {
 		switch at := v.(type) {

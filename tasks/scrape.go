@@ -144,7 +144,8 @@ func (c *scrapeConfig) tooMany() error {
 	return scrapeSamples.exceeded("name the metrics that you want: the page has", c.MaxSamples)
 }
 
-// emitSample makes labels tags. Labels that Rota's own tags would hide get the prefix that Prometheus uses in this case.
+// emitSample makes labels tags. Labels that Rota's own tags would hide get the prefix that Prometheus uses in this
+// case.
 func emitSample(g *work.Grant, s *model.Sample) {
 	tags := make(map[string]string, len(s.Metric))
 	for k, v := range s.Metric {

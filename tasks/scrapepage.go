@@ -18,8 +18,9 @@ const (
 	labelsEach   = 16       // labels that a sample may have on average, as "=" are counted
 )
 
-// pageReader passes on the lines of a page that are asked for, each other one as an empty line, so that the parser behind it holds no more than the
-// limits allow and knows the right line numbers. Lines that nobody asked for are checked and forgotten.
+// pageReader passes on the lines of a page that are asked for, each other one as an empty line, so that the parser
+// behind it holds no more than the limits allow and knows the right line numbers. Lines that nobody asked for are
+// checked and forgotten.
 type pageReader struct {
 	c       *scrapeConfig
 	in      *bufio.Reader
@@ -166,7 +167,8 @@ func groupOf(name string) string {
 	return name
 }
 
-// checkOther parses the lines that nobody asked for: a page that is no exposition is refused as a whole, whatever was asked for.
+// checkOther parses the lines that nobody asked for: a page that is no exposition is refused as a whole, whatever was
+// asked for.
 func (p *pageReader) checkOther() error {
 	if p.other.Len() == 0 {
 		return nil

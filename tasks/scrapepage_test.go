@@ -35,7 +35,8 @@ func bomb(t *testing.T, line string, n int) []byte {
 	return out.Bytes()
 }
 
-// TestScrapeOfAZipBomb: such a page cost 2.5 GB, and took one member after the other with it. It is not parallel: it measures what is allocated.
+// TestScrapeOfAZipBomb: such a page cost 2.5 GB, and took one member after the other with it. It is not parallel: it
+// measures what is allocated.
 func TestScrapeOfAZipBomb(t *testing.T) {
 	zipped := bomb(t, "a 1\n", 4<<20)
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -169,7 +170,8 @@ func (c *scrapeConfig) reference(page []byte, at time.Time) (model.Vector, error
 	return expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: model.TimeFromUnixNano(at.UnixNano())}, wanted...)
 }
 
-// FuzzScrapePage feeds any bytes as a page: within its limits it has the samples that the library finds, and no other page is taken.
+// FuzzScrapePage feeds any bytes as a page: within its limits it has the samples that the library finds, and no other
+// page is taken.
 func FuzzScrapePage(f *testing.F) {
 	f.Add([]byte(page), "")
 	f.Add([]byte(page), "rpc")

@@ -12,8 +12,8 @@ import (
 
 const maxSecret = 64 << 10
 
-// secretText is a config value that may be, or end in, a reference to a secret: "env:NAME", "file:/path" or "Bearer env:NAME". It is resolved when
-// a task runs, so that a rotated secret is used, and never appears in an error or a log.
+// secretText is a config value that may be, or end in, a reference to a secret: "env:NAME", "file:/path" or "Bearer
+// env:NAME". It is resolved when a task runs, so that a rotated secret is used, and never appears in an error or a log.
 type secretText string
 
 // split returns the fixed part in front and the reference, "" if there is none.

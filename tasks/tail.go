@@ -16,9 +16,10 @@ import (
 // tailConfig of tail.
 type tailConfig struct {
 	Paths []string `json:"paths"` // absolute, with * ? [ ] as in a shell; they should match the names of rotated
-	// files (app.log*), so that a file that appears and disappears between two scans is not missed, but not copies of a followed file (copytruncate)
-	// Match is a regular expression (RE2). In a matching line, the group named "value" is the value of a sample, and the other named groups are its
-	// tags. Without such a group the sample is the count of matching lines. Without match, lines are only counted.
+	// files (app.log*), so that a file that appears and disappears between two scans is not missed, but not copies of a
+	// followed file (copytruncate) Match is a regular expression (RE2). In a matching line, the group named "value" is
+	// the value of a sample, and the other named groups are its tags. Without such a group the sample is the count of
+	// matching lines. Without match, lines are only counted.
 	Match string        `json:"match"`
 	Name  string        `json:"name"`  // of that sample; default "tail.line"
 	Links bool          `json:"links"` // follow symbolic links that stay below the directories that the member allows
@@ -118,8 +119,8 @@ func (t *tailRunner) checkMatch(f *faults) {
 	t.match = re
 }
 
-// Run follows until ctx ends. Lines are emitted before the position is saved: after a crash some lines are counted again, none are
-// lost; after an orderly end none are counted again.
+// Run follows until ctx ends. Lines are emitted before the position is saved: after a crash some lines are counted
+// again, none are lost; after an orderly end none are counted again.
 func (t *tailRunner) Run(ctx context.Context, g *work.Grant) error {
 	s, err := t.begin(ctx, g)
 	if err != nil {

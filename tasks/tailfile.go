@@ -66,7 +66,8 @@ func (t *tailFile) next(buf []byte, to lineTaker) (int, error) {
 	return n, nil
 }
 
-// checkRewritten starts again if the file was truncated and rewritten (copytruncate). A smaller size shows it, or else the bytes before our position.
+// checkRewritten starts again if the file was truncated and rewritten (copytruncate). A smaller size shows it, or else
+// the bytes before our position.
 func (t *tailFile) checkRewritten(to lineTaker) error {
 	info, err := t.f.Stat()
 	if err != nil {

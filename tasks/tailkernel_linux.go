@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ofTheKernel reports whether a file is one of /proc or /sys, wherever they are mounted: reading those may show secrets, or do something.
+// ofTheKernel reports whether a file is one of /proc or /sys, wherever they are mounted: reading those may show
+// secrets, or do something.
 func ofTheKernel(f *os.File) bool {
 	var s unix.Statfs_t
 	err := unix.Fstatfs(int(f.Fd()), &s)

@@ -19,8 +19,8 @@ import (
 // tailMostNames bounds the names that one scan looks at.
 const tailMostNames = 100_000
 
-// tailPlace is where files may be: a pattern below a directory that the member allows. Nothing outside of it is opened, whatever links and
-// renames say: all goes through an os.Root.
+// tailPlace is where files may be: a pattern below a directory that the member allows. Nothing outside of it is opened,
+// whatever links and renames say: all goes through an os.Root.
 type tailPlace struct {
 	root  string
 	steps []string // of the pattern, below root
@@ -72,7 +72,8 @@ func (p tailPlace) beside() tailPlace {
 	return p
 }
 
-// files are those that match now. left is how many names may be looked at; it is counted down, below 0 where there were more.
+// files are those that match now. left is how many names may be looked at; it is counted down, below 0 where there were
+// more.
 func (p tailPlace) files(left *int) []tailFound {
 	root, err := os.OpenRoot(p.root)
 	if err != nil {
@@ -216,7 +217,8 @@ func (t *tailWatch) close() {
 // fileID is a file's identity on its machine; zero where the system has none.
 type fileID struct{ dev, ino uint64 }
 
-// tailMark is the stored position in one file. Inode numbers are used again, so a mark only fits a file that has the same bytes around it.
+// tailMark is the stored position in one file. Inode numbers are used again, so a mark only fits a file that has the
+// same bytes around it.
 type tailMark struct {
 	Path   string `json:"path"`
 	Dev    uint64 `json:"dev"`
@@ -233,8 +235,8 @@ type tailPosition struct {
 
 func (m tailMark) id() fileID { return fileID{m.Dev, m.Ino} }
 
-// fits reports whether the file may be the one of the mark: the same inode, or the same path with enough bytes to compare, for a file that
-// was restored or copied to another disk.
+// fits reports whether the file may be the one of the mark: the same inode, or the same path with enough bytes to
+// compare, for a file that was restored or copied to another disk.
 func (m tailMark) fits(f *tailFile) bool {
 	return m.id() == f.id || m.Path == f.path && m.Offset >= window
 }

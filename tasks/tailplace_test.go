@@ -115,7 +115,8 @@ func TestFilesOfTheKernel(t *testing.T) {
 	}
 }
 
-// TestTailBoundsNames: a pattern that leads through more names than one scan may look at is not followed further, and that can be seen.
+// TestTailBoundsNames: a pattern that leads through more names than one scan may look at is not followed further, and
+// that can be seen.
 func TestTailBoundsNames(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -179,9 +179,9 @@ func (s *tailSession) resume(f *tailFile) bool {
 	return false
 }
 
-// orphans looks for files that were rotated away while nobody followed them: beside where they were, under another name. It looks in the
-// first scan and once more before it gives up: a directory may just not be mounted yet, and forgetting its positions would count
-// all its lines again.
+// orphans looks for files that were rotated away while nobody followed them: beside where they were, under another
+// name. It looks in the first scan and once more before it gives up: a directory may just not be mounted yet, and
+// forgetting its positions would count all its lines again.
 func (s *tailSession) orphans() {
 	last := time.Since(s.began) >= s.t.rotateWait
 	if len(s.marks) == 0 || s.looked && !last {
@@ -233,7 +233,8 @@ func (s *tailSession) read(f *tailFile, now time.Time) (more bool) {
 	return true
 }
 
-// abandon closes a file that was renamed and has not grown for a while. The text after its last newline will not be completed: it is a line.
+// abandon closes a file that was renamed and has not grown for a while. The text after its last newline will not be
+// completed: it is a line.
 func (s *tailSession) abandon(f *tailFile, now time.Time) bool {
 	if f.moved.IsZero() || now.Sub(f.moved) < s.t.rotateWait || now.Sub(f.grew) < s.t.rotateWait {
 		return false

@@ -114,7 +114,8 @@ func (t *tlsRunner) shake(ctx context.Context, p *phases, s shown) (days float64
 	return days, known, nil
 }
 
-// verdict waits for what the server says of a client certificate. From TLS 1.3 on the handshake of a client ends before the server has looked at it.
+// verdict waits for what the server says of a client certificate. From TLS 1.3 on the handshake of a client ends before
+// the server has looked at it.
 func verdict(ctx context.Context, conn *tls.Conn, s shown) error {
 	if s.cert == nil {
 		return nil

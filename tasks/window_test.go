@@ -9,8 +9,9 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// TestWindowsAsCounted compares windows with a plain count of segments in any order, in batches of any size: each segment is in one window, or is late since its
-// window was over by then. A window is put out as soon as it is over, and once.
+// TestWindowsAsCounted compares windows with a plain count of segments in any order, in batches of any size: each
+// segment is in one window, or is late since its window was over by then. A window is put out as soon as it is over,
+// and once.
 func TestWindowsAsCounted(t *testing.T) {
 	t.Parallel()
 	type id struct {

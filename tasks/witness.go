@@ -18,8 +18,9 @@ type witnessConfig struct {
 	Path string `json:"path"`
 }
 
-// witnessLine is what one round writes down. Lines of all members on one machine go to one file; the order of lines and their tokens
-// show an overlap even if a member was frozen between its check and its write, the times show how long it was.
+// witnessLine is what one round writes down. Lines of all members on one machine go to one file; the order of lines and
+// their tokens show an overlap even if a member was frozen between its check and its write, the times show how long it
+// was.
 type witnessLine struct {
 	Member    string `json:"member"`
 	Token     uint64 `json:"token"`

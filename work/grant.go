@@ -28,18 +28,21 @@ type Grant struct {
 	Job       cluster.JobID
 	Task, Key string
 	Parents   []string // keys of the finished partitions that it was split from
-	// ListedBy is the key of the partitioner that listed this partition as an item of its window, or "". Input is what it listed. See [Partitioner].
+	// ListedBy is the key of the partitioner that listed this partition as an item of its window, or "". Input is what
+	// it listed. See [Partitioner].
 	ListedBy string
 	Input    []byte
-	// Index and Count are the share of a slot of a repartitioned task: this is number Index, from 0, of Count slots. Within the limits of the task's
-	// hand-over, no run of the task overlaps with one that has another Count or the same Index.
+	// Index and Count are the share of a slot of a repartitioned task: this is number Index, from 0, of Count slots.
+	// Within the limits of the task's hand-over, no run of the task overlaps with one that has another Count or the
+	// same Index.
 	Index, Count int64
 	Member       cluster.MemberID
-	// Token grows with each new owner. A run that failed, or was stopped because its member's lease had lapsed, may start again in the same process under the
-	// same token.
+	// Token grows with each new owner. A run that failed, or was stopped because its member's lease had lapsed, may
+	// start again in the same process under the same token.
 	Token   cluster.Token
 	Attempt int64 // failures so far
-	// Planned is, in a round of a periodic type, the planned time of the round. A repetition of the round has the same time, so it can name an effect.
+	// Planned is, in a round of a periodic type, the planned time of the round. A repetition of the round has the same
+	// time, so it can name an effect.
 	Planned    time.Time
 	Definition Definition
 	Log        *slog.Logger
@@ -82,8 +85,8 @@ func (g *Grant) Value(name string, v float64, tags map[string]string) {
 	g.Emit(name, tags, publish.Point{AtMS: time.Now().UnixMilli(), Value: v})
 }
 
-// Valid reports whether this member's lease for the partition is valid at this instant. Call it right before an effect that is neither
-// idempotent nor fenced by the token.
+// Valid reports whether this member's lease for the partition is valid at this instant. Call it right before an effect
+// that is neither idempotent nor fenced by the token.
 func (g *Grant) Valid() bool { return g.Host.Valid(g) }
 
 // LoadPosition returns the position that SavePosition stored last, for any owner; nil if there is none.

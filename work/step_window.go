@@ -23,7 +23,8 @@ type step struct {
 	items  []cluster.Item
 }
 
-// batch is how many items are listed, and taken out, together: with fewer each would cost an entry of the log, with more the window would run dry.
+// batch is how many items are listed, and taken out, together: with fewer each would cost an entry of the log, with
+// more the window would run dry.
 func (l *listingPlan) batch() int { return max(1, min(l.window/4, cluster.MaxItems)) }
 
 // room is how many items to list now, 0 for none.
@@ -46,8 +47,8 @@ func (l *listingPlan) listed(w Window, p Page) {
 	}
 }
 
-// next is the step to write, if one is due: there is something new, or enough is done. The partitioner has ended when it has listed the end, and all is
-// done and taken out.
+// next is the step to write, if one is due: there is something new, or enough is done. The partitioner has ended when
+// it has listed the end, and all is done and taken out.
 func (l *listingPlan) next(w Window) (s step, ended bool) {
 	if !w.Mine {
 		return step{}, false

@@ -92,8 +92,8 @@ func (m *model) finishSome() {
 	}
 }
 
-// However much is listed and done at a time, and wherever a run of the partitioner is cut: every input is added once, never more than the window
-// are outstanding, and in the end nothing is left. A wait that nothing would end is a fault.
+// However much is listed and done at a time, and wherever a run of the partitioner is cut: every input is added once,
+// never more than the window are outstanding, and in the end nothing is left. A wait that nothing would end is a fault.
 func TestListingAddsEveryInputOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -132,7 +132,8 @@ func (m *model) atTheEnd(w Window) {
 			m.t.Fatalf("%s was added %d times", key, n)
 		}
 	}
-	// One step to add and one to take out for each batch of a quarter of the window, where the listing gives that much, and a few at the end.
+	// One step to add and one to take out for each batch of a quarter of the window, where the listing gives that much,
+	// and a few at the end.
 	if most := 2*m.inputs + 3; m.steps > most {
 		m.t.Fatalf("%d steps for %d inputs", m.steps, m.inputs)
 	}

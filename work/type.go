@@ -26,17 +26,18 @@ type Type struct {
 	Name string
 	// Doc is a one-line description for users.
 	Doc string
-	// New decodes and checks the definition's config and returns a Runner bound to it. It does no I/O. It may be called often (to check
-	// a file), and returns a *ConfigError if it knows which field is wrong.
+	// New decodes and checks the definition's config and returns a Runner bound to it. It does no I/O. It may be called
+	// often (to check a file), and returns a *ConfigError if it knows which field is wrong.
 	New func(d Definition) (Runner, error)
 	// Periodic types run once per Definition.Every, on the timer wheel; such a partition never finishes on its own.
 	Periodic bool
 	// DefaultEvery is the period of a periodic type whose definition names none.
 	DefaultEvery time.Duration
-	// Stays is for a type whose runs end by themselves: a task of it does not move to even the load, which would begin its run again, unless its
-	// definition says stay: false.
+	// Stays is for a type whose runs end by themselves: a task of it does not move to even the load, which would begin
+	// its run again, unless its definition says stay: false.
 	Stays bool
-	// MaxConcurrent bounds how many rounds or runs of the type are in progress on one member; 0 means 256 for periodic types, and no bound for others.
+	// MaxConcurrent bounds how many rounds or runs of the type are in progress on one member; 0 means 256 for periodic
+	// types, and no bound for others.
 	MaxConcurrent int
 	// Segments is set for a type whose tasks are stages of flows; see package internal/work/stage.
 	Segments *Segments
@@ -64,15 +65,16 @@ type Definition struct {
 	Tags        map[string]string `json:"tags,omitempty"` // go on all samples
 	OnStoreLoss OnStoreLoss       `json:"on_store_loss,omitempty"`
 	Retry       Retry             `json:"retry,omitzero"`
-	// From are the tasks that a stage of a flow takes segments from, and Parts is in how many parts one reads that takes from none.
+	// From are the tasks that a stage of a flow takes segments from, and Parts is in how many parts one reads that
+	// takes from none.
 	From   []Ingress       `json:"from,omitempty"`
 	Parts  int             `json:"parts,omitempty"`
 	Keyed  bool            `json:"keyed,omitempty"` // a stage keeps state for each key
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
-// CatchUp says what happens to the rounds of a cron line, or of a period of a minute or more, that were planned for a time in which no member ran the
-// partition: its owner had died, there was no member, or the store was unreachable.
+// CatchUp says what happens to the rounds of a cron line, or of a period of a minute or more, that were planned for a
+// time in which no member ran the partition: its owner had died, there was no member, or the store was unreachable.
 type CatchUp string
 
 // The policies. A round that is due while the previous one still runs is skipped, except with CatchUpAll.
@@ -98,13 +100,15 @@ type Segments struct {
 // AnySegments fits every type of segments: bytes that hold JSON.
 const AnySegments = "JSON"
 
-// Retry is the back-off between failures of a partition: exponential from MinMS to MaxMS with jitter. Zero means 1 s and 5 min.
+// Retry is the back-off between failures of a partition: exponential from MinMS to MaxMS with jitter. Zero means 1 s
+// and 5 min.
 type Retry struct {
 	MinMS int64 `json:"min_ms,omitempty"`
 	MaxMS int64 `json:"max_ms,omitempty"`
 }
 
-// ConfigError says which field of a definition is wrong. Path is dotted from the top of the task file: "config.expect.status".
+// ConfigError says which field of a definition is wrong. Path is dotted from the top of the task file:
+// "config.expect.status".
 type ConfigError struct {
 	Path string
 	Err  error

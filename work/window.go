@@ -14,27 +14,28 @@ import (
 // Page is the result of one listing.
 type Page struct {
 	Items []cluster.Item // in processing order
-	// Cursor is where the next listing begins; opaque, at most cluster.MaxCursor bytes. nil: the same place as this one.
+	// Cursor is where the next listing begins; opaque, at most cluster.MaxCursor bytes. nil: the same place as this
+	// one.
 	Cursor []byte
 	// End reports that these items are the last ones. Without it List is called again and again.
 	End bool
 }
 
-// Partitioner is a Runner that lists inputs instead of working on them. For each input it makes a partition, an item, that contains the input, and
-// the cluster grants the items to its members. At most Window of them are outstanding at a time, so the input may be far larger than
-// what a cluster can hold. It is the run of an initial partition of a task of spread partitioned; the items are partitions of the same task, of
-// the same type, and have [Grant.ListedBy] set.
+// Partitioner is a Runner that lists inputs instead of working on them. For each input it makes a partition, an item,
+// that contains the input, and the cluster grants the items to its members. At most Window of them are outstanding at a
+// time, so the input may be far larger than what a cluster can hold. It is the run of an initial partition of a task of
+// spread partitioned; the items are partitions of the same task, of the same type, and have [Grant.ListedBy] set.
 //
-// One step adds the items, removes the finished ones, and stores the cursor: after a crash or a move the next owner continues
-// from there, so no input is skipped and no finished input is listed again. The partitioner ends when all listed items are done. A parked item
-// stays in the window until it is unparked and done.
+// One step adds the items, removes the finished ones, and stores the cursor: after a crash or a move the next owner
+// continues from there, so no input is skipped and no finished input is listed again. The partitioner ends when all
+// listed items are done. A parked item stays in the window until it is unparked and done.
 type Partitioner struct {
-	// Window is how many items may be outstanding; default DefaultWindow, at most MaxWindow. A few times the number of items that all members
-	// work on at once is enough.
+	// Window is how many items may be outstanding; default DefaultWindow, at most MaxWindow. A few times the number of
+	// items that all members work on at once is enough.
 	Window int
-	// List returns at most limit inputs after the cursor, which is nil at first; fewer, or none, if there are not more now. The result
-	// must depend on the cursor alone: after a crash List is called with the same cursor again. Keys of items are unique within the task; an item
-	// that is already in the window is skipped.
+	// List returns at most limit inputs after the cursor, which is nil at first; fewer, or none, if there are not more
+	// now. The result must depend on the cursor alone: after a crash List is called with the same cursor again. Keys of
+	// items are unique within the task; an item that is already in the window is skipped.
 	List func(ctx context.Context, g *Grant, cursor []byte, limit int) (Page, error)
 	// Poll is the pause after an empty listing; default 1 s.
 	Poll time.Duration
@@ -76,8 +77,9 @@ func WindowOf(v cluster.Value, g *Grant) Window {
 	return w
 }
 
-// Has reports whether an item of this key is waiting, running or parked; listing it again would have no effect. A listing that repeats former
-// inputs queries the source after it got the window, so that the source no longer shows what was finished by then.
+// Has reports whether an item of this key is waiting, running or parked; listing it again would have no effect. A
+// listing that repeats former inputs queries the source after it got the window, so that the source no longer shows
+// what was finished by then.
 func (w Window) Has(key string) bool {
 	job, task, by := w.lists.Split()
 	p, ok := w.value.Partition(cluster.NewPartitionID(job, task, key))
@@ -87,9 +89,11 @@ func (w Window) Has(key string) bool {
 // Windows is a Host that partitioners can run on. The supervisor's is one.
 type Windows interface {
 	Host
-	// Window returns the window of partitioner g in the newest value here, and a channel that is closed when there is a newer one.
+	// Window returns the window of partitioner g in the newest value here, and a channel that is closed when there is a
+	// newer one.
 	Window(g *Grant) (Window, <-chan struct{}, error)
-	// Advance writes one step of g, based on w, and returns when it has been applied; refused is the reason if the cluster did not accept it.
+	// Advance writes one step of g, based on w, and returns when it has been applied; refused is the reason if the
+	// cluster did not accept it.
 	Advance(ctx context.Context, g *Grant, w Window, c cluster.AdvanceWindow) (refused string, err error)
 }
 
@@ -114,7 +118,8 @@ type listing struct {
 	host  Windows
 	grant *Grant
 	plan  listingPlan
-	// resting says that the source had nothing; poll ends that. What changes in the cluster meanwhile says nothing of the source.
+	// resting says that the source had nothing; poll ends that. What changes in the cluster meanwhile says nothing of
+	// the source.
 	resting bool
 	poll    *time.Timer
 }

@@ -35,7 +35,8 @@ func (h *scripted) Advance(_ context.Context, _ *Grant, w Window, c cluster.Adva
 	return why, nil
 }
 
-// A listing goes on from its cursor, also where a page names none or another run was faster; it ends with the reason why a step is refused.
+// A listing goes on from its cursor, also where a page names none or another run was faster; it ends with the reason
+// why a step is refused.
 func TestListingGoesOn(t *testing.T) {
 	t.Parallel()
 	pages := []Page{{Items: []cluster.Item{{Key: "a"}}, Cursor: []byte("1")}, {Items: []cluster.Item{{Key: "b"}}}, {End: true}}

@@ -12,16 +12,17 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// Config is what all members are told through the task. Secrets have no place in it: they are in [Loop].Options of each process.
+// Config is what all members are told through the task. Secrets have no place in it: they are in [Loop].Options of each
+// process.
 type Config struct {
 	Brokers []string `json:"brokers"` // some of the brokers, host:port
-	// From is where a partition begins of which nothing was consumed: at its first record (default), or behind its last one. One that is added
-	// to the topic later begins at its first record in any case.
+	// From is where a partition begins of which nothing was consumed: at its first record (default), or behind its last
+	// one. One that is added to the topic later begins at its first record in any case.
 	From From `json:"from,omitempty"`
 	// OutOfRange is where to go on when the records at the position are no longer there, or not yet: default Nearest.
 	OutOfRange OutOfRange `json:"out_of_range,omitempty"`
-	// Group is the name of a consumer group without members, to which positions are committed too, for other tools. A partition without a
-	// position begins at what is committed there. "" for none.
+	// Group is the name of a consumer group without members, to which positions are committed too, for other tools. A
+	// partition without a position begins at what is committed there. "" for none.
 	Group      string        `json:"group,omitempty"`
 	Save       work.Duration `json:"save,omitempty"`        // how often the position of a busy partition is saved; default 1 s
 	Watch      work.Duration `json:"watch,omitempty"`       // how often to look for new partitions; default 30 s

@@ -111,7 +111,8 @@ func (c *consumption) handle(ctx context.Context, b batch) error {
 	return c.fetchFault(b.err)
 }
 
-// fetchFault tells of what a fetch brought instead of records. Some of it is no reason to stop: the client goes on by itself.
+// fetchFault tells of what a fetch brought instead of records. Some of it is no reason to stop: the client goes on by
+// itself.
 func (c *consumption) fetchFault(err error) error {
 	var lost *kgo.ErrDataLoss
 	switch {
@@ -145,7 +146,8 @@ func (c *consumption) saveIfDue(ctx context.Context) error {
 	}
 }
 
-// save writes the position if it is another. Where the cluster's store does not answer the run goes on: its grant ends by itself when that lasts.
+// save writes the position if it is another. Where the cluster's store does not answer the run goes on: its grant ends
+// by itself when that lasts.
 func (c *consumption) save(ctx context.Context) error {
 	if c.at == c.saved {
 		return nil

@@ -129,7 +129,8 @@ func TestAPositionThatIsGone(t *testing.T) {
 	b.await("it is logged", func() bool { return strings.Contains(b.logs.String(), "lost=3") })
 }
 
-// What was consumed is committed to the group too, where it has no members; a partition begins at what is committed there.
+// What was consumed is committed to the group too, where it has no members; a partition begins at what is committed
+// there.
 func TestAGroupIsTold(t *testing.T) {
 	b := setup(t, 1, "orders")
 	b.produce("orders", 0, 10, 0)

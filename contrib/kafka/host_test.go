@@ -54,8 +54,8 @@ func (b *bed) start(typ rota.Type, g *work.Grant) (stop func() error, ended <-ch
 	}, done
 }
 
-// A watcher that was cut between its decision and the end of its split splits for what it has decided, whatever the topic has now: the partitions that
-// it has found since are those of the next one.
+// A watcher that was cut between its decision and the end of its split splits for what it has decided, whatever the
+// topic has now: the partitions that it has found since are those of the next one.
 func TestASplitIsForWhatWasDecided(t *testing.T) {
 	b := setup(t, 5, "orders")
 	h := worktest.NewHost()
@@ -112,7 +112,8 @@ func TestWithoutLeaseNothingIsTaken(t *testing.T) {
 	}
 }
 
-// A store that does not answer for a while costs nothing but time; what was taken meanwhile is saved when it is back, or the run ends.
+// A store that does not answer for a while costs nothing but time; what was taken meanwhile is saved when it is back,
+// or the run ends.
 func TestAStoreThatIsAwayForAWhile(t *testing.T) {
 	b := setup(t, 1, "orders")
 	b.produce("orders", 0, 5, 0)
@@ -186,7 +187,8 @@ func TestAQuietPartitionWritesNothing(t *testing.T) {
 	}
 }
 
-// Where a partition begins is saved before anything was taken: what comes before the next owner's run is not left out by "behind the last record".
+// Where a partition begins is saved before anything was taken: what comes before the next owner's run is not left out
+// by "behind the last record".
 func TestTheBeginningIsSaved(t *testing.T) {
 	b := setup(t, 1, "orders")
 	b.produce("orders", 1000, 5, 0) // not wanted

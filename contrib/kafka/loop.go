@@ -15,12 +15,13 @@ import (
 
 // Loop is what one process does with records. Take is required.
 type Loop struct {
-	// Take works on records of one partition, at least one, in their order, and returns how many of them it is done with, from the first; all,
-	// or fewer and the reason. It is never called twice at once for one partition. The records behind those that are done are handed over
-	// again. g.Token grows with each owner of the partition: write results so that an old token cannot overwrite a newer one.
+	// Take works on records of one partition, at least one, in their order, and returns how many of them it is done
+	// with, from the first; all, or fewer and the reason. It is never called twice at once for one partition. The
+	// records behind those that are done are handed over again. g.Token grows with each owner of the partition: write
+	// results so that an old token cannot overwrite a newer one.
 	Take func(ctx context.Context, g *rota.Grant, records []*kgo.Record) (done int, err error)
-	// Options are those of this process: TLS, SASL, [kgo.FetchIsolationLevel], [kgo.FetchMaxPartitionBytes], a logger. What belongs to
-	// consuming itself (brokers, groups, topics, offsets) is set by this package.
+	// Options are those of this process: TLS, SASL, [kgo.FetchIsolationLevel], [kgo.FetchMaxPartitionBytes], a logger.
+	// What belongs to consuming itself (brokers, groups, topics, offsets) is set by this package.
 	Options []kgo.Opt
 }
 
@@ -45,7 +46,8 @@ func NewType(name string, l Loop) rota.Type {
 	}}
 }
 
-// Task is a task of a type that [NewType] made, for some topics. Change what it says of hand-over, labels and the like before you submit it.
+// Task is a task of a type that [NewType] made, for some topics. Change what it says of hand-over, labels and the like
+// before you submit it.
 func Task(typ string, c Config, topics ...string) rota.Task {
 	return rota.Task{Type: typ, Config: c, Spread: rota.Partitioned, Partitions: topics}
 }
@@ -78,8 +80,8 @@ type bounds struct {
 	start, end int64
 }
 
-// begin is where a run begins, and whether that is new: it is saved at once, so that what comes between "behind the last record" and the first
-// save is not left out by the next owner.
+// begin is where a run begins, and whether that is new: it is saved at once, so that what comes between "behind the
+// last record" and the first save is not left out by the next owner.
 type begin struct {
 	at   position
 	news bool
@@ -87,8 +89,8 @@ type begin struct {
 	why  string // what to tell of it; "" for nothing
 }
 
-// start finds where to begin: at the saved position, if the topic still has it; else as the rules say. committed is what the group has, nil for
-// nothing; grown tells that the partition was added to the topic later.
+// start finds where to begin: at the saved position, if the topic still has it; else as the rules say. committed is
+// what the group has, nil for nothing; grown tells that the partition was added to the topic later.
 func start(c Config, saved, committed *position, b bounds, grown bool) (begin, error) {
 	switch {
 	case saved != nil && saved.Topic != "" && b.topic != "" && saved.Topic != b.topic:

@@ -36,7 +36,8 @@ func TestEachRecordIsTakenOnce(t *testing.T) {
 	}
 }
 
-// New partitions are found, more than once, and consumed from their first record, though the rest of the topic is from its end.
+// New partitions are found, more than once, and consumed from their first record, though the rest of the topic is from
+// its end.
 func TestTopicsGrow(t *testing.T) {
 	b := setup(t, 1, "orders")
 	b.produce("orders", 1000, 5, 0) // before the task: not wanted

@@ -12,12 +12,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// MaxPartitionBytes is how much of a partition one fetch brings, as it comes over the network, unless [Loop].Options say otherwise. A single
-// batch of records that is larger comes whole.
+// MaxPartitionBytes is how much of a partition one fetch brings, as it comes over the network, unless [Loop].Options
+// say otherwise. A single batch of records that is larger comes whole.
 const MaxPartitionBytes = 256 << 10
 
-// A partition that is added waits for metadata, and for the end of the fetch that a broker holds open while there is nothing: with the client's
-// own 5 s for each, so would the hand-over of each partition. The price is a request a second for each broker.
+// A partition that is added waits for metadata, and for the end of the fetch that a broker holds open while there is
+// nothing: with the client's own 5 s for each, so would the hand-over of each partition. The price is a request a
+// second for each broker.
 const (
 	metadataMinAge = 250 * time.Millisecond
 	fetchMaxWait   = time.Second
@@ -165,8 +166,8 @@ func (r *reader) tell(topic string, b batch) {
 // errAnew ends runs of a topic that is another by now.
 var errAnew = errors.New("the topic was recreated")
 
-// renew makes the client forget a topic that was recreated, which it would ask for under the old ID for ever. Runs that still consume the old one
-// end with an error. One that knows no ID changes nothing.
+// renew makes the client forget a topic that was recreated, which it would ask for under the old ID for ever. Runs that
+// still consume the old one end with an error. One that knows no ID changes nothing.
 func (r *reader) renew(topic, id string) {
 	if id == "" || r.ids[topic] == id {
 		return
@@ -197,8 +198,8 @@ func (r *reader) consume(p partition, at position) *feed {
 	return f
 }
 
-// leave stops to fetch a partition. It returns when nothing of it is on its way any more: the next run of it would take late records of this
-// one for its own, and the gap before them for deleted ones.
+// leave stops to fetch a partition. It returns when nothing of it is on its way any more: the next run of it would take
+// late records of this one for its own, and the gap before them for deleted ones.
 func (r *reader) leave(p partition) {
 	r.client.RemoveConsumePartitions(map[string][]int32{p.topic: {p.number}})
 	r.mu.Lock()

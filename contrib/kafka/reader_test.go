@@ -26,7 +26,8 @@ func (s *stopper) OnFetchRecordUnbuffered(*kgo.Record, bool) {
 	<-s.release
 }
 
-// A fetch that was polled for a run that has left meanwhile is not taken by the next run of the partition, which would see a gap.
+// A fetch that was polled for a run that has left meanwhile is not taken by the next run of the partition, which would
+// see a gap.
 func TestLateFetchesAreNotTaken(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -25,8 +25,8 @@ type watching struct {
 	part   part
 }
 
-// seen is the position of one that watches: how many partitions it has decided to split for. A later run splits for the same number: with
-// another one the children would have other names than those that are there.
+// seen is the position of one that watches: how many partitions it has decided to split for. A later run splits for the
+// same number: with another one the children would have other names than those that are there.
 type seen struct {
 	Partitions int32 `json:"partitions"`
 }

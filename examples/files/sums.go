@@ -42,7 +42,8 @@ func sums(out io.Writer) rota.Type {
 	})
 }
 
-// list gives the files behind a name, in the order of their names. A name may be anything but a key may not: it is escaped.
+// list gives the files behind a name, in the order of their names. A name may be anything but a key may not: it is
+// escaped.
 func list(dir, behind string, limit int) (p rota.Page, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -92,8 +93,8 @@ type result struct {
 
 var errOld = errors.New("a newer owner has written the result")
 
-// write puts the result in its place in one step. It is fenced twice: nothing is written over the result of a newer token, and nothing by who has
-// lost its grant meanwhile.
+// write puts the result in its place in one step. It is fenced twice: nothing is written over the result of a newer
+// token, and nothing by who has lost its grant meanwhile.
 func (r result) write(sum string) error {
 	path := filepath.Join(r.dir, r.name+".sha256")
 	temporary := fmt.Sprintf("%s.%d.part", path, r.token)

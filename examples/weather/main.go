@@ -1,4 +1,5 @@
-// Command weather is a binary of one's own: the command rota with a task type, a store, task files and a sink of its own.
+// Command weather is a binary of one's own: the command rota with a task type, a store, task files and a sink of its
+// own.
 //
 //	weather run --store team:blue --publish archive:samples.jsonl
 //	weather status --store team:blue

@@ -16,8 +16,9 @@ type counted struct {
 	By    string         `json:"by"` // who counted it, for people
 }
 
-// count counts chunks, on many slots at once. Each begins elsewhere and passes over what others have done, so that the work is shared without a word
-// between them; where two count the same chunk, both say the same. The first that finds all of them counted ends the task for all.
+// count counts chunks, on many slots at once. Each begins elsewhere and passes over what others have done, so that the
+// work is shared without a word between them; where two count the same chunk, both say the same. The first that finds
+// all of them counted ends the task for all.
 func (w words) count(ctx context.Context, g *rota.Grant, c struct {
 	Pause work.Duration `json:"pause"` // before each result
 }) error {

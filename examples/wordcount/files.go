@@ -15,9 +15,10 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// words counts below a directory. The results of a job lie in results/JOB: chunks/*.txt and chunks.json of split, counts/*.json of count, total.json
-// of sum. Every file appears at once, whole, and says the same whoever writes it: that is why a run may be broken off anywhere, and done again by
-// another member, even while the first has not noticed yet.
+// words counts below a directory. The results of a job lie in results/JOB: chunks/*.txt and chunks.json of split,
+// counts/*.json of count, total.json of sum. Every file appears at once, whole, and says the same whoever writes it:
+// that is why a run may be broken off anywhere, and done again by another member, even while the first has not noticed
+// yet.
 type words struct{ root *os.Root }
 
 // place is where the results of a job lie.
@@ -36,7 +37,8 @@ func (w words) exists(name string) (bool, error) {
 	return err == nil, err
 }
 
-// put makes a result appear whole. The name on the way is of this grant alone: no other has both its partition and its token.
+// put makes a result appear whole. The name on the way is of this grant alone: no other has both its partition and its
+// token.
 func (w words) put(g *rota.Grant, name string, data []byte) error {
 	if err := w.root.MkdirAll(path.Dir(name), 0o750); err != nil {
 		return err

@@ -19,7 +19,8 @@ type piece struct {
 	Len  int64  `json:"len"`
 }
 
-// tally is a segment: how often a piece has a word; or the piece itself, so that the sum can tell which pieces are in it.
+// tally is a segment: how often a piece has a word; or the piece itself, so that the sum can tell which pieces are in
+// it.
 type tally struct {
 	Word  string `json:"word"`
 	N     int    `json:"n,omitempty"`

@@ -1,5 +1,5 @@
-// Command wordcount is a member that brings task types of its own: three that count words together. The job that uses them is job.yaml; the tour
-// is in docs/guide/jobs.md.
+// Command wordcount is a member that brings task types of its own: three that count words together. The job that uses
+// them is job.yaml; the tour is in docs/guide/jobs.md.
 package main
 
 import (

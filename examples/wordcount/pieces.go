@@ -9,7 +9,8 @@ import (
 	"slices"
 )
 
-// nextPiece finds the piece of a file at a place: some bytes, and what is left of the last word. Last says that nothing comes after it.
+// nextPiece finds the piece of a file at a place: some bytes, and what is left of the last word. Last says that nothing
+// comes after it.
 func (w words) nextPiece(name string, at, size int64) (p piece, last bool, err error) {
 	file, err := w.root.Open(name)
 	if err != nil {
@@ -86,7 +87,8 @@ func (t tallies) add(text []byte) {
 	}
 }
 
-// check compares the pieces of a sum with the texts: every byte is in one piece. A hole counts as one piece lost, however many it may have been.
+// check compares the pieces of a sum with the texts: every byte is in one piece. A hole counts as one piece lost,
+// however many it may have been.
 func (w words) check(s *sum) error {
 	slices.SortFunc(s.Pieces, func(a, b piece) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.At, b.At)) })
 	s.Segments = len(s.Pieces)

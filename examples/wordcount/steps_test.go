@@ -68,7 +68,8 @@ func (d *desk) wanted() (words int) {
 
 const splitConfig = `{"text": "text", "lines": 5}`
 
-// Two slots count, one after the other: the second finds all chunks counted. Each task may run again, under a newer token, and says the same.
+// Two slots count, one after the other: the second finds all chunks counted. Each task may run again, under a newer
+// token, and says the same.
 func TestTasksCountAllWords(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/rota-run/rota/store/nats"
 )
 
-// openStore opens the store that the members meet in: a directory, or servers as nats://HOST:PORT,HOST:PORT/NAME or kafka://HOST:PORT/NAME.
+// openStore opens the store that the members meet in: a directory, or servers as nats://HOST:PORT,HOST:PORT/NAME or
+// kafka://HOST:PORT/NAME.
 func openStore(ctx context.Context, place string) (store.Full, error) {
 	scheme, rest, ok := strings.Cut(place, "://")
 	if !ok {

@@ -14,7 +14,8 @@ import (
 	"github.com/rota-run/rota/internal/operate"
 )
 
-// Actions let requests change the cluster. They need a token: what a member may do is not for every program on its machine.
+// Actions let requests change the cluster. They need a token: what a member may do is not for every program on its
+// machine.
 type Actions struct {
 	Operator *operate.Operator
 	// Job reads the definition of a job, as rota job submit does.

@@ -33,14 +33,15 @@ func text(w http.ResponseWriter, code int, s string) {
 	_, _ = w.Write([]byte(s))
 }
 
-// maxTurns is how many answers are encoded at a time: a flood of requests must not take the processor from the member's own work.
+// maxTurns is how many answers are encoded at a time: a flood of requests must not take the processor from the member's
+// own work.
 const maxTurns = 2
 
 // chunk is how much of a list is encoded before it is sent.
 const chunk = 16 << 10
 
-// stream sends a list element by element. It encodes only while it has one of the handler's turns, and sends without: a slow reader keeps
-// neither the list nor a turn.
+// stream sends a list element by element. It encodes only while it has one of the handler's turns, and sends without: a
+// slow reader keeps neither the list nor a turn.
 func stream[E any](h *handler, w http.ResponseWriter, r *http.Request, items iter.Seq[E]) {
 	w.Header().Set("Content-Type", "application/json")
 	buf := []byte{'['}
@@ -119,8 +120,8 @@ func (c cursor) say(w http.ResponseWriter, r *http.Request, last string, more bo
 	w.Header().Set("Link", fmt.Sprintf(`<%s?%s>; rel="next"`, r.URL.EscapedPath(), next.Encode()))
 }
 
-// list answers with a page of what is sorted by name. It goes through all twice, to know the end of the page before the first byte is sent, and
-// holds no part of the list.
+// list answers with a page of what is sorted by name. It goes through all twice, to know the end of the page before the
+// first byte is sent, and holds no part of the list.
 func list[E, S any](h *handler, w http.ResponseWriter, r *http.Request, all iter.Seq[E], name func(E) string, show func(E) S) {
 	c, err := cursorOf(r)
 	if err != nil {

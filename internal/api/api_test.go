@@ -141,7 +141,8 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
-// TestTheDescriptionHasAllFields: those of what is embedded too, and those that streams send. The module proof checks answers against it.
+// TestTheDescriptionHasAllFields: those of what is embedded too, and those that streams send. The module proof checks
+// answers against it.
 func TestTheDescriptionHasAllFields(t *testing.T) {
 	t.Parallel()
 	text := body(t, request(config(t), "GET", "/v1/openapi.json", nil))

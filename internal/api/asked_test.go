@@ -19,8 +19,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// TestAsked plays testdata/asked.txt: whom is asked, the method, the path, headers NAME=VALUE ("_" is a space) and body=TEXT, and behind "=>" the status and
-// what the answer says.
+// TestAsked plays testdata/asked.txt: whom is asked, the method, the path, headers NAME=VALUE ("_" is a space) and
+// body=TEXT, and behind "=>" the status and what the answer says.
 func TestAsked(t *testing.T) {
 	t.Parallel()
 	text := must.Get(os.ReadFile("testdata/asked.txt"))(t)

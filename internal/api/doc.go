@@ -6,8 +6,8 @@
 //
 // # Guarantees
 //
-// Lists are sorted by name. Paths, field names and their meaning do not change within a major version; new fields may come. Nothing here holds a
-// secret: definitions are not shown.
+// Lists are sorted by name. Paths, field names and their meaning do not change within a major version; new fields may
+// come. Nothing here holds a secret: definitions are not shown.
 //
 // # What is not guaranteed
 //

@@ -20,7 +20,8 @@ type Changed struct {
 	GoneTasks   []string      `json:"gone_tasks"`
 }
 
-// Beginning is the data of the events "begin" and "reset": everything is to be read again, from /v1/members, /v1/tasks and /v1/jobs.
+// Beginning is the data of the events "begin" and "reset": everything is to be read again, from /v1/members, /v1/tasks
+// and /v1/jobs.
 type Beginning struct {
 	Index    uint64   `json:"index"`
 	Store    string   `json:"store"` // for people
@@ -49,8 +50,9 @@ type follower struct {
 	said  time.Time
 }
 
-// events sends what changes, as server-sent events, until the client goes: "begin", "changed", "reset", "ready". The identifier of an event is the index
-// of the log. With a recent one as Last-Event-ID the stream has no "begin", and continues with what has changed since.
+// events sends what changes, as server-sent events, until the client goes: "begin", "changed", "reset", "ready". The
+// identifier of an event is the index of the log. With a recent one as Last-Event-ID the stream has no "begin", and
+// continues with what has changed since.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	c := http.NewResponseController(w)
 	if err := c.SetReadDeadline(time.Time{}); err != nil {

@@ -60,7 +60,8 @@ func listenTo(t *testing.T, url, last string) *events {
 	return &events{t, bufio.NewScanner(answer.Body)}
 }
 
-// TestEvents: a stream begins with where it is, then says what changes, and nothing twice; one with the identifier of an event goes on from there.
+// TestEvents: a stream begins with where it is, then says what changes, and nothing twice; one with the identifier of
+// an event goes on from there.
 func TestEvents(t *testing.T) {
 	var value atomic.Value
 	value.Store(world(t))

@@ -21,7 +21,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// flowing is a value with a job that is a flow of two tasks, and its queue: five segments were read, three of them are done, two letters are dead.
+// flowing is a value with a job that is a flow of two tasks, and its queue: five segments were read, three of them are
+// done, two letters are dead.
 func flowing(t *testing.T) (cluster.Value, store.Queue) {
 	t.Helper()
 	spec := cluster.JobSpec{
@@ -106,7 +107,8 @@ func (n none) Depth(context.Context, string, ...store.Shard) ([]store.Depth, err
 	return nil, store.ErrNotFound
 }
 
-// TestAScrapeAsksForFewFlows: at most for 100 of 101, and never again for one of a completed job that has no dead letters.
+// TestAScrapeAsksForFewFlows: at most for 100 of 101, and never again for one of a completed job that has no dead
+// letters.
 func TestAScrapeAsksForFewFlows(t *testing.T) {
 	t.Parallel()
 	v, _ := flowing(t)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// guard asks for the token, bounds the body, and refuses what a page in a browser on this machine could be made to send: a request by a
-// name that is not ours, or from a page of another site.
+// guard asks for the token, bounds the body, and refuses what a page in a browser on this machine could be made to
+// send: a request by a name that is not ours, or from a page of another site.
 func (h *handler) guard(next http.Handler) http.Handler {
 	return h.ours(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if foreign(r) {
@@ -25,7 +25,8 @@ func (h *handler) guard(next http.Handler) http.Handler {
 	}))
 }
 
-// ours refuses a request by a name that is not ours: a page of another site whose name was made to lead here could read the answer.
+// ours refuses a request by a name that is not ours: a page of another site whose name was made to lead here could read
+// the answer.
 func (h *handler) ours(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -43,8 +44,8 @@ func (h *handler) ours(next http.Handler) http.Handler {
 	})
 }
 
-// foreign tells whether a browser sent the request for a page of another origin. Another port of this machine is another origin: it is another
-// program. Clients that are no browsers send neither header.
+// foreign tells whether a browser sent the request for a page of another origin. Another port of this machine is
+// another origin: it is another program. Clients that are no browsers send neither header.
 func foreign(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":

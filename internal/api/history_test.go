@@ -116,7 +116,8 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// TestAsOf: the position with the fewest entries on the wrong side of an instant; one clock that is far off decides nothing.
+// TestAsOf: the position with the fewest entries on the wrong side of an instant; one clock that is far off decides
+// nothing.
 func TestAsOf(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -201,7 +202,8 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// TestJournalEvents: records come as they are written, a late one too, each once; a stream that goes on repeats no more than a minute.
+// TestJournalEvents: records come as they are written, a late one too, each once; a stream that goes on repeats no more
+// than a minute.
 func TestJournalEvents(t *testing.T) {
 	now := time.Now().UnixMilli()
 	kept := journal.NewMemory(100)

@@ -70,7 +70,8 @@ func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
 
 const ask = "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-// TestMoreConnectionsThanAllowedWait: one over the bound waits, and gets its turn when one of the others has its answer, which is its last then.
+// TestMoreConnectionsThanAllowedWait: one over the bound waits, and gets its turn when one of the others has its
+// answer, which is its last then.
 func TestMoreConnectionsThanAllowedWait(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		gate, l := make(chan struct{}), newPipes()

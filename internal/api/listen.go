@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// DefaultAddress is where a member listens unless told otherwise; when the port is taken, the next free one up to LastPort.
+// DefaultAddress is where a member listens unless told otherwise; when the port is taken, the next free one up to
+// LastPort.
 const (
 	DefaultAddress = "127.0.0.1:7600"
 	LastPort       = 7699
@@ -27,8 +28,8 @@ type Access struct {
 // ErrNotLoopback refuses to show a cluster to the network without protection.
 var ErrNotLoopback = errors.New("an address beyond loopback needs TLS and a token")
 
-// Listen opens the address of the API. With address "" it is the first free one from DefaultAddress on. An address that is not a
-// loopback address is refused without TLS and a token.
+// Listen opens the address of the API. With address "" it is the first free one from DefaultAddress on. An address that
+// is not a loopback address is refused without TLS and a token.
 func Listen(address string, a Access) (net.Listener, error) {
 	search := address == ""
 	if search {
@@ -85,11 +86,13 @@ func Loopback(host string) bool {
 const (
 	usualConnections = 128
 	leastConnections = 4
-	// fileShare is the part of the process's file descriptors that connections may take: the store, programs and checks need the others.
+	// fileShare is the part of the process's file descriptors that connections may take: the store, programs and checks
+	// need the others.
 	fileShare = 4
 )
 
-// connections is how many a server holds, if that many are wanted and the process may open that many files; 0 stands for unknown.
+// connections is how many a server holds, if that many are wanted and the process may open that many files; 0 stands
+// for unknown.
 func connections(wanted int, files uint64) int {
 	if wanted <= 0 {
 		wanted = usualConnections
@@ -100,7 +103,8 @@ func connections(wanted int, files uint64) int {
 	return max(int(files/fileShare), min(wanted, leastConnections)) //nolint:gosec // less than wanted
 }
 
-// limited is a listener that accepts a connection when the server has room for it. A server tells by its hook when a connection ends.
+// limited is a listener that accepts a connection when the server has room for it. A server tells by its hook when a
+// connection ends.
 type limited struct {
 	net.Listener
 	room   chan struct{}
@@ -120,8 +124,8 @@ func limit(l net.Listener, s *http.Server, n int) net.Listener {
 	return limited
 }
 
-// Accept implements net.Listener. While there is no room, connections that wait for a further request are closed, and those in use close
-// after their answer.
+// Accept implements net.Listener. While there is no room, connections that wait for a further request are closed, and
+// those in use close after their answer.
 func (l *limited) Accept() (net.Conn, error) {
 	select {
 	case l.room <- struct{}{}:

@@ -35,7 +35,8 @@ func TestLogInTheAPI(t *testing.T) {
 	}
 }
 
-// TestCallsInTheAPI pages through calls, of a state where it is asked for, shows no argument, and counts what cannot be read.
+// TestCallsInTheAPI pages through calls, of a state where it is asked for, shows no argument, and counts what cannot be
+// read.
 func TestCallsInTheAPI(t *testing.T) {
 	t.Parallel()
 	docs := memory.New().Open()

@@ -15,8 +15,9 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// NewCollector returns a Prometheus collector of a member's metrics. Each scrape calls read, which node.Node.Metrics implements.
-// The caller registers the collector where it likes. Each value has the label rota_member: a name that scrapers do not give to their targets.
+// NewCollector returns a Prometheus collector of a member's metrics. Each scrape calls read, which node.Node.Metrics
+// implements. The caller registers the collector where it likes. Each value has the label rota_member: a name that
+// scrapers do not give to their targets.
 func NewCollector(member cluster.MemberID, read func() []node.Metric) prometheus.Collector {
 	return &collector{labels: prometheus.Labels{"rota_member": string(member)}, read: read}
 }
@@ -79,8 +80,9 @@ const (
 	flowsTaken = 2 * time.Second
 )
 
-// NewFlowCollector returns a Prometheus collector of how far the flows of running jobs are: what rota job show --follow draws. Of completed jobs it shows what has dead letters.
-// Each scrape asks the queue; more than 100 flows, and those for which it has no answer in time, are counted as unshown.
+// NewFlowCollector returns a Prometheus collector of how far the flows of running jobs are: what rota job show --follow
+// draws. Of completed jobs it shows what has dead letters. Each scrape asks the queue; more than 100 flows, and those
+// for which it has no answer in time, are counted as unshown.
 func NewFlowCollector(queue store.Queue, value func() cluster.Value) prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("rota_flow_"+name, help, labels, nil)

@@ -40,7 +40,8 @@ func many(t *testing.T, v cluster.Value, first, last int) cluster.Value {
 
 var nextPage = regexp.MustCompile(`^<(.+)>; rel="next"$`)
 
-// follow asks for a list and for all its pages, and returns the field of each element. Between two pages it calls between.
+// follow asks for a list and for all its pages, and returns the field of each element. Between two pages it calls
+// between.
 func follow(t *testing.T, h http.Handler, path, field string, between func()) (all []string, pages int) {
 	t.Helper()
 	for path != "" {
@@ -66,7 +67,8 @@ func follow(t *testing.T, h http.Handler, path, field string, between func()) (a
 	return all, pages
 }
 
-// TestPagesCoverAListOnce: what is there from the first page to the last is in exactly one page, while tasks come before and after the cursor.
+// TestPagesCoverAListOnce: what is there from the first page to the last is in exactly one page, while tasks come
+// before and after the cursor.
 func TestPagesCoverAListOnce(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/v1/tasks?limit=7", "/v1/jobs?limit=7", "/v1/tasks?state=waiting&limit=1", "/v1/tasks?limit=15", "/v1/tasks?limit=29"} {
@@ -107,7 +109,8 @@ func TestAListHasABoundByDefault(t *testing.T) {
 	}
 }
 
-// TestJournalPages: all records are in exactly one page each, newest page first, also where many are of one millisecond and more are written.
+// TestJournalPages: all records are in exactly one page each, newest page first, also where many are of one millisecond
+// and more are written.
 func TestJournalPages(t *testing.T) {
 	t.Parallel()
 	m := journal.NewMemory(10_000)
@@ -173,7 +176,8 @@ func (w *watched) Write(b []byte) (int, error) {
 	return len(b), w.fail
 }
 
-// TestASlowReaderHoldsNoList: while the first part of a list of 10,000 tasks is being sent, neither the list nor its encoding is in memory.
+// TestASlowReaderHoldsNoList: while the first part of a list of 10,000 tasks is being sent, neither the list nor its
+// encoding is in memory.
 func TestASlowReaderHoldsNoList(t *testing.T) { //nolint:paralleltest // it measures the heap
 	v := many(t, cluster.Value{}, 1, 10_000)
 	h := api.Handler(api.Config{Value: func() cluster.Value { return v }})
@@ -198,7 +202,8 @@ func (s stuckReader) Write(b []byte) (int, error) {
 	return s.ResponseRecorder.Write(b)
 }
 
-// TestSlowReadersKeepNoTurn: however many readers take nothing, of a list of one part or of several, another one gets its answer.
+// TestSlowReadersKeepNoTurn: however many readers take nothing, of a list of one part or of several, another one gets
+// its answer.
 func TestSlowReadersKeepNoTurn(t *testing.T) {
 	for _, limit := range []int{5, 500} {
 		t.Run(strconv.Itoa(limit), func(t *testing.T) { slowReaders(t, limit) })

@@ -113,7 +113,8 @@ func failPast(w http.ResponseWriter, err error) {
 	fail(w, http.StatusServiceUnavailable, err.Error())
 }
 
-// looks is the value as streams see it: one look serves all of them for a while. Where the store hangs streams alone wait.
+// looks is the value as streams see it: one look serves all of them for a while. Where the store hangs streams alone
+// wait.
 type looks struct {
 	mu    sync.Mutex
 	at    time.Time

@@ -54,7 +54,8 @@ func (h *handler) journal(w http.ResponseWriter, r *http.Request) {
 	stream(h, w, r, slices.Values(page))
 }
 
-// A position in the journal is the time of the oldest record shown, in milliseconds, and how many of that time were shown.
+// A position in the journal is the time of the oldest record shown, in milliseconds, and how many of that time were
+// shown.
 func position(page []journal.Record, at int64, shown int) string {
 	if len(page) == 0 {
 		return ""

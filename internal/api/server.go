@@ -36,7 +36,8 @@ type Config struct {
 	Users    Users           // who has a token of their own, with a role
 	Actions  *Actions        // default: none, and then it only shows
 	Logger   *slog.Logger    // default: discard
-	// Connections is how many connections a server holds at most; default: 128, and never more than a quarter of the process's file descriptors.
+	// Connections is how many connections a server holds at most; default: 128, and never more than a quarter of the
+	// process's file descriptors.
 	Connections int
 
 	done <-chan struct{} // ends streams
@@ -50,8 +51,8 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-// Serve answers requests on l until ctx ends. It returns when all handlers have ended. It holds at most [Config.Connections] connections: one more
-// waits, and while all are in use none is kept for a further request.
+// Serve answers requests on l until ctx ends. It returns when all handlers have ended. It holds at most
+// [Config.Connections] connections: one more waits, and while all are in use none is kept for a further request.
 func Serve(ctx context.Context, l net.Listener, c Config) error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -82,8 +83,8 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 	return nil
 }
 
-// Handler answers the API's paths and those of the page: GET and HEAD show, POST changes the cluster where there are [Actions]. The page itself shows nothing of the cluster: it asks for the token
-// and reads the API with it.
+// Handler answers the API's paths and those of the page: GET and HEAD show, POST changes the cluster where there are
+// [Actions]. The page itself shows nothing of the cluster: it asks for the token and reads the API with it.
 func Handler(c Config) http.Handler {
 	h := &handler{c: c, turns: make(chan struct{}, maxTurns)}
 	mux := http.NewServeMux()
@@ -245,7 +246,8 @@ func (h *handler) plan(w http.ResponseWriter, r *http.Request) {
 // ItIs is the answer of /healthz to a prober that has the right member and store.
 const ItIs = "ok: that member\n"
 
-// alive says that the process answers. It needs no token, so it does not say who that is: a prober says whom it asks, and hears whether that is so.
+// alive says that the process answers. It needs no token, so it does not say who that is: a prober says whom it asks,
+// and hears whether that is so.
 func (h *handler) alive(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	member, store := q.Get("member"), q.Get("store")

@@ -15,7 +15,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// BenchmarkSlowReaders: 150 connections ask for 10,000 of 100,000 tasks and read nothing. It reports by how much the live memory and the process have grown.
+// BenchmarkSlowReaders: 150 connections ask for 10,000 of 100,000 tasks and read nothing. It reports by how much the
+// live memory and the process have grown.
 //
 //	go test ./internal/api -run xxx -bench SlowReaders -benchtime 1x
 func BenchmarkSlowReaders(b *testing.B) {

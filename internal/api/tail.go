@@ -22,8 +22,9 @@ const (
 	maxTails  = 16
 )
 
-// tail sends records of the journal as they come, until the client goes. The identifier of an event is the record's time in ms and a hash of it. With one as Last-Event-ID
-// the stream begins a minute before it, so that what came late is not left out: what the client has by its identifier it drops.
+// tail sends records of the journal as they come, until the client goes. The identifier of an event is the record's
+// time in ms and a hash of it. With one as Last-Event-ID the stream begins a minute before it, so that what came late
+// is not left out: what the client has by its identifier it drops.
 func (h *handler) tail(w http.ResponseWriter, r *http.Request) {
 	c := http.NewResponseController(w)
 	if err := c.SetReadDeadline(time.Time{}); err != nil {
@@ -74,8 +75,8 @@ type journalTail struct {
 	shown  map[string]int64 // identifiers, with their time in ms
 }
 
-// read returns the records since a time, some of them twice. A page has the newest records: if it is full and even the oldest one is new, more came than
-// fit, and the page before it is read too.
+// read returns the records since a time, some of them twice. A page has the newest records: if it is full and even the
+// oldest one is new, more came than fit, and the page before it is read too.
 func (t *journalTail) read(since time.Time) ([]journal.Record, error) {
 	q := t.wanted
 	q.Since, q.Limit = since, maxPage

@@ -14,7 +14,8 @@ import (
 	"github.com/rota-run/rota/journal"
 )
 
-// TestJournalEventsOfManyPages: a client that was away while more records came than a page has gets all of them, each once and oldest first.
+// TestJournalEventsOfManyPages: a client that was away while more records came than a page has gets all of them, each
+// once and oldest first.
 func TestJournalEventsOfManyPages(t *testing.T) {
 	const records = 23_000 // a page has 10,000
 	for _, perMS := range []int{100, records} {

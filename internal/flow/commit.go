@@ -1,7 +1,8 @@
 package flow
 
-// Hold tells whether a task waits before it puts more into an edge: so many messages are in it, so many are allowed, and so many workers take from it.
-// An edge from which nobody takes is never full: with fewer slots than tasks its consumers come when this task is done, and would wait for ever.
+// Hold tells whether a task waits before it puts more into an edge: so many messages are in it, so many are allowed,
+// and so many workers take from it. An edge from which nobody takes is never full: with fewer slots than tasks its
+// consumers come when this task is done, and would wait for ever.
 func Hold(pending, bound uint64, consumers int) bool {
 	return bound > 0 && pending >= bound && consumers > 0
 }

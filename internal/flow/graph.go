@@ -41,7 +41,8 @@ type Shard struct {
 // Name is the name of an edge in the queue.
 func (e Edge) Name() string { return "edge/" + e.From + "/" + e.To }
 
-// ChainsOf is the edge that holds the positions of a task that reads from outside, or the states of one that keeps some.
+// ChainsOf is the edge that holds the positions of a task that reads from outside, or the states of one that keeps
+// some.
 func ChainsOf(task string) string { return "chain/" + task }
 
 // DeadOf is the edge that holds the dead letters of a task.
@@ -99,7 +100,8 @@ func (g Graph) Ingress(task string) []Shard {
 	return out
 }
 
-// Chains lists the shards that hold the positions of a task that reads from outside, or the states of one that is keyed; none for others.
+// Chains lists the shards that hold the positions of a task that reads from outside, or the states of one that is
+// keyed; none for others.
 func (g Graph) Chains(task string) []Shard {
 	t, _ := g.Task(task)
 	switch in := g.In(task); {
@@ -174,7 +176,8 @@ func (g Graph) Check() error {
 	return errors.Join(errs...)
 }
 
-// checkKeyed says why a task cannot keep state by key: equal keys must meet in one shard, over all edges that lead to it.
+// checkKeyed says why a task cannot keep state by key: equal keys must meet in one shard, over all edges that lead to
+// it.
 func (g Graph) checkKeyed(task string) error {
 	in := g.In(task)
 	if len(in) == 0 {

@@ -7,11 +7,13 @@ import (
 	"github.com/rota-run/rota/internal/proof/check"
 )
 
-// model is two stages, A and B, with two shards and some workers each, and a queue. Messages wait in A's ingress, which is sealed. What decides is the
-// real thing: Step. The queue is a model: it keeps what it was told, once, delivers what is not acknowledged, and its answers may be lost.
+// model is two stages, A and B, with two shards and some workers each, and a queue. Messages wait in A's ingress, which
+// is sealed. What decides is the real thing: Step. The queue is a model: it keeps what it was told, once, delivers what
+// is not acknowledged, and its answers may be lost.
 //
-// A worker's call and its answer are one move, unless a fault comes between: the call fails, its answer is lost, or it happens late, or a second time. Leases
-// end early; workers die and are replaced; the server starts again; the end of one run ends all runs of its task, as in the cluster.
+// A worker's call and its answer are one move, unless a fault comes between: the call fails, its answer is lost, or it
+// happens late, or a second time. Leases end early; workers die and are replaced; the server starts again; the end of
+// one run ends all runs of its task, as in the cluster.
 type model struct {
 	messages int // in A's ingress
 	workers  int // of each stage

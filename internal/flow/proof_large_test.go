@@ -32,5 +32,6 @@ func TestProofLarge(t *testing.T) {
 // TestSeedsMany is TestSeeds with more walks.
 func TestSeedsMany(t *testing.T) { walks(t, 20_000) }
 
-// TestFlawsAreFound builds the tests of this package with the flaws laid over the source, and walks for each the scenario that is to find it.
+// TestFlawsAreFound builds the tests of this package with the flaws laid over the source, and walks for each the
+// scenario that is to find it.
 func TestFlawsAreFound(t *testing.T) { mutanttest.WalkedAreFound(t, "internal/flow", "^TestProof$") }

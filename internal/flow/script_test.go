@@ -8,8 +8,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestSealingScripts runs the races of sealing in testdata/sealing, as the coordinator document names them, on workers of one task; -rewrite writes
-// the present behaviour. The queue of a script knows what is drained, sealed and complete; a crash at any place loses what a worker has in hand.
+// TestSealingScripts runs the races of sealing in testdata/sealing, as the coordinator document names them, on workers
+// of one task; -rewrite writes the present behaviour. The queue of a script knows what is drained, sealed and complete;
+// a crash at any place loses what a worker has in hand.
 func TestSealingScripts(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/sealing", func(t *testing.T, path string) {

@@ -9,8 +9,8 @@ import (
 // all are the faults of a walk: more, and of more kinds, than every order of them can be walked.
 var all = faults{crash: 3, lapse: 3, lost: 3, fail: 3, late: 3, twice: 3, lag: 3, boot: 2}
 
-// TestSeeds walks by chance where there is too much to walk everything: more messages, and all faults together. Every walk must keep the promises, and
-// come to a good end. The build tag proof makes more walks.
+// TestSeeds walks by chance where there is too much to walk everything: more messages, and all faults together. Every
+// walk must keep the promises, and come to a good end. The build tag proof makes more walks.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	walks(t, 150)
@@ -40,7 +40,8 @@ func walks(t *testing.T, seeds uint64) {
 	}
 }
 
-// stroll takes one move after the other, by chance, to a good end, a broken promise, or nowhere. Most moves are no faults, so that some faults are left for the end.
+// stroll takes one move after the other, by chance, to a good end, a broken promise, or nowhere. Most moves are no
+// faults, so that some faults are left for the end.
 func stroll(m model, chance *rand.Rand) (system, []string) {
 	s, trace := m.Start()[0], []string(nil)
 	for len(trace) < 20_000 && s.broken == "" && !m.Good(s) {

@@ -8,7 +8,8 @@ type Params struct {
 	Out   int // shards of the egress
 	Sink  bool
 	First int // the shard to begin with, so that workers do not crowd at one
-	// LookAfter is how many deliveries are worked on before the worker looks how far the shards are; 0: it looks only when it has nothing to do.
+	// LookAfter is how many deliveries are worked on before the worker looks how far the shards are; 0: it looks only
+	// when it has nothing to do.
 	LookAfter int
 }
 

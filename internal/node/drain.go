@@ -42,7 +42,8 @@ func (n *Node) drain(gone, hurry <-chan struct{}) {
 	}
 }
 
-// drained tells whether nothing is left here that another member could take. What only this member may run must not keep it.
+// drained tells whether nothing is left here that another member could take. What only this member may run must not
+// keep it.
 func (n *Node) drained() bool {
 	v, takers := n.member.Value(), n.takers()
 	for p := range v.OwnedBy(n.c.Member) {
@@ -93,8 +94,8 @@ func movable(v cluster.Value, id cluster.PartitionID, takers []cluster.Member) b
 	return false
 }
 
-// drainPrefix is where documents say which members people have drained. The value forgets a member that leaves; these are kept, so that one that restarts during its
-// maintenance takes no tasks.
+// drainPrefix is where documents say which members people have drained. The value forgets a member that leaves; these
+// are kept, so that one that restarts during its maintenance takes no tasks.
 const drainPrefix = "drain/"
 
 // drainWord is such a document.
@@ -103,7 +104,8 @@ type drainWord struct {
 	AtMS int64  `json:"at_ms"`
 }
 
-// KeepDrained writes that a member was drained, and by whom; off: that it is not any more. It tells whether that was said before.
+// KeepDrained writes that a member was drained, and by whom; off: that it is not any more. It tells whether that was
+// said before.
 func KeepDrained(ctx context.Context, docs store.Docs, member cluster.MemberID, on bool, by string) (was bool, err error) {
 	key := drainPrefix + string(member)
 	for {

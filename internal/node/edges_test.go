@@ -158,7 +158,8 @@ func TestTheWholeValue(t *testing.T) {
 	})
 }
 
-// A store that hangs holds up each caller for one time-out at most, however many there are, and they share what is asked of it.
+// A store that hangs holds up each caller for one time-out at most, however many there are, and they share what is
+// asked of it.
 func TestManyLookAtTheWholeValue(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		l := &hanging{light: light{excerpt: valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"})}, hangs: make(chan struct{})}

@@ -62,7 +62,8 @@ func (f *flowRun) through() (out uint64, dead []flows.Letter) {
 	return d[0].Segments, dead
 }
 
-// A segment that is larger than a queue takes, and segments that are so together, are dead letters that say so; the others go on.
+// A segment that is larger than a queue takes, and segments that are so together, are dead letters that say so; the
+// others go on.
 func TestSegmentsThatAreTooLarge(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		f := swelling(t, func(n int) int {
@@ -193,7 +194,8 @@ func doorway(open *atomic.Bool) work.Type {
 	}})
 }
 
-// Flows that have nothing to do ask the store for almost nothing: together one document a second, and each less than a poll of one document a second.
+// Flows that have nothing to do ask the store for almost nothing: together one document a second, and each less than a
+// poll of one document a second.
 func TestIdleFlows(t *testing.T) {
 	jobs, minute := *idleFlows, 60.0
 	virtual.Test(t, func(t *testing.T) {
@@ -220,7 +222,8 @@ func TestIdleFlows(t *testing.T) {
 	})
 }
 
-// A segment that comes after a long time is at the output within seconds, and the job ends, though the tasks are on three members.
+// A segment that comes after a long time is at the output within seconds, and the job ends, though the tasks are on
+// three members.
 func TestIdleFlowWakes(t *testing.T) {
 	virtual.Seeds(t, 5, func(t *testing.T, seed uint64) {
 		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(seed, 0)), calm: true, spec: idleFlow()}
@@ -255,8 +258,8 @@ func keyedSources() cluster.JobSpec {
 	return spec
 }
 
-// A stage that keeps state, a queue that fails, a member that dies while it works: every segment is in a state once, whether the queue commits several
-// inputs as one fact or not.
+// A stage that keeps state, a queue that fails, a member that dies while it works: every segment is in a state once,
+// whether the queue commits several inputs as one fact or not.
 func TestKeyedUnderFaults(t *testing.T) {
 	virtual.Seeds(t, 12, func(t *testing.T, seed uint64) {
 		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(seed, 3)), single: seed%2 == 1, spec: keyedSources()}
@@ -274,7 +277,8 @@ func (m mute) Get(ctx context.Context, key string) (store.Doc, error) {
 	return m.Store.Get(ctx, key)
 }
 
-// A ring that fails costs time and nothing else: idle tasks look by themselves within 20 s, as rota job dead-letters retry says.
+// A ring that fails costs time and nothing else: idle tasks look by themselves within 20 s, as rota job dead-letters
+// retry says.
 func TestIdleFlowLooksByItself(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(1, 0)), calm: true, spec: idleFlow()}

@@ -322,7 +322,8 @@ func (f *flowRun) ended(job cluster.JobID) {
 	}
 }
 
-// A flow of three sources, a queue that fails, a member that dies while it works: every segment is at the output, once on its edge.
+// A flow of three sources, a queue that fails, a member that dies while it works: every segment is at the output, once
+// on its edge.
 func TestFlowUnderFaults(t *testing.T) {
 	virtual.Seeds(t, 6, func(t *testing.T, seed uint64) {
 		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(seed, 0))}
@@ -355,7 +356,8 @@ func (b *bundle) kill(u *unreliable) {
 	close(b.done)
 }
 
-// From the last segment at the output, and its seal, to the end of the job it takes no second, though those that wait look seldom. One of them seals.
+// From the last segment at the output, and its seal, to the end of the job it takes no second, though those that wait
+// look seldom. One of them seals.
 func TestEndOfFlow(t *testing.T) {
 	virtual.Seeds(t, 8, func(t *testing.T, seed uint64) {
 		chance := rand.New(rand.NewPCG(seed, 0))

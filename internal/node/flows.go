@@ -61,7 +61,8 @@ func dropFlows(ctx context.Context, v cluster.Value, docs store.Docs, queue stor
 	return nil
 }
 
-// forgotten tells whether a flow is of a job that is gone, or was submitted again since. A value that is older than the flow cannot tell.
+// forgotten tells whether a flow is of a job that is gone, or was submitted again since. A value that is older than the
+// flow cannot tell.
 func forgotten(v cluster.Value, name string) bool {
 	job, at, ok := strings.Cut(name, "@")
 	index, err := strconv.ParseUint(at, 10, 64)

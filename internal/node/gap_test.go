@@ -48,7 +48,8 @@ func TestTheEndsOfOneEntryAreJournaled(t *testing.T) {
 	})
 }
 
-// Who had a partition before this process looked for the first time may have stopped at any time: how long nobody ran it is not known.
+// Who had a partition before this process looked for the first time may have stopped at any time: how long nobody ran
+// it is not known.
 func TestWhatWasBeforeTheFirstLookIsUnknown(t *testing.T) {
 	t.Parallel()
 	var a absence

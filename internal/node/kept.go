@@ -20,8 +20,9 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// Kept is a file with what is assigned to a member and keeps on store loss. With it, a member that starts while the store is away runs that until the store
-// answers; everything else waits. One process at a time may use a file. Its methods may be called from any goroutine.
+// Kept is a file with what is assigned to a member and keeps on store loss. With it, a member that starts while the
+// store is away runs that until the store answers; everything else waits. One process at a time may use a file. Its
+// methods may be called from any goroutine.
 type Kept struct {
 	path   string
 	member cluster.MemberID
@@ -71,7 +72,8 @@ func OpenKept(path string, member cluster.MemberID) (*Kept, error) {
 // Tasks is how many tasks the file had when it was opened.
 func (k *Kept) Tasks() int { return len(k.grants) }
 
-// Run runs the tasks of the file until ctx ends. Of the config it takes what tasks need; it neither runs the publisher nor looks at the store.
+// Run runs the tasks of the file until ctx ends. Of the config it takes what tasks need; it neither runs the publisher
+// nor looks at the store.
 func (k *Kept) Run(ctx context.Context, c Config) error {
 	if len(k.grants) == 0 {
 		<-ctx.Done()
@@ -178,7 +180,8 @@ func replaceFile(path string, data []byte) error {
 	return err
 }
 
-// keeping passes assignments on, and keeps each in the file afterwards. After an announced restart the file stays as it is: the tasks wait for this member.
+// keeping passes assignments on, and keeps each in the file afterwards. After an announced restart the file stays as it
+// is: the tasks wait for this member.
 func (n *Node) keeping(all *sync.WaitGroup, in <-chan protocol.Assignment) <-chan protocol.Assignment {
 	if n.c.Kept == nil {
 		return in

@@ -67,8 +67,8 @@ func openKept(t *testing.T, path string, m cluster.MemberID) *Kept {
 	return k
 }
 
-// TestAStartWhileTheStoreIsAway: what keeps on store loss runs as it was assigned before the process was killed, and nothing else; when the store answers the
-// member joins, and all runs under new grants.
+// TestAStartWhileTheStoreIsAway: what keeps on store loss runs as it was assigned before the process was killed, and
+// nothing else; when the store answers the member joins, and all runs under new grants.
 func TestAStartWhileTheStoreIsAway(t *testing.T) {
 	t.Parallel()
 	for _, p := range []protocol.Protocol{replica.Protocol{}, leader.Protocol{}, lease.Protocol{}} {

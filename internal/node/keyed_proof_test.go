@@ -14,7 +14,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
-// TestKeyedFlawsAreFound builds the tests of this package with flaws of stages that keep state laid over the source: TestKeyedUnderFaults must find each.
+// TestKeyedFlawsAreFound builds the tests of this package with flaws of stages that keep state laid over the source:
+// TestKeyedUnderFaults must find each.
 func TestKeyedFlawsAreFound(t *testing.T) {
 	flaw := func(name, old, flawed string) mutant.Flaw {
 		return mutant.New(name, "internal/work/stage/keyed.go", old, flawed)
@@ -33,7 +34,8 @@ func TestKeyedFlawsAreFound(t *testing.T) {
 	run := func(environ []string) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // for a flaw that makes it endless
 		defer cancel()
-		// Goroutines of a bubble run in an order of their own: an instant that shows a flaw is met in most runs, not in each.
+		// Goroutines of a bubble run in an order of their own: an instant that shows a flaw is met in most runs, not in
+		// each.
 		cmd := exec.CommandContext(ctx, program, "-test.run", "^TestKeyedUnderFaults$", "-test.count", "10", "-test.failfast")
 		cmd.Dir, cmd.Env = filepath.Join(root, "internal", "node"), environ
 		out, err := cmd.CombinedOutput()

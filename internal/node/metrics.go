@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/internal/work/supervisor"
 )
 
-// Metric is a family of measurements under one name. It is plain data, so that a program that embeds a member does not link a metrics library;
-// api.NewCollector turns it into a Prometheus collector.
+// Metric is a family of measurements under one name. It is plain data, so that a program that embeds a member does not
+// link a metrics library; api.NewCollector turns it into a Prometheus collector.
 type Metric struct {
 	Name   string
 	Help   string
@@ -37,7 +37,8 @@ const (
 	Histogram MetricKind = "histogram"
 )
 
-// Metrics measures this node now; view.Metrics measures the cluster. Names, labels and their order do not depend on the node's state.
+// Metrics measures this node now; view.Metrics measures the cluster. Names, labels and their order do not depend on the
+// node's state.
 func (n *Node) Metrics() []Metric {
 	return metricsOf(n.Status(), n.Value().Index(), n.tally.read())
 }
@@ -89,7 +90,8 @@ func partitions(c supervisor.Counts) Metric {
 	}}
 }
 
-// taskFailures has a value for each task of which a result is known: of a periodic one, since its first round here has ended.
+// taskFailures has a value for each task of which a result is known: of a periodic one, since its first round here has
+// ended.
 func taskFailures(runs []supervisor.RunStatus) Metric {
 	m := Metric{Name: "rota_task_failures", Kind: Gauge, Label: "task",
 		Help: "Consecutive failures of a task on this member; 0 while it runs or after a successful round."}
@@ -128,7 +130,8 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// Ready returns the reasons why this member cannot do its work now; none if it can. It may be called from any goroutine.
+// Ready returns the reasons why this member cannot do its work now; none if it can. It may be called from any
+// goroutine.
 func (n *Node) Ready() []string {
 	s := n.member.Status()
 	var reasons []string

@@ -53,25 +53,27 @@ type Config struct {
 	Publisher publish.Publisher
 	// Journal keeps records; default: in the store.
 	Journal journal.Journal
-	// Storages get a copy of each record. Each has a queue of its own: one that is away delays neither the journal nor the others.
+	// Storages get a copy of each record. Each has a queue of its own: one that is away delays neither the journal nor
+	// the others.
 	Storages []journal.Appender
 	Address  string // of the API, for people
 	Version  string
 	// DrainTimeout bounds how long partitions may take to move away before the node leaves; default 10 s.
 	DrainTimeout time.Duration
-	// Hold, if not 0, makes each leave an announced restart: the node does not drain, and the others keep its partitions for it, as long as their own Hold says.
-	// All members of a cluster should have the same.
+	// Hold, if not 0, makes each leave an announced restart: the node does not drain, and the others keep its
+	// partitions for it, as long as their own Hold says. All members of a cluster should have the same.
 	Hold   time.Duration
 	Logger *slog.Logger // default: discard
 	// Guard hears of the sessions of the member's heartbeats; nil for none. See package guardian.
 	Guard protocol.Guard
 	// Kept is what the member keeps on disk, so that it can start while the store is away; nil for nothing.
 	Kept *Kept
-	// WitnessPath is a file that gets a WitnessLine for each start and stop of a run; for demonstrations and tests. "" for none.
+	// WitnessPath is a file that gets a WitnessLine for each start and stop of a run; for demonstrations and tests. ""
+	// for none.
 	WitnessPath string
 	Events      Events
-	// Clock is the clock of the member and of all that it runs; default protocol.Now. Only tests set it: under testing/synctest to
-	// protocol.NewProcessClock().
+	// Clock is the clock of the member and of all that it runs; default protocol.Now. Only tests set it: under
+	// testing/synctest to protocol.NewProcessClock().
 	Clock func() protocol.Instant
 }
 
@@ -200,7 +202,8 @@ func (n *Node) newSupervisor() (*supervisor.Supervisor, error) {
 // Value returns the newest value that the member has; see protocol.View and [Node.Whole].
 func (n *Node) Value() cluster.Value { return n.member.Value() }
 
-// Changed returns a channel that is closed when a newer value than the present one was applied here. Take it before looking at the value.
+// Changed returns a channel that is closed when a newer value than the present one was applied here. Take it before
+// looking at the value.
 func (n *Node) Changed() <-chan struct{} { return n.changed.Next() }
 
 // Propose appends commands; see protocol.Member.
@@ -242,8 +245,9 @@ func (n *Node) Queue() store.Queue { return n.c.Broker.Queue }
 // Member is the node's name.
 func (n *Node) Member() cluster.MemberID { return n.c.Member }
 
-// Run takes part until ctx ends, then drains and leaves. It returns when all its goroutines have ended. Ending ctx's parent does not hurry it; hurry, when
-// closed, does: then it does not wait for others to take what it runs. A member that is evicted leaves too, and Run returns a [protocol.EvictedError].
+// Run takes part until ctx ends, then drains and leaves. It returns when all its goroutines have ended. Ending ctx's
+// parent does not hurry it; hurry, when closed, does: then it does not wait for others to take what it runs. A member
+// that is evicted leaves too, and Run returns a [protocol.EvictedError].
 func (n *Node) Run(ctx context.Context, hurry <-chan struct{}) error {
 	defer n.witness.close()
 	ctx, n.evict = context.WithCancelCause(ctx)
@@ -304,8 +308,8 @@ func (n *Node) take(ctx context.Context) error {
 // claimPause is between two attempts to read which protocol a place has.
 const claimPause = 200 * time.Millisecond
 
-// claimPlace returns when the place is one of our protocol, or with the reason why it never will be. A store that is away is waited for; what
-// keeps on store loss runs until it answers.
+// claimPlace returns when the place is one of our protocol, or with the reason why it never will be. A store that is
+// away is waited for; what keeps on store loss runs until it answers.
 func (n *Node) claimPlace(ctx context.Context) error {
 	defer n.kept()
 	end := sync.OnceValue(n.keep)

@@ -57,8 +57,8 @@ func (d *note) current(ctx context.Context, n *Node) (store.Version, error) {
 	return doc.Version, err
 }
 
-// remove removes the document when the member stops gracefully. One that stays does no harm: readers look for members that
-// are in the value.
+// remove removes the document when the member stops gracefully. One that stays does no harm: readers look for members
+// that are in the value.
 func (d *note) remove(ctx context.Context, n *Node) {
 	if d.at == "" {
 		return
@@ -76,8 +76,9 @@ const FailingPrefix = "failing/"
 // MaxFailing bounds Failing.Runs.
 const MaxFailing = 1_000
 
-// Failing is the document in which a member says which of its runs fail, so that one who reads the store sees it without reaching the member.
-// It is for people: no decision reads it. A member that was killed leaves it behind; compare the token of a run with that in the value.
+// Failing is the document in which a member says which of its runs fail, so that one who reads the store sees it
+// without reaching the member. It is for people: no decision reads it. A member that was killed leaves it behind;
+// compare the token of a run with that in the value.
 type Failing struct {
 	Member     string       `json:"member"`
 	AtMS       int64        `json:"at_ms"`       // by the member's own clock
@@ -136,15 +137,16 @@ func failingOf(member cluster.MemberID, s supervisor.Status, atMS int64) Failing
 	return f
 }
 
-// same tells whether two documents list the same runs in the same states: then the newer one differs in numbers and messages at most.
+// same tells whether two documents list the same runs in the same states: then the newer one differs in numbers and
+// messages at most.
 func (f Failing) same(g Failing) bool {
 	return f.Failing == g.Failing && f.BackingOff == g.BackingOff && slices.EqualFunc(f.Runs, g.Runs, func(a, b FailingRun) bool {
 		return a.Partition == b.Partition && a.Token == b.Token && a.State == b.State
 	})
 }
 
-// The pace of the document: a change is gathered for a moment with others, and then there is rest. Where the same runs fail it is written again after a
-// while, for their numbers.
+// The pace of the document: a change is gathered for a moment with others, and then there is rest. Where the same runs
+// fail it is written again after a while, for their numbers.
 const (
 	failingGather = time.Second
 	failingRest   = 4 * time.Second
@@ -172,8 +174,8 @@ func (n *Node) roundDone(r supervisor.RoundDone) {
 	}
 }
 
-// keepFailing writes the document when other runs fail, at most every few seconds, until ctx ends; then it removes it. Where nothing fails it only waits; while
-// something does, it looks again and again, so that it misses no end of it.
+// keepFailing writes the document when other runs fail, at most every few seconds, until ctx ends; then it removes it.
+// Where nothing fails it only waits; while something does, it looks again and again, so that it misses no end of it.
 func (n *Node) keepFailing(ctx context.Context) {
 	f := n.failing
 	defer f.remove(ctx, n)

@@ -97,7 +97,8 @@ func TestWhatFailsIsADocument(t *testing.T) {
 	})
 }
 
-// A process that was killed has left a document, and rounds fail every 10 ms: the next one takes the document over, and writes it seldom.
+// A process that was killed has left a document, and rounds fail every 10 ms: the next one takes the document over, and
+// writes it seldom.
 func TestTheDocumentIsTakenOverAndWrittenSeldom(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()

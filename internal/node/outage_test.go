@@ -25,8 +25,9 @@ func linesOf(log *said.Text) []string {
 	return strings.SplitAfter(strings.TrimSpace(log.String()), "\n")
 }
 
-// TestAStoreThatRefusesWritesIsAway: a full disk answers reads. The store is away from the first write that fails to the first one that is acknowledged, without a moment in
-// between; that is one line of the log and one record each, and the log says little meanwhile.
+// TestAStoreThatRefusesWritesIsAway: a full disk answers reads. The store is away from the first write that fails to
+// the first one that is acknowledged, without a moment in between; that is one line of the log and one record each, and
+// the log says little meanwhile.
 func TestAStoreThatRefusesWritesIsAway(t *testing.T) {
 	for _, p := range []protocol.Protocol{replica.Protocol{}, leader.Protocol{}, lease.Protocol{}} {
 		t.Run(p.Name(), func(t *testing.T) {

@@ -130,8 +130,8 @@ func (n *Node) recordDeed(v cluster.Value, d protocol.Deed) {
 	}
 }
 
-// recordEnd journals the end of a job, by the member whose command ended it. What people or sources end has a record of theirs. Several commands of one
-// entry may be about the job that it ends: ended has the entry that ended each job.
+// recordEnd journals the end of a job, by the member whose command ended it. What people or sources end has a record of
+// theirs. Several commands of one entry may be about the job that it ends: ended has the entry that ended each job.
 func (n *Node) recordEnd(v cluster.Value, d protocol.Deed, ended map[cluster.JobID]cluster.Index) {
 	var id cluster.PartitionID
 	switch c := d.Command.(type) {
@@ -173,8 +173,9 @@ type span struct {
 	known bool
 }
 
-// gapBefore is from the last time that somebody ran a partition until now, as far as this process can know: by its own clock, and by what was found of a dead
-// owner's silence. What goes from one living member to the next is measured from the entry that gave it.
+// gapBefore is from the last time that somebody ran a partition until now, as far as this process can know: by its own
+// clock, and by what was found of a dead owner's silence. What goes from one living member to the next is measured from
+// the entry that gave it.
 func (n *Node) gapBefore(ev supervisor.RunStarted) span {
 	d, known, handed := n.absence.before(ev.Partition, ev.Grant.From, n.c.Member, ev.At)
 	if p, ok := n.member.Value().Partition(ev.Partition); handed && ok && p.Token == ev.Token {
@@ -205,7 +206,8 @@ func (n *Node) tellMove(ev supervisor.RunStarted, gap span) {
 	}, gap)
 }
 
-// tellResumed journals that this member runs again what it, or a former process of its name, did not run for a while, and nobody else did.
+// tellResumed journals that this member runs again what it, or a former process of its name, did not run for a while,
+// and nobody else did.
 func (n *Node) tellResumed(ev supervisor.RunStarted, gap span) {
 	r := journal.Record{Kind: journal.Resumed, Partition: string(ev.Partition), To: string(n.c.Member), Token: uint64(ev.Token), Cause: ev.Grant.Cause}
 	if !ev.First {
@@ -227,7 +229,8 @@ func (n *Node) tellGap(r journal.Record, gap span) {
 	n.record(r)
 }
 
-// frozen journals that the process was suspended while it ran tasks. Where it lost them by that, what follows has a record of its own.
+// frozen journals that the process was suspended while it ran tasks. Where it lost them by that, what follows has a
+// record of its own.
 func (n *Node) frozen(f supervisor.Frozen) {
 	runs := 0
 	for p := range n.member.Value().OwnedBy(n.c.Member) {

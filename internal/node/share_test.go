@@ -61,8 +61,8 @@ func cable(t *testing.T, s *memory.Server) *faults.Faulty {
 	return faults.NewFaulty(inner, nil)
 }
 
-// Three members with slots come one after another, one is cut off and comes back, one leaves and comes back: each time every share of the new count runs once, and none
-// runs while one of another count does.
+// Three members with slots come one after another, one is cut off and comes back, one leaves and comes back: each time
+// every share of the new count runs once, and none runs while one of another count does.
 func TestPoolIsRepartitioned(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		s, l := memory.New(), &ledger{runs: map[string]bool{}}
@@ -126,8 +126,8 @@ func (b *bundle) on(job, task string) (slots int, finished bool) {
 	return 0, false
 }
 
-// A workflow on two members: all slots work at the first task and say at once that it is finished, then all work at the next; a member leaves; the
-// job is complete, and its slots are free for the next.
+// A workflow on two members: all slots work at the first task and say at once that it is finished, then all work at the
+// next; a member leaves; the job is complete, and its slots are free for the next.
 func TestWorkflowRunsOnSlots(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		s := memory.New()

@@ -43,7 +43,8 @@ func (s *sources) record(r journal.Record) {
 	s.n.record(r)
 }
 
-// present is the incarnation of this member, once the value here has it. A member that was confirmed under another heartbeat has another one.
+// present is the incarnation of this member, once the value here has it. A member that was confirmed under another
+// heartbeat has another one.
 func (s *sources) present() (cluster.Incarnation, bool) {
 	inc, _ := s.n.member.Tenure()
 	m, ok := s.n.member.Value().Member(s.n.c.Member)

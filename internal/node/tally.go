@@ -10,8 +10,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// tally counts what happened to this member, and remembers which moves were told: a run that starts again under the same
-// token is no move.
+// tally counts what happened to this member, and remembers which moves were told: a run that starts again under the
+// same token is no move.
 type tally struct {
 	mu   sync.Mutex
 	bad  map[string]bool // definitions that cannot be used
@@ -35,7 +35,8 @@ func newTally() *tally {
 // minTold is how many told moves are remembered at least.
 const minTold = 20_000
 
-// first tells whether a partition starts under this token for the first time. Now and then it asks what this member owns, and forgets all else.
+// first tells whether a partition starts under this token for the first time. Now and then it asks what this member
+// owns, and forgets all else.
 func (t *tally) first(p cluster.PartitionID, token cluster.Token, owned func() func(cluster.PartitionID) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,8 +115,8 @@ func (t *tally) read() sums {
 	return t.sum
 }
 
-// absence is what this process has seen of times in which nobody runs a task, by its own clock: when a member went, and since when a partition waits. What lies
-// before its first look it cannot know.
+// absence is what this process has seen of times in which nobody runs a task, by its own clock: when a member went, and
+// since when a partition waits. What lies before its first look it cannot know.
 type absence struct {
 	mu     sync.Mutex
 	looked protocol.Instant // first
@@ -186,8 +187,8 @@ func (a *absence) lookWaiting(v cluster.Value, self cluster.MemberID, now protoc
 	a.waits = waits
 }
 
-// before returns for how long nobody has run a partition that this member runs from now on, its former owner's silence left out. Known is false where that began
-// before anybody here looked: then it is at least so long.
+// before returns for how long nobody has run a partition that this member runs from now on, its former owner's silence
+// left out. Known is false where that began before anybody here looked: then it is at least so long.
 func (a *absence) before(p cluster.PartitionID, from, self cluster.MemberID, now protocol.Instant) (d time.Duration, known, handed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

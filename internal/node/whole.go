@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// whole is the value as it was observed last for those that look at all of it, on a member that has an excerpt. One observation is under way at a time;
-// who comes meanwhile shares the next one with all others that wait.
+// whole is the value as it was observed last for those that look at all of it, on a member that has an excerpt. One
+// observation is under way at a time; who comes meanwhile shares the next one with all others that wait.
 type whole struct {
 	mu      sync.Mutex
 	value   cluster.Value
@@ -30,8 +30,8 @@ const (
 	observedFor    = time.Minute
 )
 
-// Whole returns the whole value: that of the member, or, where it has an excerpt, what the store has now. Where the store does not answer in time it is
-// the one that was seen last.
+// Whole returns the whole value: that of the member, or, where it has an excerpt, what the store has now. Where the
+// store does not answer in time it is the one that was seen last.
 func (n *Node) Whole() cluster.Value {
 	if !n.member.Status().Light {
 		return n.member.Value()
@@ -123,7 +123,8 @@ func (n *Node) forgetWhole() {
 	n.whole.value = cluster.Value{}
 }
 
-// lookEvery is how often those are woken that wait for a change of the whole value, on a member that hears only of its own.
+// lookEvery is how often those are woken that wait for a change of the whole value, on a member that hears only of its
+// own.
 const lookEvery = time.Second
 
 // wakeLookers wakes them until ctx ends.

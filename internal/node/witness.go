@@ -12,8 +12,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// WitnessLine is one line of the file at Config.WitnessPath: what happened on this member and when, by a clock that all processes of the machine
-// share and that goes on while it is suspended.
+// WitnessLine is one line of the file at Config.WitnessPath: what happened on this member and when, by a clock that all
+// processes of the machine share and that goes on while it is suspended.
 type WitnessLine struct {
 	AtNS      int64  `json:"at_ns"` // by Config.Clock: CLOCK_BOOTTIME
 	Event     string `json:"event"` // start, stop, join, removed

@@ -34,7 +34,8 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 
 func (*fullDisk) Close() error { return nil }
 
-// TestAWitnessOnAFullDisk: that lines are lost is said once, and how many when there is space again; a line that was written in part spoils no other one.
+// TestAWitnessOnAFullDisk: that lines are lost is said once, and how many when there is space again; a line that was
+// written in part spoils no other one.
 func TestAWitnessOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	d := &fullDisk{free: 100}
@@ -78,8 +79,9 @@ func (m *tenant) Tenure() (cluster.Incarnation, protocol.Instant) { return m.inc
 
 func (m *tenant) Value() cluster.Value { return m.value }
 
-// TestAConfirmedMemberPublishes: a member that was confirmed under another heartbeat has another incarnation, and its copies of sources count under that one. Found by
-// chaos on a full disk: it published no inventory any more, and no task whose file was gone ended.
+// TestAConfirmedMemberPublishes: a member that was confirmed under another heartbeat has another incarnation, and its
+// copies of sources count under that one. Found by chaos on a full disk: it published no inventory any more, and no
+// task whose file was gone ended.
 func TestAConfirmedMemberPublishes(t *testing.T) {
 	m := &tenant{inc: 1}
 	s := &sources{n: &Node{c: Config{Member: "a"}, member: m}, joined: make(chan struct{})}

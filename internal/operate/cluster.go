@@ -119,8 +119,8 @@ func (o *Operator) Undrain(ctx context.Context, id cluster.MemberID) (Answer, er
 }
 
 // Evict ends a member: it is told, its tasks move away, and its process leaves and ends. It comes back when it is
-// started again. A suspended member is told when it resumes, and may run a task for a moment first; others take its tasks
-// after its TTL. A member that has announced a restart runs nothing: others take its tasks at once.
+// started again. A suspended member is told when it resumes, and may run a task for a moment first; others take its
+// tasks after its TTL. A member that has announced a restart runs nothing: others take its tasks at once.
 func (o *Operator) Evict(ctx context.Context, id cluster.MemberID) (Answer, error) {
 	v, err := o.at.Value(ctx)
 	if err != nil {

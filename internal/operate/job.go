@@ -23,8 +23,9 @@ const (
 	Again
 )
 
-// Submit adds a job. One that is there with the same definition is accepted again, and its run is not repeated; with another definition it is refused while it
-// runs, unless the mode has [Update]. A job that was killed stays so ([ErrKilled]) unless the mode has [Again].
+// Submit adds a job. One that is there with the same definition is accepted again, and its run is not repeated; with
+// another definition it is refused while it runs, unless the mode has [Update]. A job that was killed stays so
+// ([ErrKilled]) unless the mode has [Again].
 func (o *Operator) Submit(ctx context.Context, id cluster.JobID, spec cluster.JobSpec, mode Mode) (Answer, error) {
 	s := submission{SubmitJob: cluster.SubmitJob{Job: id, Spec: spec}, mode: mode}
 	if err := CheckJob(id, spec); err != nil {
@@ -119,7 +120,8 @@ func apply(old *cluster.Job, id cluster.JobID, spec cluster.JobSpec, version int
 	return c, nil
 }
 
-// Kill ends a job. One of a task file is refused while a living member declares its source, which would submit it again.
+// Kill ends a job. One of a task file is refused while a living member declares its source, which would submit it
+// again.
 func (o *Operator) Kill(ctx context.Context, id cluster.JobID) (Answer, error) {
 	c := cluster.KillJob{Job: id}
 	if err := ours(id); err != nil {
@@ -179,7 +181,8 @@ func (o *Operator) Unpark(ctx context.Context, id cluster.PartitionID) (Answer, 
 	return o.ask(ctx, cluster.UnparkPartition{Partition: id})
 }
 
-// RunNow asks the owners of a task, or of all partitions of a job, for a round at once. It returns one Ask for each of them.
+// RunNow asks the owners of a task, or of all partitions of a job, for a round at once. It returns one Ask for each of
+// them.
 func (o *Operator) RunNow(ctx context.Context, name string) ([]supervisor.Ask, Answer, error) {
 	a := Answer{Said: "run-now " + name, Changed: true}
 	v, err := o.at.Value(ctx)

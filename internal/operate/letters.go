@@ -15,7 +15,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// RetryDead puts the dead letters of a flow back to where they came from, and returns how many. Where an input is sealed they stay: that is refused.
+// RetryDead puts the dead letters of a flow back to where they came from, and returns how many. Where an input is
+// sealed they stay: that is refused.
 func (o *Operator) RetryDead(ctx context.Context, id cluster.JobID) (n int, a Answer, err error) {
 	return o.takeDead(ctx, id, "retry-dead", putBack)
 }

@@ -59,7 +59,8 @@ func deadLetters(t *testing.T, w *world, docs store.Docs, texts ...string) store
 	return queue
 }
 
-// TestARingThatFailsIsSaid: the dead letter is back, that is no error, the journal has it, and the answer says that idle tasks were not told.
+// TestARingThatFailsIsSaid: the dead letter is back, that is no error, the journal has it, and the answer says that
+// idle tasks were not told.
 func TestARingThatFailsIsSaid(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]bool{"told": false, "not told": true} { // order-free: each by itself

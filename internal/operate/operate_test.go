@@ -82,7 +82,8 @@ func spec(typ string) cluster.JobSpec {
 	return cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: typ, Definition: []byte(`{"every":"1m"}`)}}}
 }
 
-// What others do between the look and the write is not undone: a job that they have killed does not run again, and what they have submitted is not replaced.
+// What others do between the look and the write is not undone: a job that they have killed does not run again, and what
+// they have submitted is not replaced.
 func TestNothingIsUndone(t *testing.T) {
 	t.Parallel()
 	submit := cluster.SubmitJob{Job: "x", Spec: spec("check")}
@@ -149,7 +150,8 @@ func (l *late) hear() {
 	close(heard)
 }
 
-// What a member does not know yet it waits for: its own submission, so that its next look shows it, and the change that came before an update.
+// What a member does not know yet it waits for: its own submission, so that its next look shows it, and the change that
+// came before an update.
 func TestAMemberHearsLate(t *testing.T) {
 	for what, before := range map[string][]cluster.Command{
 		"its own submission": nil,
@@ -184,7 +186,8 @@ func hearsLate(t *testing.T, before []cluster.Command) {
 	})
 }
 
-// Apply goes forward only: a job that was killed stays so, an older version is refused, and one version is one definition.
+// Apply goes forward only: a job that was killed stays so, an older version is refused, and one version is one
+// definition.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	at := func(version, typ string) *cluster.Job {
@@ -277,7 +280,8 @@ func TestRequestsAreJournaled(t *testing.T) {
 	}
 }
 
-// A file's job would be back at once, so the kill says what to do; where no member has its source it ends, and stays so.
+// A file's job would be back at once, so the kill says what to do; where no member has its source it ends, and stays
+// so.
 func TestAFilesJobIsNotKilled(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{"tasks": "remove its file", "others": ""} { // order-free: each by itself
@@ -378,7 +382,8 @@ func TestRunNowWhereTheStoreIsAway(t *testing.T) {
 	}
 }
 
-// TestEvict: a member is told before it is drained, for then it looks; who has announced a restart is waited for no longer.
+// TestEvict: a member is told before it is drained, for then it looks; who has announced a restart is waited for no
+// longer.
 func TestEvict(t *testing.T) {
 	t.Parallel()
 	w, o, docs := newWorld(t)

@@ -16,7 +16,8 @@ import (
 type Cluster interface {
 	// Value is the newest value known here.
 	Value(ctx context.Context) (cluster.Value, error)
-	// Changed returns a channel that is closed when another look at the value may show more. It is taken before the look.
+	// Changed returns a channel that is closed when another look at the value may show more. It is taken before the
+	// look.
 	Changed() <-chan struct{}
 	// Propose has the three outcomes of protocol.Client.
 	Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
@@ -33,8 +34,8 @@ type Operator struct {
 	by    string
 }
 
-// New makes an operator. The queue has the segments of flows, nil where there is none. The types are those that this program knows; by is who asks, as
-// user@host or the name of a member.
+// New makes an operator. The queue has the segments of flows, nil where there is none. The types are those that this
+// program knows; by is who asks, as user@host or the name of a member.
 func New(at Cluster, docs store.Docs, queue store.Queue, types work.Types, by string) *Operator {
 	return &Operator{at: at, docs: docs, queue: queue, types: types, by: by}
 }
@@ -49,7 +50,8 @@ func (o *Operator) For(name string) *Operator {
 // tries bounds how often a change is decided again because the job has changed meanwhile.
 const tries = 8
 
-// change decides by what is seen of a job, and again when the job has changed meanwhile. Decide returns nil where nothing is to be done.
+// change decides by what is seen of a job, and again when the job has changed meanwhile. Decide returns nil where
+// nothing is to be done.
 func (o *Operator) change(ctx context.Context, id cluster.JobID, decide func(old *cluster.Job) (cluster.Command, error)) (Answer, error) {
 	for range tries {
 		old, err := o.job(ctx, id)

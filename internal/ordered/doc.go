@@ -2,10 +2,12 @@
 //
 // # Purpose
 //
-// A value that is folded from a log, or the state of a pure step, is copied with each change, and each copy stays what it was. A [Map] is a B+ tree of which
-// copies share what they have in common. It decides nothing, and its order is that of the keys alone.
+// A value that is folded from a log, or the state of a pure step, is copied with each change, and each copy stays what
+// it was. A [Map] is a B+ tree of which copies share what they have in common. It decides nothing, and its order is
+// that of the keys alone.
 //
 // # Concurrency
 //
-// A map that nobody changes may be read from any goroutine, and so may its copies. One that was sealed may be copied, and each copy be changed by another goroutine.
+// A map that nobody changes may be read from any goroutine, and so may its copies. One that was sealed may be copied,
+// and each copy be changed by another goroutine.
 package ordered

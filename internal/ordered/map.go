@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Map is a sorted map with value semantics: copying the struct shares the nodes, and the first change of a copy leaves the others as they were. For that it
-// is sealed before it is copied. The zero value is empty, and may be used.
+// Map is a sorted map with value semantics: copying the struct shares the nodes, and the first change of a copy leaves
+// the others as they were. For that it is sealed before it is copied. The zero value is empty, and may be used.
 type Map[K cmp.Ordered, V any] struct {
 	top   *branch[K, V]
 	count int
@@ -17,7 +17,8 @@ type Map[K cmp.Ordered, V any] struct {
 // editor marks the nodes that were made since the map was sealed. It is not empty: each has an address of its own.
 type editor struct{ _ byte }
 
-// branch is a node of a B+ tree. A leaf has keys with their values. Another one has children, and a lower bound for the keys of each.
+// branch is a node of a B+ tree. A leaf has keys with their values. Another one has children, and a lower bound for the
+// keys of each.
 type branch[K cmp.Ordered, V any] struct {
 	own  *editor
 	keys []K
@@ -25,8 +26,8 @@ type branch[K cmp.Ordered, V any] struct {
 	kids []*branch[K, V]
 }
 
-// Bounds of a node: a full one is split, one that a removal leaves with fewer than the least is filled from its neighbour or joined with it. One that was
-// split at its end may have fewer.
+// Bounds of a node: a full one is split, one that a removal leaves with fewer than the least is filled from its
+// neighbour or joined with it. One that was split at its end may have fewer.
 const (
 	mostKeys  = 48
 	leastKeys = mostKeys / 4
@@ -206,8 +207,8 @@ func (n *branch[K, V]) set(by *editor, k K, v V) (right *branch[K, V], added boo
 	return right, added
 }
 
-// split takes the right half out of a full node to which something is added at i. At its end only what is added goes to the right: whoever adds in order
-// leaves full nodes.
+// split takes the right half out of a full node to which something is added at i. At its end only what is added goes to
+// the right: whoever adds in order leaves full nodes.
 func (n *branch[K, V]) split(by *editor, i int) *branch[K, V] {
 	at := len(n.keys) / 2
 	if i == len(n.keys) {
@@ -233,7 +234,8 @@ func cut[T any](s []T, n int) []T {
 	return clone(s[:n])
 }
 
-// put inserts into a list. One that grows gets room for a few more; at its end for many: whoever adds in order fills the node.
+// put inserts into a list. One that grows gets room for a few more; at its end for many: whoever adds in order fills
+// the node.
 func put[T any](s []T, i int, x T) []T {
 	if len(s) == cap(s) {
 		room := len(s) + max(spareKeys, len(s)/4)

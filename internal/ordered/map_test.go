@@ -147,7 +147,8 @@ func TestKeepsNothingOld(t *testing.T) {
 	}
 }
 
-// TestHasNoEmptyNodes: keys that were added in order at the end leave nodes of one key on each level, and these go with it.
+// TestHasNoEmptyNodes: keys that were added in order at the end leave nodes of one key on each level, and these go with
+// it.
 func TestHasNoEmptyNodes(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{mostKeys, mostKeys * mostKeys, mostKeys * mostKeys * mostKeys} {

@@ -2,7 +2,8 @@ package ordered
 
 import "cmp"
 
-// Sets are sorted sets by key: as a map whose keys have both in them would be, without a key of its own for each element. Copies are as those of a [Map].
+// Sets are sorted sets by key: as a map whose keys have both in them would be, without a key of its own for each
+// element. Copies are as those of a [Map].
 type Sets[K, E cmp.Ordered] struct {
 	of Map[K, Map[E, struct{}]]
 }

@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Deceives reports whether a character makes a terminal or a reader see another text: control characters, line separators, and invisible ones such as those
-// that turn the direction of writing. The joiners that some scripts need do not count.
+// Deceives reports whether a character makes a terminal or a reader see another text: control characters, line
+// separators, and invisible ones such as those that turn the direction of writing. The joiners that some scripts need
+// do not count.
 func Deceives(r rune) bool {
 	const nonJoiner, joiner = '\u200c', '\u200d'
 	if r < utf8.RuneSelf {

@@ -102,7 +102,8 @@ func unquoted(word string) (string, bool) {
 	return b.String(), true
 }
 
-// TestAShellReadsTheWordBack: whatever a name is, the command that is suggested has it as one word, and a terminal shows what is there.
+// TestAShellReadsTheWordBack: whatever a name is, the command that is suggested has it as one word, and a terminal
+// shows what is there.
 func TestAShellReadsTheWordBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

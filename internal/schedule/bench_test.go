@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// fleet is n members that own k items, evenly; the change is a member that left (its items have no owner) or one that joined.
+// fleet is n members that own k items, evenly; the change is a member that left (its items have no owner) or one that
+// joined.
 func fleet(n, k int, change string) (members []Member, classes []Class, items []Item) {
 	owners := n
 	if change == "join" {
@@ -90,8 +91,8 @@ func BenchmarkPlaceManyClasses(b *testing.B) {
 	}
 }
 
-// Overlapping rules: ten classes, each allowed on the three tenths of the members that have its label, unequal in size, so that shares
-// have to be evened by chains. A leave is planned on a view that is even.
+// Overlapping rules: ten classes, each allowed on the three tenths of the members that have its label, unequal in size,
+// so that shares have to be evened by chains. A leave is planned on a view that is even.
 func BenchmarkPlaceOverlapping(b *testing.B) {
 	for _, spread := range []string{"", "zone", "host"} {
 		w := &world{}

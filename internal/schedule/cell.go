@@ -105,8 +105,8 @@ func (p *planner) addCell(m, c int32, count int) int32 {
 	return at
 }
 
-// stocked says whether an item of the cell may be moved. It reads a few items at a time, twice as many each time, so that what is
-// read stays in proportion to what is moved.
+// stocked says whether an item of the cell may be moved. It reads a few items at a time, twice as many each time, so
+// that what is read stays in proportion to what is moved.
 func (p *planner) stocked(at int32) bool {
 	c := &p.cells[at]
 	if c.arrived != none || c.taken < len(c.items) {
@@ -127,8 +127,8 @@ func (p *planner) fetch(c *cell, n int) {
 	c.items, c.complete = items, len(items) < n
 }
 
-// take removes one item from a stocked cell: the last that the plan itself brought there, because to send that elsewhere costs nothing
-// more, else the first that the member owns.
+// take removes one item from a stocked cell: the last that the plan itself brought there, because to send that
+// elsewhere costs nothing more, else the first that the member owns.
 func (p *planner) take(at int32) int32 {
 	c := &p.cells[at]
 	p.weigh(c, -1)
@@ -168,7 +168,8 @@ func (p *planner) weigh(c *cell, n int) {
 	}
 }
 
-// decide records where an entry goes. When the budget does not allow one more move, it and all later decisions are counted, not made.
+// decide records where an entry goes. When the budget does not allow one more move, it and all later decisions are
+// counted, not made.
 func (p *planner) decide(e, to int32) {
 	en := &p.entries[e]
 	en.to = to

@@ -1,7 +1,7 @@
 package schedule
 
-// search walks from members over the pools they could give an item to, breadth first: a has items that b may own, b has items that c
-// may own. Each pool is entered once.
+// search walks from members over the pools they could give an item to, breadth first: a has items that b may own, b has
+// items that c may own. Each pool is entered once.
 type search struct {
 	p      *planner
 	weight int64   // only pools of this item weight; 0: all
@@ -73,7 +73,8 @@ func (s *search) spill(at int32, found func(m int32) bool) bool {
 	return false
 }
 
-// path says what the moves that end at m cost the budget, and how much of that is spent already on items that they bring back.
+// path says what the moves that end at m cost the budget, and how much of that is spent already on items that they
+// bring back.
 func (s *search) path(m int32) (cost, back int64) {
 	for at := s.by[m]; at != start; at = s.by[m] {
 		c := &s.p.cells[at]
@@ -97,17 +98,17 @@ func (s *search) shift(m int32) {
 	}
 }
 
-// afford ends the moves that are made, not counted, if a chain does not fit into the budget: half a chain evens nothing. A budget too small
-// for the whole is spent on a part of it rather than never, if nothing else was but what the chain brings back: else two plans undo
-// each other for ever.
+// afford ends the moves that are made, not counted, if a chain does not fit into the budget: half a chain evens
+// nothing. A budget too small for the whole is spent on a part of it rather than never, if nothing else was but what
+// the chain brings back: else two plans undo each other for ever.
 func (p *planner) afford(cost, back int64) {
 	if left := p.left + back; cost > left && left < p.budget {
 		p.frozen = true
 	}
 }
 
-// chain evens across classes: where a could give to b and b to c, and a is more loaded than c will be, both move. It looks at items of
-// one weight at a time, so that b's load stays.
+// chain evens across classes: where a could give to b and b to c, and a is more loaded than c will be, both move. It
+// looks at items of one weight at a time, so that b's load stays.
 func (p *planner) chain() bool {
 	if len(p.pools) < 2 {
 		return false
@@ -125,8 +126,8 @@ func (p *planner) chain() bool {
 	return moved
 }
 
-// chainOne makes the first gain it finds, from the most loaded member down. What an unsuccessful start has reached needs no second
-// visit: from there nothing less loaded can be reached either.
+// chainOne makes the first gain it finds, from the most loaded member down. What an unsuccessful start has reached
+// needs no second visit: from there nothing less loaded can be reached either.
 func (p *planner) chainOne(w int64) bool {
 	tops, floor := p.tops(w)
 	if floor == none {

@@ -20,8 +20,9 @@ func (p *planner) newPools() {
 	}
 }
 
-// level evens inside the pools until no single move lowers the higher of two loads, the widest gap first. With items of several weights
-// it first makes the moves that overshoot nothing, the heaviest items first: fewer moves reach the same.
+// level evens inside the pools until no single move lowers the higher of two loads, the widest gap first. With items of
+// several weights it first makes the moves that overshoot nothing, the heaviest items first: fewer moves reach the
+// same.
 func (p *planner) level() bool {
 	moved := false
 	if p.mixed {
@@ -44,7 +45,8 @@ func (p *planner) levelBy(gentle bool) bool {
 	}
 }
 
-// widest finds the pool to work on, −1 if none, and the gap at which to look again: that of the second, or half its own.
+// widest finds the pool to work on, −1 if none, and the gap at which to look again: that of the second, or half its
+// own.
 func (p *planner) widest(gentle bool) (at int, stop int64) {
 	at = -1
 	best := int64(-1)
@@ -105,8 +107,8 @@ func (p *planner) lowest(po pool) (int32, bool) {
 	return low, low != none
 }
 
-// gains says whether to move an item of weight w from a to b is better than not to: a's load was higher than b's will be. A gentle
-// move leaves a's load at least as high as b's.
+// gains says whether to move an item of weight w from a to b is better than not to: a's load was higher than b's will
+// be. A gentle move leaves a's load at least as high as b's.
 func (p *planner) gains(a, b int32, w int64, gentle bool) bool {
 	sa, sb := &p.seats[a], &p.seats[b]
 	if gentle {
@@ -115,8 +117,8 @@ func (p *planner) gains(a, b int32, w int64, gentle bool) bool {
 	return compare(sa.load, sa.weight, sb.load+w, sb.weight) > 0
 }
 
-// even moves items of a pool from its most to its least loaded member while that gains, until the gap is at most stop. It reports whether
-// it has moved any.
+// even moves items of a pool from its most to its least loaded member while that gains, until the gap is at most stop.
+// It reports whether it has moved any.
 func (p *planner) even(po pool, gentle bool, stop int64) (moved bool) {
 	w := p.groups[po.group].weight
 	from, to := p.sources(po.group, po.zone), p.openings(po.group)
@@ -138,7 +140,8 @@ func (p *planner) even(po pool, gentle bool, stop int64) (moved bool) {
 	}
 }
 
-// spreadOut moves items of spread groups from the zone with the most to the zone with the fewest until they differ by at most one.
+// spreadOut moves items of spread groups from the zone with the most to the zone with the fewest until they differ by
+// at most one.
 func (p *planner) spreadOut() bool {
 	moved := false
 	for g := range p.groups {
@@ -199,7 +202,8 @@ func (p *planner) fullest(g int32, from []*sources, least int) int32 {
 	return cell
 }
 
-// trade evens loads across zones where the spread does not mind: from a zone with one item more to a zone with one less.
+// trade evens loads across zones where the spread does not mind: from a zone with one item more to a zone with one
+// less.
 func (p *planner) trade() bool {
 	moved := false
 	for g := range p.groups {

@@ -163,8 +163,8 @@ func are(n int64) string {
 	return "are"
 }
 
-// WhyTask explains why an unfinished task holds no slot: its job has none, it gets none of those that its job has, or its slots are
-// still busy or moving. It returns the zero Reason if the task holds some or is finished.
+// WhyTask explains why an unfinished task holds no slot: its job has none, it gets none of those that its job has, or
+// its slots are still busy or moving. It returns the zero Reason if the task holds some or is finished.
 func (a *Allocation) WhyTask(p *Pool, at Post) Reason {
 	job, share := &p.Jobs[at.Job], &a.Shares[at.Job]
 	task := &job.Tasks[at.Task]

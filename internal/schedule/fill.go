@@ -2,7 +2,8 @@ package schedule
 
 import "slices"
 
-// leaving lists, by group, the cells whose items cannot stay: their member is draining, or the rules no longer allow it.
+// leaving lists, by group, the cells whose items cannot stay: their member is draining, or the rules no longer allow
+// it.
 func (p *planner) leaving() [][]int32 {
 	out := make([][]int32, len(p.groups))
 	for at := range p.cells {
@@ -176,8 +177,8 @@ func (p *planner) openings(g int32) *openings {
 	return o
 }
 
-// top is the member of a zone that would be the least loaded with one more item; false if the zone has no room. Loads may only have
-// grown since the openings were made.
+// top is the member of a zone that would be the least loaded with one more item; false if the zone has no room. Loads
+// may only have grown since the openings were made.
 func (o *openings) top(z int) (*node, bool) {
 	h := &o.zones[z]
 	w := o.p.groups[o.group].weight
@@ -236,7 +237,8 @@ func (p *planner) sources(g int32, zone int) *sources {
 	return s
 }
 
-// top is the cell of the most loaded member; false if there is none. Loads may only have shrunk since the sources were made.
+// top is the cell of the most loaded member; false if there is none. Loads may only have shrunk since the sources were
+// made.
 func (s *sources) top() (*node, bool) {
 	for len(s.h.nodes) > 0 {
 		n := &s.h.nodes[0]
@@ -254,8 +256,8 @@ func (s *sources) top() (*node, bool) {
 	return nil, false
 }
 
-// eachSource calls f for the cells of a group in a zone with items, but for those on members that take nothing. What the rules took from a member is
-// gone by then, or cannot be moved.
+// eachSource calls f for the cells of a group in a zone with items, but for those on members that take nothing. What
+// the rules took from a member is gone by then, or cannot be moved.
 func (p *planner) eachSource(g int32, zone int, f func(at int32)) {
 	gr := &p.groups[g]
 	if gr.spread() {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// group is a set of classes that are the same for evening: one item weight and the same members that may receive. A class that is spread
-// over a label or pinned has a group of its own.
+// group is a set of classes that are the same for evening: one item weight and the same members that may receive. A
+// class that is spread over a label or pinned has a group of its own.
 type group struct {
 	weight  int64
 	classes []int32
@@ -33,8 +33,8 @@ func (g *group) allows(m int32) bool {
 	return g.rule.allows(m)
 }
 
-// newGroups sorts classes into groups: the heaviest items first, then the groups with the fewest members, so that those with the
-// least choice are placed first.
+// newGroups sorts classes into groups: the heaviest items first, then the groups with the fewest members, so that those
+// with the least choice are placed first.
 func (p *planner) newGroups() {
 	p.groupOf = make([]int32, len(p.classes))
 	var rules []*rule
@@ -74,7 +74,8 @@ func (p *planner) pinned(c *Class) int32 {
 	return int32(at)
 }
 
-// ruleFor shares one rule among all classes with the same selector and spread. A rule for one pinned member is not worth keeping.
+// ruleFor shares one rule among all classes with the same selector and spread. A rule for one pinned member is not
+// worth keeping.
 func (p *planner) ruleFor(rules []*rule, c *Class) (*rule, []*rule) {
 	for _, r := range rules {
 		if r.spread == c.SpreadOver && slices.Equal(r.selector, c.Selector) {

@@ -8,14 +8,16 @@ type node struct {
 	member, cell int32
 }
 
-// heap is a binary heap of nodes: the least loaded first, or the most loaded if most is set; ties go to the lower member index, which is
-// the lower ID. A node keeps the load it was pushed with; a reader of the top brings it up to date first.
+// heap is a binary heap of nodes: the least loaded first, or the most loaded if most is set; ties go to the lower
+// member index, which is the lower ID. A node keeps the load it was pushed with; a reader of the top brings it up to
+// date first.
 type heap struct {
 	nodes []node
 	most  bool
 }
 
-// compare orders a/b against c/d by cross multiplication, in 128 bits. Loads and weights are not negative, weights not zero.
+// compare orders a/b against c/d by cross multiplication, in 128 bits. Loads and weights are not negative, weights not
+// zero.
 func compare(a, b, c, d int64) int {
 	if b == d {
 		switch {

@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// overlapping draws few items of one weight whose classes allow overlapping sets of members, by labels that the members have.
+// overlapping draws few items of one weight whose classes allow overlapping sets of members, by labels that the members
+// have.
 func overlapping(t *rapid.T, capacities bool) *world {
 	w := &world{}
 	for i := range 5 {

@@ -35,14 +35,15 @@ type planner struct {
 	starved bool  // an item found no member with room
 	budget  int64 // moves of owned items that may be started
 	left    int64 // what is left of it
-	// frozen is set by the first move that the budget does not allow, which is not looked for before what is without an owner has its
-	// place: what is decided from then on is counted, not made. Counting is set while what must leave is being counted so.
+	// frozen is set by the first move that the budget does not allow, which is not looked for before what is without an
+	// owner has its place: what is decided from then on is counted, not made. Counting is set while what must leave is
+	// being counted so.
 	counting, frozen bool
 }
 
-// Place plans the owners of items. It reads the view and changes nothing; equal content gives equal plans. Budget is how many moves of
-// owned items may start now, negative for any number; items without an owner are always placed. See the package
-// documentation for its guarantees.
+// Place plans the owners of items. It reads the view and changes nothing; equal content gives equal plans. Budget is
+// how many moves of owned items may start now, negative for any number; items without an owner are always placed. See
+// the package documentation for its guarantees.
 func Place(v View, budget int64) Plan {
 	p := newPlanner(v, budget)
 	if len(p.members) == 0 || len(p.classes) == 0 {
@@ -155,8 +156,8 @@ type Class struct {
 	SpreadOver string // label over whose values the items of this class are spread evenly; "" for none (otherwise Key includes the task)
 }
 
-// View is the input of placement; it never changes. Two views with equal content give equal plans, whatever the order in which they
-// were built. Owned and Unplaced yield items sorted by ID.
+// View is the input of placement; it never changes. Two views with equal content give equal plans, whatever the order
+// in which they were built. Owned and Unplaced yield items sorted by ID.
 type View interface {
 	Members() []Member // sorted by ID
 	Classes() []Class  // sorted by Key
@@ -183,10 +184,11 @@ type Plan struct {
 	Deferred int
 }
 
-// Sparse is a View that knows the classes of a member's items. Without it Place calls Count for every pair of member and class.
+// Sparse is a View that knows the classes of a member's items. Without it Place calls Count for every pair of member
+// and class.
 type Sparse interface {
 	View
-	// Present yields the classes of items that member m owns or is about to own, movable or not, each once in ascending order, with their
-	// number.
+	// Present yields the classes of items that member m owns or is about to own, movable or not, each once in ascending
+	// order, with their number.
 	Present(m int, yield func(c, count int) bool)
 }

@@ -49,8 +49,8 @@ func (w *world) weight(m int) int64 {
 	return w.members[m].Weight
 }
 
-// leastMoves is the dumb twin: it tries all ways to share the number of items among the members, keeps the even ones and counts what
-// each of them must take away from somebody.
+// leastMoves is the dumb twin: it tries all ways to share the number of items among the members, keeps the even ones
+// and counts what each of them must take away from somebody.
 func leastMoves(w *world) int {
 	_, have := w.loads()
 	want := make([]int64, 0, len(w.members))
@@ -93,7 +93,8 @@ func (w *world) even(want []int64) bool {
 	return true
 }
 
-// With all rules at once: nobody gets what it may not have, nobody gets more than it has room for, and the second plan is empty.
+// With all rules at once: nobody gets what it may not have, nobody gets more than it has room for, and the second plan
+// is empty.
 func TestRulesHold(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

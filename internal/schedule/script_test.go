@@ -11,7 +11,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// The scripts in testdata/placement: worked examples, one subject per file. Run with -rewrite to write the outcomes again.
+// The scripts in testdata/placement: worked examples, one subject per file. Run with -rewrite to write the outcomes
+// again.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/placement", func(t *testing.T, path string) {

@@ -40,16 +40,16 @@ type Held struct {
 // Task is a node of a job in the allocation of slots.
 type Task struct {
 	Name string
-	// Min is the fewest slots with which the task is covered; 0 means 1. Max is the most it can use; 0 means no limit, and one below
-	// Min counts as Min.
+	// Min is the fewest slots with which the task is covered; 0 means 1. Max is the most it can use; 0 means no limit,
+	// and one below Min counts as Min.
 	Min, Max int64
 	Percent  int64 // of the slots of the job
 	Finished bool  // it needs no more slots
 	Held     []Held
 }
 
-// Job is a job in the allocation of slots. Jobs take their turns in order of (Since, Submitted, ID); jobs that were passed over
-// come after all others, in order of (Submitted, ID).
+// Job is a job in the allocation of slots. Jobs take their turns in order of (Since, Submitted, ID); jobs that were
+// passed over come after all others, in order of (Submitted, ID).
 type Job struct {
 	ID        string
 	Submitted uint64 // grows with every submission
@@ -186,8 +186,8 @@ func (s *sharing) divide(job *Job, slots int64, out []int64) {
 	}
 }
 
-// claimTasks sets up a claim for each unfinished task. Where the job is not protected, minima are served as far as the slots go, the
-// earliest first, and a task that names none has none.
+// claimTasks sets up a claim for each unfinished task. Where the job is not protected, minima are served as far as the
+// slots go, the earliest first, and a task that names none has none.
 func (s *sharing) claimTasks(job *Job, slots int64) {
 	s.tasks = s.tasks[:0]
 	left := slots

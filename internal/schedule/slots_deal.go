@@ -18,7 +18,8 @@ type given struct {
 	from Post
 }
 
-// deal works out the moves: tasks with too many give up those that came last, and what they and nobody have goes to those that lack.
+// deal works out the moves: tasks with too many give up those that came last, and what they and nobody have goes to
+// those that lack.
 func (s *sharing) deal() {
 	var lacking []wanting
 	var released []given
@@ -72,7 +73,8 @@ func compareSlots(a, b Slot) int {
 	return cmp.Or(strings.Compare(a.Member, b.Member), cmp.Compare(a.Number, b.Number))
 }
 
-// release takes n slots from a task, those that came last; of those that came together first from members that have many of them.
+// release takes n slots from a task, those that came last; of those that came together first from members that have
+// many of them.
 func (s *sharing) release(released []given, post Post, n int64) []given {
 	held := slices.Clone(s.pool.Jobs[post.Job].Tasks[post.Task].Held)
 	slices.SortFunc(held, func(a, b Held) int { return compareSlots(a.Slot, b.Slot) })

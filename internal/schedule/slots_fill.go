@@ -13,9 +13,9 @@ const (
 
 // claim is one of several that share a number of slots: a job, or a task.
 //
-// Each of its slots has a worth, head for the first and step less for each further one, and slots go where they are worth most. With head
-// zero for all that is round-robin; with the head that is due by a percentage, and steps of one slot, it is the largest remainder first,
-// and then what is furthest below its share.
+// Each of its slots has a worth, head for the first and step less for each further one, and slots go where they are
+// worth most. With head zero for all that is round-robin; with the head that is due by a percentage, and steps of one
+// slot, it is the largest remainder first, and then what is furthest below its share.
 type claim struct {
 	head   int64
 	lo, hi int64 // it gets at least lo, at most hi
@@ -43,8 +43,8 @@ func demand(claims []claim, level, step int64) (n int64) {
 	return n
 }
 
-// fill sets got of each claim so that they come to n, or to what they can use, and tells how many of the tied claims get one more: who
-// of them does is left to the caller. The sum of lo is at most n.
+// fill sets got of each claim so that they come to n, or to what they can use, and tells how many of the tied claims
+// get one more: who of them does is left to the caller. The sum of lo is at most n.
 func fill(claims []claim, n, step int64) (more int64) {
 	var most, sum, top int64
 	for i := range claims {
@@ -70,8 +70,8 @@ func fill(claims []claim, n, step int64) (more int64) {
 	return n
 }
 
-// findLevel is the highest level at which the claims want n slots or more, or one below a level at which they want n: what is worth more
-// than it comes to no more than n. Where no claim is at a limit it is close to the guess.
+// findLevel is the highest level at which the claims want n slots or more, or one below a level at which they want n:
+// what is worth more than it comes to no more than n. Where no claim is at a limit it is close to the guess.
 func findLevel(claims []claim, n, step, top, guess int64) int64 {
 	low, high := guess-step, top+1 // enough at low, too little at high
 	switch d := demand(claims, guess, step); {
@@ -114,9 +114,9 @@ type pricedClaim struct {
 	claim int32
 }
 
-// choose gives one more to as many tied claims as there are more. How many of the claims with one head get it is settled by the order of
-// the claims alone; which of them by cost, the lowest first, and then by order: their shares can be exchanged without changing what the
-// shares are as a whole.
+// choose gives one more to as many tied claims as there are more. How many of the claims with one head get it is
+// settled by the order of the claims alone; which of them by cost, the lowest first, and then by order: their shares
+// can be exchanged without changing what the shares are as a whole.
 func (t *ties) choose(claims []claim, more int64, cost func(i int) int64) {
 	if more == 0 {
 		return
@@ -185,8 +185,8 @@ type placeKey struct {
 	member string
 }
 
-// dealScarce deals slots that are fewer than are lacking: the others are busy, and come later, a few at a time. Each goes to the task that has
-// the fewest on its member, so that the tasks are spread when all have come.
+// dealScarce deals slots that are fewer than are lacking: the others are busy, and come later, a few at a time. Each
+// goes to the task that has the fewest on its member, so that the tasks are spread when all have come.
 func (s *sharing) dealScarce(free []given, lacking []wanting) {
 	slices.SortFunc(free, func(a, b given) int { return compareSlots(a.slot, b.slot) })
 	on := make(map[placeKey]int)

@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The dumb twin deals slots one at a time, to whom the next is worth most; where several are equal it tries them all. Of the outcomes whose
-// shares are, as a whole, those of dealing to the first in order, Allocate must choose one that takes the fewest slots from their tasks; of
-// these the one with the larger shares for the jobs that come first.
+// The dumb twin deals slots one at a time, to whom the next is worth most; where several are equal it tries them all.
+// Of the outcomes whose shares are, as a whole, those of dealing to the first in order, Allocate must choose one that
+// takes the fewest slots from their tasks; of these the one with the larger shares for the jobs that come first.
 func TestSlotsLeastMovement(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -133,7 +133,8 @@ func dumbLeaving(j *Job, slots int64) int64 {
 	return best
 }
 
-// dumbDeal deals n slots in all ways that ties allow and keeps the outcomes with the same shares as dealing to the first in order.
+// dumbDeal deals n slots in all ways that ties allow and keeps the outcomes with the same shares as dealing to the
+// first in order.
 func dumbDeal(claims []claim, n int64, percent bool) [][]int64 {
 	start := make([]int64, len(claims))
 	for i := range claims {
@@ -188,8 +189,8 @@ func dumbNext(claims []claim, got []int64, percent bool) (to []int) {
 	return to
 }
 
-// Of claims with equal heads the cheapest get one more; how many of each head do is settled by the order alone, since their shares
-// cannot be exchanged.
+// Of claims with equal heads the cheapest get one more; how many of each head do is settled by the order alone, since
+// their shares cannot be exchanged.
 func TestTiesOfUnequalHeads(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -246,8 +246,8 @@ func (w *slotWorld) drawChange(t *rapid.T) {
 	}
 }
 
-// With no job waiting for its minimum, and equal percentages, killing a job takes nothing from any other. (Unequal percentages have ties
-// that the order of the jobs settles, and the killed one had its place in it.)
+// With no job waiting for its minimum, and equal percentages, killing a job takes nothing from any other. (Unequal
+// percentages have ties that the order of the jobs settles, and the killed one had its place in it.)
 func TestSlotsKillTouchesItsOwn(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -328,7 +328,8 @@ func TestSlotsAnyNumbers(t *testing.T) {
 	})
 }
 
-// From nothing, the slots of a task on two members differ by at most one, unless the one with fewer has no slot left for it.
+// From nothing, the slots of a task on two members differ by at most one, unless the one with fewer has no slot left
+// for it.
 func TestSlotsAreSpread(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -356,8 +357,8 @@ func TestSlotsAreSpread(t *testing.T) {
 	})
 }
 
-// Slots that become free one at a time, as they do in a cluster, end as well spread: no two of a task lie on one member while another
-// member has none of it and runs two of some other task.
+// Slots that become free one at a time, as they do in a cluster, end as well spread: no two of a task lie on one member
+// while another member has none of it and runs two of some other task.
 func TestSlotsThatComeLaterAreSpread(t *testing.T) {
 	t.Parallel()
 	w := &slotWorld{}

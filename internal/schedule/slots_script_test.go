@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// The scripts in testdata/slots: the worked examples of the source document "The Cluster as a Value" under its names, and one file for each
-// kind of change. Run with -rewrite to write the outcomes again.
+// The scripts in testdata/slots: the worked examples of the source document "The Cluster as a Value" under its names,
+// and one file for each kind of change. Run with -rewrite to write the outcomes again.
 func TestSlotScripts(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/slots", func(t *testing.T, path string) {
@@ -99,8 +99,8 @@ func (s *slotScript) finish(t *testing.T, d *datadriven.TestData) {
 	tasks[at].Finished, tasks[at].Held = true, nil
 }
 
-// plan plans, shows who runs what, how many slots left their task, and the reasons of all that waits; then it plans again, which must
-// change nothing.
+// plan plans, shows who runs what, how many slots left their task, and the reasons of all that waits; then it plans
+// again, which must change nothing.
 func (s *slotScript) plan(t *testing.T) string {
 	a := s.w.plan(t)
 	moved := 0

@@ -28,8 +28,9 @@ type need struct {
 	divided int64
 }
 
-// Allocate shares the slots of the pool among its jobs and their tasks. It reads the pool and changes nothing; equal content gives the
-// same plan in any order of jobs, free and held slots. See the package documentation for its guarantees.
+// Allocate shares the slots of the pool among its jobs and their tasks. It reads the pool and changes nothing; equal
+// content gives the same plan in any order of jobs, free and held slots. See the package documentation for its
+// guarantees.
 func Allocate(p *Pool) Allocation {
 	s := &sharing{pool: p, needs: make([]need, len(p.Jobs))}
 	s.survey()
@@ -127,8 +128,9 @@ func (s *sharing) inTurn() {
 	}
 }
 
-// evenly is the round-robin and the percentage job scheduler. First it finds the protected jobs whose minima fit, in their turns; an
-// older job that is not protected keeps a slot, or what is due to it in full, so that who comes later does not starve it.
+// evenly is the round-robin and the percentage job scheduler. First it finds the protected jobs whose minima fit, in
+// their turns; an older job that is not protected keeps a slot, or what is due to it in full, so that who comes later
+// does not starve it.
 func (s *sharing) evenly() {
 	left := s.out.Usable
 	for _, j := range s.out.Order {
@@ -167,7 +169,8 @@ func stepOf(byPercent bool) int64 {
 	return whole
 }
 
-// costOfOneMore is how many more slots leave their tasks if the job of the claim gets one more; mostly it is zero or less.
+// costOfOneMore is how many more slots leave their tasks if the job of the claim gets one more; mostly it is zero or
+// less.
 func (s *sharing) costOfOneMore(i int) int64 {
 	j, got := int(s.of[i]), s.claims[i].got
 	job, tasks := &s.pool.Jobs[j], s.out.Shares[j].Tasks

@@ -14,7 +14,8 @@ type Item struct {
 	Movable bool // its owner may be changed now; an item without an owner is always placed
 }
 
-// Table is a View of flat arrays, for planning from scratch. It does not change after NewTable and may be read from any goroutine.
+// Table is a View of flat arrays, for planning from scratch. It does not change after NewTable and may be read from any
+// goroutine.
 type Table struct {
 	members []Member
 	classes []Class
@@ -23,9 +24,9 @@ type Table struct {
 	bucket  []int32 // by (owner + 1) × classes + class: where its items begin in order
 }
 
-// NewTable builds a view. It computes Load and Count of the members itself. Members, classes and items may come in any order. Sorted input, by
-// ID or Key, is used as it is, so that the indexes of moves refer to it; otherwise it is copied and sorted. The caller must not
-// change its input afterwards.
+// NewTable builds a view. It computes Load and Count of the members itself. Members, classes and items may come in any
+// order. Sorted input, by ID or Key, is used as it is, so that the indexes of moves refer to it; otherwise it is copied
+// and sorted. The caller must not change its input afterwards.
 func NewTable(members []Member, classes []Class, items []Item) *Table {
 	t := &Table{classes: classes, items: items}
 	t.members = slices.Clone(members)

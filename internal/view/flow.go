@@ -148,8 +148,8 @@ func (p *progress) add(d store.Depth) {
 	}
 }
 
-// setState sets the state of a task, what it waits for, and who seals. Members are those that have a slot of it; turn is
-// who seals its output now.
+// setState sets the state of a task, what it waits for, and who seals. Members are those that have a slot of it; turn
+// is who seals its output now.
 func (t *FlowTask) setState(graph flow.Graph, depths map[flow.Shard]store.Depth, members []string, turn string) {
 	var in, chains, out progress
 	for _, s := range graph.Ingress(t.Task) {
@@ -250,7 +250,8 @@ func turnOf(ctx context.Context, q store.Queue, name string, end store.Depth) (s
 // DeadLetters is the state of a job with segments that a function could not work on.
 const DeadLetters = "dead letters"
 
-// addDeadLetters adds the flows that have dead letters. Those of a job that is completed count too, until somebody drops them or the cluster forgets the job.
+// addDeadLetters adds the flows that have dead letters. Those of a job that is completed count too, until somebody
+// drops them or the cluster forgets the job.
 func (s *Status) addDeadLetters(ctx context.Context, q store.Queue, v cluster.Value) {
 	for j := range v.Jobs() {
 		if j.State != cluster.JobRunning && j.State != cluster.JobCompleted {

@@ -185,7 +185,8 @@ func (s *jobs) count(t *JobTask, p cluster.Partition) {
 	}
 }
 
-// reasons are those of what waits for slots: jobs and tasks. What stands for the whole job is not said again of its tasks.
+// reasons are those of what waits for slots: jobs and tasks. What stands for the whole job is not said again of its
+// tasks.
 func (s *jobs) reasons() map[string]*Reason {
 	out := make(map[string]*Reason)
 	for _, w := range s.v.WaitingForSlots() {

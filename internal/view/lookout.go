@@ -16,8 +16,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Lookout reads what members write beside the value: their heartbeats, and what fails on them. It remembers when each heartbeat changed, so that a
-// second look knows more than the first. Its methods may be called from any goroutine.
+// Lookout reads what members write beside the value: their heartbeats, and what fails on them. It remembers when each
+// heartbeat changed, so that a second look knows more than the first. Its methods may be called from any goroutine.
 type Lookout struct {
 	docs  store.Docs
 	clock func() protocol.Instant
@@ -139,8 +139,8 @@ type Heartbeat struct {
 	TTLMS    int64  `json:"ttl_ms,omitempty"`    // after so long without one, others take over
 	// UsualTTLMS is the member's usual TTL, where it states a longer one because its renewals are slow; else 0.
 	UsualTTLMS int64 `json:"usual_ttl_ms,omitempty"`
-	// Guardian says whether another process would end the member's session at its death, so that others take over at once: "on", "not needed" where the kernel
-	// does it, or why not. "" where the member does not say.
+	// Guardian says whether another process would end the member's session at its death, so that others take over at
+	// once: "on", "not needed" where the kernel does it, or why not. "" where the member does not say.
 	Guardian string `json:"guardian,omitempty"`
 }
 
@@ -189,7 +189,8 @@ func (h Heartbeat) Unguarded() bool {
 // Slower tells whether the member renews its heartbeat less often than usual.
 func (h Heartbeat) Slower() bool { return h.UsualTTLMS > 0 }
 
-// Age is how old the heartbeat is by the member's own clock and now by the clock of the observer; never negative. For people: clocks differ.
+// Age is how old the heartbeat is by the member's own clock and now by the clock of the observer; never negative. For
+// people: clocks differ.
 func (h Heartbeat) Age(now time.Time) time.Duration {
 	return max(now.Sub(time.UnixMilli(h.AtMS)), 0)
 }

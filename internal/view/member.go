@@ -120,7 +120,8 @@ func (c Call) Outside() Call {
 	return c
 }
 
-// Metrics measures a cluster by its value, as the sums of [Status] do: without what is Rota's own. It is plain data; see [node.Metric].
+// Metrics measures a cluster by its value, as the sums of [Status] do: without what is Rota's own. It is plain data;
+// see [node.Metric].
 func Metrics(v cluster.Value) []node.Metric {
 	m, t := Of(v).Counts()
 	return []node.Metric{

@@ -9,7 +9,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// Past reads earlier states of the cluster from the entries that its log still holds. Its methods may be called from any goroutine.
+// Past reads earlier states of the cluster from the entries that its log still holds. Its methods may be called from
+// any goroutine.
 type Past struct {
 	Historian protocol.Historian
 	Store     protocol.Store
@@ -92,8 +93,9 @@ func (p *Past) At(ctx context.Context, index cluster.Index) (Moment, error) {
 	return s.moment(), nil
 }
 
-// AsOf returns what the cluster was at an instant, in ms since 1970. Each entry has the time of its writer's clock, and clocks differ: it is the position with the fewest
-// entries on the wrong side of it, so that a clock that is far off does not decide.
+// AsOf returns what the cluster was at an instant, in ms since 1970. Each entry has the time of its writer's clock, and
+// clocks differ: it is the position with the fewest entries on the wrong side of it, so that a clock that is far off
+// does not decide.
 func (p *Past) AsOf(ctx context.Context, atMS int64) (Moment, error) {
 	score, best := 0, 0 // entries not later than the instant, less those that are later
 	s, err := p.scan(ctx, func(x state) bool {

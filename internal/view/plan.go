@@ -49,9 +49,9 @@ type PlanSlots struct {
 	After  int    `json:"after"`
 }
 
-// PlanWithout says what would come of the value if these members went: it is asked of the same function that every member folds. What is already on
-// its way is taken for done, and each hand-over too, all that can be at once: where several outcomes are equally good, the order in which work
-// really stops may lead to another of them.
+// PlanWithout says what would come of the value if these members went: it is asked of the same function that every
+// member folds. What is already on its way is taken for done, and each hand-over too, all that can be at once: where
+// several outcomes are equally good, the order in which work really stops may lead to another of them.
 func PlanWithout(v cluster.Value, without []cluster.MemberID) (Plan, error) {
 	var leaves []cluster.Command
 	for _, id := range without {

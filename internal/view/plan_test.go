@@ -101,7 +101,8 @@ func owners(v cluster.Value) (granted map[cluster.PartitionID]string, slots map[
 	return granted, slots
 }
 
-// A plan says what comes true: all of what moves, ends and waits when the member goes indeed, and nothing else. It changes nothing.
+// A plan says what comes true: all of what moves, ends and waits when the member goes indeed, and nothing else. It
+// changes nothing.
 func TestPlansComeTrue(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Sight is a cluster as it was seen once: its value, and what a [Lookout] saw beside it, which corrects what the value alone says: who is alive, and
-// what fails.
+// Sight is a cluster as it was seen once: its value, and what a [Lookout] saw beside it, which corrects what the value
+// alone says: who is alive, and what fails.
 type Sight struct {
 	v     cluster.Value
 	now   time.Time
@@ -86,7 +86,8 @@ func (s Sight) Unguarded() (out []string) {
 	return out
 }
 
-// Unlisted is how many tasks fail or back off that are shown as running, because their member's document has no room for them.
+// Unlisted is how many tasks fail or back off that are shown as running, because their member's document has no room
+// for them.
 func (s Sight) Unlisted() int { return s.moreFailing + s.moreBackingOff }
 
 // state is the state of a partition as it was seen.
@@ -126,7 +127,8 @@ func (t *Task) FailureText() string {
 	return strings.Join(parts, ", ")
 }
 
-// Viewer looks at a cluster: at a value, and at what stands in the store beside it. Its methods may be called from any goroutine.
+// Viewer looks at a cluster: at a value, and at what stands in the store beside it. Its methods may be called from any
+// goroutine.
 type Viewer struct {
 	Lookout  *Lookout        // nil: the value alone is shown
 	Journal  journal.Journal // nil: neither moves nor malformed definitions are known

@@ -66,7 +66,8 @@ func TestMembersByState(t *testing.T) {
 	}
 }
 
-// What was running in the value is counted once under what was seen, and a task shows the state of its partitions that needs a person most.
+// What was running in the value is counted once under what was seen, and a task shows the state of its partitions that
+// needs a person most.
 func TestStatesAreCorrected(t *testing.T) {
 	t.Parallel()
 	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{
@@ -108,7 +109,8 @@ func TestStatesAreCorrected(t *testing.T) {
 	}
 }
 
-// TestPausedJobs: tasks of a paused job are paused, but for those that need a person all the same, and those that have yet to stop.
+// TestPausedJobs: tasks of a paused job are paused, but for those that need a person all the same, and those that have
+// yet to stop.
 func TestPausedJobs(t *testing.T) {
 	t.Parallel()
 	job := func(id cluster.JobID, spec cluster.TaskSpec) cluster.Command {
@@ -155,7 +157,8 @@ func TestPausedJobs(t *testing.T) {
 	}
 }
 
-// Metrics say of each state what the status does: what is paused does not wait, what is offered does not run, and Rota's own tasks are not counted.
+// Metrics say of each state what the status does: what is paused does not wait, what is offered does not run, and
+// Rota's own tasks are not counted.
 func TestMetricsSayWhatTheStatusSays(t *testing.T) {
 	t.Parallel()
 	task := func(id cluster.JobID, spec cluster.TaskSpec) cluster.Command {

@@ -59,7 +59,8 @@ type MemberCounts struct {
 	Prepared int `json:"prepared"`
 	Held     int `json:"held"`
 	Silent   int `json:"silent"` // of all: those that are probably dead
-	// Guarded are those of which another process ends the session when they are killed, Unguarded those that have none and need one.
+	// Guarded are those of which another process ends the session when they are killed, Unguarded those that have none
+	// and need one.
 	Guarded   int `json:"guarded"`
 	Unguarded int `json:"unguarded"`
 	// Slower are those that have a longer TTL than usual, because their renewals are slow.
@@ -90,7 +91,8 @@ type Moves struct {
 
 // Problem is something that may need manual intervention.
 type Problem struct {
-	// State is parked, paused, waiting, failed, malformed, failing, backing off, sources differ or dead letters; of a member silent, gone or held.
+	// State is parked, paused, waiting, failed, malformed, failing, backing off, sources differ or dead letters; of a
+	// member silent, gone or held.
 	State   string `json:"state"`
 	Task    string `json:"task"` // or job; "" of a member
 	Member  string `json:"member,omitempty"`
@@ -318,7 +320,8 @@ func (s *Status) problem(v cluster.Value, p cluster.Partition) {
 	s.tell(out)
 }
 
-// addMalformed adds what the journal says of definitions that are malformed and not mended since. Records are oldest first.
+// addMalformed adds what the journal says of definitions that are malformed and not mended since. Records are oldest
+// first.
 func (s *Status) addMalformed(v cluster.Value, records []journal.Record) {
 	last := map[string]journal.Record{}
 	var order []string
@@ -352,8 +355,9 @@ func mendFile(v cluster.Value, task string) string {
 	return "mend the file; no version of it has ever run"
 }
 
-// Wrong says in a few words each what a person must look at; nothing where all is well. What fails by itself for a moment is counted too: who asks
-// again and again decides how long is too long. Jobs that have failed are over, so they are not counted.
+// Wrong says in a few words each what a person must look at; nothing where all is well. What fails by itself for a
+// moment is counted too: who asks again and again decides how long is too long. Jobs that have failed are over, so they
+// are not counted.
 func (s *Status) Wrong() []string {
 	out := []string{}
 	say := func(n int, text string) {

@@ -17,14 +17,15 @@ import (
 	"github.com/rota-run/rota/journal"
 )
 
-// story is a cluster in which something of everything happens, as people see it. The texts in testdata/story are what they are told:
-// read them as such. Run with -rewrite to write them again.
+// story is a cluster in which something of everything happens, as people see it. The texts in testdata/story are what
+// they are told: read them as such. Run with -rewrite to write them again.
 type story struct {
 	sight Sight
 	past  []journal.Record
 }
 
-// members are: a, which works; b, which drains; c, which has announced a restart; d, which is silent; e, which has yet to be accepted.
+// members are: a, which works; b, which drains; c, which has announced a restart; d, which is silent; e, which has yet
+// to be accepted.
 func newStory(t *testing.T) *story {
 	t.Helper()
 	v := applied(t, cluster.Value{},

@@ -21,7 +21,8 @@ type Task struct {
 	Failures int64  `json:"failures,omitempty"` // failing: of its rounds; else runs in a row
 	Rounds   int64  `json:"rounds,omitempty"`   // failing: since it was started on its owner
 	Message  string `json:"message,omitempty"`  // of the last failure
-	// FailingMS is when the first round failed of those that have failed in a row, and AsOfMS how old is what the owner says of it, both by the owner's clock.
+	// FailingMS is when the first round failed of those that have failed in a row, and AsOfMS how old is what the owner
+	// says of it, both by the owner's clock.
 	FailingMS int64   `json:"failing_ms,omitempty"`
 	AsOfMS    int64   `json:"as_of_ms,omitempty"`
 	Reason    *Reason `json:"reason,omitempty"` // why it has no running owner

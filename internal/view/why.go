@@ -19,14 +19,14 @@ type Why struct {
 	Labels   map[string]string `json:"labels,omitempty"` // that a member must have
 	Source   string            `json:"source,omitempty"` // who defined it
 	Version  string            `json:"version,omitempty"`
-	// LastRoundMS and NextRoundMS are for when the last round that is over and the next one were planned, by the clocks of owners: of a cron line, and of
-	// periods of a minute and more. The others are known to the owner alone.
+	// LastRoundMS and NextRoundMS are for when the last round that is over and the next one were planned, by the clocks
+	// of owners: of a cron line, and of periods of a minute and more. The others are known to the owner alone.
 	LastRoundMS int64 `json:"last_round_ms,omitempty"`
 	NextRoundMS int64 `json:"next_round_ms,omitempty"`
 	// Malformed is what is wrong with the file of a task that runs by an earlier version of it.
 	Malformed *Reason `json:"malformed,omitempty"`
-	// Partitions and NotRunning explain a task that has several partitions, as a whole: how many are in which state, and the first of those that do not
-	// run as they should, at most MaxNotRunning.
+	// Partitions and NotRunning explain a task that has several partitions, as a whole: how many are in which state,
+	// and the first of those that do not run as they should, at most MaxNotRunning.
 	Partitions *TaskCounts `json:"partitions,omitempty"`
 	NotRunning []Task      `json:"not_running,omitempty"`
 	Tasks      []JobTask   `json:"tasks,omitempty"` // of a job that has several
@@ -42,8 +42,8 @@ const MaxNotRunning = 10
 // Gone is the state of a task that the journal knows and the value does not any more.
 const Gone = "gone"
 
-// Why explains one partition, one task as a whole, or one job; records are its journal, oldest first. It is false for what neither the value nor
-// the records know.
+// Why explains one partition, one task as a whole, or one job; records are its journal, oldest first. It is false for
+// what neither the value nor the records know.
 func (s Sight) Why(id cluster.PartitionID, records []journal.Record) (Why, bool) {
 	w := Why{History: records}
 	if w.History == nil {

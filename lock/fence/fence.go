@@ -25,8 +25,8 @@ type Tx interface {
 }
 
 // SQL makes a transaction one of the newest owner of a resource. Call it before the first change, and roll back if it
-// returns an error. It locks a row until the transaction ends: a newer owner's waits for that, and an older owner's gets
-// ErrStale.
+// returns an error. It locks a row until the transaction ends: a newer owner's waits for that, and an older owner's
+// gets ErrStale.
 func SQL(ctx context.Context, tx Tx, resource string, token cluster.Token) error {
 	const query = `INSERT INTO rota_fence (resource, token) VALUES ($1, $2)
 		ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE rota_fence.token <= excluded.token`
@@ -49,9 +49,10 @@ func Elastic(token cluster.Token) url.Values {
 // Header is the header of a request that has the token of its sender, as a decimal number.
 const Header = "Rota-Token"
 
-// Handler serves requests whose Header is not smaller than the largest one seen for the resource. Others get 412, and 400
-// where there is no token. Requests for one resource are served one after the other, so that none changes anything once
-// a newer owner's was served. The largest tokens are in memory: what must survive the process belongs beside the data.
+// Handler serves requests whose Header is not smaller than the largest one seen for the resource. Others get 412, and
+// 400 where there is no token. Requests for one resource are served one after the other, so that none changes anything
+// once a newer owner's was served. The largest tokens are in memory: what must survive the process belongs beside the
+// data.
 func Handler(resource func(*http.Request) string, next http.Handler) http.Handler {
 	var mu sync.Mutex
 	newest := make(map[string]*fenced)

@@ -201,7 +201,8 @@ func size(b *bench) {
 	b.acquire(c.Lock("x")) // has nothing to do with it
 }
 
-// death: the lock of a dead process is free within bounds, under a larger token, and not while the dead one held its lease.
+// death: the lock of a dead process is free within bounds, under a larger token, and not while the dead one held its
+// lease.
 func death(b *bench, noSessions bool) {
 	o := lock.Options{TTL: shortTTL, NoSessions: noSessions}
 	c := b.client(o)

@@ -24,8 +24,8 @@ type Open[S Full] func(t *testing.T) func(t *testing.T) S
 // patience bounds what a suite waits for. It is long because it is met only by a failure.
 const patience = 60 * time.Second
 
-// The TTLs: one that does not pass while the suite runs, and one whose passing is tested. That is much more than a busy machine stands still: holders
-// that live must not lose what they hold.
+// The TTLs: one that does not pass while the suite runs, and one whose passing is tested. That is much more than a busy
+// machine stands still: holders that live must not lose what they hold.
 const (
 	longTTL  = time.Minute
 	shortTTL = 6 * time.Second
@@ -39,13 +39,14 @@ type bench struct {
 	clock func() protocol.Instant // of the clients; nil: the default
 }
 
-// Run plays on a real server the rules that depend on it: those with many writers at once, and those in which a session ends. The other rules are the lock's
-// own, on each store the same: see [RunVirtual].
+// Run plays on a real server the rules that depend on it: those with many writers at once, and those in which a session
+// ends. The other rules are the lock's own, on each store the same: see [RunVirtual].
 func Run[S Full](t *testing.T, open Open[S]) {
 	each(t, true, func(t *testing.T, rule func(*bench)) { play(t, open, nil, rule) })
 }
 
-// RunVirtual is the whole suite in virtual time: each rule runs in a bubble of testing/synctest. The store must do no I/O.
+// RunVirtual is the whole suite in virtual time: each rule runs in a bubble of testing/synctest. The store must do no
+// I/O.
 func RunVirtual[S Full](t *testing.T, open Open[S]) {
 	each(t, false, func(t *testing.T, rule func(*bench)) {
 		synctest.Test(t, func(t *testing.T) { play(t, open, protocol.NewProcessClock(), rule) })
@@ -90,7 +91,8 @@ func play[S Full](t *testing.T, open Open[S], clock func() protocol.Instant, rul
 	rule(&bench{t: t, ctx: ctx, open: func(t *testing.T) Full { return handle(t) }, clock: clock})
 }
 
-// client is a client with a handle of its own; kill closes the handle, which to others looks like the death of the process.
+// client is a client with a handle of its own; kill closes the handle, which to others looks like the death of the
+// process.
 type client struct {
 	*lock.Client
 	b      *bench

@@ -17,8 +17,8 @@ import (
 // Supported tells whether a process can have a guardian on this system.
 const Supported = true
 
-// Child runs the guardian, if this process was started as one, until its parent has died and all is done, or until it is dismissed; then it returns true,
-// and the program should end. It is the first thing that main does.
+// Child runs the guardian, if this process was started as one, until its parent has died and all is done, or until it
+// is dismissed; then it returns true, and the program should end. It is the first thing that main does.
 func Child(open Opener) bool {
 	if len(os.Args) == 0 || os.Args[0] != argv0 || !isSocket(lineFD) {
 		return false
@@ -85,7 +85,8 @@ func (w *watch) run(open Opener) {
 	}
 }
 
-// greet lets the parent know, once, that it is watched. Each message needs more of the program's file, and there are few of them.
+// greet lets the parent know, once, that it is watched. Each message needs more of the program's file, and there are
+// few of them.
 func (w *watch) greet() {
 	lighten()
 	if !w.said {

@@ -233,8 +233,9 @@ func (g *Guardian) PID() int {
 	return g.line.pid
 }
 
-// Close dismisses the child and waits until it has ended. One that still guards a session, because the store did not take its end, goes on: it ends that
-// session when this process has ended, and nobody waits for it. A second call does nothing.
+// Close dismisses the child and waits until it has ended. One that still guards a session, because the store did not
+// take its end, goes on: it ends that session when this process has ended, and nobody waits for it. A second call does
+// nothing.
 func (g *Guardian) Close() {
 	g.mu.Lock()
 	first := !g.closed

@@ -39,7 +39,8 @@ type child struct {
 	line *line
 }
 
-// start starts the same program as a guardian. It is in a session of its own: what a terminal sends to all does not reach it.
+// start starts the same program as a guardian. It is in a session of its own: what a terminal sends to all does not
+// reach it.
 func start(o Options) (*child, error) {
 	parent, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {
@@ -115,8 +116,8 @@ func (l *line) give() { l.kill() }
 
 func (l *line) close() { l.over.Do(func() { _ = l.file.Close() }) }
 
-// lighten gives memory back that a guardian does not need while it waits. The program has read much of its own file while it started: those pages are dropped,
-// and are read again, from the cache of the system, where they are needed.
+// lighten gives memory back that a guardian does not need while it waits. The program has read much of its own file
+// while it started: those pages are dropped, and are read again, from the cache of the system, where they are needed.
 func lighten() {
 	debug.FreeOSMemory()
 	f, err := os.Open("/proc/self/smaps")

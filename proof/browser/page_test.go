@@ -87,7 +87,8 @@ func has(selector, text string) string {
 
 const live = `document.getElementById("freshness").textContent === "live"`
 
-// TestPage follows a person through the page: what runs where, a crash, a search, the keyboard, a phone, the dark, and a member that no longer answers.
+// TestPage follows a person through the page: what runs where, a crash, a search, the keyboard, a phone, the dark, and
+// a member that no longer answers.
 func TestPage(t *testing.T) {
 	w := browser.Open(t)
 	c := start(t, 12, "a", "b", "c")

@@ -186,8 +186,8 @@ func TestActions(t *testing.T) {
 	}
 	runTasks(t, w, c, open, state)
 	moveMembers(t, w, c)
-	// The browser itself reports the answers that refuse: before the token is typed, the kill of a file's job, and one plan without b
-	// when the answer to its eviction overtakes the event that b has gone.
+	// The browser itself reports the answers that refuse: before the token is typed, the kill of a file's job, and one
+	// plan without b when the answer to its eviction overtakes the event that b has gone.
 	missing := 0
 	for _, said := range w.Console() {
 		switch {

@@ -32,7 +32,8 @@ func count(n int) func(func(int) bool) {
 	}
 }
 
-// BenchmarkMap is end to end: submitted, claimed and run in another process, its result written, read, yielded and removed.
+// BenchmarkMap is end to end: submitted, claimed and run in another process, its result written, read, yielded and
+// removed.
 func BenchmarkMap(b *testing.B) {
 	for _, window := range []int{64, 256} {
 		b.Run(fmt.Sprintf("window=%d", window), func(b *testing.B) {

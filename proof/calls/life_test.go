@@ -96,8 +96,8 @@ func TestLeavingHandsCallsBack(t *testing.T) {
 	}
 }
 
-// A runner that is killed again and again uses up the attempts, and the function that follows a failure runs, once, though nobody of those who were there at
-// the submission is alive.
+// A runner that is killed again and again uses up the attempts, and the function that follows a failure runs, once,
+// though nobody of those who were there at the submission is alive.
 func TestAttemptsThatAreLostCount(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -130,7 +130,8 @@ func TestAttemptsThatAreLostCount(t *testing.T) {
 	}
 }
 
-// A runner is suspended until others count it out: no run does anything under an old token when one with a newer has begun.
+// A runner is suspended until others count it out: no run does anything under an old token when one with a newer has
+// begun.
 func TestASuspendedRunnerDoesNotOverlap(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")

@@ -28,8 +28,8 @@ type child struct {
 	TTL   time.Duration
 }
 
-// The TTLs of members in processes of their own: one that passes only in a test of what happens then, since a busy machine stands still for seconds, and one
-// for that test. A process that is dead is noticed before, by its lock.
+// The TTLs of members in processes of their own: one that passes only in a test of what happens then, since a busy
+// machine stands still for seconds, and one for that test. A process that is dead is noticed before, by its lock.
 const (
 	longTTL  = 30 * time.Second
 	shortTTL = 4 * time.Second

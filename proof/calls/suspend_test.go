@@ -19,8 +19,9 @@ func suspend(t *testing.T, dir string, p *process) {
 	must.Succeed(t, processes.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, "queue.lock"), filepath.Join(dir, "turn.lock")))
 }
 
-// judge looks at what the runs of one call have written, in its order: a token that is smaller than one before it comes from a run that overlaps. A process may be
-// suspended between its look at ctx and its write, so each suspension may leave one such line.
+// judge looks at what the runs of one call have written, in its order: a token that is smaller than one before it comes
+// from a run that overlaps. A process may be suspended between its look at ctx and its write, so each suspension may
+// leave one such line.
 func judge(t *testing.T, beats []string, suspensions int) {
 	t.Helper()
 	newest, stale := uint64(0), 0

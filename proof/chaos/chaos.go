@@ -50,8 +50,8 @@ func playKills(ctx context.Context, p *command) error {
 	})
 }
 
-// withMembers adds the flags of members and the store on which they meet, reads all flags, builds rota and starts a server where they are needed, and plays. That
-// this machine has no such server is said, and no error.
+// withMembers adds the flags of members and the store on which they meet, reads all flags, builds rota and starts a
+// server where they are needed, and plays. That this machine has no such server is said, and no error.
 func (p *command) withMembers(ctx context.Context, o *chaos.Options, ttl time.Duration, fine func() bool, play func() error) (err error) {
 	p.Uint64Var(&o.Seed, "seed", 1, "of what is done, and to whom")
 	p.StringVar(&o.Protocol, "protocol", "", "how the members agree; default: that of rota")

@@ -5,8 +5,8 @@
 //	rotachaos powercut [--cuts 50] [--seed 1] [--json]       cut the power of file systems; see package powercut
 //	rotachaos mutants [--seed 1] [--json]                    flawed binaries, each of which must be found out; see package mutants
 //
-// Exit codes: 0 all promises were kept, 1 one was not or it could not be played, 2 usage. A machine on which the power of no file system can be
-// cut (no root, no loop device) is told so, loudly, with exit code 0.
+// Exit codes: 0 all promises were kept, 1 one was not or it could not be played, 2 usage. A machine on which the power
+// of no file system can be cut (no root, no loop device) is told so, loudly, with exit code 0.
 package main
 
 import (

@@ -14,7 +14,8 @@ import (
 	"github.com/rota-run/rota/proof/process/processtest"
 )
 
-// A terminal sends ctrl-c to the command and to the server that it has started. The members leave gracefully all the same, and then the server ends.
+// A terminal sends ctrl-c to the command and to the server that it has started. The members leave gracefully all the
+// same, and then the server ends.
 func TestAnInterruptedDemoOnAServer(t *testing.T) {
 	p := newPlace(t)
 	m := processtest.Start(t, "rota demo", p.command("demo", "--store", "etcd:"))

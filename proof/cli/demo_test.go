@@ -24,11 +24,12 @@ type outcome struct {
 	Lost        int `json:"lost"`
 }
 
-// The stage demo plays it on a directory, with the bounds of time. A directory is that of who plays it, not of the members.
+// The stage demo plays it on a directory, with the bounds of time. A directory is that of who plays it, not of the
+// members.
 func TestDemoByClaims(t *testing.T) { newPlace(t).demo("--store", "file:here", "--protocol", "lease") }
 
-// Members inside one process keep the same promises; what stands for a suspension is stricter there, as their tasks go on.
-// The settings of who plays it are not theirs. With heartbeats alone each round has a store of its own.
+// Members inside one process keep the same promises; what stands for a suspension is stricter there, as their tasks go
+// on. The settings of who plays it are not theirs. With heartbeats alone each round has a store of its own.
 func TestDemoInMemory(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"--store memory:", "--store memory: --no-sessions --rounds 2"} {
@@ -40,11 +41,12 @@ func TestDemoInMemory(t *testing.T) {
 	}
 }
 
-// starved is for how long members in one process may stand still together and keep their promises all the same: less than is between the instant at
-// which a suspended one must stop its tasks and the one at which others start them.
+// starved is for how long members in one process may stand still together and keep their promises all the same: less
+// than is between the instant at which a suspended one must stop its tasks and the one at which others start them.
 const starved = 300 * time.Millisecond
 
-// demo plays the demonstration and looks at its outcome. Where the machine stood still that says nothing, and it is played again.
+// demo plays the demonstration and looks at its outcome. Where the machine stood still that says nothing, and it is
+// played again.
 func (p *place) demo(args ...string) {
 	p.t.Helper()
 	for tries := 1; ; tries++ {

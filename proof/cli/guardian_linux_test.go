@@ -26,7 +26,8 @@ const figureKills = 20
 // kills is how often each member of TestKilled is killed: 20 for the figures of docs/internals/performance.md.
 var kills = flag.Int("kills", 3, "how many kills of TestKilled")
 
-// killTTL is the TTL of the members that are killed: so long that nobody takes over by chance. The figures are of a longer one.
+// killTTL is the TTL of the members that are killed: so long that nobody takes over by chance. The figures are of a
+// longer one.
 func killTTL() time.Duration {
 	if *kills < figureKills {
 		return 6 * time.Second
@@ -34,21 +35,22 @@ func killTTL() time.Duration {
 	return 10 * time.Second
 }
 
-// script is a program of a task. It and what it starts write down the token as long as they run: a child, one whose parent has ended, and one in a session of
-// its own, that hears no signal.
+// script is a program of a task. It and what it starts write down the token as long as they run: a child, one whose
+// parent has ended, and one in a session of its own, that hears no signal.
 const script = `w() { while :; do echo "$ROTA_TOKEN $1" >>acts; sleep 0.02; done; }
 w child & (w orphan &) ; (setsid sh -c 'trap "" TERM HUP; while :; do echo "$ROTA_TOKEN session" >>acts; sleep 0.02; done' &)
 w program`
 
-// A member is killed, on each store: others have its tasks at once, and never while something of its programs still runs. With the guardian killed
-// before it they wait for the TTL.
+// A member is killed, on each store: others have its tasks at once, and never while something of its programs still
+// runs. With the guardian killed before it they wait for the TTL.
 func TestKilled(t *testing.T) {
 	t.Run("file", func(t *testing.T) { killed(newPlace(t), "file") })
 	onServers(t, func(p *place, _ *server.Server) { killed(p, p.store[:strings.Index(p.store, ":")]) })
 }
 
-// takenOverWithin is how soon others have the tasks of a killed member. On stores without sessions a guardian can end only the member's programs. The half
-// second that is promised is of a machine that is not busy: the run for the figures looks at it, the others at what only a guardian can do.
+// takenOverWithin is how soon others have the tasks of a killed member. On stores without sessions a guardian can end
+// only the member's programs. The half second that is promised is of a machine that is not busy: the run for the
+// figures looks at it, the others at what only a guardian can do.
 func takenOverWithin(store string) time.Duration {
 	switch {
 	case store == "elastic" || store == "kafka":
@@ -182,7 +184,8 @@ func findGuardian(t *testing.T, pid int) int {
 	return 0
 }
 
-// acts checks what the programs and all that they have started wrote down: once somebody has acted under a token, nobody acts under a smaller one.
+// acts checks what the programs and all that they have started wrote down: once somebody has acted under a token,
+// nobody acts under a smaller one.
 func (g *guarded) acts() {
 	g.t.Helper()
 	f, err := os.Open(filepath.Join(g.dir, "acts"))
@@ -217,7 +220,8 @@ func (g *guarded) acts() {
 	}
 }
 
-// While its member lives, a guardian does nothing: it uses little memory, no processor, and no port; a terminal's signals do not end it.
+// While its member lives, a guardian does nothing: it uses little memory, no processor, and no port; a terminal's
+// signals do not end it.
 func TestGuardianAtRest(t *testing.T) {
 	p := newPlace(t)
 	m := p.start("a", "--ttl", "6s", "--allow-exec", "/bin/sh") // a third of it until it says that it has one

@@ -13,8 +13,8 @@ import (
 	"github.com/rota-run/rota/proof/sim/history"
 )
 
-// A member is killed, and its server too. Started again without a server it runs what keeps on store loss, says so, and waits; when the server is back it
-// joins, and runs all under new grants.
+// A member is killed, and its server too. Started again without a server it runs what keeps on store loss, says so, and
+// waits; when the server is back it joins, and runs all under new grants.
 func TestAStartWithoutAServer(t *testing.T) {
 	p := newPlace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -58,8 +58,9 @@ func alike(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// What the page of ZooKeeper shows of a cluster with a leader is what ZooKeeper's own shell prints. What somebody writes there with it is refused and
-// journaled with its path, stops nobody, and is written over where it is one of the leader's documents.
+// What the page of ZooKeeper shows of a cluster with a leader is what ZooKeeper's own shell prints. What somebody
+// writes there with it is refused and journaled with its path, stops nobody, and is written over where it is one of the
+// leader's documents.
 func TestTheLeaderInZooKeepersShell(t *testing.T) {
 	p := newPlace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

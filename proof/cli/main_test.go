@@ -139,7 +139,8 @@ type running struct {
 	*process.Process
 }
 
-// start starts a member. Its TTL is so long that a busy machine costs it no task; a test that waits for a silent member gives another one.
+// start starts a member. Its TTL is so long that a busy machine costs it no task; a test that waits for a silent member
+// gives another one.
 func (p *place) start(name string, args ...string) *running {
 	p.t.Helper()
 	cmd := p.command(append([]string{"run", "--store", p.store, "--member", name, "--listen", "none", "--ttl", "30s"}, args...)...)

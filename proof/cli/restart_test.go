@@ -30,8 +30,8 @@ func (p *place) owners(total int) (owners map[string]string, newest uint64) {
 	return owners, newest
 }
 
-// moves counts what the journal has of a kind, and finds the longest gap in it. A move counts if its token is larger than
-// one before: a member on a slow machine may journal an earlier one late.
+// moves counts what the journal has of a kind, and finds the longest gap in it. A move counts if its token is larger
+// than one before: a member on a slow machine may journal an earlier one late.
 func (p *place) moves(kind journal.Kind, since time.Time, before uint64) (n int, longest time.Duration) {
 	p.t.Helper()
 	out, stderr, code := p.rota("events", "--store", "file:store", "-o", "json", "--since", (time.Since(since) + 2*time.Second).Round(time.Second).String(), "--limit", "100000")
@@ -51,8 +51,8 @@ func (p *place) moves(kind journal.Kind, since time.Time, before uint64) (n int,
 	return n, longest
 }
 
-// TestRollingRestart: three processes with 2,000 tasks are restarted, one after the other. With --hold nothing moves; without it the fewest tasks that can: those of a
-// member that leaves, and as many back.
+// TestRollingRestart: three processes with 2,000 tasks are restarted, one after the other. With --hold nothing moves;
+// without it the fewest tasks that can: those of a member that leaves, and as many back.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	const total = 2000

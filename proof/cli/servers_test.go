@@ -114,7 +114,8 @@ func (p *place) on(s *server.Server, err error) {
 	p.store = s.URL + "/" + p.name
 }
 
-// On etcd, NATS and PostgreSQL TestDemoStartsAServer plays it, by the protocol replica. TestServerAwayAndBack has members of that on each server.
+// On etcd, NATS and PostgreSQL TestDemoStartsAServer plays it, by the protocol replica. TestServerAwayAndBack has
+// members of that on each server.
 func TestDemoOnServers(t *testing.T) {
 	onShared(t, []string{"elastic", "kafka", "postgres", "zookeeper"}, func(p *place, s *server.Server) {
 		scheme, _, _ := strings.Cut(s.URL, "://")
@@ -172,7 +173,8 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 	})
 }
 
-// While the server is away the members stop what they run, in time, and say so; when it is back they go on, the same processes.
+// While the server is away the members stop what they run, in time, and say so; when it is back they go on, the same
+// processes.
 func TestServerAwayAndBack(t *testing.T) {
 	onOwnServers(t, func(p *place, s *server.Server) {
 		p.noops(4)

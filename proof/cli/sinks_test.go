@@ -27,8 +27,9 @@ import (
 	"github.com/rota-run/rota/publish"
 )
 
-// TestSinks: one member publishes to standard output, Kafka, Elasticsearch and OTLP, by HTTP and by gRPC, at once. Each server is killed and started again while the others go on: what was printed is in
-// each of them at least once, but for what the collector refused, which is counted.
+// TestSinks: one member publishes to standard output, Kafka, Elasticsearch and OTLP, by HTTP and by gRPC, at once. Each
+// server is killed and started again while the others go on: what was printed is in each of them at least once, but for
+// what the collector refused, which is counted.
 func TestSinks(t *testing.T) {
 	p := newPlace(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*patience)

@@ -20,11 +20,12 @@ import (
 	"github.com/rota-run/rota/proof/process"
 )
 
-// TestStories plays testdata/stories: what people type, and what happens to members, an act a line. $DIR, $STORE and $VERSION are those of the story, and
-// "under" names its protocols.
+// TestStories plays testdata/stories: what people type, and what happens to members, an act a line. $DIR, $STORE and
+// $VERSION are those of the story, and "under" names its protocols.
 func TestStories(t *testing.T) {
 	t.Parallel()
-	// Where this test itself runs below nohup, its children would ignore SIGHUP as well. What is caught is not inherited.
+	// Where this test itself runs below nohup, its children would ignore SIGHUP as well. What is caught is not
+	// inherited.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(caught) })
@@ -240,7 +241,8 @@ func (p *place) owned(prefix string) (tokens map[string]uint64, owned map[string
 	return tokens, owned
 }
 
-// suspend stops a member while it does not write: nobody can write to the file store while a suspended member has the turn.
+// suspend stops a member while it does not write: nobody can write to the file store while a suspended member has the
+// turn.
 func (p *place) suspend(m *running) {
 	p.t.Helper()
 	store := filepath.Join(p.dir, "store")

@@ -27,7 +27,8 @@ func terminal(t *testing.T) (screen, keyboard *os.File) {
 	return screen, keyboard
 }
 
-// Whoever closes the terminal of a member makes it leave gracefully: its task goes to the other one at once, and the journal says that it left, not that it died.
+// Whoever closes the terminal of a member makes it leave gracefully: its task goes to the other one at once, and the
+// journal says that it left, not that it died.
 func TestAClosedTerminal(t *testing.T) {
 	heard := make(chan os.Signal, 1)
 	signal.Notify(heard, syscall.SIGHUP) // under nohup it is ignored, as it would be by what is started here

@@ -23,8 +23,8 @@ import (
 	"github.com/rota-run/rota/store/file"
 )
 
-// earlier builds the binary of the commit that testdata/earlier.txt names, and returns it with what it says that it is. A shallow clone has no history to
-// take it from, and says so; any other one without that commit fails.
+// earlier builds the binary of the commit that testdata/earlier.txt names, and returns it with what it says that it is.
+// A shallow clone has no history to take it from, and says so; any other one without that commit fails.
 func earlier(t *testing.T) (program, version string) {
 	t.Helper()
 	text := must.Get(os.ReadFile("testdata/earlier.txt"))(t)
@@ -55,7 +55,8 @@ func earlier(t *testing.T) (program, version string) {
 	return program, (&place{t: t, dir: dir, program: program}).version()
 }
 
-// rolling is a cluster whose members are replaced one after the other, and what they have written down about their runs.
+// rolling is a cluster whose members are replaced one after the other, and what they have written down about their
+// runs.
 type rolling struct {
 	*place
 	old     string // the other binary
@@ -98,8 +99,8 @@ func (r *rolling) leave(name string) {
 	}
 }
 
-// settled waits until each task has a member that runs and each member has tasks, as both binaries see it, and checks the cluster with one of them: a
-// check waits for a heartbeat of each member.
+// settled waits until each task has a member that runs and each member has tasks, as both binaries see it, and checks
+// the cluster with one of them: a check waits for a heartbeat of each member.
 func (r *rolling) settled(what, check string) {
 	r.t.Helper()
 	for _, program := range []string{r.old, r.program} {
@@ -133,8 +134,9 @@ func (r *rolling) alone(least int) {
 	r.t.Logf("%d runs of %d tasks", report.Runs, report.Partitions)
 }
 
-// TestUpgradeAndBack plays docs/guide/upgrade.md with the binary of an earlier commit: each member of a cluster is replaced by the one of this tree, and
-// back. At each step every task has one owner, for the commands of both; what either submits is understood by the other.
+// TestUpgradeAndBack plays docs/guide/upgrade.md with the binary of an earlier commit: each member of a cluster is
+// replaced by the one of this tree, and back. At each step every task has one owner, for the commands of both; what
+// either submits is understood by the other.
 func TestUpgradeAndBack(t *testing.T) {
 	t.Parallel()
 	old, oldVersion := earlier(t)

@@ -2,9 +2,9 @@
 //
 //	rota-demo-server KIND DIR
 //
-// KIND is etcd, nats or postgres, whose programs must be installed; the data goes into DIR. When the server can be used, its URL is printed as one line. The server ends with
-// standard input, and not with ctrl-c: members of an interrupted demonstration need it to leave. Exit codes: 0 it ended, 1 it could
-// not start, 2 usage.
+// KIND is etcd, nats or postgres, whose programs must be installed; the data goes into DIR. When the server can be
+// used, its URL is printed as one line. The server ends with standard input, and not with ctrl-c: members of an
+// interrupted demonstration need it to leave. Exit codes: 0 it ended, 1 it could not start, 2 usage.
 package main
 
 import (

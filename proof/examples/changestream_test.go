@@ -40,8 +40,9 @@ func (r *readers) lines() (n int, last string) {
 	return n, last
 }
 
-// A stream of 64 partitions that split and merge 1,000 times, read by three processes that agree by the protocol sync on a broker. Four times the one that has
-// written last is killed, and comes back: each change is written once under each token, none is lost, and the order of each key is kept. The example checks that.
+// A stream of 64 partitions that split and merge 1,000 times, read by three processes that agree by the protocol sync
+// on a broker. Four times the one that has written last is killed, and comes back: each change is written once under
+// each token, none is lost, and the order of each key is kept. The example checks that.
 func TestChangeStreamSurvivesKills(t *testing.T) {
 	t.Parallel()
 	broker, err := kafka.Start(starting(t), kafka.Options{})

@@ -50,7 +50,8 @@ func (p *checks) start(name string) {
 		"--listen", "none", "--publish", "file:"+name+".samples", "tasks"))
 }
 
-// owners are the members that run the checks of one machine each, with their tokens, and how many run that of their own.
+// owners are the members that run the checks of one machine each, with their tokens, and how many run that of their
+// own.
 func (p *checks) owners() (by map[string]string, tokens map[string]uint64, own int) {
 	p.t.Helper()
 	out, err := p.command("rota", "task", "list", "--store", p.store, "-o", "json").Output()

@@ -122,7 +122,8 @@ func makeFiles(t *testing.T, dir string, n int) map[string]string {
 	return sums
 }
 
-// Three processes, two of which are killed while they work, one of them the one that lists: every file is done, and twice only where a run was cut.
+// Three processes, two of which are killed while they work, one of them the one that lists: every file is done, and
+// twice only where a run was cut.
 func TestEveryFileIsDone(t *testing.T) {
 	t.Parallel()
 	n := *count

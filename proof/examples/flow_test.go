@@ -64,7 +64,8 @@ func (p *tour) counted() {
 	p.t.Logf("%d words in %d segments, segments lost %d, doubled %d", total.Words, total.Segments, total.Lost, total.Doubled)
 }
 
-// A flow on three processes, two of which are killed while it runs, one after the other, and come back: each word counts once.
+// A flow on three processes, two of which are killed while it runs, one after the other, and come back: each word
+// counts once.
 func TestFlowSurvivesKills(t *testing.T) {
 	p := flowTour(t)
 	p.member("m1")

@@ -11,7 +11,8 @@ import (
 	"github.com/rota-run/rota/proof/process/processtest"
 )
 
-// A binary of one's own runs its own task type, from its own files, over its own store, into its own sink, and shows it.
+// A binary of one's own runs its own task type, from its own files, over its own store, into its own sink, and shows
+// it.
 func TestWeather(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

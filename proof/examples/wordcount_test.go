@@ -126,7 +126,8 @@ func (p *tour) wc() (words int) {
 	return words
 }
 
-// slow is the job of job.yaml, slow enough that each of its tasks can be met while it runs, and its process be killed, on a machine that is busy.
+// slow is the job of job.yaml, slow enough that each of its tasks can be met while it runs, and its process be killed,
+// on a machine that is busy.
 const slow = `id: wordcount
 tasks:
 - {name: split, type: wordcount.split, max: 1, config: {text: text, lines: 5, pause: 2s}}
@@ -150,7 +151,8 @@ func (p *tour) runner(task int) string {
 	return name
 }
 
-// The job runs to its end on three processes though each of its tasks loses a process that runs it; the total is what wc says.
+// The job runs to its end on three processes though each of its tasks loses a process that runs it; the total is what
+// wc says.
 func TestCountsThoughMembersAreKilled(t *testing.T) {
 	p := newTour(t)
 	var big strings.Builder

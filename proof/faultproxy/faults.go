@@ -13,7 +13,8 @@ func (p *Proxy) Cut() {
 	p.reset(func(*conn) bool { return true })
 }
 
-// Reset resets all connections, once. New ones are under the faults that hold: behind a stall they are made, and nothing passes.
+// Reset resets all connections, once. New ones are under the faults that hold: behind a stall they are made, and
+// nothing passes.
 func (p *Proxy) Reset() { p.reset(func(*conn) bool { return true }) }
 
 // Refuse lets the machine refuse new connections until Heal. Those that exist stay.
@@ -37,15 +38,16 @@ func (p *Proxy) StallRequests() { p.hold(requests) }
 // StallReplies holds the bytes that the server sends until Heal; requests pass.
 func (p *Proxy) StallReplies() { p.hold(replies) }
 
-// DropReplies lets requests pass and swallows what the server sends. Nothing is closed: a test that has seen the effect calls Cut. A connection
-// of which something was swallowed is reset by Heal.
+// DropReplies lets requests pass and swallows what the server sends. Nothing is closed: a test that has seen the effect
+// calls Cut. A connection of which something was swallowed is reset by Heal.
 func (p *Proxy) DropReplies() {
 	p.change(func(s *state) { s.dropping = true })
 	p.settle(replies)
 }
 
-// CutRequests lets n more bytes pass from clients, counted over all connections, then resets all connections and closes the channel. New
-// connections are passed on as before. Another call, or Heal, before that replaces it, and its channel stays open.
+// CutRequests lets n more bytes pass from clients, counted over all connections, then resets all connections and closes
+// the channel. New connections are passed on as before. Another call, or Heal, before that replaces it, and its channel
+// stays open.
 func (p *Proxy) CutRequests(n int64) <-chan struct{} { return p.cutAfter(requests, n) }
 
 // CutReplies is CutRequests for bytes of the server.
@@ -62,7 +64,8 @@ func (p *Proxy) Throttle(bytesPerSecond int) {
 	p.settle(requests, replies)
 }
 
-// Break breaks something, by number, and tells what: for tests that let chance choose. Not everything that was broken before is mended.
+// Break breaks something, by number, and tells what: for tests that let chance choose. Not everything that was broken
+// before is mended.
 func (p *Proxy) Break(which uint64) string {
 	n := int64(which >> 32 % 500)
 	breaks := []struct {
@@ -86,8 +89,9 @@ func (p *Proxy) Break(which uint64) string {
 	return b.name
 }
 
-// Heal ends all faults. Bytes that were held go on their way; connections with a hole are reset. The error is that of listening again after
-// Refuse, when the port was taken by another program meanwhile; on Linux that can't be, but by one that wants this very port.
+// Heal ends all faults. Bytes that were held go on their way; connections with a hole are reset. The error is that of
+// listening again after Refuse, when the port was taken by another program meanwhile; on Linux that can't be, but by
+// one that wants this very port.
 func (p *Proxy) Heal() error {
 	p.change(func(s *state) { *s = newState() })
 	p.settle(requests, replies) // who is dropping has told of the damage then, and who spent a budget of its cut
@@ -96,7 +100,8 @@ func (p *Proxy) Heal() error {
 	return p.reopen()
 }
 
-// awaitCuts returns when no reset is under way that the last byte of a budget has begun: it must not meet connections that are made later.
+// awaitCuts returns when no reset is under way that the last byte of a budget has begun: it must not meet connections
+// that are made later.
 func (p *Proxy) awaitCuts() {
 	p.mu.Lock()
 	begun := slices.Collect(maps.Keys(p.cutting))

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestHealWaitsForWhatIsBeingDropped heals while bytes are swallowed: a connection of which one was is reset, and all others go on. One that was neither
-// would be silent for ever.
+// TestHealWaitsForWhatIsBeingDropped heals while bytes are swallowed: a connection of which one was is reset, and all
+// others go on. One that was neither would be silent for ever.
 func TestHealWaitsForWhatIsBeingDropped(t *testing.T) {
 	t.Parallel()
 	for n := range 60 {
@@ -52,7 +52,8 @@ func TestHealWaitsForWhatIsBeingDropped(t *testing.T) {
 	}
 }
 
-// TestHealWaitsForACut heals when the bytes up to a cut have just passed: a connection that is made afterwards is not reset by it.
+// TestHealWaitsForACut heals when the bytes up to a cut have just passed: a connection that is made afterwards is not
+// reset by it.
 func TestHealWaitsForACut(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// lane carries the bytes of one direction of one connection: one goroutine reads and queues, one waits as the faults say and writes.
+// lane carries the bytes of one direction of one connection: one goroutine reads and queues, one waits as the faults
+// say and writes.
 type lane struct {
 	conn     *conn
 	proxy    *Proxy
@@ -86,7 +87,8 @@ func (l *lane) delay(at time.Time) bool {
 	}
 }
 
-// pause waits for a while, for a change of the faults, or for the end of the connection: then it returns false. Without a while it waits for the latter two.
+// pause waits for a while, for a change of the faults, or for the end of the connection: then it returns false. Without
+// a while it waits for the latter two.
 func (l *lane) pause(g gate, d time.Duration) bool {
 	var after <-chan time.Time
 	if d > 0 {

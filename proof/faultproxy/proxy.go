@@ -2,23 +2,26 @@
 //
 // # Purpose
 //
-// What a client makes of a lost answer, a connection cut in the middle of a request, or a peer that is silent without being gone, shows only
-// when it happens. [Listen] stands between the two on a loopback port, in user space, without rights and without a tool that has to be installed;
-// the test says when what breaks.
+// What a client makes of a lost answer, a connection cut in the middle of a request, or a peer that is silent without
+// being gone, shows only when it happens. [Listen] stands between the two on a loopback port, in user space, without
+// rights and without a tool that has to be installed; the test says when what breaks.
 //
 // # Guarantees
 //
-// A method that breaks something returns once it holds: after [Proxy.Stall] returned, no byte passes that had not passed before; after
-// [Proxy.Cut] returned, every connection is reset and its sockets are closed. Bytes of one direction of a connection never change their order, and
-// none is lost without its connection being reset before the next one would pass. The end of a stream and a reset are subject to the same faults as
-// bytes: behind a stall nobody learns that the other side is gone.
+// A method that breaks something returns once it holds: after [Proxy.Stall] returned, no byte passes that had not
+// passed before; after [Proxy.Cut] returned, every connection is reset and its sockets are closed. Bytes of one
+// direction of a connection never change their order, and none is lost without its connection being reset before the
+// next one would pass. The end of a stream and a reset are subject to the same faults as bytes: behind a stall nobody
+// learns that the other side is gone.
 //
-// What a client sent into a stall and then gave up (closed its connection) arrives when the stall ends, as it may on a real network.
+// What a client sent into a stall and then gave up (closed its connection) arrives when the stall ends, as it may on a
+// real network.
 //
 // # What is not guaranteed
 //
-// The handshake of a new connection is answered by this machine's kernel, so a stalled server can still be connected to. Losses, doubling and
-// reordering of packets do not exist above TCP. Whether the other side reads what it was sent just before a reset is up to its kernel.
+// The handshake of a new connection is answered by this machine's kernel, so a stalled server can still be connected
+// to. Losses, doubling and reordering of packets do not exist above TCP. Whether the other side reads what it was sent
+// just before a reset is up to its kernel.
 package faultproxy
 
 import (
@@ -51,8 +54,9 @@ type Proxy struct {
 	stats    Stats
 }
 
-// Listen begins to pass connections on to target ("host:port") and returns the proxy, which listens on a loopback port that the system chose. It
-// ends when ctx ends or Close is called. The target need not exist yet: a connection that cannot be passed on is reset.
+// Listen begins to pass connections on to target ("host:port") and returns the proxy, which listens on a loopback port
+// that the system chose. It ends when ctx ends or Close is called. The target need not exist yet: a connection that
+// cannot be passed on is reset.
 func Listen(ctx context.Context, target string) (*Proxy, error) {
 	l, release, err := begin(ctx)
 	if err != nil {
@@ -196,8 +200,8 @@ type Stats struct {
 	Replies  int64 // bytes that were passed on to clients
 	Dropped  int64 // bytes that were swallowed
 
-	// Bytes that were read and not passed on yet, of connections that are open. Without a fault that holds them there are such too, for a moment:
-	// what a stalled direction has is certain, what the other one has is not.
+	// Bytes that were read and not passed on yet, of connections that are open. Without a fault that holds them there
+	// are such too, for a moment: what a stalled direction has is certain, what the other one has is not.
 	HeldRequests int64
 	HeldReplies  int64
 }

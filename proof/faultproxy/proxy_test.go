@@ -152,7 +152,8 @@ func TestStallOneDirection(t *testing.T) {
 	}
 }
 
-// TestWhatPassedIsNotHeld has a byte arrive just before a stall: a test that waits until something is held must not take that byte for it.
+// TestWhatPassedIsNotHeld has a byte arrive just before a stall: a test that waits until something is held must not
+// take that byte for it.
 func TestWhatPassedIsNotHeld(t *testing.T) {
 	t.Parallel()
 	p, client, far := pair(t)
@@ -437,7 +438,8 @@ func TestBreaksAreMended(t *testing.T) {
 	wantRead(t, far, "whole")
 }
 
-// TestResetWhileConnecting resets connections that the server has accepted and the proxy may not know of yet: the server sees a reset too.
+// TestResetWhileConnecting resets connections that the server has accepted and the proxy may not know of yet: the
+// server sees a reset too.
 func TestResetWhileConnecting(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// TestRefusedPortIsKept wants the port of a proxy that refuses: nobody gets it who does not share, as the system doesn't when it chooses a port.
+// TestRefusedPortIsKept wants the port of a proxy that refuses: nobody gets it who does not share, as the system
+// doesn't when it chooses a port.
 func TestRefusedPortIsKept(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

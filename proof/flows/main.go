@@ -2,10 +2,12 @@
 //
 //	flows [--runs 10] [--stores file,nats,nats3,kafka,kafka3,etcd,zookeeper,postgres,elastic,zookeeper+nats] [--together 3] [--seed 1] [--json]
 //
-// A run is a flow of three sources, of which two lead to a, and a and the third to b, which counts them by key, and b to the output; on three processes
-// with eight slots each. While it runs, processes are killed as by kill -9 and start again, and so are servers: of three NATS nodes, or three Kafka
-// brokers, the one that leads most of the flow; zookeeper+nats agrees on the one and has the flow on the other. Then everything runs to the end, and the run is judged: each segment is in one batch of the output and
-// in no other, and once in a state of b; all are there when the output is sealed, and the edge to it took no more.
+// A run is a flow of three sources, of which two lead to a, and a and the third to b, which counts them by key, and b
+// to the output; on three processes with eight slots each. While it runs, processes are killed as by kill -9 and start
+// again, and so are servers: of three NATS nodes, or three Kafka brokers, the one that leads most of the flow;
+// zookeeper+nats agrees on the one and has the flow on the other. Then everything runs to the end, and the run is
+// judged: each segment is in one batch of the output and in no other, and once in a state of b; all are there when the
+// output is sealed, and the edge to it took no more.
 //
 // Exit codes: 0 all promises were kept, 1 one was not, or a run could not be played.
 package main

@@ -159,7 +159,8 @@ func (s *stage) faults(ctx context.Context, g ground, r *report) error {
 	return nil
 }
 
-// plan is after how many batches at the output something is killed: the last are a third of all at least, each of which is one of the flow.
+// plan is after how many batches at the output something is killed: the last are a third of all at least, each of which
+// is one of the flow.
 func (s *stage) plan() []int {
 	out := []int{0, 1 + s.chance.IntN(20), 20 + s.chance.IntN(30)}
 	if s.chance.IntN(2) == 0 {

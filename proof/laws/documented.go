@@ -71,8 +71,8 @@ func undocumented(d *ast.GenDecl, add func(ast.Node, string)) {
 	}
 }
 
-// Headings finds packages without a comment, and packages of protocols and stores whose comment lacks the headings that all of them have. It takes the
-// files of one package.
+// Headings finds packages without a comment, and packages of protocols and stores whose comment lacks the headings that
+// all of them have. It takes the files of one package.
 func Headings(files []*File) []string {
 	doc, dir := "", ""
 	for _, f := range files {

@@ -6,10 +6,12 @@ import (
 	"go/token"
 	"path"
 	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
-// Globals finds init functions, and package variables that can serve as a registry: maps, channels, and whatever holds a lock. A map that is only
-// read says so on its line or above it: // read-only: reason.
+// Globals finds init functions, and package variables that can serve as a registry: maps, channels, and whatever holds
+// a lock. A map that is only read says so on its line or above it: // read-only: reason.
 func Globals(f *File) []string {
 	var out []string
 	for _, d := range f.AST.Decls {
@@ -85,6 +87,30 @@ const (
 	maxFile = 600
 	maxFunc = 100
 )
+
+// The columns of a comment: a tab counts as four of them.
+const (
+	maxColumns = 120
+	tab        = 4
+)
+
+// Columns finds comments that are too wide to be read. What is drawn or tabulated is indented, and may be wider; what
+// stands behind code is not looked at.
+func Columns(f *File) []string {
+	const deepest = 8
+	var out []string
+	for _, g := range f.AST.Comments {
+		for _, c := range g.List {
+			depth := f.Fset.Position(c.Pos()).Column - 1
+			width := depth*tab + utf8.RuneCountInString(c.Text)
+			prose := strings.HasPrefix(c.Text, "// ") && !strings.HasPrefix(c.Text, "//  ")
+			if depth <= deepest && width > maxColumns && prose && strings.Contains(c.Text[len("// "):], " ") {
+				out = append(out, fmt.Sprintf("%s: a comment has %d columns, at most %d", f.At(c.Pos()), width, maxColumns))
+			}
+		}
+	}
+	return out
+}
 
 // emptyNames are names of packages that do not say what is inside.
 var emptyNames = []string{"util", "utils", "common", "helper", "helpers", "types", "structs", "misc", "base", "shared", "lib"}

@@ -24,8 +24,8 @@ var (
 	shell     = append([]string{"call", "lock", "status", "source", "internal/source/*", "tasks", "tasks/*", "internal/api", "internal/view", "internal/node", "internal/operate", "protocol/*", "store/memory", "internal/work/stage"}, contracts...)
 )
 
-// rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages. The first rule
-// that matches holds. A package that no rule matches is a fault: say here where it stands.
+// rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages.
+// The first rule that matches holds. A package that no rule matches is a fault: say here where it stands.
 var rules = []rule{
 	{"internal/schedule", nil},
 	{"internal/ordered", nil},
@@ -166,12 +166,14 @@ func ourDir(importPath string) (dir string, ours bool) {
 	return strings.CutPrefix(importPath, Module+"/")
 }
 
-// FloorTable says on which floor each room stands: one line a floor, its number and its rooms. docs/internals/house.md shows it.
+// FloorTable says on which floor each room stands: one line a floor, its number and its rooms. docs/internals/house.md
+// shows it.
 //
 //go:embed floors.txt
 var FloorTable string
 
-// Floors finds rooms without a floor, and imports of other rooms that do not go down. So no circle of rooms is possible. Tests may import what they like.
+// Floors finds rooms without a floor, and imports of other rooms that do not go down. So no circle of rooms is
+// possible. Tests may import what they like.
 func Floors(f *File) []string {
 	if f.Test {
 		return nil
@@ -195,8 +197,8 @@ func Floors(f *File) []string {
 	return out
 }
 
-// roomOf is the room of a folder: the folder at the top of the tree, except for what the root and the command have elsewhere, and what rooms have below internal, where
-// the proof can import it and users can't.
+// roomOf is the room of a folder: the folder at the top of the tree, except for what the root and the command have
+// elsewhere, and what rooms have below internal, where the proof can import it and users can't.
 func roomOf(dir string) string {
 	top, rest, _ := strings.Cut(dir, "/")
 	if top == "internal" {
@@ -229,8 +231,8 @@ func floorOf(room string) (floor int, ok bool) {
 	return 1 << 10, false
 }
 
-// vendors says who may import which foreign module: a vendor's client stays in the folder that is named after it, so that the packages in the
-// middle build without it. Patterns are those of rules.
+// vendors says who may import which foreign module: a vendor's client stays in the folder that is named after it, so
+// that the packages in the middle build without it. Patterns are those of rules.
 var vendors = []rule{
 	{"github.com/cespare/xxhash/v2", []string{"cluster", "internal/schedule"}},
 	{"github.com/goccy/go-yaml", []string{"source", "cmd/…", "rotacmd/internal/command/…", "internal/api"}},
@@ -279,7 +281,8 @@ var vendors = []rule{
 	{"go.uber.org/goleak", []string{"store/storetest", "protocol/protocoltest"}},
 }
 
-// Vendors finds imports of foreign modules outside of the places that the table gives them. Tests and the proof may import all that is in the table.
+// Vendors finds imports of foreign modules outside of the places that the table gives them. Tests and the proof may
+// import all that is in the table.
 func Vendors(f *File) []string {
 	var out []string
 	for _, imp := range f.AST.Imports {

@@ -58,7 +58,7 @@ func perFile() []struct {
 		law  func(*File) []string
 	}{
 		{"imports", Imports}, {"floors", Floors}, {"vendors", Vendors}, {"purity", Purity}, {"documented", Documented}, {"sizes", Sizes},
-		{"globals", Globals}, {"errors", Errors}, {"tests", Tests},
+		{"globals", Globals}, {"errors", Errors}, {"tests", Tests}, {"columns", Columns},
 	}
 }
 

@@ -9,21 +9,24 @@ import (
 	"strings"
 )
 
-// pureImports are what pure code may import besides this module's pure packages and contracts: nothing here looks at the world.
+// pureImports are what pure code may import besides this module's pure packages and contracts: nothing here looks at
+// the world.
 var pureImports = []string{
 	"bytes", "cmp", "container/heap", "crypto/sha256", "encoding", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "iter", "maps", "math",
 	"math/bits", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"github.com/cespare/xxhash/v2",
 }
 
-// pureNames are the only names of these packages that pure code may use; of other packages it may use all. Time comes in as data.
+// pureNames are the only names of these packages that pure code may use; of other packages it may use all. Time comes
+// in as data.
 var pureNames = []struct{ path, names string }{
 	{"time", "Duration Time Nanosecond Microsecond Millisecond Second Minute Hour UnixMilli Unix UTC"},
 	{"fmt", "Sprintf Sprint Errorf Stringer Appendf Append Fprintf Fprint Fprintln" /* the writer is a builder: os cannot be imported */},
 	{"math", "MaxInt MinInt MaxInt64 MinInt64 MaxInt32 MinInt32 MaxUint64 MaxUint32 MaxInt16 MaxUint16 MaxUint8"},
 }
 
-// Pure tells whether a file must be pure: all of the packages cluster, internal/schedule, internal/flow, internal/ordered, internal/protocol/heartbeat, internal/protocol/member and proof/sim/history, and every step*.go.
+// Pure tells whether a file must be pure: all of the packages cluster, internal/schedule, internal/flow,
+// internal/ordered, internal/protocol/heartbeat, internal/protocol/member and proof/sim/history, and every step*.go.
 func Pure(f *File) bool {
 	if f.Test {
 		return false

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Tests finds tests that wait by sleeping, and tests that are skipped without a reason. Sleeping inside synctest.Test or virtual.Test is free, since time
-// is virtual there; the pause between two looks at a condition with a deadline, and a load that is the passing of time, say so: // waits: why.
+// Tests finds tests that wait by sleeping, and tests that are skipped without a reason. Sleeping inside synctest.Test
+// or virtual.Test is free, since time is virtual there; the pause between two looks at a condition with a deadline, and
+// a load that is the passing of time, say so: // waits: why.
 func Tests(f *File) []string {
 	if !f.Test && !strings.HasSuffix(path.Base(f.Dir), "test") {
 		return nil

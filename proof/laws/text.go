@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// machineWords are what belongs to the machine on which a file was written and not into the repository: paths, package registries. The words are put
-// together here so that this file does not contain them.
+// machineWords are what belongs to the machine on which a file was written and not into the repository: paths, package
+// registries. The words are put together here so that this file does not contain them.
 var machineWords = regexp.MustCompile(strings.Join([]string{
 	`(^|[^A-Za-z0-9_./-])/(` + "wo" + `rk|` + "ro" + `ot|` + "ho" + `me/[a-z]+)/`,
 	`proxy` + `\.golang\.org`, `sum` + `\.golang\.org`, `registry` + `\.npmjs\.org`, `goproxy` + `\.`, `files\.python` + `hosted`, `artif` + `actory`,
@@ -21,7 +21,8 @@ var machineWords = regexp.MustCompile(strings.Join([]string{
 // maxText bounds the files that Text reads: larger ones are data.
 const maxText = 1 << 20
 
-// Text finds words of one machine in any text file of the tree that has no zero byte, data of tests too. It returns how many files it has read.
+// Text finds words of one machine in any text file of the tree that has no zero byte, data of tests too. It returns how
+// many files it has read.
 func Text(root string) (faults []string, read int, err error) {
 	err = walk(root, notOurs, func(name, rel string) error {
 		info, err := os.Stat(name)
@@ -54,7 +55,8 @@ func TextOf(rel, text string) []string {
 
 var markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// Links finds links of the documents to files of the repository that are not there. It returns how many links it has followed.
+// Links finds links of the documents to files of the repository that are not there. It returns how many links it has
+// followed.
 func Links(root string) (faults []string, followed int, err error) {
 	err = walk(root, notOurs, func(name, rel string) error {
 		if !strings.HasSuffix(rel, ".md") {
@@ -90,8 +92,8 @@ func brokenLinks(dir, rel, text string) (followed int, faults []string) {
 	return followed, faults
 }
 
-// Errors finds error texts that begin with words which say nothing: the text is verb, object, cause ("renew lease: %w"), and its reader knows that
-// it is an error.
+// Errors finds error texts that begin with words which say nothing: the text is verb, object, cause ("renew lease:
+// %w"), and its reader knows that it is an error.
 func Errors(f *File) []string {
 	if f.Test {
 		return nil

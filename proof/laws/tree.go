@@ -47,7 +47,8 @@ func (f *File) Names() map[string]string {
 	return names
 }
 
-// said tells whether a comment on the line or the line above it has the marker, such as "order-free:", with a reason behind it.
+// said tells whether a comment on the line or the line above it has the marker, such as "order-free:", with a reason
+// behind it.
 func (f *File) said(marker string, p token.Pos) bool {
 	line := f.line(p)
 	for _, g := range f.AST.Comments {
@@ -94,7 +95,8 @@ func Load(root string) ([]*File, error) {
 	return files, err
 }
 
-// walk calls visit for each file below root, but for those in folders of the names to skip, with its name and its path from root.
+// walk calls visit for each file below root, but for those in folders of the names to skip, with its name and its path
+// from root.
 func walk(root string, skip []string, visit func(name, rel string) error) error {
 	return filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -18,12 +18,14 @@ import (
 	"strings"
 )
 
-// Exports finds the compiled form of packages, so that files can be type-checked without compiling what they import once more.
+// Exports finds the compiled form of packages, so that files can be type-checked without compiling what they import
+// once more.
 type Exports struct {
 	files map[string]string // by import path
 }
 
-// FindExports asks the go command, in dir, for the packages and all that they import. It compiles what is not in the build cache.
+// FindExports asks the go command, in dir, for the packages and all that they import. It compiles what is not in the
+// build cache.
 func FindExports(dir string, packages ...string) (*Exports, error) {
 	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, packages...)...)
 	cmd.Dir = dir
@@ -63,8 +65,8 @@ type Package struct {
 	Types *types.Package
 }
 
-// Check type-checks the files of one package; all must share one FileSet. Any fault of types is an error: what has no type
-// would be seen by no law.
+// Check type-checks the files of one package; all must share one FileSet. Any fault of types is an error: what has no
+// type would be seen by no law.
 func (e *Exports) Check(importPath string, files []*File) (*Package, error) {
 	if len(files) == 0 {
 		return nil, errors.New("no files")
@@ -84,8 +86,8 @@ func (e *Exports) Check(importPath string, files []*File) (*Package, error) {
 	return &Package{Files: files, Info: info, Types: pkg}, nil
 }
 
-// TypedPurity finds what only types show: loops over maps, floats that nobody named, and calls from pure files to functions of the same package that
-// are not pure themselves, however long the way.
+// TypedPurity finds what only types show: loops over maps, floats that nobody named, and calls from pure files to
+// functions of the same package that are not pure themselves, however long the way.
 //
 // A loop over a map whose order cannot matter says so on its line or above it: // order-free: reason.
 func TypedPurity(p *Package) []string {
@@ -174,7 +176,8 @@ func sortedMaps(f *File) map[ast.Node]bool {
 	return sorted
 }
 
-// impureFuncs are the functions and methods, declared in files that need not be pure, that do something impure or call one that does, with why.
+// impureFuncs are the functions and methods, declared in files that need not be pure, that do something impure or call
+// one that does, with why.
 func impureFuncs(p *Package) map[types.Object]string {
 	impure := make(map[types.Object]string)
 	calls := make(map[types.Object][]types.Object) // callee → callers

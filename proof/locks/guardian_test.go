@@ -19,7 +19,8 @@ import (
 	"github.com/rota-run/rota/rotacmd"
 )
 
-// memberVariable makes the test binary the command rota with a task type that holds a lock; it says where the type writes down who has got it.
+// memberVariable makes the test binary the command rota with a task type that holds a lock; it says where the type
+// writes down who has got it.
 const memberVariable = "ROTA_LOCK_TEST_MEMBER"
 
 func member(file string) {
@@ -43,8 +44,8 @@ func member(file string) {
 // guardedTTL is what the next owner of the task would wait for, where nobody ended the session of the locks.
 const guardedTTL = 20 * time.Second
 
-// TestTheOwnerOfATaskIsKilled: kill -9 of the member that runs a task that holds a lock. The guardian ends the session of the locks too: the next owner has the task and the
-// lock long before the TTL has passed.
+// TestTheOwnerOfATaskIsKilled: kill -9 of the member that runs a task that holds a lock. The guardian ends the session
+// of the locks too: the next owner has the task and the lock long before the TTL has passed.
 func TestTheOwnerOfATaskIsKilled(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there are guardians on Linux alone")

@@ -24,7 +24,8 @@ import (
 	"github.com/rota-run/rota/store/file"
 )
 
-// Tests that need several processes start the test binary again; this variable says in which directory such a process holds a lock.
+// Tests that need several processes start the test binary again; this variable says in which directory such a process
+// holds a lock.
 const holderVariable = "ROTA_LOCK_TEST_HOLDER"
 
 // noSessions is the argument of a holder that uses heartbeats alone.
@@ -48,11 +49,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// processTTL is much more than a busy machine stands still: a holder that is neither killed nor suspended must not lose the lock.
+// processTTL is much more than a busy machine stands still: a holder that is neither killed nor suspended must not lose
+// the lock.
 const processTTL = 6 * time.Second
 
-// hold takes the lock x and acts under it, again and again, until it is lost. It says what it does, and when: an instant before it asked whether it holds
-// the lock. It ends with its input.
+// hold takes the lock x and acts under it, again and again, until it is lost. It says what it does, and when: an
+// instant before it asked whether it holds the lock. It ends with its input.
 func hold(dir string, heartbeats bool, out io.Writer) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -142,7 +144,8 @@ func openFile(t testing.TB, dir string) *file.Store {
 	return s
 }
 
-// TestHolderIsKilled: kill -9. With sessions the lock is free at once, without them after the TTL, under a larger token.
+// TestHolderIsKilled: kill -9. With sessions the lock is free at once, without them after the TTL, under a larger
+// token.
 func TestHolderIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"sessions", noSessions} {
@@ -178,7 +181,8 @@ func TestHolderIsKilled(t *testing.T) {
 	}
 }
 
-// TestHolderIsSuspended: SIGSTOP for longer than the TTL. The lock goes to another one, and when the first one wakes it does not act again.
+// TestHolderIsSuspended: SIGSTOP for longer than the TTL. The lock goes to another one, and when the first one wakes it
+// does not act again.
 func TestHolderIsSuspended(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"sessions", noSessions} {

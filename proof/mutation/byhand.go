@@ -55,8 +55,8 @@ func readArea(area string) ([]listed, error) {
 	return list, nil
 }
 
-// parse reads a list with two keys more than each has: the packages of the tests, without which those of the file's own package should notice the fault, and why
-// no test notices it.
+// parse reads a list with two keys more than each has: the packages of the tests, without which those of the file's own
+// package should notice the fault, and why no test notices it.
 func parse(text string) ([]listed, error) {
 	all, err := mutant.ParseList(text, "tests", "# missed")
 	var list []listed
@@ -105,7 +105,8 @@ func setOf(list []listed) (set mutant.Set) {
 	return set
 }
 
-// playByHand tries the faults of an area, one package of tests after the other; what one has noticed, no other is asked about.
+// playByHand tries the faults of an area, one package of tests after the other; what one has noticed, no other is asked
+// about.
 func playByHand(ctx context.Context, area string, log io.Writer) (*handReport, error) {
 	began := time.Now()
 	left, err := readArea(area)
@@ -157,8 +158,8 @@ func (f listed) tell(log io.Writer, pkg string, err error, out []byte) {
 	fmt.Fprintf(log, "%s: noticed  %s (%s)\n", pkg, f.Name, cmp.Or(string(bytes.TrimSpace(failed.Find(out))), err.Error()))
 }
 
-// tryByHand runs all tests of the package with each fault, and returns the names of those that make one fail, or hang. Tests that only ask
-// whether a list of flaws fits the source are left out: they would fail on any edit.
+// tryByHand runs all tests of the package with each fault, and returns the names of those that make one fail, or hang.
+// Tests that only ask whether a list of flaws fits the source are left out: they would fail on any edit.
 func (b *bench) tryByHand(ctx context.Context, list []listed, log io.Writer) (seen map[string]bool, err error) {
 	if b.program, err = b.set.BuildTests(ctx, b.root, filepath.Join(b.dir, "planted"), b.pkg); err != nil {
 		return nil, err

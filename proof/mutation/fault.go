@@ -142,8 +142,9 @@ func turn(kind, text string) (was, is string) {
 	return "", ""
 }
 
-// function returns the function in whose body pos is; nil if a flaw cannot be laid over the source there: outside of functions, and in one that
-// declares a named result again, because in the copy of the body that would be another variable.
+// function returns the function in whose body pos is; nil if a flaw cannot be laid over the source there: outside of
+// functions, and in one that declares a named result again, because in the copy of the body that would be another
+// variable.
 func function(tree *ast.File, pos token.Pos) *ast.FuncDecl {
 	for _, d := range tree.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && f.Body.Pos() < pos && pos < f.Body.End() && !declaresResult(f) {
@@ -179,7 +180,8 @@ func declaresResult(f *ast.FuncDecl) bool {
 //go:embed equivalent.txt
 var equivalents string
 
-// without removes the faults of a table such as equivalent.txt. An entry of the package that is no fault any more is an error.
+// without removes the faults of a table such as equivalent.txt. An entry of the package that is no fault any more is an
+// error.
 func without(faults []fault, table, pkg string) ([]fault, error) {
 	for line := range strings.SplitSeq(table, "\n") {
 		key, why := line, ""

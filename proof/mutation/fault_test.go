@@ -22,7 +22,8 @@ func named(a int) (err error) {
 }
 `
 
-// TestFaultsOfAFile: each place becomes the line with its fault; those that cannot be laid over the source are left out.
+// TestFaultsOfAFile: each place becomes the line with its fault; those that cannot be laid over the source are left
+// out.
 func TestFaultsOfAFile(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -5,24 +5,28 @@
 //
 // # Purpose
 //
-// Gremlins names the places where a comparison, a calculation, a sign or a step can be turned round. All of them go into one program of the package's
-// tests, which takes one at its start: nothing is compiled for a single fault. Each fault is tried with the tests alone that reach its place, the fastest
-// first. With --sample so many of a package are tried, which the seed chooses.
+// Gremlins names the places where a comparison, a calculation, a sign or a step can be turned round. All of them go
+// into one program of the package's tests, which takes one at its start: nothing is compiled for a single fault. Each
+// fault is tried with the tests alone that reach its place, the fastest first. With --sample so many of a package are
+// tried, which the seed chooses.
 //
-// The output is one JSON line for each package, then the faults that no test noticed. In it, mutants are all that can be planted in functions;
-// refused are those that the compiler refuses, which nobody has to notice; equivalent are those of equivalent.txt, which change nothing that a user
-// or a caller could see; tried are the others, or the sample of them; unreached are missed ones whose place no test runs; percent is noticed of tried.
+// The output is one JSON line for each package, then the faults that no test noticed. In it, mutants are all that can
+// be planted in functions; refused are those that the compiler refuses, which nobody has to notice; equivalent are
+// those of equivalent.txt, which change nothing that a user or a caller could see; tried are the others, or the sample
+// of them; unreached are missed ones whose place no test runs; percent is noticed of tried.
 //
-// With --by-hand the faults are those of the lists in by-hand, which a good engineer could make: one JSON line for each area, then what nobody noticed.
-// Each is tried with all tests of the packages that its list names. An area must have 90 % noticed. The log on stderr says which test has noticed what.
+// With --by-hand the faults are those of the lists in by-hand, which a good engineer could make: one JSON line for each
+// area, then what nobody noticed. Each is tried with all tests of the packages that its list names. An area must have
+// 90 % noticed. The log on stderr says which test has noticed what.
 //
 // # What is not guaranteed
 //
-// Only the tests of the package itself are run, not those of its users. Faults in constants and in variables of packages are not planted, nor those in
-// a function that declares its named result again. A fault that makes tests hang is noticed by their time limit.
+// Only the tests of the package itself are run, not those of its users. Faults in constants and in variables of
+// packages are not planted, nor those in a function that declares its named result again. A fault that makes tests hang
+// is noticed by their time limit.
 //
-// Exit codes: 0 each package reached the aim, 1 one did not, or could not be tried, 2 usage. A run that is interrupted prints what it has tried so far, which is a smaller
-// sample if it was a sample, and ends with 1.
+// Exit codes: 0 each package reached the aim, 1 one did not, or could not be tried, 2 usage. A run that is interrupted
+// prints what it has tried so far, which is a smaller sample if it was a sample, and ends with 1.
 package main
 
 import (

@@ -80,8 +80,8 @@ func (b *bench) learn(ctx context.Context) error {
 	return nil
 }
 
-// noFailFiles is the flag that keeps rapid from writing files, where the tests have it: what a fault makes fail is not to be tried again in the
-// source as it is.
+// noFailFiles is the flag that keeps rapid from writing files, where the tests have it: what a fault makes fail is not
+// to be tried again in the source as it is.
 func (b *bench) noFailFiles(ctx context.Context) []string {
 	const flag = "-rapid.nofailfile"
 	if _, err := b.run(ctx, b.dir, b.program, b.set.Sound(), flag, "-test.list=^$"); err != nil {
@@ -119,8 +119,8 @@ func (b *bench) count(ctx context.Context, program string, t *test) error {
 	return nil
 }
 
-// reaching returns the tests that run the block of a fault, the fastest first. What the compiler counts nowhere, such as the condition of a case, counts as
-// reached by whatever runs some of its function.
+// reaching returns the tests that run the block of a fault, the fastest first. What the compiler counts nowhere, such
+// as the condition of a case, counts as reached by whatever runs some of its function.
 func (b *bench) reaching(f fault) []test {
 	holds := func(b block) bool { return b.inFunctionOf(f) }
 	for k := range b.blocks { // order-free: one is enough
@@ -163,7 +163,8 @@ func (b *bench) try(ctx context.Context, worker string, f fault) fate {
 	return missed
 }
 
-// run runs a program of tests in the directory of its package, with a directory of its own for what it leaves, and ends what it started.
+// run runs a program of tests in the directory of its package, with a directory of its own for what it leaves, and ends
+// what it started.
 func (b *bench) run(ctx context.Context, home, program string, environ []string, args ...string) ([]byte, error) {
 	temporary := filepath.Join(home, "tmp")
 	if err := os.MkdirAll(temporary, 0o750); err != nil {

@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// The description that a member serves is checked as OpenAPI 3.1; each answer is checked against it; and each answer that it promises is provoked, errors
-// too.
+// The description that a member serves is checked as OpenAPI 3.1; each answer is checked against it; and each answer
+// that it promises is provoked, errors too.
 //
 // # What is not guaranteed
 //

@@ -76,8 +76,9 @@ var (
 	markOther = regexp.MustCompile(`^played: (Test\w+)$`)
 )
 
-// TestEachBlockIsPlayedOrMarked counts the blocks of all pages for users. What is Go is in a file that the tests compile; what is YAML and what is typed is
-// played by TestSessions and TestGuides, or by the test that a mark names; anything else has a mark with the reason why it is not played.
+// TestEachBlockIsPlayedOrMarked counts the blocks of all pages for users. What is Go is in a file that the tests
+// compile; what is YAML and what is typed is played by TestSessions and TestGuides, or by the test that a mark names;
+// anything else has a mark with the reason why it is not played.
 func TestEachBlockIsPlayedOrMarked(t *testing.T) {
 	t.Parallel()
 	sources := goSources(t)

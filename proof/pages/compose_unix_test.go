@@ -14,7 +14,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// compose is as much of the format of Compose as the file uses. What it does not name is a fault of the file, or is to be added here.
+// compose is as much of the format of Compose as the file uses. What it does not name is a fault of the file, or is to
+// be added here.
 type compose struct {
 	Services map[string]service `yaml:"services"`
 	Configs  map[string]struct {

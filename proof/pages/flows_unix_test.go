@@ -13,7 +13,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/pages"
 )
 
-// The page of flows, from nothing to the end: three processes, two flows of built-in stages, and what the page shows of them.
+// The page of flows, from nothing to the end: three processes, two flows of built-in stages, and what the page shows of
+// them.
 func TestFlowsPage(t *testing.T) {
 	t.Parallel()
 	text := must.Get(os.ReadFile(filepath.Join(root, "docs", "guide", "flows.md")))(t)

@@ -26,9 +26,10 @@ const (
 	threeMembers = "Three members"
 )
 
-// ReadGuide reads the sections "From nothing" and "Three members" of a page. In the first one stand, each in a block of its own: how the programs are
-// built, how the server is started where the store has one, and the check. Blocks that begin with docker are another way. In the other section stand the
-// line of a member, and those that look at the members and at their tasks. An error tells what is not so.
+// ReadGuide reads the sections "From nothing" and "Three members" of a page. In the first one stand, each in a block of
+// its own: how the programs are built, how the server is started where the store has one, and the check. Blocks that
+// begin with docker are another way. In the other section stand the line of a member, and those that look at the
+// members and at their tasks. An error tells what is not so.
 func ReadGuide(page string) (Guide, error) {
 	blocks, err := pages.Blocks(page)
 	if err != nil {

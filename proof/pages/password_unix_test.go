@@ -13,7 +13,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/pages"
 )
 
-// What the page gives a user of NATS is all that a member needs, and what looks at it. A check needs more, and names it.
+// What the page gives a user of NATS is all that a member needs, and what looks at it. A check needs more, and names
+// it.
 func TestUserOfNATS(t *testing.T) {
 	t.Parallel()
 	text := must.Get(os.ReadFile(filepath.Join(root, "docs", "stores", "nats.md")))(t)

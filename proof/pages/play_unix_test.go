@@ -94,7 +94,8 @@ func misused(err error) bool {
 	return errors.As(err, &exit) && exit.ExitCode() == 2
 }
 
-// start types the same line three times. The shell becomes the member, as if it were typed into one that people use: there ctrl-c ends the member alone.
+// start types the same line three times. The shell becomes the member, as if it were typed into one that people use:
+// there ctrl-c ends the member alone.
 func (p *play) start(ctx context.Context) error {
 	for range 3 {
 		m, err := p.types(p.dir, "exec "+p.Run)
@@ -219,7 +220,8 @@ func (p *play) unshared(members []view.Member, tasks []view.Task) string {
 	return ""
 }
 
-// ask types a line of the page with -o json behind it, until it is answered: the first member has yet to make the store, or the machine is busy.
+// ask types a line of the page with -o json behind it, until it is answered: the first member has yet to make the
+// store, or the machine is busy.
 func ask[T any](ctx context.Context, p *play, line string) ([]T, error) {
 	var out string
 	last := error(nil)

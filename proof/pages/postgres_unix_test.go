@@ -13,8 +13,9 @@ import (
 	"github.com/rota-run/rota/proof/server/postgres"
 )
 
-// The page expects the server's programs in the PATH, and a user who is not root. In place of each program stands a script that starts it, as the user of
-// the package where the test is root; the folder of the server is that user's then.
+// The page expects the server's programs in the PATH, and a user who is not root. In place of each program stands a
+// script that starts it, as the user of the package where the test is root; the folder of the server is that user's
+// then.
 func readerOfPostgres(t *testing.T) reader {
 	scripts := t.TempDir()
 	as := ""

@@ -41,7 +41,8 @@ func inWorkshop(m *testing.M) int {
 // root is where the pages say that this is done.
 const root = "../.."
 
-// build runs the lines of a block that build programs, and returns the folder in which they are. Only this is changed: bin/ is another folder.
+// build runs the lines of a block that build programs, and returns the folder in which they are. Only this is changed:
+// bin/ is another folder.
 func (w *workshop) build(t *testing.T, block string) string {
 	t.Helper()
 	w.mu.Lock()

@@ -37,7 +37,8 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// session is a user who reads a page. Members run in the background, in a terminal of their own each; all else is typed and awaited.
+// session is a user who reads a page. Members run in the background, in a terminal of their own each; all else is typed
+// and awaited.
 type session struct {
 	*user
 	members []*typed
@@ -81,7 +82,8 @@ func (s *session) play(b pages.Block) error {
 // step is what is typed at once, and what the page says that it prints.
 type step struct{ typed, want string }
 
-// steps cuts a block: with prompts each is a step, and what is between them is printed; without them, each line is one, and a here-document belongs to it.
+// steps cuts a block: with prompts each is a step, and what is between them is printed; without them, each line is one,
+// and a here-document belongs to it.
 func steps(text string) []step {
 	var all []step
 	prompts := strings.Contains("\n"+text, "\n$ ")
@@ -113,7 +115,8 @@ func steps(text string) []step {
 
 var inBackground = regexp.MustCompile(`^(rota run|hello) `)
 
-// step types a command until it ends well, because a member may not have started yet; one with an expected error is typed once.
+// step types a command until it ends well, because a member may not have started yet; one with an expected error is
+// typed once.
 func (s *session) step(c step) error {
 	if inBackground.MatchString(c.typed) {
 		m, err := s.types(s.dir, "exec "+strings.TrimSuffix(strings.TrimSpace(c.typed), "&")+"\n")
@@ -162,7 +165,8 @@ func (s *session) compare(want string) error {
 	return nil
 }
 
-// write saves a file under the name in its first line, and wants it to be sound. The tasks of the tests need no network.
+// write saves a file under the name in its first line, and wants it to be sound. The tasks of the tests need no
+// network.
 func (s *session) write(text string) error {
 	first, _, _ := strings.Cut(text, "\n")
 	name, ok := strings.CutPrefix(first, "# ")
@@ -188,7 +192,8 @@ var (
 	folders = regexp.MustCompile(`/\S*rota-demo-\S*`)
 )
 
-// shape is a line without what differs from run to run: numbers, times, names of machines, folders, and the width of columns.
+// shape is a line without what differs from run to run: numbers, times, names of machines, folders, and the width of
+// columns.
 func shape(line string) string {
 	line = folders.ReplaceAllString(line, "DIR")
 	line = digests.ReplaceAllString(line, "digest D")

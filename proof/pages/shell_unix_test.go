@@ -66,8 +66,8 @@ type typed struct {
 	done chan struct{}
 }
 
-// watchdog ends all that a shell has started when the test ends, however that ends: then nobody holds the other end of its pipe any more. It ignores
-// ctrl-c, as what a shell runs in the background does.
+// watchdog ends all that a shell has started when the test ends, however that ends: then nobody holds the other end of
+// its pipe any more. It ignores ctrl-c, as what a shell runs in the background does.
 const watchdog = "(cat <&3 >/dev/null; kill -s KILL -- -$$) &\nexec 3<&-\nset -e\n"
 
 // types has a shell run a text in a folder, and does not wait for it.

@@ -36,7 +36,8 @@ func freePort(t *testing.T) string {
 	return number
 }
 
-// reader is a user in front of a page: what is on her machine, and which ports and folders she has in place of those of the page.
+// reader is a user in front of a page: what is on her machine, and which ports and folders she has in place of those of
+// the page.
 type reader struct {
 	env     []string
 	instead []string
@@ -71,7 +72,8 @@ func readerOfNATS(t *testing.T) reader {
 	return reader{instead: []string{"4222", freePort(t)}, prepare: nothing}
 }
 
-// The official archive is not here. In one of its name lies another bin/zkServer.sh, which starts the same class with the page's configuration.
+// The official archive is not here. In one of its name lies another bin/zkServer.sh, which starts the same class with
+// the page's configuration.
 func readerOfZooKeeper(t *testing.T) reader {
 	java, lib, err := zookeeper.Parts(t.Context())
 	if _, ok := errors.AsType[*zookeeper.MissingError](err); ok {
@@ -88,7 +90,8 @@ func readerOfZooKeeper(t *testing.T) reader {
 	}
 }
 
-// The official archive is not here. In one of its name lies another bin/opensearch, which starts the same class with the page's configuration.
+// The official archive is not here. In one of its name lies another bin/opensearch, which starts the same class with
+// the page's configuration.
 func readerOfElastic(t *testing.T) reader {
 	home, err := elastic.Homes(t.Context())
 	if _, ok := errors.AsType[*elastic.MissingError](err); ok {
@@ -187,8 +190,8 @@ func writeArchive(file, name string, dirs []string, files map[string]string) (er
 	return errors.Join(w.Close(), z.Close())
 }
 
-// TestGuides does what each page of a store says, by copy and paste, from nothing to three members that share the tasks of the quickstart, and on to
-// the end of the last one.
+// TestGuides does what each page of a store says, by copy and paste, from nothing to three members that share the tasks
+// of the quickstart, and on to the end of the last one.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	for page, comes := range readers() {

@@ -4,8 +4,9 @@
 //
 // # Purpose
 //
-// What a machine cannot run is not compiled either: the types of all packages, with those of other modules, are checked from their source, in
-// a tenth of the time. What only a linker would find is found by deploy/release, which builds the binary for each platform.
+// What a machine cannot run is not compiled either: the types of all packages, with those of other modules, are checked
+// from their source, in a tenth of the time. What only a linker would find is found by deploy/release, which builds the
+// binary for each platform.
 //
 // The last line is a JSON object. Exit codes: 0 all is well, 1 it is not, 2 usage.
 package main

@@ -2,20 +2,24 @@
 //
 // # Purpose
 //
-// [Start] starts a process, keeps its output and reaps it. It dies with the process that started it where the system can do that.
+// [Start] starts a process, keeps its output and reaps it. It dies with the process that started it where the system
+// can do that.
 //
-// SIGSTOP is a request. When the call that sends it returns, threads of the process may run for some more milliseconds on a busy machine, and take a
-// lock in which they are then stopped: everybody else waits for that lock until the process continues. [Stop] returns when no thread runs any more,
-// and [StopOutside] lets the process continue and tries again until it stops without a lock that others need.
+// SIGSTOP is a request. When the call that sends it returns, threads of the process may run for some more milliseconds
+// on a busy machine, and take a lock in which they are then stopped: everybody else waits for that lock until the
+// process continues. [Stop] returns when no thread runs any more, and [StopOutside] lets the process continue and tries
+// again until it stops without a lock that others need.
 //
-// A process that gets no processor is as good as suspended, and nobody writes that down. A test that judges real processes by their times must know
-// of it: [Stalls] records when the machine kept this process waiting.
+// A process that gets no processor is as good as suspended, and nobody writes that down. A test that judges real
+// processes by their times must know of it: [Stalls] records when the machine kept this process waiting.
 //
-// [Witness] reads what a member writes down about its runs while it runs, [UsageOf] what the system says that a process uses. [Build] builds programs.
+// [Witness] reads what a member writes down about its runs while it runs, [UsageOf] what the system says that a process
+// uses. [Build] builds programs.
 //
 // # What is not guaranteed
 //
-// Whether a process is stopped is read from /proc. On a Unix system without it, the signal is assumed to take effect at once. Stalls watches this process: another one may have waited for longer, or not at all.
+// Whether a process is stopped is read from /proc. On a Unix system without it, the signal is assumed to take effect at
+// once. Stalls watches this process: another one may have waited for longer, or not at all.
 package process
 
 import (
@@ -47,8 +51,8 @@ type Process struct {
 	err  error         // how it ended; read it when done is closed
 }
 
-// Start starts a command, which must not be used any more. A goroutine keeps its thread for as long as the child lives: a child that is bound to its parent ends
-// with the thread that started it.
+// Start starts a command, which must not be used any more. A goroutine keeps its thread for as long as the child lives:
+// a child that is bound to its parent ends with the thread that started it.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	if cmd.Stdout == nil {
@@ -99,7 +103,8 @@ func (p *Process) Err() error {
 	return p.err
 }
 
-// Wait waits until the process has ended and returns its exit code; -1 if a signal ended it. The error wraps the cause of ctx.
+// Wait waits until the process has ended and returns its exit code; -1 if a signal ended it. The error wraps the cause
+// of ctx.
 func (p *Process) Wait(ctx context.Context) (code int, err error) {
 	select {
 	case <-p.done:
@@ -132,7 +137,8 @@ var names = map[string]string{"github.com/rota-run/rota/proof/demoserver": "rota
 // Rota is the command's package.
 const Rota = "github.com/rota-run/rota/cmd/rota"
 
-// Build builds programs, which are given as packages, into a directory, without what only debuggers read. Packages outside of this module are built as its go.mod says.
+// Build builds programs, which are given as packages, into a directory, without what only debuggers read. Packages
+// outside of this module are built as its go.mod says.
 func Build(ctx context.Context, dir string, packages ...string) error {
 	for _, p := range packages {
 		name := cmp.Or(names[p], filepath.Base(p))
@@ -151,7 +157,8 @@ type Witness struct {
 	read int64 // bytes that were read
 }
 
-// Next returns what the member has written since the last call: none while there is no file. A line that is not yet complete is left for later.
+// Next returns what the member has written since the last call: none while there is no file. A line that is not yet
+// complete is left for later.
 func (w *Witness) Next() ([]history.Record, error) {
 	f, err := os.Open(w.Path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -17,7 +17,8 @@ import (
 // pause is the time between two looks.
 const pause = time.Millisecond
 
-// Stop suspends a process with SIGSTOP and returns when none of its threads runs any more. The error says that it has ended, or wraps the cause of ctx.
+// Stop suspends a process with SIGSTOP and returns when none of its threads runs any more. The error says that it has
+// ended, or wraps the cause of ctx.
 func Stop(ctx context.Context, pid int) error {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return fmt.Errorf("suspend process %d: %w", pid, err)
@@ -38,7 +39,8 @@ func Continue(pid int) error {
 	return nil
 }
 
-// StopOutside is Stop at a moment at which nobody holds a lock (flock) on one of these files. While somebody does, the process continues.
+// StopOutside is Stop at a moment at which nobody holds a lock (flock) on one of these files. While somebody does, the
+// process continues.
 func StopOutside(ctx context.Context, pid int, files ...string) error {
 	for {
 		if err := Stop(ctx, pid); err != nil {
@@ -117,8 +119,8 @@ func isFree(name string) (bool, error) {
 // Span is the time in which this process did not run, by [protocol.Now], which all processes of a machine share.
 type Span struct{ From, To int64 }
 
-// Stalls records when the machine kept this process waiting although it wanted to run, until it is closed: a virtual machine that was paused, no free
-// processor. Its methods may be called from any goroutine, Close once.
+// Stalls records when the machine kept this process waiting although it wanted to run, until it is closed: a virtual
+// machine that was paused, no free processor. Its methods may be called from any goroutine, Close once.
 type Stalls struct {
 	stop  chan struct{}
 	ended chan struct{}

@@ -17,7 +17,8 @@ import (
 	"github.com/rota-run/rota/proof/process"
 )
 
-// lockVariable makes the test binary a process that takes and lets go of the lock on a file without end, in several threads.
+// lockVariable makes the test binary a process that takes and lets go of the lock on a file without end, in several
+// threads.
 const lockVariable = "ROTA_PROCESS_TEST_LOCK"
 
 // patience bounds what only a failure waits for.
@@ -91,7 +92,8 @@ func deadline(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestStopOutside suspends a process that takes a lock as often as it can: each time the lock can be had, and stays free.
+// TestStopOutside suspends a process that takes a lock as often as it can: each time the lock can be had, and stays
+// free.
 func TestStopOutside(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "lock")

@@ -110,7 +110,8 @@ func (r *results) endTest(key test, action string) {
 	}
 }
 
-// endPackage prints the line of a package. One that failed without a failed test broke off: a data race, a panic, a time-out, a leak.
+// endPackage prints the line of a package. One that failed without a failed test broke off: a data race, a panic, a
+// time-out, a leak.
 func (r *results) endPackage(e event) {
 	key := test{e.Package, ""}
 	if e.Action == "skip" {

@@ -13,8 +13,8 @@ import (
 // mostBeside is how many stages that mostly wait run at once. One of chaos takes a third of a core.
 const mostBeside = 3
 
-// playAll runs the stages. Those that compute play beside those that lend them the processors, at the lowest priority, when the others have ended; without
-// either of the two, all run in their order.
+// playAll runs the stages. Those that compute play beside those that lend them the processors, at the lowest priority,
+// when the others have ended; without either of the two, all run in their order.
 func (s *summary) playAll(ctx context.Context, stages []stage) {
 	var alone, together []stage
 	lend, compute := false, false
@@ -66,8 +66,9 @@ func (s *summary) playBeside(ctx context.Context, stages []stage) {
 	wg.Wait()
 }
 
-// playTogether runs two lanes at once, each in the order of the table: stages that lend, with neighbours side by side, and stages that compute, one at a
-// time and only as far as the memory goes. Those that begin when the first lane has ended play as usual.
+// playTogether runs two lanes at once, each in the order of the table: stages that lend, with neighbours side by side,
+// and stages that compute, one at a time and only as far as the memory goes. Those that begin when the first lane has
+// ended play as usual.
 func (s *summary) playTogether(ctx context.Context, stages []stage) {
 	l := &lanes{parts: newParts(s, stages), room: newRoom(s.memory)}
 	var lenders, computers []int
@@ -160,7 +161,7 @@ type parts struct {
 func newParts(s *summary, stages []stage) *parts {
 	p := &parts{sum: s, stages: stages, parts: make([]summary, len(stages)), outs: make([]output, len(stages)), ended: make([]bool, len(stages))}
 	for i := range stages {
-		p.parts[i] = summary{w: &p.outs[i], root: s.root}
+		p.parts[i] = summary{w: &p.outs[i], root: s.root, began: s.began}
 	}
 	return p
 }
@@ -175,11 +176,13 @@ func (p *parts) play(ctx context.Context, i int) {
 		part := p.parts[p.printed]
 		s.printf("%s", p.outs[p.printed].String())
 		s.passed, s.failed = s.passed+part.passed, s.failed+part.failed
-		s.skips, s.flaky, s.failures = append(s.skips, part.skips...), append(s.flaky, part.flaky...), append(s.failures, part.failures...)
+		s.skips, s.flaky = append(s.skips, part.skips...), append(s.flaky, part.flaky...)
+		s.ended, s.failures = append(s.ended, part.ended...), append(s.failures, part.failures...)
 	}
 }
 
-// room is the memory of the machine, which stages that run at once share. The first may take more than there is: it would not run otherwise.
+// room is the memory of the machine, which stages that run at once share. The first may take more than there is: it
+// would not run otherwise.
 type room struct {
 	mu      sync.Mutex
 	changed *sync.Cond

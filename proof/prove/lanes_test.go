@@ -32,7 +32,8 @@ func inOrder(t *testing.T, out string, texts ...string) {
 
 func named(name string, s stage) stage { s.name = name; return s }
 
-// TestTogether: what computes plays beside what lends, and all print in the order of the table, whichever ends first; what plays alone has ended before.
+// TestTogether: what computes plays beside what lends, and all print in the order of the table, whichever ends first;
+// what plays alone has ended before.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -47,7 +48,7 @@ func TestTogether(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit %d", code)
 	}
-	inOrder(t, out, "ok    stage alone", "ok    stage computes", "ok    stage lends", "ok    stage after", "4 passed, 0 failed")
+	inOrder(t, out, "ok    stage alone", "ok    stage computes", "ok    stage lends", "ok    stage after", "ok    stage alone from 0s: ", "4 passed, 0 failed")
 }
 
 // TestTheFirstIsLast: a stage that ends late does not change the order.
@@ -65,7 +66,8 @@ func TestTheFirstIsLast(t *testing.T) {
 	inOrder(t, out, "----  slow", "ok    stage slow", "----  lends", "ok    stage lends")
 }
 
-// TestBackgroundFails: what fails or lacks something in the background fails the proof, with its output, and stops nothing else.
+// TestBackgroundFails: what fails or lacks something in the background fails the proof, with its output, and stops
+// nothing else.
 func TestBackgroundFails(t *testing.T) {
 	t.Parallel()
 	lends := named("lends", script("true", nil))

@@ -4,13 +4,15 @@
 //
 // # Purpose
 //
-// A stage that did not do its least amount fails: a server that is not there, seeds cut short or a suite that is skipped never count as
-// proof. The environment variable BUDGET, a duration such as 10m, makes the stages that can do more do so; it never makes one do less.
+// A stage that did not do its least amount fails: a server that is not there, seeds cut short or a suite that is
+// skipped never count as proof. The environment variable BUDGET, a duration such as 10m, makes the stages that can do
+// more do so; it never makes one do less.
 //
-// A test on real servers or processes that fails runs once more by itself. If it then passes, the summary lists it as FLAKY. Three of
-// them fail the proof. A test that fails twice fails it at once.
+// A test on real servers or processes that fails runs once more by itself. If it then passes, the summary lists it as
+// FLAKY. Three of them fail the proof. A test that fails twice fails it at once.
 //
-// The last line is "N passed, N failed, N skipped", of stages and tests together. Exit codes: 0 passed, 1 failed, 2 usage.
+// The last line is "N passed, N failed, N skipped", of stages and tests together. Exit codes: 0 passed, 1 failed, 2
+// usage.
 package main
 
 import (

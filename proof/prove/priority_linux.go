@@ -15,8 +15,9 @@ const grace = 10 * time.Second
 // lowest is the lowest priority.
 const lowest = 19
 
-// retreat gives a command a session of its own. Between sessions the kernel shares the processors by their autogroups, and nice counts only within one. A
-// terminal's ctrl-c does not reach the session: the end of the context interrupts all of it.
+// retreat gives a command a session of its own. Between sessions the kernel shares the processors by their autogroups,
+// and nice counts only within one. A terminal's ctrl-c does not reach the session: the end of the context interrupts
+// all of it.
 func retreat(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error {
@@ -26,7 +27,8 @@ func retreat(cmd *exec.Cmd) {
 	}
 }
 
-// yield gives a command that has just started the lowest priority, among the sessions and, for kernels without autogroups, among the processes.
+// yield gives a command that has just started the lowest priority, among the sessions and, for kernels without
+// autogroups, among the processes.
 func yield(cmd *exec.Cmd) error {
 	pid := cmd.Process.Pid
 	path := fmt.Sprintf("/proc/%d/autogroup", pid)

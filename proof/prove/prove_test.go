@@ -221,7 +221,8 @@ func TestEveryPackageIsProved(t *testing.T) {
 	}
 }
 
-// TestWhatTheRaceDetectorDoesNotSee: each test that the stage race leaves out is one of the root, which make test plays.
+// TestWhatTheRaceDetectorDoesNotSee: each test that the stage race leaves out is one of the root, which make test
+// plays.
 func TestWhatTheRaceDetectorDoesNotSee(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "git", "grep", "-hoE", "^func Test[A-Za-z]+", "--", "*_test.go", ":!proof")

@@ -29,8 +29,8 @@ type stage struct {
 	least    amounts
 }
 
-// amounts are figures of a stage by name. For tests: "passed", "passed PACKAGE", "suites PACKAGE"; else the numbers of the JSON object, the
-// lengths of its lists, and 1 for what is true.
+// amounts are figures of a stage by name. For tests: "passed", "passed PACKAGE", "suites PACKAGE"; else the numbers of
+// the JSON object, the lengths of its lists, and 1 for what is true.
 type amounts map[string]float64
 
 func (s stage) String() string {
@@ -68,10 +68,14 @@ type summary struct {
 	worked         time.Duration // what the commands of a stage took of the processors, their children included
 	passed, failed int
 	skips, flaky   []string
+	ended          []string // stages that passed: when they began, and how long they took
 	failures       []string // of stages, with why
+	began          time.Time
 }
 
-func newSummary(w io.Writer) *summary { return &summary{w: w, root: "..", memory: memory()} }
+func newSummary(w io.Writer) *summary {
+	return &summary{w: w, root: "..", memory: memory(), began: time.Now()}
+}
 
 func (s *summary) printf(format string, args ...any) { fmt.Fprintf(s.w, format, args...) }
 
@@ -96,12 +100,14 @@ func (s *summary) play(ctx context.Context, st stage) {
 		return
 	}
 	s.passed++
-	s.printf("ok    stage %s %s\n", st.name, s.took(began))
+	end := fmt.Sprintf("ok    stage %s %s\n", st.name, s.took(began))
+	s.ended = append(s.ended, end)
+	s.printf("%s", end)
 }
 
-// took says how long a stage took, and how much of the processors.
+// took says when a stage began, how long it took, and how much of the processors.
 func (s *summary) took(began time.Time) string {
-	return fmt.Sprintf("%.1fs, %.0fs of processors", time.Since(began).Seconds(), s.worked.Seconds())
+	return fmt.Sprintf("from %.0fs: %.1fs, %.0fs of processors", began.Sub(s.began).Seconds(), time.Since(began).Seconds(), s.worked.Seconds())
 }
 
 // playProgram runs a command that ends with a JSON object. Its output is shown when it fails.
@@ -226,8 +232,12 @@ func (s *summary) wait(cmd *exec.Cmd) error {
 	return err
 }
 
-// close prints what a person needs to see at the end and returns the exit code.
+// close prints what a person needs to see at the end and returns the exit code: the ends of all stages once more, since
+// what a machine keeps of a long output is its end.
 func (s *summary) close() int {
+	for _, end := range s.ended {
+		s.printf("%s", end)
+	}
 	for _, skip := range s.skips {
 		s.printf("SKIP  %s\n", skip)
 	}
@@ -238,7 +248,7 @@ func (s *summary) close() int {
 		s.failed++
 		s.printf("FAIL  %d tests passed only at their second try: at most %d may\n", len(s.flaky), mostFlaky)
 	}
-	for _, failure := range s.failures { // once more: what a machine keeps of a long output is its end
+	for _, failure := range s.failures {
 		s.printf("%s", failure)
 	}
 	s.printf("%d passed, %d failed, %d skipped\n", s.passed, s.failed, len(s.skips))

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// stages are those of the proof, in their order: what fails fast comes first. Least amounts are fixed: the machine may be slow, and then the
-// proof takes longer.
+// stages are those of the proof, in their order: what fails fast comes first. Least amounts are fixed: the machine may
+// be slow, and then the proof takes longer.
 func stages() []stage {
 	budget := os.Getenv("BUDGET")
 	out := []stage{
@@ -23,8 +23,9 @@ func stages() []stage {
 		{name: "contrib", dir: ".", lends: true, memory: 3, command: []string{".ci/modules"}, least: amounts{"modules": 3, "passed": 63}},
 		{name: "deploy", dir: "deploy", lends: true, memory: 3, command: goTest("./..."), tests: true, rerun: true, least: amounts{"passed": 19}},
 		{name: "platforms", dir: "proof", computes: true, memory: 2, command: []string{"go", "run", "./platforms", "darwin/arm64", "windows/amd64"}, least: amounts{"platforms": 2, "packages": 600}},
-		// Real servers under the race detector, and beside them real processes, which are built without it. Most of them wait, so more of them run at once than
-		// there are processors. What takes longest begins first; Kafka's servers do not start while Elasticsearch's do.
+		// Real servers under the race detector, and beside them real processes, which are built without it. Most of
+		// them wait, so more of them run at once than there are processors. What takes longest begins first; Kafka's
+		// servers do not start while Elasticsearch's do.
 		{name: "servers", dir: "proof", beside: true, lends: true, memory: 4, command: goTest(append([]string{"-race", "-vet=off", "-p", "2", "-parallel", "2"}, serverTests()...)...), tests: true, rerun: true, least: serverAmounts()},
 		{name: "processes", dir: "proof", beside: true, lends: true, memory: 2, command: goTest(append([]string{"-vet=off", "-p", "1", "-parallel", "2"}, processTests()...)...), tests: true, rerun: true, least: amounts{"passed": 200}},
 		{name: "suites", dir: ".", lends: true, command: goTest("-tags", "proof", "-parallel", "16", "./store/storetest"), tests: true, rerun: true, least: amounts{"passed": 100}},
@@ -43,8 +44,9 @@ func stages() []stage {
 	return out
 }
 
-// withoutRace are tests of the root that make test alone plays. They count and measure, in virtual time and in walks in which one goroutine runs at a time: a
-// race in the same code is found where the race detector sees the stories, the storms and the suites.
+// withoutRace are tests of the root that make test alone plays. They count and measure, in virtual time and in walks in
+// which one goroutine runs at a time: a race in the same code is found where the race detector sees the stories, the
+// storms and the suites.
 func withoutRace() []string {
 	return []string{
 		"TestTimes", "TestIdleMembersAskSeldom", "TestWhatIsRefusedIsNotSaidForEver", "TestAnHourlyJobRunsOncePerHour", "TestFreeIsClaimedSoon", // hours of virtual time
@@ -52,12 +54,14 @@ func withoutRace() []string {
 	}
 }
 
-// serverTests are the packages of the proof in which what is tested is in the process of the test, with goroutines that could race.
+// serverTests are the packages of the proof in which what is tested is in the process of the test, with goroutines that
+// could race.
 func serverTests() []string {
 	return []string{"./stores/elastic", "./stores/etcd", "./stores/nats", "./stores/...", "./server/...", "./calls", "./locks", "./examples/changestream", "./faultproxy", "./process/...", "./openapi", "./prove"}
 }
 
-// processTests are those that start what they test, as users do. make test runs the others of the proof: DRY in the Makefile.
+// processTests are those that start what they test, as users do. make test runs the others of the proof: DRY in the
+// Makefile.
 func processTests() []string {
 	return []string{"./cli", "./browser", "./examples", "./pages/...", "./bench/...", "./chaos/...", "./demoserver/...", "./flows/...", "./platforms"}
 }
@@ -76,7 +80,8 @@ type protocol struct {
 	flaws  float64 // 0: they are not played here
 	// guardians are the walks in which processes have them; 0: none is known.
 	guardians float64
-	// owned is the least share of the time in which tasks could have an owner, by the store on which chaos is played: see docs/internals/chaos.md.
+	// owned is the least share of the time in which tasks could have an owner, by the store on which chaos is played:
+	// see docs/internals/chaos.md.
 	owned amounts
 }
 

@@ -175,7 +175,8 @@ func (c *checkReport) add(r check.Report) {
 	c.Violations += len(r.Violations)
 }
 
-// runSuite walks several bounds one after the other and prints a row of a table for each. Each must be walked completely.
+// runSuite walks several bounds one after the other and prints a row of a table for each. Each must be walked
+// completely.
 func (o *checkOptions) runSuite(p protocol, out, progress io.Writer) error {
 	suite, err := walksOf(p.Name, o.suite)
 	if err != nil {

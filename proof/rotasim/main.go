@@ -1,4 +1,5 @@
-// Rotasim runs simulated clusters: many seeds under faults, one seed as a readable trace, or every order of a few events.
+// Rotasim runs simulated clusters: many seeds under faults, one seed as a readable trace, or every order of a few
+// events.
 package main
 
 import (

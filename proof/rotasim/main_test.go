@@ -38,7 +38,8 @@ func TestBudgetAddsSeeds(t *testing.T) {
 	}
 }
 
-// TestTooLittleFails: fewer seeds than asked for, a pair that is not reached, and a walk that is not complete are failures.
+// TestTooLittleFails: fewer seeds than asked for, a pair that is not reached, and a walk that is not complete are
+// failures.
 func TestTooLittleFails(t *testing.T) {
 	t.Parallel()
 	over, cancel := context.WithCancel(t.Context())

@@ -91,7 +91,8 @@ func (t *totals) unreached() []string {
 	return out
 }
 
-// failure is an error when a promise was broken, a seed did not repeat, too few seeds were run, or, if all pairs are asked for, one is missing.
+// failure is an error when a promise was broken, a seed did not repeat, too few seeds were run, or, if all pairs are
+// asked for, one is missing.
 func (t *totals) failure(allPairs bool) error {
 	switch missing := len(t.unreached()); {
 	case len(t.violations) > 0:

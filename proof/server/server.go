@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// Tests of the command, and chaos, do the same things to each kind of store on a server: start it, kill it, start it again with its data. What is special about
-// one of them stands in its own package below.
+// Tests of the command, and chaos, do the same things to each kind of store on a server: start it, kill it, start it
+// again with its data. What is special about one of them stands in its own package below.
 package server
 
 import (
@@ -34,8 +34,8 @@ func Kinds() []string { return []string{"elastic", "etcd", "kafka", "nats", "pos
 // All are the kinds, and those that have the scheme of another one.
 func All() []string { return append(Kinds(), "opensearch") }
 
-// Child makes this process a server if [Spawn] started it as one; then it returns true when that has ended, and the program should end. A program
-// that calls Spawn calls Child before all else.
+// Child makes this process a server if [Spawn] started it as one; then it returns true when that has ended, and the
+// program should end. A program that calls Spawn calls Child before all else.
 func Child() bool { return etcd.Child() || nats.Child() }
 
 // Server is one that runs in a process of its own. Its functions are for one goroutine at a time.
@@ -45,8 +45,9 @@ type Server struct {
 	KillNode    func(i int) error                      // kills a node, counted from 0
 	RestartNode func(ctx context.Context, i int) error // after KillNode: with its data, on its port; returns when it serves
 	Stop        func()
-	// Requests is how many messages the server has got from all its clients since it started, by its own count, signs of life included; of PostgreSQL, how
-	// many transactions they have made; nil where the server does not say that to clients.
+	// Requests is how many messages the server has got from all its clients since it started, by its own count, signs
+	// of life included; of PostgreSQL, how many transactions they have made; nil where the server does not say that to
+	// clients.
 	Requests func(ctx context.Context) (uint64, error)
 }
 
@@ -141,7 +142,8 @@ func (s *Server) Hosts() []string {
 	return strings.Split(hosts, ",")
 }
 
-// Open opens the store on this server that has a name, of letters and digits: the one that members with --store URL/name use.
+// Open opens the store on this server that has a name, of letters and digits: the one that members with --store
+// URL/name use.
 func (s *Server) Open(ctx context.Context, name string, readOnly bool) (store.Full, error) {
 	switch scheme, _, _ := strings.Cut(s.URL, "://"); scheme {
 	case "etcd":

@@ -168,7 +168,8 @@ func (p *process) tear(e machine.Effect, sent protocol.Instant, back, timeout, d
 	part()
 }
 
-// patient is a call to the group that may have to wait for others: it goes on where it stopped when the answer is there, or its time is over.
+// patient is a call to the group that may have to wait for others: it goes on where it stopped when the answer is
+// there, or its time is over.
 type patient struct {
 	p    *process
 	turn model.Turn

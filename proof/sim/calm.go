@@ -14,9 +14,10 @@ import (
 
 // What must be so when all is well for a while.
 
-// evened: no two members differ by more than one partition. Placement counts what is in hand-over where it goes to, and so does this. Where a plan is an
-// entry of the log, that is so at any instant; where a leader makes it of documents, it is so again soon after the last of them has changed, and where owners
-// share, soon after the last change that they have read; and where what runs is pinned, when the operator has asked for it.
+// evened: no two members differ by more than one partition. Placement counts what is in hand-over where it goes to, and
+// so does this. Where a plan is an entry of the log, that is so at any instant; where a leader makes it of documents,
+// it is so again soon after the last of them has changed, and where owners share, soon after the last change that they
+// have read; and where what runs is pinned, when the operator has asked for it.
 func (w *world) evened() {
 	bound := time.Duration(0)
 	if w.machine.Fold == nil || w.machine.Group {
@@ -28,8 +29,9 @@ func (w *world) evened() {
 	w.within(bound, func() bool { return w.uneven() == "" }, "G8", func() string { return "all was well: " + w.uneven() })
 }
 
-// shared waits until owners have nothing left to share. Where they do, a join moves nothing at its own index: what it asks of them comes when they have read
-// it, and is no movement without a cause. That it ends, within the bound of a move, is part of the promise.
+// shared waits until owners have nothing left to share. Where they do, a join moves nothing at its own index: what it
+// asks of them comes when they have read it, and is no movement without a cause. That it ends, within the bound of a
+// move, is part of the promise.
 func (w *world) shared() {
 	if !w.machine.Group {
 		return
@@ -47,8 +49,8 @@ func (w *world) shared() {
 	w.oracle.violate("G8", fmt.Sprintf("%s after all was well: %s %s", bound, unshared(&w.oracle.ref), w.unserved()))
 }
 
-// changesInPeace bounds the changes after the last fault: a write that was late for minutes may still change the members, and a finished partition the load.
-// Sharing begins again after each.
+// changesInPeace bounds the changes after the last fault: a write that was late for minutes may still change the
+// members, and a finished partition the load. Sharing begins again after each.
 const changesInPeace = 10
 
 // unshared says what an owner should give away, "" for nothing.
@@ -98,7 +100,8 @@ func (w *world) lives(m cluster.MemberID) bool {
 	return slices.ContainsFunc(w.processes(alive), func(p *process) bool { return p.name == m })
 }
 
-// weight is what a partition adds to the load of its owner; 0 where placement does not look at it, or evens it by itself.
+// weight is what a partition adds to the load of its owner; 0 where placement does not look at it, or evens it by
+// itself.
 func (w *world) weight(p cluster.Partition) int64 {
 	job, task, _ := p.ID.Split()
 	j, _ := w.oracle.ref.Job(job)
@@ -189,8 +192,8 @@ func (w *world) tidied() {
 	}
 }
 
-// isolated is a copy of the store that was cut off from the others and does not know it: it answers reads with what was, and with writes that only it has
-// and that were never acknowledged.
+// isolated is a copy of the store that was cut off from the others and does not know it: it answers reads with what
+// was, and with writes that only it has and that were never acknowledged.
 type isolated struct {
 	docs   model.Docs[owner]    // as they were when it was cut off
 	writes map[string]store.Doc // that were never acknowledged

@@ -140,7 +140,8 @@ type session struct {
 	lost  bool // its client has given it up, and the store has yet to notice
 }
 
-// forsaken tells whether its client gives it up: it has heard nothing for so long that the store may end it at any moment.
+// forsaken tells whether its client gives it up: it has heard nothing for so long that the store may end it at any
+// moment.
 func (s *session) forsaken() bool {
 	if s.d.w.plan.mode == Leases && s.d.w.now-s.heard > int64(s.ttl)*7/8 {
 		s.lost = true

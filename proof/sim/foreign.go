@@ -6,7 +6,8 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// poison appends an entry that no member can have written: its writer has applied another history. It must do nothing, and end nobody.
+// poison appends an entry that no member can have written: its writer has applied another history. It must do nothing,
+// and end nobody.
 func (w *world) poison() {
 	ref := w.oracle.ref
 	for j := range ref.Jobs() {

@@ -65,7 +65,8 @@ func (r *room) ask(c memory.GroupCall, heard func(memory.GroupAnswer)) uint64 {
 	return c.Call
 }
 
-// storm lets strangers join for a while: each makes the group form another generation, and says nothing that a member says.
+// storm lets strangers join for a while: each makes the group form another generation, and says nothing that a member
+// says.
 func (r *room) storm(d chance) {
 	for range d.between(2, 8) {
 		r.w.after(d.between(0, 3*int64(r.w.plan.ttl)), func() {

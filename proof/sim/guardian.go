@@ -15,7 +15,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// guarded is a process's end of its guardians: it implements protocol.Guard. What it knows is ward's, as in the real one.
+// guarded is a process's end of its guardians: it implements protocol.Guard. What it knows is ward's, as in the real
+// one.
 type guarded struct {
 	p        *process
 	chance   chance
@@ -146,8 +147,8 @@ func (g *guarded) left() {
 	}
 }
 
-// died tells the guardians, in either order, that the line is closed and that the process has ended. What it ran as programs goes on where a guardian knows
-// its session: else they die with it.
+// died tells the guardians, in either order, that the line is closed and that the process has ended. What it ran as
+// programs goes on where a guardian knows its session: else they die with it.
 func (g *guarded) died(runs []*run) {
 	told := g.line != nil
 	g.line = nil
@@ -262,7 +263,8 @@ func (c *guardian) ends(of *process) {
 	w.count(machine.GuardianEnds, machine.Cluster)
 }
 
-// struck is a death that a fault has announced. It is one of the faults: once they are over, members fail one at a time.
+// struck is a death that a fault has announced. It is one of the faults: once they are over, members fail one at a
+// time.
 func (p *process) struck() {
 	if !p.w.healing {
 		p.die()

@@ -53,7 +53,8 @@ func (f fate) silent() bool {
 	return false
 }
 
-// handle is one process's connection to the store. A call is made at one instant; the world delays what leads to it and its answer.
+// handle is one process's connection to the store. A call is made at one instant; the world delays what leads to it and
+// its answer.
 type handle struct {
 	model.Handle
 	d       *disk
@@ -177,7 +178,8 @@ func (h *handle) write(r model.Request, s *session, a *model.Answer) error {
 	return nil
 }
 
-// put writes a document. The answer of one that is made twice is that of the first. An acknowledged one renews the session.
+// put writes a document. The answer of one that is made twice is that of the first. An acknowledged one renews the
+// session.
 func (h *handle) put(doc store.Doc, s *session, a *model.Answer) error {
 	by := h.p
 	if s != nil {

@@ -100,8 +100,8 @@ func (w *world) steadyTokens() string {
 	return out
 }
 
-// steady: it runs until it is told to stop, so that somebody must be running it. One whose owners have died three times in a row is parked: as far as the
-// cluster can know, it kills them.
+// steady: it runs until it is told to stop, so that somebody must be running it. One whose owners have died three times
+// in a row is parked: as far as the cluster can know, it kills them.
 func steady(p cluster.Partition) bool {
 	job, _, _ := p.ID.Split()
 	if p.State == cluster.PartitionParked && p.Deaths > 0 {
@@ -110,7 +110,8 @@ func steady(p cluster.Partition) bool {
 	return job != "batch" && p.ListedBy == "" && job != "flow" && job != "flaky" && !p.Dropped
 }
 
-// served tells whether all is well: every living process is joined, no dead one is a member, and every steady partition runs under its token.
+// served tells whether all is well: every living process is joined, no dead one is a member, and every steady partition
+// runs under its token.
 func (w *world) served() bool { return w.unserved() == "" }
 
 func (w *world) unserved() string {
@@ -212,8 +213,9 @@ func (w *world) within(bound time.Duration, enough func() bool, promise string, 
 	return ok
 }
 
-// back tells whether a member that had gone is in the cluster again, in another life. That its process counts itself as joined is not enough: one that was
-// suspended does so until it hears that it was removed, and the next failure would be measured together with its return.
+// back tells whether a member that had gone is in the cluster again, in another life. That its process counts itself as
+// joined is not enough: one that was suspended does so until it hears that it was removed, and the next failure would
+// be measured together with its return.
 func (w *world) back(was cluster.Member) bool {
 	m, ok := w.oracle.ref.Member(was.ID)
 	return ok && m.State == cluster.MemberJoined && m.Incarnation != was.Incarnation
@@ -261,7 +263,8 @@ func (w *world) recoveryBound() time.Duration {
 	return w.stretched(w.machine.Recovery(w.times())) + 5*time.Second
 }
 
-// holdBound is for how long something may be held still: until the time is over for the one that releases it, who may be another one by then.
+// holdBound is for how long something may be held still: until the time is over for the one that releases it, who may
+// be another one by then.
 func (w *world) holdBound() time.Duration {
 	for m := range w.oracle.ref.Members() {
 		if m.State == cluster.MemberHeld {
@@ -301,8 +304,8 @@ func (w *world) newer() []byte {
 	return bytes.Replace(w.machine.Encode(cluster.Entry{Writer: "newer", Seq: 1}), ours, []byte(`"format":99`), 1)
 }
 
-// oneHistory is G7 after the worst: nobody reads on behind an entry that he cannot understand, and those who go on agree. That they differ from
-// the log they cannot know while nobody appends who has read what the log has now.
+// oneHistory is G7 after the worst: nobody reads on behind an entry that he cannot understand, and those who go on
+// agree. That they differ from the log they cannot know while nobody appends who has read what the log has now.
 func (w *world) oneHistory() {
 	var right, wrong *process
 	for _, p := range w.processes(alive) {
@@ -336,7 +339,8 @@ func (w *world) loseTail() bool {
 	d.head = d.records[len(d.records)-1].Index
 	o.refs = o.refs[:len(o.refs)-n]
 	o.ref = o.refs[len(o.refs)-1].value
-	// Where no more is written than was lost, a reader sees a log that ends too early; where more is, only the chain tells.
+	// Where no more is written than was lost, a reader sees a log that ends too early; where more is, only the chain
+	// tells.
 	behind := 0
 	for seq := range uint64(w.chance.between(1, 2*int64(n)+2)) {
 		e := cluster.Entry{

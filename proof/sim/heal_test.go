@@ -11,7 +11,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// TestBackIsAnotherLife: a member is back when it is joined again, not while it is away, nor as the life that has ended.
+// TestBackIsAnotherLife: a member is back when it is joined again, not while it is away, nor as the life that has
+// ended.
 func TestBackIsAnotherLife(t *testing.T) {
 	t.Parallel()
 	w := &world{oracle: &oracle{}}
@@ -38,8 +39,8 @@ func TestBackIsAnotherLife(t *testing.T) {
 	}
 }
 
-// TestFaultsEndWithTheFaults: a death that a fault has announced is not one when the faults are over. Found by seed 638: it fell into the measure of another member's
-// pause, in a cluster of two.
+// TestFaultsEndWithTheFaults: a death that a fault has announced is not one when the faults are over. Found by seed
+// 638: it fell into the measure of another member's pause, in a cluster of two.
 func TestFaultsEndWithTheFaults(t *testing.T) {
 	p := &process{w: &world{healing: true}, up: true}
 	if p.struck(); !p.up {
@@ -77,7 +78,8 @@ func TestUnshared(t *testing.T) {
 	}
 }
 
-// TestIsolatedCopy: a copy that was cut off shows what was, and what was written to it alone; a listing shows only what was.
+// TestIsolatedCopy: a copy that was cut off shows what was, and what was written to it alone; a listing shows only what
+// was.
 func TestIsolatedCopy(t *testing.T) {
 	t.Parallel()
 	d := &disk{docs: model.Docs[owner]{{Doc: store.Doc{Key: "a", Version: "1", Value: []byte("was")}}}}
@@ -107,7 +109,8 @@ func TestIsolatedCopy(t *testing.T) {
 	}
 }
 
-// TestHoldsOfOneEpoch: of two members with one incarnation each has its own time. The first is released in time, the second too early.
+// TestHoldsOfOneEpoch: of two members with one incarnation each has its own time. The first is released in time, the
+// second too early.
 func TestHoldsOfOneEpoch(t *testing.T) {
 	t.Parallel()
 	o := &oracle{w: &world{}, held: map[heldLife]int64{}}

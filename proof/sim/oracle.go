@@ -35,8 +35,9 @@ type oracle struct {
 	accepted, refused uint64
 	violation         *Violation
 	doomed            bool // the history was rewritten: members must end
-	// tells is the entry that shows each of them by its chain that the history was rewritten; 0 where none does. It is the second one behind
-	// all that was lost: where indexes have gaps, the first one may follow an index that was never read.
+	// tells is the entry that shows each of them by its chain that the history was rewritten; 0 where none does. It is
+	// the second one behind all that was lost: where indexes have gaps, the first one may follow an index that was
+	// never read.
 	tells cluster.Index
 }
 
@@ -52,7 +53,8 @@ type refAt struct {
 	value  cluster.Value
 }
 
-// refsKept is more than any living member lags behind; one that lags further reads a snapshot, whose digest is checked too when it is known.
+// refsKept is more than any living member lags behind; one that lags further reads a snapshot, whose digest is checked
+// too when it is known.
 const refsKept = 4096
 
 func newOracle(w *world) *oracle {
@@ -202,8 +204,8 @@ func (o *oracle) exclusive(r *run) {
 	}
 }
 
-// started is G2 and at-most-one: nobody else runs the partition now, unless what runs there was suspended, or ignores its cancel
-// although its member has lost its lease.
+// started is G2 and at-most-one: nobody else runs the partition now, unless what runs there was suspended, or ignores
+// its cancel although its member has lost its lease.
 func (o *oracle) started(r *run) {
 	o.exclusive(r)
 	o.shared(r)
@@ -246,8 +248,8 @@ func (o *oracle) ended(r *run) {
 
 func (o *oracle) finished(r *run) { o.done[runID{r.partition, r.token}] = true }
 
-// acted is G3 as the resource sees it: it refuses smaller tokens. A member that holds a lease is never refused under at-most-one, for
-// then somebody else has begun while it had a right to act.
+// acted is G3 as the resource sees it: it refuses smaller tokens. A member that holds a lease is never refused under
+// at-most-one, for then somebody else has begun while it had a right to act.
 func (o *oracle) acted(r *run) {
 	if last := o.acts[r.partition]; r.token < last {
 		o.refused++
@@ -269,8 +271,8 @@ func (o *oracle) halted(p *process, err error) {
 	o.violate("G9", fmt.Sprintf("%s ended itself: %v", p.name, err))
 }
 
-// said holds what members say against what is so: what has stopped under a token does not run under it, and no more starts of the group are counted than
-// there were.
+// said holds what members say against what is so: what has stopped under a token does not run under it, and no more
+// starts of the group are counted than there were.
 func (o *oracle) said(e cluster.Entry, done cluster.Applied) {
 	for i, c := range e.Commands {
 		if done.Duplicate || !done.Results[i].Accepted {

@@ -10,7 +10,8 @@ import (
 // holdTime is for how long grants are kept for a member that announced its restart.
 const holdTime = time.Minute
 
-// heldLife is one life of a member. The incarnation alone is not enough: one epoch joins several members under one index.
+// heldLife is one life of a member. The incarnation alone is not enough: one epoch joins several members under one
+// index.
 type heldLife struct {
 	member      cluster.MemberID
 	incarnation cluster.Incarnation
@@ -36,7 +37,8 @@ func (o *oracle) holds(e cluster.Entry, done cluster.Applied) {
 	}
 }
 
-// paced: the runs of a type at once stay within its bound, and a run that failed is not begun again before its back-off is over.
+// paced: the runs of a type at once stay within its bound, and a run that failed is not begun again before its back-off
+// is over.
 func (o *oracle) paced(r *run) {
 	n := 0
 	for _, other := range r.p.runs {
@@ -56,8 +58,8 @@ func (o *oracle) paced(r *run) {
 	}
 }
 
-// shortestBackOff is half of what the shortest definition asks for after so many failures, less what a clock may be wrong: chance takes away
-// up to half.
+// shortestBackOff is half of what the shortest definition asks for after so many failures, less what a clock may be
+// wrong: chance takes away up to half.
 func shortestBackOff(failures int64) time.Duration {
 	d := shortestRetry
 	for i := int64(1); i < failures && d < longestRetry; i++ {

@@ -90,7 +90,8 @@ func (w *wall) at(trueTime int64) time.Time {
 	return time.Unix(1_700_000_000, trueTime).Add(w.shift).UTC()
 }
 
-// chance is one stream of randomness. Streams are independent: what one member draws does not change what another one gets.
+// chance is one stream of randomness. Streams are independent: what one member draws does not change what another one
+// gets.
 type chance struct{ *rand.Rand }
 
 // stream is the stream of a seed for one purpose.

@@ -39,7 +39,8 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
-// TestClocksBeyondTheBound shows that the simulator notices an overlap: with clocks that are more wrong than members allow for, there is one.
+// TestClocksBeyondTheBound shows that the simulator notices an overlap: with clocks that are more wrong than members
+// allow for, there is one.
 func TestClocksBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {

@@ -98,7 +98,8 @@ func (p *process) begin(e supervisor.Start) {
 	p.act(r)
 }
 
-// act lets the run change a resource that is fenced by its token, now and then, as a runner does that asks Valid before an effect.
+// act lets the run change a resource that is fenced by its token, now and then, as a runner does that asks Valid before
+// an effect.
 func (p *process) act(r *run) {
 	p.later(int64(10*time.Millisecond), int64(p.w.plan.ttl), func() {
 		if r.over {
@@ -187,8 +188,8 @@ func (r *run) windowed(g *protocol.Grant) {
 	r.lists()
 }
 
-// lists takes a step of the window now and then, by what its own member has applied, as a runner does. Its input is the numbers. While all heals it
-// lists no more, so that there is rest.
+// lists takes a step of the window now and then, by what its own member has applied, as a runner does. Its input is the
+// numbers. While all heals it lists no more, so that there is rest.
 func (r *run) lists() {
 	p := r.p
 	p.later(int64(time.Second), int64(20*time.Second), func() {
@@ -267,7 +268,8 @@ func (o *oracle) windows(e cluster.Entry, before cluster.Value, done cluster.App
 	}
 }
 
-// together tells whether two shares were given out together: by one entry of the log or, where members claim them one by one, as other parts of as many.
+// together tells whether two shares were given out together: by one entry of the log or, where members claim them one
+// by one, as other parts of as many.
 func (o *oracle) together(a, b *run) bool {
 	if o.w.machine.Fold != nil {
 		return a.token == b.token
@@ -275,7 +277,8 @@ func (o *oracle) together(a, b *run) bool {
 	return a.partition == b.partition || a.count == b.count && a.index != b.index
 }
 
-// shared: no two runs of a task that is repartitioned have another number of shares. As everywhere, what is suspended or ignores its cancel is excused.
+// shared: no two runs of a task that is repartitioned have another number of shares. As everywhere, what is suspended
+// or ignores its cancel is excused.
 func (o *oracle) shared(r *run) {
 	if r.count == 0 || o.doomed {
 		return

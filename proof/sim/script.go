@@ -145,8 +145,8 @@ func drawKind(r chance, on []machine.Fault, total int64) machine.Fault {
 	return on[len(on)-1]
 }
 
-// Shrink leaves out faults of a run that broke a promise, as long as the same promise stays broken, in at most so many runs. It returns the
-// config of the shortest run found, with its script, and that run's result.
+// Shrink leaves out faults of a run that broke a promise, as long as the same promise stays broken, in at most so many
+// runs. It returns the config of the shortest run found, with its script, and that run's result.
 func Shrink(c Config, runs int) (Config, Result) {
 	c.Trace = nil
 	best := Run(c)

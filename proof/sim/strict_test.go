@@ -46,7 +46,8 @@ func mistakes() map[string]func(machine.Effect) machine.Effect {
 	}
 }
 
-// planted is a machine with a mistake in its effects, and the hash of what a digest of times, values and numbers of effects would notice.
+// planted is a machine with a mistake in its effects, and the hash of what a digest of times, values and numbers of
+// effects would notice.
 func planted(mistake func(machine.Effect) machine.Effect) (*machine.Machine, *uint64) {
 	m, loose := replica.Machine(), new(uint64)
 	right := m.Step
@@ -78,7 +79,8 @@ func TestDigestHasWhatEffectsSay(t *testing.T) {
 	}
 }
 
-// TestWalksDigestHasWhatEffectsSay plants the same mistakes in what the checker walks: the states are the same, the digest is not.
+// TestWalksDigestHasWhatEffectsSay plants the same mistakes in what the checker walks: the states are the same, the
+// digest is not.
 func TestWalksDigestHasWhatEffectsSay(t *testing.T) {
 	t.Parallel()
 	explore := func(mistake func(machine.Effect) machine.Effect) check.Report {

@@ -54,8 +54,8 @@ type Result struct {
 	Gap, GapBound time.Duration
 	// Recovery is how long it took until all was well after the last fault.
 	Recovery, RecoveryBound time.Duration
-	// Overlap is the longest time for which two owners ran a partition that at most one may run: excused, for the former one was
-	// suspended, or ignored its cancel after it had lost its lease.
+	// Overlap is the longest time for which two owners ran a partition that at most one may run: excused, for the
+	// former one was suspended, or ignored its cancel after it had lost its lease.
 	Overlap time.Duration
 	// Accepted and Refused count effects on a resource that is fenced by tokens.
 	Accepted, Refused uint64

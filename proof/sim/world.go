@@ -23,10 +23,11 @@ type Config struct {
 	Rate     int64         // faults per hour that the script aims at; default 700
 	Script   []Fault       // instead of the one that the seed draws; with Scripted
 	Scripted bool
-	// Drift is how wrong the rates of clocks may be, in thousandths; default 50, the bound that members count on. Beyond it owners may
-	// overlap: a run with more shows that the simulator would notice.
+	// Drift is how wrong the rates of clocks may be, in thousandths; default 50, the bound that members count on.
+	// Beyond it owners may overlap: a run with more shows that the simulator would notice.
 	Drift int64
-	// Trace gets one line per event up to event TraceTo (0: all). With Whole a line has all that an event and its effects say, as the digest does.
+	// Trace gets one line per event up to event TraceTo (0: all). With Whole a line has all that an event and its
+	// effects say, as the digest does.
 	Trace   io.Writer
 	TraceTo uint64
 	Whole   bool
@@ -53,7 +54,8 @@ type world struct {
 	waiting []Fault // faults that wait for their phase
 	healing bool
 	late    int64 // when the last write that the store delays is done
-	// saved is how many entries had been applied when the newest snapshot was written, by a member or behind their backs.
+	// saved is how many entries had been applied when the newest snapshot was written, by a member or behind their
+	// backs.
 	saved  uint64
 	result Result
 }
@@ -108,7 +110,8 @@ func (w *world) after(d int64, do func()) {
 	w.queue.add(happening{at: w.now + max(0, d), tie: w.chance.Uint64(), seq: w.seq, do: do})
 }
 
-// until lets things happen until an instant, until enough, or until a promise is broken; it tells whether it was enough.
+// until lets things happen until an instant, until enough, or until a promise is broken; it tells whether it was
+// enough.
 func (w *world) until(t int64, enough func() bool) bool {
 	for len(w.queue) > 0 && !w.broken() {
 		if enough() {

@@ -106,7 +106,8 @@ type Load struct {
 }
 
 // Busy tells the story of eight members on a store that becomes too busy for all their heartbeats. They must renew
-// slower and all stay, in place of losing their leases again and again; and renew as usual when the store has been quick for long enough.
+// slower and all stay, in place of losing their leases again and again; and renew as usual when the store has been
+// quick for long enough.
 func (b Load) Busy(t *testing.T, p protocol.Protocol) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -139,7 +140,8 @@ func (b Load) Busy(t *testing.T, p protocol.Protocol) {
 	})
 }
 
-// calm waits until all members have been joined under the same heartbeats for a minute, and as many of them state a longer TTL as they should.
+// calm waits until all members have been joined under the same heartbeats for a minute, and as many of them state a
+// longer TTL as they should.
 func (w *world) calm(patience time.Duration, members int, right func(longer int) bool) {
 	w.t.Helper()
 	before, since, began := "", time.Now(), time.Now()

@@ -39,14 +39,16 @@ func newLedger() *ledger {
 	}
 }
 
-// start notes a run; false if its member may not act any more, since the process stood still between its look at the clock and this.
+// start notes a run; false if its member may not act any more, since the process stood still between its look at the
+// clock and this.
 func (l *ledger) start(p cluster.PartitionID, r run) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.leased[r.member].ended() {
 		return false
 	}
-	// A run whose lease has expired may not act; that its goroutine has yet to notice, on a busy machine, is no overlap.
+	// A run whose lease has expired may not act; that its goroutine has yet to notice, on a busy machine, is no
+	// overlap.
 	if other, ok := l.running[p]; ok && other.member != r.member && !l.leased[other.member].ended() {
 		l.faults = append(l.faults, fmt.Sprintf("%s started on %s (token %d) while it runs on %s (token %d)", p, r.member, r.token, other.member, other.token))
 	}

@@ -34,8 +34,8 @@ func membersOn(server *memory.Server, p protocol.Protocol, noSessions bool) func
 	}
 }
 
-// submitFirst submits a job at a place where no member has ever joined. It is one of that protocol then. Under one that needs members to decide, the answer
-// comes when there are some.
+// submitFirst submits a job at a place where no member has ever joined. It is one of that protocol then. Under one that
+// needs members to decide, the answer comes when there are some.
 func submitFirst(w *world, s protocol.Store, p protocol.Protocol) {
 	var wg sync.WaitGroup
 	wg.Go(func() {

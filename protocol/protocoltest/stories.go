@@ -11,8 +11,9 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// Run tells all stories in virtual time. On a real server it tells those in which the store has something to say: sessions begin, end in order, with
-// their process, or in silence. What the members make of that is the protocol's, on each store the same.
+// Run tells all stories in virtual time. On a real server it tells those in which the store has something to say:
+// sessions begin, end in order, with their process, or in silence. What the members make of that is the protocol's, on
+// each store the same.
 func Run(t *testing.T, s Setup) {
 	stories := []struct {
 		name string
@@ -200,8 +201,8 @@ func split(w *world) {
 	})
 }
 
-// refused is an hour of a member that wants what everybody refuses: a failure whose message is too long. A request that nobody can read is answered, and
-// others go through.
+// refused is an hour of a member that wants what everybody refuses: a failure whose message is too long. A request that
+// nobody can read is answered, and others go through.
 func refused(w *world) {
 	w.fails = strings.Repeat("x", cluster.MaxText+1)
 	w.start("a")
@@ -225,7 +226,8 @@ func refused(w *world) {
 	}
 }
 
-// many has a TTL that no machine stands still for: with a short one a busy machine loses all of them at once, again and again, and this is no story of that.
+// many has a TTL that no machine stands still for: with a short one a busy machine loses all of them at once, again and
+// again, and this is no story of that.
 func many(w *world) {
 	n := w.setup.Many
 	w.setup.TTL = max(w.setup.TTL, 20*time.Second)

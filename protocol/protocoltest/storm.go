@@ -18,9 +18,9 @@ const seedVariable = "ROTA_PROTOCOLTEST_SEED"
 // stormTime is how long links break in a storm.
 const stormTime = 15 * time.Second
 
-// Storm tells one more story, for handles with Break: four members run twelve tasks while the way of each to the store breaks again and again in all
-// ways, for less and for more than the TTL, and one of them dies and comes back. The ledger watches as in every story; when the storm is over, all
-// members run their share again.
+// Storm tells one more story, for handles with Break: four members run twelve tasks while the way of each to the store
+// breaks again and again in all ways, for less and for more than the TTL, and one of them dies and comes back. The
+// ledger watches as in every story; when the storm is over, all members run their share again.
 func Storm(t *testing.T, s Setup) {
 	seed := cmp.Or(s.Seed, rand.Uint64())
 	if text := os.Getenv(seedVariable); text != "" {

@@ -12,7 +12,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// patience bounds every wait of a story: far above what is promised, since these are tests of behaviour and not of speed.
+// patience bounds every wait of a story: far above what is promised, since these are tests of behaviour and not of
+// speed.
 const patience = time.Minute
 
 // Handle is a member and its connection to the store.
@@ -24,7 +25,8 @@ type Handle struct {
 	Crash func()
 	// Away disconnects this member from the store (true), or connects it again (false).
 	Away func(bool)
-	// Break makes this member's calls fail in one of several ways, by number, and returns how; Away(false) ends that. Only Storm needs it.
+	// Break makes this member's calls fail in one of several ways, by number, and returns how; Away(false) ends that.
+	// Only Storm needs it.
 	Break func(which uint64) string
 }
 
@@ -34,8 +36,9 @@ type Setup struct {
 	Open func(t *testing.T) func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle
 	// TTL of the members.
 	TTL time.Duration
-	// Virtual runs each story in a bubble of testing/synctest: its time passes only while all of it waits, so no machine is too slow for it. Open is
-	// called in the bubble and gives its members protocol.NewProcessClock(). Only a store without I/O can be tested so.
+	// Virtual runs each story in a bubble of testing/synctest: its time passes only while all of it waits, so no
+	// machine is too slow for it. Open is called in the bubble and gives its members protocol.NewProcessClock(). Only a
+	// store without I/O can be tested so.
 	Virtual bool
 	// Seed of a storm; 0 for a random one.
 	Seed uint64
@@ -106,7 +109,8 @@ func (w *world) submit(via cluster.MemberID, commands ...cluster.Command) []clus
 	return res
 }
 
-// asOwner proposes what names the token of a partition until it is accepted: a member that stood still for its TTL has got it under another one since.
+// asOwner proposes what names the token of a partition until it is accepted: a member that stood still for its TTL has
+// got it under another one since.
 func (w *world) asOwner(via cluster.MemberID, id cluster.PartitionID, commands func(cluster.Partition) []cluster.Command) {
 	w.t.Helper()
 	var results []cluster.Result
@@ -143,7 +147,8 @@ func (w *world) shares(want map[cluster.MemberID]int) {
 	w.until(fmt.Sprintf("shares %v", want), func(got map[cluster.MemberID]int) bool { return maps.Equal(got, want) })
 }
 
-// drains drains a member until the shares are so: one that stood still for its TTL has joined again since, and is not draining.
+// drains drains a member until the shares are so: one that stood still for its TTL has joined again since, and is not
+// draining.
 func (w *world) drains(via, id cluster.MemberID, want map[cluster.MemberID]int) {
 	w.t.Helper()
 	got, _ := w.ledger.shares()

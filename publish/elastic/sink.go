@@ -44,7 +44,8 @@ type sink struct {
 	explain string // the path of a request whose answer has each document
 }
 
-// What is asked for of an answer. It is short while all is well: an item for each document costs the server and the client more than the documents.
+// What is asked for of an answer. It is short while all is well: an item for each document costs the server and the
+// client more than the documents.
 const (
 	briefly = "?filter_path=errors"
 	inFull  = "?filter_path=errors,items.*.status,items.*.error.type,items.*.error.reason"
@@ -67,7 +68,8 @@ func New(o Options) (publish.Sink, error) {
 
 const contentType = "application/x-ndjson"
 
-// judge asks for an answer about each document, if one was not taken: what is there already says so, and is not there twice.
+// judge asks for an answer about each document, if one was not taken: what is there already says so, and is not there
+// twice.
 func (s *sink) judge(ctx context.Context, batch []publish.Sample, body []byte, a post.Answer) publish.Outcome {
 	if hasErrors(a.Body) {
 		var err error
@@ -104,7 +106,8 @@ func hasErrors(body []byte) bool {
 	return json.Unmarshal(body, &r) == nil && r.Errors
 }
 
-// judge says what became of each sample: it was sent when each of its points was, and is sent again when one of them may be taken later.
+// judge says what became of each sample: it was sent when each of its points was, and is sent again when one of them
+// may be taken later.
 func judge(batch []publish.Sample, body []byte, say func([]byte) string) publish.Outcome {
 	var r reply
 	if err := json.Unmarshal(body, &r); err != nil {
@@ -185,8 +188,9 @@ func appendValue(to []byte, v float64) []byte {
 	return strconv.AppendFloat(to, v, 'g', -1, 64)
 }
 
-// id is the time, 48 bits, and 72 bits of a hash: no two points of one index have the same one by chance. It begins with the time because a server looks for the _id of a new
-// document in what it has: it looks in few places for one that sorts behind the others.
+// id is the time, 48 bits, and 72 bits of a hash: no two points of one index have the same one by chance. It begins
+// with the time because a server looks for the _id of a new document in what it has: it looks in few places for one
+// that sorts behind the others.
 func id(series string, atMS int64) string {
 	var raw [15]byte
 	var at [8]byte

@@ -39,7 +39,8 @@ type parsed struct {
 	at    string
 }
 
-// cut splits text at the first of the separators that has no backslash before it, and takes away the backslashes before special characters.
+// cut splits text at the first of the separators that has no backslash before it, and takes away the backslashes before
+// special characters.
 func cut(text, separators string) (head, tail string, by byte) {
 	var out []byte
 	for i := 0; i < len(text); i++ {

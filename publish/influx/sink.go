@@ -94,8 +94,9 @@ func appendSample(to []byte, s publish.Sample) ([]byte, error) {
 	return to, nil
 }
 
-// escape puts a backslash before each of the special characters. A backslash of the text's own before one of them, or at the end, would take away the meaning of
-// the one that is put there, or of the character that follows the text: it is left out.
+// escape puts a backslash before each of the special characters. A backslash of the text's own before one of them, or
+// at the end, would take away the meaning of the one that is put there, or of the character that follows the text: it
+// is left out.
 func escape(text, special string) string {
 	if !strings.ContainsAny(text, special+"\\\n\r\t") && text == strings.ToValidUTF8(text, "") {
 		return text

@@ -134,8 +134,9 @@ const DefaultBroker = "127.0.0.1:9092"
 
 var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
 
-// deliverWithin bounds a request. There is no limit for a record: the client counts it from the record's timestamp, which is when a sample was measured, so that one that had
-// waited for a broker would never be sent. The ctx of Send bounds an attempt.
+// deliverWithin bounds a request. There is no limit for a record: the client counts it from the record's timestamp,
+// which is when a sample was measured, so that one that had waited for a broker would never be sent. The ctx of Send
+// bounds an attempt.
 const deliverWithin = 10 * time.Second
 
 // New returns a sink; nothing is connected yet.

@@ -6,8 +6,9 @@
 //
 // # Guarantees
 //
-// Those of publish.Batcher: at least once, in order, nothing lost in silence. Each message is acknowledged by the stream. Its Nats-Msg-Id follows from its content, so that the
-// stream leaves out what is sent again within its window for duplicates (2 minutes, unless the stream says otherwise).
+// Those of publish.Batcher: at least once, in order, nothing lost in silence. Each message is acknowledged by the
+// stream. Its Nats-Msg-Id follows from its content, so that the stream leaves out what is sent again within its window
+// for duplicates (2 minutes, unless the stream says otherwise).
 //
 // # What is not guaranteed
 //
@@ -15,5 +16,6 @@
 //
 // # Failures
 //
-// A lost connection, a missing stream, and a stream that is full are retried; a message that is too large or that the stream calls a bad request is dropped and counted.
+// A lost connection, a missing stream, and a stream that is full are retried; a message that is too large or that the
+// stream calls a bad request is dropped and counted.
 package nats

@@ -86,7 +86,8 @@ func (s *sink) failed(ctx context.Context, batch []publish.Sample, err error) pu
 	return publish.Refuse(batch, fault)
 }
 
-// next connects to the next server. The only one is connected again when it has not answered: its connection may lead nowhere.
+// next connects to the next server. The only one is connected again when it has not answered: its connection may lead
+// nowhere.
 func (s *sink) next(code codes.Code) error {
 	if len(s.servers) == 1 && code != codes.DeadlineExceeded {
 		return nil

@@ -77,7 +77,8 @@ func (s *Script) Take(name string, value float64) {
 	s.took = append(s.took, key(name, value))
 }
 
-// Meet waits while the server hangs, until ctx ends, and returns the error of the connection; nil where there is an answer.
+// Meet waits while the server hangs, until ctx ends, and returns the error of the connection; nil where there is an
+// answer.
 func (s *Script) Meet(ctx context.Context, m Mood) error {
 	switch m {
 	case Down:
@@ -132,8 +133,8 @@ func keys(from, n int) []string {
 	return out
 }
 
-// Transport is a fake server that speaks HTTP. take decodes a request and notes what is in it, and returns the status and the body of the answer. Where it
-// refuses, it repeats the login in its answer, as servers have been seen to do.
+// Transport is a fake server that speaks HTTP. take decodes a request and notes what is in it, and returns the status
+// and the body of the answer. Where it refuses, it repeats the login in its answer, as servers have been seen to do.
 func (s *Script) Transport(take func(r *http.Request, body []byte) (int, []byte)) http.RoundTripper {
 	return transport{s, take}
 }

@@ -15,7 +15,8 @@ import (
 // Secret is the password or token that a rig gives to its sink. It must never appear in an error or a log.
 const Secret = "hunter2-x9"
 
-// Rig opens a sink for a test, with a fake server that does what the script says. It is called in a bubble of testing/synctest.
+// Rig opens a sink for a test, with a fake server that does what the script says. It is called in a bubble of
+// testing/synctest.
 type Rig struct {
 	Open func(t *testing.T, s *Script) publish.Sink
 	// NoWait says that the server has no way to ask for a time to wait.
@@ -192,7 +193,8 @@ func refused(t *testing.T, rig Rig) {
 	r.arrived(keys(7, 3))
 }
 
-// expires: what was measured while the sink did not let the publisher in arrives when it does again, unless that takes too long.
+// expires: what was measured while the sink did not let the publisher in arrives when it does again, unless that takes
+// too long.
 func expires(t *testing.T, rig Rig) {
 	r := start(t, rig)
 	r.Publish(samples(0, 3)...)

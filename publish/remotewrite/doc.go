@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// [New] makes a sink for publish.NewBatcher that writes to Prometheus, Mimir, Thanos, VictoriaMetrics and others (version 1.0 of the protocol). A sample is a series: its
-// name is the label __name__, its tags are the other labels.
+// [New] makes a sink for publish.NewBatcher that writes to Prometheus, Mimir, Thanos, VictoriaMetrics and others
+// (version 1.0 of the protocol). A sample is a series: its name is the label __name__, its tags are the other labels.
 //
 // # Guarantees
 //
@@ -11,8 +11,9 @@
 //
 // # What is not guaranteed
 //
-// In names and labels other characters than letters, digits and _ (and : in names) become _. Where two tags become one label, the last one by its name stays. Tags without a
-// value are left out. What the server refuses as out of order or too old is dropped with its whole batch, as the protocol has it.
+// In names and labels other characters than letters, digits and _ (and : in names) become _. Where two tags become one
+// label, the last one by its name stays. Tags without a value are left out. What the server refuses as out of order or
+// too old is dropped with its whole batch, as the protocol has it.
 //
 // # Failures
 //

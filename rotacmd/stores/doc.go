@@ -7,8 +7,8 @@
 //	st, err := stores.Open(ctx, os.Getenv("ROTA_STORE"), stores.Options{})
 //	member, err := rota.Join(ctx, rota.Config{Member: "web-1", Store: st})
 //
-// The URLs are those of rota run --store: file:DIR, memory:, and SCHEME://HOST:PORT,…/PATH?KEY=VALUE&… for elastic, etcd, kafka, nats, postgres and zookeeper.
-// Options.Kinds adds stores of one's own.
+// The URLs are those of rota run --store: file:DIR, memory:, and SCHEME://HOST:PORT,…/PATH?KEY=VALUE&… for elastic,
+// etcd, kafka, nats, postgres and zookeeper. Options.Kinds adds stores of one's own.
 //
 // # Guarantees
 //
@@ -16,8 +16,8 @@
 //
 // # What is not guaranteed
 //
-// The package links the clients of all servers. A program that needs one store only and wants to stay small opens it by its own package, such as store/file.
-// Each memory: is a store of its own.
+// The package links the clients of all servers. A program that needs one store only and wants to stay small opens it by
+// its own package, such as store/file. Each memory: is a store of its own.
 //
 // # Failures
 //

@@ -87,7 +87,8 @@ func Open(ctx context.Context, url string, o Options) (store.Full, error) {
 	return k.Open(ctx, Place{URL: url, Access: o.Access, Beside: o.Beside})
 }
 
-// Check says what is wrong with a URL and can be found without opening anything. It knows nothing of the URLs of Options.Kinds but their schemes.
+// Check says what is wrong with a URL and can be found without opening anything. It knows nothing of the URLs of
+// Options.Kinds but their schemes.
 func Check(url string, o Options) error {
 	if _, err := o.kind(url); err != nil {
 		return err
@@ -183,7 +184,8 @@ type directory struct {
 	shared bool // others than its owner may enter it
 }
 
-// sharedQuery allows a directory that others may enter. It is part of the URL and not an option: then no program can forget it.
+// sharedQuery allows a directory that others may enter. It is part of the URL and not an option: then no program can
+// forget it.
 const sharedQuery = "shared=yes"
 
 // parseDirectory reads what follows "file:".

@@ -19,12 +19,12 @@ type Driver interface {
 type Documents interface {
 	// Read returns the rows of a query, in the order that Query promises.
 	Read(ctx context.Context, q Query) (Rows, error)
-	// Swap does op and all of with, or nothing. It compares the version of op's key alone; with are creates of Once keys
-	// that nobody else writes, at most Limits.With. The version is the new one of op's key, "" after a delete.
+	// Swap does op and all of with, or nothing. It compares the version of op's key alone; with are creates of Once
+	// keys that nobody else writes, at most Limits.With. The version is the new one of op's key, "" after a delete.
 	Swap(ctx context.Context, op Op, with ...Op) (Version, error)
 	// Free removes Once keys that nobody reads any more. Keys ascend, and no key of another kind lies between the first
-	// and the last, so a driver may remove the whole range. It is not atomic, and may be repeated: an error says only that
-	// some may be left.
+	// and the last, so a driver may remove the whole range. It is not atomic, and may be repeated: an error says only
+	// that some may be left.
 	Free(ctx context.Context, keys []string) error
 	// Watch calls hint, which never blocks and never calls the driver, once when it listens, and then when a row below
 	// prefix may have changed: hints are merged, may be late, and may have no cause. It returns an error when hints may
@@ -34,11 +34,11 @@ type Documents interface {
 
 // Leaser is the ability of a store to remove what its owner does not renew.
 type Leaser interface {
-	// Lease begins one that lasts for ttl at least if it is not renewed. After an error there may be one that holds nothing,
-	// and runs out; the error is not store.ErrUnknown.
+	// Lease begins one that lasts for ttl at least if it is not renewed. After an error there may be one that holds
+	// nothing, and runs out; the error is not store.ErrUnknown.
 	Lease(ctx context.Context, ttl time.Duration) (Lease, error)
-	// EndLease ends the lease of another handle by its key: its rows are gone then, and what its owner has sent before comes
-	// to nothing. One that has ended is no error.
+	// EndLease ends the lease of another handle by its key: its rows are gone then, and what its owner has sent before
+	// comes to nothing. One that has ended is no error.
 	EndLease(ctx context.Context, key string) error
 }
 
@@ -66,11 +66,12 @@ type Lease interface {
 
 // Vigils is the ability of a store to see that a process has ended.
 type Vigils interface {
-	// Vigil begins one. ttl says how soon the owner's silence tells others that it may be dead, for where the store cannot
-	// see the end of its process. After an error there may be a vigil that holds nothing; the error is not store.ErrUnknown.
+	// Vigil begins one. ttl says how soon the owner's silence tells others that it may be dead, for where the store
+	// cannot see the end of its process. After an error there may be a vigil that holds nothing; the error is not
+	// store.ErrUnknown.
 	Vigil(ctx context.Context, ttl time.Duration) (Vigil, error)
-	// EndVigil ends the vigil of another handle by the text of its key: its rows are gone then, and what its owner has sent
-	// before comes to nothing. One that has ended is no error.
+	// EndVigil ends the vigil of another handle by the text of its key: its rows are gone then, and what its owner has
+	// sent before comes to nothing. One that has ended is no error.
 	EndVigil(ctx context.Context, key string) error
 }
 
@@ -89,8 +90,8 @@ type Vigil interface {
 // RowLease is a lease that the store does not know of: it is its rows, each with a time to live.
 type RowLease interface {
 	Lease
-	// Renewed is when the last request was sent that has renewed all rows. Swap renews all others before it writes its own,
-	// so the engine renews by it.
+	// Renewed is when the last request was sent that has renewed all rows. Swap renews all others before it writes its
+	// own, so the engine renews by it.
 	Renewed() time.Time
 	// KeyOf is Key where the rows of the lease are among some keys.
 	KeyOf(keys ...string) string
@@ -190,8 +191,8 @@ type Journals interface {
 // NamedJournals is the ability to order any number of logs.
 type NamedJournals interface {
 	Journals
-	// OpenJournal returns a log by its name, and makes it if it is told to. Where there is none: store.ErrNotFound, of the
-	// calls of a journal too that was dropped.
+	// OpenJournal returns a log by its name, and makes it if it is told to. Where there is none: store.ErrNotFound, of
+	// the calls of a journal too that was dropped.
 	OpenJournal(ctx context.Context, name string, create bool) (Journal, error)
 	// DropJournal removes a log with all that is in it. Where there is none it does nothing. See Limits.Lingers.
 	DropJournal(ctx context.Context, name string) error
@@ -199,21 +200,21 @@ type NamedJournals interface {
 
 // JournalWith is a journal in the same place as the rows.
 type JournalWith interface {
-	// AppendWith appends a record and creates rows of Once keys, all or nothing. What is light need not survive a power cut
-	// that no later record survives.
+	// AppendWith appends a record and creates rows of Once keys, all or nothing. What is light need not survive a power
+	// cut that no later record survives.
 	AppendWith(ctx context.Context, record []byte, light bool, with []Op) (uint64, error)
 }
 
-// JournalValues is a journal with a place for values beside its records, where rows must be few and small. Snapshots lie
-// there, and the data of queues.
+// JournalValues is a journal with a place for values beside its records, where rows must be few and small. Snapshots
+// lie there, and the data of queues.
 type JournalValues interface {
-	// PutValues keeps values, each of at most Limits.Value bytes, and says where they are. They are worth nothing until a
-	// later write names them, so the error is never store.ErrUnknown.
+	// PutValues keeps values, each of at most Limits.Value bytes, and says where they are. They are worth nothing until
+	// a later write names them, so the error is never store.ErrUnknown.
 	PutValues(ctx context.Context, values [][]byte) (at []string, err error)
 	// Values are those at some places, in their order; nil where one was freed.
 	Values(ctx context.Context, at []string) ([][]byte, error)
-	// FreeValues frees all whose PutValues returned before that of the one at a place began. An error says only that some
-	// may be left.
+	// FreeValues frees all whose PutValues returned before that of the one at a place began. An error says only that
+	// some may be left.
 	FreeValues(ctx context.Context, before string) error
 }
 
@@ -222,17 +223,18 @@ type JournalValues interface {
 type Journal interface {
 	// Append adds at most Limits.Batch records, all or none, one behind the other, and returns their indexes.
 	Append(ctx context.Context, records [][]byte) ([]uint64, error)
-	// Read returns at most n records behind after, and leaves none out between them; n may be 0. There is at least one if
-	// after is below head and n is not 0, unless it was freed. head is the newest index, also of what was freed, and shows
-	// each append that was acknowledged before the call. All below first was freed: it is told exactly where that is why a
-	// record is missing, and may be lower elsewhere, down to 0.
+	// Read returns at most n records behind after, and leaves none out between them; n may be 0. There is at least one
+	// if after is below head and n is not 0, unless it was freed. head is the newest index, also of what was freed, and
+	// shows each append that was acknowledged before the call. All below first was freed: it is told exactly where that
+	// is why a record is missing, and may be lower elsewhere, down to 0.
 	//
 	// A head behind one that this handle has seen is store.ErrUnavailable: a deposed leader tells it.
 	Read(ctx context.Context, after uint64, n int) (records []store.Record, first, head uint64, err error)
-	// Free removes the records up to an index that was appended. What it has removed at any time is the beginning of the log.
+	// Free removes the records up to an index that was appended. What it has removed at any time is the beginning of
+	// the log.
 	Free(ctx context.Context, upTo uint64) error
-	// Start makes an unused journal begin behind an index, as if all up to it was appended and freed. Where it was begun
-	// there already, and is unused since, that is as good; else store.ErrConflict.
+	// Start makes an unused journal begin behind an index, as if all up to it was appended and freed. Where it was
+	// begun there already, and is unused since, that is as good; else store.ErrConflict.
 	Start(ctx context.Context, index uint64) error
 	// Watch is Documents.Watch for appends.
 	Watch(ctx context.Context, hint func()) error

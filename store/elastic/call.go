@@ -25,9 +25,9 @@ const (
 	mostBytes      = 256 << 20 // of an answer
 )
 
-// newClient makes a client that sends a request again by itself only where nothing of it was written to a connection. It
-// does that to requests of all methods; those that change something are never GET or HEAD, which it would send again in
-// other cases too.
+// newClient makes a client that sends a request again by itself only where nothing of it was written to a connection.
+// It does that to requests of all methods; those that change something are never GET or HEAD, which it would send again
+// in other cases too.
 func newClient(o Options) *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

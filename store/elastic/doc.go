@@ -2,9 +2,9 @@
 //
 // # Purpose
 //
-// It is the store of `rota run --store elastic://a:9200,b:9200,c:9200/rota`, for users of a search cluster. It is a driver
-// of package driver: package engine makes documents and a log of it. There are no watches and no sessions: members poll,
-// and heartbeats detect dead members.
+// It is the store of `rota run --store elastic://a:9200,b:9200,c:9200/rota`, for users of a search cluster. It is a
+// driver of package driver: package engine makes documents and a log of it. There are no watches and no sessions:
+// members poll, and heartbeats detect dead members.
 //
 // # State
 //
@@ -21,33 +21,34 @@
 //
 // # Guarantees
 //
-// A swap creates with _create, or replaces or deletes with if_seq_no and if_primary_term. So it applies only to the version
-// that its caller has seen, a row that was deleted never gets an old version again, and acknowledged writes are on the
-// disks of all in-sync copies of the shard. It writes one row: the only request for several, _bulk, is not atomic.
-// So the log keeps its newest records in its head ("tail"), and Free, which need not be atomic, is a bulk request.
+// A swap creates with _create, or replaces or deletes with if_seq_no and if_primary_term. So it applies only to the
+// version that its caller has seen, a row that was deleted never gets an old version again, and acknowledged writes are
+// on the disks of all in-sync copies of the shard. It writes one row: the only request for several, _bulk, is not
+// atomic. So the log keeps its newest records in its head ("tail"), and Free, which need not be atomic, is a bulk
+// request.
 //
 // Read is a realtime multi-get and sees everything acknowledged before it began. All handles read the same copy of the
-// shard. A server shows a write to readers of one copy before all copies have it, and loses it if the primary dies then.
-// So a row with a version new to the handle is returned only after the global checkpoint shows that all copies have
-// it: one more request for each new version.
+// shard. A server shows a write to readers of one copy before all copies have it, and loses it if the primary dies
+// then. So a row with a version new to the handle is returned only after the global checkpoint shows that all copies
+// have it: one more request for each new version.
 //
-// A conflict is verified, because a server that loses its primary repeats a write on its own, and may then meet the result
-// of the first attempt. Our own row counts once it is on all copies, under the version that it has there. If the
+// A conflict is verified, because a server that loses its primary repeats a write on its own, and may then meet the
+// result of the first attempt. Our own row counts once it is on all copies, under the version that it has there. If the
 // row is unchanged, the conflicting write is gone again, and ours is sent again.
 //
 // # What is not guaranteed
 //
-// It guarantees less than other stores if nodes are suspended or cut off. An old primary that does not know its successor
-// returns stale reads, to handles whose servers do not know it either, for as long as the cluster's fault detection takes.
-// It acknowledges no write. So of Rota's promises, fencing tokens (G3) hold, and exclusion in time (G2) may fail for that
-// long.
+// It guarantees less than other stores if nodes are suspended or cut off. An old primary that does not know its
+// successor returns stale reads, to handles whose servers do not know it either, for as long as the cluster's fault
+// detection takes. It acknowledges no write. So of Rota's promises, fencing tokens (G3) hold, and exclusion in time
+// (G2) may fail for that long.
 //
 // A write that a server repeated on its own looks like another writer's if the row was replaced or deleted before our
 // check. Then a change that was done, and undone or replaced at once, is reported as a conflict, and a completed Delete
 // returns store.ErrNotFound. This requires the death of a primary within the call.
 //
-// List is a search; it is stale by up to the refresh interval of the index, a second by default. [Store.Refresh] brings it
-// up to date. So a trim of the log removes by name what it knows of, and the next one what it did not find.
+// List is a search; it is stale by up to the refresh interval of the index, a second by default. [Store.Refresh] brings
+// it up to date. So a trim of the log removes by name what it knows of, and the next one what it did not find.
 //
 // A delete leaves no tombstone: one whose answer was lost is store.ErrUnknown. Nobody ends the life of another here.
 //
@@ -55,11 +56,11 @@
 //
 // # Failures
 //
-// Not done: a request without a connection, and one that the server refuses for a known reason: conflict, index blocked,
-// too many requests, no permission, a request it cannot parse. Everything else that is not an answer, and each 5xx, is
-// store.ErrUnknown to the driver, and package engine settles it where it can. The client is net/http, which repeats a
-// request only if nothing of the first one was written to a connection (docs/decisions, 38). Reads are tried on each
-// server, and once more.
+// Not done: a request without a connection, and one that the server refuses for a known reason: conflict, index
+// blocked, too many requests, no permission, a request it cannot parse. Everything else that is not an answer, and each
+// 5xx, is store.ErrUnknown to the driver, and package engine settles it where it can. The client is net/http, which
+// repeats a request only if nothing of the first one was written to a connection (docs/decisions, 38). Reads are tried
+// on each server, and once more.
 //
 // [Open] refuses an index with another mapping, with several shards, red, blocked (flood stage), or that acknowledges
 // before it syncs, and servers that are too old or something else; each error says what to do.

@@ -164,8 +164,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestBodies: any value comes back byte by byte, also when the server lays the rest of the document out again, and damage
-// is found.
+// TestBodies: any value comes back byte by byte, also when the server lays the rest of the document out again, and
+// damage is found.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

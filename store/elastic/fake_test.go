@@ -14,7 +14,8 @@ import (
 	"github.com/rota-run/rota/store/driver"
 )
 
-// fake answers requests in the place of servers: each answer is for the next request that its path begins like. It is one for a request that must not come.
+// fake answers requests in the place of servers: each answer is for the next request that its path begins like. It is
+// one for a request that must not come.
 type fake struct {
 	t       *testing.T
 	answers []fakeAnswer

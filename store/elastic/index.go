@@ -108,8 +108,8 @@ type body struct {
 	By    string          `json:"by"`  // unique name of the write, for its author
 }
 
-// idOf is the _id of a row: the key of a document, as callers know it, so that a key of any length is an _id; other keys
-// begin with a slash, which no document's key does.
+// idOf is the _id of a row: the key of a document, as callers know it, so that a key of any length is an _id; other
+// keys begin with a slash, which no document's key does.
 func idOf(key string) string {
 	if doc, ok := strings.CutPrefix(key, "d/"); ok {
 		return doc

@@ -31,7 +31,8 @@ type Options struct {
 	Servers []string
 	// Index is the index of the store; default "rota". It must contain nothing else.
 	Index string
-	// User and Password, or APIKey (the base64 text that the server calls "encoded"), log in. None of them appears in an error.
+	// User and Password, or APIKey (the base64 text that the server calls "encoded"), log in. None of them appears in
+	// an error.
 	User, Password, APIKey string
 	// TLS encrypts the connections; nil: plain text.
 	TLS *tls.Config

@@ -13,8 +13,9 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// settling remembers what is known to be on all copies of the shard, so that it cannot be lost with one of them. A server
-// shows a write before that, to those who read the copy that has it; if the primary dies then, the write is gone.
+// settling remembers what is known to be on all copies of the shard, so that it cannot be lost with one of them. A
+// server shows a write before that, to those who read the copy that has it; if the primary dies then, the write is
+// gone.
 type settling struct {
 	mu   sync.Mutex
 	done map[string]spot // by key; what was acknowledged, or found to be on all copies

@@ -27,9 +27,9 @@
 // request is on its way. It compares versions. This is the only place where the engine relies on time, and it needs
 // Limits.Deletes.
 //
-// A store with leases needs no tombstones: it ends lives by itself, and refuses what they send later. Nor does one without
-// sessions, on which nobody ends the life of another ([Docs.Untombed]). So a delete removes the row there, which a full
-// server still takes. Its price is that a delete whose answer was lost is never settled.
+// A store with leases needs no tombstones: it ends lives by itself, and refuses what they send later. Nor does one
+// without sessions, on which nobody ends the life of another ([Docs.Untombed]). So a delete removes the row there,
+// which a full server still takes. Its price is that a delete whose answer was lost is never settled.
 //
 // # Sessions
 //
@@ -40,8 +40,8 @@
 //
 // # Others
 //
-// A row without a name was written by another program. It is a document with its bytes: who reads it refuses it, and the
-// others of its list are read.
+// A row without a name was written by another program. It is a document with its bytes: who reads it refuses it, and
+// the others of its list are read.
 //
 // # Guarantees
 //

@@ -14,8 +14,8 @@ import (
 //
 // A document that is deleted leaves a tombstone: the row stays, with the name of the delete. So the answer of a delete
 // that was lost is found, and what a life has sent before its end meets another version. A create over a tombstone is a
-// swap. A [Sweeper] frees tombstones. A store with leases or vigils ends lives by itself: there a delete removes the row,
-// and one whose answer was lost stays unknown.
+// swap. A [Sweeper] frees tombstones. A store with leases or vigils ends lives by itself: there a delete removes the
+// row, and one whose answer was lost stays unknown.
 type Docs struct {
 	rows   *Rows
 	native bool // deletes remove rows
@@ -36,8 +36,8 @@ func NewDocs(r *Rows) *Docs {
 	return &Docs{rows: r, native: native, ends: native}
 }
 
-// Untombed makes deletes remove rows where the store can: only End leaves tombstones. A delete whose answer was lost stays
-// unknown then.
+// Untombed makes deletes remove rows where the store can: only End leaves tombstones. A delete whose answer was lost
+// stays unknown then.
 func (d *Docs) Untombed() *Docs {
 	return &Docs{rows: d.rows, native: d.rows.Limits().Deletes}
 }

@@ -146,8 +146,8 @@ func (n *Session) EndKey(docs ...string) store.EndKey {
 	return store.EndKey{Text: l.KeyOf(keys...)}
 }
 
-// Done implements store.Session. It is closed when the store says that the hold is gone; of a lease at the latest when its
-// time has passed since the last renewal was sent that was acknowledged.
+// Done implements store.Session. It is closed when the store says that the hold is gone; of a lease at the latest when
+// its time has passed since the last renewal was sent that was acknowledged.
 func (n *Session) Done() <-chan struct{} { return n.done }
 
 // end closes Done, once; it returns whether this call did.

@@ -19,7 +19,8 @@ type lasting struct{ driver.Lease }
 
 func (lasting) TTL() time.Duration { return time.Minute }
 
-// TestAnOldAnswer: answers to renewals that overtake each other do not shorten a session, and none revives one that is over.
+// TestAnOldAnswer: answers to renewals that overtake each other do not shorten a session, and none revives one that is
+// over.
 func TestAnOldAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -50,8 +50,8 @@ func (p *posted) set(local string) {
 	p.timer = time.AfterFunc(silence, func() { p.lines.giveUp(local, at) })
 }
 
-// end reports whether the request may have left. The timer goes on where the caller gave up before there was an answer: calls with short deadlines
-// would else never find out that a connection is silent.
+// end reports whether the request may have left. The timer goes on where the caller gave up before there was an answer:
+// calls with short deadlines would else never find out that a connection is silent.
 func (p *posted) end(gaveUp bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,15 +80,16 @@ func (postman) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Contex
 
 func (postman) HandleConn(context.Context, stats.ConnStats) {}
 
-// send makes a call once; sent reports whether anybody may have executed it. Where it meets a silent connection, that is closed, and so the call ends.
+// send makes a call once; sent reports whether anybody may have executed it. Where it meets a silent connection, that
+// is closed, and so the call ends.
 func send[R any](ctx context.Context, c *conn, call func(context.Context) (R, error)) (r R, sent bool, err error) {
 	p := &posted{lines: c.lines}
 	r, err = call(clientv3.WithRequireLeader(context.WithValue(ctx, postedKey{}, p)))
 	return r, p.end(err != nil && ctx.Err() != nil), err
 }
 
-// change makes a call that changes something. It is made again only where nobody can have executed it: it was never sent, or was refused for a
-// reason that may pass. It does not wait longer than the handle's timeout for an answer.
+// change makes a call that changes something. It is made again only where nobody can have executed it: it was never
+// sent, or was refused for a reason that may pass. It does not wait longer than the handle's timeout for an answer.
 func change[R any](ctx context.Context, c *conn, call func(context.Context) (R, error)) (R, error) {
 	for attempt := 0; ; attempt++ {
 		r, sent, err := sendOnce(ctx, c, call)
@@ -102,7 +103,8 @@ func change[R any](ctx context.Context, c *conn, call func(context.Context) (R, 
 	}
 }
 
-// ask makes a call that changes nothing, as often as is sensible. None of its attempts waits longer than the handle's timeout for an answer.
+// ask makes a call that changes nothing, as often as is sensible. None of its attempts waits longer than the handle's
+// timeout for an answer.
 func ask[R any](ctx context.Context, c *conn, call func(context.Context) (R, error)) (R, error) {
 	for attempt := 0; ; attempt++ {
 		r, _, err := sendOnce(ctx, c, call)
@@ -145,8 +147,8 @@ func pause(ctx context.Context, about time.Duration) bool {
 	return wait.For(ctx, about/2+rand.N(about))
 }
 
-// lines are the connections of a handle, by the address of this side. A call that waits too long closes its own if nothing at all came over it: a
-// member that is frozen keeps its connections, and gRPC notices that after 13 s at best.
+// lines are the connections of a handle, by the address of this side. A call that waits too long closes its own if
+// nothing at all came over it: a member that is frozen keeps its connections, and gRPC notices that after 13 s at best.
 type lines struct {
 	log *slog.Logger
 
@@ -195,7 +197,8 @@ func (l *line) Close() error {
 	return l.Conn.Close()
 }
 
-// giveUp closes the connection of a call if nothing was received on it since the call was sent. Other calls on it would wait without success too.
+// giveUp closes the connection of a call if nothing was received on it since the call was sent. Other calls on it would
+// wait without success too.
 func (ls *lines) giveUp(local string, since time.Time) {
 	ls.mu.Lock()
 	l := ls.all[local]

@@ -16,7 +16,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// TestWhatIsSentAgain: a change that may have been done is sent once; one that was not sent, or was refused for a moment, some times.
+// TestWhatIsSentAgain: a change that may have been done is sent once; one that was not sent, or was refused for a
+// moment, some times.
 func TestWhatIsSentAgain(t *testing.T) {
 	t.Parallel()
 	away := status.Error(codes.Unavailable, "EOF")

@@ -19,11 +19,12 @@ import (
 	"github.com/rota-run/rota/store/internal/remote"
 )
 
-// ErrDamaged marks data that exists but is not what this store wrote. Retrying does not help: restore a snapshot of the server.
+// ErrDamaged marks data that exists but is not what this store wrote. Retrying does not help: restore a snapshot of the
+// server.
 var ErrDamaged = log.ErrDamaged
 
-// refused reports whether the server proves by its answer that a change was not made, and gives the answer its meaning. The server checks all of
-// these before it executes a request. "Database space exceeded" is not among them: see full.
+// refused reports whether the server proves by its answer that a change was not made, and gives the answer its meaning.
+// The server checks all of these before it executes a request. "Database space exceeded" is not among them: see full.
 func refused(err error) (meaning error, proof bool) {
 	switch {
 	case is(err, rpctypes.ErrLeaseNotFound):
@@ -63,7 +64,8 @@ func (c *conn) full(ctx context.Context, err error, op driver.Op) error {
 // is compares answers of the server; the client's library makes a new value of each.
 func is(err, known error) bool { return errors.Is(rpctypes.Error(err), rpctypes.Error(known)) }
 
-// renewable reports whether the request was refused only because the client's token is old. The client has fetched another one by then.
+// renewable reports whether the request was refused only because the client's token is old. The client has fetched
+// another one by then.
 func renewable(err error) bool {
 	return is(err, rpctypes.ErrInvalidAuthToken) || is(err, rpctypes.ErrAuthOldRevision)
 }

@@ -16,8 +16,8 @@ import (
 	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
-// lease is a lease of the server and the stream that renews it. The client's own KeepAliveOnce retries without a pause if no server
-// answers, and logs in again each time.
+// lease is a lease of the server and the stream that renews it. The client's own KeepAliveOnce retries without a pause
+// if no server answers, and logs in again each time.
 type lease struct {
 	id    clientv3.LeaseID
 	ttl   time.Duration // as granted

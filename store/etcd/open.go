@@ -31,8 +31,8 @@ const (
 	longestPause = time.Second / 2
 )
 
-// Open opens the store below o.Prefix, and creates it if it does not exist and the options allow that. An error says where, what and what to try;
-// nothing is left open then. ctx bounds Open only.
+// Open opens the store below o.Prefix, and creates it if it does not exist and the options allow that. An error says
+// where, what and what to try; nothing is left open then. ctx bounds Open only.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -100,8 +100,8 @@ func (c *conn) connect(ctx context.Context, o Options) error {
 	return nil
 }
 
-// dialOptions make calls fail at once where no server can be reached, with the cause, and keep the pauses between attempts to connect short: the
-// client's own choice is to wait until the call's deadline, and up to two minutes.
+// dialOptions make calls fail at once where no server can be reached, with the cause, and keep the pauses between
+// attempts to connect short: the client's own choice is to wait until the call's deadline, and up to two minutes.
 func (c *conn) dialOptions(o Options) []grpc.DialOption {
 	failFast := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		return invoke(ctx, method, req, reply, conn, append(opts, grpc.WaitForReady(false))...)

@@ -15,7 +15,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// TestPausesStayShort: however long no server was there, a member is back soon after one is, and meanwhile does not knock all the time.
+// TestPausesStayShort: however long no server was there, a member is back soon after one is, and meanwhile does not
+// knock all the time.
 func TestPausesStayShort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

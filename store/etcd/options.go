@@ -27,10 +27,11 @@ const (
 
 // Options of [Open].
 type Options struct {
-	// Endpoints are the servers of one cluster, host:port each; the default port is 2379. Give all of them: any live one is enough.
+	// Endpoints are the servers of one cluster, host:port each; the default port is 2379. Give all of them: any live
+	// one is enough.
 	Endpoints []string
-	// Prefix is the place of the store, "a/b"; default "rota". All keys are below it. The prefix of one store must not be inside
-	// that of another.
+	// Prefix is the place of the store, "a/b"; default "rota". All keys are below it. The prefix of one store must not
+	// be inside that of another.
 	Prefix string
 	// User and Password log in, if the server requires it. Neither appears in an error.
 	User, Password string

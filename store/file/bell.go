@@ -13,13 +13,14 @@ import (
 	"strings"
 )
 
-// Slot 0 is the log's; rows share the others by the first two segments of their keys, so heartbeats of different members use different slots.
+// Slot 0 is the log's; rows share the others by the first two segments of their keys, so heartbeats of different
+// members use different slots.
 const slotCount = 65
 
 const logSlot = 0
 
-// Each row also has a family: a second slot, chosen by the first segment of its key alone. Without it, a process that watches all heartbeats would wake up
-// whenever a position is saved. The families come after the mark in the file.
+// Each row also has a family: a second slot, chosen by the first segment of its key alone. Without it, a process that
+// watches all heartbeats would wake up whenever a position is saved. The families come after the mark in the file.
 const (
 	familyCount = 32
 	familiesAt  = markAt + markSize
@@ -66,8 +67,8 @@ func hashed(text string, n uint32) int {
 
 // bell is the file in which each commit puts another number, by chance, into the slots of what it changed.
 //
-// A renewed heartbeat rings nothing: it would wake each process of the directory. It changes a number in another file, so that a look at the database's own
-// version does not take it for a commit whose bell was not rung.
+// A renewed heartbeat rings nothing: it would wake each process of the directory. It changes a number in another file,
+// so that a look at the database's own version does not take it for a commit whose bell was not rung.
 type bell struct{ file, beats *os.File }
 
 // peal is what the bell showed at one time.
@@ -160,8 +161,8 @@ func (b *bell) raw() (raw [bellSize]byte, err error) {
 	return raw, err
 }
 
-// ring gives each slot that changed another number, with one write for those beside each other: a transaction of positions changes half of them. The caller
-// holds the turn.
+// ring gives each slot that changed another number, with one write for those beside each other: a transaction of
+// positions changes half of them. The caller holds the turn.
 func (b *bell) ring(changed slots) error {
 	raw, err := b.raw()
 	if err != nil {

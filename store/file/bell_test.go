@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// TestTouchedBy: a watch is hinted at what it is about. A renewal of one member's heartbeat is not a hint for those who watch another one, and a saved position
-// is none for those who watch all heartbeats.
+// TestTouchedBy: a watch is hinted at what it is about. A renewal of one member's heartbeat is not a hint for those who
+// watch another one, and a saved position is none for those who watch all heartbeats.
 func TestTouchedBy(t *testing.T) {
 	t.Parallel()
 	doc := func(key string) (p peal) {

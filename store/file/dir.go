@@ -60,7 +60,8 @@ func mustExist(dir string) error {
 	return nil
 }
 
-// makeDir makes the directory and the missing ones above it, for the owner alone, and sees that they survive a power cut.
+// makeDir makes the directory and the missing ones above it, for the owner alone, and sees that they survive a power
+// cut.
 func makeDir(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -96,8 +97,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// The modes of the directory and its files: only for their owner, whatever the umask is. A task may contain a literal password, and anyone who may open the
-// database's files can block all members from writing with a lock.
+// The modes of the directory and its files: only for their owner, whatever the umask is. A task may contain a literal
+// password, and anyone who may open the database's files can block all members from writing with a lock.
 const (
 	dirMode  fs.FileMode = 0o700
 	fileMode fs.FileMode = 0o600
@@ -106,7 +107,8 @@ const (
 // ErrShared marks a directory that users other than its owner may enter.
 var ErrShared = errors.New("others may enter the directory")
 
-// private refuses a directory that others than its owner may enter. It looks at the directory that is open, not at one that has its name by now.
+// private refuses a directory that others than its owner may enter. It looks at the directory that is open, not at one
+// that has its name by now.
 func private(root *os.Root, o Options) error {
 	info, err := root.Stat(".")
 	if err != nil {
@@ -138,9 +140,10 @@ func openPrivate(root *os.Root, name string, flags int, o Options) (*os.File, er
 	return f, nil
 }
 
-// makeDB makes the database's file, empty, if it is not there. The caller has the turn, so nobody else makes it. It gets its name only when it is
-// closed here: closing a descriptor of rota.db would drop the locks that another handle of this process has on it. SQLite gives the files
-// beside it the mode of this one; those of an older program are narrowed.
+// makeDB makes the database's file, empty, if it is not there. The caller has the turn, so nobody else makes it. It
+// gets its name only when it is closed here: closing a descriptor of rota.db would drop the locks that another handle
+// of this process has on it. SQLite gives the files beside it the mode of this one; those of an older program are
+// narrowed.
 func makeDB(root *os.Root, o Options) error {
 	_, err := root.Lstat(dbName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -162,8 +165,8 @@ func makeDB(root *os.Root, o Options) error {
 	return nil
 }
 
-// narrow gives a file or directory its mode, if it has another one. In a directory that may be shared it need not succeed: the file system may have
-// no modes.
+// narrow gives a file or directory its mode, if it has another one. In a directory that may be shared it need not
+// succeed: the file system may have no modes.
 func narrow(root *os.Root, name string, mode fs.FileMode, o Options) error {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {

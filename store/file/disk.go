@@ -132,10 +132,10 @@ func (d *disk) free() error {
 	return errors.Join(append(errs, d.root.Close())...)
 }
 
-// The mark follows the numbers of the bell: the newest committed index of the log, and its checksum. It is written after the
-// commit has reached the disk and is never synced, so a power cut cannot leave a mark greater than the database's end. A
-// database that ends before the mark has lost acknowledged entries: to the database itself, a journal whose end was cut off looks like one
-// whose last transactions never happened.
+// The mark follows the numbers of the bell: the newest committed index of the log, and its checksum. It is written
+// after the commit has reached the disk and is never synced, so a power cut cannot leave a mark greater than the
+// database's end. A database that ends before the mark has lost acknowledged entries: to the database itself, a journal
+// whose end was cut off looks like one whose last transactions never happened.
 const (
 	markAt   = slotCount * 8
 	markSize = 16

@@ -19,7 +19,8 @@ import (
 	"github.com/rota-run/rota/store/driver"
 )
 
-// A copy of the lock file keeps the session: a guardian ends what its member has started before others hear of the death.
+// A copy of the lock file keeps the session: a guardian ends what its member has started before others hear of the
+// death.
 func TestACopyOfTheLockFileKeepsTheSession(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	a, b := openIn(t, dir, Options{}), openIn(t, dir, Options{})
@@ -116,7 +117,8 @@ func TestALockFileIsNeverFreeAtItsStart(t *testing.T) {
 	}
 }
 
-// A burial whose transaction fails leaves the lock file: without it, what the session wrote would be gone for some and there for others.
+// A burial whose transaction fails leaves the lock file: without it, what the session wrote would be gone for some and
+// there for others.
 func TestABurialThatFailsLeavesTheLockFile(t *testing.T) {
 	t.Parallel()
 	a := openIn(t, place(t), Options{})
@@ -136,7 +138,8 @@ func TestABurialThatFailsLeavesTheLockFile(t *testing.T) {
 	}
 }
 
-// TestManySessions: with more sessions than one look tries, each has its turn. What a dead one wrote is removed, and its watchers are told.
+// TestManySessions: with more sessions than one look tries, each has its turn. What a dead one wrote is removed, and
+// its watchers are told.
 func TestManySessions(t *testing.T) {
 	t.Parallel()
 	a, ids, held := openIn(t, place(t), Options{}), map[string]bool{}, map[string]*session{}

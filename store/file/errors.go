@@ -53,8 +53,9 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
-// classifyCommit is classify for a commit that was refused. Where the last frame could not be written it is not done. But
-// where only the confirmation of the disk is missing, the frame may be found, whole, by who opens the database next.
+// classifyCommit is classify for a commit that was refused. Where the last frame could not be written it is not done.
+// But where only the confirmation of the disk is missing, the frame may be found, whole, by who opens the database
+// next.
 func classifyCommit(err error) error {
 	switch code(err) {
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY:

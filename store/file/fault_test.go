@@ -229,7 +229,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// A commit that fails for a reason that nobody foresaw may have been made: its outcome is unknown, to all whose changes shared it.
+// A commit that fails for a reason that nobody foresaw may have been made: its outcome is unknown, to all whose changes
+// shared it.
 func TestACommitThatFailsIsUnknown(t *testing.T) {
 	t.Parallel()
 	s := openIn(t, place(t), Options{})

@@ -12,8 +12,8 @@ import (
 // runsHere says whether the store runs on this system.
 func runsHere() error { return nil }
 
-// flock locks the open file: exclusively or shared, waiting or not. The lock belongs to this opening of the file and ends
-// when it is closed, by us or by the kernel. It reports false if the lock is held by another.
+// flock locks the open file: exclusively or shared, waiting or not. The lock belongs to this opening of the file and
+// ends when it is closed, by us or by the kernel. It reports false if the lock is held by another.
 func flock(f *os.File, exclusive, wait bool) (bool, error) {
 	how := unix.LOCK_SH
 	if exclusive {

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// remote are file systems on which flock or shared maps may not hold between machines, by the magic number that statfs gives.
+// remote are file systems on which flock or shared maps may not hold between machines, by the magic number that statfs
+// gives.
 // read-only: a table of the kernel's constants.
 var remote = map[uint32]string{
 	0x6969: "NFS", 0x517b: "SMB", 0xfe534d42: "SMB", 0xff534d42: "CIFS", 0x01021997: "9p", 0x65735546: "FUSE (sshfs, virtiofs, …)",

@@ -11,8 +11,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// TestMovedDirectory: a handle whose directory was moved answers nothing and changes nothing, also when another store was made at its path; it goes on when
-// the directory is back.
+// TestMovedDirectory: a handle whose directory was moved answers nothing and changes nothing, also when another store
+// was made at its path; it goes on when the directory is back.
 func TestMovedDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")

@@ -201,8 +201,8 @@ func (n *notifier) look() {
 	n.refresh()
 }
 
-// checkVersion asks the database itself whether somebody committed, though nobody has rung the bell since it was asked before: it notices what a
-// process committed that died before it could.
+// checkVersion asks the database itself whether somebody committed, though nobody has rung the bell since it was asked
+// before: it notices what a process committed that died before it could.
 func (n *notifier) checkVersion() {
 	version, err := n.readVersion()
 	if err != nil {

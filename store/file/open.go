@@ -128,8 +128,9 @@ func (d *disk) openReader(ctx context.Context, mode string, o Options) error {
 	return d.complete(ctx, conn)
 }
 
-// MaxProcesses is how many handles may have sessions in one directory at a time, unless Options say otherwise. Each process follows what the others write,
-// so the work grows with the square of their number: beyond some seventy the heartbeats of all come late, all remove each other, and that makes more work.
+// MaxProcesses is how many handles may have sessions in one directory at a time, unless Options say otherwise. Each
+// process follows what the others write, so the work grows with the square of their number: beyond some seventy the
+// heartbeats of all come late, all remove each other, and that makes more work.
 const MaxProcesses = 64
 
 // ErrFull marks a directory in which as many processes have sessions as may.

@@ -20,14 +20,15 @@ type Options struct {
 	MustExist bool
 	// ReadOnly opens the store read-only: it implies MustExist, and every change is refused.
 	ReadOnly bool
-	// AllowAnyFS also opens on file systems that are refused by default, such as NFS and FUSE. Set it only if you know that
-	// flock and shared memory maps work there between all processes that use the store.
+	// AllowAnyFS also opens on file systems that are refused by default, such as NFS and FUSE. Set it only if you know
+	// that flock and shared memory maps work there between all processes that use the store.
 	AllowAnyFS bool
-	// AllowShared also opens a directory that other users may enter, which is refused by default with [ErrShared]. The files are still
-	// private to the owner, as far as the file system has modes; but anyone who may write to the directory can replace
-	// them.
+	// AllowShared also opens a directory that other users may enter, which is refused by default with [ErrShared]. The
+	// files are still private to the owner, as far as the file system has modes; but anyone who may write to the
+	// directory can replace them.
 	AllowShared bool
-	// Processes is how many handles may have sessions at a time, the same number for all; default MaxProcesses. More need more processors.
+	// Processes is how many handles may have sessions at a time, the same number for all; default MaxProcesses. More
+	// need more processors.
 	Processes int
 	// Logger gets the repairs of the store; default: discard.
 	Logger *slog.Logger
@@ -38,8 +39,8 @@ type Options struct {
 	noEvents bool          // tests: as if the kernel had no file events
 }
 
-// The polling interval while there are watches. Waking up costs more than the work, so all work is done at once: the bell is read, in
-// case a file event was lost, and the locks of sessions are tried.
+// The polling interval while there are watches. Waking up costs more than the work, so all work is done at once: the
+// bell is read, in case a file event was lost, and the locks of sessions are tried.
 const (
 	guardEvery   = 45 * time.Millisecond
 	versionEvery = 20 // looks: the database is asked, in case somebody died between commit and bell
@@ -78,8 +79,8 @@ type handle interface {
 	store.Queue
 }
 
-// Open opens the store in dir, and creates it if it does not exist and the options allow that. An error says what failed,
-// where, and what to try; then nothing is left open. ctx bounds only Open.
+// Open opens the store in dir, and creates it if it does not exist and the options allow that. An error says what
+// failed, where, and what to try; then nothing is left open. ctx bounds only Open.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	d, err := open(ctx, dir, o.withDefaults())
 	if err != nil {
@@ -93,8 +94,8 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 // does so too.
 func (s *Store) TakeSeat() error { return s.disk.wrap(s.disk.takeSeat(), "take part") }
 
-// home is the database file that the handle has opened. A directory that is moved, or removed and made again, takes its open files with it: members that
-// run would go on there, and new ones would meet at the path, as two clusters.
+// home is the database file that the handle has opened. A directory that is moved, or removed and made again, takes its
+// open files with it: members that run would go on there, and new ones would meet at the path, as two clusters.
 type home struct {
 	path string
 	was  os.FileInfo
@@ -109,7 +110,8 @@ func newHome(dir string) (home, error) {
 	return h, nil
 }
 
-// there says why the handle must not be used while another file, or none, is at its path; nil if all is well. Moving the directory back mends it.
+// there says why the handle must not be used while another file, or none, is at its path; nil if all is well. Moving
+// the directory back mends it.
 func (h home) there() error {
 	now, err := os.Stat(h.path)
 	switch {

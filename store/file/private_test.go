@@ -66,7 +66,8 @@ func TestPrivate(t *testing.T) {
 	checkModes(t, filepath.Dir(filepath.Dir(dir)), 0o700)
 }
 
-// TestSharedDirectory: a directory that others may enter is refused to members, clients and observers, until it is closed to them or allowed.
+// TestSharedDirectory: a directory that others may enter is refused to members, clients and observers, until it is
+// closed to them or allowed.
 func TestSharedDirectory(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []fs.FileMode{0o755, 0o750, 0o770, 0o707, 0o711, 0o701, 0o720} {
@@ -101,7 +102,8 @@ func TestRefusedDirectoryIsUntouched(t *testing.T) {
 	}
 }
 
-// TestOlderFilesAreNarrowed: a store of an earlier version had files that others may read; a member closes them, also beside one that is at work.
+// TestOlderFilesAreNarrowed: a store of an earlier version had files that others may read; a member closes them, also
+// beside one that is at work.
 func TestOlderFilesAreNarrowed(t *testing.T) {
 	t.Parallel()
 	dir := place(t)

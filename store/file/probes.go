@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// probesPerLook bounds how many session locks are tried in one look. With more sessions a look goes on where the last ended.
+// probesPerLook bounds how many session locks are tried in one look. With more sessions a look goes on where the last
+// ended.
 const probesPerLook = 64
 
 // probes are the lock files of the sessions that watches care for, kept open so that a look costs one system call each.

@@ -9,8 +9,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// TestARenewalWakesNobody: a renewed heartbeat is there for all who look, and neither the bell nor the look at the database's version makes others look. A
-// commit whose bell was not rung does.
+// TestARenewalWakesNobody: a renewed heartbeat is there for all who look, and neither the bell nor the look at the
+// database's version makes others look. A commit whose bell was not rung does.
 func TestARenewalWakesNobody(t *testing.T) {
 	t.Parallel()
 	dir := place(t)

@@ -22,8 +22,9 @@ const (
 	format        = 3          // PRAGMA user_version; grows when an older program could not read it
 )
 
-// A record's sum covers its index, a row's its key, name and session; see sum.go. The newest row of a log always stays, emptied when it is trimmed,
-// so that an index is never given twice without a counter that each append would have to write.
+// A record's sum covers its index, a row's its key, name and session; see sum.go. The newest row of a log always stays,
+// emptied when it is trimmed, so that an index is never given twice without a counter that each append would have to
+// write.
 var schema = []string{
 	`CREATE TABLE logs (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, trimmed INTEGER NOT NULL)`,
 	`INSERT INTO logs VALUES (0, 'main', 0)`,
@@ -34,7 +35,8 @@ var schema = []string{
 	`CREATE INDEX docs_sess ON docs (sess) WHERE sess <> ''`,
 }
 
-// openDB opens the database; mode is SQLite's rw or ro. SQLite itself would make the file with a mode that the umask decides.
+// openDB opens the database; mode is SQLite's rw or ro. SQLite itself would make the file with a mode that the umask
+// decides.
 func openDB(dir, mode string, o Options) (*sql.DB, error) {
 	path, err := filepath.Abs(filepath.Join(dir, dbName))
 	if err != nil {
@@ -45,8 +47,8 @@ func openDB(dir, mode string, o Options) (*sql.DB, error) {
 	return sql.Open("sqlite", uri.String())
 }
 
-// identify reports whether the database is ours, still empty, or nothing that we may touch. It reads all that at one moment: another process may be making
-// the tables.
+// identify reports whether the database is ours, still empty, or nothing that we may touch. It reads all that at one
+// moment: another process may be making the tables.
 func identify(ctx context.Context, c *sql.Conn) (empty bool, err error) {
 	tx, err := c.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -112,7 +114,8 @@ type preparer interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// statements are prepared once for each text, and stay until close. There are few texts. Its methods may be called from any goroutine.
+// statements are prepared once for each text, and stay until close. There are few texts. Its methods may be called from
+// any goroutine.
 type statements struct {
 	from preparer
 	mu   sync.Mutex
@@ -168,8 +171,8 @@ func (s *statements) close() error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// recordSum is the checksum of a record or snapshot. Its index is part of it, so that a misplaced one is noticed too, in a
-// way that SQL can compute: an append learns its index in the same statement.
+// recordSum is the checksum of a record or snapshot. Its index is part of it, so that a misplaced one is noticed too,
+// in a way that SQL can compute: an append learns its index in the same statement.
 func recordSum(index uint64, data []byte) int64 {
 	return int64(index%(1<<31))<<32 + dataSum(data)
 }

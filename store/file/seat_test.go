@@ -9,7 +9,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// TestAFullDirectory: as many handles have sessions as may, the next one is refused with the number, and gets the seat of one that ends.
+// TestAFullDirectory: as many handles have sessions as may, the next one is refused with the number, and gets the seat
+// of one that ends.
 func TestAFullDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir() + "/store"

@@ -165,7 +165,8 @@ func (c *session) end() {
 	})
 }
 
-// ended reports whether a session has ended: nobody holds its lock any more, or the file is gone. That is true for ever.
+// ended reports whether a session has ended: nobody holds its lock any more, or the file is gone. That is true for
+// ever.
 func (d *disk) ended(id string) bool {
 	if id == "" {
 		return false

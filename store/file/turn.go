@@ -9,8 +9,8 @@ import (
 
 // turn lets one process after the other write. Only one goroutine of a handle uses it.
 //
-// One lock alone is not fair: who lets go of it and wants it again at once mostly gets it, since those that wait must first be woken. So
-// a process waits in the queue's lock for being next, and keeps that until it has the turn.
+// One lock alone is not fair: who lets go of it and wants it again at once mostly gets it, since those that wait must
+// first be woken. So a process waits in the queue's lock for being next, and keeps that until it has the turn.
 type turn struct {
 	queue, turn *os.File
 }
@@ -27,8 +27,8 @@ func openTurn(root *os.Root, o Options) (*turn, error) {
 	return &turn{queue: queue, turn: file}, nil
 }
 
-// take waits for this process's turn. After an error because of ctx the turn must not be used again, only closed: a thread
-// may still wait in the kernel.
+// take waits for this process's turn. After an error because of ctx the turn must not be used again, only closed: a
+// thread may still wait in the kernel.
 func (t *turn) take(ctx context.Context) error {
 	if err := lock(ctx, t.queue); err != nil {
 		return fmt.Errorf("wait in the queue of writers: %w", err)

@@ -118,8 +118,8 @@ func TestWaitingChangesShareATransaction(t *testing.T) {
 	}
 }
 
-// TestAWriteThatWaits: what is written is what was given, though the caller has its bytes back when it waits no longer. A session that ends meanwhile writes
-// nothing, and its refusal leaves the others of the transaction.
+// TestAWriteThatWaits: what is written is what was given, though the caller has its bytes back when it waits no longer.
+// A session that ends meanwhile writes nothing, and its refusal leaves the others of the transaction.
 func TestAWriteThatWaits(t *testing.T) {
 	t.Parallel()
 	s, ctx := openIn(t, place(t), Options{}), deadline(t)

@@ -106,8 +106,8 @@ func (t *tx) rollback() { _, _ = t.exec("ROLLBACK") }
 
 // op is one change that waits for its place in a transaction.
 type op struct {
-	// run makes the change. A refusal says that it changed nothing and the transaction goes on; any other error ends the
-	// transaction. It must not keep what the caller gave after it returned.
+	// run makes the change. A refusal says that it changed nothing and the transaction goes on; any other error ends
+	// the transaction. It must not keep what the caller gave after it returned.
 	run   func(tx *tx) error
 	size  int  // bytes, to bound a transaction
 	light bool // a lease: it may be lost with the machine's power, so a transaction of such ops alone does not wait for the disk

@@ -20,7 +20,8 @@ const (
 	earliest = -2
 )
 
-// end asks the leader for an end of the partition. Records below the latest offset are on all replicas that are in sync.
+// end asks the leader for an end of the partition. Records below the latest offset are on all replicas that are in
+// sync.
 func (t *topic) end(ctx context.Context, which int64) (int64, error) {
 	part := kmsg.NewListOffsetsRequestTopicPartition()
 	part.Timestamp = which
@@ -50,7 +51,8 @@ type fetched struct {
 	first, high int64 // the ends of the partition
 }
 
-// fetch reads from an offset on, at least one batch if there is one. wait is how many milliseconds the broker may wait for one.
+// fetch reads from an offset on, at least one batch if there is one. wait is how many milliseconds the broker may wait
+// for one.
 func (t *topic) fetch(ctx context.Context, c *kgo.Client, from int64, most, wait int32) (fetched, error) {
 	part := kmsg.NewFetchRequestTopicPartition()
 	part.FetchOffset, part.PartitionMaxBytes = from, most

@@ -60,7 +60,8 @@ func (o Options) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return secure, nil
 }
 
-// request sends a request to any broker, or to the one that it is for. The answer comes, or ctx ends: a request in flight is not waited for.
+// request sends a request to any broker, or to the one that it is for. The answer comes, or ctx ends: a request in
+// flight is not waited for.
 func request[R kmsg.Response](ctx context.Context, c *kgo.Client, req kmsg.Request) (R, error) {
 	r, err := c.Request(ctx, req)
 	return answered[R](ctx, r, err)

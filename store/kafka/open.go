@@ -33,8 +33,9 @@ func topicsOf(store, log string) []string {
 // formerTopic is one that earlier versions made beside those of mainLog.
 func formerTopic(store string) string { return store + ".log-snapshots" }
 
-// Open opens the named store, and creates its topics if they do not exist and the options allow that. It takes no longer than the options' Timeout.
-// An error says what failed, where, and what to try; then nothing is left open. ctx bounds only Open.
+// Open opens the named store, and creates its topics if they do not exist and the options allow that. It takes no
+// longer than the options' Timeout. An error says what failed, where, and what to try; then nothing is left open. ctx
+// bounds only Open.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	c, err := openCluster(ctx, o)

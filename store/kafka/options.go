@@ -18,7 +18,8 @@ import (
 // Options of [Open]. Brokers alone are enough for a cluster without security.
 type Options struct {
 	Brokers []string // some of the cluster's, host:port; the others are asked for; default 127.0.0.1:9092
-	// Name is the namespace, one store each: the prefix of the topics, and the ID of the group. Letters, digits, ".", "_" and "-"; default "rota".
+	// Name is the namespace, one store each: the prefix of the topics, and the ID of the group. Letters, digits, ".",
+	// "_" and "-"; default "rota".
 	Name string
 
 	User, Password string      // by SASL
@@ -31,7 +32,8 @@ type Options struct {
 	MustExist bool
 	// ReadOnly opens the store read-only: it implies MustExist, and every change is refused before it is sent.
 	ReadOnly bool
-	// Timeout bounds Open, and each call whose ctx does not end earlier, except those of the group, which wait for other members. Default 10 s.
+	// Timeout bounds Open, and each call whose ctx does not end earlier, except those of the group, which wait for
+	// other members. Default 10 s.
 	Timeout time.Duration
 	// SnapshotEvery is the number of document changes after which a snapshot of all documents is made; default 10,000.
 	SnapshotEvery int

@@ -20,7 +20,8 @@ import (
 
 func newTestTopic() *topic { return &topic{name: "t", line: &line{log: slog.New(slog.DiscardHandler)}} }
 
-// TestBatch: a batch is what a consumer takes for one, with the records in their order, and the numbers of its producer.
+// TestBatch: a batch is what a consumer takes for one, with the records in their order, and the numbers of its
+// producer.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	records := [][]byte{[]byte("one"), nil, []byte(strings.Repeat("x", 70_000)), []byte("four")}

@@ -170,7 +170,8 @@ func (w *groupWorld) pass(d time.Duration) {
 	}
 }
 
-// TestGroupContract drives the group at random, with deaths of its server. Without them, all calls get an answer in the end.
+// TestGroupContract drives the group at random, with deaths of its server. Without them, all calls get an answer in the
+// end.
 func TestGroupContract(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

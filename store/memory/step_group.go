@@ -10,8 +10,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Group is the state machine of one group, as a value: Step does not change its receiver. Calls have numbers, and are answered by
-// number, at once or by a later step. The shell of [Store] feeds it, and so does a simulator.
+// Group is the state machine of one group, as a value: Step does not change its receiver. Calls have numbers, and are
+// answered by number, at once or by a later step. The shell of [Store] feeds it, and so does a simulator.
 type Group struct {
 	phase      groupPhase
 	generation uint64
@@ -24,7 +24,8 @@ type Group struct {
 	opening    bool // nobody was in: others have the delay to join
 }
 
-// NewGroup returns an empty group. An empty group waits for delay after its first Join, so that others can be in the same generation.
+// NewGroup returns an empty group. An empty group waits for delay after its first Join, so that others can be in the
+// same generation.
 func NewGroup(delay time.Duration) Group { return Group{delay: delay} }
 
 type groupPhase int
@@ -52,7 +53,8 @@ type GroupCall struct {
 	Give  []store.GroupMember // with Sync
 	Beat  *store.Seat
 	Leave string
-	// Fail is the death of the server of the group: pending calls are answered with ErrUnknown, and a generation that is not a fact is forgotten.
+	// Fail is the death of the server of the group: pending calls are answered with ErrUnknown, and a generation that
+	// is not a fact is forgotten.
 	Fail bool
 	// Forget makes the store forget an empty group.
 	Forget bool
@@ -199,7 +201,8 @@ func (t *groupTurn) joinCall(call uint64, r store.JoinRequest) {
 	t.form()
 }
 
-// settled says that a Join of a known member is answered with the present generation. Only a leader begins a new one without need.
+// settled says that a Join of a known member is answered with the present generation. Only a leader begins a new one
+// without need.
 func (t *groupTurn) settled(i int) bool {
 	return t.phase == groupCompleting || t.phase == groupStable && t.members[i].id != t.leader
 }

@@ -66,7 +66,8 @@ func (w *wire) asking(ctx context.Context) (asking context.Context, done func())
 	}
 }
 
-// askTimes is how often a question is sent. In a cluster nobody answers a question about a stream that has just been dropped, or whose leader has just gone.
+// askTimes is how often a question is sent. In a cluster nobody answers a question about a stream that has just been
+// dropped, or whose leader has just gone.
 const askTimes = 2
 
 // asked calls, and calls again after each pause in which nothing came back. The first result counts.
@@ -100,8 +101,8 @@ func (w *wire) exchange(ctx context.Context, m *nc.Msg) (*nc.Msg, error) {
 	return within(ctx, func() (*nc.Msg, error) { return w.conn.RequestMsgWithContext(ctx, m) }, nil)
 }
 
-// within is a call of the client that ends with ctx. The client's own calls do not while it connects: it holds its lock until the server has said
-// hello, however long that takes. What a call returns too late is dropped.
+// within is a call of the client that ends with ctx. The client's own calls do not while it connects: it holds its lock
+// until the server has said hello, however long that takes. What a call returns too late is dropped.
 func within[T any](ctx context.Context, call func() (T, error), drop func(T)) (T, error) {
 	type result struct {
 		value T
@@ -248,7 +249,8 @@ func (w *wire) Close() error {
 	return nil
 }
 
-// swap writes a message if the newest one of its subject has the sequence expected, 0 for none; else it returns errMoved.
+// swap writes a message if the newest one of its subject has the sequence expected, 0 for none; else it returns
+// errMoved.
 func (w *wire) swap(ctx context.Context, subject string, expected uint64, h nc.Header, data []byte) (uint64, error) {
 	m := &nc.Msg{Subject: subject, Header: nc.Header{headerExpect: {strconv.FormatUint(expected, 10)}}, Data: data}
 	maps.Copy(m.Header, h)
@@ -265,9 +267,10 @@ func (w *wire) swap(ctx context.Context, subject string, expected uint64, h nc.H
 	return w.refused(ctx, line, subject, expected, write, err)
 }
 
-// refused finds out what the refusal of a write means in a cluster. A leader that was replaced without having noticed still gets each write, and
-// refuses it by what it has, while the leader that took its place may do it; whose answer comes first is chance. So refused reads the newest
-// message and has it confirmed: requests of one connection keep their order, so by then the true leader has decided.
+// refused finds out what the refusal of a write means in a cluster. A leader that was replaced without having noticed
+// still gets each write, and refuses it by what it has, while the leader that took its place may do it; whose answer
+// comes first is chance. So refused reads the newest message and has it confirmed: requests of one connection keep
+// their order, so by then the true leader has decided.
 func (w *wire) refused(ctx, line context.Context, subject string, expected uint64, write string, refusal error) (uint64, error) {
 	m, err := w.current(ctx, subject)
 	if err != nil {
@@ -276,7 +279,8 @@ func (w *wire) refused(ctx, line context.Context, subject string, expected uint6
 	return judge(m, write, expected, line.Err() != nil, refusal)
 }
 
-// judge decides what the refusal of a write means, given the newest message. broken says that the connection broke after the write was sent.
+// judge decides what the refusal of a write means, given the newest message. broken says that the connection broke
+// after the write was sent.
 func judge(m message, write string, expected uint64, broken bool, refusal error) (uint64, error) {
 	switch {
 	case m.header.Get(headerWrite) == write:

@@ -64,14 +64,16 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("%s (JetStream error %d)", e.Description, e.Code)
 }
 
-// movedError is an errMoved by a leader that names the sequence of its newest message; 0: it does not, or there is none.
+// movedError is an errMoved by a leader that names the sequence of its newest message; 0: it does not, or there is
+// none.
 type movedError struct{ to uint64 }
 
 func (e *movedError) Error() string     { return fmt.Sprintf("%v: its sequence is %d", errMoved, e.to) }
 func (e *movedError) Is(err error) bool { return err == errMoved }
 
-// publishError gives the server's refusal of a message its meaning. Where there are replicas, the refusal may come from a leader that was replaced
-// and has not noticed, while another one does what was asked; then only what holds for all of them is a proof.
+// publishError gives the server's refusal of a message its meaning. Where there are replicas, the refusal may come from
+// a leader that was replaced and has not noticed, while another one does what was asked; then only what holds for all
+// of them is a proof.
 func publishError(e *apiError, replicas int) error {
 	switch e.Code {
 	case codeWrongSequence, codeWrongSequence2:
@@ -123,7 +125,8 @@ func sendError(ctx context.Context, err error, change bool) error {
 	return cause
 }
 
-// oldest is the first server that keeps what it acknowledged: earlier ones could lose writes after a crash, or come back without a stream.
+// oldest is the first server that keeps what it acknowledged: earlier ones could lose writes after a crash, or come
+// back without a stream.
 var oldest = [3]int{2, 12, 3}
 
 // checkServerVersion refuses servers that are known to lose data.

@@ -66,7 +66,8 @@ func TestWhatNoAnswerProves(t *testing.T) {
 	}
 }
 
-// TestMessages: what is deleted, and what the server leaves where something was, is no row; a page ends with its last message.
+// TestMessages: what is deleted, and what the server leaves where something was, is no row; a page ends with its last
+// message.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]message{ // order-free: each is judged alone

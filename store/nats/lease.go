@@ -44,8 +44,9 @@ var (
 	_ driver.RowLease = (*lease)(nil)
 )
 
-// Lease implements driver.Leaser. Nothing is sent: a lease exists once it has a row. The server counts in whole seconds:
-// rows vanish after the ttl, rounded up to a second, a second later with replicas, and then within about a second.
+// Lease implements driver.Leaser. Nothing is sent: a lease exists once it has a row. The server counts in whole
+// seconds: rows vanish after the ttl, rounded up to a second, a second later with replicas, and then within about a
+// second.
 func (b *bucket) Lease(ctx context.Context, ttl time.Duration) (driver.Lease, error) {
 	if err := b.enter(ctx); err != nil {
 		return nil, err
@@ -121,8 +122,8 @@ func (l *lease) Renew(ctx context.Context) (asked time.Time, err error) {
 	return asked, nil
 }
 
-// Swap implements driver.Lease. It writes the lease's other rows again first, and then this one: so an acknowledged Swap
-// renews all.
+// Swap implements driver.Lease. It writes the lease's other rows again first, and then this one: so an acknowledged
+// Swap renews all.
 func (l *lease) Swap(ctx context.Context, op driver.Op) (driver.Version, error) {
 	if err := l.take(ctx); err != nil {
 		return "", err
@@ -155,8 +156,8 @@ func (l *lease) Swap(ctx context.Context, op driver.Op) (driver.Version, error) 
 	return v, nil
 }
 
-// repeat writes all rows again but one. One that somebody has deleted, or taken over, is no longer the lease's. An error
-// says that a row could not be renewed, ErrSession that one has expired; readers see no change.
+// repeat writes all rows again but one. One that somebody has deleted, or taken over, is no longer the lease's. An
+// error says that a row could not be renewed, ErrSession that one has expired; readers see no change.
 func (l *lease) repeat(ctx context.Context, but string) error {
 	if l.over {
 		return store.ErrSession

@@ -8,7 +8,8 @@ import (
 	nc "github.com/nats-io/nats.go"
 )
 
-// line is what is known of the connection to the server. The client connects again by itself; what was asked before stays unanswered.
+// line is what is known of the connection to the server. The client connects again by itself; what was asked before
+// stays unanswered.
 type line struct {
 	log *slog.Logger
 
@@ -27,8 +28,8 @@ func newLine(log *slog.Logger) *line {
 	return l
 }
 
-// whole reports whether there is a connection. While there is none the client may hold its lock, for as long as a server lets it wait for a hello, and
-// whatever is asked of it does not return before: so nothing must be.
+// whole reports whether there is a connection. While there is none the client may hold its lock, for as long as a
+// server lets it wait for a hello, and whatever is asked of it does not return before: so nothing must be.
 func (l *line) whole() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

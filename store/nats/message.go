@@ -76,7 +76,8 @@ func (w *wire) fetch(ctx context.Context, stream string, r getRequest) (message,
 	return m, nil
 }
 
-// newest is the newest message of a subject of the rows' stream, as its leader has it; the zero message if there is none.
+// newest is the newest message of a subject of the rows' stream, as its leader has it; the zero message if there is
+// none.
 func (w *wire) newest(ctx context.Context, subject string) (message, error) {
 	m, err := w.fetch(ctx, w.names.docs(), getRequest{LastBy: subject})
 	if errors.Is(err, errAbsent) {
@@ -85,9 +86,9 @@ func (w *wire) newest(ctx context.Context, subject string) (message, error) {
 	return m, err
 }
 
-// current is newest, confirmed: a leader that was replaced without having noticed yet answers with what it has. So a small message is written
-// that is refused unless what was read is still the newest; only the true leader can get it stored. With one replica there is no other leader, and
-// what is written once is what it is.
+// current is newest, confirmed: a leader that was replaced without having noticed yet answers with what it has. So a
+// small message is written that is refused unless what was read is still the newest; only the true leader can get it
+// stored. With one replica there is no other leader, and what is written once is what it is.
 func (w *wire) current(ctx context.Context, subject string) (message, error) {
 	ctx, cancel := w.bound(ctx)
 	defer cancel()

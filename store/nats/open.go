@@ -17,8 +17,9 @@ import (
 	inner "github.com/rota-run/rota/store/internal/driver"
 )
 
-// Open connects to the server and opens the store in a bucket, and creates it if it does not exist and the options allow that. It takes no longer
-// than the options' Timeout. An error says what failed, where, and what to try; then nothing is left open. ctx bounds only Open.
+// Open connects to the server and opens the store in a bucket, and creates it if it does not exist and the options
+// allow that. It takes no longer than the options' Timeout. An error says what failed, where, and what to try; then
+// nothing is left open. ctx bounds only Open.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	b, err := openBucket(ctx, o)
@@ -138,8 +139,8 @@ func connect(ctx context.Context, o Options, l *line) (*nc.Conn, error) {
 	}
 }
 
-// client is the client's view of the options. It must never keep a message for a later connection: the caller would have got an error that says it was
-// not sent.
+// client is the client's view of the options. It must never keep a message for a later connection: the caller would
+// have got an error that says it was not sent.
 func (o Options) client(l *line) (nc.Options, error) {
 	c := nc.GetDefaultOptions()
 	c.Servers = o.URLs

@@ -25,7 +25,8 @@ type Options struct {
 	CredsFile      string      // of an account's user: a JWT and its seed, as `nsc` writes them
 	TLS            *tls.Config // default: none, and the system's roots for tls://
 
-	// Replicas is how many nodes of a cluster keep the data if Open creates the store: 1, 3 or 5. Default: 3 in a cluster, else 1.
+	// Replicas is how many nodes of a cluster keep the data if Open creates the store: 1, 3 or 5. Default: 3 in a
+	// cluster, else 1.
 	Replicas int
 	// MustExist refuses a missing bucket, with store.ErrNotFound, instead of creating it.
 	MustExist bool

@@ -183,7 +183,8 @@ func checkFormat(text string) error {
 	return remote.CheckFormat(version, formatVersion, "give another bucket")
 }
 
-// names are those of the streams and subjects of one store. The documents' stream is a key-value bucket, so that `nats kv` shows it.
+// names are those of the streams and subjects of one store. The documents' stream is a key-value bucket, so that `nats
+// kv` shows it.
 type names struct{ bucket string }
 
 func (n names) docs() string { return "KV_" + n.bucket }
@@ -205,8 +206,9 @@ func (n names) below(prefix string) string {
 // check is the subject that a read writes to, to have the cluster confirm it.
 func (n names) check() string { return n.row("check") }
 
-// encodeKey makes the end of a subject of a key, or of a prefix: a segment becomes a token. What tokens or `nats kv` do not take is written as
-// "=" and two digits. No two keys get one subject, and keys below a prefix get subjects below the prefix's.
+// encodeKey makes the end of a subject of a key, or of a prefix: a segment becomes a token. What tokens or `nats kv` do
+// not take is written as "=" and two digits. No two keys get one subject, and keys below a prefix get subjects below
+// the prefix's.
 func encodeKey(key string) string {
 	var b strings.Builder
 	for i := range len(key) {

@@ -10,7 +10,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// TestWhatARefusalMeans gives a write the refusals of leaders, replaced ones and the present one, each with the newest message of the subject.
+// TestWhatARefusalMeans gives a write the refusals of leaders, replaced ones and the present one, each with the newest
+// message of the subject.
 func TestWhatARefusalMeans(t *testing.T) {
 	t.Parallel()
 	const mine = "mine"

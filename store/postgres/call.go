@@ -44,7 +44,8 @@ func (w *wire) change(ctx context.Context, st statement, args ...any) ([]row, er
 	}
 }
 
-// ask makes a call that changes nothing, as often as is sensible. None of its attempts waits longer than the handle's timeout for an answer.
+// ask makes a call that changes nothing, as often as is sensible. None of its attempts waits longer than the handle's
+// timeout for an answer.
 func (w *wire) ask(ctx context.Context, st statement, args ...any) ([]row, error) {
 	for attempt := 0; ; attempt++ {
 		rows, err := w.askOnce(ctx, st, args)

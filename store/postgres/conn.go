@@ -38,7 +38,8 @@ func (w *wire) config(host string) (*pgconn.Config, error) {
 	c.Host, c.Port, c.Database, c.User, c.Password, c.Fallbacks = name, uint16(n), o.Database, o.User, o.Password, nil
 	c.RuntimeParams = map[string]string{"application_name": "rota"}
 	c.ConnectTimeout = connectTimeout
-	// No keepalives by the kernel: where they fail it resets the connection, and so would end the sessions of a process that lives. See line.
+	// No keepalives by the kernel: where they fail it resets the connection, and so would end the sessions of a process
+	// that lives. See line.
 	c.DialFunc = (&net.Dialer{KeepAlive: -1}).DialContext
 	if o.TLS != nil {
 		c.TLSConfig = o.TLS.Clone()
@@ -180,7 +181,8 @@ func present(b []byte) []byte {
 	return b
 }
 
-// arrayOf is the binary form of an array without NULLs: dimensions, flags, type, length, lower bound, and then each element with its length.
+// arrayOf is the binary form of an array without NULLs: dimensions, flags, type, length, lower bound, and then each
+// element with its length.
 func arrayOf[T ~string | ~[]byte](oid uint32, elements []T) []byte {
 	head := []uint32{1, 0, oid, uint32(len(elements)), 1} //nolint:gosec // few
 	if len(elements) == 0 {

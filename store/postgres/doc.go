@@ -25,35 +25,35 @@
 // one instant.
 //
 // An append locks the row of the head, takes the next indexes and writes the records; the lock is held until the commit
-// is visible. So records become visible in the order of their indexes, unlike the numbers of a sequence, and who waits for
-// the lock loses nothing. Concurrent records of one handle share a transaction of up to 512 records.
+// is visible. So records become visible in the order of their indexes, unlike the numbers of a sequence, and who waits
+// for the lock loses nothing. Concurrent records of one handle share a transaction of up to 512 records.
 //
-// A version is never reused, even after the promotion of a standby that lacks the last changes, because it is not a number
-// that the server counts. A log that ends before what this handle has seen is refused for half a minute, and then
-// believed: it may be that of a primary that was replaced, or the standby lacks records.
+// A version is never reused, even after the promotion of a standby that lacks the last changes, because it is not a
+// number that the server counts. A log that ends before what this handle has seen is refused for half a minute, and
+// then believed: it may be that of a primary that was replaced, or the standby lacks records.
 //
 // Records are freed from the oldest on, at most 2,000 with one statement, followed by a vacuum where there were many.
 //
-// Watches listen on one connection of the handle (LISTEN), and each change but heartbeats and parts of snapshots commits
-// with its notification (NOTIFY). A connection that breaks, or on which the server is silent, is made again, and then all
-// watches get a hint.
+// Watches listen on one connection of the handle (LISTEN), and each change but heartbeats and parts of snapshots
+// commits with its notification (NOTIFY). A connection that breaks, or on which the server is silent, is made again,
+// and then all watches get a hint.
 //
 // # Sessions
 //
-// A suspended process keeps its sessions, and heartbeats detect it. The *end* of a process is detected at once if it can
-// be proven. The connection that listens holds an advisory lock for the handle. When a process ends, for whatever reason,
-// its kernel closes the connection, the server's process for it ends, and the lock is released. Handles form a ring: each
-// waits, on its own connection, for the lock of the previous one. A handle that gets the lock waits for 150 ms, and if
-// the lock is still free and no process has withdrawn the proof, removes the sessions and their rows.
+// A suspended process keeps its sessions, and heartbeats detect it. The *end* of a process is detected at once if it
+// can be proven. The connection that listens holds an advisory lock for the handle. When a process ends, for whatever
+// reason, its kernel closes the connection, the server's process for it ends, and the lock is released. Handles form a
+// ring: each waits, on its own connection, for the lock of the previous one. A handle that gets the lock waits for 150
+// ms, and if the lock is still free and no process has withdrawn the proof, removes the sessions and their rows.
 //
 // The end of a connection proves the end of a process only if nothing else ends it:
 //
-//   - A handle is tied to its lock only if the server sees the very address and port that the process has: then there is
-//     no pooler, proxy or address translation in between.
+//   - A handle is tied to its lock only if the server sees the very address and port that the process has: then there
+//     is no pooler, proxy or address translation in between.
 //   - A living process never closes that connection. If it is silent, the process first withdraws the proof through
 //     another one.
-//   - After a restart or crash of the server, earlier proofs are void: ties name the start of the server, and their table
-//     is empty after a crash.
+//   - After a restart or crash of the server, earlier proofs are void: ties name the start of the server, and their
+//     table is empty after a crash.
 //   - A process whose connection was ended by an administrator reconnects, and withdraws the proof, within the 150 ms.
 //   - Sessions of more than five minutes are not ended by it: a kernel may give a connection up sooner.
 //
@@ -68,17 +68,17 @@
 // process from reconnecting, makes a living process look dead: its documents vanish while its lease is valid. Of Rota's
 // promises, fencing tokens (G3) hold then, and exclusion in time (G2) does not.
 //
-// A promoted standby has only what it received: name it in synchronous_standby_names. A former primary that still accepts
-// connections returns its own state: a failover must fence it.
+// A promoted standby has only what it received: name it in synchronous_standby_names. A former primary that still
+// accepts connections returns its own state: a failover must fence it.
 //
 // # Failures
 //
-// A change that the server has refused with an ERROR was rolled back. One that was never sent was not done. Anything else
-// (a deadline, a broken connection, a server that ends the connection) is store.ErrUnknown. Serialization failures and
-// deadlocks are retried, because they were rolled back. Reads are tried up to five times.
+// A change that the server has refused with an ERROR was rolled back. One that was never sent was not done. Anything
+// else (a deadline, a broken connection, a server that ends the connection) is store.ErrUnknown. Serialization failures
+// and deadlocks are retried, because they were rolled back. Reads are tried up to five times.
 //
-// A server that is a standby, read only, too old, full, or out of connections, and a pooler in transaction mode, each have
-// their own error at Open. No error and no log contains the password.
+// A server that is a standby, read only, too old, full, or out of connections, and a pooler in transaction mode, each
+// have their own error at Open. No error and no log contains the password.
 //
 // # Limits
 //

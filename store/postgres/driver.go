@@ -128,8 +128,8 @@ func (s *schema) swap(ctx context.Context, op driver.Op, session any) (driver.Ve
 	return v, nil
 }
 
-// newVersion is a version that no other change has ever had: 15 random bytes. A number that the server counts would come
-// back after a standby that had not heard of the last changes has become the primary.
+// newVersion is a version that no other change has ever had: 15 random bytes. A number that the server counts would
+// come back after a standby that had not heard of the last changes has become the primary.
 func newVersion() driver.Version {
 	b := make([]byte, 15)
 	rand.Read(b) // never fails

@@ -16,7 +16,8 @@ import (
 	"github.com/rota-run/rota/store/internal/remote"
 )
 
-// ErrDamaged marks data that exists but is not what this store wrote. Retrying does not help: restore a backup of the database.
+// ErrDamaged marks data that exists but is not what this store wrote. Retrying does not help: restore a backup of the
+// database.
 var ErrDamaged = errors.New("store is damaged")
 
 // Error codes of the server; see the appendix of its manual.
@@ -56,7 +57,8 @@ type dialError struct {
 func (e *dialError) Error() string { return e.host + ": " + e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
-// bare takes what a failed attempt to connect means out of what the client puts around it: user, database, and the configuration with the password.
+// bare takes what a failed attempt to connect means out of what the client puts around it: user, database, and the
+// configuration with the password.
 func bare(err error) error {
 	if connect, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		err = connect.Unwrap()
@@ -73,7 +75,8 @@ type oneLine struct{ err error }
 func (e *oneLine) Error() string { return strings.Join(strings.Fields(e.err.Error()), " ") }
 func (e *oneLine) Unwrap() error { return e.err }
 
-// rank says how far an attempt to connect came: the cause that is shown is that of the server that is nearest to being the right one.
+// rank says how far an attempt to connect came: the cause that is shown is that of the server that is nearest to being
+// the right one.
 func rank(err error) int {
 	var answer *pgconn.PgError
 	switch {
@@ -87,8 +90,9 @@ func rank(err error) int {
 	return 0
 }
 
-// refused reports whether the server proves by its answer that a change was not made, and gives the answer its meaning. An answer of severity ERROR ends and
-// undoes the transaction, and none comes after it is committed. A server that ends the connection (FATAL, PANIC) may have committed before.
+// refused reports whether the server proves by its answer that a change was not made, and gives the answer its meaning.
+// An answer of severity ERROR ends and undoes the transaction, and none comes after it is committed. A server that ends
+// the connection (FATAL, PANIC) may have committed before.
 func refused(err error) (meaning error, proof bool) {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// grace is how long a lock must be free until its sessions are over. A process that lives hears that its connection was
-	// ended, by an administrator or a firewall, and takes the proof back before that. It dials, logs in and takes the lock: where
-	// one request of ours is slow, it gets the time of a few more, within a bound.
+	// grace is how long a lock must be free until its sessions are over. A process that lives hears that its connection
+	// was ended, by an administrator or a firewall, and takes the proof back before that. It dials, logs in and takes
+	// the lock: where one request of ours is slow, it gets the time of a few more, within a bound.
 	grace         = 150 * time.Millisecond
 	graceRequests = 5
 	graceMost     = time.Second
@@ -25,8 +25,9 @@ const (
 	silentFor = 4 // times its ttl: then a session is removed that nothing proves to be alive or dead
 )
 
-// judge ends the sessions of processes that have ended. All handles with a lock are a ring, in the order of their numbers:
-// each waits for the lock of the one before it, on a connection of its own, and so hears of its end when the server does.
+// judge ends the sessions of processes that have ended. All handles with a lock are a ring, in the order of their
+// numbers: each waits for the lock of the one before it, on a connection of its own, and so hears of its end when the
+// server does.
 type judge struct {
 	w       *wire
 	looking atomic.Bool
@@ -110,8 +111,8 @@ type observation struct {
 	since time.Time // by our own clock
 }
 
-// beat shows that our sessions are alive, learns which of them others have ended, and removes those of others that were silent for long: they were left by
-// processes whose end nobody could prove.
+// beat shows that our sessions are alive, learns which of them others have ended, and removes those of others that were
+// silent for long: they were left by processes whose end nobody could prove.
 func (j *judge) beat() {
 	seen := map[int64]observation{}
 	for n := 1; wait.For(j.w.life.Ctx, j.every()); n++ {

@@ -37,7 +37,8 @@ func TestNotice(t *testing.T) {
 	}
 }
 
-// TestObserve: a session counts as silent from its newest sign of life on, and not sooner than one that shows itself seldom.
+// TestObserve: a session counts as silent from its newest sign of life on, and not sooner than one that shows itself
+// seldom.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	j, began := &judge{}, time.Now() // it has no server: who is ended makes it panic

@@ -31,8 +31,8 @@ func identifier(name string) string { return `"` + strings.ReplaceAll(name, `"`,
 
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// sqlCreate makes all tables, in one transaction; schema by schema, one process after the other. The table of ties is not
-// logged: it is empty after a crash of the server, and what it says is not believed after an orderly restart.
+// sqlCreate makes all tables, in one transaction; schema by schema, one process after the other. The table of ties is
+// not logged: it is empty after a crash of the server, and what it says is not believed after an orderly restart.
 const sqlCreate statement = `
 CREATE TABLE ~format (name text PRIMARY KEY, number int NOT NULL);
 CREATE TABLE ~sessions (id bigint PRIMARY KEY, owner bigint NOT NULL, ttl_ms bigint NOT NULL, beat bigint NOT NULL DEFAULT 0) WITH (fillfactor = 70);
@@ -67,8 +67,9 @@ INSERT INTO ~head VALUES (1, 0, 0);
 INSERT INTO ~format VALUES ('rota', 2);
 `
 
-// Statements of rows. Each write has one row in its result if it wrote, and gives a hint in the same transaction unless it
-// is a heartbeat: the server wakes every connection that listens for each notification, so that n members would cost n².
+// Statements of rows. Each write has one row in its result if it wrote, and gives a hint in the same transaction unless
+// it is a heartbeat: the server wakes every connection that listens for each notification, so that n members would cost
+// n².
 const (
 	sqlGet statement = `SELECT key, name, version, value, session IS NOT NULL AND EXISTS (SELECT 1 FROM ~sessions s JOIN ~ties t USING (owner)
   WHERE s.id = r.session AND t.boot = pg_postmaster_start_time() AND pg_try_advisory_xact_lock_shared(owner))
@@ -86,8 +87,8 @@ SELECT CASE WHEN $3::bool THEN pg_notify(^, 'd' || $1::text) END FROM w`
 	sqlFree statement = `DELETE FROM ~rows WHERE key = ANY ($1::text[])`
 )
 
-// Statements of the log. The row of the head is locked until the transaction ends: so records become visible in the order
-// of their indexes.
+// Statements of the log. The row of the head is locked until the transaction ends: so records become visible in the
+// order of their indexes.
 const (
 	sqlAppend statement = `WITH h AS (UPDATE ~head SET last = last + cardinality($1::bytea[]) RETURNING last),
 i AS (INSERT INTO ~log (index, data) SELECT h.last - cardinality($1::bytea[]) + r.n, r.data FROM h, unnest($1::bytea[]) WITH ORDINALITY AS r(data, n))

@@ -23,12 +23,12 @@ const (
 	tieMost      = 5 * time.Minute // of the ttl: the kernel may give a connection up sooner than a longer one is over
 )
 
-// line is the connection on which a handle listens, and which holds the lock that proves that its process lives. Where it
-// breaks, it is made again.
+// line is the connection on which a handle listens, and which holds the lock that proves that its process lives. Where
+// it breaks, it is made again.
 //
-// While the process lives, a line that holds the lock is closed by the server alone, or by a kernel that has heard of the
-// server's end: never here, where it may be that the server still hears us and we do not hear it. A line that is silent
-// is left open until another one has said that the lock proves nothing any more.
+// While the process lives, a line that holds the lock is closed by the server alone, or by a kernel that has heard of
+// the server's end: never here, where it may be that the server still hears us and we do not hear it. A line that is
+// silent is left open until another one has said that the lock proves nothing any more.
 type line struct {
 	w     *wire
 	once  sync.Once
@@ -43,8 +43,8 @@ type line struct {
 	silent  []*lineConn // left open; run alone uses it
 }
 
-// lineConn is one connection of a line. Its goroutine alone makes calls on it, and none of them has a deadline: one that
-// ended would close it.
+// lineConn is one connection of a line. Its goroutine alone makes calls on it, and none of them has a deadline: one
+// that ended would close it.
 type lineConn struct {
 	*conn
 	ended chan struct{}

@@ -16,8 +16,8 @@ import (
 	"github.com/rota-run/rota/store/internal/remote"
 )
 
-// Open opens the store in o.Schema, and creates it if it does not exist and the options allow that. An error says where,
-// what and what to try; nothing is left open then. ctx bounds Open only.
+// Open opens the store in o.Schema, and creates it if it does not exist and the options allow that. An error says
+// where, what and what to try; nothing is left open then. ctx bounds Open only.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	d, err := openSchema(ctx, o)
 	if err != nil {
@@ -139,7 +139,8 @@ func (w *wire) lookAround(ctx context.Context, c *conn) (f found, err error) {
 	return f, nil
 }
 
-// create makes a store, one process after the other: the second one finds it. Whatever the outcome, the caller looks again.
+// create makes a store, one process after the other: the second one finds it. Whatever the outcome, the caller looks
+// again.
 func (w *wire) create(ctx context.Context, c *conn, schemaExists bool) error {
 	sql := "SELECT pg_advisory_xact_lock(hashtextextended(" + literal("rota "+w.options.Schema) + ", 0));\n"
 	if !schemaExists {

@@ -26,7 +26,8 @@ const (
 	defaultConnections = 3
 )
 
-// lineConnections are those that a handle with sessions needs beside its workers: one that listens, one that waits for others' ends.
+// lineConnections are those that a handle with sessions needs beside its workers: one that listens, one that waits for
+// others' ends.
 const lineConnections = 2
 
 // Options of [Open].
@@ -43,8 +44,9 @@ type Options struct {
 	MustExist bool
 	// ReadOnly implies MustExist. Every change is refused before anything is sent.
 	ReadOnly bool
-	// Connections is the maximum number of connections of a handle, 3 or more; default 3. One listens and proves that the process is alive, one waits for the end of
-	// another process, and the rest make the calls, one after the other. A handle without watches and sessions opens only the last ones.
+	// Connections is the maximum number of connections of a handle, 3 or more; default 3. One listens and proves that
+	// the process is alive, one waits for the end of another process, and the rest make the calls, one after the other.
+	// A handle without watches and sessions opens only the last ones.
 	Connections int
 	// Timeout bounds Open, and each change whose ctx does not end earlier; default 5 s.
 	Timeout time.Duration
@@ -104,10 +106,10 @@ type serverState struct {
 	port     int32
 }
 
-// The settings of a connection. Those that a server does not know are left out. What is acknowledged must be on the disk, so what the administrator has
-// weakened is set again for these connections; what is stronger stays. Plans
-// are made while the tables are empty, and kept: they must not be those for small tables. A plan that has no index costs
-// so much then that the server would compile it each time: not that either.
+// The settings of a connection. Those that a server does not know are left out. What is acknowledged must be on the
+// disk, so what the administrator has weakened is set again for these connections; what is stronger stays. Plans are
+// made while the tables are empty, and kept: they must not be those for small tables. A plan that has no index costs so
+// much then that the server would compile it each time: not that either.
 const sqlSettle statement = `SELECT count(set_config(w.name, w.value, false)) FROM (VALUES
   ('default_transaction_isolation', 'read committed'), ('statement_timeout', '0'), ('lock_timeout', '0'), ('idle_session_timeout', '0'),
   ('idle_in_transaction_session_timeout', '60s'), ('transaction_timeout', '0'), ('client_connection_check_interval', '0'),
@@ -155,8 +157,8 @@ func (st serverState) check(o Options) error {
 	return nil
 }
 
-// direct reports whether the server sees the address and port that this process has. Then nobody is in between who could end the connection while the process
-// lives: no pooler, no proxy, no translation of addresses.
+// direct reports whether the server sees the address and port that this process has. Then nobody is in between who
+// could end the connection while the process lives: no pooler, no proxy, no translation of addresses.
 func (c *conn) direct() bool {
 	return c.server.client != "" && sameAddress(c.Conn().LocalAddr(), c.server.client, c.server.port)
 }

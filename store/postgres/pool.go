@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// stale is how long a connection may be unused before it is looked at: one whose end has been heard of is better replaced than used.
+// stale is how long a connection may be unused before it is looked at: one whose end has been heard of is better
+// replaced than used.
 const stale = time.Second
 
 // pool is the connections that make calls, first come, first served.
@@ -71,9 +72,10 @@ var errPooler = errors.New("a pooler (pgbouncer) in transaction or statement mod
 // poolerTries is how often two connections look whether they share a process of the server.
 const poolerTries = 3
 
-// checkPooler refuses a pooler that gives a process of the server to a client for one transaction only. Where a pooler is, the process that the client
-// was told of is not the one that works for it. Whether it is kept is seen by a second connection: where it begins a transaction in the very process
-// that has just worked for the first one, that one has not kept it.
+// checkPooler refuses a pooler that gives a process of the server to a client for one transaction only. Where a pooler
+// is, the process that the client was told of is not the one that works for it. Whether it is kept is seen by a second
+// connection: where it begins a transaction in the very process that has just worked for the first one, that one has
+// not kept it.
 func (w *wire) checkPooler(ctx context.Context, c *conn) error {
 	if uint32(c.server.pid) == c.PID() { //nolint:gosec // a process number
 		return nil

@@ -23,7 +23,8 @@ type vigil struct {
 	once  sync.Once
 }
 
-// Vigil implements driver.Vigils. Where the end of its process cannot be noticed, it is removed after four times the ttl.
+// Vigil implements driver.Vigils. Where the end of its process cannot be noticed, it is removed after four times the
+// ttl.
 func (s *schema) Vigil(ctx context.Context, ttl time.Duration) (driver.Vigil, error) {
 	calling, leave, err := s.life.Enter(ctx)
 	if err != nil {

@@ -35,8 +35,8 @@ func (h *hub) remove(w *watch) {
 	delete(h.watches, w)
 }
 
-// heard reads a notification: "l" for the log, "d" and a key for a row, "*" for any rows, "" for all: nothing is known of
-// the time in which the connection was lost.
+// heard reads a notification: "l" for the log, "d" and a key for a row, "*" for any rows, "" for all: nothing is known
+// of the time in which the connection was lost.
 func (h *hub) heard(payload string) {
 	key, row := strings.CutPrefix(payload, "d")
 	h.mu.Lock()

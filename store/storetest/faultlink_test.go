@@ -17,8 +17,8 @@ import (
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// remote is a handle on a memory server behind a link that is a plan of a Faulty, with sessions that expire: what a driver of a server is,
-// without a network. Hooks of mutants are in faultmutants_test.go.
+// remote is a handle on a memory server behind a link that is a plan of a Faulty, with sessions that expire: what a
+// driver of a server is, without a network. Hooks of mutants are in faultmutants_test.go.
 type remote struct {
 	*faults.Faulty
 	link   *planLink

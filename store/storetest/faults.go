@@ -9,8 +9,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Link is the path of one handle to its server, which a suite can break; a TCP proxy is one. Methods return when their effect
-// is in place, and faults last until Heal.
+// Link is the path of one handle to its server, which a suite can break; a TCP proxy is one. Methods return when their
+// effect is in place, and faults last until Heal.
 type Link interface {
 	Cut()                                // reset all connections; new ones fail
 	Reset()                              // reset all connections, once; present faults apply to new ones
@@ -30,8 +30,8 @@ type Reach[S any] struct {
 	Direct func(t *testing.T) S
 	// Through opens a handle whose connections all go through its own link.
 	Through func(t *testing.T) (S, Link)
-	// Crash kills the server with SIGKILL, starts it again with its data, and returns when it answers. Only Crashes needs it; then the server
-	// must be used by this store only.
+	// Crash kills the server with SIGKILL, starts it again with its data, and returns when it answers. Only Crashes
+	// needs it; then the server must be used by this store only.
 	Crash func(t *testing.T)
 	// TTL is for sessions that must expire; zero: 3 s. Use the shortest one that the store grants exactly.
 	TTL time.Duration
@@ -40,8 +40,8 @@ type Reach[S any] struct {
 // OpenThrough makes an empty store and returns the paths to it. Clean-up is registered with t, as for Open.
 type OpenThrough[S any] func(t *testing.T) Reach[S]
 
-// Faults is the suite of all contracts when the path to the server breaks. It takes about a minute, mostly waiting for sessions to expire and for
-// clients to reconnect.
+// Faults is the suite of all contracts when the path to the server breaks. It takes about a minute, mostly waiting for
+// sessions to expire and for clients to reconnect.
 func Faults[S faults.Full](t *testing.T, open OpenThrough[S]) {
 	t.Run("docs", func(t *testing.T) { t.Parallel(); DocsFaults(t, open) })
 	t.Run("log", func(t *testing.T) { t.Parallel(); LogFaults(t, open) })
@@ -71,8 +71,8 @@ func LogFaults[S store.Log](t *testing.T, open OpenThrough[S]) {
 		}})
 }
 
-// WatchFaults is the suite of store.Watcher and store.LogWatcher when the path to the server breaks: a watch survives it, and sends a hint for the changes
-// meanwhile after the link has healed.
+// WatchFaults is the suite of store.Watcher and store.LogWatcher when the path to the server breaks: a watch survives
+// it, and sends a hint for the changes meanwhile after the link has healed.
 func WatchFaults[S watchedStore](t *testing.T, open OpenThrough[S]) {
 	rules := []faultRule[watchedStore]{{"hint after a reset", watchReset}}
 	for _, o := range outages() {
@@ -176,8 +176,8 @@ func silence(l Link) {
 	pass(grace) // by then it waits for the answer to its hello
 }
 
-// moments are those at which a request or an answer is cut, after so many bytes: in its header, in its middle, behind it. All connections are reset,
-// and can be made again at once.
+// moments are those at which a request or an answer is cut, after so many bytes: in its header, in its middle, behind
+// it. All connections are reset, and can be made again at once.
 func moments() (all []outage) {
 	for name, n := range map[string]int64{
 		"request-1": 1, "request-12": 12, "request-48": 48, "request-150": 150, "request-600": 600, "request-3000": 3000,

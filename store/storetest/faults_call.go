@@ -11,11 +11,12 @@ import (
 // grace is how long a call under a fault may take until its ctx ends; any value is right, and none is asserted.
 var grace = 400 * time.Millisecond
 
-// soon is what a call may take to return when its ctx has ended: much more than it needs on a busy machine, less than clients wait for a handshake.
+// soon is what a call may take to return when its ctx has ended: much more than it needs on a busy machine, less than
+// clients wait for a handshake.
 const soon = 5 * time.Second
 
-// ask makes a call that runs while its link breaks. It gives the call a little time to return by itself, then ends its ctx; a call that still does not
-// return breaks a rule.
+// ask makes a call that runs while its link breaks. It gives the call a little time to return by itself, then ends its
+// ctx; a call that still does not return breaks a rule.
 func (t *test) ask(what string, call func(context.Context) error) (err error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.ctx)
@@ -43,8 +44,8 @@ func (t *test) ask(what string, call func(context.Context) error) (err error) {
 	return err
 }
 
-// stray judges an error that does not wrap the cause of a ctx that had ended. One may have been on its way back already, as on a busy machine that of a
-// connection which was cut; a driver that forgets the cause does so each time.
+// stray judges an error that does not wrap the cause of a ctx that had ended. One may have been on its way back
+// already, as on a busy machine that of a connection which was cut; a driver that forgets the cause does so each time.
 func (t *test) stray(what string, err error) {
 	t.Helper()
 	tell := t.Logf

@@ -102,8 +102,8 @@ func logCut(b *bench[store.Log]) {
 	h.checkLog(b.test, b.witness)
 }
 
-// logAgain breaks the link in all ways, one after the other: each append says what came of it, nothing that is asked for
-// is wrong, and the same handle works after each.
+// logAgain breaks the link in all ways, one after the other: each append says what came of it, nothing that is asked
+// for is wrong, and the same handle works after each.
 func logAgain(b *bench[store.Log]) {
 	h := newHistory(false)
 	first := h.logDo(b.ctx, -1, b.witness, logInput{data: "first"}).index
@@ -135,7 +135,8 @@ func logAgain(b *bench[store.Log]) {
 	h.checkLog(b.test, b.witness)
 }
 
-// snapshotCut cuts while a snapshot of more than one request of most stores is sent: what is read is whole, the new one or the one before.
+// snapshotCut cuts while a snapshot of more than one request of most stores is sent: what is read is whole, the new one
+// or the one before.
 func snapshotCut(b *bench[store.Log]) {
 	old, index := store.Record{}, uint64(0)
 	for i, bytesBefore := range []int64{200, 100_000, 900_000, 1_600_000, 2_400_000} {
@@ -171,8 +172,8 @@ func snapshotCut(b *bench[store.Log]) {
 	}
 }
 
-// unsent asks for changes while there is no connection, and none can be made. Nothing was sent, so nothing is unknown, and
-// nothing comes later.
+// unsent asks for changes while there is no connection, and none can be made. Nothing was sent, so nothing is unknown,
+// and nothing comes later.
 func unsent(b *bench[store.Full]) {
 	v := b.put(b.witness, "f/a", "one", "")
 	b.warm(b.through)

@@ -7,8 +7,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// own opens a session that is to expire, or to survive, puts a document with it, and returns when the call of that began. If the machine stalls for the ttl
-// in between, it has lost the session, and starts again.
+// own opens a session that is to expire, or to survive, puts a document with it, and returns when the call of that
+// began. If the machine stalls for the ttl in between, it has lost the session, and starts again.
 func (b *bench[C]) own(s DocsWithSessions, key string) (session store.Session, v store.Version, called time.Time) {
 	b.Helper()
 	var err error
@@ -98,8 +98,9 @@ func expires(b *bench[DocsWithSessions], outage func(Link)) {
 	b.put(b.session(b.through), "f/a", "mine again", "")
 }
 
-// survives breaks the link for a part of the ttl: an owner that continues to write keeps its session and its document. A machine that stalls for so long
-// that it may have lost them proves nothing, and tries again; a faulty driver loses them each time.
+// survives breaks the link for a part of the ttl: an owner that continues to write keeps its session and its document.
+// A machine that stalls for so long that it may have lost them proves nothing, and tries again; a faulty driver loses
+// them each time.
 func survives(b *bench[DocsWithSessions], outage func(Link), part time.Duration) {
 	mayExpire(b)
 	for _, key := range []string{"f/a", "f/b", "f/c", "f/d", "f/e"} {
@@ -171,7 +172,8 @@ func (w *watches) hints(after string) {
 	w.hint(w.both[1], after+" (log)")
 }
 
-// goOn wants hints of changes, one after the other, that nothing else gives a cause for. Since late hints of before are allowed, it shows only in the sum.
+// goOn wants hints of changes, one after the other, that nothing else gives a cause for. Since late hints of before are
+// allowed, it shows only in the sum.
 func (w *watches) goOn() {
 	w.Helper()
 	for range 5 {

@@ -114,8 +114,8 @@ func (b *bench[C]) blow(s *storm, call calling[C]) {
 	s.end(b.test)
 }
 
-// keptCrash kills the server, again and again, while clients work whose links are whole: what was acknowledged is there afterwards, and all that was seen of
-// the documents and of the log fits one order.
+// keptCrash kills the server, again and again, while clients work whose links are whole: what was acknowledged is there
+// afterwards, and all that was seen of the documents and of the log fits one order.
 func keptCrash(b *bench[store.Full]) {
 	v := b.put(b.witness, "f/a", "one", "")
 	docs, log := newStorm(b.test), newStorm(b.test)

@@ -13,7 +13,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// GroupSession is the session that the members of the suite request, and GroupRebalance their rebalance time. A server must allow both.
+// GroupSession is the session that the members of the suite request, and GroupRebalance their rebalance time. A server
+// must allow both.
 const (
 	GroupSession   = 1500 * time.Millisecond
 	GroupRebalance = 3 * time.Second
@@ -118,7 +119,8 @@ func (p *seated) awaitRebalance() {
 	p.fails("heartbeat of "+p.name, p.err, store.ErrRebalance)
 }
 
-// gather brings members into one generation: the first of them joins, and each further one makes those before it join again.
+// gather brings members into one generation: the first of them joins, and each further one makes those before it join
+// again.
 func (tb *table) gather(members ...*seated) {
 	tb.Helper()
 	for i := range members {
@@ -126,7 +128,8 @@ func (tb *table) gather(members ...*seated) {
 	}
 }
 
-// together lets members go through rounds until all are in the same generation. Those who are there first send heartbeats until the others come.
+// together lets members go through rounds until all are in the same generation. Those who are there first send
+// heartbeats until the others come.
 func (tb *table) together(members ...*seated) {
 	tb.Helper()
 	var mu sync.Mutex

@@ -116,7 +116,8 @@ func groupAbsent(tb *table, absent, other *seated) {
 	absent.isOut("did not join")
 }
 
-// groupGivenUp has a Join that nobody waits for any more: the member may exist, and can join with the ID that the error came with.
+// groupGivenUp has a Join that nobody waits for any more: the member may exist, and can join with the ID that the error
+// came with.
 func groupGivenUp(tb *table, a, b *seated) {
 	ctx, cancel := context.WithCancelCause(tb.ctx)
 	done := make(chan struct{})

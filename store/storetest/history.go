@@ -36,8 +36,8 @@ const forever = int64(1) << 60
 // entry is an operation: what was asked for, and what came of it.
 type entry struct{ in, out any }
 
-// note takes up a call that began at a time and has returned, as its operations: none where it is known that nothing was
-// done, open-ended ones where that is unknown.
+// note takes up a call that began at a time and has returned, as its operations: none where it is known that nothing
+// was done, open-ended ones where that is unknown.
 func (h *history) note(client int, began int64, err error, entries ...entry) {
 	end := h.now()
 	h.mu.Lock()
@@ -82,8 +82,8 @@ func (h *history) check(t *test, model porcupine.Model) {
 	t.Fatalf("not linearizable: at most %d of %d operations fit one order; the history is above", longest, len(h.ops))
 }
 
-// The clients of a history: the number through their own links, and the number with direct connections. Those of a suite
-// are not more.
+// The clients of a history: the number through their own links, and the number with direct connections. Those of a
+// suite are not more.
 const (
 	clientsThrough = 3
 	clientsDirect  = 3
@@ -138,8 +138,8 @@ type register struct {
 	guess   bool
 }
 
-// docsModel is the sequential specification of one document. A write with an unknown outcome may happen at any time after
-// its call, or never: which is to happen behind everything that was seen.
+// docsModel is the sequential specification of one document. A write with an unknown outcome may happen at any time
+// after its call, or never: which is to happen behind everything that was seen.
 var docsModel = porcupine.Model{
 	Partition: func(ops []porcupine.Operation) (parts [][]porcupine.Operation) {
 		byKey := map[string][]porcupine.Operation{}
@@ -254,9 +254,9 @@ func (h *history) checkDocs(t *test, witness store.Docs) {
 	h.check(t, docsModel)
 }
 
-// dropOvertaken leaves out writes that are known not to have happened, by what others saw: who wrote at the same version
-// was the only one who did, since a version never comes back. He was told so, or others have read what he wrote. Each
-// open-ended write that stays makes the check dearer by a factor.
+// dropOvertaken leaves out writes that are known not to have happened, by what others saw: who wrote at the same
+// version was the only one who did, since a version never comes back. He was told so, or others have read what he
+// wrote. Each open-ended write that stays makes the check dearer by a factor.
 func (h *history) dropOvertaken() {
 	type at struct {
 		key     string

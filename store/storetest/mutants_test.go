@@ -18,8 +18,8 @@ import (
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// A suite is worth its name if a store that breaks one rule fails it, by the rule's name. A failing suite fails its test, so
-// each broken store runs in a process of its own; this variable names it.
+// A suite is worth its name if a store that breaks one rule fails it, by the rule's name. A failing suite fails its
+// test, so each broken store runs in a process of its own; this variable names it.
 const mutantVariable = "ROTA_STORETEST_MUTANT"
 
 // mutant is a store that breaks a rule: hooks replace what memory does.
@@ -67,8 +67,8 @@ var mutants = map[string]string{
 	"gets stale":                "getmany/in their order",
 }
 
-// TestSuitesFindWhatIsBroken runs the rule of each broken store, of each broken queue, and of each driver that is broken
-// where its network is.
+// TestSuitesFindWhatIsBroken runs the rule of each broken store, of each broken queue, and of each driver that is
+// broken where its network is.
 func TestSuitesFindWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	all := queueMutants()

@@ -27,7 +27,8 @@ func sees(begun int64, value string, v store.Version) porcupine.Operation {
 	return call(1, begun, begun+1, docsInput{op: "get"}, out)
 }
 
-// TestHistoriesWithOpenWrites holds the model against histories of one document. Version "1" of value "one" is there from the start.
+// TestHistoriesWithOpenWrites holds the model against histories of one document. Version "1" of value "one" is there
+// from the start.
 func TestHistoriesWithOpenWrites(t *testing.T) {
 	t.Parallel()
 	created := call(0, 0, 1, docsInput{op: "put", doc: "one"}, docsOutput{version: "1"})
@@ -61,7 +62,8 @@ func TestHistoriesWithOpenWrites(t *testing.T) {
 	}
 }
 
-// TestOvertakenWritesAreLeftOut keeps an open write whose version nobody else has replaced, and one that others have read.
+// TestOvertakenWritesAreLeftOut keeps an open write whose version nobody else has replaced, and one that others have
+// read.
 func TestOvertakenWritesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	h := newHistory(false)

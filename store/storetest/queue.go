@@ -50,7 +50,8 @@ func flowRules(rules ...flowRule) (all []rule[store.Queue]) {
 	return all
 }
 
-// lease is long enough for no test to see its end; the end of a short one is waited for. A server may count in whole seconds.
+// lease is long enough for no test to see its end; the end of a short one is waited for. A server may count in whole
+// seconds.
 const (
 	lease = 10 * time.Minute
 	short = time.Second

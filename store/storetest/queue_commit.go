@@ -131,8 +131,8 @@ func commitRace(a, b *flow) {
 	}
 }
 
-// queueUnsealed: a unit and the seal of its output's shard are written at the same time. Either the unit is refused, or who
-// sees the seal sees its message.
+// queueUnsealed: a unit and the seal of its output's shard are written at the same time. Either the unit is refused, or
+// who sees the seal sees its message.
 func queueUnsealed(t *test, open func() store.Queue) {
 	writer, sealer := &flow{test: t, Queue: open()}, &flow{test: t, Queue: open()}
 	shards := []store.Shard{in}
@@ -226,7 +226,8 @@ func queueEachOnce(first, _ *flow) {
 	first.depth(out, messages, messages, false)
 }
 
-// move moves messages from in to out until in is drained. It forgets what it has in some turns, and commits twice in others.
+// move moves messages from in to out until in is drained. It forgets what it has in some turns, and commits twice in
+// others.
 func (f *flow) move(ctx context.Context, worker int) error {
 	for turn := worker; ctx.Err() == nil; turn++ {
 		got, err := f.Receive(ctx, flowName, store.Receive{Shard: in, Limit: 5, Lease: short})

@@ -188,8 +188,8 @@ type owner struct {
 	slow    time.Duration // without a renewal for so long it may have lost the session
 }
 
-// keeps puts the document for a while, each time after a pause, and looks at it all the time. False if it was lost, or the store was away, and the machine
-// was too slow to renew in time, or stood still: that proves nothing.
+// keeps puts the document for a while, each time after a pause, and looks at it all the time. False if it was lost, or
+// the store was away, and the machine was too slow to renew in time, or stood still: that proves nothing.
 func (o *owner) keeps(t *test, d, pause time.Duration) bool {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -227,8 +227,9 @@ func away(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown)
 }
 
-// sessionRenewed puts a document shortly before its session would expire, again and again: it is there until shortly before the ttl has passed since the
-// last of these calls began. A machine that is too slow to call in time proves nothing, and tries again.
+// sessionRenewed puts a document shortly before its session would expire, again and again: it is there until shortly
+// before the ttl has passed since the last of these calls began. A machine that is too slow to call in time proves
+// nothing, and tries again.
 func sessionRenewed(t *test, open func() DocsWithSessions) {
 	const ttl = 4 * time.Second
 	s := open()

@@ -8,8 +8,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// barrier makes the server that the handle is connected to catch up, so that what is read from it afterwards is not older than the call. Calls that come
-// while one round is under way share the next one.
+// barrier makes the server that the handle is connected to catch up, so that what is read from it afterwards is not
+// older than the call. Calls that come while one round is under way share the next one.
 type barrier struct {
 	link   *link
 	path   string
@@ -90,8 +90,8 @@ func (b *barrier) request(c *zk.Conn) (uint64, error) {
 	return gen, err
 }
 
-// onOne runs what reads, behind what is waited for, on the same connection. Another connection may lead to a server that
-// is behind: then both are done again.
+// onOne runs what reads, behind what is waited for, on the same connection. Another connection may lead to a server
+// that is behind: then both are done again.
 func (c *conn) onOne(ctx context.Context, wait func(context.Context) (gen uint64, err error), read func() error) error {
 	for {
 		gen, err := wait(ctx)

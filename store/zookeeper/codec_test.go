@@ -46,7 +46,8 @@ func TestKeysAndNodesAreOneToOne(t *testing.T) {
 	})
 }
 
-// TestRowsOfOthers: what is no row of ours is a row of another program, with all its bytes, and what is no version of ours is refused.
+// TestRowsOfOthers: what is no row of ours is a row of another program, with all its bytes, and what is no version of
+// ours is refused.
 func TestRowsOfOthers(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{"", "x", "a\nb", "short\na.1\nvalue", "abcdefghijklmnopq\na.1\nvalue"} {
@@ -121,7 +122,8 @@ func packet(words ...int32) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
 }
 
-// TestWireUnderstandsAnyChunks cuts a stream of answers at random places, which must not change what the wire sees in it.
+// TestWireUnderstandsAnyChunks cuts a stream of answers at random places, which must not change what the wire sees in
+// it.
 func TestWireUnderstandsAnyChunks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

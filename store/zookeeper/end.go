@@ -26,7 +26,8 @@ const (
 	shakeLength = shakePass + passLength
 )
 
-// issued reads an identity from the body of a handshake's answer; false where it has none that this program understands.
+// issued reads an identity from the body of a handshake's answer; false where it has none that this program
+// understands.
 func issued(body []byte) (identity, bool) {
 	if len(body) < shakeLength || binary.BigEndian.Uint32(body[shakePass-4:]) != passLength {
 		return identity{}, false
@@ -65,12 +66,12 @@ func (c *conn) EndLease(ctx context.Context, key string) error {
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, errors.Join(errs...))
 }
 
-// drops is how often a server may drop the connection before another one is asked: a quarter of a second with the pauses in between, which double from a
-// millisecond.
+// drops is how often a server may drop the connection before another one is asked: a quarter of a second with the
+// pauses in between, which double from a millisecond.
 const drops = 8
 
-// endAt ends a session by one server. A server may drop the connection of a session that it has just ended, or is about to end, instead of answering. So
-// what counts is that the session cannot be taken up any more.
+// endAt ends a session by one server. A server may drop the connection of a session that it has just ended, or is about
+// to end, instead of answering. So what counts is that the session cannot be taken up any more.
 func (o Options) endAt(ctx context.Context, addr string, i identity) error {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()

@@ -15,7 +15,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// dropping is a server that drops the connection of a session: so many times at the handshake, then as many times at its end. Then the session is gone.
+// dropping is a server that drops the connection of a session: so many times at the handshake, then as many times at
+// its end. Then the session is gone.
 func dropping(t *testing.T, times int) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -46,7 +47,8 @@ func dropping(t *testing.T, times int) (addr string) {
 	return l.Addr().String()
 }
 
-// A server that drops the connection while it ends a session is asked again, until the session is gone; but not for ever.
+// A server that drops the connection while it ends a session is asked again, until the session is gone; but not for
+// ever.
 func TestDroppedWhileASessionEnds(t *testing.T) {
 	t.Parallel()
 	o := Options{Timeout: 10 * time.Second}

@@ -45,7 +45,8 @@ func (e *awayError) Unwrap() []error {
 	return errs
 }
 
-// sentError says that a request may have been sent and was not answered: what it changes may be changed now, later or never.
+// sentError says that a request may have been sent and was not answered: what it changes may be changed now, later or
+// never.
 type sentError struct{ err error }
 
 func (e *sentError) Error() string { return "no answer: " + e.err.Error() }
@@ -59,8 +60,9 @@ func (e *refusedError) Unwrap() []error {
 	return []error{store.ErrUnavailable, e.err}
 }
 
-// classify says what an error of the library proves. The server's answers pass as they are: each of them means that nothing was changed. ErrNoServer is
-// given only to requests that still lay in the queue. Anything else can come before or after the request has left.
+// classify says what an error of the library proves. The server's answers pass as they are: each of them means that
+// nothing was changed. ErrNoServer is given only to requests that still lay in the queue. Anything else can come before
+// or after the request has left.
 func classify(err error) error {
 	if errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrInvalidPath) {
 		return &refusedError{err}
@@ -71,7 +73,8 @@ func classify(err error) error {
 	return &sentError{err}
 }
 
-// answered reports whether the server gave this answer. ErrClosing is not among them, since the library uses it for requests that were sent too.
+// answered reports whether the server gave this answer. ErrClosing is not among them, since the library uses it for
+// requests that were sent too.
 func answered(err error) bool {
 	for _, a := range []error{
 		zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists, zk.ErrNotEmpty, zk.ErrSessionExpired,
@@ -167,7 +170,8 @@ func unwrapSent(err error) error {
 	return fmt.Errorf("the server was there and went away: %w: %w", store.ErrUnavailable, sent.err)
 }
 
-// speaksHTTP reports whether a web server listens there. Those wait for the end of the handshake's first line, and so say nothing.
+// speaksHTTP reports whether a web server listens there. Those wait for the end of the handshake's first line, and so
+// say nothing.
 func speaksHTTP(addr string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

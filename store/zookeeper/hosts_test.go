@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestHostsInTurn makes attempts that all fail: each server in turn, with growing pauses between rounds, then with the pauses of the library.
+// TestHostsInTurn makes attempts that all fail: each server in turn, with growing pauses between rounds, then with the
+// pauses of the library.
 func TestHostsInTurn(t *testing.T) {
 	t.Parallel()
 	h := &hosts{}

@@ -13,14 +13,16 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// hub holds the watches of a handle. ZooKeeper's own watches tell of one change each and are then gone. Who is told of a change mostly looks at what has
-// changed, and his read arms the spot again: he sees what happened before, and of what comes later there will be another event. What nobody looks at is
-// armed by the hub's goroutine some time later, which then gives another hint, because of what was missed meanwhile.
+// hub holds the watches of a handle. ZooKeeper's own watches tell of one change each and are then gone. Who is told of
+// a change mostly looks at what has changed, and his read arms the spot again: he sees what happened before, and of
+// what comes later there will be another event. What nobody looks at is armed by the hub's goroutine some time later,
+// which then gives another hint, because of what was missed meanwhile.
 //
-// A spot is armed once, however many watches want it, because an armed watch cannot be taken back. The library knows of none of them.
+// A spot is armed once, however many watches want it, because an armed watch cannot be taken back. The library knows of
+// none of them.
 //
-// What was found at an armed spot is known to be there until an event comes, or the connection goes: the servers send events in order with answers, so
-// a read behind a barrier, on the same connection, need not ask for it again.
+// What was found at an armed spot is known to be there until an event comes, or the connection goes: the servers send
+// events in order with answers, so a read behind a barrier, on the same connection, need not ask for it again.
 type hub struct {
 	c    *conn
 	ctx  context.Context
@@ -61,8 +63,8 @@ type watch struct {
 	left  bool // those who were told of a change may still look at it
 }
 
-// Watch implements driver.Documents. It uses one of ZooKeeper's watches for each folder and each row below the prefix, and
-// reads a row again after each change of it: watch only small prefixes.
+// Watch implements driver.Documents. It uses one of ZooKeeper's watches for each folder and each row below the prefix,
+// and reads a row again after each change of it: watch only small prefixes.
 func (c *conn) Watch(ctx context.Context, prefix string, hint func()) error {
 	if err := c.begun(ctx); err != nil {
 		return err
@@ -183,7 +185,8 @@ func (h *hub) serve(w *watch) {
 	w.hint()
 }
 
-// begin registers a read that is to arm a spot. It is before the request, since the event may come before the answer is seen; nil: it shall arm nothing.
+// begin registers a read that is to arm a spot. It is before the request, since the event may come before the answer is
+// seen; nil: it shall arm nothing.
 func (h *hub) begin(at spot) *arming {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -214,7 +217,8 @@ func (h *hub) settle(at spot, a *arming, n node, err error) (made bool) {
 	return true
 }
 
-// known is what is at a spot, if it is armed. That is as good as asking the server at the time of its last answer, so it is asked for after one.
+// known is what is at a spot, if it is armed. That is as good as asking the server at the time of its last answer, so
+// it is asked for after one.
 func (h *hub) known(at spot) (node, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -305,8 +309,8 @@ func (h *hub) event(e zk.Event) {
 	}
 }
 
-// session handles a change of the connection. A lost connection loses its watches, and events until the next one are missed: all watches are armed again.
-// h.mu is held.
+// session handles a change of the connection. A lost connection loses its watches, and events until the next one are
+// missed: all watches are armed again. h.mu is held.
 func (h *hub) session(now zk.State) {
 	switch now {
 	case zk.StateDisconnected:

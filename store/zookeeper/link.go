@@ -13,8 +13,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// link is one ZooKeeper session and the connection that carries it. The library below connects again by itself; link adds what it lacks: calls that
-// end with their ctx, a proof for each call that it was or was not sent, and the end of the session as a fact. It is safe for concurrent use.
+// link is one ZooKeeper session and the connection that carries it. The library below connects again by itself; link
+// adds what it lacks: calls that end with their ctx, a proof for each call that it was or was not sent, and the end of
+// the session as a fact. It is safe for concurrent use.
 type link struct {
 	o       linkOptions
 	hosts   *hosts
@@ -290,8 +291,8 @@ func (l *link) away(cause error) error {
 	return &awayError{cause: cause, last: l.lastErr}
 }
 
-// do makes one call of the library: fn runs once there is a connection, on a goroutine of its own, because the library knows no ctx. What the error
-// proves is said by [sentError].
+// do makes one call of the library: fn runs once there is a connection, on a goroutine of its own, because the library
+// knows no ctx. What the error proves is said by [sentError].
 func do[T any](ctx context.Context, l *link, fn func(*zk.Conn) (T, error)) (T, error) {
 	type answer struct {
 		value T

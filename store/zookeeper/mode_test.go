@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestModes reads answers to srvr: what a server does not say of itself, or says after too many bytes, makes each read a transaction.
+// TestModes reads answers to srvr: what a server does not say of itself, or says after too many bytes, makes each read
+// a transaction.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	const head = "Zookeeper version: 3.9.5\nLatency min/avg/max: 0/0.4/5\nReceived: 12\n"

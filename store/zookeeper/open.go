@@ -160,14 +160,15 @@ func (c *conn) makeParents(ctx context.Context) error {
 
 // The value of a sync depends on the server that answers it.
 //
-// A following server forwards it to the leader, which answers after the transactions that it has sent to that server; so a later read there is not
-// older than the sync. The leader itself answers a sync at once, like any read (matchSyncs in its CommitProcessor), and it sends a transaction to its followers before it applies
-// it: for a moment, the leader may lack what a follower has acknowledged, even after a sync. So at the leader, and if the role of the
-// server is unknown, a barrier is an empty transaction, which is applied in its turn. A single server does all in one order, and a read comes after everything that it has
-// acknowledged: there, any request is enough.
+// A following server forwards it to the leader, which answers after the transactions that it has sent to that server;
+// so a later read there is not older than the sync. The leader itself answers a sync at once, like any read (matchSyncs
+// in its CommitProcessor), and it sends a transaction to its followers before it applies it: for a moment, the leader
+// may lack what a follower has acknowledged, even after a sync. So at the leader, and if the role of the server is
+// unknown, a barrier is an empty transaction, which is applied in its turn. A single server does all in one order, and
+// a read comes after everything that it has acknowledged: there, any request is enough.
 //
-// The server is asked with the command srvr, on a separate connection, because a session cannot ask it. A server drops its connections when it
-// becomes or stops being the leader, so its answer holds as long as a connection lasts.
+// The server is asked with the command srvr, on a separate connection, because a session cannot ask it. A server drops
+// its connections when it becomes or stops being the leader, so its answer holds as long as a connection lasts.
 
 const (
 	askCommand = "srvr"

@@ -24,20 +24,20 @@ type Options struct {
 	Servers []string
 	// Path is the node above the whole store, "/a/b"; default "/rota". It is created if it is missing.
 	Path string
-	// User and Password are digest credentials. With them, only this user may read and write the nodes at and below Path; created parents
-	// of Path are open to all. ZooKeeper sends the password unencrypted: use TLS with it.
+	// User and Password are digest credentials. With them, only this user may read and write the nodes at and below
+	// Path; created parents of Path are open to all. ZooKeeper sends the password unencrypted: use TLS with it.
 	User, Password string
 	// TLS connects through TLS; the server needs a secureClientPort. An empty ServerName is taken from the address.
 	TLS *tls.Config
-	// Session is the timeout of the handle's own session, which holds no documents; default 10 s. A server that does not answer is
-	// abandoned after two thirds of it.
+	// Session is the timeout of the handle's own session, which holds no documents; default 10 s. A server that does
+	// not answer is abandoned after two thirds of it.
 	Session time.Duration
 	// MustExist refuses a path without a store (store.ErrNotFound), instead of creating one.
 	MustExist bool
 	// ReadOnly opens the store read-only: it implies MustExist, and every change is refused before it is sent.
 	ReadOnly bool
-	// QuorumReads makes each read wait for its own transaction instead of ZooKeeper's sync; for its effect see "What is not guaranteed" in the package
-	// comment. It is needed if Servers are load balancers.
+	// QuorumReads makes each read wait for its own transaction instead of ZooKeeper's sync; for its effect see "What is
+	// not guaranteed" in the package comment. It is needed if Servers are load balancers.
 	QuorumReads bool
 	// Timeout bounds Open, and how long a call waits for a lost connection unless its ctx ends before; default 10 s.
 	Timeout time.Duration
@@ -101,8 +101,8 @@ func checkPath(path string) error {
 // errGivenUp ends attempts to connect.
 var errGivenUp = errors.New("the connection was given up")
 
-// hosts tells the library which server to try next. The library's own provider waits a second before it comes back to a server, also when that has
-// just dropped the connection because of an election that takes a third of it.
+// hosts tells the library which server to try next. The library's own provider waits a second before it comes back to a
+// server, also when that has just dropped the connection because of an election that takes a third of it.
 type hosts struct {
 	mu      sync.Mutex
 	servers []string
@@ -125,7 +125,8 @@ func (h *hosts) Len() int {
 	return len(h.servers)
 }
 
-// quickRounds is how many times all servers are tried with short pauses. After that the library pauses for a second, and refuses what waits.
+// quickRounds is how many times all servers are tried with short pauses. After that the library pauses for a second,
+// and refuses what waits.
 const quickRounds = 6
 
 // Next implements zk.HostProvider.
@@ -146,7 +147,8 @@ func (h *hosts) Connected() {
 	h.failed = 0
 }
 
-// pause is how long to wait before the present attempt: nothing in the first round, then 20 ms, 40 ms, and so on to 320 ms for each round.
+// pause is how long to wait before the present attempt: nothing in the first round, then 20 ms, 40 ms, and so on to 320
+// ms for each round.
 func (h *hosts) pause() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

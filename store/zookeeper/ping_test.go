@@ -51,7 +51,8 @@ func (q *quiet) Close() error {
 	return nil
 }
 
-// TestPings checks that a ping is sent after three eighths of the timeout without another request, and none after the connection was closed.
+// TestPings checks that a ping is sent after three eighths of the timeout without another request, and none after the
+// connection was closed.
 func TestPings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

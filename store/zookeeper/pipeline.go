@@ -132,5 +132,6 @@ type arming struct {
 	node node // what was found, if it is done
 }
 
-// mostKept is the most bytes of data that are looked at again while they are armed: what is watched is small, or is asked for each time.
+// mostKept is the most bytes of data that are looked at again while they are armed: what is watched is small, or is
+// asked for each time.
 const mostKept = 16 << 10

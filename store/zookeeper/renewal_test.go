@@ -35,8 +35,8 @@ func silentLease() *lease {
 	return &lease{link: l, c: &conn{}}
 }
 
-// TestRenewAfterASilence lets a session be silent. After more than half of its timeout Renew makes a new connection, whose
-// handshake asks the leader about the session. An answer does not help then: the leader may not have heard of it.
+// TestRenewAfterASilence lets a session be silent. After more than half of its timeout Renew makes a new connection,
+// whose handshake asks the leader about the session. An answer does not help then: the leader may not have heard of it.
 func TestRenewAfterASilence(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

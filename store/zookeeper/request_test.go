@@ -67,8 +67,9 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// TestFailedWriteIsReportedByReadsOnly makes a write fail. If the library learned of it from Write, it would answer the request at once, again when
-// the connection has ended, and a third time if its handle was closed meanwhile; nobody receives the third answer, so the library would block for ever.
+// TestFailedWriteIsReportedByReadsOnly makes a write fail. If the library learned of it from Write, it would answer the
+// request at once, again when the connection has ended, and a third time if its handle was closed meanwhile; nobody
+// receives the third answer, so the library would block for ever.
 func TestFailedWriteIsReportedByReadsOnly(t *testing.T) {
 	t.Parallel()
 	q := &quiet{began: time.Now()}

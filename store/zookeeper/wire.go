@@ -13,19 +13,21 @@ import (
 // errNotZooKeeper is an answer that no ZooKeeper server gives.
 var errNotZooKeeper = errors.New("what answers there is not ZooKeeper")
 
-// The parts of ZooKeeper's protocol that this package parses: each packet starts with its length; a request continues with an id and its type, an
-// answer with the id of its request. The first packet of each direction is the handshake.
+// The parts of ZooKeeper's protocol that this package parses: each packet starts with its length; a request continues
+// with an id and its type, an answer with the id of its request. The first packet of each direction is the handshake.
 const (
 	maxHandshake = 1 << 10  // bytes of the server's handshake, which has about 40
 	maxPacket    = 64 << 20 // bytes of an answer: the longest are names of children
 )
 
-// wire is one connection to a server. It inspects the traffic, because the client library does not report the session timeout that the server granted,
-// when the server last heard of us, or whether it confirmed the end of the session; and it would allocate any length in the first four bytes.
+// wire is one connection to a server. It inspects the traffic, because the client library does not report the session
+// timeout that the server granted, when the server last heard of us, or whether it confirmed the end of the session;
+// and it would allocate any length in the first four bytes.
 //
-// It also requests two things that the library can request, but not without data races. A library that holds watches (GetW, ChildrenW) sets them again after
-// each reconnect, which we do not need (see hub.event). For that it reads the newest transaction id while another goroutine writes it: so this package
-// turns reads into reads with watches, and the library holds none. And its CreateContainer reads an answer that is still being filled if the connection is closed
+// It also requests two things that the library can request, but not without data races. A library that holds watches
+// (GetW, ChildrenW) sets them again after each reconnect, which we do not need (see hub.event). For that it reads the
+// newest transaction id while another goroutine writes it: so this package turns reads into reads with watches, and the
+// library holds none. And its CreateContainer reads an answer that is still being filled if the connection is closed
 // meanwhile; its Create does not, and this package turns it into the creation of a container.
 type wire struct {
 	net.Conn
@@ -205,8 +207,9 @@ func (f *frame) take(p []byte) (rest []byte, done bool) {
 	return p[n:], n == missing
 }
 
-// request is a packet that the library writes, as far as it is looked at: the length of the rest, an id, what it asks for. A read continues with a path,
-// the length of which comes first, and a byte that says whether it leaves a watch. The creation of a node ends with four bytes that say of what kind.
+// request is a packet that the library writes, as far as it is looked at: the length of the rest, an id, what it asks
+// for. A read continues with a path, the length of which comes first, and a byte that says whether it leaves a watch.
+// The creation of a node ends with four bytes that say of what kind.
 type request []byte
 
 // What requests ask for.
@@ -260,11 +263,13 @@ func (r request) leaving() request {
 	return c
 }
 
-// A server ends a session if it receives nothing from it for its timeout. The library pings by its own clock, every third of the timeout, regardless of other traffic.
-// This package drops those pings, and sends one only after three eighths of the timeout without traffic.
+// A server ends a session if it receives nothing from it for its timeout. The library pings by its own clock, every
+// third of the timeout, regardless of other traffic. This package drops those pings, and sends one only after three
+// eighths of the timeout without traffic.
 //
-// That is a bit more than the third after which a member renews its heartbeat, so a session of such a member is not pinged at all. It is less than the half within which
-// the server must have heard of a session before a write (lease.go), and less than the two thirds after which the library abandons a silent connection.
+// That is a bit more than the third after which a member renews its heartbeat, so a session of such a member is not
+// pinged at all. It is less than the half within which the server must have heard of a session before a write
+// (lease.go), and less than the two thirds after which the library abandons a silent connection.
 
 // pingID is the id of all pings.
 const pingID = -2

@@ -57,7 +57,8 @@ func TestOutputThatOthersHold(t *testing.T) {
 	}
 }
 
-// TestOrphans: a process that adopts ends those of its programs and leaves no zombies; a child of its own is not touched.
+// TestOrphans: a process that adopts ends those of its programs and leaves no zombies; a child of its own is not
+// touched.
 func TestOrphans(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), orphansVariable+"=1")

@@ -15,19 +15,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// group is the control group of a room. Its process holds the directory locked for itself alone, until it dies: then the programs belong to nobody, and
-// everyone who sees that ends them, several at once if need be.
+// group is the control group of a room. Its process holds the directory locked for itself alone, until it dies: then
+// the programs belong to nobody, and everyone who sees that ends them, several at once if need be.
 //
-// It holds two locks. A flock belongs to a descriptor: children hold it too until they replace their program, and when a process dies, its flocks are
-// released one after the other. Others may see that a member has died, by the flock of its session, before this one is released. A lock of POSIX belongs to
-// the process alone, and the kernel releases all of them before the first flock. So a group with a flock and no lock of POSIX has an owner that is dying.
+// It holds two locks. A flock belongs to a descriptor: children hold it too until they replace their program, and when
+// a process dies, its flocks are released one after the other. Others may see that a member has died, by the flock of
+// its session, before this one is released. A lock of POSIX belongs to the process alone, and the kernel releases all
+// of them before the first flock. So a group with a flock and no lock of POSIX has an owner that is dying.
 type group struct {
 	own  string // that of the process
 	dir  string
 	file *os.File
 }
 
-// processName is in the names of all groups of this process. It must not look at them: a process that closes a descriptor of a file loses its POSIX locks of it.
+// processName is in the names of all groups of this process. It must not look at them: a process that closes a
+// descriptor of a file loses its POSIX locks of it.
 //
 // read-only: chosen at the start.
 var processName = rand.Text()[:8]
@@ -129,7 +131,8 @@ func hold(dir string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// sweep ends the programs of groups that nobody holds, beside this one. What cannot be ended is tried again before the next program.
+// sweep ends the programs of groups that nobody holds, beside this one. What cannot be ended is tried again before the
+// next program.
 func (g *group) sweep() {
 	dirs, err := filepath.Glob(filepath.Join(g.own, groupPrefix+"*"))
 	if err != nil {
@@ -168,7 +171,8 @@ func inherit(ctx context.Context, dir string) *os.File {
 	return f
 }
 
-// ownerLives reports whether the owner of a group holds its lock of POSIX. One that cannot be asked about is taken for alive.
+// ownerLives reports whether the owner of a group holds its lock of POSIX. One that cannot be asked about is taken for
+// alive.
 func ownerLives(group *os.File) bool {
 	lock := unix.Flock_t{Type: unix.F_WRLCK}
 	return unix.FcntlFlock(group.Fd(), unix.F_GETLK, &lock) != nil || lock.Type != unix.F_UNLCK
@@ -235,7 +239,8 @@ func endGroup(ctx context.Context, dir string) error {
 	return nil
 }
 
-// removeAll removes a group that has no processes, and the groups below it. The kernel may need a moment after the last one has ended.
+// removeAll removes a group that has no processes, and the groups below it. The kernel may need a moment after the last
+// one has ended.
 func removeAll(dir string) error {
 	below, err := filepath.Glob(filepath.Join(dir, "*", "cgroup.procs"))
 	if err != nil {

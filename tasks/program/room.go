@@ -23,8 +23,9 @@ var ErrUnsupported = errors.New("programs can only be run on Linux")
 type Options struct {
 	// NoGroup disables control groups.
 	NoGroup bool
-	// Adopt makes this process the parent of orphans of its programs, if there are no control groups. Then the end of a program needs no scan
-	// of all processes of the machine. Use it in a process that starts no programs in another way, because it also reaps their orphans.
+	// Adopt makes this process the parent of orphans of its programs, if there are no control groups. Then the end of a
+	// program needs no scan of all processes of the machine. Use it in a process that starts no programs in another
+	// way, because it also reaps their orphans.
 	Adopt bool
 	// Logger gets the reason why there are no control groups; default: discard.
 	Logger *slog.Logger
@@ -75,8 +76,9 @@ func NewRoom(o Options) *Room {
 // Place identifies its programs.
 func (r *Room) Place() Place { return r.place }
 
-// Run runs a program until it exits. When ctx ends, its process group gets SIGTERM and, after the grace, SIGKILL. Then all remaining descendants are
-// killed, and Run returns when none is left. An error means that the program could not be started or waited for.
+// Run runs a program until it exits. When ctx ends, its process group gets SIGTERM and, after the grace, SIGKILL. Then
+// all remaining descendants are killed, and Run returns when none is left. An error means that the program could not be
+// started or waited for.
 func (r *Room) Run(ctx context.Context, c Command) (End, error) { return r.run(ctx, c) }
 
 // Close removes the control group. Programs must have ended.
@@ -85,7 +87,8 @@ func (r *Room) Close() error { return r.close() }
 // mark is that of the next program.
 func (r *Room) mark() string { return r.place.Mark + "." + strconv.FormatUint(r.count.Add(1), 10) }
 
-// marked reports whether an environment, variables with a NUL after each, has a mark: the whole one, or that of any program of a room.
+// marked reports whether an environment, variables with a NUL after each, has a mark: the whole one, or that of any
+// program of a room.
 func marked(environ, mark string) bool {
 	for v := range strings.SplitSeq(environ, "\x00") {
 		value, ok := strings.CutPrefix(v, variable+"=")

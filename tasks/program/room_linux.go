@@ -39,8 +39,9 @@ func (r *Room) close() error {
 	return r.group.close()
 }
 
-// run keeps one goroutine on its thread for the program's whole life: the kernel sends Pdeathsig when the thread that started the program ends, not the
-// process. It covers the program itself, should this process die together with whoever would end the rest.
+// run keeps one goroutine on its thread for the program's whole life: the kernel sends Pdeathsig when the thread that
+// started the program ends, not the process. It covers the program itself, should this process die together with
+// whoever would end the rest.
 func (r *Room) run(ctx context.Context, c Command) (End, error) {
 	type result struct {
 		end End

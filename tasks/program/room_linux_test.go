@@ -123,7 +123,8 @@ var escapes = []struct {
 	{"cleared environment and double fork", `(setsid env -i sh -c 'echo $$ >PIPE; exec sleep 1000' &)`, 1, false},
 }
 
-// No process that a program has started is left when Run returns: neither where the program ended by itself, nor where it was stopped.
+// No process that a program has started is left when Run returns: neither where the program ended by itself, nor where
+// it was stopped.
 func TestNothingIsLeft(t *testing.T) {
 	rooms(t, func(t *testing.T, r *Room) {
 		for _, e := range escapes {
@@ -301,7 +302,8 @@ func TestFindGroup(t *testing.T) {
 	}
 }
 
-// An owner died and nobody ended what its programs have left: the next program of another room begins after that has ended.
+// An owner died and nobody ended what its programs have left: the next program of another room begins after that has
+// ended.
 func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
 	r := newRoom(t, Options{})
 	p := newPipe(t)
@@ -322,7 +324,8 @@ func TestWhatADeadOwnerHasLeftEndsFirst(t *testing.T) {
 	}
 }
 
-// An owner is dying: another lock of it, by which others see that it is dead, is free already, and that of its group is not yet. They wait for that.
+// An owner is dying: another lock of it, by which others see that it is dead, is free already, and that of its group is
+// not yet. They wait for that.
 func TestADyingOwnersGroup(t *testing.T) {
 	r := newRoom(t, Options{})
 	dying := filepath.Join(r.group.own, groupPrefix+"dying"+r.place.Mark)

@@ -25,8 +25,8 @@ func endMarked(ctx context.Context, mark string) error {
 	}
 }
 
-// catch are processes that are about to be killed. They are suspended first, so that none of them starts another one while the rest is looked for: a
-// descendant without the mark cannot be found any more once those above it have ended.
+// catch are processes that are about to be killed. They are suspended first, so that none of them starts another one
+// while the rest is looked for: a descendant without the mark cannot be found any more once those above it have ended.
 type catch struct {
 	mark string
 	held map[int]int // a descriptor by number
@@ -147,8 +147,9 @@ func look(pid int) (process, bool) {
 	return process{pid, parent}, err == nil
 }
 
-// marked reports whether a process has the mark. unclear: it is just replacing its program, or ending: for that moment it has neither arguments nor environment,
-// and cannot be told from others. An environment that is empty beside arguments was read before the new program's was there, or is empty for good.
+// marked reports whether a process has the mark. unclear: it is just replacing its program, or ending: for that moment
+// it has neither arguments nor environment, and cannot be told from others. An environment that is empty beside
+// arguments was read before the new program's was there, or is empty for good.
 func (p process) marked(mark string) (marks, unclear bool) {
 	if p.pid == kthreadd || p.parent == kthreadd {
 		return false, false

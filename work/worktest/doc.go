@@ -2,8 +2,9 @@
 //
 // # Purpose
 //
-// [NewGrant] makes a grant whose [Host] keeps everything in memory: samples are collected, positions are kept and fenced by token as
-// in the real supervisor, and the test decides whether the lease is valid. [Run] makes a type's Runner and calls it once.
+// [NewGrant] makes a grant whose [Host] keeps everything in memory: samples are collected, positions are kept and
+// fenced by token as in the real supervisor, and the test decides whether the lease is valid. [Run] makes a type's
+// Runner and calls it once.
 //
 //	g, host := worktest.NewGrant(t, work.Definition{Config: []byte(`{"addr":"127.0.0.1:1"}`)})
 //	err := worktest.Run(t, tasks.TCP(), g)

@@ -9,8 +9,8 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// NewGrant returns a grant of the partition "test" to the member "m1" under token 1, and its host. Fields may be changed
-// before use; for another partition use NewGrantOf.
+// NewGrant returns a grant of the partition "test" to the member "m1" under token 1, and its host. Fields may be
+// changed before use; for another partition use NewGrantOf.
 func NewGrant(tb testing.TB, d work.Definition) (*work.Grant, *Host) {
 	tb.Helper()
 	h := NewHost()

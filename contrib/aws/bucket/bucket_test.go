@@ -139,8 +139,8 @@ func TestMarkedObjectsAreTakenOnce(t *testing.T) {
 	}
 }
 
-// What is done is deleted, but not what has come in its place meanwhile. What comes again is taken again, also within the second by which S3 tells
-// versions with the same content apart.
+// What is done is deleted, but not what has come in its place meanwhile. What comes again is taken again, also within
+// the second by which S3 tells versions with the same content apart.
 func TestDoneObjectsAreDeleted(t *testing.T) {
 	b := setup(t, "logs")
 	b.tamper = b.dated("2020-01-01T00:00:00Z", "2020-01-01T00:00:00Z")

@@ -24,8 +24,9 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// Config is what all members are told through the task. The zero value is one pass over buckets of AWS in the region of the process. Credentials have
-// no place in it: each process finds its own, by the SDK's chain (environment, shared files, role of the machine).
+// Config is what all members are told through the task. The zero value is one pass over buckets of AWS in the region of
+// the process. Credentials have no place in it: each process finds its own, by the SDK's chain (environment, shared
+// files, role of the machine).
 type Config struct {
 	Region    string `json:"region,omitempty"`     // default: that of the process
 	Endpoint  string `json:"endpoint,omitempty"`   // URL of a gateway, "http://minio:9000"; default: AWS
@@ -33,7 +34,8 @@ type Config struct {
 	Anonymous bool   `json:"anonymous,omitempty"`  // ask without credentials
 	// Follow is how to go on when all objects were listed; default Once.
 	Follow Follow `json:"follow,omitempty"`
-	// Marks is where Follow marks puts an object for each one that is done: "s3://bucket/prefix/", outside of what is listed.
+	// Marks is where Follow marks puts an object for each one that is done: "s3://bucket/prefix/", outside of what is
+	// listed.
 	Marks  string        `json:"marks,omitempty"`
 	Poll   work.Duration `json:"poll,omitempty"`   // how long to wait before it is looked again for new objects; default 30 s
 	Window int           `json:"window,omitempty"` // most objects outstanding; default 256
@@ -129,8 +131,8 @@ func (p place) holds(q place) bool {
 // longestKey bounds keys of items, of 1,024 bytes that they may have.
 const longestKey = 900
 
-// itemKey names the item of an object. It begins with the bucket, never with "s3:", so it is never that of a place; names that no key may be
-// are escaped, long ones cut and told apart by their digest.
+// itemKey names the item of an object. It begins with the bucket, never with "s3:", so it is never that of a place;
+// names that no key may be are escaped, long ones cut and told apart by their digest.
 func itemKey(bucket, name string) string {
 	key := bucket + "/" + strings.ReplaceAll(url.PathEscape(name), "%2F", "/")
 	if len(key) <= longestKey {

@@ -58,7 +58,8 @@ func gateway(t *testing.T) *bed {
 	return b
 }
 
-// The same on a gateway that is not written for tests: names that sort otherwise as files, marks with conditions, deletes.
+// The same on a gateway that is not written for tests: names that sort otherwise as files, marks with conditions,
+// deletes.
 func TestOnARealGateway(t *testing.T) {
 	b := gateway(t)
 	var want []string

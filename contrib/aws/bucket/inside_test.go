@@ -87,7 +87,8 @@ func TestLongNamesFit(t *testing.T) {
 	}
 }
 
-// Behind the last name a place that is listed again begins again, also when nothing was behind the name that it came from: what stood there is deleted.
+// Behind the last name a place that is listed again begins again, also when nothing was behind the name that it came
+// from: what stood there is deleted.
 func TestTheEndOfAPlace(t *testing.T) {
 	t.Parallel()
 	const written, left = `{"after":"b"}`, `{"after":""}`

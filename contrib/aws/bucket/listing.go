@@ -75,7 +75,8 @@ func list(ctx context.Context, g *rota.Grant, s service) error {
 	}}.Run(ctx, g)
 }
 
-// next looks for objects until there are some, or none are left. What it passes over costs requests, and no entry of the cluster's log.
+// next looks for objects until there are some, or none are left. What it passes over costs requests, and no entry of
+// the cluster's log.
 func (l *listing) next(ctx context.Context, at []byte, limit int) (rota.Page, error) {
 	c, err := decodeCursor(at)
 	if err != nil {
@@ -100,8 +101,9 @@ func (l *listing) next(ctx context.Context, at []byte, limit int) (rota.Page, er
 	}
 }
 
-// look asks for the objects behind a name; found are those of them that are to be taken. Where what was listed is listed again, that is all but what
-// waits or runs already. The window is asked for first: an object that is done by then is marked or deleted in what comes after.
+// look asks for the objects behind a name; found are those of them that are to be taken. Where what was listed is
+// listed again, that is all but what waits or runs already. The window is asked for first: an object that is done by
+// then is marked or deleted in what comes after.
 func (l *listing) look(ctx context.Context, after string, limit int) (p page, found []listed, err error) {
 	var w work.Window
 	if l.again() {
@@ -125,8 +127,8 @@ func (l *listing) look(ctx context.Context, after string, limit int) (p page, fo
 // again tells whether the place is listed from its beginning when its end was reached.
 func (l *listing) again() bool { return l.config.Follow == Marks || l.config.Follow == Delete }
 
-// atEnd is the page behind which nothing was shown. A place that is listed again goes on from its beginning, and stays there while nothing is new: then
-// nothing is written.
+// atEnd is the page behind which nothing was shown. A place that is listed again goes on from its beginning, and stays
+// there while nothing is new: then nothing is written.
 func (l *listing) atEnd(items []rota.Item, from, c cursor, at []byte) rota.Page {
 	p := rota.Page{Items: items, Cursor: c.encode(), End: l.config.Follow == Once}
 	still := c.After == from.After

@@ -31,8 +31,8 @@ func (s service) markOf(bucket, name string) place {
 	return place{m.bucket, m.prefix + bucket + "/" + name}
 }
 
-// unmarked leaves out the objects that have a newer mark, and those with a mark of the same second which says that it is of this version.
-// They stand between two names.
+// unmarked leaves out the objects that have a newer mark, and those with a mark of the same second which says that it
+// is of this version. They stand between two names.
 func (l *listing) unmarked(ctx context.Context, after, last string, objects []listed) ([]listed, error) {
 	if len(objects) == 0 {
 		return nil, nil
@@ -86,7 +86,8 @@ func (l *listing) marks(ctx context.Context, after, last string) (map[string]lis
 	return marks, nil
 }
 
-// markedAs tells whether a mark says that this version of an object was taken. One that nobody can read says nothing: the run of the object will tell.
+// markedAs tells whether a mark says that this version of an object was taken. One that nobody can read says nothing:
+// the run of the object will tell.
 func (l *listing) markedAs(ctx context.Context, o, listedMark listed) (bool, error) {
 	if l.proven.has(o, listedMark) {
 		return true, nil

@@ -16,8 +16,9 @@ import (
 
 // Objects is what one process does with objects. Take is required.
 type Objects struct {
-	// Take works on one object. It is done when Take returns nil. It may be called again for the same object, under a larger g.Token, where
-	// a run was cut: write results so that an old token cannot overwrite a newer one, or ask g.Valid right before.
+	// Take works on one object. It is done when Take returns nil. It may be called again for the same object, under a
+	// larger g.Token, where a run was cut: write results so that an old token cannot overwrite a newer one, or ask
+	// g.Valid right before.
 	Take func(ctx context.Context, g *rota.Grant, o Object) error
 	// MaxConcurrent is how many objects this process works on at once; 0 means 8.
 	MaxConcurrent int
@@ -35,8 +36,8 @@ type Object struct {
 	Modified     time.Time
 	Type         string            // its content type
 	Metadata     map[string]string // of its owner
-	// Body is its content, as it comes over the network. A connection that breaks is taken up where it broke, as long as the object is the same;
-	// if it was changed meanwhile reading ends with [ErrChanged].
+	// Body is its content, as it comes over the network. A connection that breaks is taken up where it broke, as long
+	// as the object is the same; if it was changed meanwhile reading ends with [ErrChanged].
 	Body io.Reader
 }
 
@@ -76,7 +77,8 @@ func NewType(name string, o Objects) rota.Type {
 	}}
 }
 
-// Task is a task of a type that [NewType] made, for some places "s3://bucket/" or "s3://bucket/prefix". Each of them is listed by itself.
+// Task is a task of a type that [NewType] made, for some places "s3://bucket/" or "s3://bucket/prefix". Each of them is
+// listed by itself.
 func Task(typ string, c Config, places ...string) rota.Task {
 	return rota.Task{Type: typ, Config: c, Spread: rota.Partitioned, Partitions: places, MaxAttempts: 10}
 }

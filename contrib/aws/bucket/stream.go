@@ -139,8 +139,9 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
-// proven remembers marks that were read and are of the present version of their object, so that another look at the same two reads none. It forgets
-// what was not asked for in a long time, which costs a request. It is safe for concurrent use.
+// proven remembers marks that were read and are of the present version of their object, so that another look at the
+// same two reads none. It forgets what was not asked for in a long time, which costs a request. It is safe for
+// concurrent use.
 type proven struct {
 	mu          sync.Mutex
 	now, before map[listed]listed // marks by their objects, both as a listing shows them

@@ -21,7 +21,8 @@ type TasksConfig struct {
 	Poll   time.Duration // how often to ask for what was updated; default 5 s
 	Rescan time.Duration // how often to read all keys; default 1 min
 	Reload time.Duration // how often to compare the versions of all tasks; default 10 min
-	// Timeout bounds one look; default 1 min. The client itself tries again while Datastore is away, so that an outage is an error after this time.
+	// Timeout bounds one look; default 1 min. The client itself tries again while Datastore is away, so that an outage
+	// is an error after this time.
 	Timeout time.Duration
 }
 
@@ -41,8 +42,9 @@ func (c TasksConfig) withDefaults() TasksConfig {
 	return c
 }
 
-// OpenTasks opens the source at PROJECT[/NAMESPACE]?filter=squad=backend&filter=…&drift=30s&poll=5s&rescan=1m&reload=10m&timeout=1m&kind=…&database=…; all of the keys may be
-// left out. It is for rotacmd.WithFiles.
+// OpenTasks opens the source at
+// PROJECT[/NAMESPACE]?filter=squad=backend&filter=…&drift=30s&poll=5s&rescan=1m&reload=10m&timeout=1m&kind=…&database=…;
+// all of the keys may be left out. It is for rotacmd.WithFiles.
 func OpenTasks(text string) (fs.FS, error) {
 	place, values, err := parse(text, filterKey, "drift", "poll", "rescan", "reload", "timeout")
 	if err != nil {
@@ -62,7 +64,8 @@ type Place struct {
 	Namespace string // "" for the default one
 	Database  string // "" for the default one
 	Kind      string // default: that of the source document
-	// Options are for the client, such as credentials; default: those of the environment, or the emulator that DATASTORE_EMULATOR_HOST names.
+	// Options are for the client, such as credentials; default: those of the environment, or the emulator that
+	// DATASTORE_EMULATOR_HOST names.
 	Options []option.ClientOption
 }
 

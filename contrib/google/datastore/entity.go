@@ -9,7 +9,8 @@ import (
 	"cloud.google.com/go/datastore"
 )
 
-// entity is a task as it is stored. It takes properties of any type: what cannot be used is malformed, and must not hide the other tasks.
+// entity is a task as it is stored. It takes properties of any type: what cannot be used is malformed, and must not
+// hide the other tasks.
 type entity struct {
 	version  string
 	data     string
@@ -70,7 +71,8 @@ func (e *entity) has(tokens []string) bool {
 	return !slices.ContainsFunc(tokens, func(t string) bool { return !slices.Contains(e.metadata, t) })
 }
 
-// fileName is the name of the file of a task. An ID that no file can have is escaped: then it is no name of a job, and the fault says so.
+// fileName is the name of the file of a task. An ID that no file can have is escaped: then it is no name of a job, and
+// the fault says so.
 func fileName(key *datastore.Key) string {
 	id := key.Name
 	if id == "" {

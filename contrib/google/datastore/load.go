@@ -56,7 +56,8 @@ func (r reader) next(ctx context.Context, old *state, now time.Time) (*state, er
 	return out, nil
 }
 
-// newest is the time of the newest update, but not one in the future: a clock that is ahead must not hide what others write.
+// newest is the time of the newest update, but not one in the future: a clock that is ahead must not hide what others
+// write.
 func (s *state) newest(now time.Time) time.Time {
 	newest := int64(0)
 	for _, t := range s.tasks {
@@ -67,7 +68,8 @@ func (s *state) newest(now time.Time) time.Time {
 	return time.UnixMilli(newest)
 }
 
-// rescan reads all keys, and then the tasks that are new, those that are missing, to be sure, and, if all are wanted, the others.
+// rescan reads all keys, and then the tasks that are new, those that are missing, to be sure, and, if all are wanted,
+// the others.
 func (r reader) rescan(ctx context.Context, s *state, all bool) error {
 	keys, err := r.keys(ctx)
 	if err != nil {
@@ -118,8 +120,8 @@ func (s *state) take(tasks []found, filter []string) {
 	}
 }
 
-// Tasks are the task definitions of a kind as files, ID.json. Reading the directory asks Datastore for what has changed, at most once each Poll. All methods are safe from
-// any goroutine.
+// Tasks are the task definitions of a kind as files, ID.json. Reading the directory asks Datastore for what has
+// changed, at most once each Poll. All methods are safe from any goroutine.
 type Tasks struct {
 	r reader
 

@@ -20,7 +20,8 @@ import (
 // LogsConfig says where records go, and which of them.
 type LogsConfig struct {
 	Place
-	// Types are the kinds of records to keep; default: those of the source document, run-error and malformed-task-error. [All] keeps all.
+	// Types are the kinds of records to keep; default: those of the source document, run-error and
+	// malformed-task-error. [All] keeps all.
 	Types []string
 }
 
@@ -30,7 +31,8 @@ const All = "all"
 // logsKind is the kind of the source document.
 const logsKind = "coalesce-logs"
 
-// OpenLogs opens the storage at PROJECT[/NAMESPACE]?types=run-error,parked&kind=…&database=…; all of the keys may be left out. It is for rotacmd.WithStorage.
+// OpenLogs opens the storage at PROJECT[/NAMESPACE]?types=run-error,parked&kind=…&database=…; all of the keys may be
+// left out. It is for rotacmd.WithStorage.
 func OpenLogs(text string) (journal.Appender, error) {
 	place, values, err := parse(text, "types")
 	if err != nil {
@@ -108,7 +110,8 @@ func (l *Logs) Append(ctx context.Context, records ...journal.Record) error {
 	return nil
 }
 
-// id is made of the content, so that a repeated write is no second entry. It begins with no time: neighbouring keys would all be written on one server of Datastore.
+// id is made of the content, so that a repeated write is no second entry. It begins with no time: neighbouring keys
+// would all be written on one server of Datastore.
 func (e logEntry) id() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %s", e.Timestamp, e.TaskID, e.Type, e.Data))
 	return hex.EncodeToString(sum[:16])

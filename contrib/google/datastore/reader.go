@@ -48,7 +48,8 @@ func (r reader) keys(ctx context.Context) ([]*datastore.Key, error) {
 	return keys, r.explain("read the keys", err)
 }
 
-// since are the tasks that were updated after a time, also those that the filter does not take: one may have lost its metadata.
+// since are the tasks that were updated after a time, also those that the filter does not take: one may have lost its
+// metadata.
 func (r reader) since(ctx context.Context, ms int64) ([]found, error) {
 	var entities []entity
 	keys, err := r.client.GetAll(ctx, r.query().FilterField("last_updated", ">", ms), &entities)

@@ -19,7 +19,8 @@ type Options struct {
 	Topic   string
 	// Ordering makes the series of a sample its ordering key.
 	Ordering bool
-	// Options are for the client, such as credentials; default: those of the environment, or the emulator that PUBSUB_EMULATOR_HOST names.
+	// Options are for the client, such as credentials; default: those of the environment, or the emulator that
+	// PUBSUB_EMULATOR_HOST names.
 	Options []option.ClientOption
 }
 

@@ -1,4 +1,5 @@
-// Command rota-google is the command rota with Google Cloud: task files and the journal in Datastore, samples to Pub/Sub.
+// Command rota-google is the command rota with Google Cloud: task files and the journal in Datastore, samples to
+// Pub/Sub.
 package main
 
 import (

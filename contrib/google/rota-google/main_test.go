@@ -197,7 +197,8 @@ func check(version string) string {
 	return `{"type": "noop", "every": "200ms", "config": {"emit": true}, "tags": {"version": "` + version + `"}}`
 }
 
-// TestAsAUser runs the binary on Datastore and Pub/Sub: tasks are added, changed, filtered and deleted; one is malformed, and one fails.
+// TestAsAUser runs the binary on Datastore and Pub/Sub: tasks are added, changed, filtered and deleted; one is
+// malformed, and one fails.
 func TestAsAUser(t *testing.T) {
 	emulator.Each(t, func(t *testing.T, s emulator.Servers) {
 		p := newPlace(t, s)

@@ -15,7 +15,8 @@ const (
 	Over                    // nothing is left to do
 )
 
-// Ward is what a guardian knows of its parent. The zero value is that of a new guardian. It is a value: each method returns another one.
+// Ward is what a guardian knows of its parent. The zero value is that of a new guardian. It is a value: each method
+// returns another one.
 type Ward struct {
 	sessions  []Held[string]
 	closed    bool // the line
@@ -77,7 +78,8 @@ func (w Ward) ParentEnded() Ward {
 	return w
 }
 
-// ProgramsEnded says whether all programs have ended. If one may be left, its work may continue: then the sessions last for their TTL.
+// ProgramsEnded says whether all programs have ended. If one may be left, its work may continue: then the sessions last
+// for their TTL.
 func (w Ward) ProgramsEnded(all bool) Ward {
 	w.cleared, w.left = true, !all
 	return w

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Model is a system of states and moves, small enough that all of it can be walked. Its methods are called from several goroutines at
-// once.
+// Model is a system of states and moves, small enough that all of it can be walked. Its methods are called from several
+// goroutines at once.
 type Model[S any] interface {
 	// Start lists the states in which the system may begin.
 	Start() []S
@@ -37,7 +37,8 @@ type Options struct {
 	States int
 	// Violations ends the walk soon after so many were found.
 	Violations int
-	// Level, if set, is called before each level of the walk: its depth, how many states are known, and how many of them it will walk.
+	// Level, if set, is called before each level of the walk: its depth, how many states are known, and how many of
+	// them it will walk.
 	Level func(depth, states, waiting int)
 }
 
@@ -49,10 +50,11 @@ type Violation struct {
 
 // Report is what a walk found.
 type Report struct {
-	// States counts the states that were seen, Moves the moves between them, and Depth is the length of the longest of the
-	// shortest ways to a state.
+	// States counts the states that were seen, Moves the moves between them, and Depth is the length of the longest of
+	// the shortest ways to a state.
 	States, Moves, Depth int
-	// Complete says that every state was visited, and so that the absence of violations is a proof within the model's bounds.
+	// Complete says that every state was visited, and so that the absence of violations is a proof within the model's
+	// bounds.
 	Complete   bool
 	Violations []Violation
 	// Digest is a hash of every move in the order of the walk: its name, what was said, and which state is behind it.
@@ -62,9 +64,10 @@ type Report struct {
 // NoGoodEnd is the promise that is broken by a state from which no good end can be reached.
 const NoGoodEnd = "every state can reach a good end"
 
-// Explore walks every state of m, breadth first, so the trace of a violation is a shortest one. A state that breaks a promise is
-// not walked further: what follows a broken promise teaches nothing. When the walk is complete it also looks for states that
-// can't reach a good end. It keeps a hash, a parent and the moves of every state: about 100 bytes for each.
+// Explore walks every state of m, breadth first, so the trace of a violation is a shortest one. A state that breaks a
+// promise is not walked further: what follows a broken promise teaches nothing. When the walk is complete it also looks
+// for states that can't reach a good end. It keeps a hash, a parent and the moves of every state: about 100 bytes for
+// each.
 func Explore[S any](m Model[S], o Options) Report {
 	w := &walk[S]{model: m, options: o, known: map[hash]int32{}, digest: sha256.New()}
 	return w.run()
@@ -160,7 +163,8 @@ type found[S any] struct {
 	good    bool
 }
 
-// expand walks the moves of some states, on every core. Nothing is learnt meanwhile, so the order of the work does not matter.
+// expand walks the moves of some states, on every core. Nothing is learnt meanwhile, so the order of the work does not
+// matter.
 func (w *walk[S]) expand(from []reached[S]) [][]found[S] {
 	out := make([][]found[S], len(from))
 	var g sync.WaitGroup
@@ -241,7 +245,8 @@ func (w *walk[S]) trace(id int32) []string {
 	return names
 }
 
-// deadEnds reports the shallowest state that can't reach a good end. A broken state isn't asked: it was reported for itself.
+// deadEnds reports the shallowest state that can't reach a good end. A broken state isn't asked: it was reported for
+// itself.
 func (w *walk[S]) deadEnds() {
 	reaches := w.backwards()
 	for id, ok := range reaches {

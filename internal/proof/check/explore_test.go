@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/check"
 )
 
-// jugs is the old puzzle: two jugs that hold 3 and 5 litres, a tap and a drain. Its 16 states are known, and so is the shortest
-// way to 4 litres.
+// jugs is the old puzzle: two jugs that hold 3 and 5 litres, a tap and a drain. Its 16 states are known, and so is the
+// shortest way to 4 litres.
 type jugs struct{ small, big int }
 
 type puzzle struct {

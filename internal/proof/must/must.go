@@ -2,7 +2,8 @@
 //
 // # Purpose
 //
-// Most lines of a test only lead to what it is about, and each of them can fail. [Succeed] ends the test there, and says where and why.
+// Most lines of a test only lead to what it is about, and each of them can fail. [Succeed] ends the test there, and
+// says where and why.
 package must
 
 // TB is what it needs of a test, of a benchmark, or of a check of properties.

@@ -2,9 +2,10 @@
 //
 // # Purpose
 //
-// A check that never fails proves nothing. The programs and tests that check Rota put known flaws into its source, one at a time, and expect
-// that each is noticed. A [Flaw] is a text of a file and what replaces it; the compiler lays the changed file over the source, so the code that
-// is delivered has no switch. A [Set] lays many flaws over the source at once and builds one program, which takes one of them at its start.
+// A check that never fails proves nothing. The programs and tests that check Rota put known flaws into its source, one
+// at a time, and expect that each is noticed. A [Flaw] is a text of a file and what replaces it; the compiler lays the
+// changed file over the source, so the code that is delivered has no switch. A [Set] lays many flaws over the source at
+// once and builds one program, which takes one of them at its start.
 //
 // # Failures
 //
@@ -169,8 +170,8 @@ func (f *Flaw) complete() error {
 	return nil
 }
 
-// merge returns the package of a file and its text with all flaws of the set that are in it: what a flaw changes is put at the head of its
-// function, to be run in place of what follows if that flaw is chosen.
+// merge returns the package of a file and its text with all flaws of the set that are in it: what a flaw changes is put
+// at the head of its function, to be run in place of what follows if that flaw is chosen.
 func (s Set) merge(file, text string) (pkg, merged string, err error) {
 	sound, err := split(file, text)
 	if err != nil {
@@ -196,7 +197,8 @@ func (s Set) merge(file, text string) (pkg, merged string, err error) {
 	return sound.name, sound.join(heads), nil
 }
 
-// addHeads adds the functions in which flawed differs from sound to their heads. It is false unless they differ, and in bodies alone.
+// addHeads adds the functions in which flawed differs from sound to their heads. It is false unless they differ, and in
+// bodies alone.
 func addHeads(heads []string, sound, flawed source, number int) (ok bool) {
 	if strings.Join(sound.between, "{}") != strings.Join(flawed.between, "{}") {
 		return false

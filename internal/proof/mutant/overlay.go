@@ -23,7 +23,8 @@ const tableName = "overlay.json"
 // overlay has the texts of files, by path, that the compiler reads in place of those on the disk.
 type overlay map[string]string
 
-// compile builds a package of the module at root, or a folder below it, and returns the path of the program, which is in dir.
+// compile builds a package of the module at root, or a folder below it, and returns the path of the program, which is
+// in dir.
 func (o overlay) compile(ctx context.Context, root, dir, pkg string, how []string) (string, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", err
@@ -62,8 +63,8 @@ func (o overlay) write(dir string) (string, error) {
 // modulePath is the module that flaws are put into.
 const modulePath = "github.com/rota-run/rota"
 
-// Root is the directory of Rota's module: the nearest directory above the working directory, or itself, whose go.mod names it. Modules in
-// folders of their own, such as proof, are passed by.
+// Root is the directory of Rota's module: the nearest directory above the working directory, or itself, whose go.mod
+// names it. Modules in folders of their own, such as proof, are passed by.
 func Root(context.Context) (string, error) {
 	from, err := os.Getwd()
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// Set is a list of flaws that one program has at once. At its start it takes one of them, or none: each function that a flaw changes has
-// both texts, and asks which. A flaw of a set changes the bodies of functions only. The delivered source stays as it is; the question is in
-// the overlay alone.
+// Set is a list of flaws that one program has at once. At its start it takes one of them, or none: each function that a
+// flaw changes has both texts, and asks which. A flaw of a set changes the bodies of functions only. The delivered
+// source stays as it is; the question is in the overlay alone.
 type Set []Flaw
 
 // The variable of the environment that chooses, and the one of the program.
@@ -24,7 +24,8 @@ const (
 	chosenName     = "rotaFlawChosen"
 )
 
-// Build builds a package of the module with all flaws and returns the path of the program, which is in dir. Without more it has none.
+// Build builds a package of the module with all flaws and returns the path of the program, which is in dir. Without
+// more it has none.
 func (s Set) Build(ctx context.Context, root, dir, pkg string) (string, error) {
 	return s.compile(ctx, root, dir, pkg, program)
 }
@@ -89,8 +90,8 @@ func chosenFile(pkg string) string {
 	return fmt.Sprintf("package %s\n\nimport (\n\t\"os\"\n\t\"strconv\"\n)\n\nvar %s, _ = strconv.Atoi(os.Getenv(%q))\n", pkg, chosenName, chosenVariable)
 }
 
-// BuildViable builds the tests of a package as BuildTests does, but with those flaws only that the compiler takes, which it returns.
-// It is for flaws that a machine made: not each of them is a program.
+// BuildViable builds the tests of a package as BuildTests does, but with those flaws only that the compiler takes,
+// which it returns. It is for flaws that a machine made: not each of them is a program.
 func (s Set) BuildViable(ctx context.Context, root, dir, pkg string) (viable Set, path string, err error) {
 	for {
 		path, err := s.BuildTests(ctx, root, dir, pkg)
@@ -126,7 +127,8 @@ var (
 	chosenHead = regexp.MustCompile(`^if ` + chosenName + ` == (\d+) \{`)
 )
 
-// flaws are the numbers of the flaws that the compiler complained of: each line belongs to the nearest head of a flaw above it.
+// flaws are the numbers of the flaws that the compiler complained of: each line belongs to the nearest head of a flaw
+// above it.
 func (e *refusedError) flaws(root, dir string) map[int]bool {
 	bad := make(map[int]bool)
 	b, err := os.ReadFile(filepath.Join(dir, tableName)) //nolint:gosec // written by write

@@ -8,7 +8,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
-// TestViableFlawsAreBuilt: flaws that the compiler refuses are left out, however many there are, and the others can be chosen.
+// TestViableFlawsAreBuilt: flaws that the compiler refuses are left out, however many there are, and the others can be
+// chosen.
 func TestViableFlawsAreBuilt(t *testing.T) {
 	t.Parallel()
 	flaws := mutant.Set{

@@ -146,7 +146,8 @@ func (s *splitter) endCommand() {
 	s.words = nil
 }
 
-// Command is one simple command of a block: what stands between the ends of lines, and between the operators of a shell.
+// Command is one simple command of a block: what stands between the ends of lines, and between the operators of a
+// shell.
 type Command struct {
 	Line  int      // in the document
 	Words []string // without quotes
@@ -155,8 +156,8 @@ type Command struct {
 // prompt stands in front of what is typed where a block also shows what is answered.
 const prompt = "$ "
 
-// Commands are the commands of a block that is typed into a shell. The text of here-documents and comments are left out, and answers where a block
-// has prompts. An error says which line cannot be read.
+// Commands are the commands of a block that is typed into a shell. The text of here-documents and comments are left
+// out, and answers where a block has prompts. An error says which line cannot be read.
 func Commands(b Block) ([]Command, error) {
 	var out []Command
 	lines := strings.Split(strings.TrimSuffix(b.Text, "\n"), "\n")

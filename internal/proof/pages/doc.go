@@ -2,12 +2,12 @@
 //
 // # Purpose
 //
-// A page that a test reads has two ways less to be wrong. [Blocks] finds the fenced blocks of a document, [Commands] the command lines in a block,
-// and [Spans] the code in running text. The tests of rotacmd/internal/command check that the command knows what the documents say of it; proof/pages types what the
-// pages of the stores say, on real servers.
+// A page that a test reads has two ways less to be wrong. [Blocks] finds the fenced blocks of a document, [Commands]
+// the command lines in a block, and [Spans] the code in running text. The tests of rotacmd/internal/command check that
+// the command knows what the documents say of it; proof/pages types what the pages of the stores say, on real servers.
 //
 // # What is not guaranteed
 //
-// It knows as much of Markdown and of a shell as our documents use: fences of three backticks, quoted words, comments, and lines that continue after
-// a backslash.
+// It knows as much of Markdown and of a shell as our documents use: fences of three backticks, quoted words, comments,
+// and lines that continue after a backslash.
 package pages

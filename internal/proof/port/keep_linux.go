@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// Keep keeps a port that nobody listens at now, given as "127.0.0.1:port", until release is called, which is done once. The error is that of the system.
+// Keep keeps a port that nobody listens at now, given as "127.0.0.1:port", until release is called, which is done once.
+// The error is that of the system.
 func Keep(addr string) (release func(), err error) {
 	at, err := net.ResolveTCPAddr("tcp4", addr)
 	if err != nil {
@@ -20,8 +21,9 @@ func Keep(addr string) (release func(), err error) {
 	return s.close, nil
 }
 
-// Find finds n ports that nobody has, as "127.0.0.1:port", and keeps them until release is called, which is done once. So a server that is told to listen
-// there finds them free, however late it does, and after each of its deaths. The error is that of the system.
+// Find finds n ports that nobody has, as "127.0.0.1:port", and keeps them until release is called, which is done once.
+// So a server that is told to listen there finds them free, however late it does, and after each of its deaths. The
+// error is that of the system.
 func Find(n int) (addrs []string, release func(), err error) {
 	all := make([]socket, n)
 	release = func() {

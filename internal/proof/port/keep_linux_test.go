@@ -79,7 +79,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFoundPortsAreNobodyElses has the system choose many ports beside those that were found: it chooses none of them, to listen or to connect from.
+// TestFoundPortsAreNobodyElses has the system choose many ports beside those that were found: it chooses none of them,
+// to listen or to connect from.
 func TestFoundPortsAreNobodyElses(t *testing.T) {
 	t.Parallel()
 	addrs, release, err := port.Find(50)

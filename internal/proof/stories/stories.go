@@ -3,8 +3,8 @@
 // # Purpose
 //
 // A file begins with a text for its readers. Each story begins with a line "story: NAME"; its acts follow, a line each.
-// "#" at the beginning of a line or behind a space begins a comment. What an act means, the test knows; one of what is said has texts, see [Cut]. Where a test prints what it sees, package datadriven
-// is better.
+// "#" at the beginning of a line or behind a space begins a comment. What an act means, the test knows; one of what is
+// said has texts, see [Cut]. Where a test prints what it sees, package datadriven is better.
 package stories
 
 import (
@@ -60,8 +60,9 @@ func lines(acts string) (all []string) {
 // Texts are what is to be said, and what is not.
 type Texts struct{ Want, Never []string }
 
-// Cut takes the texts off an act: "=>" stands before each that is to be said, "=>!" before one that is not. "\n" is the end of a line in texts and act, and
-// what is known by other names stands there too: it is given as for [strings.NewReplacer].
+// Cut takes the texts off an act: "=>" stands before each that is to be said, "=>!" before one that is not. "\n" is the
+// end of a line in texts and act, and what is known by other names stands there too: it is given as for
+// [strings.NewReplacer].
 func Cut(act string, known ...string) (string, Texts) {
 	replace := strings.NewReplacer(append(known, `\n`, "\n")...)
 	parts := strings.Split(act, " =>")

@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// The examples of the modules for vendors share work among processes, some of which are killed. Their tests have no other program than themselves: a
-// variable of the environment makes the test binary the example.
+// The examples of the modules for vendors share work among processes, some of which are killed. Their tests have no
+// other program than themselves: a variable of the environment makes the test binary the example.
 package swarm
 
 import (
@@ -56,7 +56,8 @@ type Swarm struct {
 	args     []string
 }
 
-// New is a swarm of which no process has started: each is this test itself, with the variable set and the arguments behind -member NAME.
+// New is a swarm of which no process has started: each is this test itself, with the variable set and the arguments
+// behind -member NAME.
 func New(t testing.TB, variable string, args ...string) *Swarm {
 	return &Swarm{Lines: make(chan Line), t: t, variable: variable, args: args}
 }

@@ -2,7 +2,8 @@
 //
 // # Purpose
 //
-// A test that waits in real time is slow, and fails on a busy machine. [Test] has the time pass that a test waits for, and runs it beside others.
+// A test that waits in real time is slow, and fails on a busy machine. [Test] has the time pass that a test waits for,
+// and runs it beside others.
 package virtual
 
 import (

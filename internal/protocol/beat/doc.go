@@ -1,4 +1,5 @@
-// Package beat writes the heartbeat of one member to a store: through a session if the store has them, so that it vanishes with the process.
+// Package beat writes the heartbeat of one member to a store: through a session if the store has them, so that it
+// vanishes with the process.
 //
 // # Purpose
 //
@@ -10,12 +11,13 @@
 //
 // # Guarantees
 //
-//   - A write with an unknown outcome is found again: no other process writes the document of an epoch, but for those that fence.
+//   - A write with an unknown outcome is found again: no other process writes the document of an epoch, but for those
+//     that fence.
 //   - A removed heartbeat is not written again, unless it is the first write of its epoch: see store.ErrSession.
-//   - The heartbeat of a former epoch stays until the present one was written three times. If it went sooner, members that do not know the new one yet
-//     would report the member as gone.
-//   - Where others end a lease by a write over the heartbeat, or its removal ([Writer.Fenced]), that stays: no renewal writes over it, and the heartbeat of a
-//     former life goes before the next one begins.
+//   - The heartbeat of a former epoch stays until the present one was written three times. If it went sooner, members
+//     that do not know the new one yet would report the member as gone.
+//   - Where others end a lease by a write over the heartbeat, or its removal ([Writer.Fenced]), that stays: no renewal
+//     writes over it, and the heartbeat of a former life goes before the next one begins.
 //   - A heartbeat states no longer TTL than that of its session, where the store ends the sessions of silent processes.
 //
 // # What is not guaranteed

@@ -16,7 +16,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// meddled is a store of documents in which somebody else does something before a put, and whose answers to puts are lost while lose is set.
+// meddled is a store of documents in which somebody else does something before a put, and whose answers to puts are
+// lost while lose is set.
 type meddled struct {
 	*memory.Store
 	before func()
@@ -48,8 +49,8 @@ func (m *meddled) over(t *testing.T, key, state string) {
 	must.Succeed(t, err)
 }
 
-// TestAFenceStays: where others end a lease by a write over the heartbeat, or its removal, its owner does not write it again, whatever came between the
-// requests of a renewal. A write of its own of which it did not hear is found again.
+// TestAFenceStays: where others end a lease by a write over the heartbeat, or its removal, its owner does not write it
+// again, whatever came between the requests of a renewal. A write of its own of which it did not hear is found again.
 func TestAFenceStays(t *testing.T) {
 	t.Parallel()
 	const key = "node/a/n-0"
@@ -98,7 +99,8 @@ func TestAFenceStays(t *testing.T) {
 	}
 }
 
-// TestNoHeartbeatIsLeft: where others fence, nothing runs in a life that is over. Its heartbeat goes when the next one begins.
+// TestNoHeartbeatIsLeft: where others fence, nothing runs in a life that is over. Its heartbeat goes when the next one
+// begins.
 func TestNoHeartbeatIsLeft(t *testing.T) {
 	t.Parallel()
 	for _, noSessions := range []bool{false, true} {

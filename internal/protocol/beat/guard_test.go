@@ -54,7 +54,8 @@ func (g guarded) Guard(k store.EndKey)   { g[k.Text] = true }
 func (g guarded) Release(k store.EndKey) { delete(g, k.Text) }
 func (guarded) State() string            { return "on" }
 
-// TestAGuardianEndsWhatTheStoreDidNot: a member that leaves while the store is away leaves its heartbeat to the guardian; one of a former life is of no use.
+// TestAGuardianEndsWhatTheStoreDidNot: a member that leaves while the store is away leaves its heartbeat to the
+// guardian; one of a former life is of no use.
 func TestAGuardianEndsWhatTheStoreDidNot(t *testing.T) {
 	t.Parallel()
 	for _, noSessions := range []bool{false, true} {

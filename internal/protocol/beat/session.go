@@ -16,8 +16,8 @@ type Life struct {
 	end     store.EndKey
 }
 
-// Begin begins a life: in a session, where s is a store that has them. A guardian, if there is one, hears how to end it;
-// docs are the heartbeat, and what else vanishes with the session.
+// Begin begins a life: in a session, where s is a store that has them. A guardian, if there is one, hears how to end
+// it; docs are the heartbeat, and what else vanishes with the session.
 func Begin(
 	ctx context.Context, s store.Docs, sessions bool, g protocol.Guard, ttl, usual time.Duration, docs ...string,
 ) (l Life, err error) {
@@ -37,7 +37,8 @@ func Begin(
 	return l, nil
 }
 
-// Close ends a life in order. Where the store did not take that, the guardian still knows of it, and ends it when the process has ended.
+// Close ends a life in order. Where the store did not take that, the guardian still knows of it, and ends it when the
+// process has ended.
 func (l Life) Close(ctx context.Context, g protocol.Guard) error {
 	if l.Session != nil {
 		if err := l.Session.Close(ctx); err != nil {
@@ -54,8 +55,9 @@ func (l Life) release(g protocol.Guard) {
 	}
 }
 
-// Open opens a session for heartbeats that are to state a TTL. A store that grants none for so long is asked for half of it, down to the usual TTL. most is the
-// longest TTL that a heartbeat in the session may state: its owner counts on it, and a session that expires takes the heartbeat away. 0: any.
+// Open opens a session for heartbeats that are to state a TTL. A store that grants none for so long is asked for half
+// of it, down to the usual TTL. most is the longest TTL that a heartbeat in the session may state: its owner counts on
+// it, and a session that expires takes the heartbeat away. 0: any.
 func Open(ctx context.Context, s store.Sessions, ttl, usual time.Duration) (session store.Session, most time.Duration, err error) {
 	for {
 		session, err = s.OpenSession(ctx, ttl)

@@ -18,7 +18,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Writer writes the heartbeat of one member. Its methods may be called from any goroutine. The exported fields must not change.
+// Writer writes the heartbeat of one member. Its methods may be called from any goroutine. The exported fields must not
+// change.
 type Writer struct {
 	Member     cluster.MemberID
 	Store      store.Docs
@@ -26,8 +27,8 @@ type Writer struct {
 	NoSessions bool
 	Guard      protocol.Guard // nil for none
 	Tied       []string       // keys that Put may write
-	// Fenced: others end the lease by a write over the heartbeat, or its removal. Where that was done it is not written again; without it nobody else
-	// writes the key.
+	// Fenced: others end the lease by a write over the heartbeat, or its removal. Where that was done it is not written
+	// again; without it nobody else writes the key.
 	Fenced bool
 	Logger *slog.Logger
 	Now    func() protocol.Instant
@@ -46,7 +47,8 @@ type Writer struct {
 // errFormerLife answers a renewal that was overtaken by one of a later life.
 var errFormerLife = errors.New("the heartbeat belongs to a former life of the member")
 
-// Renew writes the heartbeat. Sent is an instant before the write was sent, stated the TTL in it: never more than that of a session that can expire.
+// Renew writes the heartbeat. Sent is an instant before the write was sent, stated the TTL in it: never more than that
+// of a session that can expire.
 func (w *Writer) Renew(ctx context.Context, e member.Renew) (sent protocol.Instant, stated time.Duration, out outbox.Outcome, err error) {
 	e.TTL = cmp.Or(e.TTL, w.TTL)
 	if err := w.take(ctx); err != nil {
@@ -129,8 +131,8 @@ func (w *Writer) store(ctx context.Context, e member.Renew, value []byte) (outbo
 	return outbox.NotDone, store.ErrConflict
 }
 
-// readBack takes over the version that is there: a former write of ours may have been stored though its outcome was unknown. It refuses what was removed, or
-// fenced.
+// readBack takes over the version that is there: a former write of ours may have been stored though its outcome was
+// unknown. It refuses what was removed, or fenced.
 func (w *Writer) readBack(ctx context.Context, e member.Renew) (outbox.Outcome, error) {
 	d, err := w.Store.Get(ctx, e.Key)
 	switch {
@@ -179,8 +181,8 @@ func (w *Writer) begin(ctx context.Context, e member.Renew) error {
 	return nil
 }
 
-// established closes the heartbeat of the former epoch once the present one has been renewed a few times. Sooner, members that do not
-// know the new heartbeat yet would report the old one as gone.
+// established closes the heartbeat of the former epoch once the present one has been renewed a few times. Sooner,
+// members that do not know the new heartbeat yet would report the old one as gone.
 func (w *Writer) established(ctx context.Context) {
 	if w.writes++; w.writes >= 3 {
 		w.closeFormer(ctx)

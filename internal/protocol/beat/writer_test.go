@@ -34,7 +34,8 @@ func (s *server) OpenSession(ctx context.Context, ttl time.Duration) (store.Sess
 	return s.Store.OpenSession(ctx, ttl)
 }
 
-// TestNoHeartbeatStatesMoreThanItsSession: the owner counts on what its heartbeat states, and a session that expires takes the heartbeat away.
+// TestNoHeartbeatStatesMoreThanItsSession: the owner counts on what its heartbeat states, and a session that expires
+// takes the heartbeat away.
 func TestNoHeartbeatStatesMoreThanItsSession(t *testing.T) {
 	t.Parallel()
 	const usual = 10 * time.Second

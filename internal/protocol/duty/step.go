@@ -7,10 +7,12 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// calmAfter is how long a member must run what others died of, for that to be forgiven: three crashes in a year, of something else, must park nothing.
+// calmAfter is how long a member must run what others died of, for that to be forgiven: three crashes in a year, of
+// something else, must park nothing.
 const calmAfter = time.Minute
 
-// Calm is since when partitions run here whose former owners have died, sorted by partition. The zero value is that of a member that has just started.
+// Calm is since when partitions run here whose former owners have died, sorted by partition. The zero value is that of
+// a member that has just started.
 type Calm []seen
 
 type seen struct {
@@ -19,7 +21,8 @@ type seen struct {
 	since     protocol.Instant
 }
 
-// Steps returns the commands that say what became of the duties. The reports must be about these duties: "not reported" then means that it does not run.
+// Steps returns the commands that say what became of the duties. The reports must be about these duties: "not reported"
+// then means that it does not run.
 func (c Calm) Steps(duties []cluster.Duty, reports []protocol.Report, now protocol.Instant, ttl time.Duration) ([]cluster.Command, Calm) {
 	var out []cluster.Command
 	var next Calm

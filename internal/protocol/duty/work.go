@@ -59,7 +59,8 @@ func (w *Work) Releases(c *member.Core, v cluster.Value) (out []cluster.Command)
 	return out
 }
 
-// Granted returns the assignment with these grants, as of an index of the log. It is a new version if the supervisor has something to do.
+// Granted returns the assignment with these grants, as of an index of the log. It is a new version if the supervisor
+// has something to do.
 func Granted(a protocol.Assignment, index cluster.Index, grants []*protocol.Grant) protocol.Assignment {
 	a.Index = index
 	if a.Version == 0 || !slices.EqualFunc(grants, a.Grants, same) {
@@ -83,7 +84,8 @@ type Hold struct {
 	Since       protocol.Instant
 }
 
-// Release returns the commands that free the grants of members that are held for long enough. Members that are not held are skipped.
+// Release returns the commands that free the grants of members that are held for long enough. Members that are not held
+// are skipped.
 func (h Holds) Release(members iter.Seq[cluster.Member], now protocol.Instant, limit time.Duration) ([]cluster.Command, Holds) {
 	var out []cluster.Command
 	var next Holds
@@ -103,7 +105,8 @@ func (h Holds) Release(members iter.Seq[cluster.Member], now protocol.Instant, l
 	return out, next
 }
 
-// Derived is what a value asks of a member: its duties, and the grants of what it runs, each sorted by partition. The zero one is that of the empty cluster.
+// Derived is what a value asks of a member: its duties, and the grants of what it runs, each sorted by partition. The
+// zero one is that of the empty cluster.
 type Derived struct {
 	Duties []cluster.Duty
 	Grants []*protocol.Grant
@@ -111,7 +114,8 @@ type Derived struct {
 	of *cluster.Value // nil: the empty cluster
 }
 
-// At is what another value asks of the same member. After a few entries it costs what they have changed, and copies of the lists.
+// At is what another value asks of the same member. After a few entries it costs what they have changed, and copies of
+// the lists.
 func (d Derived) At(v cluster.Value, self cluster.MemberID) Derived {
 	var before cluster.Value
 	if d.of != nil {

@@ -48,7 +48,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// A holder whose heartbeat changes in time is never removed, whatever the order of looks; one that has died is removed in the end.
+// A holder whose heartbeat changes in time is never removed, whatever the order of looks; one that has died is removed
+// in the end.
 func TestOnlyTheDeadAreRemoved(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

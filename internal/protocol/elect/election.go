@@ -66,8 +66,8 @@ func (e Election) Stale() Election {
 	return e
 }
 
-// Next is the next move of a candidate with this heartbeat, which has waited for the candidates before it. Silence is how long the holder must have
-// been silent.
+// Next is the next move of a candidate with this heartbeat, which has waited for the candidates before it. Silence is
+// how long the holder must have been silent.
 func (e Election) Next(own string, turn time.Duration, silence time.Duration, now protocol.Instant) Move {
 	switch {
 	case !e.Known:

@@ -26,7 +26,8 @@ type Client struct {
 	value  cluster.Value
 }
 
-// Propose appends commands and returns their results once they are in the log and applied to the client's own replica of the value.
+// Propose appends commands and returns their results once they are in the log and applied to the client's own replica
+// of the value.
 func (c *Client) Propose(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
 	if c.writer == "" {
 		c.writer = cluster.WriterID("client-" + shell.Nonce())

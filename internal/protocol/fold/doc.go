@@ -1,20 +1,24 @@
-// Package fold reads the log of a place, entry by entry, and applies it to a value. Members, clients and read-only commands share it.
+// Package fold reads the log of a place, entry by entry, and applies it to a value. Members, clients and read-only
+// commands share it.
 //
 // # Purpose
 //
-// Protocols with a log differ in who appends and in what, not in how the log is read and written. [Ledger] is the pure part of a member: it has the value, decides
-// what is read and appended next, and handles the answers. [Reader] is a member that knows the whole value by it. The functions read as an observer, without being a member. [Client] appends commands as one.
+// Protocols with a log differ in who appends and in what, not in how the log is read and written. [Ledger] is the pure
+// part of a member: it has the value, decides what is read and appended next, and handles the answers. [Reader] is a
+// member that knows the whole value by it. The functions read as an observer, without being a member. [Client] appends
+// commands as one.
 //
 // # State
 //
-// A Ledger has the value, the outbox, the calls in flight, the recent history and the snapshot that is due. An observer's value is the caller's, who passes it in
-// again to continue.
+// A Ledger has the value, the outbox, the calls in flight, the recent history and the snapshot that is due. An
+// observer's value is the caller's, who passes it in again to continue.
 //
 // # Guarantees
 //
 //   - An observer writes nothing, and returns the value at the head of the log, as of a moment after the call began.
 //   - Trimmed entries are skipped through the snapshot that replaces them.
-//   - A Ledger applies each entry once, in the order of the log, and halts where the log is not the one that it has read before.
+//   - A Ledger applies each entry once, in the order of the log, and halts where the log is not the one that it has
+//     read before.
 //   - An entry may name another history than that of the member: then one of the two differs from the log, and the
 //     store is asked, once for each rest. A member with the history of the log goes on, whatever an entry says;
 //     another one learns it by the first answer.
@@ -26,7 +30,8 @@
 //
 // # Failures
 //
-// The error is that of the store, a *cluster.FormatError for a log that a newer Rota has written, or reports that a snapshot is missing.
+// The error is that of the store, a *cluster.FormatError for a log that a newer Rota has written, or reports that a
+// snapshot is missing.
 //
 // # Where it comes from
 //

@@ -11,7 +11,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Observe folds the log from v (the zero value at first) to its head and returns the value there. It begins with the snapshot, if there is one. It writes nothing.
+// Observe folds the log from v (the zero value at first) to its head and returns the value there. It begins with the
+// snapshot, if there is one. It writes nothing.
 func Observe(ctx context.Context, l store.Log, v cluster.Value) (cluster.Value, error) {
 	if v.Index() == 0 {
 		if err := loadSnapshot(ctx, l, &v); err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -77,7 +78,8 @@ type Opener interface {
 	Log(protocol.Store) (store.Log, error)
 }
 
-// Observer gives a protocol with a log its Fits, Observe, History and Oldest: they implement protocol.Protocol and protocol.Historian.
+// Observer gives a protocol with a log its Fits, Observe, History and Oldest: they implement protocol.Protocol and
+// protocol.Historian.
 type Observer[O Opener] struct{}
 
 func (Observer[O]) log(s protocol.Store) (store.Log, error) {
@@ -110,7 +112,8 @@ func (o Observer[O]) History(ctx context.Context, s protocol.Store, after cluste
 	return Log(ctx, log, &v, func(a protocol.Applied) bool { return a.Entry.Index <= after || yield(v, a) })
 }
 
-// Oldest is the value that the oldest entry which can be applied follows: that of the snapshot where entries were trimmed, else the empty one.
+// Oldest is the value that the oldest entry which can be applied follows: that of the snapshot where entries were
+// trimmed, else the empty one.
 func (o Observer[O]) Oldest(ctx context.Context, s protocol.Store) (v cluster.Value, err error) {
 	log, err := o.log(s)
 	if err != nil {

@@ -110,7 +110,8 @@ func (l *Ledger) passed(v *cluster.Value) {
 	}
 }
 
-// replayCost is the cost of applying an entry again: one for each partition that placement looks at, and a hundred for each command.
+// replayCost is the cost of applying an entry again: one for each partition that placement looks at, and a hundred for
+// each command.
 func replayCost(after *cluster.Value, e cluster.Entry, planned bool) int {
 	cost := 100 * (1 + len(e.Commands))
 	if planned {
@@ -119,8 +120,9 @@ func replayCost(after *cluster.Value, e cluster.Entry, planned bool) int {
 	return cost
 }
 
-// Save asks for the snapshot that is due, of the newest value passed since the last call, if this member is the one that writes snapshots. It frees the entries
-// before the former snapshot, so that readers that are a little late need not load it. Cost bounds that of replaying the entries between two; 0: no bound.
+// Save asks for the snapshot that is due, of the newest value passed since the last call, if this member is the one
+// that writes snapshots. It frees the entries before the former snapshot, so that readers that are a little late need
+// not load it. Cost bounds that of replaying the entries between two; 0: no bound.
 func (l *Ledger) Save(c *member.Core, cost int, writes func() bool) {
 	even := l.even
 	l.even = nil

@@ -7,7 +7,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// Reader is a member that knows the whole value, since it reads the log. A protocol's state embeds it, and is a value with it.
+// Reader is a member that knows the whole value, since it reads the log. A protocol's state embeds it, and is a value
+// with it.
 type Reader struct {
 	member.Core
 	Log  Ledger

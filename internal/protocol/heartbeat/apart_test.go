@@ -90,7 +90,8 @@ func (o owner) announced() int64 {
 	return 0
 }
 
-// version is what a read finds that the store answers at a time, and the TTL in it. A renewal that comes after a later one meets another version, and fails.
+// version is what a read finds that the store answers at a time, and the TTL in it. A renewal that comes after a later
+// one meets another version, and fails.
 func (o owner) version(at int64) (store.Version, time.Duration) {
 	n, ttl := 0, o.timing.TTL // v0 was there before
 	for i, stored := range o.stored {
@@ -115,8 +116,9 @@ func (o owner) valid(at int64) time.Duration {
 	return l.Until(o.timing).Sub(o.clock.at(at))
 }
 
-// TestTheyAreNeverBothRight: an owner that follows its lease and a watcher that follows its observation never overlap, whatever the rates of their clocks
-// within ρ, the delays of the calls, answers that are lost, lists that are old, and the TTLs that the owner states one after the other.
+// TestTheyAreNeverBothRight: an owner that follows its lease and a watcher that follows its observation never overlap,
+// whatever the rates of their clocks within ρ, the delays of the calls, answers that are lost, lists that are old, and
+// the TTLs that the owner states one after the other.
 func TestTheyAreNeverBothRight(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -150,7 +152,8 @@ func TestTheyAreNeverBothRight(t *testing.T) {
 	})
 }
 
-// TestTheDeadAreFound: once an owner has stopped, a watcher that goes on reading finds it dead as soon as it has been silent for long enough.
+// TestTheDeadAreFound: once an owner has stopped, a watcher that goes on reading finds it dead as soon as it has been
+// silent for long enough.
 func TestTheDeadAreFound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -73,7 +73,8 @@ func TestARead(t *testing.T) {
 	}
 }
 
-// Whoever has a longer TTL than usual, because its renewals are slow, is looked at as often as usual: the hint of its end may be lost.
+// Whoever has a longer TTL than usual, because its renewals are slow, is looked at as often as usual: the hint of its
+// end may be lost.
 func TestASlowOneIsLookedAtAsOften(t *testing.T) {
 	t.Parallel()
 	timing, poll := heartbeat.Timing{TTL: 6 * time.Second, Rho: 50}, 300*time.Millisecond

@@ -14,12 +14,14 @@ type Lease struct {
 	Acked protocol.Instant // an instant before the last acknowledged renewal was sent
 	Next  protocol.Instant // when to renew it, or to try again
 	TTL   time.Duration    // that the last acknowledged renewal states; 0: none yet
-	// Short ends the lease earlier, because a renewal with a shorter TTL may have been stored since; 0 if there was none.
+	// Short ends the lease earlier, because a renewal with a shorter TTL may have been stored since; 0 if there was
+	// none.
 	Short protocol.Instant
 }
 
-// Sending records that a renewal is about to be sent that states t.TTL. Where that is shorter than what the last acknowledged one states, others may wait for
-// the shorter time from now on, whatever becomes of the answer. A longer one counts when it is acknowledged, and not before.
+// Sending records that a renewal is about to be sent that states t.TTL. Where that is shorter than what the last
+// acknowledged one states, others may wait for the shorter time from now on, whatever becomes of the answer. A longer
+// one counts when it is acknowledged, and not before.
 func (l Lease) Sending(now protocol.Instant, t Timing) Lease {
 	if l.Held && t.TTL < l.TTL {
 		short := now.Add(t.Valid())
@@ -28,7 +30,8 @@ func (l Lease) Sending(now protocol.Instant, t Timing) Lease {
 	return l
 }
 
-// Wait is how long the call of a renewal may take that states t.TTL: while the lease is held, no longer than one renewal may by what was acknowledged.
+// Wait is how long the call of a renewal may take that states t.TTL: while the lease is held, no longer than one
+// renewal may by what was acknowledged.
 func (l Lease) Wait(t Timing) time.Duration {
 	if l.Held {
 		return min(t.Every(), t.Of(l.TTL).Every())
@@ -36,12 +39,14 @@ func (l Lease) Wait(t Timing) time.Duration {
 	return t.Every()
 }
 
-// Renewed records the acknowledgement of a renewal that states t.TTL and was sent at an instant. A lapsed lease cannot be renewed: see [Lease.Lapsed].
+// Renewed records the acknowledgement of a renewal that states t.TTL and was sent at an instant. A lapsed lease cannot
+// be renewed: see [Lease.Lapsed].
 func (l Lease) Renewed(sent protocol.Instant, t Timing) Lease {
 	return Lease{Held: true, Acked: max(l.Acked, sent), Next: sent.Add(t.Every()), TTL: t.TTL}
 }
 
-// Until is the instant at which the lease ends; 0 if there is none yet. Its TTL is that of the last acknowledged renewal.
+// Until is the instant at which the lease ends; 0 if there is none yet. Its TTL is that of the last acknowledged
+// renewal.
 func (l Lease) Until(t Timing) protocol.Instant {
 	if !l.Held {
 		return 0
@@ -53,8 +58,8 @@ func (l Lease) Until(t Timing) protocol.Instant {
 	return until
 }
 
-// Lapsed reports whether the last acknowledged renewal is too old. Check it before you handle an answer: a renewal acknowledged after that proves
-// nothing, because others may have counted the owner as dead before it was stored.
+// Lapsed reports whether the last acknowledged renewal is too old. Check it before you handle an answer: a renewal
+// acknowledged after that proves nothing, because others may have counted the owner as dead before it was stored.
 func (l Lease) Lapsed(now protocol.Instant, t Timing) bool { return l.Held && now >= l.Until(t) }
 
 // Asking is the renewal that is under way, if there is one. It is a value.

@@ -63,8 +63,8 @@ func (o Observation) renewed(now protocol.Instant) protocol.Instant {
 
 // Next is when to look again so that each renewal is seen at most a poll after it was made, though there is one look
 // for each: when the owner's next renewal should be there, at each poll from then on until it is, and when the owner
-// may have been silent for long enough. A look that finds nothing new tells when to expect the next ones. Where an owner
-// has a longer TTL than usual, it is looked at as often as usual.
+// may have been silent for long enough. A look that finds nothing new tells when to expect the next ones. Where an
+// owner has a longer TTL than usual, it is looked at as often as usual.
 func (o Observation) Next(t Timing, poll time.Duration) protocol.Instant {
 	again := o.Last.Add(poll)
 	switch {
@@ -112,7 +112,8 @@ func (o Observation) fresh(version store.Version) bool {
 // Gone reports whether a read found no document.
 func (o Observation) Gone() bool { return o.Known && o.Version == "" }
 
-// Dead reports whether the owner is dead or its lease has provably lapsed. It stays so where a lapsed one is not renewed.
+// Dead reports whether the owner is dead or its lease has provably lapsed. It stays so where a lapsed one is not
+// renewed.
 func (o Observation) Dead(silence time.Duration) bool {
 	return o.Gone() || o.Known && o.Looked.Sub(o.Since) >= silence
 }
@@ -148,8 +149,9 @@ func (all Observations) With(o Observation) Observations {
 	return slices.Insert(next, i, o)
 }
 
-// Silence is for how long a dead owner had given no sign of life when that was found, as far as this watcher can say; false where it never saw one. limit is
-// after how long a silent owner counts as dead. A heartbeat that is gone soon after it was renewed went with its process, at once: its silence is 0.
+// Silence is for how long a dead owner had given no sign of life when that was found, as far as this watcher can say;
+// false where it never saw one. limit is after how long a silent owner counts as dead. A heartbeat that is gone soon
+// after it was renewed went with its process, at once: its silence is 0.
 func (o Observation) Silence(limit time.Duration) (time.Duration, bool) {
 	switch {
 	case !o.Gone():
@@ -168,7 +170,8 @@ const (
 	silentEver = ", for an unknown time"
 )
 
-// Reason is why a member is counted out, for the log and the journal: what was found, and for how long the member had been silent. [SilenceIn] reads it back.
+// Reason is why a member is counted out, for the log and the journal: what was found, and for how long the member had
+// been silent. [SilenceIn] reads it back.
 func (o Observation) Reason(found string, limit time.Duration) string {
 	silence, known := o.Silence(limit)
 	switch {
@@ -180,8 +183,8 @@ func (o Observation) Reason(found string, limit time.Duration) string {
 	return found + silentFor + strconv.FormatInt(silence.Milliseconds(), 10) + " ms"
 }
 
-// SilenceIn is the silence that a reason tells of: for so long nobody had run the member's tasks already when it was counted out. It is 0 if the reason tells of
-// none, and false if it is unknown.
+// SilenceIn is the silence that a reason tells of: for so long nobody had run the member's tasks already when it was
+// counted out. It is 0 if the reason tells of none, and false if it is unknown.
 func SilenceIn(reason string) (time.Duration, bool) {
 	if strings.HasSuffix(reason, silentEver) {
 		return 0, false

@@ -12,7 +12,8 @@ func paced() heartbeat.Timing {
 	return heartbeat.Timing{TTL: ttl, Longest: heartbeat.Slowest * ttl, Rho: rho}
 }
 
-// TestAShorterTTLCountsAtOnce: a longer TTL counts when it is acknowledged, a shorter one as soon as it may have been stored.
+// TestAShorterTTLCountsAtOnce: a longer TTL counts when it is acknowledged, a shorter one as soon as it may have been
+// stored.
 func TestAShorterTTLCountsAtOnce(t *testing.T) {
 	t.Parallel()
 	usual, longer := paced(), paced().Of(4*ttl)
@@ -37,7 +38,8 @@ func TestAShorterTTLCountsAtOnce(t *testing.T) {
 	}
 }
 
-// TestPaceOfSlowRenewals: the TTL doubles after three slow answers in a row, up to eight times, and halves after a long time of quick ones.
+// TestPaceOfSlowRenewals: the TTL doubles after three slow answers in a row, up to eight times, and halves after a long
+// time of quick ones.
 func TestPaceOfSlowRenewals(t *testing.T) {
 	t.Parallel()
 	var p heartbeat.Pace

@@ -9,18 +9,22 @@ import (
 type Text struct {
 	Member string `json:"member,omitempty"` // the owner, if it is a member
 	Owner  string `json:"owner,omitempty"`  // the owner, if it is a process with locks that has a name
-	// State is [Live], or [Fenced] for good, under the protocol whose members fence whom they take over. Tied: it goes with its process.
+	// State is [Live], or [Fenced] for good, under the protocol whose members fence whom they take over. Tied: it goes
+	// with its process.
 	State string `json:"state,omitempty"`
 	Tied  bool   `json:"tied,omitempty"`
 	AtMS  int64  `json:"at_ms"` // by the owner's wall clock, for people: it decides nothing
-	// Guardian says whether another process would end the owner's session at its death: "on", or the reason why none would; "" if none was requested. For people.
+	// Guardian says whether another process would end the owner's session at its death: "on", or the reason why none
+	// would; "" if none was requested. For people.
 	Guardian string `json:"guardian,omitempty"`
 	TTLMS    int64  `json:"ttl_ms"` // how long others wait for the owner; see [Text.States]
-	// UsualMS is the owner's usual TTL where it states a longer one, because its renewals are slow; see [Pace]. For people.
+	// UsualMS is the owner's usual TTL where it states a longer one, because its renewals are slow; see [Pace]. For
+	// people.
 	UsualMS int64 `json:"usual_ttl_ms,omitempty"`
 }
 
-// MaxTTL is the longest TTL that an owner may have, and so the longest that is believed: nobody waits longer for a heartbeat that stays unchanged.
+// MaxTTL is the longest TTL that an owner may have, and so the longest that is believed: nobody waits longer for a
+// heartbeat that stays unchanged.
 const MaxTTL = 24 * time.Hour
 
 // maxDocument bounds a document that is read: names of two owners, a sentence, and two numbers.
@@ -32,7 +36,8 @@ const (
 	Fenced = "fenced"
 )
 
-// States fills in the TTL that an owner states, and its usual one where that is another: in whole milliseconds, rounded up.
+// States fills in the TTL that an owner states, and its usual one where that is another: in whole milliseconds, rounded
+// up.
 func (t Text) States(usual, ttl time.Duration) Text {
 	if t.TTLMS, t.UsualMS = wholeMS(ttl), 0; ttl != usual {
 		t.UsualMS = wholeMS(usual)
@@ -43,7 +48,8 @@ func (t Text) States(usual, ttl time.Duration) Text {
 // wholeMS are whole milliseconds, rounded up.
 func wholeMS(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 
-// StatedTTL is how long others wait for the owner of a document, as the document states; 0 if it states no reasonable duration.
+// StatedTTL is how long others wait for the owner of a document, as the document states; 0 if it states no reasonable
+// duration.
 func StatedTTL(document []byte) time.Duration {
 	t := textOf(document)
 	if t.TTLMS < 1 || t.TTLMS > MaxTTL.Milliseconds() {

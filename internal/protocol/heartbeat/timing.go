@@ -11,7 +11,8 @@ import (
 type Timing struct {
 	// TTL is the owner's.
 	TTL time.Duration
-	// Longest is the longest TTL that the owner may state while its renewals are slow; see [Pace]. 0: always the usual one.
+	// Longest is the longest TTL that the owner may state while its renewals are slow; see [Pace]. 0: always the usual
+	// one.
 	Longest time.Duration
 	// Rho is the bound on the error of a clock's rate, in thousandths. It must be the same for all members.
 	Rho int64
@@ -55,8 +56,8 @@ func period(d time.Duration, perMille int64) time.Duration {
 	return time.Duration(int64(d) / 1000 * perMille)
 }
 
-// Pace is how much longer than usual the TTL is that an owner states, because its renewals are slow: then the store or the machine has too much to do, and
-// longer TTLs mean fewer renewals. It outlasts epochs. It is a value.
+// Pace is how much longer than usual the TTL is that an owner states, because its renewals are slow: then the store or
+// the machine has too much to do, and longer TTLs mean fewer renewals. It outlasts epochs. It is a value.
 type Pace struct {
 	Doubled uint8            // how often the usual TTL is doubled
 	Slow    uint8            // answers in a row that were slow
@@ -68,7 +69,8 @@ const (
 	slowInRow = 3
 	// slowPart is the part of a TTL that a slow answer takes: half of the time between two renewals.
 	slowPart = 6
-	// quickPart is the part of a TTL within which an answer is quick: it would not be slow with half of the TTL, by far.
+	// quickPart is the part of a TTL within which an answer is quick: it would not be slow with half of the TTL, by
+	// far.
 	quickPart = 16
 	// calmTTLs is for how many TTLs all answers must be quick before the TTL is halved again.
 	calmTTLs = 20
@@ -96,8 +98,8 @@ func (p Pace) slower(tried time.Duration, now protocol.Instant, t Timing) Pace {
 	return p
 }
 
-// Lost records that the owner has lost a lease although it lives. That counts where the last answers were slow, or a renewal has waited for one for so long;
-// not where the owner was suspended, or the store refused at once.
+// Lost records that the owner has lost a lease although it lives. That counts where the last answers were slow, or a
+// renewal has waited for one for so long; not where the owner was suspended, or the store refused at once.
 func (p Pace) Lost(l Lease, waited time.Duration, now protocol.Instant, t Timing) Pace {
 	if p.Slow == 0 && waited <= l.TTL/slowPart {
 		return p
@@ -105,8 +107,8 @@ func (p Pace) Lost(l Lease, waited time.Duration, now protocol.Instant, t Timing
 	return p.slower(l.TTL, now, t)
 }
 
-// Answered records that a renewal which states a TTL was answered now, and after how long. It counts where the answer was an error, too: a call that took all
-// of its time is slow.
+// Answered records that a renewal which states a TTL was answered now, and after how long. It counts where the answer
+// was an error, too: a call that took all of its time is slow.
 func (p Pace) Answered(stated, took time.Duration, done bool, now protocol.Instant, t Timing) Pace {
 	switch {
 	case t.fixed():

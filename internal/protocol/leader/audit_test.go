@@ -7,8 +7,9 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// TestWhatIsWrittenIsRepaired: an assignment or a head that somebody has removed, changed or replaced by garbage is as it should be again, though its value
-// does not change; one that nobody should have is removed. Their owners run what they ran, all the time where it was not taken from them.
+// TestWhatIsWrittenIsRepaired: an assignment or a head that somebody has removed, changed or replaced by garbage is as
+// it should be again, though its value does not change; one that nobody should have is removed. Their owners run what
+// they ran, all the time where it was not taken from them.
 func TestWhatIsWrittenIsRepaired(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(s *stage, key, head string){ // order-free: each on a stage of its own
@@ -66,8 +67,8 @@ func TestWhatIsWrittenIsRepaired(t *testing.T) {
 	}
 }
 
-// A light member knows all members and its own tasks; a fifth one that leads nobody reads no log. Who has left is gone from the roster at an index that
-// proves it.
+// A light member knows all members and its own tasks; a fifth one that leads nobody reads no log. Who has left is gone
+// from the roster at an index that proves it.
 func TestALightMember(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
@@ -118,7 +119,8 @@ func TestALightMember(t *testing.T) {
 	}
 }
 
-// A stand-by whose restart is announced is none any more, though the roster has it: the next member follows the log in its place.
+// A stand-by whose restart is announced is none any more, though the roster has it: the next member follows the log in
+// its place.
 func TestAStandByThatIsHeld(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")

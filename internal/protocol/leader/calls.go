@@ -16,8 +16,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
-// member, with a simulated store and clock. Call may be called from any goroutine.
+// Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has
+// one, and so has a simulated member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
 	*shell.LogCaller
 	decoded decoded
@@ -105,7 +105,8 @@ func (c *Caller) wrote(key string, v store.Version, err error) member.Event {
 	return c.OrClosed(err, Wrote{Now: c.Now(), Key: key, Outcome: outbox.OutcomeOf(err), Conflict: conflict, Version: v, Err: shell.Text(err)})
 }
 
-// decoded keeps what some documents say: without hints a member reads the same ones again and again, and they seldom change. The zero value is ready.
+// decoded keeps what some documents say: without hints a member reads the same ones again and again, and they seldom
+// change. The zero value is ready.
 type decoded struct {
 	mu   sync.Mutex
 	docs map[string]decodedDoc
@@ -184,7 +185,8 @@ type (
 		member.Call
 		Prefix string
 	}
-	// Put writes a document if it is still at Version; "" creates it. With Life, the store removes it with the heartbeat of that life; 0 for none.
+	// Put writes a document if it is still at Version; "" creates it. With Life, the store removes it with the
+	// heartbeat of that life; 0 for none.
 	Put struct {
 		member.Call
 		Key     string

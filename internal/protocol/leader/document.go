@@ -100,7 +100,8 @@ const (
 	sayFailed  sayKind = "failed"
 )
 
-// slotDoc is one task as it is assigned to a member: all that the member needs to run it, under one token. Whether it counts its head says.
+// slotDoc is one task as it is assigned to a member: all that the member needs to run it, under one token. Whether it
+// counts its head says.
 type slotDoc struct {
 	Format    int                 `json:"format"`
 	Member    cluster.MemberID    `json:"member"`
@@ -134,7 +135,8 @@ type headDoc struct {
 	Tasks       []taskDoc           `json:"tasks,omitempty"` // sorted as their assignments are
 }
 
-// rosterDoc is all members as of an index: a member that was admitted at or before it and is not in it has been removed.
+// rosterDoc is all members as of an index: a member that was admitted at or before it and is not in it has been
+// removed.
 type rosterDoc struct {
 	Format   int              `json:"format"`
 	Term     uint64           `json:"term"`
@@ -166,7 +168,8 @@ type planAnswer struct {
 // Tied are the documents that vanish with the heartbeat of a member.
 func Tied(m cluster.MemberID) []string { return []string{LeaderKey, mailboxKey(m)} }
 
-// slotState is the state of a task on a member, or of the member if it has no task. The states are those of the source document.
+// slotState is the state of a task on a member, or of the member if it has no task. The states are those of the source
+// document.
 type slotState string
 
 // The states.

@@ -17,7 +17,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// idleTasks is how many tasks the members of TestIdleMembersAskSeldom have: 10000 for the figures of docs/internals/performance.md.
+// idleTasks is how many tasks the members of TestIdleMembersAskSeldom have: 10000 for the figures of
+// docs/internals/performance.md.
 var idleTasks = flag.Int("idle-tasks", 200, "how many tasks of TestIdleMembersAskSeldom")
 
 // counted counts requests as ZooKeeper gets them: a list is one for each document, and one for their names.
@@ -132,8 +133,8 @@ func (c *crowd) end() {
 	c.all.Wait()
 }
 
-// TestIdleMembersAskSeldom: 100 members make at most 3 requests each in a TTL, and one a second besides. At the end all leave at once, and each does so in
-// order: the last ones lead themselves out.
+// TestIdleMembersAskSeldom: 100 members make at most 3 requests each in a TTL, and one a second besides. At the end all
+// leave at once, and each does so in order: the last ones lead themselves out.
 func TestIdleMembersAskSeldom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

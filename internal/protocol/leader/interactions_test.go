@@ -12,7 +12,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// play is one interaction of the source document "coordinator-internals": a coordinator c, and peers p1 and p2 that run tasks.
+// play is one interaction of the source document "coordinator-internals": a coordinator c, and peers p1 and p2 that run
+// tasks.
 type play struct {
 	*stage
 	out  strings.Builder
@@ -90,7 +91,8 @@ func (p *play) active(m cluster.MemberID, task cluster.PartitionID) *actor {
 	return p.members[m]
 }
 
-// TestInteractions plays the ten interactions of the document. The golden files have what a reader of the log sees of the peers.
+// TestInteractions plays the ten interactions of the document. The golden files have what a reader of the log sees of
+// the peers.
 func TestInteractions(t *testing.T) {
 	t.Parallel()
 	for name, tell := range map[string]func(*testing.T) *play{

@@ -22,8 +22,8 @@ type Role struct {
 	StandBys int
 	// Whole: this member folds the log whatever it is, since what runs on it looks at the whole value.
 	Whole bool
-	// Audit: the leader compares assignments as they are in the store with what it wrote. Without it, what somebody else has changed is found when its value
-	// changes, or when another leader begins.
+	// Audit: the leader compares assignments as they are in the store with what it wrote. Without it, what somebody
+	// else has changed is found when its value changes, or when another leader begins.
 	Audit bool
 }
 
@@ -69,7 +69,8 @@ func NewState(p member.Params, r Role) State {
 	return s
 }
 
-// Step takes one event in. It changes the state and nothing else: the same state and event give the same state and effects.
+// Step takes one event in. It changes the state and nothing else: the same state and event give the same state and
+// effects.
 func Step(s *State, ev member.Event) []member.Effect {
 	st := &step{s}
 	return st.Step(st, ev)
@@ -184,7 +185,8 @@ func (s *step) setWake() {
 	s.WakeAt(w)
 }
 
-// rarely is how often a member looks at a document without a hint. With many members all of them together look about as often as one of few.
+// rarely is how often a member looks at a document without a hint. With many members all of them together look about as
+// often as one of few.
 func (s *step) rarely() time.Duration {
 	if !s.Hints.Docs {
 		return s.Poll

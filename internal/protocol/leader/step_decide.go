@@ -69,7 +69,8 @@ func (s *step) boxesListed(docs []Doc) {
 	}
 }
 
-// unheard has the head read again of a member that says what is asked of it no more: it may have read what nobody should have written.
+// unheard has the head read again of a member that says what is asked of it no more: it may have read what nobody
+// should have written.
 func (s *step) unheard(m cluster.MemberID, say saying) {
 	s.markDirty(target{m, say.Task})
 	head := target{member: m}
@@ -130,7 +131,8 @@ func (s *step) alive(heartbeat string) bool {
 	return o.Known && !o.Gone() && !s.Dead(o)
 }
 
-// replaceable reports whether a start of a member may be replaced by one with another heartbeat: it is dead, held, or a former life of the same process.
+// replaceable reports whether a start of a member may be replaced by one with another heartbeat: it is dead, held, or a
+// former life of the same process.
 func (s *step) replaceable(m cluster.Member, heartbeat string) bool {
 	return m.State == cluster.MemberHeld || later(heartbeat, m.Heartbeat) || s.Dead(s.heartbeats.Of(m.Heartbeat)) && !later(m.Heartbeat, heartbeat)
 }
@@ -189,8 +191,8 @@ func (s *step) heard(m cluster.MemberID, p cluster.Partition, say saying) cluste
 	return nil
 }
 
-// expired takes back the offers that were not answered in time, by our own clock since we have seen them. Their deadline is that of the term in which
-// they were made; an answer that is in the log counts.
+// expired takes back the offers that were not answered in time, by our own clock since we have seen them. Their
+// deadline is that of the term in which they were made; an answer that is in the log counts.
 func (s *step) expired() (out []cluster.Command) {
 	l, _ := s.fold.Value.Leader()
 	patience := time.Duration(l.OfferMS) * time.Millisecond

@@ -77,7 +77,8 @@ func (s *step) lookAround() {
 	}
 }
 
-// lookAgain makes a look due that has failed: the hint that led to it comes once, and the next look by the clock may be far away.
+// lookAgain makes a look due that has failed: the hint that led to it comes once, and the next look by the clock may be
+// far away.
 func (s *step) lookAgain(key string) {
 	if key == protocol.HeartbeatPrefix {
 		s.swept = 0
@@ -85,8 +86,8 @@ func (s *step) lookAgain(key string) {
 	s.hinted(key[:strings.LastIndexByte(key, '/')+1])
 }
 
-// probe reads a heartbeat, unless that was done a short while ago: at names when this caller wants to look again. Who wants to look sooner does not
-// wait for one who looks seldom.
+// probe reads a heartbeat, unless that was done a short while ago: at names when this caller wants to look again. Who
+// wants to look sooner does not wait for one who looks seldom.
 func (s *step) probe(key string, at protocol.Instant) {
 	i := slices.IndexFunc(s.probing, func(p probe) bool { return p.key == key })
 	if i >= 0 && s.At < min(s.probing[i].next, s.probing[i].sent.Add(at.Sub(s.At))) || !s.get(key) {

@@ -21,7 +21,8 @@ func (s *step) mayLead() bool {
 	return (s.Is >= member.PhaseJoining && s.Is <= member.PhaseConfirming || s.lingers()) && s.Own.Held && s.roster.known
 }
 
-// lingers reports whether this member waits for a leader to enter that it leaves. Where all leave at once the last of them has to do that itself.
+// lingers reports whether this member waits for a leader to enter that it leaves. Where all leave at once the last of
+// them has to do that itself.
 func (s *step) lingers() bool { return s.Is == member.PhaseLeaving && s.Inc != 0 && !s.out() }
 
 // elect looks who leads, and tries to where nobody does.
@@ -78,7 +79,8 @@ func (s *step) turn() time.Duration {
 	return time.Duration(n) * 2 * s.Poll
 }
 
-// probeHolder looks at the leader's heartbeat when its turn has come. A member that begins to wait for the leader does not keep to a look that was planned before.
+// probeHolder looks at the leader's heartbeat when its turn has come. A member that begins to wait for the leader does
+// not keep to a look that was planned before.
 func (s *step) probeHolder() {
 	if s.At >= s.nextProbe() {
 		s.probe(s.vote.Holder.Key, s.At)

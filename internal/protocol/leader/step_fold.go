@@ -9,7 +9,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// folding is what a member has of the log that folds it: the leader, stand-bys, and those whose tasks look at the whole value.
+// folding is what a member has of the log that folds it: the leader, stand-bys, and those whose tasks look at the whole
+// value.
 type folding struct {
 	fold.Ledger
 	answers []taken
@@ -23,7 +24,8 @@ type taken struct {
 	results []cluster.Result
 }
 
-// maxTaken bounds the answers that are kept: what is older was answered by a former leader, or never will be with results.
+// maxTaken bounds the answers that are kept: what is older was answered by a former leader, or never will be with
+// results.
 const maxTaken = 512
 
 // folds reports whether this member needs the whole value. Once it has begun it goes on.

@@ -28,8 +28,8 @@ func TestALookDoesNotPutOffAProbe(t *testing.T) {
 	s.until("b rules", func() bool { return s.rules() == b })
 }
 
-// A leader falls silent and its heartbeat stays. Its stand-by looks once in a poll, and one look falls shortly before the
-// silence has lasted for long enough: the next one is made right then, and not a poll after the last.
+// A leader falls silent and its heartbeat stays. Its stand-by looks once in a poll, and one look falls shortly before
+// the silence has lasted for long enough: the next one is made right then, and not a poll after the last.
 func TestAnUrgentLookDoesNotWait(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
@@ -206,7 +206,8 @@ func TestAnAssignmentIsReadAfterItsHead(t *testing.T) {
 	}
 }
 
-// The heartbeat under which a member is confirmed may have gone before that was entered: the leader looks at it again at once.
+// The heartbeat under which a member is confirmed may have gone before that was entered: the leader looks at it again
+// at once.
 func TestWhoeverWasConfirmedIsLookedAt(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
@@ -251,7 +252,8 @@ func TestLeavingWhileItIsConfirmed(t *testing.T) {
 	s.until("it has left", func() bool { return b.over })
 }
 
-// Where heartbeats vanish with their session, one stays whose session was never closed: the leader lists them, and removes it. So it does with many.
+// Where heartbeats vanish with their session, one stays whose session was never closed: the leader lists them, and
+// removes it. So it does with many.
 func TestAHeartbeatOfNobodyIsRemoved(t *testing.T) {
 	t.Parallel()
 	for _, vanish := range []bool{false, true} {
@@ -265,8 +267,8 @@ func TestAHeartbeatOfNobodyIsRemoved(t *testing.T) {
 	}
 }
 
-// A leader whose log does not answer sees what its successor has written: it undoes none of that. What was written by hand it does undo, once the log shows
-// nobody else.
+// A leader whose log does not answer sees what its successor has written: it undoes none of that. What was written by
+// hand it does undo, once the log shows nobody else.
 func TestAFormerLeaderUndoesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
@@ -317,8 +319,8 @@ func TestAnOldMailboxAsksForNothing(t *testing.T) {
 	}
 }
 
-// The session of the only member ends while it leaves, or its lease while it was suspended, before it hears that it is to leave: it can say nothing any more,
-// nobody else is there to see that, and it ends.
+// The session of the only member ends while it leaves, or its lease while it was suspended, before it hears that it is
+// to leave: it can say nothing any more, nobody else is there to see that, and it ends.
 func TestLeavingWithoutASession(t *testing.T) {
 	t.Parallel()
 	for name, suspended := range map[string]time.Duration{"the session ends": 0, "the lease lapses": 2 * ttl} { // order-free: each alone

@@ -66,7 +66,8 @@ func (t target) keep(doc any, v store.Version) kept {
 	return kept{target: t, version: v, is: doc}
 }
 
-// same reports whether a document says what it should, whatever index it names. An assignment stays as it is while a task stops whose job has ended.
+// same reports whether a document says what it should, whatever index it names. An assignment stays as it is while a
+// task stops whose job has ended.
 func same(a, b any) bool {
 	switch a := a.(type) {
 	case headDoc:
@@ -192,7 +193,8 @@ type audit struct {
 	last cluster.MemberID // whose folder was looked at last
 }
 
-// auditSlots looks at the head and the folder of one member after the other: somebody else may have removed or changed something.
+// auditSlots looks at the head and the folder of one member after the other: somebody else may have removed or changed
+// something.
 func (s *step) auditSlots() {
 	if !s.p.Audit || s.At < s.rule.audit.next {
 		return
@@ -203,14 +205,15 @@ func (s *step) auditSlots() {
 	}
 }
 
-// audited paces the audit: a store may need a request for each document, and an idle cluster must cost little: half a document a second, and less the more
-// members there are. All is compared at once when another leader begins.
+// audited paces the audit: a store may need a request for each document, and an idle cluster must cost little: half a
+// document a second, and less the more members there are. All is compared at once when another leader begins.
 func (s *step) audited(m cluster.MemberID, documents int) {
 	each := max(2*time.Second, time.Duration(len(s.roster.Members))*200*time.Millisecond)
 	s.rule.audit = audit{next: s.At.Add(max(s.Params.TTL, time.Duration(2*(documents+1))*each)), last: m}
 }
 
-// folderAudited finds assignments of a member that are not as we have written them. A list may be old: they are read before anything is written.
+// folderAudited finds assignments of a member that are not as we have written them. A list may be old: they are read
+// before anything is written.
 func (s *step) folderAudited(prefix string, docs []Doc) {
 	if s.rule.at != ruleRuling {
 		return // it did when it asked

@@ -11,7 +11,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// later reports whether a heartbeat is of a later life of the same start than another one. A list of mailboxes may be old, and ask for a life that has ended.
+// later reports whether a heartbeat is of a later life of the same start than another one. A list of mailboxes may be
+// old, and ask for a life that has ended.
 func later(heartbeat, than string) bool {
 	i, j := strings.LastIndexByte(heartbeat, '-')+1, strings.LastIndexByte(than, '-')+1
 	if i == 0 || heartbeat[:i] != than[:j] {
@@ -66,8 +67,8 @@ func (s *step) Stand() member.Stand {
 // Again implements member.Machine.
 func (s *step) Again() { s.admitted, s.head = 0, head{headDoc: s.head.headDoc, known: s.head.known} }
 
-// unnamed makes sure that no live process has our name: one whose mailbox is there, or that the leader sees. It waits until that one's heartbeat is
-// gone or has been silent, and gives up when it sees it renewed.
+// unnamed makes sure that no live process has our name: one whose mailbox is there, or that the leader sees. It waits
+// until that one's heartbeat is gone or has been silent, and gives up when it sees it renewed.
 func (s *step) unnamed() bool {
 	if !s.mailbox.known || !s.head.known {
 		return false
@@ -104,7 +105,8 @@ func (s *step) seen() bool {
 // out reports whether we have left.
 func (s *step) out() bool { return s.Is == member.PhaseLeaving && s.Inc != 0 && s.gone() }
 
-// gone reports whether the cluster has removed this membership: the roster proves it, or that we are seen in another one.
+// gone reports whether the cluster has removed this membership: the roster proves it, or that we are seen in another
+// one.
 func (s *step) gone() bool {
 	if s.roster.Index < s.Inc {
 		return false
@@ -119,7 +121,8 @@ func (s *step) settle() {
 		return
 	}
 	if s.Own.Over || s.Own.Key == "" {
-		// Its session has ended, or its lease before it was told to leave: nothing that it says counts any more, and others see that it is gone.
+		// Its session has ended, or its lease before it was told to leave: nothing that it says counts any more, and
+		// others see that it is gone.
 		s.Gone()
 		return
 	}

@@ -5,7 +5,8 @@ import "github.com/rota-run/rota/cluster"
 // writesAtOnce is how many documents are written at a time.
 const writesAtOnce = 64
 
-// project brings the documents in line with the value: of a member its assignments first, and then its head, which says that they count.
+// project brings the documents in line with the value: of a member its assignments first, and then its head, which says
+// that they count.
 func (s *step) project() {
 	s.rule.dirty.Each(func(k string, t target) bool {
 		if doc, ready := s.shown(t); ready && s.bring(t, doc) {
@@ -16,7 +17,8 @@ func (s *step) project() {
 	s.answerPlans()
 }
 
-// shown is the document of a target as the value has it, nil for none. Not ready: something else must be written before it.
+// shown is the document of a target as the value has it, nil for none. Not ready: something else must be written before
+// it.
 func (s *step) shown(t target) (doc any, ready bool) {
 	switch {
 	case t.task != "":
@@ -30,7 +32,8 @@ func (s *step) shown(t target) (doc any, ready bool) {
 	return s.rosterOf(), true
 }
 
-// taskOf is a task of a member as its head tells of it, without the place of its assignment; false where the member does not have it.
+// taskOf is a task of a member as its head tells of it, without the place of its assignment; false where the member
+// does not have it.
 func (s *step) taskOf(t target) (taskDoc, bool) {
 	p, _ := s.fold.Value.Partition(t.task)
 	state, token := stateOf(t.member, p)
@@ -55,8 +58,9 @@ func (s *step) slotOf(t target) slotDoc {
 	return slotDoc{Format: docFormat, Member: t.member, Task: t.task, Token: token, Index: v.Index(), Term: s.rule.term, Partition: p, Job: j}
 }
 
-// headOf is the head of a member. One that is created has offers only, whatever the value says: so a late write of a former leader, to a document that was
-// removed since, starts nothing. It waits for the assignments of the member, but not for all of many.
+// headOf is the head of a member. One that is created has offers only, whatever the value says: so a late write of a
+// former leader, to a document that was removed since, starts nothing. It waits for the assignments of the member, but
+// not for all of many.
 func (s *step) headOf(t target) (doc any, ready bool) {
 	v := s.fold.Value
 	m, in := v.Member(t.member)

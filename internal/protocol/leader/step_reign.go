@@ -164,8 +164,8 @@ func (s *step) offer(p cluster.Partition) {
 	s.rule.offers = append(slices.Clip(s.rule.offers), offered{p.ID, p.Token, s.At})
 }
 
-// doubtAdmitted has the heartbeat read under which a member was admitted or confirmed: it may have gone before that was entered, and its mailbox with it, and
-// no hint tells of that again.
+// doubtAdmitted has the heartbeat read under which a member was admitted or confirmed: it may have gone before that was
+// entered, and its mailbox with it, and no hint tells of that again.
 func (s *step) doubtAdmitted(was *cluster.Value, id cluster.MemberID) {
 	before, _ := was.Member(id)
 	if m, in := s.fold.Value.Member(id); in && m.Heartbeat != before.Heartbeat && m.State != cluster.MemberHeld {
@@ -182,8 +182,9 @@ func (s *step) touch(p cluster.Partition) {
 	}
 }
 
-// laterTerm is set by a document that names a later term than ours. Another member may lead by now, and what it has written must not be undone from an older
-// value: nothing is projected before the log, read after that, shows no other leader. A document that was written by hand ends there too.
+// laterTerm is set by a document that names a later term than ours. Another member may lead by now, and what it has
+// written must not be undone from an older value: nothing is projected before the log, read after that, shows no other
+// leader. A document that was written by hand ends there too.
 type laterTerm struct {
 	seen  bool
 	asked bool // the read of the log that is under way began afterwards

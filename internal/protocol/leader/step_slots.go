@@ -24,8 +24,9 @@ type fetch struct {
 	sent bool // it is being read
 }
 
-// readHead takes in our tasks as the newest head tells of them. Tokens of before we joined are of another membership. An assignment that was read stays
-// until a newer one under its token was, and what was accepted stays so under its token: a head that had to be created again offers it.
+// readHead takes in our tasks as the newest head tells of them. Tokens of before we joined are of another membership.
+// An assignment that was read stays until a newer one under its token was, and what was accepted stays so under its
+// token: a head that had to be created again offers it.
 func (s *step) readHead() {
 	if !s.head.fresh || !s.Ours(s.head.Heartbeat) {
 		return
@@ -67,8 +68,8 @@ func (s *step) fetchSlots() {
 	}
 }
 
-// slotGot takes in that an assignment was read, or was not. One that is not what the head tells of was written since, or by somebody else: the next head
-// tells more.
+// slotGot takes in that an assignment was read, or was not. One that is not what the head tells of was written since,
+// or by somebody else: the next head tells more.
 func (s *step) slotGot(ev Got) {
 	i := slices.IndexFunc(s.fetch, func(f fetch) bool { return slotKey(s.Member, f.Task) == ev.Doc.Key })
 	if i < 0 {
@@ -218,8 +219,8 @@ func (s *step) mailboxWrote(ev Wrote) {
 	s.mailbox.known = false // deleted, a conflict, or not known: read it
 }
 
-// lighten makes the excerpt of the value that a member has which does not fold the log, and by which each knows its work: all members, complete as of the
-// roster's index, and what is assigned to this one.
+// lighten makes the excerpt of the value that a member has which does not fold the log, and by which each knows its
+// work: all members, complete as of the roster's index, and what is assigned to this one.
 func (s *step) lighten() {
 	jobs, partitions := s.assignedRecords()
 	lead := cluster.Leadership{Member: s.roster.Leader, Term: s.roster.Term, SinceMS: s.roster.SinceMS}
@@ -230,7 +231,8 @@ func (s *step) lighten() {
 	}
 }
 
-// assignedRecords are the jobs and partitions of our assignments. Of a job they may name more than one spec, while they are written again: the newest counts.
+// assignedRecords are the jobs and partitions of our assignments. Of a job they may name more than one spec, while they
+// are written again: the newest counts.
 func (s *step) assignedRecords() (jobs []cluster.Job, partitions []cluster.Partition) {
 	s.slots.Each(func(_ string, h slot) bool {
 		of := h.of.Job

@@ -11,7 +11,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// A paused leader's late write of a head lands after its successor has removed the task and the head: it has offers only, and the member never runs it.
+// A paused leader's late write of a head lands after its successor has removed the task and the head: it has offers
+// only, and the member never runs it.
 func TestALateOfferOfAFormerLeader(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
@@ -80,8 +81,8 @@ func race(t *testing.T, like func(cluster.Command) bool) (s *stage, held member.
 
 func isAccept(c cluster.Command) bool { _, ok := c.(cluster.AcceptOffer); return ok }
 
-// The answer that the former leader enters right before its successor's lead counts, and what it enters after that does not: the successor enters it
-// again.
+// The answer that the former leader enters right before its successor's lead counts, and what it enters after that does
+// not: the successor enters it again.
 func TestAnAnswerAcrossAChangeOfLeader(t *testing.T) {
 	t.Parallel()
 	for _, before := range []bool{true, false} {
@@ -103,7 +104,8 @@ func TestAnAnswerAcrossAChangeOfLeader(t *testing.T) {
 	}
 }
 
-// An offer that nobody answers is revoked by whoever leads when its time is over; a successor begins to count by its own clock.
+// An offer that nobody answers is revoked by whoever leads when its time is over; a successor begins to count by its
+// own clock.
 func TestTheDeadlineOfAnOfferOutlivesItsLeader(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
@@ -222,7 +224,8 @@ func TestARequestAcrossAChangeOfLeader(t *testing.T) {
 	}
 }
 
-// A member that stood still for its TTL beside a leader that did not is confirmed or removed, and two leaders for a moment enter nothing twice.
+// A member that stood still for its TTL beside a leader that did not is confirmed or removed, and two leaders for a
+// moment enter nothing twice.
 func TestAPausedLeader(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
@@ -242,7 +245,8 @@ func TestAPausedLeader(t *testing.T) {
 	_ = protocol.Instant(0)
 }
 
-// A request that the leader answers before its writer hears that it was written is known to be answered at once, by the hint that came in between.
+// A request that the leader answers before its writer hears that it was written is known to be answered at once, by the
+// hint that came in between.
 func TestAnAnswerBeforeTheWriteReturns(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a", "b")

@@ -5,7 +5,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// Value is the newest value that the member has: the whole one where it folds the log, else its excerpt; see [State.Whole].
+// Value is the newest value that the member has: the whole one where it folds the log, else its excerpt; see
+// [State.Whole].
 func (s State) Value() cluster.Value {
 	if s.Whole() {
 		return s.fold.Value

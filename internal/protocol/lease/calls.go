@@ -21,8 +21,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
-// member, with a simulated store and clock. Call may be called from any goroutine.
+// Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has
+// one, and so has a simulated member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
 	shell.BeatCaller
 	Level    int       // of flate, at which views are packed; 0: not at all
@@ -84,17 +84,19 @@ func (c *Caller) write(ctx context.Context, e Write) member.Event {
 	return c.OrClosed(err, Written{Now: c.Now(), ID: e.ID, Outcome: outcome(err), Version: v, Err: problem(err)})
 }
 
-// survey reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and decides nothing: what it leaves out is read
-// by its key, as are jobs, and so is a partition that binds others if it is shown otherwise than it was read before. A write is conditional on its own document
-// alone: by what an old list shows of one partition, another one would be made.
+// survey reads what was asked for, and what a list shows of jobs and partitions. A list may lag, which delays and
+// decides nothing: what it leaves out is read by its key, as are jobs, and so is a partition that binds others if it is
+// shown otherwise than it was read before. A write is conditional on its own document alone: by what an old list shows
+// of one partition, another one would be made.
 func (c *Caller) survey(ctx context.Context, e Survey) member.Event {
 	sent := c.Now()
 	docs, old, err := surveyAll(ctx, c.Store, e.Keys, e.usable)
 	return c.OrClosed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Old: old, Err: shell.Text(err)})
 }
 
-// usable reports whether a listed document may be used as it is: no other document follows from it; or it is a share that was read by its key, and neither has
-// the list shown another since nor did we write one. One that moves is read by its key.
+// usable reports whether a listed document may be used as it is: no other document follows from it; or it is a share
+// that was read by its key, and neither has the list shown another since nor did we write one. One that moves is read
+// by its key.
 func (e Survey) usable(d store.Doc) bool {
 	if _, moves := slices.BinarySearch(e.moves, d.Key); moves {
 		return false
@@ -117,9 +119,9 @@ func (e Survey) usable(d store.Doc) bool {
 
 func asListed(store.Doc) bool { return true }
 
-// surveyAll also returns the jobs of which the list shows what was: it may leave out what came after it. What a document refers to is read after it: by a
-// Node List from before a session joined, what that session has claimed since would be free; by a job from before it was submitted again, its partitions
-// would be those of a former submission.
+// surveyAll also returns the jobs of which the list shows what was: it may leave out what came after it. What a
+// document refers to is read after it: by a Node List from before a session joined, what that session has claimed since
+// would be free; by a job from before it was submitted again, its partitions would be those of a former submission.
 func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(store.Doc) bool) (out []store.Doc, old []cluster.JobID, err error) {
 	partitions, err := docs.List(ctx, partitionPrefix)
 	if err != nil {
@@ -234,8 +236,8 @@ func (c *Caller) readView(ctx context.Context, e ReadView) member.Event {
 	return ViewRead{Now: c.Now(), View: e.View, Value: v}
 }
 
-// show writes a view, and removes those before the last: a member may be reading the last. Where another leader has written one of this number, it returns
-// the newest.
+// show writes a view, and removes those before the last: a member may be reading the last. Where another leader has
+// written one of this number, it returns the newest.
 func (c *Caller) show(ctx context.Context, e Show) (newest uint64, err error) {
 	data, err := c.pack(e.Value.Snapshot())
 	if err != nil {

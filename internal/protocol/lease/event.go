@@ -60,8 +60,8 @@ type (
 		ID   uint64
 		Keys []string
 	}
-	// Survey reads documents, and all partitions and jobs that a list shows. A partition that binds others by what it has said
-	// is read by its key, and a share counts as it is listed where the last survey has read it so.
+	// Survey reads documents, and all partitions and jobs that a list shows. A partition that binds others by what it
+	// has said is read by its key, and a share counts as it is listed where the last survey has read it so.
 	Survey struct {
 		member.Call
 		Keys  []string

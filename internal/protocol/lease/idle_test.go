@@ -257,8 +257,8 @@ func (c *crowd) end() {
 	c.all.Wait()
 }
 
-// TestIdleMembersAskSeldom: what a cluster at rest costs depends on its members alone: each looks at the board once in a poll and renews its heartbeat, and
-// the leader reads all that there is in three requests.
+// TestIdleMembersAskSeldom: what a cluster at rest costs depends on its members alone: each looks at the board once in
+// a poll and renews its heartbeat, and the leader reads all that there is in three requests.
 func TestIdleMembersAskSeldom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -301,8 +301,8 @@ func TestFreeIsClaimedSoon(t *testing.T) {
 	})
 }
 
-// TestALeaveIsSoon: where nothing is hinted at, what a member gives up as it leaves runs elsewhere within about a poll: the
-// others look more often while something moves.
+// TestALeaveIsSoon: where nothing is hinted at, what a member gives up as it leaves runs elsewhere within about a poll:
+// the others look more often while something moves.
 func TestALeaveIsSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

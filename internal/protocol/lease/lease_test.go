@@ -57,8 +57,8 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// TestARefusedEntryEndsTheLife: an entry that was stored though its maker did not hear of it refuses the next one. The heartbeat of that life would then be
-// taken for one of a former life, and removed while the member holds its lease.
+// TestARefusedEntryEndsTheLife: an entry that was stored though its maker did not hear of it refuses the next one. The
+// heartbeat of that life would then be taken for one of a former life, and removed while the member holds its lease.
 func TestARefusedEntryEndsTheLife(t *testing.T) {
 	t.Parallel()
 	s := &step{State: &State{Core: coreIn(member.PhaseJoining, member.Params{}), known: &facts{}}}
@@ -83,7 +83,8 @@ func coreIn(is member.Phase, p member.Params) member.Core {
 	return c
 }
 
-// TestAFenceIsALapse: a renewal that was on its way when the session was fenced is refused. The member stops what it runs at once.
+// TestAFenceIsALapse: a renewal that was on its way when the session was fenced is refused. The member stops what it
+// runs at once.
 func TestAFenceIsALapse(t *testing.T) {
 	t.Parallel()
 	s := State{Core: coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "a", Timing: heartbeat.Timing{TTL: time.Second}}), known: &facts{}, random: 1, held: []held{{id: "x"}}}
@@ -95,8 +96,9 @@ func TestAFenceIsALapse(t *testing.T) {
 	}
 }
 
-// TestViewsOfAnotherLeader: a leader goes by a board that does not tell of the newest views, as one of another leader that was fenced before it wrote the board.
-// It meets one of them, and then writes above all. That somebody else was quicker is an answer: the store is not away.
+// TestViewsOfAnotherLeader: a leader goes by a board that does not tell of the newest views, as one of another leader
+// that was fenced before it wrote the board. It meets one of them, and then writes above all. That somebody else was
+// quicker is an answer: the store is not away.
 func TestViewsOfAnotherLeader(t *testing.T) {
 	t.Parallel()
 	docs := memory.New().Open()
@@ -131,8 +133,8 @@ func TestViewsOfAnotherLeader(t *testing.T) {
 	}
 }
 
-// TestSinceWhen: what people see of a partition is since when it is where it is: claimed, held for its member, or free because the member has left, though
-// its document is the same until somebody else claims it.
+// TestSinceWhen: what people see of a partition is since when it is where it is: claimed, held for its member, or free
+// because the member has left, though its document is the same until somebody else claims it.
 func TestSinceWhen(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)

@@ -118,7 +118,8 @@ func machine(c protocol.Config, p member.Params) shell.Machine[State] {
 	}
 }
 
-// Value is the newest value that the member has: as the leader it has assembled it, else it is the leader's newest view.
+// Value is the newest value that the member has: as the leader it has assembled it, else it is the leader's newest
+// view.
 func (s State) Value() cluster.Value { return s.value }
 
 // Status is what the member knows of its membership.

@@ -11,7 +11,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
+// State is all that one member knows. It is a value: Step returns another one and shares slices that it does not
+// change.
 type State struct {
 	member.Core
 	wallMS int64         // newest wall clock that was read, for people
@@ -50,13 +51,15 @@ func NewState(p member.Params) State {
 	return s
 }
 
-// Step takes one event in. It changes the state and nothing else: the same state and event give the same state and effects.
+// Step takes one event in. It changes the state and nothing else: the same state and event give the same state and
+// effects.
 func Step(s *State, ev member.Event) []member.Effect {
 	st := &step{s}
 	return st.Step(st, ev)
 }
 
-// learn decodes what was read for a pass or a command. What it has in common with the reads to come is kept decoded; a leader keeps its last pass.
+// learn decodes what was read for a pass or a command. What it has in common with the reads to come is kept decoded; a
+// leader keeps its last pass.
 func (s *step) learn(docs []store.Doc) *facts {
 	f := s.known.learn(docs)
 	if !s.lead.holds {

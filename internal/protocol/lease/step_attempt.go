@@ -8,7 +8,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// attempt is one command on its way, of a member or of a client: read the documents, decide, write the deciding one, and again until that is certain. It is a value.
+// attempt is one command on its way, of a member or of a client: read the documents, decide, write the deciding one,
+// and again until that is certain. It is a value.
 type attempt struct {
 	command cluster.Command
 	also    []string // documents that are read with those that it needs, for it will ask for them
@@ -39,8 +40,8 @@ func (a attempt) read(docs []store.Doc) attempt {
 	return a
 }
 
-// decide does the command on what was read, or sees that the write of unknown outcome was stored: that is written once more, under another name. Then it asks
-// for more, is over, or is to write.
+// decide does the command on what was read, or sees that the write of unknown outcome was stored: that is written once
+// more, under another name. Then it asks for more, is over, or is to write.
 func (a attempt) decide(f *facts, w writer) attempt {
 	if a.lost && a.stored() {
 		a.put, a.lost = renamed(a.put, w.write), false
@@ -61,8 +62,8 @@ func (a attempt) decide(f *facts, w writer) attempt {
 	return a
 }
 
-// stored tells whether the document that was read is the one that we wrote. Else the write may still come: it is conditional, and what is decided next
-// makes it void, or sees it.
+// stored tells whether the document that was read is the one that we wrote. Else the write may still come: it is
+// conditional, and what is decided next makes it void, or sees it.
 func (a *attempt) stored() bool {
 	i := slices.IndexFunc(a.docs, func(d store.Doc) bool { return d.Key == a.put.Key && string(d.Value) == string(a.put.Value) })
 	if i >= 0 {

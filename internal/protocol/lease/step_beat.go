@@ -71,7 +71,8 @@ func (s *step) nameRead(ev Fetched) {
 	s.otherStart(ev, s.Ours(session(was)))
 }
 
-// otherStart judges the heartbeat of another start under our name: it fences that session when it is dead, and gives up when it is alive.
+// otherStart judges the heartbeat of another start under our name: it fences that session when it is dead, and gives up
+// when it is alive.
 func (s *step) otherStart(ev Fetched, ours bool) {
 	d := ev.Docs[1]
 	n, err := read[nodeDoc](d)
@@ -124,7 +125,8 @@ func (s *step) complain(err error) {
 	s.Emit(r)
 }
 
-// Stand implements member.Machine: what our own acknowledged writes prove. A session that is lost ends the membership, and nothing else does.
+// Stand implements member.Machine: what our own acknowledged writes prove. A session that is lost ends the membership,
+// and nothing else does.
 func (s *step) Stand() member.Stand {
 	switch {
 	case s.Is == member.PhaseNaming && !s.name.clear:

@@ -13,7 +13,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// held is a partition that this session has claimed: as its document was when a write of ours was acknowledged, or was read since.
+// held is a partition that this session has claimed: as its document was when a write of ours was acknowledged, or was
+// read since.
 type held struct {
 	id        cluster.PartitionID
 	version   store.Version
@@ -37,8 +38,8 @@ func findHeld(all []held, id cluster.PartitionID) (int, bool) {
 // claimPauses is how many claims fit into a poll, on average, where others may claim the same.
 const claimPauses = 8
 
-// claimSome claims what is free: first what the plan would give us, without delay; then, from our own place in the Node List and with a random pause, what
-// has been free for too long. Never more than we have workers for.
+// claimSome claims what is free: first what the plan would give us, without delay; then, from our own place in the Node
+// List and with a random pause, what has been free for too long. Never more than we have workers for.
 func (s *step) claimSome() {
 	if s.Is != member.PhaseMember || !s.Own.Held || s.look.members == nil {
 		return
@@ -148,8 +149,9 @@ func (s *step) hold(h held) {
 	s.held = slices.Insert(s.held, i, h)
 }
 
-// ownReadBack takes in the document of a partition as a command that was refused has read it. Where it is not ours any more, to hold on to it would keep us
-// from claiming it again. Where it is, the same may be refused again, as by what an old copy of the store shows of members: nothing is said for a poll.
+// ownReadBack takes in the document of a partition as a command that was refused has read it. Where it is not ours any
+// more, to hold on to it would keep us from claiming it again. Where it is, the same may be refused again, as by what
+// an old copy of the store shows of members: nothing is said for a poll.
 func (s *step) ownReadBack(docs []store.Doc, id cluster.PartitionID) {
 	if at := slices.IndexFunc(docs, func(d store.Doc) bool { return d.Key == partitionKey(id) }); at >= 0 {
 		s.ownSeen(docs[at], id)
@@ -160,8 +162,9 @@ func (s *step) ownReadBack(docs []store.Doc, id cluster.PartitionID) {
 	}
 }
 
-// ownSeen takes in what a read shows of a partition that we hold. A copy of the store that was cut off shows what was, and what nobody has acknowledged: that
-// it is not ours counts when no read has shown otherwise for a TTL. To give it up before, and to find it later, would run it again.
+// ownSeen takes in what a read shows of a partition that we hold. A copy of the store that was cut off shows what was,
+// and what nobody has acknowledged: that it is not ours counts when no read has shown otherwise for a TTL. To give it
+// up before, and to find it later, would run it again.
 func (s *step) ownSeen(d store.Doc, id cluster.PartitionID) {
 	i, ok := findHeld(s.held, id)
 	if !ok {
@@ -247,8 +250,8 @@ func (s *step) word(p *cluster.Partition, r *protocol.Report) cluster.Command {
 	return duty.Word(dutyOf(p), r)
 }
 
-// noteEnded notes what is done for good. The supervisor forgets it with the grant, and a copy of the store that was cut off may have taken that: what it showed
-// was never acknowledged, and the grant comes back.
+// noteEnded notes what is done for good. The supervisor forgets it with the grant, and a copy of the store that was cut
+// off may have taken that: what it showed was never acknowledged, and the grant comes back.
 func (s *step) noteEnded() {
 	for _, r := range s.Reports {
 		e := grantID{r.Partition, r.Token}

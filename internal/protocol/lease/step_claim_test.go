@@ -53,8 +53,8 @@ func (s *step) refused(t *testing.T, docs []store.Doc) {
 	}
 }
 
-// TestARefusalIsReadBack: a release was stored and its maker did not hear of it. The slot is offered to it again under the same token: it must not think that
-// it holds it still, or it never accepts the offer.
+// TestARefusalIsReadBack: a release was stored and its maker did not hear of it. The slot is offered to it again under
+// the same token: it must not think that it holds it still, or it never accepts the offer.
 func TestARefusalIsReadBack(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]func(p *paper, key string){
@@ -107,8 +107,9 @@ func TestARefusalKeepsWhatIsOurs(t *testing.T) {
 	}
 }
 
-// TestWhatIsDoneIsNotBegunAgain: a copy of the store that was cut off shows that a partition is to be given up, and its supervisor forgets that it is done
-// there. That was never acknowledged: later its document says again what it said before. It does not begin again under its token, and is said to be done.
+// TestWhatIsDoneIsNotBegunAgain: a copy of the store that was cut off shows that a partition is to be given up, and its
+// supervisor forgets that it is done there. That was never acknowledged: later its document says again what it said
+// before. It does not begin again under its token, and is said to be done.
 func TestWhatIsDoneIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -143,8 +144,8 @@ func TestWhatIsDoneIsNotBegunAgain(t *testing.T) {
 	}
 }
 
-// TestAForgottenClaimIsConfirmed: a claim was stored and its maker gave up on it before it heard of that. It holds the partition when the document was written
-// once more, and does not claim what it has released since.
+// TestAForgottenClaimIsConfirmed: a claim was stored and its maker gave up on it before it heard of that. It holds the
+// partition when the document was written once more, and does not claim what it has released since.
 func TestAForgottenClaimIsConfirmed(t *testing.T) {
 	t.Parallel()
 	for _, released := range []bool{false, true} {
@@ -192,7 +193,8 @@ func TestAForgottenClaimIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestOwnTasksTakeNoRoom: a member of capacity 1 claims one task beside what Rota runs for itself, whatever comes first.
+// TestOwnTasksTakeNoRoom: a member of capacity 1 claims one task beside what Rota runs for itself, whatever comes
+// first.
 func TestOwnTasksTakeNoRoom(t *testing.T) {
 	t.Parallel()
 	free := func(id cluster.PartitionID) boardFree {
@@ -216,8 +218,9 @@ func TestOwnTasksTakeNoRoom(t *testing.T) {
 	}
 }
 
-// TestARefusedReportPauses: a run has failed, and a copy of the store that was cut off shows the partition as it is beside a Node List from before its holder
-// joined. The report is refused, and is not made again at once: each try is a request.
+// TestARefusedReportPauses: a run has failed, and a copy of the store that was cut off shows the partition as it is
+// beside a Node List from before its holder joined. The report is refused, and is not made again at once: each try is a
+// request.
 func TestARefusedReportPauses(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)

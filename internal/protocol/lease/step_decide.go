@@ -29,7 +29,8 @@ type verdict struct {
 
 func refused(why string) verdict { return verdict{result: cluster.Result{Reason: why}} }
 
-// needs are the documents by which a command is decided: first the one that decides it, and then those that must be read after it.
+// needs are the documents by which a command is decided: first the one that decides it, and then those that must be
+// read after it.
 func needs(c cluster.Command) []string {
 	switch c := c.(type) {
 	case cluster.Configure, cluster.Rebalance, cluster.Place:
@@ -103,7 +104,8 @@ func subject(c cluster.Command) cluster.PartitionID {
 	return ""
 }
 
-// decide does a command on the value that the documents give, and says what to write. The write is conditional on the version that was read, and decides it.
+// decide does a command on the value that the documents give, and says what to write. The write is conditional on the
+// version that was read, and decides it.
 func decide(c cluster.Command, f *facts, w writer) verdict {
 	keys := needs(c)
 	for i, k := range keys {

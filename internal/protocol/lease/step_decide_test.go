@@ -179,7 +179,8 @@ func (p *paper) claim(id cluster.PartitionID, session string, inc cluster.Incarn
 	return f.doc.Token
 }
 
-// TestOnlyTheFencedAreTakenOver: a session that may still be renewed is neither removed nor replaced, and what it holds is not free.
+// TestOnlyTheFencedAreTakenOver: a session that may still be renewed is neither removed nor replaced, and what it holds
+// is not free.
 func TestOnlyTheFencedAreTakenOver(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -198,7 +199,8 @@ func TestOnlyTheFencedAreTakenOver(t *testing.T) {
 	}
 }
 
-// TestFormerHolderChangesNothing: unlock, done and failure of a holder that was taken over are refused; so is the claim of a session that has ended.
+// TestFormerHolderChangesNothing: unlock, done and failure of a holder that was taken over are refused; so is the claim
+// of a session that has ended.
 func TestFormerHolderChangesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -218,7 +220,8 @@ func TestFormerHolderChangesNothing(t *testing.T) {
 	p.refuses(cluster.Claim{Partition: "y", Token: f.doc.Token, Member: "a", Incarnation: a}, "a/1", "another session")
 }
 
-// TestClaimThatLandsLate: a claim whose outcome its maker never learned is stored after the maker lost its session. Nobody holds the partition by it.
+// TestClaimThatLandsLate: a claim whose outcome its maker never learned is stored after the maker lost its session.
+// Nobody holds the partition by it.
 func TestClaimThatLandsLate(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -244,7 +247,8 @@ func TestClaimThatLandsLate(t *testing.T) {
 	p.refuses(cluster.Claim{Partition: "x", Token: firstToken(1), Member: "a", Incarnation: again}, "a/2", "claimed since")
 }
 
-// TestTwoLeadersDeleteAndCreate: a paused leader creates again, by what it once read, what another one has removed since; the former holder writes done.
+// TestTwoLeadersDeleteAndCreate: a paused leader creates again, by what it once read, what another one has removed
+// since; the former holder writes done.
 func TestTwoLeadersDeleteAndCreate(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -276,7 +280,8 @@ func TestTwoLeadersDeleteAndCreate(t *testing.T) {
 	}
 }
 
-// TestTokenSurvivesAbsence: a partition of spread every goes with its member and comes back with it, under a larger token.
+// TestTokenSurvivesAbsence: a partition of spread every goes with its member and comes back with it, under a larger
+// token.
 func TestTokenSurvivesAbsence(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -298,7 +303,8 @@ func TestTokenSurvivesAbsence(t *testing.T) {
 	}
 }
 
-// TestSplitIsCarriedOutOnce: children come by the leader's pass, run when their parent is done, and the job is complete with them.
+// TestSplitIsCarriedOutOnce: children come by the leader's pass, run when their parent is done, and the job is complete
+// with them.
 func TestSplitIsCarriedOutOnce(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -320,7 +326,8 @@ func TestSplitIsCarriedOutOnce(t *testing.T) {
 	}
 }
 
-// TestWindow: items are listed, done and taken out; an item that was taken out does not appear again, though two steps are carried out at once.
+// TestWindow: items are listed, done and taken out; an item that was taken out does not appear again, though two steps
+// are carried out at once.
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -356,7 +363,8 @@ func TestWindow(t *testing.T) {
 	p.refuses(cluster.AdvanceWindow{Partition: "x#list", Token: token, Step: 1}, "a/1", "step")
 }
 
-// TestSlots: the slots of a task that is repartitioned are all given up before others are given out, and a finished task is finished for all of them.
+// TestSlots: the slots of a task that is repartitioned are all given up before others are given out, and a finished
+// task is finished for all of them.
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)

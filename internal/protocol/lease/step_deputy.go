@@ -8,16 +8,19 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// mostWatched is how many members a cluster has at most in which a deputy watches all: it reads each heartbeat about as often as that is renewed.
+// mostWatched is how many members a cluster has at most in which a deputy watches all: it reads each heartbeat about as
+// often as that is renewed.
 const mostWatched = 32
 
-// deputy tells whether we are the one that follows the leader. It watches all heartbeats as the leader does, and leads when the leader is late, before its
-// session has ended: else those that die meanwhile wait for that end, and some of them for as long again, which begins when somebody new looks at them.
+// deputy tells whether we are the one that follows the leader. It watches all heartbeats as the leader does, and leads
+// when the leader is late, before its session has ended: else those that die meanwhile wait for that end, and some of
+// them for as long again, which begins when somebody new looks at them.
 func (s *step) deputy() bool {
 	return !s.lead.holds && s.look.leader.Holder != "" && len(s.look.members) <= mostWatched && s.rank() == 0
 }
 
-// watches tells whether we look at all heartbeats one by one. A leader to whom the store hints at them sees them in its surveys.
+// watches tells whether we look at all heartbeats one by one. A leader to whom the store hints at them sees them in its
+// surveys.
 func (s *step) watches() bool { return s.lead.holds && !s.Hints.Docs || s.deputy() }
 
 // lateMembers are those that have missed a renewal. What is free is not for them first.
@@ -35,7 +38,8 @@ func (s *step) late(o heartbeat.Observation) bool {
 	return o.Known && !o.Gone() && o.Looked.Sub(o.Since) >= s.Timing.Of(o.TTL).Late() && s.takes()
 }
 
-// takes tells whether the store takes renewals, as far as ours tell. Where it took none for a while, others have four polls to try again.
+// takes tells whether the store takes renewals, as far as ours tell. Where it took none for a while, others have four
+// polls to try again.
 func (s *step) takes() bool {
 	return s.overdue(s.At) <= 0 && (s.look.took == 0 || s.At >= s.look.took.Add(4*s.Poll))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// TestADeputyLeads: the leader is suspended, and another member dies. What that ran is free as soon as the deputy has found the leader late, or the dead member
-// silent for long enough: it has watched both all the time.
+// TestADeputyLeads: the leader is suspended, and another member dies. What that ran is free as soon as the deputy has
+// found the leader late, or the dead member silent for long enough: it has watched both all the time.
 func TestADeputyLeads(t *testing.T) {
 	t.Parallel()
 	const slow, poll, silence = 40 * time.Millisecond, outageTTL / 20, outageTTL * 1050 / 1000
@@ -42,7 +42,8 @@ func TestADeputyLeads(t *testing.T) {
 	}
 }
 
-// TestADeputyFencesNobody: the leader is late, and is back before its lease ends. Another one leads by then, or not, and that changes nothing else.
+// TestADeputyFencesNobody: the leader is late, and is back before its lease ends. Another one leads by then, or not,
+// and that changes nothing else.
 func TestADeputyFencesNobody(t *testing.T) {
 	t.Parallel()
 	followed := 0
@@ -65,7 +66,8 @@ func TestADeputyFencesNobody(t *testing.T) {
 	}
 }
 
-// atRest lets four members with 24 partitions come to rest on a store whose calls take so long: eight times, at other moments of their rhythm.
+// atRest lets four members with 24 partitions come to rest on a store whose calls take so long: eight times, at other
+// moments of their rhythm.
 func atRest(t *testing.T, slow time.Duration, then func(*crowd)) {
 	t.Helper()
 	for n := range 8 {
@@ -92,7 +94,8 @@ func (c *crowd) leads() string {
 	return l.Holder
 }
 
-// TestWhoIsLate: a heartbeat that has not changed says nothing to a member whose own renewals the store does not take, or has just begun to take again.
+// TestWhoIsLate: a heartbeat that has not changed says nothing to a member whose own renewals the store does not take,
+// or has just begun to take again.
 func TestWhoIsLate(t *testing.T) {
 	t.Parallel()
 	const ttl, poll = 3 * time.Second, 150 * time.Millisecond

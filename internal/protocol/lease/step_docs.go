@@ -48,7 +48,8 @@ type (
 		Workers int64  `json:"workers,omitempty"` // its slots, else the most partitions that it takes; for people
 		Member  []byte `json:"member"`            // its record
 	}
-	// leftEntry is when a member has left, or is held since. It is for people: what it had claimed says nothing of that.
+	// leftEntry is when a member has left, or is held since. It is for people: what it had claimed says nothing of
+	// that.
 	leftEntry struct {
 		By   cluster.Incarnation `json:"by"`
 		AtMS int64               `json:"at_ms"`
@@ -166,8 +167,8 @@ func written(key string, over store.Version, x any) store.Doc {
 	return store.Doc{Key: key, Value: b, Version: over}
 }
 
-// renamed is a document that was read back, as it is to be written over itself under the name of another write: a read may show what is never acknowledged,
-// and nobody acts on less than an acknowledgement.
+// renamed is a document that was read back, as it is to be written over itself under the name of another write: a read
+// may show what is never acknowledged, and nobody acts on less than an acknowledgement.
 func renamed(d store.Doc, write string) store.Doc {
 	var was struct {
 		Write string `json:"write"`
@@ -186,7 +187,8 @@ func named(write string) []byte {
 	return append([]byte(`"write":`), b...)
 }
 
-// damagedError says that a document is not one that this protocol writes. Nothing is decided by it, and nothing is written over it.
+// damagedError says that a document is not one that this protocol writes. Nothing is decided by it, and nothing is
+// written over it.
 type damagedError struct {
 	Key string
 	Err error
@@ -234,8 +236,8 @@ func jobOf(d store.Doc) (cluster.JobID, bool) {
 	return job, true
 }
 
-// fnv1a is the hash of that name by Fowler, Noll and Vo, after a byte that makes it another one. A document has the whole name: two with one key would be
-// found out, and not mixed up.
+// fnv1a is the hash of that name by Fowler, Noll and Vo, after a byte that makes it another one. A document has the
+// whole name: two with one key would be found out, and not mixed up.
 func fnv1a(s string, salt byte) uint64 {
 	h := (uint64(14695981039346656037) ^ uint64(salt)) * 1099511628211
 	for i := range len(s) {
@@ -295,7 +297,8 @@ func (n nodesDoc) leftMS(by cluster.Incarnation) int64 {
 	return 0
 }
 
-// decode decodes the record, which it compares with what the document says for people, and the commands that have yet to be carried out.
+// decode decodes the record, which it compares with what the document says for people, and the commands that have yet
+// to be carried out.
 func (d partitionDoc) decode(key string) (p cluster.Partition, said []cluster.Command, err error) {
 	p, err = cluster.DecodePartition(d.Task)
 	switch {

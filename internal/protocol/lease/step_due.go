@@ -49,7 +49,8 @@ func (s *step) moving() bool {
 // maxMoves bounds what a survey reads by its key because it moves; the rest is listed, later.
 const maxMoves = 256
 
-// readByKey are the documents that a survey reads by their keys, whatever a list shows: what moves, and the windows of items that are being made.
+// readByKey are the documents that a survey reads by their keys, whatever a list shows: what moves, and the windows of
+// items that are being made.
 func (s *step) readByKey() []string {
 	keys := s.moves()
 	for _, l := range s.lead.listed {
@@ -73,7 +74,8 @@ func (s *step) moves() (keys []string) {
 	return keys[:min(len(keys), maxMoves)]
 }
 
-// dueBeats are the heartbeats that it is time to look at: the deputy looks at all, and so does a leader without hints, besides its surveys.
+// dueBeats are the heartbeats that it is time to look at: the deputy looks at all, and so does a leader without hints,
+// besides its surveys.
 func (s *step) dueBeats() (keys []string) {
 	if !s.watches() {
 		return nil

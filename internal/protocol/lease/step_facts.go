@@ -23,8 +23,8 @@ type facts struct {
 	made       *cluster.Value   // what the documents make; nil where that was not asked for
 }
 
-// fact is a document, and what it says: a *configFact, *nodesFact, *nodeFact, *jobFact or *partitionFact, or nothing that others are decided by. What is
-// damaged counts as unknown.
+// fact is a document, and what it says: a *configFact, *nodesFact, *nodeFact, *jobFact or *partitionFact, or nothing
+// that others are decided by. What is damaged counts as unknown.
 type fact struct {
 	store.Doc
 	says any
@@ -76,7 +76,8 @@ func (f *facts) partition(d store.Doc) (*partitionFact, bool) {
 // learn decodes documents.
 func learn(docs []store.Doc) *facts { return (&facts{}).learn(docs) }
 
-// learn decodes documents, but for those that are as they are known already: most of them are, and decoding is most of the work.
+// learn decodes documents, but for those that are as they are known already: most of them are, and decoding is most of
+// the work.
 func (f *facts) learn(docs []store.Doc) *facts {
 	next := &facts{docs: make([]fact, 0, len(docs)), configFact: configFact{settings: defaults()}}
 	known := f.docs
@@ -230,7 +231,8 @@ func (f *facts) live(session string) bool {
 	return slices.ContainsFunc(f.nodes.Nodes, func(n nodeEntry) bool { return n.Token == session })
 }
 
-// parts are the records of the value. What belongs to a former submission of its job is there only until its holder has stopped.
+// parts are the records of the value. What belongs to a former submission of its job is there only until its holder has
+// stopped.
 func (f *facts) parts() cluster.Parts {
 	parts := cluster.Parts{Index: f.nodes.Index, Settings: f.settings, Members: f.members}
 	for _, j := range f.jobs {
@@ -270,7 +272,8 @@ func (f *facts) current(p *partitionFact) bool {
 	return ok && j.doc.Submitted == p.doc.Of
 }
 
-// superseded tells whether a partition is offered as a share of a former layout of its task. It may have been written late, and is never claimed.
+// superseded tells whether a partition is offered as a share of a former layout of its task. It may have been written
+// late, and is never claimed.
 func (f *facts) superseded(p *partitionFact) bool {
 	if p.partition.Count == 0 || !p.partition.Offered {
 		return false
@@ -288,7 +291,8 @@ func (f *facts) value() cluster.Value {
 	return cluster.Assemble(f.parts())
 }
 
-// assemble makes the value, from that of former facts where only partitions differ. It is called before others see the facts.
+// assemble makes the value, from that of former facts where only partitions differ. It is called before others see the
+// facts.
 func (f *facts) assemble(was *facts) {
 	same := func(key string) bool { x, _ := f.doc(key); return x.same(was.read(key)) }
 	var v cluster.Value

@@ -27,8 +27,9 @@ func (p *paper) land(writes []leadWrite) {
 	}
 }
 
-// TestSharesOfAFormerLayout: a leader's offers are on their way when another leader lays the shares out anew, for more slots. They land before it writes, or
-// between its layout and its own offers. No share of the one runs beside one of the other.
+// TestSharesOfAFormerLayout: a leader's offers are on their way when another leader lays the shares out anew, for more
+// slots. They land before it writes, or between its layout and its own offers. No share of the one runs beside one of
+// the other.
 func TestSharesOfAFormerLayout(t *testing.T) {
 	t.Parallel()
 	for _, when := range []int{0, 1} {
@@ -65,7 +66,8 @@ func TestSharesOfAFormerLayout(t *testing.T) {
 	}
 }
 
-// TestOldListLaysOutNothing: a share runs, and a new leader's list does not show it. It offers no other one, though the slot of another member comes first.
+// TestOldListLaysOutNothing: a share runs, and a new leader's list does not show it. It offers no other one, though the
+// slot of another member comes first.
 func TestOldListLaysOutNothing(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -107,7 +109,8 @@ func (g *gaps) Get(_ context.Context, key string) (store.Doc, error) {
 	return d, nil
 }
 
-// TestASurveyIsNotOneInstant: between two requests of a survey a member joins and claims, or a job is submitted again. Whoever holds a partition by then keeps it.
+// TestASurveyIsNotOneInstant: between two requests of a survey a member joins and claims, or a job is submitted again.
+// Whoever holds a partition by then keeps it.
 func TestASurveyIsNotOneInstant(t *testing.T) {
 	t.Parallel()
 	for name, happens := range map[string]func(p *paper, a cluster.Incarnation){
@@ -151,8 +154,8 @@ func (p *paper) submitted(id cluster.JobID) cluster.Index {
 	return j.doc.Submitted
 }
 
-// TestAnIndexTakenLongBefore: somebody takes an index for a submission and is suspended. Another one submits the job, it runs and ends, and is forgotten
-// perhaps. The first wakes: under its old index the tokens of the job would fall.
+// TestAnIndexTakenLongBefore: somebody takes an index for a submission and is suspended. Another one submits the job,
+// it runs and ends, and is forgotten perhaps. The first wakes: under its old index the tokens of the job would fall.
 func TestAnIndexTakenLongBefore(t *testing.T) {
 	t.Parallel()
 	for _, forgotten := range []bool{false, true} {

@@ -144,7 +144,8 @@ func (s *step) surveyed(ev Surveyed) {
 	}
 }
 
-// pass writes what differs between the documents and what follows from them. What is free is not for those first who are late.
+// pass writes what differs between the documents and what follows from them. What is free is not for those first who
+// are late.
 func (s *step) pass(f *facts, late []cluster.MemberID, old []cluster.JobID) {
 	p := newPass(f, s.wallMS, s.writeName(), s.lead.former, old...)
 	p.late = late
@@ -171,7 +172,8 @@ func partitionsOf(writes []leadWrite) (keys []string) {
 	return keys
 }
 
-// judge fences sessions that are silent, and takes members out whose session is fenced or gone. Only then are their partitions free.
+// judge fences sessions that are silent, and takes members out whose session is fenced or gone. Only then are their
+// partitions free.
 func (s *step) judge(f *facts, sent protocol.Instant) {
 	beats := make(heartbeat.Observations, 0, len(f.members))
 	for _, m := range f.members {
@@ -274,7 +276,8 @@ func sameBoard(a, b boardDoc) bool {
 	return a.Term == b.Term && a.Index == b.Index && a.Specs == b.Specs && a.View == b.View && slices.Equal(a.Free, b.Free) && slices.Equal(a.Stop, b.Stop)
 }
 
-// shown lets the board tell of the view. One that was not written gets another number, above all that others have written: boards may not tell of them.
+// shown lets the board tell of the view. One that was not written gets another number, above all that others have
+// written: boards may not tell of them.
 func (s *step) shown(ev Shown) {
 	s.Wrote(ev.Err, ev.Err == "")
 	s.lead.show.busy = false

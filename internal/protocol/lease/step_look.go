@@ -75,7 +75,8 @@ func (s *step) lookAround() {
 	s.readOwn()
 }
 
-// probes tells whether it is time to look at the heartbeat of the leader. Where it is there and the store hints at what becomes of it, that is seldom.
+// probes tells whether it is time to look at the heartbeat of the leader. Where it is there and the store hints at what
+// becomes of it, that is seldom.
 func (s *step) probes(o heartbeat.Observation) bool {
 	return !s.Hints.Docs || !o.Known || o.Gone() || s.At >= min(o.Soon(s.Timing, s.Poll), s.lateAt())
 }
@@ -168,8 +169,9 @@ func (s *step) seeBoard(b boardDoc) {
 	s.look.since = since
 }
 
-// elect takes the lock of the leader where nobody has it whose session lives. The session is fenced first, and the lock is written over and not removed,
-// so that the term grows. The deputy of a leader that is late fences nobody: all that a leader writes is decided by the documents that it writes over.
+// elect takes the lock of the leader where nobody has it whose session lives. The session is fenced first, and the lock
+// is written over and not removed, so that the term grows. The deputy of a leader that is late fences nobody: all that
+// a leader writes is decided by the documents that it writes over.
 func (s *step) elect(docs []store.Doc) {
 	if s.look.lock.busy || s.At < s.look.lock.next {
 		return
@@ -234,8 +236,8 @@ func (s *step) viewRead(ev ViewRead) {
 	}
 }
 
-// readOwn reads again those documents of ours that somebody else has changed, by what the board and the view say: what is to be given up, specs that were
-// updated.
+// readOwn reads again those documents of ours that somebody else has changed, by what the board and the view say: what
+// is to be given up, specs that were updated.
 func (s *step) readOwn() {
 	if !s.look.own.due(s.At) || s.look.own.busy {
 		return
@@ -268,8 +270,8 @@ func (s *step) readOwn() {
 	s.fetch(&s.look.own, keys...)
 }
 
-// claimAgain confirms claims that the value has in this incarnation, and we do not hold: they were stored, and we did not hear of it. What we have given up
-// since is not claimed by that: its token is another one.
+// claimAgain confirms claims that the value has in this incarnation, and we do not hold: they were stored, and we did
+// not hear of it. What we have given up since is not claimed by that: its token is another one.
 func (s *step) claimAgain() {
 	if m, ok := s.value.Member(s.Member); !ok || m.Incarnation != s.Inc {
 		return
@@ -312,8 +314,8 @@ func (s *step) newSpec(i int, j cluster.Job) {
 	}
 }
 
-// Watching is what the store is asked to hint at: the lock and the board, the heartbeat of the leader and, for the leader, all heartbeats and all that members
-// write.
+// Watching is what the store is asked to hint at: the lock and the board, the heartbeat of the leader and, for the
+// leader, all heartbeats and all that members write.
 func (s State) Watching() (prefixes []string, log bool) {
 	switch {
 	case s.Is != member.PhaseMember:

@@ -78,8 +78,9 @@ func newPass(f *facts, atMS int64, name string, was former, old ...cluster.JobID
 	return p
 }
 
-// mayOffer tells whether new shares of a task may be written: the document of the job names the pass before, which has written none of them. What another
-// layout has offered is void since, also where it is written late, and this pass has seen what was claimed of it until then.
+// mayOffer tells whether new shares of a task may be written: the document of the job names the pass before, which has
+// written none of them. What another layout has offered is void since, also where it is written late, and this pass has
+// seen what was claimed of it until then.
 func (p *pass) mayOffer(job cluster.JobID, task string) bool {
 	j, _ := p.f.job(job)
 	return p.laid != "" && j.doc.Layouts[task] == p.laid
@@ -97,7 +98,8 @@ func (p *pass) number(x *partitionFact) {
 	}
 }
 
-// net leaves out what a later command takes back: an item that was listed and has been done since must not appear again.
+// net leaves out what a later command takes back: an item that was listed and has been done since must not appear
+// again.
 func net(said []cluster.Command) []cluster.Command {
 	out := slices.Clone(said)
 	for i, c := range out {
@@ -171,7 +173,8 @@ func (p *pass) writes() []leadWrite {
 	return out
 }
 
-// job writes a job that has changed. One that is forgotten goes after the documents of its partitions, and when its index is known to have been given.
+// job writes a job that has changed. One that is forgotten goes after the documents of its partitions, and when its
+// index is known to have been given.
 func (p *pass) job(id cluster.JobID) []leadWrite {
 	was, _ := p.f.job(id)
 	j, ok := p.after.Job(id)
@@ -230,8 +233,8 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 	return []leadWrite{{doc: p.f.over(key, doc)}}
 }
 
-// undecided tells whether an item is being made that was first seen by this survey. A leader that was late may have written its document when it was done and
-// gone: what its window says was read before, or at the same time.
+// undecided tells whether an item is being made that was first seen by this survey. A leader that was late may have
+// written its document when it was done and gone: what its window says was read before, or at the same time.
 func (p *pass) undecided(x *partitionFact) bool {
 	return x.doc.State == listed && p.f.current(x) && p.seen[x.key] != p.f.version(x.key)
 }
@@ -275,7 +278,8 @@ func (p *pass) rest(x *partitionFact) []leadWrite {
 	return []leadWrite{{doc: p.f.over(x.key, doc)}}
 }
 
-// carriedOut forgets commands whose consequences are in the documents, and notes that a partition has seen the present spec.
+// carriedOut forgets commands whose consequences are in the documents, and notes that a partition has seen the present
+// spec.
 func (p *pass) carriedOut(x *partitionFact) []leadWrite {
 	job, _, _ := x.partition.ID.Split()
 	j, _ := p.f.job(job)
@@ -325,8 +329,8 @@ func (p *pass) unsettled(x *partitionFact) int {
 	return 0
 }
 
-// instead is a member that is first in place of one that is late: another one for each n, if there is one. It may not be fit for all; then it is refused, and
-// what is free is for all in the end.
+// instead is a member that is first in place of one that is late: another one for each n, if there is one. It may not
+// be fit for all; then it is refused, and what is free is for all in the end.
 func (p *pass) instead(first cluster.MemberID, n int) cluster.MemberID {
 	if !slices.Contains(p.late, first) {
 		return first

@@ -28,7 +28,8 @@ func (p *paper) lister() (a cluster.Incarnation, advance func(step int64, done [
 	}
 }
 
-// make makes what is listed, and carries nothing out beyond that: a pass writes the document, the next one sees it, and another one lets it be claimed.
+// make makes what is listed, and carries nothing out beyond that: a pass writes the document, the next one sees it, and
+// another one lets it be claimed.
 func (p *paper) make() {
 	p.t.Helper()
 	for i := range 3 {
@@ -36,7 +37,8 @@ func (p *paper) make() {
 	}
 }
 
-// TestAnItemIsListedAndDoneInOnePass: both are said before a pass has carried out the first. The item goes, and does not appear again.
+// TestAnItemIsListedAndDoneInOnePass: both are said before a pass has carried out the first. The item goes, and does
+// not appear again.
 func TestAnItemIsListedAndDoneInOnePass(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -64,8 +66,9 @@ func TestAnItemIsListedAndDoneInOnePass(t *testing.T) {
 	}
 }
 
-// TestADecisionNeedsTwoSurveys: a survey reads the window, and then the item that another leader has made late meanwhile: it was done and gone. Nothing is
-// decided by that survey. The next one reads the window after it has seen the item.
+// TestADecisionNeedsTwoSurveys: a survey reads the window, and then the item that another leader has made late
+// meanwhile: it was done and gone. Nothing is decided by that survey. The next one reads the window after it has seen
+// the item.
 func TestADecisionNeedsTwoSurveys(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -88,7 +91,8 @@ func TestADecisionNeedsTwoSurveys(t *testing.T) {
 	}
 }
 
-// TestAPassIsCutOff: its leader dies after it has written the list, and before it has taken out the item that is done. The next one does.
+// TestAPassIsCutOff: its leader dies after it has written the list, and before it has taken out the item that is done.
+// The next one does.
 func TestAPassIsCutOff(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -104,8 +108,8 @@ func TestAPassIsCutOff(t *testing.T) {
 	}
 }
 
-// TestAJobComesBackWhileItRuns: it is killed and submitted again before its holder has stopped. The holder is told to stop. Nobody else gets the partition before
-// it has, and the next token is larger.
+// TestAJobComesBackWhileItRuns: it is killed and submitted again before its holder has stopped. The holder is told to
+// stop. Nobody else gets the partition before it has, and the next token is larger.
 func TestAJobComesBackWhileItRuns(t *testing.T) {
 	t.Parallel()
 	for _, seen := range []bool{false, true} { // by the leader, between the two
@@ -162,7 +166,8 @@ func TestAChildComesBackWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestTokensOfManyClaims: a partition was claimed more often than its job has numbers of its own. Its tokens grow all the same when the job comes back.
+// TestTokensOfManyClaims: a partition was claimed more often than its job has numbers of its own. Its tokens grow all
+// the same when the job comes back.
 func TestTokensOfManyClaims(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -181,8 +186,8 @@ func TestTokensOfManyClaims(t *testing.T) {
 	}
 }
 
-// TestReadBackIsNoAcknowledgement: the outcome of a write is unknown, and a read shows it. A copy of the store that was cut off may be the only one that has
-// it: it counts when a write on top of it was acknowledged.
+// TestReadBackIsNoAcknowledgement: the outcome of a write is unknown, and a read shows it. A copy of the store that was
+// cut off may be the only one that has it: it counts when a write on top of it was acknowledged.
 func TestReadBackIsNoAcknowledgement(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -223,7 +228,8 @@ func TestReadBackIsNoAcknowledgement(t *testing.T) {
 	}
 }
 
-// TestFenceIsProved: a fence that is read may never have been acknowledged. Its session is taken out after it was written once more.
+// TestFenceIsProved: a fence that is read may never have been acknowledged. Its session is taken out after it was
+// written once more.
 func TestFenceIsProved(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -250,8 +256,8 @@ func TestFenceIsProved(t *testing.T) {
 	}
 }
 
-// TestOldReadsTakeNothing: a member does not give up what it holds because a copy that was cut off shows it as it was before. It does after a TTL in which
-// nothing else was read.
+// TestOldReadsTakeNothing: a member does not give up what it holds because a copy that was cut off shows it as it was
+// before. It does after a TTL in which nothing else was read.
 func TestOldReadsTakeNothing(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)

@@ -67,7 +67,8 @@ func (s *step) passes(t *testing.T, p *paper, list []store.Doc) (wrote []string)
 	return wrote
 }
 
-// surveys lets the leader look at all documents, and find what is to be written. By no old document of a window does it go.
+// surveys lets the leader look at all documents, and find what is to be written. By no old document of a window does it
+// go.
 func (s *step) surveys(t *testing.T, p *paper, list []store.Doc) {
 	t.Helper()
 	s.End()
@@ -91,8 +92,8 @@ func (s *step) surveys(t *testing.T, p *paper, list []store.Doc) {
 	s.surveyed(Surveyed{Docs: ev.Docs, Old: ev.Old})
 }
 
-// TestOldListMakesNothing: an old list shows what a window has said, and an item that it named is done and gone since. A write over nothing does not meet
-// what was read of the window: the item would run again.
+// TestOldListMakesNothing: an old list shows what a window has said, and an item that it named is done and gone since.
+// A write over nothing does not meet what was read of the window: the item would run again.
 func TestOldListMakesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)
@@ -134,9 +135,9 @@ func TestOldListMakesNothing(t *testing.T) {
 	}
 }
 
-// TestALateLeaderMakesAnItemAgain: a leader reads that an item is to be made, and is suspended. Another one makes it, it is done, and it is taken out. Then the
-// first one goes on: its create succeeds, because there is no document, and its list may be as old as its own last look. Nobody claims the item, and its
-// document is removed.
+// TestALateLeaderMakesAnItemAgain: a leader reads that an item is to be made, and is suspended. Another one makes it,
+// it is done, and it is taken out. Then the first one goes on: its create succeeds, because there is no document, and
+// its list may be as old as its own last look. Nobody claims the item, and its document is removed.
 func TestALateLeaderMakesAnItemAgain(t *testing.T) {
 	t.Parallel()
 	for _, hears := range []bool{true, false} { // of its write
@@ -174,8 +175,8 @@ func TestALateLeaderMakesAnItemAgain(t *testing.T) {
 	}
 }
 
-// TestOldListCompletesNothing: a list from before a split shows its parent alone, which has finished since. That its children are there is not to be seen for a
-// leader that did not make them: the job is not complete.
+// TestOldListCompletesNothing: a list from before a split shows its parent alone, which has finished since. That its
+// children are there is not to be seen for a leader that did not make them: the job is not complete.
 func TestOldListCompletesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPaper(t)

@@ -40,7 +40,8 @@ func (p Params) LogEvery() time.Duration {
 	return p.Poll
 }
 
-// Hints are what a store tells of by itself. Of all else members ask by the clock, and where that is all, much time goes by until others know of a death.
+// Hints are what a store tells of by itself. Of all else members ask by the clock, and where that is all, much time
+// goes by until others know of a death.
 type Hints struct {
 	Log, Docs bool // that the log has grown, and that documents have changed
 	Ends      bool // also the end of a heartbeat: so one is read when its next renewal is due, of which the store need not hint
@@ -87,7 +88,8 @@ func (c *Core) End() []Effect {
 // Over reports whether the member takes part in nothing any more.
 func (c *Core) Over() bool { return c.Is == PhaseGone || c.Is == PhaseHalted }
 
-// Halt ends the member because going on would be wrong. Its work stops at once. The index is that of the newest value, here and below.
+// Halt ends the member because going on would be wrong. Its work stops at once. The index is that of the newest value,
+// here and below.
 func (c *Core) Halt(index cluster.Index, err error) {
 	if c.Is == PhaseHalted {
 		return
@@ -189,12 +191,14 @@ func (c Core) Tenure() (cluster.Incarnation, protocol.Instant) {
 // Contact is what the answers to its calls have told a member of its store.
 type Contact struct {
 	Problem string // why the store is away; "" where it is not
-	// Refuses is set while a write has failed and none has been acknowledged since. Then it says nothing that the store answers reads: on a full disk it does.
+	// Refuses is set while a write has failed and none has been acknowledged since. Then it says nothing that the store
+	// answers reads: on a full disk it does.
 	Refuses bool
 	Deaf    bool // the last read has failed
 }
 
-// Answered takes in a read, or a write that was answered and not done for a good reason; err is "" where the store has answered.
+// Answered takes in a read, or a write that was answered and not done for a good reason; err is "" where the store has
+// answered.
 func (c *Core) Answered(err string) {
 	c.Contact.Deaf = err != ""
 	if err != "" || !c.Contact.Refuses {

@@ -2,11 +2,13 @@
 //
 // # Purpose
 //
-// A protocol decides in one function of its state and an event: it changes that state, returns effects, and does nothing
-// else. [Core.Step] is its frame, a [Machine] what a protocol adds. The events and effects that every protocol has, and
-// those of protocols with a log, are types of this package; a protocol adds its own beside them. Package shell does the effects and makes the events. What all members know is a [Core], which the state of
-// each protocol embeds. The protocol says what it can prove ([Stand]) and what is to run; the core does the rest: the walk through
-// the phases, its own lease, what the supervisor is given, how a member leaves, halts or is removed, and when it wants to be woken.
+// A protocol decides in one function of its state and an event: it changes that state, returns effects, and does
+// nothing else. [Core.Step] is its frame, a [Machine] what a protocol adds. The events and effects that every protocol
+// has, and those of protocols with a log, are types of this package; a protocol adds its own beside them. Package shell
+// does the effects and makes the events. What all members know is a [Core], which the state of each protocol embeds.
+// The protocol says what it can prove ([Stand]) and what is to run; the core does the rest: the walk through the
+// phases, its own lease, what the supervisor is given, how a member leaves, halts or is removed, and when it wants to
+// be woken.
 //
 // # State
 //

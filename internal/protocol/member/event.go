@@ -92,7 +92,8 @@ type (
 	}
 	// SnapshotSaved answers SaveSnapshot.
 	SnapshotSaved struct{ Now }
-	// Renewed answers Renew. Sent is an instant before the call was sent, TTL what the heartbeat states if it was written.
+	// Renewed answers Renew. Sent is an instant before the call was sent, TTL what the heartbeat states if it was
+	// written.
 	Renewed struct {
 		Now
 		Sent    protocol.Instant
@@ -123,7 +124,8 @@ type (
 		act
 		Assignment protocol.Assignment
 	}
-	// Applying says that the member has a newer value, and what led to it: entries of a log, or, without a log, what own commands did.
+	// Applying says that the member has a newer value, and what led to it: entries of a log, or, without a log, what
+	// own commands did.
 	Applying struct {
 		act
 		Value   cluster.Value
@@ -164,7 +166,8 @@ type (
 	}
 )
 
-// Reply answers a Proposed. A non-empty Err says that nothing was done, or with Unknown that there is no way to know what was.
+// Reply answers a Proposed. A non-empty Err says that nothing was done, or with Unknown that there is no way to know
+// what was.
 type Reply outbox.Answer
 
 func (Reply) effect() {}
@@ -203,8 +206,8 @@ type (
 		Value  cluster.Value
 		TrimTo cluster.Index
 	}
-	// Renew writes the member's own heartbeat. With Create it must not exist yet. Life is the epoch: it grows with each new key. A call of a former epoch may
-	// still be in flight, and may be made later than those of the present one.
+	// Renew writes the member's own heartbeat. With Create it must not exist yet. Life is the epoch: it grows with each
+	// new key. A call of a former epoch may still be in flight, and may be made later than those of the present one.
 	Renew struct {
 		Call
 		Key    string

@@ -9,16 +9,18 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// Lapse is what a member does when its lease has run out. That is judged before an event is taken: an answer that comes after it is late.
+// Lapse is what a member does when its lease has run out. That is judged before an event is taken: an answer that comes
+// after it is late.
 type Lapse uint8
 
 // The three ways.
 const (
-	// Confirm: it goes on when the cluster has confirmed it under another heartbeat, of another life. Others may have counted it out before a renewal was
-	// stored whose acknowledgement came late, and their report may still be on its way: such a renewal proves nothing, and a silent heartbeat is never renewed.
+	// Confirm: it goes on when the cluster has confirmed it under another heartbeat, of another life. Others may have
+	// counted it out before a renewal was stored whose acknowledgement came late, and their report may still be on its
+	// way: such a renewal proves nothing, and a silent heartbeat is never renewed.
 	Confirm Lapse = iota
-	// RenewLate: it resumes when a renewal is acknowledged. Others take nothing before their write over the heartbeat is
-	// acknowledged, so nobody has. When a renewal is refused, it stops all, and joins again in another life.
+	// RenewLate: it resumes when a renewal is acknowledged. Others take nothing before their write over the heartbeat
+	// is acknowledged, so nobody has. When a renewal is refused, it stops all, and joins again in another life.
 	RenewLate
 	// Resume: nothing happens. An acknowledgement proves that it was never out.
 	Resume
@@ -36,12 +38,14 @@ type Own struct {
 // Session names this life of this start. It is never used again.
 func (c *Core) Session() string { return heartbeat.Epoch(string(c.Member), c.Nonce, c.Life) }
 
-// Ours reports whether the key of a heartbeat is of this start: of a former life of it, in which nothing runs any more, or of the present one.
+// Ours reports whether the key of a heartbeat is of this start: of a former life of it, in which nothing runs any more,
+// or of the present one.
 func (c *Core) Ours(key string) bool {
 	return strings.HasPrefix(strings.TrimPrefix(key, protocol.HeartbeatPrefix), string(c.Member)+"/"+c.Nonce+"-")
 }
 
-// Renew renews the heartbeat when that is due: one that is not there yet, below a prefix, is not begun by a member that leaves.
+// Renew renews the heartbeat when that is due: one that is not there yet, below a prefix, is not begun by a member that
+// leaves.
 func (c *Core) Renew(prefix string) {
 	due := c.Is >= PhaseBeginning && c.Is <= PhaseLeaving && c.Is != PhaseRemoved && !c.Own.Busy && c.At >= c.Own.Next
 	if !due || c.Is == PhaseLeaving && c.Own.Key == "" {
@@ -102,7 +106,8 @@ func (c *Core) endsByTime() bool {
 	return c.lapse == Confirm || c.lapse == RenewLate && (c.Is == PhaseLeaving || c.Pace.TTL(c.Timing) > c.Own.TTL)
 }
 
-// Lost ends the lease for good, for a reason that listeners are told where the member is removed by that. It is false where there is none to lose.
+// Lost ends the lease for good, for a reason that listeners are told where the member is removed by that. It is false
+// where there is none to lose.
 func (c *Core) Lost(reason string) bool {
 	if !c.fall(reason) {
 		return false
@@ -141,7 +146,8 @@ func (c *Core) fall(reason string) bool {
 	return true
 }
 
-// StatedTTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what the next one will, if that is longer.
+// StatedTTL is for how long others wait when the member is silent: what its last acknowledged renewal states, or what
+// the next one will, if that is longer.
 func (c Core) StatedTTL() time.Duration { return max(c.Own.TTL, c.Pace.TTL(c.Timing)) }
 
 // Silence is how long the owner of a heartbeat must be silent.

@@ -132,7 +132,8 @@ func TestARefusedRenewalEndsTheLife(t *testing.T) {
 	}
 }
 
-// TestTheEndTakesAllGrants: whoever halts or was removed runs nothing, and whoever leaves keeps its lease until all has stopped.
+// TestTheEndTakesAllGrants: whoever halts or was removed runs nothing, and whoever leaves keeps its lease until all has
+// stopped.
 func TestTheEndTakesAllGrants(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*Core){ // order-free: each alone

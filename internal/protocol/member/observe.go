@@ -17,7 +17,8 @@ type Heartbeat struct {
 	TTL     time.Duration // as stated by its owner
 }
 
-// Listed takes in a list of heartbeats, and which members of a value it lacks. Rare: lists are, so that it counts when they were made.
+// Listed takes in a list of heartbeats, and which members of a value it lacks. Rare: lists are, so that it counts when
+// they were made.
 func (c *Core) Listed(all heartbeat.Observations, list []Heartbeat, v cluster.Value, rare bool) heartbeat.Observations {
 	next, there := make(heartbeat.Observations, 0, len(list)), make(map[string]bool, len(list))
 	for _, h := range list {
@@ -37,7 +38,8 @@ func (c *Core) Listed(all heartbeat.Observations, list []Heartbeat, v cluster.Va
 	return next
 }
 
-// Strays are heartbeats that belong to nobody: left by processes that died before they joined, or after they were removed.
+// Strays are heartbeats that belong to nobody: left by processes that died before they joined, or after they were
+// removed.
 func (c *Core) Strays(all heartbeat.Observations, v cluster.Value) (out []heartbeat.Observation) {
 	owned := make(map[string]bool, len(all))
 	for m := range v.Members() {

@@ -31,7 +31,8 @@ func TestNoPhaseChangesWithoutProof(t *testing.T) {
 	}
 }
 
-// TestALifeIsJoinedOnce: whoever is confirmed is not told again that it is joined, and whoever was removed is, in another life, when nothing runs any more.
+// TestALifeIsJoinedOnce: whoever is confirmed is not told again that it is joined, and whoever was removed is, in
+// another life, when nothing runs any more.
 func TestALifeIsJoinedOnce(t *testing.T) {
 	t.Parallel()
 	c, _ := joined(Confirm)

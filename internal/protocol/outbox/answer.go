@@ -33,7 +33,8 @@ func OutcomeOf(err error) Outcome {
 	return NotDone
 }
 
-// Waits reports whether the entry of a number is pending. It is not if the entry was found in the log before the answer of its append came.
+// Waits reports whether the entry of a number is pending. It is not if the entry was found in the log before the answer
+// of its append came.
 func (b Box) Waits(seq uint64) bool { return b.Pending != nil && b.Pending.Entry.Seq == seq }
 
 // Failed records that an append was not done, or may not be; a retry is not before an instant.
@@ -55,8 +56,8 @@ func (b Box) Failed(o Outcome, err string, retry protocol.Instant) (Box, []Answe
 	return b, nil
 }
 
-// Took records that an entry of any writer was applied to the value. It answers the requests of the pending entry if it is that one, or if the value shows
-// that it was applied before.
+// Took records that an entry of any writer was applied to the value. It answers the requests of the pending entry if it
+// is that one, or if the value shows that it was applied before.
 func (b Box) Took(now protocol.Instant, writer cluster.WriterID, v *cluster.Value, a protocol.Applied) (Box, []Answer) {
 	switch {
 	case a.Duplicate:
@@ -75,7 +76,8 @@ func (b Box) At(index cluster.Index) Box {
 	return b
 }
 
-// Unknown records that the outcome of an append is unknown: from here on the entry keeps its number, whatever the outcome of later attempts.
+// Unknown records that the outcome of an append is unknown: from here on the entry keeps its number, whatever the
+// outcome of later attempts.
 func (b Box) Unknown() Box {
 	next := *b.Pending
 	next.Maybe = true
@@ -83,7 +85,8 @@ func (b Box) Unknown() Box {
 	return b
 }
 
-// Requeue takes back an entry that was not appended. Commands that the state asked for are derived again. An entry that may still arrive stays pending.
+// Requeue takes back an entry that was not appended. Commands that the state asked for are derived again. An entry that
+// may still arrive stays pending.
 func (b Box) Requeue() Box {
 	if b.Pending == nil || b.Pending.Maybe {
 		return b
@@ -128,8 +131,9 @@ func (b Box) Applied(now protocol.Instant, results []cluster.Result) (Box, []Ans
 	return b, out
 }
 
-// Lost abandons a pending entry that was applied in a snapshot to which the writer has jumped, so that its results are unknown. It must not be appended again
-// and again; its effects are in the value. Wrote is the writer's newest number in the value.
+// Lost abandons a pending entry that was applied in a snapshot to which the writer has jumped, so that its results are
+// unknown. It must not be appended again and again; its effects are in the value. Wrote is the writer's newest number
+// in the value.
 func (b Box) Lost(wrote uint64) (Box, []Answer) {
 	p := b.Pending
 	if p == nil || wrote < p.Entry.Seq {

@@ -40,7 +40,8 @@ type Request struct {
 	Commands []cluster.Command
 }
 
-// Answer is the outcome of a request. A non-empty Err means that nothing was done, or with Unknown that the outcome cannot be known.
+// Answer is the outcome of a request. A non-empty Err means that nothing was done, or with Unknown that the outcome
+// cannot be known.
 type Answer struct {
 	ID      uint64
 	Results []cluster.Result
@@ -57,13 +58,14 @@ func (b Box) With(r Request) Box {
 // Rests reports whether nothing can be appended now.
 func (b Box) Rests(now protocol.Instant) bool { return b.Busy || now < b.Next }
 
-// Again reports whether the pending entry must be appended, by the knowledge of a writer that has applied everything up to an index.
+// Again reports whether the pending entry must be appended, by the knowledge of a writer that has applied everything up
+// to an index.
 func (b Box) Again(applied cluster.Index) bool {
 	return b.Pending != nil && (b.Pending.Known == 0 || applied >= b.Pending.Known)
 }
 
-// Compose makes the next entry if none is pending: of what the state asks for first, then, unless requests are held back, of as many requests as fit. It
-// returns the same box if there is nothing to append.
+// Compose makes the next entry if none is pending: of what the state asks for first, then, unless requests are held
+// back, of as many requests as fit. It returns the same box if there is nothing to append.
 func (b Box) Compose(now protocol.Instant, writer cluster.WriterID, v cluster.Value, own []cluster.Command, holdBack bool) Box {
 	b, own, single := b.admit(own, now)
 	limit := b.Limit

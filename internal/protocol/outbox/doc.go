@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// A protocol derives commands from its state, and forwards requests. Both go through an outbox ([Box]), which makes numbered entries of them, one at
-// a time, and handles their outcomes.
+// A protocol derives commands from its state, and forwards requests. Both go through an outbox ([Box]), which makes
+// numbered entries of them, one at a time, and handles their outcomes.
 //
 // # State
 //
@@ -14,10 +14,11 @@
 //
 // # Guarantees
 //
-//   - An entry with an unknown outcome is appended again under the same number until it is found in the log. So it counts once, because the value drops
-//     entries whose number it has seen.
+//   - An entry with an unknown outcome is appended again under the same number until it is found in the log. So it
+//     counts once, because the value drops entries whose number it has seen.
 //   - A request is answered once: with the results of its commands, or with the reason why there are none.
-//   - What the state asks for is never queued: it is derived again for each entry, so an entry that was not appended leaves no trace.
+//   - What the state asks for is never queued: it is derived again for each entry, so an entry that was not appended
+//     leaves no trace.
 //
 // # What is not guaranteed
 //

@@ -89,7 +89,8 @@ func (w *world) append() {
 	}
 }
 
-// Whatever becomes of appends, each request is answered once and counts once, with its own results; what was answered as not done never counts.
+// Whatever becomes of appends, each request is answered once and counts once, with its own results; what was answered
+// as not done never counts.
 func TestEachRequestCountsOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

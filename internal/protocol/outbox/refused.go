@@ -8,8 +8,9 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// Who writes at the same time as others is refused now and then, and wants something else when it has read why. So the first tries do not wait. What is
-// wanted still after that, readers do not take: it is tried ever more seldom, alone, and holds up nothing else.
+// Who writes at the same time as others is refused now and then, and wants something else when it has read why. So the
+// first tries do not wait. What is wanted still after that, readers do not take: it is tried ever more seldom, alone,
+// and holds up nothing else.
 const (
 	freeTries = 3
 	firstWait = time.Second
@@ -51,7 +52,8 @@ func (b Box) refusalOf(key string) int {
 	return slices.IndexFunc(b.refusals, func(r refusal) bool { return r.key == key })
 }
 
-// admit leaves out what is not to be tried now. What was refused before is tried alone. A refusal of what is not wanted any more is forgotten.
+// admit leaves out what is not to be tried now. What was refused before is tried alone. A refusal of what is not wanted
+// any more is forgotten.
 func (b Box) admit(own []cluster.Command, now protocol.Instant) (Box, []cluster.Command, bool) {
 	if len(b.refusals) == 0 {
 		return b, own, false
@@ -98,8 +100,8 @@ func (b Box) judged(item []cluster.Command, refused bool, now protocol.Instant) 
 	return b
 }
 
-// Passed gives up an entry that was acknowledged twice, while its writer, which has applied everything up to an index, has never met it: readers pass over
-// it. One that has several things in it is taken apart.
+// Passed gives up an entry that was acknowledged twice, while its writer, which has applied everything up to an index,
+// has never met it: readers pass over it. One that has several things in it is taken apart.
 func (b Box) Passed(applied cluster.Index, now protocol.Instant) (Box, []Answer) {
 	p := b.Pending
 	if b.Busy || p == nil || p.Acks < 2 || applied < p.Known {

@@ -11,8 +11,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
-// member, with a simulated store and clock. Call may be called from any goroutine.
+// Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has
+// one, and so has a simulated member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
 	*shell.LogCaller
 	company company
@@ -70,7 +70,8 @@ type (
 )
 
 type (
-	// CheckHeartbeat reads one heartbeat. A Routine one decides nothing yet: it may wait for the next read of the log, to be made with it in one request.
+	// CheckHeartbeat reads one heartbeat. A Routine one decides nothing yet: it may wait for the next read of the log,
+	// to be made with it in one request.
 	CheckHeartbeat struct {
 		member.Call
 		Key     string

@@ -21,7 +21,8 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// Who reports a death says so, so that a task that kills its owners is counted; and who has run such a task for long enough says that too.
+// Who reports a death says so, so that a task that kills its owners is counted; and who has run such a task for long
+// enough says that too.
 func TestADeathIsCountedAndForgiven(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -80,7 +81,8 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 	}
 }
 
-// An entry that no member has written makes a member whose heartbeat no store can have. It is reported like one that has died, and is no ghost for ever.
+// An entry that no member has written makes a member whose heartbeat no store can have. It is reported like one that
+// has died, and is no ghost for ever.
 func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"no key at all", "a//b", "pulse/somebody/1"} {
@@ -183,8 +185,9 @@ func TestARoutineLookGoesWithTheLog(t *testing.T) {
 	})
 }
 
-// TestSnapshotsByTheCostOfReplay: with many tasks an entry costs much to apply again, and snapshots follow sooner than after SnapshotEvery entries. Else a command or
-// a restarted member needs half a minute to read the log of 100,000 tasks.
+// TestSnapshotsByTheCostOfReplay: with many tasks an entry costs much to apply again, and snapshots follow sooner than
+// after SnapshotEvery entries. Else a command or a restarted member needs half a minute to read the log of 100,000
+// tasks.
 func TestSnapshotsByTheCostOfReplay(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -21,8 +21,9 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-// TestARenewalOfAFormerLifeComesLate: calls are made on goroutines of their own, so one of a former life may begin after those of the present one.
-// It must not end the session of the present heartbeat: others would see that heartbeat gone and take over from a member that holds a lease.
+// TestARenewalOfAFormerLifeComesLate: calls are made on goroutines of their own, so one of a former life may begin
+// after those of the present one. It must not end the session of the present heartbeat: others would see that heartbeat
+// gone and take over from a member that holds a lease.
 func TestARenewalOfAFormerLifeComesLate(t *testing.T) {
 	t.Parallel()
 	for _, noSessions := range []bool{false, true} {

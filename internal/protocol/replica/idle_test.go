@@ -123,8 +123,8 @@ func TestWhatTheStoreTellsOfIsSeldomAskedFor(t *testing.T) {
 	}
 }
 
-// TestALookSettlesWhatAListLeftOut: members joined while the heartbeats were being listed. Each is looked at once for that, not until the next list, which may be minutes
-// away where all members take turns.
+// TestALookSettlesWhatAListLeftOut: members joined while the heartbeats were being listed. Each is looked at once for
+// that, not until the next list, which may be minutes away where all members take turns.
 func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 	t.Parallel()
 	d := newIdler(t, member.Hints{Log: true, Ends: true, Vanish: true})

@@ -8,7 +8,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// proposing is a joined member that was asked for something, and has not appended it yet. A read of the log is under way.
+// proposing is a joined member that was asked for something, and has not appended it yet. A read of the log is under
+// way.
 func proposing(t *testing.T) *bench {
 	b := newBench(t)
 	b.read()
@@ -31,7 +32,8 @@ func (b *bench) replies() (n int) {
 	return n
 }
 
-// TestOwnEntryNeedsNoRead: what stands right behind the member's value and was written by itself is known without reading it.
+// TestOwnEntryNeedsNoRead: what stands right behind the member's value and was written by itself is known without
+// reading it.
 func TestOwnEntryNeedsNoRead(t *testing.T) {
 	t.Parallel()
 	b := proposing(t)
@@ -102,7 +104,8 @@ func TestShorterLog(t *testing.T) {
 	b.phase(member.PhaseHalted)
 }
 
-// TestFormats: behind entries of ours, a record of an older format is garbage; one of a newer format ends the member, which says what to do.
+// TestFormats: behind entries of ours, a record of an older format is garbage; one of a newer format ends the member,
+// which says what to do.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	b := proposing(t)

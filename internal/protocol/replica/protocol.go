@@ -53,7 +53,8 @@ func machine(c protocol.Config, p member.Params) shell.Machine[State] {
 	}
 }
 
-// watched is the folder of the heartbeat that the member watches, of that member alone: the prefix of a watch ends with a slash.
+// watched is the folder of the heartbeat that the member watches, of that member alone: the prefix of a watch ends with
+// a slash.
 func watched(s State, noSessions bool) []string {
 	if s.watching == "" || noSessions {
 		return nil

@@ -45,8 +45,8 @@ func TestABusyStore(t *testing.T) {
 	}
 }
 
-// TestTimes: silence is noticed in time, and so on, on each kind of store. Where all is polled for, others read of a removal a
-// poll later.
+// TestTimes: silence is noticed in time, and so on, on each kind of store. Where all is polled for, others read of a
+// removal a poll later.
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	protocoltest.Times(t, Protocol{}, map[string]float64{

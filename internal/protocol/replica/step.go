@@ -7,7 +7,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// State is all that one member knows. It is a value: Step returns another one and shares slices that it does not change.
+// State is all that one member knows. It is a value: Step returns another one and shares slices that it does not
+// change.
 type State struct {
 	fold.Reader
 
@@ -33,7 +34,8 @@ func NewState(p member.Params) State {
 	return State{Reader: fold.Reader{Core: member.NewCore(p, member.Confirm)}}
 }
 
-// Step takes one event in. It changes the state and nothing else: the same state and event give the same state and effects.
+// Step takes one event in. It changes the state and nothing else: the same state and event give the same state and
+// effects.
 func Step(s *State, ev member.Event) []member.Effect {
 	st := &step{s}
 	return st.Step(st, ev)

@@ -97,7 +97,8 @@ func (s *step) claimSeen(ev HeartbeatSeen) {
 	}
 }
 
-// sweepHeartbeats compares all members with all heartbeats from time to time: that finds those whose watcher died with them.
+// sweepHeartbeats compares all members with all heartbeats from time to time: that finds those whose watcher died with
+// them.
 func (s *step) sweepHeartbeats() {
 	if s.Is != member.PhaseMember || s.sweep.busy || s.At < s.sweep.next {
 		return
@@ -107,8 +108,8 @@ func (s *step) sweepHeartbeats() {
 	s.Emit(ListHeartbeats{})
 }
 
-// sweepEvery is how often. Where heartbeats vanish, the predecessor in the ring detects a death at once, and sweeps only find what should not happen: then all
-// members together sweep as often as otherwise each of them.
+// sweepEvery is how often. Where heartbeats vanish, the predecessor in the ring detects a death at once, and sweeps
+// only find what should not happen: then all members together sweep as often as otherwise each of them.
 func (s *step) sweepEvery() time.Duration {
 	every := s.Params.TTL / 2
 	if !s.Hints.Vanish {
@@ -134,7 +135,8 @@ func (s *step) heartbeatsListed(ev HeartbeatsListed) {
 	}
 }
 
-// nextSuspect is a heartbeat, other than the watched one, that seems missing or silent and that no decisive read has confirmed yet.
+// nextSuspect is a heartbeat, other than the watched one, that seems missing or silent and that no decisive read has
+// confirmed yet.
 func (s *step) nextSuspect() string {
 	if s.Is != member.PhaseMember {
 		return ""
@@ -165,7 +167,8 @@ func (s *step) other(heartbeat string) (cluster.Member, bool) {
 	return m, ok && m.State != cluster.MemberHeld && m.ID != s.Member
 }
 
-// strange finds the member whose heartbeat has a key that members do not choose: its entry was not written by a member. It is watched like every other.
+// strange finds the member whose heartbeat has a key that members do not choose: its entry was not written by a member.
+// It is watched like every other.
 func (s *step) strange(heartbeat string) (cluster.Member, bool) {
 	for m := range s.Log.Value.Members() {
 		if m.Heartbeat == heartbeat {
@@ -175,8 +178,8 @@ func (s *step) strange(heartbeat string) (cluster.Member, bool) {
 	return cluster.Member{}, false
 }
 
-// deaths are the commands that report members whose heartbeat is gone or silent. The predecessor in the ring reports at once; the others
-// wait by their rank, so that one report is written and not n.
+// deaths are the commands that report members whose heartbeat is gone or silent. The predecessor in the ring reports at
+// once; the others wait by their rank, so that one report is written and not n.
 func (s *step) deaths() []cluster.Command {
 	var out []cluster.Command
 	for _, o := range s.heartbeats {

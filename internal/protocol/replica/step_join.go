@@ -27,8 +27,8 @@ func (s *step) Stand() member.Stand {
 	return w
 }
 
-// free makes sure that no live process is in the cluster under our name: it waits until that one's heartbeat is gone or has been silent, and gives up when it
-// sees it renewed.
+// free makes sure that no live process is in the cluster under our name: it waits until that one's heartbeat is gone or
+// has been silent, and gives up when it sees it renewed.
 func (s *step) free(m cluster.Member, in bool) bool {
 	if !in {
 		s.claim = heartbeat.Observation{}

@@ -6,7 +6,8 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// maxReplay is the cost of the entries between two snapshots; a reader replays those of twice as many at most. It is about half a second of one core.
+// maxReplay is the cost of the entries between two snapshots; a reader replays those of twice as many at most. It is
+// about half a second of one core.
 const maxReplay = 2_500_000
 
 func (s *step) hinted(ev member.Hinted) {

@@ -123,8 +123,8 @@ func jumpedOver(t *testing.T) *bench {
 	return b
 }
 
-// TestOutcomeInSnapshot: a member that jumps over its own entry in a snapshot neither appends it for ever nor claims that it was not done.
-// Found by simulation: a member that left appended one confirm-member 90,000 times.
+// TestOutcomeInSnapshot: a member that jumps over its own entry in a snapshot neither appends it for ever nor claims
+// that it was not done. Found by simulation: a member that left appended one confirm-member 90,000 times.
 func TestOutcomeInSnapshot(t *testing.T) {
 	t.Parallel()
 	b := jumpedOver(t)
@@ -170,9 +170,10 @@ func TestWhatWasAppliedIsNotDenied(t *testing.T) {
 	}
 }
 
-// TestSuspendedWhileJoining: a joiner that was suspended for longer than it may hold its lease begins again under another heartbeat. Its old one was
-// silent: others may have accepted it and counted it out, or may be about to. Found by simulation: such a member read that it was joined, up to an
-// entry before that of its removal, and ran what others ran.
+// TestSuspendedWhileJoining: a joiner that was suspended for longer than it may hold its lease begins again under
+// another heartbeat. Its old one was silent: others may have accepted it and counted it out, or may be about to. Found
+// by simulation: such a member read that it was joined, up to an entry before that of its removal, and ran what others
+// ran.
 func TestSuspendedWhileJoining(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -203,9 +204,10 @@ func TestSuspendedWhileJoining(t *testing.T) {
 	b.phase(member.PhaseMember)
 }
 
-// TestNobodyHearsOfAHeartbeatBeforeItIsThere: a joiner that begins another life says nothing of its new heartbeat before the heartbeat is written. Found by
-// simulation, seed 21: another member saw that the heartbeat of a joined member was not there, wrote its leave, and the store did that append when the
-// heartbeat had long come and the member held a lease.
+// TestNobodyHearsOfAHeartbeatBeforeItIsThere: a joiner that begins another life says nothing of its new heartbeat
+// before the heartbeat is written. Found by simulation, seed 21: another member saw that the heartbeat of a joined
+// member was not there, wrote its leave, and the store did that append when the heartbeat had long come and the member
+// held a lease.
 func TestNobodyHearsOfAHeartbeatBeforeItIsThere(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -252,8 +254,8 @@ func TestSuspendedWhileConfirming(t *testing.T) {
 	b.phase(member.PhaseConfirming)
 }
 
-// TestAMemberThatLeavesWithoutItsHeartbeat: the store ends the session of a member that is leaving. Found in virtual time: it renewed that heartbeat again and again without a
-// pause.
+// TestAMemberThatLeavesWithoutItsHeartbeat: the store ends the session of a member that is leaving. Found in virtual
+// time: it renewed that heartbeat again and again without a pause.
 func TestAMemberThatLeavesWithoutItsHeartbeat(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -18,8 +18,9 @@ import (
 // ReadLimit is how many records one read asks for.
 const ReadLimit = 2000
 
-// BeatCaller makes the calls of a member that has a heartbeat, and turns their answers into events. It decides nothing. A protocol embeds it in its own
-// Caller. Its methods may be called from any goroutine. The exported fields must not change.
+// BeatCaller makes the calls of a member that has a heartbeat, and turns their answers into events. It decides nothing.
+// A protocol embeds it in its own Caller. Its methods may be called from any goroutine. The exported fields must not
+// change.
 type BeatCaller struct{ beat.Writer }
 
 // LogCaller is one of a member that has a log too.

@@ -27,7 +27,8 @@ type State interface {
 	Status() protocol.Status
 }
 
-// Caller makes store calls and turns their answers into events. It decides nothing. A simulated member has the same one, with a simulated store and clock.
+// Caller makes store calls and turns their answers into events. It decides nothing. A simulated member has the same
+// one, with a simulated store and clock.
 type Caller interface {
 	// Call makes the call of an effect; nil for an effect that is not answered. It may be called from any goroutine.
 	Call(ctx context.Context, e member.Effect) member.Event
@@ -63,7 +64,8 @@ type Member[S State] struct {
 	reportMu sync.Mutex
 }
 
-// New checks a config against a protocol and makes a member; Run starts it. The machine is that of the config with all that it leaves out.
+// New checks a config against a protocol and makes a member; Run starts it. The machine is that of the config with all
+// that it leaves out.
 func New[S State](c protocol.Config, pr protocol.Protocol, machine func(protocol.Config, member.Params) Machine[S]) (*Member[S], error) {
 	c = defaults(c)
 	if err := check(c, pr); err != nil {

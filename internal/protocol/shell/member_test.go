@@ -169,7 +169,8 @@ func stops(ev member.Event) []member.Effect {
 
 func open() protocol.Store { return memory.New().Open() }
 
-// TestRun: the first event comes at once, alarms ring when they were asked for, a call's event follows it, and the end is in order.
+// TestRun: the first event comes at once, alarms ring when they were asked for, a call's event follows it, and the end
+// is in order.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -203,7 +204,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// TestACallIsLimited: a call ends with its time limit, and when the member ends; its event is taken or dropped, and no goroutine stays.
+// TestACallIsLimited: a call ends with its time limit, and when the member ends; its event is taken or dropped, and no
+// goroutine stays.
 func TestACallIsLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has one, and so has a simulated
-// member, with a simulated store and clock. Call may be called from any goroutine.
+// Caller makes the store calls of one member and turns their answers into events. It decides nothing. The shell has
+// one, and so has a simulated member, with a simulated store and clock. Call may be called from any goroutine.
 type Caller struct {
 	*shell.LogCaller // its log is decoded
 	group            store.Group
@@ -70,8 +70,9 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 	return c.LogCaller.Call(ctx, e)
 }
 
-// Close leaves the group after the member has left or halted. Where the store did not take that, the guardian still knows of our place, and gives it up
-// when the process has ended: a dead member in the group holds up the others for its session.
+// Close leaves the group after the member has left or halted. Where the store did not take that, the guardian still
+// knows of our place, and gives it up when the process has ended: a dead member in the group holds up the others for
+// its session.
 func (c *Caller) Close(ctx context.Context) {
 	c.mu.Lock()
 	id := c.id
@@ -232,7 +233,8 @@ type (
 		Entry cluster.Entry
 		Epoch string
 	}
-	// JoinGroup makes the member one of the next generation; ID is "" for a new one. It lasts until the others have joined.
+	// JoinGroup makes the member one of the next generation; ID is "" for a new one. It lasts until the others have
+	// joined.
 	JoinGroup struct {
 		member.Call
 		ID      string

@@ -40,7 +40,8 @@ func (r *rig) joined() bool {
 	return r.state.Is == member.PhaseMember && r.state.group.need == needBeat
 }
 
-// write appends a record, as another member does whose clock for people shows atMS, and reports whether its command was accepted.
+// write appends a record, as another member does whose clock for people shows atMS, and reports whether its command was
+// accepted.
 func (r *rig) write(atMS int64, c cluster.Command) bool {
 	r.t.Helper()
 	index := r.value.Index() + 1
@@ -99,7 +100,8 @@ func (r *rig) join(sent protocol.Instant) {
 	}
 }
 
-// TestK5OrderIsTheOffset: a writer whose clock goes back is heard all the same, and a later clock lifts no epoch above a newer one.
+// TestK5OrderIsTheOffset: a writer whose clock goes back is heard all the same, and a later clock lifts no epoch above
+// a newer one.
 func TestK5OrderIsTheOffset(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -118,8 +120,8 @@ func TestK5OrderIsTheOffset(t *testing.T) {
 	}
 }
 
-// TestK6TheEvictedStop: a member whose group does not agree any more acts until its lease ends, and no longer, whatever else it hears; when it hears that it is
-// out it stops at once.
+// TestK6TheEvictedStop: a member whose group does not agree any more acts until its lease ends, and no longer, whatever
+// else it hears; when it hears that it is out it stops at once.
 func TestK6TheEvictedStop(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -142,7 +144,8 @@ func TestK6TheEvictedStop(t *testing.T) {
 	}
 }
 
-// TestK7TheSilentAreInTheSnapshot: a member that starts when the topic was trimmed knows what belongs to one that has said nothing since.
+// TestK7TheSilentAreInTheSnapshot: a member that starts when the topic was trimmed knows what belongs to one that has
+// said nothing since.
 func TestK7TheSilentAreInTheSnapshot(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -165,7 +168,8 @@ func TestK7TheSilentAreInTheSnapshot(t *testing.T) {
 	}
 }
 
-// TestK8MissedEpochs: a member that was out of one epoch and in the next one, and reads both at once, runs nothing on: it stops all, and comes back as a new one.
+// TestK8MissedEpochs: a member that was out of one epoch and in the next one, and reads both at once, runs nothing on:
+// it stops all, and comes back as a new one.
 func TestK8MissedEpochs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -194,8 +198,9 @@ func TestK8MissedEpochs(t *testing.T) {
 	}
 }
 
-// TestAnotherHistoryIsNotReadOn: the topic was written anew, up to the same offset. The next record names what its writer has read; the store is asked,
-// has something else than the member has read from it, and the member ends instead of going on from what nobody shares.
+// TestAnotherHistoryIsNotReadOn: the topic was written anew, up to the same offset. The next record names what its
+// writer has read; the store is asked, has something else than the member has read from it, and the member ends instead
+// of going on from what nobody shares.
 func TestAnotherHistoryIsNotReadOn(t *testing.T) {
 	t.Parallel()
 	for _, rewritten := range []bool{true, false} {

@@ -40,7 +40,8 @@ func (r *rig) beats(from, to time.Duration) error {
 	return nil
 }
 
-// TestNameTakenThroughAChange: a start whose name another one has gives up in time, also where the group changes meanwhile.
+// TestNameTakenThroughAChange: a start whose name another one has gives up in time, also where the group changes
+// meanwhile.
 func TestNameTakenThroughAChange(t *testing.T) {
 	t.Parallel()
 	r := second(t)
@@ -60,7 +61,8 @@ func TestNameTakenThroughAChange(t *testing.T) {
 	}
 }
 
-// TestNameOfTheDead: while the group does not answer, nobody can say that the other start lives. It is out of the group soon after.
+// TestNameOfTheDead: while the group does not answer, nobody can say that the other start lives. It is out of the group
+// soon after.
 func TestNameOfTheDead(t *testing.T) {
 	t.Parallel()
 	r := second(t)
@@ -78,7 +80,8 @@ func TestNameOfTheDead(t *testing.T) {
 	}
 }
 
-// TestNothingIsSharedWithADrain: an entry that drains a member, or ends that, shares nothing with it: the share would come first, and count.
+// TestNothingIsSharedWithADrain: an entry that drains a member, or ends that, shares nothing with it: the share would
+// come first, and count.
 func TestNothingIsSharedWithADrain(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[cluster.Command]bool{ // order-free: each on a rig of its own
@@ -169,8 +172,8 @@ func announced(fx []member.Effect) (out []cluster.Epoch) {
 	return out
 }
 
-// TestALeaderDoesNotGuess: an epoch of a higher generation says that a leader is out of date, or that the group was forgotten. A heartbeat that was sent after it
-// says which; before it is answered, nothing is announced.
+// TestALeaderDoesNotGuess: an epoch of a higher generation says that a leader is out of date, or that the group was
+// forgotten. A heartbeat that was sent after it says which; before it is answered, nothing is announced.
 func TestALeaderDoesNotGuess(t *testing.T) {
 	t.Parallel()
 	for _, a := range []Answer{Agreed, Outside} {
@@ -195,8 +198,9 @@ func TestALeaderDoesNotGuess(t *testing.T) {
 	}
 }
 
-// TestAnEpochOfAFormerStart: the group was forgotten and counts generations from 1 again. The log has an epoch of that number, written by the former start
-// of this member. The new generation is announced all the same: its members have new identifiers.
+// TestAnEpochOfAFormerStart: the group was forgotten and counts generations from 1 again. The log has an epoch of that
+// number, written by the former start of this member. The new generation is announced all the same: its members have
+// new identifiers.
 func TestAnEpochOfAFormerStart(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

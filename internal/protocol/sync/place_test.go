@@ -55,7 +55,8 @@ func (p *places) LeaveGroup(_ context.Context, id string) error {
 	return nil
 }
 
-// TestAGuardianHearsOfAPlace before the member waits for the others; then of the next one, and of the end, once the group has heard of it.
+// TestAGuardianHearsOfAPlace before the member waits for the others; then of the next one, and of the end, once the
+// group has heard of it.
 func TestAGuardianHearsOfAPlace(t *testing.T) {
 	t.Parallel()
 	h := held{}

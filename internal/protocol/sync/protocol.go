@@ -27,7 +27,8 @@ var (
 // Name implements protocol.Protocol.
 func (Protocol) Name() string { return "sync" }
 
-// Fits implements protocol.Protocol: the store needs a group, and a log. Without a group its log can be read all the same, as a copy of a cluster is.
+// Fits implements protocol.Protocol: the store needs a group, and a log. Without a group its log can be read all the
+// same, as a copy of a cluster is.
 func (p Protocol) Fits(s protocol.Store) error {
 	if _, ok := s.(store.Group); !ok {
 		return errNoGroup
@@ -51,7 +52,8 @@ func (opener) Log(s protocol.Store) (store.Log, error) {
 	return Records{log}, nil
 }
 
-// Client implements protocol.Protocol. Before a cluster has its first member, its client also chooses the placement, which says what jobs can run.
+// Client implements protocol.Protocol. Before a cluster has its first member, its client also chooses the placement,
+// which says what jobs can run.
 func (Protocol) Client(s protocol.Store) (protocol.Client, error) {
 	log, err := opener{}.Log(s)
 	if err != nil {

@@ -130,7 +130,8 @@ func DecodeRecord(b []byte) (cluster.Entry, error) {
 	return e, err
 }
 
-// otherFormat is that of a record of another Rota, which may have fields that this one does not know; 0 for anything else.
+// otherFormat is that of a record of another Rota, which may have fields that this one does not know; 0 for anything
+// else.
 func otherFormat(b []byte) uint32 {
 	var r struct {
 		Format         uint32            `json:"format"`
@@ -195,7 +196,8 @@ func said() []cluster.Command {
 	}
 }
 
-// encodeCommand writes {"finishPartition":{"partition":"x","token":7}}: the name of the command, and its fields that are not zero.
+// encodeCommand writes {"finishPartition":{"partition":"x","token":7}}: the name of the command, and its fields that
+// are not zero.
 func encodeCommand(c cluster.Command) ([]byte, error) {
 	if c == nil {
 		return nil, errors.New("encode a record: no command")
@@ -260,7 +262,8 @@ func appendValue(b []byte, v reflect.Value) ([]byte, error) {
 	return append(b, text...), err
 }
 
-// appendFields writes the fields that are not zero, each with a comma after it; those of an embedded struct as if they were its own.
+// appendFields writes the fields that are not zero, each with a comma after it; those of an embedded struct as if they
+// were its own.
 func appendFields(b []byte, v reflect.Value) ([]byte, error) {
 	for i := range v.NumField() {
 		f, about := v.Field(i), v.Type().Field(i)

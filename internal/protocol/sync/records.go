@@ -8,7 +8,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Records is the sync topic as a log of entries, for those who read it: each message is decoded. What is no record is no entry either.
+// Records is the sync topic as a log of entries, for those who read it: each message is decoded. What is no record is
+// no entry either.
 type Records struct{ store.Log }
 
 // Read implements store.Log.

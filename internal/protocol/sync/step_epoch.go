@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/internal/protocol/outbox"
 )
 
-// announce is the epoch of the generation that this member leads; nil where there is nothing to announce. Several generations that follow each other
-// within a poll are announced by the last one alone.
+// announce is the epoch of the generation that this member leads; nil where there is nothing to announce. Several
+// generations that follow each other within a poll are announced by the last one alone.
 func (s *step) announce() []cluster.Command {
 	g := &s.group
 	if !g.leads || g.need != needBeat || s.At.Sub(g.fact) < s.Poll || s.At < s.rest || s.announced() {
@@ -38,7 +38,8 @@ func announces(c cluster.Command) bool {
 	return ok
 }
 
-// named are the members of our generation as the epoch names them: of two under one name, the one that is in the value, else the first.
+// named are the members of our generation as the epoch names them: of two under one name, the one that is in the value,
+// else the first.
 func (s *step) named() []cluster.EpochMember {
 	out := make([]cluster.EpochMember, 0, len(s.group.members))
 	for _, c := range s.group.members {
@@ -91,7 +92,8 @@ func (s *step) fromOther(id cluster.MemberID) bool {
 	return ok && id != s.Member
 }
 
-// spoke notes what our own entry has said. Whether it was accepted does not matter: what has changed since is said again.
+// spoke notes what our own entry has said. Whether it was accepted does not matter: what has changed since is said
+// again.
 func (s *step) spoke(e cluster.Entry, results []cluster.Result) {
 	for i, c := range e.Commands {
 		if !results[i].Accepted { // what asked for it may ask for the same again
@@ -109,8 +111,9 @@ func (s *step) spoke(e cluster.Entry, results []cluster.Result) {
 	}
 }
 
-// shared are the shares of what is ours. Nothing is shared between a change of the group and its epoch, nor in an entry that drains a member or ends
-// that: requests come last in it, and what is shared should neither go where they drain nor leave where they do not any more.
+// shared are the shares of what is ours. Nothing is shared between a change of the group and its epoch, nor in an entry
+// that drains a member or ends that: requests come last in it, and what is shared should neither go where they drain
+// nor leave where they do not any more.
 func (s *step) shared() []cluster.Command {
 	if !s.seated() || s.At < s.rest || slices.ContainsFunc(s.Log.Out.Queue, drains) {
 		return nil

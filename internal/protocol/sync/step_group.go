@@ -91,8 +91,8 @@ func (s *step) heardGroup(ev member.Event) {
 	}
 }
 
-// renewed counts the lease from before the call. That the group had us then says that no generation without us was formed before it, however late we hear
-// of it: so a lease that has run out begins again, without asking the log.
+// renewed counts the lease from before the call. That the group had us then says that no generation without us was
+// formed before it, however late we hear of it: so a lease that has run out begins again, without asking the log.
 func (s *step) renewed(sent protocol.Instant) {
 	s.Extend(sent, s.group.ttl)
 	s.group.next = s.nextBeat(sent)
@@ -178,14 +178,16 @@ func (s *step) present() (cluster.Member, bool) {
 	return m, ok && s.group.id != "" && m.Heartbeat == heartbeatOf(s.group.id) && m.State == cluster.MemberJoined
 }
 
-// namesLast is how many TTLs a member waits while epochs that know of it name another start under its name. One that is dead would be out of the group.
+// namesLast is how many TTLs a member waits while epochs that know of it name another start under its name. One that is
+// dead would be out of the group.
 const namesLast = 3
 
-// longest is how many times as long as usual a TTL becomes at most, so that namesLast usual TTLs are longer than any membership of a dead process lasts.
+// longest is how many times as long as usual a TTL becomes at most, so that namesLast usual TTLs are longer than any
+// membership of a dead process lasts.
 const longest = 2
 
-// awaitName gives up when another process is in the group under our name, and stays. Time in which the group does not know us does not count; a change of
-// the group ends nothing, for the next epoch may name the same one again.
+// awaitName gives up when another process is in the group under our name, and stays. Time in which the group does not
+// know us does not count; a change of the group ends nothing, for the next epoch may name the same one again.
 func (s *step) awaitName() {
 	m, ok := s.Log.Value.Member(s.Member)
 	switch {

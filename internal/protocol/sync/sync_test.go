@@ -45,7 +45,8 @@ func TestTimes(t *testing.T) {
 	protocoltest.Times(t, Protocol{}, map[string]float64{"as etcd, NATS and ZooKeeper": 31.5})
 }
 
-// TestACopyIsRead: the log of a cluster was copied to a store without groups. It can be read there, and no member can take part.
+// TestACopyIsRead: the log of a cluster was copied to a store without groups. It can be read there, and no member can
+// take part.
 func TestACopyIsRead(t *testing.T) {
 	t.Parallel()
 	copied := struct{ store.Full }{memory.New().Open()}

@@ -53,7 +53,8 @@ func only(names ...string) changes {
 	return c
 }
 
-// TestALookCostsWhatChanged: among many files, one that changes costs one read; a scan of everything reads only what may have changed.
+// TestALookCostsWhatChanged: among many files, one that changes costs one read; a scan of everything reads only what
+// may have changed.
 func TestALookCostsWhatChanged(t *testing.T) {
 	t.Parallel()
 	const n = 2000
@@ -118,7 +119,8 @@ func TestALookCostsWhatChanged(t *testing.T) {
 	})
 }
 
-// Scanners of a process that look at about the same time use one scan, and none uses one twice to confirm what it has seen.
+// Scanners of a process that look at about the same time use one scan, and none uses one twice to confirm what it has
+// seen.
 func TestScannersShareASweep(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{"a.yaml": good, "b.yaml": good})
@@ -209,7 +211,8 @@ func stat(t *testing.T, name string) fs.FileInfo {
 	return info
 }
 
-// TestALookAgreesWithAFreshScan: whatever happens to files, looking at what changed finds what a scan of everything does.
+// TestALookAgreesWithAFreshScan: whatever happens to files, looking at what changed finds what a scan of everything
+// does.
 func TestALookAgreesWithAFreshScan(t *testing.T) {
 	t.Parallel()
 	partial := 0
@@ -291,7 +294,8 @@ func TestAFolderThatIsSuddenlyEmptyIsSeen(t *testing.T) {
 	}
 }
 
-// BenchmarkOneChange is what one changed file costs among many: with the look that a hint leads to, with a scan of everything, and before, when each file was read.
+// BenchmarkOneChange is what one changed file costs among many: with the look that a hint leads to, with a scan of
+// everything, and before, when each file was read.
 func BenchmarkOneChange(b *testing.B) {
 	const n = 100_000
 	dir := b.TempDir()

@@ -12,7 +12,8 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// Cache has the contents of files that were read, so that several looks of one process at the same directories read and parse each file once.
+// Cache has the contents of files that were read, so that several looks of one process at the same directories read and
+// parse each file once.
 type Cache struct {
 	mu      sync.Mutex
 	sources map[string]*contents
@@ -69,8 +70,9 @@ type meaning struct {
 // contentSum is the first half of the SHA-256 of a content.
 type contentSum [sha256.Size / 2]byte
 
-// settles is after how long a file is read once more: two writes within the resolution of a file system's clock (2 s on the coarsest) leave the same stamp,
-// a later one does not. No clock of another machine is compared. It is long enough for all who look at 100,000 files at their start to read them once.
+// settles is after how long a file is read once more: two writes within the resolution of a file system's clock (2 s on
+// the coarsest) leave the same stamp, a later one does not. No clock of another machine is compared. It is long enough
+// for all who look at 100,000 files at their start to read them once.
 const settles = 15 * time.Second
 
 // contents are what the files of a source mean, by path.

@@ -90,7 +90,8 @@ func (g *group) look() {
 	}
 }
 
-// settle looks so often that everything that will happen has happened, and compares what runs and how the copies differ.
+// settle looks so often that everything that will happen has happened, and compares what runs and how the copies
+// differ.
 func (g *group) settle(what, jobs, differ string) {
 	g.t.Helper()
 	for range 10 {
@@ -147,8 +148,9 @@ func TestARollingRemoval(t *testing.T) {
 	}
 }
 
-// TestAFileBetweenTwoInventories: the reader has submitted a file that came and went between two looks of its member's publisher. No inventory has
-// ever named it, and its job ends all the same. A reader that has not seen it removes nothing.
+// TestAFileBetweenTwoInventories: the reader has submitted a file that came and went between two looks of its member's
+// publisher. No inventory has ever named it, and its job ends all the same. A reader that has not seen it removes
+// nothing.
 func TestAFileBetweenTwoInventories(t *testing.T) {
 	t.Parallel()
 	for _, sawIt := range []bool{true, false} {
@@ -173,8 +175,8 @@ func TestAFileBetweenTwoInventories(t *testing.T) {
 	}
 }
 
-// TestAFileRemovedBeforeTheMemberHasJoined: the last member that had published a file dies; the next one has seen it, and it is removed before that one has
-// joined, or reaches the store. Found by chaos on PostgreSQL and Kafka.
+// TestAFileRemovedBeforeTheMemberHasJoined: the last member that had published a file dies; the next one has seen it,
+// and it is removed before that one has joined, or reaches the store. Found by chaos on PostgreSQL and Kafka.
 func TestAFileRemovedBeforeTheMemberHasJoined(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t)
@@ -203,7 +205,8 @@ func TestAFileRemovedBeforeTheMemberHasJoined(t *testing.T) {
 	g.settle("removed", "x=1", "")
 }
 
-// TestAMemberThatJoinsAgain publishes its inventory under its new incarnation soon, though no file has changed and the next rescan is far.
+// TestAMemberThatJoinsAgain publishes its inventory under its new incarnation soon, though no file has changed and the
+// next rescan is far.
 func TestAMemberThatJoinsAgain(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -228,8 +231,9 @@ func TestAMemberThatJoinsAgain(t *testing.T) {
 	})
 }
 
-// TestAnInventoryThatCouldNotBePublished is published soon, not after the next rescan: until then nobody removes anything. Found by chaos on PostgreSQL.
-// An answer that is lost says nothing about the version that is there now: the next look reads it.
+// TestAnInventoryThatCouldNotBePublished is published soon, not after the next rescan: until then nobody removes
+// anything. Found by chaos on PostgreSQL. An answer that is lost says nothing about the version that is there now: the
+// next look reads it.
 func TestAnInventoryThatCouldNotBePublished(t *testing.T) {
 	t.Parallel()
 	var value cluster.Value
@@ -266,7 +270,8 @@ func TestInventoriesThatCouldNotBeListed(t *testing.T) {
 	}
 }
 
-// flaky is a store whose puts fail with the error that the test sets. One that fails with an unknown outcome has written.
+// flaky is a store whose puts fail with the error that the test sets. One that fails with an unknown outcome has
+// written.
 type flaky struct {
 	store.Docs
 	fails error

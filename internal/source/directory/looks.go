@@ -18,8 +18,9 @@ const (
 	watchedShare = 60
 )
 
-// looks looks at the directories of a source and calls act: at once, soon after something changed or act asked for it, and now and then, until ctx ends.
-// A look after a change costs what changed; scans of everything take at most a third of the time. A hint from others leads to a look too; act is told of it.
+// looks looks at the directories of a source and calls act: at once, soon after something changed or act asked for it,
+// and now and then, until ctx ends. A look after a change costs what changed; scans of everything take at most a third
+// of the time. A hint from others leads to a look too; act is told of it.
 func (c Config) looks(ctx context.Context, name string, log *slog.Logger, others <-chan struct{}, act func(scan Scan, hinted bool) (again bool)) {
 	w := newWatcher(log)
 	defer w.close()
@@ -97,9 +98,9 @@ type sweep struct {
 
 func (w *sweep) took() time.Duration { return w.ended.Sub(w.began) }
 
-// current reports whether it shows as much as a scan by a scanner whose last look ended at an instant, zero for none: a scan is as old as it took when it ends, and
-// one that took as long may as well be used by the next. It began after that look, with a while between: so it shows no older state, and what two looks must
-// confirm, two sweeps have seen.
+// current reports whether it shows as much as a scan by a scanner whose last look ended at an instant, zero for none: a
+// scan is as old as it took when it ends, and one that took as long may as well be used by the next. It began after
+// that look, with a while between: so it shows no older state, and what two looks must confirm, two sweeps have seen.
 func (w *sweep) current(last, now time.Time) bool {
 	return w != nil && now.Sub(w.ended) < w.took() && (last.IsZero() || w.began.Sub(last) >= secondLook)
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// Publish keeps the inventories of this member's copies up to date in the store, and logs the faults of its files, until ctx ends.
+// Publish keeps the inventories of this member's copies up to date in the store, and logs the faults of its files,
+// until ctx ends.
 func (c Config) Publish(ctx context.Context, log *slog.Logger) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -33,7 +34,8 @@ func (c Config) Publish(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// joinLook is how soon the inventory of a member that was removed and has joined again is published: until then nobody removes anything.
+// joinLook is how soon the inventory of a member that was removed and has joined again is published: until then nobody
+// removes anything.
 const joinLook = 500 * time.Millisecond
 
 // hintAtJoins gives a hint when this member has joined again, until ctx ends: what it published before counts no more.
@@ -145,7 +147,8 @@ const answerWithin = 10 * time.Second
 // maxLogged bounds the faults that one look logs, and the records of changed files that it adds to the journal.
 const maxLogged = 20
 
-// logFaults logs the faults that two looks have found and that were not logged, and reports whether another look may find more of them.
+// logFaults logs the faults that two looks have found and that were not logged, and reports whether another look may
+// find more of them.
 func (p *publisher) logFaults(scan Scan) (again bool) {
 	seen, logged, count := make(map[string]bool), make(map[string]bool), 0
 	for _, e := range scan.Faults {
@@ -172,8 +175,8 @@ type Inventory struct {
 	Count       int                 `json:"count"`
 	IDs         string              `json:"ids"` // hash of all ids
 	Sum         string              `json:"sum"` // hash of all ids and definitions
-	// Names are the ids with hashes of their definitions, "" for unusable files. Absent if there are too many: then IDs and Sum
-	// show whether two copies are equal.
+	// Names are the ids with hashes of their definitions, "" for unusable files. Absent if there are too many: then IDs
+	// and Sum show whether two copies are equal.
 	Names map[cluster.JobID]string `json:"names,omitempty"`
 	// Gone are the ids, sorted, whose files were in this copy and were removed from it, while their jobs run.
 	Gone []cluster.JobID `json:"gone,omitempty"`
@@ -190,7 +193,8 @@ const (
 // prefix is where the inventories of a source are.
 func prefix(name string) string { return "source/" + name + "/" }
 
-// Inventories returns what the members have published about their copies of a source. One that cannot be decoded is ignored.
+// Inventories returns what the members have published about their copies of a source. One that cannot be decoded is
+// ignored.
 func Inventories(ctx context.Context, docs store.Docs, name string) (map[cluster.MemberID]Inventory, error) {
 	all, err := published(ctx, docs, name)
 	out := make(map[cluster.MemberID]Inventory, len(all))
@@ -243,8 +247,8 @@ func (i Inventory) bounded() Inventory {
 	return i
 }
 
-// claims are the files that define each id, good or not. Most ids have one file, and most of these are good: once a scan is over, they are only in its
-// definitions.
+// claims are the files that define each id, good or not. Most ids have one file, and most of these are good: once a
+// scan is over, they are only in its definitions.
 type claims struct {
 	one  map[cluster.JobID]string
 	more map[cluster.JobID][]string // beside the one

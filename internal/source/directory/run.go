@@ -90,7 +90,8 @@ func (r *reader) act(ctx context.Context, g *work.Grant, scan Scan, hinted bool)
 	return want.again, errors.Join(err, failure)
 }
 
-// list reads the inventories when they may have changed, and deletes those of former members that nobody needs. While they cannot be read nothing is removed.
+// list reads the inventories when they may have changed, and deletes those of former members that nobody needs. While
+// they cannot be read nothing is removed.
 func (r *reader) list(ctx context.Context, value cluster.Value, hinted bool) error {
 	if r.copies != nil && r.watched && !hinted && time.Since(r.listed) < maxRescan {
 		return nil
@@ -133,7 +134,8 @@ func (r *reader) tellRefused(commands []cluster.Command, results []cluster.Resul
 	return told
 }
 
-// remember loads what was journaled by the former owner. What cannot be decoded is forgotten: faults are told again then.
+// remember loads what was journaled by the former owner. What cannot be decoded is forgotten: faults are told again
+// then.
 func (r *reader) remember(ctx context.Context, g *work.Grant) error {
 	r.memory = memory{}
 	data, err := g.LoadPosition(ctx)
@@ -173,7 +175,8 @@ func Job(name string) cluster.SubmitJob {
 	}}}}
 }
 
-// Name derives a source's name from a directory's path: its last element, so that members with the same tree elsewhere share one source.
+// Name derives a source's name from a directory's path: its last element, so that members with the same tree elsewhere
+// share one source.
 func Name(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -206,7 +209,8 @@ type Config struct {
 	Value       func() cluster.Value
 	Propose     func(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
 	Journal     func(journal.Record) // default: none
-	// Rescan is the longest interval between scans without a hint; default 5 s. It grows, up to 30 s, if scans take long.
+	// Rescan is the longest interval between scans without a hint; default 5 s. It grows, up to 30 s, if scans take
+	// long.
 	Rescan time.Duration
 }
 

@@ -160,8 +160,8 @@ func TestSourceFollowsItsFiles(t *testing.T) {
 	b.wait("remove", `c{"every_ms":3000}`, "")
 }
 
-// TestWhatNoWatchTellsAtOnce: a folder in a directory is watched only when a scan has found it, and what is written all the time never becomes quiet. Both are
-// looked at all the same, long before the next scan of everything.
+// TestWhatNoWatchTellsAtOnce: a folder in a directory is watched only when a scan has found it, and what is written all
+// the time never becomes quiet. Both are looked at all the same, long before the next scan of everything.
 func TestWhatNoWatchTellsAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -208,8 +208,9 @@ func TestWhatNoWatchTellsAtOnce(t *testing.T) {
 	}
 }
 
-// TestTheFirstScanIsNotRepeated: the directories are watched before the first scan begins. So a change that comes after that needs no second scan of everything:
-// the next look reads only what changed, and one more, where it is asked for, the same.
+// TestTheFirstScanIsNotRepeated: the directories are watched before the first scan begins. So a change that comes after
+// that needs no second scan of everything: the next look reads only what changed, and one more, where it is asked for,
+// the same.
 func TestTheFirstScanIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t, map[string]string{"a.yaml": good})

@@ -53,8 +53,8 @@ func ScanFiles(dirs []string, files fs.FS, name string, types work.Types) Scan {
 	return s.Scan()
 }
 
-// Scanner scans the same directories repeatedly. It reads only the files whose state changed, and parses those whose content did. It is not safe for
-// concurrent use; scanners that share a [Cache] take turns.
+// Scanner scans the same directories repeatedly. It reads only the files whose state changed, and parses those whose
+// content did. It is not safe for concurrent use; scanners that share a [Cache] take turns.
 type Scanner struct {
 	dirs  []string
 	files fs.FS // of the program, beside the directories; nil for none
@@ -79,7 +79,8 @@ func NewScanner(dirs []string, name string, types work.Types) *Scanner {
 	return &Scanner{dirs: dirs, name: name, types: types, known: newContents(), open: openDisk}
 }
 
-// Scan scans everything once. The first scan of a scanner may be what another one with the same [Cache] has just scanned.
+// Scan scans everything once. The first scan of a scanner may be what another one with the same [Cache] has just
+// scanned.
 func (s *Scanner) Scan() Scan { return s.everything(s.looked.IsZero()) }
 
 // everything scans everything, or where that is allowed takes what another scanner has just scanned.
@@ -152,7 +153,8 @@ func (s *Scan) has(id cluster.JobID) bool {
 	return good || blocked
 }
 
-// touched are the ids to compare after this scan, sorted: those that it looked at again, and those of pending; all is true where it looked at everything.
+// touched are the ids to compare after this scan, sorted: those that it looked at again, and those of pending; all is
+// true where it looked at everything.
 func (s *Scan) touched(pending map[cluster.JobID]bool) (ids []cluster.JobID, all bool) {
 	if s.only == nil {
 		return nil, true
@@ -198,8 +200,8 @@ func (c *changes) join(others changes) {
 	}
 }
 
-// again looks at what may have changed and costs as much as that, or scans everything where that alone shows what has changed. The slices of the scan are
-// valid until the next call.
+// again looks at what may have changed and costs as much as that, or scans everything where that alone shows what has
+// changed. The slices of the scan are valid until the next call.
 func (s *Scanner) again(c changes) Scan {
 	if c.all || c.due || s.looked.IsZero() || !s.last.Complete || s.files != nil {
 		return s.everything(!c.told())
@@ -240,7 +242,8 @@ func (s *Scanner) some(names []string) (Scan, bool) {
 	return s.last, true
 }
 
-// matters reports whether a name that was created, changed or removed concerns one definition, or perhaps more than one.
+// matters reports whether a name that was created, changed or removed concerns one definition, or perhaps more than
+// one.
 func (s *Scanner) matters(name string) (one, all bool) {
 	if _, known := s.folders[filepath.Dir(name)]; !known {
 		return false, true

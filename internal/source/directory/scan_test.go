@@ -53,8 +53,8 @@ func grow(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// put makes a file, or writes over it, in one step: who looks at any time sees the one content or the other, and not a file that is empty yet. Where the
-// new content is shorter, newlines stand behind it.
+// put makes a file, or writes over it, in one step: who looks at any time sees the one content or the other, and not a
+// file that is empty yet. Where the new content is shorter, newlines stand behind it.
 func put(t *testing.T, name, content string) {
 	t.Helper()
 	info, err := os.Stat(name)

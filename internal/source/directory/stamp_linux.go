@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// stampOf is the state of a file. A change that keeps its size and sets its time of modification back has another ctime or inode.
+// stampOf is the state of a file. A change that keeps its size and sets its time of modification back has another ctime
+// or inode.
 func stampOf(info fs.FileInfo) stamp {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

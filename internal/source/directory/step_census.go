@@ -10,7 +10,8 @@ import (
 	"github.com/rota-run/rota/journal"
 )
 
-// census is which files a copy has, with hashes that cost what changes, not what there is: sums of the hashes of the elements.
+// census is which files a copy has, with hashes that cost what changes, not what there is: sums of the hashes of the
+// elements.
 type census struct {
 	sum       map[cluster.JobID]string // of the definition, "" for an unusable file
 	ids, both uint64
@@ -81,7 +82,8 @@ func present(scan *Scan, touched []cluster.JobID, all bool) map[cluster.JobID]st
 	return out
 }
 
-// tally is what one look has changed in the cluster. It keeps few commands: of 100,000 new files the others are let go as they are entered.
+// tally is what one look has changed in the cluster. It keeps few commands: of 100,000 new files the others are let go
+// as they are entered.
 type tally struct {
 	first []cluster.Command // at most maxLogged, and one more
 	count int
@@ -135,7 +137,8 @@ type holding struct {
 	incomplete bool
 }
 
-// note takes up what a scan finds while the copy cannot be published: a file that is removed before the member has joined was in its copy.
+// note takes up what a scan finds while the copy cannot be published: a file that is removed before the member has
+// joined was in its copy.
 func (h *holding) note(scan Scan) {
 	touched, all := scan.touched(nil)
 	for id, sum := range present(&scan, touched, all) { // order-free: each by itself
@@ -143,8 +146,8 @@ func (h *holding) note(scan Scan) {
 	}
 }
 
-// resume takes up what this member published before it was started again: a file that was removed meanwhile was removed from its copy. What this start has
-// found already is newer.
+// resume takes up what this member published before it was started again: a file that was removed meanwhile was removed
+// from its copy. What this start has found already is newer.
 func (h *holding) resume(before Inventory) {
 	for id, sum := range before.Names { // order-free: each by itself
 		if _, newer := h.have.sum[id]; !newer {
@@ -157,8 +160,9 @@ func (h *holding) resume(before Inventory) {
 	}
 }
 
-// look compares the copy with a scan, and reports whether a second look has to confirm that a file was removed. A scan that could not look at everything
-// removes nothing, nor does a directory that is suddenly empty, as one whose disk is not mounted is.
+// look compares the copy with a scan, and reports whether a second look has to confirm that a file was removed. A scan
+// that could not look at everything removes nothing, nor does a directory that is suddenly empty, as one whose disk is
+// not mounted is.
 func (h *holding) look(scan Scan, value cluster.Value, name string) (again bool) {
 	touched, all := scan.touched(h.missing)
 	found := present(&scan, touched, all)

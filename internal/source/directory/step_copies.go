@@ -51,8 +51,9 @@ func Sources(value cluster.Value) []string {
 // named reports whether an inventory says all its names.
 func (i Inventory) named() bool { return len(i.Names) == i.Count }
 
-// removable reports whether a job may be removed: its file was in the copy of a member that lives and was removed from it, and no other copy has it.
-// witnessed says that the caller has seen the file go from its own copy. ids is the hash of all ids of a copy that does not have it.
+// removable reports whether a job may be removed: its file was in the copy of a member that lives and was removed from
+// it, and no other copy has it. witnessed says that the caller has seen the file go from its own copy. ids is the hash
+// of all ids of a copy that does not have it.
 func (c *Copies) removable(id cluster.JobID, witnessed bool, ids func() string) bool {
 	for _, m := range c.live {
 		inv, ok := c.of[m]
@@ -68,8 +69,8 @@ func (c *Copies) removable(id cluster.JobID, witnessed bool, ids func() string) 
 	return witnessed
 }
 
-// Orphans returns the running jobs of the source that no copy has, sorted: those of a file that only a departed member had. They are never removed
-// automatically. The error names a living member whose copy is unknown.
+// Orphans returns the running jobs of the source that no copy has, sorted: those of a file that only a departed member
+// had. They are never removed automatically. The error names a living member whose copy is unknown.
 func (c *Copies) Orphans() ([]cluster.JobID, error) {
 	if len(c.live) == 0 {
 		return nil, fmt.Errorf("no living member declares the source %q", c.name)
@@ -94,7 +95,8 @@ func (c *Copies) Orphans() ([]cluster.JobID, error) {
 	return out, nil
 }
 
-// needless are the members that are gone and whose copies had nothing that runs and that no copy has now. One that was admitted after this value is not gone.
+// needless are the members that are gone and whose copies had nothing that runs and that no copy has now. One that was
+// admitted after this value is not gone.
 func (c *Copies) needless() []cluster.MemberID {
 	var out []cluster.MemberID
 	for _, m := range slices.Sorted(maps.Keys(c.past)) {

@@ -106,7 +106,8 @@ func TestCopiesOfStarts(t *testing.T) {
 	}
 }
 
-// TestTallyKeepsFew: of many jobs that were added the journal names some and counts all, and the commands of the others are let go.
+// TestTallyKeepsFew: of many jobs that were added the journal names some and counts all, and the commands of the others
+// are let go.
 func TestTallyKeepsFew(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, maxLogged, maxLogged + 1, 100 * maxLogged} {
@@ -129,8 +130,8 @@ func TestTallyKeepsFew(t *testing.T) {
 	}
 }
 
-// TestEqualFilesShareWhatTheyMean: files with equal contents have one spec, unless their extensions make something else of it, and a second scan has the same
-// strings as the first. What is wrong with a name they do not share.
+// TestEqualFilesShareWhatTheyMean: files with equal contents have one spec, unless their extensions make something else
+// of it, and a second scan has the same strings as the first. What is wrong with a name they do not share.
 func TestEqualFilesShareWhatTheyMean(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -48,11 +48,13 @@ const (
 	maxRemember = 2000 // tasks whose faults are remembered for the next owner
 )
 
-// steady is how long copies differ in the same way before the journal says so: an edit does not reach all of them at once.
+// steady is how long copies differ in the same way before the journal says so: an edit does not reach all of them at
+// once.
 const steady = 5 * time.Second
 
-// step decides what to do after a look, at a time since the reader was started. To remove a job, and to say that a file is malformed, takes two looks: the
-// first may have met a file that was just being replaced. Nothing is removed while the copies of the members are not known (nil).
+// step decides what to do after a look, at a time since the reader was started. To remove a job, and to say that a file
+// is malformed, takes two looks: the first may have met a file that was just being replaced. Nothing is removed while
+// the copies of the members are not known (nil).
 func (m *memory) step(scan Scan, value cluster.Value, name string, f Fence, copies *Copies, now time.Duration) wanted {
 	commands, found := diff(scan, value, name, f, m.missing)
 	found = m.others(found, &scan)
@@ -89,8 +91,8 @@ func (m *memory) others(found []*source.MalformedError, scan *Scan) []*source.Ma
 	return found
 }
 
-// find notes what the own copy has. The member's inventory is published by looks of its own: a file that comes and goes between two of them is in
-// none, and yet the reader may have submitted it.
+// find notes what the own copy has. The member's inventory is published by looks of its own: a file that comes and goes
+// between two of them is in none, and yet the reader may have submitted it.
 func (m *memory) find(scan Scan, value cluster.Value, name string) {
 	if touched, all := scan.touched(nil); !all {
 		for _, id := range touched {
@@ -165,7 +167,8 @@ func fnv(h uint64, s string) uint64 {
 	return h
 }
 
-// tell makes records of faults that were seen twice and not told, and, if the look saw everything, of tasks all of whose faults are gone.
+// tell makes records of faults that were seen twice and not told, and, if the look saw everything, of tasks all of
+// whose faults are gone.
 func (m *memory) tell(faults []*source.MalformedError, whole bool, w *wanted) {
 	seen := make(map[string]bool, len(faults))
 	now := make(map[string]telling)
@@ -194,7 +197,8 @@ func (m *memory) tell(faults []*source.MalformedError, whole bool, w *wanted) {
 	m.seen, m.Told = seen, now
 }
 
-// mended tells which tasks have no fault now. After a look that did not see everything their faults count as still there.
+// mended tells which tasks have no fault now. After a look that did not see everything their faults count as still
+// there.
 func (m *memory) mended(now map[string]telling, whole bool, w *wanted) {
 	for _, task := range slices.Sorted(maps.Keys(m.Told)) {
 		_, still := now[task]

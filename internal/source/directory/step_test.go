@@ -155,7 +155,8 @@ func TestEachFieldCounts(t *testing.T) {
 	}
 }
 
-// TestDiffConverges: what a scan says is true after its commands are applied, nothing else changed, and the same scan wants nothing more.
+// TestDiffConverges: what a scan says is true after its commands are applied, nothing else changed, and the same scan
+// wants nothing more.
 func TestDiffConverges(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -12,10 +12,12 @@ import (
 	"github.com/rota-run/rota/source"
 )
 
-// listedAtOnce is how many names of a directory are read at a time: it may have 100,000, and the state of each takes more memory than what a scan keeps of it.
+// listedAtOnce is how many names of a directory are read at a time: it may have 100,000, and the state of each takes
+// more memory than what a scan keeps of it.
 const listedAtOnce = 512
 
-// walk is [fs.WalkDir] of all there is, but in the order in which the system lists names, and without a list of all that are in one directory.
+// walk is [fs.WalkDir] of all there is, but in the order in which the system lists names, and without a list of all
+// that are in one directory.
 func walk(fsys fs.FS, visit fs.WalkDirFunc) error {
 	info, err := fs.Stat(fsys, ".")
 	if err != nil {
@@ -92,7 +94,8 @@ func (d disk) read(name string) ([]byte, fs.FileInfo, error) { return read(d.Roo
 
 func (disk) watched() bool { return true }
 
-// Storage is a file system whose files are in a storage of another kind, such as a database. Faults name it, as the kind of their storage and at the beginning of their paths.
+// Storage is a file system whose files are in a storage of another kind, such as a database. Faults name it, as the
+// kind of their storage and at the beginning of their paths.
 type Storage interface {
 	fs.FS
 	// Storage returns the kind, one word.
@@ -183,7 +186,8 @@ func readOnce(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	return data[:n], after, nil
 }
 
-// unchanged reports whether a file of which n bytes were read between two looks was the same all the time, as far as the looks can tell.
+// unchanged reports whether a file of which n bytes were read between two looks was the same all the time, as far as
+// the looks can tell.
 func unchanged(before, after os.FileInfo, n int) bool {
 	return after.Size() == before.Size() && int64(n) == after.Size() && after.ModTime().Equal(before.ModTime())
 }

@@ -56,8 +56,8 @@ func (b broken) Open(name string) (fs.File, error) {
 	return b.FS.Open(name)
 }
 
-// TestWalkOfHalfADirectory: a list that fails midway is told as an error of its directory, after what it has shown. Else files that it did not show would
-// count as removed.
+// TestWalkOfHalfADirectory: a list that fails midway is told as an error of its directory, after what it has shown.
+// Else files that it did not show would count as removed.
 func TestWalkOfHalfADirectory(t *testing.T) {
 	t.Parallel()
 	var all []string
@@ -95,7 +95,8 @@ func (d *halfDir) ReadDir(int) ([]fs.DirEntry, error) {
 	return d.ReadDirFile.ReadDir(1)
 }
 
-// TestATornReadIsNoticed: a file that was written while it was read is read again, also where it has as many bytes as before.
+// TestATornReadIsNoticed: a file that was written while it was read is read again, also where it has as many bytes as
+// before.
 func TestATornReadIsNoticed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.yaml")
@@ -126,7 +127,8 @@ func TestATornReadIsNoticed(t *testing.T) {
 	}
 }
 
-// TestAContentSettlesByItself: a file that has another content under the stamp of the former one is read once more, as a new one is.
+// TestAContentSettlesByItself: a file that has another content under the stamp of the former one is read once more, as
+// a new one is.
 func TestAContentSettlesByItself(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		c, s := newContents(), stamp{inode: 1, size: 1, ok: true}

@@ -19,7 +19,8 @@ const (
 	patience = time.Second
 )
 
-// watcher gives a hint a little after something in the directories changed. Where that cannot be watched only the rescans find it.
+// watcher gives a hint a little after something in the directories changed. Where that cannot be watched only the
+// rescans find it.
 type watcher struct {
 	fs    *fsnotify.Watcher // nil where the system has no watches
 	hints chan struct{}
@@ -43,8 +44,9 @@ func newWatcher(log *slog.Logger) *watcher {
 	return w
 }
 
-// follow watches directories that are not watched yet, and reports whether there were any: what changed in them between the scan that found them and
-// this instant, nobody has told. Those that are gone need no care: their watches went with them.
+// follow watches directories that are not watched yet, and reports whether there were any: what changed in them between
+// the scan that found them and this instant, nobody has told. Those that are gone need no care: their watches went with
+// them.
 func (w *watcher) follow(folders []string) (added bool) {
 	if w.fs == nil {
 		return false
@@ -72,7 +74,8 @@ func (w *watcher) follow(folders []string) (added bool) {
 	return added
 }
 
-// followDirs watches directories before they are scanned for the first time. Then the scan need not be repeated, unless it finds folders in them.
+// followDirs watches directories before they are scanned for the first time. Then the scan need not be repeated, unless
+// it finds folders in them.
 func (w *watcher) followDirs(dirs []string) {
 	folders := make([]string, len(dirs))
 	for i, dir := range dirs {
@@ -144,8 +147,8 @@ func (w *watcher) forward() {
 	}
 }
 
-// matters reports whether an event can change what a scan finds. Writing to other files cannot; making and renaming them can: a hidden link may be
-// where visible ones lead.
+// matters reports whether an event can change what a scan finds. Writing to other files cannot; making and renaming
+// them can: a hidden link may be where visible ones lead.
 func matters(ev fsnotify.Event) bool {
 	return ev.Has(fsnotify.Create) || ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename) || source.Extension(ev.Name)
 }

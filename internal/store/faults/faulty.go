@@ -49,8 +49,8 @@ var _ Full = (*Faulty)(nil)
 // gated is gate.Store, whose name is ours.
 type gated = gate.Store
 
-// Faulty is one handle of a store whose calls fail according to a plan. It is safe for concurrent use. All its outcomes are allowed
-// by the rules of package store, so a caller that fails under it is wrong.
+// Faulty is one handle of a store whose calls fail according to a plan. It is safe for concurrent use. All its outcomes
+// are allowed by the rules of package store, so a caller that fails under it is wrong.
 type Faulty struct {
 	*gated
 	inner Full

@@ -13,7 +13,8 @@ type FullGroup interface {
 	store.Group
 }
 
-// FaultyGroup is a Faulty with a group. The calls of the group change something, and have its outcomes: "join", "sync", "beat", "quit".
+// FaultyGroup is a Faulty with a group. The calls of the group change something, and have its outcomes: "join", "sync",
+// "beat", "quit".
 type FaultyGroup struct {
 	*Faulty
 	group store.Group

@@ -51,8 +51,8 @@ func (l *line) take() bool {
 //
 //	OUTCOME OP [key=GLOB] [after=N] [times=N]
 //
-// with an outcome of refuse, lose-request, lose-reply, late, hold, pass, and an op of Call or *. A line applies to the calls that
-// match it, after the first N, N times or without end. The first applicable line decides; calls without one
+// with an outcome of refuse, lose-request, lose-reply, late, hold, pass, and an op of Call or *. A line applies to the
+// calls that match it, after the first N, N times or without end. The first applicable line decides; calls without one
 // pass. Empty lines and lines that begin with # are skipped.
 func Script(text string) (Plan, error) {
 	var lines []*line

@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// A handle that can be taken from its member, and one that fails on purpose, are the same store but for who decides what
-// becomes of a call. [Store] has the calls; what decides is given to [New].
+// A handle that can be taken from its member, and one that fails on purpose, are the same store but for who decides
+// what becomes of a call. [Store] has the calls; what decides is given to [New].
 package gate
 
 import (

@@ -25,14 +25,15 @@ var _ Store = (*Handle)(nil)
 // gated is gate.Store, whose name is ours.
 type gated = gate.Store
 
-// Handle is a member's handle on a store inside this process. It can be taken from the member: for a while (Freeze, Thaw), or for good (Lose).
-// Calls of the store behind it must return at once.
+// Handle is a member's handle on a store inside this process. It can be taken from the member: for a while (Freeze,
+// Thaw), or for good (Lose). Calls of the store behind it must return at once.
 //
-// While it is frozen every call waits, and no hint comes. A call whose ctx ends while it waits did not begin, so it is not done; the others go on
-// with Thaw. To others the member exists: its sessions stay, as those of a process that stands still.
+// While it is frozen every call waits, and no hint comes. A call whose ctx ends while it waits did not begin, so it is
+// not done; the others go on with Thaw. To others the member exists: its sessions stay, as those of a process that
+// stands still.
 //
-// Once it is lost every call returns store.ErrClosed, those that wait too, and watches end with a last hint, so that the member finds out. To
-// others nothing has happened yet: its sessions end with Close.
+// Once it is lost every call returns store.ErrClosed, those that wait too, and watches end with a last hint, so that
+// the member finds out. To others nothing has happened yet: its sessions end with Close.
 type Handle struct {
 	*gated
 	inner Store

@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// A store that cannot be opened says why, and what to try. The tests of all stores ask for that in tables, of options that
-// are refused before anybody is asked, and of servers that are not what they should be.
+// A store that cannot be opened says why, and what to try. The tests of all stores ask for that in tables, of options
+// that are refused before anybody is asked, and of servers that are not what they should be.
 package refusal
 
 import (

@@ -12,7 +12,8 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// TestReadAhead checks what an input reads for one unit: up to Ahead reads, until the end, an error, a read that finds nothing, or too many bytes.
+// TestReadAhead checks what an input reads for one unit: up to Ahead reads, until the end, an error, a read that finds
+// nothing, or too many bytes.
 func TestReadAhead(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")

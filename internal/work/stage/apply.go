@@ -104,7 +104,8 @@ func (w *worker) call(ctx context.Context, segments [][]byte, out *Out) error {
 	})
 }
 
-// read reads what follows the position in m, up to Ahead times, and makes the unit that stores it together with the next position.
+// read reads what follows the position in m, up to Ahead times, and makes the unit that stores it together with the
+// next position.
 func (w *worker) read(ctx context.Context, m store.Message) ([]store.Unit, error) {
 	u, at, size := store.Unit{Inputs: []store.Message{m}}, m.Data, 0
 	for n := range w.input.Ahead {

@@ -19,8 +19,9 @@ func (w *worker) commit(ctx context.Context, units ...store.Unit) error {
 	return err
 }
 
-// persist commits, again and again while the store does not take anything or does not answer: to give the messages back would count as one more delivery
-// of each, and a message that is delivered too often is taken for one that brings its workers down.
+// persist commits, again and again while the store does not take anything or does not answer: to give the messages back
+// would count as one more delivery of each, and a message that is delivered too often is taken for one that brings its
+// workers down.
 func (w *worker) persist(ctx context.Context, units ...store.Unit) (fresh []bool, err error) {
 	for pause := shortest; ; pause = min(2*pause, longest) {
 		fresh, err = w.flow.Queue.Commit(ctx, w.flow.Name, units...)
@@ -55,7 +56,8 @@ func (w *worker) commitAll(ctx context.Context, units []store.Unit, failed []sto
 	return failed, nil
 }
 
-// tooLarge tries a message again, of which the store does not take what came of it; then it is a dead letter with the reason.
+// tooLarge tries a message again, of which the store does not take what came of it; then it is a dead letter with the
+// reason.
 func (w *worker) tooLarge(ctx context.Context, m store.Message, failed []store.Message, cause error) ([]store.Message, error) {
 	if flow.FateOf(m.Delivered, w.stage.Attempts) == flow.Together {
 		w.grant.Log.Warn("a batch failed and is tried again", "delivered", m.Delivered, "error", cause)
@@ -93,7 +95,8 @@ func SegmentsOf(data []byte, n int) ([][]byte, error) {
 	return out, nil
 }
 
-// Letter is a dead letter: a segment on which a function failed too often, or a message that could not be worked on as a whole.
+// Letter is a dead letter: a segment on which a function failed too often, or a message that could not be worked on as
+// a whole.
 type Letter struct {
 	Error     string `json:"error"`
 	Delivered int    `json:"delivered"`         // how often the message was delivered
@@ -139,7 +142,8 @@ func ReadLetter(data []byte) (Letter, error) {
 	return l, nil
 }
 
-// state is the state of a shard: what the function keeps, and which messages are in it, where the queue cannot acknowledge them together with it.
+// state is the state of a shard: what the function keeps, and which messages are in it, where the queue cannot
+// acknowledge them together with it.
 type state struct {
 	data []byte
 	done map[string][]span // by edge, in order

@@ -12,14 +12,16 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// Keyed is a work.Runner that makes segments of segments and keeps state. Each shard of its ingress has a state, and one worker at a time: segments with
-// equal keys meet there. The state is a message of the flow: its receiver owns the shard, and the next state is committed together with what came of
-// a batch. So each segment is in the state once. Do is required.
+// Keyed is a work.Runner that makes segments of segments and keeps state. Each shard of its ingress has a state, and
+// one worker at a time: segments with equal keys meet there. The state is a message of the flow: its receiver owns the
+// shard, and the next state is committed together with what came of a batch. So each segment is in the state once. Do
+// is required.
 type Keyed struct {
-	// Do works on some segments of shard g.Index of g.Count and returns the state that comes after state, which is nil at first. An error, or a panic, fails
-	// the batch, and the state stays as it was.
+	// Do works on some segments of shard g.Index of g.Count and returns the state that comes after state, which is nil
+	// at first. An error, or a panic, fails the batch, and the state stays as it was.
 	Do func(ctx context.Context, g *work.Grant, state []byte, in [][]byte, out *Out) (next []byte, err error)
-	// End is called with the last state of a shard when all its segments were worked on; what it puts out counts once. nil for none.
+	// End is called with the last state of a shard when all its segments were worked on; what it puts out counts once.
+	// nil for none.
 	End func(ctx context.Context, g *work.Grant, state []byte, out *Out) error
 	// Attempts is as of a Stage.
 	Attempts int
@@ -50,7 +52,8 @@ type turn struct {
 	full    bool // the rest is for the next turn
 }
 
-// receiveKeyed takes the state of a shard, and messages of that shard. Without any it takes the state only at the end of the shard.
+// receiveKeyed takes the state of a shard, and messages of that shard. Without any it takes the state only at the end
+// of the shard.
 func (w *worker) receiveKeyed(ctx context.Context, chain store.Shard) (flow.Event, error) {
 	var err error
 	w.held, err = w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: chain, Limit: 1, Lease: lease})
@@ -209,8 +212,9 @@ func (t *turn) put(all []store.Put) {
 	}
 }
 
-// settle commits the turn: the next state, what came of the messages, and the messages, as one fact. A queue whose units have one input has the state and the
-// outputs as one fact; it notes in the state which messages are in it, and acknowledges them afterwards.
+// settle commits the turn: the next state, what came of the messages, and the messages, as one fact. A queue whose
+// units have one input has the state and the outputs as one fact; it notes in the state which messages are in it, and
+// acknowledges them afterwards.
 func (t *turn) settle(ctx context.Context) error {
 	w := t.w
 	held, chain := w.held, w.held[0].Shard

@@ -30,7 +30,8 @@ func (f *first) Commit(_ context.Context, _ string, units ...store.Unit) ([]bool
 	return make([]bool, len(units)), nil
 }
 
-// Where another worker had the same state and was first, the messages of this one are in no state: they are not acknowledged, and go back.
+// Where another worker had the same state and was first, the messages of this one are in no state: they are not
+// acknowledged, and go back.
 func TestSecondOwnerAcknowledgesNothing(t *testing.T) {
 	t.Parallel()
 	queue := &first{}
@@ -47,7 +48,8 @@ func TestSecondOwnerAcknowledgesNothing(t *testing.T) {
 	}
 }
 
-// A state has the messages that were noted, in whatever order, also after it was written and read; and those in a row need no room.
+// A state has the messages that were noted, in whatever order, also after it was written and read; and those in a row
+// need no room.
 func TestStateNotes(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -79,7 +81,8 @@ func TestStateNotes(t *testing.T) {
 	}
 }
 
-// A batch whose outputs do not fit beside those before it is left for the next turn, and so is what it made of the state.
+// A batch whose outputs do not fit beside those before it is left for the next turn, and so is what it made of the
+// state.
 func TestABatchThatDoesNotFitIsLeft(t *testing.T) {
 	t.Parallel()
 	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, stage: &Stage{Attempts: 1}}
@@ -100,7 +103,8 @@ func TestABatchThatDoesNotFitIsLeft(t *testing.T) {
 	}
 }
 
-// A batch that failed leaves the state as it was, also where the function does not look whether a segment could be sent, or the state is too large.
+// A batch that failed leaves the state as it was, also where the function does not look whether a segment could be
+// sent, or the state is too large.
 func TestABatchThatFailedIsNotInTheState(t *testing.T) {
 	t.Parallel()
 	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, stage: &Stage{Attempts: 3}}
@@ -175,7 +179,8 @@ func (k *keeping) Receive(_ context.Context, _ string, r store.Receive) ([]store
 	return nil, nil
 }
 
-// A function that works for longer than a lease keeps it: twice in each lease at least, so that one request may be lost.
+// A function that works for longer than a lease keeps it: twice in each lease at least, so that one request may be
+// lost.
 func TestALongBatchKeepsItsLease(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		q := &keeping{kept: []time.Time{time.Now()}}

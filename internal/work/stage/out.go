@@ -42,8 +42,8 @@ func newOut(edges []flow.Edge, number uint64) *Out {
 // Keyer gives the key of a segment by which an edge is sharded.
 type Keyer func(by string) (string, error)
 
-// Send puts out a segment, to each edge that leads away. It keeps nothing of it. A nil keyer takes keys from a field of the segment, which is JSON.
-// After an error the batch has failed; nothing of it is stored.
+// Send puts out a segment, to each edge that leads away. It keeps nothing of it. A nil keyer takes keys from a field of
+// the segment, which is JSON. After an error the batch has failed; nothing of it is stored.
 func (o *Out) Send(segment []byte, key Keyer) error {
 	if o.err != nil {
 		return o.err
@@ -139,14 +139,16 @@ type (
 	taskKey  struct{}
 )
 
-// BatchName names the batch that a function works on: the same for everybody who works on it again, and no other batch of the task has it. An output
-// that overwrites what it has written under this name writes each segment once. "" outside of a function of a stage.
+// BatchName names the batch that a function works on: the same for everybody who works on it again, and no other batch
+// of the task has it. An output that overwrites what it has written under this name writes each segment once. ""
+// outside of a function of a stage.
 func BatchName(ctx context.Context) string {
 	name, _ := ctx.Value(batchKey{}).(string)
 	return name
 }
 
-// BatchKey is BatchName with the submission of the job and the task: no other batch of any job has it. "" outside of a function of a stage.
+// BatchKey is BatchName with the submission of the job and the task: no other batch of any job has it. "" outside of a
+// function of a stage.
 func BatchKey(ctx context.Context) string {
 	task, ok := ctx.Value(taskKey{}).(string)
 	if !ok {

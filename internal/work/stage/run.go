@@ -113,8 +113,9 @@ func (w *worker) seal(ctx context.Context, s store.Shard) error {
 // errTurn says that another worker seals the output at this moment.
 var errTurn = errors.New("another one seals the output")
 
-// close seals the output. One worker does it at a time: others beside it would do the same, and all of them take longer. Whose turn it is says the lease
-// of a message in the shard that ends the task. The message names the member, for people.
+// close seals the output. One worker does it at a time: others beside it would do the same, and all of them take
+// longer. Whose turn it is says the lease of a message in the shard that ends the task. The message names the member,
+// for people.
 func (w *worker) close(ctx context.Context) (err error) {
 	end, me := store.Shard{Edge: flow.EndOf(w.grant.Task)}, string(w.grant.Member)
 	put := []store.Put{{Shard: end, Data: []byte(me)}}
@@ -144,7 +145,8 @@ func (w *worker) close(ctx context.Context) (err error) {
 	return nil
 }
 
-// work applies the function to what is held, and commits. What the function fails on is delivered again, later each time.
+// work applies the function to what is held, and commits. What the function fails on is delivered again, later each
+// time.
 func (w *worker) work(ctx context.Context) error {
 	keep, began, delivered := w.keepLeases(ctx), time.Now(), len(w.held)
 	units, failed, err := w.units(ctx)
@@ -164,7 +166,8 @@ func (w *worker) work(ctx context.Context) error {
 	return w.rest(ctx, failed)
 }
 
-// pace says how many messages to take at a time: more while a whole delivery is soon done, so that others do not wait for what one has taken.
+// pace says how many messages to take at a time: more while a whole delivery is soon done, so that others do not wait
+// for what one has taken.
 func (w *worker) pace(delivered int, took time.Duration) {
 	switch {
 	case took > soon:

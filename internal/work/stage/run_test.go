@@ -89,7 +89,8 @@ func TestWhatDoesNotFitItsPlace(t *testing.T) {
 	})
 }
 
-// What the store never takes ends an input with the reason; of a stage it is a dead letter, with all segments of the message.
+// What the store never takes ends an input with the reason; of a stage it is a dead letter, with all segments of the
+// message.
 func TestWhatTheStoreNeverTakes(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		p := newPlace(t)

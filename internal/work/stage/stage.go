@@ -15,25 +15,28 @@ import (
 
 // Stage is a work.Runner that makes segments of segments, or takes them out of the flow. Do is required.
 type Stage struct {
-	// Do works on some segments, all of one message or a part of them, and puts out what comes of them. An error, or a panic, fails the batch.
+	// Do works on some segments, all of one message or a part of them, and puts out what comes of them. An error, or a
+	// panic, fails the batch.
 	Do func(ctx context.Context, g *work.Grant, in [][]byte, out *Out) error
-	// Seal is called when all segments were worked on, before the task is complete; perhaps more than once. nil for none.
+	// Seal is called when all segments were worked on, before the task is complete; perhaps more than once. nil for
+	// none.
 	Seal func(ctx context.Context, g *work.Grant) error
-	// Attempts is how often a batch is tried as a whole; then its segments are tried one by one, and those that fail are dead letters. Default 3;
-	// Always never gives up.
+	// Attempts is how often a batch is tried as a whole; then its segments are tried one by one, and those that fail
+	// are dead letters. Default 3; Always never gives up.
 	Attempts int
 }
 
 // Input is a work.Runner that reads segments from outside. Read is required.
 type Input struct {
-	// Read returns the segments behind a position, nil at first, and the position behind them. End says that nothing will come after them. Without any
-	// segment, and without a new position, it is asked again after Poll. What it returns follows from the position: after a crash it is asked again.
-	// Of an input that reads in several parts, g.Index says which of g.Count it is.
+	// Read returns the segments behind a position, nil at first, and the position behind them. End says that nothing
+	// will come after them. Without any segment, and without a new position, it is asked again after Poll. What it
+	// returns follows from the position: after a crash it is asked again. Of an input that reads in several parts,
+	// g.Index says which of g.Count it is.
 	Read func(ctx context.Context, g *work.Grant, at []byte, out *Out) (next []byte, end bool, err error)
 	// Poll is how long to wait after a read that gave nothing; default 1 s.
 	Poll time.Duration
-	// Ahead is how often Read is called, at most, before what it gave is stored; default 1. More is faster, for a Read that does not wait for what is
-	// not there yet.
+	// Ahead is how often Read is called, at most, before what it gave is stored; default 1. More is faster, for a Read
+	// that does not wait for what is not there yet.
 	Ahead int
 }
 
@@ -42,7 +45,8 @@ const (
 	DefaultAttempts = 3
 	// Always, as Attempts, tries a batch as a whole until it succeeds.
 	Always = 1 << 30
-	// Bound is how many messages wait in the edges from one task to another before the task that fills them is held back.
+	// Bound is how many messages wait in the edges from one task to another before the task that fills them is held
+	// back.
 	Bound = 1000
 
 	lease    = 10 * time.Second
@@ -54,8 +58,8 @@ const (
 	shortest     = 5 * time.Millisecond
 	longest      = 500 * time.Millisecond
 
-	// After calm with nothing to do a worker looks when somebody rings, and otherwise seldom: a ring can get lost, and messages that come back because
-	// their worker is dead ring nothing.
+	// After calm with nothing to do a worker looks when somebody rings, and otherwise seldom: a ring can get lost, and
+	// messages that come back because their worker is dead ring nothing.
 	calm   = 30 * time.Second
 	deaf   = 20 * time.Second
 	uneasy = 5 * time.Second // where others have messages

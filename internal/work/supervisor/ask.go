@@ -13,8 +13,8 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// askPrefix is where documents say for which partitions people ask for a round now. They are beside the value, so that every protocol and every format of
-// entries has them: decision 64.
+// askPrefix is where documents say for which partitions people ask for a round now. They are beside the value, so that
+// every protocol and every format of entries has them: decision 64.
 const askPrefix = "run-now/"
 
 // askWord is such a document.
@@ -24,14 +24,16 @@ type askWord struct {
 	AtMS      int64               `json:"at_ms"`
 }
 
-// askTries bounds the tries to write one; only those who ask at the same moment compete, and owners that have just answered.
+// askTries bounds the tries to write one; only those who ask at the same moment compete, and owners that have just
+// answered.
 const askTries = 8
 
 // Ask is a request for one round, until its owner has run it.
 type Ask struct{ key, version string }
 
-// AskRound asks the owner of a periodic partition for a round that begins after this: at once, or when the present round is over. A round that waits for a
-// worker already is that one. The planned rounds stay as they are. If the owner stops or dies before the round is over, the next owner runs it.
+// AskRound asks the owner of a periodic partition for a round that begins after this: at once, or when the present
+// round is over. A round that waits for a worker already is that one. The planned rounds stay as they are. If the owner
+// stops or dies before the round is over, the next owner runs it.
 func AskRound(ctx context.Context, docs store.Docs, p cluster.PartitionID, by string) (Ask, error) {
 	value, err := json.Marshal(askWord{p, by, time.Now().UnixMilli()})
 	d := store.Doc{Key: askKey(p), Value: value}
@@ -68,8 +70,8 @@ func askKey(p cluster.PartitionID) string {
 	return askPrefix + strings.TrimPrefix(positionKey(p), positionPrefix)
 }
 
-// Rounds are the partitions of a job, or the one of that name, whose owners can be asked for a round. The error says why there are none; types are those that
-// this program knows.
+// Rounds are the partitions of a job, or the one of that name, whose owners can be asked for a round. The error says
+// why there are none; types are those that this program knows.
 func Rounds(v cluster.Value, name string, types work.Types) ([]cluster.PartitionID, error) {
 	job, task, _ := cluster.PartitionID(name).Split()
 	j, ok := v.Job(job)

@@ -59,7 +59,8 @@ func TestARoundThatIsAskedForMovesNoPeriod(t *testing.T) {
 	})
 }
 
-// An owner that cannot note that it has run does not run again; it notes it later. A list that is old asks nobody again.
+// An owner that cannot note that it has run does not run again; it notes it later. A list that is old asks nobody
+// again.
 func TestARequestIsRemovedLater(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		o := newOwners(t, `{"cron":"0 12 * * *"}`)
@@ -129,7 +130,8 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestMalformedRequests: a document that no owner can read is removed and named in the journal, once, and the requests beside it are served.
+// TestMalformedRequests: a document that no owner can read is removed and named in the journal, once, and the requests
+// beside it are served.
 func TestMalformedRequests(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		o := newOwners(t, `{"cron":"0 * * * *"}`)

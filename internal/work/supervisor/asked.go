@@ -183,7 +183,8 @@ func (p *pacer) asked(e *periodic, v store.Version) (taken, over bool) {
 	return e.asked == v, e.answered == v
 }
 
-// ask has a run begin a round that no schedule has planned, before those that it owes; one that waits for a worker is that round.
+// ask has a run begin a round that no schedule has planned, before those that it owes; one that waits for a worker is
+// that round.
 func (p *pacer) ask(e *periodic, v store.Version) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

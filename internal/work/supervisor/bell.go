@@ -22,8 +22,9 @@ const (
 	bellTries = 3 // of one note, where others write at the same time
 )
 
-// bell wakes stages that have had nothing to do for long. Members note in one document in which flows they have changed something, at most once a second,
-// and read it once a second while stages wait here: as much for a thousand idle flows as for one.
+// bell wakes stages that have had nothing to do for long. Members note in one document in which flows they have changed
+// something, at most once a second, and read it once a second while stages wait here: as much for a thousand idle flows
+// as for one.
 type bell struct {
 	docs store.Docs
 	log  *slog.Logger
@@ -65,7 +66,8 @@ func (b *bell) hear(flow string) (rung <-chan struct{}, stop func()) {
 	})
 }
 
-// ring says that something has happened in a flow: to stages here at once, to those of other members with the next note.
+// ring says that something has happened in a flow: to stages here at once, to those of other members with the next
+// note.
 func (b *bell) ring(flow string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -215,7 +217,8 @@ func (n bellNote) ring(flows []string) bellNote {
 	return out
 }
 
-// since tells whether a flow was rung after a ring that was heard. A note that was lost, or too long ago, may have said so.
+// since tells whether a flow was rung after a ring that was heard. A note that was lost, or too long ago, may have said
+// so.
 func (n bellNote) since(heard uint64, flow string) bool {
 	return n.Last < heard || n.Dropped > heard || n.Flows[flow] > heard
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// BenchmarkPeriodic100k runs 100,000 no-op checks every 10 s for two periods, once whatever -benchtime says, and measures what it costs from
-// the first assignment on: cores, memory, lateness of rounds.
+// BenchmarkPeriodic100k runs 100,000 no-op checks every 10 s for two periods, once whatever -benchtime says, and
+// measures what it costs from the first assignment on: cores, memory, lateness of rounds.
 func BenchmarkPeriodic100k(b *testing.B) {
 	const checks, span = 100_000, 20 * time.Second
 	noop := work.RunnerFunc(func(context.Context, *work.Grant) error { return nil })

@@ -68,8 +68,9 @@ func cronPlan(d *work.Definition) (plan, error) {
 	return cron.ParseStandard("CRON_TZ=" + zone.String() + " " + line)
 }
 
-// namesHours reports whether a line names times of the day. When clocks change, such a line keeps its number of rounds. Any other line runs whenever
-// the clock shows a time of it, so twice in an hour that comes twice, as with the cron of most systems.
+// namesHours reports whether a line names times of the day. When clocks change, such a line keeps its number of rounds.
+// Any other line runs whenever the clock shows a time of it, so twice in an hour that comes twice, as with the cron of
+// most systems.
 func namesHours(line string) bool {
 	fields := strings.Fields(line)
 	if len(fields) == 1 {
@@ -78,8 +79,8 @@ func namesHours(line string) bool {
 	return len(fields) > 1 && !strings.HasPrefix(fields[1], "*")
 }
 
-// clockTimes are the times that a wall clock shows once a day: a time that occurs twice when clocks are set back counts once, and a time that is skipped
-// when they are set forward comes as much later.
+// clockTimes are the times that a wall clock shows once a day: a time that occurs twice when clocks are set back counts
+// once, and a time that is skipped when they are set forward comes as much later.
 type clockTimes struct {
 	shown plan // of what the clock shows, read as UTC
 	zone  *time.Location

@@ -135,7 +135,8 @@ func TestKeepsOnStoreLoss(t *testing.T) {
 	}
 }
 
-// TestBellIsHeardByOthers: who waits on another member hears a ring within some pauses, also where two ring at once; a ring that could not be noted is noted later.
+// TestBellIsHeardByOthers: who waits on another member hears a ring within some pauses, also where two ring at once; a
+// ring that could not be noted is noted later.
 func TestBellIsHeardByOthers(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := memory.New()

@@ -26,8 +26,8 @@ type RunStarted struct {
 	Type      string
 	At        protocol.Instant
 	Grant     *protocol.Grant // under which it runs, with the former owner: a value that a member has may be older
-	// First is false if a run under this token was started before: a restart after a failure, a change, or an expired lease. A move is
-	// journaled at the first run.
+	// First is false if a run under this token was started before: a restart after a failure, a change, or an expired
+	// lease. A move is journaled at the first run.
 	First bool
 }
 
@@ -66,7 +66,8 @@ func (e Events) stopped(r RunStopped) {
 	}
 }
 
-// Frozen reports that the process was suspended, or had no processor: nothing ran here between two instants. It precedes the events that follow from that.
+// Frozen reports that the process was suspended, or had no processor: nothing ran here between two instants. It
+// precedes the events that follow from that.
 type Frozen struct{ From, To protocol.Instant }
 
 func (e Events) frozen(f Frozen) {

@@ -30,7 +30,8 @@ func (r *run) Emit(samples ...publish.Sample) {
 // Valid implements Host.
 func (r *run) Valid(*work.Grant) bool { return r.valid() }
 
-// valid goes by the clock at this instant, so that a process that was suspended knows before the supervisor has checked.
+// valid goes by the clock at this instant, so that a process that was suspended knows before the supervisor has
+// checked.
 func (r *run) valid() bool {
 	if r.stopped.Load() {
 		return false
@@ -102,7 +103,8 @@ func (r *run) Window(g *work.Grant) (work.Window, <-chan struct{}, error) {
 	return work.WindowOf(r.s.conf.Value(), g), changed, nil
 }
 
-// Advance implements Windows. Positions of finished items are deleted before the items: the other way round, a crash would leave them.
+// Advance implements Windows. Positions of finished items are deleted before the items: the other way round, a crash
+// would leave them.
 func (r *run) Advance(ctx context.Context, g *work.Grant, w work.Window, c cluster.AdvanceWindow) (refused string, err error) {
 	name := describe(g.Partition, g.Token)
 	if r.s.conf.Propose == nil {
@@ -146,8 +148,8 @@ type Flow struct {
 	Graph flow.Graph
 	// Takers returns the number of runs that a task has in the cluster now.
 	Takers func(task string) int
-	// Ring says that something was changed in the flow. Hear returns a channel that is closed when any member has, from now on or shortly after, and
-	// how to stop listening; it may miss some. Without them nobody is told.
+	// Ring says that something was changed in the flow. Hear returns a channel that is closed when any member has, from
+	// now on or shortly after, and how to stop listening; it may miss some. Without them nobody is told.
 	Ring func()
 	Hear func() (rung <-chan struct{}, stop func())
 }
@@ -187,7 +189,8 @@ func (r *run) Flow(ctx context.Context, g *work.Grant) (Flow, error) {
 	}, nil
 }
 
-// FlowPrefix is the prefix of the documents that record flows, so that their remains can be found: a queue cannot list them.
+// FlowPrefix is the prefix of the documents that record flows, so that their remains can be found: a queue cannot list
+// them.
 const FlowPrefix = "flow/"
 
 // noteFlow writes the document of a flow, before there is anything in the queue.

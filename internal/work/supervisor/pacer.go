@@ -10,8 +10,9 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// pacer fires the rounds of periodic runs: one goroutine turns the wheel, and each round has a goroutine while it lasts. Rounds are bounded by
-// type (lane) and altogether; those that wait are served in the order in which they were due, lanes in turn.
+// pacer fires the rounds of periodic runs: one goroutine turns the wheel, and each round has a goroutine while it
+// lasts. Rounds are bounded by type (lane) and altogether; those that wait are served in the order in which they were
+// due, lanes in turn.
 type pacer struct {
 	s    *Supervisor
 	wake chan struct{} // has room for one
@@ -36,7 +37,8 @@ type lane struct {
 	queue        []*periodic
 }
 
-// maxReads keeps a member that is given thousands of partitions from asking the store for all of their last rounds at once.
+// maxReads keeps a member that is given thousands of partitions from asking the store for all of their last rounds at
+// once.
 const maxReads = 16
 
 func newPacer(s *Supervisor) *pacer {

@@ -131,7 +131,8 @@ func TestAPartitionerKeepsItsWindow(t *testing.T) {
 	})
 }
 
-// A listing that gives nothing is asked again after Poll, and not for what others write into the log; it writes nothing into the log itself.
+// A listing that gives nothing is asked again after Poll, and not for what others write into the log; it writes nothing
+// into the log itself.
 func TestAListingThatGivesNothingIsAskedAgain(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		l := newLog(t)
@@ -187,7 +188,8 @@ func TestAWindowTellsWhatItHas(t *testing.T) {
 	})
 }
 
-// What an item has saved goes with it, unless a newer run of its key saved it. A store that does not answer costs a run of the partitioner, and no item.
+// What an item has saved goes with it, unless a newer run of its key saved it. A store that does not answer costs a run
+// of the partitioner, and no item.
 func TestPositionsGoWithTheirItems(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		l, d := newLog(t), newDocs()

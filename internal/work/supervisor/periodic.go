@@ -29,8 +29,9 @@ const roundsTogether = 50 * time.Millisecond
 // longestCron is after how long a schedule by the wall clock looks at it again: it may have been set meanwhile.
 const longestCron = 30 * time.Second
 
-// periodic is the schedule of one periodic run. All but period and cron is guarded by pacer.mu; errors belongs to the one round. A member has tens of
-// thousands of them, of which most wait for their next round: what others have is apart.
+// periodic is the schedule of one periodic run. All but period and cron is guarded by pacer.mu; errors belongs to the
+// one round. A member has tens of thousands of them, of which most wait for their next round: what others have is
+// apart.
 type periodic struct {
 	run     *run
 	base    context.Context // of rounds; never ends
@@ -116,8 +117,8 @@ func (e *periodic) begin(now protocol.Instant, wall time.Time, spread time.Durat
 	}
 }
 
-// together is the next time at which rounds of long periods are planned. Those of a member that fall on the same one wake it once, and their last rounds
-// share a transaction of the store.
+// together is the next time at which rounds of long periods are planned. Those of a member that fall on the same one
+// wake it once, and their last rounds share a transaction of the store.
 func together(at time.Time) time.Time {
 	if on := at.Truncate(roundsTogether); on.Before(at) {
 		return on.Add(roundsTogether)
@@ -171,7 +172,8 @@ func (e *periodic) planned(first, wall time.Time) (times []time.Time, more int64
 	return times, more
 }
 
-// schedule is called when the timer fires: it sets next, adds the due rounds to those that are owed, and returns how many are skipped.
+// schedule is called when the timer fires: it sets next, adds the due rounds to those that are owed, and returns how
+// many are skipped.
 func (e *periodic) schedule(now protocol.Instant, wallClock func() time.Time) (skipped int64) {
 	wall := wallClock().UTC()
 	if e.plan == nil {

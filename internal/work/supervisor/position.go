@@ -25,7 +25,8 @@ type storedPosition struct {
 	Partition cluster.PartitionID `json:"partition"`
 	Token     cluster.Token       `json:"token"`
 	Position  []byte              `json:"position"`
-	// RoundMS is when the last round of a periodic partition was planned, by the wall clock; 0 where rounds are not kept.
+	// RoundMS is when the last round of a periodic partition was planned, by the wall clock; 0 where rounds are not
+	// kept.
 	RoundMS int64 `json:"round_ms,omitempty"`
 }
 
@@ -33,8 +34,8 @@ func (p *storedPosition) equal(o *storedPosition) bool {
 	return p.Partition == o.Partition && p.Token == o.Token && p.RoundMS == o.RoundMS && bytes.Equal(p.Position, o.Position)
 }
 
-// positionTries bounds the rounds of read and write of one SavePosition; only writers of one partition compete, and of those the
-// older ones give up.
+// positionTries bounds the rounds of read and write of one SavePosition; only writers of one partition compete, and of
+// those the older ones give up.
 const positionTries = 8
 
 var errNoPositions = errors.New("this member has no store for positions")

@@ -14,8 +14,8 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// KeptFrom is the shortest period whose last round is kept for the next owner. With a shorter one the store would get too many writes, and an extra
-// round costs little.
+// KeptFrom is the shortest period whose last round is kept for the next owner. With a shorter one the store would get
+// too many writes, and an extra round costs little.
 const KeptFrom = time.Minute
 
 // The times of reading and writing the last round: how long a write may take, and the pauses between failed reads.
@@ -42,8 +42,9 @@ func (p *pacer) enter(ctx context.Context, r *run) {
 	p.entries = append(p.entries, entry{ctx, r})
 }
 
-// readEntered starts to read which was the last round of those that have entered: until that is known none of theirs begins. It is called when all that could
-// be started at once has been: the reads do not delay that, and take many in one request.
+// readEntered starts to read which was the last round of those that have entered: until that is known none of theirs
+// begins. It is called when all that could be started at once has been: the reads do not delay that, and take many in
+// one request.
 func (p *pacer) readEntered() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +104,8 @@ func (p *pacer) read(ctx context.Context, r *run) (last lastRound, ok bool) {
 	}
 }
 
-// readOnce reads it, in its turn. A cron line that nobody has run begins to count: what is planned from now on is caught up by the next owner.
+// readOnce reads it, in its turn. A cron line that nobody has run begins to count: what is planned from now on is
+// caught up by the next owner.
 func (p *pacer) readOnce(ctx context.Context, r *run) (time.Time, error) {
 	select {
 	case p.reads <- struct{}{}:
@@ -122,7 +124,8 @@ func (p *pacer) readOnce(ctx context.Context, r *run) (time.Time, error) {
 	return now, r.saveRound(ctx, now)
 }
 
-// lastRound is when the last round was planned, by the document; zero for none. Not ok is a cron line that begins to count now.
+// lastRound is when the last round was planned, by the document; zero for none. Not ok is a cron line that begins to
+// count now.
 func (r *run) lastRound(saved storedPosition) (at time.Time, ok bool) {
 	if saved.RoundMS != 0 {
 		return time.UnixMilli(saved.RoundMS).UTC(), true
@@ -142,8 +145,9 @@ func (r *run) acceptedAt() time.Time {
 	return time.Time{}
 }
 
-// keep stores that the present round was the last one, before the run can be over: the next owner begins with the one after it. Where the store does not
-// take it, a later round says as much, and an owner that comes before that repeats this one.
+// keep stores that the present round was the last one, before the run can be over: the next owner begins with the one
+// after it. Where the store does not take it, a later round says as much, and an owner that comes before that repeats
+// this one.
 func (e *periodic) keep(planned time.Time) {
 	ctx, cancel := context.WithTimeout(e.base, keepWithin)
 	defer cancel()
@@ -162,8 +166,8 @@ type RoundTimes struct {
 	Next time.Time // for when the next one is planned; zero where that is not known
 }
 
-// KeptRounds reads when the last round of a partition was and says when the next one is, in one request. It knows those of a cron line and of periods from
-// [KeptFrom] up: the last round of a shorter one is known to the owner alone.
+// KeptRounds reads when the last round of a partition was and says when the next one is, in one request. It knows those
+// of a cron line and of periods from [KeptFrom] up: the last round of a shorter one is known to the owner alone.
 func KeptRounds(ctx context.Context, docs store.Docs, id cluster.PartitionID, spec *cluster.TaskSpec, now time.Time) (RoundTimes, error) {
 	d, err := decodeDefinition(spec)
 	period := time.Duration(0)
@@ -206,7 +210,8 @@ func roundsOf(d *work.Definition, period time.Duration, saved storedPosition, no
 	return t, nil
 }
 
-// histogram counts durations in buckets of at most 12.5 % width, from 1 µs. Safe from any goroutine; the zero value is empty.
+// histogram counts durations in buckets of at most 12.5 % width, from 1 µs. Safe from any goroutine; the zero value is
+// empty.
 type histogram struct {
 	buckets [64 * 8]atomic.Int64
 	most    atomic.Int64 // µs

@@ -20,7 +20,8 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// owners are the members that run a periodic partition one after the other, over one store of positions. The clocks of a bubble begin at midnight, UTC.
+// owners are the members that run a periodic partition one after the other, over one store of positions. The clocks of
+// a bubble begin at midnight, UTC.
 type owners struct {
 	t          *testing.T
 	docs       *docs

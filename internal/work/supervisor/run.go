@@ -14,15 +14,16 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// longestNap bounds how long the loops sleep: timers of the runtime stop while the machine is suspended, the clock of the lease does not.
+// longestNap bounds how long the loops sleep: timers of the runtime stop while the machine is suspended, the clock of
+// the lease does not.
 const longestNap = time.Second
 
 // ErrAbandoned is returned by Run if it abandoned runs that ignore their ctx.
 var ErrAbandoned = errors.New("abandoned runs that ignore cancellation")
 
-// Run takes assignments, newest last, and keeps their partitions running until ctx ends or the channel is closed. Then it stops all runs
-// and returns when their goroutines have ended. Runs that do not end within the grace period are abandoned, and the error names
-// them; it wraps ErrAbandoned. Otherwise the error is nil. Run may be called once.
+// Run takes assignments, newest last, and keeps their partitions running until ctx ends or the channel is closed. Then
+// it stops all runs and returns when their goroutines have ended. Runs that do not end within the grace period are
+// abandoned, and the error names them; it wraps ErrAbandoned. Otherwise the error is nil. Run may be called once.
 func (s *Supervisor) Run(ctx context.Context, assignments <-chan protocol.Assignment) error {
 	s.mu.Lock()
 	again := s.started
@@ -95,7 +96,8 @@ func (s *Supervisor) step(ctx context.Context, e Event) {
 	s.pacer.readEntered()
 }
 
-// frozenAfter is how long nothing may have happened here before that counts as a suspension of the process: the loop never sleeps so long.
+// frozenAfter is how long nothing may have happened here before that counts as a suspension of the process: the loop
+// never sleeps so long.
 const frozenAfter = 3 * longestNap
 
 // notice finds out whether the process was suspended before this step: then nothing ran meanwhile.
@@ -167,8 +169,8 @@ func (b *inbox) take() []Event {
 	return events
 }
 
-// runLog is the handler of a run's log. It adds partition and token only when something is logged: most runs log nothing, and a handler with both for each of
-// them takes more memory than the run.
+// runLog is the handler of a run's log. It adds partition and token only when something is logged: most runs log
+// nothing, and a handler with both for each of them takes more memory than the run.
 type runLog run
 
 func (r *run) log() *slog.Logger { return slog.New((*runLog)(r)) }
@@ -193,7 +195,8 @@ func (l *runLog) WithAttrs(attrs []slog.Attr) slog.Handler { return l.full().Wit
 // WithGroup implements slog.Handler.
 func (l *runLog) WithGroup(name string) slog.Handler { return l.full().WithGroup(name) }
 
-// granted is what a run keeps of its grant. A member has tens of thousands of runs, of which most wait for their next round: each round gets a [work.Grant] of its own.
+// granted is what a run keeps of its grant. A member has tens of thousands of runs, of which most wait for their next
+// round: each round gets a [work.Grant] of its own.
 type granted struct {
 	id         cluster.PartitionID
 	token      cluster.Token

@@ -15,7 +15,8 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// TestTheLogOfARunNamesIt: however it is used, it says which partition and token it is about, and nothing below the level of the member's log.
+// TestTheLogOfARunNamesIt: however it is used, it says which partition and token it is about, and nothing below the
+// level of the member's log.
 func TestTheLogOfARunNamesIt(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -41,7 +42,8 @@ level=INFO msg=three member=m partition=p#1 token=7 g.z=3
 	}
 }
 
-// TestBellNote checks whom a note wakes: whose flow was rung since what was heard, and everybody if that cannot be told.
+// TestBellNote checks whom a note wakes: whose flow was rung since what was heard, and everybody if that cannot be
+// told.
 func TestBellNote(t *testing.T) {
 	t.Parallel()
 	note := bellNote{}.ring([]string{"a", "b"}) // 1, 2
@@ -105,7 +107,8 @@ func TestAStopIsForOneToken(t *testing.T) {
 }
 
 // TestClocksAreSet: a line that names hours runs once a day, one that goes on all day runs whenever the clock shows its
-// time. In Berlin clocks are set forward from 02:00 to 03:00 on 29 March 2026, and back from 03:00 to 02:00 on 25 October.
+// time. In Berlin clocks are set forward from 02:00 to 03:00 on 29 March 2026, and back from 03:00 to 02:00 on 25
+// October.
 func TestClocksAreSet(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ line, zone, from, want string }{

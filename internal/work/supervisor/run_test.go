@@ -94,7 +94,8 @@ func (b *bed) lease(lease time.Duration, grants ...*protocol.Grant) {
 	synctest.Wait()
 }
 
-// finish ends the supervisor and returns what Run returned, the first time. A test that does not end it does so at its end.
+// finish ends the supervisor and returns what Run returned, the first time. A test that does not end it does so at its
+// end.
 func (b *bed) finish() error {
 	b.end(errors.New("test over"))
 	return <-b.done

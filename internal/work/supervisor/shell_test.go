@@ -67,7 +67,8 @@ func TestSuspendedMemberDoesNothingAfterWaking(t *testing.T) {
 	})
 }
 
-// A ctx finds the lease over right after a suspension, before any timer has fired. The run counts as stopped, not as failed, and begins again under the next lease.
+// A ctx finds the lease over right after a suspension, before any timer has fired. The run counts as stopped, not as
+// failed, and begins again under the next lease.
 func TestTheContextLooksAtTheClock(t *testing.T) {
 	t.Parallel()
 	for name, ended := range map[string]func(context.Context) bool{
@@ -285,7 +286,8 @@ func TestRoundsAreBoundedByTypeAndWorkers(t *testing.T) {
 	})
 }
 
-// TestWhoComesSoonerIsNotLate: the pacer sleeps until the next round that it knows, and no longer when a sooner one comes.
+// TestWhoComesSoonerIsNotLate: the pacer sleeps until the next round that it knows, and no longer when a sooner one
+// comes.
 func TestWhoComesSoonerIsNotLate(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		var rounds atomic.Int64
@@ -451,7 +453,8 @@ func TestGrantActsThroughTheSupervisor(t *testing.T) {
 	})
 }
 
-// TestARunIsValidFromItsBeginning has a run ask at once, while the supervisor is still busy with what else there is to do about its assignment.
+// TestARunIsValidFromItsBeginning has a run ask at once, while the supervisor is still busy with what else there is to
+// do about its assignment.
 func TestARunIsValidFromItsBeginning(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		asked := make(chan bool, 1)

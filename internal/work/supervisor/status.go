@@ -142,8 +142,8 @@ type entry struct {
 // entriesPerRead bounds how many last rounds are read in one request.
 const entriesPerRead = 64
 
-// readEntries reads the last rounds of runs that enter, many in one request where the store can, until none waits. A member that gets thousands of partitions
-// at once has no goroutine for each of them.
+// readEntries reads the last rounds of runs that enter, many in one request where the store can, until none waits. A
+// member that gets thousands of partitions at once has no goroutine for each of them.
 func (p *pacer) readEntries() {
 	defer p.s.runs.Done()
 	for {

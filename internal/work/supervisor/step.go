@@ -28,8 +28,8 @@ type StepType struct {
 // DefaultGrace is how long a run may continue after its ctx has ended before that is journaled.
 const DefaultGrace = 10 * time.Second
 
-// State is the supervisor's state: which partitions it wants, which it runs, and what it has reported. Step changes it in
-// place, and it belongs to one caller at a time. Equal event sequences give equal effects.
+// State is the supervisor's state: which partitions it wants, which it runs, and what it has reported. Step changes it
+// in place, and it belongs to one caller at a time. Equal event sequences give equal effects.
 type State struct {
 	conf  StepConfig
 	types map[string]*typeState
@@ -65,8 +65,9 @@ func NewState(c StepConfig) *State {
 	return s
 }
 
-// Step handles events, in order, and returns the effects of all of them. An assignment whose Version is known, and a Tick with
-// nothing due, cost O(1); a new Version costs O(grants); other events cost what they touch, and O(runs) if reports change.
+// Step handles events, in order, and returns the effects of all of them. An assignment whose Version is known, and a
+// Tick with nothing due, cost O(1); a new Version costs O(grants); other events cost what they touch, and O(runs) if
+// reports change.
 func Step(s *State, events ...Event) []Effect {
 	s.effects = nil
 	for _, e := range events {
@@ -84,7 +85,8 @@ func Step(s *State, events ...Event) []Effect {
 func (s *State) take(e Event) {
 	switch e := e.(type) {
 	case Assigned:
-		// An expired lease ends before the grants are applied, and a renewed one counts after them: nothing starts under old grants.
+		// An expired lease ends before the grants are applied, and a renewed one counts after them: nothing starts
+		// under old grants.
 		if s.validUntil = e.Assignment.ValidUntil; s.now >= s.validUntil {
 			s.checkLease()
 		}

@@ -213,8 +213,8 @@ type (
 		Partition cluster.PartitionID
 		Token     cluster.Token
 	}
-	// Report replaces what the protocol knows of this member's runs; at most one per step, the complete present state, sorted by
-	// partition. Version is that of the newest applied assignment.
+	// Report replaces what the protocol knows of this member's runs; at most one per step, the complete present state,
+	// sorted by partition. Version is that of the newest applied assignment.
 	Report struct {
 		Version uint64
 		Reports []protocol.Report

@@ -121,8 +121,8 @@ func (s *State) begin(p *part) {
 	}
 }
 
-// resting reports whether a partition has failed here that counts no failures: one that moves here without a gap, whose owner
-// goes on meanwhile. It comes back under another token at once, and would without end.
+// resting reports whether a partition has failed here that counts no failures: one that moves here without a gap, whose
+// owner goes on meanwhile. It comes back under another token at once, and would without end.
 func (p *part) resting() bool { return p.grant.Attempt == 0 && p.row > 0 }
 
 // backOff waits from the failure, if it was here, else from now.
@@ -184,7 +184,8 @@ func (s *State) exited(e Exited) {
 	left.running--
 	p.timer = 0
 	p.endedAt = s.now
-	// A result counts only under the grant that the run had; otherwise the result is dropped and the partition is done again.
+	// A result counts only under the grant that the run had; otherwise the result is dropped and the partition is done
+	// again.
 	counts := p.grant != nil && p.grant.Token == p.token
 	switch {
 	case counts && e.Outcome == Finished:
@@ -198,8 +199,8 @@ func (s *State) exited(e Exited) {
 	s.pump(left)
 }
 
-// failed notes the failure of a run. Older failures are forgiven after a run longer than the longest back-off. A count of one is left
-// to grow: with Fresh it would stay one, and nobody could tell whether the failure was counted.
+// failed notes the failure of a run. Older failures are forgiven after a run longer than the longest back-off. A count
+// of one is left to grow: with Fresh it would stay one, and nobody could tell whether the failure was counted.
 func (s *State) failed(p *part, message string, ranFor time.Duration) {
 	p.phase, p.message = phaseFailed, message
 	if p.row++; p.def != nil && ranFor >= retryMax(p.def.Retry) {
@@ -229,8 +230,8 @@ func (s *State) note(p *part) {
 	p.report, p.told, s.dirty = r, told, true
 }
 
-// tell returns the report of the partition. Idle, queued and resting partitions are not running here, so they are not reported: otherwise a no-gap
-// hand-over would consider them started.
+// tell returns the report of the partition. Idle, queued and resting partitions are not running here, so they are not
+// reported: otherwise a no-gap hand-over would consider them started.
 func (p *part) tell() (protocol.Report, bool) {
 	r := protocol.Report{Partition: p.id, Token: p.token}
 	switch p.phase {

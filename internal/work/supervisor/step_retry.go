@@ -74,8 +74,9 @@ const (
 	lastRepeat  = time.Hour
 )
 
-// errorRow decides which failed rounds of a run are journaled: the first of a row, then at growing intervals with the count, and the end of the row. Rounds
-// that fail and succeed in turn make at most two records a minute; the next record counts those that were left out.
+// errorRow decides which failed rounds of a run are journaled: the first of a row, then at growing intervals with the
+// count, and the end of the row. Rounds that fail and succeed in turn make at most two records a minute; the next
+// record counts those that were left out.
 type errorRow struct {
 	count   int64 // failures in a row
 	since   int64 // failures after the last record

@@ -42,13 +42,14 @@ type Config struct {
 	Queue store.Queue
 	// Propose appends commands, like protocol.Member; without it Split fails.
 	Propose func(ctx context.Context, commands ...cluster.Command) ([]cluster.Result, error)
-	// Value is the newest value applied here, and Changed a channel that is closed when there is a newer one; call Changed before Value. Without
-	// them a Partitioner fails.
+	// Value is the newest value applied here, and Changed a channel that is closed when there is a newer one; call
+	// Changed before Value. Without them a Partitioner fails.
 	Value   func() cluster.Value
 	Changed func() <-chan struct{}
 	// Report receives what runs, as for protocol.Member.Report. It is called from one goroutine.
 	Report func(version uint64, reports []protocol.Report)
-	// Removed returns why a partition is no longer assigned to this member: CauseMoved, CauseKilled or CauseDrained; default CauseMoved.
+	// Removed returns why a partition is no longer assigned to this member: CauseMoved, CauseKilled or CauseDrained;
+	// default CauseMoved.
 	Removed func(p cluster.PartitionID) error
 	Logger  *slog.Logger // default: discard
 	Events  Events
@@ -56,8 +57,8 @@ type Config struct {
 	Grace time.Duration
 	// Workers bounds the rounds of all periodic types at once; default 1024.
 	Workers int
-	// MaxSpread bounds the time over which first rounds are spread, so that an hourly check that has just moved or changed does not wait for an hour;
-	// default 1 min. Shorter periods are spread over the whole period.
+	// MaxSpread bounds the time over which first rounds are spread, so that an hourly check that has just moved or
+	// changed does not wait for an hour; default 1 min. Shorter periods are spread over the whole period.
 	MaxSpread time.Duration
 	// Seed of the jitter of back-offs; default: a hash of Member.
 	Seed uint64

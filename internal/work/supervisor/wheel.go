@@ -16,9 +16,9 @@ const (
 	wheelLevels = 64/wheelBits + 1
 )
 
-// wheel is a hierarchical timing wheel (Varghese and Lauck, 1987): Level l has 64 slots of 64^l ticks. A timer lies on the level of the
-// highest digit, in base 64, in which its tick differs from the present one. Adding and removing is O(1); a timer moves down at most
-// once per level. Not safe for concurrent use; time comes in as data.
+// wheel is a hierarchical timing wheel (Varghese and Lauck, 1987): Level l has 64 slots of 64^l ticks. A timer lies on
+// the level of the highest digit, in base 64, in which its tick differs from the present one. Adding and removing is
+// O(1); a timer moves down at most once per level. Not safe for concurrent use; time comes in as data.
 type wheel[T any] struct {
 	current uint64 // ticks up to and with this one have fired
 	levels  [wheelLevels]wheelLevel[T]
@@ -82,7 +82,8 @@ func (w *wheel[T]) remove(t *timer[T]) {
 	w.size--
 }
 
-// advance fires what is due at now, in the order of ticks and within one tick in the order of adding. fire may add and remove timers.
+// advance fires what is due at now, in the order of ticks and within one tick in the order of adding. fire may add and
+// remove timers.
 func (w *wheel[T]) advance(now protocol.Instant, fire func(*timer[T])) {
 	goal := uint64(max(now, 0)) / uint64(wheelTick)
 	for {
@@ -106,7 +107,8 @@ func (w *wheel[T]) advance(now protocol.Instant, fire func(*timer[T])) {
 	w.current = max(w.current, goal)
 }
 
-// nearest is the first occupied slot and the tick at which it begins. Slots behind the present digit of their level are empty.
+// nearest is the first occupied slot and the tick at which it begins. Slots behind the present digit of their level are
+// empty.
 func (w *wheel[T]) nearest() (level, slot int, tick uint64, ok bool) {
 	for level := range w.levels {
 		if o := w.levels[level].occupied; o != 0 {

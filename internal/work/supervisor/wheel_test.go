@@ -196,7 +196,8 @@ func TestErrorRow(t *testing.T) {
 	}
 }
 
-// A check that fails and recovers every few seconds makes at most two records a minute, and none of its failures is lost in silence.
+// A check that fails and recovers every few seconds makes at most two records a minute, and none of its failures is
+// lost in silence.
 func TestErrorsOfARowThatFlaps(t *testing.T) {
 	t.Parallel()
 	var r errorRow

@@ -2,8 +2,9 @@
 //
 //	go run ./bench/flows [--mb 1024] [--kills 2] [--slots 2]
 //
-// Three processes on the store file count the words, some of which are killed on the way; then wc -w counts them. It prints how long each took, how much
-// memory a process had at most, and how long it took from the last count that was written to the end of the job.
+// Three processes on the store file count the words, some of which are killed on the way; then wc -w counts them. It
+// prints how long each took, how much memory a process had at most, and how long it took from the last count that was
+// written to the end of the job.
 package main
 
 import (

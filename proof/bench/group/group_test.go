@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestMeasure kills members of a real group of processes at a broker inside this one. Sessions are longer than a heartbeat, so no gap is shorter than what is left of one.
+// TestMeasure kills members of a real group of processes at a broker inside this one. Sessions are longer than a
+// heartbeat, so no gap is shorter than what is left of one.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.GroupMinSessionTimeout(100*time.Millisecond))

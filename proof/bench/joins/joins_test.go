@@ -1,4 +1,5 @@
-// Package joins_test measures how long a member takes to join a cluster with a long log, on each kind of store. It has a benchmark and nothing else.
+// Package joins_test measures how long a member takes to join a cluster with a long log, on each kind of store. It has
+// a benchmark and nothing else.
 package joins_test
 
 import (
@@ -38,8 +39,9 @@ const (
 	joinWriters = 50
 )
 
-// BenchmarkJoin measures how long a member takes from its start to being in the cluster, when so many entries were appended before it, and every
-// 2,000 of them a snapshot was saved and what lies before the former one trimmed, as the members do. It also tells what is kept.
+// BenchmarkJoin measures how long a member takes from its start to being in the cluster, when so many entries were
+// appended before it, and every 2,000 of them a snapshot was saved and what lies before the former one trimmed, as the
+// members do. It also tells what is kept.
 //
 //	ROTA_JOIN_ENTRIES=1000000 go test -run '^$' -bench Join/memory -benchtime 5x ./bench/joins
 func BenchmarkJoin(b *testing.B) {
@@ -155,7 +157,8 @@ func join(b *testing.B, st store.Full, n int) (leave func()) {
 	}
 }
 
-// fill appends entries that submit and kill jobs, and saves and trims as a member does. It returns the size of the last snapshot.
+// fill appends entries that submit and kill jobs, and saves and trims as a member does. It returns the size of the last
+// snapshot.
 func fill(b *testing.B, st store.Full, entries int) (snapshot int) {
 	b.Helper()
 	var value cluster.Value

@@ -83,7 +83,8 @@ func (c *crowd) play(ctx context.Context) error {
 	return c.killOne(ctx)
 }
 
-// killOne kills the first member and waits until others run its tasks. Meanwhile it does not look with the command, which would take the processors from them.
+// killOne kills the first member and waits until others run its tasks. Meanwhile it does not look with the command,
+// which would take the processors from them.
 func (c *crowd) killOne(ctx context.Context) error {
 	dead := c.members[0]
 	at := int64(protocol.Now())

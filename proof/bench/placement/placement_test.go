@@ -8,7 +8,8 @@ import (
 	"github.com/rota-run/rota/internal/schedule"
 )
 
-// Both end with even shares, and Rota moves no more than the peer. Without this the figures would compare different things.
+// Both end with even shares, and Rota moves no more than the peer. Without this the figures would compare different
+// things.
 func TestBothAreEven(t *testing.T) {
 	t.Parallel()
 	for _, change := range []string{"leave", "join", "start"} {

@@ -1,9 +1,11 @@
-// Command publish measures the publishers kafka and elastic beside the bare clients, and a member with 100,000 checks that publishes through each.
+// Command publish measures the publishers kafka and elastic beside the bare clients, and a member with 100,000 checks
+// that publishes through each.
 //
 //	go run ./bench/publish [--kafka 200000] [--elastic 30000] [--rounds 3] [--checks 100000] [--for 40s]
 //
-// The servers are started on this machine. Of each kind the rounds alternate between the bare client and the publisher; it prints the samples/s and the processor time of the client
-// per sample, as medians. Then a member runs the checks, each with a sample every 10 s, without a sink and with each, and says how late its rounds begin.
+// The servers are started on this machine. Of each kind the rounds alternate between the bare client and the publisher;
+// it prints the samples/s and the processor time of the client per sample, as medians. Then a member runs the checks,
+// each with a sample every 10 s, without a sink and with each, and says how late its rounds begin.
 package main
 
 import (

@@ -3,7 +3,8 @@
 //	rotabench append [--store etcd,nats] [--rounds 15] [--json]     appends beside the bare client of the store; see package appends
 //	rotabench idle [--members 100] [--partitions 1000] [--json]     requests of a cluster that has nothing to do; see package idle
 //
-// Exit codes: 0 it was measured (and the table says what), 1 it could not be, 2 usage. What this machine has no server for is said, and left out.
+// Exit codes: 0 it was measured (and the table says what), 1 it could not be, 2 usage. What this machine has no server
+// for is said, and left out.
 package main
 
 import (

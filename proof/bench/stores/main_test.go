@@ -51,7 +51,8 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// TestIdle holds a small cluster to the goal, where a busy machine does not change the count: no member is removed, nothing is written.
+// TestIdle holds a small cluster to the goal, where a busy machine does not change the count: no member is removed,
+// nothing is written.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][2]string{{"memory", "replica"}, {"memory", "lease"}, {"etcd", "replica"}, {"nats", "replica"}} {

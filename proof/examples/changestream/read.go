@@ -86,8 +86,8 @@ func (r *reader) run(ctx context.Context, g *rota.Grant, c config) error {
 	return r.report(ctx, g, p)
 }
 
-// written is how far an earlier run under the same token has written. A run that could not save its position, or whose lease ended first, starts again in this
-// process, and only this process knows what it has written.
+// written is how far an earlier run under the same token has written. A run that could not save its position, or whose
+// lease ended first, starts again in this process, and only this process knows what it has written.
 func (r *reader) written(g *rota.Grant) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,8 +107,8 @@ func (r *reader) note(g *rota.Grant, at int) {
 	r.wrote[g.Partition] = place{g.Token, at}
 }
 
-// report adds the partitions that go on behind the end of p. Those of a split are unknown to all but p. One of a merge is reported by each parent that knows
-// the others: the one that appeared last always does.
+// report adds the partitions that go on behind the end of p. Those of a split are unknown to all but p. One of a merge
+// is reported by each parent that knows the others: the one that appeared last always does.
 func (r *reader) report(ctx context.Context, g *rota.Grant, p *partition) error {
 	var children []rota.Child
 	for _, child := range p.children {

@@ -54,8 +54,8 @@ var errAway = errors.New("the store is away")
 
 func (unsaved) SavePosition(context.Context, *rota.Grant, []byte) error { return errAway }
 
-// TestRunsAgainUnderItsToken: a run that could not save its position is started again under the same token and continues after the last change that it wrote.
-// Under a newer token a run starts at the saved position.
+// TestRunsAgainUnderItsToken: a run that could not save its position is started again under the same token and
+// continues after the last change that it wrote. Under a newer token a run starts at the saved position.
 func TestRunsAgainUnderItsToken(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out")

@@ -1,9 +1,10 @@
-// Package processtest has what tests need around real processes: programs built once, processes that end with their test, and bounded waits.
+// Package processtest has what tests need around real processes: programs built once, processes that end with their
+// test, and bounded waits.
 //
 // # Purpose
 //
-// A test starts what a user runs. [Main] builds the programs for all tests of a package; [Start] ends a process with its test and logs what it said if
-// the test failed; [Await] waits until a condition holds.
+// A test starts what a user runs. [Main] builds the programs for all tests of a package; [Start] ends a process with
+// its test and logs what it said if the test failed; [Await] waits until a condition holds.
 //
 // # What is not guaranteed
 //
@@ -21,8 +22,9 @@ import (
 	"github.com/rota-run/rota/proof/process"
 )
 
-// Main runs the tests of a package with programs that are built once, and returns the exit code. The programs are given as packages; those outside
-// of this module are built as its go.mod says. The directory in which they are is set before the tests begin and removed after them.
+// Main runs the tests of a package with programs that are built once, and returns the exit code. The programs are given
+// as packages; those outside of this module are built as its go.mod says. The directory in which they are is set before
+// the tests begin and removed after them.
 func Main(m *testing.M, dir *string, packages ...string) int {
 	made, err := os.MkdirTemp("", "rota-programs-")
 	if err != nil {
@@ -38,7 +40,8 @@ func Main(m *testing.M, dir *string, packages ...string) int {
 	return m.Run()
 }
 
-// Start starts a process that is killed when the test ends. If the test failed, what the process wrote to its standard error is logged under its name.
+// Start starts a process that is killed when the test ends. If the test failed, what the process wrote to its standard
+// error is logged under its name.
 func Start(t testing.TB, name string, cmd *exec.Cmd) *process.Process {
 	t.Helper()
 	p, err := process.Start(cmd)
@@ -59,8 +62,8 @@ func Start(t testing.TB, name string, cmd *exec.Cmd) *process.Process {
 // Patience bounds every wait.
 const Patience = 60 * time.Second
 
-// glance is the time between two looks at a condition, which is longer where a look takes long, as one of a command does: the looks of a test that waits
-// would else take a core from those that work.
+// glance is the time between two looks at a condition, which is longer where a look takes long, as one of a command
+// does: the looks of a test that waits would else take a core from those that work.
 const (
 	glance      = 20 * time.Millisecond
 	longestRest = 500 * time.Millisecond

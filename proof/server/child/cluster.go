@@ -2,8 +2,9 @@
 //
 // # Purpose
 //
-// What the packages of all kinds of servers have in common is here: a process that dies with its test, the wait until it serves, a cluster of them, a node that is
-// this program again (etcd, NATS), files that Maven resolves once, and the verdict on a machine that lacks a server.
+// What the packages of all kinds of servers have in common is here: a process that dies with its test, the wait until
+// it serves, a cluster of them, a node that is this program again (etcd, NATS), files that Maven resolves once, and the
+// verdict on a machine that lacks a server.
 package child
 
 import (
@@ -53,8 +54,8 @@ func External[N Node](variable string) (c Cluster[N], ok bool) {
 // Plan makes the nodes of a cluster and their folders below dir, and finds their ports, which are kept until release.
 type Plan[N Node] func(dir string) (nodes []N, release func(), err error)
 
-// Run starts the servers of a plan and returns when all serve. Their data is below dir; "" is a temporary folder of this name, which Stop removes. It tries
-// again a few times where somebody has taken one of the ports.
+// Run starts the servers of a plan and returns when all serve. Their data is below dir; "" is a temporary folder of
+// this name, which Stop removes. It tries again a few times where somebody has taken one of the ports.
 func Run[N Node](ctx context.Context, dir, name string, plan Plan[N]) (Cluster[N], error) {
 	for attempt := 0; ; attempt++ {
 		c, err := run(ctx, dir, name, plan)
@@ -107,7 +108,8 @@ func (c *Cluster[N]) Kill(i int) error {
 	return nil
 }
 
-// Restart starts servers that were killed, with their data and their ports, and returns when they serve together with those that run.
+// Restart starts servers that were killed, with their data and their ports, and returns when they serve together with
+// those that run.
 func (c *Cluster[N]) Restart(ctx context.Context, nodes ...int) error {
 	for _, i := range nodes {
 		if err := c.nodes[i].Launch(); err != nil {

@@ -19,13 +19,15 @@ type Maven struct {
 	Sample   string // a path that such a folder has
 	Servers  string // the variable that [MissingError] names
 	POM      string // the project whose dependencies are resolved
-	// Goal is that of Maven's dependency plugin, with its flags. It fills the folder "out" of the working directory. The default copies all jars.
+	// Goal is that of Maven's dependency plugin, with its flags. It fills the folder "out" of the working directory.
+	// The default copies all jars.
 	Goal   []string
 	Cache  string                    // default: the user's
 	Finish func(folder string) error // changes the folder before anybody sees it; may be nil
 }
 
-// Dir returns the folder, which it fills the first time. Several processes may do that at once. A [MissingError] says what this machine lacks.
+// Dir returns the folder, which it fills the first time. Several processes may do that at once. A [MissingError] says
+// what this machine lacks.
 func (m Maven) Dir(ctx context.Context) (string, error) {
 	if dir := os.Getenv(m.Variable); dir != "" {
 		if _, err := os.Stat(filepath.Join(dir, m.Sample)); err != nil {
@@ -78,7 +80,8 @@ func Cached(cache, name string) (_ string, err error) {
 	return filepath.Join(parent, name), os.MkdirAll(parent, 0o755)
 }
 
-// Publish makes a folder in a temporary one beside it and renames it, so that it is complete or not there. The first one wins: all would make the same.
+// Publish makes a folder in a temporary one beside it and renames it, so that it is complete or not there. The first
+// one wins: all would make the same.
 func Publish(dir string, fill func(tmp string) (made string, err error)) error {
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), "making-")
 	if err != nil {
@@ -104,7 +107,8 @@ func Java(variable string) (string, error) {
 	return java, nil
 }
 
-// Parts returns what a server of these jars is started with: the program java, and the folder with them. A [MissingError] says what this machine lacks.
+// Parts returns what a server of these jars is started with: the program java, and the folder with them. A
+// [MissingError] says what this machine lacks.
 func (m Maven) Parts(ctx context.Context) (java, lib string, err error) {
 	if java, err = Java(m.Servers); err != nil {
 		return "", "", err
@@ -131,8 +135,8 @@ func (e *MissingError) Error() string {
 // Unwrap returns the cause.
 func (e *MissingError) Unwrap() error { return e.Err }
 
-// Require takes the error of starting a server of this name. On a [MissingError] it skips the test, which then says loudly that it did not run; in CI, where
-// the variable CI is true, it fails the test. Any other error fails the test.
+// Require takes the error of starting a server of this name. On a [MissingError] it skips the test, which then says
+// loudly that it did not run; in CI, where the variable CI is true, it fails the test. Any other error fails the test.
 func Require(t testing.TB, server string, err error) {
 	t.Helper()
 	inCI, _ := strconv.ParseBool(os.Getenv("CI")) // anything else is not true

@@ -42,8 +42,8 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 // Said is the end of what the process has written.
 func (p *Process) Said() string { return p.said.String() }
 
-// Await asks again and again until the server serves. name says in errors what is awaited. The error wraps [ErrExited] or the cause of ctx, and has the end
-// of what the process wrote.
+// Await asks again and again until the server serves. name says in errors what is awaited. The error wraps [ErrExited]
+// or the cause of ctx, and has the end of what the process wrote.
 func (p *Process) Await(ctx context.Context, name string, serves func() bool) error {
 	for !serves() {
 		select {
@@ -93,11 +93,13 @@ func (s *Server) Pause() error { return s.Signal(syscall.SIGSTOP) }
 // Resume lets a server go on that was paused.
 func (s *Server) Resume() error { return s.Signal(syscall.SIGCONT) }
 
-// NodeVariable is the environment variable with the program that serves as the nodes of etcd and NATS, as .ci/node prints it. Without it a program starts
-// itself as a node, which is slow where it is a test with the race detector: it would look for races in servers that are not ours.
+// NodeVariable is the environment variable with the program that serves as the nodes of etcd and NATS, as .ci/node
+// prints it. Without it a program starts itself as a node, which is slow where it is a test with the race detector: it
+// would look for races in servers that are not ours.
 const NodeVariable = "ROTA_TEST_NODE"
 
-// Itself is a command that starts the program of [NodeVariable], or this one again, which is to call [Serve]: a variable of the environment has the plan.
+// Itself is a command that starts the program of [NodeVariable], or this one again, which is to call [Serve]: a
+// variable of the environment has the plan.
 func Itself(variable string, plan any) (*exec.Cmd, error) {
 	text, err := json.Marshal(plan)
 	program := os.Getenv(NodeVariable)
@@ -112,8 +114,9 @@ func Itself(variable string, plan any) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Serve serves, if this process was started to be the node that a variable describes, until its standard input ends, which it does with the parent, however that
-// ends. Then it returns true, and the program should end. Otherwise it returns false at once.
+// Serve serves, if this process was started to be the node that a variable describes, until its standard input ends,
+// which it does with the parent, however that ends. Then it returns true, and the program should end. Otherwise it
+// returns false at once.
 func Serve[P interface {
 	Serve(ctx context.Context) error
 }](variable string) bool {

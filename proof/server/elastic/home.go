@@ -2,13 +2,15 @@
 //
 // # Purpose
 //
-// A driver is tested on the real server or not at all. [Start] starts one node or three on ports of the loopback interface. Tests kill and restart the
-// nodes, and ask which one has the primary. With an address in the variable of a [Kind] tests use that server instead, and cannot kill it.
+// A driver is tested on the real server or not at all. [Start] starts one node or three on ports of the loopback
+// interface. Tests kill and restart the nodes, and ask which one has the primary. With an address in the variable of a
+// [Kind] tests use that server instead, and cannot kill it.
 //
 // # What is needed
 //
-// java (17 or newer), and the unpacked servers: in the folder of [HomeVariable], or resolved once by mvn into the user's cache folder. .ci/elastic installs
-// what a machine lacks. Where something is missing, Start returns a [MissingError]; see [Require].
+// java (17 or newer), and the unpacked servers: in the folder of [HomeVariable], or resolved once by mvn into the
+// user's cache folder. .ci/elastic installs what a machine lacks. Where something is missing, Start returns a
+// [MissingError]; see [Require].
 package elastic
 
 import (
@@ -22,8 +24,8 @@ import (
 	"github.com/rota-run/rota/proof/server/child"
 )
 
-// HomeVariable is the environment variable with the folder of the unpacked servers, as .ci/elastic prints it. Without it Maven fills one in the user's
-// cache folder.
+// HomeVariable is the environment variable with the folder of the unpacked servers, as .ci/elastic prints it. Without
+// it Maven fills one in the user's cache folder.
 const HomeVariable = "ROTA_TEST_ELASTIC_HOME"
 
 // pom lists the servers: their makers publish a distribution without plugins for tests of plugins.
@@ -52,8 +54,8 @@ func Require(t testing.TB, err error) {
 // variables are what an error names: either server will do.
 func variables() string { return Elasticsearch.Variable + " or " + OpenSearch.Variable }
 
-// Homes returns the folder with the unpacked servers: the one of [HomeVariable], or one in the cache, which it fills the first time. Several processes may
-// do that at once.
+// Homes returns the folder with the unpacked servers: the one of [HomeVariable], or one in the cache, which it fills
+// the first time. Several processes may do that at once.
 func Homes(ctx context.Context) (string, error) {
 	return homes().Dir(ctx)
 }
@@ -66,7 +68,8 @@ func homes() child.Maven {
 	}
 }
 
-// cacheDir is where the servers are kept; "" is the user's cache. That of root is often closed to the user that the servers run as.
+// cacheDir is where the servers are kept; "" is the user's cache. That of root is often closed to the user that the
+// servers run as.
 func cacheDir() string {
 	if os.Getuid() == 0 {
 		return "/var/cache"

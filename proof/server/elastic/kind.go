@@ -27,7 +27,8 @@ var (
 // folder is the name of the unpacked server's folder.
 func (k Kind) folder() string { return k.Name + "-" + k.Version }
 
-// light are the flags of a server that need not be fast. Its classes are as they were released: nobody verifies them again at each start.
+// light are the flags of a server that need not be fast. Its classes are as they were released: nobody verifies them
+// again at each start.
 func light(dir string) []string {
 	return []string{
 		"-Xms128m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote", "-Xss1m", "-Dlog4j.shutdownHookEnabled=false", "-Dlog4j2.disable.jmx=true",

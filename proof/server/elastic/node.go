@@ -115,7 +115,8 @@ func passable(dir string) error {
 	return os.Chmod(dir, info.Mode().Perm()|0o011)
 }
 
-// Requests returns how many HTTP requests a server of Elasticsearch has answered since it started, by its own count. OpenSearch has no such count.
+// Requests returns how many HTTP requests a server of Elasticsearch has answered since it started, by its own count.
+// OpenSearch has no such count.
 func (c *Cluster) Requests(ctx context.Context, i int) (uint64, error) {
 	var stats struct {
 		Nodes map[string]struct {

@@ -2,8 +2,9 @@
 //
 // # Purpose
 //
-// [StartCluster] runs each member of a fresh cluster as a process of its own, which can be killed, frozen, and started again with its data on the same ports. The
-// process is [child.Program], or the program itself once more: for that it calls [Child] before anything else.
+// [StartCluster] runs each member of a fresh cluster as a process of its own, which can be killed, frozen, and started
+// again with its data on the same ports. The process is [child.Program], or the program itself once more: for that it
+// calls [Child] before anything else.
 //
 //	func TestMain(m *testing.M) {
 //		if etcd.Child() {
@@ -14,13 +15,14 @@
 //
 // # Guarantees
 //
-// Servers listen on the loopback address alone, on ports that were free a moment before. They keep nothing outside of Options.Dir, and log
-// nothing. A member's process ends when the one that started it ends, however that ends.
+// Servers listen on the loopback address alone, on ports that were free a moment before. They keep nothing outside of
+// Options.Dir, and log nothing. A member's process ends when the one that started it ends, however that ends.
 //
 // # What is not guaranteed
 //
-// On other systems than Linux a port may be taken by somebody else between being found and being used; then the start is tried again with other ports, a few times. These
-// servers are for one machine: they have no defaults that a production cluster should have.
+// On other systems than Linux a port may be taken by somebody else between being found and being used; then the start
+// is tried again with other ports, a few times. These servers are for one machine: they have no defaults that a
+// production cluster should have.
 package etcd
 
 import (
@@ -49,8 +51,8 @@ import (
 type Options struct {
 	Dir   string // of the data, one folder for each member; "" is a temporary folder that Stop removes
 	Nodes int    // default 1
-	// NoSync leaves out all syncing to disk: faster, and right for what nobody needs after a power cut. What was written survives the end of
-	// the process all the same.
+	// NoSync leaves out all syncing to disk: faster, and right for what nobody needs after a power cut. What was
+	// written survives the end of the process all the same.
 	NoSync bool
 	// Quota is how many bytes the database of a member may have; 0 is etcd's own default.
 	Quota int64
@@ -63,7 +65,8 @@ type Options struct {
 // Cluster is a cluster whose members are processes. It is not safe for concurrent use.
 type Cluster struct{ child.Cluster[*node] }
 
-// StartCluster starts each member of a fresh cluster as a process of its own, and waits until all serve. ctx bounds the start alone.
+// StartCluster starts each member of a fresh cluster as a process of its own, and waits until all serve. ctx bounds the
+// start alone.
 func StartCluster(ctx context.Context, o Options) (*Cluster, error) {
 	c, err := child.Run(ctx, o.Dir, "etcd", func(dir string) ([]*node, func(), error) { return plan(dir, o) })
 	return &Cluster{c}, err
@@ -108,7 +111,8 @@ type member struct {
 // variable tells a process that it is a member, and which.
 const variable = "ROTA_ETCD_NODE"
 
-// readyLine is what a member's process prints when it serves. A member that waits for others prints it as soon as they are there.
+// readyLine is what a member's process prints when it serves. A member that waits for others prints it as soon as they
+// are there.
 const readyLine = "this member of etcd is ready"
 
 // Launch implements child.Node.
@@ -128,8 +132,8 @@ func (n *node) Ready(ctx context.Context, _ int) error {
 	return n.Await(ctx, "etcd member "+n.Name, func() bool { return strings.Contains(n.Said(), readyLine) })
 }
 
-// Child runs a member of a [Cluster], if this process was started to be one, until its parent ends; then it returns true, and the program
-// should end. Otherwise it returns false at once.
+// Child runs a member of a [Cluster], if this process was started to be one, until its parent ends; then it returns
+// true, and the program should end. Otherwise it returns false at once.
 func Child() bool { return child.Serve[member](variable) }
 
 // Serve serves as the member until ctx ends.
@@ -203,7 +207,8 @@ func leads(ctx context.Context, client *clientv3.Client, addr string) bool {
 	return err == nil && st.Leader != 0 && st.Leader == st.Header.MemberId
 }
 
-// receivedMetric counts what came in on calls and on streams: a renewal of a lease is one message of a stream that is never done.
+// receivedMetric counts what came in on calls and on streams: a renewal of a lease is one message of a stream that is
+// never done.
 const receivedMetric = "grpc_server_msg_received_total"
 
 // Messages is how many messages a member has got from its clients since it started, by its own count.

@@ -2,15 +2,16 @@
 //
 // # Purpose
 //
-// A driver is tested on the real server or not at all. [Start] starts one broker or a cluster of three on ports of the loopback interface; each is its own
-// controller too. Tests kill, freeze and restart the brokers, and ask which one leads a partition. With addresses in [Variable] tests use those brokers instead,
-// and cannot kill them.
+// A driver is tested on the real server or not at all. [Start] starts one broker or a cluster of three on ports of the
+// loopback interface; each is its own controller too. Tests kill, freeze and restart the brokers, and ask which one
+// leads a partition. With addresses in [Variable] tests use those brokers instead, and cannot kill them.
 //
 // # What is needed
 //
-// java (17 or newer), and the brokers' jars: in the folder of [JarsVariable], or resolved once by mvn, from a pinned list of dependencies, into the user's
-// cache folder. .ci/kafka installs what a machine lacks. [Consumed] needs one jar more, with the commands of Kafka. Where something is missing, Start returns a
-// [MissingError]; see [Require]. Beside the jars lies a template: what the formatting of a broker's folder writes, and an archive of loaded classes, which
+// java (17 or newer), and the brokers' jars: in the folder of [JarsVariable], or resolved once by mvn, from a pinned
+// list of dependencies, into the user's cache folder. .ci/kafka installs what a machine lacks. [Consumed] needs one jar
+// more, with the commands of Kafka. Where something is missing, Start returns a [MissingError]; see [Require]. Beside
+// the jars lies a template: what the formatting of a broker's folder writes, and an archive of loaded classes, which
 // halves the time that a broker needs to start.
 package kafka
 
@@ -28,8 +29,8 @@ import (
 // Version is the version of the servers.
 const Version = "4.3.1"
 
-// JarsVariable is the environment variable with the folder of the servers' jars, as .ci/kafka prints it. Without it Maven fills one in the user's
-// cache folder.
+// JarsVariable is the environment variable with the folder of the servers' jars, as .ci/kafka prints it. Without it
+// Maven fills one in the user's cache folder.
 const JarsVariable = "ROTA_TEST_KAFKA_JARS"
 
 // pom lists what the broker needs to serve.
@@ -49,7 +50,8 @@ func Require(t testing.TB, err error) {
 	child.Require(t, "Kafka", err)
 }
 
-// Parts returns what a server is started with: the program java, and the folder with all jars. A [MissingError] says what this machine lacks.
+// Parts returns what a server is started with: the program java, and the folder with all jars. A [MissingError] says
+// what this machine lacks.
 func Parts(ctx context.Context) (java, lib string, err error) { return jars().Parts(ctx) }
 
 // jars are the one folder of [JarsVariable], or one in the cache.
@@ -57,7 +59,8 @@ func jars() child.Maven {
 	return child.Maven{Folder: "kafka-" + Version, Variable: JarsVariable, Sample: "kafka_2.13-" + Version + ".jar", Servers: Variable, POM: pom}
 }
 
-// consolePOM is the jar with the commands that the archive of Kafka has in its folder bin. The broker's jars have all else that the consumer needs.
+// consolePOM is the jar with the commands that the archive of Kafka has in its folder bin. The broker's jars have all
+// else that the consumer needs.
 const consolePOM = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
   <groupId>run.rota</groupId><artifactId>kafka-console-for-tests</artifactId><version>1</version><packaging>pom</packaging><dependencies>
     <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>` + Version + `</version>

@@ -13,14 +13,16 @@ import (
 	"github.com/rota-run/rota/proof/server/child"
 )
 
-// Variable is the environment variable with the addresses of brokers to use instead of starting some: host:port,host:port.
+// Variable is the environment variable with the addresses of brokers to use instead of starting some:
+// host:port,host:port.
 const Variable = "ROTA_TEST_KAFKA"
 
 // Options of [Start].
 type Options struct {
 	Dir   string // of the data; "" is a temporary folder that Stop removes
 	Nodes int    // default 1
-	// BrokerSession is how long a broker may be silent before another one leads its partitions; default 1 s, and at least 3 s for three.
+	// BrokerSession is how long a broker may be silent before another one leads its partitions; default 1 s, and at
+	// least 3 s for three.
 	BrokerSession time.Duration
 	Listeners     []Listener // more than the plain one
 	Config        []string   // more lines of the configuration
@@ -87,7 +89,8 @@ func (c *Cluster) URL(path string) string {
 	return "kafka://" + strings.Join(c.Servers(), ",") + path
 }
 
-// Leader waits until a live broker says that a live one leads the only partition of a topic, and returns that one's number.
+// Leader waits until a live broker says that a live one leads the only partition of a topic, and returns that one's
+// number.
 func (c *Cluster) Leader(ctx context.Context, topic string) (int, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	one := kmsg.NewMetadataRequestTopic()

@@ -2,18 +2,20 @@
 //
 // # Purpose
 //
-// Tests and `rota demo` need a server that is there without being installed. [Spawn] runs one node, or a cluster of three, as processes of their own, made of the
-// program that calls it: it must begin with [Child].
+// Tests and `rota demo` need a server that is there without being installed. [Spawn] runs one node, or a cluster of
+// three, as processes of their own, made of the program that calls it: it must begin with [Child].
 //
 // # Guarantees
 //
-// Nodes listen on the loopback alone, on ports that the system chose, and write to the directory given. Each write reaches the disk before it
-// is acknowledged (sync_interval: always), unless Options.NoSync is set. A node that is started again has its port and its data.
+// Nodes listen on the loopback alone, on ports that the system chose, and write to the directory given. Each write
+// reaches the disk before it is acknowledged (sync_interval: always), unless Options.NoSync is set. A node that is
+// started again has its port and its data.
 //
 // # What is not guaranteed
 //
-// There is neither a password nor TLS: any process that can reach the loopback of this machine can use the server. On other systems
-// than Linux a port that the system chose can be taken by somebody else before the node listens; then starting fails.
+// There is neither a password nor TLS: any process that can reach the loopback of this machine can use the server. On
+// other systems than Linux a port that the system chose can be taken by somebody else before the node listens; then
+// starting fails.
 package nats
 
 import (
@@ -44,10 +46,11 @@ type Options struct {
 	Nodes int    // 1 or 3; default 1
 	// Monitor opens a port for monitoring as well, of which [Processes.Messages] asks.
 	Monitor bool
-	// NoSync leaves out the syncing of each write to disk: faster, and right for what nobody needs after a power cut. What was written survives the end of
-	// the process all the same.
+	// NoSync leaves out the syncing of each write to disk: faster, and right for what nobody needs after a power cut.
+	// What was written survives the end of the process all the same.
 	NoSync bool
-	// NoAdvertise keeps the nodes of a cluster from naming each other to clients: a client knows the addresses it was given alone, which may be proxies.
+	// NoAdvertise keeps the nodes of a cluster from naming each other to clients: a client knows the addresses it was
+	// given alone, which may be proxies.
 	NoAdvertise bool
 	// MaxStore is how many bytes the streams may have, and MaxPayload how many a message; 0 is the server's default.
 	MaxStore   int64
@@ -66,7 +69,8 @@ func Spawn(ctx context.Context, o Options) (*Processes, error) {
 	return &Processes{c}, err
 }
 
-// plans chooses the ports of all nodes, which are kept until release. The server itself does not say what is wrong with a directory: so that is found out here.
+// plans chooses the ports of all nodes, which are kept until release. The server itself does not say what is wrong with
+// a directory: so that is found out here.
 func plans(dir string, o Options) (nodes []*node, release func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, err
@@ -129,7 +133,8 @@ func (n *node) Launch() error {
 	return n.Begin(cmd)
 }
 
-// Ready implements child.Node: a stream with replicas can be made through the node. Only then the leader of the cluster knows of all nodes.
+// Ready implements child.Node: a stream with replicas can be made through the node. Only then the leader of the cluster
+// knows of all nodes.
 func (n *node) Ready(ctx context.Context, replicas int) error {
 	var last error
 	err := n.Await(ctx, fmt.Sprintf("NATS node %s at %s", n.Name, n.Addr()), func() bool {
@@ -142,8 +147,8 @@ func (n *node) Ready(ctx context.Context, replicas int) error {
 	return nil
 }
 
-// Child makes this process a node if [Spawn] started it as one: then it serves until its stdin ends, or it is killed, and returns true, and the
-// program should end. A program that calls Spawn calls Child before all else.
+// Child makes this process a node if [Spawn] started it as one: then it serves until its stdin ends, or it is killed,
+// and returns true, and the program should end. A program that calls Spawn calls Child before all else.
 func Child() bool { return child.Serve[plan](variable) }
 
 // Serve serves as the node until ctx ends.
@@ -261,8 +266,8 @@ func ask(c *nc.Conn, call, request string) error {
 	return nil
 }
 
-// Messages is how many messages a node has got from its clients since it started, by its own count: requests, writes, and what acknowledges
-// deliveries. Options.Monitor must be set.
+// Messages is how many messages a node has got from its clients since it started, by its own count: requests, writes,
+// and what acknowledges deliveries. Options.Monitor must be set.
 func (p *Processes) Messages(ctx context.Context, i int) (uint64, error) {
 	watch := p.Nodes()[i].Watch
 	if watch == 0 {

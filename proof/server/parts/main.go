@@ -1,5 +1,6 @@
-// Command parts prints the folder with what the test servers of a kind are started with, which it fills the first time; of PostgreSQL it only looks for the
-// programs. Exit codes: 0 it is all there, 1 something is missing. The scripts .ci/kafka, .ci/zookeeper, .ci/elastic and .ci/postgres run it.
+// Command parts prints the folder with what the test servers of a kind are started with, which it fills the first time;
+// of PostgreSQL it only looks for the programs. Exit codes: 0 it is all there, 1 something is missing. The scripts
+// .ci/kafka, .ci/zookeeper, .ci/elastic and .ci/postgres run it.
 package main
 
 import (

@@ -71,7 +71,8 @@ func (p *process) all() []int {
 	return all
 }
 
-// kill stops the first process, so that it starts no others, and then kills them all. A backend that outlived it would keep the next one from starting.
+// kill stops the first process, so that it starts no others, and then kills them all. A backend that outlived it would
+// keep the next one from starting.
 func (p *process) kill() {
 	_ = syscall.Kill(p.PID(), syscall.SIGSTOP) // it may have ended without us
 	all := p.all()

@@ -24,7 +24,8 @@ func Require(t testing.TB, err error) {
 	child.Require(t, "PostgreSQL", err)
 }
 
-// folders are where Debian's packages put programs, the newest version last. What its PATH names may be a script that wants more packages.
+// folders are where Debian's packages put programs, the newest version last. What its PATH names may be a script that
+// wants more packages.
 const folders = "/usr/lib/postgresql/*/bin"
 
 // Program finds a program of the server's packages. A [MissingError] says that it is not there.

@@ -2,14 +2,16 @@
 //
 // # Purpose
 //
-// A driver is tested on the real server or not at all. [Start] starts a server with a database of its own on a port of the loopback interface. Tests kill it,
-// suspend it and start it again. With an address in [Variable] tests use that server instead, and cannot kill it.
+// A driver is tested on the real server or not at all. [Start] starts a server with a database of its own on a port of
+// the loopback interface. Tests kill it, suspend it and start it again. With an address in [Variable] tests use that
+// server instead, and cannot kill it.
 //
 // # What is needed
 //
-// The programs initdb and postgres, from the distribution's packages: in the PATH, or where Debian's packages put them. .ci/postgres installs what a machine
-// lacks. PostgreSQL refuses to run as root: then it runs as the user postgres that the package makes, in a temporary folder of that user. Where something is
-// missing, Start returns a [MissingError]; see [Require].
+// The programs initdb and postgres, from the distribution's packages: in the PATH, or where Debian's packages put them.
+// .ci/postgres installs what a machine lacks. PostgreSQL refuses to run as root: then it runs as the user postgres that
+// the package makes, in a temporary folder of that user. Where something is missing, Start returns a [MissingError];
+// see [Require].
 package postgres
 
 import (
@@ -26,8 +28,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/port"
 )
 
-// Variable is the environment variable with the address of a server to use instead of starting one: host:port. Its user and database are both "rota", and
-// the user may create databases; PasswordVariable has the password, if there is one.
+// Variable is the environment variable with the address of a server to use instead of starting one: host:port. Its user
+// and database are both "rota", and the user may create databases; PasswordVariable has the password, if there is one.
 const (
 	Variable         = "ROTA_TEST_POSTGRES"
 	PasswordVariable = "ROTA_TEST_POSTGRES_PASSWORD"
@@ -212,8 +214,8 @@ func (s *Server) Stop() {
 	}
 }
 
-// Transactions returns how many transactions clients have made in the database since the server began to count. Each statement of a store is one. The server
-// counts those of a connection that works without pause up to a second late.
+// Transactions returns how many transactions clients have made in the database since the server began to count. Each
+// statement of a store is one. The server counts those of a connection that works without pause up to a second late.
 func (s *Server) Transactions(ctx context.Context) (uint64, error) {
 	column, err := s.SQLIn(ctx, "postgres", "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = '"+User+"'")
 	if err != nil {

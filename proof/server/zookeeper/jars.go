@@ -10,11 +10,12 @@ import (
 // Version is the version of the servers.
 const Version = "3.9.5"
 
-// JarsVariable is the environment variable with the folder of the servers' jars, as .ci/zookeeper prints it. Without it Maven fills one in the user's
-// cache folder.
+// JarsVariable is the environment variable with the folder of the servers' jars, as .ci/zookeeper prints it. Without it
+// Maven fills one in the user's cache folder.
 const JarsVariable = "ROTA_TEST_ZOOKEEPER_JARS"
 
-// pom lists what the server needs to serve without TLS, and its shell. Without snappy-java its port opens and nobody answers.
+// pom lists what the server needs to serve without TLS, and its shell. Without snappy-java its port opens and nobody
+// answers.
 const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
   <groupId>run.rota</groupId><artifactId>zookeeper-for-tests</artifactId><version>1</version><packaging>pom</packaging><dependencies>
     <dependency><groupId>org.apache.zookeeper</groupId><artifactId>zookeeper</artifactId><version>` + Version + `</version>
@@ -37,7 +38,8 @@ func Require(t testing.TB, err error) {
 	child.Require(t, "ZooKeeper", err)
 }
 
-// Parts returns what a server is started with: the program java, and the folder with all jars. A [MissingError] says what this machine lacks.
+// Parts returns what a server is started with: the program java, and the folder with all jars. A [MissingError] says
+// what this machine lacks.
 func Parts(ctx context.Context) (java, lib string, err error) { return jars().Parts(ctx) }
 
 // jars are the one folder of [JarsVariable], or one in the cache.

@@ -2,13 +2,15 @@
 //
 // # Purpose
 //
-// A driver is tested on the real server or not at all. [Start] starts one server or an ensemble of three on ports of the loopback interface. Tests kill and
-// restart the servers, and ask which one leads. With addresses in [Variable] tests use those servers instead, and cannot kill them.
+// A driver is tested on the real server or not at all. [Start] starts one server or an ensemble of three on ports of
+// the loopback interface. Tests kill and restart the servers, and ask which one leads. With addresses in [Variable]
+// tests use those servers instead, and cannot kill them.
 //
 // # What is needed
 //
-// java (11 or newer), and the servers' jars: in the folder of [JarsVariable], or resolved once by mvn, from a pinned list of dependencies, into the user's
-// cache folder. .ci/zookeeper installs what a machine lacks. Where something is missing, Start returns a [MissingError]; see [Require].
+// java (11 or newer), and the servers' jars: in the folder of [JarsVariable], or resolved once by mvn, from a pinned
+// list of dependencies, into the user's cache folder. .ci/zookeeper installs what a machine lacks. Where something is
+// missing, Start returns a [MissingError]; see [Require].
 package zookeeper
 
 import (
@@ -26,7 +28,8 @@ import (
 	"github.com/rota-run/rota/proof/server/child"
 )
 
-// Variable is the environment variable with the addresses of servers to use instead of starting some: host:port,host:port.
+// Variable is the environment variable with the addresses of servers to use instead of starting some:
+// host:port,host:port.
 const Variable = "ROTA_TEST_ZOOKEEPER"
 
 // Options of [Start].
@@ -169,7 +172,8 @@ func (n *node) write(name, text string) error {
 	return os.WriteFile(filepath.Join(n.dir, name), []byte(text), 0o600)
 }
 
-// Packets returns how many packets a server has received from its clients since it started, by its own count: requests, and pings of sessions.
+// Packets returns how many packets a server has received from its clients since it started, by its own count: requests,
+// and pings of sessions.
 func (c *Cluster) Packets(ctx context.Context, i int) (uint64, error) {
 	addr := c.Servers()[i]
 	n, err := strconv.ParseUint(ask(ctx, addr, "Received", 20*time.Second), 10, 64)

@@ -199,7 +199,8 @@ func (c *change) ring() string {
 	return ""
 }
 
-// owners: a partition changes hands under a larger token, and, where its hand-over says so, only after its owner has said so or is gone.
+// owners: a partition changes hands under a larger token, and, where its hand-over says so, only after its owner has
+// said so or is gone.
 func (c *change) owners() string {
 	for now := range c.after.Partitions() {
 		if m, ok := c.after.Member(now.Owner); now.Owner != "" && (!ok || now.State != cluster.PartitionHeld && m.State != cluster.MemberJoined) {

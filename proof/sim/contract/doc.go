@@ -2,8 +2,9 @@
 //
 // # Purpose
 //
-// [Broken] looks at a value before and after an entry and tells what of the commands' documented contracts was not kept. The simulator and
-// the exhaustive checker ask it after every entry, so that a flaw of Apply is found even where no owner is hurt by it at once.
+// [Broken] looks at a value before and after an entry and tells what of the commands' documented contracts was not
+// kept. The simulator and the exhaustive checker ask it after every entry, so that a flaw of Apply is found even where
+// no owner is hurt by it at once.
 //
 // # Guarantees
 //
@@ -11,8 +12,9 @@
 //
 // # What is not guaranteed
 //
-// It judges what can be judged from outside: commands name incarnations and tokens that must be those of the value before, since nobody
-// can name an index that is not there yet. Where the first command of an entry may have changed what the second one meets, it says nothing.
+// It judges what can be judged from outside: commands name incarnations and tokens that must be those of the value
+// before, since nobody can name an index that is not there yet. Where the first command of an entry may have changed
+// what the second one meets, it says nothing.
 //
 // # Failures
 //

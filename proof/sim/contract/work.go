@@ -142,7 +142,8 @@ func (c *change) draining(id cluster.MemberID) bool {
 	return m.Draining
 }
 
-// room: what runs on every member, or takes a slot, leaves a draining member at once; and the slots of a finished task are given up.
+// room: what runs on every member, or takes a slot, leaves a draining member at once; and the slots of a finished task
+// are given up.
 func (c *change) room(p cluster.Partition) string {
 	if p.State != cluster.PartitionGranted || p.Dropped {
 		return ""
@@ -165,7 +166,8 @@ type division struct {
 	leaving cluster.PartitionID // one that has yet to stop
 }
 
-// shares: the slots of a task that is repartitioned were given out together, have one share each, and run beside no former one.
+// shares: the slots of a task that is repartitioned were given out together, have one share each, and run beside no
+// former one.
 func (c *change) shares() string {
 	tasks := map[cluster.PartitionID]division{}
 	for p := range c.after.Partitions() {
@@ -215,7 +217,8 @@ func (d division) broken() string {
 	return ""
 }
 
-// advanced: the present owner of a partitioner has taken one step from the present one; what it takes out is done, and what it adds is there.
+// advanced: the present owner of a partitioner has taken one step from the present one; what it takes out is done, and
+// what it adds is there.
 func (c *change) advanced(d cluster.AdvanceWindow) string {
 	p, _ := c.before.Partition(d.Partition)
 	if p.Owner == "" || p.Token != d.Token {

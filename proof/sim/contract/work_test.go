@@ -48,7 +48,8 @@ func TestFlawsOfWork(t *testing.T) {
 	}
 }
 
-// TestFlawsOfPlaces shows the contract values that no right Apply leads to, made by swapping what was before and what came after.
+// TestFlawsOfPlaces shows the contract values that no right Apply leads to, made by swapping what was before and what
+// came after.
 func TestFlawsOfPlaces(t *testing.T) {
 	t.Parallel()
 	v := play(t, split()...)

@@ -8,7 +8,8 @@ import (
 	"github.com/rota-run/rota/cluster"
 )
 
-// Decide judges a history. The same records, in whatever order but that of the resource and of the log, lead to the same report.
+// Decide judges a history. The same records, in whatever order but that of the resource and of the log, lead to the
+// same report.
 func Decide(h History) Report {
 	j := &judge{h: h, processes: processesOf(h)}
 	for _, p := range partitionsOf(h) {
@@ -112,8 +113,8 @@ func Deserted(records []Record, end int64) []Span {
 	})
 }
 
-// Unmanned are the spans up to end in which no process was there and awake. They are shorter than the deserted ones: how long it takes to become a member is the
-// members' own affair.
+// Unmanned are the spans up to end in which no process was there and awake. They are shorter than the deserted ones:
+// how long it takes to become a member is the members' own affair.
 func Unmanned(records []Record, end int64) []Span {
 	return nobody(records, end, "no process was awake", func(p process) []span { return []span{{p.began, p.ended}} })
 }

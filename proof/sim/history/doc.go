@@ -2,8 +2,9 @@
 //
 // # Purpose
 //
-// A history is a list of records of what members, a resource and a tormentor wrote down during one run: of a simulated cluster, or of real
-// processes on one machine. [Decide] is a pure function of it. It knows nothing of protocols and stores: it can be wrong only about the promises.
+// A history is a list of records of what members, a resource and a tormentor wrote down during one run: of a simulated
+// cluster, or of real processes on one machine. [Decide] is a pure function of it. It knows nothing of protocols and
+// stores: it can be wrong only about the promises.
 //
 // # What is decided
 //
@@ -16,6 +17,7 @@
 //
 // # What is not guaranteed
 //
-// What nobody wrote down was not seen. The bound of G4 counts again when the owner itself, or the member that the partition has just been granted
-// to, fails: the promise is about one failure. Excused spans (the store away, no live member) are taken from the caller on trust; they stand in the report.
+// What nobody wrote down was not seen. The bound of G4 counts again when the owner itself, or the member that the
+// partition has just been granted to, fails: the promise is about one failure. Excused spans (the store away, no live
+// member) are taken from the caller on trust; they stand in the report.
 package history

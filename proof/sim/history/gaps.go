@@ -9,7 +9,8 @@ import (
 // span is a time without a run, or one in which a partition should run.
 type span struct{ from, to int64 }
 
-// wanted are the times in which the partition should run: from when it was accepted until it was removed, finished or parked.
+// wanted are the times in which the partition should run: from when it was accepted until it was removed, finished or
+// parked.
 func (j *judge) wanted(p *part) []span {
 	var out []span
 	open := false
@@ -88,8 +89,8 @@ func without(s span, others []span) []span {
 	return out
 }
 
-// counted are the pieces of a gap that each count against the bound: what is excused is taken out, and the bound counts again when a
-// member that the partition was granted to failed.
+// counted are the pieces of a gap that each count against the bound: what is excused is taken out, and the bound counts
+// again when a member that the partition was granted to failed.
 func (j *judge) counted(p *part, gap span) []span {
 	var out []span
 	for _, piece := range without(gap, p.concerned(j.h.Excused)) {
@@ -129,7 +130,8 @@ func (j *judge) silence(p *part, gap span) Silence {
 	return out
 }
 
-// suspended are the times of a gap in which the owner was suspended and its lease went on: who had it when the gap began, or was given it.
+// suspended are the times of a gap in which the owner was suspended and its lease went on: who had it when the gap
+// began, or was given it.
 func (j *judge) suspended(p *part, gap span) []span {
 	var out []span
 	add := func(sleeps []sleep, from, to int64) {
@@ -159,7 +161,8 @@ func (j *judge) suspended(p *part, gap span) []span {
 	return out
 }
 
-// owners are the instants in a gap at which the present owner failed, or the partition came to a member that had failed; sorted.
+// owners are the instants in a gap at which the present owner failed, or the partition came to a member that had
+// failed; sorted.
 func (j *judge) owners(p *part, gap span) []int64 {
 	var out []int64
 	for i, g := range p.grants {
@@ -179,7 +182,8 @@ func (j *judge) owners(p *part, gap span) []int64 {
 	return out
 }
 
-// during are the records that tell what happened around a gap: the run before, grants and what became of their owners, the run behind.
+// during are the records that tell what happened around a gap: the run before, grants and what became of their owners,
+// the run behind.
 func (j *judge) during(p *part, s span) []Record {
 	var out []Record
 	for _, r := range p.runs {

@@ -10,16 +10,19 @@ import (
 
 // History is what was written down during one run.
 type History struct {
-	// Records in any order, but for those of one resource (acted, refused) and those of the log (granted): these stand in the order in
-	// which the resource and the log had them.
+	// Records in any order, but for those of one resource (acted, refused) and those of the log (granted): these stand
+	// in the order in which the resource and the log had them.
 	Records []Record
 	// Promises of partitions; one that is not listed has the zero promise.
 	Promises []Promise
-	// Excused are spans in which nobody could run a partition. They do not count as gaps, and the bound counts again at their end.
+	// Excused are spans in which nobody could run a partition. They do not count as gaps, and the bound counts again at
+	// their end.
 	Excused []Span
-	// Helpless are those spans in which nobody could run a partition whatever the members did. They end no gap: each silence says how much of it they are.
+	// Helpless are those spans in which nobody could run a partition whatever the members did. They end no gap: each
+	// silence says how much of it they are.
 	Helpless []Span
-	// Stalls are spans in which the whole machine stood still: all processes were suspended, though nobody sent them a signal.
+	// Stalls are spans in which the whole machine stood still: all processes were suspended, though nobody sent them a
+	// signal.
 	Stalls []Span
 	Bounds Bounds
 	// End is the instant at which the observation ended; later records are not expected.

@@ -118,7 +118,8 @@ func record(t *testing.T, f []string) Record {
 	return r
 }
 
-// shuffled is the history with its records in another order, those of the log and of resources in place among themselves.
+// shuffled is the history with its records in another order, those of the log and of resources in place among
+// themselves.
 func shuffled(h History) History {
 	ordered := func(r Record) bool { return r.Kind == Granted || r.Kind == Acted || r.Kind == Refused }
 	// Records of one instant and one subject keep their order too: what happened first is not known from elsewhere.
@@ -169,7 +170,8 @@ func show(r Report) string {
 	return b.String() + "\n"
 }
 
-// healthy draws a history that keeps all promises: each partition goes from one owner to the next, with a stop or a kill before each start.
+// healthy draws a history that keeps all promises: each partition goes from one owner to the next, with a stop or a
+// kill before each start.
 func healthy(t *rapid.T) History {
 	const ms = int64(time.Millisecond)
 	h := History{Bounds: Bounds{Gap: 100 * time.Millisecond, Wake: 5 * time.Millisecond}}
@@ -383,7 +385,8 @@ func TestStalls(t *testing.T) {
 	}
 }
 
-// TestStallAtTheEnd: where the observation ends while the machine stands still, what ran before is not lost; where somebody has suspended the member, it is.
+// TestStallAtTheEnd: where the observation ends while the machine stands still, what ran before is not lost; where
+// somebody has suspended the member, it is.
 func TestStallAtTheEnd(t *testing.T) {
 	t.Parallel()
 	const ms = int64(1e6)

@@ -96,7 +96,8 @@ func (j *judge) around(p *part, a Record) []Record {
 	return out
 }
 
-// fence checks G3, and what a refusal tells about G2: a member that was refused had a newer owner, and must not have known.
+// fence checks G3, and what a refusal tells about G2: a member that was refused had a newer owner, and must not have
+// known.
 func (j *judge) fence(p *part) {
 	var newest Record
 	for _, a := range p.acts {
@@ -188,8 +189,8 @@ func sameRun(a, b Record) bool {
 	return a.Member == b.Member && a.Incarnation == b.Incarnation && a.Token == b.Token
 }
 
-// excused tells whether the process was suspended, so that it could not know at an instant that its run was over, nor before to. One that is
-// suspended again before it had the time to see anything has slept all along.
+// excused tells whether the process was suspended, so that it could not know at an instant that its run was over, nor
+// before to. One that is suspended again before it had the time to see anything has slept all along.
 func (r run) excused(at, to, wake int64) bool {
 	from, awake := int64(0), int64(-1)
 	for _, s := range r.asleep { // by time

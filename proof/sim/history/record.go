@@ -59,7 +59,8 @@ func ParseKind(s string) (Kind, bool) {
 type Record struct {
 	At   int64 // ns, on one clock for the whole history
 	Kind Kind
-	// Member and Incarnation name a process; Incarnation is any number that is another one for each start. Acts may leave it 0.
+	// Member and Incarnation name a process; Incarnation is any number that is another one for each start. Acts may
+	// leave it 0.
 	Member      cluster.MemberID
 	Incarnation uint64
 	Partition   cluster.PartitionID
@@ -103,8 +104,9 @@ type line struct {
 	Item      int64               `json:"item"`
 }
 
-// ReadLines reads the lines that processes wrote: joining and finding itself removed, start and stop of runs, acts. Incarnation is that of the process; 0 for a file that
-// several write to. Lines of other events are left out. A last line that is not whole was being written when its process died: torn is 1.
+// ReadLines reads the lines that processes wrote: joining and finding itself removed, start and stop of runs, acts.
+// Incarnation is that of the process; 0 for a file that several write to. Lines of other events are left out. A last
+// line that is not whole was being written when its process died: torn is 1.
 func ReadLines(data []byte, incarnation uint64) (records []Record, torn int, err error) {
 	number := 0
 	for text := range bytes.Lines(data) {
@@ -137,8 +139,8 @@ func ReadLines(data []byte, incarnation uint64) (records []Record, torn int, err
 	return records, torn, nil
 }
 
-// Fence is a resource that refuses smaller tokens, for acts that were only written down: in their order, an act under a smaller token than
-// one before becomes refused. Other records stay as they are.
+// Fence is a resource that refuses smaller tokens, for acts that were only written down: in their order, an act under a
+// smaller token than one before becomes refused. Other records stay as they are.
 func Fence(records []Record) []Record {
 	out := make([]Record, len(records))
 	newest := make(map[cluster.PartitionID]cluster.Token)

@@ -91,8 +91,8 @@ func (w *lockMoves) send(n int) {
 	}
 }
 
-// stored does a write that is under way. The document's unlock and renewal do not ask who holds the lock by then; ours do, and so does
-// everybody's acquire.
+// stored does a write that is under way. The document's unlock and renewal do not ask who holds the lock by then; ours
+// do, and so does everybody's acquire.
 func (w *lockMoves) stored(n int) {
 	me := &w.from.nodes[n]
 	wr := me.write

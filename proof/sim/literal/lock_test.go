@@ -6,8 +6,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/check"
 )
 
-// Locks is a lock in a document and two nodes that want it: as the document has it, which compares wall clocks, or as Rota has it, which
-// watches versions, counts its own time from before it sent, and gives tokens.
+// Locks is a lock in a document and two nodes that want it: as the document has it, which compares wall clocks, or as
+// Rota has it, which watches versions, counts its own time from before it sent, and gives tokens.
 type Locks struct {
 	sc   LockScenario
 	ours bool
@@ -18,7 +18,8 @@ var _ check.Model[lockState] = Locks{}
 // NewLocks is the model of a scenario, by the document's rules or by ours.
 func NewLocks(sc LockScenario, ours bool) Locks { return Locks{sc, ours} }
 
-// A lease lasts for some ticks. By our rules others wait one tick more and a holder stops one tick earlier: that is ρ and the margin.
+// A lease lasts for some ticks. By our rules others wait one tick more and a holder stops one tick earlier: that is ρ
+// and the margin.
 const (
 	leaseTicks = 3
 	lastTick   = 7

@@ -45,7 +45,8 @@ func (c command) String() string {
 // remainders is a multiple of every count of candidates: the message id matters only modulo those.
 const remainders = 60
 
-// pairs is the part of the document's replica that concerns the ring. The arrays are its maps: nobody stands for "not there".
+// pairs is the part of the document's replica that concerns the ring. The arrays are its maps: nobody stands for "not
+// there".
 type pairs struct {
 	pairs    [peers]peer // :pairs, whom each member watches
 	prepared [peers]peer // :prepare, whom a joiner is going to watch
@@ -107,7 +108,8 @@ func (r *pairs) candidates() []peer {
 	return list
 }
 
-// watcherOf is the document's W, the node that depends on the target. A single member is told itself: the document would tell nobody.
+// watcherOf is the document's W, the node that depends on the target. A single member is told itself: the document
+// would tell nobody.
 func (r *pairs) watcherOf(target peer) peer {
 	for p := peerA; p < peers; p++ {
 		if r.pairs[p] == target {

@@ -7,8 +7,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/check"
 )
 
-// Next implements check.Model. What the peers do stands first, what happens to them last, so that the first of several shortest traces is
-// the one in which the fault comes late.
+// Next implements check.Model. What the peers do stands first, what happens to them last, so that the first of several
+// shortest traces is the one in which the fault comes late.
 func (m Document) Next(s ringState) []check.Move[ringState] {
 	w := moves{m: m, from: s}
 	for p := peerA; p < peers; p++ {
@@ -146,7 +146,8 @@ func (s *ringState) vanish(p peer) {
 	}
 }
 
-// settle lets every reader pass what changes nothing at it: when it does so makes no difference to anybody. Then it folds what all have read.
+// settle lets every reader pass what changes nothing at it: when it does so makes no difference to anybody. Then it
+// folds what all have read.
 func (m Document) settle(s *ringState) {
 	least := len(s.log)
 	for p := peerA; p < peers; p++ {

@@ -194,8 +194,8 @@ func (m Document) Describe(s ringState) string {
 	return strings.Join(parts, "; ")
 }
 
-// read is what a peer does when it applies the next entry: the side effects and reactions of the command reference. It returns the peer as it is
-// then, and what it did in words.
+// read is what a peer does when it applies the next entry: the side effects and reactions of the command reference. It
+// returns the peer as it is then, and what it did in words.
 func (m Document) read(s *ringState, p peer) (local, string) {
 	r := reader{m: m, s: s, p: p, l: s.peers[p]}
 	r.before = s.after(int(r.l.at))

@@ -77,7 +77,8 @@ func Scenarios() []Scenario {
 // peer is one process of a ring model; nobody is none.
 type peer uint8
 
-// The peers: four that may stand in the ring at the start, and two that may join it. Their order is the order of their names.
+// The peers: four that may stand in the ring at the start, and two that may join it. Their order is the order of their
+// names.
 const (
 	nobody peer = iota
 	peerA

@@ -82,7 +82,8 @@ type Start struct {
 	Margin, Hold  time.Duration
 	Poll          time.Duration
 	SnapshotEvery uint64
-	// Hints: the store tells of changes. Sessions: a document may go with its process. Expire: also with a process that is silent.
+	// Hints: the store tells of changes. Sessions: a document may go with its process. Expire: also with a process that
+	// is silent.
 	Hints, Sessions, Expire bool
 	Guard                   protocol.Guard // nil for none
 	Now                     func() protocol.Instant

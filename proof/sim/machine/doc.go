@@ -1,9 +1,11 @@
-// Package machine is the contract between the protocols and the programs that try them out: the simulator and the exhaustive checker.
+// Package machine is the contract between the protocols and the programs that try them out: the simulator and the
+// exhaustive checker.
 //
 // # Purpose
 //
-// Neither the simulator (package sim) nor the checker (package walk) names a protocol. Each protocol is a [Machine]: its pure step
-// function, the calls that it makes, and tables of the faults that can meet it. Every folder in here is one protocol.
+// Neither the simulator (package sim) nor the checker (package walk) names a protocol. Each protocol is a [Machine]:
+// its pure step function, the calls that it makes, and tables of the faults that can meet it. Every folder in here is
+// one protocol.
 //
 // # Guarantees
 //

@@ -10,7 +10,8 @@ import (
 // Kind is a kind of fault.
 type Kind string
 
-// The kinds. Those of the first group hit one member in one phase of its life; those of the second the store or the whole cluster.
+// The kinds. Those of the first group hit one member in one phase of its life; those of the second the store or the
+// whole cluster.
 const (
 	SlowCall        Kind = "slow-call"         // a call takes up to twice its time-out
 	LostRequest     Kind = "lost-request"      // a call never reaches the store

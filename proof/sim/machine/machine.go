@@ -25,10 +25,11 @@ type Machine struct {
 	Call func(Effect) (Call, bool)
 	// Caller makes a member's calls, on a handle of its own.
 	Caller func(Start, Store) Caller
-	// Watches are the prefixes of the documents whose changes a member is told of, and whether it is told that the log has grown.
+	// Watches are the prefixes of the documents whose changes a member is told of, and whether it is told that the log
+	// has grown.
 	Watches func(State) (prefixes []string, log bool)
-	// Fold and Truth are the truth: the value behind a new entry of the log, and behind a change of documents, in one world. Nil says that neither
-	// means anything.
+	// Fold and Truth are the truth: the value behind a new entry of the log, and behind a change of documents, in one
+	// world. Nil says that neither means anything.
 	Fold  func(before cluster.Value, r store.Record) (Change, error)
 	Truth func() Truth
 	// Group: members are those of a group, which the store has then. There are no pools of slots.
@@ -37,15 +38,17 @@ type Machine struct {
 	Encode func(cluster.Entry) []byte
 	// Stray is a document that is left behind and belongs to nobody, "" for none.
 	Stray func(v *cluster.Value, docs []store.Doc) string
-	// Gap is for how long a partition may have no owner after one failure of this kind; Recovery is for how long after many. Both are by
-	// clocks that are right.
+	// Gap is for how long a partition may have no owner after one failure of this kind; Recovery is for how long after
+	// many. Both are by clocks that are right.
 	Gap      func(Times, Kind) time.Duration
 	Recovery func(Times) time.Duration
-	// Leads is the phase of a member that takes itself for the leader, "" for none. Two at the same instant are counted as a fault.
+	// Leads is the phase of a member that takes itself for the leader, "" for none. Two at the same instant are counted
+	// as a fault.
 	Leads string
 }
 
-// Event and Effect are those that all protocols share, and the protocol's own. Caller makes store calls and turns their answers into events.
+// Event and Effect are those that all protocols share, and the protocol's own. Caller makes store calls and turns their
+// answers into events.
 type (
 	Event  = member.Event
 	Effect = member.Effect
@@ -78,7 +81,8 @@ type Times struct {
 	Vanishes  bool          // what a killed process held goes at once
 }
 
-// Gap is the time for looks and calls, and, unless the one that fails says so itself or the kernel does, that of the silence before.
+// Gap is the time for looks and calls, and, unless the one that fails says so itself or the kernel does, that of the
+// silence before.
 func (t Times) Gap(k Kind, looks, silence time.Duration) time.Duration {
 	if k == LeaveInOrder || k == Crash && t.Vanishes {
 		return looks

@@ -13,8 +13,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// AppendText appends all that an event or an effect says: the name of its type and each field that is not zero. A type may
-// move to another package, and get a field that is not used yet, and says the same as before.
+// AppendText appends all that an event or an effect says: the name of its type and each field that is not zero. A type
+// may move to another package, and get a field that is not used yet, and says the same as before.
 func AppendText(b []byte, x any) []byte {
 	if x == nil {
 		return append(b, "nil"...)
@@ -30,8 +30,8 @@ type Names interface {
 	Version(b []byte, v string) []byte
 }
 
-// AppendNamed appends all that a value holds, with the names for indexes and versions. A field whose type and name skip lists is left out, and so is a value of
-// the cluster: the place in the log says which.
+// AppendNamed appends all that a value holds, with the names for indexes and versions. A field whose type and name skip
+// lists is left out, and so is a value of the cluster: the place in the log says which.
 func AppendNamed(b []byte, x any, names Names, skip []string) []byte {
 	v := reflect.ValueOf(x)
 	return append(textOf(v.Type())(b, v, how{names, skip}), ' ')

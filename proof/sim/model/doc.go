@@ -2,12 +2,14 @@
 //
 // # Purpose
 //
-// A [Handle] is the contract of a store: a call of it is one [Request] to a [Side], which says when it is done and what becomes of it. [Docs] are its
-// documents. The simulator says when something happens, the checker which moves there are.
+// A [Handle] is the contract of a store: a call of it is one [Request] to a [Side], which says when it is done and what
+// becomes of it. [Docs] are its documents. The simulator says when something happens, the checker which moves there
+// are.
 //
 // # Guarantees
 //
-// A call that cannot be answered at once stops, and is made again from its beginning with the answers that there are: see [Turn]. Nothing waits in a goroutine.
+// A call that cannot be answered at once stops, and is made again from its beginning with the answers that there are:
+// see [Turn]. Nothing waits in a goroutine.
 //
 // # What is not guaranteed
 //

@@ -29,12 +29,12 @@ type Config struct {
 	Lines      int  // lines between a process that lives and its guardian that are closed
 	Handover   cluster.Handover
 	Sweeps     bool // members list all heartbeats when they join, as they do now and then; without, only the watched ones are looked at
-	// Prompt makes members read all that is new in one go: at once while they have no append under way, at any time while they have one.
-	// That leaves out the states in which a member decides on what is no longer true; what it has decided and not yet written grows
-	// old all the same.
+	// Prompt makes members read all that is new in one go: at once while they have no append under way, at any time
+	// while they have one. That leaves out the states in which a member decides on what is no longer true; what it has
+	// decided and not yet written grows old all the same.
 	Prompt bool
-	// Timeless lets a suspected member go on as if no time had passed: its heartbeat has vanished before its lease was over. No store may do
-	// that, so G2 must break. It shows that the walk would notice.
+	// Timeless lets a suspected member go on as if no time had passed: its heartbeat has vanished before its lease was
+	// over. No store may do that, so G2 must break. It shows that the walk would notice.
 	Timeless bool
 }
 
@@ -117,28 +117,32 @@ type Rules struct {
 	Way func(Config, machine.Effect) Way
 	// Prompt tells whether a call of the way Quiet is answered at once.
 	Prompt func(Store, machine.State, machine.Effect) bool
-	// Read is the event that brings entries of the log to a member; nil where the member reads none. Reads are under way all the time.
+	// Read is the event that brings entries of the log to a member; nil where the member reads none. Reads are under
+	// way all the time.
 	Read func(machine.State, store.Page) machine.Event
 	// Folds tells whether a member folds the log by calls of its own; it is for machines whose Read is nil.
 	Folds func(machine.State) bool
-	// Once: members that crash do not start again. A walk has no clock, so it cannot wake one that waits for the end of its former start.
+	// Once: members that crash do not start again. A walk has no clock, so it cannot wake one that waits for the end of
+	// its former start.
 	Once bool
-	// Settled: a walk begins when all members have joined, one after the other, and every partition runs. The machine's members are told of changes: at
-	// once, or, while a write of theirs is under way, in a move of its own.
+	// Settled: a walk begins when all members have joined, one after the other, and every partition runs. The machine's
+	// members are told of changes: at once, or, while a write of theirs is under way, in a move of its own.
 	Settled bool
 	// Heartbeat tells whether a document is renewed again and again.
 	Heartbeat func(key string) bool
 	// JoinFirst: a member's first write is all that it asks for at its start.
 	JoinFirst bool
-	// Names are the documents that an effect makes known to others; a document that nobody can have heard of is written at once.
+	// Names are the documents that an effect makes known to others; a document that nobody can have heard of is written
+	// at once.
 	Names func(machine.Effect) []string
 	// Key appends what decides a member's future, Effect and Event what a call and an answer that wait say.
 	Key    func(b []byte, s machine.State, n *Names) []byte
 	Effect func(b []byte, e machine.Effect, n *Names) []byte
 	Event  func(b []byte, ev machine.Event, s machine.State, n *Names) []byte
-	// Beat is the heartbeat to the group that a member may send now, nil for none; Before tells whether a call that was sent at an instant was sent before
-	// what its answer is compared with. They are for machines with a Group, whose members' clocks go on by one with each event. A call to the group of the
-	// way Unseen is answered as soon as the group answers; of another way, in a move of its own.
+	// Beat is the heartbeat to the group that a member may send now, nil for none; Before tells whether a call that was
+	// sent at an instant was sent before what its answer is compared with. They are for machines with a Group, whose
+	// members' clocks go on by one with each event. A call to the group of the way Unseen is answered as soon as the
+	// group answers; of another way, in a move of its own.
 	Beat   func(machine.State) machine.Effect
 	Before func(machine.State, protocol.Instant) bool
 	// Doc appends what a document says; nil: all of it.
@@ -147,9 +151,11 @@ type Rules struct {
 	// order of the versions of a document counts, and none comes twice. It may be nil.
 	Decode func(key string, text []byte) any
 	Skip   []string // fields of documents that decide nothing
-	// Over names the version of a document over which a call writes; "" for none. Nobody waits for a late write over a version that is no more: it is dropped.
+	// Over names the version of a document over which a call writes; "" for none. Nobody waits for a late write over a
+	// version that is no more: it is dropped.
 	Over func(machine.Effect) (key string, v store.Version)
-	// Value appends the parts of the value that decide its next change, other than members and partitions. It may be nil.
+	// Value appends the parts of the value that decide its next change, other than members and partitions. It may be
+	// nil.
 	Value func(b []byte, v *cluster.Value, n *Names) []byte
 }
 

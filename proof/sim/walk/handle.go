@@ -78,8 +78,9 @@ func (h *handle) change(do func() error) error {
 	return do()
 }
 
-// Do implements [model.Side]. What is asked of the group is answered later. Who has read nothing of the log gets a snapshot: it is the newest value. A process has one
-// session at a time; unless a walk begins settled, each heartbeat that is renewed has its own.
+// Do implements [model.Side]. What is asked of the group is answered later. Who has read nothing of the log gets a
+// snapshot: it is the newest value. A process has one session at a time; unless a walk begins settled, each heartbeat
+// that is renewed has its own.
 func (h *handle) Do(r model.Request) (a model.Answer, answered bool) {
 	switch r.Kind {
 	case model.Group:
@@ -155,8 +156,8 @@ func (s *State) delete(d store.Doc) error {
 	return err
 }
 
-// next is the version that a document gets. Where versions are not ranked it begins with how often somebody was away, so that a document which was renewed meanwhile differs; clocks stand
-// still otherwise, so nobody renews.
+// next is the version that a document gets. Where versions are not ranked it begins with how often somebody was away,
+// so that a document which was renewed meanwhile differs; clocks stand still otherwise, so nobody renews.
 func (s *State) next(d store.Doc) store.Version {
 	first := store.Version(rune('0' + s.used.Suspicions))
 	switch {

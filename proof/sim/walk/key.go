@@ -11,8 +11,9 @@ import (
 	"github.com/rota-run/rota/proof/sim/machine"
 )
 
-// Key implements check.Model. The log is named by the value at the entry that everyone has read and by what stands behind it. Indexes
-// and sequence numbers are named by their order: states that differ only in how many entries it took to reach them are one.
+// Key implements check.Model. The log is named by the value at the entry that everyone has read and by what stands
+// behind it. Indexes and sequence numbers are named by their order: states that differ only in how many entries it took
+// to reach them are one.
 func (m Model) Key(s *State) string {
 	n := newNames(s)
 	s.appendKey(nil, n) // collects the indexes
@@ -30,8 +31,8 @@ type Names struct {
 	ranked  bool
 }
 
-// newNames takes the value that everyone has read as base. Where members are prompt that is the newest one: one that is behind reads all
-// of it in one go before it decides anything else, and until then its state alone says what it does.
+// newNames takes the value that everyone has read as base. Where members are prompt that is the newest one: one that is
+// behind reads all of it in one go before it decides anything else, and until then its state alone says what it does.
 func newNames(s *State) *Names {
 	read := s.head().Index()
 	for _, me := range s.members {
@@ -91,7 +92,8 @@ func (n *Names) Index(i cluster.Index) uint64 {
 	return uint64(at) + 1
 }
 
-// Alias appends the number of a text: states that differ only in such texts, but not in which of them are equal, have one key.
+// Alias appends the number of a text: states that differ only in such texts, but not in which of them are equal, have
+// one key.
 func (n *Names) Alias(b []byte, text string) []byte {
 	if n == nil {
 		return append(append(b, text...), 0)
@@ -140,8 +142,8 @@ func (n *Names) Version(b []byte, v string) []byte {
 	return strconv.AppendUint(b, n.of(key, x), 10)
 }
 
-// Any appends everything that a value holds, with indexes by their rank. A field whose type and name skip lists is left out: what it
-// says must follow from the rest, or decide nothing.
+// Any appends everything that a value holds, with indexes by their rank. A field whose type and name skip lists is left
+// out: what it says must follow from the rest, or decide nothing.
 func (n *Names) Any(b []byte, x any, skip ...string) []byte {
 	return machine.AppendNamed(b, x, n, skip)
 }

@@ -74,8 +74,8 @@ func (w *moves) reach(name string, next *State) {
 	w.out = append(w.out, move)
 }
 
-// starts lets a process start. Where its first write is all that it asks for, that is done in the same move: starting later and writing later are
-// one, but where the write may fail. It may be dead by then, or have nothing to write yet.
+// starts lets a process start. Where its first write is all that it asks for, that is done in the same move: starting
+// later and writing later are one, but where the write may fail. It may be dead by then, or have nothing to write yet.
 func (w *moves) starts(i int) {
 	m := w.s.members[i]
 	if m.up || m.gone || m.starts > 0 && w.s.used.Restarts >= w.bounds.Restarts {
@@ -126,7 +126,8 @@ func (s *State) catchUp() {
 	}
 }
 
-// forget drops late writes that can do nothing any more, and the documents of dead processes that nobody will ever ask for.
+// forget drops late writes that can do nothing any more, and the documents of dead processes that nobody will ever ask
+// for.
 func (s *State) forget() {
 	if s.rules.Over != nil {
 		s.orphans = slices.DeleteFunc(slices.Clone(s.orphans), func(o orphan) bool {
@@ -179,8 +180,9 @@ func (w *moves) risky(i, k int, e machine.Effect) {
 	}
 }
 
-// writeSecrets writes at once each document that nobody can have heard of: not the log, no write that is under way, nobody who looks. Only
-// its owner can tell whether it is there, and it says nothing before it is told; so writing it later leads to no other state.
+// writeSecrets writes at once each document that nobody can have heard of: not the log, no write that is under way,
+// nobody who looks. Only its owner can tell whether it is there, and it says nothing before it is told; so writing it
+// later leads to no other state.
 func (s *State) writeSecrets() {
 	for i, m := range s.members {
 		for k, e := range m.calls {
@@ -260,8 +262,8 @@ func (s *State) sessions(suits func(doc) bool) []doc {
 	return out
 }
 
-// lose is a false suspicion: a live member's session ends, while the member is away for so long that its lease is over. The others
-// have renewed theirs meanwhile.
+// lose is a false suspicion: a live member's session ends, while the member is away for so long that its lease is over.
+// The others have renewed theirs meanwhile.
 func (s *State) lose(i int, of owner) {
 	s.used.Suspicions++
 	s.vanish(of)

@@ -11,8 +11,8 @@ import (
 // Broken implements check.Model.
 func (m Model) Broken(s *State) string { return s.broken }
 
-// checkWork looks at who does what: no two members act for one partition at once unless its hand-over wants it, and whoever acts takes part
-// as far as it knows. And nobody counts more starts of the group than there were.
+// checkWork looks at who does what: no two members act for one partition at once unless its hand-over wants it, and
+// whoever acts takes part as far as it knows. And nobody counts more starts of the group than there were.
 func (s *State) checkWork() {
 	if e, _ := s.head().Epoch(); e.Start > 1+uint64(s.used.Forgets) {
 		s.broken = fmt.Sprintf("epoch %s counts another start of the group, which was forgotten %d times", e, s.used.Forgets)
@@ -35,14 +35,14 @@ func (s *State) checkWork() {
 	}
 }
 
-// apart tells whether two members may not run a partition at once. Where the hand-over lets the new owner begin beside the old one, it
-// does so under a larger token.
+// apart tells whether two members may not run a partition at once. Where the hand-over lets the new owner begin beside
+// the old one, it does so under a larger token.
 func (s *State) apart(p cluster.PartitionID, a, b *member) bool {
 	return s.bounds.Handover == cluster.HandoverAtMostOne || a.token(p) == b.token(p)
 }
 
-// Good implements check.Model: everyone that runs is joined, has read all and says nothing more; the dead are gone from the value; every
-// partition runs where it is granted. When nobody runs there is nobody to say anything.
+// Good implements check.Model: everyone that runs is joined, has read all and says nothing more; the dead are gone from
+// the value; every partition runs where it is granted. When nobody runs there is nobody to say anything.
 func (m Model) Good(s *State) bool {
 	live := 0
 	for _, me := range s.members {

@@ -83,8 +83,8 @@ type supervisor struct {
 	grants  []*protocol.Grant
 }
 
-// acts tells whether the member does the work of a partition: it runs it, and its lease is not over by its own clock. A member whose
-// clock has run on does nothing, because what it runs asks for its lease first.
+// acts tells whether the member does the work of a partition: it runs it, and its lease is not over by its own clock. A
+// member whose clock has run on does nothing, because what it runs asks for its lease first.
 func (m *member) acts(p cluster.PartitionID) bool { return m.token(p) != 0 }
 
 // token is the one under which the member does the work of a partition; 0 when it does not.
@@ -255,7 +255,8 @@ func (s *State) vanish(of owner) {
 	}
 }
 
-// claim begins a walk of a machine that has documents alone: the first member submits the job, and then the others join.
+// claim begins a walk of a machine that has documents alone: the first member submits the job, and then the others
+// join.
 func (s *State) claim() *State {
 	s.truth, s.assess = &cluster.Value{}, s.rules.Machine.Truth()
 	for i := range s.members {

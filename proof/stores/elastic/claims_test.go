@@ -70,8 +70,8 @@ func guided(t *testing.T) (all []shown) {
 	return all
 }
 
-// TestDocumentsOfLease: the lock of the leader, the Node List, a heartbeat and a partition are in the index as the page of the store shows them, with all that
-// the source document elasticsearch-cluster-state has in them, but for expire.
+// TestDocumentsOfLease: the lock of the leader, the Node List, a heartbeat and a partition are in the index as the page
+// of the store shows them, with all that the source document elasticsearch-cluster-state has in them, but for expire.
 func TestDocumentsOfLease(t *testing.T) {
 	want := guided(t)
 	source := map[string][]string{"lock/leader": {"holder"}, "nodes": {"nodes", "token", "workers"}, "partition/": {"holder", "task", "state"}, "job/": {"type", "definition"}}

@@ -190,7 +190,8 @@ func TestIndexesThatAreNoStore(t *testing.T) {
 	})
 }
 
-// TestBlockedWhileOpen: a disk that is full blocks an index under its users. Reads go on; a write was not done, and says what to do.
+// TestBlockedWhileOpen: a disk that is full blocks an index under its users. Reads go on; a write was not done, and
+// says what to do.
 func TestBlockedWhileOpen(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
 		o := s.options(t)
@@ -224,7 +225,8 @@ func TestIndexRemoved(t *testing.T) {
 	})
 }
 
-// TestDocumentsAreReadable: a value that is a JSON object is one in the index, byte by byte; whatever it is, it comes back as it was.
+// TestDocumentsAreReadable: a value that is a JSON object is one in the index, byte by byte; whatever it is, it comes
+// back as it was.
 func TestDocumentsAreReadable(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
 		o := s.options(t)

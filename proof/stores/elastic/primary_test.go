@@ -11,8 +11,8 @@ import (
 	"github.com/rota-run/rota/store/elastic"
 )
 
-// TestPrimaryKilled kills the node with the primary, of three, with SIGKILL, again and again, while clients write. What the clients saw must fit one
-// order, and nothing that was acknowledged may be missing.
+// TestPrimaryKilled kills the node with the primary, of three, with SIGKILL, again and again, while clients write. What
+// the clients saw must fit one order, and nothing that was acknowledged may be missing.
 func TestPrimaryKilled(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
 		s.place().Crashes(t, func(t *testing.T) (elastic.Options, func(*testing.T)) {
@@ -23,7 +23,8 @@ func TestPrimaryKilled(t *testing.T) {
 	})
 }
 
-// killPrimary kills the node with the primary once all copies are there, waits for another one, and starts the node again.
+// killPrimary kills the node with the primary once all copies are there, waits for another one, and starts the node
+// again.
 func killPrimary(t *testing.T, c *server.Cluster, index string) {
 	t.Helper()
 	ctx := rig.LongDeadline(t)

@@ -49,7 +49,8 @@ func startCluster(t *testing.T, so server.Options) *server.Cluster {
 	return c
 }
 
-// on are the options of a store of its own on servers. Its index is removed at the end: a small server does not bear hundreds of them.
+// on are the options of a store of its own on servers. Its index is removed at the end: a small server does not bear
+// hundreds of them.
 func on(t testing.TB, servers []string) elastic.Options {
 	t.Helper()
 	o := elastic.Options{Servers: servers, Index: "test-" + elasticsearch.Name(), Timeout: 20 * time.Second}

@@ -39,8 +39,8 @@ func (n *notes) contain(what string) bool {
 	return strings.Contains(n.text.String(), what)
 }
 
-// TestFrozenMember suspends one of three servers. Its connections stay, and nothing comes over them: the handle must notice that by itself and go on
-// with the others, long before gRPC would.
+// TestFrozenMember suspends one of three servers. Its connections stay, and nothing comes over them: the handle must
+// notice that by itself and go on with the others, long before gRPC would.
 func TestFrozenMember(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

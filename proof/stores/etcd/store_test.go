@@ -82,7 +82,8 @@ func TestStories(t *testing.T)  { t.Parallel(); rig.Stories(t, place.Members) }
 func TestStorm(t *testing.T)    { t.Parallel(); rig.Storms(t, place.Members) }
 func TestFaults(t *testing.T)   { t.Parallel(); storetest.Faults(t, place.Reach) }
 
-// TestServerKilled gives each store a server process of its own, which is killed with SIGKILL and started again with its data.
+// TestServerKilled gives each store a server process of its own, which is killed with SIGKILL and started again with
+// its data.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	place.Crashes(t, func(t *testing.T) (etcd.Options, func(*testing.T)) {
@@ -94,8 +95,8 @@ func TestServerKilled(t *testing.T) {
 	})
 }
 
-// TestLeaderKilled kills the leader of three members with SIGKILL, again and again, while clients write. What the clients saw must fit one order, and
-// nothing that was acknowledged may be missing.
+// TestLeaderKilled kills the leader of three members with SIGKILL, again and again, while clients write. What the
+// clients saw must fit one order, and nothing that was acknowledged may be missing.
 func TestLeaderKilled(t *testing.T) {
 	t.Parallel()
 	place.Crashes(t, func(t *testing.T) (etcd.Options, func(*testing.T)) {

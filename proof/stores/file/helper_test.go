@@ -18,7 +18,8 @@ import (
 // Tests that need several processes start the test binary again; this variable says what the process is for.
 const helperVariable = "ROTA_FILE_TEST_HELPER"
 
-// helpers are what such a process can do. It gets the store's directory as its argument, talks on stdout, and ends with stdin.
+// helpers are what such a process can do. It gets the store's directory as its argument, talks on stdout, and ends with
+// stdin.
 var helpers = map[string]func(ctx context.Context, dir string, out io.Writer) error{
 	"append":     helpAppend,
 	"append ten": helpAppendTen,

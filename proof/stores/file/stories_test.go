@@ -17,7 +17,8 @@ import (
 func TestLocks(t *testing.T)   { t.Parallel(); locktest.Run(t, fresh) }
 func TestStories(t *testing.T) { t.Parallel(); rig.Stories(t, members) }
 
-// members opens members on one directory, each with a handle of its own. A member that crashes is one whose handle is closed.
+// members opens members on one directory, each with a handle of its own. A member that crashes is one whose handle is
+// closed.
 func members(p protocol.Protocol) protocoltest.Setup {
 	return protocoltest.Setup{TTL: 2 * time.Second, Open: func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 		dir := place(t)

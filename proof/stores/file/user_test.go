@@ -36,7 +36,8 @@ func TestOpenAsAnotherUser(t *testing.T) {
 		must.Succeed(t, os.Chmod(dir, c.mode))
 		var out []byte
 		var err error
-		// A process that another test starts in the instant in which the binary is written holds it open for writing until it has begun.
+		// A process that another test starts in the instant in which the binary is written holds it open for writing
+		// until it has begun.
 		rig.Eventually(t, "nobody has the binary open", func() bool { out, err = openAsNobody(binary, dir); return !errors.Is(err, syscall.ETXTBSY) })
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
@@ -58,7 +59,8 @@ func TestOpenAsAnotherUser(t *testing.T) {
 	}
 }
 
-// TestUmask: the strangest umasks neither open a store to others nor close it to its owner. The other tests of modes run under a umask of 0.
+// TestUmask: the strangest umasks neither open a store to others nor close it to its owner. The other tests of modes
+// run under a umask of 0.
 func TestUmask(t *testing.T) {
 	t.Parallel()
 	self := must.Get(os.Executable())(t)

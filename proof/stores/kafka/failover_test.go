@@ -18,8 +18,9 @@ import (
 
 // The tests on three brokers share them. They do not run in parallel: each kills or stops some.
 
-// TestLeaderDiesUnderWriters kills the broker of three that leads a partition, again and again, while clients append and count. The history is not given to a
-// checker of linearizability, as in TestCrashes: an outage of some seconds leaves so many calls open that it does not end.
+// TestLeaderDiesUnderWriters kills the broker of three that leads a partition, again and again, while clients append
+// and count. The history is not given to a checker of linearizability, as in TestCrashes: an outage of some seconds
+// leaves so many calls open that it does not end.
 func TestLeaderDiesUnderWriters(t *testing.T) {
 	c, ctx := threeServers(t), rig.LongDeadline(t)
 	o := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 5 * time.Second}
@@ -85,7 +86,8 @@ func coordinator(t *testing.T, c *server.Cluster, group string) int {
 	return int(resp.(*kmsg.FindCoordinatorResponse).Coordinators[0].NodeID) - 1 //nolint:forcetypeassert // the answer to such a request
 }
 
-// TestFrozenBroker stops the only broker without closing anything. Calls end with their ctx, and Close does not wait for it.
+// TestFrozenBroker stops the only broker without closing anything. Calls end with their ctx, and Close does not wait
+// for it.
 func TestFrozenBroker(t *testing.T) {
 	t.Parallel()
 	c := ownServers(t, server.Options{})
@@ -138,7 +140,8 @@ func TestFrozenBroker(t *testing.T) {
 	}
 }
 
-// TestFrozenLeader stops the leader of three, and lets it go on when another one leads: what it answers then must not be an old document.
+// TestFrozenLeader stops the leader of three, and lets it go on when another one leads: what it answers then must not
+// be an old document.
 func TestFrozenLeader(t *testing.T) {
 	c := threeServers(t)
 	o, ctx := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 5 * time.Second}, rig.LongDeadline(t)

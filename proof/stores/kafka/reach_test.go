@@ -17,7 +17,8 @@ import (
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// via connects to the links of brokers instead of the brokers: a client asks one for the addresses of all, and would go around its link.
+// via connects to the links of brokers instead of the brokers: a client asks one for the addresses of all, and would go
+// around its link.
 func via(links map[string]string) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if link, ok := links[addr]; ok {
@@ -85,7 +86,8 @@ func members(t *testing.T) func(t *testing.T, addr string) *kafka.Store {
 	}
 }
 
-// TestStories runs the protocol's stories on a real broker. A member that crashes leaves a heartbeat that nobody renews.
+// TestStories runs the protocol's stories on a real broker. A member that crashes leaves a heartbeat that nobody
+// renews.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	protocoltest.Run(t, protocoltest.Setup{Open: rig.Members(replica.Protocol{}, servers(t), members), TTL: 3 * time.Second})

@@ -156,7 +156,8 @@ func TestTopicIsDeleted(t *testing.T) {
 	damaged("was made again")
 }
 
-// TestForeignRecords has records that other programs wrote: before, between and behind ours. They are skipped, and counted.
+// TestForeignRecords has records that other programs wrote: before, between and behind ours. They are skipped, and
+// counted.
 func TestForeignRecords(t *testing.T) {
 	t.Parallel()
 	o, ctx := kafka.Options{Brokers: servers(t), Name: freshName(t)}, rig.Deadline(t)

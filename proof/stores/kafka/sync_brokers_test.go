@@ -12,8 +12,9 @@ import (
 	"github.com/rota-run/rota/store/kafka"
 )
 
-// TestSyncOnThreeBrokers kills the broker that leads the topic of a cluster, and then the one that coordinates its group. Each time the members agree again with
-// the two that are left: what they run is shared, each partition has one owner, and a new job is placed.
+// TestSyncOnThreeBrokers kills the broker that leads the topic of a cluster, and then the one that coordinates its
+// group. Each time the members agree again with the two that are left: what they run is shared, each partition has one
+// owner, and a new job is placed.
 func TestSyncOnThreeBrokers(t *testing.T) {
 	c := threeServers(t)
 	o := kafka.Options{Brokers: c.Servers(), Name: freshName(t), Timeout: 5 * time.Second}

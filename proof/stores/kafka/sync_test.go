@@ -83,7 +83,8 @@ func guide(t *testing.T) (lines []string) {
 	return lines
 }
 
-// alike hides what is another one each time: starts, times, numbers; and whether what a member lists is all that it owns, for it may have come in two parts.
+// alike hides what is another one each time: starts, times, numbers; and whether what a member lists is all that it
+// owns, for it may have come in two parts.
 func alike(s string) string {
 	for _, r := range [][2]string{
 		{`(web-[0-9])-[0-9a-f]{16}`, "$1-START"}, {`"20[0-9-]+T[0-9:.]+Z"`, `"TIME"`}, {`"syncEpoch":"1\.[0-9]+/`, `"syncEpoch":"1.N/`},

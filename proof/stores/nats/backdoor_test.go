@@ -24,7 +24,8 @@ const most = 1<<20 - headerRoom
 
 const headerRoom = 1 << 10
 
-// backdoor reads and damages what a store keeps, with the vendor's client: the layout is the one that the store's package documents.
+// backdoor reads and damages what a store keeps, with the vendor's client: the layout is the one that the store's
+// package documents.
 type backdoor struct {
 	js     jetstream.JetStream
 	bucket string

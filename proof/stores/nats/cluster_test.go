@@ -18,8 +18,8 @@ import (
 	"github.com/rota-run/rota/store/storetest"
 )
 
-// TestCluster runs the suites on three nodes, with three replicas of each stream. It does not run in parallel: more than two clusters at a time, on a
-// small machine, elect leaders and do little else.
+// TestCluster runs the suites on three nodes, with three replicas of each stream. It does not run in parallel: more
+// than two clusters at a time, on a small machine, elect leaders and do little else.
 func TestCluster(t *testing.T) {
 	c, err := server.Spawn(rig.LongDeadline(t), server.Options{Dir: folder(t), Nodes: 3, NoSync: true, NoAdvertise: true})
 	must.Succeed(t, err)
@@ -57,8 +57,8 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// appendToNewLogs appends through each node to logs that another node has just made. A node learns of a new stream a moment after the cluster made it;
-// no append may fail for that, and opening a log must write nothing.
+// appendToNewLogs appends through each node to logs that another node has just made. A node learns of a new stream a
+// moment after the cluster made it; no append may fail for that, and opening a log must write nothing.
 func appendToNewLogs(t *testing.T, c *server.Processes) {
 	b := bucket()
 	var nodes []nats.Driver
@@ -92,8 +92,9 @@ func leader(t *testing.T, door backdoor, p *server.Processes, stream string) int
 	return slices.Index(p.Names(), name)
 }
 
-// TestFrozenLeader freezes a leader until another one leads, writes to that one, and asks while the old one goes on. It still takes itself for the
-// leader for a moment: Get must not believe it, nor may a log become shorter, nor a write be called refused that the new leader does.
+// TestFrozenLeader freezes a leader until another one leads, writes to that one, and asks while the old one goes on. It
+// still takes itself for the leader for a moment: Get must not believe it, nor may a log become shorter, nor a write be
+// called refused that the new leader does.
 func TestFrozenLeader(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, 3)

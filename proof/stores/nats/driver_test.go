@@ -77,7 +77,8 @@ func TestJournal(t *testing.T) {
 	})
 }
 
-// TestNewLogIsServed: who opens a log that was just made waits until its node knows of it, and writes nothing to find out.
+// TestNewLogIsServed: who opens a log that was just made waits until its node knows of it, and writes nothing to find
+// out.
 func TestNewLogIsServed(t *testing.T) {
 	t.Parallel()
 	r := startRelay(t)

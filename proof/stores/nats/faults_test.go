@@ -25,7 +25,8 @@ func proxyTo(t *testing.T, url string) *faultproxy.Proxy {
 	return rig.Link(t, strings.TrimPrefix(url, "nats://"))
 }
 
-// TestServerKilled gives each store a server process of its own, which is killed with SIGKILL and started again with its data.
+// TestServerKilled gives each store a server process of its own, which is killed with SIGKILL and started again with
+// its data.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	place.Crashes(t, func(t *testing.T) (nats.Options, func(*testing.T)) {

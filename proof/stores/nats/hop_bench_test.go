@@ -64,7 +64,8 @@ func BenchmarkHop(b *testing.B) {
 	})
 }
 
-// BenchmarkBareHop is the same with the vendor's client: fetch, publish create-only without waiting for each answer, acknowledge.
+// BenchmarkBareHop is the same with the vendor's client: fetch, publish create-only without waiting for each answer,
+// acknowledge.
 func BenchmarkBareHop(b *testing.B) {
 	edges := []*bareEdge{newBareEdge(b), newBareEdge(b)}
 	must.Succeed(b, edges[0].fill(0, 0, hopMessages))

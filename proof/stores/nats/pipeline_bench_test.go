@@ -23,8 +23,8 @@ const (
 	pipeParts    = 4 // in which the source is read
 )
 
-// BenchmarkPipeline runs a flow of a source, read in four parts, and three stages, each on one slot, from its submission to the end of its job. It
-// compares with BenchmarkBarePipeline.
+// BenchmarkPipeline runs a flow of a source, read in four parts, and three stages, each on one slot, from its
+// submission to the end of its job. It compares with BenchmarkBarePipeline.
 func BenchmarkPipeline(b *testing.B) {
 	s := openWith(b, nats.Options{Bucket: bucket()})
 	var written atomic.Int64
@@ -73,8 +73,8 @@ func BenchmarkPipeline(b *testing.B) {
 	})
 }
 
-// BenchmarkBarePipeline is the same with the vendor's client, each stage a goroutine: fetch, publish create-only, acknowledge. Nothing ends it
-// but the number of messages.
+// BenchmarkBarePipeline is the same with the vendor's client, each stage a goroutine: fetch, publish create-only,
+// acknowledge. Nothing ends it but the number of messages.
 func BenchmarkBarePipeline(b *testing.B) {
 	var edges []*bareEdge
 	for range pipeStages {

@@ -26,7 +26,8 @@ func putNewest(t *testing.T, s *nats.Store, key, value string) {
 	}
 }
 
-// TestReadsAreConfirmed changes a document after a leader has read it: in a cluster that is what a leader answers that was replaced.
+// TestReadsAreConfirmed changes a document after a leader has read it: in a cluster that is what a leader answers that
+// was replaced.
 func TestReadsAreConfirmed(t *testing.T) {
 	t.Parallel()
 	b, r := bucket(), startRelay(t)

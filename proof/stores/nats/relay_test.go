@@ -16,8 +16,9 @@ import (
 	"github.com/rota-run/rota/store/nats"
 )
 
-// relay passes the requests of a handle to the server that all tests share, one after the other, and the answers back. It knows their subjects: a test can lose
-// or replace the answer to one step of a call, which a proxy of bytes cannot do. The handle is connected to a server without JetStream, which only the relay uses.
+// relay passes the requests of a handle to the server that all tests share, one after the other, and the answers back.
+// It knows their subjects: a test can lose or replace the answer to one step of a call, which a proxy of bytes cannot
+// do. The handle is connected to a server without JetStream, which only the relay uses.
 type relay struct {
 	url string
 	to  *nc.Conn
@@ -28,7 +29,8 @@ type relay struct {
 	answer  answerer
 }
 
-// answerer decides what a request is answered with: nil for nothing. pass has the server do what it asks, and returns the server's answer.
+// answerer decides what a request is answered with: nil for nothing. pass has the server do what it asks, and returns
+// the server's answer.
 type answerer func(request *nc.Msg, pass func() []byte) []byte
 
 // faithful changes nothing.
@@ -127,7 +129,8 @@ func (r *relay) requests() int {
 	return r.count
 }
 
-// sent is how many requests a handle sends in some calls. It asks for a document after them, which the relay gets after all that was sent before.
+// sent is how many requests a handle sends in some calls. It asks for a document after them, which the relay gets after
+// all that was sent before.
 func (r *relay) sent(t *testing.T, s *nats.Store, calls func()) int {
 	t.Helper()
 	before := r.requests()

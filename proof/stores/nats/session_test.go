@@ -88,7 +88,8 @@ func TestSilentUser(t *testing.T) {
 	}
 }
 
-// TestTakenOverDocumentIsLeftAlone has another write over a session's document: the session neither repeats nor removes that.
+// TestTakenOverDocumentIsLeftAlone has another write over a session's document: the session neither repeats nor removes
+// that.
 func TestTakenOverDocumentIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	open := place.Empty(t)
@@ -105,8 +106,9 @@ func TestTakenOverDocumentIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestPutRenewsAll writes one document of a session so often that another one, written once, would have vanished. Each Put itself has written that one
-// again when it returns, with a new time to live: no Put relies on the goroutine that renews for a silent user.
+// TestPutRenewsAll writes one document of a session so often that another one, written once, would have vanished. Each
+// Put itself has written that one again when it returns, with a new time to live: no Put relies on the goroutine that
+// renews for a silent user.
 func TestPutRenewsAll(t *testing.T) {
 	t.Parallel()
 	b := bucket()
@@ -134,7 +136,8 @@ func TestPutRenewsAll(t *testing.T) {
 	wantValue(t, a, "s/still", "x", still)
 }
 
-// TestExpiredAtTheServerAlone lets a document vanish while the session still holds a lease, as after the suspension of a machine.
+// TestExpiredAtTheServerAlone lets a document vanish while the session still holds a lease, as after the suspension of
+// a machine.
 func TestExpiredAtTheServerAlone(t *testing.T) {
 	t.Parallel()
 	b := bucket()
@@ -157,7 +160,8 @@ func TestExpiredAtTheServerAlone(t *testing.T) {
 	}
 }
 
-// TestSessionOutlivesTheServersDeath restarts the server faster than the ttl; a session that nobody renews vanishes all the same.
+// TestSessionOutlivesTheServersDeath restarts the server faster than the ttl; a session that nobody renews vanishes all
+// the same.
 func TestSessionOutlivesTheServersDeath(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, 1)

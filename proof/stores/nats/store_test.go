@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// folder is a folder for a server in this process. It goes when the test ends: in a while, if what the server leaves running still writes to it.
+// folder is a folder for a server in this process. It goes when the test ends: in a while, if what the server leaves
+// running still writes to it.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "rota-nats-")

@@ -15,8 +15,8 @@ import (
 	"github.com/rota-run/rota/store/nats"
 )
 
-// TestAChangeBesideALostConsumer takes the consumer of a watch away and changes something at the moment in which the watch notices: the client makes
-// another consumer by itself, which delivers only what comes later.
+// TestAChangeBesideALostConsumer takes the consumer of a watch away and changes something at the moment in which the
+// watch notices: the client makes another consumer by itself, which delivers only what comes later.
 func TestAChangeBesideALostConsumer(t *testing.T) {
 	t.Parallel()
 	b := bucket()
@@ -36,8 +36,8 @@ func changeBesideALostConsumer(t *testing.T, s *nats.Store, door backdoor) {
 	}
 }
 
-// loseConsumers takes the consumers of a subject away, at least one. Of those that are listed one may be gone already: a client, and a watch, leave old ones
-// on the server for a moment.
+// loseConsumers takes the consumers of a subject away, at least one. Of those that are listed one may be gone already:
+// a client, and a watch, leave old ones on the server for a moment.
 func loseConsumers(ctx context.Context, t *testing.T, door backdoor, subject string) {
 	t.Helper()
 	stream := door.stream(t, door.docs())

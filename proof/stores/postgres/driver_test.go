@@ -16,7 +16,8 @@ import (
 // newest is another text after each change of rows, or of the log.
 const newest = `SELECT (SELECT string_agg(key || version, ' ' ORDER BY key) FROM %[1]q.rows) UNION ALL SELECT last::text FROM %[1]q.head`
 
-// throughLink opens two handles, one behind a link, which has made each kind of change once: later ones are one message.
+// throughLink opens two handles, one behind a link, which has made each kind of change once: later ones are one
+// message.
 func throughLink(t *testing.T) (witness, through postgres.Driver, l drivertest.Link) {
 	t.Helper()
 	hurry := func(o *postgres.Options) { o.Timeout = 2 * time.Second }

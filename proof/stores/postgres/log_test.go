@@ -15,8 +15,8 @@ import (
 	"github.com/rota-run/rota/store/postgres"
 )
 
-// TestTrimFreesSpace appends and trims again and again: the tables do not grow. The server is the test's own: what others read keeps a vacuum from what they
-// may still see.
+// TestTrimFreesSpace appends and trims again and again: the tables do not grow. The server is the test's own: what
+// others read keeps a vacuum from what they may still see.
 func TestTrimFreesSpace(t *testing.T) {
 	t.Parallel()
 	srv := own(t, server.Options{})
@@ -78,8 +78,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestHeadGoesBack: a log that ends before what a handle has seen is that of a server that was replaced, or has lost its
-// end. It is not believed at once; another handle takes it as it is.
+// TestHeadGoesBack: a log that ends before what a handle has seen is that of a server that was replaced, or has lost
+// its end. It is not believed at once; another handle takes it as it is.
 func TestHeadGoesBack(t *testing.T) {
 	t.Parallel()
 	o := options(t)

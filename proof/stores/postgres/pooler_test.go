@@ -11,7 +11,8 @@ import (
 	"github.com/rota-run/rota/store/postgres"
 )
 
-// TestPooler: pgbouncer is refused where it shares the server's processes, and used where it does not; then heartbeats judge alone.
+// TestPooler: pgbouncer is refused where it shares the server's processes, and used where it does not; then heartbeats
+// judge alone.
 func TestPooler(t *testing.T) {
 	t.Parallel()
 	s := own(t, server.Options{})

@@ -68,7 +68,8 @@ func awaitGone(t *testing.T, s *postgres.Store, hints <-chan struct{}, key strin
 	}
 }
 
-// TestSessionOfAKilledProcess kills the owner of a session, which cannot close it: others with sessions hear of it at once, long before its ttl.
+// TestSessionOfAKilledProcess kills the owner of a session, which cannot close it: others with sessions hear of it at
+// once, long before its ttl.
 func TestSessionOfAKilledProcess(t *testing.T) {
 	t.Parallel()
 	o := options(t)

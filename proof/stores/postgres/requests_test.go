@@ -37,8 +37,8 @@ func metered(t *testing.T, server string) *meter {
 	return m
 }
 
-// forward passes on what a client says: a greeting without a type, then messages with one. The server answers a Sync and
-// a simple query, each once.
+// forward passes on what a client says: a greeting without a type, then messages with one. The server answers a Sync
+// and a simple query, each once.
 func forward(to io.Writer, from *bufio.Reader, count *atomic.Int64) error {
 	for head := 4; ; head = 5 {
 		b, err := from.Peek(head)

@@ -45,7 +45,8 @@ func sessions(t *testing.T, o postgres.Options) int {
 const terminate = `SELECT count(pg_terminate_backend(l.pid)) FROM %q.ties t JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted
 AND l.classid::bigint << 32 | l.objid::bigint = t.owner AND l.mode = 'ExclusiveLock'`
 
-// TestSessionIsTied: a process that reaches the server directly proves by a lock that it lives; behind a proxy it does not.
+// TestSessionIsTied: a process that reaches the server directly proves by a lock that it lives; behind a proxy it does
+// not.
 func TestSessionIsTied(t *testing.T) {
 	t.Parallel()
 	o := options(t)
@@ -63,7 +64,8 @@ func TestSessionIsTied(t *testing.T) {
 	}
 }
 
-// TestSessionOutlivesItsConnection: the server ends the connection of a process that lives. The session and its document stay, and it is tied again.
+// TestSessionOutlivesItsConnection: the server ends the connection of a process that lives. The session and its
+// document stay, and it is tied again.
 func TestSessionOutlivesItsConnection(t *testing.T) {
 	t.Parallel()
 	o := options(t)

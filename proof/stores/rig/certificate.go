@@ -16,7 +16,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// Certificate makes a certificate for 127.0.0.1 that signs itself, and its key, both as PEM, and the side of a client that trusts it alone.
+// Certificate makes a certificate for 127.0.0.1 that signs itself, and its key, both as PEM, and the side of a client
+// that trusts it alone.
 func Certificate(t testing.TB) (cert, key string, client *tls.Config) {
 	t.Helper()
 	secret := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)

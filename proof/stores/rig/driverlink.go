@@ -17,8 +17,8 @@ type driverLink struct {
 	over   sync.WaitGroup
 }
 
-// DriverLink makes a link for the suite of drivers. The value of newest is another one, compared by ==, after the server
-// has executed a change; it must not ask through the proxy.
+// DriverLink makes a link for the suite of drivers. The value of newest is another one, compared by ==, after the
+// server has executed a change; it must not ask through the proxy.
 func DriverLink(t *testing.T, proxy *faultproxy.Proxy, newest func() any) drivertest.Link {
 	return &driverLink{t: t, proxy: proxy, newest: newest}
 }

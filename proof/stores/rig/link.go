@@ -7,7 +7,8 @@ import (
 	"github.com/rota-run/rota/proof/faultproxy"
 )
 
-// Link returns a link to a server, host:port. Open it before the handle that uses it: the handle is then closed first, perhaps over a broken link.
+// Link returns a link to a server, host:port. Open it before the handle that uses it: the handle is then closed first,
+// perhaps over a broken link.
 func Link(t testing.TB, server string) *faultproxy.Proxy {
 	t.Helper()
 	p := link(t, server)

@@ -16,11 +16,13 @@ type Backend interface {
 	Close() error
 }
 
-// Members is protocoltest.Setup.Open for members on a real server. Each member has a link of its own, to one server after the other. A store that is
-// away is a link that holds all bytes. A member that crashes is one whose link is gone, so that its session must expire.
+// Members is protocoltest.Setup.Open for members on a real server. Each member has a link of its own, to one server
+// after the other. A store that is away is a link that holds all bytes. A member that crashes is one whose link is
+// gone, so that its session must expire.
 //
-// fresh makes an empty store; the function that it returns opens a handle through an address, host:port, and must leave Close to the caller: the story
-// itself ends each member, by Crash. A cleanup would come before that, and look like the death of members that still run.
+// fresh makes an empty store; the function that it returns opens a handle through an address, host:port, and must leave
+// Close to the caller: the story itself ends each member, by Crash. A cleanup would come before that, and look like the
+// death of members that still run.
 func Members[S Backend](p protocol.Protocol, servers []string, fresh func(*testing.T) func(t *testing.T, addr string) S,
 ) func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
 	return func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {

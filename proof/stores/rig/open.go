@@ -20,7 +20,8 @@ func Open[S store.Store](t testing.TB, open func(context.Context) (S, error)) S 
 	return s
 }
 
-// Opened opens a handle that the caller closes. It tries again while the server is not available, as it may be on a busy machine.
+// Opened opens a handle that the caller closes. It tries again while the server is not available, as it may be on a
+// busy machine.
 func Opened[S any](t testing.TB, open func(context.Context) (S, error)) S {
 	t.Helper()
 	ctx := Deadline(t)

@@ -90,8 +90,8 @@ func Drivers[O any, S Backend, D interface{ Close() error }, A any](
 	}
 }
 
-// ThroughLink opens two drivers of one new store: a witness, and one behind a link, with options that give up soon. What
-// newest returns changes with each change of the store, as for DriverLink.
+// ThroughLink opens two drivers of one new store: a witness, and one behind a link, with options that give up soon.
+// What newest returns changes with each change of the store, as for DriverLink.
 func ThroughLink[O any, S Backend, D interface{ Close() error }](
 	t *testing.T, p Place[O, S], open func(context.Context, O) (D, error), hurry func(*O), newest func(t *testing.T, o O) func() any,
 ) (witness, through D, l drivertest.Link) {

@@ -121,8 +121,8 @@ func Greets(t testing.TB, each func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// Front passes connections on to a server: pass gets both ends of each, which are closed when it returns. It returns its
-// address.
+// Front passes connections on to a server: pass gets both ends of each, which are closed when it returns. It returns
+// its address.
 func Front(t testing.TB, server string, pass func(client, server net.Conn)) string {
 	t.Helper()
 	return Greets(t, func(client net.Conn) {

@@ -8,10 +8,12 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// inARow is how many reads must be answered one after the other: clients that have several connections take turns among them.
+// inARow is how many reads must be answered one after the other: clients that have several connections take turns among
+// them.
 const inARow = 30
 
-// Answers waits until a handle, one of whose servers is silent, no longer asks that one: many reads of a document in a row get its version.
+// Answers waits until a handle, one of whose servers is silent, no longer asks that one: many reads of a document in a
+// row get its version.
 func Answers(t testing.TB, s store.Docs, key string, v store.Version) {
 	t.Helper()
 	ctx, began, asked := LongDeadline(t), time.Now(), 0

@@ -13,8 +13,9 @@ import (
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// TestWhatReadsCost counts the requests of a handle. At a follower, reading what is watched and has not changed costs a sync; reading it after a hint of
-// a change costs a sync and a read, which leaves the watch. At a single server each costs a read.
+// TestWhatReadsCost counts the requests of a handle. At a follower, reading what is watched and has not changed costs a
+// sync; reading it after a hint of a change costs a sync and a read, which leaves the watch. At a single server each
+// costs a read.
 func TestWhatReadsCost(t *testing.T) {
 	t.Parallel()
 	t.Run("alone", func(t *testing.T) {
@@ -30,8 +31,8 @@ func TestWhatReadsCost(t *testing.T) {
 	})
 }
 
-// What is not read within a tenth of a second after a hint, the handle reads itself, which costs more. So a busy machine may miss the price in a round; a
-// price that is too high is missed in all.
+// What is not read within a tenth of a second after a hint, the handle reads itself, which costs more. So a busy
+// machine may miss the price in a round; a price that is too high is missed in all.
 const (
 	cheapRounds = 3 // in a row
 	mostRounds  = 100
@@ -86,9 +87,9 @@ func whatReadsCost(t *testing.T, addr string, same, changed map[int32]int) {
 	t.Logf("%d rounds for %d cheap ones in a row", len(costs)/3, cheapRounds)
 }
 
-// TestWhatWritesCost counts the requests of a handle without watches: an append, a write and a heartbeat are a transaction
-// each, and a page of the log is a read of each record behind one of the head. A folder is made as a node that the servers
-// remove when it is empty: a node does not say that it is one.
+// TestWhatWritesCost counts the requests of a handle without watches: an append, a write and a heartbeat are a
+// transaction each, and a page of the log is a read of each record behind one of the head. A folder is made as a node
+// that the servers remove when it is empty: a node does not say that it is one.
 func TestWhatWritesCost(t *testing.T) {
 	t.Parallel()
 	tap, ctx := listenTap(t, ownServers(t, server.Options{}).Servers()[0]), rig.Deadline(t)

@@ -43,8 +43,8 @@ func TestDriver(t *testing.T) {
 	})
 }
 
-// TestWhatIsKnownIsInOrder reads a row that is watched behind one that is not. Both are raised while the request for the
-// first is on its way, so what was known of the other when it left is too old.
+// TestWhatIsKnownIsInOrder reads a row that is watched behind one that is not. Both are raised while the request for
+// the first is on its way, so what was known of the other when it left is too old.
 func TestWhatIsKnownIsInOrder(t *testing.T) {
 	t.Parallel()
 	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t), Session: time.Minute}, rig.Deadline(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// TestWhatSomebodyElseWrote: a node that somebody made or changed with the servers' shell is a document with that text. It can be changed and deleted like
-// any other, and does not keep the others of its folder from being read.
+// TestWhatSomebodyElseWrote: a node that somebody made or changed with the servers' shell is a document with that text.
+// It can be changed and deleted like any other, and does not keep the others of its folder from being read.
 func TestWhatSomebodyElseWrote(t *testing.T) {
 	t.Parallel()
 	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.Deadline(t)

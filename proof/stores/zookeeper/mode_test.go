@@ -14,7 +14,8 @@ import (
 // readsAtLeader is how many reads at a leader are looked at, after it has said that it leads.
 const readsAtLeader = 50
 
-// TestBarriers counts what a read asks of each of three servers: a follower for a sync, the leader for a transaction, because it lets a sync pass.
+// TestBarriers counts what a read asks of each of three servers: a follower for a sync, the leader for a transaction,
+// because it lets a sync pass.
 func TestBarriers(t *testing.T) {
 	t.Parallel()
 	c, ctx := threeServers(t), rig.Deadline(t)
@@ -46,8 +47,8 @@ func TestBarriers(t *testing.T) {
 	}
 }
 
-// TestSilentNode connects to one of three nodes, which falls silent and closes nothing. The handle notices that and uses
-// another one, while the first is still silent.
+// TestSilentNode connects to one of three nodes, which falls silent and closes nothing. The handle notices that and
+// uses another one, while the first is still silent.
 func TestSilentNode(t *testing.T) {
 	t.Parallel()
 	o := zookeeper.Options{Path: freshPath(t), Session: 4 * time.Second}

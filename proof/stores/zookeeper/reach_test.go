@@ -15,8 +15,9 @@ import (
 // reach makes an empty store on the shared server, reached through links that break.
 func reach(t *testing.T) storetest.Reach[*zookeeper.Store] { return reachOf(t, servers(t)) }
 
-// reachOf spreads handles over servers: each is connected to one of them. A handle gives up a server that is silent for two thirds of the session's
-// timeout. Where no fault is intended, that must be longer than any pause of a busy machine.
+// reachOf spreads handles over servers: each is connected to one of them. A handle gives up a server that is silent for
+// two thirds of the session's timeout. Where no fault is intended, that must be longer than any pause of a busy
+// machine.
 func reachOf(t *testing.T, addrs []string) storetest.Reach[*zookeeper.Store] {
 	path, n := freshPath(t), 0
 	next := func(session time.Duration) zookeeper.Options {

@@ -13,8 +13,9 @@ import (
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// TestReconnects resets the connection of a handle that holds watches again and again, while calls wait for it. The watches must go on, and the client
-// library must hold none itself: it would set them again after each reconnect, and read its state without a lock (which the race detector reports).
+// TestReconnects resets the connection of a handle that holds watches again and again, while calls wait for it. The
+// watches must go on, and the client library must hold none itself: it would set them again after each reconnect, and
+// read its state without a lock (which the race detector reports).
 func TestReconnects(t *testing.T) {
 	t.Parallel()
 	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}
@@ -64,8 +65,8 @@ func keepAsking(ctx context.Context, s *zookeeper.Store) (wait func()) {
 	return wg.Wait
 }
 
-// TestCloseWhileMakingFolders closes handles while they make folders. No answer may be read that the library is still filling (which the race
-// detector reports).
+// TestCloseWhileMakingFolders closes handles while they make folders. No answer may be read that the library is still
+// filling (which the race detector reports).
 func TestCloseWhileMakingFolders(t *testing.T) {
 	t.Parallel()
 	o, ctx := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}, rig.LongDeadline(t)

@@ -29,7 +29,8 @@ func quorate(t *testing.T) func(t *testing.T) *zookeeper.Store {
 func TestDocsByQuorum(t *testing.T) { t.Parallel(); storetest.Docs(t, quorate) }
 func TestLogByQuorum(t *testing.T)  { t.Parallel(); storetest.Log(t, quorate) }
 
-// TestOnThreeServers runs suites whose handles are each connected to one of three servers, so that they read through other servers than they write.
+// TestOnThreeServers runs suites whose handles are each connected to one of three servers, so that they read through
+// other servers than they write.
 func TestOnThreeServers(t *testing.T) {
 	t.Parallel()
 	addrs := threeServers(t).Servers()

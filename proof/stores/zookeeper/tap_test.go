@@ -126,7 +126,8 @@ func (tp *tap) requests(server io.Writer, client io.Reader) {
 	}
 }
 
-// record counts a request: its length, an id, what it asks for, and for a read the length of a path, the path, and whether it leaves a watch.
+// record counts a request: its length, an id, what it asks for, and for a read the length of a path, the path, and
+// whether it leaves a watch.
 func (tp *tap) record(p []byte) {
 	op := int32(binary.BigEndian.Uint32(p[8:]))
 	tp.mu.Lock()

@@ -20,8 +20,9 @@ func newest(tap *tap) uint64 {
 	return granted[len(granted)-1]
 }
 
-// cutOff returns what a handle is reached through, and cuts it off until the servers have ended its session. They end sessions in the order of their last
-// signs of life plus their timeouts: so a session that began later, has a longer timeout and is cut off too ends later.
+// cutOff returns what a handle is reached through, and cuts it off until the servers have ended its session. They end
+// sessions in the order of their last signs of life plus their timeouts: so a session that began later, has a longer
+// timeout and is cut off too ends later.
 func cutOff(t *testing.T, link *faultproxy.Proxy, session time.Duration) {
 	t.Helper()
 	link.Refuse()
@@ -38,7 +39,8 @@ func cutOff(t *testing.T, link *faultproxy.Proxy, session time.Duration) {
 	})
 }
 
-// TestWatchesOutliveTheSession cuts a handle off for so long that the servers end its session, and with it ZooKeeper's watches.
+// TestWatchesOutliveTheSession cuts a handle off for so long that the servers end its session, and with it ZooKeeper's
+// watches.
 func TestWatchesOutliveTheSession(t *testing.T) {
 	t.Parallel()
 	o := zookeeper.Options{Servers: servers(t), Path: freshPath(t)}

@@ -118,7 +118,8 @@ func Rejected(answer []byte) (points uint64, why string) {
 	return points, why
 }
 
-// Partial is the outcome of a batch that was taken, by the bytes of the answer; say makes text of a server fit for people.
+// Partial is the outcome of a batch that was taken, by the bytes of the answer; say makes text of a server fit for
+// people.
 func Partial(batch []publish.Sample, answer []byte, say func([]byte) string) publish.Outcome {
 	points, why := Rejected(answer)
 	if points == 0 {

@@ -40,8 +40,9 @@ func TestAnEndlessAnswerIsCut(t *testing.T) {
 	}
 }
 
-// TestAServerThatFailsIsLeft: after a status of its own fault the next server is asked; a refusal is no reason to leave, and nobody else is asked where it says so.
-// What an answer repeats of the login is not in an error, with a password or without, nor a part of it.
+// TestAServerThatFailsIsLeft: after a status of its own fault the next server is asked; a refusal is no reason to
+// leave, and nobody else is asked where it says so. What an answer repeats of the login is not in an error, with a
+// password or without, nor a part of it.
 func TestAServerThatFailsIsLeft(t *testing.T) {
 	t.Parallel()
 	secret := strings.Repeat("hush-", 400) // as long as tokens of some issuers

@@ -112,7 +112,8 @@ func insideServer(e env) *demo.Server {
 	}
 }
 
-// apart is the environment of a member that shares this process: what it says goes to its log, and no setting comes from around it.
+// apart is the environment of a member that shares this process: what it says goes to its log, and no setting comes
+// from around it.
 func (e env) apart(log io.Writer) env {
 	return env{stdin: strings.NewReader(""), stdout: log, stderr: log, getenv: func(name string) string {
 		if strings.HasPrefix(name, "ROTA_") {
@@ -122,7 +123,8 @@ func (e env) apart(log io.Writer) env {
 	}}
 }
 
-// runInside is rota run with these arguments, on a store that is open. It leaves gracefully when ctx ends, and not for signals.
+// runInside is rota run with these arguments, on a store that is open. It leaves gracefully when ctx ends, and not for
+// signals.
 func (e env) runInside(ctx context.Context, args []string, on store.Full) error {
 	cmd := &cobra.Command{Use: "run"}
 	runFlags(cmd.Flags())

@@ -31,8 +31,8 @@ func (i *interrupter) Write(b []byte) (int, error) {
 	return i.Text.Write(b)
 }
 
-// A demonstration inside this process that is interrupted ends its members in order, also the one that stands still, and leaves nothing running. It
-// has the process for itself, so that what is left is its own.
+// A demonstration inside this process that is interrupted ends its members in order, also the one that stands still,
+// and leaves nothing running. It has the process for itself, so that what is left is its own.
 func TestAnInterruptedDemoInMemory(t *testing.T) {
 	others := goleak.IgnoreCurrent()
 	dir := t.TempDir()

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// rota links no server. Where the program that runs one is missing, the demonstration says what it is and how to get it, and leaves nothing.
+// rota links no server. Where the program that runs one is missing, the demonstration says what it is and how to get
+// it, and leaves nothing.
 func TestDemoWithoutTheProgramForServers(t *testing.T) {
 	p := newPlace(t)
 	t.Setenv("PATH", p.dir)

@@ -31,7 +31,8 @@ type stage struct {
 	stop        func() error
 }
 
-// newStage starts a server where the text is that of one alone, "etcd:", "nats:" or "postgres:"; else it is a store that is there.
+// newStage starts a server where the text is that of one alone, "etcd:", "nats:" or "postgres:"; else it is a store
+// that is there.
 func newStage(ctx context.Context, e env, text string) (*stage, error) {
 	s := &stage{env: e, stop: func() error { return nil }}
 	switch scheme, rest, _ := strings.Cut(text, ":"); {
@@ -89,7 +90,8 @@ func answers(ctx context.Context, e env, text string) error {
 	return nil
 }
 
-// onServer plays beside a place on a server that runs. In a database the place is a schema, the second part of the path.
+// onServer plays beside a place on a server that runs. In a database the place is a schema, the second part of the
+// path.
 func (s *stage) onServer(text string) {
 	base, query, _ := strings.Cut(text, "?")
 	parts := 3 // slashes of a URL with a place
@@ -127,7 +129,8 @@ func (s *stage) next() *demo.Server {
 	}
 }
 
-// demoServer is the program that runs a server of etcd, NATS or PostgreSQL. It is a program of its own, so that rota links no server.
+// demoServer is the program that runs a server of etcd, NATS or PostgreSQL. It is a program of its own, so that rota
+// links no server.
 const demoServer = "rota-demo-server"
 
 // serverVariable is the environment variable that names the program where it is neither beside rota nor in PATH.
@@ -174,8 +177,8 @@ func findDemoServer(said string) (string, error) {
 	return found, nil
 }
 
-// startDemoServer returns when the server can be used; ctx bounds that alone. The server ends with its standard input, and so with this process too:
-// when a demonstration is interrupted, its members leave first.
+// startDemoServer returns when the server can be used; ctx bounds that alone. The server ends with its standard input,
+// and so with this process too: when a demonstration is interrupted, its members leave first.
 func startDemoServer(ctx context.Context, program, kind, dir string) (url string, end func() error, err error) {
 	cmd := exec.Command(program, kind, dir) //nolint:gosec // the program that is beside rota, or that the user names
 	var said strings.Builder                // read it when the process has ended

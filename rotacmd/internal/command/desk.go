@@ -31,7 +31,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// deskPath is where a member says something to commands on its machine. It names the build: a command of another one reads the store itself.
+// deskPath is where a member says something to commands on its machine. It names the build: a command of another one
+// reads the store itself.
 func deskPath(what string) string {
 	return "/" + version + "/" + cmp.Or(revision(), "unknown") + "/" + what
 }
@@ -52,7 +53,8 @@ type desk struct {
 	one     sync.Mutex             // a look goes through all tasks: the member's own work comes first
 }
 
-// openDesk listens for commands on this machine; nil where they read the store: it is not a directory, or the log alone does not say what is true.
+// openDesk listens for commands on this machine; nil where they read the store: it is not a directory, or the log alone
+// does not say what is true.
 func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 	dir, err := stores.Directory(c.store)
 	log, ok := c.node.Store.(store.Log)
@@ -110,8 +112,8 @@ func (d *desk) overviewFor(w http.ResponseWriter, r *http.Request) {
 // errNew is the answer of a member that has not read the log yet.
 var errNew = errors.New("this member has only just begun")
 
-// caughtUp returns the value with all entries that are in the log now, and the log's newest index. If the member does not get so far in a short time, the
-// value is an earlier one.
+// caughtUp returns the value with all entries that are in the log now, and the log's newest index. If the member does
+// not get so far in a short time, the value is an earlier one.
 func (d *desk) caughtUp(ctx context.Context) (cluster.Value, uint64, error) {
 	v := d.whole()
 	if v.Index() == 0 {
@@ -166,7 +168,8 @@ func overviewOf(ctx context.Context, docs store.Docs, w view.Viewer, sight view.
 	return overview{Status: s, Unguarded: sight.Unguarded(), Undecided: undecided(sight, false), Sinks: sinks}, err
 }
 
-// metricsOf is what /metrics of a member shows: its own, those of flows, of the Go runtime and the process, and which build it is.
+// metricsOf is what /metrics of a member shows: its own, those of flows, of the Go runtime and the process, and which
+// build it is.
 func metricsOf(n *node.Node) prometheus.Gatherer {
 	reg := prometheus.NewRegistry()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{

@@ -79,8 +79,8 @@ func (p proofreader) line(args []string) error {
 	return nil
 }
 
-// named checks that there are such a command and such flags: what running text says, where words stand for arguments. It returns the command, and what
-// follows its name.
+// named checks that there are such a command and such flags: what running text says, where words stand for arguments.
+// It returns the command, and what follows its name.
 func (p proofreader) named(args []string) (*cobra.Command, []string, error) {
 	root := newRoot(env{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
 	cmd, rest, err := root.Find(args)
@@ -110,7 +110,8 @@ func (p proofreader) store(text string, kindIsEnough bool) error {
 	return stores.Check(strings.ReplaceAll(text, "/etc/rota", p.etc), stores.Options{Getenv: func(string) string { return "x" }})
 }
 
-// document checks a whole document. It returns how many lines and how many mentions it has looked at, and what is wrong.
+// document checks a whole document. It returns how many lines and how many mentions it has looked at, and what is
+// wrong.
 func (p proofreader) document(text string) (lines, mentions int, faults []string) {
 	blocks, err := pages.Blocks(text)
 	if err != nil {
@@ -157,8 +158,8 @@ func isTyped(b pages.Block) bool {
 	return false
 }
 
-// Each line of all documents that can be copied into a shell is one that this command takes, up to the address of the store; and where the running text
-// names a command or a flag, there is one.
+// Each line of all documents that can be copied into a shell is one that this command takes, up to the address of the
+// store; and where the running text names a command or a flag, there is one.
 func TestDocumentsSpeakOfThisCommand(t *testing.T) {
 	t.Parallel()
 	const root = "../../.."

@@ -76,7 +76,8 @@ func (o *observer) watch(ctx context.Context, see func() (enough bool, err error
 	}
 }
 
-// lookAgain is one more look, that may take so long as any command. A store that is away is waited for: it is said when it goes and when it is back.
+// lookAgain is one more look, that may take so long as any command. A store that is away is waited for: it is said when
+// it goes and when it is back.
 func (o *observer) lookAgain(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -106,7 +107,8 @@ type follower struct {
 	flow  flowView
 }
 
-// follow tells what happens to a job until it has ended. The error is silent where the job did not complete: that was told.
+// follow tells what happens to a job until it has ended. The error is silent where the job did not complete: that was
+// told.
 func (o *observer) follow(ctx context.Context, f *follower) error {
 	var end view.Job
 	err := o.watch(ctx, func() (bool, error) {

@@ -227,7 +227,8 @@ func (o *observer) again(flag string) string {
 	return o.hint(strings.Join(append(words, flag), " "))
 }
 
-// hint completes a command of ours so that it can be copied: with the store, where the user named that on the command line.
+// hint completes a command of ours so that it can be copied: with the store, where the user named that on the command
+// line.
 func (o *observer) hint(command string) string {
 	if o.named && !strings.Contains(command, "--store") {
 		command += " --store " + plain.Word(o.name)

@@ -13,7 +13,8 @@ type mortal struct {
 	store.SessionEnder
 }
 
-// TestWhyThereIsNoGuardian: a member without one says why, in words that its heartbeat carries to rota member list and rota status.
+// TestWhyThereIsNoGuardian: a member without one says why, in words that its heartbeat carries to rota member list and
+// rota status.
 func TestWhyThereIsNoGuardian(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]struct {

@@ -78,7 +78,8 @@ func newHealth(e env) *cobra.Command {
 	return cmd
 }
 
-// clientTrusting makes a client that takes one certificate and no other, whatever the name in it: a probe asks by an address.
+// clientTrusting makes a client that takes one certificate and no other, whatever the name in it: a probe asks by an
+// address.
 func clientTrusting(path string) (*http.Client, error) {
 	if path == "" {
 		return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: stay}, nil

@@ -208,8 +208,8 @@ func (o *observer) addFlow(ctx context.Context, job *view.Job) (err error) {
 	return nil
 }
 
-// flowRows draws the tasks of a flow in their order, each with what comes to it, and a bar where it is known how much that is. Rates are by task, nil where
-// there was no look before.
+// flowRows draws the tasks of a flow in their order, each with what comes to it, and a bar where it is known how much
+// that is. Rates are by task, nil where there was no look before.
 func flowRows(f *view.Flow, rates map[string]float64) [][]string {
 	rows := [][]string{{"FLOW", "FROM", "SLOTS", "IN", "PENDING", "OUT", "DEAD", "RATE", ""}}
 	for _, t := range f.Tasks {

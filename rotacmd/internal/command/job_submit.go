@@ -156,7 +156,8 @@ func (s *submission) tellForeign(e env, types work.Types) {
 	}
 }
 
-// allowHere turns what a member would have to be started with into what this command needs: it knows of no member what that allows.
+// allowHere turns what a member would have to be started with into what this command needs: it knows of no member what
+// that allows.
 func allowHere(hint string) string {
 	if flags, ok := strings.CutPrefix(hint, "start the members with "); ok {
 		return flags + " here too, where the members run with it"

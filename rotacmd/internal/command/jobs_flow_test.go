@@ -93,7 +93,8 @@ func (m *mended) retryFromFile(t *testing.T, ctx context.Context, p *place, memb
 	}
 }
 
-// Dead letters of a flow that is completed stay a problem until somebody drops them, and what the list leaves out is said.
+// Dead letters of a flow that is completed stay a problem until somebody drops them, and what the list leaves out is
+// said.
 func TestDeadLettersOfACompletedFlow(t *testing.T) {
 	p, m := newPlace(t), &mended{more: mostDead + 1}
 	m.end.Store(true)
@@ -147,7 +148,8 @@ func TestDeadLettersOfACompletedFlow(t *testing.T) {
 	}
 }
 
-// A segment on which a function fails is a dead letter: it is shown, put back when the function is mended, and then goes the way of the others.
+// A segment on which a function fails is a dead letter: it is shown, put back when the function is mended, and then
+// goes the way of the others.
 func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	p, m := newPlace(t), &mended{}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a failure waits for it
@@ -209,8 +211,8 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	}
 }
 
-// A cluster may keep its flows in a queue of its own: the store has nothing of them, a member with another queue is refused, and a command that was not
-// given the queue says where it is.
+// A cluster may keep its flows in a queue of its own: the store has nothing of them, a member with another queue is
+// refused, and a command that was not given the queue says where it is.
 func TestQueueApartFromTheStore(t *testing.T) {
 	p, m := newPlace(t), &mended{}
 	m.end.Store(true)

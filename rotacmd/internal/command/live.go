@@ -241,7 +241,8 @@ func (w *welcome) removed(reason string) {
 	w.say("was removed (%s): stopped its tasks, rejoining", reason)
 }
 
-// movedHere tells whether a start is that of a task which another member had before: not one that starts again here, and not one that this member gets back.
+// movedHere tells whether a start is that of a task which another member had before: not one that starts again here,
+// and not one that this member gets back.
 func movedHere(r supervisor.RunStarted, self cluster.MemberID) bool {
 	from := r.Grant.From
 	return r.First && from != "" && from != self && !r.Partition.Reserved()

@@ -38,8 +38,8 @@ func (o *observer) sight(ctx context.Context, sure bool) (s view.Sight, err erro
 	return s, err
 }
 
-// lookOn looks until nothing is open, for a while at most. A heartbeat that is old by its owner's clock proves nothing, for clocks differ: then it looks on
-// until there is another one, or none for the TTL by our own clock.
+// lookOn looks until nothing is open, for a while at most. A heartbeat that is old by its owner's clock proves nothing,
+// for clocks differ: then it looks on until there is another one, or none for the TTL by our own clock.
 func (o *observer) lookOn(ctx context.Context, quiet bool, look func(first bool) (open []string, err error)) error {
 	end := time.Now().Add(longestLook)
 	for first := true; ; first = false {

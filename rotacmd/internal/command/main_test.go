@@ -12,7 +12,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-// Here a command runs in the process of the test, without a clock. What a user sees of processes that run on is tested in proof/cli.
+// Here a command runs in the process of the test, without a clock. What a user sees of processes that run on is tested
+// in proof/cli.
 
 // TestMain gives the tests a home of their own: other members on this machine take none of their seats.
 func TestMain(m *testing.M) {

@@ -13,8 +13,9 @@ import (
 	"sync"
 )
 
-// limitMemory lets the garbage collector work harder before the kernel would end the process: it sets a soft limit of nine tenths of what
-// the cgroups of the process allow. GOMEMLIMIT, which the runtime reads itself, has precedence. It returns the limit, 0 where it set none.
+// limitMemory lets the garbage collector work harder before the kernel would end the process: it sets a soft limit of
+// nine tenths of what the cgroups of the process allow. GOMEMLIMIT, which the runtime reads itself, has precedence. It
+// returns the limit, 0 where it set none.
 func limitMemory(getenv func(string) string, root fs.FS) int64 {
 	if getenv("GOMEMLIMIT") != "" {
 		return 0
@@ -28,8 +29,9 @@ func limitMemory(getenv func(string) string, root fs.FS) int64 {
 	return limit
 }
 
-// The share of the live memory, in percent, that may be garbage before the next collection: that of the runtime while it is little, less where a member has
-// many tasks. A large member does not take twice what it needs, and a small one does not collect more often.
+// The share of the live memory, in percent, that may be garbage before the next collection: that of the runtime while
+// it is little, less where a member has many tasks. A large member does not take twice what it needs, and a small one
+// does not collect more often.
 const (
 	usualGarbage = 100
 	leastGarbage = 25
@@ -44,7 +46,8 @@ func garbageFor(live uint64) int {
 	return max(int(usualGarbage*muchGarbage/live), leastGarbage) //nolint:gosec // less than a hundred
 }
 
-// limitGarbage sets the share after each collection, until stop is called, which restores what was set. GOGC, which the runtime reads itself, has precedence.
+// limitGarbage sets the share after each collection, until stop is called, which restores what was set. GOGC, which the
+// runtime reads itself, has precedence.
 func limitGarbage(getenv func(string) string) (stop func()) {
 	if getenv("GOGC") != "" {
 		return func() {}
@@ -103,8 +106,8 @@ func (e env) machine() fs.FS {
 	return e.root
 }
 
-// cgroupMemory is the least memory limit of the cgroups that the process is in, as bytes; 0 where there is none. It reads both versions of
-// cgroups, below / of the file system; elsewhere than on Linux there are none.
+// cgroupMemory is the least memory limit of the cgroups that the process is in, as bytes; 0 where there is none. It
+// reads both versions of cgroups, below / of the file system; elsewhere than on Linux there are none.
 func cgroupMemory(root fs.FS) int64 {
 	own, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -131,7 +134,8 @@ func cgroupMemory(root fs.FS) int64 {
 
 func hasWord(list, word string) bool { return strings.Contains(","+list+",", ","+word+",") }
 
-// leastIn is the least limit of a cgroup and those above it. In a container without a name space of its own, the group may only be seen as the root.
+// leastIn is the least limit of a cgroup and those above it. In a container without a name space of its own, the group
+// may only be seen as the root.
 func leastIn(root fs.FS, mount, group, file string) int64 {
 	least := int64(math.MaxInt64)
 	for at := path.Clean("/" + group); ; at = path.Dir(at) {
@@ -161,8 +165,8 @@ func readLimit(root fs.FS, name string) int64 {
 	return limit
 }
 
-// The targets of the garbage collector. A process that reads the value once, shows something and ends has none below 400 MB; one that looks again has the
-// other target from then on.
+// The targets of the garbage collector. A process that reads the value once, shows something and ends has none below
+// 400 MB; one that looks again has the other target from then on.
 const (
 	looksOnce  = 10_000
 	looksAgain = 400
@@ -171,8 +175,8 @@ const (
 // leastForBigHeap is the memory limit from which on large pages are worth what they may waste.
 const leastForBigHeap = 1 << 30
 
-// lookOnce settles the memory of a process that reads the value, shows something and ends. GOGC, with which it returns false, and the limit of the cgroup
-// have precedence.
+// lookOnce settles the memory of a process that reads the value, shows something and ends. GOGC, with which it returns
+// false, and the limit of the cgroup have precedence.
 func (e env) lookOnce() bool {
 	limit := limitMemory(e.getenv, e.machine())
 	if e.getenv("GOGC") != "" {

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outputGone reports whether the reader of the standard output or of the standard error is gone. A SIGPIPE alone does not say so: the process gets one for
-// each write to a connection that was closed, such as one to a server that was killed.
+// outputGone reports whether the reader of the standard output or of the standard error is gone. A SIGPIPE alone does
+// not say so: the process gets one for each write to a connection that was closed, such as one to a server that was
+// killed.
 func outputGone() bool {
 	var fds []unix.PollFd
 	for _, f := range []*os.File{os.Stdout, os.Stderr} {

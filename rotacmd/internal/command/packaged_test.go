@@ -131,7 +131,8 @@ func TestHealthOfAnotherCluster(t *testing.T) {
 	}
 }
 
-// TestLiveOfAnotherCluster: a probe for life hears nothing of another cluster's member, nor of what is no member, though it has no token.
+// TestLiveOfAnotherCluster: a probe for life hears nothing of another cluster's member, nor of what is no member,
+// though it has no token.
 func TestLiveOfAnotherCluster(t *testing.T) {
 	p := newPlace(t)
 	s := httptest.NewServer(api.Handler(api.Config{Member: "m", Store: "hidden", Place: placeOf("file:."), Token: "secret"}))

@@ -28,8 +28,8 @@ func within(t *testing.T, s store.Full) (*observer, *said.Text) {
 	return &observer{env: env{stdout: &out, stderr: &out}, name: "memory:", store: s, now: time.Now()}, &out
 }
 
-// TestFollowTheJournal: each record is shown once, also one that comes late or while another one is shown or the store is away, and one that looks like an
-// older one. Those of other kinds are not.
+// TestFollowTheJournal: each record is shown once, also one that comes late or while another one is shown or the store
+// is away, and one that looks like an older one. Those of other kinds are not.
 func TestFollowTheJournal(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		s := &moody{Full: memory.New().Open()}

@@ -25,15 +25,16 @@ import (
 	"github.com/rota-run/rota/tasks/program"
 )
 
-// perProcessor is how many members on a server a machine takes for each processor. Each follows what the others write, so the work of all grows with the square of
-// their number; with too many, all heartbeats come late, the members remove each other, and that makes more work.
+// perProcessor is how many members on a server a machine takes for each processor. Each follows what the others write,
+// so the work of all grows with the square of their number; with too many, all heartbeats come late, the members remove
+// each other, and that makes more work.
 const perProcessor = 32
 
 // errFull says that a machine has as many members as it takes.
 var errFull = errors.New("this machine is full")
 
-// takeSeat makes this process one of the members of this machine, until it ends. A store in a directory has seats of its own, and a machine on which none can be
-// kept has no limit.
+// takeSeat makes this process one of the members of this machine, until it ends. A store in a directory has seats of
+// its own, and a machine on which none can be kept has no limit.
 func (c *config) takeSeat() error {
 	if scheme, _, _ := strings.Cut(c.store, ":"); scheme == "file" || scheme == "memory" || !c.opens() {
 		return nil
@@ -170,8 +171,8 @@ const (
 	reload                // open files again
 )
 
-// asks tells what a signal asks for. SIGHUP means that the terminal was closed, or, to a process that has none, to reload. SIGPIPE means that the
-// reader of the output is gone: see outputGone.
+// asks tells what a signal asks for. SIGHUP means that the terminal was closed, or, to a process that has none, to
+// reload. SIGPIPE means that the reader of the output is gone: see outputGone.
 func asks(s os.Signal, terminal bool) request {
 	if s == syscall.SIGHUP && !terminal {
 		return reload
@@ -230,7 +231,8 @@ func leavingText(tasks int, hold, drain time.Duration) string {
 	return fmt.Sprintf("%s to hand over, at most %s · once more to end at once", many(tasks, "task"), drain)
 }
 
-// reload opens again what others may have renamed. Task files are watched all the time; settings count from the next start on.
+// reload opens again what others may have renamed. Task files are watched all the time; settings count from the next
+// start on.
 func (c *config) reload() {
 	file, ok := c.node.Publisher.(interface{ Reopen() error })
 	if ok {

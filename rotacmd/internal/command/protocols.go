@@ -43,7 +43,8 @@ func protocolNamed(name string) (protocol.Protocol, error) {
 	return nil, misused("--protocol "+nearestOr(name, names, names[0]), "unknown protocol %q: must be one of %s", name, protocolNames())
 }
 
-// protocolAt returns the protocol by which the members of a place agree; the default where nobody has ever joined or written a command.
+// protocolAt returns the protocol by which the members of a place agree; the default where nobody has ever joined or
+// written a command.
 func protocolAt(ctx context.Context, st protocol.Store) (protocol.Protocol, error) {
 	at, err := protocol.At(ctx, st)
 	if err != nil {

@@ -189,7 +189,8 @@ var (
 	linked  = "" // the commit, where the build does not know it by itself
 )
 
-// revision is the commit that the binary was built from, "" where that is not known. A plus at its end says that files were changed since.
+// revision is the commit that the binary was built from, "" where that is not known. A plus at its end says that files
+// were changed since.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

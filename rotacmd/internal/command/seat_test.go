@@ -9,7 +9,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/said"
 )
 
-// TestAFullMachine: as many members run on a machine as may, the next one is refused with the number, and gets the seat of one that ends.
+// TestAFullMachine: as many members run on a machine as may, the next one is refused with the number, and gets the seat
+// of one that ends.
 func TestAFullMachine(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("HOME", t.TempDir())

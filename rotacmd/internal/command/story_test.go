@@ -21,8 +21,8 @@ import (
 	"github.com/rota-run/rota/store/file"
 )
 
-// TestStories plays testdata/stories: what people type where members a and b have joined, an act a line. "empty" is the first act of a story in which there
-// is no store. $DIR is its folder, and $ASKER who it says has asked.
+// TestStories plays testdata/stories: what people type where members a and b have joined, an act a line. "empty" is the
+// first act of a story in which there is no store. $DIR is its folder, and $ASKER who it says has asked.
 func TestStories(t *testing.T) {
 	for _, st := range stories.Read(t, "testdata/stories/*.txt") {
 		t.Run(st.Name, func(t *testing.T) {
@@ -195,7 +195,8 @@ func (s *story) changes(do, name, text string) {
 	}
 }
 
-// history writes a log by hand: a joins at 12:00:01, c1 and c2 are submitted a second apart, c1 is killed. The writer "fast" has a clock that is an hour ahead.
+// history writes a log by hand: a joins at 12:00:01, c1 and c2 are submitted a second apart, c1 is killed. The writer
+// "fast" has a clock that is an hour ahead.
 func history(t *testing.T) {
 	t.Helper()
 	st := must.Get(file.Open(t.Context(), "store", file.Options{}))(t)

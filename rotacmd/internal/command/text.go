@@ -139,7 +139,8 @@ func storeFault(text, suffix string, a stores.Access, err error) error {
 	return failed("rota store check "+plain.Word(name), "%w", err)
 }
 
-// allowed is what a member allows its tasks besides what is harmless: addresses, programs, their variables, directories of log files, and of what they write.
+// allowed is what a member allows its tasks besides what is harmless: addresses, programs, their variables, directories
+// of log files, and of what they write.
 type allowed struct {
 	net, exec, env, tail, write []string
 	programs                    *program.Room // nil for the default

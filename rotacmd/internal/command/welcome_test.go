@@ -28,7 +28,8 @@ func (f slowFiles) Open(name string) (fs.File, error) {
 	return f.MapFS.Open(name)
 }
 
-// TestNothingWaitsForTheFirstScan: what a member says while its files are still being read waits for the first line, and the member does not.
+// TestNothingWaitsForTheFirstScan: what a member says while its files are still being read waits for the first line,
+// and the member does not.
 func TestNothingWaitsForTheFirstScan(t *testing.T) {
 	t.Parallel()
 	var out said.Text

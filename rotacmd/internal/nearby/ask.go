@@ -22,8 +22,9 @@ const (
 	maxAnswer = 4 << 20
 )
 
-// Ask asks the members of a directory for an HTTP path, always in the same order, and returns the first answer with status 200, of at most 4 MiB. The next
-// member is asked when one has refused, or has not answered for 100 ms. If none answers until ctx ends, it returns ErrNobody.
+// Ask asks the members of a directory for an HTTP path, always in the same order, and returns the first answer with
+// status 200, of at most 4 MiB. The next member is asked when one has refused, or has not answered for 100 ms. If none
+// answers until ctx ends, it returns ErrNobody.
 func Ask(ctx context.Context, dir, path string) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -76,7 +76,8 @@ func socketOf(member string) string {
 // startsWithin is how long a new socket may refuse: its member is about to listen.
 const startsWithin = time.Minute
 
-// sweep removes the sockets that refuse: nobody listens there any more. That of an earlier process of this member may be new.
+// sweep removes the sockets that refuse: nobody listens there any more. That of an earlier process of this member may
+// be new.
 func (d *directory) sweep(root *os.Root, own string) {
 	for _, name := range d.sockets() {
 		info, err := root.Lstat(path.Join(socketsDir, name))

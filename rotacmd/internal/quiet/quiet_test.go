@@ -34,7 +34,8 @@ func (d *disk) Write(b []byte) (int, error) {
 	return d.Buffer.Write(b)
 }
 
-// TestTheSameIsSaidSeldom: what goes wrong a thousand times a second is in the log a few times, and all of it is accounted for.
+// TestTheSameIsSaidSeldom: what goes wrong a thousand times a second is in the log a few times, and all of it is
+// accounted for.
 func TestTheSameIsSaidSeldom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,12 +17,14 @@ import (
 type Scheme struct {
 	Name string // "etcd"
 	Port string // where a host names none
-	// Keys are the parameters that it takes beside those that all take. With "schema" among them the path is a database, and the place of a cluster is a schema
-	// in it, which that parameter names, or a second part of the path.
+	// Keys are the parameters that it takes beside those that all take. With "schema" among them the path is a
+	// database, and the place of a cluster is a schema in it, which that parameter names, or a second part of the path.
 	Keys []string
-	// UserAtHost lets the user, without a password, stand before the hosts: user@host. People write it so for this store.
+	// UserAtHost lets the user, without a password, stand before the hosts: user@host. People write it so for this
+	// store.
 	UserAtHost bool
-	// Sink says that it takes samples: it is no store, its path may be empty, and its Keys may be any. Their values are in Extra.
+	// Sink says that it takes samples: it is no store, its path may be empty, and its Keys may be any. Their values are
+	// in Extra.
 	Sink bool
 }
 
@@ -109,13 +111,15 @@ func read(text string, kind Scheme, getenv func(string) string) (URL, error) {
 
 var errBeforeAt = errors.New("what stands before the @ is seen by everyone: write ?user=NAME&password=env:NAME_OF_A_VARIABLE")
 
-// strayAt reports whether what follows the hosts has an @ that is in no value: it ends a password with a slash or a question mark in it.
+// strayAt reports whether what follows the hosts has an @ that is in no value: it ends a password with a slash or a
+// question mark in it.
 func strayAt(rest string) bool {
 	before, _, found := strings.Cut(rest, "@")
 	return found && !strings.Contains(before, "=")
 }
 
-// cutAuthority splits "scheme://hosts/path?query" into hosts and the rest, which begins with a slash or a question mark, or is empty.
+// cutAuthority splits "scheme://hosts/path?query" into hosts and the rest, which begins with a slash or a question
+// mark, or is empty.
 func cutAuthority(text, scheme string) (authority, rest string, ok bool) {
 	text, ok = strings.CutPrefix(text, scheme+"://")
 	if i := strings.IndexAny(text, "/?#"); i >= 0 {
@@ -225,7 +229,8 @@ func place(path string) (string, error) {
 	return path, nil
 }
 
-// Hide removes what may be a secret from the text of a store: what stands before an @, and what follows a question mark.
+// Hide removes what may be a secret from the text of a store: what stands before an @, and what follows a question
+// mark.
 func Hide(text string) string {
 	scheme, _, _ := strings.Cut(text, ":")
 	shown, hidden, _ := strings.Cut(text, "?")

@@ -12,8 +12,8 @@
 // # Guarantees
 //
 // The tests of this package run the suite over drivers that make one mistake each: keys read in another order, versions
-// that come back, a change that is sent twice, an answer that is wrong about what happened, indexes that are given again.
-// The suites fail for each of them.
+// that come back, a change that is sent twice, an answer that is wrong about what happened, indexes that are given
+// again. The suites fail for each of them.
 //
 // # What is not guaranteed
 //

@@ -25,8 +25,8 @@ type JournalSetup struct {
 	// Through makes an empty store with two handles: a witness, and one whose changes pass a link. The outcomes are not
 	// tested if it is nil.
 	Through func(t *testing.T) (witness, through Orderer, link Link)
-	// Deposed makes a handle, and a switch: while it is on, reads are answered as of the moment when it was switched on. It
-	// is nil where no server can do so.
+	// Deposed makes a handle, and a switch: while it is on, reads are answered as of the moment when it was switched
+	// on. It is nil where no server can do so.
 	Deposed func(t *testing.T) (d Orderer, deposed func(on bool))
 }
 

@@ -28,8 +28,8 @@ type Setup struct {
 
 // Link makes faults between one handle and its store.
 type Link interface {
-	// Next plans what becomes of the next change that the handle sends; those behind it pass. meanwhile runs when that has
-	// happened, before the driver can know of it.
+	// Next plans what becomes of the next change that the handle sends; those behind it pass. meanwhile runs when that
+	// has happened, before the driver can know of it.
 	Next(f Fault, meanwhile func())
 	// Arrive lets the store execute what is on its way still.
 	Arrive()

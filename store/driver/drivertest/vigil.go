@@ -21,8 +21,8 @@ type Seer interface {
 type VigilSetup struct {
 	// Open makes an empty store. Each call of what it returns opens another handle, as another process would.
 	Open func(t *testing.T) func() Seer
-	// Through makes an empty store with two handles: a witness, and one whose changes pass a link. Late requests are not
-	// tested if it is nil.
+	// Through makes an empty store with two handles: a witness, and one whose changes pass a link. Late requests are
+	// not tested if it is nil.
 	Through func(t *testing.T) (witness, through Seer, link Link)
 }
 

@@ -125,7 +125,8 @@ func TestStoriesOfPolled(t *testing.T) {
 	protocoltest.Run(t, protocoltest.Setup{Virtual: true, TTL: 2 * time.Second, Many: 10, Open: open})
 }
 
-// TestIdleMembersAskSeldom counts the requests of 40 members that have nothing to do, at a TTL of 10 s, in virtual time.
+// TestIdleMembersAskSeldom counts the requests of 40 members that have nothing to do, at a TTL of 10 s, in virtual
+// time.
 func TestIdleMembersAskSeldom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,9 +13,9 @@
 //
 // # Guarantees
 //
-// All of package store that the driver's promises allow. A handle that was opened for reading refuses each change before
-// anything is sent. Close ends the sessions, the watches and the calls that are under way, and returns when no call is
-// left. Each error says where the store lies, and why a context has ended.
+// All of package store that the driver's promises allow. A handle that was opened for reading refuses each change
+// before anything is sent. Close ends the sessions, the watches and the calls that are under way, and returns when no
+// call is left. Each error says where the store lies, and why a context has ended.
 //
 // # What is not guaranteed
 //

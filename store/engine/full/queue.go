@@ -159,8 +159,8 @@ func (f *flowJournal) Free(ctx context.Context, at ...string) error {
 	return engine.Together(len(at), func(i int) error { return f.rows.Free(ctx, []string{f.prefix + at[i]}) })
 }
 
-// valueJournal is the log of one flow that keeps data as values of its journal, until the flow is dropped: their order is
-// that in which they were put, and not in which they are read.
+// valueJournal is the log of one flow that keeps data as values of its journal, until the flow is dropped: their order
+// is that in which they were put, and not in which they are read.
 type valueJournal struct {
 	*log.Log
 	values driver.JournalValues

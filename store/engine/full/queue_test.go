@@ -36,7 +36,8 @@ func TestQueueStaysSmall(t *testing.T) {
 	t.Run("ordered", func(t *testing.T) { t.Parallel(); staysSmall(t, ordered, 0, nil) })
 }
 
-// staysSmall is that on one kind of driver: at most how many rows a dropped flow leaves, and how it answers who makes it again.
+// staysSmall is that on one kind of driver: at most how many rows a dropped flow leaves, and how it answers who makes
+// it again.
 func staysSmall(t *testing.T, kind func(*drivermap.Map) engine.Driver, leaves int, again error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -182,8 +183,8 @@ func (n narrow) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (driv
 	return n.polled.Swap(ctx, op, with...)
 }
 
-// TestQueueRefused: a store without space, and one that takes small values alone, refuses what a flow puts out: nothing of
-// it is there, the error says why, and what fits goes on.
+// TestQueueRefused: a store without space, and one that takes small values alone, refuses what a flow puts out: nothing
+// of it is there, the error says why, and what fits goes on.
 func TestQueueRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct { // order-free: each is a store of its own

@@ -175,9 +175,9 @@ func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
 func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
 func TestSessions(t *testing.T) { t.Parallel(); storetest.Sessions(t, fresh) }
 
-// TestSessionByItsOwnClock: a session is renewed while nothing is put; one whose renewals do not come through ends after
-// its ttl, not earlier, stays so, and its lease is given back; one whose lease was taken ends when it next asks; and the
-// time that it took to begin counts.
+// TestSessionByItsOwnClock: a session is renewed while nothing is put; one whose renewals do not come through ends
+// after its ttl, not earlier, stays so, and its lease is given back; one whose lease was taken ends when it next asks;
+// and the time that it took to begin counts.
 func TestSessionByItsOwnClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -24,8 +24,8 @@ func (l *Log) appendAll(ctx context.Context, records [][]byte) (indexes []uint64
 	return indexes, nil
 }
 
-// AppendWith appends a record, and creates rows with it that it names. What is light need not survive a power cut that no
-// later record survives.
+// AppendWith appends a record, and creates rows with it that it names. What is light need not survive a power cut that
+// no later record survives.
 func (l *Log) AppendWith(ctx context.Context, record []byte, light bool, with []driver.Op) (uint64, error) {
 	order, ok := l.order.(driver.JournalWith)
 	if !ok {

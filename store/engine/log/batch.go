@@ -82,8 +82,8 @@ func (l *Log) queue(data []byte) *waiter {
 	return w
 }
 
-// lone makes the caller the one who serves, if the log is a journal and nobody else has appended lately: it need not wait
-// for another goroutine, twice.
+// lone makes the caller the one who serves, if the log is a journal and nobody else has appended lately: it need not
+// wait for another goroutine, twice.
 func (l *Log) lone() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,13 +51,14 @@
 // frees blobs 64 below base frees none that is used, or will be.
 //
 // Trim raises base by a swap, then frees the pages below. What a crash leaves, or what comes late, is freed by a later
-// trim; what is written with the head cannot come late. SeedLog is a swap of an empty head. A snapshot's parts are written under a new name, then the pointer names
-// them; other parts at or before it can never be named, and are freed.
+// trim; what is written with the head cannot come late. SeedLog is a swap of an empty head. A snapshot's parts are
+// written under a new name, then the pointer names them; other parts at or before it can never be named, and are freed.
 //
-// Journal. An append is one request of the store, and is never sent again: nothing in it tells whose a record is, so what
-// is unknown stays so. Callers share a request of up to a MiB, or what the store takes, where the journal takes
-// several records at once, and do not wait for each other where it takes one. Trim asks which snapshot counts, and frees no record behind it: the pointer is what states
-// that records may go. SeedLog begins an unused journal; a snapshot says that it is in use.
+// Journal. An append is one request of the store, and is never sent again: nothing in it tells whose a record is, so
+// what is unknown stays so. Callers share a request of up to a MiB, or what the store takes, where the journal takes
+// several records at once, and do not wait for each other where it takes one. Trim asks which snapshot counts, and
+// frees no record behind it: the pointer is what states that records may go. SeedLog begins an unused journal; a
+// snapshot says that it is in use.
 //
 // # Guarantees
 //

@@ -132,8 +132,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestReadWith: documents come with the log, also where that is trimmed; one that is missing has no version. A look without
-// news is one request where the log is of rows.
+// TestReadWith: documents come with the log, also where that is trimmed; one that is missing has no version. A look
+// without news is one request where the log is of rows.
 func TestReadWith(t *testing.T) {
 	t.Parallel()
 	c := new(counted) // of a journal it counts nothing

@@ -97,8 +97,8 @@ func (l *Log) read(ctx context.Context, after uint64, limit int, others []string
 	}
 }
 
-// named are the records in pages that a head names which has just been read. A page is never changed once it is there, so
-// it may be read from anywhere; where one is missing, all is read again, with the head behind it.
+// named are the records in pages that a head names which has just been read. A page is never changed once it is there,
+// so it may be read from anywhere; where one is missing, all is read again, with the head behind it.
 func (l *Log) named(ctx context.Context, s state, after uint64, limit int) ([]found, error) {
 	if l.rows.Limits().Range != driver.Names {
 		return nil, nil

@@ -2,14 +2,15 @@
 //
 // # Purpose
 //
-// Callers of one handle that come while a request is under way share the next one. When its answer lets all of them go, and all come back at once with
-// their next record, the first of them would go alone, and the others wait for two requests instead of one. [Crowd.Wait] waits for those who were there
-// a moment ago, a part of the time that a request takes, and never for long. One caller alone is not made to wait.
+// Callers of one handle that come while a request is under way share the next one. When its answer lets all of them go,
+// and all come back at once with their next record, the first of them would go alone, and the others wait for two
+// requests instead of one. [Crowd.Wait] waits for those who were there a moment ago, a part of the time that a request
+// takes, and never for long. One caller alone is not made to wait.
 //
 // # Where it comes from
 //
-// Group commit of databases (DeWitt et al. 1984, Implementation techniques for main memory database systems, section 5), with the crowd as it was seen in
-// place of a fixed time.
+// Group commit of databases (DeWitt et al. 1984, Implementation techniques for main memory database systems, section
+// 5), with the crowd as it was seen in place of a fixed time.
 package crowd
 
 import (

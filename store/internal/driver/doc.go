@@ -2,6 +2,6 @@
 //
 // # Purpose
 //
-// Each driver knows one server. This package has what does not depend on the server: how an error says whether a call was done, was not done, or may have
-// been done; and how it names the call that failed and the place.
+// Each driver knows one server. This package has what does not depend on the server: how an error says whether a call
+// was done, was not done, or may have been done; and how it names the call that failed and the place.
 package driver

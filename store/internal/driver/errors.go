@@ -16,8 +16,8 @@ func Because(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", err, context.Cause(ctx))
 }
 
-// NotDone is the error of a call whose preparation failed: whatever became of the preparation, what the caller asked for was not begun. So the result is
-// never store.ErrUnknown; it is store.ErrUnavailable instead.
+// NotDone is the error of a call whose preparation failed: whatever became of the preparation, what the caller asked
+// for was not begun. So the result is never store.ErrUnknown; it is store.ErrUnavailable instead.
 func NotDone(err error) error {
 	if !errors.Is(err, store.ErrUnknown) {
 		return err
@@ -45,7 +45,8 @@ func CheckSize(b []byte, most int) error {
 	return nil
 }
 
-// Wrap puts what was asked for in front of the error of a call that failed; for a defer at the top of the call, with its named result.
+// Wrap puts what was asked for in front of the error of a call that failed; for a defer at the top of the call, with
+// its named result.
 func Wrap(err *error, format string, args ...any) {
 	if *err != nil {
 		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)

@@ -10,7 +10,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// TestAShorterLogIsBelievedLate reads a log whose end moves back and forth, once every ten seconds, after the index 100 was seen.
+// TestAShorterLogIsBelievedLate reads a log whose end moves back and forth, once every ten seconds, after the index 100
+// was seen.
 func TestAShorterLogIsBelievedLate(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/store/driver"
 )
 
-// TestServed: a look is served by readings that began later and came to the end; one that must be confirmed by those alone
-// that followed a mark.
+// TestServed: a look is served by readings that began later and came to the end; one that must be confirmed by those
+// alone that followed a mark.
 func TestServed(t *testing.T) {
 	t.Parallel()
 	s := Rows{begun: 3, done: 3, marked: 2}
@@ -33,8 +33,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// FuzzApply applies two records of any bytes: nothing panics, what is decoded is encoded again, and a snapshot holds the
-// state.
+// FuzzApply applies two records of any bytes: nothing panics, what is decoded is encoded again, and a snapshot holds
+// the state.
 func FuzzApply(f *testing.F) {
 	put := op{kind: kindPut, name: "n.1", key: "a/b", value: []byte("v")}.encode()
 	f.Add([]byte(nil), []byte("x"))

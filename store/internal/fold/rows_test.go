@@ -148,8 +148,8 @@ func (s shop) through(t testing.TB, o fold.Options) (handle, *link) {
 }
 
 // kinds are the options under which the suite runs. With fewer records between two snapshots, a handle that the machine
-// stops for some milliseconds could not see what became of its change, and the suite wants to know; TestModel has as few
-// as one.
+// stops for some milliseconds could not see what became of its change, and the suite wants to know; TestModel has as
+// few as one.
 func kinds() map[string]func(*fold.Options) {
 	return map[string]func(*fold.Options){
 		"plain":     func(*fold.Options) {},
@@ -238,7 +238,8 @@ func TestLateHandle(t *testing.T) {
 	})
 }
 
-// TestAJournalThatStops: a journal that reports records and does not return them cannot be read. A call fails, and does not wait for them.
+// TestAJournalThatStops: a journal that reports records and does not return them cannot be read. A call fails, and does
+// not wait for them.
 func TestAJournalThatStops(t *testing.T) {
 	t.Parallel()
 	j, reads := newShop().journal(), 0
@@ -320,8 +321,8 @@ func TestConfirmed(t *testing.T) {
 	}
 }
 
-// TestMarkOfUnknownOutcome: what is read without the mark may be old, so it is no answer; but nothing is unknown for the
-// reader.
+// TestMarkOfUnknownOutcome: what is read without the mark may be old, so it is no answer; but nothing is unknown for
+// the reader.
 func TestMarkOfUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	o := options()
@@ -335,8 +336,9 @@ func TestMarkOfUnknownOutcome(t *testing.T) {
 	must.Succeed(t, must.Err(get(h, "a")))
 }
 
-// TestSnapshots: the journal is not trimmed unless a snapshot was saved, and one that is due while another is being saved
-// is saved then. Where the records behind what a handle has read are gone, and no snapshot has them, that is damage.
+// TestSnapshots: the journal is not trimmed unless a snapshot was saved, and one that is due while another is being
+// saved is saved then. Where the records behind what a handle has read are gone, and no snapshot has them, that is
+// damage.
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

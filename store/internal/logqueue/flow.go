@@ -36,7 +36,8 @@ func newFlow(j Journal, name string) *flow {
 // page is how many records one read asks for.
 const page = 1000
 
-// refresh reads to the end: all that was in the log when the call began. Those who wait for a read that begins later share it.
+// refresh reads to the end: all that was in the log when the call began. Those who wait for a read that begins later
+// share it.
 func (f *flow) refresh(ctx context.Context) error {
 	asked := time.Now()
 	f.reading.Lock()
@@ -132,7 +133,8 @@ func (f *flow) decide(ctx context.Context, op operation, bundles [][]byte) (outc
 	}
 }
 
-// follow applies a record of this handle if it follows what was read: then nothing lies between, and it need not be read.
+// follow applies a record of this handle if it follows what was read: then nothing lies between, and it need not be
+// read.
 func (f *flow) follow(r store.Record) bool {
 	f.reading.Lock()
 	defer f.reading.Unlock()

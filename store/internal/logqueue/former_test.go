@@ -8,8 +8,8 @@ import (
 	"github.com/rota-run/rota/store"
 )
 
-// TestFormerRecords: a flow that an earlier version has written is refused with the way out, not taken for an empty one. What is
-// no record of a queue changes nothing.
+// TestFormerRecords: a flow that an earlier version has written is refused with the way out, not taken for an empty
+// one. What is no record of a queue changes nothing.
 func TestFormerRecords(t *testing.T) {
 	t.Parallel()
 	ctx, h := t.Context(), open(t)(t)

@@ -29,7 +29,8 @@ func (h *handle) put(t *testing.T, data string) error {
 	return err
 }
 
-// take receives what there is, the first letter of each: who knows of messages takes those, and looks for others when he knows of none.
+// take receives what there is, the first letter of each: who knows of messages takes those, and looks for others when
+// he knows of none.
 func (h *handle) take(t *testing.T) (text string, err error) {
 	t.Helper()
 	for {

@@ -36,8 +36,8 @@ func (o outcome) said() string {
 	return strings.TrimSpace(fmt.Sprintln(o.err, o.fresh, o.won, o.freed))
 }
 
-// seen is a shard in words: what was stored and waits, in messages and segments, and of each that waits how often it was
-// delivered and until when somebody has it.
+// seen is a shard in words: what was stored and waits, in messages and segments, and of each that waits how often it
+// was delivered and until when somebody has it.
 func (s *shard) seen(began time.Time) string {
 	text := fmt.Sprintf("%d/%d of %d/%d", s.waiting.Len(), s.pending, s.stored, s.segments)
 	if s.sealed {

@@ -14,7 +14,8 @@ import (
 
 // Journals are the logs of flows.
 type Journals interface {
-	// Enter says why a call must not begin, nil if it may: ctx has ended, the store is closed, or it may not be changed.
+	// Enter says why a call must not begin, nil if it may: ctx has ended, the store is closed, or it may not be
+	// changed.
 	Enter(ctx context.Context, change bool) error
 	// OpenJournal opens the log of a flow, and makes it if it is told to; else ErrNotFound where there is none.
 	OpenJournal(ctx context.Context, flow string, create bool) (Journal, error)
@@ -26,7 +27,8 @@ type Journals interface {
 
 // Journal is the log of one flow, and a place for data that it names. ErrNotFound where it was dropped.
 type Journal interface {
-	// Append stores data and then a record, and returns the record and its index. Its outcome is that of store.Log.Append.
+	// Append stores data and then a record, and returns the record and its index. Its outcome is that of
+	// store.Log.Append.
 	Append(ctx context.Context, a Append) (index uint64, record []byte, err error)
 	// Read is that of store.Log.
 	Read(ctx context.Context, after uint64, limit int) (store.Page, error)
@@ -135,7 +137,8 @@ func (s *Store) MakeFlow(ctx context.Context, name string, shards []store.Shard)
 	return errors.Join(err, out.err)
 }
 
-// DropFlow implements store.Queue. Where a log may be there after it was removed, the last record says that it was dropped.
+// DropFlow implements store.Queue. Where a log may be there after it was removed, the last record says that it was
+// dropped.
 func (s *Store) DropFlow(ctx context.Context, name string) (err error) {
 	defer driver.Wrap(&err, "drop flow %q", name)
 	if err := s.journals.Enter(ctx, true); err != nil {

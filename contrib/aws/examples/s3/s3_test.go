@@ -37,7 +37,8 @@ type observer func(context.Context, protocol.Store, cluster.Value) (cluster.Valu
 // Three processes, one of which is killed: each object is taken, and twice only where a run was cut.
 func TestEachObjectIsTaken(t *testing.T) { eachIsTaken(t, 3000, 1, replica.Protocol{}.Observe) }
 
-// The same of the source document elasticsearch-cluster-state: members claim the objects, and two of three processes are killed.
+// The same of the source document elasticsearch-cluster-state: members claim the objects, and two of three processes
+// are killed.
 func TestEachObjectIsClaimed(t *testing.T) {
 	eachIsTaken(t, 1000, 2, lease.Protocol{}.Observe, "-protocol", "lease")
 }
@@ -126,7 +127,8 @@ func joined(ctx context.Context, dir string, observe observer) (n int) {
 	return n
 }
 
-// play kills one process when a third is taken and all take part, perhaps another one at two thirds, and waits for the end of the others.
+// play kills one process when a third is taken and all take part, perhaps another one at two thirds, and waits for the
+// end of the others.
 func play(t *testing.T, s *swarm.Swarm, objects, kills int) map[string][]took {
 	by, seen := map[string][]took{}, map[*swarm.Process]bool{}
 	limit := time.NewTimer(4 * time.Minute)

@@ -1,9 +1,10 @@
-// Package emulator has servers for tests: the real emulators of the Google Cloud CLI where they are installed, and fakes in the process.
+// Package emulator has servers for tests: the real emulators of the Google Cloud CLI where they are installed, and
+// fakes in the process.
 //
 // # Purpose
 //
-// [Each] runs a test with each of them, and says which. A real one is a jar in the folder "platform" of the CLI, which ROTA_TEST_GOOGLE_SDK names, or is found in the usual
-// places, and needs java.
+// [Each] runs a test with each of them, and says which. A real one is a jar in the folder "platform" of the CLI, which
+// ROTA_TEST_GOOGLE_SDK names, or is found in the usual places, and needs java.
 //
 // # Guarantees
 //

@@ -32,7 +32,8 @@ type took struct {
 	value  string
 }
 
-// tally is what the processes have taken. Lines of one process come in its order; those of two come in any, since one's may lie in its pipe for a while.
+// tally is what the processes have taken. Lines of one process come in its order; those of two come in any, since one's
+// may lie in its pipe for a while.
 type tally struct {
 	t       *testing.T
 	by      map[string][]took           // by partition and offset
@@ -74,7 +75,8 @@ func (a *tally) take(line swarm.Line) {
 	}
 }
 
-// check holds runs against each other: but where one was killed, each begins behind the one before, and no record is taken by two.
+// check holds runs against each other: but where one was killed, each begins behind the one before, and no record is
+// taken by two.
 func (a *tally) check() {
 	for at, all := range a.by {
 		alive := slices.DeleteFunc(slices.Clone(all), func(l took) bool { return l.by.Killed })

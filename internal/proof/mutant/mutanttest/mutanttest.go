@@ -2,8 +2,9 @@
 //
 // # Purpose
 //
-// A package that decides something has a table of flaws: what could be wrong with it, and the test that is to notice. [Fit] keeps the table beside a source
-// that changes, in each run of the tests; [AreFound] builds the tests with the flaws and runs those that are named, which takes minutes.
+// A package that decides something has a table of flaws: what could be wrong with it, and the test that is to notice.
+// [Fit] keeps the table beside a source that changes, in each run of the tests; [AreFound] builds the tests with the
+// flaws and runs those that are named, which takes minutes.
 package mutanttest
 
 import (
@@ -25,7 +26,8 @@ type Flaw struct {
 	Found string // the pattern of -test.run
 }
 
-// New is a flaw of a file: each old text is replaced by the new one that follows it. found is the name of the test, as people write it.
+// New is a flaw of a file: each old text is replaced by the new one that follows it. found is the name of the test, as
+// people write it.
 func New(name, file, found string, oldNew ...string) Flaw {
 	return Flaw{mutant.New(name, file, oldNew...), strings.ReplaceAll(found, " ", "_")}
 }
@@ -50,8 +52,8 @@ func Fit(t *testing.T, set mutant.Set) {
 	}
 }
 
-// AreFound builds the tests of a package with all flaws laid over the source, and has each found by the test that is named for it. What hangs is found too,
-// if the flags say when the tests have to end.
+// AreFound builds the tests of a package with all flaws laid over the source, and has each found by the test that is
+// named for it. What hangs is found too, if the flags say when the tests have to end.
 func AreFound(t *testing.T, dir string, flaws []Flaw, flags ...string) {
 	t.Helper()
 	root, err := mutant.Root(context.Background())

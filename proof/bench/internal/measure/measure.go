@@ -1,4 +1,5 @@
-// Package measure has what all measurements have in common: how they begin and end, turns of two sides, and the middle of what was measured.
+// Package measure has what all measurements have in common: how they begin and end, turns of two sides, and the middle
+// of what was measured.
 package measure
 
 import (
@@ -37,8 +38,8 @@ func Code(name string, stderr io.Writer, err error) int {
 	return 1
 }
 
-// InTurn lets two sides take so many turns, and one more before, which does not count: it warms up. Who is first changes from round to round, so that what else
-// the machine does hits both.
+// InTurn lets two sides take so many turns, and one more before, which does not count: it warms up. Who is first
+// changes from round to round, so that what else the machine does hits both.
 func InTurn(rounds int, turns [2]func(counts bool) error) error {
 	for round := range rounds + 1 {
 		for i := range 2 {

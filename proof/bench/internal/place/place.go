@@ -29,7 +29,8 @@ type Place struct {
 	memory *memory.Server
 }
 
-// Make prepares a place; ctx bounds the start of its server alone. [ErrMissing] says that this machine cannot have such a server. Close it.
+// Make prepares a place; ctx bounds the start of its server alone. [ErrMissing] says that this machine cannot have such
+// a server. Close it.
 func Make(ctx context.Context, kind string) (*Place, error) {
 	dir, err := os.MkdirTemp("", "rota-bench-")
 	if err != nil {
@@ -73,7 +74,8 @@ func (p *Place) Open(ctx context.Context, name string) (store.Full, error) {
 	}
 }
 
-// Requests is how many messages the server has got, by its own count; ok is false without a server, or where it does not count them.
+// Requests is how many messages the server has got, by its own count; ok is false without a server, or where it does
+// not count them.
 func (p *Place) Requests(ctx context.Context) (n uint64, ok bool, err error) {
 	if p.server == nil || p.server.Requests == nil {
 		return 0, false, nil

@@ -24,7 +24,8 @@ type harm struct {
 	do   func(f *os.File, size int64) error
 }
 
-// harms are the ways: ends that are missing or garbage, as after a crash of a disk that did not keep what it had confirmed, and worse.
+// harms are the ways: ends that are missing or garbage, as after a crash of a disk that did not keep what it had
+// confirmed, and worse.
 func harms() []harm {
 	return []harm{
 		{"the last bytes of the journal are cut off", "rota.db-wal", func(f *os.File, size int64) error { return f.Truncate(size - 100) }},
@@ -48,7 +49,8 @@ func overwrite(f *os.File, at int64, data []byte) error {
 	return err
 }
 
-// damage stops everything, damages the store, and sees whether a member that starts on it notices. Then the store is restored.
+// damage stops everything, damages the store, and sees whether a member that starts on it notices. Then the store is
+// restored.
 func (c *Cluster) damage(ctx context.Context) (string, error) {
 	if err := c.undo(true); err != nil {
 		return "", err
@@ -111,8 +113,8 @@ func joinClose(err error, f *os.File) error {
 	return err
 }
 
-// probe starts a member on the damaged store and says what came of it: it must refuse clearly, or go on with all that was acknowledged. It may
-// run no task: what it would do is undone when the store is restored.
+// probe starts a member on the damaged store and says what came of it: it must refuse clearly, or go on with all that
+// was acknowledged. It may run no task: what it would do is undone when the store is restored.
 func (c *Cluster) probe(ctx context.Context, backup string, before cluster.Value) (string, error) {
 	p, err := c.launch(probeName)
 	if err != nil {

@@ -272,7 +272,8 @@ func (c *Cluster) removeTask(context.Context) (string, error) {
 
 func anyTask(*task) bool { return true }
 
-// fillDisk leaves no byte on the store's disk for a while: short of the TTL, or until every member has stopped what it ran.
+// fillDisk leaves no byte on the store's disk for a while: short of the TTL, or until every member has stopped what it
+// ran.
 func (c *Cluster) fillDisk(context.Context) (string, error) {
 	from := c.now()
 	if err := c.machine.fill(); err != nil {

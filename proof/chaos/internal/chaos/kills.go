@@ -27,7 +27,8 @@ type Kills struct {
 	OK      bool      `json:"ok"` // nothing took longer than its goal
 }
 
-// KillRow is one way of killing. The time of a kill is that until the last task of the killed ran elsewhere, by what the members wrote down.
+// KillRow is one way of killing. The time of a kill is that until the last task of the killed ran elsewhere, by what
+// the members wrote down.
 type KillRow struct {
 	What     string  `json:"what"`
 	TimesMS  []int64 `json:"times_ms"` // sorted
@@ -40,9 +41,9 @@ type KillRow struct {
 // killMembers is how many members there are: two may die at once, and most are left.
 const killMembers = 5
 
-// RunKills kills a member as kill -9 does, so many times, and as many times one together with the member that watches it; it measures how long
-// their tasks are without an owner. Under a protocol with a leader the first is a plain member, and the second dies together with the leader. All is well
-// before each kill.
+// RunKills kills a member as kill -9 does, so many times, and as many times one together with the member that watches
+// it; it measures how long their tasks are without an owner. Under a protocol with a leader the first is a plain
+// member, and the second dies together with the leader. All is well before each kill.
 func RunKills(ctx context.Context, o Options, times int) (Kills, error) {
 	o.TTL, o.Events = cmp.Or(o.TTL, 4*time.Second), 2*times
 	o = o.withDefaults()
@@ -145,8 +146,9 @@ func (c *Cluster) killOnce(ctx context.Context, row *KillRow, both bool) error {
 	return nil
 }
 
-// nodes kills one node of the server after the other. Its time is the longest in which nobody ran a task: 0 where the members go on until others
-// have taken over from the node. A server of one node is started again at once, and takes as long as it takes.
+// nodes kills one node of the server after the other. Its time is the longest in which nobody ran a task: 0 where the
+// members go on until others have taken over from the node. A server of one node is started again at once, and takes as
+// long as it takes.
 func (c *Cluster) nodes(ctx context.Context, times int) (KillRow, error) {
 	s := c.options.Server
 	row := KillRow{What: "node of the server"}
@@ -239,7 +241,8 @@ func (c *Cluster) watcher(m cluster.MemberID) *started {
 	return nil
 }
 
-// elsewhere is the time until the last of some partitions ran again. One that ended with its member, as those of tasks that run on each, does not.
+// elsewhere is the time until the last of some partitions ran again. One that ended with its member, as those of tasks
+// that run on each, does not.
 func (c *Cluster) elsewhere(those []cluster.PartitionID, killed []*started, since int64) (took time.Duration, moved int) {
 	dead := map[uint64]bool{}
 	for _, p := range killed {

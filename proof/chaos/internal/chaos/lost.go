@@ -14,7 +14,8 @@ import (
 	"github.com/rota-run/rota/proof/sim/history"
 )
 
-// lost is the time that tasks were without an owner who was awake, in seconds of tasks, of all gaps that began after events of one kind and before the next.
+// lost is the time that tasks were without an owner who was awake, in seconds of tasks, of all gaps that began after
+// events of one kind and before the next.
 type lost struct {
 	Seconds float64 `json:"seconds"`
 	// Impossible is the part in which nobody could run anything: the store was away, its disk full, no process awake.
@@ -41,11 +42,13 @@ func (r *Report) at(instant int64) string {
 	return r.marks[i-1].kind
 }
 
-// pace is the time of an event on a directory: there 100 events take about 50 s. A store on which they take longer shall not gain by it.
+// pace is the time of an event on a directory: there 100 events take about 50 s. A store on which they take longer
+// shall not gain by it.
 const pace = time.Second / 2
 
-// lose finds out after which events tasks lost time, and the share of their time that they had an owner: of all of it, and of that in which they could, as if an
-// event had come at each pace and all had been well else. Took is from the first event to the end.
+// lose finds out after which events tasks lost time, and the share of their time that they had an owner: of all of it,
+// and of that in which they could, as if an event had come at each pace and all had been well else. Took is from the
+// first event to the end.
 func (r *Report) lose(verdict history.Report, took time.Duration) {
 	all := lost{}
 	r.Lost = map[string]*lost{inAll: &all}

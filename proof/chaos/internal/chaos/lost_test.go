@@ -37,7 +37,8 @@ func TestLost(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", k, l, want[k])
 		}
 	}
-	// In all 14 of 100 s are lost. In 8 of them it could not be otherwise, and 6 are slow: for each event, each of the two tasks lost 50 ms.
+	// In all 14 of 100 s are lost. In 8 of them it could not be otherwise, and 6 are slow: for each event, each of the
+	// two tasks lost 50 ms.
 	if r.Owned != 0.86 || r.SlowMS != 50 || r.OwnedPossible != 0.9 {
 		t.Errorf("owned %v, slow %v ms, of what is possible %v", r.Owned, r.SlowMS, r.OwnedPossible)
 	}

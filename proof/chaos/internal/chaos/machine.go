@@ -103,7 +103,8 @@ func (m machine) close() error {
 	}
 	_ = os.Remove(m.ballast())
 	err := copyDir(filepath.Join(m.disk, "store"), filepath.Join(filepath.Dir(m.disk), "store-at-the-end"))
-	// Lazily: a process that is being started elsewhere in this program holds all that was open here, until it runs its own program.
+	// Lazily: a process that is being started elsewhere in this program holds all that was open here, until it runs its
+	// own program.
 	if out, e := exec.Command("umount", "-l", m.disk).CombinedOutput(); e != nil {
 		err = errors.Join(err, fmt.Errorf("umount %s: %s", m.disk, oneLine(out, e)))
 	}

@@ -42,8 +42,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// bound is how long a partition may be without a run after its owner failed, where others may be failing at the same time: a silent member that
-// was to watch another one costs its own silence too, a sweep finds what is left, and a busy machine needs a second to start a process.
+// bound is how long a partition may be without a run after its owner failed, where others may be failing at the same
+// time: a silent member that was to watch another one costs its own silence too, a sweep finds what is left, and a busy
+// machine needs a second to start a process.
 func (o Options) bound() time.Duration {
 	b := 2*o.TTL*105/100 + o.TTL/2 + time.Second
 	if o.Server != nil {
@@ -52,7 +53,8 @@ func (o Options) bound() time.Duration {
 	return b
 }
 
-// expiry is how much longer than the TTL a server may keep the documents of a session: it rounds up, and looks from time to time.
+// expiry is how much longer than the TTL a server may keep the documents of a session: it rounds up, and looks from
+// time to time.
 const expiry = 2 * time.Second
 
 // wake is how long a process that was suspended may take to see that it is no owner any more.
@@ -64,8 +66,8 @@ const patience = 60 * time.Second
 // glance is the time between two looks at a condition.
 const glance = 10 * time.Millisecond
 
-// bound is Options.bound with the longest TTL that a member has had by now: one whose renewals were slow, because the machine or the store had too much to do,
-// states a longer one, and the others wait for that.
+// bound is Options.bound with the longest TTL that a member has had by now: one whose renewals were slow, because the
+// machine or the store had too much to do, states a longer one, and the others wait for that.
 func (c *Cluster) bound() time.Duration {
 	o := c.options
 	for _, p := range c.processes {

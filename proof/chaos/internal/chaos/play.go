@@ -120,7 +120,8 @@ func (c *Cluster) begin(ctx context.Context) error {
 	return nil
 }
 
-// event does one event and, by chance, waits until all is well again: some faults are to hit a cluster that is still busy with others.
+// event does one event and, by chance, waits until all is well again: some faults are to hit a cluster that is still
+// busy with others.
 func (c *Cluster) event(ctx context.Context, r *Report, number int, k kind) error {
 	at := c.now()
 	text, err := k.do(c, ctx)
@@ -178,8 +179,8 @@ func (c *Cluster) rest() {
 	})
 }
 
-// steadyFor is how long all must be well at the end. A member that was suspended in the middle of a write has just let the others write: what they have waited
-// with may move tasks at once.
+// steadyFor is how long all must be well at the end. A member that was suspended in the middle of a write has just let
+// the others write: what they have waited with may move tasks at once.
 func (c *Cluster) steadyFor() time.Duration { return c.options.TTL / 4 }
 
 // steady tells whether all has been well for a while.

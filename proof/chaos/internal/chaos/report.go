@@ -168,7 +168,8 @@ func (r *Report) table() string {
 	return b.String()
 }
 
-// readActs reads what all witness tasks did, in the order in which they did it, through a fence that refuses smaller tokens.
+// readActs reads what all witness tasks did, in the order in which they did it, through a fence that refuses smaller
+// tokens.
 func readActs(path string) ([]history.Record, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {

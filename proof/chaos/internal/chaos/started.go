@@ -103,7 +103,8 @@ func ignoreEnd(err error) error {
 	return err
 }
 
-// suspend stops a process, or finds that it has ended, and reports whether it holds a lock that others need for writing.
+// suspend stops a process, or finds that it has ended, and reports whether it holds a lock that others need for
+// writing.
 func (c *Cluster) suspend(p *started) (holds bool, err error) {
 	c.does(p, history.Suspended)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -187,7 +188,8 @@ func (c *Cluster) readWitness(p *started) error {
 	return nil
 }
 
-// holdsTurn reports whether a process holds one of the locks that a writer of the store takes: then nobody else can write.
+// holdsTurn reports whether a process holds one of the locks that a writer of the store takes: then nobody else can
+// write.
 func holdsTurn(pid int, store string) bool {
 	locks, err := os.ReadFile("/proc/locks")
 	if err != nil {

@@ -187,8 +187,9 @@ const (
 	tendWithin = 5 * time.Second
 )
 
-// tend does what an operator does who sees in `rota status` that a task runs whose file no copy has: the members that had the file went with it, and members
-// by themselves do not end such a task (docs/guide/task-files.md). The command ends nothing else. Where it fails, it is tried again.
+// tend does what an operator does who sees in `rota status` that a task runs whose file no copy has: the members that
+// had the file went with it, and members by themselves do not end such a task (docs/guide/task-files.md). The command
+// ends nothing else. Where it fails, it is tried again.
 func (c *Cluster) tend(ctx context.Context) {
 	if time.Since(c.tended) < tendEvery || c.tasks.surplus(c.follower.now()) == "" {
 		return

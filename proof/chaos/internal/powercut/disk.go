@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// From linux/fs headers: _IOR('X', 125, __u32), the same for ext4 and xfs; the flag says that not even the journal is written.
+// From linux/fs headers: _IOR('X', 125, __u32), the same for ext4 and xfs; the flag says that not even the journal is
+// written.
 const (
 	ioctlShutdown = 0x8004587d
 	noLogFlush    = 2
@@ -65,8 +66,8 @@ func (d *disk) cut() error {
 	return nil
 }
 
-// busyFor is how long a file system may be in use by somebody who is no writer: a process that is being started elsewhere in this program holds all that
-// was open here, until it runs its own program.
+// busyFor is how long a file system may be in use by somebody who is no writer: a process that is being started
+// elsewhere in this program holds all that was open here, until it runs its own program.
 const busyFor = 60 * time.Second
 
 func (d *disk) unmount() error {

@@ -117,7 +117,8 @@ func (l *ledger) settle() {
 	l.acks, l.cutAt, l.late = 0, 0, map[uint64]string{}
 }
 
-// cutting notes that the power is about to be cut. A machine without power tells nobody anything: what is acknowledged from now on may be there or not.
+// cutting notes that the power is about to be cut. A machine without power tells nobody anything: what is acknowledged
+// from now on may be there or not.
 func (l *ledger) cutting() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

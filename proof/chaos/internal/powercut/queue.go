@@ -24,7 +24,8 @@ type segment struct {
 	moved, ended bool // the same of its way to the end
 }
 
-// move puts a segment into the flow, and moves one that is there to its end: outputs stored and inputs acknowledged as one fact.
+// move puts a segment into the flow, and moves one that is there to its end: outputs stored and inputs acknowledged as
+// one fact.
 func (w *writer) move(ctx context.Context) error {
 	name := fmt.Sprintf("%s/%d", w.name, w.seq)
 	if err := w.commit(ctx, line{Segment: name}, store.Unit{Name: name, Outputs: []store.Put{{Shard: front, Segments: 1, Data: []byte(name)}}}); err != nil {

@@ -28,7 +28,8 @@ func (f *finding) fault(format string, args ...any) {
 	f.faults = append(f.faults, fmt.Sprintf(format, args...))
 }
 
-// verify compares a store with what writers said. What it finds there counts as acknowledged from now on: it is on the disk.
+// verify compares a store with what writers said. What it finds there counts as acknowledged from now on: it is on the
+// disk.
 func (l *ledger) verify(ctx context.Context, dir string) (f finding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,15 +16,17 @@ import (
 	"github.com/rota-run/rota/store/file"
 )
 
-// Of each writer every so manyth step also changes its document, or works on the flow, and the one that takes snapshots takes one.
+// Of each writer every so manyth step also changes its document, or works on the flow, and the one that takes snapshots
+// takes one.
 const (
 	docEvery      = 4
 	moveEvery     = 2
 	snapshotEvery = 40
 )
 
-// Write appends entries to the store in a directory, changes a document of its own and works on a flow until something fails or ctx ends, and says before and after
-// each call what it is. Name is "key.n": another n for each start. The writers named "w0.n" also take snapshots and trim.
+// Write appends entries to the store in a directory, changes a document of its own and works on a flow until something
+// fails or ctx ends, and says before and after each call what it is. Name is "key.n": another n for each start. The
+// writers named "w0.n" also take snapshots and trim.
 func Write(ctx context.Context, dir, name string, out io.Writer) error {
 	s, err := file.Open(ctx, dir, file.Options{})
 	if err != nil {

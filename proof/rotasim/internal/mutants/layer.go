@@ -129,7 +129,8 @@ func proof(text string) (string, error) {
 	return "", fmt.Errorf("it failed and printed: %s", text)
 }
 
-// tests is the program with the tests of a package and all flaws in them. It is built when the first story of the package is played.
+// tests is the program with the tests of a package and all flaws in them. It is built when the first story of the
+// package is played.
 func (p *program) tests(ctx context.Context, pkg string) (string, error) {
 	p.mu.Lock()
 	build, ok := p.built[pkg]

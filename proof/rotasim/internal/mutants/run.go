@@ -1,5 +1,5 @@
-// Package mutants puts one flaw after the other into the value, the protocol and the supervisor's decisions, and lets the checker and the
-// simulator look for it. Each must be found: one that survives is a promise that nobody checks.
+// Package mutants puts one flaw after the other into the value, the protocol and the supervisor's decisions, and lets
+// the checker and the simulator look for it. Each must be found: one that survives is a promise that nobody checks.
 package mutants
 
 import (
@@ -159,8 +159,8 @@ func (p *program) digest(ctx context.Context, path string, environ []string) (st
 	return r.Digest, nil
 }
 
-// passes is an error where a layer finds something in the program without a flaw too: a bug of Rota, or a false alarm of the layer. Such a
-// proof says nothing about a flaw.
+// passes is an error where a layer finds something in the program without a flaw too: a bug of Rota, or a false alarm
+// of the layer. Such a proof says nothing about a flaw.
 func (p *program) passes(ctx context.Context, l layer) error {
 	name := l.String()
 	p.mu.Lock()

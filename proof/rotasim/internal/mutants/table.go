@@ -25,7 +25,8 @@ func text(file string) string {
 // Protocols are those that have a table.
 func Protocols() []string { return []string{"replica", "leader", "lease", "sync"} }
 
-// listed are the flaws of a protocol with what their lists say of them. Replica's has those of the value, the supervisor and the guardian too.
+// listed are the flaws of a protocol with what their lists say of them. Replica's has those of the value, the
+// supervisor and the guardian too.
 func listed(protocol string) (flaws []flaw.Listed) {
 	files := []string{protocol}
 	if protocol == "replica" {
@@ -52,8 +53,8 @@ func all() (flaws []flaw.Listed) {
 	return flaws
 }
 
-// story is a test of a package. It notices a flaw in any run, where seeds and walks of the checker meet the flaw by luck, or only with much time: the right
-// read must be old, or the right answer late.
+// story is a test of a package. It notices a flaw in any run, where seeds and walks of the checker meet the flaw by
+// luck, or only with much time: the right read must be old, or the right answer late.
 type story struct{ pkg, test string }
 
 // stories are those of the flaws that are looked for by one. A flaw that its story does not notice has survived.
@@ -72,7 +73,8 @@ func (s story) layer() layer {
 	return layer{name: Story, args: []string{"-test.run", "^" + s.test + "$", "-test.timeout", "60s"}, pkg: s.pkg}
 }
 
-// known tells with which arguments each flaw was found the last time: known.txt has a line for each, its name and the arguments.
+// known tells with which arguments each flaw was found the last time: known.txt has a line for each, its name and the
+// arguments.
 func known() map[string]string {
 	out := make(map[string]string)
 	for line := range strings.Lines(text("known.txt")) {
@@ -83,8 +85,8 @@ func known() map[string]string {
 	return out
 }
 
-// Learn writes to a file, which is to be known.txt, where each flaw was found. The next run tries that first. Flaws that were not looked for, or that
-// survived, keep what was known of them.
+// Learn writes to a file, which is to be known.txt, where each flaw was found. The next run tries that first. Flaws
+// that were not looked for, or that survived, keep what was known of them.
 func Learn(file string, found []Found) error {
 	at := known()
 	for _, f := range found {

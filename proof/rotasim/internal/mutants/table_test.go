@@ -58,7 +58,8 @@ func (s story) written(t *testing.T, root string) bool {
 	})
 }
 
-// TestTheSeedIsRemembered: a flaw that one of many seeds has met is looked for there at once the next time; a walk of the checker is remembered whole.
+// TestTheSeedIsRemembered: a flaw that one of many seeds has met is looked for there at once the next time; a walk of
+// the checker is remembered whole.
 func TestTheSeedIsRemembered(t *testing.T) {
 	t.Parallel()
 	all := layers("replica")

@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// That a server which was killed comes back where it was, that servers of others are left alone, and that a machine without a server says what it lacks
-// is the same promise for each of them, and is tested here once.
+// That a server which was killed comes back where it was, that servers of others are left alone, and that a machine
+// without a server says what it lacks is the same promise for each of them, and is tested here once.
 package childtest
 
 import (
@@ -27,7 +27,8 @@ type Cluster interface {
 	Stop()
 }
 
-// Started is the cluster that a call has started, of the servers of this name; their variable is empty meanwhile. It is stopped after the test.
+// Started is the cluster that a call has started, of the servers of this name; their variable is empty meanwhile. It is
+// stopped after the test.
 func Started[C Cluster](t *testing.T, name, variable string, start func(ctx context.Context) (C, error)) C {
 	t.Helper()
 	t.Setenv(variable, "")

@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// What decides a member's future is the business of its package, and nobody calls for it but a walk. So the packages of the protocols say nothing of keys: a
-// key names the fields that it is made of by their paths.
+// What decides a member's future is the business of its package, and nobody calls for it but a walk. So the packages of
+// the protocols say nothing of keys: a key names the fields that it is made of by their paths.
 //
 // # Guarantees
 //

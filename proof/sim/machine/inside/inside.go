@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// State is that of a member, or a part of one, with what its package keeps to itself. The keys of a walk are made of that, and nothing else looks at it.
+// State is that of a member, or a part of one, with what its package keeps to itself. The keys of a walk are made of
+// that, and nothing else looks at it.
 type State struct{ v reflect.Value }
 
 // Into looks into what a pointer points to.

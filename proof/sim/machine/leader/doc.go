@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// It names the phases of a member, those of the leader among them, the faults that can hit it in each of them, what its effects ask for, and its
-// bounds.
+// It names the phases of a member, those of the leader among them, the faults that can hit it in each of them, what its
+// effects ask for, and its bounds.
 //
 // # Guarantees
 //

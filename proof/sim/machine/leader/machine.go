@@ -33,8 +33,8 @@ func (s *State) Phase() string {
 	return [...]string{"", "claim", "heartbeat", "join", "joined", "confirm", "removed", "leaving", "gone", "halted"}[s.Is]
 }
 
-// faults are those of the standard table, and what only a leader can do. The two ends of a run that rewrite the log are not among them: plain members
-// do not read it.
+// faults are those of the standard table, and what only a leader can do. The two ends of a run that rewrite the log are
+// not among them: plain members do not read it.
 func faults() []machine.Fault {
 	all := []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed", "leaving"}
 	works := []string{"joined", "ruling"}
@@ -97,13 +97,15 @@ func call(e machine.Effect) (machine.Call, bool) {
 	return machine.Shared(e)
 }
 
-// gap is G4: T(1+ρ) of silence, of the leader and of its tasks at once; the looks of an election, of adoption, of an offer and its answer.
+// gap is G4: T(1+ρ) of silence, of the leader and of its tasks at once; the looks of an election, of adoption, of an
+// offer and its answer.
 func gap(t machine.Times, k machine.Kind) time.Duration {
 	return t.Gap(k, 20*t.Poll+40*t.Slowest, t.TTL*1050/1000)
 }
 
-// recovery is G9: a silence until the dead leader is followed, one until the dead members are found by its successor, one until those who start under their
-// names may, one for an offer that was not answered; and for each the looks and calls of an election, of adoption, of an offer and its answer.
+// recovery is G9: a silence until the dead leader is followed, one until the dead members are found by its successor,
+// one until those who start under their names may, one for an offer that was not answered; and for each the looks and
+// calls of an election, of adoption, of an offer and its answer.
 func recovery(t machine.Times) time.Duration {
 	return 4*t.TTL*1050/1000 + 60*t.Poll + 80*t.Slowest
 }

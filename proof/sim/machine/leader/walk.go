@@ -59,10 +59,11 @@ func folds(s machine.State) bool {
 
 func heartbeat(key string) bool { return len(key) > 6 && key[:6] == protocol.HeartbeatPrefix }
 
-// way: what members wait for, or are late with, is the log, the document of the leader, and the heads. The others are read as soon as somebody is told of
-// them, and tell of nothing that has not been decided: a mailbox that is written late is to the leader what an entry that it appends late is to all, and an
-// assignment that is written late what a head is that tells of it late. They are written at once here; the simulator delays them. With a
-// suspicion a head is removed at once too: by then its member was removed itself.
+// way: what members wait for, or are late with, is the log, the document of the leader, and the heads. The others are
+// read as soon as somebody is told of them, and tell of nothing that has not been decided: a mailbox that is written
+// late is to the leader what an entry that it appends late is to all, and an assignment that is written late what a
+// head is that tells of it late. They are written at once here; the simulator delays them. With a suspicion a head is
+// removed at once too: by then its member was removed itself.
 func way(c walk.Config, e machine.Effect) walk.Way {
 	switch e := e.(type) {
 	case member.Append:
@@ -152,8 +153,9 @@ func (w walker) Call(ctx context.Context, e machine.Effect) machine.Event {
 	return ev
 }
 
-// key appends what decides a member's future: states with equal keys do the same from now on, as long as they have equal Params, their values are
-// alike, and nobody's history diverges. Fields that decide nothing, or follow from the rest, are skipped.
+// key appends what decides a member's future: states with equal keys do the same from now on, as long as they have
+// equal Params, their values are alike, and nobody's history diverges. Fields that decide nothing, or follow from the
+// rest, are skipped.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s, skip := &of.(*State).State, unkeyed()
 	in := inside.Into(s)

@@ -33,8 +33,8 @@ func TestNothingBreaks(t *testing.T) {
 	}
 }
 
-// TestTimelessBreaks lets a session end too early: two members must be found at work for one partition. Those that are told of everything at once find out
-// in time, so they are told later here.
+// TestTimelessBreaks lets a session end too early: two members must be found at work for one partition. Those that are
+// told of everything at once find out in time, so they are told later here.
 func TestTimelessBreaks(t *testing.T) {
 	t.Parallel()
 	r := check.Explore(walk.New(leader.Rules(), walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Timeless: true}), check.Options{Violations: 1})

@@ -2,8 +2,8 @@
 //
 // # Purpose
 //
-// It names the phases of a member, the faults that can hit it in each of them, what its effects ask for, and its bounds. The truth is assembled from the
-// documents, as the protocol itself does it.
+// It names the phases of a member, the faults that can hit it in each of them, what its effects ask for, and its
+// bounds. The truth is assembled from the documents, as the protocol itself does it.
 //
 // # Guarantees
 //

@@ -23,7 +23,8 @@ func Machine() *machine.Machine {
 	}
 }
 
-// faults are those of the standard table, in the phases of a member of lease. What happens to a log cannot happen to documents.
+// faults are those of the standard table, in the phases of a member of lease. What happens to a log cannot happen to
+// documents.
 func faults() []machine.Fault {
 	works := []string{"joined", "leader"}
 	table := machine.Table(machine.Phases{
@@ -123,7 +124,8 @@ func stray(v *cluster.Value, docs []store.Doc) string {
 	return ""
 }
 
-// gap is G4: T(1+ρ) of silence, twice where the leader went too with its rank's delay; then the looks of the leader, of its pass, of the board and of the claim.
+// gap is G4: T(1+ρ) of silence, twice where the leader went too with its rank's delay; then the looks of the leader, of
+// its pass, of the board and of the claim.
 func gap(t machine.Times, k machine.Kind) time.Duration {
 	return t.Gap(k, 14*t.Poll+20*t.Slowest, 2*t.TTL*1050/1000)
 }

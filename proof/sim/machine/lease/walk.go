@@ -29,7 +29,8 @@ func Rules() *walk.Rules {
 	}
 }
 
-// way: reads are prompt, for members hear of changes. What only tells again of what documents say is written at once: views and the board.
+// way: reads are prompt, for members hear of changes. What only tells again of what documents say is written at once:
+// views and the board.
 func way(_ walk.Config, e machine.Effect) walk.Way {
 	switch e := e.(type) {
 	case lease.Write:
@@ -90,8 +91,8 @@ type namer struct {
 	s *lease.State
 }
 
-// key appends what decides a member's future besides its value: states with equal keys do the same from now on, as long as they have equal Params
-// without a Poll and without a Longest.
+// key appends what decides a member's future besides its value: states with equal keys do the same from now on, as long
+// as they have equal Params without a Poll and without a Longest.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s := &of.(*State).State
 	in := inside.Into(s)

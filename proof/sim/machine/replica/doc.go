@@ -2,7 +2,8 @@
 //
 // # Purpose
 //
-// It names the phases of a member, the faults that can hit it in each of them, what its effects ask for, and its bounds.
+// It names the phases of a member, the faults that can hit it in each of them, what its effects ask for, and its
+// bounds.
 //
 // # Guarantees
 //

@@ -80,14 +80,14 @@ func call(e machine.Effect) (machine.Call, bool) {
 	return machine.Shared(e)
 }
 
-// gap is G4: T(1+ρ) of silence, a poll until the last heartbeat is seen, one until the silence is noticed, one until the entry is read; and the
-// calls for it. Where the kernel tells, or the member itself, there is no silence.
+// gap is G4: T(1+ρ) of silence, a poll until the last heartbeat is seen, one until the silence is noticed, one until
+// the entry is read; and the calls for it. Where the kernel tells, or the member itself, there is no silence.
 func gap(t machine.Times, k machine.Kind) time.Duration {
 	return t.Gap(k, 4*t.Poll+8*t.Slowest, t.TTL*1050/1000)
 }
 
-// recovery is G9: one silence until the dead are out of the way of those who start under their names, one until those nobody watched are
-// found, and the back-off of runs that failed.
+// recovery is G9: one silence until the dead are out of the way of those who start under their names, one until those
+// nobody watched are found, and the back-off of runs that failed.
 func recovery(t machine.Times) time.Duration {
 	return 3*t.TTL*1050/1000 + 40*t.Poll + 40*t.Slowest
 }

@@ -19,7 +19,8 @@ func Rules() *walk.Rules {
 	}
 }
 
-// way: a member's first heartbeat is written at once, for nobody knows of it; of another one somebody may have heard, and look.
+// way: a member's first heartbeat is written at once, for nobody knows of it; of another one somebody may have heard,
+// and look.
 func way(c walk.Config, e machine.Effect) walk.Way {
 	switch e := e.(type) {
 	case member.Append:
@@ -83,8 +84,9 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 	return append(b, 'l')
 }
 
-// key appends what decides a member's future: states with equal keys do the same from now on, as long as they have equal Params and their values
-// are alike, and nobody's history diverges. The value itself, chain hashes, snapshots, requests that wait and what people are told of the store are left out.
+// key appends what decides a member's future: states with equal keys do the same from now on, as long as they have
+// equal Params and their values are alike, and nobody's history diverges. The value itself, chain hashes, snapshots,
+// requests that wait and what people are told of the store are left out.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s := &of.(*State).State
 	in := inside.Into(s)

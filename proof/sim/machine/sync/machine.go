@@ -97,8 +97,8 @@ func call(e machine.Effect) (machine.Call, bool) {
 	return machine.Shared(e)
 }
 
-// gap is G4: the TTL until the group has removed the silent one, twice where a change of the group waits for it first; an eighth of it until the others hear
-// of that; a poll until the epoch is announced, and one until it is read.
+// gap is G4: the TTL until the group has removed the silent one, twice where a change of the group waits for it first;
+// an eighth of it until the others hear of that; a poll until the epoch is announced, and one until it is read.
 func gap(t machine.Times, k machine.Kind) time.Duration {
 	d := 4*t.Poll + 12*t.Slowest
 	if k == machine.LeaveInOrder {

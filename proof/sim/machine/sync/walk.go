@@ -24,8 +24,8 @@ func Rules() *walk.Rules {
 	}
 }
 
-// way: a generation is a fact for each member at a time of its own; all other answers of the group come as soon as it gives them. What a member says of
-// itself changes nothing: it is written at once.
+// way: a generation is a fact for each member at a time of its own; all other answers of the group come as soon as it
+// gives them. What a member says of itself changes nothing: it is written at once.
 func way(_ walk.Config, e machine.Effect) walk.Way {
 	switch e := e.(type) {
 	case sync.Append:
@@ -76,8 +76,9 @@ func value(b []byte, v *cluster.Value, n *walk.Names) []byte {
 	return b
 }
 
-// key appends what decides a member's future: states with equal keys do the same from now on, as long as they have equal Params without a Poll and
-// without a Longest, their values are alike, and nobody's history diverges. Of instants it has what was before what.
+// key appends what decides a member's future: states with equal keys do the same from now on, as long as they have
+// equal Params without a Poll and without a Longest, their values are alike, and nobody's history diverges. Of instants
+// it has what was before what.
 func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s := &of.(*State).State
 	in := inside.Into(s)

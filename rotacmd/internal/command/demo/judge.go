@@ -24,8 +24,8 @@ type Interval struct {
 // open is the end of a run that has not ended.
 const open = math.MaxInt64
 
-// Intervals makes runs of start and stop lines, sorted by partition and begin. A run that was going on at a cut of its member ends there: what
-// its stop line says later is only when the process found out.
+// Intervals makes runs of start and stop lines, sorted by partition and begin. A run that was going on at a cut of its
+// member ends there: what its stop line says later is only when the process found out.
 func Intervals(lines []node.WitnessLine, cuts []Cut) []Interval {
 	lines = slices.Clone(lines)
 	slices.SortStableFunc(lines, func(a, b node.WitnessLine) int { return cmp.Compare(a.AtNS, b.AtNS) })
@@ -62,8 +62,8 @@ func last(runs []Interval, l node.WitnessLine) int {
 	return -1
 }
 
-// Overlaps counts pairs of runs of one partition on two members that went on at the same time, and acts under a token when a run under a newer one
-// had already begun elsewhere.
+// Overlaps counts pairs of runs of one partition on two members that went on at the same time, and acts under a token
+// when a run under a newer one had already begun elsewhere.
 func Overlaps(runs []Interval, acts []node.WitnessLine) int {
 	count := 0
 	for i, r := range runs {
@@ -120,7 +120,8 @@ func LongestGapMS(moves []Move) int64 {
 	return wholeMS(longest)
 }
 
-// longestSilenceMS is the longest from an act to the start elsewhere of what its member ran, in ms, rounded up; 0 without moves away from it.
+// longestSilenceMS is the longest from an act to the start elsewhere of what its member ran, in ms, rounded up; 0
+// without moves away from it.
 func longestSilenceMS(a Act, moves []Move) int64 {
 	var longest int64
 	for _, m := range moves {

@@ -58,8 +58,8 @@ const (
 	glance   = 20 * time.Millisecond
 )
 
-// Run plays the whole demonstration with members that are started from the binary, or inside this process. What it wrote stays in the directory
-// where it failed.
+// Run plays the whole demonstration with members that are started from the binary, or inside this process. What it
+// wrote stays in the directory where it failed.
 func Run(ctx context.Context, binary string, o Options, screen Screen) (Report, error) {
 	if !o.inside() {
 		if !canSuspend {

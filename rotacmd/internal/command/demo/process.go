@@ -67,7 +67,8 @@ func (m *process) signal(s syscall.Signal) (protocol.Instant, error) {
 	return at, nil
 }
 
-// suspend implements member. In the middle of a write to a directory it would keep all others from writing, so there it goes on for a moment first.
+// suspend implements member. In the middle of a write to a directory it would keep all others from writing, so there it
+// goes on for a moment first.
 func (m *process) suspend(ctx context.Context) (at protocol.Instant, err error) {
 	place, isFile := strings.CutPrefix(m.play.server().Store, "file:")
 	dir, _, _ := strings.Cut(place, "?")
@@ -99,12 +100,13 @@ var _ member = (*insider)(nil)
 // Inside says how members run inside this process.
 type Inside struct {
 	Store *memory.Server // where they meet
-	// Run is one member: it does what rota run does with these arguments, but on this handle, which stays the caller's, and without listening for
-	// signals. When ctx ends it leaves gracefully. It returns when nothing of it is left.
+	// Run is one member: it does what rota run does with these arguments, but on this handle, which stays the caller's,
+	// and without listening for signals. When ctx ends it leaves gracefully. It returns when nothing of it is left.
 	Run func(ctx context.Context, args []string, on store.Full, log io.Writer) error
 }
 
-// insider is a member inside this process. Goroutines can't be killed or suspended from outside; what stands for that is done to its handle.
+// insider is a member inside this process. Goroutines can't be killed or suspended from outside; what stands for that
+// is done to its handle.
 type insider struct {
 	on    *handle.Handle
 	end   context.CancelFunc
@@ -128,8 +130,9 @@ func startInsider(in *Inside, args []string, log *os.File) *insider {
 func (m *insider) done() <-chan struct{} { return m.ended }
 func (m *insider) err() error            { return m.how }
 
-// crash implements member: it loses the store, ends itself for that, and then its handle falls. The handle falls last because tasks that can't be
-// killed would else go on for a moment after others have seen their owner die, which no process does.
+// crash implements member: it loses the store, ends itself for that, and then its handle falls. The handle falls last
+// because tasks that can't be killed would else go on for a moment after others have seen their owner die, which no
+// process does.
 func (m *insider) crash() (protocol.Instant, error) {
 	at := protocol.Now()
 	m.on.Lose()

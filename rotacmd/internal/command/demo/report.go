@@ -22,8 +22,8 @@ const (
 type Options struct {
 	// Protocol is how the members agree. It is required.
 	Protocol protocol.Protocol
-	// NoSessions lets members use heartbeats alone, as on stores that do not notice the death of a process: a crash is then seen as late as
-	// a suspension.
+	// NoSessions lets members use heartbeats alone, as on stores that do not notice the death of a process: a crash is
+	// then seen as late as a suspension.
 	NoSessions bool
 	// Server is where the members meet; nil stands for a fresh directory.
 	Server *Server
@@ -33,7 +33,8 @@ type Options struct {
 type Server struct {
 	Store string // what members get as --store
 	Name  string // the same, without secrets
-	// Silent says that the store ends a session only when its owner was silent: a crash is then seen as late as a suspension.
+	// Silent says that the store ends a session only when its owner was silent: a crash is then seen as late as a
+	// suspension.
 	Silent bool
 	// Polled says that the store tells nobody of a change.
 	Polled bool
@@ -68,8 +69,8 @@ type Report struct {
 	Moves       int   `json:"moves"`
 	FewestMoves int   `json:"fewest_moves"` // that could do
 	CrashGapMS  int64 `json:"crash_gap_ms"` // longest, from the crash to the start elsewhere
-	// SuspendGapMS is the longest from the instant at which the suspended member ceased to act to the start elsewhere. A process ceases with SIGSTOP, a
-	// member inside this process goes on until it stops its tasks itself.
+	// SuspendGapMS is the longest from the instant at which the suspended member ceased to act to the start elsewhere.
+	// A process ceases with SIGSTOP, a member inside this process goes on until it stops its tasks itself.
 	SuspendGapMS    int64 `json:"suspend_gap_ms"`
 	SuspendSilentMS int64 `json:"suspend_silent_ms"` // longest, from the suspension to the start elsewhere
 	LeaveGapMS      int64 `json:"leave_gap_ms"`      // longest, from stop to start
@@ -98,7 +99,8 @@ const (
 	End     Kind = "end"
 )
 
-// Judge measures what the acts led to. Acts are in order and the last one is End; tasks are the partitions that should run.
+// Judge measures what the acts led to. Acts are in order and the last one is End; tasks are the partitions that should
+// run.
 func Judge(o Options, members int, tasks []string, acts []Act, lines []node.WitnessLine) Report {
 	r := Report{Members: members, Tasks: len(tasks)}
 	mine := map[string]bool{}
@@ -127,8 +129,8 @@ func Judge(o Options, members int, tasks []string, acts []Act, lines []node.Witn
 	return r
 }
 
-// actual are the runs with their real ends. What a process says later than a cut is only when it found out; inside this process tasks go on until
-// they are stopped, so that there the stop lines alone count.
+// actual are the runs with their real ends. What a process says later than a cut is only when it found out; inside this
+// process tasks go on until they are stopped, so that there the stop lines alone count.
 func (o Options) actual(cut []Interval, lines []node.WitnessLine) []Interval {
 	if o.inside() {
 		return Intervals(lines, nil)
@@ -136,7 +138,8 @@ func (o Options) actual(cut []Interval, lines []node.WitnessLine) []Interval {
 	return cut
 }
 
-// cuts are the instants from which on gaps count. The tasks of a suspended member inside this process go on, so there it is their stop.
+// cuts are the instants from which on gaps count. The tasks of a suspended member inside this process go on, so there
+// it is their stop.
 func (o Options) cuts(acts []Act) []Cut {
 	var cuts []Cut
 	for _, a := range acts {

@@ -17,8 +17,9 @@ var (
 	}
 )
 
-// spec reads a job. A line without lines below it is a job of one unnamed task, or of several that are alike: tasks=(x, y). Lines below it are
-// one task each, of spread pool unless they say another, with what they feed behind an arrow: read min=1 -> map store.
+// spec reads a job. A line without lines below it is a job of one unnamed task, or of several that are alike: tasks=(x,
+// y). Lines below it are one task each, of spread pool unless they say another, with what they feed behind an arrow:
+// read min=1 -> map store.
 func (l *Line) spec() (cluster.JobSpec, error) {
 	if err := l.only(append(slices.Clone(jobOptions), append(taskOptions, "tasks", "coverage")...)...); err != nil {
 		return cluster.JobSpec{}, err

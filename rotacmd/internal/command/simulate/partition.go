@@ -21,7 +21,8 @@ func (w *World) partition(name string) (p cluster.Partition, ok bool) {
 	return cluster.Partition{ID: cluster.PartitionID(name)}, false
 }
 
-// owner plays what owners of partitions write. What the value should refuse can be said too: by naming a token, or a partition that is gone.
+// owner plays what owners of partitions write. What the value should refuse can be said too: by naming a token, or a
+// partition that is gone.
 func (w *World) owner(l *Line) error {
 	names, err := l.some("the names of partitions or tasks", "fresh")
 	if err != nil {

@@ -18,7 +18,8 @@ type snapshot struct {
 	data  []byte
 }
 
-// reader plays what keeps the log short: snapshots, the log without what they cover, and members that come late and read what is there.
+// reader plays what keeps the log short: snapshots, the log without what they cover, and members that come late and
+// read what is there.
 func (w *World) reader(l *Line) error {
 	if l.Name == "read" && len(l.words) == 0 {
 		w.read(l, cluster.Value{}, "a reader of the whole log")

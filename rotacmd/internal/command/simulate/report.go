@@ -133,7 +133,8 @@ func (r *Report) noteMembers(w *World) {
 	}
 }
 
-// runText is a partition in the line of its owner: t, t→b (stops, then b), t→ (stops), t⇒b (b starts, then it stops), t(held).
+// runText is a partition in the line of its owner: t, t→b (stops, then b), t→ (stops), t⇒b (b starts, then it stops),
+// t(held).
 func runText(p cluster.Partition) string {
 	switch s := string(p.ID); p.State {
 	case cluster.PartitionReleasing:

@@ -26,8 +26,8 @@ func (e *ScriptError) Error() string { return fmt.Sprintf("line %d: %s", e.Line,
 // Script is what a text says.
 type Script struct {
 	Lines []Line
-	// Golden: it has expected outcomes, as the golden scripts of package cluster do. There members act only when they are told to, and
-	// indexes go by ten.
+	// Golden: it has expected outcomes, as the golden scripts of package cluster do. There members act only when they
+	// are told to, and indexes go by ten.
 	Golden bool
 }
 
@@ -47,8 +47,9 @@ type option struct {
 	values []string
 }
 
-// Parse reads a script. A line is a command; indented lines below it belong to it. In a paragraph with a line of four dashes all lines above
-// it are one command, and what stands below it, the outcome that a golden script expects, is passed over. A # begins a comment line.
+// Parse reads a script. A line is a command; indented lines below it belong to it. In a paragraph with a line of four
+// dashes all lines above it are one command, and what stands below it, the outcome that a golden script expects, is
+// passed over. A # begins a comment line.
 func Parse(text string) (s Script, err error) {
 	if len(text) > MaxScript {
 		return s, &ScriptError{Line: 1, Reason: fmt.Sprintf("the script has %d bytes, at most %d are allowed", len(text), MaxScript)}

@@ -59,7 +59,8 @@ func play(text string, show func(*Report) error) error {
 	return nil
 }
 
-// The golden scripts of package cluster are in the same language: played here, the same is written, under the same index, with the same outcome.
+// The golden scripts of package cluster are in the same language: played here, the same is written, under the same
+// index, with the same outcome.
 func TestPlaysGoldenScripts(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("../../../../cluster/testdata/*/*.txt")

@@ -38,7 +38,8 @@ type Report struct {
 // rounds is how often a step is done. Enough for a median, and few enough for a store over a slow line.
 const rounds = 20
 
-// Run tries everything on a store that holds nothing of value. ctx bounds it as a whole; it goes on behind a step that failed.
+// Run tries everything on a store that holds nothing of value. ctx bounds it as a whole; it goes on behind a step that
+// failed.
 func Run(ctx context.Context, s store.Full) Report {
 	c := &check{ctx: ctx, store: s, prefix: fmt.Sprintf("check/%d/", time.Now().UnixNano())}
 	if c.try("place", c.place); !c.steps[0].OK {

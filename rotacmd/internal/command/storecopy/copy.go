@@ -32,8 +32,9 @@ type Report struct {
 // ErrMembers says that the source has members, which may be running.
 var ErrMembers = errors.New("it has members")
 
-// Copy copies what from holds to an empty target, which it opens when nothing of the source speaks against it: a copy that is refused makes no place. With live,
-// members of the source don't matter: what they write meanwhile is not in the copy, and in the copy they count as dead. It writes nothing to from.
+// Copy copies what from holds to an empty target, which it opens when nothing of the source speaks against it: a copy
+// that is refused makes no place. With live, members of the source don't matter: what they write meanwhile is not in
+// the copy, and in the copy they count as dead. It writes nothing to from.
 func Copy(ctx context.Context, p protocol.Protocol, from store.Full, open func() (Target, error), live bool) (Report, error) {
 	if err := refresh(ctx, from); err != nil {
 		return Report{}, fmt.Errorf("read the source: %w", err)
@@ -94,7 +95,8 @@ func describe(v cluster.Value) Report {
 	return r
 }
 
-// documents copies all but heartbeats. One that is there already with the same content is left: an earlier attempt has written it.
+// documents copies all but heartbeats. One that is there already with the same content is left: an earlier attempt has
+// written it.
 func documents(ctx context.Context, from store.Docs, to store.Docs, r *Report) error {
 	docs, err := from.List(ctx, "")
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package bare has the clients of the stores' servers with nothing around them, as their manuals show them: what our logs are compared with.
+// Package bare has the clients of the stores' servers with nothing around them, as their manuals show them: what our
+// logs are compared with.
 package bare
 
 import (

@@ -2,18 +2,21 @@
 //
 // # How
 //
-// All members are in this process, each a node with a store handle of its own: what a server sees is the same as with as many processes. They join,
-// a job of so many partitions is submitted, and when each partition runs, and has run for two TTLs, requests are counted over a while.
+// All members are in this process, each a node with a store handle of its own: what a server sees is the same as with
+// as many processes. They join, a job of so many partitions is submitted, and when each partition runs, and has run for
+// two TTLs, requests are counted over a while.
 //
 // # What is counted
 //
-// Messages that the server got, by its own count: etcd's grpc_server_msg_received_total, NATS' in_msgs, Elasticsearch's counts of its routes, what ZooKeeper calls received packets (pings
-// included). The stores without a server count calls of their handles.
+// Messages that the server got, by its own count: etcd's grpc_server_msg_received_total, NATS' in_msgs, Elasticsearch's
+// counts of its routes, what ZooKeeper calls received packets (pings included). The stores without a server count calls
+// of their handles.
 //
 // # What it is compared with
 //
-// The goal is members × 3 / TTL for the heartbeats, and one request for each member and second for all the rest, whatever the number of partitions. Under the
-// protocol lease it is one for each member and poll, and three more for the leader.
+// The goal is members × 3 / TTL for the heartbeats, and one request for each member and second for all the rest,
+// whatever the number of partitions. Under the protocol lease it is one for each member and poll, and three more for
+// the leader.
 package idle
 
 import (
@@ -65,7 +68,8 @@ func (r Row) String() string {
 	return fmt.Sprintf("%-10s %4d members %7d partitions  %8.1f requests/s  goal %6.1f  heap %5d MB  %s", r.Store, r.Members, r.Partitions, r.PerSecond, r.Goal, r.HeapMB, verdict)
 }
 
-// Run measures each kind of store with each number of partitions. A kind that this machine cannot have is said, and left out.
+// Run measures each kind of store with each number of partitions. A kind that this machine cannot have is said, and
+// left out.
 func Run(ctx context.Context, o Options) ([]Row, error) {
 	var rows []Row
 	for _, kind := range o.Kinds {
@@ -134,8 +138,9 @@ func (c *crowd) measure(ctx context.Context, r Row, span time.Duration) (Row, er
 	return r, nil
 }
 
-// goal is how many requests a second are enough. Where members claim, all look at the board in each poll, and the leader reads all documents in three requests;
-// where the store gives hints, also after a heartbeat: all after the leader's, and the leader after each.
+// goal is how many requests a second are enough. Where members claim, all look at the board in each poll, and the
+// leader reads all documents in three requests; where the store gives hints, also after a heartbeat: all after the
+// leader's, and the leader after each.
 func (c *crowd) goal(members int) float64 {
 	n, renewals := float64(members), 3/c.ttl.Seconds()
 	if c.protocol.Name() != "lease" {
