@@ -124,8 +124,10 @@ func TestSubmissionsAreChecked(t *testing.T) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
-		all := rota.Task{Type: "check", Cron: "0 6 * * *", TimeZone: "Europe/Berlin", CatchUp: rota.CatchUpAll, Timeout: time.Second, Labels: map[string]string{"zone": "a"},
-			SpreadOver: "rack", Pin: "a", Tags: map[string]string{"squad": "x"}, RetryMin: time.Second, RetryMax: time.Minute, MaxAttempts: 3, OnStoreLoss: rota.StoreLossKeep}
+		all := rota.Task{Type: "check", Cron: "0 6 * * *", TimeZone: "Europe/Berlin", CatchUp: rota.CatchUpAll,
+			Timeout: time.Second, Labels: map[string]string{"zone": "a"},
+			SpreadOver: "rack", Pin: "a", Tags: map[string]string{"squad": "x"}, RetryMin: time.Second,
+			RetryMax: time.Minute, MaxAttempts: 3, OnStoreLoss: rota.StoreLossKeep}
 		if err := m.Submit(ctx, "all", all); err != nil {
 			t.Error(err)
 		}

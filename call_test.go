@@ -29,8 +29,15 @@ func TestCallsFail(t *testing.T) {
 			}
 			return 0, errors.New("not today")
 		}, quick)
-		big := rota.NewFunc("big", func(context.Context, int) (string, error) { return strings.Repeat("x", 70_000), nil }, quick)
-		slow := rota.NewFunc("slow", func(ctx context.Context, _ int) (int, error) { <-ctx.Done(); return 0, ctx.Err() },
+		big := rota.NewFunc("big", func(context.Context, int) (string, error) {
+			return strings.Repeat("x", 70_000),
+				nil
+		}, quick)
+		slow := rota.NewFunc("slow", func(ctx context.Context, _ int) (int, error) {
+			<-ctx.Done()
+			return 0,
+				ctx.Err()
+		},
 			rota.FuncOptions{Attempts: 2, Backoff: -1, Timeout: 20 * time.Millisecond})
 		a := joinAs(t, ctx, s, rota.Config{Member: "a", Slots: 4, Functions: []rota.Function{fail, big, slow}})
 		for _, c := range []struct {
@@ -44,13 +51,15 @@ func TestCallsFail(t *testing.T) {
 			must.Succeed(t, err)
 			_, err = call.Wait(ctx)
 			var e *rota.CallError
-			if !errors.As(err, &e) || e.Message != c.want || e.Attempts != c.runs || runs.Load() != c.runs || e.Member != "a" || errors.Is(err, rota.ErrTimeout) {
+			if !errors.As(err, &e) || e.Message != c.want || e.Attempts != c.runs || runs.Load() != c.runs ||
+				e.Member != "a" || errors.Is(err, rota.ErrTimeout) {
 				t.Errorf("%s: got %v after %d runs", c.how, err, runs.Load())
 			}
 		}
 		call, err := big.Submit(ctx, a, 1)
 		must.Succeed(t, err)
-		if _, err = call.Wait(ctx); err == nil || !strings.Contains(err.Error(), "the result has 70002 bytes, at most 65536") {
+		if _, err = call.Wait(ctx); err == nil ||
+			!strings.Contains(err.Error(), "the result has 70002 bytes, at most 65536") {
 			t.Errorf("got %v", err)
 		}
 		late, err := slow.Submit(ctx, a, 1)
@@ -86,7 +95,8 @@ func TestCallsWithAKeyOrADelay(t *testing.T) {
 		if len(ids) != 2 || runs.Load() != 2 {
 			t.Errorf("%d calls and %d runs of two clients", len(ids), runs.Load())
 		}
-		if _, err := rota.NewFunc("sum", func(context.Context, int) (int, error) { return 0, nil }, rota.FuncOptions{Key: "2026-11-22/daily import"}).Submit(ctx, one, 1); err == nil {
+		if _, err := rota.NewFunc("sum", func(context.Context, int) (int, error) { return 0, nil },
+			rota.FuncOptions{Key: "2026-11-22/daily import"}).Submit(ctx, one, 1); err == nil {
 			t.Error("another function under the same key was accepted")
 		}
 		began := time.Now()

@@ -68,7 +68,8 @@ func Open(s Store, o ClientOptions) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a client: %w", err)
 	}
-	locks, err := OpenLocks(s, LocksOptions{TTL: o.TTL, Owner: cmp.Or(o.Name, "client"), Logger: o.Logger, Clock: o.Clock})
+	locks, err := OpenLocks(s, LocksOptions{TTL: o.TTL, Owner: cmp.Or(o.Name, "client"), Logger: o.Logger,
+		Clock: o.Clock})
 	if err != nil {
 		return nil, fmt.Errorf("open a client: %w", err)
 	}
@@ -81,7 +82,8 @@ func Open(s Store, o ClientOptions) (*Client, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	at := operate.Outside(proto, s, by)
-	return &Client{Locks: locks, calls: calls, at: at, ops: operate.New(at, s, nil, types, by), types: types, log: log}, nil
+	return &Client{Locks: locks, calls: calls, at: at, ops: operate.New(at, s, nil, types, by), types: types, log: log},
+		nil
 }
 
 // typesOf is the table of task types.

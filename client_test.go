@@ -19,7 +19,8 @@ func TestOneClientForAll(t *testing.T) {
 		s := memory.New()
 		typ, told := greets()
 		add := rota.NewFunc("add", func(_ context.Context, p pair) (int, error) { return p.A + p.B, nil })
-		m := joinAs(t, ctx, s, rota.Config{Member: "a", Slots: 1, Functions: []rota.Function{add}, Types: []rota.Type{typ}})
+		m := joinAs(t, ctx, s, rota.Config{Member: "a", Slots: 1, Functions: []rota.Function{add},
+			Types: []rota.Type{typ}})
 		docs := s.Open()
 		defer docs.Close()
 		c := must.Get(rota.Open(docs, rota.ClientOptions{Name: "importer"}))(t)
@@ -34,7 +35,11 @@ func TestOneClientForAll(t *testing.T) {
 		if sum, err := call.Wait(ctx); err != nil || sum != 42 {
 			t.Errorf("got %d, %v", sum, err)
 		}
-		if err := c.Lock("one").Do(ctx, func(ctx context.Context, token rota.Token) error { return c.Status("one").Put(ctx, token, 1) }); err != nil {
+		if err := c.Lock("one").Do(ctx,
+			func(ctx context.Context, token rota.Token) error {
+				return c.Status("one").Put(ctx, token,
+					1)
+			}); err != nil {
 			t.Error(err)
 		}
 		if _, err := m.Status("two").Get(ctx); !errors.Is(err, rota.ErrNone) {
@@ -48,14 +53,16 @@ func TestOneClientForAll(t *testing.T) {
 			t.Errorf("there is no such job: %v", err)
 		}
 		asked := must.Get(journal.NewDocs(docs, "test", 0).Read(ctx, journal.Query{Partition: "job"}))(t)
-		if len(asked) != 2 || asked[0].Line() != "job  submit-job job greet  by importer" || asked[1].Line() != "job  kill-job job  by importer" {
+		if len(asked) != 2 || asked[0].Line() != "job  submit-job job greet  by importer" ||
+			asked[1].Line() != "job  kill-job job  by importer" {
 			t.Errorf("the journal has %v", asked)
 		}
 		if v, err := c.Value(ctx); err != nil || v.Index() == 0 {
 			t.Errorf("index %d, %v", v.Index(), err)
 		}
 		held := must.Get(c.Lock("mine").Acquire(ctx))(t)
-		if state, err := m.Lock("mine").State(ctx); err != nil || len(state.Holders) != 1 || state.Holders[0].Owner != "importer" {
+		if state, err := m.Lock("mine").State(ctx); err != nil || len(state.Holders) != 1 ||
+			state.Holders[0].Owner != "importer" {
 			t.Errorf("the lock of a client: %+v, %v", state, err)
 		}
 		if err := c.Close(ctx); err != nil {
@@ -76,11 +83,14 @@ func TestConfigsAreValidated(t *testing.T) {
 	t.Parallel()
 	typ, _ := greets()
 	bad := rota.Config{
-		Member: "web 1", TTL: time.Millisecond, Hold: 2 * time.Hour, Slots: -1, DrainTimeout: -1, Types: []rota.Type{typ, typ},
-		Sources: map[string][]string{"a/b": {"."}}, Functions: []rota.Function{rota.NewFunc("f", func(context.Context, int) (int, error) { return 0, nil })},
+		Member: "web 1", TTL: time.Millisecond, Hold: 2 * time.Hour, Slots: -1, DrainTimeout: -1,
+		Types:     []rota.Type{typ, typ},
+		Sources:   map[string][]string{"a/b": {"."}},
+		Functions: []rota.Function{rota.NewFunc("f", func(context.Context, int) (int, error) { return 0, nil })},
 	}
 	_, err := rota.Join(t.Context(), bad)
-	for _, want := range []string{`Member: the name "web 1"`, "no store", "TTL is 1ms", "Hold is 2h", "DrainTimeout", "must not be negative", "two task types", `the name "a/b"`, "needs Slots"} {
+	for _, want := range []string{`Member: the name "web 1"`, "no store", "TTL is 1ms", "Hold is 2h", "DrainTimeout",
+		"must not be negative", "two task types", `the name "a/b"`, "needs Slots"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -95,10 +105,12 @@ func TestConfigsAreValidated(t *testing.T) {
 		}
 	}
 	knows := must.Get(rota.Open(s, rota.ClientOptions{Types: []rota.Type{typ}}))(t)
-	if err := knows.Submit(t.Context(), "job", rota.Task{Type: "unknown"}); err == nil || !strings.Contains(err.Error(), "unknown") {
+	if err := knows.Submit(t.Context(), "job", rota.Task{Type: "unknown"}); err == nil ||
+		!strings.Contains(err.Error(), "unknown") {
 		t.Errorf("a type that the client does not know: %v", err)
 	}
-	f := rota.NewFunc("f", func(context.Context, int) (int, error) { return 0, nil }, rota.FuncOptions{}, rota.FuncOptions{})
+	f := rota.NewFunc("f", func(context.Context, int) (int, error) { return 0, nil }, rota.FuncOptions{},
+		rota.FuncOptions{})
 	c := must.Get(rota.Open(s, rota.ClientOptions{}))(t)
 	if _, err := f.Submit(t.Context(), c, 1); err == nil || !strings.Contains(err.Error(), "several Options") {
 		t.Errorf("options given twice: %v", err)

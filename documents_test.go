@@ -143,7 +143,8 @@ func TestSourcesNameTests(t *testing.T) {
 			}
 		}
 		shown := string(row[3])
-		if len(found) == 0 && !strings.Contains(shown, "../decisions/") && !strings.HasPrefix(shown, "open: ") && shown != "shown by" {
+		if len(found) == 0 && !strings.Contains(shown, "../decisions/") && !strings.HasPrefix(shown, "open: ") &&
+			shown != "shown by" {
 			t.Errorf("%s: neither a test nor a decision, and not open", row[1])
 		}
 	}

@@ -23,13 +23,15 @@ func TestEmbeddingIsCheap(t *testing.T) {
 		t.Errorf("%d packages with the store in memory, at most 171 are promised", len(all))
 	}
 	for _, p := range all {
-		if !slices.Contains(member, p) && !strings.HasPrefix(p, "github.com/rota-run/rota/store/") && p != "github.com/rota-run/rota/internal/store/driver/drivermap" && p != "hash/crc32" {
+		if !slices.Contains(member, p) && !strings.HasPrefix(p, "github.com/rota-run/rota/store/") &&
+			p != "github.com/rota-run/rota/internal/store/driver/drivermap" && p != "hash/crc32" {
 			t.Errorf("the store in memory links %s", p)
 		}
 	}
 	for _, p := range all {
 		for _, heavy := range []string{
-			"net/http", "github.com/prometheus", "google.golang.org", "go.etcd.io", "github.com/nats-io", "github.com/go-zookeeper", "github.com/twmb", "modernc.org", "github.com/jackc",
+			"net/http", "github.com/prometheus", "google.golang.org", "go.etcd.io", "github.com/nats-io",
+			"github.com/go-zookeeper", "github.com/twmb", "modernc.org", "github.com/jackc",
 		} {
 			if p == heavy || strings.HasPrefix(p, heavy+"/") {
 				t.Errorf("an embedded member links %s", p)

@@ -23,7 +23,8 @@ func ExampleNewFunc() {
 		return d.What / d.By, nil
 	}, rota.FuncOptions{Attempts: 3, Timeout: time.Minute})
 
-	m, err := rota.Join(ctx, rota.Config{Member: "web-1", Store: memory.New().Open(), Slots: 4, Functions: []rota.Function{divide}})
+	m, err := rota.Join(ctx, rota.Config{Member: "web-1", Store: memory.New().Open(), Slots: 4,
+		Functions: []rota.Function{divide}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -18,14 +18,17 @@ func ExampleKeyed() {
 		Word string
 		N    int
 	}
-	read := rota.NewInput("read", rota.Input[none, string]{Read: func(_ context.Context, _ *rota.Grant, _ none, _ []byte, out *rota.Sender[string]) ([]byte, bool, error) {
-		for _, word := range strings.Fields("the cat and the dog and the bird") {
-			_ = out.Send(word) // its error fails the batch by itself
-		}
-		return nil, true, nil
-	}})
+	read := rota.NewInput("read",
+		rota.Input[none, string]{Read: func(_ context.Context, _ *rota.Grant, _ none, _ []byte,
+			out *rota.Sender[string]) ([]byte, bool, error) {
+			for _, word := range strings.Fields("the cat and the dog and the bird") {
+				_ = out.Send(word) // its error fails the batch by itself
+			}
+			return nil, true, nil
+		}})
 	count := rota.NewKeyed("count", rota.Keyed[none, string, tally, map[string]int]{
-		Do: func(_ context.Context, _ *rota.Grant, _ none, seen *map[string]int, in []string, _ *rota.Sender[tally]) error {
+		Do: func(_ context.Context, _ *rota.Grant, _ none, seen *map[string]int, in []string,
+			_ *rota.Sender[tally]) error {
 			if *seen == nil {
 				*seen = make(map[string]int)
 			}
@@ -43,17 +46,19 @@ func ExampleKeyed() {
 	})
 	var mu sync.Mutex
 	var lines []string
-	write := rota.NewOutput("write", rota.Output[none, tally]{Write: func(_ context.Context, _ *rota.Grant, _ none, in []tally) error {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, t := range in {
-			lines = append(lines, fmt.Sprint(t.Word, " ", t.N))
-		}
-		return nil
-	}})
+	write := rota.NewOutput("write",
+		rota.Output[none, tally]{Write: func(_ context.Context, _ *rota.Grant, _ none, in []tally) error {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, t := range in {
+				lines = append(lines, fmt.Sprint(t.Word, " ", t.N))
+			}
+			return nil
+		}})
 
 	ctx := context.Background()
-	m, err := rota.Join(ctx, rota.Config{Member: "m", Store: memory.New().Open(), Slots: 4, Types: []rota.Type{read, count, write}})
+	m, err := rota.Join(ctx, rota.Config{Member: "m", Store: memory.New().Open(), Slots: 4,
+		Types: []rota.Type{read, count, write}})
 	if err != nil {
 		panic(err)
 	}

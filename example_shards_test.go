@@ -22,7 +22,8 @@ func ExampleGrant_Split() {
 		if last-first > 50 && len(g.Parents) == 0 {
 			half := (first + last) / 2
 			return g.Split(ctx, []rota.Child{
-				{Key: fmt.Sprintf("%d-%d", first, half), Parents: []string{g.Key}}, {Key: fmt.Sprintf("%d-%d", half+1, last), Parents: []string{g.Key}},
+				{Key: fmt.Sprintf("%d-%d", first, half), Parents: []string{g.Key}},
+				{Key: fmt.Sprintf("%d-%d", half+1, last), Parents: []string{g.Key}},
 			})
 		}
 		at, err := g.LoadPosition(ctx)
@@ -47,7 +48,8 @@ func ExampleGrant_Split() {
 		fmt.Println(err)
 		return
 	}
-	err = m.Submit(ctx, "numbers", rota.Task{Type: "consume", Spread: rota.Partitioned, Partitions: []string{"1-100", "101-120"}})
+	err = m.Submit(ctx, "numbers",
+		rota.Task{Type: "consume", Spread: rota.Partitioned, Partitions: []string{"1-100", "101-120"}})
 	fmt.Println(err, m.Wait(ctx, "numbers"), sum.Load(), m.Leave(ctx))
 	// Output: <nil> <nil> 7260 <nil>
 }

@@ -41,23 +41,25 @@ func (s *sealers) joins(ctx context.Context, name string) (m *rota.Member, dies 
 	s.t.Helper()
 	type none struct{}
 	h := s.server.Open()
-	m, err := rota.Join(ctx, rota.Config{Member: name, Slots: 1, Store: h, Clock: protocol.NewProcessClock(), Types: []rota.Type{
-		rota.NewInput("in", rota.Input[none, string]{
-			Read: func(_ context.Context, _ *rota.Grant, _ none, _ []byte, out *rota.Sender[string]) ([]byte, bool, error) {
-				return []byte("x"), true, out.Send("x")
-			},
-		}),
-		rota.NewOutput("out", rota.Output[none, string]{
-			Write: func(context.Context, *rota.Grant, none, []string) error { return nil },
-			Seal: func(ctx context.Context, _ *rota.Grant, _ none) error {
-				err := s.seal.pass(ctx)
-				if err == nil {
-					s.sealed.Add(1)
-				}
-				return err
-			},
-		}),
-	}})
+	m, err := rota.Join(ctx, rota.Config{Member: name, Slots: 1, Store: h, Clock: protocol.NewProcessClock(),
+		Types: []rota.Type{
+			rota.NewInput("in", rota.Input[none, string]{
+				Read: func(_ context.Context, _ *rota.Grant, _ none, _ []byte, out *rota.Sender[string]) ([]byte, bool,
+					error) {
+					return []byte("x"), true, out.Send("x")
+				},
+			}),
+			rota.NewOutput("out", rota.Output[none, string]{
+				Write: func(context.Context, *rota.Grant, none, []string) error { return nil },
+				Seal: func(ctx context.Context, _ *rota.Grant, _ none) error {
+					err := s.seal.pass(ctx)
+					if err == nil {
+						s.sealed.Add(1)
+					}
+					return err
+				},
+			}),
+		}})
 	must.Succeed(s.t, err)
 	s.t.Cleanup(func() { _ = m.Leave(context.WithoutCancel(ctx)) }) // one whose store was closed cannot leave in order
 	return m, func() { must.Succeed(s.t, h.Close()); <-m.Done() }
@@ -71,7 +73,8 @@ func (s *sealers) until(by *rota.Member, sealer string) {
 	for range 12_000 {
 		f, err := view.FlowOf(s.t.Context(), q, by.Value(), "end")
 		must.Succeed(s.t, err)
-		if f != nil && slices.Equal(f.Tasks[1].Sealers, []string{sealer}) && f.Tasks[1].Waits == "for "+sealer+", which seals the output" {
+		if f != nil && slices.Equal(f.Tasks[1].Sealers, []string{sealer}) && f.Tasks[1].Waits == "for "+sealer+
+			", which seals the output" {
 			return
 		}
 		time.Sleep(10 * time.Millisecond) // waits: in virtual time

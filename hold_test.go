@@ -32,7 +32,8 @@ func TestRollingRestartMovesNothing(t *testing.T) {
 		t.Run(hold.String(), func(t *testing.T) {
 			virtual(t, func(t *testing.T, ctx context.Context) {
 				s := memory.New()
-				typ := rota.NewType("steady", func(ctx context.Context, _ *rota.Grant, _ struct{}) error { <-ctx.Done(); return nil })
+				typ := rota.NewType("steady",
+					func(ctx context.Context, _ *rota.Grant, _ struct{}) error { <-ctx.Done(); return nil })
 				members := make(map[string]*rota.Member)
 				begin := func(name string) {
 					members[name] = joinAs(t, ctx, s, rota.Config{Member: name, Types: []rota.Type{typ}, Hold: hold})
@@ -44,7 +45,8 @@ func TestRollingRestartMovesNothing(t *testing.T) {
 				for i := range tasks {
 					keys = append(keys, fmt.Sprint(i))
 				}
-				must.Succeed(t, members["a"].Submit(ctx, "job", rota.Task{Type: "steady", Spread: rota.Partitioned, Partitions: keys}))
+				must.Succeed(t, members["a"].Submit(ctx, "job",
+					rota.Task{Type: "steady", Spread: rota.Partitioned, Partitions: keys}))
 				settled := func(by *rota.Member) map[cluster.PartitionID]cluster.MemberID {
 					t.Helper()
 					for range 600 {
@@ -79,7 +81,8 @@ func TestRollingRestartMovesNothing(t *testing.T) {
 				}
 				began := time.Now()
 				settled(members["a"])
-				if took := time.Since(began); hold > 0 && (took < hold-time.Second || took > hold+15*time.Second) || hold == 0 && took > 5*time.Second {
+				if took := time.Since(began); hold > 0 && (took < hold-time.Second || took > hold+15*time.Second) ||
+					hold == 0 && took > 5*time.Second {
 					t.Errorf("the tasks of a member that did not come back were taken after %v", took)
 				}
 			})

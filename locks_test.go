@@ -58,7 +58,8 @@ func TestLocksWakeNoMember(t *testing.T) {
 				must.Succeed(t, locks.Close(ctx))
 				must.Succeed(t, m.Leave(ctx))
 				for prefix := range s.prefixes {
-					if i := slices.IndexFunc(written, func(key string) bool { return strings.HasPrefix(key, prefix) }); i >= 0 {
+					if i := slices.IndexFunc(written,
+						func(key string) bool { return strings.HasPrefix(key, prefix) }); i >= 0 {
 						t.Errorf("a member watches %s, where locks write %s", prefix, written[i])
 					}
 				}

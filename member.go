@@ -74,7 +74,8 @@ func (c Config) Validate() error {
 	}
 	fail(c.Store == nil, "Store: no store; open one, such as memory.New().Open()")
 	fail((c.Broker.Queue == nil) != (c.Broker.Place == ""), "Broker: it needs both, a Queue and its Place")
-	fail(c.TTL != 0 && (c.TTL < 300*time.Millisecond || c.TTL > 24*time.Hour), "TTL is %s: use 0 for the default, or 300ms to 24h", c.TTL)
+	fail(c.TTL != 0 && (c.TTL < 300*time.Millisecond || c.TTL > 24*time.Hour),
+		"TTL is %s: use 0 for the default, or 300ms to 24h", c.TTL)
 	fail(c.Hold < 0 || c.Hold > time.Hour, "Hold is %s: use 0 to 1h", c.Hold)
 	fail(c.DrainTimeout < 0, "DrainTimeout is %s: it must not be negative", c.DrainTimeout)
 	fail(c.ResultRetention < 0, "ResultRetention is %s: it must not be negative", c.ResultRetention)
@@ -95,7 +96,8 @@ func (c Config) node(types work.Types, joined func()) node.Config {
 		Member: cluster.MemberID(c.Member), Store: c.Store, Protocol: c.Protocol, Broker: c.Broker, TTL: c.TTL,
 		Labels: c.Labels, Weight: c.Weight, Capacity: c.Capacity, Slots: c.Slots, Sources: c.Sources, Files: c.Files,
 		Types: types, Functions: c.Functions, ResultRetention: c.ResultRetention, Publisher: c.Publisher,
-		DrainTimeout: c.DrainTimeout, Hold: c.Hold, Guard: c.Guard, Logger: c.Logger, Clock: c.Clock, Events: c.Events.node(joined),
+		DrainTimeout: c.DrainTimeout, Hold: c.Hold, Guard: c.Guard, Logger: c.Logger, Clock: c.Clock,
+		Events: c.Events.node(joined),
 	}
 }
 
@@ -143,13 +145,16 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	locks, err := OpenLocks(c.Store, LocksOptions{TTL: c.TTL, Owner: c.Member, Guard: c.Guard, Logger: c.Logger, Clock: c.Clock})
+	locks, err := OpenLocks(c.Store, LocksOptions{TTL: c.TTL, Owner: c.Member, Guard: c.Guard, Logger: c.Logger,
+		Clock: c.Clock})
 	if err != nil {
 		return nil, fmt.Errorf("join: %w", err)
 	}
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended, end := context.WithCancelCause(context.Background())
-	m := &Member{name: c.Member, node: n, ended: ended, ops: operate.New(operate.Inside(n), c.Store, n.Queue(), types, c.Member), locks: locks, types: types, calls: calls, stop: stop, hurry: make(chan struct{}), done: make(chan struct{})}
+	m := &Member{name: c.Member, node: n, ended: ended, ops: operate.New(operate.Inside(n), c.Store, n.Queue(), types,
+		c.Member), locks: locks, types: types, calls: calls, stop: stop, hurry: make(chan struct{}),
+		done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
 		m.err = n.Run(context.WithValue(WithLocks(life, locks), memberKey{}, m), m.hurry)
@@ -236,7 +241,8 @@ func (m *Member) SubmitFile(ctx context.Context, name string, data []byte) (job 
 	if err != nil {
 		return "", fmt.Errorf("submit job: %w", err)
 	}
-	return string(id), m.ask(ctx, fmt.Sprintf("submit job %q", id), func(ctx context.Context) (operate.Answer, error) { return m.ops.Submit(ctx, id, spec, 0) })
+	return string(id), m.ask(ctx, fmt.Sprintf("submit job %q", id),
+		func(ctx context.Context) (operate.Answer, error) { return m.ops.Submit(ctx, id, spec, 0) })
 }
 
 // Singleton runs f on one member of the cluster at a time, by a lock of this name: it waits for its turn, calls f, and
@@ -302,7 +308,8 @@ type Events struct {
 
 func (e Events) node(joined func()) node.Events {
 	out := node.Events{
-		Joined: func(cluster.Incarnation, time.Duration) { joined() }, Removed: e.Removed, StoreLost: e.StoreLost, StoreBack: e.StoreBack,
+		Joined: func(cluster.Incarnation, time.Duration) { joined() }, Removed: e.Removed, StoreLost: e.StoreLost,
+		StoreBack: e.StoreBack,
 	}
 	if e.Owned != nil {
 		out.Started = func(r supervisor.RunStarted) { e.Owned(string(r.Partition), r.Token) }

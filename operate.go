@@ -13,17 +13,20 @@ import (
 // Kill ends a job: its tasks stop. [Member.Wait] returns when they have. One of a task file is refused while a member
 // has its source, which would submit it again: remove the file, or pause the job.
 func (m *Member) Kill(ctx context.Context, job string) error {
-	return m.ask(ctx, fmt.Sprintf("kill job %q", job), func(ctx context.Context) (operate.Answer, error) { return m.ops.Kill(ctx, cluster.JobID(job)) })
+	return m.ask(ctx, fmt.Sprintf("kill job %q", job),
+		func(ctx context.Context) (operate.Answer, error) { return m.ops.Kill(ctx, cluster.JobID(job)) })
 }
 
 // Pause takes the tasks of a job from their members, under their hand-over contract, until Resume.
 func (m *Member) Pause(ctx context.Context, job string) error {
-	return m.ask(ctx, fmt.Sprintf("pause job %q", job), func(ctx context.Context) (operate.Answer, error) { return m.ops.Pause(ctx, cluster.JobID(job)) })
+	return m.ask(ctx, fmt.Sprintf("pause job %q", job),
+		func(ctx context.Context) (operate.Answer, error) { return m.ops.Pause(ctx, cluster.JobID(job)) })
 }
 
 // Resume ends a pause.
 func (m *Member) Resume(ctx context.Context, job string) error {
-	return m.ask(ctx, fmt.Sprintf("resume job %q", job), func(ctx context.Context) (operate.Answer, error) { return m.ops.Resume(ctx, cluster.JobID(job)) })
+	return m.ask(ctx, fmt.Sprintf("resume job %q", job),
+		func(ctx context.Context) (operate.Answer, error) { return m.ops.Resume(ctx, cluster.JobID(job)) })
 }
 
 // RunNow has the owner of a task begin a round at once, or when its present round is over; the planned rounds stay as

@@ -67,7 +67,8 @@ func TestWaitForAParkedJob(t *testing.T) {
 			return nil
 		})
 		m := join(t, ctx, memory.New(), "a", typ)
-		must.Succeed(t, m.Submit(ctx, "job", rota.Task{Type: "copy", Spread: rota.Partitioned, Partitions: []string{"a", "b"}, MaxAttempts: 1}))
+		must.Succeed(t, m.Submit(ctx, "job",
+			rota.Task{Type: "copy", Spread: rota.Partitioned, Partitions: []string{"a", "b"}, MaxAttempts: 1}))
 		err := m.Wait(ctx, "job")
 		wantEnd(t, err, "parked")
 		if want := `job "job" is parked: job#b failed 1 times: disk full`; err.Error() != want {
@@ -92,7 +93,8 @@ func TestWaitForWhatIsBehindAParkedPartition(t *testing.T) {
 			return errors.Join(err, errors.New("disk full"))
 		})
 		m := join(t, ctx, memory.New(), "a", typ)
-		must.Succeed(t, m.Submit(ctx, "job", rota.Task{Type: "shard", Spread: rota.Partitioned, Partitions: []string{"a"}, MaxAttempts: 1}))
+		must.Succeed(t, m.Submit(ctx, "job",
+			rota.Task{Type: "shard", Spread: rota.Partitioned, Partitions: []string{"a"}, MaxAttempts: 1}))
 		wantEnd(t, m.Wait(ctx, "job"), "parked")
 	})
 }
@@ -141,7 +143,8 @@ func TestRunNow(t *testing.T) {
 		})
 		steady, _ := runs("steady")
 		a := joinAs(t, ctx, s, rota.Config{Member: "a", Types: []rota.Type{check, steady}})
-		for name, task := range map[string]rota.Task{"hourly": {Type: "check", Every: time.Hour}, "steady": {Type: "steady"}} { // order-free: each by itself
+		for name, task := range map[string]rota.Task{"hourly": {Type: "check", Every: time.Hour},
+			"steady": {Type: "steady"}} { // order-free: each by itself
 			must.Succeed(t, a.Submit(ctx, name, task))
 		}
 		expect(t, ctx, rounds, "a")
@@ -182,8 +185,10 @@ func TestMemberFrom(t *testing.T) {
 			return nil
 		})
 		where := rota.NewFunc("where", func(ctx context.Context, _ int) (string, error) { return name(ctx), nil })
-		m := joinAs(t, ctx, memory.New(), rota.Config{Member: "a", Slots: 1, Types: []rota.Type{steady, round}, Functions: []rota.Function{where}})
-		for job, task := range map[string]rota.Task{"steady": {Type: "steady"}, "round": {Type: "round", Every: time.Second}} {
+		m := joinAs(t, ctx, memory.New(), rota.Config{Member: "a", Slots: 1, Types: []rota.Type{steady, round},
+			Functions: []rota.Function{where}})
+		for job, task := range map[string]rota.Task{"steady": {Type: "steady"},
+			"round": {Type: "round", Every: time.Second}} {
 			must.Succeed(t, m.Submit(ctx, job, task))
 		}
 		seen := map[string]bool{<-names: true, <-names: true}

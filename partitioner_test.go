@@ -62,7 +62,8 @@ func TestEveryInputIsDoneOnce(t *testing.T) {
 		var once sync.Once
 		members := map[string]*rota.Member{}
 		var mu sync.Mutex
-		typ := rota.NewPartitioner("sum", rota.Partitioner[struct{}]{Window: window, MaxConcurrent: 4, List: numbers(inputs),
+		typ := rota.NewPartitioner("sum", rota.Partitioner[struct{}]{Window: window, MaxConcurrent: 4,
+			List: numbers(inputs),
 			Run: func(ctx context.Context, g *rota.Grant, _ struct{}) error {
 				if err := g.SavePosition(ctx, g.Input); err != nil {
 					return err
@@ -137,7 +138,8 @@ func TestAnItemFails(t *testing.T) {
 				return nil
 			}})
 		a := join(t, ctx, memory.New(), "a", typ)
-		must.Succeed(t, a.Submit(ctx, "sum", rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}, MaxAttempts: 3}))
+		must.Succeed(t, a.Submit(ctx, "sum",
+			rota.Task{Type: "sum", Spread: rota.Partitioned, Partitions: []string{"all"}, MaxAttempts: 3}))
 		ended(t, ctx, a, "sum")
 		if tries["0"] != 1 || tries["1"] != 2 || tries["2"] != 1 {
 			t.Errorf("got %v tries", tries)

@@ -151,7 +151,8 @@ func TestACheckIsCalledOncePerPeriod(t *testing.T) {
 			return nil
 		})
 		a := join(t, ctx, memory.New(), "a", check)
-		must.Succeed(t, a.Submit(ctx, "job", rota.Task{Type: "greet", Every: 10 * time.Millisecond, Config: config{"world"}}))
+		must.Succeed(t, a.Submit(ctx, "job",
+			rota.Task{Type: "greet", Every: 10 * time.Millisecond, Config: config{"world"}}))
 		for range 3 { // the round that failed ends nothing
 			expect(t, ctx, rounds, "world on a")
 		}
@@ -167,10 +168,12 @@ func TestJoinIsRefused(t *testing.T) {
 		short, cancel := context.WithCancelCause(ctx)
 		cause := errors.New("changed my mind")
 		cancel(cause)
-		if m, err := rota.Join(short, rota.Config{Member: "b", Store: s.Open(), Clock: protocol.NewProcessClock()}); !errors.Is(err, cause) {
+		if m, err := rota.Join(short,
+			rota.Config{Member: "b", Store: s.Open(), Clock: protocol.NewProcessClock()}); !errors.Is(err, cause) {
 			t.Errorf("got %v, %v, want %v", m, err, cause)
 		}
-		if m, err := rota.Join(ctx, rota.Config{Member: "a", Store: s.Open(), Clock: protocol.NewProcessClock()}); err == nil || !strings.Contains(err.Error(), "already running") {
+		if m, err := rota.Join(ctx, rota.Config{Member: "a", Store: s.Open(),
+			Clock: protocol.NewProcessClock()}); err == nil || !strings.Contains(err.Error(), "already running") {
 			t.Errorf("got %v, %v", m, err)
 		}
 	})

@@ -84,22 +84,25 @@ func BatchName(ctx context.Context) string { return stage.BatchName(ctx) }
 // NewStage makes a task type of a stage.
 func NewStage[C, In, Out any](name string, s Stage[C, In, Out]) Type {
 	in, out := codecOf(s.In), codecOf(s.Out)
-	return newSegments(name, work.Segments{In: nameOf[In](), Out: nameOf[Out]()}, s.Do != nil, func(config C) work.Runner {
-		return stage.Stage{Attempts: s.Attempts, Do: func(ctx context.Context, g *Grant, raw [][]byte, o *stage.Out) error {
-			segments, err := decodeAll(in, raw)
-			if err != nil {
-				return err
-			}
-			return s.Do(ctx, g, config, segments, &Sender[Out]{out: o, codec: out})
-		}}
-	})
+	return newSegments(name, work.Segments{In: nameOf[In](), Out: nameOf[Out]()}, s.Do != nil,
+		func(config C) work.Runner {
+			return stage.Stage{Attempts: s.Attempts,
+				Do: func(ctx context.Context, g *Grant, raw [][]byte, o *stage.Out) error {
+					segments, err := decodeAll(in, raw)
+					if err != nil {
+						return err
+					}
+					return s.Do(ctx, g, config, segments, &Sender[Out]{out: o, codec: out})
+				}}
+		})
 }
 
 // NewInput makes a task type of an input.
 func NewInput[C, Out any](name string, i Input[C, Out]) Type {
 	codec := codecOf(i.Out)
 	return newSegments(name, work.Segments{Out: nameOf[Out]()}, i.Read != nil, func(config C) work.Runner {
-		return stage.Input{Ahead: i.Ahead, Read: func(ctx context.Context, g *Grant, at []byte, o *stage.Out) ([]byte, bool, error) {
+		return stage.Input{Ahead: i.Ahead, Read: func(ctx context.Context, g *Grant, at []byte, o *stage.Out) ([]byte,
+			bool, error) {
 			if len(at) == 0 {
 				at = nil
 			}
@@ -112,13 +115,14 @@ func NewInput[C, Out any](name string, i Input[C, Out]) Type {
 func NewOutput[C, In any](name string, o Output[C, In]) Type {
 	codec := codecOf(o.In)
 	return newSegments(name, work.Segments{In: nameOf[In]()}, o.Write != nil, func(config C) work.Runner {
-		s := stage.Stage{Attempts: cmp.Or(o.Attempts, stage.Always), Do: func(ctx context.Context, g *Grant, raw [][]byte, _ *stage.Out) error {
-			segments, err := decodeAll(codec, raw)
-			if err != nil {
-				return err
-			}
-			return o.Write(ctx, g, config, segments)
-		}}
+		s := stage.Stage{Attempts: cmp.Or(o.Attempts, stage.Always),
+			Do: func(ctx context.Context, g *Grant, raw [][]byte, _ *stage.Out) error {
+				segments, err := decodeAll(codec, raw)
+				if err != nil {
+					return err
+				}
+				return o.Write(ctx, g, config, segments)
+			}}
 		if o.Seal != nil {
 			s.Seal = func(ctx context.Context, g *Grant) error { return o.Seal(ctx, g, config) }
 		}

@@ -43,7 +43,8 @@ func TestSegmentsOfAStage(t *testing.T) {
 		var tries atomic.Int64
 		var writes int
 		in := rota.NewInput("in", rota.Input[none, word]{
-			Read: func(_ context.Context, _ *rota.Grant, _ none, at []byte, out *rota.Sender[word]) ([]byte, bool, error) {
+			Read: func(_ context.Context, _ *rota.Grant, _ none, at []byte, out *rota.Sender[word]) ([]byte, bool,
+				error) {
 				mu.Lock()
 				first = append(first, at)
 				mu.Unlock()
@@ -102,7 +103,8 @@ func TestAttemptsOfAKeyedStage(t *testing.T) {
 		type none struct{}
 		var tries atomic.Int64
 		in := rota.NewInput("in", rota.Input[none, string]{
-			Read: func(_ context.Context, _ *rota.Grant, _ none, _ []byte, out *rota.Sender[string]) ([]byte, bool, error) {
+			Read: func(_ context.Context, _ *rota.Grant, _ none, _ []byte, out *rota.Sender[string]) ([]byte, bool,
+				error) {
 				return nil, true, out.Send("a")
 			},
 		})
@@ -135,7 +137,8 @@ func TestPollOfAPartitioner(t *testing.T) {
 			Run: func(context.Context, *rota.Grant, struct{}) error { return nil },
 		})
 		m := join(t, ctx, memory.New(), "m", typ)
-		must.Succeed(t, m.Submit(ctx, "job", rota.Task{Type: "pages", Spread: rota.Partitioned, Partitions: []string{"all"}}))
+		must.Succeed(t, m.Submit(ctx, "job",
+			rota.Task{Type: "pages", Spread: rota.Partitioned, Partitions: []string{"all"}}))
 		time.Sleep(35 * time.Second) // waits: in virtual time
 		if n := lists.Load(); n < 3 || n > 4 {
 			t.Errorf("%d lists in 35 s", n)

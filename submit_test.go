@@ -54,7 +54,8 @@ func TestSubmitThenWaitByClaims(t *testing.T) {
 		step := rota.NewType("step", func(context.Context, *rota.Grant, struct{}) error { return nil })
 		ended := make(chan error, 2)
 		for _, name := range []string{"a", "b"} {
-			m := joinAs(t, ctx, server, rota.Config{Member: name, Types: []rota.Type{step}, Slots: 3, Protocol: lease.Protocol{}})
+			m := joinAs(t, ctx, server, rota.Config{Member: name, Types: []rota.Type{step}, Slots: 3,
+				Protocol: lease.Protocol{}})
 			go func() {
 				job, err := m.SubmitFile(ctx, "etl.yaml", []byte(twoSteps))
 				ended <- errors.Join(err, m.Wait(ctx, job))

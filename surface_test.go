@@ -27,7 +27,8 @@ func TestSurface(t *testing.T) {
 	got := "# The exported identifiers of each package. After a change on purpose: go test -run TestSurface -update .\n"
 	for _, dir := range publicFolders(t) {
 		if lines := surfaceOf(t, dir); len(lines) > 0 {
-			got += "\npackage " + filepath.ToSlash(filepath.Join("rota", dir)) + "\n\t" + strings.Join(lines, "\n\t") + "\n"
+			got += "\npackage " + filepath.ToSlash(filepath.Join("rota", dir)) + "\n\t" + strings.Join(lines, "\n\t") +
+				"\n"
 		}
 	}
 	if *update {
@@ -61,7 +62,8 @@ func publicFolders(t *testing.T) []string {
 		}
 		_, err = os.Stat(filepath.Join(path, "go.mod"))
 		name := d.Name()
-		if path != "." && (err == nil || name == "internal" || name == "testdata" || name == "cmd" || name == "examples" || name[0] == '.') {
+		if path != "." && (err == nil || name == "internal" || name == "testdata" || name == "cmd" ||
+			name == "examples" || name[0] == '.') {
 			return fs.SkipDir
 		}
 		dirs = append(dirs, path)

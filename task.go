@@ -99,10 +99,13 @@ func (t Task) spec(job string, types work.Types) (cluster.JobSpec, error) {
 
 func (t Task) definition() definition {
 	return definition{
-		Type: t.Type, Every: orNone(t.Every), Cron: t.Cron, TimeZone: t.TimeZone, CatchUp: t.CatchUp, Timeout: orNone(t.Timeout),
-		Spread: t.Spread.String(), Partitions: t.Partitions, Handover: t.Handover.String(), Labels: t.Labels, SpreadOver: t.SpreadOver, Pin: t.Pin, Stay: t.Stay,
+		Type: t.Type, Every: orNone(t.Every), Cron: t.Cron, TimeZone: t.TimeZone, CatchUp: t.CatchUp,
+		Timeout: orNone(t.Timeout),
+		Spread:  t.Spread.String(), Partitions: t.Partitions, Handover: t.Handover.String(), Labels: t.Labels,
+		SpreadOver: t.SpreadOver, Pin: t.Pin, Stay: t.Stay,
 		Tags: t.Tags, Weight: t.Weight, Min: t.MinSlots, Max: t.MaxSlots, Repartition: t.Repartition,
-		Retry: retry{Min: orNone(t.RetryMin), Max: orNone(t.RetryMax), Attempts: t.MaxAttempts}, OnStoreLoss: t.OnStoreLoss, Config: t.Config,
+		Retry:       retry{Min: orNone(t.RetryMin), Max: orNone(t.RetryMax), Attempts: t.MaxAttempts},
+		OnStoreLoss: t.OnStoreLoss, Config: t.Config,
 	}
 }
 
@@ -146,9 +149,10 @@ func NewPartitioner[C any](name string, p Partitioner[C]) Type {
 		if err := work.DecodeConfig(d, &config); err != nil {
 			return nil, err
 		}
-		lister := work.Partitioner{Window: p.Window, Poll: p.Poll, List: func(ctx context.Context, g *Grant, cursor []byte, limit int) (Page, error) {
-			return p.List(ctx, g, config, cursor, limit)
-		}}
+		lister := work.Partitioner{Window: p.Window, Poll: p.Poll,
+			List: func(ctx context.Context, g *Grant, cursor []byte, limit int) (Page, error) {
+				return p.List(ctx, g, config, cursor, limit)
+			}}
 		return work.RunnerFunc(func(ctx context.Context, g *Grant) error {
 			if g.ListedBy == "" {
 				return lister.Run(ctx, g)

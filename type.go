@@ -86,33 +86,34 @@ type Keyed[C, In, Out, S any] struct {
 // NewKeyed makes a task type of a stage that keeps state.
 func NewKeyed[C, In, Out, S any](name string, k Keyed[C, In, Out, S]) Type {
 	in, out, states := codecOf(k.In), codecOf(k.Out), codecOf(k.State)
-	return newSegments(name, work.Segments{In: nameOf[In](), Out: nameOf[Out](), Keyed: true}, k.Do != nil, func(config C) work.Runner {
-		r := stage.Keyed{Attempts: k.Attempts}
-		r.Do = func(ctx context.Context, g *Grant, before []byte, raw [][]byte, o *stage.Out) ([]byte, error) {
-			state, err := stateOf(states, before)
-			if err != nil {
-				return nil, err
-			}
-			segments, err := decodeAll(in, raw)
-			if err != nil {
-				return nil, err
-			}
-			if err := k.Do(ctx, g, config, &state, segments, &Sender[Out]{out: o, codec: out}); err != nil {
-				return nil, err
-			}
-			return states.Append(nil, state)
-		}
-		if k.End != nil {
-			r.End = func(ctx context.Context, g *Grant, last []byte, o *stage.Out) error {
-				state, err := stateOf(states, last)
+	return newSegments(name, work.Segments{In: nameOf[In](), Out: nameOf[Out](), Keyed: true}, k.Do != nil,
+		func(config C) work.Runner {
+			r := stage.Keyed{Attempts: k.Attempts}
+			r.Do = func(ctx context.Context, g *Grant, before []byte, raw [][]byte, o *stage.Out) ([]byte, error) {
+				state, err := stateOf(states, before)
 				if err != nil {
-					return err
+					return nil, err
 				}
-				return k.End(ctx, g, config, &state, &Sender[Out]{out: o, codec: out})
+				segments, err := decodeAll(in, raw)
+				if err != nil {
+					return nil, err
+				}
+				if err := k.Do(ctx, g, config, &state, segments, &Sender[Out]{out: o, codec: out}); err != nil {
+					return nil, err
+				}
+				return states.Append(nil, state)
 			}
-		}
-		return r
-	})
+			if k.End != nil {
+				r.End = func(ctx context.Context, g *Grant, last []byte, o *stage.Out) error {
+					state, err := stateOf(states, last)
+					if err != nil {
+						return err
+					}
+					return k.End(ctx, g, config, &state, &Sender[Out]{out: o, codec: out})
+				}
+			}
+			return r
+		})
 }
 
 // stateOf is the state in b, and a new one where there is none.

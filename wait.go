@@ -86,7 +86,8 @@ func (w *waiter) parked(v cluster.Value) string {
 		if p.State == cluster.PartitionParked && why == "" {
 			why = fmt.Sprintf("%s failed %d times: %s", p.ID, p.Attempts, p.Message)
 		}
-		return p.State != cluster.PartitionParked && p.State != cluster.PartitionFinished && p.State != cluster.PartitionBlocked
+		return p.State != cluster.PartitionParked &&
+			p.State != cluster.PartitionFinished && p.State != cluster.PartitionBlocked
 	})
 	if goesOn {
 		return ""

@@ -57,7 +57,8 @@ func (nobody) State() string        { return "on" }
 // What a config says reaches the member that it makes: no option is forgotten on the way.
 func TestEveryOptionReachesTheNode(t *testing.T) {
 	t.Parallel()
-	c, n := Config{Store: memory.New().Open(), Protocol: replica.Protocol{}, Guard: nobody{}, Publisher: struct{ Publisher }{}}, 0
+	c, n := Config{Store: memory.New().Open(), Protocol: replica.Protocol{}, Guard: nobody{},
+		Publisher: struct{ Publisher }{}}, 0
 	fill(reflect.ValueOf(&c).Elem(), &n)
 	in, out := reflect.ValueOf(c), reflect.ValueOf(c.node(work.Types{"x": {}}, func() {}))
 	for i := range in.NumField() {

@@ -17,7 +17,8 @@ func TestIdleSlots(t *testing.T) {
 	v := cluster.Assemble(cluster.Parts{Index: 9, Members: []cluster.Member{
 		{ID: "a", Incarnation: 1, State: cluster.MemberJoined, Slots: 4, Labels: labels, Heartbeat: "a"},
 		{ID: "b", Incarnation: 2, State: cluster.MemberJoined, Slots: 9, Labels: labels, Heartbeat: "b"},
-		{ID: "drains", Incarnation: 3, State: cluster.MemberJoined, Slots: 9, Draining: true, Labels: labels, Heartbeat: "c"},
+		{ID: "drains", Incarnation: 3, State: cluster.MemberJoined, Slots: 9, Draining: true, Labels: labels,
+			Heartbeat: "c"},
 		{ID: "full", Incarnation: 4, State: cluster.MemberJoined, Slots: 1, Labels: labels, Heartbeat: "d"},
 		{ID: "no-functions", Incarnation: 5, State: cluster.MemberJoined, Slots: 9, Heartbeat: "e"},
 	}})
@@ -32,7 +33,8 @@ func TestIdleSlots(t *testing.T) {
 		t.Errorf("idle are %s", got)
 	}
 	check := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "c", Spread: cluster.SpreadEvery}}}
-	v, _ = v.Apply(cluster.Entry{Index: 10, Writer: "w", Seq: 1, Commands: []cluster.Command{cluster.SubmitJob{Job: "check", Spec: check}}})
+	v, _ = v.Apply(cluster.Entry{Index: 10, Writer: "w", Seq: 1,
+		Commands: []cluster.Command{cluster.SubmitJob{Job: "check", Spec: check}}})
 	if got := fmt.Sprint(idleWorkers(v, calls)); got != "[{b 9} {a 2}]" {
 		t.Errorf("checks need no slot; idle are %s", got)
 	}

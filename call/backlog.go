@@ -216,7 +216,8 @@ func (b *backlog) keepTurns(old []*queue) {
 		return
 	}
 	served := old[b.turn].name
-	b.turn, _ = slices.BinarySearchFunc(b.queues, served, func(q *queue, name string) int { return strings.Compare(q.name, name) })
+	b.turn, _ = slices.BinarySearchFunc(b.queues, served,
+		func(q *queue, name string) int { return strings.Compare(q.name, name) })
 	if b.turn >= len(b.queues) {
 		b.turn = 0
 	}

@@ -63,7 +63,8 @@ func NewClient(docs store.Docs, o ClientOptions) (*Client, error) {
 	if o.Clock == nil {
 		o.Clock = protocol.Now
 	}
-	c := &Client{docs: docs, queue: o.Queue, start: start, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), clock: o.Clock,
+	c := &Client{docs: docs, queue: o.Queue, start: start, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		clock:   o.Clock,
 		waiting: make(map[place]map[*Handle]bool), added: wait.NewWake()}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	return c, nil
@@ -128,9 +129,11 @@ func (c *Client) submit(ctx context.Context, function string, arg []byte, o Opti
 		return nil, err
 	}
 	if len(arg) > MostArg {
-		return nil, fmt.Errorf("the argument has %d bytes, at most %d are allowed: keep it elsewhere and pass where", len(arg), MostArg)
+		return nil, fmt.Errorf("the argument has %d bytes, at most %d are allowed: keep it elsewhere and pass where",
+			len(arg), MostArg)
 	}
-	body, err := Record{Function: function, Arg: arg, Limits: o.limits(), On: cluster.MemberID(o.On), OnFailure: handler, State: Queued, BackoffMS: millis(o.Delay)}.encode()
+	body, err := Record{Function: function, Arg: arg, Limits: o.limits(), On: cluster.MemberID(o.On),
+		OnFailure: handler, State: Queued, BackoffMS: millis(o.Delay)}.encode()
 	if err != nil {
 		return nil, fmt.Errorf("the argument is not JSON: %w", err)
 	}
@@ -266,7 +269,8 @@ func (c *Client) touch(ctx context.Context, at place) error {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		_, err = c.docs.Put(ctx, store.Doc{Key: at.head(), Value: fmt.Appendf(nil, `{"touched":%q}`, newNonce()), Version: d.Version})
+		_, err = c.docs.Put(ctx, store.Doc{Key: at.head(), Value: fmt.Appendf(nil, `{"touched":%q}`, newNonce()),
+			Version: d.Version})
 		if err == nil || !errors.Is(err, store.ErrConflict) || ctx.Err() != nil {
 			return err
 		}

@@ -77,7 +77,8 @@ func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			ended := make(chan struct{})
 			enough, errs := errors.New("enough"), []error(nil)
-			m := mapping[int, int]{f: NewFunc("f", func(context.Context, int) (int, error) { return 0, nil }, Options{}), to: c, window: 4}
+			m := mapping[int, int]{f: NewFunc("f", func(context.Context, int) (int, error) { return 0, nil },
+				Options{}), to: c, window: 4}
 			go func() {
 				defer close(ended)
 				m.run(ctx, slices.Values([]int{0, 1, 2, 3, 4, 5, 6}), func(_ int, err error) bool {

@@ -49,7 +49,8 @@ func (c *crowd) apply(command cluster.Command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := c.value.Index() + 1
-	c.value, _ = c.value.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), Commands: []cluster.Command{command}})
+	c.value, _ = c.value.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i),
+		Commands: []cluster.Command{command}})
 }
 
 // join adds a member that runs calls until the test ends.
@@ -65,7 +66,8 @@ func (c *crowd) join(s store.Docs, name cluster.MemberID, slots int64, functions
 		c.t.Fatalf("member %s is %v", name, me)
 	}
 	w, err := call.NewWorker(call.RunnerConfig{
-		Member: name, Docs: s, Functions: functions, Slots: func() int64 { return slots }, Value: c.Value, Grace: time.Second, Clock: c.clock,
+		Member: name, Docs: s, Functions: functions, Slots: func() int64 { return slots }, Value: c.Value,
+		Grace: time.Second, Clock: c.clock,
 		Tenure: func() (cluster.Incarnation, protocol.Instant) { return me.Incarnation, c.until },
 	})
 	must.Succeed(c.t, err)

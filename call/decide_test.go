@@ -44,7 +44,8 @@ func TestWhoMayClaim(t *testing.T) {
 			t.Errorf("%s: unbegun %t, may claim %t", name, unbegun, ok)
 		}
 	}
-	for name, l := range map[string]listed{"void": {Record{State: Queued}, 4, []int{4}}, "final": {Record{State: Done}, 1, nil}} {
+	for name, l := range map[string]listed{"void": {Record{State: Queued}, 4, []int{4}},
+		"final": {Record{State: Done}, 1, nil}} {
 		if l.waits() {
 			t.Errorf("a call that is %s is one to run", name)
 		}
@@ -52,7 +53,8 @@ func TestWhoMayClaim(t *testing.T) {
 	if late := (listed{Record{State: Queued, Token: 1}, 4, []int{4}}); !late.waits() {
 		t.Error("a number that was made void after its call was claimed has no meaning")
 	}
-	again, _ := step(Record{State: Running, Attempt: 1, Token: 5, Runner: &Runner{}, Limits: Limits{Attempts: 1}}, "id", claim{Unbegun: true})
+	again, _ := step(Record{State: Running, Attempt: 1, Token: 5, Runner: &Runner{}, Limits: Limits{Attempts: 1}}, "id",
+		claim{Unbegun: true})
 	if again.Token != 6 || again.Attempt != 1 {
 		t.Errorf("claimed again by who had not begun: %+v", again)
 	}
@@ -157,12 +159,15 @@ func (h *hooked) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 }
 
 // worker is one of the member m, which is alone and joined, with functions that count and a slot.
-func worker(t *testing.T, docs store.Docs, tenure func() (cluster.Incarnation, protocol.Instant)) (w *Worker, ran *atomic.Int64) {
+func worker(t *testing.T, docs store.Docs, tenure func() (cluster.Incarnation, protocol.Instant)) (w *Worker,
+	ran *atomic.Int64) {
 	t.Helper()
 	v, ran := alone(t), new(atomic.Int64)
 	w = must.Get(NewWorker(RunnerConfig{
-		Member: "m", Docs: docs, Tenure: tenure, Slots: func() int64 { return 1 }, Value: func() cluster.Value { return v },
-		Clock: protocol.NewProcessClock(), Functions: []Function{NewFunc("f", func(context.Context, int) (int, error) { return int(ran.Add(1)), nil }, Options{})},
+		Member: "m", Docs: docs, Tenure: tenure, Slots: func() int64 { return 1 },
+		Value: func() cluster.Value { return v },
+		Clock: protocol.NewProcessClock(), Functions: []Function{NewFunc("f",
+			func(context.Context, int) (int, error) { return int(ran.Add(1)), nil }, Options{})},
 	}))(t)
 	return w, ran
 }
@@ -230,7 +235,8 @@ func TestWhenRunsAreLookedAt(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	w.runs["k"] = &run{w: w, inc: 1, ctx: ctx, cancel: cancel}
-	for until, want := range map[time.Duration]time.Duration{pollEvery - 1: pollEvery - 1, pollEvery + 1: pollEvery, time.Hour: pollEvery} {
+	for until, want := range map[time.Duration]time.Duration{pollEvery - 1: pollEvery - 1, pollEvery + 1: pollEvery,
+		time.Hour: pollEvery} {
 		if got := w.guard(1, protocol.Instant(until)+7, 7, false); got != want {
 			t.Errorf("a lease of %v: it looks again after %v", until, got)
 		}
@@ -337,7 +343,8 @@ func TestAKeySubmittedTwiceAtOnce(t *testing.T) {
 	if err != nil || one.ID() != two.ID() {
 		t.Fatalf("%v, %v", two, err)
 	}
-	if _, err := second.Submit(t.Context(), "g", nil, Options{Key: "k"}); err == nil || !strings.Contains(err.Error(), "a call of f") {
+	if _, err := second.Submit(t.Context(), "g", nil, Options{Key: "k"}); err == nil ||
+		!strings.Contains(err.Error(), "a call of f") {
 		t.Errorf("the key of another function's call: %v", err)
 	}
 }

@@ -88,7 +88,8 @@ func (c *Client) look(ctx context.Context, confirm bool) (found, more bool) {
 		c.mu.Unlock()
 		return false, false
 	}
-	pages := slices.SortedFunc(maps.Keys(c.waiting), func(a, b place) int { return strings.Compare(a.head(), b.head()) })
+	pages := slices.SortedFunc(maps.Keys(c.waiting),
+		func(a, b place) int { return strings.Compare(a.head(), b.head()) })
 	c.mu.Unlock()
 	for _, p := range pages {
 		if c.lookAt(ctx, p, confirm) {
@@ -110,7 +111,8 @@ func (c *Client) lookAt(ctx context.Context, p place, confirm bool) (found bool)
 		return false
 	}
 	for _, h := range handles {
-		i, there := slices.BinarySearchFunc(docs, h.at.key(), func(d store.Doc, key string) int { return strings.Compare(d.Key, key) })
+		i, there := slices.BinarySearchFunc(docs, h.at.key(),
+			func(d store.Doc, key string) int { return strings.Compare(d.Key, key) })
 		switch {
 		case there:
 			found = c.conclude(p, h, docs[i]) || found

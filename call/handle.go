@@ -133,7 +133,8 @@ func (h *Handle) conclude(s stored, out Outcome) bool {
 		err = fmt.Errorf("call %s: %w", h.ID(), ErrCancelled)
 	default:
 		err = &Error{
-			Call: h.ID(), Function: cmp.Or(h.function, s.Function), Attempts: out.Attempts, Member: out.Member, Message: out.Error, TimedOut: out.TimedOut,
+			Call: h.ID(), Function: cmp.Or(h.function, s.Function), Attempts: out.Attempts, Member: out.Member,
+			Message: out.Error, TimedOut: out.TimedOut,
 		}
 	}
 	return h.settle(out.Result, err)

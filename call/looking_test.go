@@ -31,7 +31,8 @@ func (l *lists) List(ctx context.Context, dir string) ([]store.Doc, error) {
 }
 
 func newLeaf(queue string, listed protocol.Instant, waiting int) *leaf {
-	return &leaf{at: place{queue: queue, page: "p"}, listed: listed, waiting: make([]candidate, waiting), lost: new(atomic.Int64), failed: new(atomic.Bool)}
+	return &leaf{at: place{queue: queue, page: "p"}, listed: listed, waiting: make([]candidate, waiting),
+		lost: new(atomic.Int64), failed: new(atomic.Bool)}
 }
 
 // While all slots are taken a member lists one page now and then: the one that it has not listed for longest, of those
@@ -44,7 +45,8 @@ func TestWhichPageIsPeekedAt(t *testing.T) {
 	w := must.Get(NewWorker(RunnerConfig{Member: "a", Docs: docs}))(t)
 	b := &w.backlog
 	now := protocol.Instant(0).Add(time.Hour)
-	for i, l := range []*leaf{newLeaf("full", 1, 1), newLeaf("newer", 3, 0), newLeaf("older", 2, 0), newLeaf("just", now, 0)} {
+	for i, l := range []*leaf{newLeaf("full", 1, 1), newLeaf("newer", 3, 0), newLeaf("older", 2, 0),
+		newLeaf("just", now, 0)} {
 		l.version = store.Version(fmt.Sprint(i))
 		b.queues = append(b.queues, &queue{name: l.at.queue, pages: []*leaf{l}})
 	}
@@ -57,7 +59,8 @@ func TestWhichPageIsPeekedAt(t *testing.T) {
 		b.held = mostHeld
 		b.peek(t.Context(), now)
 	}
-	if want := []string{"call/older/p/", "call/newer/p/"}; len(docs.dirs) != 2 || !strings.HasSuffix(docs.dirs[0], "older/p/") || !strings.HasSuffix(docs.dirs[1], "newer/p/") {
+	if want := []string{"call/older/p/", "call/newer/p/"}; len(docs.dirs) != 2 ||
+		!strings.HasSuffix(docs.dirs[0], "older/p/") || !strings.HasSuffix(docs.dirs[1], "newer/p/") {
 		t.Errorf("it lists %v, want %v", docs.dirs, want)
 	}
 }
@@ -78,14 +81,16 @@ func TestWhenAPageIsListed(t *testing.T) {
 		"one claim lost":   {func(l *leaf, _ *backlog) { l.lost.Add(1) }, pageLazily},
 		"two claims lost":  {func(l *leaf, _ *backlog) { l.lost.Add(2) }, pageSoonest},
 		"the store failed": {func(l *leaf, _ *backlog) { l.failed.Store(true) }, pageFailed},
-		"newest, no hint":  {func(l *leaf, b *backlog) { l.newest, l.hint, b.hintAt = true, hinted, hinted }, pageLazily},
-		"newest, a hint":   {func(l *leaf, b *backlog) { l.newest, b.hintAt, b.open = true, hinted, 3 }, pageSoonest},
-		"of many callers":  {func(l *leaf, b *backlog) { l.newest, b.hintAt, b.open = true, hinted, 300 }, 300 * time.Millisecond},
-		"young, a hint":    {func(l *leaf, b *backlog) { l.aged, b.hintAt = young, hinted }, pageSoonest},
-		"aged, a hint":     {func(l *leaf, b *backlog) { l.aged, b.hintAt = young-1, hinted }, pageLazily},
-		"one is due":       {func(l *leaf, _ *backlog) { l.dueAt = now.Add(time.Second) }, time.Second},
-		"one is due now":   {func(l *leaf, _ *backlog) { l.dueAt = now }, pageSoonest},
-		"one is due late":  {func(l *leaf, _ *backlog) { l.dueAt = now.Add(time.Minute) }, pageLazily},
+		"newest, no hint": {func(l *leaf, b *backlog) { l.newest, l.hint, b.hintAt = true, hinted, hinted },
+			pageLazily},
+		"newest, a hint": {func(l *leaf, b *backlog) { l.newest, b.hintAt, b.open = true, hinted, 3 }, pageSoonest},
+		"of many callers": {func(l *leaf, b *backlog) { l.newest, b.hintAt, b.open = true, hinted, 300 },
+			300 * time.Millisecond},
+		"young, a hint":   {func(l *leaf, b *backlog) { l.aged, b.hintAt = young, hinted }, pageSoonest},
+		"aged, a hint":    {func(l *leaf, b *backlog) { l.aged, b.hintAt = young-1, hinted }, pageLazily},
+		"one is due":      {func(l *leaf, _ *backlog) { l.dueAt = now.Add(time.Second) }, time.Second},
+		"one is due now":  {func(l *leaf, _ *backlog) { l.dueAt = now }, pageSoonest},
+		"one is due late": {func(l *leaf, _ *backlog) { l.dueAt = now.Add(time.Minute) }, pageLazily},
 	} {
 		l, b := newLeaf("q", now, 0), &backlog{}
 		c.change(l, b)
@@ -109,7 +114,8 @@ func TestOpenPages(t *testing.T) {
 			newest = append(newest, l.newest)
 		}
 	}
-	if b.open != 3 || len(b.queues) != 2 || !slices.Equal(newest, []bool{false, true, true, true}) || b.queues[0].pages[0].aged != 7 {
+	if b.open != 3 || len(b.queues) != 2 || !slices.Equal(newest, []bool{false, true, true, true}) ||
+		b.queues[0].pages[0].aged != 7 {
 		t.Errorf("%d open, newest %v", b.open, newest)
 	}
 }
@@ -122,7 +128,8 @@ func TestDistances(t *testing.T) {
 		rank, of, ordinal int
 		want              time.Duration
 	}{
-		{0, 1, 5, 0}, {1, 3, 1, 0}, {1, 3, 4, 0}, {1, 3, 2, stagger + time.Millisecond}, {1, 3, 0, stagger + 2*time.Millisecond}, {0, 100, 99, stagger + 20*time.Millisecond},
+		{0, 1, 5, 0}, {1, 3, 1, 0}, {1, 3, 4, 0}, {1, 3, 2, stagger + time.Millisecond},
+		{1, 3, 0, stagger + 2*time.Millisecond}, {0, 100, 99, stagger + 20*time.Millisecond},
 	} {
 		if got := (&backlog{rank: c.rank, of: c.of}).distance(c.ordinal); got != c.want {
 			t.Errorf("%+v: %s", c, got)
@@ -140,7 +147,8 @@ func TestACallRests(t *testing.T) {
 		t.Errorf("due %d", l.dueAt)
 	}
 	seen := l.later
-	for after, want := range map[time.Duration]bool{99 * time.Millisecond: true, 100 * time.Millisecond: false, time.Second: false} {
+	for after, want := range map[time.Duration]bool{99 * time.Millisecond: true, 100 * time.Millisecond: false,
+		time.Second: false} {
 		if got := (&leaf{}).rests(b, c, seen, 0, now.Add(after)); got != want {
 			t.Errorf("after %s it rests: %t", after, got)
 		}
@@ -154,7 +162,8 @@ func TestACallRests(t *testing.T) {
 // An attempt that fails has a record; one that was cancelled has none.
 func TestWhatIsJournaled(t *testing.T) {
 	t.Parallel()
-	for state, want := range map[State]string{Queued: "call id, attempt 2 of 3: no luck", Failed: "call id, attempt 2 of 3: no luck", Cancelled: ""} {
+	for state, want := range map[State]string{Queued: "call id, attempt 2 of 3: no luck",
+		Failed: "call id, attempt 2 of 3: no luck", Cancelled: ""} {
 		got := ""
 		w := must.Get(NewWorker(RunnerConfig{Journal: func(r journal.Record) { got = r.Message }}))(t)
 		before := Record{State: Running, Function: "f", Attempt: 2, Limits: Limits{Attempts: 3}}
@@ -191,7 +200,8 @@ func TestARunIsChecked(t *testing.T) {
 func TestExactBounds(t *testing.T) {
 	t.Parallel()
 	for bytes, want := range map[int]bool{9: true, 10: true, 11: false} {
-		if _, ok := (way{result: json.RawMessage(strings.Repeat("1", bytes))}).event("id", Limits{ResultBytes: 10}).(finish); ok != want {
+		if _, ok := (way{result: json.RawMessage(strings.Repeat("1", bytes))}).event("id",
+			Limits{ResultBytes: 10}).(finish); ok != want {
 			t.Errorf("a result of %d bytes of 10 is one: %t", bytes, ok)
 		}
 	}

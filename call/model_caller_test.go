@@ -64,7 +64,8 @@ const callerName = "the caller"
 
 // over: it is dead, or has closed and nothing is under way.
 func (c *caller) over(m model) bool {
-	return c.dead || c.phase == callerDone && c.count == m.calls && !c.cancels.on && c.collects.kind == "" && c.removes.kind == "" && c.closing
+	return c.dead || c.phase == callerDone && c.count == m.calls && !c.cancels.on && c.collects.kind == "" &&
+		c.removes.kind == "" && c.closing
 }
 
 // change lets f change a copy of the caller.
@@ -142,7 +143,8 @@ func (m model) submit(c *caller) {
 }
 
 func (m model) record() Record {
-	r := Record{Format: format, Function: "f", Arg: json.RawMessage("1"), Limits: Limits{Attempts: m.attempts, ResultBytes: 9}, State: Queued}
+	r := Record{Format: format, Function: "f", Arg: json.RawMessage("1"),
+		Limits: Limits{Attempts: m.attempts, ResultBytes: 9}, State: Queued}
 	if m.handler {
 		r.OnFailure = &Handler{Function: handlerName, Limits: r.Limits}
 	}
@@ -194,7 +196,8 @@ func (w *moves) submits(c *caller) {
 		return
 	}
 	if q.heads {
-		w.reads("the caller reads the head", func(n *system) answer { return n.getHead() }, gotHead{err: store.ErrUnavailable}, hear)
+		w.reads("the caller reads the head", func(n *system) answer { return n.getHead() },
+			gotHead{err: store.ErrUnavailable}, hear)
 		return
 	}
 	switch q.fx.(type) {
@@ -204,9 +207,11 @@ func (w *moves) submits(c *caller) {
 			w.m.submitDoes(c)
 		})
 	case getCall:
-		w.reads("the caller reads its call", func(n *system) answer { return n.get(c.number) }, got{err: store.ErrUnavailable}, hear)
+		w.reads("the caller reads its call", func(n *system) answer { return n.get(c.number) },
+			got{err: store.ErrUnavailable}, hear)
 	case askAge:
-		w.callerDo("the caller looks whether its page is old", func(n *system, c *caller) { w.m.submitHears(n, c, aged{c.old(*n)}) })
+		w.callerDo("the caller looks whether its page is old",
+			func(n *system, c *caller) { w.m.submitHears(n, c, aged{c.old(*n)}) })
 	}
 }
 
@@ -284,7 +289,8 @@ func (w *moves) sees(c *caller) {
 			c.told++
 		}
 		if n.judgeTold(failed, c.told); first && collect {
-			c.collects = request{kind: callRemoval, from: callerName, number: c.number, version: versionOf(n.calls[c.number].version)}
+			c.collects = request{kind: callRemoval, from: callerName, number: c.number,
+				version: versionOf(n.calls[c.number].version)}
 		}
 		if _, again, tell := c.hearing.settle(failed); again || tell { // and who sees it twice
 			n.breaks(promiseCallback)
@@ -326,7 +332,8 @@ func (w *moves) cancels(c *caller) {
 	case q.req.kind != "":
 		w.writes(q.req, func(n *system) *request { n.change(func(*caller) {}); return &n.caller.cancels.req }, hear)
 	case q.on:
-		w.reads("the caller reads what it cancels", func(n *system) answer { return n.get(c.number) }, got{err: store.ErrUnavailable}, hear)
+		w.reads("the caller reads what it cancels", func(n *system) answer { return n.get(c.number) },
+			got{err: store.ErrUnavailable}, hear)
 	case w.from.left.cancel > 0 && c.phase == callerWaiting:
 		w.callerDo("the caller wishes to cancel", func(n *system, c *caller) {
 			n.left.cancel--
@@ -345,7 +352,8 @@ func (m model) cancelHears(n *system, c *caller, a answer) {
 			q.c, q.fx = q.c.step(paused{})
 			continue
 		case putCall:
-			q.req = request{kind: aCall, from: callerName + ", cancelling,", number: c.number, version: fx.version, call: fx.record}
+			q.req = request{kind: aCall, from: callerName + ", cancelling,", number: c.number, version: fx.version,
+				call: fx.record}
 		case wished:
 			now := n.get(c.number)
 			_, ended := now.call.Ended()
@@ -361,20 +369,22 @@ func (m model) cancelHears(n *system, c *caller, a answer) {
 // removals adds those of the call that was collected, and of the head.
 func (w *moves) removals(c *caller) {
 	if c.collects.kind != "" {
-		w.writes(c.collects, func(n *system) *request { n.change(func(*caller) {}); return &n.caller.collects }, func(n *system, a answer) {
-			n.change(func(c *caller) {
-				c.collects = request{}
-				if end, _ := a.(removalEnded); end.err == nil {
-					c.tally.live--
-					c.leave()
-				}
+		w.writes(c.collects, func(n *system) *request { n.change(func(*caller) {}); return &n.caller.collects },
+			func(n *system, a answer) {
+				n.change(func(c *caller) {
+					c.collects = request{}
+					if end, _ := a.(removalEnded); end.err == nil {
+						c.tally.live--
+						c.leave()
+					}
+				})
 			})
-		})
 	}
 	if c.removes.kind != "" {
-		w.writes(c.removes, func(n *system) *request { n.change(func(*caller) {}); return &n.caller.removes }, func(n *system, _ answer) {
-			n.change(func(c *caller) { c.removes = request{} })
-		})
+		w.writes(c.removes, func(n *system) *request { n.change(func(*caller) {}); return &n.caller.removes },
+			func(n *system, _ answer) {
+				n.change(func(c *caller) { c.removes = request{} })
+			})
 	}
 }
 

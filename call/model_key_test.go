@@ -15,7 +15,8 @@ import (
 func (m model) Key(s system) string {
 	k := keyer{text: make([]byte, 0, 512)}
 	f := s.left
-	k.small(int(f.crash), int(f.die), int(f.lapse), int(f.rejoin), int(f.late), int(f.lost), int(f.fail), int(f.cancel), int(f.eras), len(s.broken))
+	k.small(int(f.crash), int(f.die), int(f.lapse), int(f.rejoin), int(f.late), int(f.lost), int(f.fail), int(f.cancel),
+		int(f.eras), len(s.broken))
 	k.word(s.log)
 	k.document(s.head)
 	for i := range s.calls {

@@ -117,7 +117,8 @@ func (w *moves) run(p, i int) {
 	}
 	switch r.fx.(type) {
 	case getCall:
-		w.reads(fmt.Sprintf("%s reads %d", name, i), func(n *system) answer { return n.get(i) }, got{err: store.ErrUnavailable},
+		w.reads(fmt.Sprintf("%s reads %d", name, i), func(n *system) answer { return n.get(i) },
+			got{err: store.ErrUnavailable},
 			func(n *system, a answer) { w.m.runHears(n, p, i, a) })
 	case perform:
 		w.performs(p, i, r)
@@ -139,7 +140,8 @@ func (m model) consider(n *system, p, i int) {
 	}
 	q.claims++
 	r.listed = false
-	r.a = attempt{id: strconv.Itoa(i), by: Runner{me.member, r.inc, fmt.Sprintf("%s-%d", me.nonce, q.claims)}, unbegun: unbegun, call: r.call}
+	r.a = attempt{id: strconv.Itoa(i), by: Runner{me.member, r.inc, fmt.Sprintf("%s-%d", me.nonce, q.claims)},
+		unbegun: unbegun, call: r.call}
 	r.call = stored{}
 	r.a, r.fx = r.a.begin()
 	m.runDoes(n, p, i, r)
@@ -159,7 +161,8 @@ func (m model) runDoes(n *system, p, i int, r runner) {
 	for {
 		switch fx := r.fx.(type) {
 		case putCall:
-			r.req = request{kind: aCall, from: fmt.Sprintf("%s for %d", memberName(p), i), number: i, version: fx.version, call: fx.record}
+			r.req = request{kind: aCall, from: fmt.Sprintf("%s for %d", memberName(p), i), number: i,
+				version: fx.version, call: fx.record}
 			if r.a.phase == ending {
 				_, back := r.a.event.(release)
 				of := r
@@ -233,7 +236,8 @@ func (w *moves) performs(p, i int, r *runner) {
 		end("is handed back", way{err: errFunction, handed: true})
 	}
 	if !r.wished && !r.over {
-		w.reads(fmt.Sprintf("%s looks after %d", name, i), func(n *system) answer { return n.get(i) }, got{err: store.ErrUnavailable},
+		w.reads(fmt.Sprintf("%s looks after %d", name, i), func(n *system) answer { return n.get(i) },
+			got{err: store.ErrUnavailable},
 			func(n *system, a answer) {
 				x := *n.members[p].runs[i]
 				cause := interrupts(a.(got), x.a.by.Nonce, x.began)

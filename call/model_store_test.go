@@ -90,7 +90,8 @@ func (m model) audit(n *system, r request, old document) {
 			n.breaks(promiseCancel)
 		}
 	}
-	if was.Cancel && now.State == Running && now.runner().Nonce != was.runner().Nonce || was.Cancel && now.State == Queued {
+	if was.Cancel && now.State == Running && now.runner().Nonce != was.runner().Nonce || was.Cancel &&
+		now.State == Queued {
 		n.breaks(promiseCancel)
 	}
 	if g.handlers > 1 || now.Function == handlerName && (g.handlers == 0 || g.out.State != Failed) {
@@ -171,13 +172,15 @@ func (w *moves) writes(r request, of func(*system) *request, hear func(*system, 
 			})
 		}
 		if left.fail > 0 {
-			w.add(fmt.Sprintf("the store refuses the %s of %s", r.kind, r.from), func(n *system) { n.left.fail--; hear(n, refusal) })
+			w.add(fmt.Sprintf("the store refuses the %s of %s", r.kind, r.from),
+				func(n *system) { n.left.fail--; hear(n, refusal) })
 		}
 		return
 	}
 	w.add(fmt.Sprintf("%s hears of its %s", r.from, r.kind), func(n *system) { hear(n, r.reply) })
 	if left.lost > 0 && done(r.reply) {
-		w.add(fmt.Sprintf("the answer to the %s of %s is lost", r.kind, r.from), func(n *system) { n.left.lost--; hear(n, doubt) })
+		w.add(fmt.Sprintf("the answer to the %s of %s is lost", r.kind, r.from),
+			func(n *system) { n.left.lost--; hear(n, doubt) })
 	}
 }
 
@@ -266,7 +269,8 @@ func (m model) lookAtPage(n *system) {
 	case expired:
 		for i, d := range n.calls {
 			if d.version != 0 && expires(d.call, i, q.head.voids()) {
-				q.todo = append(q.todo, request{kind: callRemoval, from: "the sweeper", number: i, version: versionOf(d.version)})
+				q.todo = append(q.todo, request{kind: callRemoval, from: "the sweeper", number: i,
+					version: versionOf(d.version)})
 			}
 		}
 	case stay:

@@ -132,7 +132,8 @@ func (m model) chronicle() map[string]cluster.Value {
 	}
 	for p := range m.members {
 		index++
-		v = apply(v, index, cluster.PrepareJoin{Member: memberName(p), Slots: 2, Weight: 100, Heartbeat: "pulse/" + string(memberName(p))})
+		v = apply(v, index, cluster.PrepareJoin{Member: memberName(p), Slots: 2, Weight: 100, Heartbeat: "pulse/" +
+			string(memberName(p))})
 	}
 	known := map[string]cluster.Value{"": v}
 	wave := []string{""}
@@ -149,7 +150,8 @@ func (m model) chronicle() map[string]cluster.Value {
 					next = append(next, text)
 				} else {
 					text := log + string('a'+rune(p))
-					known[text] = apply(v, at, cluster.PrepareJoin{Member: memberName(p), Slots: 2, Weight: 100, Heartbeat: "pulse/" + string(memberName(p))})
+					known[text] = apply(v, at, cluster.PrepareJoin{Member: memberName(p), Slots: 2, Weight: 100,
+						Heartbeat: "pulse/" + string(memberName(p))})
 					next = append(next, text)
 				}
 			}
@@ -172,7 +174,8 @@ func (m model) Start() []system {
 		s.members[p] = member{inc: rec.Incarnation, leased: true}
 	}
 	if m.from >= fromPage {
-		s = m.follow(s, "the caller opens a page", "the store does the head of the caller", "the caller hears of its head")
+		s = m.follow(s, "the caller opens a page", "the store does the head of the caller",
+			"the caller hears of its head")
 	}
 	if m.from >= fromQueued {
 		s = m.follow(s, "the caller submits 0", "the store does the call of the caller", "the caller hears of its call",

@@ -43,7 +43,8 @@ const (
 
 func (o Options) limits() Limits {
 	return Limits{
-		Attempts: int64(cmp.Or(o.Attempts, usualAttempts)), TimeoutMS: millis(o.Timeout), BackoffMS: millis(cmp.Or(o.Backoff, time.Second)),
+		Attempts: int64(cmp.Or(o.Attempts, usualAttempts)), TimeoutMS: millis(o.Timeout),
+		BackoffMS:    millis(cmp.Or(o.Backoff, time.Second)),
 		MaxBackoffMS: millis(cmp.Or(o.MaxBackoff, time.Minute)), ResultBytes: cmp.Or(o.MaxResult, usualResult),
 	}
 }
@@ -119,7 +120,8 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
-	return fmt.Sprintf("call %s of %s failed, attempt %d on %s: %s", e.Call, e.Function, e.Attempts, e.Member, e.Message)
+	return fmt.Sprintf("call %s of %s failed, attempt %d on %s: %s", e.Call, e.Function, e.Attempts, e.Member,
+		e.Message)
 }
 
 // Is reports whether target is ErrTimeout and the last attempt took too long.

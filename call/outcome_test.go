@@ -18,7 +18,11 @@ import (
 func TestOnFailureOrTimeoutIsToldOnce(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		begin := make(chan struct{})
-		fail := call.NewFunc("fail", func(context.Context, int) (int, error) { <-begin; return 0, call.Permanent(errors.New("no")) }, call.Options{})
+		fail := call.NewFunc("fail", func(context.Context, int) (int, error) {
+			<-begin
+			return 0,
+				call.Permanent(errors.New("no"))
+		}, call.Options{})
 		fine := call.NewFunc("fine", func(context.Context, int) (int, error) { return 1, nil }, call.Options{})
 		_, c := lab(t, 4, fail, fine)
 		sent, good := submit(t, fail, c, 1), submit(t, fine, c, 1)

@@ -64,7 +64,8 @@ type page struct {
 }
 
 func newPage(docs store.Docs, at place, clock func() protocol.Instant) *page {
-	return &page{docs: docs, at: at, clock: clock, since: clock(), opened: make(chan struct{}), turn: make(chan struct{}, 1)}
+	return &page{docs: docs, at: at, clock: clock, since: clock(), opened: make(chan struct{}),
+		turn: make(chan struct{}, 1)}
 }
 
 func (p *page) full(size int) bool {

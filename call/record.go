@@ -116,7 +116,8 @@ func (r Record) Ended() (Outcome, bool) {
 }
 
 func (r Record) outcome() Outcome {
-	return Outcome{State: r.State, Result: r.Result, Error: r.Error, TimedOut: r.TimedOut, Attempts: r.Attempt, Member: r.runner().Member}
+	return Outcome{State: r.State, Result: r.Result, Error: r.Error, TimedOut: r.TimedOut, Attempts: r.Attempt,
+		Member: r.runner().Member}
 }
 
 func (r Record) runner() Runner {
@@ -143,7 +144,8 @@ func decode(b []byte) (Record, error) {
 	}
 	switch {
 	case r.Format != format:
-		return Record{}, fmt.Errorf("decode call: format %d: this program knows format %d: run a newer one", r.Format, format)
+		return Record{}, fmt.Errorf("decode call: format %d: this program knows format %d: run a newer one", r.Format,
+			format)
 	case r.State == Running && r.Runner == nil, r.State != Running && r.State != Queued && !r.State.Final():
 		return Record{}, fmt.Errorf("decode call: state %q without a meaning", r.State)
 	}
@@ -183,7 +185,8 @@ func parseID(id string) (place, error) {
 			return p, nil
 		}
 	}
-	return place{}, fmt.Errorf("%q is not the ID of a call: one looks like %q", id, place{"caller", "5f0c19aa-000001", 7}.id())
+	return place{}, fmt.Errorf("%q is not the ID of a call: one looks like %q", id,
+		place{"caller", "5f0c19aa-000001", 7}.id())
 }
 
 // parseHead reads the key of a page.

@@ -70,7 +70,8 @@ func (r *run) do(base context.Context, cand candidate) {
 	defer r.free()
 	defer r.cancel(nil)
 	a := attempt{
-		id: r.id, by: Runner{Member: r.w.c.Member, Incarnation: r.inc, Nonce: r.nonce}, unbegun: cand.unbegun, call: cand.stored,
+		id: r.id, by: Runner{Member: r.w.c.Member, Incarnation: r.inc, Nonce: r.nonce}, unbegun: cand.unbegun,
+		call: cand.stored,
 	}
 	a, fx := a.begin()
 	for {
@@ -166,7 +167,8 @@ func (r *run) perform() event {
 
 // context is the ctx of the function. The outermost one looks at the clock.
 func (r *run) context() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithValue(context.WithValue(r.ctx, tokenKey{}, r.call.Token), runKey{}, r), context.CancelFunc(func() {})
+	ctx, cancel := context.WithValue(context.WithValue(r.ctx, tokenKey{}, r.call.Token), runKey{}, r),
+		context.CancelFunc(func() {})
 	if ms := r.call.Limits.TimeoutMS; ms > 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 	}
@@ -194,7 +196,8 @@ func (r *run) invoke(ctx context.Context) (result json.RawMessage, err error) {
 // record journals what went wrong with a call.
 func (r *run) record(call Record, message string) {
 	r.w.c.Journal(journal.Record{
-		AtMS: time.Now().UnixMilli(), Kind: journal.RunError, Member: string(r.w.c.Member), Partition: "call:" + call.Function, Token: call.Token,
+		AtMS: time.Now().UnixMilli(), Kind: journal.RunError, Member: string(r.w.c.Member), Partition: "call:" +
+			call.Function, Token: call.Token,
 		Message: fmt.Sprintf("call %s, attempt %d of %d: %s", r.id, call.Attempt, call.Limits.Attempts, message),
 	})
 }

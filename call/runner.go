@@ -91,7 +91,8 @@ type Worker struct {
 
 // NewWorker checks the config and returns a worker.
 func NewWorker(c RunnerConfig) (*Worker, error) {
-	w := &Worker{c: c.withDefaults(), functions: make(map[string]definition), nonce: newNonce(), wake: wait.NewWake(), runs: make(map[string]*run)}
+	w := &Worker{c: c.withDefaults(), functions: make(map[string]definition), nonce: newNonce(), wake: wait.NewWake(),
+		runs: make(map[string]*run)}
 	var faults []error
 	for _, f := range c.Functions {
 		d := f.definition()
@@ -157,7 +158,8 @@ func (w *Worker) await(hurry <-chan struct{}, end context.CancelCauseFunc) {
 	case <-done:
 		return
 	case <-t.C:
-		w.c.Logger.Error("abandon functions that ignore their ctx, or outcomes that the store does not accept", "calls", w.Status().Running)
+		w.c.Logger.Error("abandon functions that ignore their ctx, or outcomes that the store does not accept", "calls",
+			w.Status().Running)
 	case <-hurry:
 	}
 	end(context.Canceled)
@@ -288,7 +290,9 @@ type Status struct {
 func (w *Worker) Status() Status {
 	c := &w.counts
 	return Status{
-		Running: c.running.Load(), Queued: c.queued.Load(), Done: c.done.Load(), Failed: c.failed.Load(), Cancelled: c.cancelled.Load(),
-		Retried: c.retried.Load(), Handled: c.handled.Load(), Released: c.released.Load(), Lost: c.lost.Load(), Expired: c.expired.Load(), Unread: c.bad.Load(),
+		Running: c.running.Load(), Queued: c.queued.Load(), Done: c.done.Load(), Failed: c.failed.Load(),
+		Cancelled: c.cancelled.Load(),
+		Retried:   c.retried.Load(), Handled: c.handled.Load(), Released: c.released.Load(), Lost: c.lost.Load(),
+		Expired: c.expired.Load(), Unread: c.bad.Load(),
 	}
 }

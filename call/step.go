@@ -101,12 +101,14 @@ func (r Record) handle(id string) Record {
 	r.State = Failed
 	out := r.outcome()
 	arg, err := json.Marshal(Failure{
-		Call: id, Function: r.Function, Arg: r.Arg, Error: r.Error, TimedOut: r.TimedOut, Attempts: r.Attempt, Member: out.Member,
+		Call: id, Function: r.Function, Arg: r.Arg, Error: r.Error, TimedOut: r.TimedOut, Attempts: r.Attempt,
+		Member: out.Member,
 	})
 	if err != nil { // only an argument that is not JSON, which nobody could have submitted
 		return r.end(Failed, nil)
 	}
-	return Record{Format: r.Format, Function: r.OnFailure.Function, Arg: arg, Limits: r.OnFailure.Limits, State: Queued, Token: r.Token, Runner: r.Runner, Outcome: &out}
+	return Record{Format: r.Format, Function: r.OnFailure.Function, Arg: arg, Limits: r.OnFailure.Limits, State: Queued,
+		Token: r.Token, Runner: r.Runner, Outcome: &out}
 }
 
 func (r Record) release() Record {

@@ -187,7 +187,8 @@ func (r way) event(id string, l Limits) event {
 		return finish{Result: r.result}
 	case r.timedOut:
 		limit := time.Duration(l.TimeoutMS) * time.Millisecond
-		return fail{ID: id, TimedOut: true, Final: isPermanent(r.err), Error: cut(fmt.Sprintf("took longer than its timeout of %s: %v", limit, r.err))}
+		return fail{ID: id, TimedOut: true, Final: isPermanent(r.err),
+			Error: cut(fmt.Sprintf("took longer than its timeout of %s: %v", limit, r.err))}
 	case r.handed:
 		return release{}
 	}

@@ -257,7 +257,8 @@ func (s submission) do(p submitPhase, fx effect) (submission, effect) {
 	return s, fx
 }
 
-var errLongAgo = fmt.Errorf("it was submitted long ago, and what became of it is not kept any more: %w", store.ErrUnknown)
+var errLongAgo = fmt.Errorf("it was submitted long ago, and what became of it is not kept any more: %w",
+	store.ErrUnknown)
 
 func unknown(err error) error {
 	if err == nil {

@@ -27,13 +27,15 @@ func drawEvent(t *rapid.T, r Record) event {
 	case 0:
 		return finish{Result: json.RawMessage("1")}
 	case 1:
-		return fail{ID: "q/p/000", Error: "no", TimedOut: rapid.Bool().Draw(t, "late"), Final: rapid.Bool().Draw(t, "final")}
+		return fail{ID: "q/p/000", Error: "no", TimedOut: rapid.Bool().Draw(t, "late"),
+			Final: rapid.Bool().Draw(t, "final")}
 	case 2:
 		return release{}
 	case 3:
 		return requestCancel{}
 	}
-	return claim{By: Runner{Member: "m", Incarnation: 3, Nonce: "n"}, Unbegun: r.State == Running && rapid.Bool().Draw(t, "unbegun")}
+	return claim{By: Runner{Member: "m", Incarnation: 3, Nonce: "n"}, Unbegun: r.State == Running &&
+		rapid.Bool().Draw(t, "unbegun")}
 }
 
 func TestStep(t *testing.T) {
@@ -102,7 +104,8 @@ func (h *history) see(t *rapid.T, old, now Record, e event) {
 
 func TestAttemptsAndBackoff(t *testing.T) {
 	t.Parallel()
-	r := Record{Function: "f", State: Queued, Limits: Limits{Attempts: 5, BackoffMS: 100, MaxBackoffMS: 350}, OnFailure: &Handler{Function: "h", Limits: Limits{Attempts: 1}}}
+	r := Record{Function: "f", State: Queued, Limits: Limits{Attempts: 5, BackoffMS: 100, MaxBackoffMS: 350},
+		OnFailure: &Handler{Function: "h", Limits: Limits{Attempts: 1}}}
 	claim := claim{By: Runner{Member: "m", Incarnation: 9, Nonce: "n"}}
 	do := func(e event) {
 		t.Helper()
@@ -126,11 +129,13 @@ func TestAttemptsAndBackoff(t *testing.T) {
 	do(claim)
 	do(claim) // its runner is gone: that was the fifth attempt
 	out, ended := r.Ended()
-	if !ended || out.State != Failed || out.Attempts != 5 || out.Error != "member m was lost during attempt 5" || r.Function != "h" || r.State != Queued || r.Token != 9 {
+	if !ended || out.State != Failed || out.Attempts != 5 || out.Error != "member m was lost during attempt 5" ||
+		r.Function != "h" || r.State != Queued || r.Token != 9 {
 		t.Errorf("got %+v", r)
 	}
 	var f Failure
-	if err := json.Unmarshal(r.Arg, &f); err != nil || f.Call != "q/p/001" || f.Function != "f" || f.Attempts != 5 || f.Member != "m" {
+	if err := json.Unmarshal(r.Arg, &f); err != nil || f.Call != "q/p/001" || f.Function != "f" || f.Attempts != 5 ||
+		f.Member != "m" {
 		t.Errorf("the handler gets %+v, %v", f, err)
 	}
 	do(claim)
@@ -173,7 +178,8 @@ func TestWhatBecomesOfARun(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	mine, theirs := stored{Record: Record{Runner: &Runner{Nonce: "n"}}}, stored{Record: Record{Runner: &Runner{Nonce: "o"}}}
+	mine, theirs := stored{Record: Record{Runner: &Runner{Nonce: "n"}}},
+		stored{Record: Record{Runner: &Runner{Nonce: "o"}}}
 	wish := mine
 	wish.Cancel = true
 	for name, c := range map[string]struct {
@@ -201,14 +207,17 @@ func TestWhatBecomesOfARun(t *testing.T) {
 // still be claimed.
 func TestWhatBecomesOfAPage(t *testing.T) {
 	t.Parallel()
-	for age, want := range map[time.Duration][2]fate{0: {stay, stay}, pageRest: {abandoned, stay}, 2 * pageRest: {abandoned, expired}} {
+	for age, want := range map[time.Duration][2]fate{0: {stay, stay}, pageRest: {abandoned, stay},
+		2 * pageRest: {abandoned, expired}} {
 		for calls, want := range want {
-			if got := fateOf(sight{sum: 1, since: 1}, true, sight{1, protocol.Instant(1).Add(age)}, calls, 2*pageRest); got != want {
+			if got := fateOf(sight{sum: 1, since: 1}, true, sight{1, protocol.Instant(1).Add(age)}, calls,
+				2*pageRest); got != want {
 				t.Errorf("%d calls after %s: %d, want %d", calls, age, got, want)
 			}
 		}
 	}
-	if expires(Record{State: Queued}, 1, []int{2}) || !expires(Record{State: Queued}, 2, []int{2}) || !expires(Record{State: Done}, 1, nil) {
+	if expires(Record{State: Queued}, 1, []int{2}) || !expires(Record{State: Queued}, 2, []int{2}) ||
+		!expires(Record{State: Done}, 1, nil) {
 		t.Error("a call expires that waits, or one does not that was given up or has ended")
 	}
 	if (tally{used: pageSize - 1}).full(1) || !(tally{used: pageSize}).full(1) {
@@ -225,7 +234,8 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, e := range []event{claim{By: Runner{Member: "m"}}, finish{}, fail{Error: "no"}, release{}, requestCancel{}} {
+		for _, e := range []event{claim{By: Runner{Member: "m"}}, finish{}, fail{Error: "no"}, release{},
+			requestCancel{}} {
 			next, _ := step(r, "q/p/000", e)
 			if body, err := next.encode(); err == nil {
 				if _, err := decode(body); err != nil {
@@ -251,7 +261,8 @@ func FuzzParseID(f *testing.F) {
 func TestAnErrorIsBounded(t *testing.T) {
 	t.Parallel()
 	long := errors.New(strings.Repeat("x", 1<<20))
-	if cut, ok := (&way{err: errors.New("x" + strings.Repeat("ü", 1<<20))}).event("id", Limits{}).(fail); !ok || cut.Error != "x"+strings.Repeat("ü", 2047)+"…" {
+	if cut, ok := (&way{err: errors.New("x" + strings.Repeat("ü", 1<<20))}).event("id", Limits{}).(fail); !ok ||
+		cut.Error != "x"+strings.Repeat("ü", 2047)+"…" {
 		t.Errorf("an error that is cut inside a character ends in %q", cut.Error[4090:])
 	}
 	for name, end := range map[string]way{"failed": {err: long}, "timed out": {err: long, timedOut: true}} {

@@ -79,7 +79,8 @@ func TestSweep(t *testing.T) {
 	}
 	step(0, 6)
 	step(59*time.Minute, 6)
-	running = put(t, docs, key(3), Record{State: Running, Cancel: true, Runner: &Runner{Member: "m", Incarnation: 1}}, running)
+	running = put(t, docs, key(3), Record{State: Running, Cancel: true, Runner: &Runner{Member: "m", Incarnation: 1}},
+		running)
 	step(2*time.Minute, 6) // something has changed: it is seen again
 	step(59*time.Minute, 6)
 	step(time.Minute, 3)

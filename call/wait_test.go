@@ -33,7 +33,8 @@ func (l *lists) List(ctx context.Context, prefix string) ([]store.Doc, error) {
 // for the ends of calls.
 func TestWaitForWhatHasEnded(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		double := call.NewFunc("double", func(_ context.Context, n int) (int, error) { return 2 * n, nil }, call.Options{})
+		double := call.NewFunc("double", func(_ context.Context, n int) (int, error) { return 2 * n, nil },
+			call.Options{})
 		s, _ := lab(t, 8, double)
 		docs := &lists{Docs: s.Open()}
 		c := must.Get(call.NewClient(docs, call.ClientOptions{}))(t)
@@ -70,7 +71,8 @@ func TestWaitForWhatHasEnded(t *testing.T) {
 // TestSubmitAllSaysWhatWasNotSubmitted: an argument that is refused has no call at its place, and the others have one.
 func TestSubmitAllSaysWhatWasNotSubmitted(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		echo := call.NewFunc("echo", func(_ context.Context, b []byte) (int, error) { return len(b), nil }, call.Options{})
+		echo := call.NewFunc("echo", func(_ context.Context, b []byte) (int, error) { return len(b), nil },
+			call.Options{})
 		_, c := lab(t, 4, echo)
 		sent, err := echo.SubmitAll(t.Context(), c, []byte("a"), make([]byte, call.MostArg), []byte("bcd"))
 		if err == nil || len(sent) != 3 || sent[0] == nil || sent[1] != nil || sent[2] == nil {
@@ -150,7 +152,8 @@ func TestMapIsInOrderAndBounded(t *testing.T) {
 		}
 		for r, err := range odd.Map(t.Context(), c, args, window) {
 			var e *call.Error
-			if n%10 == 0 && (!errors.As(err, &e) || e.Message != fmt.Sprintf("%d is round", n)) || n%10 != 0 && (err != nil || r != fmt.Sprint(n)) {
+			if n%10 == 0 && (!errors.As(err, &e) || e.Message != fmt.Sprintf("%d is round", n)) || n%10 != 0 &&
+				(err != nil || r != fmt.Sprint(n)) {
 				t.Fatalf("%d: got %q, %v", n, r, err)
 			}
 			n++
@@ -190,7 +193,8 @@ func TestALeftMapIsCancelled(t *testing.T) {
 		await(t, "all have ended", func() bool {
 			docs := must.Get(look.List(t.Context(), "call/c/"))(t)
 			return !slices.ContainsFunc(docs, func(d store.Doc) bool {
-				return strings.Contains(string(d.Value), `"state":"queued"`) || strings.Contains(string(d.Value), `"state":"running"`)
+				return strings.Contains(string(d.Value), `"state":"queued"`) ||
+					strings.Contains(string(d.Value), `"state":"running"`)
 			})
 		})
 		c.Close()
@@ -241,7 +245,8 @@ func TestAClientLooksWhileSomebodyWaits(t *testing.T) {
 // TestAMemberRunsMoreThanItKeeps: what it has claimed leaves room for what is still to come.
 func TestAMemberRunsMoreThanItKeeps(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		size := call.NewFunc("size", func(_ context.Context, s string) (int, error) { return len(s), nil }, call.Options{})
+		size := call.NewFunc("size", func(_ context.Context, s string) (int, error) { return len(s), nil },
+			call.Options{})
 		_, c := lab(t, 4, size)
 		large := strings.Repeat("x", call.MostArg-2)
 		for range 9 {

@@ -206,11 +206,14 @@ func checkLabels(labels []Label) error {
 		return fmt.Errorf("%d labels, at most %d are allowed", len(labels), MaxLabels)
 	}
 	for i, l := range labels {
-		if l.Key == "" || len(l.Key) > maxName || len(l.Value) > MaxText || strings.ContainsAny(l.Key+l.Value, "\x00\x01\x02\x03") {
-			return fmt.Errorf("[%d]: the label %.40q=%.40q is empty, too long, or has a control character", i, l.Key, l.Value)
+		if l.Key == "" || len(l.Key) > maxName || len(l.Value) > MaxText ||
+			strings.ContainsAny(l.Key+l.Value, "\x00\x01\x02\x03") {
+			return fmt.Errorf("[%d]: the label %.40q=%.40q is empty, too long, or has a control character", i, l.Key,
+				l.Value)
 		}
 		if i > 0 && labels[i-1].Key >= l.Key {
-			return fmt.Errorf("[%d]: %q does not follow %q: labels must be sorted, without duplicate keys", i, l.Key, labels[i-1].Key)
+			return fmt.Errorf("[%d]: %q does not follow %q: labels must be sorted, without duplicate keys", i, l.Key,
+				labels[i-1].Key)
 		}
 	}
 	return nil

@@ -43,7 +43,8 @@ func (c *choices) joining(v Value) Command {
 		by, _ := v.Member(v.before(m.ID))
 		return AcceptJoin{m.ID, c.near(m.Incarnation), by.ID, by.Incarnation}
 	}
-	p := PrepareJoin{Member: c.member(), Slots: int64(c.n(4)), Weight: pick[int64](c, 0, 50, 200), Capacity: pick[int64](c, 0, 0, 2), Heartbeat: "p"}
+	p := PrepareJoin{Member: c.member(), Slots: int64(c.n(4)), Weight: pick[int64](c, 0, 50, 200),
+		Capacity: pick[int64](c, 0, 0, 2), Heartbeat: "p"}
 	if old, ok := v.Member(p.Member); ok {
 		p.Replaces = c.near(old.Incarnation)
 	}
@@ -79,12 +80,14 @@ func (c *choices) ofOperator() Command {
 	case 2:
 		return Rebalance{}
 	}
-	return Configure{MoveBudget: int64(c.n(5)) - 1, Retention: int64(c.n(3)), JobScheduler: pick(c, "", "greedy", "round-robin", "percentage")}
+	return Configure{MoveBudget: int64(c.n(5)) - 1, Retention: int64(c.n(3)),
+		JobScheduler: pick(c, "", "greedy", "round-robin", "percentage")}
 }
 
 func (c *choices) spec() (s JobSpec) {
 	for _, name := range []string{"p", "q", "r"}[:1+c.n(3)] {
-		t := TaskSpec{Name: name, Type: "noop", Spread: Spread(c.n(4)), Handover: Handover(c.n(3)), MaxAttempts: int64(c.n(3)), Weight: pick[int64](c, 0, 300)}
+		t := TaskSpec{Name: name, Type: "noop", Spread: Spread(c.n(4)), Handover: Handover(c.n(3)),
+			MaxAttempts: int64(c.n(3)), Weight: pick[int64](c, 0, 300)}
 		if c.n(4) == 3 {
 			t.SpreadOver = "zone"
 		}
@@ -131,10 +134,12 @@ func (c *choices) ofOwner(v Value) Command {
 	case 1:
 		return FinishPartition{Partition: p.ID, Token: token, Message: "done"}
 	case 2:
-		return FinishPartition{Partition: p.ID, Token: token, Outcome: OutcomeFailed, Attempt: p.Attempts, Fresh: c.bool(), Message: "no"}
+		return FinishPartition{Partition: p.ID, Token: token, Outcome: OutcomeFailed, Attempt: p.Attempts,
+			Fresh: c.bool(), Message: "no"}
 	case 3:
 		_, _, key := p.ID.Split()
-		return SplitPartition{p.ID, token, []Child{{Key: pick(c, "c1", "c2"), Parents: []string{key}}, {Key: "c3", Parents: []string{key}}}, spentOf(v, p.ID)}
+		return SplitPartition{p.ID, token, []Child{{Key: pick(c, "c1", "c2"), Parents: []string{key}},
+			{Key: "c3", Parents: []string{key}}}, spentOf(v, p.ID)}
 	case 4:
 		return Stopped{p.ID, c.near(p.NextToken)}
 	}
@@ -152,7 +157,8 @@ func spentOf(v Value, id PartitionID) (keys []string) {
 
 // advance is a step of the window of a partition, or one that names something else than what is there.
 func (c *choices) advance(v Value, p Partition) Command {
-	a := AdvanceWindow{Partition: p.ID, Token: c.near(p.Token), Step: p.Step + pick[int64](c, 0, 0, 0, 1), Cursor: []byte(pick(c, "", "i", "j"))}
+	a := AdvanceWindow{Partition: p.ID, Token: c.near(p.Token), Step: p.Step + pick[int64](c, 0, 0, 0, 1),
+		Cursor: []byte(pick(c, "", "i", "j"))}
 	for it := range v.Window(p.ID) {
 		if _, _, key := it.ID.Split(); it.State == PartitionFinished || c.n(8) == 7 {
 			a.Done = append(a.Done, key)
@@ -188,7 +194,8 @@ func played(t interface{ Fatalf(string, ...any) }, story string) (Value, [][]byt
 	c, v := &choices{[]byte(story)}, Value{}
 	var log [][]byte
 	for seq := uint64(1); len(c.data) > 0 && len(log) < 200; seq++ {
-		e := Entry{Index: v.index + 1, Writer: pick[WriterID](c, "w", "w", "w2"), Seq: seq, AtMS: int64(seq), BaseIndex: v.index, BaseChain: v.chain}
+		e := Entry{Index: v.index + 1, Writer: pick[WriterID](c, "w", "w", "w2"), Seq: seq, AtMS: int64(seq),
+			BaseIndex: v.index, BaseChain: v.chain}
 		for range 1 + c.n(3) {
 			e.Commands = append(e.Commands, c.anyCommand(v))
 		}
@@ -223,7 +230,8 @@ func mustFold(t interface{ Fatalf(string, ...any) }, old Value, data []byte) Val
 			t.Fatalf("%v: %+v", e.Commands[i], r)
 		}
 	}
-	if again, did := v.Apply(Entry{Index: e.Index + 1, Writer: e.Writer, Seq: e.Seq, Commands: e.Commands}); !did.Duplicate || again.Digest() != v.Digest() {
+	if again, did := v.Apply(Entry{Index: e.Index + 1, Writer: e.Writer, Seq: e.Seq,
+		Commands: e.Commands}); !did.Duplicate || again.Digest() != v.Digest() {
 		t.Fatalf("an entry that stands twice in the log did something: %+v", did)
 	}
 	if stale, _ := v.Apply(e); stale.String() != v.String() || stale.index != v.index || stale.chain != v.chain {
@@ -257,7 +265,8 @@ func mustKeepTokens(t interface{ Fatalf(string, ...any) }, old, v Value) {
 func mustDerive(t interface{ Fatalf(string, ...any) }, old, v Value) {
 	for _, m := range []MemberID{"a", "b", "c", "d"} {
 		if got, want := v.DutiesAfter(old, old.Duties(m), m), v.Duties(m); !slices.Equal(got, want) {
-			t.Fatalf("the duties of %s after an entry are\n%s\nand from scratch\n%s", m, showDuties(got), showDuties(want))
+			t.Fatalf("the duties of %s after an entry are\n%s\nand from scratch\n%s", m, showDuties(got),
+				showDuties(want))
 		}
 	}
 }
@@ -275,7 +284,8 @@ func mustShare(t interface{ Fatalf(string, ...any) }, v Value) {
 			held, leaving := d.shares(&parting{job: j.ID, task: task.Name})
 			seen := make(map[int64]bool)
 			for _, p := range held {
-				if seen[p.Index] || p.Index < 0 || p.Index >= p.Count || p.Count != int64(len(held)) || p.Token != held[0].Token || leaving {
+				if seen[p.Index] || p.Index < 0 || p.Index >= p.Count || p.Count != int64(len(held)) ||
+					p.Token != held[0].Token || leaving {
 					t.Fatalf("%s/%s has these shares, former ones are there: %v\n%s", j.ID, task.Name, leaving, v)
 				}
 				seen[p.Index] = true
@@ -335,7 +345,8 @@ func mustWeigh(t interface{ Fatalf(string, ...any) }, v Value) {
 				sum += int64(w.Count(m, c)) * w.classes[c].Weight
 			}
 			if w.members[m].Load != sum {
-				t.Fatalf("kind %d: %s has the load %d, what it has weighs %d", kind, w.members[m].ID, w.members[m].Load, sum)
+				t.Fatalf("kind %d: %s has the load %d, what it has weighs %d", kind, w.members[m].ID, w.members[m].Load,
+					sum)
 			}
 		}
 	}
@@ -359,7 +370,8 @@ func mustAgree(t interface{ Fatalf(string, ...any) }, v Value, log [][]byte, at 
 		}
 		other, _ = other.Apply(e)
 	}
-	if other.Digest() != v.Digest() || other.Chain() != v.Chain() || other.String() != v.String() || !bytes.Equal(other.Snapshot(), v.Snapshot()) {
+	if other.Digest() != v.Digest() || other.Chain() != v.Chain() || other.String() != v.String() ||
+		!bytes.Equal(other.Snapshot(), v.Snapshot()) {
 		t.Fatalf("two replicas disagree:\n%s\n%s", v, other)
 	}
 }
@@ -379,7 +391,8 @@ func mustReassemble(t interface{ Fatalf(string, ...any) }, old, v Value) {
 		}
 		delete(known, p.ID)
 	}
-	before := Assemble(Parts{Index: is.Index, Settings: is.Settings, Members: is.Members, Jobs: is.Jobs, Partitions: was.Partitions})
+	before := Assemble(Parts{Index: is.Index, Settings: is.Settings, Members: is.Members, Jobs: is.Jobs,
+		Partitions: was.Partitions})
 	text := fmt.Sprint(dump(before))
 	got, want := before.Reassemble(changed, slices.Collect(maps.Keys(known))), Assemble(is)
 	if a, b := fmt.Sprint(dump(got)), fmt.Sprint(dump(want)); a != b || got.String() != want.String() {
@@ -396,7 +409,8 @@ func mustExcerpt(t interface{ Fatalf(string, ...any) }, old, v Value) {
 	excerpt := func(of, from Value) Value {
 		jobs, partitions := slices.Collect(from.Jobs()), slices.Collect(from.Partitions())
 		lead, _ := from.Leader()
-		return of.Excerpt(from.Index(), lead, slices.Collect(from.Members()), jobs[len(jobs)/4:], partitions[len(partitions)/4:])
+		return of.Excerpt(from.Index(), lead, slices.Collect(from.Members()), jobs[len(jobs)/4:],
+			partitions[len(partitions)/4:])
 	}
 	before := excerpt(Value{}, old)
 	text := fmt.Sprint(dump(before))
@@ -417,7 +431,8 @@ func mustReact(t interface{ Fatalf(string, ...any) }, v Value) {
 	}
 	for m := range v.Members() {
 		r := v.Reactions(m.ID)
-		if a, b := fmt.Sprintf("%+v %s", r, showDuties(v.Duties(m.ID))), fmt.Sprintf("%+v %s", copied.Reactions(m.ID), showDuties(copied.Duties(m.ID))); a != b {
+		if a, b := fmt.Sprintf("%+v %s", r, showDuties(v.Duties(m.ID))),
+			fmt.Sprintf("%+v %s", copied.Reactions(m.ID), showDuties(copied.Duties(m.ID))); a != b {
 			t.Fatalf("%s: one value asks for\n%s\nand for\n%s", m.ID, a, b)
 		}
 		if r.Accept {
@@ -463,7 +478,8 @@ func mustDischarge(t interface{ Fatalf(string, ...any) }, v Value, m MemberID) {
 }
 
 func mustAccept(t interface{ Fatalf(string, ...any) }, v Value, c Command) Value {
-	after, did := v.Apply(Entry{Index: v.index + 1, Writer: "reaction", Seq: v.Wrote("reaction") + 1, Commands: []Command{c}})
+	after, did := v.Apply(Entry{Index: v.index + 1, Writer: "reaction", Seq: v.Wrote("reaction") + 1,
+		Commands: []Command{c}})
 	if !did.Results[0].Accepted {
 		t.Fatalf("the value asks for %+v and then refuses it: %s\n%s", c, did.Results[0].Reason, v)
 	}

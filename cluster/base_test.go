@@ -14,7 +14,8 @@ func written(t *testing.T, n, lag int) []Value {
 	values := []Value{{}}
 	for i := range n {
 		v, from := values[i], values[max(0, i-lag)]
-		e := Entry{Index: v.index + 3, Writer: "w", Seq: uint64(i + 1), BaseIndex: from.index, BaseChain: from.chain, Commands: []Command{Configure{Retention: int64(i + 1)}}}
+		e := Entry{Index: v.index + 3, Writer: "w", Seq: uint64(i + 1), BaseIndex: from.index, BaseChain: from.chain,
+			Commands: []Command{Configure{Retention: int64(i + 1)}}}
 		next, done := v.Apply(e)
 		if done.Foreign != "" || !done.Results[0].Accepted {
 			t.Fatalf("entry %d of a writer that lags by %d: %+v", i, lag, done)
@@ -58,7 +59,8 @@ func TestForeignEntriesAreRefusedByAllAlike(t *testing.T) {
 					t.Fatalf("%s: %q here and %q from a snapshot", what, done.Foreign, there.Foreign)
 				}
 				inWindow := e.BaseIndex >= values[at/BaseEvery*BaseEvery].index
-				if (done.Foreign != "") != inWindow || inWindow && (next.digest != v.digest || done.Results[0].Accepted) {
+				if (done.Foreign != "") != inWindow || inWindow &&
+					(next.digest != v.digest || done.Results[0].Accepted) {
 					t.Fatalf("%s: %+v, in the window: %v", what, done, inWindow)
 				}
 			}

@@ -47,7 +47,9 @@ func filledBench(b *testing.B, members, partitions int) *bench {
 		for i := range keys {
 			keys[i] = fmt.Sprintf("key-%04d", i)
 		}
-		w.write(SubmitJob{Job: JobID(fmt.Sprintf("job-%04d", j)), Spec: JobSpec{Tasks: []TaskSpec{{Type: "noop", Spread: SpreadPartitioned, Partitions: keys, Handover: HandoverFast}}}})
+		w.write(SubmitJob{Job: JobID(fmt.Sprintf("job-%04d", j)),
+			Spec: JobSpec{Tasks: []TaskSpec{{Type: "noop", Spread: SpreadPartitioned, Partitions: keys,
+				Handover: HandoverFast}}}})
 	}
 	return w
 }
@@ -71,7 +73,8 @@ func benchmarkApply(b *testing.B, size int) {
 	for at := 0; at+size <= len(all); at += size {
 		e := Entry{Index: 1, Writer: "w"}
 		for _, p := range all[at : at+size] {
-			e.Commands = append(e.Commands, FinishPartition{Partition: p.ID, Token: p.Token, Outcome: OutcomeFailed, Fresh: true, Message: "connection refused"})
+			e.Commands = append(e.Commands, FinishPartition{Partition: p.ID, Token: p.Token, Outcome: OutcomeFailed,
+				Fresh: true, Message: "connection refused"})
 		}
 		e.data = e.Encode() // as it comes from the log
 		entries = append(entries, e)
@@ -214,10 +217,13 @@ func BenchmarkDeath(b *testing.B) {
 // BenchmarkEntry writes and reads entries as members write them: a report of one owner, and a job.
 func BenchmarkEntry(b *testing.B) {
 	small := []Command{Started{Partition: "job-1", Token: 1000}}
-	task := TaskSpec{Name: "x", Type: "http", Selector: []Label{{"zone", "a"}}, Definition: []byte(`{"every_ms":60000}`)}
-	large := []Command{SubmitJob{Job: "job-1", Spec: JobSpec{Source: "files", Version: "1", Tasks: []TaskSpec{task, task}}}, PrepareJoin{Member: "a", Slots: 4, Heartbeat: "pulse/a/1"}}
+	task := TaskSpec{Name: "x", Type: "http", Selector: []Label{{"zone", "a"}},
+		Definition: []byte(`{"every_ms":60000}`)}
+	large := []Command{SubmitJob{Job: "job-1", Spec: JobSpec{Source: "files", Version: "1",
+		Tasks: []TaskSpec{task, task}}}, PrepareJoin{Member: "a", Slots: 4, Heartbeat: "pulse/a/1"}}
 	for name, commands := range map[string][]Command{"small": small, "large": large} {
-		e := Entry{Index: 1001, Writer: "0123456789abcdef", Seq: 17, AtMS: 1_700_000_000_000, BaseIndex: 1000, BaseChain: 1 << 60, Commands: commands}
+		e := Entry{Index: 1001, Writer: "0123456789abcdef", Seq: 17, AtMS: 1_700_000_000_000, BaseIndex: 1000,
+			BaseChain: 1 << 60, Commands: commands}
 		data := e.Encode()
 		b.Run("encode/"+name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -345,7 +351,8 @@ func newWindowBench(b testing.TB, others int) *windowBench {
 		}
 		w.write(SubmitJob{Job: "others", Spec: JobSpec{Tasks: []TaskSpec{t}}})
 	}
-	w.write(SubmitJob{Job: "j", Spec: JobSpec{Tasks: []TaskSpec{{Type: "x", Spread: SpreadPartitioned, Partitions: []string{"list"}}}}})
+	w.write(SubmitJob{Job: "j",
+		Spec: JobSpec{Tasks: []TaskSpec{{Type: "x", Spread: SpreadPartitioned, Partitions: []string{"list"}}}}})
 	return w
 }
 
@@ -364,7 +371,8 @@ func (w *windowBench) item() {
 
 func (w *windowBench) step() {
 	p, _ := w.v.Partition("j#list")
-	c := AdvanceWindow{Partition: p.ID, Token: p.Token, Step: p.Step, Cursor: fmt.Appendf(nil, "%09d", w.listed), Done: w.done}
+	c := AdvanceWindow{Partition: p.ID, Token: p.Token, Step: p.Step, Cursor: fmt.Appendf(nil, "%09d", w.listed),
+		Done: w.done}
 	for len(w.running)+len(c.Items) < 256 {
 		w.listed++
 		c.Items = append(c.Items, Item{Key: fmt.Sprintf("bucket/%09d.gz", w.listed), Input: []byte("etag")})

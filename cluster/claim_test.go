@@ -12,11 +12,13 @@ import (
 func claimed(t *testing.T, jobs ...JobID) Value {
 	t.Helper()
 	v := Assemble(Parts{Index: 2, Settings: Settings{Placement: PlacementClaimed}, Members: []Member{
-		{ID: "a", Incarnation: 1, State: MemberJoined, Heartbeat: "node/a"}, {ID: "b", Incarnation: 2, State: MemberJoined, Heartbeat: "node/b"},
+		{ID: "a", Incarnation: 1, State: MemberJoined, Heartbeat: "node/a"},
+		{ID: "b", Incarnation: 2, State: MemberJoined, Heartbeat: "node/b"},
 	}})
 	for i, id := range jobs {
 		var r Result
-		if v, r = v.Do(Index(i+1), 0, SubmitJob{Job: id, Spec: JobSpec{Tasks: []TaskSpec{{Type: "noop"}}}}); !r.Accepted {
+		if v, r = v.Do(Index(i+1), 0,
+			SubmitJob{Job: id, Spec: JobSpec{Tasks: []TaskSpec{{Type: "noop"}}}}); !r.Accepted {
 			t.Fatal(r.Reason)
 		}
 	}
@@ -141,7 +143,9 @@ func TestSlotsOfTheDraining(t *testing.T) {
 	for _, offered := range []bool{true, false} {
 		parts := partsOf(claimed(t))
 		parts.Members[0].Slots, parts.Members[1].Slots = 1, 1
-		v, _ := Assemble(parts).Do(3, 0, SubmitJob{Job: "pool", Spec: JobSpec{Tasks: []TaskSpec{{Name: "t", Type: "noop", Spread: SpreadPool, Min: 1, Max: 1}}}})
+		v, _ := Assemble(parts).Do(3, 0,
+			SubmitJob{Job: "pool", Spec: JobSpec{Tasks: []TaskSpec{{Name: "t", Type: "noop", Spread: SpreadPool, Min: 1,
+				Max: 1}}}})
 		v, free := v.Settle(9, 0, Pending{})
 		if len(free) != 1 {
 			t.Fatalf("free: %v", free)
@@ -180,7 +184,8 @@ func TestDoubledSlot(t *testing.T) {
 	for _, c := range []struct {
 		claimed []PartitionID
 		want    PartitionID
-	}{{nil, "x/s#a:1"}, {[]PartitionID{"x/s#a:1"}, "x/s#a:1"}, {[]PartitionID{"x/t#a:1"}, "x/t#a:1"}, {[]PartitionID{"x/s#a:1", "x/t#a:1"}, "x/s#a:1"}} {
+	}{{nil, "x/s#a:1"}, {[]PartitionID{"x/s#a:1"}, "x/s#a:1"}, {[]PartitionID{"x/t#a:1"}, "x/t#a:1"},
+		{[]PartitionID{"x/s#a:1", "x/t#a:1"}, "x/s#a:1"}} {
 		parts := partsOf(claimed(t))
 		parts.Members = parts.Members[:1]
 		parts.Members[0].Slots = 1
@@ -191,7 +196,8 @@ func TestDoubledSlot(t *testing.T) {
 		}
 		parts = partsOf(v)
 		for _, id := range []PartitionID{"x/s#a:1", "x/t#a:1"} {
-			p := Part{Partition: Partition{ID: id, Slot: 1, Token: 1, Owner: "a", State: PartitionGranted, Offered: true}, By: 1}
+			p := Part{Partition: Partition{ID: id, Slot: 1, Token: 1, Owner: "a", State: PartitionGranted,
+				Offered: true}, By: 1}
 			if slices.Contains(c.claimed, id) {
 				p.Token, p.Offered = 2, false
 			}
@@ -224,7 +230,8 @@ func TestAssembleFreesWhatTheDeadHeld(t *testing.T) {
 		t.Errorf("put together again it is another value:\n%v%v", v, same)
 	}
 	parts.Members[0].Incarnation = 8
-	if p, _ := Assemble(parts).Partition("x"); p.State != PartitionWaiting || p.Owner != "" || p.From != "a" || p.Token != 5 {
+	if p, _ := Assemble(parts).Partition("x"); p.State != PartitionWaiting || p.Owner != "" || p.From != "a" ||
+		p.Token != 5 {
 		t.Errorf("after a restart: %v", p)
 	}
 	parts.Members[0].Incarnation, parts.Members[0].State = 1, MemberHeld
@@ -307,7 +314,8 @@ func TestRecordsAlone(t *testing.T) {
 func TestReassembleLeavesOut(t *testing.T) {
 	t.Parallel()
 	parts := partsOf(claimed(t))
-	dropped := Part{Partition: Partition{ID: "x", Owner: "a", Token: 3, State: PartitionReleasing, Dropped: true}, By: 1}
+	dropped := Part{Partition: Partition{ID: "x", Owner: "a", Token: 3, State: PartitionReleasing, Dropped: true},
+		By: 1}
 	with := parts
 	with.Partitions = []Part{dropped}
 	v := Assemble(with)
@@ -315,7 +323,8 @@ func TestReassembleLeavesOut(t *testing.T) {
 		t.Fatal("nobody stops it")
 	}
 	dropped.By = 9 // of another incarnation
-	if got, want := fmt.Sprint(dump(v.Reassemble([]Part{dropped}, nil))), fmt.Sprint(dump(Assemble(parts))); got != want {
+	if got, want := fmt.Sprint(dump(v.Reassemble([]Part{dropped}, nil))),
+		fmt.Sprint(dump(Assemble(parts))); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -324,7 +333,8 @@ func TestReassembleLeavesOut(t *testing.T) {
 func TestTheLastLeaveKeepsHolds(t *testing.T) {
 	t.Parallel()
 	v := Assemble(Parts{Index: 9, Settings: Settings{Placement: PlacementClaimed}, Members: []Member{
-		{ID: "a", Incarnation: 1, State: MemberJoined, Heartbeat: "node/a"}, {ID: "b", Incarnation: 2, State: MemberHeld, Heartbeat: "node/b"},
+		{ID: "a", Incarnation: 1, State: MemberJoined, Heartbeat: "node/a"},
+		{ID: "b", Incarnation: 2, State: MemberHeld, Heartbeat: "node/b"},
 	}})
 	v, r := v.Do(10, 0, LeaveCluster{Member: "a", Incarnation: 1})
 	if b, ok := v.Member("b"); !r.Accepted || !ok || b.State != MemberHeld {

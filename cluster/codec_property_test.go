@@ -22,12 +22,14 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 )
 
-var writeGolden = flag.Bool("write-codec", false, "write testdata/codec again; a change of what is there is a change of Format")
+var writeGolden = flag.Bool("write-codec", false,
+	"write testdata/codec again; a change of what is there is a change of Format")
 
 // samples is one of each command that stories of the plan's placement draw from; their choices go by its order.
 func samples() []Command {
 	return []Command{
-		PrepareJoin{}, AcceptJoin{}, AbortJoin{}, LeaveCluster{}, ReleaseHold{}, ConfirmMember{}, DrainMember{}, SubmitJob{}, UpdateJob{}, KillJob{},
+		PrepareJoin{}, AcceptJoin{}, AbortJoin{}, LeaveCluster{}, ReleaseHold{}, ConfirmMember{}, DrainMember{},
+		SubmitJob{}, UpdateJob{}, KillJob{},
 		Started{}, Stopped{}, FinishPartition{}, SplitPartition{}, UnparkPartition{}, Configure{}, AdvanceWindow{},
 	}
 }
@@ -66,7 +68,8 @@ func TestEveryEntryRoundTrips(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		c := &choices{rapid.SliceOfN(rapid.Byte(), 0, 120).Draw(rt, "choices")}
-		e := Entry{Index: 7, Writer: WriterID(c.text()), Seq: uint64(c.n(256)), AtMS: int64(c.n(256)) - 100, BaseIndex: Index(c.n(256)), BaseChain: Hash(c.n(256))}
+		e := Entry{Index: 7, Writer: WriterID(c.text()), Seq: uint64(c.n(256)), AtMS: int64(c.n(256)) - 100,
+			BaseIndex: Index(c.n(256)), BaseChain: Hash(c.n(256))}
 		for _, sample := range allSamples() {
 			e.Commands = append(e.Commands, c.filled(sample))
 		}
@@ -149,7 +152,8 @@ func writeGoldenBytes(t *testing.T) {
 	t.Helper()
 	var out strings.Builder
 	for _, sample := range allSamples() {
-		for _, seed := range []string{"", "\x02\x03\x05\x07\x0b\x0d\x11\x13\x17\x1d", "\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03"} {
+		for _, seed := range []string{"", "\x02\x03\x05\x07\x0b\x0d\x11\x13\x17\x1d",
+			"\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03\x03"} {
 			c := (&choices{[]byte(seed)}).filled(sample)
 			e := Entry{Index: 1, Writer: "w", Seq: 2, AtMS: 3, BaseIndex: 4, BaseChain: 5, Commands: []Command{c}}
 			fmt.Fprintf(&out, "%s %x %q\n", reflect.TypeOf(c).Name(), e.Encode(), e)
@@ -183,7 +187,8 @@ func TestAnotherFormatIsNamed(t *testing.T) {
 	t.Parallel()
 	v, _ := played(t, richStory(t))
 	snapshot, entry := v.Snapshot(), Entry{Writer: "w", Seq: 1, Commands: []Command{Configure{Retention: 3}}}.Encode()
-	for format, try := range map[byte]string{1: "try: an empty place", byte(Format) - 1: "try: an empty place", byte(Format) + 1: "try: upgrade this Rota", 99: "try: upgrade this Rota"} {
+	for format, try := range map[byte]string{1: "try: an empty place", byte(Format) - 1: "try: an empty place",
+		byte(Format) + 1: "try: upgrade this Rota", 99: "try: upgrade this Rota"} {
 		snapshot[1], entry[1] = format, format
 		_, err := DecodeSnapshot(snapshot)
 		mustSay(t, err, try)
@@ -234,9 +239,11 @@ func windowValue(t *testing.T) Value {
 	s := &script{t: t}
 	pool := TaskSpec{Name: "pool", Type: "x", Spread: SpreadPool, Repartition: true}
 	listed := TaskSpec{Name: "listed", Type: "x", Spread: SpreadPartitioned, Partitions: []string{"list"}}
-	s.ok(PrepareJoin{Member: "a", Slots: 2, Heartbeat: "p"}, SubmitJob{Job: "j", Spec: JobSpec{Tasks: []TaskSpec{pool, listed}}})
+	s.ok(PrepareJoin{Member: "a", Slots: 2, Heartbeat: "p"},
+		SubmitJob{Job: "j", Spec: JobSpec{Tasks: []TaskSpec{pool, listed}}})
 	p, _ := s.v.Partition("j/listed#list")
-	s.ok(AdvanceWindow{Partition: p.ID, Token: p.Token, Cursor: []byte("c"), Items: []Item{{"i1", []byte("input")}, {"i2", nil}}})
+	s.ok(AdvanceWindow{Partition: p.ID, Token: p.Token, Cursor: []byte("c"),
+		Items: []Item{{"i1", []byte("input")}, {"i2", nil}}})
 	p, _ = s.v.Partition("j/listed#i1")
 	s.ok(FinishPartition{Partition: p.ID, Token: p.Token})
 	return s.v
@@ -279,7 +286,8 @@ func workflowOf(d *datadriven.TestData, a arguments) JobSpec {
 		orPanic(err)
 		b := arguments{list: args}
 		t := taskOf(b)
-		t.Name, t.Spread, t.Min, t.Max, t.Percent = b.name(0), SpreadPool, b.number("min", 0), b.number("max", 0), b.number("percent", 0)
+		t.Name, t.Spread, t.Min, t.Max, t.Percent = b.name(0), SpreadPool, b.number("min", 0), b.number("max", 0),
+			b.number("percent", 0)
 		t.Repartition = b.text("repartition") != ""
 		if s := b.text("spread"); s != "" {
 			orPanic(t.Spread.UnmarshalText([]byte(s)))

@@ -22,7 +22,8 @@ func (e *FormatError) Error() string {
 	if e.Format > Format {
 		wrote, try = "a newer", "upgrade this Rota"
 	}
-	return fmt.Sprintf("%s is of format %d, written by %s Rota; this one reads format %d alone; try: %s", what, e.Format, wrote, Format, try)
+	return fmt.Sprintf("%s is of format %d, written by %s Rota; this one reads format %d alone; try: %s", what,
+		e.Format, wrote, Format, try)
 }
 
 // Entry is an entry of that format: who decodes it gets this error. It is for logs whose records have an encoding of

@@ -45,8 +45,10 @@ func (c PrepareJoin) code(x *coder) Command {
 
 func (c PrepareJoin) check() error {
 	return errors.Join(at("member", CheckName(string(c.Member))), at("slots", checkSlots(c.Slots)),
-		at("weight", notNegative(c.Weight)), at("capacity", notNegative(c.Capacity)), at("labels", checkLabels(c.Labels)),
-		at("pulse", checkHeartbeat(c.Heartbeat)), at("address", checkText(c.Address)), at("version", checkText(c.Version)))
+		at("weight", notNegative(c.Weight)), at("capacity", notNegative(c.Capacity)),
+		at("labels", checkLabels(c.Labels)),
+		at("pulse", checkHeartbeat(c.Heartbeat)), at("address", checkText(c.Address)),
+		at("version", checkText(c.Version)))
 }
 
 func checkSlots(n int64) error {

@@ -57,7 +57,8 @@ func (c SplitPartition) check() error {
 		if len(ch.Parents) > MaxChildren || !slices.IsSorted(ch.Parents) {
 			return fmt.Errorf("%s.parents: they are not sorted, or too many", path)
 		}
-		if slices.ContainsFunc(children[:i], func(o Child) bool { return o.Key == ch.Key && !slices.Equal(o.Parents, ch.Parents) }) {
+		if slices.ContainsFunc(children[:i],
+			func(o Child) bool { return o.Key == ch.Key && !slices.Equal(o.Parents, ch.Parents) }) {
 			return fmt.Errorf("%s.key: %q is there twice, with other parents", path, ch.Key)
 		}
 	}
@@ -120,10 +121,12 @@ func (d *draft) checkChild(job JobID, task, reporter string, ch Child) string {
 			return "the child " + ch.Key + " is its own parent"
 		}
 		if _, ok := d.partitions.Get(NewPartitionID(job, task, key)); !ok {
-			return "the child " + ch.Key + " names the parent " + key + ", which was never there, or was finished so long ago that it was removed"
+			return "the child " + ch.Key + " names the parent " + key +
+				", which was never there, or was finished so long ago that it was removed"
 		}
 	}
-	if old, ok := d.partitions.Get(NewPartitionID(job, task, ch.Key)); ok && !old.Dropped && !slices.Equal(old.Parents, ch.Parents) {
+	if old, ok := d.partitions.Get(NewPartitionID(job, task,
+		ch.Key)); ok && !old.Dropped && !slices.Equal(old.Parents, ch.Parents) {
 		return "the child " + ch.Key + " exists with other parents"
 	}
 	return ""

@@ -186,7 +186,8 @@ func alike(a, b *JobSpec) bool {
 	if len(a.Tasks) != len(b.Tasks) || a.Source != b.Source || a.Version != b.Version {
 		return false
 	}
-	return len(a.Tasks) == 0 || a.Tasks[0].Type == b.Tasks[0].Type && bytes.Equal(a.Tasks[0].Definition, b.Tasks[0].Definition)
+	return len(a.Tasks) == 0 || a.Tasks[0].Type == b.Tasks[0].Type &&
+		bytes.Equal(a.Tasks[0].Definition, b.Tasks[0].Definition)
 }
 
 func (d *draft) removeJob(id JobID) {
@@ -351,5 +352,6 @@ func (d *draft) editInPlace(id PartitionID) (old, p *partitionRecord, ok bool) {
 
 func endedKey(j *Job) string {
 	i := uint64(j.SpecIndex)
-	return string([]byte{byte(i >> 56), byte(i >> 48), byte(i >> 40), byte(i >> 32), byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}) + "\x00" + string(j.ID)
+	return string([]byte{byte(i >> 56), byte(i >> 48), byte(i >> 40), byte(i >> 32), byte(i >> 24), byte(i >> 16),
+		byte(i >> 8), byte(i)}) + "\x00" + string(j.ID)
 }

@@ -148,7 +148,8 @@ func (d *draft) loseOthers(named []EpochMember) {
 }
 
 func findMember(sorted []EpochMember, id MemberID) (int, bool) {
-	return slices.BinarySearchFunc(sorted, id, func(m EpochMember, id MemberID) int { return cmp.Compare(m.Join.Member, id) })
+	return slices.BinarySearchFunc(sorted, id,
+		func(m EpochMember, id MemberID) int { return cmp.Compare(m.Join.Member, id) })
 }
 
 // welcome joins a member that is new in an epoch.

@@ -106,7 +106,8 @@ func mustBeInEpoch(t interface{ Fatalf(string, ...any) }, was, v Value, e Entry,
 		next, ok := v.Partition(p.ID)
 		m, in := v.Member(p.Owner)
 		old, _ := was.Member(p.Owner)
-		if _, epoch := e.Commands[0].(Epoch); epoch && ok && in && m.Incarnation == old.Incarnation && p.State == PartitionGranted && next.Token != p.Token {
+		if _, epoch := e.Commands[0].(Epoch); epoch && ok && in && m.Incarnation == old.Incarnation &&
+			p.State == PartitionGranted && next.Token != p.Token {
 			t.Fatalf("%v moved %v, whose owner is in it, to %v", e, p, next)
 		}
 		if _, share := e.Commands[0].(Share); share && !shared[p.ID] && next.Token != p.Token {
@@ -127,7 +128,8 @@ func mustBeNamed(t interface{ Fatalf(string, ...any) }, was, v Value, c Epoch) {
 		if m.Incarnation == 0 && (!ok || got.State != MemberJoined || got.Heartbeat != m.Join.Heartbeat) {
 			t.Fatalf("%v has %v for %s", c, got, m.Join.Member)
 		}
-		if old, had := was.Member(m.Join.Member); had && old.Heartbeat == m.Join.Heartbeat && old.State == MemberJoined && old.Incarnation != got.Incarnation {
+		if old, had := was.Member(m.Join.Member); had && old.Heartbeat == m.Join.Heartbeat &&
+			old.State == MemberJoined && old.Incarnation != got.Incarnation {
 			t.Fatalf("%v made of %v another incarnation: %v", c, old, got)
 		}
 	}

@@ -16,9 +16,11 @@ func (g *golden) command(d *datadriven.TestData, a arguments) Command {
 	case "prepare", "accept", "abort", "leave", "confirm", "release-hold", "drain", "undrain":
 		return g.memberCommand(a)
 	case "submit": // submit x spread=partitioned keys=(p, q) handover=no-gap weight=50 label=gpu:yes pin=a zone=zone attempts=3
-		return SubmitJob{Job: JobID(a.name(0)), Spec: workflowOf(d, a), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0)), Expected: Expected(a.number("expected", -1) + 1)}
+		return SubmitJob{Job: JobID(a.name(0)), Spec: workflowOf(d, a), By: PartitionID(a.text("by")),
+			ByToken: Token(a.number("by-token", 0)), Expected: Expected(a.number("expected", -1) + 1)}
 	case "update":
-		return UpdateJob{Job: JobID(a.name(0)), Spec: workflowOf(d, a), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0)), Expected: Expected(a.number("expected", -1) + 1)}
+		return UpdateJob{Job: JobID(a.name(0)), Spec: workflowOf(d, a), By: PartitionID(a.text("by")),
+			ByToken: Token(a.number("by-token", 0)), Expected: Expected(a.number("expected", -1) + 1)}
 	case "kill":
 		return KillJob{Job: JobID(a.name(0)), By: PartitionID(a.text("by")), ByToken: Token(a.number("by-token", 0))}
 	case "pause": // pause x by=ann
@@ -28,7 +30,8 @@ func (g *golden) command(d *datadriven.TestData, a arguments) Command {
 	case "rebalance":
 		return Rebalance{}
 	case "configure": // configure budget=2 retention=1 scheduler=greedy; budget=-1 pins
-		return Configure{MoveBudget: a.number("budget", 0), Retention: a.number("retention", 0), JobScheduler: a.text("scheduler")}
+		return Configure{MoveBudget: a.number("budget", 0), Retention: a.number("retention", 0),
+			JobScheduler: a.text("scheduler")}
 	case "epoch": // epoch 1.2 a b@10 c leader=b capacity=1 again=(c): those that are there keep their incarnation, or have the one behind the @
 		return g.epoch(a)
 	case "lead": // lead a term=1: what is placed is offered from then on
@@ -86,8 +89,10 @@ func (g *golden) memberCommand(a arguments) Command {
 	switch a.cmd {
 	case "prepare": // prepare a zone=x weight=200 capacity=3 replaces=10 again
 		delete(g.dead, id) // its heartbeat is there
-		return PrepareJoin{Member: id, Replaces: Index(a.number("replaces", 0)), Slots: a.number("slots", 0), Weight: a.number("weight", 0),
-			Capacity: a.number("capacity", 0), Labels: a.labels(), Heartbeat: "pulse/" + string(id), Again: a.has("again")}
+		return PrepareJoin{Member: id, Replaces: Index(a.number("replaces", 0)), Slots: a.number("slots", 0),
+			Weight:   a.number("weight", 0),
+			Capacity: a.number("capacity", 0), Labels: a.labels(), Heartbeat: "pulse/" + string(id),
+			Again: a.has("again")}
 	case "accept": // accept b by=a
 		by := MemberID(a.text("by"))
 		if by == "" {
@@ -98,7 +103,8 @@ func (g *golden) memberCommand(a arguments) Command {
 	case "abort":
 		return AbortJoin{id, inc}
 	case "leave": // leave a reason=(it was told to) hold died
-		return LeaveCluster{Member: id, Incarnation: inc, Reason: a.text("reason"), Hold: a.has("hold"), Died: a.has("died")}
+		return LeaveCluster{Member: id, Incarnation: inc, Reason: a.text("reason"), Hold: a.has("hold"),
+			Died: a.has("died")}
 	case "confirm":
 		return ConfirmMember{Member: id, Incarnation: inc, Heartbeat: "pulse/" + string(id) + "/again"}
 	case "release-hold":
@@ -119,8 +125,9 @@ func (g *golden) partitionCommand(d *datadriven.TestData, a arguments) Command {
 	case "finish":
 		return FinishPartition{Partition: id, Token: token}
 	case "fail": // fail t fresh attempt=2 message=(no route)
-		return FinishPartition{Partition: id, Token: token, Outcome: OutcomeFailed, Attempt: a.number("attempt", p.Attempts),
-			Fresh: a.has("fresh"), Message: a.text("message")}
+		return FinishPartition{Partition: id, Token: token, Outcome: OutcomeFailed,
+			Attempt: a.number("attempt", p.Attempts),
+			Fresh:   a.has("fresh"), Message: a.text("message")}
 	case "split": // split x#p into=(q, r) done=(o), or, with other parents, a line each: s p q
 		return SplitPartition{Partition: id, Token: token, Children: childrenOf(d, a, id), Done: a.values("done")}
 	case "advance": // advance x#list cursor=c done=(p) items=(q, r) step=0
@@ -128,7 +135,8 @@ func (g *golden) partitionCommand(d *datadriven.TestData, a arguments) Command {
 		for _, k := range a.values("items") {
 			items = append(items, Item{Key: k, Input: []byte("input " + k)})
 		}
-		return AdvanceWindow{Partition: id, Token: token, Step: a.number("step", p.Step), Cursor: []byte(a.text("cursor")), Done: a.values("done"), Items: items}
+		return AdvanceWindow{Partition: id, Token: token, Step: a.number("step", p.Step),
+			Cursor: []byte(a.text("cursor")), Done: a.values("done"), Items: items}
 	case "share": // share x to=b: its owner gives it to b
 		return Share{id, token, MemberID(a.text("to"))}
 	case "take": // take t: its owner takes the offer
@@ -172,7 +180,8 @@ func jobOf(a arguments) JobSpec {
 
 func taskOf(a arguments) TaskSpec {
 	t := TaskSpec{Type: "noop", Weight: a.number("weight", 0), Selector: a.labels(), SpreadOver: a.text("over"),
-		Pin: MemberID(a.text("pin")), MaxAttempts: a.number("attempts", 0), Partitions: a.values("keys"), Stay: a.has("stay"), Definition: []byte(a.text("definition"))}
+		Pin: MemberID(a.text("pin")), MaxAttempts: a.number("attempts", 0), Partitions: a.values("keys"),
+		Stay: a.has("stay"), Definition: []byte(a.text("definition"))}
 	if s := a.text("spread"); s != "" {
 		orPanic(t.Spread.UnmarshalText([]byte(s)))
 	}
@@ -310,7 +319,8 @@ func (g *golden) show(d *datadriven.TestData, a arguments) string {
 		out = append(out, "rule: "+r.Rule, "text: "+r.Text, "try: "+r.Try)
 	case "duties":
 		for _, duty := range g.v.Duties(MemberID(a.name(1))) {
-			out = append(out, fmt.Sprintf("%s %s under %d", [...]string{"run", "stop", "adopt"}[duty.Role], duty.Partition.ID, duty.Token))
+			out = append(out, fmt.Sprintf("%s %s under %d", [...]string{"run", "stop", "adopt"}[duty.Role],
+				duty.Partition.ID, duty.Token))
 		}
 	case "shares": // show shares a: what it would give away
 		for _, s := range g.v.Shares(MemberID(a.name(1))) {

@@ -18,7 +18,8 @@ import (
 // and who owns what. Run with -rewrite to write the outcomes again.
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	for _, folder := range []string{"join", "leave", "deaths", "placement", "handover", "jobs", "slots", "shares", "windows", "epochs", "offers"} {
+	for _, folder := range []string{"join", "leave", "deaths", "placement", "handover", "jobs", "slots", "shares",
+		"windows", "epochs", "offers"} {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
 			datadriven.Walk(t, "testdata/"+folder, func(t *testing.T, path string) {
@@ -160,7 +161,8 @@ func (g *golden) submitMany(a arguments) {
 	must.Succeed(g.t, err)
 	var commands []Command
 	for i := range n {
-		commands = append(commands, SubmitJob{Job: JobID(fmt.Sprintf("%s%02d", a.name(0), i+1)), Spec: JobSpec{Tasks: []TaskSpec{taskOf(a)}}})
+		commands = append(commands, SubmitJob{Job: JobID(fmt.Sprintf("%s%02d", a.name(0), i+1)),
+			Spec: JobSpec{Tasks: []TaskSpec{taskOf(a)}}})
 	}
 	g.quiet(commands...)
 }

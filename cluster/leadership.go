@@ -118,7 +118,8 @@ func (c Lead) apply(d *draft) string {
 		return why
 	}
 	d.digest -= d.leaderHash()
-	d.leader = Leadership{Member: c.Member, Writer: d.writer, Term: c.Term, Since: d.at, SinceMS: d.atMS, OfferMS: c.OfferMS}
+	d.leader = Leadership{Member: c.Member, Writer: d.writer, Term: c.Term, Since: d.at, SinceMS: d.atMS,
+		OfferMS: c.OfferMS}
 	d.digest += d.leaderHash()
 	if d.settings.Placement == PlacementPlanned {
 		d.setPlacement(PlacementOffered)

@@ -53,8 +53,10 @@ func (s *slab[T]) next() *T {
 func (d *draft) load(r *coder) {
 	r.shared = &shared{}
 	l := &loader{
-		draft: *d, r: r, classes: make(map[string]*schedule.Class), owned: make(map[MemberID][]PartitionID), grants: make(map[place][]PartitionID),
-		loads: make(map[place]int64), waiting: make(map[*schedule.Class][]PartitionID), references: make(map[*schedule.Class]int),
+		draft: *d, r: r, classes: make(map[string]*schedule.Class), owned: make(map[MemberID][]PartitionID),
+		grants: make(map[place][]PartitionID),
+		loads:  make(map[place]int64), waiting: make(map[*schedule.Class][]PartitionID),
+		references: make(map[*schedule.Class]int),
 	}
 	loadSorted(r, func() MemberID {
 		var m Member

@@ -146,7 +146,8 @@ func (d *draft) indexSlot(p *partitionRecord, by int) {
 	slot := schedule.Slot{Member: string(p.Owner), Number: p.Slot}
 	d.allocate = true
 	if by > 0 {
-		d.derived.held.Set(key, heldSlot{slot: slot, id: p.ID, token: p.Token, leaving: p.State != PartitionGranted || p.Dropped})
+		d.derived.held.Set(key, heldSlot{slot: slot, id: p.ID, token: p.Token, leaving: p.State != PartitionGranted ||
+			p.Dropped})
 		d.derived.free.Remove(key)
 		return
 	}

@@ -38,7 +38,8 @@ func led(t interface{ Fatalf(string, ...any) }, story string) Value {
 	for seq := uint64(1); len(c.data) > 0 && seq < 150; seq++ {
 		e := Entry{Index: v.index + 1, Writer: pick[WriterID](c, "l1", "l1", "l1", "l2"), Seq: seq, AtMS: int64(seq)}
 		if c.n(12) == 0 || v.leader.Term == 0 {
-			e.Commands = append(e.Commands, Lead{Member: c.member(), Term: v.leader.Term + uint64(c.n(3)), OfferMS: 100})
+			e.Commands = append(e.Commands, Lead{Member: c.member(), Term: v.leader.Term + uint64(c.n(3)),
+				OfferMS: 100})
 		}
 		for range 1 + c.n(3) {
 			e.Commands = append(e.Commands, c.ledCommand(v))
@@ -74,7 +75,8 @@ func mustBeLed(t interface{ Fatalf(string, ...any) }, was, v Value, e Entry, did
 		switch {
 		case p.Offered && (p.State != PartitionGranted || p.Owner == ""):
 			t.Fatalf("%v is offered", p)
-		case p.Owner != "" && p.Token != old.Token && p.Token == v.index && p.State == PartitionGranted && !p.Offered && !accepts(e, p) && old.State != PartitionAdopting:
+		case p.Owner != "" && p.Token != old.Token && p.Token == v.index && p.State == PartitionGranted && !p.Offered &&
+			!accepts(e, p) && old.State != PartitionAdopting:
 			t.Fatalf("%v was not offered before it was granted", p)
 		case p.State == PartitionReleasing && old.Offered && old.Token == p.Token && !accepts(e, p):
 			t.Fatalf("%v waits for a member that never ran it", p)
@@ -146,10 +148,12 @@ func TestApplyUnderLeaders(t *testing.T) {
 // A chain of steps that was cut still leads back over some hundred entries, and a longer way costs a look at all.
 func TestChangesOverManyEntries(t *testing.T) {
 	t.Parallel()
-	v, _ := Value{}.Apply(Entry{Index: 1, Writer: "w", Seq: 1, Commands: []Command{PrepareJoin{Member: "a", Heartbeat: "p"}}})
+	v, _ := Value{}.Apply(Entry{Index: 1, Writer: "w", Seq: 1,
+		Commands: []Command{PrepareJoin{Member: "a", Heartbeat: "p"}}})
 	values := []Value{v}
 	for i := range 3 * maxSteps {
-		v, _ = v.Apply(Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(i + 2), Commands: []Command{DrainMember{Member: "a", On: i%2 == 0}}})
+		v, _ = v.Apply(Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(i + 2),
+			Commands: []Command{DrainMember{Member: "a", On: i%2 == 0}}})
 		values = append(values, v)
 	}
 	for back := range len(values) {
@@ -168,16 +172,19 @@ func TestChangesOverManyEntries(t *testing.T) {
 func TestARequestIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	submit := []Command{TakeRequest{Writer: "r", Seq: 1, Count: 1}, Configure{Retention: 5}, Configure{MoveBudget: 7}}
-	v, did := Value{}.Apply(Entry{Index: 1, Writer: "l1", Seq: 1, Commands: append([]Command{Lead{Member: "a", Term: 1}}, submit...)})
+	v, did := Value{}.Apply(Entry{Index: 1, Writer: "l1", Seq: 1,
+		Commands: append([]Command{Lead{Member: "a", Term: 1}}, submit...)})
 	if !did.Results[2].Accepted {
 		t.Fatal(did)
 	}
 	v, _ = v.Apply(Entry{Index: 2, Writer: "l1", Seq: 2, Commands: []Command{Configure{Retention: 9}}})
-	v, did = v.Apply(Entry{Index: 3, Writer: "l2", Seq: 1, Commands: append([]Command{Lead{Member: "b", Term: 2}}, submit...)})
+	v, did = v.Apply(Entry{Index: 3, Writer: "l2", Seq: 1,
+		Commands: append([]Command{Lead{Member: "b", Term: 2}}, submit...)})
 	if v.Settings().Retention != 9 || did.Results[2].Reason != RequestTaken || !did.Results[3].Accepted {
 		t.Fatalf("%+v %+v", v.Settings(), did)
 	}
-	if _, did = v.Apply(Entry{Index: 4, Writer: "l1", Seq: 3, Commands: []Command{Configure{Retention: 1}}}); did.Results[0].Accepted {
+	if _, did = v.Apply(Entry{Index: 4, Writer: "l1", Seq: 3,
+		Commands: []Command{Configure{Retention: 1}}}); did.Results[0].Accepted {
 		t.Fatal("the leader of a former term goes on")
 	}
 }

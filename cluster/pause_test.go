@@ -46,7 +46,8 @@ func mustRest(t interface{ Fatalf(string, ...any) }, old, v Value) {
 		}
 		was, _ := old.Partition(p.ID)
 		switch {
-		case slices.Contains([]PartitionState{PartitionGranted, PartitionAdopting, PartitionHeld, PartitionWaiting}, p.State) || p.Next != "":
+		case slices.Contains([]PartitionState{PartitionGranted, PartitionAdopting, PartitionHeld, PartitionWaiting},
+			p.State) || p.Next != "":
 			t.Fatalf("%s is paused, and this is %v", job, p)
 		case p.Owner != was.Owner && p.Owner != "":
 			t.Fatalf("%s is paused, and %s got %v", job, p.Owner, p)
@@ -63,7 +64,8 @@ func TestAPauseIsKept(t *testing.T) {
 	s.ok(PauseJob{Job: "x", By: "bob"}) // the first one counts
 	v := must.Get(DecodeSnapshot(s.v.Snapshot()))(t)
 	j, _ := v.Job("x")
-	if alone, err := DecodeJob(j.Encode()); err != nil || j.PausedBy != "ann@laptop" || alone.PausedBy != j.PausedBy || alone.PausedMS != j.PausedMS {
+	if alone, err := DecodeJob(j.Encode()); err != nil || j.PausedBy != "ann@laptop" || alone.PausedBy != j.PausedBy ||
+		alone.PausedMS != j.PausedMS {
 		t.Errorf("in a snapshot %+v, alone %+v, %v", j, alone, err)
 	}
 	if r := v.Why("x"); r.Rule != "paused" || r.Text != "paused by ann@laptop" || r.Try != "rota job resume x" {

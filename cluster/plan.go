@@ -109,7 +109,8 @@ func newView(v *Value, g classKind) *view {
 func (w *view) scheduleMember(m *Member) schedule.Member {
 	l, _ := w.v.derived.loads.Get(m.ID)
 	s := schedule.Member{
-		ID: string(m.ID), Weight: weightOr(m.Weight), Capacity: m.Capacity, Draining: m.Draining, Closed: m.Revoked, Load: l.weight, Count: l.count,
+		ID: string(m.ID), Weight: weightOr(m.Weight), Capacity: m.Capacity, Draining: m.Draining, Closed: m.Revoked,
+		Load: l.weight, Count: l.count,
 	}
 	switch w.kind {
 	case kindWindows:
@@ -153,7 +154,8 @@ func (w *view) Count(m, c int) int {
 func (w *view) Present(m int, yield func(c, count int) bool) {
 	prefix := w.members[m].ID + "\x00"
 	ordered.Below(&w.v.derived.counts, prefix, func(key string, n int64) bool {
-		c, ok := slices.BinarySearchFunc(w.classes, key[len(prefix):], func(c schedule.Class, k string) int { return strings.Compare(c.Key, k) })
+		c, ok := slices.BinarySearchFunc(w.classes, key[len(prefix):],
+			func(c schedule.Class, k string) int { return strings.Compare(c.Key, k) })
 		return !ok || yield(c, int(n))
 	})
 }

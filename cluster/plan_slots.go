@@ -37,7 +37,8 @@ func (v *Value) pool() (p *schedule.Pool, jobs []*jobRecord) {
 
 // compareSubmitted is the order of submission.
 func compareSubmitted(a, b *jobRecord) int {
-	return cmp.Or(cmp.Compare(a.Turn.Submitted, b.Turn.Submitted), cmp.Compare(a.Turn.Ordinal, b.Turn.Ordinal), cmp.Compare(a.ID, b.ID))
+	return cmp.Or(cmp.Compare(a.Turn.Submitted, b.Turn.Submitted), cmp.Compare(a.Turn.Ordinal, b.Turn.Ordinal),
+		cmp.Compare(a.ID, b.ID))
 }
 
 // usable is 1 for a slot that its member can still give, else 0.
@@ -65,14 +66,16 @@ func addHeld(p *schedule.Pool, index map[JobID]int, h heldSlot) bool {
 
 func (j *jobRecord) scheduleJob(submitted uint64) schedule.Job {
 	out := schedule.Job{
-		ID: string(j.ID), Submitted: submitted, Since: uint64(j.Turn.Since), Passed: j.Turn.Passed, Protected: j.Spec.Coverage,
-		Percent: j.Spec.Percent, Scheduler: j.Spec.Scheduler, Tasks: make([]schedule.Task, len(j.pool)),
+		ID: string(j.ID), Submitted: submitted, Since: uint64(j.Turn.Since), Passed: j.Turn.Passed,
+		Protected: j.Spec.Coverage,
+		Percent:   j.Spec.Percent, Scheduler: j.Spec.Scheduler, Tasks: make([]schedule.Task, len(j.pool)),
 	}
 	back := j.heldBack()
 	for i, at := range j.pool {
 		t := &j.Spec.Tasks[at]
 		// A task that is held back needs no slot, as one that is finished.
-		out.Tasks[i] = schedule.Task{Name: t.Name, Min: t.Min, Max: t.Max, Percent: t.Percent, Finished: j.finished(t.Name) || back[t.Name]}
+		out.Tasks[i] = schedule.Task{Name: t.Name, Min: t.Min, Max: t.Max, Percent: t.Percent,
+			Finished: j.finished(t.Name) || back[t.Name]}
 	}
 	return out
 }
@@ -244,5 +247,6 @@ func (d *draft) whole(held []*partitionRecord) bool {
 		return sameShares(held)
 	}
 	first := held[0]
-	return !slices.ContainsFunc(held, func(p *partitionRecord) bool { return p.Token != first.Token || p.Count != int64(len(held)) })
+	return !slices.ContainsFunc(held,
+		func(p *partitionRecord) bool { return p.Token != first.Token || p.Count != int64(len(held)) })
 }

@@ -83,7 +83,8 @@ func (v Value) DutiesAfter(before Value, duties []Duty, self MemberID) []Duty {
 	ids := v.partitionsIn(touched)
 	out := make([]Duty, 0, len(duties)+len(ids))
 	for _, id := range ids {
-		n, had := slices.BinarySearchFunc(duties, id, func(d Duty, id PartitionID) int { return cmp.Compare(d.Partition.ID, id) })
+		n, had := slices.BinarySearchFunc(duties, id,
+			func(d Duty, id PartitionID) int { return cmp.Compare(d.Partition.ID, id) })
 		out, duties = append(out, duties[:n]...), duties[n:]
 		if had {
 			duties = duties[1:]

@@ -127,7 +127,8 @@ func (d *draft) percentRefused(id JobID, spec *JobSpec) string {
 		return ""
 	}
 	if sum := d.percentages(id) + spec.Percent; sum > 100 {
-		return fmt.Sprintf("spec.percent: with the other live jobs the percentages come to %d, at most 100 are allowed", sum)
+		return fmt.Sprintf("spec.percent: with the other live jobs the percentages come to %d, at most 100 are allowed",
+			sum)
 	}
 	return ""
 }

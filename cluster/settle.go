@@ -200,7 +200,8 @@ func (d *draft) refresh(id PartitionID) {
 	p, ok := d.edit(id)
 	job, _, _ := id.Split()
 	j, has := d.jobs.Get(job)
-	if ok && has && j.State == JobRunning && !p.Dropped && p.Slot == 0 && (p.Attempts > 0 || p.State == PartitionParked) {
+	if ok && has && j.State == JobRunning && !p.Dropped && p.Slot == 0 &&
+		(p.Attempts > 0 || p.State == PartitionParked) {
 		d.updatePartition(j, p)
 	}
 }
@@ -269,7 +270,10 @@ func (d *draft) keepFirst(first map[PartitionID]MemberID, before []Free) {
 			rest = append(rest, at)
 		}
 	}
-	slices.SortFunc(rest, func(a, b room) int { return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.member, b.member)) })
+	slices.SortFunc(rest, func(a,
+		b room) int {
+		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.member, b.member))
+	})
 	for _, id := range slices.Sorted(maps.Keys(first)) {
 		if kept[id] {
 			continue

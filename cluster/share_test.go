@@ -48,7 +48,8 @@ func TestEqualSpecsAreOne(t *testing.T) {
 		p, _ := v.Partition("a")
 		j, _ := v.Job("a")
 		m, _ := v.Member("m")
-		if unsafe.StringData(string(p.ID)) != unsafe.StringData(string(j.ID)) || unsafe.StringData(string(p.Owner)) != unsafe.StringData(string(m.ID)) {
+		if unsafe.StringData(string(p.ID)) != unsafe.StringData(string(j.ID)) ||
+			unsafe.StringData(string(p.Owner)) != unsafe.StringData(string(m.ID)) {
 			t.Errorf("%s: equal names are not one", what)
 		}
 	}

@@ -95,7 +95,8 @@ const (
 )
 
 func checkJob(id JobID, s *JobSpec) error {
-	errs := []error{at("job", CheckName(string(id))), at("spec.source", checkText(s.Source)), at("spec.version", checkText(s.Version))}
+	errs := []error{at("job", CheckName(string(id))), at("spec.source", checkText(s.Source)),
+		at("spec.version", checkText(s.Version))}
 	switch n := len(s.Tasks); {
 	case n == 0:
 		errs = append(errs, errors.New("spec.tasks: empty"))
@@ -119,7 +120,8 @@ func checkJob(id JobID, s *JobSpec) error {
 }
 
 func checkTask(t *TaskSpec) error {
-	errs := []error{at("type", CheckName(t.Type)), at("weight", notNegative(t.Weight)), at("labels", checkLabels(t.Selector)),
+	errs := []error{at("type", CheckName(t.Type)), at("weight", notNegative(t.Weight)),
+		at("labels", checkLabels(t.Selector)),
 		at("spread_over", checkText(t.SpreadOver)), at("attempts", notNegative(t.MaxAttempts)), checkPool(t)}
 	if t.Pin != "" {
 		errs = append(errs, at("pin", CheckName(string(t.Pin))))
@@ -131,7 +133,8 @@ func checkTask(t *TaskSpec) error {
 		errs = append(errs, errors.New("spread or handover: an unknown choice"))
 	}
 	if len(t.Definition) > MaxDefinition {
-		errs = append(errs, fmt.Errorf("definition: %d bytes, at most %d are allowed", len(t.Definition), MaxDefinition))
+		errs = append(errs, fmt.Errorf("definition: %d bytes, at most %d are allowed", len(t.Definition),
+			MaxDefinition))
 	}
 	if t.Spread != SpreadPartitioned && len(t.Partitions) > 0 {
 		errs = append(errs, errors.New("partitions: only a task with spread partitioned has them"))
@@ -259,7 +262,8 @@ func checkPool(t *TaskSpec) error {
 		}
 		return nil
 	}
-	errs := []error{at("min", notNegative(t.Min)), at("max", notNegative(t.Max)), at("percent", checkPercent(t.Percent))}
+	errs := []error{at("min", notNegative(t.Min)), at("max", notNegative(t.Max)),
+		at("percent", checkPercent(t.Percent))}
 	if t.Max != 0 && t.Max < t.Min {
 		errs = append(errs, fmt.Errorf("max: %d is below min, which is %d", t.Max, t.Min))
 	}

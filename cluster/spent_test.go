@@ -17,7 +17,8 @@ type stream struct {
 func newStream(t testing.TB, keep int) *stream {
 	s := &stream{windowBench: &windowBench{bench: &bench{b: t}}, keep: keep}
 	s.write(PrepareJoin{Member: "m", Heartbeat: "p"})
-	s.write(SubmitJob{Job: "j", Spec: JobSpec{Tasks: []TaskSpec{{Type: "x", Spread: SpreadPartitioned, Partitions: []string{"0"}}}}})
+	s.write(SubmitJob{Job: "j",
+		Spec: JobSpec{Tasks: []TaskSpec{{Type: "x", Spread: SpreadPartitioned, Partitions: []string{"0"}}}}})
 	return s
 }
 
@@ -40,7 +41,8 @@ func (s *stream) step() {
 	_, _, key := p.ID.Split()
 	s.n++
 	next, leaf := fmt.Sprint(s.n), fmt.Sprint(s.n, "-leaf")
-	c := SplitPartition{Partition: p.ID, Token: p.Token, Children: []Child{{next, []string{key}}, {leaf, []string{key}}}}
+	c := SplitPartition{Partition: p.ID, Token: p.Token,
+		Children: []Child{{next, []string{key}}, {leaf, []string{key}}}}
 	for q := range s.v.Spent(p.ID, s.keep) {
 		if len(c.Done) == len(c.Children)+1 {
 			break

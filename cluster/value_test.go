@@ -70,17 +70,41 @@ func dump(v Value) []string {
 	v.derived.everies.Each(put("everies"))
 	v.derived.children.Each(put("children"))
 	v.derived.spent.All(func(k, p string) bool { out = append(out, fmt.Sprintf("spent %q %q", k, p)); return true })
-	v.derived.counts.Each(func(k string, n int64) bool { out = append(out, fmt.Sprintf("count %q %d", k, n)); return true })
-	v.derived.loads.Each(func(k MemberID, l load) bool { out = append(out, fmt.Sprintf("load %s %v", k, l)); return true })
+	v.derived.counts.Each(func(k string,
+		n int64) bool {
+		out = append(out, fmt.Sprintf("count %q %d", k, n))
+		return true
+	})
+	v.derived.loads.Each(func(k MemberID,
+		l load) bool {
+		out = append(out, fmt.Sprintf("load %s %v", k, l))
+		return true
+	})
 	v.derived.classes.Each(func(k string, c classRecord) bool {
 		out = append(out, fmt.Sprintf("class %q %d", k, c.refs))
 		return true
 	})
 	v.derived.pools.Each(func(k string, _ JobID) bool { out = append(out, "pool "+k); return true })
-	v.derived.free.Each(func(k string, s schedule.Slot) bool { out = append(out, fmt.Sprintf("free %q %s", k, s)); return true })
-	v.derived.held.Each(func(k string, h heldSlot) bool { out = append(out, fmt.Sprintf("held %q %v", k, h)); return true })
-	v.derived.ended.Each(func(k string, j JobID) bool { out = append(out, fmt.Sprintf("ended %q %s", k, j)); return true })
-	v.jobs.Each(func(k JobID, j *jobRecord) bool { out = append(out, fmt.Sprintf("open %s %d", k, j.open)); return true })
+	v.derived.free.Each(func(k string,
+		s schedule.Slot) bool {
+		out = append(out, fmt.Sprintf("free %q %s", k, s))
+		return true
+	})
+	v.derived.held.Each(func(k string,
+		h heldSlot) bool {
+		out = append(out, fmt.Sprintf("held %q %v", k, h))
+		return true
+	})
+	v.derived.ended.Each(func(k string,
+		j JobID) bool {
+		out = append(out, fmt.Sprintf("ended %q %s", k, j))
+		return true
+	})
+	v.jobs.Each(func(k JobID,
+		j *jobRecord) bool {
+		out = append(out, fmt.Sprintf("open %s %d", k, j.open))
+		return true
+	})
 	return append(out, fmt.Sprint(v.derived.joined, v.derived.moving, v.Digest(), v.Chain(), v.Index()))
 }
 

@@ -129,7 +129,8 @@ func (v Value) whyHeld(job JobID, task string) Reason {
 			}
 		}
 		slices.Sort(first)
-		return Reason{Rule: "after", Text: "it starts when what it comes after is finished: " + strings.Join(first, ", ")}
+		return Reason{Rule: "after", Text: "it starts when what it comes after is finished: " +
+			strings.Join(first, ", ")}
 	}
 	return v.whyParted(job, task)
 }
@@ -151,7 +152,8 @@ func (v Value) whyParted(job JobID, task string) Reason {
 	if len(held) > 0 || len(leaving) == 0 {
 		return Reason{}
 	}
-	return Reason{Rule: "repartition", Text: "its slots change, and it starts again when all have stopped: " + strings.Join(leaving, ", ")}
+	return Reason{Rule: "repartition", Text: "its slots change, and it starts again when all have stopped: " +
+		strings.Join(leaving, ", ")}
 }
 
 // TaskSlots is the slots of one task of spread pool.
@@ -232,7 +234,8 @@ func (v Value) why(p *partitionRecord, w *view) Reason {
 		return unclaimed(p.Owner, "alone")
 	}
 	if p.Offered {
-		return Reason{Rule: "offer", Text: string(p.Owner) + " has yet to accept it", Try: "if it lasts, look whether " + string(p.Owner) + " is alive: rota member list"}
+		return Reason{Rule: "offer", Text: string(p.Owner) + " has yet to accept it",
+			Try: "if it lasts, look whether " + string(p.Owner) + " is alive: rota member list"}
 	}
 	if j, ok := v.jobs.Get(p.job()); ok && j.Paused() && (p.State == PartitionWaiting || p.State == PartitionBlocked) {
 		return j.whyPaused()
@@ -242,10 +245,13 @@ func (v Value) why(p *partitionRecord, w *view) Reason {
 		return v.whyWaiting(p, w)
 	case PartitionParked:
 		if p.Cause == poisoned {
-			return Reason{Rule: "poison", Text: strconv.FormatInt(p.Deaths, 10) + " members died in a row while they ran it, last: " + string(p.From),
-				Try: "find out what it does to them, then change its definition or rota task retry " + plain.Word(string(id))}
+			return Reason{Rule: "poison", Text: strconv.FormatInt(p.Deaths, 10) +
+				" members died in a row while they ran it, last: " + string(p.From),
+				Try: "find out what it does to them, then change its definition or rota task retry " +
+					plain.Word(string(id))}
 		}
-		return Reason{Rule: "parked", Text: "failed " + strconv.FormatInt(p.Attempts, 10) + " times, last: " + p.Message,
+		return Reason{Rule: "parked", Text: "failed " + strconv.FormatInt(p.Attempts, 10) + " times, last: " +
+			p.Message,
 			Try: "mend what fails, then change its definition or rota task retry " + plain.Word(string(id))}
 	case PartitionBlocked:
 		return Reason{Rule: "parents", Text: "waits until its parents are finished: " + strings.Join(p.Parents, ", ")}
@@ -284,7 +290,8 @@ func (v Value) whyWaiting(p *partitionRecord, w *view) Reason {
 
 // unclaimed says that nobody has claimed a partition.
 func unclaimed(by MemberID, how string) Reason {
-	return Reason{Rule: "claim", Text: "free: nobody has claimed it; " + string(by) + " may " + how, Try: "if it stays so: rota status"}
+	return Reason{Rule: "claim", Text: "free: nobody has claimed it; " + string(by) + " may " + how,
+		Try: "if it stays so: rota status"}
 }
 
 // whyUnclaimed explains a partition that a member has room for and nobody has claimed; the zero Reason where no member

@@ -35,13 +35,15 @@ func drawCommand(t *rapid.T, v Value) Command {
 	pick := func(what string, names ...string) string { return rapid.SampledFrom(names).Draw(t, what) }
 	m := MemberID(pick("member", "a", "b", "c"))
 	rec, _ := v.Member(m)
-	switch pick("command", "join", "join", "leave", "drain", "submit", "submit", "update", "kill", "owner", "owner", "owner", "configure") {
+	switch pick("command", "join", "join", "leave", "drain", "submit", "submit", "update", "kill", "owner", "owner",
+		"owner", "configure") {
 	case "join":
 		if rec.State == MemberPrepared && rec.ID != "" {
 			by, _ := v.Member(v.before(m))
 			return AcceptJoin{m, rec.Incarnation, by.ID, by.Incarnation}
 		}
-		return PrepareJoin{Member: m, Replaces: rec.Incarnation, Slots: rapid.Int64Range(0, 3).Draw(t, "slots"), Heartbeat: "p"}
+		return PrepareJoin{Member: m, Replaces: rec.Incarnation, Slots: rapid.Int64Range(0, 3).Draw(t, "slots"),
+			Heartbeat: "p"}
 	case "leave":
 		return LeaveCluster{Member: m, Incarnation: rec.Incarnation, Hold: rapid.Bool().Draw(t, "hold")}
 	case "drain":
@@ -53,7 +55,8 @@ func drawCommand(t *rapid.T, v Value) Command {
 	case "kill":
 		return KillJob{Job: JobID(pick("job", "x", "y", "z"))}
 	case "configure":
-		return Configure{JobScheduler: pick("scheduler", "greedy", "round-robin", "percentage"), Retention: rapid.Int64Range(0, 2).Draw(t, "retention")}
+		return Configure{JobScheduler: pick("scheduler", "greedy", "round-robin", "percentage"),
+			Retention: rapid.Int64Range(0, 2).Draw(t, "retention")}
 	}
 	return drawOwner(t, v)
 }
@@ -63,12 +66,15 @@ func drawSpec(t *rapid.T) (s JobSpec) {
 	pool := false
 	for i, name := range names {
 		task := TaskSpec{Name: name, Type: "noop", MaxAttempts: rapid.Int64Range(0, 2).Draw(t, "attempts")}
-		task.Spread = rapid.SampledFrom([]Spread{SpreadPool, SpreadPool, SpreadPool, SpreadSingle, SpreadPartitioned, SpreadEvery}).Draw(t, "spread")
-		task.Handover = rapid.SampledFrom([]Handover{HandoverAtMostOne, HandoverAtMostOne, HandoverFast}).Draw(t, "handover")
+		task.Spread = rapid.SampledFrom([]Spread{SpreadPool, SpreadPool, SpreadPool, SpreadSingle, SpreadPartitioned,
+			SpreadEvery}).Draw(t, "spread")
+		task.Handover = rapid.SampledFrom([]Handover{HandoverAtMostOne, HandoverAtMostOne, HandoverFast}).Draw(t,
+			"handover")
 		switch task.Spread {
 		case SpreadPool:
 			pool, task.Repartition = true, rapid.Bool().Draw(t, "repartition")
-			task.Min, task.Max = rapid.Int64Range(0, 1).Draw(t, "min"), rapid.SampledFrom([]int64{0, 0, 1, 2}).Draw(t, "max")
+			task.Min, task.Max = rapid.Int64Range(0, 1).Draw(t, "min"),
+				rapid.SampledFrom([]int64{0, 0, 1, 2}).Draw(t, "max")
 		case SpreadPartitioned:
 			task.Partitions = []string{"a:1", "k"}
 		}
@@ -77,7 +83,8 @@ func drawSpec(t *rapid.T) (s JobSpec) {
 		}
 		s.Tasks = append(s.Tasks, task)
 	}
-	s.Batch = len(s.Edges) > 0 && !slices.ContainsFunc(s.Tasks, func(t TaskSpec) bool { return t.Spread != SpreadPool }) && rapid.Bool().Draw(t, "batch")
+	s.Batch = len(s.Edges) > 0 && !slices.ContainsFunc(s.Tasks,
+		func(t TaskSpec) bool { return t.Spread != SpreadPool }) && rapid.Bool().Draw(t, "batch")
 	if pool {
 		s.Scheduler = schedule.TaskScheduler(rapid.IntRange(0, 1).Draw(t, "scheduler"))
 		s.Coverage = rapid.Bool().Draw(t, "coverage")
@@ -96,7 +103,8 @@ func drawOwner(t *rapid.T, v Value) Command {
 	case 0:
 		return FinishPartition{Partition: p.ID, Token: p.Token}
 	case 1:
-		return FinishPartition{Partition: p.ID, Token: p.Token, Outcome: OutcomeFailed, Attempt: p.Attempts, Message: "no"}
+		return FinishPartition{Partition: p.ID, Token: p.Token, Outcome: OutcomeFailed, Attempt: p.Attempts,
+			Message: "no"}
 	}
 	return Stopped{p.ID, p.Token}
 }
@@ -109,7 +117,8 @@ func (s *script) noteRunning(t *rapid.T, running map[PartitionID]Token, c Comman
 		delete(running, c.Partition)
 	case FinishPartition:
 		if s.last.Results[0].Accepted {
-			if p, ok := s.v.Partition(c.Partition); !ok || p.Token != c.Token || c.Outcome == OutcomeDone || p.Owner == "" {
+			if p, ok := s.v.Partition(c.Partition); !ok || p.Token != c.Token || c.Outcome == OutcomeDone ||
+				p.Owner == "" {
 				delete(running, c.Partition)
 			}
 		}
@@ -167,7 +176,8 @@ func (s *script) mustHoldSlots(t *rapid.T) {
 	}
 	for j := range s.v.Jobs() {
 		rec, _ := s.v.jobs.Get(j.ID)
-		if j.State == JobRunning && len(j.Finished) > 0 && !rec.unfinished() && rec.open == 0 && !strings.Contains(fmt.Sprint(j.Spec.Tasks), "every") {
+		if j.State == JobRunning && len(j.Finished) > 0 && !rec.unfinished() && rec.open == 0 &&
+			!strings.Contains(fmt.Sprint(j.Spec.Tasks), "every") {
 			t.Fatalf("job %s is not complete, though all of it is finished", j.ID)
 		}
 	}
@@ -215,18 +225,30 @@ func TestCheckWorkflow(t *testing.T) {
 	t.Parallel()
 	pool := func(name string) TaskSpec { return TaskSpec{Name: name, Type: "x", Spread: SpreadPool} }
 	for want, spec := range map[string]JobSpec{
-		"spec.edges: they have a cycle: a → b → a":                      {Tasks: []TaskSpec{pool("a"), pool("b"), pool("c")}, Workflow: Workflow{Edges: []Edge{{"a", "b"}, {"b", "a"}, {"b", "c"}}}},
-		"spec.tasks[0]: repartition: it is for spread pool":             {Tasks: []TaskSpec{{Name: "a", Type: "x", Repartition: true}}},
-		"spec.edges[1].to: no task is named \"z\"":                      {Tasks: []TaskSpec{pool("a"), pool("b")}, Workflow: Workflow{Edges: []Edge{{"a", "b"}, {"b", "z"}}}},
-		"spec.edges[0].from: no task is named \"\"":                     {Tasks: []TaskSpec{pool("a"), pool("b")}, Workflow: Workflow{Edges: []Edge{{"", "b"}}}},
-		"spec.tasks[0]: min, max and percent are for spread pool":       {Tasks: []TaskSpec{{Name: "a", Type: "x", Min: 1}}},
-		"spec.percent: -1 is not between 0 and 100":                     {Tasks: []TaskSpec{pool("a")}, Workflow: Workflow{Percent: -1}},
-		"spec.batch: it is for a job with edges":                        {Tasks: []TaskSpec{pool("a")}, Workflow: Workflow{Batch: true}},
-		"spec.edges[0]: in a batch both ends are of spread pool":        {Tasks: []TaskSpec{pool("a"), {Name: "b", Type: "x"}}, Workflow: Workflow{Batch: true, Edges: []Edge{{"a", "b"}}}},
-		"spec.scheduler: an unknown choice":                             {Tasks: []TaskSpec{pool("a")}, Workflow: Workflow{Scheduler: 7}},
-		"spec.edges: 10001 edges, at most 10000 are allowed":            {Tasks: []TaskSpec{pool("a")}, Workflow: Workflow{Edges: make([]Edge, MaxEdges+1)}},
-		"spec.tasks[1].name: duplicate \"a\"":                           {Tasks: []TaskSpec{pool("a"), pool("a")}},
-		"spec.tasks: their percentages come to 101, at most 100 are al": {Tasks: []TaskSpec{{Name: "a", Type: "x", Spread: SpreadPool, Percent: 51}, {Name: "b", Type: "x", Spread: SpreadPool, Percent: 50}}, Workflow: Workflow{Scheduler: schedule.TasksPercentage}},
+		"spec.edges: they have a cycle: a → b → a": {Tasks: []TaskSpec{pool("a"), pool("b"),
+			pool("c")}, Workflow: Workflow{Edges: []Edge{{"a", "b"}, {"b", "a"}, {"b", "c"}}}},
+		"spec.tasks[0]: repartition: it is for spread pool": {Tasks: []TaskSpec{{Name: "a", Type: "x",
+			Repartition: true}}},
+		"spec.edges[1].to: no task is named \"z\"": {Tasks: []TaskSpec{pool("a"), pool("b")},
+			Workflow: Workflow{Edges: []Edge{{"a", "b"}, {"b", "z"}}}},
+		"spec.edges[0].from: no task is named \"\"": {Tasks: []TaskSpec{pool("a"), pool("b")},
+			Workflow: Workflow{Edges: []Edge{{"", "b"}}}},
+		"spec.tasks[0]: min, max and percent are for spread pool": {Tasks: []TaskSpec{{Name: "a", Type: "x",
+			Min: 1}}},
+		"spec.percent: -1 is not between 0 and 100": {Tasks: []TaskSpec{pool("a")},
+			Workflow: Workflow{Percent: -1}},
+		"spec.batch: it is for a job with edges": {Tasks: []TaskSpec{pool("a")},
+			Workflow: Workflow{Batch: true}},
+		"spec.edges[0]: in a batch both ends are of spread pool": {Tasks: []TaskSpec{pool("a"),
+			{Name: "b", Type: "x"}}, Workflow: Workflow{Batch: true, Edges: []Edge{{"a", "b"}}}},
+		"spec.scheduler: an unknown choice": {Tasks: []TaskSpec{pool("a")},
+			Workflow: Workflow{Scheduler: 7}},
+		"spec.edges: 10001 edges, at most 10000 are allowed": {Tasks: []TaskSpec{pool("a")},
+			Workflow: Workflow{Edges: make([]Edge, MaxEdges+1)}},
+		"spec.tasks[1].name: duplicate \"a\"": {Tasks: []TaskSpec{pool("a"), pool("a")}},
+		"spec.tasks: their percentages come to 101, at most 100 are al": {Tasks: []TaskSpec{{Name: "a", Type: "x",
+			Spread: SpreadPool, Percent: 51}, {Name: "b", Type: "x", Spread: SpreadPool, Percent: 50}},
+			Workflow: Workflow{Scheduler: schedule.TasksPercentage}},
 	} {
 		err := CheckCommand(SubmitJob{Job: "j", Spec: spec})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -245,7 +267,8 @@ func TestTopologicalOrder(t *testing.T) {
 			spec.Tasks = append(spec.Tasks, TaskSpec{Name: fmt.Sprint("t", i), Type: "x", Spread: SpreadPool})
 		}
 		for range rapid.IntRange(0, 10).Draw(rt, "edges") {
-			e := Edge{fmt.Sprint("t", rapid.IntRange(0, n-1).Draw(rt, "from")), fmt.Sprint("t", rapid.IntRange(0, n-1).Draw(rt, "to"))}
+			e := Edge{fmt.Sprint("t", rapid.IntRange(0, n-1).Draw(rt, "from")),
+				fmt.Sprint("t", rapid.IntRange(0, n-1).Draw(rt, "to"))}
 			if e.From != e.To && !slices.Contains(spec.Edges, e) {
 				spec.Edges = append(spec.Edges, e)
 			}

@@ -18,7 +18,8 @@ func TestReproducible(t *testing.T) {
 	t.Parallel()
 	elsewhere := filepath.Join(t.TempDir(), "another", "folder")
 	succeed(t, os.MkdirAll(elsewhere, 0o750))
-	list := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "*.go", "*go.mod", "*go.sum", "internal/api/page", "deploy/build", "docs", "examples")
+	list := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--",
+		"*.go", "*go.mod", "*go.sum", "internal/api/page", "deploy/build", "docs", "examples")
 	files, err := list.Output()
 	succeed(t, err)
 	for _, name := range strings.Split(strings.TrimRight(string(files), "\x00"), "\x00") {
@@ -35,7 +36,8 @@ func TestReproducible(t *testing.T) {
 		must(t, cmd)
 		sums[i] = sha256.Sum256([]byte(read(t, out)))
 		var said map[string]string
-		if err := json.Unmarshal([]byte(must(t, exec.Command(out, "version", "-o", "json"))), &said); err != nil || said["version"] != "9.9.9" || said["revision"] != "feedfeedfeed" {
+		if err := json.Unmarshal([]byte(must(t, exec.Command(out, "version", "-o", "json"))), &said); err != nil ||
+			said["version"] != "9.9.9" || said["revision"] != "feedfeedfeed" {
 			t.Errorf("it says %v, %v", said, err)
 		}
 		if text := read(t, out); strings.Contains(text, elsewhere) {
@@ -73,13 +75,15 @@ func TestNotes(t *testing.T) {
 	text := "# Changelog\n\n## [Unreleased]\n\n### Added\n- new\n\n## [0.2.0] - 2026-11-22\n\n### Fixed\n- two\n\n## [0.1.0] - 2026-01-01\n- one\n\n[0.2.0]: https://example.org\n"
 	succeed(t, os.WriteFile(file, []byte(text), 0o600))
 	for version, want := range map[string]string{
-		"0.2.0": "# Rota 0.2.0\n\n### Fixed\n- two\n", "0.1.0": "# Rota 0.1.0\n\n- one\n", "0.3.0": "# Rota 0.3.0\n\n### Added\n- new\n",
+		"0.2.0": "# Rota 0.2.0\n\n### Fixed\n- two\n", "0.1.0": "# Rota 0.1.0\n\n- one\n",
+		"0.3.0": "# Rota 0.3.0\n\n### Added\n- new\n",
 	} {
 		if got := must(t, exec.Command("./notes", version, file)); got != want {
 			t.Errorf("%s: %q, want %q", version, got, want)
 		}
 	}
-	if out, err := exec.Command("./notes", "1.0.0", os.DevNull).CombinedOutput(); err == nil || !strings.Contains(string(out), "neither a part [1.0.0]") {
+	if out, err := exec.Command("./notes", "1.0.0", os.DevNull).CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "neither a part [1.0.0]") {
 		t.Errorf("%v: %s", err, out)
 	}
 	if got := must(t, exec.Command("./notes", "0.1.0")); !strings.Contains(got, "### ") || len(got) < 1000 {

@@ -76,7 +76,8 @@ func render(t *testing.T, values map[string]any) (o objects, err error) {
 	t.Helper()
 	chart, err := loader.LoadDir("helm/rota")
 	succeed(t, err)
-	all, err := util.ToRenderValues(chart, values, common.ReleaseOptions{Name: "weather", Namespace: "checks", Revision: 1, IsInstall: true}, nil)
+	all, err := util.ToRenderValues(chart, values,
+		common.ReleaseOptions{Name: "weather", Namespace: "checks", Revision: 1, IsInstall: true}, nil)
 	if err != nil {
 		return o, err
 	}
@@ -154,13 +155,17 @@ func TestChart(t *testing.T) {
 		"secret store": {"storeSecret": values{"name": "store", "key": "url"}},
 		"tasks":        {"store": "etcd://e/r", "tasks": values{"a.yaml": "type: noop\nevery: 1s\n"}},
 		"own tasks":    {"store": "etcd://e/r", "tasksConfigMap": "mine"},
-		"open":         opened(values{"store": "etcd://e/r", "slots": 4, "protocol": "lease", "publish": []any{"kafka://k/?topic=t"}}),
-		"users":        {"store": "etcd://e/r", "api": withUsers()},
-		"kept":         {"store": "etcd://e/r", "persistence": values{"enabled": true, "storageClass": "fast"}},
+		"open": opened(values{"store": "etcd://e/r", "slots": 4, "protocol": "lease",
+			"publish": []any{"kafka://k/?topic=t"}}),
+		"users": {"store": "etcd://e/r", "api": withUsers()},
+		"kept":  {"store": "etcd://e/r", "persistence": values{"enabled": true, "storageClass": "fast"}},
 		"all the rest": {
-			"store": "etcd://e/r", "priorityClassName": "high", "podAnnotations": values{"a": "b"}, "podLabels": values{"team": "x"}, "nodeSelector": values{"disk": "ssd"},
-			"tolerations": []any{values{"key": "k", "operator": "Exists"}}, "imagePullSecrets": []any{values{"name": "s"}}, "extraArgs": []any{"--label", "zone=a"},
-			"env": []any{values{"name": "TOKEN", "value": "x"}}, "affinity": values{"nodeAffinity": values{}}, "drainTimeout": "45s",
+			"store": "etcd://e/r", "priorityClassName": "high", "podAnnotations": values{"a": "b"},
+			"podLabels": values{"team": "x"}, "nodeSelector": values{"disk": "ssd"},
+			"tolerations":      []any{values{"key": "k", "operator": "Exists"}},
+			"imagePullSecrets": []any{values{"name": "s"}}, "extraArgs": []any{"--label", "zone=a"},
+			"env": []any{values{"name": "TOKEN", "value": "x"}}, "affinity": values{"nodeAffinity": values{}},
+			"drainTimeout": "45s",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,15 +185,20 @@ func (o *objects) check(t *testing.T, v values) {
 	}
 	pod, one := o.set.Spec.Template.Spec, o.set.Spec.Template.Spec.Containers[0]
 	switch {
-	case o.set.Spec.UpdateStrategy.Type != apps.RollingUpdateStatefulSetStrategyType || !slices.Contains(one.Args, "--hold=0s") || !slices.Contains(one.Args, "--member=$(POD_NAME)"):
+	case o.set.Spec.UpdateStrategy.Type != apps.RollingUpdateStatefulSetStrategyType ||
+		!slices.Contains(one.Args, "--hold=0s") || !slices.Contains(one.Args, "--member=$(POD_NAME)"):
 		t.Errorf("an update leaves tasks alone until a pod is back: %q", one.Args)
-	case *pod.SecurityContext.RunAsUser != 65532 || !*pod.SecurityContext.RunAsNonRoot || !*one.SecurityContext.ReadOnlyRootFilesystem || *one.SecurityContext.AllowPrivilegeEscalation:
+	case *pod.SecurityContext.RunAsUser != 65532 || !*pod.SecurityContext.RunAsNonRoot ||
+		!*one.SecurityContext.ReadOnlyRootFilesystem || *one.SecurityContext.AllowPrivilegeEscalation:
 		t.Error("it has rights that it does not need")
-	case o.budget.Spec.MaxUnavailable.IntValue() != 1 || o.budget.Spec.Selector.MatchLabels["app.kubernetes.io/instance"] != "weather":
+	case o.budget.Spec.MaxUnavailable.IntValue() != 1 ||
+		o.budget.Spec.Selector.MatchLabels["app.kubernetes.io/instance"] != "weather":
 		t.Errorf("the budget is %+v", o.budget.Spec)
-	case one.ReadinessProbe == nil || one.StartupProbe == nil || !slices.Contains(one.LivenessProbe.Exec.Command, "--live"):
+	case one.ReadinessProbe == nil || one.StartupProbe == nil ||
+		!slices.Contains(one.LivenessProbe.Exec.Command, "--live"):
 		t.Error("a probe is missing")
-	case o.set.Spec.ServiceName != o.service.Name || o.service.Spec.ClusterIP != "None" || *pod.AutomountServiceAccountToken:
+	case o.set.Spec.ServiceName != o.service.Name || o.service.Spec.ClusterIP != "None" ||
+		*pod.AutomountServiceAccountToken:
 		t.Error("the service is not that of the set, or a pod has a token")
 	}
 	for key, want := range o.set.Spec.Selector.MatchLabels { // order-free: each by itself
@@ -227,9 +237,11 @@ func (o *objects) check(t *testing.T, v values) {
 // TestChartOfANetwork: who may reach the API, and how a Prometheus reads the metrics.
 func TestChartOfANetwork(t *testing.T) {
 	t.Parallel()
-	closed := values{"store": "etcd://e/r", "networkPolicy": values{"enabled": true, "from": []any{values{"podSelector": values{}}}}}
+	closed := values{"store": "etcd://e/r",
+		"networkPolicy": values{"enabled": true, "from": []any{values{"podSelector": values{}}}}}
 	o, err := render(t, closed)
-	if err != nil || o.network == nil || o.scraped != nil || len(o.network.Spec.Ingress) > 0 || len(o.network.Spec.PolicyTypes) != 1 {
+	if err != nil || o.network == nil || o.scraped != nil || len(o.network.Spec.Ingress) > 0 ||
+		len(o.network.Spec.PolicyTypes) != 1 {
 		t.Fatalf("an API on loopback lets nobody in: %+v, %v", o.network, err)
 	}
 	more := values{"serviceMonitor": values{"enabled": true, "labels": values{"release": "prom"}}}
@@ -240,17 +252,21 @@ func TestChartOfANetwork(t *testing.T) {
 		t.Fatalf("%+v, %v", o.scraped, err)
 	}
 	in := o.network.Spec.Ingress
-	if len(in) != 1 || len(in[0].From) != 1 || in[0].From[0].PodSelector == nil || in[0].Ports[0].Port.StrVal != o.service.Spec.Ports[0].Name {
+	if len(in) != 1 || len(in[0].From) != 1 || in[0].From[0].PodSelector == nil ||
+		in[0].Ports[0].Port.StrVal != o.service.Spec.Ports[0].Name {
 		t.Errorf("the policy is %+v", in)
 	}
 	at := o.scraped.Spec.Endpoints
-	if len(at) != 1 || at[0].Port != "api" || at[0].Path != "/metrics" || at[0].Scheme != "https" || at[0].Interval != "30s" ||
+	if len(at) != 1 || at[0].Port != "api" || at[0].Path != "/metrics" || at[0].Scheme != "https" ||
+		at[0].Interval != "30s" ||
 		at[0].Authorization.Credentials.Name != "token" || at[0].Authorization.Credentials.Key != "token" ||
-		at[0].TLS.CA.Secret.Name != "tls" || at[0].TLS.CA.Secret.Key != "ca.crt" || at[0].TLS.ServerName != o.service.Name+".checks.svc" {
+		at[0].TLS.CA.Secret.Name != "tls" || at[0].TLS.CA.Secret.Key != "ca.crt" ||
+		at[0].TLS.ServerName != o.service.Name+".checks.svc" {
 		t.Errorf("the monitor reads %+v", at)
 	}
 	for key, want := range o.service.Spec.Selector { // order-free: each by itself
-		if o.network.Spec.PodSelector.MatchLabels[key] != want || o.scraped.Spec.Selector.MatchLabels[key] != want || o.service.Labels[key] != want {
+		if o.network.Spec.PodSelector.MatchLabels[key] != want || o.scraped.Spec.Selector.MatchLabels[key] != want ||
+			o.service.Labels[key] != want {
 			t.Errorf("the label %s is not that of the pods and the service", key)
 		}
 	}
@@ -266,13 +282,14 @@ func TestChartRefuses(t *testing.T) {
 		"say where the members meet":          {},
 		"a file store is for one machine":     {"store": "file:/data/x"},
 		"both tlsSecret and tokenSecret.name": {"store": "etcd://e/r", "api": values{"tlsSecret": "tls"}},
-		"api.usersSecret: tlsSecret":          {"store": "etcd://e/r", "api": values{"usersSecret": values{"name": "people"}}},
-		"serviceMonitor: a Prometheus":        {"store": "etcd://e/r", "serviceMonitor": values{"enabled": true}},
-		"additional properties 'replica'":     {"store": "etcd://e/r", "replica": 2},
-		"at '/replicas'":                      {"store": "etcd://e/r", "replicas": 0},
-		"at '/ttl'":                           {"store": "etcd://e/r", "ttl": "soon"},
-		"at '/protocol'":                      {"store": "etcd://e/r", "protocol": "raft"},
-		"'a.txt' does not match":              {"store": "etcd://e/r", "tasks": values{"a.txt": "x"}},
+		"api.usersSecret: tlsSecret": {"store": "etcd://e/r",
+			"api": values{"usersSecret": values{"name": "people"}}},
+		"serviceMonitor: a Prometheus":    {"store": "etcd://e/r", "serviceMonitor": values{"enabled": true}},
+		"additional properties 'replica'": {"store": "etcd://e/r", "replica": 2},
+		"at '/replicas'":                  {"store": "etcd://e/r", "replicas": 0},
+		"at '/ttl'":                       {"store": "etcd://e/r", "ttl": "soon"},
+		"at '/protocol'":                  {"store": "etcd://e/r", "protocol": "raft"},
+		"'a.txt' does not match":          {"store": "etcd://e/r", "tasks": values{"a.txt": "x"}},
 	} {
 		if _, err := render(t, v); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", v, err, want)
@@ -286,8 +303,9 @@ func TestPodRuns(t *testing.T) {
 	t.Parallel()
 	for name, v := range map[string]values{
 		"loopback": {"store": "etcd://e/r", "tasks": values{"a.yaml": "type: noop\nevery: 1s\n"}},
-		"network":  opened(values{"store": "etcd://e/r", "tasks": values{"a.yaml": "type: noop\nevery: 1s\n"}, "persistence": values{"enabled": true}}),
-		"users":    {"store": "etcd://e/r", "tasks": values{"a.yaml": "type: noop\nevery: 1s\n"}, "api": withUsers()},
+		"network": opened(values{"store": "etcd://e/r", "tasks": values{"a.yaml": "type: noop\nevery: 1s\n"},
+			"persistence": values{"enabled": true}}),
+		"users": {"store": "etcd://e/r", "tasks": values{"a.yaml": "type: noop\nevery: 1s\n"}, "api": withUsers()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -299,7 +317,8 @@ func TestPodRuns(t *testing.T) {
 			if name == "users" {
 				mountUsers(t, dir, &o)
 			}
-			here := strings.NewReplacer("/etc/rota", dir, "/usr/bin/rota", rota, "$(POD_NAME)", "weather-rota-0", "/data", dir, "0.0.0.0", "127.0.0.1")
+			here := strings.NewReplacer("/etc/rota", dir, "/usr/bin/rota", rota, "$(POD_NAME)", "weather-rota-0",
+				"/data", dir, "0.0.0.0", "127.0.0.1")
 			one := o.set.Spec.Template.Spec.Containers[0]
 			command := func(args []string) *exec.Cmd {
 				words := make([]string, len(args))
@@ -341,7 +360,8 @@ func mountUsers(t *testing.T, dir string, o *objects) {
 		}
 		path := filepath.Join(dir, "users", v.Secret.Items[0].Path)
 		line := fmt.Sprintf("ann read sha256:%x\n", sha256.Sum256([]byte("hunter2")))
-		succeed(t, errors.Join(os.Mkdir(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(line), 0o600), os.Chmod(path, os.FileMode(*v.Secret.DefaultMode))))
+		succeed(t, errors.Join(os.Mkdir(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(line), 0o600),
+			os.Chmod(path, os.FileMode(*v.Secret.DefaultMode))))
 		return
 	}
 	t.Fatal("no volume has the users")
@@ -354,8 +374,10 @@ func askAsUser(t *testing.T, dir, at string) {
 	succeed(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cert)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "rota.example.org"}}}
-	for method, want := range map[string]int{http.MethodGet + " /v1/status": http.StatusOK, http.MethodPost + " /v1/pause?job=a": http.StatusForbidden} {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "rota.example.org"}}}
+	for method, want := range map[string]int{http.MethodGet + " /v1/status": http.StatusOK, http.MethodPost +
+		" /v1/pause?job=a": http.StatusForbidden} {
 		verb, path, _ := strings.Cut(method, " ")
 		r, err := http.NewRequestWithContext(t.Context(), verb, at+path, nil)
 		succeed(t, err)
@@ -405,12 +427,15 @@ func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	succeed(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "rota"}, DNSNames: []string{"rota.example.org"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "rota"},
+		DNSNames: []string{"rota.example.org"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
 	succeed(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(k)
 	succeed(t, err)
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
 }
 
 // TestInstallOnKubernetes: the address that README sets is the one that the chart gets. A comma divides settings.

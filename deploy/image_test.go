@@ -32,25 +32,30 @@ func TestImageByHand(t *testing.T) {
 		return cmd
 	}
 	if out, err := inside(append(slices.Clone(steps.entry), "version")...).CombinedOutput(); err != nil {
-		if strings.Contains(string(out), "Operation not permitted") || strings.Contains(string(out), "must be superuser") {
+		if strings.Contains(string(out), "Operation not permitted") ||
+			strings.Contains(string(out), "must be superuser") {
 			t.Skipf("this process may not mount: %s", out)
 		}
 		t.Fatalf("%v: %s", err, out)
 	}
 	address := "127.0.0.1:" + freePort(t)
-	member := start(t, inside(append(slices.Clone(steps.entry), "run", "--store", "file:/data/store", "--member", "a", "--listen", address)...))
+	member := start(t, inside(append(slices.Clone(steps.entry), "run", "--store", "file:/data/store", "--member", "a",
+		"--listen", address)...))
 	member.awaitSaid(t, "joined as the first member")
 	if steps.health[0] != "/usr/bin/rota" || steps.health[1] != "health" {
 		t.Fatalf("the health check is %q", steps.health)
 	}
-	if out := must(t, inside(append(slices.Clone(steps.health), "http://"+address)...)); !strings.HasPrefix(out, "ok: member a of ") {
+	if out := must(t, inside(append(slices.Clone(steps.health), "http://"+address)...)); !strings.HasPrefix(out,
+		"ok: member a of ") {
 		t.Errorf("health says %q", out)
 	}
 	status := must(t, exec.Command("cat", fmt.Sprintf("/proc/%d/status", member.cmd.Process.Pid)))
-	if !regexp.MustCompile(`(?m)^Uid:\s+65532\s+65532\s+65532\s+65532$`).MatchString(status) || !regexp.MustCompile(`(?m)^CapEff:\s+0+$`).MatchString(status) {
+	if !regexp.MustCompile(`(?m)^Uid:\s+65532\s+65532\s+65532\s+65532$`).MatchString(status) ||
+		!regexp.MustCompile(`(?m)^CapEff:\s+0+$`).MatchString(status) {
 		t.Errorf("it is not an ordinary user:\n%s", status)
 	}
-	if out, err := inside(append(slices.Clone(steps.entry), "run", "--store", "file:/store", "--listen", "none")...).CombinedOutput(); err == nil || !strings.Contains(string(out), "read-only file system") {
+	if out, err := inside(append(slices.Clone(steps.entry), "run", "--store", "file:/store", "--listen",
+		"none")...).CombinedOutput(); err == nil || !strings.Contains(string(out), "read-only file system") {
 		t.Errorf("it writes to its root: %v: %s", err, out)
 	}
 	member.leave(t)
@@ -74,7 +79,8 @@ func parseDockerfile(t *testing.T, root string) image {
 	if !ok {
 		t.Fatal("the last stage is not scratch")
 	}
-	built := map[string]string{"/etc/ssl/certs/ca-certificates.crt": "/etc/ssl/certs/ca-certificates.crt", "/out/rota": rota, "/out/data": t.TempDir()}
+	built := map[string]string{"/etc/ssl/certs/ca-certificates.crt": "/etc/ssl/certs/ca-certificates.crt",
+		"/out/rota": rota, "/out/data": t.TempDir()}
 	out := image{env: map[string]string{}}
 	for line := range strings.Lines(last) {
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -82,8 +82,10 @@ func cluster(t *testing.T) *scrapes {
 	dir := t.TempDir()
 	succeed(t, os.Mkdir(filepath.Join(dir, "tasks"), 0o750))
 	for name, text := range map[string]string{
-		"tasks/a.yaml": "type: noop\nevery: 100ms\n", "tasks/b.yaml": "type: host\nevery: 100ms\n", "text": "one\ntwo\n",
-		"flow.yaml": "id: flow\ntasks:\n- {name: read, type: files.lines, config: {paths: [" + filepath.Join(dir, "text") + "]}}\n- {name: keep, type: map, from: read, config: {expr: it}}\n- {name: beside, type: noop, max: 1, every: 1s}\n",
+		"tasks/a.yaml": "type: noop\nevery: 100ms\n", "tasks/b.yaml": "type: host\nevery: 100ms\n",
+		"text": "one\ntwo\n",
+		"flow.yaml": "id: flow\ntasks:\n- {name: read, type: files.lines, config: {paths: [" +
+			filepath.Join(dir, "text") + "]}}\n- {name: keep, type: map, from: read, config: {expr: it}}\n- {name: beside, type: noop, max: 1, every: 1s}\n",
 	} { // order-free: each by itself
 		succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
@@ -96,13 +98,15 @@ func cluster(t *testing.T) *scrapes {
 	for _, name := range []string{"a", "b"} {
 		address := "127.0.0.1:" + freePort(t)
 		addresses = append(addresses, address)
-		args := []string{"run", "--store", "file:store", "--member", name, "--slots", "4", "--publish", "file:" + name + ".json", "--allow-tail", dir, "--listen", address, "tasks"}
+		args := []string{"run", "--store", "file:store", "--member", name, "--slots", "4", "--publish", "file:" + name +
+			".json", "--allow-tail", dir, "--listen", address, "tasks"}
 		start(t, command(args...)).awaitSaid(t, "joined")
 	}
 	must(t, command("job", "submit", "--store", "file:store", "flow.yaml"))
 	s := &scrapes{at: time.UnixMilli(1_700_000_000_000)}
 	ready := func(samples []sample) bool {
-		return has(samples, `rota_flow_segments{task="keep",state="in"}`, 1) && has(samples, `rota_rounds_total`, 1) && has(samples, `rota_samples_total{outcome="sent"}`, 1)
+		return has(samples, `rota_flow_segments{task="keep",state="in"}`, 1) && has(samples, `rota_rounds_total`, 1) &&
+			has(samples, `rota_samples_total{outcome="sent"}`, 1)
 	}
 	await(t, "all has happened that metrics tell of", func() bool {
 		s.samples = nil
@@ -170,8 +174,10 @@ func TestQueries(t *testing.T) {
 		if got := s.ask(t, r.Expr); len(got) > 0 {
 			t.Errorf("%s fires on a cluster that is well: %v", r.Alert, got)
 		}
-		if r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["try"] == "" || !strings.Contains(documented, r.Alert) {
-			t.Errorf("%s: it does not say how bad it is, what it is and what to try, or the README does not have it", r.Alert)
+		if r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["try"] == "" ||
+			!strings.Contains(documented, r.Alert) {
+			t.Errorf("%s: it does not say how bad it is, what it is and what to try, or the README does not have it",
+				r.Alert)
 		}
 		if got := s.changed(t, worse[r.Alert]).ask(t, r.Expr); len(got) == 0 {
 			t.Errorf("%s does not fire when %v", r.Alert, worse[r.Alert])

@@ -28,7 +28,8 @@ func TestArchive(t *testing.T) {
 	name := "rota-" + version + "-" + strings.Replace(platform, "/", "-", 1)
 	root := t.TempDir()
 	must(t, exec.Command("tar", "-C", root, "--strip-components=1", "-xzf", filepath.Join(dist, name+".tar.gz")))
-	for _, file := range []string{"LICENSE", "man1/rota-run.1", "completions/rota.bash", "licences/github.com/spf13/cobra/LICENSE.txt"} {
+	for _, file := range []string{"LICENSE", "man1/rota-run.1", "completions/rota.bash",
+		"licences/github.com/spf13/cobra/LICENSE.txt"} {
 		if len(read(t, filepath.Join(root, file))) == 0 {
 			t.Errorf("%s is empty", file)
 		}
@@ -73,7 +74,8 @@ func typedForChecks(t *testing.T) (run string, looks []string) {
 	_, part, _ := strings.Cut(read(t, "../README.md"), "\n## Checks\n")
 	part, _, _ = strings.Cut(part, "\n## ")
 	lines := regexp.MustCompile(`(?m)^\./rota .*$`).FindAllString(part, -1)
-	if len(lines) != 4 || !strings.HasPrefix(lines[0], "./rota run ") || !strings.HasPrefix(lines[1], "./rota task list ") {
+	if len(lines) != 4 || !strings.HasPrefix(lines[0], "./rota run ") ||
+		!strings.HasPrefix(lines[1], "./rota task list ") {
 		t.Fatalf("README.md has these lines for checks: %q", lines)
 	}
 	return lines[0], lines[1:]

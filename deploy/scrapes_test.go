@@ -98,9 +98,12 @@ func has(samples []sample, text string, least float64) bool {
 // ask evaluates a query now.
 func (s *scrapes) ask(t *testing.T, query string) promql.Vector {
 	t.Helper()
-	e := promql.NewEngine(promql.EngineOpts{MaxSamples: 10_000_000, Timeout: patience, LookbackDelta: 5 * time.Minute, Parser: parser.NewParser(parser.Options{})})
+	e := promql.NewEngine(promql.EngineOpts{MaxSamples: 10_000_000, Timeout: patience, LookbackDelta: 5 * time.Minute,
+		Parser: parser.NewParser(parser.Options{})})
 	defer e.Close()
-	q, err := e.NewInstantQuery(context.Background(), storage.QueryableFunc(func(mint, maxt int64) (storage.Querier, error) { return &querier{s, mint, maxt}, nil }), nil, query, s.at)
+	q, err := e.NewInstantQuery(context.Background(),
+		storage.QueryableFunc(func(mint, maxt int64) (storage.Querier, error) { return &querier{s, mint, maxt}, nil }),
+		nil, query, s.at)
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
@@ -118,11 +121,13 @@ type querier struct {
 	mint, maxt int64
 }
 
-func (*querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (*querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string,
+	annotations.Annotations, error) {
 	return nil, nil, nil
 }
 
-func (*querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (*querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations,
+	error) {
 	return nil, nil, nil
 }
 

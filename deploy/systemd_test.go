@@ -21,7 +21,8 @@ func TestUnits(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"rota.service", "rota@.service"} {
 		text := strings.ReplaceAll(read(t, filepath.Join("systemd", name)), "/usr/bin/rota ", rota+" ")
-		if text = dropIn.ReplaceAllString(text, "$1"); !strings.Contains(text, "\nEnvironment=ROTA_API_TOKENS=%d/users\n") { // what a drop-in may say
+		if text = dropIn.ReplaceAllString(text, "$1"); !strings.Contains(text,
+			"\nEnvironment=ROTA_API_TOKENS=%d/users\n") { // what a drop-in may say
 			t.Errorf("%s: no users of the API", name)
 		}
 		succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
@@ -32,7 +33,8 @@ func TestUnits(t *testing.T) {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
 	}
-	out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--threshold=25", "--no-pager", filepath.Join(dir, "rota.service")).CombinedOutput()
+	out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--threshold=25", "--no-pager",
+		filepath.Join(dir, "rota.service")).CombinedOutput()
 	if strings.Contains(string(out), "unrecognized option") || strings.Contains(string(out), "Unknown option") {
 		t.Logf("this systemd-analyze does not judge files: %s", out)
 		return
@@ -59,7 +61,8 @@ func TestUnitsKnowTheCommand(t *testing.T) {
 		if !strings.Contains(text, "\nRestartPreventExitStatus=2 3\n") {
 			t.Errorf("%s: wrong settings are tried again and again, or an eviction lasts for 2 s", name)
 		}
-		if !strings.Contains(text, "TimeoutStopSec=30s") || !strings.Contains(text, "KillMode=mixed") || !strings.Contains(help, "before the member leaves (default 10s)") {
+		if !strings.Contains(text, "TimeoutStopSec=30s") || !strings.Contains(text, "KillMode=mixed") ||
+			!strings.Contains(help, "before the member leaves (default 10s)") {
 			t.Errorf("%s: it is killed before it has drained", name)
 		}
 	}
@@ -81,12 +84,14 @@ func TestInstallUnderSystemd(t *testing.T) {
 	}
 	root := t.TempDir()
 	succeed(t, os.MkdirAll(filepath.Join(root, "etc/systemd/system"), 0o750))
-	script := strings.NewReplacer(" bin/rota", " "+rota, " deploy/", " ./", " /usr/", " "+root+"/usr/", " /etc/", " "+root+"/etc/").Replace(typed)
+	script := strings.NewReplacer(" bin/rota", " "+rota, " deploy/", " ./", " /usr/", " "+root+"/usr/", " /etc/",
+		" "+root+"/etc/").Replace(typed)
 	must(t, exec.Command("sh", "-ec", script))
 	if got := read(t, filepath.Join(root, "etc/systemd/system/rota.service")); got != read(t, "systemd/rota.service") {
 		t.Errorf("the unit is %q", got)
 	}
-	out := must(t, exec.Command(filepath.Join(root, "usr/bin/rota"), "config", "--config", filepath.Join(root, "etc/rota/rota.yaml"), filepath.Join(root, "etc/rota/tasks")))
+	out := must(t, exec.Command(filepath.Join(root, "usr/bin/rota"), "config", "--config",
+		filepath.Join(root, "etc/rota/rota.yaml"), filepath.Join(root, "etc/rota/tasks")))
 	if !strings.Contains(out, "zookeeper://zk1/weather") || !strings.Contains(out, "web-1") {
 		t.Errorf("rota config says %s", out)
 	}

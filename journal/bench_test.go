@@ -23,7 +23,8 @@ func BenchmarkRead(b *testing.B) {
 	var batch []journal.Record
 	for i := range records {
 		at := now.Add(time.Duration(i-records) * time.Second).UnixMilli()
-		batch = append(batch, said(at, fmt.Sprintf("checks/t%05d", i), "dial tcp 192.0.2.1:443: connect: connection refused, for the third time in a row"))
+		batch = append(batch, said(at, fmt.Sprintf("checks/t%05d", i),
+			"dial tcp 192.0.2.1:443: connect: connection refused, for the third time in a row"))
 		if len(batch) < each {
 			continue
 		}

@@ -250,13 +250,18 @@ func (s sums) count() (n int64) {
 func (s sums) records() []Record {
 	out := make([]Record, 0, len(s))
 	for k, t := range s { // order-free: sorted below
-		r := Record{AtMS: t.last, Kind: k.kind, Member: k.member, By: k.by, From: k.from, To: k.to, Cause: k.cause, GapMS: t.gap}
-		r.Message = fmt.Sprintf("%d more like this within %s, too many at once to be kept one by one", t.count, time.Duration(t.last-t.first)*time.Millisecond)
+		r := Record{AtMS: t.last, Kind: k.kind, Member: k.member, By: k.by, From: k.from, To: k.to, Cause: k.cause,
+			GapMS: t.gap}
+		r.Message = fmt.Sprintf("%d more like this within %s, too many at once to be kept one by one", t.count,
+			time.Duration(t.last-t.first)*time.Millisecond)
 		if t.gap != nil {
 			r.Message += "; the longest"
 		}
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b Record) int { return cmp.Or(cmp.Compare(a.AtMS, b.AtMS), cmp.Compare(a.Line(), b.Line())) })
+	slices.SortFunc(out, func(a,
+		b Record) int {
+		return cmp.Or(cmp.Compare(a.AtMS, b.AtMS), cmp.Compare(a.Line(), b.Line()))
+	})
 	return out
 }

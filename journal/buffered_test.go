@@ -186,7 +186,8 @@ func TestBufferedSumsUpWhatDoesNotFit(t *testing.T) {
 		const moves = 33_333
 		for i := range moves {
 			gap := int64(500 + i%7)
-			b.Add(journal.Record{AtMS: int64(1000 + i/100), Kind: journal.Moved, Member: "b", Partition: fmt.Sprint("t", i), From: "a", To: "b", Cause: "a left", GapMS: &gap})
+			b.Add(journal.Record{AtMS: int64(1000 + i/100), Kind: journal.Moved, Member: "b",
+				Partition: fmt.Sprint("t", i), From: "a", To: "b", Cause: "a left", GapMS: &gap})
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		var done sync.WaitGroup

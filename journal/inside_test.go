@@ -140,7 +140,8 @@ func TestADocumentOfOthersIsNotDecoded(t *testing.T) {
 func TestAnHourBeforeSinceIsOver(t *testing.T) {
 	t.Parallel()
 	s := search{q: Query{Since: time.Date(2026, 11, 23, 15, 30, 0, 0, time.UTC)}}
-	for hour, want := range map[string]bool{"2026112314": true, "2026112315": false, "2026112316": false, "what": false} {
+	for hour, want := range map[string]bool{"2026112314": true, "2026112315": false, "2026112316": false,
+		"what": false} {
 		if s.over(hour) != want {
 			t.Errorf("%s is over: %v", hour, !want)
 		}
@@ -155,7 +156,8 @@ func TestSumsAreBounded(t *testing.T) {
 		s.add(Record{AtMS: int64(i), Kind: Asked, Member: "m", Cause: fmt.Sprint(i)})
 	}
 	all := s.records()
-	if others := all[len(all)-1].Message; len(s) != maxSums+1 || s.count() != 3*maxSums || !strings.HasPrefix(others, "128 more like this within 127ms,") {
+	if others := all[len(all)-1].Message; len(s) != maxSums+1 || s.count() != 3*maxSums ||
+		!strings.HasPrefix(others, "128 more like this within 127ms,") {
 		t.Errorf("%d sums of %d records, the last one: %s", len(s), s.count(), others)
 	}
 }
@@ -165,14 +167,18 @@ func FuzzDecode(f *testing.F) {
 	gap := int64(-3)
 	for _, records := range [][]Record{
 		{},
-		{{AtMS: 1, Kind: Moved, Partition: "a#b", From: "m1", To: "m2", Cause: "m1 is gone: ä", Token: 1 << 63, GapMS: &gap}},
-		{{AtMS: -1, Kind: RunError, Member: "m", Message: "a \"quoted\" <text>\n"}, {Kind: Malformed, Storage: &Storage{Path: "p"}}},
+		{{AtMS: 1, Kind: Moved, Partition: "a#b", From: "m1", To: "m2", Cause: "m1 is gone: ä", Token: 1 << 63,
+			GapMS: &gap}},
+		{{AtMS: -1, Kind: RunError, Member: "m", Message: "a \"quoted\" <text>\n"},
+			{Kind: Malformed, Storage: &Storage{Path: "p"}}},
 	} {
 		data, err := json.Marshal(records)
 		must.Succeed(f, err)
 		f.Add(data)
 	}
-	for _, s := range []string{`[{"at_ms":01}]`, `[{"at_ms":-}]`, `[{"at_ms":1.5}]`, `[{}]`, `[{"kind":"a"},]`, `[{"KIND":"a"}]`, `[{"token":-1}]`, "[{\"kind\":\"\x01\"}]", "[{\"kind\":\"\xff\"}]", `[{"token":1}]x`, `[{"kind":"a","kind":"b","at_ms":9223372036854775808}]`} {
+	for _, s := range []string{`[{"at_ms":01}]`, `[{"at_ms":-}]`, `[{"at_ms":1.5}]`, `[{}]`, `[{"kind":"a"},]`,
+		`[{"KIND":"a"}]`, `[{"token":-1}]`, "[{\"kind\":\"\x01\"}]", "[{\"kind\":\"\xff\"}]", `[{"token":1}]x`,
+		`[{"kind":"a","kind":"b","at_ms":9223372036854775808}]`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -190,7 +196,8 @@ func FuzzDecode(f *testing.F) {
 // TestMovesAreReadFast: most records of a busy hour are moves, and none of them needs package json.
 func TestMovesAreReadFast(t *testing.T) {
 	gap := int64(12)
-	data, err := json.Marshal([]Record{{AtMS: 1, Kind: Moved, Member: "m", Partition: "a#b", From: "m1", To: "m2", Cause: "m1 is gone", Token: 7, GapMS: &gap}, {AtMS: 2, Kind: TaskAdded, Partition: "a"}})
+	data, err := json.Marshal([]Record{{AtMS: 1, Kind: Moved, Member: "m", Partition: "a#b", From: "m1", To: "m2",
+		Cause: "m1 is gone", Token: 7, GapMS: &gap}, {AtMS: 2, Kind: TaskAdded, Partition: "a"}})
 	must.Succeed(t, err)
 	if _, ok := quick(data); !ok {
 		t.Fatalf("%s is not read the fast way", data)

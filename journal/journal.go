@@ -49,7 +49,8 @@ const (
 
 // Kinds are all kinds.
 func Kinds() []Kind {
-	return []Kind{RunError, Malformed, Parked, Moved, Resumed, Suspended, MemberJoined, MemberLeft, Refused, Recovered, TaskAdded, TaskChanged, TaskRemoved,
+	return []Kind{RunError, Malformed, Parked, Moved, Resumed, Suspended, MemberJoined, MemberLeft, Refused, Recovered,
+		TaskAdded, TaskChanged, TaskRemoved,
 		JobEnded, Asked, SourcesDiffer, StoreLost, StoreBack, Unreadable}
 }
 

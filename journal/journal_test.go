@@ -82,7 +82,8 @@ func TestReadSelects(t *testing.T) {
 func TestMembersDoNotCollide(t *testing.T) {
 	t.Parallel()
 	server := memory.New()
-	for _, j := range []journal.Journal{journal.NewDocs(server.Open(), "m1", forever), journal.NewDocs(server.Open(), "m1", forever), journal.NewDocs(server.Open(), "m2", forever)} {
+	for _, j := range []journal.Journal{journal.NewDocs(server.Open(), "m1", forever),
+		journal.NewDocs(server.Open(), "m1", forever), journal.NewDocs(server.Open(), "m2", forever)} {
 		for range 3 {
 			must.Succeed(t, j.Append(t.Context(), said(1795190400123, "a", "x")))
 		}
@@ -140,7 +141,8 @@ func TestBrokenDocumentHidesNothing(t *testing.T) {
 		must.Succeed(t, must.Err(docs.Put(t.Context(), store.Doc{Key: key, Value: []byte("{")})))
 	}
 	got, err := j.Read(t.Context(), journal.Query{})
-	if err != nil || len(got) != 4 || got[3].Message != "good" || got[2].AtMS != 1795190400123 || got[2].Kind != journal.Unreadable {
+	if err != nil || len(got) != 4 || got[3].Message != "good" || got[2].AtMS != 1795190400123 ||
+		got[2].Kind != journal.Unreadable {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -162,22 +164,33 @@ func TestText(t *testing.T) {
 	t.Parallel()
 	gap, overlap, none := int64(12), int64(-90), int64(0)
 	for want, r := range map[string]journal.Record{
-		"checks/web-eu  web-3 → web-1  web-3 left gracefully  gap 12ms": {Kind: journal.Moved, Partition: "checks/web-eu", From: "web-3", To: "web-1", Cause: "web-3 left gracefully", GapMS: &gap},
-		"a  → web-1  overlap 90ms":                                      {Kind: journal.Moved, Partition: "a", To: "web-1", GapMS: &overlap},
-		"a  → web-1  gap 0s":                                            {Kind: journal.Moved, Partition: "a", To: "web-1", GapMS: &none},
-		"a  → web-1  gap unknown":                                       {Kind: journal.Moved, Partition: "a", To: "web-1"},
-		"a  lost with web-1":                                            {Kind: journal.Suspended, Partition: "a", From: "web-1", Message: "lost with web-1"},
-		"a  killed  by me@host":                                         {Kind: journal.Asked, Partition: "a", Member: "web-1", By: "me@host", Message: "killed"},
-		"a  killed":                                                     {Kind: journal.Asked, Partition: "a", Message: "killed"},
-		"a  failed  gap 12ms":                                           {Kind: journal.RunError, Partition: "a", Member: "web-1", Message: "failed", GapMS: &gap},
-		"a  dial: refused  [31mred":                                     {Kind: journal.RunError, Partition: "a", Message: "dial:\nrefused\x1b\x1b[31mred"},
-		"tasks/a.yaml  it is empty":                                     {Kind: journal.Malformed, Partition: "a", Message: "it is empty", Storage: &journal.Storage{Path: "tasks/a.yaml"}},
+		"checks/web-eu  web-3 → web-1  web-3 left gracefully  gap 12ms": {Kind: journal.Moved,
+			Partition: "checks/web-eu", From: "web-3", To: "web-1", Cause: "web-3 left gracefully", GapMS: &gap},
+		"a  → web-1  overlap 90ms": {Kind: journal.Moved, Partition: "a",
+			To: "web-1", GapMS: &overlap},
+		"a  → web-1  gap 0s": {Kind: journal.Moved, Partition: "a",
+			To: "web-1", GapMS: &none},
+		"a  → web-1  gap unknown": {Kind: journal.Moved, Partition: "a",
+			To: "web-1"},
+		"a  lost with web-1": {Kind: journal.Suspended, Partition: "a",
+			From: "web-1", Message: "lost with web-1"},
+		"a  killed  by me@host": {Kind: journal.Asked, Partition: "a",
+			Member: "web-1", By: "me@host", Message: "killed"},
+		"a  killed": {Kind: journal.Asked, Partition: "a",
+			Message: "killed"},
+		"a  failed  gap 12ms": {Kind: journal.RunError, Partition: "a",
+			Member: "web-1", Message: "failed", GapMS: &gap},
+		"a  dial: refused  [31mred": {Kind: journal.RunError, Partition: "a",
+			Message: "dial:\nrefused\x1b\x1b[31mred"},
+		"tasks/a.yaml  it is empty": {Kind: journal.Malformed, Partition: "a",
+			Message: "it is empty", Storage: &journal.Storage{Path: "tasks/a.yaml"}},
 	} {
 		if got := r.Line(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	r := journal.Record{AtMS: 0, Kind: journal.Malformed, Message: "m", Storage: &journal.Storage{Path: "p", Line: 2, Column: 3, Lines: []string{"     2 │ \x1b[2Jx", "       │   ^"}}}
+	r := journal.Record{AtMS: 0, Kind: journal.Malformed, Message: "m",
+		Storage: &journal.Storage{Path: "p", Line: 2, Column: 3, Lines: []string{"     2 │ \x1b[2Jx", "       │   ^"}}}
 	if got, want := r.String()[8:], "  malformed-task-error  p:2:3  m\n           2 │  [2Jx\n             │   ^"; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -187,7 +200,8 @@ func TestRecordsSurviveJSON(t *testing.T) {
 	t.Parallel()
 	gap := int64(-5)
 	const year10000 = 253402300800000 // one digit more than a key has
-	in := journal.Record{AtMS: year10000, Kind: journal.Malformed, Member: "m", Partition: "p", Message: "x", From: "a", To: "b", Cause: "c", Token: 1<<64 - 1, GapMS: &gap,
+	in := journal.Record{AtMS: year10000, Kind: journal.Malformed, Member: "m", Partition: "p", Message: "x", From: "a",
+		To: "b", Cause: "c", Token: 1<<64 - 1, GapMS: &gap,
 		Storage: &journal.Storage{Type: "directory", Path: "p", Line: 1, Column: 2, Lines: []string{"l"}}}
 	docs := journal.NewDocs(memory.New().Open(), "m1", forever)
 	must.Succeed(t, docs.Append(t.Context(), in))
@@ -212,7 +226,8 @@ func TestFile(t *testing.T) {
 	must.Succeed(t, os.Rename(path, path+".1"))
 	must.Succeed(t, f.Append(t.Context(), said(3, "a", "three")))
 	must.Succeed(t, f.Append(t.Context(), said(4, "a", "four")))
-	for name, want := range map[string][]string{path + ".1": {`"message":"<one>"`, `"message":"two\nlines"`}, path: {`"message":"three"`, `"message":"four"`}} {
+	for name, want := range map[string][]string{path + ".1": {`"message":"<one>"`, `"message":"two\nlines"`},
+		path: {`"message":"three"`, `"message":"four"`}} {
 		text := must.Get(os.ReadFile(name))(t)
 		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 		if len(lines) != len(want) {

@@ -148,7 +148,8 @@ func TestAnUnknownWriteLosesNothing(t *testing.T) {
 		must.Succeed(t, j.Append(t.Context(), said(0, "a", fmt.Sprint(i))))
 	}
 	got, err := j.Read(t.Context(), journal.Query{})
-	if all := strings.Fields(messages(got)); err != nil || !slices.Equal(slices.Compact(all), []string{"0", "1", "2", "3", "4", "5"}) {
+	if all := strings.Fields(messages(got)); err != nil ||
+		!slices.Equal(slices.Compact(all), []string{"0", "1", "2", "3", "4", "5"}) {
 		t.Errorf("got %q, %v", messages(got), err)
 	}
 }
@@ -167,7 +168,8 @@ func TestReadStopsEarly(t *testing.T) {
 		}
 		for limit, want := range map[int]int{5: 3, 10: 3, 15: 4, 1000: 15} {
 			docs.lists = nil
-			if _, err := j.Read(t.Context(), journal.Query{Since: time.Now().Add(-47 * time.Hour), Limit: limit}); err != nil {
+			if _, err := j.Read(t.Context(),
+				journal.Query{Since: time.Now().Add(-47 * time.Hour), Limit: limit}); err != nil {
 				t.Fatal(err)
 			}
 			if len(docs.lists) != want || (limit < 1000) == slices.Contains(docs.lists, "journal/") {
@@ -192,7 +194,8 @@ func TestAnOldRecordInANewDocument(t *testing.T) {
 	j := journal.NewDocs(server.Open(), "observer", forever)
 	for limit, want := range map[int]string{1: "three", 2: "two three", 3: "one two three"} {
 		for _, task := range []string{"", "a"} {
-			if got, err := j.Read(t.Context(), journal.Query{Partition: task, Limit: limit}); err != nil || messages(got) != want {
+			if got, err := j.Read(t.Context(), journal.Query{Partition: task, Limit: limit}); err != nil ||
+				messages(got) != want {
 				t.Errorf("limit %d, task %q: got %q, %v", limit, task, messages(got), err)
 			}
 		}

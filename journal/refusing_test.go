@@ -106,7 +106,8 @@ func TestSumsSpanAll(t *testing.T) {
 	}
 	s.add(Record{AtMS: 500, Kind: RunError, By: "ann"})
 	got := s.records()
-	if len(got) != 2 || got[0].By != "ann" || got[1].AtMS != 3000 || !strings.HasPrefix(got[1].Message, "3 more like this within 2s,") {
+	if len(got) != 2 || got[0].By != "ann" || got[1].AtMS != 3000 ||
+		!strings.HasPrefix(got[1].Message, "3 more like this within 2s,") {
 		t.Errorf("%v", got)
 	}
 }

@@ -38,8 +38,9 @@ func (c *Client) newClaiming(p *keeper, place string, t terms) *claiming {
 	t.me = entry{ID: rand.Text(), Heartbeat: p.key, TTLMS: c.o.TTL.Milliseconds(), Owner: c.o.Owner}
 	t.pause, t.began = c.pause(), c.o.Clock()
 	return &claiming{
-		c: c, p: p, place: place, turn: make(chan struct{}, 1), hints: make(chan string, 8), watched: make(map[string]context.CancelFunc),
-		state: claim{terms: t, seen: c.observed()},
+		c: c, p: p, place: place, turn: make(chan struct{}, 1), hints: make(chan string, 8),
+		watched: make(map[string]context.CancelFunc),
+		state:   claim{terms: t, seen: c.observed()},
 	}
 }
 

@@ -57,7 +57,8 @@ func (o Options) validate() error {
 		faults = append(faults, fmt.Errorf("the TTL %s is not between %s and %s", o.TTL, minTTL, maxTTL))
 	}
 	if len(o.Owner) > maxText {
-		faults = append(faults, fmt.Errorf("the owner %.40q… has %d bytes: at most %d are allowed", o.Owner, len(o.Owner), maxText))
+		faults = append(faults, fmt.Errorf("the owner %.40q… has %d bytes: at most %d are allowed", o.Owner,
+			len(o.Owner), maxText))
 	}
 	return errors.Join(faults...)
 }

@@ -43,7 +43,8 @@ type keeper struct {
 }
 
 func newHeartbeat(c *Client) *keeper {
-	p := &keeper{c: c, key: heartbeatPrefix + rand.Text() + "/alive", ready: make(chan struct{}), over: make(chan struct{})}
+	p := &keeper{c: c, key: heartbeatPrefix + rand.Text() + "/alive", ready: make(chan struct{}),
+		over: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.alarm = time.AfterFunc(time.Hour, p.ring)
 	p.alarm.Stop()

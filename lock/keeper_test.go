@@ -70,7 +70,8 @@ func TestHeartbeatIsSwept(t *testing.T) {
 		c := client(t, handle, o)
 		held := acquire(t, c.Lock("x"))
 		must.Succeed(t, held.Release(deadline(t)))
-		await(t, 4*ttl, "the heartbeat that nobody needs is gone", func() bool { return len(heartbeatKeys(t, witness)) == 0 })
+		await(t, 4*ttl, "the heartbeat that nobody needs is gone",
+			func() bool { return len(heartbeatKeys(t, witness)) == 0 })
 		acquire(t, c.Lock("y"))
 		dead := heartbeatKeys(t, witness)
 		if len(dead) != 1 {
@@ -78,7 +79,8 @@ func TestHeartbeatIsSwept(t *testing.T) {
 		}
 		handle.Close()                                             // like kill -9; nobody wants y
 		other := acquire(t, client(t, server.Open(), o).Lock("z")) // holding keeps the heartbeat, and with it the sweeps
-		await(t, 21*ttl, "the heartbeat of the dead process is gone", func() bool { return !slices.Contains(heartbeatKeys(t, witness), dead[0]) })
+		await(t, 21*ttl, "the heartbeat of the dead process is gone",
+			func() bool { return !slices.Contains(heartbeatKeys(t, witness), dead[0]) })
 		if err := other.Err(); err != nil {
 			t.Errorf("the sweeper: %v", err)
 		}
@@ -108,7 +110,8 @@ func TestAnIdleHeartbeatStays(t *testing.T) {
 func TestAnEndedSessionIsHeardOf(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := memory.New()
-		g := &guard{t: t, watch: server.Open(), opened: make(map[string]store.Session), sessions: make(map[string]store.Session)}
+		g := &guard{t: t, watch: server.Open(), opened: make(map[string]store.Session),
+			sessions: make(map[string]store.Session)}
 		c := client(t, guarded{server.Open(), g}, lock.Options{TTL: time.Hour, Guard: g})
 		held := acquire(t, c.Lock("x"))
 		for _, s := range g.known() {
@@ -245,7 +248,8 @@ func TestAGuardianFreesLocks(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		const ttl = time.Minute
 		server := memory.New()
-		g := &guard{t: t, watch: server.Open(), opened: make(map[string]store.Session), sessions: make(map[string]store.Session)}
+		g := &guard{t: t, watch: server.Open(), opened: make(map[string]store.Session),
+			sessions: make(map[string]store.Session)}
 		c := client(t, guarded{server.Open(), g}, lock.Options{TTL: ttl, Guard: g})
 		first := acquire(t, c.Lock("x"))
 		known := g.known()
@@ -318,7 +322,8 @@ func suspend(t *testing.T, lost func(h *lock.Held) bool) {
 	t.Helper()
 	var slept atomic.Int64
 	clock := protocol.NewProcessClock()
-	c, err := lock.NewClient(memory.New().Open(), lock.Options{TTL: 10 * time.Second, Clock: func() protocol.Instant { return clock().Add(time.Duration(slept.Load())) }})
+	c, err := lock.NewClient(memory.New().Open(), lock.Options{TTL: 10 * time.Second,
+		Clock: func() protocol.Instant { return clock().Add(time.Duration(slept.Load())) }})
 	must.Succeed(t, err)
 	defer c.Close(deadline(t))
 	held := acquire(t, c.Lock("x"))
@@ -341,7 +346,8 @@ func TestALockIsLostInUse(t *testing.T) {
 		var slept atomic.Int64
 		clock := protocol.NewProcessClock()
 		s := memory.New()
-		c, err := lock.NewClient(s.Open(), lock.Options{TTL: 10 * time.Second, Clock: func() protocol.Instant { return clock().Add(time.Duration(slept.Load())) }})
+		c, err := lock.NewClient(s.Open(), lock.Options{TTL: 10 * time.Second,
+			Clock: func() protocol.Instant { return clock().Add(time.Duration(slept.Load())) }})
 		must.Succeed(t, err)
 		defer c.Close(deadline(t))
 		mine := errors.New("mine")

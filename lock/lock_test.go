@@ -92,7 +92,8 @@ func TestText(t *testing.T) {
 	if h, err := a.Semi.On(there).TryAcquire(deadline(t)); err != nil || h.Token() != 1 {
 		t.Errorf("%v, %v", h, err)
 	}
-	for _, bad := range []string{`{"Semi":"c"}`, `{"Semi":"c*0"}`, `{"Semi":"c*1001"}`, `{"Semi":"*3"}`, `{"Lock":""}`, `{"Lock":"a b"}`} {
+	for _, bad := range []string{`{"Semi":"c"}`, `{"Semi":"c*0"}`, `{"Semi":"c*1001"}`, `{"Semi":"*3"}`, `{"Lock":""}`,
+		`{"Lock":"a b"}`} {
 		if err := json.Unmarshal([]byte(bad), &a); err == nil {
 			t.Errorf("%s was taken", bad)
 		}
@@ -105,7 +106,8 @@ func TestForeignDocument(t *testing.T) {
 	s := memory.New().Open()
 	foreign := []byte("not ours")
 	v := must.Get(s.Put(deadline(t), doc("locks/x/table", foreign)))(t)
-	if _, err := client(t, s, lock.Options{}).Lock("x").Acquire(deadline(t)); err == nil || !strings.Contains(err.Error(), "locks/x/table") {
+	if _, err := client(t, s, lock.Options{}).Lock("x").Acquire(deadline(t)); err == nil ||
+		!strings.Contains(err.Error(), "locks/x/table") {
 		t.Errorf("acquire: %v", err)
 	}
 	if d, err := s.Get(deadline(t), "locks/x/table"); err != nil || d.Version != v {
@@ -199,8 +201,10 @@ func wantFault(t *testing.T, faulty *faults.Faulty, l lock.Lock) {
 // TestReleaseInDoubt: releasing is certain when it returns nil, whatever the answers were.
 func TestReleaseInDoubt(t *testing.T) {
 	for _, script := range []string{
-		"lose-reply put key=locks/x/table after=1 times=1", "lose-request put key=locks/x/table after=1 times=2", "late put key=locks/x/table after=1 times=1",
-		"refuse put key=locks/x/table after=1 times=2", "refuse get key=locks/x/table after=1 times=2\nlose-reply put key=locks/x/table after=1 times=1",
+		"lose-reply put key=locks/x/table after=1 times=1", "lose-request put key=locks/x/table after=1 times=2",
+		"late put key=locks/x/table after=1 times=1",
+		"refuse put key=locks/x/table after=1 times=2",
+		"refuse get key=locks/x/table after=1 times=2\nlose-reply put key=locks/x/table after=1 times=1",
 	} {
 		t.Run(script, func(t *testing.T) { virtual.Test(t, func(t *testing.T) { releaseInDoubt(t, script) }) })
 	}

@@ -26,7 +26,8 @@ func (m model) Key(s system) string {
 		k.far = silenceOf(2*ttl) + 1
 	}
 	f := s.left
-	k.small(int64(f.crash), int64(f.suspend), int64(f.late), int64(f.lost), int64(f.cancel), int64(len(s.broken)), k.id(versionOf(s.version)), int64(s.token), int64(s.given))
+	k.small(int64(f.crash), int64(f.suspend), int64(f.late), int64(f.lost), int64(f.cancel), int64(len(s.broken)),
+		k.id(versionOf(s.version)), int64(s.token), int64(s.given))
 	k.table(s.table)
 	for p := range m.procs {
 		k.process(&s.procs[p])
@@ -98,7 +99,8 @@ func (k *keyer) table(t table) {
 }
 
 func (k *keyer) process(q *process) {
-	k.bits(q.begun, q.dead, q.suspended, q.lapsed, q.asked, q.ended, q.life.over, q.life.doubt, q.life.created, q.claim.fresh, q.claim.wrote, q.claim.doubt)
+	k.bits(q.begun, q.dead, q.suspended, q.lapsed, q.asked, q.ended, q.life.over, q.life.doubt, q.life.created,
+		q.claim.fresh, q.claim.wrote, q.claim.doubt)
 	k.small(k.ahead(q.lease), k.id(versionOf(q.keeper)), k.ago(q.called))
 	if q.dead {
 		return

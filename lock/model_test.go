@@ -119,10 +119,14 @@ func (m model) Start() []system {
 		s.procs[p].claim = claim{terms: terms{me: me, size: m.size, pause: ttl / 6}}
 	}
 	if m.held {
-		s = m.follow(s, "a begins", "a goes on with its heartbeat", "the store does the beat of a", "a hears of its beat", "a asks for the lock",
-			"the store does the read of a", "a hears of its read", "the store does the write of a", "a hears of its write",
-			"b begins", "b goes on with its heartbeat", "the store does the beat of b", "b hears of its beat", "b asks for the lock",
-			"the store does the read of b", "b hears of its read", "the store does the write of b", "b hears of its write")
+		s = m.follow(s, "a begins", "a goes on with its heartbeat", "the store does the beat of a",
+			"a hears of its beat", "a asks for the lock",
+			"the store does the read of a", "a hears of its read", "the store does the write of a",
+			"a hears of its write",
+			"b begins", "b goes on with its heartbeat", "the store does the beat of b", "b hears of its beat",
+			"b asks for the lock",
+			"the store does the read of b", "b hears of its read", "the store does the write of b",
+			"b hears of its write")
 	}
 	return []system{s}
 }
@@ -205,7 +209,8 @@ func (w *moves) local(p int) bool {
 			n.procs[p].asked = true
 			w.m.claimStep(n, p, woken{n.now})
 		})
-	case q.asked && q.claimCall.kind == "" && q.claim.phase != holding && q.claim.phase != over && q.wakeClaim <= w.from.now:
+	case q.asked && q.claimCall.kind == "" && q.claim.phase != holding && q.claim.phase != over &&
+		q.wakeClaim <= w.from.now:
 		w.add(name(p)+" goes on", func(n *system) { w.m.claimStep(n, p, woken{n.now}) })
 	case q.asked && q.claimCall.kind == "" && q.claim.phase < leaving && !w.m.leased(&w.from, p):
 		w.add(name(p)+" has lost its heartbeat", func(n *system) { w.m.claimStep(n, p, stop{n.now}) })
@@ -283,7 +288,8 @@ func (w *moves) process(p int) {
 		return
 	}
 	for _, of := range []func(*system) *request{
-		func(n *system) *request { return &n.procs[p].beatCall }, func(n *system) *request { return &n.procs[p].claimCall },
+		func(n *system) *request { return &n.procs[p].beatCall },
+		func(n *system) *request { return &n.procs[p].claimCall },
 	} {
 		r := of(&w.from)
 		if r.kind == "" || r.answered {

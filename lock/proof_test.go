@@ -53,7 +53,8 @@ func findFlaws(t *testing.T, all []flawed) {
 	t.Helper()
 	for _, c := range all {
 		t.Run(string(c.flaw), func(t *testing.T) {
-			m := model{procs: 2, size: 1, faults: c.faults, expires: c.expires, flaw: c.flaw, only: c.flaw == flawRevive, slow: c.flaw == flawLooked, held: c.held}
+			m := model{procs: 2, size: 1, faults: c.faults, expires: c.expires, flaw: c.flaw,
+				only: c.flaw == flawRevive, slow: c.flaw == flawLooked, held: c.held}
 			r := check.Explore(m, check.Options{States: 3_000_000, Violations: 1})
 			t.Logf("%d states", r.States)
 			if len(r.Violations) == 0 {

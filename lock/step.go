@@ -261,7 +261,8 @@ func (c *claim) enter() effect {
 	case c.inside():
 		return c.stand()
 	case !c.table.idle() && c.table.Size != c.size:
-		return c.probe(&SizeError{Size: c.table.Size, Want: c.size}, slices.Concat(c.table.Waiters, c.table.Holders), true)
+		return c.probe(&SizeError{Size: c.table.Size, Want: c.size}, slices.Concat(c.table.Waiters, c.table.Holders),
+			true)
 	case c.try && len(c.table.Waiters) > 0:
 		return c.probe(ErrHeld, c.table.Waiters, true)
 	case c.try && !c.table.free():

@@ -120,7 +120,8 @@ func (t table) check() error {
 	case t.Size < 1 || t.Size > maxSize || len(t.Holders) > t.Size:
 		return fmt.Errorf("%d holders on %d places: the document is damaged", len(t.Holders), t.Size)
 	case len(t.Waiters) > maxWaiting || len(t.Waiters) > 0 && len(t.Holders) < t.Size:
-		return fmt.Errorf("%d claims wait, %d of %d places are taken: the document is damaged", len(t.Waiters), len(t.Holders), t.Size)
+		return fmt.Errorf("%d claims wait, %d of %d places are taken: the document is damaged", len(t.Waiters),
+			len(t.Holders), t.Size)
 	}
 	seen := make(map[string]bool, len(t.Holders)+len(t.Waiters))
 	tokens := make(map[cluster.Token]bool, len(t.Holders))
@@ -130,7 +131,8 @@ func (t table) check() error {
 			return fmt.Errorf("claim %d, %.40q: the document is damaged", i+1, e.ID)
 		}
 		if holds != (e.Token > 0) || e.Token > t.Token || holds && tokens[e.Token] {
-			return fmt.Errorf("claim %.40q has token %d, the newest is %d: the document is damaged", e.ID, e.Token, t.Token)
+			return fmt.Errorf("claim %.40q has token %d, the newest is %d: the document is damaged", e.ID, e.Token,
+				t.Token)
 		}
 		seen[e.ID], tokens[e.Token] = true, true
 	}
@@ -139,5 +141,6 @@ func (t table) check() error {
 
 // sound: the texts and the TTL are such as this package writes.
 func (e entry) sound() bool {
-	return e.ID != "" && e.Heartbeat != "" && max(len(e.ID), len(e.Heartbeat), len(e.Owner)) <= maxText && e.ttl() > 0 && e.TTLMS <= maxTTL.Milliseconds()
+	return e.ID != "" && e.Heartbeat != "" && max(len(e.ID), len(e.Heartbeat), len(e.Owner)) <= maxText &&
+		e.ttl() > 0 && e.TTLMS <= maxTTL.Milliseconds()
 }

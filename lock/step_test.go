@@ -32,7 +32,8 @@ func TestNewerReadsCount(t *testing.T) {
 	}
 	first := heartbeat.Observations{read("a", 1), read("b", 1)}
 	second := heartbeat.Observations{read("a", 1), read("b", 3), read("c", 2)}
-	for name, got := range map[string]heartbeat.Observations{"the other's": newer(first, second, 0), "its own": newer(second, first, 0)} { // order-free: each alone
+	for name, got := range map[string]heartbeat.Observations{"the other's": newer(first, second, 0),
+		"its own": newer(second, first, 0)} { // order-free: each alone
 		if !slices.Equal(got, second) {
 			t.Errorf("%s are newer: %+v", name, got)
 		}
@@ -133,7 +134,8 @@ func FuzzDecodeTable(f *testing.F) {
 		if _, err := decodeTable(again); err != nil {
 			t.Fatalf("%s is read, and what is written of it is not: %v", data, err)
 		}
-		if next := was.with(entry{ID: "fresh", Heartbeat: "p", TTLMS: 1}); len(next.Waiters) <= maxWaiting && !was.has("fresh") {
+		if next := was.with(entry{ID: "fresh", Heartbeat: "p", TTLMS: 1}); len(next.Waiters) <= maxWaiting &&
+			!was.has("fresh") {
 			if err := next.check(); err != nil && err.Error() != "" && len(was.Holders) <= was.Size {
 				t.Fatalf("with one more: %v", err)
 			}
@@ -146,7 +148,8 @@ func TestStrays(t *testing.T) {
 	t.Parallel()
 	c := &Client{}
 	text := []byte(`{"ttl_ms":1000}`)
-	docs := []store.Doc{{Key: "a", Version: "1", Value: text}, {Key: "b", Version: "1", Value: text}, {Key: "c", Version: "1", Value: []byte("?")}}
+	docs := []store.Doc{{Key: "a", Version: "1", Value: text}, {Key: "b", Version: "1", Value: text},
+		{Key: "c", Version: "1", Value: []byte("?")}}
 	if got := c.strays(docs, 1); len(got) != 0 {
 		t.Errorf("at first sight: %v", got)
 	}
@@ -224,7 +227,8 @@ func TestBounds(t *testing.T) {
 		o    Options
 		good bool
 	}{
-		{Options{TTL: minTTL}, true}, {Options{TTL: minTTL - 1}, false}, {Options{TTL: maxTTL}, true}, {Options{TTL: maxTTL + 1}, false},
+		{Options{TTL: minTTL}, true}, {Options{TTL: minTTL - 1}, false}, {Options{TTL: maxTTL}, true},
+		{Options{TTL: maxTTL + 1}, false},
 		{Options{TTL: minTTL, Owner: long}, true}, {Options{TTL: minTTL, Owner: long + "x"}, false},
 	} {
 		if err := c.o.validate(); (err == nil) != c.good {
@@ -243,7 +247,8 @@ func TestBounds(t *testing.T) {
 		one("a", 4, minTTL):                     false, // newer than the newest
 		one("a", 1, minTTL) + `]}{"holders":[1`: false, // more behind the end
 	} {
-		if _, err := decodeTable([]byte(`{"format":1,"size":2,"token":3,"writes":1,"holders":[` + text + "]}")); (err == nil) != good {
+		if _, err := decodeTable([]byte(`{"format":1,"size":2,"token":3,"writes":1,"holders":[` + text +
+			"]}")); (err == nil) != good {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -256,7 +261,8 @@ func TestWhenATableIsFree(t *testing.T) {
 		size, holders, waiters int
 		free, idle             bool
 	}{
-		{0, 0, 0, true, true}, {1, 0, 0, true, true}, {1, 1, 0, false, false}, {2, 1, 0, true, false}, {2, 1, 1, false, false}, {2, 2, 0, false, false}, {2, 0, 1, false, false},
+		{0, 0, 0, true, true}, {1, 0, 0, true, true}, {1, 1, 0, false, false}, {2, 1, 0, true, false},
+		{2, 1, 1, false, false}, {2, 2, 0, false, false}, {2, 0, 1, false, false},
 	} {
 		table := table{Size: c.size, Holders: make([]entry, c.holders), Waiters: make([]entry, c.waiters)}
 		if table.free() != c.free || table.idle() != c.idle {
@@ -295,11 +301,15 @@ func TestWhatAClaimDoesNext(t *testing.T) {
 		"a try while the store is away": {true, []event{tableRead{now: at, err: store.ErrUnavailable}}, "left"},
 		"a try where one of two is dead": {true, []event{read(taken), seen("pulse0", ""), seen("pulse1", "1")},
 			"look pulse0, look pulse1, write [id1]"},
-		"a try where none is dead": {true, []event{read(taken), seen("pulse0", "1"), seen("pulse1", "1")}, "look pulse0, look pulse1, left"},
-		"a write in doubt":         {false, []event{read(table{}), tableWritten{now: at, outcome: unknown}}, "write [me], wait 100ms"},
-		"a hint of a holder": {false, []event{read(behind(0)), seen("pulse0", "1"), seen("pulse1", "1"), hinted{at, "pulse1"}},
+		"a try where none is dead": {true, []event{read(taken), seen("pulse0", "1"), seen("pulse1", "1")},
+			"look pulse0, look pulse1, left"},
+		"a write in doubt": {false, []event{read(table{}), tableWritten{now: at, outcome: unknown}},
+			"write [me], wait 100ms"},
+		"a hint of a holder": {false, []event{read(behind(0)), seen("pulse0", "1"), seen("pulse1", "1"),
+			hinted{at, "pulse1"}},
 			"look pulse0, look pulse1, wait 1s, look pulse1"},
-		"taken out of the line by somebody": {false, []event{read(behind(0)), seen("pulse0", "1"), seen("pulse1", "1"), hinted{at, ""}, read(taken)},
+		"taken out of the line by somebody": {false, []event{read(behind(0)), seen("pulse0", "1"), seen("pulse1", "1"),
+			hinted{at, ""}, read(taken)},
 			"look pulse0, look pulse1, wait 1s, read, write [id0 id1]"},
 		"far behind": {false, []event{read(behind(8)), seen("pulse0", "1"), seen("pulse1", "1"), seen("pulse9", "1")},
 			"look pulse0, look pulse1, look pulse9, wait 1.1s"},
@@ -321,8 +331,10 @@ func TestWhatAClaimDoesNext(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]outcome{
-		nil: done, store.ErrConflict: refused, store.ErrNotFound: refused, store.ErrUnknown: unknown, store.ErrUnavailable: notDone,
-		store.ErrTooLarge: notDone, store.ErrSession: ended, store.ErrClosed: ended, errors.Join(store.ErrUnknown, store.ErrClosed): unknown,
+		nil: done, store.ErrConflict: refused, store.ErrNotFound: refused, store.ErrUnknown: unknown,
+		store.ErrUnavailable: notDone,
+		store.ErrTooLarge:    notDone, store.ErrSession: ended, store.ErrClosed: ended,
+		errors.Join(store.ErrUnknown, store.ErrClosed): unknown,
 	} {
 		if got := outcomeOf(err); got != want {
 			t.Errorf("%v: %d, want %d", err, got, want)

@@ -101,7 +101,8 @@ func (s *storm) client(number int) {
 		faulty := faults.NewFaulty(s.server.Open(), plan(rand.New(rand.NewPCG(r.Uint64(), 1))))
 		over := make(chan struct{})
 		go s.release(faulty, over)
-		c, err := lock.NewClient(faulty, lock.Options{TTL: stormTTL, NoSessions: number%2 == 0, Clock: protocol.NewProcessClock()})
+		c, err := lock.NewClient(faulty,
+			lock.Options{TTL: stormTTL, NoSessions: number%2 == 0, Clock: protocol.NewProcessClock()})
 		if err != nil {
 			s.t.Error(err)
 			return
@@ -199,7 +200,8 @@ func storming(t *testing.T, seed uint64) {
 	}
 	l := client(t, s.server.Open(), lock.Options{TTL: stormTTL}).Lock("x")
 	h := acquire(t, l)
-	if state, err := l.State(deadline(t)); err != nil || len(state.Holders) != 1 || len(state.Waiting) != 0 || state.Token != h.Token() {
+	if state, err := l.State(deadline(t)); err != nil || len(state.Holders) != 1 || len(state.Waiting) != 0 ||
+		state.Token != h.Token() {
 		t.Errorf("after the storm: %+v, %v", state, err)
 	}
 }

@@ -39,7 +39,8 @@ type OtherQueueError struct{ Has, Asked string }
 
 // Error names both places.
 func (e *OtherQueueError) Error() string {
-	return fmt.Sprintf("the cluster keeps its flows in %s, not in %s: all members of a cluster use one queue", queueText(e.Has), queueText(e.Asked))
+	return fmt.Sprintf("the cluster keeps its flows in %s, not in %s: all members of a cluster use one queue",
+		queueText(e.Has), queueText(e.Asked))
 }
 
 func queueText(place string) string {

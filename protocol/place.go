@@ -33,7 +33,8 @@ const longestSegment = 200
 func Segment(p cluster.PartitionID, also string) string {
 	var b strings.Builder
 	for _, c := range []byte(p) {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._-"+also, c) >= 0 {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("._-"+also, c) >= 0 {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "=%02X", c)

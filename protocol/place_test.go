@@ -75,7 +75,8 @@ func TestTwoQueuesAtOnce(t *testing.T) {
 		wg.Wait()
 		at := must.Get(protocol.At(t.Context(), m.Open()))(t)
 		for i, other := range refused {
-			if mine := []string{"a", "b"}[i%2]; (mine == at.Queue) != (other == "") || other != "" && other != at.Queue {
+			if mine := []string{"a", "b"}[i%2]; (mine == at.Queue) != (other == "") || other != "" &&
+				other != at.Queue {
 				t.Errorf("the place has %q, and a member with %q heard %q", at.Queue, mine, other)
 			}
 		}
@@ -92,7 +93,8 @@ func TestTwoProtocolsAtOnce(t *testing.T) {
 		s := m.Open()
 		t.Cleanup(func() { s.Close() })
 		wg.Go(func() {
-			errs[i] = protocol.Claim(context.Background(), s, protocol.Place{Protocol: []string{"replica", "leader"}[i%2]})
+			errs[i] = protocol.Claim(context.Background(), s,
+				protocol.Place{Protocol: []string{"replica", "leader"}[i%2]})
 		})
 	}
 	wg.Wait()
@@ -103,7 +105,8 @@ func TestTwoProtocolsAtOnce(t *testing.T) {
 		}
 	}
 	if refused[0]+refused[1] != 10 || refused[0]*refused[1] != 0 {
-		t.Errorf("refused %d of replica and %d of leader, want all of one and none of the other", refused[0], refused[1])
+		t.Errorf("refused %d of replica and %d of leader, want all of one and none of the other", refused[0],
+			refused[1])
 	}
 }
 
@@ -112,7 +115,8 @@ func TestDamagedPlace(t *testing.T) {
 	for _, text := range []string{"", "x", "{}", `{"protocol":""}`, `{"protocol":7}`} {
 		s := memory.New().Open()
 		must.Succeed(t, must.Err(s.Put(context.Background(), store.Doc{Key: protocol.PlaceKey, Value: []byte(text)})))
-		if err := protocol.Claim(context.Background(), s, protocol.Place{Protocol: "replica"}); !errors.Is(err, protocol.ErrPlaceDamaged) {
+		if err := protocol.Claim(context.Background(), s, protocol.Place{Protocol: "replica"}); !errors.Is(err,
+			protocol.ErrPlaceDamaged) {
 			t.Errorf("%q: %v", text, err)
 		}
 		s.Close()
@@ -133,7 +137,8 @@ func TestUnknownOutcomeOfAClaim(t *testing.T) {
 	t.Parallel()
 	s := memory.New().Open()
 	t.Cleanup(func() { s.Close() })
-	if err := protocol.Claim(context.Background(), lossy{s}, protocol.Place{Protocol: "replica"}); !errors.Is(err, store.ErrUnknown) {
+	if err := protocol.Claim(context.Background(), lossy{s}, protocol.Place{Protocol: "replica"}); !errors.Is(err,
+		store.ErrUnknown) {
 		t.Fatalf("got %v, want that the outcome is unknown", err)
 	}
 	if err := protocol.Claim(context.Background(), lossy{s}, protocol.Place{Protocol: "replica"}); err != nil {
@@ -166,7 +171,8 @@ func TestAClaimThatIsOvertaken(t *testing.T) {
 	if got := claimed(t, docs, "replica", "nats://q/x"); got != "" {
 		t.Errorf("the place has %q", got)
 	}
-	if at, err := protocol.At(t.Context(), s); at != (protocol.Place{Protocol: "replica", Queue: "nats://q/x"}) || err != nil {
+	if at, err := protocol.At(t.Context(), s); at != (protocol.Place{Protocol: "replica", Queue: "nats://q/x"}) ||
+		err != nil {
 		t.Errorf("the place has %+v, %v", at, err)
 	}
 }
@@ -176,13 +182,15 @@ func TestSegment(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 200)
 	for id, want := range map[cluster.PartitionID]string{ // order-free: each is judged alone
-		"a.b_c-1": "a.b_c-1", "a/b": "a=2Fb", "a#b": "a#b", "\n": "=0A", "=0A": "=3D0A", cluster.PartitionID(long): long,
+		"a.b_c-1": "a.b_c-1", "a/b": "a=2Fb", "a#b": "a#b", "\n": "=0A", "=0A": "=3D0A",
+		cluster.PartitionID(long): long,
 	} {
 		if got := protocol.Segment(id, "#"); got != want {
 			t.Errorf("%q: %s, want %s", id, got, want)
 		}
 	}
-	if one, other := protocol.Segment(cluster.PartitionID(long+"1"), ""), protocol.Segment(cluster.PartitionID(long+"2"), ""); len(one) != 65 || one[0] != '@' || one == other {
+	if one, other := protocol.Segment(cluster.PartitionID(long+"1"), ""),
+		protocol.Segment(cluster.PartitionID(long+"2"), ""); len(one) != 65 || one[0] != '@' || one == other {
 		t.Errorf("long IDs become %s and %s", one, other)
 	}
 }

@@ -43,7 +43,10 @@ func (plain) Close() error { return nil }
 
 func TestBatcher(t *testing.T) {
 	t.Parallel()
-	publishtest.Run(t, publishtest.Rig{Open: func(_ *testing.T, s *publishtest.Script) publish.Sink { return plain{s} }})
+	publishtest.Run(t, publishtest.Rig{Open: func(_ *testing.T,
+		s *publishtest.Script) publish.Sink {
+		return plain{s}
+	}})
 }
 
 // wrong is a sink that breaks its contract.
@@ -91,7 +94,8 @@ func TestOutcomesAddUp(t *testing.T) {
 		send wrong
 		want publish.Stats
 	}{
-		"panics":                    {func([]publish.Sample) publish.Outcome { panic("oh") }, publish.Stats{Dropped: 3, Errors: 1}},
+		"panics": {func([]publish.Sample) publish.Outcome { panic("oh") },
+			publish.Stats{Dropped: 3, Errors: 1}},
 		"too many":                  {then(refuse(9, 0)), publish.Stats{Dropped: 3, Errors: 1}},
 		"less than none":            {then(refuse(-9, 0)), publish.Stats{Sent: 3}},
 		"more than there are":       {then(refuse(2, 3)), publish.Stats{Sent: 1, Dropped: 2, Errors: 1}},
@@ -133,7 +137,8 @@ func TestTheBackoffBeginsAgain(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		_ = b.Run(ctx) // it cannot be closed
-		for i, most := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, time.Second, 2 * time.Second} {
+		for i, most := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, time.Second,
+			2 * time.Second} {
 			if d := at[i+1].Sub(at[i]); d < most/2 || d > most {
 				t.Errorf("pause %d is %v, want between %v and %v", i+1, d, most/2, most)
 			}
@@ -155,7 +160,8 @@ func TestOnlyWhatIsLeftIsSentAgain(t *testing.T) {
 			}
 			return publish.Outcome{}
 		}), publish.Options{})
-		b.Publish(publish.Sample{Name: "a"}, publish.Sample{Name: "b"}, publish.Sample{Name: "c"}, publish.Sample{Name: "d"})
+		b.Publish(publish.Sample{Name: "a"}, publish.Sample{Name: "b"}, publish.Sample{Name: "c"},
+			publish.Sample{Name: "d"})
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
 		_ = b.Run(ctx) // it cannot be closed
@@ -205,13 +211,14 @@ func TestASinkMayNotAskForDays(t *testing.T) {
 func TestASinkThatHangsIsAskedAgain(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		asked := 0
-		got := run(t, time.Minute, publish.Options{SendTimeout: 3 * time.Second}, func(ctx context.Context, batch []publish.Sample) publish.Outcome {
-			if asked++; asked > 1 {
-				return publish.Outcome{}
-			}
-			<-ctx.Done()
-			return publish.RetryAll(batch, 0, context.Cause(ctx))
-		})
+		got := run(t, time.Minute, publish.Options{SendTimeout: 3 * time.Second},
+			func(ctx context.Context, batch []publish.Sample) publish.Outcome {
+				if asked++; asked > 1 {
+					return publish.Outcome{}
+				}
+				<-ctx.Done()
+				return publish.RetryAll(batch, 0, context.Cause(ctx))
+			})
 		if want := (publish.Stats{Sent: 1, Errors: 1}); got != want || asked != 2 {
 			t.Errorf("%+v after %d attempts", got, asked)
 		}
@@ -223,7 +230,9 @@ func TestTheNextRefusedLoginHasItsOwnPatience(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		said := then(func([]publish.Sample) publish.Outcome { return publish.Outcome{} }, expel,
 			func([]publish.Sample) publish.Outcome { return publish.Outcome{} }, expel)
-		b := publish.NewBatcher("x", patient(func(_ context.Context, batch []publish.Sample) publish.Outcome { return said(batch) }), publish.Options{})
+		b := publish.NewBatcher("x",
+			patient(func(_ context.Context, batch []publish.Sample) publish.Outcome { return said(batch) }),
+			publish.Options{})
 		ctx, stop := context.WithTimeout(t.Context(), 4*time.Hour)
 		defer stop()
 		for _, at := range []time.Duration{0, time.Hour, 3 * time.Hour} {
@@ -252,10 +261,12 @@ func TestASinkThatEndsLeavesTheOthers(t *testing.T) {
 		defer stop()
 		all.Publish(publish.Sample{})
 		time.AfterFunc(time.Minute, func() { all.Publish(publish.Sample{}) })
-		if err := all.Run(ctx); !errors.Is(err, publish.ErrReaderGone) || strings.Contains(err.Error(), "good") || sent != 2 {
+		if err := all.Run(ctx); !errors.Is(err, publish.ErrReaderGone) || strings.Contains(err.Error(), "good") ||
+			sent != 2 {
 			t.Errorf("%d were sent, %v", sent, err)
 		}
-		if got, want := all.Stats(), (publish.Stats{Sent: 2, Dropped: 2, Errors: 1}); got != want || len(publish.Sinks(publish.Named("all", all))) != 2 {
+		if got, want := all.Stats(), (publish.Stats{Sent: 2, Dropped: 2, Errors: 1}); got != want ||
+			len(publish.Sinks(publish.Named("all", all))) != 2 {
 			t.Errorf("together %+v, want %+v", got, want)
 		}
 	})

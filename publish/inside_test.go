@@ -16,8 +16,9 @@ import (
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	want := Options{
-		Queue: 10_000, Batch: 500, FlushEvery: 100 * time.Millisecond, FlushTimeout: 2 * time.Second, SendTimeout: 10 * time.Second,
-		RetryMin: 50 * time.Millisecond, RetryMax: 5 * time.Second,
+		Queue: 10_000, Batch: 500, FlushEvery: 100 * time.Millisecond, FlushTimeout: 2 * time.Second,
+		SendTimeout: 10 * time.Second,
+		RetryMin:    50 * time.Millisecond, RetryMax: 5 * time.Second,
 	}
 	if got := (Options{}).withDefaults(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -99,7 +99,8 @@ func (w *Writer) writeAll(hard context.Context, b []byte) ([]byte, error) {
 
 // retryable reports whether a failed write may succeed later: the sink would block, or its disk or quota is full.
 func retryable(err error) bool {
-	for _, e := range []error{syscall.EAGAIN, syscall.EINTR, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOBUFS, io.ErrShortWrite} {
+	for _, e := range []error{syscall.EAGAIN, syscall.EINTR, syscall.ENOSPC, syscall.EDQUOT, syscall.ENOBUFS,
+		io.ErrShortWrite} {
 		if errors.Is(err, e) {
 			return true
 		}

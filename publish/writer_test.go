@@ -27,7 +27,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func sample(name string, v float64) Sample {
-	return Sample{Name: name, Tags: map[string]string{"b": "2", "a": "1"}, Points: []Point{{AtMS: 1795190400123, Value: v}}}
+	return Sample{Name: name, Tags: map[string]string{"b": "2", "a": "1"},
+		Points: []Point{{AtMS: 1795190400123, Value: v}}}
 }
 
 func TestLineIsTheJSONOfTheDocument(t *testing.T) {
@@ -36,11 +37,13 @@ func TestLineIsTheJSONOfTheDocument(t *testing.T) {
 		in   Sample
 		want string
 	}{
-		"tags sorted": {sample("host.load1", 0.42), `{"name":"host.load1","tags":{"a":"1","b":"2"},"points":[[1795190400123,0.42]]}`},
-		"empty":       {Sample{Name: "x"}, `{"name":"x","tags":{},"points":[]}`},
-		"not finite":  {Sample{Name: "x", Points: []Point{{1, math.Inf(1)}}}, `{"name":"x","tags":{},"points":[[1,null]]}`},
-		"plain html":  {Sample{Name: "a<b>&c"}, `{"name":"a<b>&c","tags":{},"points":[]}`},
-		"newline":     {Sample{Name: "a\nb"}, `{"name":"a\nb","tags":{},"points":[]}`},
+		"tags sorted": {sample("host.load1", 0.42),
+			`{"name":"host.load1","tags":{"a":"1","b":"2"},"points":[[1795190400123,0.42]]}`},
+		"empty": {Sample{Name: "x"}, `{"name":"x","tags":{},"points":[]}`},
+		"not finite": {Sample{Name: "x", Points: []Point{{1, math.Inf(1)}}},
+			`{"name":"x","tags":{},"points":[[1,null]]}`},
+		"plain html": {Sample{Name: "a<b>&c"}, `{"name":"a<b>&c","tags":{},"points":[]}`},
+		"newline":    {Sample{Name: "a\nb"}, `{"name":"a\nb","tags":{},"points":[]}`},
 	} {
 		var buf bytes.Buffer
 		must.Succeed(t, appendLine(&buf, c.in))
@@ -176,7 +179,8 @@ func TestFullDiskIsTriedAgainAndCounted(t *testing.T) {
 	}
 	defer full.Close()
 	synctest.Test(t, func(t *testing.T) { // by the bubble's clock, however busy the machine is
-		w := NewWriter("full", struct{ io.Writer }{full}, Options{FlushTimeout: 50 * time.Millisecond, RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond})
+		w := NewWriter("full", struct{ io.Writer }{full},
+			Options{FlushTimeout: 50 * time.Millisecond, RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond})
 		w.Publish(sample("a", 1))
 		ctx, stop := context.WithCancel(t.Context())
 		stop()
@@ -211,7 +215,8 @@ func TestNoLineTornLostOrDoubledByPassingErrors(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		to := &moody{t: rt}
-		w := NewWriter("moody", to, Options{Batch: rapid.IntRange(1, 5).Draw(rt, "batch"), RetryMin: 1, RetryMax: 1, FlushEvery: 1, FlushTimeout: time.Minute})
+		w := NewWriter("moody", to, Options{Batch: rapid.IntRange(1, 5).Draw(rt, "batch"), RetryMin: 1, RetryMax: 1,
+			FlushEvery: 1, FlushTimeout: time.Minute})
 		n := rapid.IntRange(0, 12).Draw(rt, "samples")
 		var want bytes.Buffer
 		for i := range n {

@@ -25,7 +25,8 @@ func weather(t *testing.T, args ...string) (output string, code int) {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), asBinary+"=yes")
-	if err := os.WriteFile(filepath.Join(cmd.Dir, "home.yaml"), []byte("type: station\nconfig: {city: Home, town: x}\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(cmd.Dir, "home.yaml"),
+		[]byte("type: station\nconfig: {city: Home, town: x}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, err := cmd.CombinedOutput()

@@ -20,9 +20,11 @@ func TestMinutely(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var rounds atomic.Int64
-		check := rota.NewCheck("check", func(context.Context, *rota.Grant, struct{}) error { rounds.Add(1); return nil })
+		check := rota.NewCheck("check",
+			func(context.Context, *rota.Grant, struct{}) error { rounds.Add(1); return nil })
 		c := rotatest.New(t)
-		a, b := c.Join(rota.Config{Member: "a", Types: []rota.Type{check}}), c.Join(rota.Config{Member: "b", Types: []rota.Type{check}})
+		a, b := c.Join(rota.Config{Member: "a", Types: []rota.Type{check}}),
+			c.Join(rota.Config{Member: "b", Types: []rota.Type{check}})
 		if err := a.Submit(t.Context(), "minutely", rota.Task{Type: "check", Every: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +59,8 @@ func TestSuspend(t *testing.T) {
 		})
 		runs := func(member string) bool { _, ok := running.Load(member); return ok }
 		var removed atomic.Bool
-		a := c.Join(rota.Config{Types: []rota.Type{work}, Events: rota.Events{Removed: func(string) { removed.Store(true) }}})
+		a := c.Join(rota.Config{Types: []rota.Type{work},
+			Events: rota.Events{Removed: func(string) { removed.Store(true) }}})
 		if err := c.Client(rota.ClientOptions{}).Submit(t.Context(), "job", rota.Task{Type: "work"}); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +72,8 @@ func TestSuspend(t *testing.T) {
 		a.Suspend()
 		time.Sleep(30 * time.Second)
 		if synctest.Wait(); runs("member-1") || !runs("member-2") {
-			t.Errorf("after 30 s without a sign of life of member-1: it runs %t, member-2 runs %t", runs("member-1"), runs("member-2"))
+			t.Errorf("after 30 s without a sign of life of member-1: it runs %t, member-2 runs %t", runs("member-1"),
+				runs("member-2"))
 		}
 		a.Resume()
 		time.Sleep(10 * time.Second)

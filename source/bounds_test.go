@@ -37,19 +37,25 @@ func TestMaximaAreAllowed(t *testing.T) {
 	for name, c := range map[string]struct {
 		path, good, bad, want string
 	}{
-		"period":  {"a.yaml", "type: noop\nevery: 8784h\n", "type: noop\nevery: 8784h0m1s\n", "is too long (at most 8784h, a year)"},
-		"tags":    {"a.yaml", labels(cluster.MaxLabels), labels(cluster.MaxLabels + 1), "at most 64 are allowed"},
-		"keys":    {"a.json", keys(cluster.MaxPartitions), keys(cluster.MaxPartitions + 1), "between 1 and 100000 are allowed"},
-		"retries": {"a.yaml", "type: noop\nevery: 1s\nretry: {min: 5m}\n", "type: noop\nevery: 1s\nretry: {min: 300001ms}\n", "it is above the maximum"},
-		"tag":     {"a.json", `{"type":"tail","tags":{"a":"` + strings.Repeat("x", cluster.MaxText) + `"}}`, `{"type":"tail","tags":{"a":"` + strings.Repeat("x", cluster.MaxText+1) + `"}}`, "tags.a: "},
+		"period": {"a.yaml", "type: noop\nevery: 8784h\n", "type: noop\nevery: 8784h0m1s\n",
+			"is too long (at most 8784h, a year)"},
+		"tags": {"a.yaml", labels(cluster.MaxLabels), labels(cluster.MaxLabels + 1), "at most 64 are allowed"},
+		"keys": {"a.json", keys(cluster.MaxPartitions), keys(cluster.MaxPartitions + 1),
+			"between 1 and 100000 are allowed"},
+		"retries": {"a.yaml", "type: noop\nevery: 1s\nretry: {min: 5m}\n",
+			"type: noop\nevery: 1s\nretry: {min: 300001ms}\n", "it is above the maximum"},
+		"tag": {"a.json", `{"type":"tail","tags":{"a":"` + strings.Repeat("x", cluster.MaxText) + `"}}`,
+			`{"type":"tail","tags":{"a":"` + strings.Repeat("x", cluster.MaxText+1) + `"}}`, "tags.a: "},
 		"catch up": {
-			"a.yaml", "type: noop\nevery: 1m\ncatch_up: once\n", "type: noop\nevery: 59s\ncatch_up: once\n", "rounds are kept from a period of",
+			"a.yaml", "type: noop\nevery: 1m\ncatch_up: once\n", "type: noop\nevery: 59s\ncatch_up: once\n",
+			"rounds are kept from a period of",
 		},
 	} {
 		if _, _, err := source.Parse(c.path, []byte(c.good), types()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, _, err := source.Parse(c.path, []byte(c.bad), types()); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := source.Parse(c.path, []byte(c.bad), types()); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}
 	}
@@ -88,7 +94,10 @@ func TestALongMessageIsCut(t *testing.T) {
 	t.Parallel()
 	message := func(n int) string {
 		all := types()
-		all["long"] = work.Type{Name: "long", New: func(work.Definition) (work.Runner, error) { return nil, errors.New(strings.Repeat("ä", n)) }}
+		all["long"] = work.Type{Name: "long", New: func(work.Definition) (work.Runner, error) {
+			return nil,
+				errors.New(strings.Repeat("ä", n))
+		}}
 		_, _, err := source.Parse("a.yaml", []byte("type: long\n"), all)
 		var m *source.MalformedError
 		if !errors.As(err, &m) {

@@ -21,7 +21,8 @@ func (d *decoder) config(def *work.Definition, config *node) {
 	}
 	def.Config = config.encode()
 	if len(def.Config) > cluster.MaxDefinition {
-		d.fail(d.find("config"), fmt.Sprintf("config: %d bytes, at most %d are allowed", len(def.Config), cluster.MaxDefinition), "")
+		d.fail(d.find("config"), fmt.Sprintf("config: %d bytes, at most %d are allowed", len(def.Config),
+			cluster.MaxDefinition), "")
 	}
 }
 

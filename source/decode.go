@@ -79,7 +79,8 @@ func (d *decoder) unknown(p pair, prefix string, known []string) {
 	case d.node:
 		hint = d.jobHint(p.key, known)
 	case p.key == "tasks" || p.key == "edges":
-		d.fail(p.place, fmt.Sprintf("%q: this file defines one task", p.key), "give each task a file of its own; a job of several tasks is for rota job submit, and rota validate FILE checks it")
+		d.fail(p.place, fmt.Sprintf("%q: this file defines one task", p.key),
+			"give each task a file of its own; a job of several tasks is for rota job submit, and rota validate FILE checks it")
 		return
 	case p.key == "name" && d.several():
 		hint = `did you mean "id"?`

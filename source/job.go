@@ -15,7 +15,8 @@ import (
 // missing from the table: their config is not checked; nil accepts none. The spec's Source is left empty, as for a job
 // that a client submits. The error is a *[MalformedError]; with one, the spec is empty and the id comes from the file's
 // name.
-func ParseJob(name string, data []byte, types work.Types, foreign func(name string) bool) (cluster.JobID, cluster.JobSpec, error) {
+func ParseJob(name string, data []byte, types work.Types, foreign func(name string) bool) (cluster.JobID,
+	cluster.JobSpec, error) {
 	id := ID(name)
 	if !Extension(name) {
 		return id, cluster.JobSpec{}, CheckFile(name)
@@ -154,7 +155,8 @@ func (d *jobDecoder) namedTwice() {
 			continue
 		}
 		if first, ok := seen[t.spec.Name]; ok {
-			d.fail(t.valueAt("name", ""), fmt.Sprintf("two tasks are named %q, the first in line %d", t.spec.Name, first.find("name").line), "another name")
+			d.fail(t.valueAt("name", ""), fmt.Sprintf("two tasks are named %q, the first in line %d", t.spec.Name,
+				first.find("name").line), "another name")
 			continue
 		}
 		seen[t.spec.Name] = t
@@ -185,7 +187,8 @@ type edgeEnd struct {
 
 // read reads the task at a place of the list.
 func (d *jobDecoder) read(i int, n *node) *taskDecoder {
-	t := &taskDecoder{decoder: &decoder{file: d.file, types: d.types, foreign: d.foreign, root: n, node: true, label: fmt.Sprintf("tasks[%d]: ", i)}}
+	t := &taskDecoder{decoder: &decoder{file: d.file, types: d.types, foreign: d.foreign, root: n, node: true,
+		label: fmt.Sprintf("tasks[%d]: ", i)}}
 	t.spec.Spread = cluster.SpreadPool
 	if n.kind != mapping {
 		t.fail(n.place, n.kind.String()+", want a mapping", "such as {name: load, type: http}")
@@ -243,9 +246,11 @@ var (
 
 // checkSpread refuses fields that the spread has no use for.
 func (t *taskDecoder) checkSpread() {
-	wrong, why, hint := ofSlots, "is for spread pool, and this one is "+t.spec.Spread.String(), "drop it, or drop spread: a task of a job runs on slots"
+	wrong, why, hint := ofSlots, "is for spread pool, and this one is "+t.spec.Spread.String(),
+		"drop it, or drop spread: a task of a job runs on slots"
 	if t.spec.Spread == cluster.SpreadPool {
-		wrong, why, hint = ofPlaces, "is not for spread pool: its slots are interchangeable", "drop it, or write spread: single"
+		wrong, why, hint = ofPlaces, "is not for spread pool: its slots are interchangeable",
+			"drop it, or write spread: single"
 	}
 	for _, name := range wrong {
 		if p, ok := t.root.get(name); ok {
@@ -256,7 +261,8 @@ func (t *taskDecoder) checkSpread() {
 		return
 	}
 	if t.spec.Handover == cluster.HandoverNoGap {
-		t.fail(t.valueAt("handover", ""), "handover: a slot runs one thing at a time: no-gap is not for spread pool", "at-most-one or fast")
+		t.fail(t.valueAt("handover", ""), "handover: a slot runs one thing at a time: no-gap is not for spread pool",
+			"at-most-one or fast")
 	}
 	if t.spec.Max != 0 && t.spec.Max < t.spec.Min {
 		t.fail(t.valueAt("max", ""), fmt.Sprintf("max: %d is below min, which is %d", t.spec.Max, t.spec.Min), "")

@@ -39,10 +39,12 @@ func TestJobScripts(t *testing.T) {
 }
 
 func describeJob(id cluster.JobID, spec cluster.JobSpec) string {
-	s := fmt.Sprintf("%s: version=%q scheduler=%s coverage=%t percent=%d batch=%t\n", id, spec.Version, spec.Scheduler, spec.Coverage,
+	s := fmt.Sprintf("%s: version=%q scheduler=%s coverage=%t percent=%d batch=%t\n", id, spec.Version, spec.Scheduler,
+		spec.Coverage,
 		spec.Percent, spec.Batch)
 	for _, t := range spec.Tasks {
-		s += fmt.Sprintf("%s: %s %s min=%d max=%d percent=%d weight=%d %s attempts=%d %v %s", t.Name, t.Type, t.Spread, t.Min, t.Max, t.Percent, t.Weight,
+		s += fmt.Sprintf("%s: %s %s min=%d max=%d percent=%d weight=%d %s attempts=%d %v %s", t.Name, t.Type, t.Spread,
+			t.Min, t.Max, t.Percent, t.Weight,
 			t.Handover, t.MaxAttempts, t.Partitions, t.Definition)
 		if t.Repartition {
 			s += " repartition"
@@ -72,7 +74,8 @@ func TestJobsThatAreRead(t *testing.T) {
 				names[k] = fmt.Sprintf(`"t%d"`, a)
 			}
 			edges += len(names)
-			tasks = append(tasks, fmt.Sprintf(`{"name": "t%d", "type": "tail", "max": %d, "after": [%s]}`, i, i+1, strings.Join(names, ", ")))
+			tasks = append(tasks, fmt.Sprintf(`{"name": "t%d", "type": "tail", "max": %d, "after": [%s]}`, i, i+1,
+				strings.Join(names, ", ")))
 		}
 		text := `{"scheduler": "greedy", "tasks": [` + strings.Join(tasks, ", ") + `]}`
 		_, a, errA := source.ParseJob("j.json", []byte(text), types(), nil)
@@ -97,9 +100,11 @@ func TestJobsThatAreRead(t *testing.T) {
 func FuzzJob(f *testing.F) {
 	for _, s := range []string{
 		"id: j\nscheduler: greedy\ntasks:\n- {name: a, type: tail}\n- {name: b, type: my.type, after: [a], max: 2}\n",
-		"tasks: [{name: a, type: tail, after: b}, {name: b, type: tail, after: a}]", "tasks: []", "tasks:\n- x", "type: noop",
+		"tasks: [{name: a, type: tail, after: b}, {name: b, type: tail, after: a}]", "tasks: []", "tasks:\n- x",
+		"type: noop",
 		"scheduler: percentage\ntasks: [{name: a, type: tail, percent: 60}, {name: b, type: tail, percent: 60}]",
-		"tasks: [{name: a, type: check, spread: single, config: {url: x}}]", `{"tasks":[{"name":"a","type":"tail"},{"name":"a","type":"tail"}]}`,
+		"tasks: [{name: a, type: check, spread: single, config: {url: x}}]",
+		`{"tasks":[{"name":"a","type":"tail"},{"name":"a","type":"tail"}]}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -125,7 +130,8 @@ func flowTypes() work.Types {
 	all := types()
 	accepts := all["noop"].New
 	for name, s := range map[string]work.Segments{
-		"read": {Out: "order"}, "name": {In: "order", Out: "text"}, "pass": {In: work.AnySegments, Out: work.AnySegments},
+		"read": {Out: "order"}, "name": {In: "order", Out: "text"},
+		"pass": {In: work.AnySegments, Out: work.AnySegments},
 		"keep": {In: "order", Out: "order", Keyed: true}, "write": {In: "order"},
 	} {
 		all[name] = work.Type{Name: name, Segments: &s, New: accepts}
@@ -210,7 +216,8 @@ func TestReadTask(t *testing.T) {
 		``:                                                "unexpected end of JSON input",
 	} {
 		spec, err := source.ReadTask("t", []byte(in), all)
-		if want == "" && (err != nil || len(spec.Tasks) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && (err != nil || len(spec.Tasks) != 1) || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %q", in, err, want)
 		}
 		if err != nil && strings.Contains(err.Error(), "t:1:") {
@@ -246,26 +253,32 @@ func types() work.Types {
 		}
 		var errs []error
 		if !strings.HasPrefix(c.URL, "https://") {
-			errs = append(errs, &work.ConfigError{Path: "config.url", Err: fmt.Errorf("%q is not https", c.URL), Hint: "begin it with https://"})
+			errs = append(errs, &work.ConfigError{Path: "config.url", Err: fmt.Errorf("%q is not https", c.URL),
+				Hint: "begin it with https://"})
 		}
 		for i, s := range c.Expect.Status {
 			if s < 100 {
-				errs = append(errs, &work.ConfigError{Path: fmt.Sprintf("config.expect.status[%d]", i), Err: fmt.Errorf("%d is not a status", s)})
+				errs = append(errs, &work.ConfigError{Path: fmt.Sprintf("config.expect.status[%d]", i),
+					Err: fmt.Errorf("%d is not a status", s)})
 			}
 		}
 		for k := range c.Headers {
 			if strings.Contains(k, " ") {
-				errs = append(errs, &work.ConfigError{Path: "config.headers." + k, Err: errors.New("unknown field"), Hint: "no spaces"})
+				errs = append(errs, &work.ConfigError{Path: "config.headers." + k, Err: errors.New("unknown field"),
+					Hint: "no spaces"})
 			}
 		}
 		return work.RunnerFunc(nil), errors.Join(errs...)
 	}
 	accepts := func(work.Definition) (work.Runner, error) { return work.RunnerFunc(nil), nil }
 	return work.Types{
-		"check":          {Name: "check", Periodic: true, DefaultEvery: time.Minute, New: check},
-		"noop":           {Name: "noop", Periodic: true, New: accepts},
-		"tail":           {Name: "tail", New: accepts, Stays: true},
-		"plain":          {Name: "plain", New: func(work.Definition) (work.Runner, error) { return nil, errors.New("no luck\ntoday") }},
+		"check": {Name: "check", Periodic: true, DefaultEvery: time.Minute, New: check},
+		"noop":  {Name: "noop", Periodic: true, New: accepts},
+		"tail":  {Name: "tail", New: accepts, Stays: true},
+		"plain": {Name: "plain", New: func(work.Definition) (work.Runner, error) {
+			return nil,
+				errors.New("no luck\ntoday")
+		}},
 		"wild":           {Name: "wild", New: func(work.Definition) (work.Runner, error) { panic("wild") }},
 		"rota.directory": {Name: "rota.directory", New: accepts},
 	}

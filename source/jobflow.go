@@ -35,7 +35,8 @@ func (t *taskDecoder) fromTo(v *node) (message, hint string) {
 				{"by", textTo(&in.By)},
 			})
 		} else {
-			t.fail(item.place, fmt.Sprintf("from: %s, want the name of a task or a mapping", item.kind), "from: {task: read, shards: 4}")
+			t.fail(item.place, fmt.Sprintf("from: %s, want the name of a task or a mapping", item.kind),
+				"from: {task: read, shards: 4}")
 			continue
 		}
 		if in.Task == "" {
@@ -72,7 +73,8 @@ func (d *jobDecoder) flowEdges(s *cluster.JobSpec) {
 			case slices.ContainsFunc(t.ingress[:i], func(o ingress) bool { return o.Task == in.Task }):
 				t.fail(in.place, fmt.Sprintf("from: duplicate task %q", in.Task), "drop one of them")
 			case d.task(in.Task).spec.Spread != cluster.SpreadPool:
-				t.fail(in.place, fmt.Sprintf("from: the task %s is of spread %s", in.Task, d.task(in.Task).spec.Spread), "only tasks of spread pool hand on segments")
+				t.fail(in.place, fmt.Sprintf("from: the task %s is of spread %s", in.Task, d.task(in.Task).spec.Spread),
+					"only tasks of spread pool hand on segments")
 			default:
 				s.Edges = append(s.Edges, cluster.Edge{From: in.Task, To: t.spec.Name})
 			}
@@ -94,9 +96,11 @@ func (d *jobDecoder) fitSegments() {
 			switch {
 			case !from.typed || !t.typed || t.segments == nil:
 			case from.segments == nil || from.segments.Out == "":
-				t.fail(in.place, fmt.Sprintf("from: the type of task %s, %s, puts out no segments", in.Task, from.spec.Type), "after: "+in.Task+" waits for its end")
+				t.fail(in.place, fmt.Sprintf("from: the type of task %s, %s, puts out no segments", in.Task,
+					from.spec.Type), "after: "+in.Task+" waits for its end")
 			case !fits(from.segments.Out, t.segments.In):
-				t.fail(in.place, fmt.Sprintf("from: task %s puts out %s, and type %s takes %s", in.Task, from.segments.Out, t.spec.Type, t.segments.In), "")
+				t.fail(in.place, fmt.Sprintf("from: task %s puts out %s, and type %s takes %s", in.Task,
+					from.segments.Out, t.spec.Type, t.segments.In), "")
 			}
 		}
 		d.faults = appendNew(d.faults, t.faults)
@@ -112,17 +116,21 @@ func (t *taskDecoder) fitStage() {
 	parts, hasParts := t.root.get("parts")
 	switch takes := len(t.ingress) > 0; {
 	case hasParts && takes:
-		t.fail(parts.place, "parts: only a task that reads from outside has parts", "shards of from says in how many parts it takes")
+		t.fail(parts.place, "parts: only a task that reads from outside has parts",
+			"shards of from says in how many parts it takes")
 	case !t.typed:
 	case t.segments == nil && takes:
-		t.fail(t.find("from"), fmt.Sprintf("from: type %s takes no segments", t.spec.Type), "after: waits for the end of a task")
+		t.fail(t.find("from"), fmt.Sprintf("from: type %s takes no segments", t.spec.Type),
+			"after: waits for the end of a task")
 	case t.segments == nil && hasParts:
 		t.fail(parts.place, fmt.Sprintf("parts: type %s reads no segments", t.spec.Type), "drop it")
 	case t.segments == nil:
 	case t.segments.In == "" && takes:
-		t.fail(t.find("from"), fmt.Sprintf("from: type %s reads from outside and takes no segments", t.spec.Type), "drop from")
+		t.fail(t.find("from"), fmt.Sprintf("from: type %s reads from outside and takes no segments", t.spec.Type),
+			"drop from")
 	case t.segments.In != "" && !takes:
-		t.fail(t.root.place, fmt.Sprintf("type %s takes segments, and from is missing", t.spec.Type), "from: {task: NAME}")
+		t.fail(t.root.place, fmt.Sprintf("type %s takes segments, and from is missing", t.spec.Type),
+			"from: {task: NAME}")
 	}
 }
 
@@ -144,7 +152,8 @@ func (t *taskDecoder) fitKeys() {
 		switch {
 		case !t.keyed:
 		case in.By == "":
-			t.fail(in.place, fmt.Sprintf("from: the task is keyed, and what it takes from %s has no key", in.Task), "from: {task: "+in.Task+", by: FIELD}")
+			t.fail(in.place, fmt.Sprintf("from: the task is keyed, and what it takes from %s has no key", in.Task),
+				"from: {task: "+in.Task+", by: FIELD}")
 		case in.Shards != t.ingress[0].Shards:
 			t.fail(in.place, fmt.Sprintf("from: the task is keyed, and what it takes from %s has other shards than what it takes from %s", in.Task, t.ingress[0].Task), "give both as many shards")
 		}
@@ -156,7 +165,9 @@ func (t *taskDecoder) fitKeys() {
 func (d *jobDecoder) mixed() {
 	for _, t := range d.tasks {
 		if len(t.after) > 0 {
-			t.fail(t.after[0].place, "after: a task of this job takes segments with from, which needs all of them to run at once", "split the job in two, or use from alone")
+			t.fail(t.after[0].place,
+				"after: a task of this job takes segments with from, which needs all of them to run at once",
+				"split the job in two, or use from alone")
 			d.faults = appendNew(d.faults, t.faults)
 		}
 	}
@@ -176,7 +187,8 @@ func (d *jobDecoder) edges(s *cluster.JobSpec) {
 			case seen[from.name]:
 				t.fail(from.place, fmt.Sprintf("after: duplicate task %q", from.name), "drop one of them")
 			case d.task(from.name).spec.Spread != cluster.SpreadPool:
-				t.fail(from.place, fmt.Sprintf("after: the task %s is of spread %s", from.name, d.task(from.name).spec.Spread), "only tasks of spread pool are served in order")
+				t.fail(from.place, fmt.Sprintf("after: the task %s is of spread %s", from.name,
+					d.task(from.name).spec.Spread), "only tasks of spread pool are served in order")
 			default:
 				s.Edges = append(s.Edges, cluster.Edge{From: from.name, To: t.spec.Name})
 			}
@@ -212,12 +224,14 @@ func (d *jobDecoder) cycle(s *cluster.JobSpec) {
 		t := d.task(names[i+1])
 		for _, from := range t.after {
 			if from.name == names[i] {
-				t.fail(from.place, "after: the tasks wait for each other: "+strings.Join(names, " → "), "drop one of these")
+				t.fail(from.place, "after: the tasks wait for each other: "+strings.Join(names, " → "),
+					"drop one of these")
 			}
 		}
 		for _, in := range t.ingress {
 			if in.Task == names[i] {
-				t.fail(in.place, "from: the tasks take from each other: "+strings.Join(names, " → "), "drop one of these")
+				t.fail(in.place, "from: the tasks take from each other: "+strings.Join(names, " → "),
+					"drop one of these")
 			}
 		}
 		d.faults = appendNew(d.faults, t.faults)
@@ -236,14 +250,17 @@ func (d *jobDecoder) percentages(s *cluster.JobSpec) {
 		sum += t.spec.Percent
 		switch {
 		case !byPercent:
-			t.fail(p.place, "percent: the scheduler of the job is "+s.Scheduler.String(), "write scheduler: percentage above tasks, or drop it")
+			t.fail(p.place, "percent: the scheduler of the job is "+s.Scheduler.String(),
+				"write scheduler: percentage above tasks, or drop it")
 		case was <= 100 && sum > 100:
-			t.fail(p.value.place, fmt.Sprintf("percent: with the tasks before it comes to %d, at most 100 are allowed", sum), "")
+			t.fail(p.value.place, fmt.Sprintf("percent: with the tasks before it comes to %d, at most 100 are allowed",
+				sum), "")
 		}
 		d.faults = appendNew(d.faults, t.faults)
 	}
 	if byPercent && sum == 0 && len(d.faults) == 0 {
-		d.fail(d.valueAt("scheduler", ""), "scheduler: percentage, but no task has a percent", "add percent to the tasks, or choose round-robin or greedy")
+		d.fail(d.valueAt("scheduler", ""), "scheduler: percentage, but no task has a percent",
+			"add percent to the tasks, or choose round-robin or greedy")
 	}
 }
 

@@ -32,7 +32,8 @@ func (f *file) jsonFault(err error) error {
 	offset := min(max(int(se.Offset)-1, 0), len(f.data)-1)
 	message := "it is not JSON: " + se.Error()
 	if strings.Contains(message, "unexpected end") {
-		return f.fault(f.at(len(strings.TrimRight(f.data, " \t\r\n"))), message, "a bracket, brace or quote is not closed")
+		return f.fault(f.at(len(strings.TrimRight(f.data, " \t\r\n"))), message,
+			"a bracket, brace or quote is not closed")
 	}
 	hint := ""
 	switch before := strings.TrimRight(f.data[:offset], " \t\r\n"); {
@@ -141,7 +142,8 @@ const maxNumber = 400
 func (f *file) decimal(out *node, s string) (*node, error) {
 	out.kind = number
 	if len(s) > maxNumber {
-		return nil, f.fault(out.place, fmt.Sprintf("a number of %d characters, at most %d are allowed", len(s), maxNumber), "put it into quotes if it is a text")
+		return nil, f.fault(out.place, fmt.Sprintf("a number of %d characters, at most %d are allowed", len(s),
+			maxNumber), "put it into quotes if it is a text")
 	}
 	if i, ok := new(big.Int).SetString(s, 10); ok {
 		out.json = i.String()

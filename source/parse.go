@@ -92,7 +92,8 @@ func ReadTask(id cluster.JobID, data []byte, types work.Types) (cluster.JobSpec,
 	_, every := root.get("every")
 	_, cron := root.get("cron")
 	if kind := types[t.spec.Type]; kind.Periodic && kind.DefaultEvery == 0 && !every && !cron {
-		t.fail(place{}, fmt.Sprintf("type %s is periodic and has no period of its own", kind.Name), "give it every, or a cron line")
+		t.fail(place{}, fmt.Sprintf("type %s is periodic and has no period of its own", kind.Name),
+			"give it every, or a cron line")
 	}
 	return t.jobOf(id, t.spec)
 }
@@ -148,7 +149,8 @@ func (e *MalformedError) text() string {
 func (e *MalformedError) Record() journal.Record {
 	return journal.Record{
 		Kind: journal.Malformed, Partition: string(ID(e.Path)), Message: e.text(),
-		Storage: &journal.Storage{Type: cmp.Or(e.Storage, "directory"), Path: e.Path, Line: e.Line, Column: e.Column, Lines: e.Lines},
+		Storage: &journal.Storage{Type: cmp.Or(e.Storage, "directory"), Path: e.Path, Line: e.Line, Column: e.Column,
+			Lines: e.Lines},
 	}
 }
 

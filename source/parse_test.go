@@ -25,34 +25,44 @@ func TestBoundsOfAFile(t *testing.T) {
 	}
 	many := `{"type":"noop","spread":"partitioned","partitions":[` + strings.Join(keys, ",") + `]}`
 	for name, c := range map[string]struct{ path, in, want string }{
-		"too many bytes":     {"a.yaml", "type: noop\n#" + strings.Repeat("x", source.MaxFile), "a.yaml: 1048588 bytes; a definition has at most 1048576"},
-		"too many lines":     {"a.yaml", "type: noop\n" + strings.Repeat("\n", 5000), "a.yaml:5001:1: 5001 lines; a definition in YAML has at most 5000 (write it as JSON)"},
-		"a long list":        {"a.yaml", "type: noop\nconfig:\n  a:\n" + strings.Repeat("  - x\n", 99), ""},
-		"enough lines":       {"a.yaml", "type: noop\n" + strings.Repeat("\n", 4999), ""},
-		"many keys in JSON":  {"a.json", many, ""},
-		"too big a config":   {"a.json", `{"type":"noop","config":{"a":"` + strings.Repeat("x", cluster.MaxDefinition) + `"}}`, "at most 262144 are allowed"},
-		"too big with tags":  {"a.json", `{"type":"noop","tags":{"a":"b"},"config":{"a":"` + strings.Repeat("x", cluster.MaxDefinition-10) + `"}}`, "at most 262144 are allowed"},
+		"too many bytes": {"a.yaml", "type: noop\n#" + strings.Repeat("x", source.MaxFile),
+			"a.yaml: 1048588 bytes; a definition has at most 1048576"},
+		"too many lines": {"a.yaml", "type: noop\n" + strings.Repeat("\n", 5000),
+			"a.yaml:5001:1: 5001 lines; a definition in YAML has at most 5000 (write it as JSON)"},
+		"a long list":       {"a.yaml", "type: noop\nconfig:\n  a:\n" + strings.Repeat("  - x\n", 99), ""},
+		"enough lines":      {"a.yaml", "type: noop\n" + strings.Repeat("\n", 4999), ""},
+		"many keys in JSON": {"a.json", many, ""},
+		"too big a config": {"a.json", `{"type":"noop","config":{"a":"` + strings.Repeat("x", cluster.MaxDefinition) +
+			`"}}`, "at most 262144 are allowed"},
+		"too big with tags": {"a.json", `{"type":"noop","tags":{"a":"b"},"config":{"a":"` +
+			strings.Repeat("x", cluster.MaxDefinition-10) + `"}}`, "at most 262144 are allowed"},
 		"deep stack in YAML": {"a.yaml", strings.Repeat("[", source.MaxFile), "a.yaml:1:51: it is nested too deep"},
-		"deep stack in JSON": {"a.json", strings.Repeat("[", source.MaxFile), "a.json:1:10001: it is not JSON: invalid character '[' exceeded max depth"},
-		"a lone return":      {"a.yaml", "type: noop\revery: 1s", "a.yaml:1:11: a control character, U+000D"},
-		"a long name":        {strings.Repeat("x", 129) + ".yaml", "type: noop", "129 characters, at most 128"},
-		"a long duration":    {"a.yaml", "type: noop\nevery: " + strings.Repeat("1s", 500_000), "a.yaml:2:8: every: 1000000 bytes are no duration"},
-		"an endless period":  {"a.yaml", "type: noop\nevery: 999999999h", "a.yaml:2:8: every: "},
-		"no period":          {"a.yaml", "type: noop\nevery: 1us", "at least 1ms"},
-		"many digits":        {"a.json", `{"type":"noop","config":{"a":` + strings.Repeat("1", 1_000_000) + `}}`, "a.json:1:30: a number of 1000000 characters, at most 400 are allowed"},
-		"many digits, YAML":  {"a.yaml", "type: noop\nweight: " + strings.Repeat("1", 1_000_000), "a.yaml:2:9: a number of 1000000 characters, at most 400 are allowed"},
-		"a long fraction":    {"a.json", `{"type":"noop","config":{"a":0.` + strings.Repeat("1", 1_000_000) + `}}`, "a number of 1000002 characters"},
-		"as many as may be":  {"a.json", `{"type":"noop","config":{"a":` + strings.Repeat("1", 400) + `}}`, ""},
-		"bidi in a tag":      {"a.yaml", "type: noop\ntags: {a: \"x\u202ey\"}", "control or invisible character"},
-		"bidi in a fault":    {"a.yaml", "type: noop\n\u202eevry: 1s", "a.yaml:2:1: "},
-		"a long word":        {"a.yaml", strings.Repeat("x", 1000) + ": 1", "…"},
+		"deep stack in JSON": {"a.json", strings.Repeat("[", source.MaxFile),
+			"a.json:1:10001: it is not JSON: invalid character '[' exceeded max depth"},
+		"a lone return": {"a.yaml", "type: noop\revery: 1s", "a.yaml:1:11: a control character, U+000D"},
+		"a long name":   {strings.Repeat("x", 129) + ".yaml", "type: noop", "129 characters, at most 128"},
+		"a long duration": {"a.yaml", "type: noop\nevery: " + strings.Repeat("1s", 500_000),
+			"a.yaml:2:8: every: 1000000 bytes are no duration"},
+		"an endless period": {"a.yaml", "type: noop\nevery: 999999999h", "a.yaml:2:8: every: "},
+		"no period":         {"a.yaml", "type: noop\nevery: 1us", "at least 1ms"},
+		"many digits": {"a.json", `{"type":"noop","config":{"a":` + strings.Repeat("1", 1_000_000) + `}}`,
+			"a.json:1:30: a number of 1000000 characters, at most 400 are allowed"},
+		"many digits, YAML": {"a.yaml", "type: noop\nweight: " + strings.Repeat("1", 1_000_000),
+			"a.yaml:2:9: a number of 1000000 characters, at most 400 are allowed"},
+		"a long fraction": {"a.json", `{"type":"noop","config":{"a":0.` + strings.Repeat("1", 1_000_000) + `}}`,
+			"a number of 1000002 characters"},
+		"as many as may be": {"a.json", `{"type":"noop","config":{"a":` + strings.Repeat("1", 400) + `}}`, ""},
+		"bidi in a tag":     {"a.yaml", "type: noop\ntags: {a: \"x\u202ey\"}", "control or invisible character"},
+		"bidi in a fault":   {"a.yaml", "type: noop\n\u202eevry: 1s", "a.yaml:2:1: "},
+		"a long word":       {"a.yaml", strings.Repeat("x", 1000) + ": 1", "…"},
 	} {
 		_, _, err := source.Parse(c.path, []byte(c.in), types())
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %.300v, want %q", name, err, c.want)
 		}
 		if err != nil && (len(err.Error()) > 3000 || strings.ContainsAny(err.Error(), "\n\u202e")) {
-			t.Errorf("%s: the error has %d bytes, several lines, or hidden characters: %.300s", name, len(err.Error()), err)
+			t.Errorf("%s: the error has %d bytes, several lines, or hidden characters: %.300s", name, len(err.Error()),
+				err)
 		}
 	}
 }
@@ -84,7 +94,9 @@ func value(depth int) *rapid.Generator[any] {
 		if depth > 0 {
 			kinds = 6
 		}
-		words := rapid.SampledFrom([]string{"", " ", "a", "yes", "null", "~", "1", "1.0", "0x1", "-", "- a", "a: b", "#", "a #b", "*a", "&a", "!t", "%", "@", "'", `"`, "\t", "é\u2028", "line\nline", "<<", "?", ": ", "|", ".inf", "env:TOKEN"})
+		words := rapid.SampledFrom([]string{"", " ", "a", "yes", "null", "~", "1", "1.0", "0x1", "-", "- a", "a: b",
+			"#", "a #b", "*a", "&a", "!t", "%", "@", "'", `"`, "\t", "é\u2028", "line\nline", "<<", "?", ": ", "|",
+			".inf", "env:TOKEN"})
 		switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
 		case 0:
 			return words.Draw(t, "text")
@@ -173,7 +185,8 @@ func checkFault(t *testing.T, data []byte, err error) {
 		t.Fatalf("not a MalformedError: %v", err)
 	}
 	lines := strings.Split(string(bytes.TrimPrefix(data, []byte("\ufeff"))), "\n")
-	if m.Line < 0 || m.Line > len(lines) || m.Line > 0 && (m.Column < 1 || m.Column > utf8.RuneCountInString(lines[m.Line-1])+1) {
+	if m.Line < 0 || m.Line > len(lines) || m.Line > 0 &&
+		(m.Column < 1 || m.Column > utf8.RuneCountInString(lines[m.Line-1])+1) {
 		t.Fatalf("the file has no place %d:%d: %v", m.Line, m.Column, err)
 	}
 	if m.Message == "" || strings.ContainsAny(m.Error(), "\n\r\x00") || !utf8.ValidString(m.Error()) {
@@ -185,13 +198,17 @@ func checkFault(t *testing.T, data []byte, err error) {
 }
 
 func FuzzYAML(f *testing.F) {
-	fuzz(f, "a.yaml", "type: noop\nevery: 10s\n", "type: check\nconfig:\n  url: https://a\n  expect: {status: [200]}\n", "a: &a [*a]\n<<: *a",
-		"? a\n: b", "---\n---\n", "type: |\n  noop\n", "{type: noop, tags: {a: 'b', c: \"d\"}}", "\ttype", "- - -", "%YAML 1.2\n---\n...", "type: noop\ncron: TZ=\n", "a: 0o7\nb: .nan\nc: 1e3\n")
+	fuzz(f, "a.yaml", "type: noop\nevery: 10s\n", "type: check\nconfig:\n  url: https://a\n  expect: {status: [200]}\n",
+		"a: &a [*a]\n<<: *a",
+		"? a\n: b", "---\n---\n", "type: |\n  noop\n", "{type: noop, tags: {a: 'b', c: \"d\"}}", "\ttype", "- - -",
+		"%YAML 1.2\n---\n...", "type: noop\ncron: TZ=\n", "a: 0o7\nb: .nan\nc: 1e3\n")
 }
 
 func FuzzJSON(f *testing.F) {
-	fuzz(f, "a.json", `{"type":"noop","every":"10s"}`, `{"type":"check","config":{"url":"https://a","expect":{"status":[200]}}}`, `{"a":1,"a":2}`,
-		`{"type":"noop","config":{"x":1e999}}`, `[`, `{"type":"noop"} x`, `{"type":"\ud800"}`, "\ufeff{}", `{"weight":-0,"type":"noop"}`)
+	fuzz(f, "a.json", `{"type":"noop","every":"10s"}`,
+		`{"type":"check","config":{"url":"https://a","expect":{"status":[200]}}}`, `{"a":1,"a":2}`,
+		`{"type":"noop","config":{"x":1e999}}`, `[`, `{"type":"noop"} x`, `{"type":"\ud800"}`, "\ufeff{}",
+		`{"weight":-0,"type":"noop"}`)
 }
 
 func BenchmarkParse(b *testing.B) {

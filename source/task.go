@@ -18,7 +18,8 @@ import (
 func (d *decoder) task() cluster.TaskSpec {
 	var t cluster.TaskSpec
 	if d.root.kind != mapping {
-		d.fail(d.root.place, "a definition is a mapping of fields to values, this is "+d.root.kind.String(), "write at least: type: http")
+		d.fail(d.root.place, "a definition is a mapping of fields to values, this is "+d.root.kind.String(),
+			"write at least: type: http")
 		return t
 	}
 	d.body(&t, d.placement(&t))
@@ -44,7 +45,8 @@ func (d *decoder) body(t *cluster.TaskSpec, known []field) {
 	}
 	def.From, def.Parts, def.Keyed = d.from, d.parts, d.keyed
 	if ok && kind.Segments != nil && !d.node {
-		d.fail(d.find("type"), fmt.Sprintf("type %s is a stage of a flow", t.Type), "write a job with tasks, and give one of them from: {task: NAME}")
+		d.fail(d.find("type"), fmt.Sprintf("type %s is a stage of a flow", t.Type),
+			"write a job with tasks, and give one of them from: {task: NAME}")
 	}
 	d.partitions(t)
 	d.retry(def.Retry)
@@ -95,10 +97,12 @@ func (d *decoder) running(t *cluster.TaskSpec, def *work.Definition, tags *[]clu
 		{"every", durationTo(&def.EveryMS)},
 		{"cron", textTo(&def.Cron)},
 		{"time_zone", textTo(&def.TimeZone)},
-		{"catch_up", choiceTo(&def.CatchUp, []string{"once", "skip", "all"}, []work.CatchUp{work.CatchUpOnce, work.CatchUpSkip, work.CatchUpAll})},
+		{"catch_up", choiceTo(&def.CatchUp, []string{"once", "skip", "all"},
+			[]work.CatchUp{work.CatchUpOnce, work.CatchUpSkip, work.CatchUpAll})},
 		{"timeout", durationTo(&def.TimeoutMS)},
 		{"tags", d.pairsOf("tags", tags)},
-		{"on_store_loss", choiceTo(&def.OnStoreLoss, []string{"stop", "keep"}, []work.OnStoreLoss{work.StoreLossStop, work.StoreLossKeep})},
+		{"on_store_loss", choiceTo(&def.OnStoreLoss, []string{"stop", "keep"},
+			[]work.OnStoreLoss{work.StoreLossStop, work.StoreLossKeep})},
 		{"retry", func(v *node) (string, string) {
 			if v.kind != mapping {
 				return wrongKind(v, "a mapping such as {min: 1s, max: 5m, attempts: 10}")
@@ -136,7 +140,8 @@ func (d *decoder) kind(name string) (work.Type, bool) {
 
 // known are the types that a file may name.
 func (d *decoder) known() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.types)), func(n string) bool { return strings.HasPrefix(n, "rota.") })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.types)),
+		func(n string) bool { return strings.HasPrefix(n, "rota.") })
 }
 
 func (d *decoder) partitions(t *cluster.TaskSpec) {
@@ -155,7 +160,8 @@ func (d *decoder) retry(r work.Retry) {
 		most = (5 * time.Minute).Milliseconds()
 	}
 	if least > most {
-		d.fail(d.find("retry.min"), fmt.Sprintf("retry.min: it is above the maximum, %s", time.Duration(most)*time.Millisecond), "raise retry.max")
+		d.fail(d.find("retry.min"), fmt.Sprintf("retry.min: it is above the maximum, %s",
+			time.Duration(most)*time.Millisecond), "raise retry.max")
 	}
 }
 

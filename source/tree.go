@@ -89,7 +89,8 @@ func (n *node) encodeTo(b *strings.Builder) {
 		}
 		b.WriteByte(']')
 	case mapping:
-		sorted := slices.SortedFunc(slices.Values(n.pairs), func(a, b pair) int { return strings.Compare(a.key, b.key) })
+		sorted := slices.SortedFunc(slices.Values(n.pairs),
+			func(a, b pair) int { return strings.Compare(a.key, b.key) })
 		b.WriteByte('{')
 		for i, p := range sorted {
 			if i > 0 {
@@ -195,7 +196,8 @@ func open(name string, data []byte) (*file, error) {
 		case r == utf8.RuneError && n == 1:
 			return nil, f.fault(f.at(i), "it is not UTF-8", "save the file as UTF-8")
 		case r < ' ' && r != '\t' && r != '\n' && !lineEnd(f.data[i:]), r == 0x7f:
-			return nil, f.fault(f.at(i), fmt.Sprintf("a control character, %U", r), "remove it; in a quoted text write an escape")
+			return nil, f.fault(f.at(i), fmt.Sprintf("a control character, %U", r),
+				"remove it; in a quoted text write an escape")
 		}
 		i += n
 	}

@@ -127,7 +127,8 @@ func (d *decoder) pairsOf(name string, to *[]cluster.Label) setter {
 			case message != "":
 				d.fail(p.value.place, fmt.Sprintf("%s.%s: %s", name, p.key, message), hint)
 			case len(s) > cluster.MaxText:
-				d.fail(p.value.place, fmt.Sprintf("%s.%s: %d bytes, at most %d are allowed", name, p.key, len(s), cluster.MaxText), "")
+				d.fail(p.value.place, fmt.Sprintf("%s.%s: %d bytes, at most %d are allowed", name, p.key, len(s),
+					cluster.MaxText), "")
 			}
 			*to = append(*to, cluster.Label{Key: p.key, Value: s})
 		}

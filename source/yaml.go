@@ -26,7 +26,8 @@ func (f *file) readYAML() (n *node, err error) {
 		}
 	}()
 	if n := strings.Count(f.data, "\n"); n > maxLines {
-		return nil, f.fault(place{maxLines + 1, 1}, fmt.Sprintf("%d lines; a definition in YAML has at most %d", n, maxLines), "write it as JSON")
+		return nil, f.fault(place{maxLines + 1, 1}, fmt.Sprintf("%d lines; a definition in YAML has at most %d", n,
+			maxLines), "write it as JSON")
 	}
 	tokens := lexer.Tokenize(f.data)
 	if err := f.screen(tokens); err != nil {
@@ -46,7 +47,8 @@ func (f *file) readYAML() (n *node, err error) {
 	case len(bodies) == 0:
 		return nil, f.fault(place{}, "it is empty", "write at least: type: http")
 	case len(bodies) > 1:
-		return nil, f.fault(startOf(bodies[1]), "a second document", "one file defines one task: give it a file of its own")
+		return nil, f.fault(startOf(bodies[1]), "a second document",
+			"one file defines one task: give it a file of its own")
 	}
 	return f.fromYAML(bodies[0], 0)
 }
@@ -221,6 +223,7 @@ func (f *file) yamlScalar(at place, n ast.Node) (*node, error) {
 
 // plainNumber recognizes numbers without quotes that the parser takes for texts: whole ones beyond 64 bits, and 1e3.
 func plainNumber(n *ast.StringNode) bool {
-	return n.Token != nil && n.Token.Type == token.StringType && n.Value != "" && strings.IndexByte("-0123456789", n.Value[0]) >= 0 &&
+	return n.Token != nil && n.Token.Type == token.StringType && n.Value != "" &&
+		strings.IndexByte("-0123456789", n.Value[0]) >= 0 &&
 		json.Valid([]byte(n.Value))
 }

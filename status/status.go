@@ -116,7 +116,8 @@ func (s Status) encode(value any) (json.RawMessage, error) {
 		return nil, err
 	}
 	if len(data) > MaxValue {
-		return nil, fmt.Errorf("the value has %d bytes, at most %d: keep it elsewhere and report where: %w", len(data), MaxValue, store.ErrTooLarge)
+		return nil, fmt.Errorf("the value has %d bytes, at most %d: keep it elsewhere and report where: %w", len(data),
+			MaxValue, store.ErrTooLarge)
 	}
 	return data, nil
 }

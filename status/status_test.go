@@ -45,7 +45,8 @@ func TestTokens(t *testing.T) {
 		value string
 		err   error
 	}{
-		{3, "first", nil}, {3, "second", nil}, {2, "late", status.ErrStale}, {5, "third", nil}, {3, "late too", status.ErrStale},
+		{3, "first", nil}, {3, "second", nil}, {2, "late", status.ErrStale}, {5, "third", nil},
+		{3, "late too", status.ErrStale},
 	} {
 		wantError(t, "put "+c.value, s.Put(ctx, cluster.Token(c.token), c.value), c.err)
 	}
@@ -62,7 +63,8 @@ func TestTokens(t *testing.T) {
 // TestUnknown: a report whose answer is lost, or that comes late, stands there once, and Put says so.
 func TestUnknown(t *testing.T) {
 	t.Parallel()
-	for _, script := range []string{"lose-reply put times=1", "lose-request put times=2", "late put times=1", "pass *"} {
+	for _, script := range []string{"lose-reply put times=1", "lose-request put times=2", "late put times=1",
+		"pass *"} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			plan, err := faults.Script(script)

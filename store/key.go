@@ -52,7 +52,8 @@ func CheckPrefix(prefix string) error {
 func checkSegments(what, path string) error {
 	for i := 0; i < len(path); i++ {
 		if !keyByte(path[i]) {
-			return fmt.Errorf("%s %q: byte %q at %d is not allowed: use A-Z a-z 0-9 . _ / # @ = - :", what, path, path[i], i)
+			return fmt.Errorf("%s %q: byte %q at %d is not allowed: use A-Z a-z 0-9 . _ / # @ = - :", what, path,
+				path[i], i)
 		}
 	}
 	for _, segment := range strings.Split(path, "/") {

@@ -174,7 +174,8 @@ func (s shown) valid(now time.Time) error {
 	const day = "2006-01-02 15:04 MST"
 	switch leaf := s.cert.Leaf; {
 	case now.After(leaf.NotAfter):
-		return fmt.Errorf("config.cert: the client certificate ended on %s; try: renew it", leaf.NotAfter.UTC().Format(day))
+		return fmt.Errorf("config.cert: the client certificate ended on %s; try: renew it",
+			leaf.NotAfter.UTC().Format(day))
 	case now.Before(leaf.NotBefore):
 		from := leaf.NotBefore.UTC().Format(day)
 		return fmt.Errorf("config.cert: the client certificate begins on %s; try: the clock of this member", from)

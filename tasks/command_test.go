@@ -57,13 +57,15 @@ func errorText(err error) string {
 func TestCommandIsToldItsGrant(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "env")
-	d := define(t, object{"argv": []string{"/bin/sh", "-c", "env > " + out}, "env": object{"ROTA_JOB": "another", "WORDS": "7"}})
+	d := define(t, object{"argv": []string{"/bin/sh", "-c", "env > " + out},
+		"env": object{"ROTA_JOB": "another", "WORDS": "7"}})
 	g, _ := worktest.NewGrant(t, d)
 	g.Job, g.Task, g.Key, g.Member, g.Token, g.Attempt = "etl", "load", "a:2", "a", 42, 3
 	g.Index, g.Count = 0, 4
 	must.Succeed(t, worktest.Run(t, Builtin(shell)["command"], g))
 	b := must.Get(os.ReadFile(out))(t)
-	for _, want := range []string{"ROTA_JOB=etl\n", "ROTA_TASK=load\n", "ROTA_KEY=a:2\n", "ROTA_MEMBER=a\n", "ROTA_TOKEN=42\n", "ROTA_ATTEMPT=3\n", "WORDS=7\n", "ROTA_INDEX=0\n", "ROTA_COUNT=4\n"} {
+	for _, want := range []string{"ROTA_JOB=etl\n", "ROTA_TASK=load\n", "ROTA_KEY=a:2\n", "ROTA_MEMBER=a\n",
+		"ROTA_TOKEN=42\n", "ROTA_ATTEMPT=3\n", "WORDS=7\n", "ROTA_INDEX=0\n", "ROTA_COUNT=4\n"} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the program saw no %q in %q", want, b)
 		}

@@ -74,7 +74,8 @@ func locate(raw json.RawMessage, t reflect.Type, path string) *work.ConfigError 
 
 func decodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
-	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) ||
+		p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
 func leaf(raw json.RawMessage, t reflect.Type, path string) *work.ConfigError {
@@ -117,7 +118,8 @@ func locateField(raw json.RawMessage, t reflect.Type, path string) *work.ConfigE
 	for _, name := range slices.Sorted(maps.Keys(have)) {
 		f, ok := known[strings.ToLower(name)]
 		if !ok {
-			return &work.ConfigError{Path: path + "." + name, Err: errors.New("unknown field"), Hint: didYouMean(name, slices.Sorted(maps.Keys(known)))}
+			return &work.ConfigError{Path: path + "." + name, Err: errors.New("unknown field"),
+				Hint: didYouMean(name, slices.Sorted(maps.Keys(known)))}
 		}
 		if found := locate(have[name], f, path+"."+name); found != nil {
 			return found

@@ -17,7 +17,8 @@ func TestConfigFaultsSayWhereAndWhatToTry(t *testing.T) {
 func TestTheLastValuesThatAreGood(t *testing.T) {
 	t.Parallel()
 	for typ, config := range map[string]string{
-		"http": `{"url":"https://a.example/","redirects":20,"expect":{"status":[100,599]}}`, "tcp": `{"addr":"a.example:65535","expect":"ab","max_answer":2}`,
+		"http": `{"url":"https://a.example/","redirects":20,"expect":{"status":[100,599]}}`,
+		"tcp":  `{"addr":"a.example:65535","expect":"ab","max_answer":2}`,
 		"tail": `{"paths":["/tmp/a"],"flush":"1h"}`,
 	} {
 		if _, err := Builtin(Options{})[typ].New(work.Definition{Config: json.RawMessage(config)}); err != nil {
@@ -43,7 +44,8 @@ func TestNoSecretInConfigErrors(t *testing.T) {
 		t.Errorf("got %v, want an error without the password", err)
 	}
 	for _, field := range []string{"password", "key", "ca", "cert"} {
-		_, err := Builtin(Options{})["http"].New(define(t, object{"url": "https://a.example/", "user": "ann", field: "hunter2"}))
+		_, err := Builtin(Options{})["http"].New(define(t,
+			object{"url": "https://a.example/", "user": "ann", field: "hunter2"}))
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %v, want an error without the secret", field, err)
 		}

@@ -48,12 +48,15 @@ func (a *authority) issue(t *testing.T, name string, end time.Time) (cert, key s
 	t.Helper()
 	k := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotBefore: end.AddDate(-1, 0, 0), NotAfter: end,
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, NotBefore: end.AddDate(-1, 0, 0),
+		NotAfter: end,
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.cert, &k.PublicKey, a.key)
 	must.Succeed(t, err)
 	private := must.Get(x509.MarshalPKCS8PrivateKey(k))(t)
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
 }
 
 // serveTLS serves with a certificate of a, and asks clients for theirs as auth says.
@@ -77,7 +80,8 @@ type kept struct{ ca, cert, key, password string }
 func keep(t *testing.T, a, client *authority, end time.Time) kept {
 	t.Helper()
 	dir := t.TempDir()
-	k := kept{filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), filepath.Join(dir, "password")}
+	k := kept{filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"),
+		filepath.Join(dir, "password")}
 	cert, key := client.issue(t, "checker", end)
 	for path, text := range map[string]string{k.ca: a.pem(), k.cert: cert, k.key: key, k.password: "hunter2\n"} {
 		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
@@ -99,15 +103,18 @@ func (k kept) config(more object) object {
 func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	a, other := newAuthority(t), newAuthority(t)
-	s := a.serveTLS(t, tls.RequireAndVerifyClientCert, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") })
+	s := a.serveTLS(t, tls.RequireAndVerifyClientCert,
+		func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") })
 	month := time.Now().AddDate(0, 1, 0)
 	good, strange := keep(t, a, a, month), keep(t, a, other, month)
-	for typ, target := range map[string]object{"http": {"url": s.URL}, "scrape": {"url": s.URL}, "tls": {"addr": s.Listener.Addr().String()}} {
+	for typ, target := range map[string]object{"http": {"url": s.URL}, "scrape": {"url": s.URL},
+		"tls": {"addr": s.Listener.Addr().String()}} {
 		t.Run(typ, func(t *testing.T) {
 			t.Parallel()
 			h, err := round(t, local, typ, good.config(target))
 			wantUp(t, h, typ, err)
-			if days, want := h.LastValue(t, typ+".client_expiry_days"), time.Until(month).Hours()/24; days < want-0.5 || days > want+0.5 {
+			if days, want := h.LastValue(t, typ+".client_expiry_days"), time.Until(month).Hours()/24; days < want-0.5 ||
+				days > want+0.5 {
 				t.Errorf("the client certificate ends in %v days, want about %v", days, want)
 			}
 			h, err = round(t, local, typ, strange.config(target))
@@ -170,7 +177,8 @@ func TestCredentialsStayAtTheirOrigin(t *testing.T) {
 		}
 	}
 	port, plainHTTP := a.serveTLS(t, tls.RequestClientCert, elsewhere), serve(t, elsewhere)
-	targets := map[string]string{"/port": port.URL, "/http": plainHTTP.URL, "/back": port.URL + "/back", "/stay": "/end"}
+	targets := map[string]string{"/port": port.URL, "/http": plainHTTP.URL, "/back": port.URL + "/back",
+		"/stay": "/end"}
 	home = a.serveTLS(t, tls.RequestClientCert, func(w http.ResponseWriter, r *http.Request) {
 		where := "home"
 		if r.Host != home.Listener.Addr().String() {
@@ -188,10 +196,12 @@ func TestCredentialsStayAtTheirOrigin(t *testing.T) {
 	k := keep(t, a, a, time.Now().AddDate(0, 1, 0))
 	all, none := visit{true, true}, visit{}
 	for path, want := range map[string][]call{
-		"/port": {{"home", all}, {"away", none}}, "/http": {{"home", all}, {"away", none}}, "/name": {{"home", all}, {"away", none}},
+		"/port": {{"home", all}, {"away", none}}, "/http": {{"home", all}, {"away", none}},
+		"/name": {{"home", all}, {"away", none}},
 		"/back": {{"home", all}, {"away", none}, {"home", none}}, "/stay": {{"home", all}, {"home", all}},
 	} {
-		h, err := round(t, local, "http", k.config(object{"url": home.URL + path, "user": "ann", "password": "file:" + k.password}))
+		h, err := round(t, local, "http",
+			k.config(object{"url": home.URL + path, "user": "ann", "password": "file:" + k.password}))
 		wantUp(t, h, "http", err)
 		for i, w := range want {
 			if got := <-calls; got != w {
@@ -234,7 +244,8 @@ func TestCredentialsAreReadAgain(t *testing.T) {
 func TestCredentialsThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
-	s := a.serveTLS(t, tls.RequestClientCert, func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") })
+	s := a.serveTLS(t, tls.RequestClientCert,
+		func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") })
 	_, foreign := a.issue(t, "other", time.Now().AddDate(0, 1, 0))
 	for name, c := range map[string]struct {
 		end   int // days
@@ -243,16 +254,19 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 		says  string
 		login bool
 	}{
-		"no file":      {30, func(k kept) string { return k.cert }, "", "config.cert: read secret file:", false},
-		"no ca":        {30, func(k kept) string { return k.ca }, "", "config.ca: read secret file:", false},
-		"empty ca":     {30, func(k kept) string { return k.ca }, "hello", "there is no PEM certificate in it; try: PEM", false},
-		"half a ca":    {30, func(k kept) string { return k.ca }, a.pem() + strings.Replace(a.pem(), "M", "N", 1), "certificate 2 in it", false},
+		"no file": {30, func(k kept) string { return k.cert }, "", "config.cert: read secret file:", false},
+		"no ca":   {30, func(k kept) string { return k.ca }, "", "config.ca: read secret file:", false},
+		"empty ca": {30, func(k kept) string { return k.ca }, "hello",
+			"there is no PEM certificate in it; try: PEM", false},
+		"half a ca": {30, func(k kept) string { return k.ca }, a.pem() + strings.Replace(a.pem(), "M", "N", 1),
+			"certificate 2 in it", false},
 		"foreign key":  {30, func(k kept) string { return k.key }, foreign, "does not fit the certificate", false},
 		"no key":       {30, func(k kept) string { return k.key }, "hunter2", "config.key: file:", false},
 		"ended":        {-3, func(kept) string { return "" }, "", "the client certificate ended on ", false},
 		"begins later": {500, func(kept) string { return "" }, "", "the client certificate begins on ", false},
 		"no password":  {30, func(k kept) string { return k.password }, "", "config.password: read secret file:", true},
-		"a long key":   {30, func(k kept) string { return k.key }, strings.Repeat("hunter2", maxSecret), "longer than", false},
+		"a long key": {30, func(k kept) string { return k.key }, strings.Repeat("hunter2", maxSecret), "longer than",
+			false},
 	} {
 		k := keep(t, a, a, time.Now().AddDate(0, 0, c.end))
 		if path := c.file(k); path != "" && c.text == "" {
@@ -260,7 +274,8 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 		} else if path != "" {
 			must.Succeed(t, os.WriteFile(path, []byte(c.text), 0o600))
 		}
-		for typ, target := range map[string]object{"http": {"url": s.URL}, "scrape": {"url": s.URL}, "tls": {"addr": s.Listener.Addr().String()}} {
+		for typ, target := range map[string]object{"http": {"url": s.URL}, "scrape": {"url": s.URL},
+			"tls": {"addr": s.Listener.Addr().String()}} {
 			if c.login && typ == "tls" {
 				continue
 			}
@@ -268,7 +283,8 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 				target["user"], target["password"] = "ann", "file:"+k.password
 			}
 			h, err := round(t, local, typ, k.config(target))
-			if err == nil || !strings.Contains(err.Error(), c.says) || !c.login && !strings.Contains(err.Error(), "; try: ") {
+			if err == nil || !strings.Contains(err.Error(), c.says) || !c.login &&
+				!strings.Contains(err.Error(), "; try: ") {
 				t.Errorf("%s, %s: got %v, want it to say %q and what to try", name, typ, err, c.says)
 				continue
 			}
@@ -293,7 +309,8 @@ func TestPostsWithCredentials(t *testing.T) {
 		got <- string(body) + r.TLS.PeerCertificates[0].Subject.CommonName + user + password
 	})
 	k := keep(t, a, a, time.Now().AddDate(0, 1, 0))
-	d := define(t, k.config(object{"url": s.URL, "user": "ann", "password": "file:" + k.password, "allow": []string{"127.0.0.0/8"}}))
+	d := define(t, k.config(object{"url": s.URL, "user": "ann", "password": "file:" + k.password,
+		"allow": []string{"127.0.0.0/8"}}))
 	r := must.Get(Builtin(Options{})["http.post"].New(d))(t)
 	g, h := worktest.NewGrant(t, d)
 	must.Succeed(t, r.(stage.Stage).Do(t.Context(), g, [][]byte{[]byte("1"), []byte("2")}, nil))

@@ -105,7 +105,9 @@ func (s *nameServer) reply(in []byte, over string) []byte {
 
 func add(m *dnsmessage.Message, q dnsmessage.Question, bodies ...dnsmessage.ResourceBody) {
 	for _, b := range bodies {
-		m.Answers = append(m.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 60}, Body: b})
+		m.Answers = append(m.Answers,
+			dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 60},
+				Body: b})
 	}
 }
 
@@ -144,7 +146,8 @@ func zone(q dnsmessage.Question, over string, m *dnsmessage.Message) {
 // An answer is to our question, whoever else sends to our port, and of the type that was asked for.
 func TestDNSAnswers(t *testing.T) {
 	t.Parallel()
-	q := dnsmessage.Question{Name: dnsmessage.MustNewName("a.example."), Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}
+	q := dnsmessage.Question{Name: dnsmessage.MustNewName("a.example."), Type: dnsmessage.TypeA,
+		Class: dnsmessage.ClassINET}
 	good := func() dnsmessage.Message {
 		return dnsmessage.Message{Header: dnsmessage.Header{ID: 7, Response: true}, Questions: []dnsmessage.Question{q}}
 	}
@@ -218,7 +221,8 @@ func TestDNSKeepsToTheGuard(t *testing.T) {
 		}
 	}
 	s := serveDNS(t, zone)
-	h, err := round(t, Options{}, "dns", object{"name": "a.example", "server": s.addr, "allow": []string{"127.0.0.0/8"}})
+	h, err := round(t, Options{}, "dns",
+		object{"name": "a.example", "server": s.addr, "allow": []string{"127.0.0.0/8"}})
 	wantUp(t, h, "dns", err)
 }
 
@@ -238,7 +242,8 @@ func TestDNSThatIsLate(t *testing.T) {
 
 // FuzzDNSReply feeds any bytes as the reply of a server.
 func FuzzDNSReply(f *testing.F) {
-	q := dnsmessage.Question{Name: dnsmessage.MustNewName("a.example."), Type: dnsmessage.TypeMX, Class: dnsmessage.ClassINET}
+	q := dnsmessage.Question{Name: dnsmessage.MustNewName("a.example."), Type: dnsmessage.TypeMX,
+		Class: dnsmessage.ClassINET}
 	m := dnsmessage.Message{Header: dnsmessage.Header{ID: 7, Response: true}, Questions: []dnsmessage.Question{q}}
 	zone(q, "udp", &m)
 	seed, err := m.Pack()

@@ -75,7 +75,8 @@ func (s serverAsker) exchange(ctx context.Context, network string, q dnsmessage.
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	id := uint16(rand.Uint32())
-	out, err := (&dnsmessage.Message{Header: dnsmessage.Header{ID: id, RecursionDesired: true}, Questions: []dnsmessage.Question{q}}).Pack()
+	out, err := (&dnsmessage.Message{Header: dnsmessage.Header{ID: id, RecursionDesired: true},
+		Questions: []dnsmessage.Question{q}}).Pack()
 	if err != nil {
 		return dnsmessage.Message{}, err
 	}
@@ -92,7 +93,8 @@ func (s serverAsker) exchange(ctx context.Context, network string, q dnsmessage.
 
 // answers reports whether m answers our question: others may send to our port.
 func answers(m dnsmessage.Message, id uint16, q dnsmessage.Question) bool {
-	return m.ID == id && m.Response && len(m.Questions) == 1 && m.Questions[0].Type == q.Type && m.Questions[0].Class == q.Class &&
+	return m.ID == id && m.Response && len(m.Questions) == 1 && m.Questions[0].Type == q.Type &&
+		m.Questions[0].Class == q.Class &&
 		strings.EqualFold(m.Questions[0].Name.String(), q.Name.String())
 }
 

@@ -26,7 +26,8 @@ func TestAnEndlessBodyIsCut(t *testing.T) {
 			}
 		}
 	})
-	h, err := round(t, local, "http", object{"url": s.URL, "max_body": 100_000, "expect": object{"body": "no such text"}})
+	h, err := round(t, local, "http",
+		object{"url": s.URL, "max_body": 100_000, "expect": object{"body": "no such text"}})
 	wantDown(t, h, "http", "body", err)
 	h, err = round(t, local, "scrape", object{"url": s.URL, "max_bytes": 100_000})
 	wantDown(t, h, "scrape", "limit", err)
@@ -94,9 +95,11 @@ func TestNothingIsLostOfAnEmptyFile(t *testing.T) {
 	t.Parallel()
 	g, _ := worktest.NewGrant(t, work.Definition{})
 	r, dir := &tailRunner{allowed: below}, t.TempDir()
-	s := &tailSession{t: r, g: g, tally: newTailTally(r, g), marks: []tailMark{{Path: filepath.Join(dir, "a")}, {Path: filepath.Join(dir, "b"), Offset: 5}}}
+	s := &tailSession{t: r, g: g, tally: newTailTally(r, g),
+		marks: []tailMark{{Path: filepath.Join(dir, "a")}, {Path: filepath.Join(dir, "b"), Offset: 5}}}
 	s.orphans()
-	if len(s.marks) != 0 || len(s.tally.series) != 1 || s.tally.in("tail.lost_files", map[string]string{"file": filepath.Join(dir, "b")}).count != 1 {
+	if len(s.marks) != 0 || len(s.tally.series) != 1 ||
+		s.tally.in("tail.lost_files", map[string]string{"file": filepath.Join(dir, "b")}).count != 1 {
 		t.Errorf("%d marks are left, %d series, want that b is lost", len(s.marks), len(s.tally.series))
 	}
 }

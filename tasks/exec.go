@@ -42,7 +42,8 @@ type execRunner struct {
 
 func (o Options) exec() work.Type {
 	return work.Type{
-		Name: "exec", Doc: "an allow-listed program; its output as samples", Periodic: true, DefaultEvery: time.Minute, MaxConcurrent: 16,
+		Name: "exec", Doc: "an allow-listed program; its output as samples", Periodic: true, DefaultEvery: time.Minute,
+		MaxConcurrent: 16,
 		New: func(d work.Definition) (work.Runner, error) {
 			var c execConfig
 			if err := decode(d, &c); err != nil {
@@ -50,7 +51,8 @@ func (o Options) exec() work.Type {
 			}
 			var f faults
 			c.check(&f, o)
-			return checked(&execRunner{c: c, room: o.Programs, timeout: execTimeout(d), found: finder{prefix: "exec"}}, f)
+			return checked(&execRunner{c: c, room: o.Programs, timeout: execTimeout(d), found: finder{prefix: "exec"}},
+				f)
 		},
 	}
 }
@@ -78,7 +80,8 @@ func (c *execConfig) check(f *faults, o Options) {
 		if err := checkVariable(name); err != nil {
 			f.add("env."+name, "", "%w", err)
 		} else if !o.allowsVariable(name) {
-			f.add("env."+name, "start the members with --allow-env "+name, "this member does not let tasks set %s", name)
+			f.add("env."+name, "start the members with --allow-env "+name, "this member does not let tasks set %s",
+				name)
 		}
 		if err := c.Env[name].check(); err != nil {
 			f.add("env."+name, "env:NAME or file:/absolute/path", "%w", err)
@@ -116,10 +119,11 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // allowsVariable reports whether definitions may set a variable: how programs show languages and times, and what the
 // member names.
 func (o Options) allowsVariable(name string) bool {
-	return slices.ContainsFunc(append([]string{"LANG", "LANGUAGE", "LC_*", "TZ"}, o.EnvAllow...), func(allowed string) bool {
-		front, star := strings.CutSuffix(allowed, "*")
-		return name == allowed || star && strings.HasPrefix(name, front)
-	})
+	return slices.ContainsFunc(append([]string{"LANG", "LANGUAGE", "LC_*", "TZ"}, o.EnvAllow...),
+		func(allowed string) bool {
+			front, star := strings.CutSuffix(allowed, "*")
+			return name == allowed || star && strings.HasPrefix(name, front)
+		})
 }
 
 // checkVariable refuses variables with which a definition could make an allowed program run another one, whatever the
@@ -154,7 +158,8 @@ func (c *execConfig) environment() ([]string, error) {
 
 // command is what is run.
 func (c *execConfig) command(env []string, stdout, stderr io.Writer) program.Command {
-	return program.Command{Argv: c.Argv, Env: env, Dir: c.Dir, Grace: time.Duration(c.Grace), Stdout: stdout, Stderr: stderr}
+	return program.Command{Argv: c.Argv, Env: env, Dir: c.Dir, Grace: time.Duration(c.Grace), Stdout: stdout,
+		Stderr: stderr}
 }
 
 // Run makes one round: the complete run of the program.
@@ -191,7 +196,8 @@ func (r *execRunner) Run(ctx context.Context, g *work.Grant) error {
 func emitEnd(g *work.Grant, prefix string, end execEnd, took time.Duration, lines *execLines) {
 	g.Value(prefix+".exit_code", float64(end.Code), nil)
 	g.Value(prefix+".duration_ms", float64(took)/1e6, nil)
-	for name, n := range map[string]int{".lines_ignored": lines.ignored, ".lines_malformed": lines.malformed, ".bytes_dropped": lines.dropped, ".samples_dropped": lines.over} {
+	for name, n := range map[string]int{".lines_ignored": lines.ignored, ".lines_malformed": lines.malformed,
+		".bytes_dropped": lines.dropped, ".samples_dropped": lines.over} {
 		if n > 0 {
 			g.Value(prefix+name, float64(n), nil)
 		}

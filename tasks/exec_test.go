@@ -23,7 +23,8 @@ import (
 )
 
 // shell is allow-listed in tests only, where it plays any program.
-var shell = Options{ExecAllow: []string{"/bin/sh", "/nonexistent/program"}, EnvAllow: []string{"KEY", "WORDS", "ROTA_*", "LD_*"}}
+var shell = Options{ExecAllow: []string{"/bin/sh", "/nonexistent/program"},
+	EnvAllow: []string{"KEY", "WORDS", "ROTA_*", "LD_*"}}
 
 func sh(script string) object { return object{"argv": []string{"/bin/sh", "-c", script}} }
 
@@ -38,10 +39,12 @@ func TestExecSamples(t *testing.T) {
 		printf '{"name":"last","points":[[1700000000123,5]]}'`))
 	wantUp(t, h, "exec", err)
 	got := h.Last(t, "queue.length")
-	if got.Tags["queue"] != "a" || got.Tags["task"] != "test" || got.Points[0] != (publish.Point{AtMS: 1700000000123, Value: 4}) {
+	if got.Tags["queue"] != "a" || got.Tags["task"] != "test" ||
+		got.Points[0] != (publish.Point{AtMS: 1700000000123, Value: 4}) {
 		t.Errorf("got %+v", got)
 	}
-	for name, want := range map[string]float64{"last": 5, "exec.exit_code": 0, "exec.lines_ignored": 1, "exec.lines_malformed": 3} {
+	for name, want := range map[string]float64{"last": 5, "exec.exit_code": 0, "exec.lines_ignored": 1,
+		"exec.lines_malformed": 3} {
 		if got := h.LastValue(t, name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
@@ -82,7 +85,9 @@ func TestExecEndsBadly(t *testing.T) {
 
 func TestExecOutputIsBounded(t *testing.T) {
 	t.Parallel()
-	h, err := round(t, shell, "exec", sh(fmt.Sprintf("head -c %d /dev/zero | tr '\\0' '\\n'; echo '{\"name\":\"late\",\"points\":[[1,1]]}'", execOutput.usual)))
+	h, err := round(t, shell, "exec",
+		sh(fmt.Sprintf("head -c %d /dev/zero | tr '\\0' '\\n'; echo '{\"name\":\"late\",\"points\":[[1,1]]}'",
+			execOutput.usual)))
 	wantDown(t, h, "exec", "limit", err)
 	if got := h.LastValue(t, "exec.bytes_dropped"); got < 10 {
 		t.Errorf("%v bytes dropped, want those of the last line", got)
@@ -98,7 +103,8 @@ func TestExecPointsAreBounded(t *testing.T) {
 	config["max_points"] = 3
 	h, err := round(t, shell, "exec", config)
 	wantDown(t, h, "exec", "limit", err)
-	if len(h.Named("a")) != 1 || len(h.Named("b")) != 0 || len(h.Named("c")) != 1 || h.LastValue(t, "exec.samples_dropped") != 1 {
+	if len(h.Named("a")) != 1 || len(h.Named("b")) != 0 || len(h.Named("c")) != 1 ||
+		h.LastValue(t, "exec.samples_dropped") != 1 {
 		t.Errorf("got %v, want a and c, and b dropped", h.Samples())
 	}
 }
@@ -108,12 +114,14 @@ func TestExecCleanEnvironment(t *testing.T) {
 	t.Setenv("TASKS_TEST_SECRET", "hunter2")
 	out := filepath.Join(t.TempDir(), "env")
 	h, err := round(t, shell, "exec", object{
-		"argv": []string{"/bin/sh", "-c", "env > " + out + "; pwd >> " + out}, "env": object{"KEY": "env:TASKS_TEST_SECRET"},
+		"argv": []string{"/bin/sh", "-c", "env > " + out + "; pwd >> " + out},
+		"env":  object{"KEY": "env:TASKS_TEST_SECRET"},
 	})
 	wantUp(t, h, "exec", err)
 	b := must.Get(os.ReadFile(out))(t)
 	got := string(b)
-	if strings.Contains(got, "leaked") || !strings.Contains(got, "KEY=hunter2\n") || !strings.Contains(got, execPath+"\n") || !strings.HasSuffix(got, "\n/\n") {
+	if strings.Contains(got, "leaked") || !strings.Contains(got, "KEY=hunter2\n") ||
+		!strings.Contains(got, execPath+"\n") || !strings.HasSuffix(got, "\n/\n") {
 		t.Errorf("the program saw %q", got)
 	}
 }
@@ -184,10 +192,12 @@ func TestExecCannotStart(t *testing.T) {
 func TestExecFaults(t *testing.T) {
 	t.Parallel()
 	checkFaults(t, shell, "testdata/faults_linux.txt")
-	if _, err := Builtin(Options{})["exec"].New(define(t, sh("exit 0"))); err == nil || !strings.Contains(err.Error(), "may not run") {
+	if _, err := Builtin(Options{})["exec"].New(define(t, sh("exit 0"))); err == nil ||
+		!strings.Contains(err.Error(), "may not run") {
 		t.Errorf("a program that is not allowed: %v", err)
 	}
-	if _, err := Builtin(shell)["exec"].New(define(t, object{"argv": []string{"/bin/sh"}, "grace": "10s"})); err != nil {
+	if _, err := Builtin(shell)["exec"].New(define(t,
+		object{"argv": []string{"/bin/sh"}, "grace": "10s"})); err != nil {
 		t.Errorf("the longest grace: %v", err)
 	}
 }
@@ -202,7 +212,8 @@ func TestExecCuts(t *testing.T) {
 		_, _ = l.Write([]byte(sample + rest))
 		l.flush()
 		if n != want || l.dropped != len(rest) {
-			t.Errorf("%q behind the bound: %d samples, %d bytes dropped, want %d, %d", rest, n, l.dropped, want, len(rest))
+			t.Errorf("%q behind the bound: %d samples, %d bytes dropped, want %d, %d", rest, n, l.dropped, want,
+				len(rest))
 		}
 	}
 	tail := &lastBytes{limit: 10}

@@ -35,48 +35,52 @@ type expressionConfig struct {
 }
 
 func mapSegments() work.Type {
-	return expressionType("map", "makes of each segment what an expression says", func(e *expression, c expressionConfig) func(any, []byte, *stage.Out) error {
-		return func(it any, _ []byte, out *stage.Out) error { return e.mapped(it, c.Each, out) }
-	})
+	return expressionType("map", "makes of each segment what an expression says",
+		func(e *expression, c expressionConfig) func(any, []byte, *stage.Out) error {
+			return func(it any, _ []byte, out *stage.Out) error { return e.mapped(it, c.Each, out) }
+		})
 }
 
 func filterSegments() work.Type {
-	return expressionType("filter", "hands on the segments for which an expression is true", func(e *expression, _ expressionConfig) func(any, []byte, *stage.Out) error {
-		return e.filtered
-	})
+	return expressionType("filter", "hands on the segments for which an expression is true",
+		func(e *expression, _ expressionConfig) func(any, []byte, *stage.Out) error {
+			return e.filtered
+		})
 }
 
-func expressionType(name, doc string, apply func(*expression, expressionConfig) func(it any, raw []byte, out *stage.Out) error) work.Type {
-	return work.Type{Name: name, Doc: doc, Segments: &work.Segments{In: work.AnySegments, Out: work.AnySegments}, New: func(d work.Definition) (work.Runner, error) {
-		var c expressionConfig
-		if err := decode(d, &c); err != nil {
-			return nil, err
-		}
-		var f faults
-		if c.Each && name != "map" {
-			f.add("each", "drop it", "it is for map")
-		}
-		e := newExpression("expr", "it.name.lowerAscii()", c.Expr, &f)
-		if name == "filter" {
-			e.gives("expr", "a filter needs true or false, such as it.size > 10", &f, cel.BoolType)
-		}
-		one := apply(e, c)
-		return checked(stage.Stage{Do: func(ctx context.Context, _ *work.Grant, in [][]byte, out *stage.Out) error {
-			for _, raw := range in {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				it, err := decodeSegment(raw)
-				if err == nil {
-					err = one(it, raw, out)
-				}
-				if err != nil {
-					return err
-				}
+func expressionType(name, doc string, apply func(*expression, expressionConfig) func(it any, raw []byte,
+	out *stage.Out) error) work.Type {
+	return work.Type{Name: name, Doc: doc, Segments: &work.Segments{In: work.AnySegments, Out: work.AnySegments},
+		New: func(d work.Definition) (work.Runner, error) {
+			var c expressionConfig
+			if err := decode(d, &c); err != nil {
+				return nil, err
 			}
-			return nil
-		}}, f)
-	}}
+			var f faults
+			if c.Each && name != "map" {
+				f.add("each", "drop it", "it is for map")
+			}
+			e := newExpression("expr", "it.name.lowerAscii()", c.Expr, &f)
+			if name == "filter" {
+				e.gives("expr", "a filter needs true or false, such as it.size > 10", &f, cel.BoolType)
+			}
+			one := apply(e, c)
+			return checked(stage.Stage{Do: func(ctx context.Context, _ *work.Grant, in [][]byte, out *stage.Out) error {
+				for _, raw := range in {
+					if ctx.Err() != nil {
+						return context.Cause(ctx)
+					}
+					it, err := decodeSegment(raw)
+					if err == nil {
+						err = one(it, raw, out)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}}, f)
+		}}
 }
 
 // expression is a compiled expression.
@@ -104,7 +108,8 @@ func newExpression(field, example, text string, f *faults) *expression {
 	checkedAST, issues := env.Compile(text)
 	if issues.Err() != nil {
 		for _, e := range issues.Errors() {
-			f.add(field, "the language is CEL, and the segment is it", "line %d, column %d of the expression: %s", e.Location.Line(), e.Location.Column()+1, plain(e.Message))
+			f.add(field, "the language is CEL, and the segment is it", "line %d, column %d of the expression: %s",
+				e.Location.Line(), e.Location.Column()+1, plain(e.Message))
 		}
 		return nil
 	}

@@ -16,7 +16,8 @@ import (
 func orders() [][]byte {
 	out := make([][]byte, 100)
 	for i := range out {
-		out[i] = fmt.Appendf(nil, `{"id":%d,"name":"order %d","price":%d,"tags":["a","b"],"note":"some text that is handed on by nobody at all"}`, i, i, i*7)
+		out[i] = fmt.Appendf(nil,
+			`{"id":%d,"name":"order %d","price":%d,"tags":["a","b"],"note":"some text that is handed on by nobody at all"}`, i, i, i*7)
 	}
 	return out
 }

@@ -39,7 +39,8 @@ type linesRunner struct {
 
 func (o Options) filesLines() work.Type {
 	return work.Type{
-		Name: "files.lines", Doc: "the lines of files, as segments of a flow: each a JSON text", Segments: &work.Segments{Out: work.AnySegments},
+		Name: "files.lines", Doc: "the lines of files, as segments of a flow: each a JSON text",
+		Segments: &work.Segments{Out: work.AnySegments},
 		New: func(d work.Definition) (work.Runner, error) {
 			var c linesConfig
 			if err := decode(d, &c); err != nil {
@@ -81,7 +82,8 @@ type linesMark struct {
 	Offset int64  `json:"offset"`
 }
 
-func (r *linesRunner) read(_ context.Context, g *work.Grant, at []byte, out *stage.Out) (next []byte, end bool, err error) {
+func (r *linesRunner) read(_ context.Context, g *work.Grant, at []byte, out *stage.Out) (next []byte, end bool,
+	err error) {
 	var m linesMark
 	if len(at) > 0 {
 		if err := json.Unmarshal(at, &m); err != nil {
@@ -92,7 +94,8 @@ func (r *linesRunner) read(_ context.Context, g *work.Grant, at []byte, out *sta
 	if len(files) == 0 && m.File == "" && g.Index == 0 && g.Count == 1 {
 		return nil, false, errors.New("no file matches paths: check them, or wait until there are some")
 	}
-	at0, found := slices.BinarySearchFunc(files, m.File, func(f tailFound, name string) int { return strings.Compare(f.path, name) })
+	at0, found := slices.BinarySearchFunc(files, m.File,
+		func(f tailFound, name string) int { return strings.Compare(f.path, name) })
 	if !found {
 		m.Offset = 0
 	}

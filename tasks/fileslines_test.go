@@ -42,7 +42,8 @@ func TestLongLinesAreReadBitByBit(t *testing.T) {
 func TestFilesThatAreWritten(t *testing.T) {
 	t.Parallel()
 	var f faults
-	if root, rel := (Options{WriteAllow: []string{"/"}}).writable("/var/out", &f); root != "/" || rel != "var/out" || f.err() != nil {
+	if root, rel := (Options{WriteAllow: []string{"/"}}).writable("/var/out", &f); root != "/" || rel != "var/out" ||
+		f.err() != nil {
 		t.Errorf("%q in %q, %v", rel, root, f.err())
 	}
 	dir := t.TempDir()

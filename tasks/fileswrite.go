@@ -27,7 +27,8 @@ const doneName = "done"
 
 func (o Options) filesWrite() work.Type {
 	return work.Type{
-		Name: "files.write", Doc: "writes the segments of a flow into files, one on each line", Segments: &work.Segments{In: work.AnySegments},
+		Name: "files.write", Doc: "writes the segments of a flow into files, one on each line",
+		Segments: &work.Segments{In: work.AnySegments},
 		New: func(d work.Definition) (work.Runner, error) {
 			var c writeConfig
 			if err := decode(d, &c); err != nil {
@@ -48,7 +49,8 @@ func (o Options) writable(dir string, f *faults) (root, rel string) {
 		f.add("dir", "such as /var/lib/counts", "missing")
 		return "", ""
 	case !filepath.IsAbs(dir) || filepath.Clean(dir) != dir:
-		f.add("dir", "write the whole path, without .. and without a slash at its end", "%q is not a plain absolute path", dir)
+		f.add("dir", "write the whole path, without .. and without a slash at its end",
+			"%q is not a plain absolute path", dir)
 		return "", ""
 	}
 	for _, allowed := range o.WriteAllow {
@@ -57,7 +59,8 @@ func (o Options) writable(dir string, f *faults) (root, rel string) {
 			return allowed, strings.TrimSuffix(rel, "/")
 		}
 	}
-	f.add("dir", "start the members with --allow-write "+filepath.Dir(dir), "%q is in no directory that this member lets tasks write to", dir)
+	f.add("dir", "start the members with --allow-write "+filepath.Dir(dir),
+		"%q is in no directory that this member lets tasks write to", dir)
 	return "", ""
 }
 

@@ -54,7 +54,8 @@ func reasonOf(err error) string {
 
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &t) && t.Timeout()
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &t) &&
+		t.Timeout()
 }
 
 func isTLS(err error) bool {
@@ -66,7 +67,8 @@ func isTLS(err error) bool {
 		auth   x509.UnknownAuthorityError
 		cert   x509.CertificateInvalidError
 	)
-	return isAlert(err) || errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &verify) || errors.As(err, &record) || errors.As(err, &alert) ||
+	return isAlert(err) || errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &verify) ||
+		errors.As(err, &record) || errors.As(err, &alert) ||
 		errors.As(err, &host) || errors.As(err, &auth) || errors.As(err, &cert)
 }
 

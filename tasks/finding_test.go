@@ -32,7 +32,8 @@ func TestFindings(t *testing.T) {
 			t.Parallel()
 			task, wants, _ := strings.Cut(known.Replace(row), "\t")
 			typ, config, _ := strings.Cut(task, " ")
-			looks(t, typ, work.Definition{Config: json.RawMessage(config), TimeoutMS: 60_000}, strings.Split(wants, "; "))
+			looks(t, typ, work.Definition{Config: json.RawMessage(config), TimeoutMS: 60_000},
+				strings.Split(wants, "; "))
 		})
 	}
 }
@@ -91,10 +92,12 @@ func targets(t *testing.T) *strings.Replacer {
 	})
 	silent := listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }) // until the other side gives up
 	chatty := listen(t, func(c net.Conn) {
-		for _, err := c.Write([]byte(strings.Repeat("x", 4096))); err == nil; _, err = c.Write([]byte(strings.Repeat("x", 4096))) {
+		for _, err := c.Write([]byte(strings.Repeat("x", 4096))); err == nil; _,
+			err = c.Write([]byte(strings.Repeat("x", 4096))) {
 		}
 	})
-	return strings.NewReplacer("$WEB", web.URL, "$PLAIN", strings.TrimPrefix(web.URL, "http://"), "$DNS", serveDNS(t, zone).addr,
+	return strings.NewReplacer("$WEB", web.URL, "$PLAIN", strings.TrimPrefix(web.URL, "http://"), "$DNS",
+		serveDNS(t, zone).addr,
 		"$ECHO", echo, "$SILENT", silent, "$CHATTY", chatty, "$GONE", listen(t, func(net.Conn) {}))
 }
 

@@ -39,9 +39,11 @@ func TestFlowOfBuiltinStages(t *testing.T) {
 		var text strings.Builder
 		for i := range 700 {
 			fmt.Fprintf(&text, "Word%d-%d is x\r\n", f, i)
-			want = append(want, fmt.Sprintf(`{"size":%d,"word":"word%d-%d"}`, len(fmt.Sprintf("word%d-%d", f, i)), f, i))
+			want = append(want, fmt.Sprintf(`{"size":%d,"word":"word%d-%d"}`, len(fmt.Sprintf("word%d-%d", f, i)), f,
+				i))
 		}
-		must.Succeed(t, os.WriteFile(filepath.Join(dir, "text", fmt.Sprint(f, ".txt")), []byte(strings.TrimSuffix(text.String(), "\r\n")), 0o640)) // the last line has no end
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, "text", fmt.Sprint(f, ".txt")),
+			[]byte(strings.TrimSuffix(text.String(), "\r\n")), 0o640)) // the last line has no end
 	}
 	table := tasks.Builtin(tasks.Options{TailAllow: []string{dir}, WriteAllow: []string{dir}})
 	var types []rota.Type
@@ -119,17 +121,21 @@ func TestExpressionsAreBounded(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "cost") {
 		t.Errorf("64 million steps: %v", err)
 	}
-	if err := applyTo(t, table["map"], "it.name", `{"nom":"x"}`); err == nil || !strings.Contains(err.Error(), "no such key") {
+	if err := applyTo(t, table["map"], "it.name", `{"nom":"x"}`); err == nil ||
+		!strings.Contains(err.Error(), "no such key") {
 		t.Errorf("a field that is not there: %v", err)
 	}
-	if err := applyTo(t, table["filter"], "it.ok", `{"ok":7}`); err == nil || !strings.Contains(err.Error(), "needs true or false") {
+	if err := applyTo(t, table["filter"], "it.ok", `{"ok":7}`); err == nil ||
+		!strings.Contains(err.Error(), "needs true or false") {
 		t.Errorf("a condition that is a number: %v", err)
 	}
-	if err := applyTo(t, table["filter"], "string(it.n) == \"9007199254740993\" ? false : it.no", `{"n":9007199254740993}`); err != nil {
+	if err := applyTo(t, table["filter"], "string(it.n) == \"9007199254740993\" ? false : it.no",
+		`{"n":9007199254740993}`); err != nil {
 		t.Errorf("a whole number that no float has: %v", err)
 	}
 	each := must.Get(table["map"].New(definition(`{"expr":"it","each":true}`)))(t)
-	if err = each.(stage.Stage).Do(t.Context(), nil, [][]byte{[]byte("7")}, &stage.Out{}); err == nil || !strings.Contains(err.Error(), "each needs a list") {
+	if err = each.(stage.Stage).Do(t.Context(), nil, [][]byte{[]byte("7")}, &stage.Out{}); err == nil ||
+		!strings.Contains(err.Error(), "each needs a list") {
 		t.Errorf("each of a number: %v", err)
 	}
 }

@@ -43,7 +43,8 @@ type netTraffic struct{ received, sent, faults uint64 }
 
 func (o Options) host() work.Type {
 	return work.Type{
-		Name: "host", Doc: "load, CPU, memory, swap, disks and network of the member's machine", Periodic: true, DefaultEvery: defaultEvery,
+		Name: "host", Doc: "load, CPU, memory, swap, disks and network of the member's machine", Periodic: true,
+		DefaultEvery: defaultEvery,
 		New: func(d work.Definition) (work.Runner, error) {
 			c := hostConfig{}
 			if err := decode(d, &c); err != nil {
@@ -55,7 +56,8 @@ func (o Options) host() work.Type {
 			var f faults
 			for i, m := range c.Disks {
 				if !filepath.IsAbs(m) {
-					f.add(fmt.Sprintf("disks[%d]", i), "give the mount point, such as /var", "%q is not an absolute path", m)
+					f.add(fmt.Sprintf("disks[%d]", i), "give the mount point, such as /var",
+						"%q is not an absolute path", m)
 				}
 			}
 			for i, n := range c.Network {

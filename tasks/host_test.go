@@ -27,7 +27,8 @@ func TestHostReadsThisMachine(t *testing.T) {
 			t.Errorf("%s is %v", name, v)
 		}
 	}
-	if total, free := h.LastValue(t, "host.memory_total_bytes"), h.LastValue(t, "host.memory_available_bytes"); total <= 0 || free > total {
+	if total, free := h.LastValue(t, "host.memory_total_bytes"),
+		h.LastValue(t, "host.memory_available_bytes"); total <= 0 || free > total {
 		t.Errorf("memory: %v of %v available", free, total)
 	}
 	if got := h.Named("host.disk_total_bytes"); len(got) != 2 || got[0].Tags["mount"] != "/" {
@@ -55,11 +56,12 @@ func TestHostRates(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1000, 0)
 	traffic := func(r, s uint64) map[string]netTraffic { return map[string]netTraffic{"eth0": {received: r, sent: s}} }
-	r := &hostRunner{c: hostConfig{Network: []string{"eth0"}, Disks: []string{"/data"}}, read: &script{counts: []hostCounters{
-		{at, 10, 100, traffic(1000, 10)},
-		{at.Add(2 * time.Second), 11, 104, traffic(5000, 30)},
-		{at.Add(4 * time.Second), 12, 108, traffic(9000, 7)}, // the interface was made again
-	}}}
+	r := &hostRunner{c: hostConfig{Network: []string{"eth0"}, Disks: []string{"/data"}},
+		read: &script{counts: []hostCounters{
+			{at, 10, 100, traffic(1000, 10)},
+			{at.Add(2 * time.Second), 11, 104, traffic(5000, 30)},
+			{at.Add(4 * time.Second), 12, 108, traffic(9000, 7)}, // the interface was made again
+		}}}
 	g, h := worktest.NewGrant(t, work.Definition{})
 	for range 3 {
 		if err := r.Run(t.Context(), g); err == nil || !strings.Contains(err.Error(), "read disk /data: gone") {
@@ -113,7 +115,8 @@ func TestWitnessWritesOneLinePerAct(t *testing.T) {
 	for i, to := range []*witnessLine{&first, &second} {
 		must.Succeed(t, json.Unmarshal([]byte(lines[i]), to))
 	}
-	if want := (witnessLine{"m1", 1, "test", first.AtNS, "act", 0}); first != want || second.AtNS < first.AtNS || first.AtNS <= 0 {
+	if want := (witnessLine{"m1", 1, "test", first.AtNS, "act", 0}); first != want || second.AtNS < first.AtNS ||
+		first.AtNS <= 0 {
 		t.Errorf("got %+v, then %+v, want %+v", first, second, want)
 	}
 }

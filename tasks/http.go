@@ -66,7 +66,8 @@ func (o Options) newHTTP(c httpConfig, d work.Definition) (*httpRunner, error) {
 }
 
 // httpClient returns a client for requests without a client certificate.
-func (o Options) httpClient(g guard, timeout time.Duration, redirect func(*http.Request, []*http.Request) error) *http.Client {
+func (o Options) httpClient(g guard, timeout time.Duration,
+	redirect func(*http.Request, []*http.Request) error) *http.Client {
 	return &http.Client{CheckRedirect: redirect, Transport: g.transport(timeout, shown{roots: o.RootCAs}.config(false))}
 }
 
@@ -219,7 +220,8 @@ func (h *httpRunner) redirect(req *http.Request, via []*http.Request) error {
 		return nil
 	}
 	if req.Body != nil && req.Body != http.NoBody {
-		return &unexpected{"redirect", fmt.Errorf("the redirect to %s asks to send the body to another origin", plainURL(req.URL))}
+		return &unexpected{"redirect", fmt.Errorf("the redirect to %s asks to send the body to another origin",
+			plainURL(req.URL))}
 	}
 	req.Host = ""
 	req.Header.Del("Authorization") // of user and password

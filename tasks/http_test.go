@@ -102,7 +102,8 @@ func TestHTTPRefusesInternalAddresses(t *testing.T) {
 		t.Errorf("got %v, want the address refused as loopback", err)
 	}
 	wantDown(t, h, "http", "refused", err)
-	h, err = round(t, Options{}, "http", object{"url": "http://localhost:" + port, "allow": []string{"127.0.0.0/8", "::1"}})
+	h, err = round(t, Options{}, "http",
+		object{"url": "http://localhost:" + port, "allow": []string{"127.0.0.0/8", "::1"}})
 	wantUp(t, h, "http", err)
 	if len(touched) != 1 {
 		t.Errorf("the server was reached %d times, want once, by the allowed task", len(touched))
@@ -133,7 +134,8 @@ func TestHTTPSecrets(t *testing.T) {
 	t.Setenv("TASKS_TEST_TOKEN", "hunter2")
 	var got http.Header
 	s := serve(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
-	config := object{"url": s.URL, "headers": object{"Authorization": "Bearer env:TASKS_TEST_TOKEN", "X-Key": "file:" + path, "X-Plain": "a b"}}
+	config := object{"url": s.URL, "headers": object{"Authorization": "Bearer env:TASKS_TEST_TOKEN", "X-Key": "file:" +
+		path, "X-Plain": "a b"}}
 	h, err := round(t, local, "http", config)
 	wantUp(t, h, "http", err)
 	if got.Get("Authorization") != "Bearer hunter2" || got.Get("X-Key") != "from-file" || got.Get("X-Plain") != "a b" {
@@ -151,7 +153,8 @@ func TestHTTPSecrets(t *testing.T) {
 	}
 	t.Setenv("TASKS_TEST_TOKEN", "ann:hunter2")
 	config = object{"url": s.URL, "user": "env:TASKS_TEST_TOKEN", "password": "file:" + path}
-	if _, err = round(t, local, "http", config); err == nil || !strings.Contains(err.Error(), "config.user: the name has a colon") {
+	if _, err = round(t, local, "http", config); err == nil ||
+		!strings.Contains(err.Error(), "config.user: the name has a colon") {
 		t.Errorf("got %v, want a name with a colon refused", err)
 	}
 }

@@ -35,7 +35,8 @@ const (
 
 func (o Options) httpPost() work.Type {
 	return work.Type{
-		Name: "http.post", Doc: "sends the segments of a flow to a web server, in batches", Segments: &work.Segments{In: work.AnySegments},
+		Name: "http.post", Doc: "sends the segments of a flow to a web server, in batches",
+		Segments: &work.Segments{In: work.AnySegments},
 		New: func(d work.Definition) (work.Runner, error) {
 			var c postConfig
 			if err := decode(d, &c); err != nil {
@@ -50,7 +51,8 @@ func (o Options) httpPost() work.Type {
 			}
 			none := 0
 			to, err := o.newHTTP(httpConfig{
-				URL: c.URL, Method: http.MethodPost, Headers: c.Headers, Redirects: &none, Allow: c.Allow, certificates: c.certificates, login: c.login,
+				URL: c.URL, Method: http.MethodPost, Headers: c.Headers, Redirects: &none, Allow: c.Allow,
+				certificates: c.certificates, login: c.login,
 			}, work.Definition{TimeoutMS: max(time.Duration(c.Timeout).Milliseconds(), 1)})
 			if err = errors.Join(err, f.err()); err != nil {
 				return nil, err

@@ -84,7 +84,8 @@ func (r *receiver) take(t *testing.T, text, who string, log io.Writer) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a failure waits for it
 	defer cancel()
 	m, err := rota.Join(ctx, rota.Config{
-		Member: "m", Store: memory.New().Open(), Slots: 2, Types: types, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Member: "m", Store: memory.New().Open(), Slots: 2, Types: types,
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	must.Succeed(t, err)
 	defer m.Leave(ctx)

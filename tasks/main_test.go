@@ -65,7 +65,8 @@ func checkFaults(t *testing.T, o Options, file string) {
 		if ce, ok := errors.AsType[*work.ConfigError](err); !ok {
 			t.Errorf("%s: got %v, want a ConfigError", task, err)
 		} else if ce.Path != path || !strings.Contains(err.Error(), says) || !strings.Contains(ce.Hint, hint) {
-			t.Errorf("%s:\n got path %q, %q, hint %q\nwant path %q, %q, hint %q", task, ce.Path, err, ce.Hint, path, says, hint)
+			t.Errorf("%s:\n got path %q, %q, hint %q\nwant path %q, %q, hint %q", task, ce.Path, err, ce.Hint, path,
+				says, hint)
 		}
 	}
 }

@@ -18,15 +18,18 @@ func TestSameJSONOfAllKinds(t *testing.T) {
 		must.Succeed(t, d.Decode(&v))
 		return v
 	}
-	for _, same := range [][2]string{{`1`, `1.0`}, {`1e999999999`, `1e999999999`}, {`[1,{"a":null}]`, `[1.0,{"a":null}]`}} {
+	for _, same := range [][2]string{{`1`, `1.0`}, {`1e999999999`, `1e999999999`},
+		{`[1,{"a":null}]`, `[1.0,{"a":null}]`}} {
 		if !sameJSON(decode(same[0]), decode(same[1])) {
 			t.Errorf("%s and %s are not the same", same[0], same[1])
 		}
 	}
-	if long := "1" + strings.Repeat("0", 70); sameJSON(decode(long), decode(`1e70`)) || !sameJSON(decode(long), decode(long)) {
+	if long := "1" + strings.Repeat("0", 70); sameJSON(decode(long), decode(`1e70`)) ||
+		!sameJSON(decode(long), decode(long)) {
 		t.Error("a number of more than 64 bytes is not compared as it is written")
 	}
-	all := []string{`null`, `true`, `false`, `""`, `"a"`, `"1"`, `1`, `9007199254740993`, `9007199254740992`, `1.5`, `[]`, `[1]`, `[1,2]`, `[2,1]`, `{}`, `{"a":1}`, `{"a":2}`, `{"b":1}`, `{"a":1,"b":1}`}
+	all := []string{`null`, `true`, `false`, `""`, `"a"`, `"1"`, `1`, `9007199254740993`, `9007199254740992`, `1.5`,
+		`[]`, `[1]`, `[1,2]`, `[2,1]`, `{}`, `{"a":1}`, `{"a":2}`, `{"b":1}`, `{"a":1,"b":1}`}
 	for _, a := range all {
 		for _, b := range all {
 			if got := sameJSON(decode(a), decode(b)); got != (a == b) {
@@ -67,7 +70,8 @@ func TestMetricNames(t *testing.T) {
 func TestMappedPrefixes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"::ffff:10.1.2.3/96": "0.0.0.0/0", "::ffff:10.1.2.3/104": "10.0.0.0/8", "::ffff:10.1.2.3/128": "10.1.2.3/32", "::ffff:10.1.2.3/95": "::fffe:0:0/95",
+		"::ffff:10.1.2.3/96": "0.0.0.0/0", "::ffff:10.1.2.3/104": "10.0.0.0/8", "::ffff:10.1.2.3/128": "10.1.2.3/32",
+		"::ffff:10.1.2.3/95": "::fffe:0:0/95",
 	} {
 		if p, err := parseCIDR(text); err != nil || p.String() != want {
 			t.Errorf("%s: %s, %v; want %s", text, p, err, want)

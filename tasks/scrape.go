@@ -48,7 +48,8 @@ func (o Options) scrape() work.Type {
 			}
 			var f faults
 			c.check(&f)
-			page, err := o.newHTTP(httpConfig{URL: c.URL, Headers: c.Headers, Allow: c.Allow, certificates: c.certificates, login: c.login}, d)
+			page, err := o.newHTTP(httpConfig{URL: c.URL, Headers: c.Headers, Allow: c.Allow,
+				certificates: c.certificates, login: c.login}, d)
 			if err = errors.Join(err, f.err()); err != nil {
 				return nil, err
 			}
@@ -63,7 +64,8 @@ func (c *scrapeConfig) check(f *faults) {
 	scrapeBytes.settle(f, &c.MaxBytes)
 	for i, m := range c.Metrics {
 		if m == "" || strings.Contains(strings.TrimSuffix(m, "*"), "*") {
-			f.add(fmt.Sprintf("metrics[%d]", i), "a name, or its beginning and a star: process_*", "%q is not a pattern", m)
+			f.add(fmt.Sprintf("metrics[%d]", i), "a name, or its beginning and a star: process_*",
+				"%q is not a pattern", m)
 		}
 	}
 }
@@ -129,7 +131,8 @@ func (c *scrapeConfig) parse(body io.Reader, at time.Time) (model.Vector, error)
 			wanted = append(wanted, families[name])
 		}
 	}
-	vector, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: model.TimeFromUnixNano(at.UnixNano())}, wanted...)
+	vector, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: model.TimeFromUnixNano(at.UnixNano())},
+		wanted...)
 	if err != nil {
 		return nil, &unexpected{"format", err}
 	}
@@ -157,5 +160,6 @@ func emitSample(g *work.Grant, s *model.Sample) {
 		}
 		tags[plain(string(k))] = plain(string(v))
 	}
-	g.Emit(plain(string(s.Metric[model.MetricNameLabel])), tags, publish.Point{AtMS: int64(s.Timestamp), Value: float64(s.Value)})
+	g.Emit(plain(string(s.Metric[model.MetricNameLabel])), tags,
+		publish.Point{AtMS: int64(s.Timestamp), Value: float64(s.Value)})
 }

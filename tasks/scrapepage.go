@@ -36,7 +36,8 @@ type pageReader struct {
 
 func newPageReader(c *scrapeConfig, in io.Reader) *pageReader {
 	return &pageReader{
-		c: c, in: bufio.NewReaderSize(in, maxPageLine), grouped: map[string]bool{}, otherAt: 1, checker: expfmt.NewTextParser(model.UTF8Validation),
+		c: c, in: bufio.NewReaderSize(in, maxPageLine), grouped: map[string]bool{}, otherAt: 1,
+		checker: expfmt.NewTextParser(model.UTF8Validation),
 	}
 }
 
@@ -69,7 +70,9 @@ func (p *pageReader) line() error {
 	line, err := p.in.ReadSlice('\n')
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
-		return &unexpected{"limit", fmt.Errorf("line %d of the page is longer than %d bytes; no field raises this limit", p.lines+1, maxPageLine)}
+		return &unexpected{"limit",
+			fmt.Errorf("line %d of the page is longer than %d bytes; no field raises this limit", p.lines+1,
+				maxPageLine)}
 	case err != nil && !errors.Is(err, io.EOF):
 		return fmt.Errorf("read page: %w", err)
 	case len(line) == 0:
@@ -122,7 +125,9 @@ func (p *pageReader) wanted(line []byte) (bool, error) {
 	case p.samples > n:
 		return false, p.c.tooMany()
 	case p.labels > n*labelsEach:
-		return false, &unexpected{"limit", fmt.Errorf("more than %d labels, %d for each sample that max_samples allows; %s", n*labelsEach, labelsEach, scrapeSamples.beyond(n))}
+		return false, &unexpected{"limit",
+			fmt.Errorf("more than %d labels, %d for each sample that max_samples allows; %s", n*labelsEach, labelsEach,
+				scrapeSamples.beyond(n))}
 	}
 	return true, nil
 }
@@ -154,7 +159,8 @@ func metricName(line []byte) (name string, plainName bool) {
 	if n < 0 {
 		n = len(line)
 	}
-	return string(line[:n]), n == len(line) || !bytes.ContainsRune([]byte(`"\{`), rune(line[n])) || n > 0 && line[n] == '{'
+	return string(line[:n]), n == len(line) || !bytes.ContainsRune([]byte(`"\{`), rune(line[n])) || n > 0 &&
+		line[n] == '{'
 }
 
 // groupOf is the summary or histogram that a sample of this name may belong to.

@@ -48,7 +48,8 @@ func TestScrapeOfAZipBomb(t *testing.T) {
 		says   string
 	}{
 		{object{"url": s.URL}, "more than 10000 samples; max_samples raises the limit, to 100000 at most"},
-		{object{"url": s.URL, "metrics": []string{"b"}}, "more than 500000 lines; max_lines raises the limit, to 2000000 at most"},
+		{object{"url": s.URL, "metrics": []string{"b"}},
+			"more than 500000 lines; max_lines raises the limit, to 2000000 at most"},
 	} {
 		g, h := worktest.NewGrant(t, define(t, c.config))
 		var log strings.Builder
@@ -128,10 +129,12 @@ func TestScrapeLimits(t *testing.T) {
 		{"types", "# TYPE a counter\n# TYPE b counter\n", "TYPE lines than max_samples", scrapeConfig{MaxSamples: 1}},
 		{"labels", "a{" + many(20, `b="c",`) + "} 1\n", "more than 16 labels", scrapeConfig{MaxSamples: 1}},
 		{"a long line", "a 1\n# " + many(maxPageLine, "x") + "\n", "line 2 of the page is longer", scrapeConfig{}},
-		{"a histogram", "# TYPE a histogram\na_bucket{le=\"1\"} 1\n", "more than 1 samples", scrapeConfig{MaxSamples: 1}},
+		{"a histogram", "# TYPE a histogram\na_bucket{le=\"1\"} 1\n", "more than 1 samples",
+			scrapeConfig{MaxSamples: 1}},
 		{"no limit", many(3, "a 1\n"), "", scrapeConfig{MaxSamples: 3, MaxLines: 3, MaxBytes: 12}},
 		{"what nobody asked for", many(9, "a 1\n") + "b 1\n", "", scrapeConfig{MaxSamples: 1, Metrics: []string{"b"}}},
-		{"a fault in it", many(9, "a 1\n") + "b 1\n\n<html>\n", "line 12: ", scrapeConfig{MaxSamples: 1, Metrics: []string{"b"}}},
+		{"a fault in it", many(9, "a 1\n") + "b 1\n\n<html>\n", "line 12: ",
+			scrapeConfig{MaxSamples: 1, Metrics: []string{"b"}}},
 	} {
 		c.config.check(&faults{})
 		_, err := c.config.parse(strings.NewReader(c.page), time.Unix(1, 0))

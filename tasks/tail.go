@@ -104,7 +104,8 @@ func (t *tailRunner) check(f *faults) {
 func (t *tailRunner) checkMatch(f *faults) {
 	if t.c.Match == "" {
 		if t.c.Name != "" {
-			f.add("name", "give match too, or leave name out: lines are counted as tail.lines", "there is nothing to name")
+			f.add("name", "give match too, or leave name out: lines are counted as tail.lines",
+				"there is nothing to name")
 		}
 		return
 	}
@@ -113,7 +114,8 @@ func (t *tailRunner) checkMatch(f *faults) {
 	}
 	re, err := regexp.Compile(t.c.Match)
 	if err != nil {
-		f.add("match", "such as took (?P<value>[0-9.]+)ms", "%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		f.add("match", "such as took (?P<value>[0-9.]+)ms", "%s",
+			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		return
 	}
 	t.match = re

@@ -211,11 +211,13 @@ func TestTailValues(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "app.log")
 	write(t, log, "GET took 12.5ms\r\nPOST took 7ms\nnoise\nGET took ...ms\n")
-	f := follow(t, object{"paths": []string{log}, "from": "start", "name": "app.took_ms", "match": `^(?P<method>\w+) took (?P<value>[0-9.]+)ms$`}, nil)
+	f := follow(t, object{"paths": []string{log}, "from": "start", "name": "app.took_ms",
+		"match": `^(?P<method>\w+) took (?P<value>[0-9.]+)ms$`}, nil)
 	f.waitSum("tail.lines", 4)
 	f.end()
 	got := f.h.Named("app.took_ms")
-	if len(got) != 2 || got[0].Tags["method"] != "GET" || got[0].Points[0].Value != 12.5 || got[1].Points[0].Value != 7 {
+	if len(got) != 2 || got[0].Tags["method"] != "GET" || got[0].Points[0].Value != 12.5 ||
+		got[1].Points[0].Value != 7 {
 		t.Errorf("got %v, want 12.5 of GET and 7 of POST", got)
 	}
 	if got := sum(f.h, "tail.unparsed_values"); got != 1 {
@@ -244,7 +246,8 @@ func TestTallyIsBounded(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "app.log")
 	write(t, log, strings.Repeat("1\n", tallyPoints))
-	f := follow(t, object{"paths": []string{log}, "from": "start", "name": "n", "match": `^(?P<value>\d+)$`}, func(r *tailRunner) { r.flush = time.Hour })
+	f := follow(t, object{"paths": []string{log}, "from": "start", "name": "n", "match": `^(?P<value>\d+)$`},
+		func(r *tailRunner) { r.flush = time.Hour })
 	f.waitSum("n", tallyPoints)
 	f.end()
 	a := newTailTally(f.r, f.g)
@@ -371,7 +374,8 @@ func TestTailRefusesAPositionItDoesNotKnow(t *testing.T) {
 	for _, p := range []string{`{"v":2}`, `nonsense`} {
 		g, h := worktest.NewGrant(t, define(t, object{"paths": []string{filepath.Join(t.TempDir(), "none")}}))
 		h.SetPosition("test", 1, []byte(p))
-		if err := worktest.Run(t, Builtin(below)["tail"], g); err == nil || !strings.Contains(err.Error(), "decode position") {
+		if err := worktest.Run(t, Builtin(below)["tail"], g); err == nil ||
+			!strings.Contains(err.Error(), "decode position") {
 			t.Errorf("%s: got %v", p, err)
 		}
 	}

@@ -253,7 +253,8 @@ func (t *tailFile) to(m tailMark) bool {
 // mark is made of what was read, not of what the file holds now: it may just have been rewritten.
 func (t *tailFile) mark() tailMark {
 	n := min(t.offset, window)
-	return tailMark{Path: t.path, Dev: t.id.dev, Ino: t.id.ino, Offset: t.offset, Sum: sumOf(t.head[:n], t.settled[int64(len(t.settled))-n:])}
+	return tailMark{Path: t.path, Dev: t.id.dev, Ino: t.id.ino, Offset: t.offset,
+		Sum: sumOf(t.head[:n], t.settled[int64(len(t.settled))-n:])}
 }
 
 func sumOf(head, before []byte) string {

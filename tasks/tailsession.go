@@ -120,7 +120,8 @@ func (s *tailSession) found() []tailFound {
 		s.wake.add(filepath.Dir(s.t.c.Paths[i]))
 	}
 	if left < 0 {
-		s.refuse(s.t.c.Paths[0], fmt.Errorf("the patterns lead through more than %d names; write narrower ones", tailMostNames))
+		s.refuse(s.t.c.Paths[0], fmt.Errorf("the patterns lead through more than %d names; write narrower ones",
+			tailMostNames))
 	}
 	slices.SortFunc(out, func(a, b tailFound) int { return strings.Compare(a.path, b.path) })
 	out = slices.CompactFunc(out, func(a, b tailFound) bool { return a.path == b.path })

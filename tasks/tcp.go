@@ -32,7 +32,8 @@ type tcpRunner struct {
 
 func (o Options) tcp() work.Type {
 	return work.Type{
-		Name: "tcp", Doc: "a port accepts connections and, if asked, talks as expected", Periodic: true, DefaultEvery: defaultEvery,
+		Name: "tcp", Doc: "a port accepts connections and, if asked, talks as expected", Periodic: true,
+		DefaultEvery: defaultEvery,
 		New: func(d work.Definition) (work.Runner, error) {
 			var c tcpConfig
 			if err := decode(d, &c); err != nil {
@@ -46,7 +47,8 @@ func (o Options) tcp() work.Type {
 				f.add("expect", "max_answer says how many", "longer than the %d bytes that are read", c.MaxAnswer)
 			}
 			timeout := roundTimeout(d)
-			return checked(&tcpRunner{c: c, timeout: timeout, dialer: g.dialer(timeout), found: finder{prefix: "tcp"}}, f)
+			return checked(&tcpRunner{c: c, timeout: timeout, dialer: g.dialer(timeout), found: finder{prefix: "tcp"}},
+				f)
 		},
 	}
 }
@@ -110,5 +112,6 @@ func (t *tcpRunner) await(conn io.Reader, p *phases) error {
 			answer = append(answer, 0)[:len(answer)]
 		}
 	}
-	return &unexpected{"answer", fmt.Errorf("%s did not answer %q; its answer has %s", t.c.Addr, t.c.Expect, tcpAnswer.beyond(t.c.MaxAnswer))}
+	return &unexpected{"answer", fmt.Errorf("%s did not answer %q; its answer has %s", t.c.Addr, t.c.Expect,
+		tcpAnswer.beyond(t.c.MaxAnswer))}
 }

@@ -61,7 +61,8 @@ func TestTCPAnswers(t *testing.T) {
 	} {
 		r := &tcpRunner{c: tcpConfig{Expect: c.expect, MaxAnswer: c.most}}
 		for _, reader := range []io.Reader{
-			strings.NewReader(c.answer), iotest.OneByteReader(strings.NewReader(c.answer)), iotest.DataErrReader(strings.NewReader(c.answer)),
+			strings.NewReader(c.answer), iotest.OneByteReader(strings.NewReader(c.answer)),
+			iotest.DataErrReader(strings.NewReader(c.answer)),
 		} {
 			if err := r.await(reader, &phases{}); (err == nil) != c.found {
 				t.Errorf("%q in %d bytes of %q: %v", c.expect, c.most, c.answer, err)

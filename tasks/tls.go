@@ -71,7 +71,8 @@ func (t *tlsRunner) Run(ctx context.Context, g *work.Grant) error {
 	var p phases
 	days, known, err := t.shake(httptrace.WithClientTrace(round, p.trace()), &p, now)
 	if err == nil && days < t.c.MinDays {
-		err = &unexpected{"expiry", fmt.Errorf("the certificate of %s ends in %.1f days, want at least %v", t.c.Addr, days, t.c.MinDays)}
+		err = &unexpected{"expiry", fmt.Errorf("the certificate of %s ends in %.1f days, want at least %v", t.c.Addr,
+			days, t.c.MinDays)}
 	}
 	out := t.found.report(ctx, g, err)
 	if cut(ctx) {

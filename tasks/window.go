@@ -63,7 +63,8 @@ func windowSegments() work.Type {
 				}
 			}
 			return checked(stage.Keyed{
-				Do: func(ctx context.Context, _ *work.Grant, state []byte, in [][]byte, out *stage.Out) ([]byte, error) {
+				Do: func(ctx context.Context, _ *work.Grant, state []byte, in [][]byte, out *stage.Out) ([]byte,
+					error) {
 					return w.take(ctx, state, in, w.to(out))
 				},
 				End: func(_ context.Context, _ *work.Grant, state []byte, out *stage.Out) error {
@@ -206,12 +207,14 @@ func (w *windows) when(it any) (int64, error) {
 		at = v.Time
 	case types.String:
 		if at, err = time.Parse(time.RFC3339Nano, string(v)); err != nil {
-			return 0, fmt.Errorf("time: %.60q is none such as 2026-01-31T12:00:00Z, and no number of seconds", string(v))
+			return 0, fmt.Errorf("time: %.60q is none such as 2026-01-31T12:00:00Z, and no number of seconds",
+				string(v))
 		}
 	default:
 		seconds, err := number(v.Value())
 		if err != nil || math.Abs(seconds) > 1e11 {
-			return 0, fmt.Errorf("time: %.60v is no number of seconds, and no text such as 2026-01-31T12:00:00Z", v.Value())
+			return 0, fmt.Errorf("time: %.60v is no number of seconds, and no text such as 2026-01-31T12:00:00Z",
+				v.Value())
 		}
 		at = time.UnixMilli(int64(math.Floor(seconds * 1000)))
 	}
@@ -237,7 +240,8 @@ func number(v any) (float64, error) {
 func (w *windows) to(out *stage.Out) put {
 	at := func(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano) }
 	return func(o span, late bool) error {
-		v := map[string]any{"key": o.Key, "start": at(o.Start), "end": at(o.Start + w.size), "count": o.Count, "late": late}
+		v := map[string]any{"key": o.Key, "start": at(o.Start), "end": at(o.Start + w.size), "count": o.Count,
+			"late": late}
 		if w.value != nil {
 			v["sum"], v["min"], v["max"] = o.Sum, o.Min, o.Max
 		}

@@ -30,7 +30,8 @@ func TestWindowsAsCounted(t *testing.T) {
 		chance := rand.New(rand.NewPCG(seed, 0))
 		size, late := 1+chance.Int64N(20), chance.Int64N(30)
 		var f faults
-		w := &windows{size: size * 1000, late: late * 1000, by: "k", time: newExpression("time", "", "it.at", &f), value: newExpression("value", "", "it.v", &f)}
+		w := &windows{size: size * 1000, late: late * 1000, by: "k", time: newExpression("time", "", "it.at", &f),
+			value: newExpression("value", "", "it.v", &f)}
 		must.Succeed(t, f.err())
 		if at, err := w.when(map[string]any{"at": -0.0005}); err != nil || at != -1 {
 			t.Fatalf("half a millisecond before the epoch is at %d ms, %v; want the millisecond before", at, err)
@@ -60,7 +61,8 @@ func TestWindowsAsCounted(t *testing.T) {
 			must.Succeed(t, err)
 			for i, o := range want { // what is over was put out
 				if _, out := got[i]; out != (i.late || over(o)) {
-					t.Fatalf("seed %d: window %+v, late %v: put out %v, and the newest segment is of %d", seed, o, i.late, out, newest)
+					t.Fatalf("seed %d: window %+v, late %v: put out %v, and the newest segment is of %d", seed, o,
+						i.late, out, newest)
 				}
 			}
 		}

@@ -32,7 +32,8 @@ type witnessLine struct {
 
 func (o Options) witness() work.Type {
 	return work.Type{
-		Name: "witness", Doc: "writes down when it acts (for tests of Rota)", Periodic: true, DefaultEvery: defaultEvery,
+		Name: "witness", Doc: "writes down when it acts (for tests of Rota)", Periodic: true,
+		DefaultEvery: defaultEvery,
 		New: func(d work.Definition) (work.Runner, error) {
 			var c witnessConfig
 			if err := decode(d, &c); err != nil {

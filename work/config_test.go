@@ -14,7 +14,8 @@ func TestDecodeConfig(t *testing.T) {
 		N int `json:"n"`
 	}
 	for in, want := range map[string]string{
-		"": "", `{"n":1}`: "", `{"n":"x"}`: "config.n: a string does not fit int", `{"m":1}`: `config: json: unknown field "m"`, `7`: "config: ",
+		"": "", `{"n":1}`: "", `{"n":"x"}`: "config.n: a string does not fit int",
+		`{"m":1}`: `config: json: unknown field "m"`, `7`: "config: ",
 	} {
 		err := DecodeConfig(Definition{Config: json.RawMessage(in)}, &v)
 		var at *ConfigError

@@ -31,9 +31,11 @@ func (m *model) do(commands ...cluster.Command) []cluster.Result {
 }
 
 func newModel(t *rapid.T) *model {
-	m := &model{t: t, inputs: rapid.IntRange(0, 60).Draw(t, "inputs"), window: rapid.IntRange(1, 20).Draw(t, "window"), added: map[string]int{}}
+	m := &model{t: t, inputs: rapid.IntRange(0, 60).Draw(t, "inputs"), window: rapid.IntRange(1, 20).Draw(t, "window"),
+		added: map[string]int{}}
 	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}}
-	m.do(cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}})
+	m.do(cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
+		cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}})
 	return m
 }
 
@@ -67,7 +69,8 @@ func (m *model) list(cursor []byte, limit int) Page {
 // write proposes a step; sometimes it is applied, and nobody learns of it.
 func (m *model) write(w Window, s step) (heard bool) {
 	p, _ := m.v.Partition(lister)
-	res := m.do(cluster.AdvanceWindow{Partition: lister, Token: p.Token, Step: w.Step, Cursor: s.cursor, Done: s.done, Items: s.items})
+	res := m.do(cluster.AdvanceWindow{Partition: lister, Token: p.Token, Step: w.Step, Cursor: s.cursor, Done: s.done,
+		Items: s.items})
 	if !res[0].Accepted {
 		m.t.Fatalf("refused: %s", res[0].Reason)
 	}

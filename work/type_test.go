@@ -22,7 +22,8 @@ func TestDuration(t *testing.T) {
 		strings.Repeat("x", 1_000_000): "1000000 bytes are no duration",
 		strings.Repeat("0", 63) + "1s": "65 bytes are no duration",
 	} {
-		if err := d.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 200 {
+		if err := d.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), want) ||
+			len(err.Error()) > 200 {
 			t.Errorf("%.20s of %d bytes: %.200v, want %q", text, len(text), err, want)
 		}
 	}

@@ -101,7 +101,8 @@ type Windows interface {
 func (p Partitioner) Run(ctx context.Context, g *Grant) error {
 	host, ok := g.Host.(Windows)
 	if !ok {
-		return fmt.Errorf("list %s (token %d): this host has no windows: %w", g.Partition, g.Token, errors.ErrUnsupported)
+		return fmt.Errorf("list %s (token %d): this host has no windows: %w", g.Partition, g.Token,
+			errors.ErrUnsupported)
 	}
 	p.Window = min(cmp.Or(max(p.Window, 0), DefaultWindow), MaxWindow)
 	p.Poll = cmp.Or(max(p.Poll, 0), time.Second)
@@ -180,7 +181,8 @@ func (l *listing) list(ctx context.Context, w Window) error {
 
 func (l *listing) advance(ctx context.Context, w Window, s step) error {
 	refused, err := l.host.Advance(ctx, l.grant, w, cluster.AdvanceWindow{
-		Partition: l.grant.Partition, Token: l.grant.Token, Step: w.Step, Cursor: s.cursor, Done: s.done, Items: s.items,
+		Partition: l.grant.Partition, Token: l.grant.Token, Step: w.Step, Cursor: s.cursor, Done: s.done,
+		Items: s.items,
 	})
 	if err != nil || refused == "" {
 		return err

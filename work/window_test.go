@@ -39,7 +39,8 @@ func (h *scripted) Advance(_ context.Context, _ *Grant, w Window, c cluster.Adva
 // why a step is refused.
 func TestListingGoesOn(t *testing.T) {
 	t.Parallel()
-	pages := []Page{{Items: []cluster.Item{{Key: "a"}}, Cursor: []byte("1")}, {Items: []cluster.Item{{Key: "b"}}}, {End: true}}
+	pages := []Page{{Items: []cluster.Item{{Key: "a"}}, Cursor: []byte("1")}, {Items: []cluster.Item{{Key: "b"}}},
+		{End: true}}
 	for _, c := range []struct {
 		answers []string
 		seen    string // the cursors that were listed behind
@@ -57,7 +58,8 @@ func TestListingGoesOn(t *testing.T) {
 			return pages[min(n, len(pages))-1], nil
 		}}
 		err := p.Run(t.Context(), &Grant{Partition: "j#l", Host: h})
-		if strings.Join(seen, " ") != c.seen || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+		if strings.Join(seen, " ") != c.seen || (err == nil) != (c.err == "") || err != nil &&
+			!strings.Contains(err.Error(), c.err) {
 			t.Errorf("%v: listed behind %q: %v", c.answers, seen, err)
 		}
 	}
@@ -86,14 +88,18 @@ func TestWindowOfAGrant(t *testing.T) {
 	do := func(c cluster.Command) {
 		t.Helper()
 		var did cluster.Applied
-		if v, did = v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index() + 1), Commands: []cluster.Command{c}}); !did.Results[0].Accepted {
+		if v, did = v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index() + 1),
+			Commands: []cluster.Command{c}}); !did.Results[0].Accepted {
 			t.Fatal(did.Results[0].Reason)
 		}
 	}
 	do(cluster.PrepareJoin{Member: "a", Heartbeat: "p"})
-	do(cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "t", Spread: cluster.SpreadPartitioned, Partitions: []string{"l", "m"}}}}})
+	do(cluster.SubmitJob{Job: "j",
+		Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "t", Spread: cluster.SpreadPartitioned,
+			Partitions: []string{"l", "m"}}}}})
 	for _, by := range []string{"l", "m"} {
-		do(cluster.AdvanceWindow{Partition: cluster.PartitionID("j#" + by), Token: 2, Items: []cluster.Item{{Key: by + "1"}, {Key: by + "2"}}})
+		do(cluster.AdvanceWindow{Partition: cluster.PartitionID("j#" + by), Token: 2,
+			Items: []cluster.Item{{Key: by + "1"}, {Key: by + "2"}}})
 	}
 	p, _ := v.Partition("j#l1")
 	do(cluster.FinishPartition{Partition: "j#l1", Token: p.Token})

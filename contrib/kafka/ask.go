@@ -147,9 +147,11 @@ func hint(err error) string {
 		return "allow the client's user to Describe and Read the topic, or give the loop's options the right user"
 	case errors.Is(err, kerr.GroupAuthorizationFailed):
 		return "allow the client's user to Read the group, or leave config.group empty"
-	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism), errors.Is(err, kerr.IllegalSaslState):
+	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.UnsupportedSaslMechanism),
+		errors.Is(err, kerr.IllegalSaslState):
 		return "correct the user, password or mechanism in the loop's options"
-	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.RebalanceInProgress), errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.NonEmptyGroup):
+	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.RebalanceInProgress),
+		errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.NonEmptyGroup):
 		return "the group has members of its own: stop them, or set config.group to a group without"
 	case errors.As(err, &eof), errors.Is(err, io.EOF):
 		return "the broker hung up at once: it wants TLS, SASL or another password, or none of them; see the loop's options"

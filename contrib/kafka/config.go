@@ -61,14 +61,17 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	var faults []error
 	bad := func(field, hint, format string, args ...any) {
-		faults = append(faults, &work.ConfigError{Path: "config." + field, Err: fmt.Errorf(format, args...), Hint: hint})
+		faults = append(faults, &work.ConfigError{Path: "config." + field, Err: fmt.Errorf(format, args...),
+			Hint: hint})
 	}
 	if len(c.Brokers) == 0 {
 		bad("brokers", `brokers: ["kafka-1:9092"]`, "none is named")
 	}
 	for i, b := range c.Brokers {
-		if host, port, err := net.SplitHostPort(b); err != nil || host == "" || port == "" || strings.ContainsAny(b, "@/ ") {
-			bad(fmt.Sprintf("brokers[%d]", i), "kafka-1:9092; names and passwords are options of the process", "it is not host:port")
+		if host, port, err := net.SplitHostPort(b); err != nil || host == "" || port == "" ||
+			strings.ContainsAny(b, "@/ ") {
+			bad(fmt.Sprintf("brokers[%d]", i), "kafka-1:9092; names and passwords are options of the process",
+				"it is not host:port")
 		}
 	}
 	if !slices.Contains([]From{FromStart, FromEnd}, c.From) {

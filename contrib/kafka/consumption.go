@@ -119,7 +119,8 @@ func (c *consumption) fetchFault(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &lost):
-		c.grant.Log.Warn("brokers have lost records that were acknowledged", "consumed to", lost.ConsumedTo, "goes on at", lost.ResetTo)
+		c.grant.Log.Warn("brokers have lost records that were acknowledged", "consumed to", lost.ConsumedTo,
+			"goes on at", lost.ResetTo)
 		return nil
 	}
 	return c.reader.explain("fetch "+c.part.key(), err)
@@ -179,7 +180,8 @@ func (c *consumption) write(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.config.Timeout))
 	defer cancel()
-	if err := c.reader.commit(ctx, c.config.Group, c.part, c.at, fmt.Sprintf("rota token %d", c.grant.Token)); err != nil {
+	if err := c.reader.commit(ctx, c.config.Group, c.part, c.at,
+		fmt.Sprintf("rota token %d", c.grant.Token)); err != nil {
 		c.grant.Log.Warn("the group does not know the position", "offset", c.at.Offset, "cause", err.Error())
 	}
 	return nil

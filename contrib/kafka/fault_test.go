@@ -30,7 +30,8 @@ func (b *bed) awaitMessage(m *rota.Member, key string, words ...string) string {
 	b.await(fmt.Sprintf("%s failed with %q", key, words), func() bool {
 		p, _ := m.Value().Partition(cluster.NewPartitionID("loop", "", key))
 		message = p.Message
-		return message != "" && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(message, w) })
+		return message != "" && !slices.ContainsFunc(words,
+			func(w string) bool { return !strings.Contains(message, w) })
 	})
 	return message
 }
@@ -40,15 +41,16 @@ func TestARefusedRecordStopsItsPartition(t *testing.T) {
 	b := setup(t, 2, "orders")
 	b.produce("orders", 0, 20, 0, 1)
 	var heal atomic.Bool
-	typ := kafka.NewType("loop", kafka.Loop{Options: []kgo.Opt{soon}, Take: func(_ context.Context, _ *rota.Grant, records []*kgo.Record) (int, error) {
-		for i, r := range records {
-			if r.Partition == 0 && r.Offset == 7 && !heal.Load() {
-				return i, errors.New("no such customer")
+	typ := kafka.NewType("loop", kafka.Loop{Options: []kgo.Opt{soon},
+		Take: func(_ context.Context, _ *rota.Grant, records []*kgo.Record) (int, error) {
+			for i, r := range records {
+				if r.Partition == 0 && r.Offset == 7 && !heal.Load() {
+					return i, errors.New("no such customer")
+				}
+				b.note(r)
 			}
-			b.note(r)
-		}
-		return len(records), nil
-	}})
+			return len(records), nil
+		}})
 	m := b.join("a", typ)
 	b.submit(m, b.config(), "orders")
 	b.awaitMessage(m, "orders/0", "consume orders/0: take the record at offset 7: no such customer")
@@ -120,7 +122,8 @@ func TestAPositionThatIsGone(t *testing.T) {
 	c := b.config()
 	c.Group, c.OutOfRange = "readers", kafka.Fail
 	b.submit(m, c, "orders")
-	b.awaitMessage(m, "orders/0", "the position 3 is not in the topic, which has 6 to 10", "lengthen the topic's retention")
+	b.awaitMessage(m, "orders/0", "the position 3 is not in the topic, which has 6 to 10",
+		"lengthen the topic's retention")
 	must.Succeed(t, m.Kill(b.ctx, "loop"))
 	c.OutOfRange = kafka.Nearest
 	must.Succeed(t, m.Submit(b.ctx, "again", kafka.Task("loop", c, "orders")))
@@ -198,8 +201,10 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		at      string // instead of the brokers
 		words   []string
 	}{
-		"a topic that is missing": {words: []string{"look up topic orders", "UNKNOWN_TOPIC_OR_PARTITION", "create the topic"}},
-		"brokers away":            {at: "127.0.0.1:1", words: []string{"127.0.0.1:1", "connection refused", "look whether the brokers run"}},
+		"a topic that is missing": {words: []string{"look up topic orders", "UNKNOWN_TOPIC_OR_PARTITION",
+			"create the topic"}},
+		"brokers away": {at: "127.0.0.1:1",
+			words: []string{"127.0.0.1:1", "connection refused", "look whether the brokers run"}},
 		"a wrong password": {
 			brokers: []kfake.Opt{kfake.EnableSASL(), kfake.Superuser("PLAIN", "me", "right")},
 			options: []kgo.Opt{kgo.SASL(plain.Auth{User: "me", Pass: "hunter2"}.AsMechanism())},
@@ -211,7 +216,8 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 			words:   []string{"look up topic orders", "hung up at once: it wants TLS, SASL"},
 		},
 		"no permission": {
-			brokers: []kfake.Opt{kfake.EnableSASL(), kfake.EnableACLs(), kfake.SeedTopics(1, "orders"), kfake.User("PLAIN", "me", "hunter2")},
+			brokers: []kfake.Opt{kfake.EnableSASL(), kfake.EnableACLs(), kfake.SeedTopics(1, "orders"),
+				kfake.User("PLAIN", "me", "hunter2")},
 			options: []kgo.Opt{kgo.SASL(plain.Auth{User: "me", Pass: "hunter2"}.AsMechanism())},
 			words:   []string{"TOPIC_AUTHORIZATION_FAILED", "allow the client's user to Describe and Read the topic"},
 		},

@@ -38,7 +38,8 @@ func (b *bed) grant(h work.Host, key string, token cluster.Token) *work.Grant {
 	b.t.Helper()
 	config, err := json.Marshal(b.config())
 	must.Succeed(b.t, err)
-	g := worktest.NewGrantOf(b.t, worktest.NewHost(), cluster.NewPartitionID("loop", "", key), token, work.Definition{Config: config})
+	g := worktest.NewGrantOf(b.t, worktest.NewHost(), cluster.NewPartitionID("loop", "", key), token,
+		work.Definition{Config: config})
 	g.Host = h
 	return g
 }
@@ -153,11 +154,12 @@ func TestARunThatEndsSaves(t *testing.T) {
 	g := b.grant(h, "orders/0", 3)
 	g.Definition.Config = config
 	begun := make(chan struct{})
-	typ := kafka.NewType("loop", kafka.Loop{Options: []kgo.Opt{soon}, Take: func(ctx context.Context, _ *rota.Grant, records []*kgo.Record) (int, error) {
-		close(begun)
-		<-ctx.Done()
-		return 3, context.Cause(ctx) // of 8
-	}})
+	typ := kafka.NewType("loop", kafka.Loop{Options: []kgo.Opt{soon},
+		Take: func(ctx context.Context, _ *rota.Grant, records []*kgo.Record) (int, error) {
+			close(begun)
+			<-ctx.Done()
+			return 3, context.Cause(ctx) // of 8
+		}})
 	stop, _ := b.start(typ, g)
 	<-begun
 	if err := stop(); !errors.Is(err, work.CauseMoved) {

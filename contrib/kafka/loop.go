@@ -94,7 +94,8 @@ type begin struct {
 func start(c Config, saved, committed *position, b bounds, grown bool) (begin, error) {
 	switch {
 	case saved != nil && saved.Topic != "" && b.topic != "" && saved.Topic != b.topic:
-		return begin{at: position{b.start, -1, b.topic}, news: true, why: "the topic was recreated: it is consumed from its first record"}, nil
+		return begin{at: position{b.start, -1, b.topic}, news: true,
+			why: "the topic was recreated: it is consumed from its first record"}, nil
 	case saved != nil:
 		at := *saved
 		at.Topic = b.topic

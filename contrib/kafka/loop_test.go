@@ -45,7 +45,8 @@ func TestTopicsGrow(t *testing.T) {
 	c := b.config()
 	c.From = "end"
 	b.submit(m, c, "orders")
-	b.await("partition 0 has its start", func() bool { return b.owners(m)["orders/0"] == "a" && b.owners(m)["orders@1"] == "a" })
+	b.await("partition 0 has its start",
+		func() bool { return b.owners(m)["orders/0"] == "a" && b.owners(m)["orders@1"] == "a" })
 	admin := kadm.NewClient(b.client)
 	for _, n := range []int{3, 4} {
 		must.Succeed(t, must.Err(admin.UpdatePartitions(b.ctx, n, "orders")))

@@ -100,12 +100,13 @@ func (b *bed) submit(m *rota.Member, c kafka.Config, topics ...string) {
 
 // loop notes what it takes.
 func (b *bed) loop() rota.Type {
-	return kafka.NewType("loop", kafka.Loop{Options: []kgo.Opt{soon, often}, Take: func(_ context.Context, g *rota.Grant, records []*kgo.Record) (int, error) {
-		for _, r := range records {
-			b.note(r)
-		}
-		return len(records), nil
-	}})
+	return kafka.NewType("loop", kafka.Loop{Options: []kgo.Opt{soon, often},
+		Take: func(_ context.Context, g *rota.Grant, records []*kgo.Record) (int, error) {
+			for _, r := range records {
+				b.note(r)
+			}
+			return len(records), nil
+		}})
 }
 
 func (b *bed) note(r *kgo.Record) {

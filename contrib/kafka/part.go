@@ -27,7 +27,8 @@ func parsePart(key string) (p part, err error) {
 	}
 	p = part{topic: topic, watches: at < 0 || key[at] == '@'}
 	if !validTopic(topic) {
-		return p, fmt.Errorf("the key %q names no topic: it has 1 to %d letters, digits, '.', '_' and '-'", key, longestTopic)
+		return p, fmt.Errorf("the key %q names no topic: it has 1 to %d letters, digits, '.', '_' and '-'", key,
+			longestTopic)
 	}
 	if at < 0 {
 		return p, nil

@@ -27,7 +27,8 @@ func TestParts(t *testing.T) {
 			t.Errorf("%s: got %+v (%s), %v, want %+v", key, got, got.key(), err, want)
 		}
 	}
-	for _, key := range []string{"", "/", "@", "o/", "o@", "o/-1", "o/+1", "o/01", "o/1/2", "o/1@2", "o@2147483648", "a b", "ä", ".", "..", "s3://x", strings.Repeat("x", 250)} {
+	for _, key := range []string{"", "/", "@", "o/", "o@", "o/-1", "o/+1", "o/01", "o/1/2", "o/1@2", "o@2147483648",
+		"a b", "ä", ".", "..", "s3://x", strings.Repeat("x", 250)} {
 		if got, err := parsePart(key); err == nil {
 			t.Errorf("%q: got %+v", key, got)
 		}

@@ -88,7 +88,8 @@ func (s *readers) giveBack(r *reader) {
 // newReader opens no connection: the first request does.
 func newReader(name string, brokers []string, options []kgo.Opt, log *slog.Logger) (*reader, error) {
 	away := &outage{log: log, brokers: name}
-	all := append([]kgo.Opt{kgo.FetchMaxPartitionBytes(MaxPartitionBytes), kgo.FetchMaxWait(fetchMaxWait), kgo.MetadataMinAge(metadataMinAge)}, options...)
+	all := append([]kgo.Opt{kgo.FetchMaxPartitionBytes(MaxPartitionBytes), kgo.FetchMaxWait(fetchMaxWait),
+		kgo.MetadataMinAge(metadataMinAge)}, options...)
 	all = append(all, kgo.SeedBrokers(brokers...), kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.WithHooks(away))
 	client, err := kgo.NewClient(all...)
 	if err != nil {
@@ -98,7 +99,8 @@ func newReader(name string, brokers []string, options []kgo.Opt, log *slog.Logge
 		client.Close()
 		return nil, errors.New("the options of the loop name a consumer group: take it out, the cluster deals partitions out; to commit to it set config.group")
 	}
-	r := &reader{name: name, client: client, away: away, ended: make(chan struct{}), feeds: map[partition]*feed{}, ids: map[string]string{}, wake: func() {}}
+	r := &reader{name: name, client: client, away: away, ended: make(chan struct{}), feeds: map[partition]*feed{},
+		ids: map[string]string{}, wake: func() {}}
 	r.turn = sync.NewCond(&r.mu)
 	go r.run()
 	return r, nil

@@ -36,12 +36,14 @@ func TestLateFetchesAreNotTaken(t *testing.T) {
 	must.Succeed(t, err)
 	defer c.Close()
 	s := &stopper{taken: make(chan struct{}), release: make(chan struct{})}
-	shared := &readers{open: map[string]*reader{}, options: []kgo.Opt{kgo.WithHooks(s), kgo.FetchMaxWait(50 * time.Millisecond)}}
+	shared := &readers{open: map[string]*reader{},
+		options: []kgo.Opt{kgo.WithHooks(s), kgo.FetchMaxWait(50 * time.Millisecond)}}
 	r, err := shared.take(c.ListenAddrs(), slog.New(slog.DiscardHandler))
 	must.Succeed(t, err)
 	defer shared.giveBack(r)
 	for i := range 10 {
-		must.Succeed(t, r.client.ProduceSync(ctx, &kgo.Record{Topic: "orders", Value: []byte(strconv.Itoa(i))}).FirstErr())
+		must.Succeed(t, r.client.ProduceSync(ctx,
+			&kgo.Record{Topic: "orders", Value: []byte(strconv.Itoa(i))}).FirstErr())
 	}
 	p := partition{"orders", 0}
 	r.consume(p, position{Offset: 5, Epoch: -1})

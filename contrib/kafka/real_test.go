@@ -24,13 +24,15 @@ func TestOnRealBrokers(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(addrs, ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(addrs, ",")...),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	must.Succeed(t, err)
 	t.Cleanup(client.Close)
 	admin, topic := kadm.NewClient(client), "rota-test-"+rand.Text()
 	must.Succeed(t, must.Err(admin.CreateTopic(ctx, 3, 1, nil, topic)))
 	t.Cleanup(func() { _, _ = admin.DeleteTopic(context.WithoutCancel(ctx), topic) })
-	b := &bed{t: t, ctx: ctx, client: client, store: memory.New(), taken: map[string]int{}, order: map[string][]int64{}, news: make(chan struct{}), logs: said.New(t)}
+	b := &bed{t: t, ctx: ctx, client: client, store: memory.New(), taken: map[string]int{}, order: map[string][]int64{},
+		news: make(chan struct{}), logs: said.New(t)}
 	c := kafka.Config{Brokers: strings.Split(addrs, ","), Watch: quick, Save: quick, Group: topic}
 	b.produce(topic, 0, 100, 0, 1, 2)
 	first := b.join("a", b.loop())
@@ -66,5 +68,6 @@ func TestOnRealBrokers(t *testing.T) {
 	})
 	client.PurgeTopicsFromClient(topic)
 	b.produce(topic, 1000, 10, 0, 3)
-	b.await("the new one is consumed", func() bool { return b.taken[topic+"/0 1009"] > 0 && b.taken[topic+"/3 1009"] > 0 })
+	b.await("the new one is consumed",
+		func() bool { return b.taken[topic+"/0 1009"] > 0 && b.taken[topic+"/3 1009"] > 0 })
 }

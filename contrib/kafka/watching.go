@@ -82,7 +82,8 @@ func (w watching) split(ctx context.Context, count int32) error {
 	for n := w.part.first; n < count; n++ {
 		children = append(children, cluster.Child{Key: part{topic: w.part.topic, number: n}.key(), Parents: parents})
 	}
-	children = append(children, cluster.Child{Key: part{topic: w.part.topic, watches: true, first: count}.key(), Parents: parents})
+	children = append(children, cluster.Child{Key: part{topic: w.part.topic, watches: true, first: count}.key(),
+		Parents: parents})
 	for some := range slices.Chunk(children, maxSplit) {
 		if err := w.grant.Split(ctx, some); err != nil {
 			return err
@@ -128,7 +129,8 @@ func (o *outage) OnBrokerConnect(meta kgo.BrokerMetadata, _ time.Duration, _ net
 	o.mu.Unlock()
 	switch {
 	case err != nil && was == nil:
-		o.log.Warn("a broker does not answer; its partitions wait", "host", meta.Host, "port", meta.Port, "cause", err.Error())
+		o.log.Warn("a broker does not answer; its partitions wait", "host", meta.Host, "port", meta.Port, "cause",
+			err.Error())
 	case err == nil && was != nil:
 		o.log.Info("brokers answer again", "host", meta.Host, "port", meta.Port)
 	}

@@ -47,11 +47,13 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	m, err := rota.Join(ctx, rota.Config{Member: *member, Store: s, TTL: *ttl, Types: []rota.Type{sums(out)}, Logger: warnings()})
+	m, err := rota.Join(ctx, rota.Config{Member: *member, Store: s, TTL: *ttl, Types: []rota.Type{sums(out)},
+		Logger: warnings()})
 	if err != nil {
 		return err
 	}
-	err = m.Submit(ctx, *job, rota.Task{Type: "sums", Config: c, Spread: rota.Partitioned, Partitions: []string{everyFile}, MaxAttempts: 5})
+	err = m.Submit(ctx, *job, rota.Task{Type: "sums", Config: c, Spread: rota.Partitioned,
+		Partitions: []string{everyFile}, MaxAttempts: 5})
 	if err == nil {
 		err = m.Wait(ctx, *job)
 	}
@@ -61,7 +63,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 // folders refuses a missing input and makes a missing output: else each file would fail by itself, again and again.
 func folders(c config, out io.Writer) error {
 	if info, err := os.Stat(c.In); err != nil || !info.IsDir() {
-		return fmt.Errorf("-in %q is not a directory; try: mkdir %s, put files there, or name another one", c.In, cmp.Or(c.In, "photos"))
+		return fmt.Errorf("-in %q is not a directory; try: mkdir %s, put files there, or name another one", c.In,
+			cmp.Or(c.In, "photos"))
 	}
 	if c.Out == "" {
 		return errors.New("no -out; try: -out ./sums")

@@ -47,7 +47,8 @@ func TestListGoesFromPageToPage(t *testing.T) {
 		}
 		cursor, end = string(p.Cursor), p.End
 	}
-	if want := slices.DeleteFunc(names, func(n string) bool { return n == "d/" }); !slices.Equal(got, want) || pages != 2 {
+	if want := slices.DeleteFunc(names, func(n string) bool { return n == "d/" }); !slices.Equal(got, want) ||
+		pages != 2 {
 		t.Errorf("%d pages with %q, want %q", pages, got, want)
 	}
 	for _, key := range keys {
@@ -76,7 +77,8 @@ func TestResultsAreFenced(t *testing.T) {
 		if step.ok {
 			want = step.token
 		}
-		if (err == nil) != step.ok || readErr != nil || after != want || step.token < before && !errors.Is(err, errOld) {
+		if (err == nil) != step.ok || readErr != nil || after != want || step.token < before &&
+			!errors.Is(err, errOld) {
 			t.Errorf("%+v: %v; the result is of token %d, %v, want %d", step, err, after, readErr, want)
 		}
 	}

@@ -28,7 +28,8 @@ func (b bucket) outstanding() (out []string, err error) {
 		return nil, err
 	}
 	for _, e := range entries {
-		if _, err := os.Stat(filepath.Join(b.out, e.Name()+suffix)); e.Type().IsRegular() && errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(b.out, e.Name()+suffix)); e.Type().IsRegular() &&
+			errors.Is(err, os.ErrNotExist) {
 			out = append(out, e.Name())
 		}
 	}

@@ -26,7 +26,8 @@ func main() {
 		return nil
 	})
 	team := func(ctx context.Context, p stores.Place) (store.Full, error) {
-		return stores.Open(ctx, "file:teams/"+strings.TrimPrefix(p.URL, "team:"), stores.Options{Access: p.Access, Beside: p.Beside})
+		return stores.Open(ctx, "file:teams/"+strings.TrimPrefix(p.URL, "team:"),
+			stores.Options{Access: p.Access, Beside: p.Beside})
 	}
 	archive := func(path string) (rota.Publisher, error) { return publish.NewFile(path, publish.Options{}) }
 	rotacmd.Main(

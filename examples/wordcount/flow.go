@@ -49,7 +49,8 @@ type piecesConfig struct {
 }
 
 // pieces cuts the piece after a mark.
-func (w words) pieces(ctx context.Context, _ *rota.Grant, c piecesConfig, at []byte, out *rota.Sender[piece]) (next []byte, end bool, err error) {
+func (w words) pieces(ctx context.Context, _ *rota.Grant, c piecesConfig, at []byte,
+	out *rota.Sender[piece]) (next []byte, end bool, err error) {
 	var m mark
 	if at != nil {
 		if err := json.Unmarshal(at, &m); err != nil {
@@ -87,7 +88,8 @@ type wordsConfig struct {
 	Pause work.Duration `json:"pause"` // before each batch
 }
 
-func (w words) countPieces(ctx context.Context, _ *rota.Grant, c wordsConfig, in []piece, out *rota.Sender[tally]) error {
+func (w words) countPieces(ctx context.Context, _ *rota.Grant, c wordsConfig, in []piece,
+	out *rota.Sender[tally]) error {
 	of := make(tallies)
 	for _, p := range in {
 		text, err := w.text(p)

@@ -24,7 +24,8 @@ func main() {
 
 func run() error {
 	member := flag.String("member", "", "name of this member, unlike all others")
-	data := flag.String("store", "rota-data", "directory in which the members meet, or servers: nats://HOST:PORT/NAME, kafka://HOST:PORT/NAME")
+	data := flag.String("store", "rota-data",
+		"directory in which the members meet, or servers: nats://HOST:PORT/NAME, kafka://HOST:PORT/NAME")
 	dir := flag.String("dir", ".", "directory that holds the texts and takes the results")
 	slots := flag.Int64("slots", 2, "room for so many tasks at once")
 	ttl := flag.Duration("ttl", 10*time.Second, "how long others wait for a silent member")
@@ -36,7 +37,8 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(live(ctx, *dir, rota.Config{Member: *member, Store: store, TTL: *ttl, Slots: *slots}), store.Close())
+	return errors.Join(live(ctx, *dir, rota.Config{Member: *member, Store: store, TTL: *ttl, Slots: *slots}),
+		store.Close())
 }
 
 // live is a member until ctx ends.

@@ -90,7 +90,8 @@ func (t tallies) add(text []byte) {
 // check compares the pieces of a sum with the texts: every byte is in one piece. A hole counts as one piece lost,
 // however many it may have been.
 func (w words) check(s *sum) error {
-	slices.SortFunc(s.Pieces, func(a, b piece) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.At, b.At)) })
+	slices.SortFunc(s.Pieces,
+		func(a, b piece) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.At, b.At)) })
 	s.Segments = len(s.Pieces)
 	for i := 0; i < len(s.Pieces); {
 		file, at := s.Pieces[i].File, int64(0)

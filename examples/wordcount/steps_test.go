@@ -44,7 +44,8 @@ func newDesk(t *testing.T) *desk {
 
 // run runs a task of the job on one slot, under a token.
 func (d *desk) run(ctx context.Context, task, slot string, token cluster.Token, config string) error {
-	g := worktest.NewGrantOf(d.t, d.host, cluster.PartitionID("wordcount/"+task+"/"+slot), token, work.Definition{Config: []byte(config)})
+	g := worktest.NewGrantOf(d.t, d.host, cluster.PartitionID("wordcount/"+task+"/"+slot), token,
+		work.Definition{Config: []byte(config)})
 	g.Job, g.Task, g.Key = "wordcount", task, slot
 	return worktest.RunContext(ctx, d.t, d.types["wordcount."+task], g)
 }
@@ -85,7 +86,8 @@ func TestTasksCountAllWords(t *testing.T) {
 		if err := d.words.getJSON("results/wordcount/total.json", &sum); err != nil {
 			t.Fatal(err)
 		}
-		if sum.Files != 3 || sum.Chunks < 10 || sum.Words != d.wanted() || sum.Words == 0 || len(sum.Top) != 10 || sum.Top[0].Times < sum.Top[9].Times {
+		if sum.Files != 3 || sum.Chunks < 10 || sum.Words != d.wanted() || sum.Words == 0 || len(sum.Top) != 10 ||
+			sum.Top[0].Times < sum.Top[9].Times {
 			t.Errorf("under token %d: %+v; the texts have %d words", token, sum, d.wanted())
 		}
 		if got := d.host.LastValue(t, "wordcount.words"); got != float64(sum.Words) {

@@ -39,65 +39,84 @@ func (h *handler) actions() []operation {
 		return nil
 	}
 	few := newRoom(maxHeavy)
-	action := func(path, summary, param, means string, do func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error)) operation {
+	action := func(path, summary, param, means string,
+		do func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error)) operation {
 		return operation{
-			method: http.MethodPost, path: path, summary: summary, answer: Accepted{}, codes: actionCodes, params: []parameter{{name: param, summary: means, kind: "string", required: true}},
+			method: http.MethodPost, path: path, summary: summary, answer: Accepted{}, codes: actionCodes,
+			params: []parameter{{name: param, summary: means, kind: "string", required: true}},
 			handle: few.bound(h.trusted(func(w http.ResponseWriter, r *http.Request) {
 				name := r.URL.Query().Get(param)
-				h.act(w, r, strings.TrimPrefix(path, "/v1/")+" "+name, func(ctx context.Context, o *operate.Operator) (operate.Answer, error) { return do(ctx, o, name) })
+				h.act(w, r, strings.TrimPrefix(path, "/v1/")+" "+name,
+					func(ctx context.Context, o *operate.Operator) (operate.Answer, error) { return do(ctx, o, name) })
 			})),
 		}
 	}
 	task := "the name of a task"
-	job, member, flow := "the name of a job; a task file is one", "the name of a member", "the name of a job that is a flow"
+	job, member, flow := "the name of a job; a task file is one", "the name of a member",
+		"the name of a job that is a flow"
 	return []operation{
 		{
-			method: http.MethodPost, path: "/v1/submit", summary: "Submit a job: the body is its definition, in YAML or JSON", answer: Accepted{}, codes: submitCodes, body: "application/yaml",
+			method: http.MethodPost, path: "/v1/submit",
+			summary: "Submit a job: the body is its definition, in YAML or JSON", answer: Accepted{},
+			codes: submitCodes, body: "application/yaml",
 			params: []parameter{
 				{name: "job", summary: "its name, instead of the one in the definition", kind: "string"},
 				{name: "update", summary: "let a live job of this name go on by the new definition", kind: "boolean"},
 			},
 			handle: few.bound(h.trusted(h.submit)),
 		},
-		action("/v1/kill", "End a job", "job", job, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			return o.Kill(ctx, cluster.JobID(name))
-		}),
-		action("/v1/pause", "Pause a job until it is resumed", "job", job, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			return o.Pause(ctx, cluster.JobID(name))
-		}),
-		action("/v1/resume", "End a pause", "job", job, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			return o.Resume(ctx, cluster.JobID(name))
-		}),
-		action("/v1/retry-dead", "Put the dead letters of a flow back to where they came from", "job", flow, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			_, a, err := o.RetryDead(ctx, cluster.JobID(name))
-			return a, err
-		}),
-		action("/v1/drop-dead", "Drop the dead letters of a flow for good", "job", flow, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			_, a, err := o.DropDead(ctx, cluster.JobID(name))
-			return a, err
-		}),
-		action("/v1/drain", "Move a member's tasks away and assign it no more", "member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			return o.Drain(ctx, cluster.MemberID(name))
-		}),
-		action("/v1/undrain", "Give a drained member tasks again", "member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			return o.Undrain(ctx, cluster.MemberID(name))
-		}),
-		action("/v1/evict", "End a member: others take its tasks, and it comes back only when it is started again", "member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			return o.Evict(ctx, cluster.MemberID(name))
-		}),
-		action("/v1/unpark", "Retry a parked task", "task", task, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			return o.Unpark(ctx, cluster.PartitionID(name))
-		}),
-		action("/v1/run-now", "Start a round of a periodic task", "task", task, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			_, a, err := o.RunNow(ctx, name)
-			return a, err
-		}),
+		action("/v1/kill", "End a job", "job", job,
+			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+				return o.Kill(ctx, cluster.JobID(name))
+			}),
+		action("/v1/pause", "Pause a job until it is resumed", "job", job,
+			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+				return o.Pause(ctx, cluster.JobID(name))
+			}),
+		action("/v1/resume", "End a pause", "job", job,
+			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+				return o.Resume(ctx, cluster.JobID(name))
+			}),
+		action("/v1/retry-dead", "Put the dead letters of a flow back to where they came from", "job", flow,
+			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+				_, a, err := o.RetryDead(ctx, cluster.JobID(name))
+				return a, err
+			}),
+		action("/v1/drop-dead", "Drop the dead letters of a flow for good", "job", flow,
+			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+				_, a, err := o.DropDead(ctx, cluster.JobID(name))
+				return a, err
+			}),
+		action("/v1/drain", "Move a member's tasks away and assign it no more", "member", member,
+			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+				return o.Drain(ctx, cluster.MemberID(name))
+			}),
+		action("/v1/undrain", "Give a drained member tasks again", "member", member,
+			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+				return o.Undrain(ctx, cluster.MemberID(name))
+			}),
+		action("/v1/evict", "End a member: others take its tasks, and it comes back only when it is started again",
+			"member", member, func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+				return o.Evict(ctx, cluster.MemberID(name))
+			}),
+		action("/v1/unpark", "Retry a parked task", "task", task,
+			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+				return o.Unpark(ctx, cluster.PartitionID(name))
+			}),
+		action("/v1/run-now", "Start a round of a periodic task", "task", task,
+			func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
+				_, a, err := o.RunNow(ctx, name)
+				return a, err
+			}),
 		{
-			method: http.MethodPost, path: "/v1/configure", summary: "Change settings of the cluster, which all members follow", answer: Accepted{}, codes: actionCodes, params: settingParameters,
+			method: http.MethodPost, path: "/v1/configure",
+			summary: "Change settings of the cluster, which all members follow", answer: Accepted{}, codes: actionCodes,
+			params: settingParameters,
 			handle: few.bound(h.trusted(h.configure)),
 		},
 		{
-			method: http.MethodPost, path: "/v1/rebalance", summary: "Even the load once, where move_budget is 0", answer: Accepted{}, codes: actionCodes,
+			method: http.MethodPost, path: "/v1/rebalance", summary: "Even the load once, where move_budget is 0",
+			answer: Accepted{}, codes: actionCodes,
 			handle: few.bound(h.trusted(h.rebalance)),
 		},
 	}
@@ -118,11 +137,13 @@ var submitCodes = map[int]string{ // read-only: a table
 func (h *handler) trusted(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !h.c.guarded() {
-			fail(w, http.StatusForbidden, "this member's API has no token, so it only shows; try: rota run --api-token env:NAME")
+			fail(w, http.StatusForbidden,
+				"this member's API has no token, so it only shows; try: rota run --api-token env:NAME")
 			return
 		}
 		if u := userOf(r); u.Role != RoleOperate {
-			fail(w, http.StatusForbidden, fmt.Sprintf("the token of %s only reads, as its role says; try: a token with the role operate", u.Name))
+			fail(w, http.StatusForbidden,
+				fmt.Sprintf("the token of %s only reads, as its role says; try: a token with the role operate", u.Name))
 			return
 		}
 		next(w, r)
@@ -130,7 +151,8 @@ func (h *handler) trusted(next http.HandlerFunc) http.HandlerFunc {
 }
 
 // act answers what became of a request.
-func (h *handler) act(w http.ResponseWriter, r *http.Request, what string, do func(ctx context.Context, o *operate.Operator) (operate.Answer, error)) {
+func (h *handler) act(w http.ResponseWriter, r *http.Request, what string,
+	do func(ctx context.Context, o *operate.Operator) (operate.Answer, error)) {
 	ctx, cancel := context.WithTimeout(r.Context(), actWithin)
 	defer cancel()
 	o := h.c.Actions.Operator
@@ -149,7 +171,8 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request, what string, do fu
 		}
 		fail(w, http.StatusConflict, text)
 	case err != nil:
-		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("%s: %v; it may be done all the same: look before you try again", what, err))
+		fail(w, http.StatusServiceUnavailable,
+			fmt.Sprintf("%s: %v; it may be done all the same: look before you try again", what, err))
 	default:
 		answer(w, Accepted{a.Said})
 	}
@@ -175,7 +198,8 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) {
 		id = cluster.JobID(name)
 	}
 	if id == "" {
-		fail(w, http.StatusBadRequest, `the job needs a name: write id: NAME in the definition, or ask for /v1/submit?job=NAME`)
+		fail(w, http.StatusBadRequest,
+			`the job needs a name: write id: NAME in the definition, or ask for /v1/submit?job=NAME`)
 		return
 	}
 	var mode operate.Mode
@@ -189,7 +213,8 @@ func (h *handler) submit(w http.ResponseWriter, r *http.Request) {
 
 // settingParameters are those of rota cluster set.
 var settingParameters = []parameter{ // read-only: a table
-	{name: "job_scheduler", summary: "how slots are shared among jobs: round-robin, greedy, percentage", kind: "string"},
+	{name: "job_scheduler", summary: "how slots are shared among jobs: round-robin, greedy, percentage",
+		kind: "string"},
 	{name: "retention", summary: "how many jobs that have ended stay visible", kind: "integer"},
 	{name: "move_budget", summary: "most partitions in hand-over at once; 0: what runs stays where it is until it is rebalanced", kind: "integer"},
 }
@@ -201,12 +226,18 @@ func (h *handler) configure(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	h.act(w, r, c.String(), func(ctx context.Context, o *operate.Operator) (operate.Answer, error) { return o.Configure(ctx, c) })
+	h.act(w, r, c.String(), func(ctx context.Context, o *operate.Operator) (operate.Answer,
+		error) {
+		return o.Configure(ctx, c)
+	})
 }
 
 // rebalance evens the load of a pinned cluster.
 func (h *handler) rebalance(w http.ResponseWriter, r *http.Request) {
-	h.act(w, r, cluster.Rebalance{}.String(), func(ctx context.Context, o *operate.Operator) (operate.Answer, error) { return o.Rebalance(ctx) })
+	h.act(w, r, cluster.Rebalance{}.String(), func(ctx context.Context, o *operate.Operator) (operate.Answer,
+		error) {
+		return o.Rebalance(ctx)
+	})
 }
 
 func settingsOf(r *http.Request) (cluster.Configure, error) {

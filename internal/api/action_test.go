@@ -78,13 +78,18 @@ func TestActions(t *testing.T) {
 		a.said = nil
 		r := request(c, "POST", path, trusted)
 		got := body(t, r)
-		if r.StatusCode != http.StatusOK || len(a.said) != 1 || !strings.HasPrefix(a.said[0], want) || !strings.Contains(got, `"said":"`) {
+		if r.StatusCode != http.StatusOK || len(a.said) != 1 || !strings.HasPrefix(a.said[0], want) ||
+			!strings.Contains(got, `"said":"`) {
 			t.Errorf("%s: %s, %s, the cluster was told %q; want %s", path, r.Status, got, a.said, want)
 		}
 		for name, change := range map[string]func(*http.Request){ // order-free: each by itself
-			"without a token":       func(*http.Request) {},
-			"with a wrong token":    func(r *http.Request) { r.Header.Set("Authorization", "Bearer secrets") },
-			"from a page elsewhere": func(r *http.Request) { trusted(r); r.Header.Set("Origin", "https://example.com") },
+			"without a token":    func(*http.Request) {},
+			"with a wrong token": func(r *http.Request) { r.Header.Set("Authorization", "Bearer secrets") },
+			"from a page elsewhere": func(r *http.Request) {
+				trusted(r)
+				r.Header.Set("Origin",
+					"https://example.com")
+			},
 		} {
 			a.said = nil
 			if r := request(c, "POST", path, change); r.StatusCode/100 != 4 || a.said != nil {
@@ -104,7 +109,8 @@ func TestActionsNeedAToken(t *testing.T) {
 	c := a.config(t)
 	c.Token = ""
 	r := request(c, "POST", "/v1/kill?job=etl", nil)
-	if got := body(t, r); r.StatusCode != http.StatusForbidden || !strings.Contains(got, "--api-token") || a.said != nil {
+	if got := body(t, r); r.StatusCode != http.StatusForbidden || !strings.Contains(got, "--api-token") ||
+		a.said != nil {
 		t.Errorf("%s %s, the cluster was told %q", r.Status, got, a.said)
 	}
 	c.Actions = nil
@@ -140,7 +146,8 @@ func TestSubmission(t *testing.T) {
 	a := &acting{answer: cluster.Result{Accepted: true}}
 	c := a.config(t)
 	for _, path := range []string{"/v1/submit", "/v1/submit?job=parks", "/v1/submit?update=true"} {
-		r := request(c, "POST", path, func(r *http.Request) { trusted(r); r.Body = io.NopCloser(strings.NewReader("waits")) })
+		r := request(c, "POST", path,
+			func(r *http.Request) { trusted(r); r.Body = io.NopCloser(strings.NewReader("waits")) })
 		if r.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s %s", path, r.Status, body(t, r))
 		}
@@ -158,7 +165,8 @@ type written struct {
 }
 
 func (w *written) Propose(_ context.Context, c ...cluster.Command) ([]cluster.Result, error) {
-	e, ok, err := w.value.Decode(w.value.Index()+1, cluster.Entry{Writer: "w", Seq: uint64(w.value.Index()), Commands: c}.Encode())
+	e, ok, err := w.value.Decode(w.value.Index()+1,
+		cluster.Entry{Writer: "w", Seq: uint64(w.value.Index()), Commands: c}.Encode())
 	if !ok {
 		w.t.Fatalf("nobody reads it: %v", err)
 	}
@@ -172,7 +180,8 @@ func TestPauseInANewCluster(t *testing.T) {
 	t.Parallel()
 	w := &written{t: t}
 	c := w.config(t)
-	w.value, _ = cluster.Value{}.Do(1, 0, cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	w.value, _ = cluster.Value{}.Do(1, 0,
+		cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
 	c.Actions.Operator = operate.New(w, nil, nil, nil, "API of a")
 	for _, action := range []string{"pause", "resume"} {
 		if r := request(c, "POST", "/v1/"+action+"?job=etl", trusted); r.StatusCode != http.StatusOK {

@@ -122,7 +122,8 @@ func (c cursor) say(w http.ResponseWriter, r *http.Request, last string, more bo
 
 // list answers with a page of what is sorted by name. It goes through all twice, to know the end of the page before the
 // first byte is sent, and holds no part of the list.
-func list[E, S any](h *handler, w http.ResponseWriter, r *http.Request, all iter.Seq[E], name func(E) string, show func(E) S) {
+func list[E, S any](h *handler, w http.ResponseWriter, r *http.Request, all iter.Seq[E], name func(E) string,
+	show func(E) S) {
 	c, err := cursorOf(r)
 	if err != nil {
 		fail(w, http.StatusBadRequest, err.Error())

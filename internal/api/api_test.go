@@ -42,20 +42,25 @@ func world(t *testing.T) cluster.Value {
 	var v cluster.Value
 	job := func(name string, spec cluster.TaskSpec) cluster.SubmitJob {
 		spec.Type, spec.Definition = "noop", []byte(`{"config":{"password":"hunter2"}}`)
-		return cluster.SubmitJob{Job: cluster.JobID(name), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}, Source: "tasks"}}
+		return cluster.SubmitJob{Job: cluster.JobID(name),
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}, Source: "tasks"}}
 	}
 	for i, commands := range [][]cluster.Command{
-		{cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1", Labels: []cluster.Label{{Key: "zone", Value: "x"}}, Address: "127.0.0.1:7600", Version: "1"}},
+		{cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/1", Labels: []cluster.Label{{Key: "zone", Value: "x"}},
+			Address: "127.0.0.1:7600", Version: "1"}},
 		{
 			job("runs", cluster.TaskSpec{}), job("parks", cluster.TaskSpec{MaxAttempts: 1}),
-			job("waits", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}), job("rota.source.tasks", cluster.TaskSpec{}),
+			job("waits", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}),
+			job("rota.source.tasks", cluster.TaskSpec{}),
 		},
-		{cluster.FinishPartition{Partition: "parks", Token: 2, Outcome: cluster.OutcomeFailed, Message: "connection refused"}},
+		{cluster.FinishPartition{Partition: "parks", Token: 2, Outcome: cluster.OutcomeFailed,
+			Message: "connection refused"}},
 		{cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b/1"}},
 		{cluster.AcceptJoin{Member: "b", Incarnation: 4, By: "a", ByIncarnation: 1}},
 		{cluster.DrainMember{Member: "a", On: true}},
 	} {
-		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: int64(1000 * (i + 1)), Commands: commands}
+		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: int64(1000 * (i + 1)),
+			Commands: commands}
 		next, done := v.Apply(e)
 		for j, r := range done.Results {
 			if !r.Accepted {
@@ -227,7 +232,8 @@ func TestTheServerLooks(t *testing.T) {
 	docs := memory.New().Open()
 	c := api.Config{
 		Value: func() cluster.Value { return v }, Lookout: view.NewLookout(docs, func() protocol.Instant { return 1 }),
-		Journal: records{all: []journal.Record{{Kind: journal.Malformed, Partition: "never", AtMS: 1, Message: "unknown field"}}},
+		Journal: records{all: []journal.Record{{Kind: journal.Malformed, Partition: "never", AtMS: 1,
+			Message: "unknown field"}}},
 	}
 	shows := func(wanted map[string]string) {
 		t.Helper()
@@ -260,7 +266,8 @@ func TestTheServerLooks(t *testing.T) {
 		"/v1/jobs":                `"state":"failing"`,
 	})
 	docs.Close()
-	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=j", "/v1/jobs", "/v1/job?job=j"} {
+	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=j", "/v1/jobs",
+		"/v1/job?job=j"} {
 		if got := request(c, "GET", path, nil); got.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("%s: %s where the store does not answer", path, got.Status)
 		}

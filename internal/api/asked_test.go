@@ -30,7 +30,8 @@ func TestAsked(t *testing.T) {
 		if row = strings.TrimSpace(row); row == "" || row[0] == '#' {
 			continue
 		}
-		question, said := stories.Cut(row, "$LONG", strings.Repeat("x", 1<<20+1), "$MANY", strings.Repeat("1s", 5000), "$NULS", strings.Repeat("%00", 3000))
+		question, said := stories.Cut(row, "$LONG", strings.Repeat("x", 1<<20+1), "$MANY", strings.Repeat("1s", 5000),
+			"$NULS", strings.Repeat("%00", 3000))
 		w := strings.Fields(question)
 		r := request(all[w[0]], w[1], w[2], func(r *http.Request) {
 			for _, more := range w[3:] {
@@ -44,7 +45,8 @@ func TestAsked(t *testing.T) {
 				}
 			}
 		})
-		if h := r.Header; (h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff") && !strings.HasPrefix(w[2], "/healthz") {
+		if h := r.Header; (h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff") &&
+			!strings.HasPrefix(w[2], "/healthz") {
 			t.Errorf("%.200s: %v", row, h)
 		}
 		if got := fmt.Sprint(r.StatusCode, " ", body(t, r)); !said.In(got) {
@@ -70,7 +72,8 @@ func askable(t *testing.T) map[string]api.Config {
 		"empty":   {Value: nobody},
 		"past":    {Value: func() cluster.Value { return past.values[4] }, Past: &view.Past{Historian: past}},
 		"logless": {Value: nobody, Store: "file:x", Protocol: "lease"},
-		"placed":  {Value: nobody, Member: "a", Store: "file:x", Place: "the_place", Local: func() any { return nobody }},
+		"placed": {Value: nobody, Member: "a", Store: "file:x", Place: "the_place",
+			Local: func() any { return nobody }},
 		"journal": {Value: nobody, Journal: journal.NewMemory(1)},
 		"calls":   {Value: nobody, Lookout: view.NewLookout(docs, protocol.Now)},
 		"acts":    refuses.config(t),

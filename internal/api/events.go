@@ -97,7 +97,8 @@ func (f *follower) look() bool {
 }
 
 func changedOf(v cluster.Value, changes []cluster.Record) Changed {
-	out := Changed{Index: uint64(v.Index()), Members: []view.Member{}, Tasks: []view.Task{}, Jobs: []string{}, GoneMembers: []string{}, GoneTasks: []string{}}
+	out := Changed{Index: uint64(v.Index()), Members: []view.Member{}, Tasks: []view.Task{}, Jobs: []string{},
+		GoneMembers: []string{}, GoneTasks: []string{}}
 	for _, c := range changes {
 		switch {
 		case c.Member != "":
@@ -134,8 +135,10 @@ func readyText(unready []string, v cluster.Value) string {
 func (f *follower) begin(event string) bool {
 	unready := f.reasons()
 	f.ready = readyText(unready, f.seen)
-	return f.send(event, Beginning{Index: uint64(f.seen.Index()), Store: f.h.c.Store, Protocol: f.h.c.Protocol, Unready: unready,
-		Pinned: f.seen.Settings().Pinned, Acts: f.h.c.Actions != nil && f.h.c.guarded() && userOf(f.r).Role == RoleOperate})
+	return f.send(event, Beginning{Index: uint64(f.seen.Index()), Store: f.h.c.Store, Protocol: f.h.c.Protocol,
+		Unready: unready,
+		Pinned:  f.seen.Settings().Pinned, Acts: f.h.c.Actions != nil &&
+			f.h.c.guarded() && userOf(f.r).Role == RoleOperate})
 }
 
 func (f *follower) send(event string, data any) bool {

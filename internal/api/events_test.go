@@ -65,13 +65,15 @@ func listenTo(t *testing.T, url, last string) *events {
 func TestEvents(t *testing.T) {
 	var value atomic.Value
 	value.Store(world(t))
-	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return value.Load().(cluster.Value) }, Store: "memory:", Protocol: "replica"}))
+	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return value.Load().(cluster.Value) },
+		Store: "memory:", Protocol: "replica"}))
 	t.Cleanup(s.Close) // after the streams
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	do := func(c cluster.Command) cluster.Value {
 		v := value.Load().(cluster.Value)
 		at := v.Index() + 1
-		next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 9000, Commands: []cluster.Command{c}})
+		next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 9000,
+			Commands: []cluster.Command{c}})
 		if !done.Results[0].Accepted {
 			t.Fatal(done.Results[0].Reason)
 		}
@@ -83,13 +85,16 @@ func TestEvents(t *testing.T) {
 	var begin api.Beginning
 	first := stream.next()
 	err := json.Unmarshal([]byte(first.data), &begin)
-	if err != nil || first.name != "begin" || begin.Index != uint64(value.Load().(cluster.Value).Index()) || begin.Store != "memory:" {
+	if err != nil || first.name != "begin" || begin.Index != uint64(value.Load().(cluster.Value).Index()) ||
+		begin.Store != "memory:" {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	next := do(cluster.LeaveCluster{Member: "a", Incarnation: 1})
-	for name, e := range map[string]event{"on the way": stream.next(), "since the beginning": listen(t, s.URL, first.id).next()} {
+	for name, e := range map[string]event{"on the way": stream.next(),
+		"since the beginning": listen(t, s.URL, first.id).next()} {
 		var changed api.Changed
-		if err := json.Unmarshal([]byte(e.data), &changed); err != nil || e.name != "changed" || changed.Index != uint64(next.Index()) {
+		if err := json.Unmarshal([]byte(e.data), &changed); err != nil || e.name != "changed" ||
+			changed.Index != uint64(next.Index()) {
 			t.Fatalf("%s: %+v, %v", name, e, err)
 		}
 		if len(changed.GoneMembers) != 1 || changed.GoneMembers[0] != "a" || len(changed.Tasks) == 0 {
@@ -112,13 +117,17 @@ func TestEvents(t *testing.T) {
 
 // TestThePageIsServed: it comes without a token, allows nothing from elsewhere, and all that it names is there.
 func TestThePageIsServed(t *testing.T) {
-	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Token: "secret"}))
+	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} },
+		Token: "secret"}))
 	defer s.Close()
-	framed := regexp.MustCompile("default-src 'none'.*frame-ancestors 'none'")                                                                                          // by nobody
-	for path, kind := range map[string]string{"/": "text/html", "/page/main.js": "text/javascript", "/page/style.css": "text/css", "/page/icon.svg": "image/svg+xml"} { // order-free
+	framed := regexp.MustCompile("default-src 'none'.*frame-ancestors 'none'") // by nobody
+	for path, kind := range map[string]string{"/": "text/html", "/page/main.js": "text/javascript",
+		"/page/style.css": "text/css", "/page/icon.svg": "image/svg+xml"} { // order-free
 		r := must.Get(http.Get(s.URL + path))(t)
 		r.Body.Close()
-		if !strings.HasPrefix(r.Header.Get("Content-Type"), kind) || r.StatusCode != http.StatusOK || r.Header.Get("Referrer-Policy") != "no-referrer" || !framed.MatchString(r.Header.Get("Content-Security-Policy")) {
+		if !strings.HasPrefix(r.Header.Get("Content-Type"), kind) || r.StatusCode != http.StatusOK ||
+			r.Header.Get("Referrer-Policy") != "no-referrer" ||
+			!framed.MatchString(r.Header.Get("Content-Security-Policy")) {
 			t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
 		}
 	}

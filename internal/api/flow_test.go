@@ -28,7 +28,8 @@ func flowing(t *testing.T) (cluster.Value, store.Queue) {
 	spec := cluster.JobSpec{
 		Tasks: []cluster.TaskSpec{
 			{Name: "read", Type: "read", Spread: cluster.SpreadPool, Definition: []byte(`{}`)},
-			{Name: "write", Type: "write", Spread: cluster.SpreadPool, Definition: []byte(`{"from":[{"task":"read"}]}`)},
+			{Name: "write", Type: "write", Spread: cluster.SpreadPool,
+				Definition: []byte(`{"from":[{"task":"read"}]}`)},
 		},
 	}
 	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
@@ -48,7 +49,9 @@ func flowing(t *testing.T) (cluster.Value, store.Queue) {
 	units := []store.Unit{
 		{Name: "1", Outputs: []store.Put{{Shard: edge, Segments: 3, Data: []byte("a")}}},
 		{Name: "2", Outputs: []store.Put{{Shard: edge, Segments: 2, Data: []byte("b")}, {Shard: edge, Seal: true}}},
-		{Inputs: []store.Message{{Shard: edge, Number: 1}}, Outputs: []store.Put{{Shard: dead, Segments: 1, Data: []byte("c")}, {Shard: dead, Segments: 1, Data: []byte("d")}}},
+		{Inputs: []store.Message{{Shard: edge, Number: 1}},
+			Outputs: []store.Put{{Shard: dead, Segments: 1, Data: []byte("c")},
+				{Shard: dead, Segments: 1, Data: []byte("d")}}},
 	}
 	for _, u := range units {
 		must.Succeed(t, must.Err(q.Commit(t.Context(), name, u)))
@@ -81,7 +84,8 @@ func TestFlowOfJob(t *testing.T) {
 		t.Errorf("after the last segment: %+v", w)
 	}
 	c.Queue = away{q}
-	if r := request(c, "GET", "/v1/job?job=f", nil); r.StatusCode != http.StatusOK || !strings.Contains(body(t, r), `"flow_error":"ask how far job f is: the queue is away"`) {
+	if r := request(c, "GET", "/v1/job?job=f", nil); r.StatusCode != http.StatusOK ||
+		!strings.Contains(body(t, r), `"flow_error":"ask how far job f is: the queue is away"`) {
 		t.Errorf("a queue that is away: %s", r.Status)
 	}
 	if got := body(t, request(c, "GET", "/v1/status", nil)); !strings.Contains(got, `"not known: `) {
@@ -133,7 +137,8 @@ func TestFlowMetrics(t *testing.T) {
 	t.Parallel()
 	v, q := flowing(t)
 	value := func() cluster.Value { return v }
-	err := testutil.CollectAndCompare(api.NewFlowCollector(q, value), strings.NewReader(`# HELP rota_flow_sealed 1 if a flow task gets no more input.
+	err := testutil.CollectAndCompare(api.NewFlowCollector(q, value),
+		strings.NewReader(`# HELP rota_flow_sealed 1 if a flow task gets no more input.
 # TYPE rota_flow_sealed gauge
 rota_flow_sealed{job="f",task="read"} 0
 rota_flow_sealed{job="f",task="write"} 1
@@ -153,7 +158,8 @@ rota_flow_segments{job="f",state="pending",task="write",unit="segments"} 2
 	}
 	c := api.NewFlowCollector(away{q}, value)
 	for range 2 { // no answer says nothing for the next time
-		err = testutil.CollectAndCompare(c, strings.NewReader(`# HELP rota_flow_unshown Flows left out, because there are too many or their queue did not answer.
+		err = testutil.CollectAndCompare(c,
+			strings.NewReader(`# HELP rota_flow_unshown Flows left out, because there are too many or their queue did not answer.
 # TYPE rota_flow_unshown gauge
 rota_flow_unshown 1
 `))

@@ -32,7 +32,8 @@ func (h *handler) ours(next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
 		if !h.c.guarded() && !Loopback(hostOf(r.Host)) {
-			fail(w, http.StatusMisdirectedRequest, "this server answers on loopback only: ask it by 127.0.0.1, [::1] or localhost")
+			fail(w, http.StatusMisdirectedRequest,
+				"this server answers on loopback only: ask it by 127.0.0.1, [::1] or localhost")
 			return
 		}
 		most := int64(1)

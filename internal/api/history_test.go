@@ -33,9 +33,11 @@ func newLog(t *testing.T, begin int, times ...int64) *log {
 	t.Helper()
 	l := &log{values: []cluster.Value{{}}, begin: begin}
 	for i, at := range times {
-		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: at, Commands: []cluster.Command{
-			cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%d", i+1)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
-		}}
+		e := cluster.Entry{Index: cluster.Index(i + 1), Writer: "w", Seq: uint64(i + 1), AtMS: at,
+			Commands: []cluster.Command{
+				cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%d", i+1)),
+					Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
+			}}
 		v, done := l.values[i].Apply(e)
 		if !done.Results[0].Accepted {
 			t.Fatal(done.Results[0].Reason)
@@ -49,7 +51,8 @@ func (l *log) Oldest(context.Context, protocol.Store) (cluster.Value, error) {
 	return l.values[l.begin], l.err
 }
 
-func (l *log) History(_ context.Context, _ protocol.Store, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
+func (l *log) History(_ context.Context, _ protocol.Store, after cluster.Index,
+	yield func(cluster.Value, protocol.Applied) bool) error {
 	for i := l.begin; i < len(l.entries); i++ {
 		if l.entries[i].Index > after && !yield(l.values[i+1], protocol.Applied{Entry: l.entries[i]}) {
 			return l.err
@@ -70,12 +73,14 @@ func TestPast(t *testing.T) {
 			if !errors.As(err, &out) || out.Oldest.Index != 2 || out.Newest.Index != 4 {
 				t.Errorf("%d: %v", index, err)
 			}
-		case err != nil || m.Index != uint64(index) || m.Total != int(index) || m.Oldest.Index != 2 || m.Newest.AtMS != 4000: //nolint:gosec // small
+		case err != nil || m.Index != uint64(index) || m.Total != int(index) || m.Oldest.Index != 2 ||
+			m.Newest.AtMS != 4000: //nolint:gosec // small
 			t.Errorf("%d: %v %+v", index, err, m)
 		}
 	}
 	d, err := p.Diff(t.Context(), 2, 4)
-	if err != nil || len(d.Tasks) != 2 || d.Tasks[0].Before != nil || d.Tasks[0].After.Task != "j3" || len(d.Jobs) != 2 {
+	if err != nil || len(d.Tasks) != 2 || d.Tasks[0].Before != nil || d.Tasks[0].After.Task != "j3" ||
+		len(d.Jobs) != 2 {
 		t.Errorf("%v %+v", err, d)
 	}
 	if _, err := p.Diff(t.Context(), 4, 2); err == nil {
@@ -93,8 +98,10 @@ func TestOwnJobsAreNotOfClients(t *testing.T) {
 	t.Parallel()
 	l := newLog(t, 0, 1000)
 	var r cluster.Result
-	l.values[1], r = l.values[1].Do(1, 1000, cluster.SubmitJob{Job: "rota.own", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
-	if m, err := (&view.Past{Historian: l}).At(t.Context(), 1); err != nil || !r.Accepted || !slices.Equal(m.Jobs, []string{"j1"}) {
+	l.values[1], r = l.values[1].Do(1, 1000,
+		cluster.SubmitJob{Job: "rota.own", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	if m, err := (&view.Past{Historian: l}).At(t.Context(), 1); err != nil || !r.Accepted ||
+		!slices.Equal(m.Jobs, []string{"j1"}) {
 		t.Errorf("%v, %+v: jobs %q", err, r, m.Jobs)
 	}
 }
@@ -106,7 +113,8 @@ func TestEntries(t *testing.T) {
 	p := &view.Past{Historian: newLog(t, 0, make([]int64, all)...)}
 	for most := 1; most <= all+1; most++ {
 		entries, before, err := p.Newest(t.Context(), most)
-		if n := min(most, all); err != nil || len(entries) != n || before != all-n || entries[0].Index != uint64(before+1) { //nolint:gosec // small
+		if n := min(most, all); err != nil || len(entries) != n || before != all-n ||
+			entries[0].Index != uint64(before+1) { //nolint:gosec // small
 			t.Errorf("newest %d: %d entries, %d before them, %v", most, len(entries), before, err)
 		}
 		entries, more, err := p.After(t.Context(), 1, most)
@@ -151,7 +159,8 @@ func TestAsOf(t *testing.T) {
 // TestHistoryInTheAPI has a limit.
 func TestHistoryInTheAPI(t *testing.T) {
 	l := newLog(t, 2, 1000, 2000, 3000, 4000)
-	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return l.values[4] }, Past: &view.Past{Historian: l}}))
+	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return l.values[4] },
+		Past: &view.Past{Historian: l}}))
 	defer s.Close()
 	var m view.Moment
 	_, body := asked(t, s.URL+"/v1/history?limit=1")
@@ -183,7 +192,8 @@ func TestConfigure(t *testing.T) {
 	s := httptest.NewServer(api.Handler(done.config(t)))
 	defer s.Close()
 	for query, want := range map[string]int{
-		"?retention=7&job_scheduler=greedy": 200, "": 400, "?retention=0": 400, "?retention=x": 400, "?move_budget=-1": 400, "?move_budget=0": 200, "?color=red": 400, "?format=99999999999": 400,
+		"?retention=7&job_scheduler=greedy": 200, "": 400, "?retention=0": 400, "?retention=x": 400,
+		"?move_budget=-1": 400, "?move_budget=0": 200, "?color=red": 400, "?format=99999999999": 400,
 	} {
 		r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/configure"+query, nil))(t)
 		r.Header.Set("Authorization", "Bearer secret")
@@ -195,7 +205,8 @@ func TestConfigure(t *testing.T) {
 	}
 	slices.Sort(done.said)
 	want := []string{
-		fmt.Sprintf("%T %[1]v", cluster.Configure{MoveBudget: cluster.NoMoves}), fmt.Sprintf("%T %[1]v", cluster.Configure{JobScheduler: "greedy", Retention: 7}),
+		fmt.Sprintf("%T %[1]v", cluster.Configure{MoveBudget: cluster.NoMoves}),
+		fmt.Sprintf("%T %[1]v", cluster.Configure{JobScheduler: "greedy", Retention: 7}),
 	}
 	if slices.Sort(want); !slices.Equal(done.said, want) {
 		t.Errorf("the cluster was told %q", done.said)
@@ -208,9 +219,11 @@ func TestJournalEvents(t *testing.T) {
 	now := time.Now().UnixMilli()
 	kept := journal.NewMemory(100)
 	add := func(at int64, task string) {
-		must.Succeed(t, kept.Append(t.Context(), journal.Record{AtMS: at, Kind: journal.Moved, Partition: task, To: "a"}))
+		must.Succeed(t, kept.Append(t.Context(), journal.Record{AtMS: at, Kind: journal.Moved, Partition: task,
+			To: "a"}))
 	}
-	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: kept}))
+	s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} },
+		Journal: kept}))
 	t.Cleanup(s.Close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	add(now-300_000, "old")

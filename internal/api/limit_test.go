@@ -29,7 +29,8 @@ func TestConnectionsLeaveFilesForTheMember(t *testing.T) {
 		files  uint64
 		want   int
 	}{
-		{0, 0, 128}, {0, 1 << 40, 128}, {0, 1024, 128}, {0, 256, 64}, {0, 8, 4}, {0, 1, 4}, {2, 1, 2}, {500, 1024, 256}, {-1, 1 << 63, 128},
+		{0, 0, 128}, {0, 1 << 40, 128}, {0, 1024, 128}, {0, 256, 64}, {0, 8, 4}, {0, 1, 4}, {2, 1, 2}, {500, 1024, 256},
+		{-1, 1 << 63, 128},
 	} {
 		if got := connections(c.wanted, c.files); got != c.want {
 			t.Errorf("%d wanted of %d files: got %d, want %d", c.wanted, c.files, got, c.want)
@@ -78,7 +79,8 @@ func TestMoreConnectionsThanAllowedWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		served := make(chan error, 1)
 		go func() {
-			served <- Serve(ctx, l, Config{Value: func() cluster.Value { return cluster.Value{} }, Connections: 2, Ready: func() []string { <-gate; return nil }})
+			served <- Serve(ctx, l, Config{Value: func() cluster.Value { return cluster.Value{} }, Connections: 2,
+				Ready: func() []string { <-gate; return nil }})
 		}()
 		answers := make(chan string, 3)
 		accepted := 0
@@ -130,7 +132,8 @@ func TestTheEndAnswersWhoHasAsked(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		served := make(chan error, 1)
 		go func() {
-			served <- Serve(ctx, l, Config{Value: func() cluster.Value { return cluster.Value{} }, Local: func() any { <-gate; return nil }})
+			served <- Serve(ctx, l, Config{Value: func() cluster.Value { return cluster.Value{} },
+				Local: func() any { <-gate; return nil }})
 		}()
 		var conns []*bufio.Reader
 		for _, path := range []string{"status", "events"} {

@@ -21,7 +21,8 @@ func TestLogInTheAPI(t *testing.T) {
 	l := newLog(t, 2, 1000, 2000, 3000, 4000, 5000)
 	c := api.Config{Value: func() cluster.Value { return l.values[5] }, Past: &view.Past{Historian: l}}
 	for query, want := range map[string]string{
-		"": "[3 4 5]", "?limit=2": "[4 5]", "?after=0&limit=1": "[3 4 5]", "?after=3&limit=1": "[4 5]", "?after=3&limit=2": "[4 5]", "?after=9": "[]",
+		"": "[3 4 5]", "?limit=2": "[4 5]", "?after=0&limit=1": "[3 4 5]", "?after=3&limit=1": "[4 5]",
+		"?after=3&limit=2": "[4 5]", "?after=9": "[]",
 	} { // order-free: each by itself
 		if got, _ := follow(t, api.Handler(c), "/v1/log"+query, "index", func() {}); fmt.Sprint(got) != want {
 			t.Errorf("%s: %v, want %s", query, got, want)
@@ -45,12 +46,15 @@ func TestCallsInTheAPI(t *testing.T) {
 	defer client.Close()
 	var ids []string
 	for i := range 3 {
-		h, err := client.Submit(t.Context(), "resize", []byte(`{"password":"hidden"}`), call.Options{Key: fmt.Sprint(i)})
+		h, err := client.Submit(t.Context(), "resize", []byte(`{"password":"hidden"}`),
+			call.Options{Key: fmt.Sprint(i)})
 		must.Succeed(t, err)
 		ids = append(ids, h.ID())
 	}
-	c := api.Config{Value: func() cluster.Value { return cluster.Value{} }, Lookout: view.NewLookout(docs, protocol.Now)}
-	for query, want := range map[string]string{"limit=2": fmt.Sprint(ids), "limit=1&state=queued": fmt.Sprint(ids), "state=running": "[]"} { // order-free: each by itself
+	c := api.Config{Value: func() cluster.Value { return cluster.Value{} },
+		Lookout: view.NewLookout(docs, protocol.Now)}
+	for query, want := range map[string]string{"limit=2": fmt.Sprint(ids), "limit=1&state=queued": fmt.Sprint(ids),
+		"state=running": "[]"} { // order-free: each by itself
 		if got, _ := follow(t, api.Handler(c), "/v1/calls?"+query, "call", func() {}); fmt.Sprint(got) != want {
 			t.Errorf("%s: %v, want %s", query, got, want)
 		}

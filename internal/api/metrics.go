@@ -89,7 +89,9 @@ func NewFlowCollector(queue store.Queue, value func() cluster.Value) prometheus.
 	}
 	return &flowCollector{
 		queue: queue, value: value,
-		segments: desc("segments", "Segments of a flow task (messages, where the queue counts those), by state: in is what it has done.", "job", "task", "state", "unit"),
+		segments: desc("segments",
+			"Segments of a flow task (messages, where the queue counts those), by state: in is what it has done.",
+			"job", "task", "state", "unit"),
 		sealed:   desc("sealed", "1 if a flow task gets no more input.", "job", "task"),
 		complete: desc("complete", "1 if a flow task is complete.", "job", "task"),
 		slots:    desc("slots", "Slots that run a flow task.", "job", "task"),

@@ -55,11 +55,13 @@ func (d *describer) operation(op operation) object {
 		if op.path == "/readyz" && code == http.StatusServiceUnavailable {
 			body = reflect.TypeFor[Readiness]()
 		}
-		responses[strconv.Itoa(code)] = object{"description": text, "content": object{"application/json": object{"schema": d.schema(body)}}}
+		responses[strconv.Itoa(code)] = object{"description": text,
+			"content": object{"application/json": object{"schema": d.schema(body)}}}
 	}
 	out := object{"operationId": name, "summary": op.summary, "responses": responses}
 	if op.body != "" {
-		out["requestBody"] = object{"required": true, "content": object{op.body: object{"schema": object{"type": "string"}}}}
+		out["requestBody"] = object{"required": true,
+			"content": object{op.body: object{"schema": object{"type": "string"}}}}
 	}
 	if len(op.params) > 0 {
 		out["parameters"] = parameters(op.params)
@@ -76,7 +78,8 @@ func parameters(params []parameter) (out []object) {
 		if p.many {
 			schema = object{"type": "array", "items": schema, "minItems": 1}
 		}
-		out = append(out, object{"name": p.name, "in": "query", "required": p.required, "description": p.summary, "schema": schema})
+		out = append(out, object{"name": p.name, "in": "query", "required": p.required, "description": p.summary,
+			"schema": schema})
 	}
 	return out
 }
@@ -92,11 +95,14 @@ func (d *describer) response(op operation) object {
 	case listed:
 		return object{
 			"description": op.summary,
-			"headers":     object{"Link": object{"description": `the next page: <…>; rel="next"`, "schema": object{"type": "string"}}},
-			"content":     object{"application/json": object{"schema": object{"type": "array", "items": d.schema(reflect.TypeOf(op.answer))}}},
+			"headers": object{"Link": object{"description": `the next page: <…>; rel="next"`,
+				"schema": object{"type": "string"}}},
+			"content": object{"application/json": object{"schema": object{"type": "array",
+				"items": d.schema(reflect.TypeOf(op.answer))}}},
 		}
 	}
-	return object{"description": op.summary, "content": object{"application/json": object{"schema": d.schema(reflect.TypeOf(op.answer))}}}
+	return object{"description": op.summary,
+		"content": object{"application/json": object{"schema": d.schema(reflect.TypeOf(op.answer))}}}
 }
 
 // schema describes a type as encoding/json writes it.

@@ -136,43 +136,59 @@ func (h *handler) operations() []operation {
 	sums, lists := newRoom(maxHeavy), newRoom(maxHeavy)
 	unavailable := map[int]string{http.StatusServiceUnavailable: "the store does not answer, or there are too many requests of this kind at a time"}
 	missing := func(what string) map[int]string {
-		return map[int]string{http.StatusNotFound: "there is no such " + what, http.StatusServiceUnavailable: unavailable[http.StatusServiceUnavailable]}
+		return map[int]string{http.StatusNotFound: "there is no such " + what,
+			http.StatusServiceUnavailable: unavailable[http.StatusServiceUnavailable]}
 	}
 	ops := []operation{
-		{path: "/v1/status", summary: "Sums, problems, moves of the last hour", answer: view.Status{}, codes: unavailable, handle: sums.bound(h.status)},
-		{path: "/v1/members", summary: "The members, sorted by name", params: paged, answer: view.Member{}, shape: listed, codes: unavailable, handle: h.members},
-		{path: "/v1/tasks", summary: "The partitions of all tasks, sorted by name", shape: listed, answer: view.Task{}, codes: unavailable, handle: h.tasks, params: append([]parameter{
-			{name: "state", summary: "only those in this state", kind: "string", values: view.TaskStates()},
-			{name: "owner", summary: "only those of this member", kind: "string"},
-			{name: "own", summary: "also those of Rota itself", kind: "boolean"},
-		}, paged...)},
-		{path: "/v1/jobs", summary: "The jobs that clients submitted, sorted by name", shape: listed, answer: view.Job{}, codes: unavailable, handle: lists.bound(h.jobs), params: append([]parameter{
-			{name: "all", summary: "also those that sources define", kind: "boolean"},
-		}, paged...)},
-		{path: "/v1/job", summary: "One job", answer: view.Job{}, codes: missing("job"), handle: sums.bound(h.job), params: []parameter{
-			{name: "job", summary: "its name", kind: "string", required: true},
-		}},
+		{path: "/v1/status", summary: "Sums, problems, moves of the last hour", answer: view.Status{},
+			codes: unavailable, handle: sums.bound(h.status)},
+		{path: "/v1/members", summary: "The members, sorted by name", params: paged, answer: view.Member{},
+			shape: listed, codes: unavailable, handle: h.members},
+		{path: "/v1/tasks", summary: "The partitions of all tasks, sorted by name", shape: listed, answer: view.Task{},
+			codes: unavailable, handle: h.tasks, params: append([]parameter{
+				{name: "state", summary: "only those in this state", kind: "string", values: view.TaskStates()},
+				{name: "owner", summary: "only those of this member", kind: "string"},
+				{name: "own", summary: "also those of Rota itself", kind: "boolean"},
+			}, paged...)},
+		{path: "/v1/jobs", summary: "The jobs that clients submitted, sorted by name", shape: listed,
+			answer: view.Job{}, codes: unavailable, handle: lists.bound(h.jobs), params: append([]parameter{
+				{name: "all", summary: "also those that sources define", kind: "boolean"},
+			}, paged...)},
+		{path: "/v1/job", summary: "One job", answer: view.Job{}, codes: missing("job"), handle: sums.bound(h.job),
+			params: []parameter{
+				{name: "job", summary: "its name", kind: "string", required: true},
+			}},
 		{path: "/v1/calls", summary: "The calls of functions that the store has, sorted by name, without arguments and results", shape: listed, answer: view.Call{}, codes: unavailable, handle: lists.bound(h.calls), params: append([]parameter{
 			{name: "state", summary: "only those in this state", kind: "string", values: view.CallStates()},
 		}, paged...)},
-		{path: "/v1/why", summary: "Why a task runs where it runs, or does not", answer: view.Why{}, codes: missing("task"), handle: sums.bound(h.why), params: []parameter{
-			{name: "task", summary: "its name: job, job/task, job#key or job/task#key", kind: "string", required: true},
-		}},
-		{path: "/v1/plan", summary: "What would move and wait without members", answer: view.Plan{}, codes: missing("member"), handle: lists.bound(h.plan), params: []parameter{
-			{name: "without", summary: "a member that would go", kind: "string", required: true, many: true},
-		}},
-		{path: "/v1/journal", summary: "The newest records of the journal, oldest first", shape: listed, answer: journal.Record{}, codes: unavailable, handle: lists.bound(h.journal), params: slices.Concat(recorded, []parameter{
-			{name: "since", summary: "not older than this duration, such as 1h", kind: "string"},
-			{name: "until", summary: "only what is older than this duration", kind: "string"},
-		}, paged)},
+		{path: "/v1/why", summary: "Why a task runs where it runs, or does not", answer: view.Why{},
+			codes: missing("task"), handle: sums.bound(h.why), params: []parameter{
+				{name: "task", summary: "its name: job, job/task, job#key or job/task#key", kind: "string",
+					required: true},
+			}},
+		{path: "/v1/plan", summary: "What would move and wait without members", answer: view.Plan{},
+			codes: missing("member"), handle: lists.bound(h.plan), params: []parameter{
+				{name: "without", summary: "a member that would go", kind: "string", required: true, many: true},
+			}},
+		{path: "/v1/journal", summary: "The newest records of the journal, oldest first", shape: listed,
+			answer: journal.Record{}, codes: unavailable, handle: lists.bound(h.journal),
+			params: slices.Concat(recorded, []parameter{
+				{name: "since", summary: "not older than this duration, such as 1h", kind: "string"},
+				{name: "until", summary: "only what is older than this duration", kind: "string"},
+			}, paged)},
 		{path: "/v1/events", summary: "What changes, as server-sent events: begin and reset with a Beginning, changed with a Changed, ready with a Beginning", shape: raw, media: "text/event-stream", codes: unavailable, handle: newRoom(maxStreams).bound(h.events)},
-		{path: "/v1/journal/events", summary: "Records of the journal as they come, as server-sent events: record, with a Record", shape: raw, media: "text/event-stream", codes: unavailable, handle: newRoom(maxTails).bound(h.tail), params: recorded},
-		{path: "/v1/openapi.json", summary: "This description", shape: raw, media: "application/json", handle: h.describe},
-		{path: "/readyz", summary: "Whether the member can do its work", answer: Readiness{}, codes: map[int]string{http.StatusServiceUnavailable: "it cannot, for these reasons"}, handle: h.ready},
+		{path: "/v1/journal/events",
+			summary: "Records of the journal as they come, as server-sent events: record, with a Record", shape: raw,
+			media: "text/event-stream", codes: unavailable, handle: newRoom(maxTails).bound(h.tail), params: recorded},
+		{path: "/v1/openapi.json", summary: "This description", shape: raw, media: "application/json",
+			handle: h.describe},
+		{path: "/readyz", summary: "Whether the member can do its work", answer: Readiness{},
+			codes: map[int]string{http.StatusServiceUnavailable: "it cannot, for these reasons"}, handle: h.ready},
 	}
 	ops = append(ops, h.pastOperations(newRoom(maxReplays))...)
 	if h.c.Metrics != nil {
-		ops = append(ops, operation{path: "/metrics", summary: "Metrics for Prometheus", shape: raw, media: "text/plain", handle: h.c.Metrics.ServeHTTP})
+		ops = append(ops, operation{path: "/metrics", summary: "Metrics for Prometheus", shape: raw,
+			media: "text/plain", handle: h.c.Metrics.ServeHTTP})
 	}
 	return append(ops, h.actions()...)
 }

@@ -152,7 +152,8 @@ func TestTheLargestChange(t *testing.T) {
 			pass(time.Second)
 			var submit []cluster.Command
 			for i := range jobs { // each with one partition
-				submit = append(submit, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprint("j", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+				submit = append(submit, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprint("j", i)),
+					Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
 			}
 			value.Store(after(submit...))
 			pass(time.Second)
@@ -185,7 +186,8 @@ func (f *fresh) Read(_ context.Context, q journal.Query) ([]journal.Record, erro
 func TestAQuietJournal(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		j := &fresh{at: time.Now().UnixMilli()}
-		w, pass := streaming(t, api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: j}), "/v1/journal/events")
+		w, pass := streaming(t, api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} },
+			Journal: j}), "/v1/journal/events")
 		pass(59 * time.Second)
 		if got := w.counts("record"); got != "1 record, 11 beats" {
 			t.Errorf("got %s", got)

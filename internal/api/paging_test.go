@@ -30,8 +30,9 @@ func many(t *testing.T, v cluster.Value, first, last int) cluster.Value {
 	var commands []cluster.Command
 	for i := first; i <= last; i++ {
 		commands = append(commands, cluster.SubmitJob{
-			Job:  cluster.JobID(fmt.Sprintf("j%06d", i)),
-			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Definition: []byte("{}")}}, Version: strings.Repeat("v", 100)},
+			Job: cluster.JobID(fmt.Sprintf("j%06d", i)),
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Definition: []byte("{}")}},
+				Version: strings.Repeat("v", 100)},
 		})
 	}
 	next, _ := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: commands})
@@ -71,7 +72,8 @@ func follow(t *testing.T, h http.Handler, path, field string, between func()) (a
 // before and after the cursor.
 func TestPagesCoverAListOnce(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"/v1/tasks?limit=7", "/v1/jobs?limit=7", "/v1/tasks?state=waiting&limit=1", "/v1/tasks?limit=15", "/v1/tasks?limit=29"} {
+	for _, path := range []string{"/v1/tasks?limit=7", "/v1/jobs?limit=7", "/v1/tasks?state=waiting&limit=1",
+		"/v1/tasks?limit=15", "/v1/tasks?limit=29"} {
 		v := many(t, cluster.Value{}, 100, 129)
 		h := api.Handler(api.Config{Value: func() cluster.Value { return v }})
 		low, high := 0, 200
@@ -100,7 +102,8 @@ func TestAListHasABoundByDefault(t *testing.T) {
 	t.Parallel()
 	v := many(t, cluster.Value{}, 1, 2500)
 	h := api.Handler(api.Config{Value: func() cluster.Value { return v }})
-	for path, want := range map[string]int{"/v1/tasks": 3, "/v1/jobs": 3, "/v1/tasks?limit=10000": 1, "/v1/tasks?limit=2500": 1} {
+	for path, want := range map[string]int{"/v1/tasks": 3, "/v1/jobs": 3, "/v1/tasks?limit=10000": 1,
+		"/v1/tasks?limit=2500": 1} {
 		field := map[bool]string{true: "job", false: "task"}[strings.HasPrefix(path, "/v1/jobs")]
 		got, pages := follow(t, h, path, field, func() {})
 		if len(got) != 2500 || pages != want {
@@ -116,7 +119,8 @@ func TestJournalPages(t *testing.T) {
 	m := journal.NewMemory(10_000)
 	add := func(at int64, n int) {
 		for i := range n {
-			must.Succeed(t, m.Append(t.Context(), journal.Record{AtMS: at, Kind: journal.RunError, Message: fmt.Sprintf("%d/%d", at, i)}))
+			must.Succeed(t, m.Append(t.Context(),
+				journal.Record{AtMS: at, Kind: journal.RunError, Message: fmt.Sprintf("%d/%d", at, i)}))
 		}
 	}
 	add(1, 3)
@@ -129,7 +133,8 @@ func TestJournalPages(t *testing.T) {
 	if len(got) != 31 || len(slices.Compact(got)) != 31 || pages != 5 {
 		t.Errorf("%d pages: %v", pages, got)
 	}
-	if w := request(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: m}, "GET", "/v1/journal", nil); w.Header.Get("Rota-Limit") != "1000" {
+	if w := request(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: m}, "GET",
+		"/v1/journal", nil); w.Header.Get("Rota-Limit") != "1000" {
 		t.Errorf("the default limit is not said: %v", w.Header)
 	}
 }
@@ -144,10 +149,13 @@ func TestTheJournalIsAskedByKindAndTime(t *testing.T) {
 	}
 	c := api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: m}
 	for query, want := range map[string]string{
-		"": "[1 h 2 h 3 h 4 h]", "&kind=moved": "[1 h 4 h]", "&kind=moved&kind=asked": "[1 h 3 h 4 h]", "&kind=": "[1 h 2 h 3 h 4 h]",
-		"&until=2h": "[2 h 3 h 4 h]", "&until=2h&since=4h": "[2 h 3 h]", "&until=90m&kind=moved": "[4 h]", "&kind=parked": "[]",
+		"": "[1 h 2 h 3 h 4 h]", "&kind=moved": "[1 h 4 h]", "&kind=moved&kind=asked": "[1 h 3 h 4 h]",
+		"&kind=":    "[1 h 2 h 3 h 4 h]",
+		"&until=2h": "[2 h 3 h 4 h]", "&until=2h&since=4h": "[2 h 3 h]", "&until=90m&kind=moved": "[4 h]",
+		"&kind=parked": "[]",
 	} { // order-free: each by itself
-		if got, _ := follow(t, api.Handler(c), "/v1/journal?limit=1"+query, "message", func() {}); fmt.Sprint(got) != want {
+		if got, _ := follow(t, api.Handler(c), "/v1/journal?limit=1"+query, "message",
+			func() {}); fmt.Sprint(got) != want {
 			t.Errorf("%s: %v, want %s", query, got, want)
 		}
 	}
@@ -218,7 +226,8 @@ func slowReaders(t *testing.T, limit int) {
 		ask := func(w http.ResponseWriter) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1/v1/tasks?limit=%d", limit), nil))
+			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet,
+				fmt.Sprintf("http://127.0.0.1/v1/tasks?limit=%d", limit), nil))
 		}
 		for range 10 {
 			go ask(stuckReader{httptest.NewRecorder(), gate})

@@ -20,11 +20,14 @@ const (
 )
 
 func (h *handler) pastOperations(few room) []operation {
-	codes := map[int]string{http.StatusNotFound: "the log does not hold that", http.StatusServiceUnavailable: "the store does not answer, or there are too many requests of this kind at a time"}
+	codes := map[int]string{http.StatusNotFound: "the log does not hold that",
+		http.StatusServiceUnavailable: "the store does not answer, or there are too many requests of this kind at a time"}
 	ops := []operation{
 		{path: "/v1/log", summary: "The newest entries of the log, or those that follow an index: who said what, and what it did", shape: listed, answer: view.Entry{}, handle: few.bound(h.log), params: []parameter{
-			paged[0], {name: "after", summary: "the index that they follow, also where the log holds it no longer; 0 for the oldest that it holds", kind: "integer"},
-		}, codes: map[int]string{http.StatusNotFound: "the protocol keeps no log", http.StatusServiceUnavailable: codes[http.StatusServiceUnavailable]}},
+			paged[0], {name: "after",
+				summary: "the index that they follow, also where the log holds it no longer; 0 for the oldest that it holds", kind: "integer"},
+		}, codes: map[int]string{http.StatusNotFound: "the protocol keeps no log",
+			http.StatusServiceUnavailable: codes[http.StatusServiceUnavailable]}},
 	}
 	if h.c.Past == nil {
 		return ops
@@ -35,10 +38,11 @@ func (h *handler) pastOperations(few room) []operation {
 			{name: "at", summary: "a time such as 2026-11-22T14:02:00Z, looked up by the clocks of the entries' writers", kind: "string"},
 			{name: "limit", summary: "how many tasks at most, from 1 to 10000; 1000 unless said", kind: "integer"},
 		}},
-		{path: "/v1/history/diff", summary: "What changed between two indexes of the log", answer: view.Difference{}, codes: codes, handle: few.bound(h.historyDiff), params: []parameter{
-			{name: "from", summary: "the first index", kind: "integer", required: true},
-			{name: "to", summary: "the second one", kind: "integer", required: true},
-		}},
+		{path: "/v1/history/diff", summary: "What changed between two indexes of the log", answer: view.Difference{},
+			codes: codes, handle: few.bound(h.historyDiff), params: []parameter{
+				{name: "from", summary: "the first index", kind: "integer", required: true},
+				{name: "to", summary: "the second one", kind: "integer", required: true},
+			}},
 	}...)
 }
 

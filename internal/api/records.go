@@ -78,7 +78,8 @@ func positionOf(after string) (at int64, shown int, err error) {
 	at, badTime := strconv.ParseInt(ms, 10, 64)
 	shown, badCount := strconv.Atoi(n)
 	if badTime != nil || badCount != nil || shown < 0 || shown > maxSame || at == 1<<63-1 {
-		return 0, 0, fmt.Errorf("after=%q is not a position in the journal: take it from the Link of the page before", after)
+		return 0, 0, fmt.Errorf("after=%q is not a position in the journal: take it from the Link of the page before",
+			after)
 	}
 	return at, shown, nil
 }

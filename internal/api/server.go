@@ -60,7 +60,8 @@ func Serve(ctx context.Context, l net.Listener, c Config) error {
 	c.done = ctx.Done()
 	s := &http.Server{
 		Handler: Handler(c), ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
 	}
 	l = limit(l, s, connections(c.Connections, maxFiles()))
 	stopped := make(chan struct{})
@@ -125,7 +126,8 @@ func (h *handler) status(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) viewer() view.Viewer {
-	return view.Viewer{Lookout: h.c.Lookout, Journal: h.c.Journal, Queue: h.c.Queue, Store: h.c.Store, Protocol: h.c.Protocol}
+	return view.Viewer{Lookout: h.c.Lookout, Journal: h.c.Journal, Queue: h.c.Queue, Store: h.c.Store,
+		Protocol: h.c.Protocol}
 }
 
 // look looks at the cluster; where the store does not answer it says so and is false.

@@ -23,7 +23,8 @@ func BenchmarkSlowReaders(b *testing.B) {
 	const tasks, readers, patience = 100_000, 150, 3 * time.Second
 	var v cluster.Value
 	for i := range tasks {
-		v, _ = v.Do(v.Index()+1, 1, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%06d", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Definition: []byte("{}")}}}})
+		v, _ = v.Do(v.Index()+1, 1, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%06d", i)),
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Definition: []byte("{}")}}}})
 	}
 	for b.Loop() {
 		l, err := api.Listen("127.0.0.1:0", api.Access{})

@@ -142,7 +142,8 @@ func (t *journalTail) look() bool {
 
 func (t *journalTail) send(records []journal.Record) bool {
 	for _, r := range records {
-		if id, data, isNew := t.note(r); isNew && !t.write(fmt.Sprintf("id: %s\nevent: record\ndata: %s\n\n", id, data)) {
+		if id, data, isNew := t.note(r); isNew &&
+			!t.write(fmt.Sprintf("id: %s\nevent: record\ndata: %s\n\n", id, data)) {
 			return false
 		}
 	}

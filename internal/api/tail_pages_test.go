@@ -22,10 +22,12 @@ func TestJournalEventsOfManyPages(t *testing.T) {
 		begin := time.Now().Add(-time.Minute).UnixMilli()
 		kept := journal.NewMemory(records)
 		for i := range records {
-			r := journal.Record{AtMS: begin + int64(i/perMS), Kind: journal.Moved, Partition: fmt.Sprint("t", i), To: "a"}
+			r := journal.Record{AtMS: begin + int64(i/perMS), Kind: journal.Moved, Partition: fmt.Sprint("t", i),
+				To: "a"}
 			must.Succeed(t, kept.Append(t.Context(), r))
 		}
-		s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} }, Journal: kept}))
+		s := httptest.NewServer(api.Handler(api.Config{Value: func() cluster.Value { return cluster.Value{} },
+			Journal: kept}))
 		t.Cleanup(s.Close)
 		t.Cleanup(http.DefaultClient.CloseIdleConnections)
 		stream := listenTo(t, s.URL+"/v1/journal/events", fmt.Sprintf("%d.0", begin))

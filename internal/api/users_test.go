@@ -56,12 +56,14 @@ func TestUsers(t *testing.T) {
 				r := request(c, "POST", path, bearer(x.token))
 				got := body(t, r)
 				if x.post != 200 && (r.StatusCode != x.post || a.said != nil || a.recorded != nil) {
-					t.Errorf("POST %s by %q: %s %s, the cluster was told %q, %v", path, x.token, r.Status, got, a.said, a.recorded)
+					t.Errorf("POST %s by %q: %s %s, the cluster was told %q, %v", path, x.token, r.Status, got, a.said,
+						a.recorded)
 				}
 				if x.post == 403 && !strings.Contains(got, "the token of eve only reads") {
 					t.Errorf("%s", got)
 				}
-				if x.post == 200 && (r.StatusCode != http.StatusOK || len(a.recorded) != 1 || a.recorded[0].By != x.by) {
+				if x.post == 200 && (r.StatusCode != http.StatusOK || len(a.recorded) != 1 ||
+					a.recorded[0].By != x.by) {
 					t.Errorf("POST %s by %q: %s %s, %v, want it by %s", path, x.token, r.Status, got, a.recorded, x.by)
 				}
 			}

@@ -162,13 +162,16 @@ func (g Graph) Check() error {
 		_, to := g.Task(e.To)
 		switch {
 		case !from:
-			errs = append(errs, fmt.Errorf("the edge from %q to %q comes from nowhere: no task is named %q", e.From, e.To, e.From))
+			errs = append(errs, fmt.Errorf("the edge from %q to %q comes from nowhere: no task is named %q", e.From,
+				e.To, e.From))
 		case !to:
-			errs = append(errs, fmt.Errorf("the edge from %q to %q leads nowhere: no task is named %q", e.From, e.To, e.To))
+			errs = append(errs, fmt.Errorf("the edge from %q to %q leads nowhere: no task is named %q", e.From, e.To,
+				e.To))
 		case e.From == e.To:
 			errs = append(errs, fmt.Errorf("an edge leads from %q to itself", e.From))
 		case e.Shards < 1 || e.Shards > MaxShards:
-			errs = append(errs, fmt.Errorf("the edge from %q to %q has %d shards: give 1 to %d", e.From, e.To, e.Shards, MaxShards))
+			errs = append(errs, fmt.Errorf("the edge from %q to %q has %d shards: give 1 to %d", e.From, e.To, e.Shards,
+				MaxShards))
 		case slices.ContainsFunc(g.Edges[:i], func(o Edge) bool { return o.From == e.From && o.To == e.To }):
 			errs = append(errs, fmt.Errorf("two edges lead from %q to %q", e.From, e.To))
 		}
@@ -188,7 +191,8 @@ func (g Graph) checkKeyed(task string) error {
 		case e.By == "":
 			return fmt.Errorf("task %s is keyed, and the edge from %q has no key", task, e.From)
 		case e.Shards != in[0].Shards:
-			return fmt.Errorf("task %s is keyed, and its edges have %d and %d shards: give all of them as many", task, in[0].Shards, e.Shards)
+			return fmt.Errorf("task %s is keyed, and its edges have %d and %d shards: give all of them as many", task,
+				in[0].Shards, e.Shards)
 		}
 	}
 	return nil

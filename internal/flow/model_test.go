@@ -200,7 +200,8 @@ func (m model) worker(l *moves, w int) {
 		l.add(name(w)+" is replaced", func(n *system) { n.start(w) })
 		return
 	case s.ended[stageOf(w)]:
-		l.add(name(w)+" is told that the task is finished", func(n *system) { n.workers[w].alive, n.workers[w].finished = false, true })
+		l.add(name(w)+" is told that the task is finished",
+			func(n *system) { n.workers[w].alive, n.workers[w].finished = false, true })
 	}
 	if s.left.crash > 0 {
 		l.add(name(w)+" dies", func(n *system) {
@@ -272,7 +273,8 @@ func (m model) lags(l *moves, w int) {
 }
 
 func (w *worker) call() string {
-	return fmt.Sprintf("%s %d", [...]string{"look", "receive", "work", "pause", "seal", "close", "complete", "end"}[w.now.Do], w.now.Shard)
+	return fmt.Sprintf("%s %d", [...]string{"look", "receive", "work", "pause", "seal", "close", "complete",
+		"end"}[w.now.Do], w.now.Shard)
 }
 
 // leases lists whose leases may end.

@@ -28,7 +28,8 @@ func walks(t *testing.T, seeds uint64) {
 		end, trace := stroll(models[seed%3], rand.New(rand.NewPCG(seed, 17)))
 		steps += len(trace)
 		if end.broken != "" || !models[seed%3].Good(end) {
-			t.Fatalf("seed %d: %q after %d steps, the last of which are\n%q", seed, end.broken, len(trace), trace[max(0, len(trace)-60):])
+			t.Fatalf("seed %d: %q after %d steps, the last of which are\n%q", seed, end.broken, len(trace),
+				trace[max(0, len(trace)-60):])
 		}
 		for i, left := range end.left.list() {
 			done[i] += int(all.list()[i] - left)

@@ -15,8 +15,10 @@ func (n *Node) newWorker() (*call.Worker, error) {
 		return nil, errors.New("there are functions, and no slots: one call runs on each, so give it some")
 	}
 	return call.NewWorker(call.RunnerConfig{
-		Member: n.c.Member, Docs: n.c.Store, Functions: n.c.Functions, Slots: n.idleSlots, Clock: n.c.Clock, Tenure: n.member.Tenure,
-		Value: n.member.Value, Changed: n.changed.Next, Journal: n.record, Retention: n.c.ResultRetention, Grace: n.c.DrainTimeout, Logger: n.c.Logger,
+		Member: n.c.Member, Docs: n.c.Store, Functions: n.c.Functions, Slots: n.idleSlots, Clock: n.c.Clock,
+		Tenure: n.member.Tenure,
+		Value:  n.member.Value, Changed: n.changed.Next, Journal: n.record, Retention: n.c.ResultRetention,
+		Grace: n.c.DrainTimeout, Logger: n.c.Logger,
 		Started: n.callStarted, Stopped: n.callStopped,
 	})
 }

@@ -112,7 +112,11 @@ func TestTheCallsOfACutOffMemberMoveWithoutOverlap(t *testing.T) {
 			t.Errorf("got %s", r)
 		}
 		line.Away(false)
-		await(t, "a gives up its outcome", func() bool { st := a.Status().Calls; return st.Lost+st.Released == 1 && st.Running == 0 })
+		await(t, "a gives up its outcome", func() bool {
+			st := a.Status().Calls
+			return st.Lost+st.Released == 1 &&
+				st.Running == 0
+		})
 		if g.overlap || !errors.Is(g.causes[0], work.CauseLeaseLost) || g.tokens[1] <= g.tokens[0] {
 			t.Errorf("causes %v, tokens %v, overlap %v", g.causes, g.tokens, g.overlap)
 		}
@@ -125,9 +129,11 @@ func TestCallsTakeIdleSlotsAlone(t *testing.T) {
 		s, g := memory.New(), &stage{}
 		a := start(t, s, "a", func(c *Config) { c.Slots, c.Functions = 2, []call.Function{g.function("a", "a")} })
 		a.submit("pool", cluster.TaskSpec{Type: "stay", Spread: cluster.SpreadPool})
-		await(t, "the task has all slots", func() bool { return a.Status().Work.Counts.Running == 2 && a.idleSlots() == 0 })
+		await(t, "the task has all slots",
+			func() bool { return a.Status().Work.Counts.Running == 2 && a.idleSlots() == 0 })
 		h := g.submit(t, caller(t, s), call.Options{})
-		await(t, "the member knows of the call", func() bool { return a.Status().Calls.Queued == 1 || len(g.ran()) > 0 })
+		await(t, "the member knows of the call",
+			func() bool { return a.Status().Calls.Queued == 1 || len(g.ran()) > 0 })
 		if len(g.ran()) > 0 {
 			t.Error("it ran on a slot of the task")
 		}
@@ -171,9 +177,11 @@ func TestFunctionsNeedSlots(t *testing.T) {
 	for want, c := range map[string]Config{
 		"no slots": {Functions: []call.Function{f}},
 		"two":      {Functions: []call.Function{f, f}, Slots: 1},
-		"bad name": {Functions: []call.Function{call.NewFunc("bad name", func(context.Context, int) (int, error) { return 0, nil }, call.Options{})}, Slots: 1},
-		"nothing":  {Functions: []call.Function{call.NewFunc[int, int]("empty", nil, call.Options{})}, Slots: 1},
-		"Attempts": {Functions: []call.Function{call.NewFunc("f", func(context.Context, int) (int, error) { return 0, nil }, call.Options{Attempts: -1})}, Slots: 1},
+		"bad name": {Functions: []call.Function{call.NewFunc("bad name",
+			func(context.Context, int) (int, error) { return 0, nil }, call.Options{})}, Slots: 1},
+		"nothing": {Functions: []call.Function{call.NewFunc[int, int]("empty", nil, call.Options{})}, Slots: 1},
+		"Attempts": {Functions: []call.Function{call.NewFunc("f",
+			func(context.Context, int) (int, error) { return 0, nil }, call.Options{Attempts: -1})}, Slots: 1},
 	} {
 		c.Member, c.Store, c.Protocol = "a", memory.New().Open(), replica.Protocol{}
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {

@@ -36,7 +36,8 @@ func membersOf(ids ...cluster.MemberID) (all []cluster.Command) {
 		all = append(all, cluster.PrepareJoin{Member: id, Heartbeat: heartbeat, Weight: 100, Slots: 2, Capacity: 1})
 		if i > 0 {
 			by := cluster.Incarnation(max(1, 2*i-2))
-			all = append(all, cluster.AcceptJoin{Member: id, Incarnation: cluster.Incarnation(2 * i), By: ids[i-1], ByIncarnation: by})
+			all = append(all, cluster.AcceptJoin{Member: id, Incarnation: cluster.Incarnation(2 * i), By: ids[i-1],
+				ByIncarnation: by})
 		}
 	}
 	return all
@@ -52,7 +53,8 @@ func TestWhoTakesTasks(t *testing.T) {
 		"b c": {cluster.SubmitJob{Job: "pool", Spec: pool}},
 		"c":   {cluster.DrainMember{Member: "b", On: true}},
 		"b": {cluster.SubmitJob{Job: "full", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Pin: "c"}}}},
-			cluster.SubmitJob{Job: "rota.own", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Pin: "b"}}}}},
+			cluster.SubmitJob{Job: "rota.own",
+				Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Pin: "b"}}}}},
 	} {
 		v := valueOf(t, append(membersOf("a", "b", "c"), more...)...)
 		n := &Node{c: Config{Member: "a"}, member: &tenant{value: v}}
@@ -104,14 +106,16 @@ func TestWhatATallyCounts(t *testing.T) {
 	none := func() func(cluster.PartitionID) bool { return func(cluster.PartitionID) bool { return true } }
 	first := []bool{ta.first("p", 1, none)}
 	ta.stopped("p", 5)
-	if first = append(first, ta.first("p", 1, none), ta.first("p", 2, none)); !slices.Equal(first, []bool{true, false, true}) {
+	if first = append(first, ta.first("p", 1, none), ta.first("p", 2, none)); !slices.Equal(first,
+		[]bool{true, false, true}) {
 		t.Errorf("first under its token: %v", first)
 	}
 	if d, again := ta.startsAgain("p", 12); d != 7 || !again {
 		t.Errorf("not run for %v, %t", d, again)
 	}
 	for i, r := range []journal.Record{
-		{Kind: journal.Malformed, Partition: "a"}, {Kind: journal.Malformed, Partition: "b"}, {Kind: journal.Malformed, Partition: "a"},
+		{Kind: journal.Malformed, Partition: "a"}, {Kind: journal.Malformed, Partition: "b"},
+		{Kind: journal.Malformed, Partition: "a"},
 		{Kind: journal.Recovered, Partition: "a"}, {Kind: journal.TaskRemoved, Partition: "b"},
 	} {
 		if ta.definition(r); ta.read().malformed != []int64{1, 2, 2, 1, 0}[i] {
@@ -267,8 +271,10 @@ func TestWhenADrainWaits(t *testing.T) {
 		} {
 			all := membersOf(append([]cluster.MemberID{"a"}, c.others...)...)
 			before := min(len(all), 2) // b joins when a has the task
-			m := &tenant{value: valueOf(t, slices.Insert(all, before, cluster.Command(cluster.SubmitJob{Job: "here", Spec: spec}))...)}
-			n := &Node{c: Config{Member: "a", DrainTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler)}, member: m}
+			m := &tenant{value: valueOf(t,
+				slices.Insert(all, before, cluster.Command(cluster.SubmitJob{Job: "here", Spec: spec}))...)}
+			n := &Node{c: Config{Member: "a", DrainTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler)},
+				member: m}
 			began := time.Now()
 			n.drain(c.gone, c.hurry)
 			if took := time.Since(began); took != c.waits || m.asked != c.asks {
@@ -319,7 +325,8 @@ func TestWhichSinksAreTold(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for _, s := range sinksOf([]publish.Status{
-		{Name: "stdout"}, {Name: "file a", Stats: publish.Stats{Dropped: 1}}, {Name: "file b", Stats: publish.Stats{Errors: 1}}, {Name: "kafka://k"},
+		{Name: "stdout"}, {Name: "file a", Stats: publish.Stats{Dropped: 1}},
+		{Name: "file b", Stats: publish.Stats{Errors: 1}}, {Name: "kafka://k"},
 	}) {
 		names = append(names, s.Name)
 	}
@@ -379,7 +386,8 @@ func TestANoteIsTriedAgain(t *testing.T) {
 		}
 		var told Sinks
 		d, err := look.Get(t.Context(), SinksPrefix+"a")
-		if err = errors.Join(err, json.Unmarshal(d.Value, &told)); err != nil || len(told.Sinks) != 1 || told.Sinks[0].Errors != 3 {
+		if err = errors.Join(err, json.Unmarshal(d.Value, &told)); err != nil || len(told.Sinks) != 1 ||
+			told.Sinks[0].Errors != 3 {
 			t.Errorf("what sinks say: %+v, %v", told, err)
 		}
 	})

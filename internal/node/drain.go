@@ -106,7 +106,8 @@ type drainWord struct {
 
 // KeepDrained writes that a member was drained, and by whom; off: that it is not any more. It tells whether that was
 // said before.
-func KeepDrained(ctx context.Context, docs store.Docs, member cluster.MemberID, on bool, by string) (was bool, err error) {
+func KeepDrained(ctx context.Context, docs store.Docs, member cluster.MemberID, on bool, by string) (was bool,
+	err error) {
 	key := drainPrefix + string(member)
 	for {
 		d, err := docs.Get(ctx, key)
@@ -149,7 +150,8 @@ func (n *Node) obeyDrain(ctx context.Context) {
 			if err == nil || errors.Is(err, store.ErrNotFound) {
 				break
 			}
-			n.c.Logger.Debug("drain this member again, as its document says; it is tried again", "member", n.c.Member, "err", err)
+			n.c.Logger.Debug("drain this member again, as its document says; it is tried again", "member", n.c.Member,
+				"err", err)
 			if !wait.For(ctx, claimPause) {
 				return
 			}

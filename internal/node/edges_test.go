@@ -28,7 +28,8 @@ func valueOf(t *testing.T, commands ...cluster.Command) cluster.Value {
 	v := cluster.Value{}
 	for i, c := range commands {
 		index := cluster.Index(i + 1)
-		next, did := v.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index), Commands: []cluster.Command{c}})
+		next, did := v.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index),
+			Commands: []cluster.Command{c}})
 		if !did.Results[0].Accepted {
 			t.Fatalf("%v: %s", c, did.Results[0].Reason)
 		}
@@ -52,7 +53,8 @@ func TestWhatCanMove(t *testing.T) {
 		takers []cluster.Member
 		want   bool
 	}{
-		{"any", []cluster.Member{plain}, true}, {"any", nil, false}, {"every#a", []cluster.Member{plain}, false}, {"gone", []cluster.Member{plain}, false},
+		{"any", []cluster.Member{plain}, true}, {"any", nil, false}, {"every#a", []cluster.Member{plain}, false},
+		{"gone", []cluster.Member{plain}, false},
 		{"gpu", []cluster.Member{plain}, false}, {"gpu", []cluster.Member{plain, gpu}, true},
 	} {
 		if got := movable(v, c.id, c.takers); got != c.want {
@@ -91,7 +93,8 @@ func TestKeptWithoutAClock(t *testing.T) {
 	t.Parallel()
 	path, r := filepath.Join(t.TempDir(), "a.json"), &running{}
 	spec := cluster.TaskSpec{Name: "t", Type: "noted", Definition: []byte(`{"on_store_loss":"keep"}`)}
-	must.Succeed(t, openKept(t, path, "a").write(protocol.Assignment{Version: 1, Grants: []*protocol.Grant{{Partition: "j/t", Token: 7, Spec: &spec}}}))
+	must.Succeed(t, openKept(t, path, "a").write(protocol.Assignment{Version: 1,
+		Grants: []*protocol.Grant{{Partition: "j/t", Token: 7, Spec: &spec}}}))
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -137,7 +140,8 @@ func TestTheWholeValue(t *testing.T) {
 			}
 		}
 		step(1, 0, "never observed")
-		l.whole, l.err = valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.DrainMember{Member: "a", On: true}), nil
+		l.whole, l.err = valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
+			cluster.DrainMember{Member: "a", On: true}), nil
 		logged := log.Len()
 		step(2, 0, "observed")
 		if logged == 0 || log.Len() != logged {
@@ -162,7 +166,8 @@ func TestTheWholeValue(t *testing.T) {
 // asked of it.
 func TestManyLookAtTheWholeValue(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		l := &hanging{light: light{excerpt: valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"})}, hangs: make(chan struct{})}
+		l := &hanging{light: light{excerpt: valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"})},
+			hangs: make(chan struct{})}
 		n := &Node{c: Config{Protocol: l, Logger: slog.New(slog.DiscardHandler)}, member: l}
 		began := time.Now()
 		var all sync.WaitGroup
@@ -177,7 +182,8 @@ func TestManyLookAtTheWholeValue(t *testing.T) {
 		if asked := l.asked.Load(); asked > 2 {
 			t.Errorf("50 callers asked the store %d times", asked)
 		}
-		l.whole = valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.DrainMember{Member: "a", On: true})
+		l.whole = valueOf(t, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
+			cluster.DrainMember{Member: "a", On: true})
 		close(l.hangs)
 		if n.Whole().Index() != 2 {
 			t.Error("the store answers again, and what it says is not shown")
@@ -221,7 +227,8 @@ func TestALeaveHoldsNothingUnasked(t *testing.T) {
 	defer st.Close()
 	for hold, want := range map[time.Duration]bool{0: false, time.Nanosecond: true} {
 		p := &configured{}
-		if _, err := New(Config{Member: "a", Store: st, Protocol: p, Hold: hold}); err != nil || p.got.Restart != want || p.got.Hold != hold || p.got.Whole {
+		if _, err := New(Config{Member: "a", Store: st, Protocol: p, Hold: hold}); err != nil ||
+			p.got.Restart != want || p.got.Hold != hold || p.got.Whole {
 			t.Errorf("%s: %+v, %v", hold, p.got, err)
 		}
 	}

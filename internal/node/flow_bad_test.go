@@ -23,21 +23,25 @@ import (
 
 // swelling is a flow whose stage makes large segments: size says how large, by the number of a segment.
 func swelling(t *testing.T, size func(n int) int) *flowRun {
-	f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(1, 0))}
+	f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}},
+		chance: rand.New(rand.NewPCG(1, 0))}
 	task := func(name, kind, from string) cluster.TaskSpec {
-		return cluster.TaskSpec{Name: name, Type: kind, Spread: cluster.SpreadPool, Definition: []byte(`{"from":[` + from + `],"retry":{"min_ms":10,"max_ms":100}}`)}
+		return cluster.TaskSpec{Name: name, Type: kind, Spread: cluster.SpreadPool,
+			Definition: []byte(`{"from":[` + from + `],"retry":{"min_ms":10,"max_ms":100}}`)}
 	}
-	f.spec.Tasks = []cluster.TaskSpec{task("s1", "source", ""), task("b", "swell", `{"task":"s1"}`), task("out", "sink", `{"task":"b"}`)}
+	f.spec.Tasks = []cluster.TaskSpec{task("s1", "source", ""), task("b", "swell", `{"task":"s1"}`),
+		task("out", "sink", `{"task":"b"}`)}
 	f.spec.Edges = []cluster.Edge{{From: "s1", To: "b"}, {From: "b", To: "out"}}
 	f.types = flowTypes(f.got)
-	f.types["swell"] = stageType("swell", flows.Stage{Do: func(_ context.Context, _ *work.Grant, in [][]byte, out *flows.Out) error {
-		for _, s := range in {
-			var n int
-			_, _ = fmt.Sscanf(string(s), "s1/%d", &n)                              // it is so
-			_ = out.Send(append(append(s, ' '), bytes.Repeat(s, size(n))...), nil) // its error fails the batch by itself
-		}
-		return nil
-	}})
+	f.types["swell"] = stageType("swell",
+		flows.Stage{Do: func(_ context.Context, _ *work.Grant, in [][]byte, out *flows.Out) error {
+			for _, s := range in {
+				var n int
+				_, _ = fmt.Sscanf(string(s), "s1/%d", &n)                              // it is so
+				_ = out.Send(append(append(s, ' '), bytes.Repeat(s, size(n))...), nil) // its error fails the batch by itself
+			}
+			return nil
+		}})
 	f.member("m", 4)
 	f.stores[0].chance = nil // the store is sound
 	f.submit("bad")
@@ -52,7 +56,8 @@ func (f *flowRun) through() (out uint64, dead []flows.Letter) {
 	j, _ := f.nodes[0].Value().Job("bad")
 	d, err := view.Depth(f.t.Context(), supervisor.FlowName(&j), store.Shard{Edge: "edge/b/out"})
 	must.Succeed(f.t, err)
-	all, err := view.Receive(f.t.Context(), supervisor.FlowName(&j), store.Receive{Shard: store.Shard{Edge: "dead/b"}, Peek: true, Limit: each})
+	all, err := view.Receive(f.t.Context(), supervisor.FlowName(&j),
+		store.Receive{Shard: store.Shard{Edge: "dead/b"}, Peek: true, Limit: each})
 	must.Succeed(f.t, err)
 	for _, m := range all {
 		l, err := flows.ReadLetter(m.Data)
@@ -106,7 +111,8 @@ func TestQueueThatTakesTooLittle(t *testing.T) {
 			}
 			return 1
 		})
-		f.stores[0].limit(10_000, fmt.Errorf("40000 bytes of output, at most 10000 (the server's max_payload): %w", store.ErrTooLarge))
+		f.stores[0].limit(10_000, fmt.Errorf("40000 bytes of output, at most 10000 (the server's max_payload): %w",
+			store.ErrTooLarge))
 		f.finish("bad")
 		out, dead := f.through()
 		lost := 0
@@ -176,22 +182,25 @@ func (c *asked) Get(ctx context.Context, key string) (store.Doc, error) {
 // idleFlow is a flow of three tasks, one slot each.
 func idleFlow() cluster.JobSpec {
 	task := func(name, kind, from string) cluster.TaskSpec {
-		return cluster.TaskSpec{Name: name, Type: kind, Spread: cluster.SpreadPool, Max: 1, Definition: []byte(`{"from":[` + from + `]}`)}
+		return cluster.TaskSpec{Name: name, Type: kind, Spread: cluster.SpreadPool, Max: 1,
+			Definition: []byte(`{"from":[` + from + `]}`)}
 	}
-	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{task("in", "doorway", ""), task("a", "pass", `{"task":"in"}`), task("out", "sink", `{"task":"a"}`)}}
+	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{task("in", "doorway", ""), task("a", "pass", `{"task":"in"}`),
+		task("out", "sink", `{"task":"a"}`)}}
 	spec.Edges = []cluster.Edge{{From: "in", To: "a"}, {From: "a", To: "out"}}
 	return spec
 }
 
 // doorway is a source that has nothing until it is opened, and then one segment.
 func doorway(open *atomic.Bool) work.Type {
-	return stageType("doorway", flows.Input{Read: func(_ context.Context, _ *work.Grant, at []byte, out *flows.Out) ([]byte, bool, error) {
-		if !open.Load() {
-			return at, false, nil
-		}
-		_ = out.Send([]byte("x"), nil)
-		return []byte("end"), true, nil
-	}})
+	return stageType("doorway",
+		flows.Input{Read: func(_ context.Context, _ *work.Grant, at []byte, out *flows.Out) ([]byte, bool, error) {
+			if !open.Load() {
+				return at, false, nil
+			}
+			_ = out.Send([]byte("x"), nil)
+			return []byte("end"), true, nil
+		}})
 }
 
 // Flows that have nothing to do ask the store for almost nothing: together one document a second, and each less than a
@@ -207,7 +216,8 @@ func TestIdleFlows(t *testing.T) {
 			conf.Types["doorway"] = doorway(&open)
 		})
 		for i := range jobs {
-			if res, err := n.Propose(t.Context(), cluster.SubmitJob{Job: cluster.JobID(fmt.Sprint("idle", i)), Spec: idleFlow()}); err != nil || !res[0].Accepted {
+			if res, err := n.Propose(t.Context(), cluster.SubmitJob{Job: cluster.JobID(fmt.Sprint("idle", i)),
+				Spec: idleFlow()}); err != nil || !res[0].Accepted {
 				t.Fatal(res, err)
 			}
 		}
@@ -226,7 +236,8 @@ func TestIdleFlows(t *testing.T) {
 // three members.
 func TestIdleFlowWakes(t *testing.T) {
 	virtual.Seeds(t, 5, func(t *testing.T, seed uint64) {
-		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(seed, 0)), calm: true, spec: idleFlow()}
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}},
+			chance: rand.New(rand.NewPCG(seed, 0)), calm: true, spec: idleFlow()}
 		var open atomic.Bool
 		f.types = flowTypes(f.got)
 		f.types["doorway"] = doorway(&open)
@@ -254,7 +265,8 @@ func keyedSources() cluster.JobSpec {
 	spec := threeSources()
 	edge := func(from string) string { return fmt.Sprintf(`{"task":%q,"shards":2,"by":"*"}`, from) }
 	b := &spec.Tasks[4]
-	b.Type, b.Definition = "keep", []byte(`{"from":[`+edge("a")+","+edge("s3")+`],"keyed":true,"retry":{"min_ms":10,"max_ms":100}}`)
+	b.Type, b.Definition = "keep", []byte(`{"from":[`+edge("a")+","+edge("s3")+
+		`],"keyed":true,"retry":{"min_ms":10,"max_ms":100}}`)
 	return spec
 }
 
@@ -262,7 +274,8 @@ func keyedSources() cluster.JobSpec {
 // whether the queue commits several inputs as one fact or not.
 func TestKeyedUnderFaults(t *testing.T) {
 	virtual.Seeds(t, 12, func(t *testing.T, seed uint64) {
-		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(seed, 3)), single: seed%2 == 1, spec: keyedSources()}
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}},
+			chance: rand.New(rand.NewPCG(seed, 3)), single: seed%2 == 1, spec: keyedSources()}
 		f.underFaults()
 	})
 }
@@ -281,9 +294,13 @@ func (m mute) Get(ctx context.Context, key string) (store.Doc, error) {
 // retry says.
 func TestIdleFlowLooksByItself(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(1, 0)), calm: true, spec: idleFlow()}
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}},
+			chance: rand.New(rand.NewPCG(1, 0)), calm: true, spec: idleFlow()}
 		f.types = flowTypes(f.got)
-		n := start(t, f.server, "m", func(c *Config) { c.Store, c.Slots, c.Types = mute{c.Store.(*memory.Store)}, 3, f.types })
+		n := start(t, f.server, "m", func(c *Config) {
+			c.Store, c.Slots, c.Types = mute{c.Store.(*memory.Store)}, 3,
+				f.types
+		})
 		var open atomic.Bool
 		f.types["doorway"] = doorway(&open)
 		f.nodes = append(f.nodes, n)
@@ -292,7 +309,8 @@ func TestIdleFlowLooksByItself(t *testing.T) {
 		j, _ := n.Value().Job("rare")
 		began := time.Now()
 		putInto(t, f.server.Open(), supervisor.FlowName(&j), store.Shard{Edge: "edge/a/out"})
-		await(t, "it is at the output", func() bool { f.got.mu.Lock(); defer f.got.mu.Unlock(); return f.got.seen["x"] == 1 })
+		await(t, "it is at the output",
+			func() bool { f.got.mu.Lock(); defer f.got.mu.Unlock(); return f.got.seen["x"] == 1 })
 		if took := time.Since(began); took > 21*time.Second {
 			t.Errorf("an idle task has seen it after %v", took)
 		}
@@ -303,5 +321,7 @@ func TestIdleFlowLooksByItself(t *testing.T) {
 func putInto(t *testing.T, q *memory.Store, flow string, to store.Shard) {
 	t.Helper()
 	defer q.Close()
-	must.Succeed(t, must.Err(q.Commit(t.Context(), flow, store.Unit{Name: "put", Outputs: []store.Put{{Shard: to, Segments: 1, Data: flows.AppendSegment(nil, []byte("x"))}}})))
+	must.Succeed(t, must.Err(q.Commit(t.Context(), flow,
+		store.Unit{Name: "put", Outputs: []store.Put{{Shard: to, Segments: 1,
+			Data: flows.AppendSegment(nil, []byte("x"))}}})))
 }

@@ -76,7 +76,8 @@ func stageType(name string, r work.Runner) work.Type {
 
 // flowTypes are a source of numbered segments, a stage that hands them on, and an output that notes them.
 func flowTypes(a *arrivals) work.Types {
-	source := flows.Input{Read: func(_ context.Context, g *work.Grant, at []byte, out *flows.Out) ([]byte, bool, error) {
+	source := flows.Input{Read: func(_ context.Context, g *work.Grant, at []byte, out *flows.Out) ([]byte, bool,
+		error) {
 		n := len(at)
 		for i := n; i < min(n+7, each); i++ {
 			_ = out.Send(fmt.Appendf(nil, "%s/%d", g.Task, i), nil)
@@ -110,18 +111,21 @@ func flowTypes(a *arrivals) work.Types {
 			return nil
 		},
 	}
-	return work.Types{"keep": stageType("keep", keep), "source": stageType("source", source), "ahead": stageType("ahead", ahead), "pass": stageType("pass", pass), "sink": stageType("sink", sink)}
+	return work.Types{"keep": stageType("keep", keep), "source": stageType("source", source),
+		"ahead": stageType("ahead", ahead), "pass": stageType("pass", pass), "sink": stageType("sink", sink)}
 }
 
 // threeSources is three sources, of which two lead to a, and a and the third to b, and b to out.
 func threeSources() cluster.JobSpec {
 	task := func(name, kind, from string) cluster.TaskSpec {
-		return cluster.TaskSpec{Name: name, Type: kind, Spread: cluster.SpreadPool, Definition: []byte(`{"from":[` + from + `],"retry":{"min_ms":10,"max_ms":100}}`)}
+		return cluster.TaskSpec{Name: name, Type: kind, Spread: cluster.SpreadPool,
+			Definition: []byte(`{"from":[` + from + `],"retry":{"min_ms":10,"max_ms":100}}`)}
 	}
 	edge := func(from string, shards int) string { return fmt.Sprintf(`{"task":%q,"shards":%d}`, from, shards) }
 	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{
 		task("s1", "ahead", ""), task("s2", "source", ""), task("s3", "source", ""),
-		task("a", "pass", edge("s1", 2)+","+edge("s2", 3)), task("b", "pass", edge("a", 2)+","+edge("s3", 1)), task("out", "sink", `{"task":"b","shards":2,"by":"*"}`),
+		task("a", "pass", edge("s1", 2)+","+edge("s2", 3)), task("b", "pass", edge("a", 2)+","+edge("s3", 1)),
+		task("out", "sink", `{"task":"b","shards":2,"by":"*"}`),
 	}}
 	for _, e := range [][2]string{{"s1", "a"}, {"s2", "a"}, {"a", "b"}, {"s3", "b"}, {"b", "out"}} {
 		spec.Edges = append(spec.Edges, cluster.Edge{From: e[0], To: e[1]})
@@ -257,7 +261,8 @@ type flowRun struct {
 func (f *flowRun) member(name string, slots int64) {
 	var u *unreliable
 	b := start(f.t, f.server, name, func(c *Config) {
-		u = &unreliable{Store: c.Store.(*memory.Store), chance: rand.New(rand.NewPCG(f.chance.Uint64(), 1)), single: f.single}
+		u = &unreliable{Store: c.Store.(*memory.Store), chance: rand.New(rand.NewPCG(f.chance.Uint64(), 1)),
+			single: f.single}
 		if f.calm {
 			u = nil
 		} else {
@@ -310,7 +315,8 @@ func (f *flowRun) ended(job cluster.JobID) {
 	last := f.nodes[len(f.nodes)-1]
 	time.Sleep(2 * time.Minute) // waits: in virtual time, for what is late
 	j, _ := last.Value().Job(job)
-	depths, err := view.Depth(f.t.Context(), supervisor.FlowName(&j), store.Shard{Edge: "edge/b/out"}, store.Shard{Edge: "edge/b/out", Number: 1})
+	depths, err := view.Depth(f.t.Context(), supervisor.FlowName(&j), store.Shard{Edge: "edge/b/out"},
+		store.Shard{Edge: "edge/b/out", Number: 1})
 	must.Succeed(f.t, err)
 	if n := depths[0].Segments + depths[1].Segments; n != 3*each {
 		f.t.Errorf("%d segments went to the output, want %d", n, 3*each)
@@ -318,7 +324,8 @@ func (f *flowRun) ended(job cluster.JobID) {
 	f.got.mu.Lock()
 	defer f.got.mu.Unlock()
 	if len(f.got.seen) != 3*each || f.got.sealed == 0 || f.got.late {
-		f.t.Errorf("the output has %d segments, want %d; sealed %d times, late %v", len(f.got.seen), 3*each, f.got.sealed, f.got.late)
+		f.t.Errorf("the output has %d segments, want %d; sealed %d times, late %v", len(f.got.seen), 3*each,
+			f.got.sealed, f.got.late)
 	}
 }
 
@@ -326,7 +333,8 @@ func (f *flowRun) ended(job cluster.JobID) {
 // on its edge.
 func TestFlowUnderFaults(t *testing.T) {
 	virtual.Seeds(t, 6, func(t *testing.T, seed uint64) {
-		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(seed, 0))}
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}},
+			chance: rand.New(rand.NewPCG(seed, 0))}
 		f.underFaults()
 		if f.stores[0].failed()+f.stores[2].failed() == 0 {
 			t.Error("nothing failed")
@@ -362,15 +370,18 @@ func TestEndOfFlow(t *testing.T) {
 	virtual.Seeds(t, 8, func(t *testing.T, seed uint64) {
 		chance := rand.New(rand.NewPCG(seed, 0))
 		slow := func() time.Duration { return time.Duration(chance.IntN(3)*chance.IntN(2000)) * time.Millisecond }
-		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}, pass: slow(), write: slow()}, chance: chance, calm: true}
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}, pass: slow(), write: slow()},
+			chance: chance, calm: true}
 		for i := range 3 {
 			f.member(fmt.Sprint("m", i), 4)
 		}
 		f.submit("count")
 		took := f.finish("count").Sub(f.got.last())
-		t.Logf("a batch takes %v at a stage, %v at the output; %v from the last one to the end", f.got.pass, f.got.write, took)
+		t.Logf("a batch takes %v at a stage, %v at the output; %v from the last one to the end", f.got.pass,
+			f.got.write, took)
 		if took > time.Second || f.got.crowd {
-			t.Errorf("it took %v from the last segment to the end of the job; sealed by two at once: %v", took, f.got.crowd)
+			t.Errorf("it took %v from the last segment to the end of the job; sealed by two at once: %v", took,
+				f.got.crowd)
 		}
 	})
 }
@@ -378,7 +389,8 @@ func TestEndOfFlow(t *testing.T) {
 // With one slot the tasks run one after the other, and what one puts out waits for the next, however much it is.
 func TestFlowWithFewerSlotsThanTasks(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(1, 0))}
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}},
+			chance: rand.New(rand.NewPCG(1, 0))}
 		f.member("m", 1)
 		f.submit("count")
 		f.ended("count")
@@ -388,7 +400,8 @@ func TestFlowWithFewerSlotsThanTasks(t *testing.T) {
 // The flow of a job that the cluster has forgotten is dropped, and that of one that it knows is not.
 func TestFlowsAreDropped(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}}, chance: rand.New(rand.NewPCG(1, 0))}
+		f := &flowRun{t: t, server: memory.New(), got: &arrivals{seen: map[string]int{}},
+			chance: rand.New(rand.NewPCG(1, 0))}
 		f.member("m", 8)
 		f.submit("old")
 		f.ended("old")
@@ -420,7 +433,8 @@ func TestFlowsAreDropped(t *testing.T) {
 func (f *flowRun) submitAgain(job cluster.JobID) {
 	f.t.Helper()
 	j, _ := f.nodes[0].Value().Job(job)
-	res, err := f.nodes[0].Propose(f.t.Context(), cluster.SubmitJob{Job: job, Spec: threeSources(), Expected: cluster.Expect(j.SpecIndex)})
+	res, err := f.nodes[0].Propose(f.t.Context(),
+		cluster.SubmitJob{Job: job, Spec: threeSources(), Expected: cluster.Expect(j.SpecIndex)})
 	if err != nil || !res[0].Accepted {
 		f.t.Fatalf("submit again: %v %v", res, err)
 	}

@@ -55,7 +55,8 @@ func TestWhatWasBeforeTheFirstLookIsUnknown(t *testing.T) {
 	var a absence
 	a.look(valueOf(t, cluster.PrepareJoin{Member: "self", Heartbeat: "p"}), "self", protocol.Instant(time.Second))
 	for _, from := range []cluster.MemberID{"self", "gone before"} {
-		if d, known, handed := a.before("x", from, "self", protocol.Instant(4*time.Second)); d != 3*time.Second || known || handed {
+		if d, known, handed := a.before("x", from, "self", protocol.Instant(4*time.Second)); d != 3*time.Second ||
+			known || handed {
 			t.Errorf("from %s: %v, known %t, handed %t", from, d, known, handed)
 		}
 	}

@@ -61,7 +61,8 @@ func OpenKept(path string, member cluster.MemberID) (*Kept, error) {
 	case f.Format > keptFormat:
 		return nil, fmt.Errorf("read what the member keeps: %s has format %d, and this Rota reads up to %d; try: a newer rota", path, f.Format, keptFormat)
 	case f.Member != member:
-		return nil, fmt.Errorf("read what the member keeps: %s is of the member %q; try: another directory", path, f.Member)
+		return nil, fmt.Errorf("read what the member keeps: %s is of the member %q; try: another directory", path,
+			f.Member)
 	case slices.ContainsFunc(f.Grants, func(g *protocol.Grant) bool { return g == nil || g.Spec == nil }):
 		return nil, fmt.Errorf("read what the member keeps: %s is damaged: a task has no spec; try: remove it", path)
 	}
@@ -94,7 +95,8 @@ func (k *Kept) Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("run what the member keeps: %w", err)
 	}
-	c.Logger.Warn("runs what was assigned to it before and keeps on store loss, until the store answers", "tasks", len(k.grants))
+	c.Logger.Warn("runs what was assigned to it before and keeps on store loss, until the store answers", "tasks",
+		len(k.grants))
 	assignments := make(chan protocol.Assignment, 1)
 	assignments <- protocol.Assignment{Grants: k.grants, ValidUntil: math.MaxInt64}
 	return s.Run(ctx, assignments)
@@ -235,6 +237,7 @@ func (n *Node) kept() {
 		return
 	}
 	if ran := n.c.Kept.took(); ran > 0 {
-		n.record(journal.Record{Kind: journal.StoreBack, Message: fmt.Sprintf("until then %d tasks that keep on store loss ran as they were assigned before", ran)})
+		n.record(journal.Record{Kind: journal.StoreBack,
+			Message: fmt.Sprintf("until then %d tasks that keep on store loss ran as they were assigned before", ran)})
 	}
 }

@@ -80,7 +80,10 @@ func startsWithoutStore(t *testing.T, p protocol.Protocol) {
 	dir, server := t.TempDir(), memory.New()
 	path := filepath.Join(dir, "a.json")
 	var first running
-	b := start(t, server, "a", func(c *Config) { c.Protocol, c.Types, c.Kept = p, first.types(), openKept(t, path, "a") })
+	b := start(t, server, "a", func(c *Config) {
+		c.Protocol, c.Types, c.Kept = p, first.types(),
+			openKept(t, path, "a")
+	})
 	b.submit("on", cluster.TaskSpec{Type: "noted", Definition: []byte(`{"on_store_loss":"keep"}`)})
 	b.submit("off", cluster.TaskSpec{Type: "noted"})
 	on, off := cluster.PartitionID("on"), cluster.PartitionID("off")
@@ -89,7 +92,8 @@ func startsWithoutStore(t *testing.T, p protocol.Protocol) {
 	var file []byte
 	await(t, "the file has one of them", func() bool {
 		file, _ = os.ReadFile(path)
-		return strings.Contains(string(file), `"Partition": "on"`) && !strings.Contains(string(file), `"Partition": "off"`)
+		return strings.Contains(string(file), `"Partition": "on"`) &&
+			!strings.Contains(string(file), `"Partition": "off"`)
 	})
 	b.leave()
 	if k := openKept(t, path, "a"); k.Tasks() != 0 {
@@ -105,7 +109,8 @@ func startsWithoutStore(t *testing.T, p protocol.Protocol) {
 	f.Away(true)
 	records := journal.NewMemory(100)
 	n, err := New(Config{
-		Member: "a", Store: f, Protocol: p, TTL: longTTL, Clock: protocol.NewProcessClock(), Types: second.types(), Kept: openKept(t, path, "a"), Journal: records,
+		Member: "a", Store: f, Protocol: p, TTL: longTTL, Clock: protocol.NewProcessClock(), Types: second.types(),
+		Kept: openKept(t, path, "a"), Journal: records,
 	})
 	must.Succeed(t, err)
 	ctx, stop := context.WithCancel(t.Context())
@@ -123,7 +128,8 @@ func startsWithoutStore(t *testing.T, p protocol.Protocol) {
 	await(t, "both run under new grants", func() bool { return second.token(on) > old && second.token(off) != 0 })
 	await(t, "the journal says so", func() bool {
 		all, err := records.Read(t.Context(), journal.Query{})
-		return err == nil && slices.ContainsFunc(all, func(r journal.Record) bool { return strings.Contains(r.Message, "until then 1 task") })
+		return err == nil && slices.ContainsFunc(all,
+			func(r journal.Record) bool { return strings.Contains(r.Message, "until then 1 task") })
 	})
 	stop()
 	if err := <-done; err != nil {
@@ -136,10 +142,12 @@ func TestKeptIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.json")
 	spec := cluster.TaskSpec{
-		Name: "t", Type: "noted", Weight: 3, Selector: []cluster.Label{{Key: "k", Value: "v"}}, Definition: []byte(`{"on_store_loss":"keep"}`), Min: 1, Max: 9,
+		Name: "t", Type: "noted", Weight: 3, Selector: []cluster.Label{{Key: "k", Value: "v"}},
+		Definition: []byte(`{"on_store_loss":"keep"}`), Min: 1, Max: 9,
 	}
 	a := protocol.Assignment{Version: 1, Grants: []*protocol.Grant{{
-		Partition: "j/t:1", Token: 7, Handover: cluster.HandoverFast, Attempt: 2, Parents: []string{"p"}, ListedBy: "l", Input: []byte{0, 255}, Index: 1, Count: 2,
+		Partition: "j/t:1", Token: 7, Handover: cluster.HandoverFast, Attempt: 2, Parents: []string{"p"}, ListedBy: "l",
+		Input: []byte{0, 255}, Index: 1, Count: 2,
 		Spec: &spec, SpecIndex: 5, From: "b", Cause: "c",
 	}}}
 	k := openKept(t, path, "a")
@@ -172,7 +180,8 @@ func TestKeptSaysWhatIsWrong(t *testing.T) {
 			data, err := json.Marshal(f)
 			must.Succeed(t, cmp.Or(err, os.WriteFile(path, data, 0o600)))
 		}
-		if _, err := OpenKept(path, "a"); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if _, err := OpenKept(path, "a"); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

@@ -21,11 +21,14 @@ func TestKeyedFlawsAreFound(t *testing.T) {
 		return mutant.New(name, "internal/work/stage/keyed.go", old, flawed)
 	}
 	set := mutant.Set{
-		flaw("a message counts again whose acknowledgement was lost", "if t.state.has(m) {", "if t.state.has(m) && t.full {"),
+		flaw("a message counts again whose acknowledgement was lost", "if t.state.has(m) {",
+			"if t.state.has(m) && t.full {"),
 		flaw("messages are not noted in the state", "		t.state.note(m)\n", "		_ = m\n"),
 		flaw("a shard ends when it is sealed", "return !d.Drained() })", "return !d.Sealed })"),
-		flaw("the state does not name the unit", "Inputs: append(held[:1:1], t.inputs...)", "Inputs: append(append([]store.Message{}, t.inputs...), held[0])"),
-		flaw("the next state is the one before", "	if err == nil {\n		t.state.data = next\n	}", "	if err == nil && t.state.data == nil {\n		t.state.data = next\n	}"),
+		flaw("the state does not name the unit", "Inputs: append(held[:1:1], t.inputs...)",
+			"Inputs: append(append([]store.Message{}, t.inputs...), held[0])"),
+		flaw("the next state is the one before", "	if err == nil {\n		t.state.data = next\n	}",
+			"	if err == nil && t.state.data == nil {\n		t.state.data = next\n	}"),
 		flaw("the shard is sealed without what is left", "	t.put(out.some())\n", ""),
 	}
 	ctx := context.Background() // the deadline of the test binary bounds it
@@ -36,7 +39,8 @@ func TestKeyedFlawsAreFound(t *testing.T) {
 		defer cancel()
 		// Goroutines of a bubble run in an order of their own: an instant that shows a flaw is met in most runs, not in
 		// each.
-		cmd := exec.CommandContext(ctx, program, "-test.run", "^TestKeyedUnderFaults$", "-test.count", "10", "-test.failfast")
+		cmd := exec.CommandContext(ctx, program, "-test.run", "^TestKeyedUnderFaults$", "-test.count", "10",
+			"-test.failfast")
 		cmd.Dir, cmd.Env = filepath.Join(root, "internal", "node"), environ
 		out, err := cmd.CombinedOutput()
 		return string(out), err

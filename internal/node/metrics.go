@@ -50,27 +50,37 @@ func metricsOf(s Status, index cluster.Index, t sums) []Metric {
 		gauge("store_up", "1 while the store answers and accepts writes.", truth(s.Member.StoreError == "")),
 		gauge("member_lease_seconds", "Remaining time of this member's lease.", float64(s.Member.LeaseMS)/1000),
 		gauge("proposals_pending", "Proposals waiting to be appended to the log.", float64(s.Member.Pending)),
-		counter("proposals_refused_total", "Proposals of this member that the cluster refused.", float64(s.Member.Refused)),
+		counter("proposals_refused_total", "Proposals of this member that the cluster refused.",
+			float64(s.Member.Refused)),
 		gauge("log_index", "Index of the last log entry that this member applied.", float64(index)),
-		gauge("malformed_definitions", "Task definitions that this member has read and cannot use.", float64(t.malformed)),
+		gauge("malformed_definitions", "Task definitions that this member has read and cannot use.",
+			float64(t.malformed)),
 		partitions(s.Work.Counts),
-		gauge("partitions_failing", "Partitions of periodic tasks on this member whose last round failed.", float64(s.Work.Counts.Failing)),
+		gauge("partitions_failing", "Partitions of periodic tasks on this member whose last round failed.",
+			float64(s.Work.Counts.Failing)),
 		taskFailures(s.Work.Runs),
 		counter("rounds_total", "Rounds of periodic tasks started by this member.", float64(s.Work.Lateness.Rounds)),
-		counter("rounds_skipped_total", "Rounds skipped, because the previous one or the process was not ready when they were due.", float64(s.Work.Skipped)),
-		{Name: "rota_round_lateness_seconds", Help: "Delay between the time a round was due and its start.", Kind: Histogram, Durations: t.late},
-		gauge("round_lateness_max_seconds", "Longest delay between the time a round was due and its start.", float64(s.Work.Lateness.MaxUS)/1e6),
+		counter("rounds_skipped_total",
+			"Rounds skipped, because the previous one or the process was not ready when they were due.",
+			float64(s.Work.Skipped)),
+		{Name: "rota_round_lateness_seconds", Help: "Delay between the time a round was due and its start.",
+			Kind: Histogram, Durations: t.late},
+		gauge("round_lateness_max_seconds", "Longest delay between the time a round was due and its start.",
+			float64(s.Work.Lateness.MaxUS)/1e6),
 		samples(s),
 		gauge("samples_queued", "Samples waiting for delivery to a sink.", float64(s.Samples.Queued)),
 		counter("sample_errors_total", "Failed attempts to deliver samples to a sink.", float64(s.Samples.Errors)),
 		counter("journal_dropped_total", "Journal records lost.", float64(s.JournalDropped)),
 		counter("moves_total", "Partitions moved to this member from another.", float64(t.moves)),
-		gauge("move_gap_max_seconds", "Longest known time without an owner, of the tasks that moved to this member.", t.longest.Seconds()),
-		{Name: "rota_gap_seconds", Help: "Time without an owner before this member started a task.", Kind: Histogram, Durations: t.gap},
+		gauge("move_gap_max_seconds", "Longest known time without an owner, of the tasks that moved to this member.",
+			t.longest.Seconds()),
+		{Name: "rota_gap_seconds", Help: "Time without an owner before this member started a task.", Kind: Histogram,
+			Durations: t.gap},
 		counter("member_removals_total", "Times that this member was removed from the cluster.", float64(t.removals)),
 		calls(s.Calls),
 		gauge("calls_running", "Function calls running on this member.", float64(s.Calls.Running)),
-		gauge("calls_queued", "Function calls waiting for a member, as of this member's last listing.", float64(s.Calls.Queued)),
+		gauge("calls_queued", "Function calls waiting for a member, as of this member's last listing.",
+			float64(s.Calls.Queued)),
 		counter("store_losses_total", "Times that the store became unavailable.", float64(t.losses)),
 	}
 }
@@ -84,10 +94,12 @@ func counter(name, help string, v float64) Metric {
 }
 
 func partitions(c supervisor.Counts) Metric {
-	return Metric{Name: "rota_partitions", Help: "Partitions on this member, by state.", Kind: Gauge, Label: "state", Values: []MetricValue{
-		{"waiting", float64(c.Waiting)}, {"backing-off", float64(c.BackingOff)}, {"queued", float64(c.Queued)}, {"running", float64(c.Running)},
-		{"stopping", float64(c.Stopping)}, {"finished", float64(c.Finished)}, {"failed", float64(c.Failed)},
-	}}
+	return Metric{Name: "rota_partitions", Help: "Partitions on this member, by state.", Kind: Gauge, Label: "state",
+		Values: []MetricValue{
+			{"waiting", float64(c.Waiting)}, {"backing-off", float64(c.BackingOff)}, {"queued", float64(c.Queued)},
+			{"running", float64(c.Running)},
+			{"stopping", float64(c.Stopping)}, {"finished", float64(c.Finished)}, {"failed", float64(c.Failed)},
+		}}
 }
 
 // taskFailures has a value for each task of which a result is known: of a periodic one, since its first round here has
@@ -110,17 +122,22 @@ func taskFailures(runs []supervisor.RunStatus) Metric {
 }
 
 func samples(s Status) Metric {
-	return Metric{Name: "rota_samples_total", Help: "Samples by outcome.", Kind: Counter, Label: "outcome", Values: []MetricValue{
-		{"sent", float64(s.Samples.Sent)}, {"dropped", float64(s.Samples.Dropped)}, {"unsent", float64(s.Work.Unsent)},
-	}}
+	return Metric{Name: "rota_samples_total", Help: "Samples by outcome.", Kind: Counter, Label: "outcome",
+		Values: []MetricValue{
+			{"sent", float64(s.Samples.Sent)}, {"dropped", float64(s.Samples.Dropped)},
+			{"unsent", float64(s.Work.Unsent)},
+		}}
 }
 
 func calls(s call.Status) Metric {
-	return Metric{Name: "rota_calls_total", Help: "Function calls by their outcome on this member.", Kind: Counter, Label: "outcome", Values: []MetricValue{
-		{"done", float64(s.Done)}, {"failed", float64(s.Failed)}, {"cancelled", float64(s.Cancelled)}, {"retried", float64(s.Retried)},
-		{"handled", float64(s.Handled)}, {"released", float64(s.Released)}, {"lost", float64(s.Lost)}, {"expired", float64(s.Expired)},
-		{"unread", float64(s.Unread)},
-	}}
+	return Metric{Name: "rota_calls_total", Help: "Function calls by their outcome on this member.", Kind: Counter,
+		Label: "outcome", Values: []MetricValue{
+			{"done", float64(s.Done)}, {"failed", float64(s.Failed)}, {"cancelled", float64(s.Cancelled)},
+			{"retried", float64(s.Retried)},
+			{"handled", float64(s.Handled)}, {"released", float64(s.Released)}, {"lost", float64(s.Lost)},
+			{"expired", float64(s.Expired)},
+			{"unread", float64(s.Unread)},
+		}}
 }
 
 func truth(b bool) float64 {

@@ -23,22 +23,28 @@ func TestMetrics(t *testing.T) {
 	got := metricsText(metricsOf(Status{
 		Member: protocol.Status{Joined: true, StoreError: "away", LeaseMS: 1500, Pending: 2},
 		Work: supervisor.Status{
-			Counts:   supervisor.Counts{Waiting: 3, BackingOff: 4, Queued: 5, Running: 6, Stopping: 7, Finished: 8, Failed: 9, Failing: 42},
-			Lateness: supervisor.Lateness{Rounds: 10, P50US: 11_000, P99US: 12_000, MaxUS: 13_000}, Unsent: 14, Skipped: 43,
+			Counts: supervisor.Counts{Waiting: 3, BackingOff: 4, Queued: 5, Running: 6, Stopping: 7, Finished: 8,
+				Failed: 9, Failing: 42},
+			Lateness: supervisor.Lateness{Rounds: 10, P50US: 11_000, P99US: 12_000, MaxUS: 13_000}, Unsent: 14,
+			Skipped: 43,
 			Runs: []supervisor.RunStatus{
 				{Partition: "new", State: "running", NextMS: 1}, {Partition: "rota.source.x", State: "running"},
-				{Partition: "sick", State: "running", NextMS: 1, Rounds: 60, FailedInRow: 53}, {Partition: "well", State: "running", NextMS: 1, Rounds: 9},
-				{Partition: "retries", State: "backing off", Attempt: 54}, {Partition: "steady", State: "running", Attempt: 2},
+				{Partition: "sick", State: "running", NextMS: 1, Rounds: 60, FailedInRow: 53},
+				{Partition: "well", State: "running", NextMS: 1, Rounds: 9},
+				{Partition: "retries", State: "backing off", Attempt: 54},
+				{Partition: "steady", State: "running", Attempt: 2},
 			},
 		},
 		Calls: call.Status{
-			Running: 15, Queued: 16, Done: 17, Failed: 18, Cancelled: 19, Retried: 20, Handled: 21, Released: 22, Lost: 23, Expired: 24, Unread: 25,
+			Running: 15, Queued: 16, Done: 17, Failed: 18, Cancelled: 19, Retried: 20, Handled: 21, Released: 22,
+			Lost: 23, Expired: 24, Unread: 25,
 		},
 		JournalDropped: 26,
 		Samples:        publish.Stats{Queued: 27, Sent: 28, Dropped: 29, Errors: 30},
 		UpMS:           31_500,
 	}, 32, sums{
-		moves: 37, removals: 38, losses: 39, longest: 41 * time.Second, malformed: 51, gap: durations(40 * time.Second), late: durations(52*time.Millisecond, time.Hour),
+		moves: 37, removals: 38, losses: 39, longest: 41 * time.Second, malformed: 51, gap: durations(40 * time.Second),
+		late: durations(52*time.Millisecond, time.Hour),
 	}))
 	const golden = "testdata/metrics.txt"
 	if *update {
@@ -62,7 +68,8 @@ func metricsText(all []Metric) string {
 	var b strings.Builder
 	for _, m := range all {
 		if m.Kind == Histogram {
-			fmt.Fprintf(&b, "%s %s %d in %s, at most %v: %v # %s\n", m.Name, m.Kind, m.Durations.Count, m.Durations.Sum, supervisor.Bounds(), m.Durations.Upto, m.Help)
+			fmt.Fprintf(&b, "%s %s %d in %s, at most %v: %v # %s\n", m.Name, m.Kind, m.Durations.Count, m.Durations.Sum,
+				supervisor.Bounds(), m.Durations.Upto, m.Help)
 		}
 		for _, v := range m.Values {
 			label := ""

@@ -135,7 +135,8 @@ func New(c Config) (*Node, error) {
 	if c.Journal == nil {
 		c.Journal = journal.NewDocs(c.Store, string(c.Member), 0)
 	}
-	n := &Node{c: c, rejoined: wait.NewWake(), suspect: wait.NewWake(), tally: newTally(), failing: newFailing(c.Member), started: time.Now()}
+	n := &Node{c: c, rejoined: wait.NewWake(), suspect: wait.NewWake(), tally: newTally(),
+		failing: newFailing(c.Member), started: time.Now()}
 	n.sources = newSources(n)
 	n.records = journal.NewBuffered(c.Journal, c.Logger)
 	for _, s := range c.Storages {
@@ -159,10 +160,13 @@ func New(c Config) (*Node, error) {
 
 func (n *Node) newMember() (protocol.Member, error) {
 	return n.c.Protocol.New(protocol.Config{
-		Member: n.c.Member, Store: n.c.Store, TTL: n.c.TTL, Slots: n.c.Slots, Weight: n.c.Weight, Capacity: n.c.Capacity,
-		Labels: n.labels(), Address: n.c.Address, Version: n.c.Version, NoSessions: n.c.NoSessions, Hold: n.c.Hold, Restart: n.c.Hold > 0,
-		Whole: len(n.sources.names) > 0, Guard: n.c.Guard, Clock: n.c.Clock, Logger: n.c.Logger,
-		Events: protocol.Events{Joined: n.joined, Removed: n.removed, Did: n.did, Changed: n.valueChanged, Refused: n.refused, StoreLost: n.storeLost, StoreBack: n.storeBack},
+		Member: n.c.Member, Store: n.c.Store, TTL: n.c.TTL, Slots: n.c.Slots, Weight: n.c.Weight,
+		Capacity: n.c.Capacity,
+		Labels:   n.labels(), Address: n.c.Address, Version: n.c.Version, NoSessions: n.c.NoSessions, Hold: n.c.Hold,
+		Restart: n.c.Hold > 0,
+		Whole:   len(n.sources.names) > 0, Guard: n.c.Guard, Clock: n.c.Clock, Logger: n.c.Logger,
+		Events: protocol.Events{Joined: n.joined, Removed: n.removed, Did: n.did, Changed: n.valueChanged,
+			Refused: n.refused, StoreLost: n.storeLost, StoreBack: n.storeBack},
 	})
 }
 
@@ -193,9 +197,12 @@ func (n *Node) newSupervisor() (*supervisor.Supervisor, error) {
 		types[src.Name] = src
 	}
 	return supervisor.New(supervisor.Config{
-		Queue: n.c.Broker.Queue, Types: types, Member: n.c.Member, Clock: n.c.Clock, Publisher: n.c.Publisher, Journal: n.record, Positions: n.c.Store,
-		Propose: n.member.Propose, Value: n.member.Value, Changed: n.changed.Next, Report: n.member.Report, Removed: n.whyRemoved, Logger: n.c.Logger,
-		Events: supervisor.Events{Started: n.runStarted, Stopped: n.runStopped, RoundDone: n.roundDone, Frozen: n.frozen},
+		Queue: n.c.Broker.Queue, Types: types, Member: n.c.Member, Clock: n.c.Clock, Publisher: n.c.Publisher,
+		Journal: n.record, Positions: n.c.Store,
+		Propose: n.member.Propose, Value: n.member.Value, Changed: n.changed.Next, Report: n.member.Report,
+		Removed: n.whyRemoved, Logger: n.c.Logger,
+		Events: supervisor.Events{Started: n.runStarted, Stopped: n.runStopped, RoundDone: n.roundDone,
+			Frozen: n.frozen},
 	})
 }
 
@@ -225,7 +232,8 @@ type Status struct {
 
 // Status returns the present status.
 func (n *Node) Status() Status {
-	s := Status{Name: n.c.Member, Sinks: []publish.Status{}, Member: n.member.Status(), Work: n.sup.Status(), Calls: n.calls.Status(), JournalDropped: n.dropped()}
+	s := Status{Name: n.c.Member, Sinks: []publish.Status{}, Member: n.member.Status(), Work: n.sup.Status(),
+		Calls: n.calls.Status(), JournalDropped: n.dropped()}
 	if n.c.Publisher != nil {
 		s.Samples, s.Sinks = n.c.Publisher.Stats(), publish.Sinks(n.c.Publisher)
 	}
@@ -321,11 +329,13 @@ func (n *Node) claimPlace(ctx context.Context) error {
 	}()
 	for ctx.Err() == nil {
 		limited, cancel := context.WithTimeout(ctx, cmp.Or(n.c.TTL, 10*time.Second))
-		err := protocol.Claim(limited, n.c.Store, protocol.Place{Protocol: n.c.Protocol.Name(), Queue: n.c.Broker.Place})
+		err := protocol.Claim(limited, n.c.Store,
+			protocol.Place{Protocol: n.c.Protocol.Name(), Queue: n.c.Broker.Place})
 		cancel()
 		var other *protocol.OtherProtocolError
 		var queue *protocol.OtherQueueError
-		if err == nil || errors.As(err, &other) || errors.As(err, &queue) || errors.Is(err, protocol.ErrPlaceDamaged) || errors.Is(err, store.ErrClosed) {
+		if err == nil || errors.As(err, &other) || errors.As(err, &queue) || errors.Is(err, protocol.ErrPlaceDamaged) ||
+			errors.Is(err, store.ErrClosed) {
 			return err
 		}
 		n.away.Store(&err)

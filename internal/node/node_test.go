@@ -46,14 +46,15 @@ func start(t *testing.T, s *memory.Server, name string, change func(*Config)) *b
 	t.Helper()
 	st := s.Open()
 	joined := make(chan struct{}, 1)
-	c := Config{Member: cluster.MemberID(name), Store: st, Protocol: replica.Protocol{}, TTL: longTTL, Clock: protocol.NewProcessClock(), Types: types(), Events: Events{
-		Joined: func(cluster.Incarnation, time.Duration) {
-			select {
-			case joined <- struct{}{}:
-			default: // again
-			}
-		},
-	}}
+	c := Config{Member: cluster.MemberID(name), Store: st, Protocol: replica.Protocol{}, TTL: longTTL,
+		Clock: protocol.NewProcessClock(), Types: types(), Events: Events{
+			Joined: func(cluster.Incarnation, time.Duration) {
+				select {
+				case joined <- struct{}{}:
+				default: // again
+				}
+			},
+		}}
 	if change != nil {
 		change(&c)
 	}
@@ -113,7 +114,8 @@ func (b *bundle) submit(job string, t cluster.TaskSpec) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	res, err := b.Propose(ctx, cluster.SubmitJob{Job: cluster.JobID(job), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{t}}})
+	res, err := b.Propose(ctx,
+		cluster.SubmitJob{Job: cluster.JobID(job), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{t}}})
 	if err != nil || !res[0].Accepted {
 		b.t.Fatalf("submit %s: %v %v", job, res, err)
 	}
@@ -205,7 +207,8 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 		"no store":    {Member: "a"},
 		"no protocol": {Member: "a", Store: st},
 		"name":        {Store: st, Protocol: replica.Protocol{}},
-		"witness":     {Member: "a", Store: st, Protocol: replica.Protocol{}, WitnessPath: filepath.Join(t.TempDir(), "no", "such", "directory")},
+		"witness": {Member: "a", Store: st, Protocol: replica.Protocol{},
+			WitnessPath: filepath.Join(t.TempDir(), "no", "such", "directory")},
 	} {
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error about %q", err, want)

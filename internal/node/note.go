@@ -113,7 +113,8 @@ const (
 
 // failingOf picks what fails. It lists nothing that is well, so a healthy member has an empty document or none.
 func failingOf(member cluster.MemberID, s supervisor.Status, atMS int64) Failing {
-	f := Failing{Member: string(member), AtMS: atMS, Failing: s.Counts.Failing, BackingOff: s.Counts.BackingOff, Runs: []FailingRun{}}
+	f := Failing{Member: string(member), AtMS: atMS, Failing: s.Counts.Failing, BackingOff: s.Counts.BackingOff,
+		Runs: []FailingRun{}}
 	for _, r := range s.Runs {
 		run := FailingRun{Partition: r.Partition, Token: r.Token, Message: r.LastError}
 		switch {
@@ -140,9 +141,10 @@ func failingOf(member cluster.MemberID, s supervisor.Status, atMS int64) Failing
 // same tells whether two documents list the same runs in the same states: then the newer one differs in numbers and
 // messages at most.
 func (f Failing) same(g Failing) bool {
-	return f.Failing == g.Failing && f.BackingOff == g.BackingOff && slices.EqualFunc(f.Runs, g.Runs, func(a, b FailingRun) bool {
-		return a.Partition == b.Partition && a.Token == b.Token && a.State == b.State
-	})
+	return f.Failing == g.Failing && f.BackingOff == g.BackingOff &&
+		slices.EqualFunc(f.Runs, g.Runs, func(a, b FailingRun) bool {
+			return a.Partition == b.Partition && a.Token == b.Token && a.State == b.State
+		})
 }
 
 // The pace of the document: a change is gathered for a moment with others, and then there is rest. Where the same runs

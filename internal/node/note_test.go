@@ -26,14 +26,15 @@ import (
 // ill is a periodic type whose rounds fail until it is cured.
 func ill(cured *atomic.Bool) func(*Config) {
 	return func(c *Config) {
-		c.Types["ill"] = work.Type{Name: "ill", Periodic: true, DefaultEvery: time.Second, New: func(work.Definition) (work.Runner, error) {
-			return work.RunnerFunc(func(context.Context, *work.Grant) error {
-				if cured.Load() {
-					return nil
-				}
-				return errors.New("no luck")
-			}), nil
-		}}
+		c.Types["ill"] = work.Type{Name: "ill", Periodic: true, DefaultEvery: time.Second,
+			New: func(work.Definition) (work.Runner, error) {
+				return work.RunnerFunc(func(context.Context, *work.Grant) error {
+					if cured.Load() {
+						return nil
+					}
+					return errors.New("no luck")
+				}), nil
+			}}
 	}
 }
 
@@ -65,7 +66,8 @@ func TestWhatFailsIsADocument(t *testing.T) {
 			t.Errorf("a member on which nothing fails has written %+v", f)
 		}
 		a.submit("sick", cluster.TaskSpec{Type: "ill"})
-		a.submit("retry", cluster.TaskSpec{Type: "fail", Definition: []byte(`{"retry":{"min_ms":3600000,"max_ms":3600000}}`), MaxAttempts: 9})
+		a.submit("retry", cluster.TaskSpec{Type: "fail",
+			Definition: []byte(`{"retry":{"min_ms":3600000,"max_ms":3600000}}`), MaxAttempts: 9})
 		await(t, "both are in the document", func() bool {
 			f, _ := failingAt(t, look, "a")
 			return f.Failing == 1 && f.BackingOff == 1 && len(f.Runs) == 2
@@ -76,7 +78,8 @@ func TestWhatFailsIsADocument(t *testing.T) {
 		f, _ := failingAt(t, look, "a")
 		p, _ := a.Value().Partition("sick")
 		retry, sick := f.Runs[0], f.Runs[1]
-		if sick.State != StateFailing || sick.Rounds != sick.Failures || sick.Rounds < 20 || sick.SinceMS > began || sick.Message != "no luck" || sick.Token != p.Token {
+		if sick.State != StateFailing || sick.Rounds != sick.Failures || sick.Rounds < 20 || sick.SinceMS > began ||
+			sick.Message != "no luck" || sick.Token != p.Token {
 			t.Errorf("of the periodic task it says %+v", sick)
 		}
 		if retry.State != StateBackingOff || retry.Message != "no luck" {
@@ -104,7 +107,8 @@ func TestTheDocumentIsTakenOverAndWrittenSeldom(t *testing.T) {
 		s := memory.New()
 		look := s.Open()
 		defer look.Close()
-		must.Succeed(t, must.Err(look.Put(t.Context(), store.Doc{Key: failingKey("a"), Value: []byte(`{"member":"a","failing":7}`)})))
+		must.Succeed(t, must.Err(look.Put(t.Context(),
+			store.Doc{Key: failingKey("a"), Value: []byte(`{"member":"a","failing":7}`)})))
 		c := &putCounter{Store: s.Open(), key: failingKey("a")}
 		t.Cleanup(func() { c.Store.Close() })
 		var cured atomic.Bool
@@ -127,12 +131,14 @@ func TestTheDocumentIsBounded(t *testing.T) {
 	s := supervisor.Status{Counts: supervisor.Counts{Failing: 3 * MaxFailing}}
 	for i := range 3 * MaxFailing {
 		s.Runs = append(s.Runs, supervisor.RunStatus{
-			Partition: cluster.PartitionID(fmt.Sprintf("t%03d", i)), State: "running", Rounds: 2, Failures: 1, FailedInRow: 1,
-			LastError: "x" + strings.Repeat("ü", maxMessage),
+			Partition: cluster.PartitionID(fmt.Sprintf("t%03d", i)), State: "running", Rounds: 2, Failures: 1,
+			FailedInRow: 1,
+			LastError:   "x" + strings.Repeat("ü", maxMessage),
 		})
 	}
 	f := failingOf("a", s, 1)
-	if len(f.Runs) != MaxFailing || f.Failing != 3*MaxFailing || f.Runs[0].Message != "x"+strings.Repeat("ü", maxMessage/2-1)+"…" ||
+	if len(f.Runs) != MaxFailing || f.Failing != 3*MaxFailing || f.Runs[0].Message != "x"+
+		strings.Repeat("ü", maxMessage/2-1)+"…" ||
 		f.Runs[longOnes].Message != "x"+strings.Repeat("ü", maxOfOthers/2-1)+"…" {
 		t.Errorf("%d runs of %d, a message %q", len(f.Runs), f.Failing, f.Runs[0].Message)
 	}
@@ -168,7 +174,8 @@ func TestWhatSinksSayIsADocument(t *testing.T) {
 		s := memory.New()
 		look := s.Open()
 		defer look.Close()
-		must.Succeed(t, must.Err(look.Put(t.Context(), store.Doc{Key: SinksPrefix + "a", Value: []byte(`{"member":"a","sinks":[{"name":"old"}]}`)})))
+		must.Succeed(t, must.Err(look.Put(t.Context(),
+			store.Doc{Key: SinksPrefix + "a", Value: []byte(`{"member":"a","sinks":[{"name":"old"}]}`)})))
 		f := &fakeSinks{}
 		f.say(publish.Status{Name: "stdout", Stats: publish.Stats{Sent: 9}})
 		c := &putCounter{Store: s.Open(), key: SinksPrefix + "a"}
@@ -183,7 +190,8 @@ func TestWhatSinksSayIsADocument(t *testing.T) {
 			if err == nil {
 				err = json.Unmarshal(d0.Value, &got)
 			}
-			if n := c.writes.Swap(0); err != nil || n != writes || len(got.Sinks)+len(want) > 0 && !reflect.DeepEqual(got.Sinks, want) {
+			if n := c.writes.Swap(0); err != nil || n != writes || len(got.Sinks)+len(want) > 0 &&
+				!reflect.DeepEqual(got.Sinks, want) {
 				t.Errorf("%d writes, want %d: %+v, %v; want %+v", n, writes, got, err, want)
 			}
 		}
@@ -194,11 +202,13 @@ func TestWhatSinksSayIsADocument(t *testing.T) {
 		after(time.Hour, 0, Sink{Name: "kafka://k:1"})
 		go func() { // the server is away: each second one more attempt fails
 			for i := range int64(600) {
-				f.say(publish.Status{Name: "kafka://k:1", Stats: publish.Stats{Dropped: i, Errors: i}, LagMS: 70_000, LastError: "away"})
+				f.say(publish.Status{Name: "kafka://k:1", Stats: publish.Stats{Dropped: i, Errors: i}, LagMS: 70_000,
+					LastError: "away"})
 				time.Sleep(time.Second) // waits: in a bubble
 			}
 		}()
-		after(10*time.Minute+sinksRest, 18, Sink{Name: "kafka://k:1", Dropped: 599, Errors: 599, Late: true, LastError: "away"})
+		after(10*time.Minute+sinksRest, 18, Sink{Name: "kafka://k:1", Dropped: 599, Errors: 599, Late: true,
+			LastError: "away"})
 		a.leave()
 		if _, err := look.Get(t.Context(), SinksPrefix+"a"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a member that has left has left the document behind: %v", err)

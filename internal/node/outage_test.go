@@ -41,7 +41,8 @@ func TestAStoreThatRefusesWritesIsAway(t *testing.T) {
 					t.Cleanup(func() { inner.Close() })
 					c.Protocol, c.Logger = p, slog.New(slog.NewTextHandler(log, nil))
 					c.Store = faults.NewFaulty(inner, func(call faults.Call) faults.Outcome {
-						if full.Load() && slices.Contains([]string{"put", "delete", "append", "save", "trim", "session", "sessionput"}, call.Op) {
+						if full.Load() && slices.Contains([]string{"put", "delete", "append", "save", "trim", "session",
+							"sessionput"}, call.Op) {
 							return faults.Refused
 						}
 						return faults.Pass
@@ -63,11 +64,13 @@ func TestAStoreThatRefusesWritesIsAway(t *testing.T) {
 				full.Store(false)
 				await(t, "it runs again", func() bool { return runs() && up() })
 				await(t, "the outage is journaled", func() bool { return len(b.records(journal.StoreBack)) > 0 })
-				if lost, back := len(b.records(journal.StoreLost)), len(b.records(journal.StoreBack)); lost != 1 || back != 1 {
+				if lost, back := len(b.records(journal.StoreLost)), len(b.records(journal.StoreBack)); lost != 1 ||
+					back != 1 {
 					t.Errorf("one outage is %d store-lost and %d store-back", lost, back)
 				}
 				if len(said) > most {
-					t.Errorf("%d lines in %v, want %d at most:\n%s", len(said), outage, most, strings.Join(said[:min(len(said), 40)], ""))
+					t.Errorf("%d lines in %v, want %d at most:\n%s", len(said), outage, most,
+						strings.Join(said[:min(len(said), 40)], ""))
 				}
 			})
 		})

@@ -49,7 +49,8 @@ func (n *Node) removed(reason string) {
 	_ = n.readEvicted() // before it joins again; else it is read again then
 	n.witness.note(n.c.Clock(), "removed", "", 0)
 	n.tally.count(func(s *sums) { s.removals++ })
-	n.record(journal.Record{Kind: journal.MemberLeft, Message: string(n.c.Member) + " found itself removed", Cause: reason})
+	n.record(journal.Record{Kind: journal.MemberLeft, Message: string(n.c.Member) + " found itself removed",
+		Cause: reason})
 	if n.c.Events.Removed != nil {
 		n.c.Events.Removed(reason)
 	}
@@ -118,14 +119,16 @@ func (n *Node) noteHeld(v cluster.Value) {
 func (n *Node) recordDeed(v cluster.Value, d protocol.Deed) {
 	switch c := d.Command.(type) {
 	case cluster.LeaveCluster:
-		r := journal.Record{AtMS: d.AtMS, Kind: journal.MemberLeft, Member: string(c.Member), Message: string(c.Member) + " left", Cause: c.Reason}
+		r := journal.Record{AtMS: d.AtMS,
+			Kind: journal.MemberLeft, Member: string(c.Member), Message: string(c.Member) + " left", Cause: c.Reason}
 		if c.Member != n.c.Member {
 			r.Message, r.By = string(c.Member)+" was removed", string(n.c.Member)
 		}
 		n.record(r)
 	case cluster.FinishPartition:
 		if p, ok := v.Partition(c.Partition); ok && p.State == cluster.PartitionParked {
-			n.record(journal.Record{AtMS: d.AtMS, Kind: journal.Parked, Partition: string(c.Partition), Message: p.Message})
+			n.record(journal.Record{AtMS: d.AtMS, Kind: journal.Parked, Partition: string(c.Partition),
+				Message: p.Message})
 		}
 	}
 }
@@ -142,11 +145,13 @@ func (n *Node) recordEnd(v cluster.Value, d protocol.Deed, ended map[cluster.Job
 	}
 	job, _, _ := id.Split()
 	j, ok := v.Job(job)
-	if !ok || j.SpecIndex != d.Index || ended[job] == d.Index || j.State != cluster.JobCompleted && j.State != cluster.JobFailed {
+	if !ok || j.SpecIndex != d.Index || ended[job] == d.Index || j.State != cluster.JobCompleted &&
+		j.State != cluster.JobFailed {
 		return
 	}
 	ended[job] = d.Index
-	n.record(journal.Record{AtMS: d.AtMS, Kind: journal.JobEnded, Partition: string(job), Message: "the job is " + j.State.String(), Cause: j.Message})
+	n.record(journal.Record{AtMS: d.AtMS, Kind: journal.JobEnded, Partition: string(job), Message: "the job is " +
+		j.State.String(), Cause: j.Message})
 }
 
 // runStarted journals moves: the member that starts a partition of another one says whose it was and why.
@@ -202,14 +207,16 @@ func (n *Node) runStopped(ev supervisor.RunStopped) {
 func (n *Node) tellMove(ev supervisor.RunStarted, gap span) {
 	n.tally.move()
 	n.tellGap(journal.Record{
-		Kind: journal.Moved, Partition: string(ev.Partition), From: string(ev.Grant.From), To: string(n.c.Member), Cause: ev.Grant.Cause, Token: uint64(ev.Token),
+		Kind: journal.Moved, Partition: string(ev.Partition), From: string(ev.Grant.From), To: string(n.c.Member),
+		Cause: ev.Grant.Cause, Token: uint64(ev.Token),
 	}, gap)
 }
 
 // tellResumed journals that this member runs again what it, or a former process of its name, did not run for a while,
 // and nobody else did.
 func (n *Node) tellResumed(ev supervisor.RunStarted, gap span) {
-	r := journal.Record{Kind: journal.Resumed, Partition: string(ev.Partition), To: string(n.c.Member), Token: uint64(ev.Token), Cause: ev.Grant.Cause}
+	r := journal.Record{Kind: journal.Resumed, Partition: string(ev.Partition), To: string(n.c.Member),
+		Token: uint64(ev.Token), Cause: ev.Grant.Cause}
 	if !ev.First {
 		r.Cause = "its member did not hear of the store for too long"
 	}

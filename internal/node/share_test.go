@@ -138,9 +138,11 @@ func TestWorkflowRunsOnSlots(t *testing.T) {
 			c.Types["extract"], c.Types["load"] = gated("extract", extracted), gated("load", loaded)
 		}
 		a, b := start(t, s, "a", withSlots), start(t, s, "b", withSlots)
-		spec := cluster.JobSpec{Workflow: cluster.Workflow{Scheduler: schedule.TasksGreedy, Edges: []cluster.Edge{{From: "extract", To: "load"}}}}
+		spec := cluster.JobSpec{Workflow: cluster.Workflow{Scheduler: schedule.TasksGreedy,
+			Edges: []cluster.Edge{{From: "extract", To: "load"}}}}
 		for _, name := range []string{"load", "extract"} {
-			spec.Tasks = append(spec.Tasks, cluster.TaskSpec{Name: name, Type: name, Spread: cluster.SpreadPool, Definition: []byte(`{}`)})
+			spec.Tasks = append(spec.Tasks, cluster.TaskSpec{Name: name, Type: name, Spread: cluster.SpreadPool,
+				Definition: []byte(`{}`)})
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
@@ -148,7 +150,8 @@ func TestWorkflowRunsOnSlots(t *testing.T) {
 			t.Fatalf("submit: %v %v", res, err)
 		}
 		running := func() int { return a.Status().Work.Counts.Running + b.Status().Work.Counts.Running }
-		await(t, "extract runs on four slots", func() bool { n, _ := b.on("etl", "extract"); return n == 4 && running() == 4 })
+		await(t, "extract runs on four slots",
+			func() bool { n, _ := b.on("etl", "extract"); return n == 4 && running() == 4 })
 		close(extracted)
 		await(t, "load runs on four slots", func() bool {
 			n, _ := b.on("etl", "load")
@@ -166,6 +169,7 @@ func TestWorkflowRunsOnSlots(t *testing.T) {
 			return j.State == cluster.JobCompleted && b.Status().Work.Counts.Running == 0
 		})
 		b.submit("next", cluster.TaskSpec{Type: "stay", Spread: cluster.SpreadPool})
-		await(t, "the next job has them", func() bool { n, _ := b.on("next", ""); return n == 2 && b.Status().Work.Counts.Running == 2 })
+		await(t, "the next job has them",
+			func() bool { n, _ := b.on("next", ""); return n == 2 && b.Status().Work.Counts.Running == 2 })
 	})
 }

@@ -32,7 +32,8 @@ func (s *sources) admitted() { s.once.Do(func() { close(s.joined) }) }
 // config is what the sources work with.
 func (s *sources) config() directory.Config {
 	return directory.Config{
-		Dirs: s.n.c.Sources, Files: s.n.c.Files, Member: s.n.c.Member, Docs: s.n.c.Store, Cache: s.n.c.Cache, Incarnation: s.present, Types: func() work.Types { return s.n.c.Types },
+		Dirs: s.n.c.Sources, Files: s.n.c.Files, Member: s.n.c.Member, Docs: s.n.c.Store, Cache: s.n.c.Cache,
+		Incarnation: s.present, Types: func() work.Types { return s.n.c.Types },
 		Value: s.n.member.Value, Propose: s.n.member.Propose, Journal: s.record,
 	}
 }

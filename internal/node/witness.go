@@ -48,7 +48,8 @@ func (w *witness) note(at protocol.Instant, event string, p cluster.PartitionID,
 	if w == nil {
 		return
 	}
-	line, err := json.Marshal(WitnessLine{AtNS: int64(at), Event: event, Member: string(w.member), Partition: string(p), Token: uint64(token)})
+	line, err := json.Marshal(WitnessLine{AtNS: int64(at), Event: event, Member: string(w.member), Partition: string(p),
+		Token: uint64(token)})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {

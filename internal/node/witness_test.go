@@ -86,7 +86,8 @@ func TestAConfirmedMemberPublishes(t *testing.T) {
 	m := &tenant{inc: 1}
 	s := &sources{n: &Node{c: Config{Member: "a"}, member: m}, joined: make(chan struct{})}
 	say := func(index cluster.Index, c cluster.Command) {
-		m.value, _ = m.value.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index), Commands: []cluster.Command{c}})
+		m.value, _ = m.value.Apply(cluster.Entry{Index: index, Writer: "w", Seq: uint64(index),
+			Commands: []cluster.Command{c}})
 	}
 	say(1, cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a/0"})
 	s.admitted()
@@ -117,11 +118,13 @@ func (shut) Append(ctx context.Context, _ ...journal.Record) error {
 func TestStorages(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		kept, copied := journal.NewMemory(100), journal.NewMemory(100)
-		n := start(t, memory.New(), "a", func(c *Config) { c.Journal, c.Storages = kept, []journal.Appender{shut{}, copied} })
+		n := start(t, memory.New(), "a",
+			func(c *Config) { c.Journal, c.Storages = kept, []journal.Appender{shut{}, copied} })
 		await(t, "both have the records", func() bool {
 			a, err := kept.Read(t.Context(), journal.Query{})
 			b, errB := copied.Read(t.Context(), journal.Query{})
-			return err == nil && errB == nil && len(a) > 0 && len(a) == len(b) && a[0].Kind == journal.MemberJoined && b[0].Member == "a"
+			return err == nil && errB == nil && len(a) > 0 && len(a) == len(b) && a[0].Kind == journal.MemberJoined &&
+				b[0].Member == "a"
 		})
 		if n.Status().JournalDropped != 0 {
 			t.Error("a record is counted as lost while a storage may still answer")

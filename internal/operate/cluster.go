@@ -48,7 +48,8 @@ func (c *Client) Value(ctx context.Context) (cluster.Value, error) {
 	defer c.mu.Unlock()
 	if c.seen.Index() == 0 { // what another protocol has written would be read as nothing, or wrong
 		if has, err := protocol.At(ctx, c.docs); err != nil || has.Protocol != "" && has.Protocol != c.proto.Name() {
-			return cluster.Value{}, cmp.Or(err, error(&protocol.OtherProtocolError{Has: has.Protocol, Asked: c.proto.Name()}))
+			return cluster.Value{}, cmp.Or(err,
+				error(&protocol.OtherProtocolError{Has: has.Protocol, Asked: c.proto.Name()}))
 		}
 	}
 	v, err := c.proto.Observe(ctx, c.docs, c.seen)

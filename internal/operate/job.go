@@ -132,7 +132,8 @@ func (o *Operator) Kill(ctx context.Context, id cluster.JobID) (Answer, error) {
 		return Answer{}, err
 	}
 	if j, ok := v.Job(id); ok && j.State == cluster.JobRunning && slices.Contains(directory.Sources(v), j.Spec.Source) {
-		return Answer{}, refused(c, fmt.Sprintf("a file of the source %s defines it, so it would come back", j.Spec.Source),
+		return Answer{}, refused(c, fmt.Sprintf("a file of the source %s defines it, so it would come back",
+			j.Spec.Source),
 			fmt.Sprintf("remove its file; or rota job pause %s; or, where no directory has the file, rota source prune %s", id, j.Spec.Source))
 	}
 	return o.ask(ctx, c)
@@ -150,7 +151,8 @@ func (o *Operator) Prune(ctx context.Context, source string) ([]Answer, error) {
 	}
 	ids, err := directory.CopiesOf(v, source, inventories).Orphans()
 	if err != nil {
-		return nil, &RefusedError{Said: "prune " + source, Reason: err.Error(), Try: "rota member list", Kind: ErrRefused}
+		return nil, &RefusedError{Said: "prune " + source, Reason: err.Error(), Try: "rota member list",
+			Kind: ErrRefused}
 	}
 	var out []Answer
 	for _, id := range ids {
@@ -203,7 +205,8 @@ func (o *Operator) RunNow(ctx context.Context, name string) ([]supervisor.Ask, A
 		asks = append(asks, ask)
 	}
 	if len(asks) > 0 {
-		a.Unjournaled = o.at.Record(ctx, journal.Record{Kind: journal.Asked, Partition: name, Message: a.Said, By: o.by})
+		a.Unjournaled = o.at.Record(ctx, journal.Record{Kind: journal.Asked, Partition: name, Message: a.Said,
+			By: o.by})
 	}
 	return asks, a, err
 }

@@ -27,7 +27,8 @@ func (o *Operator) DropDead(ctx context.Context, id cluster.JobID) (n int, a Ans
 }
 
 // takeDead takes the dead letters that are there now. What was done before an error is in the journal too.
-func (o *Operator) takeDead(ctx context.Context, id cluster.JobID, verb string, take letterTaker) (n int, a Answer, err error) {
+func (o *Operator) takeDead(ctx context.Context, id cluster.JobID, verb string, take letterTaker) (n int, a Answer,
+	err error) {
 	said := verb + " " + string(id)
 	f, err := o.flowOf(ctx, id, said)
 	if err != nil {
@@ -43,11 +44,13 @@ func (o *Operator) takeDead(ctx context.Context, id cluster.JobID, verb string, 
 	a = Answer{Said: fmt.Sprintf("%s: %d", said, n), Changed: n > 0}
 	if n > 0 {
 		a.Unheard = supervisor.RingFlow(ctx, o.docs, f.name)
-		a.Unjournaled = o.at.Record(ctx, journal.Record{Kind: journal.Asked, Partition: string(id), Message: a.Said, By: o.by})
+		a.Unjournaled = o.at.Record(ctx, journal.Record{Kind: journal.Asked, Partition: string(id), Message: a.Said,
+			By: o.by})
 	}
 	if errors.Is(err, store.ErrSealed) {
 		err = &RefusedError{
-			Said: said, Kind: ErrRefused, Try: fmt.Sprintf("rota job dead-letters list %s --segments TASK > dead.jsonl", id),
+			Said: said, Kind: ErrRefused, Try: fmt.Sprintf("rota job dead-letters list %s --segments TASK > dead.jsonl",
+				id),
 			Reason: fmt.Sprintf("%d are put back; all segments have been put into the flow, and nothing may come after them: "+
 				"write what is left to a file, submit a job that reads it (files.lines with json: true), and drop it here", n),
 		}
@@ -68,11 +71,13 @@ func (o *Operator) flowOf(ctx context.Context, id cluster.JobID, said string) (f
 	case err != nil:
 		return f, err
 	case j == nil:
-		return f, &RefusedError{Said: said, Reason: fmt.Sprintf("there is no job %q", id), Try: "rota job list --all", Kind: ErrRefused}
+		return f, &RefusedError{Said: said, Reason: fmt.Sprintf("there is no job %q", id), Try: "rota job list --all",
+			Kind: ErrRefused}
 	}
 	f.queue = o.queue
 	if f.graph, err = supervisor.GraphOf(j); err != nil || len(f.graph.Edges) == 0 || f.queue == nil {
-		return f, &RefusedError{Said: said, Reason: fmt.Sprintf("job %s is no flow: it has no dead letters", id), Kind: ErrRefused}
+		return f, &RefusedError{Said: said, Reason: fmt.Sprintf("job %s is no flow: it has no dead letters", id),
+			Kind: ErrRefused}
 	}
 	f.name = supervisor.FlowName(j)
 	return f, nil
@@ -145,7 +150,8 @@ func putBackOne(ctx context.Context, queue store.Queue, name string, m store.Mes
 	}
 	to := store.Shard{Edge: letter.Edge, Number: letter.Shard}
 	_, err = queue.Commit(ctx, name, store.Unit{
-		Inputs: []store.Message{m}, Outputs: []store.Put{{Shard: to, Segments: letter.Segments, Data: letter.Message()}},
+		Inputs: []store.Message{m}, Outputs: []store.Put{{Shard: to, Segments: letter.Segments,
+			Data: letter.Message()}},
 	})
 	return err
 }

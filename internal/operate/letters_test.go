@@ -33,7 +33,8 @@ func (f full) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 func deadLetters(t *testing.T, w *world, docs store.Docs, texts ...string) store.Queue {
 	t.Helper()
 	task := func(name, from string) cluster.TaskSpec {
-		return cluster.TaskSpec{Name: name, Type: "check", Spread: cluster.SpreadPool, Definition: []byte(`{"from":[` + from + `]}`)}
+		return cluster.TaskSpec{Name: name, Type: "check", Spread: cluster.SpreadPool,
+			Definition: []byte(`{"from":[` + from + `]}`)}
 	}
 	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{task("read", ""), task("write", `{"task":"read"}`)}}
 	spec.Edges = []cluster.Edge{{From: "read", To: "write"}}
@@ -75,7 +76,8 @@ func TestARingThatFailsIsSaid(t *testing.T) {
 		if (a.Unheard != nil) != fails || fails && !errors.Is(a.Unheard, store.ErrUnavailable) {
 			t.Errorf("%s: %v", name, a.Unheard)
 		}
-		if d, err := docs.Get(t.Context(), "flow-bell"); !fails && (err != nil || !strings.Contains(string(d.Value), `"etl@`)) {
+		if d, err := docs.Get(t.Context(), "flow-bell"); !fails &&
+			(err != nil || !strings.Contains(string(d.Value), `"etl@`)) {
 			t.Errorf("the bell says %s, %v", d.Value, err)
 		}
 	}

@@ -69,7 +69,8 @@ func newWorld(t *testing.T) (*world, *Operator, store.Docs) {
 	t.Helper()
 	w := &world{t: t}
 	e := cluster.Entry{Index: 1, Writer: "a", Seq: 1, AtMS: 1, Commands: []cluster.Command{
-		cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a", Labels: []cluster.Label{{Key: directory.LabelKey("tasks"), Value: "yes"}}},
+		cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a",
+			Labels: []cluster.Label{{Key: directory.LabelKey("tasks"), Value: "yes"}}},
 	}}
 	w.v, _ = w.v.Apply(e)
 	w.at = 1
@@ -95,13 +96,17 @@ func TestNothingIsUndone(t *testing.T) {
 		want            error
 		state           cluster.JobState
 	}{
-		"submitted and killed":             {nil, []cluster.Command{submit, kill}, 0, ErrKilled, cluster.JobKilled},
-		"killed before an update":          {[]cluster.Command{old}, []cluster.Command{kill}, Update, ErrKilled, cluster.JobKilled},
-		"killed, and killed again":         {[]cluster.Command{old, kill}, []cluster.Command{submit, kill}, 0, ErrKilled, cluster.JobKilled},
-		"submitted with another task":      {nil, []cluster.Command{old}, 0, ErrRefused, cluster.JobRunning},
-		"submitted alike":                  {nil, []cluster.Command{submit}, 0, nil, cluster.JobRunning},
-		"run again by somebody, and ended": {[]cluster.Command{submit, kill}, []cluster.Command{submit, kill}, Again, nil, cluster.JobKilled},
-		"replaced before an update":        {[]cluster.Command{old}, []cluster.Command{kill, submit}, Update, nil, cluster.JobRunning},
+		"submitted and killed": {nil, []cluster.Command{submit, kill}, 0, ErrKilled, cluster.JobKilled},
+		"killed before an update": {[]cluster.Command{old}, []cluster.Command{kill}, Update, ErrKilled,
+			cluster.JobKilled},
+		"killed, and killed again": {[]cluster.Command{old, kill}, []cluster.Command{submit, kill}, 0,
+			ErrKilled, cluster.JobKilled},
+		"submitted with another task": {nil, []cluster.Command{old}, 0, ErrRefused, cluster.JobRunning},
+		"submitted alike":             {nil, []cluster.Command{submit}, 0, nil, cluster.JobRunning},
+		"run again by somebody, and ended": {[]cluster.Command{submit, kill}, []cluster.Command{submit, kill}, Again,
+			nil, cluster.JobKilled},
+		"replaced before an update": {[]cluster.Command{old}, []cluster.Command{kill, submit}, Update, nil,
+			cluster.JobRunning},
 	} { // order-free: each by itself
 		w, o, _ := newWorld(t)
 		w.others(c.before...)
@@ -117,7 +122,8 @@ func TestNothingIsUndone(t *testing.T) {
 	at := func(version string) cluster.JobSpec { s := spec("check"); s.Version = version; return s }
 	for _, c := range []struct{ before, between []cluster.Command }{
 		{nil, []cluster.Command{cluster.SubmitJob{Job: "x", Spec: at("3")}}},
-		{[]cluster.Command{cluster.SubmitJob{Job: "x", Spec: at("1")}}, []cluster.Command{cluster.UpdateJob{Job: "x", Spec: at("3")}}},
+		{[]cluster.Command{cluster.SubmitJob{Job: "x", Spec: at("1")}},
+			[]cluster.Command{cluster.UpdateJob{Job: "x", Spec: at("3")}}},
 	} { // order-free: each by itself
 		w, o, _ := newWorld(t)
 		w.others(c.before...)
@@ -128,7 +134,8 @@ func TestNothingIsUndone(t *testing.T) {
 		}
 	}
 	s := submission{SubmitJob: submit}
-	if cmd, err := s.decide(&cluster.Job{ID: "x", State: cluster.JobFailed, SpecIndex: 7, Spec: &submit.Spec}); cmd == nil || err != nil {
+	if cmd, err := s.decide(&cluster.Job{ID: "x", State: cluster.JobFailed, SpecIndex: 7,
+		Spec: &submit.Spec}); cmd == nil || err != nil {
 		t.Errorf("a job that has failed is not submitted again: %v, %v", cmd, err)
 	}
 }
@@ -245,7 +252,8 @@ func TestRequestsAreJournaled(t *testing.T) {
 		{func() (Answer, error) { return o.Kill(ctx, "x") }, "kill-job x", "x"},
 		{func() (Answer, error) { return o.Drain(ctx, "a") }, "drain-member a", ""},
 		{func() (Answer, error) { return o.Undrain(ctx, "a") }, "undrain-member a", ""},
-		{func() (Answer, error) { return o.Configure(ctx, cluster.Configure{Retention: 7}) }, "configure retention=7", ""},
+		{func() (Answer, error) { return o.Configure(ctx, cluster.Configure{Retention: 7}) }, "configure retention=7",
+			""},
 	} {
 		w.told = nil
 		a, err := c.do()
@@ -259,7 +267,8 @@ func TestRequestsAreJournaled(t *testing.T) {
 	}
 	w.told = nil
 	var refused *RefusedError
-	if _, err := o.Unpark(ctx, "x"); !errors.As(err, &refused) || refused.Said != "unpark-partition x" || w.told != nil {
+	if _, err := o.Unpark(ctx, "x"); !errors.As(err, &refused) || refused.Said != "unpark-partition x" ||
+		w.told != nil {
 		t.Errorf("unpark what is not parked: %v, the journal has %v", err, w.told)
 	}
 	for _, id := range []cluster.JobID{"none", "x"} { // x is no flow
@@ -292,7 +301,8 @@ func TestAFilesJobIsNotKilled(t *testing.T) {
 		_, err := o.Kill(t.Context(), "x")
 		var refused *RefusedError
 		j, _ := w.v.Job("x")
-		if killed := j.State == cluster.JobKilled; killed != (want == "") || !killed && (!errors.As(err, &refused) || !strings.Contains(refused.Try, want)) {
+		if killed := j.State == cluster.JobKilled; killed != (want == "") || !killed &&
+			(!errors.As(err, &refused) || !strings.Contains(refused.Try, want)) {
 			t.Errorf("%s: killed %t, %v", source, killed, err)
 		}
 	}
@@ -317,9 +327,11 @@ func TestAPruneThatStops(t *testing.T) {
 	s := spec("check")
 	s.Source = "tasks"
 	w.others(cluster.SubmitJob{Job: "x", Spec: s}, cluster.SubmitJob{Job: "y", Spec: s})
-	must.Succeed(t, must.Err(docs.Put(t.Context(), store.Doc{Key: "source/tasks/a", Value: []byte(`{"incarnation":1}`)})))
+	must.Succeed(t, must.Err(docs.Put(t.Context(),
+		store.Doc{Key: "source/tasks/a", Value: []byte(`{"incarnation":1}`)})))
 	w.between = func() { w.between = func() { w.away = store.ErrUnavailable } }
-	if done, err := o.Prune(t.Context(), "tasks"); !errors.Is(err, w.away) || len(done) != 1 || done[0].Said != "kill-job x" {
+	if done, err := o.Prune(t.Context(), "tasks"); !errors.Is(err, w.away) || len(done) != 1 ||
+		done[0].Said != "kill-job x" {
 		t.Errorf("%v, %v", done, err)
 	}
 }
@@ -331,7 +343,8 @@ func TestAnotherProtocol(t *testing.T) {
 	defer docs.Close()
 	must.Succeed(t, protocol.Claim(t.Context(), docs, protocol.Place{Protocol: "lease"}))
 	var other *protocol.OtherProtocolError
-	if _, err := Outside(replica.Protocol{}, docs, "ann").Value(t.Context()); !errors.As(err, &other) || other.Has != "lease" {
+	if _, err := Outside(replica.Protocol{}, docs, "ann").Value(t.Context()); !errors.As(err, &other) ||
+		other.Has != "lease" {
 		t.Error(err)
 	}
 }
@@ -374,7 +387,8 @@ func TestRunNowWhereTheStoreIsAway(t *testing.T) {
 	plan := must.Get(faults.Script("refuse put after=1"))(t)
 	o := New(w, faults.NewFaulty(inner, plan), nil, work.Types{"check": {Name: "check", Periodic: true}}, "ann")
 	asks, _, err := o.RunNow(t.Context(), "x")
-	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, ErrRefused) || len(asks) != 1 || !strings.Contains(err.Error(), "1 of 2 were asked") || len(w.told) != 1 {
+	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, ErrRefused) || len(asks) != 1 ||
+		!strings.Contains(err.Error(), "1 of 2 were asked") || len(w.told) != 1 {
 		t.Errorf("got %v, %v, the journal has %v", asks, err, w.told)
 	}
 	if _, _, err := o.RunNow(t.Context(), "y"); !errors.Is(err, ErrRefused) {
@@ -387,7 +401,8 @@ func TestRunNowWhereTheStoreIsAway(t *testing.T) {
 func TestEvict(t *testing.T) {
 	t.Parallel()
 	w, o, docs := newWorld(t)
-	w.others(cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b"}, cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1})
+	w.others(cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b"},
+		cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1})
 	evict := func(there, draining bool) {
 		t.Helper()
 		w.told = nil
@@ -395,20 +410,24 @@ func TestEvict(t *testing.T) {
 		if m, ok := w.v.Member("a"); err != nil || ok != there || m.Draining != draining {
 			t.Errorf("%v: it is %+v", err, m)
 		}
-		if want := []journal.Record{{Kind: journal.Asked, Message: "evict-member a", By: "ann@laptop"}}; !slices.Equal(w.told, want) {
+		if want := []journal.Record{{Kind: journal.Asked, Message: "evict-member a",
+			By: "ann@laptop"}}; !slices.Equal(w.told, want) {
 			t.Errorf("the journal has %+v", w.told)
 		}
 	}
 	w.between = func() {
-		if d, err := docs.Get(t.Context(), "evict/a"); err != nil || !strings.Contains(string(d.Value), `"incarnation":1`) {
+		if d, err := docs.Get(t.Context(), "evict/a"); err != nil ||
+			!strings.Contains(string(d.Value), `"incarnation":1`) {
 			t.Errorf("%v: it is told %s", err, d.Value)
 		}
 	}
 	evict(true, true)
-	w.others(cluster.DrainMember{Member: "a"}, cluster.LeaveCluster{Member: "a", Incarnation: 1, Reason: "restart", Hold: true})
+	w.others(cluster.DrainMember{Member: "a"}, cluster.LeaveCluster{Member: "a", Incarnation: 1, Reason: "restart",
+		Hold: true})
 	evict(false, false)
 	var refused *RefusedError
-	if _, err := o.Evict(t.Context(), "a"); !errors.As(err, &refused) || refused.Said != "evict-member a" || refused.Try == "" {
+	if _, err := o.Evict(t.Context(), "a"); !errors.As(err, &refused) || refused.Said != "evict-member a" ||
+		refused.Try == "" {
 		t.Errorf("it is there no more: %v", err)
 	}
 }

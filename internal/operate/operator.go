@@ -52,7 +52,8 @@ const tries = 8
 
 // change decides by what is seen of a job, and again when the job has changed meanwhile. Decide returns nil where
 // nothing is to be done.
-func (o *Operator) change(ctx context.Context, id cluster.JobID, decide func(old *cluster.Job) (cluster.Command, error)) (Answer, error) {
+func (o *Operator) change(ctx context.Context, id cluster.JobID,
+	decide func(old *cluster.Job) (cluster.Command, error)) (Answer, error) {
 	for range tries {
 		old, err := o.job(ctx, id)
 		if err != nil {
@@ -75,7 +76,8 @@ func (o *Operator) change(ctx context.Context, id cluster.JobID, decide func(old
 			return Answer{}, err
 		}
 	}
-	return Answer{}, &RefusedError{Said: "change " + string(id), Reason: "others change it all the time", Kind: ErrRefused}
+	return Answer{}, &RefusedError{Said: "change " + string(id), Reason: "others change it all the time",
+		Kind: ErrRefused}
 }
 
 // await returns when a job looks as it should from here: a member hears of changes a moment after the store has them.

@@ -83,7 +83,8 @@ func Word(s string) string {
 
 // special is all but what has no meaning in a shell. A # begins a comment at the start of a word alone.
 func special(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("#%+,-./:@_", r)
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') &&
+		!strings.ContainsRune("#%+,-./:@_", r)
 }
 
 // JSON is a document of JSON with such characters escaped; json.Marshal leaves some of them.

@@ -107,12 +107,14 @@ func unquoted(word string) (string, bool) {
 func TestAShellReadsTheWordBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.OneOf(rapid.String(), rapid.StringOfN(rapid.SampledFrom([]rune("ab' \\$`\";\n\x1b\u202e#-~")), 0, 12, -1)).Draw(t, "s")
+		s := rapid.OneOf(rapid.String(), rapid.StringOfN(rapid.SampledFrom([]rune("ab' \\$`\";\n\x1b\u202e#-~")), 0, 12,
+			-1)).Draw(t, "s")
 		w := Word(s)
 		if got, ok := unquoted(w); !ok || got != s {
 			t.Fatalf("Word(%q) is %s, which a shell reads as %q, one word: %v", s, w, got, ok)
 		}
-		if strings.ContainsFunc(w, Deceives) || strings.ContainsFunc(Line(s, ' '), Deceives) || strings.ContainsFunc(Escaped(s), Deceives) {
+		if strings.ContainsFunc(w, Deceives) || strings.ContainsFunc(Line(s, ' '), Deceives) ||
+			strings.ContainsFunc(Escaped(s), Deceives) {
 			t.Fatalf("%q is not made plain", s)
 		}
 		document, err := json.Marshal(map[string]string{s: s})
@@ -122,7 +124,8 @@ func TestAShellReadsTheWordBack(t *testing.T) {
 		var back map[string]string
 		if plain := JSON(document); strings.ContainsFunc(string(plain), Deceives) {
 			t.Fatalf("%q is not plain", plain)
-		} else if err := json.Unmarshal(plain, &back); err != nil || back[strings.ToValidUTF8(s, "\ufffd")] == "" && s != "" {
+		} else if err := json.Unmarshal(plain, &back); err != nil || back[strings.ToValidUTF8(s, "\ufffd")] == "" &&
+			s != "" {
 			t.Fatalf("%q: %v, %v", plain, back, err)
 		}
 	})
@@ -130,7 +133,8 @@ func TestAShellReadsTheWordBack(t *testing.T) {
 
 func TestCut(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{"": "", "abcd": "abcd", "abcde": "abcd…", "aüüü": "aü…", "üüü": "üü…", "€€": "€…", "\x80\x80\x80\x80\x80": "…"} {
+	for in, want := range map[string]string{"": "", "abcd": "abcd", "abcde": "abcd…", "aüüü": "aü…", "üüü": "üü…",
+		"€€": "€…", "\x80\x80\x80\x80\x80": "…"} {
 		if got := Cut(in, 4); got != want {
 			t.Errorf("Cut(%q, 4) is %q, want %q", in, got, want)
 		}

@@ -105,7 +105,8 @@ func BenchmarkPlaceOverlapping(b *testing.B) {
 			w.members[m].Labels = labels
 		}
 		for c := range 10 {
-			w.classes = append(w.classes, Class{Key: fmt.Sprint("c", c), Weight: 1, SpreadOver: spread, Selector: []Label{{"class", fmt.Sprint(c)}}})
+			w.classes = append(w.classes, Class{Key: fmt.Sprint("c", c), Weight: 1, SpreadOver: spread,
+				Selector: []Label{{"class", fmt.Sprint(c)}}})
 		}
 		for i := range w.items {
 			w.items[i].Class = min(i%55, i%10)

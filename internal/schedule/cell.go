@@ -95,7 +95,8 @@ func filled(n int) []int32 {
 
 func (p *planner) addCell(m, c int32, count int) int32 {
 	at := int32(len(p.cells))
-	p.cells = append(p.cells, cell{member: m, class: c, nextHere: p.here[m], nextOf: p.of[c], count: count, arrived: none})
+	p.cells = append(p.cells, cell{member: m, class: c, nextHere: p.here[m], nextOf: p.of[c], count: count,
+		arrived: none})
 	p.here[m], p.of[c] = at, at
 	p.index.set(m, c, at)
 	g := &p.groups[p.groupOf[c]]
@@ -136,7 +137,8 @@ func (p *planner) take(at int32) int32 {
 		c.arrived = p.entries[e].nextArrived
 		return e
 	}
-	p.entries = append(p.entries, entry{item: c.items[c.taken], class: c.class, from: c.member, to: c.member, kept: c.member})
+	p.entries = append(p.entries, entry{item: c.items[c.taken], class: c.class, from: c.member, to: c.member,
+		kept: c.member})
 	c.taken++
 	return int32(len(p.entries) - 1)
 }

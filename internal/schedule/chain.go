@@ -158,7 +158,8 @@ func (p *planner) tops(w int64) (tops heap, floor int32) {
 			continue
 		}
 		tops.nodes = append(tops.nodes, node{load: s.load, weight: s.weight, member: m})
-		if s.room() && (floor == none || compare(s.load+w, s.weight, p.seats[floor].load+w, p.seats[floor].weight) < 0) {
+		if s.room() && (floor == none ||
+			compare(s.load+w, s.weight, p.seats[floor].load+w, p.seats[floor].weight) < 0) {
 			floor = m
 		}
 	}

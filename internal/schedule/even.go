@@ -235,7 +235,8 @@ func (p *planner) tradeOne(g int32) bool {
 		}
 		p.eachSource(g, z, func(at int32) {
 			m := p.cells[at].member
-			if p.gains(m, low, gr.weight, false) && (high == none || p.heavier(m, p.cells[high].member)) && p.stocked(at) {
+			if p.gains(m, low, gr.weight, false) && (high == none || p.heavier(m, p.cells[high].member)) &&
+				p.stocked(at) {
 				high = at
 			}
 		})

@@ -80,9 +80,11 @@ func (n *census) blame(c *Class) (rule, try string) {
 	case c.Pin != "" && !n.pinned:
 		return "pin: " + c.Pin, fmt.Sprintf("start member %s or remove the pin", c.Pin)
 	case n.unlabelled > 0:
-		return "labels: " + labels(c.Selector), fmt.Sprintf("give a member the %s or change the selector", noun(len(c.Selector), "label"))
+		return "labels: " + labels(c.Selector), fmt.Sprintf("give a member the %s or change the selector",
+			noun(len(c.Selector), "label"))
 	case n.unspread > 0:
-		return "spread: " + c.SpreadOver, fmt.Sprintf("give the members the label %s or do not spread over it", c.SpreadOver)
+		return "spread: " + c.SpreadOver, fmt.Sprintf("give the members the label %s or do not spread over it",
+			c.SpreadOver)
 	}
 	return "pin: " + c.Pin, "remove the pin"
 }
@@ -139,11 +141,14 @@ func (a *Allocation) WhyJob(p *Pool, job int) Reason {
 	case share.Uncovered:
 		return Reason{
 			Rule: "coverage",
-			Text: fmt.Sprintf("it needs %s, %d of %d %s left to it", plural(int(need.lo), "slot"), share.Offered, a.Usable, are(share.Offered)),
-			Try:  fmt.Sprintf("add %s, or submit it without required coverage", plural(int(need.lo-share.Offered), "slot")),
+			Text: fmt.Sprintf("it needs %s, %d of %d %s left to it", plural(int(need.lo), "slot"), share.Offered,
+				a.Usable, are(share.Offered)),
+			Try: fmt.Sprintf("add %s, or submit it without required coverage",
+				plural(int(need.lo-share.Offered), "slot")),
 		}
 	case p.Scheduler == JobsGreedy:
-		return Reason{Rule: "order", Text: fmt.Sprintf("jobs before it have all %d slots (greedy)", a.Usable), Try: "add slots, or choose another job scheduler"}
+		return Reason{Rule: "order", Text: fmt.Sprintf("jobs before it have all %d slots (greedy)", a.Usable),
+			Try: "add slots, or choose another job scheduler"}
 	}
 	text := fmt.Sprintf("%d jobs share %s (%s)", len(a.Order), plural(int(a.Usable), "slot"), p.Scheduler)
 	return Reason{Rule: "share", Text: text, Try: "add slots"}
@@ -174,11 +179,14 @@ func (a *Allocation) WhyTask(p *Pool, at Post) Reason {
 	case share.Slots == 0:
 		return a.WhyJob(p, at.Job)
 	case share.Tasks[at.Task] > 0:
-		return Reason{Rule: "hand-over", Text: fmt.Sprintf("%s, once what ran there has stopped", plural(int(share.Tasks[at.Task]), "slot"))}
+		return Reason{Rule: "hand-over",
+			Text: fmt.Sprintf("%s, once what ran there has stopped", plural(int(share.Tasks[at.Task]), "slot"))}
 	case job.Scheduler == TasksGreedy:
-		return Reason{Rule: "order", Text: fmt.Sprintf("the task %s comes first (greedy)", job.Tasks[firstOf(job, share)].Name)}
+		return Reason{Rule: "order",
+			Text: fmt.Sprintf("the task %s comes first (greedy)", job.Tasks[firstOf(job, share)].Name)}
 	}
-	text := fmt.Sprintf("the unfinished tasks of the job share %s (%s)", plural(int(share.Slots), "slot"), job.Scheduler)
+	text := fmt.Sprintf("the unfinished tasks of the job share %s (%s)", plural(int(share.Slots), "slot"),
+		job.Scheduler)
 	return Reason{Rule: "share", Text: text, Try: "add slots"}
 }
 
@@ -205,10 +213,12 @@ func (a *Allocation) WhyIdle(p *Pool) Reason {
 		if a.Shares[j].Uncovered {
 			need := needOf(&p.Jobs[j])
 			return Reason{
-				Rule: "coverage", Text: fmt.Sprintf("%s left, job %s needs %d", plural(int(idle), "slot"), p.Jobs[j].ID, need.lo),
+				Rule: "coverage", Text: fmt.Sprintf("%s left, job %s needs %d", plural(int(idle), "slot"), p.Jobs[j].ID,
+					need.lo),
 				Try: fmt.Sprintf("add %s", plural(int(need.lo-a.Shares[j].Offered), "slot")),
 			}
 		}
 	}
-	return Reason{Rule: "max", Text: "every job has as many slots as it can use", Try: "raise the max of a task, or submit a job"}
+	return Reason{Rule: "max", Text: "every job has as many slots as it can use",
+		Try: "raise the max of a task, or submit a job"}
 }

@@ -67,7 +67,8 @@ func (p *planner) pinned(c *Class) int32 {
 	if c.Pin == "" {
 		return unpinned
 	}
-	at, ok := slices.BinarySearchFunc(p.members, c.Pin, func(m Member, id string) int { return strings.Compare(m.ID, id) })
+	at, ok := slices.BinarySearchFunc(p.members, c.Pin,
+		func(m Member, id string) int { return strings.Compare(m.ID, id) })
 	if !ok {
 		return absent
 	}
@@ -111,7 +112,8 @@ func (p *planner) alike(a, b *rule) bool {
 }
 
 func (p *planner) newGroup(c int32, r *rule, pin int32) group {
-	g := group{weight: itemWeight(&p.classes[c]), classes: []int32{c}, rule: r, pin: pin, zones: make([][]int32, r.zones)}
+	g := group{weight: itemWeight(&p.classes[c]), classes: []int32{c}, rule: r, pin: pin,
+		zones: make([][]int32, r.zones)}
 	if r.zone != nil {
 		g.held = make([]int, r.zones)
 	}

@@ -12,7 +12,8 @@ import (
 func overlapping(t *rapid.T, capacities bool) *world {
 	w := &world{}
 	for i := range 5 {
-		w.classes = append(w.classes, Class{Key: fmt.Sprint("c", i), Weight: 1, Selector: []Label{{"class", fmt.Sprint(i)}}})
+		w.classes = append(w.classes,
+			Class{Key: fmt.Sprint("c", i), Weight: 1, Selector: []Label{{"class", fmt.Sprint(i)}}})
 	}
 	for i := range rapid.IntRange(2, 5).Draw(t, "members") {
 		m := Member{ID: fmt.Sprint("m", i)}

@@ -244,7 +244,8 @@ func TestPermutationInvariant(t *testing.T) {
 		classes := rapid.Permutation(w.classes).Draw(rt, "classes")
 		items := rapid.Permutation(w.items).Draw(rt, "items")
 		for i := range items {
-			items[i].Class = slices.IndexFunc(classes, func(c Class) bool { return c.Key == w.classes[items[i].Class].Key })
+			items[i].Class = slices.IndexFunc(classes,
+				func(c Class) bool { return c.Key == w.classes[items[i].Class].Key })
 			if o := items[i].Owner; o >= 0 {
 				items[i].Owner = slices.IndexFunc(members, func(m Member) bool { return m.ID == w.members[o].ID })
 			}

@@ -90,7 +90,8 @@ func (s *sharing) release(released []given, post Post, n int64) []given {
 		}
 	}
 	slices.SortFunc(places, func(a, b place) int {
-		return cmp.Or(cmp.Compare(b.held.Since, a.held.Since), cmp.Compare(b.rank, a.rank), compareSlots(b.held.Slot, a.held.Slot))
+		return cmp.Or(cmp.Compare(b.held.Since, a.held.Since), cmp.Compare(b.rank, a.rank),
+			compareSlots(b.held.Slot, a.held.Slot))
 	})
 	for _, p := range places[:n] {
 		released = append(released, given{p.held.Slot, post})

@@ -14,7 +14,8 @@ import (
 
 // drawPool draws a world of slots in which nothing was planned yet: who holds what is arbitrary.
 func drawPool(t *rapid.T, members, slots, jobs, tasks int) *slotWorld {
-	w := &slotWorld{scheduler: rapid.SampledFrom([]JobScheduler{JobsGreedy, JobsRoundRobin, JobsRoundRobin, JobsPercentage}).Draw(t, "jobs by")}
+	w := &slotWorld{scheduler: rapid.SampledFrom([]JobScheduler{JobsGreedy, JobsRoundRobin, JobsRoundRobin,
+		JobsPercentage}).Draw(t, "jobs by")}
 	for m := range rapid.IntRange(0, members).Draw(t, "members") {
 		w.addMember(fmt.Sprintf("m%d", m), rapid.Int64Range(0, int64(slots)).Draw(t, "slots"))
 	}
@@ -97,7 +98,8 @@ func TestSlotsSumsAndMaxima(t *testing.T) {
 			sum := int64(0)
 			for k, n := range share.Tasks {
 				sum += n
-				if task := &w.jobs[j].Tasks[k]; n < 0 || task.Finished && n > 0 || task.Max > 0 && n > max(task.Max, task.Min, 1) {
+				if task := &w.jobs[j].Tasks[k]; n < 0 || task.Finished && n > 0 || task.Max > 0 &&
+					n > max(task.Max, task.Min, 1) {
 					rt.Fatalf("%s/%s gets %d", w.jobs[j].ID, task.Name, n)
 				}
 			}
@@ -126,7 +128,8 @@ func TestSlotsCoverageIsAllOrNothing(t *testing.T) {
 				}
 				continue
 			}
-			if share.Uncovered != (share.Slots == 0) || share.Uncovered != (share.Offered < lo) || share.Passed && !share.Uncovered {
+			if share.Uncovered != (share.Slots == 0) || share.Uncovered != (share.Offered < lo) || share.Passed &&
+				!share.Uncovered {
 				rt.Fatalf("%s needs %d: %+v", w.jobs[j].ID, lo, share)
 			}
 			for k, n := range share.Tasks {
@@ -189,7 +192,8 @@ func TestSlotsPermuted(t *testing.T) {
 func planText(a *Allocation, p *Pool) (out string) {
 	for _, j := range a.Order {
 		share := a.Shares[j]
-		out += fmt.Sprintf("%s %d %v %v %v %d\n", p.Jobs[j].ID, share.Slots, share.Tasks, share.Uncovered, share.Passed, share.Offered)
+		out += fmt.Sprintf("%s %d %v %v %v %d\n", p.Jobs[j].ID, share.Slots, share.Tasks, share.Uncovered, share.Passed,
+			share.Offered)
 	}
 	for _, m := range a.Moves {
 		out += fmt.Sprintf("%s %s → %s\n", m.Slot, postText(p, m.From), postText(p, m.To))
@@ -307,11 +311,13 @@ func TestSlotsAnyNumbers(t *testing.T) {
 		p.Busy = rapid.SampledFrom([]int64{-5, 0, 7}).Draw(rt, "busy")
 		p.Scheduler = JobScheduler(rapid.Byte().Draw(rt, "jobs by"))
 		for j := range p.Jobs {
-			p.Jobs[j].Percent, p.Jobs[j].Since, p.Jobs[j].Submitted = wild.Draw(rt, "percent"), rapid.Uint64().Draw(rt, "since"), rapid.Uint64().Draw(rt, "submitted")
+			p.Jobs[j].Percent, p.Jobs[j].Since, p.Jobs[j].Submitted = wild.Draw(rt, "percent"),
+				rapid.Uint64().Draw(rt, "since"), rapid.Uint64().Draw(rt, "submitted")
 			p.Jobs[j].Scheduler = TaskScheduler(rapid.Byte().Draw(rt, "tasks by"))
 			for k := range p.Jobs[j].Tasks {
 				task := &p.Jobs[j].Tasks[k]
-				task.Min, task.Max, task.Percent = wild.Draw(rt, "min"), wild.Draw(rt, "max"), wild.Draw(rt, "task percent")
+				task.Min, task.Max, task.Percent = wild.Draw(rt, "min"), wild.Draw(rt, "max"),
+					wild.Draw(rt, "task percent")
 			}
 		}
 		a := Allocate(p)

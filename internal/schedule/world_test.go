@@ -101,13 +101,15 @@ func ruled(t *rapid.T) *world {
 		m.Capacity = rapid.SampledFrom([]int64{0, 0, 0, 2, 5, 9}).Draw(t, "capacity")
 		kind := rapid.IntRange(0, 9).Draw(t, "draining or closed")
 		m.Draining, m.Closed = kind < 2, kind == 2
-		m.Labels = rapid.SliceOfNDistinct(rapid.SampledFrom(labels), 0, 3, func(l Label) string { return l.Key }).Draw(t, "labels")
+		m.Labels = rapid.SliceOfNDistinct(rapid.SampledFrom(labels), 0, 3,
+			func(l Label) string { return l.Key }).Draw(t, "labels")
 		w.members = append(w.members, m)
 	}
 	weights := rapid.SampledFrom([][]int64{{1}, {1, 1, 2, 5}}).Draw(t, "weights")
 	for i := range rapid.IntRange(1, 5).Draw(t, "classes") {
 		c := Class{Key: fmt.Sprintf("c%d", i), Weight: rapid.SampledFrom(weights).Draw(t, "item weight")}
-		c.Selector = rapid.SliceOfNDistinct(rapid.SampledFrom(labels[:4]), 0, 1, func(l Label) string { return l.Key }).Draw(t, "selector")
+		c.Selector = rapid.SliceOfNDistinct(rapid.SampledFrom(labels[:4]), 0, 1,
+			func(l Label) string { return l.Key }).Draw(t, "selector")
 		switch rapid.IntRange(0, 5).Draw(t, "rule") {
 		case 0:
 			c.Pin = rapid.SampledFrom([]string{"m00", "m01", "m99"}).Draw(t, "pin")
@@ -119,7 +121,8 @@ func ruled(t *rapid.T) *world {
 	for i := range rapid.IntRange(0, 40).Draw(t, "items") {
 		w.items = append(w.items, Item{
 			ID: fmt.Sprintf("i%03d", i), Class: rapid.IntRange(0, len(w.classes)-1).Draw(t, "class"),
-			Owner: rapid.IntRange(-1, len(w.members)-1).Draw(t, "owner"), Movable: rapid.IntRange(0, 5).Draw(t, "held") > 0,
+			Owner:   rapid.IntRange(-1, len(w.members)-1).Draw(t, "owner"),
+			Movable: rapid.IntRange(0, 5).Draw(t, "held") > 0,
 		})
 	}
 	return w
@@ -201,7 +204,8 @@ func (w *slotWorld) plan(t testing.TB) Allocation {
 		w.jobs[j].Passed = a.Shares[j].Passed
 		for k := range w.jobs[j].Tasks {
 			if got := int64(len(w.jobs[j].Tasks[k].Held)); got != a.Shares[j].Tasks[k] {
-				t.Fatalf("%s/%s has %d slots after the moves, its share is %d", w.jobs[j].ID, w.jobs[j].Tasks[k].Name, got, a.Shares[j].Tasks[k])
+				t.Fatalf("%s/%s has %d slots after the moves, its share is %d", w.jobs[j].ID, w.jobs[j].Tasks[k].Name,
+					got, a.Shares[j].Tasks[k])
 			}
 		}
 	}
@@ -251,7 +255,10 @@ func (w *slotWorld) String() string {
 
 func heldNames(held []Held) []string {
 	held = slices.Clone(held)
-	slices.SortFunc(held, func(a, b Held) int { return cmp.Or(cmp.Compare(a.Since, b.Since), compareSlots(a.Slot, b.Slot)) })
+	slices.SortFunc(held, func(a,
+		b Held) int {
+		return cmp.Or(cmp.Compare(a.Since, b.Since), compareSlots(a.Slot, b.Slot))
+	})
 	out := make([]string, len(held))
 	for i, h := range held {
 		out[i] = h.String()

@@ -60,7 +60,8 @@ func newPlayed(t *testing.T) *played {
 	p := &played{scene: newScene(t), f: &folded{}}
 	p.records = journal.NewDocs(p.docs, "a", 0)
 	for _, m := range []cluster.MemberID{"a", "b"} {
-		p.f.join(m, cluster.PrepareJoin{Capacity: 3, Slots: 2, Labels: []cluster.Label{{Key: directory.LabelKey("tasks"), Value: "yes"}}})
+		p.f.join(m, cluster.PrepareJoin{Capacity: 3, Slots: 2,
+			Labels: []cluster.Label{{Key: directory.LabelKey("tasks"), Value: "yes"}}})
 	}
 	return p
 }
@@ -121,19 +122,22 @@ func (p *played) submit(id cluster.JobID, spec cluster.TaskSpec) cluster.Partiti
 // fails writes what a member says of its task in that state, and of so many more.
 func (p *played) fails(state string, more int) {
 	t := p.submit("sick", cluster.TaskSpec{})
-	f := node.Failing{Member: string(t.Owner), AtMS: 1, Runs: []node.FailingRun{{Partition: "sick", Token: t.Token, State: state, Rounds: 2, Failures: 1}}}
+	f := node.Failing{Member: string(t.Owner), AtMS: 1,
+		Runs: []node.FailingRun{{Partition: "sick", Token: t.Token, State: state, Rounds: 2, Failures: 1}}}
 	if f.Failing = 1 + more; state == view.BackingOff {
 		f.Failing, f.BackingOff = 0, 1
 	}
 	for len(f.Runs) < node.MaxFailing && more > 0 {
-		f.Runs = append(f.Runs, node.FailingRun{Partition: cluster.PartitionID(fmt.Sprint("gone", len(f.Runs))), State: view.BackingOff})
+		f.Runs = append(f.Runs, node.FailingRun{Partition: cluster.PartitionID(fmt.Sprint("gone", len(f.Runs))),
+			State: view.BackingOff})
 	}
 	p.write(node.FailingPrefix+f.Member, f)
 }
 
 func (p *played) park() {
 	t := p.submit("parks", cluster.TaskSpec{MaxAttempts: 1})
-	p.f.apply(cluster.FinishPartition{Partition: t.ID, Token: t.Token, Outcome: cluster.OutcomeFailed, Message: "no luck"})
+	p.f.apply(cluster.FinishPartition{Partition: t.ID, Token: t.Token, Outcome: cluster.OutcomeFailed,
+		Message: "no luck"})
 }
 
 // kill lets three members die in a row while they run a task; two others stay.
@@ -172,10 +176,12 @@ func (p *played) flows(dead bool) {
 	second := store.Unit{Inputs: []store.Message{{Shard: edge, Number: 1}}}
 	if dead {
 		for _, task := range []string{"read", "write"} {
-			second.Outputs = append(second.Outputs, store.Put{Shard: store.Shard{Edge: "dead/" + task}, Segments: 1, Data: []byte("a")})
+			second.Outputs = append(second.Outputs, store.Put{Shard: store.Shard{Edge: "dead/" + task}, Segments: 1,
+				Data: []byte("a")})
 		}
 	}
-	first := store.Unit{Name: "1", Outputs: []store.Put{{Shard: edge, Segments: 1, Data: []byte("a")}, {Shard: edge, Seal: true}}}
+	first := store.Unit{Name: "1", Outputs: []store.Put{{Shard: edge, Segments: 1, Data: []byte("a")},
+		{Shard: edge, Seal: true}}}
 	for _, u := range []store.Unit{first, second} {
 		_, err := p.docs.Commit(p.t.Context(), supervisor.FlowName(&j), u)
 		must.Succeed(p.t, err)
@@ -205,7 +211,8 @@ func TestCheckFailsInBrokenScenes(t *testing.T) {
 		want  string
 	}{
 		"a malformed file": {func(p *played) {
-			p.append(journal.Record{Kind: journal.Malformed, Partition: "never", AtMS: time.Now().UnixMilli(), Message: "unknown field"})
+			p.append(journal.Record{Kind: journal.Malformed, Partition: "never", AtMS: time.Now().UnixMilli(),
+				Message: "unknown field"})
 		}, "malformed: 1"},
 		"a failing check":               {func(p *played) { p.fails(view.Failing, 0) }, "failing: 1"},
 		"more fail than a member lists": {func(p *played) { p.fails(view.Failing, 70) }, "failing: 71"},
@@ -230,7 +237,8 @@ func TestCheckFailsInBrokenScenes(t *testing.T) {
 				has, _ := p.f.v.Member(m)
 				id := cluster.JobID(fmt.Sprint("task", i))
 				p.write("source/tasks/"+string(m), directory.Inventory{
-					Incarnation: has.Incarnation, Count: 1, IDs: string(id), Sum: string(id), Names: map[cluster.JobID]string{id: "x"}})
+					Incarnation: has.Incarnation, Count: 1, IDs: string(id), Sum: string(id),
+					Names: map[cluster.JobID]string{id: "x"}})
 			}
 		}, "sources that differ: 1"},
 		"a task that its members die of": {func(p *played) { p.kill() }, "parked: 1"},
@@ -303,7 +311,8 @@ func TestARestartIsListed(t *testing.T) {
 	owner := p.submit("x", cluster.TaskSpec{}).Owner
 	p.leave(owner, true)
 	got := view.Of(p.f.v).Status().Problems
-	if len(got) != 1 || got[0].State != view.Held || got[0].Member != string(owner) || got[0].Text != "it has announced a restart; 1 task waits for it" {
+	if len(got) != 1 || got[0].State != view.Held || got[0].Member != string(owner) ||
+		got[0].Text != "it has announced a restart; 1 task waits for it" {
 		t.Errorf("got %+v", got)
 	}
 	if j, _ := view.Of(p.f.v).Job("x"); j.Tasks[0].State != view.Held {

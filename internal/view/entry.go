@@ -29,8 +29,9 @@ type Command struct {
 // EntryOf shows an applied entry and the value behind it.
 func EntryOf(v cluster.Value, a protocol.Applied) Entry {
 	e := Entry{
-		Index: uint64(a.Entry.Index), AtMS: a.Entry.AtMS, Writer: string(a.Entry.Writer), Seq: a.Entry.Seq, Duplicate: a.Duplicate,
-		Commands: make([]Command, len(a.Entry.Commands)), Digest: fmt.Sprintf("%016x", uint64(v.Digest())),
+		Index: uint64(a.Entry.Index), AtMS: a.Entry.AtMS, Writer: string(a.Entry.Writer), Seq: a.Entry.Seq,
+		Duplicate: a.Duplicate,
+		Commands:  make([]Command, len(a.Entry.Commands)), Digest: fmt.Sprintf("%016x", uint64(v.Digest())),
 	}
 	for i, c := range a.Entry.Commands {
 		e.Commands[i].Said = fmt.Sprint(c)

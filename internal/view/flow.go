@@ -100,7 +100,8 @@ func slotsOf(all []cluster.TaskSlots, task string) []schedule.Slot {
 }
 
 func (f *Flow) task(graph flow.Graph, name string, depths map[flow.Shard]store.Depth) FlowTask {
-	t := FlowTask{Task: name, Sealed: true, Dead: depths[flow.Shard{Edge: flow.DeadOf(name)}].Pending, Complete: depths[flow.Shard{Edge: flow.EndOf(name)}].Sealed}
+	t := FlowTask{Task: name, Sealed: true, Dead: depths[flow.Shard{Edge: flow.DeadOf(name)}].Pending,
+		Complete: depths[flow.Shard{Edge: flow.EndOf(name)}].Sealed}
 	for _, e := range graph.In(name) {
 		t.From = append(t.From, e.From)
 	}
@@ -257,7 +258,8 @@ func (s *Status) addDeadLetters(ctx context.Context, q store.Queue, v cluster.Va
 		if j.State != cluster.JobRunning && j.State != cluster.JobCompleted {
 			continue
 		}
-		p := Problem{State: DeadLetters, Task: string(j.ID), SinceMS: j.SinceMS, Try: "rota job dead-letters list " + string(j.ID)}
+		p := Problem{State: DeadLetters, Task: string(j.ID), SinceMS: j.SinceMS, Try: "rota job dead-letters list " +
+			string(j.ID)}
 		switch dead, err := deadOf(ctx, q, &j); {
 		case err != nil:
 			p.Text = "not known: " + err.Error()

@@ -99,14 +99,16 @@ func newJobs(s Sight) *jobs {
 func (s *jobs) add(j cluster.Job) {
 	state, _ := s.v.JobState(j.ID)
 	shown := Job{
-		Job: string(j.ID), State: state.String(), SinceMS: j.SinceMS, Source: j.Spec.Source, Version: j.Spec.Version, Message: j.Message, Tasks: []JobTask{},
+		Job: string(j.ID), State: state.String(), SinceMS: j.SinceMS, Source: j.Spec.Source, Version: j.Spec.Version,
+		Message: j.Message, Tasks: []JobTask{},
 	}
 	if j.Paused() {
 		shown.State, shown.PausedBy, shown.PausedMS = Paused, j.PausedBy, j.PausedMS
 	}
 	for t := range j.TaskOrder() {
 		shown.Tasks = append(shown.Tasks, JobTask{
-			Task: string(cluster.NewPartitionID(j.ID, t.Name, "")), Type: t.Type, Spread: t.Spread.String(), After: before(j.Spec, t.Name),
+			Task: string(cluster.NewPartitionID(j.ID, t.Name, "")), Type: t.Type, Spread: t.Spread.String(),
+			After: before(j.Spec, t.Name),
 		})
 		if t.Spread == cluster.SpreadPool {
 			shown.Scheduler = j.Spec.Scheduler.String()

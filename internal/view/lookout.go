@@ -40,7 +40,8 @@ func (l *Lookout) Look(ctx context.Context, v cluster.Value) (Sight, error) {
 	if err != nil {
 		return Sight{}, fmt.Errorf("read what fails: %w", err)
 	}
-	s := Sight{v: v, now: time.Now(), beats: make(map[cluster.MemberID]Heartbeat), runs: make(map[cluster.PartitionID]failingRun)}
+	s := Sight{v: v, now: time.Now(), beats: make(map[cluster.MemberID]Heartbeat),
+		runs: make(map[cluster.PartitionID]failingRun)}
 	l.judge(&s, v, beats)
 	for _, d := range docs {
 		var f node.Failing
@@ -225,7 +226,8 @@ func (s sign) heartbeat(now protocol.Instant, wall time.Time, doc []byte) Heartb
 	}
 	_ = json.Unmarshal(doc, &said) // what cannot be read says nothing of its time; that it is there counts
 	h := Heartbeat{
-		State: HeartbeatPresent, AtMS: said.AtMS, TTLMS: said.TTLMS, UsualTTLMS: said.UsualMS, SilentMS: now.Sub(s.since).Milliseconds(), Guardian: said.Guardian,
+		State: HeartbeatPresent, AtMS: said.AtMS, TTLMS: said.TTLMS, UsualTTLMS: said.UsualMS,
+		SilentMS: now.Sub(s.since).Milliseconds(), Guardian: said.Guardian,
 	}
 	switch {
 	case h.TTLMS > 0 && h.SilentMS > h.TTLMS:

@@ -62,7 +62,8 @@ func (s *scene) write(key string, value any) {
 // beat writes a heartbeat that is so old by its owner's clock.
 func (s *scene) beat(member string, age time.Duration) {
 	s.t.Helper()
-	s.write("pulse/"+member, map[string]any{"member": member, "at_ms": time.Now().Add(-age).UnixMilli(), "ttl_ms": 10_000})
+	s.write("pulse/"+member, map[string]any{"member": member, "at_ms": time.Now().Add(-age).UnixMilli(),
+		"ttl_ms": 10_000})
 }
 
 func (s *scene) look() view.Sight {
@@ -115,31 +116,39 @@ func TestASightCorrectsSumsAndTasks(t *testing.T) {
 	s.beat("b", 0)
 	token := func(id string) cluster.Token { p, _ := s.v.Partition(cluster.PartitionID(id)); return p.Token }
 	run := func(id string, state string, token cluster.Token) node.FailingRun {
-		return node.FailingRun{Partition: cluster.PartitionID(id), Token: token, State: state, Rounds: 7, Failures: 7, Message: "refused"}
+		return node.FailingRun{Partition: cluster.PartitionID(id), Token: token, State: state, Rounds: 7, Failures: 7,
+			Message: "refused"}
 	}
-	s.write("failing/a", node.Failing{Member: "a", Failing: 1, Runs: []node.FailingRun{run("j0#a", "failing", token("j0#a"))}})
-	s.write("failing/b", node.Failing{Member: "b", Failing: 1, Runs: []node.FailingRun{run("j0#b", "failing", token("j0#b")-1)}}) // of a former owner
-	s.write("failing/c", node.Failing{Member: "c", Failing: 1, Runs: []node.FailingRun{run("j0#c", "failing", token("j0#c"))}})   // of the dead
+	s.write("failing/a", node.Failing{Member: "a", Failing: 1,
+		Runs: []node.FailingRun{run("j0#a", "failing", token("j0#a"))}})
+	s.write("failing/b", node.Failing{Member: "b", Failing: 1,
+		Runs: []node.FailingRun{run("j0#b", "failing", token("j0#b")-1)}}) // of a former owner
+	s.write("failing/c", node.Failing{Member: "c", Failing: 1,
+		Runs: []node.FailingRun{run("j0#c", "failing", token("j0#c"))}}) // of the dead
 	sight := s.look()
 	tasks := sight.Tasks(view.Filter{})
 	var got []string
 	for i := range tasks {
 		got = append(got, strings.TrimSpace(tasks[i].Task+" "+tasks[i].State+" "+tasks[i].FailureText()))
 	}
-	if want := "j0#a failing 7 of 7 rounds, last: refused|j0#b running|j0#c owner silent"; strings.Join(got, "|") != want {
+	if want := "j0#a failing 7 of 7 rounds, last: refused|j0#b running|j0#c owner silent"; strings.Join(got,
+		"|") != want {
 		t.Errorf("got %q", got)
 	}
 	st := sight.Status()
-	if st.Tasks.Running != 1 || st.Tasks.Failing != 1 || st.Tasks.Silent != 1 || st.Members.Silent != 1 || st.Nobody != "" {
+	if st.Tasks.Running != 1 || st.Tasks.Failing != 1 || st.Tasks.Silent != 1 || st.Members.Silent != 1 ||
+		st.Nobody != "" {
 		t.Errorf("got %+v %+v %s", st.Tasks, st.Members, st.Nobody)
 	}
 	if len(st.Problems) != 2 || st.Problems[0].Member != "c" || st.Problems[1].Task != "j0#a" {
 		t.Errorf("got %+v", st.Problems)
 	}
-	if got := strings.Join(st.Wrong(), "; "); got != "members that are probably dead: 1; tasks without a live owner: 1; failing: 1" {
+	if got := strings.Join(st.Wrong(),
+		"; "); got != "members that are probably dead: 1; tasks without a live owner: 1; failing: 1" {
 		t.Errorf("it says that %q is wrong", got)
 	}
-	if len(sight.Tasks(view.Filter{State: "owner-silent", Owner: "c"})) != 1 || len(sight.Tasks(view.Filter{State: "running"})) != 1 {
+	if len(sight.Tasks(view.Filter{State: "owner-silent", Owner: "c"})) != 1 ||
+		len(sight.Tasks(view.Filter{State: "running"})) != 1 {
 		t.Error("tasks are filtered by the state that the value has")
 	}
 }
@@ -152,7 +161,8 @@ func TestGuardiansAreCounted(t *testing.T) {
 		t.Helper()
 		for i, g := range guardians {
 			member := string(rune('a' + i))
-			s.write("pulse/"+member, map[string]any{"member": member, "at_ms": time.Now().UnixMilli(), "ttl_ms": 10_000, "guardian": g})
+			s.write("pulse/"+member, map[string]any{"member": member, "at_ms": time.Now().UnixMilli(), "ttl_ms": 10_000,
+				"guardian": g})
 		}
 		sight := s.look()
 		m := sight.Status().Members
@@ -172,13 +182,15 @@ func TestMoreFailsThanIsListed(t *testing.T) {
 	for i := range node.MaxFailing + 20 {
 		keys = append(keys, fmt.Sprintf("k%03d", i))
 	}
-	s := newScene(t, cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned, Partitions: keys}}})
+	s := newScene(t, cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned,
+		Partitions: keys}}})
 	for _, m := range []string{"a", "b", "c"} {
 		s.beat(m, 0)
 	}
 	f := node.Failing{Member: "a", Failing: node.MaxFailing + 5, BackingOff: 3}
 	for i := range node.MaxFailing {
-		f.Runs = append(f.Runs, node.FailingRun{Partition: cluster.PartitionID(fmt.Sprintf("x%d", i)), Token: 1, State: "failing"})
+		f.Runs = append(f.Runs, node.FailingRun{Partition: cluster.PartitionID(fmt.Sprintf("x%d", i)), Token: 1,
+			State: "failing"})
 	}
 	p, _ := s.v.Partition("j0#a")
 	f.Runs[0] = node.FailingRun{Partition: p.ID, Token: p.Token, State: "failing", Rounds: 1, Failures: 1}
@@ -186,7 +198,8 @@ func TestMoreFailsThanIsListed(t *testing.T) {
 	before := view.Of(s.v).Status().Tasks.Running
 	sight := s.look()
 	st := sight.Status()
-	if st.Tasks.Failing != 6 || st.Tasks.BackingOff != 3 || st.Tasks.Running != before-9 || st.More != 8 || sight.Unlisted() != 8 {
+	if st.Tasks.Failing != 6 || st.Tasks.BackingOff != 3 || st.Tasks.Running != before-9 || st.More != 8 ||
+		sight.Unlisted() != 8 {
 		t.Errorf("got %+v, %d more, %d unlisted", st.Tasks, st.More, sight.Unlisted())
 	}
 }
@@ -194,9 +207,11 @@ func TestMoreFailsThanIsListed(t *testing.T) {
 func TestWhyOfAWholeTask(t *testing.T) {
 	t.Parallel()
 	s := newScene(t,
-		cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned, Partitions: []string{"x", "y"}}}},
+		cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned,
+			Partitions: []string{"x", "y"}}}},
 		cluster.JobSpec{Tasks: []cluster.TaskSpec{
-			{Name: "read", Type: "noop", Spread: cluster.SpreadPool}, {Name: "write", Type: "noop", Spread: cluster.SpreadPool},
+			{Name: "read", Type: "noop", Spread: cluster.SpreadPool},
+			{Name: "write", Type: "noop", Spread: cluster.SpreadPool},
 		}},
 	)
 	s.beat("a", 0)
@@ -248,7 +263,8 @@ func TestHeartbeatsOfSessions(t *testing.T) {
 	}
 	for key, state := range map[string]string{"a": "live", "b": "fenced"} {
 		text := fmt.Sprintf(`{"state":%q,"member":%q,"at_ms":%d,"ttl_ms":10000}`, state, key, time.Now().UnixMilli())
-		if _, err := docs.Put(t.Context(), store.Doc{Key: protocol.NodePrefix + key + "/1-0", Value: []byte(text)}); err != nil {
+		if _, err := docs.Put(t.Context(),
+			store.Doc{Key: protocol.NodePrefix + key + "/1-0", Value: []byte(text)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -262,7 +278,8 @@ func TestHeartbeatsOfSessions(t *testing.T) {
 		}
 		got += " "
 	}
-	if want := "a:" + view.HeartbeatPresent + " b:" + view.HeartbeatGone + " c:" + view.HeartbeatGone + " "; got != want {
+	if want := "a:" + view.HeartbeatPresent + " b:" + view.HeartbeatGone + " c:" + view.HeartbeatGone +
+		" "; got != want {
 		t.Errorf("heartbeats %q, want %q", got, want)
 	}
 }

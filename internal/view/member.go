@@ -44,8 +44,10 @@ func (s Sight) Members() []Member {
 // Member shows one member.
 func (s Sight) Member(m cluster.Member) Member {
 	shown := Member{
-		Member: string(m.ID), State: m.State.String(), Incarnation: uint64(m.Incarnation), Weight: m.Weight, Capacity: m.Capacity,
-		Slots: m.Slots, Labels: make(map[string]string, len(m.Labels)), SinceMS: m.SinceMS, Address: m.Address, Version: m.Version,
+		Member: string(m.ID), State: m.State.String(), Incarnation: uint64(m.Incarnation), Weight: m.Weight,
+		Capacity: m.Capacity,
+		Slots:    m.Slots, Labels: make(map[string]string, len(m.Labels)), SinceMS: m.SinceMS, Address: m.Address,
+		Version: m.Version,
 	}
 	if shown.Weight == 0 {
 		shown.Weight = defaultWeight
@@ -126,9 +128,11 @@ func Metrics(v cluster.Value) []node.Metric {
 	m, t := Of(v).Counts()
 	return []node.Metric{
 		byState("rota_cluster_members", "Members of the cluster by state, as seen by this member.",
-			count{"joined", m.Joined - m.Draining}, count{"draining", m.Draining}, count{"prepared", m.Prepared}, count{"held", m.Held}),
+			count{"joined", m.Joined - m.Draining}, count{"draining", m.Draining}, count{"prepared", m.Prepared},
+			count{"held", m.Held}),
 		byState("rota_cluster_partitions", "Partitions of the cluster's tasks by state, as seen by this member.",
-			count{"waiting", t.Waiting}, count{"granted", t.Running}, count{"moving", t.Moving}, count{"held", t.Held}, count{"paused", t.Paused},
+			count{"waiting", t.Waiting}, count{"granted", t.Running}, count{"moving", t.Moving}, count{"held", t.Held},
+			count{"paused", t.Paused},
 			count{"parked", t.Parked}, count{"blocked", t.Blocked}, count{"finished", t.Finished}),
 	}
 }

@@ -74,7 +74,8 @@ type OutOfLogError struct {
 
 // Error implements error.
 func (e *OutOfLogError) Error() string {
-	return fmt.Sprintf("the log does not hold index %d: it goes from %d to %d", e.Wanted, e.Oldest.Index, e.Newest.Index)
+	return fmt.Sprintf("the log does not hold index %d: it goes from %d to %d", e.Wanted, e.Oldest.Index,
+		e.Newest.Index)
 }
 
 // ErrEmpty is that of a place where nothing was written yet.
@@ -189,7 +190,9 @@ func (s *scan) holds(index cluster.Index) error {
 
 func (s *scan) moment() Moment {
 	v := s.chosen.value
-	m := Moment{Point: s.chosen.Point, Oldest: s.oldest.Point, Newest: s.newest.Point, SkewMS: s.skew, Digest: fmt.Sprintf("%016x", uint64(v.Digest())), Members: Of(v).Members(), Tasks: Of(v).Tasks(Filter{}), Jobs: []string{}}
+	m := Moment{Point: s.chosen.Point, Oldest: s.oldest.Point, Newest: s.newest.Point, SkewMS: s.skew,
+		Digest: fmt.Sprintf("%016x", uint64(v.Digest())), Members: Of(v).Members(), Tasks: Of(v).Tasks(Filter{}),
+		Jobs: []string{}}
 	m.Total = len(m.Tasks)
 	for j := range v.Jobs() {
 		if j.Spec.Source == "" && !cluster.PartitionID(j.ID).Reserved() {
@@ -200,17 +203,20 @@ func (s *scan) moment() Moment {
 }
 
 func differenceOf(before, after state) Difference {
-	d := Difference{From: before.Point, To: after.Point, Members: []MemberChange{}, Jobs: []JobChange{}, Tasks: []TaskChange{}}
+	d := Difference{From: before.Point, To: after.Point, Members: []MemberChange{}, Jobs: []JobChange{},
+		Tasks: []TaskChange{}}
 	for _, r := range cluster.Changes(before.value, after.value) {
 		switch {
 		case r.Member != "":
-			d.Members = append(d.Members, MemberChange{string(r.Member), memberAt(before.value, r.Member), memberAt(after.value, r.Member)})
+			d.Members = append(d.Members, MemberChange{string(r.Member), memberAt(before.value, r.Member),
+				memberAt(after.value, r.Member)})
 		case r.Job != "":
 			if !cluster.PartitionID(r.Job).Reserved() {
 				d.Jobs = append(d.Jobs, JobChange{string(r.Job), jobAt(before.value, r.Job), jobAt(after.value, r.Job)})
 			}
 		case !r.Partition.Reserved():
-			d.Tasks = append(d.Tasks, TaskChange{string(r.Partition), taskAt(before.value, r.Partition), taskAt(after.value, r.Partition)})
+			d.Tasks = append(d.Tasks, TaskChange{string(r.Partition), taskAt(before.value, r.Partition),
+				taskAt(after.value, r.Partition)})
 		}
 	}
 	return d

@@ -63,7 +63,8 @@ func PlanWithout(v cluster.Value, without []cluster.MemberID) (Plan, error) {
 	}
 	before := settled(v)
 	after := settled(what(before, leaves))
-	p := Plan{Without: []string{}, Moves: []PlanMove{}, Waits: []PlanWait{}, Members: []PlanMember{}, Slots: []PlanSlots{}}
+	p := Plan{Without: []string{}, Moves: []PlanMove{}, Waits: []PlanWait{}, Members: []PlanMember{},
+		Slots: []PlanSlots{}}
 	for _, id := range without {
 		p.Without = append(p.Without, string(id))
 	}
@@ -130,7 +131,8 @@ func (p *Plan) partitions(before, after cluster.Value, without []cluster.MemberI
 func (p *Plan) members(before, after cluster.Value) {
 	had, has := ownedCounts(before), ownedCounts(after)
 	for m := range after.Members() {
-		shown := PlanMember{Member: string(m.ID), State: m.State.String(), Weight: m.Weight, Before: had[m.ID], After: has[m.ID]}
+		shown := PlanMember{Member: string(m.ID), State: m.State.String(), Weight: m.Weight, Before: had[m.ID],
+			After: has[m.ID]}
 		if shown.Weight == 0 {
 			shown.Weight = defaultWeight
 		}

@@ -29,7 +29,8 @@ func (f *folded) join(id cluster.MemberID, c cluster.PrepareJoin) {
 	m, _ := f.v.Member(id)
 	for by := range f.v.Members() {
 		if f.v.Successor(by.ID) == id && m.State == cluster.MemberPrepared {
-			f.apply(cluster.AcceptJoin{Member: id, Incarnation: m.Incarnation, By: by.ID, ByIncarnation: by.Incarnation})
+			f.apply(cluster.AcceptJoin{Member: id, Incarnation: m.Incarnation, By: by.ID,
+				ByIncarnation: by.Incarnation})
 		}
 	}
 }
@@ -63,12 +64,14 @@ func drawn(t *rapid.T) *folded {
 	members := rapid.IntRange(1, 5).Draw(t, "members")
 	for i := range members {
 		f.join(cluster.MemberID(fmt.Sprintf("m%d", i)), cluster.PrepareJoin{
-			Slots: rapid.Int64Range(0, 3).Draw(t, "slots"), Weight: rapid.SampledFrom([]int64{0, 50, 200}).Draw(t, "weight"),
+			Slots:  rapid.Int64Range(0, 3).Draw(t, "slots"),
+			Weight: rapid.SampledFrom([]int64{0, 50, 200}).Draw(t, "weight"),
 			Labels: []cluster.Label{{Key: "zone", Value: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "zone")}},
 		})
 	}
 	for i := range rapid.IntRange(0, 8).Draw(t, "jobs") {
-		task := cluster.TaskSpec{Type: "noop", Spread: rapid.SampledFrom([]cluster.Spread{0, 1, 2, 3}).Draw(t, "spread")}
+		task := cluster.TaskSpec{Type: "noop", Spread: rapid.SampledFrom([]cluster.Spread{0, 1, 2, 3}).Draw(t,
+			"spread")}
 		switch task.Spread {
 		case cluster.SpreadPartitioned:
 			task.Partitions = []string{"p", "q", "r"}
@@ -81,7 +84,8 @@ func drawn(t *rapid.T) *folded {
 				task.Selector = []cluster.Label{{Key: "zone", Value: "x"}}
 			}
 		}
-		f.apply(cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%d", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}})
+		f.apply(cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%d", i)),
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}})
 	}
 	return f
 }
@@ -222,7 +226,8 @@ func TestAPlanUnderALeader(t *testing.T) {
 	f.join("a", cluster.PrepareJoin{})
 	f.join("b", cluster.PrepareJoin{})
 	for i := range 4 {
-		f.apply(cluster.SubmitJob{Job: cluster.JobID(fmt.Sprint("t", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+		f.apply(cluster.SubmitJob{Job: cluster.JobID(fmt.Sprint("t", i)),
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
 	}
 	for p := range f.v.Partitions() {
 		f.apply(cluster.AcceptOffer{Partition: p.ID, Token: p.Token})
@@ -238,7 +243,8 @@ func TestAPlanUnderALeader(t *testing.T) {
 // TestACallSeenFromOutside has neither argument nor result; the call itself keeps them.
 func TestACallSeenFromOutside(t *testing.T) {
 	t.Parallel()
-	c := view.Call{Listed: call.Listed{ID: "1", Record: call.Record{Arg: json.RawMessage(`"secret"`), Outcome: &call.Outcome{State: call.Done, Result: json.RawMessage(`"secret"`)}}}}
+	c := view.Call{Listed: call.Listed{ID: "1", Record: call.Record{Arg: json.RawMessage(`"secret"`),
+		Outcome: &call.Outcome{State: call.Done, Result: json.RawMessage(`"secret"`)}}}}
 	data, err := json.Marshal(c.Outside())
 	if err != nil || strings.Contains(string(data), "secret") || !strings.Contains(string(data), string(call.Done)) {
 		t.Errorf("%s, %v", data, err)
@@ -267,7 +273,8 @@ func TestWhyOfManyPartitions(t *testing.T) {
 	a, _ := f.v.Member("a")
 	f.apply(cluster.LeaveCluster{Member: "a", Incarnation: a.Incarnation})
 	why, _ := view.Of(f.v).Why("x", nil)
-	if len(why.NotRunning) != view.MaxNotRunning || !slices.IsSortedFunc(why.NotRunning, func(a, b view.Task) int { return len(a.Task) - len(b.Task) }) ||
+	if len(why.NotRunning) != view.MaxNotRunning ||
+		!slices.IsSortedFunc(why.NotRunning, func(a, b view.Task) int { return len(a.Task) - len(b.Task) }) ||
 		why.NotRunning[0].Task != "x#p01" {
 		t.Errorf("without a member: %+v", why.NotRunning)
 	}

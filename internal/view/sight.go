@@ -59,7 +59,8 @@ func (s *Sight) add(f node.Failing) {
 		default:
 			continue
 		}
-		if p, ok := s.v.Partition(r.Partition); ok && p.Owner == m && p.Token == r.Token && p.State == cluster.PartitionGranted {
+		if p, ok := s.v.Partition(r.Partition); ok && p.Owner == m && p.Token == r.Token &&
+			p.State == cluster.PartitionGranted {
 			s.runs[r.Partition] = failingRun{r, f.AtMS}
 		}
 	}
@@ -107,7 +108,8 @@ func (s Sight) state(p cluster.Partition) string {
 
 // silence explains a task whose owner is probably dead.
 func (s Sight) silence(m cluster.MemberID) *Reason {
-	return &Reason{Rule: "owner", Text: string(m) + ": " + s.beats[m].Text(s.now), Try: "start a member; where others live, they take over after its TTL"}
+	return &Reason{Rule: "owner", Text: string(m) + ": " + s.beats[m].Text(s.now),
+		Try: "start a member; where others live, they take over after its TTL"}
 }
 
 // FailureText says how often a task has failed, and why the last time; "" for one that has not.

@@ -25,7 +25,8 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	}
 	apply := func(c cluster.Command) {
 		i := v.Index() + 1
-		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), AtMS: 1000, Commands: []cluster.Command{c}})
+		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), AtMS: 1000,
+			Commands: []cluster.Command{c}})
 		if !did.Results[0].Accepted {
 			t.Fatal(did.Results[0].Reason)
 		}
@@ -38,7 +39,8 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 		if w.Reason != nil {
 			got = w.Reason.Rule
 		}
-		if !ok || w.State != state || got != rule || !slices.Equal(w.Slots, slots) || w.Type != "noop" || w.Spread != "pool" {
+		if !ok || w.State != state || got != rule || !slices.Equal(w.Slots, slots) || w.Type != "noop" ||
+			w.Spread != "pool" {
 			t.Errorf("%s: %+v, reason %v", id, w, w.Reason)
 		}
 	}
@@ -54,9 +56,11 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 		t.Errorf("%+v", m[0])
 	}
 	apply(cluster.SubmitJob{Job: "big", Spec: cluster.JobSpec{
-		Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool, Min: 3}}, Workflow: cluster.Workflow{Coverage: true},
+		Tasks:    []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool, Min: 3}},
+		Workflow: cluster.Workflow{Coverage: true},
 	}})
-	apply(cluster.SubmitJob{Job: "frail", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool, MaxAttempts: 1}}}})
+	apply(cluster.SubmitJob{Job: "frail",
+		Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool, MaxAttempts: 1}}}})
 	if got := Of(v).Status().Problems; len(got) != 1 || got[0].Task != "big" {
 		t.Errorf("what waits for a slot to be handed over is a problem: %+v", got)
 	}
@@ -66,7 +70,8 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 			case p.State == cluster.PartitionReleasing:
 				apply(cluster.Stopped{Partition: p.ID, Token: p.Token})
 			case job == "frail":
-				apply(cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeFailed, Message: "no luck"})
+				apply(cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeFailed,
+					Message: "no luck"})
 			}
 		}
 	}
@@ -74,7 +79,8 @@ func TestWhyOfATaskOnSlots(t *testing.T) {
 	for _, p := range Of(v).Status().Problems {
 		told = append(told, p.State+" "+p.Task+" "+p.Text)
 	}
-	want := []string{"waiting big coverage: it needs 3 slots, 1 of 2 is left to it", "failed frail frail#a:2 failed once: no luck"}
+	want := []string{"waiting big coverage: it needs 3 slots, 1 of 2 is left to it",
+		"failed frail frail#a:2 failed once: no luck"}
 	if !slices.Equal(told, want) {
 		t.Errorf("problems %q, want %q", told, want)
 	}
@@ -102,8 +108,10 @@ func TestABatchIsNoProblem(t *testing.T) {
 		t.Errorf("problems %+v", got)
 	}
 	job, _ := Of(v).Job("etl")
-	if job.State != "running" || job.Tasks[0].State != Running || len(job.Tasks[0].Slots) != 2 || job.Tasks[1].State != "waiting" ||
-		job.Tasks[1].Reason == nil || job.Tasks[1].Reason.Rule != "after" || !slices.Equal(job.Tasks[1].After, []string{"read"}) {
+	if job.State != "running" || job.Tasks[0].State != Running || len(job.Tasks[0].Slots) != 2 ||
+		job.Tasks[1].State != "waiting" ||
+		job.Tasks[1].Reason == nil || job.Tasks[1].Reason.Rule != "after" ||
+		!slices.Equal(job.Tasks[1].After, []string{"read"}) {
 		t.Errorf("got %+v", job)
 	}
 	if w, ok := Of(v).Why("etl/write", nil); !ok || w.Reason == nil || w.Reason.Rule != "after" {
@@ -116,7 +124,8 @@ func TestProblemsAreBounded(t *testing.T) {
 	var v cluster.Value
 	var commands []cluster.Command
 	for i := range MaxProblems + 7 {
-		commands = append(commands, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%03d", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Definition: []byte("{}")}}}})
+		commands = append(commands, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("j%03d", i)),
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Definition: []byte("{}")}}}})
 	}
 	v, _ = v.Apply(cluster.Entry{Index: 1, Writer: "w", Seq: 1, Commands: commands})
 	s := Of(v).Status()
@@ -152,7 +161,8 @@ func TestMalformedUntilMended(t *testing.T) {
 func TestMovesSinceATime(t *testing.T) {
 	t.Parallel()
 	records := []journal.Record{
-		{AtMS: 1000, Kind: journal.Moved, GapMS: new(int64(7))}, {AtMS: 2000, Kind: journal.Moved, GapMS: new(int64(3))},
+		{AtMS: 1000, Kind: journal.Moved, GapMS: new(int64(7))},
+		{AtMS: 2000, Kind: journal.Moved, GapMS: new(int64(3))},
 		{AtMS: 3000, Kind: journal.Resumed, GapMS: new(int64(5))}, // no move, but nobody worked meanwhile
 	}
 	for ms, want := range map[int64]Moves{1000: {2, 7}, 1001: {1, 5}, 2001: {0, 5}, 3001: {}} {
@@ -168,7 +178,8 @@ func TestEntryTellsWhatDidNothing(t *testing.T) {
 		Entry:   cluster.Entry{Index: 7, Writer: "w", Commands: []cluster.Command{cluster.KillJob{Job: "x"}}},
 		Results: []cluster.Result{{Reason: "no such job"}},
 	})
-	if len(e.Commands) != 1 || e.Commands[0].Accepted || e.Commands[0].Reason != "no such job" || !strings.Contains(e.Commands[0].Said, "x") {
+	if len(e.Commands) != 1 || e.Commands[0].Accepted || e.Commands[0].Reason != "no such job" ||
+		!strings.Contains(e.Commands[0].Said, "x") {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -195,8 +206,10 @@ func TestSealing(t *testing.T) {
 		{"out", "", 2, 1, []string{"a"}, FlowOpen, "for the end of sum", 0},
 		{"out", "", 2, 3, []string{"a", "b"}, FlowSealing, "", 2},
 		{"out", "b", 2, 3, []string{"a", "b"}, FlowSealing, "for b, which seals the output", 1},
-		{"out", "c", 2, 3, []string{"a", "b"}, FlowSealing, "for the lease of c to end, which began to seal the output", 2},
-		{"out", "c", 2, 3, nil, FlowSealing, "for the lease of c to end, which began to seal the output; for a slot: nobody runs it", 0},
+		{"out", "c", 2, 3, []string{"a", "b"}, FlowSealing, "for the lease of c to end, which began to seal the output",
+			2},
+		{"out", "c", 2, 3, nil, FlowSealing,
+			"for the lease of c to end, which began to seal the output; for a slot: nobody runs it", 0},
 	} {
 		depths := map[flow.Shard]store.Depth{}
 		for i := range 2 {
@@ -223,9 +236,11 @@ func TestSealing(t *testing.T) {
 // What waits is that of all shards, and nothing more comes only where all of them say so.
 func TestCountsOfAllShards(t *testing.T) {
 	t.Parallel()
-	graph := flow.Graph{Tasks: []flow.Task{{Name: "in", Chains: 1}, {Name: "out"}}, Edges: []flow.Edge{{From: "in", To: "out", Shards: 2}}}
+	graph := flow.Graph{Tasks: []flow.Task{{Name: "in", Chains: 1}, {Name: "out"}},
+		Edges: []flow.Edge{{From: "in", To: "out", Shards: 2}}}
 	got := (&Flow{Unit: UnitMessages}).task(graph, "out", map[flow.Shard]store.Depth{
-		{Edge: "edge/in/out"}: {Stored: 5, Pending: 2}, {Edge: "edge/in/out", Number: 1}: {Stored: 3, Pending: 1, Sealed: true},
+		{Edge: "edge/in/out"}:            {Stored: 5, Pending: 2},
+		{Edge: "edge/in/out", Number: 1}: {Stored: 3, Pending: 1, Sealed: true},
 	})
 	if got.In != 5 || got.Pending != 3 || got.Sealed {
 		t.Errorf("got %+v", got)

@@ -18,7 +18,8 @@ func applied(t *testing.T, v cluster.Value, commands ...cluster.Command) cluster
 	t.Helper()
 	for _, c := range commands {
 		i := v.Index() + 1
-		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), AtMS: 1000, Commands: []cluster.Command{c}})
+		next, did := v.Apply(cluster.Entry{Index: i, Writer: "w", Seq: uint64(i), AtMS: 1000,
+			Commands: []cluster.Command{c}})
 		if !did.Results[0].Accepted {
 			t.Fatalf("%v: %s", c, did.Results[0].Reason)
 		}
@@ -70,13 +71,16 @@ func TestMembersByState(t *testing.T) {
 // needs a person most.
 func TestStatesAreCorrected(t *testing.T) {
 	t.Parallel()
-	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{
-		Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned, Partitions: []string{"x", "y", "z"}}}}})
+	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
+		cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{
+			Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned,
+				Partitions: []string{"x", "y", "z"}}}}})
 	x, _ := v.Partition("j#x")
 	y, _ := v.Partition("j#y")
 	fails := func(p cluster.Partition, state string) map[cluster.PartitionID]failingRun {
 		r := failingRun{asOfMS: 9_000}
-		r.Partition, r.Token, r.State, r.SinceMS, r.Rounds, r.Failures, r.Message = p.ID, p.Token, state, 5_000, 7, 3, "refused"
+		r.Partition, r.Token, r.State, r.SinceMS, r.Rounds, r.Failures, r.Message = p.ID, p.Token, state, 5_000, 7, 3,
+			"refused"
 		return map[cluster.PartitionID]failingRun{p.ID: r}
 	}
 	both := fails(x, BackingOff)
@@ -98,13 +102,15 @@ func TestStatesAreCorrected(t *testing.T) {
 		c.sight.v = v
 		_, counts := c.sight.Counts()
 		job, _ := c.sight.Job("j")
-		if st := c.sight.Status(); st.Tasks != c.want || counts != c.want || job.Tasks[0].State != c.state || job.Tasks[0].Partitions != c.want {
+		if st := c.sight.Status(); st.Tasks != c.want || counts != c.want || job.Tasks[0].State != c.state ||
+			job.Tasks[0].Partitions != c.want {
 			t.Errorf("%s: status %+v, counts %+v, job %+v", name, st.Tasks, counts, job.Tasks[0])
 		}
 	}
 	x.Message = "what was wrong before"
 	task := Sight{v: v, runs: fails(x, Failing)}.Task(x)
-	if task.State != Failing || task.FailingMS != 5_000 || task.AsOfMS != 9_000 || task.FailureText() != "3 of 7 rounds, last: refused" {
+	if task.State != Failing || task.FailingMS != 5_000 || task.AsOfMS != 9_000 ||
+		task.FailureText() != "3 of 7 rounds, last: refused" {
 		t.Errorf("got %+v", task)
 	}
 }
@@ -118,11 +124,14 @@ func TestPausedJobs(t *testing.T) {
 		return cluster.SubmitJob{Job: id, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{spec}}}
 	}
 	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p", Slots: 1},
-		job("bad", cluster.TaskSpec{MaxAttempts: 1}), job("far", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}),
-		job("runs", cluster.TaskSpec{}), job("pool", cluster.TaskSpec{Spread: cluster.SpreadPool}), job("rest", cluster.TaskSpec{Spread: cluster.SpreadPool}),
+		job("bad", cluster.TaskSpec{MaxAttempts: 1}),
+		job("far", cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}),
+		job("runs", cluster.TaskSpec{}), job("pool", cluster.TaskSpec{Spread: cluster.SpreadPool}),
+		job("rest", cluster.TaskSpec{Spread: cluster.SpreadPool}),
 	)
 	bad, _ := v.Partition("bad")
-	next := []cluster.Command{cluster.FinishPartition{Partition: "bad", Token: bad.Token, Outcome: cluster.OutcomeFailed, Message: "no luck"}}
+	next := []cluster.Command{cluster.FinishPartition{Partition: "bad", Token: bad.Token,
+		Outcome: cluster.OutcomeFailed, Message: "no luck"}}
 	for _, id := range []cluster.JobID{"bad", "far", "runs", "pool", "rest"} {
 		next = append(next, cluster.PauseJob{Job: id, By: "ann"})
 	}
@@ -167,8 +176,10 @@ func TestMetricsSayWhatTheStatusSays(t *testing.T) {
 	}
 	far := cluster.TaskSpec{Selector: []cluster.Label{{Key: "gpu", Value: "yes"}}}
 	v := applied(t, cluster.Value{}, cluster.PrepareJoin{Member: "a", Heartbeat: "p"},
-		cluster.PrepareJoin{Member: "b", Heartbeat: "q"}, cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1},
-		cluster.DrainMember{Member: "b", On: true}, task("rota.source.tasks", cluster.TaskSpec{}), task("runs", cluster.TaskSpec{}), task("far", far), task("rests", far),
+		cluster.PrepareJoin{Member: "b", Heartbeat: "q"},
+		cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1},
+		cluster.DrainMember{Member: "b", On: true}, task("rota.source.tasks", cluster.TaskSpec{}),
+		task("runs", cluster.TaskSpec{}), task("far", far), task("rests", far),
 		cluster.PauseJob{Job: "rests", By: "ann"},
 	)
 	var got []string
@@ -194,7 +205,8 @@ func TestThePlannedMembers(t *testing.T) {
 	v := applied(t, cluster.Value{},
 		cluster.PrepareJoin{Member: "a", Heartbeat: "p"}, cluster.PrepareJoin{Member: "b", Heartbeat: "q", Weight: 50},
 		cluster.AcceptJoin{Member: "b", Incarnation: 2, By: "a", ByIncarnation: 1},
-		cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Handover: cluster.HandoverNoGap}}}},
+		cluster.SubmitJob{Job: "x",
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Handover: cluster.HandoverNoGap}}}},
 		cluster.DrainMember{Member: "a", On: true},
 	)
 	if m := Of(v).Members(); m[0].Tasks != 1 || m[0].Leaving != 1 || m[1].Tasks != 0 {
@@ -275,10 +287,12 @@ func TestHeartbeatsAtTheirTTL(t *testing.T) {
 	}
 	silent := Heartbeat{State: HeartbeatSilent, SilentMS: 11_999}
 	late := Heartbeat{State: HeartbeatLate, AtMS: 88_500}
-	if s, l := silent.Text(wall), late.Text(wall); s != "not renewed for 11 s: probably dead" || l != "last heartbeat about 11 s ago by its own clock: probably dead" {
+	if s, l := silent.Text(wall), late.Text(wall); s != "not renewed for 11 s: probably dead" ||
+		l != "last heartbeat about 11 s ago by its own clock: probably dead" {
 		t.Errorf("%q, %q", s, l)
 	}
-	if (Heartbeat{}).Unguarded() || (Heartbeat{Guardian: "on"}).Unguarded() || (Heartbeat{Guardian: "not needed"}).Unguarded() || !(Heartbeat{Guardian: "no memory"}).Unguarded() {
+	if (Heartbeat{}).Unguarded() || (Heartbeat{Guardian: "on"}).Unguarded() ||
+		(Heartbeat{Guardian: "not needed"}).Unguarded() || !(Heartbeat{Guardian: "no memory"}).Unguarded() {
 		t.Error("a member is unguarded that asked for a guardian and has none")
 	}
 }

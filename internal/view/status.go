@@ -107,7 +107,8 @@ const MaxProblems = 100
 // Status sums up what was seen. A [Viewer] adds what is not in it: malformed definitions, moves, sources that differ.
 func (s Sight) Status() Status {
 	st := Status{
-		Index: uint64(s.v.Index()), Digest: fmt.Sprintf("%016x", uint64(s.v.Digest())), Problems: []Problem{}, Leader: leaderOf(s.v),
+		Index: uint64(s.v.Index()), Digest: fmt.Sprintf("%016x", uint64(s.v.Digest())), Problems: []Problem{},
+		Leader: leaderOf(s.v),
 	}
 	st.members(s)
 	for p := range s.v.Partitions() {
@@ -143,7 +144,8 @@ func (s *Status) members(sight Sight) {
 	for m := range sight.v.Members() {
 		s.Members.add(m)
 		if m.State == cluster.MemberHeld {
-			s.tell(Problem{State: Held, Member: string(m.ID), SinceMS: m.SinceMS, Text: "it has announced a restart" + heldText(sight.held(m.ID)),
+			s.tell(Problem{State: Held, Member: string(m.ID), SinceMS: m.SinceMS, Text: "it has announced a restart" +
+				heldText(sight.held(m.ID)),
 				Try: "start it again; or rota member evict " + string(m.ID) + ", and others take over at once"})
 		}
 		h, ok := sight.beats[m.ID]
@@ -160,7 +162,8 @@ func (s *Status) members(sight Sight) {
 		}
 		if h.Lost() {
 			s.Members.Silent++
-			s.tell(Problem{State: h.problem(), Member: string(m.ID), SinceMS: m.SinceMS, Text: h.Text(sight.now) + tasksText(sight.orphans(m.ID)),
+			s.tell(Problem{State: h.problem(), Member: string(m.ID), SinceMS: m.SinceMS, Text: h.Text(sight.now) +
+				tasksText(sight.orphans(m.ID)),
 				Try: "start it again; or wait, others take over after its TTL"})
 		}
 	}
@@ -227,7 +230,8 @@ func (s *Status) fails(sight Sight) {
 	for _, id := range slices.Sorted(maps.Keys(sight.runs)) {
 		p, _ := sight.v.Partition(id)
 		t := sight.Task(p)
-		s.tell(Problem{State: t.State, Task: t.Task, Text: t.FailureText(), Try: "mend what fails", SinceMS: t.FailingMS})
+		s.tell(Problem{State: t.State, Task: t.Task, Text: t.FailureText(), Try: "mend what fails",
+			SinceMS: t.FailingMS})
 	}
 	s.Tasks.Running -= sight.Unlisted()
 	s.Tasks.Failing += sight.moreFailing
@@ -239,15 +243,18 @@ func (s *Status) fails(sight Sight) {
 func (s *Status) jobs(v cluster.Value) {
 	for _, w := range v.WaitingForSlots() {
 		if j, ok := v.Job(cluster.JobID(w.Item)); ok && w.Reason.Rule != "hand-over" {
-			s.tell(Problem{State: "waiting", Task: w.Item, Text: w.Reason.Rule + ": " + w.Reason.Text, Try: w.Reason.Try, SinceMS: j.SinceMS})
+			s.tell(Problem{State: "waiting", Task: w.Item, Text: w.Reason.Rule + ": " + w.Reason.Text,
+				Try: w.Reason.Try, SinceMS: j.SinceMS})
 		}
 	}
 	for j := range v.Jobs() {
 		if j.Paused() {
-			s.tell(Problem{State: Paused, Task: string(j.ID), Text: "paused by " + j.PausedBy, Try: "rota job resume " + string(j.ID), SinceMS: j.PausedMS})
+			s.tell(Problem{State: Paused, Task: string(j.ID), Text: "paused by " + j.PausedBy, Try: "rota job resume " +
+				string(j.ID), SinceMS: j.PausedMS})
 		}
 		if j.State == cluster.JobFailed {
-			s.tell(Problem{State: j.State.String(), Task: string(j.ID), Text: j.Message, Try: "mend what fails, then submit it again", SinceMS: j.SinceMS})
+			s.tell(Problem{State: j.State.String(), Task: string(j.ID), Text: j.Message,
+				Try: "mend what fails, then submit it again", SinceMS: j.SinceMS})
 		}
 	}
 }

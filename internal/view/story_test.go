@@ -29,14 +29,17 @@ type story struct {
 func newStory(t *testing.T) *story {
 	t.Helper()
 	v := applied(t, cluster.Value{},
-		cluster.PrepareJoin{Member: "a", Slots: 3, Weight: 200, Heartbeat: "pulse/a", Address: "http://a:1", Version: "v1",
-			Labels: []cluster.Label{{Key: directory.LabelKey("files"), Value: "yes"}, {Key: "zone", Value: "x"}}},
-		cluster.SubmitJob{Job: "rota.source.files", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "rota.source"}}}})
+		cluster.PrepareJoin{Member: "a", Slots: 3, Weight: 200, Heartbeat: "pulse/a", Address: "http://a:1",
+			Version: "v1",
+			Labels:  []cluster.Label{{Key: directory.LabelKey("files"), Value: "yes"}, {Key: "zone", Value: "x"}}},
+		cluster.SubmitJob{Job: "rota.source.files",
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "rota.source"}}}})
 	by, _ := v.Member("a")
 	for _, m := range []cluster.MemberID{"b", "c", "d"} {
 		v = applied(t, v, cluster.PrepareJoin{Member: m, Capacity: 9, Heartbeat: "pulse/" + string(m)})
 		p, _ := v.Member(m)
-		v = applied(t, v, cluster.AcceptJoin{Member: m, Incarnation: p.Incarnation, By: by.ID, ByIncarnation: by.Incarnation})
+		v = applied(t, v, cluster.AcceptJoin{Member: m, Incarnation: p.Incarnation, By: by.ID,
+			ByIncarnation: by.Incarnation})
 		by = p
 	}
 	one := func(t cluster.TaskSpec) cluster.JobSpec {
@@ -47,43 +50,52 @@ func newStory(t *testing.T) *story {
 		return cluster.TaskSpec{Name: name, Type: "work", Spread: cluster.SpreadPool, Min: lo}
 	}
 	v = applied(t, v,
-		cluster.SubmitJob{Job: "runs", Spec: one(cluster.TaskSpec{Pin: "a", Selector: []cluster.Label{{Key: "zone", Value: "x"}}})},
+		cluster.SubmitJob{Job: "runs",
+			Spec: one(cluster.TaskSpec{Pin: "a", Selector: []cluster.Label{{Key: "zone", Value: "x"}}})},
 		cluster.SubmitJob{Job: "fails", Spec: one(cluster.TaskSpec{Pin: "a"})},
 		cluster.SubmitJob{Job: "rests", Spec: one(cluster.TaskSpec{Pin: "a"})},
 		cluster.SubmitJob{Job: "held", Spec: one(cluster.TaskSpec{Pin: "c"})},
 		cluster.SubmitJob{Job: "silent", Spec: one(cluster.TaskSpec{Pin: "d"})},
 		cluster.SubmitJob{Job: "nowhere", Spec: one(cluster.TaskSpec{Pin: "z"})},
-		cluster.SubmitJob{Job: "moves", Spec: one(cluster.TaskSpec{Selector: []cluster.Label{{Key: "role", Value: "b"}}})},
+		cluster.SubmitJob{Job: "moves",
+			Spec: one(cluster.TaskSpec{Selector: []cluster.Label{{Key: "role", Value: "b"}}})},
 		cluster.SubmitJob{Job: "paused", Spec: one(cluster.TaskSpec{Pin: "a"})},
 		cluster.SubmitJob{Job: "parks", Spec: one(cluster.TaskSpec{Pin: "a", MaxAttempts: 2})},
 		cluster.SubmitJob{Job: "killed", Spec: one(cluster.TaskSpec{})},
 		cluster.SubmitJob{Job: "done", Spec: one(cluster.TaskSpec{Pin: "a"})},
 		cluster.SubmitJob{Job: "every", Spec: one(cluster.TaskSpec{Spread: cluster.SpreadEvery})},
-		cluster.SubmitJob{Job: "keys", Spec: one(cluster.TaskSpec{Pin: "a", Spread: cluster.SpreadPartitioned, Partitions: []string{"p", "q"}})},
+		cluster.SubmitJob{Job: "keys",
+			Spec: one(cluster.TaskSpec{Pin: "a", Spread: cluster.SpreadPartitioned, Partitions: []string{"p", "q"}})},
 		cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{pool("map", 1), pool("fold", 0)},
 			Workflow: cluster.Workflow{Batch: true, Edges: []cluster.Edge{{From: "map", To: "fold"}}}}},
-		cluster.SubmitJob{Job: "starves", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{pool("big", 9)}, Workflow: cluster.Workflow{Coverage: true}}},
+		cluster.SubmitJob{Job: "starves", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{pool("big", 9)},
+			Workflow: cluster.Workflow{Coverage: true}}},
 		cluster.PauseJob{Job: "paused", By: "ann"}, cluster.KillJob{Job: "killed"})
 	token := func(id cluster.PartitionID) cluster.Token { p, _ := v.Partition(id); return p.Token }
 	v = applied(t, v,
 		cluster.Stopped{Partition: "paused", Token: token("paused")},
-		cluster.FinishPartition{Partition: "parks", Token: token("parks"), Outcome: cluster.OutcomeFailed, Message: "no route"},
-		cluster.FinishPartition{Partition: "parks", Token: token("parks"), Outcome: cluster.OutcomeFailed, Attempt: 1, Message: "no host"},
+		cluster.FinishPartition{Partition: "parks", Token: token("parks"), Outcome: cluster.OutcomeFailed,
+			Message: "no route"},
+		cluster.FinishPartition{Partition: "parks", Token: token("parks"), Outcome: cluster.OutcomeFailed, Attempt: 1,
+			Message: "no host"},
 		cluster.FinishPartition{Partition: "done", Token: token("done")},
-		cluster.SplitPartition{Partition: "keys#p", Token: token("keys#p"), Children: []cluster.Child{{Key: "p1", Parents: []string{"p", "q"}}}},
+		cluster.SplitPartition{Partition: "keys#p", Token: token("keys#p"),
+			Children: []cluster.Child{{Key: "p1", Parents: []string{"p", "q"}}}},
 		cluster.FinishPartition{Partition: "keys#p", Token: token("keys#p")},
 		cluster.DrainMember{Member: "b", On: true},
 		cluster.PrepareJoin{Member: "e", Heartbeat: "pulse/e"})
 	c, _ := v.Member("c")
 	v = applied(t, v, cluster.LeaveCluster{Member: "c", Incarnation: c.Incarnation, Hold: true, Reason: "restart"})
 	now := time.UnixMilli(100_000)
-	s := Sight{v: v, now: now, runs: make(map[cluster.PartitionID]failingRun), moreFailing: 1, beats: map[cluster.MemberID]Heartbeat{
-		"a": {State: HeartbeatRenewed, AtMS: 99_000, TTLMS: 10_000, Guardian: "on"},
-		"b": {State: HeartbeatPresent, AtMS: 98_000, TTLMS: 40_000, UsualTTLMS: 10_000, Guardian: "no room"},
-		"d": {State: HeartbeatSilent, AtMS: 80_000, TTLMS: 10_000, SilentMS: 12_345, Guardian: "not needed"},
-	}}
+	s := Sight{v: v, now: now, runs: make(map[cluster.PartitionID]failingRun), moreFailing: 1,
+		beats: map[cluster.MemberID]Heartbeat{
+			"a": {State: HeartbeatRenewed, AtMS: 99_000, TTLMS: 10_000, Guardian: "on"},
+			"b": {State: HeartbeatPresent, AtMS: 98_000, TTLMS: 40_000, UsualTTLMS: 10_000, Guardian: "no room"},
+			"d": {State: HeartbeatSilent, AtMS: 80_000, TTLMS: 10_000, SilentMS: 12_345, Guardian: "not needed"},
+		}}
 	s.add(node.Failing{Member: "a", AtMS: 99_500, Failing: 1, BackingOff: 1, Runs: []node.FailingRun{
-		{Partition: "fails", Token: token("fails"), State: Failing, SinceMS: 60_000, Rounds: 9, Failures: 4, Message: "status 500"},
+		{Partition: "fails", Token: token("fails"), State: Failing, SinceMS: 60_000, Rounds: 9, Failures: 4,
+			Message: "status 500"},
 		{Partition: "rests", Token: token("rests"), State: BackingOff, SinceMS: 70_000, Failures: 3, Message: "exit 1"},
 	}})
 	return &story{s, []journal.Record{

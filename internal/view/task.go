@@ -47,7 +47,8 @@ const (
 // TaskStates are those that a list of tasks can be asked for. A state of two words has a hyphen here.
 func TaskStates() []string {
 	return []string{
-		"running", "failing", "backing-off", "owner-silent", "moving", "offered", "waiting", "paused", "parked", "blocked", "held", "finished",
+		"running", "failing", "backing-off", "owner-silent", "moving", "offered", "waiting", "paused", "parked",
+		"blocked", "held", "finished",
 	}
 }
 
@@ -95,7 +96,8 @@ func poolTaskOf(v cluster.Value, id cluster.PartitionID) (Task, bool) {
 		}
 		j, _ := v.Job(job)
 		spec, _ := j.Task(name)
-		t := Task{Task: string(id), Type: spec.Type, State: "waiting", SinceMS: j.SinceMS, Message: j.Message, Reason: reasonOf(v, id), Own: id.Reserved()}
+		t := Task{Task: string(id), Type: spec.Type, State: "waiting", SinceMS: j.SinceMS, Message: j.Message,
+			Reason: reasonOf(v, id), Own: id.Reserved()}
 		for _, slot := range s.Slots {
 			t.State, t.Slots = Running, append(t.Slots, slot.String())
 		}
@@ -116,7 +118,8 @@ func poolTaskOf(v cluster.Value, id cluster.PartitionID) (Task, bool) {
 func (s Sight) Task(p cluster.Partition) Task {
 	t := Task{
 		Task: string(p.ID), State: s.state(p), Owner: string(p.Owner), Next: string(p.Next), Token: uint64(p.Token),
-		SinceMS: p.ChangedMS, From: string(p.From), Cause: p.Cause, Failures: p.Attempts, Message: p.Message, Own: p.ID.Reserved(),
+		SinceMS: p.ChangedMS, From: string(p.From), Cause: p.Cause, Failures: p.Attempts, Message: p.Message,
+		Own: p.ID.Reserved(),
 	}
 	if t.State == Failing || t.State == BackingOff {
 		r := s.runs[p.ID]

@@ -147,15 +147,17 @@ func (w *Why) whole(s Sight, id cluster.PartitionID) bool {
 	if string(id) != job.Job {
 		return false
 	}
-	w.Task = Task{Task: job.Job, State: job.State, SinceMS: job.SinceMS, Message: job.Message, Reason: cmp.Or(job.Reason, endOf(&job))}
+	w.Task = Task{Task: job.Job, State: job.State, SinceMS: job.SinceMS, Message: job.Message,
+		Reason: cmp.Or(job.Reason, endOf(&job))}
 	w.Tasks = job.Tasks
 	return true
 }
 
 func (w *Why) wholeTask(s Sight, job *Job, t *JobTask) {
 	w.Task = Task{
-		Task: t.Task, Type: t.Type, State: t.State, SinceMS: job.SinceMS, Failures: t.Failures, Message: cmp.Or(t.Message, job.Message),
-		Reason: cmp.Or(endOf(job), t.Reason), Own: cluster.PartitionID(t.Task).Reserved(),
+		Task: t.Task, Type: t.Type, State: t.State, SinceMS: job.SinceMS, Failures: t.Failures,
+		Message: cmp.Or(t.Message, job.Message),
+		Reason:  cmp.Or(endOf(job), t.Reason), Own: cluster.PartitionID(t.Task).Reserved(),
 	}
 	if t.Partitions.Total == 0 {
 		return
@@ -181,7 +183,8 @@ func (w *Why) wholeTask(s Sight, job *Job, t *JobTask) {
 func endOf(j *Job) *Reason {
 	switch j.State {
 	case cluster.JobFailed.String():
-		return &Reason{Rule: "failed", Text: "job " + j.Job + " failed: " + j.Message, Try: "mend what fails, then submit it again"}
+		return &Reason{Rule: "failed", Text: "job " + j.Job + " failed: " + j.Message,
+			Try: "mend what fails, then submit it again"}
 	case cluster.JobKilled.String():
 		return &Reason{Rule: "killed", Text: "somebody has ended job " + j.Job}
 	}

@@ -49,7 +49,8 @@ func TestOr(t *testing.T) {
 		close(d.hints)
 		or("the end of the watch", t.Context(), true, 0)
 		or("no watch any more", t.Context(), false, time.Minute)
-		if h.Sent() || Watch(t.Context(), docs{err: errors.New("no")}, "p/").Sent() || Watch(t.Context(), "no store", "p/").Sent() {
+		if h.Sent() || Watch(t.Context(), docs{err: errors.New("no")}, "p/").Sent() ||
+			Watch(t.Context(), "no store", "p/").Sent() {
 			t.Error("there are hints where there is no watch")
 		}
 		if !For(t.Context(), time.Second) || For(ended, time.Second) {

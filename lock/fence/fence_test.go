@@ -102,10 +102,11 @@ func TestFile(t *testing.T) {
 func TestHandler(t *testing.T) {
 	t.Parallel()
 	inside, go1 := make(chan string), make(chan bool)
-	h := fence.Handler(func(r *http.Request) string { return r.URL.Path }, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		inside <- r.Header.Get(fence.Header)
-		<-go1
-	}))
+	h := fence.Handler(func(r *http.Request) string { return r.URL.Path },
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			inside <- r.Header.Get(fence.Header)
+			<-go1
+		}))
 	ask := func(path, token string) <-chan int {
 		code := make(chan int, 1)
 		go func() {

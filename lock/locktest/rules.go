@@ -258,7 +258,8 @@ func tryAfterDeath(b *bench) {
 			}
 			return
 		}
-		if slow := errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrUnavailable); slow && b.ctx.Err() == nil {
+		if slow := errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrUnavailable); slow &&
+			b.ctx.Err() == nil {
 			doubt = true // it may have been ours for a moment, under a token that nobody gets again
 		} else {
 			wantError(b.t, "try", err, lock.ErrHeld)

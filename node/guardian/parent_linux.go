@@ -62,7 +62,8 @@ func start(o Options) (*child, error) {
 	}
 	l.answers = os.NewFile(uintptr(answers), "guardian")
 	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{argv0, o.Name}, Env: append(os.Environ(), "GOMAXPROCS=1", "GOMEMLIMIT=off"), ExtraFiles: []*os.File{theirs, pidfd},
+		Path: "/proc/self/exe", Args: []string{argv0, o.Name},
+		Env: append(os.Environ(), "GOMAXPROCS=1", "GOMEMLIMIT=off"), ExtraFiles: []*os.File{theirs, pidfd},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if err := o.Children.Start(cmd); err != nil {

@@ -136,7 +136,8 @@ func TestADeadParentsSessionsEnd(t *testing.T) {
 	if !ended(guardian) {
 		t.Error("nobody knows whether the guardian has ended")
 	}
-	if found := must.Get(filepath.Glob(filepath.Join(dir, "*")))(t); len(found) != 3 || filepath.Base(found[1]) != "ended kept" {
+	if found := must.Get(filepath.Glob(filepath.Join(dir, "*")))(t); len(found) != 3 ||
+		filepath.Base(found[1]) != "ended kept" {
 		t.Errorf("the store has %q", found)
 	}
 }

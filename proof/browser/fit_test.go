@@ -19,7 +19,8 @@ func fits(t *testing.T, w *browser.Window, name string) {
 	t.Helper()
 	for _, width := range []int64{390, 1280} {
 		w.Screen(width, 800, "light")
-		w.Await("it has taken the width", fmt.Sprintf("innerWidth === %d && new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))", width))
+		w.Await("it has taken the width",
+			fmt.Sprintf("innerWidth === %d && new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))", width))
 		if cut := browser.Ask[[]string](w, clipped); len(cut) > 0 {
 			t.Errorf("%s at %d: cut are\n%q", name, width, cut)
 		}
@@ -42,14 +43,16 @@ func TestEveryViewFits(t *testing.T) {
 	w.Go(c.address)
 	w.Await("it is live", live)
 	for name, shown := range map[string]string{
-		"problems": "main h2", "members": ".column .row", "tasks": ".row .name", "jobs": "svg.graph rect", "journal": "main td", "history": ".then .row",
+		"problems": "main h2", "members": ".column .row", "tasks": ".row .name", "jobs": "svg.graph rect",
+		"journal": "main td", "history": ".then .row",
 	} { // order-free: each by itself
 		view(w, name)
 		w.Await("the view has something to show", fmt.Sprintf("document.querySelector(%q)", shown))
 		fits(t, w, "view-"+name)
 	}
 	view(w, "tasks")
-	w.Await("the long one", fmt.Sprintf(`(r => r && (r.click(), true))(document.querySelector('.row[data-name=%q]'))`, long))
+	w.Await("the long one", fmt.Sprintf(`(r => r && (r.click(), true))(document.querySelector('.row[data-name=%q]'))`,
+		long))
 	w.Await("it is explained", has("#detail h2", long)+` && document.querySelector("#detail dl")`)
 	fits(t, w, "view-why")
 }

@@ -60,7 +60,8 @@ func (c *place) join(t *testing.T, name string, serves bool, args ...string) {
 	if serves {
 		listen = "127.0.0.1:0"
 	}
-	args = append([]string{"run", "--store", "file:store", "--member", name, "--listen", listen, "--ttl", "4s"}, args...)
+	args = append([]string{"run", "--store", "file:store", "--member", name, "--listen", listen, "--ttl", "4s"},
+		args...)
 	m := processtest.Start(t, name, c.command(append(args, "tasks")...))
 	c.members[name] = m
 	processtest.Await(t, name+" has joined", func() bool { return strings.Contains(m.Stderr.String(), "joined") })
@@ -94,12 +95,14 @@ func TestPage(t *testing.T) {
 	c := start(t, 12, "a", "b", "c")
 	w.Go(c.address + "#members")
 	w.Await("it is live", live)
-	w.Await("all members have their tasks", `["a", "b", "c"].every(m => document.querySelectorAll('[data-member="' + m + '"] .row').length === 4)`)
+	w.Await("all members have their tasks",
+		`["a", "b", "c"].every(m => document.querySelectorAll('[data-member="' + m + '"] .row').length === 4)`)
 	w.Picture("members")
 
 	ofC := shown(w, `[data-member="c"] .row .name`)
 	must.Succeed(t, c.members["c"].Kill())
-	w.Await("the crash is seen", `!document.querySelector('[data-member="c"]') && document.querySelectorAll(".row").length === 12`)
+	w.Await("the crash is seen",
+		`!document.querySelector('[data-member="c"]') && document.querySelectorAll(".row").length === 12`)
 	w.Await("the move is said", `document.getElementById("news").textContent.includes("moved")`)
 	w.Picture("move")
 	for _, name := range ofC {
@@ -148,7 +151,8 @@ func useKeyboard(t *testing.T, w *browser.Window, c *place) {
 	w.Await("it has a history", `document.querySelectorAll("#detail tr").length > 0`)
 	w.Picture("why")
 	w.Key(kb.Escape)
-	w.Await("the focus is back", `document.getElementById("detail").hidden && document.activeElement.getAttribute("role") === "listbox"`)
+	w.Await("the focus is back",
+		`document.getElementById("detail").hidden && document.activeElement.getAttribute("role") === "listbox"`)
 }
 
 // readJournal shows one kind of records.
@@ -157,7 +161,8 @@ func readJournal(t *testing.T, w *browser.Window, c *place) {
 	browser.Ask[bool](w, `(document.getElementById("filter").value = "", document.getElementById("filter").dispatchEvent(new Event("input")), location.hash = "journal", true)`)
 	w.Await("moves are listed", has("td .moved", "moved"))
 	browser.Ask[bool](w, `(document.getElementById("kind").value = "moved", document.getElementById("kind").dispatchEvent(new Event("change")), true)`)
-	w.Await("only moves are listed", `[...document.querySelectorAll("main td:nth-child(2)")].every(e => e.textContent === "moved")`)
+	w.Await("only moves are listed",
+		`[...document.querySelectorAll("main td:nth-child(2)")].every(e => e.textContent === "moved")`)
 	w.Picture("journal")
 }
 
@@ -175,7 +180,8 @@ func askForPlan(t *testing.T, w *browser.Window, c *place) {
 func lookBack(t *testing.T, w *browser.Window, c *place) {
 	t.Helper()
 	browser.Ask[bool](w, `(location.hash = "history", true)`)
-	w.Await("the newest entry is shown, without c", `document.querySelector(".history")?.textContent.startsWith("HISTORY, not now: index ") && document.querySelector('[data-then="a"]') && !document.querySelector('[data-then="c"]')`)
+	w.Await("the newest entry is shown, without c",
+		`document.querySelector(".history")?.textContent.startsWith("HISTORY, not now: index ") && document.querySelector('[data-then="a"]') && !document.querySelector('[data-then="c"]')`)
 	newest := browser.Ask[int](w, `Number(document.getElementById("moment").max)`)
 	moved := `(document.getElementById("moment").dispatchEvent(new Event("input")), true)`
 	// c had four tasks at some entry: walk back to the last one of those.
@@ -206,7 +212,8 @@ func lookBack(t *testing.T, w *browser.Window, c *place) {
 	browser.Ask[bool](w, `(document.getElementById("moment-time").value = "23:61:00", document.querySelector(".controls form").requestSubmit(), true)`)
 	w.Await("a wrong time is refused", has(".history", "is not a time"))
 	browser.Ask[bool](w, `(document.getElementById("moment-time").value = new Date().toTimeString().slice(0, 8), document.querySelector(".controls form").requestSubmit(), true)`)
-	w.Await("now is the newest entry", fmt.Sprintf(`document.querySelector(".history").textContent.startsWith("HISTORY, not now: index ") && Number(document.getElementById("moment").value) >= %d`, newest))
+	w.Await("now is the newest entry",
+		fmt.Sprintf(`document.querySelector(".history").textContent.startsWith("HISTORY, not now: index ") && Number(document.getElementById("moment").value) >= %d`, newest))
 	browser.Ask[bool](w, `(location.hash = "members", true)`)
 }
 
@@ -232,7 +239,8 @@ func usePhone(t *testing.T, w *browser.Window, c *place) {
 func loseMember(t *testing.T, w *browser.Window, c *place) {
 	t.Helper()
 	must.Succeed(t, c.members["a"].Kill())
-	w.Await("it says that it is old", `document.getElementById("freshness").textContent.startsWith("OLD: ") && document.getElementById("freshness").classList.contains("old")`)
+	w.Await("it says that it is old",
+		`document.getElementById("freshness").textContent.startsWith("OLD: ") && document.getElementById("freshness").classList.contains("old")`)
 	w.Picture("old")
 }
 
@@ -261,7 +269,8 @@ func TestAJob(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	w.Go(c.address + "#jobs")
-	w.Await("the graph has two tasks and an edge", `document.querySelectorAll("svg.graph rect").length === 2 && document.querySelectorAll("svg.graph path").length === 1`)
+	w.Await("the graph has two tasks and an edge",
+		`document.querySelectorAll("svg.graph rect").length === 2 && document.querySelectorAll("svg.graph path").length === 1`)
 	w.Picture("job")
 	if said := w.Console(); len(said) > 0 {
 		t.Errorf("the console: %q", said)
@@ -273,18 +282,21 @@ func TestAFlow(t *testing.T) {
 	w := browser.Open(t)
 	c := start(t, 0)
 	c.join(t, "a", true, "--slots", "8", "--allow-tail", c.dir)
-	text := "id: words\ntasks:\n- {name: read, type: files.lines, config: {paths: [" + filepath.Join(c.dir, "text") + "]}}\n" +
+	text := "id: words\ntasks:\n- {name: read, type: files.lines, config: {paths: [" + filepath.Join(c.dir, "text") +
+		"]}}\n" +
 		"- {name: split, type: map, from: read, config: {expr: 'it.split(\" \")', each: true}}\n" +
 		"- {name: long, type: filter, from: split, config: {expr: 'it.size() >= 5'}}\n" +
 		"- {name: keep, type: map, from: long, config: {expr: it}}\n- {name: beside, type: noop, max: 1, every: 1s}\n"
-	for name, text := range map[string]string{"words.yaml": text, "text": "the quick brown fox\njumps over the lazy dog\n"} { // order-free: each by itself
+	for name, text := range map[string]string{"words.yaml": text,
+		"text": "the quick brown fox\njumps over the lazy dog\n"} { // order-free: each by itself
 		must.Succeed(t, os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o640))
 	}
 	if out, err := c.command("job", "submit", "--store", "file:store", "words.yaml").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	w.Go(c.address + "#jobs")
-	w.Await("three words have come to the last task", `document.querySelectorAll("svg.graph path").length === 3 && `+has("svg.graph text", "in 3 · out 0 · pending 0"))
+	w.Await("three words have come to the last task", `document.querySelectorAll("svg.graph path").length === 3 && `+
+		has("svg.graph text", "in 3 · out 0 · pending 0"))
 	w.Picture("flow")
 	if said := w.Console(); len(said) > 0 {
 		t.Errorf("the console: %q", said)
@@ -315,7 +327,8 @@ func TestToken(t *testing.T) {
 		t.Errorf("it shows %q", got)
 	}
 	w.Key("wrong" + kb.Enter)
-	w.Await("it refuses a wrong one", `document.getElementById("login").open && document.getElementById("login-error").textContent !== ""`)
+	w.Await("it refuses a wrong one",
+		`document.getElementById("login").open && document.getElementById("login-error").textContent !== ""`)
 	browser.Ask[bool](w, `(document.getElementById("token").value = "", true)`)
 	w.Key("open-sesame" + kb.Enter)
 	w.Await("it is live", live)
@@ -346,7 +359,8 @@ func large(t testing.TB) cluster.Value {
 		m, _ := v.Member(id)
 		for by := range v.Members() {
 			if v.Successor(by.ID) == id && m.State == cluster.MemberPrepared {
-				apply(cluster.AcceptJoin{Member: id, Incarnation: m.Incarnation, By: by.ID, ByIncarnation: by.Incarnation})
+				apply(cluster.AcceptJoin{Member: id, Incarnation: m.Incarnation, By: by.ID,
+					ByIncarnation: by.Incarnation})
 			}
 		}
 	}
@@ -370,7 +384,8 @@ func TestLarge(t *testing.T) {
 	t.Cleanup(s.Close)
 	w.Go(s.URL + "/#tasks")
 	w.Await("the first are shown", `document.querySelectorAll(".row").length > 10`)
-	t.Logf("the first rows after %.0f ms", browser.Ask[float64](w, `performance.getEntriesByName("first-contentful-paint")[0]?.startTime || 0`))
+	t.Logf("the first rows after %.0f ms",
+		browser.Ask[float64](w, `performance.getEntriesByName("first-contentful-paint")[0]?.startTime || 0`))
 	w.Await("all are known", has("main p", "100,000 tasks"))
 	if n := browser.Ask[int](w, `document.querySelectorAll("*").length`); n > 1000 {
 		t.Errorf("the page has %d elements", n)

@@ -34,18 +34,21 @@ func guarded(t *testing.T, w *browser.Window, members []string, args ...string) 
 
 // go to a view without a reload.
 func view(w *browser.Window, name string) {
-	w.Await("the view "+name, fmt.Sprintf(`(location.hash = %q, document.querySelector('nav a[aria-current]').hash === %q)`, name, "#"+name))
+	w.Await("the view "+name,
+		fmt.Sprintf(`(location.hash = %q, document.querySelector('nav a[aria-current]').hash === %q)`, name, "#"+name))
 }
 
 // press clicks the button of this text.
 func press(w *browser.Window, within, text string) {
-	w.Await("the button "+text, fmt.Sprintf(`(b => b && (b.focus(), b.click(), true))([...document.querySelectorAll(%q)].find(e => e.textContent === %q && !e.disabled))`, within+" button", text))
+	w.Await("the button "+text,
+		fmt.Sprintf(`(b => b && (b.focus(), b.click(), true))([...document.querySelectorAll(%q)].find(e => e.textContent === %q && !e.disabled))`, within+" button", text))
 }
 
 // act asks for an action, answers its question, and waits for what is said of it.
 func act(w *browser.Window, within, label, said string) {
 	press(w, within, label)
-	w.Await("it asks "+label, fmt.Sprintf(`document.querySelector(%q)?.textContent === %q`, within+" .acts .yes", label))
+	w.Await("it asks "+label, fmt.Sprintf(`document.querySelector(%q)?.textContent === %q`, within+" .acts .yes",
+		label))
 	press(w, within, label)
 	w.Await(label+": "+said, has(within+" .said", said))
 }
@@ -79,7 +82,9 @@ func TestProblems(t *testing.T) {
 	c.task(t, "sick", "type: tcp\nevery: 1s\nconfig: {addr: \"127.0.0.1:1\", allow: [127.0.0.0/8]}\n")
 	c.task(t, "gpu", "type: noop\nevery: 1s\nlabels: {gpu: \"yes\"}\n")
 	const rows = `[...document.querySelectorAll("main tbody tr")].map(r => [...r.cells].slice(0, 3).map(c => c.textContent).join(" | "))`
-	w.Await("a malformed file, a failing task and one without an owner are shown", has("main tbody .state", "malformed")+" && "+has("main tbody .state", "failing")+" && "+has("main tbody .state", "waiting"))
+	w.Await("a malformed file, a failing task and one without an owner are shown",
+		has("main tbody .state", "malformed")+" && "+has("main tbody .state", "failing")+" && "+
+			has("main tbody .state", "waiting"))
 	since, rounds := regexp.MustCompile(`since [0-9:]+, `), regexp.MustCompile(`\d+ of \d+ rounds`)
 	plain := func(list []string) string { // a task fails more often from one look to the next
 		text := since.ReplaceAllString(strings.Join(list, "\n"), "")
@@ -94,21 +99,25 @@ func TestProblems(t *testing.T) {
 	if len(want) != 3 {
 		t.Errorf("rota status has %q", want)
 	}
-	if empty := browser.Ask[int](w, `[...document.querySelectorAll("main tbody td.try")].filter(e => e.textContent === "").length`); empty > 0 {
+	if empty := browser.Ask[int](w,
+		`[...document.querySelectorAll("main tbody td.try")].filter(e => e.textContent === "").length`); empty > 0 {
 		t.Errorf("%d problems without what to do", empty)
 	}
 	w.Picture("problems")
 	fits(t, w, "problems")
 
 	press(w, "main", "State")
-	w.Await("they are sorted by state", `document.querySelector("th[aria-sort=ascending]") && document.querySelector("main tbody .state").textContent === "failing"`)
+	w.Await("they are sorted by state",
+		`document.querySelector("th[aria-sort=ascending]") && document.querySelector("main tbody .state").textContent === "failing"`)
 	press(w, "main", "State")
-	w.Await("they are sorted the other way", `document.querySelector("th[aria-sort=descending]") && document.querySelector("main tbody .state").textContent === "waiting"`)
+	w.Await("they are sorted the other way",
+		`document.querySelector("th[aria-sort=descending]") && document.querySelector("main tbody .state").textContent === "waiting"`)
 
 	press(w, "main", "never")
 	w.Await("its explanation is shown", has("#detail h2", "never")+" && "+has("#detail dd", "evry"))
 	w.Key(kb.Escape)
-	w.Await("the focus is back on it", `document.getElementById("detail").hidden && document.activeElement.textContent === "never"`)
+	w.Await("the focus is back on it",
+		`document.getElementById("detail").hidden && document.activeElement.textContent === "never"`)
 	must.Succeed(t, os.Rename(filepath.Join(c.dir, "store"), filepath.Join(c.dir, "elsewhere")))
 	w.Await("the store is away", has("main [role=alert]", "the store does not answer"))
 	w.Picture("store-away")
@@ -130,10 +139,12 @@ func TestActionsOfJobs(t *testing.T) {
 			return err == nil && strings.HasPrefix(string(out), task+" is "+want)
 		})
 	}
-	c.submit(t, "luck", fmt.Sprintf("type: command\nconfig: {argv: [%q]}\nretry: {min: 50ms, max: 50ms, attempts: 2}\n", program), "--allow-exec", program)
+	c.submit(t, "luck", fmt.Sprintf("type: command\nconfig: {argv: [%q]}\nretry: {min: 50ms, max: 50ms, attempts: 2}\n",
+		program), "--allow-exec", program)
 	state("luck", "parked")
 	view(w, "tasks")
-	w.Await("it is listed as parked", `(r => r && (r.click(), true))([...document.querySelectorAll('.row[data-name="luck"]')].find(r => r.textContent.includes("parked")))`)
+	w.Await("it is listed as parked",
+		`(r => r && (r.click(), true))([...document.querySelectorAll('.row[data-name="luck"]')].find(r => r.textContent.includes("parked")))`)
 	must.Succeed(t, os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o750))
 	act(w, "#detail", "Try again", "done: unpark-partition luck")
 	state("luck", "running")
@@ -155,13 +166,16 @@ func TestDeadLetters(t *testing.T) {
 	w, dir := browser.Open(t), t.TempDir()
 	c := guarded(t, w, []string{"a"}, "--slots", "8", "--allow-tail", dir)
 	must.Succeed(t, os.WriteFile(filepath.Join(dir, "text"), []byte("7\nnone\n"), 0o640))
-	c.submit(t, "sums", "tasks:\n- {name: read, type: files.lines, config: {paths: ["+filepath.Join(dir, "text")+"]}}\n"+
+	c.submit(t, "sums", "tasks:\n- {name: read, type: files.lines, config: {paths: ["+filepath.Join(dir, "text")+
+		"]}}\n"+
 		"- {name: sum, type: map, from: read, config: {expr: 'string(int(it) + 1)'}}\n- {name: keep, type: map, from: sum, config: {expr: it}}\n"+
 		"- {name: beside, type: noop, max: 1, every: 1s}\n")
-	w.Await("the problem leads to the job", `(b => b && (b.click(), true))([...document.querySelectorAll("main tbody tr")].find(r => r.textContent.includes("1 dead letters"))?.querySelector("button"))`)
+	w.Await("the problem leads to the job",
+		`(b => b && (b.click(), true))([...document.querySelectorAll("main tbody tr")].find(r => r.textContent.includes("1 dead letters"))?.querySelector("button"))`)
 	act(w, "main", "Drop dead letters", "done: drop-dead sums: 1")
 	c.journaled(t, "drop-dead sums: 1")
-	w.Await("nothing is left to do", `![...document.querySelectorAll("main .acts button")].some(b => b.textContent.includes("dead"))`)
+	w.Await("nothing is left to do",
+		`![...document.querySelectorAll("main .acts button")].some(b => b.textContent.includes("dead"))`)
 	view(w, "problems")
 	w.Await("the problem is gone", `!`+has("main tbody", "dead letters"))
 }
@@ -174,7 +188,8 @@ func TestActions(t *testing.T) {
 	c.task(t, "filed", "type: noop\nevery: 1s\n")
 	open := func(task string) {
 		view(w, "tasks")
-		w.Await("the task "+task, fmt.Sprintf(`(r => r && (r.click(), true))(document.querySelector('.row[data-name=%q]'))`, task))
+		w.Await("the task "+task,
+			fmt.Sprintf(`(r => r && (r.click(), true))(document.querySelector('.row[data-name=%q]'))`, task))
 		w.Await("it is explained", has("#detail h2", task)+` && document.querySelector("#detail dl")`)
 	}
 	state := func(task, want string) {
@@ -215,22 +230,30 @@ func TestEvictInTheBrowser(t *testing.T) {
 		})
 	}
 	onB := regexp.MustCompile(`(?m)^loop.* b( |$)`)
-	tasks("a and b run them", func(list string) bool { return strings.Count(list, "running") == 6 && onB.MatchString(list) })
+	tasks("a and b run them", func(list string) bool {
+		return strings.Count(list, "running") == 6 &&
+			onB.MatchString(list)
+	})
 	must.Succeed(t, c.members["b"].Signal(syscall.SIGTERM))
 	tasks("some wait for b", func(list string) bool { return strings.Contains(list, "held") })
 	view(w, "problems")
 	w.Await("it says what to do", has("main tbody", "rota member evict b"))
 	view(w, "members")
-	w.Await("b can be asked about", `(b => b && (b.focus(), b.click(), true))(document.querySelector('[data-member="b"] button'))`)
+	w.Await("b can be asked about",
+		`(b => b && (b.focus(), b.click(), true))(document.querySelector('[data-member="b"] button'))`)
 	act(w, "#detail", "Evict b", "done: evict-member b")
-	tasks("a runs them all", func(list string) bool { return strings.Count(list, "running") == 6 && !onB.MatchString(list) })
+	tasks("a runs them all", func(list string) bool {
+		return strings.Count(list, "running") == 6 &&
+			!onB.MatchString(list)
+	})
 	c.journaled(t, "evict-member b")
 }
 
 func (c *place) submit(t *testing.T, name, text string, args ...string) {
 	t.Helper()
 	must.Succeed(t, os.WriteFile(filepath.Join(c.dir, name+".yaml"), []byte(text), 0o640))
-	if out, err := c.command(append([]string{"job", "submit", "--store", "file:store", name + ".yaml"}, args...)...).CombinedOutput(); err != nil {
+	if out, err := c.command(append([]string{"job", "submit", "--store", "file:store", name + ".yaml"},
+		args...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
@@ -253,7 +276,8 @@ func runTasks(t *testing.T, w *browser.Window, c *place, open func(string), stat
 	press(w, "#detail", "Pause loop")
 	w.Picture("question")
 	w.Key(kb.Escape)
-	w.Await("the question is gone, the pane is not", `!document.querySelector("#detail .yes") && !document.getElementById("detail").hidden`)
+	w.Await("the question is gone, the pane is not",
+		`!document.querySelector("#detail .yes") && !document.getElementById("detail").hidden`)
 	act(w, "#detail", "Pause loop", "done: pause")
 	state("loop", "paused")
 	w.Await("the pane follows", has("#detail dd", "paused"))
@@ -281,7 +305,8 @@ func moveMembers(t *testing.T, w *browser.Window, c *place) {
 		})
 	}
 	view(w, "members")
-	w.Await("b can be asked about", `(b => b && (b.focus(), b.click(), true))(document.querySelector('[data-member="b"] button'))`)
+	w.Await("b can be asked about",
+		`(b => b && (b.focus(), b.click(), true))(document.querySelector('[data-member="b"] button'))`)
 	act(w, "#detail", "Drain b", "done: drain")
 	members("draining")
 	w.Await("the column says so", has(`[data-member="b"] h2`, "draining"))
@@ -292,13 +317,15 @@ func moveMembers(t *testing.T, w *browser.Window, c *place) {
 	w.Await("the focus is back", `document.activeElement.dataset.focus === "member b"`)
 	rebalance := `[...document.querySelectorAll("#view button")].some(b => b.textContent === "Rebalance")`
 	w.Await("the load is even by itself", "!"+rebalance)
-	if out, err := c.command("cluster", "set", "--move-budget", "0", "--store", "file:store").CombinedOutput(); err != nil {
+	if out, err := c.command("cluster", "set", "--move-budget", "0", "--store",
+		"file:store").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	w.Await("nothing moves by itself", rebalance)
 	act(w, "#view", "Rebalance", "done: rebalance")
 	c.journaled(t, "rebalance")
-	w.Await("b can be asked about", `(b => b && (b.focus(), b.click(), true))(document.querySelector('[data-member="b"] button'))`)
+	w.Await("b can be asked about",
+		`(b => b && (b.focus(), b.click(), true))(document.querySelector('[data-member="b"] button'))`)
 	act(w, "#detail", "Evict b", "done: evict-member b")
 	w.Await("b is gone", `!document.querySelector('[data-member="b"]')`)
 	w.Await("the pane says so", has("#detail", "b is no member any more."))

@@ -50,7 +50,8 @@ func (c *changing) apply(t *testing.T, command cluster.Command) {
 	t.Helper()
 	v := *c.value.Load()
 	at := v.Index() + 1
-	next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 2000, Commands: []cluster.Command{command}})
+	next, done := v.Apply(cluster.Entry{Index: at, Writer: "w", Seq: uint64(at), AtMS: 2000,
+		Commands: []cluster.Command{command}})
 	if !done.Results[0].Accepted {
 		t.Fatal(done.Results[0].Reason)
 	}
@@ -63,9 +64,14 @@ func TestSpeedOfThePage(t *testing.T) {
 	c := serveLarge(t)
 	w.Go(c.url + "/#tasks")
 	w.Await("the first rows are shown", `document.querySelectorAll(".row").length > 10`)
-	judge(t, "first rows of 100,000 tasks", time.Duration(browser.Ask[float64](w, `performance.now()`)*float64(time.Millisecond)), time.Second)
-	judge(t, "first contentful paint", time.Duration(browser.Ask[float64](w, `performance.getEntriesByName("first-contentful-paint")[0]?.startTime || 0`)*float64(time.Millisecond)), time.Second)
-	w.Await("all are known", has("main p", "100,000 tasks")+` && !document.getElementById("summary").textContent.includes("loading")`)
+	judge(t, "first rows of 100,000 tasks",
+		time.Duration(browser.Ask[float64](w, `performance.now()`)*float64(time.Millisecond)), time.Second)
+	judge(t, "first contentful paint",
+		time.Duration(browser.Ask[float64](w,
+			`performance.getEntriesByName("first-contentful-paint")[0]?.startTime || 0`)*float64(time.Millisecond)),
+		time.Second)
+	w.Await("all are known", has("main p", "100,000 tasks")+
+		` && !document.getElementById("summary").textContent.includes("loading")`)
 	t.Logf("all 100,000 known after %.0f ms", browser.Ask[float64](w, `performance.now()`))
 	began := time.Now()
 	c.apply(t, cluster.SubmitJob{Job: "a-new-one", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
@@ -104,7 +110,8 @@ func TestManyPages(t *testing.T) {
 		next(s, "begin")
 	}
 	for range 20 { // other values, that streams hold on to
-		c.apply(t, cluster.SubmitJob{Job: cluster.JobID("x" + time.Now().Format("150405.000000000")), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+		c.apply(t, cluster.SubmitJob{Job: cluster.JobID("x" + time.Now().Format("150405.000000000")),
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
 	}
 	for _, s := range streams {
 		next(s, "changed")

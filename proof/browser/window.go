@@ -34,8 +34,10 @@ func Open(t testing.TB) *Window {
 	program, err := find()
 	child.Require(t, "Chromium", err)
 	options := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(processtest.Patience), chromedp.WindowSize(1280, 800),
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.NoDefaultBrowserCheck,
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(processtest.Patience),
+		chromedp.WindowSize(1280, 800),
 	}
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
@@ -99,7 +101,8 @@ func (w *Window) Key(keys string) {
 func (w *Window) Screen(width, height int64, scheme string) {
 	w.t.Helper()
 	w.do(chromedp.EmulateViewport(width, height))
-	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+		Value: scheme}}}
 	if _, err := chromedp.Call(w.ctx, emulation.SetEmulatedMedia, media); err != nil {
 		w.t.Fatal(err)
 	}

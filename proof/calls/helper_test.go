@@ -17,7 +17,8 @@ import (
 // join starts a member in this process.
 func join(t *testing.T, s rota.Store, name string, slots int64, functions ...rota.Function) {
 	t.Helper()
-	m, err := rota.Join(t.Context(), rota.Config{Member: name, Store: s, TTL: longTTL, Slots: slots, Functions: functions, DrainTimeout: time.Second})
+	m, err := rota.Join(t.Context(), rota.Config{Member: name, Store: s, TTL: longTTL, Slots: slots,
+		Functions: functions, DrainTimeout: time.Second})
 	must.Succeed(t, err)
 	t.Cleanup(func() {
 		if err := m.Leave(context.Background()); err != nil {

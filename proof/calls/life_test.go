@@ -117,8 +117,10 @@ func TestAttemptsThatAreLostCount(t *testing.T) {
 	}
 	ran := make(chan rota.Failure, 8)
 	s := openFile(t, dir)
-	join(t, s, "late", 2, rota.NewFunc("fallen", func(_ context.Context, f rota.Failure) (int, error) { ran <- f; return 0, nil }))
-	if f := receive(t, "the handler runs", ran); f.Call != call.ID() || f.Function != "hold" || f.Attempts != 2 || !strings.Contains(string(f.Arg), `"Name":"x"`) {
+	join(t, s, "late", 2, rota.NewFunc("fallen",
+		func(_ context.Context, f rota.Failure) (int, error) { ran <- f; return 0, nil }))
+	if f := receive(t, "the handler runs", ran); f.Call != call.ID() || f.Function != "hold" || f.Attempts != 2 ||
+		!strings.Contains(string(f.Arg), `"Name":"x"`) {
 		t.Errorf("it got %+v", f)
 	}
 	await(t, "the handler is done", func() bool {

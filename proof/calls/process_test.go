@@ -58,7 +58,8 @@ func runChild(text string) error {
 		return err
 	}
 	defer s.Close()
-	m, err := rota.Join(ctx, rota.Config{Member: c.Name, Store: s, TTL: c.TTL, Slots: c.Slots, Functions: functions(c.Dir, c.Name)})
+	m, err := rota.Join(ctx, rota.Config{Member: c.Name, Store: s, TTL: c.TTL, Slots: c.Slots,
+		Functions: functions(c.Dir, c.Name)})
 	if err != nil {
 		return err
 	}

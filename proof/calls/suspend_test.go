@@ -16,7 +16,8 @@ func suspend(t *testing.T, dir string, p *process) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	must.Succeed(t, processes.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, "queue.lock"), filepath.Join(dir, "turn.lock")))
+	must.Succeed(t, processes.StopOutside(ctx, p.cmd.Process.Pid, filepath.Join(dir, "queue.lock"),
+		filepath.Join(dir, "turn.lock")))
 }
 
 // judge looks at what the runs of one call have written, in its order: a token that is smaller than one before it comes

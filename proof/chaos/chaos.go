@@ -52,7 +52,8 @@ func playKills(ctx context.Context, p *command) error {
 
 // withMembers adds the flags of members and the store on which they meet, reads all flags, builds rota and starts a
 // server where they are needed, and plays. That this machine has no such server is said, and no error.
-func (p *command) withMembers(ctx context.Context, o *chaos.Options, ttl time.Duration, fine func() bool, play func() error) (err error) {
+func (p *command) withMembers(ctx context.Context, o *chaos.Options, ttl time.Duration, fine func() bool,
+	play func() error) (err error) {
 	p.Uint64Var(&o.Seed, "seed", 1, "of what is done, and to whom")
 	p.StringVar(&o.Protocol, "protocol", "", "how the members agree; default: that of rota")
 	p.DurationVar(&o.TTL, "ttl", 0, "TTL of the members; default "+ttl.String())
@@ -60,7 +61,10 @@ func (p *command) withMembers(ctx context.Context, o *chaos.Options, ttl time.Du
 	p.StringVar(&o.Binary, "binary", "", "path of rota; default: it is built")
 	p.StringVar(&o.Dir, "dir", "", "an empty or new directory where everything goes; default a temporary one")
 	store := p.String("store", "file", "kind of the store: file, "+strings.Join(server.All(), ", "))
-	if err := p.parse(func() bool { return slices.Contains(append(server.All(), "file"), *store) && (fine == nil || fine()) }); err != nil {
+	if err := p.parse(func() bool {
+		return slices.Contains(append(server.All(), "file"), *store) &&
+			(fine == nil || fine())
+	}); err != nil {
 		return err
 	}
 	o.Out = p.people()

@@ -86,7 +86,8 @@ func (p *command) parse(fine func() bool) error {
 		return flag.ErrHelp
 	}
 	if p.NArg() > 0 || fine != nil && !fine() {
-		fmt.Fprintf(p.stderr, "%s: unknown argument %q, or a flag out of its bounds\ntry: %s --help\n", p.Name(), p.Arg(0), p.Name())
+		fmt.Fprintf(p.stderr, "%s: unknown argument %q, or a flag out of its bounds\ntry: %s --help\n", p.Name(),
+			p.Arg(0), p.Name())
 		return flag.ErrHelp
 	}
 	return nil
@@ -126,7 +127,8 @@ func playMutants(ctx context.Context, p *command) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.people(), "%d mutants, %d killed, survived: %q, not done: %q · %.1f s\n", r.Mutants, r.Killed, r.Survived, r.NotDone, r.Seconds)
+	fmt.Fprintf(p.people(), "%d mutants, %d killed, survived: %q, not done: %q · %.1f s\n", r.Mutants, r.Killed,
+		r.Survived, r.NotDone, r.Seconds)
 	return p.tell(r, r.OK)
 }
 
@@ -152,7 +154,8 @@ func playPowercut(ctx context.Context, p *command) error {
 		fmt.Fprintf(p.stderr, "\nNOTHING WAS SHOWN: no file system's power can be cut on this machine: %q\n", r.NotDone)
 	} else {
 		fmt.Fprintf(o.Out, "%d cuts on %v, %d new stores: %d acknowledged, %d segments found, %d lost, %d faults · control without sync: %d of %d lost · not done: %q · %.1f s\n",
-			r.Cuts, r.FS, r.Stores, r.Acked, r.Segments, r.Lost, len(r.Faults), r.Control.Lost, r.Control.Acked, r.NotDone, r.Seconds)
+			r.Cuts, r.FS, r.Stores, r.Acked, r.Segments, r.Lost, len(r.Faults), r.Control.Lost, r.Control.Acked,
+			r.NotDone, r.Seconds)
 	}
 	return p.tell(r, r.OK || !r.Possible)
 }

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 func TestPowercut(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), []string{"powercut", "--cuts", "4", "--dir", filepath.Join(t.TempDir(), "disks"), "--json"}, &stdout, &stderr)
+	code := run(t.Context(), []string{"powercut", "--cuts", "4", "--dir", filepath.Join(t.TempDir(), "disks"),
+		"--json"}, &stdout, &stderr)
 	var r powercut.Report
 	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
 		t.Fatalf("exit %d, %v: %s%s", code, err, stdout.String(), stderr.String())
@@ -49,7 +50,8 @@ func TestChaos(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "play")
-	code := run(t.Context(), []string{"--events", "15", "--seed", "3", "--ttl", "2s", "--dir", dir, "--json"}, &stdout, &stderr)
+	code := run(t.Context(), []string{"--events", "15", "--seed", "3", "--ttl", "2s", "--dir", dir, "--json"}, &stdout,
+		&stderr)
 	var r chaos.Report
 	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
 		t.Fatalf("exit %d, %v: %s%s", code, err, stdout.String(), stderr.String())
@@ -84,14 +86,17 @@ func TestKills(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--events", "many"}, {"--store", "nosuch"}, {"now"}, {"--help"}, {"powercut", "now"}, {"powercut", "--help"}, {"mutants", "now"}, {"kills", "now"}, {"kills", "--times", "0"}, {writerCommand}} {
+	for _, args := range [][]string{{"--events", "many"}, {"--store", "nosuch"}, {"now"}, {"--help"},
+		{"powercut", "now"}, {"powercut", "--help"}, {"mutants", "now"}, {"kills", "now"}, {"kills", "--times", "0"},
+		{writerCommand}} {
 		var stderr bytes.Buffer
 		if code := run(t.Context(), args, &stderr, &stderr); code != 2 || stderr.Len() == 0 {
 			t.Errorf("%v: exit %d, %q", args, code, stderr.String())
 		}
 	}
 	var stderr bytes.Buffer
-	if code := run(t.Context(), []string{"--binary", "x", "--only", "earthquake"}, &stderr, &stderr); code != 1 || !strings.Contains(stderr.String(), "earthquake") {
+	if code := run(t.Context(), []string{"--binary", "x", "--only", "earthquake"}, &stderr, &stderr); code != 1 ||
+		!strings.Contains(stderr.String(), "earthquake") {
 		t.Errorf("exit %d, %q", code, stderr.String())
 	}
 }

@@ -24,7 +24,8 @@ func TestCallsOnServers(t *testing.T) {
 			return s
 		}
 		for _, name := range []string{"a", "b"} {
-			m, err := rota.Join(ctx, rota.Config{Member: name, Store: open(), TTL: 10 * time.Second, Slots: 16, Functions: []rota.Function{double}})
+			m, err := rota.Join(ctx, rota.Config{Member: name, Store: open(), TTL: 10 * time.Second, Slots: 16,
+				Functions: []rota.Function{double}})
 			must.Succeed(t, err)
 			defer m.Leave(context.WithoutCancel(ctx))
 		}

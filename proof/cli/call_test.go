@@ -27,14 +27,17 @@ func TestCallPing(t *testing.T) {
 	p.joined("idle")
 	p.says("function call ping", exitFailed, "none has any", "try: rota run --slots")
 	id, stderr, code := p.rota("function", "call", "ping", "--arg", `{"text":"later"}`, "--detach", "--store", p.store)
-	if id = strings.TrimSpace(id); code != exitOK || id == "" || !strings.Contains(stderr, "no member has the function ping now") || !strings.Contains(stderr, "rota function wait "+id) {
+	if id = strings.TrimSpace(id); code != exitOK || id == "" ||
+		!strings.Contains(stderr, "no member has the function ping now") ||
+		!strings.Contains(stderr, "rota function wait "+id) {
 		t.Fatalf("detached: exit %d, %q, %s", code, id, stderr)
 	}
 	doomed := strings.TrimSpace(p.says("function call nothing --detach", exitOK))
 	p.start("m1", "tasks", "--slots", "2")
 	out, stderr, code := p.rota("function", "wait", id, "--store", p.store)
 	var answer pong
-	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != exitOK || answer.Member != "m1" || answer.Text != "later" || answer.Version != p.version() || answer.AtMS == 0 {
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != exitOK || answer.Member != "m1" ||
+		answer.Text != "later" || answer.Version != p.version() || answer.AtMS == 0 {
 		t.Errorf("attached: exit %d, %s, %s", code, out, stderr)
 	}
 	p.says("function wait "+id, exitFailed, "collected")
@@ -47,7 +50,8 @@ func TestCallPing(t *testing.T) {
 		t.Errorf("cancelled: %s", out)
 	}
 	out = p.says("function call ping --arg 7 -o json", exitFailed)
-	if err := json.Unmarshal([]byte(out), &c); err != nil || c.State != "failed" || c.Attempts != 1 || !strings.Contains(c.Error, "decode the argument") {
+	if err := json.Unmarshal([]byte(out), &c); err != nil || c.State != "failed" || c.Attempts != 1 ||
+		!strings.Contains(c.Error, "decode the argument") {
 		t.Errorf("bad argument: %s", out)
 	}
 }

@@ -25,7 +25,8 @@ func TestCompletionInBash(t *testing.T) {
 		t.Skip("bash is not here")
 	}
 	for line, want := range map[string]string{
-		"rota member dr": "drain", "rota run --proto": "--protocol", "rota run --protocol le": "lease leader", "rota task list --state pa": "parked paused", "rota store c": "check",
+		"rota member dr": "drain", "rota run --proto": "--protocol", "rota run --protocol le": "lease leader",
+		"rota task list --state pa": "parked paused", "rota store c": "check",
 	} {
 		fields := strings.Fields(line)
 		script := words + `source <("$ROTA" completion bash); rota() { "$ROTA" "$@"; }; COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9; COMP_KEY=9; __start_rota; printf '%s\n' "${COMPREPLY[@]}"`
@@ -77,7 +78,8 @@ func TestManualIsRead(t *testing.T) {
 		t.Skip("groff is not here")
 	}
 	for _, name := range []string{"", "run", "store check"} {
-		page, err := exec.Command(filepath.Join(programs, "rota"), append([]string{"man"}, strings.Fields(name)...)...).Output()
+		page, err := exec.Command(filepath.Join(programs, "rota"),
+			append([]string{"man"}, strings.Fields(name)...)...).Output()
 		must.Succeed(t, err)
 		cmd := exec.Command(groff, "-man", "-ww", "-Tutf8", "-z")
 		cmd.Stdin = strings.NewReader(string(page))

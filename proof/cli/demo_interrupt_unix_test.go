@@ -32,7 +32,8 @@ func TestAnInterruptedDemoOnAServer(t *testing.T) {
 	}
 	for _, log := range logs {
 		name := strings.TrimSuffix(filepath.Base(log), ".log")
-		if text, err := os.ReadFile(log); err != nil || !strings.HasSuffix(strings.TrimSpace(string(text)), name+" left gracefully") {
+		if text, err := os.ReadFile(log); err != nil ||
+			!strings.HasSuffix(strings.TrimSpace(string(text)), name+" left gracefully") {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 	}

@@ -54,7 +54,8 @@ func (p *place) demo(args ...string) {
 		r, stderr := p.play(args...)
 		w.Close()
 		p.t.Log(r) // its bounds of time are for a machine that does nothing else; here those without a clock count
-		switch good := r.Tasks == 12 && r.Members == 3 && r.Overlaps == 0 && r.Lost == 0 && r.Moves == r.FewestMoves && r.Moves > 0; {
+		switch good := r.Tasks == 12 && r.Members == 3 && r.Overlaps == 0 && r.Lost == 0 && r.Moves == r.FewestMoves &&
+			r.Moves > 0; {
 		case good:
 			return
 		case w.Longest() < starved || tries == 5:
@@ -103,7 +104,8 @@ func TestDemoServerFails(t *testing.T) {
 	cmd := p.command("demo", "--store", "etcd:")
 	cmd.Env = append(cmd.Env, "ROTA_DEMO_SERVER="+filepath.Join(p.dir, "fails"))
 	out, errs, code := p.run(cmd)
-	if code != exitFailed || out != "" || !strings.Contains(errs, "start a server of etcd") || !strings.Contains(errs, "no room") {
+	if code != exitFailed || out != "" || !strings.Contains(errs, "start a server of etcd") ||
+		!strings.Contains(errs, "no room") {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
 	left, err := filepath.Glob(filepath.Join(p.dir, "rota-demo-*"))

@@ -63,7 +63,8 @@ func takenOverWithin(store string) time.Duration {
 
 func killed(p *place, store string) {
 	p.write("script.sh", script)
-	p.task("script.yaml", "type: command\nstay: false\nconfig: {argv: [/bin/sh, '"+filepath.Join(p.dir, "script.sh")+"'], dir: '"+p.dir+"'}\n")
+	p.task("script.yaml", "type: command\nstay: false\nconfig: {argv: [/bin/sh, '"+filepath.Join(p.dir, "script.sh")+
+		"'], dir: '"+p.dir+"'}\n")
 	for i := range 3 {
 		p.task(fmt.Sprintf("t%d.yaml", i), "type: noop\nevery: 1s\n")
 	}
@@ -81,7 +82,8 @@ func killed(p *place, store string) {
 	}
 	slices.Sort(with)
 	slices.Sort(without)
-	p.t.Logf("%s, TTL %v: taken over after %v to %v, median %v of %d; with the guardian killed before: %v to %v", store, killTTL(),
+	p.t.Logf("%s, TTL %v: taken over after %v to %v, median %v of %d; with the guardian killed before: %v to %v", store,
+		killTTL(),
 		with[0], with[len(with)-1], with[len(with)/2], len(with), without[0], without[len(without)-1])
 	if most, bound := with[len(with)-1], takenOverWithin(store); most > bound {
 		p.t.Errorf("taken over after %v, want %v at most", most, bound)
@@ -105,7 +107,8 @@ type guarded struct {
 func (g *guarded) begin(name string) {
 	g.t.Helper()
 	g.starts[name]++
-	g.members[name] = g.start(name, "--ttl", killTTL().String(), "--allow-exec", "/bin/sh", "--witness", g.witness(name), "tasks")
+	g.members[name] = g.start(name, "--ttl", killTTL().String(), "--allow-exec", "/bin/sh", "--witness",
+		g.witness(name), "tasks")
 }
 
 func (g *guarded) witness(name string) string {

@@ -51,7 +51,8 @@ func (p *place) items(name string, n int) {
 	var b strings.Builder
 	fmt.Fprint(&b, "tasks:\n")
 	for i, task := range []string{"first", "second"} {
-		fmt.Fprintf(&b, "- name: %s\n  type: witness-items\n  config: {path: %q, items: %d}\n", task, filepath.Join(p.dir, task), n)
+		fmt.Fprintf(&b, "- name: %s\n  type: witness-items\n  config: {path: %q, items: %d}\n", task,
+			filepath.Join(p.dir, task), n)
 		if i > 0 {
 			fmt.Fprint(&b, "  after: first\n")
 		}
@@ -64,7 +65,8 @@ func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
 	p.items("etl.yaml", 3)
 	p.start("a", "--slots", "1", "--dev-types", "tasks")
 	p.joined("a")
-	out, stderr, code := p.rota("job", "submit", "etl.yaml", "--type", "witness-items", "--store", "file:store", "--wait", "-o", "json")
+	out, stderr, code := p.rota("job", "submit", "etl.yaml", "--type", "witness-items", "--store", "file:store",
+		"--wait", "-o", "json")
 	var s struct {
 		Accepted bool     `json:"accepted"`
 		Known    bool     `json:"known"`
@@ -73,7 +75,8 @@ func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &s); err != nil || code != exitOK {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, stderr)
 	}
-	if !s.Accepted || s.Known || s.Job.State != "completed" || !slices.Equal(taskStates(s.Job), []string{"done", "done"}) {
+	if !s.Accepted || s.Known || s.Job.State != "completed" ||
+		!slices.Equal(taskStates(s.Job), []string{"done", "done"}) {
 		t.Errorf("got %+v", s)
 	}
 	first, second := p.firstLine("first"), p.firstLine("second")
@@ -82,7 +85,8 @@ func TestAJobRunsItsTasksOneAfterAnother(t *testing.T) {
 	}
 	p.tells("job submit etl.yaml --type witness-items", "completed already")
 	p.items("long.yaml", 250) // goes on for as long as a busy machine may take to look
-	p.tells("job submit long.yaml --type witness-items --id again --wait", "again is submitted: 2 tasks", "first            running on 1 slot",
+	p.tells("job submit long.yaml --type witness-items --id again --wait", "again is submitted: 2 tasks",
+		"first            running on 1 slot",
 		"waiting: it starts when what it comes after is finished: first", "completed, 2 of 2 tasks done")
 	p.says("job list", exitOK, "JOB", "etl", "again", "completed", "2/2")
 	p.says("job show etl --follow", exitOK, "completed, 2 of 2 tasks done")

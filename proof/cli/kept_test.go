@@ -23,7 +23,8 @@ func TestAStartWithoutAServer(t *testing.T) {
 	p.task("on.yaml", "type: noop\nevery: 1s\non_store_loss: keep\n")
 	p.task("off.yaml", "type: noop\nevery: 1s\n")
 	start := func(witness string) *running {
-		return p.start("a", "--protocol", "leader", "--ttl", "2s", "--state-dir", "state", "--witness", witness, "tasks")
+		return p.start("a", "--protocol", "leader", "--ttl", "2s", "--state-dir", "state", "--witness", witness,
+			"tasks")
 	}
 	a := start("first.witness")
 	p.awaitShares(2, "a:2")
@@ -34,16 +35,19 @@ func TestAStartWithoutAServer(t *testing.T) {
 			return false
 		}
 		text, err := os.ReadFile(files[0])
-		return err == nil && strings.Contains(string(text), `"Partition": "on"`) && !strings.Contains(string(text), `"Partition": "off"`)
+		return err == nil && strings.Contains(string(text), `"Partition": "on"`) &&
+			!strings.Contains(string(text), `"Partition": "off"`)
 	})
 	a.signal(syscall.SIGKILL)
 	a.end()
 	must.Succeed(t, s.Kill())
 	a = start("second.witness")
 	await(t, "it says what it does", func() bool {
-		return strings.Contains(a.Stdout.String()+a.Stderr.String(), "waits for the store") && strings.Contains(a.Stdout.String()+a.Stderr.String(), "1 task with on_store_loss: keep")
+		return strings.Contains(a.Stdout.String()+a.Stderr.String(), "waits for the store") &&
+			strings.Contains(a.Stdout.String()+a.Stderr.String(), "1 task with on_store_loss: keep")
 	})
-	await(t, "the one that keeps runs", func() bool { return strings.Join(started(t, p, "second.witness"), " ") == "on" })
+	await(t, "the one that keeps runs",
+		func() bool { return strings.Join(started(t, p, "second.witness"), " ") == "on" })
 	must.Succeed(t, s.Restart(ctx))
 	p.awaitShares(2, "a:2")
 	await(t, "both run again", func() bool { return p.runs("second.witness") == 2 })

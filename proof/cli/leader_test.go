@@ -18,7 +18,8 @@ func zkShell(t *testing.T, address string, command ...string) string {
 	t.Helper()
 	java, lib, err := zookeeper.Parts(t.Context())
 	must.Succeed(t, err)
-	args := append([]string{"-cp", lib + "/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "org.apache.zookeeper.ZooKeeperMain", "-server", address}, command...)
+	args := append([]string{"-cp", lib + "/*", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+		"org.apache.zookeeper.ZooKeeperMain", "-server", address}, command...)
 	out, err := exec.CommandContext(t.Context(), java, args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
@@ -51,7 +52,8 @@ func shown(t *testing.T) (commands []string, prints map[string]string) {
 // alike hides what is another one each time: names of lives, writes and starts, times, indexes.
 func alike(s string) string {
 	for _, r := range [][2]string{
-		{`(?m)^[0-9a-v]{16}$`, "LIFE"}, {`(?m)^[A-Z2-7]{16}(\.[0-9]+)+$`, "WRITE"}, {`[0-9a-f]{16}-[0-9]+`, "START"}, {`"(at_ms|token|index|incarnation)":[0-9]+`, "NUMBER"},
+		{`(?m)^[0-9a-v]{16}$`, "LIFE"}, {`(?m)^[A-Z2-7]{16}(\.[0-9]+)+$`, "WRITE"}, {`[0-9a-f]{16}-[0-9]+`, "START"},
+		{`"(at_ms|token|index|incarnation)":[0-9]+`, "NUMBER"},
 	} {
 		s = regexp.MustCompile(r[0]).ReplaceAllString(s, r[1])
 	}
@@ -84,14 +86,16 @@ func TestTheLeaderInZooKeepersShell(t *testing.T) {
 		}
 	}
 	for _, c := range [][]string{
-		{"set", "/rota/rows/+d+leader/holder", "hello"}, {"create", "/rota/rows/+d+assign+web-1/mine", "hello"}, {"set", "/rota/rows/+d+assign+web-2/t00", `{"format":9}`},
+		{"set", "/rota/rows/+d+leader/holder", "hello"}, {"create", "/rota/rows/+d+assign+web-1/mine", "hello"},
+		{"set", "/rota/rows/+d+assign+web-2/t00", `{"format":9}`},
 		{"create", "/rota/rows/+d+plan+me"}, {"create", "/rota/rows/+d+plan+me/000000000001", "{}"},
 	} {
 		zkShell(t, address, c...)
 	}
 	await(t, "the journal has them with their paths", func() bool {
 		out, _, _ := p.rota("events", "--store", p.store)
-		return containsAll(out, []string{"document leader/holder: ", "document assign/web-1/mine: ", "document assign/web-2/t00: it has format 9", "document plan/me/000000000001: "})
+		return containsAll(out, []string{"document leader/holder: ", "document assign/web-1/mine: ",
+			"document assign/web-2/t00: it has format 9", "document plan/me/000000000001: "})
 	})
 	p.noops(6)
 	p.awaitShares(6, "web-1:3 web-2:3")

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	if server.Child() {
 		return
 	}
-	code := processtest.Main(m, &programs, "github.com/rota-run/rota/cmd/rota", "github.com/rota-run/rota/proof/demoserver")
+	code := processtest.Main(m, &programs, "github.com/rota-run/rota/cmd/rota",
+		"github.com/rota-run/rota/proof/demoserver")
 	stopServers()
 	os.Exit(code)
 }
@@ -143,7 +144,8 @@ type running struct {
 // gives another one.
 func (p *place) start(name string, args ...string) *running {
 	p.t.Helper()
-	cmd := p.command(append([]string{"run", "--store", p.store, "--member", name, "--listen", "none", "--ttl", "30s"}, args...)...)
+	cmd := p.command(append([]string{"run", "--store", p.store, "--member", name, "--listen", "none", "--ttl", "30s"},
+		args...)...)
 	return &running{p, processtest.Start(p.t, name, cmd)}
 }
 

@@ -34,13 +34,15 @@ func (p *place) owners(total int) (owners map[string]string, newest uint64) {
 // than one before: a member on a slow machine may journal an earlier one late.
 func (p *place) moves(kind journal.Kind, since time.Time, before uint64) (n int, longest time.Duration) {
 	p.t.Helper()
-	out, stderr, code := p.rota("events", "--store", "file:store", "-o", "json", "--since", (time.Since(since) + 2*time.Second).Round(time.Second).String(), "--limit", "100000")
+	out, stderr, code := p.rota("events", "--store", "file:store", "-o", "json", "--since",
+		(time.Since(since) + 2*time.Second).Round(time.Second).String(), "--limit", "100000")
 	var records []journal.Record
 	if err := json.Unmarshal([]byte(out), &records); err != nil || code != exitOK {
 		p.t.Fatalf("exit %d, %v: %s", code, err, stderr)
 	}
 	for _, r := range records {
-		if r.Kind != kind || r.AtMS < since.UnixMilli() || strings.HasPrefix(r.Partition, "rota.") || kind == journal.Moved && r.Token <= before {
+		if r.Kind != kind || r.AtMS < since.UnixMilli() || strings.HasPrefix(r.Partition, "rota.") ||
+			kind == journal.Moved && r.Token <= before {
 			continue
 		}
 		n++
@@ -63,7 +65,8 @@ func TestRollingRestart(t *testing.T) {
 			for i := range total {
 				keys = append(keys, fmt.Sprintf("k%04d", i))
 			}
-			p.task("all.yaml", "type: noop\nevery: 10s\nspread: partitioned\npartitions: ["+strings.Join(keys, ", ")+"]\n")
+			p.task("all.yaml", "type: noop\nevery: 10s\nspread: partitioned\npartitions: ["+strings.Join(keys, ", ")+
+				"]\n")
 			args := []string{"tasks"}
 			if hold {
 				args = append(args, "--hold", "10m")
@@ -81,7 +84,8 @@ func TestRollingRestart(t *testing.T) {
 					for _, m := range owners {
 						count[m]++
 					}
-					return len(count) == len(names) && count["a"] >= total/3 && count["b"] >= total/3 && count["c"] >= total/3
+					return len(count) == len(names) && count["a"] >= total/3 && count["b"] >= total/3 &&
+						count["c"] >= total/3
 				})
 				return owners, newest
 			}
@@ -106,9 +110,11 @@ func TestRollingRestart(t *testing.T) {
 				wanted = 2 * total // each leaves its member once, and another one comes
 			}
 			n, longest := 0, time.Duration(0)
-			await(t, "the journal has it all", func() bool { n, longest = p.moves(kind, began, token); return n >= wanted-3*len(names) })
+			await(t, "the journal has it all",
+				func() bool { n, longest = p.moves(kind, began, token); return n >= wanted-3*len(names) })
 			moved, _ := p.moves(journal.Moved, began, token)
-			t.Logf("%d tasks, three restarts in %s: %d moves, longest gap %s", total, took.Round(time.Second), moved, longest)
+			t.Logf("%d tasks, three restarts in %s: %d moves, longest gap %s", total, took.Round(time.Second), moved,
+				longest)
 			if hold && (moved != 0 || !maps.Equal(before, after)) {
 				t.Errorf("%d tasks moved with --hold, though their members came back", moved)
 			}

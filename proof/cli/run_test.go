@@ -18,7 +18,8 @@ func TestFirstRunPrintsSamplesAndLeavesInOrder(t *testing.T) {
 	await(t, "two samples are printed", func() bool { return strings.Count(m.Stdout.String(), "\n") >= 2 })
 	for line := range strings.Lines(m.Stdout.String()) {
 		var s publish.Sample
-		if err := json.Unmarshal([]byte(line), &s); err != nil || s.Name != "noop.rounds" || s.Tags["member"] != "a" || s.Tags["task"] != "beat" {
+		if err := json.Unmarshal([]byte(line), &s); err != nil || s.Name != "noop.rounds" || s.Tags["member"] != "a" ||
+			s.Tags["task"] != "beat" {
 			t.Errorf("stdout has %q (%v), want samples of noop alone", line, err)
 		}
 	}
@@ -27,7 +28,8 @@ func TestFirstRunPrintsSamplesAndLeavesInOrder(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	for _, want := range []string{
-		"store file:store (new) · 1 task from tasks", "joined as the first member in", "samples on stdout · status: rota status --store file:store",
+		"store file:store (new) · 1 task from tasks", "joined as the first member in",
+		"samples on stdout · status: rota status --store file:store",
 		"leaving: 1 task", "a left gracefully",
 	} {
 		if !strings.Contains(m.Stderr.String(), want) {
@@ -64,8 +66,10 @@ func TestAPIOfAMember(t *testing.T) {
 		return res.Status + "\n" + string(b)
 	}
 	for path, want := range map[string]string{
-		"/healthz": "ok", "/readyz": `{"ready":true,"reasons":[],"member":"a","store":"file:/`, "/v1/status": `"running":2`, "/v1/members": `"address":"127.0.0.1:`,
-		"/v1/tasks": `"task":"t00"`, "/v1/journal": "member-joined", "/metrics": `rota_member_joined{rota_member="a"} 1`, "/v1/nope": "404",
+		"/healthz": "ok", "/readyz": `{"ready":true,"reasons":[],"member":"a","store":"file:/`,
+		"/v1/status": `"running":2`, "/v1/members": `"address":"127.0.0.1:`,
+		"/v1/tasks": `"task":"t00"`, "/v1/journal": "member-joined",
+		"/metrics": `rota_member_joined{rota_member="a"} 1`, "/v1/nope": "404",
 	} {
 		await(t, path+" tells", func() bool { return strings.Contains(get(path), want) })
 	}

@@ -156,7 +156,8 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 				cmd := p.command("status", "--store", other+"://"+rest+"/x?timeout=3s")
 				cmd.Stderr = &errs
 				_ = cmd.Run() // its exit code tells
-				if code := cmd.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(errs.String(), "rota: ") {
+				if code := cmd.ProcessState.ExitCode(); code != exitFailed ||
+					!strings.Contains(errs.String(), "rota: ") {
 					p.t.Errorf("a client of %s at %s: exit %d\n%s", other, scheme, code, errs.String())
 				}
 				p.t.Logf("a client of %s at %s: %s", other, scheme, errs.String())
@@ -167,7 +168,8 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 			p.t.Errorf("nobody there: exit %d\n%s", code, errs)
 		}
 		_, errs, code = p.rota("store", "check", scheme+"://127.0.0.1:1/x?timeout=1s")
-		if code != exitFailed || !strings.Contains(errs, "try: another address") || strings.Contains(errs, "try: rota store check") {
+		if code != exitFailed || !strings.Contains(errs, "try: another address") ||
+			strings.Contains(errs, "try: rota store check") {
 			p.t.Errorf("check where nobody is: exit %d\n%s", code, errs)
 		}
 	})
@@ -178,7 +180,8 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 func TestServerAwayAndBack(t *testing.T) {
 	onOwnServers(t, func(p *place, s *server.Server) {
 		p.noops(4)
-		a, b := p.start("a", "--ttl", "2s", "--witness", "a.witness", "tasks"), p.start("b", "--ttl", "2s", "--witness", "b.witness", "tasks")
+		a, b := p.start("a", "--ttl", "2s", "--witness", "a.witness", "tasks"),
+			p.start("b", "--ttl", "2s", "--witness", "b.witness", "tasks")
 		p.awaitShares(4, "a:2 b:2")
 		await(p.t, "both run their share", func() bool { return p.runs("a.witness") == 2 && p.runs("b.witness") == 2 })
 		if err := s.Kill(); errors.Is(err, zookeeper.ErrExternal) || errors.Is(err, elastic.ErrExternal) {
@@ -186,8 +189,10 @@ func TestServerAwayAndBack(t *testing.T) {
 		} else if err != nil {
 			p.t.Fatal(err)
 		}
-		await(p.t, "both have stopped all that they ran", func() bool { return p.runs("a.witness") == 0 && p.runs("b.witness") == 0 })
-		if _, errs, code := p.rota("status", "--store", p.store+"?timeout=1s"); code != exitFailed || !strings.Contains(errs, "try: ") {
+		await(p.t, "both have stopped all that they ran",
+			func() bool { return p.runs("a.witness") == 0 && p.runs("b.witness") == 0 })
+		if _, errs, code := p.rota("status", "--store", p.store+"?timeout=1s"); code != exitFailed ||
+			!strings.Contains(errs, "try: ") {
 			p.t.Errorf("status without a server: exit %d\n%s", code, errs)
 		}
 		ctx, cancel := context.WithTimeout(p.t.Context(), patience)
@@ -216,13 +221,15 @@ func TestCopy(t *testing.T) {
 		a := p.start("a", "tasks")
 		p.awaitShares(4, "a:4")
 		before := p.allTasks(4)
-		if _, errs, code := p.rota("store", "copy", p.store, there); code != exitFailed || !strings.Contains(errs, "it has members: a") || !strings.Contains(errs, "--live") {
+		if _, errs, code := p.rota("store", "copy", p.store, there); code != exitFailed ||
+			!strings.Contains(errs, "it has members: a") || !strings.Contains(errs, "--live") {
 			p.t.Fatalf("copied under a running member: exit %d\n%s", code, errs)
 		}
 		a.signal(syscall.SIGTERM)
 		a.end()
 		documents := p.copies(p.store, there)
-		if _, errs, code := p.rota("store", "copy", p.store, there); code != exitFailed || !strings.Contains(errs, "is in use") {
+		if _, errs, code := p.rota("store", "copy", p.store, there); code != exitFailed ||
+			!strings.Contains(errs, "is in use") {
 			p.t.Errorf("copied over a cluster: exit %d\n%s", code, errs)
 		}
 		if back := p.copies(there, "file:back"); back != documents || back == 0 {

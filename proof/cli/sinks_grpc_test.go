@@ -34,7 +34,8 @@ func (r *grpcReceiver) start(address string) {
 func (r *grpcReceiver) stop() { r.rpc.Stop() }
 
 // Export implements collector.MetricsServiceServer.
-func (r *grpcReceiver) Export(_ context.Context, export *collector.ExportMetricsServiceRequest) (*collector.ExportMetricsServiceResponse, error) {
+func (r *grpcReceiver) Export(_ context.Context,
+	export *collector.ExportMetricsServiceRequest) (*collector.ExportMetricsServiceResponse, error) {
 	r.take(export)
 	return &collector.ExportMetricsServiceResponse{}, nil
 }

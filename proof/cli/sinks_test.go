@@ -52,8 +52,10 @@ func TestSinks(t *testing.T) {
 	for i := range 5 {
 		p.task(fmt.Sprintf("t%d.yaml", i), "type: noop\nevery: 100ms\nconfig: {emit: true}\n")
 	}
-	m := p.start("a", "tasks", "--listen", "127.0.0.1:0", "--publish", "stdout", "--publish", "kafka://"+broker.Servers()[0]+"?topic=samples&timeout=3s",
-		"--publish", "elastic://"+search.Servers()[0]+"?index=samples&timeout=3s", "--publish", "otlp://"+otlp.address, "--publish", "otlp+grpc://"+other.address)
+	m := p.start("a", "tasks", "--listen", "127.0.0.1:0", "--publish", "stdout", "--publish",
+		"kafka://"+broker.Servers()[0]+"?topic=samples&timeout=3s",
+		"--publish", "elastic://"+search.Servers()[0]+"?index=samples&timeout=3s", "--publish", "otlp://"+otlp.address,
+		"--publish", "otlp+grpc://"+other.address)
 	api := m.api()
 	growing := func(except string) {
 		t.Helper()
@@ -79,13 +81,18 @@ func TestSinks(t *testing.T) {
 	await(t, "five sinks are shown", func() bool { return len(sinks(api)) == 5 })
 	growing("none")
 	for kind, outage := range map[string]struct{ stop, start func() error }{
-		"kafka":     {func() error { return broker.Kill(0) }, func() error { return broker.Restart(ctx, 0) }},
-		"elastic":   {func() error { return search.Kill(0) }, func() error { return search.Restart(ctx, 0) }},
-		"otlp+grpc": {func() error { other.stop(); return nil }, func() error { other.start(other.address); return nil }},
-		"otlp":      {func() error { otlp.stop(); return nil }, func() error { otlp.start(otlp.address); return nil }},
+		"kafka":   {func() error { return broker.Kill(0) }, func() error { return broker.Restart(ctx, 0) }},
+		"elastic": {func() error { return search.Kill(0) }, func() error { return search.Restart(ctx, 0) }},
+		"otlp+grpc": {func() error { other.stop(); return nil },
+			func() error { other.start(other.address); return nil }},
+		"otlp": {func() error { otlp.stop(); return nil }, func() error { otlp.start(otlp.address); return nil }},
 	} {
 		must.Succeed(t, outage.stop())
-		await(t, kind+" lags", func() bool { s := sinks(api)[kind]; return s.Queued > 0 && s.LastError != "" && s.LagMS > 0 })
+		await(t, kind+" lags", func() bool {
+			s := sinks(api)[kind]
+			return s.Queued > 0 && s.LastError != "" &&
+				s.LagMS > 0
+		})
 		growing(kind)
 		must.Succeed(t, outage.start())
 		growing("none")
@@ -110,7 +117,8 @@ func TestSinks(t *testing.T) {
 	})
 	text, _, _ := p.rota("status", "--store", p.store)
 	t.Logf("%s", text)
-	for _, want := range []string{"kafka://" + broker.Servers()[0] + "?topic=samples", "elastic://" + search.Servers()[0], "otlp://" + otlp.address, "otlp+grpc://" + other.address, "on a", "dropped 0", "errors "} {
+	for _, want := range []string{"kafka://" + broker.Servers()[0] + "?topic=samples", "elastic://" +
+		search.Servers()[0], "otlp://" + otlp.address, "otlp+grpc://" + other.address, "on a", "dropped 0", "errors "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("status lacks %q", want)
 		}
@@ -122,7 +130,8 @@ func TestSinks(t *testing.T) {
 	checkSinks(ctx, t, m.Stdout.String(), last, broker, search, otlp, other)
 }
 
-func checkSinks(ctx context.Context, t *testing.T, text string, last map[string]publish.Status, broker *kafka.Cluster, search *elastic.Cluster, otlp *receiver, other *grpcReceiver) {
+func checkSinks(ctx context.Context, t *testing.T, text string, last map[string]publish.Status, broker *kafka.Cluster,
+	search *elastic.Cluster, otlp *receiver, other *grpcReceiver) {
 	t.Helper()
 	for kind, s := range last { // two rounds of a task may be in one millisecond: they are one sample below
 		if n := int64(strings.Count(text, "\n")); s.Sent+s.Dropped != n || kind != "otlp" && s.Dropped > 0 {
@@ -259,7 +268,8 @@ func ask(t *testing.T, c *elastic.Cluster, method, path, body string) []byte {
 // makeStream says that samples is a data stream, as the guide has it.
 func makeStream(t *testing.T, c *elastic.Cluster) {
 	t.Helper()
-	ask(t, c, "PUT", "/_index_template/samples", `{"index_patterns":["samples"],"data_stream":{},"template":{"settings":{"number_of_replicas":0},
+	ask(t, c, "PUT", "/_index_template/samples",
+		`{"index_patterns":["samples"],"data_stream":{},"template":{"settings":{"number_of_replicas":0},
 		"mappings":{"properties":{"name":{"type":"keyword"},"value":{"type":"double"},"tags":{"type":"flattened"}}}}}`)
 }
 
@@ -348,7 +358,8 @@ func (r *receiver) take(export *collector.ExportMetricsServiceRequest) (refused 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, resource := range export.ResourceMetrics {
-		if a := resource.Resource.Attributes; len(a) != 1 || a[0].Key != "service.name" || a[0].Value.GetStringValue() != "rota" {
+		if a := resource.Resource.Attributes; len(a) != 1 || a[0].Key != "service.name" ||
+			a[0].Value.GetStringValue() != "rota" {
 			r.t.Errorf("resource %v", resource.Resource)
 		}
 		for _, m := range resource.ScopeMetrics[0].Metrics {

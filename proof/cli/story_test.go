@@ -158,7 +158,8 @@ func (s *story) member(do, name, text string, texts stories.Texts) {
 		}
 		s.members[name] = s.start(name, args...)
 	case "signal":
-		m.signal(map[string]syscall.Signal{"TERM": syscall.SIGTERM, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}[text])
+		m.signal(map[string]syscall.Signal{"TERM": syscall.SIGTERM, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
+			"HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}[text])
 	case "suspend":
 		s.suspend(m)
 	case "kill":
@@ -246,13 +247,15 @@ func (p *place) owned(prefix string) (tokens map[string]uint64, owned map[string
 func (p *place) suspend(m *running) {
 	p.t.Helper()
 	store := filepath.Join(p.dir, "store")
-	must.Succeed(p.t, process.StopOutside(p.t.Context(), m.PID(), filepath.Join(store, "queue.lock"), filepath.Join(store, "turn.lock")))
+	must.Succeed(p.t, process.StopOutside(p.t.Context(), m.PID(), filepath.Join(store, "queue.lock"),
+		filepath.Join(store, "turn.lock")))
 }
 
 // fakeBroker is a place on a broker inside this process.
 func fakeBroker(t *testing.T) string {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"}))
+	c, err := kfake.NewCluster(kfake.NumBrokers(1),
+		kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"}))
 	must.Succeed(t, err)
 	t.Cleanup(c.Close)
 	return fmt.Sprintf("kafka://%s/weather", c.ListenAddrs()[0])

@@ -37,7 +37,8 @@ func TestAClosedTerminal(t *testing.T) {
 	p.noops(2)
 	p.start("b", "tasks")
 	screen, keyboard := terminal(t)
-	args := []string{"run", "--store", p.store, "--member", "a", "--listen", "none", "--publish", "none", "--ttl", "30s", "tasks"}
+	args := []string{"run", "--store", p.store, "--member", "a", "--listen", "none", "--publish", "none", "--ttl",
+		"30s", "tasks"}
 	cmd := exec.Command(filepath.Join(programs, "rota"), args...)
 	cmd.Dir = p.dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = keyboard, keyboard, keyboard
@@ -52,7 +53,8 @@ func TestAClosedTerminal(t *testing.T) {
 	}
 	p.awaitShares(2, "b:2")
 	out, _, _ := p.rota("events", "--store", p.store)
-	if !strings.Contains(out, "a is draining") || strings.Contains(out, "heartbeat is gone") || strings.Contains(out, "heartbeat is gone") {
+	if !strings.Contains(out, "a is draining") || strings.Contains(out, "heartbeat is gone") ||
+		strings.Contains(out, "heartbeat is gone") {
 		t.Errorf("journal:\n%s", out)
 	}
 }

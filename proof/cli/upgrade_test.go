@@ -77,7 +77,8 @@ func (r *rolling) by(program string) *place {
 func (r *rolling) begin(program, name, version string) {
 	r.t.Helper()
 	witness := fmt.Sprintf("%s%d.witness", name, len(r.witness))
-	r.witness = append(r.witness, &process.Witness{Path: filepath.Join(r.dir, witness), Incarnation: uint64(len(r.witness) + 1)})
+	r.witness = append(r.witness,
+		&process.Witness{Path: filepath.Join(r.dir, witness), Incarnation: uint64(len(r.witness) + 1)})
 	r.members[name] = r.by(program).start(name, append([]string{"--witness", witness}, r.args...)...)
 	await(r.t, fmt.Sprintf("%s has joined as %s", name, version), func() bool {
 		out, _, _ := r.rota("member", "list", "--store", r.store, "-o", "json")
@@ -121,7 +122,8 @@ func (r *rolling) settled(what, check string) {
 // alone judges what the members wrote down: no task ran twice at any time.
 func (r *rolling) alone(least int) {
 	r.t.Helper()
-	h := history.History{End: time.Now().UnixNano(), Promises: []history.Promise{{Partition: "careful", Overlaps: true}}}
+	h := history.History{End: time.Now().UnixNano(),
+		Promises: []history.Promise{{Partition: "careful", Overlaps: true}}}
 	for _, w := range r.witness {
 		records, err := w.Next()
 		must.Succeed(r.t, err)
@@ -129,7 +131,8 @@ func (r *rolling) alone(least int) {
 	}
 	report := history.Decide(h)
 	if report.Overlaps > 0 || report.Runs < least {
-		r.t.Errorf("%d overlaps in %d runs, want none in %d at least: %v", report.Overlaps, report.Runs, least, report.Violations)
+		r.t.Errorf("%d overlaps in %d runs, want none in %d at least: %v", report.Overlaps, report.Runs, least,
+			report.Violations)
 	}
 	r.t.Logf("%d runs of %d tasks", report.Runs, report.Partitions)
 }
@@ -211,7 +214,8 @@ func (p *place) appendNewer() {
 	s, err := file.Open(ctx, filepath.Join(p.dir, "store"), file.Options{})
 	must.Succeed(p.t, err)
 	defer s.Close()
-	entry := cluster.Entry{Writer: "newer", Seq: 1, Commands: []cluster.Command{cluster.Configure{Retention: 3}}}.Encode()
+	entry := cluster.Entry{Writer: "newer", Seq: 1,
+		Commands: []cluster.Command{cluster.Configure{Retention: 3}}}.Encode()
 	entry[1]++ // the second byte is the format
 	must.Succeed(p.t, must.Err(s.Append(ctx, entry)))
 }

@@ -24,7 +24,8 @@ type readers struct {
 }
 
 func (r *readers) start(name string) {
-	cmd := exec.Command(filepath.Join(programs, "changestream"), "-member", name, "-store", r.store, "-out", r.to, "-ttl", "4s", "-tasks", "16", "-pause", "20ms")
+	cmd := exec.Command(filepath.Join(programs, "changestream"), "-member", name, "-store", r.store, "-out", r.to,
+		"-ttl", "4s", "-tasks", "16", "-pause", "20ms")
 	r.up[name] = processtest.Start(r.t, name, cmd)
 }
 
@@ -48,7 +49,8 @@ func TestChangeStreamSurvivesKills(t *testing.T) {
 	broker, err := kafka.Start(starting(t), kafka.Options{})
 	kafka.Require(t, err)
 	t.Cleanup(broker.Stop)
-	r := &readers{t: t, store: broker.URL("/changes"), to: filepath.Join(t.TempDir(), "changes.txt"), up: map[string]*process.Process{}}
+	r := &readers{t: t, store: broker.URL("/changes"), to: filepath.Join(t.TempDir(), "changes.txt"),
+		up: map[string]*process.Process{}}
 	for _, name := range []string{"a", "b", "c"} {
 		r.start(name)
 	}
@@ -66,7 +68,8 @@ func TestChangeStreamSurvivesKills(t *testing.T) {
 	for name, p := range r.up {
 		r.await(name+" has ended", p.Ended)
 		out := p.Stdout.String()
-		if p.Err() != nil || !strings.HasPrefix(out, "20000 changes of 1564 partitions: none lost, each once per token, in the order of each key; ") {
+		if p.Err() != nil || !strings.HasPrefix(out,
+			"20000 changes of 1564 partitions: none lost, each once per token, in the order of each key; ") {
 			t.Errorf("%s: %v\n%s", name, p.Err(), out)
 		}
 		t.Log(out)
@@ -80,7 +83,8 @@ func (r *readers) await(what string, holds func() bool) {
 	for !holds() {
 		if time.Since(began) > 5*time.Minute {
 			n, last := r.lines()
-			r.t.Fatalf("waited %s in vain: %s; %d changes are written, the last one by %q", time.Since(began), what, n, last)
+			r.t.Fatalf("waited %s in vain: %s; %d changes are written, the last one by %q", time.Since(began), what, n,
+				last)
 		}
 		time.Sleep(50 * time.Millisecond) // waits: nothing says when a file has grown
 	}

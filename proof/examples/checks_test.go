@@ -31,10 +31,14 @@ type checks struct {
 func newChecks(t *testing.T) *checks {
 	t.Helper()
 	t.Parallel()
-	machine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "up") }))
+	machine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		fmt.Fprintln(w, "up")
+	}))
 	t.Cleanup(machine.Close)
 	here := strings.TrimPrefix(machine.URL, "http://")
-	address := strings.NewReplacer("web-1.example:8080", here, "web-2.example:8080", here, "db-1.example:5432", here, "db-2.example:5432", here)
+	address := strings.NewReplacer("web-1.example:8080", here, "web-2.example:8080", here, "db-1.example:5432", here,
+		"db-2.example:5432", here)
 	s := onServer(t, "zookeeper")
 	p := &checks{&tour{t, t.TempDir(), s.URL + "/checks"}, s, map[string]*process.Process{}}
 	must.Succeed(t, os.CopyFS(filepath.Join(p.dir, "tasks"), os.DirFS("../../examples/checks/tasks")))
@@ -46,7 +50,8 @@ func newChecks(t *testing.T) *checks {
 }
 
 func (p *checks) start(name string) {
-	p.up[name] = processtest.Start(p.t, name, p.command("rota", "run", "--member", name, "--store", p.store, "--protocol", "leader", "--ttl", "30s",
+	p.up[name] = processtest.Start(p.t, name, p.command("rota", "run", "--member", name, "--store", p.store,
+		"--protocol", "leader", "--ttl", "30s",
 		"--listen", "none", "--publish", "file:"+name+".samples", "tasks"))
 }
 
@@ -127,7 +132,8 @@ func TestChecks(t *testing.T) {
 		if m != victim && (by[machine] != m || now[machine] != tokens[machine]) {
 			t.Errorf("%s moved from %s, which lives, to %s", machine, m, by[machine])
 		}
-		processtest.Await(t, by[machine]+" publishes what it measures of "+machine, func() bool { return p.seen(by[machine], machine) > 0 })
+		processtest.Await(t, by[machine]+" publishes what it measures of "+machine,
+			func() bool { return p.seen(by[machine], machine) > 0 })
 	}
 
 	p.write("tasks/web-1.yaml", "type: http\nevery: 1s\nconfig: {adress: nowhere}\n")

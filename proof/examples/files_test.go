@@ -129,7 +129,8 @@ func TestEveryFileIsDone(t *testing.T) {
 	n := *count
 	in, out := t.TempDir(), t.TempDir()
 	sums := makeFiles(t, in, n)
-	s := &swarm{t: t, args: []string{"-store", filepath.Join(t.TempDir(), "store"), "-in", in, "-out", out, "-ttl", "30s"}, events: make(chan event), up: map[string]*worker{}}
+	s := &swarm{t: t, args: []string{"-store", filepath.Join(t.TempDir(), "store"), "-in", in, "-out", out, "-ttl",
+		"30s"}, events: make(chan event), up: map[string]*worker{}}
 	began := time.Now()
 	for _, name := range []string{"a", "b", "c"} {
 		s.start(name)

@@ -38,7 +38,8 @@ func flowTour(t *testing.T) *tour {
 
 func (p *tour) submitFlow() {
 	p.t.Helper()
-	if out, err := p.command("rota", "job", "submit", "--store", p.storeURL(), "flow.yaml").CombinedOutput(); err != nil {
+	if out, err := p.command("rota", "job", "submit", "--store", p.storeURL(),
+		"flow.yaml").CombinedOutput(); err != nil {
 		p.t.Fatalf("rota job submit: %v\n%s", err, out)
 	}
 }
@@ -46,7 +47,8 @@ func (p *tour) submitFlow() {
 // written waits until some counts are written.
 func (p *tour) written(n int) {
 	p.t.Helper()
-	processtest.Await(p.t, fmt.Sprintf("%d counts are written", n), func() bool { return len(p.files("results/wordflow/flow", ".json")) >= n })
+	processtest.Await(p.t, fmt.Sprintf("%d counts are written", n),
+		func() bool { return len(p.files("results/wordflow/flow", ".json")) >= n })
 }
 
 // counted waits for the end of the job, and compares its total with the texts.
@@ -61,7 +63,8 @@ func (p *tour) counted() {
 	if total.Lost+total.Doubled > 0 || total.Segments < 50 {
 		p.t.Errorf("%d segments, %d lost, %d doubled", total.Segments, total.Lost, total.Doubled)
 	}
-	p.t.Logf("%d words in %d segments, segments lost %d, doubled %d", total.Words, total.Segments, total.Lost, total.Doubled)
+	p.t.Logf("%d words in %d segments, segments lost %d, doubled %d", total.Words, total.Segments, total.Lost,
+		total.Doubled)
 }
 
 // A flow on three processes, two of which are killed while it runs, one after the other, and come back: each word

@@ -21,7 +21,8 @@ func TestTheGuideOnInputs(t *testing.T) {
 		t.Fatalf("the page has no such block: %q", text)
 	}
 	dir := t.TempDir()
-	cmd := exec.Command("bash", "-eu", "-c", strings.ReplaceAll(text, "go run ./examples/files", filepath.Join(programs, "files")))
+	cmd := exec.Command("bash", "-eu", "-c",
+		strings.ReplaceAll(text, "go run ./examples/files", filepath.Join(programs, "files")))
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil {

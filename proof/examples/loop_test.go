@@ -123,7 +123,9 @@ func TestLoopOnElasticsearch(t *testing.T) {
 		}
 	}
 	if queued(t, out, victim, "event")[lost] > 0 || times[lost] == 0 {
-		t.Errorf("%s is in the queues %d times, of which %s wrote %d", lost, times[lost], victim, queued(t, out, victim, "event")[lost])
+		t.Errorf("%s is in the queues %d times, of which %s wrote %d", lost, times[lost], victim,
+			queued(t, out, victim, "event")[lost])
 	}
-	t.Logf("%d files; the worker %s and the leader %s were killed; %d files are in two queues", files, victim, leader, twice)
+	t.Logf("%d files; the worker %s and the leader %s were killed; %d files are in two queues", files, victim, leader,
+		twice)
 }

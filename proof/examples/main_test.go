@@ -16,5 +16,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	const root = "github.com/rota-run/rota/"
-	os.Exit(processtest.Main(m, &programs, root+"cmd/rota", root+"examples/wordcount", root+"examples/files", root+"examples/weather", root+"examples/loop", root+"proof/examples/changestream"))
+	os.Exit(processtest.Main(m, &programs, root+"cmd/rota", root+"examples/wordcount", root+"examples/files",
+		root+"examples/weather", root+"examples/loop", root+"proof/examples/changestream"))
 }

@@ -21,10 +21,12 @@ func TestWeather(t *testing.T) {
 		cmd.Dir = dir
 		return cmd
 	}
-	p := processtest.Start(t, "weather", weather("run", "--member", "web-1", "--publish", "archive:samples.jsonl", "--listen", "none"))
+	p := processtest.Start(t, "weather", weather("run", "--member", "web-1", "--publish", "archive:samples.jsonl",
+		"--listen", "none"))
 	processtest.Await(t, "a sample of the station", func() bool {
 		b, err := os.ReadFile(filepath.Join(dir, "samples.jsonl"))
-		return err == nil && strings.Contains(string(b), `"name":"station.degrees","tags":{"member":"web-1","task":"home"}`)
+		return err == nil && strings.Contains(string(b),
+			`"name":"station.degrees","tags":{"member":"web-1","task":"home"}`)
 	})
 	out, err := weather("task", "list").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "station") {

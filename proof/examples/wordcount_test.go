@@ -56,7 +56,8 @@ func (p *tour) storeURL() string {
 // member starts a member and returns when it has joined.
 func (p *tour) member(name string) *process.Process {
 	p.t.Helper()
-	m := processtest.Start(p.t, name, p.command("wordcount", "--member", name, "--store", p.store, "--slots", "2", "--ttl", "30s")) // a kill is noticed at once
+	m := processtest.Start(p.t, name, p.command("wordcount", "--member", name, "--store", p.store, "--slots", "2",
+		"--ttl", "30s")) // a kill is noticed at once
 	processtest.Await(p.t, name+" has joined", func() bool { return strings.Contains(m.Stderr.String(), "joined") })
 	return m
 }
@@ -165,15 +166,18 @@ func TestCountsThoughMembersAreKilled(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		members[name] = p.member(name)
 	}
-	submit := processtest.Start(t, "rota job submit", p.command("rota", "job", "submit", "job.yaml", "--store", "file:store", "--wait"))
-	processtest.Await(t, "the job is submitted", func() bool { return strings.Contains(submit.Stderr.String(), "is submitted") })
+	submit := processtest.Start(t, "rota job submit",
+		p.command("rota", "job", "submit", "job.yaml", "--store", "file:store", "--wait"))
+	processtest.Await(t, "the job is submitted",
+		func() bool { return strings.Contains(submit.Stderr.String(), "is submitted") })
 
 	for i, task := range []string{"split", "count", "sum"} {
 		victim := ""
 		processtest.Await(t, task+" runs", func() bool { victim = p.runner(i); return victim != "" })
 		must.Succeed(t, members[victim].Kill())
 		processtest.Await(t, task+" has left the slots of "+victim, func() bool {
-			return !slices.ContainsFunc(p.job("wordcount").Tasks[i].Slots, func(s string) bool { return strings.HasPrefix(s, victim+":") })
+			return !slices.ContainsFunc(p.job("wordcount").Tasks[i].Slots,
+				func(s string) bool { return strings.HasPrefix(s, victim+":") })
 		})
 		if j := p.job("wordcount"); j.Tasks[i].State == "done" {
 			t.Fatalf("%s was done before %s was killed", task, victim)
@@ -191,7 +195,8 @@ func TestCountsThoughMembersAreKilled(t *testing.T) {
 	}
 	var sum struct{ Files, Chunks, Words int }
 	p.read(filepath.Join(p.dir, "results/wordcount/total.json"), &sum)
-	if want := p.words(); sum.Words != want || sum.Files != 4 || sum.Chunks != len(p.files("results/wordcount/counts", ".json")) {
+	if want := p.words(); sum.Words != want || sum.Files != 4 ||
+		sum.Chunks != len(p.files("results/wordcount/counts", ".json")) {
 		t.Errorf("total %+v; there are %d words", sum, want)
 	}
 }

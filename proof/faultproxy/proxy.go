@@ -65,7 +65,8 @@ func Listen(ctx context.Context, target string) (*Proxy, error) {
 	ctx, stop := context.WithCancel(ctx)
 	p := &Proxy{
 		target: target, addr: l.Addr().String(), ctx: ctx, stop: stop, release: release,
-		conns: make(map[*conn]struct{}), changed: make(chan struct{}), cutting: make(map[chan struct{}]struct{}), state: newState(),
+		conns: make(map[*conn]struct{}), changed: make(chan struct{}), cutting: make(map[chan struct{}]struct{}),
+		state: newState(),
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

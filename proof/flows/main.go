@@ -62,7 +62,8 @@ type report struct {
 
 func play(ctx context.Context) error {
 	runs := flag.Int("runs", 10, "how many")
-	stores := flag.String("stores", "file,nats,nats3,kafka,kafka3,etcd,zookeeper,postgres,elastic,zookeeper+nats", "on which stores, in turn")
+	stores := flag.String("stores", "file,nats,nats3,kafka,kafka3,etcd,zookeeper,postgres,elastic,zookeeper+nats",
+		"on which stores, in turn")
 	together := flag.Int("together", 3, "so many runs at a time")
 	seed := flag.Uint64("seed", 1, "of the instants of the kills")
 	asJSON := flag.Bool("json", false, "print the report as JSON")

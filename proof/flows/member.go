@@ -70,7 +70,8 @@ func live(ctx context.Context, text string) error {
 		defer queue.Close()
 		broker = rota.Broker{Queue: queue.(store.Queue), Place: p.Queue}
 	}
-	m, err := rota.Join(ctx, rota.Config{Member: p.Member, Store: st, Broker: broker, TTL: 3 * time.Second, Slots: slots, Types: p.types(), Logger: log})
+	m, err := rota.Join(ctx, rota.Config{Member: p.Member, Store: st, Broker: broker, TTL: 3 * time.Second,
+		Slots: slots, Types: p.types(), Logger: log})
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,11 @@ func live(ctx context.Context, text string) error {
 		log.Warn("the member has ended")
 		os.Exit(2)
 	}()
-	if err := again(ctx, func() error { _, err := m.SubmitFile(ctx, "crash.yaml", []byte(job)); return err }); err != nil {
+	if err := again(ctx, func() error {
+		_,
+			err := m.SubmitFile(ctx, "crash.yaml", []byte(job))
+		return err
+	}); err != nil {
 		return err
 	}
 	if err := again(ctx, func() error { return m.Wait(ctx, "crash") }); err != nil {
@@ -123,22 +128,25 @@ func again(ctx context.Context, call func() error) error {
 func (p place) types() []rota.Type {
 	type none struct{}
 	return []rota.Type{
-		rota.NewInput("source", rota.Input[none, string]{Read: func(ctx context.Context, g *rota.Grant, _ none, at []byte, out *rota.Sender[string]) ([]byte, bool, error) {
+		rota.NewInput("source", rota.Input[none, string]{Read: func(ctx context.Context, g *rota.Grant, _ none,
+			at []byte, out *rota.Sender[string]) ([]byte, bool, error) {
 			n, _ := strconv.Atoi(string(at)) // 0 where there is no position
 			for i := n; i < min(n+chunk, each); i++ {
 				_ = out.Send(fmt.Sprintf("%s/%d", g.Task, i)) // an error fails the batch by itself
 			}
 			return []byte(strconv.Itoa(n + chunk)), n+chunk >= each, pause(ctx, 60*time.Millisecond)
 		}}),
-		rota.NewStage("pass", rota.Stage[none, string, string]{Attempts: 1 << 30, Do: func(ctx context.Context, _ *rota.Grant, _ none, in []string, out *rota.Sender[string]) error {
-			for _, s := range in {
-				_ = out.Send(s)
-			}
-			return pause(ctx, 10*time.Millisecond)
-		}}),
+		rota.NewStage("pass", rota.Stage[none, string, string]{Attempts: 1 << 30,
+			Do: func(ctx context.Context, _ *rota.Grant, _ none, in []string, out *rota.Sender[string]) error {
+				for _, s := range in {
+					_ = out.Send(s)
+				}
+				return pause(ctx, 10*time.Millisecond)
+			}}),
 		rota.NewKeyed("count", rota.Keyed[none, string, string, int]{
 			Attempts: 1 << 30,
-			Do: func(ctx context.Context, _ *rota.Grant, _ none, seen *int, in []string, out *rota.Sender[string]) error {
+			Do: func(ctx context.Context, _ *rota.Grant, _ none, seen *int, in []string,
+				out *rota.Sender[string]) error {
 				*seen += len(in)
 				for _, s := range in {
 					_ = out.Send(s)
@@ -166,7 +174,8 @@ func (p place) types() []rota.Type {
 				if err != nil {
 					return err
 				}
-				return p.put(fmt.Sprintf("seals/%s-%d-%d", strings.ReplaceAll(g.Key, ":", "-"), g.Token, time.Now().UnixNano()), g, all)
+				return p.put(fmt.Sprintf("seals/%s-%d-%d", strings.ReplaceAll(g.Key, ":", "-"), g.Token,
+					time.Now().UnixNano()), g, all)
 			},
 		}),
 	}

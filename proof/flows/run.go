@@ -35,7 +35,8 @@ func one(ctx context.Context, kind string, seed uint64) (r report, err error) {
 		}
 		err = fmt.Errorf("seed %d, %s is kept: %w", seed, dir, err)
 	}()
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "out"), 0o700), os.Mkdir(filepath.Join(dir, "seals"), 0o700)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "out"), 0o700),
+		os.Mkdir(filepath.Join(dir, "seals"), 0o700)); err != nil {
 		return r, err
 	}
 	g, err := prepare(ctx, kind, dir)
@@ -43,7 +44,8 @@ func one(ctx context.Context, kind string, seed uint64) (r report, err error) {
 		return r, err
 	}
 	defer g.stop()
-	s := &stage{dir: dir, store: g.store, queue: g.queue, chance: rand.New(rand.NewPCG(seed, 0)), members: make([]*process.Process, 3)}
+	s := &stage{dir: dir, store: g.store, queue: g.queue, chance: rand.New(rand.NewPCG(seed, 0)),
+		members: make([]*process.Process, 3)}
 	defer s.stop()
 	defer func() {
 		if err != nil {
@@ -58,7 +60,11 @@ func one(ctx context.Context, kind string, seed uint64) (r report, err error) {
 	if err := s.faults(ctx, g, &r); err != nil {
 		return r, err
 	}
-	if err := s.await(ctx, func() bool { _, err := os.Stat(filepath.Join(dir, "ended")); return err == nil }); err != nil {
+	if err := s.await(ctx, func() bool {
+		_,
+			err := os.Stat(filepath.Join(dir, "ended"))
+		return err == nil
+	}); err != nil {
 		return r, err
 	}
 	return r, s.judge(&r)
@@ -240,7 +246,8 @@ func (s *stage) sealed() error {
 		there = slices.DeleteFunc(there, func(g string) bool { return strings.HasPrefix(g, counted) })
 		slices.Sort(there)
 		if n := len(slices.Compact(there)); n != 3*each {
-			return fmt.Errorf("%d segments were there when the output was sealed by %s, want %d", n, strings.TrimSuffix(filepath.Base(f), ".json"), 3*each)
+			return fmt.Errorf("%d segments were there when the output was sealed by %s, want %d", n,
+				strings.TrimSuffix(filepath.Base(f), ".json"), 3*each)
 		}
 	}
 	return nil

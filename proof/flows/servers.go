@@ -71,12 +71,13 @@ func both(ctx context.Context, at, queue, dir string) (ground, error) {
 		g.stop()
 		return g, err
 	}
-	return ground{store: g.store, queue: q.store, stop: func() { g.stop(); q.stop() }, hit: func(ctx context.Context, chance *rand.Rand) error {
-		if chance.IntN(2) == 0 {
-			return g.hit(ctx, chance)
-		}
-		return q.hit(ctx, chance)
-	}}, nil
+	return ground{store: g.store, queue: q.store, stop: func() { g.stop(); q.stop() },
+		hit: func(ctx context.Context, chance *rand.Rand) error {
+			if chance.IntN(2) == 0 {
+				return g.hit(ctx, chance)
+			}
+			return q.hit(ctx, chance)
+		}}, nil
 }
 
 // threeBrokers is three brokers of Kafka; that which leads most topics of the flow is killed.

@@ -105,9 +105,11 @@ func headings(dir string) []string {
 		return nil // each is a function of its callers
 	case path.Dir(dir) == "internal/protocol":
 		return append(limits, "# State", "# Where it comes from")
-	case path.Dir(dir) == "store", slices.Contains([]string{"store/internal/fold", "store/internal/logqueue", "internal/store/handle"}, dir):
+	case path.Dir(dir) == "store", slices.Contains([]string{"store/internal/fold", "store/internal/logqueue",
+		"internal/store/handle"}, dir):
 		return limits
-	case slices.Contains([]string{"store", "work", "internal/work/supervisor", "tasks", "internal/node", "source", "internal/api", "cluster", "internal/schedule", "internal/flow", "proof/sim"}, dir):
+	case slices.Contains([]string{"store", "work", "internal/work/supervisor", "tasks", "internal/node", "source",
+		"internal/api", "cluster", "internal/schedule", "internal/flow", "proof/sim"}, dir):
 		return []string{"# Purpose"}
 	}
 	return nil

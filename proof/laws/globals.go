@@ -43,7 +43,8 @@ func globalState(f *File, d *ast.GenDecl) []string {
 			}
 		}
 		if what != "" && !f.said("read-only:", v.Pos()) {
-			out = append(out, fmt.Sprintf("%s: the package variable %s is a %s; pass it in, or say // read-only: why", f.At(v.Pos()), v.Names[0].Name, what))
+			out = append(out, fmt.Sprintf("%s: the package variable %s is a %s; pass it in, or say // read-only: why",
+				f.At(v.Pos()), v.Names[0].Name, what))
 		}
 	}
 	return out
@@ -105,7 +106,8 @@ func Columns(f *File) []string {
 			width := depth*tab + utf8.RuneCountInString(c.Text)
 			prose := strings.HasPrefix(c.Text, "// ") && !strings.HasPrefix(c.Text, "//  ")
 			if depth <= deepest && width > maxColumns && prose && strings.Contains(c.Text[len("// "):], " ") {
-				out = append(out, fmt.Sprintf("%s: a comment has %d columns, at most %d", f.At(c.Pos()), width, maxColumns))
+				out = append(out, fmt.Sprintf("%s: a comment has %d columns, at most %d", f.At(c.Pos()), width,
+					maxColumns))
 			}
 		}
 	}
@@ -113,7 +115,8 @@ func Columns(f *File) []string {
 }
 
 // emptyNames are names of packages that do not say what is inside.
-var emptyNames = []string{"util", "utils", "common", "helper", "helpers", "types", "structs", "misc", "base", "shared", "lib"}
+var emptyNames = []string{"util", "utils", "common", "helper", "helpers", "types", "structs", "misc", "base", "shared",
+	"lib"}
 
 // Sizes finds files and functions that are too long and packages whose names say nothing.
 func Sizes(f *File) []string {
@@ -130,7 +133,8 @@ func Sizes(f *File) []string {
 			continue
 		}
 		if lines := f.line(fn.End()) - f.line(fn.Pos()) + 1; lines > maxFunc {
-			out = append(out, fmt.Sprintf("%s: function %s has %d lines, at most %d", f.At(fn.Pos()), fn.Name.Name, lines, maxFunc))
+			out = append(out, fmt.Sprintf("%s: function %s has %d lines, at most %d", f.At(fn.Pos()), fn.Name.Name,
+				lines, maxFunc))
 		}
 	}
 	return out

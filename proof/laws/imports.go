@@ -21,7 +21,9 @@ var (
 	pure      = []string{"cluster", "internal/schedule", "internal/flow"}
 	open      = []string{"cluster", "store", "protocol", "publish", "journal", "work"} // the contracts that users can import
 	contracts = append([]string{"store", "protocol", "publish", "journal", "work", "internal/work/supervisor"}, pure...)
-	shell     = append([]string{"call", "lock", "status", "source", "internal/source/*", "tasks", "tasks/*", "internal/api", "internal/view", "internal/node", "internal/operate", "protocol/*", "store/memory", "internal/work/stage"}, contracts...)
+	shell     = append([]string{"call", "lock", "status", "source", "internal/source/*", "tasks", "tasks/*",
+		"internal/api", "internal/view", "internal/node", "internal/operate", "protocol/*", "store/memory",
+		"internal/work/stage"}, contracts...)
 )
 
 // rules is the direction of the house: cmd → node → {protocol, work, source, publish, journal} → store → pure packages.
@@ -40,13 +42,20 @@ var rules = []rule{
 	{"store/engine", []string{"store", "store/driver"}},
 	{"store/engine/internal/adversary", []string{"store", "store/driver"}},
 	{"store/engine/log", []string{"store", "store/driver", "store/engine", "store/internal/crowd"}},
-	{"store/engine/full", []string{"store", "store/driver", "store/engine", "store/engine/log", "store/internal/logqueue"}},
-	{"store/etcd", []string{"internal/wait", "store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/remote", "store/internal/driver"}},
-	{"store/elastic", []string{"internal/wait", "store", "store/driver", "store/engine", "store/engine/full", "store/engine/log", "store/internal/remote", "store/internal/driver"}},
-	{"store/zookeeper", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/remote"}},
-	{"store/file", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/crowd", "store/internal/driver"}},
-	{"store/nats", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver", "store/internal/remote"}},
-	{"store/postgres", []string{"internal/wait", "store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver", "store/internal/remote"}},
+	{"store/engine/full", []string{"store", "store/driver", "store/engine", "store/engine/log",
+		"store/internal/logqueue"}},
+	{"store/etcd", []string{"internal/wait", "store", "store/driver", "store/engine/full", "store/engine/log",
+		"store/internal/remote", "store/internal/driver"}},
+	{"store/elastic", []string{"internal/wait", "store", "store/driver", "store/engine", "store/engine/full",
+		"store/engine/log", "store/internal/remote", "store/internal/driver"}},
+	{"store/zookeeper", []string{"store", "store/driver", "store/engine/full", "store/engine/log",
+		"store/internal/remote"}},
+	{"store/file", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/crowd",
+		"store/internal/driver"}},
+	{"store/nats", []string{"store", "store/driver", "store/engine/full", "store/engine/log", "store/internal/driver",
+		"store/internal/remote"}},
+	{"store/postgres", []string{"internal/wait", "store", "store/driver", "store/engine/full", "store/engine/log",
+		"store/internal/driver", "store/internal/remote"}},
 	{"store/internal/driver", []string{"store"}},
 	{"store/internal/remote", []string{"store"}},
 	{"store/internal/crowd", nil},
@@ -54,9 +63,12 @@ var rules = []rule{
 	{"internal/store/faults", []string{"store", "internal/store/gate"}},
 	{"internal/store/handle", []string{"store", "internal/store/gate"}},
 	{"internal/store/refusal", []string{"store"}},
-	{"store/kafka", []string{"store", "store/driver", "store/engine", "store/engine/full", "store/engine/log", "store/internal/driver", "store/internal/fold", "store/internal/remote"}},
-	{"store/memory", []string{"store", "store/driver", "internal/store/driver/drivermap", "store/engine/full", "store/engine/log"}},
-	{"store/internal/fold", []string{"store", "store/driver", "store/engine", "store/engine/log", "store/internal/driver", "internal/ordered"}},
+	{"store/kafka", []string{"store", "store/driver", "store/engine", "store/engine/full", "store/engine/log",
+		"store/internal/driver", "store/internal/fold", "store/internal/remote"}},
+	{"store/memory", []string{"store", "store/driver", "internal/store/driver/drivermap", "store/engine/full",
+		"store/engine/log"}},
+	{"store/internal/fold", []string{"store", "store/driver", "store/engine", "store/engine/log",
+		"store/internal/driver", "internal/ordered"}},
 	{"store/internal/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
 	{"store/*", []string{"store", "internal/flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
 
@@ -69,41 +81,59 @@ var rules = []rule{
 	{"publish/internal/post", []string{"publish"}},
 	{"publish/internal/otlpwire", []string{"publish"}},
 	{"publish/internal/wiretest", []string{"publish/internal/otlpwire"}},
-	{"publish/*", []string{"publish", "publish/internal/post", "publish/internal/otlpwire", "publish/internal/wiretest"}},
+	{"publish/*", []string{"publish", "publish/internal/post", "publish/internal/otlpwire",
+		"publish/internal/wiretest"}},
 	{"protocol", []string{"cluster", "store"}},
-	{"protocol/protocoltest", []string{"cluster", "store", "protocol", "store/memory", "store/storetest", "internal/store/faults"}},
+	{"protocol/protocoltest", []string{"cluster", "store", "protocol", "store/memory", "store/storetest",
+		"internal/store/faults"}},
 	{"internal/protocol/heartbeat", []string{"store", "protocol"}},
 	{"internal/protocol/outbox", []string{"cluster", "store", "protocol"}},
 	{"internal/protocol/duty", []string{"cluster", "protocol", "internal/protocol/member"}},
-	{"internal/protocol/fold", []string{"cluster", "store", "protocol", "internal/protocol/duty", "internal/protocol/outbox", "internal/protocol/member", "internal/protocol/shell"}},
-	{"internal/protocol/beat", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/member", "internal/protocol/outbox"}},
+	{"internal/protocol/fold", []string{"cluster", "store", "protocol", "internal/protocol/duty",
+		"internal/protocol/outbox", "internal/protocol/member", "internal/protocol/shell"}},
+	{"internal/protocol/beat", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat",
+		"internal/protocol/member", "internal/protocol/outbox"}},
 	{"internal/protocol/elect", []string{"store", "protocol", "internal/protocol/heartbeat"}},
-	{"internal/protocol/shell", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/outbox", "internal/protocol/beat", "internal/protocol/member"}},
-	{"internal/protocol/member", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/outbox"}},
-	{"internal/protocol/*", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/elect", "internal/protocol/outbox", "internal/protocol/fold", "internal/protocol/beat", "internal/protocol/duty", "internal/protocol/member", "internal/protocol/shell", "internal/ordered"}}, // protocols do not know each other
+	{"internal/protocol/shell", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat",
+		"internal/protocol/outbox", "internal/protocol/beat", "internal/protocol/member"}},
+	{"internal/protocol/member", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat",
+		"internal/protocol/outbox"}},
+	{"internal/protocol/*", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat",
+		"internal/protocol/elect", "internal/protocol/outbox", "internal/protocol/fold", "internal/protocol/beat",
+		"internal/protocol/duty", "internal/protocol/member", "internal/protocol/shell", "internal/ordered"}}, // protocols do not know each other
 	{"protocol/*", []string{"internal/protocol/*"}}, // what users choose: a name for what is below internal
 	{"work", []string{"cluster", "publish", "internal/wait"}},
-	{"internal/work/supervisor", []string{"cluster", "internal/flow", "store", "protocol", "publish", "journal", "work", "internal/usercode", "internal/wait"}},
-	{"internal/work/stage", []string{"internal/flow", "store", "work", "internal/work/supervisor", "internal/usercode"}},
+	{"internal/work/supervisor", []string{"cluster", "internal/flow", "store", "protocol", "publish", "journal", "work",
+		"internal/usercode", "internal/wait"}},
+	{"internal/work/stage", []string{"internal/flow", "store", "work", "internal/work/supervisor",
+		"internal/usercode"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
-	{"call", []string{"cluster", "store", "protocol", "journal", "work", "internal/plain", "internal/wait", "internal/usercode"}},
-	{"tasks", []string{"cluster", "internal/flow", "protocol", "publish", "work", "internal/work/stage", "tasks/program", "internal/plain"}},
+	{"call", []string{"cluster", "store", "protocol", "journal", "work", "internal/plain", "internal/wait",
+		"internal/usercode"}},
+	{"tasks", []string{"cluster", "internal/flow", "protocol", "publish", "work", "internal/work/stage",
+		"tasks/program", "internal/plain"}},
 	{"tasks/program", nil},
-	{"source", []string{"cluster", "internal/flow", "internal/schedule", "journal", "work", "internal/work/supervisor", "internal/plain"}},
+	{"source", []string{"cluster", "internal/flow", "internal/schedule", "journal", "work", "internal/work/supervisor",
+		"internal/plain"}},
 	{"internal/source/directory", []string{"cluster", "journal", "store", "work", "source"}},
 	{"internal/node/ward", nil},
 	{"node/guardian", []string{"store", "internal/protocol/heartbeat", "tasks/program", "internal/node/ward"}},
-	{"internal/node", append([]string{"call", "source", "internal/source/directory", "internal/protocol/heartbeat", "internal/plain", "internal/wait"}, contracts...)},
-	{"internal/operate", append([]string{"internal/node", "internal/source/directory", "internal/work/stage"}, contracts...)},
+	{"internal/node", append([]string{"call", "source", "internal/source/directory", "internal/protocol/heartbeat",
+		"internal/plain", "internal/wait"}, contracts...)},
+	{"internal/operate", append([]string{"internal/node", "internal/source/directory", "internal/work/stage"},
+		contracts...)},
 	{"internal/view", append([]string{"call", "internal/node", "internal/source/directory"}, contracts...)},
-	{"internal/api", append([]string{"internal/api/page", "internal/operate", "internal/view", "internal/node", "source", "internal/work/stage"}, contracts...)},
+	{"internal/api", append([]string{"internal/api/page", "internal/operate", "internal/view", "internal/node",
+		"source", "internal/work/stage"}, contracts...)},
 	{"internal/api/page", nil},
 
 	{".", append([]string{"internal/protocol/replica"}, shell...)}, // the default
 	{"rotatest", append([]string{".", "internal/store/handle"}, shell...)},
 	{"proof/sim/machine/*", append([]string{"internal/protocol/*", "proof/sim/…"}, contracts...)},
-	{"proof/sim/machine", append([]string{"internal/protocol/beat", "internal/protocol/heartbeat", "internal/protocol/member", "internal/protocol/shell"}, contracts...)},                   // what all protocols share
-	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/node/ward", "internal/protocol/heartbeat", "internal/protocol/member"}, contracts...)}, // it knows no protocol
+	{"proof/sim/machine", append([]string{"internal/protocol/beat", "internal/protocol/heartbeat",
+		"internal/protocol/member", "internal/protocol/shell"}, contracts...)}, // what all protocols share
+	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/node/ward",
+		"internal/protocol/heartbeat", "internal/protocol/member"}, contracts...)}, // it knows no protocol
 	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/plain"}},
 	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},
 	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota
@@ -116,7 +146,8 @@ var rules = []rule{
 	{"contrib/…", append([]string{".", "store/*", "contrib/…"}, open...)},
 	{"deploy", nil},
 	{"proof/…", []string{"…"}},
-	{"internal/proof/mutant/mutanttest", []string{"internal/proof/check", "internal/proof/mutant", "internal/proof/must"}},
+	{"internal/proof/mutant/mutanttest",
+		[]string{"internal/proof/check", "internal/proof/mutant", "internal/proof/must"}},
 	{"internal/…", nil}, // tools of the house know nothing of the product
 }
 
@@ -152,7 +183,8 @@ func Imports(f *File) []string {
 			continue
 		}
 		if !slices.ContainsFunc(r.allowed, func(p string) bool { return matches(p, dir) }) {
-			out = append(out, fmt.Sprintf("%s: %s must not import %s (the arrows are in proof/laws/imports.go)", f.At(imp.Pos()), f.Dir, dir))
+			out = append(out, fmt.Sprintf("%s: %s must not import %s (the arrows are in proof/laws/imports.go)",
+				f.At(imp.Pos()), f.Dir, dir))
 		}
 	}
 	return out
@@ -272,8 +304,10 @@ var vendors = []rule{
 	{"github.com/mattn/go-isatty", []string{"cmd/…", "rotacmd/internal/command/…"}},
 	{"golang.org/x/term", []string{"cmd/…", "rotacmd/internal/command/…"}},
 	{"golang.org/x/net", []string{"tasks", "internal/api"}},
-	{"golang.org/x/sys", []string{"protocol", "work", "store/file", "tasks", "tasks/program", "internal/node", "node/guardian", "cmd/…", "rotacmd/internal/command/…", "rotacmd/internal/quiet"}},
-	{"golang.org/x/sync", []string{"internal/node", "work", "internal/api", "cmd/…", "rotacmd/internal/command/…", "store/*"}},
+	{"golang.org/x/sys", []string{"protocol", "work", "store/file", "tasks", "tasks/program", "internal/node",
+		"node/guardian", "cmd/…", "rotacmd/internal/command/…", "rotacmd/internal/quiet"}},
+	{"golang.org/x/sync", []string{"internal/node", "work", "internal/api", "cmd/…", "rotacmd/internal/command/…",
+		"store/*"}},
 	// Libraries for tests: only conformance suites are not tests themselves.
 	{"github.com/anishathalye/porcupine", []string{"store/storetest", "protocol/protocoltest"}},
 	{"github.com/cockroachdb/datadriven", nil},
@@ -287,15 +321,19 @@ func Vendors(f *File) []string {
 	var out []string
 	for _, imp := range f.AST.Imports {
 		p := importPath(imp)
-		if first, _, _ := strings.Cut(p, "/"); !strings.Contains(first, ".") || p == Module || strings.HasPrefix(p, Module+"/") {
+		if first, _, _ := strings.Cut(p, "/"); !strings.Contains(first, ".") || p == Module ||
+			strings.HasPrefix(p, Module+"/") {
 			continue
 		}
-		i := slices.IndexFunc(vendors, func(v rule) bool { return p == v.pattern || strings.HasPrefix(p, v.pattern+"/") })
+		i := slices.IndexFunc(vendors,
+			func(v rule) bool { return p == v.pattern || strings.HasPrefix(p, v.pattern+"/") })
 		switch {
 		case i < 0:
 			out = append(out, fmt.Sprintf("%s: the module of %s is not in the table of proof/laws/imports.go: add it, with who may use it", f.At(imp.Pos()), p))
-		case !f.Test && !matches("proof/…", f.Dir) && !slices.ContainsFunc(vendors[i].allowed, func(a string) bool { return matches(a, f.Dir) }):
-			out = append(out, fmt.Sprintf("%s: %s must not import %s (proof/laws/imports.go)", f.At(imp.Pos()), f.Dir, p))
+		case !f.Test && !matches("proof/…", f.Dir) &&
+			!slices.ContainsFunc(vendors[i].allowed, func(a string) bool { return matches(a, f.Dir) }):
+			out = append(out, fmt.Sprintf("%s: %s must not import %s (proof/laws/imports.go)", f.At(imp.Pos()), f.Dir,
+				p))
 		}
 	}
 	return out

@@ -57,7 +57,8 @@ func perFile() []struct {
 		name string
 		law  func(*File) []string
 	}{
-		{"imports", Imports}, {"floors", Floors}, {"vendors", Vendors}, {"purity", Purity}, {"documented", Documented}, {"sizes", Sizes},
+		{"imports", Imports}, {"floors", Floors}, {"vendors", Vendors}, {"purity", Purity}, {"documented", Documented},
+		{"sizes", Sizes},
 		{"globals", Globals}, {"errors", Errors}, {"tests", Tests}, {"columns", Columns},
 	}
 }
@@ -107,7 +108,8 @@ func TestMapShowsTheFloors(t *testing.T) {
 
 func TestBrokenLinksAreSeen(t *testing.T) {
 	t.Parallel()
-	followed, faults := brokenLinks(".", "x.md", "[a](doc.go) [b](nowhere.md)\n[c](https://example.org/) [d](#here)\n[e](doc.go#top)\n")
+	followed, faults := brokenLinks(".", "x.md",
+		"[a](doc.go) [b](nowhere.md)\n[c](https://example.org/) [d](#here)\n[e](doc.go#top)\n")
 	if followed != 3 || len(faults) != 1 || !strings.Contains(faults[0], "x.md:1: the link leads nowhere: nowhere.md") {
 		t.Errorf("%d followed, faults %q", followed, faults)
 	}
@@ -136,7 +138,8 @@ func TestTypes(t *testing.T) {
 		})
 	}
 	if checked < 4 {
-		t.Errorf("%d packages with pure files; want at least cluster, schedule, internal/protocol/replica and work", checked)
+		t.Errorf("%d packages with pure files; want at least cluster, schedule, internal/protocol/replica and work",
+			checked)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 // pureImports are what pure code may import besides this module's pure packages and contracts: nothing here looks at
 // the world.
 var pureImports = []string{
-	"bytes", "cmp", "container/heap", "crypto/sha256", "encoding", "encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "iter", "maps", "math",
+	"bytes", "cmp", "container/heap", "crypto/sha256", "encoding", "encoding/binary", "encoding/hex", "encoding/json",
+	"errors", "fmt", "iter", "maps", "math",
 	"math/bits", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"github.com/cespare/xxhash/v2",
 }
@@ -31,7 +32,9 @@ func Pure(f *File) bool {
 	if f.Test {
 		return false
 	}
-	return slices.Contains([]string{"cluster", "internal/schedule", "internal/flow", "internal/protocol/heartbeat", "internal/ordered", "internal/protocol/duty", "internal/protocol/outbox", "internal/protocol/elect", "internal/protocol/member", "proof/sim/history"}, f.Dir) || strings.HasPrefix(path.Base(f.Path), "step")
+	return slices.Contains([]string{"cluster", "internal/schedule", "internal/flow", "internal/protocol/heartbeat",
+		"internal/ordered", "internal/protocol/duty", "internal/protocol/outbox", "internal/protocol/elect",
+		"internal/protocol/member", "proof/sim/history"}, f.Dir) || strings.HasPrefix(path.Base(f.Path), "step")
 }
 
 // Purity finds what pure code may not do: goroutines, channels, clocks, chance, the world outside, floats.

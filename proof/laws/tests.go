@@ -45,7 +45,8 @@ func testFault(n ast.Node, names map[string]string) string {
 		case called(n, names) == "time.Sleep":
 			return sleeps
 		case !ok:
-		case sel.Sel.Name == "SkipNow" && len(n.Args) == 0, sel.Sel.Name == "Skip" && len(n.Args) == 0 && receiverIsTest(sel):
+		case sel.Sel.Name == "SkipNow" && len(n.Args) == 0, sel.Sel.Name == "Skip" && len(n.Args) == 0 &&
+			receiverIsTest(sel):
 			return "a test is skipped without a reason"
 		}
 	}
@@ -91,7 +92,8 @@ func virtualTime(f *File, names map[string]string) func(ast.Node) bool {
 	var bubbles []*ast.CallExpr
 	ast.Inspect(f.AST, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {
-			if f := called(call, names); f == "testing/synctest.Test" || strings.Contains(f, "internal/proof/virtual.") {
+			if f := called(call, names); f == "testing/synctest.Test" ||
+				strings.Contains(f, "internal/proof/virtual.") {
 				bubbles = append(bubbles, call)
 			}
 		}

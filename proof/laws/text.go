@@ -15,7 +15,8 @@ import (
 // registries. The words are put together here so that this file does not contain them.
 var machineWords = regexp.MustCompile(strings.Join([]string{
 	`(^|[^A-Za-z0-9_./-])/(` + "wo" + `rk|` + "ro" + `ot|` + "ho" + `me/[a-z]+)/`,
-	`proxy` + `\.golang\.org`, `sum` + `\.golang\.org`, `registry` + `\.npmjs\.org`, `goproxy` + `\.`, `files\.python` + `hosted`, `artif` + `actory`,
+	`proxy` + `\.golang\.org`, `sum` + `\.golang\.org`, `registry` + `\.npmjs\.org`, `goproxy` + `\.`, `files\.python` +
+		`hosted`, `artif` + `actory`,
 }, "|"))
 
 // maxText bounds the files that Text reads: larger ones are data.
@@ -114,7 +115,8 @@ func Errors(f *File) []string {
 		}
 		for _, w := range []string{"failed to", "unable to", "could not", "error"} {
 			if strings.HasPrefix(strings.ToLower(strings.Trim(lit.Value, "`\"")), w+" ") {
-				out = append(out, fmt.Sprintf("%s: an error text begins with %q; write verb, object, cause", f.At(lit.Pos()), w))
+				out = append(out, fmt.Sprintf("%s: an error text begins with %q; write verb, object, cause",
+					f.At(lit.Pos()), w))
 			}
 		}
 		return true

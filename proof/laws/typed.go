@@ -27,7 +27,8 @@ type Exports struct {
 // FindExports asks the go command, in dir, for the packages and all that they import. It compiles what is not in the
 // build cache.
 func FindExports(dir string, packages ...string) (*Exports, error) {
-	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, packages...)...)
+	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"},
+		packages...)...)
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -72,7 +73,8 @@ func (e *Exports) Check(importPath string, files []*File) (*Package, error) {
 		return nil, errors.New("no files")
 	}
 	info := &types.Info{
-		Types: make(map[ast.Expr]types.TypeAndValue), Uses: make(map[*ast.Ident]types.Object), Defs: make(map[*ast.Ident]types.Object),
+		Types: make(map[ast.Expr]types.TypeAndValue), Uses: make(map[*ast.Ident]types.Object),
+		Defs: make(map[*ast.Ident]types.Object),
 	}
 	var trees []*ast.File
 	for _, f := range files {
@@ -148,7 +150,8 @@ func (p *Package) mapIterator(call *ast.CallExpr) string {
 		return ""
 	}
 	fn, ok := p.Info.Uses[sel.Sel].(*types.Func)
-	if !ok || fn.Pkg() == nil || fn.Pkg().Path() != "maps" || !slices.Contains([]string{"Keys", "Values", "All"}, fn.Name()) {
+	if !ok || fn.Pkg() == nil || fn.Pkg().Path() != "maps" ||
+		!slices.Contains([]string{"Keys", "Values", "All"}, fn.Name()) {
 		return ""
 	}
 	return fn.Name()
@@ -168,7 +171,8 @@ func sortedMaps(f *File) map[ast.Node]bool {
 			return true
 		}
 		x, ok := sel.X.(*ast.Ident)
-		if ok && names[x.Name] == "slices" && slices.Contains([]string{"Sorted", "SortedFunc", "SortedStableFunc"}, sel.Sel.Name) {
+		if ok && names[x.Name] == "slices" && slices.Contains([]string{"Sorted", "SortedFunc", "SortedStableFunc"},
+			sel.Sel.Name) {
 			sorted[call.Args[0]] = true
 		}
 		return true

@@ -72,7 +72,8 @@ func killOwner(t *testing.T, place string) {
 	must.Succeed(t, os.WriteFile(filepath.Join(dir, "tasks", "t.yaml"), []byte("type: holder\n"), 0o600))
 	file := filepath.Join(dir, "holders")
 	start := func(name string) (kill func()) {
-		cmd := exec.Command(os.Args[0], "run", "--store", place, "--member", name, "--listen", "none", "--ttl", guardedTTL.String(), "tasks")
+		cmd := exec.Command(os.Args[0], "run", "--store", place, "--member", name, "--listen", "none", "--ttl",
+			guardedTTL.String(), "tasks")
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), memberVariable+"="+file)
 		p := processtest.Start(t, name, cmd)
 		return func() { must.Succeed(t, p.Kill()) }
@@ -91,7 +92,8 @@ func killOwner(t *testing.T, place string) {
 		cmd := exec.Command(os.Args[0], "member", "list", "--store", place, "-o", "json")
 		cmd.Env = append(os.Environ(), memberVariable+"="+file)
 		out, err := cmd.Output()
-		return err == nil && strings.Count(string(out), `"guardian":"on"`)+strings.Count(string(out), `"guardian":"not needed"`) == 2
+		return err == nil && strings.Count(string(out), `"guardian":"on"`)+
+			strings.Count(string(out), `"guardian":"not needed"`) == 2
 	})
 	killed := time.Now()
 	killFirst()

@@ -195,7 +195,8 @@ func TestHolderIsSuspended(t *testing.T) {
 				t.Fatalf("the holder said %q", word)
 			}
 			s := openFile(t, dir)
-			must.Succeed(t, process.StopOutside(deadline(t), h.cmd.Process.Pid, filepath.Join(dir, "queue.lock"), filepath.Join(dir, "turn.lock")))
+			must.Succeed(t, process.StopOutside(deadline(t), h.cmd.Process.Pid, filepath.Join(dir, "queue.lock"),
+				filepath.Join(dir, "turn.lock")))
 			held := must.Get(client(t, s, lock.Options{TTL: time.Minute}).Lock("x").Acquire(deadline(t)))(t)
 			taken := int64(protocol.Now())
 			if int64(held.Token()) != token+1 {

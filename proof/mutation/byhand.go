@@ -155,7 +155,8 @@ func (f listed) tell(log io.Writer, pkg string, err error, out []byte) {
 		fmt.Fprintf(log, "%s: missed   %s\n", pkg, f.Name)
 		return
 	}
-	fmt.Fprintf(log, "%s: noticed  %s (%s)\n", pkg, f.Name, cmp.Or(string(bytes.TrimSpace(failed.Find(out))), err.Error()))
+	fmt.Fprintf(log, "%s: noticed  %s (%s)\n", pkg, f.Name,
+		cmp.Or(string(bytes.TrimSpace(failed.Find(out))), err.Error()))
 }
 
 // tryByHand runs all tests of the package with each fault, and returns the names of those that make one fail, or hang.

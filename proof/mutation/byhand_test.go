@@ -30,14 +30,17 @@ tests: ./p ./r
 `)
 	must.Succeed(t, err)
 	want := []listed{
-		{Flaw: mutant.New("it forgets", "p/q/a.go", "\tone\n\ttwo", "\tthree", "four", ""), packages: []string{"./p/q"}},
-		{Flaw: mutant.New("it is late", "p/b.go", "x: y", "x: z"), packages: []string{"./p", "./r"}, missed: "nobody waits"},
+		{Flaw: mutant.New("it forgets", "p/q/a.go", "\tone\n\ttwo", "\tthree", "four", ""),
+			packages: []string{"./p/q"}},
+		{Flaw: mutant.New("it is late", "p/b.go", "x: y", "x: z"), packages: []string{"./p", "./r"},
+			missed: "nobody waits"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	for _, bad := range []string{
-		"file: a.go\n", "fault: a\nfile: a.go\n", "fault: a\n-b\n+c\n", "fault: a\nfile: a.go\n+c\n", "fault: a\nfile: a.go\nwhy: b\n-b\n+c\n",
+		"file: a.go\n", "fault: a\nfile: a.go\n", "fault: a\n-b\n+c\n", "fault: a\nfile: a.go\n+c\n",
+		"fault: a\nfile: a.go\nwhy: b\n-b\n+c\n",
 	} {
 		if _, err := parse(bad); err == nil {
 			t.Errorf("%q was taken", bad)

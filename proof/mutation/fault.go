@@ -45,7 +45,8 @@ type place struct {
 // find returns the faults of a package that can be planted, in the order of files and lines.
 func find(ctx context.Context, gremlins, root, pkg, dir string) ([]fault, error) {
 	out := filepath.Join(dir, "report.json")
-	cmd := exec.CommandContext(ctx, gremlins, "unleash", pkg, "--dry-run", "--exclude-files", "/", "--workers", "1", "--output", out) //nolint:gosec // the tool
+	cmd := exec.CommandContext(ctx, gremlins, "unleash", pkg, "--dry-run", "--exclude-files", "/", "--workers", "1",
+		"--output", out) //nolint:gosec // the tool
 	cmd.Dir = root
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("find faults: %w: %s", err, said)
@@ -117,7 +118,8 @@ func read(root, file string, places []place) ([]fault, error) {
 		}
 		changed := text[:at] + is + text[at+len(was):]
 		from, to := strings.LastIndexByte(text[:at], '\n')+1, at+strings.IndexByte(changed[at:], '\n')
-		f := fault{file: file, line: p.Line, column: p.Column, old: was, new: is, text: strings.TrimSpace(changed[from:to])}
+		f := fault{file: file, line: p.Line, column: p.Column, old: was, new: is,
+			text: strings.TrimSpace(changed[from:to])}
 		f.first, f.last = files.Position(in.Pos()).Line, files.Position(in.End()).Line
 		f.flaw = mutant.New(fmt.Sprintf("%s:%05d:%03d %s", file, p.Line, p.Column, is), file, text, changed)
 		out = append(out, f)
@@ -147,7 +149,8 @@ func turn(kind, text string) (was, is string) {
 // variable.
 func function(tree *ast.File, pos token.Pos) *ast.FuncDecl {
 	for _, d := range tree.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && f.Body.Pos() < pos && pos < f.Body.End() && !declaresResult(f) {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && f.Body.Pos() < pos && pos < f.Body.End() &&
+			!declaresResult(f) {
 			return f
 		}
 	}

@@ -29,14 +29,16 @@ func TestFaultsOfAFile(t *testing.T) {
 	root := t.TempDir()
 	must.Succeed(t, os.WriteFile(filepath.Join(root, "p.go"), []byte(source), 0o600))
 	faults, err := read(root, "p.go", []place{
-		{"ARITHMETIC_BASE", 3, 15}, {"CONDITIONALS_BOUNDARY", 5, 37}, {"CONDITIONALS_NEGATION", 5, 37}, {"INVERT_NEGATIVES", 8, 24},
+		{"ARITHMETIC_BASE", 3, 15}, {"CONDITIONALS_BOUNDARY", 5, 37}, {"CONDITIONALS_NEGATION", 5, 37},
+		{"INVERT_NEGATIVES", 8, 24},
 	})
 	must.Succeed(t, err)
 	var got []string
 	for _, f := range faults {
 		got = append(got, f.key())
 	}
-	if want := []string{"p.go: func less(a, b int) bool { return a <= b }", "p.go: func less(a, b int) bool { return a >= b }"}; !slices.Equal(got, want) {
+	if want := []string{"p.go: func less(a, b int) bool { return a <= b }",
+		"p.go: func less(a, b int) bool { return a >= b }"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if _, err := read(root, "p.go", []place{{"ARITHMETIC_BASE", 5, 37}}); err == nil {
@@ -57,7 +59,8 @@ func TestTheSampleIsOfTheSeed(t *testing.T) {
 		}
 		return lines
 	}
-	if !slices.Equal(sample(10, 1), sample(10, 1)) || slices.Equal(sample(10, 1), sample(10, 2)) || len(sample(1000, 1)) != 100 {
+	if !slices.Equal(sample(10, 1), sample(10, 1)) || slices.Equal(sample(10, 1), sample(10, 2)) ||
+		len(sample(1000, 1)) != 100 {
 		t.Errorf("%v, %v, %v", sample(10, 1), sample(10, 1), sample(10, 2))
 	}
 }
@@ -65,7 +68,8 @@ func TestTheSampleIsOfTheSeed(t *testing.T) {
 func TestABlockHoldsItsEnds(t *testing.T) {
 	t.Parallel()
 	b := block{"a.go", 3, 10, 5, 2}
-	for at, want := range map[[2]int]bool{{3, 10}: true, {5, 2}: true, {4, 1}: true, {3, 9}: false, {5, 3}: false, {2, 50}: false, {6, 1}: false} {
+	for at, want := range map[[2]int]bool{{3, 10}: true, {5, 2}: true, {4, 1}: true, {3, 9}: false, {5, 3}: false,
+		{2, 50}: false, {6, 1}: false} {
 		if got := b.holds(fault{file: "p/a.go", line: at[0], column: at[1]}); got != want {
 			t.Errorf("%v: %v, want %v", at, got, want)
 		}

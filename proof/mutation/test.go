@@ -93,7 +93,8 @@ func (b *bench) noFailFiles(ctx context.Context) []string {
 // count notes what a test reaches.
 func (b *bench) count(ctx context.Context, program string, t *test) error {
 	profile := filepath.Join(b.dir, "profile")
-	out, err := b.run(ctx, b.dir, program, os.Environ(), "-test.run="+exactly(*t), "-test.coverprofile="+profile, "-test.timeout=20m")
+	out, err := b.run(ctx, b.dir, program, os.Environ(), "-test.run="+exactly(*t), "-test.coverprofile="+profile,
+		"-test.timeout=20m")
 	if err != nil {
 		return fmt.Errorf("%s fails by itself: %w: %s", t.name, err, tail(out))
 	}
@@ -155,7 +156,8 @@ func (b *bench) try(ctx context.Context, worker string, f fault) fate {
 			n++
 		}
 		limit := leastTime + timeFactor*sum
-		if _, err := b.run(ctx, filepath.Join(b.dir, worker), b.program, environ, "-test.failfast", "-test.run="+exactly(tests[:n]...), "-test.timeout="+limit.String()); err != nil {
+		if _, err := b.run(ctx, filepath.Join(b.dir, worker), b.program, environ, "-test.failfast",
+			"-test.run="+exactly(tests[:n]...), "-test.timeout="+limit.String()); err != nil {
 			return noticed
 		}
 		tests = tests[n:]

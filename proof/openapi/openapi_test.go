@@ -42,8 +42,11 @@ func value(t *testing.T) (v cluster.Value, log []step) {
 	words.Edges = []cluster.Edge{{From: "read", To: "write"}}
 	for i, c := range []cluster.Command{
 		cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a", Slots: 2},
-		cluster.SubmitJob{Job: "check", Spec: cluster.JobSpec{Source: "tasks", Tasks: []cluster.TaskSpec{{Type: "noop", MaxAttempts: 1}}}},
-		cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: "read", Type: "noop"}, {Name: "load", Type: "noop"}}}},
+		cluster.SubmitJob{Job: "check",
+			Spec: cluster.JobSpec{Source: "tasks", Tasks: []cluster.TaskSpec{{Type: "noop", MaxAttempts: 1}}}},
+		cluster.SubmitJob{Job: "etl",
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Name: "read", Type: "noop"},
+				{Name: "load", Type: "noop"}}}},
 		cluster.SubmitJob{Job: "later", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}},
 		cluster.SubmitJob{Job: "words", Spec: words},
 		cluster.PrepareJoin{Member: "b", Heartbeat: "pulse/b"},
@@ -95,7 +98,8 @@ func (a *away) Oldest(context.Context, protocol.Store) (cluster.Value, error) {
 	return cluster.Value{}, nil
 }
 
-func (a *away) History(_ context.Context, _ protocol.Store, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
+func (a *away) History(_ context.Context, _ protocol.Store, after cluster.Index,
+	yield func(cluster.Value, protocol.Applied) bool) error {
 	if a.down.Load() {
 		return errAway
 	}
@@ -136,7 +140,8 @@ func newWorld(t *testing.T) *world {
 	docs := memory.New().Open()
 	v, log := value(t)
 	kept := journal.NewMemory(100)
-	if err := kept.Append(t.Context(), journal.Record{AtMS: 1, Kind: journal.Moved, Partition: "check", To: "a"}, journal.Record{AtMS: 2, Kind: journal.Moved, Partition: "check", To: "a"}); err != nil {
+	if err := kept.Append(t.Context(), journal.Record{AtMS: 1, Kind: journal.Moved, Partition: "check", To: "a"},
+		journal.Record{AtMS: 2, Kind: journal.Moved, Partition: "check", To: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	j, _ := v.Job("words")
@@ -162,7 +167,8 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, store: &away{Docs: docs, Queue: docs, Journal: kept, log: log}, given: map[string]bool{}}
 	w.config = api.Config{
 		Past:  &view.Past{Historian: w.store, Store: nil},
-		Value: func() cluster.Value { w.wait(); return v }, Journal: w.store, Lookout: view.NewLookout(w.store, protocol.Now), Store: "memory:", Protocol: "replica",
+		Value: func() cluster.Value { w.wait(); return v }, Journal: w.store,
+		Lookout: view.NewLookout(w.store, protocol.Now), Store: "memory:", Protocol: "replica",
 		Local: func() any { return nil }, Token: "secret", Actions: w.actions(v),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
@@ -308,8 +314,10 @@ func (w *world) check(q *http.Request, r *http.Response, body []byte) {
 
 // needs are the parameters that a path needs.
 var needs = map[string]string{ // read-only: a table
-	"/v1/job": "?job=etl", "/v1/why": "?task=check", "/v1/plan": "?without=a", "/v1/kill": "?job=etl", "/v1/pause": "?job=etl", "/v1/resume": "?job=etl",
-	"/v1/drain": "?member=a", "/v1/undrain": "?member=a", "/v1/evict": "?member=b", "/v1/unpark": "?task=check", "/v1/run-now": "?task=check",
+	"/v1/job": "?job=etl", "/v1/why": "?task=check", "/v1/plan": "?without=a", "/v1/kill": "?job=etl",
+	"/v1/pause": "?job=etl", "/v1/resume": "?job=etl",
+	"/v1/drain": "?member=a", "/v1/undrain": "?member=a", "/v1/evict": "?member=b", "/v1/unpark": "?task=check",
+	"/v1/run-now":    "?task=check",
 	"/v1/retry-dead": "?job=words", "/v1/drop-dead": "?job=words",
 	"/v1/configure": "?retention=5", "/v1/history/diff": "?from=1&to=2",
 }
@@ -339,7 +347,8 @@ func (a asked) Propose(_ context.Context, commands ...cluster.Command) ([]cluste
 	if a.store.down.Load() {
 		return nil, errAway
 	}
-	if c := commands[0]; c == (cluster.Rebalance{}) && a.even.Load() || c == (cluster.Configure{MoveBudget: 404}) || strings.HasSuffix(fmt.Sprint(c), " none") || strings.Contains(fmt.Sprint(c), " none ") {
+	if c := commands[0]; c == (cluster.Rebalance{}) && a.even.Load() || c == (cluster.Configure{MoveBudget: 404}) ||
+		strings.HasSuffix(fmt.Sprint(c), " none") || strings.Contains(fmt.Sprint(c), " none ") {
 		return []cluster.Result{{Reason: "there is none"}}, nil
 	}
 	a.mu.Lock()
@@ -352,7 +361,8 @@ func (a asked) Propose(_ context.Context, commands ...cluster.Command) ([]cluste
 
 func (w *world) actions(v cluster.Value) *api.Actions {
 	return &api.Actions{
-		Operator: operate.New(asked{w, &v}, w.store, w.store, work.Types{"noop": {Name: "noop", Periodic: true}}, "API"),
+		Operator: operate.New(asked{w, &v}, w.store, w.store, work.Types{"noop": {Name: "noop", Periodic: true}},
+			"API"),
 		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
 			if len(definition) > 100 {
 				return "", cluster.JobSpec{}, errors.New("not a definition")
@@ -386,20 +396,26 @@ func TestTheDescriptionHolds(t *testing.T) {
 			w.get(path+"?nonsense=1", http.StatusBadRequest, nil)
 		}
 		if path != "/metrics" {
-			w.getFrom(tokenless, full, http.StatusMisdirectedRequest, func(r *http.Request) { r.Host = "rota.example.com" })
+			w.getFrom(tokenless, full, http.StatusMisdirectedRequest,
+				func(r *http.Request) { r.Host = "rota.example.com" })
 		}
 	}
-	w.getFrom(w.serve(api.Config{Value: w.config.Value, Metrics: w.config.Metrics}), "/metrics", http.StatusMisdirectedRequest, func(r *http.Request) { r.Host = "rota.example.com" })
+	w.getFrom(w.serve(api.Config{Value: w.config.Value, Metrics: w.config.Metrics}), "/metrics",
+		http.StatusMisdirectedRequest, func(r *http.Request) { r.Host = "rota.example.com" })
 
-	for _, path := range []string{"/v1/members?limit=x", "/v1/tasks?limit=0", "/v1/jobs?limit=99999", "/v1/journal?since=soon", "/v1/plan", "/v1/job", "/v1/why", "/v1/history?index=x", "/v1/history/diff", "/v1/log?after=x", "/v1/calls?state=bad"} {
+	for _, path := range []string{"/v1/members?limit=x", "/v1/tasks?limit=0", "/v1/jobs?limit=99999",
+		"/v1/journal?since=soon", "/v1/plan", "/v1/job", "/v1/why", "/v1/history?index=x", "/v1/history/diff",
+		"/v1/log?after=x", "/v1/calls?state=bad"} {
 		w.get(path, http.StatusBadRequest, nil)
 	}
-	w.get("/v1/journal/events", http.StatusBadRequest, func(r *http.Request) { r.Header.Set("Last-Event-ID", "yesterday") })
+	w.get("/v1/journal/events", http.StatusBadRequest,
+		func(r *http.Request) { r.Header.Set("Last-Event-ID", "yesterday") })
 	for path, method := range w.methods { // order-free: each by itself
 		if method != http.MethodPost {
 			continue
 		}
-		full := path + strings.NewReplacer("=etl", "=none", "=words", "=none", "=a", "=none", "=b", "=none").Replace(needs[path])
+		full := path + strings.NewReplacer("=etl", "=none", "=words", "=none", "=a", "=none", "=b",
+			"=none").Replace(needs[path])
 		if path == "/v1/unpark" || path == "/v1/run-now" {
 			full = path + "?task=none"
 		}
@@ -424,7 +440,8 @@ func TestTheDescriptionHolds(t *testing.T) {
 		w.store.down.Store(false)
 		w.getFrom(tokenless, path+needs[path], http.StatusForbidden, nil)
 	}
-	for _, path := range []string{"/v1/history?index=99", "/v1/history/diff?from=1&to=99", "/v1/job?job=none", "/v1/why?task=none", "/v1/plan?without=none"} {
+	for _, path := range []string{"/v1/history?index=99", "/v1/history/diff?from=1&to=99", "/v1/job?job=none",
+		"/v1/why?task=none", "/v1/plan?without=none"} {
 		w.get(path, http.StatusNotFound, nil)
 	}
 	w.getFrom(tokenless, "/v1/log", http.StatusNotFound, nil)
@@ -434,7 +451,8 @@ func TestTheDescriptionHolds(t *testing.T) {
 	w.get("/v1/jobs?all=true&limit=1", http.StatusOK, nil)
 
 	w.store.down.Store(true)
-	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=check", "/v1/journal", "/v1/journal/events", "/v1/history", "/v1/history/diff?from=1&to=2", "/v1/log", "/v1/calls", "/readyz"} {
+	for _, path := range []string{"/v1/status", "/v1/members", "/v1/tasks", "/v1/why?task=check", "/v1/journal",
+		"/v1/journal/events", "/v1/history", "/v1/history/diff?from=1&to=2", "/v1/log", "/v1/calls", "/readyz"} {
 		w.get(path, http.StatusServiceUnavailable, nil)
 	}
 	w.store.down.Store(false)
@@ -477,7 +495,8 @@ func (w *world) crowd(path string, n int64) {
 	for range n {
 		all.Go(func() { w.ask(w.url, path, nil) })
 	}
-	processtest.Await(w.t, fmt.Sprintf("%d requests for %s wait", n, path), func() bool { return w.asked.Load() == n+w.open })
+	processtest.Await(w.t, fmt.Sprintf("%d requests for %s wait", n, path),
+		func() bool { return w.asked.Load() == n+w.open })
 	w.get(path, http.StatusServiceUnavailable, nil)
 	w.mu.Lock()
 	w.gate = nil

@@ -25,7 +25,8 @@ type page struct {
 func forUsers(t *testing.T) []page {
 	t.Helper()
 	names := []string{
-		"README.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md", "docs/core.md", "docs/guarantees.md", "docs/peers.md", "docs/performance.md", "docs/stores.md",
+		"README.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md", "docs/core.md", "docs/guarantees.md",
+		"docs/peers.md", "docs/performance.md", "docs/stores.md",
 		"docs/internals/claims.md", "docs/reference/simulate.md", "contrib/aws/GUIDE.md",
 		"contrib/google/GUIDE.md", "contrib/kafka/GUIDE.md",
 	}
@@ -66,7 +67,8 @@ func inFence(text string, n int) bool {
 
 // inSessions are the pages that TestSessions plays from top to bottom.
 var inSessions = []string{
-	"README.md", "docs/guide/quickstart.md", "docs/guide/library.md", "docs/guide/simulate.md", "docs/reference/simulate.md", "docs/guide/jobs.md",
+	"README.md", "docs/guide/quickstart.md", "docs/guide/library.md", "docs/guide/simulate.md",
+	"docs/reference/simulate.md", "docs/guide/jobs.md",
 	"docs/guide/functions.md", "docs/guide/task-files.md", "docs/guide/upgrade.md", "docs/guide/recovery.md",
 }
 
@@ -101,17 +103,20 @@ func TestEachBlockIsPlayedOrMarked(t *testing.T) {
 					t.Errorf("%s:%d: no test %s reads this page", p.path, b.Line, name)
 				}
 			case b.Mark != "":
-				t.Errorf("%s:%d: the mark %q is neither played: TestNAME nor not played: REASON", p.path, b.Line, b.Mark)
+				t.Errorf("%s:%d: the mark %q is neither played: TestNAME nor not played: REASON", p.path, b.Line,
+					b.Mark)
 			case b.Info == "go" && sources.have(b.Text):
 				compiled++
 			case b.Info != "go" && slices.Contains(inSessions, p.path), slices.Contains(guide, b.Text):
 				played++
 			default:
-				t.Errorf("%s:%d: the block that begins with %q is neither played nor marked", p.path, b.Line, strings.SplitN(b.Text, "\n", 2)[0])
+				t.Errorf("%s:%d: the block that begins with %q is neither played nor marked", p.path, b.Line,
+					strings.SplitN(b.Text, "\n", 2)[0])
 			}
 		}
 	}
-	t.Logf("BLOCKS: %d in all, %d played and compared, %d of Go compiled and run, %d marked with a reason", all, played, compiled, marked)
+	t.Logf("BLOCKS: %d in all, %d played and compared, %d of Go compiled and run, %d marked with a reason", all, played,
+		compiled, marked)
 	if all < 100 {
 		t.Errorf("only %d blocks: the pages were not found", all)
 	}

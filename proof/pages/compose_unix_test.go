@@ -51,7 +51,8 @@ func TestComposeFile(t *testing.T) {
 	t.Parallel()
 	c := readCompose(t)
 	for name, port := range map[string]string{
-		"elasticsearch": "9200:9200", "etcd": "2379:2379", "kafka": "9092:9092", "nats": "4222:4222", "opensearch": "9201:9200", "postgres": "5432:5432", "zookeeper": "2181:2181",
+		"elasticsearch": "9200:9200", "etcd": "2379:2379", "kafka": "9092:9092", "nats": "4222:4222",
+		"opensearch": "9201:9200", "postgres": "5432:5432", "zookeeper": "2181:2181",
 	} {
 		s, ok := c.Services[name]
 		if !ok || !strings.Contains(s.Image, name) {
@@ -87,7 +88,8 @@ func TestServersTakeWhatComposeSays(t *testing.T) {
 			t.Parallel()
 			r := comes(t)
 			g := guide(t, name, r.instead...)
-			byEnvironment := slices.DeleteFunc(r.env, func(v string) bool { return strings.Contains(v, "_CLIENT_URLS=") }) // the file says those
+			byEnvironment := slices.DeleteFunc(r.env,
+				func(v string) bool { return strings.Contains(v, "_CLIENT_URLS=") }) // the file says those
 			u := newUser(t, programs.build(t, g.Programs), byEnvironment...)
 			dir := filepath.Join(u.dir, "server")
 			instead := append(r.instead, "/data", dir, "0.0.0.0", "127.0.0.1") // all at once: the name of a folder may contain the number of a port

@@ -19,7 +19,10 @@ func TestFlowsPage(t *testing.T) {
 	t.Parallel()
 	text := must.Get(os.ReadFile(filepath.Join(root, "docs", "guide", "flows.md")))(t)
 	all := must.Get(pages.Blocks(string(text)))(t)
-	blocks := slices.DeleteFunc(all, func(b pages.Block) bool { return b.Section != "From nothing to the end" && b.Section != "Windows" })
+	blocks := slices.DeleteFunc(all, func(b pages.Block) bool {
+		return b.Section != "From nothing to the end" &&
+			b.Section != "Windows"
+	})
 	if len(blocks) != 4 || !strings.Contains(blocks[1].Text, "FLOW ") || !strings.Contains(blocks[3].Text, "late") {
 		t.Fatalf("the sections have the blocks %+v, want what is typed and what comes, twice", blocks)
 	}

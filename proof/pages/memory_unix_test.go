@@ -50,7 +50,8 @@ func TestInMemory(t *testing.T) {
 		return len(tasks) == p.tasks && !slices.ContainsFunc(tasks, func(t view.Task) bool { return !running(t) }), nil
 	})
 	must.Succeed(t, err)
-	if _, err := p.asks(t.Context(), "rota task list --store memory:"); err == nil || !strings.Contains(err.Error(), "inside one process") {
+	if _, err := p.asks(t.Context(), "rota task list --store memory:"); err == nil ||
+		!strings.Contains(err.Error(), "inside one process") {
 		t.Errorf("another process looks into its memory: %v", err)
 	}
 	p.members = []*typed{m}

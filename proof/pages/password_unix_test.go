@@ -42,7 +42,8 @@ func TestUserOfNATS(t *testing.T) {
 		t.Fatalf("%v: %v", err, last)
 	}
 	for _, step := range []func() error{
-		func() error { return p.unpack(t.Context()) }, func() error { return p.start(t.Context()) }, func() error { return p.look(t.Context()) },
+		func() error { return p.unpack(t.Context()) }, func() error { return p.start(t.Context()) },
+		func() error { return p.look(t.Context()) },
 		func() error { return p.interrupt(t.Context()) },
 	} {
 		must.Succeed(t, step())

@@ -35,7 +35,8 @@ func (u *user) follow(ctx context.Context, g Guide) error {
 		what string
 		do   func(context.Context) error
 	}{
-		{"unpack the examples", p.unpack}, {"start the server and check it", p.serve}, {"start three members", p.start}, {"look", p.look},
+		{"unpack the examples", p.unpack}, {"start the server and check it", p.serve}, {"start three members", p.start},
+		{"look", p.look},
 		{"end one with ctrl-c", p.interrupt}, {"kill one", p.kill}, {"end the last one", p.leave},
 	} {
 		if err := step.do(ctx); err != nil {

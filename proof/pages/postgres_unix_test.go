@@ -34,10 +34,12 @@ func readerOfPostgres(t *testing.T) reader {
 		}
 	}
 	return reader{
-		instead: []string{"5432", freePort(t), "initdb -D", scripts + "/initdb -D", "postgres -D", scripts + "/postgres -D", "postgres --single", scripts + "/postgres --single"},
+		instead: []string{"5432", freePort(t), "initdb -D", scripts + "/initdb -D", "postgres -D",
+			scripts + "/postgres -D", "postgres --single", scripts + "/postgres --single"},
 		prepare: func(t *testing.T, dir string) {
 			// The folders of a test are closed to other users.
-			if err := errors.Join(postgres.Give(dir), os.Chmod(filepath.Dir(dir), 0o711), os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o711)); err != nil { //nolint:gosec // to go through
+			if err := errors.Join(postgres.Give(dir), os.Chmod(filepath.Dir(dir), 0o711),
+				os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o711)); err != nil { //nolint:gosec // to go through
 				t.Fatal(err)
 			}
 		},

@@ -60,7 +60,8 @@ func (w *workshop) build(t *testing.T, block string) string {
 }
 
 func (w *workshop) run(t *testing.T, line string) error {
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.NewReplacer("../bin/", w.dir+"/", "bin/", w.dir+"/").Replace(line))
+	cmd := exec.CommandContext(t.Context(), "sh", "-c",
+		strings.NewReplacer("../bin/", w.dir+"/", "bin/", w.dir+"/").Replace(line))
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.TrimSpace(line), err, out)

@@ -55,7 +55,8 @@ func newUser(t *testing.T, programs string, env ...string) *user {
 	t.Helper()
 	dir := t.TempDir()
 	must.Succeed(t, os.Mkdir(filepath.Join(dir, "server"), 0o750))
-	return &user{t, dir, append(env, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+dir, "TMPDIR="+dir)}
+	return &user{t, dir, append(env, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+dir,
+		"TMPDIR="+dir)}
 }
 
 // typed is a shell with what was typed into it.
@@ -86,7 +87,8 @@ func (u *user) types(dir, text string) (*typed, error) {
 		return nil, errors.Join(err, watched.Close(), held.Close())
 	}
 	p := &typed{text, exec.Command("sh", "-c", watchdog+text), out.Name(), make(chan struct{})}
-	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = dir, u.env, out, out, []*os.File{watched, theirs}
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = dir, u.env, out, out,
+		[]*os.File{watched, theirs}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := errors.Join(p.cmd.Start(), watched.Close(), theirs.Close()); err != nil {
 		return nil, errors.Join(err, held.Close(), alive.Close())

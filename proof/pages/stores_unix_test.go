@@ -47,7 +47,8 @@ type reader struct {
 // readers are by page. Whoever writes a page adds it here.
 func readers() map[string]func(t *testing.T) reader {
 	return map[string]func(t *testing.T) reader{
-		"file": readerOfFile, "elastic": readerOfElastic, "etcd": readerOfEtcd, "kafka": readerOfKafka, "nats": readerOfNATS, "postgres": readerOfPostgres, "zookeeper": readerOfZooKeeper,
+		"file": readerOfFile, "elastic": readerOfElastic, "etcd": readerOfEtcd, "kafka": readerOfKafka,
+		"nats": readerOfNATS, "postgres": readerOfPostgres, "zookeeper": readerOfZooKeeper,
 	}
 }
 
@@ -61,8 +62,10 @@ func readerOfEtcd(t *testing.T) reader {
 	return reader{
 		instead: []string{"2379", client, "/tmp/etcd", t.TempDir()}, prepare: nothing,
 		env: []string{
-			"ETCD_LISTEN_CLIENT_URLS=http://localhost:" + client, "ETCD_ADVERTISE_CLIENT_URLS=http://localhost:" + client,
-			"ETCD_LISTEN_PEER_URLS=http://localhost:" + peer, "ETCD_INITIAL_ADVERTISE_PEER_URLS=http://localhost:" + peer,
+			"ETCD_LISTEN_CLIENT_URLS=http://localhost:" + client, "ETCD_ADVERTISE_CLIENT_URLS=http://localhost:" +
+				client,
+			"ETCD_LISTEN_PEER_URLS=http://localhost:" + peer, "ETCD_INITIAL_ADVERTISE_PEER_URLS=http://localhost:" +
+				peer,
 			"ETCD_INITIAL_CLUSTER=default=http://localhost:" + peer,
 		},
 	}
@@ -102,8 +105,11 @@ func readerOfElastic(t *testing.T) reader {
 	return reader{
 		instead: []string{"9200", freePort(t), "/tmp/opensearch", t.TempDir()},
 		prepare: func(t *testing.T, dir string) {
-			script := map[string]string{"bin/opensearch": fmt.Sprintf(osServer, filepath.Join(home, "opensearch-"+version)), "config/log4j2.properties": elastic.Logging, "config/jvm.options": ""}
-			err := writeArchive(filepath.Join(dir, "opensearch-min-"+version+"-linux-x64.tar.gz"), "opensearch-"+version, []string{"bin/", "config/", "tmp/"}, script)
+			script := map[string]string{"bin/opensearch": fmt.Sprintf(osServer,
+				filepath.Join(home, "opensearch-"+version)), "config/log4j2.properties": elastic.Logging,
+				"config/jvm.options": ""}
+			err := writeArchive(filepath.Join(dir, "opensearch-min-"+version+"-linux-x64.tar.gz"),
+				"opensearch-"+version, []string{"bin/", "config/", "tmp/"}, script)
 			must.Succeed(t, err)
 		},
 	}
@@ -148,7 +154,8 @@ func readerOfKafka(t *testing.T) reader {
 		instead: []string{"9092", freePort(t), "9093", freePort(t), "/tmp/kafka", t.TempDir()},
 		prepare: func(t *testing.T, dir string) {
 			name := "kafka_2.13-" + kafka.Version
-			scripts := map[string]string{"bin/kafka-storage.sh": fmt.Sprintf(kafkaStorage, java, lib), "bin/kafka-server-start.sh": fmt.Sprintf(kafkaServer, java, lib)}
+			scripts := map[string]string{"bin/kafka-storage.sh": fmt.Sprintf(kafkaStorage, java, lib),
+				"bin/kafka-server-start.sh": fmt.Sprintf(kafkaServer, java, lib)}
 			must.Succeed(t, writeArchive(filepath.Join(dir, name+".tgz"), name, []string{"bin/", "config/"}, scripts))
 		},
 	}
@@ -180,7 +187,8 @@ func writeArchive(file, name string, dirs []string, files map[string]string) (er
 		}
 	}
 	for path, text := range files {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name + "/" + path, Mode: 0o755, Size: int64(len(text))}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name + "/" + path, Mode: 0o755,
+			Size: int64(len(text))}); err != nil {
 			return err
 		}
 		if _, err := io.WriteString(w, text); err != nil {
@@ -228,9 +236,11 @@ var triedWith = regexp.MustCompile(`(?:all that is said here was tried|Everythin
 func TestVersionsOfThePages(t *testing.T) {
 	t.Parallel()
 	mod := must.Get(os.ReadFile(filepath.Join(root, "proof", "go.mod")))(t)
-	ours := string(mod) + "zookeeper v" + zookeeper.Version + "\nopensearch v" + elastic.OpenSearch.Version + "\nkafka v" + kafka.Version + "\n"
+	ours := string(mod) + "zookeeper v" + zookeeper.Version + "\nopensearch v" + elastic.OpenSearch.Version +
+		"\nkafka v" + kafka.Version + "\n"
 	for page, module := range map[string]string{
-		"etcd": "go.etcd.io/etcd/server/v3", "kafka": "kafka", "nats": "github.com/nats-io/nats-server/v2", "zookeeper": "zookeeper", "elastic": "opensearch",
+		"etcd": "go.etcd.io/etcd/server/v3", "kafka": "kafka", "nats": "github.com/nats-io/nats-server/v2",
+		"zookeeper": "zookeeper", "elastic": "opensearch",
 	} {
 		text := must.Get(os.ReadFile(filepath.Join(root, "docs", "stores", page+".md")))(t)
 		m := triedWith.FindSubmatch(text)
@@ -251,11 +261,16 @@ func TestAPageThatLeadsNowhere(t *testing.T) {
 		within   time.Duration // only where there is nothing to see but that it does not come
 		want     []string
 	}{
-		{"the server listens elsewhere", "listen: 127.0.0.1:4222", "listen: 127.0.0.1:-1", 5 * time.Second, []string{"start the server and check it", "it is not so in time"}},
-		{"the server refuses its file", "jetstream {", "jetstream [", patience, []string{"start the server and check it", "nats-server", "exit status 1"}},
-		{"there is no such server", "nats-server -c", "nats-servers -c", patience, []string{"start the server and check it", "exit status 127"}},
-		{"there are no such tasks", "./examples/quickstart/tasks", "./examples/quickstart/task", patience, []string{"start three members", "not a directory of task files"}},
-		{"no such flag to look", "rota member list --store", "rota member list --stores x --store", patience, []string{"start three members", "unknown flag"}},
+		{"the server listens elsewhere", "listen: 127.0.0.1:4222", "listen: 127.0.0.1:-1", 5 * time.Second,
+			[]string{"start the server and check it", "it is not so in time"}},
+		{"the server refuses its file", "jetstream {", "jetstream [", patience,
+			[]string{"start the server and check it", "nats-server", "exit status 1"}},
+		{"there is no such server", "nats-server -c", "nats-servers -c", patience,
+			[]string{"start the server and check it", "exit status 127"}},
+		{"there are no such tasks", "./examples/quickstart/tasks", "./examples/quickstart/task", patience,
+			[]string{"start three members", "not a directory of task files"}},
+		{"no such flag to look", "rota member list --store", "rota member list --stores x --store", patience,
+			[]string{"start three members", "unknown flag"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -268,7 +283,8 @@ func TestAPageThatLeadsNowhere(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), c.within)
 			defer cancel()
 			err = newUser(t, bin).follow(ctx, g)
-			if err == nil || slices.ContainsFunc(c.want, func(w string) bool { return !strings.Contains(err.Error(), w) }) {
+			if err == nil || slices.ContainsFunc(c.want,
+				func(w string) bool { return !strings.Contains(err.Error(), w) }) {
 				t.Errorf("got %v, want an error with %q", err, c.want)
 			}
 		})

@@ -59,7 +59,8 @@ func check(ctx context.Context, dir, platform string) (int, error) {
 	const all = packages.NeedName | packages.NeedImports | packages.NeedDeps | packages.NeedFiles | packages.NeedCompiledGoFiles |
 		packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedModule
 	checked, err := packages.Load(&packages.Config{
-		Context: ctx, Mode: all, Dir: dir, Tests: true, Env: append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch),
+		Context: ctx, Mode: all, Dir: dir, Tests: true,
+		Env: append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch),
 	}, "./...")
 	if err != nil {
 		return 0, fmt.Errorf("list the packages: %w", err)

@@ -19,19 +19,26 @@ func TestPlatforms(t *testing.T) {
 		says                       string
 	}{
 		{"all is well", "f.go", sound, "windows/amd64", 0, `{"platforms":1,"packages":1}`},
-		{"a type", "f_windows.go", "package some\n\nvar x string = f()\n", "windows/amd64", 1, "f_windows.go:3:16: cannot use f()"},
-		{"of another platform", "f_windows.go", "package some\n\nvar x string = f()\n", "darwin/arm64", 0, `"packages":1`},
-		{"in a function", "f_arm64.go", "package some\n\nfunc g() { f(2) }\n", "darwin/arm64", 1, "f_arm64.go:3:14: too many arguments"},
-		{"a test", "f_darwin_test.go", "package some\n\nimport \"testing\"\n\nfunc TestF(t *testing.T) { t.Skipper() }\n", "darwin/arm64", 1, "t.Skipper undefined"},
+		{"a type", "f_windows.go", "package some\n\nvar x string = f()\n", "windows/amd64", 1,
+			"f_windows.go:3:16: cannot use f()"},
+		{"of another platform", "f_windows.go", "package some\n\nvar x string = f()\n", "darwin/arm64", 0,
+			`"packages":1`},
+		{"in a function", "f_arm64.go", "package some\n\nfunc g() { f(2) }\n", "darwin/arm64", 1,
+			"f_arm64.go:3:14: too many arguments"},
+		{"a test", "f_darwin_test.go",
+			"package some\n\nimport \"testing\"\n\nfunc TestF(t *testing.T) { t.Skipper() }\n", "darwin/arm64", 1,
+			"t.Skipper undefined"},
 		{"syntax", "f_windows.go", "package some\n\nfunc {\n", "windows/amd64", 1, "f_windows.go:3:6"},
-		{"no such package", "f_windows.go", "package some\n\nimport _ \"example.com/none\"\n", "windows/amd64", 1, "example.com/none"},
+		{"no such package", "f_windows.go", "package some\n\nimport _ \"example.com/none\"\n", "windows/amd64", 1,
+			"example.com/none"},
 		{"no platform", "f.go", sound, "windows", 1, "try: windows/amd64"},
 		{"no such platform", "f.go", sound, "minix/amd64", 1, "minix"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			for name, text := range map[string]string{"go.mod": "module some\n\ngo 1.26\n", "f.go": sound, c.file: c.text} { // order-free: each is another file
+			for name, text := range map[string]string{"go.mod": "module some\n\ngo 1.26\n", "f.go": sound,
+				c.file: c.text} { // order-free: each is another file
 				must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 			}
 			var stdout, stderr strings.Builder
@@ -44,7 +51,8 @@ func TestPlatforms(t *testing.T) {
 		})
 	}
 	var usage strings.Builder
-	if code := run(t.Context(), ".", nil, &usage, &usage); code != 2 || !strings.Contains(usage.String(), "try: platforms ") {
+	if code := run(t.Context(), ".", nil, &usage, &usage); code != 2 ||
+		!strings.Contains(usage.String(), "try: platforms ") {
 		t.Errorf("exit code %d: %s", code, usage.String())
 	}
 }

@@ -142,7 +142,8 @@ const Rota = "github.com/rota-run/rota/cmd/rota"
 func Build(ctx context.Context, dir string, packages ...string) error {
 	for _, p := range packages {
 		name := cmp.Or(names[p], filepath.Base(p))
-		if out, err := exec.CommandContext(ctx, "go", "build", "-ldflags=-w", "-o", filepath.Join(dir, name), p).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(ctx, "go", "build", "-ldflags=-w", "-o", filepath.Join(dir, name),
+			p).CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s: %w\n%s", p, err, out)
 		}
 	}

@@ -29,7 +29,8 @@ func TestStart(t *testing.T) {
 	if err := p.Kill(); err != nil {
 		t.Errorf("kill a process that has ended: %v", err)
 	}
-	if _, err := process.Start(exec.Command("/no/such/program")); err == nil || !strings.Contains(err.Error(), "/no/such/program") {
+	if _, err := process.Start(exec.Command("/no/such/program")); err == nil ||
+		!strings.Contains(err.Error(), "/no/such/program") {
 		t.Errorf("a program that does not exist: %v", err)
 	}
 }

@@ -44,7 +44,8 @@ func lockWithoutEnd(name string) error {
 		}
 		go func() {
 			for {
-				if err := errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_EX), syscall.Flock(int(f.Fd()), syscall.LOCK_UN)); err != nil {
+				if err := errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_EX),
+					syscall.Flock(int(f.Fd()), syscall.LOCK_UN)); err != nil {
 					failed <- err
 					return
 				}

@@ -24,7 +24,8 @@ func TestWitness(t *testing.T) {
 		text string
 		want []history.Kind
 	}{
-		{`{"event":"start","member":"a","partition":"x","token":3,"at_ns":1}` + "\n" + `{"event":"st`, []history.Kind{history.Started}},
+		{`{"event":"start","member":"a","partition":"x","token":3,"at_ns":1}` + "\n" + `{"event":"st`,
+			[]history.Kind{history.Started}},
 		{``, nil},
 		{`op","member":"a","partition":"x","token":3,"at_ns":2}` + "\n", []history.Kind{history.Stopped}},
 	} {

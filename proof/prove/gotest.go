@@ -40,7 +40,8 @@ type results struct {
 }
 
 func newResults(w io.Writer) *results {
-	return &results{w: w, built: true, done: amounts{}, open: map[test]*strings.Builder{}, suites: map[test]bool{}, failedIn: map[string]bool{}}
+	return &results{w: w, built: true, done: amounts{}, open: map[test]*strings.Builder{}, suites: map[test]bool{},
+		failedIn: map[string]bool{}}
 }
 
 // read takes JSON lines until they end. Any other line is printed.
@@ -130,7 +131,8 @@ func (r *results) endPackage(e event) {
 }
 
 // suites are the conformance suites of stores: the names of their tests.
-var suites = []string{"TestDocs", "TestGetMany", "TestLog", "TestSeed", "TestWatch", "TestLogWatch", "TestSessions", "TestFaults", "TestStorm", "TestLocks", "TestStories", "TestGroup", "TestQueue"}
+var suites = []string{"TestDocs", "TestGetMany", "TestLog", "TestSeed", "TestWatch", "TestLogWatch", "TestSessions",
+	"TestFaults", "TestStorm", "TestLocks", "TestStories", "TestGroup", "TestQueue"}
 
 // noteSuite counts a suite that passed, once for each package.
 func (r *results) noteSuite(key test) {

@@ -159,7 +159,8 @@ type parts struct {
 }
 
 func newParts(s *summary, stages []stage) *parts {
-	p := &parts{sum: s, stages: stages, parts: make([]summary, len(stages)), outs: make([]output, len(stages)), ended: make([]bool, len(stages))}
+	p := &parts{sum: s, stages: stages, parts: make([]summary, len(stages)), outs: make([]output, len(stages)),
+		ended: make([]bool, len(stages))}
 	for i := range stages {
 		p.parts[i] = summary{w: &p.outs[i], root: s.root, began: s.began}
 	}

@@ -48,7 +48,8 @@ func TestTogether(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit %d", code)
 	}
-	inOrder(t, out, "ok    stage alone", "ok    stage computes", "ok    stage lends", "ok    stage after", "ok    stage alone from 0s: ", "4 passed, 0 failed")
+	inOrder(t, out, "ok    stage alone", "ok    stage computes", "ok    stage lends", "ok    stage after",
+		"ok    stage alone from 0s: ", "4 passed, 0 failed")
 }
 
 // TestTheFirstIsLast: a stage that ends late does not change the order.
@@ -84,7 +85,8 @@ func TestBackgroundFails(t *testing.T) {
 			bad, next := named("bad", c.bad), named("next", script("true", nil))
 			bad.computes, next.computes = true, true
 			out, code := played(t, lends, bad, next)
-			if code != 1 || !strings.Contains(out, c.want) || !strings.Contains(out, "ok    stage next") || !strings.Contains(out, "2 passed, 1 failed") {
+			if code != 1 || !strings.Contains(out, c.want) || !strings.Contains(out, "ok    stage next") ||
+				!strings.Contains(out, "2 passed, 1 failed") {
 				t.Errorf("exit %d, and\n%s", code, out)
 			}
 			inOrder(t, out, "FAIL  stage bad", "ok    stage next", "FAIL  stage bad", "2 passed, 1 failed") // at the end once more
@@ -118,7 +120,8 @@ func TestPriority(t *testing.T) {
 	lends := script("until [ -e "+dir+"/low ]; do sleep 0.01; done", nil)
 	lends.lends = true
 	// The priority is lowered when the command has already begun.
-	low := named("low", script("echo > "+dir+"/low; until [ $(nice) = 19 ]; do sleep 0.01; done; grep -q 'nice 19$' /proc/self/autogroup || [ ! -e /proc/self/autogroup ]", nil))
+	low := named("low", script("echo > "+dir+
+		"/low; until [ $(nice) = 19 ]; do sleep 0.01; done; grep -q 'nice 19$' /proc/self/autogroup || [ ! -e /proc/self/autogroup ]", nil))
 	low.computes = true
 	if out, code := played(t, low, lends); code != 0 {
 		t.Errorf("exit %d, and\n%s", code, out)
@@ -221,7 +224,8 @@ func TestTheTable(t *testing.T) {
 	t.Parallel()
 	for _, st := range stages() {
 		if st.lends && st.computes || st.beside && !st.lends || st.computes && st.rerun {
-			t.Errorf("%s: lends %v, computes %v, beside %v, rerun %v", st.name, st.lends, st.computes, st.beside, st.rerun)
+			t.Errorf("%s: lends %v, computes %v, beside %v, rerun %v", st.name, st.lends, st.computes, st.beside,
+				st.rerun)
 		}
 	}
 }

@@ -74,7 +74,8 @@ func TestBeside(t *testing.T) {
 	stages[2].least = amounts{"ok": 2}
 	out, code := played(t, append(stages, script("echo last", nil))...)
 	first, last := strings.Index(out, "ok    stage meets-0"), strings.Index(out, "ok    stage meets-1")
-	if code != 1 || first < 0 || last < first || !strings.Contains(out, "ok: 1 of at least 2") || !strings.Contains(out, "3 passed, 1 failed") {
+	if code != 1 || first < 0 || last < first || !strings.Contains(out, "ok: 1 of at least 2") ||
+		!strings.Contains(out, "3 passed, 1 failed") {
 		t.Errorf("exit %d, and\n%s", code, out)
 	}
 }
@@ -138,7 +139,8 @@ func moduleOf(t *testing.T, body string) (st stage, root string) {
 			t.Fatal(err)
 		}
 	}
-	return stage{name: "tests", dir: ".", command: []string{"go", "test", "-json", "-count=1", "./..."}, tests: true, rerun: true, least: amounts{"passed": 1}}, root
+	return stage{name: "tests", dir: ".", command: []string{"go", "test", "-json", "-count=1", "./..."}, tests: true,
+		rerun: true, least: amounts{"passed": 1}}, root
 }
 
 // A test that fails once is listed, and three of them fail the proof; one that fails twice fails it.
@@ -156,10 +158,12 @@ func TestFlaky(t *testing.T) {
 		want string
 		code int
 	}{
-		"one":    {strings.ReplaceAll(once, "NAME", "A"), "FLAKY example.org/m TestA\n2 passed, 0 failed", 0},
-		"three":  {strings.ReplaceAll(once, "NAME", "A") + strings.ReplaceAll(once, "NAME", "B") + strings.ReplaceAll(once, "NAME", "C"), "FAIL  3 tests passed only", 1},
-		"always": {"func TestA(t *testing.T) { t.Fatal(os.Args[0]) }\n", "passed: 0 of at least 1\n0 passed, 2 failed", 1},
-		"none":   {"func testA(t *testing.T) { t.Fatal(os.Args[0]) }\n", "passed: 0 of at least 1", 1},
+		"one": {strings.ReplaceAll(once, "NAME", "A"), "FLAKY example.org/m TestA\n2 passed, 0 failed", 0},
+		"three": {strings.ReplaceAll(once, "NAME", "A") + strings.ReplaceAll(once, "NAME", "B") +
+			strings.ReplaceAll(once, "NAME", "C"), "FAIL  3 tests passed only", 1},
+		"always": {"func TestA(t *testing.T) { t.Fatal(os.Args[0]) }\n", "passed: 0 of at least 1\n0 passed, 2 failed",
+			1},
+		"none": {"func testA(t *testing.T) { t.Fatal(os.Args[0]) }\n", "passed: 0 of at least 1", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -240,7 +244,8 @@ func TestWhatTheRaceDetectorDoesNotSee(t *testing.T) {
 // tested are the packages of a pattern that have tests.
 func tested(t *testing.T, pattern string) []string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", pattern)
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-f",
+		"{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", pattern)
 	cmd.Dir = ".."
 	out, err := cmd.Output()
 	must.Succeed(t, err)

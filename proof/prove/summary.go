@@ -107,7 +107,8 @@ func (s *summary) play(ctx context.Context, st stage) {
 
 // took says when a stage began, how long it took, and how much of the processors.
 func (s *summary) took(began time.Time) string {
-	return fmt.Sprintf("from %.0fs: %.1fs, %.0fs of processors", began.Sub(s.began).Seconds(), time.Since(began).Seconds(), s.worked.Seconds())
+	return fmt.Sprintf("from %.0fs: %.1fs, %.0fs of processors", began.Sub(s.began).Seconds(),
+		time.Since(began).Seconds(), s.worked.Seconds())
 }
 
 // playProgram runs a command that ends with a JSON object. Its output is shown when it fails.

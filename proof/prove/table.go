@@ -16,24 +16,42 @@ func stages() []stage {
 		{name: "lint", dir: ".", command: []string{".ci/lint"}},
 		{name: "vet", dir: "proof", command: []string{"go", "vet", "./..."}},
 		// Without go test's own vet: make test vets the root, and the stage vet the rest.
-		{name: "race", dir: ".", command: goTest("-race", "-vet=off", "-skip", "^("+strings.Join(withoutRace(), "|")+")$", "./..."), tests: true, least: amounts{"passed": 2800}},
+		{name: "race", dir: ".", command: goTest("-race", "-vet=off", "-skip", "^("+strings.Join(withoutRace(), "|")+
+			")$", "./..."), tests: true, least: amounts{"passed": 2800}},
 		// Its bounds of time are for a machine that does nothing else: it must not lend.
 		{name: "demo", dir: ".", command: []string{".ci/demo", "5"}, least: amounts{"played": 5, "ok": 5}},
-		{name: "fuzz", dir: ".", computes: true, memory: 2, command: []string{".ci/fuzz", "8000x"}, least: amounts{"fuzzers": 20}},
-		{name: "contrib", dir: ".", lends: true, memory: 3, command: []string{".ci/modules"}, least: amounts{"modules": 3, "passed": 63}},
-		{name: "deploy", dir: "deploy", lends: true, memory: 3, command: goTest("./..."), tests: true, rerun: true, least: amounts{"passed": 19}},
-		{name: "platforms", dir: "proof", computes: true, memory: 2, command: []string{"go", "run", "./platforms", "darwin/arm64", "windows/amd64"}, least: amounts{"platforms": 2, "packages": 600}},
+		{name: "fuzz", dir: ".", computes: true, memory: 2, command: []string{".ci/fuzz", "8000x"},
+			least: amounts{"fuzzers": 20}},
+		{name: "contrib", dir: ".", lends: true, memory: 3, command: []string{".ci/modules"},
+			least: amounts{"modules": 3, "passed": 63}},
+		{name: "deploy", dir: "deploy", lends: true, memory: 3, command: goTest("./..."), tests: true, rerun: true,
+			least: amounts{"passed": 19}},
+		{name: "platforms", dir: "proof", computes: true, memory: 2, command: []string{"go", "run", "./platforms",
+			"darwin/arm64", "windows/amd64"}, least: amounts{"platforms": 2, "packages": 600}},
 		// Real servers under the race detector, and beside them real processes, which are built without it. Most of
 		// them wait, so more of them run at once than there are processors. What takes longest begins first; Kafka's
 		// servers do not start while Elasticsearch's do.
-		{name: "servers", dir: "proof", beside: true, lends: true, memory: 4, command: goTest(append([]string{"-race", "-vet=off", "-p", "2", "-parallel", "2"}, serverTests()...)...), tests: true, rerun: true, least: serverAmounts()},
-		{name: "processes", dir: "proof", beside: true, lends: true, memory: 2, command: goTest(append([]string{"-vet=off", "-p", "1", "-parallel", "2"}, processTests()...)...), tests: true, rerun: true, least: amounts{"passed": 200}},
-		{name: "suites", dir: ".", lends: true, command: goTest("-tags", "proof", "-parallel", "16", "./store/storetest"), tests: true, rerun: true, least: amounts{"passed": 100}},
-		{name: "models", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "WithDeaths|Seconds", "./lock", "./call", "./store/engine/log"), tests: true, least: amounts{"passed": 20}},
-		{name: "engine", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/engine", "./store/engine/log"), tests: true, least: amounts{"passed": 30}},
-		{name: "flow", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound|TestKeyedFlaws|TestSealingScripts|TestSeeds$|TestProof$", "./internal/flow", "./internal/node"), tests: true, least: amounts{"passed": 42}},
-		{name: "flows", dir: "proof", lends: true, memory: 3, command: []string{"go", "run", "./flows", "--runs", "10", "--together", "4", "--json"}, least: amounts{"runs": 10, "ok": 1, "segments": 7500, "kills": 10, "server_kills": 8}},
-		{name: "fold", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound", "./store/internal/fold", "./store/memory", "./store/kafka"), tests: true, least: amounts{"passed": 47}},
+		{name: "servers", dir: "proof", beside: true, lends: true, memory: 4,
+			command: goTest(append([]string{"-race", "-vet=off", "-p", "2", "-parallel", "2"}, serverTests()...)...),
+			tests:   true, rerun: true, least: serverAmounts()},
+		{name: "processes", dir: "proof", beside: true, lends: true, memory: 2,
+			command: goTest(append([]string{"-vet=off", "-p", "1", "-parallel", "2"}, processTests()...)...),
+			tests:   true, rerun: true, least: amounts{"passed": 200}},
+		{name: "suites", dir: ".", lends: true, command: goTest("-tags", "proof", "-parallel", "16",
+			"./store/storetest"), tests: true, rerun: true, least: amounts{"passed": 100}},
+		{name: "models", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "WithDeaths|Seconds",
+			"./lock", "./call", "./store/engine/log"), tests: true, least: amounts{"passed": 20}},
+		{name: "engine", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound",
+			"./store/engine", "./store/engine/log"), tests: true, least: amounts{"passed": 30}},
+		{name: "flow", dir: ".", computes: true,
+			command: goTest("-tags", "proof", "-run",
+				"TestFlawsAreFound|TestKeyedFlaws|TestSealingScripts|TestSeeds$|TestProof$", "./internal/flow",
+				"./internal/node"), tests: true, least: amounts{"passed": 42}},
+		{name: "flows", dir: "proof", lends: true, memory: 3,
+			command: []string{"go", "run", "./flows", "--runs", "10", "--together", "4", "--json"},
+			least:   amounts{"runs": 10, "ok": 1, "segments": 7500, "kills": 10, "server_kills": 8}},
+		{name: "fold", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound",
+			"./store/internal/fold", "./store/memory", "./store/kafka"), tests: true, least: amounts{"passed": 47}},
 	}
 	for _, p := range protocols() {
 		out = append(out, p.stages(budget)...)
@@ -49,21 +67,25 @@ func stages() []stage {
 // storms and the suites.
 func withoutRace() []string {
 	return []string{
-		"TestTimes", "TestIdleMembersAskSeldom", "TestWhatIsRefusedIsNotSaidForEver", "TestAnHourlyJobRunsOncePerHour", "TestFreeIsClaimedSoon", // hours of virtual time
-		"TestProof", "TestEveryInterleaving", "TestEveryInterleavingWith", "TestEveryInterleavingByNames", "TestEveryInterleavingJournal", // walks
+		"TestTimes", "TestIdleMembersAskSeldom", "TestWhatIsRefusedIsNotSaidForEver", "TestAnHourlyJobRunsOncePerHour",
+		"TestFreeIsClaimedSoon", // hours of virtual time
+		"TestProof", "TestEveryInterleaving", "TestEveryInterleavingWith", "TestEveryInterleavingByNames",
+		"TestEveryInterleavingJournal", // walks
 	}
 }
 
 // serverTests are the packages of the proof in which what is tested is in the process of the test, with goroutines that
 // could race.
 func serverTests() []string {
-	return []string{"./stores/elastic", "./stores/etcd", "./stores/nats", "./stores/...", "./server/...", "./calls", "./locks", "./examples/changestream", "./faultproxy", "./process/...", "./openapi", "./prove"}
+	return []string{"./stores/elastic", "./stores/etcd", "./stores/nats", "./stores/...", "./server/...", "./calls",
+		"./locks", "./examples/changestream", "./faultproxy", "./process/...", "./openapi", "./prove"}
 }
 
 // processTests are those that start what they test, as users do. make test runs the others of the proof: DRY in the
 // Makefile.
 func processTests() []string {
-	return []string{"./cli", "./browser", "./examples", "./pages/...", "./bench/...", "./chaos/...", "./demoserver/...", "./flows/...", "./platforms"}
+	return []string{"./cli", "./browser", "./examples", "./pages/...", "./bench/...", "./chaos/...", "./demoserver/...",
+		"./flows/...", "./platforms"}
 }
 
 // protocol is one whose simulator, checker, mutants and chaos are stages of their own.
@@ -87,10 +109,15 @@ type protocol struct {
 
 func protocols() []protocol {
 	return []protocol{
-		{name: "replica", walks: 12, states: 436_900, seeds: 120, hours: "1", pairs: true, hourly: 120, kinds: 40, flaws: 96, guardians: 3, owned: amounts{"file": 0.85, "etcd": 0.7, "nats": 0.8, "postgres": 0.6, "zookeeper": 0.6}},
-		{name: "sync", suffix: "-sync", walks: 7, states: 51_400, seeds: 60, hours: "1", pairs: true, hourly: 60, kinds: 42, flaws: 23, owned: amounts{"kafka": 0.65}},
-		{name: "leader", suffix: "-leader", walks: 7, states: 53_500, seeds: 100, hours: "1", pairs: true, hourly: 100, kinds: 40, flaws: 17, guardians: 2, owned: amounts{"etcd": 0.55}},
-		{name: "lease", suffix: "-lease", walks: 7, states: 1_137, seeds: 100, hours: "1", pairs: true, hourly: 100, kinds: 41, flaws: 35, guardians: 3, owned: amounts{"nats": 0.55, "elastic": 0.4}},
+		{name: "replica", walks: 12, states: 436_900, seeds: 120, hours: "1", pairs: true, hourly: 120, kinds: 40,
+			flaws: 96, guardians: 3, owned: amounts{"file": 0.85, "etcd": 0.7, "nats": 0.8, "postgres": 0.6,
+				"zookeeper": 0.6}},
+		{name: "sync", suffix: "-sync", walks: 7, states: 51_400, seeds: 60, hours: "1", pairs: true, hourly: 60,
+			kinds: 42, flaws: 23, owned: amounts{"kafka": 0.65}},
+		{name: "leader", suffix: "-leader", walks: 7, states: 53_500, seeds: 100, hours: "1", pairs: true, hourly: 100,
+			kinds: 40, flaws: 17, guardians: 2, owned: amounts{"etcd": 0.55}},
+		{name: "lease", suffix: "-lease", walks: 7, states: 1_137, seeds: 100, hours: "1", pairs: true, hourly: 100,
+			kinds: 41, flaws: 35, guardians: 3, owned: amounts{"nats": 0.55, "elastic": 0.4}},
 	}
 }
 
@@ -101,14 +128,18 @@ func (p protocol) stages(budget string) []stage {
 		seeds = append(seeds, "--all-pairs")
 	}
 	out := []stage{
-		{name: "check" + p.suffix, dir: "proof", computes: true, memory: 4, command: simulate("check", "--suite", "push"), least: amounts{"complete": 1, "walks": p.walks, "states": p.states}},
-		{name: "sim" + p.suffix, dir: "proof", computes: true, command: withBudget(simulate(seeds...), budget), least: amounts{"seeds": float64(p.seeds), "cluster_hours": p.hourly, "fault_kinds": p.kinds}},
+		{name: "check" + p.suffix, dir: "proof", computes: true, memory: 4, command: simulate("check", "--suite",
+			"push"), least: amounts{"complete": 1, "walks": p.walks, "states": p.states}},
+		{name: "sim" + p.suffix, dir: "proof", computes: true, command: withBudget(simulate(seeds...), budget),
+			least: amounts{"seeds": float64(p.seeds), "cluster_hours": p.hourly, "fault_kinds": p.kinds}},
 	}
 	if p.guardians > 0 {
-		out = append(out, stage{name: "check-guardian" + p.suffix, dir: "proof", computes: true, command: simulate("check", "--suite", "guardian"), least: amounts{"complete": 1, "walks": p.guardians}})
+		out = append(out, stage{name: "check-guardian" + p.suffix, dir: "proof", computes: true,
+			command: simulate("check", "--suite", "guardian"), least: amounts{"complete": 1, "walks": p.guardians}})
 	}
 	if p.flaws > 0 {
-		out = append(out, stage{name: "mutants" + p.suffix, dir: "proof", computes: true, command: simulate("mutants"), least: amounts{"tried": p.flaws, "killed": p.flaws}})
+		out = append(out, stage{name: "mutants" + p.suffix, dir: "proof", computes: true, command: simulate("mutants"),
+			least: amounts{"tried": p.flaws, "killed": p.flaws}})
 	}
 	return out
 }
@@ -119,7 +150,8 @@ func (p protocol) chaos() []stage {
 	for _, store := range slices.Sorted(maps.Keys(p.owned)) {
 		out = append(out, stage{
 			name: "chaos-" + store + p.suffix, dir: "proof", beside: true, lends: true, memory: 2,
-			command: []string{"go", "run", "./chaos", "--protocol", p.name, "--store", store, "--events", "100", "--json"}, least: amounts{"events": 100, "ok": 1, "owned_of_possible": p.owned[store]},
+			command: []string{"go", "run", "./chaos", "--protocol", p.name, "--store", store, "--events", "100",
+				"--json"}, least: amounts{"events": 100, "ok": 1, "owned_of_possible": p.owned[store]},
 		})
 	}
 	return out

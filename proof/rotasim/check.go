@@ -52,12 +52,15 @@ func (o *checkOptions) addFlags(c *cobra.Command) {
 	f.IntVar(&o.bounds.Failures, "failures", 0, "appends that the store does not do")
 	f.IntVar(&o.bounds.Leaves, "leaves", 0, "members that are asked to leave")
 	f.IntVar(&o.bounds.Forgets, "forgets", 0, "times that the group is forgotten while nobody is in it (sync)")
-	f.BoolVar(&o.bounds.Guardians, "guardians", false, "each process has a guardian, which ends its session after its death (not sync)")
+	f.BoolVar(&o.bounds.Guardians, "guardians", false,
+		"each process has a guardian, which ends its session after its death (not sync)")
 	f.IntVar(&o.bounds.Lines, "lines", 0, "lines between a process that lives and its guardian that are closed")
 	f.StringVar(&o.handover, "handover", "at-most-one", "hand-over of the partitions: at-most-one, no-gap or fast")
-	f.BoolVar(&o.bounds.Prompt, "prompt", true, "members without an append under way read at once what is new: far fewer states")
+	f.BoolVar(&o.bounds.Prompt, "prompt", true,
+		"members without an append under way read at once what is new: far fewer states")
 	f.BoolVar(&o.bounds.Sweeps, "sweeps", false, "members list all heartbeats too: many more states")
-	f.StringVar(&o.suite, "suite", "", "walk a list of bounds instead, each of them completely: push, nightly or guardian")
+	f.StringVar(&o.suite, "suite", "",
+		"walk a list of bounds instead, each of them completely: push, nightly or guardian")
 	f.IntVar(&o.states, "states", 0, "stop after so many states (default: none); a suite that is stopped fails")
 	f.BoolVar(&o.json, "json", false, "end with one JSON object")
 }
@@ -78,7 +81,8 @@ func walksOf(protocol, suite string) (out []walk.Config, err error) {
 		var o checkOptions
 		var c cobra.Command
 		o.addFlags(&c)
-		if err := errors.Join(c.ParseFlags(f[2:]), o.bounds.Handover.UnmarshalText([]byte(o.handover)), o.bounds.Check()); err != nil {
+		if err := errors.Join(c.ParseFlags(f[2:]), o.bounds.Handover.UnmarshalText([]byte(o.handover)),
+			o.bounds.Check()); err != nil {
 			return nil, fmt.Errorf("suites.txt: %q: %w", line, err)
 		}
 		out = append(out, o.bounds)
@@ -122,11 +126,13 @@ func (o *checkOptions) run(out, progress io.Writer) error {
 // walk prints every now and then how far it is: a large walk takes minutes.
 func (o *checkOptions) walk(p protocol, progress io.Writer) check.Report {
 	began := time.Now()
-	return check.Explore(walk.New(p.rules, o.bounds), check.Options{States: o.states, Violations: 1, Level: func(depth, states, waiting int) {
-		if took := time.Since(began); took > 20*time.Second {
-			fmt.Fprintf(progress, "depth %d: %d states, %d to be walked next, %.0f s\n", depth, states, waiting, took.Seconds())
-		}
-	}})
+	return check.Explore(walk.New(p.rules, o.bounds),
+		check.Options{States: o.states, Violations: 1, Level: func(depth, states, waiting int) {
+			if took := time.Since(began); took > 20*time.Second {
+				fmt.Fprintf(progress, "depth %d: %d states, %d to be walked next, %.0f s\n", depth, states, waiting,
+					took.Seconds())
+			}
+		}})
 }
 
 func printViolations(out io.Writer, r check.Report) {
@@ -141,7 +147,8 @@ func printViolations(out io.Writer, r check.Report) {
 // end prints the sum of what was walked.
 func (o *checkOptions) end(out io.Writer, r checkReport, took time.Duration) error {
 	r.Complete, r.Seconds, r.Digest = r.Walks == r.LeastWalks, took.Seconds(), digestText(r.digest)
-	fmt.Fprintf(out, "%d states, depth %d, complete: %t, %.1f s; digest %s\n", r.States, r.Depth, r.Complete, r.Seconds, r.Digest)
+	fmt.Fprintf(out, "%d states, depth %d, complete: %t, %.1f s; digest %s\n", r.States, r.Depth, r.Complete, r.Seconds,
+		r.Digest)
 	if o.json {
 		printJSON(out, r)
 	}

@@ -66,5 +66,6 @@ func protocolOf(name string) (protocol, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return protocol{}, fmt.Errorf("unknown protocol %q: there is %s\ntry: rotasim --protocol %s", name, strings.Join(names, ", "), names[0])
+	return protocol{}, fmt.Errorf("unknown protocol %q: there is %s\ntry: rotasim --protocol %s", name,
+		strings.Join(names, ", "), names[0])
 }

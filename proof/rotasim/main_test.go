@@ -33,7 +33,8 @@ func TestBudgetAddsSeeds(t *testing.T) {
 		t.Errorf("got %v, %v", least, err)
 	}
 	more, err := rotasim(t.Context(), t, append(short, "--budget", "300ms")...)
-	if seeds, _ := more["seeds"].(float64); err != nil || seeds < 3 || more["least_seeds"] != 3.0 || more["digest"] != least["digest"] {
+	if seeds, _ := more["seeds"].(float64); err != nil || seeds < 3 || more["least_seeds"] != 3.0 ||
+		more["digest"] != least["digest"] {
 		t.Errorf("got %v, %v, want the digest %v", more, err, least["digest"])
 	}
 }
@@ -53,7 +54,8 @@ func TestTooLittleFails(t *testing.T) {
 		{t.Context(), "--seeds 1 --hours 0.02 --again 0 --all-pairs", "pairs of fault and phase were never reached"},
 		{t.Context(), "check --suite push --states 5", "0 of 12 walks were complete"},
 	} {
-		if r, err := rotasim(c.ctx, t, strings.Fields(c.args)...); err == nil || !strings.Contains(err.Error(), c.want) {
+		if r, err := rotasim(c.ctx, t, strings.Fields(c.args)...); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, %v", c.args, r, err)
 		}
 	}
@@ -63,10 +65,12 @@ func TestTooLittleFails(t *testing.T) {
 func TestCheckSaysWhatWasWalked(t *testing.T) {
 	t.Parallel()
 	bounds := []string{"check", "--members", "2", "--suspicions", "1", "--failures", "1"}
-	if r, err := rotasim(t.Context(), t, bounds...); err != nil || r["states"] != 1436.0 || r["walks"] != 1.0 || r["complete"] != true {
+	if r, err := rotasim(t.Context(), t, bounds...); err != nil || r["states"] != 1436.0 || r["walks"] != 1.0 ||
+		r["complete"] != true {
 		t.Errorf("got %v, %v", r, err)
 	}
-	if r, err := rotasim(t.Context(), t, append(bounds, "--states", "100")...); err != nil || r["walks"] != 0.0 || r["complete"] != false {
+	if r, err := rotasim(t.Context(), t, append(bounds, "--states", "100")...); err != nil || r["walks"] != 0.0 ||
+		r["complete"] != false {
 		t.Errorf("stopped: got %v, %v", r, err)
 	}
 }
@@ -76,7 +80,8 @@ func TestLeaderDoesNotRestart(t *testing.T) {
 	t.Parallel()
 	c := command()
 	c.SetArgs([]string{"check", "--protocol", "leader", "--crashes", "1", "--restarts", "1"})
-	if err := c.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "restarts of leader are not walked") {
+	if err := c.ExecuteContext(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "restarts of leader are not walked") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -84,7 +89,8 @@ func TestLeaderDoesNotRestart(t *testing.T) {
 // TestMutantsOutcome: a run that did not try each flaw, or did not notice one, fails.
 func TestMutantsOutcome(t *testing.T) {
 	t.Parallel()
-	for _, r := range []mutantReport{{Mutants: 2, Tried: 1, Killed: 1}, {Mutants: 1, Tried: 1, Survivors: []string{"it"}}} {
+	for _, r := range []mutantReport{{Mutants: 2, Tried: 1, Killed: 1},
+		{Mutants: 1, Tried: 1, Survivors: []string{"it"}}} {
 		if r.failure() == nil {
 			t.Errorf("%+v is no failure", r)
 		}

@@ -37,10 +37,12 @@ func mutantsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.protocol, "protocol", "replica", "the protocol whose flaws are put in; the value and the supervisor are tried with replica")
+	f.StringVar(&o.protocol, "protocol", "replica",
+		"the protocol whose flaws are put in; the value and the supervisor are tried with replica")
 	f.StringVar(&o.only, "only", "", "the name of one flaw")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "flaws at once")
-	f.StringVar(&o.learn, "learn", "", "write where each flaw was found to this file, known.txt in rotasim/internal/mutants, for the next run to look there first")
+	f.StringVar(&o.learn, "learn", "",
+		"write where each flaw was found to this file, known.txt in rotasim/internal/mutants, for the next run to look there first")
 	f.BoolVar(&o.json, "json", false, "end with one JSON object")
 	return c
 }

@@ -63,8 +63,10 @@ func seedsCommand() *cobra.Command {
 	f.Int64Var(&o.rate, "rate", 0, "faults per virtual hour that a seed's script aims at (default 700)")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "seeds at once")
 	f.Uint64Var(&o.again, "again", 100, "run every so many-th seed twice and compare the digests; 0 for none")
-	f.DurationVar(&o.budget, "budget", 0, "go on with further seeds until this time is over; it never leaves out one of --seeds")
-	f.StringVar(&o.replay, "replay", "", "SEED[:EVENT]: print one run up to an event; a run that breaks a promise is shortened first")
+	f.DurationVar(&o.budget, "budget", 0,
+		"go on with further seeds until this time is over; it never leaves out one of --seeds")
+	f.StringVar(&o.replay, "replay", "",
+		"SEED[:EVENT]: print one run up to an event; a run that breaks a promise is shortened first")
 	f.BoolVar(&o.whole, "whole", false, "with --replay: print all that events and effects say")
 	f.BoolVar(&o.allPairs, "all-pairs", false, "fail when a fault never happened in a phase in which it can")
 	f.BoolVar(&o.stop, "stop", false, "begin no further seeds after a violation")
@@ -73,7 +75,8 @@ func seedsCommand() *cobra.Command {
 }
 
 func (o options) config(seed uint64) sim.Config {
-	return sim.Config{Machine: o.machine, Seed: seed, Duration: time.Duration(o.hours * float64(time.Hour)), Rate: o.rate, Whole: o.whole}
+	return sim.Config{Machine: o.machine, Seed: seed, Duration: time.Duration(o.hours * float64(time.Hour)),
+		Rate: o.rate, Whole: o.whole}
 }
 
 // run runs the seeds and prints what they showed.

@@ -38,7 +38,8 @@ type totals struct {
 }
 
 func newTotals(m *machine.Machine, first, least uint64) *totals {
-	return &totals{machine: m, first: first, least: least, faults: map[machine.Kind]int{}, pairs: map[machine.Pair]int{}}
+	return &totals{machine: m, first: first, least: least, faults: map[machine.Kind]int{},
+		pairs: map[machine.Pair]int{}}
 }
 
 func (t *totals) add(r sim.Result, took time.Duration, same bool) {
@@ -62,7 +63,8 @@ func (t *totals) add(r sim.Result, took time.Duration, same bool) {
 	if nearer(r.Gap, r.GapBound, t.gap.Gap, t.gap.GapBound) || t.gap.GapBound == 0 {
 		t.gap = r
 	}
-	if nearer(r.Recovery, r.RecoveryBound, t.recovery.Recovery, t.recovery.RecoveryBound) || t.recovery.RecoveryBound == 0 {
+	if nearer(r.Recovery, r.RecoveryBound, t.recovery.Recovery, t.recovery.RecoveryBound) ||
+		t.recovery.RecoveryBound == 0 {
 		t.recovery = r
 	}
 	if took > t.slowest {
@@ -117,13 +119,15 @@ func (t *totals) faultCount() int {
 
 func (t *totals) print(out io.Writer, asJSON bool) {
 	fmt.Fprintf(out, "%d seeds, %.1f cluster-hours in %s (%.1f per second), %d events, %d entries, %d moves\n",
-		t.seeds, t.virtual.Hours(), t.wall.Round(time.Millisecond), t.virtual.Hours()/t.wall.Seconds(), t.events, t.entries, t.moves)
+		t.seeds, t.virtual.Hours(), t.wall.Round(time.Millisecond), t.virtual.Hours()/t.wall.Seconds(), t.events,
+		t.entries, t.moves)
 	fmt.Fprintf(out, "%d faults of %d kinds:\n", t.faultCount(), len(t.faults))
 	for _, k := range slices.Sorted(maps.Keys(t.faults)) {
 		fmt.Fprintf(out, "  %-16s %8d\n", k, t.faults[k])
 	}
 	unreached := t.unreached()
-	fmt.Fprintf(out, "%d of %d pairs of fault and phase reached", len(t.machine.Pairs())-len(unreached), len(t.machine.Pairs()))
+	fmt.Fprintf(out, "%d of %d pairs of fault and phase reached", len(t.machine.Pairs())-len(unreached),
+		len(t.machine.Pairs()))
 	for _, u := range unreached {
 		fmt.Fprintf(out, "\n  never: %s", u)
 	}
@@ -132,7 +136,8 @@ func (t *totals) print(out io.Writer, asJSON bool) {
 		t.recovery.Recovery.Round(time.Millisecond), t.recovery.RecoveryBound.Round(time.Millisecond), t.recovery.Seed)
 	fmt.Fprintf(out, "longest excused overlap %s (the former owner was suspended or ignored its cancel), %d effects refused by their token\n",
 		t.overlap.Round(time.Millisecond), t.refused)
-	fmt.Fprintf(out, "slowest seed %d: %s; digest %s\n", t.slowSeed, t.slowest.Round(time.Millisecond), digestText(t.digest))
+	fmt.Fprintf(out, "slowest seed %d: %s; digest %s\n", t.slowSeed, t.slowest.Round(time.Millisecond),
+		digestText(t.digest))
 	if len(t.differ) > 0 {
 		fmt.Fprintf(out, "NOT REPEATED: seeds %v gave another digest the second time\n", t.differ)
 	}
@@ -162,7 +167,8 @@ func (t *totals) printJSON(out io.Writer, unreached []string) {
 		GapBoundMS       int64    `json:"gap_bound_ms"`
 		LongestOverlapMS int64    `json:"longest_overlap_ms"`
 		Digest           string   `json:"digest"`
-	}{t.machine.Name, t.least, t.seeds, t.virtual.Hours(), t.events, t.faultCount(), len(t.faults), unreached, violations,
+	}{t.machine.Name, t.least, t.seeds, t.virtual.Hours(), t.events, t.faultCount(), len(t.faults), unreached,
+		violations,
 		t.gap.Gap.Milliseconds(), t.gap.GapBound.Milliseconds(), t.overlap.Milliseconds(), digestText(t.digest)})
 }
 

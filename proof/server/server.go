@@ -94,7 +94,8 @@ func spawn(ctx context.Context, kind, dir string, nodes int) (*Server, error) {
 			return nil, err
 		}
 		return &Server{
-			URL: c.URL(), Nodes: nodes, KillNode: c.Kill, RestartNode: func(ctx context.Context, i int) error { return c.Cluster.Restart(ctx, i) }, Stop: c.Stop,
+			URL: c.URL(), Nodes: nodes, KillNode: c.Kill,
+			RestartNode: func(ctx context.Context, i int) error { return c.Cluster.Restart(ctx, i) }, Stop: c.Stop,
 			Requests: func(ctx context.Context) (uint64, error) { return c.Messages(ctx, 0) },
 		}, nil
 	case "postgres":
@@ -107,7 +108,8 @@ func spawn(ctx context.Context, kind, dir string, nodes int) (*Server, error) {
 		}
 		return &Server{
 			URL: s.URL(), Nodes: 1, KillNode: func(int) error { return s.Kill() },
-			RestartNode: func(ctx context.Context, _ int) error { return s.Restart(ctx) }, Stop: s.Stop, Requests: s.Transactions,
+			RestartNode: func(ctx context.Context, _ int) error { return s.Restart(ctx) }, Stop: s.Stop,
+			Requests: s.Transactions,
 		}, nil
 	case "zookeeper":
 		c, err := zookeeper.Start(ctx, zookeeper.Options{Dir: dir, Nodes: nodes})
@@ -127,7 +129,8 @@ func of[C interface {
 		return nil, err
 	}
 	s := &Server{
-		URL: c.URL(""), Nodes: nodes, KillNode: c.Kill, RestartNode: func(ctx context.Context, i int) error { return c.Restart(ctx, i) }, Stop: c.Stop,
+		URL: c.URL(""), Nodes: nodes, KillNode: c.Kill,
+		RestartNode: func(ctx context.Context, i int) error { return c.Restart(ctx, i) }, Stop: c.Stop,
 	}
 	if requests != nil {
 		s.Requests = func(ctx context.Context) (uint64, error) { return requests(c, ctx, 0) }
@@ -151,11 +154,15 @@ func (s *Server) Open(ctx context.Context, name string, readOnly bool) (store.Fu
 	case "kafka":
 		return opened(kafkastore.Open(ctx, kafkastore.Options{Brokers: s.Hosts(), Name: name, ReadOnly: readOnly}))
 	case "nats":
-		return opened(natsstore.Open(ctx, natsstore.Options{URLs: strings.Split("nats://"+strings.Join(s.Hosts(), ",nats://"), ","), Bucket: name, ReadOnly: readOnly}))
+		return opened(natsstore.Open(ctx,
+			natsstore.Options{URLs: strings.Split("nats://"+strings.Join(s.Hosts(), ",nats://"), ","), Bucket: name,
+				ReadOnly: readOnly}))
 	case "postgres":
-		return opened(postgresstore.Open(ctx, postgresstore.Options{Hosts: s.Hosts(), Schema: name, ReadOnly: readOnly}))
+		return opened(postgresstore.Open(ctx,
+			postgresstore.Options{Hosts: s.Hosts(), Schema: name, ReadOnly: readOnly}))
 	case "zookeeper":
-		return opened(zookeeperstore.Open(ctx, zookeeperstore.Options{Servers: s.Hosts(), Path: "/" + name, ReadOnly: readOnly}))
+		return opened(zookeeperstore.Open(ctx, zookeeperstore.Options{Servers: s.Hosts(), Path: "/" + name,
+			ReadOnly: readOnly}))
 	case "elastic":
 		return opened(elasticstore.Open(ctx, elasticstore.Options{Servers: s.Hosts(), Index: name, ReadOnly: readOnly}))
 	default:

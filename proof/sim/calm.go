@@ -26,7 +26,8 @@ func (w *world) evened() {
 	if w.client.evens = w.plan.pinned; w.client.evens {
 		bound = w.recoveryBound()
 	}
-	w.within(bound, func() bool { return w.uneven() == "" }, "G8", func() string { return "all was well: " + w.uneven() })
+	w.within(bound, func() bool { return w.uneven() == "" }, "G8",
+		func() string { return "all was well: " + w.uneven() })
 }
 
 // shared waits until owners have nothing left to share. Where they do, a join moves nothing at its own index: what it
@@ -39,7 +40,8 @@ func (w *world) shared() {
 	bound := w.gapBound(machine.LeaveInOrder)
 	for range changesInPeace {
 		causes := w.causes()
-		if w.until(w.now+int64(bound), func() bool { return unshared(&w.oracle.ref) == "" && w.served() }) || w.broken() {
+		if w.until(w.now+int64(bound), func() bool { return unshared(&w.oracle.ref) == "" && w.served() }) ||
+			w.broken() {
 			return
 		}
 		if w.causes() == causes {
@@ -88,7 +90,8 @@ func (w *world) uneven() string {
 		}
 		for _, m := range members {
 			if load[p.Owner] > load[m]+n {
-				return fmt.Sprintf("%s, of weight %d, stays on %s, whose load is %d, though that of %s is %d", p.ID, n, p.Owner, load[p.Owner], m, load[m])
+				return fmt.Sprintf("%s, of weight %d, stays on %s, whose load is %d, though that of %s is %d", p.ID, n,
+					p.Owner, load[p.Owner], m, load[m])
 			}
 		}
 	}
@@ -106,7 +109,8 @@ func (w *world) weight(p cluster.Partition) int64 {
 	job, task, _ := p.ID.Split()
 	j, _ := w.oracle.ref.Job(job)
 	t, ok := j.Task(task)
-	if p.Owner == "" || p.Dropped || p.ListedBy != "" || p.Step > 0 || !ok || t.Spread == cluster.SpreadEvery || t.Spread == cluster.SpreadPool {
+	if p.Owner == "" || p.Dropped || p.ListedBy != "" || p.Step > 0 || !ok || t.Spread == cluster.SpreadEvery ||
+		t.Spread == cluster.SpreadPool {
 		return 0
 	}
 	return cmp.Or(t.Weight, 100)
@@ -130,11 +134,13 @@ func (w *world) drained() {
 		done = w.until(w.now+int64(bound), empty)
 	}
 	if !done {
-		w.oracle.violate("G5", fmt.Sprintf("%s after %s was drained: %s %s", bound, p.name, w.left(p.name), w.unserved()))
+		w.oracle.violate("G5", fmt.Sprintf("%s after %s was drained: %s %s", bound, p.name, w.left(p.name),
+			w.unserved()))
 		return
 	}
 	c.drains = ""
-	w.within(w.recoveryBound(), w.served, "G9", func() string { return fmt.Sprintf("%s was drained no more: %s", p.name, w.unserved()) })
+	w.within(w.recoveryBound(), w.served, "G9",
+		func() string { return fmt.Sprintf("%s was drained no more: %s", p.name, w.unserved()) })
 }
 
 // alone tells whether there is nobody else to take what a member has.
@@ -155,7 +161,8 @@ func (w *world) left(id cluster.MemberID) string {
 	}
 	for p := range w.oracle.ref.OwnedBy(id) {
 		if p.Owner == id && (w.weight(p) > 0 || p.ListedBy != "" || p.Step > 0) {
-			return fmt.Sprintf("it still has %s, in state %d, %d are in hand-over, the budget is %d", p.ID, p.State, w.oracle.ref.InHandover(), w.oracle.ref.Settings().MoveBudget)
+			return fmt.Sprintf("it still has %s, in state %d, %d are in hand-over, the budget is %d", p.ID, p.State,
+				w.oracle.ref.InHandover(), w.oracle.ref.Settings().MoveBudget)
 		}
 	}
 	return ""
@@ -188,7 +195,8 @@ func (w *world) tidied() {
 		w.oracle.violate("G5", why)
 	}
 	if n := w.oracle.ref.Applied() - w.saved; n > 10*w.plan.snap {
-		w.oracle.violate("G9", fmt.Sprintf("nobody has written a snapshot in %d entries, every %d are promised", n, w.plan.snap))
+		w.oracle.violate("G9", fmt.Sprintf("nobody has written a snapshot in %d entries, every %d are promised", n,
+			w.plan.snap))
 	}
 }
 

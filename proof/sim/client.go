@@ -65,7 +65,8 @@ func newClient(w *world) *client {
 }
 
 func task(typ string, h cluster.Handover, keys []string) cluster.TaskSpec {
-	t := cluster.TaskSpec{Type: typ, Spread: cluster.SpreadPartitioned, Handover: h, Partitions: keys, Definition: []byte(retrySoon)}
+	t := cluster.TaskSpec{Type: typ, Spread: cluster.SpreadPartitioned, Handover: h, Partitions: keys,
+		Definition: []byte(retrySoon)}
 	if typ == "flaky" {
 		t.MaxAttempts = 5
 	}
@@ -84,7 +85,8 @@ func keys(prefix string, n int64) []string {
 func (c *client) wantFlow(id cluster.JobID, coverage bool, types ...string) {
 	spec := cluster.JobSpec{Workflow: cluster.Workflow{Coverage: coverage}}
 	for i, typ := range types {
-		t := cluster.TaskSpec{Name: fmt.Sprint("t", i), Type: typ, Spread: cluster.SpreadPool, Definition: []byte(retrySoon)}
+		t := cluster.TaskSpec{Name: fmt.Sprint("t", i), Type: typ, Spread: cluster.SpreadPool,
+			Definition: []byte(retrySoon)}
 		if i > 0 {
 			spec.Edges = append(spec.Edges, cluster.Edge{From: spec.Tasks[i-1].Name, To: t.Name})
 		}
@@ -180,7 +182,8 @@ func (c *client) reply(e member.Reply) {
 	}
 	right := slices.ContainsFunc(q.truth, func(r []cluster.Result) bool { return slices.Equal(r, e.Results) })
 	if len(e.Results) > 0 && !right && !c.w.oracle.doomed {
-		c.w.oracle.violate("G5", fmt.Sprintf("request %d (%s) was answered %v, the log says %v", e.ID, q.what, e.Results, q.truth))
+		c.w.oracle.violate("G5", fmt.Sprintf("request %d (%s) was answered %v, the log says %v", e.ID, q.what,
+			e.Results, q.truth))
 	}
 }
 
@@ -188,7 +191,8 @@ func (c *client) reply(e member.Reply) {
 func (c *client) unanswered(longer time.Duration) string {
 	for _, id := range slices.Sorted(maps.Keys(c.asked)) {
 		if q := c.asked[id]; q.of.up && !q.of.paused && c.w.now-q.at > int64(longer) {
-			return fmt.Sprintf("request %d (%s) to %s, asked for %s ago, has no answer", id, q.what, q.of.name, time.Duration(c.w.now-q.at))
+			return fmt.Sprintf("request %d (%s) to %s, asked for %s ago, has no answer", id, q.what, q.of.name,
+				time.Duration(c.w.now-q.at))
 		}
 	}
 	return ""

@@ -11,8 +11,9 @@ import (
 func (w *world) poison() {
 	ref := w.oracle.ref
 	for j := range ref.Jobs() {
-		e := cluster.Entry{Writer: poisoner, Seq: uint64(ref.Index()) + 1, BaseIndex: ref.Index(), BaseChain: ref.Chain() + 1,
-			Commands: []cluster.Command{cluster.KillJob{Job: j.ID}}}
+		e := cluster.Entry{Writer: poisoner, Seq: uint64(ref.Index()) + 1, BaseIndex: ref.Index(),
+			BaseChain: ref.Chain() + 1,
+			Commands:  []cluster.Command{cluster.KillJob{Job: j.ID}}}
 		w.disk.write(e)
 		return
 	}
@@ -40,9 +41,11 @@ func (w *world) impostor(r chance) {
 				p = q
 			}
 		}
-		c = cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeFailed, Attempt: max(p.Attempts, 1) - 1, Message: "said again"}
+		c = cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeFailed,
+			Attempt: max(p.Attempts, 1) - 1, Message: "said again"}
 	case 1:
-		c = cluster.SplitPartition{Partition: p.ID, Token: stale, Children: []cluster.Child{{Key: key + "z", Parents: []string{key}}}}
+		c = cluster.SplitPartition{Partition: p.ID, Token: stale,
+			Children: []cluster.Child{{Key: key + "z", Parents: []string{key}}}}
 	case 2:
 		c = cluster.KillJob{Job: "nobody-knows-it", By: p.ID, ByToken: stale}
 		if j.Spec != nil {
@@ -68,7 +71,8 @@ func (w *world) impostor(r chance) {
 		}
 		c = a
 	}
-	e := cluster.Entry{Writer: "impostor", Seq: uint64(ref.Index()) + 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: []cluster.Command{c}}
+	e := cluster.Entry{Writer: "impostor", Seq: uint64(ref.Index()) + 1, BaseIndex: ref.Index(), BaseChain: ref.Chain(),
+		Commands: []cluster.Command{c}}
 	w.disk.write(e)
 }
 
@@ -84,5 +88,6 @@ func (w *world) announce() bool {
 	}
 	p.die()
 	p.guard.endPrograms() // all that it ran has ended when it is said
-	return w.client.propose("hold", cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "restarts", Hold: true})
+	return w.client.propose("hold", cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: "restarts",
+		Hold: true})
 }

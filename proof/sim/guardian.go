@@ -166,7 +166,8 @@ func (g *guarded) died(runs []*run) {
 	g.late = cmp.Or(g.late, g.chance.between(int64(100*time.Microsecond), int64(20*time.Millisecond)))
 	for _, c := range slices.Clone(g.children) {
 		g.p.w.after(g.late, func() { c.ward = c.ward.LineClosed(); c.goOn() })
-		g.p.w.after(g.late+g.chance.between(-int64(100*time.Microsecond), int64(5*time.Millisecond)), func() { c.ward = c.ward.ParentEnded(); c.goOn() })
+		g.p.w.after(g.late+g.chance.between(-int64(100*time.Microsecond), int64(5*time.Millisecond)),
+			func() { c.ward = c.ward.ParentEnded(); c.goOn() })
 	}
 }
 
@@ -257,7 +258,8 @@ func (c *guardian) end(key string) {
 func (c *guardian) ends(of *process) {
 	p, w := c.of.p, c.of.p.w
 	if of.up {
-		w.oracle.violate("G4", fmt.Sprintf("the guardian of %s ends the session of %s, which lives", p.label(), of.label()))
+		w.oracle.violate("G4", fmt.Sprintf("the guardian of %s ends the session of %s, which lives", p.label(),
+			of.label()))
 	}
 	w.note("the guardian of %s ends its session", p.label())
 	w.count(machine.GuardianEnds, machine.Cluster)

@@ -54,7 +54,8 @@ func (w *world) heal() {
 	w.result.RecoveryBound = bound
 	for _, check := range []func(){
 		w.shared, w.still, w.evened,
-		func() { w.probe(machine.Crash) }, func() { w.probe(machine.PauseLong) }, func() { w.probe(machine.LeaveInOrder) },
+		func() { w.probe(machine.Crash) }, func() { w.probe(machine.PauseLong) },
+		func() { w.probe(machine.LeaveInOrder) },
 		w.drained, w.tidied,
 	} {
 		if !w.broken() {
@@ -71,7 +72,8 @@ func (w *world) still() {
 		return // a write that was late for minutes may still change who is there, and a partition that is done changes the load
 	}
 	if after := w.steadyTokens(); after != tokens {
-		w.oracle.violate("G8", fmt.Sprintf("partitions moved though no member came or went: %s, then %s", tokens, after))
+		w.oracle.violate("G8", fmt.Sprintf("partitions moved though no member came or went: %s, then %s", tokens,
+			after))
 	}
 }
 
@@ -145,7 +147,8 @@ func (w *world) unserved() string {
 		if steady(p) {
 			found++
 			if !w.runs(p) {
-				return fmt.Sprintf("%s does not run: it is in state %d of %s under token %d: %+v", p.ID, p.State, p.Owner, p.Token, w.oracle.ref.Why(p.ID))
+				return fmt.Sprintf("%s does not run: it is in state %d of %s under token %d: %+v", p.ID, p.State,
+					p.Owner, p.Token, w.oracle.ref.Why(p.ID))
 			}
 		}
 	}
@@ -250,7 +253,8 @@ func (w *world) longest() time.Duration {
 }
 
 func (w *world) times() machine.Times {
-	return machine.Times{TTL: w.longest(), Poll: w.poll(), Slowest: w.slowest(), Vanishes: w.plan.mode == KernelLock || w.plan.guardians}
+	return machine.Times{TTL: w.longest(), Poll: w.poll(), Slowest: w.slowest(), Vanishes: w.plan.mode == KernelLock ||
+		w.plan.guardians}
 }
 
 // gapBound is G4.
@@ -317,12 +321,14 @@ func (w *world) oneHistory() {
 		} else {
 			wrong = p
 			if o := w.oracle; o.tells > 0 && p.state.Value().Index() >= o.tells {
-				o.violate("G7", fmt.Sprintf("%s goes on with a lost history, though it has read entry %d, which tells", p.name, o.tells))
+				o.violate("G7", fmt.Sprintf("%s goes on with a lost history, though it has read entry %d, which tells",
+					p.name, o.tells))
 			}
 		}
 	}
 	if right != nil && wrong != nil {
-		w.oracle.violate("G7", fmt.Sprintf("%s goes on with the log's history, %s with a lost one", right.name, wrong.name))
+		w.oracle.violate("G7", fmt.Sprintf("%s goes on with the log's history, %s with a lost one", right.name,
+			wrong.name))
 	}
 }
 

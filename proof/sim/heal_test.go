@@ -18,7 +18,8 @@ func TestBackIsAnotherLife(t *testing.T) {
 	w := &world{oracle: &oracle{}}
 	say := func(c cluster.Command) {
 		v := w.oracle.ref
-		w.oracle.ref, _ = v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: []cluster.Command{c}})
+		w.oracle.ref, _ = v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1,
+			Commands: []cluster.Command{c}})
 	}
 	epoch := func(generation uint64, members ...cluster.EpochMember) {
 		say(cluster.Epoch{Start: 1, Generation: generation, Leader: "a", Members: members})
@@ -53,7 +54,8 @@ func TestUnshared(t *testing.T) {
 	t.Parallel()
 	var v cluster.Value
 	say := func(c cluster.Command) {
-		next, done := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1, Commands: []cluster.Command{c}})
+		next, done := v.Apply(cluster.Entry{Index: v.Index() + 1, Writer: "w", Seq: uint64(v.Index()) + 1,
+			Commands: []cluster.Command{c}})
 		if !done.Results[0].Accepted {
 			t.Fatalf("%v: %s", c, done.Results[0].Reason)
 		}
@@ -61,7 +63,8 @@ func TestUnshared(t *testing.T) {
 	}
 	a := cluster.EpochMember{Join: cluster.PrepareJoin{Member: "a", Heartbeat: "1"}}
 	say(cluster.Epoch{Start: 1, Generation: 1, Leader: "a", Members: []cluster.EpochMember{a}})
-	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadPartitioned, Handover: cluster.HandoverFast, Partitions: []string{"0", "1"}}
+	task := cluster.TaskSpec{Type: "t", Spread: cluster.SpreadPartitioned, Handover: cluster.HandoverFast,
+		Partitions: []string{"0", "1"}}
 	say(cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}})
 	if got := unshared(&v); got != "" {
 		t.Errorf("alone: %s", got)
@@ -84,7 +87,8 @@ func TestIsolatedCopy(t *testing.T) {
 	t.Parallel()
 	d := &disk{docs: model.Docs[owner]{{Doc: store.Doc{Key: "a", Version: "1", Value: []byte("was")}}}}
 	d.isolate()
-	d.docs = model.Docs[owner]{{Doc: store.Doc{Key: "a", Version: "2", Value: []byte("is")}}, {Doc: store.Doc{Key: "b", Version: "3"}}}
+	d.docs = model.Docs[owner]{{Doc: store.Doc{Key: "a", Version: "2", Value: []byte("is")}},
+		{Doc: store.Doc{Key: "b", Version: "3"}}}
 	if got, err := d.older.get("a"); err != nil || string(got.Value) != "was" || got.Version != "1" {
 		t.Errorf("got %v, %v, want what was", got, err)
 	}
@@ -115,7 +119,8 @@ func TestHoldsOfOneEpoch(t *testing.T) {
 	t.Parallel()
 	o := &oracle{w: &world{}, held: map[heldLife]int64{}}
 	say := func(at time.Duration, c cluster.Command) {
-		e := cluster.Entry{Index: o.ref.Index() + 1, Writer: "w", Seq: uint64(o.ref.Index()) + 1, Commands: []cluster.Command{c}}
+		e := cluster.Entry{Index: o.ref.Index() + 1, Writer: "w", Seq: uint64(o.ref.Index()) + 1,
+			Commands: []cluster.Command{c}}
 		next, done := o.ref.Apply(e)
 		if !done.Results[0].Accepted {
 			t.Fatalf("%v: %s", c, done.Results[0].Reason)
@@ -126,7 +131,8 @@ func TestHoldsOfOneEpoch(t *testing.T) {
 	named := func(id cluster.MemberID) cluster.EpochMember {
 		return cluster.EpochMember{Join: cluster.PrepareJoin{Member: id, Heartbeat: string(id)}}
 	}
-	say(0, cluster.Epoch{Start: 1, Generation: 1, Leader: "a", Members: []cluster.EpochMember{named("a"), named("b"), named("c")}})
+	say(0, cluster.Epoch{Start: 1, Generation: 1, Leader: "a",
+		Members: []cluster.EpochMember{named("a"), named("b"), named("c")}})
 	say(time.Second, cluster.LeaveCluster{Member: "b", Incarnation: 1, Hold: true})
 	say(holdTime-time.Second, cluster.LeaveCluster{Member: "c", Incarnation: 1, Hold: true})
 	say(holdTime+time.Second, cluster.ReleaseHold{Member: "b", Incarnation: 1})

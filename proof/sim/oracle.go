@@ -58,9 +58,11 @@ type refAt struct {
 const refsKept = 4096
 
 func newOracle(w *world) *oracle {
-	o := &oracle{w: w, tokens: map[cluster.PartitionID]cluster.Token{}, owned: map[cluster.PartitionID]cluster.Token{}, acts: map[cluster.PartitionID]cluster.Token{},
-		done: map[runID]bool{}, state: map[cluster.PartitionID]cluster.PartitionState{}, running: map[cluster.PartitionID][]*run{},
-		last: map[cluster.WriterID]repeats{}, held: map[heldLife]int64{}, failed: map[cluster.PartitionID]*run{},
+	o := &oracle{w: w, tokens: map[cluster.PartitionID]cluster.Token{}, owned: map[cluster.PartitionID]cluster.Token{},
+		acts: map[cluster.PartitionID]cluster.Token{},
+		done: map[runID]bool{}, state: map[cluster.PartitionID]cluster.PartitionState{},
+		running: map[cluster.PartitionID][]*run{},
+		last:    map[cluster.WriterID]repeats{}, held: map[heldLife]int64{}, failed: map[cluster.PartitionID]*run{},
 		listings: map[cluster.PartitionID]map[cluster.PartitionID]int{}}
 	if w.machine.Truth != nil {
 		o.truth = w.machine.Truth()
@@ -82,7 +84,8 @@ func (o *oracle) appended(rec store.Record) {
 	c, err := o.w.machine.Fold(o.ref, rec)
 	if err != nil {
 		if !o.doomed {
-			o.violate("G7", fmt.Sprintf("entry %d ends all members, though no newer Rota has written: %v", rec.Index, err))
+			o.violate("G7", fmt.Sprintf("entry %d ends all members, though no newer Rota has written: %v", rec.Index,
+				err))
 		}
 		return
 	}
@@ -167,12 +170,14 @@ func (o *oracle) grants() {
 		}
 		if p.Owner != "" && !p.Offered {
 			if last := o.owned[p.ID]; p.Token < last {
-				o.violate("G1", fmt.Sprintf("%s belongs to %s under token %d, after token %d", p.ID, p.Owner, p.Token, last))
+				o.violate("G1", fmt.Sprintf("%s belongs to %s under token %d, after token %d", p.ID, p.Owner, p.Token,
+					last))
 			}
 			o.owned[p.ID] = p.Token
 		}
 		if p.State == cluster.PartitionFinished && o.state[p.ID] != p.State && !o.done[runID{p.ID, p.Token}] {
-			o.violate("G6", fmt.Sprintf("%s counts as done under token %d, but no run under it ended well", p.ID, p.Token))
+			o.violate("G6", fmt.Sprintf("%s counts as done under token %d, but no run under it ended well", p.ID,
+				p.Token))
 		}
 		o.state[p.ID] = p.State
 	}
@@ -199,7 +204,8 @@ func (o *oracle) exclusive(r *run) {
 	}
 	for _, other := range r.p.runs {
 		if other.slot == r.slot && !other.over {
-			o.violate("G2", fmt.Sprintf("%s starts %s in slot %d, where %s runs", r.p.name, r.partition, r.slot, other.partition))
+			o.violate("G2", fmt.Sprintf("%s starts %s in slot %d, where %s runs", r.p.name, r.partition, r.slot,
+				other.partition))
 		}
 	}
 }
@@ -211,11 +217,13 @@ func (o *oracle) started(r *run) {
 	o.shared(r)
 	o.paced(r)
 	if r.p.kept[runID{r.partition, r.token}] {
-		o.violate("G6", fmt.Sprintf("%s begins %s again under token %d, under which it was done there", r.p.name, r.partition, r.token))
+		o.violate("G6", fmt.Sprintf("%s begins %s again under token %d, under which it was done there", r.p.name,
+			r.partition, r.token))
 	}
 	for _, other := range o.running[r.partition] {
 		if other.p == r.p {
-			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs there under token %d", r.partition, r.p.name, r.token, other.token))
+			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs there under token %d",
+				r.partition, r.p.name, r.token, other.token))
 			continue
 		}
 		if r.handover != cluster.HandoverAtMostOne || other.handover != cluster.HandoverAtMostOne || o.doomed {
@@ -223,7 +231,8 @@ func (o *oracle) started(r *run) {
 		}
 		if !other.p.paused && other.p.leased() {
 			o.violate("G2", fmt.Sprintf("%s started on %s under token %d while it runs on %s under token %d, whose lease is valid for another %s",
-				r.partition, r.p.name, r.token, other.p.name, other.token, other.p.lease.Sub(other.p.clock.at(o.w.now))))
+				r.partition, r.p.name, r.token, other.p.name, other.token,
+				other.p.lease.Sub(other.p.clock.at(o.w.now))))
 		}
 	}
 	o.w.note("%s starts %s under token %d", r.p.label(), r.partition, r.token)
@@ -282,12 +291,14 @@ func (o *oracle) said(e cluster.Entry, done cluster.Applied) {
 		case cluster.Stopped:
 			for _, r := range o.running[c.Partition] {
 				if r.token == c.Token {
-					o.violate("G2", fmt.Sprintf("entry %d: %s has stopped under token %d, and it runs on %s", e.Index, c.Partition, c.Token, r.p.name))
+					o.violate("G2", fmt.Sprintf("entry %d: %s has stopped under token %d, and it runs on %s", e.Index,
+						c.Partition, c.Token, r.p.name))
 				}
 			}
 		case cluster.Epoch:
 			if n := o.w.disk.room.forgotten; c.Start > 1+n {
-				o.violate("G1", fmt.Sprintf("entry %d: %v counts start %d of the group, which was forgotten %d times", e.Index, c, c.Start, n))
+				o.violate("G1", fmt.Sprintf("entry %d: %v counts start %d of the group, which was forgotten %d times",
+					e.Index, c, c.Start, n))
 			}
 		}
 	}

@@ -31,7 +31,8 @@ func (o *oracle) holds(e cluster.Entry, done cluster.Applied) {
 		case cluster.ReleaseHold:
 			began, ok := o.held[heldLife{c.Member, c.Incarnation}]
 			if early := int64(holdTime) * 1000 / (1000 + o.w.plan.rho); ok && o.w.now-began < early {
-				o.violate("G8", fmt.Sprintf("what is held for %s was given away after %s", c.Member, time.Duration(o.w.now-began)))
+				o.violate("G8", fmt.Sprintf("what is held for %s was given away after %s", c.Member,
+					time.Duration(o.w.now-began)))
 			}
 		}
 	}
@@ -47,14 +48,16 @@ func (o *oracle) paced(r *run) {
 		}
 	}
 	if most, ok := maxRuns[r.kind]; ok && n >= most {
-		o.violate("max_runs", fmt.Sprintf("%s starts %s beside %d other runs of its type, of which there may be %d", r.p.name, r.partition, n, most))
+		o.violate("max_runs", fmt.Sprintf("%s starts %s beside %d other runs of its type, of which there may be %d",
+			r.p.name, r.partition, n, most))
 	}
 	last := o.failed[r.partition]
 	if last == nil || last.p != r.p || last.token != r.token || r.attempt == 0 {
 		return
 	}
 	if pause := time.Duration(o.w.now - last.ended); pause < shortestBackOff(r.attempt) {
-		o.violate("back-off", fmt.Sprintf("%s begins %s again %s after its failure number %d", r.p.name, r.partition, pause, r.attempt))
+		o.violate("back-off", fmt.Sprintf("%s begins %s again %s after its failure number %d", r.p.name, r.partition,
+			pause, r.attempt))
 	}
 }
 

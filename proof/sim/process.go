@@ -77,13 +77,15 @@ func (w *world) start(name cluster.MemberID) {
 	w.starts++
 	id := fmt.Sprintf("%s/%d", name, w.starts)
 	r := stream(w.conf.Seed, "process", id)
-	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1, hinted: map[string]bool{}, kept: map[runID]bool{}}
+	p := &process{w: w, id: w.starts, name: name, up: true, chance: r, dieAt: -1, hinted: map[string]bool{},
+		kept: map[runID]bool{}}
 	p.clock = clock{base: w.now, local: r.between(1, int64(1000*time.Hour)), rate: r.between(-w.plan.rho, w.plan.rho)}
 	p.wall.shift = time.Duration(r.between(-int64(time.Minute), int64(time.Minute)))
 	nonce := fmt.Sprintf("%08x", r.Uint32())
 	ttl := w.plan.ttl
 	s := machine.Start{
-		Join:  cluster.PrepareJoin{Member: name, Slots: int64(w.starts % 4), Labels: []cluster.Label{{Key: "zone", Value: string('a' + rune(w.starts%3))}}},
+		Join: cluster.PrepareJoin{Member: name, Slots: int64(w.starts % 4),
+			Labels: []cluster.Label{{Key: "zone", Value: string('a' + rune(w.starts%3))}}},
 		Nonce: nonce, TTL: ttl, Rho: 50, Margin: ttl / 20, Poll: w.poll(), Hold: holdTime, SnapshotEvery: w.plan.snap,
 		Hints: w.plan.watches, Sessions: w.plan.mode != Heartbeats, Expire: w.plan.mode == Leases,
 		Now: p.now, Wall: func() time.Time { return p.wall.at(w.now) },
@@ -101,7 +103,8 @@ func (w *world) start(name cluster.MemberID) {
 	for i, n := range typeNames {
 		types[i] = supervisor.StepType{Name: n, MaxRuns: maxRuns[n]}
 	}
-	p.super = supervisor.NewState(supervisor.StepConfig{Member: name, Types: types, Grace: w.plan.grace, Seed: r.Uint64()})
+	p.super = supervisor.NewState(supervisor.StepConfig{Member: name, Types: types, Grace: w.plan.grace,
+		Seed: r.Uint64()})
 	w.procs = append(w.procs, p)
 	w.names[name]++
 	w.note("%s starts, its clock is wrong by %d thousandths", p.label(), p.clock.rate)

@@ -18,7 +18,8 @@ import (
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(10) {
-		if r := sim.Run(sim.Config{Machine: replica.Machine(), Seed: seed, Duration: 3 * time.Minute}); r.Violation != nil {
+		if r := sim.Run(sim.Config{Machine: replica.Machine(), Seed: seed,
+			Duration: 3 * time.Minute}); r.Violation != nil {
 			t.Error(r.Violation)
 		}
 	}
@@ -31,7 +32,8 @@ func TestSameSeedSameRun(t *testing.T) {
 	second := sim.Run(c)
 	runtime.GOMAXPROCS(before)
 	if first.Digest != second.Digest || first.Events != second.Events || first.Events == 0 {
-		t.Errorf("got digest %x after %d events, then %x after %d", first.Digest, first.Events, second.Digest, second.Events)
+		t.Errorf("got digest %x after %d events, then %x after %d", first.Digest, first.Events, second.Digest,
+			second.Events)
 	}
 	c.Seed = 3
 	if other := sim.Run(c); other.Digest == first.Digest {

@@ -83,7 +83,8 @@ func (p *process) supervise(ev supervisor.Event) {
 }
 
 func (p *process) begin(e supervisor.Start) {
-	r := &run{p: p, partition: e.Grant.Partition, token: e.Grant.Token, handover: e.Grant.Handover, kind: e.Grant.Spec.Type, began: p.w.now, attempt: e.Grant.Attempt,
+	r := &run{p: p, partition: e.Grant.Partition, token: e.Grant.Token, handover: e.Grant.Handover,
+		kind: e.Grant.Spec.Type, began: p.w.now, attempt: e.Grant.Attempt,
 		slot: slotOf(e.Grant), count: e.Grant.Count, index: e.Grant.Index}
 	p.w.oracle.started(r)
 	p.runs = append(p.runs, r)
@@ -160,13 +161,17 @@ func (p *process) exit(r *run, o supervisor.Outcome) {
 		if o == supervisor.Finished && p.given(r) {
 			r.p.kept[runID{r.partition, r.token}] = true
 		}
-		p.supervise(supervisor.Exited{Now: p.clock.at(p.w.now), Partition: r.partition, Token: r.token, Outcome: o, Message: "the simulator said so", RanFor: ran})
+		p.supervise(supervisor.Exited{Now: p.clock.at(p.w.now), Partition: r.partition, Token: r.token, Outcome: o,
+			Message: "the simulator said so", RanFor: ran})
 	})
 }
 
 // given tells whether the supervisor has the run's grant.
 func (p *process) given(r *run) bool {
-	return slices.ContainsFunc(p.assigned, func(g *protocol.Grant) bool { return g.Partition == r.partition && g.Token == r.token })
+	return slices.ContainsFunc(p.assigned, func(g *protocol.Grant) bool {
+		return g.Partition == r.partition &&
+			g.Token == r.token
+	})
 }
 
 // cut short: a fault ends a run with an error, as a panic does.
@@ -262,7 +267,8 @@ func (o *oracle) windows(e cluster.Entry, before cluster.Value, done cluster.App
 		}
 		for _, k := range c.Done {
 			if p, _ := before.Partition(cluster.NewPartitionID(job, task, k)); !o.done[runID{p.ID, p.Token}] {
-				o.violate("G6", fmt.Sprintf("%s was taken out under token %d, and no run under it has ended well", p.ID, p.Token))
+				o.violate("G6", fmt.Sprintf("%s was taken out under token %d, and no run under it has ended well", p.ID,
+					p.Token))
 			}
 		}
 	}
@@ -290,7 +296,8 @@ func (o *oracle) shared(r *run) {
 		}
 		for _, other := range runs {
 			if other.count != 0 && !o.together(r, other) && !other.p.paused && other.p.leased() {
-				o.violate("G2", fmt.Sprintf("%s starts on %s as one of %d, and %s runs on %s as one of %d", r.partition, r.p.name, r.count, id, other.p.name, other.count))
+				o.violate("G2", fmt.Sprintf("%s starts on %s as one of %d, and %s runs on %s as one of %d", r.partition,
+					r.p.name, r.count, id, other.p.name, other.count))
 			}
 		}
 	}

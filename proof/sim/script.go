@@ -64,9 +64,11 @@ func drawPlan(c Config) plan {
 	p.pinned = c.Seed%12 == 11
 	p.paced = stream(c.Seed, "paced").oneIn(2) // a stream of its own: what the others do stays as it is
 	p.script = drawScript(c.Machine.Faults, stream(c.Seed, "script"), int64(c.Duration), c.Rate)
-	if (c.Seed%4 == 2 && p.mode != Heartbeats || c.Seed%8 == 5 && p.mode == Heartbeats) && c.Machine.Has(machine.GuardianEnds) {
+	if (c.Seed%4 == 2 && p.mode != Heartbeats || c.Seed%8 == 5 && p.mode == Heartbeats) &&
+		c.Machine.Has(machine.GuardianEnds) {
 		p.guardians = true
-		p.script = withFaults(c, p.script, "guardian faults", machine.GuardianLate, machine.GuardianDoubled, machine.GuardianLost, machine.GuardianCutOff)
+		p.script = withFaults(c, p.script, "guardian faults", machine.GuardianLate, machine.GuardianDoubled,
+			machine.GuardianLost, machine.GuardianCutOff)
 	}
 	if c.Seed%3 == 1 && c.Machine.Has(machine.TornCall) { // not in all: what the others do stays as it is
 		p.script = withFaults(c, p.script, "torn faults", machine.TornCall, machine.LateIndex)

@@ -114,7 +114,8 @@ func (p *process) arm(a armed) {
 
 func (p *process) armedFor(k machine.Kind) int {
 	phase := p.state.Phase()
-	return slices.IndexFunc(p.armed, func(a armed) bool { return a.kind == k && (a.phase == anyPhase || a.phase == phase) })
+	return slices.IndexFunc(p.armed,
+		func(a armed) bool { return a.kind == k && (a.phase == anyPhase || a.phase == phase) })
 }
 
 func (p *process) use(i int) {
@@ -156,7 +157,8 @@ func (w *world) strikeAll(f Fault, r chance) {
 		w.disk.full = true
 		w.after(r.between(ttl/10, 2*ttl), func() { w.disk.full = false })
 	case machine.Truncation:
-		if w.client.trims = r.oneIn(2) && w.client.propose("configure", cluster.Configure{Retention: r.between(10, 1000)}); !w.client.trims {
+		if w.client.trims = r.oneIn(2) && w.client.propose("configure",
+			cluster.Configure{Retention: r.between(10, 1000)}); !w.client.trims {
 			w.truncate()
 		}
 	case machine.Garbage:
@@ -212,19 +214,23 @@ func (w *world) foreign(r chance) {
 	for p := range ref.Partitions() {
 		if r.oneIn(3) && p.Token > 1 {
 			stale := p.Token - 1
-			commands = append(commands, cluster.Stopped{Partition: p.ID, Token: stale}, cluster.Started{Partition: p.ID, Token: stale},
+			commands = append(commands, cluster.Stopped{Partition: p.ID, Token: stale},
+				cluster.Started{Partition: p.ID, Token: stale},
 				cluster.FinishPartition{Partition: p.ID, Token: stale, Outcome: cluster.OutcomeDone})
 		}
 	}
 	for m := range ref.Members() {
 		if r.oneIn(2) {
-			commands = append(commands, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation + 1, Reason: "stale"},
-				cluster.AcceptJoin{Member: m.ID, Incarnation: m.Incarnation - 1, By: m.ID, ByIncarnation: m.Incarnation},
+			commands = append(commands, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation + 1,
+				Reason: "stale"},
+				cluster.AcceptJoin{Member: m.ID, Incarnation: m.Incarnation - 1, By: m.ID,
+					ByIncarnation: m.Incarnation},
 				cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation - 1})
 		}
 	}
 	commands = append(commands, cluster.KillJob{Job: "nobody-knows-it"})
-	e := cluster.Entry{Writer: "foreign", Seq: uint64(r.between(1, 5)), BaseIndex: ref.Index(), BaseChain: ref.Chain(), Commands: commands}
+	e := cluster.Entry{Writer: "foreign", Seq: uint64(r.between(1, 5)), BaseIndex: ref.Index(), BaseChain: ref.Chain(),
+		Commands: commands}
 	w.disk.write(e)
 	w.impostor(r)
 	if w.machine.Has(machine.TailLost) { // leader is not yet proved under other histories
@@ -244,7 +250,8 @@ func (w *world) operate(k machine.Kind, r chance) bool {
 		if p == nil || !c.propose("drain", cluster.DrainMember{Member: p.name, On: true}) {
 			return false
 		}
-		w.after(r.between(int64(time.Second), int64(time.Minute)), func() { c.propose("undrain", cluster.DrainMember{Member: p.name}) })
+		w.after(r.between(int64(time.Second), int64(time.Minute)),
+			func() { c.propose("undrain", cluster.DrainMember{Member: p.name}) })
 		return true
 	case machine.KillJob:
 		return c.propose("kill", cluster.KillJob{Job: job.id})
@@ -266,7 +273,8 @@ func (w *world) operate(k machine.Kind, r chance) bool {
 		for p := range w.oracle.ref.OwnedBy(w.someOwner(r)) {
 			if j, _, key := p.ID.Split(); j == "batch" && len(key) < 8 {
 				split := cluster.SplitPartition{Partition: p.ID, Token: p.Token,
-					Children: []cluster.Child{{Key: key + "a", Parents: []string{key}}, {Key: key + "b", Parents: []string{key}}}}
+					Children: []cluster.Child{{Key: key + "a", Parents: []string{key}},
+						{Key: key + "b", Parents: []string{key}}}}
 				for q := range w.oracle.ref.Spent(p.ID, 0) {
 					_, _, done := q.ID.Split()
 					split.Done = append(split.Done, done)

@@ -16,7 +16,8 @@ func (w *world) trace(p *process, ev machine.Event, fx []machine.Effect) {
 		out[i] = w.describe(e)
 	}
 	v := p.state.Value()
-	fmt.Fprintf(w.conf.Trace, "%7d %12s %-8s %-8s value %d/%s  %s → %s\n", w.events, time.Duration(w.now).Round(time.Microsecond), p.label(), p.state.Phase(),
+	fmt.Fprintf(w.conf.Trace, "%7d %12s %-8s %-8s value %d/%s  %s → %s\n", w.events,
+		time.Duration(w.now).Round(time.Microsecond), p.label(), p.state.Phase(),
 		v.Index(), v.Digest(), w.describe(ev), strings.Join(out, ", "))
 }
 
@@ -26,7 +27,8 @@ func (p *process) label() string { return fmt.Sprintf("%s#%d", p.name, p.id) }
 func (w *world) note(format string, args ...any) {
 	fmt.Fprintf(w.digest, "\n%d "+format, append([]any{w.now}, args...)...)
 	if w.conf.Trace != nil && (w.conf.TraceTo == 0 || w.events <= w.conf.TraceTo) {
-		fmt.Fprintf(w.conf.Trace, "%7s %12s %s\n", "", time.Duration(w.now).Round(time.Microsecond), fmt.Sprintf(format, args...))
+		fmt.Fprintf(w.conf.Trace, "%7s %12s %s\n", "", time.Duration(w.now).Round(time.Microsecond),
+			fmt.Sprintf(format, args...))
 	}
 }
 
@@ -75,11 +77,13 @@ type Violation struct {
 
 // Error says which promise was broken, where, and how to see it again.
 func (v *Violation) Error() string {
-	return fmt.Sprintf("%s broken in seed %d at event %d (%s): %s", v.Promise, v.Seed, v.Event, time.Duration(v.At), v.What)
+	return fmt.Sprintf("%s broken in seed %d at event %d (%s): %s", v.Promise, v.Seed, v.Event, time.Duration(v.At),
+		v.What)
 }
 
 func newResult(w *world) Result {
-	return Result{Seed: w.conf.Seed, Members: w.plan.members, TTL: w.plan.ttl, Mode: w.plan.mode, Faults: map[machine.Kind]int{}, Pairs: map[machine.Pair]int{}}
+	return Result{Seed: w.conf.Seed, Members: w.plan.members, TTL: w.plan.ttl, Mode: w.plan.mode,
+		Faults: map[machine.Kind]int{}, Pairs: map[machine.Pair]int{}}
 }
 
 // gap keeps the gap that is nearest to its bound.
@@ -92,7 +96,8 @@ func (r *Result) gap(d, bound time.Duration) {
 func (w *world) finish() Result {
 	r := w.result
 	r.Duration, r.Events, r.Entries = time.Duration(w.now), w.events, w.oracle.ref.Applied()
-	r.Moves, r.Overlap, r.Accepted, r.Refused = w.oracle.moves, time.Duration(w.oracle.overlap), w.oracle.accepted, w.oracle.refused
+	r.Moves, r.Overlap, r.Accepted, r.Refused = w.oracle.moves, time.Duration(w.oracle.overlap), w.oracle.accepted,
+		w.oracle.refused
 	r.Digest, r.Violation = binary.BigEndian.Uint64(w.digest.Sum(nil)), w.oracle.violation
 	return r
 }

@@ -63,7 +63,8 @@ type world struct {
 // Run runs one world to its end, or to the first broken promise.
 func Run(c Config) Result {
 	c = withDefaults(c)
-	w := &world{conf: c, machine: c.Machine, digest: sha256.New(), plan: drawPlan(c), chance: stream(c.Seed, "world"), names: map[cluster.MemberID]int{}}
+	w := &world{conf: c, machine: c.Machine, digest: sha256.New(), plan: drawPlan(c), chance: stream(c.Seed, "world"),
+		names: map[cluster.MemberID]int{}}
 	if c.Scripted {
 		w.plan.script = c.Script
 	}
@@ -90,7 +91,8 @@ func withDefaults(c Config) Config {
 
 func (w *world) begin() {
 	for i := range w.plan.members {
-		w.after(w.chance.between(0, int64(10*time.Second)), func() { w.start(cluster.MemberID(fmt.Sprintf("m%02d", i))) })
+		w.after(w.chance.between(0, int64(10*time.Second)),
+			func() { w.start(cluster.MemberID(fmt.Sprintf("m%02d", i))) })
 	}
 	for _, f := range w.plan.script {
 		w.after(f.At, func() { w.strike(f) })

@@ -55,7 +55,8 @@ func (q *queue) wait(ctx context.Context) error {
 }
 
 // write makes a write, which waits if it is of a heartbeat.
-func (b *busy) write(ctx context.Context, d store.Doc, put func(context.Context, store.Doc) (store.Version, error)) (store.Version, error) {
+func (b *busy) write(ctx context.Context, d store.Doc,
+	put func(context.Context, store.Doc) (store.Version, error)) (store.Version, error) {
 	if isHeartbeat(d.Key) {
 		if err := b.queue.wait(ctx); err != nil {
 			return "", err
@@ -113,17 +114,20 @@ func (b Load) Busy(t *testing.T, p protocol.Protocol) {
 	synctest.Test(t, func(t *testing.T) {
 		const members = 8
 		server, clock, q := memory.New(), protocol.NewProcessClock(), &queue{turn: make(chan struct{}, 1)}
-		w := newWorld(t, Setup{Virtual: true, TTL: busyTTL, Open: func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) Handle {
-			return func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle {
-				t.Helper()
-				s := &busy{server.Open(), q}
-				m, err := p.New(protocol.Config{Member: id, Store: s, TTL: ttl, NoSessions: b.NoSessions, Clock: clock, Events: logged(t, id)})
-				if err != nil {
-					t.Fatal(err)
+		w := newWorld(t, Setup{Virtual: true, TTL: busyTTL,
+			Open: func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) Handle {
+				return func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle {
+					t.Helper()
+					s := &busy{server.Open(), q}
+					m, err := p.New(protocol.Config{Member: id, Store: s, TTL: ttl, NoSessions: b.NoSessions,
+						Clock:  clock,
+						Events: logged(t, id)})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return Handle{Member: m, Clock: clock, Crash: func() { _ = s.Close() }}
 				}
-				return Handle{Member: m, Clock: clock, Crash: func() { _ = s.Close() }}
-			}
-		}})
+			}})
 		want := map[cluster.MemberID]int{}
 		for i := range members {
 			id := cluster.MemberID(fmt.Sprintf("m%d", i))

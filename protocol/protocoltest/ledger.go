@@ -34,7 +34,8 @@ func (t lease) ended() bool { return t.clock == nil || t.clock() >= t.until }
 
 func newLedger() *ledger {
 	return &ledger{
-		running: make(map[cluster.PartitionID]run), tokens: make(map[cluster.PartitionID]cluster.Token), leased: make(map[cluster.MemberID]lease),
+		running: make(map[cluster.PartitionID]run), tokens: make(map[cluster.PartitionID]cluster.Token),
+		leased:  make(map[cluster.MemberID]lease),
 		changed: make(chan struct{}),
 	}
 }
@@ -50,10 +51,12 @@ func (l *ledger) start(p cluster.PartitionID, r run) bool {
 	// A run whose lease has expired may not act; that its goroutine has yet to notice, on a busy machine, is no
 	// overlap.
 	if other, ok := l.running[p]; ok && other.member != r.member && !l.leased[other.member].ended() {
-		l.faults = append(l.faults, fmt.Sprintf("%s started on %s (token %d) while it runs on %s (token %d)", p, r.member, r.token, other.member, other.token))
+		l.faults = append(l.faults, fmt.Sprintf("%s started on %s (token %d) while it runs on %s (token %d)", p,
+			r.member, r.token, other.member, other.token))
 	}
 	if last := l.tokens[p]; r.token < last {
-		l.faults = append(l.faults, fmt.Sprintf("%s started on %s with token %d after token %d", p, r.member, r.token, last))
+		l.faults = append(l.faults, fmt.Sprintf("%s started on %s with token %d after token %d", p, r.member, r.token,
+			last))
 	}
 	l.tokens[p] = max(l.tokens[p], r.token)
 	l.running[p] = r

@@ -16,17 +16,20 @@ import (
 
 // OnMemory makes members of a protocol in virtual time, on stores whose calls can be made to fail.
 func OnMemory(p protocol.Protocol, noSessions bool) Setup {
-	return Setup{Virtual: true, TTL: 2 * time.Second, Open: func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) Handle {
-		return membersOn(memory.New(), p, noSessions)
-	}}
+	return Setup{Virtual: true, TTL: 2 * time.Second,
+		Open: func(*testing.T) func(*testing.T, cluster.MemberID, time.Duration) Handle {
+			return membersOn(memory.New(), p, noSessions)
+		}}
 }
 
-func membersOn(server *memory.Server, p protocol.Protocol, noSessions bool) func(*testing.T, cluster.MemberID, time.Duration) Handle {
+func membersOn(server *memory.Server, p protocol.Protocol, noSessions bool) func(*testing.T, cluster.MemberID,
+	time.Duration) Handle {
 	clock := protocol.NewProcessClock()
 	return func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle {
 		t.Helper()
 		f := faults.NewFaultyGroup(server.Open(), nil)
-		m, err := p.New(protocol.Config{Member: id, Store: f, TTL: ttl, NoSessions: noSessions, SnapshotEvery: 20, Clock: clock, Events: logged(t, id)})
+		m, err := p.New(protocol.Config{Member: id, Store: f, TTL: ttl, NoSessions: noSessions, SnapshotEvery: 20,
+			Clock: clock, Events: logged(t, id)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,14 +47,16 @@ func submitFirst(w *world, s protocol.Store, p protocol.Protocol) {
 			w.t.Error(err)
 			return
 		}
-		res, err := c.Propose(context.Background(), cluster.SubmitJob{Job: "first", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+		res, err := c.Propose(context.Background(),
+			cluster.SubmitJob{Job: "first", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
 		if err != nil || !res[0].Accepted {
 			w.t.Errorf("submit: %+v, %v", res, err)
 		}
 	})
 	time.Sleep(w.setup.TTL) // waits: virtual, for the client to have written what it can
 	var other *protocol.OtherProtocolError
-	if err := protocol.Claim(context.Background(), s, protocol.Place{Protocol: "not " + p.Name()}); !errors.As(err, &other) {
+	if err := protocol.Claim(context.Background(), s, protocol.Place{Protocol: "not " + p.Name()}); !errors.As(err,
+		&other) {
 		w.t.Errorf("a member of another protocol: %v, want that it is refused", err)
 	}
 	w.start("a")
@@ -66,7 +71,8 @@ func logged(t *testing.T, id cluster.MemberID) protocol.Events {
 		Did: func(_ cluster.Value, deeds []protocol.Deed) {
 			for _, d := range deeds {
 				switch d.Command.(type) {
-				case cluster.PrepareJoin, cluster.AbortJoin, cluster.ConfirmMember, cluster.LeaveCluster, cluster.Lead, cluster.RevokeOffer, cluster.Epoch:
+				case cluster.PrepareJoin, cluster.AbortJoin, cluster.ConfirmMember, cluster.LeaveCluster, cluster.Lead,
+					cluster.RevokeOffer, cluster.Epoch:
 					t.Logf("%s did %v %v", id, d.Command, d.Result)
 				}
 			}

@@ -107,7 +107,8 @@ func reports(a protocol.Assignment, running map[cluster.PartitionID]cluster.Toke
 	var out []protocol.Report
 	for _, g := range a.Grants { // sorted by partition
 		if token, ok := running[g.Partition]; ok {
-			out = append(out, protocol.Report{Partition: g.Partition, Token: token, State: protocol.RunActive, Attempt: g.Attempt})
+			out = append(out, protocol.Report{Partition: g.Partition, Token: token, State: protocol.RunActive,
+				Attempt: g.Attempt})
 		}
 	}
 	return out

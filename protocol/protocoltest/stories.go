@@ -166,7 +166,8 @@ func resubmit(w *world) {
 
 func split(w *world) {
 	w.start("a")
-	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned, Partitions: []string{"p"}}}}
+	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned,
+		Partitions: []string{"p"}}}}
 	w.submit("a", cluster.SubmitJob{Job: "s", Spec: spec})
 	w.shares(map[cluster.MemberID]int{"a": 1})
 	w.asOwner("a", "s#p", func(p cluster.Partition) []cluster.Command {
@@ -184,7 +185,8 @@ func split(w *world) {
 	})
 	w.drains("b", "a", map[cluster.MemberID]int{"b": 2})
 	w.asOwner("b", "s#l", func(p cluster.Partition) []cluster.Command {
-		return []cluster.Command{cluster.SplitPartition{Partition: p.ID, Token: p.Token, Children: []cluster.Child{{Key: "m", Parents: []string{"l"}}}}}
+		return []cluster.Command{cluster.SplitPartition{Partition: p.ID, Token: p.Token,
+			Children: []cluster.Child{{Key: "m", Parents: []string{"l"}}}}}
 	})
 	w.asOwner("b", "s#l", func(p cluster.Partition) []cluster.Command {
 		return []cluster.Command{cluster.FinishPartition{Partition: p.ID, Token: p.Token}}

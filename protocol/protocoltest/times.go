@@ -95,29 +95,31 @@ func newTimed(t *testing.T, p protocol.Protocol, k kind) *timed {
 }
 
 func (w *timed) setup(p protocol.Protocol, k kind) Setup {
-	return Setup{Virtual: true, TTL: timesTTL, Open: func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) Handle {
-		t.Helper()
-		server, clock := memory.New(), protocol.NewProcessClock()
-		return func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle {
+	return Setup{Virtual: true, TTL: timesTTL,
+		Open: func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) Handle {
 			t.Helper()
-			inner := &kindly{server.Open(), k}
-			f := faults.NewFaultyGroup(inner, nil)
-			w.links[id], w.opened = f, append(w.opened, f)
-			c := protocol.Config{Member: id, Store: f, TTL: ttl, NoSessions: k.plain, Clock: clock, Events: logged(t, id)}
-			if k.plain {
-				c.Store = without{f, f, f, inner}
+			server, clock := memory.New(), protocol.NewProcessClock()
+			return func(t *testing.T, id cluster.MemberID, ttl time.Duration) Handle {
+				t.Helper()
+				inner := &kindly{server.Open(), k}
+				f := faults.NewFaultyGroup(inner, nil)
+				w.links[id], w.opened = f, append(w.opened, f)
+				c := protocol.Config{Member: id, Store: f, TTL: ttl, NoSessions: k.plain, Clock: clock,
+					Events: logged(t, id)}
+				if k.plain {
+					c.Store = without{f, f, f, inner}
+				}
+				m, err := p.New(c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				crash := func() { _ = f.Close() }
+				if k.expires || k.plain { // what it had stays until its time is over
+					crash = func() { f.Away(true) }
+				}
+				return Handle{Member: m, Clock: clock, Crash: crash, Away: f.Away, Break: f.Break}
 			}
-			m, err := p.New(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			crash := func() { _ = f.Close() }
-			if k.expires || k.plain { // what it had stays until its time is over
-				crash = func() { f.Away(true) }
-			}
-			return Handle{Member: m, Clock: clock, Crash: crash, Away: f.Away, Break: f.Break}
-		}
-	}}
+		}}
 }
 
 // idle counts requests.

@@ -59,7 +59,8 @@ type world struct {
 
 func newWorld(t *testing.T, s Setup) *world {
 	w := &world{
-		t: t, setup: s, open: s.Open(t), ledger: newLedger(), peers: make(map[cluster.MemberID]*peer), handles: make(map[cluster.MemberID]Handle),
+		t: t, setup: s, open: s.Open(t), ledger: newLedger(), peers: make(map[cluster.MemberID]*peer),
+		handles: make(map[cluster.MemberID]Handle),
 	}
 	t.Cleanup(w.close)
 	return w
@@ -111,7 +112,8 @@ func (w *world) submit(via cluster.MemberID, commands ...cluster.Command) []clus
 
 // asOwner proposes what names the token of a partition until it is accepted: a member that stood still for its TTL has
 // got it under another one since.
-func (w *world) asOwner(via cluster.MemberID, id cluster.PartitionID, commands func(cluster.Partition) []cluster.Command) {
+func (w *world) asOwner(via cluster.MemberID, id cluster.PartitionID,
+	commands func(cluster.Partition) []cluster.Command) {
 	w.t.Helper()
 	var results []cluster.Result
 	for end := time.Now().Add(patience); time.Now().Before(end); {
@@ -131,7 +133,8 @@ func (w *world) tasks(via cluster.MemberID, n int) {
 	commands := make([]cluster.Command, n)
 	for i := range commands {
 		commands[i] = cluster.SubmitJob{
-			Job: cluster.JobID(fmt.Sprintf("t%02d", i)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}},
+			Job:  cluster.JobID(fmt.Sprintf("t%02d", i)),
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}},
 		}
 	}
 	for i, r := range w.submit(via, commands...) {

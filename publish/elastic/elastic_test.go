@@ -50,16 +50,17 @@ func documents(t *testing.T, body []byte) (ids []string, docs []document) {
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	publishtest.Run(t, publishtest.Rig{Open: func(t *testing.T, s *publishtest.Script) publish.Sink {
-		sink, err := New(Options{Target: "samples", APIKey: publishtest.Secret, Transport: s.Transport(func(r *http.Request, body []byte) (int, []byte) {
-			if r.URL.Path != "/samples/_bulk" {
-				t.Errorf("path %s", r.URL.Path)
-			}
-			_, docs := documents(t, body)
-			for _, d := range docs {
-				s.Take(d.Name, *d.Value)
-			}
-			return http.StatusOK, []byte(`{"errors":false}`)
-		})})
+		sink, err := New(Options{Target: "samples", APIKey: publishtest.Secret,
+			Transport: s.Transport(func(r *http.Request, body []byte) (int, []byte) {
+				if r.URL.Path != "/samples/_bulk" {
+					t.Errorf("path %s", r.URL.Path)
+				}
+				_, docs := documents(t, body)
+				for _, d := range docs {
+					s.Take(d.Name, *d.Value)
+				}
+				return http.StatusOK, []byte(`{"errors":false}`)
+			})})
 		must.Succeed(t, err)
 		return sink
 	}})
@@ -67,7 +68,8 @@ func TestSuite(t *testing.T) {
 
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	s := publish.Sample{Name: `a"b`, Tags: map[string]string{"z": "1", "a": "x\ny"}, Points: []publish.Point{{AtMS: 1795190400123, Value: 0.42}, {AtMS: 2, Value: math.NaN()}}}
+	s := publish.Sample{Name: `a"b`, Tags: map[string]string{"z": "1", "a": "x\ny"},
+		Points: []publish.Point{{AtMS: 1795190400123, Value: 0.42}, {AtMS: 2, Value: math.NaN()}}}
 	got, err := appendSample(nil, s)
 	want := `{"create":{"_id":"` + id(s.Series(), 1795190400123) + `"}}
 {"@timestamp":1795190400123,"name":"a\"b","value":0.42,"tags":{"a":"x\ny","z":"1"}}
@@ -78,7 +80,8 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("got\n%s%v, want\n%s", got, err, want)
 	}
 	if got, want := id(`load{"a"="1"}`, 1795190400123), "AaH5r6R7XHVPkocrRtZz"; got != want {
-		t.Errorf("the _id of a point changed from %s to %s: what is sent again after an upgrade would be there twice", want, got)
+		t.Errorf("the _id of a point changed from %s to %s: what is sent again after an upgrade would be there twice",
+			want, got)
 	}
 	if _, err := appendSample(nil, publish.Sample{Name: "a"}); err == nil {
 		t.Error("a sample without points: no error")
@@ -89,7 +92,8 @@ func FuzzDocuments(f *testing.F) {
 	f.Add("a", "k", "v", 1.0)
 	f.Add("a\n\"\\", "\x00", "\u2028", -1e300)
 	f.Fuzz(func(t *testing.T, name, key, value string, v float64) {
-		got, err := appendSample(nil, publish.Sample{Name: name, Tags: map[string]string{key: value}, Points: []publish.Point{{AtMS: 7, Value: v}}})
+		got, err := appendSample(nil, publish.Sample{Name: name, Tags: map[string]string{key: value},
+			Points: []publish.Point{{AtMS: 7, Value: v}}})
 		must.Succeed(t, err)
 		if bytes.Count(got, []byte("\n")) != 2 {
 			t.Fatalf("not two lines: %q", got)
@@ -105,7 +109,8 @@ func FuzzDocuments(f *testing.F) {
 func TestItemsAreJudgedOneByOne(t *testing.T) {
 	t.Parallel()
 	point := []publish.Point{{}}
-	batch := []publish.Sample{{Name: "ok", Points: point}, {Name: "there", Points: point}, {Name: "bad", Points: point}, {Name: "full", Points: point}, {Name: "two", Points: make([]publish.Point, 2)}}
+	batch := []publish.Sample{{Name: "ok", Points: point}, {Name: "there", Points: point}, {Name: "bad", Points: point},
+		{Name: "full", Points: point}, {Name: "two", Points: make([]publish.Point, 2)}}
 	items := func(statuses ...int) []byte {
 		var parts []string
 		for _, s := range statuses {
@@ -125,7 +130,8 @@ func TestItemsAreJudgedOneByOne(t *testing.T) {
 		"one of each":        {items(201, 409, 400, 429, 403, 503), 1, []string{"full", "two"}, "503", false},
 		"busy, then refused": {items(201, 201, 201, 201, 503, 400), 0, []string{"two"}, "t400: r", false},
 		"refused in part":    {items(201, 201, 201, 201, 201, 400), 1, nil, "t400: r", false},
-		"too few items":      {items(201, 400), 0, []string{"ok", "there", "bad", "full", "two"}, "number of items", false},
+		"too few items": {items(201, 400), 0, []string{"ok", "there", "bad", "full", "two"}, "number of items",
+			false},
 		"not a bulk answer":  {[]byte("<html>"), 0, []string{"ok", "there", "bad", "full", "two"}, "<html>", false},
 		"errors, but no one": {items(201, 201, 201, 201, 201, 409), 0, nil, "", true},
 		"no right":           {items(403, 403, 403, 403, 403, 403), 5, nil, "403", true},
@@ -135,7 +141,8 @@ func TestItemsAreJudgedOneByOne(t *testing.T) {
 		for _, s := range out.Retry {
 			again = append(again, s.Name)
 		}
-		if out.Login != c.login || out.Refused != c.refused || fmt.Sprint(again) != fmt.Sprint(c.retry) || (c.text == "") != (out.Err == nil) || c.text != "" && !strings.Contains(out.Err.Error(), c.text) {
+		if out.Login != c.login || out.Refused != c.refused || fmt.Sprint(again) != fmt.Sprint(c.retry) ||
+			(c.text == "") != (out.Err == nil) || c.text != "" && !strings.Contains(out.Err.Error(), c.text) {
 			t.Errorf("%s: %+v", name, out)
 		}
 	}
@@ -157,11 +164,13 @@ func TestErrorsAreAskedFor(t *testing.T) {
 		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 	})})
 	must.Succeed(t, err)
-	batch := []publish.Sample{{Name: "a", Points: []publish.Point{{AtMS: 1}}}, {Name: "b", Points: []publish.Point{{AtMS: 1}}}}
+	batch := []publish.Sample{{Name: "a", Points: []publish.Point{{AtMS: 1}}},
+		{Name: "b", Points: []publish.Point{{AtMS: 1}}}}
 	if out := s.Send(t.Context(), batch); out.Err != nil || len(asked) != 1 {
 		t.Errorf("%+v after %v", out, asked)
 	}
-	if out := s.Send(t.Context(), append(batch, publish.Sample{Name: "without points"})); out.Refused != 2 || len(out.Retry) > 0 || len(asked) != 3 || !strings.Contains(asked[2], "items") {
+	if out := s.Send(t.Context(), append(batch, publish.Sample{Name: "without points"})); out.Refused != 2 ||
+		len(out.Retry) > 0 || len(asked) != 3 || !strings.Contains(asked[2], "items") {
 		t.Errorf("%+v after %v", out, asked)
 	}
 	if out := s.Send(t.Context(), batch); !out.Login || out.Refused != 2 { // the right was lost in between

@@ -54,11 +54,13 @@ const (
 // New returns a sink; nothing is connected yet.
 func New(o Options) (publish.Sink, error) {
 	if !target.MatchString(o.Target) {
-		return nil, fmt.Errorf("elastic: %q is not the name of a data stream or index: use a-z, 0-9, . _ and -", o.Target)
+		return nil, fmt.Errorf("elastic: %q is not the name of a data stream or index: use a-z, 0-9, . _ and -",
+			o.Target)
 	}
 	path := "/" + o.Target + "/_bulk"
 	c := post.New(post.Options{
-		Servers: o.Servers, Default: DefaultServer, TLS: o.TLS, User: o.User, Password: o.Password, Scheme: "ApiKey", Token: o.APIKey,
+		Servers: o.Servers, Default: DefaultServer, TLS: o.TLS, User: o.User, Password: o.Password, Scheme: "ApiKey",
+		Token:     o.APIKey,
 		Transport: o.Transport, Path: path + briefly,
 	})
 	s := &sink{post.Sink{Client: c, Type: contentType, Append: appendSample}, path + inFull}

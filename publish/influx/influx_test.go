@@ -16,16 +16,17 @@ import (
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	publishtest.Run(t, publishtest.Rig{Open: func(t *testing.T, s *publishtest.Script) publish.Sink {
-		sink, err := New(Options{Bucket: "b", Org: "o", Token: publishtest.Secret, Transport: s.Transport(func(r *http.Request, body []byte) (int, []byte) {
-			if got, want := r.URL.String(), "http://127.0.0.1:8086/api/v2/write?bucket=b&org=o&precision=ms"; got != want {
-				t.Errorf("address %s, want %s", got, want)
-			}
-			for line := range strings.Lines(string(body)) {
-				l := parse(t, line)
-				s.Take(l.name, l.value)
-			}
-			return http.StatusNoContent, nil
-		})})
+		sink, err := New(Options{Bucket: "b", Org: "o", Token: publishtest.Secret,
+			Transport: s.Transport(func(r *http.Request, body []byte) (int, []byte) {
+				if got, want := r.URL.String(), "http://127.0.0.1:8086/api/v2/write?bucket=b&org=o&precision=ms"; got != want {
+					t.Errorf("address %s, want %s", got, want)
+				}
+				for line := range strings.Lines(string(body)) {
+					l := parse(t, line)
+					s.Take(l.name, l.value)
+				}
+				return http.StatusNoContent, nil
+			})})
 		must.Succeed(t, err)
 		return sink
 	}})
@@ -85,18 +86,26 @@ func TestLines(t *testing.T) {
 		s    publish.Sample
 		want string
 	}{
-		{publish.Sample{Name: "load", Tags: map[string]string{"b": "2", "a": "1"}, Points: []publish.Point{{AtMS: 5, Value: 0.5}, {AtMS: 6, Value: 1e21}}}, "load,a=1,b=2 value=0.5 5\nload,a=1,b=2 value=1e+21 6\n"},
-		{publish.Sample{Name: "a b,c=d", Tags: map[string]string{"k =,": "v =,"}, Points: []publish.Point{{AtMS: -1, Value: -3}}}, `a\ b\,c=d,k\ \=\,=v\ \=\, value=-3 -1` + "\n"},
-		{publish.Sample{Name: "a", Tags: map[string]string{"path": `C:\dir\`, "x": `a\ b\\,c`, "empty": "", "": "x"}, Points: []publish.Point{{}}}, `a,path=C:\dir,x=a\ b\,c value=0 0` + "\n"},
-		{publish.Sample{Name: "a\nb", Tags: map[string]string{"t": "x\ty\r"}, Points: []publish.Point{{}}}, `a\nb,t=x\ty\r value=0 0` + "\n"},
-		{publish.Sample{Name: "a", Points: []publish.Point{{AtMS: 1, Value: math.NaN()}, {AtMS: 2, Value: 1}, {AtMS: 3, Value: math.Inf(-1)}}}, "a value=1 2\n"},
+		{publish.Sample{Name: "load", Tags: map[string]string{"b": "2", "a": "1"},
+			Points: []publish.Point{{AtMS: 5, Value: 0.5}, {AtMS: 6, Value: 1e21}}},
+			"load,a=1,b=2 value=0.5 5\nload,a=1,b=2 value=1e+21 6\n"},
+		{publish.Sample{Name: "a b,c=d", Tags: map[string]string{"k =,": "v =,"},
+			Points: []publish.Point{{AtMS: -1, Value: -3}}}, `a\ b\,c=d,k\ \=\,=v\ \=\, value=-3 -1` + "\n"},
+		{publish.Sample{Name: "a", Tags: map[string]string{"path": `C:\dir\`, "x": `a\ b\\,c`, "empty": "", "": "x"},
+			Points: []publish.Point{{}}}, `a,path=C:\dir,x=a\ b\,c value=0 0` + "\n"},
+		{publish.Sample{Name: "a\nb", Tags: map[string]string{"t": "x\ty\r"}, Points: []publish.Point{{}}},
+			`a\nb,t=x\ty\r value=0 0` + "\n"},
+		{publish.Sample{Name: "a", Points: []publish.Point{{AtMS: 1, Value: math.NaN()}, {AtMS: 2, Value: 1},
+			{AtMS: 3, Value: math.Inf(-1)}}}, "a value=1 2\n"},
 	} {
 		got, err := appendSample(nil, c.s)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%+v:\n%s%v, want\n%s", c.s, got, err, c.want)
 		}
 	}
-	for _, s := range []publish.Sample{{}, {Name: "#a", Points: []publish.Point{{}}}, {Name: `\`, Points: []publish.Point{{}}}, {Name: "a"}, {Name: "a", Points: []publish.Point{{Value: math.NaN()}}}} {
+	for _, s := range []publish.Sample{{}, {Name: "#a", Points: []publish.Point{{}}},
+		{Name: `\`, Points: []publish.Point{{}}}, {Name: "a"},
+		{Name: "a", Points: []publish.Point{{Value: math.NaN()}}}} {
 		if got, err := appendSample(nil, s); err == nil || len(got) > 0 {
 			t.Errorf("%+v: got %s, want an error", s, got)
 		}
@@ -108,15 +117,18 @@ func FuzzLines(f *testing.F) {
 	f.Add("a", "k", "v", 1.0)
 	f.Add(`a\ b`, `k\`, "v\\\\,\n=\x00\xff", 1e-300)
 	f.Fuzz(func(t *testing.T, name, key, value string, v float64) {
-		got, err := appendSample(nil, publish.Sample{Name: name, Tags: map[string]string{key: value, "zz": "end"}, Points: []publish.Point{{AtMS: 7, Value: v}}})
+		got, err := appendSample(nil, publish.Sample{Name: name, Tags: map[string]string{key: value, "zz": "end"},
+			Points: []publish.Point{{AtMS: 7, Value: v}}})
 		if err != nil {
 			return
 		}
 		p := parse(t, string(got))
-		if strings.Count(string(got), "\n") != 1 || p.value != v || p.at != "7" || key != "zz" && p.tags["zz"] != "end" {
+		if strings.Count(string(got), "\n") != 1 || p.value != v || p.at != "7" || key != "zz" &&
+			p.tags["zz"] != "end" {
 			t.Errorf("%q of %q %q %q: %+v", got, name, key, value, p)
 		}
-		if !strings.ContainsAny(name+key+value, "\\\n\r\t") && utf8.ValidString(name) && utf8.ValidString(key) && utf8.ValidString(value) && key != "" && key != "zz" && value != "" {
+		if !strings.ContainsAny(name+key+value, "\\\n\r\t") && utf8.ValidString(name) && utf8.ValidString(key) &&
+			utf8.ValidString(value) && key != "" && key != "zz" && value != "" {
 			if p.name != name || p.tags[key] != value || len(p.tags) != 2 {
 				t.Errorf("%q of %q %q %q: %+v", got, name, key, value, p)
 			}
@@ -130,7 +142,8 @@ func TestVersion1AndWhatIsMissing(t *testing.T) {
 	script := transport(func(r *http.Request) { asked = r.URL.String() + " " + r.Header.Get("Authorization") })
 	s, err := New(Options{Database: "d b", Retention: "year", User: "ann", Password: "pw", Transport: script})
 	must.Succeed(t, err)
-	out := s.Send(t.Context(), []publish.Sample{{Name: "a", Points: []publish.Point{{AtMS: 1, Value: 2}}}, {Name: "no points"}})
+	out := s.Send(t.Context(), []publish.Sample{{Name: "a", Points: []publish.Point{{AtMS: 1, Value: 2}}},
+		{Name: "no points"}})
 	if out.Refused != 1 || len(out.Retry) != 0 || out.Err == nil || !strings.Contains(out.Err.Error(), "no points") {
 		t.Errorf("%+v", out)
 	}

@@ -38,7 +38,8 @@ func New(o Options) (publish.Sink, error) {
 		return nil, errors.New("influx needs either a bucket (InfluxDB 2 and 3) or a database (InfluxDB 1)")
 	}
 	p := post.Options{
-		Servers: o.Servers, Default: DefaultServer, TLS: o.TLS, User: o.User, Password: o.Password, Scheme: "Token", Token: o.Token,
+		Servers: o.Servers, Default: DefaultServer, TLS: o.TLS, User: o.User, Password: o.Password, Scheme: "Token",
+		Token:     o.Token,
 		Transport: o.Transport, Path: "/api/v2/write?",
 	}
 	query := url.Values{"precision": {"ms"}}

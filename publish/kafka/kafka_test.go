@@ -37,7 +37,8 @@ func (f fake) ProduceSync(ctx context.Context, records ...*kgo.Record) (out kgo.
 	case publishtest.Up, publishtest.Lose:
 		for _, r := range records {
 			var s publish.Sample
-			if wrong := json.Unmarshal(r.Value, &s); wrong != nil || r.Topic != "samples" || string(r.Key) != s.Series() || r.Timestamp.UnixMilli() != s.Points[0].AtMS {
+			if wrong := json.Unmarshal(r.Value, &s); wrong != nil || r.Topic != "samples" ||
+				string(r.Key) != s.Series() || r.Timestamp.UnixMilli() != s.Points[0].AtMS {
 				f.t.Errorf("record %s %s %s: %v", r.Topic, r.Key, r.Value, wrong)
 			}
 			f.s.Take(s.Name, s.Points[0].Value)
@@ -56,7 +57,8 @@ func (fake) Close() {}
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	publishtest.Run(t, publishtest.Rig{NoWait: true, Open: func(t *testing.T, s *publishtest.Script) publish.Sink { return &sink{"samples", fake{t, s}} }})
+	publishtest.Run(t, publishtest.Rig{NoWait: true,
+		Open: func(t *testing.T, s *publishtest.Script) publish.Sink { return &sink{"samples", fake{t, s}} }})
 }
 
 // verdicts is a client that fails records by their series.
@@ -84,7 +86,8 @@ func TestEachRecordIsJudgedAndASeriesKeepsItsOrder(t *testing.T) {
 	for _, s := range out.Retry {
 		again = append(again, s.Points[0].AtMS)
 	}
-	if fmt.Sprint(again) != "[2 5]" || out.Refused != 1 || out.Err == nil || !strings.Contains(out.Err.Error(), "topic t") {
+	if fmt.Sprint(again) != "[2 5]" || out.Refused != 1 || out.Err == nil ||
+		!strings.Contains(out.Err.Error(), "topic t") {
 		t.Errorf("%v, %+v", again, out)
 	}
 	s.p = verdicts{"0": kerr.MessageTooLarge, "1": kerr.TopicAuthorizationFailed}
@@ -113,8 +116,10 @@ func TestTheEndHasABound(t *testing.T) {
 func TestWhatMayPass(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
-		kerr.MessageTooLarge: false, kerr.TopicAuthorizationFailed: false, kerr.InvalidRecord: false, kerr.RecordListTooLarge: false,
-		kerr.UnknownTopicOrPartition: true, kerr.NotLeaderForPartition: true, kerr.OutOfOrderSequenceNumber: true, kgo.ErrRecordTimeout: true,
+		kerr.MessageTooLarge: false, kerr.TopicAuthorizationFailed: false, kerr.InvalidRecord: false,
+		kerr.RecordListTooLarge:      false,
+		kerr.UnknownTopicOrPartition: true, kerr.NotLeaderForPartition: true, kerr.OutOfOrderSequenceNumber: true,
+		kgo.ErrRecordTimeout:     true,
 		context.DeadlineExceeded: true, errors.New("dial: refused"): true,
 	} {
 		if got := passing(fmt.Errorf("produce: %w", err)); got != want {
@@ -125,7 +130,8 @@ func TestWhatMayPass(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	for _, o := range []Options{{}, {Topic: "a/b"}, {Topic: ".."}, {Topic: "t", User: "u"}, {Topic: "t", User: "u", Password: publishtest.Secret, Mechanism: "md5"}} {
+	for _, o := range []Options{{}, {Topic: "a/b"}, {Topic: ".."}, {Topic: "t", User: "u"},
+		{Topic: "t", User: "u", Password: publishtest.Secret, Mechanism: "md5"}} {
 		if _, err := New(o); err == nil || strings.Contains(err.Error(), publishtest.Secret) {
 			t.Errorf("%v: %v", o.Topic, err)
 		}

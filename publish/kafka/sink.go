@@ -82,7 +82,8 @@ func passing(err error) bool {
 		return true
 	}
 	switch said.Code {
-	case kerr.OutOfOrderSequenceNumber.Code, kerr.InvalidProducerEpoch.Code, kerr.UnknownProducerID.Code, kerr.InvalidProducerIDMapping.Code, kerr.ProducerFenced.Code:
+	case kerr.OutOfOrderSequenceNumber.Code, kerr.InvalidProducerEpoch.Code, kerr.UnknownProducerID.Code,
+		kerr.InvalidProducerIDMapping.Code, kerr.ProducerFenced.Code:
 		return true // the client begins again with a new identity
 	}
 	return false
@@ -90,7 +91,8 @@ func passing(err error) bool {
 
 // login reports whether the cluster refuses who writes.
 func login(err error) bool {
-	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) || errors.Is(err, kerr.SaslAuthenticationFailed)
+	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) ||
+		errors.Is(err, kerr.SaslAuthenticationFailed)
 }
 
 func reason(ctx context.Context, err error) error {
@@ -151,7 +153,8 @@ func New(o Options) (publish.Sink, error) {
 		o.Brokers = []string{DefaultBroker}
 	}
 	opts := []kgo.Opt{
-		kgo.SeedBrokers(o.Brokers...), kgo.ClientID("rota"), kgo.DisableClientMetrics(), kgo.MetadataMinAge(200 * time.Millisecond),
+		kgo.SeedBrokers(o.Brokers...), kgo.ClientID("rota"), kgo.DisableClientMetrics(),
+		kgo.MetadataMinAge(200 * time.Millisecond),
 		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerLinger(0), kgo.ProduceRequestTimeout(deliverWithin),
 		kgo.RetryTimeout(deliverWithin), kgo.UnknownTopicRetries(1), kgo.AllowIdempotentProduceCancellation(),
 	}

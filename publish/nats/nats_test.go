@@ -60,9 +60,11 @@ func (f *fake) PublishMsgAsync(m *nc.Msg, _ ...jetstream.PublishOpt) (jetstream.
 	case publishtest.Hang:
 		return future{}, nil // no channel ever answers
 	case publishtest.Refuse:
-		return acknowledged(&jetstream.APIError{Code: 400, ErrorCode: 10054, Description: "message size exceeds maximum allowed"}), nil
+		return acknowledged(&jetstream.APIError{Code: 400, ErrorCode: 10054,
+			Description: "message size exceeds maximum allowed"}), nil
 	case publishtest.Busy:
-		return acknowledged(&jetstream.APIError{Code: 503, ErrorCode: 10023, Description: "insufficient resources"}), nil
+		return acknowledged(&jetstream.APIError{Code: 503, ErrorCode: 10023, Description: "insufficient resources"}),
+			nil
 	}
 	var s publish.Sample
 	if err := json.Unmarshal(m.Data, &s); err != nil || m.Subject != "samples" || len(m.Header.Get(nc.MsgIdHdr)) != 32 {
@@ -77,7 +79,8 @@ func (f *fake) PublishMsgAsync(m *nc.Msg, _ ...jetstream.PublishOpt) (jetstream.
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	publishtest.Run(t, publishtest.Rig{Patient: true, NoWait: true, Open: func(t *testing.T, s *publishtest.Script) publish.Sink { return &sink{"samples", &fake{t: t, s: s}} }})
+	publishtest.Run(t, publishtest.Rig{Patient: true, NoWait: true,
+		Open: func(t *testing.T, s *publishtest.Script) publish.Sink { return &sink{"samples", &fake{t: t, s: s}} }})
 }
 
 // verdicts is a server that answers the messages by what is in them.
@@ -108,12 +111,17 @@ func TestWhatIsOpenIsSentAgainInOrder(t *testing.T) {
 		refused int
 		again   string
 	}{
-		"too large":                    {verdicts{at: map[string]error{"b": nc.ErrMaxPayload}}, 1, ""},
-		"away in the middle":           {verdicts{at: map[string]error{"b": nc.ErrMaxPayload, "d": nc.ErrReconnectBufExceeded}}, 1, "def"},
-		"no answer, then away":         {verdicts{at: map[string]error{"e": nc.ErrConnectionClosed}, later: map[string]error{"c": nc.ErrTimeout}}, 0, "cdef"},
-		"refused after what is open":   {verdicts{later: map[string]error{"c": jetstream.ErrNoStreamResponse, "d": &jetstream.APIError{Code: 400}}}, 0, "cdef"},
-		"a stream that is not there":   {verdicts{later: map[string]error{"c": &jetstream.APIError{Code: 404}}}, 0, "cdef"},
-		"refused before what is open":  {verdicts{later: map[string]error{"a": &jetstream.APIError{Code: 400}, "f": nc.ErrTimeout}}, 1, "f"},
+		"too large": {verdicts{at: map[string]error{"b": nc.ErrMaxPayload}}, 1, ""},
+		"away in the middle": {verdicts{at: map[string]error{"b": nc.ErrMaxPayload,
+			"d": nc.ErrReconnectBufExceeded}}, 1, "def"},
+		"no answer, then away": {verdicts{at: map[string]error{"e": nc.ErrConnectionClosed},
+			later: map[string]error{"c": nc.ErrTimeout}}, 0, "cdef"},
+		"refused after what is open": {verdicts{later: map[string]error{"c": jetstream.ErrNoStreamResponse,
+			"d": &jetstream.APIError{Code: 400}}}, 0, "cdef"},
+		"a stream that is not there": {verdicts{later: map[string]error{"c": &jetstream.APIError{Code: 404}}}, 0,
+			"cdef"},
+		"refused before what is open": {verdicts{later: map[string]error{"a": &jetstream.APIError{Code: 400},
+			"f": nc.ErrTimeout}}, 1, "f"},
 		"all is well, in the end, too": {verdicts{}, 0, ""},
 	} {
 		out := (&sink{"t", c.v}).Send(context.Background(), batch)
@@ -129,7 +137,8 @@ func TestWhatIsOpenIsSentAgainInOrder(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	for _, o := range []Options{{}, {Subject: "a b"}, {Subject: "a.*"}, {Subject: "a..b"}, {Subject: "a", User: "u", Token: publishtest.Secret}} {
+	for _, o := range []Options{{}, {Subject: "a b"}, {Subject: "a.*"}, {Subject: "a..b"},
+		{Subject: "a", User: "u", Token: publishtest.Secret}} {
 		if _, err := New(o); err == nil || strings.Contains(err.Error(), publishtest.Secret) {
 			t.Errorf("%v: %v", o.Subject, err)
 		}

@@ -57,7 +57,8 @@ func (s *sink) Send(ctx context.Context, batch []publish.Sample) publish.Outcome
 }
 
 // await waits for the acknowledgements, in order: from the first sample on whose fate is open all are sent again.
-func (s *sink) await(ctx context.Context, batch []publish.Sample, acks []jetstream.PubAckFuture, out publish.Outcome) publish.Outcome {
+func (s *sink) await(ctx context.Context, batch []publish.Sample, acks []jetstream.PubAckFuture,
+	out publish.Outcome) publish.Outcome {
 	refused := 0
 	for i, ack := range acks {
 		if ack == nil {
@@ -187,8 +188,10 @@ func (l *line) stream() (stream, error) {
 
 func (l *line) options() []nc.Option {
 	out := []nc.Option{
-		nc.Name("rota"), nc.Timeout(connectWithin), nc.MaxReconnects(-1), nc.ReconnectWait(300 * time.Millisecond), nc.ReconnectBufSize(-1),
-		nc.PingInterval(10 * time.Second), nc.MaxPingsOutstanding(2), nc.ErrorHandler(func(*nc.Conn, *nc.Subscription, error) {}), // not to standard error
+		nc.Name("rota"), nc.Timeout(connectWithin), nc.MaxReconnects(-1), nc.ReconnectWait(300 * time.Millisecond),
+		nc.ReconnectBufSize(-1),
+		nc.PingInterval(10 * time.Second), nc.MaxPingsOutstanding(2),
+		nc.ErrorHandler(func(*nc.Conn, *nc.Subscription, error) {}), // not to standard error
 	}
 	if l.o.TLS != nil {
 		out = append(out, nc.Secure(l.o.TLS))

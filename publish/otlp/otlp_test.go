@@ -14,13 +14,14 @@ import (
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	publishtest.Run(t, publishtest.Rig{Open: func(t *testing.T, s *publishtest.Script) publish.Sink {
-		return New(Options{Token: publishtest.Secret, Transport: s.Transport(func(r *http.Request, body []byte) (int, []byte) {
-			if r.URL.Path != "/v1/metrics" || r.Header.Get("Content-Type") != "application/x-protobuf" {
-				t.Errorf("%s of %s", r.URL.Path, r.Header.Get("Content-Type"))
-			}
-			wiretest.Points(body, s.Take)
-			return http.StatusOK, nil
-		})})
+		return New(Options{Token: publishtest.Secret,
+			Transport: s.Transport(func(r *http.Request, body []byte) (int, []byte) {
+				if r.URL.Path != "/v1/metrics" || r.Header.Get("Content-Type") != "application/x-protobuf" {
+					t.Errorf("%s of %s", r.URL.Path, r.Header.Get("Content-Type"))
+				}
+				wiretest.Points(body, s.Take)
+				return http.StatusOK, nil
+			})})
 	}})
 }
 
@@ -35,10 +36,12 @@ func TestAPartIsRejected(t *testing.T) {
 		if b, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(b), "checkout") {
 			t.Errorf("%q, %v", b, err)
 		}
-		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("\x0a\x02\x08\x01")), Request: r}, nil
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("\x0a\x02\x08\x01")),
+			Request: r}, nil
 	})})
 	points := []publish.Point{{AtMS: 1}}
-	if out := s.Send(t.Context(), []publish.Sample{{Name: "a", Points: points}, {Name: "b", Points: points}}); out.Refused != 1 || out.Err == nil {
+	if out := s.Send(t.Context(), []publish.Sample{{Name: "a", Points: points},
+		{Name: "b", Points: points}}); out.Refused != 1 || out.Err == nil {
 		t.Errorf("%+v", out)
 	}
 }

@@ -31,7 +31,8 @@ const DefaultServer = "127.0.0.1:4318"
 // New returns a sink; nothing is connected yet.
 func New(o Options) publish.Sink {
 	c := post.New(post.Options{
-		Servers: o.Servers, Default: DefaultServer, TLS: o.TLS, User: o.User, Password: o.Password, Scheme: "Bearer", Token: o.Token,
+		Servers: o.Servers, Default: DefaultServer, TLS: o.TLS, User: o.User, Password: o.Password, Scheme: "Bearer",
+		Token:     o.Token,
 		Transport: o.Transport, Path: "/" + strings.TrimPrefix(cmp.Or(o.Path, "v1/metrics"), "/"),
 	})
 	return &post.Sink{

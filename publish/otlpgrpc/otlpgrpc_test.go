@@ -52,7 +52,8 @@ func (f fake) Invoke(ctx context.Context, method string, args, _ any, _ ...grpc.
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	sent, _ := metadata.FromOutgoingContext(ctx)
-	if login := sent.Get("authorization"); method != export || len(login) != 1 || login[0] != "Bearer "+publishtest.Secret {
+	if login := sent.Get("authorization"); method != export || len(login) != 1 || login[0] != "Bearer "+
+		publishtest.Secret {
 		f.t.Errorf("%s with %v", method, login)
 	}
 	switch m {
@@ -75,7 +76,8 @@ func TestSuite(t *testing.T) {
 	publishtest.Run(t, publishtest.Rig{Open: func(t *testing.T, s *publishtest.Script) publish.Sink {
 		dial := func(string) (connection, error) { return fake{t, s}, nil }
 		return &sink{
-			service: "rota", login: "Bearer " + publishtest.Secret, secrets: []string{publishtest.Secret}, servers: []string{"a:1"}, dial: dial, c: fake{t, s},
+			service: "rota", login: "Bearer " + publishtest.Secret, secrets: []string{publishtest.Secret},
+			servers: []string{"a:1"}, dial: dial, c: fake{t, s},
 		}
 	}})
 }
@@ -107,13 +109,16 @@ func TestCodes(t *testing.T) {
 		{err: status.Error(codes.Unimplemented, "")},
 		{err: errors.New("not of gRPC")},
 	} {
-		s := &sink{servers: []string{"a:1", "b:1"}, c: says{c.err}, dial: func(string) (connection, error) { return says{}, nil }}
+		s := &sink{servers: []string{"a:1", "b:1"}, c: says{c.err},
+			dial: func(string) (connection, error) { return says{}, nil }}
 		out := s.Send(t.Context(), batch)
-		if (len(out.Retry) == 1) != c.retry || (out.Refused == 1) == c.retry || out.Login != c.login || (s.current == 1) != c.moves || out.Err == nil {
+		if (len(out.Retry) == 1) != c.retry || (out.Refused == 1) == c.retry || out.Login != c.login ||
+			(s.current == 1) != c.moves || out.Err == nil {
 			t.Errorf("%v: %+v, server %d", c.err, out, s.current)
 		}
 		dialed := 0
-		only := &sink{servers: []string{"a:1"}, c: says{c.err}, dial: func(string) (connection, error) { dialed++; return says{}, nil }}
+		only := &sink{servers: []string{"a:1"}, c: says{c.err},
+			dial: func(string) (connection, error) { dialed++; return says{}, nil }}
 		only.Send(t.Context(), batch)
 		if hung := status.Code(c.err) == codes.DeadlineExceeded; (dialed == 1) != hung {
 			t.Errorf("%v: the only server is dialed %d times", c.err, dialed)
@@ -130,7 +135,8 @@ func TestNew(t *testing.T) {
 		s, err := New(o)
 		must.Succeed(t, err)
 		k := s.(*sink)
-		if k.servers[0] != DefaultServer || k.service != "rota" || strings.Contains(k.text([]byte(k.login+" "+o.Password)), publishtest.Secret) {
+		if k.servers[0] != DefaultServer || k.service != "rota" ||
+			strings.Contains(k.text([]byte(k.login+" "+o.Password)), publishtest.Secret) {
 			t.Errorf("%+v", k)
 		}
 		if err := s.Close(); err != nil {

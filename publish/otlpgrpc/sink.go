@@ -171,7 +171,8 @@ func New(o Options) (publish.Sink, error) {
 	if len(o.Servers) == 0 {
 		o.Servers = []string{DefaultServer}
 	}
-	s := &sink{service: cmp.Or(o.Service, "rota"), servers: o.Servers, dial: func(server string) (connection, error) { return dial(server, o.TLS) }}
+	s := &sink{service: cmp.Or(o.Service, "rota"), servers: o.Servers,
+		dial: func(server string) (connection, error) { return dial(server, o.TLS) }}
 	switch {
 	case o.Token != "":
 		s.login, s.secrets = "Bearer "+o.Token, []string{o.Token}
@@ -199,9 +200,11 @@ func dial(server string, config *tls.Config) (connection, error) {
 	if config != nil {
 		secure = credentials.NewTLS(config)
 	}
-	c, err := grpc.NewClient(server, grpc.WithTransportCredentials(secure), grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(), grpc.WithUserAgent("rota"),
+	c, err := grpc.NewClient(server, grpc.WithTransportCredentials(secure), grpc.WithDisableRetry(),
+		grpc.WithDisableServiceConfig(), grpc.WithUserAgent("rota"),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: firstPause, Multiplier: 2, Jitter: 0.2, MaxDelay: longestPause},
+			Backoff: backoff.Config{BaseDelay: firstPause, Multiplier: 2, Jitter: 0.2,
+				MaxDelay: longestPause},
 			MinConnectTimeout: connectTimeout,
 		}))
 	if err != nil {

@@ -160,7 +160,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case Expel:
 		return answer(r, http.StatusForbidden, nil, "not allowed: "+r.Header.Get("Authorization")), nil
 	case Busy:
-		return answer(r, http.StatusTooManyRequests, http.Header{"Retry-After": {strconv.Itoa(int(t.s.Wait().Seconds()))}}, "busy"), nil
+		return answer(r, http.StatusTooManyRequests,
+			http.Header{"Retry-After": {strconv.Itoa(int(t.s.Wait().Seconds()))}}, "busy"), nil
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -178,7 +179,8 @@ func answer(r *http.Request, status int, h http.Header, body string) *http.Respo
 		h = http.Header{}
 	}
 	return &http.Response{
-		StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+		Request: r,
+		Proto:   "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 }

@@ -148,7 +148,8 @@ func delaysNobody(t *testing.T, rig Rig) {
 	for _, m := range []Mood{Down, Hang} {
 		dead, well := newScript(), newScript()
 		dead.Set(m)
-		a, b := publish.NewBatcher("dead", rig.Open(t, dead), options), publish.NewBatcher("well", rig.Open(t, well), options)
+		a, b := publish.NewBatcher("dead", rig.Open(t, dead), options),
+			publish.NewBatcher("well", rig.Open(t, well), options)
 		all := publish.Fanout(a, b)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -19,7 +19,8 @@ import (
 // Stores on servers: their URLs become the options of their packages here, and nowhere else.
 
 // serverKind makes a kind of store from what its URL may say and from what opens it.
-func serverKind(s storeurl.Scheme, getenv func(string) string, open func(ctx context.Context, u storeurl.URL, a Access) (store.Full, error)) Kind {
+func serverKind(s storeurl.Scheme, getenv func(string) string,
+	open func(ctx context.Context, u storeurl.URL, a Access) (store.Full, error)) Kind {
 	return Kind{s.Name, s.Example(), func(ctx context.Context, p Place) (store.Full, error) {
 		u, err := serverURL(p.URL, s, getenv)
 		if err != nil {
@@ -68,7 +69,8 @@ func serverSchemes() []storeurl.Scheme {
 
 func serverKinds(getenv func(string) string) []Kind {
 	open := map[string]func(context.Context, storeurl.URL, Access) (store.Full, error){
-		"elastic": openElastic, "etcd": openEtcd, "kafka": openKafka, "nats": openNATS, "postgres": openPostgres, "zookeeper": openZooKeeper,
+		"elastic": openElastic, "etcd": openEtcd, "kafka": openKafka, "nats": openNATS, "postgres": openPostgres,
+		"zookeeper": openZooKeeper,
 	}
 	var kinds []Kind
 	for _, s := range serverSchemes() {
@@ -79,11 +81,13 @@ func serverKinds(getenv func(string) string) []Kind {
 
 func openElastic(ctx context.Context, u storeurl.URL, a Access) (store.Full, error) {
 	if err := elastic.CheckIndex(u.Path); err != nil {
-		return nil, wrong([]string{"elastic://127.0.0.1:9200/" + strings.NewReplacer("/", "-", "@", "-", "#", "-", "=", "-", ":", "-").Replace(strings.ToLower(u.Path))},
+		return nil, wrong([]string{"elastic://127.0.0.1:9200/" + strings.NewReplacer("/", "-", "@", "-", "#", "-", "=",
+			"-", ":", "-").Replace(strings.ToLower(u.Path))},
 			"store %s: %w", u, err)
 	}
 	s, err := elastic.Open(ctx, elastic.Options{
-		Servers: u.Hosts, Index: u.Path, User: u.User, Password: u.Password, APIKey: u.Token, TLS: u.TLS, Copies: u.Replicas, Timeout: u.Timeout,
+		Servers: u.Hosts, Index: u.Path, User: u.User, Password: u.Password, APIKey: u.Token, TLS: u.TLS,
+		Copies: u.Replicas, Timeout: u.Timeout,
 		MustExist: a != Create, ReadOnly: a == Look,
 	})
 	if err != nil {
@@ -94,7 +98,8 @@ func openElastic(ctx context.Context, u storeurl.URL, a Access) (store.Full, err
 
 func openEtcd(ctx context.Context, u storeurl.URL, a Access) (store.Full, error) {
 	s, err := etcd.Open(ctx, etcd.Options{
-		Endpoints: u.Hosts, Prefix: u.Path, User: u.User, Password: u.Password, TLS: u.TLS, Timeout: u.Timeout, MustExist: a != Create, ReadOnly: a == Look,
+		Endpoints: u.Hosts, Prefix: u.Path, User: u.User, Password: u.Password, TLS: u.TLS, Timeout: u.Timeout,
+		MustExist: a != Create, ReadOnly: a == Look,
 	})
 	if err != nil {
 		return nil, err
@@ -111,8 +116,9 @@ func openKafka(ctx context.Context, u storeurl.URL, a Access) (store.Full, error
 			"store %s: the path is one name of letters, digits, . _ and -", u)
 	}
 	s, err := kafka.Open(ctx, kafka.Options{
-		Brokers: u.Hosts, Name: u.Path, User: u.User, Password: u.Password, Mechanism: u.Mechanism, TLS: u.TLS, Replicas: u.Replicas,
-		Timeout: u.Timeout, MustExist: a != Create, ReadOnly: a == Look,
+		Brokers: u.Hosts, Name: u.Path, User: u.User, Password: u.Password, Mechanism: u.Mechanism, TLS: u.TLS,
+		Replicas: u.Replicas,
+		Timeout:  u.Timeout, MustExist: a != Create, ReadOnly: a == Look,
 	})
 	if err != nil {
 		return nil, err
@@ -133,7 +139,8 @@ func openNATS(ctx context.Context, u storeurl.URL, a Access) (store.Full, error)
 		urls[i] = "nats://" + h
 	}
 	s, err := nats.Open(ctx, nats.Options{
-		URLs: urls, Bucket: u.Path, User: u.User, Password: u.Password, Token: u.Token, CredsFile: u.Credentials, TLS: u.TLS, Replicas: u.Replicas,
+		URLs: urls, Bucket: u.Path, User: u.User, Password: u.Password, Token: u.Token, CredsFile: u.Credentials,
+		TLS: u.TLS, Replicas: u.Replicas,
 		Timeout: u.Timeout, MustExist: a != Create, ReadOnly: a == Look,
 	})
 	if err != nil {
@@ -144,7 +151,8 @@ func openNATS(ctx context.Context, u storeurl.URL, a Access) (store.Full, error)
 
 func openPostgres(ctx context.Context, u storeurl.URL, a Access) (store.Full, error) {
 	s, err := postgres.Open(ctx, postgres.Options{
-		Hosts: u.Hosts, Database: u.Path, Schema: u.Schema, User: u.User, Password: u.Password, TLS: u.TLS, Timeout: u.Timeout,
+		Hosts: u.Hosts, Database: u.Path, Schema: u.Schema, User: u.User, Password: u.Password, TLS: u.TLS,
+		Timeout:   u.Timeout,
 		MustExist: a != Create, ReadOnly: a == Look,
 	})
 	if err != nil {
@@ -155,7 +163,8 @@ func openPostgres(ctx context.Context, u storeurl.URL, a Access) (store.Full, er
 
 func openZooKeeper(ctx context.Context, u storeurl.URL, a Access) (store.Full, error) {
 	s, err := zookeeper.Open(ctx, zookeeper.Options{
-		Servers: u.Hosts, Path: "/" + u.Path, User: u.User, Password: u.Password, TLS: u.TLS, Session: u.Session, Timeout: u.Timeout,
+		Servers: u.Hosts, Path: "/" + u.Path, User: u.User, Password: u.Password, TLS: u.TLS, Session: u.Session,
+		Timeout:   u.Timeout,
 		MustExist: a != Create, ReadOnly: a == Look,
 	})
 	if err != nil {

@@ -122,7 +122,8 @@ func (o Options) getenv() func(string) string {
 
 // kinds are all stores. Those of Options.Kinds come last, and are found first.
 func (o Options) kinds() []Kind {
-	ours := append([]Kind{{"file", "file:./rota-data", openFile}, {"memory", "memory:", openMemory}}, serverKinds(o.getenv())...)
+	ours := append([]Kind{{"file", "file:./rota-data", openFile}, {"memory", "memory:", openMemory}},
+		serverKinds(o.getenv())...)
 	return append(ours, o.Kinds...)
 }
 
@@ -144,7 +145,8 @@ func (o Options) kind(url string) (Kind, error) {
 	}
 	if found {
 		i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Scheme == near })
-		return Kind{}, wrong([]string{kinds[i].Example}, "store %q: unknown kind, did you mean %s", storeurl.Hide(url), near)
+		return Kind{}, wrong([]string{kinds[i].Example}, "store %q: unknown kind, did you mean %s", storeurl.Hide(url),
+			near)
 	}
 	return Kind{}, wrong(Examples(o), "store %q: unknown kind", storeurl.Hide(url))
 }
@@ -173,7 +175,8 @@ func openMemory(_ context.Context, p Place) (store.Full, error) {
 		return nil, err
 	}
 	if p.Access != Create {
-		return nil, wrong([]string{"file:./rota-data"}, "store memory: is inside one process: another one cannot look at it")
+		return nil, wrong([]string{"file:./rota-data"},
+			"store memory: is inside one process: another one cannot look at it")
 	}
 	return memory.New().Open(), nil
 }
@@ -195,7 +198,8 @@ func parseDirectory(rest string) (directory, error) {
 	case path == "":
 		return directory{}, wrong([]string{"file:./rota-data"}, "store file: needs a directory")
 	case has && query != sharedQuery:
-		return directory{}, wrong([]string{"'file:" + path + "?" + sharedQuery + "'"}, "store file:%s: after ? it takes only %s, not %q", path, sharedQuery, query)
+		return directory{}, wrong([]string{"'file:" + path + "?" + sharedQuery + "'"},
+			"store file:%s: after ? it takes only %s, not %q", path, sharedQuery, query)
 	}
 	return directory{path: path, shared: has}, nil
 }
@@ -215,7 +219,8 @@ func openFile(ctx context.Context, p Place) (store.Full, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := file.Open(ctx, d.path+p.Beside, file.Options{MustExist: p.Access != Create, ReadOnly: p.Access == Look, AllowShared: d.shared})
+	s, err := file.Open(ctx, d.path+p.Beside, file.Options{MustExist: p.Access != Create, ReadOnly: p.Access == Look,
+		AllowShared: d.shared})
 	if err != nil {
 		return nil, err
 	}

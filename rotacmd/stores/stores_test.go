@@ -16,12 +16,13 @@ import (
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	dir := "file:" + filepath.Join(t.TempDir(), "place")
-	own := stores.Kind{Scheme: "mine", Example: "mine:x", Open: func(_ context.Context, p stores.Place) (store.Full, error) {
-		if p.URL != "mine:there" || p.Access != stores.Look || p.Beside != "-x" {
-			t.Errorf("a store of one's own gets %+v", p)
-		}
-		return memory.New().Open(), nil
-	}}
+	own := stores.Kind{Scheme: "mine", Example: "mine:x",
+		Open: func(_ context.Context, p stores.Place) (store.Full, error) {
+			if p.URL != "mine:there" || p.Access != stores.Look || p.Beside != "-x" {
+				t.Errorf("a store of one's own gets %+v", p)
+			}
+			return memory.New().Open(), nil
+		}}
 	if _, err := stores.Open(t.Context(), dir, stores.Options{Access: stores.Look}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("look at a directory that is not there: %v", err)
 	}
@@ -72,11 +73,13 @@ func TestWrongURLs(t *testing.T) {
 	} {
 		_, err := stores.Open(t.Context(), url, stores.Options{})
 		var wrong *stores.Error
-		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hidden") || strings.Contains(err.Error(), "top") {
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hidden") ||
+			strings.Contains(err.Error(), "top") {
 			t.Errorf("%s: got %v, want an Error with %q", url, err, want)
 		}
 	}
-	for url, ok := range map[string]bool{"memory:": true, "file:d": true, "etcd://127.0.0.1/x": true, "etcd://127.0.0.1/x?colour=red": false, "tape:1": false} {
+	for url, ok := range map[string]bool{"memory:": true, "file:d": true, "etcd://127.0.0.1/x": true,
+		"etcd://127.0.0.1/x?colour=red": false, "tape:1": false} {
 		if err := stores.Check(url, stores.Options{}); (err == nil) != ok {
 			t.Errorf("check of %s: %v", url, err)
 		}
@@ -88,7 +91,8 @@ func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	_, err := stores.Open(t.Context(), "etcd://127.0.0.1:1/x?timeout=200ms", stores.Options{})
 	var away *stores.OpenError
-	if !errors.As(err, &away) || away.Place != "etcd://127.0.0.1:1/x" || !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.As(err, &away) || away.Place != "etcd://127.0.0.1:1/x" || !errors.Is(err, store.ErrUnavailable) &&
+		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -32,7 +32,8 @@ func newClient(o Options) *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			DialContext: (&net.Dialer{Timeout: connectTimeout, KeepAlive: 10 * time.Second}).DialContext, TLSClientConfig: o.TLS,
+			DialContext:         (&net.Dialer{Timeout: connectTimeout, KeepAlive: 10 * time.Second}).DialContext,
+			TLSClientConfig:     o.TLS,
 			TLSHandshakeTimeout: connectTimeout, MaxIdleConnsPerHost: mostIdle, IdleConnTimeout: idleFor,
 		},
 	}
@@ -63,7 +64,8 @@ func (c *conn) send(ctx context.Context, server string, r request) (a answer, se
 	if c.o.TLS != nil {
 		url = "https://" + server + r.path
 	}
-	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), r.method, url, bytes.NewReader(r.body))
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), r.method, url,
+		bytes.NewReader(r.body))
 	if err != nil {
 		return answer{}, false, err
 	}

@@ -32,9 +32,11 @@ func TestWhatOneCopyHasIsNotReturned(t *testing.T) {
 	if row, err := look(c); err != nil || row.Version != "" {
 		t.Errorf("what was lost is returned: %+v, %v", row, err)
 	}
-	c, _ = handle(t, there(others, 7, 1), stats(1, "STARTED 7"), there(others, 7, 1), stats(0, "STARTED 7", "INITIALIZING -1"), there(others, 7, 1))
+	c, _ = handle(t, there(others, 7, 1), stats(1, "STARTED 7"), there(others, 7, 1),
+		stats(0, "STARTED 7", "INITIALIZING -1"), there(others, 7, 1))
 	for range 2 { // the second time it is known
-		if row, err := look(c); err != nil || row.Version != "7.1" || row.Name != "x.9" || string(row.Value) != `v{"y":2}` {
+		if row, err := look(c); err != nil || row.Version != "7.1" || row.Name != "x.9" ||
+			string(row.Value) != `v{"y":2}` {
 			t.Errorf("read: %+v, %v", row, err)
 		}
 	}
@@ -53,7 +55,8 @@ func TestTheCopyThatWasReadMayBeGone(t *testing.T) {
 // TestACheckpointOfAnotherTerm says nothing of a row that an old primary shows: its number may have been given twice.
 func TestACheckpointOfAnotherTerm(t *testing.T) {
 	t.Parallel()
-	c, _ := handle(t, there(others, 9, 2), stats(0, "STARTED 9"), there(others, 8, 1), stats(0, "STARTED 7"), gone("d/a"))
+	c, _ := handle(t, there(others, 9, 2), stats(0, "STARTED 9"), there(others, 8, 1), stats(0, "STARTED 7"),
+		gone("d/a"))
 	must.Succeed(t, must.Err(look(c)))
 	if row, err := look(c); err != nil || row.Version != "" {
 		t.Errorf("read: %+v, %v", row, err)
@@ -79,42 +82,56 @@ func TestSwaps(t *testing.T) {
 	update.If, page.Once = "3.1", true
 	remove := driver.Op{Key: "d/a", Name: "me.1", If: "3.1", Delete: true}
 	refused, refusedUpdate := says("_create", 409, conflict), says("_doc", 409, conflict)
-	deleted, missing := fakeAnswer{verb: "_doc", status: 200, body: "{}"}, fakeAnswer{verb: "_doc", status: 404, body: `{"result":"not_found"}`}
+	deleted, missing := fakeAnswer{verb: "_doc", status: 200, body: "{}"},
+		fakeAnswer{verb: "_doc", status: 404, body: `{"result":"not_found"}`}
 	for name, c := range map[string]struct { // order-free: the tests are independent
 		op      driver.Op
 		answers []fakeAnswer
 		version driver.Version
 		err     error
 	}{
-		"another's":           {write, []fakeAnswer{refused, there(others, 4, 1), stats(0, "STARTED 4")}, "", store.ErrConflict},
-		"replaced":            {update, []fakeAnswer{refusedUpdate, there(others, 4, 1), stats(0, "STARTED 4")}, "", store.ErrConflict},
+		"another's": {write, []fakeAnswer{refused, there(others, 4, 1), stats(0, "STARTED 4")}, "",
+			store.ErrConflict},
+		"replaced": {update, []fakeAnswer{refusedUpdate, there(others, 4, 1), stats(0, "STARTED 4")}, "",
+			store.ErrConflict},
 		"gone":                {update, []fakeAnswer{refusedUpdate, gone("d/a")}, "", store.ErrConflict},
 		"lost with a primary": {write, []fakeAnswer{refused, gone("d/a"), wroteAt("_create", 5, 2)}, "5.2", nil},
 		// Who drops records because their page is there must not lose it with the one copy that had it.
 		"a page that is lost with a primary": {page, []fakeAnswer{
 			refused, there(others, 4, 1), stats(0, "STARTED 3"), gone("d/a"), wroteAt("_create", 5, 2),
 		}, "5.2", nil},
-		"as it was": {update, []fakeAnswer{refusedUpdate, there(others, 3, 1), stats(0, "STARTED 3"), wroteAt("_doc", 5, 2)}, "5.2", nil},
+		"as it was": {update, []fakeAnswer{refusedUpdate, there(others, 3, 1), stats(0, "STARTED 3"),
+			wroteAt("_doc", 5, 2)}, "5.2", nil},
 		// Others may have seen it under this version: it is not written again under another one.
 		"ours": {write, []fakeAnswer{refused, there(write, 4, 1), stats(0, "STARTED 4")}, "4.1", nil},
 		"ours, lost with a primary": {write, []fakeAnswer{
 			refused, there(write, 4, 1), stats(0, "STARTED 3"), gone("d/a"), wroteAt("_create", 5, 2),
 		}, "5.2", nil},
-		"a conflict that nobody can look at": {write, []fakeAnswer{refused, says("_mget", 401, "security_exception")}, "", store.ErrUnknown},
-		"not parsed":                         {write, []fakeAnswer{says("_create", 400, "document_parsing_exception"), wroteAt("_create", 6, 1)}, "6.1", nil},
-		"too many requests":                  {write, []fakeAnswer{says("_create", 429, "es_rejected_execution_exception")}, "", store.ErrUnavailable},
-		"flood stage":                        {write, []fakeAnswer{says("_create", 429, "cluster_block_exception")}, "", store.ErrUnavailable},
-		"an error of the server":             {write, []fakeAnswer{says("_create", 500, "illegal_state_exception")}, "", store.ErrUnknown},
-		"no shard":                           {write, []fakeAnswer{says("_create", 503, "unavailable_shards_exception")}, "", store.ErrUnknown},
-		"connection broke":                   {write, []fakeAnswer{{verb: "_create", err: syscall.ECONNRESET}}, "", store.ErrUnavailable}, // the fake has no connection
-		"an odd good answer":                 {write, []fakeAnswer{{verb: "_create", status: 200, body: "{}"}}, "", store.ErrUnknown},
-		"deleted":                            {remove, []fakeAnswer{deleted}, "", nil},
-		"deleted, where another's is":        {remove, []fakeAnswer{refusedUpdate, there(others, 4, 1), stats(0, "STARTED 4")}, "", store.ErrConflict},
-		"deleted, where nothing is":          {remove, []fakeAnswer{missing, gone("d/a")}, "", store.ErrConflict},
+		"a conflict that nobody can look at": {write, []fakeAnswer{refused, says("_mget", 401, "security_exception")},
+			"", store.ErrUnknown},
+		"not parsed": {write, []fakeAnswer{says("_create", 400, "document_parsing_exception"),
+			wroteAt("_create", 6, 1)}, "6.1", nil},
+		"too many requests": {write,
+			[]fakeAnswer{says("_create", 429, "es_rejected_execution_exception")}, "", store.ErrUnavailable},
+		"flood stage": {write, []fakeAnswer{says("_create", 429, "cluster_block_exception")}, "",
+			store.ErrUnavailable},
+		"an error of the server": {write, []fakeAnswer{says("_create", 500, "illegal_state_exception")}, "",
+			store.ErrUnknown},
+		"no shard": {write,
+			[]fakeAnswer{says("_create", 503, "unavailable_shards_exception")}, "", store.ErrUnknown},
+		"connection broke": {write, []fakeAnswer{{verb: "_create", err: syscall.ECONNRESET}}, "",
+			store.ErrUnavailable}, // the fake has no connection
+		"an odd good answer": {write, []fakeAnswer{{verb: "_create", status: 200, body: "{}"}}, "",
+			store.ErrUnknown},
+		"deleted": {remove, []fakeAnswer{deleted}, "", nil},
+		"deleted, where another's is": {remove,
+			[]fakeAnswer{refusedUpdate, there(others, 4, 1), stats(0, "STARTED 4")}, "", store.ErrConflict},
+		"deleted, where nothing is": {remove, []fakeAnswer{missing, gone("d/a")}, "", store.ErrConflict},
 		"deleted, where it is as it was": {remove, []fakeAnswer{
 			refusedUpdate, there(others, 3, 1), stats(0, "STARTED 4"), deleted,
 		}, "", nil},
-		"deleted, without an index":  {remove, []fakeAnswer{says("_doc", 404, "index_not_found_exception")}, "", store.ErrUnavailable},
+		"deleted, without an index": {remove, []fakeAnswer{says("_doc", 404, "index_not_found_exception")}, "",
+			store.ErrUnavailable},
 		"deleted, without an answer": {remove, []fakeAnswer{says("_doc", 502, "")}, "", store.ErrUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +212,8 @@ func TestBodies(t *testing.T) {
 // TestIDs: each row has an _id of its own, that of a document is no longer than its key, and it tells the key.
 func TestIDs(t *testing.T) {
 	t.Parallel()
-	for key, id := range map[string]string{"d/a/b": "a/b", "d/d/a": "d/a", "l/main/head": "/l/main/head", "k": "/k", "d": "/d"} { // order-free: each is judged alone
+	for key, id := range map[string]string{"d/a/b": "a/b", "d/d/a": "d/a", "l/main/head": "/l/main/head", "k": "/k",
+		"d": "/d"} { // order-free: each is judged alone
 		if got := idOf(key); got != id || keyOf(got) != key {
 			t.Errorf("%s has the _id %s, of %s", key, got, keyOf(got))
 		}
@@ -227,7 +245,8 @@ func TestRefresh(t *testing.T) {
 		{200, `{"_shards":{"total":2,"successful":1,"failed":0}}`, ""},
 		{200, `{"_shards":{"total":2,"successful":1,"failed":1}}`, "1 copies of the index were not refreshed"},
 		{200, `{`, "the answer to _refresh"},
-		{403, `{"error":{"type":"security_exception","reason":"action [indices:admin/refresh] is unauthorized"}}`, "grant the user"},
+		{403, `{"error":{"type":"security_exception","reason":"action [indices:admin/refresh] is unauthorized"}}`,
+			"grant the user"},
 	} {
 		s, _ := handle(t, fakeAnswer{verb: "_refresh", status: c.status, body: c.body})
 		err := s.refresh(t.Context())

@@ -47,7 +47,8 @@ func (f fault) refusal(status int) (meaning error, proof bool) {
 	case status == 403:
 		return fmt.Errorf("%w: grant the user, or the API key, the privileges of docs/stores/elastic.md", said), true
 	case status == 413:
-		return fmt.Errorf("%w: %w (the server's http.max_content_length is below its default)", store.ErrTooLarge, said), true
+		return fmt.Errorf("%w: %w (the server's http.max_content_length is below its default)", store.ErrTooLarge,
+			said), true
 	case status == 429:
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, said), true
 	case status >= 300 && status < 500:
@@ -63,7 +64,8 @@ func blockHint(reason string) string {
 		return "a disk is fuller than its flood stage watermark: free space; the server then unblocks the index"
 	case strings.Contains(reason, "read-only"):
 		return "somebody made it read-only: set index.blocks.read_only, or cluster.blocks.read_only, to null"
-	case strings.Contains(reason, "no master"), strings.Contains(reason, "cluster_manager"), strings.Contains(reason, "cluster-manager"):
+	case strings.Contains(reason, "no master"), strings.Contains(reason, "cluster_manager"),
+		strings.Contains(reason, "cluster-manager"):
 		return "most of the nodes that can be master must run and reach each other"
 	}
 	return "see GET /_cluster/health and the settings of the index"

@@ -40,7 +40,8 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	return &http.Response{StatusCode: a.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
+	return &http.Response{StatusCode: a.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(a.body)),
+		Request: r}, nil
 }
 
 // handle is a handle whose server gives these answers, and no other ones.
@@ -65,7 +66,8 @@ func there(op driver.Op, seq, term int64) fakeAnswer {
 	if err != nil {
 		panic(err)
 	}
-	body := fmt.Sprintf(`{"docs":[{"_id":%q,"found":true,"_seq_no":%d,"_primary_term":%d,"_source":%s}]}`, idOf(op.Key), seq, term, text)
+	body := fmt.Sprintf(`{"docs":[{"_id":%q,"found":true,"_seq_no":%d,"_primary_term":%d,"_source":%s}]}`, idOf(op.Key),
+		seq, term, text)
 	return fakeAnswer{verb: "_mget", status: 200, body: body}
 }
 
@@ -80,11 +82,14 @@ func stats(failed int, copies ...string) fakeAnswer {
 		state, checkpoint, _ := strings.Cut(c, " ")
 		all = append(all, fmt.Sprintf(`{"routing":{"state":%q,"node":"n%d","primary":%t},"seq_no":{"global_checkpoint":%s}}`, state, i, i == 0, checkpoint))
 	}
-	return fakeAnswer{verb: "_stats", status: 200, body: fmt.Sprintf(`{"_shards":{"failed":%d},"indices":{"rota":{"shards":{"0":[%s]}}}}`, failed, strings.Join(all, ","))}
+	return fakeAnswer{verb: "_stats", status: 200,
+		body: fmt.Sprintf(`{"_shards":{"failed":%d},"indices":{"rota":{"shards":{"0":[%s]}}}}`, failed,
+			strings.Join(all, ","))}
 }
 
 func says(verb string, status int, kind string) fakeAnswer {
-	return fakeAnswer{verb: verb, status: status, body: fmt.Sprintf(`{"error":{"type":%q,"reason":"why"},"status":%d}`, kind, status)}
+	return fakeAnswer{verb: verb, status: status, body: fmt.Sprintf(`{"error":{"type":%q,"reason":"why"},"status":%d}`,
+		kind, status)}
 }
 
 // wrote is the answer to a write.

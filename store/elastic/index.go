@@ -64,7 +64,8 @@ func (i index) check(name string, writes bool) error {
 	case n != formatNumber:
 		return remote.CheckFormat(n, formatNumber, "give another index")
 	case set.Shards != "1":
-		return fmt.Errorf("the index %q has %s primary shards, and a store needs exactly 1: %s", name, set.Shards, another)
+		return fmt.Errorf("the index %q has %s primary shards, and a store needs exactly 1: %s", name, set.Shards,
+			another)
 	case set.Translog.Durability == "async":
 		return fmt.Errorf("the index %q acknowledges writes before they are on disk: set index.translog.durability to request", name)
 	}

@@ -73,7 +73,8 @@ func (c *conn) checkServer(ctx context.Context) error {
 // notOurs is the error for an answer that a search server may have given, or some other one.
 func notOurs(a answer) error {
 	if !json.Valid(a.body) && a.status != 401 {
-		return fmt.Errorf("the server answers with status %d: this is not Elasticsearch or OpenSearch: check the port", a.status)
+		return fmt.Errorf("the server answers with status %d: this is not Elasticsearch or OpenSearch: check the port",
+			a.status)
 	}
 	return readError(a)
 }
@@ -119,7 +120,8 @@ func (c *conn) identify(ctx context.Context) error {
 	case err != nil || exists:
 		return err
 	case c.o.MustExist:
-		return fmt.Errorf("there is no index %q: check the name, or start a member first: %w", c.o.Index, store.ErrNotFound)
+		return fmt.Errorf("there is no index %q: check the name, or start a member first: %w", c.o.Index,
+			store.ErrNotFound)
 	}
 	path := fmt.Sprintf("/%s?timeout=%dms", c.o.Index, c.o.Timeout.Milliseconds())
 	a, err := c.change(ctx, request{"PUT", path, creation(c.o.Copies)})
@@ -154,7 +156,8 @@ func (c *conn) inspect(ctx context.Context) (exists bool, err error) {
 	}
 	i, ok := found[c.o.Index]
 	if !ok || len(found) != 1 {
-		return false, fmt.Errorf("%q is an alias or a data stream, and not an index: give the name of an index", c.o.Index)
+		return false, fmt.Errorf("%q is an alias or a data stream, and not an index: give the name of an index",
+			c.o.Index)
 	}
 	return true, i.check(c.o.Index, !c.o.ReadOnly)
 }
@@ -162,7 +165,8 @@ func (c *conn) inspect(ctx context.Context) (exists bool, err error) {
 // checkHealth waits a moment until the shard can be read and written. A new one that is not there yet counts as yellow.
 func (c *conn) checkHealth(ctx context.Context) error {
 	wait := c.o.Timeout / 2
-	path := fmt.Sprintf("/_cluster/health/%s?wait_for_status=yellow&wait_for_active_shards=1&timeout=%dms", c.o.Index, wait.Milliseconds())
+	path := fmt.Sprintf("/_cluster/health/%s?wait_for_status=yellow&wait_for_active_shards=1&timeout=%dms", c.o.Index,
+		wait.Milliseconds())
 	a, err := c.ask(ctx, request{"GET", path, nil})
 	if err != nil {
 		return err

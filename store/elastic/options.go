@@ -80,7 +80,8 @@ var indexName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,199}$`)
 // CheckIndex reports what is wrong with the name of an index, or nil.
 func CheckIndex(name string) error {
 	if !indexName.MatchString(name) {
-		return fmt.Errorf("index %.210q: give 1 to 200 small letters and digits, and after the first of them . _ -", name)
+		return fmt.Errorf("index %.210q: give 1 to 200 small letters and digits, and after the first of them . _ -",
+			name)
 	}
 	return nil
 }

@@ -111,13 +111,15 @@ func (c *conn) look(ctx context.Context, keys []string) ([]finding, error) {
 		return nil, err
 	}
 	if len(found.Docs) != len(keys) {
-		return nil, fmt.Errorf("%w: %d documents were asked for, and the answer has %d", store.ErrUnavailable, len(keys), len(found.Docs))
+		return nil, fmt.Errorf("%w: %d documents were asked for, and the answer has %d", store.ErrUnavailable,
+			len(keys), len(found.Docs))
 	}
 	out := make([]finding, len(keys))
 	for i, h := range found.Docs {
 		switch {
 		case h.ID != ids[i]:
-			return nil, fmt.Errorf("%w: document %q was asked for, and the answer has %q", store.ErrUnavailable, ids[i], h.ID)
+			return nil, fmt.Errorf("%w: document %q was asked for, and the answer has %q", store.ErrUnavailable, ids[i],
+				h.ID)
 		case h.Error != nil:
 			return nil, h.Error.of(500, store.ErrUnavailable)
 		case !h.Found:

@@ -51,7 +51,8 @@ func (c *conn) Swap(ctx context.Context, op driver.Op, with ...driver.Op) (drive
 			return "", context.Cause(ctx) // each attempt was refused
 		}
 	}
-	return "", fmt.Errorf("%w: the server refuses it with a conflict each time, and the document is as it was before", store.ErrUnavailable)
+	return "", fmt.Errorf("%w: the server refuses it with a conflict each time, and the document is as it was before",
+		store.ErrUnavailable)
 }
 
 // missing reports whether there was nothing to delete.

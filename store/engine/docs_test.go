@@ -55,7 +55,8 @@ func (w *witness) Text() string   { return fmt.Sprint(w.done, w.refused, w.ended
 
 func (w *witness) Executed(op driver.Op) {
 	if w.done[op.Name] || w.refused[op.Name] {
-		w.broken = fmt.Sprintf("%s was done; before it was done: %v, said not to be done: %v", op.Name, w.done[op.Name], w.refused[op.Name])
+		w.broken = fmt.Sprintf("%s was done; before it was done: %v, said not to be done: %v", op.Name, w.done[op.Name],
+			w.refused[op.Name])
 	}
 	w.done[op.Name], w.last = true, op
 	if w.ended != "" && strings.HasPrefix(op.Name, w.ended+".") {
@@ -128,7 +129,8 @@ func native(values ...string) adversary.Script {
 // removes is a store that removes the document of a session that has ended.
 func removes(p *adversary.Player) {
 	if row, err := NewRows(p, p.Name).Get(context.Background(), "d/k"); err == nil && row.Version != "" {
-		_, _ = p.Swap(context.Background(), driver.Op{Key: "d/k", Name: p.Name + ".gone", If: row.Version, Delete: true})
+		_, _ = p.Swap(context.Background(), driver.Op{Key: "d/k", Name: p.Name + ".gone", If: row.Version,
+			Delete: true})
 	}
 }
 
@@ -169,20 +171,30 @@ func (m walk) Next(w adversary.World) (out []check.Move[adversary.World]) {
 func TestEveryInterleaving(t *testing.T) {
 	t.Parallel()
 	all := map[string]adversary.Model{ // order-free: each is walked alone
-		"two creates":                           {Scripts: []adversary.Script{writes("a"), writes("b")}, Faults: 2},
-		"a create beside one who takes":         {Scripts: []adversary.Script{writes("a"), removes}, Faults: 1},
-		"writers and a deleter":                 {Scripts: []adversary.Script{writes("a", "c"), writes("b", "-", "d")}, Before: writes("x"), Faults: 1},
-		"over a tombstone":                      {Scripts: []adversary.Script{writes("a"), writes("b", "-")}, Before: writes("x", "-"), Faults: 2, Mute: true},
-		"two deleters":                          {Scripts: []adversary.Script{writes("-"), writes("-")}, Before: writes("x"), Faults: 2},
-		"a create beside a sweeper":             {Scripts: []adversary.Script{writes("a"), sweeps}, Before: writes("x", "-"), Faults: 1},
-		"two sweepers":                          {Scripts: []adversary.Script{sweeps, sweeps}, Before: writes("x", "-"), Faults: 1},
-		"a lost answer and a sweeper":           {Scripts: []adversary.Script{writes("-"), sweeps}, Before: writes("x"), Faults: 1, Only: "reply lost"},
-		"a second delete and a sweeper":         {Scripts: []adversary.Script{writes("a", "-"), sweeps}, Before: writes("x", "-"), Faults: 1, Only: "reply lost"},
-		"a create and the end":                  {Scripts: []adversary.Script{writes("a"), ends}, Faults: 2},
-		"a create over a tombstone and the end": {Scripts: []adversary.Script{writes("a"), ends}, Before: writes("x", "-"), Faults: 2},
-		"native, writers and a deleter":         {Scripts: []adversary.Script{native("a", "c"), native("b", "-", "d")}, Before: native("x"), Faults: 1},
-		"native, two deleters":                  {Scripts: []adversary.Script{native("-"), native("-")}, Before: native("x"), Faults: 2},
-		"a heartbeat and the end":               {Scripts: []adversary.Script{writes("a", "b"), ends}, Faults: 1},
+		"two creates":                   {Scripts: []adversary.Script{writes("a"), writes("b")}, Faults: 2},
+		"a create beside one who takes": {Scripts: []adversary.Script{writes("a"), removes}, Faults: 1},
+		"writers and a deleter": {Scripts: []adversary.Script{writes("a", "c"), writes("b", "-", "d")},
+			Before: writes("x"), Faults: 1},
+		"over a tombstone": {Scripts: []adversary.Script{writes("a"), writes("b", "-")},
+			Before: writes("x", "-"), Faults: 2, Mute: true},
+		"two deleters": {Scripts: []adversary.Script{writes("-"), writes("-")},
+			Before: writes("x"), Faults: 2},
+		"a create beside a sweeper": {Scripts: []adversary.Script{writes("a"), sweeps},
+			Before: writes("x", "-"), Faults: 1},
+		"two sweepers": {Scripts: []adversary.Script{sweeps, sweeps}, Before: writes("x", "-"),
+			Faults: 1},
+		"a lost answer and a sweeper": {Scripts: []adversary.Script{writes("-"), sweeps}, Before: writes("x"),
+			Faults: 1, Only: "reply lost"},
+		"a second delete and a sweeper": {Scripts: []adversary.Script{writes("a", "-"), sweeps},
+			Before: writes("x", "-"), Faults: 1, Only: "reply lost"},
+		"a create and the end": {Scripts: []adversary.Script{writes("a"), ends}, Faults: 2},
+		"a create over a tombstone and the end": {Scripts: []adversary.Script{writes("a"), ends},
+			Before: writes("x", "-"), Faults: 2},
+		"native, writers and a deleter": {Scripts: []adversary.Script{native("a", "c"), native("b", "-", "d")},
+			Before: native("x"), Faults: 1},
+		"native, two deleters": {Scripts: []adversary.Script{native("-"), native("-")},
+			Before: native("x"), Faults: 2},
+		"a heartbeat and the end": {Scripts: []adversary.Script{writes("a", "b"), ends}, Faults: 1},
 	}
 	for name, m := range all { // order-free: each is walked alone
 		t.Run(name, func(t *testing.T) {
@@ -206,15 +218,25 @@ func flaws() []mutanttest.Flaw {
 		return mutanttest.New(name, "store/engine/"+file, "TestEveryInterleaving/^"+found+"$", oldNew...)
 	}
 	return []mutanttest.Flaw{
-		flaw("a create is sent again", "step_settle.go", "a create beside one who takes", `case unknown && (a.op.If != "" || a.op.Once) && a.sent < sends:`, "case unknown && a.sent < sends:"),
+		flaw("a create is sent again", "step_settle.go", "a create beside one who takes",
+			`case unknown && (a.op.If != "" || a.op.Once) && a.sent < sends:`, "case unknown && a.sent < sends:"),
 		flaw("an absent row proves that a create is not done", "step_settle.go", "a create beside one who takes",
-			"	case a.op.If == \"\" || row", "	case a.op.If == \"\" && row.Version == \"\":\n		return store.ErrUnavailable\n	case a.op.If == \"\" || row"),
-		flaw("any row proves that a write is done", "step_settle.go", "two creates", "	case row.Name == a.op.Name && row.Version != \"\":", "	case row.Version != \"\":"),
-		flaw("another's row proves that a write is not done", "step_settle.go", "writers and a deleter", "	return &Doubt{Why: a.lost, Row: &row}\n", "	return &driver.Conflict{Row: &row}\n"),
-		flaw("a conflict with oneself is the outcome", "step_settle.go", "two deleters", "case err == nil, a.lost == nil, a.op.Once && ", "case err == nil, a.lost == nil, "),
-		flaw("who finds nothing after a lost answer was refused", "step_settle.go", "native, two deleters", "	case a.op.If == \"\" || row", "	case row.Version == \"\":\n		return store.ErrUnavailable\n	case a.op.If == \"\" || row"),
-		flaw("a native delete with a lost answer finds nothing", "docs.go", "native, two deleters", "		_, err = d.rows.Put(ctx, op)\n", "		_, err = d.rows.Put(ctx, op)\n		if errors.Is(err, store.ErrUnknown) {\n			err = &driver.Conflict{}\n		}\n"),
-		flaw("a read that fails behind a lost answer is the outcome", "rows.go", "two creates", `			return "", &Doubt{Why: errors.Join(a.lost, err)}`, `			return "", err`),
+			"	case a.op.If == \"\" || row",
+			"	case a.op.If == \"\" && row.Version == \"\":\n		return store.ErrUnavailable\n	case a.op.If == \"\" || row"),
+		flaw("any row proves that a write is done", "step_settle.go", "two creates",
+			"	case row.Name == a.op.Name && row.Version != \"\":", "	case row.Version != \"\":"),
+		flaw("another's row proves that a write is not done", "step_settle.go", "writers and a deleter",
+			"	return &Doubt{Why: a.lost, Row: &row}\n", "	return &driver.Conflict{Row: &row}\n"),
+		flaw("a conflict with oneself is the outcome", "step_settle.go", "two deleters",
+			"case err == nil, a.lost == nil, a.op.Once && ", "case err == nil, a.lost == nil, "),
+		flaw("who finds nothing after a lost answer was refused", "step_settle.go", "native, two deleters",
+			"	case a.op.If == \"\" || row",
+			"	case row.Version == \"\":\n		return store.ErrUnavailable\n	case a.op.If == \"\" || row"),
+		flaw("a native delete with a lost answer finds nothing", "docs.go", "native, two deleters",
+			"		_, err = d.rows.Put(ctx, op)\n",
+			"		_, err = d.rows.Put(ctx, op)\n		if errors.Is(err, store.ErrUnknown) {\n			err = &driver.Conflict{}\n		}\n"),
+		flaw("a read that fails behind a lost answer is the outcome", "rows.go", "two creates",
+			`			return "", &Doubt{Why: errors.Join(a.lost, err)}`, `			return "", err`),
 	}
 }
 
@@ -226,16 +248,22 @@ func flawsOfTombstones() []mutanttest.Flaw {
 	walked := func(scenario string) string { return "TestEveryInterleaving/^" + scenario + "$" }
 	return []mutanttest.Flaw{
 		flaw("freed too early, for a create", "step_sweep.go", walked("a create and the end"), ">= quiet", ">= 0"),
-		flaw("freed too early, for a lost answer", "step_sweep.go", walked("a lost answer and a sweeper"), ">= quiet", ">= 0"),
-		flaw("a new tombstone is as old as the one before", "step_sweep.go", walked("a second delete and a sweeper"), "if b.version != row.Version {", `if b.version == "" {`),
+		flaw("freed too early, for a lost answer", "step_sweep.go", walked("a lost answer and a sweeper"), ">= quiet",
+			">= 0"),
+		flaw("a new tombstone is as old as the one before", "step_sweep.go", walked("a second delete and a sweeper"),
+			"if b.version != row.Version {", `if b.version == "" {`),
 		flaw("freed without a comparison", "tombstone.go", walked("a create beside a sweeper"),
 			"		_, err := s.docs.rows.Swap(ctx, op)", "		err := s.docs.rows.Free(ctx, []string{op.Key})"),
 		flaw("nothing is freed", "step_sweep.go", "TestSweep", ">= quiet", "> 2*quiet"),
 		flaw("documents are freed", "step_sweep.go", "TestSweep", "if !isTomb(row) {", "if row.Version == \"\" {"),
-		flaw("an end leaves nothing where nothing stands", "step_sweep.go", walked("a create and the end"), "		return ended(row, life)", "		return row.Version == \"\" || ended(row, life)"),
-		flaw("an end leaves another's tombstone", "step_sweep.go", walked("a create over a tombstone and the end"), "	return !isTomb(row) || ended(row, life)", "	return true"),
-		flaw("an end removes what another has written", "step_sweep.go", "TestEnd", "	return !isTomb(row) || ended(row, life)", "	return ended(row, life)"),
-		flaw("who was ended writes again", "docs.go", "TestEnd", "case ended(row, d.rows.life):", "case ended(row, d.rows.life+\"x\"):"),
+		flaw("an end leaves nothing where nothing stands", "step_sweep.go", walked("a create and the end"),
+			"		return ended(row, life)", "		return row.Version == \"\" || ended(row, life)"),
+		flaw("an end leaves another's tombstone", "step_sweep.go", walked("a create over a tombstone and the end"),
+			"	return !isTomb(row) || ended(row, life)", "	return true"),
+		flaw("an end removes what another has written", "step_sweep.go", "TestEnd",
+			"	return !isTomb(row) || ended(row, life)", "	return ended(row, life)"),
+		flaw("who was ended writes again", "docs.go", "TestEnd", "case ended(row, d.rows.life):",
+			"case ended(row, d.rows.life+\"x\"):"),
 	}
 }
 

@@ -30,8 +30,10 @@ func refused(err error) (meaning error, proof bool) {
 	case is(err, rpctypes.ErrLeaseNotFound):
 		return fmt.Errorf("%w: %w", store.ErrSession, err), true
 	case is(err, rpctypes.ErrRequestTooLarge):
-		return fmt.Errorf("%w: %w (the server's --max-request-bytes is below its default)", store.ErrTooLarge, err), true
-	case is(err, rpctypes.ErrNoLeader), is(err, rpctypes.ErrTooManyRequests), is(err, rpctypes.ErrCorrupt), is(err, rpctypes.ErrNotCapable),
+		return fmt.Errorf("%w: %w (the server's --max-request-bytes is below its default)", store.ErrTooLarge, err),
+			true
+	case is(err, rpctypes.ErrNoLeader), is(err, rpctypes.ErrTooManyRequests), is(err, rpctypes.ErrCorrupt),
+		is(err, rpctypes.ErrNotCapable),
 		is(err, rpctypes.ErrGRPCNotSupportedForLearner):
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err), true
 	case is(err, rpctypes.ErrPermissionDenied):
@@ -56,7 +58,8 @@ func (c *conn) full(ctx context.Context, err error, op driver.Op) error {
 	}
 	rows, failed := c.Read(ctx, driver.Query{Keys: []string{op.Key}})
 	if failed == nil && rows.Keys[0].Version == op.If {
-		return fmt.Errorf("%w: %w: compact, defragment, and disarm the alarm", store.ErrUnavailable, rpctypes.ErrNoSpace)
+		return fmt.Errorf("%w: %w: compact, defragment, and disarm the alarm", store.ErrUnavailable,
+			rpctypes.ErrNoSpace)
 	}
 	return err
 }
@@ -147,12 +150,14 @@ func checkAlarms(alarms []string) error {
 
 // openError says what to try. Some causes come as text only, since gRPC keeps no errors of connections.
 func openError(ctx context.Context, err error) error {
-	hint := remote.ConnectHint(err, "etcd", "first record does not look like a TLS handshake", "authentication handshake failed: EOF")
+	hint := remote.ConnectHint(err, "etcd", "first record does not look like a TLS handshake",
+		"authentication handshake failed: EOF")
 	switch {
 	case hint != "":
 	case remote.Says(err, "certificate required", "bad certificate"):
 		hint = "the server wants a certificate of the client"
-	case remote.Says(err, "error reading server preface", "malformed HTTP", "unexpected HTTP status", "frame too large", "http2:"):
+	case remote.Says(err, "error reading server preface", "malformed HTTP", "unexpected HTTP status", "frame too large",
+		"http2:"):
 		hint = "this is not etcd without TLS: check address and port, and try with TLS"
 	case status.Code(err) == codes.Unimplemented, remote.Says(err, "unknown service", "Unimplemented"):
 		hint = "this speaks gRPC but is not etcd: check address and port"

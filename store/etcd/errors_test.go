@@ -50,7 +50,8 @@ func TestWhatAnErrorProves(t *testing.T) {
 	} {
 		for _, err := range []error{c.err, rpctypes.Error(c.err)} { // as gRPC has it, and as the client has it
 			got := writeError(context.Background(), err, c.sent)
-			if c.want != nil && !errors.Is(got, c.want) || errors.Is(got, unknown) != errors.Is(c.want, unknown) || errors.Is(got, away) != errors.Is(c.want, away) {
+			if c.want != nil && !errors.Is(got, c.want) || errors.Is(got, unknown) != errors.Is(c.want, unknown) ||
+				errors.Is(got, away) != errors.Is(c.want, away) {
 				t.Errorf("%v (sent: %t): %v, want %v", err, c.sent, got, c.want)
 			}
 			ended, cancel := context.WithCancelCause(context.Background())
@@ -68,7 +69,8 @@ func TestWhatAnErrorProves(t *testing.T) {
 // TestServerVersions: a server that is too old is refused.
 func TestServerVersions(t *testing.T) {
 	t.Parallel()
-	for version, fine := range map[string]bool{"2.9.0": false, "3.3.27": false, "3.4.0": true, "3.10.1": true, "4.0.0": true, "by hand": true} { // order-free
+	for version, fine := range map[string]bool{"2.9.0": false, "3.3.27": false, "3.4.0": true, "3.10.1": true,
+		"4.0.0": true, "by hand": true} { // order-free
 		if err := checkVersion(version); (err == nil) != fine {
 			t.Errorf("%s: %v", version, err)
 		}

@@ -53,7 +53,8 @@ func (c *conn) Lease(ctx context.Context, ttl time.Duration) (driver.Lease, erro
 	if r.TTL < seconds {
 		return nil, fmt.Errorf("asked for a lease of %d s, the server granted %d s", seconds, r.TTL)
 	}
-	return &lease{id: r.ID, ttl: time.Duration(r.TTL) * time.Second, began: asked, c: c, turn: make(chan struct{}, 1)}, nil
+	return &lease{id: r.ID, ttl: time.Duration(r.TTL) * time.Second, began: asked, c: c, turn: make(chan struct{}, 1)},
+		nil
 }
 
 // EndLease implements driver.Leaser. From then on the server refuses what the owner has sent before.

@@ -84,7 +84,8 @@ func (c *conn) connect(ctx context.Context, o Options) error {
 	stop := context.AfterFunc(ctx, func() { c.life.Cancel(context.Cause(ctx)) })
 	var err error
 	c.client, err = clientv3.New(clientv3.Config{
-		Endpoints: o.urls(), TLS: o.TLS, Username: o.User, Password: o.Password, Context: c.life.Ctx, DialTimeout: o.Timeout,
+		Endpoints: o.urls(), TLS: o.TLS, Username: o.User, Password: o.Password, Context: c.life.Ctx,
+		DialTimeout:       o.Timeout,
 		DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingTimeout,
 		MaxUnaryRetries:    1, // the client would repeat a change when its deadline is near, and mistake the effect of the first one for a conflict
 		MaxCallSendMsgSize: 2 << 20, MaxCallRecvMsgSize: math.MaxInt32,
@@ -103,7 +104,8 @@ func (c *conn) connect(ctx context.Context, o Options) error {
 // dialOptions make calls fail at once where no server can be reached, with the cause, and keep the pauses between
 // attempts to connect short: the client's own choice is to wait until the call's deadline, and up to two minutes.
 func (c *conn) dialOptions(o Options) []grpc.DialOption {
-	failFast := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	failFast := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn,
+		invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		return invoke(ctx, method, req, reply, conn, append(opts, grpc.WaitForReady(false))...)
 	}
 	all := []grpc.DialOption{
@@ -111,7 +113,8 @@ func (c *conn) dialOptions(o Options) []grpc.DialOption {
 		grpc.WithChainUnaryInterceptor(failFast),
 		grpc.WithContextDialer(c.lines.dial),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longestPause},
+			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+				MaxDelay: longestPause},
 			MinConnectTimeout: connectTimeout,
 		}),
 	}
@@ -142,9 +145,11 @@ func (c *conn) identify(ctx context.Context, o Options) error {
 	case err != nil || exists:
 		return err
 	case len(below.Kvs) > 0:
-		return fmt.Errorf("there are keys below %q, like %.80q, but not those of a Rota store: give another prefix", c.prefix, below.Kvs[0].Key)
+		return fmt.Errorf("there are keys below %q, like %.80q, but not those of a Rota store: give another prefix",
+			c.prefix, below.Kvs[0].Key)
 	case o.MustExist:
-		return fmt.Errorf("there is no Rota store below %q: check the prefix, or start a member first: %w", c.prefix, store.ErrNotFound)
+		return fmt.Errorf("there is no Rota store below %q: check the prefix, or start a member first: %w", c.prefix,
+			store.ErrNotFound)
 	}
 	return c.create(ctx)
 }
@@ -191,7 +196,8 @@ func (c *conn) checkFormat(r *clientv3.GetResponse) (exists bool, err error) {
 	name, number, _ := strings.Cut(text, " ")
 	n, err := strconv.ParseInt(number, 10, 64)
 	if name != formatName || err != nil {
-		return false, fmt.Errorf("the key %q says %.40q: this is not a Rota store: give another prefix", r.Kvs[0].Key, text)
+		return false, fmt.Errorf("the key %q says %.40q: this is not a Rota store: give another prefix", r.Kvs[0].Key,
+			text)
 	}
 	err = remote.CheckFormat(n, formatNumber, "give another prefix")
 	return err == nil, err

@@ -28,7 +28,8 @@ func TestPausesStayShort(t *testing.T) {
 			knocks = append(knocks, time.Now())
 			return nil, errors.New("connection refused")
 		}
-		options := append((&conn{lines: &lines{}}).dialOptions(Options{}), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(refused))
+		options := append((&conn{lines: &lines{}}).dialOptions(Options{}),
+			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(refused))
 		c, err := grpc.NewClient("passthrough:///nobody", options...)
 		must.Succeed(t, err)
 		c.Connect()

@@ -33,8 +33,10 @@ func TestTouchedBy(t *testing.T) {
 		prefix, key string
 		want        bool
 	}{
-		{"pulse/a/", "pulse/a/1-0", true}, {"pulse/a/", "pulse/b/1-0", false}, {"pulse/", "pulse/b/1-0", true}, {"", "pulse/b/1-0", true},
-		{"pulse/a/1/", "pulse/a/1/x", true}, {"a/", "a/b", true}, {"", "a", true}, {"pulse/", "position/b", false}, {"position/", "pulse/a/1-0", false},
+		{"pulse/a/", "pulse/a/1-0", true}, {"pulse/a/", "pulse/b/1-0", false}, {"pulse/", "pulse/b/1-0", true},
+		{"", "pulse/b/1-0", true},
+		{"pulse/a/1/", "pulse/a/1/x", true}, {"a/", "a/b", true}, {"", "a", true}, {"pulse/", "position/b", false},
+		{"position/", "pulse/a/1-0", false},
 	} {
 		w := &watch{prefix: "d/" + c.prefix}
 		if got := w.touchedBy(peal{}, doc(c.key)); got != c.want {

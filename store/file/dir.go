@@ -52,7 +52,8 @@ func mustExist(dir string) error {
 	}
 	_, err := os.Stat(filepath.Join(dir, dbName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no store (no file %s): check the path, or start a member there first: %w", dbName, fs.ErrNotExist)
+		return fmt.Errorf("there is no store (no file %s): check the path, or start a member there first: %w", dbName,
+			fs.ErrNotExist)
 	}
 	if err != nil {
 		return hinted(err)

@@ -37,11 +37,13 @@ func code(err error) int {
 func classify(err error) error {
 	switch code(err) {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT:
-		return fmt.Errorf("%w: %w (restore a copy of the directory, or try `sqlite3 rota.db .recover`)", ErrDamaged, err)
+		return fmt.Errorf("%w: %w (restore a copy of the directory, or try `sqlite3 rota.db .recover`)", ErrDamaged,
+			err)
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("%w: no space left, free some: %w", store.ErrUnavailable, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN:
-		return fmt.Errorf("%w: not allowed to write, check the owner and whether the file system is read-only: %w", store.ErrUnavailable, err)
+		return fmt.Errorf("%w: not allowed to write, check the owner and whether the file system is read-only: %w",
+			store.ErrUnavailable, err)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
 		return fmt.Errorf("%w: another program holds the database: %w", store.ErrUnavailable, err)
 	case sqlite3.SQLITE_TOOBIG:

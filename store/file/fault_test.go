@@ -99,7 +99,8 @@ func TestFull(t *testing.T) {
 	if got := records(t, s); uint64(len(got)) != acknowledged {
 		t.Fatalf("%d records on a full disk, want the %d acknowledged ones", len(got), acknowledged)
 	}
-	if _, err := s.Put(deadline(t), store.Doc{Key: "a", Value: make([]byte, 1<<20)}); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := s.Put(deadline(t), store.Doc{Key: "a", Value: make([]byte, 1<<20)}); !errors.Is(err,
+		store.ErrUnavailable) {
 		t.Fatalf("put on a full disk: %v, want unavailable", err)
 	}
 	if _, err := s.Get(deadline(t), "a"); !errors.Is(err, store.ErrNotFound) {
@@ -119,7 +120,8 @@ func TestTrimFreesSpace(t *testing.T) {
 	err := s.change(ctx, 0, func(tx *tx) error {
 		for i := uint64(1); i <= n; i++ {
 			data := make([]byte, 1000)
-			if _, err := tx.exec(`INSERT INTO log (idx, sum, data) VALUES (?, ?, ?)`, int64(i), recordSum(i, data), data); err != nil {
+			if _, err := tx.exec(`INSERT INTO log (idx, sum, data) VALUES (?, ?, ?)`, int64(i), recordSum(i, data),
+				data); err != nil {
 				return err
 			}
 		}
@@ -175,7 +177,8 @@ func TestAnotherProgramHoldsTheDatabase(t *testing.T) {
 	db := must.Get(sql.Open("sqlite", filepath.Join(s.dir, dbName)+"?_txlock=immediate"))(t)
 	defer db.Close()
 	tx := must.Get(db.Begin())(t)
-	if _, err := s.Append(deadline(t), nil); !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "another program") {
+	if _, err := s.Append(deadline(t), nil); !errors.Is(err, store.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "another program") {
 		t.Errorf("append: %v, want unavailable because of another program", err)
 	}
 	must.Succeed(t, tx.Rollback())

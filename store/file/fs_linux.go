@@ -10,8 +10,10 @@ import (
 // gives.
 // read-only: a table of the kernel's constants.
 var remote = map[uint32]string{
-	0x6969: "NFS", 0x517b: "SMB", 0xfe534d42: "SMB", 0xff534d42: "CIFS", 0x01021997: "9p", 0x65735546: "FUSE (sshfs, virtiofs, …)",
-	0x5346414f: "AFS", 0x6b414653: "AFS", 0x73757245: "Coda", 0x00c36400: "Ceph", 0x564c: "NCP", 0x7461636f: "OCFS2", 0x01161970: "GFS2",
+	0x6969: "NFS", 0x517b: "SMB", 0xfe534d42: "SMB", 0xff534d42: "CIFS", 0x01021997: "9p",
+	0x65735546: "FUSE (sshfs, virtiofs, …)",
+	0x5346414f: "AFS", 0x6b414653: "AFS", 0x73757245: "Coda", 0x00c36400: "Ceph", 0x564c: "NCP", 0x7461636f: "OCFS2",
+	0x01161970: "GFS2",
 	0x0bd00bd0: "Lustre", 0x47504653: "GPFS", 0x786f4256: "VirtualBox shared folders",
 }
 

@@ -21,7 +21,8 @@ func TestMark(t *testing.T) {
 	if got, err := s.bell.mark(); err != nil || got != 3 {
 		t.Fatalf("mark %d, %v; want 3", got, err)
 	}
-	for _, raw := range [][]byte{{}, make([]byte, markSize), binary.LittleEndian.AppendUint64(nil, 9), []byte(strings.Repeat(strconv.Itoa(7), markSize))} {
+	for _, raw := range [][]byte{{}, make([]byte, markSize), binary.LittleEndian.AppendUint64(nil, 9),
+		[]byte(strings.Repeat(strconv.Itoa(7), markSize))} {
 		must.Succeed(t, os.Truncate(filepath.Join(dir, bellName), markAt))
 		must.Succeed(t, must.Err(s.bell.file.WriteAt(raw, markAt)))
 		if got, err := s.bell.mark(); err != nil || got != 0 {

@@ -116,7 +116,8 @@ func (n *notifier) listen() *fsnotify.Watcher {
 		}
 		_ = events.Close()
 	}
-	n.disk.log.Warn("no file events from the kernel; looking for changes from time to time", "dir", n.disk.dir, "every", n.guard, "error", err)
+	n.disk.log.Warn("no file events from the kernel; looking for changes from time to time", "dir", n.disk.dir, "every",
+		n.guard, "error", err)
 	return nil
 }
 

@@ -166,7 +166,8 @@ func (d *disk) takeSeat() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %d processes take part here, and a directory is for at most so many", ErrFull, d.options.Processes)
+	return fmt.Errorf("%w: %d processes take part here, and a directory is for at most so many", ErrFull,
+		d.options.Processes)
 }
 
 // freeSeat takes one seat; nil if another process has it.

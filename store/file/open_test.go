@@ -58,7 +58,8 @@ func TestOpenMakesTheDirectory(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), name)
 			if name == "plain" { // a crash has left half of one
-				must.Succeed(t, errors.Join(os.Mkdir(dir, dirMode), os.WriteFile(filepath.Join(dir, dbName+".new"), []byte(strings.Repeat("x", 9999)), fileMode)))
+				must.Succeed(t, errors.Join(os.Mkdir(dir, dirMode),
+					os.WriteFile(filepath.Join(dir, dbName+".new"), []byte(strings.Repeat("x", 9999)), fileMode)))
 			}
 			s := openIn(t, dir, Options{})
 			must.Succeed(t, must.Err(s.Append(deadline(t), []byte("x"))))
@@ -74,13 +75,15 @@ func TestDurableSettings(t *testing.T) {
 		t.Errorf("auto_vacuum %d, want 2 (incremental)", got)
 	}
 	var mode, sync string
-	if err := s.writer.tx.conn.QueryRowContext(deadline(t), "PRAGMA journal_mode").Scan(&mode); err != nil || mode != "wal" {
+	if err := s.writer.tx.conn.QueryRowContext(deadline(t), "PRAGMA journal_mode").Scan(&mode); err != nil ||
+		mode != "wal" {
 		t.Errorf("journal_mode %q, %v; want wal", mode, err)
 	}
 	for _, light := range []bool{false, true, false} { // the disk is waited for again after a lease
 		must.Succeed(t, must.Err(journal{s.disk, 0}.AppendWith(deadline(t), nil, light, nil)))
 		want := map[bool]string{false: "2", true: "1"}[light]
-		if err := s.writer.tx.conn.QueryRowContext(deadline(t), "PRAGMA synchronous").Scan(&sync); err != nil || sync != want {
+		if err := s.writer.tx.conn.QueryRowContext(deadline(t), "PRAGMA synchronous").Scan(&sync); err != nil ||
+			sync != want {
 			t.Errorf("synchronous %q, %v; want %s", sync, err, want)
 		}
 	}
@@ -128,12 +131,18 @@ func TestOpenRefuses(t *testing.T) {
 		make func(t *testing.T, dir string)
 		want string
 	}{
-		{"foreign database", func(t *testing.T, dir string) { execute(t, dir, "CREATE TABLE theirs (x)") }, "another program"},
-		{"foreign application id", func(t *testing.T, dir string) { execute(t, dir, "PRAGMA application_id = 7") }, "another program"},
-		{"newer format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 4") }, "newer version"},
-		{"former format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 2") }, "submit the jobs again"},
-		{"no database", func(t *testing.T, dir string) { write(t, dir, []byte(strings.Repeat("hello ", 1000))) }, "cannot be read as a database"},
-		{"damaged header", func(t *testing.T, dir string) { closed(t, dir); overwrite(t, dir, 0, 100) }, "cannot be read as a database"},
+		{"foreign database", func(t *testing.T, dir string) { execute(t, dir, "CREATE TABLE theirs (x)") },
+			"another program"},
+		{"foreign application id", func(t *testing.T, dir string) { execute(t, dir, "PRAGMA application_id = 7") },
+			"another program"},
+		{"newer format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 4") },
+			"newer version"},
+		{"former format", func(t *testing.T, dir string) { closed(t, dir); execute(t, dir, "PRAGMA user_version = 2") },
+			"submit the jobs again"},
+		{"no database", func(t *testing.T, dir string) { write(t, dir, []byte(strings.Repeat("hello ", 1000))) },
+			"cannot be read as a database"},
+		{"damaged header", func(t *testing.T, dir string) { closed(t, dir); overwrite(t, dir, 0, 100) },
+			"cannot be read as a database"},
 		{"damaged schema", func(t *testing.T, dir string) { closed(t, dir); overwrite(t, dir, 100, 4096) }, "damaged"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -237,5 +246,6 @@ func TestOpenWhileItIsMade(t *testing.T) {
 
 // notMadeYet tells whether an observer found no database, or one without tables.
 func notMadeYet(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || strings.HasSuffix(err.Error(), "rota.db is empty: no member has used it yet")
+	return errors.Is(err, fs.ErrNotExist) ||
+		strings.HasSuffix(err.Error(), "rota.db is empty: no member has used it yet")
 }

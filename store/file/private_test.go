@@ -53,7 +53,8 @@ func checkModes(t *testing.T, dir string, own fs.FileMode) {
 		return nil
 	})
 	if err != nil || seen != 8 {
-		t.Errorf("%d files, %v; want rota.db, -wal, -shm, bell, two locks of writers, that of a session and a seat", seen, err)
+		t.Errorf("%d files, %v; want rota.db, -wal, -shm, bell, two locks of writers, that of a session and a seat",
+			seen, err)
 	}
 }
 

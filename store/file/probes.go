@@ -117,7 +117,9 @@ func (n *notifier) setMembers(w *watch, members map[string]bool, stale bool) {
 // members are the sessions with documents below prefix.
 func (n *notifier) members(prefix string) (map[string]bool, error) {
 	// By the index of documents with a session: below a watched prefix there may be 100,000 without one.
-	rows, err := n.disk.asks.rows(background, `SELECT DISTINCT sess FROM docs INDEXED BY docs_sess WHERE sess <> '' AND key >= ? AND key < ?`, prefix, prefix+"\x7f") // no key has this byte
+	rows, err := n.disk.asks.rows(background,
+		`SELECT DISTINCT sess FROM docs INDEXED BY docs_sess WHERE sess <> '' AND key >= ? AND key < ?`, prefix,
+		prefix+"\x7f") // no key has this byte
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,8 @@ func TestAQuietLife(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	ctx := deadline(t)
-	s, err := Open(ctx, place(t), Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	s, err := Open(ctx, place(t),
+		Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	must.Succeed(t, err)
 	_, putErr := s.Put(ctx, store.Doc{Key: "a/b"})
 	_, appendErr := s.Append(ctx, []byte("x"))

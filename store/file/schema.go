@@ -42,7 +42,8 @@ func openDB(dir, mode string, o Options) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	query := url.Values{"mode": {mode}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", o.busy.Milliseconds()), "synchronous(full)"}}
+	query := url.Values{"mode": {mode}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", o.busy.Milliseconds()),
+		"synchronous(full)"}}
 	uri := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: query.Encode()}
 	return sql.Open("sqlite", uri.String())
 }
@@ -59,7 +60,8 @@ func identify(ctx context.Context, c *sql.Conn) (empty bool, err error) {
 	for _, ask := range []struct {
 		query string
 		to    *int64
-	}{{"PRAGMA application_id", &app}, {"PRAGMA user_version", &version}, {"SELECT count(*) FROM sqlite_schema", &objects}} {
+	}{{"PRAGMA application_id", &app}, {"PRAGMA user_version", &version},
+		{"SELECT count(*) FROM sqlite_schema", &objects}} {
 		if err := tx.QueryRowContext(ctx, ask.query).Scan(ask.to); err != nil {
 			return false, describeOpen(err)
 		}
@@ -68,9 +70,11 @@ func identify(ctx context.Context, c *sql.Conn) (empty bool, err error) {
 	case app == 0 && version == 0 && objects == 0:
 		return true, nil
 	case app != applicationID:
-		return false, fmt.Errorf("%s is a database of another program (application id %#x): give another directory", dbName, app)
+		return false, fmt.Errorf("%s is a database of another program (application id %#x): give another directory",
+			dbName, app)
 	case version > format:
-		return false, fmt.Errorf("%s has format %d, this program knows up to %d: use a newer version of this program", dbName, version, format)
+		return false, fmt.Errorf("%s has format %d, this program knows up to %d: use a newer version of this program",
+			dbName, version, format)
 	case version < 1:
 		return false, fmt.Errorf("%s has format %d, which never was: %w", dbName, version, ErrDamaged)
 	case version < format:
@@ -86,7 +90,8 @@ func describeOpen(err error) error {
 
 // prepare sets the durable properties of an empty database, and makes its tables. Who calls it holds the turn.
 func prepare(ctx context.Context, c *sql.Conn) error {
-	setup := append([]string{"PRAGMA auto_vacuum = incremental", "PRAGMA journal_mode = wal", "BEGIN IMMEDIATE"}, schema...)
+	setup := append([]string{"PRAGMA auto_vacuum = incremental", "PRAGMA journal_mode = wal", "BEGIN IMMEDIATE"},
+		schema...)
 	for _, statement := range append(setup, "COMMIT") {
 		if _, err := c.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("make tables: %w", classify(err))

@@ -25,7 +25,8 @@ func TestAFullDirectory(t *testing.T) {
 	}
 	late := openIn(t, dir, o)
 	_, err := late.OpenSession(deadline(t), time.Minute)
-	if !errors.Is(err, ErrFull) || !errors.Is(late.TakeSeat(), ErrFull) || !strings.Contains(err.Error(), "3 processes take part here") {
+	if !errors.Is(err, ErrFull) || !errors.Is(late.TakeSeat(), ErrFull) ||
+		!strings.Contains(err.Error(), "3 processes take part here") {
 		t.Fatalf("got %v, want ErrFull with the number", err)
 	}
 	must.Succeed(t, open[1].Close())

@@ -39,7 +39,8 @@ type writer struct {
 }
 
 func newWriter(tx *tx, turn *turn, bell *bell, log *slog.Logger) *writer {
-	w := &writer{tx: tx, turn: turn, bell: bell, log: log, wake: make(chan struct{}, 1), closing: make(chan struct{}), finished: make(chan struct{})}
+	w := &writer{tx: tx, turn: turn, bell: bell, log: log, wake: make(chan struct{}, 1), closing: make(chan struct{}),
+		finished: make(chan struct{})}
 	w.ctx, w.abandon = context.WithCancelCause(context.Background())
 	go w.loop()
 	return w

@@ -77,14 +77,16 @@ func (c *cluster) OpenJournal(ctx context.Context, name string, create bool) (dr
 	}
 	defer leave()
 	names := topicsOf(c.name, name)
-	info, err := lookUp(ctx, c.line, Options{Name: c.name, Replicas: c.replicas, MustExist: !create, Timeout: c.line.timeout}, names)
+	info, err := lookUp(ctx, c.line, Options{Name: c.name, Replicas: c.replicas, MustExist: !create,
+		Timeout: c.line.timeout}, names)
 	if err != nil {
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
 		return nil, readError(ctx, err)
 	}
-	return &journal{records: newTopic(c.line, info[names[0]]), values: newTopic(c.line, info[names[1]]), named: true}, nil
+	return &journal{records: newTopic(c.line, info[names[0]]), values: newTopic(c.line, info[names[1]]), named: true},
+		nil
 }
 
 // DropJournal implements driver.NamedJournals.

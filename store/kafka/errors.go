@@ -31,16 +31,20 @@ func topicError(topic string, code int16) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InconsistentTopicID):
+	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID),
+		errors.Is(err, kerr.InconsistentTopicID):
 		return fmt.Errorf("topic %s is gone, or was made again: %w: %w", topic, ErrDamaged, err)
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return fmt.Errorf("%w: the user may not do this to topic %s: %w: try %s", store.ErrUnavailable, topic, err, aclCommand("topic", topic))
+		return fmt.Errorf("%w: the user may not do this to topic %s: %w: try %s", store.ErrUnavailable, topic, err,
+			aclCommand("topic", topic))
 	case errors.Is(err, kerr.OffsetOutOfRange):
 		return errAway
 	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge):
 		return fmt.Errorf("%w: %w", store.ErrTooLarge, err)
-	case errors.Is(err, kerr.NotLeaderForPartition), errors.Is(err, kerr.LeaderNotAvailable), errors.Is(err, kerr.FencedLeaderEpoch),
-		errors.Is(err, kerr.UnknownLeaderEpoch), errors.Is(err, kerr.OffsetNotAvailable), errors.Is(err, kerr.ReplicaNotAvailable),
+	case errors.Is(err, kerr.NotLeaderForPartition), errors.Is(err, kerr.LeaderNotAvailable),
+		errors.Is(err, kerr.FencedLeaderEpoch),
+		errors.Is(err, kerr.UnknownLeaderEpoch), errors.Is(err, kerr.OffsetNotAvailable),
+		errors.Is(err, kerr.ReplicaNotAvailable),
 		errors.Is(err, kerr.KafkaStorageError):
 		return fmt.Errorf("%w: %w", errMoved, err)
 	}
@@ -54,7 +58,8 @@ func aclCommand(kind, name string) string {
 
 // readError gives the failure of a call that changes nothing its meaning.
 func readError(ctx context.Context, err error) error {
-	if err == nil || errors.Is(err, ErrDamaged) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrTruncated) || errors.Is(err, store.ErrClosed) {
+	if err == nil || errors.Is(err, ErrDamaged) || errors.Is(err, store.ErrUnavailable) ||
+		errors.Is(err, store.ErrTruncated) || errors.Is(err, store.ErrClosed) {
 		return err
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errTimeout) && errors.Is(err, cause) {

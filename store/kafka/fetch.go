@@ -59,7 +59,8 @@ func (t *topic) fetch(ctx context.Context, c *kgo.Client, from int64, most, wait
 	one := kmsg.NewFetchRequestTopic()
 	one.Topic, one.TopicID, one.Partitions = t.name, t.id, []kmsg.FetchRequestTopicPartition{part}
 	req := kmsg.NewPtrFetchRequest()
-	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch, req.Topics = wait, 1, most, -1, []kmsg.FetchRequestTopic{one}
+	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.SessionEpoch, req.Topics = wait, 1, most, -1,
+		[]kmsg.FetchRequestTopic{one}
 	var out fetched
 	err := t.askLeader(ctx, c, func(b *kgo.Broker) error {
 		resp, err := requestAt[*kmsg.FetchResponse](ctx, b, req)
@@ -83,7 +84,8 @@ func (t *topic) decode(p *kmsg.FetchResponseTopicPartition, from int64) (fetched
 	if err := topicError(t.name, p.ErrorCode); err != nil {
 		return out, err
 	}
-	part, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Offset: from, Topic: t.name}, p, kgo.DefaultDecompressor(), nil)
+	part, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{Offset: from, Topic: t.name}, p,
+		kgo.DefaultDecompressor(), nil)
 	if part.Err != nil {
 		return out, fmt.Errorf("topic %s, offset %d: %w: %w", t.name, next, ErrDamaged, part.Err)
 	}

@@ -75,12 +75,14 @@ func (g *group) JoinGroup(ctx context.Context, r store.JoinRequest) (_ store.Mem
 }
 
 func joined(resp *kmsg.JoinGroupResponse) store.Membership {
-	m := store.Membership{Seat: store.Seat{ID: resp.MemberID, Generation: uint64(resp.Generation)}, Leader: resp.LeaderID}
+	m := store.Membership{Seat: store.Seat{ID: resp.MemberID, Generation: uint64(resp.Generation)},
+		Leader: resp.LeaderID}
 	if !m.Leads() {
 		return m
 	}
 	for _, member := range resp.Members {
-		m.Members = append(m.Members, store.GroupMember{ID: member.MemberID, Data: append([]byte{}, member.ProtocolMetadata...)})
+		m.Members = append(m.Members,
+			store.GroupMember{ID: member.MemberID, Data: append([]byte{}, member.ProtocolMetadata...)})
 	}
 	slices.SortFunc(m.Members, func(a, b store.GroupMember) int { return cmp.Compare(a.ID, b.ID) })
 	return m
@@ -187,9 +189,11 @@ func (g *group) groupError(code int16) error {
 	case kerr.UnknownMemberID.Code, kerr.GroupIDNotFound.Code: // a group that nobody is in is forgotten
 		return fmt.Errorf("%w: %w", store.ErrSession, err)
 	case kerr.GroupAuthorizationFailed.Code:
-		return fmt.Errorf("%w: the user may not use group %s: %w: try %s", store.ErrUnavailable, g.id, err, aclCommand("group", g.id))
+		return fmt.Errorf("%w: the user may not use group %s: %w: try %s", store.ErrUnavailable, g.id, err,
+			aclCommand("group", g.id))
 	case kerr.InconsistentGroupProtocol.Code, kerr.InvalidGroupID.Code:
-		return fmt.Errorf("%w: group %s is one of consumers, or of another program: %w: try another name", store.ErrUnavailable, g.id, err)
+		return fmt.Errorf("%w: group %s is one of consumers, or of another program: %w: try another name",
+			store.ErrUnavailable, g.id, err)
 	case kerr.InvalidSessionTimeout.Code:
 		return fmt.Errorf("%w: %w: the brokers do not allow this session: %w: try one from group.min.session.timeout.ms to group.max.session.timeout.ms",
 			store.ErrUnavailable, store.ErrTTL, err)

@@ -217,7 +217,8 @@ func (j *journal) gone(ctx context.Context, err error) error {
 	}
 	t := j.values
 	info, ask := describe(ctx, t.line.client, t.name)
-	if m := info[t.name]; ask == nil && (m.ErrorCode == kerr.UnknownTopicOrPartition.Code || m.ErrorCode == 0 && m.TopicID != t.id) {
+	if m := info[t.name]; ask == nil && (m.ErrorCode == kerr.UnknownTopicOrPartition.Code || m.ErrorCode == 0 &&
+		m.TopicID != t.id) {
 		return fmt.Errorf("%w: %w", store.ErrNotFound, err)
 	}
 	return err

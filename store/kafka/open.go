@@ -83,7 +83,8 @@ func open(ctx context.Context, o Options) (*cluster, error) {
 		return nil, err
 	}
 	l := &line{
-		client: client, newTail: o.newClient, timeout: o.Timeout, log: o.Logger.With("store", o.Name), life: inner.NewLife(),
+		client: client, newTail: o.newClient, timeout: o.Timeout, log: o.Logger.With("store", o.Name),
+		life: inner.NewLife(),
 	}
 	topics, err := prepare(ctx, l, o)
 	if err != nil {
@@ -205,7 +206,8 @@ func create(ctx context.Context, c *kgo.Client, o Options, brokers int, names []
 			return fmt.Errorf("%w: the user may not make topic %s: %w: try %s, and let the user in: %s",
 				store.ErrUnavailable, t.Topic, err, createCommand(t.Topic, replicas), aclCommand("topic", o.Name))
 		default:
-			return fmt.Errorf("%w: make topic %s: %w%s: try %s", store.ErrUnavailable, t.Topic, err, said(t.ErrorMessage), createCommand(t.Topic, replicas))
+			return fmt.Errorf("%w: make topic %s: %w%s: try %s", store.ErrUnavailable, t.Topic, err,
+				said(t.ErrorMessage), createCommand(t.Topic, replicas))
 		}
 	}
 	return nil

@@ -77,7 +77,8 @@ func (o Options) validate() error {
 	}
 	for i, b := range o.Brokers {
 		if _, _, err := net.SplitHostPort(b); err != nil {
-			faults = append(faults, fmt.Errorf("broker %d of %d: it is not of the form %q", i+1, len(o.Brokers), "host:9092"))
+			faults = append(faults, fmt.Errorf("broker %d of %d: it is not of the form %q", i+1, len(o.Brokers),
+				"host:9092"))
 		}
 	}
 	if o.Timeout < 0 {
@@ -87,7 +88,8 @@ func (o Options) validate() error {
 		faults = append(faults, fmt.Errorf("replicas %d: give 1 to 9, or 0 for the default", o.Replicas))
 	}
 	if o.SnapshotEvery < 0 {
-		faults = append(faults, fmt.Errorf("a snapshot every %d changes: give at least 1, or 0 for the default", o.SnapshotEvery))
+		faults = append(faults, fmt.Errorf("a snapshot every %d changes: give at least 1, or 0 for the default",
+			o.SnapshotEvery))
 	}
 	faults = append(faults, remote.CheckLogin(o.User, o.Password))
 	switch o.Mechanism {

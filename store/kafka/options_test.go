@@ -33,7 +33,8 @@ func TestOptions(t *testing.T) {
 	}
 	for name, o := range map[string]Options{
 		"none": {},
-		"all":  {Brokers: []string{"k1:9092", "[::1]:9092"}, Name: "weather.eu-1_x", User: "rota", Password: "x", Mechanism: "plain", Replicas: 3},
+		"all": {Brokers: []string{"k1:9092", "[::1]:9092"}, Name: "weather.eu-1_x", User: "rota", Password: "x",
+			Mechanism: "plain", Replicas: 3},
 	} {
 		if err := o.withDefaults().validate(); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -90,7 +90,8 @@ func TestFormats(t *testing.T) {
 		r := &kgo.Record{Value: data, Headers: []kgo.RecordHeader{{Key: "other", Value: sum}}}
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: c.key, Value: []byte(c.value)})
 		got, ok, err := newTestTopic().ours(r)
-		if ok != c.ours || errors.Is(err, ErrDamaged) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) || ok && string(got) != "data" {
+		if ok != c.ours || errors.Is(err, ErrDamaged) != (c.refused != "") || err != nil &&
+			!strings.Contains(err.Error(), c.refused) || ok && string(got) != "data" {
 			t.Errorf("%s: %q, %v, %v", name, got, ok, err)
 		}
 	}

@@ -14,7 +14,8 @@ import (
 const pageBytes = 8 << 20
 
 // Read implements driver.Journal. Foreign records are skipped.
-func (j *journal) Read(ctx context.Context, after uint64, n int) (records []store.Record, first, end uint64, err error) {
+func (j *journal) Read(ctx context.Context, after uint64, n int) (records []store.Record, first, end uint64,
+	err error) {
 	ctx, leave, err := j.records.line.call(ctx)
 	if err != nil {
 		return nil, 0, 0, err
@@ -31,7 +32,8 @@ func (j *journal) Read(ctx context.Context, after uint64, n int) (records []stor
 }
 
 // read reads a log that begins behind an index.
-func (j *journal) read(ctx context.Context, base, after uint64, n int) (all []store.Record, first, newest uint64, err error) {
+func (j *journal) read(ctx context.Context, base, after uint64, n int) (all []store.Record, first, newest uint64,
+	err error) {
 	known := j.known() // before the question: what is appended meanwhile may be newer than the answer
 	end, err := j.records.end(ctx, latest)
 	if err != nil {
@@ -52,7 +54,8 @@ func (j *journal) read(ctx context.Context, base, after uint64, n int) (all []st
 	if errors.Is(err, errAway) {
 		if oldest, err = j.records.end(ctx, earliest); err == nil && after >= base && from >= oldest {
 			j.records.leader.Store(noLeader)
-			err = fmt.Errorf("%w: topic %s: its leader does not have offset %d yet", store.ErrUnavailable, j.records.name, from)
+			err = fmt.Errorf("%w: topic %s: its leader does not have offset %d yet", store.ErrUnavailable,
+				j.records.name, from)
 		}
 		all, first = nil, base+uint64(oldest)+1 //nolint:gosec // not negative
 	}

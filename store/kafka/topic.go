@@ -88,7 +88,8 @@ func describe(ctx context.Context, c *kgo.Client, names ...string) (map[string]k
 	return out, err
 }
 
-func describeAll(ctx context.Context, c *kgo.Client, names ...string) (map[string]kmsg.MetadataResponseTopic, int, error) {
+func describeAll(ctx context.Context, c *kgo.Client, names ...string) (map[string]kmsg.MetadataResponseTopic, int,
+	error) {
 	req := kmsg.NewPtrMetadataRequest()
 	for _, name := range names {
 		one := kmsg.NewMetadataRequestTopic()
@@ -115,7 +116,8 @@ func (t *topic) askLeader(ctx context.Context, c *kgo.Client, ask func(*kgo.Brok
 		if err == nil {
 			err = ask(b)
 		}
-		if err == nil || errors.Is(err, ErrDamaged) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, errAway) || errors.Is(err, store.ErrTooLarge) {
+		if err == nil || errors.Is(err, ErrDamaged) || errors.Is(err, store.ErrUnavailable) ||
+			errors.Is(err, errAway) || errors.Is(err, store.ErrTooLarge) {
 			return err
 		}
 		t.leader.Store(noLeader)

@@ -45,7 +45,8 @@ func (t *topic) ours(r *kgo.Record) (data []byte, ok bool, err error) {
 			if bytes.Compare(has, sum[:1]) < 0 {
 				what = "only earlier versions of Rota read it: use another name"
 			}
-			return nil, false, fmt.Errorf("topic %s, offset %d: format %x, this program knows %x: %s: %w", t.name, r.Offset, has, sum[:1], what, ErrDamaged)
+			return nil, false, fmt.Errorf("topic %s, offset %d: format %x, this program knows %x: %s: %w", t.name,
+				r.Offset, has, sum[:1], what, ErrDamaged)
 		}
 		return append([]byte{}, r.Value...), true, nil
 	}

@@ -97,7 +97,8 @@ func (h *Store) giveUp(call uint64, ch chan GroupAnswer, why error) (GroupAnswer
 // JoinGroup implements store.Group.
 func (h *Store) JoinGroup(ctx context.Context, r store.JoinRequest) (store.Membership, error) {
 	if r.Session <= 0 || r.Rebalance <= 0 {
-		return store.Membership{}, fmt.Errorf("join group: session %v, rebalance %v: give times greater than 0", r.Session, r.Rebalance)
+		return store.Membership{}, fmt.Errorf("join group: session %v, rebalance %v: give times greater than 0",
+			r.Session, r.Rebalance)
 	}
 	r.Data = bytes.Clone(r.Data)
 	a, err := h.ask(ctx, GroupCall{Join: &r})

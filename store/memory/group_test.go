@@ -140,7 +140,8 @@ func (w *groupWorld) act() {
 		data := []byte(rapid.SampledFrom([]string{"x", "y"}).Draw(w.t, "data"))
 		w.step(memory.GroupCall{Join: &store.JoinRequest{ID: id, Data: data, Session: session, Rebalance: rebalance}})
 	case 4, 5, 6:
-		w.step(memory.GroupCall{Sync: &seat, Give: []store.GroupMember{{ID: seat.ID, Data: []byte("g")}, {ID: "nobody"}}})
+		w.step(memory.GroupCall{Sync: &seat,
+			Give: []store.GroupMember{{ID: seat.ID, Data: []byte("g")}, {ID: "nobody"}}})
 	case 7, 8:
 		w.step(memory.GroupCall{Beat: &seat})
 	case 9:
@@ -177,8 +178,10 @@ func TestGroupContract(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &groupWorld{
 			t: t, group: memory.NewGroup(time.Duration(rapid.IntRange(0, 3000).Draw(t, "delay")) * time.Millisecond),
-			calls: map[uint64]memory.GroupCall{}, sent: map[uint64]time.Duration{}, joins: map[store.Seat]store.Membership{},
-			facts: map[uint64]string{}, kept: map[string]time.Duration{}, left: map[string]bool{}, gone: map[string]bool{},
+			calls: map[uint64]memory.GroupCall{}, sent: map[uint64]time.Duration{},
+			joins: map[store.Seat]store.Membership{},
+			facts: map[uint64]string{}, kept: map[string]time.Duration{}, left: map[string]bool{},
+			gone: map[string]bool{},
 		}
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
 			w.act()
@@ -204,7 +207,8 @@ func TestGroupForgets(t *testing.T) {
 		return answers[0]
 	}
 	join := func(id, data string) store.Membership {
-		return ask(memory.GroupCall{Join: &store.JoinRequest{ID: id, Data: []byte(data), Session: session, Rebalance: rebalance}}).Membership
+		return ask(memory.GroupCall{Join: &store.JoinRequest{ID: id, Data: []byte(data), Session: session,
+			Rebalance: rebalance}}).Membership
 	}
 	first := join("", "a")
 	if a := ask(memory.GroupCall{Sync: &first.Seat}); a.Err != nil {
@@ -244,7 +248,8 @@ func TestGroupWaits(t *testing.T) {
 		return c.Call
 	}
 	join := func(at time.Duration, data string) uint64 {
-		return step(at, memory.GroupCall{Join: &store.JoinRequest{Data: []byte(data), Session: short, Rebalance: rebalance}})
+		return step(at, memory.GroupCall{Join: &store.JoinRequest{Data: []byte(data), Session: short,
+			Rebalance: rebalance}})
 	}
 	first := answers[join(0, "a")].Membership
 	if a := answers[step(0, memory.GroupCall{Sync: &first.Seat})]; a.Err != nil {

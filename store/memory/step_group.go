@@ -93,7 +93,8 @@ func (g Group) Step(at time.Duration, c GroupCall) (Group, []GroupAnswer) {
 
 // String returns the whole state except the times of the last requests of members.
 func (g Group) String() string {
-	out := fmt.Sprintf("%s %d leader %q admitted %d", [...]string{"empty", "forming", "completing", "stable"}[g.phase], g.generation, g.leader, g.admitted)
+	out := fmt.Sprintf("%s %d leader %q admitted %d", [...]string{"empty", "forming", "completing", "stable"}[g.phase],
+		g.generation, g.leader, g.admitted)
 	for _, m := range g.members {
 		out += fmt.Sprintf("; %s %q given %q joins %t syncs %t", m.id, m.data, m.given, m.join != 0, m.sync != 0)
 	}

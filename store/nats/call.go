@@ -47,7 +47,8 @@ func (w *wire) request(ctx context.Context, m *nc.Msg, change bool) (*nc.Msg, er
 	if !change {
 		times = askTimes
 	}
-	answer, err := asked(ctx, w.timeout/4, times, func(ctx context.Context) (*nc.Msg, error) { return w.exchange(ctx, m) })
+	answer, err := asked(ctx, w.timeout/4, times,
+		func(ctx context.Context) (*nc.Msg, error) { return w.exchange(ctx, m) })
 	if err != nil {
 		return nil, sendError(ctx, err, change)
 	}
@@ -71,7 +72,8 @@ func (w *wire) asking(ctx context.Context) (asking context.Context, done func())
 const askTimes = 2
 
 // asked calls, and calls again after each pause in which nothing came back. The first result counts.
-func asked[T any](ctx context.Context, pause time.Duration, times int, call func(context.Context) (T, error)) (T, error) {
+func asked[T any](ctx context.Context, pause time.Duration, times int, call func(context.Context) (T, error)) (T,
+	error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type result struct {
@@ -206,7 +208,8 @@ func (w *wire) publish(ctx context.Context, stream string, m *nc.Msg) (uint64, e
 	case ack.Error != nil:
 		return 0, publishError(ack.Error, w.replicas)
 	case ack.Stream != stream || ack.Seq == 0:
-		return 0, fmt.Errorf("%w: stream %q answered for %q: another stream takes the subject %s", store.ErrUnknown, ack.Stream, stream, m.Subject)
+		return 0, fmt.Errorf("%w: stream %q answered for %q: another stream takes the subject %s", store.ErrUnknown,
+			ack.Stream, stream, m.Subject)
 	}
 	return ack.Seq, nil
 }
@@ -271,7 +274,8 @@ func (w *wire) swap(ctx context.Context, subject string, expected uint64, h nc.H
 // still gets each write, and refuses it by what it has, while the leader that took its place may do it; whose answer
 // comes first is chance. So refused reads the newest message and has it confirmed: requests of one connection keep
 // their order, so by then the true leader has decided.
-func (w *wire) refused(ctx, line context.Context, subject string, expected uint64, write string, refusal error) (uint64, error) {
+func (w *wire) refused(ctx, line context.Context, subject string, expected uint64, write string, refusal error) (uint64,
+	error) {
 	m, err := w.current(ctx, subject)
 	if err != nil {
 		return 0, fmt.Errorf("%w: a leader refused it, and none confirmed that: %w", store.ErrUnknown, err)
@@ -291,7 +295,8 @@ func judge(m message, write string, expected uint64, broken bool, refusal error)
 	var moved *movedError
 	old := errors.As(refusal, &moved) && 0 < moved.to && moved.to < expected // it did not know yet what the caller has seen
 	if old && m.seq > expected && m.header.Get(headerExpect) != strconv.FormatUint(expected, 10) {
-		return 0, fmt.Errorf("%w: a leader that was replaced refused it, and others have written since", store.ErrUnknown)
+		return 0, fmt.Errorf("%w: a leader that was replaced refused it, and others have written since",
+			store.ErrUnknown)
 	}
 	return 0, refusal
 }

@@ -53,8 +53,10 @@ func TestAsked(t *testing.T) {
 				if c.want == 0 {
 					want = context.DeadlineExceeded
 				}
-				if took := time.Since(began); got != c.want || !errors.Is(err, want) || took != c.took || int(calls.Load()) != c.calls {
-					t.Errorf("answer %d, %v after %v and %d calls, want %d, %v after %v and %d", got, err, took, calls.Load(), c.want, want, c.took, c.calls)
+				if took := time.Since(began); got != c.want || !errors.Is(err, want) || took != c.took ||
+					int(calls.Load()) != c.calls {
+					t.Errorf("answer %d, %v after %v and %d calls, want %d, %v after %v and %d", got, err, took,
+						calls.Load(), c.want, want, c.took, c.calls)
 				}
 			})
 		})

@@ -106,7 +106,8 @@ func publishError(e *apiError, replicas int) error {
 func sendError(ctx context.Context, err error, change bool) error {
 	switch {
 	case errors.Is(err, nc.ErrNoResponders):
-		return fmt.Errorf("%w: no server serves this stream at the moment: it has no leader, or JetStream is off", store.ErrUnavailable)
+		return fmt.Errorf("%w: no server serves this stream at the moment: it has no leader, or JetStream is off",
+			store.ErrUnavailable)
 	case errors.Is(err, nc.ErrReconnectBufExceeded):
 		return fmt.Errorf("%w: not connected, trying again in the background", store.ErrUnavailable)
 	case errors.Is(err, nc.ErrMaxPayload):
@@ -159,7 +160,8 @@ func describeConnect(err error) error {
 	var record tls.RecordHeaderError
 	text := err.Error()
 	switch {
-	case errors.Is(err, nc.ErrAuthorization), errors.Is(err, nc.ErrAuthExpired), errors.Is(err, nc.ErrAuthRevoked), errors.Is(err, nc.ErrAccountAuthExpired):
+	case errors.Is(err, nc.ErrAuthorization), errors.Is(err, nc.ErrAuthExpired), errors.Is(err, nc.ErrAuthRevoked),
+		errors.Is(err, nc.ErrAccountAuthExpired):
 		return fmt.Errorf("the server refuses the user (give the right user and password, token or credentials file): %w", err)
 	case errors.As(err, &unknown), errors.As(err, &host):
 		return fmt.Errorf("the server's certificate is not trusted (give its authority's certificate, and the name in it): %w", err)
@@ -169,7 +171,8 @@ func describeConnect(err error) error {
 		return fmt.Errorf("the server does not speak TLS (give nats:// as scheme): %w", err)
 	case errors.Is(err, nc.ErrNoServers):
 		return fmt.Errorf("%w: nobody listens there (is nats-server running, is the port right? the default is 4222): %w", store.ErrUnavailable, err)
-	case errors.Is(err, nc.ErrNoInfoReceived), strings.Contains(text, "expected"), strings.Contains(text, "EOF"), strings.Contains(text, "Protocol"):
+	case errors.Is(err, nc.ErrNoInfoReceived), strings.Contains(text, "expected"), strings.Contains(text, "EOF"),
+		strings.Contains(text, "Protocol"):
 		return fmt.Errorf("what listens there is not a NATS server (is the port right? clients use 4222, not 8222 or 6222): %w", err)
 	case errors.Is(err, nc.ErrTimeout), strings.Contains(text, "timeout"):
 		return fmt.Errorf("%w: the server does not answer in time: it is away or overloaded, or it is not a NATS server: %w", store.ErrUnavailable, err)
@@ -180,7 +183,8 @@ func describeConnect(err error) error {
 // describeStore says what an error of the first calls means, and what to try.
 func describeStore(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(cause, nc.ErrPermissionViolation) {
-		return fmt.Errorf("the user may not do what a member does (the guide of this store lists the permissions): %w", cause)
+		return fmt.Errorf("the user may not do what a member does (the guide of this store lists the permissions): %w",
+			cause)
 	}
 	var refused *apiError
 	if !errors.As(err, &refused) {
@@ -194,9 +198,11 @@ func describeStore(ctx context.Context, err error) error {
 	case codeNoReplicas:
 		return fmt.Errorf("the server is no cluster (give 1 replica): %w", err)
 	case codeNoPeers:
-		return fmt.Errorf("%w: too few nodes of the cluster are there (start them, or give fewer replicas): %w", store.ErrUnavailable, err)
+		return fmt.Errorf("%w: too few nodes of the cluster are there (start them, or give fewer replicas): %w",
+			store.ErrUnavailable, err)
 	case codeNotAvailable:
-		return fmt.Errorf("%w: the cluster has no leader at the moment (are most of its nodes running?): %w", store.ErrUnavailable, err)
+		return fmt.Errorf("%w: the cluster has no leader at the moment (are most of its nodes running?): %w",
+			store.ErrUnavailable, err)
 	case codeOverlap:
 		return fmt.Errorf("another stream takes the subjects of this bucket (give another bucket): %w", err)
 	}

@@ -36,7 +36,8 @@ func TestWhatErrorCodesProve(t *testing.T) {
 		}
 	}
 	var moved *movedError
-	if err := publishError(&apiError{Code: codeWrongSequence, Description: "wrong last sequence: 7"}, 3); !errors.As(err, &moved) || moved.to != 7 {
+	if err := publishError(&apiError{Code: codeWrongSequence, Description: "wrong last sequence: 7"},
+		3); !errors.As(err, &moved) || moved.to != 7 {
 		t.Errorf("refusal %v, want one that names 7", err)
 	}
 }
@@ -60,7 +61,8 @@ func TestWhatNoAnswerProves(t *testing.T) {
 		{ended, nc.ErrReconnectBufExceeded, true, store.ErrUnavailable}, // it was not sent
 		{ended, nc.ErrMaxPayload, true, store.ErrTooLarge},
 	} {
-		if err := sendError(c.ctx, c.err, c.change); !errors.Is(err, c.want) || errors.Is(err, store.ErrUnknown) != errors.Is(c.want, store.ErrUnknown) {
+		if err := sendError(c.ctx, c.err, c.change); !errors.Is(err, c.want) ||
+			errors.Is(err, store.ErrUnknown) != errors.Is(c.want, store.ErrUnknown) {
 			t.Errorf("%v of a change %v: %v, want %v", c.err, c.change, err, c.want)
 		}
 	}
@@ -71,7 +73,8 @@ func TestWhatNoAnswerProves(t *testing.T) {
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]message{ // order-free: each is judged alone
-		"nothing": {}, "deleted": {seq: 1, header: nc.Header{headerOperation: {"PURGE"}}}, "expired": {seq: 1, header: nc.Header{headerReason: {"MaxAge"}}},
+		"nothing": {}, "deleted": {seq: 1, header: nc.Header{headerOperation: {"PURGE"}}},
+		"expired": {seq: 1, header: nc.Header{headerReason: {"MaxAge"}}},
 	} {
 		if !m.marker() {
 			t.Errorf("%s is a row", name)

@@ -25,7 +25,8 @@ func TestKeysAreEncodedInjectively(t *testing.T) {
 		if got, ok := decodeKey(text); !ok || got != key {
 			t.Fatalf("%q became %q and came back as %q, %v", key, text, got, ok)
 		}
-		if !kvKey.MatchString(text) || strings.Contains(text, "..") || strings.HasPrefix(text, ".") || strings.HasSuffix(text, ".") {
+		if !kvKey.MatchString(text) || strings.Contains(text, "..") || strings.HasPrefix(text, ".") ||
+			strings.HasSuffix(text, ".") {
 			t.Fatalf("%q became %q, which is no key of a bucket", key, text)
 		}
 		if strings.HasPrefix(text, encodeKey(prefix)) != strings.HasPrefix(key, prefix) {

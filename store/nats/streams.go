@@ -72,7 +72,8 @@ func (w *wire) ensure(ctx context.Context, want jetstream.StreamConfig, mustExis
 	}
 	switch {
 	case isCode(err, codeStreamNotFound):
-		return fmt.Errorf("stream %s: %w: no member has used this bucket yet; is its name right?", want.Name, store.ErrNotFound)
+		return fmt.Errorf("stream %s: %w: no member has used this bucket yet; is its name right?", want.Name,
+			store.ErrNotFound)
 	case err != nil:
 		return fmt.Errorf("look at stream %s: %w", want.Name, err)
 	}
@@ -144,7 +145,8 @@ func differs(have, want jetstream.StreamConfig) string {
 	case have.Retention != want.Retention || have.Discard != want.Discard || have.MaxAge != 0 || have.MaxMsgs > 0:
 		return "it forgets messages by itself (its retention, discard policy or limits)"
 	case have.MaxMsgsPerSubject != want.MaxMsgsPerSubject:
-		return fmt.Sprintf("it keeps %d messages of a subject instead of %d", have.MaxMsgsPerSubject, want.MaxMsgsPerSubject)
+		return fmt.Sprintf("it keeps %d messages of a subject instead of %d", have.MaxMsgsPerSubject,
+			want.MaxMsgsPerSubject)
 	case have.AllowMsgTTL != want.AllowMsgTTL || (have.SubjectDeleteMarkerTTL > 0) != (want.SubjectDeleteMarkerTTL > 0):
 		return "its messages have no time to live of their own, or leave no markers"
 	case want.AllowDirect && !have.AllowDirect:

@@ -46,7 +46,8 @@ func TestSameAddress(t *testing.T) {
 		port int32
 		same bool
 	}{
-		{"10.0.0.5", 4711, true}, {"::ffff:10.0.0.5", 4711, true}, {"10.0.0.5", 4712, false}, {"10.0.0.6", 4711, false}, {"", 4711, false},
+		{"10.0.0.5", 4711, true}, {"::ffff:10.0.0.5", 4711, true}, {"10.0.0.5", 4712, false}, {"10.0.0.6", 4711, false},
+		{"", 4711, false},
 	} {
 		if got := sameAddress(ours, c.host, c.port); got != c.same {
 			t.Errorf("%s %d: %v", c.host, c.port, got)

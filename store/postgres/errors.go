@@ -99,7 +99,8 @@ func refused(err error) (meaning error, proof bool) {
 		return nil, false
 	}
 	meaning = meaningOf(answer)
-	return meaning, answer.SeverityUnlocalized == "ERROR" || answer.SeverityUnlocalized == "" && answer.Severity == "ERROR"
+	return meaning, answer.SeverityUnlocalized == "ERROR" || answer.SeverityUnlocalized == "" &&
+		answer.Severity == "ERROR"
 }
 
 // meaningOf gives an answer of the server its meaning.
@@ -187,7 +188,8 @@ func answerHint(err error) string {
 // connectHint is what to try where no server answered.
 func connectHint(err error) string {
 	var record tls.RecordHeaderError
-	if errors.As(err, &record) || remote.Says(err, "unknown message type", "invalid message", "unexpected message", "body length", "does not answer like PostgreSQL") {
+	if errors.As(err, &record) || remote.Says(err, "unknown message type", "invalid message", "unexpected message",
+		"body length", "does not answer like PostgreSQL") {
 		return "this is not PostgreSQL: check address and port"
 	}
 	return remote.ConnectHint(err, "PostgreSQL", "server refused TLS connection")

@@ -28,22 +28,30 @@ func TestOutcomes(t *testing.T) {
 		err, want error
 		unknown   bool
 	}{
-		"the connection broke":              {context.Background(), io.ErrUnexpectedEOF, store.ErrUnknown, true},
-		"the caller gave up":                {ended, io.ErrUnexpectedEOF, errStopped, true},
-		"never sent":                        {context.Background(), notSent{io.EOF}, store.ErrUnavailable, false},
-		"never sent, the caller gave up":    {ended, notSent{io.EOF}, errStopped, false},
-		"refused, read only":                {context.Background(), answer("ERROR", codeReadOnly), store.ErrUnavailable, false},
-		"refused, the disk is full":         {context.Background(), answer("ERROR", codeDiskFull), store.ErrUnavailable, false},
-		"refused, somebody has a lock":      {context.Background(), answer("ERROR", "55P03"), store.ErrUnavailable, false},
-		"refused, the session is gone":      {context.Background(), answer("ERROR", codeForeignKey), store.ErrSession, false},
-		"refused, the table is gone":        {context.Background(), answer("ERROR", codeNoTable), ErrDamaged, false},
-		"refused as the caller gave up":     {ended, answer("ERROR", codeCancelled), errStopped, false},
-		"the server ended the connection":   {context.Background(), answer("FATAL", codeShutdown), store.ErrUnknown, true},
-		"the server crashed":                {context.Background(), answer("PANIC", codeIO), store.ErrUnknown, true},
-		"not let in, so nothing was sent":   {context.Background(), notSent{answer("FATAL", codePassword)}, nil, false},
-		"no connection left, nothing sent":  {context.Background(), notSent{answer("FATAL", codeTooMany)}, store.ErrUnavailable, false},
-		"a standby, so nothing was sent":    {context.Background(), notSent{serverState{version: oldest, standby: true}.check(Options{})}, errStandby, false},
-		"it is a standby, which is no loss": {context.Background(), notSent{serverState{version: oldest, standby: true}.check(Options{})}, store.ErrUnavailable, false},
+		"the connection broke":           {context.Background(), io.ErrUnexpectedEOF, store.ErrUnknown, true},
+		"the caller gave up":             {ended, io.ErrUnexpectedEOF, errStopped, true},
+		"never sent":                     {context.Background(), notSent{io.EOF}, store.ErrUnavailable, false},
+		"never sent, the caller gave up": {ended, notSent{io.EOF}, errStopped, false},
+		"refused, read only": {context.Background(), answer("ERROR", codeReadOnly), store.ErrUnavailable,
+			false},
+		"refused, the disk is full": {context.Background(), answer("ERROR", codeDiskFull), store.ErrUnavailable,
+			false},
+		"refused, somebody has a lock": {context.Background(), answer("ERROR", "55P03"), store.ErrUnavailable,
+			false},
+		"refused, the session is gone": {context.Background(), answer("ERROR", codeForeignKey), store.ErrSession,
+			false},
+		"refused, the table is gone":    {context.Background(), answer("ERROR", codeNoTable), ErrDamaged, false},
+		"refused as the caller gave up": {ended, answer("ERROR", codeCancelled), errStopped, false},
+		"the server ended the connection": {context.Background(), answer("FATAL", codeShutdown), store.ErrUnknown,
+			true},
+		"the server crashed":              {context.Background(), answer("PANIC", codeIO), store.ErrUnknown, true},
+		"not let in, so nothing was sent": {context.Background(), notSent{answer("FATAL", codePassword)}, nil, false},
+		"no connection left, nothing sent": {context.Background(), notSent{answer("FATAL", codeTooMany)},
+			store.ErrUnavailable, false},
+		"a standby, so nothing was sent": {context.Background(),
+			notSent{serverState{version: oldest, standby: true}.check(Options{})}, errStandby, false},
+		"it is a standby, which is no loss": {context.Background(),
+			notSent{serverState{version: oldest, standby: true}.check(Options{})}, store.ErrUnavailable, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,11 +70,14 @@ func TestServers(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"good":                      {serverState{version: 150018}, Options{}, ""},
-		"the oldest":                {serverState{version: oldest}, Options{}, ""},
-		"too old":                   {serverState{version: 110022}, Options{}, "the server is PostgreSQL 11.22: at least 12 is needed"},
-		"standby":                   {serverState{version: 150018, standby: true, readOnly: true}, Options{ReadOnly: true}, "standby"},
-		"read only":                 {serverState{version: 150018, readOnly: true}, Options{}, "default_transaction_read_only"},
+		"good":       {serverState{version: 150018}, Options{}, ""},
+		"the oldest": {serverState{version: oldest}, Options{}, ""},
+		"too old": {serverState{version: 110022}, Options{},
+			"the server is PostgreSQL 11.22: at least 12 is needed"},
+		"standby": {serverState{version: 150018, standby: true, readOnly: true},
+			Options{ReadOnly: true}, "standby"},
+		"read only": {serverState{version: 150018, readOnly: true}, Options{},
+			"default_transaction_read_only"},
 		"read only for an observer": {serverState{version: 150018, readOnly: true}, Options{ReadOnly: true}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +94,8 @@ func TestServers(t *testing.T) {
 func TestHints(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
-	for _, code := range []string{codePassword, codeAuthorization, codeNoDatabase, codePrivilege, codeTooMany, codeStarting, codeReadOnly} {
+	for _, code := range []string{codePassword, codeAuthorization, codeNoDatabase, codePrivilege, codeTooMany,
+		codeStarting, codeReadOnly} {
 		hint := answerHint(answer("FATAL", code))
 		if hint == "" || seen[hint] != "" {
 			t.Errorf("%s: the hint is %q, as that of %q", code, hint, seen[hint])

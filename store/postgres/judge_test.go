@@ -20,7 +20,8 @@ func TestNotice(t *testing.T) {
 	for name, c := range map[string]struct { // order-free: each is judged alone
 		alive []row
 		lost  [2]bool
-	}{"both": {[]row{numbers(2), numbers(1)}, [2]bool{}}, "one": {[]row{numbers(2), numbers(7)}, [2]bool{true, false}}, "none": {nil, [2]bool{true, true}}} {
+	}{"both": {[]row{numbers(2), numbers(1)}, [2]bool{}}, "one": {[]row{numbers(2), numbers(7)}, [2]bool{true, false}},
+		"none": {nil, [2]bool{true, true}}} {
 		asked := []*vigil{{id: 1, ended: make(chan struct{})}, {id: 2, ended: make(chan struct{})}}
 		notice(asked, c.alive)
 		var lost [2]bool
@@ -58,7 +59,8 @@ func TestObserve(t *testing.T) {
 func TestHowOftenASessionShowsItself(t *testing.T) {
 	t.Parallel()
 	w := &wire{vigils: map[int64]*vigil{}}
-	for i, c := range []struct{ ttl, want time.Duration }{{time.Hour, beatMost}, {2 * time.Second, 6 * time.Second}, {5 * time.Second, 6 * time.Second}, {time.Millisecond, beatLeast}} {
+	for i, c := range []struct{ ttl, want time.Duration }{{time.Hour, beatMost}, {2 * time.Second, 6 * time.Second},
+		{5 * time.Second, 6 * time.Second}, {time.Millisecond, beatLeast}} {
 		w.vigils[int64(i)] = &vigil{ttl: c.ttl}
 		if got := (&judge{w: w}).every(); got != c.want {
 			t.Errorf("with a ttl of %v: every %v, want %v", c.ttl, got, c.want)
@@ -78,7 +80,8 @@ func TestNamesAreQuoted(t *testing.T) {
 func TestGraceGrowsWithARequest(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
-	for took, want := range map[time.Duration]time.Duration{0: 150 * ms, 10 * ms: 200 * ms, 170 * ms: time.Second, 5 * time.Second: time.Second} {
+	for took, want := range map[time.Duration]time.Duration{0: 150 * ms, 10 * ms: 200 * ms, 170 * ms: time.Second,
+		5 * time.Second: time.Second} {
 		if got := graceAfter(took); got != want {
 			t.Errorf("after a request of %v: %v, want %v", took, got, want)
 		}

@@ -66,7 +66,8 @@ func (l *line) start() {
 
 // ready waits until the handle listens.
 func (l *line) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.w.options.Timeout, fmt.Errorf("no answer within %v", l.w.options.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, l.w.options.Timeout,
+		fmt.Errorf("no answer within %v", l.w.options.Timeout))
 	defer cancel()
 	l.start()
 	for {

@@ -95,7 +95,8 @@ func (w *wire) identify(ctx context.Context) error {
 		case found.tables > 0:
 			return fmt.Errorf("the schema %q has tables, like %.80q, but not those of a Rota store: give another schema", w.options.Schema, found.example)
 		case w.options.MustExist:
-			return fmt.Errorf("there is no Rota store in the schema %q: check the schema, or start a member first: %w", w.options.Schema, store.ErrNotFound)
+			return fmt.Errorf("there is no Rota store in the schema %q: check the schema, or start a member first: %w",
+				w.options.Schema, store.ErrNotFound)
 		}
 		if err := w.create(ctx, c, found.exists); err != nil {
 			return err
@@ -178,7 +179,8 @@ type wire struct {
 // newWire makes a handle that has no connection yet.
 func newWire(o Options) *wire {
 	w := &wire{
-		options: o, log: o.Logger.With("store", o.place()), layout: newLayout(o.Schema), owner: newID(), hub: newHub(), life: inner.NewLife(),
+		options: o, log: o.Logger.With("store", o.place()), layout: newLayout(o.Schema), owner: newID(), hub: newHub(),
+		life:   inner.NewLife(),
 		vigils: map[int64]*vigil{},
 	}
 	w.workers = newPool(w, o.Connections-lineConnections)

@@ -136,7 +136,8 @@ func (c *conn) settle(ctx context.Context) (serverState, error) {
 	}
 	found := row(r.Rows[0])
 	return serverState{
-		version: found.int(0), standby: found.bool(1), readOnly: found.bool(2), noSync: found.bool(3), pid: found.int(4),
+		version: found.int(0), standby: found.bool(1), readOnly: found.bool(2), noSync: found.bool(3),
+		pid:    found.int(4),
 		client: found.text(5), port: int32(found.int(6)), //nolint:gosec // a port
 	}, nil
 }
@@ -148,7 +149,8 @@ var errStandby = errors.New("the server is a standby: it may be behind, and take
 func (st serverState) check(o Options) error {
 	switch {
 	case st.version < oldest:
-		return fmt.Errorf("the server is PostgreSQL %d.%d: at least %d is needed", st.version/10000, st.version%10000, oldest/10000)
+		return fmt.Errorf("the server is PostgreSQL %d.%d: at least %d is needed", st.version/10000, st.version%10000,
+			oldest/10000)
 	case st.standby:
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, errStandby)
 	case st.readOnly && !o.ReadOnly:

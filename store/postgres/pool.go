@@ -127,7 +127,8 @@ func (c *conn) backend(ctx context.Context) (int64, error) {
 
 // poolerError reads what a pooler says itself.
 func (w *wire) poolerError(ctx context.Context, err error) error {
-	if text := err.Error(); strings.Contains(text, "statement pooling") || strings.Contains(text, "prepared statement") {
+	if text := err.Error(); strings.Contains(text, "statement pooling") ||
+		strings.Contains(text, "prepared statement") {
 		return fmt.Errorf("%w: %w", errPooler, err)
 	}
 	return unsent(ctx, err)

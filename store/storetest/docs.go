@@ -151,7 +151,8 @@ var docsRules = []rule[store.Docs]{
 		} {
 			for _, d := range t.listed(s, prefix, keys...) {
 				if d.Version != want[d.Key] || string(d.Value) != "value of "+d.Key {
-					t.Errorf("list %q has %q at %q for key %q, want version %q", prefix, d.Value, d.Version, d.Key, want[d.Key])
+					t.Errorf("list %q has %q at %q for key %q, want version %q", prefix, d.Value, d.Version, d.Key,
+						want[d.Key])
 				}
 			}
 		}

@@ -280,7 +280,8 @@ func (r *remote) carry(hints <-chan struct{}) <-chan struct{} {
 	go func() {
 		defer close(out)
 		for range hints {
-			for state, cuts, healed := r.link.is(); state != "" || r.broken == "watch dies" && cuts > 0; state, cuts, healed = r.link.is() {
+			for state, cuts, healed := r.link.is(); state != "" || r.broken == "watch dies" && cuts > 0; state, cuts,
+				healed = r.link.is() {
 				select {
 				case <-healed:
 				case _, open := <-hints:

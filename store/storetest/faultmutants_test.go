@@ -64,7 +64,8 @@ func (r *remote) wasCut() bool {
 	return cuts > 0
 }
 
-func (r *remote) put(ctx context.Context, d store.Doc, put func(context.Context, store.Doc) (store.Version, error)) (store.Version, error) {
+func (r *remote) put(ctx context.Context, d store.Doc,
+	put func(context.Context, store.Doc) (store.Version, error)) (store.Version, error) {
 	if r.broken == "deaf" {
 		ctx = context.WithoutCancel(ctx)
 	}

@@ -52,7 +52,8 @@ func Faults[S faults.Full](t *testing.T, open OpenThrough[S]) {
 
 // DocsFaults is the suite of store.Docs when the path to the server breaks.
 func DocsFaults[S store.Docs](t *testing.T, open OpenThrough[S]) {
-	runFaults(t, open, faultRule[store.Docs]{"cut in the middle", docsCut}, faultRule[store.Docs]{"works again", docsAgain},
+	runFaults(t, open, faultRule[store.Docs]{"cut in the middle", docsCut},
+		faultRule[store.Docs]{"works again", docsAgain},
 		faultRule[store.Docs]{"linearizable", func(b *bench[store.Docs]) {
 			s := newStorm(b.test)
 			b.blow(s, docsCalls(s.history, 6))
@@ -76,7 +77,8 @@ func LogFaults[S store.Log](t *testing.T, open OpenThrough[S]) {
 func WatchFaults[S watchedStore](t *testing.T, open OpenThrough[S]) {
 	rules := []faultRule[watchedStore]{{"hint after a reset", watchReset}}
 	for _, o := range outages() {
-		rules = append(rules, faultRule[watchedStore]{"hint after the link was " + o.name, func(b *bench[watchedStore]) { watchOutage(b, o) }})
+		rules = append(rules, faultRule[watchedStore]{"hint after the link was " + o.name,
+			func(b *bench[watchedStore]) { watchOutage(b, o) }})
 	}
 	runFaults(t, open, rules...)
 }
@@ -84,18 +86,21 @@ func WatchFaults[S watchedStore](t *testing.T, open OpenThrough[S]) {
 // SessionFaults is the suite of store.Sessions when the path to the server breaks.
 func SessionFaults[S DocsWithSessions](t *testing.T, open OpenThrough[S]) {
 	rules := []faultRule[DocsWithSessions]{
-		{"cut in the middle", sessionCut}, {"half open", sessionHalfOpen}, {"close while half open", sessionCloseHalfOpen},
+		{"cut in the middle", sessionCut}, {"half open", sessionHalfOpen},
+		{"close while half open", sessionCloseHalfOpen},
 	}
 	for name, breaks := range map[string]func(Link){ // order-free: each is a rule of its own
 		"cut off": Link.Cut, "half open": Link.Stall, "replies are lost": Link.DropReplies, "silent": silence,
 	} {
-		rules = append(rules, faultRule[DocsWithSessions]{"expires while " + name, func(b *bench[DocsWithSessions]) { expires(b, breaks) }})
+		rules = append(rules, faultRule[DocsWithSessions]{"expires while " + name,
+			func(b *bench[DocsWithSessions]) { expires(b, breaks) }})
 	}
 	for name, o := range map[string]struct { // order-free: each is a rule of its own
 		breaks func(Link)
 		part   time.Duration // of the ttl, for which it is broken
 	}{"reset": {Link.Reset, 0}, "short cut": {Link.Cut, 8}, "short silence": {Link.Stall, 4}} {
-		rules = append(rules, faultRule[DocsWithSessions]{"survives a " + name, func(b *bench[DocsWithSessions]) { survives(b, o.breaks, o.part) }})
+		rules = append(rules, faultRule[DocsWithSessions]{"survives a " + name,
+			func(b *bench[DocsWithSessions]) { survives(b, o.breaks, o.part) }})
 	}
 	runFaults(t, open, rules...)
 }
@@ -180,11 +185,13 @@ func silence(l Link) {
 // it. All connections are reset, and can be made again at once.
 func moments() (all []outage) {
 	for name, n := range map[string]int64{
-		"request-1": 1, "request-12": 12, "request-48": 48, "request-150": 150, "request-600": 600, "request-3000": 3000,
+		"request-1": 1, "request-12": 12, "request-48": 48, "request-150": 150, "request-600": 600,
+		"request-3000": 3000,
 	} {
 		all = append(all, outage{name, func(l Link) { l.CutRequests(n) }})
 	}
-	for name, n := range map[string]int64{"reply-1": 1, "reply-9": 9, "reply-30": 30, "reply-80": 80, "reply-200": 200} {
+	for name, n := range map[string]int64{"reply-1": 1, "reply-9": 9, "reply-30": 30, "reply-80": 80,
+		"reply-200": 200} {
 		all = append(all, outage{name, func(l Link) { l.CutReplies(n) }})
 	}
 	return all

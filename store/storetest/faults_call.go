@@ -58,7 +58,8 @@ func (t *test) stray(what string, err error) {
 // judge fails for errors that a fault cannot explain: the call had nothing wrong with it.
 func (t *test) judge(what string, err error) {
 	t.Helper()
-	for _, never := range []error{store.ErrClosed, store.ErrTooLarge, store.ErrTruncated, store.ErrNotFound, store.ErrConflict, store.ErrSession} {
+	for _, never := range []error{store.ErrClosed, store.ErrTooLarge, store.ErrTruncated, store.ErrNotFound,
+		store.ErrConflict, store.ErrSession} {
 		if errors.Is(err, never) {
 			t.Errorf("%s: error %v: it says %q, which is not so", what, err, never)
 		}

@@ -12,7 +12,8 @@ import (
 
 // change makes a change of a document, by somebody, while the link is broken. What it says and what the witness sees
 // afterwards go into the history, and the document is closed to writes that come late.
-func (b *bench[C]) change(h *history, breaks outage, docs, witness store.Docs, by putter, in docsInput) (out docsOutput) {
+func (b *bench[C]) change(h *history, breaks outage, docs, witness store.Docs, by putter,
+	in docsInput) (out docsOutput) {
 	b.Helper()
 	what := fmt.Sprintf("%s of %s while the link is %s", in.op, in.key, breaks.name)
 	b.during(breaks.make, func() {
@@ -158,7 +159,8 @@ func snapshotCut(b *bench[store.Log]) {
 		isNext, isOld := got.Index == next.Index, got.Index == old.Index
 		switch {
 		case isNext && !bytes.Equal(got.Data, next.Data), isOld && !bytes.Equal(got.Data, old.Data), !isNext && !isOld:
-			b.Fatalf("snapshot at %d of %d bytes is neither that of %d nor that of %d", got.Index, len(got.Data), old.Index, next.Index)
+			b.Fatalf("snapshot at %d of %d bytes is neither that of %d nor that of %d", got.Index, len(got.Data),
+				old.Index, next.Index)
 		case said == nil && !isNext, said != nil && !errors.Is(said, store.ErrUnknown) && isNext:
 			b.Errorf("save said %v; the snapshot is at %d, it was to be at %d", said, got.Index, next.Index)
 		}
@@ -167,7 +169,8 @@ func snapshotCut(b *bench[store.Log]) {
 	b.again("save", func(ctx context.Context) error {
 		return b.through.SaveSnapshot(ctx, store.Record{Index: index, Data: []byte("last")})
 	})
-	if got, err := b.witness.Snapshot(b.ctx); err != nil || got.Index != index || old.Index != index && string(got.Data) != "last" {
+	if got, err := b.witness.Snapshot(b.ctx); err != nil || got.Index != index || old.Index != index &&
+		string(got.Data) != "last" {
 		b.Errorf("at the end the snapshot is %d bytes at %d, %v; want that at %d", len(got.Data), got.Index, err, index)
 	}
 }

@@ -33,8 +33,10 @@ func (b *bench[C]) own(s DocsWithSessions, key string) (session store.Session, v
 
 // owned are changes of one document of a long session: creation, then update.
 func owned(b *bench[DocsWithSessions], h *history, session store.Session, o outage) {
-	created, updated := docsInput{op: "put", key: "f/1/" + o.name, doc: "created"}, docsInput{op: "put", key: "f/2/" + o.name, doc: "updated"}
-	updated.version = h.docsDo(b.ctx, 0, b.through, session, docsInput{op: "put", key: updated.key, doc: "before"}).version
+	created, updated := docsInput{op: "put", key: "f/1/" + o.name, doc: "created"},
+		docsInput{op: "put", key: "f/2/" + o.name, doc: "updated"}
+	updated.version = h.docsDo(b.ctx, 0, b.through, session,
+		docsInput{op: "put", key: updated.key, doc: "before"}).version
 	for _, in := range []docsInput{created, updated} {
 		if out := b.change(h, o, b.through, b.witness, session, in); out.err == nil && o.name == "stalled" {
 			b.Errorf("put %q while the link is stalled: no error", in.key)
@@ -84,12 +86,14 @@ func expires(b *bench[DocsWithSessions], outage func(Link)) {
 	gone := time.Since(began)
 	for ticks := 0; !over(session) && ticks <= 50; ticks++ { // timers are late on a busy machine; while the process stands still, at most one tick passes
 		if ticks == 50 {
-			b.Errorf("the document is gone for others %v after the link broke; %v later its owner does not know", gone, time.Since(began)-gone)
+			b.Errorf("the document is gone for others %v after the link broke; %v later its owner does not know", gone,
+				time.Since(began)-gone)
 		}
 		pass(b.ttl / 200)
 	}
 	b.ended(session.Done())
-	b.Logf("ttl %v: gone for others %v after the link broke, for the owner by then or %v later", b.ttl, gone, time.Since(began)-gone)
+	b.Logf("ttl %v: gone for others %v after the link broke, for the owner by then or %v later", b.ttl, gone,
+		time.Since(began)-gone)
 	b.fails("put with the session that expired", errOf(session.Put(b.ctx, store.Doc{Key: "f/b"})), store.ErrSession)
 	b.heal()
 	b.warm(b.through)

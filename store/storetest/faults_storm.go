@@ -69,7 +69,8 @@ func (s *storm) breaker(t *test, number int, link Link) {
 	s.breaks.Go(func() {
 		r := rand.New(rand.NewPCG(s.seed, 1000+uint64(number)))
 		cuts := []outage{
-			{"request cut", func(l Link) { l.CutRequests(1 + r.Int64N(400)) }}, {"reply cut", func(l Link) { l.CutReplies(1 + r.Int64N(200)) }},
+			{"request cut", func(l Link) { l.CutRequests(1 + r.Int64N(400)) }},
+			{"reply cut", func(l Link) { l.CutReplies(1 + r.Int64N(200)) }},
 		}
 		counts := map[string]int{}
 		for over := false; !over && !s.over(20+r.IntN(400)); {
@@ -156,7 +157,8 @@ func emptiedCrash(b *bench[store.Full]) {
 		b.again("snapshot", func(ctx context.Context) error { return errOf(s.Snapshot(ctx)) })
 		b.ends("all was trimmed", s, last, last)
 		page, err := s.Read(b.ctx, last-1, 1)
-		back := err == nil && len(page.Records) == 1 && page.Records[0].Index == last && string(page.Records[0].Data) == "r2"
+		back := err == nil && len(page.Records) == 1 && page.Records[0].Index == last &&
+			string(page.Records[0].Data) == "r2"
 		if !back { // a crash may undo the trim, and not in part
 			b.fails("read of what was trimmed", err, store.ErrTruncated)
 		}

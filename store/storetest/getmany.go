@@ -37,7 +37,8 @@ func (t *test) docs(s ManyDocs, want ...store.Doc) {
 	}
 	for i, d := range want {
 		if g := got[i]; g.Key != d.Key || string(g.Value) != string(d.Value) || g.Version != d.Version {
-			t.Errorf("gets of %q: number %d is %q %q at %q, want %q at %q", keys, i, g.Key, g.Value, g.Version, d.Value, d.Version)
+			t.Errorf("gets of %q: number %d is %q %q at %q, want %q at %q", keys, i, g.Key, g.Value, g.Version, d.Value,
+				d.Version)
 		}
 	}
 }

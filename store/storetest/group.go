@@ -167,7 +167,8 @@ func (tb *table) agree(members ...*seated) {
 	}
 	for _, p := range members {
 		want = append(want, p.m.ID+"="+p.name)
-		if p.m.Leader != leader.m.ID || p.m.Seat.Generation != leader.m.Generation || p != leader && p.m.Members != nil {
+		if p.m.Leader != leader.m.ID || p.m.Seat.Generation != leader.m.Generation || p != leader &&
+			p.m.Members != nil {
 			tb.Fatalf("%s sees %+v, the leader generation %d of %q", p.name, p.m, leader.m.Generation, leader.m.ID)
 		}
 		if given := fmt.Sprintf("%d:%s", p.m.Generation, p.name); p.given != given {
@@ -244,7 +245,8 @@ func groupRules() []rule[store.Group] {
 		}},
 		{"not a member", []string{"a"}, 0, func(tb *table, a, _ *seated) {
 			for range 2 { // before there is a group, and in one
-				nobody := &seated{test: tb.test, group: a.group, m: store.Membership{Seat: store.Seat{ID: "nobody", Generation: 1}}}
+				nobody := &seated{test: tb.test, group: a.group,
+					m: store.Membership{Seat: store.Seat{ID: "nobody", Generation: 1}}}
 				nobody.isOut("is no member")
 				tb.fails("sync", nobody.syncs(nobody.m.Seat), store.ErrSession)
 				tb.fails("join", errOf(a.group.JoinGroup(tb.ctx, nobody.request())), store.ErrSession)

@@ -85,7 +85,8 @@ func groupSilent(tb *table, silent, other *seated) {
 	}
 	silent.isOut("was removed")
 	tb.fails("sync of the removed", silent.syncs(silent.m.Seat), store.ErrSession)
-	tb.fails("join of the removed with its ID", errOf(silent.group.JoinGroup(tb.ctx, silent.request())), store.ErrSession)
+	tb.fails("join of the removed with its ID", errOf(silent.group.JoinGroup(tb.ctx, silent.request())),
+		store.ErrSession)
 	silent.m = store.Membership{}
 	tb.gather(other, silent)
 }
@@ -130,7 +131,8 @@ func groupGivenUp(tb *table, a, b *seated) {
 	<-done
 	tb.fails("a join that was given up", b.err, store.ErrUnknown)
 	if !errors.Is(b.err, stoppedError{}) || b.m.ID == "" {
-		tb.Fatalf("a join that was given up, by a member that is admitted: ID %q, %v; want one, and the cause", b.m.ID, b.err)
+		tb.Fatalf("a join that was given up, by a member that is admitted: ID %q, %v; want one, and the cause", b.m.ID,
+			b.err)
 	}
 	id := b.m.ID
 	tb.together(a, b)

@@ -54,7 +54,8 @@ func (h *history) note(client int, began int64, err error, entries ...entry) {
 		return
 	}
 	for _, e := range entries {
-		h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: e.in, Output: e.out, Call: began, Return: end})
+		h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: e.in, Output: e.out, Call: began,
+			Return: end})
 	}
 }
 
@@ -158,7 +159,8 @@ var docsModel = porcupine.Model{
 	},
 	DescribeOperation: func(input, output any) string {
 		in, out := input.(docsInput), output.(docsOutput)
-		return fmt.Sprintf("%s %s %.40q at %q → %.40q at %q, %v", in.op, in.key, in.doc, in.version, out.value, out.version, out.err)
+		return fmt.Sprintf("%s %s %.40q at %q → %.40q at %q, %v", in.op, in.key, in.doc, in.version, out.value,
+			out.version, out.err)
 	},
 }
 
@@ -374,7 +376,8 @@ func logCalls(h *history) func(context.Context, store.Log, int, int, *rand.Rand)
 // checkLog appends and reads the whole log, which shows the appends with unknown outcomes, and checks the history.
 func (h *history) checkLog(t *test, witness store.Log) {
 	t.Helper()
-	t.succeed("append of the witness", h.logDo(t.ctx, -1, witness, logInput{data: fmt.Sprint("the end of ", h.now())}).err)
+	t.succeed("append of the witness",
+		h.logDo(t.ctx, -1, witness, logInput{data: fmt.Sprint("the end of ", h.now())}).err)
 	start := h.now()
 	all := recordsOf(t.all(witness, 0, 1000))
 	found := map[string]uint64{}

@@ -83,7 +83,8 @@ func (t *test) ends(what string, s store.Log, after, head uint64) {
 
 func (t *test) save(s store.Log, index uint64, data string) {
 	t.Helper()
-	t.succeed(fmt.Sprint("save snapshot at ", index), s.SaveSnapshot(t.ctx, store.Record{Index: index, Data: []byte(data)}))
+	t.succeed(fmt.Sprint("save snapshot at ", index),
+		s.SaveSnapshot(t.ctx, store.Record{Index: index, Data: []byte(data)}))
 }
 
 // snapshot wants the snapshot to be so.
@@ -229,7 +230,8 @@ var seedRules = []rule[LogAndSeeder]{
 		t.ends("behind the seed", b, seedAt, seedAt)
 		t.save(a, seedAt, "all")
 		i := t.append(b, "next")
-		if p := t.read(a, seedAt, 10); len(p.Records) != 1 || i <= seedAt || p.Head != i || string(p.Records[0].Data) != "next" {
+		if p := t.read(a, seedAt, 10); len(p.Records) != 1 || i <= seedAt || p.Head != i ||
+			string(p.Records[0].Data) != "next" {
 			t.Errorf("behind the seed, after an append at %d: %+v", i, p)
 		}
 	}},

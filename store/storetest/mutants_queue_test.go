@@ -55,7 +55,8 @@ func (m *mutant) Commit(ctx context.Context, flow string, units ...store.Unit) (
 	}
 	for i, u := range units {
 		again := err == nil && !fresh[i] && len(u.Inputs) > 0
-		if again && (m.broken == "commit counts twice" || m.broken == "late commit is done" || m.broken == "halves of two commits" && len(u.Outputs) == 2) {
+		if again && (m.broken == "commit counts twice" || m.broken == "late commit is done" ||
+			m.broken == "halves of two commits" && len(u.Outputs) == 2) {
 			u.Name, u.Inputs = fmt.Sprint("again/", n, "/", i), nil
 			if m.broken == "halves of two commits" {
 				u.Outputs = u.Outputs[1:]

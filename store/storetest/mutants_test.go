@@ -83,7 +83,8 @@ func TestSuitesFindWhatIsBroken(t *testing.T) {
 		t.Run(broken, func(t *testing.T) {
 			t.Parallel()
 			rule := strings.ReplaceAll(rule, " ", "_")
-			cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestMutant$/^"+strings.ReplaceAll(rule, "/", "$/^")+"$")
+			cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestMutant$/^"+
+				strings.ReplaceAll(rule, "/", "$/^")+"$")
 			cmd.Env = append(os.Environ(), mutantVariable+"="+broken)
 			out, err := cmd.CombinedOutput()
 			if err == nil || !strings.Contains(string(out), "--- FAIL: TestMutant/"+rule+" ") {
@@ -162,7 +163,8 @@ func (m *mutant) count(what string) int {
 func (m *mutant) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 	current, _ := m.Store.Get(context.Background(), d.Key)
 	switch {
-	case m.broken == "create overwrites" && d.Version == "", m.broken == "stale write taken" && d.Version != "" && current.Version != "":
+	case m.broken == "create overwrites" && d.Version == "", m.broken == "stale write taken" && d.Version != "" &&
+		current.Version != "":
 		d.Version = current.Version
 	case m.broken == "cancelled put is done":
 		ctx = context.WithoutCancel(ctx)
@@ -178,7 +180,8 @@ func (m *mutant) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 }
 
 func (m *mutant) Delete(ctx context.Context, key string, v store.Version) error {
-	if current, err := m.Store.Get(ctx, key); err == nil && (m.broken == "delete ignores version" || m.broken == "version from count") {
+	if current, err := m.Store.Get(ctx, key); err == nil &&
+		(m.broken == "delete ignores version" || m.broken == "version from count") {
 		v = current.Version
 	}
 	return m.Store.Delete(ctx, key, v)

@@ -38,24 +38,39 @@ func TestHistoriesWithOpenWrites(t *testing.T) {
 		ops  []porcupine.Operation
 		want bool
 	}{
-		"never happens":                 {[]porcupine.Operation{lost(10, update), sees(20, "one", "1"), sees(90, "one", "1")}, true},
-		"happens at once":               {[]porcupine.Operation{lost(10, update), sees(20, "two", "2")}, true},
-		"happens late":                  {[]porcupine.Operation{lost(10, update), sees(20, "one", "1"), sees(30, "two", "2")}, true},
-		"happens before it was asked":   {[]porcupine.Operation{sees(5, "two", "2"), lost(10, update)}, false},
-		"happens, and is taken back":    {[]porcupine.Operation{lost(10, update), sees(20, "two", "2"), sees(30, "one", "1")}, false},
-		"happens twice":                 {[]porcupine.Operation{lost(10, update), sees(20, "two", "2"), sees(30, "two", "3")}, false},
-		"is the reason for a conflict":  {[]porcupine.Operation{lost(10, update), call(1, 20, 21, docsInput{op: "put", doc: "x", version: "1"}, docsOutput{err: store.ErrConflict})}, true},
-		"a conflict without reason":     {[]porcupine.Operation{call(1, 20, 21, docsInput{op: "put", doc: "x", version: "1"}, docsOutput{err: store.ErrConflict})}, false},
-		"overtaken, and happens still":  {[]porcupine.Operation{lost(10, update), call(1, 20, 21, docsInput{op: "put", doc: "x", version: "1"}, docsOutput{version: "3"}), sees(30, "two", "2")}, false},
-		"a delete happens late":         {[]porcupine.Operation{lost(10, remove), sees(20, "one", "1"), sees(30, "", "")}, true},
-		"a delete is taken back":        {[]porcupine.Operation{lost(10, remove), sees(20, "", ""), sees(30, "one", "1")}, false},
-		"of two, one happens":           {[]porcupine.Operation{lost(10, update), lost(11, docsInput{op: "put", doc: "2nd", version: "1"}), sees(30, "2nd", "2")}, true},
-		"of two, both happen":           {[]porcupine.Operation{lost(10, update), lost(11, docsInput{op: "put", doc: "2nd", version: "1"}), sees(30, "two", "2"), sees(40, "2nd", "3")}, false},
-		"an update at what nobody told": {[]porcupine.Operation{lost(10, update), call(1, 20, 21, docsInput{op: "put", doc: "x", version: "2"}, docsOutput{version: "3"})}, false},
+		"never happens": {[]porcupine.Operation{lost(10, update), sees(20, "one", "1"),
+			sees(90, "one", "1")}, true},
+		"happens at once": {[]porcupine.Operation{lost(10, update), sees(20, "two", "2")}, true},
+		"happens late": {[]porcupine.Operation{lost(10, update), sees(20, "one", "1"),
+			sees(30, "two", "2")}, true},
+		"happens before it was asked": {[]porcupine.Operation{sees(5, "two", "2"), lost(10, update)}, false},
+		"happens, and is taken back": {[]porcupine.Operation{lost(10, update), sees(20, "two", "2"),
+			sees(30, "one", "1")}, false},
+		"happens twice": {[]porcupine.Operation{lost(10, update), sees(20, "two", "2"),
+			sees(30, "two", "3")}, false},
+		"is the reason for a conflict": {[]porcupine.Operation{lost(10, update),
+			call(1, 20, 21, docsInput{op: "put", doc: "x", version: "1"}, docsOutput{err: store.ErrConflict})}, true},
+		"a conflict without reason": {[]porcupine.Operation{call(1, 20, 21,
+			docsInput{op: "put", doc: "x", version: "1"}, docsOutput{err: store.ErrConflict})}, false},
+		"overtaken, and happens still": {[]porcupine.Operation{lost(10, update),
+			call(1, 20, 21, docsInput{op: "put", doc: "x", version: "1"}, docsOutput{version: "3"}),
+			sees(30, "two", "2")}, false},
+		"a delete happens late": {[]porcupine.Operation{lost(10, remove), sees(20, "one", "1"),
+			sees(30, "", "")}, true},
+		"a delete is taken back": {[]porcupine.Operation{lost(10, remove), sees(20, "", ""),
+			sees(30, "one", "1")}, false},
+		"of two, one happens": {[]porcupine.Operation{lost(10, update),
+			lost(11, docsInput{op: "put", doc: "2nd", version: "1"}), sees(30, "2nd", "2")}, true},
+		"of two, both happen": {[]porcupine.Operation{lost(10, update),
+			lost(11, docsInput{op: "put", doc: "2nd", version: "1"}), sees(30, "two", "2"), sees(40, "2nd", "3")},
+			false},
+		"an update at what nobody told": {[]porcupine.Operation{lost(10, update),
+			call(1, 20, 21, docsInput{op: "put", doc: "x", version: "2"}, docsOutput{version: "3"})}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := porcupine.CheckOperations(docsModel, append([]porcupine.Operation{created}, c.ops...)); got != c.want {
+			if got := porcupine.CheckOperations(docsModel,
+				append([]porcupine.Operation{created}, c.ops...)); got != c.want {
 				t.Errorf("linearizable: %v, want %v", got, c.want)
 			}
 		})

@@ -17,7 +17,8 @@ func Queue[S store.Queue](t *testing.T, open Open[S]) {
 	runRules(t, open, refusing(func(t *test, s store.Queue) (calls, func()) {
 		f := &flow{test: t, Queue: s}
 		f.make(in, out, two)
-		u, r := store.Unit{Name: "u", Outputs: []store.Put{{Shard: in}}}, store.Receive{Shard: in, Limit: 1, Lease: lease}
+		u, r := store.Unit{Name: "u", Outputs: []store.Put{{Shard: in}}},
+			store.Receive{Shard: in, Limit: 1, Lease: lease}
 		return calls{
 			"commit":  func(ctx context.Context) error { return errOf(s.Commit(ctx, flowName, u)) },
 			"receive": func(ctx context.Context) error { return errOf(s.Receive(ctx, flowName, r)) },
@@ -25,7 +26,8 @@ func Queue[S store.Queue](t *testing.T, open Open[S]) {
 			"make":    func(ctx context.Context) error { return s.MakeFlow(ctx, "g", []store.Shard{in}) },
 			"drop":    func(ctx context.Context) error { return s.DropFlow(ctx, flowName) },
 		}, func() { f.depth(in, 0, 0, false) }
-	}, append(flowRules(append(queueRules, commitRules...)...), rule[store.Queue]{"nothing comes after a seal", queueUnsealed})...)...)
+	}, append(flowRules(append(queueRules, commitRules...)...),
+		rule[store.Queue]{"nothing comes after a seal", queueUnsealed})...)...)
 }
 
 // QueueJoins is the suite of commits with several inputs, which not every queue supports.
@@ -98,7 +100,8 @@ func (f *flow) put(shard store.Shard, data ...string) {
 	f.Helper()
 	for _, d := range data {
 		name := fmt.Sprintf("put/%x-%d", d[:min(len(d), 40)], len(d))
-		f.commits("put", true, store.Unit{Name: name, Outputs: []store.Put{{Shard: shard, Segments: 1, Data: []byte(d)}}})
+		f.commits("put", true, store.Unit{Name: name,
+			Outputs: []store.Put{{Shard: shard, Segments: 1, Data: []byte(d)}}})
 	}
 }
 
@@ -220,7 +223,8 @@ var queueRules = []flowRule{
 			f.succeed("drop", f.DropFlow(f.ctx, flowName))
 		}
 		a.fails("receive after the drop", receive(in), store.ErrNotFound)
-		a.refused("commit after the drop", store.ErrNotFound, store.Unit{Name: "late", Outputs: []store.Put{{Shard: in}}})
+		a.refused("commit after the drop", store.ErrNotFound,
+			store.Unit{Name: "late", Outputs: []store.Put{{Shard: in}}})
 		a.fails("depth after the drop", errOf(b.Depth(b.ctx, flowName)), store.ErrNotFound)
 	}},
 	{"bad flows", func(f, _ *flow) {
@@ -230,7 +234,8 @@ var queueRules = []flowRule{
 			}
 		}
 		for what, shards := range map[string][]store.Shard{
-			"": {in}, "a b": {in}, "no-shards": nil, "bad-edge": {{Edge: "a//b"}}, "twice": {in, in}, "negative": {{Edge: "e", Number: -1}},
+			"": {in}, "a b": {in}, "no-shards": nil, "bad-edge": {{Edge: "a//b"}}, "twice": {in, in},
+			"negative": {{Edge: "e", Number: -1}},
 		} {
 			refused(what, f.MakeFlow(f.ctx, what, shards))
 		}
@@ -241,7 +246,8 @@ var queueRules = []flowRule{
 			refused(what, errOf(f.Receive(f.ctx, flowName, r)))
 		}
 		for what, u := range map[string]store.Unit{
-			"no name": {Outputs: []store.Put{{Shard: out}}}, "name and input": {Name: "x", Inputs: []store.Message{{Shard: in, Number: 1}}},
+			"no name":        {Outputs: []store.Put{{Shard: out}}},
+			"name and input": {Name: "x", Inputs: []store.Message{{Shard: in, Number: 1}}},
 		} {
 			refused(what, errOf(f.Commit(f.ctx, flowName, u)))
 		}

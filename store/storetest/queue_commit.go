@@ -76,7 +76,8 @@ var commitRules = []flowRule{
 		if a.depthOf(in).Sealed {
 			a.Error("a shard is sealed that nobody has sealed")
 		}
-		b.refused("a message behind the seal", store.ErrSealed, store.Unit{Name: "late", Outputs: []store.Put{to(in, "x"), to(two, "x")}})
+		b.refused("a message behind the seal", store.ErrSealed,
+			store.Unit{Name: "late", Outputs: []store.Put{to(in, "x"), to(two, "x")}})
 		a.depth(two, 0, 0, true)
 		a.depth(in, 0, 0, false)
 	}},
@@ -88,7 +89,8 @@ var joinRules = []flowRule{
 	{"several inputs are one fact", func(f, _ *flow) {
 		f.put(in, "a", "b")
 		f.put(two, "state")
-		f.commits("the first commit", true, unit(append(f.take(two, 1), f.take(in, 2)...), to(two, "new state"), to(out, "sum")))
+		f.commits("the first commit", true, unit(append(f.take(two, 1), f.take(in, 2)...), to(two, "new state"),
+			to(out, "sum")))
 		f.depth(in, 2, 0, false)
 		f.depth(two, 2, 1, false)
 		f.takes("output", out, "sum")
@@ -164,7 +166,8 @@ func queueUnsealed(t *test, open func() store.Queue) {
 		sealer.depth(shard, 0, 0, true)
 		writer.commits("the unit without its output", true, unit(got))
 	}
-	writer.refused("a message after the seal", store.ErrSealed, store.Unit{Name: "late", Outputs: []store.Put{to(shards[1], "x")}})
+	writer.refused("a message after the seal", store.ErrSealed,
+		store.Unit{Name: "late", Outputs: []store.Put{to(shards[1], "x")}})
 }
 
 // queueOrder: one reader gets the messages of a shard in the order in which they were written: by calls one after the

@@ -145,7 +145,8 @@ var sessionRules = []rule[DocsWithSessions]{
 
 // endedElsewhere has another process end what one writes: it is gone, and comes to nothing where it is late; what other
 // writes stays. A key that comes late does not end what is written later.
-func endedElsewhere(t *test, b store.Docs, endKey func(...string) store.EndKey, one, other putter, later func() putter) {
+func endedElsewhere(t *test, b store.Docs, endKey func(...string) store.EndKey, one, other putter,
+	later func() putter) {
 	t.Helper()
 	ender, ok := b.(store.SessionEnder)
 	if !ok {

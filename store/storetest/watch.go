@@ -58,16 +58,17 @@ func Watch[S DocsWatcher](t *testing.T, open Open[S]) {
 // LogWatch is the suite of store.LogWatcher.
 func LogWatch[S LogAndWatcher](t *testing.T, open Open[S]) {
 	rules := watchRules(func(ctx context.Context, s LogAndWatcher) (<-chan struct{}, error) { return s.WatchLog(ctx) })
-	runRules(t, open, append(rules, rule[LogAndWatcher]{"hint after an append", func(t *test, open func() LogAndWatcher) {
-		own, other := open(), open()
-		hints, err := own.WatchLog(t.ctx)
-		t.succeed("watch", err)
-		for _, writer := range []LogAndWatcher{own, other, other, own} {
-			drain(hints)
-			t.append(writer, "x")
-			t.hint(hints, "an append")
-		}
-	}})...)
+	runRules(t, open, append(rules,
+		rule[LogAndWatcher]{"hint after an append", func(t *test, open func() LogAndWatcher) {
+			own, other := open(), open()
+			hints, err := own.WatchLog(t.ctx)
+			t.succeed("watch", err)
+			for _, writer := range []LogAndWatcher{own, other, other, own} {
+				drain(hints)
+				t.append(writer, "x")
+				t.hint(hints, "an append")
+			}
+		}})...)
 }
 
 // watchRules are the rules that any watch keeps.

@@ -18,8 +18,12 @@ import (
 // TestKeysAndNodesAreOneToOne checks that no two keys share a node, and that a key is found below its prefixes only.
 func TestKeysAndNodesAreOneToOne(t *testing.T) {
 	t.Parallel()
-	segment := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9._#@=:-]{1,6}`), rapid.SampledFrom([]string{".", "..", "...", "a", "b"}))
-	key := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(segment, 1, 4).Draw(t, "segments"), "/") })
+	segment := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9._#@=:-]{1,6}`),
+		rapid.SampledFrom([]string{".", "..", "...", "a", "b"}))
+	key := rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(segment, 1, 4).Draw(t, "segments"),
+			"/")
+	})
 	rapid.Check(t, func(t *rapid.T) {
 		k, other := key.Draw(t, "key"), key.Draw(t, "other")
 		must.Succeed(t, store.CheckKey(k))
@@ -40,7 +44,8 @@ func TestKeysAndNodesAreOneToOne(t *testing.T) {
 				t.Fatalf("key %q in folder %q is not found under %q", k, dir, prefix)
 			}
 		}
-		if prefix := other + "/"; covers(dir, prefix) != strings.HasPrefix(k, prefix) && dir != prefix[:min(len(dir), len(prefix))] {
+		if prefix := other + "/"; covers(dir, prefix) != strings.HasPrefix(k, prefix) &&
+			dir != prefix[:min(len(dir), len(prefix))] {
 			t.Fatalf("key %q, prefix %q: covers is %v", k, prefix, covers(dir, prefix))
 		}
 	})
@@ -55,13 +60,15 @@ func TestRowsOfOthers(t *testing.T) {
 			t.Errorf("%q is a row of life %q with name %q and value %q", data, life, name, value)
 		}
 	}
-	for _, v := range []driver.Version{"", "1", "x.1", "a/b/c/d/e/f/g/hi.1", "abcdefghijklmnop.-1", "abcdefghijklmnop.", "abcdefghijklmnop.99999999999"} {
+	for _, v := range []driver.Version{"", "1", "x.1", "a/b/c/d/e/f/g/hi.1", "abcdefghijklmnop.-1", "abcdefghijklmnop.",
+		"abcdefghijklmnop.99999999999"} {
 		if life, n, ok := parseVersion(v); ok {
 			t.Errorf("version %q is %d of life %q", v, n, life)
 		}
 	}
 	o := Options{Path: "/rota"}
-	for path, want := range map[string]bool{"/rota/rows/+d/k": true, "/rota/rows/other/k": false, "/rota/lives/x": false} { // order-free
+	for path, want := range map[string]bool{"/rota/rows/+d/k": true, "/rota/rows/other/k": false,
+		"/rota/lives/x": false} { // order-free
 		if folder, ok := o.folderOf(path); ok != want || ok && folder != "/rota/rows/+d" {
 			t.Errorf("%s is in folder %q: %v", path, folder, ok)
 		}
@@ -75,7 +82,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("rota 1\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		life, name, value := decodeRow(data)
-		if ours := life != "" || name != "" || len(value) != len(data); ours && !bytes.Equal(encodeRow(life, name, value), data) {
+		if ours := life != "" || name != "" || len(value) != len(data); ours &&
+			!bytes.Equal(encodeRow(life, name, value), data) {
 			t.Errorf("row %q came back as %q, %q and %q", data, life, name, value)
 		}
 		if life, n, ok := parseVersion(driver.Version(data)); ok && n == -1 || strings.Contains(life, "/") {

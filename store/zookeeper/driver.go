@@ -31,7 +31,8 @@ type conn struct {
 // Limits implements driver.Driver: servers take requests of 1 MB, with the paths and ACLs in them.
 func (c *conn) Limits() driver.Limits {
 	return driver.Limits{
-		Value: MaxRecord + 1, Swap: MaxRecord + 8<<10, Each: 512, With: 256, Keys: 1, Range: driver.Names, Deletes: true,
+		Value: MaxRecord + 1, Swap: MaxRecord + 8<<10, Each: 512, With: 256, Keys: 1, Range: driver.Names,
+		Deletes: true,
 	}
 }
 

@@ -93,7 +93,8 @@ func (o Options) endAt(ctx context.Context, addr string, i identity) error {
 
 // dropped reports whether an error is that of a connection that the other side has ended.
 func dropped(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE)
 }
 
 // tryEnd takes up a session and ends it; exists says that the servers may still have it.

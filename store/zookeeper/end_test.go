@@ -129,8 +129,10 @@ func TestCloseSession(t *testing.T) {
 func TestKeysOfNoSession(t *testing.T) {
 	t.Parallel()
 	c := &conn{} // it has nobody to ask
-	for _, key := range []string{"", "00", strings.Repeat("zz", len(identity{})), strings.Repeat("00", len(identity{})), strings.Repeat("01", len(identity{})+1)} {
-		if err := c.EndLease(t.Context(), key); err == nil || !strings.Contains(err.Error(), "is not that of a session") {
+	for _, key := range []string{"", "00", strings.Repeat("zz", len(identity{})), strings.Repeat("00", len(identity{})),
+		strings.Repeat("01", len(identity{})+1)} {
+		if err := c.EndLease(t.Context(), key); err == nil ||
+			!strings.Contains(err.Error(), "is not that of a session") {
 			t.Errorf("key %q: %v", key, err)
 		}
 	}

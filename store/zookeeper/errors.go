@@ -77,7 +77,8 @@ func classify(err error) error {
 // requests that were sent too.
 func answered(err error) bool {
 	for _, a := range []error{
-		zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists, zk.ErrNotEmpty, zk.ErrSessionExpired,
+		zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists, zk.ErrNotEmpty,
+		zk.ErrSessionExpired,
 		zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrSessionMoved, zk.ErrBadArguments, zk.ErrAPIError,
 	} {
 		if errors.Is(err, a) {
@@ -151,7 +152,8 @@ func diagnose(err error) error {
 	case errors.As(away.last, &shake) && errors.Is(away.last, io.EOF):
 		return fmt.Errorf("%w: the server closes new connections: it does not serve (no quorum: start more of the ensemble), wants TLS, or has too many clients (maxClientCnxns)", err)
 	case errors.As(away.last, &shake) && speaksHTTP(shake.addr):
-		return fmt.Errorf("%w: %w: it is an HTTP server; look at the port (2181 unless configured otherwise)", err, errNotZooKeeper)
+		return fmt.Errorf("%w: %w: it is an HTTP server; look at the port (2181 unless configured otherwise)", err,
+			errNotZooKeeper)
 	case errors.As(away.last, &shake):
 		return fmt.Errorf("%w: the server takes the connection and does not answer: it hangs, has no quorum, or is not ZooKeeper", err)
 	}

@@ -34,7 +34,8 @@ func TestWhatErrorsProve(t *testing.T) {
 		{zk.ErrSessionMoved, false, store.ErrUnavailable},
 	} {
 		err := outcome(classify(c.err), false)
-		if errors.Is(err, store.ErrUnknown) != c.unknown || !errors.Is(err, c.err) || c.is != nil && !errors.Is(err, c.is) {
+		if errors.Is(err, store.ErrUnknown) != c.unknown || !errors.Is(err, c.err) || c.is != nil &&
+			!errors.Is(err, c.is) {
 			t.Errorf("%v: %v, want unknown %v and %v", c.err, err, c.unknown, c.is)
 		}
 	}
@@ -54,7 +55,8 @@ func TestWhatErrorsProve(t *testing.T) {
 	if err := c.lost(&sentError{io.EOF}); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
 		t.Errorf("a read without an answer: %v", err)
 	}
-	if err := c.lost(&sentError{context.Canceled}); !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnavailable) {
+	if err := c.lost(&sentError{context.Canceled}); !errors.Is(err, context.Canceled) ||
+		errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("a read whose ctx ended: %v", err)
 	}
 }

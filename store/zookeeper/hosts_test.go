@@ -24,7 +24,8 @@ func TestHostsInTurn(t *testing.T) {
 				}
 				seen[server], last = true, server
 				if want := i == 0 && round >= 6; start != want {
-					t.Errorf("round %d, attempt %d: the library pauses and refuses what waits: %v, want %v", round, i, start, want)
+					t.Errorf("round %d, attempt %d: the library pauses and refuses what waits: %v, want %v", round, i,
+						start, want)
 				}
 				want := time.Duration(pause) * time.Millisecond
 				if i > 0 {

@@ -45,7 +45,8 @@ const lookTime = 100 * time.Millisecond
 const retryArming = 200 * time.Millisecond
 
 func newHub(c *conn) *hub {
-	h := &hub{c: c, wake: make(chan struct{}, 1), look: lookTime, watches: make(map[*watch]struct{}), armed: make(map[spot]*arming)}
+	h := &hub{c: c, wake: make(chan struct{}, 1), look: lookTime, watches: make(map[*watch]struct{}),
+		armed: make(map[spot]*arming)}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }

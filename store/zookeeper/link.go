@@ -59,7 +59,8 @@ type linkOptions struct {
 }
 
 func newLink(o linkOptions) (*link, error) {
-	l := &link{o: o, hosts: &hosts{}, closing: make(chan struct{}), expired: make(chan struct{}), ready: make(chan struct{})}
+	l := &link{o: o, hosts: &hosts{}, closing: make(chan struct{}), expired: make(chan struct{}),
+		ready: make(chan struct{})}
 	l.turn, l.left = make(chan struct{}, 1), make(chan struct{}, 1)
 	opened := make(chan struct{}) // the library calls back before it has returned
 	conn, ended, err := zk.Connect(o.servers, o.timeout,

@@ -74,7 +74,8 @@ func open(ctx context.Context, o Options) (*conn, error) {
 }
 
 func (o Options) linkOptions() linkOptions {
-	return linkOptions{servers: o.Servers, tls: o.TLS, user: o.User, pass: o.Password, wait: o.Timeout, logger: o.Logger}
+	return linkOptions{servers: o.Servers, tls: o.TLS, user: o.User, pass: o.Password, wait: o.Timeout,
+		logger: o.Logger}
 }
 
 // prepare connects, and finds or creates the store. It starts again if the connection breaks meanwhile.
@@ -136,7 +137,8 @@ func (c *conn) make(ctx context.Context, missing bool, n node) error {
 	}
 	_, err := multi(ctx, c.link, ops...)
 	if !missing && errors.Is(err, zk.ErrNodeExists) {
-		return fmt.Errorf("the node has no data but children of the names that are needed: %w: give a path of its own", ErrDamaged)
+		return fmt.Errorf("the node has no data but children of the names that are needed: %w: give a path of its own",
+			ErrDamaged)
 	}
 	if errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrBadVersion) {
 		return c.identify(ctx)

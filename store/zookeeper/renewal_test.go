@@ -27,7 +27,8 @@ func (r *replaced) Close() error {
 // silentLease returns a lease of a minute that is connected, and was last heard of now.
 func silentLease() *lease {
 	l := &link{
-		o: linkOptions{wait: time.Hour}, closing: make(chan struct{}), expired: make(chan struct{}), ready: make(chan struct{}),
+		o: linkOptions{wait: time.Hour}, closing: make(chan struct{}), expired: make(chan struct{}),
+		ready: make(chan struct{}),
 	}
 	l.wire = &wire{Conn: &replaced{link: l}}
 	l.shaken(time.Now(), time.Minute)

@@ -52,12 +52,14 @@ func FuzzRequests(f *testing.F) {
 		}
 		if at, ok := r.reads(); ok {
 			got := r.leaving()
-			if !bytes.Equal(got[:len(got)-1], p[:len(p)-1]) || got[len(got)-1] != 1 || len(at.path) != len(p)-requestHead-4-watchLength {
+			if !bytes.Equal(got[:len(got)-1], p[:len(p)-1]) || got[len(got)-1] != 1 ||
+				len(at.path) != len(p)-requestHead-4-watchLength {
 				t.Errorf("%x reads %v, and leaves a watch as %x", p, at, got)
 			}
 		}
 		if r.container() {
-			if got := r.asking(opCreateContainer); got.op() != opCreateContainer || !bytes.Equal(got[requestHead:], p[requestHead:]) {
+			if got := r.asking(opCreateContainer); got.op() != opCreateContainer ||
+				!bytes.Equal(got[requestHead:], p[requestHead:]) {
 				t.Errorf("%x creates a container as %x", p, got)
 			}
 		}

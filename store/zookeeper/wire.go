@@ -246,7 +246,8 @@ func (r request) reads() (spot, bool) {
 
 // container reports whether a request creates a container node, and says so only at its end.
 func (r request) container() bool {
-	return r.op() == opCreate && len(r) >= requestHead+kindLength && binary.BigEndian.Uint32(r[len(r)-kindLength:]) == zk.FlagContainer
+	return r.op() == opCreate && len(r) >= requestHead+kindLength &&
+		binary.BigEndian.Uint32(r[len(r)-kindLength:]) == zk.FlagContainer
 }
 
 // asking is a copy of a request that asks for something else.

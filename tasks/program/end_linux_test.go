@@ -16,7 +16,8 @@ import (
 )
 
 func sh(script string) Command {
-	return Command{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/", Grace: 20 * time.Second}
+	return Command{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/",
+		Grace: 20 * time.Second}
 }
 
 // TestAProgramIsStopped: it has its grace, and no more of it than it takes.

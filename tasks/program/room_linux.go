@@ -96,7 +96,8 @@ func (r *Room) start(c Command, mark string) (*exec.Cmd, *leaf, error) {
 		}
 	}
 	cmd := &exec.Cmd{
-		Path: c.Argv[0], Args: c.Argv, Env: append(c.Env[:len(c.Env):len(c.Env)], variable+"="+mark), Dir: c.Dir, Stdout: c.Stdout, Stderr: c.Stderr,
+		Path: c.Argv[0], Args: c.Argv, Env: append(c.Env[:len(c.Env):len(c.Env)], variable+"="+mark), Dir: c.Dir,
+		Stdout: c.Stdout, Stderr: c.Stderr,
 		WaitDelay:   leftBehind,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	}

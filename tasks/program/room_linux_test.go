@@ -42,7 +42,8 @@ func newRoom(t *testing.T, o Options) *Room {
 		t.Skip("NOT TESTED: this process may make no control groups of version 2")
 	}
 	t.Cleanup(func() {
-		if left, err := filepath.Glob(filepath.Join(r.Place().Group, r.Place().Mark+"*")); err != nil || r.group != nil && len(left) > 0 {
+		if left, err := filepath.Glob(filepath.Join(r.Place().Group, r.Place().Mark+"*")); err != nil ||
+			r.group != nil && len(left) > 0 {
 			t.Errorf("control groups of programs are left: %q, %v", left, err)
 		}
 		must.Succeed(t, r.Close())
@@ -115,7 +116,8 @@ var escapes = []struct {
 	{"double fork", `(sleep 1000 & echo $! >PIPE)`, 1, true},
 	{"session", `setsid sh -c 'echo $$ >PIPE; exec sleep 1000' &`, 1, true},
 	{"session and double fork", `(setsid sh -c 'echo $$ >PIPE; sleep 1000 & echo $! >PIPE; wait' &)`, 2, true},
-	{"cleared environment, below one that has it", `(setsid sh -c 'env -i sh -c "echo \$\$ >PIPE; exec sleep 1000" & echo $! >/dev/null; wait' &)`, 1, true},
+	{"cleared environment, below one that has it",
+		`(setsid sh -c 'env -i sh -c "echo \$\$ >PIPE; exec sleep 1000" & echo $! >/dev/null; wait' &)`, 1, true},
 	{"deaf to signals", `(trap "" TERM HUP INT; setsid sh -c 'trap "" TERM; echo $$ >PIPE; while :; do sleep 1; done' &)`, 1, true},
 	{"the name of a zombie", `d=$(dirname PIPE); cp /bin/sleep "$d/x) Z 1"; "$d/x) Z 1" 1000 & echo $! >PIPE`, 1, true},
 	{"a group below", `for m in /sys/fs/cgroup /sys/fs/cgroup/unified; do g=$m$(sed -n s/^0:://p /proc/self/cgroup)
@@ -146,7 +148,8 @@ func TestNothingIsLeft(t *testing.T) {
 					ended := make(chan error, 1)
 					go func() {
 						_, err := r.Run(ctx, Command{
-							Argv: []string{"/bin/sh", "-c", strings.Replace(script, "read go", "read go <"+begun, 1)}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/",
+							Argv: []string{"/bin/sh", "-c", strings.Replace(script, "read go", "read go <"+begun, 1)},
+							Env:  []string{"PATH=" + os.Getenv("PATH")}, Dir: "/",
 							Grace: 20 * time.Millisecond,
 						})
 						ended <- err
@@ -188,14 +191,17 @@ func TestEndsItsOwnOnly(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			_, err := r.Run(ctx, Command{Argv: []string{"/bin/sh", "-c", "setsid sh -c 'echo $$ >" + p.path + "; exec sleep 1000' & wait"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"})
+			_, err := r.Run(ctx, Command{Argv: []string{"/bin/sh", "-c", "setsid sh -c 'echo $$ >" + p.path +
+				"; exec sleep 1000' & wait"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"})
 			ended <- err
 		}()
 		other := p.next(t)
-		if _, err := r.Run(t.Context(), Command{Argv: []string{"/no/such/program"}, Dir: "/"}); !errors.Is(err, os.ErrNotExist) {
+		if _, err := r.Run(t.Context(), Command{Argv: []string{"/no/such/program"}, Dir: "/"}); !errors.Is(err,
+			os.ErrNotExist) {
 			t.Errorf("a program that is not there: %v", err)
 		}
-		must.Succeed(t, must.Err(r.Run(t.Context(), Command{Argv: []string{"/bin/sh", "-c", "sleep 1000 &"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"})))
+		must.Succeed(t, must.Err(r.Run(t.Context(), Command{Argv: []string{"/bin/sh", "-c", "sleep 1000 &"},
+			Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"})))
 		if !alive(t, other) {
 			t.Error("the end of one program ended what another one has started")
 		}
@@ -237,7 +243,8 @@ func TestMain(m *testing.M) {
 func own(script string) {
 	r := NewRoom(Options{NoGroup: os.Getenv("PROGRAM_TEST_NO_GROUP") != "", Adopt: true})
 	fmt.Fprintln(os.Stdout, r.Place().Mark, r.Place().Group)
-	_, err := r.Run(context.Background(), Command{Argv: []string{"/bin/sh", "-c", script + "\nsleep 1000"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"})
+	_, err := r.Run(context.Background(), Command{Argv: []string{"/bin/sh", "-c", script + "\nsleep 1000"},
+		Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"})
 	fmt.Fprintln(os.Stdout, err)
 }
 
@@ -290,7 +297,8 @@ func TestFindGroup(t *testing.T) {
 		{"version 2", v2, "0::/system.slice/rota.service\n", "/sys/fs/cgroup/system.slice/rota.service"},
 		{"root", v2, "0::/\n", "/sys/fs/cgroup"},
 		{"both versions", "31 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n40 23 0:30 / /sys/fs/cgroup/unified rw shared:3 - cgroup2 none rw\n", "1:cpu:/x\n0::/y\n", "/sys/fs/cgroup/unified/y"},
-		{"a part of the tree", "30 23 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "0::/docker/abc/sub\n", "/sys/fs/cgroup/sub"},
+		{"a part of the tree", "30 23 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+			"0::/docker/abc/sub\n", "/sys/fs/cgroup/sub"},
 		{"another part", "30 23 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "0::/docker/xyz\n", ""},
 		{"version 1 alone", "31 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n", "1:cpu:/x\n", ""},
 		{"nothing", "", "", ""},

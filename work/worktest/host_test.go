@@ -23,7 +23,8 @@ func TestGrantEmitsTaggedSamples(t *testing.T) {
 	}}
 	must.Succeed(t, worktest.Run(t, typ, g))
 	s := h.Last(t, "x.up")
-	if h.LastValue(t, "x.up") != 1 || s.Tags["squad"] != "backend" || s.Tags["zone"] != "b" || s.Tags["task"] != "test" || s.Tags["member"] != "m1" {
+	if h.LastValue(t, "x.up") != 1 || s.Tags["squad"] != "backend" || s.Tags["zone"] != "b" ||
+		s.Tags["task"] != "test" || s.Tags["member"] != "m1" {
 		t.Fatalf("sample %+v", s)
 	}
 }

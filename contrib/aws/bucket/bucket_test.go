@@ -28,7 +28,8 @@ func TestEachObjectIsTakenOnce(t *testing.T) {
 		put("media", fmt.Sprintf("2026/%04d.gz", i)) // the same names
 	}
 	b.put("logs", "2025/old", "not wanted")
-	for _, odd := range []string{"2026/", "2026/a b+c%20&=?#.txt", "2026/ü\u2028", "2026/..", "2026//x", "2026/tab\there", "2026/" + strings.Repeat("y", 1000), "2026/" + strings.Repeat("%", 1000)} {
+	for _, odd := range []string{"2026/", "2026/a b+c%20&=?#.txt", "2026/ü\u2028", "2026/..", "2026//x",
+		"2026/tab\there", "2026/" + strings.Repeat("y", 1000), "2026/" + strings.Repeat("%", 1000)} {
 		put("logs", odd)
 	}
 	b.run(b.config(), b.objects(nil), "s3://logs/2026/", "s3://media/")
@@ -53,7 +54,8 @@ func TestObjectsChangeAfterTheListing(t *testing.T) {
 	o := b.objects(func(o bucket.Object) error {
 		switch o.Name {
 		case "a": // the only one that runs: the others wait
-			if _, err := b.client.DeleteObject(b.ctx, &s3.DeleteObjectInput{Bucket: &o.Bucket, Key: new("b")}); err != nil {
+			if _, err := b.client.DeleteObject(b.ctx,
+				&s3.DeleteObjectInput{Bucket: &o.Bucket, Key: new("b")}); err != nil {
 				return err
 			}
 			b.put("logs", "c", "two")

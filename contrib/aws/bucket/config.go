@@ -66,7 +66,8 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	var faults []error
 	bad := func(field, hint, format string, args ...any) {
-		faults = append(faults, &work.ConfigError{Path: "config." + field, Err: fmt.Errorf(format, args...), Hint: hint})
+		faults = append(faults, &work.ConfigError{Path: "config." + field, Err: fmt.Errorf(format, args...),
+			Hint: hint})
 	}
 	if c.Endpoint != "" {
 		if fault := sdk.EndpointFault(c.Endpoint); fault != "" {
@@ -217,15 +218,18 @@ func (s service) hint(bucket string, err error) string {
 		return "create the bucket " + bucket + ", or correct the task's partitions; buckets of another account or gateway need its endpoint"
 	case otherRegion(err) != "":
 		return "the bucket " + bucket + " is in " + otherRegion(err) + ": set region in the task's config"
-	case c == "PermanentRedirect" || c == "AuthorizationHeaderMalformed" || sdk.Status(err) == http.StatusMovedPermanently:
+	case c == "PermanentRedirect" || c == "AuthorizationHeaderMalformed" ||
+		sdk.Status(err) == http.StatusMovedPermanently:
 		return "the bucket is in another region: set region in the task's config"
 	case c == "InvalidObjectState":
 		return "the object is archived: restore it first"
 	}
-	if hint := sdk.Hint(err, "; or anonymous in the task's config", "; gateways often want path_style"); hint != "" || sdk.Status(err) != http.StatusForbidden {
+	if hint := sdk.Hint(err, "; or anonymous in the task's config", "; gateways often want path_style"); hint != "" ||
+		sdk.Status(err) != http.StatusForbidden {
 		return hint
 	}
-	return "allow this process s3:ListBucket on the bucket " + bucket + " and s3:GetObject on its objects (s3:PutObject for marks, s3:DeleteObject to delete)"
+	return "allow this process s3:ListBucket on the bucket " + bucket +
+		" and s3:GetObject on its objects (s3:PutObject for marks, s3:DeleteObject to delete)"
 }
 
 // otherRegion is where the bucket is, if the answer says that it is elsewhere.
@@ -234,7 +238,8 @@ func otherRegion(err error) string {
 	if !errors.As(err, &answer) || answer.Response == nil || answer.HTTPStatusCode() < 300 {
 		return ""
 	}
-	if c := answer.HTTPStatusCode(); c != http.StatusMovedPermanently && c != http.StatusBadRequest && c != http.StatusTemporaryRedirect {
+	if c := answer.HTTPStatusCode(); c != http.StatusMovedPermanently && c != http.StatusBadRequest &&
+		c != http.StatusTemporaryRedirect {
 		return ""
 	}
 	return answer.Response.Header.Get("X-Amz-Bucket-Region")

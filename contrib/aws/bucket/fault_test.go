@@ -144,13 +144,19 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		place  string
 		words  []string
 	}{
-		"no bucket":      {place: "s3://nowhere/", words: []string{"list s3://nowhere/ at http://127.0.0.1", "NoSuchBucket", "create the bucket nowhere"}},
-		"no permission":  {tamper: answer(403, "AccessDenied"), words: []string{"AccessDenied", "s3:ListBucket on the bucket logs"}},
-		"a wrong key":    {tamper: answer(403, "InvalidAccessKeyId"), words: []string{"credentials of this process are wrong"}},
-		"another region": {tamper: answer(301, "PermanentRedirect", "X-Amz-Bucket-Region", "eu-north-1"), words: []string{"is in eu-north-1: set region"}},
-		"a wrong clock":  {tamper: answer(403, "RequestTimeTooSkewed"), words: []string{"the clock of this machine is wrong"}},
+		"no bucket": {place: "s3://nowhere/",
+			words: []string{"list s3://nowhere/ at http://127.0.0.1", "NoSuchBucket", "create the bucket nowhere"}},
+		"no permission": {tamper: answer(403, "AccessDenied"),
+			words: []string{"AccessDenied", "s3:ListBucket on the bucket logs"}},
+		"a wrong key": {tamper: answer(403, "InvalidAccessKeyId"),
+			words: []string{"credentials of this process are wrong"}},
+		"another region": {tamper: answer(301, "PermanentRedirect", "X-Amz-Bucket-Region", "eu-north-1"),
+			words: []string{"is in eu-north-1: set region"}},
+		"a wrong clock": {tamper: answer(403, "RequestTimeTooSkewed"),
+			words: []string{"the clock of this machine is wrong"}},
 		"no endpoint": {change: func(c *bucket.Config, _ *bucket.Objects) { c.Endpoint = "http://127.0.0.1:1" },
-			words: []string{"list s3://logs/ at http://127.0.0.1:1", "connection refused", "look whether the endpoint is right"}},
+			words: []string{"list s3://logs/ at http://127.0.0.1:1", "connection refused",
+				"look whether the endpoint is right"}},
 		"no region": {change: func(c *bucket.Config, o *bucket.Objects) {
 			c.Endpoint = ""
 			o.Load = append(o.Load, config.WithRegion(""))
@@ -161,7 +167,10 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 			})))
 		}, words: []string{"this process has no credentials"}},
 		"no place": {place: "logs", words: []string{`"logs" is no place in a bucket: want s3://bucket/`}},
-		"marks inside": {change: func(c *bucket.Config, _ *bucket.Objects) { c.Follow, c.Marks = bucket.Marks, "s3://logs/done/" },
+		"marks inside": {change: func(c *bucket.Config, _ *bucket.Objects) {
+			c.Follow, c.Marks = bucket.Marks,
+				"s3://logs/done/"
+		},
 			words: []string{"the marks in s3://logs/done/ would be listed"}},
 		"no order": {tamper: func(w http.ResponseWriter, r *http.Request) bool {
 			fmt.Fprint(w, `<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>b</Key></Contents><Contents><Key>a</Key></Contents></ListBucketResult>`)

@@ -24,7 +24,8 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: got %v, %v", s, got, err)
 		}
 	}
-	for _, s := range []string{"", "logs", "s3://", "s3://logs", "s3:///x", "s3://u:p@logs/", "http://logs/", "s3://a/x", "s3://lo gs/"} {
+	for _, s := range []string{"", "logs", "s3://", "s3://logs", "s3:///x", "s3://u:p@logs/", "http://logs/",
+		"s3://a/x", "s3://lo gs/"} {
 		if got, err := parsePlace(s); err == nil {
 			t.Errorf("%q: got %v", s, got)
 		}
@@ -113,14 +114,16 @@ func TestTheEndOfAPlace(t *testing.T) {
 		l := &listing{service: service{config: Config{Follow: c.follow}}}
 		got := l.atEnd(make([]rota.Item, c.items), cursor{c.from}, cursor{c.to}, []byte("at"))
 		if string(got.Cursor) != c.want || got.End != c.wantTheLast || len(got.Items) != c.items {
-			t.Errorf("%s from %q to %q with %d items: got %d, %s, %t", c.follow, c.from, c.to, c.items, len(got.Items), got.Cursor, got.End)
+			t.Errorf("%s from %q to %q with %d items: got %d, %s, %t", c.follow, c.from, c.to, c.items, len(got.Items),
+				got.Cursor, got.End)
 		}
 	}
 }
 
 func TestConfigFaults(t *testing.T) {
 	t.Parallel()
-	if _, err := NewType("x", Objects{}).New(work.Definition{}); err == nil || !strings.Contains(err.Error(), "Take is missing") {
+	if _, err := NewType("x", Objects{}).New(work.Definition{}); err == nil ||
+		!strings.Contains(err.Error(), "Take is missing") {
 		t.Errorf("got %v", err)
 	}
 	for config, want := range map[string]string{
@@ -144,7 +147,8 @@ func TestConfigFaults(t *testing.T) {
 			continue
 		}
 		var ce *work.ConfigError
-		if err == nil || want == "" || !strings.Contains(err.Error(), want) || !errors.As(err, &ce) || strings.Contains(err.Error(), "hunter2") {
+		if err == nil || want == "" || !strings.Contains(err.Error(), want) || !errors.As(err, &ce) ||
+			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %v, want %q", config, err, want)
 		}
 	}

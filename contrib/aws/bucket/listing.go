@@ -60,7 +60,8 @@ func list(ctx context.Context, g *rota.Grant, s service) error {
 		return err
 	}
 	if m, err := parsePlace(s.config.Marks); err == nil && (p.holds(m) || m.holds(p)) {
-		return fmt.Errorf("list %s: the marks in %s would be listed, or objects taken for marks: put them elsewhere", p, m)
+		return fmt.Errorf("list %s: the marks in %s would be listed, or objects taken for marks: put them elsewhere", p,
+			m)
 	}
 	host, ok := g.Host.(work.Windows)
 	if !ok {
@@ -70,9 +71,10 @@ func list(ctx context.Context, g *rota.Grant, s service) error {
 		w, _, err := host.Window(g)
 		return w, err
 	}}
-	return work.Partitioner{Window: s.config.Window, Poll: time.Duration(s.config.Poll), List: func(ctx context.Context, _ *rota.Grant, at []byte, limit int) (rota.Page, error) {
-		return l.next(ctx, at, limit)
-	}}.Run(ctx, g)
+	return work.Partitioner{Window: s.config.Window, Poll: time.Duration(s.config.Poll),
+		List: func(ctx context.Context, _ *rota.Grant, at []byte, limit int) (rota.Page, error) {
+			return l.next(ctx, at, limit)
+		}}.Run(ctx, g)
 }
 
 // next looks for objects until there are some, or none are left. What it passes over costs requests, and no entry of
@@ -116,7 +118,8 @@ func (l *listing) look(ctx context.Context, after string, limit int) (p page, fo
 	}
 	found = p.objects
 	if l.again() {
-		found = slices.DeleteFunc(slices.Clone(found), func(o listed) bool { return w.Has(itemKey(l.place.bucket, o.Name)) })
+		found = slices.DeleteFunc(slices.Clone(found),
+			func(o listed) bool { return w.Has(itemKey(l.place.bucket, o.Name)) })
 	}
 	if l.config.Follow == Marks {
 		found, err = l.unmarked(ctx, after, p.last, found)
@@ -175,7 +178,8 @@ func (l *listing) page(ctx context.Context, after string, limit int) (page, erro
 }
 
 func (s service) pageOf(ctx context.Context, p place, after string, limit int) (page, error) {
-	in := &s3.ListObjectsV2Input{Bucket: &p.bucket, MaxKeys: aws.Int32(int32(limit)), EncodingType: types.EncodingTypeUrl} //nolint:gosec // at most maxPage
+	in := &s3.ListObjectsV2Input{Bucket: &p.bucket, MaxKeys: aws.Int32(int32(limit)),
+		EncodingType: types.EncodingTypeUrl} //nolint:gosec // at most maxPage
 	if p.prefix != "" {
 		in.Prefix = &p.prefix
 	}

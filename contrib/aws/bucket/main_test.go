@@ -90,7 +90,8 @@ func (b *bed) use(url string) {
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	b.t.Cleanup(cancel)
 	b.ctx, b.url = ctx, url
-	b.client = s3.New(s3.Options{BaseEndpoint: &url, UsePathStyle: true, Region: "us-east-1", Credentials: keys, Logger: logging.Nop{}})
+	b.client = s3.New(s3.Options{BaseEndpoint: &url, UsePathStyle: true, Region: "us-east-1", Credentials: keys,
+		Logger: logging.Nop{}})
 }
 
 func (b *bed) config() bucket.Config {
@@ -99,14 +100,16 @@ func (b *bed) config() bucket.Config {
 
 func (b *bed) put(in, name, content string) string {
 	b.t.Helper()
-	out, err := b.client.PutObject(b.ctx, &s3.PutObjectInput{Bucket: &in, Key: &name, Body: bytes.NewReader([]byte(content))})
+	out, err := b.client.PutObject(b.ctx,
+		&s3.PutObjectInput{Bucket: &in, Key: &name, Body: bytes.NewReader([]byte(content))})
 	must.Succeed(b.t, err)
 	return aws.ToString(out.ETag)
 }
 
 func (b *bed) join(name string, types ...rota.Type) *rota.Member {
 	b.t.Helper()
-	m, err := rota.Join(b.ctx, rota.Config{Member: name, Store: b.store.Open(), TTL: patience, Types: types, Logger: slog.New(slog.NewTextHandler(b.logs, nil))})
+	m, err := rota.Join(b.ctx, rota.Config{Member: name, Store: b.store.Open(), TTL: patience, Types: types,
+		Logger: slog.New(slog.NewTextHandler(b.logs, nil))})
 	must.Succeed(b.t, err)
 	b.t.Cleanup(func() {
 		if err := m.Leave(context.WithoutCancel(b.ctx)); err != nil {
@@ -119,7 +122,8 @@ func (b *bed) join(name string, types ...rota.Type) *rota.Member {
 // objects is a process that notes what it takes; extra may be nil.
 func (b *bed) objects(extra func(o bucket.Object) error) bucket.Objects {
 	return bucket.Objects{
-		Load: []func(*config.LoadOptions) error{config.WithCredentialsProvider(keys), config.WithSharedConfigFiles(nil), config.WithSharedCredentialsFiles(nil)},
+		Load: []func(*config.LoadOptions) error{config.WithCredentialsProvider(keys), config.WithSharedConfigFiles(nil),
+			config.WithSharedCredentialsFiles(nil)},
 		Take: func(_ context.Context, _ *rota.Grant, o bucket.Object) error {
 			data, err := io.ReadAll(o.Body)
 			if err == nil && extra != nil {

@@ -166,7 +166,8 @@ func (s service) writeMark(ctx context.Context, at place, m mark) error {
 		case was == m:
 			return nil
 		}
-		in := &s3.PutObjectInput{Bucket: &at.bucket, Key: &at.prefix, Body: bytes.NewReader(data), ContentType: aws.String("application/json")}
+		in := &s3.PutObjectInput{Bucket: &at.bucket, Key: &at.prefix, Body: bytes.NewReader(data),
+			ContentType: aws.String("application/json")}
 		if version == "" {
 			in.IfNoneMatch = aws.String("*")
 		} else {

@@ -51,30 +51,31 @@ func NewType(name string, o Objects) rota.Type {
 		o.MaxConcurrent = 8
 	}
 	room := make(chan struct{}, o.MaxConcurrent)
-	return rota.Type{Name: name, Doc: "takes the objects of a bucket", New: func(d work.Definition) (work.Runner, error) {
-		if o.Take == nil {
-			return nil, fmt.Errorf("objects %s: %w", name, errors.New("Take is missing"))
-		}
-		var c Config
-		if err := work.DecodeConfig(d, &c); err != nil {
-			return nil, err
-		}
-		c = c.withDefaults()
-		if err := c.validate(); err != nil {
-			return nil, err
-		}
-		return work.RunnerFunc(func(ctx context.Context, g *rota.Grant) error {
-			client, err := shared.get(ctx, c)
-			if err != nil {
-				return err
+	return rota.Type{Name: name, Doc: "takes the objects of a bucket",
+		New: func(d work.Definition) (work.Runner, error) {
+			if o.Take == nil {
+				return nil, fmt.Errorf("objects %s: %w", name, errors.New("Take is missing"))
 			}
-			s := service{client: client, config: c}
-			if g.ListedBy == "" {
-				return list(ctx, g, s)
+			var c Config
+			if err := work.DecodeConfig(d, &c); err != nil {
+				return nil, err
 			}
-			return inTurn(ctx, room, func() error { return taking{service: s, grant: g, take: o.Take}.run(ctx) })
-		}), nil
-	}}
+			c = c.withDefaults()
+			if err := c.validate(); err != nil {
+				return nil, err
+			}
+			return work.RunnerFunc(func(ctx context.Context, g *rota.Grant) error {
+				client, err := shared.get(ctx, c)
+				if err != nil {
+					return err
+				}
+				s := service{client: client, config: c}
+				if g.ListedBy == "" {
+					return list(ctx, g, s)
+				}
+				return inTurn(ctx, room, func() error { return taking{service: s, grant: g, take: o.Take}.run(ctx) })
+			}), nil
+		}}
 }
 
 // Task is a task of a type that [NewType] made, for some places "s3://bucket/" or "s3://bucket/prefix". Each of them is

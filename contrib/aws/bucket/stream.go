@@ -105,7 +105,8 @@ func (s *stream) goOn(cut error) error {
 		if err := pause(s.ctx, s.cuts); err != nil {
 			return err
 		}
-		in := &s3.GetObjectInput{Bucket: &s.at.bucket, Key: &s.at.prefix, IfMatch: &s.etag, Range: aws.String(fmt.Sprintf("bytes=%d-", s.read))}
+		in := &s3.GetObjectInput{Bucket: &s.at.bucket, Key: &s.at.prefix, IfMatch: &s.etag,
+			Range: aws.String(fmt.Sprintf("bytes=%d-", s.read))}
 		resp, err := s.get(in)
 		switch {
 		case err == nil && aws.ToString(resp.ETag) == s.etag && (s.read == 0 || resp.ContentRange != nil):

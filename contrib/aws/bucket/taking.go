@@ -36,7 +36,8 @@ func (t taking) run(ctx context.Context) error {
 	err = t.object(ctx, place{p.bucket, in.Name}, in)
 	switch {
 	case errors.Is(err, errGone):
-		t.grant.Log.Info("an object was deleted after it was listed, and is passed over", "object", place{p.bucket, in.Name}.String())
+		t.grant.Log.Info("an object was deleted after it was listed, and is passed over", "object",
+			place{p.bucket, in.Name}.String())
 		t.grant.Value("s3_objects_gone", 1, map[string]string{"bucket": p.bucket})
 		return nil
 	case err != nil && ctx.Err() == nil:
@@ -102,10 +103,12 @@ func (t taking) delete(ctx context.Context, at place, o Object) error {
 	now, err := t.etag(ctx, at)
 	if err == nil && now == o.ETag {
 		// Gateways that do not know the condition delete what they have: that is why it was looked at before.
-		_, err = t.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &at.bucket, Key: &at.prefix, IfMatch: &o.ETag})
+		_, err = t.client.DeleteObject(ctx,
+			&s3.DeleteObjectInput{Bucket: &at.bucket, Key: &at.prefix, IfMatch: &o.ETag})
 	}
 	switch c := sdk.Status(err); {
-	case err == nil, errors.Is(err, errGone), c == http.StatusNotFound, c == http.StatusPreconditionFailed, c == http.StatusConflict:
+	case err == nil, errors.Is(err, errGone), c == http.StatusNotFound, c == http.StatusPreconditionFailed,
+		c == http.StatusConflict:
 		return nil // what is there now has another ETag: it is listed again
 	case c != 0:
 		return t.explain("delete "+at.String(), at.bucket, err)

@@ -40,7 +40,8 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	var faults []error
 	bad := func(field, hint, format string, args ...any) {
-		faults = append(faults, &work.ConfigError{Path: "config." + field, Err: fmt.Errorf(format, args...), Hint: hint})
+		faults = append(faults, &work.ConfigError{Path: "config." + field, Err: fmt.Errorf(format, args...),
+			Hint: hint})
 	}
 	if c.Endpoint != "" {
 		if fault := sdk.EndpointFault(c.Endpoint); fault != "" {

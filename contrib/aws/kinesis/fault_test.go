@@ -44,7 +44,8 @@ func before(t *testing.T, s *server, answers ...string) *faulty {
 		if len(f.answers) > 0 && strings.HasPrefix(f.answers[0], op+" ") {
 			w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, `{"__type":"`+strings.TrimPrefix(f.answers[0], op+" ")+`","message":"of the test"}`)
+			_, _ = io.WriteString(w, `{"__type":"`+strings.TrimPrefix(f.answers[0], op+" ")+
+				`","message":"of the test"}`)
 			f.answers = f.answers[1:]
 			return
 		}
@@ -181,7 +182,8 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		name, url, stream string
 		words             []string
 	}{
-		{"no stream", s.url, "nowhere", []string{"the shards of nowhere at " + s.url, "try: create the stream nowhere"}},
+		{"no stream", s.url, "nowhere",
+			[]string{"the shards of nowhere at " + s.url, "try: create the stream nowhere"}},
 		{"not allowed", denied.URL, "orders", []string{"AccessDenied", "try: allow this process kinesis:ListShards"}},
 		{"no server", "http://127.0.0.1:1", "orders", []string{"try: look whether the endpoint is right"}},
 	} {

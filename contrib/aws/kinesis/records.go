@@ -33,31 +33,32 @@ type Records struct {
 // NewType makes a task type of a function for records. Submit it with [Task].
 func NewType(name string, r Records) rota.Type {
 	shared := &clients{records: r, open: map[access]*kinesis.Client{}}
-	return rota.Type{Name: name, Doc: "takes the records of streams", New: func(d work.Definition) (work.Runner, error) {
-		if r.Take == nil {
-			return nil, fmt.Errorf("records %s: %w", name, errors.New("Take is missing"))
-		}
-		var c Config
-		if err := work.DecodeConfig(d, &c); err != nil {
-			return nil, err
-		}
-		c = c.withDefaults()
-		if err := c.validate(); err != nil {
-			return nil, err
-		}
-		return work.RunnerFunc(func(ctx context.Context, g *rota.Grant) error {
-			client, err := shared.get(ctx, c)
-			if err != nil {
-				return err
+	return rota.Type{Name: name, Doc: "takes the records of streams",
+		New: func(d work.Definition) (work.Runner, error) {
+			if r.Take == nil {
+				return nil, fmt.Errorf("records %s: %w", name, errors.New("Take is missing"))
 			}
-			name, shard, of := strings.Cut(g.Key, "/")
-			s := stream{client: client, config: c, name: name}
-			if !of {
-				return s.begin(ctx, g)
+			var c Config
+			if err := work.DecodeConfig(d, &c); err != nil {
+				return nil, err
 			}
-			return (&reader{stream: s, grant: g, shard: shard, take: r.Take}).run(ctx)
-		}), nil
-	}}
+			c = c.withDefaults()
+			if err := c.validate(); err != nil {
+				return nil, err
+			}
+			return work.RunnerFunc(func(ctx context.Context, g *rota.Grant) error {
+				client, err := shared.get(ctx, c)
+				if err != nil {
+					return err
+				}
+				name, shard, of := strings.Cut(g.Key, "/")
+				s := stream{client: client, config: c, name: name}
+				if !of {
+					return s.begin(ctx, g)
+				}
+				return (&reader{stream: s, grant: g, shard: shard, take: r.Take}).run(ctx)
+			}), nil
+		}}
 }
 
 // Task is a task of a type that [NewType] made, for streams by their names. Its partitions are the

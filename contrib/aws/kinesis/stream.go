@@ -42,7 +42,8 @@ func (s stream) end(ctx context.Context, g *rota.Grant) error {
 	}
 	children := all.children(g.Key)
 	if len(children) == 0 {
-		return fmt.Errorf("%s has ended, and no shard continues it (try: look whether the stream is being deleted)", g.Key)
+		return fmt.Errorf("%s has ended, and no shard continues it (try: look whether the stream is being deleted)",
+			g.Key)
 	}
 	job, task, _ := g.Partition.Split()
 	children = slices.DeleteFunc(children, func(c cluster.Child) bool {

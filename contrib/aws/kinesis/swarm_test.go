@@ -56,7 +56,8 @@ func member(ctx context.Context, name, dir, url string) error {
 	take := func(_ context.Context, g *rota.Grant, records []types.Record) error {
 		text := "\n" // another one may have left a line without its end
 		for _, r := range records {
-			text += fmt.Sprintf("%s %s %d %s %s %s .\n", name, g.Key, g.Token, *r.SequenceNumber, *r.PartitionKey, r.Data)
+			text += fmt.Sprintf("%s %s %d %s %s %s .\n", name, g.Key, g.Token, *r.SequenceNumber, *r.PartitionKey,
+				r.Data)
 		}
 		// A kill shall hit before the lines are there, and where the position is not saved yet.
 		time.Sleep(5 * time.Millisecond) // waits: for a kill

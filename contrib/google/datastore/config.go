@@ -51,7 +51,8 @@ func OpenTasks(text string) (fs.FS, error) {
 		return nil, err
 	}
 	c := TasksConfig{Place: place, Filter: values[filterKey]}
-	err = times(values, map[string]*time.Duration{"drift": &c.Drift, "poll": &c.Poll, "rescan": &c.Rescan, "reload": &c.Reload, "timeout": &c.Timeout})
+	err = times(values, map[string]*time.Duration{"drift": &c.Drift, "poll": &c.Poll, "rescan": &c.Rescan,
+		"reload": &c.Reload, "timeout": &c.Timeout})
 	if err != nil {
 		return nil, err
 	}

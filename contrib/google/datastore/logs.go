@@ -153,7 +153,8 @@ type location struct {
 }
 
 func dataOf(r journal.Record) entryData {
-	d := entryData{Type: string(r.Kind), Message: r.Message, Member: r.Member, By: r.By, From: r.From, To: r.To, Cause: r.Cause, GapMS: r.GapMS, AtLeast: r.GapAtLeastMS}
+	d := entryData{Type: string(r.Kind), Message: r.Message, Member: r.Member, By: r.By, From: r.From, To: r.To,
+		Cause: r.Cause, GapMS: r.GapMS, AtLeast: r.GapAtLeastMS}
 	if s := r.Storage; s != nil {
 		d.Storage = &storageData{Type: s.Type, Path: s.Path, Line: s.Lines}
 		if s.Line > 0 {

@@ -27,10 +27,12 @@ func logs(t *testing.T, s emulator.Servers) {
 	records := []journal.Record{
 		{AtMS: 1, Kind: journal.RunError, Member: "a", Partition: "web", Message: "refused"},
 		{AtMS: 2, Kind: journal.Moved, Partition: "web", From: "a", To: "b"},
-		{AtMS: 3, Kind: journal.Malformed, Member: "b", Partition: "db", Message: "it is not JSON", Storage: &journal.Storage{
-			Type: "datastore", Path: "datastore/db.json", Line: 2, Column: 5, Lines: []string{"1 │ {", "2 │ x"},
-		}},
-		{AtMS: 4, Kind: journal.Malformed, Partition: "x", Message: "it is empty", Storage: &journal.Storage{Type: "directory", Path: "x.yaml"}},
+		{AtMS: 3, Kind: journal.Malformed, Member: "b", Partition: "db", Message: "it is not JSON",
+			Storage: &journal.Storage{
+				Type: "datastore", Path: "datastore/db.json", Line: 2, Column: 5, Lines: []string{"1 │ {", "2 │ x"},
+			}},
+		{AtMS: 4, Kind: journal.Malformed, Partition: "x", Message: "it is empty",
+			Storage: &journal.Storage{Type: "directory", Path: "x.yaml"}},
 	}
 	for range 2 { // the second time after a lost answer
 		must.Succeed(t, l.Append(ctx, append(records, records[0])...))
@@ -43,9 +45,11 @@ func logs(t *testing.T, s emulator.Servers) {
 	slices.SortFunc(got, func(a, b logEntry) int { return int(a.Timestamp - b.Timestamp) })
 	want := []logEntry{
 		{1, "web", "run-error", `{"type":"run-error","message":"refused","member":"a"}`},
-		{3, "db", "malformed-task-error", `{"type":"malformed-task-error","message":"it is not JSON","member":"b","storage":{"type":"datastore","path":"datastore/db.json",` +
-			`"location":{"line":2,"column":5},"line":["1 │ {","2 │ x"]}}`},
-		{4, "x", "malformed-task-error", `{"type":"malformed-task-error","message":"it is empty","storage":{"type":"directory","path":"x.yaml"}}`},
+		{3, "db", "malformed-task-error",
+			`{"type":"malformed-task-error","message":"it is not JSON","member":"b","storage":{"type":"datastore","path":"datastore/db.json",` +
+				`"location":{"line":2,"column":5},"line":["1 │ {","2 │ x"]}}`},
+		{4, "x", "malformed-task-error",
+			`{"type":"malformed-task-error","message":"it is empty","storage":{"type":"directory","path":"x.yaml"}}`},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("there is\n%+v, want\n%+v", got, want)
@@ -73,13 +77,16 @@ func logsOfAllTypes(t *testing.T, s emulator.Servers) {
 	must.Succeed(t, err)
 	defer l.(*Logs).Close()
 	gap := int64(7)
-	must.Succeed(t, l.Append(t.Context(), journal.Record{AtMS: 2, Kind: journal.Moved, Partition: "web", From: "a", To: "b", Cause: "a left", GapMS: &gap}))
+	must.Succeed(t, l.Append(t.Context(), journal.Record{AtMS: 2, Kind: journal.Moved, Partition: "web", From: "a",
+		To: "b", Cause: "a left", GapMS: &gap}))
 	client, err := gds.NewClient(t.Context(), project)
 	must.Succeed(t, err)
 	defer client.Close()
 	var got []logEntry
 	must.Succeed(t, must.Err(client.GetAll(t.Context(), gds.NewQuery("history").Namespace("blue"), &got)))
-	if want := (logEntry{2, "web", "moved", `{"type":"moved","message":"","from":"a","to":"b","cause":"a left","gap_ms":7}`}); len(got) != 1 || got[0] != want {
+	if want := (logEntry{2, "web", "moved",
+		`{"type":"moved","message":"","from":"a","to":"b","cause":"a left","gap_ms":7}`}); len(got) != 1 ||
+		got[0] != want {
 		t.Errorf("there is %+v, want %+v", got, want)
 	}
 }
@@ -94,7 +101,8 @@ func TestLogsAway(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "try: look whether") || errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := OpenLogs("p?type=all"); err == nil || !strings.Contains(err.Error(), "it takes database, kind, types") {
+	if _, err := OpenLogs("p?type=all"); err == nil ||
+		!strings.Contains(err.Error(), "it takes database, kind, types") {
 		t.Errorf("got %v", err)
 	}
 }

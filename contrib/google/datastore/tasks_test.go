@@ -60,7 +60,8 @@ func key(id string) *gds.Key {
 // put writes a task that was updated so long ago.
 func (b *bed) put(id, version, data string, ago time.Duration, metadata ...string) {
 	b.t.Helper()
-	must.Succeed(b.t, must.Err(b.client.Put(b.ctx, key(id), &stored{version, data, b.now.Add(-ago).UnixMilli(), metadata})))
+	must.Succeed(b.t, must.Err(b.client.Put(b.ctx, key(id),
+		&stored{version, data, b.now.Add(-ago).UnixMilli(), metadata})))
 }
 
 func (b *bed) remove(id string) {
@@ -90,7 +91,8 @@ func (b *bed) after(d time.Duration, what, want string) {
 func TestOnEmulators(t *testing.T) {
 	emulator.Each(t, func(t *testing.T, s emulator.Servers) {
 		for name, test := range map[string]func(*testing.T, emulator.Servers){
-			"tasks follow their entities": tasksFollowTheirEntities, "odd entities": oddEntities, "many tasks": manyTasks, "file system": fileSystem, "away": away,
+			"tasks follow their entities": tasksFollowTheirEntities, "odd entities": oddEntities,
+			"many tasks": manyTasks, "file system": fileSystem, "away": away,
 			"logs": logs, "logs of all types": logsOfAllTypes,
 		} {
 			t.Run(name, func(t *testing.T) { test(t, s) })
@@ -144,15 +146,18 @@ func oddEntities(t *testing.T, s emulator.Servers) {
 	number := gds.IDKey(tasksKind, 7, nil)
 	number.Namespace = "blue"
 	odd := gds.PropertyList{
-		{Name: "version", Value: int64(3)}, {Name: "data", Value: []byte("bytes"), NoIndex: true}, {Name: "last_updated", Value: b.now}, {Name: "metadata", Value: "one"},
+		{Name: "version", Value: int64(3)}, {Name: "data", Value: []byte("bytes"), NoIndex: true},
+		{Name: "last_updated", Value: b.now}, {Name: "metadata", Value: "one"},
 		{Name: "other", Value: true},
 	}
 	must.Succeed(t, must.Err(b.client.Put(b.ctx, number, &odd)))
 	none := gds.PropertyList{{Name: "data", Value: 1.5}}
 	must.Succeed(t, must.Err(b.client.Put(b.ctx, key("none"), &none)))
-	b.after(0, "each has a file", "%2Ehidden.json x, 7.json bytes, a%252Fb.json x, a%2Fb.json x, none.json , w.x.json x")
+	b.after(0, "each has a file",
+		"%2Ehidden.json x, 7.json bytes, a%252Fb.json x, a%2Fb.json x, none.json , w.x.json x")
 	b.put("w.x", "", "y", 0)
-	b.after(time.Second, "without a version the data counts", "%2Ehidden.json x, 7.json bytes, a%252Fb.json x, a%2Fb.json x, none.json , w.x.json y")
+	b.after(time.Second, "without a version the data counts",
+		"%2Ehidden.json x, 7.json bytes, a%252Fb.json x, a%2Fb.json x, none.json , w.x.json y")
 	if got := b.state.tasks["7.json"]; got.version != "3" || got.updated != b.now.Add(-time.Second).UnixMilli() {
 		t.Errorf("%+v", got)
 	}
@@ -165,7 +170,8 @@ func manyTasks(t *testing.T, s emulator.Servers) {
 		var keys []*gds.Key
 		var all []stored
 		for i := from; i < from+400; i++ {
-			keys, all = append(keys, key(fmt.Sprintf("t%04d", i))), append(all, stored{Version: "1", Data: "x", Updated: b.now.UnixMilli()})
+			keys, all = append(keys, key(fmt.Sprintf("t%04d", i))),
+				append(all, stored{Version: "1", Data: "x", Updated: b.now.UnixMilli()})
 		}
 		must.Succeed(t, must.Err(b.client.PutMulti(b.ctx, keys, all)))
 	}
@@ -257,7 +263,8 @@ func TestOpenTasks(t *testing.T) {
 	f, err := OpenTasks("//p/ns?filter=a=1&filter=b&drift=1s&poll=2s&rescan=3s&reload=4s&timeout=5s&kind=k&database=d")
 	must.Succeed(t, err)
 	c := f.(*Tasks).r.c
-	if got := fmt.Sprint(c.Project, c.Namespace, c.Kind, c.Database, c.Filter, c.Drift, c.Poll, c.Rescan, c.Reload, c.Timeout); got != "pnskd[a=1 b] 1s 2s 3s 4s 5s" {
+	if got := fmt.Sprint(c.Project, c.Namespace, c.Kind, c.Database, c.Filter, c.Drift, c.Poll, c.Rescan, c.Reload,
+		c.Timeout); got != "pnskd[a=1 b] 1s 2s 3s 4s 5s" {
 		t.Errorf("%s", got)
 	}
 }

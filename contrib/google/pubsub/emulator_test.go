@@ -39,7 +39,8 @@ func TestPublish(t *testing.T) {
 		defer c.Close()
 		topic, sub := "projects/"+project+"/topics/samples", "projects/"+project+"/subscriptions/all"
 		must.Succeed(t, must.Err(c.TopicAdminClient.CreateTopic(ctx, &pubsubpb.Topic{Name: topic})))
-		must.Succeed(t, must.Err(c.SubscriptionAdminClient.CreateSubscription(ctx, &pubsubpb.Subscription{Name: sub, Topic: topic, EnableMessageOrdering: true})))
+		must.Succeed(t, must.Err(c.SubscriptionAdminClient.CreateSubscription(ctx,
+			&pubsubpb.Subscription{Name: sub, Topic: topic, EnableMessageOrdering: true})))
 		// What came between topic and subscription nobody gets: these do.
 		for p.Stats().Queued > 0 && ctx.Err() == nil {
 			time.Sleep(10 * time.Millisecond) // waits: for the queue to be sent
@@ -49,7 +50,8 @@ func TestPublish(t *testing.T) {
 		}
 		var got []string
 		for len(got) < n && ctx.Err() == nil {
-			answer, err := c.SubscriptionAdminClient.Pull(ctx, &pubsubpb.PullRequest{Subscription: sub, MaxMessages: 100})
+			answer, err := c.SubscriptionAdminClient.Pull(ctx,
+				&pubsubpb.PullRequest{Subscription: sub, MaxMessages: 100})
 			must.Succeed(t, err)
 			var acks []string
 			for _, m := range answer.ReceivedMessages {
@@ -59,7 +61,8 @@ func TestPublish(t *testing.T) {
 				}
 			}
 			if len(acks) > 0 {
-				must.Succeed(t, c.SubscriptionAdminClient.Acknowledge(ctx, &pubsubpb.AcknowledgeRequest{Subscription: sub, AckIds: acks}))
+				must.Succeed(t, c.SubscriptionAdminClient.Acknowledge(ctx,
+					&pubsubpb.AcknowledgeRequest{Subscription: sub, AckIds: acks}))
 			}
 		}
 		for i := range got {

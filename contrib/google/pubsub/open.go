@@ -30,7 +30,8 @@ var topicID = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._~+%-]{2,254}$`)
 // New returns a sink; nothing is connected yet.
 func New(o Options) (publish.Sink, error) {
 	if o.Project == "" || strings.ContainsAny(o.Project, "/ ") || !topicID.MatchString(o.Topic) {
-		return nil, fmt.Errorf("pubsub: %q is not PROJECT/TOPIC, a topic of 3 to 255 letters, digits and - . _ ~ + %%", o.Project+"/"+o.Topic)
+		return nil, fmt.Errorf("pubsub: %q is not PROJECT/TOPIC, a topic of 3 to 255 letters, digits and - . _ ~ + %%",
+			o.Project+"/"+o.Topic)
 	}
 	c, err := client.NewTopicAdminClient(context.Background(), o.Options...)
 	if err != nil {

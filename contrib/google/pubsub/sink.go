@@ -15,7 +15,8 @@ import (
 
 // publisher is what a sink needs of a client.
 type publisher interface {
-	Publish(ctx context.Context, req *pubsubpb.PublishRequest, opts ...gax.CallOption) (*pubsubpb.PublishResponse, error)
+	Publish(ctx context.Context, req *pubsubpb.PublishRequest, opts ...gax.CallOption) (*pubsubpb.PublishResponse,
+		error)
 	Close() error
 }
 
@@ -103,7 +104,8 @@ func (s *sink) message(sample publish.Sample) (*pubsubpb.PubsubMessage, error) {
 // passing reports whether the same request may be taken later.
 func passing(err error) bool {
 	switch status.Code(err) {
-	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented, codes.FailedPrecondition, codes.OutOfRange, codes.AlreadyExists:
+	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented,
+		codes.FailedPrecondition, codes.OutOfRange, codes.AlreadyExists:
 		return false
 	}
 	return true
@@ -116,7 +118,8 @@ func login(err error) bool {
 }
 
 func (s *sink) fault(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && (errors.Is(err, ctx.Err()) || status.Code(err) == codes.DeadlineExceeded) {
+	if cause := context.Cause(ctx); cause != nil &&
+		(errors.Is(err, ctx.Err()) || status.Code(err) == codes.DeadlineExceeded) {
 		err = cause
 	}
 	return fmt.Errorf("topic %s: %w", s.topic, err)

@@ -22,7 +22,8 @@ type fake struct {
 	s *publishtest.Script
 }
 
-func (f fake) Publish(ctx context.Context, req *pubsubpb.PublishRequest, _ ...gax.CallOption) (*pubsubpb.PublishResponse, error) {
+func (f fake) Publish(ctx context.Context, req *pubsubpb.PublishRequest,
+	_ ...gax.CallOption) (*pubsubpb.PublishResponse, error) {
 	m := f.s.Mood()
 	if err := f.s.Meet(ctx, m); err != nil {
 		return nil, status.FromContextError(errors.Join(err, ctx.Err())).Err()
@@ -37,7 +38,8 @@ func (f fake) Publish(ctx context.Context, req *pubsubpb.PublishRequest, _ ...ga
 	}
 	for _, message := range req.Messages {
 		var s publish.Sample
-		if err := json.Unmarshal(message.Data, &s); err != nil || req.Topic != "projects/p/topics/samples" || message.OrderingKey != s.Series() || message.Attributes["name"] != s.Name {
+		if err := json.Unmarshal(message.Data, &s); err != nil || req.Topic != "projects/p/topics/samples" ||
+			message.OrderingKey != s.Series() || message.Attributes["name"] != s.Name {
 			f.t.Errorf("to %s: %v, %v", req.Topic, message, err)
 		}
 		f.s.Take(s.Name, s.Points[0].Value)
@@ -63,7 +65,8 @@ type counting struct {
 	fail     map[int]error // by the number of the request
 }
 
-func (c *counting) Publish(_ context.Context, req *pubsubpb.PublishRequest, _ ...gax.CallOption) (*pubsubpb.PublishResponse, error) {
+func (c *counting) Publish(_ context.Context, req *pubsubpb.PublishRequest,
+	_ ...gax.CallOption) (*pubsubpb.PublishResponse, error) {
 	c.requests = append(c.requests, len(req.Messages))
 	return nil, c.fail[len(c.requests)]
 }
@@ -84,13 +87,18 @@ func TestLargeBatches(t *testing.T) {
 		requests       []int
 		retry, refused int
 	}{
-		"too many for one request":   {batch: many, requests: []int{1000, 1000, 500}},
-		"too much for one request":   {batch: []publish.Sample{large(6 << 20), large(6 << 20), large(1)}, requests: []int{1, 2}},
-		"too large for a message":    {batch: []publish.Sample{large(1), large(10 << 20), large(1)}, requests: []int{2}, refused: 1},
-		"a series too long as a key": {batch: []publish.Sample{large(2000), large(1)}, ordering: true, requests: []int{1}, refused: 1},
-		"nothing is left":            {batch: []publish.Sample{large(10 << 20)}, refused: 1},
-		"away in the middle":         {batch: many, fail: map[int]error{2: status.Error(codes.Unavailable, "x")}, requests: []int{1000, 1000}, retry: 1500},
-		"refused in the middle":      {batch: many, fail: map[int]error{2: status.Error(codes.InvalidArgument, "x")}, requests: []int{1000, 1000, 500}, refused: 1000},
+		"too many for one request": {batch: many, requests: []int{1000, 1000, 500}},
+		"too much for one request": {batch: []publish.Sample{large(6 << 20), large(6 << 20), large(1)},
+			requests: []int{1, 2}},
+		"too large for a message": {batch: []publish.Sample{large(1), large(10 << 20), large(1)}, requests: []int{2},
+			refused: 1},
+		"a series too long as a key": {batch: []publish.Sample{large(2000), large(1)}, ordering: true,
+			requests: []int{1}, refused: 1},
+		"nothing is left": {batch: []publish.Sample{large(10 << 20)}, refused: 1},
+		"away in the middle": {batch: many, fail: map[int]error{2: status.Error(codes.Unavailable, "x")},
+			requests: []int{1000, 1000}, retry: 1500},
+		"refused in the middle": {batch: many, fail: map[int]error{2: status.Error(codes.InvalidArgument, "x")},
+			requests: []int{1000, 1000, 500}, refused: 1000},
 	} {
 		p := &counting{fail: c.fail}
 		out := (&sink{"t", c.ordering, p}).Send(t.Context(), c.batch)
@@ -99,8 +107,10 @@ func TestLargeBatches(t *testing.T) {
 		for i := range got {
 			same = same && p.requests[i] == c.requests[i]
 		}
-		if !same || len(out.Retry) != c.retry || out.Refused != c.refused || (out.Err != nil) != (c.retry+c.refused > 0) {
-			t.Errorf("%s: requests %v, %d to retry, %d refused, %v", name, p.requests, len(out.Retry), out.Refused, out.Err)
+		if !same || len(out.Retry) != c.retry || out.Refused != c.refused ||
+			(out.Err != nil) != (c.retry+c.refused > 0) {
+			t.Errorf("%s: requests %v, %d to retry, %d refused, %v", name, p.requests, len(out.Retry), out.Refused,
+				out.Err)
 		}
 	}
 }
@@ -108,7 +118,8 @@ func TestLargeBatches(t *testing.T) {
 func TestOpen(t *testing.T) {
 	t.Setenv("PUBSUB_EMULATOR_HOST", "127.0.0.1:1")
 	for text, good := range map[string]bool{
-		"p/samples": true, "//p/samples?ordering=on": true, "p": false, "p/s": false, "/samples": false, "p/samples?order=on": false, "p/samples?ordering=yes": false, "p/a/b": false,
+		"p/samples": true, "//p/samples?ordering=on": true, "p": false, "p/s": false, "/samples": false,
+		"p/samples?order=on": false, "p/samples?ordering=yes": false, "p/a/b": false,
 	} {
 		p, err := Open(text)
 		if (err == nil) != good {

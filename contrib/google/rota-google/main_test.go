@@ -75,7 +75,8 @@ type place struct {
 func newPlace(t *testing.T, s emulator.Servers) *place {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	t.Cleanup(cancel)
-	p := &place{t: t, ctx: ctx, dir: t.TempDir(), env: append(os.Environ(), append(s.Env(), asBinary+"=yes")...), project: emulator.Project()}
+	p := &place{t: t, ctx: ctx, dir: t.TempDir(), env: append(os.Environ(), append(s.Env(), asBinary+"=yes")...),
+		project: emulator.Project()}
 	t.Setenv("DATASTORE_EMULATOR_HOST", s.Datastore())
 	t.Setenv("PUBSUB_EMULATOR_HOST", s.PubSub())
 	var err error
@@ -87,7 +88,8 @@ func newPlace(t *testing.T, s emulator.Servers) *place {
 	name := "projects/" + p.project + "/topics/samples"
 	must.Succeed(t, must.Err(p.topic.TopicAdminClient.CreateTopic(ctx, &pubsubpb.Topic{Name: name})))
 	p.sub = "projects/" + p.project + "/subscriptions/all"
-	must.Succeed(t, must.Err(p.topic.SubscriptionAdminClient.CreateSubscription(ctx, &pubsubpb.Subscription{Name: p.sub, Topic: name})))
+	must.Succeed(t, must.Err(p.topic.SubscriptionAdminClient.CreateSubscription(ctx,
+		&pubsubpb.Subscription{Name: p.sub, Topic: name})))
 	return p
 }
 
@@ -154,7 +156,8 @@ func (p *place) received() map[string]bool {
 	ctx, cancel := context.WithTimeout(p.ctx, 2*time.Second)
 	defer cancel()
 	out := map[string]bool{}
-	answer, err := p.topic.SubscriptionAdminClient.Pull(ctx, &pubsubpb.PullRequest{Subscription: p.sub, MaxMessages: 100})
+	answer, err := p.topic.SubscriptionAdminClient.Pull(ctx,
+		&pubsubpb.PullRequest{Subscription: p.sub, MaxMessages: 100})
 	if err != nil {
 		return out // nothing came within the time
 	}
@@ -168,7 +171,8 @@ func (p *place) received() map[string]bool {
 		acks = append(acks, m.AckId)
 	}
 	if len(acks) > 0 {
-		must.Succeed(p.t, p.topic.SubscriptionAdminClient.Acknowledge(p.ctx, &pubsubpb.AcknowledgeRequest{Subscription: p.sub, AckIds: acks}))
+		must.Succeed(p.t, p.topic.SubscriptionAdminClient.Acknowledge(p.ctx,
+			&pubsubpb.AcknowledgeRequest{Subscription: p.sub, AckIds: acks}))
 	}
 	return out
 }
@@ -180,7 +184,8 @@ func (p *place) start() (stop func()) {
 	cmd := p.command("run", "--store", "file:store", "--member", "a", "--listen", "none",
 		"--source", "checks=datastore:"+p.project+"?filter=squad=backend&poll=100ms&rescan=500ms",
 		"--allow-exec", "/no/such/program",
-		"--storage", "datastore:"+p.project, "--storage", "file:journal.jsonl", "--publish", "pubsub:"+p.project+"/samples")
+		"--storage", "datastore:"+p.project, "--storage", "file:journal.jsonl", "--publish", "pubsub:"+p.project+
+			"/samples")
 	cmd.Stdout, cmd.Stderr = out, out
 	must.Succeed(p.t, cmd.Start())
 	stop = sync.OnceFunc(func() {
@@ -224,7 +229,8 @@ func TestAsAUser(t *testing.T) {
 		p.put("other", check("three"), "squad=backend")
 		p.await("the metadata lets the other one in", runs("other", "web"))
 		p.put("other", "{\"type\": \"noop\",\n \"evry\": \"1s\"}", "squad=backend")
-		p.await("the malformed task is in the log", func() bool { return len(p.logs("malformed-task-error", "other")) > 0 })
+		p.await("the malformed task is in the log",
+			func() bool { return len(p.logs("malformed-task-error", "other")) > 0 })
 		p.put("fails", `{"type": "exec", "every": "100ms", "config": {"argv": ["/no/such/program"]}}`, "squad=backend")
 		p.await("the task that fails is in the log", func() bool { return len(p.logs("run-error", "fails")) > 0 })
 		got := p.logs("malformed-task-error", "other")
@@ -239,8 +245,10 @@ func TestAsAUser(t *testing.T) {
 		if err := json.Unmarshal([]byte(got[0].Data), &data); err != nil || len(got) != 1 {
 			t.Fatalf("%+v: %v", got, err)
 		}
-		if data.Type != "malformed-task-error" || !strings.Contains(data.Message, `unknown field "evry"`) || data.Storage.Type != "datastore" ||
-			data.Storage.Path != "datastore/other.json" || data.Storage.Location.Line != 2 || len(data.Storage.Line) < 3 || got[0].Timestamp == 0 {
+		if data.Type != "malformed-task-error" || !strings.Contains(data.Message, `unknown field "evry"`) ||
+			data.Storage.Type != "datastore" ||
+			data.Storage.Path != "datastore/other.json" || data.Storage.Location.Line != 2 ||
+			len(data.Storage.Line) < 3 || got[0].Timestamp == 0 {
 			t.Errorf("the log has %s", got[0].Data)
 		}
 		t.Logf("coalesce-logs has %s", got[0].Data)
@@ -251,7 +259,8 @@ func TestAsAUser(t *testing.T) {
 		})
 		stop()
 		text, err := os.ReadFile(filepath.Join(p.dir, "journal.jsonl"))
-		if err != nil || !bytes.Contains(text, []byte(`"kind":"malformed-task-error"`)) || !bytes.Contains(text, []byte(`"kind":"member-joined"`)) {
+		if err != nil || !bytes.Contains(text, []byte(`"kind":"malformed-task-error"`)) ||
+			!bytes.Contains(text, []byte(`"kind":"member-joined"`)) {
 			t.Errorf("the file of the journal has %s, %v", text, err)
 		}
 	})
@@ -271,7 +280,8 @@ func TestWrongPlaces(t *testing.T) {
 		{[]string{"--publish", "pubsub:p"}, "is not PROJECT/TOPIC"},
 	} {
 		cmd := exec.Command(os.Args[0], append([]string{"run", "--store", "memory:", "--listen", "none"}, c.args...)...)
-		cmd.Env = append(os.Environ(), asBinary+"=yes", "DATASTORE_EMULATOR_HOST=127.0.0.1:1", "PUBSUB_EMULATOR_HOST=127.0.0.1:1")
+		cmd.Env = append(os.Environ(), asBinary+"=yes", "DATASTORE_EMULATOR_HOST=127.0.0.1:1",
+			"PUBSUB_EMULATOR_HOST=127.0.0.1:1")
 		out, err := cmd.CombinedOutput()
 		if err == nil || !strings.Contains(string(out), c.want) {
 			t.Errorf("%v: %v, %s, want %q", c.args, err, out, c.want)

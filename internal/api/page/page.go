@@ -19,7 +19,8 @@ func Handler() http.Handler {
 		panic(err) // the directory is part of the binary
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "index.html") })
+	mux.HandleFunc("GET /{$}",
+		func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, "index.html") })
 	mux.Handle("GET /page/", http.StripPrefix("/page/", http.FileServerFS(files)))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", policy)

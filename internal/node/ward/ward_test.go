@@ -56,7 +56,8 @@ func TestBook(t *testing.T) {
 	before := b
 	b = b.Release(first.ID)
 	b, third := b.Guard("c")
-	if got := fmt.Sprint(b.Held()); got != fmt.Sprint([]Held[string]{second, third}) || third.ID == second.ID || third.ID == first.ID {
+	if got := fmt.Sprint(b.Held()); got != fmt.Sprint([]Held[string]{second, third}) || third.ID == second.ID ||
+		third.ID == first.ID {
 		t.Errorf("it holds %s", got)
 	}
 	if got := fmt.Sprint(before.Held()); got != fmt.Sprint([]Held[string]{first, second}) {

@@ -32,7 +32,8 @@ func (p puzzle) Next(s jugs) []check.Move[jugs] {
 		{Name: "big to small", To: jugs{s.small + toSmall, s.big - toSmall}},
 	}
 	if !p.sealed {
-		moves = append(moves, check.Move[jugs]{Name: "empty small", To: jugs{0, s.big}}, check.Move[jugs]{Name: "empty big", To: jugs{s.small, 0}})
+		moves = append(moves, check.Move[jugs]{Name: "empty small", To: jugs{0, s.big}},
+			check.Move[jugs]{Name: "empty big", To: jugs{s.small, 0}})
 	}
 	return moves
 }
@@ -49,9 +50,12 @@ func TestExplore(t *testing.T) {
 		options check.Options
 		want    check.Report
 	}{
-		{"all of it", puzzle{false, sound, always}, check.Options{}, check.Report{States: 16, Moves: 96, Depth: 7, Complete: true}},
-		{"good ends far away", puzzle{false, sound, empty}, check.Options{}, check.Report{States: 16, Moves: 96, Depth: 7, Complete: true}},
-		{"stopped early", puzzle{false, sound, always}, check.Options{States: 5}, check.Report{States: 6, Moves: 18, Depth: 2}},
+		{"all of it", puzzle{false, sound, always}, check.Options{},
+			check.Report{States: 16, Moves: 96, Depth: 7, Complete: true}},
+		{"good ends far away", puzzle{false, sound, empty}, check.Options{},
+			check.Report{States: 16, Moves: 96, Depth: 7, Complete: true}},
+		{"stopped early", puzzle{false, sound, always}, check.Options{States: 5},
+			check.Report{States: 6, Moves: 18, Depth: 2}},
 		{"no way back", puzzle{true, sound, empty}, check.Options{}, check.Report{
 			States: 8, Moves: 32, Depth: 4, Complete: true,
 			Violations: []check.Violation{{Promise: check.NoGoodEnd, Trace: []string{"fill small"}}},

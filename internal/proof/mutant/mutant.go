@@ -130,7 +130,8 @@ func ParseList(text string, keys ...string) ([]Listed, error) {
 			case slices.Contains(keys, key):
 				f.Notes[key] = rest
 			default:
-				return nil, fmt.Errorf("line %d: %q is no key; try: fault, file, %s, or a text behind - or +", i+1, key, strings.Join(keys, ", "))
+				return nil, fmt.Errorf("line %d: %q is no key; try: fault, file, %s, or a text behind - or +", i+1, key,
+					strings.Join(keys, ", "))
 			}
 		}
 		after = sign
@@ -191,7 +192,8 @@ func (s Set) merge(file, text string) (pkg, merged string, err error) {
 			return "", "", fmt.Errorf("flaw %q: %w", f.Name, err)
 		}
 		if !addHeads(heads, sound, flawed, i+1) {
-			return "", "", fmt.Errorf("flaw %q changes more of %s than the bodies of functions, or nothing", f.Name, file)
+			return "", "", fmt.Errorf("flaw %q changes more of %s than the bodies of functions, or nothing", f.Name,
+				file)
 		}
 	}
 	return sound.name, sound.join(heads), nil

@@ -34,10 +34,12 @@ func TestBuild(t *testing.T) {
 	f := mutant.Flaw{File: "main.go", Changes: []mutant.Change{{Old: "right", New: "wrong"}}}
 	program, err := f.Build(context.Background(), root, filepath.Join(t.TempDir(), "m"), "example.com/m")
 	must.Succeed(t, err)
-	if out, err := exec.CommandContext(context.Background(), program).CombinedOutput(); err != nil || string(out) != "wrong" {
+	if out, err := exec.CommandContext(context.Background(), program).CombinedOutput(); err != nil ||
+		string(out) != "wrong" {
 		t.Errorf("got %q, %v", out, err)
 	}
-	if b, _ := os.ReadFile(filepath.Join(root, "main.go")); len(b) == 0 || string(b) != "package main\n\nfunc main() { print(\"right\") }\n" {
+	if b, _ := os.ReadFile(filepath.Join(root, "main.go")); len(b) == 0 ||
+		string(b) != "package main\n\nfunc main() { print(\"right\") }\n" {
 		t.Errorf("the source was changed to %q", b)
 	}
 }
@@ -59,7 +61,8 @@ func TestBuildTests(t *testing.T) {
 	} {
 		program, err := f.BuildTests(context.Background(), root, t.TempDir(), "example.com/m")
 		must.Succeed(t, err)
-		if out, _ := exec.CommandContext(context.Background(), program).CombinedOutput(); !strings.Contains(string(out), want) {
+		if out, _ := exec.CommandContext(context.Background(), program).CombinedOutput(); !strings.Contains(string(out),
+			want) {
 			t.Errorf("want %q: got %q", want, out)
 		}
 	}

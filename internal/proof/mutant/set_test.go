@@ -46,7 +46,8 @@ func TestSetTakesOneFlaw(t *testing.T) {
 		t.Errorf("without a flaw it prints %q", got)
 	}
 	for name, want := range map[string]string{
-		"minus": "five: -1.", "another word": "six: 5.", "no end": "five: 5", "twice": "five: 10.", "word and end": "seven: 5!",
+		"minus": "five: -1.", "another word": "six: 5.", "no end": "five: 5", "twice": "five: 10.",
+		"word and end": "seven: 5!",
 	} {
 		environ, err := set.Environ(name)
 		must.Succeed(t, err)

@@ -38,7 +38,8 @@ func TestViableFlawsAreBuilt(t *testing.T) {
 // TestABrokenSourceIsNobodysFlaw: what the compiler says of the source itself is an error.
 func TestABrokenSourceIsNobodysFlaw(t *testing.T) {
 	t.Parallel()
-	if _, _, err := (mutant.Set{set[0]}).BuildViable(t.Context(), module(t), t.TempDir(), "example.com/m/product"); err == nil {
+	if _, _, err := (mutant.Set{set[0]}).BuildViable(t.Context(), module(t), t.TempDir(),
+		"example.com/m/product"); err == nil {
 		t.Error("a package that is not there was built")
 	}
 }

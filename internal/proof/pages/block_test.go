@@ -26,11 +26,13 @@ func TestBlocks(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := Blocks("## A\n```\nrota run\n"); err == nil || !strings.Contains(err.Error(), "line 2: the block is not closed") {
+	if _, err := Blocks("## A\n```\nrota run\n"); err == nil ||
+		!strings.Contains(err.Error(), "line 2: the block is not closed") {
 		t.Errorf("an open block: %v", err)
 	}
 	spans := Spans(document)
-	if want := []Block{{Line: 2, Text: "one"}, {Line: 2, Text: "two words"}, {Line: 15, Text: "three"}}; !slices.Equal(spans, want) {
+	if want := []Block{{Line: 2, Text: "one"}, {Line: 2, Text: "two words"},
+		{Line: 15, Text: "three"}}; !slices.Equal(spans, want) {
 		t.Errorf("spans %+v", spans)
 	}
 }
@@ -61,7 +63,8 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", text, joined, want)
 		}
 	}
-	if _, err := Commands(Block{Line: 3, Text: "a\nrota function call 'x\n"}); err == nil || !strings.Contains(err.Error(), "line 4: a quote ' is not closed") {
+	if _, err := Commands(Block{Line: 3, Text: "a\nrota function call 'x\n"}); err == nil ||
+		!strings.Contains(err.Error(), "line 4: a quote ' is not closed") {
 		t.Errorf("an open quote: %v", err)
 	}
 }

@@ -67,7 +67,8 @@ func TestFind(t *testing.T) {
 	var at []*net.TCPAddr
 	for _, addr := range addrs {
 		a, err := net.ResolveTCPAddr("tcp4", addr)
-		if err != nil || !a.IP.IsLoopback() || slices.ContainsFunc(at, func(b *net.TCPAddr) bool { return a.Port == b.Port }) {
+		if err != nil || !a.IP.IsLoopback() || slices.ContainsFunc(at,
+			func(b *net.TCPAddr) bool { return a.Port == b.Port }) {
 			t.Fatalf("found %q: %v", addrs, err)
 		}
 		at = append(at, a)

@@ -81,5 +81,6 @@ func Cut(act string, known ...string) (string, Texts) {
 // In tells whether a text has all that is wanted, and nothing else of them.
 func (t Texts) In(text string) bool {
 	has := func(part string) bool { return strings.Contains(text, part) }
-	return !slices.ContainsFunc(t.Want, func(part string) bool { return !has(part) }) && !slices.ContainsFunc(t.Never, has)
+	return !slices.ContainsFunc(t.Want, func(part string) bool { return !has(part) }) &&
+		!slices.ContainsFunc(t.Never, has)
 }

@@ -29,7 +29,8 @@ func TestCut(t *testing.T) {
 		t.Fatalf("%q, %q", act, texts)
 	}
 	for text, want := range map[string]bool{
-		"! it waits\nline": true, "it waits\nline": false, "! it waits line": false, "! it waits\nline that is gone": false,
+		"! it waits\nline": true, "it waits\nline": false, "! it waits line": false,
+		"! it waits\nline that is gone": false,
 	} {
 		if got := texts.In(text); got != want {
 			t.Errorf("%q: %t", text, got)

@@ -64,8 +64,9 @@ func TestAFenceStays(t *testing.T) {
 		} {
 			m := &meddled{Store: memory.New().Open()}
 			w := &Writer{
-				Member: "a", Store: m, TTL: time.Second, NoSessions: true, Fenced: true, Logger: slog.New(slog.DiscardHandler),
-				Now: protocol.NewProcessClock(), Wall: time.Now,
+				Member: "a", Store: m, TTL: time.Second, NoSessions: true, Fenced: true,
+				Logger: slog.New(slog.DiscardHandler),
+				Now:    protocol.NewProcessClock(), Wall: time.Now,
 			}
 			renew := func(create bool) outbox.Outcome {
 				_, _, out, _ := w.Renew(t.Context(), member.Renew{Key: key, Create: create})
@@ -90,7 +91,8 @@ func TestAFenceStays(t *testing.T) {
 				t.Errorf("%s: the heartbeat is %q, want state %q", name, d.Value, fence)
 			}
 			w.Close(t.Context())
-			other := &Writer{Member: "a", Store: m, TTL: time.Second, NoSessions: true, Fenced: true, Logger: w.Logger, Now: w.Now, Wall: w.Wall}
+			other := &Writer{Member: "a", Store: m, TTL: time.Second, NoSessions: true, Fenced: true, Logger: w.Logger,
+				Now: w.Now, Wall: w.Wall}
 			if _, _, out, _ := other.Renew(t.Context(), member.Renew{Key: key}); out != outbox.Refused {
 				t.Errorf("%s, state %q: who has not begun it renews it: outcome %d", name, fence, out)
 			}
@@ -106,11 +108,13 @@ func TestNoHeartbeatIsLeft(t *testing.T) {
 	for _, noSessions := range []bool{false, true} {
 		s := memory.New().Open()
 		w := &Writer{
-			Member: "a", Store: s, TTL: time.Second, NoSessions: noSessions, Fenced: true, Logger: slog.New(slog.DiscardHandler),
-			Now: protocol.NewProcessClock(), Wall: time.Now,
+			Member: "a", Store: s, TTL: time.Second, NoSessions: noSessions, Fenced: true,
+			Logger: slog.New(slog.DiscardHandler),
+			Now:    protocol.NewProcessClock(), Wall: time.Now,
 		}
 		for life, key := range []string{"node/a/n-0", "node/a/n-1"} {
-			if _, _, out, err := w.Renew(t.Context(), member.Renew{Key: key, Create: true, Life: uint64(life)}); out != outbox.Done {
+			if _, _, out, err := w.Renew(t.Context(),
+				member.Renew{Key: key, Create: true, Life: uint64(life)}); out != outbox.Done {
 				t.Fatal(out, err)
 			}
 			if docs, _ := s.List(t.Context(), "node/"); len(docs) != 1 || docs[0].Key != key {

@@ -62,11 +62,13 @@ func TestAGuardianEndsWhatTheStoreDidNot(t *testing.T) {
 		for _, away := range []bool{false, true} {
 			s, g := &leaving{Store: memory.New().Open()}, guarded{}
 			w := &Writer{
-				Member: "a", Store: s, TTL: time.Second, NoSessions: noSessions, Guard: g, Logger: slog.New(slog.DiscardHandler),
-				Now: protocol.NewProcessClock(), Wall: time.Now,
+				Member: "a", Store: s, TTL: time.Second, NoSessions: noSessions, Guard: g,
+				Logger: slog.New(slog.DiscardHandler),
+				Now:    protocol.NewProcessClock(), Wall: time.Now,
 			}
 			for life, key := range []string{"pulse/a/n-0", "pulse/a/n-1"} {
-				if _, _, out, err := w.Renew(t.Context(), member.Renew{Key: key, Create: true, Life: uint64(life)}); out != outbox.Done {
+				if _, _, out, err := w.Renew(t.Context(),
+					member.Renew{Key: key, Create: true, Life: uint64(life)}); out != outbox.Done {
 					t.Fatal(out, err)
 				}
 			}

@@ -41,21 +41,25 @@ func TestNoHeartbeatStatesMoreThanItsSession(t *testing.T) {
 	const usual = 10 * time.Second
 	for _, expire := range []bool{false, true} {
 		s := &server{Store: memory.New().Open(), expire: expire, most: 4 * usual}
-		w := &Writer{Member: "a", Store: s, TTL: usual, Logger: slog.New(slog.DiscardHandler), Now: protocol.NewProcessClock(), Wall: time.Now}
+		w := &Writer{Member: "a", Store: s, TTL: usual, Logger: slog.New(slog.DiscardHandler),
+			Now: protocol.NewProcessClock(), Wall: time.Now}
 		states := func(life uint64, ttl, want time.Duration) {
 			t.Helper()
 			key := fmt.Sprint("pulse/a/n-", life)
 			_, stated, out, err := w.Renew(t.Context(), member.Renew{Key: key, Create: true, Life: life, TTL: ttl})
 			if err != nil || out != outbox.Done || stated != want {
-				t.Errorf("expire %t, life %d: asked to state %s, it says %s, want %s: %v, %v", expire, life, ttl, stated, want, out, err)
+				t.Errorf("expire %t, life %d: asked to state %s, it says %s, want %s: %v, %v", expire, life, ttl,
+					stated, want, out, err)
 			}
 			d, err := s.Get(t.Context(), key)
 			var text heartbeat.Text
 			if err == nil {
 				err = json.Unmarshal(d.Value, &text)
 			}
-			if got := heartbeat.StatedTTL(d.Value); err != nil || got != want || (text.UsualMS != 0) != (want != usual) {
-				t.Errorf("expire %t, life %d: the document states %s, usually %d ms, want %s: %v", expire, life, got, text.UsualMS, want, err)
+			if got := heartbeat.StatedTTL(d.Value); err != nil || got != want ||
+				(text.UsualMS != 0) != (want != usual) {
+				t.Errorf("expire %t, life %d: the document states %s, usually %d ms, want %s: %v", expire, life, got,
+					text.UsualMS, want, err)
 			}
 		}
 		longer := 2 * usual

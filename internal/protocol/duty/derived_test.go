@@ -27,7 +27,8 @@ func (l *log) settle() {
 	for m := range l.v.Members() {
 		for by := range l.v.Members() {
 			if m.State == cluster.MemberPrepared && by.State == cluster.MemberJoined {
-				l.enter(cluster.AcceptJoin{Member: m.ID, Incarnation: m.Incarnation, By: by.ID, ByIncarnation: by.Incarnation})
+				l.enter(cluster.AcceptJoin{Member: m.ID, Incarnation: m.Incarnation, By: by.ID,
+					ByIncarnation: by.Incarnation})
 			}
 		}
 	}
@@ -92,12 +93,14 @@ func command(t *rapid.T, v cluster.Value) cluster.Command {
 	case 2:
 		return cluster.LeaveCluster{Member: member.ID, Incarnation: member.Incarnation, Reason: "gone"}
 	case 3:
-		return cluster.PrepareJoin{Member: rapid.SampledFrom([]cluster.MemberID{"a", "b", "c"}).Draw(t, "joiner"), Replaces: member.Incarnation, Heartbeat: "p"}
+		return cluster.PrepareJoin{Member: rapid.SampledFrom([]cluster.MemberID{"a", "b", "c"}).Draw(t, "joiner"),
+			Replaces: member.Incarnation, Heartbeat: "p"}
 	case 4, 5:
 		for p := range v.Partitions() {
 			if p.Owner == member.ID {
 				if rapid.Bool().Draw(t, "fails") {
-					return cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeFailed, Attempt: p.Attempts, Message: "no"}
+					return cluster.FinishPartition{Partition: p.ID, Token: p.Token, Outcome: cluster.OutcomeFailed,
+						Attempt: p.Attempts, Message: "no"}
 				}
 				return cluster.Stopped{Partition: p.ID, Token: p.Token}
 			}

@@ -20,7 +20,8 @@ func TestEachHoldHasItsTime(t *testing.T) {
 		want  []cluster.MemberID
 	}{
 		{1 * time.Second, 1, nil}, {40 * time.Second, 2, nil}, {60 * time.Second, 0, nil},
-		{61 * time.Second, 0, []cluster.MemberID{"b"}}, {99 * time.Second, 0, []cluster.MemberID{"b"}}, {100 * time.Second, 0, []cluster.MemberID{"b", "c"}},
+		{61 * time.Second, 0, []cluster.MemberID{"b"}}, {99 * time.Second, 0, []cluster.MemberID{"b"}},
+		{100 * time.Second, 0, []cluster.MemberID{"b", "c"}},
 	} {
 		if c.holds > 0 {
 			members[c.holds].State = cluster.MemberHeld

@@ -23,7 +23,8 @@ type seen struct {
 
 // Steps returns the commands that say what became of the duties. The reports must be about these duties: "not reported"
 // then means that it does not run.
-func (c Calm) Steps(duties []cluster.Duty, reports []protocol.Report, now protocol.Instant, ttl time.Duration) ([]cluster.Command, Calm) {
+func (c Calm) Steps(duties []cluster.Duty, reports []protocol.Report, now protocol.Instant,
+	ttl time.Duration) ([]cluster.Command, Calm) {
 	var out []cluster.Command
 	var next Calm
 	said, was := Reports(reports), 0
@@ -32,7 +33,8 @@ func (c Calm) Steps(duties []cluster.Duty, reports []protocol.Report, now protoc
 		if step := Word(d, r); step != nil {
 			out = append(out, step)
 		}
-		if d.Role == cluster.RoleRun && d.Partition.Deaths > 0 && r != nil && r.Token == d.Token && r.State == protocol.RunActive {
+		if d.Role == cluster.RoleRun && d.Partition.Deaths > 0 && r != nil && r.Token == d.Token &&
+			r.State == protocol.RunActive {
 			var s seen
 			s, was = c.of(d, was, now)
 			next = append(next, s)
@@ -86,7 +88,8 @@ func Word(d cluster.Duty, r *protocol.Report) cluster.Command {
 		return cluster.Started{Partition: p.ID, Token: d.Token}
 	case d.Role == cluster.RoleRun && ended && r.Attempt == p.Attempts:
 		return cluster.FinishPartition{
-			Partition: p.ID, Token: d.Token, Outcome: cluster.OutcomeFailed, Attempt: r.Attempt, Fresh: r.Fresh, Message: r.Message,
+			Partition: p.ID, Token: d.Token, Outcome: cluster.OutcomeFailed, Attempt: r.Attempt, Fresh: r.Fresh,
+			Message: r.Message,
 		}
 	}
 	return nil

@@ -71,7 +71,8 @@ func Granted(a protocol.Assignment, index cluster.Index, grants []*protocol.Gran
 
 // same reports whether two grants ask for the same run.
 func same(a, b *protocol.Grant) bool {
-	return a == b || a.Partition == b.Partition && a.Token == b.Token && a.Attempt == b.Attempt && a.SpecIndex == b.SpecIndex
+	return a == b || a.Partition == b.Partition && a.Token == b.Token && a.Attempt == b.Attempt &&
+		a.SpecIndex == b.SpecIndex
 }
 
 // Holds are the held members with the instants at which they were first seen held, by the member's own clock.
@@ -86,7 +87,8 @@ type Hold struct {
 
 // Release returns the commands that free the grants of members that are held for long enough. Members that are not held
 // are skipped.
-func (h Holds) Release(members iter.Seq[cluster.Member], now protocol.Instant, limit time.Duration) ([]cluster.Command, Holds) {
+func (h Holds) Release(members iter.Seq[cluster.Member], now protocol.Instant, limit time.Duration) ([]cluster.Command,
+	Holds) {
 	var out []cluster.Command
 	var next Holds
 	for m := range members {
@@ -94,7 +96,8 @@ func (h Holds) Release(members iter.Seq[cluster.Member], now protocol.Instant, l
 			continue
 		}
 		at := Hold{m.ID, m.Incarnation, now}
-		if i := slices.IndexFunc(h, func(h Hold) bool { return h.Member == m.ID && h.Incarnation == m.Incarnation }); i >= 0 {
+		if i := slices.IndexFunc(h,
+			func(h Hold) bool { return h.Member == m.ID && h.Incarnation == m.Incarnation }); i >= 0 {
 			at = h[i]
 		}
 		next = append(next, at)

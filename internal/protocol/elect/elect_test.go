@@ -19,7 +19,8 @@ func TestMoves(t *testing.T) {
 	var none elect.Election
 	vacant := none.Read(elect.Seen{}, 10)
 	other := none.Read(elect.Seen{Version: "1", Heartbeat: "pulse/b"}, 10)
-	silent := other.Probed("pulse/b", "7", 0, 10, 10).Probed("pulse/b", "7", 0, 10+protocol.Instant(silence), 12+protocol.Instant(silence))
+	silent := other.Probed("pulse/b", "7", 0, 10, 10).Probed("pulse/b", "7", 0, 10+protocol.Instant(silence),
+		12+protocol.Instant(silence))
 	garbage := none.Read(elect.Seen{Version: "1"}, 10)
 	for _, c := range []struct {
 		name string
@@ -39,7 +40,8 @@ func TestMoves(t *testing.T) {
 		{"we lead", none.Read(elect.Seen{Version: "1", Heartbeat: "pulse/a"}, 10), 0, 20, elect.Lead},
 		{"a hint", silent.Stale(), 0, 20, elect.Look},
 		{"garbage", garbage, 0, 20, elect.Look},
-		{"garbage that stays", garbage.Read(elect.Seen{Version: "1"}, 10+protocol.Instant(silence)), 0, 20, elect.Remove},
+		{"garbage that stays", garbage.Read(elect.Seen{Version: "1"}, 10+protocol.Instant(silence)), 0, 20,
+			elect.Remove},
 		{"other garbage", garbage.Read(elect.Seen{Version: "2"}, 10+protocol.Instant(silence)), 0, 20, elect.Look},
 	} {
 		if got := c.e.Next("pulse/a", c.turn, silence, c.now); got != c.want {

@@ -67,7 +67,8 @@ func loadSnapshot(ctx context.Context, l store.Log, v *cluster.Value) error {
 		return fmt.Errorf("read the snapshot at %d: %w", rec.Index, err)
 	}
 	if next.Index() <= v.Index() {
-		return fmt.Errorf("read the log: entries after %s are trimmed and the snapshot is at %s", v.Index(), next.Index())
+		return fmt.Errorf("read the log: entries after %s are trimmed and the snapshot is at %s", v.Index(),
+			next.Index())
 	}
 	*v = next
 	return nil
@@ -103,7 +104,8 @@ func (o Observer[O]) Observe(ctx context.Context, s protocol.Store, v cluster.Va
 }
 
 // History yields the applied entries after an index, as far as the log keeps them, each with the resulting value.
-func (o Observer[O]) History(ctx context.Context, s protocol.Store, after cluster.Index, yield func(cluster.Value, protocol.Applied) bool) error {
+func (o Observer[O]) History(ctx context.Context, s protocol.Store, after cluster.Index,
+	yield func(cluster.Value, protocol.Applied) bool) error {
 	log, err := o.log(s)
 	if err != nil {
 		return err

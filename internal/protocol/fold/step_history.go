@@ -77,7 +77,8 @@ func (h *history) checked(c *member.Core, ev member.LogChecked) error {
 	case !ok: // there is a newer snapshot; we know when we have read on
 		return nil
 	case chain != ev.Has.Chain:
-		return &protocol.DivergedError{Index: ev.Asked, Reason: "the log says something else than was read from it before"}
+		return &protocol.DivergedError{Index: ev.Asked,
+			Reason: "the log says something else than was read from it before"}
 	}
 	h.Doubted, h.sure = false, h.next
 	return nil

@@ -38,5 +38,6 @@ func (r *Reader) Leaves(m cluster.Member, in bool) []cluster.Command {
 	if !in || !r.Idle() {
 		return nil
 	}
-	return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: r.Stop, Hold: r.Holds()}}
+	return []cluster.Command{cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: r.Stop,
+		Hold: r.Holds()}}
 }

@@ -136,5 +136,6 @@ func applyRecord(v *cluster.Value, rec store.Record) (a protocol.Applied, cost i
 	}
 	next, done := v.Apply(e)
 	*v = next
-	return protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate, Foreign: done.Foreign}, replayCost(v, e, done.Planned), nil
+	return protocol.Applied{Entry: e, Results: done.Results, Duplicate: done.Duplicate, Foreign: done.Foreign},
+		replayCost(v, e, done.Planned), nil
 }

@@ -21,7 +21,8 @@ type clock struct{ base, rate int64 }
 func drawClock(t *rapid.T, whose string) clock {
 	return clock{
 		base: rapid.Int64Range(1, 1e15).Draw(t, "base of the clock of "+whose),
-		rate: rapid.OneOf(rapid.SampledFrom([]int64{1000 - rho, 1000, 1000 + rho}), rapid.Int64Range(1000-rho, 1000+rho)).Draw(t, "its rate"),
+		rate: rapid.OneOf(rapid.SampledFrom([]int64{1000 - rho, 1000, 1000 + rho}),
+			rapid.Int64Range(1000-rho, 1000+rho)).Draw(t, "its rate"),
 	}
 }
 
@@ -46,13 +47,15 @@ type lease struct {
 
 func drawTiming(t *rapid.T) heartbeat.Timing {
 	ttl := time.Duration(rapid.Int64Range(300, 60_000).Draw(t, "TTL in ms")) * time.Millisecond
-	return heartbeat.Timing{TTL: ttl, Rho: rho, Margin: ttl * time.Duration(rapid.SampledFrom([]int64{0, 0, 50}).Draw(t, "margin in thousandths")) / 1000}
+	return heartbeat.Timing{TTL: ttl, Rho: rho,
+		Margin: ttl * time.Duration(rapid.SampledFrom([]int64{0, 0, 50}).Draw(t, "margin in thousandths")) / 1000}
 }
 
 // drawDelay draws how long a part of a call takes: often no time, and sometimes as long as does harm.
 func drawDelay(t *rapid.T, ttl time.Duration, of string) int64 {
 	long := ttl.Microseconds()
-	return []int64{0, 0, long / 100, long / 100, rapid.Int64Range(0, long).Draw(t, of), rapid.Int64Range(long, long*5/4).Draw(t, of)}[rapid.IntRange(0, 5).Draw(t, of)]
+	return []int64{0, 0, long / 100, long / 100, rapid.Int64Range(0, long).Draw(t, of),
+		rapid.Int64Range(long, long*5/4).Draw(t, of)}[rapid.IntRange(0, 5).Draw(t, of)]
 }
 
 // drawOwner lets an owner renew its heartbeat until its lease lapses, or it dies.
@@ -143,7 +146,8 @@ func TestTheyAreNeverBothRight(t *testing.T) {
 			if left := own.valid(now); o.Dead(silence) && left > 0 {
 				t.Fatalf("counted as dead at %d µs while its lease is valid for another %s", now, left)
 			}
-			if end := watcher.when(o.Since.Add(silence)); end > now && rapid.Bool().Draw(t, "waits for the end of the silence") {
+			if end := watcher.when(o.Since.Add(silence)); end > now &&
+				rapid.Bool().Draw(t, "waits for the end of the silence") {
 				now = end
 			} else {
 				now += drawDelay(t, ttl, "pause")

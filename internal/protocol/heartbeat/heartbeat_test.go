@@ -23,7 +23,8 @@ func at(d time.Duration) protocol.Instant { return protocol.Instant(1).Add(d) }
 func TestTiming(t *testing.T) {
 	t.Parallel()
 	timing := heartbeat.Timing{TTL: ttl, Rho: 50, Margin: 20 * time.Millisecond}
-	if got := []time.Duration{timing.Valid(), timing.Silence(), timing.Every()}; !slices.Equal(got, []time.Duration{930 * time.Millisecond, silence, ttl / 3}) {
+	if got := []time.Duration{timing.Valid(), timing.Silence(), timing.Every()}; !slices.Equal(got,
+		[]time.Duration{930 * time.Millisecond, silence, ttl / 3}) {
 		t.Errorf("valid, silence, every: %s", got)
 	}
 }

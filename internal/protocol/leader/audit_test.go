@@ -40,7 +40,8 @@ func TestWhatIsWrittenIsRepaired(t *testing.T) {
 			s.start("b", "n0")
 			s.until("b has joined", s.joined("b"))
 			s.ask("b", single("x"), single("y"))
-			s.until("each runs one", func() bool { return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1 })
+			s.until("each runs one",
+				func() bool { return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1 })
 			for _, id := range []cluster.MemberID{"a", "b"} {
 				task := s.members[id].last.Grants[0].Partition
 				key, head, index, stops := slotKey(id, task), headKey(id), s.value().Index(), 0
@@ -54,7 +55,8 @@ func TestWhatIsWrittenIsRepaired(t *testing.T) {
 					d, _ := s.docs[key].Value.(slotDoc)
 					h, ok := s.docs[head].Value.(headDoc)
 					return d.stamp() == want && len(s.below(folder(id))) == 1 && s.members[id].runs(task) &&
-						ok && len(h.Tasks) == 1 && h.Tasks[0].Token == told.Tasks[0].Token && h.Tasks[0].State == slotActive
+						ok && len(h.Tasks) == 1 && h.Tasks[0].Token == told.Tasks[0].Token &&
+						h.Tasks[0].State == slotActive
 				})
 				if stops > 0 && name != "stopped" {
 					t.Errorf("%s did not run it for a while", id)

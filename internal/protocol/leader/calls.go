@@ -102,7 +102,8 @@ func (c *Caller) put(ctx context.Context, e Put) member.Event {
 
 func (c *Caller) wrote(key string, v store.Version, err error) member.Event {
 	conflict := errors.Is(err, store.ErrConflict)
-	return c.OrClosed(err, Wrote{Now: c.Now(), Key: key, Outcome: outbox.OutcomeOf(err), Conflict: conflict, Version: v, Err: shell.Text(err)})
+	return c.OrClosed(err, Wrote{Now: c.Now(), Key: key, Outcome: outbox.OutcomeOf(err), Conflict: conflict, Version: v,
+		Err: shell.Text(err)})
 }
 
 // decoded keeps what some documents say: without hints a member reads the same ones again and again, and they seldom

@@ -78,11 +78,17 @@ func knows(format int) bool { return format == docFormat }
 func decodeDoc(key string, data []byte) (any, error) {
 	switch {
 	case key == LeaderKey:
-		return decode(data, func(h *holderDoc) bool { return knows(h.Format) && h.Member != "" && h.Heartbeat != "" && h.Term > 0 })
+		return decode(data, func(h *holderDoc) bool {
+			return knows(h.Format) && h.Member != "" && h.Heartbeat != "" &&
+				h.Term > 0
+		})
 	case key == rosterKey:
 		return decode(data, func(r *rosterDoc) bool { return knows(r.Format) && r.Index > 0 })
 	case strings.HasPrefix(key, MailboxPrefix):
-		return decode(data, func(m *mailboxDoc) bool { return knows(m.Format) && mailboxKey(m.Member) == key && m.Heartbeat != "" })
+		return decode(data, func(m *mailboxDoc) bool {
+			return knows(m.Format) && mailboxKey(m.Member) == key &&
+				m.Heartbeat != ""
+		})
 	case strings.HasPrefix(key, HeadPrefix):
 		return decodeHead(key, data)
 	case strings.HasPrefix(key, AssignPrefix):
@@ -141,7 +147,8 @@ func decodeSlot(key string, data []byte) (any, error) {
 		p, err := cluster.DecodePartition(t.Partition)
 		j, err2 := cluster.DecodeJob(t.Job)
 		t.slotDoc.Partition, t.slotDoc.Job = p, j
-		return err == nil && err2 == nil && knows(t.Format) && slotKey(t.Member, t.Task) == key && p.ID == t.Task && t.Token > 0 && t.Index > 0 &&
+		return err == nil && err2 == nil && knows(t.Format) && slotKey(t.Member, t.Task) == key && p.ID == t.Task &&
+			t.Token > 0 && t.Index > 0 &&
 			j.Spec != nil && len(j.Spec.Tasks) == 1
 	})
 	return t.slotDoc, err

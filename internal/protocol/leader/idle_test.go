@@ -86,7 +86,8 @@ func newCrowd(t *testing.T, members int, ttl time.Duration) *crowd {
 	c.stop = stop
 	for i := range members {
 		m, err := Protocol{}.New(protocol.Config{
-			Member: cluster.MemberID(fmt.Sprintf("m%03d", i)), Store: counted{server.Open(), &c.requests}, TTL: ttl, LeaveTimeout: time.Hour, Clock: clock,
+			Member: cluster.MemberID(fmt.Sprintf("m%03d", i)), Store: counted{server.Open(), &c.requests}, TTL: ttl,
+			LeaveTimeout: time.Hour, Clock: clock,
 		})
 		must.Succeed(t, err)
 		c.members = append(c.members, m)
@@ -99,7 +100,8 @@ func newCrowd(t *testing.T, members int, ttl time.Duration) *crowd {
 			for a := range m.Assignments() {
 				reports := make([]protocol.Report, 0, len(a.Grants))
 				for _, g := range a.Grants {
-					reports = append(reports, protocol.Report{Partition: g.Partition, Token: g.Token, Attempt: g.Attempt})
+					reports = append(reports,
+						protocol.Report{Partition: g.Partition, Token: g.Token, Attempt: g.Attempt})
 				}
 				m.Report(a.Version, reports)
 			}
@@ -150,7 +152,8 @@ func TestIdleMembersAskSeldom(t *testing.T) {
 			must.Succeed(t, must.Err(c.members[0].Propose(t.Context(), commands...)))
 		}
 		c.until("all tasks are granted", func() bool { return c.active() == *idleTasks })
-		t.Logf("%d tasks placed in %v of virtual time with %d requests", *idleTasks, time.Since(from), c.requests.Load()-before)
+		t.Logf("%d tasks placed in %v of virtual time with %d requests", *idleTasks, time.Since(from),
+			c.requests.Load()-before)
 		time.Sleep(6 * ttl) // waits: in virtual time, until all is quiet
 		const span = 5 * time.Minute
 		before = c.requests.Load()

@@ -74,7 +74,8 @@ func (p *play) completes(a *actor) {
 	p.says("%s completes", a.id)
 	var reports []protocol.Report
 	for _, g := range a.last.Grants {
-		reports = append(reports, protocol.Report{Partition: g.Partition, Token: g.Token, State: protocol.RunFinished, Attempt: g.Attempt})
+		reports = append(reports, protocol.Report{Partition: g.Partition, Token: g.Token, State: protocol.RunFinished,
+			Attempt: g.Attempt})
 	}
 	p.give(a, member.Reported{Now: p.now, Version: a.last.Version, Reports: reports})
 }
@@ -124,7 +125,8 @@ func TestInteractions(t *testing.T) {
 
 // parts waits until both parts are offered, and returns that of p1 and that of p2.
 func (p *play) parts() (first, second cluster.PartitionID) {
-	p.until("the parts are given out", func() bool { return p.partition("t#1").Owner != "" && p.partition("t#2").Owner != "" })
+	p.until("the parts are given out",
+		func() bool { return p.partition("t#1").Owner != "" && p.partition("t#2").Owner != "" })
 	if p.partition("t#1").Owner == "p1" {
 		return "t#1", "t#2"
 	}
@@ -253,7 +255,8 @@ func joinsLate(t *testing.T) *play {
 	p.active("p1", "t#2")
 	p.says("p2 joins")
 	p.start("p2", "1")
-	p.until("p2 is offered a part", func() bool { return p.is("p2", "t#1", slotAcking)() || p.is("p2", "t#2", slotAcking)() })
+	p.until("p2 is offered a part",
+		func() bool { return p.is("p2", "t#1", slotAcking)() || p.is("p2", "t#2", slotAcking)() })
 	p.dies("p2")
 	p.until("p1 has all again", func() bool {
 		return p.is("p1", "t#1", slotActive)() && p.is("p1", "t#2", slotActive)() && p.is("p2", "t#1", slotDead)()

@@ -99,27 +99,33 @@ func TestEachTransition(t *testing.T) {
 		{slotIdle, slotDead, idle, leave, "t"},
 		{slotAcking, slotActive, acking, accept, "t"},
 		{slotAcking, slotIdle, acking, kill, "t"},
-		{slotAcking, slotIdle, acking, func(b *book) { b.enter(cluster.RevokeOffer{Partition: "t", Token: b.part("t").Token, Declined: true}) }, "t"},
+		{slotAcking, slotIdle, acking,
+			func(b *book) { b.enter(cluster.RevokeOffer{Partition: "t", Token: b.part("t").Token, Declined: true}) },
+			"t"},
 		{slotAcking, slotRevoked, acking, revoke, "t"},
 		{slotAcking, slotDead, acking, leave, "t"},
 		{slotActive, slotSealing, active, kill, "t"},
 		{slotActive, slotIdle, active, done("t"), "t"},
-		{slotActive, slotWaiting, func() *book { b := opened("a"); submit(parts)(b); b.accept("t#1"); return b }, done("t#1"), "t#1"},
+		{slotActive, slotWaiting, func() *book { b := opened("a"); submit(parts)(b); b.accept("t#1"); return b },
+			done("t#1"), "t#1"},
 		{slotActive, slotDead, active, leave, "t"},
 		{slotActive, slotIdle, func() *book { b := opened("a"); submit(noGap)(b); accept(b); return b }, kill, "t"},
 		{slotWaiting, slotIdle, func() *book { b := waiting(); b.accept("t#2"); return b }, done("t#2"), "t#1"},
 		{slotWaiting, slotIdle, waiting, kill, "t#1"},
 		{slotWaiting, slotDead, waiting, leave, "t#1"},
 		{slotSealing, slotIdle, sealing, stopped, "t"},
-		{slotSealing, slotAcking, func() *book { b := sealing(); submit(cluster.TaskSpec{})(b); return b }, stopped, "t"},
+		{slotSealing, slotAcking, func() *book { b := sealing(); submit(cluster.TaskSpec{})(b); return b }, stopped,
+			"t"},
 		{slotSealing, slotDead, sealing, leave, "t"},
 		{slotRevoked, slotAcking, revoked, confirm, "t"},
 		{slotRevoked, slotIdle, func() *book { b := revoked(); kill(b); return b }, confirm, "t"},
 		{slotRevoked, slotDead, revoked, leave, "t"},
-		{slotTaking, slotActive, taking, func(b *book) { b.enter(cluster.Started{Partition: "t", Token: b.part("t").NextToken}) }, "t"},
+		{slotTaking, slotActive, taking,
+			func(b *book) { b.enter(cluster.Started{Partition: "t", Token: b.part("t").NextToken}) }, "t"},
 		{slotTaking, slotIdle, taking, kill, "t"},
 		{slotTaking, slotDead, taking, leave, "t"},
-		{slotDead, slotIdle, func() *book { b := idle(); leave(b); return b }, func(b *book) { b.enter(cluster.PrepareJoin{Member: "a", Heartbeat: "p"}) }, "t"},
+		{slotDead, slotIdle, func() *book { b := idle(); leave(b); return b },
+			func(b *book) { b.enter(cluster.PrepareJoin{Member: "a", Heartbeat: "p"}) }, "t"},
 	} {
 		b := c.begin()
 		from := SlotOf(b.v, "a", c.task)
@@ -188,7 +194,8 @@ func anything(t *rapid.T, b *book, members []cluster.MemberID) cluster.Command {
 	case 6:
 		return cluster.ConfirmMember{Member: m, Incarnation: b.inc(m), Heartbeat: "q"}
 	case 7:
-		return cluster.FinishPartition{Partition: id, Token: p.Token, Outcome: cluster.Outcome(rapid.IntRange(0, 1).Draw(t, "outcome")), Attempt: p.Attempts}
+		return cluster.FinishPartition{Partition: id, Token: p.Token,
+			Outcome: cluster.Outcome(rapid.IntRange(0, 1).Draw(t, "outcome")), Attempt: p.Attempts}
 	case 8:
 		return cluster.Stopped{Partition: id, Token: p.Token}
 	case 9:
@@ -233,11 +240,14 @@ func answers() []answer {
 		{slotAcking, sayAccept, "AcceptOffer", "the task is active: the member runs it from when it reads this"},
 		{slotAcking, sayDecline, "RevokeOffer", "the task is offered to another member"},
 		{slotActive, sayDone, "FinishPartition", "the task is finished; the member is idle, or waits for other parts"},
-		{slotActive, sayFailed, "FinishPartition", "the failure is counted; it runs again after a pause, here or elsewhere, or is parked"},
+		{slotActive, sayFailed, "FinishPartition",
+			"the failure is counted; it runs again after a pause, here or elsewhere, or is parked"},
 		{slotTaking, sayStarted, "Started", "the task is active here, and sealing on the former owner"},
 		{slotTaking, sayStopped, "Stopped", "the move is undone"},
-		{slotSealing, sayStopped, "Stopped", "the task is free, and offered to the next one if it has any; the member is idle"},
-		{slotSealing, sayDone, "FinishPartition", "it was done before it had to stop: it is finished, and not run again"},
+		{slotSealing, sayStopped, "Stopped",
+			"the task is free, and offered to the next one if it has any; the member is idle"},
+		{slotSealing, sayDone, "FinishPartition",
+			"it was done before it had to stop: it is finished, and not run again"},
 	}
 }
 
@@ -254,7 +264,8 @@ func TestAnswers(t *testing.T) {
 				want, listed = "cluster."+listed[0].Entry, listed[1:]
 			}
 			for token, want := range map[cluster.Token]string{7: want, 6: "<nil>"} {
-				if got := fmt.Sprintf("%T", (&step{&State{}}).heard("a", p, saying{Task: "t", Token: token, Say: say})); got != want {
+				if got := fmt.Sprintf("%T",
+					(&step{&State{}}).heard("a", p, saying{Task: "t", Token: token, Say: say})); got != want {
 					t.Errorf("%s says %s under token %d: %s, want %s", state, say, token, got, want)
 				}
 			}

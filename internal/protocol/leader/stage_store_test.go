@@ -66,7 +66,8 @@ func (s *stage) hint(key string) {
 			a.hinted("")
 			continue
 		}
-		for _, prefix := range []string{leaderPrefix, rosterPrefix, headFolder(id), planFolder(cluster.WriterID(string(id) + "-" + a.Nonce + "-ask")), MailboxPrefix, planPrefix} {
+		for _, prefix := range []string{leaderPrefix, rosterPrefix, headFolder(id),
+			planFolder(cluster.WriterID(string(id) + "-" + a.Nonce + "-ask")), MailboxPrefix, planPrefix} {
 			if strings.HasPrefix(key, prefix) && !a.over {
 				a.hinted(prefix)
 			}
@@ -161,7 +162,8 @@ func (s *stage) kill(id cluster.MemberID) {
 	a.over, a.calls = true, nil
 	for key, d := range s.docs {
 		h, holds := d.Value.(holderDoc)
-		if strings.HasPrefix(key, protocol.HeartbeatPrefix+string(id)+"/") || key == mailboxKey(id) || holds && h.Member == id {
+		if strings.HasPrefix(key, protocol.HeartbeatPrefix+string(id)+"/") || key == mailboxKey(id) || holds &&
+			h.Member == id {
 			defer s.remove(key)
 		}
 	}

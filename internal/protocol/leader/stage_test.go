@@ -49,8 +49,9 @@ func newStage(t *testing.T, names ...cluster.MemberID) *stage {
 
 func (s *stage) start(id cluster.MemberID, nonce string) *actor {
 	p := member.Params{
-		Member: id, Join: cluster.PrepareJoin{Slots: 2}, Nonce: nonce, Timing: heartbeat.Timing{TTL: ttl, Rho: 50, Margin: ttl / 20},
-		Hints: member.Hints{Docs: true}, Poll: ttl / 20, Hold: time.Minute, SnapshotEvery: 1000,
+		Member: id, Join: cluster.PrepareJoin{Slots: 2}, Nonce: nonce,
+		Timing: heartbeat.Timing{TTL: ttl, Rho: 50, Margin: ttl / 20},
+		Hints:  member.Hints{Docs: true}, Poll: ttl / 20, Hold: time.Minute, SnapshotEvery: 1000,
 	}
 	if id[0] == 'p' {
 		p.Join.Labels = []cluster.Label{{Key: "peer", Value: "yes"}}
@@ -109,7 +110,8 @@ func (s *stage) make(a *actor, e member.Effect) member.Event {
 		if s.watched != nil {
 			s.watched()
 		}
-		return member.Appended{Now: s.now, Seq: e.Entry.Seq, Outcome: outbox.Done, Index: cluster.Index(len(s.log)), Data: data}
+		return member.Appended{Now: s.now, Seq: e.Entry.Seq, Outcome: outbox.Done, Index: cluster.Index(len(s.log)),
+			Data: data}
 	case member.Renew:
 		s.set(e.Key, heartbeat.Text{})
 		return member.Renewed{Now: s.now, Sent: s.now, Key: e.Key, Outcome: outbox.Done}

@@ -64,7 +64,8 @@ type vote struct {
 
 // NewState is a member that has just started.
 func NewState(p member.Params, r Role) State {
-	s := State{Core: member.NewCore(p, member.Confirm), p: r, light: &cluster.Value{}, asks: asks{Box: outbox.Box{Limit: maxAsk}}}
+	s := State{Core: member.NewCore(p, member.Confirm), p: r, light: &cluster.Value{},
+		asks: asks{Box: outbox.Box{Limit: maxAsk}}}
 	s.Is = member.PhaseNaming
 	return s
 }
@@ -192,5 +193,6 @@ func (s *step) rarely() time.Duration {
 		return s.Poll
 	}
 	n := int64(max(1, len(s.roster.Members)))
-	return max(s.Poll, s.Params.TTL*2/5, time.Duration(n*int64(s.Params.TTL*3/5)), time.Duration(n*n*int64(s.Params.TTL/100)))
+	return max(s.Poll, s.Params.TTL*2/5, time.Duration(n*int64(s.Params.TTL*3/5)),
+		time.Duration(n*n*int64(s.Params.TTL/100)))
 }

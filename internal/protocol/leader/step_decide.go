@@ -113,9 +113,11 @@ func (s *step) admissions() (out []cluster.Command) {
 		switch {
 		case b.Want == wantLeave && in && m.Incarnation == b.Incarnation && m.Heartbeat == b.Heartbeat:
 			out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: b.Reason})
-		case b.Want == wantConfirm && in && m.Incarnation == b.Incarnation && m.State != cluster.MemberHeld && s.alive(b.Heartbeat) && (later(b.Heartbeat, m.Heartbeat) || m.Heartbeat == b.Heartbeat && m.Revoked):
+		case b.Want == wantConfirm && in && m.Incarnation == b.Incarnation && m.State != cluster.MemberHeld &&
+			s.alive(b.Heartbeat) && (later(b.Heartbeat, m.Heartbeat) || m.Heartbeat == b.Heartbeat && m.Revoked):
 			out = append(out, cluster.ConfirmMember{Member: m.ID, Incarnation: m.Incarnation, Heartbeat: b.Heartbeat})
-		case b.Want == wantJoin && s.alive(b.Heartbeat) && (!in || m.Heartbeat != b.Heartbeat && s.replaceable(m, b.Heartbeat)):
+		case b.Want == wantJoin && s.alive(b.Heartbeat) &&
+			(!in || m.Heartbeat != b.Heartbeat && s.replaceable(m, b.Heartbeat)):
 			join := b.Join
 			join.Member, join.Replaces, join.Heartbeat = b.Member, m.Incarnation, b.Heartbeat
 			out = append(out, join)
@@ -134,7 +136,8 @@ func (s *step) alive(heartbeat string) bool {
 // replaceable reports whether a start of a member may be replaced by one with another heartbeat: it is dead, held, or a
 // former life of the same process.
 func (s *step) replaceable(m cluster.Member, heartbeat string) bool {
-	return m.State == cluster.MemberHeld || later(heartbeat, m.Heartbeat) || s.Dead(s.heartbeats.Of(m.Heartbeat)) && !later(m.Heartbeat, heartbeat)
+	return m.State == cluster.MemberHeld || later(heartbeat, m.Heartbeat) || s.Dead(s.heartbeats.Of(m.Heartbeat)) &&
+		!later(m.Heartbeat, heartbeat)
 }
 
 // deaths are the commands that remove members whose heartbeat is gone or silent.
@@ -185,7 +188,8 @@ func (s *step) heard(m cluster.MemberID, p cluster.Partition, say saying) cluste
 		return cluster.FinishPartition{Partition: p.ID, Token: token, Outcome: cluster.OutcomeDone}
 	case say.Say == sayFailed && state == slotActive && say.Attempt == p.Attempts:
 		return cluster.FinishPartition{
-			Partition: p.ID, Token: token, Outcome: cluster.OutcomeFailed, Attempt: say.Attempt, Fresh: say.Fresh, Message: say.Message,
+			Partition: p.ID, Token: token, Outcome: cluster.OutcomeFailed, Attempt: say.Attempt, Fresh: say.Fresh,
+			Message: say.Message,
 		}
 	}
 	return nil
@@ -217,7 +221,10 @@ func (s *step) expired() (out []cluster.Command) {
 // accepts reports whether the owner has said that it takes the offer.
 func (s *step) accepts(p cluster.Partition) bool {
 	b, ok := s.rule.boxes.all.Get(string(p.Owner))
-	return ok && slices.ContainsFunc(b.Says, func(say saying) bool { return say.Task == p.ID && say.Token == p.Token && say.Say == sayAccept })
+	return ok && slices.ContainsFunc(b.Says, func(say saying) bool {
+		return say.Task == p.ID && say.Token == p.Token &&
+			say.Say == sayAccept
+	})
 }
 
 // releases frees the grants of held members whose time is over.
@@ -287,7 +294,8 @@ func (s *step) answerTo(p planDoc) (planAnswer, bool) {
 	}
 	i := slices.IndexFunc(s.fold.answers, func(t taken) bool { return t.writer == p.Writer && t.seq == p.Seq })
 	if i < 0 {
-		return planAnswer{Unknown: true, Err: "it was taken, but the entry that says what it did was trimmed: look at the value"}, true
+		return planAnswer{Unknown: true,
+			Err: "it was taken, but the entry that says what it did was trimmed: look at the value"}, true
 	}
 	t := s.fold.answers[i]
 	return planAnswer{Index: t.index, Results: t.results}, true

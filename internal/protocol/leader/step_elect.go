@@ -18,7 +18,8 @@ func (s *step) holderGot(ev Got) {
 
 // mayLead reports whether this member takes part in elections.
 func (s *step) mayLead() bool {
-	return (s.Is >= member.PhaseJoining && s.Is <= member.PhaseConfirming || s.lingers()) && s.Own.Held && s.roster.known
+	return (s.Is >= member.PhaseJoining && s.Is <= member.PhaseConfirming || s.lingers()) && s.Own.Held &&
+		s.roster.known
 }
 
 // lingers reports whether this member waits for a leader to enter that it leaves. Where all leave at once the last of
@@ -58,7 +59,8 @@ func (s *step) act(move elect.Move) {
 	case move == elect.Probe:
 		s.probeHolder()
 	case move == elect.Claim && !leaves:
-		s.put(Put{Key: LeaderKey, Doc: holderDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key, Term: s.vote.holder.Term + 1}, Life: s.Life + 1})
+		s.put(Put{Key: LeaderKey, Doc: holderDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key,
+			Term: s.vote.holder.Term + 1}, Life: s.Life + 1})
 	case move == elect.Lead && s.rule.at == ruleNone:
 		s.rule.at = ruleClaimed
 	}
@@ -67,7 +69,8 @@ func (s *step) act(move elect.Move) {
 // turn is how long we let others go first: those before us but for the last leader, and all that stay.
 func (s *step) turn() time.Duration {
 	n := min(s.rank(), 8)
-	if p, ok := s.roster.peer(s.vote.holder.Member); ok && n > 0 && p.Heartbeat == s.vote.holder.Heartbeat && s.before(p) {
+	if p, ok := s.roster.peer(s.vote.holder.Member); ok && n > 0 && p.Heartbeat == s.vote.holder.Heartbeat &&
+		s.before(p) {
 		n--
 	}
 	if s.lingers() {
@@ -100,7 +103,8 @@ func (s *step) nextProbe() protocol.Instant {
 
 // waits reports whether a leader must do something for this member. An idle cluster has no such member.
 func (s *step) waits() bool {
-	return s.Is == member.PhaseJoining || s.Is == member.PhaseConfirming || s.Is == member.PhaseLeaving || s.asks.Pending != nil
+	return s.Is == member.PhaseJoining || s.Is == member.PhaseConfirming || s.Is == member.PhaseLeaving ||
+		s.asks.Pending != nil
 }
 
 // abdicate ends our rule: the document does not name us any more.

@@ -35,7 +35,8 @@ func (s *step) folds() bool {
 
 // standsBy reports whether this member is the leader, or one of the first to follow it.
 func (s *step) standsBy() bool {
-	return s.Is >= member.PhaseJoining && s.Is <= member.PhaseLeaving && s.Is != member.PhaseRemoved && s.roster.known && s.rank() <= s.p.StandBys
+	return s.Is >= member.PhaseJoining && s.Is <= member.PhaseLeaving && s.Is != member.PhaseRemoved &&
+		s.roster.known && s.rank() <= s.p.StandBys
 }
 
 // rank is our place among those who may lead: the oldest members first.

@@ -95,7 +95,8 @@ func TestADeadMembersMailboxGoes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "a")
 	s.until("a leads", s.joined("a"))
-	s.set(mailboxKey("z"), mailboxDoc{Format: docFormat, Member: "z", Heartbeat: "pulse/z/n0-0", Want: wantStay, Incarnation: 1})
+	s.set(mailboxKey("z"), mailboxDoc{Format: docFormat, Member: "z", Heartbeat: "pulse/z/n0-0", Want: wantStay,
+		Incarnation: 1})
 	s.until("it has gone", func() bool { return s.get(mailboxKey("z")).Version == "" })
 }
 
@@ -137,7 +138,8 @@ func TestAMemberThatWaitsLooksAtTheLeader(t *testing.T) {
 func TestAFailedLookIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string]string{
-		"head": headKey("b"), "roster": rosterKey, "mailboxes": MailboxPrefix, "requests": planPrefix, "heartbeats": protocol.HeartbeatPrefix,
+		"head": headKey("b"), "roster": rosterKey, "mailboxes": MailboxPrefix, "requests": planPrefix,
+		"heartbeats": protocol.HeartbeatPrefix,
 	} { // order-free: each on a stage of its own
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -219,7 +221,8 @@ func TestWhoeverWasConfirmedIsLookedAt(t *testing.T) {
 	s.give(b, member.Renewed{Now: s.now, Key: b.Own.Key, Outcome: outbox.Refused, Err: "session is gone"})
 	confirms := func(e member.Effect) bool {
 		x, ok := e.(member.Append)
-		return ok && slices.ContainsFunc(x.Entry.Commands, func(c cluster.Command) bool { _, ok := c.(cluster.ConfirmMember); return ok })
+		return ok && slices.ContainsFunc(x.Entry.Commands,
+			func(c cluster.Command) bool { _, ok := c.(cluster.ConfirmMember); return ok })
 	}
 	s.until("it is to be confirmed", func() bool { return slices.ContainsFunc(a.calls, confirms) })
 	entry := s.hold(a, confirms)
@@ -246,7 +249,8 @@ func TestLeavingWhileItIsConfirmed(t *testing.T) {
 		m, _ := s.members["a"].fold.Value.Member("b")
 		return m.Incarnation > was
 	}
-	s.until("it asks", func() bool { m, _ := s.get(mailboxKey("b")).Value.(mailboxDoc); return m.Want == wantConfirm }, "a")
+	s.until("it asks", func() bool { m, _ := s.get(mailboxKey("b")).Value.(mailboxDoc); return m.Want == wantConfirm },
+		"a")
 	s.until("it was confirmed", confirmed, "b")
 	s.give(b, member.Stop{Now: s.now, Reason: "told to"})
 	s.until("it has left", func() bool { return b.over })
@@ -278,7 +282,8 @@ func TestAFormerLeaderUndoesNothing(t *testing.T) {
 	s.until("t runs", func() bool { return a.runs("t") })
 	key := headKey("a")
 	later := s.get(key).Value.(headDoc)
-	later.Term, later.Tasks = later.Term+1, []taskDoc{{Task: "t", Token: later.Tasks[0].Token + 1, State: slotSealing, Index: later.Index}}
+	later.Term, later.Tasks = later.Term+1, []taskDoc{{Task: "t", Token: later.Tasks[0].Token + 1, State: slotSealing,
+		Index: later.Index}}
 	version := s.set(key, later)
 	reads := func(e member.Effect) bool { _, ok := e.(member.ReadLog); return ok }
 	s.until("it reads the log", func() bool { return slices.ContainsFunc(a.calls, reads) })
@@ -311,7 +316,8 @@ func TestAnOldMailboxAsksForNothing(t *testing.T) {
 	for _, want := range []wantKind{wantJoin, wantConfirm} {
 		box := old.Value.(mailboxDoc)
 		box.Want, box.Incarnation = want, b.Inc
-		s.give(a, Listed{Now: s.now, Prefix: MailboxPrefix, Docs: []Doc{{Key: old.Key, Version: old.Version, Value: box}, s.get(mailboxKey("a"))}})
+		s.give(a, Listed{Now: s.now, Prefix: MailboxPrefix,
+			Docs: []Doc{{Key: old.Key, Version: old.Version, Value: box}, s.get(mailboxKey("a"))}})
 		s.pass(ttl / 20)
 		if m, _ := s.value().Member("b"); m.Heartbeat != b.Own.Key {
 			t.Fatalf("%s: b has the heartbeat %s, and renews %s", want, m.Heartbeat, b.Own.Key)

@@ -72,7 +72,8 @@ func same(a, b any) bool {
 	switch a := a.(type) {
 	case headDoc:
 		b, ok := b.(headDoc)
-		return ok && a.Incarnation == b.Incarnation && a.Heartbeat == b.Heartbeat && a.State == b.State && a.Revoked == b.Revoked &&
+		return ok && a.Incarnation == b.Incarnation && a.Heartbeat == b.Heartbeat && a.State == b.State &&
+			a.Revoked == b.Revoked &&
 			slices.Equal(a.Tasks, b.Tasks)
 	case rosterDoc:
 		b, ok := b.(rosterDoc)

@@ -100,7 +100,8 @@ func (s *step) heartbeatsListed(docs []Doc) {
 
 // keep forgets what is not needed any more: a member that follows no leader lets the whole value go.
 func (s *step) keep() {
-	if s.Whole() && !s.fold.Busy && !s.fold.Saving && !s.p.Whole && s.rule.at == ruleNone && s.roster.Index > 0 && s.rank() > s.p.StandBys+1 && !s.windows() {
+	if s.Whole() && !s.fold.Busy && !s.fold.Saving && !s.p.Whole && s.rule.at == ruleNone && s.roster.Index > 0 &&
+		s.rank() > s.p.StandBys+1 && !s.windows() {
 		s.fold, s.heartbeats = folding{Ledger: fold.Ledger{Out: s.fold.Out}}, nil
 		s.lighten()
 	}

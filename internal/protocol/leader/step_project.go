@@ -38,7 +38,8 @@ func (s *step) taskOf(t target) (taskDoc, bool) {
 	p, _ := s.fold.Value.Partition(t.task)
 	state, token := stateOf(t.member, p)
 	m, in := s.fold.Value.Member(t.member)
-	return taskDoc{Task: t.task, Token: token, State: state, Attempt: p.Attempts}, in && m.State != cluster.MemberHeld && state.assigned()
+	return taskDoc{Task: t.task, Token: token, State: state, Attempt: p.Attempts}, in &&
+		m.State != cluster.MemberHeld && state.assigned()
 }
 
 // slotOf is the assignment of a task to a member.
@@ -55,7 +56,8 @@ func (s *step) slotOf(t target) slotDoc {
 		}
 	}
 	j.Spec = &spec
-	return slotDoc{Format: docFormat, Member: t.member, Task: t.task, Token: token, Index: v.Index(), Term: s.rule.term, Partition: p, Job: j}
+	return slotDoc{Format: docFormat, Member: t.member, Task: t.task, Token: token, Index: v.Index(), Term: s.rule.term,
+		Partition: p, Job: j}
 }
 
 // headOf is the head of a member. One that is created has offers only, whatever the value says: so a late write of a
@@ -73,7 +75,8 @@ func (s *step) headOf(t target) (doc any, ready bool) {
 		return nil, false
 	}
 	want := headDoc{
-		Format: docFormat, Member: m.ID, Incarnation: m.Incarnation, Heartbeat: m.Heartbeat, State: m.State.String(), Revoked: m.Revoked, Term: s.rule.term,
+		Format: docFormat, Member: m.ID, Incarnation: m.Incarnation, Heartbeat: m.Heartbeat, State: m.State.String(),
+		Revoked: m.Revoked, Term: s.rule.term,
 		Index: max(v.Index(), have.Index), // whatever was written there by hand: members believe no lower one
 	}
 	if m.Draining {
@@ -112,7 +115,8 @@ func (s *step) clean(m cluster.MemberID) bool {
 func (s *step) rosterOf() rosterDoc {
 	v := &s.fold.Value
 	l, _ := v.Leader()
-	r := rosterDoc{Format: docFormat, Term: l.Term, Index: v.Index(), Leader: l.Member, SinceMS: l.SinceMS, Settings: v.Settings()}
+	r := rosterDoc{Format: docFormat, Term: l.Term, Index: v.Index(), Leader: l.Member, SinceMS: l.SinceMS,
+		Settings: v.Settings()}
 	for m := range v.Members() {
 		m.Changed = 0 // by work, and not by what others must know
 		r.Members = append(r.Members, m)

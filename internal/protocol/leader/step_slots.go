@@ -118,7 +118,8 @@ func (s *step) says() (out []saying) {
 	reports := duty.Reports(s.Reports)
 	for _, d := range s.work.Duties {
 		// While the supervisor has yet to take in what it should do, "not reported" proves nothing.
-		if say := sayingOf(duty.Word(d, reports.Of(d.Partition.ID))); say.Say == sayDone || say.Say != "" && !s.Behind() {
+		if say := sayingOf(duty.Word(d, reports.Of(d.Partition.ID))); say.Say == sayDone || say.Say != "" &&
+			!s.Behind() {
 			out = append(out, say)
 		}
 	}
@@ -133,7 +134,8 @@ func sayingOf(c cluster.Command) saying {
 		return saying{Task: c.Partition, Token: c.Token, Say: sayStopped}
 	case cluster.FinishPartition:
 		if c.Outcome == cluster.OutcomeFailed {
-			return saying{Task: c.Partition, Token: c.Token, Say: sayFailed, Attempt: c.Attempt, Fresh: c.Fresh, Message: c.Message}
+			return saying{Task: c.Partition, Token: c.Token, Say: sayFailed, Attempt: c.Attempt, Fresh: c.Fresh,
+				Message: c.Message}
 		}
 		return saying{Task: c.Partition, Token: c.Token, Say: sayDone}
 	}
@@ -153,12 +155,14 @@ type mailbox struct {
 func (m *mailbox) mine() bool { return m.version != "" && m.have.Want != "" }
 
 func (m mailboxDoc) same(o mailboxDoc) bool {
-	return m.Heartbeat == o.Heartbeat && m.Want == o.Want && m.Incarnation == o.Incarnation && m.Reason == o.Reason && slices.Equal(m.Says, o.Says)
+	return m.Heartbeat == o.Heartbeat && m.Want == o.Want && m.Incarnation == o.Incarnation && m.Reason == o.Reason &&
+		slices.Equal(m.Says, o.Says)
 }
 
 // post writes our mailbox when there is something new to say.
 func (s *step) post() {
-	if s.Is < member.PhaseJoining || s.Is > member.PhaseLeaving || s.Is == member.PhaseRemoved || !s.Own.Held || s.out() {
+	if s.Is < member.PhaseJoining || s.Is > member.PhaseLeaving || s.Is == member.PhaseRemoved || !s.Own.Held ||
+		s.out() {
 		return
 	}
 	key := mailboxKey(s.Member)
@@ -183,7 +187,8 @@ func (s *step) post() {
 }
 
 func (s *step) wants() mailboxDoc {
-	m := mailboxDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key, Want: wantStay, Incarnation: s.Inc, Join: s.Join}
+	m := mailboxDoc{Format: docFormat, Member: s.Member, Heartbeat: s.Own.Key, Want: wantStay, Incarnation: s.Inc,
+		Join: s.Join}
 	switch {
 	case s.Is == member.PhaseJoining:
 		m.Want = wantJoin
@@ -265,7 +270,8 @@ func (h slot) partition() cluster.Partition {
 	if p.Next == h.of.Member && p.State == cluster.PartitionAdopting { // the move is over since
 		p.From = p.Owner
 	}
-	p.State, p.Owner, p.Token, p.Next, p.NextToken, p.Offered = cluster.PartitionGranted, h.of.Member, h.Token, "", 0, h.State == slotAcking
+	p.State, p.Owner, p.Token, p.Next, p.NextToken, p.Offered = cluster.PartitionGranted, h.of.Member,
+		h.Token, "", 0, h.State == slotAcking
 	if h.State == slotSealing {
 		p.State = cluster.PartitionReleasing
 	}

@@ -41,7 +41,8 @@ func TestALateOfferOfAFormerLeader(t *testing.T) {
 			t.Fatalf("it runs\n%s", s)
 		}
 	}
-	if h, _ := s.get(key).Value.(headDoc); len(h.Tasks) > 0 || len(late.Doc.(headDoc).Tasks) != 1 || late.Doc.(headDoc).Tasks[0].State != slotAcking {
+	if h, _ := s.get(key).Value.(headDoc); len(h.Tasks) > 0 || len(late.Doc.(headDoc).Tasks) != 1 ||
+		late.Doc.(headDoc).Tasks[0].State != slotAcking {
 		t.Fatalf("it was created as %+v, and is %+v", late.Doc, h)
 	}
 }
@@ -138,7 +139,8 @@ func TestTheDeadlineOfAnOfferOutlivesItsLeader(t *testing.T) {
 	}
 	inc := func() cluster.Incarnation { m, _ := s.value().Member("c"); return m.Incarnation }
 	was := inc()
-	s.until("c comes back under another incarnation, and gets it", func() bool { return inc() > was && s.members["c"].runs("t") })
+	s.until("c comes back under another incarnation, and gets it",
+		func() bool { return inc() > was && s.members["c"].runs("t") })
 }
 
 // A member whose session lives, and that is only away for less than the TTL, keeps its work; after that it loses it.
@@ -148,7 +150,8 @@ func TestSuspendedIsNotLost(t *testing.T) {
 	s.until("a leads", s.joined("a"))
 	s.start("b", "n0")
 	s.until("b has joined", s.joined("a", "b"))
-	s.ask("a", cluster.SubmitJob{Job: "t", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Selector: nil}}}}, single("u"))
+	s.ask("a", cluster.SubmitJob{Job: "t",
+		Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Selector: nil}}}}, single("u"))
 	s.until("both run", func() bool {
 		return s.members["a"].runs("t") != s.members["b"].runs("t") && len(s.members["b"].last.Grants) == 1
 	})
@@ -172,9 +175,14 @@ func TestForeignDocuments(t *testing.T) {
 	s := newStage(t, "a", "b")
 	s.until("both have joined", s.joined("a", "b"))
 	s.ask("a", single("t"), single("u"))
-	s.until("both run", func() bool { return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1 })
-	keys := []string{slotKey("a", s.members["a"].last.Grants[0].Partition), slotKey("b", "nobody-knows-it"), planKey("by-hand", 1), LeaderKey, headKey("b"), rosterKey, mailboxKey("zoe")}
-	for i, text := range []string{"", "garbage", `{"format":7}`, `{"format":1,"token":9}`, "[]", `{"format":1}`, "null"} {
+	s.until("both run", func() bool {
+		return len(s.members["a"].last.Grants) == 1 &&
+			len(s.members["b"].last.Grants) == 1
+	})
+	keys := []string{slotKey("a", s.members["a"].last.Grants[0].Partition), slotKey("b", "nobody-knows-it"),
+		planKey("by-hand", 1), LeaderKey, headKey("b"), rosterKey, mailboxKey("zoe")}
+	for i, text := range []string{"", "garbage", `{"format":7}`, `{"format":1,"token":9}`, "[]", `{"format":1}`,
+		"null"} {
 		s.set(keys[i], text)
 	}
 	s.pass(10 * ttl)
@@ -192,7 +200,8 @@ func TestForeignDocuments(t *testing.T) {
 		}
 	}
 	s.ask("b", single("v"), single("w"))
-	s.until("requests are taken", func() bool { return len(s.members["a"].last.Grants) == 2 && len(s.members["b"].last.Grants) == 2 })
+	s.until("requests are taken",
+		func() bool { return len(s.members["a"].last.Grants) == 2 && len(s.members["b"].last.Grants) == 2 })
 	if d := s.get(headKey("b")); d.Bad != "" {
 		t.Fatalf("what was written over is not as it should be: %+v", d)
 	}
@@ -209,7 +218,8 @@ func TestARequestAcrossAChangeOfLeader(t *testing.T) {
 	s.until("it is taken", func() bool { return s.value().Settings().Retention == 7 })
 	s.kill("a")
 	s.ask("b", cluster.Configure{Retention: 9})
-	s.until("both are answered", func() bool { return s.members["b"].asks.Pending == nil && len(s.members["b"].asks.Queue) == 0 })
+	s.until("both are answered",
+		func() bool { return s.members["b"].asks.Pending == nil && len(s.members["b"].asks.Queue) == 0 })
 	taken := 0
 	for _, r := range s.log {
 		e, _ := cluster.DecodeEntry(cluster.Index(r.Index), r.Data)
@@ -233,12 +243,18 @@ func TestAPausedLeader(t *testing.T) {
 	s.start("b", "n0")
 	s.until("b has joined", s.joined("a", "b"))
 	s.ask("a", single("t"), single("u"))
-	s.until("both run", func() bool { return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1 })
+	s.until("both run", func() bool {
+		return len(s.members["a"].last.Grants) == 1 &&
+			len(s.members["b"].last.Grants) == 1
+	})
 	b := s.members["b"]
 	s.until("b rules", func() bool { return b.rule.at == ruleRuling && len(b.last.Grants) == 2 }, "a")
 	a := s.members["a"]
 	s.give(a, member.Woken{Now: s.now}) // a wakes, and still believes that it leads
-	s.until("both run again", func() bool { return a.Is == member.PhaseMember && len(a.last.Grants) == 1 && len(b.last.Grants) == 1 })
+	s.until("both run again", func() bool {
+		return a.Is == member.PhaseMember && len(a.last.Grants) == 1 &&
+			len(b.last.Grants) == 1
+	})
 	if l, _ := s.value().Leader(); l.Member != "b" || l.Term != 2 {
 		t.Fatalf("%+v", l)
 	}
@@ -253,12 +269,20 @@ func TestAnAnswerBeforeTheWriteReturns(t *testing.T) {
 	s.until("both have joined", s.joined("a", "b"))
 	b := s.members["b"]
 	s.ask("b", single("t"))
-	put, ok := s.hold(b, func(e member.Effect) bool { p, ok := e.(Put); return ok && strings.HasPrefix(p.Key, planPrefix) }).(Put)
+	put, ok := s.hold(b, func(e member.Effect) bool {
+		p, ok := e.(Put)
+		return ok &&
+			strings.HasPrefix(p.Key, planPrefix)
+	}).(Put)
 	if !ok {
 		t.Fatal("b asks nothing")
 	}
 	wrote := s.make(b, put)
-	s.until("the leader has answered", func() bool { p, ok := s.get(put.Key).Value.(planDoc); return ok && p.Answer != nil })
+	s.until("the leader has answered", func() bool {
+		p, ok := s.get(put.Key).Value.(planDoc)
+		return ok &&
+			p.Answer != nil
+	})
 	s.give(b, wrote)
 	from := s.now
 	s.until("b knows it", func() bool { return b.asks.Pending == nil })

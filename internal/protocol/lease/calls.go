@@ -45,13 +45,15 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 		return c.readView(ctx, e)
 	case Show:
 		newest, err := c.show(ctx, e)
-		return c.OrClosed(err, Shown{Now: c.Now(), View: e.View, Outcome: outcome(err), Newest: newest, Err: problem(err)})
+		return c.OrClosed(err, Shown{Now: c.Now(), View: e.View, Outcome: outcome(err), Newest: newest,
+			Err: problem(err)})
 	}
 	return c.BeatCaller.Call(ctx, e)
 }
 
 func (c *Caller) fetched(e Fetch, sent protocol.Instant, docs []store.Doc, err error) member.Event {
-	return c.OrClosed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs, Err: shell.Text(err)})
+	return c.OrClosed(err, Fetched{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), ID: e.ID, Docs: docs,
+		Err: shell.Text(err)})
 }
 
 // outcome is that of a conditional write: it is refused where the version is not current.
@@ -91,7 +93,8 @@ func (c *Caller) write(ctx context.Context, e Write) member.Event {
 func (c *Caller) survey(ctx context.Context, e Survey) member.Event {
 	sent := c.Now()
 	docs, old, err := surveyAll(ctx, c.Store, e.Keys, e.usable)
-	return c.OrClosed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Old: old, Err: shell.Text(err)})
+	return c.OrClosed(err, Surveyed{Now: c.Now(), Sent: sent, WallMS: c.Wall().UnixMilli(), Docs: docs, Old: old,
+		Err: shell.Text(err)})
 }
 
 // usable reports whether a listed document may be used as it is: no other document follows from it; or it is a share
@@ -122,7 +125,8 @@ func asListed(store.Doc) bool { return true }
 // surveyAll also returns the jobs of which the list shows what was: it may leave out what came after it. What a
 // document refers to is read after it: by a Node List from before a session joined, what that session has claimed since
 // would be free; by a job from before it was submitted again, its partitions would be those of a former submission.
-func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(store.Doc) bool) (out []store.Doc, old []cluster.JobID, err error) {
+func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(store.Doc) bool) (out []store.Doc,
+	old []cluster.JobID, err error) {
 	partitions, err := docs.List(ctx, partitionPrefix)
 	if err != nil {
 		return nil, nil, err

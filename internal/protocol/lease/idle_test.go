@@ -135,7 +135,8 @@ func nameOf(i int) cluster.MemberID { return cluster.MemberID(fmt.Sprintf("m%03d
 
 func newCrowd(t *testing.T, members int, ttl time.Duration) *crowd {
 	t.Helper()
-	c := &crowd{t: t, server: &server{}, runs: make(map[cluster.PartitionID]int), stopped: make(map[cluster.PartitionID]time.Time)}
+	c := &crowd{t: t, server: &server{}, runs: make(map[cluster.PartitionID]int),
+		stopped: make(map[cluster.PartitionID]time.Time)}
 	docs := memory.New()
 	c.docs, c.clock, c.leases = docs.Open(), protocol.NewProcessClock(), make([]protocol.Instant, members)
 	ctx, stop := context.WithCancel(t.Context())
@@ -224,7 +225,8 @@ func (c *crowd) submit(partitions int) time.Duration {
 		task.Partitions = append(task.Partitions, strconv.Itoa(i))
 	}
 	began := time.Now()
-	done, err := c.members[0].Propose(c.t.Context(), cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}})
+	done, err := c.members[0].Propose(c.t.Context(),
+		cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}})
 	if err != nil || !done[0].Accepted {
 		c.t.Fatal(done, err)
 	}
@@ -244,7 +246,8 @@ func (c *crowd) longest() (gap time.Duration) {
 func (c *crowd) drain(i int) {
 	c.t.Helper()
 	id := nameOf(i)
-	if done, err := c.members[i].Propose(c.t.Context(), cluster.DrainMember{Member: id, On: true}); err != nil || !done[0].Accepted {
+	if done, err := c.members[i].Propose(c.t.Context(), cluster.DrainMember{Member: id, On: true}); err != nil ||
+		!done[0].Accepted {
 		c.t.Fatal(done, err)
 	}
 }
@@ -273,7 +276,8 @@ func TestIdleMembersAskSeldom(t *testing.T) {
 		got := float64(c.server.requests.Load()-before) / span.Seconds()
 		poll := min(ttl/20, time.Second).Seconds()
 		most := float64(*idleMembers)*(1/poll+4/ttl.Seconds()) + 3/poll
-		t.Logf("%d members with %d partitions: %.1f requests a second, want at most %.1f", *idleMembers, *idlePartitions, got, most)
+		t.Logf("%d members with %d partitions: %.1f requests a second, want at most %.1f", *idleMembers,
+			*idlePartitions, got, most)
 		if got > most {
 			t.Errorf("%.1f requests a second, want at most %.1f", got, most)
 		}
@@ -314,7 +318,8 @@ func TestALeaveIsSoon(t *testing.T) {
 			time.Sleep(6 * ttl) // waits: in virtual time, until all is quiet
 			c.longest()
 			c.drain(i)
-			c.until("what it ran runs elsewhere", func() bool { by, n := c.shares(); return by[i] == 0 && n == partitions })
+			c.until("what it ran runs elsewhere",
+				func() bool { by, n := c.shares(); return by[i] == 0 && n == partitions })
 			gap := c.longest()
 			t.Logf("%d of %d members leave: nobody ran a partition for %s at most", i+1, members, gap)
 			c.leave[i]()
@@ -338,7 +343,8 @@ func TestWhatMoves(t *testing.T) {
 		ago    time.Duration
 		want   []string
 	}{
-		{"free and given up", true, boardDoc{Term: 2, Free: free, Stop: stop}, 2, ttl - 1, []string{partitionKey("x"), partitionKey("y")}},
+		{"free and given up", true, boardDoc{Term: 2, Free: free, Stop: stop}, 2, ttl - 1,
+			[]string{partitionKey("x"), partitionKey("y")}},
 		{"for a TTL", true, boardDoc{Term: 2, Free: free, Stop: stop}, 2, ttl, nil},
 		{"a store that hints", false, boardDoc{Term: 2, Free: free, Stop: stop}, 2, 0, nil},
 		{"at rest", true, boardDoc{Term: 2}, 2, 0, nil},

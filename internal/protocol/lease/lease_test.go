@@ -53,7 +53,8 @@ func TestABusyStore(t *testing.T) {
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	protocoltest.Times(t, Protocol{}, map[string]float64{
-		"memory": 143.5, "as file and PostgreSQL": 143.5, "as etcd, NATS and ZooKeeper": 143.5, "as Elasticsearch": 112.5,
+		"memory": 143.5, "as file and PostgreSQL": 143.5, "as etcd, NATS and ZooKeeper": 143.5,
+		"as Elasticsearch": 112.5,
 	})
 }
 
@@ -63,7 +64,8 @@ func TestARefusedEntryEndsTheLife(t *testing.T) {
 	t.Parallel()
 	s := &step{State: &State{Core: coreIn(member.PhaseJoining, member.Params{}), known: &facts{}}}
 	s.Own.Key, s.Own.Held = "node/m/a-0", true
-	s.joinTried(try{attempt: attempt{command: cluster.PrepareJoin{Member: "m"}, result: cluster.Result{Reason: "it is a member"}}})
+	s.joinTried(try{attempt: attempt{command: cluster.PrepareJoin{Member: "m"},
+		result: cluster.Result{Reason: "it is a member"}}})
 	if s.Is == member.PhaseJoining || s.Own.Key != "" || s.Own.Held {
 		t.Errorf("phase %d with the heartbeat %+v", s.Is, s.Own)
 	}
@@ -87,11 +89,14 @@ func coreIn(is member.Phase, p member.Params) member.Core {
 // runs at once.
 func TestAFenceIsALapse(t *testing.T) {
 	t.Parallel()
-	s := State{Core: coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "a", Timing: heartbeat.Timing{TTL: time.Second}}), known: &facts{}, random: 1, held: []held{{id: "x"}}}
-	s.Own = member.Own{Lease: heartbeat.Lease{Held: true, Acked: 1, TTL: time.Second}, Asking: heartbeat.Asking{Busy: true}, Key: "node/m/a-0"}
+	s := State{Core: coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "a",
+		Timing: heartbeat.Timing{TTL: time.Second}}), known: &facts{}, random: 1, held: []held{{id: "x"}}}
+	s.Own = member.Own{Lease: heartbeat.Lease{Held: true, Acked: 1, TTL: time.Second},
+		Asking: heartbeat.Asking{Busy: true}, Key: "node/m/a-0"}
 	s.Given = protocol.Assignment{Version: 1, Grants: []*protocol.Grant{{Partition: "x"}}, ValidUntil: 1000}
 	Step(&s, member.Renewed{Now: 10, Sent: 5, Key: "node/m/a-0", Outcome: outbox.Refused})
-	if s.Is != member.PhaseRemoved || len(s.held) != 0 || s.Assigned().ValidUntil != 0 || len(s.Assigned().Grants) != 0 || s.Inc != 0 {
+	if s.Is != member.PhaseRemoved || len(s.held) != 0 || s.Assigned().ValidUntil != 0 ||
+		len(s.Assigned().Grants) != 0 || s.Inc != 0 {
 		t.Errorf("phase %d, it holds %v and is to run %+v", s.Is, s.held, s.Assigned())
 	}
 }

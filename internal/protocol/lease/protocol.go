@@ -124,7 +124,8 @@ func (s State) Value() cluster.Value { return s.value }
 
 // Status is what the member knows of its membership.
 func (s State) Status() protocol.Status {
-	return protocol.Status{Joined: s.In(), StoreError: s.Contact.Problem, TTLMS: s.Timing.Lengthened(s.StatedTTL()), Pending: len(s.queue)}
+	return protocol.Status{Joined: s.In(), StoreError: s.Contact.Problem, TTLMS: s.Timing.Lengthened(s.StatedTTL()),
+		Pending: len(s.queue)}
 }
 
 // Assembler assembles values, one after the other.

@@ -65,7 +65,8 @@ func (a attempt) decide(f *facts, w writer) attempt {
 // stored tells whether the document that was read is the one that we wrote. Else the write may still come: it is
 // conditional, and what is decided next makes it void, or sees it.
 func (a *attempt) stored() bool {
-	i := slices.IndexFunc(a.docs, func(d store.Doc) bool { return d.Key == a.put.Key && string(d.Value) == string(a.put.Value) })
+	i := slices.IndexFunc(a.docs,
+		func(d store.Doc) bool { return d.Key == a.put.Key && string(d.Value) == string(a.put.Value) })
 	if i >= 0 {
 		a.put.Version = a.docs[i].Version
 	}

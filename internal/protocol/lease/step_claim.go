@@ -32,7 +32,8 @@ type grantID struct {
 }
 
 func findHeld(all []held, id cluster.PartitionID) (int, bool) {
-	return slices.BinarySearchFunc(all, id, func(h held, id cluster.PartitionID) int { return strings.Compare(string(h.id), string(id)) })
+	return slices.BinarySearchFunc(all, id,
+		func(h held, id cluster.PartitionID) int { return strings.Compare(string(h.id), string(id)) })
 }
 
 // claimPauses is how many claims fit into a poll, on average, where others may claim the same.
@@ -58,7 +59,8 @@ func (s *step) claimSome() {
 		if !mine && (e.Only || s.At < s.claimRest || s.At.Sub(s.look.freeSince(e)) < s.Params.TTL) {
 			continue
 		}
-		if s.trying(e.Partition) || s.owns(e.Partition) || e.Slot != 0 && s.inSlot(e.Slot) || slices.Contains(s.shuns, grantID{e.Partition, e.Token}) {
+		if s.trying(e.Partition) || s.owns(e.Partition) || e.Slot != 0 && s.inSlot(e.Slot) ||
+			slices.Contains(s.shuns, grantID{e.Partition, e.Token}) {
 			continue
 		}
 		if !mine {
@@ -236,7 +238,8 @@ func (s *step) tell() {
 	}
 	reports := duty.Reports(s.Reports)
 	for _, h := range s.held {
-		if c := s.word(&h.partition, reports.Of(h.id)); c != nil && s.At >= h.next && !s.trying(h.id) && len(s.tries) < maxTries {
+		if c := s.word(&h.partition, reports.Of(h.id)); c != nil && s.At >= h.next && !s.trying(h.id) &&
+			len(s.tries) < maxTries {
 			s.try(c)
 		}
 	}

@@ -132,7 +132,8 @@ func TestWhatIsDoneIsNotBegunAgain(t *testing.T) {
 	if len(s.tries) != 1 {
 		t.Fatalf("%d commands are on their way, want one", len(s.tries))
 	}
-	if c, ok := s.tries[0].command.(cluster.FinishPartition); !ok || c.Token != x.doc.Token || c.Outcome != cluster.OutcomeDone {
+	if c, ok := s.tries[0].command.(cluster.FinishPartition); !ok || c.Token != x.doc.Token ||
+		c.Outcome != cluster.OutcomeDone {
 		t.Fatalf("it says %v, want that it is done", s.tries[0].command)
 	}
 	try := s.tries[0]
@@ -201,7 +202,8 @@ func TestOwnTasksTakeNoRoom(t *testing.T) {
 		return boardFree{Partition: id, Token: 1, First: "m", Only: true}
 	}
 	s := &step{State: &State{
-		Core:  coreIn(member.PhaseMember, member.Params{Member: "m", Nonce: "n", Join: cluster.PrepareJoin{Member: "m", Capacity: 1}}),
+		Core: coreIn(member.PhaseMember,
+			member.Params{Member: "m", Nonce: "n", Join: cluster.PrepareJoin{Member: "m", Capacity: 1}}),
 		known: &facts{},
 		held:  []held{{id: "rota.source.held/run"}},
 	}}
@@ -230,7 +232,8 @@ func TestARefusedReportPauses(t *testing.T) {
 	id := s.held[0].id
 	x, _ := learn(p.all()).of(partitionKey(id))
 	s.held[0].partition = x.partition
-	s.Reports = []protocol.Report{{Partition: id, Token: x.doc.Token, State: protocol.RunFailed, Attempt: x.partition.Attempts}}
+	s.Reports = []protocol.Report{{Partition: id, Token: x.doc.Token, State: protocol.RunFailed,
+		Attempt: x.partition.Attempts}}
 	for range 3 {
 		s.tell()
 		if len(s.tries) != 1 {

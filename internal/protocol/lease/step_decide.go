@@ -135,7 +135,8 @@ func (f *facts) over(key string, x any) store.Doc { return written(key, f.versio
 
 // putConfig writes the settings, or takes an index.
 func (f *facts) putConfig(s cluster.Settings, index cluster.Index, w writer) store.Doc {
-	return f.over(keyConfig, configDoc{Index: index, Forgotten: f.config.Forgotten, Settings: s.Encode(), Write: w.write})
+	return f.over(keyConfig, configDoc{Index: index, Forgotten: f.config.Forgotten, Settings: s.Encode(),
+		Write: w.write})
 }
 
 func decideConfig(c cluster.Command, f *facts, w writer) verdict {
@@ -194,7 +195,8 @@ func admitted(v cluster.Value, id cluster.MemberID, atMS int64) cluster.Value {
 	m, _ := v.Member(id)
 	for by := range v.Members() {
 		if v.Successor(by.ID) == id {
-			v, _ = v.Do(m.Incarnation, atMS, cluster.AcceptJoin{Member: id, Incarnation: m.Incarnation, By: by.ID, ByIncarnation: by.Incarnation})
+			v, _ = v.Do(m.Incarnation, atMS, cluster.AcceptJoin{Member: id, Incarnation: m.Incarnation, By: by.ID,
+				ByIncarnation: by.Incarnation})
 		}
 	}
 	return v
@@ -284,7 +286,8 @@ func (p *partitionFact) next(v cluster.Value, f *facts, w writer) partitionDoc {
 	rec, ok := v.Partition(p.partition.ID)
 	if !ok {
 		doc.Holder, doc.By, doc.State, doc.Said = "", 0, gone, nil
-		left := cluster.Partition{ID: p.partition.ID, Token: doc.Token, From: p.partition.Owner, Cause: p.partition.Cause}
+		left := cluster.Partition{ID: p.partition.ID, Token: doc.Token, From: p.partition.Owner,
+			Cause: p.partition.Cause}
 		doc.Task, doc.Write = left.Encode(), w.write
 		return doc
 	}

@@ -53,7 +53,8 @@ func (p *paper) all() []store.Doc { return p.get(slices.Sorted(maps.Keys(p.docs)
 // verdict decides a command as far as the write of its deciding document, which it does not make.
 func (p *paper) verdict(c cluster.Command, by string) verdict {
 	p.t.Helper()
-	docs, w := p.get(needs(c)...), writer{session: by, write: fmt.Sprintf("%s-%d", by, p.n), index: p.index, atMS: p.atMS}
+	docs, w := p.get(needs(c)...), writer{session: by, write: fmt.Sprintf("%s-%d", by, p.n), index: p.index,
+		atMS: p.atMS}
 	p.index = 0
 	for {
 		v := decide(c, learn(docs), w)
@@ -113,7 +114,8 @@ func (p *paper) join(session string) cluster.Incarnation {
 	if m, ok := p.value().Member(cluster.MemberID(id)); ok {
 		replaces = m.Incarnation
 	}
-	p.must(cluster.PrepareJoin{Member: cluster.MemberID(id), Heartbeat: nodeKey(session), Slots: 2, Replaces: replaces}, session)
+	p.must(cluster.PrepareJoin{Member: cluster.MemberID(id), Heartbeat: nodeKey(session), Slots: 2, Replaces: replaces},
+		session)
 	m, _ := p.value().Member(cluster.MemberID(id))
 	if m.State != cluster.MemberJoined {
 		p.t.Fatalf("%s is %s", id, m.State)
@@ -174,7 +176,8 @@ func (p *paper) claim(id cluster.PartitionID, session string, inc cluster.Incarn
 	p.t.Helper()
 	member, _, _ := strings.Cut(session, "/")
 	f, _ := learn(p.all()).of(partitionKey(id))
-	p.must(cluster.Claim{Partition: id, Token: f.doc.Token, Member: cluster.MemberID(member), Incarnation: inc}, session)
+	p.must(cluster.Claim{Partition: id, Token: f.doc.Token, Member: cluster.MemberID(member), Incarnation: inc},
+		session)
 	f, _ = learn(p.all()).of(partitionKey(id))
 	return f.doc.Token
 }
@@ -244,7 +247,8 @@ func TestClaimThatLandsLate(t *testing.T) {
 	if token := p.claim("x", "b/1", b); token != firstToken(1)+2 {
 		t.Errorf("token %d, want that of the second claim", token)
 	}
-	p.refuses(cluster.Claim{Partition: "x", Token: firstToken(1), Member: "a", Incarnation: again}, "a/2", "claimed since")
+	p.refuses(cluster.Claim{Partition: "x", Token: firstToken(1), Member: "a", Incarnation: again}, "a/2",
+		"claimed since")
 }
 
 // TestTwoLeadersDeleteAndCreate: a paused leader creates again, by what it once read, what another one has removed
@@ -273,7 +277,8 @@ func TestTwoLeadersDeleteAndCreate(t *testing.T) {
 	}
 	p.refuses(cluster.Claim{Partition: "x", Token: firstToken(1), Member: "a", Incarnation: a}, "a/1", "job has ended")
 	p.submit("x", cluster.TaskSpec{})
-	p.refuses(cluster.Claim{Partition: "x", Token: firstToken(1), Member: "a", Incarnation: a}, "a/1", "former submission")
+	p.refuses(cluster.Claim{Partition: "x", Token: firstToken(1), Member: "a", Incarnation: a}, "a/1",
+		"former submission")
 	p.pass()
 	if next := p.claim("x", "a/1", a); next <= token {
 		t.Errorf("token %d after %d, though the job was submitted again", next, token)
@@ -312,7 +317,8 @@ func TestSplitIsCarriedOutOnce(t *testing.T) {
 	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"p"}})
 	p.pass()
 	token := p.claim("x#p", "a/1", a)
-	p.must(cluster.SplitPartition{Partition: "x#p", Token: token, Children: []cluster.Child{{Key: "l", Parents: []string{"p"}}, {Key: "r", Parents: []string{"p"}}}}, "a/1")
+	p.must(cluster.SplitPartition{Partition: "x#p", Token: token,
+		Children: []cluster.Child{{Key: "l", Parents: []string{"p"}}, {Key: "r", Parents: []string{"p"}}}}, "a/1")
 	p.must(cluster.FinishPartition{Partition: "x#p", Token: token}, "a/1") // before any leader has seen the split
 	if b := p.pass(); len(b.Free) != 2 {
 		t.Fatalf("free: %+v", b.Free)
@@ -337,7 +343,8 @@ func TestWindow(t *testing.T) {
 	token := p.claim("x#list", "a/1", a)
 	step := func(n int64, done []string, items ...string) {
 		t.Helper()
-		c := cluster.AdvanceWindow{Partition: "x#list", Token: token, Step: n, Cursor: []byte(fmt.Sprint(n)), Done: done}
+		c := cluster.AdvanceWindow{Partition: "x#list", Token: token, Step: n, Cursor: []byte(fmt.Sprint(n)),
+			Done: done}
 		for _, k := range items {
 			c.Items = append(c.Items, cluster.Item{Key: k, Input: []byte(k)})
 		}
@@ -428,7 +435,8 @@ func TestDamagedDocuments(t *testing.T) {
 		if got := string(p.docs[partitionKey("x")].Value); got != text {
 			t.Errorf("%q became %q", text, got)
 		}
-		p.refuses(cluster.Claim{Partition: "x", Token: firstToken(1), Member: "a", Incarnation: a}, "a/1", "damaged or foreign")
+		p.refuses(cluster.Claim{Partition: "x", Token: firstToken(1), Member: "a", Incarnation: a}, "a/1",
+			"damaged or foreign")
 	}
 }
 

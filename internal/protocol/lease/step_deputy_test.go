@@ -105,15 +105,20 @@ func TestWhoIsLate(t *testing.T) {
 		now   time.Duration   // of a look
 		want  bool
 	}{
-		"too early":                {[]time.Duration{-500 * time.Millisecond, 500 * time.Millisecond}, 1574 * time.Millisecond, false},
-		"late":                     {[]time.Duration{-500 * time.Millisecond, 500 * time.Millisecond}, 1575 * time.Millisecond, true},
-		"ours is as late":          {[]time.Duration{-500 * time.Millisecond}, 1575 * time.Millisecond, false},
-		"ours is as late as it":    {[]time.Duration{0}, 1575 * time.Millisecond, false},
-		"after an outage":          {[]time.Duration{0, 1900 * time.Millisecond}, 1900*time.Millisecond + 4*poll - 1, false},
-		"long enough after it":     {[]time.Duration{0, 1900 * time.Millisecond}, 1900*time.Millisecond + 4*poll, true},
-		"after one renewal failed": {[]time.Duration{-500 * time.Millisecond, 900 * time.Millisecond}, 1575 * time.Millisecond, true},
+		"too early": {[]time.Duration{-500 * time.Millisecond, 500 * time.Millisecond},
+			1574 * time.Millisecond, false},
+		"late": {[]time.Duration{-500 * time.Millisecond, 500 * time.Millisecond},
+			1575 * time.Millisecond, true},
+		"ours is as late":       {[]time.Duration{-500 * time.Millisecond}, 1575 * time.Millisecond, false},
+		"ours is as late as it": {[]time.Duration{0}, 1575 * time.Millisecond, false},
+		"after an outage": {[]time.Duration{0, 1900 * time.Millisecond}, 1900*time.Millisecond + 4*poll - 1,
+			false},
+		"long enough after it": {[]time.Duration{0, 1900 * time.Millisecond}, 1900*time.Millisecond + 4*poll, true},
+		"after one renewal failed": {[]time.Duration{-500 * time.Millisecond, 900 * time.Millisecond},
+			1575 * time.Millisecond, true},
 	} {
-		s := &step{State: &State{Core: coreIn(member.PhaseMember, member.Params{Member: "b", Timing: heartbeat.Timing{TTL: ttl, Rho: 50}, Poll: poll})}}
+		s := &step{State: &State{Core: coreIn(member.PhaseMember,
+			member.Params{Member: "b", Timing: heartbeat.Timing{TTL: ttl, Rho: 50}, Poll: poll})}}
 		for _, d := range append([]time.Duration{-1500 * time.Millisecond}, c.acked...) {
 			s.At = at(d)
 			s.Own.Lease = s.Own.Renewed(s.At, s.Timing)

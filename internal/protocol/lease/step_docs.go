@@ -196,7 +196,8 @@ type damagedError struct {
 
 // Error names the document.
 func (e *damagedError) Error() string {
-	return fmt.Sprintf("document %q is damaged or foreign: %v; try: look at it, and remove it if nobody needs it", e.Key, e.Err)
+	return fmt.Sprintf("document %q is damaged or foreign: %v; try: look at it, and remove it if nobody needs it",
+		e.Key, e.Err)
 }
 
 // Unwrap gives the cause.
@@ -269,7 +270,8 @@ func (n nodesDoc) members() (out []cluster.Member, err error) {
 func nodesOf(v cluster.Value, index cluster.Index, write string) nodesDoc {
 	n := nodesDoc{Index: index, Write: write}
 	for m := range v.Members() {
-		n.Nodes = append(n.Nodes, nodeEntry{Token: session(m), Workers: cmp.Or(m.Slots, m.Capacity), Member: m.Encode()})
+		n.Nodes = append(n.Nodes, nodeEntry{Token: session(m), Workers: cmp.Or(m.Slots, m.Capacity),
+			Member: m.Encode()})
 	}
 	return n
 }
@@ -281,7 +283,8 @@ const maxLeft = 32
 func (n nodesDoc) left(before, after cluster.Value, atMS int64) []leftEntry {
 	out := slices.Clone(n.Left)
 	for m := range before.Members() {
-		if now, ok := after.Member(m.ID); !ok || now.Incarnation != m.Incarnation || now.State == cluster.MemberHeld && m.State != cluster.MemberHeld {
+		if now, ok := after.Member(m.ID); !ok || now.Incarnation != m.Incarnation || now.State == cluster.MemberHeld &&
+			m.State != cluster.MemberHeld {
 			out = slices.DeleteFunc(out, func(l leftEntry) bool { return l.By == m.Incarnation })
 			out = append(out, leftEntry{m.Incarnation, atMS})
 		}

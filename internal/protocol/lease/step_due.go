@@ -43,7 +43,8 @@ func (s *step) nextLook() protocol.Instant {
 // for longer waits for something else.
 func (s *step) moving() bool {
 	b := s.look.board
-	return !s.Hints.Docs && (len(b.Stop)+len(b.Free) > 0 || b.Term < s.look.leader.Term) && s.At.Sub(s.look.boardSince) < s.Params.TTL
+	return !s.Hints.Docs && (len(b.Stop)+len(b.Free) > 0 || b.Term < s.look.leader.Term) &&
+		s.At.Sub(s.look.boardSince) < s.Params.TTL
 }
 
 // maxMoves bounds what a survey reads by its key because it moves; the rest is listed, later.
@@ -81,7 +82,8 @@ func (s *step) dueBeats() (keys []string) {
 		return nil
 	}
 	for _, m := range s.look.members {
-		if s.follows(m) && m.Heartbeat != s.look.election.Holder.Key && s.At >= s.lead.beats.Of(m.Heartbeat).Soon(s.Timing, s.Poll) {
+		if s.follows(m) && m.Heartbeat != s.look.election.Holder.Key &&
+			s.At >= s.lead.beats.Of(m.Heartbeat).Soon(s.Timing, s.Poll) {
 			keys = append(keys, m.Heartbeat)
 		}
 	}

@@ -144,7 +144,8 @@ func (f *facts) read(key string) store.Doc {
 
 // job returns what is known of a job.
 func (f *facts) job(id cluster.JobID) (*jobFact, bool) {
-	if i, ok := slices.BinarySearchFunc(f.jobs, id, func(j *jobFact, id cluster.JobID) int { return cmp.Compare(j.job.ID, id) }); ok {
+	if i, ok := slices.BinarySearchFunc(f.jobs, id,
+		func(j *jobFact, id cluster.JobID) int { return cmp.Compare(j.job.ID, id) }); ok {
 		return f.jobs[i], true
 	}
 	return noJob, false
@@ -160,7 +161,8 @@ func (f *facts) same(other *facts) bool {
 	beats, after := f.heartbeats()
 	otherBeats, otherAfter := other.heartbeats()
 	same := func(a, b fact) bool { return a.same(b.Doc) }
-	return slices.EqualFunc(f.docs[:beats], other.docs[:otherBeats], same) && slices.EqualFunc(f.docs[after:], other.docs[otherAfter:], same)
+	return slices.EqualFunc(f.docs[:beats], other.docs[:otherBeats], same) &&
+		slices.EqualFunc(f.docs[after:], other.docs[otherAfter:], same)
 }
 
 // heartbeats are the first one, and what follows the last.

@@ -130,13 +130,17 @@ func TestASurveyIsNotOneInstant(t *testing.T) {
 			a := p.join("a/1")
 			p.submit("x", cluster.TaskSpec{})
 			p.pass()
-			store := struct{ store.Docs }{&gaps{lagging: lagging{paper: p}, left: at, happens: func() { happens(p, a) }}}
-			docs, _, err := surveyAll(context.Background(), store, []string{keyConfig, keyNodes, jobKey("x"), partitionKey("x")}, asListed)
+			store := struct{ store.Docs }{&gaps{lagging: lagging{paper: p}, left: at,
+				happens: func() { happens(p, a) }}}
+			docs, _, err := surveyAll(context.Background(), store,
+				[]string{keyConfig, keyNodes, jobKey("x"), partitionKey("x")}, asListed)
 			must.Succeed(t, err)
 			now := p.docs[partitionKey("x")].Version
 			for _, w := range newPass(learn(docs), 0, "pass", former{}).writes() {
-				if x, _ := p.value().Partition("x"); w.doc.Key == partitionKey("x") && w.doc.Version == now && x.Owner != "" {
-					t.Errorf("%s after request %d: the pass writes over what %s holds: %s", name, at, x.Owner, w.doc.Value)
+				if x, _ := p.value().Partition("x"); w.doc.Key == partitionKey("x") && w.doc.Version == now &&
+					x.Owner != "" {
+					t.Errorf("%s after request %d: the pass writes over what %s holds: %s", name, at, x.Owner,
+						w.doc.Value)
 				}
 			}
 			if x, ok := learn(docs).of(partitionKey("x")); ok && x.doc.Holder != "" && x.doc.Of == p.submitted("x") {
@@ -162,7 +166,8 @@ func TestAnIndexTakenLongBefore(t *testing.T) {
 		p := newPaper(t)
 		a := p.join("a/1")
 		p.must(cluster.Configure{Retention: 1}, "")
-		submit := cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{{Type: "noop"}}}}
+		submit := cluster.SubmitJob{Job: "x",
+			Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{{Type: "noop"}}}}
 		first := decide(submit, learn(p.get(needs(submit)...)), writer{write: "suspended"})
 		if first.index == 0 || !p.put(first.put) {
 			t.Fatal("it takes no index: the story is another one")

@@ -273,7 +273,8 @@ func (s *step) tellAll(f *facts, p *pass, b boardDoc) {
 }
 
 func sameBoard(a, b boardDoc) bool {
-	return a.Term == b.Term && a.Index == b.Index && a.Specs == b.Specs && a.View == b.View && slices.Equal(a.Free, b.Free) && slices.Equal(a.Stop, b.Stop)
+	return a.Term == b.Term && a.Index == b.Index && a.Specs == b.Specs && a.View == b.View &&
+		slices.Equal(a.Free, b.Free) && slices.Equal(a.Stop, b.Stop)
 }
 
 // shown lets the board tell of the view. One that was not written gets another number, above all that others have

@@ -114,7 +114,8 @@ func (s *step) see(d store.Doc, sent protocol.Instant) error {
 		if d.Version != "" {
 			seen.Heartbeat = nodeKey(l.Holder)
 		}
-		if s.look.election = s.look.election.Read(seen, s.At); !s.look.election.Holder.Known && l.Holder != s.Session() {
+		if s.look.election = s.look.election.Read(seen, s.At); !s.look.election.Holder.Known &&
+			l.Holder != s.Session() {
 			s.look.next = s.At // look at its heartbeat
 		}
 	case keyBoard:
@@ -253,7 +254,8 @@ func (s *step) readOwn() {
 		}
 	}
 	for _, e := range s.look.board.Stop {
-		if i, ok := findHeld(s.held, e.Partition); ok && s.held[i].partition.State == cluster.PartitionGranted && s.held[i].partition.Token == e.Token {
+		if i, ok := findHeld(s.held, e.Partition); ok && s.held[i].partition.State == cluster.PartitionGranted &&
+			s.held[i].partition.Token == e.Token {
 			add(e.Partition)
 		}
 	}
@@ -278,7 +280,8 @@ func (s *step) claimAgain() {
 	}
 	for p := range s.value.OwnedBy(s.Member) {
 		c := cluster.Claim{Partition: p.ID, Token: p.Token - 1, Member: s.Member, Incarnation: s.Inc}
-		if p.Owner == s.Member && !p.Offered && !s.owns(p.ID) && !s.trying(p.ID) && len(s.tries) < maxTries && !slices.Contains(s.shuns, grantID{c.Partition, c.Token}) {
+		if p.Owner == s.Member && !p.Offered && !s.owns(p.ID) && !s.trying(p.ID) && len(s.tries) < maxTries &&
+			!slices.Contains(s.shuns, grantID{c.Partition, c.Token}) {
 			s.try(c)
 		}
 	}

@@ -41,7 +41,9 @@ type listing struct {
 
 // newPass makes one. Of old jobs it may not have all partitions.
 func newPass(f *facts, atMS int64, name string, was former, old ...cluster.JobID) *pass {
-	p := &pass{f: f, atMS: atMS, name: name, laid: was.laid, seen: make(map[string]store.Version, len(was.listed)), layouts: make(map[cluster.JobID][]string), byID: make(map[cluster.PartitionID]*partitionFact, len(f.partitions)), left: make(map[cluster.JobID]bool), first: make(map[cluster.PartitionID]cluster.Index)}
+	p := &pass{f: f, atMS: atMS, name: name, laid: was.laid, seen: make(map[string]store.Version, len(was.listed)),
+		layouts: make(map[cluster.JobID][]string), byID: make(map[cluster.PartitionID]*partitionFact,
+			len(f.partitions)), left: make(map[cluster.JobID]bool), first: make(map[cluster.PartitionID]cluster.Index)}
 	for _, l := range was.listed {
 		p.seen[l.key] = l.version
 	}
@@ -51,7 +53,8 @@ func newPass(f *facts, atMS int64, name string, was former, old ...cluster.JobID
 		job, _, _ := x.partition.ID.Split()
 		p.left[job] = true
 		if f.current(x) && x.doc.State == listed {
-			p.making = append(p.making, listing{x.key, f.version(x.key), windowOf(x.partition.ID, x.partition.ListedBy)})
+			p.making = append(p.making,
+				listing{x.key, f.version(x.key), windowOf(x.partition.ID, x.partition.ListedBy)})
 		}
 		if !f.current(x) || !x.there() {
 			continue
@@ -71,7 +74,8 @@ func newPass(f *facts, atMS int64, name string, was former, old ...cluster.JobID
 	p.after, p.free = p.before.Settle(f.config.Index, atMS, todo)
 	for q := range p.after.Partitions() {
 		job, task, _ := q.ID.Split()
-		if _, was := p.before.Partition(q.ID); q.Count != 0 && !was && !p.mayOffer(job, task) && !slices.Contains(p.layouts[job], task) {
+		if _, was := p.before.Partition(q.ID); q.Count != 0 && !was && !p.mayOffer(job, task) &&
+			!slices.Contains(p.layouts[job], task) {
 			p.layouts[job] = append(p.layouts[job], task)
 		}
 	}
@@ -161,7 +165,8 @@ func (p *pass) writes() []leadWrite {
 	}
 	for _, j := range p.f.jobs {
 		id := j.job.ID
-		if p.layouts[id] != nil && !slices.ContainsFunc(out, func(w leadWrite) bool { return w.doc.Key == jobKey(id) }) {
+		if p.layouts[id] != nil && !slices.ContainsFunc(out,
+			func(w leadWrite) bool { return w.doc.Key == jobKey(id) }) {
 			out = append(out, p.job(id)...)
 		}
 	}
@@ -180,13 +185,15 @@ func (p *pass) job(id cluster.JobID) []leadWrite {
 	j, ok := p.after.Job(id)
 	key := jobKey(id)
 	if !ok {
-		if p.forgotten = max(p.forgotten, was.doc.Submitted, was.job.SpecIndex); p.left[id] || p.f.config.Forgotten < p.forgotten {
+		if p.forgotten = max(p.forgotten, was.doc.Submitted, was.job.SpecIndex); p.left[id] ||
+			p.f.config.Forgotten < p.forgotten {
 			return nil
 		}
 		return []leadWrite{{doc: store.Doc{Key: key, Version: p.f.version(key)}, remove: true}}
 	}
 	doc := jobDoc{
-		State: j.State.String(), Submitted: was.doc.Submitted, Layouts: make(map[string]string), Tasks: textsOf(j), Job: j.Encode(), Write: p.name,
+		State: j.State.String(), Submitted: was.doc.Submitted, Layouts: make(map[string]string), Tasks: textsOf(j),
+		Job: j.Encode(), Write: p.name,
 	}
 	for _, t := range j.Spec.Tasks {
 		if slices.Contains(p.layouts[id], t.Name) {
@@ -216,7 +223,8 @@ func (p *pass) partition(id cluster.PartitionID) []leadWrite {
 		if there {
 			token = max(token, fact.doc.Token)
 		}
-		fact = &partitionFact{key: key, partition: cluster.Partition{ID: id}, doc: partitionDoc{Token: token, Of: j.doc.Submitted}}
+		fact = &partitionFact{key: key, partition: cluster.Partition{ID: id},
+			doc: partitionDoc{Token: token, Of: j.doc.Submitted}}
 	}
 	doc := fact.next(p.after, p.f, writer{write: p.name, atMS: p.atMS})
 	doc.Spec = j.job.SpecIndex
@@ -367,7 +375,8 @@ func (p *pass) board() boardDoc {
 			if !was.Offered {
 				e.First = p.instead(e.First, len(b.Free))
 			}
-			b.Free = append(b.Free, boardFree{Partition: e.Partition, Token: x.doc.Token, First: e.First, Only: was.Offered, Slot: was.Slot})
+			b.Free = append(b.Free, boardFree{Partition: e.Partition, Token: x.doc.Token, First: e.First,
+				Only: was.Offered, Slot: was.Slot})
 		}
 	}
 	for q := range p.after.Partitions() {

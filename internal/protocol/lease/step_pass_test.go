@@ -82,7 +82,8 @@ func TestADecisionNeedsTwoSurveys(t *testing.T) {
 	p.land(late)
 	mixed := append(p.all(), window) // of a document that was read twice the last counts
 	pass := newPass(learn(mixed), 0, "mixed", former{})
-	if got := pass.writes(); slices.ContainsFunc(got, func(w leadWrite) bool { return w.doc.Key == partitionKey("x#i") }) {
+	if got := pass.writes(); slices.ContainsFunc(got,
+		func(w leadWrite) bool { return w.doc.Key == partitionKey("x#i") }) {
 		t.Errorf("it writes %+v", got)
 	}
 	p.land(newPass(learn(p.all()), 0, "next", former{listed: pass.making}).writes())
@@ -147,7 +148,8 @@ func TestAChildComesBackWhileItRuns(t *testing.T) {
 		p.submit("x", task)
 		p.pass()
 		token := p.claim("x#p", "a/1", a)
-		p.must(cluster.SplitPartition{Partition: "x#p", Token: token, Children: []cluster.Child{{Key: "m", Parents: []string{"p"}}}}, "a/1")
+		p.must(cluster.SplitPartition{Partition: "x#p", Token: token,
+			Children: []cluster.Child{{Key: "m", Parents: []string{"p"}}}}, "a/1")
 		p.pass()
 		return token
 	}

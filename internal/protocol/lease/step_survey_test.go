@@ -27,7 +27,8 @@ func (l lagging) Gets(_ context.Context, keys []string) ([]store.Doc, error) {
 }
 
 func (l lagging) List(_ context.Context, prefix string) ([]store.Doc, error) {
-	return slices.DeleteFunc(slices.Clone(l.list), func(d store.Doc) bool { return !strings.HasPrefix(d.Key, prefix) }), nil
+	return slices.DeleteFunc(slices.Clone(l.list), func(d store.Doc) bool { return !strings.HasPrefix(d.Key, prefix) }),
+		nil
 }
 
 // calls makes the calls of a member to a store, at one instant.
@@ -164,7 +165,8 @@ func TestALateLeaderMakesAnItemAgain(t *testing.T) {
 			s.leadWritten(Written{ID: 99, Outcome: outbox.Done, Version: p.docs[key].Version})
 		}
 		for range 3 {
-			p.refuses(cluster.Claim{Partition: "x#i", Token: before, Member: "a", Incarnation: inc}, by, "no such partition")
+			p.refuses(cluster.Claim{Partition: "x#i", Token: before, Member: "a", Incarnation: inc}, by,
+				"no such partition")
 			if got := s.passes(t, p, old); slices.Contains(got, key) {
 				t.Errorf("hears %t: it lets it be claimed", hears)
 			}
@@ -185,7 +187,8 @@ func TestOldListCompletesNothing(t *testing.T) {
 	p.submit("x", cluster.TaskSpec{Spread: cluster.SpreadPartitioned, Partitions: []string{"p"}})
 	s.passes(t, p, p.all())
 	token := p.claim("x#p", by, inc)
-	p.must(cluster.SplitPartition{Partition: "x#p", Token: token, Children: []cluster.Child{{Key: "l", Parents: []string{"p"}}, {Key: "r", Parents: []string{"p"}}}}, by)
+	p.must(cluster.SplitPartition{Partition: "x#p", Token: token,
+		Children: []cluster.Child{{Key: "l", Parents: []string{"p"}}, {Key: "r", Parents: []string{"p"}}}}, by)
 	old := p.all()
 	s.passes(t, p, old)
 	s.passes(t, p, p.all())
@@ -218,10 +221,12 @@ func TestLearnKeepsTheLastRead(t *testing.T) {
 	doc := func(index cluster.Index, version store.Version) store.Doc {
 		return written(keyConfig, version, configDoc{Index: index, Settings: defaults().Encode()})
 	}
-	for _, docs := range [][]store.Doc{{doc(1, "1"), doc(2, "2")}, {doc(1, "1"), {Key: keyBoard}, doc(2, "2")}, {{Key: keyNodes}, doc(1, "1"), doc(2, "2"), {Key: keyBoard}}} {
+	for _, docs := range [][]store.Doc{{doc(1, "1"), doc(2, "2")}, {doc(1, "1"), {Key: keyBoard}, doc(2, "2")},
+		{{Key: keyNodes}, doc(1, "1"), doc(2, "2"), {Key: keyBoard}}} {
 		f := learn(docs)
 		if f.config.Index != 2 || f.version(keyConfig) != "2" || f.problem(keyConfig) != nil {
-			t.Errorf("of %v: index %d, version %s, %v", docs, f.config.Index, f.version(keyConfig), f.problem(keyConfig))
+			t.Errorf("of %v: index %d, version %s, %v", docs, f.config.Index, f.version(keyConfig),
+				f.problem(keyConfig))
 		}
 	}
 }

@@ -33,7 +33,8 @@ type request struct {
 const maxTries = 32
 
 func (s *step) proposed(ev member.Proposed) {
-	s.queue = append(slices.Clip(s.queue), request{id: ev.ID, commands: ev.Commands, results: make([]cluster.Result, len(ev.Commands)), open: len(ev.Commands)})
+	s.queue = append(slices.Clip(s.queue), request{id: ev.ID, commands: ev.Commands,
+		results: make([]cluster.Result, len(ev.Commands)), open: len(ev.Commands)})
 }
 
 // try begins a command of our own. It will ask for these documents too.
@@ -89,7 +90,8 @@ func (s *step) beginRequests() {
 	for i := range queue {
 		for queue[i].begun < len(queue[i].commands) && len(s.tries) < maxTries {
 			r := &queue[i]
-			s.tries = append(slices.Clip(s.tries), try{attempt: attempt{command: r.commands[r.begun]}, request: r.id, at: r.begun})
+			s.tries = append(slices.Clip(s.tries), try{attempt: attempt{command: r.commands[r.begun]}, request: r.id,
+				at: r.begun})
 			r.begun++
 		}
 	}

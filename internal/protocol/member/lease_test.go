@@ -14,7 +14,8 @@ const ttl = 10 * time.Second
 
 // joined is a member that runs something, renewed its heartbeat at 0, and waits for the answer to its next renewal.
 func joined(l Lapse) (c Core, until protocol.Instant) {
-	c = NewCore(Params{Member: "m", Nonce: "n", Timing: heartbeat.Timing{TTL: ttl, Rho: 50, Margin: ttl / 20}, Poll: ttl / 20}, l)
+	c = NewCore(Params{Member: "m", Nonce: "n", Timing: heartbeat.Timing{TTL: ttl, Rho: 50, Margin: ttl / 20},
+		Poll: ttl / 20}, l)
 	c.Is, c.Inc, c.Own.Key = PhaseMember, 3, protocol.HeartbeatPrefix+c.Session()
 	c.Extend(0, 0)
 	until = c.Own.Until(c.Timing)
@@ -82,7 +83,8 @@ func TestWhoWasCutOffCountsNobodyOut(t *testing.T) {
 		for _, at := range []struct {
 			now  protocol.Instant
 			dead bool
-		}{{until - 1, true}, {until, !waits}, {back, !waits}, {back.Add(ttl/5) - 1, !waits}, {back.Add(ttl / 5), true}} {
+		}{{until - 1, true}, {until, !waits}, {back, !waits}, {back.Add(ttl/5) - 1, !waits},
+			{back.Add(ttl / 5), true}} {
 			if c.At = at.now; at.now == back {
 				c.Extend(back-1, 0)
 			}
@@ -142,7 +144,8 @@ func TestTheEndTakesAllGrants(t *testing.T) {
 		"leave":  func(c *Core) { c.Leave(7, "test") },
 	} {
 		c, until := joined(Confirm)
-		if end(&c); len(c.Given.Grants) != 0 || c.Given.Version != 2 || c.Idle() || (c.Given.ValidUntil == until) != (name == "leave") {
+		if end(&c); len(c.Given.Grants) != 0 || c.Given.Version != 2 || c.Idle() ||
+			(c.Given.ValidUntil == until) != (name == "leave") {
 			t.Errorf("%s: given %+v, idle %t", name, c.Given, c.Idle())
 		}
 		if c.Reported = 2; !c.Idle() {

@@ -54,7 +54,8 @@ func TestALifeIsJoinedOnce(t *testing.T) {
 	said(1, "when it is in")
 	c.Is = PhaseConfirming
 	said(0, "when it was confirmed")
-	w.proves = map[Phase]Stand{PhaseMember: {Out: true}, PhaseRemoved: {Free: true}, PhaseNaming: {Free: true}, PhaseJoining: {In: true, Joined: true, Inc: 7}}
+	w.proves = map[Phase]Stand{PhaseMember: {Out: true}, PhaseRemoved: {Free: true}, PhaseNaming: {Free: true},
+		PhaseJoining: {In: true, Joined: true, Inc: 7}}
 	if said(0, "when it is out"); c.Is != PhaseRemoved || w.lives != 0 {
 		t.Fatalf("in phase %d, after %d lives, while its work runs", c.Is, w.lives)
 	}

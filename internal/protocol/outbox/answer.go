@@ -142,7 +142,8 @@ func (b Box) Lost(wrote uint64) (Box, []Answer) {
 	b.Pending, b.Next = nil, 0
 	out := make([]Answer, 0, len(p.Requests))
 	for _, r := range p.Requests {
-		out = append(out, Answer{ID: r.ID, Unknown: true, Err: "it was applied, but the entry that says what it did has been trimmed: look at the value"})
+		out = append(out, Answer{ID: r.ID, Unknown: true,
+			Err: "it was applied, but the entry that says what it did has been trimmed: look at the value"})
 	}
 	return b, out
 }

@@ -66,7 +66,8 @@ func (b Box) Again(applied cluster.Index) bool {
 
 // Compose makes the next entry if none is pending: of what the state asks for first, then, unless requests are held
 // back, of as many requests as fit. It returns the same box if there is nothing to append.
-func (b Box) Compose(now protocol.Instant, writer cluster.WriterID, v cluster.Value, own []cluster.Command, holdBack bool) Box {
+func (b Box) Compose(now protocol.Instant, writer cluster.WriterID, v cluster.Value, own []cluster.Command,
+	holdBack bool) Box {
 	b, own, single := b.admit(own, now)
 	limit := b.Limit
 	if limit == 0 {

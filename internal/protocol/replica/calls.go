@@ -31,7 +31,8 @@ func (c *Caller) Call(ctx context.Context, e member.Effect) member.Event {
 			return HeartbeatSeen{Now: c.Now(), Key: e.Key}
 		}
 		d, err := c.look(ctx, e)
-		return HeartbeatSeen{Now: c.Now(), Key: e.Key, Version: d.Version, TTL: heartbeat.StatedTTL(d.Value), Err: shell.Text(err)}
+		return HeartbeatSeen{Now: c.Now(), Key: e.Key, Version: d.Version, TTL: heartbeat.StatedTTL(d.Value),
+			Err: shell.Text(err)}
 	case ListHeartbeats:
 		return c.listHeartbeats(ctx)
 	case DropHeartbeat:

@@ -32,7 +32,8 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 		b.add(cluster.Entry{Writer: "other", Seq: n, Commands: []cluster.Command{c}})
 	}
 	other(cluster.PrepareJoin{Member: "x", Heartbeat: "pulse/x/1"})
-	other(cluster.SubmitJob{Job: "poison", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "t", MaxAttempts: 9}}}})
+	other(cluster.SubmitJob{Job: "poison",
+		Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "t", MaxAttempts: 9}}}})
 	b.read()
 	b.renew()
 	b.written()
@@ -46,18 +47,22 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 	check := take[replica.CheckHeartbeat](b)
 	b.step(replica.HeartbeatSeen{Now: b.now, Key: check.Key})
 	report := b.written()
-	if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "x", Incarnation: x.Incarnation, Reason: "its heartbeat is gone, for an unknown time", Died: true})) {
+	if !slices.Contains(report.Commands,
+		cluster.Command(cluster.LeaveCluster{Member: "x", Incarnation: x.Incarnation,
+			Reason: "its heartbeat is gone, for an unknown time", Died: true})) {
 		t.Fatalf("it reported %v", report.Commands)
 	}
 	p, _ := b.state.Value().Partition("poison")
 	if p.Owner != "m" || p.Deaths != 1 {
 		t.Fatalf("%s", p)
 	}
-	b.step(member.Reported{Now: b.now, Version: b.state.Assigned().Version, Reports: []protocol.Report{{Partition: p.ID, Token: p.Token}}})
+	b.step(member.Reported{Now: b.now, Version: b.state.Assigned().Version,
+		Reports: []protocol.Report{{Partition: p.ID, Token: p.Token}}})
 	forgiven := func() bool {
 		return slices.ContainsFunc(b.fx, func(e member.Effect) bool {
 			a, ok := e.(member.Append)
-			return ok && slices.Contains(a.Entry.Commands, cluster.Command(cluster.Started{Partition: p.ID, Token: p.Token}))
+			return ok && slices.Contains(a.Entry.Commands,
+				cluster.Command(cluster.Started{Partition: p.ID, Token: p.Token}))
 		})
 	}
 	for waited := time.Duration(0); waited < time.Minute; waited += 3 * time.Second {
@@ -87,7 +92,8 @@ func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"no key at all", "a//b", "pulse/somebody/1"} {
 		b := newBench(t)
-		b.add(cluster.Entry{Writer: "other", Seq: 1, Commands: []cluster.Command{cluster.PrepareJoin{Member: "ghost", Heartbeat: key}}})
+		b.add(cluster.Entry{Writer: "other", Seq: 1,
+			Commands: []cluster.Command{cluster.PrepareJoin{Member: "ghost", Heartbeat: key}}})
 		b.read()
 		b.renew()
 		b.written()
@@ -105,7 +111,9 @@ func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
 		}))
 		b.step(c.Call(t.Context(), check))
 		report := b.written()
-		if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "ghost", Incarnation: 1, Reason: "its heartbeat is gone, for an unknown time", Died: true})) {
+		if !slices.Contains(report.Commands,
+			cluster.Command(cluster.LeaveCluster{Member: "ghost", Incarnation: 1,
+				Reason: "its heartbeat is gone, for an unknown time", Died: true})) {
 			t.Errorf("%q: it reported %v", key, report.Commands)
 		}
 		if _, ok := b.state.Value().Member("ghost"); ok {
@@ -161,7 +169,8 @@ func TestARoutineLookGoesWithTheLog(t *testing.T) {
 		v := must.Get(j.Put(t.Context(), store.Doc{Key: "pulse/o/n"}))(t)
 		look := func(routine bool) (seen replica.HeartbeatSeen, took time.Duration) {
 			from := time.Now()
-			seen = c.Call(t.Context(), replica.CheckHeartbeat{Key: "pulse/o/n", Routine: routine}).(replica.HeartbeatSeen)
+			seen = c.Call(t.Context(),
+				replica.CheckHeartbeat{Key: "pulse/o/n", Routine: routine}).(replica.HeartbeatSeen)
 			return seen, time.Since(from)
 		}
 		later := func(d time.Duration) {
@@ -200,8 +209,10 @@ func TestSnapshotsByTheCostOfReplay(t *testing.T) {
 	for i := range keys {
 		keys[i] = fmt.Sprintf("%05d", i)
 	}
-	spec := cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{{Type: "steady", Spread: cluster.SpreadPartitioned, Partitions: keys}}}
-	b.add(cluster.Entry{Writer: "other", Seq: uint64(len(b.log) + 1), Commands: []cluster.Command{cluster.SubmitJob{Job: "j", Spec: spec}}})
+	spec := cluster.JobSpec{Version: "1",
+		Tasks: []cluster.TaskSpec{{Type: "steady", Spread: cluster.SpreadPartitioned, Partitions: keys}}}
+	b.add(cluster.Entry{Writer: "other", Seq: uint64(len(b.log) + 1),
+		Commands: []cluster.Command{cluster.SubmitJob{Job: "j", Spec: spec}}})
 	replay := func(entries int) int {
 		for range entries {
 			b.other()

@@ -56,7 +56,8 @@ func TestAnEntryThatNoMemberCanHaveWritten(t *testing.T) {
 	b.phase(member.PhaseMember)
 	v := b.state.Value()
 	if v.Index() != at || v.Digest() != before.Digest() {
-		t.Fatalf("the value is at %s with digest %s, want %s with %s: the entry did something", v.Index(), v.Digest(), at, before.Digest())
+		t.Fatalf("the value is at %s with digest %s, want %s with %s: the entry did something", v.Index(), v.Digest(),
+			at, before.Digest())
 	}
 	told := false
 	for _, e := range b.fx {

@@ -42,7 +42,8 @@ func TestARenewalOfAFormerLifeComesLate(t *testing.T) {
 // caller makes the store calls of a member named a, by the clock of this process.
 func caller(s store.Full, ttl time.Duration, noSessions bool) *Caller {
 	return NewCaller(shell.NewLogCaller(protocol.Config{
-		Member: "a", Store: s, TTL: ttl, NoSessions: noSessions, Logger: slog.New(slog.DiscardHandler), Clock: protocol.NewProcessClock(),
+		Member: "a", Store: s, TTL: ttl, NoSessions: noSessions, Logger: slog.New(slog.DiscardHandler),
+		Clock: protocol.NewProcessClock(),
 	}))
 }
 
@@ -65,7 +66,8 @@ func lateRenewal(t *testing.T, s store.Full, noSessions bool) {
 		}
 		return got
 	}
-	first, second := member.Renew{Key: "pulse/a/n-1", Create: true, Life: 1}, member.Renew{Key: "pulse/a/n-2", Create: true, Life: 2}
+	first, second := member.Renew{Key: "pulse/a/n-1", Create: true, Life: 1},
+		member.Renew{Key: "pulse/a/n-2", Create: true, Life: 2}
 	if got := renew(second); got.Outcome != outbox.Done {
 		t.Fatalf("renew the second life: %+v", got)
 	}
@@ -77,7 +79,8 @@ func lateRenewal(t *testing.T, s store.Full, noSessions bool) {
 		t.Errorf("the heartbeat of the first life: %v, want that there is none", err)
 	}
 	if after, err := s.Get(ctx, second.Key); err != nil || after.Version != before.Version {
-		t.Errorf("the heartbeat of the second life has version %q, %v; want %q, untouched", after.Version, err, before.Version)
+		t.Errorf("the heartbeat of the second life has version %q, %v; want %q, untouched", after.Version, err,
+			before.Version)
 	}
 	second.Create = false
 	for range 4 { // beyond the renewals after which the former session is closed
@@ -104,7 +107,8 @@ func TestARenewalWaitsForTheOneBefore(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		next := member.Renew{Key: "pulse/a/n-2", Create: true, Life: 2}
-		if got, ok := c.Call(ctx, next).(member.Renewed); !ok || got.Outcome != outbox.NotDone || got.Key != next.Key || got.Err == "" || got.Now != began.Add(time.Second) {
+		if got, ok := c.Call(ctx, next).(member.Renewed); !ok || got.Outcome != outbox.NotDone || got.Key != next.Key ||
+			got.Err == "" || got.Now != began.Add(time.Second) {
 			t.Errorf("after %s the answer is %+v, want that it is not done after a second", got.Now.Sub(began), got)
 		}
 		f.Away(false)
@@ -126,13 +130,15 @@ func TestAHeartbeatStatesItsTTL(t *testing.T) {
 	c := caller(s, 7*time.Second, false)
 	defer c.Close(t.Context())
 	want := map[string]time.Duration{protocol.HeartbeatPrefix + "a/1": 7 * time.Second}
-	if got, ok := c.Call(t.Context(), member.Renew{Key: protocol.HeartbeatPrefix + "a/1", Create: true, Life: 1}).(member.Renewed); !ok || got.Outcome != outbox.Done {
+	if got, ok := c.Call(t.Context(), member.Renew{Key: protocol.HeartbeatPrefix + "a/1", Create: true,
+		Life: 1}).(member.Renewed); !ok || got.Outcome != outbox.Done {
 		t.Fatalf("renew: %+v", got)
 	}
 	for key, value := range map[string]string{
 		"short": `{"member":"b","at_ms":1,"ttl_ms":300}`, "none": `{"member":"b","at_ms":1}`,
 	} {
-		if _, err := s.Put(t.Context(), store.Doc{Key: protocol.HeartbeatPrefix + "b/" + key, Value: []byte(value)}); err != nil {
+		if _, err := s.Put(t.Context(),
+			store.Doc{Key: protocol.HeartbeatPrefix + "b/" + key, Value: []byte(value)}); err != nil {
 			t.Fatal(err)
 		}
 		want[protocol.HeartbeatPrefix+"b/"+key] = 0

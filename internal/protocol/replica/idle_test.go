@@ -42,7 +42,8 @@ func newIdler(t *testing.T, h member.Hints) *idler {
 	d.step(member.Hinted{Now: d.now})
 	d.answer()
 	if m, ok := d.state.Value().Member("o"); !ok || m.State != cluster.MemberJoined {
-		t.Fatalf("the other member has not joined: %+v; phase %d, %d records, index %s", m, d.state.Is, len(d.log), d.state.Value().Index())
+		t.Fatalf("the other member has not joined: %+v; phase %d, %d records, index %s", m, d.state.Is, len(d.log),
+			d.state.Value().Index())
 	}
 	return d
 }
@@ -77,7 +78,8 @@ func (d *idler) answer() {
 		case member.Append:
 			d.appends++
 			index := d.add(e.Entry)
-			d.step(member.Appended{Now: d.now, Seq: e.Entry.Seq, Outcome: outbox.Done, Index: cluster.Index(index), Data: d.log[index-1].Data})
+			d.step(member.Appended{Now: d.now, Seq: e.Entry.Seq, Outcome: outbox.Done, Index: cluster.Index(index),
+				Data: d.log[index-1].Data})
 		}
 	}
 }
@@ -108,7 +110,8 @@ func TestWhatTheStoreTellsOfIsSeldomAskedFor(t *testing.T) {
 	d := newIdler(t, member.Hints{Log: true, Ends: true, Vanish: true})
 	d.idle(true)
 	if d.reads > 26 || d.looks > 31 || d.lists > 11 || d.appends != 0 {
-		t.Errorf("in ten TTLs %d reads, %d looks, %d lists, %d appends; want at most 26, 31, 11 and none", d.reads, d.looks, d.lists, d.appends)
+		t.Errorf("in ten TTLs %d reads, %d looks, %d lists, %d appends; want at most 26, 31, 11 and none", d.reads,
+			d.looks, d.lists, d.appends)
 	}
 	quiet := newIdler(t, member.Hints{Log: true, Ends: true})
 	quiet.idle(false)
@@ -119,7 +122,8 @@ func TestWhatTheStoreTellsOfIsSeldomAskedFor(t *testing.T) {
 	poor := newIdler(t, member.Hints{})
 	poor.idle(false)
 	if poor.reads < 140 || poor.looks < 140 || poor.lists < 19 || poor.appends != 0 {
-		t.Errorf("without hints %d reads, %d looks, %d lists, %d appends; want at least 140, 140, 19 and none", poor.reads, poor.looks, poor.lists, poor.appends)
+		t.Errorf("without hints %d reads, %d looks, %d lists, %d appends; want at least 140, 140, 19 and none",
+			poor.reads, poor.looks, poor.lists, poor.appends)
 	}
 }
 
@@ -133,7 +137,8 @@ func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 		v := d.state.Value()
 		d.add(cluster.Entry{
 			Writer: "o", Seq: uint64(i + 2), BaseIndex: v.Index(), BaseChain: v.Chain(),
-			Commands: []cluster.Command{cluster.PrepareJoin{Member: cluster.MemberID(name), Heartbeat: protocol.HeartbeatPrefix + name + "/n-0", Weight: 100}},
+			Commands: []cluster.Command{cluster.PrepareJoin{Member: cluster.MemberID(name),
+				Heartbeat: protocol.HeartbeatPrefix + name + "/n-0", Weight: 100}},
 		})
 		d.step(member.Hinted{Now: d.now})
 		d.answer()
@@ -154,7 +159,8 @@ func TestALookSettlesWhatAListLeftOut(t *testing.T) {
 		}
 	}
 	if settled < len(joiners)-1 { // one may be the heartbeat that this member watches
-		t.Errorf("looks in a TTL after a list that left all out: %v, want at most one at each that is not watched", d.looked)
+		t.Errorf("looks in a TTL after a list that left all out: %v, want at most one at each that is not watched",
+			d.looked)
 	}
 }
 
@@ -187,7 +193,8 @@ func TestASilentHeartbeatIsFoundInTime(t *testing.T) {
 			}
 			silence := cmp.Or(stated, benchTTL) * 105 / 100
 			if took := d.now.Sub(last); took < silence || took > silence+late {
-				t.Errorf("hints of %q, TTL %s: reported after %s, want %s and at most %s more", hints, stated, took, silence, late)
+				t.Errorf("hints of %q, TTL %s: reported after %s, want %s and at most %s more", hints, stated, took,
+					silence, late)
 			}
 		}
 	}

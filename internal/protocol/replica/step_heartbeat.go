@@ -195,7 +195,8 @@ func (s *step) deaths() []cluster.Command {
 			continue
 		}
 		// A silent one may be alive, behind a busy store: what it runs is not what ended it.
-		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Reason(o), Died: o.Gone()})
+		out = append(out, cluster.LeaveCluster{Member: m.ID, Incarnation: m.Incarnation, Reason: s.Reason(o),
+			Died: o.Gone()})
 	}
 	return out
 }

@@ -16,7 +16,8 @@ func (s *step) Stand() member.Stand {
 	case member.PhaseNaming:
 		w.Free = s.free(m, ok && m.State != cluster.MemberHeld)
 	case member.PhaseJoining:
-		w.In, w.Waits = ok && m.Heartbeat == s.Own.Key, ok && m.State != cluster.MemberHeld && m.Heartbeat != s.claim.Key
+		w.In, w.Waits = ok && m.Heartbeat == s.Own.Key, ok && m.State != cluster.MemberHeld &&
+			m.Heartbeat != s.claim.Key
 	case member.PhaseMember:
 		w.Out = !ok || m.Incarnation != s.Inc || m.State == cluster.MemberHeld
 	case member.PhaseConfirming:

@@ -29,8 +29,9 @@ const benchTTL = 10 * time.Second
 
 func benchParams(h member.Hints) member.Params {
 	return member.Params{
-		Member: "m", Join: cluster.PrepareJoin{Member: "m"}, Nonce: "n", Timing: heartbeat.Timing{TTL: benchTTL, Rho: 50, Margin: benchTTL / 20},
-		Hints: h, Poll: benchTTL / 20, Hold: time.Minute, SnapshotEvery: 1000,
+		Member: "m", Join: cluster.PrepareJoin{Member: "m"}, Nonce: "n",
+		Timing: heartbeat.Timing{TTL: benchTTL, Rho: 50, Margin: benchTTL / 20},
+		Hints:  h, Poll: benchTTL / 20, Hold: time.Minute, SnapshotEvery: 1000,
 	}
 }
 
@@ -56,7 +57,8 @@ func (b *bench) add(e cluster.Entry) uint64 {
 
 // other puts an entry of somebody else into the log, unseen by the member.
 func (b *bench) other() {
-	b.add(cluster.Entry{Writer: "other", Seq: uint64(len(b.log) + 1), Commands: []cluster.Command{cluster.Configure{Retention: 9}}})
+	b.add(cluster.Entry{Writer: "other", Seq: uint64(len(b.log) + 1),
+		Commands: []cluster.Command{cluster.Configure{Retention: 9}}})
 }
 
 // read lets the member read the log to its head.
@@ -75,7 +77,8 @@ func (b *bench) renew() {
 func (b *bench) written() cluster.Entry {
 	a := take[member.Append](b)
 	index := b.add(a.Entry)
-	b.step(member.Appended{Now: b.now, Seq: a.Entry.Seq, Outcome: outbox.Done, Index: cluster.Index(index), Data: b.log[index-1].Data})
+	b.step(member.Appended{Now: b.now, Seq: a.Entry.Seq, Outcome: outbox.Done, Index: cluster.Index(index),
+		Data: b.log[index-1].Data})
 	return a.Entry
 }
 

@@ -59,9 +59,11 @@ func check(c protocol.Config, p protocol.Protocol) error {
 // params are those of one start of a member that all protocols share.
 func params(c protocol.Config) member.Params {
 	return member.Params{
-		Member: c.Member, Join: join(c), Restart: c.Restart, SnapshotEvery: c.SnapshotEvery, Nonce: Nonce(), Hints: hints(c),
-		Timing: heartbeat.Timing{TTL: c.TTL, Longest: min(heartbeat.Slowest*c.TTL, heartbeat.MaxTTL), Rho: 50, Margin: c.TTL / 20},
-		Poll:   min(c.TTL/20, time.Second), Hold: c.Hold,
+		Member: c.Member, Join: join(c), Restart: c.Restart, SnapshotEvery: c.SnapshotEvery, Nonce: Nonce(),
+		Hints: hints(c),
+		Timing: heartbeat.Timing{TTL: c.TTL, Longest: min(heartbeat.Slowest*c.TTL, heartbeat.MaxTTL), Rho: 50,
+			Margin: c.TTL / 20},
+		Poll: min(c.TTL/20, time.Second), Hold: c.Hold,
 	}
 }
 
@@ -78,7 +80,8 @@ func hints(c protocol.Config) (h member.Hints) {
 // join is what a member says of itself when it joins.
 func join(c protocol.Config) cluster.PrepareJoin {
 	return cluster.PrepareJoin{
-		Member: c.Member, Slots: c.Slots, Weight: c.Weight, Capacity: c.Capacity, Labels: c.Labels, Address: c.Address, Version: c.Version,
+		Member: c.Member, Slots: c.Slots, Weight: c.Weight, Capacity: c.Capacity, Labels: c.Labels, Address: c.Address,
+		Version: c.Version,
 	}
 }
 

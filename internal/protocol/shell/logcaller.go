@@ -32,7 +32,8 @@ type LogCaller struct {
 // NewBeatCaller makes the caller of one run of a member. The config must have its defaults.
 func NewBeatCaller(c protocol.Config) BeatCaller {
 	return BeatCaller{beat.Writer{
-		Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Logger: c.Logger, Now: c.Clock, Wall: time.Now,
+		Member: c.Member, Store: c.Store, TTL: c.TTL, NoSessions: c.NoSessions, Guard: c.Guard, Logger: c.Logger,
+		Now: c.Clock, Wall: time.Now,
 	}}
 }
 
@@ -105,7 +106,8 @@ func (c *LogCaller) append(ctx context.Context, e member.Append) member.Event {
 	e.Entry.AtMS = c.Wall().UnixMilli()
 	data := e.Entry.Encode()
 	index, err := c.Log.Append(ctx, data)
-	return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index), Data: data, Err: Text(err)}
+	return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index),
+		Data: data, Err: Text(err)}
 }
 
 func (c *LogCaller) readSnapshot(ctx context.Context) member.Event {
@@ -157,7 +159,8 @@ func chainAt(ctx context.Context, l store.Log, at cluster.Index) (member.Point, 
 			if cluster.Index(r.Index) > at {
 				return has, nil
 			}
-			has = member.Point{Index: cluster.Index(r.Index), Chain: cluster.Chained(has.Chain, cluster.Index(r.Index), r.Data)}
+			has = member.Point{Index: cluster.Index(r.Index),
+				Chain: cluster.Chained(has.Chain, cluster.Index(r.Index), r.Data)}
 		}
 		if err == nil && len(page.Records) == 0 {
 			return has, nil

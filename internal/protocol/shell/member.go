@@ -66,7 +66,8 @@ type Member[S State] struct {
 
 // New checks a config against a protocol and makes a member; Run starts it. The machine is that of the config with all
 // that it leaves out.
-func New[S State](c protocol.Config, pr protocol.Protocol, machine func(protocol.Config, member.Params) Machine[S]) (*Member[S], error) {
+func New[S State](c protocol.Config, pr protocol.Protocol,
+	machine func(protocol.Config, member.Params) Machine[S]) (*Member[S], error) {
 	c = defaults(c)
 	if err := check(c, pr); err != nil {
 		return nil, err
@@ -74,7 +75,8 @@ func New[S State](c protocol.Config, pr protocol.Protocol, machine func(protocol
 	p := params(c)
 	m := machine(c, p)
 	return &Member[S]{
-		c: c, p: p, m: m, inbox: make(chan member.Event, 64), out: make(chan protocol.Assignment, 1), over: make(chan struct{}),
+		c: c, p: p, m: m, inbox: make(chan member.Event, 64), out: make(chan protocol.Assignment, 1),
+		over:  make(chan struct{}),
 		state: m.Start, waiting: make(map[uint64]chan member.Reply),
 	}, nil
 }

@@ -132,7 +132,10 @@ func start(t *testing.T, s protocol.Store, c protocol.Config, react func(member.
 				r.events <- ev
 				return own(react(ev), p.Writer())
 			}},
-			Step: step, Caller: r.caller, Watched: func(s state) ([]string, bool) { return s.watched, len(s.watched) > 0 },
+			Step: step, Caller: r.caller, Watched: func(s state) ([]string, bool) {
+				return s.watched,
+					len(s.watched) > 0
+			},
 		}
 	})
 	must.Succeed(t, err)
@@ -232,7 +235,8 @@ func TestACallIsLimited(t *testing.T) {
 func TestItLeavesInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, open(), protocol.Config{LeaveTimeout: 7 * time.Second}, func(member.Event) []member.Effect { return nil })
+		r := start(t, open(), protocol.Config{LeaveTimeout: 7 * time.Second},
+			func(member.Event) []member.Effect { return nil })
 		next[member.Woken](t, r)
 		from := time.Now()
 		r.leave()
@@ -272,7 +276,8 @@ func TestPropose(t *testing.T) {
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := r.m.Propose(short, command); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "unknown") {
+		if _, err := r.m.Propose(short, command); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "unknown") {
 			t.Errorf("without an answer: %v", err)
 		}
 		late := make(chan error)
@@ -304,7 +309,8 @@ func TestAssignments(t *testing.T) {
 		r := start(t, open(), protocol.Config{}, func(ev member.Event) (fx []member.Effect) {
 			if e, ok := ev.(member.Woken); ok {
 				for v := range uint64(3) {
-					fx = append(fx, member.Assign{Assignment: protocol.Assignment{Version: v + 1, ValidUntil: e.Now.Add(time.Minute)}})
+					fx = append(fx, member.Assign{Assignment: protocol.Assignment{Version: v + 1,
+						ValidUntil: e.Now.Add(time.Minute)}})
 				}
 				return fx
 			}
@@ -400,12 +406,13 @@ func TestWatches(t *testing.T) {
 func TestRefusedWatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := start(t, deaf{memory.New().Open()}, protocol.Config{TTL: 20 * time.Second}, func(ev member.Event) []member.Effect {
-			if _, ok := ev.(member.Woken); ok {
-				return []member.Effect{look{prefixes: []string{"a/"}}}
-			}
-			return stops(ev)
-		})
+		r := start(t, deaf{memory.New().Open()}, protocol.Config{TTL: 20 * time.Second},
+			func(ev member.Event) []member.Effect {
+				if _, ok := ev.(member.Woken); ok {
+					return []member.Effect{look{prefixes: []string{"a/"}}}
+				}
+				return stops(ev)
+			})
 		first := next[member.Hinted](t, r)
 		if second := next[member.Hinted](t, r); first.Prefix != "a/" || second.Now.Sub(first.Now) != time.Second {
 			t.Errorf("hints %+v and %+v", first, second)
@@ -448,10 +455,12 @@ func TestEvents(t *testing.T) {
 			}
 			return []member.Effect{
 				member.Joining{Incarnation: 1}, member.StoreChanged{Err: "away"}, member.StoreChanged{},
-				member.Refusing{Key: "k", Reason: "foreign"}, member.Refusing{Key: "k", Reason: "foreign"}, member.Refusing{Key: "k", Reason: "newer"},
+				member.Refusing{Key: "k", Reason: "foreign"}, member.Refusing{Key: "k", Reason: "foreign"},
+				member.Refusing{Key: "k", Reason: "newer"},
 				member.Applying{
-					Entries: []protocol.Applied{entry("", "one", false), entry("", "again", true), entry("o-1", "other", false)},
-					Deeds:   []protocol.Deed{{Result: cluster.Result{Reason: "two"}}},
+					Entries: []protocol.Applied{entry("", "one", false), entry("", "again", true),
+						entry("o-1", "other", false)},
+					Deeds: []protocol.Deed{{Result: cluster.Result{Reason: "two"}}},
 				},
 				member.Removing{Reason: "silent"},
 			}
@@ -461,7 +470,8 @@ func TestEvents(t *testing.T) {
 		if err := <-r.ended; err == nil || err.Error() != "wrong" {
 			t.Errorf("halted with %v", err)
 		}
-		want := []string{"joined", "lost: away", "back after 0s", "refused k: foreign", "refused k: newer", "did one", "did two", "changed", "removed: silent"}
+		want := []string{"joined", "lost: away", "back after 0s", "refused k: foreign", "refused k: newer", "did one",
+			"did two", "changed", "removed: silent"}
 		if !slices.Equal(heard, want) {
 			t.Errorf("heard %q\nwant  %q", heard, want)
 		}

@@ -59,7 +59,8 @@ func (l *loop[S]) run(ctx context.Context) error {
 			stopping, deadline = nil, time.After(l.c.LeaveTimeout)
 			ev = member.Stop{Now: l.c.Clock(), Reason: reasonOf(context.Cause(ctx))}
 		case <-deadline:
-			return fmt.Errorf("leave the cluster: not done within %s: the others will notice by the heartbeat", l.c.LeaveTimeout)
+			return fmt.Errorf("leave the cluster: not done within %s: the others will notice by the heartbeat",
+				l.c.LeaveTimeout)
 		}
 		fx := l.m.Step(&state, ev)
 		l.mu.Lock()

@@ -129,7 +129,8 @@ func (c *Caller) join(ctx context.Context, e JoinGroup) member.Event {
 	if err != nil {
 		return Joined{Now: c.Now(), Err: err.Error()}
 	}
-	r := store.JoinRequest{ID: e.ID, Data: about, Session: e.Session, Rebalance: e.Session, Given: func(id string) { c.place(id) }}
+	r := store.JoinRequest{ID: e.ID, Data: about, Session: e.Session, Rebalance: e.Session,
+		Given: func(id string) { c.place(id) }}
 	m, err := c.group.JoinGroup(ctx, r)
 	for e.ID == "" && errors.Is(err, store.ErrTTL) && r.Session > e.Usual {
 		r.Session = max(e.Usual, r.Session/2)
@@ -142,7 +143,8 @@ func (c *Caller) join(ctx context.Context, e JoinGroup) member.Event {
 	if m.ID != "" {
 		c.place(m.ID)
 	}
-	out := Joined{Now: c.Now(), ID: m.ID, Session: r.Session, Generation: m.Generation, Leads: m.Leads(), Answer: answer(err), Err: problem(err)}
+	out := Joined{Now: c.Now(), ID: m.ID, Session: r.Session, Generation: m.Generation, Leads: m.Leads(),
+		Answer: answer(err), Err: problem(err)}
 	for _, g := range m.Members {
 		out.Members = append(out.Members, companion(g))
 	}
@@ -175,7 +177,8 @@ func (c *Caller) append(ctx context.Context, e Append) member.Event {
 		return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.Refused, Err: err.Error()}
 	}
 	index, err := c.log.Append(ctx, message)
-	return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index), Data: read.Encode(), Err: shell.Text(err)}
+	return member.Appended{Now: c.Now(), Seq: e.Entry.Seq, Outcome: outbox.OutcomeOf(err), Index: cluster.Index(index),
+		Data: read.Encode(), Err: shell.Text(err)}
 }
 
 var _ shell.Caller = (*Caller)(nil)

@@ -27,10 +27,12 @@ const rigTTL = 10 * time.Second
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: t, state: NewState(member.Params{
-		Member: "a", Join: cluster.PrepareJoin{Member: "a"}, Nonce: "0", Timing: heartbeat.Timing{TTL: rigTTL, Rho: 50, Margin: time.Second},
-		Poll: 100 * time.Millisecond, SnapshotEvery: 1 << 60,
+		Member: "a", Join: cluster.PrepareJoin{Member: "a"}, Nonce: "0",
+		Timing: heartbeat.Timing{TTL: rigTTL, Rho: 50, Margin: time.Second},
+		Poll:   100 * time.Millisecond, SnapshotEvery: 1 << 60,
 	})}
-	task := cluster.TaskSpec{Type: "steady", Spread: cluster.SpreadPartitioned, Partitions: []string{"0", "1", "2", "3"}}
+	task := cluster.TaskSpec{Type: "steady", Spread: cluster.SpreadPartitioned,
+		Partitions: []string{"0", "1", "2", "3"}}
 	r.write(1000, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}})
 	return r
 }
@@ -77,7 +79,8 @@ func (r *rig) epoch(generation uint64, ids map[cluster.MemberID]string) cluster.
 	c := cluster.Epoch{Start: 1, Generation: generation}
 	for _, name := range []cluster.MemberID{"a", "b"} {
 		if id, ok := ids[name]; ok {
-			c.Members = append(c.Members, cluster.EpochMember{Join: cluster.PrepareJoin{Member: name, Heartbeat: heartbeatOf(id)}})
+			c.Members = append(c.Members,
+				cluster.EpochMember{Join: cluster.PrepareJoin{Member: name, Heartbeat: heartbeatOf(id)}})
 		}
 	}
 	c.Leader = c.Members[0].Join.Member
@@ -132,7 +135,8 @@ func TestK6TheEvictedStop(t *testing.T) {
 		t.Fatalf("the lease ends at %d, the group waits until %d", until, sent.Add(rigTTL))
 	}
 	for i, a := range []Answer{Failed, Again, Failed} {
-		r.step(Beaten{Now: sent.Add(time.Duration(i+1) * time.Second), Sent: sent.Add(time.Duration(i) * time.Second), Answer: a, Err: "away"})
+		r.step(Beaten{Now: sent.Add(time.Duration(i+1) * time.Second), Sent: sent.Add(time.Duration(i) * time.Second),
+			Answer: a, Err: "away"})
 		r.step(member.Hinted{Now: sent.Add(time.Duration(i+1) * time.Second)})
 	}
 	if now := r.state.Assigned().ValidUntil; now != until {
@@ -163,7 +167,8 @@ func TestK7TheSilentAreInTheSnapshot(t *testing.T) {
 			owned++
 		}
 	}
-	if e, ok := value.Epoch(); owned != 4 || !ok || e.Generation != 1 || r.state.Is != member.PhaseJoining || r.state.group.need == needBeat {
+	if e, ok := value.Epoch(); owned != 4 || !ok || e.Generation != 1 || r.state.Is != member.PhaseJoining ||
+		r.state.group.need == needBeat {
 		t.Errorf("%d partitions of b, epoch %s, phase %d", owned, e, r.state.Is)
 	}
 }
@@ -185,7 +190,8 @@ func TestK8MissedEpochs(t *testing.T) {
 		_, is := e.(member.Removing)
 		removed = removed || is
 	}
-	if a := r.state.Assigned(); !removed || r.state.Is != member.PhaseRemoved || len(a.Grants) != 0 || a.Version == before.Version {
+	if a := r.state.Assigned(); !removed || r.state.Is != member.PhaseRemoved || len(a.Grants) != 0 ||
+		a.Version == before.Version {
 		t.Errorf("removed %t, it is in phase %d with %+v", removed, r.state.Is, a)
 	}
 	// The answer to a call of the former membership says nothing about the next one.
@@ -207,7 +213,8 @@ func TestAnotherHistoryIsNotReadOn(t *testing.T) {
 		r := newRig(t)
 		r.join(100)
 		read := member.PointOf(r.state.Value())
-		message, err := EncodeRecord(cluster.Entry{Writer: "b/1", Seq: 99, BaseIndex: read.Index, BaseChain: read.Chain + 1}, "none")
+		message, err := EncodeRecord(cluster.Entry{Writer: "b/1", Seq: 99, BaseIndex: read.Index,
+			BaseChain: read.Chain + 1}, "none")
 		must.Succeed(t, err)
 		next := store.Record{Index: uint64(read.Index + 1), Data: Binary(message)}
 		fx := r.step(member.Read{Now: 200, Page: store.Page{Records: []store.Record{next}, Head: next.Index}})
@@ -221,7 +228,11 @@ func TestAnotherHistoryIsNotReadOn(t *testing.T) {
 		}
 		fx = r.step(member.LogChecked{Now: 210, Asked: fx[i].(member.CheckLog).At, Has: has})
 		var diverged *protocol.DivergedError
-		ended := slices.ContainsFunc(fx, func(e member.Effect) bool { h, ok := e.(member.Halt); return ok && errors.As(h.Err, &diverged) })
+		ended := slices.ContainsFunc(fx, func(e member.Effect) bool {
+			h, ok := e.(member.Halt)
+			return ok &&
+				errors.As(h.Err, &diverged)
+		})
 		if ended != rewritten || (r.state.Is == member.PhaseHalted) != rewritten {
 			t.Errorf("rewritten %t: it ends %t, and is in phase %d", rewritten, ended, r.state.Is)
 		}

@@ -31,7 +31,8 @@ func second(t *testing.T) *rig {
 // beats lets the group agree to a heartbeat each second, from one time to another, and returns why the member halted.
 func (r *rig) beats(from, to time.Duration) error {
 	for at := from; at <= to; at += time.Second {
-		for _, e := range r.step(Beaten{Now: protocol.Instant(at), Sent: protocol.Instant(at - time.Millisecond), Answer: Agreed}) {
+		for _, e := range r.step(Beaten{Now: protocol.Instant(at), Sent: protocol.Instant(at - time.Millisecond),
+			Answer: Agreed}) {
 			if h, ok := e.(member.Halt); ok {
 				return h.Err
 			}
@@ -132,7 +133,8 @@ func TestPickUpIsSaid(t *testing.T) {
 	r.write(2000, r.epoch(2, map[cluster.MemberID]string{"a": "m1", "b": "m2"}))
 	first := appends(r.read(6)) // a owns nothing yet
 	p, _ := r.value.Partition("j#0")
-	if !r.write(2500, cluster.Share{Partition: p.ID, Token: p.Token, To: "a"}) || !r.write(2600, cluster.Stopped{Partition: p.ID, Token: p.Token}) || len(first) != 1 {
+	if !r.write(2500, cluster.Share{Partition: p.ID, Token: p.Token, To: "a"}) ||
+		!r.write(2600, cluster.Stopped{Partition: p.ID, Token: p.Token}) || len(first) != 1 {
 		t.Fatalf("%d appends after the epoch, and %v", len(first), p)
 	}
 	e := first[0].Entry
@@ -192,7 +194,8 @@ func TestALeaderDoesNotGuess(t *testing.T) {
 			t.Errorf("announced %v before the group has said which generation is its present one", guessed)
 		}
 		got := announced(r.step(Beaten{Now: now + 10, Sent: now + 3, Answer: a}))
-		if forgotten := a == Agreed; forgotten && (len(got) != 1 || got[0].Start != 2 || got[0].Generation != 1) || !forgotten && len(got) > 0 {
+		if forgotten := a == Agreed; forgotten && (len(got) != 1 || got[0].Start != 2 || got[0].Generation != 1) ||
+			!forgotten && len(got) > 0 {
 			t.Errorf("after the answer %d it announces %v", a, got)
 		}
 	}
@@ -215,7 +218,8 @@ func TestAnEpochOfAFormerStart(t *testing.T) {
 	now := protocol.Instant(time.Second)
 	got := announced(r.read(now))
 	got = append(got, announced(r.step(Beaten{Now: now + 10, Sent: now + 3, Answer: Agreed}))...)
-	if len(got) != 1 || got[0].Start != 2 || got[0].Generation != 1 || got[0].Members[0].Join.Heartbeat != self.Heartbeat {
+	if len(got) != 1 || got[0].Start != 2 || got[0].Generation != 1 ||
+		got[0].Members[0].Join.Heartbeat != self.Heartbeat {
 		t.Errorf("it announces %v", got)
 	}
 }

@@ -80,7 +80,8 @@ func TestAGuardianHearsOfAPlace(t *testing.T) {
 	}
 }
 
-var writeNames = flag.Bool("write-names", false, "write testdata/names; a name that changes there breaks every topic that exists")
+var writeNames = flag.Bool("write-names", false,
+	"write testdata/names; a name that changes there breaks every topic that exists")
 
 // namesOf adds the names in records of a type: commands, and the fields of each.
 func namesOf(t reflect.Type, path string, to map[string]bool) {

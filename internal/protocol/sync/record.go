@@ -73,7 +73,8 @@ func EncodeRecord(e cluster.Entry, epoch string) ([]byte, error) {
 			if s.Share == nil {
 				s.Share = &share{}
 			}
-			s.Share.Partitions = append(s.Share.Partitions, shared{At: i, Partition: c.Partition, Token: c.Token, To: c.To})
+			s.Share.Partitions = append(s.Share.Partitions,
+				shared{At: i, Partition: c.Partition, Token: c.Token, To: c.To})
 			continue
 		}
 		b, err := encodeCommand(c)
@@ -124,7 +125,8 @@ func DecodeRecord(b []byte) (cluster.Entry, error) {
 		return cluster.Entry{}, errors.Join(errNoRecord, err)
 	}
 	e := cluster.Entry{
-		Writer: cluster.WriterID(r.TaskID), Seq: r.Sequence, AtMS: min(max(at.UnixMilli(), 0), lastMS), BaseIndex: r.Base.Index, BaseChain: r.Base.Chain,
+		Writer: cluster.WriterID(r.TaskID), Seq: r.Sequence, AtMS: min(max(at.UnixMilli(), 0), lastMS),
+		BaseIndex: r.Base.Index, BaseChain: r.Base.Chain,
 	}
 	e.Commands, err = r.ConnectorState[0].commands()
 	return e, err
@@ -188,10 +190,14 @@ func (s state) commands() ([]cluster.Command, error) {
 // said is one of each command that stands in data.
 func said() []cluster.Command {
 	return []cluster.Command{
-		cluster.Epoch{}, cluster.Own{}, cluster.LeaveCluster{}, cluster.ReleaseHold{}, cluster.DrainMember{}, cluster.SubmitJob{}, cluster.UpdateJob{},
-		cluster.KillJob{}, cluster.Started{}, cluster.Stopped{}, cluster.FinishPartition{}, cluster.SplitPartition{}, cluster.AdvanceWindow{},
-		cluster.UnparkPartition{}, cluster.Configure{}, cluster.Place{}, cluster.PrepareJoin{}, cluster.AcceptJoin{}, cluster.AbortJoin{},
-		cluster.ConfirmMember{}, cluster.Lead{}, cluster.AcceptOffer{}, cluster.RevokeOffer{}, cluster.TakeRequest{}, cluster.Claim{},
+		cluster.Epoch{}, cluster.Own{}, cluster.LeaveCluster{}, cluster.ReleaseHold{}, cluster.DrainMember{},
+		cluster.SubmitJob{}, cluster.UpdateJob{},
+		cluster.KillJob{}, cluster.Started{}, cluster.Stopped{}, cluster.FinishPartition{}, cluster.SplitPartition{},
+		cluster.AdvanceWindow{},
+		cluster.UnparkPartition{}, cluster.Configure{}, cluster.Place{}, cluster.PrepareJoin{}, cluster.AcceptJoin{},
+		cluster.AbortJoin{},
+		cluster.ConfirmMember{}, cluster.Lead{}, cluster.AcceptOffer{}, cluster.RevokeOffer{}, cluster.TakeRequest{},
+		cluster.Claim{},
 		cluster.PauseJob{}, cluster.ResumeJob{}, cluster.Rebalance{},
 	}
 }

@@ -49,7 +49,8 @@ func drawn(t *rapid.T, v reflect.Value) {
 func drawnEntry(t *rapid.T) cluster.Entry {
 	e := cluster.Entry{
 		Writer: "web-1-ab", Seq: rapid.Uint64().Draw(t, "seq"),
-		AtMS: rapid.Int64Range(0, lastMS).Draw(t, "at"), BaseIndex: cluster.Index(rapid.Uint64().Draw(t, "base")), BaseChain: cluster.Hash(rapid.Uint64().Draw(t, "chain")),
+		AtMS: rapid.Int64Range(0, lastMS).Draw(t, "at"), BaseIndex: cluster.Index(rapid.Uint64().Draw(t, "base")),
+		BaseChain: cluster.Hash(rapid.Uint64().Draw(t, "chain")),
 	}
 	kinds := append(said(), cluster.Share{})
 	for range rapid.IntRange(1, 5).Draw(t, "commands") {
@@ -105,21 +106,25 @@ func TestEveryCommandHasARecord(t *testing.T) {
 // TestForeignRecords: what is no record is no entry, and another format is one that stops its reader.
 func TestForeignRecords(t *testing.T) {
 	t.Parallel()
-	good, err := EncodeRecord(cluster.Entry{Writer: "w", Seq: 1, Commands: []cluster.Command{cluster.KillJob{Job: "x"}, cluster.Share{Partition: "x", Token: 3, To: "b"}}}, "1.1/a")
+	good, err := EncodeRecord(cluster.Entry{Writer: "w", Seq: 1, Commands: []cluster.Command{cluster.KillJob{Job: "x"},
+		cluster.Share{Partition: "x", Token: 3, To: "b"}}}, "1.1/a")
 	must.Succeed(t, err)
 	for name, message := range map[string]string{
-		"nothing":          "",
-		"text":             "hello",
-		"another record":   `{"a":1}`,
-		"two states":       strings.Replace(string(good), `"connectorState":[{`, `"connectorState":[{"taskID":"w"},{`, 1),
-		"others' state":    strings.Replace(string(good), `"connectorState":[{"taskID":"w"`, `"connectorState":[{"taskID":"v"`, 1),
+		"nothing":        "",
+		"text":           "hello",
+		"another record": `{"a":1}`,
+		"two states": strings.Replace(string(good), `"connectorState":[{`, `"connectorState":[{"taskID":"w"},{`,
+			1),
+		"others' state": strings.Replace(string(good), `"connectorState":[{"taskID":"w"`,
+			`"connectorState":[{"taskID":"v"`, 1),
 		"an unknown field": strings.Replace(string(good), `"job"`, `"jib"`, 1),
 		"unknown command":  strings.Replace(string(good), `"killJob"`, `"killAll"`, 1),
 		"a lost share":     strings.Replace(string(good), `"at":1`, `"at":7`, 1),
 		"more after it":    string(good) + "{}",
 		"no text":          string(good[:20]) + "\xff" + string(good[21:]),
-		"an entry":         string(cluster.Entry{Writer: "w", Seq: 1, Commands: []cluster.Command{cluster.KillJob{Job: "x"}}}.Encode()),
-		"no time":          strings.Replace(string(good), `"messageTimestamp":"1970`, `"messageTimestamp":"x1970`, 1),
+		"an entry": string(cluster.Entry{Writer: "w", Seq: 1,
+			Commands: []cluster.Command{cluster.KillJob{Job: "x"}}}.Encode()),
+		"no time": strings.Replace(string(good), `"messageTimestamp":"1970`, `"messageTimestamp":"x1970`, 1),
 	} {
 		if message == string(good) {
 			t.Errorf("%s: it is the good one", name)
@@ -142,7 +147,8 @@ func TestForeignRecords(t *testing.T) {
 
 func FuzzDecodeRecord(f *testing.F) {
 	for _, c := range append(said(), cluster.Share{Partition: "x", To: "b"}) {
-		if message, err := EncodeRecord(cluster.Entry{Writer: "w", Seq: 1, Commands: []cluster.Command{c}}, "none"); err == nil {
+		if message, err := EncodeRecord(cluster.Entry{Writer: "w", Seq: 1, Commands: []cluster.Command{c}},
+			"none"); err == nil {
 			f.Add(message)
 		}
 	}

@@ -24,7 +24,8 @@ func (s *step) announce() []cluster.Command {
 		start = e.Start + 1 // the group was forgotten, and began again
 	}
 	g.begun = start
-	return []cluster.Command{cluster.Epoch{Start: start, Generation: g.generation, Leader: s.Member, Members: s.named()}}
+	return []cluster.Command{cluster.Epoch{Start: start, Generation: g.generation, Leader: s.Member,
+		Members: s.named()}}
 }
 
 // announced reports whether the present epoch is the one that this member has announced for its generation.
@@ -47,8 +48,10 @@ func (s *step) named() []cluster.EpochMember {
 			continue
 		}
 		m := cluster.EpochMember{Join: c.Join}
-		if old, ok := s.Log.Value.Member(c.Join.Member); ok && old.Heartbeat == c.Join.Heartbeat && old.State == cluster.MemberJoined {
-			m = cluster.EpochMember{Incarnation: old.Incarnation, Join: cluster.PrepareJoin{Member: old.ID, Heartbeat: old.Heartbeat}}
+		if old, ok := s.Log.Value.Member(c.Join.Member); ok && old.Heartbeat == c.Join.Heartbeat &&
+			old.State == cluster.MemberJoined {
+			m = cluster.EpochMember{Incarnation: old.Incarnation,
+				Join: cluster.PrepareJoin{Member: old.ID, Heartbeat: old.Heartbeat}}
 		}
 		out = append(out, m)
 	}

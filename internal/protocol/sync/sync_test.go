@@ -52,7 +52,8 @@ func TestACopyIsRead(t *testing.T) {
 	copied := struct{ store.Full }{memory.New().Open()}
 	var p protocol.Protocol = Protocol{}
 	c := must.Get(p.Client(copied))(t)
-	results, err := c.Propose(t.Context(), cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
+	results, err := c.Propose(t.Context(),
+		cluster.SubmitJob{Job: "x", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})
 	if err != nil || !results[0].Accepted {
 		t.Fatalf("%+v, %v", results, err)
 	}

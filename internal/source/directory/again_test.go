@@ -233,7 +233,8 @@ func TestALookAgreesWithAFreshScan(t *testing.T) {
 			want := ScanDirs([]string{dir}, "s", types())
 			want.Ignored = got.Ignored // other files are counted by scans of everything alone
 			if describe(dir, got) != describe(dir, want) {
-				t.Fatalf("seed %d, step %d, %v: got\n%s\nwant\n%s", seed, step, slices.Sorted(maps.Keys(changed)), describe(dir, got), describe(dir, want))
+				t.Fatalf("seed %d, step %d, %v: got\n%s\nwant\n%s", seed, step, slices.Sorted(maps.Keys(changed)),
+					describe(dir, got), describe(dir, want))
 			}
 		}
 	}
@@ -245,7 +246,8 @@ func TestALookAgreesWithAFreshScan(t *testing.T) {
 // mischief does something to a file, and notes its name as the system does.
 func mischief(t *testing.T, chance *rand.Rand, dir string, changed map[string]bool, links bool) {
 	t.Helper()
-	names := []string{"a.yaml", "b.yaml", "sub/a.yaml", "sub/b.yaml", "sub/deep/c.yaml", "sub/d.json", "note.txt", ".hidden.yaml", "sub/link.yaml"}
+	names := []string{"a.yaml", "b.yaml", "sub/a.yaml", "sub/b.yaml", "sub/deep/c.yaml", "sub/d.json", "note.txt",
+		".hidden.yaml", "sub/link.yaml"}
 	name := filepath.Join(dir, names[chance.IntN(len(names))])
 	if _, err := os.Stat(filepath.Dir(name)); err != nil {
 		return

@@ -36,7 +36,8 @@ type group struct {
 }
 
 func newGroup(t *testing.T) *group {
-	return &group{t: t, holdings: map[cluster.MemberID]*holding{}, folders: map[cluster.MemberID]Scan{}, said: map[cluster.MemberID]Inventory{}}
+	return &group{t: t, holdings: map[cluster.MemberID]*holding{}, folders: map[cluster.MemberID]Scan{},
+		said: map[cluster.MemberID]Inventory{}}
 }
 
 // start starts a member; one that was there before takes up what it published.
@@ -252,7 +253,8 @@ func TestAnInventoryThatCouldNotBePublished(t *testing.T) {
 			t.Errorf("look %d, the store says %v: asks for a further look: %t", i, fails, again)
 		}
 		all := must.Get(docs.List(t.Context(), prefix("s")))(t)
-		if there := len(all) == 1 && strings.Contains(string(all[0].Value), fmt.Sprintf(`"x":"%s"`, sum)); there == errors.Is(fails, store.ErrUnavailable) {
+		if there := len(all) == 1 && strings.Contains(string(all[0].Value),
+			fmt.Sprintf(`"x":"%s"`, sum)); there == errors.Is(fails, store.ErrUnavailable) {
 			t.Errorf("look %d, the store says %v: its inventory is in the store: %t", i, fails, there)
 		}
 	}
@@ -294,7 +296,9 @@ func TestAMalformedFileThatIsRemoved(t *testing.T) {
 	g := newGroup(t)
 	g.start("a", "x=1", "y=1")
 	g.settle("begin", "x=1 y=1", "")
-	published := CopiesOf(g.world.value, "s", map[cluster.MemberID]Inventory{"a": {Incarnation: g.said["a"].Incarnation, Names: map[cluster.JobID]string{"x": "1"}, Count: 1}})
+	published := CopiesOf(g.world.value, "s",
+		map[cluster.MemberID]Inventory{"a": {Incarnation: g.said["a"].Incarnation,
+			Names: map[cluster.JobID]string{"x": "1"}, Count: 1}})
 	var reads memory
 	for _, scan := range []Scan{found("x=1", "!y"), found("x=1"), found("x=1")} {
 		g.world.apply(reads.step(scan, g.world.value, "s", Fence{}, published, 0).commands...)
@@ -415,7 +419,8 @@ func TestLargeCopies(t *testing.T) {
 	for range 4 {
 		g.look()
 	}
-	if got := differ(); count() != len(files) || got != "a has 29999 tasks, b has 30000; a has too many files to name them" {
+	if got := differ(); count() != len(files) ||
+		got != "a has 29999 tasks, b has 30000; a has too many files to name them" {
 		t.Errorf("gone from one: %d run, %s", count(), got)
 	}
 	g.folders["b"] = found(files[1:]...)

@@ -213,7 +213,8 @@ func (l *look) take(name string, p *parsed) {
 		l.scan.Faults = append(l.scan.Faults, p.fault)
 		return
 	}
-	l.scan.Definitions = append(l.scan.Definitions, Definition{ID: source.ID(filepath.ToSlash(full)), Spec: p.spec, Path: full, Sum: p.mark})
+	l.scan.Definitions = append(l.scan.Definitions, Definition{ID: source.ID(filepath.ToSlash(full)), Spec: p.spec,
+		Path: full, Sum: p.mark})
 }
 
 // finish refuses what several files define, and sorts.
@@ -239,7 +240,8 @@ func (l *look) refuseTwins() {
 		l.block(string(id) + ".yaml")
 		slices.Sort(paths)
 		for i, p := range paths {
-			l.fault(p, fmt.Sprintf("%s defines the task %q too; neither is changed", paths[(i+1)%len(paths)], id), "rename one of them")
+			l.fault(p, fmt.Sprintf("%s defines the task %q too; neither is changed", paths[(i+1)%len(paths)], id),
+				"rename one of them")
 		}
 	}
 	l.scan.Definitions = slices.DeleteFunc(l.scan.Definitions, func(d Definition) bool { return twins[d.ID] })

@@ -21,7 +21,8 @@ const (
 // looks looks at the directories of a source and calls act: at once, soon after something changed or act asked for it,
 // and now and then, until ctx ends. A look after a change costs what changed; scans of everything take at most a third
 // of the time. A hint from others leads to a look too; act is told of it.
-func (c Config) looks(ctx context.Context, name string, log *slog.Logger, others <-chan struct{}, act func(scan Scan, hinted bool) (again bool)) {
+func (c Config) looks(ctx context.Context, name string, log *slog.Logger, others <-chan struct{},
+	act func(scan Scan, hinted bool) (again bool)) {
 	w := newWatcher(log)
 	defer w.close()
 	w.followDirs(c.Dirs[name])
@@ -37,7 +38,8 @@ func (c Config) looks(ctx context.Context, name string, log *slog.Logger, others
 			took = s.took
 			unseen = w.follow(scan.Folders)
 			s.looked = time.Now() // what changes from now on is told
-			due, calm = time.Now().Add(apart(c.pause(took, w.whole && s.files == nil, false))), time.Now().Add(min(2*took, maxRescan))
+			due, calm = time.Now().Add(apart(c.pause(took, w.whole && s.files == nil, false))),
+				time.Now().Add(min(2*took, maxRescan))
 		}
 		next := time.Until(due)
 		if again := act(scan, hinted); again || unseen {
@@ -117,5 +119,6 @@ func (s *Scanner) own() {
 		return
 	}
 	s.shared, s.paths = false, s.paths.clone()
-	s.last.Definitions, s.last.Faults, s.last.Blocked = slices.Clone(s.last.Definitions), slices.Clone(s.last.Faults), slices.Clone(s.last.Blocked)
+	s.last.Definitions, s.last.Faults, s.last.Blocked = slices.Clone(s.last.Definitions), slices.Clone(s.last.Faults),
+		slices.Clone(s.last.Blocked)
 }

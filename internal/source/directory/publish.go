@@ -162,7 +162,8 @@ func (p *publisher) logFaults(scan Scan) (again bool) {
 		default:
 			logged[m] = true
 			count++
-			p.log.Warn("a task file is not used: the version before, if there was one, keeps running", "source", p.name, "fault", e.Error())
+			p.log.Warn("a task file is not used: the version before, if there was one, keeps running", "source", p.name,
+				"fault", e.Error())
 		}
 	}
 	p.seen, p.logged = seen, logged

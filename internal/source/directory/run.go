@@ -102,7 +102,8 @@ func (r *reader) list(ctx context.Context, value cluster.Value, hinted bool) err
 	}
 	r.listed = time.Now()
 	for _, m := range r.copiesIn(value).needless() {
-		if err := r.Docs.Delete(ctx, prefix(r.name)+string(m), r.copies[m].version); err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
+		if err := r.Docs.Delete(ctx, prefix(r.name)+string(m), r.copies[m].version); err != nil &&
+			!errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("delete the inventory of %s: %w", m, err)
 		}
 	}
@@ -170,9 +171,11 @@ func LabelKey(name string) string { return "rota.source." + name }
 
 // Job returns the job that runs a source: on one of the members that declare it.
 func Job(name string) cluster.SubmitJob {
-	return cluster.SubmitJob{Job: cluster.JobID("rota.source." + name), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{
-		Type: TypeName, Weight: 1, Selector: []cluster.Label{{Key: LabelKey(name), Value: "yes"}}, Definition: fmt.Appendf(nil, `{"config":{"source":%q}}`, name),
-	}}}}
+	return cluster.SubmitJob{Job: cluster.JobID("rota.source." + name),
+		Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{
+			Type: TypeName, Weight: 1, Selector: []cluster.Label{{Key: LabelKey(name), Value: "yes"}},
+			Definition: fmt.Appendf(nil, `{"config":{"source":%q}}`, name),
+		}}}}
 }
 
 // Name derives a source's name from a directory's path: its last element, so that members with the same tree elsewhere
@@ -229,7 +232,8 @@ func (c Config) Type() work.Type {
 				return nil, err
 			}
 			if !slices.Contains(Names(c.Dirs, c.Files), conf.Source) {
-				return nil, &work.ConfigError{Path: "config.source", Err: fmt.Errorf("this member does not declare the source %q", conf.Source)}
+				return nil, &work.ConfigError{Path: "config.source",
+					Err: fmt.Errorf("this member does not declare the source %q", conf.Source)}
 			}
 			return &reader{Config: c, name: conf.Source}, nil
 		},

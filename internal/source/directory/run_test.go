@@ -39,9 +39,11 @@ type bundle struct {
 }
 
 func setup(t *testing.T, files map[string]string) *bundle {
-	b := &bundle{t: t, dir: tree(t, files), host: worktest.NewHost(), types: types, docs: memstore.New().Open(), changed: make(chan struct{})}
+	b := &bundle{t: t, dir: tree(t, files), host: worktest.NewHost(), types: types, docs: memstore.New().Open(),
+		changed: make(chan struct{})}
 	t.Cleanup(func() { b.docs.Close() })
-	b.world.apply(cluster.PrepareJoin{Member: "m1", Heartbeat: "p", Labels: []cluster.Label{{Key: LabelKey("s"), Value: "yes"}}})
+	b.world.apply(cluster.PrepareJoin{Member: "m1", Heartbeat: "p",
+		Labels: []cluster.Label{{Key: LabelKey("s"), Value: "yes"}}})
 	b.world.apply(Job("s"))
 	return b
 }
@@ -146,9 +148,11 @@ func TestSourceFollowsItsFiles(t *testing.T) {
 	grow(t, b.dir, map[string]string{"a.yaml": "type: noop\nevery: 2s\n"})
 	b.wait("edit", `a{"every_ms":2000} b{"every_ms":1000}`, "")
 	grow(t, b.dir, map[string]string{"a.yaml": "type: noop\nevry: 3s\n"})
-	b.wait("break", `a{"every_ms":2000} b{"every_ms":1000}`, `malformed-task-error a unknown field "evry" (did you mean "every"?)`)
+	b.wait("break", `a{"every_ms":2000} b{"every_ms":1000}`,
+		`malformed-task-error a unknown field "evry" (did you mean "every"?)`)
 	grow(t, b.dir, map[string]string{"a.yaml": "type: noop\nevery: 3s\n"})
-	b.wait("mend", `a{"every_ms":3000} b{"every_ms":1000}`, "recovered a "+filepath.Join(b.dir, "a.yaml")+" is well-formed again, or gone")
+	b.wait("mend", `a{"every_ms":3000} b{"every_ms":1000}`, "recovered a "+filepath.Join(b.dir, "a.yaml")+
+		" is well-formed again, or gone")
 	must.Succeed(t, os.Rename(filepath.Join(b.dir, "a.yaml"), filepath.Join(b.dir, "c.yaml")))
 	b.wait("rename", `b{"every_ms":1000} c{"every_ms":3000}`, "")
 	grow(t, b.dir, map[string]string{"new/deep/d.yaml": good})
@@ -169,8 +173,10 @@ func TestWhatNoWatchTellsAtOnce(t *testing.T) {
 		checks, looked func(dir string)
 	}{
 		// A check comes when the directory has been listed, a look is over when its folder is watched.
-		"a file between the scan and the watch": {"sub/a.yaml", func(dir string) { grow(t, dir, map[string]string{"sub/b.yaml": good}) }, func(string) {}},
-		"a file that is written all the time":   {"a.yaml", func(string) {}, func(dir string) { grow(t, dir, map[string]string{"b.yaml": good}) }},
+		"a file between the scan and the watch": {"sub/a.yaml",
+			func(dir string) { grow(t, dir, map[string]string{"sub/b.yaml": good}) }, func(string) {}},
+		"a file that is written all the time": {"a.yaml", func(string) {},
+			func(dir string) { grow(t, dir, map[string]string{"b.yaml": good}) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,7 +184,11 @@ func TestWhatNoWatchTellsAtOnce(t *testing.T) {
 			conf := Config{Dirs: map[string][]string{"s": {dir}}, Rescan: time.Hour, Types: func() work.Types {
 				all := types()
 				slow := all["noop"]
-				slow.New = func(work.Definition) (work.Runner, error) { c.checks(dir); return work.RunnerFunc(nil), nil }
+				slow.New = func(work.Definition) (work.Runner, error) {
+					c.checks(dir)
+					return work.RunnerFunc(nil),
+						nil
+				}
 				all["noop"] = slow
 				return all
 			}}
@@ -246,7 +256,8 @@ func TestLostEvents(t *testing.T) {
 
 func TestSwappedConfiguration(t *testing.T) {
 	t.Parallel()
-	b := setup(t, map[string]string{"a.yaml": "→..data/a.yaml", "..data": "→..1", "..1/a.yaml": good, "..2/a.yaml": "type: noop\nevery: 9s\n"})
+	b := setup(t, map[string]string{"a.yaml": "→..data/a.yaml", "..data": "→..1", "..1/a.yaml": good,
+		"..2/a.yaml": "type: noop\nevery: 9s\n"})
 	b.run()
 	b.wait("start", "a{}", "")
 	must.Succeed(t, os.Symlink("..2", filepath.Join(b.dir, "..tmp")))
@@ -261,7 +272,8 @@ func TestTwinsAreReportedAndKept(t *testing.T) {
 	b.wait("start", "a{}", "")
 	grow(t, b.dir, map[string]string{"sub/a.json": `{"type":"noop","every":"1s"}`})
 	one, two := filepath.Join(b.dir, "a.yaml"), filepath.Join(b.dir, "sub/a.json")
-	b.wait("twins", "a{}", "malformed-task-error a "+two+` defines the task "a" too; neither is changed (rename one of them); malformed-task-error a `+
+	b.wait("twins", "a{}", "malformed-task-error a "+two+
+		` defines the task "a" too; neither is changed (rename one of them); malformed-task-error a `+
 		one+` defines the task "a" too; neither is changed (rename one of them)`)
 	must.Succeed(t, os.Remove(one))
 	b.wait("one left", `a{"every_ms":1000}`, "recovered a "+two+" is well-formed again, or gone")

@@ -126,7 +126,8 @@ func (l *look) program(files fs.FS) {
 
 // look begins a scan.
 func (s *Scanner) look() *look {
-	return &look{Scanner: s, scan: Scan{Complete: true}, paths: newClaims(), folders: s.folders, seen: make(map[string]bool)}
+	return &look{Scanner: s, scan: Scan{Complete: true}, paths: newClaims(), folders: s.folders,
+		seen: make(map[string]bool)}
 }
 
 // definition is the one of an id.
@@ -301,7 +302,8 @@ func (s *Scanner) merge(l *look, only map[cluster.JobID]bool) {
 			last.Definitions = slices.Delete(last.Definitions, i, i+1)
 		}
 	}
-	last.Faults = slices.DeleteFunc(last.Faults, func(e *source.MalformedError) bool { return only[source.ID(filepath.ToSlash(e.Path))] })
+	last.Faults = slices.DeleteFunc(last.Faults,
+		func(e *source.MalformedError) bool { return only[source.ID(filepath.ToSlash(e.Path))] })
 	last.Faults = append(last.Faults, l.scan.Faults...)
 	sortFaults(last.Faults)
 	last.Blocked = slices.DeleteFunc(last.Blocked, func(id cluster.JobID) bool { return only[id] })

@@ -104,7 +104,8 @@ func TestScan(t *testing.T) {
 		want  string
 	}{
 		"recursive, three endings, others counted, hidden skipped": {
-			map[string]string{"a.yaml": good, "x/b.yml": good, "x/y/c.json": `{"type":"noop"}`, "README.md": "", "x/a.txt": "", ".d.yaml": "?", ".git/e.yaml": "?", "E.YAML": good},
+			map[string]string{"a.yaml": good, "x/b.yml": good, "x/y/c.json": `{"type":"noop"}`, "README.md": "",
+				"x/a.txt": "", ".d.yaml": "?", ".git/e.yaml": "?", "E.YAML": good},
 			"E D/E.YAML s\na D/a.yaml s\nb D/x/b.yml s\nc D/x/y/c.json s\nignored 2",
 		},
 		"malformed": {
@@ -126,8 +127,10 @@ func TestScan(t *testing.T) {
 		},
 		"links": {
 			map[string]string{
-				"a.yaml": "→.real/a.yaml", ".real/a.yaml": good, "out.yaml": "→/etc/passwd", "up.yaml": "→../../x.yaml", "gone.yaml": "→nothing.yaml",
-				"round.yaml": "→round.yaml", "self": "→.", "dir.yaml": "→.real", "readme": "→.real/a.yaml", "etc": "→/etc",
+				"a.yaml": "→.real/a.yaml", ".real/a.yaml": good, "out.yaml": "→/etc/passwd", "up.yaml": "→../../x.yaml",
+				"gone.yaml":  "→nothing.yaml",
+				"round.yaml": "→round.yaml", "self": "→.", "dir.yaml": "→.real", "readme": "→.real/a.yaml",
+				"etc": "→/etc",
 			},
 			"a D/a.yaml s\n! D/dir.yaml: a link to a directory is not followed (name the directory beside this one, or copy it)\n" +
 				"! D/etc: a link that leads out of the directory, or nowhere (copy what it should lead to)\n" +
@@ -165,13 +168,15 @@ func TestScan(t *testing.T) {
 
 func TestScanOfSeveralDirectories(t *testing.T) {
 	t.Parallel()
-	one, two := tree(t, map[string]string{"a.yaml": good, "sub/b.yaml": good}), tree(t, map[string]string{"c.yaml": good})
+	one, two := tree(t, map[string]string{"a.yaml": good, "sub/b.yaml": good}),
+		tree(t, map[string]string{"c.yaml": good})
 	s := ScanDirs([]string{one, two, filepath.Join(one, "sub"), one}, "s", types())
 	if len(s.Definitions) != 3 || len(s.Faults) != 0 {
 		t.Errorf("directories in one another, and twice: got %s", describe(one, s))
 	}
 	s = ScanDirs([]string{one, filepath.Join(two, "missing")}, "s", types())
-	if len(s.Definitions) != 2 || s.Complete || !strings.Contains(s.Faults[0].Error(), "missing: cannot be read: no such file or directory (nothing is removed until it can be)") {
+	if len(s.Definitions) != 2 || s.Complete || !strings.Contains(s.Faults[0].Error(),
+		"missing: cannot be read: no such file or directory (nothing is removed until it can be)") {
 		t.Errorf("a missing directory: got %s", describe(one, s))
 	}
 }
@@ -221,7 +226,8 @@ func TestScannerAgreesWithAFreshOne(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": good})
 	s := NewScanner([]string{dir}, "s", types())
 	for i, change := range []map[string]string{
-		nil, {"a.yaml": "type: nopp\n"}, {"a.yaml": "type: noop "}, {"b.yaml": "type: noop\nevery: 1s\n"}, {"b.yaml": "type: noop\nevery: 2s\n"}, {"sub/a.yaml": good},
+		nil, {"a.yaml": "type: nopp\n"}, {"a.yaml": "type: noop "}, {"b.yaml": "type: noop\nevery: 1s\n"},
+		{"b.yaml": "type: noop\nevery: 2s\n"}, {"sub/a.yaml": good},
 	} {
 		grow(t, dir, change)
 		got, want := s.Scan(), ScanDirs([]string{dir}, "s", types())
@@ -243,7 +249,8 @@ func TestScannerAgreesWithAFreshOne(t *testing.T) {
 func BenchmarkScan(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 1000 {
-		text := fmt.Appendf(nil, "type: noop\nevery: %ds\nconfig: {url: \"https://example.org/\", expect: {status: 200}}\n", i+1)
+		text := fmt.Appendf(nil,
+			"type: noop\nevery: %ds\nconfig: {url: \"https://example.org/\", expect: {status: 200}}\n", i+1)
 		must.Succeed(b, os.WriteFile(filepath.Join(dir, fmt.Sprintf("task-%d.yaml", i)), text, 0o600))
 	}
 	for name, fresh := range map[string]bool{"first": true, "again": false} {
@@ -267,7 +274,8 @@ func TestFilesOfAProgram(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{"a.yaml": good})
 	files := fstest.MapFS{
-		"sub/b.yaml": {Data: []byte(good)}, "c.yaml": {Data: []byte("type: [")}, ".hidden.yaml": {Data: []byte(good)}, "note.txt": {Data: []byte("x")},
+		"sub/b.yaml": {Data: []byte(good)}, "c.yaml": {Data: []byte("type: [")}, ".hidden.yaml": {Data: []byte(good)},
+		"note.txt": {Data: []byte("x")},
 		"big.yaml": {Data: bytes.Repeat([]byte("#"), source.MaxFile+1)},
 	}
 	s := ScanFiles([]string{dir}, files, "s", types())
@@ -275,14 +283,16 @@ func TestFilesOfAProgram(t *testing.T) {
 	for _, d := range s.Definitions {
 		ids = append(ids, string(d.ID)+" "+strings.TrimPrefix(d.Path, dir+"/"))
 	}
-	if got := strings.Join(ids, ", "); got != "a a.yaml, b program/sub/b.yaml" || len(s.Faults) != 2 || !s.Complete || s.Ignored != 1 || len(s.Folders) != 1 {
+	if got := strings.Join(ids, ", "); got != "a a.yaml, b program/sub/b.yaml" || len(s.Faults) != 2 || !s.Complete ||
+		s.Ignored != 1 || len(s.Folders) != 1 {
 		t.Errorf("got %s, %d faults, %+v", got, len(s.Faults), s)
 	}
 	files["a.yaml"] = &fstest.MapFile{Data: []byte(good)}
 	if s = ScanFiles([]string{dir}, files, "s", types()); len(s.Definitions) != 1 || len(s.Faults) != 4 {
 		t.Errorf("a task in both: %d definitions, faults %v", len(s.Definitions), s.Faults)
 	}
-	if got := Names(map[string][]string{"s": {dir}}, map[string]fs.FS{"a": files, "s": files}); !slices.Equal(got, []string{"a", "s"}) {
+	if got := Names(map[string][]string{"s": {dir}}, map[string]fs.FS{"a": files, "s": files}); !slices.Equal(got,
+		[]string{"a", "s"}) {
 		t.Errorf("the sources are %q", got)
 	}
 	if s = ScanFiles(nil, failingFS{}, "s", types()); s.Complete {
@@ -298,13 +308,15 @@ func (stored) Storage() string { return "database" }
 func TestFaultsNameTheStorage(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string]string{"a.yaml": "type: ["})
-	s := ScanFiles([]string{dir}, stored{fstest.MapFS{"b.yaml": {Data: []byte("type: [")}, "c.yaml": {Data: []byte(good)}}}, "s", types())
+	s := ScanFiles([]string{dir},
+		stored{fstest.MapFS{"b.yaml": {Data: []byte("type: [")}, "c.yaml": {Data: []byte(good)}}}, "s", types())
 	var got []string
 	for _, e := range s.Faults {
 		r := e.Record()
 		got = append(got, r.Storage.Type+" "+strings.TrimPrefix(r.Storage.Path, dir+"/")+" "+r.Partition)
 	}
-	if want := "directory a.yaml a, database database/b.yaml b"; strings.Join(got, ", ") != want && strings.Join([]string{got[1], got[0]}, ", ") != want || s.Definitions[0].Path != "database/c.yaml" {
+	if want := "directory a.yaml a, database database/b.yaml b"; strings.Join(got, ", ") != want &&
+		strings.Join([]string{got[1], got[0]}, ", ") != want || s.Definitions[0].Path != "database/c.yaml" {
 		t.Errorf("got %q, %+v", got, s.Definitions)
 	}
 }

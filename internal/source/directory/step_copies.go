@@ -88,7 +88,8 @@ func (c *Copies) Orphans() ([]cluster.JobID, error) {
 	}
 	var out []cluster.JobID
 	for job := range c.value.Jobs() {
-		if job.State == cluster.JobRunning && job.Spec.Source == c.name && !c.held(job.ID) && !c.removable(job.ID, false, nil) {
+		if job.State == cluster.JobRunning && job.Spec.Source == c.name && !c.held(job.ID) &&
+			!c.removable(job.ID, false, nil) {
 			out = append(out, job.ID)
 		}
 	}

@@ -26,7 +26,8 @@ func Diff(scan Scan, value cluster.Value, name string, f Fence) ([]cluster.Comma
 }
 
 // diff is Diff for what a scan looked at again, and what is pending.
-func diff(scan Scan, value cluster.Value, name string, f Fence, pending map[cluster.JobID]bool) ([]cluster.Command, []*source.MalformedError) {
+func diff(scan Scan, value cluster.Value, name string, f Fence, pending map[cluster.JobID]bool) ([]cluster.Command,
+	[]*source.MalformedError) {
 	var out []cluster.Command
 	var faults []*source.MalformedError
 	touched, all := scan.touched(pending)
@@ -45,7 +46,8 @@ func diff(scan Scan, value cluster.Value, name string, f Fence, pending map[clus
 		switch {
 		case live && job.Spec.Source != name:
 			faults = append(faults, &source.MalformedError{
-				Path: d.Path, Message: fmt.Sprintf("a job %q exists already, from %s", d.ID, origin(job)), Hint: "rename the file, or kill the job",
+				Path: d.Path, Message: fmt.Sprintf("a job %q exists already, from %s", d.ID, origin(job)),
+				Hint: "rename the file, or kill the job",
 			})
 		case live && same(job.Spec, d.Spec):
 		case live:
@@ -67,7 +69,8 @@ func diff(scan Scan, value cluster.Value, name string, f Fence, pending map[clus
 }
 
 // removed are the commands that end jobs whose files are gone.
-func removed(scan Scan, value cluster.Value, name string, f Fence, touched []cluster.JobID, all bool) []cluster.Command {
+func removed(scan Scan, value cluster.Value, name string, f Fence, touched []cluster.JobID,
+	all bool) []cluster.Command {
 	if !scan.Complete {
 		return nil
 	}
@@ -94,11 +97,13 @@ func origin(j cluster.Job) string {
 
 // same compares what a definition can say.
 func same(a, b *cluster.JobSpec) bool {
-	return len(a.Tasks) == len(b.Tasks) && a.Source == b.Source && slices.EqualFunc(a.Tasks, b.Tasks, func(x, y cluster.TaskSpec) bool {
-		return x.Name == y.Name && x.Type == y.Type && x.Spread == y.Spread && x.Weight == y.Weight && x.Handover == y.Handover &&
-			slices.Equal(x.Selector, y.Selector) && x.SpreadOver == y.SpreadOver && x.Pin == y.Pin && x.Stay == y.Stay && x.MaxAttempts == y.MaxAttempts &&
-			slices.Equal(x.Partitions, y.Partitions) && bytes.Equal(x.Definition, y.Definition)
-	})
+	return len(a.Tasks) == len(b.Tasks) && a.Source == b.Source &&
+		slices.EqualFunc(a.Tasks, b.Tasks, func(x, y cluster.TaskSpec) bool {
+			return x.Name == y.Name && x.Type == y.Type && x.Spread == y.Spread && x.Weight == y.Weight && x.Handover == y.Handover &&
+				slices.Equal(x.Selector, y.Selector) && x.SpreadOver == y.SpreadOver && x.Pin == y.Pin &&
+				x.Stay == y.Stay && x.MaxAttempts == y.MaxAttempts &&
+				slices.Equal(x.Partitions, y.Partitions) && bytes.Equal(x.Definition, y.Definition)
+		})
 }
 
 // The bounds of one proposal.

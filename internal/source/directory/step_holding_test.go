@@ -116,14 +116,19 @@ func TestTallyKeepsFew(t *testing.T) {
 		for i := range n {
 			id := cluster.JobID(fmt.Sprintf("t%05d", i))
 			scan.Definitions = append(scan.Definitions, Definition{ID: id, Path: string(id) + ".yaml"})
-			done.add([]cluster.Command{cluster.SubmitJob{Job: id}, cluster.KillJob{Job: "refused"}}, []cluster.Result{{Accepted: true}, {}})
+			done.add([]cluster.Command{cluster.SubmitJob{Job: id}, cluster.KillJob{Job: "refused"}},
+				[]cluster.Result{{Accepted: true}, {}})
 		}
 		records := done.records(scan, "s")
 		named := min(n, maxLogged)
-		if !slices.ContainsFunc(records, func(r journal.Record) bool { return r.Partition == "t00000" && r.Message == "t00000.yaml" }) || len(done.first) > maxLogged+1 {
+		if !slices.ContainsFunc(records, func(r journal.Record) bool {
+			return r.Partition == "t00000" &&
+				r.Message == "t00000.yaml"
+		}) || len(done.first) > maxLogged+1 {
 			t.Errorf("%d jobs: it keeps %d commands; records %+v", n, len(done.first), records)
 		}
-		more := journal.Record{Kind: journal.TaskAdded, Message: fmt.Sprintf("%d tasks more of source s were added, changed or removed", n-named)}
+		more := journal.Record{Kind: journal.TaskAdded,
+			Message: fmt.Sprintf("%d tasks more of source s were added, changed or removed", n-named)}
 		if n == named && len(records) != n || n > named && (len(records) != named+1 || records[named] != more) {
 			t.Errorf("%d jobs: %d records, the last %+v", n, len(records), records[len(records)-1])
 		}
@@ -136,7 +141,9 @@ func TestEqualFilesShareWhatTheyMean(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	noop := `{"type": "noop", "every": "1m"}`
-	for name, text := range map[string]string{"a.yaml": noop, "b.yaml": noop, "c.json": noop, "d.yaml": "type: noop\nevery: 2m\n", "e.yaml": "type: unknown\n", "f.yaml": "type: unknown\n", "rota.x.yaml": noop, "x y.yaml": noop} {
+	for name, text := range map[string]string{"a.yaml": noop, "b.yaml": noop, "c.json": noop,
+		"d.yaml": "type: noop\nevery: 2m\n", "e.yaml": "type: unknown\n", "f.yaml": "type: unknown\n",
+		"rota.x.yaml": noop, "x y.yaml": noop} {
 		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	types := work.Types{"noop": {Periodic: true, New: func(work.Definition) (work.Runner, error) { return nil, nil }}}

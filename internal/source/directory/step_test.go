@@ -31,7 +31,8 @@ func (w *world) apply(commands ...cluster.Command) []cluster.Result {
 // declare makes members that declare the source s.
 func (w *world) declare(members ...cluster.MemberID) {
 	for _, m := range members {
-		w.apply(cluster.PrepareJoin{Member: m, Heartbeat: string(m), Labels: []cluster.Label{{Key: LabelKey("s"), Value: "yes"}}})
+		w.apply(cluster.PrepareJoin{Member: m, Heartbeat: string(m),
+			Labels: []cluster.Label{{Key: LabelKey("s"), Value: "yes"}}})
 	}
 }
 
@@ -59,7 +60,8 @@ func found(files ...string) Scan {
 			continue
 		}
 		id, content, _ := strings.Cut(f, "=")
-		s.Definitions = append(s.Definitions, Definition{ID: cluster.JobID(id), Spec: new(spec("s", content)), Path: id + ".yaml", Sum: content})
+		s.Definitions = append(s.Definitions, Definition{ID: cluster.JobID(id), Spec: new(spec("s", content)),
+			Path: id + ".yaml", Sum: content})
 	}
 	return s
 }
@@ -83,30 +85,41 @@ func TestDiff(t *testing.T) {
 	emptied := found()
 	emptied.Empty = []string{"tasks"}
 	completed := []cluster.Command{
-		cluster.PrepareJoin{Member: "m", Heartbeat: "m"}, cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}, cluster.FinishPartition{Partition: "a", Token: 2},
+		cluster.PrepareJoin{Member: "m", Heartbeat: "m"}, cluster.SubmitJob{Job: "a", Spec: spec("s", "1")},
+		cluster.FinishPartition{Partition: "a", Token: 2},
 	}
 	for name, c := range map[string]struct {
 		present      []cluster.Command
 		scan         Scan
 		want, faults string
 	}{
-		"new":         {nil, found("a=1", "b=2"), "submit-job a noop by p token=7; submit-job b noop by p token=7", ""},
-		"unchanged":   {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}}, found("a=1"), "", ""},
-		"changed":     {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}}, found("a=2"), "update-job a noop by p token=7", ""},
-		"gone":        {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}}, found(), "kill-job a by p token=7", ""},
-		"malformed":   {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}}, found("!a"), "", ""},
-		"incomplete":  {[]cluster.Command{cluster.SubmitJob{Job: "b", Spec: spec("s", "1")}}, incomplete, "submit-job a noop by p token=7", ""},
-		"of a client": {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("", "1")}}, found("a=1"), "", `a.yaml: a job "a" exists already, from a client (rename the file, or kill the job)`},
-		"of another":  {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("x", "1")}}, found("a=1"), "", `a.yaml: a job "a" exists already, from the source x (rename the file, or kill the job)`},
-		"others stay": {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("x", "1")}, cluster.SubmitJob{Job: "b", Spec: spec("", "1")}}, found(), "", ""},
+		"new":       {nil, found("a=1", "b=2"), "submit-job a noop by p token=7; submit-job b noop by p token=7", ""},
+		"unchanged": {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}}, found("a=1"), "", ""},
+		"changed": {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}}, found("a=2"),
+			"update-job a noop by p token=7", ""},
+		"gone": {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}}, found(),
+			"kill-job a by p token=7", ""},
+		"malformed": {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}}, found("!a"), "", ""},
+		"incomplete": {[]cluster.Command{cluster.SubmitJob{Job: "b", Spec: spec("s", "1")}}, incomplete,
+			"submit-job a noop by p token=7", ""},
+		"of a client": {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("", "1")}}, found("a=1"), "",
+			`a.yaml: a job "a" exists already, from a client (rename the file, or kill the job)`},
+		"of another": {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("x", "1")}}, found("a=1"), "",
+			`a.yaml: a job "a" exists already, from the source x (rename the file, or kill the job)`},
+		"others stay": {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("x", "1")},
+			cluster.SubmitJob{Job: "b", Spec: spec("", "1")}}, found(), "", ""},
 		"killed by hand comes back": {
-			[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}, cluster.KillJob{Job: "a"}}, found("a=1"), "submit-job a noop by p token=7", "",
+			[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}, cluster.KillJob{Job: "a"}},
+			found("a=1"), "submit-job a noop by p token=7", "",
 		},
 		"completed stays":        {completed, found("a=1"), "", ""},
 		"completed, and changed": {completed, found("a=2"), "submit-job a noop by p token=7", ""},
-		"killed stays gone":      {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")}, cluster.KillJob{Job: "a"}}, found(), "", ""},
-		"emptied, few":           {many("s", tooMany), emptied, "kill-job j00 by p token=7; kill-job j01 by p token=7; kill-job j02 by p token=7; kill-job j03 by p token=7; kill-job j04 by p token=7; kill-job j05 by p token=7; kill-job j06 by p token=7; kill-job j07 by p token=7; kill-job j08 by p token=7; kill-job j09 by p token=7", ""},
-		"emptied, many":          {many("s", tooMany+1), emptied, "", "tasks: the directory is suddenly empty; its 11 tasks are kept (is its disk mounted? to remove the tasks put any file there)"},
+		"killed stays gone": {[]cluster.Command{cluster.SubmitJob{Job: "a", Spec: spec("s", "1")},
+			cluster.KillJob{Job: "a"}}, found(), "", ""},
+		"emptied, few": {many("s", tooMany), emptied,
+			"kill-job j00 by p token=7; kill-job j01 by p token=7; kill-job j02 by p token=7; kill-job j03 by p token=7; kill-job j04 by p token=7; kill-job j05 by p token=7; kill-job j06 by p token=7; kill-job j07 by p token=7; kill-job j08 by p token=7; kill-job j09 by p token=7", ""},
+		"emptied, many": {many("s", tooMany+1), emptied, "",
+			"tasks: the directory is suddenly empty; its 11 tasks are kept (is its disk mounted? to remove the tasks put any file there)"},
 	} {
 		var w world
 		for _, c := range c.present {
@@ -135,16 +148,19 @@ func many(from string, n int) []cluster.Command {
 func TestEachFieldCounts(t *testing.T) {
 	t.Parallel()
 	one := func() cluster.JobSpec {
-		return cluster.JobSpec{Tasks: []cluster.TaskSpec{{Selector: []cluster.Label{{Key: "zone", Value: "a"}}, Partitions: []string{"k"}, Definition: []byte("1")}}}
+		return cluster.JobSpec{Tasks: []cluster.TaskSpec{{Selector: []cluster.Label{{Key: "zone", Value: "a"}},
+			Partitions: []string{"k"}, Definition: []byte("1")}}}
 	}
 	a, b := one(), one()
 	if !same(&a, &b) {
 		t.Error("equal definitions are not the same")
 	}
 	for i, change := range []func(*cluster.TaskSpec){
-		func(s *cluster.TaskSpec) { s.Name = "x" }, func(s *cluster.TaskSpec) { s.Type = "x" }, func(s *cluster.TaskSpec) { s.Spread = cluster.SpreadEvery },
+		func(s *cluster.TaskSpec) { s.Name = "x" }, func(s *cluster.TaskSpec) { s.Type = "x" },
+		func(s *cluster.TaskSpec) { s.Spread = cluster.SpreadEvery },
 		func(s *cluster.TaskSpec) { s.Weight = 2 }, func(s *cluster.TaskSpec) { s.Handover = cluster.HandoverFast },
-		func(s *cluster.TaskSpec) { s.Selector[0].Value = "b" }, func(s *cluster.TaskSpec) { s.SpreadOver = "x" }, func(s *cluster.TaskSpec) { s.Pin = "x" },
+		func(s *cluster.TaskSpec) { s.Selector[0].Value = "b" }, func(s *cluster.TaskSpec) { s.SpreadOver = "x" },
+		func(s *cluster.TaskSpec) { s.Pin = "x" },
 		func(s *cluster.TaskSpec) { s.Stay = !s.Stay }, func(s *cluster.TaskSpec) { s.MaxAttempts = 3 },
 		func(s *cluster.TaskSpec) { s.Partitions[0] = "l" }, func(s *cluster.TaskSpec) { s.Definition[0] = '2' },
 	} {
@@ -167,7 +183,8 @@ func TestDiffConverges(t *testing.T) {
 			if from == "none" {
 				continue
 			}
-			w.apply(cluster.SubmitJob{Job: cluster.JobID(id), Spec: spec(from, rapid.SampledFrom([]string{"1", "2"}).Draw(rt, "present"))})
+			w.apply(cluster.SubmitJob{Job: cluster.JobID(id),
+				Spec: spec(from, rapid.SampledFrom([]string{"1", "2"}).Draw(rt, "present"))})
 			if rapid.IntRange(0, 3).Draw(rt, "killed") == 0 {
 				w.apply(cluster.KillJob{Job: cluster.JobID(id)})
 			}
@@ -234,7 +251,8 @@ func TestMemory(t *testing.T) {
 		h.look(s, w.value, "s")
 		got := m.step(s, w.value, "s", Fence{}, w.copies(map[cluster.MemberID]*holding{"m": &h}), 0)
 		if text(got.commands) != commands || kinds(got.records) != records || got.again != again {
-			t.Errorf("got %q, %q, again %v\nwant %q, %q, again %v", text(got.commands), kinds(got.records), got.again, commands, records, again)
+			t.Errorf("got %q, %q, again %v\nwant %q, %q, again %v", text(got.commands), kinds(got.records), got.again,
+				commands, records, again)
 		}
 	}
 	worse := found("!a")
@@ -280,7 +298,8 @@ func TestMemoryIsKeptAcrossOwners(t *testing.T) {
 			t.Errorf("told again: %s", kinds(got.records))
 		}
 	}
-	if got := second.step(found(), w.value, "s", Fence{}, nil, 0); kinds(got.records) != "recovered a a.yaml is well-formed again, or gone" {
+	if got := second.step(found(), w.value, "s", Fence{}, nil,
+		0); kinds(got.records) != "recovered a a.yaml is well-formed again, or gone" {
 		t.Errorf("got %s", kinds(got.records))
 	}
 }
@@ -316,13 +335,15 @@ func TestBatchesAreBounded(t *testing.T) {
 		commands []cluster.Command
 		want     int
 	}{
-		"none":           {nil, 0},
-		"few":            {many("s", 3), 3},
-		"many":           {many("s", maxBatch+1), maxBatch},
-		"large":          {[]cluster.Command{cluster.SubmitJob{Spec: big}, cluster.UpdateJob{Spec: big}, cluster.SubmitJob{Spec: big}}, 2},
-		"too large":      {[]cluster.Command{cluster.SubmitJob{Spec: huge}, cluster.KillJob{}}, 1},
-		"large at last":  {[]cluster.Command{cluster.KillJob{}, cluster.SubmitJob{Spec: huge}}, 1},
-		"many partition": {[]cluster.Command{cluster.KillJob{}, cluster.SubmitJob{Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Partitions: slices.Repeat([]string{"0123456789"}, 50_000)}}}}}, 1},
+		"none": {nil, 0},
+		"few":  {many("s", 3), 3},
+		"many": {many("s", maxBatch+1), maxBatch},
+		"large": {[]cluster.Command{cluster.SubmitJob{Spec: big}, cluster.UpdateJob{Spec: big},
+			cluster.SubmitJob{Spec: big}}, 2},
+		"too large":     {[]cluster.Command{cluster.SubmitJob{Spec: huge}, cluster.KillJob{}}, 1},
+		"large at last": {[]cluster.Command{cluster.KillJob{}, cluster.SubmitJob{Spec: huge}}, 1},
+		"many partition": {[]cluster.Command{cluster.KillJob{},
+			cluster.SubmitJob{Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Partitions: slices.Repeat([]string{"0123456789"}, 50_000)}}}}}, 1},
 	} {
 		if got := batch(c.commands); got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
@@ -370,7 +391,8 @@ func TestWhatWasNotLookedAtStays(t *testing.T) {
 		}
 	}
 	look("first", found(all...), nil, "", "")
-	look("second", found(all...), nil, "", "malformed-task-error z bad; malformed-task-error of-a-client a job \"of-a-client\" exists already, from a client (rename the file, or kill the job)")
+	look("second", found(all...), nil, "",
+		"malformed-task-error z bad; malformed-task-error of-a-client a job \"of-a-client\" exists already, from a client (rename the file, or kill the job)")
 	w.apply(cluster.KillJob{Job: "j04"})
 	changed := slices.Clone(all)
 	changed[1] = "j01=2"

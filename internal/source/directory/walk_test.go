@@ -18,7 +18,8 @@ import (
 // TestWalk: it visits what fs.WalkDir visits, and goes around what is skipped and what cannot be read.
 func TestWalk(t *testing.T) {
 	t.Parallel()
-	files := fstest.MapFS{"a.yaml": {}, "sub/deep/b.yaml": {}, "sub/c.yaml": {}, ".git/x.yaml": {}, "empty": {Mode: fs.ModeDir}}
+	files := fstest.MapFS{"a.yaml": {}, "sub/deep/b.yaml": {}, "sub/c.yaml": {}, ".git/x.yaml": {},
+		"empty": {Mode: fs.ModeDir}}
 	for i := range 3 * listedAtOnce {
 		files[fmt.Sprintf("many/%05d.yaml", i)] = &fstest.MapFile{}
 	}
@@ -61,12 +62,14 @@ func (b broken) Open(name string) (fs.File, error) {
 func TestWalkOfHalfADirectory(t *testing.T) {
 	t.Parallel()
 	var all []string
-	err := walk(halfListed{fstest.MapFS{"a/1.yaml": {}, "a/2.yaml": {}, "b/3.yaml": {}}}, func(name string, _ fs.DirEntry, err error) error {
-		all = append(all, fmt.Sprint(name, " ", err))
-		return nil
-	})
+	err := walk(halfListed{fstest.MapFS{"a/1.yaml": {}, "a/2.yaml": {}, "b/3.yaml": {}}},
+		func(name string, _ fs.DirEntry, err error) error {
+			all = append(all, fmt.Sprint(name, " ", err))
+			return nil
+		})
 	slices.Sort(all)
-	if want := []string{". <nil>", "a <nil>", "a disk gone", "a/1.yaml <nil>", "b <nil>", "b/3.yaml <nil>"}; err != nil || !slices.Equal(all, want) {
+	if want := []string{". <nil>", "a <nil>", "a disk gone", "a/1.yaml <nil>", "b <nil>",
+		"b/3.yaml <nil>"}; err != nil || !slices.Equal(all, want) {
 		t.Errorf("got %q, %v; want %q", all, err, want)
 	}
 }

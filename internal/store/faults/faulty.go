@@ -187,6 +187,7 @@ func (f *Faulty) read(ctx context.Context, op, key string, do func() error) erro
 
 // Gets implements store.GetMany. If the inner store lacks it, it reads one document after the other.
 func (f *Faulty) Gets(ctx context.Context, keys []string) (docs []store.Doc, err error) {
-	err = f.read(ctx, "gets", strings.Join(keys, " "), func() error { docs, err = store.GetAll(ctx, f.inner, keys); return err })
+	err = f.read(ctx, "gets", strings.Join(keys, " "),
+		func() error { docs, err = store.GetAll(ctx, f.inner, keys); return err })
 	return docs, err
 }

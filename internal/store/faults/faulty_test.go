@@ -77,7 +77,8 @@ func TestOutcomes(t *testing.T) {
 			if got := head(t, plain); got != c.released {
 				t.Errorf("head %d after Release, want %d", got, c.released)
 			}
-			if page, err := plain.Read(ctx, 0, 1); err != nil || len(page.Records) == 1 && string(page.Records[0].Data) != "x" {
+			if page, err := plain.Read(ctx, 0, 1); err != nil || len(page.Records) == 1 &&
+				string(page.Records[0].Data) != "x" {
 				t.Errorf("the log holds %v, %v", page.Records, err)
 			}
 			if _, err := faulty.Append(ctx, []byte("y")); err != nil {
@@ -132,7 +133,8 @@ func TestScriptKeysAndCounts(t *testing.T) {
 
 func TestBadScripts(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"refuse", "explode put", "refuse jump", "refuse put key=[", "refuse put times=-1", "refuse put often=3", "refuse put times"} {
+	for _, text := range []string{"refuse", "explode put", "refuse jump", "refuse put key=[", "refuse put times=-1",
+		"refuse put often=3", "refuse put times"} {
 		if _, err := faults.Script(text); err == nil {
 			t.Errorf("script %q: no error", text)
 		}
@@ -144,7 +146,8 @@ func TestBadScripts(t *testing.T) {
 func TestBreak(t *testing.T) {
 	t.Parallel()
 	outcomes := map[string]faults.Outcome{
-		"refused": faults.Refused, "lost requests": faults.LostRequest, "lost replies": faults.LostReply, "late": faults.Late, "held": faults.Held,
+		"refused": faults.Refused, "lost requests": faults.LostRequest, "lost replies": faults.LostReply,
+		"late": faults.Late, "held": faults.Held,
 	}
 	for which := range uint64(10) {
 		f, plain, _ := setup(t, "")

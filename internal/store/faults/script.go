@@ -15,7 +15,8 @@ var outcomeNames = map[string]Outcome{
 	"refuse": Refused, "lose-request": LostRequest, "lose-reply": LostReply, "late": Late, "hold": Held, "pass": Pass,
 }
 
-var opNames = []string{"*", "get", "put", "delete", "list", "watch", "append", "read", "snapshot", "save", "trim", "watchlog", "session", "sessionput", "sessionclose"}
+var opNames = []string{"*", "get", "put", "delete", "list", "watch", "append", "read", "snapshot", "save", "trim",
+	"watchlog", "session", "sessionput", "sessionclose"}
 
 // line is one line of a script.
 type line struct {

@@ -94,7 +94,11 @@ func calls() map[string]func(ctx context.Context, b *bench) error {
 		"seed":      func(ctx context.Context, b *bench) error { return b.SeedLog(ctx, 7) },
 		"watch":     func(ctx context.Context, b *bench) error { _, err := b.Watch(ctx, ""); return err },
 		"watch log": func(ctx context.Context, b *bench) error { _, err := b.WatchLog(ctx); return err },
-		"session":   func(ctx context.Context, b *bench) error { _, err := b.OpenSession(ctx, time.Minute); return err },
+		"session": func(ctx context.Context, b *bench) error {
+			_,
+				err := b.OpenSession(ctx, time.Minute)
+			return err
+		},
 		"session put": func(ctx context.Context, b *bench) error {
 			_, err := b.session.Put(ctx, store.Doc{Key: "tied"})
 			return err

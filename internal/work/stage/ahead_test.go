@@ -53,7 +53,8 @@ func TestReadAhead(t *testing.T) {
 				return append(append([]byte{}, at...), 'x'), len(at) == c.end, nil
 			}
 			w := worker{
-				grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, input: &Input{Read: read, Ahead: 4}, in: []flow.Shard{{Edge: "at"}},
+				grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, input: &Input{Read: read, Ahead: 4},
+				in:    []flow.Shard{{Edge: "at"}},
 				edges: []flow.Edge{{From: "in", To: "out", Shards: 2}},
 			}
 			m := store.Message{Shard: store.Shard{Edge: "at"}, Number: 5, Data: []byte(c.from)}
@@ -74,7 +75,8 @@ func TestReadAhead(t *testing.T) {
 			}
 			for i, p := range messages {
 				parts, err := SegmentsOf(p.Data, p.Segments)
-				if want := fmt.Sprint(len(c.from) + c.alone + i); err != nil || len(parts) != 1 || string(parts[0][:len(want)]) != want {
+				if want := fmt.Sprint(len(c.from) + c.alone + i); err != nil || len(parts) != 1 ||
+					string(parts[0][:len(want)]) != want {
 					t.Errorf("message %d has %d segments, %v; want %s", i, len(parts), err, want)
 				}
 				if p.Shard.Number != (5+c.alone+i)%2 {

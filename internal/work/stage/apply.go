@@ -28,7 +28,8 @@ func (w *worker) apply(ctx context.Context, m store.Message) (store.Unit, error)
 		dead = []Letter{batchLetter(m, err)}
 	case fate == flow.Together:
 		if err := w.call(ctx, segments, out); err != nil {
-			return store.Unit{}, failure{fmt.Errorf("message %d of %s, delivered %d times: %w", m.Number, m.Shard.Edge, m.Delivered, err)}
+			return store.Unit{}, failure{fmt.Errorf("message %d of %s, delivered %d times: %w", m.Number, m.Shard.Edge,
+				m.Delivered, err)}
 		}
 	case fate == flow.OneByOne:
 		dead, err = w.oneByOne(ctx, segments, out)
@@ -36,7 +37,8 @@ func (w *worker) apply(ctx context.Context, m store.Message) (store.Unit, error)
 			return store.Unit{}, err
 		}
 	default:
-		dead = []Letter{batchLetter(m, errors.New("it was delivered too often without an end: its runs were broken off"))}
+		dead = []Letter{batchLetter(m,
+			errors.New("it was delivered too often without an end: its runs were broken off"))}
 	}
 	if ctx.Err() != nil {
 		return store.Unit{}, context.Cause(ctx)
@@ -66,7 +68,8 @@ func (w *worker) oneByOne(ctx context.Context, segments [][]byte, out *Out) (dea
 			dead = append(dead, newLetter(s, err))
 			continue
 		case out.size+one.size > MaxOutput:
-			dead = append(dead, newLetter(s, fmt.Errorf("the segments of its batch put out more than %d bytes together: put it back, and it is a batch of its own", MaxOutput)))
+			dead = append(dead, newLetter(s,
+				fmt.Errorf("the segments of its batch put out more than %d bytes together: put it back, and it is a batch of its own", MaxOutput)))
 			continue
 		}
 		out.add(one)
@@ -83,7 +86,8 @@ func (w *worker) bury(u store.Unit, m store.Message, dead []Letter) (store.Unit,
 			return u, err
 		}
 		w.grant.Log.Warn("dead letter", "error", l.Error, "delivered", l.Delivered)
-		u.Outputs = append(u.Outputs, store.Put{Shard: store.Shard{Edge: flow.DeadOf(w.grant.Task)}, Segments: l.Segments, Data: data})
+		u.Outputs = append(u.Outputs, store.Put{Shard: store.Shard{Edge: flow.DeadOf(w.grant.Task)},
+			Segments: l.Segments, Data: data})
 	}
 	return u, nil
 }
@@ -131,7 +135,8 @@ func (w *worker) read(ctx context.Context, m store.Message) ([]store.Unit, error
 }
 
 // readOnce reads what follows a position, or waits until there is something.
-func (w *worker) readOnce(ctx context.Context, m store.Message, at []byte, out *Out, wait bool) (next []byte, end bool, err error) {
+func (w *worker) readOnce(ctx context.Context, m store.Message, at []byte, out *Out, wait bool) (next []byte, end bool,
+	err error) {
 	g := *w.grant
 	g.Index, g.Count = int64(m.Shard.Number), int64(len(w.in))
 	for {

@@ -28,7 +28,8 @@ func (w *worker) persist(ctx context.Context, units ...store.Unit) (fresh []bool
 		if w.flow.Ring != nil {
 			w.flow.Ring()
 		}
-		if ctx.Err() != nil || fatal(err) || !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {
+		if ctx.Err() != nil || fatal(err) || !errors.Is(err, store.ErrUnavailable) &&
+			!errors.Is(err, store.ErrUnknown) {
 			return fresh, err
 		}
 		w.grant.Log.Warn("the flow waits for its store", "error", err)
@@ -58,7 +59,8 @@ func (w *worker) commitAll(ctx context.Context, units []store.Unit, failed []sto
 
 // tooLarge tries a message again, of which the store does not take what came of it; then it is a dead letter with the
 // reason.
-func (w *worker) tooLarge(ctx context.Context, m store.Message, failed []store.Message, cause error) ([]store.Message, error) {
+func (w *worker) tooLarge(ctx context.Context, m store.Message, failed []store.Message, cause error) ([]store.Message,
+	error) {
 	if flow.FateOf(m.Delivered, w.stage.Attempts) == flow.Together {
 		w.grant.Log.Warn("a batch failed and is tried again", "delivered", m.Delivered, "error", cause)
 		return append(failed, m), nil
@@ -182,7 +184,8 @@ func decodeState(b []byte) (s state, err error) {
 
 // has tells whether a message is in the state.
 func (s *state) has(m store.Message) bool {
-	return slices.ContainsFunc(s.done[m.Shard.Edge], func(o span) bool { return o.From <= m.Number && m.Number <= o.To })
+	return slices.ContainsFunc(s.done[m.Shard.Edge],
+		func(o span) bool { return o.From <= m.Number && m.Number <= o.To })
 }
 
 // note adds a message.

@@ -62,7 +62,8 @@ func (w *worker) receiveKeyed(ctx context.Context, chain store.Shard) (flow.Even
 	}
 	edges := w.flow.Graph.In(w.grant.Task)
 	for _, e := range edges {
-		batch, err := w.flow.Queue.Receive(ctx, w.flow.Name, store.Receive{Shard: store.Shard{Edge: e.Name(), Number: chain.Number}, Limit: messages, Lease: lease})
+		batch, err := w.flow.Queue.Receive(ctx, w.flow.Name,
+			store.Receive{Shard: store.Shard{Edge: e.Name(), Number: chain.Number}, Limit: messages, Lease: lease})
 		w.held = append(w.held, batch...)
 		if err != nil {
 			w.giveBack(ctx)
@@ -170,7 +171,8 @@ func (t *turn) add(ctx context.Context, m store.Message) error {
 		if t.full {
 			return nil
 		}
-		cause := fmt.Errorf("a batch puts out %d bytes, at most %d beside a state", sizeOf(u.Outputs), MaxOutput-MaxState)
+		cause := fmt.Errorf("a batch puts out %d bytes, at most %d beside a state", sizeOf(u.Outputs),
+			MaxOutput-MaxState)
 		if u, err = t.w.bury(store.Unit{}, m, []Letter{batchLetter(m, cause)}); err != nil {
 			return err
 		}
@@ -219,7 +221,8 @@ func (t *turn) settle(ctx context.Context) error {
 	w := t.w
 	held, chain := w.held, w.held[0].Shard
 	if !w.single {
-		fresh, err := w.persist(ctx, store.Unit{Inputs: append(held[:1:1], t.inputs...), Outputs: append(t.outputs, t.next(chain))})
+		fresh, err := w.persist(ctx,
+			store.Unit{Inputs: append(held[:1:1], t.inputs...), Outputs: append(t.outputs, t.next(chain))})
 		if !errors.Is(err, errors.ErrUnsupported) {
 			return t.settled(fresh, err)
 		}
@@ -242,7 +245,8 @@ func (t *turn) settle(ctx context.Context) error {
 // settled forgets what was committed. Where somebody else had the same state and was first, the messages go back.
 func (t *turn) settled(fresh []bool, err error) error {
 	if err == nil && fresh[0] {
-		t.w.held = slices.DeleteFunc(slices.Clone(t.w.held[1:]), func(m store.Message) bool { return slices.ContainsFunc(t.inputs, same(m)) })
+		t.w.held = slices.DeleteFunc(slices.Clone(t.w.held[1:]),
+			func(m store.Message) bool { return slices.ContainsFunc(t.inputs, same(m)) })
 	}
 	return err
 }

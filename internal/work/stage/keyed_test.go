@@ -127,7 +127,8 @@ func TestABatchThatFailedIsNotInTheState(t *testing.T) {
 	turn, err := w.take(t.Context())
 	must.Succeed(t, err)
 	if string(turn.state.data) != "xy" || len(turn.inputs) != 2 || len(turn.failed) != 2 {
-		t.Errorf("the state is %q, %d batches are in it, %d failed", turn.state.data, len(turn.inputs), len(turn.failed))
+		t.Errorf("the state is %q, %d batches are in it, %d failed", turn.state.data, len(turn.inputs),
+			len(turn.failed))
 	}
 }
 
@@ -148,7 +149,8 @@ func (q *returning) Receive(ctx context.Context, _ string, r store.Receive) ([]s
 func TestARunThatEndsGivesBack(t *testing.T) {
 	t.Parallel()
 	q := &returning{}
-	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Queue: q}, held: []store.Message{{Number: 1}, {Number: 2}}}
+	w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Queue: q},
+		held: []store.Message{{Number: 1}, {Number: 2}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if w.giveBack(ctx); q.returned != 2 || len(w.held) != 0 {
@@ -159,7 +161,8 @@ func TestARunThatEndsGivesBack(t *testing.T) {
 // A batch that fails rests longer each time, and never longer than a lease.
 func TestRestOfABatchThatFailed(t *testing.T) {
 	t.Parallel()
-	for times, want := range map[int]time.Duration{1: 200 * time.Millisecond, 3: 800 * time.Millisecond, 5: 3200 * time.Millisecond, 9: lease, 1000: lease} {
+	for times, want := range map[int]time.Duration{1: 200 * time.Millisecond, 3: 800 * time.Millisecond,
+		5: 3200 * time.Millisecond, 9: lease, 1000: lease} {
 		if got := backoff(times); got != want {
 			t.Errorf("after %d times: %v, want %v", times, got, want)
 		}
@@ -184,7 +187,8 @@ func (k *keeping) Receive(_ context.Context, _ string, r store.Receive) ([]store
 func TestALongBatchKeepsItsLease(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		q := &keeping{kept: []time.Time{time.Now()}}
-		w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Queue: q}, held: []store.Message{{Number: 1}}}
+		w := &worker{grant: &work.Grant{Log: slog.New(slog.DiscardHandler)}, flow: supervisor.Flow{Queue: q},
+			held: []store.Message{{Number: 1}}}
 		stop := w.keepLeases(t.Context())
 		time.Sleep(4 * lease)
 		stop()

@@ -84,7 +84,8 @@ func (o *Out) puts() (out []store.Put) {
 	for _, e := range o.edges {
 		for i, p := range e.shards {
 			if p.segments > 0 || e.By == "" && i == e.plain {
-				out = append(out, store.Put{Shard: store.Shard{Edge: e.Name(), Number: i}, Segments: p.segments, Data: p.data})
+				out = append(out, store.Put{Shard: store.Shard{Edge: e.Name(), Number: i}, Segments: p.segments,
+					Data: p.data})
 			}
 		}
 	}

@@ -107,7 +107,8 @@ func (w *worker) giveBack(ctx context.Context) {
 }
 
 func (w *worker) seal(ctx context.Context, s store.Shard) error {
-	return w.commit(ctx, store.Unit{Name: fmt.Sprintf("seal/%s/%d", s.Edge, s.Number), Outputs: []store.Put{{Shard: s, Seal: true}}})
+	return w.commit(ctx, store.Unit{Name: fmt.Sprintf("seal/%s/%d", s.Edge, s.Number),
+		Outputs: []store.Put{{Shard: s, Seal: true}}})
 }
 
 // errTurn says that another worker seals the output at this moment.

@@ -28,7 +28,8 @@ type place struct {
 }
 
 func newPlace(t *testing.T) *place {
-	p := &place{Store: memory.New().Open(), graph: flow.Graph{Tasks: []flow.Task{{Name: "a", Chains: 1}, {Name: "b"}}, Edges: []flow.Edge{{From: "a", To: "b", Shards: 1}}}}
+	p := &place{Store: memory.New().Open(), graph: flow.Graph{Tasks: []flow.Task{{Name: "a", Chains: 1}, {Name: "b"}},
+		Edges: []flow.Edge{{From: "a", To: "b", Shards: 1}}}}
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -39,7 +40,8 @@ func (p *place) Flow(context.Context, *work.Grant) (supervisor.Flow, error) {
 
 func (p *place) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
 	for _, u := range units {
-		if p.most > 0 && slices.ContainsFunc(u.Outputs, func(o store.Put) bool { return len(o.Data) > p.most && o.Shard.Edge != "dead/b" }) {
+		if p.most > 0 && slices.ContainsFunc(u.Outputs,
+			func(o store.Put) bool { return len(o.Data) > p.most && o.Shard.Edge != "dead/b" }) {
 			return nil, store.ErrTooLarge
 		}
 	}
@@ -64,22 +66,30 @@ func (p *place) put(t *testing.T) {
 	must.Succeed(t, p.MakeFlow(t.Context(), "f", all))
 	edge := store.Shard{Edge: "edge/a/b"}
 	must.Succeed(t, must.Err(p.Store.Commit(t.Context(), "f", store.Unit{Name: "put", Outputs: []store.Put{
-		{Shard: edge, Segments: 2, Data: AppendSegment(AppendSegment(nil, []byte("x")), []byte("y"))}, {Shard: edge, Seal: true},
+		{Shard: edge, Segments: 2, Data: AppendSegment(AppendSegment(nil, []byte("x")), []byte("y"))},
+		{Shard: edge, Seal: true},
 	}})))
 }
 
 // A task whose type does not fit its place in the graph does not run, and says what to change.
 func TestWhatDoesNotFitItsPlace(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		input := Input{Read: func(_ context.Context, _ *work.Grant, at []byte, _ *Out) ([]byte, bool, error) { return at, true, nil }}
+		input := Input{Read: func(_ context.Context, _ *work.Grant, at []byte, _ *Out) ([]byte, bool,
+			error) {
+			return at, true, nil
+		}}
 		stage := Stage{Do: func(context.Context, *work.Grant, [][]byte, *Out) error { return nil }}
-		keyed := Keyed{Do: func(_ context.Context, _ *work.Grant, s []byte, _ [][]byte, _ *Out) ([]byte, error) { return s, nil }}
+		keyed := Keyed{Do: func(_ context.Context, _ *work.Grant, s []byte, _ [][]byte, _ *Out) ([]byte,
+			error) {
+			return s, nil
+		}}
 		for _, c := range []struct {
 			task  string
 			keyed bool // b says so
 			r     work.Runner
 			want  string
-		}{{"a", false, stage, "add from:"}, {"b", false, input, "drop from"}, {"b", false, keyed, "add keyed: true"}, {"b", true, stage, "drop keyed"}} {
+		}{{"a", false, stage, "add from:"}, {"b", false, input, "drop from"}, {"b", false, keyed, "add keyed: true"},
+			{"b", true, stage, "drop keyed"}} {
 			p := newPlace(t)
 			p.graph.Tasks[1].Keyed = c.keyed
 			if err := p.run(t, c.task, c.r); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -96,7 +106,8 @@ func TestWhatTheStoreNeverTakes(t *testing.T) {
 		p := newPlace(t)
 		p.most = 1000
 		large := func(out *Out) { _ = out.Send(bytes.Repeat([]byte("x"), 2000), nil) }
-		err := p.run(t, "a", Input{Read: func(_ context.Context, _ *work.Grant, _ []byte, out *Out) ([]byte, bool, error) {
+		err := p.run(t, "a", Input{Read: func(_ context.Context, _ *work.Grant, _ []byte, out *Out) ([]byte, bool,
+			error) {
 			large(out)
 			return []byte("next"), false, nil
 		}})
@@ -104,11 +115,14 @@ func TestWhatTheStoreNeverTakes(t *testing.T) {
 			t.Errorf("the input ends with %v", err)
 		}
 		p = newPlace(t)
-		p.graph.Tasks, p.graph.Edges = append(p.graph.Tasks, flow.Task{Name: "c"}), append(p.graph.Edges, flow.Edge{From: "b", To: "c", Shards: 1})
+		p.graph.Tasks, p.graph.Edges = append(p.graph.Tasks, flow.Task{Name: "c"}),
+			append(p.graph.Edges, flow.Edge{From: "b", To: "c", Shards: 1})
 		p.most = 1000
 		p.put(t)
-		must.Succeed(t, p.run(t, "b", Stage{Do: func(_ context.Context, _ *work.Grant, _ [][]byte, out *Out) error { large(out); return nil }}))
-		dead, err := p.Receive(t.Context(), "f", store.Receive{Shard: store.Shard{Edge: "dead/b"}, Peek: true, Limit: 10})
+		must.Succeed(t, p.run(t, "b",
+			Stage{Do: func(_ context.Context, _ *work.Grant, _ [][]byte, out *Out) error { large(out); return nil }}))
+		dead, err := p.Receive(t.Context(), "f", store.Receive{Shard: store.Shard{Edge: "dead/b"}, Peek: true,
+			Limit: 10})
 		if err != nil || len(dead) != 1 || dead[0].Segments != 2 {
 			t.Fatalf("dead letters: %+v, %v", dead, err)
 		}
@@ -123,12 +137,14 @@ func TestATurnIsTakenOver(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		p, sealed, end := newPlace(t), 0, store.Shard{Edge: "end/b"}
 		p.put(t)
-		must.Succeed(t, must.Err(p.Commit(t.Context(), "f", store.Unit{Name: "close/end/b", Outputs: []store.Put{{Shard: end, Data: []byte("another")}}})))
+		must.Succeed(t, must.Err(p.Commit(t.Context(), "f",
+			store.Unit{Name: "close/end/b", Outputs: []store.Put{{Shard: end, Data: []byte("another")}}})))
 		must.Succeed(t, p.run(t, "b", Stage{
 			Do: func(context.Context, *work.Grant, [][]byte, *Out) error { return nil },
 			Seal: func(ctx context.Context, _ *work.Grant) error {
 				sealed++
-				if turns, err := p.Receive(ctx, "f", store.Receive{Shard: end, Limit: 1, Lease: lease}); err != nil || len(turns) > 0 {
+				if turns, err := p.Receive(ctx, "f", store.Receive{Shard: end, Limit: 1, Lease: lease}); err != nil ||
+					len(turns) > 0 {
 					t.Errorf("others may seal too: %+v, %v", turns, err)
 				}
 				names, err := p.Receive(ctx, "f", store.Receive{Shard: end, Limit: 9, Peek: true})
@@ -147,13 +163,16 @@ func TestATurnIsTakenOver(t *testing.T) {
 // A task is held back by any edge that leads away and is full, and then its flow is not quiet.
 func TestALookAtFullEdges(t *testing.T) {
 	t.Parallel()
-	for full, want := range map[string]flow.Looked{"": {}, "edge/b/c": {Held: true}, "edge/b/d": {Held: true}, "edge/b/idle": {}} {
+	for full, want := range map[string]flow.Looked{"": {}, "edge/b/c": {Held: true}, "edge/b/d": {Held: true},
+		"edge/b/idle": {}} {
 		p := newPlace(t)
 		for _, to := range []string{"c", "d", "idle"} {
-			p.graph.Tasks, p.graph.Edges = append(p.graph.Tasks, flow.Task{Name: to}), append(p.graph.Edges, flow.Edge{From: "b", To: to, Shards: 2})
+			p.graph.Tasks, p.graph.Edges = append(p.graph.Tasks, flow.Task{Name: to}),
+				append(p.graph.Edges, flow.Edge{From: "b", To: to, Shards: 2})
 		}
 		p.put(t)
-		all, err := p.Receive(t.Context(), "f", store.Receive{Shard: store.Shard{Edge: "edge/a/b"}, Limit: 9, Lease: lease})
+		all, err := p.Receive(t.Context(), "f", store.Receive{Shard: store.Shard{Edge: "edge/a/b"}, Limit: 9,
+			Lease: lease})
 		must.Succeed(t, err)
 		u := store.Unit{Inputs: all}
 		for range Bound {
@@ -164,9 +183,11 @@ func TestALookAtFullEdges(t *testing.T) {
 		must.Succeed(t, must.Err(p.Commit(t.Context(), "f", u)))
 		f, _ := p.Flow(t.Context(), nil)
 		f.Takers = func(task string) int { return len(task) % 4 } // none of idle
-		w := &worker{grant: &work.Grant{Task: "b"}, flow: f, in: p.graph.Ingress("b"), out: p.graph.Egress("b"), edges: p.graph.Out("b")}
+		w := &worker{grant: &work.Grant{Task: "b"}, flow: f, in: p.graph.Ingress("b"), out: p.graph.Egress("b"),
+			edges: p.graph.Out("b")}
 		e, err := w.look(t.Context())
-		if got, ok := e.(flow.Looked); err != nil || !ok || got.Held != want.Held || !slices.Equal(got.Drained, []bool{true}) || w.quiet == want.Held {
+		if got, ok := e.(flow.Looked); err != nil || !ok || got.Held != want.Held ||
+			!slices.Equal(got.Drained, []bool{true}) || w.quiet == want.Held {
 			t.Errorf("%q is full: %+v, %v, quiet %t", full, e, err, w.quiet)
 		}
 	}

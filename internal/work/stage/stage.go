@@ -151,7 +151,8 @@ func (w *worker) run(ctx context.Context) error {
 	}
 	defer w.listen(false)
 	state, next := flow.NewState(flow.Params{
-		In: len(w.in), Out: len(w.out), Sink: w.stage != nil && w.stage.Seal != nil, First: w.first(), LookAfter: lookAfter,
+		In: len(w.in), Out: len(w.out), Sink: w.stage != nil && w.stage.Seal != nil, First: w.first(),
+		LookAfter: lookAfter,
 	})
 	for next.Do != flow.End {
 		event, err := w.do(ctx, next)
@@ -177,7 +178,8 @@ func (w *worker) run(ctx context.Context) error {
 // store never takes what it puts out.
 func fatal(err error) bool {
 	var f failure
-	return errors.As(err, &f) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, errors.ErrUnsupported)
+	return errors.As(err, &f) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) ||
+		errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, errors.ErrUnsupported)
 }
 
 // first is the shard to begin with: runs begin at different ones.
@@ -204,7 +206,8 @@ func (w *worker) begin(ctx context.Context) error {
 	}
 	units := make([]store.Unit, len(w.in))
 	for i, s := range w.in {
-		units[i] = store.Unit{Name: fmt.Sprintf("begin/%s/%d", w.grant.Task, i), Outputs: []store.Put{{Shard: store.Shard(s)}}}
+		units[i] = store.Unit{Name: fmt.Sprintf("begin/%s/%d", w.grant.Task, i),
+			Outputs: []store.Put{{Shard: store.Shard(s)}}}
 	}
 	return w.again(ctx, func() error { return w.commit(ctx, units...) })
 }

@@ -116,14 +116,17 @@ func TestRounds(t *testing.T) {
 	do(cluster.SubmitJob{Job: "keys", Spec: task("http", `{}`, "p", "q")})
 	types := work.Types{"http": {Name: "http", Periodic: true}, "tail": {Name: "tail"}}
 	for name, want := range map[string]string{ // order-free: each by itself
-		"tail": "a task of type tail runs all the time, not in rounds", "other": "type my.type is not known here, and the task has neither every nor cron",
-		"rests": "it is paused by ann", "ended": "no such live task", "none": "no such live task", "keys#r": "no such live task", "check/x": "no such live task",
+		"tail":  "a task of type tail runs all the time, not in rounds",
+		"other": "type my.type is not known here, and the task has neither every nor cron",
+		"rests": "it is paused by ann", "ended": "no such live task", "none": "no such live task",
+		"keys#r": "no such live task", "check/x": "no such live task",
 	} {
 		if got, err := supervisor.Rounds(v, name, types); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, %v; want %s", name, got, err, want)
 		}
 	}
-	for name, want := range map[string][]cluster.PartitionID{"check": {"check"}, "keys": {"keys#p", "keys#q"}, "keys#q": {"keys#q"}, "mine": {"mine"}} { // order-free: each by itself
+	for name, want := range map[string][]cluster.PartitionID{"check": {"check"}, "keys": {"keys#p", "keys#q"},
+		"keys#q": {"keys#q"}, "mine": {"mine"}} { // order-free: each by itself
 		if got, err := supervisor.Rounds(v, name, types); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, want)
 		}
@@ -159,7 +162,8 @@ func TestMalformedRequests(t *testing.T) {
 			}
 		})
 		said := strings.Join(refused, "\n")
-		for _, want := range []string{`"run-now/a"`, `"run-now/b"`, "unexpected end of JSON input", `partition "invoices" has the key "run-now/`, "try: rota task trigger TASK"} {
+		for _, want := range []string{`"run-now/a"`, `"run-now/b"`, "unexpected end of JSON input",
+			`partition "invoices" has the key "run-now/`, "try: rota task trigger TASK"} {
 			if !strings.Contains(said, want) {
 				t.Errorf("the journal does not say %s:\n%s", want, said)
 			}

@@ -128,7 +128,8 @@ func (a *asks) refuse(ctx context.Context, d store.Doc, why error) error {
 	case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrNotFound):
 		return nil
 	case err == nil, errors.Is(err, store.ErrUnknown):
-		a.s.journal(journal.Record{Kind: journal.Refused, Message: fmt.Sprintf("document %q is not a request for a round and was removed: %v; try: rota task trigger TASK", d.Key, why)})
+		a.s.journal(journal.Record{Kind: journal.Refused,
+			Message: fmt.Sprintf("document %q is not a request for a round and was removed: %v; try: rota task trigger TASK", d.Key, why)})
 	}
 	return err
 }
@@ -214,7 +215,8 @@ func (e *periodic) answer() {
 	ctx, cancel := context.WithTimeout(e.base, keepWithin)
 	defer cancel()
 	if err := e.run.s.asks.remove(ctx, askKey(e.run.id), v); err != nil {
-		e.run.log().Warn("cannot note that the round that was asked for has run; another owner would run it again", "error", err)
+		e.run.log().Warn("cannot note that the round that was asked for has run; another owner would run it again",
+			"error", err)
 		e.run.s.asks.look()
 	}
 }

@@ -43,7 +43,8 @@ type bellWait struct {
 }
 
 func newBell(docs store.Docs, log *slog.Logger) *bell {
-	return &bell{docs: docs, log: log, work: make(chan struct{}, 1), waits: map[string]*bellWait{}, rung: map[string]bool{}}
+	return &bell{docs: docs, log: log, work: make(chan struct{}, 1), waits: map[string]*bellWait{},
+		rung: map[string]bool{}}
 }
 
 // hear returns a channel that is closed when something happens in a flow from now on. Call stop.

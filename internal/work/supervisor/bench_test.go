@@ -22,7 +22,11 @@ import (
 func BenchmarkPeriodic100k(b *testing.B) {
 	const checks, span = 100_000, 20 * time.Second
 	noop := work.RunnerFunc(func(context.Context, *work.Grant) error { return nil })
-	s, err := supervisor.New(supervisor.Config{Member: "m1", Types: work.Types{"noop": {Periodic: true, New: func(work.Definition) (work.Runner, error) { return noop, nil }}}})
+	s, err := supervisor.New(supervisor.Config{Member: "m1",
+		Types: work.Types{"noop": {Periodic: true, New: func(work.Definition) (work.Runner, error) {
+			return noop,
+				nil
+		}}}})
 	must.Succeed(b, err)
 	ctx, end := context.WithCancel(context.Background())
 	defer end()

@@ -25,17 +25,20 @@ func CheckSchedule(d *work.Definition) error {
 	switch d.CatchUp {
 	case "", work.CatchUpOnce, work.CatchUpSkip, work.CatchUpAll:
 	default:
-		return &work.ConfigError{Path: "catch_up", Err: fmt.Errorf("%.40q is not a choice", d.CatchUp), Hint: "one of once, skip, all"}
+		return &work.ConfigError{Path: "catch_up", Err: fmt.Errorf("%.40q is not a choice", d.CatchUp),
+			Hint: "one of once, skip, all"}
 	}
 	if d.Cron == "" && d.TimeZone != "" {
-		return &work.ConfigError{Path: "time_zone", Err: errors.New("there is no cron line that it is for"), Hint: "drop it"}
+		return &work.ConfigError{Path: "time_zone", Err: errors.New("there is no cron line that it is for"),
+			Hint: "drop it"}
 	}
 	if d.Cron == "" {
 		return nil
 	}
 	p, err := cronPlan(d)
 	if err == nil && p.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		err = &work.ConfigError{Path: "cron", Err: fmt.Errorf("%.40q names a time that never comes", d.Cron), Hint: cronHint}
+		err = &work.ConfigError{Path: "cron", Err: fmt.Errorf("%.40q names a time that never comes", d.Cron),
+			Hint: cronHint}
 	}
 	return err
 }
@@ -46,18 +49,23 @@ const cronHint = "five fields: minute hour day month weekday"
 func cronPlan(d *work.Definition) (plan, error) {
 	line := strings.TrimSpace(d.Cron)
 	if strings.HasPrefix(line, "@every") {
-		return nil, &work.ConfigError{Path: "cron", Err: fmt.Errorf("%.40q is a period", line), Hint: "use the field every"}
+		return nil, &work.ConfigError{Path: "cron", Err: fmt.Errorf("%.40q is a period", line),
+			Hint: "use the field every"}
 	}
 	zone, err := time.LoadLocation(d.TimeZone) // "" is UTC
 	switch {
 	case err != nil:
-		return nil, &work.ConfigError{Path: "time_zone", Err: fmt.Errorf("%.40q is not a time zone that this machine knows", d.TimeZone), Hint: "such as Europe/Berlin"}
+		return nil, &work.ConfigError{Path: "time_zone",
+			Err:  fmt.Errorf("%.40q is not a time zone that this machine knows", d.TimeZone),
+			Hint: "such as Europe/Berlin"}
 	case zone == time.Local:
-		return nil, &work.ConfigError{Path: "time_zone", Err: errors.New("that of the machine may differ from member to member"), Hint: "such as Europe/Berlin"}
+		return nil, &work.ConfigError{Path: "time_zone",
+			Err: errors.New("that of the machine may differ from member to member"), Hint: "such as Europe/Berlin"}
 	}
 	inUTC, err := cron.ParseStandard("CRON_TZ=UTC " + line)
 	if err != nil {
-		return nil, &work.ConfigError{Path: "cron", Err: fmt.Errorf("%.40q is not a cron line: %w", line, err), Hint: cronHint}
+		return nil, &work.ConfigError{Path: "cron", Err: fmt.Errorf("%.40q is not a cron line: %w", line, err),
+			Hint: cronHint}
 	}
 	if zone == time.UTC {
 		return inUTC, nil

@@ -223,7 +223,8 @@ func TestPositionErrorsComeBack(t *testing.T) {
 	t.Parallel()
 	d := newDocs()
 	d.fault = func(int) (bool, error) { return false, store.ErrUnavailable }
-	if err := save(t, d, 3, "one"); !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "j#k (token 3)") {
+	if err := save(t, d, 3, "one"); !errors.Is(err, store.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "j#k (token 3)") {
 		t.Fatalf("unavailable: %v", err)
 	}
 	d.fault = func(int) (bool, error) { return false, store.ErrUnknown }

@@ -22,7 +22,8 @@ func TestADurationIsInAllBucketsAboveIt(t *testing.T) {
 	for _, d := range []time.Duration{0, time.Millisecond, time.Millisecond + 1, 10 * time.Minute, time.Hour} {
 		h.Add(d)
 	}
-	want := Histogram{Count: 5, Sum: 70*time.Minute + 2*time.Millisecond + 1, Upto: [14]int64{2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 4}}
+	want := Histogram{Count: 5, Sum: 70*time.Minute + 2*time.Millisecond + 1,
+		Upto: [14]int64{2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 4}}
 	if h != want {
 		t.Errorf("got %+v, want %+v", h, want)
 	}
@@ -55,8 +56,10 @@ func TestDeadlinesEndInOrder(t *testing.T) {
 		a, b deadline
 		want bool
 	}{
-		{deadline{at: 1, seq: 9}, deadline{at: 2, seq: 1}, true}, {deadline{at: 2, seq: 1}, deadline{at: 1, seq: 9}, false},
-		{deadline{at: 1, seq: 1}, deadline{at: 1, seq: 2}, true}, {deadline{at: 1, seq: 2}, deadline{at: 1, seq: 1}, false},
+		{deadline{at: 1, seq: 9}, deadline{at: 2, seq: 1}, true},
+		{deadline{at: 2, seq: 1}, deadline{at: 1, seq: 9}, false},
+		{deadline{at: 1, seq: 1}, deadline{at: 1, seq: 2}, true},
+		{deadline{at: 1, seq: 2}, deadline{at: 1, seq: 1}, false},
 		{deadline{at: 1, seq: 1}, deadline{at: 1, seq: 1}, false},
 	} {
 		if got := (timerHeap{c.a, c.b}).Less(0, 1); got != c.want {
@@ -73,12 +76,14 @@ func TestDeadlinesEndInOrder(t *testing.T) {
 func TestCountsOfPhases(t *testing.T) {
 	t.Parallel()
 	var c Counts
-	for i, p := range []phase{phaseIdle, phaseBackoff, phaseQueued, phaseRunning, phaseStopping, phaseFinished, phaseFailed} {
+	for i, p := range []phase{phaseIdle, phaseBackoff, phaseQueued, phaseRunning, phaseStopping, phaseFinished,
+		phaseFailed} {
 		for range i + 1 {
 			c.add(p)
 		}
 	}
-	if want := (Counts{Waiting: 1, BackingOff: 2, Queued: 3, Running: 4, Stopping: 5, Finished: 6, Failed: 7}); c != want {
+	if want := (Counts{Waiting: 1, BackingOff: 2, Queued: 3, Running: 4, Stopping: 5, Finished: 6,
+		Failed: 7}); c != want {
 		t.Errorf("got %+v, want %+v", c, want)
 	}
 }
@@ -105,15 +110,18 @@ func TestPositionKeys(t *testing.T) {
 	for id, want := range map[cluster.PartitionID]string{
 		"azAZ09._-": "position/azAZ09._-", "`{@[/:": "position/=60=7B=40=5B=2F=3A",
 		cluster.PartitionID(strings.Repeat("a", 200)): "position/" + strings.Repeat("a", 200),
-		"j": "", "j/t": "", "j#t": "", "j/t#k": "", "j#t/k": "", "j#=74": "", "j#ключ": "", "j# ": "", cluster.PartitionID(strings.Repeat("a", 201)): "",
-		cluster.PartitionID("j#" + long + "a"): "", cluster.PartitionID("j#" + long + "b"): "", cluster.PartitionID("j#" + strings.Repeat("=", 150)): "",
+		"j": "", "j/t": "", "j#t": "", "j/t#k": "", "j#t/k": "", "j#=74": "", "j#ключ": "", "j# ": "",
+		cluster.PartitionID(strings.Repeat("a", 201)): "",
+		cluster.PartitionID("j#" + long + "a"):        "", cluster.PartitionID("j#" + long + "b"): "",
+		cluster.PartitionID("j#" + strings.Repeat("=", 150)): "",
 	} { // order-free: each by itself
 		got := positionKey(id)
 		if want != "" && got != want {
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
 		rest, ok := strings.CutPrefix(got, "position/")
-		if !ok || rest == "" || len(got) > 220 || strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=@-") != "" {
+		if !ok || rest == "" || len(got) > 220 ||
+			strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=@-") != "" {
 			t.Errorf("key %q", got)
 		}
 		if other, ok := seen[got]; ok {
@@ -128,7 +136,8 @@ func TestPositionKeys(t *testing.T) {
 
 func TestKeepsOnStoreLoss(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]bool{`{"on_store_loss":"keep"}`: true, `{"on_store_loss":"stop"}`: false, `{}`: false, `{"on_store_loss":7}`: false} {
+	for in, want := range map[string]bool{`{"on_store_loss":"keep"}`: true, `{"on_store_loss":"stop"}`: false,
+		`{}`: false, `{"on_store_loss":7}`: false} {
 		if got := KeepsOnStoreLoss(&cluster.TaskSpec{Definition: []byte(in)}); got != want {
 			t.Errorf("%s: %v", in, got)
 		}
@@ -140,7 +149,8 @@ func TestKeepsOnStoreLoss(t *testing.T) {
 func TestBellIsHeardByOthers(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := memory.New()
-		a, b := newBell(server.Open(), slog.New(slog.DiscardHandler)), newBell(server.Open(), slog.New(slog.DiscardHandler))
+		a, b := newBell(server.Open(), slog.New(slog.DiscardHandler)),
+			newBell(server.Open(), slog.New(slog.DiscardHandler))
 		away := &awayDocs{Docs: server.Open()}
 		away.away.Store(true)
 		c := newBell(away, slog.New(slog.DiscardHandler))

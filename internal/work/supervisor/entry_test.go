@@ -81,9 +81,11 @@ func TestManyRunsEnterTogether(t *testing.T) {
 			}
 		}
 		if len(first)+len(second) != n || d.asked != 2*n || d.requests != 2*16 {
-			t.Errorf("%d partitions had rounds; %d last rounds were read in %d requests", len(first)+len(second), d.asked, d.requests)
+			t.Errorf("%d partitions had rounds; %d last rounds were read in %d requests", len(first)+len(second),
+				d.asked, d.requests)
 		}
-		d.byID["position/p0000"] = store.Doc{Key: "position/p0000", Version: "x", Value: []byte(`{"partition":"p0000","token":9,"round_ms":1}`)}
+		d.byID["position/p0000"] = store.Doc{Key: "position/p0000", Version: "x",
+			Value: []byte(`{"partition":"p0000","token":9,"round_ms":1}`)}
 		if old, _ := d.enter(t, grants(1, 1, hourly), func(*bed) { time.Sleep(2 * time.Hour) }); len(old) != 0 {
 			t.Errorf("a partition has rounds under a token that is older than its document's")
 		}
@@ -111,9 +113,11 @@ func TestRunsEnterBesideWhatCannotBeRead(t *testing.T) {
 		if len(rounds) != 10 || rounds["p0000"] != 0 {
 			t.Errorf("%d runs had rounds, want the ten later ones: %v", len(rounds), rounds)
 		}
-		rounds, b = (&manyDocs{docs: newDocs(), hang: 1000}).enter(t, grants(5000, 1, hourly), func(*bed) { time.Sleep(time.Hour) })
+		rounds, b = (&manyDocs{docs: newDocs(), hang: 1000}).enter(t, grants(5000, 1, hourly),
+			func(*bed) { time.Sleep(time.Hour) })
 		if len(rounds) != 0 || len(b.stopped) != 5000 {
-			t.Errorf("with a store that never answers %d runs had rounds, and %d of 5,000 were stopped", len(rounds), len(b.stopped))
+			t.Errorf("with a store that never answers %d runs had rounds, and %d of 5,000 were stopped", len(rounds),
+				len(b.stopped))
 		}
 	})
 }

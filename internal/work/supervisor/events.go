@@ -114,7 +114,8 @@ func (s *Supervisor) doStart(ctx context.Context, fx Start) {
 	s.mu.Lock()
 	s.live[fx.Grant.Partition] = r
 	s.mu.Unlock()
-	s.conf.Events.started(RunStarted{Partition: r.id, Token: r.token, Type: r.typ.Name, At: r.startedAt, Grant: fx.Grant, First: fx.First})
+	s.conf.Events.started(RunStarted{Partition: r.id, Token: r.token, Type: r.typ.Name, At: r.startedAt,
+		Grant: fx.Grant, First: fx.First})
 	err := r.prepare()
 	switch {
 	case err != nil:

@@ -48,8 +48,9 @@ func (r *run) Split(ctx context.Context, g *work.Grant, children []cluster.Child
 	if r.s.conf.Propose == nil {
 		return fmt.Errorf("split %s: this member has no way to propose", name)
 	}
-	results, err := r.s.conf.Propose(ctx, cluster.SplitPartition{Partition: g.Partition, Token: g.Token, Children: children,
-		Done: r.forgetSpent(ctx, g.Partition, len(children)+1)})
+	results, err := r.s.conf.Propose(ctx, cluster.SplitPartition{Partition: g.Partition, Token: g.Token,
+		Children: children,
+		Done:     r.forgetSpent(ctx, g.Partition, len(children)+1)})
 	switch {
 	case err != nil:
 		return fmt.Errorf("split %s: %w", name, err)
@@ -105,7 +106,8 @@ func (r *run) Window(g *work.Grant) (work.Window, <-chan struct{}, error) {
 
 // Advance implements Windows. Positions of finished items are deleted before the items: the other way round, a crash
 // would leave them.
-func (r *run) Advance(ctx context.Context, g *work.Grant, w work.Window, c cluster.AdvanceWindow) (refused string, err error) {
+func (r *run) Advance(ctx context.Context, g *work.Grant, w work.Window, c cluster.AdvanceWindow) (refused string,
+	err error) {
 	name := describe(g.Partition, g.Token)
 	if r.s.conf.Propose == nil {
 		return "", fmt.Errorf("advance %s: this member has no way to propose", name)

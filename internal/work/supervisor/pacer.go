@@ -42,7 +42,8 @@ type lane struct {
 const maxReads = 16
 
 func newPacer(s *Supervisor) *pacer {
-	p := &pacer{s: s, wake: make(chan struct{}, 1), reads: make(chan struct{}, maxReads), wheel: newWheel[*periodic](s.clock()), lanes: map[string]*lane{}}
+	p := &pacer{s: s, wake: make(chan struct{}, 1), reads: make(chan struct{}, maxReads),
+		wheel: newWheel[*periodic](s.clock()), lanes: map[string]*lane{}}
 	p.reading, p.endReading = context.WithCancel(context.Background())
 	return p
 }

@@ -35,14 +35,16 @@ func newLog(t *testing.T) *log {
 	t.Helper()
 	l := &log{changed: make(chan struct{})}
 	task := cluster.TaskSpec{Type: "x", Spread: cluster.SpreadPartitioned, Partitions: []string{"list"}}
-	_, _ = l.propose(t.Context(), cluster.PrepareJoin{Member: "m1", Heartbeat: "p"}, cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}})
+	_, _ = l.propose(t.Context(), cluster.PrepareJoin{Member: "m1", Heartbeat: "p"},
+		cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}})
 	return l
 }
 
 func (l *log) propose(_ context.Context, commands ...cluster.Command) ([]cluster.Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v, done := l.v.Apply(cluster.Entry{Index: l.v.Index() + 1, Writer: "w", Seq: l.v.Wrote("w") + 1, Commands: commands})
+	v, done := l.v.Apply(cluster.Entry{Index: l.v.Index() + 1, Writer: "w", Seq: l.v.Wrote("w") + 1,
+		Commands: commands})
 	l.v = v
 	close(l.changed)
 	l.changed = make(chan struct{})
@@ -83,12 +85,13 @@ func (l *log) items() (out []string) {
 // bedOf runs a partitioner on a supervisor that is granted what the cluster says.
 func (l *log) bedOf(t *testing.T, p work.Partitioner, change func(*supervisor.Config)) *bed {
 	t.Helper()
-	b := newBed(t, typeOf(false, func(ctx context.Context, g *work.Grant) error { return p.Run(ctx, g) }), func(c *supervisor.Config) {
-		c.Value, c.Changed, c.Propose = l.value, l.wait, l.propose
-		if change != nil {
-			change(c)
-		}
-	})
+	b := newBed(t, typeOf(false, func(ctx context.Context, g *work.Grant) error { return p.Run(ctx, g) }),
+		func(c *supervisor.Config) {
+			c.Value, c.Changed, c.Propose = l.value, l.wait, l.propose
+			if change != nil {
+				change(c)
+			}
+		})
 	b.give(time.Hour, l.grant())
 	return b
 }
@@ -137,20 +140,23 @@ func TestAListingThatGivesNothingIsAskedAgain(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		l := newLog(t)
 		var asked atomic.Int64
-		l.bedOf(t, work.Partitioner{Poll: time.Minute, List: func(ctx context.Context, g *work.Grant, cursor []byte, limit int) (work.Page, error) {
+		l.bedOf(t, work.Partitioner{Poll: time.Minute, List: func(ctx context.Context, g *work.Grant, cursor []byte,
+			limit int) (work.Page, error) {
 			if asked.Add(1) < 4 {
 				return work.Page{Cursor: cursor}, nil
 			}
 			return count(1)(ctx, g, cursor, limit)
 		}}, nil)
 		for i := range 100 {
-			_, _ = l.propose(t.Context(), cluster.PrepareJoin{Member: cluster.MemberID(fmt.Sprint("n", i)), Heartbeat: "p"})
+			_, _ = l.propose(t.Context(), cluster.PrepareJoin{Member: cluster.MemberID(fmt.Sprint("n", i)),
+				Heartbeat: "p"})
 			synctest.Wait()
 		}
 		steps := l.value().Applied()
 		for minute, want := range []int64{1, 2, 3} {
 			if asked.Load() != want || l.value().Applied() != steps {
-				t.Errorf("after %d minutes: asked %d times and wrote %d entries", minute, asked.Load(), l.value().Applied()-steps)
+				t.Errorf("after %d minutes: asked %d times and wrote %d entries", minute, asked.Load(),
+					l.value().Applied()-steps)
 			}
 			time.Sleep(time.Minute + time.Millisecond)
 			synctest.Wait()
@@ -166,16 +172,17 @@ func TestAWindowTellsWhatItHas(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		l := newLog(t)
 		var windows []string
-		l.bedOf(t, work.Partitioner{Window: 8, Poll: time.Minute, List: func(ctx context.Context, g *work.Grant, cursor []byte, limit int) (work.Page, error) {
-			w, _, err := g.Host.(work.Windows).Window(g)
-			windows = append(windows, fmt.Sprint(w.Has("0"), w.Has("1"), w.Has("list"), w.Has("")))
-			if err != nil || cursor != nil {
-				return work.Page{Cursor: cursor}, err
-			}
-			p, err := count(1)(ctx, g, cursor, limit)
-			p.End = false
-			return p, err
-		}}, nil)
+		l.bedOf(t, work.Partitioner{Window: 8, Poll: time.Minute,
+			List: func(ctx context.Context, g *work.Grant, cursor []byte, limit int) (work.Page, error) {
+				w, _, err := g.Host.(work.Windows).Window(g)
+				windows = append(windows, fmt.Sprint(w.Has("0"), w.Has("1"), w.Has("list"), w.Has("")))
+				if err != nil || cursor != nil {
+					return work.Page{Cursor: cursor}, err
+				}
+				p, err := count(1)(ctx, g, cursor, limit)
+				p.End = false
+				return p, err
+			}}, nil)
 		l.finish(t) // fewer than are taken out together
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -237,13 +244,16 @@ func TestAPartitionerSaysWhatIsWrong(t *testing.T) {
 		"list j#list (token 1): no such bucket": func(context.Context, *work.Grant, []byte, int) (work.Page, error) {
 			return work.Page{}, errors.New("no such bucket")
 		},
-		"at most 8 were asked for": func(ctx context.Context, g *work.Grant, cursor []byte, limit int) (work.Page, error) {
+		"at most 8 were asked for": func(ctx context.Context, g *work.Grant, cursor []byte, limit int) (work.Page,
+			error) {
 			return count(limit+1)(ctx, g, cursor, limit+1)
 		},
-		"step 0 was refused: the key list is that of another partition": func(context.Context, *work.Grant, []byte, int) (work.Page, error) {
+		"step 0 was refused: the key list is that of another partition": func(context.Context, *work.Grant, []byte,
+			int) (work.Page, error) {
 			return work.Page{Items: []cluster.Item{{Key: "list"}}}, nil
 		},
-		"step 0 was refused: items: [1].key: duplicate \"a\"": func(context.Context, *work.Grant, []byte, int) (work.Page, error) {
+		"step 0 was refused: items: [1].key: duplicate \"a\"": func(context.Context, *work.Grant, []byte,
+			int) (work.Page, error) {
 			return work.Page{Items: []cluster.Item{{Key: "a"}, {Key: "a"}}}, nil
 		},
 		"does not show the value": nil, // its host has no windows
@@ -258,7 +268,8 @@ func TestAPartitionerSaysWhatIsWrong(t *testing.T) {
 					c.Value, c.Changed, c.Propose = nil, nil, nil
 				}
 			})
-			if len(b.stopped) != 1 || b.stopped[0].Outcome != supervisor.Failed || !strings.Contains(b.stopped[0].Message, want) {
+			if len(b.stopped) != 1 || b.stopped[0].Outcome != supervisor.Failed ||
+				!strings.Contains(b.stopped[0].Message, want) {
 				t.Errorf("got %+v, want %q", b.stopped, want)
 			}
 			if got := l.items(); got != nil {
@@ -272,10 +283,11 @@ func TestAPartitionerSaysWhatIsWrong(t *testing.T) {
 func TestAPartitionerThatIsNotTheOwnerWaits(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		l := newLog(t)
-		b := newBed(t, typeOf(false, work.Partitioner{List: func(context.Context, *work.Grant, []byte, int) (work.Page, error) {
-			t.Error("it lists")
-			return work.Page{End: true}, nil
-		}}.Run), func(c *supervisor.Config) { c.Value, c.Changed, c.Propose = l.value, l.wait, l.propose })
+		b := newBed(t, typeOf(false,
+			work.Partitioner{List: func(context.Context, *work.Grant, []byte, int) (work.Page, error) {
+				t.Error("it lists")
+				return work.Page{End: true}, nil
+			}}.Run), func(c *supervisor.Config) { c.Value, c.Changed, c.Propose = l.value, l.wait, l.propose })
 		other := l.grant()
 		other.Token += 5
 		b.give(time.Hour, other)

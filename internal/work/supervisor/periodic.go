@@ -271,7 +271,8 @@ func (e *periodic) done(began protocol.Instant, err error) {
 	r.stats.lateness, r.stats.took = late, took
 	r.stats.result(err, r.s.conf.Wall().UnixMilli())
 	r.mu.Unlock()
-	r.s.conf.Events.roundDone(RoundDone{Partition: r.id, Token: r.token, Type: r.typ.Name, Lateness: late, Took: took, Err: err})
+	r.s.conf.Events.roundDone(RoundDone{Partition: r.id, Token: r.token, Type: r.typ.Name, Lateness: late, Took: took,
+		Err: err})
 }
 
 // journal writes what is worth a record: the beginning, the growing length and the end of a row of failures.

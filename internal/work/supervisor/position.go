@@ -31,7 +31,8 @@ type storedPosition struct {
 }
 
 func (p *storedPosition) equal(o *storedPosition) bool {
-	return p.Partition == o.Partition && p.Token == o.Token && p.RoundMS == o.RoundMS && bytes.Equal(p.Position, o.Position)
+	return p.Partition == o.Partition && p.Token == o.Token && p.RoundMS == o.RoundMS &&
+		bytes.Equal(p.Position, o.Position)
 }
 
 // positionTries bounds the rounds of read and write of one SavePosition; only writers of one partition compete, and of
@@ -64,7 +65,8 @@ func (r *run) savePosition(ctx context.Context, g *work.Grant, position []byte) 
 }
 
 // changePosition changes one part of the document and leaves the rest as it is.
-func (r *run) changePosition(ctx context.Context, id cluster.PartitionID, token cluster.Token, change func(*storedPosition)) error {
+func (r *run) changePosition(ctx context.Context, id cluster.PartitionID, token cluster.Token,
+	change func(*storedPosition)) error {
 	version, p, err := r.knownPosition(ctx, id, token)
 	var wrote error
 	for try := 0; err == nil && try < positionTries; try++ {
@@ -103,7 +105,8 @@ func (r *run) writePosition(ctx context.Context, p storedPosition, v store.Versi
 }
 
 // knownPosition is what to write over: the document as it was seen last, or as it is.
-func (r *run) knownPosition(ctx context.Context, id cluster.PartitionID, token cluster.Token) (store.Version, storedPosition, error) {
+func (r *run) knownPosition(ctx context.Context, id cluster.PartitionID, token cluster.Token) (store.Version,
+	storedPosition, error) {
 	r.mu.Lock()
 	saved := r.saved
 	r.mu.Unlock()
@@ -114,7 +117,8 @@ func (r *run) knownPosition(ctx context.Context, id cluster.PartitionID, token c
 }
 
 // readPosition reads the document; ErrToken if a newer owner wrote it.
-func (r *run) readPosition(ctx context.Context, id cluster.PartitionID, token cluster.Token) (store.Version, storedPosition, error) {
+func (r *run) readPosition(ctx context.Context, id cluster.PartitionID, token cluster.Token) (store.Version,
+	storedPosition, error) {
 	doc, p, err := r.storedPosition(ctx, id)
 	if err != nil {
 		return "", p, err

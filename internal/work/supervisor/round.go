@@ -152,7 +152,8 @@ func (e *periodic) keep(planned time.Time) {
 	ctx, cancel := context.WithTimeout(e.base, keepWithin)
 	defer cancel()
 	if err := e.run.saveRound(ctx, planned); err != nil && !errors.Is(err, work.ErrToken) {
-		e.run.log().Warn("cannot keep that a round has run; another owner would run it again", "planned", planned, "error", err)
+		e.run.log().Warn("cannot keep that a round has run; another owner would run it again", "planned", planned,
+			"error", err)
 	}
 }
 
@@ -168,7 +169,8 @@ type RoundTimes struct {
 
 // KeptRounds reads when the last round of a partition was and says when the next one is, in one request. It knows those
 // of a cron line and of periods from [KeptFrom] up: the last round of a shorter one is known to the owner alone.
-func KeptRounds(ctx context.Context, docs store.Docs, id cluster.PartitionID, spec *cluster.TaskSpec, now time.Time) (RoundTimes, error) {
+func KeptRounds(ctx context.Context, docs store.Docs, id cluster.PartitionID, spec *cluster.TaskSpec,
+	now time.Time) (RoundTimes, error) {
 	d, err := decodeDefinition(spec)
 	period := time.Duration(0)
 	if err == nil {
@@ -269,7 +271,8 @@ func (h *histogram) quantiles() Lateness {
 // Bounds are the upper bounds of the buckets of a [Histogram].
 func Bounds() [14]time.Duration {
 	const ms, s, m = time.Millisecond, time.Second, time.Minute
-	return [...]time.Duration{ms, 5 * ms, 10 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms, s, 2500 * ms, 5 * s, 10 * s, 30 * s, m, 10 * m}
+	return [...]time.Duration{ms, 5 * ms, 10 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms, s, 2500 * ms, 5 * s, 10 * s,
+		30 * s, m, 10 * m}
 }
 
 // Histogram counts durations. It is plain data, and the zero value is empty.

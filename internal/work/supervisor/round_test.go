@@ -117,7 +117,8 @@ func TestNoRoundBeginsBeforeTheLastOneIsKnown(t *testing.T) {
 		time.Sleep(time.Hour + time.Minute)
 		synctest.Wait()
 		o.expect()
-		if r := o.bed.records; len(r) != 1 || r[0].Kind != journal.RunError || !strings.Contains(r[0].Message, "no route") {
+		if r := o.bed.records; len(r) != 1 || r[0].Kind != journal.RunError ||
+			!strings.Contains(r[0].Message, "no route") {
 			t.Errorf("journal: %+v", r)
 		}
 		o.docs.locked(func() { o.docs.onGet = nil })
@@ -181,9 +182,10 @@ func TestAPeriodOutlivesAWrongWallClock(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		var n atomic.Int64
 		var jump time.Duration
-		b := newBed(t, typeOf(true, func(context.Context, *work.Grant) error { n.Add(1); return nil }), func(c *supervisor.Config) {
-			c.Wall = func() time.Time { return time.Now().Add(jump) }
-		})
+		b := newBed(t, typeOf(true, func(context.Context, *work.Grant) error { n.Add(1); return nil }),
+			func(c *supervisor.Config) {
+				c.Wall = func() time.Time { return time.Now().Add(jump) }
+			})
 		b.give(1000*time.Hour, grant("a", 1, "x", `{"every_ms":60000}`))
 		for _, to := range []time.Duration{0, -5 * time.Hour, -48 * time.Hour, 48 * time.Hour} {
 			b.locked(func() { jump = to })

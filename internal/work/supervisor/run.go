@@ -178,7 +178,8 @@ func (r *run) log() *slog.Logger { return slog.New((*runLog)(r)) }
 func (l *runLog) handler() slog.Handler { return l.s.log.Handler() }
 
 func (l *runLog) full() slog.Handler {
-	return l.handler().WithAttrs([]slog.Attr{slog.String("partition", string(l.id)), slog.Uint64("token", uint64(l.token))})
+	return l.handler().WithAttrs([]slog.Attr{slog.String("partition", string(l.id)),
+		slog.Uint64("token", uint64(l.token))})
 }
 
 // Enabled implements slog.Handler.
@@ -226,7 +227,8 @@ func grantedBy(fx *Start) granted {
 func (r *run) grant() *work.Grant {
 	job, task, key := r.id.Split()
 	g := &work.Grant{
-		Partition: r.id, Job: job, Task: task, Key: key, Member: r.s.conf.Member, Token: r.token, Attempt: r.attempt, Definition: *r.definition, Host: r, Log: r.log(),
+		Partition: r.id, Job: job, Task: task, Key: key, Member: r.s.conf.Member, Token: r.token, Attempt: r.attempt,
+		Definition: *r.definition, Host: r, Log: r.log(),
 	}
 	if m := r.more; m != nil {
 		g.Parents, g.ListedBy, g.Input, g.Index, g.Count = m.parents, m.listedBy, m.input, m.index, m.count

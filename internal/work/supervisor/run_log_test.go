@@ -26,7 +26,8 @@ func TestTheLogOfARunNamesIt(t *testing.T) {
 		}
 		return a
 	}
-	s := &Supervisor{log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: omit})).With("member", "m")}
+	s := &Supervisor{log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: omit})).With("member",
+		"m")}
 	r := &run{s: s, granted: granted{id: "p#1", token: 7}}
 	log := r.log()
 	log.Info("one", "x", 1)
@@ -65,7 +66,8 @@ func TestBellNote(t *testing.T) {
 		many = append(many, fmt.Sprint("flow", i))
 	}
 	full := note.ring(many)
-	if len(full.Flows) != bellFlows || !full.since(note.Last, "d") || full.since(full.Last-1, "d") || !full.since(full.Last-1, many[len(many)-1]) {
+	if len(full.Flows) != bellFlows || !full.since(note.Last, "d") || full.since(full.Last-1, "d") ||
+		!full.since(full.Last-1, many[len(many)-1]) {
 		t.Errorf("a full note has %d flows, the newest %d, dropped %d", len(full.Flows), full.Last, full.Dropped)
 	}
 }
@@ -81,8 +83,10 @@ func TestGrantOfARun(t *testing.T) {
 		r := &run{s: s, granted: grantedBy(&Start{Grant: given, Definition: &work.Definition{EveryMS: 5}})}
 		job, task, key := given.Partition.Split()
 		want := &work.Grant{
-			Partition: given.Partition, Job: job, Task: task, Key: key, Parents: given.Parents, ListedBy: given.ListedBy, Input: given.Input, Index: given.Index, Count: given.Count,
-			Member: "m", Token: given.Token, Attempt: given.Attempt, Definition: work.Definition{EveryMS: 5}, Host: r, Log: r.log(),
+			Partition: given.Partition, Job: job, Task: task, Key: key, Parents: given.Parents,
+			ListedBy: given.ListedBy, Input: given.Input, Index: given.Index, Count: given.Count,
+			Member: "m", Token: given.Token, Attempt: given.Attempt, Definition: work.Definition{EveryMS: 5}, Host: r,
+			Log: r.log(),
 		}
 		if got := r.grant(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v: got %+v", given, got)

@@ -102,7 +102,8 @@ func (b *bed) finish() error {
 }
 
 func grant(p string, token cluster.Token, typ, definition string) *protocol.Grant {
-	return &protocol.Grant{Partition: cluster.PartitionID(p), Token: token, Spec: &cluster.TaskSpec{Type: typ, Definition: []byte(definition)}}
+	return &protocol.Grant{Partition: cluster.PartitionID(p), Token: token,
+		Spec: &cluster.TaskSpec{Type: typ, Definition: []byte(definition)}}
 }
 
 func (b *bed) runState(p string) string {
@@ -115,7 +116,8 @@ func (b *bed) runState(p string) string {
 }
 
 func typeOf(periodic bool, f work.RunnerFunc) work.Types {
-	return work.Types{"x": {Name: "x", Periodic: periodic, New: func(work.Definition) (work.Runner, error) { return f, nil }}}
+	return work.Types{"x": {Name: "x", Periodic: periodic,
+		New: func(work.Definition) (work.Runner, error) { return f, nil }}}
 }
 
 // untilEnd is a run that ends with its ctx.
@@ -125,7 +127,8 @@ func untilEnd(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return n
 func TestALimitOfManyYears(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		b := newBed(t, typeOf(false, untilEnd), nil)
-		b.give(1000*time.Hour, grant("a", 1, "x", `{"timeout_ms":9223372036854775807}`), grant("b", 1, "x", `{"timeout_ms":18446744073710}`))
+		b.give(1000*time.Hour, grant("a", 1, "x", `{"timeout_ms":9223372036854775807}`),
+			grant("b", 1, "x", `{"timeout_ms":18446744073710}`))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if b.runState("a") != "running" || b.runState("b") != "running" {
@@ -138,14 +141,16 @@ func TestLongRunLives(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		b := newBed(t, typeOf(false, untilEnd), nil)
 		b.give(time.Hour, grant("a", 1, "x", ""), grant("b", 1, "x", ""))
-		if got := fmt.Sprintln(b.runState("a"), b.runState("b"), len(b.reports), b.told); got != "running running 2 1\n" {
+		if got := fmt.Sprintln(b.runState("a"), b.runState("b"), len(b.reports),
+			b.told); got != "running running 2 1\n" {
 			t.Fatalf("after the first assignment: %s", got)
 		}
 		b.give(time.Hour, grant("b", 1, "x", ""))
 		if b.runState("a") != "absent" || b.runState("b") != "running" || b.told != 2 || len(b.reports) != 1 {
 			t.Fatalf("after a was taken away: %+v", b.s.Status())
 		}
-		if len(b.stopped) != 1 || !errors.Is(b.stopped[0].Cause, work.CauseMoved) || b.stopped[0].Outcome != supervisor.Stopped {
+		if len(b.stopped) != 1 || !errors.Is(b.stopped[0].Cause, work.CauseMoved) ||
+			b.stopped[0].Outcome != supervisor.Stopped {
 			t.Fatalf("stopped: %+v", b.stopped)
 		}
 		must.Succeed(t, b.finish())

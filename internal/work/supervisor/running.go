@@ -70,7 +70,8 @@ func (st *runStats) result(err error, atMS int64) {
 }
 
 func (s *Supervisor) newRun(fx Start) *run {
-	return &run{s: s, granted: grantedBy(&fx), typ: s.types[fx.Grant.Spec.Type], keep: fx.Definition.OnStoreLoss == work.StoreLossKeep,
+	return &run{s: s, granted: grantedBy(&fx), typ: s.types[fx.Grant.Spec.Type],
+		keep:      fx.Definition.OnStoreLoss == work.StoreLossKeep,
 		startedAt: s.clock(), sinceMS: s.conf.Wall().UnixMilli()}
 }
 
@@ -183,6 +184,7 @@ func (r *run) exit(o Outcome, message string) {
 	}
 	r.mu.Unlock()
 	ranFor := now.Sub(r.startedAt)
-	r.s.conf.Events.stopped(RunStopped{Partition: r.id, Token: r.token, Type: r.typ.Name, At: now, Until: end.until, RanFor: ranFor, Outcome: o, Cause: end.cause, Message: message})
+	r.s.conf.Events.stopped(RunStopped{Partition: r.id, Token: r.token, Type: r.typ.Name, At: now, Until: end.until,
+		RanFor: ranFor, Outcome: o, Cause: end.cause, Message: message})
 	r.s.inbox.put(Exited{Now: now, Partition: r.id, Token: r.token, Outcome: o, Message: message, RanFor: ranFor})
 }

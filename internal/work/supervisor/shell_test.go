@@ -110,7 +110,8 @@ func suspended(t *testing.T, periodic, keep bool, ended func(context.Context) bo
 		t.Errorf("after the suspension: %v", cause)
 	}
 	synctest.Wait()
-	if !keep && (len(b.stopped) != 1 || b.stopped[0].At.Sub(b.stopped[0].Until) < time.Minute || b.stopped[0].Outcome != supervisor.Stopped || !errors.Is(b.stopped[0].Cause, work.CauseLeaseLost)) {
+	if !keep && (len(b.stopped) != 1 || b.stopped[0].At.Sub(b.stopped[0].Until) < time.Minute ||
+		b.stopped[0].Outcome != supervisor.Stopped || !errors.Is(b.stopped[0].Cause, work.CauseLeaseLost)) {
 		t.Errorf("stopped: %+v", b.stopped)
 	}
 	b.lease(10*time.Second, g)
@@ -136,15 +137,17 @@ func TestALongerLeaseIsForWhatStays(t *testing.T) {
 		var gone *work.Grant
 		var b *bed
 		asked := false
-		b = newBed(t, typeOf(false, func(ctx context.Context, g *work.Grant) error { gone = g; return untilEnd(ctx, g) }), func(c *supervisor.Config) {
-			c.Removed = func(cluster.PartitionID) error {
-				b.locked(func() { b.offset = time.Minute })
-				if asked = true; gone.Valid() {
-					t.Error("it is valid by a lease that was not for it")
+		b = newBed(t, typeOf(false,
+			func(ctx context.Context, g *work.Grant) error { gone = g; return untilEnd(ctx, g) }),
+			func(c *supervisor.Config) {
+				c.Removed = func(cluster.PartitionID) error {
+					b.locked(func() { b.offset = time.Minute })
+					if asked = true; gone.Valid() {
+						t.Error("it is valid by a lease that was not for it")
+					}
+					return work.CauseMoved
 				}
-				return work.CauseMoved
-			}
-		})
+			})
 		b.give(time.Minute, grant("gone", 1, "x", ""))
 		if b.give(time.Hour); !asked {
 			t.Error("nobody has asked why it was taken away")
@@ -188,17 +191,22 @@ func TestFailuresAreIsolatedAndReported(t *testing.T) {
 			"newpan":  kind(func() (work.Runner, error) { panic("in New") }),
 			"panic":   run(func(context.Context, *work.Grant) error { panic("boom") }),
 			"timeout": run(untilEnd),
-			"rounds":  {Periodic: true, New: func(work.Definition) (work.Runner, error) { return work.RunnerFunc(untilEnd), nil }},
+			"rounds": {Periodic: true,
+				New: func(work.Definition) (work.Runner, error) { return work.RunnerFunc(untilEnd), nil }},
 		}
 		b := newBed(t, types, nil)
-		b.give(time.Hour, grant("bad", 1, "bad", ""), grant("cron", 1, "rounds", `{"cron":"every day"}`), grant("error", 1, "error", ""),
+		b.give(time.Hour, grant("bad", 1, "bad", ""), grant("cron", 1, "rounds", `{"cron":"every day"}`),
+			grant("error", 1, "error", ""),
 			grant("every", 1, "rounds", ""), grant("fine", 1, "fine", ""), grant("goexit", 1, "goexit", ""),
-			grant("newpan", 1, "newpan", ""), grant("panic", 1, "panic", ""), grant("timeout", 1, "timeout", `{"timeout_ms":3000}`), grant("unknown", 1, "none", ""))
+			grant("newpan", 1, "newpan", ""), grant("panic", 1, "panic", ""),
+			grant("timeout", 1, "timeout", `{"timeout_ms":3000}`), grant("unknown", 1, "none", ""))
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		want := map[cluster.PartitionID]string{
-			"bad": "make a runner of type bad: config.url: is empty", "error": "no route", "goexit": "runtime.Goexit", "newpan": "panic: in New",
-			"panic": "panic: boom", "timeout": "took longer than its timeout of 3s", "unknown": `the task type "none" is not known`, "cron": "cron: ", "every": "every: ",
+			"bad": "make a runner of type bad: config.url: is empty", "error": "no route", "goexit": "runtime.Goexit",
+			"newpan": "panic: in New",
+			"panic":  "panic: boom", "timeout": "took longer than its timeout of 3s",
+			"unknown": `the task type "none" is not known`, "cron": "cron: ", "every": "every: ",
 		}
 		if len(b.reports) != 10 || len(b.records) != 9 {
 			t.Fatalf("reports %+v, records %+v", b.reports, b.records)
@@ -219,7 +227,8 @@ func TestRunThatIgnoresCancel(t *testing.T) {
 		b.give(time.Hour)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(b.records) != 1 || b.records[0].Kind != journal.RunError || len(b.reports) != 1 || b.reports[0].State != protocol.RunActive {
+		if len(b.records) != 1 || b.records[0].Kind != journal.RunError || len(b.reports) != 1 ||
+			b.reports[0].State != protocol.RunActive {
 			t.Fatalf("records %+v, reports %+v", b.records, b.reports)
 		}
 		if st := b.s.Status(); !st.Runs[0].Ignores || st.Counts.Stopping != 1 {
@@ -258,16 +267,18 @@ func TestRoundsAreBoundedByTypeAndWorkers(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		var now, most [2]atomic.Int64
 		typ := func(i, limit int) work.Type {
-			return work.Type{Periodic: true, MaxConcurrent: limit, DefaultEvery: time.Minute, New: func(work.Definition) (work.Runner, error) {
-				return work.RunnerFunc(func(context.Context, *work.Grant) error {
-					most[i].Store(max(most[i].Load(), now[i].Add(1)))
-					time.Sleep(20 * time.Second)
-					now[i].Add(-1)
-					return nil
-				}), nil
-			}}
+			return work.Type{Periodic: true, MaxConcurrent: limit, DefaultEvery: time.Minute,
+				New: func(work.Definition) (work.Runner, error) {
+					return work.RunnerFunc(func(context.Context, *work.Grant) error {
+						most[i].Store(max(most[i].Load(), now[i].Add(1)))
+						time.Sleep(20 * time.Second)
+						now[i].Add(-1)
+						return nil
+					}), nil
+				}}
 		}
-		b := newBed(t, work.Types{"few": typ(0, 2), "rest": typ(1, 0)}, func(c *supervisor.Config) { c.Workers, c.Grace = 5, time.Minute })
+		b := newBed(t, work.Types{"few": typ(0, 2), "rest": typ(1, 0)},
+			func(c *supervisor.Config) { c.Workers, c.Grace = 5, time.Minute })
 		var grants []*protocol.Grant
 		for i := range 40 {
 			grants = append(grants, grant(fmt.Sprintf("p%02d", i), 1, []string{"few", "rest"}[i%2], ""))
@@ -350,11 +361,13 @@ func TestErrorsOfRoundsAreJournaledRarely(t *testing.T) {
 
 func TestRoundHasItsTimeLimit(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		b := newBed(t, typeOf(true, func(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return ctx.Err() }), nil)
+		b := newBed(t, typeOf(true, func(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return ctx.Err() }),
+			nil)
 		b.give(time.Hour, grant("a", 1, "x", `{"every_ms":10000,"timeout_ms":2000}`))
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		if len(b.rounds) == 0 || b.rounds[0].Took != 2*time.Second || !errors.Is(b.rounds[0].Err, context.DeadlineExceeded) {
+		if len(b.rounds) == 0 || b.rounds[0].Took != 2*time.Second ||
+			!errors.Is(b.rounds[0].Err, context.DeadlineExceeded) {
 			t.Fatalf("%+v", b.rounds)
 		}
 	})
@@ -369,7 +382,8 @@ func TestCronIsUTCAndFollowsTheWallClock(t *testing.T) {
 			at = append(at, wall().UTC().Format("15:04"))
 			return nil
 		}), func(c *supervisor.Config) { c.Wall = wall })
-		b.give(1000*time.Hour, grant("a", 1, "x", `{"cron":"30 6,18 * * *"}`), grant("never", 1, "x", `{"cron":"0 0 31 2 *"}`))
+		b.give(1000*time.Hour, grant("a", 1, "x", `{"cron":"30 6,18 * * *"}`),
+			grant("never", 1, "x", `{"cron":"0 0 31 2 *"}`))
 		time.Sleep(24 * time.Hour)
 		jump.Store(int64(6 * time.Hour)) // 06:00 by the wall clock
 		time.Sleep(time.Hour)
@@ -446,7 +460,8 @@ func TestGrantActsThroughTheSupervisor(t *testing.T) {
 			t.Fatalf("samples %+v", out)
 		}
 		c, _ := split[0].(cluster.SplitPartition)
-		if c.Partition != "j#k" || c.Token != 7 || len(c.Children) != 1 || errs[0] != nil || errs[1] == nil || !strings.Contains(errs[1].Error(), "the token is old") {
+		if c.Partition != "j#k" || c.Token != 7 || len(c.Children) != 1 || errs[0] != nil || errs[1] == nil ||
+			!strings.Contains(errs[1].Error(), "the token is old") {
 			t.Fatalf("split %+v, errors %v", split, errs)
 		}
 		must.Succeed(t, must.Err(json.Marshal(b.s.Status())))
@@ -477,9 +492,10 @@ func TestARunIsValidFromItsBeginning(t *testing.T) {
 func TestNewChecksItsConfig(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]supervisor.Config{
-		"no member":    {},
-		"no New":       {Member: "m", Types: work.Types{"x": {Name: "x"}}},
-		"another name": {Member: "m", Types: work.Types{"x": {Name: "y", New: func(work.Definition) (work.Runner, error) { return nil, nil }}}},
+		"no member": {},
+		"no New":    {Member: "m", Types: work.Types{"x": {Name: "x"}}},
+		"another name": {Member: "m",
+			Types: work.Types{"x": {Name: "y", New: func(work.Definition) (work.Runner, error) { return nil, nil }}}},
 	} {
 		if _, err := supervisor.New(c); err == nil {
 			t.Errorf("%s was accepted", name)

@@ -64,7 +64,8 @@ type RunStatus struct {
 func (s *Supervisor) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := Status{Version: s.state.version, Lateness: s.lateness.quantiles(), Skipped: s.skipped.Load(), Unsent: s.unsent.Load(), Runs: make([]RunStatus, 0, len(s.state.order))}
+	st := Status{Version: s.state.version, Lateness: s.lateness.quantiles(), Skipped: s.skipped.Load(),
+		Unsent: s.unsent.Load(), Runs: make([]RunStatus, 0, len(s.state.order))}
 	if s.state.assigned {
 		st.LeaseMS = s.state.validUntil.Sub(s.clock()).Milliseconds()
 	}
@@ -89,7 +90,8 @@ func (r *RunStatus) Retries() bool {
 }
 
 func (p *part) status() RunStatus {
-	r := RunStatus{Partition: p.id, Token: p.token, State: p.phase.String(), Ignores: p.ignored && p.phase == phaseStopping, LastError: p.message, Attempt: p.attempt}
+	r := RunStatus{Partition: p.id, Token: p.token, State: p.phase.String(), Ignores: p.ignored &&
+		p.phase == phaseStopping, LastError: p.message, Attempt: p.attempt}
 	if p.grant != nil {
 		r.Type = p.grant.Spec.Type
 		if p.phase <= phaseQueued {

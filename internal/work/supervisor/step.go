@@ -178,7 +178,8 @@ func (s *State) sweep() {
 
 // part finds a partition; nil for none.
 func (s *State) part(id cluster.PartitionID) *part {
-	i, ok := slices.BinarySearchFunc(s.order, id, func(p *part, id cluster.PartitionID) int { return strings.Compare(string(p.id), string(id)) })
+	i, ok := slices.BinarySearchFunc(s.order, id,
+		func(p *part, id cluster.PartitionID) int { return strings.Compare(string(p.id), string(id)) })
 	if !ok || s.order[i].phase == phaseGone {
 		return nil
 	}

@@ -99,7 +99,8 @@ func decodeDefinition(spec *cluster.TaskSpec) (*work.Definition, error) {
 	case "", work.StoreLossStop, work.StoreLossKeep:
 		return d, nil
 	}
-	return nil, fmt.Errorf("on_store_loss: %q is neither %q nor %q", d.OnStoreLoss, work.StoreLossStop, work.StoreLossKeep)
+	return nil, fmt.Errorf("on_store_loss: %q is neither %q nor %q", d.OnStoreLoss, work.StoreLossStop,
+		work.StoreLossKeep)
 }
 
 // KeepsOnStoreLoss reports whether partitions of a task go on when their member cannot reach the store.

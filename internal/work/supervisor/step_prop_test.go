@@ -43,7 +43,8 @@ var propDefinitions = []string{"", `{"every_ms":5}`, `{"on_store_loss":"keep"}`}
 func newWorld(t *rapid.T) *world {
 	return &world{t: t, grants: map[cluster.PartitionID]*protocol.Grant{}, active: map[cluster.PartitionID]*activeRun{},
 		reports: map[cluster.PartitionID]protocol.Report{},
-		state:   supervisor.NewState(supervisor.StepConfig{Member: "m1", Types: []supervisor.StepType{{Name: "x"}, {Name: "two", MaxRuns: 2}}})}
+		state: supervisor.NewState(supervisor.StepConfig{Member: "m1",
+			Types: []supervisor.StepType{{Name: "x"}, {Name: "two", MaxRuns: 2}}})}
 }
 
 func (w *world) step(events ...supervisor.Event) {
@@ -65,7 +66,8 @@ func (w *world) step(events ...supervisor.Event) {
 			reported++
 			w.told = fx.Version
 			clear(w.reports)
-			if !slices.IsSortedFunc(fx.Reports, func(a, b protocol.Report) int { return compare(a.Partition, b.Partition) }) {
+			if !slices.IsSortedFunc(fx.Reports,
+				func(a, b protocol.Report) int { return compare(a.Partition, b.Partition) }) {
 				w.t.Fatalf("reports are not sorted: %+v", fx.Reports)
 			}
 			for _, r := range fx.Reports {
@@ -100,7 +102,8 @@ func (w *world) started(fx supervisor.Start) {
 	case w.over:
 		w.t.Fatalf("%s: after Shutdown", show(fx))
 	}
-	w.active[g.Partition] = &activeRun{token: g.Token, typ: g.Spec.Type, keep: string(g.Spec.Definition) == propDefinitions[2]}
+	w.active[g.Partition] = &activeRun{token: g.Token, typ: g.Spec.Type,
+		keep: string(g.Spec.Definition) == propDefinitions[2]}
 }
 
 func (w *world) check() {
@@ -142,7 +145,8 @@ func (w *world) say() {
 	for _, p := range slices.Sorted(maps.Keys(w.grants)) {
 		grants = append(grants, w.grants[p])
 	}
-	w.step(supervisor.Assigned{Now: w.now, Assignment: protocol.Assignment{Version: w.version, ValidUntil: w.lease, Grants: grants}})
+	w.step(supervisor.Assigned{Now: w.now, Assignment: protocol.Assignment{Version: w.version, ValidUntil: w.lease,
+		Grants: grants}})
 }
 
 // change makes a random change of the grants.
@@ -174,7 +178,8 @@ func (w *world) change() {
 func (w *world) exit(p cluster.PartitionID, o supervisor.Outcome) {
 	r := w.active[p]
 	delete(w.active, p)
-	w.step(supervisor.Exited{Now: w.now, Partition: p, Token: r.token, Outcome: o, Message: "m", RanFor: time.Duration(len(w.log)) * time.Second})
+	w.step(supervisor.Exited{Now: w.now, Partition: p, Token: r.token, Outcome: o, Message: "m",
+		RanFor: time.Duration(len(w.log)) * time.Second})
 }
 
 func (w *world) random() {
@@ -184,7 +189,8 @@ func (w *world) random() {
 		w.assign()
 	case 2:
 		if running := slices.Sorted(maps.Keys(w.active)); len(running) > 0 {
-			w.exit(rapid.SampledFrom(running).Draw(w.t, "exit"), supervisor.Outcome(rapid.IntRange(0, 2).Draw(w.t, "outcome")))
+			w.exit(rapid.SampledFrom(running).Draw(w.t, "exit"),
+				supervisor.Outcome(rapid.IntRange(0, 2).Draw(w.t, "outcome")))
 		}
 	case 3:
 		w.now += protocol.Instant(rapid.Int64Range(0, int64(20*time.Second)).Draw(w.t, "pass"))
@@ -206,7 +212,8 @@ func (w *world) settle() {
 		for _, p := range slices.Sorted(maps.Keys(w.grants)) {
 			next := *w.grants[p]
 			g := &next
-			if rep := w.reports[p]; rep.State == protocol.RunFailed && rep.Token == g.Token && rep.Attempt == g.Attempt {
+			if rep := w.reports[p]; rep.State == protocol.RunFailed && rep.Token == g.Token &&
+				rep.Attempt == g.Attempt {
 				g.Attempt++
 				if rep.Fresh {
 					g.Attempt = 1
@@ -230,7 +237,8 @@ func (w *world) settle() {
 			fine = rep.State == protocol.RunFinished && rep.Token == g.Token || g.Spec.Type == "unknown"
 		}
 		if !fine {
-			w.t.Fatalf("%s is assigned under token %d and never ran; it runs %+v, reported is %+v", p, g.Token, r, w.reports[p])
+			w.t.Fatalf("%s is assigned under token %d and never ran; it runs %+v, reported is %+v", p, g.Token, r,
+				w.reports[p])
 		}
 	}
 	for p := range w.active {
@@ -271,20 +279,26 @@ func TestStepKeepsItsPromises(t *testing.T) {
 func TestStepIsDeterministic(t *testing.T) {
 	t.Parallel()
 	run := func() string {
-		s := supervisor.NewState(supervisor.StepConfig{Member: "m1", Types: []supervisor.StepType{{Name: "x"}, {Name: "two", MaxRuns: 2}}})
+		s := supervisor.NewState(supervisor.StepConfig{Member: "m1",
+			Types: []supervisor.StepType{{Name: "x"}, {Name: "two", MaxRuns: 2}}})
 		out := ""
 		for i := range 200 {
 			var grants []*protocol.Grant
 			for p := range 40 {
 				if (p*7+i*3)%11 != 0 {
-					grants = append(grants, &protocol.Grant{Partition: cluster.PartitionID(fmt.Sprintf("p%02d", p)), Token: cluster.Token(1 + (p+i)/50),
-						Spec: &cluster.TaskSpec{Type: []string{"x", "two"}[p%2]}})
+					grants = append(grants, &protocol.Grant{Partition: cluster.PartitionID(fmt.Sprintf("p%02d", p)),
+						Token: cluster.Token(1 + (p+i)/50),
+						Spec:  &cluster.TaskSpec{Type: []string{"x", "two"}[p%2]}})
 				}
 			}
 			now := seconds(fmt.Sprintf("%ds", i))
-			events := []supervisor.Event{supervisor.Assigned{Now: now, Assignment: protocol.Assignment{Version: uint64(i), ValidUntil: now + protocol.Instant(1+i%3), Grants: grants}}}
+			events := []supervisor.Event{supervisor.Assigned{Now: now,
+				Assignment: protocol.Assignment{Version: uint64(i), ValidUntil: now + protocol.Instant(1+i%3),
+					Grants: grants}}}
 			for p := range 40 {
-				events = append(events, supervisor.Exited{Now: now, Partition: cluster.PartitionID(fmt.Sprintf("p%02d", (p*13)%40)), Token: cluster.Token(1 + (p+i)/50), Outcome: supervisor.Outcome(p % 3)})
+				events = append(events, supervisor.Exited{Now: now,
+					Partition: cluster.PartitionID(fmt.Sprintf("p%02d", (p*13)%40)), Token: cluster.Token(1 + (p+i)/50),
+					Outcome: supervisor.Outcome(p % 3)})
 			}
 			for _, fx := range supervisor.Step(s, events...) {
 				out += show(fx) + "\n"

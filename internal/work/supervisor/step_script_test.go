@@ -45,13 +45,15 @@ func (sc *script) run(t *testing.T, d *datadriven.TestData) string {
 	var e supervisor.Event
 	switch d.Cmd {
 	case "init":
-		sc.state = supervisor.NewState(supervisor.StepConfig{Member: "m1", Seed: 1, Types: []supervisor.StepType{{Name: "x"}, {Name: "two", MaxRuns: 2}}})
+		sc.state = supervisor.NewState(supervisor.StepConfig{Member: "m1", Seed: 1,
+			Types: []supervisor.StepType{{Name: "x"}, {Name: "two", MaxRuns: 2}}})
 		sc.specs = map[string]*cluster.TaskSpec{}
 		return ""
 	case "assign":
 		sc.lease = seconds(arg("lease", time.Duration(sc.lease).String()))
 		v, _ := strconv.ParseUint(arg("version", "1"), 10, 64)
-		e = supervisor.Assigned{Now: sc.now, Assignment: protocol.Assignment{Version: v, ValidUntil: sc.lease, Grants: sc.grants(d.Input)}}
+		e = supervisor.Assigned{Now: sc.now, Assignment: protocol.Assignment{Version: v, ValidUntil: sc.lease,
+			Grants: sc.grants(d.Input)}}
 	case "lease":
 		e = supervisor.Lease{Now: sc.now, Until: seconds(arg("until", "0s"))}
 	case "tick":
@@ -60,8 +62,10 @@ func (sc *script) run(t *testing.T, d *datadriven.TestData) string {
 		e = supervisor.Shutdown{Now: sc.now}
 	case "exited":
 		token, _ := strconv.ParseUint(arg("token", "1"), 10, 64)
-		o := map[string]supervisor.Outcome{"finished": supervisor.Finished, "failed": supervisor.Failed, "stopped": supervisor.Stopped}[arg("outcome", "stopped")]
-		e = supervisor.Exited{Now: sc.now, Partition: cluster.PartitionID(arg("p", "")), Token: cluster.Token(token), Outcome: o,
+		o := map[string]supervisor.Outcome{"finished": supervisor.Finished, "failed": supervisor.Failed,
+			"stopped": supervisor.Stopped}[arg("outcome", "stopped")]
+		e = supervisor.Exited{Now: sc.now, Partition: cluster.PartitionID(arg("p", "")), Token: cluster.Token(token),
+			Outcome: o,
 			Message: arg("message", ""), RanFor: time.Duration(seconds(arg("ran", "0s")))}
 	default:
 		t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
@@ -125,7 +129,8 @@ func show(fx supervisor.Effect) string {
 	switch fx := fx.(type) {
 	case supervisor.Start:
 		again := map[bool]string{true: "", false: " again"}[fx.First]
-		return fmt.Sprintf("start %s token=%d attempt=%d def=%s%s", fx.Grant.Partition, fx.Grant.Token, fx.Grant.Attempt, fx.Grant.Spec.Definition, again)
+		return fmt.Sprintf("start %s token=%d attempt=%d def=%s%s", fx.Grant.Partition, fx.Grant.Token,
+			fx.Grant.Attempt, fx.Grant.Spec.Definition, again)
 	case supervisor.Stop:
 		return fmt.Sprintf("stop %s token=%d cause=%v", fx.Partition, fx.Token, fx.Cause)
 	case supervisor.Abandon:

@@ -109,7 +109,8 @@ func New(c Config) (*Supervisor, error) {
 	}
 	c.setDefaults()
 	s := &Supervisor{
-		conf: c, types: make(map[string]*work.Type, len(c.Types)), log: c.Logger, clock: c.Clock, live: map[cluster.PartitionID]*run{},
+		conf: c, types: make(map[string]*work.Type, len(c.Types)), log: c.Logger, clock: c.Clock,
+		live:  map[cluster.PartitionID]*run{},
 		inbox: inbox{signal: make(chan struct{}, 1)},
 		state: NewState(StepConfig{Member: c.Member, Types: types, Grace: c.Grace, Seed: c.Seed}),
 	}
@@ -137,7 +138,8 @@ func (c *Config) setDefaults() {
 }
 
 // orFunc is f, or the default where f is nil.
-func orFunc[F func() protocol.Instant | func() time.Time | func(journal.Record) | func(uint64, []protocol.Report) | func(cluster.PartitionID) error](f, byDefault F) F {
+func orFunc[F func() protocol.Instant | func() time.Time | func(journal.Record) | func(uint64,
+	[]protocol.Report) | func(cluster.PartitionID) error](f, byDefault F) F {
 	if f == nil {
 		return byDefault
 	}

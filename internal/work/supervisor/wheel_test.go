@@ -33,10 +33,12 @@ func TestWheelAgainstList(t *testing.T) {
 			i := rapid.IntRange(0, len(timers)-1).Draw(t, "timer")
 			switch rapid.IntRange(0, 3).Draw(t, "do") {
 			case 0, 1:
-				span := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, 100 * time.Hour, 30000 * time.Hour}).Draw(t, "span")
+				span := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, 100 * time.Hour,
+					30000 * time.Hour}).Draw(t, "span")
 				at := now + protocol.Instant(rapid.Int64Range(-int64(time.Second), int64(span)).Draw(t, "at"))
 				w.add(&timers[i], at)
-				due[i] = max((uint64(max(at, 0))+uint64(wheelTick)-1)/uint64(wheelTick), uint64(now)/uint64(wheelTick)+1)
+				due[i] = max((uint64(max(at, 0))+uint64(wheelTick)-1)/uint64(wheelTick), uint64(now)/uint64(wheelTick)+
+					1)
 			case 2:
 				w.remove(&timers[i])
 				delete(due, i)
@@ -47,7 +49,8 @@ func TestWheelAgainstList(t *testing.T) {
 				w.advance(now, func(tm *timer[int]) {
 					tick, armed := due[tm.value]
 					if !armed || tick > goal || tick < last || tm.tick != tick {
-						t.Fatalf("timer %d fired for tick %d; want %d (armed %v), now %d, last %d", tm.value, tm.tick, tick, armed, goal, last)
+						t.Fatalf("timer %d fired for tick %d; want %d (armed %v), now %d, last %d", tm.value, tm.tick,
+							tick, armed, goal, last)
 					}
 					last = tick
 					delete(due, tm.value)
@@ -61,7 +64,8 @@ func TestWheelAgainstList(t *testing.T) {
 			if w.size != len(due) {
 				t.Fatalf("the wheel holds %d timers, want %d", w.size, len(due))
 			}
-			if next, ok := w.next(); ok != (len(due) > 0) || ok && uint64(next)/uint64(wheelTick) > slices.Min(values(due)) {
+			if next, ok := w.next(); ok != (len(due) > 0) || ok &&
+				uint64(next)/uint64(wheelTick) > slices.Min(values(due)) {
 				t.Fatalf("next is %v, %v, with %v armed", next, ok, due)
 			}
 		}
@@ -167,7 +171,8 @@ func TestHistogramQuantiles(t *testing.T) {
 	near := func(got int64, want time.Duration) bool {
 		return got >= want.Microseconds()*7/8 && got <= want.Microseconds()*9/8
 	}
-	if q.Rounds != 1000 || !near(q.P50US, 500*time.Millisecond) || !near(q.P99US, 990*time.Millisecond) || q.MaxUS != 999_000 {
+	if q.Rounds != 1000 || !near(q.P50US, 500*time.Millisecond) || !near(q.P99US, 990*time.Millisecond) ||
+		q.MaxUS != 999_000 {
 		t.Fatalf("%+v", q)
 	}
 	for us := int64(1); us > 0 && us < 1<<62; us *= 3 {
@@ -227,7 +232,8 @@ func TestErrorsOfARowThatFlaps(t *testing.T) {
 		t.Errorf("%q at once", text)
 	}
 	late := protocol.Instant(time.Hour)
-	if text := short.success(late); text != "well again after 1 failed round" || short.over(late) || !short.over(late+protocol.Instant(firstRepeat)) {
+	if text := short.success(late); text != "well again after 1 failed round" || short.over(late) ||
+		!short.over(late+protocol.Instant(firstRepeat)) {
 		t.Errorf("what was left out is told as %q", text)
 	}
 }
@@ -240,22 +246,27 @@ func partitionNumber(i int) cluster.PartitionID {
 func TestStoppedRunsLeaveTheWheel(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		start := time.Now()
-		s, err := New(Config{Member: "m", Clock: func() protocol.Instant { return protocol.Instant(1 + time.Since(start)) }, Types: work.Types{"x": {Periodic: true,
-			New: func(work.Definition) (work.Runner, error) {
-				return work.RunnerFunc(func(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return nil }), nil
-			}}}})
+		s, err := New(Config{Member: "m",
+			Clock: func() protocol.Instant { return protocol.Instant(1 + time.Since(start)) },
+			Types: work.Types{"x": {Periodic: true,
+				New: func(work.Definition) (work.Runner, error) {
+					return work.RunnerFunc(func(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return nil }),
+						nil
+				}}}})
 		must.Succeed(t, err)
 		ctx, end := context.WithCancel(t.Context())
 		assignments, done := make(chan protocol.Assignment), make(chan error, 1)
 		go func() { done <- s.Run(ctx, assignments) }()
 		give := func(version uint64, grants ...*protocol.Grant) int {
-			assignments <- protocol.Assignment{Version: version, ValidUntil: protocol.Instant(time.Hour), Grants: grants}
+			assignments <- protocol.Assignment{Version: version, ValidUntil: protocol.Instant(time.Hour),
+				Grants: grants}
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
 			return s.pacer.wheel.size
 		}
 		every := func(p, d string) *protocol.Grant {
-			return &protocol.Grant{Partition: cluster.PartitionID(p), Token: 1, Spec: &cluster.TaskSpec{Type: "x", Definition: []byte(d)}}
+			return &protocol.Grant{Partition: cluster.PartitionID(p), Token: 1,
+				Spec: &cluster.TaskSpec{Type: "x", Definition: []byte(d)}}
 		}
 		if n := give(1, every("a", `{"every_ms":100}`), every("b", `{"cron":"0 0 1 1 *"}`)); n != 2 {
 			t.Fatalf("%d timers of 2 runs", n)

@@ -120,7 +120,8 @@ func (b *bench) wc() (words int, took time.Duration, err error) {
 }
 
 func (b *bench) start(i int) (err error) {
-	cmd := exec.Command(filepath.Join(b.dir, "wordcount"), "--member", fmt.Sprint("m", i), "--dir", b.dir, "--store", filepath.Join(b.dir, "store"), "--slots", strconv.Itoa(b.slots))
+	cmd := exec.Command(filepath.Join(b.dir, "wordcount"), "--member", fmt.Sprint("m", i), "--dir", b.dir, "--store",
+		filepath.Join(b.dir, "store"), "--slots", strconv.Itoa(b.slots))
 	p, err := process.Start(cmd)
 	if err != nil {
 		return err
@@ -152,14 +153,16 @@ func (b *bench) flow(ctx context.Context, kills, words int, wc time.Duration) er
 	}()
 	store := "file:" + filepath.Join(b.dir, "store")
 	began := time.Now()
-	if out, err := exec.Command(filepath.Join(b.dir, "rota"), "job", "submit", "--store", store, filepath.Join(b.dir, "flow.yaml")).CombinedOutput(); err != nil {
+	if out, err := exec.Command(filepath.Join(b.dir, "rota"), "job", "submit", "--store", store,
+		filepath.Join(b.dir, "flow.yaml")).CombinedOutput(); err != nil {
 		return fmt.Errorf("rota job submit: %w: %s", err, out)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := exec.CommandContext(ctx, filepath.Join(b.dir, "rota"), "job", "show", "wordflow", "--store", store, "--follow", "-o", "json").Output()
+		_, err := exec.CommandContext(ctx, filepath.Join(b.dir, "rota"), "job", "show", "wordflow", "--store", store,
+			"--follow", "-o", "json").Output()
 		ended <- err
 	}()
 	for killed := 0; ; {

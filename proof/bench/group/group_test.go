@@ -30,7 +30,8 @@ func TestMeasure(t *testing.T) {
 	must.Succeed(t, err)
 	t.Cleanup(c.Close)
 	var out strings.Builder
-	args := []string{"-brokers", strings.Join(c.ListenAddrs(), ","), "-members", "3", "-partitions", "10", "-kills", "2", "-session", "2s"}
+	args := []string{"-brokers", strings.Join(c.ListenAddrs(), ","), "-members", "3", "-partitions", "10", "-kills",
+		"2", "-session", "2s"}
 	must.Succeed(t, run(t.Context(), args, &out, &out))
 	if s := out.String(); strings.Count(s, "2 kills") != 2 || !strings.Contains(s, "two at once") {
 		t.Errorf("it says %q", s)
@@ -74,7 +75,8 @@ func TestFlags(t *testing.T) {
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := run(ctx, strings.Fields(text), os.Stdout, os.Stderr); err == nil || !strings.Contains(err.Error(), want) {
+		if err := run(ctx, strings.Fields(text), os.Stdout, os.Stderr); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

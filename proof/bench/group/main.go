@@ -62,7 +62,8 @@ func run(ctx context.Context, args []string, out, _ io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("kill %s: %w", way.what, err)
 		}
-		fmt.Fprintf(out, "%-12s %d kills  median %s  most %s\n", way.what, len(gaps), millis(measure.Median(gaps)), millis(slices.Max(gaps)))
+		fmt.Fprintf(out, "%-12s %d kills  median %s  most %s\n", way.what, len(gaps), millis(measure.Median(gaps)),
+			millis(slices.Max(gaps)))
 	}
 	return nil
 }
@@ -72,7 +73,8 @@ func millis(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds
 func read(args []string) (options, error) {
 	flags := flag.NewFlagSet("group", flag.ContinueOnError)
 	o := options{}
-	brokers := flags.String("brokers", "", "addresses of brokers, separated by commas; they must allow sessions as short as -session")
+	brokers := flags.String("brokers", "",
+		"addresses of brokers, separated by commas; they must allow sessions as short as -session")
 	flags.StringVar(&o.group, "group", "", "of a member: the group and topic; set by the measurement")
 	flags.StringVar(&o.member, "member", "", "be a member of this name; set by the measurement")
 	flags.IntVar(&o.members, "members", 5, "processes")
@@ -110,11 +112,18 @@ func live(ctx context.Context, o options, out io.Writer) error {
 		defer mu.Unlock()
 		_ = enc.Encode(l) // without a reader there is no measurement
 	}
-	unassigned := func(_ context.Context, _ *kgo.Client, lost map[string][]int32) { tell(line{Unassigned: lost[o.group]}) }
+	unassigned := func(_ context.Context, _ *kgo.Client,
+		lost map[string][]int32) {
+		tell(line{Unassigned: lost[o.group]})
+	}
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(o.brokers...), kgo.ClientID(o.member), kgo.ConsumerGroup(o.group), kgo.ConsumeTopics(o.group),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.SessionTimeout(o.session), kgo.HeartbeatInterval(o.session/3), kgo.RebalanceTimeout(2*o.session),
-		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, got map[string][]int32) { tell(line{Assigned: got[o.group]}) }),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.SessionTimeout(o.session),
+		kgo.HeartbeatInterval(o.session/3), kgo.RebalanceTimeout(2*o.session),
+		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client,
+			got map[string][]int32) {
+			tell(line{Assigned: got[o.group]})
+		}),
 		kgo.OnPartitionsRevoked(unassigned), kgo.OnPartitionsLost(unassigned),
 	)
 	if err != nil {

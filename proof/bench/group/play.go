@@ -44,7 +44,8 @@ func gapsOf(ctx context.Context, o options, dead int) (gaps []time.Duration, err
 		return nil, err
 	}
 	p := &play{
-		options: o, binary: binary, lines: make(chan line, 1000), ended: make(chan string, 1000), running: make(map[string]*exec.Cmd), owners: newOwners(o.partitions),
+		options: o, binary: binary, lines: make(chan line, 1000), ended: make(chan string, 1000),
+		running: make(map[string]*exec.Cmd), owners: newOwners(o.partitions),
 	}
 	defer p.stop()
 	for len(gaps) < o.kills {
@@ -106,7 +107,8 @@ func (p *play) living() []string {
 }
 
 func (p *play) start(name string) error {
-	cmd := exec.Command(p.binary, "-brokers", strings.Join(p.brokers, ","), "-group", p.group, "-member", name, "-session", p.session.String())
+	cmd := exec.Command(p.binary, "-brokers", strings.Join(p.brokers, ","), "-group", p.group, "-member", name,
+		"-session", p.session.String())
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {

@@ -185,7 +185,8 @@ func appendAll(b *testing.B, st store.Log, first, n int) {
 	for w := range joinWriters {
 		wg.Go(func() {
 			for i := first + w; i < first+n && errs[w] == nil; i += joinWriters {
-				e := cluster.Entry{Writer: cluster.WriterID(fmt.Sprint("writer-", w)), Seq: uint64(i + 1), AtMS: 1_700_000_000_000, Commands: []cluster.Command{churn(i)}}
+				e := cluster.Entry{Writer: cluster.WriterID(fmt.Sprint("writer-", w)), Seq: uint64(i + 1),
+					AtMS: 1_700_000_000_000, Commands: []cluster.Command{churn(i)}}
 				_, errs[w] = st.Append(b.Context(), e.Encode())
 			}
 		})

@@ -49,7 +49,8 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) (err error) {
 	f.IntVar(&o.members, "members", 3, "processes")
 	f.IntVar(&o.tasks, "tasks", 100_000, "task files, no-op checks every minute")
 	f.StringVar(&o.store, "store", "", "where the members meet; default a directory of its own")
-	f.StringVar(&o.server, "server", "", "start a server of this kind, and meet there: "+strings.Join(server.All(), ", "))
+	f.StringVar(&o.server, "server", "", "start a server of this kind, and meet there: "+
+		strings.Join(server.All(), ", "))
 	f.StringVar(&o.logs, "logs", "", "a directory for what the members say")
 	f.StringVar(&o.rota, "rota", "", "the binary; default: it is built")
 	f.DurationVar(&o.ttl, "ttl", 10*time.Second, "TTL of the members")
@@ -94,7 +95,8 @@ func (o *options) prepare(ctx context.Context) error {
 		return err
 	}
 	for i := range o.tasks {
-		if err := os.WriteFile(filepath.Join(tasks, fmt.Sprintf("check-%06d.yaml", i)), []byte("type: noop\nevery: 1m\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(tasks, fmt.Sprintf("check-%06d.yaml", i)),
+			[]byte("type: noop\nevery: 1m\n"), 0o600); err != nil {
 			return err
 		}
 	}

@@ -75,7 +75,8 @@ func (c *crowd) play(ctx context.Context) error {
 	if err := c.await(ctx, func() bool { return time.Now().After(until) }); err != nil {
 		return err
 	}
-	fmt.Printf("at rest for %v: members were removed %d times, %d times before\n", c.watch, c.times("was removed")-before, before)
+	fmt.Printf("at rest for %v: members were removed %d times, %d times before\n", c.watch,
+		c.times("was removed")-before, before)
 	c.report()
 	if !c.kill {
 		return nil
@@ -95,7 +96,8 @@ func (c *crowd) killOne(ctx context.Context) error {
 	if err := c.await(ctx, func() bool { return len(c.running()) == c.tasks }); err != nil {
 		return fmt.Errorf("tasks of the killed member run: %d of %d: %w", len(c.running()), c.tasks, err)
 	}
-	fmt.Printf("killed %s with %d tasks: the last one ran elsewhere after %v\n", dead.name, len(dead.runs), time.Duration(c.last()-at).Round(time.Millisecond))
+	fmt.Printf("killed %s with %d tasks: the last one ran elsewhere after %v\n", dead.name, len(dead.runs),
+		time.Duration(c.last()-at).Round(time.Millisecond))
 	c.report()
 	return nil
 }
@@ -186,7 +188,8 @@ func (c *crowd) last() (at int64) {
 // report says what looks and members cost since the last report.
 func (c *crowd) report() {
 	if n := len(c.looks); n > 0 {
-		fmt.Printf("  status: median %v, most %v of %d\n", measure.Median(c.looks).Round(time.Millisecond), slices.Max(c.looks).Round(time.Millisecond), n)
+		fmt.Printf("  status: median %v, most %v of %d\n", measure.Median(c.looks).Round(time.Millisecond),
+			slices.Max(c.looks).Round(time.Millisecond), n)
 	}
 	c.looks = nil
 	var now, peak int
@@ -201,12 +204,15 @@ func (c *crowd) report() {
 		}
 	}
 	load, _ := os.ReadFile("/proc/loadavg")
-	fmt.Printf("  memory of a member: %d MB, %d MB at most; processor time of all %v; load %s\n", now>>10, peak>>10, cpu.Round(100*time.Millisecond), strings.Fields(string(load) + " ?")[0])
+	fmt.Printf("  memory of a member: %d MB, %d MB at most; processor time of all %v; load %s\n", now>>10, peak>>10,
+		cpu.Round(100*time.Millisecond), strings.Fields(string(load) + " ?")[0])
 }
 
 func (c *crowd) start(ctx context.Context, name string) error {
-	m := &member{name: name, witness: process.Witness{Path: filepath.Join(c.dir, name+".witness")}, runs: make(map[cluster.PartitionID]bool)}
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.rota, "run", "--store", c.store, "--member", name, "--ttl", c.ttl.String(), "--listen", "none",
+	m := &member{name: name, witness: process.Witness{Path: filepath.Join(c.dir, name+".witness")},
+		runs: make(map[cluster.PartitionID]bool)}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.rota, "run", "--store", c.store, "--member", name, "--ttl",
+		c.ttl.String(), "--listen", "none",
 		"--publish", "none", "--witness", m.witness.Path, filepath.Join(c.dir, "tasks"))
 	var err error
 	if m.Process, err = process.Start(cmd); err != nil {

@@ -50,8 +50,10 @@ func run(_ context.Context, args []string, out, _ io.Writer) error {
 		return fmt.Errorf("read flags: members, partitions, topics and rounds are at least 1, topics at most partitions")
 	}
 	runtime.GOMAXPROCS(1)
-	fmt.Fprintf(out, "%d members, %d partitions, %d topics, medians of %d rounds, one core, %s\n\n", *members, *partitions, *topics, *rounds, runtime.Version())
-	fmt.Fprintf(out, "%-8s %12s %12s %12s %12s %8s %12s %12s\n", "change", "rota", "incremental", "peer", "peer+decode", "ratio", "rota moves", "peer moves")
+	fmt.Fprintf(out, "%d members, %d partitions, %d topics, medians of %d rounds, one core, %s\n\n", *members,
+		*partitions, *topics, *rounds, runtime.Version())
+	fmt.Fprintf(out, "%-8s %12s %12s %12s %12s %8s %12s %12s\n", "change", "rota", "incremental", "peer", "peer+decode",
+		"ratio", "rota moves", "peer moves")
 	for _, change := range strings.Split(*changes, ",") {
 		in, err := newInput(change, *members, *partitions, *topics)
 		if err != nil {
@@ -74,7 +76,8 @@ type result struct {
 }
 
 func (r result) String() string {
-	return fmt.Sprintf("%-8s %12s %12s %12s %12s %8.3f %12d %12d", r.change, short(r.scratch), short(r.incremental), short(r.peer),
+	return fmt.Sprintf("%-8s %12s %12s %12s %12s %8.3f %12d %12d", r.change, short(r.scratch), short(r.incremental),
+		short(r.peer),
 		short(r.peer+r.decode), float64(r.scratch)/float64(r.peer), r.moves, r.peerMoves)
 }
 
@@ -115,7 +118,8 @@ func compare(in input, rounds int) (result, error) {
 		return result{}, err
 	}
 	return result{
-		change: in.name, scratch: measure.Median(scratch), incremental: measure.Median(incremental), peer: measure.Median(balance), decode: measure.Median(decode),
+		change: in.name, scratch: measure.Median(scratch), incremental: measure.Median(incremental),
+		peer: measure.Median(balance), decode: measure.Median(decode),
 		moves: in.moves(o.owners(plan)), peerMoves: in.moves(after),
 	}, nil
 }

@@ -58,7 +58,8 @@ type peer struct {
 }
 
 func newPeer(in input) *peer {
-	p := &peer{in: in, balancer: kgo.CooperativeStickyBalancer(), topics: map[string]int32{}, byID: map[string]int{}, byTopic: map[string]int{}}
+	p := &peer{in: in, balancer: kgo.CooperativeStickyBalancer(), topics: map[string]int32{}, byID: map[string]int{},
+		byTopic: map[string]int{}}
 	names := make([]string, in.topics)
 	for t := range names {
 		names[t] = topic(t)

@@ -35,7 +35,8 @@ func watch(ctx context.Context, checks int, span time.Duration, broker, search s
 	fmt.Printf("\n%d checks, one sample each 10 s, on one member, %v:\n\n", checks, span)
 	fmt.Println("| samples to | rounds/s | lateness p50 | p99 | most | samples sent | dropped | CPU of the member |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
-	for i, sinks := range [][]string{{"none"}, {"kafka://" + broker + "?topic=" + name}, {"elastic://" + search + "?index=" + name}, {"none"}} {
+	for i, sinks := range [][]string{{"none"}, {"kafka://" + broker + "?topic=" + name},
+		{"elastic://" + search + "?index=" + name}, {"none"}} {
 		if err := watchOne(ctx, dir, fmt.Sprint("store", i), sinks, span); err != nil {
 			return err
 		}
@@ -98,8 +99,10 @@ func watchOne(ctx context.Context, dir, store string, sinks []string, span time.
 	late := after.Local.Work.Lateness
 	rounds := late.Rounds - before.Local.Work.Lateness.Rounds
 	where, _, _ := strings.Cut(sinks[0], ":")
-	fmt.Printf("| %s | %.0f | %.1f ms | %.1f ms | %.1f ms | %d | %d | %.2f cores |\n", where, float64(rounds)/span.Seconds(),
-		float64(late.P50US)/1000, float64(late.P99US)/1000, float64(late.MaxUS)/1000, sent, dropped, (usedNow-used).Seconds()/span.Seconds())
+	fmt.Printf("| %s | %.0f | %.1f ms | %.1f ms | %.1f ms | %d | %d | %.2f cores |\n", where,
+		float64(rounds)/span.Seconds(),
+		float64(late.P50US)/1000, float64(late.P99US)/1000, float64(late.MaxUS)/1000, sent, dropped,
+		(usedNow-used).Seconds()/span.Seconds())
 	return nil
 }
 

@@ -39,8 +39,10 @@ func prepare(ctx context.Context, broker, search string) error {
 	if resp, err := req.RequestWith(ctx, c); err != nil || resp.Topics[0].ErrorCode != 0 {
 		return fmt.Errorf("create the topic: %w, %+v", err, resp)
 	}
-	return call(ctx, search, "PUT", "/_index_template/"+name, `{"index_patterns":["samples"],"data_stream":{},"template":{"settings":{"number_of_replicas":0},
-		"mappings":{"properties":{"name":{"type":"keyword"},"value":{"type":"double"},"tags":{"type":"flattened"}}}}}`, nil)
+	return call(ctx, search, "PUT", "/_index_template/"+name,
+		`{"index_patterns":["samples"],"data_stream":{},"template":{"settings":{"number_of_replicas":0},
+		"mappings":{"properties":{"name":{"type":"keyword"},"value":{"type":"double"},"tags":{"type":"flattened"}}}}}`,
+		nil)
 }
 
 func call(ctx context.Context, server, method, path, body string, answer any) error {
@@ -79,13 +81,14 @@ func bareKafka(broker string) client {
 			if err != nil {
 				return err
 			}
-			c.Produce(context.Background(), &kgo.Record{Key: []byte(s.Name + s.Tags["task"]), Value: value}, func(_ *kgo.Record, err error) {
-				if err != nil {
-					mu.Lock()
-					failed = err
-					mu.Unlock()
-				}
-			})
+			c.Produce(context.Background(), &kgo.Record{Key: []byte(s.Name + s.Tags["task"]), Value: value},
+				func(_ *kgo.Record, err error) {
+					if err != nil {
+						mu.Lock()
+						failed = err
+						mu.Unlock()
+					}
+				})
 		}
 		return errors.Join(c.Flush(context.Background()), failed)
 	}
@@ -140,7 +143,8 @@ func bareElastic(server string) client {
 				}
 			}
 			var answer struct{ Errors bool }
-			if err := call(context.Background(), server, "POST", "/"+name+"/_bulk?filter_path=errors", body.String(), &answer); err != nil {
+			if err := call(context.Background(), server, "POST", "/"+name+"/_bulk?filter_path=errors", body.String(),
+				&answer); err != nil {
 				return err
 			}
 			if answer.Errors {

@@ -51,12 +51,14 @@ func run(ctx context.Context, args []string, _, stderr io.Writer) error {
 	fmt.Println("| | samples/s | CPU per sample | ratio of samples/s | ratio of CPU |")
 	fmt.Println("|---|---|---|---|---|")
 	if *records > 0 {
-		if err := compare("kafka", *rounds, samples(*records), bareKafka(broker.Servers()[0]), oursKafka(broker.Servers()[0])); err != nil {
+		if err := compare("kafka", *rounds, samples(*records), bareKafka(broker.Servers()[0]),
+			oursKafka(broker.Servers()[0])); err != nil {
 			return err
 		}
 	}
 	if *documents > 0 {
-		if err := compare("elastic", *rounds, samples(*documents), bareElastic(search.Servers()[0]), oursElastic(search.Servers()[0])); err != nil {
+		if err := compare("elastic", *rounds, samples(*documents), bareElastic(search.Servers()[0]),
+			oursElastic(search.Servers()[0])); err != nil {
 			return err
 		}
 	}
@@ -87,7 +89,8 @@ func compare(kind string, rounds int, all []publish.Sample, bare, ours client) e
 	if err := measure.InTurn(rounds, [2]func(bool) error{turn(b), turn(o)}); err != nil {
 		return fmt.Errorf("%s: %w", kind, err)
 	}
-	rate, cost, before, used := measure.Median(o.rates), measure.Median(o.costs), measure.Median(b.rates), measure.Median(b.costs)
+	rate, cost, before, used := measure.Median(o.rates), measure.Median(o.costs), measure.Median(b.rates),
+		measure.Median(b.costs)
 	fmt.Printf("| %s, bare client | %.0f | %.1f µs | | |\n", kind, before, used)
 	fmt.Printf("| %s, publisher | %.0f | %.1f µs | %.2f | %.2f |\n", kind, rate, cost, rate/before, cost/used)
 	return nil
@@ -99,7 +102,8 @@ func (s *side) play(all []publish.Sample, counts bool) error {
 		return err
 	}
 	took, n := time.Since(start), float64(len(all))
-	s.rates, s.costs = append(s.rates, n/took.Seconds()), append(s.costs, float64((processor()-used).Nanoseconds())/1000/n)
+	s.rates, s.costs = append(s.rates, n/took.Seconds()),
+		append(s.costs, float64((processor()-used).Nanoseconds())/1000/n)
 	return nil
 }
 
@@ -117,7 +121,8 @@ func samples(n int) []publish.Sample {
 	out, now := make([]publish.Sample, n), time.Now().Add(-12*time.Hour).UnixMilli()
 	for i := range out {
 		out[i] = publish.Sample{
-			Name: "http.latency", Tags: map[string]string{"member": "web-1", "task": fmt.Sprintf("check-%03d", i%1000), "phase": "connect"},
+			Name: "http.latency", Tags: map[string]string{"member": "web-1", "task": fmt.Sprintf("check-%03d", i%1000),
+				"phase": "connect"},
 			Points: []publish.Point{{AtMS: now + int64(i/1000), Value: float64(i) / 7}},
 		}
 	}

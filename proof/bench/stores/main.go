@@ -61,7 +61,8 @@ type settings struct {
 func newSettings(name, stores string, stderr io.Writer) *settings {
 	s := &settings{flags: flag.NewFlagSet("rotabench "+name, flag.ContinueOnError)}
 	s.flags.SetOutput(stderr)
-	s.flags.StringVar(&s.stores, "store", stores, "kinds of stores, separated by commas: "+strings.Join(place.Kinds(), ", "))
+	s.flags.StringVar(&s.stores, "store", stores, "kinds of stores, separated by commas: "+
+		strings.Join(place.Kinds(), ", "))
 	s.flags.BoolVar(&s.asJSON, "json", false, "the last line is all rows as JSON; the rest goes to stderr")
 	return s
 }
@@ -107,7 +108,8 @@ func measureIdle(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	s := newSettings("idle", strings.Join(place.Kinds(), ","), stderr)
 	o := idle.Options{Out: stdout}
 	s.flags.IntVar(&o.Members, "members", 100, "members, all in this process, 1 to 1000")
-	partitions := s.flags.String("partitions", "1000,10000", "numbers of partitions, separated by commas; 100,000 on 100 members need some 10 GB")
+	partitions := s.flags.String("partitions", "1000,10000",
+		"numbers of partitions, separated by commas; 100,000 on 100 members need some 10 GB")
 	name := s.flags.String("protocol", "replica", "replica or lease")
 	s.flags.DurationVar(&o.TTL, "ttl", 10*time.Second, "TTL of the members, at least 1s")
 	s.flags.DurationVar(&o.For, "for", time.Minute, "how long is counted, at least 1s")

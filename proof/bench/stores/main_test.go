@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 func rowsOf[R any](t *testing.T, args ...string) []R {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := measure.Code("rotabench", &stderr, run(t.Context(), append(args, "--json"), &stdout, &stderr)); code != 0 {
+	if code := measure.Code("rotabench", &stderr,
+		run(t.Context(), append(args, "--json"), &stdout, &stderr)); code != 0 {
 		t.Fatalf("exit %d: %s", code, stderr.String())
 	}
 	var rows []R
@@ -44,7 +45,8 @@ func TestAppend(t *testing.T) {
 			t.Fatalf("%s: %d rows", kind, len(rows))
 		}
 		for _, r := range rows {
-			if r.Store != kind || r.Ratio <= 0 || r.Ours.P99 < r.Ours.P50 || r.Bare.P99 < r.Bare.P50 || r.Ours.P50 <= 0 || r.Bare.P50 <= 0 {
+			if r.Store != kind || r.Ratio <= 0 || r.Ours.P99 < r.Ours.P50 || r.Bare.P99 < r.Bare.P50 ||
+				r.Ours.P50 <= 0 || r.Bare.P50 <= 0 {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -55,15 +57,18 @@ func TestAppend(t *testing.T) {
 // nothing is written.
 func TestIdle(t *testing.T) {
 	t.Parallel()
-	for _, c := range [][2]string{{"memory", "replica"}, {"memory", "lease"}, {"etcd", "replica"}, {"nats", "replica"}} {
+	for _, c := range [][2]string{{"memory", "replica"}, {"memory", "lease"}, {"etcd", "replica"},
+		{"nats", "replica"}} {
 		t.Run(c[0]+" "+c[1], func(t *testing.T) {
 			t.Parallel() // most of it is waiting
 			kind := c[0]
-			rows := rowsOf[idle.Row](t, "idle", "--store", kind, "--protocol", c[1], "--members", "4", "--partitions", "40", "--ttl", "8s", "--for", "3s")
+			rows := rowsOf[idle.Row](t, "idle", "--store", kind, "--protocol", c[1], "--members", "4", "--partitions",
+				"40", "--ttl", "8s", "--for", "3s")
 			if len(rows) != 1 {
 				t.Fatalf("%d rows", len(rows))
 			}
-			if r := rows[0]; r.Store != kind || r.Members != 4 || r.Partitions != 40 || r.Entries != 0 || r.Requests == 0 {
+			if r := rows[0]; r.Store != kind || r.Members != 4 || r.Partitions != 40 || r.Entries != 0 ||
+				r.Requests == 0 {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -73,11 +78,14 @@ func TestIdle(t *testing.T) {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		nil, {"now"}, {"append", "--help"}, {"append", "--store", "memory"}, {"append", "--rounds", "0"}, {"append", "--store", "nosuch"},
-		{"idle", "more"}, {"idle", "--partitions", "many"}, {"idle", "--members", "0"}, {"idle", "--ttl", "1ms"}, {"idle", "--protocol", "none"},
+		nil, {"now"}, {"append", "--help"}, {"append", "--store", "memory"}, {"append", "--rounds", "0"},
+		{"append", "--store", "nosuch"},
+		{"idle", "more"}, {"idle", "--partitions", "many"}, {"idle", "--members", "0"}, {"idle", "--ttl", "1ms"},
+		{"idle", "--protocol", "none"},
 	} {
 		var out bytes.Buffer
-		if code := measure.Code("rotabench", &out, run(context.Background(), args, &out, &out)); code != 2 || !strings.Contains(out.String(), "rotabench") {
+		if code := measure.Code("rotabench", &out, run(context.Background(), args, &out, &out)); code != 2 ||
+			!strings.Contains(out.String(), "rotabench") {
 			t.Errorf("%v: exit %d, %q", args, code, out.String())
 		}
 	}

@@ -57,7 +57,8 @@ func verify(s *stream, in io.Reader) (report, error) {
 	}
 	for _, p := range s.all {
 		if n := c.read[p.name].most; n < len(p.changes) {
-			return c.report, fmt.Errorf("%s has %d changes, and %d were written: %w", p.name, len(p.changes), n, errLost)
+			return c.report, fmt.Errorf("%s has %d changes, and %d were written: %w", p.name, len(p.changes), n,
+				errLost)
 		}
 	}
 	c.Partitions = len(s.all)

@@ -49,14 +49,23 @@ func TestCheck(t *testing.T) {
 		"the end is lost":     {edit(func(l []line) []line { return slices.Delete(l, end, end+1) }), errLost},
 		"all is lost":         {"", errLost},
 		"twice under a token": {edit(func(l []line) []line { return slices.Insert(l, end, l[end-1]) }), errTwice},
-		"again later":         {edit(func(l []line) []line { return slices.Insert(l, end+1, under(l[end-1], 1000), under(l[end], 1000)) }), nil},
-		"again, and not on":   {edit(func(l []line) []line { return slices.Insert(l, end, under(l[end-2], 1000)) }), errLost},
-		"an old token":        {edit(func(l []line) []line { return slices.Insert(l, end+1, under(l[end-2], 1000), under(l[end-1], 1)) }), nil},
-		"two out of order":    {edit(func(l []line) []line { l[end], l[end-1] = l[end-1], l[end]; return l }), errLost},
-		"a child comes first": {edit(func(l []line) []line { return append(slices.Delete(l, end, end+1), good[end]) }), errContinue},
-		"of another one":      {edit(func(l []line) []line { l[child].Partition = parent.name; return l }), errForeign},
-		"of nobody":           {edit(func(l []line) []line { l[child].Partition = "x"; return l }), errForeign},
-		"cut and again":       {edit(func(l []line) []line { return l[:end] }) + "\n" + good[end].String()[:9] + "\n" + text(append([]line{under(good[end], 1000)}, good[end+1:]...)), nil},
+		"again later": {edit(func(l []line) []line {
+			return slices.Insert(l, end+1, under(l[end-1], 1000),
+				under(l[end], 1000))
+		}), nil},
+		"again, and not on": {edit(func(l []line) []line { return slices.Insert(l, end, under(l[end-2], 1000)) }),
+			errLost},
+		"an old token": {edit(func(l []line) []line {
+			return slices.Insert(l, end+1, under(l[end-2], 1000),
+				under(l[end-1], 1))
+		}), nil},
+		"two out of order": {edit(func(l []line) []line { l[end], l[end-1] = l[end-1], l[end]; return l }), errLost},
+		"a child comes first": {edit(func(l []line) []line { return append(slices.Delete(l, end, end+1), good[end]) }),
+			errContinue},
+		"of another one": {edit(func(l []line) []line { l[child].Partition = parent.name; return l }), errForeign},
+		"of nobody":      {edit(func(l []line) []line { l[child].Partition = "x"; return l }), errForeign},
+		"cut and again": {edit(func(l []line) []line { return l[:end] }) + "\n" + good[end].String()[:9] + "\n" +
+			text(append([]line{under(good[end], 1000)}, good[end+1:]...)), nil},
 	} {
 		if c.text == text(good) && c.want != nil {
 			t.Errorf("%s: it is the good one", name)

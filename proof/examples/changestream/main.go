@@ -40,7 +40,8 @@ type options struct {
 func parse(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("changestream", flag.ContinueOnError)
 	flags.StringVar(&o.member, "member", "", "name of this process, unique among those that share the work")
-	flags.StringVar(&o.store, "store", "changestream-rota", "where the processes agree: a directory, or kafka://HOST:PORT/NAME")
+	flags.StringVar(&o.store, "store", "changestream-rota",
+		"where the processes agree: a directory, or kafka://HOST:PORT/NAME")
 	flags.StringVar(&o.out, "out", "changes.txt", "file to which all processes append")
 	flags.StringVar(&o.job, "job", "changes", "name of this pass over the stream")
 	flags.IntVar(&o.tasks, "tasks", 0, "how many partitions this process reads at once; 0: all that it gets")
@@ -49,7 +50,8 @@ func parse(args []string) (o options, err error) {
 	flags.IntVar(&o.stream.Partitions, "partitions", 64, "partitions at the beginning of the stream")
 	flags.IntVar(&o.stream.Times, "times", 1000, "how often one of them splits, or two of them merge")
 	flags.IntVar(&o.stream.Each, "each", 20, "changes from one time to the next")
-	if err = flags.Parse(args); err == nil && (o.stream.Partitions < 2 || o.stream.Partitions > 1000 || o.stream.Times < 1 || o.stream.Each < 1) {
+	if err = flags.Parse(args); err == nil && (o.stream.Partitions < 2 || o.stream.Partitions > 1000 ||
+		o.stream.Times < 1 || o.stream.Each < 1) {
 		err = errors.New("-partitions must be from 2 to 1000, -times and -each at least 1")
 	}
 	return o, err

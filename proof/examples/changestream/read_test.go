@@ -22,7 +22,8 @@ import (
 func TestTwoMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "out")
-		o := options{job: "changes", tasks: 1, stream: config{Partitions: 8, Times: 60, Each: 10}, pause: time.Millisecond}
+		o := options{job: "changes", tasks: 1, stream: config{Partitions: 8, Times: 60, Each: 10},
+			pause: time.Millisecond}
 		c := rotatest.New(t)
 		clock := c.Clock()
 		over := make(chan error, 2)

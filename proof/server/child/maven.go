@@ -57,7 +57,9 @@ func (m Maven) resolve(ctx context.Context, mvn, tmp string) (string, error) {
 	if goal == nil {
 		goal = []string{"copy-dependencies", "-DoutputDirectory=out", "-DincludeScope=runtime"}
 	}
-	cmd := exec.CommandContext(ctx, mvn, append([]string{"-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:" + goal[0]}, goal[1:]...)...)
+	cmd := exec.CommandContext(ctx, mvn,
+		append([]string{"-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:" + goal[0]},
+			goal[1:]...)...)
 	cmd.Dir = tmp
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", &MissingError{"a way to the servers' files", m.Servers, fmt.Errorf("mvn: %w: %.500s", err, text)}

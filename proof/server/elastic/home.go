@@ -62,9 +62,11 @@ func Homes(ctx context.Context) (string, error) {
 
 func homes() child.Maven {
 	return child.Maven{
-		Folder: Elasticsearch.folder() + "-" + OpenSearch.folder(), Variable: HomeVariable, Sample: filepath.Join(Elasticsearch.folder(), "lib"),
+		Folder: Elasticsearch.folder() + "-" + OpenSearch.folder(), Variable: HomeVariable,
+		Sample:  filepath.Join(Elasticsearch.folder(), "lib"),
 		Servers: variables(), POM: pom(), Cache: cacheDir(), Finish: readable,
-		Goal: []string{"unpack-dependencies", "-DoutputDirectory=out", "-DmarkersDirectory=markers", "-Dmdep.unpack.excludes=" + unneeded},
+		Goal: []string{"unpack-dependencies", "-DoutputDirectory=out", "-DmarkersDirectory=markers",
+			"-Dmdep.unpack.excludes=" + unneeded},
 	}
 }
 

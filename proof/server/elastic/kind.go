@@ -20,8 +20,9 @@ type Kind struct {
 
 // The kinds of servers.
 var (
-	Elasticsearch = Kind{"elasticsearch", "ROTA_TEST_ELASTICSEARCH", "8.19.21", "org.elasticsearch.distribution.integ-test-zip"}
-	OpenSearch    = Kind{"opensearch", "ROTA_TEST_OPENSEARCH", "2.19.6", "org.opensearch.distribution.integ-test-zip"}
+	Elasticsearch = Kind{"elasticsearch", "ROTA_TEST_ELASTICSEARCH", "8.19.21",
+		"org.elasticsearch.distribution.integ-test-zip"}
+	OpenSearch = Kind{"opensearch", "ROTA_TEST_OPENSEARCH", "2.19.6", "org.opensearch.distribution.integ-test-zip"}
 )
 
 // folder is the name of the unpacked server's folder.
@@ -31,7 +32,8 @@ func (k Kind) folder() string { return k.Name + "-" + k.Version }
 // again at each start.
 func light(dir string) []string {
 	return []string{
-		"-Xms128m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote", "-Xss1m", "-Dlog4j.shutdownHookEnabled=false", "-Dlog4j2.disable.jmx=true",
+		"-Xms128m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+UnlockDiagnosticVMOptions",
+		"-XX:-BytecodeVerificationRemote", "-Xss1m", "-Dlog4j.shutdownHookEnabled=false", "-Dlog4j2.disable.jmx=true",
 		"-Djava.io.tmpdir=" + filepath.Join(dir, "tmp"),
 	}
 }
@@ -39,11 +41,13 @@ func light(dir string) []string {
 // command are the arguments of java.
 func (k Kind) command(home, dir string) []string {
 	if k == OpenSearch {
-		return append(light(dir), "-Dopensearch.path.home="+home, "-Dopensearch.path.conf="+filepath.Join(dir, "config"),
+		return append(light(dir), "-Dopensearch.path.home="+home, "-Dopensearch.path.conf="+
+			filepath.Join(dir, "config"),
 			"-cp", filepath.Join(home, "lib", "*"), "org.opensearch.bootstrap.OpenSearch")
 	}
 	bridge := filepath.Join(home, "lib", "entitlement-bridge", "elasticsearch-entitlement-bridge-"+k.Version+".jar")
-	return append(light(dir), "-Des.path.home="+home, "-XX:+EnableDynamicAgentLoading", "-Djdk.attach.allowAttachSelf=true",
+	return append(light(dir), "-Des.path.home="+home, "-XX:+EnableDynamicAgentLoading",
+		"-Djdk.attach.allowAttachSelf=true",
 		"--patch-module=java.base="+bridge,
 		"--add-exports=java.base/org.elasticsearch.entitlement.bridge=org.elasticsearch.entitlement,java.logging,java.net.http,java.naming,jdk.net,jdk.zipfs,jdk.management.agent",
 		"--module-path", filepath.Join(home, "lib"), "--add-modules=jdk.net,jdk.management.agent,ALL-MODULE-PATH",

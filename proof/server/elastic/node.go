@@ -32,7 +32,8 @@ func (n *node) write() error {
 			return err
 		}
 	}
-	for name, text := range map[string]string{"opensearch.yml": settingsFile(n.settings), "log4j2.properties": Logging, "jvm.options": ""} {
+	for name, text := range map[string]string{"opensearch.yml": settingsFile(n.settings), "log4j2.properties": Logging,
+		"jvm.options": ""} {
 		if n.kind == OpenSearch {
 			if err := os.WriteFile(filepath.Join(n.dir, "config", name), []byte(text), 0o644); err != nil { //nolint:gosec // another user reads it
 				return err

@@ -40,7 +40,8 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	home := filepath.Join(homes, o.Kind.folder())
-	c, err := child.Run(ctx, o.Dir, "elastic", func(dir string) ([]*node, func(), error) { return plan(dir, java, home, o) })
+	c, err := child.Run(ctx, o.Dir, "elastic",
+		func(dir string) ([]*node, func(), error) { return plan(dir, java, home, o) })
 	return &Cluster{c}, err
 }
 
@@ -52,7 +53,8 @@ func plan(dir, java, home string, o Options) (nodes []*node, release func(), err
 		return nil, nil, err
 	}
 	for i := range count {
-		n := &node{kind: o.Kind, dir: filepath.Join(dir, fmt.Sprint("n", i+1)), java: java, home: home, Server: child.Server{Address: addrs[i]}}
+		n := &node{kind: o.Kind, dir: filepath.Join(dir, fmt.Sprint("n", i+1)), java: java, home: home,
+			Server: child.Server{Address: addrs[i]}}
 		n.settings = settingsOf(n, i, addrs[count:])
 		maps.Copy(n.settings, o.Settings)
 		nodes = append(nodes, n)
@@ -66,7 +68,8 @@ func plan(dir, java, home string, o Options) (nodes []*node, release func(), err
 // settingsOf are the settings of node i; others are the addresses at which nodes talk to each other.
 func settingsOf(n *node, i int, others []string) map[string]string {
 	set := map[string]string{
-		"path.data": filepath.Join(n.dir, "data"), "path.logs": filepath.Join(n.dir, "logs"), "cluster.name": "rota", "node.name": fmt.Sprint("n", i+1),
+		"path.data": filepath.Join(n.dir, "data"), "path.logs": filepath.Join(n.dir, "logs"), "cluster.name": "rota",
+		"node.name":    fmt.Sprint("n", i+1),
 		"network.host": "127.0.0.1", "http.port": portOf(n.Addr()), "transport.port": portOf(others[i]),
 		"cluster.routing.allocation.disk.threshold_enabled": "false",
 		"indexing_pressure.memory.limit":                    "40%", // of a heap that is small: a document has up to 22 MB
@@ -135,7 +138,8 @@ func (c *Cluster) Green(ctx context.Context, index string) error {
 			var health struct {
 				Status string `json:"status"`
 			}
-			return n.get(ctx, "/_cluster/health/"+index+"?wait_for_status=green&timeout=2s", &health) && health.Status == "green"
+			return n.get(ctx, "/_cluster/health/"+index+"?wait_for_status=green&timeout=2s", &health) &&
+				health.Status == "green"
 		})
 	}
 	return ErrExternal

@@ -82,7 +82,8 @@ func plan(dir string, o Options) (nodes []*node, release func(), err error) {
 	var names []string
 	for i := range count {
 		name, client, peer := fmt.Sprint("n", i+1), ports[2*i], ports[2*i+1]
-		nodes = append(nodes, &node{Server: child.Server{Address: client}, member: member{Options: o, Name: name, Dir: filepath.Join(dir, name), Client: client, Peer: peer}})
+		nodes = append(nodes, &node{Server: child.Server{Address: client},
+			member: member{Options: o, Name: name, Dir: filepath.Join(dir, name), Client: client, Peer: peer}})
 		names = append(names, name+"=http://"+peer)
 		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
 	}

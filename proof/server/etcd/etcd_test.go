@@ -36,7 +36,8 @@ func connect(t *testing.T, endpoints []string) *clientv3.Client {
 
 func put(ctx context.Context, t *testing.T, c *clientv3.Client) {
 	t.Helper()
-	again(ctx, t, fmt.Sprintf("put through %s", c.Endpoints()), func() error { _, err := c.Put(ctx, "a", "b"); return err })
+	again(ctx, t, fmt.Sprintf("put through %s", c.Endpoints()),
+		func() error { _, err := c.Put(ctx, "a", "b"); return err })
 }
 
 // again asks until there is an answer: on a busy machine members may change their leader at any time, and be late.

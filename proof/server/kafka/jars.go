@@ -36,7 +36,8 @@ const JarsVariable = "ROTA_TEST_KAFKA_JARS"
 // pom lists what the broker needs to serve.
 const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
   <groupId>run.rota</groupId><artifactId>kafka-for-tests</artifactId><version>1</version><packaging>pom</packaging><dependencies>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>` + Version + `</version></dependency>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>` + Version +
+	`</version></dependency>
     <dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version></dependency>
   </dependencies></project>
 `
@@ -56,14 +57,16 @@ func Parts(ctx context.Context) (java, lib string, err error) { return jars().Pa
 
 // jars are the one folder of [JarsVariable], or one in the cache.
 func jars() child.Maven {
-	return child.Maven{Folder: "kafka-" + Version, Variable: JarsVariable, Sample: "kafka_2.13-" + Version + ".jar", Servers: Variable, POM: pom}
+	return child.Maven{Folder: "kafka-" + Version, Variable: JarsVariable, Sample: "kafka_2.13-" + Version + ".jar",
+		Servers: Variable, POM: pom}
 }
 
 // consolePOM is the jar with the commands that the archive of Kafka has in its folder bin. The broker's jars have all
 // else that the consumer needs.
 const consolePOM = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
   <groupId>run.rota</groupId><artifactId>kafka-console-for-tests</artifactId><version>1</version><packaging>pom</packaging><dependencies>
-    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>` + Version + `</version>
+    <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>` + Version +
+	`</version>
       <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>
   </dependencies></project>
 `
@@ -74,7 +77,8 @@ func ConsoleParts(ctx context.Context) (java, lib, console string, err error) {
 		return "", "", "", err
 	}
 	sample := "kafka-tools-" + Version + ".jar"
-	console, err = child.Maven{Folder: "kafka-console-" + Version, Variable: "ROTA_TEST_KAFKA_CONSOLE", Sample: sample, Servers: Variable, POM: consolePOM}.Dir(ctx)
+	console, err = child.Maven{Folder: "kafka-console-" + Version, Variable: "ROTA_TEST_KAFKA_CONSOLE", Sample: sample,
+		Servers: Variable, POM: consolePOM}.Dir(ctx)
 	return java, lib, console, err
 }
 
@@ -85,8 +89,10 @@ func Consumed(ctx context.Context, brokers []string, topic string, records int) 
 		return nil, err
 	}
 	var said strings.Builder
-	cmd := exec.CommandContext(ctx, java, "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", lib+"/*:"+console+"/*", //nolint:gosec // found above
-		"org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", strings.Join(brokers, ","), "--topic", topic, "--from-beginning",
+	cmd := exec.CommandContext(ctx, java, "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+		"-cp", lib+"/*:"+console+"/*", //nolint:gosec // found above
+		"org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", strings.Join(brokers, ","), "--topic",
+		topic, "--from-beginning",
 		"--max-messages", strconv.Itoa(records))
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -39,7 +39,8 @@ func (n *node) configure(all []*node, o Options, template string) error {
 			return err
 		}
 		meta := fmt.Sprintf("version=1\ncluster.id=%s\nnode.id=%d\n", clusterID, n.id)
-		if err := errors.Join(n.write("data/"+checkpoint, string(b)), n.write("data/meta.properties", meta)); err != nil {
+		if err := errors.Join(n.write("data/"+checkpoint, string(b)),
+			n.write("data/meta.properties", meta)); err != nil {
 			return err
 		}
 	}
@@ -66,15 +67,23 @@ func (n *node) properties(all []*node, o Options) string {
 		session, election = max(session, 3*time.Second), time.Second
 	}
 	lines := []string{
-		"process.roles=broker,controller", fmt.Sprintf("node.id=%d", n.id), "controller.quorum.voters=" + strings.Join(voters, ","),
+		"process.roles=broker,controller", fmt.Sprintf("node.id=%d", n.id), "controller.quorum.voters=" +
+			strings.Join(voters, ","),
 		"listeners=" + listeners, "advertised.listeners=" + advertised, "listener.security.protocol.map=" + protocols,
-		"controller.listener.names=CONTROLLER", "inter.broker.listener.name=PLAINTEXT", "log.dirs=" + filepath.ToSlash(filepath.Join(n.dir, "data")),
-		"log.cleaner.dedupe.buffer.size=2097152", fmt.Sprintf("broker.session.timeout.ms=%d", session.Milliseconds()), fmt.Sprintf("broker.heartbeat.interval.ms=%d", session.Milliseconds()/10),
-		"offsets.topic.num.partitions=1", fmt.Sprintf("offsets.topic.replication.factor=%d", copies), "transaction.state.log.num.partitions=1",
-		fmt.Sprintf("transaction.state.log.replication.factor=%d", copies), fmt.Sprintf("transaction.state.log.min.isr=%d", copies/2+1),
-		fmt.Sprintf("default.replication.factor=%d", copies), "group.initial.rebalance.delay.ms=0", "group.min.session.timeout.ms=100",
-		"group.consumer.min.heartbeat.interval.ms=100", "group.consumer.heartbeat.interval.ms=200", "group.consumer.min.session.timeout.ms=1000",
-		fmt.Sprintf("controller.quorum.fetch.timeout.ms=%d", session.Milliseconds()), fmt.Sprintf("controller.quorum.election.timeout.ms=%d", election.Milliseconds()),
+		"controller.listener.names=CONTROLLER", "inter.broker.listener.name=PLAINTEXT",
+		"log.dirs=" + filepath.ToSlash(filepath.Join(n.dir, "data")),
+		"log.cleaner.dedupe.buffer.size=2097152", fmt.Sprintf("broker.session.timeout.ms=%d", session.Milliseconds()),
+		fmt.Sprintf("broker.heartbeat.interval.ms=%d", session.Milliseconds()/10),
+		"offsets.topic.num.partitions=1", fmt.Sprintf("offsets.topic.replication.factor=%d", copies),
+		"transaction.state.log.num.partitions=1",
+		fmt.Sprintf("transaction.state.log.replication.factor=%d", copies),
+		fmt.Sprintf("transaction.state.log.min.isr=%d", copies/2+1),
+		fmt.Sprintf("default.replication.factor=%d", copies), "group.initial.rebalance.delay.ms=0",
+		"group.min.session.timeout.ms=100",
+		"group.consumer.min.heartbeat.interval.ms=100", "group.consumer.heartbeat.interval.ms=200",
+		"group.consumer.min.session.timeout.ms=1000",
+		fmt.Sprintf("controller.quorum.fetch.timeout.ms=%d", session.Milliseconds()),
+		fmt.Sprintf("controller.quorum.election.timeout.ms=%d", election.Milliseconds()),
 		fmt.Sprintf("controller.quorum.election.backoff.max.ms=%d", election.Milliseconds()),
 		"auto.create.topics.enable=false",
 	}
@@ -84,7 +93,8 @@ func (n *node) properties(all []*node, o Options) string {
 // arguments start a broker; more is for the program java.
 func (n *node) arguments(more ...string) []string {
 	args := append([]string{
-		"-Xms32m", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+		"-Xms32m", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
 	}, more...)
 	return append(args, "-cp", filepath.Join(n.lib, "*"), "kafka.Kafka", filepath.Join(n.dir, "server.properties"))
 }

@@ -50,7 +50,8 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := child.Run(ctx, o.Dir, "kafka", func(dir string) ([]*node, func(), error) { return plan(dir, java, lib, made, o) })
+	c, err := child.Run(ctx, o.Dir, "kafka",
+		func(dir string) ([]*node, func(), error) { return plan(dir, java, lib, made, o) })
 	return &Cluster{c}, err
 }
 
@@ -63,7 +64,8 @@ func plan(dir, java, lib, made string, o Options) (nodes []*node, release func()
 	}
 	for i := range n {
 		own := ports[i*each : (i+1)*each]
-		nodes = append(nodes, &node{id: i + 1, dir: filepath.Join(dir, fmt.Sprint(i+1)), Server: at(own[0]), controller: own[1], extra: own[2:], java: java, lib: lib})
+		nodes = append(nodes, &node{id: i + 1, dir: filepath.Join(dir, fmt.Sprint(i+1)), Server: at(own[0]),
+			controller: own[1], extra: own[2:], java: java, lib: lib})
 	}
 	for _, node := range nodes {
 		if err := node.configure(nodes, o, made); err != nil {

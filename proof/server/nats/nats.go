@@ -82,7 +82,8 @@ func plans(dir string, o Options) (nodes []*node, release func(), err error) {
 	}
 	for i := range count {
 		name := "n" + strconv.Itoa(i+1)
-		n := &node{plan: plan{Name: name, Dir: filepath.Join(dir, name), NoSync: o.NoSync, Space: o.MaxStore, Most: o.MaxPayload, Hidden: o.NoAdvertise, Port: ports[i]}}
+		n := &node{plan: plan{Name: name, Dir: filepath.Join(dir, name), NoSync: o.NoSync, Space: o.MaxStore,
+			Most: o.MaxPayload, Hidden: o.NoAdvertise, Port: ports[i]}}
 		n.Address = n.address()
 		if o.Monitor {
 			n.Watch = ports[2*count+i]
@@ -243,7 +244,8 @@ func try(p plan, replicas int) error {
 	if err := ask(c, "INFO", ""); err != nil || replicas == 1 {
 		return err
 	}
-	stream := fmt.Sprintf(`{"name":%q,"subjects":[%q],"storage":"memory","num_replicas":%d}`, tryName, "rota.ready", replicas)
+	stream := fmt.Sprintf(`{"name":%q,"subjects":[%q],"storage":"memory","num_replicas":%d}`, tryName, "rota.ready",
+		replicas)
 	return errors.Join(ask(c, "STREAM.CREATE."+tryName, stream), ask(c, "STREAM.DELETE."+tryName, ""))
 }
 
@@ -273,7 +275,8 @@ func (p *Processes) Messages(ctx context.Context, i int) (uint64, error) {
 	if watch == 0 {
 		return 0, errors.New("count messages: Options.Monitor is not set")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(loopback, strconv.Itoa(watch))+"/varz", http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://"+net.JoinHostPort(loopback, strconv.Itoa(watch))+"/varz", http.NoBody)
 	if err != nil {
 		return 0, fmt.Errorf("count messages: %w", err)
 	}

@@ -105,7 +105,8 @@ func prepare(o Options) (*Server, error) {
 		return s, err
 	}
 	s.addr, s.release = addrs[0], release
-	out, err := s.owner.command(s.data, initdb, "-D", s.data, "-A", "trust", "--no-sync", "-U", User, "-E", "UTF8", "--locale=C").CombinedOutput()
+	out, err := s.owner.command(s.data, initdb, "-D", s.data, "-A", "trust", "--no-sync", "-U", User, "-E", "UTF8",
+		"--locale=C").CombinedOutput()
 	if err != nil {
 		return s, fmt.Errorf("initdb: %w: %s", err, strings.TrimSpace(string(out)))
 	}
@@ -129,7 +130,8 @@ func (s *Server) folder(o Options) (err error) {
 
 func (s *Server) configure(o Options) error {
 	_, number, _ := strings.Cut(s.addr, ":")
-	s.settings = []string{"port=" + number, "listen_addresses=127.0.0.1", "unix_socket_directories=", "shared_buffers=16MB", "max_connections=400"}
+	s.settings = []string{"port=" + number, "listen_addresses=127.0.0.1", "unix_socket_directories=",
+		"shared_buffers=16MB", "max_connections=400"}
 	if o.NoSync {
 		s.settings = append(s.settings, "fsync=off", "full_page_writes=off")
 	}
@@ -217,7 +219,8 @@ func (s *Server) Stop() {
 // Transactions returns how many transactions clients have made in the database since the server began to count. Each
 // statement of a store is one. The server counts those of a connection that works without pause up to a second late.
 func (s *Server) Transactions(ctx context.Context) (uint64, error) {
-	column, err := s.SQLIn(ctx, "postgres", "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = '"+User+"'")
+	column, err := s.SQLIn(ctx, "postgres",
+		"SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = '"+User+"'")
 	if err != nil {
 		return 0, err
 	}
@@ -246,7 +249,8 @@ func (s *Server) Standby(ctx context.Context) (*Server, error) {
 	}
 	b.addr, b.release = addrs[0], release
 	host, number, _ := strings.Cut(s.addr, ":")
-	out, err := b.owner.command(b.data, backup, "-D", b.data, "-R", "-X", "stream", "--no-sync", "-c", "fast", "-h", host, "-p", number, "-U", User).CombinedOutput()
+	out, err := b.owner.command(b.data, backup, "-D", b.data, "-R", "-X", "stream", "--no-sync", "-c", "fast", "-h",
+		host, "-p", number, "-U", User).CombinedOutput()
 	if err != nil {
 		b.Stop()
 		return nil, fmt.Errorf("copy the server for a standby: %w: %s", err, strings.TrimSpace(string(out)))

@@ -18,7 +18,8 @@ const JarsVariable = "ROTA_TEST_ZOOKEEPER_JARS"
 // answers.
 const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
   <groupId>run.rota</groupId><artifactId>zookeeper-for-tests</artifactId><version>1</version><packaging>pom</packaging><dependencies>
-    <dependency><groupId>org.apache.zookeeper</groupId><artifactId>zookeeper</artifactId><version>` + Version + `</version>
+    <dependency><groupId>org.apache.zookeeper</groupId><artifactId>zookeeper</artifactId><version>` + Version +
+	`</version>
       <exclusions>
         <exclusion><groupId>io.netty</groupId><artifactId>netty-transport-native-epoll</artifactId></exclusion>
         <exclusion><groupId>io.netty</groupId><artifactId>netty-tcnative-boringssl-static</artifactId></exclusion></exclusions></dependency>
@@ -44,5 +45,6 @@ func Parts(ctx context.Context) (java, lib string, err error) { return jars().Pa
 
 // jars are the one folder of [JarsVariable], or one in the cache.
 func jars() child.Maven {
-	return child.Maven{Folder: "zookeeper-" + Version + "-with-shell", Variable: JarsVariable, Sample: "zookeeper-" + Version + ".jar", Servers: Variable, POM: pom}
+	return child.Maven{Folder: "zookeeper-" + Version + "-with-shell", Variable: JarsVariable, Sample: "zookeeper-" +
+		Version + ".jar", Servers: Variable, POM: pom}
 }

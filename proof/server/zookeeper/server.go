@@ -56,7 +56,8 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := child.Run(ctx, o.Dir, "zookeeper", func(dir string) ([]*node, func(), error) { return plan(dir, java, lib, o) })
+	c, err := child.Run(ctx, o.Dir, "zookeeper",
+		func(dir string) ([]*node, func(), error) { return plan(dir, java, lib, o) })
 	return &Cluster{c}, err
 }
 
@@ -72,7 +73,8 @@ func plan(dir, java, lib string, o Options) (nodes []*node, release func(), err 
 		ensemble += fmt.Sprintf("server.%d=127.0.0.1:%d:%d\n", i+1, ports[n+i], ports[2*n+i])
 	}
 	for i := range n {
-		node := &node{Server: child.Server{Address: fmt.Sprintf("127.0.0.1:%d", ports[i])}, dir: filepath.Join(dir, fmt.Sprint(i+1)), port: ports[i], java: java, lib: lib}
+		node := &node{Server: child.Server{Address: fmt.Sprintf("127.0.0.1:%d", ports[i])},
+			dir: filepath.Join(dir, fmt.Sprint(i+1)), port: ports[i], java: java, lib: lib}
 		nodes = append(nodes, node)
 		if err := node.configure(i+1, ensemble, o); err != nil {
 			return nil, release, err
@@ -129,8 +131,10 @@ type node struct {
 
 // Launch implements child.Node.
 func (n *node) Launch() error {
-	cmd := exec.Command(n.java, "-Xms16m", "-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-cp", filepath.Join(n.lib, "*"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(n.dir, "zoo.cfg"))
+	cmd := exec.Command(n.java, "-Xms16m", "-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-cp", filepath.Join(n.lib, "*"), "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+		filepath.Join(n.dir, "zoo.cfg"))
 	cmd.Dir = n.dir
 	return n.Begin(cmd)
 }

@@ -13,11 +13,13 @@ func single(ctx context.Context) (*Cluster, error) { return Start(ctx, Options{}
 
 func TestSingleIsKilledAndComesBack(t *testing.T) {
 	c := childtest.Started(t, "ZooKeeper", Variable, single)
-	childtest.ComesBack(t, c, "zookeeper", "/rota", func(ctx context.Context) bool { return c.Nodes()[0].mode(ctx) == "standalone" })
+	childtest.ComesBack(t, c, "zookeeper", "/rota",
+		func(ctx context.Context) bool { return c.Nodes()[0].mode(ctx) == "standalone" })
 }
 
 func TestEnsembleElectsAnother(t *testing.T) {
-	c := childtest.Started(t, "ZooKeeper", Variable, func(ctx context.Context) (*Cluster, error) { return Start(ctx, Options{Nodes: 3}) })
+	c := childtest.Started(t, "ZooKeeper", Variable,
+		func(ctx context.Context) (*Cluster, error) { return Start(ctx, Options{Nodes: 3}) })
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	first, err := c.Leader(ctx)

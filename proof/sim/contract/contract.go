@@ -10,7 +10,8 @@ import (
 // Broken tells which contract an entry broke that took before to after; "" for none.
 func Broken(before, after *cluster.Value, e cluster.Entry, done cluster.Applied) string {
 	c := change{before, after, e, done}
-	if l, led := before.Leader(); led && (l.Writer != e.Writer || leads(e)) && refused(done) && before.Digest() == after.Digest() {
+	if l, led := before.Leader(); led && (l.Writer != e.Writer || leads(e)) && refused(done) &&
+		before.Digest() == after.Digest() {
 		return "" // it is not of the leader, or of a term that has begun, and did nothing
 	}
 	if l, led := before.Leader(); led && l.Writer != e.Writer && !leads(e) {
@@ -112,7 +113,8 @@ func (c *change) prepared(d cluster.PrepareJoin) string {
 	if ok && m.Incarnation != d.Replaces || !ok && d.Replaces != 0 {
 		return fmt.Sprintf("incarnation %d is in the cluster", m.Incarnation)
 	}
-	if now, ok := c.after.Member(d.Member); c.alone() && (!ok || now.Incarnation != c.entry.Index || now.Heartbeat != d.Heartbeat) {
+	if now, ok := c.after.Member(d.Member); c.alone() &&
+		(!ok || now.Incarnation != c.entry.Index || now.Heartbeat != d.Heartbeat) {
 		return "it is not prepared afterwards"
 	}
 	return ""
@@ -149,7 +151,8 @@ func (c *change) confirmed(d cluster.ConfirmMember) string {
 	if m, _ := c.before.Member(d.Member); m.Incarnation != d.Incarnation {
 		return fmt.Sprintf("its incarnation is %d", m.Incarnation)
 	}
-	if m, ok := c.after.Member(d.Member); ok && c.alone() && (m.Incarnation != c.entry.Index || m.Heartbeat != d.Heartbeat) {
+	if m, ok := c.after.Member(d.Member); ok && c.alone() &&
+		(m.Incarnation != c.entry.Index || m.Heartbeat != d.Heartbeat) {
 		return "it has no new incarnation and heartbeat"
 	}
 	return ""
@@ -174,7 +177,8 @@ func (c *change) finished(d cluster.FinishPartition) string {
 	if was, _ := c.before.Partition(d.Partition); was.Attempts != d.Attempt {
 		return fmt.Sprintf("%d failures are counted already", was.Attempts)
 	}
-	if t, ok := taskOf(c.after, d.Partition); ok && t.MaxAttempts > 0 && p.Attempts >= t.MaxAttempts && p.State == cluster.PartitionGranted && !p.Dropped {
+	if t, ok := taskOf(c.after, d.Partition); ok && t.MaxAttempts > 0 && p.Attempts >= t.MaxAttempts &&
+		p.State == cluster.PartitionGranted && !p.Dropped {
 		return fmt.Sprintf("it failed %d times and is granted", p.Attempts)
 	}
 	return ""
@@ -203,7 +207,8 @@ func (c *change) ring() string {
 // said so or is gone.
 func (c *change) owners() string {
 	for now := range c.after.Partitions() {
-		if m, ok := c.after.Member(now.Owner); now.Owner != "" && (!ok || now.State != cluster.PartitionHeld && m.State != cluster.MemberJoined) {
+		if m, ok := c.after.Member(now.Owner); now.Owner != "" &&
+			(!ok || now.State != cluster.PartitionHeld && m.State != cluster.MemberJoined) {
 			return fmt.Sprintf("%s is granted to %s, which is not joined", now.ID, now.Owner)
 		}
 		was, ok := c.before.Partition(now.ID)
@@ -211,7 +216,8 @@ func (c *change) owners() string {
 			continue
 		}
 		if now.Owner != "" && now.Token <= was.Token {
-			return fmt.Sprintf("%s went from %s to %s under token %d after %d", now.ID, was.Owner, now.Owner, now.Token, was.Token)
+			return fmt.Sprintf("%s went from %s to %s under token %d after %d", now.ID, was.Owner, now.Owner, now.Token,
+				was.Token)
 		}
 		if was.State != cluster.PartitionHeld && !was.Offered && c.stays(was.Owner) && !c.spoken(now.ID) { // nobody runs what is held, or only offered
 			return fmt.Sprintf("%s was taken from %s, which has said nothing", now.ID, was.Owner)

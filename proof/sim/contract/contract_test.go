@@ -61,12 +61,15 @@ func TestFlaws(t *testing.T) {
 		command cluster.Command
 		want    string
 	}{
-		{"a restart over another start", cluster.PrepareJoin{Member: "a", Replaces: 1}, "incarnation 2 is in the cluster"},
+		{"a restart over another start", cluster.PrepareJoin{Member: "a", Replaces: 1},
+			"incarnation 2 is in the cluster"},
 		{"nothing was prepared", cluster.PrepareJoin{Member: "c"}, "not prepared afterwards"},
-		{"accepted by a stranger", cluster.AcceptJoin{Member: "b", Incarnation: 3, By: "x", ByIncarnation: 1}, "who accepts has another incarnation"},
+		{"accepted by a stranger", cluster.AcceptJoin{Member: "b", Incarnation: 3, By: "x", ByIncarnation: 1},
+			"who accepts has another incarnation"},
 		{"an old incarnation leaves", cluster.LeaveCluster{Member: "a", Incarnation: 1}, "its incarnation is 2"},
 		{"it left and is there", cluster.LeaveCluster{Member: "a", Incarnation: 2}, "it is there still"},
-		{"confirmed as it was", cluster.ConfirmMember{Member: "a", Incarnation: 2, Heartbeat: "n"}, "no new incarnation"},
+		{"confirmed as it was", cluster.ConfirmMember{Member: "a", Incarnation: 2, Heartbeat: "n"},
+			"no new incarnation"},
 		{"not drained", cluster.DrainMember{Member: "a", On: true}, "not so afterwards"},
 		{"stopped under an old token", cluster.Stopped{Partition: "j", Token: 1}, "its token is 2"},
 		{"finished under an old token", cluster.FinishPartition{Partition: "j", Token: 1}, "its token is 2"},
@@ -82,7 +85,8 @@ func TestFlaws(t *testing.T) {
 	if got := contract.Broken(&v, &next, entry(5), cluster.Applied{}); got != "" {
 		t.Errorf("the owner has left: got %q", got)
 	}
-	if got := contract.Broken(&next, &v, entry(6), cluster.Applied{}); !strings.Contains(got, "went from b to a under token") {
+	if got := contract.Broken(&next, &v, entry(6), cluster.Applied{}); !strings.Contains(got,
+		"went from b to a under token") {
 		t.Errorf("back under an older token: got %q", got)
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 // epoch: it goes up, brings nobody back who has left, and leaves those whom it names as they were.
 func (c *change) epoch(d cluster.Epoch) string {
-	if was, _ := c.before.Epoch(); cmp.Or(cmp.Compare(d.Start, was.Start), cmp.Compare(d.Generation, was.Generation)) <= 0 {
+	if was, _ := c.before.Epoch(); cmp.Or(cmp.Compare(d.Start, was.Start),
+		cmp.Compare(d.Generation, was.Generation)) <= 0 {
 		return "the epoch " + was.String() + " is not below it"
 	}
 	if !c.alone() {
@@ -38,7 +39,8 @@ func (c *change) sticky() string {
 		was, _ := c.before.Member(p.Owner)
 		m, stays := c.after.Member(p.Owner)
 		now, ok := c.after.Partition(p.ID)
-		if p.State == cluster.PartitionGranted && stays && m.Incarnation == was.Incarnation && ok && (now.Owner != p.Owner || now.Token != p.Token) {
+		if p.State == cluster.PartitionGranted && stays && m.Incarnation == was.Incarnation && ok &&
+			(now.Owner != p.Owner || now.Token != p.Token) {
 			return fmt.Sprintf("it took %s from %s, which is in it", p.ID, p.Owner)
 		}
 	}
@@ -76,7 +78,8 @@ func (c *change) void() string {
 			continue
 		}
 		was, _ := c.before.Partition(s.Partition)
-		if now, _ := c.after.Partition(s.Partition); now.Owner != was.Owner || now.Token != was.Token || now.State != was.State {
+		if now, _ := c.after.Partition(s.Partition); now.Owner != was.Owner || now.Token != was.Token ||
+			now.State != was.State {
 			return fmt.Sprintf("%v was refused, and %s is another", s, s.Partition)
 		}
 	}

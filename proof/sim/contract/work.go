@@ -70,7 +70,8 @@ func (c *change) work() string {
 	}
 	for p := range c.after.Partitions() {
 		was, _ := c.before.Partition(p.ID)
-		for _, why := range []string{c.order(was, p), c.placed(was, p), c.stayed(was, p), c.room(p), c.settled(was, p)} {
+		for _, why := range []string{c.order(was, p), c.placed(was, p), c.stayed(was, p), c.room(p),
+			c.settled(was, p)} {
 			if why != "" {
 				return fmt.Sprintf("%s %s", p.ID, why)
 			}
@@ -116,12 +117,14 @@ func (c *change) placed(was, p cluster.Partition) string {
 // stayed: what runs in a pinned cluster stays with its owner while that lives, is not draining, and may run it.
 func (c *change) stayed(was, p cluster.Partition) string {
 	s, before := c.after.Settings(), c.before.Settings()
-	if !s.Pinned || !before.Pinned || s.Rebalancing || before.Rebalancing || was.State != cluster.PartitionGranted || was.Offered || was.Slot != 0 {
+	if !s.Pinned || !before.Pinned || s.Rebalancing || before.Rebalancing || was.State != cluster.PartitionGranted ||
+		was.Offered || was.Slot != 0 {
 		return ""
 	}
 	for _, command := range c.entry.Commands {
 		switch command.(type) {
-		case cluster.Configure, cluster.Rebalance, cluster.SubmitJob, cluster.UpdateJob, cluster.KillJob, cluster.PauseJob, cluster.ResumeJob, cluster.FinishPartition:
+		case cluster.Configure, cluster.Rebalance, cluster.SubmitJob, cluster.UpdateJob, cluster.KillJob,
+			cluster.PauseJob, cluster.ResumeJob, cluster.FinishPartition:
 			return "" // what runs may be another one of this name, or has moved on demand
 		}
 	}
@@ -210,7 +213,8 @@ func (d division) broken() string {
 	seen := map[int64]bool{}
 	for _, p := range d.runs {
 		if p.Token != d.runs[0].Token || p.Index < 0 || p.Index >= p.Count || seen[p.Index] {
-			return fmt.Sprintf("has the share %d of %d under token %d beside one under token %d", p.Index, p.Count, p.Token, d.runs[0].Token)
+			return fmt.Sprintf("has the share %d of %d under token %d beside one under token %d", p.Index, p.Count,
+				p.Token, d.runs[0].Token)
 		}
 		seen[p.Index] = true
 	}
@@ -242,7 +246,8 @@ func (c *change) advanced(d cluster.AdvanceWindow) string {
 		}
 	}
 	for _, it := range d.Items {
-		if now, ok := c.after.Partition(cluster.NewPartitionID(job, task, it.Key)); !ok || now.ListedBy != key || now.Dropped {
+		if now, ok := c.after.Partition(cluster.NewPartitionID(job, task, it.Key)); !ok || now.ListedBy != key ||
+			now.Dropped {
 			return fmt.Sprintf("the item %s is not there: %v", it.Key, now)
 		}
 	}
@@ -251,7 +256,8 @@ func (c *change) advanced(d cluster.AdvanceWindow) string {
 
 // settled: what is in a window, or has one, does not move to even the load.
 func (c *change) settled(was, p cluster.Partition) string {
-	if was.ListedBy == "" && was.Step == 0 || was.State != cluster.PartitionGranted || p.Next == "" || p.Dropped || p.Token != was.Token {
+	if was.ListedBy == "" && was.Step == 0 || was.State != cluster.PartitionGranted || p.Next == "" || p.Dropped ||
+		p.Token != was.Token {
 		return ""
 	}
 	job, task, _ := p.ID.Split()
@@ -268,7 +274,8 @@ func (c *change) settled(was, p cluster.Partition) string {
 func (c *change) kept() string {
 	for _, command := range c.entry.Commands {
 		switch command.(type) {
-		case cluster.AdvanceWindow, cluster.SubmitJob, cluster.UpdateJob, cluster.KillJob, cluster.Configure, cluster.FinishPartition, cluster.Stopped:
+		case cluster.AdvanceWindow, cluster.SubmitJob, cluster.UpdateJob, cluster.KillJob, cluster.Configure,
+			cluster.FinishPartition, cluster.Stopped:
 			return "" // they may have taken it out, ended its job, forgotten it, or were the last that it waited for
 		}
 	}

@@ -14,7 +14,8 @@ func split() [][]cluster.Command {
 	return [][]cluster.Command{
 		{cluster.PrepareJoin{Member: "a", Heartbeat: "p"}},
 		{cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}}},
-		{cluster.SplitPartition{Partition: "j#1", Token: 2, Children: []cluster.Child{{Key: "1a", Parents: []string{"1"}}}}},
+		{cluster.SplitPartition{Partition: "j#1", Token: 2,
+			Children: []cluster.Child{{Key: "1a", Parents: []string{"1"}}}}},
 		{cluster.FinishPartition{Partition: "j#1", Token: 2, Outcome: cluster.OutcomeFailed, Message: "no"}},
 	}
 }
@@ -33,7 +34,8 @@ func TestFlawsOfWork(t *testing.T) {
 		command cluster.Command
 		want    string
 	}{
-		{cluster.FinishPartition{Partition: "j#1", Token: 2, Outcome: cluster.OutcomeFailed, Attempt: 0}, "1 failures are counted already"},
+		{cluster.FinishPartition{Partition: "j#1", Token: 2, Outcome: cluster.OutcomeFailed, Attempt: 0},
+			"1 failures are counted already"},
 		{cluster.SplitPartition{Partition: "j#1", Token: 1}, "under token 2"},
 		{cluster.SplitPartition{Partition: "j#1a", Token: 0}, `belongs to ""`},
 		{cluster.SubmitJob{Job: "j", By: "j#1", ByToken: 1}, "its token is 2"},
@@ -53,11 +55,13 @@ func TestFlawsOfWork(t *testing.T) {
 func TestFlawsOfPlaces(t *testing.T) {
 	t.Parallel()
 	v := play(t, split()...)
-	done := play(t, append(split(), []cluster.Command{cluster.FinishPartition{Partition: "j#1", Token: 2, Outcome: cluster.OutcomeDone}})...)
+	done := play(t, append(split(),
+		[]cluster.Command{cluster.FinishPartition{Partition: "j#1", Token: 2, Outcome: cluster.OutcomeDone}})...)
 	if p, _ := done.Partition("j#1a"); p.Owner != "a" {
 		t.Fatalf("got %v, want the child granted", p)
 	}
-	if got := contract.Broken(&done, &v, entry(6), cluster.Applied{}); !strings.Contains(got, "j#1a waits though") && !strings.Contains(got, "said nothing") {
+	if got := contract.Broken(&done, &v, entry(6), cluster.Applied{}); !strings.Contains(got, "j#1a waits though") &&
+		!strings.Contains(got, "said nothing") {
 		t.Errorf("the child waits again: got %q", got)
 	}
 }
@@ -68,7 +72,8 @@ func window() [][]cluster.Command {
 	return [][]cluster.Command{
 		{cluster.PrepareJoin{Member: "a", Heartbeat: "p"}},
 		{cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}}},
-		{cluster.AdvanceWindow{Partition: "j#list", Token: 2, Cursor: []byte("c"), Items: []cluster.Item{{Key: "p"}, {Key: "q"}}}},
+		{cluster.AdvanceWindow{Partition: "j#list", Token: 2, Cursor: []byte("c"),
+			Items: []cluster.Item{{Key: "p"}, {Key: "q"}}}},
 		{cluster.FinishPartition{Partition: "j#p", Token: 3}},
 	}
 }
@@ -77,7 +82,8 @@ func window() [][]cluster.Command {
 func TestFlawsOfWindows(t *testing.T) {
 	t.Parallel()
 	v := play(t, window()...)
-	right := cluster.AdvanceWindow{Partition: "j#list", Token: 2, Step: 1, Cursor: []byte("d"), Done: []string{"p"}, Items: []cluster.Item{{Key: "r"}}}
+	right := cluster.AdvanceWindow{Partition: "j#list", Token: 2, Step: 1, Cursor: []byte("d"), Done: []string{"p"},
+		Items: []cluster.Item{{Key: "r"}}}
 	after, _ := v.Apply(entry(5, right))
 	accepted := cluster.Applied{Results: []cluster.Result{{Accepted: true}}}
 	if got := contract.Broken(&v, &after, entry(5, right), accepted); got != "" {
@@ -91,7 +97,8 @@ func TestFlawsOfWindows(t *testing.T) {
 		{func(c *cluster.AdvanceWindow) { c.Step = 0 }, "its step was 1, and is 2"},
 		{func(c *cluster.AdvanceWindow) { c.Cursor = nil }, "its step was 1, and is 2"},
 		{func(c *cluster.AdvanceWindow) { c.Done = []string{"q"} }, "j#q was partition j#q granted"},
-		{func(c *cluster.AdvanceWindow) { c.Done = nil; c.Items = []cluster.Item{{Key: "s"}} }, "the item s is not there"},
+		{func(c *cluster.AdvanceWindow) { c.Done = nil; c.Items = []cluster.Item{{Key: "s"}} },
+			"the item s is not there"},
 	} {
 		command := right
 		c.flaw(&command)
@@ -100,7 +107,8 @@ func TestFlawsOfWindows(t *testing.T) {
 		}
 	}
 	drained := cluster.DrainMember{Member: "x", On: true}
-	if got := contract.Broken(&v, &after, entry(5, drained), cluster.Applied{Results: make([]cluster.Result, 1)}); !strings.Contains(got, "nobody took it out") {
+	if got := contract.Broken(&v, &after, entry(5, drained),
+		cluster.Applied{Results: make([]cluster.Result, 1)}); !strings.Contains(got, "nobody took it out") {
 		t.Errorf("an item is gone: got %q", got)
 	}
 }
@@ -112,7 +120,8 @@ func TestFlawsOfPins(t *testing.T) {
 	pin := func(budget int64) []cluster.Command { return []cluster.Command{cluster.Configure{MoveBudget: budget}} }
 	join := []cluster.Command{cluster.AcceptJoin{Member: "b", Incarnation: 3, By: "a", ByIncarnation: 1}}
 	begin := func(budget int64) cluster.Value {
-		return play(t, []cluster.Command{cluster.PrepareJoin{Member: "a", Heartbeat: "p"}}, []cluster.Command{cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}}},
+		return play(t, []cluster.Command{cluster.PrepareJoin{Member: "a", Heartbeat: "p"}},
+			[]cluster.Command{cluster.SubmitJob{Job: "j", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{task}}}},
 			[]cluster.Command{cluster.PrepareJoin{Member: "b", Heartbeat: "q"}}, pin(budget))
 	}
 	pinned, free := begin(cluster.NoMoves), begin(256)
@@ -122,7 +131,8 @@ func TestFlawsOfPins(t *testing.T) {
 	}
 	moves, _ := free.Apply(entry(5, join...))
 	moves, done = moves.Apply(entry(6, pin(cluster.NoMoves)...))
-	if got := contract.Broken(&pinned, &moves, entry(5, join...), done); !strings.Contains(got, "goes from a to b, and is pinned") {
+	if got := contract.Broken(&pinned, &moves, entry(5, join...), done); !strings.Contains(got,
+		"goes from a to b, and is pinned") {
 		t.Errorf("a newcomer takes what is pinned: got %q", got)
 	}
 }

@@ -40,7 +40,8 @@ type part struct {
 func partitionsOf(h History) []*part {
 	var out []*part
 	find := func(id cluster.PartitionID) *part {
-		i, ok := slices.BinarySearchFunc(out, id, func(p *part, id cluster.PartitionID) int { return cmp.Compare(p.id, id) })
+		i, ok := slices.BinarySearchFunc(out, id,
+			func(p *part, id cluster.PartitionID) int { return cmp.Compare(p.id, id) })
 		if !ok {
 			out = slices.Insert(out, i, &part{id: id, promise: Promise{Partition: id}})
 		}
@@ -97,7 +98,8 @@ func (j *judge) partition(p *part) {
 }
 
 func (j *judge) violated(promise string, p *part, text string, records ...Record) {
-	j.report.Violations = append(j.report.Violations, Violation{Promise: promise, Partition: p.id, Text: text, Records: records})
+	j.report.Violations = append(j.report.Violations,
+		Violation{Promise: promise, Partition: p.id, Text: text, Records: records})
 }
 
 func duration(ns int64) time.Duration { return time.Duration(ns) }

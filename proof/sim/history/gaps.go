@@ -49,7 +49,8 @@ func (j *judge) gap(p *part, s span) {
 		j.report.LongestGap, j.report.GapOf = length, p.id
 	}
 	if j.h.Bounds.Gap > 0 && length > j.h.Bounds.Gap {
-		j.violated("G4", p, fmt.Sprintf("nobody ran it for %s from %s on, at most %s is promised", length, millis(s.from), j.h.Bounds.Gap), j.during(p, s)...)
+		j.violated("G4", p, fmt.Sprintf("nobody ran it for %s from %s on, at most %s is promised", length,
+			millis(s.from), j.h.Bounds.Gap), j.during(p, s)...)
 	}
 }
 

@@ -162,7 +162,8 @@ func show(r Report) string {
 	for _, n := range []struct {
 		word  string
 		count int
-	}{{"overlaps", r.Overlaps}, {"excused", r.ExcusedPairs}, {"runs", r.Runs}, {"moves", r.Moves}, {"acts", r.Acts}, {"refused", r.Refused}, {"items", r.Items}} {
+	}{{"overlaps", r.Overlaps}, {"excused", r.ExcusedPairs}, {"runs", r.Runs}, {"moves", r.Moves}, {"acts", r.Acts},
+		{"refused", r.Refused}, {"items", r.Items}} {
 		if n.count > 0 {
 			fmt.Fprintf(&b, " · %s %d", n.word, n.count)
 		}
@@ -181,7 +182,8 @@ func healthy(t *rapid.T) History {
 		now += rapid.Int64Range(1, 100).Draw(t, "gap") * ms
 		token += rapid.Uint64Range(1, 5).Draw(t, "token")
 		start++
-		r := Record{At: now, Member: rapid.SampledFrom([]cluster.MemberID{"a", "b", "c"}).Draw(t, "member"), Incarnation: start, Partition: "x", Token: cluster.Token(token)}
+		r := Record{At: now, Member: rapid.SampledFrom([]cluster.MemberID{"a", "b", "c"}).Draw(t, "member"),
+			Incarnation: start, Partition: "x", Token: cluster.Token(token)}
 		add := func(k Kind, after int64) {
 			r.Kind, r.At = k, now+after*ms
 			h.Records = append(h.Records, r)
@@ -245,7 +247,8 @@ func TestSpoiltHistoriesAreFound(t *testing.T) {
 			h.Records = append(h.Records, r)
 		}},
 		{"G2", func(t *rapid.T, h *History) { // a run that nobody stops begins somewhere
-			h.Records = append(h.Records, Record{At: rapid.Int64Range(0, h.End-1).Draw(t, "at"), Kind: Started, Member: "y", Incarnation: 50, Partition: "x", Token: 1000})
+			h.Records = append(h.Records, Record{At: rapid.Int64Range(0, h.End-1).Draw(t, "at"), Kind: Started,
+				Member: "y", Incarnation: 50, Partition: "x", Token: 1000})
 		}},
 		{"G3", func(_ *rapid.T, h *History) { // the first owner's act comes last
 			i := slices.IndexFunc(h.Records, func(r Record) bool { return r.Kind == Acted })
@@ -263,7 +266,8 @@ func TestSpoiltHistoriesAreFound(t *testing.T) {
 				h := healthy(t)
 				s.how(t, &h)
 				r := Decide(h)
-				if !slices.ContainsFunc(r.Violations, func(v Violation) bool { return v.Promise == s.promise && len(v.Records) > 0 }) {
+				if !slices.ContainsFunc(r.Violations,
+					func(v Violation) bool { return v.Promise == s.promise && len(v.Records) > 0 }) {
 					t.Fatalf("no violation of %s: %v\nin %v", s.promise, r.Violations, h.Records)
 				}
 			})
@@ -299,7 +303,8 @@ func TestDeserted(t *testing.T) {
 	a := func(at int64, k Kind) Record { return Record{At: at, Kind: k, Member: "a", Incarnation: 1} }
 	b := func(at int64, k Kind) Record { return Record{At: at, Kind: k, Member: "b", Incarnation: 1} }
 	records := []Record{
-		a(0, Began), a(10, Joined), b(15, Began), b(20, Joined), a(30, Suspended), b(40, Killed), a(50, Resumed), a(60, Left), a(70, Joined), a(80, Exited),
+		a(0, Began), a(10, Joined), b(15, Began), b(20, Joined), a(30, Suspended), b(40, Killed), a(50, Resumed),
+		a(60, Left), a(70, Joined), a(80, Exited),
 	}
 	for _, those := range []struct {
 		spans []Span
@@ -324,7 +329,8 @@ func TestDeserted(t *testing.T) {
 func TestFenceRefusesSmallerTokens(t *testing.T) {
 	t.Parallel()
 	acts := []Record{
-		{Kind: Acted, Partition: "x", Token: 5}, {Kind: Acted, Partition: "y", Token: 3}, {Kind: Acted, Partition: "x", Token: 4},
+		{Kind: Acted, Partition: "x", Token: 5}, {Kind: Acted, Partition: "y", Token: 3},
+		{Kind: Acted, Partition: "x", Token: 4},
 		{Kind: Acted, Partition: "x", Token: 5}, {Kind: Acted, Partition: "x", Token: 6},
 	}
 	var refused []int
@@ -378,7 +384,8 @@ func TestStalls(t *testing.T) {
 	if r := Decide(h); !r.OK() {
 		t.Errorf("excused: %v", r.Violations)
 	}
-	h.Records = append(h.Records, Record{At: 540 * ms, Kind: Stopped, Member: "a", Incarnation: 1, Partition: "p", Token: 1})
+	h.Records = append(h.Records, Record{At: 540 * ms, Kind: Stopped, Member: "a", Incarnation: 1, Partition: "p",
+		Token: 1})
 	h.Records = slices.DeleteFunc(h.Records, func(r Record) bool { return r.Kind == Stopped && r.At == 505*ms })
 	if r := Decide(h); r.Overlaps != 1 {
 		t.Errorf("long after the stall: %d overlaps, want 1", r.Overlaps)
@@ -396,7 +403,8 @@ func TestStallAtTheEnd(t *testing.T) {
 	stall := []Span{{From: 10 * ms, To: 30 * ms}}
 	h := History{
 		Records: []Record{a(0, Began), a(1, Accepted), a(2, Granted), a(3, Started)},
-		Bounds:  Bounds{Gap: 100 * time.Millisecond, Wake: 20 * time.Millisecond}, End: 20 * ms, Stalls: stall, Excused: stall,
+		Bounds:  Bounds{Gap: 100 * time.Millisecond, Wake: 20 * time.Millisecond}, End: 20 * ms, Stalls: stall,
+		Excused: stall,
 	}
 	if r := Decide(h); !r.OK() {
 		t.Errorf("the machine stands still: %v", r.Violations)

@@ -76,7 +76,8 @@ func (j *judge) acts(p *part) {
 
 // covers tells whether an act belongs to the run. A process that is being killed may finish its instruction.
 func (r run) covers(j *judge, a Record, wake int64) bool {
-	if a.Member != r.began.Member || a.Token != r.began.Token || a.Incarnation != 0 && a.Incarnation != r.began.Incarnation || a.At < r.began.At {
+	if a.Member != r.began.Member || a.Token != r.began.Token || a.Incarnation != 0 &&
+		a.Incarnation != r.began.Incarnation || a.At < r.began.At {
 		return false
 	}
 	if a.At <= r.to {
@@ -107,7 +108,8 @@ func (j *judge) fence(p *part) {
 				j.violated("G2", p, "an act under an old token of an owner that was awake", newest, a)
 			}
 		case a.Token < newest.Token:
-			j.violated("G3", p, fmt.Sprintf("the resource took token %d after token %d", a.Token, newest.Token), newest, a)
+			j.violated("G3", p, fmt.Sprintf("the resource took token %d after token %d", a.Token, newest.Token), newest,
+				a)
 		case a.Token == newest.Token && a.Member != newest.Member:
 			j.violated("G3", p, "the resource took one token from two members", newest, a)
 		default:

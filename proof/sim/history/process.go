@@ -61,7 +61,8 @@ func (p *process) stall(stalls []Span) {
 			continue
 		}
 		record := Record{At: s.From, Kind: Suspended, Member: p.member, Incarnation: p.incarnation}
-		p.asleep = append(p.asleep, sleep{from: max(s.From, p.began), to: min(s.To, p.ended), record: record, machine: true})
+		p.asleep = append(p.asleep, sleep{from: max(s.From, p.began), to: min(s.To, p.ended), record: record,
+			machine: true})
 	}
 	slices.SortStableFunc(p.asleep, func(a, b sleep) int { return cmp.Compare(a.from, b.from) })
 }

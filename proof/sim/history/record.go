@@ -34,7 +34,8 @@ const (
 )
 
 var kindNames = [...]string{
-	"", "began", "killed", "exited", "suspended", "resumed", "joined", "left", "accepted", "removed", "finished", "parked", "granted", "started", "stopped", "acted", "refused",
+	"", "began", "killed", "exited", "suspended", "resumed", "joined", "left", "accepted", "removed", "finished",
+	"parked", "granted", "started", "stopped", "acted", "refused",
 }
 
 // String is the word for the kind.
@@ -119,7 +120,8 @@ func ReadLines(data []byte, incarnation uint64) (records []Record, torn int, err
 		if err := json.Unmarshal(text, &l); err != nil {
 			return nil, 0, fmt.Errorf("line %d of a witness: %w", number, err)
 		}
-		r := Record{At: l.AtNS, Member: l.Member, Incarnation: incarnation, Partition: l.Partition, Token: l.Token, Item: l.Item}
+		r := Record{At: l.AtNS, Member: l.Member, Incarnation: incarnation, Partition: l.Partition, Token: l.Token,
+			Item: l.Item}
 		switch l.Event {
 		case "join":
 			r.Kind, r.Token = Joined, 0

@@ -136,7 +136,8 @@ func (w *lockMoves) act(n int) {
 	if !me.about && w.m.holds(&w.from, n) && me.write.kind == noWrite {
 		s := w.from
 		s.nodes[n].about = true
-		w.add(s, "%s looks at its clock, which shows %d: it holds the lock until %d, and goes to change the resource", node(n), w.m.clock(&s, n), me.until)
+		w.add(s, "%s looks at its clock, which shows %d: it holds the lock until %d, and goes to change the resource",
+			node(n), w.m.clock(&s, n), me.until)
 	}
 	if !me.about {
 		return

@@ -117,7 +117,8 @@ func (m Locks) Describe(s lockState) string {
 	}
 	for n := range s.nodes {
 		if m.holds(&s, n) {
-			text += fmt.Sprintf("; %s holds the lock until its clock shows %d, and it shows %d", node(n), s.nodes[n].until, m.clock(&s, n))
+			text += fmt.Sprintf("; %s holds the lock until its clock shows %d, and it shows %d", node(n),
+				s.nodes[n].until, m.clock(&s, n))
 		}
 	}
 	return text

@@ -64,7 +64,8 @@ func Scenarios() []Scenario {
 			Name: "two-neighbours-and-joiner", Title: "Two neighbours die while one joins",
 			Flaw: "Here a watch on a heartbeat that is gone does fire, and a joiner reports what it sees. It still breaks: the watcher has moved its watch to the joiner, " +
 				"whose target is removed before it is accepted.",
-			members: abc, joiners: j, crash: setOf(peerB, peerC), together: true, eager: true, firstID: 5, Shows: promiseWatched,
+			members: abc, joiners: j, crash: setOf(peerB, peerC), together: true, eager: true, firstID: 5,
+			Shows: promiseWatched,
 		},
 		{
 			Name: "evicted-answers", Title: "A peer that was evicted, and lives, answers",

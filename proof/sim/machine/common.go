@@ -93,7 +93,8 @@ type Start struct {
 // BeatCaller is what all protocols' callers are made of.
 func BeatCaller(s Start, st Store) shell.BeatCaller {
 	return shell.BeatCaller{Writer: beat.Writer{
-		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Guard: s.Guard, Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
+		Member: s.Join.Member, Store: st, TTL: s.TTL, NoSessions: !s.Sessions, Guard: s.Guard,
+		Logger: slog.New(slog.DiscardHandler), Now: s.Now, Wall: s.Wall,
 	}}
 }
 
@@ -107,6 +108,7 @@ func Params(s Start) member.Params {
 	return member.Params{
 		Member: s.Join.Member, Join: s.Join, SnapshotEvery: s.SnapshotEvery, Nonce: s.Nonce, Poll: s.Poll, Hold: s.Hold,
 		Timing: heartbeat.Timing{TTL: s.TTL, Longest: s.Longest, Rho: s.Rho, Margin: s.Margin},
-		Hints:  member.Hints{Log: s.Hints, Docs: s.Hints, Ends: s.Hints && s.Sessions, Vanish: s.Hints && s.Sessions && s.Expire},
+		Hints: member.Hints{Log: s.Hints, Docs: s.Hints, Ends: s.Hints && s.Sessions, Vanish: s.Hints && s.Sessions &&
+			s.Expire},
 	}
 }

@@ -92,7 +92,8 @@ func founding(c Config) cluster.Entry {
 	task := cluster.TaskSpec{Type: "steady", Spread: cluster.SpreadPartitioned, Handover: c.Handover, Partitions: keys}
 	return cluster.Entry{
 		Writer: "operator", Seq: 1,
-		Commands: []cluster.Command{cluster.SubmitJob{Job: job, Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}}},
+		Commands: []cluster.Command{cluster.SubmitJob{Job: job,
+			Spec: cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{task}}}},
 	}
 }
 

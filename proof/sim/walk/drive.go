@@ -104,7 +104,8 @@ func (s *State) deliver(i, k int) bool {
 	ev = machine.Stamped(ev, m.clock)
 	after := machine.Copy(before)
 	fx := s.rules.Machine.Step(after, ev)
-	if len(fx) == 1 && s.rules.alike(fx[0], e) && bytes.Equal(s.rules.Key(nil, before, nil), s.rules.Key(nil, after, nil)) {
+	if len(fx) == 1 && s.rules.alike(fx[0], e) &&
+		bytes.Equal(s.rules.Key(nil, before, nil), s.rules.Key(nil, after, nil)) {
 		return false
 	}
 	s.docs, s.log, s.broken, s.changed, s.guardians = next.docs, next.log, next.broken, next.changed, next.guardians

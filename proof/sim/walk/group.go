@@ -143,7 +143,8 @@ func (w *moves) group() {
 	for i, m := range w.s.members {
 		switch ev := w.s.beat(i); {
 		case m.answered():
-			w.add(fmt.Sprintf("%s hears the group: %s", name(i), w.s.said(m.inquiry.effect)), func(s *State) { s.hearGroup(i) })
+			w.add(fmt.Sprintf("%s hears the group: %s", name(i), w.s.said(m.inquiry.effect)),
+				func(s *State) { s.hearGroup(i) })
 		case ev != nil:
 			w.add(fmt.Sprintf("%s has a heartbeat: %s", name(i), w.s.said(ev)), func(s *State) { s.step(i, ev) })
 		}
@@ -174,13 +175,14 @@ func (w *moves) silent(t seat) {
 	case !m.up || m.starts != t.start:
 		w.add(fmt.Sprintf("the group removes %s, which is dead", t.id), remove)
 	case w.s.used.Suspicions < w.bounds.Suspicions && m.awake() && m.inquiry == nil:
-		w.add(fmt.Sprintf("%s is away for longer than the TTL, and the group removes %s", name(t.member), t.id), func(s *State) {
-			s.used.Suspicions++
-			remove(s)
-			if !s.bounds.Timeless {
-				s.own(t.member).clock += protocol.Instant(2 * ttl)
-			}
-		})
+		w.add(fmt.Sprintf("%s is away for longer than the TTL, and the group removes %s", name(t.member), t.id),
+			func(s *State) {
+				s.used.Suspicions++
+				remove(s)
+				if !s.bounds.Timeless {
+					s.own(t.member).clock += protocol.Instant(2 * ttl)
+				}
+			})
 	}
 }
 

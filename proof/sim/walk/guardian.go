@@ -46,7 +46,8 @@ func (g guards) Guard(k store.EndKey) {
 	g.s.guardians = slices.Clone(g.s.guardians)
 	for k := range g.s.guardians {
 		at := &g.s.guardians[k]
-		if at.member != g.member || at.start != g.start || at.alone || slices.ContainsFunc(at.book.Held(), func(h ward.Held[string]) bool { return h.Key == key }) {
+		if at.member != g.member || at.start != g.start || at.alone ||
+			slices.ContainsFunc(at.book.Held(), func(h ward.Held[string]) bool { return h.Key == key }) {
 			continue
 		}
 		book, h := at.book.Guard(key)

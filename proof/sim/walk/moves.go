@@ -246,7 +246,8 @@ func (w *moves) fails(i int) {
 	}
 	if w.s.used.Suspicions < w.bounds.Suspicions && m.awake() {
 		for _, d := range w.s.sessions(func(d doc) bool { return w.s.live(d.Of) && d.Of.member == i }) {
-			w.add(fmt.Sprintf("%s is away for longer than the TTL, and its session with %s is over", name(i), d.Key), func(s *State) { s.lose(i, d.Of) })
+			w.add(fmt.Sprintf("%s is away for longer than the TTL, and its session with %s is over", name(i), d.Key),
+				func(s *State) { s.lose(i, d.Of) })
 		}
 	}
 }
@@ -295,17 +296,19 @@ func (s *State) renewed(d doc) store.Version {
 // lates are writes that nobody waits for any more.
 func (w *moves) lates() {
 	for k, o := range w.s.orphans {
-		w.add(fmt.Sprintf("the store does a late write at entry %d: %s", w.s.head().Index(), w.s.said(o.effect)), func(s *State) {
-			s.orphans = slices.Delete(slices.Clone(s.orphans), k, k+1)
-			s.call(o.member, o.start, o.effect, fine)
-		})
+		w.add(fmt.Sprintf("the store does a late write at entry %d: %s", w.s.head().Index(), w.s.said(o.effect)),
+			func(s *State) {
+				s.orphans = slices.Delete(slices.Clone(s.orphans), k, k+1)
+				s.call(o.member, o.start, o.effect, fine)
+			})
 	}
 }
 
 // expires are sessions of dead processes.
 func (w *moves) expires() {
 	for _, d := range w.s.sessions(func(d doc) bool { return !w.s.live(d.Of) }) {
-		w.add(fmt.Sprintf("the session of a dead process is over: %s is gone", d.Key), func(s *State) { s.vanish(d.Of) })
+		w.add(fmt.Sprintf("the session of a dead process is over: %s is gone", d.Key),
+			func(s *State) { s.vanish(d.Of) })
 	}
 }
 

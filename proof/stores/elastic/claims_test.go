@@ -74,7 +74,8 @@ func guided(t *testing.T) (all []shown) {
 // of the store shows them, with all that the source document elasticsearch-cluster-state has in them, but for expire.
 func TestDocumentsOfLease(t *testing.T) {
 	want := guided(t)
-	source := map[string][]string{"lock/leader": {"holder"}, "nodes": {"nodes", "token", "workers"}, "partition/": {"holder", "task", "state"}, "job/": {"type", "definition"}}
+	source := map[string][]string{"lock/leader": {"holder"}, "nodes": {"nodes", "token", "workers"},
+		"partition/": {"holder", "task", "state"}, "job/": {"type", "definition"}}
 	for prefix, fields := range source {
 		i := slices.IndexFunc(want, func(s shown) bool { return strings.HasPrefix(s.key, prefix) })
 		if i < 0 {
@@ -89,7 +90,8 @@ func TestDocumentsOfLease(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
 		o := s.options(t)
 		st := openWith(t, o)
-		m, err := lease.Protocol{}.New(protocol.Config{Member: "web-1", Store: st, TTL: 4 * time.Second, Slots: 5, Capacity: 9})
+		m, err := lease.Protocol{}.New(protocol.Config{Member: "web-1", Store: st, TTL: 4 * time.Second, Slots: 5,
+			Capacity: 9})
 		must.Succeed(t, err)
 		ctx, stop := context.WithCancel(rig.LongDeadline(t))
 		ended := make(chan error, 1)
@@ -100,7 +102,8 @@ func TestDocumentsOfLease(t *testing.T) {
 		})
 		client := must.Get(lease.Protocol{}.Client(st))(t)
 		spec := cluster.JobSpec{Version: "1", Tasks: []cluster.TaskSpec{{
-			Type: "tail", Spread: cluster.SpreadPartitioned, Partitions: []string{"a"}, Definition: []byte(`{"config":{"paths":["/var/log/app.log"]}}`),
+			Type: "tail", Spread: cluster.SpreadPartitioned, Partitions: []string{"a"},
+			Definition: []byte(`{"config":{"paths":["/var/log/app.log"]}}`),
 		}}}
 		must.Succeed(t, must.Err(client.Propose(ctx, cluster.SubmitJob{Job: "logs", Spec: spec})))
 		for _, w := range want {
@@ -115,8 +118,10 @@ func TestDocumentsOfLease(t *testing.T) {
 				}
 				return slices.Equal(got.fields, w.fields) && got.key == w.key
 			})
-			for field, value := range map[string]string{"workers": "5", "definition": `{"config":{"paths":["/var/log/app.log"]}}`} { // order-free: each by itself
-				if slices.Contains(got.fields, field) && !strings.Contains(got.value, fmt.Sprintf("%q:%s", field, value)) {
+			for field, value := range map[string]string{"workers": "5",
+				"definition": `{"config":{"paths":["/var/log/app.log"]}}`} { // order-free: each by itself
+				if slices.Contains(got.fields, field) &&
+					!strings.Contains(got.value, fmt.Sprintf("%q:%s", field, value)) {
 					t.Errorf("%s has another %s than %s: %s", w.key, field, value, got.value)
 				}
 			}

@@ -61,12 +61,14 @@ func guarded(t *testing.T, behind string) *httptest.Server {
 		user, password, _ := r.BasicAuth()
 		if r.Header.Get("Authorization") != "ApiKey "+rig.Secret && (user != "alice" || password != rig.Secret) {
 			w.WriteHeader(http.StatusUnauthorized)
-			_, _ = io.WriteString(w, `{"error":{"type":"security_exception","reason":"unable to authenticate"},"status":401}`)
+			_, _ = io.WriteString(w,
+				`{"error":{"type":"security_exception","reason":"unable to authenticate"},"status":401}`)
 			return
 		}
 		if user == "alice" && r.Method != http.MethodGet && strings.HasSuffix(r.URL.Path, "-forbidden") {
 			w.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(w, `{"error":{"type":"security_exception","reason":"action [indices:admin/create] is unauthorized"},"status":403}`)
+			_, _ = io.WriteString(w,
+				`{"error":{"type":"security_exception","reason":"action [indices:admin/create] is unauthorized"},"status":403}`)
 			return
 		}
 		httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: behind}).ServeHTTP(w, r)
@@ -92,28 +94,60 @@ func TestOpenErrors(t *testing.T) {
 			return o
 		}
 		rig.Refusals(t, elastic.Open, map[string]rig.Refusal[elastic.Options]{
-			"nobody listens":    rig.Says(with(func(o *elastic.Options) { o.Servers = []string{rig.Nobody(t)} }), nil, "connection refused", "check that Elasticsearch or OpenSearch runs"),
-			"nobody answers":    rig.Says(with(func(o *elastic.Options) { o.Servers, o.Timeout = []string{rig.Silent(t)}, time.Second }), nil, "no answer within 1s"),
-			"a web server":      rig.Says(with(func(o *elastic.Options) { o.Servers = []string{saying(t, 404, "<html>")} }), nil, "not Elasticsearch or OpenSearch", "check the port"),
-			"another API":       rig.Says(with(func(o *elastic.Options) { o.Servers = []string{saying(t, 200, `{"hello":1}`)} }), nil, "not Elasticsearch or OpenSearch"),
-			"old Elasticsearch": rig.Says(with(func(o *elastic.Options) { o.Servers = []string{saying(t, 200, `{"version":{"number":"7.17.29"}}`)} }), nil, "Elasticsearch 7.17.29", "at least 8.0"),
+			"nobody listens": rig.Says(with(func(o *elastic.Options) { o.Servers = []string{rig.Nobody(t)} }), nil,
+				"connection refused", "check that Elasticsearch or OpenSearch runs"),
+			"nobody answers": rig.Says(with(func(o *elastic.Options) {
+				o.Servers,
+					o.Timeout = []string{rig.Silent(t)}, time.Second
+			}), nil, "no answer within 1s"),
+			"a web server": rig.Says(with(func(o *elastic.Options) {
+				o.Servers = []string{saying(t, 404,
+					"<html>")}
+			}), nil, "not Elasticsearch or OpenSearch", "check the port"),
+			"another API": rig.Says(with(func(o *elastic.Options) {
+				o.Servers = []string{saying(t, 200,
+					`{"hello":1}`)}
+			}), nil, "not Elasticsearch or OpenSearch"),
+			"old Elasticsearch": rig.Says(with(func(o *elastic.Options) {
+				o.Servers = []string{saying(t, 200,
+					`{"version":{"number":"7.17.29"}}`)}
+			}), nil, "Elasticsearch 7.17.29", "at least 8.0"),
 			"old OpenSearch": rig.Says(with(func(o *elastic.Options) {
 				o.Servers = []string{saying(t, 200, `{"version":{"number":"1.3.0","distribution":"opensearch"}}`)}
 			}), nil, "OpenSearch 1.3.0", "at least 2.0"),
 			"TLS to plain text": rig.Says(with(func(o *elastic.Options) { o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }), nil, "leave TLS out"),
 			"plain text to TLS": rig.Says(with(func(o *elastic.Options) { o.Servers = []string{front.Listener.Addr().String()} }), nil, "not Elasticsearch or OpenSearch"),
-			"unknown authority": rig.Says(with(func(o *elastic.Options) { behind(o, front); o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }), nil, "give the certificate of the authority"),
-			"no user":           rig.Says(with(func(o *elastic.Options) { behind(o, front) }), nil, "401", "check user and password, or the API key"),
-			"wrong password":    rig.Says(with(func(o *elastic.Options) { behind(o, front); o.User, o.Password = "alice", rig.Secret+"!" }), nil, "check user and password"),
-			"wrong API key":     rig.Says(with(func(o *elastic.Options) { behind(o, front); o.APIKey = rig.Secret + "!" }), nil, "check user and password, or the API key"),
+			"unknown authority": rig.Says(with(func(o *elastic.Options) {
+				behind(o,
+					front)
+				o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+			}), nil, "give the certificate of the authority"),
+			"no user": rig.Says(with(func(o *elastic.Options) { behind(o, front) }), nil, "401",
+				"check user and password, or the API key"),
+			"wrong password": rig.Says(with(func(o *elastic.Options) {
+				behind(o, front)
+				o.User,
+					o.Password = "alice", rig.Secret+"!"
+			}), nil, "check user and password"),
+			"wrong API key": rig.Says(with(func(o *elastic.Options) {
+				behind(o, front)
+				o.APIKey = rig.Secret +
+					"!"
+			}), nil, "check user and password, or the API key"),
 			"no right to make it": rig.Says(with(func(o *elastic.Options) {
 				behind(o, front)
 				o.User, o.Password, o.Index = "alice", rig.Secret, o.Index+"-forbidden"
 			}), nil, "403", "grant"),
-			"observed":           rig.Says(with(func(o *elastic.Options) { o.ReadOnly = true }), store.ErrNotFound, "there is no index"),
-			"must exist":         rig.Says(with(func(o *elastic.Options) { o.MustExist = true }), store.ErrNotFound, "there is no index", "not found"),
-			"bad index":          rig.Says(with(func(o *elastic.Options) { o.Index = "Weather" }), nil, "small letters"),
-			"two ways to log in": rig.Says(with(func(o *elastic.Options) { o.APIKey, o.User, o.Password = rig.Secret, "alice", rig.Secret }), nil, "give one of them"),
+			"observed": rig.Says(with(func(o *elastic.Options) { o.ReadOnly = true }), store.ErrNotFound,
+				"there is no index"),
+			"must exist": rig.Says(with(func(o *elastic.Options) { o.MustExist = true }), store.ErrNotFound,
+				"there is no index", "not found"),
+			"bad index": rig.Says(with(func(o *elastic.Options) { o.Index = "Weather" }), nil,
+				"small letters"),
+			"two ways to log in": rig.Says(with(func(o *elastic.Options) {
+				o.APIKey, o.User, o.Password = rig.Secret,
+					"alice", rig.Secret
+			}), nil, "give one of them"),
 		})
 	})
 }
@@ -161,17 +195,28 @@ func TestIndexesThatAreNoStore(t *testing.T) {
 			body string
 			want []string
 		}{
-			"of something else": {`{"mappings":{"properties":{"message":{"type":"text"}}}}`, []string{"the mapping of something else", "another index"}},
-			"two shards":        {`{"settings":{"number_of_shards":2},"mappings":` + ours + `}`, []string{"2 primary shards", "exactly 1"}},
-			"a field missing":   {`{"mappings":` + strings.Replace(ours, `"bytes":{"type":"binary"},`, "", 1) + `}`, []string{"wrong mapping", "bytes"}},
-			"another type":      {`{"mappings":` + strings.Replace(ours, `"bytes":{"type":"binary"}`, `"bytes":{"type":"keyword"}`, 1) + `}`, []string{"wrong mapping", "keyword"}},
-			"open to all":       {`{"mappings":` + strings.Replace(ours, `"strict"`, `"true"`, 1) + `}`, []string{"wrong mapping"}},
-			"newer":             {`{"mappings":` + strings.Replace(ours, `"rota":2`, `"rota":3`, 1) + `}`, []string{"format 3", "newer version"}},
-			"older":             {`{"mappings":` + strings.Replace(ours, `"rota":2`, `"rota":1`, 1) + `}`, []string{"format 1", "another index", "submit the jobs again"}},
-			"not on disk":       {`{"settings":{"index.translog.durability":"async"},"mappings":` + ours + `}`, []string{"before they are on disk"}},
-			"flood stage":       {`{"settings":{"index.blocks.read_only_allow_delete":true},"mappings":` + ours + `}`, []string{"read-only", "free space"}},
-			"blocked":           {`{"settings":{"index.blocks.write":true},"mappings":` + ours + `}`, []string{"blocked", "index.blocks.write"}},
-			"red":               {`{"settings":{"index.routing.allocation.require._name":"nowhere"},"mappings":` + ours + `}`, []string{"is red", "start the missing nodes"}},
+			"of something else": {`{"mappings":{"properties":{"message":{"type":"text"}}}}`,
+				[]string{"the mapping of something else", "another index"}},
+			"two shards": {`{"settings":{"number_of_shards":2},"mappings":` + ours + `}`,
+				[]string{"2 primary shards", "exactly 1"}},
+			"a field missing": {`{"mappings":` + strings.Replace(ours, `"bytes":{"type":"binary"},`, "", 1) + `}`,
+				[]string{"wrong mapping", "bytes"}},
+			"another type": {`{"mappings":` + strings.Replace(ours, `"bytes":{"type":"binary"}`,
+				`"bytes":{"type":"keyword"}`, 1) + `}`, []string{"wrong mapping", "keyword"}},
+			"open to all": {`{"mappings":` + strings.Replace(ours, `"strict"`, `"true"`, 1) + `}`,
+				[]string{"wrong mapping"}},
+			"newer": {`{"mappings":` + strings.Replace(ours, `"rota":2`, `"rota":3`, 1) + `}`,
+				[]string{"format 3", "newer version"}},
+			"older": {`{"mappings":` + strings.Replace(ours, `"rota":2`, `"rota":1`, 1) + `}`,
+				[]string{"format 1", "another index", "submit the jobs again"}},
+			"not on disk": {`{"settings":{"index.translog.durability":"async"},"mappings":` + ours + `}`,
+				[]string{"before they are on disk"}},
+			"flood stage": {`{"settings":{"index.blocks.read_only_allow_delete":true},"mappings":` + ours + `}`,
+				[]string{"read-only", "free space"}},
+			"blocked": {`{"settings":{"index.blocks.write":true},"mappings":` + ours + `}`,
+				[]string{"blocked", "index.blocks.write"}},
+			"red": {`{"settings":{"index.routing.allocation.require._name":"nowhere"},"mappings":` +
+				ours + `}`, []string{"is red", "start the missing nodes"}},
 		} {
 			t.Run(name, func(t *testing.T) {
 				o := s.options(t)
@@ -200,7 +245,8 @@ func TestBlockedWhileOpen(t *testing.T) {
 		must.Succeed(t, err)
 		sets(t, o.Servers, "PUT", "/"+o.Index+"/_settings", `{"index.blocks.read_only_allow_delete":true}`)
 		_, err = h.Put(ctx, store.Doc{Key: "b"})
-		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) || !strings.Contains(err.Error(), "flood stage") {
+		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) ||
+			!strings.Contains(err.Error(), "flood stage") {
 			t.Errorf("put: %v", err)
 		}
 		if d, err := h.Get(ctx, "a"); err != nil || d.Version != v {
@@ -219,7 +265,8 @@ func TestIndexRemoved(t *testing.T) {
 		o := s.options(t)
 		h := openWith(t, o)
 		drop(t, o.Servers, o.Index)
-		if _, err := h.Get(rig.Deadline(t), "a"); errors.Is(err, store.ErrNotFound) || err == nil || !strings.Contains(err.Error(), "the index was removed") {
+		if _, err := h.Get(rig.Deadline(t), "a"); errors.Is(err, store.ErrNotFound) || err == nil ||
+			!strings.Contains(err.Error(), "the index was removed") {
 			t.Errorf("get: %v", err)
 		}
 	})
@@ -232,7 +279,8 @@ func TestDocumentsAreReadable(t *testing.T) {
 		o := s.options(t)
 		h, ctx := openWith(t, o), rig.Deadline(t)
 		values := []string{
-			`{"holder":"a","expire":1.50e3,"b<c>&":"é\u2028"}`, `{"a":1,"a":2}`, `{ "spaced": 1 }`, `{}`, `{"a":"` + "\u2028" + `"}`, `[1]`, `"text"`, "\x00\xff", "", "{not json",
+			`{"holder":"a","expire":1.50e3,"b<c>&":"é\u2028"}`, `{"a":1,"a":2}`, `{ "spaced": 1 }`, `{}`,
+			`{"a":"` + "\u2028" + `"}`, `[1]`, `"text"`, "\x00\xff", "", "{not json",
 			`{"deep":` + strings.Repeat(`[`, 50) + strings.Repeat(`]`, 50) + `}`, `{"":1}`, `{"a.b":{"..":1}}`,
 		}
 		for i, value := range values {
@@ -258,8 +306,11 @@ func TestForeignDocument(t *testing.T) {
 	each(t, func(t *testing.T, s *shared) {
 		o := s.options(t)
 		h, ctx := openWith(t, o), rig.Deadline(t)
-		for name, body := range map[string]string{"half": `{"key":"half"}`, "other": `{"key":"other","value":{"a":1},"sum":5,"by":"x"}`, "moved": `{"key":"elsewhere","bytes":"","sum":0,"by":"x"}`} {
-			if status, text := rest(t, o.Servers, "PUT", "/"+o.Index+"/_doc/"+name, body); status != http.StatusCreated {
+		for name, body := range map[string]string{"half": `{"key":"half"}`,
+			"other": `{"key":"other","value":{"a":1},"sum":5,"by":"x"}`,
+			"moved": `{"key":"elsewhere","bytes":"","sum":0,"by":"x"}`} {
+			if status, text := rest(t, o.Servers, "PUT", "/"+o.Index+"/_doc/"+name,
+				body); status != http.StatusCreated {
 				t.Fatalf("status %d: %s", status, text)
 			}
 			if _, err := h.Get(ctx, name); !errors.Is(err, elastic.ErrDamaged) {

@@ -36,7 +36,8 @@ func TestDriver(t *testing.T) {
 	drivertest.Documents(t, drivertest.Setup{
 		Open: rig.Drivers(place, etcd.OpenDriver, func(d full.Driver) drivertest.Documenter { return d }),
 		Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) {
-			return rig.ThroughLink(t, place, etcd.OpenDriver, func(o *etcd.Options) { o.Timeout = 2 * time.Second }, newest)
+			return rig.ThroughLink(t, place, etcd.OpenDriver, func(o *etcd.Options) { o.Timeout = 2 * time.Second },
+				newest)
 		},
 	})
 }

@@ -37,7 +37,8 @@ type oldServer struct {
 func (oldServer) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
 	out := &pb.TxnResponse{Header: &pb.ResponseHeader{}, Succeeded: true}
 	for range r.Success {
-		out.Responses = append(out.Responses, &pb.ResponseOp{Response: &pb.ResponseOp_ResponseRange{ResponseRange: &pb.RangeResponse{}}})
+		out.Responses = append(out.Responses,
+			&pb.ResponseOp{Response: &pb.ResponseOp_ResponseRange{ResponseRange: &pb.RangeResponse{}}})
 	}
 	return out, nil
 }
@@ -72,22 +73,38 @@ func TestOpenErrors(t *testing.T) {
 		return o
 	}
 	rig.Refusals(t, etcd.Open, map[string]rig.Refusal[etcd.Options]{
-		"nobody listens":        rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{rig.Nobody(t)} }), nil, "connection refused", "check that etcd runs"),
-		"login, nobody listens": rig.Says(with(func(o *etcd.Options) { o.Endpoints, o.User, o.Password = []string{rig.Nobody(t)}, "me", rig.Secret }), nil, "check that etcd runs"),
-		"nobody answers":        rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{rig.Silent(t)}; o.Timeout = time.Second }), nil, "check that etcd runs", "no answer within 1s"),
-		"no such host":          rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{"nowhere.invalid"} }), nil, "nowhere.invalid:2379", "check that etcd runs"),
-		"a web server":          rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{web.Listener.Addr().String()} }), nil, "not etcd"),
-		"another gRPC server":   rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{serveGRPC(t, grpc.NewServer())} }), nil, "not etcd"),
-		"TLS to plain text":     rig.Says(with(func(o *etcd.Options) { o.TLS = trusting.Clone() }), nil, "leave TLS out"),
-		"plain text to TLS":     rig.Says(with(func(o *etcd.Options) { o.Endpoints = secure.Endpoints }), nil, "try with TLS"),
-		"unknown authority":     rig.Says(with(func(o *etcd.Options) { o.Endpoints, o.TLS = secure.Endpoints, &tls.Config{} }), nil, "give the certificate of the authority"),
+		"nobody listens": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{rig.Nobody(t)} }), nil,
+			"connection refused", "check that etcd runs"),
+		"login, nobody listens": rig.Says(with(func(o *etcd.Options) {
+			o.Endpoints, o.User,
+				o.Password = []string{rig.Nobody(t)}, "me", rig.Secret
+		}), nil, "check that etcd runs"),
+		"nobody answers": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{rig.Silent(t)}; o.Timeout = time.Second }), nil, "check that etcd runs", "no answer within 1s"),
+		"no such host": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{"nowhere.invalid"} }),
+			nil, "nowhere.invalid:2379", "check that etcd runs"),
+		"a web server": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{web.Listener.Addr().String()} }),
+			nil, "not etcd"),
+		"another gRPC server": rig.Says(with(func(o *etcd.Options) {
+			o.Endpoints = []string{serveGRPC(t,
+				grpc.NewServer())}
+		}), nil, "not etcd"),
+		"TLS to plain text": rig.Says(with(func(o *etcd.Options) { o.TLS = trusting.Clone() }), nil,
+			"leave TLS out"),
+		"plain text to TLS": rig.Says(with(func(o *etcd.Options) { o.Endpoints = secure.Endpoints }), nil,
+			"try with TLS"),
+		"unknown authority": rig.Says(with(func(o *etcd.Options) {
+			o.Endpoints, o.TLS = secure.Endpoints,
+				&tls.Config{}
+		}), nil, "give the certificate of the authority"),
 		"another name": rig.Says(with(func(o *etcd.Options) {
 			o.Endpoints, o.TLS = secure.Endpoints, trusting.Clone()
 			o.TLS.ServerName = "other"
 		}), nil, "another name"),
-		"too old":    rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{old} }), nil, "etcd 3.3.27", "at least 3.4"),
-		"observed":   rig.Says(with(func(o *etcd.Options) { o.ReadOnly = true }), store.ErrNotFound, "no Rota store"),
-		"must exist": rig.Says(with(func(o *etcd.Options) { o.MustExist = true }), store.ErrNotFound, "no Rota store", "not found"),
+		"too old": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{old} }), nil, "etcd 3.3.27",
+			"at least 3.4"),
+		"observed": rig.Says(with(func(o *etcd.Options) { o.ReadOnly = true }), store.ErrNotFound, "no Rota store"),
+		"must exist": rig.Says(with(func(o *etcd.Options) { o.MustExist = true }), store.ErrNotFound, "no Rota store",
+			"not found"),
 	})
 }
 
@@ -167,7 +184,8 @@ func enableAuth(t *testing.T, c *clientv3.Client) {
 	ctx := rig.Deadline(t)
 	_, err := c.RoleAdd(ctx, "rota")
 	steps := []error{err}
-	_, err = c.RoleGrantPermission(ctx, "rota", "team/rota/", clientv3.GetPrefixRangeEnd("team/rota/"), clientv3.PermissionType(clientv3.PermReadWrite))
+	_, err = c.RoleGrantPermission(ctx, "rota", "team/rota/", clientv3.GetPrefixRangeEnd("team/rota/"),
+		clientv3.PermissionType(clientv3.PermReadWrite))
 	steps = append(steps, err)
 	for _, user := range []string{"root", "alice", "bob"} {
 		_, err := c.UserAdd(ctx, user, rig.Secret)

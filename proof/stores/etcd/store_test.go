@@ -43,7 +43,8 @@ var place = rig.Place[etcd.Options, *etcd.Store]{
 
 // options are those of a store of its own on the shared server.
 func options() etcd.Options {
-	return etcd.Options{Endpoints: shared.Endpoints(), Prefix: fmt.Sprintf("test/%d", prefixes.Add(1)), Timeout: 20 * time.Second}
+	return etcd.Options{Endpoints: shared.Endpoints(), Prefix: fmt.Sprintf("test/%d", prefixes.Add(1)),
+		Timeout: 20 * time.Second}
 }
 
 // onServer are the options of a store on a server that belongs to the test alone.

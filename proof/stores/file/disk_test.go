@@ -38,7 +38,8 @@ func TestFullDisk(t *testing.T) {
 	if got := records(t, s); uint64(len(got)) != acknowledged {
 		t.Fatalf("%d records on a full disk, want the %d acknowledged ones", len(got), acknowledged)
 	}
-	if _, err := s.Put(rig.Deadline(t), store.Doc{Key: "a", Value: make([]byte, 1<<20)}); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := s.Put(rig.Deadline(t), store.Doc{Key: "a", Value: make([]byte, 1<<20)}); !errors.Is(err,
+		store.ErrUnavailable) {
 		t.Fatalf("put on a full disk: %v, want unavailable", err)
 	}
 	must.Succeed(t, os.Remove(ballast))

@@ -56,8 +56,10 @@ func TestSessionEndsWithItsProcess(t *testing.T) {
 		t.Logf("seen %v after kill -9", time.Since(killed).Round(time.Millisecond))
 		cancel()
 	}
-	rig.Eventually(t, "the rows of dead sessions are removed", func() bool { return query[int](t, dir, `SELECT count(*) FROM docs`) == 0 })
-	rig.Eventually(t, "the lock files of dead sessions are removed", func() bool { return len(sessionFiles(t, dir)) == 0 })
+	rig.Eventually(t, "the rows of dead sessions are removed",
+		func() bool { return query[int](t, dir, `SELECT count(*) FROM docs`) == 0 })
+	rig.Eventually(t, "the lock files of dead sessions are removed",
+		func() bool { return len(sessionFiles(t, dir)) == 0 })
 }
 
 func TestSessionOutlivesSuspension(t *testing.T) {
@@ -65,7 +67,8 @@ func TestSessionOutlivesSuspension(t *testing.T) {
 	dir := place(t)
 	s, ctx := openIn(t, dir, file.Options{}), rig.Deadline(t)
 	p := sessionIn(t, dir)
-	must.Succeed(t, processes.StopOutside(ctx, p.Cmd.Process.Pid, filepath.Join(dir, queueName), filepath.Join(dir, turnName)))
+	must.Succeed(t, processes.StopOutside(ctx, p.Cmd.Process.Pid, filepath.Join(dir, queueName),
+		filepath.Join(dir, turnName)))
 	must.Succeed(t, must.Err(s.Append(ctx, []byte("others go on"))))
 	must.Succeed(t, must.Err(s.Get(ctx, "s/1")))
 	p.Kill()

@@ -38,7 +38,8 @@ func TestOpenAsAnotherUser(t *testing.T) {
 		var err error
 		// A process that another test starts in the instant in which the binary is written holds it open for writing
 		// until it has begun.
-		rig.Eventually(t, "nobody has the binary open", func() bool { out, err = openAsNobody(binary, dir); return !errors.Is(err, syscall.ETXTBSY) })
+		rig.Eventually(t, "nobody has the binary open",
+			func() bool { out, err = openAsNobody(binary, dir); return !errors.Is(err, syscall.ETXTBSY) })
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}

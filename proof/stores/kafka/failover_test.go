@@ -116,7 +116,8 @@ func TestFrozenBroker(t *testing.T) {
 		}
 	}
 	late := []error{context.DeadlineExceeded}
-	within("append", []error{store.ErrUnknown}, func(ctx context.Context) error { _, err := s.Append(ctx, []byte("late")); return err })
+	within("append", []error{store.ErrUnknown},
+		func(ctx context.Context) error { _, err := s.Append(ctx, []byte("late")); return err })
 	within("put", []error{store.ErrUnknown}, func(ctx context.Context) error {
 		_, err := s.Put(ctx, store.Doc{Key: "a", Version: v})
 		return err

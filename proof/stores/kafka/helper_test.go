@@ -73,7 +73,8 @@ func faked(t *testing.T) func(t *testing.T) *kafka.Store {
 
 func fake(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
-	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"})}, opts...)...)
+	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1),
+		kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"})}, opts...)...)
 	must.Succeed(t, err)
 	t.Cleanup(c.Close)
 	return c

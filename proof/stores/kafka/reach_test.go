@@ -90,11 +90,13 @@ func members(t *testing.T) func(t *testing.T, addr string) *kafka.Store {
 // renews.
 func TestStories(t *testing.T) {
 	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{Open: rig.Members(replica.Protocol{}, servers(t), members), TTL: 3 * time.Second})
+	protocoltest.Run(t, protocoltest.Setup{Open: rig.Members(replica.Protocol{}, servers(t), members),
+		TTL: 3 * time.Second})
 }
 
 // TestStorm runs members whose links to the broker break at random.
 func TestStorm(t *testing.T) {
 	t.Parallel()
-	protocoltest.Storm(t, protocoltest.Setup{Open: rig.Members(replica.Protocol{}, servers(t), members), TTL: 3 * time.Second})
+	protocoltest.Storm(t, protocoltest.Setup{Open: rig.Members(replica.Protocol{}, servers(t), members),
+		TTL: 3 * time.Second})
 }

@@ -87,10 +87,14 @@ func TestTopicsThatAreRefused(t *testing.T) {
 		words      []string
 	}{
 		"partitions": {2, nil, []string{"has 2 partitions", "kafka-topics.sh", "--partitions 1", "retention.ms=-1"}},
-		"time":       {1, []string{"retention.ms", "1000000", "retention.bytes", "-1"}, []string{"has retention.ms=1000000", "kafka-configs.sh", "--add-config retention.ms=-1"}},
-		"size":       {1, []string{"retention.bytes", "1000000", "retention.ms", "-1"}, []string{"has retention.bytes=1000000", "--add-config retention.bytes=-1"}},
-		"compaction": {1, []string{"cleanup.policy", "compact", "retention.ms", "-1"}, []string{"has cleanup.policy=compact", "--add-config cleanup.policy=delete"}},
-		"small":      {1, []string{"max.message.bytes", "1000", "retention.ms", "-1"}, []string{"has max.message.bytes=1000", "--add-config max.message.bytes=1048588"}},
+		"time": {1, []string{"retention.ms", "1000000", "retention.bytes", "-1"},
+			[]string{"has retention.ms=1000000", "kafka-configs.sh", "--add-config retention.ms=-1"}},
+		"size": {1, []string{"retention.bytes", "1000000", "retention.ms", "-1"},
+			[]string{"has retention.bytes=1000000", "--add-config retention.bytes=-1"}},
+		"compaction": {1, []string{"cleanup.policy", "compact", "retention.ms", "-1"},
+			[]string{"has cleanup.policy=compact", "--add-config cleanup.policy=delete"}},
+		"small": {1, []string{"max.message.bytes", "1000", "retention.ms", "-1"},
+			[]string{"has max.message.bytes=1000", "--add-config max.message.bytes=1048588"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,7 +169,8 @@ func TestForeignRecords(t *testing.T) {
 	c := admin(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	foreign := func(topic, text string) {
 		t.Helper()
-		r := &kgo.Record{Topic: o.Name + topic, Value: []byte(text), Headers: []kgo.RecordHeader{{Key: "rota", Value: []byte("no")}}}
+		r := &kgo.Record{Topic: o.Name + topic, Value: []byte(text),
+			Headers: []kgo.RecordHeader{{Key: "rota", Value: []byte("no")}}}
 		must.Succeed(t, c.ProduceSync(ctx, r).FirstErr())
 	}
 	read := func(s *kafka.Store, head uint64, want ...string) {
@@ -231,12 +236,13 @@ func TestGroupOfConsumers(t *testing.T) {
 	o, ctx := kafka.Options{Brokers: servers(t), Name: freshName(t)}, rig.LongDeadline(t)
 	s := openWith(t, o)
 	assigned := make(chan struct{}, 1)
-	c := admin(t, kgo.ConsumerGroup(o.Name), kgo.ConsumeTopics(o.Name+".log"), kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) {
-		select {
-		case assigned <- struct{}{}:
-		default:
-		}
-	}))
+	c := admin(t, kgo.ConsumerGroup(o.Name), kgo.ConsumeTopics(o.Name+".log"),
+		kgo.OnPartitionsAssigned(func(context.Context, *kgo.Client, map[string][]int32) {
+			select {
+			case assigned <- struct{}{}:
+			default:
+			}
+		}))
 	go c.PollFetches(ctx) // it is closed with the client
 	select {
 	case <-assigned:

@@ -34,11 +34,14 @@ func secured(t *testing.T) (c *server.Cluster, roots *x509.CertPool) {
 		Listeners: []server.Listener{{Name: "SASL", Protocol: "SASL_PLAINTEXT"}, {Name: "TLS", Protocol: "SSL"}},
 		Config: []string{
 			"listener.name.sasl.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-			"listener.name.sasl.plain.sasl.jaas.config=" + module + `plain.PlainLoginModule required user_alice="secret-a" user_bob="secret-b";`,
+			"listener.name.sasl.plain.sasl.jaas.config=" + module +
+				`plain.PlainLoginModule required user_alice="secret-a" user_bob="secret-b";`,
 			"listener.name.sasl.scram-sha-256.sasl.jaas.config=" + module + "scram.ScramLoginModule required;",
 			"listener.name.sasl.scram-sha-512.sasl.jaas.config=" + module + "scram.ScramLoginModule required;",
-			"listener.name.tls.ssl.keystore.type=PEM", "listener.name.tls.ssl.keystore.location=" + filepath.ToSlash(path),
-			"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users=User:ANONYMOUS;User:alice",
+			"listener.name.tls.ssl.keystore.type=PEM", "listener.name.tls.ssl.keystore.location=" +
+				filepath.ToSlash(path),
+			"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+			"super.users=User:ANONYMOUS;User:alice",
 		},
 	})
 	for mechanism, h := range map[int8]func() hash.Hash{1: sha256.New, 2: sha512.New} {
@@ -52,7 +55,8 @@ func setPassword(t *testing.T, c *server.Cluster, mechanism int8, h func() hash.
 	salted, err := pbkdf2.Key(h, password, []byte("salt"), 4096, h().Size())
 	must.Succeed(t, err)
 	one := kmsg.NewAlterUserSCRAMCredentialsRequestUpsertion()
-	one.Name, one.Mechanism, one.Iterations, one.Salt, one.SaltedPassword = user, mechanism, 4096, []byte("salt"), salted
+	one.Name, one.Mechanism, one.Iterations, one.Salt, one.SaltedPassword = user, mechanism, 4096, []byte("salt"),
+		salted
 	req := kmsg.NewPtrAlterUserSCRAMCredentialsRequest()
 	req.Upsertions = []kmsg.AlterUserSCRAMCredentialsRequestUpsertion{one}
 	client, err := c.Client()
@@ -80,29 +84,35 @@ func TestSecurity(t *testing.T) {
 		for _, mechanism := range []string{"plain", "scram-sha-256", "scram-sha-512", ""} {
 			t.Run("mechanism "+mechanism, func(t *testing.T) {
 				t.Parallel()
-				use(t, kafka.Options{Brokers: c.Listening(0), User: "alice", Password: "secret-a", Mechanism: mechanism})
-				_, err := kafka.Open(rig.Deadline(t), kafka.Options{Brokers: c.Listening(0), User: "alice", Password: "secret-x", Mechanism: mechanism, Timeout: 5 * time.Second})
+				use(t, kafka.Options{Brokers: c.Listening(0), User: "alice", Password: "secret-a",
+					Mechanism: mechanism})
+				_, err := kafka.Open(rig.Deadline(t), kafka.Options{Brokers: c.Listening(0), User: "alice",
+					Password: "secret-x", Mechanism: mechanism, Timeout: 5 * time.Second})
 				wantWords(t, err, store.ErrUnavailable, "try")
 				wantNoSecret(t, err)
 			})
 		}
 		t.Run("tls", func(t *testing.T) {
 			t.Parallel()
-			use(t, kafka.Options{Brokers: c.Listening(1), TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}})
-			_, err := kafka.Open(rig.Deadline(t), kafka.Options{Brokers: c.Listening(1), TLS: &tls.Config{MinVersion: tls.VersionTLS12}, Timeout: 5 * time.Second})
+			use(t, kafka.Options{Brokers: c.Listening(1),
+				TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}})
+			_, err := kafka.Open(rig.Deadline(t), kafka.Options{Brokers: c.Listening(1),
+				TLS: &tls.Config{MinVersion: tls.VersionTLS12}, Timeout: 5 * time.Second})
 			wantWords(t, err, store.ErrUnavailable, "certificate", "ca")
 			_, err = kafka.Open(rig.Deadline(t), kafka.Options{Brokers: c.Listening(1), Timeout: 5 * time.Second})
 			wantWords(t, err, store.ErrUnavailable)
 		})
 		t.Run("nobody's acl", func(t *testing.T) {
 			t.Parallel()
-			_, err := kafka.Open(rig.Deadline(t), kafka.Options{Brokers: c.Listening(0), User: "bob", Password: "secret-b", Mechanism: "plain", Name: freshName(t)})
+			_, err := kafka.Open(rig.Deadline(t), kafka.Options{Brokers: c.Listening(0), User: "bob",
+				Password: "secret-b", Mechanism: "plain", Name: freshName(t)})
 			wantWords(t, err, store.ErrUnavailable, "kafka-acls.sh", "--topic")
 			wantNoSecret(t, err)
 		})
 		t.Run("no user", func(t *testing.T) {
 			t.Parallel()
-			_, err := kafka.Open(rig.Deadline(t), kafka.Options{Brokers: c.Listening(0), Name: freshName(t), Timeout: 5 * time.Second})
+			_, err := kafka.Open(rig.Deadline(t),
+				kafka.Options{Brokers: c.Listening(0), Name: freshName(t), Timeout: 5 * time.Second})
 			wantWords(t, err, store.ErrUnavailable)
 		})
 	})

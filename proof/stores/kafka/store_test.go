@@ -69,7 +69,10 @@ func TestDriver(t *testing.T) {
 			open := drivers(t)
 			return func() drivertest.Documenter { return open() }
 		},
-		Through: func(t *testing.T) (witness, behind drivertest.Documenter, l drivertest.Link) { return throughLink(t) },
+		Through: func(t *testing.T) (witness, behind drivertest.Documenter,
+			l drivertest.Link) {
+			return throughLink(t)
+		},
 	})
 }
 

@@ -24,8 +24,10 @@ func TestSyncOnThreeBrokers(t *testing.T) {
 	jobs := 0
 	place := func(job cluster.JobID) {
 		t.Helper()
-		spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "read", Spread: cluster.SpreadPartitioned, Partitions: []string{"a", "b", "c", "d"}}}}
-		if got, err := first.Propose(rig.LongDeadline(t), cluster.SubmitJob{Job: job, Spec: spec}); err != nil || !got[0].Accepted {
+		spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "read", Spread: cluster.SpreadPartitioned,
+			Partitions: []string{"a", "b", "c", "d"}}}}
+		if got, err := first.Propose(rig.LongDeadline(t), cluster.SubmitJob{Job: job, Spec: spec}); err != nil ||
+			!got[0].Accepted {
 			t.Fatal(got, err)
 		}
 		jobs++

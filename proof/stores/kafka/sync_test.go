@@ -23,13 +23,15 @@ import (
 // TestSyncStories runs the stories of the protocol sync on a real broker.
 func TestSyncStories(t *testing.T) {
 	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{Open: rig.Members(sync.Protocol{}, servers(t), members), TTL: 3 * time.Second})
+	protocoltest.Run(t, protocoltest.Setup{Open: rig.Members(sync.Protocol{}, servers(t), members),
+		TTL: 3 * time.Second})
 }
 
 // TestSyncStorm runs members whose links to the broker break at random.
 func TestSyncStorm(t *testing.T) {
 	t.Parallel()
-	protocoltest.Storm(t, protocoltest.Setup{Open: rig.Members(sync.Protocol{}, servers(t), members), TTL: 3 * time.Second})
+	protocoltest.Storm(t, protocoltest.Setup{Open: rig.Members(sync.Protocol{}, servers(t), members),
+		TTL: 3 * time.Second})
 }
 
 // TestSyncOnAFake runs two members, a join and a leave, on a fake of a broker.
@@ -58,11 +60,13 @@ func TestSyncRecords(t *testing.T) {
 		}
 	}
 	for _, shown := range guide(t) {
-		if like := pattern(shown); !slices.ContainsFunc(printed, func(l string) bool { return like.MatchString(alike(l)) }) {
+		if like := pattern(shown); !slices.ContainsFunc(printed,
+			func(l string) bool { return like.MatchString(alike(l)) }) {
 			t.Errorf("the guide shows %s\nwhich nobody has written, by %s", shown, like)
 		}
 	}
-	if !slices.ContainsFunc(printed, func(l string) bool { return strings.Contains(l, `"leaveCluster":{"member":"web-2"`) }) {
+	if !slices.ContainsFunc(printed,
+		func(l string) bool { return strings.Contains(l, `"leaveCluster":{"member":"web-2"`) }) {
 		t.Error("web-2 has not said that it leaves")
 	}
 }
@@ -87,8 +91,10 @@ func guide(t *testing.T) (lines []string) {
 // owns, for it may have come in two parts.
 func alike(s string) string {
 	for _, r := range [][2]string{
-		{`(web-[0-9])-[0-9a-f]{16}`, "$1-START"}, {`"20[0-9-]+T[0-9:.]+Z"`, `"TIME"`}, {`"syncEpoch":"1\.[0-9]+/`, `"syncEpoch":"1.N/`},
-		{`"(incarnation|generation|token)":[0-9]+`, `"$1":N`}, {`"full":true,`, ""}, {`group/rota-[0-9a-f-]+`, "group/rota-…"},
+		{`(web-[0-9])-[0-9a-f]{16}`, "$1-START"}, {`"20[0-9-]+T[0-9:.]+Z"`, `"TIME"`},
+		{`"syncEpoch":"1\.[0-9]+/`, `"syncEpoch":"1.N/`},
+		{`"(incarnation|generation|token)":[0-9]+`, `"$1":N`}, {`"full":true,`, ""},
+		{`group/rota-[0-9a-f-]+`, "group/rota-…"},
 	} {
 		s = regexp.MustCompile(r[0]).ReplaceAllString(s, r[1])
 	}
@@ -104,18 +110,21 @@ func pattern(shown string) *regexp.Regexp {
 func say(t *testing.T, open func(t *testing.T) *kafka.Store) {
 	t.Helper()
 	ctx, first := start(t, open, "web-1")
-	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "read", Spread: cluster.SpreadPartitioned, Partitions: []string{"a", "b", "c", "d"}}}}
+	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "read", Spread: cluster.SpreadPartitioned,
+		Partitions: []string{"a", "b", "c", "d"}}}}
 	if got, err := first.Propose(ctx, cluster.SubmitJob{Job: "changes", Spec: spec}); err != nil || !got[0].Accepted {
 		t.Fatal(got, err)
 	}
 	leaving, leave := context.WithCancel(ctx)
 	second, over := run(leaving, t, open, "web-2")
-	rig.Eventually(t, "half of the partitions are the second one's", func() bool { return owned(second, "web-2") == 2 && owned(first, "web-1") == 2 })
+	rig.Eventually(t, "half of the partitions are the second one's",
+		func() bool { return owned(second, "web-2") == 2 && owned(first, "web-1") == 2 })
 	topic := open(t)
 	rig.Eventually(t, "the second one has said that it has them", func() bool {
 		page, err := topic.Read(ctx, 0, 1000)
 		return err == nil && slices.ContainsFunc(page.Records, func(r store.Record) bool {
-			return strings.Contains(string(r.Data), `"own":{"member":"web-2"`) && strings.Contains(string(r.Data), `{"partition":"changes#`)
+			return strings.Contains(string(r.Data), `"own":{"member":"web-2"`) &&
+				strings.Contains(string(r.Data), `{"partition":"changes#`)
 		})
 	})
 	leave()
@@ -147,9 +156,11 @@ func start(t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.Member
 }
 
 // run runs a member, and a supervisor that has nothing to do, until ctx ends.
-func run(ctx context.Context, t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.MemberID) (protocol.Member, <-chan error) {
+func run(ctx context.Context, t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.MemberID) (protocol.Member,
+	<-chan error) {
 	t.Helper()
-	m, err := sync.Protocol{}.New(protocol.Config{Member: id, Store: open(t), TTL: 3 * time.Second, LeaveTimeout: time.Minute})
+	m, err := sync.Protocol{}.New(protocol.Config{Member: id, Store: open(t), TTL: 3 * time.Second,
+		LeaveTimeout: time.Minute})
 	must.Succeed(t, err)
 	over := make(chan error, 1)
 	go func() { over <- m.Run(ctx) }()

@@ -88,7 +88,9 @@ func (w *writer) check(t *testing.T, ctx context.Context, s *kafka.Store, record
 	}
 	d, err := s.Get(ctx, w.key())
 	if n := len(d.Value); err != nil || n < w.counted || n > w.counted+w.maybe {
-		t.Errorf("writer %d: %d increments are there, %d were acknowledged and %d are unknown, %v", w.id, n, w.counted, w.maybe, err)
+		t.Errorf("writer %d: %d increments are there, %d were acknowledged and %d are unknown, %v", w.id, n, w.counted,
+			w.maybe, err)
 	}
-	t.Logf("writer %d: %d appends acknowledged, %d unknown; %d increments, %d unknown", w.id, len(w.acknowledged), len(w.unknown), w.counted, w.maybe)
+	t.Logf("writer %d: %d appends acknowledged, %d unknown; %d increments, %d unknown", w.id, len(w.acknowledged),
+		len(w.unknown), w.counted, w.maybe)
 }

@@ -21,7 +21,8 @@ import (
 // TestCluster runs the suites on three nodes, with three replicas of each stream. It does not run in parallel: more
 // than two clusters at a time, on a small machine, elect leaders and do little else.
 func TestCluster(t *testing.T) {
-	c, err := server.Spawn(rig.LongDeadline(t), server.Options{Dir: folder(t), Nodes: 3, NoSync: true, NoAdvertise: true})
+	c, err := server.Spawn(rig.LongDeadline(t),
+		server.Options{Dir: folder(t), Nodes: 3, NoSync: true, NoAdvertise: true})
 	must.Succeed(t, err)
 	t.Cleanup(c.Stop)
 	open := func(*testing.T) func(t *testing.T) *nats.Store {
@@ -43,7 +44,8 @@ func TestCluster(t *testing.T) {
 		}
 	})
 	for name, suite := range map[string]func(*testing.T, storetest.Open[*nats.Store]){ // order-free: each has a bucket of its own
-		"docs": storetest.Docs[*nats.Store], "many docs": storetest.GetMany[*nats.Store], "log": storetest.Log[*nats.Store],
+		"docs": storetest.Docs[*nats.Store], "many docs": storetest.GetMany[*nats.Store],
+		"log":   storetest.Log[*nats.Store],
 		"watch": storetest.Watch[*nats.Store], "log watch": storetest.LogWatch[*nats.Store],
 		"sessions": storetest.Sessions[*nats.Store], "queue": storetest.Queue[*nats.Store],
 	} {
@@ -63,7 +65,8 @@ func appendToNewLogs(t *testing.T, c *server.Processes) {
 	b := bucket()
 	var nodes []nats.Driver
 	for _, url := range c.URLs() {
-		d, err := nats.OpenDriver(rig.Deadline(t), nats.Options{URLs: []string{url}, Bucket: b, Timeout: 30 * time.Second})
+		d, err := nats.OpenDriver(rig.Deadline(t),
+			nats.Options{URLs: []string{url}, Bucket: b, Timeout: 30 * time.Second})
 		must.Succeed(t, err)
 		t.Cleanup(func() { must.Succeed(t, d.Close()) })
 		nodes = append(nodes, d)
@@ -106,9 +109,11 @@ func TestFrozenLeader(t *testing.T) {
 		key := fmt.Sprint("k", round)
 		old := leader(t, door, p, door.docs())
 		link := proxyTo(t, p.URLs()[old])
-		asking := openWith(t, nats.Options{URLs: []string{"nats://" + link.Addr()}, Bucket: "b", Timeout: 20 * time.Second})
+		asking := openWith(t, nats.Options{URLs: []string{"nats://" + link.Addr()}, Bucket: "b",
+			Timeout: 20 * time.Second})
 		bare := connect(t, p.URLs()[old])
-		others := openWith(t, nats.Options{URLs: slices.Delete(p.URLs(), old, old+1), Bucket: "b", Timeout: 3 * time.Second})
+		others := openWith(t, nats.Options{URLs: slices.Delete(p.URLs(), old, old+1), Bucket: "b",
+			Timeout: 3 * time.Second})
 		v := put3(t, others, key, "old", "")
 		sent, sentBare := link.Stats().Requests, bare.Stats().OutMsgs
 		must.Succeed(t, p.Signal(old, syscall.SIGSTOP))
@@ -122,7 +127,8 @@ func TestFrozenLeader(t *testing.T) {
 		go func() {
 			d, err := asking.Get(context.Background(), key)
 			if err == nil && !strings.HasPrefix(string(d.Value), "new") {
-				t.Errorf("round %d: get has %q at %s after %q was acknowledged at %s", round, d.Value, d.Version, "new", v2)
+				t.Errorf("round %d: get has %q at %s after %q was acknowledged at %s", round, d.Value, d.Version, "new",
+					v2)
 			}
 			answers <- ""
 		}()
@@ -220,7 +226,8 @@ func TestLeaderKilled(t *testing.T) {
 			door := backdoorTo(t, "b", p.URLs()...)
 			killed := leader(t, door, p, door.log())
 			p.Kill(killed)
-			rig.Eventually(t, "another node leads", func() bool { n := door.leader(door.log()); return n != "" && n != p.Names()[killed] })
+			rig.Eventually(t, "another node leads",
+				func() bool { n := door.leader(door.log()); return n != "" && n != p.Names()[killed] })
 			must.Succeed(t, p.Restart(killed))
 			must.Succeed(t, p.Await(rig.Deadline(t)))
 		}

@@ -44,18 +44,21 @@ func BenchmarkHop(b *testing.B) {
 	from, to := store.Shard{Edge: "a"}, store.Shard{Edge: "b"}
 	must.Succeed(b, s.MakeFlow(ctx, "f@1", []store.Shard{from, to}))
 	for i := range hopMessages {
-		u := store.Unit{Name: fmt.Sprint("first/", i), Outputs: []store.Put{{Shard: from, Segments: hopSegments, Data: hopData}}}
+		u := store.Unit{Name: fmt.Sprint("first/", i),
+			Outputs: []store.Put{{Shard: from, Segments: hopSegments, Data: hopData}}}
 		must.Succeed(b, must.Err(s.Commit(ctx, "f@1", u)))
 	}
 	measured(b, hopMessages, func() error {
 		var units []store.Unit
 		for len(units) < hopMessages {
-			got, err := s.Receive(ctx, "f@1", store.Receive{Shard: from, Limit: hopMessages - len(units), Lease: time.Minute})
+			got, err := s.Receive(ctx, "f@1",
+				store.Receive{Shard: from, Limit: hopMessages - len(units), Lease: time.Minute})
 			if err != nil {
 				return err
 			}
 			for i := range got {
-				units = append(units, store.Unit{Inputs: got[i : i+1], Outputs: []store.Put{{Shard: to, Segments: hopSegments, Data: got[i].Data}}})
+				units = append(units, store.Unit{Inputs: got[i : i+1],
+					Outputs: []store.Put{{Shard: to, Segments: hopSegments, Data: got[i].Data}}})
 			}
 		}
 		_, err := s.Commit(ctx, "f@1", units...)

@@ -58,7 +58,8 @@ func TestOpenErrors(t *testing.T) {
 	t.Cleanup(web.Close)
 	secured := bare(t, &server.Options{JetStream: true, Username: "u", Password: "right"})
 	limited := bare(t, &server.Options{JetStream: true, Users: []*server.User{
-		{Username: "u", Password: "p", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Allow: []string{"nothing"}}}},
+		{Username: "u", Password: "p",
+			Permissions: &server.Permissions{Publish: &server.SubjectPermission{Allow: []string{"nothing"}}}},
 	}})
 	noJetStream := bare(t, &server.Options{})
 	o := func(o nats.Options) nats.Options {
@@ -66,30 +67,47 @@ func TestOpenErrors(t *testing.T) {
 		return o
 	}
 	rig.Refusals(t, nats.Open, map[string]rig.Refusal[nats.Options]{
-		"nobody listens":     rig.Says(o(nats.Options{URLs: []string{"nats://" + rig.Nobody(t)}}), store.ErrUnavailable, "nobody listens there"),
-		"silence":            rig.Says(o(nats.Options{URLs: []string{"nats://" + rig.Silent(t)}}), store.ErrUnavailable, "does not answer in time"),
-		"another protocol":   rig.Says(o(nats.Options{URLs: []string{pretender(t, "SSH-2.0-OpenSSH_9.9")}}), nil, "not a NATS server"),
-		"a web server":       rig.Says(o(nats.Options{URLs: []string{strings.Replace(web.URL, "http", "nats", 1)}}), nil, "not a NATS server"),
-		"too old":            rig.Says(o(nats.Options{URLs: []string{pretender(t, fmt.Sprintf(greeting, "2.12.2"))}}), nil, "use 2.12.3 or later"),
-		"strange version":    rig.Says(o(nats.Options{URLs: []string{pretender(t, fmt.Sprintf(greeting, "new"))}}), nil, "cannot be compared"),
-		"no password":        rig.Says(o(nats.Options{URLs: []string{secured}}), nil, "refuses the user"),
-		"wrong password":     rig.Says(o(nats.Options{URLs: []string{secured}, User: "u", Password: rig.Secret}), nil, "refuses the user"),
-		"wrong token":        rig.Says(o(nats.Options{URLs: []string{secured}, Token: rig.Secret}), nil, "refuses the user"),
-		"password in URL":    rig.Says(o(nats.Options{URLs: []string{strings.Replace(secured, "//", "//u:"+rig.Secret+"@", 1)}}), nil, "refuses the user"),
-		"bad URL":            rig.Says(o(nats.Options{URLs: []string{"nats://u:" + rig.Secret + "@ho st:1"}}), nil, "address 1 of 1"),
-		"URL with a path":    rig.Says(o(nats.Options{URLs: []string{"nats://h:1/b"}}), nil, "bucket is an option"),
-		"http":               rig.Says(o(nats.Options{URLs: []string{"http://h:1"}}), nil, `scheme "http"`),
-		"no host":            rig.Says(o(nats.Options{URLs: []string{"nats:"}}), nil, "not of the form"),
-		"no credentials":     rig.Says(o(nats.Options{URLs: []string{address}, CredsFile: filepath.Join(t.TempDir(), "none.creds")}), os.ErrNotExist, "credentials file"),
-		"no TLS there":       rig.Says(o(nats.Options{URLs: []string{strings.Replace(address, "nats:", "tls:", 1)}}), nil, "does not speak TLS"),
-		"no JetStream":       rig.Says(o(nats.Options{URLs: []string{noJetStream}}), nil, "start the server with -js"),
-		"no permission":      rig.Says(o(nats.Options{URLs: []string{limited}, User: "u", Password: "p"}), nil, "may not do what a member does"),
-		"replicas alone":     rig.Says(o(nats.Options{URLs: []string{address}, Bucket: bucket(), Replicas: 3}), nil, "give 1 replica"),
-		"must exist":         rig.Says(o(nats.Options{URLs: []string{address}, Bucket: bucket(), MustExist: true}), store.ErrNotFound, "no member has used"),
-		"reading what is no": rig.Says(o(nats.Options{URLs: []string{address}, Bucket: bucket(), ReadOnly: true}), store.ErrNotFound, "no member has used"),
-		"bad bucket":         rig.Says(o(nats.Options{URLs: []string{address}, Bucket: "a.b"}), nil, "letters, digits"),
-		"two replicas":       rig.Says(o(nats.Options{URLs: []string{address}, Replicas: 2}), nil, "give 1, 3 or 5"),
-		"two secrets":        rig.Says(o(nats.Options{URLs: []string{address}, User: "u", Token: rig.Secret}), nil, "both a user and a token"),
+		"nobody listens": rig.Says(o(nats.Options{URLs: []string{"nats://" + rig.Nobody(t)}}), store.ErrUnavailable,
+			"nobody listens there"),
+		"silence": rig.Says(o(nats.Options{URLs: []string{"nats://" + rig.Silent(t)}}), store.ErrUnavailable,
+			"does not answer in time"),
+		"another protocol": rig.Says(o(nats.Options{URLs: []string{pretender(t, "SSH-2.0-OpenSSH_9.9")}}), nil,
+			"not a NATS server"),
+		"a web server": rig.Says(o(nats.Options{URLs: []string{strings.Replace(web.URL, "http", "nats", 1)}}),
+			nil, "not a NATS server"),
+		"too old": rig.Says(o(nats.Options{URLs: []string{pretender(t, fmt.Sprintf(greeting, "2.12.2"))}}),
+			nil, "use 2.12.3 or later"),
+		"strange version": rig.Says(o(nats.Options{URLs: []string{pretender(t, fmt.Sprintf(greeting, "new"))}}), nil,
+			"cannot be compared"),
+		"no password": rig.Says(o(nats.Options{URLs: []string{secured}}), nil, "refuses the user"),
+		"wrong password": rig.Says(o(nats.Options{URLs: []string{secured}, User: "u", Password: rig.Secret}), nil,
+			"refuses the user"),
+		"wrong token": rig.Says(o(nats.Options{URLs: []string{secured}, Token: rig.Secret}), nil,
+			"refuses the user"),
+		"password in URL": rig.Says(o(nats.Options{URLs: []string{strings.Replace(secured, "//", "//u:"+rig.Secret+
+			"@", 1)}}), nil, "refuses the user"),
+		"bad URL": rig.Says(o(nats.Options{URLs: []string{"nats://u:" + rig.Secret + "@ho st:1"}}), nil,
+			"address 1 of 1"),
+		"URL with a path": rig.Says(o(nats.Options{URLs: []string{"nats://h:1/b"}}), nil, "bucket is an option"),
+		"http":            rig.Says(o(nats.Options{URLs: []string{"http://h:1"}}), nil, `scheme "http"`),
+		"no host":         rig.Says(o(nats.Options{URLs: []string{"nats:"}}), nil, "not of the form"),
+		"no credentials": rig.Says(o(nats.Options{URLs: []string{address},
+			CredsFile: filepath.Join(t.TempDir(), "none.creds")}), os.ErrNotExist, "credentials file"),
+		"no TLS there": rig.Says(o(nats.Options{URLs: []string{strings.Replace(address, "nats:", "tls:", 1)}}),
+			nil, "does not speak TLS"),
+		"no JetStream": rig.Says(o(nats.Options{URLs: []string{noJetStream}}), nil, "start the server with -js"),
+		"no permission": rig.Says(o(nats.Options{URLs: []string{limited}, User: "u", Password: "p"}), nil,
+			"may not do what a member does"),
+		"replicas alone": rig.Says(o(nats.Options{URLs: []string{address}, Bucket: bucket(), Replicas: 3}), nil,
+			"give 1 replica"),
+		"must exist": rig.Says(o(nats.Options{URLs: []string{address}, Bucket: bucket(), MustExist: true}),
+			store.ErrNotFound, "no member has used"),
+		"reading what is no": rig.Says(o(nats.Options{URLs: []string{address}, Bucket: bucket(), ReadOnly: true}),
+			store.ErrNotFound, "no member has used"),
+		"bad bucket":   rig.Says(o(nats.Options{URLs: []string{address}, Bucket: "a.b"}), nil, "letters, digits"),
+		"two replicas": rig.Says(o(nats.Options{URLs: []string{address}, Replicas: 2}), nil, "give 1, 3 or 5"),
+		"two secrets": rig.Says(o(nats.Options{URLs: []string{address}, User: "u", Token: rig.Secret}), nil,
+			"both a user and a token"),
 	})
 }
 
@@ -134,7 +152,8 @@ func TestForeignBuckets(t *testing.T) {
 			c.MaxAge = time.Hour
 			create(t, c, d.log(), d.logSubject())
 		}, "forgets"},
-		"subject taken":     {func(t *testing.T, d backdoor) { create(t, log, "X"+d.log(), d.logSubject()) }, "another stream takes the subjects"},
+		"subject taken": {func(t *testing.T, d backdoor) { create(t, log, "X"+d.log(), d.logSubject()) },
+			"another stream takes the subjects"},
 		"newer format":      {func(t *testing.T, d backdoor) { mark(t, d, "rota 4") }, "has format 4"},
 		"older format":      {func(t *testing.T, d backdoor) { mark(t, d, "rota 2") }, "submit the jobs again"},
 		"no format of ours": {func(t *testing.T, d backdoor) { mark(t, d, "hello") }, "damaged"},
@@ -143,7 +162,8 @@ func TestForeignBuckets(t *testing.T) {
 			t.Parallel()
 			d := backdoorTo(t, bucket())
 			c.spoil(t, d)
-			rig.Refused(t, nats.Open, nats.Options{URLs: []string{address}, Bucket: d.bucket, Timeout: 20 * time.Second}, nil, c.want)
+			rig.Refused(t, nats.Open,
+				nats.Options{URLs: []string{address}, Bucket: d.bucket, Timeout: 20 * time.Second}, nil, c.want)
 		})
 	}
 }

@@ -55,7 +55,8 @@ func TestOwnTimeout(t *testing.T) {
 // TestFullServer appends until the server has no room left.
 func TestFullServer(t *testing.T) {
 	t.Parallel()
-	s := openWith(t, nats.Options{URLs: []string{bare(t, &server.Options{JetStream: true, SyncAlways: true, JetStreamMaxStore: 1 << 20, JetStreamMaxMemory: 1 << 20})}})
+	s := openWith(t, nats.Options{URLs: []string{bare(t,
+		&server.Options{JetStream: true, SyncAlways: true, JetStreamMaxStore: 1 << 20, JetStreamMaxMemory: 1 << 20})}})
 	data, stored := make([]byte, 64<<10), uint64(0)
 	for {
 		index, err := s.Append(rig.Deadline(t), data)
@@ -64,7 +65,8 @@ func TestFullServer(t *testing.T) {
 			continue
 		}
 		t.Logf("after %d records: %v", stored, err)
-		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) || !strings.Contains(err.Error(), "no space left") {
+		if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) ||
+			!strings.Contains(err.Error(), "no space left") {
 			t.Fatalf("append to a full server: %v, want ErrUnavailable", err)
 		}
 		break

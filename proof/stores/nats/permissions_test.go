@@ -18,7 +18,8 @@ import (
 var (
 	observerMay = []string{
 		"$JS.API.INFO",
-		"$JS.API.STREAM.INFO.{KV_rota,ROTA_rota_log}", "$JS.API.STREAM.MSG.GET.{KV_rota,ROTA_rota_log}", "$JS.API.DIRECT.GET.{KV_rota,ROTA_rota_log}",
+		"$JS.API.STREAM.INFO.{KV_rota,ROTA_rota_log}", "$JS.API.STREAM.MSG.GET.{KV_rota,ROTA_rota_log}",
+		"$JS.API.DIRECT.GET.{KV_rota,ROTA_rota_log}",
 		"$JS.API.CONSUMER.{CREATE,INFO,DELETE,MSG.NEXT}.{KV_rota,ROTA_rota_log}.>",
 	}
 	memberMay = append([]string{
@@ -62,7 +63,8 @@ func TestLeastPermissions(t *testing.T) {
 	as := func(name string) nats.Options {
 		return nats.Options{URLs: []string{url}, User: name, Password: "p", Timeout: 20 * time.Second}
 	}
-	if _, err := nats.Open(rig.Deadline(t), as("member")); err == nil || !strings.Contains(err.Error(), "may not do what a member does") {
+	if _, err := nats.Open(rig.Deadline(t), as("member")); err == nil ||
+		!strings.Contains(err.Error(), "may not do what a member does") {
 		t.Fatalf("a user who may not make streams opened a new bucket: %v", err)
 	}
 	openWith(t, as("first"))

@@ -29,26 +29,32 @@ func BenchmarkPipeline(b *testing.B) {
 	s := openWith(b, nats.Options{Bucket: bucket()})
 	var written atomic.Int64
 	segment := make([]byte, len(hopData)/hopSegments)
-	m, err := rota.Join(b.Context(), rota.Config{Member: "m", Store: s, Slots: pipeStages + pipeParts, Types: []rota.Type{
-		rota.NewInput("in", rota.Input[struct{}, []byte]{Ahead: 16, Read: func(_ context.Context, _ *rota.Grant, _ struct{}, at []byte, out *rota.Sender[[]byte]) ([]byte, bool, error) {
-			n := 0
-			_, _ = fmt.Sscan(string(at), &n) // 0 at first
-			for range hopSegments {
-				_ = out.Send(segment) // its error fails the batch
-			}
-			return fmt.Append(nil, n+1), n+1 == pipeMessages/pipeParts, nil
-		}}),
-		rota.NewStage("hop", rota.Stage[struct{}, []byte, []byte]{Do: func(_ context.Context, _ *rota.Grant, _ struct{}, in [][]byte, out *rota.Sender[[]byte]) error {
-			for _, s := range in {
-				_ = out.Send(s)
-			}
-			return nil
-		}}),
-		rota.NewOutput("out", rota.Output[struct{}, []byte]{Write: func(_ context.Context, _ *rota.Grant, _ struct{}, in [][]byte) error {
-			written.Add(int64(len(in)))
-			return nil
-		}}),
-	}})
+	m, err := rota.Join(b.Context(), rota.Config{Member: "m", Store: s, Slots: pipeStages + pipeParts,
+		Types: []rota.Type{
+			rota.NewInput("in", rota.Input[struct{}, []byte]{Ahead: 16, Read: func(_ context.Context, _ *rota.Grant,
+				_ struct{}, at []byte, out *rota.Sender[[]byte]) ([]byte, bool, error) {
+				n := 0
+				_, _ = fmt.Sscan(string(at), &n) // 0 at first
+				for range hopSegments {
+					_ = out.Send(segment) // its error fails the batch
+				}
+				return fmt.Append(nil, n+1), n+1 == pipeMessages/pipeParts, nil
+			}}),
+			rota.NewStage("hop", rota.Stage[struct{}, []byte,
+				[]byte]{Do: func(_ context.Context, _ *rota.Grant, _ struct{},
+				in [][]byte, out *rota.Sender[[]byte]) error {
+				for _, s := range in {
+					_ = out.Send(s)
+				}
+				return nil
+			}}),
+			rota.NewOutput("out", rota.Output[struct{},
+				[]byte]{Write: func(_ context.Context, _ *rota.Grant, _ struct{},
+				in [][]byte) error {
+				written.Add(int64(len(in)))
+				return nil
+			}}),
+		}})
 	must.Succeed(b, err)
 	b.Cleanup(func() {
 		if err := m.Leave(context.Background()); err != nil {
@@ -59,7 +65,8 @@ func BenchmarkPipeline(b *testing.B) {
 	measured(b, pipeMessages, func() error {
 		round++
 		id := fmt.Sprint("pipe", round)
-		_, err := m.SubmitFile(b.Context(), id+".yaml", []byte("tasks: [{name: in, type: in, parts: 4, max: 4}, {name: a, type: hop, from: in, max: 1}, {name: b, type: hop, from: a, max: 1}, {name: out, type: out, from: b, max: 1}]"))
+		_, err := m.SubmitFile(b.Context(), id+".yaml",
+			[]byte("tasks: [{name: in, type: in, parts: 4, max: 4}, {name: a, type: hop, from: in, max: 1}, {name: b, type: hop, from: a, max: 1}, {name: out, type: out, from: b, max: 1}]"))
 		if err != nil {
 			return err
 		}
@@ -112,16 +119,19 @@ func newBareEdge(b *testing.B) *bareEdge {
 	js := backdoorTo(b, "").js
 	e := &bareEdge{js: js, subject: "hop." + bucket()}
 	name := "hop_" + bucket()
-	must.Succeed(b, must.Err(js.CreateStream(b.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{e.subject + ".>"}})))
+	must.Succeed(b, must.Err(js.CreateStream(b.Context(),
+		jetstream.StreamConfig{Name: name, Subjects: []string{e.subject + ".>"}})))
 	var err error
-	e.consumer, err = js.CreateConsumer(b.Context(), name, jetstream.ConsumerConfig{Durable: "w", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: -1})
+	e.consumer, err = js.CreateConsumer(b.Context(), name,
+		jetstream.ConsumerConfig{Durable: "w", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: -1})
 	must.Succeed(b, err)
 	return e
 }
 
 // put publishes a message, of which there is one in a round.
 func (e *bareEdge) put(round, i int, data []byte) (jetstream.PubAckFuture, error) {
-	m := &nc.Msg{Subject: fmt.Sprintf("%s.%d.%d", e.subject, round, i), Data: data, Header: nc.Header{jetstream.ExpectedLastSubjSeqHeader: {"0"}}}
+	m := &nc.Msg{Subject: fmt.Sprintf("%s.%d.%d", e.subject, round, i), Data: data,
+		Header: nc.Header{jetstream.ExpectedLastSubjSeqHeader: {"0"}}}
 	return e.js.PublishMsgAsync(m)
 }
 

@@ -59,7 +59,8 @@ func TestLostRecord(t *testing.T) {
 	s := openWith(t, nats.Options{Bucket: door.bucket})
 	indexes := appendN(t, s, 5)
 	must.Succeed(t, door.stream(t, door.log()).DeleteMsg(rig.Deadline(t), indexes[2]))
-	if _, err := s.Read(rig.Deadline(t), 0, 10); !errors.Is(err, nats.ErrDamaged) || errors.Is(err, store.ErrTruncated) {
+	if _, err := s.Read(rig.Deadline(t), 0, 10); !errors.Is(err, nats.ErrDamaged) ||
+		errors.Is(err, store.ErrTruncated) {
 		t.Fatalf("read: %v, want ErrDamaged", err)
 	}
 	if page, err := s.Read(rig.Deadline(t), indexes[2], 10); err != nil || len(page.Records) != 2 {

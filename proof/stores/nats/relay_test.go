@@ -38,7 +38,8 @@ func faithful(_ *nc.Msg, pass func() []byte) []byte { return pass() }
 
 func startRelay(t *testing.T) *relay {
 	t.Helper()
-	r := &relay{url: bare(t, &server.Options{}), to: connect(t, address), answers: map[string][]byte{}, answer: faithful}
+	r := &relay{url: bare(t, &server.Options{}), to: connect(t, address), answers: map[string][]byte{},
+		answer: faithful}
 	from := connect(t, r.url)
 	requests, done := make(chan *nc.Msg, 1000), make(chan struct{})
 	for _, subjects := range []string{"$JS.API.>", "$KV.>", "rota.>"} {
@@ -65,7 +66,8 @@ func startRelay(t *testing.T) *relay {
 
 func (r *relay) serve(t *testing.T, request *nc.Msg) {
 	pass := func() []byte {
-		m, err := r.to.RequestMsg(&nc.Msg{Subject: request.Subject, Header: request.Header, Data: request.Data}, rig.Patience)
+		m, err := r.to.RequestMsg(&nc.Msg{Subject: request.Subject, Header: request.Header, Data: request.Data},
+			rig.Patience)
 		if err != nil {
 			t.Errorf("relay %s: %v", request.Subject, err)
 			return nil

@@ -46,12 +46,18 @@ func TestRequests(t *testing.T) {
 				{"get", func() error { _, err := s.Get(ctx, "a"); return err }, c.want["get"]},
 				{"delete", func() error { return s.Delete(ctx, "a", v) }, 1},
 				{"heartbeat", func() (err error) { w, err = owner.Put(ctx, store.Doc{Key: "s/1"}); return err }, 1},
-				{"heartbeat again", func() (err error) { w, err = owner.Put(ctx, store.Doc{Key: "s/1", Version: w}); return err }, 1},
-				{"heartbeat with another", func() error { _, err := beside.Put(ctx, store.Doc{Key: "s/3"}); return err }, 2},
+				{"heartbeat again", func() (err error) {
+					w,
+						err = owner.Put(ctx, store.Doc{Key: "s/1", Version: w})
+					return err
+				}, 1},
+				{"heartbeat with another",
+					func() error { _, err := beside.Put(ctx, store.Doc{Key: "s/3"}); return err }, 2},
 				{"append", func() (err error) { index, err = s.Append(ctx, []byte("x")); return err }, 1},
 				{"read of the newest record", func() error { _, err := s.Read(ctx, 0, 100); return err }, 1},
 				{"look without news", func() error { _, err := s.Read(ctx, index, 100); return err }, 1},
-				{"save", func() error { return s.SaveSnapshot(ctx, store.Record{Index: index, Data: []byte("x")}) }, c.want["save"]},
+				{"save", func() error { return s.SaveSnapshot(ctx, store.Record{Index: index, Data: []byte("x")}) },
+					c.want["save"]},
 				{"snapshot", func() error { _, err := s.Snapshot(ctx); return err }, c.want["snapshot"]},
 				{"trim", func() error { return s.Trim(ctx, index) }, c.want["trim"]},
 			} {

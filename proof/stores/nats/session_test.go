@@ -147,7 +147,8 @@ func TestExpiredAtTheServerAlone(t *testing.T) {
 	shortened := door.newest(t, door.doc("s/1"))
 	shortened.Header.Set("Nats-TTL", "1s")
 	shortened.Header.Del("Nats-Expected-Last-Subject-Sequence")
-	must.Succeed(t, must.Err(door.js.PublishMsg(rig.Deadline(t), &nc.Msg{Subject: shortened.Subject, Header: shortened.Header, Data: shortened.Data})))
+	must.Succeed(t, must.Err(door.js.PublishMsg(rig.Deadline(t),
+		&nc.Msg{Subject: shortened.Subject, Header: shortened.Header, Data: shortened.Data})))
 	rig.Eventually(t, "the server removes the document", gone(s, "s/1"))
 	if _, err := owner.Put(rig.Deadline(t), store.Doc{Key: "s/1", Version: v}); !errors.Is(err, store.ErrConflict) {
 		t.Fatalf("put of the vanished document: %v, want ErrConflict", err)

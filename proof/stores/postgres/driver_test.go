@@ -21,12 +21,13 @@ const newest = `SELECT (SELECT string_agg(key || version, ' ' ORDER BY key) FROM
 func throughLink(t *testing.T) (witness, through postgres.Driver, l drivertest.Link) {
 	t.Helper()
 	hurry := func(o *postgres.Options) { o.Timeout = 2 * time.Second }
-	witness, through, l = rig.ThroughLink(t, place, postgres.OpenDriver, hurry, func(t *testing.T, o postgres.Options) func() any {
-		return func() any {
-			column := must.Get(standing(t).SQL(rig.Deadline(t), fmt.Sprintf(newest, o.Schema)))(t)
-			return strings.Join(column, "\n")
-		}
-	})
+	witness, through, l = rig.ThroughLink(t, place, postgres.OpenDriver, hurry,
+		func(t *testing.T, o postgres.Options) func() any {
+			return func() any {
+				column := must.Get(standing(t).SQL(rig.Deadline(t), fmt.Sprintf(newest, o.Schema)))(t)
+				return strings.Join(column, "\n")
+			}
+		})
 	ctx, v := rig.Deadline(t), driver.Version("")
 	for _, op := range []driver.Op{{Name: "1"}, {Name: "2"}, {Delete: true}} {
 		op.Key, op.If = "warm", v
@@ -40,8 +41,11 @@ func throughLink(t *testing.T) (witness, through postgres.Driver, l drivertest.L
 func TestDriver(t *testing.T) {
 	t.Parallel()
 	drivertest.Documents(t, drivertest.Setup{
-		Open:    rig.Drivers(place, postgres.OpenDriver, func(d postgres.Driver) drivertest.Documenter { return d }),
-		Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) { return throughLink(t) },
+		Open: rig.Drivers(place, postgres.OpenDriver, func(d postgres.Driver) drivertest.Documenter { return d }),
+		Through: func(t *testing.T) (witness, through drivertest.Documenter,
+			l drivertest.Link) {
+			return throughLink(t)
+		},
 	})
 }
 

@@ -27,7 +27,8 @@ func TestFencedTransaction(t *testing.T) {
 	must.Succeed(t, err)
 	defer db.Close()
 	ctx := rig.Deadline(t)
-	for _, query := range []string{fmt.Sprintf("CREATE SCHEMA %q", o.Schema), fence.Table, "CREATE TABLE report (body text)"} {
+	for _, query := range []string{fmt.Sprintf("CREATE SCHEMA %q", o.Schema), fence.Table,
+		"CREATE TABLE report (body text)"} {
 		must.Succeed(t, must.Err(db.ExecContext(ctx, query)))
 	}
 	begin := func() *stdsql.Tx {
@@ -47,7 +48,8 @@ func TestFencedTransaction(t *testing.T) {
 	successor := make(chan error, 1)
 	go func() { successor <- write(begin(), 9, "next") }()
 	for waits := false; !waits; time.Sleep(10 * time.Millisecond) { // waits: for the successor to wait
-		must.Succeed(t, db.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid())").Scan(&waits))
+		must.Succeed(t, db.QueryRowContext(ctx,
+			"SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid())").Scan(&waits))
 	}
 	_, err = paused.ExecContext(ctx, "INSERT INTO report VALUES ('resumed')")
 	must.Succeed(t, errors.Join(err, paused.Commit()))

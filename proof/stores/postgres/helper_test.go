@@ -51,8 +51,9 @@ func own(t testing.TB, o server.Options) *server.Server {
 // on are the options of a new store on a server.
 func on(s *server.Server) postgres.Options {
 	return postgres.Options{
-		Hosts: []string{s.Addr()}, User: server.User, Database: server.User, Password: os.Getenv(server.PasswordVariable),
-		Schema: shared.Name(), Timeout: 20 * time.Second,
+		Hosts: []string{s.Addr()}, User: server.User, Database: server.User,
+		Password: os.Getenv(server.PasswordVariable),
+		Schema:   shared.Name(), Timeout: 20 * time.Second,
 	}
 }
 

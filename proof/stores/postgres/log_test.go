@@ -85,7 +85,8 @@ func TestHeadGoesBack(t *testing.T) {
 	o := options(t)
 	s, ctx := openWith(t, o), rig.Deadline(t)
 	appendMany(t, s, 100)
-	sql(t, standing(t), fmt.Sprintf("DELETE FROM %[1]q.log WHERE index = 100; UPDATE %[1]q.head SET last = 99", o.Schema))
+	sql(t, standing(t), fmt.Sprintf("DELETE FROM %[1]q.log WHERE index = 100; UPDATE %[1]q.head SET last = 99",
+		o.Schema))
 	_, err := s.Read(ctx, 0, 10)
 	wantError(t, "read of a shorter log", err, store.ErrUnavailable)
 	if page, err := openWith(t, o).Read(ctx, 98, 10); err != nil || page.Head != 99 {

@@ -48,13 +48,18 @@ func TestRefusals(t *testing.T) {
 		return changed
 	}
 	for name, c := range map[string]rig.Refusal[postgres.Options]{ // order-free: each is judged alone
-		"wrong password":   rig.Says(with(func(o *postgres.Options) { o.Password = rig.Secret + "!" }), nil, "password authentication failed", "check user and password"),
-		"no password":      rig.Says(with(func(o *postgres.Options) { o.Password = "" }), nil, "check user and password"),
-		"not let in":       rig.Says(with(func(o *postgres.Options) { o.User = "bo" }), nil, "pg_hba.conf"),
-		"missing database": rig.Says(with(func(o *postgres.Options) { o.User, o.Database = "rota", "none" }), nil, `database "none" does not exist`, "createdb"),
-		"no right":         rig.Says(o, nil, "permission denied for database", "GRANT CREATE ON DATABASE"),
-		"no store":         rig.Says(with(func(o *postgres.Options) { o.User, o.MustExist = "rota", true }), nil, "there is no Rota store in the schema"),
-		"nobody there":     rig.Says(with(func(o *postgres.Options) { o.Hosts = []string{"127.0.0.1:1"} }), nil, "connection refused", "check that PostgreSQL runs there"),
+		"wrong password": rig.Says(with(func(o *postgres.Options) { o.Password = rig.Secret + "!" }), nil,
+			"password authentication failed", "check user and password"),
+		"no password": rig.Says(with(func(o *postgres.Options) { o.Password = "" }), nil,
+			"check user and password"),
+		"not let in": rig.Says(with(func(o *postgres.Options) { o.User = "bo" }), nil, "pg_hba.conf"),
+		"missing database": rig.Says(with(func(o *postgres.Options) { o.User, o.Database = "rota", "none" }), nil,
+			`database "none" does not exist`, "createdb"),
+		"no right": rig.Says(o, nil, "permission denied for database", "GRANT CREATE ON DATABASE"),
+		"no store": rig.Says(with(func(o *postgres.Options) { o.User, o.MustExist = "rota", true }), nil,
+			"there is no Rota store in the schema"),
+		"nobody there": rig.Says(with(func(o *postgres.Options) { o.Hosts = []string{"127.0.0.1:1"} }), nil,
+			"connection refused", "check that PostgreSQL runs there"),
 	} {
 		t.Run(name, func(t *testing.T) { rig.Refused(t, postgres.Open, c.Options, c.Is, c.Words...) })
 	}
@@ -70,7 +75,8 @@ func TestForeignSchema(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	for name, c := range map[string]struct{ sql, want string }{
-		"another's tables":        {"CREATE TABLE %[1]q.orders (a int)", `has tables, like "orders", but not those of a Rota store`},
+		"another's tables": {"CREATE TABLE %[1]q.orders (a int)",
+			`has tables, like "orders", but not those of a Rota store`},
 		"a table of the name":     {"CREATE TABLE %[1]q.format (a int)", "not those of a Rota store"},
 		"a format of the future":  {"CREATE TABLE %[1]q.format (name text, number int); INSERT INTO %[1]q.format VALUES ('rota', 3)", "knows format 2: use a newer version"},
 		"format before this one":  {"CREATE TABLE %[1]q.format (name text, number int); INSERT INTO %[1]q.format VALUES ('rota', 1)", "submit the jobs again"},
@@ -116,7 +122,8 @@ func TestServerThatTakesNoWrites(t *testing.T) {
 func TestTooManyConnections(t *testing.T) {
 	t.Parallel()
 	s := own(t, server.Options{
-		Settings: []string{"max_connections=5", "superuser_reserved_connections=2"}, HBA: "host all all 127.0.0.1/32 trust\n",
+		Settings: []string{"max_connections=5", "superuser_reserved_connections=2"},
+		HBA:      "host all all 127.0.0.1/32 trust\n",
 	})
 	sql(t, s, "CREATE USER al; GRANT CREATE ON DATABASE rota TO al")
 	o := on(s)
@@ -136,7 +143,8 @@ func TestTooManyConnections(t *testing.T) {
 // TestStandby: a server that follows another is not used, whoever of the two is named first.
 func TestStandby(t *testing.T) {
 	t.Parallel()
-	primary := own(t, server.Options{Settings: []string{"wal_level=replica", "max_wal_senders=4"}, HBA: "host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n"})
+	primary := own(t, server.Options{Settings: []string{"wal_level=replica", "max_wal_senders=4"},
+		HBA: "host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n"})
 	o := on(primary)
 	st := openWith(t, o)
 	must.Succeed(t, must.Err(st.Append(rig.Deadline(t), []byte("x"))))
@@ -168,7 +176,8 @@ func TestNotPostgres(t *testing.T) {
 		_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) // the other side may be gone
 		c.Close()
 	})
-	rig.Refused(t, postgres.Open, postgres.Options{Hosts: []string{addr}, Timeout: 5 * time.Second}, nil, "this is not PostgreSQL")
+	rig.Refused(t, postgres.Open, postgres.Options{Hosts: []string{addr}, Timeout: 5 * time.Second}, nil,
+		"this is not PostgreSQL")
 }
 
 // TestOpenTogether has many open a store that is not there yet.

@@ -28,7 +28,8 @@ func hold(where string) error {
 	addr, schema, _ := strings.Cut(where, " ")
 	ctx, cancel := context.WithTimeout(context.Background(), rig.Patience)
 	defer cancel()
-	s, err := postgres.Open(ctx, postgres.Options{Hosts: []string{addr}, Schema: schema, Password: os.Getenv(server.PasswordVariable)})
+	s, err := postgres.Open(ctx,
+		postgres.Options{Hosts: []string{addr}, Schema: schema, Password: os.Getenv(server.PasswordVariable)})
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,8 @@ func TestSessionOfAKilledProcess(t *testing.T) {
 		held.Kill()
 		killed := time.Now()
 		awaitGone(t, s, hints, "s")
-		t.Logf("the document of a session of %v was gone %v after kill -9", holderTTL, time.Since(killed).Round(time.Millisecond))
+		t.Logf("the document of a session of %v was gone %v after kill -9", holderTTL,
+			time.Since(killed).Round(time.Millisecond))
 		if since := time.Since(killed); since > holderTTL/2 {
 			t.Errorf("gone after %v", since)
 		}

@@ -37,9 +37,13 @@ func TestTLS(t *testing.T) {
 		change(&changed)
 		return changed
 	}
-	rig.Refused(t, postgres.Open, with(func(o *postgres.Options) { o.TLS = nil }), nil, "pg_hba.conf", "it may want TLS")
-	rig.Refused(t, postgres.Open, with(func(o *postgres.Options) { o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }), nil, "certificate of the authority")
-	rig.Refused(t, postgres.Open, with(func(o *postgres.Options) { o.TLS = client.Clone(); o.TLS.ServerName = "db.example" }), nil, "use the name that it has")
+	rig.Refused(t, postgres.Open, with(func(o *postgres.Options) { o.TLS = nil }), nil, "pg_hba.conf",
+		"it may want TLS")
+	rig.Refused(t, postgres.Open, with(func(o *postgres.Options) { o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }),
+		nil, "certificate of the authority")
+	rig.Refused(t, postgres.Open,
+		with(func(o *postgres.Options) { o.TLS = client.Clone(); o.TLS.ServerName = "db.example" }), nil,
+		"use the name that it has")
 	plain := options(t)
 	plain.TLS = client
 	rig.Refused(t, postgres.Open, plain, nil, "does not speak TLS")

@@ -62,14 +62,15 @@ func (p Place[O, S]) Crashes(t *testing.T, start func(t *testing.T) (o O, crash 
 
 // Members opens members of one cluster, each over a link of its own.
 func (p Place[O, S]) Members(with protocol.Protocol) protocoltest.Setup {
-	return protocoltest.Setup{TTL: p.TTL, Open: func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
-		o := p.Fresh(t)
-		return Members(with, p.Hosts(o), func(*testing.T) func(*testing.T, string) S {
-			return func(t *testing.T, addr string) S { // the story closes it
-				return Opened(t, func(ctx context.Context) (S, error) { return p.Open(ctx, p.At(o, addr)) })
-			}
-		})(t)
-	}}
+	return protocoltest.Setup{TTL: p.TTL,
+		Open: func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
+			o := p.Fresh(t)
+			return Members(with, p.Hosts(o), func(*testing.T) func(*testing.T, string) S {
+				return func(t *testing.T, addr string) S { // the story closes it
+					return Opened(t, func(ctx context.Context) (S, error) { return p.Open(ctx, p.At(o, addr)) })
+				}
+			})(t)
+		}}
 }
 
 // Driver opens a driver, which the test closes at its end.
@@ -93,7 +94,8 @@ func Drivers[O any, S Backend, D interface{ Close() error }, A any](
 // ThroughLink opens two drivers of one new store: a witness, and one behind a link, with options that give up soon.
 // What newest returns changes with each change of the store, as for DriverLink.
 func ThroughLink[O any, S Backend, D interface{ Close() error }](
-	t *testing.T, p Place[O, S], open func(context.Context, O) (D, error), hurry func(*O), newest func(t *testing.T, o O) func() any,
+	t *testing.T, p Place[O, S], open func(context.Context, O) (D, error), hurry func(*O),
+	newest func(t *testing.T, o O) func() any,
 ) (witness, through D, l drivertest.Link) {
 	t.Helper()
 	o := p.Fresh(t)

@@ -28,7 +28,8 @@ func Answers(t testing.TB, s store.Docs, key string, v store.Version) {
 		answers = 0
 		time.Sleep(10 * time.Millisecond) // waits: between two attempts; the end is that of ctx
 	}
-	t.Logf("a server is silent: it is no longer asked after %v and %d calls", time.Since(began).Round(time.Millisecond), asked-inARow)
+	t.Logf("a server is silent: it is no longer asked after %v and %d calls", time.Since(began).Round(time.Millisecond),
+		asked-inARow)
 }
 
 func answered(ctx context.Context, s store.Docs, key string, v store.Version) bool {

@@ -12,7 +12,8 @@ import (
 
 // protocols are those that run on each store.
 func protocols() map[string]protocol.Protocol {
-	return map[string]protocol.Protocol{"replica": replica.Protocol{}, "leader": leader.Protocol{}, "lease": lease.Protocol{}}
+	return map[string]protocol.Protocol{"replica": replica.Protocol{}, "leader": leader.Protocol{},
+		"lease": lease.Protocol{}}
 }
 
 // Stories runs the stories of each protocol on a real server. A member that crashes leaves documents that must expire.

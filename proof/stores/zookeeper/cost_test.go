@@ -76,7 +76,8 @@ func whatReadsCost(t *testing.T, addr string, same, changed map[int32]int) {
 	var costs []map[int32]int
 	for cheap := 0; cheap < cheapRounds; cheap++ {
 		if len(costs) == 3*mostRounds {
-			t.Fatalf("after a change, without one, of the log: asked for %v; want %v, %v, %v", costs[:12], changed, same, same)
+			t.Fatalf("after a change, without one, of the log: asked for %v; want %v, %v, %v", costs[:12], changed,
+				same, same)
 		}
 		round := []map[int32]int{cost(change), cost(get), cost(read)}
 		if !maps.Equal(round[0], changed) || !maps.Equal(round[1], same) || !maps.Equal(round[2], same) {
@@ -111,8 +112,10 @@ func TestWhatWritesCost(t *testing.T) {
 			beat, err = owned.Put(ctx, store.Doc{Key: "a/c", Version: beat})
 			return err
 		}, map[int32]int{opMulti: 1}},
-		{"read of four records", func() error { _, err := reader.Read(ctx, 0, 4); return err }, map[int32]int{opGetData: 5}},
-		{"look without news", func() error { _, err := reader.Read(ctx, 4, 4); return err }, map[int32]int{opGetData: 1}},
+		{"read of four records", func() error { _, err := reader.Read(ctx, 0, 4); return err },
+			map[int32]int{opGetData: 5}},
+		{"look without news", func() error { _, err := reader.Read(ctx, 4, 4); return err },
+			map[int32]int{opGetData: 1}},
 	}
 	for round := range 4 { // the first ones make folders, and find heads
 		for _, op := range ops {

@@ -37,7 +37,8 @@ func TestDriver(t *testing.T) {
 		Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) {
 			witness, through, l = rig.ThroughLink(t, place, zookeeper.OpenDriver, hurry, newest)
 			// It makes the folder that the tests write in.
-			must.Succeed(t, must.Err(witness.Swap(rig.Deadline(t), driver.Op{Key: "other", Name: "test", Value: []byte("x")})))
+			must.Succeed(t, must.Err(witness.Swap(rig.Deadline(t),
+				driver.Op{Key: "other", Name: "test", Value: []byte("x")})))
 			return witness, through, l
 		},
 	})

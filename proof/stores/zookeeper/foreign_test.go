@@ -23,14 +23,17 @@ func TestWhatSomebodyElseWrote(t *testing.T) {
 	must.Succeed(t, must.Err(below.Set(below.below("rows/+d+a/1"), []byte("theirs"), -1)))
 	below.create(t, below.below("rows/+d+a/3"), []byte("theirs too"), 0)
 	docs, err := s.List(ctx, "a/")
-	if err != nil || len(docs) != 3 || string(docs[0].Value) != "theirs" || string(docs[1].Value) != "ours" || string(docs[2].Value) != "theirs too" {
+	if err != nil || len(docs) != 3 || string(docs[0].Value) != "theirs" || string(docs[1].Value) != "ours" ||
+		string(docs[2].Value) != "theirs too" {
 		t.Fatalf("listed %q, %v", docs, err)
 	}
-	if _, err := s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("late"), Version: former.Version}); !errors.Is(err, store.ErrConflict) {
+	if _, err := s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("late"), Version: former.Version}); !errors.Is(err,
+		store.ErrConflict) {
 		t.Errorf("put over a version that is gone: %v", err)
 	}
 	v := must.Get(s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("ours again"), Version: docs[0].Version}))(t)
-	if _, err := s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("twice"), Version: docs[0].Version}); !errors.Is(err, store.ErrConflict) {
+	if _, err := s.Put(ctx, store.Doc{Key: "a/1", Value: []byte("twice"), Version: docs[0].Version}); !errors.Is(err,
+		store.ErrConflict) {
 		t.Errorf("put over it once more: %v", err)
 	}
 	if d, err := s.Get(ctx, "a/1"); err != nil || d.Version != v || string(d.Value) != "ours again" {

@@ -35,7 +35,8 @@ func TestBarriers(t *testing.T) {
 			rig.Eventually(t, "the leader was asked for its mode", func() bool { read(); return tap.modesTold() > 0 })
 			for range readsAtLeader {
 				if syncs, transactions := read(); syncs != 0 || transactions != 1 {
-					t.Fatalf("a read at the leader made %d syncs and %d transactions, want a transaction", syncs, transactions)
+					t.Fatalf("a read at the leader made %d syncs and %d transactions, want a transaction", syncs,
+						transactions)
 				}
 			}
 			continue

@@ -35,14 +35,23 @@ func TestOpenErrors(t *testing.T) {
 	t.Cleanup(secure.Close)
 	address := func(s *httptest.Server) string { return s.Listener.Addr().String() }
 	rig.Refusals(t, zookeeper.Open, map[string]rig.Refusal[zookeeper.Options]{
-		"nobody listens":         rig.Says(zookeeper.Options{Servers: []string{rig.Nobody(t)}, Timeout: attempt}, store.ErrUnavailable, "refused", "whether the servers run"),
-		"no such name":           rig.Says(zookeeper.Options{Servers: []string{"no-such-host.invalid:2181"}, Timeout: attempt}, store.ErrUnavailable, "no-such-host.invalid", "look at the addresses"),
-		"HTTP":                   rig.Says(zookeeper.Options{Servers: []string{address(web)}, Timeout: attempt}, store.ErrUnavailable, "not ZooKeeper", "an HTTP server", "look at the port"),
-		"silent":                 rig.Says(zookeeper.Options{Servers: []string{rig.Silent(t)}, Timeout: attempt}, store.ErrUnavailable, "does not answer"),
-		"hangs up":               rig.Says(zookeeper.Options{Servers: []string{rig.Greets(t, func(c net.Conn) { c.Close() })}, Timeout: attempt}, store.ErrUnavailable, "handshake"),
-		"garbage":                rig.Says(zookeeper.Options{Servers: []string{rig.Greets(t, func(c net.Conn) { c.Write([]byte("\xff\xff\xff\xffgarbage")) })}, Timeout: attempt}, store.ErrUnavailable, "not ZooKeeper"),
-		"TLS, unknown authority": rig.Says(zookeeper.Options{Servers: []string{address(secure)}, TLS: &tls.Config{}, Timeout: attempt}, store.ErrUnavailable, "certificate", "authority"),
-		"TLS on a plain port":    rig.Says(zookeeper.Options{Servers: []string{address(web)}, TLS: &tls.Config{}, Timeout: attempt}, store.ErrUnavailable, "does not speak TLS", "secureClientPort"),
+		"nobody listens": rig.Says(zookeeper.Options{Servers: []string{rig.Nobody(t)}, Timeout: attempt},
+			store.ErrUnavailable, "refused", "whether the servers run"),
+		"no such name": rig.Says(zookeeper.Options{Servers: []string{"no-such-host.invalid:2181"},
+			Timeout: attempt}, store.ErrUnavailable, "no-such-host.invalid", "look at the addresses"),
+		"HTTP": rig.Says(zookeeper.Options{Servers: []string{address(web)}, Timeout: attempt},
+			store.ErrUnavailable, "not ZooKeeper", "an HTTP server", "look at the port"),
+		"silent": rig.Says(zookeeper.Options{Servers: []string{rig.Silent(t)}, Timeout: attempt},
+			store.ErrUnavailable, "does not answer"),
+		"hangs up": rig.Says(zookeeper.Options{Servers: []string{rig.Greets(t,
+			func(c net.Conn) { c.Close() })}, Timeout: attempt}, store.ErrUnavailable, "handshake"),
+		"garbage": rig.Says(zookeeper.Options{Servers: []string{rig.Greets(t,
+			func(c net.Conn) { c.Write([]byte("\xff\xff\xff\xffgarbage")) })}, Timeout: attempt}, store.ErrUnavailable,
+			"not ZooKeeper"),
+		"TLS, unknown authority": rig.Says(zookeeper.Options{Servers: []string{address(secure)}, TLS: &tls.Config{},
+			Timeout: attempt}, store.ErrUnavailable, "certificate", "authority"),
+		"TLS on a plain port": rig.Says(zookeeper.Options{Servers: []string{address(web)}, TLS: &tls.Config{},
+			Timeout: attempt}, store.ErrUnavailable, "does not speak TLS", "secureClientPort"),
 	})
 }
 
@@ -52,7 +61,8 @@ func TestOpenWithoutQuorum(t *testing.T) {
 	c := ownServers(t, server.Options{Nodes: 3})
 	c.Kill(0)
 	c.Kill(1)
-	rig.Refused(t, zookeeper.Open, zookeeper.Options{Servers: c.Servers()[2:], Timeout: 8 * time.Second}, store.ErrUnavailable, "no quorum")
+	rig.Refused(t, zookeeper.Open, zookeeper.Options{Servers: c.Servers()[2:], Timeout: 8 * time.Second},
+		store.ErrUnavailable, "no quorum")
 }
 
 // TestOpenLooksAtWhatIsThere opens paths that hold nothing, something else, or are being made by others.
@@ -63,12 +73,14 @@ func TestOpenLooksAtWhatIsThere(t *testing.T) {
 	t.Run("must exist", func(t *testing.T) {
 		o := zookeeper.Options{Servers: addrs, Path: freshPath(t), MustExist: true}
 		rig.Refused(t, zookeeper.Open, o, store.ErrNotFound, "no store", o.Path)
-		rig.Refused(t, zookeeper.Open, zookeeper.Options{Servers: addrs, Path: o.Path, ReadOnly: true}, store.ErrNotFound, "no store")
+		rig.Refused(t, zookeeper.Open, zookeeper.Options{Servers: addrs, Path: o.Path, ReadOnly: true},
+			store.ErrNotFound, "no store")
 		if there, _, err := c.Exists(o.Path); there || err != nil {
 			t.Errorf("Open created %s: %v", o.Path, err)
 		}
 	})
-	for data, part := range map[string]string{"rota 3\n": "newer version", "rota 1\n": "submit the jobs again", "something": "something else", "rota": "something else"} {
+	for data, part := range map[string]string{"rota 3\n": "newer version", "rota 1\n": "submit the jobs again",
+		"something": "something else", "rota": "something else"} {
 		o := zookeeper.Options{Servers: addrs, Path: "/" + strings.ReplaceAll(freshPath(t)[1:], "/", "_")}
 		c.create(t, o.Path, []byte(data), zk.FlagPersistent)
 		rig.Refused(t, zookeeper.Open, o, nil, part)
@@ -100,7 +112,8 @@ func TestUserAlone(t *testing.T) {
 		t.Errorf("the same user: %v", err)
 	}
 	rig.Refused(t, zookeeper.Open, zookeeper.Options{Servers: o.Servers, Path: o.Path}, zk.ErrNoAuth, "refuses access")
-	rig.Refused(t, zookeeper.Open, zookeeper.Options{Servers: o.Servers, Path: o.Path, User: "rota", Password: rig.Secret + "!"}, zk.ErrNoAuth, "refuses access")
+	rig.Refused(t, zookeeper.Open, zookeeper.Options{Servers: o.Servers, Path: o.Path, User: "rota",
+		Password: rig.Secret + "!"}, zk.ErrNoAuth, "refuses access")
 	connections := len(tap.granted())
 	link.Reset() // credentials are sent again on each connection
 	rig.Eventually(t, "the handle is connected again", func() bool { return len(tap.granted()) > connections })

@@ -45,11 +45,13 @@ func TestSessionTimeoutsOfTheServer(t *testing.T) {
 	t.Parallel()
 	c := ownServers(t, server.Options{Tick: time.Second, MaxSession: 4 * time.Second})
 	var warnings lines
-	o, ctx := zookeeper.Options{Servers: c.Servers(), Logger: slog.New(slog.NewTextHandler(&warnings, nil))}, rig.Deadline(t)
+	o, ctx := zookeeper.Options{Servers: c.Servers(), Logger: slog.New(slog.NewTextHandler(&warnings, nil))},
+		rig.Deadline(t)
 	s, link := openThrough(t, o)
 	_, err := s.OpenSession(ctx, 5*time.Second)
 	if err == nil || !strings.Contains(err.Error(), "maxSessionTimeout") || !strings.Contains(err.Error(), "tickTime") {
-		t.Errorf("a ttl longer than the server grants: %v, want an error that names maxSessionTimeout and tickTime", err)
+		t.Errorf("a ttl longer than the server grants: %v, want an error that names maxSessionTimeout and tickTime",
+			err)
 	}
 	rig.Eventually(t, "the refused session is closed", func() bool { return link.Stats().Open == 1 }) // the handle's own connection is left
 	if text := warnings.String(); text != "" {

@@ -90,7 +90,8 @@ func AppendMetric(to []byte, s publish.Sample) ([]byte, error) {
 func Request(metrics []byte, service string) []byte {
 	scope := appendMessage(nil, scopeScope, appendText(nil, scopeName, "rota"))
 	resource := appendMessage(nil, resourceResource, appendAttribute(nil, resourceAttributes, "service.name", service))
-	return appendMessage(nil, RequestResourceMetrics, appendMessage(resource, ResourceScopeMetrics, append(scope, metrics...)))
+	return appendMessage(nil, RequestResourceMetrics,
+		appendMessage(resource, ResourceScopeMetrics, append(scope, metrics...)))
 }
 
 // Rejected reads the partial success of an answer: how many points were rejected, and why.
@@ -125,7 +126,8 @@ func Partial(batch []publish.Sample, answer []byte, say func([]byte) string) pub
 	if points == 0 {
 		return publish.Outcome{}
 	}
-	return publish.Refuse(batch[:min(points, uint64(len(batch)))], fmt.Errorf("%d points were rejected: %s", points, say([]byte(why))))
+	return publish.Refuse(batch[:min(points, uint64(len(batch)))],
+		fmt.Errorf("%d points were rejected: %s", points, say([]byte(why))))
 }
 
 // BytesOf is the field of a message that is bytes; nil where there is none.

@@ -16,14 +16,17 @@ func say(b []byte) string { return string(b) }
 // TestBytes: the proof decodes the same with the official types.
 func TestBytes(t *testing.T) {
 	t.Parallel()
-	m, err := AppendMetric(nil, publish.Sample{Name: "up", Tags: map[string]string{"b": "2", "a": ""}, Points: []publish.Point{{AtMS: 1, Value: 1}, {AtMS: 2, Value: math.NaN()}}})
+	m, err := AppendMetric(nil, publish.Sample{Name: "up", Tags: map[string]string{"b": "2", "a": ""},
+		Points: []publish.Point{{AtMS: 1, Value: 1}, {AtMS: 2, Value: math.NaN()}}})
 	must.Succeed(t, err)
 	got := hex.EncodeToString(Request(m, "rota"))
 	want := "0a730a180a160a0c736572766963652e6e616d6512060a04726f746112570a060a04726f7461124d0a0275702a470a251940420f000000000021000000000000f03f3a070a016112020a003a080a016212030a01320a1e1980841e000000000040013a070a016112020a003a080a016212030a0132"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	for _, s := range []publish.Sample{{Name: "a"}, {Name: "\xff", Points: []publish.Point{{}}}, {Name: "a", Tags: map[string]string{"k": "\xff"}, Points: []publish.Point{{}}}, {Name: "a", Tags: map[string]string{"\xff": "v"}, Points: []publish.Point{{}}}} {
+	for _, s := range []publish.Sample{{Name: "a"}, {Name: "\xff", Points: []publish.Point{{}}},
+		{Name: "a", Tags: map[string]string{"k": "\xff"}, Points: []publish.Point{{}}},
+		{Name: "a", Tags: map[string]string{"\xff": "v"}, Points: []publish.Point{{}}}} {
 		if got, err := AppendMetric(nil, s); err == nil || len(got) > 0 {
 			t.Errorf("%+v: no error", s)
 		}
@@ -36,7 +39,8 @@ func TestPartialSuccess(t *testing.T) {
 	partial = appendText(partial, 2, "too old")
 	answer := appendMessage(nil, 1, partial)
 	out := Partial(make([]publish.Sample, 5), answer, say)
-	if out.Refused != 2 || len(out.Retry) > 0 || out.Err == nil || out.Err.Error() != "2 points were rejected: too old" {
+	if out.Refused != 2 || len(out.Retry) > 0 || out.Err == nil ||
+		out.Err.Error() != "2 points were rejected: too old" {
 		t.Errorf("%+v", out)
 	}
 	if out := Partial(make([]publish.Sample, 1), answer, say); out.Refused != 1 {

@@ -58,12 +58,17 @@ func New(o Options) *Client {
 	}
 	if o.Transport == nil {
 		o.Transport = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: connectTimeout, KeepAlive: 10 * time.Second}).DialContext,
-			TLSClientConfig: o.TLS, TLSHandshakeTimeout: connectTimeout, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
+			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: connectTimeout,
+				KeepAlive: 10 * time.Second}).DialContext,
+			TLSClientConfig: o.TLS, TLSHandshakeTimeout: connectTimeout, MaxIdleConnsPerHost: 2,
+			IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
 		}
 	}
 	return &Client{o: o, client: &http.Client{
-		Transport: o.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: o.Transport, CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		},
 	}}
 }
 
@@ -172,7 +177,8 @@ func Text(said []byte, secrets ...string) string {
 		text = strings.ReplaceAll(text, secret, "***")
 	}
 	text = text[:min(len(text), 4*mostText)]
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"),
+		func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if len(text) > mostText {
 		text = strings.ToValidUTF8(text[:mostText], "") + "…"
 	}

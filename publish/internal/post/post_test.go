@@ -25,11 +25,16 @@ func TestAnEndlessAnswerIsCut(t *testing.T) {
 		}
 	}))
 	defer endless.Close()
-	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "3") }))
+	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.Header().Set("Retry-After", "3")
+	}))
 	defer good.Close()
-	c := post.New(post.Options{Servers: []string{strings.TrimPrefix(endless.URL, "http://"), strings.TrimPrefix(good.URL, "http://")}, Path: "/"})
+	c := post.New(post.Options{Servers: []string{strings.TrimPrefix(endless.URL, "http://"),
+		strings.TrimPrefix(good.URL, "http://")}, Path: "/"})
 	defer c.Close()
-	if _, err := c.Post(t.Context(), "text/plain", nil); err == nil || !strings.Contains(err.Error(), "more than 33554432 bytes") {
+	if _, err := c.Post(t.Context(), "text/plain", nil); err == nil ||
+		!strings.Contains(err.Error(), "more than 33554432 bytes") {
 		t.Errorf("an endless answer: %v", err)
 	}
 	if n := sent.Load(); n > 100 {
@@ -53,7 +58,8 @@ func TestAServerThatFailsIsLeft(t *testing.T) {
 		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			asked = append(asked, r.URL.Host)
 			body := io.NopCloser(strings.NewReader(strings.Repeat("x", 188) + " " + r.Header.Get("Authorization")))
-			return &http.Response{StatusCode: statuses[len(asked)-1], Header: http.Header{"Location": {"http://c:1/"}}, Body: body, Request: r}, nil
+			return &http.Response{StatusCode: statuses[len(asked)-1], Header: http.Header{"Location": {"http://c:1/"}},
+				Body: body, Request: r}, nil
 		}),
 	})
 	for i, status := range statuses {

@@ -30,13 +30,17 @@ suspended from outside, so something else replaces that:
               do until then counts: overlaps are real, and the gap begins with its own stop. The time of its silence is printed as well.`
 
 func newDemo(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "demo", Short: "show what happens to tasks when members crash, sleep and leave", Long: demoHelp, Args: noArgs,
+	cmd := &cobra.Command{Use: "demo", Short: "show what happens to tasks when members crash, sleep and leave",
+		Long: demoHelp, Args: noArgs,
 		Example: "  rota demo\n  rota demo --store memory: --rounds 3"}
 	asJSON := formatFlag(cmd.Flags())
 	var o demo.Options
-	cmd.Flags().BoolVar(&o.NoSessions, "no-sessions", false, "heartbeats alone: a crash is then seen as late as a suspension (bound 5 s)")
-	name := cmd.Flags().String("protocol", "", "how the members agree: "+protocolNames()+"; default "+protocols()[0].Name())
-	on := cmd.Flags().String("store", "", "the store of the demonstration, which gets its own prefix there; etcd:, nats: and postgres: start a server with the program rota-demo-server, memory: plays it inside this process; default: a fresh directory")
+	cmd.Flags().BoolVar(&o.NoSessions, "no-sessions", false,
+		"heartbeats alone: a crash is then seen as late as a suspension (bound 5 s)")
+	name := cmd.Flags().String("protocol", "", "how the members agree: "+protocolNames()+"; default "+
+		protocols()[0].Name())
+	on := cmd.Flags().String("store", "",
+		"the store of the demonstration, which gets its own prefix there; etcd:, nats: and postgres: start a server with the program rota-demo-server, memory: plays it inside this process; default: a fresh directory")
 	rounds := cmd.Flags().Int("rounds", 1, "how many times to play it; the outcome is the worst of all")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
@@ -106,7 +110,8 @@ func insideServer(e env) *demo.Server {
 	return &demo.Server{
 		Store: "memory:", Name: "memory:",
 		Open: func(context.Context) (store.Full, error) { return server.Open(), nil },
-		Inside: &demo.Inside{Store: server, Run: func(ctx context.Context, args []string, on store.Full, log io.Writer) error {
+		Inside: &demo.Inside{Store: server, Run: func(ctx context.Context, args []string, on store.Full,
+			log io.Writer) error {
 			return e.apart(log).runInside(ctx, args, on)
 		}},
 	}

@@ -22,7 +22,8 @@ func TestDemoWithoutTheProgramForServers(t *testing.T) {
 		if code != exitFailed || out != "" || len(lines) != 2 || !strings.Contains(lines[0], c.want) {
 			t.Errorf("%s with %q: exit %d\n%s%s", c.kind, c.named, code, out, errs)
 		}
-		if try := lines[len(lines)-1]; !containsAll(try, []string{"try: go build", "./demoserver", "--store " + c.kind + "://"}) {
+		if try := lines[len(lines)-1]; !containsAll(try,
+			[]string{"try: go build", "./demoserver", "--store " + c.kind + "://"}) {
 			t.Errorf("%s with %q: it says %q", c.kind, c.named, try)
 		}
 	}

@@ -85,7 +85,8 @@ func answers(ctx context.Context, e env, text string) error {
 		}
 	}
 	if err != nil {
-		return failed("rota store check "+plain.Word(storeurl.Hide(text))+"; or rota demo without --store", "store %s cannot be used: %w", storeurl.Hide(text), err)
+		return failed("rota store check "+plain.Word(storeurl.Hide(text))+"; or rota demo without --store",
+			"store %s cannot be used: %w", storeurl.Hide(text), err)
 	}
 	return nil
 }
@@ -124,8 +125,9 @@ func (s *stage) next() *demo.Server {
 	s.round++
 	text := fmt.Sprintf("%s-%d-%d%s", s.base, time.Now().Unix(), s.round, s.query)
 	return &demo.Server{
-		Store: text, Name: storeurl.Hide(text), Silent: !strings.HasPrefix(text, "file:") && !guardian.Supported, Polled: strings.HasPrefix(text, "elastic:"),
-		Open: func(ctx context.Context) (store.Full, error) { return openStore(ctx, s.env, text, look) },
+		Store: text, Name: storeurl.Hide(text), Silent: !strings.HasPrefix(text, "file:") && !guardian.Supported,
+		Polled: strings.HasPrefix(text, "elastic:"),
+		Open:   func(ctx context.Context) (store.Full, error) { return openStore(ctx, s.env, text, look) },
 	}
 }
 
@@ -137,7 +139,8 @@ const demoServer = "rota-demo-server"
 const serverVariable = "ROTA_DEMO_SERVER"
 
 // demoServerHelp is what to try where the program is missing.
-const demoServerHelp = "go build -C proof -o ../bin/" + demoServer + " ./demoserver, in the source of rota; or --store %s://HOST for a server that runs; or --store memory:"
+const demoServerHelp = "go build -C proof -o ../bin/" + demoServer +
+	" ./demoserver, in the source of rota; or --store %s://HOST for a server that runs; or --store memory:"
 
 // serve starts a server in a process of its own, with its data in a directory that stop removes.
 func (s *stage) serve(ctx context.Context, scheme string) error {
@@ -199,7 +202,8 @@ func startDemoServer(ctx context.Context, program, kind, dir string) (url string
 	if !started() || err != nil {
 		_ = in.Close()
 		err := errors.Join(cmd.Wait(), context.Cause(ctx))
-		return "", nil, fmt.Errorf("start a server of %s with %s: %s: %w", kind, program, strings.TrimSpace(said.String()), err)
+		return "", nil, fmt.Errorf("start a server of %s with %s: %s: %w", kind, program,
+			strings.TrimSpace(said.String()), err)
 	}
 	end = func() error {
 		_ = in.Close()

@@ -68,7 +68,8 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 	}
 	return &desk{
 		Viewer: view.Viewer{
-			Lookout: view.NewLookout(c.node.Store, protocol.Now), Journal: n.Journal(), Queue: n.Queue(), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(),
+			Lookout: view.NewLookout(c.node.Store, protocol.Now), Journal: n.Journal(), Queue: n.Queue(),
+			Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(),
 		},
 		docs: c.node.Store, log: log, whole: n.Whole, changed: n.Changed,
 	}, l
@@ -78,7 +79,8 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 func (d *desk) serve(ctx context.Context, l net.Listener, logger *slog.Logger) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+deskPath(saysOverview), d.overviewFor)
-	s := &http.Server{Handler: mux, ReadTimeout: nearbyWithin, WriteTimeout: answerWithin, MaxHeaderBytes: 4 << 10, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug)}
+	s := &http.Server{Handler: mux, ReadTimeout: nearbyWithin, WriteTimeout: answerWithin, MaxHeaderBytes: 4 << 10,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug)}
 	s.SetKeepAlivesEnabled(false)
 	stop := context.AfterFunc(ctx, func() { s.Close() })
 	defer stop()
@@ -174,11 +176,13 @@ func metricsOf(n *node.Node) prometheus.Gatherer {
 	reg := prometheus.NewRegistry()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "rota_build_info", Help: "Always 1; the labels say which build runs.",
-		ConstLabels: prometheus.Labels{"version": version, "revision": revision(), "goversion": runtime.Version(), "rota_member": string(n.Member())},
+		ConstLabels: prometheus.Labels{"version": version, "revision": revision(), "goversion": runtime.Version(),
+			"rota_member": string(n.Member())},
 	})
 	info.Set(1)
 	read := func() []node.Metric { return append(n.Metrics(), view.Metrics(n.Value())...) }
-	reg.MustRegister(api.NewCollector(n.Member(), read), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), info)
+	reg.MustRegister(api.NewCollector(n.Member(), read), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), info)
 	if queue := n.Queue(); queue != nil {
 		reg.MustRegister(api.NewFlowCollector(queue, n.Value))
 	}
@@ -188,7 +192,8 @@ func metricsOf(n *node.Node) prometheus.Gatherer {
 // actions are what the API of this member does, in the member's name and by its types.
 func (c *config) actions(n *node.Node) *api.Actions {
 	return &api.Actions{
-		Operator: operate.New(operate.Inside(n), c.node.Store, n.Queue(), c.node.Types, fmt.Sprintf("API of %s", c.node.Member)),
+		Operator: operate.New(operate.Inside(n), c.node.Store, n.Queue(), c.node.Types,
+			fmt.Sprintf("API of %s", c.node.Member)),
 		Job: func(definition []byte) (cluster.JobID, cluster.JobSpec, error) {
 			id, spec, err := source.ParseJob(stdinName, definition, c.node.Types, foreignType)
 			if id == source.ID(stdinName) {

@@ -45,7 +45,8 @@ func (d *testDesk) open() {
 	must.Succeed(d.t, err)
 	desk := &desk{
 		Viewer: view.Viewer{
-			Lookout: view.NewLookout(d.st, protocol.Now), Journal: journal.NewDocs(d.st, "a", 0), Store: "file:elsewhere", Protocol: replica.Protocol{}.Name(),
+			Lookout: view.NewLookout(d.st, protocol.Now), Journal: journal.NewDocs(d.st, "a", 0),
+			Store: "file:elsewhere", Protocol: replica.Protocol{}.Name(),
 		},
 		docs: d.st, log: d.st,
 		whole:   d.whole,
@@ -80,7 +81,8 @@ func (d *testDesk) status() string {
 // propose puts one more task into the log; the desk does not hear of it.
 func (d *testDesk) propose(job cluster.JobID) cluster.Value {
 	d.t.Helper()
-	must.Succeed(d.t, must.Err(replica.NewClient(d.st).Propose(d.t.Context(), cluster.SubmitJob{Job: job, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})))
+	must.Succeed(d.t, must.Err(replica.NewClient(d.st).Propose(d.t.Context(),
+		cluster.SubmitJob{Job: job, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})))
 	v, err := fold.Observe(d.t.Context(), d.st, *d.value.Load())
 	must.Succeed(d.t, err)
 	return v
@@ -88,11 +90,16 @@ func (d *testDesk) propose(job cluster.JobID) cluster.Value {
 
 // TestStatusFromAMember shows the same lines as one that reads the store, problems too.
 func TestStatusFromAMember(t *testing.T) {
-	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"fits": {Tasks: []cluster.TaskSpec{{Type: "noop"}}}, "waits": {Tasks: []cluster.TaskSpec{{Type: "noop", Selector: []cluster.Label{{Key: "zone", Value: "nowhere"}}}}}})
-	w.put(node.SinksPrefix+"a", node.Sinks{Member: "a", Sinks: []node.Sink{{Name: "influx://x:1", Dropped: 7, LastError: "it is full"}}})
-	w.put(node.FailingPrefix+"a", node.Failing{Member: "a", Failing: 1, Runs: []node.FailingRun{{Partition: "fits", State: node.StateFailing, Message: "it is sick"}}})
+	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"fits": {Tasks: []cluster.TaskSpec{{Type: "noop"}}},
+		"waits": {Tasks: []cluster.TaskSpec{{Type: "noop",
+			Selector: []cluster.Label{{Key: "zone", Value: "nowhere"}}}}}})
+	w.put(node.SinksPrefix+"a",
+		node.Sinks{Member: "a", Sinks: []node.Sink{{Name: "influx://x:1", Dropped: 7, LastError: "it is full"}}})
+	w.put(node.FailingPrefix+"a", node.Failing{Member: "a", Failing: 1,
+		Runs: []node.FailingRun{{Partition: "fits", State: node.StateFailing, Message: "it is sick"}}})
 	for _, m := range []string{"a", "b"} {
-		w.put("pulse/"+m+"/1", map[string]any{"member": m, "at_ms": time.Now().Add(time.Hour).UnixMilli(), "ttl_ms": 60_000, "guardian": "off"})
+		w.put("pulse/"+m+"/1", map[string]any{"member": m, "at_ms": time.Now().Add(time.Hour).UnixMilli(),
+			"ttl_ms": 60_000, "guardian": "off"})
 	}
 	d := newTestDesk(w)
 	read := d.status()
@@ -118,7 +125,8 @@ func TestAMemberCatchesUp(t *testing.T) {
 	d.open()
 	old := d.value.Load().Index()
 	v := d.propose("late")
-	if out, want := d.status(), fmt.Sprintf("index %d of %d ·", old, v.Index()); !strings.Contains(out, want) || !strings.Contains(out, "tasks 0") {
+	if out, want := d.status(), fmt.Sprintf("index %d of %d ·", old, v.Index()); !strings.Contains(out, want) ||
+		!strings.Contains(out, "tasks 0") {
 		t.Errorf("got\n%swant %s", out, want)
 	}
 	before := d.asked.Load()
@@ -128,7 +136,8 @@ func TestAMemberCatchesUp(t *testing.T) {
 			close(d.changed)
 		}
 	}
-	if out, want := d.status(), fmt.Sprintf("index %d ·", v.Index()); !strings.Contains(out, want) || !strings.Contains(out, "tasks 1:") {
+	if out, want := d.status(), fmt.Sprintf("index %d ·", v.Index()); !strings.Contains(out, want) ||
+		!strings.Contains(out, "tasks 1:") {
 		t.Errorf("got\n%swant %s", out, want)
 	}
 }

@@ -30,7 +30,8 @@ func newProofreader(t *testing.T) proofreader {
 	server := httptest.NewTLSServer(nil) // has a certificate
 	defer server.Close()
 	for name, text := range map[string][]byte{
-		"ca.pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), "token": []byte("x"),
+		"ca.pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+		"token":  []byte("x"),
 	} {
 		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
@@ -45,7 +46,8 @@ func arguments(words []string) ([]string, bool) {
 	for _, form := range forms {
 		if len(words) >= len(form) && slices.Equal(words[:len(form)], form) {
 			args := words[len(form):]
-			if i := slices.IndexFunc(args, func(w string) bool { return strings.HasPrefix(w, "<") || strings.HasPrefix(w, ">") }); i >= 0 {
+			if i := slices.IndexFunc(args,
+				func(w string) bool { return strings.HasPrefix(w, "<") || strings.HasPrefix(w, ">") }); i >= 0 {
 				args = args[:i]
 			}
 			return args, true
@@ -82,7 +84,8 @@ func (p proofreader) line(args []string) error {
 // named checks that there are such a command and such flags: what running text says, where words stand for arguments.
 // It returns the command, and what follows its name.
 func (p proofreader) named(args []string) (*cobra.Command, []string, error) {
-	root := newRoot(env{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
+	root := newRoot(env{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard,
+		getenv: func(string) string { return "" }})
 	cmd, rest, err := root.Find(args)
 	if err != nil {
 		return nil, nil, err
@@ -104,10 +107,12 @@ func (p proofreader) named(args []string) (*cobra.Command, []string, error) {
 
 // store checks an address; for a demonstration the kind of a server is enough.
 func (p proofreader) store(text string, kindIsEnough bool) error {
-	if scheme, rest, _ := strings.Cut(text, ":"); kindIsEnough && rest == "" && slices.Contains([]string{"etcd", "nats", "postgres"}, scheme) {
+	if scheme, rest, _ := strings.Cut(text, ":"); kindIsEnough && rest == "" &&
+		slices.Contains([]string{"etcd", "nats", "postgres"}, scheme) {
 		return nil
 	}
-	return stores.Check(strings.ReplaceAll(text, "/etc/rota", p.etc), stores.Options{Getenv: func(string) string { return "x" }})
+	return stores.Check(strings.ReplaceAll(text, "/etc/rota", p.etc),
+		stores.Options{Getenv: func(string) string { return "x" }})
 }
 
 // document checks a whole document. It returns how many lines and how many mentions it has looked at, and what is
@@ -150,7 +155,8 @@ func isTyped(b pages.Block) bool {
 	for line := range strings.Lines(b.Text) {
 		words := strings.Fields(line)
 		for i := range words {
-			if _, ours := arguments(words[i:]); ours && (i == 0 || slices.Contains([]string{"$", "&&", "|", ";"}, words[i-1])) {
+			if _, ours := arguments(words[i:]); ours &&
+				(i == 0 || slices.Contains([]string{"$", "&&", "|", ";"}, words[i-1])) {
 				return true
 			}
 		}
@@ -169,7 +175,8 @@ func TestDocumentsSpeakOfThisCommand(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && slices.Contains([]string{".git", "bin", "dist", "rota-data", "testdata", "decisions"}, d.Name()) {
+		if d.IsDir() && slices.Contains([]string{".git", "bin", "dist", "rota-data", "testdata", "decisions"},
+			d.Name()) {
 			return fs.SkipDir
 		}
 		if slices.Contains([]string{"CHANGELOG.md", "track-record.md"}, d.Name()) { // history, as are decisions: commands had other names
@@ -214,14 +221,16 @@ func TestAWrongDocumentIsNoticed(t *testing.T) {
 		"echo x | rota simulate one two":                               "one script",
 		"rota run \\\n  --store file:x \\\n  --labels a=b ./tasks":     "unknown flag: --labels",
 	} {
-		if _, _, faults := p.document("```\n" + text + "\n```\n"); len(faults) != 1 || !strings.Contains(faults[0], want) {
+		if _, _, faults := p.document("```\n" + text + "\n```\n"); len(faults) != 1 ||
+			!strings.Contains(faults[0], want) {
 			t.Errorf("%s: %q, want one fault about %q", text, faults, want)
 		}
 	}
 	for text, want := range map[string]string{
 		"`rota statsu`": "unknown command", "`rota task list --states parked`": "unknown flag",
 	} {
-		if _, _, faults := p.document("Say " + text + " then.\n"); len(faults) != 1 || !strings.Contains(faults[0], want) {
+		if _, _, faults := p.document("Say " + text + " then.\n"); len(faults) != 1 ||
+			!strings.Contains(faults[0], want) {
 			t.Errorf("%s: %q, want one fault about %q", text, faults, want)
 		}
 	}

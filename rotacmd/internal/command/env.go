@@ -209,8 +209,10 @@ func (p Program) check(builtin work.Types) error {
 	}
 	faults = append(faults, p.checkSchemes()...)
 	for _, name := range slices.Sorted(maps.Keys(p.Sources)) {
-		if err := cluster.CheckName(string(directory.Job(name).Job)); name == "" || err != nil || p.Sources[name] == nil {
-			faults = append(faults, fmt.Errorf("source %q: it needs files and a name of letters, digits, . _ and -", name))
+		if err := cluster.CheckName(string(directory.Job(name).Job)); name == "" || err != nil ||
+			p.Sources[name] == nil {
+			faults = append(faults, fmt.Errorf("source %q: it needs files and a name of letters, digits, . _ and -",
+				name))
 		}
 	}
 	return errors.Join(faults...)

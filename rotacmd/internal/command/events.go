@@ -31,7 +31,8 @@ func newEvents(e env) *cobra.Command {
 			return misused("rota events --since 1h --limit 50", "since and limit are above zero")
 		}
 		if *until < 0 || *until >= *within || *until > 0 && *follow {
-			return misused("rota events --since 2h --until 1h", "until is not between 0 and since, or there is follow too")
+			return misused("rota events --since 2h --until 1h",
+				"until is not between 0 and since, or there is follow too")
 		}
 		q := journal.Query{Partition: *task, Since: o.now.Add(-*within), Limit: *limit}
 		if *until > 0 {
@@ -130,7 +131,8 @@ func (t *tail) follow(ctx context.Context) error {
 		t.o.now = time.Now()
 		since := t.o.now.Add(-tailBack)
 		limited, cancel := context.WithTimeout(ctx, answerWithin)
-		records, err := t.o.journal(limited, journal.Query{Partition: t.query.Partition, Kinds: t.query.Kinds, Since: since, Limit: 10_000})
+		records, err := t.o.journal(limited, journal.Query{Partition: t.query.Partition, Kinds: t.query.Kinds,
+			Since: since, Limit: 10_000})
 		cancel()
 		switch {
 		case ctx.Err() != nil:

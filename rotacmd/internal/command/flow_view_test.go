@@ -27,13 +27,15 @@ func TestFlowIsDrawn(t *testing.T) {
 		return b.String()
 	}
 	first := draw(flow(0, 100), 0, false)
-	if !containsAll(first, []string{"FLOW", "SLOTS", "RATE", "count  read  3", "░░░░ 0 %"}) || strings.Contains(first, "/s") {
+	if !containsAll(first, []string{"FLOW", "SLOTS", "RATE", "count  read  3", "░░░░ 0 %"}) ||
+		strings.Contains(first, "/s") {
 		t.Errorf("the first picture is\n%s", first)
 	}
 	if again := draw(flow(10, 90), 500*time.Millisecond, false); again != "" {
 		t.Errorf("half a second later it is drawn again:\n%s", again)
 	}
-	if second := draw(flow(50, 50), 2*time.Second, false); !containsAll(second, []string{"25/s", "██████████░░░░░░░░░░ 50 %"}) {
+	if second := draw(flow(50, 50), 2*time.Second, false); !containsAll(second,
+		[]string{"25/s", "██████████░░░░░░░░░░ 50 %"}) {
 		t.Errorf("the second picture is\n%s", second)
 	}
 	if same := draw(flow(50, 50), 9*time.Second, false); same != "" {
@@ -50,7 +52,8 @@ func TestAFlowThatGoesOnIsTold(t *testing.T) {
 	var out strings.Builder
 	o, f := &observer{env: env{stdout: &out}, json: true}, &follower{job: "etl", json: true}
 	for _, in := range []uint64{1, 1, 2} {
-		must.Succeed(t, f.tell(o, &view.Job{Job: "etl", Flow: &view.Flow{Tasks: []view.FlowTask{{Task: "count", In: in}}}}))
+		must.Succeed(t, f.tell(o,
+			&view.Job{Job: "etl", Flow: &view.Flow{Tasks: []view.FlowTask{{Task: "count", In: in}}}}))
 	}
 	if n := strings.Count(out.String(), `"job":"etl"`); n != 2 {
 		t.Errorf("told %d times:\n%s", n, out.String())

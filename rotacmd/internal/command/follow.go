@@ -86,7 +86,8 @@ func (o *observer) lookAgain(ctx context.Context) error {
 	case err == nil && o.away:
 		o.away = false
 		o.say("the store answers again")
-	case err != nil && ctx.Err() == nil && (errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)):
+	case err != nil && ctx.Err() == nil && (errors.Is(err, store.ErrUnavailable) ||
+		errors.Is(err, context.DeadlineExceeded)):
 		if !o.away {
 			o.say("the store does not answer, still waiting: %v", err)
 		}
@@ -150,7 +151,8 @@ func (f *follower) tell(o *observer, job *view.Job) error {
 		if f.json || f.quiet {
 			return nil
 		}
-		_, err := fmt.Fprintf(f.out, "%s  %-16s %s\n", o.now.Format(time.TimeOnly), printable(shortName(job.Job, name)), printable(text))
+		_, err := fmt.Fprintf(f.out, "%s  %-16s %s\n", o.now.Format(time.TimeOnly), printable(shortName(job.Job, name)),
+			printable(text))
 		return err
 	}
 	for i := range job.Tasks {

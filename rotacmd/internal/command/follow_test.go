@@ -72,7 +72,8 @@ func followTrouble(t *testing.T) {
 			t.Fatalf("%v: %v, %v", cmd, res, err)
 		}
 	}
-	say(cluster.SubmitJob{Job: "etl", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool}}}})
+	say(cluster.SubmitJob{Job: "etl",
+		Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool}}}})
 	var out, errs said.Text
 	o := &observer{env: env{stdout: &out, stderr: &errs}, name: "moody", store: s, now: time.Now()}
 	must.Succeed(t, o.refresh(ctx))
@@ -83,7 +84,8 @@ func followTrouble(t *testing.T) {
 			time.AfterFunc(2*answerWithin, func() { say(cluster.KillJob{Job: "etl"}) })
 		}
 	}
-	told := o.follow(ctx, &follower{job: "etl", out: &onLine{&out, kill}, last: func(j view.Job) error { end = j; return nil }})
+	told := o.follow(ctx, &follower{job: "etl", out: &onLine{&out, kill},
+		last: func(j view.Job) error { end = j; return nil }})
 	if told == nil || end.State != "killed" {
 		t.Errorf("it ended with %v, the job is %q", told, end.State)
 	}

@@ -121,7 +121,8 @@ func (o *observer) open(ctx context.Context, a stores.Access) (err error) {
 	if o.store, err = openStore(ctx, o.env, o.url, a); err != nil {
 		return err
 	}
-	o.viewer = view.Viewer{Lookout: view.NewLookout(o.store, protocol.Now), Journal: journal.NewDocs(o.store, "observer", 0), Store: o.name}
+	o.viewer = view.Viewer{Lookout: view.NewLookout(o.store, protocol.Now),
+		Journal: journal.NewDocs(o.store, "observer", 0), Store: o.name}
 	return o.findQueue(ctx, a)
 }
 
@@ -255,7 +256,8 @@ func proposer(e env, cmd *cobra.Command, a asking) *cobra.Command {
 	cmd.Args = exactArg("a name; rota " + a.list + " shows them")
 	return changer(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		try := "rota " + a.list + " --store " + plain.Word(o.name)
-		answer, err := o.operate(ctx, try, func(op *operate.Operator) (operate.Answer, error) { return a.do(ctx, op, args[0]) })
+		answer, err := o.operate(ctx, try,
+			func(op *operate.Operator) (operate.Answer, error) { return a.do(ctx, op, args[0]) })
 		if err != nil {
 			return err
 		}
@@ -288,7 +290,8 @@ func (o *observer) operate(
 }
 
 // operatorOn is what asks the cluster of an open store, by the protocol that is asked for.
-func (e env) operatorOn(ctx context.Context, st store.Full, queue store.Queue, asked string, types work.Types) (*operate.Operator, error) {
+func (e env) operatorOn(ctx context.Context, st store.Full, queue store.Queue, asked string,
+	types work.Types) (*operate.Operator, error) {
 	p, err := protocolFor(ctx, asked, st)
 	if err != nil {
 		return nil, err

@@ -62,8 +62,10 @@ func newCall(e env) *cobra.Command {
 	flags.BoolVar(&c.detach, "detach", false, "do not wait for the result; also where no member has the function yet")
 	waitFlag(flags, &c.patience)
 	flags.IntVar(&c.options.Attempts, "attempts", 0, "most runs; 0: the default, 5")
-	flags.StringVar(&c.options.Key, "key", "", "a name for the call: submitted again, by a command with the same --as, it is the same call")
-	flags.StringVar(&c.as, "as", "", "who calls: members share their slots fairly among callers; default: a random name, with --key: rota-call")
+	flags.StringVar(&c.options.Key, "key", "",
+		"a name for the call: submitted again, by a command with the same --as, it is the same call")
+	flags.StringVar(&c.as, "as", "",
+		"who calls: members share their slots fairly among callers; default: a random name, with --key: rota-call")
 	flags.DurationVar(&c.options.Delay, "delay", 0, "let it wait so long before it runs")
 	flags.DurationVar(&c.options.Timeout, "timeout", 0, "of one run; 0: none")
 	asked(flags, "arg", "detach", "key", "as", "delay", "attempts", "timeout")
@@ -99,7 +101,8 @@ func waitFlag(flags *pflag.FlagSet, patience *time.Duration) {
 func newCallWait(e env) *cobra.Command {
 	c := &caller{}
 	cmd := &cobra.Command{
-		Use: "wait CALL", Short: "wait for a call, and print its result", Args: exactArg("a call; rota function list shows them"),
+		Use: "wait CALL", Short: "wait for a call, and print its result",
+		Args:    exactArg("a call; rota function list shows them"),
 		Example: "  rota function wait cli-5f0c19aa/5f0c19aa-000001/000",
 	}
 	waitFlag(cmd.Flags(), &c.patience)
@@ -210,11 +213,13 @@ func (c *caller) await(ctx context.Context, h *call.Handle) error {
 		ctx, stop = context.WithTimeout(ctx, c.patience)
 		defer stop()
 	}
-	hint := time.AfterFunc(sayAfter, func() { c.say("waiting for call %s · should this end: %s", h.ID(), c.waiting(h)) })
+	hint := time.AfterFunc(sayAfter,
+		func() { c.say("waiting for call %s · should this end: %s", h.ID(), c.waiting(h)) })
 	result, err := h.Wait(ctx)
 	hint.Stop()
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return failed(c.waiting(h)+", or rota function cancel", "call %s has not ended within %s, and goes on", h.ID(), c.patience)
+		return failed(c.waiting(h)+", or rota function cancel", "call %s has not ended within %s, and goes on", h.ID(),
+			c.patience)
 	}
 	if c.json {
 		return c.printOutcome(h, result, err)
@@ -279,11 +284,13 @@ func (o *observer) printCalls(calls []view.Call) error {
 		o.say("no calls")
 		return nil
 	}
-	return o.list([]string{"CALL", "FUNCTION", "STATE", "ATTEMPT", "MEMBER", "ERROR"}, len(calls), func(i int) []string {
-		c, member := &calls[i], "-"
-		if c.Runner != nil {
-			member = string(c.Runner.Member)
-		}
-		return []string{c.ID, c.Function, string(c.State), strconv.FormatInt(c.Attempt, 10), member, firstLine(c.Error)}
-	})
+	return o.list([]string{"CALL", "FUNCTION", "STATE", "ATTEMPT", "MEMBER", "ERROR"}, len(calls),
+		func(i int) []string {
+			c, member := &calls[i], "-"
+			if c.Runner != nil {
+				member = string(c.Runner.Member)
+			}
+			return []string{c.ID, c.Function, string(c.State), strconv.FormatInt(c.Attempt, 10), member,
+				firstLine(c.Error)}
+		})
 }

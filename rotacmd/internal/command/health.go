@@ -34,7 +34,8 @@ With --live it asks only whether the process of that member answers there. A tok
 
 // newHealth is for images without a shell and an HTTP client.
 func newHealth(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "health [URL]", Short: "ask a member whether it can do its work", Long: healthHelp, Args: cobra.MaximumNArgs(1),
+	cmd := &cobra.Command{Use: "health [URL]", Short: "ask a member whether it can do its work", Long: healthHelp,
+		Args:    cobra.MaximumNArgs(1),
 		Example: "  rota health\n  rota health http://127.0.0.1:7601 --live"}
 	flags := cmd.Flags()
 	live := flags.Bool("live", false, "only whether the process answers")
@@ -87,14 +88,16 @@ func clientTrusting(path string) (*http.Client, error) {
 	pem, err := os.ReadFile(path)
 	roots := x509.NewCertPool()
 	if err != nil || !roots.AppendCertsFromPEM(pem) {
-		return nil, misused("--tls-cert cert.pem", "read the certificate %s: %w", path, errors.Join(err, errors.New("it has to be PEM")))
+		return nil, misused("--tls-cert cert.pem", "read the certificate %s: %w", path,
+			errors.Join(err, errors.New("it has to be PEM")))
 	}
 	verify := func(s tls.ConnectionState) error {
 		_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots})
 		return err
 	}
 	settings := &tls.Config{InsecureSkipVerify: true, VerifyConnection: verify, MinVersion: tls.VersionTLS12} //nolint:gosec // verified below, but for the name
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: settings}, CheckRedirect: stay}, nil
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: settings},
+		CheckRedirect: stay}, nil
 }
 
 // prober asks one member. Of whom it asks is "" where that is not known.
@@ -119,7 +122,8 @@ func (p *prober) alivePath() string {
 func (p *prober) alive(at string, code int, body []byte) error {
 	known := p.member != "" || p.store != ""
 	if code != http.StatusOK || known && string(body) != api.ItIs {
-		return failed("the address that the member wrote when it started: API http://…", "what answers at %s is not %s of %s",
+		return failed("the address that the member wrote when it started: API http://…",
+			"what answers at %s is not %s of %s",
 			at, cmp.Or(p.member, "a member"), cmp.Or(p.store, "that store"))
 	}
 	_, err := fmt.Fprintln(p.stdout, "ok")
@@ -130,7 +134,8 @@ func (p *prober) ask(client *http.Client, r *http.Request, live bool) error {
 	at := r.URL.Scheme + "://" + r.URL.Host + r.URL.Path
 	answer, err := client.Do(r)
 	if err != nil {
-		return failed("look whether the member runs, and at its line \"API http://…\"", "no answer from %s: %w", at, errors.Unwrap(err))
+		return failed("look whether the member runs, and at its line \"API http://…\"", "no answer from %s: %w", at,
+			errors.Unwrap(err))
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
@@ -148,11 +153,13 @@ func (p *prober) ask(client *http.Client, r *http.Request, live bool) error {
 		said.Error = "it answers " + answer.Status
 	}
 	if said.Error == "" && (p.member != "" && said.Member != p.member || p.store != "" && said.Store != p.store) {
-		return failed("the address that the member wrote when it started: API http://…", "%s is member %s of %s, not %s of %s", at, dash(said.Member), dash(said.Store),
+		return failed("the address that the member wrote when it started: API http://…",
+			"%s is member %s of %s, not %s of %s", at, dash(said.Member), dash(said.Store),
 			cmp.Or(p.member, "a member"), cmp.Or(p.store, "that store"))
 	}
 	if said.Ready {
-		_, err := fmt.Fprintf(p.stdout, "ok: member %s of %s\n", printable(dash(said.Member)), printable(dash(said.Store)))
+		_, err := fmt.Fprintf(p.stdout, "ok: member %s of %s\n", printable(dash(said.Member)),
+			printable(dash(said.Store)))
 		return err
 	}
 	return failed("rota status --check", "not ready: %s", strings.Join(append(said.Reasons, said.Error), "; "))

@@ -36,11 +36,13 @@ func newJobList(e env) *cobra.Command {
 
 func newJobShow(e env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show JOB", Short: "show a job with its tasks, or follow it", Args: exactArg("a job; rota job list shows them"),
+		Use: "show JOB", Short: "show a job with its tasks, or follow it",
+		Args:    exactArg("a job; rota job list shows them"),
 		Example: "  rota job show etl\n  rota job show etl --follow",
 	}
 	queueFlag(cmd.Flags())
-	follow := cmd.Flags().Bool("follow", false, "tell what happens until the job has ended; exit 1 unless it is completed")
+	follow := cmd.Flags().Bool("follow", false,
+		"tell what happens until the job has ended; exit 1 unless it is completed")
 	asked(cmd.Flags(), "follow")
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		return o.showJob(ctx, cluster.JobID(args[0]), *follow)
@@ -49,7 +51,8 @@ func newJobShow(e env) *cobra.Command {
 
 func jobStates() []string {
 	out := []string{view.Paused}
-	for _, s := range []cluster.JobState{cluster.JobPending, cluster.JobRunning, cluster.JobCompleted, cluster.JobKilled, cluster.JobFailed} {
+	for _, s := range []cluster.JobState{cluster.JobPending, cluster.JobRunning, cluster.JobCompleted,
+		cluster.JobKilled, cluster.JobFailed} {
 		out = append(out, s.String())
 	}
 	return out
@@ -170,7 +173,8 @@ func (o *observer) printJob(j *view.Job) error {
 	for i := range j.Tasks {
 		t := &j.Tasks[i]
 		rows = append(rows, []string{
-			shortName(j.Job, t.Task), t.State, dash(strings.Join(t.After, " ")), slotList(t.Slots), partitionText(t), t.Type, taskNote(t),
+			shortName(j.Job, t.Task), t.State, dash(strings.Join(t.After, " ")), slotList(t.Slots), partitionText(t),
+			t.Type, taskNote(t),
 		})
 	}
 	return table(o.stdout, rows)
@@ -211,7 +215,8 @@ caught up with as its catch_up says.`
 
 func newPause(e env) *cobra.Command {
 	return jobAsker(e, &cobra.Command{
-		Use: "pause JOB", Short: "let nobody run a job until it is resumed", Long: pauseHelp, Example: "  rota job pause etl",
+		Use: "pause JOB", Short: "let nobody run a job until it is resumed", Long: pauseHelp,
+		Example: "  rota job pause etl",
 	}, (*operate.Operator).Pause, "%[1]s is paused · end it: rota job resume %[1]s --store %[2]s")
 }
 
@@ -223,12 +228,14 @@ func newResume(e env) *cobra.Command {
 
 func newStop(e env) *cobra.Command {
 	return jobAsker(e, &cobra.Command{
-		Use: "stop JOB", Short: "end a job; that of a task file ends when its file goes", Example: "  rota job stop etl",
+		Use: "stop JOB", Short: "end a job; that of a task file ends when its file goes",
+		Example: "  rota job stop etl",
 	}, (*operate.Operator).Kill, "%s is killed · see what is left: rota job list --store %s")
 }
 
 func jobAsker(
-	e env, cmd *cobra.Command, do func(*operate.Operator, context.Context, cluster.JobID) (operate.Answer, error), done string,
+	e env, cmd *cobra.Command, do func(*operate.Operator, context.Context, cluster.JobID) (operate.Answer, error),
+	done string,
 ) *cobra.Command {
 	return proposer(e, cmd, asking{
 		list: "job list --all",

@@ -23,7 +23,8 @@ import (
 
 func newDeadLetters(e env) *cobra.Command {
 	return group("dead-letters", "see to the segments of a flow on which a function failed", newDeadList(e),
-		newTakeDead(e, "retry", "put the dead letters of a flow back to where they came from", "put back", (*operate.Operator).RetryDead),
+		newTakeDead(e, "retry", "put the dead letters of a flow back to where they came from", "put back",
+			(*operate.Operator).RetryDead),
 		newTakeDead(e, "drop", "drop the dead letters of a flow for good", "dropped", (*operate.Operator).DropDead))
 }
 
@@ -33,7 +34,8 @@ func newDeadList(e env) *cobra.Command {
 		Example: "  rota job dead-letters list etl",
 	}
 	cmd.Flags().Bool("all", false, "all dead letters, without a limit")
-	segments := cmd.Flags().String("segments", "", "print the segments of this task alone, each on a line, for files.lines with json: true")
+	segments := cmd.Flags().String("segments", "",
+		"print the segments of this task alone, each on a line, for files.lines with json: true")
 	queueFlag(cmd.Flags())
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		if *segments != "" {
@@ -54,10 +56,11 @@ func newTakeDead(e env, verb, short, done string, take takesDead) *cobra.Command
 	queueFlag(cmd.Flags())
 	return changer(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		n := 0
-		_, err := o.operate(ctx, o.hint("rota job list --all"), func(op *operate.Operator) (a operate.Answer, err error) {
-			n, a, err = take(op, ctx, cluster.JobID(args[0]))
-			return a, err
-		})
+		_, err := o.operate(ctx, o.hint("rota job list --all"),
+			func(op *operate.Operator) (a operate.Answer, err error) {
+				n, a, err = take(op, ctx, cluster.JobID(args[0]))
+				return a, err
+			})
 		switch {
 		case err != nil:
 			return err
@@ -99,7 +102,8 @@ func (o *observer) showDead(ctx context.Context, id cluster.JobID) error {
 	name := plain.Word(string(id))
 	if job.State == cluster.JobCompleted {
 		segments := "rota job dead-letters list " + name + " --segments " + plain.Word(all[0].Task)
-		fmt.Fprintf(o.stdout, "the job is completed: write them to a file for another job: %s, and drop them: %s\n", o.hint(segments), o.hint(drop+name))
+		fmt.Fprintf(o.stdout, "the job is completed: write them to a file for another job: %s, and drop them: %s\n",
+			o.hint(segments), o.hint(drop+name))
 		return nil
 	}
 	fmt.Fprintf(o.stdout, "put them back: %s, or drop them: %s\n", o.hint(retry+name), o.hint(drop+name))
@@ -127,7 +131,8 @@ func (o *observer) showSegments(ctx context.Context, id cluster.JobID, task stri
 		}
 		for _, s := range all {
 			if !json.Valid(s) || bytes.ContainsRune(s, '\n') {
-				return failed("rota job dead-letters list "+plain.Word(string(id))+" -o json", "dead letter %d is no line of JSON: its type has another codec", letters[i].Number)
+				return failed("rota job dead-letters list "+plain.Word(string(id))+" -o json",
+					"dead letter %d is no line of JSON: its type has another codec", letters[i].Number)
 			}
 			fmt.Fprintf(o.stdout, "%s\n", s)
 		}
@@ -144,7 +149,8 @@ func (o *observer) flowQueue(id cluster.JobID) (store.Queue, cluster.Job, flow.G
 	queue := o.viewer.Queue
 	graph, err := supervisor.GraphOf(&job)
 	if err != nil || len(graph.Edges) == 0 || queue == nil {
-		return nil, job, graph, failed(o.hint("rota job show "+plain.Word(string(id))), "job %s is no flow: it has no dead letters", id)
+		return nil, job, graph, failed(o.hint("rota job show "+plain.Word(string(id))),
+			"job %s is no flow: it has no dead letters", id)
 	}
 	return queue, job, graph, nil
 }
@@ -160,10 +166,12 @@ type Dead struct {
 const mostDead = 1000
 
 // lettersOf are the dead letters of a task, for people the first of them, and how many there are beside.
-func (o *observer) lettersOf(ctx context.Context, queue store.Queue, name, task string) (out []Dead, left int, err error) {
+func (o *observer) lettersOf(ctx context.Context, queue store.Queue, name, task string) (out []Dead, left int,
+	err error) {
 	every, shard := o.json || o.all, store.Shard{Edge: flow.DeadOf(task)}
 	for after := uint64(0); ; {
-		messages, err := queue.Receive(ctx, name, store.Receive{Shard: shard, Peek: true, After: after, Limit: mostDead})
+		messages, err := queue.Receive(ctx, name,
+			store.Receive{Shard: shard, Peek: true, After: after, Limit: mostDead})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -213,7 +221,8 @@ func (o *observer) addFlow(ctx context.Context, job *view.Job) (err error) {
 func flowRows(f *view.Flow, rates map[string]float64) [][]string {
 	rows := [][]string{{"FLOW", "FROM", "SLOTS", "IN", "PENDING", "OUT", "DEAD", "RATE", ""}}
 	for _, t := range f.Tasks {
-		row := []string{t.Task, dash(strings.Join(t.From, " ")), grouped(t.Slots), "-", "-", grouped(int(t.Out)), grouped(int(t.Dead)), "-", flowNote(t)} //nolint:gosec // counts
+		row := []string{t.Task, dash(strings.Join(t.From, " ")), grouped(t.Slots), "-", "-", grouped(int(t.Out)),
+			grouped(int(t.Dead)), "-", flowNote(t)} //nolint:gosec // counts
 		if rate, ok := rates[t.Task]; ok {
 			row[7] = fmt.Sprintf("%.0f/s", rate)
 		}

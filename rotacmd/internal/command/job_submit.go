@@ -41,8 +41,10 @@ func newSubmit(e env) *cobra.Command {
 	flags.StringVar(&s.id, "id", "", "submit it under this id instead of the file's")
 	queueFlag(flags)
 	s.typeFlags(flags)
-	flags.StringSliceVar(&s.allow.write, "allow-write", nil, "directory that the members allow tasks of type files.write to write")
-	flags.BoolVar(&s.update, "update", false, "let a live job of this id go on by the new definition; what is finished stays so")
+	flags.StringSliceVar(&s.allow.write, "allow-write", nil,
+		"directory that the members allow tasks of type files.write to write")
+	flags.BoolVar(&s.update, "update", false,
+		"let a live job of this id go on by the new definition; what is finished stays so")
 	flags.BoolVar(&s.again, "again", false, "run a job again that has ended, also one that was killed")
 	flags.BoolVar(&s.wait, "wait", false, "wait until the job has ended; exit 1 unless it is completed")
 	asked(flags, "id", "update", "again", "wait")
@@ -62,7 +64,8 @@ func (s *submission) typeFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&s.foreign, "type", nil, "a task type of the members' own program, not checked here")
 	flags.StringSliceVar(&s.allow.exec, "allow-exec", nil, "program that the members allow tasks of type exec to start")
 	flags.StringSliceVar(&s.allow.env, "allow-env", nil, "variable that the members allow tasks to set for programs")
-	flags.StringSliceVar(&s.allow.tail, "allow-tail", nil, "directory that the members allow tasks of type tail to read")
+	flags.StringSliceVar(&s.allow.tail, "allow-tail", nil,
+		"directory that the members allow tasks of type tail to read")
 }
 
 // submission is one job on its way.
@@ -127,7 +130,8 @@ func (s *submission) read(e env, path string) error {
 	case s.id != "":
 		id = cluster.JobID(s.id)
 	case path == "-" && id == source.ID(stdinName):
-		return misused("rota job submit - --id NAME, or id: NAME in the definition", "submit from standard input: the job has no id")
+		return misused("rota job submit - --id NAME, or id: NAME in the definition",
+			"submit from standard input: the job has no id")
 	}
 	if err := operate.CheckJob(id, spec); err != nil {
 		return misused("another --id", "%w", err)

@@ -35,7 +35,8 @@ type mended struct {
 func (m *mended) types() []rota.Type {
 	type none struct{}
 	return []rota.Type{
-		rota.NewInput("in", rota.Input[none, string]{Read: func(_ context.Context, _ *rota.Grant, _ none, at []byte, out *rota.Sender[string]) ([]byte, bool, error) {
+		rota.NewInput("in", rota.Input[none, string]{Read: func(_ context.Context, _ *rota.Grant, _ none, at []byte,
+			out *rota.Sender[string]) ([]byte, bool, error) {
 			for _, s := range []string{"good", "bad", "fine"} {
 				if at == nil {
 					_ = out.Send(s)
@@ -48,16 +49,18 @@ func (m *mended) types() []rota.Type {
 			}
 			return []byte("read"), at != nil && m.end.Load(), nil
 		}}),
-		rota.NewStage("work", rota.Stage[none, string, string]{Attempts: 1, Do: func(_ context.Context, _ *rota.Grant, _ none, in []string, out *rota.Sender[string]) error {
-			for _, s := range in {
-				if s == "bad" && !m.fixed.Load() {
-					return errors.New("no such luck")
+		rota.NewStage("work", rota.Stage[none, string, string]{Attempts: 1,
+			Do: func(_ context.Context, _ *rota.Grant, _ none, in []string, out *rota.Sender[string]) error {
+				for _, s := range in {
+					if s == "bad" && !m.fixed.Load() {
+						return errors.New("no such luck")
+					}
+					_ = out.Send(s)
 				}
-				_ = out.Send(s)
-			}
-			return nil
-		}}),
-		rota.NewOutput("out", rota.Output[none, string]{Write: func(_ context.Context, _ *rota.Grant, _ none, in []string) error {
+				return nil
+			}}),
+		rota.NewOutput("out", rota.Output[none, string]{Write: func(_ context.Context, _ *rota.Grant, _ none,
+			in []string) error {
 			for _, s := range in {
 				m.written.Store(s, true)
 			}
@@ -85,7 +88,8 @@ func (m *mended) retryFromFile(t *testing.T, ctx context.Context, p *place, memb
 	}
 	must.Succeed(t, os.WriteFile(filepath.Join(p.dir, "dead.jsonl"), []byte(out), 0o600))
 	m.fixed.Store(true)
-	job := "tasks: [{name: in, type: files.lines, config: {json: true, paths: [" + filepath.Join(p.dir, "dead.jsonl") + "]}}, {name: work, type: work, from: in}, {name: out, type: out, from: work}]"
+	job := "tasks: [{name: in, type: files.lines, config: {json: true, paths: [" + filepath.Join(p.dir, "dead.jsonl") +
+		"]}}, {name: work, type: work, from: in}, {name: out, type: out, from: work}]"
 	must.Succeed(t, must.Err(member.SubmitFile(ctx, "again.yaml", []byte(job))))
 	must.Succeed(t, member.Wait(ctx, "again"))
 	if !m.has("bad") {
@@ -106,20 +110,24 @@ func TestDeadLettersOfACompletedFlow(t *testing.T) {
 	member, err := rota.Join(ctx, rota.Config{Member: "m", Store: st, Slots: 3, Types: append(m.types(), lines)})
 	must.Succeed(t, err)
 	defer member.Leave(ctx)
-	_, err = member.SubmitFile(ctx, "luck.yaml", []byte("tasks: [{name: in, type: in}, {name: work, type: work, from: in}, {name: out, type: out, from: work}]"))
+	_, err = member.SubmitFile(ctx, "luck.yaml",
+		[]byte("tasks: [{name: in, type: in}, {name: work, type: work, from: in}, {name: out, type: out, from: work}]"))
 	must.Succeed(t, err)
 	must.Succeed(t, member.Wait(ctx, "luck"))
-	if out, errs, code := p.rota("status", "--check", "--store", "file:store"); code != exitFailed || !strings.Contains(errs, "dead letters: 1002") {
+	if out, errs, code := p.rota("status", "--check", "--store", "file:store"); code != exitFailed ||
+		!strings.Contains(errs, "dead letters: 1002") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	metrics := api.NewFlowCollector(st, member.Value)
 	if got := testutil.CollectAndCount(metrics, "rota_flow_segments"); got != 12 {
 		t.Errorf("%d series of a completed flow with dead letters", got)
 	}
-	if out, _, _ := p.rota("status", "--store", "file:store"); !containsAll(out, []string{"! dead letters", "luck", "1002 dead letters", "rota job dead-letters list luck "}) {
+	if out, _, _ := p.rota("status", "--store", "file:store"); !containsAll(out,
+		[]string{"! dead letters", "luck", "1002 dead letters", "rota job dead-letters list luck "}) {
 		t.Errorf("the status is\n%s", out)
 	}
-	if out, _, _ := p.rota("job", "dead-letters", "list", "luck", "--store", "file:store"); !containsAll(out, []string{"and 2 more: rota job dead-letters list luck --all", "rota job dead-letters drop luck"}) {
+	if out, _, _ := p.rota("job", "dead-letters", "list", "luck", "--store", "file:store"); !containsAll(out,
+		[]string{"and 2 more: rota job dead-letters list luck --all", "rota job dead-letters drop luck"}) {
 		t.Errorf("the list ends\n%s", out[max(0, len(out)-500):])
 	}
 	out, _, _ := p.rota("job", "dead-letters", "list", "luck", "-o", "json", "--store", "file:store")
@@ -128,14 +136,17 @@ func TestDeadLettersOfACompletedFlow(t *testing.T) {
 		t.Errorf("%d letters, %v", len(all), err)
 	}
 	const segments = "rota job dead-letters list luck --segments "
-	if _, errs, code := p.rota("job", "dead-letters", "retry", "luck", "--store", "file:store"); code != exitFailed || !containsAll(errs, []string{"nothing may come after them", segments}) {
+	if _, errs, code := p.rota("job", "dead-letters", "retry", "luck", "--store", "file:store"); code != exitFailed ||
+		!containsAll(errs, []string{"nothing may come after them", segments}) {
 		t.Errorf("put back behind the seal: exit %d: %s", code, errs)
 	}
-	if out, _, _ := p.rota("job", "dead-letters", "list", "luck", "--store", "file:store"); !strings.Contains(out, segments+"work") || strings.Contains(out, "retry") {
+	if out, _, _ := p.rota("job", "dead-letters", "list", "luck", "--store", "file:store"); !strings.Contains(out,
+		segments+"work") || strings.Contains(out, "retry") {
 		t.Errorf("the list of a completed job ends\n%s", out[max(0, len(out)-500):])
 	}
 	m.retryFromFile(t, ctx, p, member)
-	if _, errs, code := p.rota("job", "dead-letters", "drop", "luck", "--store", "file:store"); code != exitOK || !strings.Contains(errs, "1,002 dead letters dropped") && !strings.Contains(errs, "1002 dead letters dropped") {
+	if _, errs, code := p.rota("job", "dead-letters", "drop", "luck", "--store", "file:store"); code != exitOK ||
+		!strings.Contains(errs, "1,002 dead letters dropped") && !strings.Contains(errs, "1002 dead letters dropped") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	if out, errs, code := p.rota("status", "--check", "--store", "file:store"); code != exitOK {
@@ -187,14 +198,16 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 		t.Errorf("the dead letters are\n%s", stdout)
 	}
 	m.fixed.Store(true)
-	if _, stderr, code := p.rota("job", "dead-letters", "retry", "luck", "--store", "file:store"); code != exitOK || !strings.Contains(stderr, "1 dead letter put back") {
+	if _, stderr, code := p.rota("job", "dead-letters", "retry", "luck", "--store", "file:store"); code != exitOK ||
+		!strings.Contains(stderr, "1 dead letter put back") {
 		t.Fatalf("exit %d: %s", code, stderr)
 	}
 	if d, err := st.Get(ctx, "flow-bell"); err != nil || !strings.Contains(string(d.Value), `"luck@`) {
 		t.Errorf("idle stages are not told: %s, %v", d.Value, err)
 	}
 	until("it is written", func() bool { return m.has("bad") })
-	if stdout, _, _ := p.rota("events", "--kind", "asked", "--store", "file:store"); !strings.Contains(stdout, "retry-dead luck: 1") {
+	if stdout, _, _ := p.rota("events", "--kind", "asked", "--store", "file:store"); !strings.Contains(stdout,
+		"retry-dead luck: 1") {
 		t.Errorf("the journal does not say who has put it back:\n%s", stdout)
 	}
 	m.end.Store(true)
@@ -206,7 +219,8 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	if stdout, _, code := p.rota("status", "--check", "--store", "file:store"); code != exitOK {
 		t.Errorf("a flow without dead letters: exit %d\n%s", code, stdout)
 	}
-	if f := flow(); f.Tasks[0].Out != 4 || f.Tasks[1].In != 4 || f.Tasks[2].In != 3 || f.Tasks[1].Dead != 0 || !f.Tasks[2].Complete {
+	if f := flow(); f.Tasks[0].Out != 4 || f.Tasks[1].In != 4 || f.Tasks[2].In != 3 || f.Tasks[1].Dead != 0 ||
+		!f.Tasks[2].Complete {
 		t.Errorf("the flow is %+v", f)
 	}
 }
@@ -225,11 +239,13 @@ func TestQueueApartFromTheStore(t *testing.T) {
 	}
 	st, queue := open("store"), open("queue")
 	place := placeOf("file:" + filepath.Join(p.dir, "queue"))
-	c := rota.Config{Member: "m", Store: st, Broker: rota.Broker{Queue: queue, Place: place}, Slots: 3, Types: m.types()}
+	c := rota.Config{Member: "m", Store: st, Broker: rota.Broker{Queue: queue, Place: place}, Slots: 3,
+		Types: m.types()}
 	member, err := rota.Join(ctx, c)
 	must.Succeed(t, err)
 	defer member.Leave(ctx)
-	_, err = member.SubmitFile(ctx, "luck.yaml", []byte("tasks: [{name: in, type: in}, {name: work, type: work, from: in}, {name: out, type: out, from: work}]"))
+	_, err = member.SubmitFile(ctx, "luck.yaml",
+		[]byte("tasks: [{name: in, type: in}, {name: work, type: work, from: in}, {name: out, type: out, from: work}]"))
 	must.Succeed(t, err)
 	must.Succeed(t, member.Wait(ctx, "luck"))
 	c.Member, c.Broker = "n", rota.Broker{}
@@ -241,7 +257,8 @@ func TestQueueApartFromTheStore(t *testing.T) {
 	if _, err := st.Depth(ctx, supervisor.FlowName(&job)); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the store has the flow too: %v", err)
 	}
-	if out, errs, code := p.rota("status", "--store", "file:store"); !strings.Contains(out, "not known: the cluster keeps its flows in "+place+", not in its store") {
+	if out, errs, code := p.rota("status", "--store", "file:store"); !strings.Contains(out,
+		"not known: the cluster keeps its flows in "+place+", not in its store") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	for _, args := range [][]string{{"job", "show"}, {"job", "dead-letters", "list"}, {"job", "dead-letters", "drop"}} {
@@ -253,7 +270,8 @@ func TestQueueApartFromTheStore(t *testing.T) {
 			t.Errorf("%s: exit %d: %s%s", args, code, out, errs)
 		}
 	}
-	if out, errs, code := p.rota("status", "--check", "--store", "file:store", "--queue", "file:queue"); code != exitOK {
+	if out, errs, code := p.rota("status", "--check", "--store", "file:store", "--queue",
+		"file:queue"); code != exitOK {
 		t.Errorf("the only dead letter was dropped: exit %d: %s%s", code, out, errs)
 	}
 	for try, args := range map[string][]string{

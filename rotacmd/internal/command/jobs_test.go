@@ -14,7 +14,8 @@ func TestALargeJob(t *testing.T) {
 	p := newPlace(t)
 	p.write("large.yaml", "type: noop\n#"+strings.Repeat("x", 3<<20))
 	_, stderr, code := p.rota("job", "submit", "--store", "file:store", "large.yaml")
-	if code == exitOK || !containsAll(stderr, []string{"large.yaml: 3145740 bytes; a definition has at most 1048576", "try: "}) {
+	if code == exitOK || !containsAll(stderr, []string{"large.yaml: 3145740 bytes; a definition has at most 1048576",
+		"try: "}) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 }

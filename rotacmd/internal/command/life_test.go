@@ -50,7 +50,8 @@ func TestALeavingMember(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- e.runInside(ctx, strings.Fields("--store memory: --member m --listen 127.0.0.1:0 --publish none"), server.Open())
+		ended <- e.runInside(ctx, strings.Fields("--store memory: --member m --listen 127.0.0.1:0 --publish none"),
+			server.Open())
 	}()
 	must.Succeed(t, <-locked)
 	v := must.Get(replica.Protocol{}.Observe(t.Context(), server.Open(), cluster.Value{}))(t)
@@ -74,8 +75,9 @@ func inBubble(server *memory.Server, command string) (text string, code int) {
 	open := func(context.Context, stores.Place) (store.Full, error) { return server.Open(), nil }
 	var out said.Text
 	code = execute(env{
-		args: strings.Fields(command + " --store bubble:x"), stdout: &out, stderr: &out, getenv: func(string) string { return "" },
-		own: Program{Stores: []stores.Kind{{Scheme: "bubble", Open: open}}},
+		args: strings.Fields(command + " --store bubble:x"), stdout: &out, stderr: &out,
+		getenv: func(string) string { return "" },
+		own:    Program{Stores: []stores.Kind{{Scheme: "bubble", Open: open}}},
 	})
 	return out.String(), code
 }
@@ -122,7 +124,8 @@ func TestWhatIsKeptEndsFirst(t *testing.T) {
 			return nil
 		}), nil
 	}}
-	grants := []*protocol.Grant{{Partition: "x", Token: 2, Spec: &cluster.TaskSpec{Type: kept.Name, Definition: []byte(`{"on_store_loss":"keep"}`)}}}
+	grants := []*protocol.Grant{{Partition: "x", Token: 2,
+		Spec: &cluster.TaskSpec{Type: kept.Name, Definition: []byte(`{"on_store_loss":"keep"}`)}}}
 	file := must.Get(json.Marshal(map[string]any{"format": 1, "member": "m", "grants": grants}))(t)
 	must.Succeed(t, os.WriteFile(path, file, 0o600))
 	server, asked := memory.New(), 0
@@ -133,7 +136,8 @@ func TestWhatIsKeptEndsFirst(t *testing.T) {
 		<-began
 		return server.Open(), nil
 	}
-	c := &config{store: "late:x", publish: []string{"none"}, env: env{stderr: &said.Text{}, own: Program{Stores: []stores.Kind{{Scheme: "late", Open: open}}}}}
+	c := &config{store: "late:x", publish: []string{"none"},
+		env: env{stderr: &said.Text{}, own: Program{Stores: []stores.Kind{{Scheme: "late", Open: open}}}}}
 	c.node = node.Config{Member: "m", Types: work.Types{kept.Name: kept}, Kept: must.Get(node.OpenKept(path, "m"))(t)}
 	s := must.Get(c.openMember(t.Context()))(t)
 	defer s.Close()
@@ -147,9 +151,11 @@ func TestAllRoundsAreWaitedFor(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		s := memory.New().Open()
 		defer s.Close()
-		asks := []supervisor.Ask{must.Get(supervisor.AskRound(t.Context(), s, "x#a", ""))(t), must.Get(supervisor.AskRound(t.Context(), s, "x#b", ""))(t)}
+		asks := []supervisor.Ask{must.Get(supervisor.AskRound(t.Context(), s, "x#a", ""))(t),
+			must.Get(supervisor.AskRound(t.Context(), s, "x#b", ""))(t)}
 		for i, d := range must.Get(s.List(t.Context(), "run-now/"))(t) {
-			time.AfterFunc(time.Duration(i)*time.Hour, func() { must.Succeed(t, s.Delete(t.Context(), d.Key, d.Version)) })
+			time.AfterFunc(time.Duration(i)*time.Hour,
+				func() { must.Succeed(t, s.Delete(t.Context(), d.Key, d.Version)) })
 		}
 		began := time.Now()
 		if err := awaitRounds(t.Context(), s, asks); err != nil || time.Since(began) < time.Hour {
@@ -164,13 +170,15 @@ func TestARoundMayTakeLong(t *testing.T) {
 		server := memory.New()
 		s := server.Open()
 		defer s.Close()
-		must.Succeed(t, must.Err(replica.NewClient(s).Propose(t.Context(), cluster.SubmitJob{Job: "nightly", Spec: one(cluster.SpreadSingle)})))
+		must.Succeed(t, must.Err(replica.NewClient(s).Propose(t.Context(),
+			cluster.SubmitJob{Job: "nightly", Spec: one(cluster.SpreadSingle)})))
 		time.AfterFunc(2*answerWithin, func() {
 			for _, d := range must.Get(s.List(t.Context(), "run-now/"))(t) {
 				must.Succeed(t, s.Delete(t.Context(), d.Key, d.Version))
 			}
 		})
-		if out, code := inBubble(server, "task trigger nightly --wait"); code != exitOK || !strings.Contains(out, "nightly has run a round") {
+		if out, code := inBubble(server, "task trigger nightly --wait"); code != exitOK ||
+			!strings.Contains(out, "nightly has run a round") {
 			t.Errorf("exit %d: %s", code, out)
 		}
 	})

@@ -79,7 +79,8 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 	err = c.withLocks(ctx, func(ctx context.Context) error { return n.Run(ctx, hurry) })
 	var taken *protocol.NameTakenError
 	if errors.As(err, &taken) {
-		return failed(fmt.Sprintf("another --member name, or stop the other process; after a crash wait %s", c.node.TTL), "%w", takenText(taken, n.Value()))
+		return failed(fmt.Sprintf("another --member name, or stop the other process; after a crash wait %s",
+			c.node.TTL), "%w", takenText(taken, n.Value()))
 	}
 	if evicted, ok := errors.AsType[*protocol.EvictedError](err); ok {
 		return failed("start it again when it may take tasks", "%w", evicted)
@@ -97,7 +98,8 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 // withLocks gives what runs under the ctx of run locks: see rota.LocksFrom.
 func (c *config) withLocks(ctx context.Context, run func(ctx context.Context) error) error {
 	locks, err := rota.OpenLocks(c.node.Store, rota.LocksOptions{
-		TTL: c.node.TTL, Owner: string(c.node.Member), NoSessions: c.node.NoSessions, Guard: c.node.Guard, Logger: c.node.Logger,
+		TTL: c.node.TTL, Owner: string(c.node.Member), NoSessions: c.node.NoSessions, Guard: c.node.Guard,
+		Logger: c.node.Logger,
 	})
 	if err != nil {
 		return err
@@ -126,7 +128,9 @@ func (c *config) serve(ctx context.Context, l net.Listener, a api.Access, n *nod
 	}
 	err := api.Serve(ctx, l, api.Config{
 		Queue: n.Queue(), Past: past,
-		Value: n.Whole, Journal: n.Journal(), Lookout: view.NewLookout(c.node.Store, protocol.Now), Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Member: string(c.node.Member), Place: placeOf(c.store), Ready: n.Ready, Token: a.Token, Users: a.Users, Logger: c.node.Logger,
+		Value: n.Whole, Journal: n.Journal(), Lookout: view.NewLookout(c.node.Store, protocol.Now),
+		Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(), Member: string(c.node.Member),
+		Place: placeOf(c.store), Ready: n.Ready, Token: a.Token, Users: a.Users, Logger: c.node.Logger,
 		Local:   func() any { return n.Status() },
 		Actions: c.actions(n),
 		Metrics: promhttp.HandlerFor(metricsOf(n), promhttp.HandlerOpts{}),
@@ -174,7 +178,8 @@ func (w *welcome) say(format string, args ...any) {
 
 // first is the line before joining.
 func (w *welcome) first() string {
-	parts := []string{w.c.own.name() + " " + version, "member " + string(w.c.node.Member), "store " + storeurl.Hide(w.c.store)}
+	parts := []string{w.c.own.name() + " " + version, "member " + string(w.c.node.Member),
+		"store " + storeurl.Hide(w.c.store)}
 	if w.before.Index() == 0 {
 		parts[2] += " (new)"
 	}

@@ -23,7 +23,8 @@ A time is that of the clock of the member or command that wrote the entry. Clock
 
 func newLogShow(e env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show (INDEX | --at TIME)", Short: "show the cluster at an index of the log, or at a time", Long: logShowHelp,
+		Use: "show (INDEX | --at TIME)", Short: "show the cluster at an index of the log, or at a time",
+		Long: logShowHelp,
 		Args: cobra.MaximumNArgs(1), Example: "  rota log show 100\n  rota log show --at 14:02",
 	}
 	at := cmd.Flags().String("at", "", "the time, such as 14:02 or \"2026-11-22 14:02:05\"")
@@ -37,7 +38,8 @@ func newLogShow(e env) *cobra.Command {
 		case *at != "" && len(args) == 0:
 			return o.showAt(ctx, past, *at)
 		case *at != "" || len(args) == 0:
-			return misused("rota log show 100, or rota log show --at 14:02", "log show takes an index, or --at with a time")
+			return misused("rota log show 100, or rota log show --at 14:02",
+				"log show takes an index, or --at with a time")
 		}
 		index, err := indexOf(args[0])
 		if err != nil {
@@ -101,7 +103,8 @@ func (o *observer) past() (*view.Past, error) {
 func (o *observer) notHeld(err error) error {
 	var out *view.OutOfLogError
 	if errors.As(err, &out) {
-		return failed(o.hint(fmt.Sprintf("rota log show %d", out.Newest.Index)), "store %s: %w; what is older is in a snapshot alone", o.name, err)
+		return failed(o.hint(fmt.Sprintf("rota log show %d", out.Newest.Index)),
+			"store %s: %w; what is older is in a snapshot alone", o.name, err)
 	}
 	return fmt.Errorf("store %s: %w", o.name, err)
 }
@@ -136,10 +139,12 @@ func (o *observer) printMoment(m view.Moment) error {
 		then.now = time.UnixMilli(m.AtMS)
 	}
 	fmt.Fprintf(o.stdout, "HISTORY, not now: %s · digest %s\n%s\n", pointText(m.Point, o.now), m.Digest, o.heldText(&m))
-	fmt.Fprintf(o.stdout, "%s · %s · %s\n\n", many(len(m.Members), "member"), many(m.Total, "task"), many(len(m.Jobs), "submitted job"))
+	fmt.Fprintf(o.stdout, "%s · %s · %s\n\n", many(len(m.Members), "member"), many(m.Total, "task"),
+		many(len(m.Jobs), "submitted job"))
 	rows := [][]string{{"MEMBER", "STATE", "TASKS", "SLOTS", "LABELS", "SINCE"}}
 	for _, x := range m.Members {
-		rows = append(rows, []string{x.Member, x.State, grouped(x.Tasks), slotText(x), labelText(x.Labels), ago(x.SinceMS, then.now)})
+		rows = append(rows, []string{x.Member, x.State, grouped(x.Tasks), slotText(x), labelText(x.Labels),
+			ago(x.SinceMS, then.now)})
 	}
 	if err := table(o.stdout, rows); err != nil {
 		return err
@@ -210,7 +215,8 @@ func placeText(t *view.Task) string {
 }
 
 func newLog(e env) *cobra.Command {
-	return group("log", "show the log, and the cluster at an earlier entry", newLogList(e), newLogShow(e), newLogDiff(e))
+	return group("log", "show the log, and the cluster at an earlier entry", newLogList(e), newLogShow(e),
+		newLogDiff(e))
 }
 
 func newLogList(e env) *cobra.Command {

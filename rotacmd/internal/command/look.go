@@ -92,7 +92,8 @@ func heartbeatText(h *view.Heartbeat, now time.Time) string {
 		text = "about " + short(age) + " ago"
 	}
 	if h.Slower() {
-		text += fmt.Sprintf(", TTL %s in place of %s", short(time.Duration(h.TTLMS)*time.Millisecond), short(time.Duration(h.UsualTTLMS)*time.Millisecond))
+		text += fmt.Sprintf(", TTL %s in place of %s", short(time.Duration(h.TTLMS)*time.Millisecond),
+			short(time.Duration(h.UsualTTLMS)*time.Millisecond))
 	}
 	return text
 }
@@ -128,7 +129,8 @@ func (o *observer) askOverview(ctx context.Context) (seen overview, err error) {
 }
 
 func newWhy(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "why TASK", Short: "explain where a task or a job runs, or why it does not", Args: exactArg("the task"),
+	cmd := &cobra.Command{Use: "why TASK", Short: "explain where a task or a job runs, or why it does not",
+		Args:    exactArg("the task"),
 		Example: "  rota why weather"}
 	return watcher(e, cmd, func(ctx context.Context, o *observer, args []string) error {
 		records, err := o.journal(ctx, journal.Query{Partition: args[0], Limit: 20})

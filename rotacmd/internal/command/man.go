@@ -18,7 +18,8 @@ const manHelp = `Prints the manual page of a command, from the same table as --h
 With --dir it writes the pages of all commands into a directory, such as /usr/local/share/man/man1.`
 
 func newMan(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "man [COMMAND...]", Short: "print the manual page of a command", Long: manHelp, Args: cobra.ArbitraryArgs,
+	cmd := &cobra.Command{Use: "man [COMMAND...]", Short: "print the manual page of a command", Long: manHelp,
+		Args:    cobra.ArbitraryArgs,
 		Example: "  rota man task list\n  rota man --dir /usr/local/share/man/man1"}
 	dir := cmd.Flags().String("dir", "", "write the pages of all commands into this directory")
 	asked(cmd.Flags(), "dir")
@@ -70,7 +71,8 @@ func manual(w io.Writer, c *cobra.Command) error {
 		b.WriteString(".SH COMMANDS\n")
 		for _, s := range subs {
 			if !s.Hidden {
-				fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(strings.TrimPrefix(usageLine(s), c.Root().Name()+" ")), roff(s.Short))
+				fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(strings.TrimPrefix(usageLine(s), c.Root().Name()+" ")),
+					roff(s.Short))
 			}
 		}
 	}

@@ -20,7 +20,8 @@ func newMember(e env) *cobra.Command {
 }
 
 func newMemberList(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "list the members", Example: "  rota member list --store file:./rota-data"}
+	cmd := &cobra.Command{Use: "list", Short: "list the members",
+		Example: "  rota member list --store file:./rota-data"}
 	return watcher(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
 		sight, err := o.sight(ctx, false)
 		if err != nil {
@@ -36,7 +37,8 @@ func newMemberList(e env) *cobra.Command {
 
 func newMemberShow(e env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show MEMBER", Short: "show a member and its tasks", Args: exactArg("a member; rota member list shows them"),
+		Use: "show MEMBER", Short: "show a member and its tasks",
+		Args:    exactArg("a member; rota member list shows them"),
 		Example: "  rota member show web-1",
 	}
 	cmd.Flags().Bool("all", false, "all its tasks, without a limit")
@@ -67,8 +69,10 @@ func (o *observer) printMembers(members []view.Member) error {
 	}}
 	for _, m := range members {
 		rows = append(rows, []string{
-			m.Member, m.State, heartbeatText(m.Heartbeat, o.now), guardianText(m.Heartbeat), grouped(m.Tasks), slotText(m),
-			fmt.Sprint(m.Weight), labelText(m.Labels), ago(m.SinceMS, o.now), dash(m.Address), dash(m.Version), leaving(m),
+			m.Member, m.State, heartbeatText(m.Heartbeat, o.now), guardianText(m.Heartbeat), grouped(m.Tasks),
+			slotText(m),
+			fmt.Sprint(m.Weight), labelText(m.Labels), ago(m.SinceMS, o.now), dash(m.Address), dash(m.Version),
+			leaving(m),
 		})
 	}
 	return table(o.stdout, rows)
@@ -218,7 +222,8 @@ type Settings struct {
 }
 
 func newCluster(e env) *cobra.Command {
-	return group("cluster", "show the settings of the cluster, which all members follow, or change them", newClusterGet(e), newClusterSet(e), newClusterRebalance(e))
+	return group("cluster", "show the settings of the cluster, which all members follow, or change them",
+		newClusterGet(e), newClusterSet(e), newClusterRebalance(e))
 }
 
 func newClusterGet(e env) *cobra.Command {
@@ -230,11 +235,13 @@ func newClusterGet(e env) *cobra.Command {
 
 func newClusterSet(e env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "set", Short: "change settings of the cluster", Example: "  rota cluster set --job-scheduler greedy --retention 100",
+		Use: "set", Short: "change settings of the cluster",
+		Example: "  rota cluster set --job-scheduler greedy --retention 100",
 	}
 	flags := cmd.Flags()
 	var c cluster.Configure
-	flags.StringVar(&c.JobScheduler, "job-scheduler", "", "how slots are shared among jobs: round-robin, greedy, percentage")
+	flags.StringVar(&c.JobScheduler, "job-scheduler", "",
+		"how slots are shared among jobs: round-robin, greedy, percentage")
 	flags.Int64Var(&c.Retention, "retention", 0, "how many jobs that have ended stay visible")
 	budget := flags.Int64("move-budget", 0, "most partitions in hand-over at once; 0: "+pinnedText)
 	asked(flags, "job-scheduler", "retention", "move-budget")

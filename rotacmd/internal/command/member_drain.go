@@ -96,7 +96,8 @@ func (d *draining) see() (bool, error) {
 		d.say("%s has left", d.member)
 		return true, nil
 	case !m.Draining:
-		return true, failed(d.hint("rota member drain "+string(d.member)+" --wait"), "%s takes tasks again: somebody has undrained it", d.member)
+		return true, failed(d.hint("rota member drain "+string(d.member)+" --wait"),
+			"%s takes tasks again: somebody has undrained it", d.member)
 	}
 	left := owned(d.value, d.member)
 	switch {
@@ -113,7 +114,8 @@ func (d *draining) see() (bool, error) {
 		if why == "" {
 			why = "they do not stop, or nobody has taken them yet"
 		}
-		return true, failed(d.hint("rota member plan "+string(d.member)), "%s still has %s, and none has gone for %s: %s", d.member, many(left, "task"), short(drainPatience), why)
+		return true, failed(d.hint("rota member plan "+string(d.member)),
+			"%s still has %s, and none has gone for %s: %s", d.member, many(left, "task"), short(drainPatience), why)
 	}
 	if left != d.last {
 		d.say("%s has %s%s", d.member, many(left, "task"), estimate(d.first, left, d.now.Sub(d.began)))
@@ -128,7 +130,8 @@ func (d *draining) stuck() string {
 	if err != nil || len(plan.Waits) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("nobody can take %s of %s, such as %s", many(len(plan.Waits), "task"), d.member, plan.Waits[0].Task)
+	text := fmt.Sprintf("nobody can take %s of %s, such as %s", many(len(plan.Waits), "task"), d.member,
+		plan.Waits[0].Task)
 	if r := plan.Waits[0].Reason; r != nil {
 		text += ": " + ruleText(r)
 	}

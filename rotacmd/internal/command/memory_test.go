@@ -18,24 +18,31 @@ func TestCgroupMemory(t *testing.T) {
 		want  int64
 	}{
 		"no cgroups": {nil, 0},
-		"version 2":  {map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "1000000\n"}, 1_000_000},
+		"version 2": {map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "1000000\n"},
+			1_000_000},
 		"the group above is smaller": {map[string]string{
-			"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n", "sys/fs/cgroup/a/memory.max": "500\n", "sys/fs/cgroup/memory.max": "900\n",
+			"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.max": "max\n",
+			"sys/fs/cgroup/a/memory.max": "500\n", "sys/fs/cgroup/memory.max": "900\n",
 		}, 500},
-		"seen as the root": {map[string]string{"proc/self/cgroup": "0::/docker/1f\n", "sys/fs/cgroup/memory.max": "700\n"}, 700},
-		"no limit":         {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, 0},
+		"seen as the root": {map[string]string{"proc/self/cgroup": "0::/docker/1f\n",
+			"sys/fs/cgroup/memory.max": "700\n"}, 700},
+		"no limit": {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, 0},
 		"version 1": {map[string]string{
-			"proc/self/cgroup": "9:cpu,cpuacct:/x\n8:memory:/y\n", "sys/fs/cgroup/memory/y/memory.limit_in_bytes": "2000\n",
+			"proc/self/cgroup": "9:cpu,cpuacct:/x\n8:memory:/y\n",
+			"sys/fs/cgroup/memory/y/memory.limit_in_bytes": "2000\n",
 			"sys/fs/cgroup/memory/x/memory.limit_in_bytes": "1\n",
 		}, 2000},
 		"version 1 without": {map[string]string{
 			"proc/self/cgroup": "8:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
 		}, 0},
 		"both": {map[string]string{
-			"proc/self/cgroup": "8:memory:/y\n0::/z\n", "sys/fs/cgroup/memory/y/memory.limit_in_bytes": "2000\n", "sys/fs/cgroup/z/memory.max": "1500\n",
+			"proc/self/cgroup": "8:memory:/y\n0::/z\n", "sys/fs/cgroup/memory/y/memory.limit_in_bytes": "2000\n",
+			"sys/fs/cgroup/z/memory.max": "1500\n",
 		}, 1500},
-		"nonsense": {map[string]string{"proc/self/cgroup": "x\n0::/../..\n1:2\n", "sys/fs/cgroup/memory.max": "-5\n"}, 0},
-		"too long": {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "99999999999999999999999999999999999999\n"}, 0},
+		"nonsense": {map[string]string{"proc/self/cgroup": "x\n0::/../..\n1:2\n", "sys/fs/cgroup/memory.max": "-5\n"},
+			0},
+		"too long": {map[string]string{"proc/self/cgroup": "0::/\n",
+			"sys/fs/cgroup/memory.max": "99999999999999999999999999999999999999\n"}, 0},
 	} {
 		root := fstest.MapFS{}
 		for file, text := range c.files {
@@ -52,14 +59,16 @@ func TestLimitMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
 	debug.SetMemoryLimit(math.MaxInt64)
-	root := fstest.MapFS{"proc/self/cgroup": {Data: []byte("0::/a\n")}, "sys/fs/cgroup/a/memory.max": {Data: []byte("1000000000\n")}}
+	root := fstest.MapFS{"proc/self/cgroup": {Data: []byte("0::/a\n")},
+		"sys/fs/cgroup/a/memory.max": {Data: []byte("1000000000\n")}}
 	// A member that goes no further than its arguments, and the limit that it has by then.
 	run := func(variables map[string]string, root fs.FS) int64 {
 		t.Helper()
 		debug.SetMemoryLimit(math.MaxInt64)
 		var out bytes.Buffer
 		getenv := func(name string) string { return variables[name] }
-		if execute(env{args: strings.Fields("run --store memory: --listen none --ttl 1ms"), stdin: &out, stdout: &out, stderr: &out, getenv: getenv, root: root}) != exitUsage {
+		if execute(env{args: strings.Fields("run --store memory: --listen none --ttl 1ms"), stdin: &out, stdout: &out,
+			stderr: &out, getenv: getenv, root: root}) != exitUsage {
 			t.Fatalf("the member did more than look at its arguments: %s", &out)
 		}
 		return debug.SetMemoryLimit(-1)
@@ -77,7 +86,8 @@ func TestLimitMemory(t *testing.T) {
 
 func TestGarbageFor(t *testing.T) {
 	t.Parallel()
-	for live, want := range map[uint64]int{0: 100, 20 << 20: 100, 52 << 20: 100, 65 << 20: 80, 104 << 20: 50, 160 << 20: 32, 10 << 30: 25, math.MaxUint64: 25} {
+	for live, want := range map[uint64]int{0: 100, 20 << 20: 100, 52 << 20: 100, 65 << 20: 80, 104 << 20: 50,
+		160 << 20: 32, 10 << 30: 25, math.MaxUint64: 25} {
 		if got := garbageFor(live); got != want {
 			t.Errorf("%d live bytes: %d %%, want %d %%", live, got, want)
 		}

@@ -19,8 +19,10 @@ func TestMetricsOfAMember(t *testing.T) {
 		names[f.GetName()] = f.GetType().String()
 	}
 	for name, kind := range map[string]string{
-		"go_goroutines": "GAUGE", "process_start_time_seconds": "GAUGE", "rota_build_info": "GAUGE", "rota_gap_seconds": "HISTOGRAM", "rota_round_lateness_seconds": "HISTOGRAM",
-		"rota_rounds_skipped_total": "COUNTER", "rota_cluster_partitions": "GAUGE", "rota_malformed_definitions": "GAUGE",
+		"go_goroutines": "GAUGE", "process_start_time_seconds": "GAUGE", "rota_build_info": "GAUGE",
+		"rota_gap_seconds": "HISTOGRAM", "rota_round_lateness_seconds": "HISTOGRAM",
+		"rota_rounds_skipped_total": "COUNTER", "rota_cluster_partitions": "GAUGE",
+		"rota_malformed_definitions": "GAUGE",
 	} {
 		if names[name] != kind {
 			t.Errorf("%s is %q, want %s", name, names[name], kind)

@@ -18,7 +18,8 @@ import (
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	settings := []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}}
+	settings := []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"},
+		{Key: "vcs.modified", Value: "true"}}
 	if got := revisionOf("", settings); got != "0123456789ab+" {
 		t.Error(got)
 	}
@@ -76,7 +77,8 @@ func TestHealth(t *testing.T) {
 		{"health --live --tls-cert " + other + " " + sealed.URL, exitUsage, "PEM"},
 		{"health " + gone.URL, exitFailed, "no answer from"},
 		{"health --api-token hunter2 " + s.URL, exitUsage, "env:NAME"},
-		{"health --api-token env:T http://192.0.2.1:7600", exitUsage, "will not send the token to http://192.0.2.1:7600: plain HTTP shows it to the network\ntry: https://192.0.2.1:7600"},
+		{"health --api-token env:T http://192.0.2.1:7600", exitUsage,
+			"will not send the token to http://192.0.2.1:7600: plain HTTP shows it to the network\ntry: https://192.0.2.1:7600"},
 		{"health http://me:hunter2@192.0.2.1:7600", exitUsage, "will not send the token to http://192.0.2.1:7600"},
 		{"health --api-token env:T http://127.0.0.1.example.com:7600", exitUsage, "will not send the token to"},
 	} {
@@ -89,7 +91,10 @@ func TestHealth(t *testing.T) {
 
 // TestHealthKeepsItsTokenToItself: where the server of an address leads on, the token stays.
 func TestHealthKeepsItsTokenToItself(t *testing.T) {
-	trap := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("it has got %q", r.Header.Get("Authorization")) }))
+	trap := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
+		r *http.Request) {
+		t.Errorf("it has got %q", r.Header.Get("Authorization"))
+	}))
 	defer trap.Close()
 	leads := httptest.NewServer(http.RedirectHandler(trap.URL, http.StatusTemporaryRedirect))
 	defer leads.Close()
@@ -104,9 +109,15 @@ func TestHealthOfAnotherCluster(t *testing.T) {
 	p := newPlace(t)
 	must.Succeed(t, os.Symlink("tasks", "link"))
 	said := api.Readiness{Ready: true, Reasons: []string{}, Member: "m", Store: placeOf("file:./tasks")}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(said) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		_ = json.NewEncoder(w).Encode(said)
+	}))
 	defer s.Close()
-	anything := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }))
+	anything := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write([]byte("hello"))
+	}))
 	defer anything.Close()
 	for _, c := range []struct {
 		args, store string
@@ -117,7 +128,8 @@ func TestHealthOfAnotherCluster(t *testing.T) {
 		{args: "--member m --store file:link " + s.URL, want: "ok"},
 		{args: s.URL, store: "file:./tasks", want: "ok"},
 		{args: s.URL, store: "file:other", code: exitFailed, want: "is member m of file:" + p.dir},
-		{args: "--member n " + s.URL, code: exitFailed, want: ", not n of that store\ntry: the address that the member wrote"},
+		{args: "--member n " + s.URL, code: exitFailed,
+			want: ", not n of that store\ntry: the address that the member wrote"},
 		{args: "--store etcd://a/x " + s.URL, code: exitFailed, want: "not a member of etcd://a/x"},
 		{args: anything.URL, code: exitFailed, want: "it answers 200 OK"},
 	} {
@@ -126,7 +138,8 @@ func TestHealthOfAnotherCluster(t *testing.T) {
 			t.Errorf("%s, %s: exit %d, want %d and %q:\n%s%s", c.args, c.store, code, c.code, c.want, out, errs)
 		}
 	}
-	if a, b := placeOf("etcd://me@b:1,a:2/x?tls=on"), placeOf("etcd://a:2,b:1/x"); a != b || a == placeOf("etcd://a:2,b:1/y") {
+	if a, b := placeOf("etcd://me@b:1,a:2/x?tls=on"), placeOf("etcd://a:2,b:1/x"); a != b ||
+		a == placeOf("etcd://a:2,b:1/y") {
 		t.Errorf("places %s, %s", a, b)
 	}
 }
@@ -135,19 +148,26 @@ func TestHealthOfAnotherCluster(t *testing.T) {
 // though it has no token.
 func TestLiveOfAnotherCluster(t *testing.T) {
 	p := newPlace(t)
-	s := httptest.NewServer(api.Handler(api.Config{Member: "m", Store: "hidden", Place: placeOf("file:."), Token: "secret"}))
+	s := httptest.NewServer(api.Handler(api.Config{Member: "m", Store: "hidden", Place: placeOf("file:."),
+		Token: "secret"}))
 	defer s.Close()
-	anything := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }))
+	anything := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write([]byte("ok\n"))
+	}))
 	defer anything.Close()
 	for args, want := range map[string]string{
-		s.URL: "ok\n", "--store file:. " + s.URL: "ok\n", "--store file:. --member m " + s.URL: "ok\n", anything.URL: "ok\n",
-		"--store file:other " + s.URL:               "what answers at " + s.URL + "/healthz is not a member of file:" + p.dir + "/other",
+		s.URL: "ok\n", "--store file:. " + s.URL: "ok\n", "--store file:. --member m " + s.URL: "ok\n",
+		anything.URL: "ok\n",
+		"--store file:other " + s.URL: "what answers at " + s.URL + "/healthz is not a member of file:" +
+			p.dir + "/other",
 		"--member n " + s.URL:                       "is not n of that store",
 		"--store file:. --member n " + s.URL:        "is not n of file:" + p.dir,
 		"--store file:. --member m " + anything.URL: "is not m of file:" + p.dir,
 	} { // order-free: each by itself
 		out, errs, code := here("", strings.Fields("health --live "+args)...)
-		if good := code == exitOK; good != (want == "ok\n") || !strings.Contains(out+errs, want) || strings.Contains(out+errs, "hidden") {
+		if good := code == exitOK; good != (want == "ok\n") || !strings.Contains(out+errs, want) ||
+			strings.Contains(out+errs, "hidden") {
 			t.Errorf("%s: exit %d, want %q:\n%s%s", args, code, want, out, errs)
 		}
 	}
@@ -186,14 +206,17 @@ func TestManual(t *testing.T) {
 // TestCompletionKnows what a shell asks for: commands, and the values of flags.
 func TestCompletionKnows(t *testing.T) {
 	for args, want := range map[string]string{
-		"__complete member dr": "drain", "__complete run --protocol l": "lease", "__complete task list --state ow": "owner-silent", "__complete run --log-level w": "warn",
-		"__complete status --store zoo": "zookeeper://", "__complete completion f": "fish", "__complete store c": "check",
+		"__complete member dr": "drain", "__complete run --protocol l": "lease",
+		"__complete task list --state ow": "owner-silent", "__complete run --log-level w": "warn",
+		"__complete status --store zoo": "zookeeper://", "__complete completion f": "fish",
+		"__complete store c": "check",
 	} {
 		if out, _, code := here("", strings.Fields(args)...); code != 0 || !strings.Contains(out, want) {
 			t.Errorf("%s: exit %d, want %s in %q", args, code, want, out)
 		}
 	}
-	if _, errs, code := here("", "completion", "fisch"); code != exitUsage || !strings.Contains(errs, "try: rota completion fish") {
+	if _, errs, code := here("", "completion", "fisch"); code != exitUsage ||
+		!strings.Contains(errs, "try: rota completion fish") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }

@@ -62,8 +62,10 @@ func TestFollowTheJournal(t *testing.T) {
 		stop()
 		must.Succeed(t, <-ended)
 		text := out.String()
-		if strings.Count(text, "first") != 1 || strings.Count(text, "late") != 1 || strings.Count(text, "again") != 109 {
-			t.Errorf("first %d, late %d, again %d times of 109", strings.Count(text, "first"), strings.Count(text, "late"), strings.Count(text, "again"))
+		if strings.Count(text, "first") != 1 || strings.Count(text, "late") != 1 ||
+			strings.Count(text, "again") != 109 {
+			t.Errorf("first %d, late %d, again %d times of 109", strings.Count(text, "first"),
+				strings.Count(text, "late"), strings.Count(text, "again"))
 		}
 		if strings.Count(text, "still waiting") != 1 || strings.Count(text, "answers again") != 1 {
 			t.Errorf("it said\n%s", text)
@@ -78,7 +80,8 @@ func TestWhatASignalAsksFor(t *testing.T) {
 		terminal bool
 		want     request
 	}{
-		{syscall.SIGHUP, false, reload}, {syscall.SIGHUP, true, leave}, {syscall.SIGTERM, false, leave}, {syscall.SIGINT, true, leave}, {syscall.SIGPIPE, false, leave},
+		{syscall.SIGHUP, false, reload}, {syscall.SIGHUP, true, leave}, {syscall.SIGTERM, false, leave},
+		{syscall.SIGINT, true, leave}, {syscall.SIGPIPE, false, leave},
 	} {
 		if got := asks(c.s, c.terminal); got != c.want {
 			t.Errorf("%v with terminal %v: got %v, want %v", c.s, c.terminal, got, c.want)
@@ -88,7 +91,8 @@ func TestWhatASignalAsksFor(t *testing.T) {
 	c := &config{env: env{stderr: &out}}
 	c.node.Publisher = stuck{}
 	c.reload()
-	if text := out.String(); !strings.Contains(text, "the disk is full; samples go on") || strings.Contains(text, "reloaded") {
+	if text := out.String(); !strings.Contains(text, "the disk is full; samples go on") ||
+		strings.Contains(text, "reloaded") {
 		t.Errorf("a reload that failed: %s", text)
 	}
 }
@@ -101,7 +105,8 @@ func (stuck) Reopen() error { return errors.New("the disk is full") }
 // TestCompany: a value that does not know of the member yet says nothing of others.
 func TestCompany(t *testing.T) {
 	t.Parallel()
-	one := []cluster.Member{{ID: "a", Incarnation: 3, State: cluster.MemberJoined}, {ID: "c", Incarnation: 2, State: cluster.MemberHeld}}
+	one := []cluster.Member{{ID: "a", Incarnation: 3, State: cluster.MemberJoined},
+		{ID: "c", Incarnation: 2, State: cluster.MemberHeld}}
 	two := append(one, cluster.Member{ID: "b", Incarnation: 4, State: cluster.MemberJoined})
 	for want, v := range map[string]cluster.Value{
 		"joined":                     {},
@@ -124,11 +129,12 @@ func TestMovedHere(t *testing.T) {
 		r    supervisor.RunStarted
 		want bool
 	}{
-		"it came":              {supervisor.RunStarted{Partition: "x", Grant: from("b"), First: true}, true},
-		"it starts again":      {supervisor.RunStarted{Partition: "x", Grant: from("b")}, false},
-		"it is new":            {supervisor.RunStarted{Partition: "x", Grant: from(""), First: true}, false},
-		"this member had it":   {supervisor.RunStarted{Partition: "x", Grant: from("a"), First: true}, false},
-		"it is of Rota itself": {supervisor.RunStarted{Partition: "rota.source.tasks", Grant: from("b"), First: true}, false},
+		"it came":            {supervisor.RunStarted{Partition: "x", Grant: from("b"), First: true}, true},
+		"it starts again":    {supervisor.RunStarted{Partition: "x", Grant: from("b")}, false},
+		"it is new":          {supervisor.RunStarted{Partition: "x", Grant: from(""), First: true}, false},
+		"this member had it": {supervisor.RunStarted{Partition: "x", Grant: from("a"), First: true}, false},
+		"it is of Rota itself": {supervisor.RunStarted{Partition: "rota.source.tasks", Grant: from("b"), First: true},
+			false},
 	} {
 		if got := movedHere(c.r, "a"); got != c.want {
 			t.Errorf("%s: got %v", what, got)
@@ -165,7 +171,8 @@ func TestADrainThatNobodyCanHelp(t *testing.T) {
 		d := draining{observer: o, member: "a"}
 		began := time.Now()
 		err := o.watch(t.Context(), d.see)
-		if took := time.Since(began); err == nil || took != drainPatience || !strings.Contains(err.Error(), "a still has 1 task, and none has gone for 2m: nobody can take 1 task of a, such as x: members: ") {
+		if took := time.Since(began); err == nil || took != drainPatience || !strings.Contains(err.Error(),
+			"a still has 1 task, and none has gone for 2m: nobody can take 1 task of a, such as x: members: ") {
 			t.Errorf("after %s: %v", took, err)
 		}
 		if want := "! nobody can take 1 task of a, such as x: members: no member has joined; it waits for 2m\na has 1 task\n"; out.String() != want {

@@ -46,7 +46,8 @@ func (c *config) takeSeat() error {
 	seat, err := freeSeat(most)
 	switch {
 	case errors.Is(err, errFull):
-		return failed("a machine with more processors; or --most-members "+strconv.FormatInt(2*most, 10)+" if these are mostly idle", "%w", err)
+		return failed("a machine with more processors; or --most-members "+strconv.FormatInt(2*most, 10)+
+			" if these are mostly idle", "%w", err)
 	case err != nil:
 		c.node.Logger.Debug("no limit of the members on this machine", "err", err)
 	}
@@ -140,7 +141,8 @@ func (c *config) guardian(st store.Full, o guardian.Options, undo *[]func()) pro
 	o.Name, o.Place, o.TTL, o.Logger = string(c.node.Member), c.store, c.node.TTL, c.node.Logger
 	g, err := guardian.Start(o)
 	if err != nil {
-		c.node.Logger.Warn("no guardian: after the death of this process, others take over when the TTL has passed", "err", err)
+		c.node.Logger.Warn("no guardian: after the death of this process, others take over when the TTL has passed",
+			"err", err)
 		return unguarded("none: " + firstLine(err.Error()))
 	}
 	*undo = append(*undo, g.Close)
@@ -226,7 +228,8 @@ func (c *config) onSignals(stop func(), n *node.Node) (<-chan struct{}, func()) 
 // leavingText says what becomes of the tasks of a member that leaves.
 func leavingText(tasks int, hold, drain time.Duration) string {
 	if hold > 0 {
-		return fmt.Sprintf("it has %s, and others wait %s for its restart · once more to end at once", many(tasks, "task"), hold)
+		return fmt.Sprintf("it has %s, and others wait %s for its restart · once more to end at once",
+			many(tasks, "task"), hold)
 	}
 	return fmt.Sprintf("%s to hand over, at most %s · once more to end at once", many(tasks, "task"), drain)
 }

@@ -29,7 +29,8 @@ func protocolList() (names []string) {
 
 // protocolUsage explains --protocol.
 func protocolUsage() string {
-	return "how the members agree: " + protocolNames() + "; default: as the cluster does already, else " + protocols()[0].Name()
+	return "how the members agree: " + protocolNames() + "; default: as the cluster does already, else " +
+		protocols()[0].Name()
 }
 
 // protocolNamed returns the protocol of a name; "" stands for the default.
@@ -40,7 +41,8 @@ func protocolNamed(name string) (protocol.Protocol, error) {
 		}
 	}
 	names := protocolList()
-	return nil, misused("--protocol "+nearestOr(name, names, names[0]), "unknown protocol %q: must be one of %s", name, protocolNames())
+	return nil, misused("--protocol "+nearestOr(name, names, names[0]), "unknown protocol %q: must be one of %s", name,
+		protocolNames())
 }
 
 // protocolAt returns the protocol by which the members of a place agree; the default where nobody has ever joined or
@@ -52,7 +54,9 @@ func protocolAt(ctx context.Context, st protocol.Store) (protocol.Protocol, erro
 	}
 	p, err := protocolNamed(at.Protocol)
 	if err != nil {
-		return nil, failed("a newer rota", "the cluster uses the protocol %q, which this version does not have: it has %s", at.Protocol, protocolNames())
+		return nil, failed("a newer rota",
+			"the cluster uses the protocol %q, which this version does not have: it has %s", at.Protocol,
+			protocolNames())
 	}
 	return p, nil
 }

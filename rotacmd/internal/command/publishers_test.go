@@ -16,8 +16,9 @@ func TestBadSinks(t *testing.T) {
 		texts     []string
 		says, try string
 	}{
-		"unknown":               {[]string{"carrier-pigeon:x"}, "unknown sink", "kafka://127.0.0.1:9092?topic=samples"},
-		"similar":               {[]string{"kafak://a?topic=x"}, "unknown sink", "--publish 'kafka://127.0.0.1:9092?topic=samples'"},
+		"unknown": {[]string{"carrier-pigeon:x"}, "unknown sink", "kafka://127.0.0.1:9092?topic=samples"},
+		"similar": {[]string{"kafak://a?topic=x"}, "unknown sink",
+			"--publish 'kafka://127.0.0.1:9092?topic=samples'"},
 		"no topic":              {[]string{"kafka://127.0.0.1"}, `topic ""`, "?topic=samples"},
 		"no index":              {[]string{"elastic://127.0.0.1"}, "data stream or index", "?index=samples"},
 		"no bucket":             {[]string{"influx://127.0.0.1"}, "either a bucket", "bucket=BUCKET"},
@@ -28,11 +29,13 @@ func TestBadSinks(t *testing.T) {
 		"a secret in the URL":   {[]string{"otlp://127.0.0.1?token=hunter2-x9"}, "env:NAME", "otlp://"},
 		"a secret before the @": {[]string{"otlp://ann:hunter2-x9@127.0.0.1"}, "before the @", "otlp://"},
 		"no such variable":      {[]string{"otlp://127.0.0.1?token=env:NONE"}, "NONE", "otlp://"},
-		"a missing file":        {[]string{"remotewrite://127.0.0.1?token=file:/no/such"}, "no such file", "remotewrite://"},
-		"twice":                 {[]string{"otlp://127.0.0.1", "otlp://127.0.0.1:4318?token=env:TOKEN"}, "twice", "each sink once"},
-		"none and one":          {[]string{"none", "stdout"}, "other sinks", "--publish none alone"},
-		"tls twice":             {[]string{"otlp+tls://127.0.0.1?tls=off"}, "twice", "otlp://"},
-		"empty":                 {[]string{""}, "unknown sink", "--publish stdout"},
+		"a missing file": {[]string{"remotewrite://127.0.0.1?token=file:/no/such"}, "no such file",
+			"remotewrite://"},
+		"twice": {[]string{"otlp://127.0.0.1", "otlp://127.0.0.1:4318?token=env:TOKEN"}, "twice",
+			"each sink once"},
+		"none and one": {[]string{"none", "stdout"}, "other sinks", "--publish none alone"},
+		"tls twice":    {[]string{"otlp+tls://127.0.0.1?tls=off"}, "twice", "otlp://"},
+		"empty":        {[]string{""}, "unknown sink", "--publish stdout"},
 	} {
 		_, _, err := e.openPublishers(c.texts)
 		if err == nil {
@@ -54,8 +57,10 @@ func TestSinksHaveNames(t *testing.T) {
 	t.Parallel()
 	e := env{getenv: func(string) string { return "hunter2-x9" }, stdout: &strings.Builder{}}
 	texts := []string{
-		"stdout", "elastic+tls://a,b:1?index=x&api-key=env:K", "influx://h?bucket=b&org=o&token=env:K otlp://[::1]/up/metrics?token=env:K",
-		"nats://n?subject=a.b&token=env:K", "remotewrite://p?user=u&password=env:K", "influx://h?database=d&user=u&password=env:K",
+		"stdout", "elastic+tls://a,b:1?index=x&api-key=env:K",
+		"influx://h?bucket=b&org=o&token=env:K otlp://[::1]/up/metrics?token=env:K",
+		"nats://n?subject=a.b&token=env:K", "remotewrite://p?user=u&password=env:K",
+		"influx://h?database=d&user=u&password=env:K",
 	}
 	p, said, err := e.openPublishers(texts)
 	must.Succeed(t, err)

@@ -31,7 +31,8 @@ func commandsPage() string {
 	b.WriteString("# Commands\n" + generated + `
 What each command prints with ` + "`--help`" + `. Flags of ` + "`rota run`" + ` and ` + "`rota config`" + ` are in
 [configuration](configuration.md).
-Every command has ` + "`--help`" + ` and ` + "`--config FILE`" + `; those that read or change a cluster have ` + "`--store`" + `.
+Every command has ` + "`--help`" + ` and ` + "`--config FILE`" + `; those that read or change a cluster have ` +
+		"`--store`" + `.
 `)
 	root := newRoot(env{getenv: func(string) string { return "" }})
 	for _, c := range everyCommand(root) {
@@ -56,7 +57,8 @@ func flagRows(c *cobra.Command) string {
 	var b strings.Builder
 	settings := c.CommandPath() == "rota run" || c.CommandPath() == "rota config"
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || slices.Contains([]string{"help", "config", "store", "version"}, f.Name) || settings && isSetting(f) {
+		if f.Hidden || slices.Contains([]string{"help", "config", "store", "version"}, f.Name) || settings &&
+			isSetting(f) {
 			return
 		}
 		name := "--" + f.Name
@@ -86,7 +88,8 @@ type openAPI struct {
 func httpPage(t *testing.T) string {
 	t.Helper()
 	h := api.Handler(api.Config{
-		Value: func() cluster.Value { return cluster.Value{} }, Past: &view.Past{}, Metrics: http.NotFoundHandler(), Token: "x", Actions: &api.Actions{},
+		Value: func() cluster.Value { return cluster.Value{} }, Past: &view.Past{}, Metrics: http.NotFoundHandler(),
+		Token: "x", Actions: &api.Actions{},
 	})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1/v1/openapi.json", nil)
 	r.Header.Set("Authorization", "Bearer x")
@@ -114,7 +117,8 @@ A member serves this list at ` + "`/v1/openapi.json`" + `, with the schemas of a
 				}
 				params = append(params, name)
 			}
-			fmt.Fprintf(&b, "| `%s %s` | %s | %s |\n", strings.ToUpper(verb), path, strings.Join(params, ", "), cell(op.Summary))
+			fmt.Fprintf(&b, "| `%s %s` | %s | %s |\n", strings.ToUpper(verb), path, strings.Join(params, ", "),
+				cell(op.Summary))
 			for code, r := range op.Responses { // order-free: into a map, of the shortest text
 				if old := codes[code]; code != "200" && (old == "" || shorter(r.Description, old)) {
 					codes[code] = r.Description

@@ -86,7 +86,8 @@ func flowMetricRows(t *testing.T) []string {
 		if m == nil {
 			t.Fatalf("not understood: %s", d)
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | gauge | %s | %s |\n", m[1], strings.ReplaceAll(m[3], ",", ", "), cell(m[2])))
+		rows = append(rows, fmt.Sprintf("| `%s` | gauge | %s | %s |\n", m[1], strings.ReplaceAll(m[3], ",", ", "),
+			cell(m[2])))
 	}
 	return rows
 }
@@ -94,7 +95,8 @@ func flowMetricRows(t *testing.T) []string {
 func configurationPage() string {
 	var b strings.Builder
 	b.WriteString("# Configuration\n" + generated + `
-Each setting of ` + "`rota run`" + ` is a flag, a variable of the environment, or a line of ` + "`rota.yaml`" + `. A flag has
+Each setting of ` + "`rota run`" + ` is a flag, a variable of the environment, or a line of ` + "`rota.yaml`" +
+		`. A flag has
 priority, then the environment, then the file. ` + "`rota config`" + ` prints the result and where each value
 comes from. ` + "`--config FILE`" + ` names another file. In the environment, commas separate the elements of a list.
 
@@ -103,7 +105,8 @@ comes from. ` + "`--config FILE`" + ` names another file. In the environment, co
 `)
 	newRun(env{}).Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden && isSetting(f) {
-			fmt.Fprintf(&b, "| `--%s` | `%s` | `%s` | %s | %s | %s |\n", f.Name, envName(f.Name), f.Name, f.Value.Type(), defaultOf(f), cell(f.Usage))
+			fmt.Fprintf(&b, "| `--%s` | `%s` | `%s` | %s | %s | %s |\n", f.Name, envName(f.Name), f.Name,
+				f.Value.Type(), defaultOf(f), cell(f.Usage))
 		}
 	})
 	return b.String()

@@ -25,8 +25,9 @@ const rootExample = `  rota demo                                    # three memb
 
 func newRoot(e env) *cobra.Command {
 	root := &cobra.Command{
-		Use: e.own.name(), Short: "one of us runs it", Long: longHelp, Example: rootExample, SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.ArbitraryArgs, Version: versionText(e),
+		Use: e.own.name(), Short: "one of us runs it", Long: longHelp, Example: rootExample, SilenceErrors: true,
+		SilenceUsage: true,
+		Args:         cobra.ArbitraryArgs, Version: versionText(e),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
@@ -78,7 +79,8 @@ func addGroups(root *cobra.Command, e env) {
 		}
 	}
 	// rota help RUN works, and is no entry: each command has --help.
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), `(or .IsAvailableCommand (eq .Name "help"))`, ".IsAvailableCommand"))
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), `(or .IsAvailableCommand (eq .Name "help"))`,
+		".IsAvailableCommand"))
 	root.InitDefaultHelpCmd()
 	if c, _, err := root.Find([]string{"help"}); err == nil {
 		c.Hidden, c.GroupID = true, groups()[0].title
@@ -116,7 +118,8 @@ func noCommand(parent *cobra.Command, name string) error {
 	} else if near := parent.SuggestionsFor(name); len(near) > 0 && len(name) > 3 {
 		try = parent.CommandPath() + " " + near[0]
 	}
-	return misused(try, "unknown command %q", strings.TrimSpace(strings.TrimPrefix(parent.CommandPath(), parent.Root().Name())+" "+name))
+	return misused(try, "unknown command %q",
+		strings.TrimSpace(strings.TrimPrefix(parent.CommandPath(), parent.Root().Name())+" "+name))
 }
 
 // nearestFlag is what to try where a flag is wrong: the flag of a similar name, else the help.
@@ -221,11 +224,13 @@ func shortRevision(commit string, changed bool) string {
 }
 
 func newVersion(e env) *cobra.Command {
-	cmd := &cobra.Command{Use: "version", Short: "print the version and the commit", Args: noArgs, Example: "  rota version"}
+	cmd := &cobra.Command{Use: "version", Short: "print the version and the commit", Args: noArgs,
+		Example: "  rota version"}
 	asJSON := formatFlag(cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if *asJSON {
-			return e.printJSON(map[string]string{"version": version, "revision": revision(), "go": runtime.Version(), "platform": platform})
+			return e.printJSON(map[string]string{"version": version, "revision": revision(), "go": runtime.Version(),
+				"platform": platform})
 		}
 		_, err := fmt.Fprintln(e.stdout, versionText(e))
 		return err
@@ -236,7 +241,8 @@ func newVersion(e env) *cobra.Command {
 const platform = runtime.GOOS + "/" + runtime.GOARCH
 
 func versionText(e env) string {
-	return fmt.Sprintf("%s %s (commit %s, %s, %s)", e.own.name(), version, cmp.Or(revision(), "unknown"), runtime.Version(), platform)
+	return fmt.Sprintf("%s %s (commit %s, %s, %s)", e.own.name(), version, cmp.Or(revision(), "unknown"),
+		runtime.Version(), platform)
 }
 
 const completionHelp = `Prints a script that lets a shell complete commands, flags and what flags take. It asks this binary, so it is always up to date.
@@ -252,7 +258,8 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 func newCompletion(e env) *cobra.Command {
 	return &cobra.Command{
 		Use: "completion SHELL", Short: "print a script that completes commands in a shell", Long: completionHelp,
-		Args: exactArg("bash, zsh, fish or powershell"), ValidArgs: shells, Example: "  rota completion bash > rota.bash",
+		Args: exactArg("bash, zsh, fish or powershell"), ValidArgs: shells,
+		Example: "  rota completion bash > rota.bash",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
 			switch args[0] {
@@ -265,7 +272,8 @@ func newCompletion(e env) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(e.stdout)
 			}
-			return misused("rota completion "+nearestOr(args[0], shells, "bash"), "there is no script for the shell %q", args[0])
+			return misused("rota completion "+nearestOr(args[0], shells, "bash"), "there is no script for the shell %q",
+				args[0])
 		},
 	}
 }
@@ -276,9 +284,11 @@ var schemeForm = regexp.MustCompile(`[a-z]+:(//)?`)
 // complete says what flags take, where that is known.
 func complete(root *cobra.Command) {
 	values := map[string][]string{
-		"store": schemeForm.FindAllString(storeForms, -1), "protocol": protocolList(), "log-level": {"debug", "info", "warn", "error"}, "state": view.TaskStates(),
-		"output":  {"text", "json"},
-		"publish": append([]string{"stdout", "none"}, sinkNames()...), "job-scheduler": {"round-robin", "greedy", "percentage"},
+		"store": schemeForm.FindAllString(storeForms, -1), "protocol": protocolList(),
+		"log-level": {"debug", "info", "warn", "error"}, "state": view.TaskStates(),
+		"output":        {"text", "json"},
+		"publish":       append([]string{"stdout", "none"}, sinkNames()...),
+		"job-scheduler": {"round-robin", "greedy", "percentage"},
 	}
 	for _, cmd := range everyCommand(root) {
 		for name, known := range values { // order-free: each by itself

@@ -34,25 +34,34 @@ func runFlags(f *pflag.FlagSet) {
 	f.Int64("capacity", 0, "limit of its tasks; 0: no limit")
 	f.Int64("slots", 0, "number of slots; each runs one task of a job at a time")
 	f.String("listen", "", "address of the API; default: the first free port of 127.0.0.1:7600-7699; none: no API")
-	f.StringSlice("source", nil, "a directory of task files with a name of its own, NAME=DIR; may be repeated. A plain DIR has its last element as its name")
-	f.StringArray("publish", []string{"stdout"}, "where samples go: stdout, file:PATH, "+sinkForms()+", or none; may be repeated")
+	f.StringSlice("source", nil,
+		"a directory of task files with a name of its own, NAME=DIR; may be repeated. A plain DIR has its last element as its name")
+	f.StringArray("publish", []string{"stdout"}, "where samples go: stdout, file:PATH, "+sinkForms()+
+		", or none; may be repeated")
 	f.StringArray("storage", nil, "further destination of journal records: file:PATH; may be repeated")
 	f.StringSlice("allow-net", nil, "private address ranges (CIDR) that tasks may connect to")
 	f.StringSlice("allow-exec", nil, "absolute path of a program that tasks may start; may be repeated")
-	f.StringSlice("allow-env", nil, "environment variable that tasks may set for programs: a name, or a prefix and *; may be repeated")
-	f.StringSlice("allow-tail", nil, "directory below which tasks may read log files; default /var/log and /tmp; may be repeated")
-	f.StringSlice("allow-write", nil, "directory below which tasks of type files.write may write; default none; may be repeated")
+	f.StringSlice("allow-env", nil,
+		"environment variable that tasks may set for programs: a name, or a prefix and *; may be repeated")
+	f.StringSlice("allow-tail", nil,
+		"directory below which tasks may read log files; default /var/log and /tmp; may be repeated")
+	f.StringSlice("allow-write", nil,
+		"directory below which tasks of type files.write may write; default none; may be repeated")
 	f.Bool("no-sessions", false, "use only heartbeats, even if the store notices the death of a process")
 	f.Duration("hold", 0, "announce a restart when the member leaves: its tasks wait so long for it, and nobody runs them, instead of moving; the same for all members (others wait 1m where they have none)")
-	f.Bool("guardian", true, "a small process that ends this member's programs and session when the member is killed, so that others take over at once")
+	f.Bool("guardian", true,
+		"a small process that ends this member's programs and session when the member is killed, so that others take over at once")
 	f.Duration("drain-timeout", 10*time.Second, "how long tasks may take to move away before the member leaves")
-	f.String("state-dir", "", "directory for the member's state: with it, a member that starts while the store is away runs its tasks with on_store_loss: keep")
-	f.Int64("most-members", 0, "limit of members on this machine, if the store is on a server; 0: 32 for each processor")
+	f.String("state-dir", "",
+		"directory for the member's state: with it, a member that starts while the store is away runs its tasks with on_store_loss: keep")
+	f.Int64("most-members", 0,
+		"limit of members on this machine, if the store is on a server; 0: 32 for each processor")
 	f.String("witness", "", "file to which each start and stop of a task is appended")
 	f.String("tls-cert", "", "certificate of the API, PEM")
 	f.String("tls-key", "", "its key, PEM")
 	f.String("api-token", "", "token that requests to the API must carry: env:NAME or file:/path")
-	f.String("api-tokens", "", "file with a token for each user of the API, on lines "+api.UserLine+": the role is read or operate, the hash that of a random token; read at the start")
+	f.String("api-tokens", "", "file with a token for each user of the API, on lines "+api.UserLine+
+		": the role is read or operate, the hash that of a random token; read at the start")
 	f.String("log-level", "warn", "debug, info, warn or error")
 	f.Bool("dev-types", false, "task types for tests of Rota itself")
 	configFlag(f)
@@ -114,14 +123,20 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 	}
 	f := &getter{f: cmd.Flags()}
 	c := &config{
-		env: e, store: f.text("store"), queue: f.text("queue"), protocol: f.text("protocol"), publish: f.array("publish"), storages: f.array("storage"), listen: f.text("listen"),
-		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), users: f.text("api-tokens"), devTypes: f.truth("dev-types"),
-		allow:   allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"), tail: f.list("allow-tail"), write: f.list("allow-write")},
-		sources: f.list("source"), guarded: f.truth("guardian"), stateDir: f.text("state-dir"), most: f.number("most-members"),
+		env: e, store: f.text("store"), queue: f.text("queue"), protocol: f.text("protocol"),
+		publish: f.array("publish"), storages: f.array("storage"), listen: f.text("listen"),
+		cert: f.text("tls-cert"), key: f.text("tls-key"), token: f.text("api-token"), users: f.text("api-tokens"),
+		devTypes: f.truth("dev-types"),
+		allow: allowed{net: f.list("allow-net"), exec: f.list("allow-exec"), env: f.list("allow-env"),
+			tail: f.list("allow-tail"), write: f.list("allow-write")},
+		sources: f.list("source"), guarded: f.truth("guardian"), stateDir: f.text("state-dir"),
+		most: f.number("most-members"),
 	}
 	c.node = node.Config{
-		Member: cluster.MemberID(f.text("member")), TTL: f.duration("ttl"), Labels: f.pairs("label"), Weight: f.number("weight"),
-		Capacity: f.number("capacity"), Slots: f.number("slots"), NoSessions: f.truth("no-sessions"), DrainTimeout: f.duration("drain-timeout"), Hold: f.duration("hold"),
+		Member: cluster.MemberID(f.text("member")), TTL: f.duration("ttl"), Labels: f.pairs("label"),
+		Weight:   f.number("weight"),
+		Capacity: f.number("capacity"), Slots: f.number("slots"), NoSessions: f.truth("no-sessions"),
+		DrainTimeout: f.duration("drain-timeout"), Hold: f.duration("hold"),
 		WitnessPath: f.text("witness"), Version: version,
 	}
 	if f.err != nil {
@@ -146,10 +161,12 @@ func (c *config) complete() error {
 		return misused("--most-members 100", "most-members: %d is not between 0 and 10000", c.most)
 	}
 	if c.node.Hold > 0 && c.node.Member == "" {
-		return misused("--member web-1 --hold "+c.node.Hold.String(), "hold: the tasks wait for a member of the same name, and without --member the name is another one each time")
+		return misused("--member web-1 --hold "+c.node.Hold.String(),
+			"hold: the tasks wait for a member of the same name, and without --member the name is another one each time")
 	}
 	if c.stateDir != "" && c.node.Member == "" {
-		return misused("--member web-1 --state-dir "+c.stateDir, "state-dir: what is kept there is for a member of the same name, and without --member the name is another one each time")
+		return misused("--member web-1 --state-dir "+c.stateDir,
+			"state-dir: what is kept there is for a member of the same name, and without --member the name is another one each time")
 	}
 	if c.node.Member == "" {
 		c.node.Member = defaultMember()
@@ -168,7 +185,8 @@ func (c *config) complete() error {
 func logger(e env, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, misused("--log-level "+nearestOr(level, []string{"debug", "info", "warn", "error"}, "info"), "log-level %q must be one of debug, info, warn, error", level)
+		return nil, misused("--log-level "+nearestOr(level, []string{"debug", "info", "warn", "error"}, "info"),
+			"log-level %q must be one of debug, info, warn, error", level)
 	}
 	return slog.New(quiet.Limit(slog.NewTextHandler(quiet.NewWriter(e.stderr), &slog.HandlerOptions{Level: l}))), nil
 }
@@ -310,7 +328,8 @@ func (c *config) runOn(ctx context.Context, st store.Full) error {
 		return fmt.Errorf("store %s: %w", storeurl.Hide(c.store), err)
 	}
 	if name := c.node.Protocol.Name(); c.node.Hold > 0 && (name == "leader" || name == "lease") {
-		return misused("no --hold, so that the tasks move before the member leaves", "hold: under the protocol %s no task waits for a restart", name)
+		return misused("no --hold, so that the tasks move before the member leaves",
+			"hold: under the protocol %s no task waits for a restart", name)
 	}
 	if c.node.Publisher, c.sampleText, err = c.openPublishers(c.publish); err != nil {
 		return err

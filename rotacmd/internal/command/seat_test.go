@@ -32,7 +32,8 @@ func TestAFullMachine(t *testing.T) {
 	late := member("nats://127.0.0.1:1/rota")
 	err := late.takeSeat()
 	var f *fault
-	if !errors.Is(err, errFull) || !strings.Contains(err.Error(), "3 members run here") || !errors.As(err, &f) || !strings.Contains(f.try, "--most-members 6") {
+	if !errors.Is(err, errFull) || !strings.Contains(err.Error(), "3 members run here") || !errors.As(err, &f) ||
+		!strings.Contains(f.try, "--most-members 6") {
 		t.Fatalf("got %v, want a refusal with the number", err)
 	}
 	if _, stderr, code := here("", "run", "--store", "nope://x", "--most-members", "3"); code != exitUsage {
@@ -48,8 +49,11 @@ func TestAFullMachine(t *testing.T) {
 		t.Errorf("a seat is free, and yet: %v", err)
 	}
 	// The command asks before it opens the store, which is not there.
-	stdout, stderr, code := here("", "run", "--store", "etcd://127.0.0.1:1/rota", "--listen", "none", "--most-members", "3")
-	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "rota: this machine is full: 3 members run here") || !strings.Contains(stderr, "try: ") {
+	stdout, stderr, code := here("", "run", "--store", "etcd://127.0.0.1:1/rota", "--listen", "none", "--most-members",
+		"3")
+	if code != exitFailed || stdout != "" ||
+		!strings.Contains(stderr, "rota: this machine is full: 3 members run here") ||
+		!strings.Contains(stderr, "try: ") {
 		t.Errorf("exit %d, %q: %s", code, stdout, stderr)
 	}
 	t.Setenv("XDG_CACHE_HOME", "/dev/null/nowhere")

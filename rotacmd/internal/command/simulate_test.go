@@ -19,7 +19,8 @@ func TestSimulateReadsAFileOrStandardInput(t *testing.T) {
 	must.Succeed(t, os.WriteFile(path, []byte(crashScript), 0o600))
 	fromFile, _, code := here("", "simulate", path)
 	fromStdin, _, code2 := here(crashScript, "simulate")
-	if code != exitOK || code2 != exitOK || fromFile != fromStdin || !strings.Contains(fromFile, "refused: a job of this name exists") {
+	if code != exitOK || code2 != exitOK || fromFile != fromStdin ||
+		!strings.Contains(fromFile, "refused: a job of this name exists") {
 		t.Fatalf("exit %d and %d\n%s\n%s", code, code2, fromFile, fromStdin)
 	}
 }
@@ -33,7 +34,8 @@ func TestSimulateJSONIsAnObjectForEachCommand(t *testing.T) {
 	}
 	var last simulate.Report
 	must.Succeed(t, json.Unmarshal([]byte(lines[4]), &last))
-	if last.Command != "crash b" || last.Grants["web"] != "a" || len(last.Slots["etl"]["read"]) != 1 || last.Waiting["etl/write"] == "" {
+	if last.Command != "crash b" || last.Grants["web"] != "a" || len(last.Slots["etl"]["read"]) != 1 ||
+		last.Waiting["etl/write"] == "" {
 		t.Fatalf("%+v", last)
 	}
 }
@@ -41,7 +43,8 @@ func TestSimulateJSONIsAnObjectForEachCommand(t *testing.T) {
 func TestSimulateTellsTheLineOfAFault(t *testing.T) {
 	t.Parallel()
 	out, errs, code := here("join a\n\nsubmt x\n", "simulate", "-o", "json")
-	if code != exitUsage || strings.Count(out, "\n") != 1 || !strings.Contains(errs, "line 3") || !strings.Contains(errs, "try: one of join") {
+	if code != exitUsage || strings.Count(out, "\n") != 1 || !strings.Contains(errs, "line 3") ||
+		!strings.Contains(errs, "try: one of join") {
 		t.Fatalf("exit %d\n%s\n%s", code, out, errs)
 	}
 }

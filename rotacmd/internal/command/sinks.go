@@ -35,7 +35,8 @@ func serverSinks() []serverSink {
 	}
 	return []serverSink{
 		kind("elastic", "9200", "?index=samples", openElasticSink, "api-key", "index"),
-		kind("influx", "8086", "?org=ORG&bucket=BUCKET&token=env:NAME", openInfluxSink, "token", "org", "bucket", "database", "retention"),
+		kind("influx", "8086", "?org=ORG&bucket=BUCKET&token=env:NAME", openInfluxSink, "token", "org", "bucket",
+			"database", "retention"),
 		kind("kafka", "9092", "?topic=samples", openKafkaSink, "mechanism", "topic"),
 		kind("nats", "4222", "?subject=samples", openNATSSink, "token", "creds", "subject"),
 		kind("otlp", "4318", "", openOTLPSink, "token", "service"),
@@ -116,36 +117,43 @@ func sinkName(u storeurl.URL) string {
 }
 
 func openElasticSink(u storeurl.URL) (publish.Sink, error) {
-	return elastic.New(elastic.Options{Servers: u.Hosts, Target: u.Extra["index"], APIKey: u.Token, User: u.User, Password: u.Password, TLS: u.TLS})
+	return elastic.New(elastic.Options{Servers: u.Hosts, Target: u.Extra["index"], APIKey: u.Token, User: u.User,
+		Password: u.Password, TLS: u.TLS})
 }
 
 func openInfluxSink(u storeurl.URL) (publish.Sink, error) {
 	return influx.New(influx.Options{
-		Servers: u.Hosts, Org: u.Extra["org"], Bucket: u.Extra["bucket"], Database: u.Extra["database"], Retention: u.Extra["retention"],
-		Token: u.Token, User: u.User, Password: u.Password, TLS: u.TLS,
+		Servers: u.Hosts, Org: u.Extra["org"], Bucket: u.Extra["bucket"], Database: u.Extra["database"],
+		Retention: u.Extra["retention"],
+		Token:     u.Token, User: u.User, Password: u.Password, TLS: u.TLS,
 	})
 }
 
 func openKafkaSink(u storeurl.URL) (publish.Sink, error) {
-	return kafka.New(kafka.Options{Brokers: u.Hosts, Topic: u.Extra["topic"], User: u.User, Password: u.Password, Mechanism: u.Mechanism, TLS: u.TLS})
+	return kafka.New(kafka.Options{Brokers: u.Hosts, Topic: u.Extra["topic"], User: u.User, Password: u.Password,
+		Mechanism: u.Mechanism, TLS: u.TLS})
 }
 
 func openNATSSink(u storeurl.URL) (publish.Sink, error) {
 	return nats.New(nats.Options{
-		Servers: u.Hosts, Subject: u.Extra["subject"], User: u.User, Password: u.Password, Token: u.Token, CredsFile: u.Credentials, TLS: u.TLS,
+		Servers: u.Hosts, Subject: u.Extra["subject"], User: u.User, Password: u.Password, Token: u.Token,
+		CredsFile: u.Credentials, TLS: u.TLS,
 	})
 }
 
 func openOTLPSink(u storeurl.URL) (publish.Sink, error) {
-	return otlp.New(otlp.Options{Servers: u.Hosts, Path: u.Path, Service: u.Extra["service"], Token: u.Token, User: u.User, Password: u.Password, TLS: u.TLS}), nil
+	return otlp.New(otlp.Options{Servers: u.Hosts, Path: u.Path, Service: u.Extra["service"], Token: u.Token,
+		User: u.User, Password: u.Password, TLS: u.TLS}), nil
 }
 
 func openOTLPGRPCSink(u storeurl.URL) (publish.Sink, error) {
-	return otlpgrpc.New(otlpgrpc.Options{Servers: u.Hosts, Service: u.Extra["service"], Token: u.Token, User: u.User, Password: u.Password, TLS: u.TLS})
+	return otlpgrpc.New(otlpgrpc.Options{Servers: u.Hosts, Service: u.Extra["service"], Token: u.Token, User: u.User,
+		Password: u.Password, TLS: u.TLS})
 }
 
 func openRemoteWriteSink(u storeurl.URL) (publish.Sink, error) {
-	return remotewrite.New(remotewrite.Options{Servers: u.Hosts, Path: u.Path, Token: u.Token, User: u.User, Password: u.Password, TLS: u.TLS}), nil
+	return remotewrite.New(remotewrite.Options{Servers: u.Hosts, Path: u.Path, Token: u.Token, User: u.User,
+		Password: u.Password, TLS: u.TLS}), nil
 }
 
 // sinkTexts are the sinks that a setting names. A variable of the environment has several, separated by blanks.
@@ -153,7 +161,8 @@ func sinkTexts(settings []string) []string {
 	var out []string
 	for _, s := range settings {
 		words := strings.Fields(s)
-		several := !slices.ContainsFunc(words, func(w string) bool { return w != "stdout" && w != "none" && !strings.Contains(w, ":") })
+		several := !slices.ContainsFunc(words,
+			func(w string) bool { return w != "stdout" && w != "none" && !strings.Contains(w, ":") })
 		if !several || len(words) == 0 {
 			words = []string{s} // a path with blanks
 		}

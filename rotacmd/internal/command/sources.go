@@ -97,7 +97,8 @@ type Source struct {
 
 func newSourceList(e env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "list", Short: "list the sources of tasks, and whose files count", Example: "  rota source list --store file:./rota-data",
+		Use: "list", Short: "list the sources of tasks, and whose files count",
+		Example: "  rota source list --store file:./rota-data",
 	}
 	return watcher(e, cmd, func(_ context.Context, o *observer, _ []string) error {
 		sources := sourcesOf(o.value)

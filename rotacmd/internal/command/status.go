@@ -122,11 +122,13 @@ func (o *observer) printStatus(seen overview) error {
 	}
 	fmt.Fprintf(w, "store %s · protocol %s · index %s · digest %s\n", s.Store, s.Protocol, index, s.Digest[:8])
 	if l := s.Leader; l != nil {
-		fmt.Fprintf(w, "leader %s · term %d · since %s · stand-bys %s\n", l.Member, l.Term, clock(l.SinceMS, o.now), cmp.Or(strings.Join(l.StandBys, ", "), "none"))
+		fmt.Fprintf(w, "leader %s · term %d · since %s · stand-bys %s\n", l.Member, l.Term, clock(l.SinceMS, o.now),
+			cmp.Or(strings.Join(l.StandBys, ", "), "none"))
 	}
 	fmt.Fprintf(w, "members %s", grouped(s.Members.Total))
 	fmt.Fprint(w, memberText(s.Members, seen.Unguarded))
-	fmt.Fprintf(w, " · tasks %s%s · moves in the last hour %s", grouped(s.Tasks.Total), taskText(s.Tasks), grouped(s.Moves.LastHour))
+	fmt.Fprintf(w, " · tasks %s%s · moves in the last hour %s", grouped(s.Tasks.Total), taskText(s.Tasks),
+		grouped(s.Moves.LastHour))
 	if s.Moves.LongestGapMS > 0 {
 		fmt.Fprintf(w, ", longest gap %s", gapText(s.Moves.LongestGapMS))
 	}
@@ -158,7 +160,8 @@ func (o *observer) printStatus(seen overview) error {
 		return err
 	}
 	if more := len(s.Problems) - len(rows) + s.More; more > 0 {
-		fmt.Fprintf(w, "and %s more: %s, with --state waiting, parked, failing or backing-off\n", grouped(more), o.hint("rota task list"))
+		fmt.Fprintf(w, "and %s more: %s, with --state waiting, parked, failing or backing-off\n", grouped(more),
+			o.hint("rota task list"))
 	}
 	return nil
 }
@@ -197,7 +200,9 @@ func taskText(c view.TaskCounts) string {
 		n    int
 		name string
 	}{
-		{c.Running, "running"}, {c.Failing, view.Failing}, {c.BackingOff, view.BackingOff}, {c.Silent, view.OwnerSilent}, {c.Moving, "moving"}, {c.Waiting, "waiting"}, {c.Paused, view.Paused}, {c.Parked, "parked"}, {c.Blocked, "blocked"},
+		{c.Running, "running"}, {c.Failing, view.Failing}, {c.BackingOff, view.BackingOff},
+		{c.Silent, view.OwnerSilent}, {c.Moving, "moving"}, {c.Waiting, "waiting"}, {c.Paused, view.Paused},
+		{c.Parked, "parked"}, {c.Blocked, "blocked"},
 		{c.Held, "held"}, {c.Finished, "finished"},
 	} {
 		if p.n == 0 {
@@ -255,7 +260,8 @@ func (s *memberSink) rank() int {
 // sinkRows are lines for people.
 func sinkRows(all []memberSink, now time.Time) (rows [][]string) {
 	for _, s := range all {
-		row := []string{"sink", s.Name, "on " + string(s.Member), "dropped " + grouped(int(s.Dropped)), "errors " + grouped(int(s.Errors))}
+		row := []string{"sink", s.Name, "on " + string(s.Member), "dropped " + grouped(int(s.Dropped)),
+			"errors " + grouped(int(s.Errors))}
 		if s.Late {
 			row = append(row, "samples wait")
 		}

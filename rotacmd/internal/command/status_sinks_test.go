@@ -23,12 +23,15 @@ func TestNoCommandDialsARecord(t *testing.T) {
 	trap.Start()
 	defer trap.Close()
 	address := trap.Listener.Addr().String()
-	must.Succeed(t, must.Err(replica.NewClient(w.st).Propose(t.Context(), cluster.PrepareJoin{Member: "trap", Heartbeat: "pulse/trap/1", Address: address})))
+	must.Succeed(t, must.Err(replica.NewClient(w.st).Propose(t.Context(),
+		cluster.PrepareJoin{Member: "trap", Heartbeat: "pulse/trap/1", Address: address})))
 	for _, command := range []string{
-		"status", "status -o json", "status --check", "member list", "member list -o json", "task list", "task list -o json", "why x", "job list --all", "member plan trap", "events", "log list",
+		"status", "status -o json", "status --check", "member list", "member list -o json", "task list",
+		"task list -o json", "why x", "job list --all", "member plan trap", "events", "log list",
 		"member show trap", "source list", "member drain trap", "member undrain trap", "task trigger x",
 	} {
-		_, errs, code := with(map[string]string{"ROTA_API_TOKEN": "env:T", "T": "hunter2"}, "", append(strings.Fields(command), "--store", "file:store")...)
+		_, errs, code := with(map[string]string{"ROTA_API_TOKEN": "env:T", "T": "hunter2"}, "",
+			append(strings.Fields(command), "--store", "file:store")...)
 		if code == exitUsage {
 			t.Errorf("rota %s: %s", command, errs)
 		}

@@ -77,7 +77,8 @@ func TestFilesOfOnesOwn(t *testing.T) {
 	} {
 		m := &config{env: withAttic(), sources: c.sources}
 		err := m.declare()
-		if c.want == "" && (err != nil || len(m.node.Files) != len(c.sources)) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && (err != nil || len(m.node.Files) != len(c.sources)) || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v: %v, %d file systems, want %q", c.sources, err, len(m.node.Files), c.want)
 		}
 	}
@@ -89,7 +90,8 @@ func TestFilesOfOnesOwn(t *testing.T) {
 	if err := m.declare(); err != nil || !slices.Equal(m.node.Sources["tasks"], m.dirs) {
 		t.Errorf("%v, sources %v", err, m.node.Sources)
 	}
-	if err := (Program{Storages: []StorageKind{{Scheme: "file"}}, Files: []FilesKind{{}}}).check(nil); err == nil || strings.Count(err.Error(), "\n") != 1 {
+	if err := (Program{Storages: []StorageKind{{Scheme: "file"}}, Files: []FilesKind{{}}}).check(nil); err == nil ||
+		strings.Count(err.Error(), "\n") != 1 {
 		t.Errorf("a wrong program: %v", err)
 	}
 }

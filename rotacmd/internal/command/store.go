@@ -64,7 +64,8 @@ func newStoreCheck(e env) *cobra.Command {
 
 func checkStore(ctx context.Context, e env, text string) (storecheck.Report, error) {
 	if strings.HasPrefix(text, "memory:") {
-		return storecheck.Report{}, misused("rota store check file:./rota-data", "store memory: is inside one process: there is nothing to check")
+		return storecheck.Report{}, misused("rota store check file:./rota-data",
+			"store memory: is inside one process: there is nothing to check")
 	}
 	if strings.HasPrefix(text, "file:") {
 		dir, err := storeDirectory(text)
@@ -101,7 +102,8 @@ func checkDirectory(ctx context.Context, e env, dir string) (storecheck.Report, 
 // notAFile refuses a path that is there and is no directory.
 func notAFile(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		return failed("a directory, or a path where there is nothing yet", "store file:%s: it is a file, and a store is a directory", path)
+		return failed("a directory, or a path where there is nothing yet",
+			"store file:%s: it is a file, and a store is a directory", path)
 	}
 	return nil
 }
@@ -164,7 +166,8 @@ func (c *config) keepIn(dir string) error {
 	}
 	sum := sha256.Sum256([]byte(storeurl.Hide(c.store)))
 	var err error
-	c.node.Kept, err = node.OpenKept(filepath.Join(dir, string(c.node.Member)+"-"+hex.EncodeToString(sum[:4])+".json"), c.node.Member)
+	c.node.Kept, err = node.OpenKept(filepath.Join(dir, string(c.node.Member)+"-"+hex.EncodeToString(sum[:4])+".json"),
+		c.node.Member)
 	return err
 }
 
@@ -185,7 +188,8 @@ func (c *config) openMember(ctx context.Context) (store.Full, error) {
 	for {
 		if text := firstLine(err.Error()); text != said {
 			said = text
-			c.say("waits for the store: %s · %s with on_store_loss: keep meanwhile", text, many(c.node.Kept.Tasks(), "task"))
+			c.say("waits for the store: %s · %s with on_store_loss: keep meanwhile", text,
+				many(c.node.Kept.Tasks(), "task"))
 		}
 		select {
 		case <-ctx.Done():
@@ -223,7 +227,8 @@ func (c *config) keep(ctx context.Context) (end func() error, err error) {
 }
 
 func queueFlag(flags *pflag.FlagSet) {
-	flags.String("queue", "", "the queue that has the segments of flows, if it is not the store: a URL like that of a store; the same for all members")
+	flags.String("queue", "",
+		"the queue that has the segments of flows, if it is not the store: a URL like that of a store; the same for all members")
 }
 
 // openQueue opens the queue at a URL. Without one the broker is the zero value: the store's own.
@@ -241,7 +246,8 @@ func (e env) openQueue(ctx context.Context, url string, a stores.Access) (b stor
 	}
 	q, ok := st.(store.Queue)
 	if !ok {
-		return b, nil, errors.Join(failed("a store that has queues: docs/guide/flows.md", "queue %s: it has none", storeurl.Hide(url)), st.Close())
+		return b, nil, errors.Join(failed("a store that has queues: docs/guide/flows.md", "queue %s: it has none",
+			storeurl.Hide(url)), st.Close())
 	}
 	return store.Broker{Queue: q, Place: placeOf(url)}, st, nil
 }

@@ -29,7 +29,8 @@ func newStoreRepair(e env) *cobra.Command {
 		Example: "  rota store repair file:./rota-data\n  rota store repair file:./rota-data --yes",
 	}
 	yes := cmd.Flags().Bool("yes", false, "do it; else only say what would be done")
-	backup := cmd.Flags().String("backup", "", "file that the backup is written to; default rota-repair-INDEX.json here")
+	backup := cmd.Flags().String("backup", "",
+		"file that the backup is written to; default rota-repair-INDEX.json here")
 	stopped := cmd.Flags().Bool("members-stopped", false, "all members are stopped, though heartbeats are left")
 	asJSON := formatFlag(cmd.Flags())
 	cmd.Args = exactArg("a store")
@@ -83,7 +84,8 @@ func repairStore(ctx context.Context, e env, text string, how repairing) (storer
 		return r, err
 	}
 	if err := storerepair.Repair(ctx, st, r); err != nil {
-		return r, failed("rota store repair "+storeurl.Hide(text)+", which can be done again", "repair %s: %w", storeurl.Hide(text), err)
+		return r, failed("rota store repair "+storeurl.Hide(text)+", which can be done again", "repair %s: %w",
+			storeurl.Hide(text), err)
 	}
 	r.Repaired = true
 	return r, nil
@@ -96,7 +98,9 @@ func plainEntries(ctx context.Context, st store.Docs) error {
 	case err != nil:
 		return err
 	case at.Protocol != "" && at.Protocol != "replica" && at.Protocol != "leader":
-		return failed("a backup of the whole store", "its cluster uses the protocol %s, whose log a repair cannot read: only those of replica and leader", at.Protocol)
+		return failed("a backup of the whole store",
+			"its cluster uses the protocol %s, whose log a repair cannot read: only those of replica and leader",
+			at.Protocol)
 	}
 	return nil
 }
@@ -115,7 +119,8 @@ func nobodyRuns(ctx context.Context, st store.Full, how repairing) error {
 		id, _, _ := strings.Cut(strings.TrimPrefix(d.Key, protocol.HeartbeatPrefix), "/")
 		names = append(names, strconv.Quote(id))
 	}
-	return failed("stop them, or --members-stopped if they are", "%w: %s; no member may run during a repair", storecopy.ErrMembers, strings.Join(names, ", "))
+	return failed("stop them, or --members-stopped if they are", "%w: %s; no member may run during a repair",
+		storecopy.ErrMembers, strings.Join(names, ", "))
 }
 
 func keepBackup(ctx context.Context, l store.Log, r storerepair.Report, name string) (string, error) {
@@ -144,7 +149,8 @@ func (e env) showRepair(name string, r storerepair.Report) {
 		e.say("%s of the log are no entries and do nothing", many(r.Garbage, "record"))
 	}
 	if !r.Needed() {
-		e.say("%s: nothing stops a member · %s, %s at index %d", name, many(r.Jobs, "job"), many(r.Partitions, "task"), r.Index)
+		e.say("%s: nothing stops a member · %s, %s at index %d", name, many(r.Jobs, "job"), many(r.Partitions, "task"),
+			r.Index)
 		return
 	}
 	if r.Snapshot != "" {
@@ -154,11 +160,13 @@ func (e env) showRepair(name string, r storerepair.Report) {
 		e.say("lost: entry %s (%d bytes): %s", x.Index, x.Bytes, x.Reason)
 	}
 	if !r.Repaired {
-		e.say("nothing was written; left would be: %s, %s at index %d", many(r.Jobs, "job"), many(r.Partitions, "task"), r.Index)
+		e.say("nothing was written; left would be: %s, %s at index %d", many(r.Jobs, "job"), many(r.Partitions, "task"),
+			r.Index)
 		e.say("stop all members, then: rota store repair %s --yes", name)
 		return
 	}
-	e.say("repaired: %s, %s at index %d · the former log is in %s", many(r.Jobs, "job"), many(r.Partitions, "task"), r.Index, r.Backup)
+	e.say("repaired: %s, %s at index %d · the former log is in %s", many(r.Jobs, "job"), many(r.Partitions, "task"),
+		r.Index, r.Backup)
 }
 
 const copyHelp = `Copy a cluster from one store to an empty place in another: jobs, tasks, owners, positions, the journal. Nothing is written to FROM.
@@ -186,7 +194,8 @@ func newStoreCopy(e env) *cobra.Command {
 		if *asJSON {
 			return e.printJSON(r)
 		}
-		e.say("copied %s, %s and %s at index %d · digest %s in both", many(r.Jobs, "job"), many(r.Partitions, "task"), many(r.Documents, "document"), r.Index, r.Digest)
+		e.say("copied %s, %s and %s at index %d · digest %s in both", many(r.Jobs, "job"), many(r.Partitions, "task"),
+			many(r.Documents, "document"), r.Index, r.Digest)
 		e.say("start members there: rota run --store %s ./tasks", storeurl.Hide(args[1]))
 		return nil
 	}
@@ -212,7 +221,8 @@ func copyStore(ctx context.Context, e env, from, to string, live bool) (storecop
 		if t, ok := target.(storecopy.Target); ok {
 			return t, nil
 		}
-		return nil, misused("rota store copy "+storeurl.Hide(from)+" file:./copy", "store %s cannot be copied to", storeurl.Hide(to))
+		return nil, misused("rota store copy "+storeurl.Hide(from)+" file:./copy", "store %s cannot be copied to",
+			storeurl.Hide(to))
 	}, live)
 	if target != nil {
 		defer target.Close()
@@ -222,7 +232,8 @@ func copyStore(ctx context.Context, e env, from, to string, live bool) (storecop
 	case errors.As(err, &told):
 		return r, err
 	case errors.Is(err, storecopy.ErrMembers):
-		return r, failed("stop them (SIGTERM), or rota store copy --live", "%s: %w; stop them first, so that nothing changes meanwhile", storeurl.Hide(from), err)
+		return r, failed("stop them (SIGTERM), or rota store copy --live",
+			"%s: %w; stop them first, so that nothing changes meanwhile", storeurl.Hide(from), err)
 	case errors.Is(err, store.ErrConflict):
 		return r, failed("a place that is empty, such as "+elsewhere(to), "%s is in use: %w", storeurl.Hide(to), err)
 	case err != nil:

@@ -16,7 +16,8 @@ func poisoned(t *testing.T, kind string) {
 	defer st.Close()
 	var v cluster.Value
 	put := func(wrong cluster.Hash, commands ...cluster.Command) {
-		e := cluster.Entry{Writer: "w", Seq: uint64(v.Index()) + 1, BaseIndex: v.Index(), BaseChain: v.Chain() + wrong, Commands: commands}
+		e := cluster.Entry{Writer: "w", Seq: uint64(v.Index()) + 1, BaseIndex: v.Index(), BaseChain: v.Chain() + wrong,
+			Commands: commands}
 		index := must.Get(st.Append(t.Context(), e.Encode()))(t)
 		if wrong == 0 {
 			e.Index = cluster.Index(index)

@@ -132,7 +132,8 @@ func (s *story) hints() {
 	out, _, _ := s.rota("status", "--store", "file:store")
 	for line := range strings.Lines(out) {
 		if _, hint, ok := strings.Cut(line, "→ rota "); ok {
-			if answer, errs, code := s.rota(strings.Fields(hint)...); code != exitOK || strings.Contains(answer, "gone") {
+			if answer, errs, code := s.rota(strings.Fields(hint)...); code != exitOK ||
+				strings.Contains(answer, "gone") {
 				t.Errorf("%sthe hint leads to exit %d, %s%s", line, code, answer, errs)
 			}
 		}
@@ -172,9 +173,11 @@ func (s *story) changes(do, name, text string) {
 		s.say(cluster.SubmitJob{Job: cluster.JobID(name), Spec: spec})
 	case "put": // put KEY JSON; $SOON is an instant that is to come, $TOKEN(x) the token of x
 		text = strings.ReplaceAll(text, "$SOON", fmt.Sprint(time.Now().Add(time.Hour).UnixMilli()))
-		s.put(name, json.RawMessage(tokenOf.ReplaceAllStringFunc(text, func(of string) string { return fmt.Sprint(token(tokenOf.FindStringSubmatch(of)[1])) })))
+		s.put(name, json.RawMessage(tokenOf.ReplaceAllStringFunc(text,
+			func(of string) string { return fmt.Sprint(token(tokenOf.FindStringSubmatch(of)[1])) })))
 	case "spoils": // spoils x disk full: an attempt that fails
-		s.say(cluster.FinishPartition{Partition: cluster.PartitionID(name), Token: token(name), Outcome: cluster.OutcomeFailed, Message: text})
+		s.say(cluster.FinishPartition{Partition: cluster.PartitionID(name), Token: token(name),
+			Outcome: cluster.OutcomeFailed, Message: text})
 	case "journal": // journal JSON
 		var r journal.Record
 		must.Succeed(t, json.Unmarshal([]byte(name+" "+text), &r))
@@ -208,11 +211,14 @@ func history(t *testing.T) {
 		command cluster.Command
 	}{
 		{"a", 1 * time.Second, cluster.PrepareJoin{Member: "a", Heartbeat: "pulse/a"}},
-		{"fast", time.Hour, cluster.SubmitJob{Job: "c1", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
-		{"a", 3 * time.Second, cluster.SubmitJob{Job: "c2", Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
+		{"fast", time.Hour, cluster.SubmitJob{Job: "c1",
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
+		{"a", 3 * time.Second, cluster.SubmitJob{Job: "c2",
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}}},
 		{"a", 4 * time.Second, cluster.KillJob{Job: "c1"}},
 	} {
-		e := cluster.Entry{Writer: c.writer, Seq: uint64(i) + 1, AtMS: start.Add(c.after).UnixMilli(), Commands: []cluster.Command{c.command}}
+		e := cluster.Entry{Writer: c.writer, Seq: uint64(i) + 1, AtMS: start.Add(c.after).UnixMilli(),
+			Commands: []cluster.Command{c.command}}
 		must.Succeed(t, must.Err(st.Append(t.Context(), e.Encode())))
 	}
 }

@@ -150,8 +150,9 @@ func (o *observer) printDefinition(id cluster.PartitionID) error {
 		return failed(o.hint("rota why "+plain.Word(string(id))), "there is no task %q", id)
 	}
 	d := Definition{
-		Task: string(id), Job: string(job), Type: spec.Type, Spread: spec.Spread.String(), Handover: spec.Handover.String(),
-		Source: j.Spec.Source, Version: j.Spec.Version, Definition: json.RawMessage(spec.Definition),
+		Task: string(id), Job: string(job), Type: spec.Type, Spread: spec.Spread.String(),
+		Handover: spec.Handover.String(),
+		Source:   j.Spec.Source, Version: j.Spec.Version, Definition: json.RawMessage(spec.Definition),
 	}
 	if !json.Valid(d.Definition) { // a program of its own may submit anything
 		text, err := json.Marshal(string(spec.Definition))
@@ -201,7 +202,8 @@ func newTaskTrigger(e env) *cobra.Command {
 
 func newTaskRetry(e env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "retry TASK", Short: "try a parked task again, which failed too often", Example: "  rota task retry weather",
+		Use: "retry TASK", Short: "try a parked task again, which failed too often",
+		Example: "  rota task retry weather",
 	}
 	return proposer(e, cmd, asking{
 		list: "task list --state parked",

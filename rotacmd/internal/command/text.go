@@ -129,12 +129,14 @@ func storeFault(text, suffix string, a stores.Access, err error) error {
 	case a != member && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNotFound)):
 		return failed("rota run --store "+plain.Word(name)+" ./tasks", "%w", err)
 	case errors.Is(err, file.ErrShared) && wrongDir == nil:
-		return failed("chmod 700 "+dir+", or a new directory in it: --store file:"+dir+"/store; or --store 'file:"+dir+"?shared=yes"+
+		return failed("chmod 700 "+dir+", or a new directory in it: --store file:"+dir+"/store; or --store 'file:"+dir+
+			"?shared=yes"+
 			"': then those who may write there can remove or replace the files of the cluster", "%w", err)
 	case away == nil:
 		return err
 	case suffix != "": // a check of the store is what was just tried
-		return failed("another address, or start the server there; docs/stores/"+scheme+".md says what the words mean", "%w", err)
+		return failed("another address, or start the server there; docs/stores/"+scheme+".md says what the words mean",
+			"%w", err)
 	}
 	return failed("rota store check "+plain.Word(name), "%w", err)
 }
@@ -154,21 +156,25 @@ func (e env) typesOf(a allowed, dev bool) (work.Types, error) {
 	}
 	for _, p := range a.exec {
 		if !filepath.IsAbs(p) {
-			return nil, misused("--allow-exec /usr/bin/"+filepath.Base(p), "allow-exec %q: it is not an absolute path", p)
+			return nil, misused("--allow-exec /usr/bin/"+filepath.Base(p), "allow-exec %q: it is not an absolute path",
+				p)
 		}
 	}
 	for _, dir := range a.tail {
 		if !filepath.IsAbs(dir) {
-			return nil, misused("--allow-tail /var/log/"+filepath.Base(dir), "allow-tail %q: it is not an absolute path", dir)
+			return nil, misused("--allow-tail /var/log/"+filepath.Base(dir),
+				"allow-tail %q: it is not an absolute path", dir)
 		}
 	}
 	for _, dir := range a.write {
 		if !filepath.IsAbs(dir) {
-			return nil, misused("--allow-write /var/lib/"+filepath.Base(dir), "allow-write %q: it is not an absolute path", dir)
+			return nil, misused("--allow-write /var/lib/"+filepath.Base(dir),
+				"allow-write %q: it is not an absolute path", dir)
 		}
 	}
 	types := tasks.Builtin(tasks.Options{
-		AllowCIDRs: nets, ExecAllow: a.exec, EnvAllow: a.env, TailAllow: a.tail, WriteAllow: a.write, Programs: a.programs, Witness: dev,
+		AllowCIDRs: nets, ExecAllow: a.exec, EnvAllow: a.env, TailAllow: a.tail, WriteAllow: a.write,
+		Programs: a.programs, Witness: dev,
 	})
 	if err := e.own.check(types); err != nil {
 		return nil, fmt.Errorf("this program: %w", err)
@@ -184,7 +190,8 @@ var momentForms = []struct { // read-only: a table
 	form string
 	day  bool
 }{
-	{time.RFC3339, false}, {"2006-01-02T15:04:05", false}, {time.DateTime, false}, {"2006-01-02 15:04", false}, {time.TimeOnly, true}, {"15:04", true},
+	{time.RFC3339, false}, {"2006-01-02T15:04:05", false}, {time.DateTime, false}, {"2006-01-02 15:04", false},
+	{time.TimeOnly, true}, {"15:04", true},
 }
 
 // instantOf reads an instant: 14:02 is the last one, today or yesterday, by this machine's clock and time zone.
@@ -219,7 +226,8 @@ func (o *observer) showAt(ctx context.Context, past *view.Past, text string) err
 		return o.notHeld(err)
 	}
 	if m.Index == m.Oldest.Index && m.AtMS == 0 && m.Index > 0 {
-		return failed(o.hint("rota log list"), "store %s: the log does not go back to %s: its oldest entries follow index %d",
+		return failed(o.hint("rota log list"),
+			"store %s: the log does not go back to %s: its oldest entries follow index %d",
 			o.name, at.Format(time.DateTime), m.Oldest.Index)
 	}
 	return o.printMoment(m)

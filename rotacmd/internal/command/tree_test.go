@@ -93,7 +93,8 @@ func TestOldNamesSayTheNew(t *testing.T) {
 	root := newRoot(env{getenv: func(string) string { return "" }})
 	for old, now := range renames {
 		_, errs, code := here("", old, "x", "--store", "file:x", "--all")
-		if want := fmt.Sprintf("rota: unknown command %q\ntry: rota %s\n", old, now); code != exitUsage || errs != want {
+		if want := fmt.Sprintf("rota: unknown command %q\ntry: rota %s\n", old, now); code != exitUsage ||
+			errs != want {
 			t.Errorf("rota %s: exit %d, %q, want %q", old, code, errs, want)
 		}
 		if c, rest, err := root.Find(strings.Fields(now)); err != nil || len(rest) > 0 || c.HasSubCommands() {

@@ -90,7 +90,8 @@ func (s *submission) validate(e env, paths []string) (Validation, error) {
 		}
 	}
 	v.OK = len(v.Faults) == 0
-	slices.SortStableFunc(v.Faults, func(a, b FaultAt) int { return cmp.Or(strings.Compare(a.Path, b.Path), a.Line-b.Line) })
+	slices.SortStableFunc(v.Faults,
+		func(a, b FaultAt) int { return cmp.Or(strings.Compare(a.Path, b.Path), a.Line-b.Line) })
 	return v, nil
 }
 
@@ -114,7 +115,8 @@ func (v *Validation) file(path string, info os.FileInfo, parse func([]byte) (int
 func (v *Validation) add(err error) {
 	f := FaultAt{Message: err.Error()}
 	if m, ok := err.(*source.MalformedError); ok { //nolint:errorlint // the parser gives it as it is
-		f = FaultAt{Path: m.Path, Line: m.Line, Column: m.Column, Message: m.Message, Try: allowHere(m.Hint), lines: m.Lines}
+		f = FaultAt{Path: m.Path, Line: m.Line, Column: m.Column, Message: m.Message, Try: allowHere(m.Hint),
+			lines: m.Lines}
 	}
 	v.Faults = append(v.Faults, f)
 }
@@ -168,7 +170,8 @@ func newSimulate(e env) *cobra.Command {
 		Example: "  rota simulate crash.txt\n  echo 'join a b slots=4' | rota simulate",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return misused("rota simulate --help", "rota simulate takes one script, or none for standard input, and there are %d", len(args))
+				return misused("rota simulate --help",
+					"rota simulate takes one script, or none for standard input, and there are %d", len(args))
 			}
 			return nil
 		},

@@ -34,7 +34,8 @@ func TestNothingWaitsForTheFirstScan(t *testing.T) {
 	t.Parallel()
 	var out said.Text
 	entered := make(chan struct{})
-	files := slowFiles{fstest.MapFS{"a.yaml": {Data: []byte("type: noop\n")}}, sync.OnceFunc(func() { close(entered) }), make(chan struct{})}
+	files := slowFiles{fstest.MapFS{"a.yaml": {Data: []byte("type: noop\n")}}, sync.OnceFunc(func() { close(entered) }),
+		make(chan struct{})}
 	c := &config{env: env{stderr: &out}, store: "memory:"}
 	c.node = node.Config{Member: "m", Files: map[string]fs.FS{"s": statless{files}}, Cache: directory.NewCache()}
 	var err error
@@ -53,7 +54,8 @@ func TestNothingWaitsForTheFirstScan(t *testing.T) {
 	<-ended
 	w.say("last")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 4 || !strings.Contains(lines[0], "1 task from source s") || strings.Join(lines[1:], ", ") != "joined, and more, last" {
+	if len(lines) != 4 || !strings.Contains(lines[0], "1 task from source s") ||
+		strings.Join(lines[1:], ", ") != "joined, and more, last" {
 		t.Errorf("it said\n%s", out.String())
 	}
 }
@@ -64,7 +66,8 @@ type statless struct{ fs.FS }
 // TestNoHintThatIsRefused: no other process reads a store inside this one.
 func TestNoHintThatIsRefused(t *testing.T) {
 	t.Parallel()
-	for store, want := range map[string]string{"memory:": "", "file:my data": " · status: rota status --store 'file:my data'"} {
+	for store, want := range map[string]string{"memory:": "",
+		"file:my data": " · status: rota status --store 'file:my data'"} {
 		if got := (&config{store: store}).statusHint(); got != want {
 			t.Errorf("%s: %q, want %q", store, got, want)
 		}

@@ -26,17 +26,21 @@ func TestWords(t *testing.T) {
 	ms := func(d time.Duration) int64 { return now.Add(-d).UnixMilli() }
 	for want, got := range map[string]string{
 		"999": grouped(999), "1,000": grouped(1000), "-100": grouped(-100), "-48,211,000": grouped(-48211000),
-		"-": ago(0, now), "now": ago(ms(999*time.Millisecond), now), "59s": ago(ms(59*time.Second), now), "59m": ago(ms(59*time.Minute+59*time.Second), now),
+		"-": ago(0, now), "now": ago(ms(999*time.Millisecond), now), "59s": ago(ms(59*time.Second), now),
+		"59m": ago(ms(59*time.Minute+59*time.Second), now),
 		"47h": ago(ms(47*time.Hour+59*time.Minute), now), "2d": ago(ms(48*time.Hour), now),
 		"11:59:00": clock(ms(time.Minute), now), "2026-11-23 23:59:59": clock(ms(12*time.Hour+time.Second), now),
 		"999 ms": gapText(999), "1.0 s": gapText(1000), "-1.5 s": gapText(-1500),
 		"1 2 3 4 5 6 7 8 and 1 more": slotList(strings.Fields("1 2 3 4 5 6 7 8 9")),
 		"disk=ssd,zone=a":            labelText(map[string]string{"zone": "a", "rota.source.x": "1", "disk": "ssd"}),
-		" (draining)":                memberNote(&view.PlanMember{State: "draining", Weight: 50}), " (held)": memberNote(&view.PlanMember{State: "held"}),
-		" (weight 50)": memberNote(&view.PlanMember{State: "joined", Weight: 50}), "": memberNote(&view.PlanMember{State: "joined", Weight: 100}),
-		"2/4":     slotText(view.Member{Slots: 4, SlotsTaken: 2}),
-		"done":    taskLine(&view.JobTask{State: view.Done, Failures: 3, Message: "no"}),
-		"running": taskLine(&view.JobTask{State: view.Running, Reason: &view.Reason{Rule: "slots", Text: "none is free"}}),
+		" (draining)":                memberNote(&view.PlanMember{State: "draining", Weight: 50}),
+		" (held)":                    memberNote(&view.PlanMember{State: "held"}),
+		" (weight 50)":               memberNote(&view.PlanMember{State: "joined", Weight: 50}),
+		"":                           memberNote(&view.PlanMember{State: "joined", Weight: 100}),
+		"2/4":                        slotText(view.Member{Slots: 4, SlotsTaken: 2}),
+		"done":                       taskLine(&view.JobTask{State: view.Done, Failures: 3, Message: "no"}),
+		"running": taskLine(&view.JobTask{State: view.Running,
+			Reason: &view.Reason{Rule: "slots", Text: "none is free"}}),
 		"+ member a joined, 2 tasks": strings.Join(differenceRows(view.Difference{Members: []view.MemberChange{
 			{Member: "a", After: &view.Member{State: "joined", Tasks: 2}},
 		}})[0], " "),
@@ -51,7 +55,8 @@ func TestWords(t *testing.T) {
 func TestWhoAsks(t *testing.T) {
 	t.Parallel()
 	for want, vars := range map[string]map[string]string{
-		"ann@": {"SUDO_USER": "ann", "USER": "root", "LOGNAME": "root"}, "bob@": {"USER": "bob", "LOGNAME": "eve"}, "eve@": {"LOGNAME": "eve"}, "uid-": {},
+		"ann@": {"SUDO_USER": "ann", "USER": "root", "LOGNAME": "root"}, "bob@": {"USER": "bob", "LOGNAME": "eve"},
+		"eve@": {"LOGNAME": "eve"}, "uid-": {},
 	} {
 		if got := asker(env{getenv: func(name string) string { return vars[name] }}); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %s…", got, want)
@@ -69,7 +74,8 @@ func TestAgain(t *testing.T) {
 	f.Bool("own", false, "")
 	f.Int("limit", 1, "")
 	f.String("store", "", "")
-	must.Succeed(t, f.Parse([]string{"--kind", "moved,asked", "--task", "a b", "--own", "--limit", "2", "--store", "file:x y"}))
+	must.Succeed(t, f.Parse([]string{"--kind", "moved,asked", "--task", "a b", "--own", "--limit", "2", "--store",
+		"file:x y"}))
 	const want = "list 'a b' --kind moved,asked --own --task 'a b' --limit 20 --store 'file:x y'"
 	if got := o.again("--limit 20"); got != want {
 		t.Errorf("%s\nwant %s", got, want)
@@ -80,7 +86,8 @@ func TestAgain(t *testing.T) {
 func TestDraining(t *testing.T) {
 	t.Parallel()
 	value := func(n int, draining bool) cluster.Value {
-		parts := cluster.Parts{Index: 9, Members: []cluster.Member{{ID: "a", State: cluster.MemberJoined, Incarnation: 1, Draining: draining}}}
+		parts := cluster.Parts{Index: 9,
+			Members: []cluster.Member{{ID: "a", State: cluster.MemberJoined, Incarnation: 1, Draining: draining}}}
 		spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}
 		for _, id := range []cluster.JobID{"rota.x", "j1", "j2", "j3"}[:n+1] {
 			parts.Jobs = append(parts.Jobs, cluster.Job{ID: id, State: cluster.JobRunning, Spec: &spec})
@@ -91,7 +98,8 @@ func TestDraining(t *testing.T) {
 	}
 	out := &said.Text{}
 	start := time.Now()
-	d := &draining{observer: &observer{env: env{stdout: out, stderr: out}, now: start, name: "file:x", cmd: &cobra.Command{Use: "drain"}}, member: "a"}
+	d := &draining{observer: &observer{env: env{stdout: out, stderr: out}, now: start, name: "file:x",
+		cmd: &cobra.Command{Use: "drain"}}, member: "a"}
 	see := func(v cluster.Value, after time.Duration) (bool, error) {
 		d.value, d.now = v, start.Add(after)
 		return d.see()
@@ -102,13 +110,16 @@ func TestDraining(t *testing.T) {
 			t.Fatalf("after %s: %t, %v", at, over, err)
 		}
 	}
-	if text := out.String(); !strings.Contains(text, "a has 3 tasks") || !strings.Contains(text, "a has 2 tasks, about 20s more") {
+	if text := out.String(); !strings.Contains(text, "a has 3 tasks") ||
+		!strings.Contains(text, "a has 2 tasks, about 20s more") {
 		t.Errorf("it said %s", text)
 	}
-	if over, err := see(value(1, true), last+drainPatience); !over || err == nil || !strings.Contains(err.Error(), "still has 1 task, and none has gone for 2m") {
+	if over, err := see(value(1, true), last+drainPatience); !over || err == nil ||
+		!strings.Contains(err.Error(), "still has 1 task, and none has gone for 2m") {
 		t.Errorf("where nothing goes: %t, %v", over, err)
 	}
-	if over, err := see(value(2, false), time.Minute); !over || err == nil || !strings.Contains(err.Error(), "somebody has undrained it") {
+	if over, err := see(value(2, false), time.Minute); !over || err == nil ||
+		!strings.Contains(err.Error(), "somebody has undrained it") {
 		t.Errorf("undrained: %t, %v", over, err)
 	}
 	if over, err := see(value(0, true), time.Minute); !over || err != nil {
@@ -136,7 +147,8 @@ func TestSinksThatFailComeFirst(t *testing.T) {
 func TestTokensStayHere(t *testing.T) {
 	t.Parallel()
 	for url, sent := range map[string]bool{
-		"https://web:7600/": true, "http://127.0.0.1:7600/": true, "http://[::1]:7600/": true, "http://web:7600/": false, "http://10.0.0.1:7600/": false,
+		"https://web:7600/": true, "http://127.0.0.1:7600/": true, "http://[::1]:7600/": true,
+		"http://web:7600/": false, "http://10.0.0.1:7600/": false,
 	} {
 		r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil)
 		must.Succeed(t, err)
@@ -165,7 +177,8 @@ func TestWhatHasNoRoomIsCounted(t *testing.T) {
 	t.Parallel()
 	var out said.Text
 	o := &observer{env: env{stdout: &out}, cmd: &cobra.Command{Use: "status"}}
-	status := view.Status{Digest: "0123456789", Moves: &view.Moves{}, Problems: make([]view.Problem, problemsShown+1), More: 4}
+	status := view.Status{Digest: "0123456789", Moves: &view.Moves{}, Problems: make([]view.Problem, problemsShown+1),
+		More: 4}
 	must.Succeed(t, o.printStatus(overview{Status: status}))
 	if !strings.Contains(out.String(), "and 5 more: ") {
 		t.Errorf("it says\n%s", out.String())
@@ -177,8 +190,10 @@ func TestNothingRunsAgain(t *testing.T) {
 	t.Parallel()
 	var out said.Text
 	spec := one(cluster.SpreadSingle)
-	v := cluster.Assemble(cluster.Parts{Index: 4, Jobs: []cluster.Job{{ID: "etl", State: cluster.JobCompleted, Spec: &spec}}})
-	must.Succeed(t, (&submission{job: "etl"}).tell(&observer{env: env{stdout: &out, stderr: &out}, value: v}, operate.Answer{}))
+	v := cluster.Assemble(cluster.Parts{Index: 4,
+		Jobs: []cluster.Job{{ID: "etl", State: cluster.JobCompleted, Spec: &spec}}})
+	must.Succeed(t, (&submission{job: "etl"}).tell(&observer{env: env{stdout: &out, stderr: &out}, value: v},
+		operate.Answer{}))
 	if !strings.Contains(out.String(), "etl is completed already, by this very definition: nothing runs again") {
 		t.Errorf("it says\n%s", out.String())
 	}
@@ -192,7 +207,8 @@ func TestWhoIsAwayOffersNothing(t *testing.T) {
 		for k, v := range call.Labels(functionsOf("a", 1)) { // order-free: there is one
 			m.Labels = append(m.Labels, cluster.Label{Key: k, Value: v})
 		}
-		c := &caller{observer: &observer{value: cluster.Assemble(cluster.Parts{Index: 4, Members: []cluster.Member{m}})}}
+		c := &caller{observer: &observer{value: cluster.Assemble(cluster.Parts{Index: 4,
+			Members: []cluster.Member{m}})}}
 		if err := c.offered("ping"); (err == nil) != offers {
 			t.Errorf("%s: %v", state, err)
 		}
@@ -205,7 +221,8 @@ func TestOldWordsSayHowOldTheyAre(t *testing.T) {
 	now := time.Now()
 	o := &observer{now: now}
 	for old, want := range map[time.Duration]string{2 * time.Second: "", 3 * time.Second: "as of 3s ago: "} {
-		if got := o.failedSince(&view.Task{AsOfMS: now.Add(-old).UnixMilli()}); !strings.HasSuffix(got, want) || want == "" && got != "" {
+		if got := o.failedSince(&view.Task{AsOfMS: now.Add(-old).UnixMilli()}); !strings.HasSuffix(got, want) ||
+			want == "" && got != "" {
 			t.Errorf("%s old: %q", old, got)
 		}
 	}

@@ -22,12 +22,13 @@ import (
 func member(t *testing.T, dir, name string, status int) {
 	t.Helper()
 	l := must.Get(nearby.Listen(dir, name))(t)
-	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(status)
-		if _, err := w.Write([]byte(name + r.URL.Path)); err != nil {
-			t.Log(err)
-		}
-	})}
+	s := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(status)
+			if _, err := w.Write([]byte(name + r.URL.Path)); err != nil {
+				t.Log(err)
+			}
+		})}
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {

@@ -56,7 +56,8 @@ func TestTheSameIsSaidSeldom(t *testing.T) {
 			var n int
 			switch i := strings.Index(line, "left_out="); {
 			case i >= 0:
-				if _, err := fmt.Sscanf(line[i:], "left_out=%d", &n); err != nil || !strings.Contains(line, `message="write the file"`) {
+				if _, err := fmt.Sscanf(line[i:], "left_out=%d", &n); err != nil ||
+					!strings.Contains(line, `message="write the file"`) {
 					t.Fatalf("got %q", line)
 				}
 				left += n

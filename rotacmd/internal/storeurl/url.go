@@ -200,7 +200,8 @@ func isHost(text string) bool {
 	if a, err := netip.ParseAddr(text); err == nil {
 		return a.Zone() == "" || isHost(a.Zone())
 	}
-	return text != "" && strings.IndexFunc(text, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("._-", r) }) < 0
+	return text != "" && strings.IndexFunc(text,
+		func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("._-", r) }) < 0
 }
 
 func letterOrDigit(r rune) bool {
@@ -223,8 +224,10 @@ func place(path string) (string, error) {
 			return "", fmt.Errorf("path %q has a part %q: write names separated by single slashes", path, s)
 		}
 	}
-	if i := strings.IndexFunc(path, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("/._-", r) }); i >= 0 {
-		return "", fmt.Errorf("path %q: %q is not allowed: use letters, digits, . _ - and slashes between names", path, path[i:i+1])
+	if i := strings.IndexFunc(path,
+		func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("/._-", r) }); i >= 0 {
+		return "", fmt.Errorf("path %q: %q is not allowed: use letters, digits, . _ - and slashes between names", path,
+			path[i:i+1])
 	}
 	return path, nil
 }

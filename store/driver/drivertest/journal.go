@@ -33,18 +33,19 @@ type JournalSetup struct {
 // Journals tests a driver with journals.
 func Journals(t *testing.T, s JournalSetup) {
 	t.Helper()
-	run(t, func(ctx context.Context) *journals { return &journals{ctx: ctx, setup: s} }, map[string]func(*testing.T, *journals){
-		"indexes grow":                 indexesGrow,
-		"a batch is all":               batchIsAll,
-		"a read leaves nothing out":    readsFollow,
-		"indexes never come back":      indexesNeverComeBack,
-		"it begins where it was begun": begins,
-		"bytes are the caller's":       recordsAreTheCallers,
-		"a watch hints":                journalHints,
-		"what has ended is refused":    journalEnded,
-		"the outcome is told":          journalOutcomes,
-		"a shorter log is refused":     shorterLog,
-	})
+	run(t, func(ctx context.Context) *journals { return &journals{ctx: ctx, setup: s} },
+		map[string]func(*testing.T, *journals){
+			"indexes grow":                 indexesGrow,
+			"a batch is all":               batchIsAll,
+			"a read leaves nothing out":    readsFollow,
+			"indexes never come back":      indexesNeverComeBack,
+			"it begins where it was begun": begins,
+			"bytes are the caller's":       recordsAreTheCallers,
+			"a watch hints":                journalHints,
+			"what has ended is refused":    journalEnded,
+			"the outcome is told":          journalOutcomes,
+			"a shorter log is refused":     shorterLog,
+		})
 }
 
 // journals are what one test works with.
@@ -183,7 +184,8 @@ func indexesNeverComeBack(t *testing.T, b *journals) {
 		freed := max(upTo, 9)
 		b.all(t, other, at[freed], 100, numbers(freed+1, 20)...)
 		if records, first, _, err := other.Read(b.ctx, at[0], 100); err != nil || first != at[freed]+1 {
-			t.Errorf("freed up to %d: a read of what is gone has %d records, first %d, %v", at[freed], len(records), first, err)
+			t.Errorf("freed up to %d: a read of what is gone has %d records, first %d, %v", at[freed], len(records),
+				first, err)
 		}
 	}
 	if _, head := b.read(t, other, at[19], 10); head != at[19] {
@@ -207,7 +209,8 @@ func begins(t *testing.T, b *journals) {
 			t.Fatal(err)
 		}
 	}
-	if records, first, head, err := other.Read(b.ctx, 0, 10); err != nil || len(records) > 0 || first != index+1 || head != index {
+	if records, first, head, err := other.Read(b.ctx, 0, 10); err != nil || len(records) > 0 || first != index+1 ||
+		head != index {
 		t.Errorf("begun at %d: %d records, first %d, head %d, %v", index, len(records), first, head, err)
 	}
 	conflict := func(index uint64) {

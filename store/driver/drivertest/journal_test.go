@@ -114,7 +114,8 @@ func (d *deposable) Read(ctx context.Context, after uint64, n int) ([]store.Reco
 		return records, first, head, err
 	}
 	if d.then.head < d.seen {
-		return nil, 0, 0, fmt.Errorf("the log ends at %d and has ended at %d: %w", d.then.head, d.seen, store.ErrUnavailable)
+		return nil, 0, 0, fmt.Errorf("the log ends at %d and has ended at %d: %w", d.then.head, d.seen,
+			store.ErrUnavailable)
 	}
 	behind := slices.DeleteFunc(slices.Clone(d.then.records), func(r store.Record) bool { return r.Index <= after })
 	return behind[:min(n, len(behind))], d.then.first, d.then.head, d.then.err

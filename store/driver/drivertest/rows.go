@@ -101,7 +101,8 @@ func keysInOrder(t *testing.T, b *bench) {
 		for i, first := range rows {
 			for _, then := range rows[i+1:] {
 				if first.Key >= then.Key && number(first) > number(then) {
-					t.Errorf("%s was read at %d, and %s behind it at %d", first.Key, number(first), then.Key, number(then))
+					t.Errorf("%s was read at %d, and %s behind it at %d", first.Key, number(first), then.Key,
+						number(then))
 				}
 			}
 		}

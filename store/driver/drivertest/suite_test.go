@@ -254,7 +254,8 @@ func backward(n int) []int {
 }
 
 // swaps is a mistake of Swap.
-func swaps(f func(d drivertest.Documenter, ctx context.Context, op driver.Op, with []driver.Op) (driver.Version, error)) mistake {
+func swaps(f func(d drivertest.Documenter, ctx context.Context, op driver.Op, with []driver.Op) (driver.Version,
+	error)) mistake {
 	return each(func(d drivertest.Documenter) drivertest.Documenter {
 		return swapper{d, func(ctx context.Context, op driver.Op, with ...driver.Op) (driver.Version, error) {
 			return f(d, ctx, op, with)
@@ -286,7 +287,8 @@ var mistakes = []struct {
 	{"an absent row is called never", "the outcome is told", swaps(
 		func(d drivertest.Documenter, ctx context.Context, op driver.Op, with []driver.Op) (driver.Version, error) {
 			v, err := d.Swap(ctx, op, with...)
-			if rows, failed := d.Read(ctx, driver.Query{Keys: []string{op.Key}}); failed == nil && rows.Keys[0].Version == "" && errors.Is(err, store.ErrUnknown) {
+			if rows, failed := d.Read(ctx, driver.Query{Keys: []string{op.Key}}); failed == nil &&
+				rows.Keys[0].Version == "" && errors.Is(err, store.ErrUnknown) {
 				err = store.ErrUnavailable
 			}
 			return v, err
@@ -312,19 +314,20 @@ var mistakes = []struct {
 	{"keys are read backwards", "keys are read in their order", apart(backward, false)},
 	{"a key that comes twice is read once", "keys are read in their order", once},
 	{"the range is read behind the keys", "the range is read before", apart(forward, true)},
-	{"a handle remembers what it has read", "a read shows what is known", each(func(d drivertest.Documenter) drivertest.Documenter {
-		kept := map[string]driver.Row{}
-		return reader{d, func(ctx context.Context, q driver.Query) (driver.Rows, error) {
-			rows, err := d.Read(ctx, q)
-			for i, r := range rows.Keys {
-				if old, ok := kept[r.Key]; ok {
-					rows.Keys[i] = old
+	{"a handle remembers what it has read", "a read shows what is known",
+		each(func(d drivertest.Documenter) drivertest.Documenter {
+			kept := map[string]driver.Row{}
+			return reader{d, func(ctx context.Context, q driver.Query) (driver.Rows, error) {
+				rows, err := d.Read(ctx, q)
+				for i, r := range rows.Keys {
+					if old, ok := kept[r.Key]; ok {
+						rows.Keys[i] = old
+					}
+					kept[r.Key] = rows.Keys[i]
 				}
-				kept[r.Key] = rows.Keys[i]
-			}
-			return rows, err
-		}}
-	})},
+				return rows, err
+			}}
+		})},
 	{"a create replaces", "swap compares versions", swaps(
 		func(d drivertest.Documenter, ctx context.Context, op driver.Op, with []driver.Op) (driver.Version, error) {
 			rows, err := d.Read(ctx, driver.Query{Keys: []string{op.Key}})

@@ -117,7 +117,8 @@ func TestStoriesOfPolled(t *testing.T) {
 				}
 				return nil
 			}}, full.Options{Place: "here"})
-			p, err := replica.Protocol{}.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20, Clock: clock})
+			p, err := replica.Protocol{}.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20,
+				Clock: clock})
 			must.Succeed(t, err)
 			return protocoltest.Handle{Member: p, Clock: clock, Crash: func() { _ = s.Close() }, Away: away.Store}
 		}
@@ -154,7 +155,8 @@ func idle(t *testing.T, members int) float64 {
 			return nil
 		}}, full.Options{Place: "here"})
 		id := cluster.MemberID(fmt.Sprint("m", i))
-		p, err := replica.Protocol{}.New(protocol.Config{Member: id, Store: s, TTL: 10 * time.Second, LeaveTimeout: time.Minute, Clock: clock})
+		p, err := replica.Protocol{}.New(protocol.Config{Member: id, Store: s, TTL: 10 * time.Second,
+			LeaveTimeout: time.Minute, Clock: clock})
 		must.Succeed(t, err)
 		joined = append(joined, p)
 		all.Go(func() { _ = p.Run(ctx) })

@@ -93,7 +93,8 @@ func TestWhyACallEnds(t *testing.T) {
 		synctest.Wait()
 		must.Succeed(t, s.Close())
 		calls.Wait()
-		if !errors.Is(impatient, cause) || !errors.Is(closed, store.ErrClosed) || errors.Is(impatient, store.ErrClosed) {
+		if !errors.Is(impatient, cause) || !errors.Is(closed, store.ErrClosed) ||
+			errors.Is(impatient, store.ErrClosed) {
 			t.Errorf("whose ctx ended: %v; whose handle was closed: %v", impatient, closed)
 		}
 	})

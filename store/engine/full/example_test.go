@@ -13,7 +13,8 @@ import (
 // A driver that reads, swaps, frees and watches rows is a store, with a log and queues.
 func ExampleNewBare() {
 	ctx, rows := context.Background(), drivermap.New()
-	a, b := full.NewBare(rows.Open(), full.Options{Place: "a map"}), full.NewBare(rows.Open(), full.Options{Place: "a map"})
+	a, b := full.NewBare(rows.Open(), full.Options{Place: "a map"}),
+		full.NewBare(rows.Open(), full.Options{Place: "a map"})
 	defer a.Close()
 	defer b.Close()
 

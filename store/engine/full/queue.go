@@ -27,17 +27,22 @@ func (s *Bare) DropFlow(ctx context.Context, flow string) error {
 
 // Receive implements store.Queue.
 func (s *Bare) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
-	return call(ctx, s, !r.Peek, func(ctx context.Context) ([]store.Message, error) { return s.queues.Receive(ctx, flow, r) })
+	return call(ctx, s, !r.Peek, func(ctx context.Context) ([]store.Message, error) {
+		return s.queues.Receive(ctx, flow,
+			r)
+	})
 }
 
 // Commit implements store.Queue.
 func (s *Bare) Commit(ctx context.Context, flow string, units ...store.Unit) ([]bool, error) {
-	return call(ctx, s, changes, func(ctx context.Context) ([]bool, error) { return s.queues.Commit(ctx, flow, units...) })
+	return call(ctx, s, changes,
+		func(ctx context.Context) ([]bool, error) { return s.queues.Commit(ctx, flow, units...) })
 }
 
 // Depth implements store.Queue.
 func (s *Bare) Depth(ctx context.Context, flow string, shards ...store.Shard) ([]store.Depth, error) {
-	return call(ctx, s, looks, func(ctx context.Context) ([]store.Depth, error) { return s.queues.Depth(ctx, flow, shards...) })
+	return call(ctx, s, looks,
+		func(ctx context.Context) ([]store.Depth, error) { return s.queues.Depth(ctx, flow, shards...) })
 }
 
 // journals are the logs of flows, each with a name of its own, and rows for data that are not few.

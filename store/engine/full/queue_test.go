@@ -53,7 +53,8 @@ func staysSmall(t *testing.T, kind func(*drivermap.Map) engine.Driver, leaves in
 		put := func(name string, to ...store.Shard) {
 			u := store.Unit{Name: name}
 			for _, shard := range to {
-				u.Outputs = append(u.Outputs, store.Put{Shard: shard, Segments: 1, Data: bytes.Repeat([]byte(name), 600)})
+				u.Outputs = append(u.Outputs,
+					store.Put{Shard: shard, Segments: 1, Data: bytes.Repeat([]byte(name), 600)})
 			}
 			must.Succeed(t, must.Err(s.Commit(ctx, "f", u)))
 		}
@@ -82,7 +83,8 @@ func staysSmall(t *testing.T, kind func(*drivermap.Map) engine.Driver, leaves in
 		}
 		for _, of := range []*full.Bare{slept, open()} {
 			d, err := of.Depth(ctx, "f", in, held)
-			if err != nil || d[0].Stored != rounds || d[0].Pending != 0 || d[1].Pending != 2 || d[1].PendingSegments != 2 {
+			if err != nil || d[0].Stored != rounds || d[0].Pending != 0 || d[1].Pending != 2 ||
+				d[1].PendingSegments != 2 {
 				t.Errorf("a handle that comes late sees %+v, %v", d, err)
 			}
 			if got := receive(of, held, time.Hour); len(got) > 0 {
@@ -105,7 +107,8 @@ func staysSmall(t *testing.T, kind func(*drivermap.Map) engine.Driver, leaves in
 			must.Succeed(t, must.Err(fresh.Commit(ctx, "f", store.Unit{Inputs: receive(fresh, in, time.Minute)})))
 		}
 		peek := store.Receive{Shard: held, Limit: 9, Peek: true}
-		if got, err := open().Receive(ctx, "f", peek); err != nil || len(got) != 1 || !bytes.Equal(got[0].Data, first[1].Data) {
+		if got, err := open().Receive(ctx, "f", peek); err != nil || len(got) != 1 ||
+			!bytes.Equal(got[0].Data, first[1].Data) {
 			t.Errorf("what shared its data with a message that is done: %d messages, %v", len(got), err)
 		}
 		must.Succeed(t, s.DropFlow(ctx, "f"))
@@ -195,12 +198,14 @@ func TestQueueRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, isFull := t.Context(), new(atomic.Bool)
-			s := full.NewBare(narrow{polled{drivermap.New().Open(), pass}, isFull, 64 << 10}, full.Options{Place: "here"})
+			s := full.NewBare(narrow{polled{drivermap.New().Open(), pass}, isFull, 64 << 10},
+				full.Options{Place: "here"})
 			t.Cleanup(func() { must.Succeed(t, s.Close()) })
 			a, b := store.Shard{Edge: "a"}, store.Shard{Edge: "b"}
 			must.Succeed(t, s.MakeFlow(ctx, "f", []store.Shard{a, b}))
 			put := func(size int) error {
-				u := store.Unit{Name: "u", Outputs: []store.Put{{Shard: a, Data: make([]byte, 1000)}, {Shard: b, Data: make([]byte, size)}}}
+				u := store.Unit{Name: "u",
+					Outputs: []store.Put{{Shard: a, Data: make([]byte, 1000)}, {Shard: b, Data: make([]byte, size)}}}
 				return must.Err(s.Commit(ctx, "f", u))
 			}
 			isFull.Store(c.full)

@@ -291,7 +291,8 @@ func TestReadOnly(t *testing.T) {
 	_, taken := s.Receive(ctx, "f", store.Receive{Shard: store.Shard{Edge: "e"}, Limit: 1})
 	_, committed := s.Commit(ctx, "f", store.Unit{})
 	for call, err := range map[string]error{ // order-free: each is judged alone
-		"put": put, "append": appended, "open session": session, "delete": s.Delete(ctx, "a", "1"), "trim": s.Trim(ctx, 1),
+		"put": put, "append": appended, "open session": session, "delete": s.Delete(ctx, "a", "1"),
+		"trim": s.Trim(ctx, 1),
 		"save": s.SaveSnapshot(ctx, store.Record{Index: 1}), "seed": s.SeedLog(ctx, 1), "end": s.EndSession(ctx, "x"),
 		"receive": taken, "commit": committed, "make": s.MakeFlow(ctx, "f", nil), "drop": s.DropFlow(ctx, "f"),
 	} {

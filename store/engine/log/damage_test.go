@@ -54,7 +54,8 @@ func TestDamage(t *testing.T) {
 					_, read = l.Read(ctx, 15, 100)
 				}
 				_, snapshot := l.Snapshot(ctx)
-				if !errors.Is(read, ErrDamaged) && !errors.Is(snapshot, ErrDamaged) && !errors.Is(snapshot, store.ErrNotFound) {
+				if !errors.Is(read, ErrDamaged) && !errors.Is(snapshot, ErrDamaged) &&
+					!errors.Is(snapshot, store.ErrNotFound) {
 					t.Errorf("read: %v, snapshot: %v", read, snapshot)
 				}
 				if key == "head" && how == "gone" {
@@ -73,7 +74,8 @@ func TestPointerOfAnother(t *testing.T) {
 	h := drivermap.New().Open()
 	l := Open(engine.NewRows(h, "a"), Main)
 	op := driver.Op{Key: l.PointerKey()}
-	for _, text := range []string{"", "{}", `{"index":1,"parts":-1}`, `{"index":1,"bytes":-1}`, `{"index":1,"parts":1,"bytes":1099511627776}`} {
+	for _, text := range []string{"", "{}", `{"index":1,"parts":-1}`, `{"index":1,"bytes":-1}`,
+		`{"index":1,"parts":1,"bytes":1099511627776}`} {
 		op.Value = []byte(text)
 		op.If = must.Get(h.Swap(t.Context(), op))(t)
 		if _, err := l.Snapshot(t.Context()); !errors.Is(err, ErrDamaged) {

@@ -65,35 +65,64 @@ func scenarios() []scenario {
 	saved := script(then(appends("x1", "x2", "x3", "x4"), saves(4)))
 	return []scenario{
 		{"two appenders", adversary.Model{Scripts: callers(appends("a1", "a2"), appends("b1", "b2"))}, false},
-		{"three appenders", adversary.Model{Scripts: callers(appends("a1"), appends("b1"), appends("c1")), Before: two}, false},
-		{"two appenders and a reader", adversary.Model{Scripts: callers(appends("a1", "a2"), appends("b1"), reads), Before: two}, false},
-		{"two appenders of two, mute", adversary.Model{Scripts: callers(together("a1", "a2"), together("b1", "b2")), Before: two, Mute: true}, false},
-		{"an appender, a trimmer and a reader", adversary.Model{Scripts: callers(appends("a1"), trims(3), then(looks, reads)), Before: saved}, false},
-		{"an appender and a compacter", adversary.Model{Scripts: callers(then(looks, appends("a1")), compacts), Before: four}, false},
-		{"a look while it is trimmed", adversary.Model{Scripts: callers(then(looks, pageAt(1)), trims(4)), Before: saved}, false},
-		{"two trims of one snapshot", adversary.Model{Scripts: callers(trims(2), trims(4), appends("a1")), Before: saved}, false},
+		{"three appenders", adversary.Model{Scripts: callers(appends("a1"), appends("b1"), appends("c1")), Before: two},
+			false},
+		{"two appenders and a reader", adversary.Model{Scripts: callers(appends("a1", "a2"), appends("b1"), reads),
+			Before: two}, false},
+		{"two appenders of two, mute", adversary.Model{Scripts: callers(together("a1", "a2"), together("b1", "b2")),
+			Before: two, Mute: true}, false},
+		{"an appender, a trimmer and a reader",
+			adversary.Model{Scripts: callers(appends("a1"), trims(3), then(looks, reads)), Before: saved}, false},
+		{"an appender and a compacter", adversary.Model{Scripts: callers(then(looks, appends("a1")), compacts),
+			Before: four}, false},
+		{"a look while it is trimmed", adversary.Model{Scripts: callers(then(looks, pageAt(1)), trims(4)),
+			Before: saved}, false},
+		{"two trims of one snapshot", adversary.Model{Scripts: callers(trims(2), trims(4), appends("a1")),
+			Before: saved}, false},
 		{"two savers", adversary.Model{Scripts: callers(saves(2), saves(4)), Before: four}, false},
-		{"a saver and a reader of the snapshot", adversary.Model{Scripts: callers(saves(4), snapshots), Before: script(then(appends("x1", "x2", "x3", "x4"), saves(2)))}, false},
+		{"a saver and a reader of the snapshot", adversary.Model{Scripts: callers(saves(4), snapshots),
+			Before: script(then(appends("x1", "x2", "x3", "x4"), saves(2)))}, false},
 		{"a seed, an appender and a reader", adversary.Model{Scripts: callers(seeds(7), appends("a1"), reads)}, true},
 		{"two seeds", adversary.Model{Scripts: callers(seeds(7), seeds(9))}, true},
-		{"an appender, three faults", adversary.Model{Scripts: callers(appends("a1", "a2")), Before: two, Faults: 3}, false},
-		{"two appenders, two faults", adversary.Model{Scripts: callers(then(looks, appends("a1")), then(looks, appends("b1"))), Before: two, Faults: 2}, false},
-		{"two appenders of two, one fault", adversary.Model{Scripts: callers(appends("a1", "a2"), together("b1", "b2")), Before: two, Faults: 1, Mute: true}, false},
-		{"an appender that is passed, one fault", adversary.Model{Scripts: callers(then(looks, appends("a1")), then(together("x5", "x6"), compacts)), Before: four, Faults: 1}, false},
-		{"an appender that is passed, two faults", adversary.Model{Scripts: callers(then(looks, appends("a1")), together("x5", "x6", "x7")), Before: two, Faults: 2}, false},
-		{"two appenders of blobs and a reader", adversary.Model{Scripts: callers(appends("big1"), together("big2", "b3"), reads), Before: two}, false},
-		{"an appender of a blob that is passed", adversary.Model{Scripts: callers(then(looks, appends("big1")), then(together("x5", "x6"), compacts)), Before: script(appends("x1", "big3", "x3", "x4"))}, false},
-		{"an appender of a blob and a compacter, one fault", adversary.Model{Scripts: callers(appends("big1"), compacts), Before: script(appends("x1", "big3")), Faults: 1}, false},
-		{"a trim beside an appender of a blob", adversary.Model{Scripts: callers(appends("big1"), trims(4)), Before: saved}, false},
-		{"a look at a blob while it is trimmed", adversary.Model{Scripts: callers(then(looks, pageAt(1)), compacts), Before: script(appends("x1", "big3", "x3", "x4", "x5", "x6"))}, false},
-		{"a trim beyond the snapshot", adversary.Model{Scripts: callers(trims(4), saves(2)), Before: script(then(appends("x1", "x2", "x3", "x4"), saves(1)))}, false},
-		{"a look at what a trim leaves", adversary.Model{Scripts: callers(trims(2), pageAt(2)), Before: script(then(appends("x1", "x2", "x3", "x4"), saves(4), appends("x5")))}, false},
-		{"a page that comes late", adversary.Model{Scripts: callers(appends("a1"), then(compacts, appends("b1"))), Before: two, Faults: 1, Only: "late"}, false},
+		{"an appender, three faults", adversary.Model{Scripts: callers(appends("a1", "a2")), Before: two, Faults: 3},
+			false},
+		{"two appenders, two faults",
+			adversary.Model{Scripts: callers(then(looks, appends("a1")), then(looks, appends("b1"))), Before: two,
+				Faults: 2}, false},
+		{"two appenders of two, one fault", adversary.Model{Scripts: callers(appends("a1", "a2"), together("b1", "b2")),
+			Before: two, Faults: 1, Mute: true}, false},
+		{"an appender that is passed, one fault",
+			adversary.Model{Scripts: callers(then(looks, appends("a1")), then(together("x5", "x6"), compacts)),
+				Before: four, Faults: 1}, false},
+		{"an appender that is passed, two faults",
+			adversary.Model{Scripts: callers(then(looks, appends("a1")), together("x5", "x6", "x7")), Before: two,
+				Faults: 2}, false},
+		{"two appenders of blobs and a reader",
+			adversary.Model{Scripts: callers(appends("big1"), together("big2", "b3"), reads), Before: two}, false},
+		{"an appender of a blob that is passed",
+			adversary.Model{Scripts: callers(then(looks, appends("big1")), then(together("x5", "x6"), compacts)),
+				Before: script(appends("x1", "big3", "x3", "x4"))}, false},
+		{"an appender of a blob and a compacter, one fault",
+			adversary.Model{Scripts: callers(appends("big1"), compacts), Before: script(appends("x1", "big3")),
+				Faults: 1}, false},
+		{"a trim beside an appender of a blob", adversary.Model{Scripts: callers(appends("big1"), trims(4)),
+			Before: saved}, false},
+		{"a look at a blob while it is trimmed", adversary.Model{Scripts: callers(then(looks, pageAt(1)), compacts),
+			Before: script(appends("x1", "big3", "x3", "x4", "x5", "x6"))}, false},
+		{"a trim beyond the snapshot", adversary.Model{Scripts: callers(trims(4), saves(2)),
+			Before: script(then(appends("x1", "x2", "x3", "x4"), saves(1)))}, false},
+		{"a look at what a trim leaves", adversary.Model{Scripts: callers(trims(2), pageAt(2)),
+			Before: script(then(appends("x1", "x2", "x3", "x4"), saves(4), appends("x5")))}, false},
+		{"a page that comes late", adversary.Model{Scripts: callers(appends("a1"), then(compacts, appends("b1"))),
+			Before: two, Faults: 1, Only: "late"}, false},
 		{"a trimmer, lists lag", adversary.Model{Scripts: callers(trims(4)), Before: saved, Lags: true}, false},
-		{"a trimmer, lists lag, one fault", adversary.Model{Scripts: callers(trims(4)), Before: saved, Faults: 1, Lags: true}, false},
-		{"an appender and a trimmer, one fault", adversary.Model{Scripts: callers(appends("a1"), trims(4)), Before: saved, Faults: 1}, false},
+		{"a trimmer, lists lag, one fault", adversary.Model{Scripts: callers(trims(4)), Before: saved, Faults: 1,
+			Lags: true}, false},
+		{"an appender and a trimmer, one fault",
+			adversary.Model{Scripts: callers(appends("a1"), trims(4)), Before: saved, Faults: 1}, false},
 		{"a saver, two faults", adversary.Model{Scripts: callers(saves(4)), Before: four, Faults: 2}, false},
-		{"a seed and an appender, one fault", adversary.Model{Scripts: callers(seeds(7), appends("a1")), Faults: 1}, true},
+		{"a seed and an appender, one fault", adversary.Model{Scripts: callers(seeds(7), appends("a1")), Faults: 1},
+			true},
 	}
 }
 
@@ -117,7 +146,9 @@ func TestEveryInterleaving(t *testing.T) {
 // TestEveryInterleavingWith is the same where records are written with the head.
 func TestEveryInterleavingWith(t *testing.T) {
 	t.Parallel()
-	all := append(scenarios(), scenario{"an appender and a reader, lists lag", adversary.Model{Scripts: callers(appends("a1"), reads), Before: script(appends("x1", "x2")), Lags: true}, false})
+	all := append(scenarios(),
+		scenario{"an appender and a reader, lists lag", adversary.Model{Scripts: callers(appends("a1"), reads),
+			Before: script(appends("x1", "x2")), Lags: true}, false})
 	for i := range all {
 		all[i].With = 4
 	}
@@ -128,7 +159,8 @@ func TestEveryInterleavingWith(t *testing.T) {
 func TestEveryInterleavingByNames(t *testing.T) {
 	t.Parallel()
 	all := slices.DeleteFunc(scenarios(), func(s scenario) bool {
-		return !strings.Contains(s.name, "read") && !strings.Contains(s.name, "look") && !strings.Contains(s.name, "compact")
+		return !strings.Contains(s.name, "read") && !strings.Contains(s.name, "look") &&
+			!strings.Contains(s.name, "compact")
 	})
 	for i := range all {
 		all[i].With, all[i].Names = 4, true
@@ -155,7 +187,8 @@ func TestEveryInterleavingValues(t *testing.T) {
 	four := script(appends("x1", "x2", "x3", "x4"))
 	all = append(all,
 		scenario{"three savers", adversary.Model{Scripts: callers(saves(2), saves(3), saves(4)), Before: four}, false},
-		scenario{"two savers, one fault", adversary.Model{Scripts: callers(saves(2), saves(4)), Before: four, Faults: 1}, false})
+		scenario{"two savers, one fault", adversary.Model{Scripts: callers(saves(2), saves(4)), Before: four,
+			Faults: 1}, false})
 	for i := range all {
 		all[i].Order, all[i].Values = true, true
 	}
@@ -212,7 +245,8 @@ func swept(m adversary.Model, rows adversary.Rows) string {
 	for key := range rows.All() { // order-free: one is enough
 		var hint uint64
 		_, no := fmt.Sscanf(key, "l/main/b/%d-", &hint)
-		stays := key == "l/main/head" || key == "l/main/snap" || strings.Contains(key, "/s/") && strings.Contains(key, "-after.") || no == nil && hint+small > head.base
+		stays := key == "l/main/head" || key == "l/main/snap" || strings.Contains(key, "/s/") &&
+			strings.Contains(key, "-after.") || no == nil && hint+small > head.base
 		if err != nil || !stays && (!m.Lags || m.Faults == 0 && strings.Contains(key, "/p/")) {
 			return fmt.Sprint("after the last trim there is still ", key, err)
 		}

@@ -76,7 +76,8 @@ func (h hand) saves(index uint64) {
 	for i := uint64(1); i <= index; i++ {
 		all = append(all, store.Record{Index: i, Data: fmt.Append(nil, "x", i)})
 	}
-	h.p.Tell(event{op: "save", index: index, err: h.SaveSnapshot(context.Background(), store.Record{Index: index, Data: encodeAll(all)})})
+	h.p.Tell(event{op: "save", index: index,
+		err: h.SaveSnapshot(context.Background(), store.Record{Index: index, Data: encodeAll(all)})})
 }
 
 func (h hand) trims(index uint64) {
@@ -166,7 +167,8 @@ type judge struct {
 
 func newJudge(seeding bool) func() adversary.Judge {
 	return func() adversary.Judge {
-		return &judge{at: map[string]uint64{}, data: map[uint64]string{}, must: map[string]bool{}, seeds: map[uint64]bool{}, seeding: seeding}
+		return &judge{at: map[string]uint64{}, data: map[uint64]string{}, must: map[string]bool{},
+			seeds: map[uint64]bool{}, seeding: seeding}
 	}
 }
 

@@ -138,7 +138,8 @@ func TestReadWith(t *testing.T) {
 	t.Parallel()
 	c := new(counted) // of a journal it counts nothing
 	counting := on(false, func(m *drivermap.Map) engine.Driver { c = &counted{Driver: m.Open()}; return c })
-	for name, open := range map[string]func(*testing.T) func(*testing.T) handle{"rows": counting, "journal": onOrdered} { // order-free
+	for name, open := range map[string]func(*testing.T) func(*testing.T) handle{"rows": counting,
+		"journal": onOrdered} { // order-free
 		ctx, h := t.Context(), open(t)(t)
 		v, err := h.Put(ctx, store.Doc{Key: "a", Value: []byte("x")})
 		must.Succeed(t, err)
@@ -151,7 +152,8 @@ func TestReadWith(t *testing.T) {
 			if !errors.Is(err, want) || len(page.Records) != records || err == nil && page.Head != at {
 				t.Errorf("%s: page %+v, %v; want %d records up to %d, %v", name, page, err, records, at, want)
 			}
-			if len(docs) != 2 || docs[0].Version != v || string(docs[0].Value) != "x" || docs[1].Key != "none" || docs[1].Version != "" {
+			if len(docs) != 2 || docs[0].Version != v || string(docs[0].Value) != "x" || docs[1].Key != "none" ||
+				docs[1].Version != "" {
 				t.Errorf("%s: documents %+v", name, docs)
 			}
 		}
@@ -278,7 +280,8 @@ func compete(t *testing.T, handles, each int) {
 	took := time.Since(began)
 	rate, most := float64(all)/took.Seconds(), slices.Max(longest)
 	requests, written := float64(c.reads.Load()+c.writes.Load())/float64(all), float64(c.bytes.Load())/1000/float64(all)
-	t.Logf("%.2f requests and %.1f records of bytes an append, %.0f a second, the slowest %v", requests, written, rate, most)
+	t.Logf("%.2f requests and %.1f records of bytes an append, %.0f a second, the slowest %v", requests, written, rate,
+		most)
 	if requests > 2.5 || written > 9 || rate < 650 {
 		t.Errorf("an append took %.2f requests and wrote %.1f records of bytes, %.0f a second", requests, written, rate)
 	}
@@ -363,7 +366,8 @@ func TestCallersShareASwap(t *testing.T) {
 		if n := int(page.Head); err != nil || n < least || n > most { //nolint:gosec // small
 			t.Errorf("the log has %d records, %v; want %d to %d", n, err, least, most)
 		}
-		requests, written := float64(c.reads.Load()+c.writes.Load())/(callers*each), float64(c.bytes.Load())/1000/(callers*each)
+		requests, written := float64(c.reads.Load()+c.writes.Load())/(callers*each),
+			float64(c.bytes.Load())/1000/(callers*each)
 		t.Logf("%.2f requests and %.1f records of bytes an append", requests, written)
 		if requests > 0.2 || written > 3.5 {
 			t.Errorf("an append took %.2f requests and wrote %.1f records", requests, written)

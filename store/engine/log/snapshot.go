@@ -244,7 +244,8 @@ func (l *Log) Forget(ctx context.Context) error {
 		if err != nil || v == "" {
 			return err
 		}
-		if _, err := l.rows.Put(ctx, driver.Op{Key: l.PointerKey(), Name: l.rows.NewName(), If: v, Delete: true}); err == nil {
+		if _, err := l.rows.Put(ctx, driver.Op{Key: l.PointerKey(), Name: l.rows.NewName(), If: v,
+			Delete: true}); err == nil {
 			return l.rows.Free(ctx, l.partKeys(p))
 		} else if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnknown) {
 			return err

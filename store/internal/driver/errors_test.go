@@ -30,10 +30,12 @@ func TestWrap(t *testing.T) {
 	if named(nil) != nil || plain(nil) != nil {
 		t.Error("an error where there is none")
 	}
-	if err := plain(store.ErrConflict); !errors.Is(err, store.ErrConflict) || !strings.HasPrefix(err.Error(), `put "a": `) {
+	if err := plain(store.ErrConflict); !errors.Is(err, store.ErrConflict) ||
+		!strings.HasPrefix(err.Error(), `put "a": `) {
 		t.Errorf("got %v", err)
 	}
-	if err := named(store.ErrConflict); !errors.Is(err, store.ErrConflict) || !strings.HasPrefix(err.Error(), `put "a" in etcd x/rota: `) {
+	if err := named(store.ErrConflict); !errors.Is(err, store.ErrConflict) ||
+		!strings.HasPrefix(err.Error(), `put "a" in etcd x/rota: `) {
 		t.Errorf("got %v", err)
 	}
 }

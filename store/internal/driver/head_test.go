@@ -21,7 +21,8 @@ func TestAShorterLogIsBelievedLate(t *testing.T) {
 	}{
 		{"it grows", []uint64{100, 101, 105}, []bool{true, true, true}},
 		{"an old leader answers for a while", []uint64{90, 95, 101, 99}, []bool{false, false, true, false}},
-		{"now and then an old leader answers", []uint64{90, 100, 90, 100, 90, 100}, []bool{false, true, false, true, false, true}},
+		{"now and then an old leader answers", []uint64{90, 100, 90, 100, 90, 100},
+			[]bool{false, true, false, true, false, true}},
 		{"the end is lost", []uint64{90, 90, 90, 90, 91}, []bool{false, false, false, true, true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

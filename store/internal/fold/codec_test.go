@@ -26,7 +26,8 @@ func TestServed(t *testing.T) {
 // TestVersions: a version is written in one way alone.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	for v, want := range map[driver.Version]uint64{"": 0, "1": 1, "z": 35, "10": 36, "01": never, "0": never, "Z": never, "-1": never} { // order-free: each is judged alone
+	for v, want := range map[driver.Version]uint64{"": 0, "1": 1, "z": 35, "10": 36, "01": never, "0": never,
+		"Z": never, "-1": never} { // order-free: each is judged alone
 		if got := indexOf(v); got != want {
 			t.Errorf("%q is %d, want %d", v, got, want)
 		}
@@ -47,7 +48,8 @@ func FuzzApply(f *testing.F) {
 			s.apply(store.Record{Index: uint64(i + 1), Data: b})
 			if o, ok := decodeOp(b); ok {
 				again, ok := decodeOp(o.encode())
-				if !ok || again.kind != o.kind || again.name != o.name || again.key != o.key || again.expect != o.expect || !bytes.Equal(again.value, o.value) {
+				if !ok || again.kind != o.kind || again.name != o.name || again.key != o.key ||
+					again.expect != o.expect || !bytes.Equal(again.value, o.value) {
 					t.Fatalf("%+v became %+v", o, again)
 				}
 			}

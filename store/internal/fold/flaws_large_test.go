@@ -9,5 +9,6 @@ import (
 )
 
 func TestFlawsAreFound(t *testing.T) {
-	mutanttest.AreFound(t, "store/internal/fold", flaws(), "-test.timeout", "20s", "-rapid.nofailfile", "-rapid.shrinktime", "1s", "-rapid.seed", "1", "-rapid.checks", "2000")
+	mutanttest.AreFound(t, "store/internal/fold", flaws(), "-test.timeout", "20s", "-rapid.nofailfile",
+		"-rapid.shrinktime", "1s", "-rapid.seed", "1", "-rapid.checks", "2000")
 }

@@ -177,7 +177,8 @@ func TestModel(t *testing.T) {
 }
 
 func played(t *testing.T, rt *rapid.T) {
-	m := &model{t: rt, tb: t, shop: newShop(), rows: map[string]driver.Row{}, seen: map[driver.Version]bool{}, known: map[string][]driver.Version{}}
+	m := &model{t: rt, tb: t, shop: newShop(), rows: map[string]driver.Row{}, seen: map[driver.Version]bool{},
+		known: map[string][]driver.Version{}}
 	defer func() {
 		for _, h := range m.handles {
 			h.life.End()

@@ -183,7 +183,8 @@ func TestDriver(t *testing.T) {
 // write writes a row, and ends the test if that fails.
 func write(t testing.TB, h handle, key, value string, v driver.Version) driver.Version {
 	t.Helper()
-	v, err := h.Swap(context.Background(), driver.Op{Key: key, Name: fmt.Sprint(key, value, v), If: v, Value: []byte(value)})
+	v, err := h.Swap(context.Background(),
+		driver.Op{Key: key, Name: fmt.Sprint(key, value, v), If: v, Value: []byte(value)})
 	must.Succeed(t, err)
 	return v
 }
@@ -227,7 +228,8 @@ func TestLateHandle(t *testing.T) {
 		synctest.Wait() // for the snapshot that is being saved
 		records, begin, head, err := s.journal().Read(t.Context(), 0, 1000)
 		if err != nil || begin < 150 || head > begin+100 {
-			t.Fatalf("after 200 changes with a snapshot every 10 there are %d records from %d to %d, %v", len(records), begin, head, err)
+			t.Fatalf("after 200 changes with a snapshot every 10 there are %d records from %d to %d, %v", len(records),
+				begin, head, err)
 		}
 		late := open(t, s.journal(), o)
 		for key, v := range versions { // order-free: each is read alone
@@ -313,7 +315,8 @@ func TestConfirmed(t *testing.T) {
 	v = write(t, writer, "a", "new", v)
 	o.Confirm = true
 	h := open(t, j, o)
-	if rows, err := h.Read(t.Context(), driver.Query{Keys: []string{"a"}, Stale: true}); err != nil || string(rows.Keys[0].Value) != "old" {
+	if rows, err := h.Read(t.Context(), driver.Query{Keys: []string{"a"}, Stale: true}); err != nil ||
+		string(rows.Keys[0].Value) != "old" {
 		t.Errorf("a stale read behind a leader that was replaced: %+v, %v", rows, err)
 	}
 	if r, err := get(h, "a"); err != nil || r.Version != v {
@@ -466,7 +469,8 @@ func TestHints(t *testing.T) {
 		after("a change", 1)
 		write(t, writer, "other", "x", "")
 		after("another change", 0)
-		must.Succeed(t, must.Err(writer.Swap(t.Context(), driver.Op{Key: "w/a", Name: "b", If: v, Value: []byte("z"), Beat: true})))
+		must.Succeed(t, must.Err(writer.Swap(t.Context(),
+			driver.Op{Key: "w/a", Name: "b", If: v, Value: []byte("z"), Beat: true})))
 		after("a heartbeat", 0)
 		away = store.ErrUnavailable
 		write(t, writer, "w/b", "x", "")

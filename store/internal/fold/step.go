@@ -190,7 +190,8 @@ func decodeState(r store.Record) (state, error) {
 	s := state{applied: r.Index}
 	b, ok := bytes.CutPrefix(r.Data, []byte(format))
 	if !ok {
-		return s, fmt.Errorf("snapshot at %d: it is not of this format: use a newer version of Rota: %w", r.Index, log.ErrDamaged)
+		return s, fmt.Errorf("snapshot at %d: it is not of this format: use a newer version of Rota: %w", r.Index,
+			log.ErrDamaged)
 	}
 	d := decoder{rest: b}
 	for len(d.rest) > 0 && !d.bad {

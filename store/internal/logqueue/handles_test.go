@@ -25,7 +25,8 @@ var shard = store.Shard{Edge: "edge"}
 
 func (h *handle) put(t *testing.T, data string) error {
 	t.Helper()
-	_, err := h.Commit(t.Context(), "f", store.Unit{Name: data[:1], Outputs: []store.Put{{Shard: shard, Segments: 1, Data: []byte(data)}}})
+	_, err := h.Commit(t.Context(), "f",
+		store.Unit{Name: data[:1], Outputs: []store.Put{{Shard: shard, Segments: 1, Data: []byte(data)}}})
 	return err
 }
 
@@ -53,7 +54,8 @@ func TestAHandleSeesWhatOthersHaveWritten(t *testing.T) {
 		t.Errorf("the depth is %+v, %v", depths, err)
 	}
 	must.Succeed(t, one.put(t, "b"))
-	if got, err := two.Receive(t.Context(), "f", store.Receive{Shard: shard, Limit: 9, Peek: true, After: 1}); err != nil || len(got) != 1 || got[0].Number != 2 {
+	if got, err := two.Receive(t.Context(), "f", store.Receive{Shard: shard, Limit: 9, Peek: true,
+		After: 1}); err != nil || len(got) != 1 || got[0].Number != 2 {
 		t.Errorf("behind the first waits %+v, %v", got, err)
 	}
 	must.Succeed(t, two.put(t, "c"))

@@ -16,7 +16,8 @@ const tries = 3
 func (s *Store) Receive(ctx context.Context, name string, r store.Receive) ([]store.Message, error) {
 	all, err := s.receive(ctx, name, r)
 	if err != nil {
-		return nil, fmt.Errorf("receive from shard %d of %s in flow %q: %w", r.Shard.Number, r.Shard.Edge, name, s.gone(name, err))
+		return nil, fmt.Errorf("receive from shard %d of %s in flow %q: %w", r.Shard.Number, r.Shard.Edge, name,
+			s.gone(name, err))
 	}
 	return all, nil
 }
@@ -42,7 +43,8 @@ func (s *Store) receive(ctx context.Context, name string, r store.Receive) ([]st
 		return f.peek(ctx, at, r)
 	}
 	if len(r.Keep)+len(r.Return) > 0 {
-		op := operation{ID: s.id(), Kind: opRelet, Relet: relet{at, uint64(r.Lease), deliveries(r.Keep), deliveries(r.Return)}} //nolint:gosec // not negative
+		op := operation{ID: s.id(), Kind: opRelet,
+			Relet: relet{at, uint64(r.Lease), deliveries(r.Keep), deliveries(r.Return)}} //nolint:gosec // not negative
 		if _, err := f.decide(ctx, op, nil); err != nil {
 			return nil, err
 		}
@@ -76,7 +78,8 @@ func deliveries(all []store.Message) []delivery {
 }
 
 // take takes messages; none: there are none.
-func (s *Store) take(ctx context.Context, f *flow, at int, r store.Receive) (all []store.Message, none bool, err error) {
+func (s *Store) take(ctx context.Context, f *flow, at int, r store.Receive) (all []store.Message, none bool,
+	err error) {
 	f.mu.Lock()
 	if f.state.dropped {
 		defer f.mu.Unlock()
@@ -121,7 +124,8 @@ func (s *shard) messages(name store.Shard, all []delivery) (out []store.Message,
 			continue
 		}
 		out = append(out, store.Message{
-			Shard: name, Number: d[0], Segments: p.Segments, Delivered: int(d[1]), Receipt: strconv.FormatUint(d[1], 10), //nolint:gosec // a count
+			Shard: name, Number: d[0], Segments: p.Segments, Delivered: int(d[1]),
+			Receipt: strconv.FormatUint(d[1], 10), //nolint:gosec // a count
 		})
 		data = append(data, p.output)
 	}

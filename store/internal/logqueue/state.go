@@ -72,7 +72,8 @@ func (s *state) make(shards []store.Shard) error {
 	case s.made:
 		return nil
 	}
-	*s = state{made: true, order: shards, shards: make([]*shard, len(shards)), units: make(map[string]bool), bundles: make(map[string]int)}
+	*s = state{made: true, order: shards, shards: make([]*shard, len(shards)), units: make(map[string]bool),
+		bundles: make(map[string]int)}
 	for i := range s.shards {
 		s.shards[i] = &shard{}
 	}
@@ -265,6 +266,7 @@ func (s *shard) unpick(all []delivery) {
 func (s *state) depth(i int) store.Depth {
 	d := s.shards[i]
 	return store.Depth{
-		Shard: s.order[i], Stored: d.stored, Pending: uint64(d.waiting.Len()), Sealed: d.sealed, Segments: d.segments, PendingSegments: d.pending, //nolint:gosec // a count
+		Shard: s.order[i], Stored: d.stored, Pending: uint64(d.waiting.Len()), Sealed: d.sealed, Segments: d.segments,
+		PendingSegments: d.pending, //nolint:gosec // a count
 	}
 }

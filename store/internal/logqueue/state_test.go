@@ -28,7 +28,8 @@ func acks(name string, number uint64, outputs ...output) unit {
 
 // said is an outcome in words.
 func (o outcome) said() string {
-	for err, text := range map[error]string{store.ErrConflict: "conflict", store.ErrNotFound: "not found", store.ErrSealed: "sealed"} { // order-free: an error is one of them
+	for err, text := range map[error]string{store.ErrConflict: "conflict", store.ErrNotFound: "not found",
+		store.ErrSealed: "sealed"} { // order-free: an error is one of them
 		if errors.Is(o.err, err) {
 			return text
 		}
@@ -85,21 +86,31 @@ func TestState(t *testing.T) {
 		{operation{Kind: opMake, Make: shards}, "<nil> [] [] []", "0/0 of 0/0", "0/0 of 0/0"},
 		{operation{Kind: opMake, Make: shards}, "<nil> [] [] []", "0/0 of 0/0", "0/0 of 0/0"},
 		{operation{Kind: opMake, Make: shards[:1]}, "conflict", "0/0 of 0/0", "0/0 of 0/0"},
-		{commits(feeds("a", put(in, 3, "x"), put(in, 2, "x"))), "<nil> [true] [] []", "2/5 of 2/5 1:0<0 2:0<0", "0/0 of 0/0"},
-		{commits(feeds("a", put(in, 9, "")), feeds("b", put(in, 1, ""))), "<nil> [false true] [] []", "3/6 of 3/6 1:0<0 2:0<0 3:0<0", "0/0 of 0/0"},
-		{commits(feeds("c", put(in, 1, "y")), feeds("c", put(in, 1, "y"))), "<nil> [true false] [] []", "4/7 of 4/7 1:0<0 2:0<0 3:0<0 4:0<0", "0/0 of 0/0"},
+		{commits(feeds("a", put(in, 3, "x"), put(in, 2, "x"))), "<nil> [true] [] []", "2/5 of 2/5 1:0<0 2:0<0",
+			"0/0 of 0/0"},
+		{commits(feeds("a", put(in, 9, "")), feeds("b", put(in, 1, ""))), "<nil> [false true] [] []",
+			"3/6 of 3/6 1:0<0 2:0<0 3:0<0", "0/0 of 0/0"},
+		{commits(feeds("c", put(in, 1, "y")), feeds("c", put(in, 1, "y"))), "<nil> [true false] [] []",
+			"4/7 of 4/7 1:0<0 2:0<0 3:0<0 4:0<0", "0/0 of 0/0"},
 		{commits(feeds("d", put(2, 1, ""))), "not found", "4/7 of 4/7 1:0<0 2:0<0 3:0<0 4:0<0", "0/0 of 0/0"},
-		{takes(delivery{1, 0}, delivery{2, 0}, delivery{9, 0}), "<nil> [] [[1 1] [2 1]] []", "4/7 of 4/7 1:1<18 2:1<18 3:0<0 4:0<0", "0/0 of 0/0"},
-		{takes(delivery{1, 0}, delivery{3, 0}), "<nil> [] [[3 1]] []", "4/7 of 4/7 1:1<18 2:1<18 3:1<19 4:0<0", "0/0 of 0/0"},
-		{keeps(delivery{1, 1}, delivery{2, 0}), "<nil> [] [] []", "4/7 of 4/7 1:1<40 2:1<18 3:1<19 4:0<0", "0/0 of 0/0"},
-		{returns(delivery{2, 1}, delivery{3, 0}), "<nil> [] [] []", "4/7 of 4/7 1:1<40 2:1<0 3:1<19 4:0<0", "0/0 of 0/0"},
+		{takes(delivery{1, 0}, delivery{2, 0}, delivery{9, 0}), "<nil> [] [[1 1] [2 1]] []",
+			"4/7 of 4/7 1:1<18 2:1<18 3:0<0 4:0<0", "0/0 of 0/0"},
+		{takes(delivery{1, 0}, delivery{3, 0}), "<nil> [] [[3 1]] []", "4/7 of 4/7 1:1<18 2:1<18 3:1<19 4:0<0",
+			"0/0 of 0/0"},
+		{keeps(delivery{1, 1}, delivery{2, 0}), "<nil> [] [] []", "4/7 of 4/7 1:1<40 2:1<18 3:1<19 4:0<0",
+			"0/0 of 0/0"},
+		{returns(delivery{2, 1}, delivery{3, 0}), "<nil> [] [] []", "4/7 of 4/7 1:1<40 2:1<0 3:1<19 4:0<0",
+			"0/0 of 0/0"},
 		{takes(delivery{2, 1}), "<nil> [] [[2 2]] []", "4/7 of 4/7 1:1<40 2:2<22 3:1<19 4:0<0", "0/0 of 0/0"},
-		{commits(acks("e", 1, put(out, 4, "z")), acks("f", 1, put(out, 5, "z"))), "<nil> [true false] [] []", "3/4 of 4/7 2:2<22 3:1<19 4:0<0", "1/4 of 1/4 1:0<0"},
-		{commits(acks("", 1, put(out, 4, "z"))), "<nil> [false] [] []", "3/4 of 4/7 2:2<22 3:1<19 4:0<0", "1/4 of 1/4 1:0<0"},
+		{commits(acks("e", 1, put(out, 4, "z")), acks("f", 1, put(out, 5, "z"))), "<nil> [true false] [] []",
+			"3/4 of 4/7 2:2<22 3:1<19 4:0<0", "1/4 of 1/4 1:0<0"},
+		{commits(acks("", 1, put(out, 4, "z"))), "<nil> [false] [] []", "3/4 of 4/7 2:2<22 3:1<19 4:0<0",
+			"1/4 of 1/4 1:0<0"},
 		{commits(acks("", 2)), "<nil> [true] [] [x]", "2/2 of 4/7 3:1<19 4:0<0", "1/4 of 1/4 1:0<0"},
 		{commits(acks("", 3, seal)), "<nil> [true] [] []", "1/1 of 4/7 4:0<0", "1/4 of 1/4 sealed 1:0<0"},
 		{commits(acks("", 4), feeds("g", put(out, 1, ""))), "sealed", "1/1 of 4/7 4:0<0", "1/4 of 1/4 sealed 1:0<0"},
-		{commits(acks("", 1, put(out, 4, "z")), feeds("b", put(out, 1, ""))), "<nil> [false false] [] []", "1/1 of 4/7 4:0<0", "1/4 of 1/4 sealed 1:0<0"},
+		{commits(acks("", 1, put(out, 4, "z")), feeds("b", put(out, 1, ""))), "<nil> [false false] [] []",
+			"1/1 of 4/7 4:0<0", "1/4 of 1/4 sealed 1:0<0"},
 		{operation{Kind: opDrop}, "<nil> [] [] []", "", ""},
 		{takes(delivery{4, 0}), "not found", "", ""},
 		{operation{Kind: opMake, Make: shards}, "conflict", "", ""},
@@ -116,7 +127,8 @@ func TestState(t *testing.T) {
 			now[k] = s.shards[k].seen(began)
 		}
 		if said != c.said || now != [2]string{c.first, c.second} {
-			t.Errorf("operation %d: %s, then %q\n\twant %s, then %q", i, said, now, c.said, [2]string{c.first, c.second})
+			t.Errorf("operation %d: %s, then %q\n\twant %s, then %q", i, said, now, c.said,
+				[2]string{c.first, c.second})
 		}
 	}
 }
@@ -130,7 +142,8 @@ func TestSealOfOneCall(t *testing.T) {
 	s.apply(commits(feeds("old", put)), time.Time{})
 	out := s.apply(commits(feeds("seal", output{Seal: true}), feeds("old", put), feeds("late", put)), time.Time{})
 	if !errors.Is(out.err, store.ErrSealed) || s.shards[0].sealed || s.shards[0].stored != 1 {
-		t.Errorf("behind a seal of the same call: %v; sealed %v, %d messages", out.err, s.shards[0].sealed, s.shards[0].stored)
+		t.Errorf("behind a seal of the same call: %v; sealed %v, %d messages", out.err, s.shards[0].sealed,
+			s.shards[0].stored)
 	}
 }
 

@@ -155,7 +155,8 @@ func (s *Store) DropFlow(ctx context.Context, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := f.decide(ctx, operation{ID: s.id(), Kind: opDrop}, nil); err != nil && !errors.Is(err, store.ErrNotFound) {
+	if _, err := f.decide(ctx, operation{ID: s.id(), Kind: opDrop}, nil); err != nil &&
+		!errors.Is(err, store.ErrNotFound) {
 		return err
 	}
 	f.forgetAll(ctx)

@@ -61,7 +61,8 @@ func CheckLogin(user, password string) error {
 func CheckFormat(found, known int64, away string) error {
 	switch {
 	case found > known:
-		return fmt.Errorf("the store has format %d, this program knows format %d: use a newer version of Rota", found, known)
+		return fmt.Errorf("the store has format %d, this program knows format %d: use a newer version of Rota", found,
+			known)
 	case found < known:
 		return fmt.Errorf("the store has format %d, which only earlier versions of Rota read: %s, and submit the jobs again", found, away)
 	}
@@ -98,7 +99,8 @@ func ConnectHint(err error, product string, plain ...string) string {
 		return "the server's certificate is for another name: use the name that it has"
 	case errors.As(err, &record), Says(err, plain...):
 		return "the server does not speak TLS: leave TLS out"
-	case Says(err, "connection refused", "no such host", "no route to host", "i/o timeout", "network is unreachable", "hostname resolving"):
+	case Says(err, "connection refused", "no such host", "no route to host", "i/o timeout", "network is unreachable",
+		"hostname resolving"):
 		return unreachable(product)
 	}
 	return ""

@@ -18,9 +18,11 @@ func TestComplete(t *testing.T) {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}
 	const secret = "correct-horse"
-	for _, bad := range []string{"", ":1", "a:b:c", "a:0", "a:65536", "a:x", "[a]:1", "http://h:1", "me:" + secret + "@h:1", "h/p"} {
+	for _, bad := range []string{"", ":1", "a:b:c", "a:0", "a:65536", "a:x", "[a]:1", "http://h:1", "me:" + secret +
+		"@h:1", "h/p"} {
 		_, err := Complete("server", []string{"good", bad}, "2181")
-		if err == nil || !strings.Contains(err.Error(), "server 2") || !strings.Contains(err.Error(), "host:port") || strings.Contains(err.Error(), secret) {
+		if err == nil || !strings.Contains(err.Error(), "server 2") || !strings.Contains(err.Error(), "host:port") ||
+			strings.Contains(err.Error(), secret) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -42,7 +44,8 @@ func TestConnectHint(t *testing.T) {
 		if !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%v: %q, want %q", err, got, want)
 		}
-		if record := new(tls.RecordHeaderError); !errors.As(err, record) && ConnectHint(asText, "Server", "not in plain words") != got {
+		if record := new(tls.RecordHeaderError); !errors.As(err, record) &&
+			ConnectHint(asText, "Server", "not in plain words") != got {
 			t.Errorf("%v as text: %q, want %q", err, ConnectHint(asText, "Server"), got)
 		}
 	}
@@ -50,7 +53,8 @@ func TestConnectHint(t *testing.T) {
 
 func TestCheckFormat(t *testing.T) {
 	t.Parallel()
-	for found, want := range map[int64]string{1: "give another place, and submit the jobs again", 3: "use a newer version"} {
+	for found, want := range map[int64]string{1: "give another place, and submit the jobs again",
+		3: "use a newer version"} {
 		if err := CheckFormat(found, 2, "give another place"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("format %d: %v", found, err)
 		}

@@ -44,9 +44,11 @@ func parse(args []string) (o options, err error) {
 	flags.StringVar(&o.place, "place", "s3://logs/", "s3://bucket/prefix")
 	flags.DurationVar(&o.ttl, "ttl", 10*time.Second, "how long others wait when this process is silent")
 	flags.StringVar(&o.config.Endpoint, "endpoint", "", "URL of a gateway; default: S3")
-	flags.IntVar(&o.toy.port, "gateway", 0, "be a gateway in memory on this port, with the bucket logs, instead of a member")
+	flags.IntVar(&o.toy.port, "gateway", 0,
+		"be a gateway in memory on this port, with the bucket logs, instead of a member")
 	flags.IntVar(&o.toy.objects, "objects", 1000, "of that gateway")
-	protocol := flags.String("protocol", "replica", "how the processes agree: replica, or lease, by which they claim objects")
+	protocol := flags.String("protocol", "replica",
+		"how the processes agree: replica, or lease, by which they claim objects")
 	err = flags.Parse(args)
 	o.config.PathStyle = o.config.Endpoint != ""
 	switch {
@@ -73,7 +75,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	m, err := rota.Join(ctx, rota.Config{Member: o.member, Store: s, Protocol: o.protocol, TTL: o.ttl, Types: []rota.Type{sizes(out, o.config.Endpoint != "")}})
+	m, err := rota.Join(ctx, rota.Config{Member: o.member, Store: s, Protocol: o.protocol, TTL: o.ttl,
+		Types: []rota.Type{sizes(out, o.config.Endpoint != "")}})
 	if err != nil {
 		return err
 	}

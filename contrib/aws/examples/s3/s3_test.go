@@ -52,7 +52,9 @@ func eachIsTaken(t *testing.T, objects, kills int, observe observer, args ...str
 	dir, all := filepath.Join(t.TempDir(), "store"), make(chan struct{})
 	gateway := httptest.NewServer(behind(all, h))
 	defer gateway.Close()
-	s := swarm.New(t, asProcess, append([]string{"-store", dir, "-endpoint", gateway.URL, "-place", "s3://logs/2026/", "-ttl", "30s"}, args...)...)
+	s := swarm.New(t, asProcess,
+		append([]string{"-store", dir, "-endpoint", gateway.URL, "-place", "s3://logs/2026/", "-ttl", "30s"},
+			args...)...)
 	for _, name := range []string{"a", "b", "c"} {
 		s.Start(name)
 	}
@@ -75,11 +77,13 @@ func eachIsTaken(t *testing.T, objects, kills int, observe observer, args ...str
 				t.Errorf("%s: %d bytes were read, want %d", l.name, l.size, size(i))
 			}
 			if n < len(all)-1 && !l.by.Killed && !all[n+1].by.Killed {
-				t.Errorf("%s was taken by %s and then by %s, and neither was killed", l.name, l.by.Name, all[n+1].by.Name)
+				t.Errorf("%s was taken by %s and then by %s, and neither was killed", l.name, l.by.Name,
+					all[n+1].by.Name)
 			}
 		}
 	}
-	t.Logf("%d objects in %.1f s; %d processes killed; %d objects were taken twice", len(by), time.Since(began).Seconds(), kills, again)
+	t.Logf("%d objects in %.1f s; %d processes killed; %d objects were taken twice", len(by),
+		time.Since(began).Seconds(), kills, again)
 }
 
 // behind is a gateway that keeps its objects until a channel is closed: who comes late finds something to do.

@@ -37,12 +37,21 @@ func Each(t *testing.T, test func(t *testing.T, s Servers)) {
 			}),
 		})
 	})
-	for kind, start := range map[string]func(*testing.T, string) string{"datastore": startDatastore, "firestore": startFirestore} {
+	for kind, start := range map[string]func(*testing.T, string) string{"datastore": startDatastore,
+		"firestore": startFirestore} {
 		t.Run(kind, func(t *testing.T) {
 			platform := find(t)
 			test(t, Servers{
-				Datastore: sync.OnceValue(func() string { t.Logf("Datastore: the emulator %s of %s", kind, platform); return start(t, platform) }),
-				PubSub:    sync.OnceValue(func() string { t.Logf("Pub/Sub: the emulator of %s", platform); return startPubSub(t, platform) }),
+				Datastore: sync.OnceValue(func() string {
+					t.Logf("Datastore: the emulator %s of %s", kind,
+						platform)
+					return start(t, platform)
+				}),
+				PubSub: sync.OnceValue(func() string {
+					t.Logf("Pub/Sub: the emulator of %s",
+						platform)
+					return startPubSub(t, platform)
+				}),
 			})
 		})
 	}
@@ -56,7 +65,8 @@ func find(t *testing.T) string {
 	t.Helper()
 	home, _ := os.UserHomeDir()
 	for _, sdk := range []string{
-		os.Getenv("ROTA_TEST_GOOGLE_SDK"), os.Getenv("CLOUDSDK_ROOT_DIR"), "/usr/lib/google-cloud-sdk", "/usr/share/google-cloud-sdk", "/snap/google-cloud-cli/current",
+		os.Getenv("ROTA_TEST_GOOGLE_SDK"), os.Getenv("CLOUDSDK_ROOT_DIR"), "/usr/lib/google-cloud-sdk",
+		"/usr/share/google-cloud-sdk", "/snap/google-cloud-cli/current",
 		"/opt/google-cloud-sdk", "/opt/homebrew/share/google-cloud-sdk", filepath.Join(home, "google-cloud-sdk"),
 	} {
 		platform := filepath.Join(sdk, "platform")

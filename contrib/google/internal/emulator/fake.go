@@ -94,7 +94,8 @@ func (f *fake) RunQuery(_ context.Context, r *pb.RunQueryRequest) (*pb.RunQueryR
 		return nil, err
 	}
 	keysOnly := len(q.Projection) > 0
-	batch := &pb.QueryResultBatch{MoreResults: pb.QueryResultBatch_NO_MORE_RESULTS, EntityResultType: pb.EntityResult_FULL, EndCursor: []byte("end")}
+	batch := &pb.QueryResultBatch{MoreResults: pb.QueryResultBatch_NO_MORE_RESULTS,
+		EntityResultType: pb.EntityResult_FULL, EndCursor: []byte("end")}
 	if keysOnly {
 		batch.EntityResultType = pb.EntityResult_KEY_ONLY
 	}
@@ -102,7 +103,8 @@ func (f *fake) RunQuery(_ context.Context, r *pb.RunQueryRequest) (*pb.RunQueryR
 	defer f.mu.Unlock()
 	var keys []string
 	for k, e := range f.entities {
-		if path := e.Key.Path; strings.HasPrefix(k, place(r.ProjectId, r.PartitionId)) && path[len(path)-1].Kind == q.Kind[0].Name &&
+		if path := e.Key.Path; strings.HasPrefix(k, place(r.ProjectId, r.PartitionId)) &&
+			path[len(path)-1].Kind == q.Kind[0].Name &&
 			!slices.ContainsFunc(filters, func(p *pb.PropertyFilter) bool { return !holds(p, e) }) {
 			keys = append(keys, k)
 		}

@@ -19,14 +19,16 @@ const (
 
 func startDatastore(t *testing.T, platform string) string {
 	host, port := free(t)
-	return run(t, host, port, "-Xmx256m", "-cp", filepath.Join(platform, datastoreJar), "com.google.cloud.datastore.emulator.CloudDatastore",
+	return run(t, host, port, "-Xmx256m", "-cp", filepath.Join(platform, datastoreJar),
+		"com.google.cloud.datastore.emulator.CloudDatastore",
 		"start", "--host="+host, "--port="+port, "--testing")
 }
 
 func startFirestore(t *testing.T, platform string) string {
 	host, port := free(t)
 	return run(t, host, port, "-Xmx256m", "-Duser.language=en", "-cp", filepath.Join(platform, firestoreJar),
-		"com.google.cloud.datastore.emulator.firestore.CloudFirestore", "--host="+host, "--port="+port, "--database-mode=datastore-mode")
+		"com.google.cloud.datastore.emulator.firestore.CloudFirestore", "--host="+host, "--port="+port,
+		"--database-mode=datastore-mode")
 }
 
 func startPubSub(t *testing.T, platform string) string {

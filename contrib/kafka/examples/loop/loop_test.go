@@ -89,7 +89,8 @@ func (a *tally) check() {
 		for _, token := range slices.Sorted(maps.Keys(runs)) {
 			run := runs[token]
 			if before != nil && !before.by.Killed && run.first <= before.last {
-				a.t.Errorf("%s: %s began at %d under token %d, when %s had come to %d", of, run.by.Name, run.first, token, before.by.Name, before.last)
+				a.t.Errorf("%s: %s began at %d under token %d, when %s had come to %d", of, run.by.Name, run.first,
+					token, before.by.Name, before.last)
 			}
 			before = run
 		}
@@ -132,7 +133,8 @@ func TestEachRecordIsTaken(t *testing.T) {
 	brokers, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(partitions, "orders"))
 	must.Succeed(t, err)
 	defer brokers.Close()
-	s := swarm.New(t, asProcess, "-store", filepath.Join(t.TempDir(), "store"), "-brokers", strings.Join(brokers.ListenAddrs(), ","), "-topics", "orders",
+	s := swarm.New(t, asProcess, "-store", filepath.Join(t.TempDir(), "store"), "-brokers",
+		strings.Join(brokers.ListenAddrs(), ","), "-topics", "orders",
 		"-ttl", "30s", "-save", "50ms", "-group", "readers")
 	for _, name := range []string{"a", "b", "c"} {
 		s.Start(name)
@@ -151,7 +153,8 @@ func TestEachRecordIsTaken(t *testing.T) {
 	if a.records != total {
 		t.Errorf("%d of %d records were taken", a.records, total)
 	}
-	t.Logf("%d records of %d partitions in %.1f s; 1 process killed; %d records were taken twice", a.records, partitions, time.Since(began).Seconds(), again)
+	t.Logf("%d records of %d partitions in %.1f s; 1 process killed; %d records were taken twice", a.records,
+		partitions, time.Since(began).Seconds(), again)
 }
 
 // play kills one process where a third is taken and all take part, and ends the others in order when all is.

@@ -79,7 +79,8 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	m, err := rota.Join(ctx, rota.Config{
-		Member: o.member, Store: s, TTL: o.ttl, Types: []rota.Type{lines(out)}, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Member: o.member, Store: s, TTL: o.ttl, Types: []rota.Type{lines(out)},
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
 		return err
@@ -97,14 +98,16 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 // lines is the task type: a line for each record.
 func lines(out io.Writer) rota.Type {
 	var mu sync.Mutex
-	return kafka.NewType("lines", kafka.Loop{Take: func(_ context.Context, g *rota.Grant, records []*kgo.Record) (int, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		for i, r := range records {
-			if _, err := fmt.Fprintf(out, "took %s/%d %d %d %q\n", r.Topic, r.Partition, r.Offset, g.Token, r.Value); err != nil {
-				return i, err
+	return kafka.NewType("lines",
+		kafka.Loop{Take: func(_ context.Context, g *rota.Grant, records []*kgo.Record) (int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			for i, r := range records {
+				if _, err := fmt.Fprintf(out, "took %s/%d %d %d %q\n", r.Topic, r.Partition, r.Offset, g.Token,
+					r.Value); err != nil {
+					return i, err
+				}
 			}
-		}
-		return len(records), nil
-	}})
+			return len(records), nil
+		}})
 }

@@ -20,7 +20,8 @@ func (t toy) run(ctx context.Context, topics []string, out io.Writer) error {
 		return err
 	}
 	defer c.Close()
-	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...),
+		kgo.RecordPartitioner(kgo.RoundRobinPartitioner()))
 	if err != nil {
 		return err
 	}
@@ -35,7 +36,8 @@ func (t toy) run(ctx context.Context, topics []string, out io.Writer) error {
 			return nil
 		}
 		for _, topic := range topics {
-			if err := client.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte(strconv.Itoa(n))}).FirstErr(); err != nil && ctx.Err() == nil {
+			if err := client.ProduceSync(ctx,
+				&kgo.Record{Topic: topic, Value: []byte(strconv.Itoa(n))}).FirstErr(); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}

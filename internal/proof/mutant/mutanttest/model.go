@@ -72,7 +72,8 @@ func WalkedAreFound(t *testing.T, dir, tests string) {
 			out, err := run(f.Notes["scenario"], environ)
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || !breaks(out, f.Notes["breaks"]) {
-				t.Errorf("%q does not find it by any of %q: %v\n%.300s", f.Notes["scenario"], f.Notes["breaks"], err, out)
+				t.Errorf("%q does not find it by any of %q: %v\n%.300s", f.Notes["scenario"], f.Notes["breaks"], err,
+					out)
 			}
 		})
 	}

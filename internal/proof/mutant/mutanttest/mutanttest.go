@@ -65,11 +65,13 @@ func AreFound(t *testing.T, dir string, flaws []Flaw, flags ...string) {
 		t.Run(f.Name, func(t *testing.T) {
 			environ, err := set.Environ(f.Name)
 			must.Succeed(t, err)
-			cmd := exec.CommandContext(within(t, 5*time.Minute), program, append([]string{"-test.run", f.Found}, flags...)...)
+			cmd := exec.CommandContext(within(t, 5*time.Minute), program,
+				append([]string{"-test.run", f.Found}, flags...)...)
 			cmd.Dir, cmd.Env = filepath.Join(root, filepath.FromSlash(dir)), environ
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
-			if !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: ") && !strings.Contains(string(out), "panic: ") {
+			if !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: ") &&
+				!strings.Contains(string(out), "panic: ") {
 				t.Errorf("%s does not find it: %v\n%s", f.Found, err, out)
 			}
 			t.Logf("%.2000s", out)

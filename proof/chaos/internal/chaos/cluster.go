@@ -248,7 +248,8 @@ func (c *Cluster) look() error {
 	}
 	c.reap()
 	for _, p := range c.processes {
-		if p.Ended() && p.name != probeName && !slices.Contains(c.absent, p.name) && !slices.ContainsFunc(c.processes, func(q *started) bool { return q.name == p.name && !q.Ended() }) {
+		if p.Ended() && p.name != probeName && !slices.Contains(c.absent, p.name) &&
+			!slices.ContainsFunc(c.processes, func(q *started) bool { return q.name == p.name && !q.Ended() }) {
 			c.absent = append(c.absent, p.name)
 		}
 	}

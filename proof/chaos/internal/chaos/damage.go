@@ -28,16 +28,22 @@ type harm struct {
 // confirmed, and worse.
 func harms() []harm {
 	return []harm{
-		{"the last bytes of the journal are cut off", "rota.db-wal", func(f *os.File, size int64) error { return f.Truncate(size - 100) }},
-		{"the second half of the journal is cut off", "rota.db-wal", func(f *os.File, size int64) error { return f.Truncate(size / 2) }},
+		{"the last bytes of the journal are cut off", "rota.db-wal",
+			func(f *os.File, size int64) error { return f.Truncate(size - 100) }},
+		{"the second half of the journal is cut off", "rota.db-wal",
+			func(f *os.File, size int64) error { return f.Truncate(size / 2) }},
 		{"the journal is empty", "rota.db-wal", func(f *os.File, _ int64) error { return f.Truncate(0) }},
 		{"the tail of the journal is garbage", "rota.db-wal", func(f *os.File, size int64) error {
 			return overwrite(f, size*3/4, []byte(strings.Repeat("garbage ", int(size/4)/8)))
 		}},
-		{"the last page of the database is zero", "rota.db", func(f *os.File, size int64) error { return overwrite(f, size-4096, make([]byte, 4096)) }},
-		{"the last bytes of the database are cut off", "rota.db", func(f *os.File, size int64) error { return f.Truncate(size - 100) }},
-		{"the last third of the database is cut off", "rota.db", func(f *os.File, size int64) error { return f.Truncate(size * 2 / 3) }},
-		{"the header of the database is garbage", "rota.db", func(f *os.File, _ int64) error { return overwrite(f, 0, []byte(strings.Repeat("garbage ", 8))) }},
+		{"the last page of the database is zero", "rota.db",
+			func(f *os.File, size int64) error { return overwrite(f, size-4096, make([]byte, 4096)) }},
+		{"the last bytes of the database are cut off", "rota.db",
+			func(f *os.File, size int64) error { return f.Truncate(size - 100) }},
+		{"the last third of the database is cut off", "rota.db",
+			func(f *os.File, size int64) error { return f.Truncate(size * 2 / 3) }},
+		{"the header of the database is garbage", "rota.db",
+			func(f *os.File, _ int64) error { return overwrite(f, 0, []byte(strings.Repeat("garbage ", 8))) }},
 		{"a page in the middle of the database is garbage", "rota.db", func(f *os.File, size int64) error {
 			return overwrite(f, size/2/4096*4096, []byte(strings.Repeat("garbage ", 512)))
 		}},
@@ -62,7 +68,8 @@ func (c *Cluster) damage(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the store before it is damaged: %w", err)
 	}
-	c.await("the log was read to its end", func() bool { return c.follower.observe != nil || c.follower.now().Index() == before.Index() })
+	c.await("the log was read to its end",
+		func() bool { return c.follower.observe != nil || c.follower.now().Index() == before.Index() })
 	c.follower.close()
 	backup := filepath.Join(c.dir, "backup")
 	if err := copyDir(c.storeDir(), backup); err != nil {
@@ -142,7 +149,8 @@ func (c *Cluster) probe(ctx context.Context, backup string, before cluster.Value
 }
 
 // differences counts the entries that the copy has and the store has not any more, and those that are other ones.
-func (c *Cluster) differences(ctx context.Context, backup string, before cluster.Value) (lost, invented int, err error) {
+func (c *Cluster) differences(ctx context.Context, backup string, before cluster.Value) (lost, invented int,
+	err error) {
 	want, _, err := recordsOf(ctx, backup)
 	if err != nil {
 		return 0, 0, fmt.Errorf("read the copy: %w", err)

@@ -92,7 +92,8 @@ func deal(all []kind, n int, chance *rand.Rand) []kind {
 	}
 	for left < 0 { // the ones given for nothing come from the greatest
 		i := slices.IndexFunc(shares, func(s share) bool {
-			return s.count == slices.MaxFunc(shares, func(a, b share) int { return cmp.Compare(a.count, b.count) }).count
+			return s.count == slices.MaxFunc(shares,
+				func(a, b share) int { return cmp.Compare(a.count, b.count) }).count
 		})
 		shares[i].count--
 		left++

@@ -41,7 +41,8 @@ type known struct {
 }
 
 // follow opens the store for reading and follows its log.
-func follow(ctx context.Context, proto string, open func(context.Context) (Log, error), note func(history.Record)) (*follower, error) {
+func follow(ctx context.Context, proto string, open func(context.Context) (Log, error),
+	note func(history.Record)) (*follower, error) {
 	f := &follower{note: note, known: map[cluster.PartitionID]known{}}
 	switch proto {
 	case lease.Protocol{}.Name():

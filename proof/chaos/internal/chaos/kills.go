@@ -243,7 +243,8 @@ func (c *Cluster) watcher(m cluster.MemberID) *started {
 
 // elsewhere is the time until the last of some partitions ran again. One that ended with its member, as those of tasks
 // that run on each, does not.
-func (c *Cluster) elsewhere(those []cluster.PartitionID, killed []*started, since int64) (took time.Duration, moved int) {
+func (c *Cluster) elsewhere(those []cluster.PartitionID, killed []*started, since int64) (took time.Duration,
+	moved int) {
 	dead := map[uint64]bool{}
 	for _, p := range killed {
 		dead[p.number] = true
@@ -277,8 +278,10 @@ func (r Kills) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-18s %6s %12s %10s %8s  goal\n", "killed", "times", "tasks moved", "median ms", "most ms")
 	for _, row := range r.Rows {
-		fmt.Fprintf(&b, "%-18s %6d %12d %10d %8d  %d\n", row.What, len(row.TimesMS), row.Moved, row.MedianMS, row.MostMS, row.GoalMS)
+		fmt.Fprintf(&b, "%-18s %6d %12d %10d %8d  %d\n", row.What, len(row.TimesMS), row.Moved, row.MedianMS,
+			row.MostMS, row.GoalMS)
 	}
-	fmt.Fprintf(&b, "%s, %d members, TTL %d ms · the machine stood still %d times, for %d ms at most · %.1f s\n", r.Store, r.Members, r.TTLMS, r.Stalls, r.StallMS, r.Seconds)
+	fmt.Fprintf(&b, "%s, %d members, TTL %d ms · the machine stood still %d times, for %d ms at most · %.1f s\n",
+		r.Store, r.Members, r.TTLMS, r.Stalls, r.StallMS, r.Seconds)
 	return b.String()
 }

@@ -85,11 +85,14 @@ func thousandths(f float64) float64 { return math.Round(1000*f) / 1000 }
 // losses is where the time went, for people: what cost most comes first.
 func (r *Report) losses() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%-20s %6s  %8s %10s %8s %8s  seconds of tasks without an owner\n", "event", "times", "lost", "impossible", "promised", "slow")
-	kinds := slices.SortedFunc(maps.Keys(r.Lost), func(a, b string) int { return cmp.Compare(r.Lost[b].Seconds, r.Lost[a].Seconds) })
+	fmt.Fprintf(&b, "\n%-20s %6s  %8s %10s %8s %8s  seconds of tasks without an owner\n", "event", "times", "lost",
+		"impossible", "promised", "slow")
+	kinds := slices.SortedFunc(maps.Keys(r.Lost),
+		func(a, b string) int { return cmp.Compare(r.Lost[b].Seconds, r.Lost[a].Seconds) })
 	for _, k := range kinds {
 		l := r.Lost[k]
-		fmt.Fprintf(&b, "%-20s %6d  %8.1f %10.1f %8.1f %8.1f\n", k, r.Kinds[k], l.Seconds, l.Impossible, l.Promised, l.Slow)
+		fmt.Fprintf(&b, "%-20s %6d  %8.1f %10.1f %8.1f %8.1f\n", k, r.Kinds[k], l.Seconds, l.Impossible, l.Promised,
+			l.Slow)
 	}
 	return b.String()
 }
@@ -100,7 +103,8 @@ func (c *Cluster) writeSilences(r *Report, silences []history.Silence) error {
 	slices.SortFunc(silences, func(a, b history.Silence) int { return cmp.Compare(b.To-b.From, a.To-a.From) })
 	for _, s := range silences {
 		from, length := time.Duration(s.From-int64(c.beganAt)), time.Duration(s.To-s.From)
-		fmt.Fprintf(&b, "at %8.3fs for %7.3fs impossible %7.3fs ", from.Seconds(), length.Seconds(), s.Helpless.Seconds())
+		fmt.Fprintf(&b, "at %8.3fs for %7.3fs impossible %7.3fs ", from.Seconds(), length.Seconds(),
+			s.Helpless.Seconds())
 		fmt.Fprintf(&b, "asleep %7.3fs after %s: %s\n", s.Asleep.Seconds(), r.at(s.From), s.Partition)
 	}
 	return os.WriteFile(filepath.Join(c.dir, "silences"), []byte(b.String()), 0o640)

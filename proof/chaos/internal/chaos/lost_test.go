@@ -15,7 +15,8 @@ func TestLost(t *testing.T) {
 	gap := func(from, to int64) history.Gap { return history.Gap{Partition: "x", From: from * s, To: to * s} }
 	r := newReport(Options{})
 	r.Events = 60
-	r.marks = []mark{{10 * s, "kill"}, {20 * s, "server-away"}, {30 * s, "suspend-long"}, {40 * s, "kill"}, {50 * s, atEnd}}
+	r.marks = []mark{{10 * s, "kill"}, {20 * s, "server-away"}, {30 * s, "suspend-long"}, {40 * s, "kill"},
+		{50 * s, atEnd}}
 	r.lose(history.Report{
 		Wanted: 100 * time.Second, // of two tasks
 		Silences: []history.Silence{

@@ -35,12 +35,14 @@ func prepareMachine(dir string) (machine, error) {
 	if err := os.MkdirAll(m.disk, 0o750); err != nil {
 		return m, fmt.Errorf("make a disk: %w", err)
 	}
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+diskSize, "rota-chaos", m.disk).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+diskSize, "rota-chaos",
+		m.disk).CombinedOutput(); err != nil {
 		m.noDisk = oneLine(out, err)
 	} else {
 		m.mounted = true
 	}
-	if out, err := exec.Command("strace", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:error=EIO:when=1", "true").CombinedOutput(); err != nil {
+	if out, err := exec.Command("strace", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e",
+		"inject=fsync:error=EIO:when=1", "true").CombinedOutput(); err != nil {
 		m.noTracing = oneLine(out, err)
 	}
 	return m, nil
@@ -135,7 +137,8 @@ func (f files) ReadDir(name string) ([]fs.DirEntry, error) {
 
 // failSync lets the disk refuse one member's fsync for a while.
 func (c *Cluster) failSync(context.Context) (string, error) {
-	return c.inject("fsync-fails", "fsync fails", c.between(20, 130), "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO")
+	return c.inject("fsync-fails", "fsync fails", c.between(20, 130), "-e", "trace=fsync,fdatasync", "-e",
+		"inject=fsync,fdatasync:error=EIO")
 }
 
 // failWrite lets one member's writes to the database's journal fail, as on a full or a broken disk.
@@ -147,7 +150,8 @@ func (c *Cluster) failWrite(context.Context) (string, error) {
 
 // slowDisk makes one member's fsync slow; it has the turn to write meanwhile.
 func (c *Cluster) slowDisk(context.Context) (string, error) {
-	return c.inject("disk-slow", "fsync takes 60 ms more", c.between(50, 150), "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:delay_enter=60000")
+	return c.inject("disk-slow", "fsync takes 60 ms more", c.between(50, 150), "-e", "trace=fsync,fdatasync", "-e",
+		"inject=fsync,fdatasync:delay_enter=60000")
 }
 
 // inject has strace spoil system calls of one member for a while.

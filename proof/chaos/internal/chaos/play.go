@@ -116,7 +116,8 @@ func (c *Cluster) begin(ctx context.Context) error {
 			c.follower = f
 		}
 	}
-	c.say("seed %d: 3 members, TTL %s, %d events, everything in %s", c.options.Seed, c.options.TTL, c.options.Events, c.dir)
+	c.say("seed %d: 3 members, TTL %s, %d events, everything in %s", c.options.Seed, c.options.TTL, c.options.Events,
+		c.dir)
 	return nil
 }
 
@@ -162,7 +163,8 @@ func (c *Cluster) heal(ctx context.Context, r *Report) error {
 	if !ok {
 		r.violated("G9 not all runs after the faults stopped: " + c.whatIsMissing())
 	} else if bound := c.bound(); took > bound {
-		r.violated(fmt.Sprintf("G9 it took %s until all ran after the faults stopped, at most %s is promised", took, bound))
+		r.violated(fmt.Sprintf("G9 it took %s until all ran after the faults stopped, at most %s is promised", took,
+			bound))
 	}
 	if ok && !c.await("tasks that have an end come to it", c.tasks.finished(c.follower.now)) {
 		r.violated("G5 a task that has an end does not come to it")
@@ -228,7 +230,8 @@ func (c *Cluster) whatIsMissing() string {
 		joined++
 	}
 	if joined != len(live) || v.InHandover() > 0 {
-		return fmt.Sprintf("%d of %d members have joined, %d partitions are on their way", joined, len(live), v.InHandover())
+		return fmt.Sprintf("%d of %d members have joined, %d partitions are on their way", joined, len(live),
+			v.InHandover())
 	}
 	if name := c.tasks.missing(v); name != "" {
 		return "task " + name + " is not as its file says"
@@ -244,7 +247,8 @@ func (c *Cluster) whatIsMissing() string {
 			if len(runs) > 0 {
 				last = runs[len(runs)-1]
 			}
-			return fmt.Sprintf("%s is %s, owner %s, token %d; it is written down that it %s", p.ID, p.State, p.Owner, p.Token, last)
+			return fmt.Sprintf("%s is %s, owner %s, token %d; it is written down that it %s", p.ID, p.State, p.Owner,
+				p.Token, last)
 		}
 	}
 	return ""

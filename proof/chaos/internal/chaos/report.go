@@ -60,7 +60,8 @@ type mark struct {
 }
 
 func newReport(o Options) Report {
-	return Report{Seed: o.Seed, Protocol: o.Protocol, Kinds: map[string]int{}, NotDone: map[string]int{}, Violations: []string{}, worst: map[string]time.Duration{},
+	return Report{Seed: o.Seed, Protocol: o.Protocol, Kinds: map[string]int{}, NotDone: map[string]int{},
+		Violations: []string{}, worst: map[string]time.Duration{},
 		TTLMS: o.TTL.Milliseconds(), BoundMS: o.bound().Milliseconds(), o: o}
 }
 
@@ -91,7 +92,8 @@ func (c *Cluster) judge(r *Report) error {
 		return err
 	}
 	r.Overlaps, r.Excused, r.OverlapMS = verdict.Overlaps, verdict.ExcusedPairs, millis(verdict.LongestUnexcused)
-	r.Runs, r.Moves, r.Acts, r.Refused, r.Items = verdict.Runs, verdict.Moves, verdict.Acts, verdict.Refused, verdict.Items
+	r.Runs, r.Moves, r.Acts, r.Refused, r.Items = verdict.Runs, verdict.Moves, verdict.Acts, verdict.Refused,
+		verdict.Items
 	r.attribute(verdict.Gaps)
 	r.Unread = c.follower.skipped
 	r.Stalls, r.StallMS = len(c.stalls.Spans()), millis(c.stalls.Longest())
@@ -124,7 +126,8 @@ func (c *Cluster) history(end int64) (history.History, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	records := slices.DeleteFunc(append(slices.Clone(c.records), acts...), func(r history.Record) bool { return r.At > end })
+	records := slices.DeleteFunc(append(slices.Clone(c.records), acts...),
+		func(r history.Record) bool { return r.At > end })
 	stalls := standstills(c.stalls)
 	excused := slices.Concat(c.excused, stalls, history.Deserted(records, end))
 	helpless := slices.Concat(c.excused, stalls, history.Unmanned(records, end))
@@ -163,7 +166,8 @@ func (r *Report) table() string {
 	}
 	fmt.Fprintf(&b, "%d events of %d kinds in %.1f s · %d runs, %d moves, %d acts (%d refused), %d items · longest gap %d ms (bound %d ms, TTL %d ms) · owned %.3f, of what is possible %.3f (slow %.0f ms for each event) · "+
 		"overlaps %d, of suspended members %d · healed in %d ms · violations %d\n",
-		r.Events, len(r.Kinds), r.Seconds, r.Runs, r.Moves, r.Acts, r.Refused, r.Items, r.LongestGapMS, r.BoundMS, r.TTLMS,
+		r.Events, len(r.Kinds), r.Seconds, r.Runs, r.Moves, r.Acts, r.Refused, r.Items, r.LongestGapMS, r.BoundMS,
+		r.TTLMS,
 		r.Owned, r.OwnedPossible, r.SlowMS, r.Overlaps, r.Excused, r.HealMS, len(r.Violations))
 	return b.String()
 }

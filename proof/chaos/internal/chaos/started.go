@@ -41,14 +41,17 @@ func (c *Cluster) start(name string) (*started, error) {
 func (c *Cluster) launch(name string, args ...string) (*started, error) {
 	c.starts++
 	base := filepath.Join(c.dir, fmt.Sprintf("%s.%d", name, c.starts))
-	p := &started{name: name, number: c.starts, log: base + ".log", witness: process.Witness{Path: base + ".witness", Incarnation: c.starts}}
+	p := &started{name: name, number: c.starts, log: base + ".log",
+		witness: process.Witness{Path: base + ".witness", Incarnation: c.starts}}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
 	if err != nil {
 		return nil, fmt.Errorf("start member %s: %w", name, err)
 	}
 	defer log.Close()
-	cmd := exec.Command(c.options.Binary, "run", "--store", c.storeText(), "--member", name, "--ttl", c.options.TTL.String(),
-		"--witness", p.witness.Path, "--publish", "none", "--listen", "none", "--log-level", "info", "--drain-timeout", "3s", "--dev-types")
+	cmd := exec.Command(c.options.Binary, "run", "--store", c.storeText(), "--member", name, "--ttl",
+		c.options.TTL.String(),
+		"--witness", p.witness.Path, "--publish", "none", "--listen", "none", "--log-level", "info", "--drain-timeout",
+		"3s", "--dev-types")
 	cmd.Args = append(cmd.Args, args...)
 	if c.options.Protocol != "" {
 		cmd.Args = append(cmd.Args, "--protocol", c.options.Protocol)
@@ -65,7 +68,8 @@ func (c *Cluster) launch(name string, args ...string) (*started, error) {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	c.note(history.Record{At: int64(protocol.Now()), Kind: history.Began, Member: cluster.MemberID(name), Incarnation: p.number})
+	c.note(history.Record{At: int64(protocol.Now()), Kind: history.Began, Member: cluster.MemberID(name),
+		Incarnation: p.number})
 	if p.Process, err = process.Start(cmd); err != nil {
 		return nil, fmt.Errorf("member %s: %w", name, err)
 	}
@@ -147,7 +151,8 @@ func (c *Cluster) reap() {
 		p.seen = true
 		c.does(p, history.Exited)
 		if p.name != probeName && (!p.expected || p.Err() != nil && !c.couldNotLeave(p)) {
-			c.surprises = append(c.surprises, fmt.Sprintf("%s (start %d) ended by itself: %v: %s", p.name, p.number, p.Err(), p.lastWords()))
+			c.surprises = append(c.surprises, fmt.Sprintf("%s (start %d) ended by itself: %v: %s", p.name, p.number,
+				p.Err(), p.lastWords()))
 			c.say("! %s", c.surprises[len(c.surprises)-1])
 		}
 	}
@@ -157,7 +162,8 @@ func (c *Cluster) reap() {
 func (c *Cluster) couldNotLeave(p *started) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return p.leaving && (c.away || slices.ContainsFunc(c.excused, func(s history.Span) bool { return s.To >= int64(p.left) }))
+	return p.leaving && (c.away ||
+		slices.ContainsFunc(c.excused, func(s history.Span) bool { return s.To >= int64(p.left) }))
 }
 
 // lastWords is the end of its log.
@@ -182,7 +188,8 @@ func (c *Cluster) readWitness(p *started) error {
 		case history.Started:
 			c.running[r.Partition] = append(c.running[r.Partition], running{p, r.Token})
 		case history.Stopped:
-			c.running[r.Partition] = slices.DeleteFunc(c.running[r.Partition], func(at running) bool { return at == running{p, r.Token} })
+			c.running[r.Partition] = slices.DeleteFunc(c.running[r.Partition],
+				func(at running) bool { return at == running{p, r.Token} })
 		}
 	}
 	return nil

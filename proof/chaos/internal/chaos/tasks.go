@@ -48,7 +48,8 @@ func newTasks(dir, acts string) (*tasks, error) {
 		{"no-gap", "handover: no-gap\n"}, {"fast", "handover: fast\n"}, {"keeps", "on_store_loss: keep\n"},
 		{"everywhere", "spread: every\n"}, {"parts", "spread: partitioned\npartitions: [a, b, c]\n"},
 	} {
-		if err := t.add(f.name, fmt.Sprintf("type: witness\nevery: 100ms\n%sconfig: {path: %q}\n", f.head, acts), true); err != nil {
+		if err := t.add(f.name, fmt.Sprintf("type: witness\nevery: 100ms\n%sconfig: {path: %q}\n", f.head, acts),
+			true); err != nil {
 			return nil, err
 		}
 	}
@@ -88,7 +89,8 @@ func (t *tasks) more(finite bool) (string, error) {
 	t.made++
 	if finite {
 		name := fmt.Sprintf("items-%d", t.made)
-		return name, t.add(name, fmt.Sprintf("type: witness-items\nconfig: {path: %q, items: %d}\n", t.acts, items), true)
+		return name, t.add(name, fmt.Sprintf("type: witness-items\nconfig: {path: %q, items: %d}\n", t.acts, items),
+			true)
 	}
 	name := fmt.Sprintf("check-%d", t.made)
 	return name, t.add(name, t.check(0), false)
@@ -111,7 +113,8 @@ func (t *tasks) edit(f *task) error {
 
 func (t *tasks) spoil(f *task, how int) error {
 	f.broken = true
-	texts := []string{strings.Replace(f.text, "every", "evry", 1), "type: [", f.text[:len(f.text)/2] + "\n  - x", "", "type: nonsense\n"}
+	texts := []string{strings.Replace(f.text, "every", "evry", 1), "type: [", f.text[:len(f.text)/2] + "\n  - x", "",
+		"type: nonsense\n"}
 	return t.write(f.name, texts[how%len(texts)])
 }
 
@@ -197,7 +200,8 @@ func (c *Cluster) tend(ctx context.Context) {
 	c.tended = time.Now()
 	ctx, cancel := context.WithTimeout(ctx, tendWithin)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, c.options.Binary, "source", "prune", filepath.Base(c.taskDir()), "--store", c.storeText()).CombinedOutput() //nolint:gosec // the binary under test
+	out, err := exec.CommandContext(ctx, c.options.Binary, "source", "prune", filepath.Base(c.taskDir()), "--store",
+		c.storeText()).CombinedOutput() //nolint:gosec // the binary under test
 	if err == nil {
 		c.say("operator  %s", strings.TrimSpace(string(out)))
 	}

@@ -123,7 +123,8 @@ func (m mutant) play(ctx context.Context, root, dir string, seed uint64) (string
 		return "", err
 	}
 	if r.OwnedPossible < m.least {
-		return fmt.Sprintf("tasks had an owner for %.3f of the time in which they could, and should for %.3f", r.OwnedPossible, m.least), nil
+		return fmt.Sprintf("tasks had an owner for %.3f of the time in which they could, and should for %.3f",
+			r.OwnedPossible, m.least), nil
 	}
 	for _, v := range r.Violations {
 		if strings.HasPrefix(v, m.proof) {

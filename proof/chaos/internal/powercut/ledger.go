@@ -43,7 +43,8 @@ type document struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{tried: map[string]bool{}, acked: map[uint64]string{}, late: map[uint64]string{}, docs: map[string]*document{}, segments: map[string]*segment{}, news: make(chan struct{}, 1)}
+	return &ledger{tried: map[string]bool{}, acked: map[uint64]string{}, late: map[uint64]string{},
+		docs: map[string]*document{}, segments: map[string]*segment{}, news: make(chan struct{}, 1)}
 }
 
 // read takes in what a writer says until it ends. A last line that is not whole was being said when it was killed.

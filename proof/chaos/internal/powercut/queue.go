@@ -28,14 +28,16 @@ type segment struct {
 // one fact.
 func (w *writer) move(ctx context.Context) error {
 	name := fmt.Sprintf("%s/%d", w.name, w.seq)
-	if err := w.commit(ctx, line{Segment: name}, store.Unit{Name: name, Outputs: []store.Put{{Shard: front, Segments: 1, Data: []byte(name)}}}); err != nil {
+	if err := w.commit(ctx, line{Segment: name},
+		store.Unit{Name: name, Outputs: []store.Put{{Shard: front, Segments: 1, Data: []byte(name)}}}); err != nil {
 		return err
 	}
 	got, err := w.store.Receive(ctx, flowName, store.Receive{Shard: front, Limit: 1, Lease: time.Second})
 	if err != nil || len(got) == 0 {
 		return err
 	}
-	return w.commit(ctx, line{Segment: string(got[0].Data), Moved: true}, store.Unit{Inputs: got, Outputs: []store.Put{{Shard: back, Segments: 1, Data: got[0].Data}}})
+	return w.commit(ctx, line{Segment: string(got[0].Data), Moved: true},
+		store.Unit{Inputs: got, Outputs: []store.Put{{Shard: back, Segments: 1, Data: got[0].Data}}})
 }
 
 func (w *writer) commit(ctx context.Context, said line, u store.Unit) error {

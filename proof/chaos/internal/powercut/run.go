@@ -163,7 +163,8 @@ func faultText(f finding) string {
 
 // control does the same with writers whose fsync is answered and not done.
 func (p *play) control(ctx context.Context, d *disk) error {
-	lie := []string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:retval=0"}
+	lie := []string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e",
+		"inject=fsync,fdatasync:retval=0"}
 	if err := command(append(lie, "true")...); err != nil {
 		p.report.Control.Why = err.Error()
 		p.say("NOT DONE: control: %v", err)
@@ -177,7 +178,8 @@ func (p *play) control(ctx context.Context, d *disk) error {
 		p.report.Control.Cuts++
 		p.report.Control.Acked += acks
 		p.report.Control.Lost += f.lost
-		p.say("control         cut %2d: %3d calls acknowledged without a sync, %d entries lost, as they should", i+1, acks, f.lost)
+		p.say("control         cut %2d: %3d calls acknowledged without a sync, %d entries lost, as they should", i+1,
+			acks, f.lost)
 	}
 	return nil
 }
@@ -191,7 +193,8 @@ type writing struct {
 
 // cut lets writers write until so many calls were acknowledged, cuts the power in the middle of that, mounts again and
 // looks.
-func (p *play) cut(ctx context.Context, d *disk, l *ledger, dir string, calls int, wrapper []string) (f finding, acks int, err error) {
+func (p *play) cut(ctx context.Context, d *disk, l *ledger, dir string, calls int, wrapper []string) (f finding,
+	acks int, err error) {
 	l.settle()
 	var all []*writing
 	for i := range writers {

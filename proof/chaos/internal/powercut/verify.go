@@ -33,7 +33,8 @@ func (f *finding) fault(format string, args ...any) {
 func (l *ledger) verify(ctx context.Context, dir string) (f finding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, err := os.Stat(filepath.Join(dir, "rota.db")); errors.Is(err, os.ErrNotExist) && len(l.acked)+len(l.docs)+len(l.segments) == 0 {
+	if _, err := os.Stat(filepath.Join(dir, "rota.db")); errors.Is(err, os.ErrNotExist) && len(l.acked)+len(l.docs)+
+		len(l.segments) == 0 {
 		return f // it was cut before anything was promised
 	}
 	f.entries, f.docs = len(l.acked), len(l.docs)
@@ -104,7 +105,8 @@ func follow(v cluster.Value, r store.Record, chains map[cluster.Index]cluster.Ha
 		return v.Skip(cluster.Index(r.Index), r.Data), fmt.Errorf("entry %d: %w", r.Index, err)
 	}
 	if want, ok := chains[e.BaseIndex]; ok && want != e.BaseChain {
-		err = fmt.Errorf("entry %d builds on chain %s at %d, and there it is %s", r.Index, e.BaseChain, e.BaseIndex, want)
+		err = fmt.Errorf("entry %d builds on chain %s at %d, and there it is %s", r.Index, e.BaseChain, e.BaseIndex,
+			want)
 	}
 	v, _ = v.Apply(e)
 	chains[v.Index()] = v.Chain()
@@ -150,7 +152,8 @@ func (l *ledger) verifyDocs(ctx context.Context, s *file.Store, f *finding) erro
 		}
 		if is != d.acked && !d.tried[is] {
 			f.lost++
-			f.fault("document %s has %q, which is neither what was acknowledged last nor what was on its way", key, got.Value)
+			f.fault("document %s has %q, which is neither what was acknowledged last nor what was on its way", key,
+				got.Value)
 		}
 		d.acked, d.tried = is, map[string]bool{}
 	}

@@ -49,7 +49,8 @@ func puts(dir, segment string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Commit(context.Background(), flowName, store.Unit{Name: "spoilt", Outputs: []store.Put{{Shard: front, Data: []byte(segment)}}})
+	_, err = s.Commit(context.Background(), flowName,
+		store.Unit{Name: "spoilt", Outputs: []store.Put{{Shard: front, Data: []byte(segment)}}})
 	return errors.Join(err, s.Close())
 }
 
@@ -62,21 +63,30 @@ func TestVerify(t *testing.T) {
 		want  string // in the faults; "" for none
 	}{
 		{"all is there", func(*ledger, string) error { return nil }, 0, ""},
-		{"an entry is missing", func(l *ledger, _ string) error { l.acked[1000] = "x"; return nil }, 1, "entry 1000 was acknowledged"},
-		{"an entry is another one", func(l *ledger, _ string) error { l.acked[newest(l)] = "x"; return nil }, 1, "was acknowledged, and is not there"},
-		{"an entry that nobody gave", func(l *ledger, _ string) error { delete(l.tried, l.acked[newest(l)]); return nil }, 0, "nobody gave it"},
-		{"a document is another one", func(l *ledger, _ string) error { l.docs["position/w0"].acked = "x"; return nil }, 1, "document position/w0"},
-		{"a segment is missing", func(l *ledger, _ string) error { l.segments["x/1"] = &segment{given: true, put: true}; return nil }, 1, "segment x/1 was put in"},
+		{"an entry is missing", func(l *ledger, _ string) error { l.acked[1000] = "x"; return nil }, 1,
+			"entry 1000 was acknowledged"},
+		{"an entry is another one", func(l *ledger, _ string) error { l.acked[newest(l)] = "x"; return nil }, 1,
+			"was acknowledged, and is not there"},
+		{"an entry that nobody gave",
+			func(l *ledger, _ string) error { delete(l.tried, l.acked[newest(l)]); return nil }, 0, "nobody gave it"},
+		{"a document is another one", func(l *ledger, _ string) error { l.docs["position/w0"].acked = "x"; return nil },
+			1, "document position/w0"},
+		{"a segment is missing",
+			func(l *ledger, _ string) error { l.segments["x/1"] = &segment{given: true, put: true}; return nil }, 1,
+			"segment x/1 was put in"},
 		{"a segment is not at its end", func(l *ledger, dir string) error {
 			l.segments["x/1"] = &segment{given: true, put: true, moved: true, ended: true}
 			return puts(dir, "x/1")
 		}, 1, "is not at the end"},
-		{"a segment that nobody put in", func(l *ledger, _ string) error { delete(l.segments, "w0.1/2"); return nil }, 0, "nobody put in"},
-		{"a segment is there twice", func(_ *ledger, dir string) error { return puts(dir, "w0.1/2") }, 0, "is there 2 times"},
+		{"a segment that nobody put in", func(l *ledger, _ string) error { delete(l.segments, "w0.1/2"); return nil },
+			0, "nobody put in"},
+		{"a segment is there twice", func(_ *ledger, dir string) error { return puts(dir, "w0.1/2") }, 0,
+			"is there 2 times"},
 		{"no store", func(_ *ledger, dir string) error {
 			return os.WriteFile(filepath.Join(dir, "rota.db"), []byte("garbage"), 0o600)
 		}, -1, "does not open"},
-		{"what came while it was cut may be missing", func(l *ledger, _ string) error { l.late[1000] = "x"; return nil }, 0, ""},
+		{"what came while it was cut may be missing",
+			func(l *ledger, _ string) error { l.late[1000] = "x"; return nil }, 0, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +98,8 @@ func TestVerify(t *testing.T) {
 			if c.lost < 0 {
 				c.lost = all
 			}
-			if f.lost != c.lost || (c.want == "") != (len(f.faults) == 0) || !strings.Contains(strings.Join(f.faults, "; "), c.want) {
+			if f.lost != c.lost || (c.want == "") != (len(f.faults) == 0) ||
+				!strings.Contains(strings.Join(f.faults, "; "), c.want) {
 				t.Errorf("%d lost of %d, faults %q; want %d and %q", f.lost, all, f.faults, c.lost, c.want)
 			}
 		})

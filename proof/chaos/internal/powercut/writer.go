@@ -94,7 +94,8 @@ func (w *writer) step(ctx context.Context) (err error) {
 
 // append appends an entry that says on what it builds, as members do.
 func (w *writer) append(ctx context.Context) error {
-	job := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Definition: w.filler()}}, Version: fmt.Sprint(w.seq)}
+	job := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Definition: w.filler()}},
+		Version: fmt.Sprint(w.seq)}
 	data := cluster.Entry{
 		Writer: cluster.WriterID(w.name), Seq: w.seq,
 		BaseIndex: w.value.Index(), BaseChain: w.value.Chain(),

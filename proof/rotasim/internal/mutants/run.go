@@ -125,7 +125,8 @@ func build(ctx context.Context, protocol, dir string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{protocol: protocol, flaws: Table(protocol), root: root, dir: dir, said: make(map[string]string), built: make(map[string]func() (string, error))}
+	p := &program{protocol: protocol, flaws: Table(protocol), root: root, dir: dir, said: make(map[string]string),
+		built: make(map[string]func() (string, error))}
 	if p.path, err = p.flaws.Build(ctx, root, dir, "./proof/rotasim"); err != nil {
 		return nil, err
 	}
@@ -145,7 +146,8 @@ func build(ctx context.Context, protocol, dir string) (*program, error) {
 
 // digest is the digest that a program prints for a seed.
 func (p *program) digest(ctx context.Context, path string, environ []string) (string, error) {
-	cmd := exec.CommandContext(ctx, path, "--protocol", p.protocol, "--seeds", "1", "--hours", "0.2", "--again", "0", "--json") //nolint:gosec // this program, or the one that it built
+	cmd := exec.CommandContext(ctx, path, "--protocol", p.protocol, "--seeds", "1", "--hours", "0.2", "--again", "0",
+		"--json") //nolint:gosec // this program, or the one that it built
 	cmd.Env = environ
 	out, err := cmd.Output()
 	if err != nil {

@@ -26,7 +26,8 @@ func TestTable(t *testing.T) {
 	}
 	for name, args := range known() { // order-free: each is looked at
 		if !names[name] || args == "" {
-			t.Errorf("known.txt has %q: %q, which is no flaw of the table: write it again with rotasim mutants --learn", name, args)
+			t.Errorf("known.txt has %q: %q, which is no flaw of the table: write it again with rotasim mutants --learn",
+				name, args)
 		}
 	}
 	if n := len(known()); n < 100 {
@@ -91,7 +92,8 @@ func TestTheSoundProgramIsAskedToo(t *testing.T) {
 			t.Error(err)
 		}
 		err := s.passes(t.Context(), layer{name: Simulator, args: []string{"--first", "94"}})
-		if err == nil || !strings.Contains(err.Error(), "rotasim --first 94 finds this without the flaw too: a promise") {
+		if err == nil || !strings.Contains(err.Error(),
+			"rotasim --first 94 finds this without the flaw too: a promise") {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -15,5 +15,6 @@ func Box(b []byte, n *walk.Names, w cluster.WriterID, o *outbox.Box) []byte {
 	if o.Pending == nil {
 		return append(b, 0)
 	}
-	return n.Entry(n.Any(n.Any(n.Any(append(b, 2), o.Pending.Known), o.Pending.Maybe), o.Pending.Acks > 0), o.Pending.Entry)
+	return n.Entry(n.Any(n.Any(n.Any(append(b, 2), o.Pending.Known), o.Pending.Maybe), o.Pending.Acks > 0),
+		o.Pending.Entry)
 }

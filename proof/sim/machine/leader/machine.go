@@ -17,8 +17,9 @@ import (
 func Machine() *machine.Machine {
 	return &machine.Machine{
 		Name: "leader", Joined: []string{"joined", "claimed", "adopting", "ruling"}, Faults: faults(),
-		Start: start, Step: machine.Steps(step), Call: call, Caller: caller, Watches: func(s machine.State) ([]string, bool) { return s.(*State).Watching() },
-		Fold: machine.FoldLog, Stray: stray, Gap: gap, Recovery: recovery, Leads: "ruling",
+		Start: start, Step: machine.Steps(step), Call: call, Caller: caller,
+		Watches: func(s machine.State) ([]string, bool) { return s.(*State).Watching() },
+		Fold:    machine.FoldLog, Stray: stray, Gap: gap, Recovery: recovery, Leads: "ruling",
 	}
 }
 
@@ -30,23 +31,26 @@ func (s *State) Phase() string {
 	if rule := inside.Into(&s.State).At("rule.at").Number(); s.Is == member.PhaseMember && rule > 0 {
 		return [...]string{"", "claimed", "adopting", "ruling"}[rule]
 	}
-	return [...]string{"", "claim", "heartbeat", "join", "joined", "confirm", "removed", "leaving", "gone", "halted"}[s.Is]
+	return [...]string{"", "claim", "heartbeat", "join", "joined", "confirm", "removed", "leaving", "gone",
+		"halted"}[s.Is]
 }
 
 // faults are those of the standard table, and what only a leader can do. The two ends of a run that rewrite the log are
 // not among them: plain members do not read it.
 func faults() []machine.Fault {
-	all := []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed", "leaving"}
+	all := []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed",
+		"leaving"}
 	works := []string{"joined", "ruling"}
 	table := machine.Table(machine.Phases{
-		All:     all,
-		Writes:  []string{"heartbeat", "join", "joined", "claimed", "ruling", "confirm", "leaving"},
-		Renews:  works,
-		Looks:   works,
-		Begins:  []string{"heartbeat", "confirm"},
-		Told:    []string{"join", "joined", "ruling", "leaving"},
-		Lists:   []string{"joined", "adopting", "ruling"},
-		Leaves:  []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed"},
+		All:    all,
+		Writes: []string{"heartbeat", "join", "joined", "claimed", "ruling", "confirm", "leaving"},
+		Renews: works,
+		Looks:  works,
+		Begins: []string{"heartbeat", "confirm"},
+		Told:   []string{"join", "joined", "ruling", "leaving"},
+		Lists:  []string{"joined", "adopting", "ruling"},
+		Leaves: []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm",
+			"removed"},
 		Doubled: []string{"join", "joined", "ruling", "confirm", "leaving"},
 		Runs:    works,
 		Stops:   []string{"joined", "ruling", "confirm", "leaving"},
@@ -86,7 +90,8 @@ func caller(s machine.Start, st machine.Store) machine.Caller {
 func call(e machine.Effect) (machine.Call, bool) {
 	switch e := e.(type) {
 	case leader.Get:
-		return machine.Call{Looks: strings.HasPrefix(e.Key, protocol.HeartbeatPrefix), Whom: machine.Owner(e.Key, protocol.HeartbeatPrefix)}, true
+		return machine.Call{Looks: strings.HasPrefix(e.Key, protocol.HeartbeatPrefix),
+			Whom: machine.Owner(e.Key, protocol.HeartbeatPrefix)}, true
 	case leader.List:
 		return machine.Call{List: true}, true
 	case leader.Put:

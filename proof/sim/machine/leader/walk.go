@@ -23,7 +23,8 @@ func Rules() *walk.Rules {
 	m := Machine()
 	m.Caller = func(s machine.Start, st machine.Store) machine.Caller { return walker{caller(s, st), s, st} }
 	return &walk.Rules{
-		Machine: m, Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true }, Settled: true, Once: true,
+		Machine: m, Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true },
+		Settled: true, Once: true,
 		Folds: folds, Heartbeat: heartbeat, Key: key, Effect: effect, Event: event, Value: value,
 		Decode: decode, Skip: unkeyed(), Over: over,
 	}
@@ -93,8 +94,10 @@ func wayOf(key string) walk.Way {
 // unkeyed are the fields that decide nothing, or follow from the rest.
 func unkeyed() []string {
 	return []string{
-		"Job.Spec", "slotDoc.Term", "headDoc.Term", "Grant.Spec", "Assignment.Index", "Assignment.Version", "mailboxDoc.Join", "asks.Box", "Observation.Before",
-		"folding.answers", "Ledger.History", "Ledger.Ready", "Ledger.Snap", "Ledger.Rest", "Ledger.after", "Ledger.Out", "snaps.savedAt", "snaps.lastSnap", "snaps.cost", "snaps.even",
+		"Job.Spec", "slotDoc.Term", "headDoc.Term", "Grant.Spec", "Assignment.Index", "Assignment.Version",
+		"mailboxDoc.Join", "asks.Box", "Observation.Before",
+		"folding.answers", "Ledger.History", "Ledger.Ready", "Ledger.Snap", "Ledger.Rest", "Ledger.after", "Ledger.Out",
+		"snaps.savedAt", "snaps.lastSnap", "snaps.cost", "snaps.even",
 		"snaps.evenCost",
 	}
 }
@@ -146,7 +149,8 @@ func (w walker) Call(ctx context.Context, e machine.Effect) machine.Event {
 	}
 	session, _ := w.store.OpenSession(ctx, time.Minute) // the model has them always
 	v, err := session.Put(ctx, store.Doc{Key: p.Key, Value: text, Version: p.Version})
-	ev := leader.Wrote{Now: w.start.Now(), Key: p.Key, Outcome: outbox.OutcomeOf(err), Conflict: errors.Is(err, store.ErrConflict), Version: v}
+	ev := leader.Wrote{Now: w.start.Now(), Key: p.Key, Outcome: outbox.OutcomeOf(err),
+		Conflict: errors.Is(err, store.ErrConflict), Version: v}
 	if err != nil {
 		ev.Err = err.Error()
 	}
@@ -160,14 +164,17 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	s, skip := &of.(*State).State, unkeyed()
 	in := inside.Into(s)
 	for _, x := range [...]any{
-		s.Is, s.At, s.Life, s.Stop, s.Inc, s.Own, s.Pace, s.Reports, s.Behind(), s.Given.Version == 0, s.Given, s.Wake, s.Contact.Problem != "", s.Contact.Refuses,
+		s.Is, s.At, s.Life, s.Stop, s.Inc, s.Own, s.Pace, s.Reports, s.Behind(), s.Given.Version == 0, s.Given, s.Wake,
+		s.Contact.Problem != "", s.Contact.Refuses,
 	} {
 		b = n.Any(b, x, skip...)
 	}
 	for _, path := range [...]string{
-		"admitted", "claims", "mailbox", "head", "fetch", "roster", "asks", "fold", "fold.Out.Next", "asks.Next", "vote", "heartbeats", "swept",
+		"admitted", "claims", "mailbox", "head", "fetch", "roster", "asks", "fold", "fold.Out.Next", "asks.Next",
+		"vote", "heartbeats", "swept",
 		"work.Duties", "changed", "busy", "rest",
-		"rule.at", "rule.term", "rule.boxes.look", "rule.plans", "rule.offers", "rule.holds", "rule.listed", "rule.patrol", "rule.patrols",
+		"rule.at", "rule.term", "rule.boxes.look", "rule.plans", "rule.offers", "rule.holds", "rule.listed",
+		"rule.patrol", "rule.patrols",
 	} {
 		b = n.Any(b, in.At(path).Any(), skip...)
 	}

@@ -37,7 +37,8 @@ func TestNothingBreaks(t *testing.T) {
 // told of everything at once find out in time, so they are told later here.
 func TestTimelessBreaks(t *testing.T) {
 	t.Parallel()
-	r := check.Explore(walk.New(leader.Rules(), walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Timeless: true}), check.Options{Violations: 1})
+	r := check.Explore(walk.New(leader.Rules(), walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Timeless: true}),
+		check.Options{Violations: 1})
 	if len(r.Violations) == 0 || !strings.HasPrefix(r.Violations[0].Promise, "G2") {
 		t.Errorf("got %+v", r)
 	}

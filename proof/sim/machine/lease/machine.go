@@ -41,13 +41,16 @@ func faults() []machine.Fault {
 		Stops:   []string{"joined", "leader", "leaving"},
 	})
 	table = append(table,
-		machine.Fault{Kind: machine.DirtyRead, Weight: 6, Phases: []string{"name", "join", "joined", "leader", "leaving"}, Suits: func(c machine.Call) bool { return !c.Write && !c.Renew }},
-		machine.Fault{Kind: machine.TornCall, Phases: []string{"join", "joined", "leader", "leaving"}, Suits: func(c machine.Call) bool { return c.Reads }},
+		machine.Fault{Kind: machine.DirtyRead, Weight: 6, Phases: []string{"name", "join", "joined", "leader",
+			"leaving"}, Suits: func(c machine.Call) bool { return !c.Write && !c.Renew }},
+		machine.Fault{Kind: machine.TornCall, Phases: []string{"join", "joined", "leader", "leaving"},
+			Suits: func(c machine.Call) bool { return c.Reads }},
 		machine.Fault{Kind: machine.LateIndex, Phases: works, Suits: func(c machine.Call) bool { return c.Takes }},
 		machine.Fault{Kind: machine.TwoLeaders, Phases: []string{machine.Cluster}},
 	)
 	table = append(table, machine.Guardians([]string{"join", "joined", "leader", "leaving"})...)
-	return machine.Without(table, machine.Truncation, machine.Garbage, machine.Foreign, machine.TailLost, machine.NewerEntry)
+	return machine.Without(table, machine.Truncation, machine.Garbage, machine.Foreign, machine.TailLost,
+		machine.NewerEntry)
 }
 
 // State is a member's.

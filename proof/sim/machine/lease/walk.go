@@ -22,7 +22,8 @@ import (
 // Rules are those of lease's walks.
 func Rules() *walk.Rules {
 	return &walk.Rules{
-		Machine: Machine(), Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true }, Settled: true,
+		Machine: Machine(), Way: way, Prompt: func(walk.Store, machine.State, machine.Effect) bool { return true },
+		Settled:   true,
 		Folds:     func(machine.State) bool { return false },
 		Heartbeat: func(key string) bool { return strings.HasPrefix(key, "node/") },
 		Key:       key, Effect: effect, Event: event, Doc: document,
@@ -66,7 +67,8 @@ func effect(b []byte, e machine.Effect, n *walk.Names) []byte {
 	case lease.Fetch:
 		return all(b, n, "fetch", e.Keys)
 	case lease.Survey:
-		heartbeats := slices.DeleteFunc(slices.Clone(e.Keys), func(key string) bool { return !strings.HasPrefix(key, protocol.NodePrefix) })
+		heartbeats := slices.DeleteFunc(slices.Clone(e.Keys),
+			func(key string) bool { return !strings.HasPrefix(key, protocol.NodePrefix) })
 		return all(b, n, "survey", heartbeats)
 	case lease.Write:
 		return document(all(b, n, "write", e.Delete), e.Doc, n)
@@ -98,13 +100,18 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	in := inside.Into(s)
 	k := &namer{b, n, s}
 	k.any(s.Own.Back != 0 && s.At < s.Own.Back.Add(4*s.Poll))
-	k.any(s.Is, s.Life, s.Inc, s.Stop, s.Contact.Problem != "", s.Contact.Refuses, s.Own.Held, s.Own.Lapsed(s.At, s.Timing), s.At >= s.Own.Next, s.Own.Key,
-		s.Own.Busy, s.Own.TTL, s.Own.Short != 0, s.Pace.Doubled, s.Reports, s.Behind(), s.At < s.Given.ValidUntil, k.due(in, "claimRest"), len(in.At("queue").List()))
-	k.fields(in, "name.clear", "name.replaces", "look.hint", "look.leader.Holder", "look.election.Known", "look.board.Free", "look.board.Stop", "shuns")
+	k.any(s.Is, s.Life, s.Inc, s.Stop, s.Contact.Problem != "", s.Contact.Refuses, s.Own.Held,
+		s.Own.Lapsed(s.At, s.Timing), s.At >= s.Own.Next, s.Own.Key,
+		s.Own.Busy, s.Own.TTL, s.Own.Short != 0, s.Pace.Doubled, s.Reports, s.Behind(), s.At < s.Given.ValidUntil,
+		k.due(in, "claimRest"), len(in.At("queue").List()))
+	k.fields(in, "name.clear", "name.replaces", "look.hint", "look.leader.Holder", "look.election.Known",
+		"look.board.Free", "look.board.Stop", "shuns")
 	k.calls(in, "name", "name.fence", "look", "look.lock", "look.own", "look.view")
-	k.any(inside.Get[heartbeat.Observation](in, "name.seen"), inside.Get[heartbeat.Observation](in, "look.election.Holder"))
+	k.any(inside.Get[heartbeat.Observation](in, "name.seen"),
+		inside.Get[heartbeat.Observation](in, "look.election.Holder"))
 	l := in.At("look")
-	k.any(inside.Get[protocol.Instant](l, "election.Vacant") != 0, inside.Get[uint64](l, "board.View") > inside.Get[uint64](l, "shown"),
+	k.any(inside.Get[protocol.Instant](l, "election.Vacant") != 0,
+		inside.Get[uint64](l, "board.View") > inside.Get[uint64](l, "shown"),
 		inside.Get[cluster.Index](l, "board.Index") == inside.Get[cluster.Index](l, "index"),
 		inside.Get[cluster.Index](l, "board.Specs") > inside.Get[cluster.Index](l, "specs"))
 	k.number("term", inside.Get[uint64](l, "leader.Term"))
@@ -128,7 +135,8 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	for _, h := range in.At("held").List() {
 		k.fields(h, "partition", "specIndex")
 		k.any(inside.Get[protocol.Instant](h, "missing") != 0, k.due(h, "next"))
-		k.version("partition/"+protocol.Segment(inside.Get[cluster.PartitionID](h, "id"), ""), inside.Get[store.Version](h, "version"))
+		k.version("partition/"+protocol.Segment(inside.Get[cluster.PartitionID](h, "id"), ""),
+			inside.Get[store.Version](h, "version"))
 	}
 	for _, g := range s.Given.Grants {
 		k.any(g.Partition, g.Token, g.Attempt)

@@ -24,7 +24,8 @@ func Machine() *machine.Machine {
 func faults() []machine.Fault {
 	joined := []string{"joined"}
 	return append(machine.Table(machine.Phases{
-		All:     []string{"reading", "claim", "heartbeat", "join", "prepared", "joined", "confirm", "removed", "leaving"},
+		All: []string{"reading", "claim", "heartbeat", "join", "prepared", "joined", "confirm", "removed",
+			"leaving"},
 		Writes:  []string{"heartbeat", "join", "prepared", "joined", "confirm", "leaving"},
 		Renews:  joined,
 		Looks:   joined,
@@ -46,7 +47,8 @@ func (s *State) Phase() string {
 	if s.Is == member.PhaseMember && s.Joined {
 		return "joined"
 	}
-	return [...]string{"reading", "claim", "heartbeat", "join", "prepared", "confirm", "removed", "leaving", "gone", "halted"}[s.Is]
+	return [...]string{"reading", "claim", "heartbeat", "join", "prepared", "confirm", "removed", "leaving", "gone",
+		"halted"}[s.Is]
 }
 
 func start(s machine.Start) machine.State {

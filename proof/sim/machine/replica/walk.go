@@ -13,7 +13,8 @@ import (
 // Rules are those of replica's walks.
 func Rules() *walk.Rules {
 	return &walk.Rules{
-		Machine: Machine(), Way: way, Prompt: prompt, Names: names, JoinFirst: true, Key: key, Effect: effect, Event: walk.Appended,
+		Machine: Machine(), Way: way, Prompt: prompt, Names: names, JoinFirst: true, Key: key, Effect: effect,
+		Event:     walk.Appended,
 		Heartbeat: func(string) bool { return true },
 		Read:      func(_ machine.State, p store.Page) machine.Event { return member.Read{Page: p} },
 	}
@@ -92,7 +93,8 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	in := inside.Into(s)
 	l := &s.Log
 	for _, x := range [...]any{
-		s.Is, s.At, s.Life, s.Inc, s.Joined, s.Stop, s.Own, s.Pace, s.Behind(), s.Given.ValidUntil, s.Reports, s.Work.Changed, s.Work.Holds,
+		s.Is, s.At, s.Life, s.Inc, s.Joined, s.Stop, s.Own, s.Pace, s.Behind(), s.Given.ValidUntil, s.Reports,
+		s.Work.Changed, s.Work.Holds,
 		l.Began, l.Busy, l.Hint, l.Snap, l.Saving, l.Next, l.Rest, l.Out.Next,
 	} {
 		b = n.Any(b, x)

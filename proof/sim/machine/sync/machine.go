@@ -17,7 +17,8 @@ func Machine() *machine.Machine {
 		Name: "sync", Joined: []string{"joined", "apart"}, Faults: faults(), Group: true,
 		Start: start, Step: machine.Steps(step), Call: call, Caller: caller,
 		Watches: func(machine.State) ([]string, bool) { return nil, true },
-		Fold:    fold, Encode: encode, Stray: func(*cluster.Value, []store.Doc) string { return "" }, Gap: gap, Recovery: recovery,
+		Fold:    fold, Encode: encode, Stray: func(*cluster.Value, []store.Doc) string { return "" }, Gap: gap,
+		Recovery: recovery,
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
-		if r := sim.Run(sim.Config{Machine: sync.Machine(), Seed: seed, Duration: 3 * time.Minute}); r.Violation != nil {
+		if r := sim.Run(sim.Config{Machine: sync.Machine(), Seed: seed,
+			Duration: 3 * time.Minute}); r.Violation != nil {
 			t.Error(r.Violation)
 		}
 	}
@@ -32,6 +33,7 @@ func TestSameSeedSameRun(t *testing.T) {
 	c := sim.Config{Machine: sync.Machine(), Seed: 2, Duration: 5 * time.Minute}
 	first, second := sim.Run(c), sim.Run(c)
 	if first.Digest != second.Digest || first.Events != second.Events || first.Events == 0 {
-		t.Errorf("got digest %x after %d events, then %x after %d", first.Digest, first.Events, second.Digest, second.Events)
+		t.Errorf("got digest %x after %d events, then %x after %d", first.Digest, first.Events, second.Digest,
+			second.Events)
 	}
 }

@@ -18,7 +18,8 @@ import (
 // Rules are those of sync's walks.
 func Rules() *walk.Rules {
 	return &walk.Rules{
-		Machine: Machine(), Way: way, Read: read, Beat: beat, Before: before, Key: key, Effect: effect, Event: walk.Appended, Value: value,
+		Machine: Machine(), Way: way, Read: read, Beat: beat, Before: before, Key: key, Effect: effect,
+		Event: walk.Appended, Value: value,
 		Heartbeat: func(string) bool { return false },
 		Prompt:    func(walk.Store, machine.State, machine.Effect) bool { return false },
 	}
@@ -84,7 +85,8 @@ func key(b []byte, of machine.State, n *walk.Names) []byte {
 	in := inside.Into(s)
 	l, g := &s.Log, in.At("group")
 	for _, x := range [...]any{
-		s.Is, s.Stop, s.Inc, s.Work.Changed, s.Own.Held, s.Reports, s.Contact.Problem != "", s.Contact.Refuses, before(of, s.Own.Acked), s.Own.Lapsed(s.At, s.Timing),
+		s.Is, s.Stop, s.Inc, s.Work.Changed, s.Own.Held, s.Reports, s.Contact.Problem != "", s.Contact.Refuses,
+		before(of, s.Own.Acked), s.Own.Lapsed(s.At, s.Timing),
 		s.At >= inside.Get[protocol.Instant](g, "next"), s.At < s.Given.ValidUntil, s.Behind(), l.Busy, l.Hint, l.Snap,
 	} {
 		b = n.Any(b, x)

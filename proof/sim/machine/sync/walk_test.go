@@ -21,7 +21,8 @@ func TestNothingBreaks(t *testing.T) {
 		{"two members", 10, walk.Config{Members: 2, Partitions: 1, Prompt: true}},
 		{"two members, a crash", 30, walk.Config{Members: 2, Partitions: 1, Crashes: 1, Prompt: true}},
 		{"two members, a suspicion", 30, walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Prompt: true}},
-		{"a group that is forgotten", 60, walk.Config{Members: 1, Partitions: 1, Crashes: 1, Restarts: 1, Forgets: 1, Prompt: true}},
+		{"a group that is forgotten", 60, walk.Config{Members: 1, Partitions: 1, Crashes: 1, Restarts: 1, Forgets: 1,
+			Prompt: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -36,7 +37,8 @@ func TestNothingBreaks(t *testing.T) {
 // TestTimelessBreaks lets the group remove a member too early: two members must be found at work for one partition.
 func TestTimelessBreaks(t *testing.T) {
 	t.Parallel()
-	r := check.Explore(walk.New(sync.Rules(), walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Timeless: true}), check.Options{Violations: 1})
+	r := check.Explore(walk.New(sync.Rules(), walk.Config{Members: 2, Partitions: 1, Suspicions: 1, Timeless: true}),
+		check.Options{Violations: 1})
 	if len(r.Violations) == 0 || !strings.HasPrefix(r.Violations[0].Promise, "G2") {
 		t.Errorf("got %+v", r)
 	}

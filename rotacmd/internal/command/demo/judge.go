@@ -33,7 +33,8 @@ func Intervals(lines []node.WitnessLine, cuts []Cut) []Interval {
 	for _, l := range lines {
 		switch l.Event {
 		case "start":
-			out = append(out, Interval{Member: l.Member, Partition: l.Partition, Token: l.Token, FromNS: l.AtNS, ToNS: open})
+			out = append(out, Interval{Member: l.Member, Partition: l.Partition, Token: l.Token, FromNS: l.AtNS,
+				ToNS: open})
 		case "stop":
 			if i := last(out, l); i >= 0 && out[i].ToNS == open {
 				out[i].ToNS = l.AtNS
@@ -99,7 +100,8 @@ func Moves(runs []Interval) []Move {
 	for i := 1; i < len(runs); i++ {
 		a, b := runs[i-1], runs[i]
 		if a.Partition == b.Partition && a.Member != b.Member {
-			out = append(out, Move{Partition: b.Partition, From: a.Member, To: b.Member, GapNS: b.FromNS - a.ToNS, AtNS: b.FromNS})
+			out = append(out, Move{Partition: b.Partition, From: a.Member, To: b.Member, GapNS: b.FromNS - a.ToNS,
+				AtNS: b.FromNS})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Move) int { return cmp.Compare(a.AtNS, b.AtNS) })

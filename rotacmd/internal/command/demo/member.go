@@ -31,8 +31,9 @@ type words struct{ kind, crash, gone, suspend, resume, leave string }
 
 func (o Options) words() words {
 	w := words{
-		kind: "each a process", crash: "kill -9 b", gone: "b is gone (its lock was released)", suspend: "c suspended (SIGSTOP)",
-		resume: "c wakes, finds itself removed, stops what it ran, rejoins", leave: "a leaves gracefully (SIGTERM)",
+		kind: "each a process", crash: "kill -9 b", gone: "b is gone (its lock was released)",
+		suspend: "c suspended (SIGSTOP)",
+		resume:  "c wakes, finds itself removed, stops what it ran, rejoins", leave: "a leaves gracefully (SIGTERM)",
 	}
 	if o.inside() {
 		w = words{
@@ -72,7 +73,8 @@ func (p *Play) start(name string) error {
 // arguments are those of rota run for a member. No file of settings where the demonstration is played has a say.
 func (p *Play) arguments(name string) []string {
 	args := []string{
-		"--store", p.server().Store, "--member", name, "--ttl", ttl.String(), "--witness", p.witness(name), "--publish", "none", "--dev-types",
+		"--store", p.server().Store, "--member", name, "--ttl", ttl.String(), "--witness", p.witness(name), "--publish",
+		"none", "--dev-types",
 		"--config", os.DevNull,
 	}
 	args = append(args, "--protocol", p.options.Protocol.Name())

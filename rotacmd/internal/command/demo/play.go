@@ -211,7 +211,8 @@ func (p *Play) suspend(ctx context.Context) error {
 		return err
 	}
 	silent := protocol.Now().Sub(at)
-	if err := p.tell(at, fmt.Sprintf("c was silent for %s (promised ≤ %s)", Millis(silent.Milliseconds()), Millis(MaxSuspendMS))); err != nil {
+	if err := p.tell(at, fmt.Sprintf("c was silent for %s (promised ≤ %s)", Millis(silent.Milliseconds()),
+		Millis(MaxSuspendMS))); err != nil {
 		return err
 	}
 	if err := p.rest(ctx); err != nil {
@@ -273,6 +274,7 @@ func (p *Play) tell(since protocol.Instant, what string) error {
 			parts = append(parts, fmt.Sprintf("%d → %s", to[n], n))
 		}
 	}
-	p.say("%s; %d tasks moved: %s, at most %s without an owner", what, len(moves), strings.Join(parts, ", "), Millis(LongestGapMS(moves)))
+	p.say("%s; %d tasks moved: %s, at most %s without an owner", what, len(moves), strings.Join(parts, ", "),
+		Millis(LongestGapMS(moves)))
 	return nil
 }

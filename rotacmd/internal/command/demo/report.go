@@ -124,7 +124,8 @@ func Judge(o Options, members int, tasks []string, acts []Act, lines []node.Witn
 	for i, a := range acts[:max(0, len(acts)-1)] {
 		r.add(a, Between(moves, a.AtNS, acts[i+1].AtNS))
 	}
-	r.OK = r.CrashGapMS <= o.maxCrashMS() && max(r.SuspendGapMS, r.SuspendSilentMS) <= MaxSuspendMS && r.LeaveGapMS <= o.maxLeaveMS() &&
+	r.OK = r.CrashGapMS <= o.maxCrashMS() && max(r.SuspendGapMS, r.SuspendSilentMS) <= MaxSuspendMS &&
+		r.LeaveGapMS <= o.maxLeaveMS() &&
 		r.Overlaps == 0 && r.Lost == 0 && r.Moves == r.FewestMoves
 	return r
 }

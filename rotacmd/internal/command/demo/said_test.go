@@ -12,7 +12,8 @@ import (
 func TestSaid(t *testing.T) {
 	t.Parallel()
 	p := &Play{dir: t.TempDir()}
-	for text, want := range map[string]string{"one\ntwo\n\n": `ends with "two"`, "one": `ends with "one"`, "\n": "is empty"} {
+	for text, want := range map[string]string{"one\ntwo\n\n": `ends with "two"`, "one": `ends with "one"`,
+		"\n": "is empty"} {
 		must.Succeed(t, os.WriteFile(filepath.Join(p.dir, "a.log"), []byte(text), 0o600))
 		if got := p.said("a"); !strings.HasSuffix(got, want) {
 			t.Errorf("%q: got %q, want %q", text, got, want)

@@ -15,7 +15,8 @@ func TestRunning(t *testing.T) {
 		event, partition string
 		token            uint64
 	}{
-		{"join", "", 1}, {"start", "x", 2}, {"start", "y", 3}, {"stop", "x", 2}, {"stop", "y", 3}, {"start", "y", 3}, {"start", "x", 4}, {"act", "z", 5},
+		{"join", "", 1}, {"start", "x", 2}, {"start", "y", 3}, {"stop", "x", 2}, {"stop", "y", 3}, {"start", "y", 3},
+		{"start", "x", 4}, {"act", "z", 5},
 	} {
 		lines = append(lines, node.WitnessLine{Event: l.event, Partition: l.partition, Token: l.token})
 	}

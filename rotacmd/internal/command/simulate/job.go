@@ -13,7 +13,8 @@ import (
 var (
 	jobOptions  = []string{"scheduler", "edges", "percent", "version", "source", "by", "by-token", "expected"}
 	taskOptions = []string{
-		"type", "spread", "keys", "handover", "weight", "attempts", "label", "over", "pin", "min", "max", "percent", "definition", "repartition", "stay",
+		"type", "spread", "keys", "handover", "weight", "attempts", "label", "over", "pin", "min", "max", "percent",
+		"definition", "repartition", "stay",
 	}
 )
 
@@ -92,7 +93,8 @@ func (l *Line) taskLine(spec *cluster.JobSpec, text string, number int) error {
 // task reads the options of a task.
 func (l *Line) task(spread cluster.Spread) (t cluster.TaskSpec, err error) {
 	t = cluster.TaskSpec{
-		Type: cmp.Or(l.text("type"), "noop"), Spread: spread, SpreadOver: l.text("over"), Pin: cluster.MemberID(l.text("pin")),
+		Type: cmp.Or(l.text("type"), "noop"), Spread: spread, SpreadOver: l.text("over"),
+		Pin:        cluster.MemberID(l.text("pin")),
 		Partitions: l.values("keys"), Definition: []byte(l.text("definition")), Selector: l.labels(),
 		Repartition: l.text("repartition") != "", Stay: l.has("stay"),
 	}
@@ -106,7 +108,8 @@ func (l *Line) task(spread cluster.Spread) (t cluster.TaskSpec, err error) {
 			return t, l.fault("%v", err)
 		}
 	}
-	err = l.numbers(field{"weight", &t.Weight}, field{"attempts", &t.MaxAttempts}, field{"min", &t.Min}, field{"max", &t.Max},
+	err = l.numbers(field{"weight", &t.Weight}, field{"attempts", &t.MaxAttempts}, field{"min", &t.Min},
+		field{"max", &t.Max},
 		field{"percent", &t.Percent})
 	return t, err
 }

@@ -57,11 +57,14 @@ func (l *Line) says(p cluster.Partition) (cluster.Command, error) {
 	case "finish":
 		return cluster.FinishPartition{Partition: p.ID, Token: t}, nil
 	case "fail":
-		return cluster.FinishPartition{Partition: p.ID, Token: t, Outcome: cluster.OutcomeFailed, Attempt: attempt, Fresh: l.has("fresh"), Message: l.text("message")}, nil
+		return cluster.FinishPartition{Partition: p.ID, Token: t, Outcome: cluster.OutcomeFailed, Attempt: attempt,
+			Fresh: l.has("fresh"), Message: l.text("message")}, nil
 	case "split":
-		return cluster.SplitPartition{Partition: p.ID, Token: t, Children: l.children(p.ID), Done: l.values("done")}, nil
+		return cluster.SplitPartition{Partition: p.ID, Token: t, Children: l.children(p.ID), Done: l.values("done")},
+			nil
 	case "advance":
-		c := cluster.AdvanceWindow{Partition: p.ID, Token: t, Step: step, Cursor: []byte(l.text("cursor")), Done: l.values("done")}
+		c := cluster.AdvanceWindow{Partition: p.ID, Token: t, Step: step, Cursor: []byte(l.text("cursor")),
+			Done: l.values("done")}
 		for _, key := range l.values("items") {
 			c.Items = append(c.Items, cluster.Item{Key: key, Input: []byte("input " + key)})
 		}

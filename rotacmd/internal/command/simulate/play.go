@@ -76,7 +76,8 @@ func (w *World) do(l *Line) error {
 		}
 		return v.play(w, l)
 	}
-	return &ScriptError{Line: l.Number, Reason: fmt.Sprintf("there is no command %q", l.Name), Try: "one of " + strings.Join(Names(), ", ")}
+	return &ScriptError{Line: l.Number, Reason: fmt.Sprintf("there is no command %q", l.Name), Try: "one of " +
+		strings.Join(Names(), ", ")}
 }
 
 // entry writes several commands as one entry, a line each.
@@ -89,7 +90,8 @@ func (w *World) entry(l *Line) error {
 		return err
 	}
 	for _, line := range lines {
-		if line.Name == "entry" || line.Name == "join" || line.Name == "settle" || line.Name == "snapshot" || line.Name == "trim" || line.Name == "read" || line.Name == "step" || line.Name == "sweep" {
+		if line.Name == "entry" || line.Name == "join" || line.Name == "settle" || line.Name == "snapshot" ||
+			line.Name == "trim" || line.Name == "read" || line.Name == "step" || line.Name == "sweep" {
 			return line.fault("%s is not one command: it cannot stand in an entry", line.Name)
 		}
 		if err := w.do(&line); err != nil {
@@ -166,7 +168,8 @@ func (w *World) join(l *Line) error {
 		return err
 	}
 	c := cluster.PrepareJoin{Labels: l.labels(), Again: slices.Contains(l.words, "again")}
-	if err := l.numbers(field{"slots", &c.Slots}, field{"weight", &c.Weight}, field{"capacity", &c.Capacity}); err != nil {
+	if err := l.numbers(field{"slots", &c.Slots}, field{"weight", &c.Weight},
+		field{"capacity", &c.Capacity}); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -223,7 +226,8 @@ func (w *World) about(l *Line, m cluster.Member) cluster.Command {
 	case "abort":
 		return cluster.AbortJoin{Member: m.ID, Incarnation: m.Incarnation}
 	case "confirm":
-		return cluster.ConfirmMember{Member: m.ID, Incarnation: m.Incarnation, Heartbeat: "pulse/" + string(m.ID) + "/again"}
+		return cluster.ConfirmMember{Member: m.ID, Incarnation: m.Incarnation, Heartbeat: "pulse/" + string(m.ID) +
+			"/again"}
 	case "release-hold":
 		return cluster.ReleaseHold{Member: m.ID, Incarnation: m.Incarnation}
 	}
@@ -332,11 +336,13 @@ func (w *World) submitMany(l *Line) error {
 	}
 	var commands []cluster.Command
 	for i := range count {
-		commands = append(commands, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("%s%02d", names[0], i+1)), Spec: spec})
+		commands = append(commands, cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("%s%02d", names[0], i+1)),
+			Spec: spec})
 	}
 	from := len(w.written)
 	w.write("", commands...)
-	if did := w.written[from:]; len(did) > 0 && !slices.ContainsFunc(did, func(c Written) bool { return c.Reason != "" }) {
+	if did := w.written[from:]; len(did) > 0 &&
+		!slices.ContainsFunc(did, func(c Written) bool { return c.Reason != "" }) {
 		w.written = append(w.written[:from], Written{Index: did[0].Index, Command: fmt.Sprintf("%d commands", count)})
 	}
 	return nil

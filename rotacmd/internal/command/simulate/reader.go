@@ -85,7 +85,8 @@ func (w *World) read(l *Line, v cluster.Value, from string) {
 		v, _ = v.Apply(e)
 		n++
 	}
-	if v.Index() != w.v.Index() || v.Chain() != w.v.Chain() || v.Digest() != w.v.Digest() || v.String() != w.v.String() {
+	if v.Index() != w.v.Index() || v.Chain() != w.v.Chain() || v.Digest() != w.v.Digest() ||
+		v.String() != w.v.String() {
 		refuse("%s has another value after %s: %d", from, entries(n), v.Index())
 		return
 	}

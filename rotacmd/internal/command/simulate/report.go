@@ -41,7 +41,8 @@ type Member struct {
 
 func (w *World) report(l *Line, before cluster.Value, result string) Report {
 	r := Report{
-		Command: strings.Join(append([]string{l.Text}, l.Input...), "\n  "), Result: result, Grants: make(map[string]string), Slots: make(map[string]map[string][]string), Waiting: make(map[string]string),
+		Command: strings.Join(append([]string{l.Text}, l.Input...), "\n  "), Result: result,
+		Grants: make(map[string]string), Slots: make(map[string]map[string][]string), Waiting: make(map[string]string),
 		Members: []Member{}, Jobs: make(map[string]string), Written: append([]Written{}, w.written...),
 	}
 	for p := range w.v.Partitions() {
@@ -114,7 +115,8 @@ func (r *Report) noteMembers(w *World) {
 	}
 	for m := range w.v.Members() {
 		r.Members = append(r.Members, Member{
-			Member: string(m.ID), State: m.State.String(), Incarnation: m.Incarnation, Watches: string(w.v.Successor(m.ID)), Draining: m.Draining, Dead: w.dead[m.ID], Slots: m.Slots,
+			Member: string(m.ID), State: m.State.String(), Incarnation: m.Incarnation,
+			Watches: string(w.v.Successor(m.ID)), Draining: m.Draining, Dead: w.dead[m.ID], Slots: m.Slots,
 		})
 		line := fmt.Sprintf("%s %s", m.ID, m.State)
 		if m.Draining {

@@ -52,7 +52,8 @@ type option struct {
 // passed over. A # begins a comment line.
 func Parse(text string) (s Script, err error) {
 	if len(text) > MaxScript {
-		return s, &ScriptError{Line: 1, Reason: fmt.Sprintf("the script has %d bytes, at most %d are allowed", len(text), MaxScript)}
+		return s, &ScriptError{Line: 1, Reason: fmt.Sprintf("the script has %d bytes, at most %d are allowed",
+			len(text), MaxScript)}
 	}
 	lines := strings.Split(text, "\n")
 	for from := 0; from < len(lines); {
@@ -68,7 +69,8 @@ func Parse(text string) (s Script, err error) {
 		from = to + 1
 	}
 	if len(s.Lines) > maxCommands {
-		return s, &ScriptError{Line: s.Lines[maxCommands].Number, Reason: fmt.Sprintf("more than %d commands", maxCommands)}
+		return s, &ScriptError{Line: s.Lines[maxCommands].Number,
+			Reason: fmt.Sprintf("more than %d commands", maxCommands)}
 	}
 	return s, nil
 }
@@ -87,7 +89,9 @@ func paragraph(lines []string, number int) (out []Line, golden bool, err error) 
 			last := &out[len(out)-1]
 			last.Input, last.indent = append(last.Input, inner), append(last.indent, strings.Index(text, inner))
 		case text[0] != inner[0]:
-			return nil, false, &ScriptError{Line: number + i, Reason: "an indented line belongs to a command, and there is none above it", Try: "begin it at the margin"}
+			return nil, false, &ScriptError{Line: number + i,
+				Reason: "an indented line belongs to a command, and there is none above it",
+				Try:    "begin it at the margin"}
 		default:
 			l, err := command(inner, number+i)
 			if err != nil {
@@ -218,7 +222,8 @@ func (l *Line) numbers(fields ...field) (err error) {
 func (l *Line) only(options ...string) error {
 	for _, o := range l.opts {
 		if !slices.Contains(options, o.key) {
-			return &ScriptError{Line: l.Number, Reason: fmt.Sprintf("%s has no option %q", l.Name, o.key), Try: "its options: " + strings.Join(options, ", ")}
+			return &ScriptError{Line: l.Number, Reason: fmt.Sprintf("%s has no option %q", l.Name, o.key),
+				Try: "its options: " + strings.Join(options, ", ")}
 		}
 	}
 	return nil

@@ -51,7 +51,8 @@ func (w *World) write(by string, commands ...cluster.Command) {
 	v, did := w.v.Apply(e)
 	w.v = v
 	for i, r := range did.Results {
-		w.written = append(w.written, Written{Index: e.Index, By: by, Command: fmt.Sprint(commands[i]), Reason: r.Reason})
+		w.written = append(w.written, Written{Index: e.Index, By: by, Command: fmt.Sprint(commands[i]),
+			Reason: r.Reason})
 	}
 }
 
@@ -107,7 +108,8 @@ func (w *World) todo(v cluster.Value, id cluster.MemberID) (out []cluster.Comman
 	case w.dead[m.ID]:
 		out = append(out, gone(m))
 	case r.Accept:
-		out = append(out, cluster.AcceptJoin{Member: m.ID, Incarnation: m.Incarnation, By: id, ByIncarnation: r.Incarnation})
+		out = append(out, cluster.AcceptJoin{Member: m.ID, Incarnation: m.Incarnation, By: id,
+			ByIncarnation: r.Incarnation})
 	}
 	for _, d := range v.Duties(id) {
 		switch d.Role {

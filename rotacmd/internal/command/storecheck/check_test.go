@@ -133,7 +133,8 @@ func TestABadStoreIsFoundOut(t *testing.T) {
 		name, step, want string
 		make             func(bare) store.Full
 	}{
-		{"careless", "conditional write", "a second creation was taken", func(b bare) store.Full { return careless{b} }},
+		{"careless", "conditional write", "a second creation was taken",
+			func(b bare) store.Full { return careless{b} }},
 		{"read only", "append", "permission denied", func(b bare) store.Full { return readOnly{b} }},
 		{"forgetful", "read", "was acknowledged", func(b bare) store.Full { return forgetful{b} }},
 	} {

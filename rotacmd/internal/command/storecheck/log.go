@@ -39,7 +39,8 @@ func (c *check) reads() (string, error) {
 				return err
 			}
 			if p.Head < c.last || len(p.Records) != 1 || len(p.Records[0].Data) != size {
-				return fmt.Errorf("record %d was acknowledged, and reading behind %d gives %d records and head %d", c.last, c.last-1, len(p.Records), p.Head)
+				return fmt.Errorf("record %d was acknowledged, and reading behind %d gives %d records and head %d",
+					c.last, c.last-1, len(p.Records), p.Head)
 			}
 			return nil
 		})
@@ -59,7 +60,10 @@ func (c *check) snapshot() (string, error) {
 		return "", errors.New("nothing could be appended")
 	}
 	want := bytes.Repeat([]byte("snapshot"), large/8)
-	if err := c.time(func() error { return c.store.SaveSnapshot(c.ctx, store.Record{Index: c.last, Data: want}) }); err != nil {
+	if err := c.time(func() error {
+		return c.store.SaveSnapshot(c.ctx,
+			store.Record{Index: c.last, Data: want})
+	}); err != nil {
 		return "", fmt.Errorf("save: %w", err)
 	}
 	got, err := c.store.Snapshot(c.ctx)
@@ -67,7 +71,8 @@ func (c *check) snapshot() (string, error) {
 		return "", fmt.Errorf("read: %w", err)
 	}
 	if got.Index < c.last || got.Index == c.last && !bytes.Equal(got.Data, want) {
-		return "", fmt.Errorf("what was saved at %d is read at %d with %d bytes of %d", c.last, got.Index, len(got.Data), len(want))
+		return "", fmt.Errorf("what was saved at %d is read at %d with %d bytes of %d", c.last, got.Index,
+			len(got.Data), len(want))
 	}
 	if err := c.store.Trim(c.ctx, c.last-1); err != nil {
 		return "", fmt.Errorf("trim: %w", err)

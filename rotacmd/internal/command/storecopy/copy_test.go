@@ -70,7 +70,8 @@ func TestCopyBrokenOffIsDoneAgain(t *testing.T) {
 	from := source(t)
 	for fails := range 3 {
 		to, left := memory.New().Open(), fails
-		if _, err := Copy(t.Context(), replica.Protocol{}, from, opens(failing{to, &left}), false); !errors.Is(err, errBroken) {
+		if _, err := Copy(t.Context(), replica.Protocol{}, from, opens(failing{to, &left}), false); !errors.Is(err,
+			errBroken) {
 			t.Fatalf("write %d: %v", fails, err)
 		}
 		if _, err := fold.Observe(t.Context(), to, cluster.Value{}); err == nil {

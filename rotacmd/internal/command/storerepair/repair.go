@@ -120,7 +120,8 @@ func (r *Report) describe() {
 func Repair(ctx context.Context, l store.Log, r Report) error {
 	v := r.value
 	if uint64(v.Index()) <= r.had { // a snapshot at the same index would be ignored
-		data := cluster.Entry{Writer: "repair", Seq: uint64(v.Index()) + 1, BaseIndex: v.Index(), BaseChain: v.Chain()}.Encode()
+		data := cluster.Entry{Writer: "repair", Seq: uint64(v.Index()) + 1, BaseIndex: v.Index(),
+			BaseChain: v.Chain()}.Encode()
 		index, err := l.Append(ctx, data)
 		if err != nil {
 			return fmt.Errorf("append behind the snapshot: %w", err)

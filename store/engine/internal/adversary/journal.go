@@ -152,11 +152,13 @@ func (s Rows) executeLog(r request) (Rows, answer, []driver.Op) {
 		}
 		return next.written(), a, nil
 	case drops:
-		next.log.values = slices.DeleteFunc(slices.Clone(l.values), func(v store.Record) bool { return v.Index < r.index })
+		next.log.values = slices.DeleteFunc(slices.Clone(l.values),
+			func(v store.Record) bool { return v.Index < r.index })
 		return next.written(), answer{}, nil
 	case frees:
 		next.log.base = max(l.base, r.index)
-		next.log.records = slices.DeleteFunc(slices.Clone(l.records), func(x store.Record) bool { return x.Index <= r.index })
+		next.log.records = slices.DeleteFunc(slices.Clone(l.records),
+			func(x store.Record) bool { return x.Index <= r.index })
 		return next.written(), answer{}, nil
 	case starts:
 		switch {

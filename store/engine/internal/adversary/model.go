@@ -224,7 +224,8 @@ func (m Model) Moves(w World) []Move {
 		}
 		out = append(out, Move{Name: name, To: m.take(w, i)})
 		if q := c.next.q; m.Names && q.Stale && q.From == "" && c.step == 0 {
-			out = append(out, Move{Name: name + ": before they were there", To: m.answered(w, i, answer{rows: nothing(q)})})
+			out = append(out, Move{Name: name + ": before they were there",
+				To: m.answered(w, i, answer{rows: nothing(q)})})
 		}
 		if w.faults > 0 {
 			out = append(out, m.failures(w, i, name)...)

@@ -72,7 +72,8 @@ type Row struct {
 // String is a line of the table.
 func (r Row) String() string {
 	return fmt.Sprintf("%-10s %-8s %8d  %7.0f %7.0f %7.0f  %7.0f %7.0f %7.0f  %5.2f",
-		r.Store, r.What, r.Callers, r.Ours.Median, r.Ours.P50, r.Ours.P99, r.Bare.Median, r.Bare.P50, r.Bare.P99, r.Ratio)
+		r.Store, r.What, r.Callers, r.Ours.Median, r.Ours.P50, r.Ours.P99, r.Bare.Median, r.Bare.P50, r.Bare.P99,
+		r.Ratio)
 }
 
 // kind is one thing that is compared.
@@ -93,7 +94,10 @@ func kinds() []kind {
 		{"write", 1, 1, write},
 		{"write", 8, 1, write},
 		{"write", 64, 1, write},
-		{"batch", 1, batchSize, func(ctx context.Context, s bare.Client, data []byte) error { return s.Batch(ctx, data, batchSize) }},
+		{"batch", 1, batchSize, func(ctx context.Context, s bare.Client,
+			data []byte) error {
+			return s.Batch(ctx, data, batchSize)
+		}},
 		{"applied", 1, 1, applied},
 		{"applied", 8, 1, applied},
 		{"applied", 64, 1, applied},
@@ -103,7 +107,8 @@ func kinds() []kind {
 // Run compares on each kind of store. A kind that this machine cannot have is said, and left out.
 func Run(ctx context.Context, o Options) ([]Row, error) {
 	fmt.Fprintf(o.Out, "µs; %d rounds of %d calls in turn, records of %d bytes\n\n%-10s %-8s %8s  %23s  %23s\n%-10s %-8s %8s  %7s %7s %7s  %7s %7s %7s  %5s\n",
-		o.Rounds, o.Calls, recordSize, "", "", "", "ours", "bare client", "store", "what", "callers", "median", "p50", "p99", "median", "p50", "p99", "ratio")
+		o.Rounds, o.Calls, recordSize, "", "", "", "ours", "bare client", "store", "what", "callers", "median", "p50",
+		"p99", "median", "p50", "p99", "ratio")
 	var rows []Row
 	for _, k := range o.Kinds {
 		all, err := compareOn(ctx, k, o)
@@ -213,7 +218,8 @@ func vary(data []byte) {
 }
 
 func (s *series) times(k kind) Times {
-	return Times{Median: micros(measure.Median(s.turns)) / float64(k.records), P50: micros(measure.Median(s.calls)), P99: micros(measure.Quantile(s.calls, 99))}
+	return Times{Median: micros(measure.Median(s.turns)) / float64(k.records), P50: micros(measure.Median(s.calls)),
+		P99: micros(measure.Quantile(s.calls, 99))}
 }
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
@@ -244,7 +250,8 @@ func openOurs(ctx context.Context, p *place.Place) (_ *ours, err error) {
 		return nil, err
 	}
 	joined := make(chan struct{}, 1)
-	o.member, err = replica.Protocol{}.New(protocol.Config{Member: "bench", Store: o.store, Events: protocol.Events{Joined: func(cluster.Incarnation) { joined <- struct{}{} }}})
+	o.member, err = replica.Protocol{}.New(protocol.Config{Member: "bench", Store: o.store,
+		Events: protocol.Events{Joined: func(cluster.Incarnation) { joined <- struct{}{} }}})
 	if err != nil {
 		return nil, err
 	}

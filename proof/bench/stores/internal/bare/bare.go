@@ -68,7 +68,8 @@ type elasticRecord struct {
 }
 
 func openElastic(ctx context.Context, hosts []string) (*elastic, error) {
-	b := &elastic{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}, url: "http://" + hosts[0] + "/bare"}
+	b := &elastic{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}, url: "http://" + hosts[0] +
+		"/bare"}
 	const index = `{"settings":{"number_of_shards":1,"auto_expand_replicas":"0-2"},"mappings":{"dynamic":"strict","properties":{"data":{"type":"binary"}}}}`
 	return b, b.send(ctx, http.MethodPut, "", []byte(index), nil)
 }

@@ -65,7 +65,8 @@ func (b *kafka) Applied(ctx context.Context, data []byte) error {
 	defer b.mu.Unlock()
 	if b.reader == nil {
 		from := map[string]map[int32]kgo.Offset{kafkaTopic: {0: kgo.NewOffset().At(r.Offset)}}
-		if b.reader, err = kgo.NewClient(kgo.SeedBrokers(b.client.OptValue(kgo.SeedBrokers).([]string)...), kgo.ConsumePartitions(from)); err != nil { //nolint:forcetypeassert // that is its type
+		if b.reader, err = kgo.NewClient(kgo.SeedBrokers(b.client.OptValue(kgo.SeedBrokers).([]string)...),
+			kgo.ConsumePartitions(from)); err != nil { //nolint:forcetypeassert // that is its type
 			return err
 		}
 	}
@@ -100,7 +101,8 @@ func openNATS(ctx context.Context, hosts []string) (*nats, error) {
 	}
 	b := &nats{conn: conn}
 	if b.js, err = jetstream.New(conn); err == nil {
-		b.stream, err = b.js.CreateStream(ctx, jetstream.StreamConfig{Name: "bare", Subjects: []string{subject}, AllowDirect: true})
+		b.stream, err = b.js.CreateStream(ctx, jetstream.StreamConfig{Name: "bare", Subjects: []string{subject},
+			AllowDirect: true})
 	}
 	if err != nil {
 		conn.Close()

@@ -66,7 +66,8 @@ type sqlite struct {
 }
 
 func openSQLite(ctx context.Context, dir string) (*sqlite, error) {
-	query := url.Values{"_pragma": {"busy_timeout(60000)", "synchronous(full)", "journal_mode(wal)"}, "_txlock": {"immediate"}}
+	query := url.Values{"_pragma": {"busy_timeout(60000)", "synchronous(full)", "journal_mode(wal)"},
+		"_txlock": {"immediate"}}
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "bare.db")+"?"+query.Encode())
 	if err != nil {
 		return nil, err

@@ -37,7 +37,8 @@ type crowd struct {
 // gather starts members one after the other, each when the one before has joined.
 func gather(ctx context.Context, p *place.Place, o Options) (*crowd, error) {
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	c := &crowd{place: p, ttl: o.TTL, protocol: o.Protocol, ended: make(chan error, o.Members), stop: stop, hurry: make(chan struct{})}
+	c := &crowd{place: p, ttl: o.TTL, protocol: o.Protocol, ended: make(chan error, o.Members), stop: stop,
+		hurry: make(chan struct{})}
 	for i := range o.Members {
 		if err := c.join(ctx, run, fmt.Sprintf("m%03d", i)); err != nil {
 			return nil, errors.Join(fmt.Errorf("member %d: %w", i, err), c.close())
@@ -61,7 +62,8 @@ func (c *crowd) join(ctx, run context.Context, name string) error {
 	}
 	joined := make(chan struct{}, 1)
 	n, err := node.New(node.Config{
-		Member: cluster.MemberID(name), Store: st, Protocol: c.protocol, TTL: c.ttl, Types: work.Types{"hold": c.hold()}, DrainTimeout: time.Millisecond,
+		Member: cluster.MemberID(name), Store: st, Protocol: c.protocol, TTL: c.ttl,
+		Types: work.Types{"hold": c.hold()}, DrainTimeout: time.Millisecond,
 		Events: node.Events{
 			Joined: func(cluster.Incarnation, time.Duration) {
 				select {
@@ -109,7 +111,8 @@ func (c *crowd) submit(ctx context.Context, partitions int) error {
 		for i := from; i < min(from+most, partitions); i++ {
 			t.Partitions = append(t.Partitions, strconv.Itoa(i))
 		}
-		job := cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("hold-%d", from/most)), Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{t}}}
+		job := cluster.SubmitJob{Job: cluster.JobID(fmt.Sprintf("hold-%d", from/most)),
+			Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{t}}}
 		res, err := c.nodes[0].Propose(ctx, job)
 		if err != nil {
 			return err

@@ -65,7 +65,8 @@ func (r Row) String() string {
 	if r.OK {
 		verdict = "ok"
 	}
-	return fmt.Sprintf("%-10s %4d members %7d partitions  %8.1f requests/s  goal %6.1f  heap %5d MB  %s", r.Store, r.Members, r.Partitions, r.PerSecond, r.Goal, r.HeapMB, verdict)
+	return fmt.Sprintf("%-10s %4d members %7d partitions  %8.1f requests/s  goal %6.1f  heap %5d MB  %s", r.Store,
+		r.Members, r.Partitions, r.PerSecond, r.Goal, r.HeapMB, verdict)
 }
 
 // Run measures each kind of store with each number of partitions. A kind that this machine cannot have is said, and
@@ -108,7 +109,8 @@ func one(ctx context.Context, kind string, partitions int, o Options) (_ Row, er
 	if err := pass(ctx, 2*o.TTL); err != nil {
 		return Row{}, err
 	}
-	return c.measure(ctx, Row{Store: kind, Members: o.Members, Partitions: partitions, TTLMS: o.TTL.Milliseconds()}, o.For)
+	return c.measure(ctx, Row{Store: kind, Members: o.Members, Partitions: partitions, TTLMS: o.TTL.Milliseconds()},
+		o.For)
 }
 
 // measure counts for a while.
@@ -126,12 +128,14 @@ func (c *crowd) measure(ctx context.Context, r Row, span time.Duration) (Row, er
 		return r, err
 	}
 	if n := c.lost.Load() - lost; n > 0 {
-		return r, fmt.Errorf("%d times a member was removed: this machine is too slow for so many members at this TTL", n)
+		return r, fmt.Errorf("%d times a member was removed: this machine is too slow for so many members at this TTL",
+			n)
 	}
 	took := time.Since(began).Seconds()
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
-	r.Seconds, r.Requests, r.Entries, r.HeapMB = took, after-before, c.nodes[0].Value().Applied()-index, mem.HeapAlloc>>20
+	r.Seconds, r.Requests, r.Entries, r.HeapMB = took, after-before, c.nodes[0].Value().Applied()-index,
+		mem.HeapAlloc>>20
 	r.PerSecond = float64(r.Requests) / took
 	r.Goal = c.goal(r.Members)
 	r.OK = r.PerSecond <= r.Goal && r.Entries == 0
