@@ -52,8 +52,23 @@ func run(ctx context.Context, args []string) int {
 		return 0
 	}
 	sum := newSummary(os.Stdout)
+	if *only == "" {
+		chosen, sum.apart = split(chosen)
+	}
 	sum.playAll(ctx, chosen)
 	return sum.close()
+}
+
+// split returns the stages that play where none is named, and the names of the others.
+func split(all []stage) (play []stage, apart []string) {
+	for _, s := range all {
+		if s.apart {
+			apart = append(apart, s.name)
+		} else {
+			play = append(play, s)
+		}
+	}
+	return play, apart
 }
 
 // choose returns the stages of these names, in the order of the table.

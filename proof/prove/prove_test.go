@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -190,6 +191,29 @@ func TestStagesAreNamedOnce(t *testing.T) {
 	}
 	if _, err := choose(stages(), "lint,nothing"); err == nil || !strings.Contains(err.Error(), "nothing") {
 		t.Errorf("an unknown stage: %v", err)
+	}
+}
+
+// TestWhatPlaysApart: what plays only where it is named has a job of its own for each push, as all stages have, and a
+// run without it says so.
+func TestWhatPlaysApart(t *testing.T) {
+	t.Parallel()
+	play, apart := split(stages())
+	if len(apart) == 0 || len(play)+len(apart) != len(stages()) {
+		t.Errorf("%d play, %v apart", len(play), apart)
+	}
+	var b strings.Builder
+	sum := newSummary(&b)
+	sum.apart = apart
+	sum.play(t.Context(), script("true", nil))
+	if sum.close(); !strings.Contains(b.String(), "APART "+strings.Join(apart, ", ")+": not played") {
+		t.Errorf("it does not say what was left:\n%s", b.String())
+	}
+	jobs := must.Get(os.ReadFile("../../.github/workflows/ci.yml"))(t)
+	for _, s := range stages() {
+		if !regexp.MustCompile(`(?m)^ +- (.*,)?` + s.name + `(,.*)?$`).Match(jobs) {
+			t.Errorf("no job of CI plays %s", s.name)
+		}
 	}
 }
 

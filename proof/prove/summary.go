@@ -25,6 +25,7 @@ type stage struct {
 	beside   bool     // it mostly waits: it plays beside its neighbours in the table that say so too
 	lends    bool     // it has real processes, and leaves the processors idle at times: stages that compute play beside it
 	computes bool     // it only computes, and nothing in it is late: it plays at the lowest priority beside those that lend
+	apart    bool     // it plays only where it is named
 	memory   int      // the GB that it takes at most on two cores; 0: no more than one
 	least    amounts
 }
@@ -68,6 +69,7 @@ type summary struct {
 	worked         time.Duration // what the commands of a stage took of the processors, their children included
 	passed, failed int
 	skips, flaky   []string
+	apart          []string // stages that were not to play
 	ended          []string // stages that passed: when they began, and how long they took
 	failures       []string // of stages, with why
 	began          time.Time
@@ -251,6 +253,9 @@ func (s *summary) close() int {
 	}
 	for _, failure := range s.failures {
 		s.printf("%s", failure)
+	}
+	if len(s.apart) > 0 {
+		s.printf("APART %s: not played; make proof STAGES=%s\n", strings.Join(s.apart, ", "), strings.Join(s.apart, ","))
 	}
 	s.printf("%d passed, %d failed, %d skipped\n", s.passed, s.failed, len(s.skips))
 	if s.failed > 0 || s.passed == 0 {

@@ -20,12 +20,15 @@ func stages() []stage {
 			")$", "./..."), tests: true, least: amounts{"passed": 2800}},
 		// Its bounds of time are for a machine that does nothing else: it must not lend.
 		{name: "demo", dir: ".", command: []string{".ci/demo", "5"}, least: amounts{"played": 5, "ok": 5}},
-		{name: "fuzz", dir: ".", computes: true, memory: 2, command: []string{".ci/fuzz", "8000x"},
-			least: amounts{"fuzzers": 20}},
-		{name: "contrib", dir: ".", lends: true, memory: 3, command: []string{".ci/modules"},
+		// What is built with instruments or libraries that nothing else needs: from an empty cache a third of an hour.
+		// CI has jobs of their own for them.
+		{name: "fuzz", dir: ".", apart: true, command: []string{".ci/fuzz", "8000x"}, least: amounts{"fuzzers": 20}},
+		{name: "contrib", dir: ".", apart: true, command: []string{".ci/modules"},
 			least: amounts{"modules": 3, "passed": 63}},
-		{name: "deploy", dir: "deploy", lends: true, memory: 3, command: goTest("./..."), tests: true, rerun: true,
+		{name: "charts", dir: "deploy", apart: true, command: goTest("./..."), tests: true, rerun: true,
 			least: amounts{"passed": 19}},
+		{name: "deploy", dir: "deploy", lends: true, command: goTest("-tags", "quick", "./..."), tests: true, rerun: true,
+			least: amounts{"passed": 9}},
 		{name: "platforms", dir: "proof", computes: true, memory: 2, command: []string{"go", "run", "./platforms",
 			"darwin/arm64", "windows/amd64"}, least: amounts{"platforms": 2, "packages": 600}},
 		// Real servers under the race detector, and beside them real processes, which are built without it. Most of
@@ -68,7 +71,8 @@ func stages() []stage {
 func withoutRace() []string {
 	return []string{
 		"TestTimes", "TestIdleMembersAskSeldom", "TestWhatIsRefusedIsNotSaidForEver", "TestAnHourlyJobRunsOncePerHour",
-		"TestFreeIsClaimedSoon", // hours of virtual time
+		"TestFreeIsClaimedSoon", "TestAnOutageChangesNothing", "TestADeathInAnOutage", "TestADeputyLeads",
+		"TestADeputyFencesNobody", // hours of virtual time
 		"TestProof", "TestEveryInterleaving", "TestEveryInterleavingWith", "TestEveryInterleavingByNames",
 		"TestEveryInterleavingJournal", // walks
 	}
