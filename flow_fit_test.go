@@ -27,8 +27,8 @@ func fitTypes() []rota.Type {
 			[]order, *rota.Sender[order]) error {
 			return nil
 		}}),
-		rota.NewOutput("write", rota.Output[none,
-			order]{Write: func(context.Context, *rota.Grant, none, []order) error { return nil }}),
+		rota.NewOutput("write",
+			rota.Output[none, order]{Write: func(context.Context, *rota.Grant, none, []order) error { return nil }}),
 	}
 }
 

@@ -159,8 +159,8 @@ func (h *hooked) Put(ctx context.Context, d store.Doc) (store.Version, error) {
 }
 
 // worker is one of the member m, which is alone and joined, with functions that count and a slot.
-func worker(t *testing.T, docs store.Docs, tenure func() (cluster.Incarnation, protocol.Instant)) (w *Worker,
-	ran *atomic.Int64) {
+func worker(t *testing.T, docs store.Docs,
+	tenure func() (cluster.Incarnation, protocol.Instant)) (w *Worker, ran *atomic.Int64) {
 	t.Helper()
 	v, ran := alone(t), new(atomic.Int64)
 	w = must.Get(NewWorker(RunnerConfig{

@@ -139,8 +139,7 @@ func (v Value) all() []Record {
 	out := make([]Record, 0, v.members.Len()+v.jobs.Len()+v.partitions.Len())
 	v.members.Each(func(id MemberID, _ memberRecord) bool { out = append(out, Record{Member: id}); return true })
 	v.jobs.Each(func(id JobID, _ *jobRecord) bool { out = append(out, Record{Job: id}); return true })
-	v.partitions.Each(func(id PartitionID,
-		_ *partitionRecord) bool {
+	v.partitions.Each(func(id PartitionID, _ *partitionRecord) bool {
 		out = append(out, Record{Partition: id})
 		return true
 	})

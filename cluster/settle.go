@@ -270,8 +270,7 @@ func (d *draft) keepFirst(first map[PartitionID]MemberID, before []Free) {
 			rest = append(rest, at)
 		}
 	}
-	slices.SortFunc(rest, func(a,
-		b room) int {
+	slices.SortFunc(rest, func(a, b room) int {
 		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.member, b.member))
 	})
 	for _, id := range slices.Sorted(maps.Keys(first)) {

@@ -70,13 +70,11 @@ func dump(v Value) []string {
 	v.derived.everies.Each(put("everies"))
 	v.derived.children.Each(put("children"))
 	v.derived.spent.All(func(k, p string) bool { out = append(out, fmt.Sprintf("spent %q %q", k, p)); return true })
-	v.derived.counts.Each(func(k string,
-		n int64) bool {
+	v.derived.counts.Each(func(k string, n int64) bool {
 		out = append(out, fmt.Sprintf("count %q %d", k, n))
 		return true
 	})
-	v.derived.loads.Each(func(k MemberID,
-		l load) bool {
+	v.derived.loads.Each(func(k MemberID, l load) bool {
 		out = append(out, fmt.Sprintf("load %s %v", k, l))
 		return true
 	})
@@ -85,23 +83,19 @@ func dump(v Value) []string {
 		return true
 	})
 	v.derived.pools.Each(func(k string, _ JobID) bool { out = append(out, "pool "+k); return true })
-	v.derived.free.Each(func(k string,
-		s schedule.Slot) bool {
+	v.derived.free.Each(func(k string, s schedule.Slot) bool {
 		out = append(out, fmt.Sprintf("free %q %s", k, s))
 		return true
 	})
-	v.derived.held.Each(func(k string,
-		h heldSlot) bool {
+	v.derived.held.Each(func(k string, h heldSlot) bool {
 		out = append(out, fmt.Sprintf("held %q %v", k, h))
 		return true
 	})
-	v.derived.ended.Each(func(k string,
-		j JobID) bool {
+	v.derived.ended.Each(func(k string, j JobID) bool {
 		out = append(out, fmt.Sprintf("ended %q %s", k, j))
 		return true
 	})
-	v.jobs.Each(func(k JobID,
-		j *jobRecord) bool {
+	v.jobs.Each(func(k JobID, j *jobRecord) bool {
 		out = append(out, fmt.Sprintf("open %s %d", k, j.open))
 		return true
 	})

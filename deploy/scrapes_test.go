@@ -123,13 +123,13 @@ type querier struct {
 	mint, maxt int64
 }
 
-func (*querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string,
-	annotations.Annotations, error) {
+func (*querier) LabelValues(context.Context, string, *storage.LabelHints,
+	...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	return nil, nil, nil
 }
 
-func (*querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations,
-	error) {
+func (*querier) LabelNames(context.Context, *storage.LabelHints,
+	...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	return nil, nil, nil
 }
 

@@ -259,8 +259,7 @@ func (s sums) records() []Record {
 		}
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a,
-		b Record) int {
+	slices.SortFunc(out, func(a, b Record) int {
 		return cmp.Or(cmp.Compare(a.AtMS, b.AtMS), cmp.Compare(a.Line(), b.Line()))
 	})
 	return out

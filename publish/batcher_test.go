@@ -43,8 +43,7 @@ func (plain) Close() error { return nil }
 
 func TestBatcher(t *testing.T) {
 	t.Parallel()
-	publishtest.Run(t, publishtest.Rig{Open: func(_ *testing.T,
-		s *publishtest.Script) publish.Sink {
+	publishtest.Run(t, publishtest.Rig{Open: func(_ *testing.T, s *publishtest.Script) publish.Sink {
 		return plain{s}
 	}})
 }

@@ -15,8 +15,8 @@ import (
 // missing from the table: their config is not checked; nil accepts none. The spec's Source is left empty, as for a job
 // that a client submits. The error is a *[MalformedError]; with one, the spec is empty and the id comes from the file's
 // name.
-func ParseJob(name string, data []byte, types work.Types, foreign func(name string) bool) (cluster.JobID,
-	cluster.JobSpec, error) {
+func ParseJob(name string, data []byte, types work.Types,
+	foreign func(name string) bool) (cluster.JobID, cluster.JobSpec, error) {
 	id := ID(name)
 	if !Extension(name) {
 		return id, cluster.JobSpec{}, CheckFile(name)

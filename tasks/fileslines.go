@@ -82,8 +82,8 @@ type linesMark struct {
 	Offset int64  `json:"offset"`
 }
 
-func (r *linesRunner) read(_ context.Context, g *work.Grant, at []byte, out *stage.Out) (next []byte, end bool,
-	err error) {
+func (r *linesRunner) read(_ context.Context, g *work.Grant, at []byte,
+	out *stage.Out) (next []byte, end bool, err error) {
 	var m linesMark
 	if len(at) > 0 {
 		if err := json.Unmarshal(at, &m); err != nil {

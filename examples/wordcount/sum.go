@@ -56,8 +56,7 @@ func top(times map[string]int, most int) []word {
 	for w, n := range times {
 		all = append(all, word{w, n})
 	}
-	slices.SortFunc(all, func(a,
-		b word) int {
+	slices.SortFunc(all, func(a, b word) int {
 		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Word, b.Word))
 	})
 	return all[:min(most, len(all))]

@@ -106,8 +106,8 @@ type drainWord struct {
 
 // KeepDrained writes that a member was drained, and by whom; off: that it is not any more. It tells whether that was
 // said before.
-func KeepDrained(ctx context.Context, docs store.Docs, member cluster.MemberID, on bool, by string) (was bool,
-	err error) {
+func KeepDrained(ctx context.Context, docs store.Docs, member cluster.MemberID, on bool,
+	by string) (was bool, err error) {
 	key := drainPrefix + string(member)
 	for {
 		d, err := docs.Get(ctx, key)

@@ -190,8 +190,8 @@ func (a *absence) lookWaiting(v cluster.Value, self cluster.MemberID, now protoc
 
 // before returns for how long nobody has run a partition that this member runs from now on, its former owner's silence
 // left out. Known is false where that began before anybody here looked: then it is at least so long.
-func (a *absence) before(p cluster.PartitionID, from, self cluster.MemberID, now protocol.Instant) (d time.Duration,
-	known, handed bool) {
+func (a *absence) before(p cluster.PartitionID, from, self cluster.MemberID,
+	now protocol.Instant) (d time.Duration, known, handed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w, waited := a.waits[p]

@@ -27,8 +27,8 @@ func (o *Operator) DropDead(ctx context.Context, id cluster.JobID) (n int, a Ans
 }
 
 // takeDead takes the dead letters that are there now. What was done before an error is in the journal too.
-func (o *Operator) takeDead(ctx context.Context, id cluster.JobID, verb string, take letterTaker) (n int, a Answer,
-	err error) {
+func (o *Operator) takeDead(ctx context.Context, id cluster.JobID, verb string,
+	take letterTaker) (n int, a Answer, err error) {
 	said := verb + " " + string(id)
 	f, err := o.flowOf(ctx, id, said)
 	if err != nil {

@@ -255,8 +255,7 @@ func (w *slotWorld) String() string {
 
 func heldNames(held []Held) []string {
 	held = slices.Clone(held)
-	slices.SortFunc(held, func(a,
-		b Held) int {
+	slices.SortFunc(held, func(a, b Held) int {
 		return cmp.Or(cmp.Compare(a.Since, b.Since), compareSlots(a.Slot, b.Slot))
 	})
 	out := make([]string, len(held))

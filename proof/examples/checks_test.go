@@ -31,8 +31,7 @@ type checks struct {
 func newChecks(t *testing.T) *checks {
 	t.Helper()
 	t.Parallel()
-	machine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
-		_ *http.Request) {
+	machine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "up")
 	}))
 	t.Cleanup(machine.Close)

@@ -70,8 +70,8 @@ func (p *process) doom(c machine.Call) (fate, machine.Kind) {
 }
 
 // strain is what a fault makes of a call: its fate, and how long its request and its answer take.
-func (p *process) strain(kind machine.Kind, c machine.Call, timeout int64, f fate, there, back int64) (fate, int64,
-	int64) {
+func (p *process) strain(kind machine.Kind, c machine.Call, timeout int64, f fate, there,
+	back int64) (fate, int64, int64) {
 	w := p.w
 	switch kind {
 	case machine.SlowCall:

@@ -34,8 +34,8 @@ type without struct {
 }
 
 // ReadWith implements store.LogWith.
-func (w without) ReadWith(ctx context.Context, after uint64, limit int, keys []string) (store.Page, []store.Doc,
-	error) {
+func (w without) ReadWith(ctx context.Context, after uint64, limit int,
+	keys []string) (store.Page, []store.Doc, error) {
 	page, err := w.Read(ctx, after, limit)
 	if err != nil {
 		return page, nil, err

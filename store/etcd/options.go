@@ -97,8 +97,8 @@ type namedTLS struct {
 func newNamedTLS(c *tls.Config) namedTLS { return namedTLS{credentials.NewTLS(c), c.ServerName} }
 
 // ClientHandshake implements credentials.TransportCredentials.
-func (n namedTLS) ClientHandshake(ctx context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo,
-	error) {
+func (n namedTLS) ClientHandshake(ctx context.Context, _ string,
+	conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return n.TransportCredentials.ClientHandshake(ctx, n.name, conn)
 }
 

@@ -14,8 +14,8 @@ import (
 const pageBytes = 8 << 20
 
 // Read implements driver.Journal. Foreign records are skipped.
-func (j *journal) Read(ctx context.Context, after uint64, n int) (records []store.Record, first, end uint64,
-	err error) {
+func (j *journal) Read(ctx context.Context, after uint64,
+	n int) (records []store.Record, first, end uint64, err error) {
 	ctx, leave, err := j.records.line.call(ctx)
 	if err != nil {
 		return nil, 0, 0, err
@@ -32,8 +32,8 @@ func (j *journal) Read(ctx context.Context, after uint64, n int) (records []stor
 }
 
 // read reads a log that begins behind an index.
-func (j *journal) read(ctx context.Context, base, after uint64, n int) (all []store.Record, first, newest uint64,
-	err error) {
+func (j *journal) read(ctx context.Context, base, after uint64,
+	n int) (all []store.Record, first, newest uint64, err error) {
 	known := j.known() // before the question: what is appended meanwhile may be newer than the answer
 	end, err := j.records.end(ctx, latest)
 	if err != nil {

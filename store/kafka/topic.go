@@ -88,8 +88,8 @@ func describe(ctx context.Context, c *kgo.Client, names ...string) (map[string]k
 	return out, err
 }
 
-func describeAll(ctx context.Context, c *kgo.Client, names ...string) (map[string]kmsg.MetadataResponseTopic, int,
-	error) {
+func describeAll(ctx context.Context, c *kgo.Client,
+	names ...string) (map[string]kmsg.MetadataResponseTopic, int, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	for _, name := range names {
 		one := kmsg.NewMetadataRequestTopic()

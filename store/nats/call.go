@@ -72,8 +72,8 @@ func (w *wire) asking(ctx context.Context) (asking context.Context, done func())
 const askTimes = 2
 
 // asked calls, and calls again after each pause in which nothing came back. The first result counts.
-func asked[T any](ctx context.Context, pause time.Duration, times int, call func(context.Context) (T, error)) (T,
-	error) {
+func asked[T any](ctx context.Context, pause time.Duration, times int,
+	call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type result struct {
@@ -274,8 +274,8 @@ func (w *wire) swap(ctx context.Context, subject string, expected uint64, h nc.H
 // still gets each write, and refuses it by what it has, while the leader that took its place may do it; whose answer
 // comes first is chance. So refused reads the newest message and has it confirmed: requests of one connection keep
 // their order, so by then the true leader has decided.
-func (w *wire) refused(ctx, line context.Context, subject string, expected uint64, write string, refusal error) (uint64,
-	error) {
+func (w *wire) refused(ctx, line context.Context, subject string, expected uint64, write string,
+	refusal error) (uint64, error) {
 	m, err := w.current(ctx, subject)
 	if err != nil {
 		return 0, fmt.Errorf("%w: a leader refused it, and none confirmed that: %w", store.ErrUnknown, err)

@@ -108,8 +108,8 @@ func (l *lease) Renew(ctx context.Context) (asked time.Time, err error) {
 }
 
 // fresh makes sure that the leader has heard of the lease not longer ago than a part of its timeout.
-func (l *lease) fresh(ctx context.Context, part func(granted time.Duration) time.Duration) (heard time.Time,
-	err error) {
+func (l *lease) fresh(ctx context.Context,
+	part func(granted time.Duration) time.Duration) (heard time.Time, err error) {
 	if err := l.link.await(ctx); err != nil {
 		return heard, err
 	}

@@ -58,8 +58,8 @@ func (l Life) release(g protocol.Guard) {
 // Open opens a session for heartbeats that are to state a TTL. A store that grants none for so long is asked for half
 // of it, down to the usual TTL. most is the longest TTL that a heartbeat in the session may state: its owner counts on
 // it, and a session that expires takes the heartbeat away. 0: any.
-func Open(ctx context.Context, s store.Sessions, ttl, usual time.Duration) (session store.Session, most time.Duration,
-	err error) {
+func Open(ctx context.Context, s store.Sessions, ttl,
+	usual time.Duration) (session store.Session, most time.Duration, err error) {
 	for {
 		session, err = s.OpenSession(ctx, ttl)
 		if !errors.Is(err, store.ErrTTL) || ttl <= usual {

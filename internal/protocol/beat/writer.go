@@ -49,8 +49,8 @@ var errFormerLife = errors.New("the heartbeat belongs to a former life of the me
 
 // Renew writes the heartbeat. Sent is an instant before the write was sent, stated the TTL in it: never more than that
 // of a session that can expire.
-func (w *Writer) Renew(ctx context.Context, e member.Renew) (sent protocol.Instant, stated time.Duration,
-	out outbox.Outcome, err error) {
+func (w *Writer) Renew(ctx context.Context,
+	e member.Renew) (sent protocol.Instant, stated time.Duration, out outbox.Outcome, err error) {
 	e.TTL = cmp.Or(e.TTL, w.TTL)
 	if err := w.take(ctx); err != nil {
 		return w.Now(), e.TTL, outbox.NotDone, err

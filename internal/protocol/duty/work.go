@@ -87,8 +87,8 @@ type Hold struct {
 
 // Release returns the commands that free the grants of members that are held for long enough. Members that are not held
 // are skipped.
-func (h Holds) Release(members iter.Seq[cluster.Member], now protocol.Instant, limit time.Duration) ([]cluster.Command,
-	Holds) {
+func (h Holds) Release(members iter.Seq[cluster.Member], now protocol.Instant,
+	limit time.Duration) ([]cluster.Command, Holds) {
 	var out []cluster.Command
 	var next Holds
 	for m := range members {

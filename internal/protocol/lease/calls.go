@@ -125,8 +125,8 @@ func asListed(store.Doc) bool { return true }
 // surveyAll also returns the jobs of which the list shows what was: it may leave out what came after it. What a
 // document refers to is read after it: by a Node List from before a session joined, what that session has claimed since
 // would be free; by a job from before it was submitted again, its partitions would be those of a former submission.
-func surveyAll(ctx context.Context, docs store.Docs, keys []string, usable func(store.Doc) bool) (out []store.Doc,
-	old []cluster.JobID, err error) {
+func surveyAll(ctx context.Context, docs store.Docs, keys []string,
+	usable func(store.Doc) bool) (out []store.Doc, old []cluster.JobID, err error) {
 	partitions, err := docs.List(ctx, partitionPrefix)
 	if err != nil {
 		return nil, nil, err

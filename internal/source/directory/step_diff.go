@@ -26,8 +26,8 @@ func Diff(scan Scan, value cluster.Value, name string, f Fence) ([]cluster.Comma
 }
 
 // diff is Diff for what a scan looked at again, and what is pending.
-func diff(scan Scan, value cluster.Value, name string, f Fence, pending map[cluster.JobID]bool) ([]cluster.Command,
-	[]*source.MalformedError) {
+func diff(scan Scan, value cluster.Value, name string, f Fence,
+	pending map[cluster.JobID]bool) ([]cluster.Command, []*source.MalformedError) {
 	var out []cluster.Command
 	var faults []*source.MalformedError
 	touched, all := scan.touched(pending)

@@ -135,8 +135,8 @@ func (w *worker) read(ctx context.Context, m store.Message) ([]store.Unit, error
 }
 
 // readOnce reads what follows a position, or waits until there is something.
-func (w *worker) readOnce(ctx context.Context, m store.Message, at []byte, out *Out, wait bool) (next []byte, end bool,
-	err error) {
+func (w *worker) readOnce(ctx context.Context, m store.Message, at []byte, out *Out,
+	wait bool) (next []byte, end bool, err error) {
 	g := *w.grant
 	g.Index, g.Count = int64(m.Shard.Number), int64(len(w.in))
 	for {

@@ -59,8 +59,8 @@ func (w *worker) commitAll(ctx context.Context, units []store.Unit, failed []sto
 
 // tooLarge tries a message again, of which the store does not take what came of it; then it is a dead letter with the
 // reason.
-func (w *worker) tooLarge(ctx context.Context, m store.Message, failed []store.Message, cause error) ([]store.Message,
-	error) {
+func (w *worker) tooLarge(ctx context.Context, m store.Message, failed []store.Message,
+	cause error) ([]store.Message, error) {
 	if flow.FateOf(m.Delivered, w.stage.Attempts) == flow.Together {
 		w.grant.Log.Warn("a batch failed and is tried again", "delivered", m.Delivered, "error", cause)
 		return append(failed, m), nil

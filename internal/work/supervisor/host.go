@@ -106,8 +106,8 @@ func (r *run) Window(g *work.Grant) (work.Window, <-chan struct{}, error) {
 
 // Advance implements Windows. Positions of finished items are deleted before the items: the other way round, a crash
 // would leave them.
-func (r *run) Advance(ctx context.Context, g *work.Grant, w work.Window, c cluster.AdvanceWindow) (refused string,
-	err error) {
+func (r *run) Advance(ctx context.Context, g *work.Grant, w work.Window,
+	c cluster.AdvanceWindow) (refused string, err error) {
 	name := describe(g.Partition, g.Token)
 	if r.s.conf.Propose == nil {
 		return "", fmt.Errorf("advance %s: this member has no way to propose", name)

@@ -105,8 +105,8 @@ func (r *run) writePosition(ctx context.Context, p storedPosition, v store.Versi
 }
 
 // knownPosition is what to write over: the document as it was seen last, or as it is.
-func (r *run) knownPosition(ctx context.Context, id cluster.PartitionID, token cluster.Token) (store.Version,
-	storedPosition, error) {
+func (r *run) knownPosition(ctx context.Context, id cluster.PartitionID,
+	token cluster.Token) (store.Version, storedPosition, error) {
 	r.mu.Lock()
 	saved := r.saved
 	r.mu.Unlock()
@@ -117,8 +117,8 @@ func (r *run) knownPosition(ctx context.Context, id cluster.PartitionID, token c
 }
 
 // readPosition reads the document; ErrToken if a newer owner wrote it.
-func (r *run) readPosition(ctx context.Context, id cluster.PartitionID, token cluster.Token) (store.Version,
-	storedPosition, error) {
+func (r *run) readPosition(ctx context.Context, id cluster.PartitionID,
+	token cluster.Token) (store.Version, storedPosition, error) {
 	doc, p, err := r.storedPosition(ctx, id)
 	if err != nil {
 		return "", p, err

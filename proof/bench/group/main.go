@@ -112,16 +112,14 @@ func live(ctx context.Context, o options, out io.Writer) error {
 		defer mu.Unlock()
 		_ = enc.Encode(l) // without a reader there is no measurement
 	}
-	unassigned := func(_ context.Context, _ *kgo.Client,
-		lost map[string][]int32) {
+	unassigned := func(_ context.Context, _ *kgo.Client, lost map[string][]int32) {
 		tell(line{Unassigned: lost[o.group]})
 	}
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(o.brokers...), kgo.ClientID(o.member), kgo.ConsumerGroup(o.group), kgo.ConsumeTopics(o.group),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.SessionTimeout(o.session),
 		kgo.HeartbeatInterval(o.session/3), kgo.RebalanceTimeout(2*o.session),
-		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client,
-			got map[string][]int32) {
+		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, got map[string][]int32) {
 			tell(line{Assigned: got[o.group]})
 		}),
 		kgo.OnPartitionsRevoked(unassigned), kgo.OnPartitionsLost(unassigned),

@@ -156,8 +156,8 @@ func start(t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.Member
 }
 
 // run runs a member, and a supervisor that has nothing to do, until ctx ends.
-func run(ctx context.Context, t *testing.T, open func(t *testing.T) *kafka.Store, id cluster.MemberID) (protocol.Member,
-	<-chan error) {
+func run(ctx context.Context, t *testing.T, open func(t *testing.T) *kafka.Store,
+	id cluster.MemberID) (protocol.Member, <-chan error) {
 	t.Helper()
 	m, err := sync.Protocol{}.New(protocol.Config{Member: id, Store: open(t), TTL: 3 * time.Second,
 		LeaveTimeout: time.Minute})

@@ -40,17 +40,15 @@ func BenchmarkPipeline(b *testing.B) {
 				}
 				return fmt.Append(nil, n+1), n+1 == pipeMessages/pipeParts, nil
 			}}),
-			rota.NewStage("hop", rota.Stage[struct{}, []byte,
-				[]byte]{Do: func(_ context.Context, _ *rota.Grant, _ struct{},
-				in [][]byte, out *rota.Sender[[]byte]) error {
+			rota.NewStage("hop", rota.Stage[struct{}, []byte, []byte]{Do: func(_ context.Context, _ *rota.Grant,
+				_ struct{}, in [][]byte, out *rota.Sender[[]byte]) error {
 				for _, s := range in {
 					_ = out.Send(s)
 				}
 				return nil
 			}}),
-			rota.NewOutput("out", rota.Output[struct{},
-				[]byte]{Write: func(_ context.Context, _ *rota.Grant, _ struct{},
-				in [][]byte) error {
+			rota.NewOutput("out", rota.Output[struct{}, []byte]{Write: func(_ context.Context, _ *rota.Grant,
+				_ struct{}, in [][]byte) error {
 				written.Add(int64(len(in)))
 				return nil
 			}}),

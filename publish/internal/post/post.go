@@ -65,8 +65,7 @@ func New(o Options) *Client {
 		}
 	}
 	return &Client{o: o, client: &http.Client{
-		Transport: o.Transport, CheckRedirect: func(*http.Request,
-			[]*http.Request) error {
+		Transport: o.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		},
 	}}

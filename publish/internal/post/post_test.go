@@ -25,8 +25,7 @@ func TestAnEndlessAnswerIsCut(t *testing.T) {
 		}
 	}))
 	defer endless.Close()
-	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
-		_ *http.Request) {
+	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3")
 	}))
 	defer good.Close()

@@ -166,8 +166,8 @@ type Dead struct {
 const mostDead = 1000
 
 // lettersOf are the dead letters of a task, for people the first of them, and how many there are beside.
-func (o *observer) lettersOf(ctx context.Context, queue store.Queue, name, task string) (out []Dead, left int,
-	err error) {
+func (o *observer) lettersOf(ctx context.Context, queue store.Queue, name,
+	task string) (out []Dead, left int, err error) {
 	every, shard := o.json || o.all, store.Shard{Edge: flow.DeadOf(task)}
 	for after := uint64(0); ; {
 		messages, err := queue.Receive(ctx, name,

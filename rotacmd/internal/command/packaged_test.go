@@ -91,8 +91,7 @@ func TestHealth(t *testing.T) {
 
 // TestHealthKeepsItsTokenToItself: where the server of an address leads on, the token stays.
 func TestHealthKeepsItsTokenToItself(t *testing.T) {
-	trap := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
-		r *http.Request) {
+	trap := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("it has got %q", r.Header.Get("Authorization"))
 	}))
 	defer trap.Close()
@@ -109,8 +108,7 @@ func TestHealthOfAnotherCluster(t *testing.T) {
 	p := newPlace(t)
 	must.Succeed(t, os.Symlink("tasks", "link"))
 	said := api.Readiness{Ready: true, Reasons: []string{}, Member: "m", Store: placeOf("file:./tasks")}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
-		_ *http.Request) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(said)
 	}))
 	defer s.Close()

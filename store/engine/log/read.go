@@ -36,8 +36,8 @@ func (l *Log) ReadWith(ctx context.Context, after uint64, limit int, keys []stri
 }
 
 // readWith reads the log and other rows, which are returned with an error of the log if they were read.
-func (l *Log) readWith(ctx context.Context, after uint64, limit int, others []string) (store.Page, []driver.Row,
-	error) {
+func (l *Log) readWith(ctx context.Context, after uint64, limit int,
+	others []string) (store.Page, []driver.Row, error) {
 	if limit < 1 {
 		return store.Page{}, nil, fmt.Errorf("read log: limit is %d: give at least 1", limit)
 	}

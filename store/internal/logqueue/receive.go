@@ -78,8 +78,8 @@ func deliveries(all []store.Message) []delivery {
 }
 
 // take takes messages; none: there are none.
-func (s *Store) take(ctx context.Context, f *flow, at int, r store.Receive) (all []store.Message, none bool,
-	err error) {
+func (s *Store) take(ctx context.Context, f *flow, at int,
+	r store.Receive) (all []store.Message, none bool, err error) {
 	f.mu.Lock()
 	if f.state.dropped {
 		defer f.mu.Unlock()

@@ -149,8 +149,8 @@ func (c *Cluster) probe(ctx context.Context, backup string, before cluster.Value
 }
 
 // differences counts the entries that the copy has and the store has not any more, and those that are other ones.
-func (c *Cluster) differences(ctx context.Context, backup string, before cluster.Value) (lost, invented int,
-	err error) {
+func (c *Cluster) differences(ctx context.Context, backup string,
+	before cluster.Value) (lost, invented int, err error) {
 	want, _, err := recordsOf(ctx, backup)
 	if err != nil {
 		return 0, 0, fmt.Errorf("read the copy: %w", err)

@@ -243,8 +243,8 @@ func (c *Cluster) watcher(m cluster.MemberID) *started {
 
 // elsewhere is the time until the last of some partitions ran again. One that ended with its member, as those of tasks
 // that run on each, does not.
-func (c *Cluster) elsewhere(those []cluster.PartitionID, killed []*started, since int64) (took time.Duration,
-	moved int) {
+func (c *Cluster) elsewhere(those []cluster.PartitionID, killed []*started,
+	since int64) (took time.Duration, moved int) {
 	dead := map[uint64]bool{}
 	for _, p := range killed {
 		dead[p.number] = true

@@ -193,8 +193,8 @@ type writing struct {
 
 // cut lets writers write until so many calls were acknowledged, cuts the power in the middle of that, mounts again and
 // looks.
-func (p *play) cut(ctx context.Context, d *disk, l *ledger, dir string, calls int, wrapper []string) (f finding,
-	acks int, err error) {
+func (p *play) cut(ctx context.Context, d *disk, l *ledger, dir string, calls int,
+	wrapper []string) (f finding, acks int, err error) {
 	l.settle()
 	var all []*writing
 	for i := range writers {

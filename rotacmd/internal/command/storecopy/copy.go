@@ -35,8 +35,8 @@ var ErrMembers = errors.New("it has members")
 // Copy copies what from holds to an empty target, which it opens when nothing of the source speaks against it: a copy
 // that is refused makes no place. With live, members of the source don't matter: what they write meanwhile is not in
 // the copy, and in the copy they count as dead. It writes nothing to from.
-func Copy(ctx context.Context, p protocol.Protocol, from store.Full, open func() (Target, error), live bool) (Report,
-	error) {
+func Copy(ctx context.Context, p protocol.Protocol, from store.Full, open func() (Target, error),
+	live bool) (Report, error) {
 	if err := refresh(ctx, from); err != nil {
 		return Report{}, fmt.Errorf("read the source: %w", err)
 	}

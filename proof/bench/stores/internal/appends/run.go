@@ -94,8 +94,7 @@ func kinds() []kind {
 		{"write", 1, 1, write},
 		{"write", 8, 1, write},
 		{"write", 64, 1, write},
-		{"batch", 1, batchSize, func(ctx context.Context, s bare.Client,
-			data []byte) error {
+		{"batch", 1, batchSize, func(ctx context.Context, s bare.Client, data []byte) error {
 			return s.Batch(ctx, data, batchSize)
 		}},
 		{"applied", 1, 1, applied},
