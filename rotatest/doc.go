@@ -8,9 +8,13 @@
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		var rounds atomic.Int64
-//		check := rota.NewCheck("check", func(context.Context, *rota.Grant, struct{}) error { rounds.Add(1); return nil })
+//		check := rota.NewCheck("check", func(context.Context, *rota.Grant, struct{}) error {
+//			rounds.Add(1)
+//			return nil
+//		})
 //		c := rotatest.New(t)
-//		a, b := c.Join(rota.Config{Member: "a", Types: []rota.Type{check}}), c.Join(rota.Config{Member: "b", Types: []rota.Type{check}})
+//		a := c.Join(rota.Config{Member: "a", Types: []rota.Type{check}})
+//		b := c.Join(rota.Config{Member: "b", Types: []rota.Type{check}})
 //		if err := a.Submit(t.Context(), "minutely", rota.Task{Type: "check", Every: time.Minute}); err != nil {
 //			t.Fatal(err)
 //		}
