@@ -13,7 +13,7 @@ import (
 func stages() []stage {
 	budget := os.Getenv("BUDGET")
 	out := []stage{
-		{name: "lint", dir: ".", command: []string{".ci/lint"}},
+		{name: "lint", dir: ".", apart: true, command: []string{".ci/lint"}},
 		{name: "vet", dir: "proof", command: []string{"go", "vet", "./..."}},
 		// Without go test's own vet: make test vets the root, and the stage vet the rest.
 		{name: "race", dir: ".", command: goTest("-race", "-vet=off", "-skip", "^("+strings.Join(withoutRace(), "|")+
