@@ -91,6 +91,7 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 	if l, ok := c.node.Logger.Handler().(*quiet.Limiter); ok {
 		l.Flush()
 	}
+	w.tellMoved()
 	c.say("%s left gracefully", c.node.Member)
 	return nil
 }
@@ -263,8 +264,13 @@ func (w *welcome) started(r supervisor.RunStarted) {
 		return
 	}
 	if w.moved.Add(1) == 1 {
-		time.AfterFunc(time.Second, func() {
-			w.say("%s moved here from others", many(int(w.moved.Swap(0)), "task"))
-		})
+		time.AfterFunc(time.Second, w.tellMoved)
+	}
+}
+
+// tellMoved says how many tasks have moved here since it was said last, if any: a member that leaves does not wait.
+func (w *welcome) tellMoved() {
+	if n := w.moved.Swap(0); n > 0 {
+		w.say("%s moved here from others", many(int(n), "task"))
 	}
 }

@@ -150,6 +150,13 @@ func TestMovedHere(t *testing.T) {
 		if n := strings.Count(out.String(), "3 tasks moved here from others"); n != 2 {
 			t.Errorf("it said\n%s", out.String())
 		}
+		w.started(supervisor.RunStarted{Partition: "x", Grant: from("b"), First: true})
+		w.tellMoved() // it leaves
+		told := out.String()
+		time.Sleep(2 * time.Second) // waits: in virtual time
+		if !strings.HasSuffix(told, "1 task moved here from others\n") || out.String() != told {
+			t.Errorf("it said\n%s, and in the end\n%s", told, out.String())
+		}
 	})
 }
 
