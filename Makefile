@@ -91,7 +91,7 @@ nightly: ## the long versions
 	cd proof && go run ./flows --runs 100 --seed $(SEED) --json
 	cd proof && go test -count=1 -tags nightly -timeout 1h -run TestPrimaryKilled ./stores/elastic
 	cd proof && go run ./platforms linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
-	cd proof && go run ./prove -stages contrib,charts
+	cd proof && go run ./prove -stages contrib,charts,servers-race
 	cd deploy && ROTA_TEST_COLD=yes go test -count=1 -timeout 1h -run TestReproducible .
 	.ci/mutation
 	go test -count=1 -tags proof -timeout 2h -run 'TestProofLarge|TestSeedsMany|TestFlawsAreFound' ./lock ./call ./internal/flow

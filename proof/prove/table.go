@@ -25,18 +25,19 @@ func stages() []stage {
 		{name: "fuzz", dir: ".", apart: true, command: []string{".ci/fuzz", "8000x"}, least: amounts{"fuzzers": 20}},
 		{name: "contrib", dir: ".", apart: true, command: []string{".ci/modules"},
 			least: amounts{"modules": 3, "passed": 63}},
+		// The same with the race detector, for which all that is linked is compiled once more.
+		{name: "servers-race", dir: "proof", apart: true,
+			command: serverTest("-race"), tests: true, rerun: true, least: serverAmounts()},
 		{name: "charts", dir: "deploy", apart: true, command: goTest("./..."), tests: true, rerun: true,
 			least: amounts{"passed": 19}},
 		{name: "deploy", dir: "deploy", lends: true, command: goTest("-tags", "quick", "./..."), tests: true, rerun: true,
 			least: amounts{"passed": 9}},
 		{name: "platforms", dir: "proof", computes: true, memory: 2, command: []string{"go", "run", "./platforms",
 			"darwin/arm64", "windows/amd64"}, least: amounts{"platforms": 2, "packages": 600}},
-		// Real servers under the race detector, and beside them real processes, which are built without it. Most of
-		// them wait, so more of them run at once than there are processors. What takes longest begins first; Kafka's
-		// servers do not start while Elasticsearch's do.
+		// Real servers, and beside them real processes. Most of them wait, so more of them run at once than there are
+		// processors. What takes longest begins first; Kafka's servers do not start while Elasticsearch's do.
 		{name: "servers", dir: "proof", beside: true, lends: true, memory: 4,
-			command: goTest(append([]string{"-race", "-vet=off", "-p", "2", "-parallel", "2"}, serverTests()...)...),
-			tests:   true, rerun: true, least: serverAmounts()},
+			command: serverTest(), tests: true, rerun: true, least: serverAmounts()},
 		{name: "processes", dir: "proof", beside: true, lends: true, memory: 2,
 			command: goTest(append([]string{"-vet=off", "-p", "1", "-parallel", "2"}, processTests()...)...),
 			tests:   true, rerun: true, least: amounts{"passed": 200}},
@@ -83,6 +84,11 @@ func withoutRace() []string {
 func serverTests() []string {
 	return []string{"./stores/elastic", "./stores/etcd", "./stores/nats", "./stores/...", "./server/...", "./calls",
 		"./locks", "./examples/changestream", "./faultproxy", "./process/...", "./openapi", "./prove"}
+}
+
+// serverTest plays them, two packages and two tests of each at once.
+func serverTest(flags ...string) []string {
+	return goTest(slices.Concat(flags, []string{"-vet=off", "-p", "2", "-parallel", "2"}, serverTests())...)
 }
 
 // processTests are those that start what they test, as users do. make test runs the others of the proof: DRY in the
