@@ -59,8 +59,8 @@ func (m *mapping[A, R]) run(ctx context.Context, args iter.Seq[A], yield func(R,
 	}
 }
 
-// start submits a call and waits for it. A submission under way goes on when ctx ends: broken off, nobody would know
-// whether there is a call to cancel.
+// start submits a call and waits for it. A submission under way goes on when ctx ends: if it were cut short, nobody
+// would know whether there is a call to cancel.
 func (m *mapping[A, R]) start(ctx context.Context, arg A) *item[R] {
 	i := &item[R]{done: make(chan struct{})}
 	go func() {

@@ -96,7 +96,7 @@ func (r Record) fail(id string, e fail) Record {
 }
 
 // handle turns the document into a call of the handler. That is the same write as the end of the call itself, so the
-// handler is submitted exactly once, whoever dies.
+// handler is submitted exactly once, whichever process dies.
 func (r Record) handle(id string) Record {
 	r.State = Failed
 	out := r.outcome()

@@ -79,7 +79,7 @@ func (d *draft) assemble(part Part) {
 // Excerpt makes a value from some of the records of another: all members, complete as of an index, and some jobs and
 // partitions. Partitions without their job are left out. It is only for reading; nothing is applied to it. It is called
 // on a former excerpt, or on the zero value: all records are encoded to compare them, and only those that differ are
-// set anew.
+// set.
 func (v Value) Excerpt(index Index, l Leadership, members []Member, jobs []Job, partitions []Partition) Value {
 	d := &draft{Value: v, unlogged: true, loading: true}
 	d.index, d.at, d.leader = index, index, l

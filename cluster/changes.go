@@ -43,8 +43,8 @@ type step struct {
 	older  []step // those before the first of the chain, newest first
 }
 
-// maxSteps bounds the chain, and maxNotes what it notes before its last step. A new one begins then; the former one is
-// kept beside it, and what is before that is forgotten: who is so far back compares everything.
+// maxSteps bounds the chain, and maxNotes what it notes before its last step. Then a new chain begins. The former one
+// is kept, and those before it are not: a reader that is further behind compares everything.
 const (
 	maxSteps = 512
 	maxNotes = 32 << 10

@@ -125,8 +125,8 @@ func (d *draft) checkChild(job JobID, task, reporter string, ch Child) string {
 				", which was never there, or was finished so long ago that it was removed"
 		}
 	}
-	if old, ok := d.partitions.Get(NewPartitionID(job, task,
-		ch.Key)); ok && !old.Dropped && !slices.Equal(old.Parents, ch.Parents) {
+	old, ok := d.partitions.Get(NewPartitionID(job, task, ch.Key))
+	if ok && !old.Dropped && !slices.Equal(old.Parents, ch.Parents) {
 		return "the child " + ch.Key + " exists with other parents"
 	}
 	return ""

@@ -162,8 +162,8 @@ func SnapshotHead(data []byte) (Index, Hash, error) {
 // String returns 16 hex digits.
 func (h Hash) String() string { return fmt.Sprintf("%016x", uint64(h)) }
 
-// encode begins a record, and hash is that of what was written since. The kind, behind it, keeps equal bytes of
-// different records apart.
+// encode begins a record; hash returns the hash of what was written since. The kind comes last, so that equal bytes of
+// different records have different hashes.
 func (d *draft) encode() *coder {
 	d.coder.data = d.coder.data[:0]
 	return &d.coder

@@ -378,8 +378,8 @@ func askAsUser(t *testing.T, dir, at string) {
 	roots.AppendCertsFromPEM(cert)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "rota.example.org"}}}
-	for method, want := range map[string]int{http.MethodGet + " /v1/status": http.StatusOK, http.MethodPost +
-		" /v1/pause?job=a": http.StatusForbidden} {
+	for method, want := range map[string]int{http.MethodGet + " /v1/status": http.StatusOK,
+		http.MethodPost + " /v1/pause?job=a": http.StatusForbidden} {
 		verb, path, _ := strings.Cut(method, " ")
 		r, err := http.NewRequestWithContext(t.Context(), verb, at+path, nil)
 		succeed(t, err)

@@ -111,8 +111,8 @@ func (c *consumption) handle(ctx context.Context, b batch) error {
 	return c.fetchFault(b.err)
 }
 
-// fetchFault tells of what a fetch brought instead of records. Some of it is no reason to stop: the client goes on by
-// itself.
+// fetchFault reports what a fetch returned in place of records. Some errors are no reason to stop: the client retries
+// by itself.
 func (c *consumption) fetchFault(err error) error {
 	var lost *kgo.ErrDataLoss
 	switch {
@@ -147,7 +147,7 @@ func (c *consumption) saveIfDue(ctx context.Context) error {
 	}
 }
 
-// save writes the position if it is another. Where the cluster's store does not answer the run goes on: its grant ends
+// save writes the position if it has changed. If the cluster's store does not answer, the run goes on: its grant ends
 // by itself when that lasts.
 func (c *consumption) save(ctx context.Context) error {
 	if c.at == c.saved {
@@ -180,8 +180,8 @@ func (c *consumption) write(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.config.Timeout))
 	defer cancel()
-	if err := c.reader.commit(ctx, c.config.Group, c.part, c.at,
-		fmt.Sprintf("rota token %d", c.grant.Token)); err != nil {
+	err = c.reader.commit(ctx, c.config.Group, c.part, c.at, fmt.Sprintf("rota token %d", c.grant.Token))
+	if err != nil {
 		c.grant.Log.Warn("the group does not know the position", "offset", c.at.Offset, "cause", err.Error())
 	}
 	return nil

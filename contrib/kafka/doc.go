@@ -18,8 +18,8 @@
 // A partition is consumed by one member at a time, in order; how this is kept when a member is silent is the matter of
 // the task's hand-over. A record is handed over until the function has taken it: at least once. A position is saved
 // under the token of its owner: one that has lost its partition cannot set back, or forward, what the next one has
-// saved. A run that stops gracefully, because its partition moves or its member leaves, saves where it stands; nothing
-// is taken twice then.
+// saved. A run that stops gracefully, because its partition moves or its member leaves, saves where it stands, and
+// nothing is consumed twice.
 //
 // A partition that was added to a topic later is consumed from its first record. A topic that was deleted and recreated
 // is noticed by its ID, and consumed from the first record of the new one.

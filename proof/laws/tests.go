@@ -45,8 +45,8 @@ func testFault(n ast.Node, names map[string]string) string {
 		case called(n, names) == "time.Sleep":
 			return sleeps
 		case !ok:
-		case sel.Sel.Name == "SkipNow" && len(n.Args) == 0, sel.Sel.Name == "Skip" && len(n.Args) == 0 &&
-			receiverIsTest(sel):
+		case sel.Sel.Name == "SkipNow" && len(n.Args) == 0,
+			sel.Sel.Name == "Skip" && len(n.Args) == 0 && receiverIsTest(sel):
 			return "a test is skipped without a reason"
 		}
 	}

@@ -37,6 +37,9 @@ type amounts map[string]float64
 func (s stage) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: (cd %s && %s)", s.name, s.dir, strings.Join(s.command, " "))
+	if s.apart {
+		b.WriteString("\n    apart: it plays only where it is named")
+	}
 	for _, what := range slices.Sorted(maps.Keys(s.least)) {
 		fmt.Fprintf(&b, "\n    at least %g %s", s.least[what], what)
 	}
@@ -255,7 +258,8 @@ func (s *summary) close() int {
 		s.printf("%s", failure)
 	}
 	if len(s.apart) > 0 {
-		s.printf("APART %s: not played; make proof STAGES=%s\n", strings.Join(s.apart, ", "), strings.Join(s.apart, ","))
+		s.printf("APART %s: not played; make proof STAGES=%s\n", strings.Join(s.apart, ", "),
+			strings.Join(s.apart, ","))
 	}
 	s.printf("%d passed, %d failed, %d skipped\n", s.passed, s.failed, len(s.skips))
 	if s.failed > 0 || s.passed == 0 {

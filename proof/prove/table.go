@@ -20,17 +20,14 @@ func stages() []stage {
 			")$", "./..."), tests: true, least: amounts{"passed": 2800}},
 		// Its bounds of time are for a machine that does nothing else: it must not lend.
 		{name: "demo", dir: ".", command: []string{".ci/demo", "5"}, least: amounts{"played": 5, "ok": 5}},
-		// What is built with instruments or libraries that nothing else needs: from an empty cache a third of an hour.
-		// CI has jobs of their own for them.
+		// As lint, these build with instruments or libraries that nothing else needs. CI has jobs for them.
 		{name: "fuzz", dir: ".", apart: true, command: []string{".ci/fuzz", "8000x"}, least: amounts{"fuzzers": 20}},
 		{name: "contrib", dir: ".", apart: true, command: []string{".ci/modules"},
 			least: amounts{"modules": 3, "passed": 63}},
-		// The same with the race detector, for which all that is linked is compiled once more.
-		{name: "servers-race", dir: "proof", apart: true,
-			command: serverTest("-race"), tests: true, rerun: true, least: serverAmounts()},
 		{name: "charts", dir: "deploy", apart: true, command: goTest("./..."), tests: true, rerun: true,
 			least: amounts{"passed": 19}},
-		{name: "deploy", dir: "deploy", lends: true, command: goTest("-tags", "quick", "./..."), tests: true, rerun: true,
+		{name: "deploy", dir: "deploy", lends: true, command: goTest("-tags", "quick", "./..."), tests: true,
+			rerun: true,
 			least: amounts{"passed": 9}},
 		{name: "platforms", dir: "proof", computes: true, memory: 2, command: []string{"go", "run", "./platforms",
 			"darwin/arm64", "windows/amd64"}, least: amounts{"platforms": 2, "packages": 600}},
@@ -38,6 +35,9 @@ func stages() []stage {
 		// processors. What takes longest begins first; Kafka's servers do not start while Elasticsearch's do.
 		{name: "servers", dir: "proof", beside: true, lends: true, memory: 4,
 			command: serverTest(), tests: true, rerun: true, least: serverAmounts()},
+		// The same with the race detector, for which all that is linked is compiled once more.
+		{name: "servers-race", dir: "proof", apart: true,
+			command: serverTest("-race"), tests: true, rerun: true, least: serverAmounts()},
 		{name: "processes", dir: "proof", beside: true, lends: true, memory: 2,
 			command: goTest(append([]string{"-vet=off", "-p", "1", "-parallel", "2"}, processTests()...)...),
 			tests:   true, rerun: true, least: amounts{"passed": 200}},
@@ -86,7 +86,7 @@ func serverTests() []string {
 		"./locks", "./examples/changestream", "./faultproxy", "./process/...", "./openapi", "./prove"}
 }
 
-// serverTest plays them, two packages and two tests of each at once.
+// serverTest is the command that plays serverTests, two packages and two tests of each at once.
 func serverTest(flags ...string) []string {
 	return goTest(slices.Concat(flags, []string{"-vet=off", "-p", "2", "-parallel", "2"}, serverTests())...)
 }

@@ -55,8 +55,8 @@ func submitFirst(w *world, s protocol.Store, p protocol.Protocol) {
 	})
 	time.Sleep(w.setup.TTL) // waits: virtual, for the client to have written what it can
 	var other *protocol.OtherProtocolError
-	if err := protocol.Claim(context.Background(), s, protocol.Place{Protocol: "not " + p.Name()}); !errors.As(err,
-		&other) {
+	err := protocol.Claim(context.Background(), s, protocol.Place{Protocol: "not " + p.Name()})
+	if !errors.As(err, &other) {
 		w.t.Errorf("a member of another protocol: %v, want that it is refused", err)
 	}
 	w.start("a")

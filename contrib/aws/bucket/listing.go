@@ -130,8 +130,8 @@ func (l *listing) look(ctx context.Context, after string, limit int) (p page, fo
 // again tells whether the place is listed from its beginning when its end was reached.
 func (l *listing) again() bool { return l.config.Follow == Marks || l.config.Follow == Delete }
 
-// atEnd is the page behind which nothing was shown. A place that is listed again goes on from its beginning, and stays
-// there while nothing is new: then nothing is written.
+// atEnd is the last page: nothing was listed after it. A place that is listed again starts over, and stays at its
+// beginning while nothing is new: then nothing is written.
 func (l *listing) atEnd(items []rota.Item, from, c cursor, at []byte) rota.Page {
 	p := rota.Page{Items: items, Cursor: c.encode(), End: l.config.Follow == Once}
 	still := c.After == from.After

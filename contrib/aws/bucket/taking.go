@@ -80,8 +80,7 @@ func (t taking) object(ctx context.Context, at place, in listed) error {
 	return nil
 }
 
-// markDone writes the mark and looks at the object behind that: a change that came before the mark would be hidden by
-// it.
+// markDone writes the mark, and then looks at the object: the mark would hide a change that came before it.
 func (t taking) markDone(ctx context.Context, at place, o Object) error {
 	if err := t.writeMark(ctx, t.markOf(at.bucket, at.prefix), mark{o.ETag, t.grant.Token}); err != nil {
 		return err

@@ -96,8 +96,8 @@ func (h Holds) Release(members iter.Seq[cluster.Member], now protocol.Instant,
 			continue
 		}
 		at := Hold{m.ID, m.Incarnation, now}
-		if i := slices.IndexFunc(h,
-			func(h Hold) bool { return h.Member == m.ID && h.Incarnation == m.Incarnation }); i >= 0 {
+		i := slices.IndexFunc(h, func(h Hold) bool { return h.Member == m.ID && h.Incarnation == m.Incarnation })
+		if i >= 0 {
 			at = h[i]
 		}
 		next = append(next, at)

@@ -144,8 +144,9 @@ func (f *facts) read(key string) store.Doc {
 
 // job returns what is known of a job.
 func (f *facts) job(id cluster.JobID) (*jobFact, bool) {
-	if i, ok := slices.BinarySearchFunc(f.jobs, id,
-		func(j *jobFact, id cluster.JobID) int { return cmp.Compare(j.job.ID, id) }); ok {
+	i, ok := slices.BinarySearchFunc(f.jobs, id,
+		func(j *jobFact, id cluster.JobID) int { return cmp.Compare(j.job.ID, id) })
+	if ok {
 		return f.jobs[i], true
 	}
 	return noJob, false

@@ -224,8 +224,8 @@ func place(path string) (string, error) {
 			return "", fmt.Errorf("path %q has a part %q: write names separated by single slashes", path, s)
 		}
 	}
-	if i := strings.IndexFunc(path,
-		func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("/._-", r) }); i >= 0 {
+	i := strings.IndexFunc(path, func(r rune) bool { return !letterOrDigit(r) && !strings.ContainsRune("/._-", r) })
+	if i >= 0 {
 		return "", fmt.Errorf("path %q: %q is not allowed: use letters, digits, . _ - and slashes between names", path,
 			path[i:i+1])
 	}

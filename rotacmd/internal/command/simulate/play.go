@@ -168,8 +168,8 @@ func (w *World) join(l *Line) error {
 		return err
 	}
 	c := cluster.PrepareJoin{Labels: l.labels(), Again: slices.Contains(l.words, "again")}
-	if err := l.numbers(field{"slots", &c.Slots}, field{"weight", &c.Weight},
-		field{"capacity", &c.Capacity}); err != nil {
+	err = l.numbers(field{"slots", &c.Slots}, field{"weight", &c.Weight}, field{"capacity", &c.Capacity})
+	if err != nil {
 		return err
 	}
 	for _, name := range names {
