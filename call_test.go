@@ -30,15 +30,12 @@ func TestCallsFail(t *testing.T) {
 			return 0, errors.New("not today")
 		}, quick)
 		big := rota.NewFunc("big", func(context.Context, int) (string, error) {
-			return strings.Repeat("x", 70_000),
-				nil
+			return strings.Repeat("x", 70_000), nil
 		}, quick)
 		slow := rota.NewFunc("slow", func(ctx context.Context, _ int) (int, error) {
 			<-ctx.Done()
-			return 0,
-				ctx.Err()
-		},
-			rota.FuncOptions{Attempts: 2, Backoff: -1, Timeout: 20 * time.Millisecond})
+			return 0, ctx.Err()
+		}, rota.FuncOptions{Attempts: 2, Backoff: -1, Timeout: 20 * time.Millisecond})
 		a := joinAs(t, ctx, s, rota.Config{Member: "a", Slots: 4, Functions: []rota.Function{fail, big, slow}})
 		for _, c := range []struct {
 			how, want string

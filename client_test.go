@@ -35,11 +35,9 @@ func TestOneClientForAll(t *testing.T) {
 		if sum, err := call.Wait(ctx); err != nil || sum != 42 {
 			t.Errorf("got %d, %v", sum, err)
 		}
-		if err := c.Lock("one").Do(ctx,
-			func(ctx context.Context, token rota.Token) error {
-				return c.Status("one").Put(ctx, token,
-					1)
-			}); err != nil {
+		if err := c.Lock("one").Do(ctx, func(ctx context.Context, token rota.Token) error {
+			return c.Status("one").Put(ctx, token, 1)
+		}); err != nil {
 			t.Error(err)
 		}
 		if _, err := m.Status("two").Get(ctx); !errors.Is(err, rota.ErrNone) {

@@ -13,22 +13,20 @@ import (
 // sums them up.
 func ExampleStage() {
 	type none struct{}
-	in := rota.NewInput("in",
-		rota.Input[none, int]{Read: func(_ context.Context, _ *rota.Grant, _ none, at []byte,
-			out *rota.Sender[int]) ([]byte, bool, error) {
-			for n := len(at)*100 + 1; n <= len(at)*100+100; n++ {
-				_ = out.Send(n) // its error fails the batch by itself
-			}
-			return append(at, 'x'), len(at) == 9, nil
-		}})
-	inc := rota.NewStage("inc",
-		rota.Stage[none, int, int]{Do: func(_ context.Context, _ *rota.Grant, _ none, in []int,
-			out *rota.Sender[int]) error {
-			for _, n := range in {
-				_ = out.Send(n + 1)
-			}
-			return nil
-		}})
+	in := rota.NewInput("in", rota.Input[none, int]{Read: func(_ context.Context, _ *rota.Grant, _ none, at []byte,
+		out *rota.Sender[int]) ([]byte, bool, error) {
+		for n := len(at)*100 + 1; n <= len(at)*100+100; n++ {
+			_ = out.Send(n) // its error fails the batch by itself
+		}
+		return append(at, 'x'), len(at) == 9, nil
+	}})
+	inc := rota.NewStage("inc", rota.Stage[none, int, int]{Do: func(_ context.Context, _ *rota.Grant, _ none, in []int,
+		out *rota.Sender[int]) error {
+		for _, n := range in {
+			_ = out.Send(n + 1)
+		}
+		return nil
+	}})
 	var sums sync.Map // by batch: one that is written again counts once
 	out := rota.NewOutput("out",
 		rota.Output[none, int]{Write: func(ctx context.Context, _ *rota.Grant, _ none, in []int) error {

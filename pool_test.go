@@ -18,11 +18,10 @@ func TestSyncRefusesPoolsAndFlows(t *testing.T) {
 	virtual(t, func(t *testing.T, ctx context.Context) {
 		s := memory.New()
 		work, told := runs("work")
-		in := rota.NewInput("in",
-			rota.Input[struct{}, int]{Read: func(context.Context, *rota.Grant, struct{}, []byte,
-				*rota.Sender[int]) ([]byte, bool, error) {
-				return nil, true, nil
-			}})
+		in := rota.NewInput("in", rota.Input[struct{}, int]{Read: func(context.Context, *rota.Grant, struct{}, []byte,
+			*rota.Sender[int]) ([]byte, bool, error) {
+			return nil, true, nil
+		}})
 		out := rota.NewOutput("out",
 			rota.Output[struct{}, int]{Write: func(context.Context, *rota.Grant, struct{}, []int) error { return nil }})
 		m := joinAs(t, ctx, s, rota.Config{Member: "a", Types: []rota.Type{work, in, out}, Slots: 3,

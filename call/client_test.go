@@ -113,8 +113,7 @@ func TestAMapWhoseContextEndsCancelsAllThatIsOutstanding(t *testing.T) {
 }
 
 // TestASubmissionThatFails: its page goes with its client, unless nobody knows whether there is a call: without its
-// page nothing would run it,
-// nor remove it.
+// page nothing would run it, nor remove it.
 func TestASubmissionThatFails(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]struct {

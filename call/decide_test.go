@@ -17,8 +17,7 @@ import (
 )
 
 // TestWhoMayClaim: a queued call is anybody's; a running one only of who finds its member counted out by a value that
-// is newer than the claim,
-// or of the very process that claimed it and does not know.
+// is newer than the claim, or of the very process that claimed it and does not know.
 func TestWhoMayClaim(t *testing.T) {
 	t.Parallel()
 	v := alone(t) // its index and the incarnation of m are 1

@@ -20,8 +20,7 @@ func TestOnFailureOrTimeoutIsToldOnce(t *testing.T) {
 		begin := make(chan struct{})
 		fail := call.NewFunc("fail", func(context.Context, int) (int, error) {
 			<-begin
-			return 0,
-				call.Permanent(errors.New("no"))
+			return 0, call.Permanent(errors.New("no"))
 		}, call.Options{})
 		fine := call.NewFunc("fine", func(context.Context, int) (int, error) { return 1, nil }, call.Options{})
 		_, c := lab(t, 4, fail, fine)

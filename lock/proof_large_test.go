@@ -19,8 +19,7 @@ func TestProofWithDeaths(t *testing.T) {
 		"one is suspended": model{procs: 2, size: 1, faults: faults{suspend: 1}, held: true},
 		"one is suspended, and its session expires": model{procs: 2, size: 1, faults: faults{suspend: 1}, expires: true,
 			held: true},
-		"a write is late, one gives up": model{procs: 2, size: 1, faults: faults{late: 1, cancel: 1},
-			held: true},
+		"a write is late, one gives up": model{procs: 2, size: 1, faults: faults{late: 1, cancel: 1}, held: true},
 	})
 }
 
@@ -42,18 +41,15 @@ func TestProofLarge(t *testing.T) {
 			expires: true},
 		"one is suspended, different TTLs": model{procs: 2, size: 1, faults: faults{suspend: 1}, slow: true,
 			held: true},
-		"a write is late":                 model{procs: 2, size: 1, faults: faults{late: 1}},
-		"a write is late, one gives up":   model{procs: 2, size: 1, faults: faults{late: 1, cancel: 1}},
-		"an answer is lost, one gives up": model{procs: 2, size: 1, faults: faults{lost: 1, cancel: 1}},
-		"one dies, a write is late": model{procs: 2, size: 1, faults: faults{crash: 1, late: 1},
-			held: true},
-		"one dies, one is suspended": model{procs: 2, size: 1, faults: faults{crash: 1, suspend: 1},
-			held: true},
-		"one is suspended twice": model{procs: 2, size: 1, faults: faults{suspend: 2}, held: true},
-		"one is suspended, a write is late": model{procs: 2, size: 1, faults: faults{suspend: 1, late: 1},
-			held: true},
-		"three":               model{procs: 3, size: 1, held: true},
-		"three, one dies":     model{procs: 3, size: 1, faults: faults{crash: 1}, held: true},
-		"three on two places": model{procs: 3, size: 2},
+		"a write is late":                   model{procs: 2, size: 1, faults: faults{late: 1}},
+		"a write is late, one gives up":     model{procs: 2, size: 1, faults: faults{late: 1, cancel: 1}},
+		"an answer is lost, one gives up":   model{procs: 2, size: 1, faults: faults{lost: 1, cancel: 1}},
+		"one dies, a write is late":         model{procs: 2, size: 1, faults: faults{crash: 1, late: 1}, held: true},
+		"one dies, one is suspended":        model{procs: 2, size: 1, faults: faults{crash: 1, suspend: 1}, held: true},
+		"one is suspended twice":            model{procs: 2, size: 1, faults: faults{suspend: 2}, held: true},
+		"one is suspended, a write is late": model{procs: 2, size: 1, faults: faults{suspend: 1, late: 1}, held: true},
+		"three":                             model{procs: 3, size: 1, held: true},
+		"three, one dies":                   model{procs: 3, size: 1, faults: faults{crash: 1}, held: true},
+		"three on two places":               model{procs: 3, size: 2},
 	})
 }

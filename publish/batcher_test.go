@@ -93,8 +93,7 @@ func TestOutcomesAddUp(t *testing.T) {
 		send wrong
 		want publish.Stats
 	}{
-		"panics": {func([]publish.Sample) publish.Outcome { panic("oh") },
-			publish.Stats{Dropped: 3, Errors: 1}},
+		"panics":                    {func([]publish.Sample) publish.Outcome { panic("oh") }, publish.Stats{Dropped: 3, Errors: 1}},
 		"too many":                  {then(refuse(9, 0)), publish.Stats{Dropped: 3, Errors: 1}},
 		"less than none":            {then(refuse(-9, 0)), publish.Stats{Sent: 3}},
 		"more than there are":       {then(refuse(2, 3)), publish.Stats{Sent: 1, Dropped: 2, Errors: 1}},

@@ -95,8 +95,7 @@ func TestALongMessageIsCut(t *testing.T) {
 	message := func(n int) string {
 		all := types()
 		all["long"] = work.Type{Name: "long", New: func(work.Definition) (work.Runner, error) {
-			return nil,
-				errors.New(strings.Repeat("ä", n))
+			return nil, errors.New(strings.Repeat("ä", n))
 		}}
 		_, _, err := source.Parse("a.yaml", []byte("type: long\n"), all)
 		var m *source.MalformedError

@@ -199,8 +199,7 @@ func (d *jobDecoder) read(i int, n *node) *taskDecoder {
 	} else if !ok {
 		t.fail(n.place, "the field name is missing", "each task of a job has a name")
 	}
-	t.body(&t.spec, append(append(t.placement(&t.spec), t.onSlots()...),
-		field{"name", t.nameTo(&t.spec.Name)},
+	t.body(&t.spec, append(append(t.placement(&t.spec), t.onSlots()...), field{"name", t.nameTo(&t.spec.Name)},
 		field{"after", t.afterTo},
 		field{"from", t.fromTo},
 		field{"parts", t.partsTo},

@@ -276,8 +276,7 @@ func types() work.Types {
 		"noop":  {Name: "noop", Periodic: true, New: accepts},
 		"tail":  {Name: "tail", New: accepts, Stays: true},
 		"plain": {Name: "plain", New: func(work.Definition) (work.Runner, error) {
-			return nil,
-				errors.New("no luck\ntoday")
+			return nil, errors.New("no luck\ntoday")
 		}},
 		"wild":           {Name: "wild", New: func(work.Definition) (work.Runner, error) { panic("wild") }},
 		"rota.directory": {Name: "rota.directory", New: accepts},

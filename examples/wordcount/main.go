@@ -66,9 +66,7 @@ func live(ctx context.Context, dir string, c rota.Config) error {
 // types are the task types of this program.
 func types(root *os.Root) []rota.Type {
 	w := words{root}
-	return append(w.flowTypes(),
-		rota.NewType("wordcount.split", w.split),
-		rota.NewType("wordcount.count", w.count),
+	return append(w.flowTypes(), rota.NewType("wordcount.split", w.split), rota.NewType("wordcount.count", w.count),
 		rota.NewType("wordcount.sum", w.sum),
 	)
 }

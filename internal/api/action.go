@@ -226,16 +226,14 @@ func (h *handler) configure(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	h.act(w, r, c.String(), func(ctx context.Context, o *operate.Operator) (operate.Answer,
-		error) {
+	h.act(w, r, c.String(), func(ctx context.Context, o *operate.Operator) (operate.Answer, error) {
 		return o.Configure(ctx, c)
 	})
 }
 
 // rebalance evens the load of a pinned cluster.
 func (h *handler) rebalance(w http.ResponseWriter, r *http.Request) {
-	h.act(w, r, cluster.Rebalance{}.String(), func(ctx context.Context, o *operate.Operator) (operate.Answer,
-		error) {
+	h.act(w, r, cluster.Rebalance{}.String(), func(ctx context.Context, o *operate.Operator) (operate.Answer, error) {
 		return o.Rebalance(ctx)
 	})
 }

@@ -87,8 +87,7 @@ func TestActions(t *testing.T) {
 			"with a wrong token": func(r *http.Request) { r.Header.Set("Authorization", "Bearer secrets") },
 			"from a page elsewhere": func(r *http.Request) {
 				trusted(r)
-				r.Header.Set("Origin",
-					"https://example.com")
+				r.Header.Set("Origin", "https://example.com")
 			},
 		} {
 			a.said = nil

@@ -114,8 +114,7 @@ func TestTheCallsOfACutOffMemberMoveWithoutOverlap(t *testing.T) {
 		line.Away(false)
 		await(t, "a gives up its outcome", func() bool {
 			st := a.Status().Calls
-			return st.Lost+st.Released == 1 &&
-				st.Running == 0
+			return st.Lost+st.Released == 1 && st.Running == 0
 		})
 		if g.overlap || !errors.Is(g.causes[0], work.CauseLeaseLost) || g.tokens[1] <= g.tokens[0] {
 			t.Errorf("causes %v, tokens %v, overlap %v", g.causes, g.tokens, g.overlap)

@@ -44,8 +44,7 @@ func membersOf(ids ...cluster.MemberID) (all []cluster.Command) {
 }
 
 // TestWhoTakesTasks: of the other members, those that are joined, are not drained themselves and have room; neither
-// slots nor Rota's own
-// tasks count.
+// slots nor Rota's own tasks count.
 func TestWhoTakesTasks(t *testing.T) {
 	t.Parallel()
 	pool := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Spread: cluster.SpreadPool}}}
@@ -150,8 +149,7 @@ func (d *dropping) Delete(ctx context.Context, key string, v store.Version) erro
 }
 
 // TestWhichFlowsAreDropped: those of jobs that a value newer than the flow does not know, or knows as submitted
-// again; first the flow goes, then
-// what names it.
+// again; first the flow goes, then what names it.
 func TestWhichFlowsAreDropped(t *testing.T) {
 	t.Parallel()
 	spec := cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "x", Spread: cluster.SpreadPool}}}

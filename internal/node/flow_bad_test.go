@@ -298,8 +298,7 @@ func TestIdleFlowLooksByItself(t *testing.T) {
 			chance: rand.New(rand.NewPCG(1, 0)), calm: true, spec: idleFlow()}
 		f.types = flowTypes(f.got)
 		n := start(t, f.server, "m", func(c *Config) {
-			c.Store, c.Slots, c.Types = mute{c.Store.(*memory.Store)}, 3,
-				f.types
+			c.Store, c.Slots, c.Types = mute{c.Store.(*memory.Store)}, 3, f.types
 		})
 		var open atomic.Bool
 		f.types["doorway"] = doorway(&open)

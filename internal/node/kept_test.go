@@ -81,8 +81,7 @@ func startsWithoutStore(t *testing.T, p protocol.Protocol) {
 	path := filepath.Join(dir, "a.json")
 	var first running
 	b := start(t, server, "a", func(c *Config) {
-		c.Protocol, c.Types, c.Kept = p, first.types(),
-			openKept(t, path, "a")
+		c.Protocol, c.Types, c.Kept = p, first.types(), openKept(t, path, "a")
 	})
 	b.submit("on", cluster.TaskSpec{Type: "noted", Definition: []byte(`{"on_store_loss":"keep"}`)})
 	b.submit("off", cluster.TaskSpec{Type: "noted"})

@@ -206,9 +206,8 @@ func TestMoreFailsThanIsListed(t *testing.T) {
 
 func TestWhyOfAWholeTask(t *testing.T) {
 	t.Parallel()
-	s := newScene(t,
-		cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned,
-			Partitions: []string{"x", "y"}}}},
+	s := newScene(t, cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPartitioned,
+		Partitions: []string{"x", "y"}}}},
 		cluster.JobSpec{Tasks: []cluster.TaskSpec{
 			{Name: "read", Type: "noop", Spread: cluster.SpreadPool},
 			{Name: "write", Type: "noop", Spread: cluster.SpreadPool},

@@ -49,9 +49,8 @@ func newStory(t *testing.T) *story {
 	pool := func(name string, lo int64) cluster.TaskSpec {
 		return cluster.TaskSpec{Name: name, Type: "work", Spread: cluster.SpreadPool, Min: lo}
 	}
-	v = applied(t, v,
-		cluster.SubmitJob{Job: "runs",
-			Spec: one(cluster.TaskSpec{Pin: "a", Selector: []cluster.Label{{Key: "zone", Value: "x"}}})},
+	v = applied(t, v, cluster.SubmitJob{Job: "runs",
+		Spec: one(cluster.TaskSpec{Pin: "a", Selector: []cluster.Label{{Key: "zone", Value: "x"}}})},
 		cluster.SubmitJob{Job: "fails", Spec: one(cluster.TaskSpec{Pin: "a"})},
 		cluster.SubmitJob{Job: "rests", Spec: one(cluster.TaskSpec{Pin: "a"})},
 		cluster.SubmitJob{Job: "held", Spec: one(cluster.TaskSpec{Pin: "c"})},
@@ -72,8 +71,7 @@ func newStory(t *testing.T) *story {
 			Workflow: cluster.Workflow{Coverage: true}}},
 		cluster.PauseJob{Job: "paused", By: "ann"}, cluster.KillJob{Job: "killed"})
 	token := func(id cluster.PartitionID) cluster.Token { p, _ := v.Partition(id); return p.Token }
-	v = applied(t, v,
-		cluster.Stopped{Partition: "paused", Token: token("paused")},
+	v = applied(t, v, cluster.Stopped{Partition: "paused", Token: token("paused")},
 		cluster.FinishPartition{Partition: "parks", Token: token("parks"), Outcome: cluster.OutcomeFailed,
 			Message: "no route"},
 		cluster.FinishPartition{Partition: "parks", Token: token("parks"), Outcome: cluster.OutcomeFailed, Attempt: 1,

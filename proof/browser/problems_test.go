@@ -231,8 +231,7 @@ func TestEvictInTheBrowser(t *testing.T) {
 	}
 	onB := regexp.MustCompile(`(?m)^loop.* b( |$)`)
 	tasks("a and b run them", func(list string) bool {
-		return strings.Count(list, "running") == 6 &&
-			onB.MatchString(list)
+		return strings.Count(list, "running") == 6 && onB.MatchString(list)
 	})
 	must.Succeed(t, c.members["b"].Signal(syscall.SIGTERM))
 	tasks("some wait for b", func(list string) bool { return strings.Contains(list, "held") })
@@ -243,8 +242,7 @@ func TestEvictInTheBrowser(t *testing.T) {
 		`(b => b && (b.focus(), b.click(), true))(document.querySelector('[data-member="b"] button'))`)
 	act(w, "#detail", "Evict b", "done: evict-member b")
 	tasks("a runs them all", func(list string) bool {
-		return strings.Count(list, "running") == 6 &&
-			!onB.MatchString(list)
+		return strings.Count(list, "running") == 6 && !onB.MatchString(list)
 	})
 	c.journaled(t, "evict-member b")
 }

@@ -62,8 +62,7 @@ func (p *command) withMembers(ctx context.Context, o *chaos.Options, ttl time.Du
 	p.StringVar(&o.Dir, "dir", "", "an empty or new directory where everything goes; default a temporary one")
 	store := p.String("store", "file", "kind of the store: file, "+strings.Join(server.All(), ", "))
 	if err := p.parse(func() bool {
-		return slices.Contains(append(server.All(), "file"), *store) &&
-			(fine == nil || fine())
+		return slices.Contains(append(server.All(), "file"), *store) && (fine == nil || fine())
 	}); err != nil {
 		return err
 	}

@@ -90,8 +90,7 @@ func TestSinks(t *testing.T) {
 		must.Succeed(t, outage.stop())
 		await(t, kind+" lags", func() bool {
 			s := sinks(api)[kind]
-			return s.Queued > 0 && s.LastError != "" &&
-				s.LagMS > 0
+			return s.Queued > 0 && s.LastError != "" && s.LagMS > 0
 		})
 		growing(kind)
 		must.Succeed(t, outage.start())

@@ -81,8 +81,7 @@ func live(ctx context.Context, text string) error {
 		os.Exit(2)
 	}()
 	if err := again(ctx, func() error {
-		_,
-			err := m.SubmitFile(ctx, "crash.yaml", []byte(job))
+		_, err := m.SubmitFile(ctx, "crash.yaml", []byte(job))
 		return err
 	}); err != nil {
 		return err

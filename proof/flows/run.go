@@ -61,8 +61,7 @@ func one(ctx context.Context, kind string, seed uint64) (r report, err error) {
 		return r, err
 	}
 	if err := s.await(ctx, func() bool {
-		_,
-			err := os.Stat(filepath.Join(dir, "ended"))
+		_, err := os.Stat(filepath.Join(dir, "ended"))
 		return err == nil
 	}); err != nil {
 		return r, err

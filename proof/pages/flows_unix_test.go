@@ -20,8 +20,7 @@ func TestFlowsPage(t *testing.T) {
 	text := must.Get(os.ReadFile(filepath.Join(root, "docs", "guide", "flows.md")))(t)
 	all := must.Get(pages.Blocks(string(text)))(t)
 	blocks := slices.DeleteFunc(all, func(b pages.Block) bool {
-		return b.Section != "From nothing to the end" &&
-			b.Section != "Windows"
+		return b.Section != "From nothing to the end" && b.Section != "Windows"
 	})
 	if len(blocks) != 4 || !strings.Contains(blocks[1].Text, "FLOW ") || !strings.Contains(blocks[3].Text, "late") {
 		t.Fatalf("the sections have the blocks %+v, want what is typed and what comes, twice", blocks)

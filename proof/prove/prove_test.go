@@ -100,8 +100,7 @@ func TestResults(t *testing.T) {
 	var b strings.Builder
 	r := newResults(&b)
 	const etcd, work = module + "proof/stores/etcd", module + "work"
-	err := r.read(strings.NewReader(lines(t,
-		event{Action: "pass", Package: etcd, Test: "TestDocs/empty"},
+	err := r.read(strings.NewReader(lines(t, event{Action: "pass", Package: etcd, Test: "TestDocs/empty"},
 		event{Action: "pass", Package: etcd, Test: "TestDocs"},
 		event{Action: "output", Package: etcd, Test: "TestLog", Output: "no server\n"},
 		event{Action: "skip", Package: etcd, Test: "TestLog"},

@@ -169,8 +169,7 @@ func (p *process) exit(r *run, o supervisor.Outcome) {
 // given tells whether the supervisor has the run's grant.
 func (p *process) given(r *run) bool {
 	return slices.ContainsFunc(p.assigned, func(g *protocol.Grant) bool {
-		return g.Partition == r.partition &&
-			g.Token == r.token
+		return g.Partition == r.partition && g.Token == r.token
 	})
 }
 

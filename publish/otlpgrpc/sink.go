@@ -203,8 +203,7 @@ func dial(server string, config *tls.Config) (connection, error) {
 	c, err := grpc.NewClient(server, grpc.WithTransportCredentials(secure), grpc.WithDisableRetry(),
 		grpc.WithDisableServiceConfig(), grpc.WithUserAgent("rota"),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff: backoff.Config{BaseDelay: firstPause, Multiplier: 2, Jitter: 0.2,
-				MaxDelay: longestPause},
+			Backoff:           backoff.Config{BaseDelay: firstPause, Multiplier: 2, Jitter: 0.2, MaxDelay: longestPause},
 			MinConnectTimeout: connectTimeout,
 		}))
 	if err != nil {

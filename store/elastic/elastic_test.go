@@ -90,8 +90,7 @@ func TestSwaps(t *testing.T) {
 		version driver.Version
 		err     error
 	}{
-		"another's": {write, []fakeAnswer{refused, there(others, 4, 1), stats(0, "STARTED 4")}, "",
-			store.ErrConflict},
+		"another's": {write, []fakeAnswer{refused, there(others, 4, 1), stats(0, "STARTED 4")}, "", store.ErrConflict},
 		"replaced": {update, []fakeAnswer{refusedUpdate, there(others, 4, 1), stats(0, "STARTED 4")}, "",
 			store.ErrConflict},
 		"gone":                {update, []fakeAnswer{refusedUpdate, gone("d/a")}, "", store.ErrConflict},
@@ -113,17 +112,14 @@ func TestSwaps(t *testing.T) {
 			wroteAt("_create", 6, 1)}, "6.1", nil},
 		"too many requests": {write,
 			[]fakeAnswer{says("_create", 429, "es_rejected_execution_exception")}, "", store.ErrUnavailable},
-		"flood stage": {write, []fakeAnswer{says("_create", 429, "cluster_block_exception")}, "",
-			store.ErrUnavailable},
+		"flood stage": {write, []fakeAnswer{says("_create", 429, "cluster_block_exception")}, "", store.ErrUnavailable},
 		"an error of the server": {write, []fakeAnswer{says("_create", 500, "illegal_state_exception")}, "",
 			store.ErrUnknown},
-		"no shard": {write,
-			[]fakeAnswer{says("_create", 503, "unavailable_shards_exception")}, "", store.ErrUnknown},
+		"no shard": {write, []fakeAnswer{says("_create", 503, "unavailable_shards_exception")}, "", store.ErrUnknown},
 		"connection broke": {write, []fakeAnswer{{verb: "_create", err: syscall.ECONNRESET}}, "",
 			store.ErrUnavailable}, // the fake has no connection
-		"an odd good answer": {write, []fakeAnswer{{verb: "_create", status: 200, body: "{}"}}, "",
-			store.ErrUnknown},
-		"deleted": {remove, []fakeAnswer{deleted}, "", nil},
+		"an odd good answer": {write, []fakeAnswer{{verb: "_create", status: 200, body: "{}"}}, "", store.ErrUnknown},
+		"deleted":            {remove, []fakeAnswer{deleted}, "", nil},
 		"deleted, where another's is": {remove,
 			[]fakeAnswer{refusedUpdate, there(others, 4, 1), stats(0, "STARTED 4")}, "", store.ErrConflict},
 		"deleted, where nothing is": {remove, []fakeAnswer{missing, gone("d/a")}, "", store.ErrConflict},

@@ -22,22 +22,18 @@ func TestWhatARefusalMeans(t *testing.T) {
 		broken   bool     // the connection broke after the write was sent
 		want     error    // nil: the write was done
 	}{
-		"somebody else was first": {expected: 1, to: 2, chain: []string{"first", "theirs"},
-			want: errMoved},
-		"many others were": {expected: 1, to: 4, chain: []string{"first", "a", "b", "c"},
-			want: errMoved},
+		"somebody else was first":             {expected: 1, to: 2, chain: []string{"first", "theirs"}, want: errMoved},
+		"many others were":                    {expected: 1, to: 4, chain: []string{"first", "a", "b", "c"}, want: errMoved},
 		"an old leader refused what was done": {expected: 2, to: 1, chain: []string{"older", "first", mine}},
 		"refused without a number, and done":  {expected: 1, chain: []string{"first", mine}},
 		"an old leader, and somebody else was first": {expected: 2, to: 1, chain: []string{"older", "first", "theirs"},
 			want: errMoved},
-		"an old leader, and nobody wrote": {expected: 2, to: 1, chain: []string{"older", "first"},
-			want: errMoved},
+		"an old leader, and nobody wrote": {expected: 2, to: 1, chain: []string{"older", "first"}, want: errMoved},
 		"an old leader, done perhaps, others after": {expected: 2, to: 1,
 			chain: []string{"older", "first", mine, "theirs"}, want: store.ErrUnknown},
 		"the connection broke, and somebody wrote": {expected: 1, to: 2, chain: []string{"first", "theirs"},
 			broken: true, want: store.ErrUnknown},
-		"the connection broke, and it was done": {expected: 1, to: 2, chain: []string{"first", mine},
-			broken: true},
+		"the connection broke, and it was done": {expected: 1, to: 2, chain: []string{"first", mine}, broken: true},
 	} {
 		last := uint64(len(c.chain))
 		newest := message{seq: last, header: nc.Header{

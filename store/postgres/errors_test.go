@@ -32,12 +32,9 @@ func TestOutcomes(t *testing.T) {
 		"the caller gave up":             {ended, io.ErrUnexpectedEOF, errStopped, true},
 		"never sent":                     {context.Background(), notSent{io.EOF}, store.ErrUnavailable, false},
 		"never sent, the caller gave up": {ended, notSent{io.EOF}, errStopped, false},
-		"refused, read only": {context.Background(), answer("ERROR", codeReadOnly), store.ErrUnavailable,
-			false},
-		"refused, the disk is full": {context.Background(), answer("ERROR", codeDiskFull), store.ErrUnavailable,
-			false},
-		"refused, somebody has a lock": {context.Background(), answer("ERROR", "55P03"), store.ErrUnavailable,
-			false},
+		"refused, read only":             {context.Background(), answer("ERROR", codeReadOnly), store.ErrUnavailable, false},
+		"refused, the disk is full":      {context.Background(), answer("ERROR", codeDiskFull), store.ErrUnavailable, false},
+		"refused, somebody has a lock":   {context.Background(), answer("ERROR", "55P03"), store.ErrUnavailable, false},
 		"refused, the session is gone": {context.Background(), answer("ERROR", codeForeignKey), store.ErrSession,
 			false},
 		"refused, the table is gone":    {context.Background(), answer("ERROR", codeNoTable), ErrDamaged, false},
@@ -70,14 +67,11 @@ func TestServers(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"good":       {serverState{version: 150018}, Options{}, ""},
-		"the oldest": {serverState{version: oldest}, Options{}, ""},
-		"too old": {serverState{version: 110022}, Options{},
-			"the server is PostgreSQL 11.22: at least 12 is needed"},
-		"standby": {serverState{version: 150018, standby: true, readOnly: true},
-			Options{ReadOnly: true}, "standby"},
-		"read only": {serverState{version: 150018, readOnly: true}, Options{},
-			"default_transaction_read_only"},
+		"good":                      {serverState{version: 150018}, Options{}, ""},
+		"the oldest":                {serverState{version: oldest}, Options{}, ""},
+		"too old":                   {serverState{version: 110022}, Options{}, "the server is PostgreSQL 11.22: at least 12 is needed"},
+		"standby":                   {serverState{version: 150018, standby: true, readOnly: true}, Options{ReadOnly: true}, "standby"},
+		"read only":                 {serverState{version: 150018, readOnly: true}, Options{}, "default_transaction_read_only"},
 		"read only for an observer": {serverState{version: 150018, readOnly: true}, Options{ReadOnly: true}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

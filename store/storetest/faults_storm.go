@@ -63,8 +63,7 @@ func client[C any](ctx context.Context, s *storm, number int, handle C, call cal
 
 // breaker breaks one link now and then.
 func (s *storm) breaker(t *test, number int, link Link) {
-	all := append(outages(),
-		outage{"reset", Link.Reset},
+	all := append(outages(), outage{"reset", Link.Reset},
 		outage{"slow", func(l Link) { l.Delay(20*time.Millisecond, 20*time.Millisecond) }})
 	s.breaks.Go(func() {
 		r := rand.New(rand.NewPCG(s.seed, 1000+uint64(number)))

@@ -38,16 +38,13 @@ func TestHistoriesWithOpenWrites(t *testing.T) {
 		ops  []porcupine.Operation
 		want bool
 	}{
-		"never happens": {[]porcupine.Operation{lost(10, update), sees(20, "one", "1"),
-			sees(90, "one", "1")}, true},
-		"happens at once": {[]porcupine.Operation{lost(10, update), sees(20, "two", "2")}, true},
-		"happens late": {[]porcupine.Operation{lost(10, update), sees(20, "one", "1"),
-			sees(30, "two", "2")}, true},
+		"never happens":               {[]porcupine.Operation{lost(10, update), sees(20, "one", "1"), sees(90, "one", "1")}, true},
+		"happens at once":             {[]porcupine.Operation{lost(10, update), sees(20, "two", "2")}, true},
+		"happens late":                {[]porcupine.Operation{lost(10, update), sees(20, "one", "1"), sees(30, "two", "2")}, true},
 		"happens before it was asked": {[]porcupine.Operation{sees(5, "two", "2"), lost(10, update)}, false},
 		"happens, and is taken back": {[]porcupine.Operation{lost(10, update), sees(20, "two", "2"),
 			sees(30, "one", "1")}, false},
-		"happens twice": {[]porcupine.Operation{lost(10, update), sees(20, "two", "2"),
-			sees(30, "two", "3")}, false},
+		"happens twice": {[]porcupine.Operation{lost(10, update), sees(20, "two", "2"), sees(30, "two", "3")}, false},
 		"is the reason for a conflict": {[]porcupine.Operation{lost(10, update),
 			call(1, 20, 21, docsInput{op: "put", doc: "x", version: "1"}, docsOutput{err: store.ErrConflict})}, true},
 		"a conflict without reason": {[]porcupine.Operation{call(1, 20, 21,

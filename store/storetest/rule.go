@@ -64,16 +64,15 @@ type calls map[string]func(context.Context) error
 // refusing are rules, and two more of all calls of a contract: one whose ctx has ended before it, and one of a closed
 // handle, say so and change nothing. prepare makes a handle ready for its calls; unchanged may be nil.
 func refusing[C any](prepare func(t *test, s C) (all calls, unchanged func()), rules ...rule[C]) []rule[C] {
-	return append(rules,
-		rule[C]{"cancelled before the call", func(t *test, open func() C) {
-			all, unchanged := prepare(t, open())
-			for name, call := range all { // order-free: each is judged alone
-				t.fails(name, call(cancelled()), stoppedError{})
-			}
-			if unchanged != nil {
-				unchanged()
-			}
-		}},
+	return append(rules, rule[C]{"cancelled before the call", func(t *test, open func() C) {
+		all, unchanged := prepare(t, open())
+		for name, call := range all { // order-free: each is judged alone
+			t.fails(name, call(cancelled()), stoppedError{})
+		}
+		if unchanged != nil {
+			unchanged()
+		}
+	}},
 		rule[C]{"closed", func(t *test, open func() C) {
 			s := open()
 			all, _ := prepare(t, s)

@@ -23,23 +23,22 @@ type LogAndWatcher interface {
 // Watch is the suite of store.Watcher.
 func Watch[S DocsWatcher](t *testing.T, open Open[S]) {
 	rules := watchRules(func(ctx context.Context, s DocsWatcher) (<-chan struct{}, error) { return s.Watch(ctx, "w/") })
-	runRules(t, open, append(rules,
-		rule[DocsWatcher]{"hint after a change", func(t *test, open func() DocsWatcher) {
-			own, other := open(), open()
-			hints, err := own.Watch(t.ctx, "w/")
-			t.succeed("watch", err)
-			for _, writer := range []DocsWatcher{own, other} {
-				drain(hints)
-				v := t.put(writer, "w/a", "one", "")
-				t.hint(hints, "a creation")
-				drain(hints)
-				v = t.put(writer, "w/a", "two", v)
-				t.hint(hints, "an update")
-				drain(hints)
-				t.succeed("delete", writer.Delete(t.ctx, "w/a", v))
-				t.hint(hints, "a deletion")
-			}
-		}},
+	runRules(t, open, append(rules, rule[DocsWatcher]{"hint after a change", func(t *test, open func() DocsWatcher) {
+		own, other := open(), open()
+		hints, err := own.Watch(t.ctx, "w/")
+		t.succeed("watch", err)
+		for _, writer := range []DocsWatcher{own, other} {
+			drain(hints)
+			v := t.put(writer, "w/a", "one", "")
+			t.hint(hints, "a creation")
+			drain(hints)
+			v = t.put(writer, "w/a", "two", v)
+			t.hint(hints, "an update")
+			drain(hints)
+			t.succeed("delete", writer.Delete(t.ctx, "w/a", v))
+			t.hint(hints, "a deletion")
+		}
+	}},
 		rule[DocsWatcher]{"everything", func(t *test, open func() DocsWatcher) {
 			s := open()
 			if errOf(s.Watch(t.ctx, "w")) == nil {

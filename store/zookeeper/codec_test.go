@@ -21,8 +21,7 @@ func TestKeysAndNodesAreOneToOne(t *testing.T) {
 	segment := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9._#@=:-]{1,6}`),
 		rapid.SampledFrom([]string{".", "..", "...", "a", "b"}))
 	key := rapid.Custom(func(t *rapid.T) string {
-		return strings.Join(rapid.SliceOfN(segment, 1, 4).Draw(t, "segments"),
-			"/")
+		return strings.Join(rapid.SliceOfN(segment, 1, 4).Draw(t, "segments"), "/")
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		k, other := key.Draw(t, "key"), key.Draw(t, "other")

@@ -168,10 +168,8 @@ func TestErrorsSayWhatToTry(t *testing.T) {
 		}, words: []string{"this process has no credentials"}},
 		"no place": {place: "logs", words: []string{`"logs" is no place in a bucket: want s3://bucket/`}},
 		"marks inside": {change: func(c *bucket.Config, _ *bucket.Objects) {
-			c.Follow, c.Marks = bucket.Marks,
-				"s3://logs/done/"
-		},
-			words: []string{"the marks in s3://logs/done/ would be listed"}},
+			c.Follow, c.Marks = bucket.Marks, "s3://logs/done/"
+		}, words: []string{"the marks in s3://logs/done/ would be listed"}},
 		"no order": {tamper: func(w http.ResponseWriter, r *http.Request) bool {
 			fmt.Fprint(w, `<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>b</Key></Contents><Contents><Key>a</Key></Contents></ListBucketResult>`)
 			return true

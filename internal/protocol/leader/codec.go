@@ -79,15 +79,13 @@ func decodeDoc(key string, data []byte) (any, error) {
 	switch {
 	case key == LeaderKey:
 		return decode(data, func(h *holderDoc) bool {
-			return knows(h.Format) && h.Member != "" && h.Heartbeat != "" &&
-				h.Term > 0
+			return knows(h.Format) && h.Member != "" && h.Heartbeat != "" && h.Term > 0
 		})
 	case key == rosterKey:
 		return decode(data, func(r *rosterDoc) bool { return knows(r.Format) && r.Index > 0 })
 	case strings.HasPrefix(key, MailboxPrefix):
 		return decode(data, func(m *mailboxDoc) bool {
-			return knows(m.Format) && mailboxKey(m.Member) == key &&
-				m.Heartbeat != ""
+			return knows(m.Format) && mailboxKey(m.Member) == key && m.Heartbeat != ""
 		})
 	case strings.HasPrefix(key, HeadPrefix):
 		return decodeHead(key, data)

@@ -222,8 +222,7 @@ func (s *step) expired() (out []cluster.Command) {
 func (s *step) accepts(p cluster.Partition) bool {
 	b, ok := s.rule.boxes.all.Get(string(p.Owner))
 	return ok && slices.ContainsFunc(b.Says, func(say saying) bool {
-		return say.Task == p.ID && say.Token == p.Token &&
-			say.Say == sayAccept
+		return say.Task == p.ID && say.Token == p.Token && say.Say == sayAccept
 	})
 }
 

@@ -176,8 +176,7 @@ func TestForeignDocuments(t *testing.T) {
 	s.until("both have joined", s.joined("a", "b"))
 	s.ask("a", single("t"), single("u"))
 	s.until("both run", func() bool {
-		return len(s.members["a"].last.Grants) == 1 &&
-			len(s.members["b"].last.Grants) == 1
+		return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1
 	})
 	keys := []string{slotKey("a", s.members["a"].last.Grants[0].Partition), slotKey("b", "nobody-knows-it"),
 		planKey("by-hand", 1), LeaderKey, headKey("b"), rosterKey, mailboxKey("zoe")}
@@ -244,16 +243,14 @@ func TestAPausedLeader(t *testing.T) {
 	s.until("b has joined", s.joined("a", "b"))
 	s.ask("a", single("t"), single("u"))
 	s.until("both run", func() bool {
-		return len(s.members["a"].last.Grants) == 1 &&
-			len(s.members["b"].last.Grants) == 1
+		return len(s.members["a"].last.Grants) == 1 && len(s.members["b"].last.Grants) == 1
 	})
 	b := s.members["b"]
 	s.until("b rules", func() bool { return b.rule.at == ruleRuling && len(b.last.Grants) == 2 }, "a")
 	a := s.members["a"]
 	s.give(a, member.Woken{Now: s.now}) // a wakes, and still believes that it leads
 	s.until("both run again", func() bool {
-		return a.Is == member.PhaseMember && len(a.last.Grants) == 1 &&
-			len(b.last.Grants) == 1
+		return a.Is == member.PhaseMember && len(a.last.Grants) == 1 && len(b.last.Grants) == 1
 	})
 	if l, _ := s.value().Leader(); l.Member != "b" || l.Term != 2 {
 		t.Fatalf("%+v", l)
@@ -271,8 +268,7 @@ func TestAnAnswerBeforeTheWriteReturns(t *testing.T) {
 	s.ask("b", single("t"))
 	put, ok := s.hold(b, func(e member.Effect) bool {
 		p, ok := e.(Put)
-		return ok &&
-			strings.HasPrefix(p.Key, planPrefix)
+		return ok && strings.HasPrefix(p.Key, planPrefix)
 	}).(Put)
 	if !ok {
 		t.Fatal("b asks nothing")
@@ -280,8 +276,7 @@ func TestAnAnswerBeforeTheWriteReturns(t *testing.T) {
 	wrote := s.make(b, put)
 	s.until("the leader has answered", func() bool {
 		p, ok := s.get(put.Key).Value.(planDoc)
-		return ok &&
-			p.Answer != nil
+		return ok && p.Answer != nil
 	})
 	s.give(b, wrote)
 	from := s.now

@@ -105,15 +105,12 @@ func TestWhoIsLate(t *testing.T) {
 		now   time.Duration   // of a look
 		want  bool
 	}{
-		"too early": {[]time.Duration{-500 * time.Millisecond, 500 * time.Millisecond},
-			1574 * time.Millisecond, false},
-		"late": {[]time.Duration{-500 * time.Millisecond, 500 * time.Millisecond},
-			1575 * time.Millisecond, true},
+		"too early":             {[]time.Duration{-500 * time.Millisecond, 500 * time.Millisecond}, 1574 * time.Millisecond, false},
+		"late":                  {[]time.Duration{-500 * time.Millisecond, 500 * time.Millisecond}, 1575 * time.Millisecond, true},
 		"ours is as late":       {[]time.Duration{-500 * time.Millisecond}, 1575 * time.Millisecond, false},
 		"ours is as late as it": {[]time.Duration{0}, 1575 * time.Millisecond, false},
-		"after an outage": {[]time.Duration{0, 1900 * time.Millisecond}, 1900*time.Millisecond + 4*poll - 1,
-			false},
-		"long enough after it": {[]time.Duration{0, 1900 * time.Millisecond}, 1900*time.Millisecond + 4*poll, true},
+		"after an outage":       {[]time.Duration{0, 1900 * time.Millisecond}, 1900*time.Millisecond + 4*poll - 1, false},
+		"long enough after it":  {[]time.Duration{0, 1900 * time.Millisecond}, 1900*time.Millisecond + 4*poll, true},
 		"after one renewal failed": {[]time.Duration{-500 * time.Millisecond, 900 * time.Millisecond},
 			1575 * time.Millisecond, true},
 	} {

@@ -11,10 +11,9 @@ import (
 // often than once in a poll, on average.
 const few = 6
 
-// nextLook is when to look around again where all is polled for. The silence of a
-// member is to be counted from soon after its last renewal. So a look comes right after the next one is due: at the
-// leader by its followers, and by the leader at its followers. What else there is to see the leader has written, or
-// its survey shows it.
+// nextLook is when to look around again where all is polled for. The silence of a member is to be counted from soon
+// after its last renewal. So a look comes right after the next one is due: at the leader by its followers, and by the
+// leader at its followers. What else there is to see the leader has written, or its survey shows it.
 func (s *step) nextLook() protocol.Instant {
 	again, pause := s.At.Add(s.Poll), s.At.Add(s.Poll/4)
 	switch {

@@ -47,9 +47,8 @@ func TestADeathIsCountedAndForgiven(t *testing.T) {
 	check := take[replica.CheckHeartbeat](b)
 	b.step(replica.HeartbeatSeen{Now: b.now, Key: check.Key})
 	report := b.written()
-	if !slices.Contains(report.Commands,
-		cluster.Command(cluster.LeaveCluster{Member: "x", Incarnation: x.Incarnation,
-			Reason: "its heartbeat is gone, for an unknown time", Died: true})) {
+	if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "x", Incarnation: x.Incarnation,
+		Reason: "its heartbeat is gone, for an unknown time", Died: true})) {
 		t.Fatalf("it reported %v", report.Commands)
 	}
 	p, _ := b.state.Value().Partition("poison")
@@ -111,9 +110,8 @@ func TestAHeartbeatThatNoStoreCanHave(t *testing.T) {
 		}))
 		b.step(c.Call(t.Context(), check))
 		report := b.written()
-		if !slices.Contains(report.Commands,
-			cluster.Command(cluster.LeaveCluster{Member: "ghost", Incarnation: 1,
-				Reason: "its heartbeat is gone, for an unknown time", Died: true})) {
+		if !slices.Contains(report.Commands, cluster.Command(cluster.LeaveCluster{Member: "ghost", Incarnation: 1,
+			Reason: "its heartbeat is gone, for an unknown time", Died: true})) {
 			t.Errorf("%q: it reported %v", key, report.Commands)
 		}
 		if _, ok := b.state.Value().Member("ghost"); ok {

@@ -44,8 +44,7 @@ func (Protocol) Client(s protocol.Store) (protocol.Client, error) {
 // NewClient makes a client with a writer ID of its own.
 func NewClient(l store.Log) *fold.Client {
 	return &fold.Client{Log: l, Encode: func(_ cluster.Value, e cluster.Entry) ([]byte, error) {
-		return e.Encode(),
-			nil
+		return e.Encode(), nil
 	}}
 }
 

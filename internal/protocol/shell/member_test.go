@@ -133,8 +133,7 @@ func start(t *testing.T, s protocol.Store, c protocol.Config, react func(member.
 				return own(react(ev), p.Writer())
 			}},
 			Step: step, Caller: r.caller, Watched: func(s state) ([]string, bool) {
-				return s.watched,
-					len(s.watched) > 0
+				return s.watched, len(s.watched) > 0
 			},
 		}
 	})

@@ -230,8 +230,7 @@ func TestAnotherHistoryIsNotReadOn(t *testing.T) {
 		var diverged *protocol.DivergedError
 		ended := slices.ContainsFunc(fx, func(e member.Effect) bool {
 			h, ok := e.(member.Halt)
-			return ok &&
-				errors.As(h.Err, &diverged)
+			return ok && errors.As(h.Err, &diverged)
 		})
 		if ended != rewritten || (r.state.Is == member.PhaseHalted) != rewritten {
 			t.Errorf("rewritten %t: it ends %t, and is in phase %d", rewritten, ended, r.state.Is)

@@ -296,9 +296,8 @@ func TestAMalformedFileThatIsRemoved(t *testing.T) {
 	g := newGroup(t)
 	g.start("a", "x=1", "y=1")
 	g.settle("begin", "x=1 y=1", "")
-	published := CopiesOf(g.world.value, "s",
-		map[cluster.MemberID]Inventory{"a": {Incarnation: g.said["a"].Incarnation,
-			Names: map[cluster.JobID]string{"x": "1"}, Count: 1}})
+	published := CopiesOf(g.world.value, "s", map[cluster.MemberID]Inventory{"a": {Incarnation: g.said["a"].Incarnation,
+		Names: map[cluster.JobID]string{"x": "1"}, Count: 1}})
 	var reads memory
 	for _, scan := range []Scan{found("x=1", "!y"), found("x=1"), found("x=1")} {
 		g.world.apply(reads.step(scan, g.world.value, "s", Fence{}, published, 0).commands...)

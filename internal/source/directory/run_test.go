@@ -186,8 +186,7 @@ func TestWhatNoWatchTellsAtOnce(t *testing.T) {
 				slow := all["noop"]
 				slow.New = func(work.Definition) (work.Runner, error) {
 					c.checks(dir)
-					return work.RunnerFunc(nil),
-						nil
+					return work.RunnerFunc(nil), nil
 				}
 				all["noop"] = slow
 				return all

@@ -122,8 +122,7 @@ func TestTallyKeepsFew(t *testing.T) {
 		records := done.records(scan, "s")
 		named := min(n, maxLogged)
 		if !slices.ContainsFunc(records, func(r journal.Record) bool {
-			return r.Partition == "t00000" &&
-				r.Message == "t00000.yaml"
+			return r.Partition == "t00000" && r.Message == "t00000.yaml"
 		}) || len(done.first) > maxLogged+1 {
 			t.Errorf("%d jobs: it keeps %d commands; records %+v", n, len(done.first), records)
 		}

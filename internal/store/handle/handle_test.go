@@ -95,8 +95,7 @@ func calls() map[string]func(ctx context.Context, b *bench) error {
 		"watch":     func(ctx context.Context, b *bench) error { _, err := b.Watch(ctx, ""); return err },
 		"watch log": func(ctx context.Context, b *bench) error { _, err := b.WatchLog(ctx); return err },
 		"session": func(ctx context.Context, b *bench) error {
-			_,
-				err := b.OpenSession(ctx, time.Minute)
+			_, err := b.OpenSession(ctx, time.Minute)
 			return err
 		},
 		"session put": func(ctx context.Context, b *bench) error {

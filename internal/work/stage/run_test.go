@@ -74,13 +74,11 @@ func (p *place) put(t *testing.T) {
 // A task whose type does not fit its place in the graph does not run, and says what to change.
 func TestWhatDoesNotFitItsPlace(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
-		input := Input{Read: func(_ context.Context, _ *work.Grant, at []byte, _ *Out) ([]byte, bool,
-			error) {
+		input := Input{Read: func(_ context.Context, _ *work.Grant, at []byte, _ *Out) ([]byte, bool, error) {
 			return at, true, nil
 		}}
 		stage := Stage{Do: func(context.Context, *work.Grant, [][]byte, *Out) error { return nil }}
-		keyed := Keyed{Do: func(_ context.Context, _ *work.Grant, s []byte, _ [][]byte, _ *Out) ([]byte,
-			error) {
+		keyed := Keyed{Do: func(_ context.Context, _ *work.Grant, s []byte, _ [][]byte, _ *Out) ([]byte, error) {
 			return s, nil
 		}}
 		for _, c := range []struct {

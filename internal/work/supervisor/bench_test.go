@@ -24,8 +24,7 @@ func BenchmarkPeriodic100k(b *testing.B) {
 	noop := work.RunnerFunc(func(context.Context, *work.Grant) error { return nil })
 	s, err := supervisor.New(supervisor.Config{Member: "m1",
 		Types: work.Types{"noop": {Periodic: true, New: func(work.Definition) (work.Runner, error) {
-			return noop,
-				nil
+			return noop, nil
 		}}}})
 	must.Succeed(b, err)
 	ctx, end := context.WithCancel(context.Background())

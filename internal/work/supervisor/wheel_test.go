@@ -248,11 +248,10 @@ func TestStoppedRunsLeaveTheWheel(t *testing.T) {
 		start := time.Now()
 		s, err := New(Config{Member: "m",
 			Clock: func() protocol.Instant { return protocol.Instant(1 + time.Since(start)) },
-			Types: work.Types{"x": {Periodic: true,
-				New: func(work.Definition) (work.Runner, error) {
-					return work.RunnerFunc(func(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return nil }),
-						nil
-				}}}})
+			Types: work.Types{"x": {Periodic: true, New: func(work.Definition) (work.Runner, error) {
+				return work.RunnerFunc(func(ctx context.Context, _ *work.Grant) error { <-ctx.Done(); return nil }),
+					nil
+			}}}})
 		must.Succeed(t, err)
 		ctx, end := context.WithCancel(t.Context())
 		assignments, done := make(chan protocol.Assignment), make(chan error, 1)

@@ -50,14 +50,12 @@ func TestCheck(t *testing.T) {
 		"all is lost":         {"", errLost},
 		"twice under a token": {edit(func(l []line) []line { return slices.Insert(l, end, l[end-1]) }), errTwice},
 		"again later": {edit(func(l []line) []line {
-			return slices.Insert(l, end+1, under(l[end-1], 1000),
-				under(l[end], 1000))
+			return slices.Insert(l, end+1, under(l[end-1], 1000), under(l[end], 1000))
 		}), nil},
 		"again, and not on": {edit(func(l []line) []line { return slices.Insert(l, end, under(l[end-2], 1000)) }),
 			errLost},
 		"an old token": {edit(func(l []line) []line {
-			return slices.Insert(l, end+1, under(l[end-2], 1000),
-				under(l[end-1], 1))
+			return slices.Insert(l, end+1, under(l[end-2], 1000), under(l[end-1], 1))
 		}), nil},
 		"two out of order": {edit(func(l []line) []line { l[end], l[end-1] = l[end-1], l[end]; return l }), errLost},
 		"a child comes first": {edit(func(l []line) []line { return append(slices.Delete(l, end, end+1), good[end]) }),

@@ -40,8 +40,7 @@ func life() [][]cluster.Command {
 
 func TestWhatApplyDoesIsRight(t *testing.T) {
 	t.Parallel()
-	v := play(t, append(life(),
-		[]cluster.Command{cluster.DrainMember{Member: "a", On: true}},
+	v := play(t, append(life(), []cluster.Command{cluster.DrainMember{Member: "a", On: true}},
 		[]cluster.Command{cluster.Stopped{Partition: "j", Token: 2}},
 		[]cluster.Command{cluster.ConfirmMember{Member: "b", Incarnation: 3, Heartbeat: "r"}},
 		[]cluster.Command{cluster.LeaveCluster{Member: "a", Incarnation: 2}},
@@ -94,8 +93,7 @@ func TestFlaws(t *testing.T) {
 // TestOnlyTheLeaderDecides: what another writes does nothing, and is found where it does something.
 func TestOnlyTheLeaderDecides(t *testing.T) {
 	t.Parallel()
-	v := play(t,
-		[]cluster.Command{cluster.Lead{Member: "a", Term: 1}},
+	v := play(t, []cluster.Command{cluster.Lead{Member: "a", Term: 1}},
 		[]cluster.Command{cluster.PrepareJoin{Member: "a", Heartbeat: "p"}},
 	)
 	if _, led := v.Leader(); !led {

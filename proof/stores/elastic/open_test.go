@@ -97,12 +97,10 @@ func TestOpenErrors(t *testing.T) {
 			"nobody listens": rig.Says(with(func(o *elastic.Options) { o.Servers = []string{rig.Nobody(t)} }), nil,
 				"connection refused", "check that Elasticsearch or OpenSearch runs"),
 			"nobody answers": rig.Says(with(func(o *elastic.Options) {
-				o.Servers,
-					o.Timeout = []string{rig.Silent(t)}, time.Second
+				o.Servers, o.Timeout = []string{rig.Silent(t)}, time.Second
 			}), nil, "no answer within 1s"),
 			"a web server": rig.Says(with(func(o *elastic.Options) {
-				o.Servers = []string{saying(t, 404,
-					"<html>")}
+				o.Servers = []string{saying(t, 404, "<html>")}
 			}), nil, "not Elasticsearch or OpenSearch", "check the port"),
 			"another API": rig.Says(with(func(o *elastic.Options) {
 				o.Servers = []string{saying(t, 200,
@@ -118,21 +116,18 @@ func TestOpenErrors(t *testing.T) {
 			"TLS to plain text": rig.Says(with(func(o *elastic.Options) { o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }), nil, "leave TLS out"),
 			"plain text to TLS": rig.Says(with(func(o *elastic.Options) { o.Servers = []string{front.Listener.Addr().String()} }), nil, "not Elasticsearch or OpenSearch"),
 			"unknown authority": rig.Says(with(func(o *elastic.Options) {
-				behind(o,
-					front)
+				behind(o, front)
 				o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 			}), nil, "give the certificate of the authority"),
 			"no user": rig.Says(with(func(o *elastic.Options) { behind(o, front) }), nil, "401",
 				"check user and password, or the API key"),
 			"wrong password": rig.Says(with(func(o *elastic.Options) {
 				behind(o, front)
-				o.User,
-					o.Password = "alice", rig.Secret+"!"
+				o.User, o.Password = "alice", rig.Secret+"!"
 			}), nil, "check user and password"),
 			"wrong API key": rig.Says(with(func(o *elastic.Options) {
 				behind(o, front)
-				o.APIKey = rig.Secret +
-					"!"
+				o.APIKey = rig.Secret + "!"
 			}), nil, "check user and password, or the API key"),
 			"no right to make it": rig.Says(with(func(o *elastic.Options) {
 				behind(o, front)
@@ -142,11 +137,9 @@ func TestOpenErrors(t *testing.T) {
 				"there is no index"),
 			"must exist": rig.Says(with(func(o *elastic.Options) { o.MustExist = true }), store.ErrNotFound,
 				"there is no index", "not found"),
-			"bad index": rig.Says(with(func(o *elastic.Options) { o.Index = "Weather" }), nil,
-				"small letters"),
+			"bad index": rig.Says(with(func(o *elastic.Options) { o.Index = "Weather" }), nil, "small letters"),
 			"two ways to log in": rig.Says(with(func(o *elastic.Options) {
-				o.APIKey, o.User, o.Password = rig.Secret,
-					"alice", rig.Secret
+				o.APIKey, o.User, o.Password = rig.Secret, "alice", rig.Secret
 			}), nil, "give one of them"),
 		})
 	})

@@ -76,8 +76,7 @@ func TestOpenErrors(t *testing.T) {
 		"nobody listens": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{rig.Nobody(t)} }), nil,
 			"connection refused", "check that etcd runs"),
 		"login, nobody listens": rig.Says(with(func(o *etcd.Options) {
-			o.Endpoints, o.User,
-				o.Password = []string{rig.Nobody(t)}, "me", rig.Secret
+			o.Endpoints, o.User, o.Password = []string{rig.Nobody(t)}, "me", rig.Secret
 		}), nil, "check that etcd runs"),
 		"nobody answers": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{rig.Silent(t)}; o.Timeout = time.Second }), nil, "check that etcd runs", "no answer within 1s"),
 		"no such host": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{"nowhere.invalid"} }),
@@ -85,16 +84,13 @@ func TestOpenErrors(t *testing.T) {
 		"a web server": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{web.Listener.Addr().String()} }),
 			nil, "not etcd"),
 		"another gRPC server": rig.Says(with(func(o *etcd.Options) {
-			o.Endpoints = []string{serveGRPC(t,
-				grpc.NewServer())}
+			o.Endpoints = []string{serveGRPC(t, grpc.NewServer())}
 		}), nil, "not etcd"),
-		"TLS to plain text": rig.Says(with(func(o *etcd.Options) { o.TLS = trusting.Clone() }), nil,
-			"leave TLS out"),
+		"TLS to plain text": rig.Says(with(func(o *etcd.Options) { o.TLS = trusting.Clone() }), nil, "leave TLS out"),
 		"plain text to TLS": rig.Says(with(func(o *etcd.Options) { o.Endpoints = secure.Endpoints }), nil,
 			"try with TLS"),
 		"unknown authority": rig.Says(with(func(o *etcd.Options) {
-			o.Endpoints, o.TLS = secure.Endpoints,
-				&tls.Config{}
+			o.Endpoints, o.TLS = secure.Endpoints, &tls.Config{}
 		}), nil, "give the certificate of the authority"),
 		"another name": rig.Says(with(func(o *etcd.Options) {
 			o.Endpoints, o.TLS = secure.Endpoints, trusting.Clone()

@@ -69,8 +69,7 @@ func TestDriver(t *testing.T) {
 			open := drivers(t)
 			return func() drivertest.Documenter { return open() }
 		},
-		Through: func(t *testing.T) (witness, behind drivertest.Documenter,
-			l drivertest.Link) {
+		Through: func(t *testing.T) (witness, behind drivertest.Documenter, l drivertest.Link) {
 			return throughLink(t)
 		},
 	})

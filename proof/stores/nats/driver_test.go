@@ -39,8 +39,7 @@ func TestDriver(t *testing.T) {
 	t.Parallel()
 	drivertest.Documents(t, drivertest.Setup{
 		Open: rig.Drivers(place, nats.OpenDriver, func(d nats.Driver) drivertest.Documenter { return d }),
-		Through: func(t *testing.T) (witness, through drivertest.Documenter,
-			l drivertest.Link) {
+		Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) {
 			return throughLink(t)
 		},
 	})

@@ -82,8 +82,7 @@ func TestOpenErrors(t *testing.T) {
 		"no password": rig.Says(o(nats.Options{URLs: []string{secured}}), nil, "refuses the user"),
 		"wrong password": rig.Says(o(nats.Options{URLs: []string{secured}, User: "u", Password: rig.Secret}), nil,
 			"refuses the user"),
-		"wrong token": rig.Says(o(nats.Options{URLs: []string{secured}, Token: rig.Secret}), nil,
-			"refuses the user"),
+		"wrong token": rig.Says(o(nats.Options{URLs: []string{secured}, Token: rig.Secret}), nil, "refuses the user"),
 		"password in URL": rig.Says(o(nats.Options{URLs: []string{strings.Replace(secured, "//", "//u:"+rig.Secret+
 			"@", 1)}}), nil, "refuses the user"),
 		"bad URL": rig.Says(o(nats.Options{URLs: []string{"nats://u:" + rig.Secret + "@ho st:1"}}), nil,

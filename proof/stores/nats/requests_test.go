@@ -47,8 +47,7 @@ func TestRequests(t *testing.T) {
 				{"delete", func() error { return s.Delete(ctx, "a", v) }, 1},
 				{"heartbeat", func() (err error) { w, err = owner.Put(ctx, store.Doc{Key: "s/1"}); return err }, 1},
 				{"heartbeat again", func() (err error) {
-					w,
-						err = owner.Put(ctx, store.Doc{Key: "s/1", Version: w})
+					w, err = owner.Put(ctx, store.Doc{Key: "s/1", Version: w})
 					return err
 				}, 1},
 				{"heartbeat with another",

@@ -42,8 +42,7 @@ func TestDriver(t *testing.T) {
 	t.Parallel()
 	drivertest.Documents(t, drivertest.Setup{
 		Open: rig.Drivers(place, postgres.OpenDriver, func(d postgres.Driver) drivertest.Documenter { return d }),
-		Through: func(t *testing.T) (witness, through drivertest.Documenter,
-			l drivertest.Link) {
+		Through: func(t *testing.T) (witness, through drivertest.Documenter, l drivertest.Link) {
 			return throughLink(t)
 		},
 	})

@@ -50,9 +50,8 @@ func TestRefusals(t *testing.T) {
 	for name, c := range map[string]rig.Refusal[postgres.Options]{ // order-free: each is judged alone
 		"wrong password": rig.Says(with(func(o *postgres.Options) { o.Password = rig.Secret + "!" }), nil,
 			"password authentication failed", "check user and password"),
-		"no password": rig.Says(with(func(o *postgres.Options) { o.Password = "" }), nil,
-			"check user and password"),
-		"not let in": rig.Says(with(func(o *postgres.Options) { o.User = "bo" }), nil, "pg_hba.conf"),
+		"no password": rig.Says(with(func(o *postgres.Options) { o.Password = "" }), nil, "check user and password"),
+		"not let in":  rig.Says(with(func(o *postgres.Options) { o.User = "bo" }), nil, "pg_hba.conf"),
 		"missing database": rig.Says(with(func(o *postgres.Options) { o.User, o.Database = "rota", "none" }), nil,
 			`database "none" does not exist`, "createdb"),
 		"no right": rig.Says(o, nil, "permission denied for database", "GRANT CREATE ON DATABASE"),

@@ -82,26 +82,22 @@ func TestRequests(t *testing.T) {
 			{"list", func() error { _, err := s.List(ctx, ""); return err }, 1},
 			{"delete", func() error { return s.Delete(ctx, "a", v) }, 1},
 			{"put of a session", func() (err error) {
-				w,
-					err = n.Put(ctx, store.Doc{Key: "s", Version: w})
+				w, err = n.Put(ctx, store.Doc{Key: "s", Version: w})
 				return err
 			}, 1},
 			{"heartbeat", func() (err error) {
-				w,
-					err = store.Renew(ctx, n, store.Doc{Key: "s", Version: w})
+				w, err = store.Renew(ctx, n, store.Doc{Key: "s", Version: w})
 				return err
 			}, 1},
 			{"append", func() (err error) { index, err = s.Append(ctx, []byte("x")); return err }, 1},
 			{"read", func() error { _, err := s.Read(ctx, index-1, 100); return err }, 1},
 			{"look without news", func() error { _, err := s.Read(ctx, index, 100); return err }, 1},
 			{"look with documents", func() error {
-				_, _,
-					err := s.ReadWith(ctx, index, 100, []string{"a", "s"})
+				_, _, err := s.ReadWith(ctx, index, 100, []string{"a", "s"})
 				return err
 			}, 2},
 			{"save a snapshot", func() error {
-				return s.SaveSnapshot(ctx,
-					store.Record{Index: index, Data: []byte("x")})
+				return s.SaveSnapshot(ctx, store.Record{Index: index, Data: []byte("x")})
 			}, 6},
 			{"read a snapshot", func() error { _, err := s.Snapshot(ctx); return err }, 2},
 			{"trim", func() error { return s.Trim(ctx, index) }, 2},

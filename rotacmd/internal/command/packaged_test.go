@@ -113,8 +113,7 @@ func TestHealthOfAnotherCluster(t *testing.T) {
 	}))
 	defer s.Close()
 	anything := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_,
-			_ = w.Write([]byte("hello"))
+		_, _ = w.Write([]byte("hello"))
 	}))
 	defer anything.Close()
 	for _, c := range []struct {
@@ -150,8 +149,7 @@ func TestLiveOfAnotherCluster(t *testing.T) {
 		Token: "secret"}))
 	defer s.Close()
 	anything := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_,
-			_ = w.Write([]byte("ok\n"))
+		_, _ = w.Write([]byte("ok\n"))
 	}))
 	defer anything.Close()
 	for args, want := range map[string]string{

@@ -28,8 +28,7 @@ func (s *Bare) DropFlow(ctx context.Context, flow string) error {
 // Receive implements store.Queue.
 func (s *Bare) Receive(ctx context.Context, flow string, r store.Receive) ([]store.Message, error) {
 	return call(ctx, s, !r.Peek, func(ctx context.Context) ([]store.Message, error) {
-		return s.queues.Receive(ctx, flow,
-			r)
+		return s.queues.Receive(ctx, flow, r)
 	})
 }
 

@@ -43,13 +43,11 @@ func Each(t *testing.T, test func(t *testing.T, s Servers)) {
 			platform := find(t)
 			test(t, Servers{
 				Datastore: sync.OnceValue(func() string {
-					t.Logf("Datastore: the emulator %s of %s", kind,
-						platform)
+					t.Logf("Datastore: the emulator %s of %s", kind, platform)
 					return start(t, platform)
 				}),
 				PubSub: sync.OnceValue(func() string {
-					t.Logf("Pub/Sub: the emulator of %s",
-						platform)
+					t.Logf("Pub/Sub: the emulator of %s", platform)
 					return startPubSub(t, platform)
 				}),
 			})

@@ -42,15 +42,14 @@ func faults() []machine.Fault {
 		"leaving"}
 	works := []string{"joined", "ruling"}
 	table := machine.Table(machine.Phases{
-		All:    all,
-		Writes: []string{"heartbeat", "join", "joined", "claimed", "ruling", "confirm", "leaving"},
-		Renews: works,
-		Looks:  works,
-		Begins: []string{"heartbeat", "confirm"},
-		Told:   []string{"join", "joined", "ruling", "leaving"},
-		Lists:  []string{"joined", "adopting", "ruling"},
-		Leaves: []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm",
-			"removed"},
+		All:     all,
+		Writes:  []string{"heartbeat", "join", "joined", "claimed", "ruling", "confirm", "leaving"},
+		Renews:  works,
+		Looks:   works,
+		Begins:  []string{"heartbeat", "confirm"},
+		Told:    []string{"join", "joined", "ruling", "leaving"},
+		Lists:   []string{"joined", "adopting", "ruling"},
+		Leaves:  []string{"claim", "heartbeat", "join", "joined", "claimed", "adopting", "ruling", "confirm", "removed"},
 		Doubled: []string{"join", "joined", "ruling", "confirm", "leaving"},
 		Runs:    works,
 		Stops:   []string{"joined", "ruling", "confirm", "leaving"},

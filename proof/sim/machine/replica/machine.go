@@ -24,8 +24,7 @@ func Machine() *machine.Machine {
 func faults() []machine.Fault {
 	joined := []string{"joined"}
 	return append(machine.Table(machine.Phases{
-		All: []string{"reading", "claim", "heartbeat", "join", "prepared", "joined", "confirm", "removed",
-			"leaving"},
+		All:     []string{"reading", "claim", "heartbeat", "join", "prepared", "joined", "confirm", "removed", "leaving"},
 		Writes:  []string{"heartbeat", "join", "prepared", "joined", "confirm", "leaving"},
 		Renews:  joined,
 		Looks:   joined,

@@ -38,8 +38,7 @@ func faults() []machine.Fault {
 	})
 	table = machine.Without(table, machine.SessionExpiry)
 	table = append(table, machine.Guardians([]string{"waiting", "joined"})...)
-	return append(table,
-		machine.Fault{Kind: machine.GroupFails, Weight: 3, Phases: whole},
+	return append(table, machine.Fault{Kind: machine.GroupFails, Weight: 3, Phases: whole},
 		machine.Fault{Kind: machine.Storm, Weight: 2, Phases: whole},
 		machine.Fault{Kind: machine.GroupForgets, Phases: whole},
 	)

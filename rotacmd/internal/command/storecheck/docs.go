@@ -46,8 +46,7 @@ func (c *check) list() (string, error) {
 	for {
 		var found []store.Doc
 		if err := c.time(func() (err error) {
-			found,
-				err = c.store.List(c.ctx, c.prefix+"list/")
+			found, err = c.store.List(c.ctx, c.prefix+"list/")
 			return err
 		}); err != nil {
 			return "", err

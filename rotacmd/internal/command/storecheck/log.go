@@ -61,8 +61,7 @@ func (c *check) snapshot() (string, error) {
 	}
 	want := bytes.Repeat([]byte("snapshot"), large/8)
 	if err := c.time(func() error {
-		return c.store.SaveSnapshot(c.ctx,
-			store.Record{Index: c.last, Data: want})
+		return c.store.SaveSnapshot(c.ctx, store.Record{Index: c.last, Data: want})
 	}); err != nil {
 		return "", fmt.Errorf("save: %w", err)
 	}
