@@ -15,13 +15,13 @@ import (
 	"github.com/rota-run/rota/internal/store/faults"
 )
 
-// tally counts how often each argument was run.
-type tally struct {
+// counter counts how often each argument was run.
+type counter struct {
 	mu   sync.Mutex
 	runs map[int]int
 }
 
-func (c *tally) function(name string) call.Func[int, int] {
+func (c *counter) function(name string) call.Func[int, int] {
 	return call.NewFunc(name, func(_ context.Context, n int) (int, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func faulty(t *testing.T, s *crowd, seed uint64, shares map[faults.Outcome]int) 
 func TestLostAnswersNeitherLoseNorDoubleACall(t *testing.T) {
 	virtual.Seeds(t, 20, func(t *testing.T, seed uint64) {
 		s := newCrowd(t)
-		runs := &tally{runs: make(map[int]int)}
+		runs := &counter{runs: make(map[int]int)}
 		square := runs.function("square")
 		shares := map[faults.Outcome]int{faults.Refused: 4, faults.LostRequest: 6, faults.LostReply: 12, faults.Late: 6}
 		var stores []*faults.Faulty

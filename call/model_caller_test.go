@@ -18,7 +18,7 @@ type caller struct {
 	head    head
 	version store.Version
 	blind   bool
-	tally   tally
+	use     pageUse
 	number  int // of the newest call
 	count   int // of calls that were submitted, or given up
 
@@ -114,12 +114,12 @@ func (w *moves) begins(c *caller) {
 			c.phase, c.era = callerSubmitting, n.era
 			w.m.writeHead(c, head{}, "")
 		})
-	case c.count < w.m.calls && c.tally.used < mostCalls && !c.old(w.from):
-		w.callerDo(fmt.Sprintf("the caller submits %d", c.tally.used), func(_ *system, c *caller) { w.m.submit(c) })
+	case c.count < w.m.calls && c.use.used < mostCalls && !c.old(w.from):
+		w.callerDo(fmt.Sprintf("the caller submits %d", c.use.used), func(_ *system, c *caller) { w.m.submit(c) })
 	case !c.cancels.on && c.collects.kind == "":
 		w.callerDo("the caller closes", func(_ *system, c *caller) {
 			c.phase, c.closing, c.count = callerDone, true, w.m.calls
-			c.tally.shut = true
+			c.use.shut = true
 			c.leave()
 		})
 	}
@@ -129,14 +129,14 @@ func (c *caller) old(s system) bool { return s.era > c.era }
 
 // leave removes the page if nothing is left of it.
 func (c *caller) leave() {
-	if c.tally.last() && removable(c.head, c.version) {
+	if c.use.last() && removable(c.head, c.version) {
 		c.removes = request{kind: headRemoval, from: callerName, version: c.version}
 	}
 }
 
 // submit takes the next number.
 func (m model) submit(c *caller) {
-	c.number, c.tally = c.tally.used, c.tally.take(1)
+	c.number, c.use = c.use.used, c.use.take(1)
 	c.phase, c.hearing, c.told, c.asked = callerSubmitting, hearing{}, 0, false
 	c.submits = submitting{fx: create{}}
 	m.submitDoes(c)
@@ -254,7 +254,7 @@ func (m model) submitEnds(n *system, c *caller, end submitted) {
 	switch {
 	case end.err != nil:
 		g.refused = !errors.Is(end.err, store.ErrUnknown)
-		c.tally = c.tally.giveUp(end.err)
+		c.use = c.use.giveUp(end.err)
 		c.count++
 		c.leave()
 	case end.again:
@@ -374,7 +374,7 @@ func (w *moves) removals(c *caller) {
 				n.change(func(c *caller) {
 					c.collects = request{}
 					if end, _ := a.(removalEnded); end.err == nil {
-						c.tally.live--
+						c.use.live--
 						c.leave()
 					}
 				})

@@ -220,12 +220,12 @@ func (k *keyer) request(r request, all bool) {
 }
 
 func (k *keyer) caller(c *caller, era int) {
-	k.bits(c.dead, c.opened, c.closing, c.hearing.ended, c.hearing.failed, era > c.era, c.tally.shut)
-	k.small(int(c.phase), c.number, c.count, c.told, c.tally.used, c.tally.live)
+	k.bits(c.dead, c.opened, c.closing, c.hearing.ended, c.hearing.failed, era > c.era, c.use.shut)
+	k.small(int(c.phase), c.number, c.count, c.told, c.use.used, c.use.live)
 	k.word(text(c.head))
 	k.version(c.version)
 	q := &c.submits
-	k.bits(q.heads, q.sent, c.tally.doubt, c.blind, q.heading.blind, q.heading.sent)
+	k.bits(q.heads, q.sent, c.use.doubt, c.blind, q.heading.blind, q.heading.sent)
 	k.small(int(q.s.at))
 	k.effect(q.fx)
 	k.effect(q.hfx)

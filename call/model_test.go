@@ -12,7 +12,7 @@ import (
 
 // model is a caller, somebody else who waits for the same call, some members, one who sweeps, a store, and the faults
 // that a scenario allows. What decides is the real thing: step, attempt, writing, claimant, submission, heading,
-// cancelling, hearing, tally, fateOf, and the cluster's value.
+// cancelling, hearing, pageUse, fateOf, and the cluster's value.
 //
 // A write is made in two moves, it is done by the store and its answer is heard. A read is one: what is read is acted
 // on by a write, which comes later. There are no clocks: that a member's lease is over by its own clock is a move, and
@@ -168,7 +168,7 @@ func (m model) prepared() model {
 }
 
 func (m model) Start() []system {
-	s := system{left: m.faults, caller: &caller{head: head{}, tally: tally{}}}
+	s := system{left: m.faults, caller: &caller{head: head{}, use: pageUse{}}}
 	for p := range m.members {
 		rec, _ := m.values[""].Member(memberName(p))
 		s.members[p] = member{inc: rec.Incarnation, leased: true}

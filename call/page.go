@@ -59,8 +59,8 @@ type page struct {
 	version store.Version
 	blind   bool // version may not be that of the head
 
-	room  sync.Mutex // guards what follows; never held over a call of the store
-	tally tally
+	room sync.Mutex // guards what follows; never held over a call of the store
+	use  pageUse
 }
 
 func newPage(docs store.Docs, at place, clock func() protocol.Instant) *page {
@@ -71,7 +71,7 @@ func newPage(docs store.Docs, at place, clock func() protocol.Instant) *page {
 func (p *page) full(size int) bool {
 	p.room.Lock()
 	defer p.room.Unlock()
-	return p.tally.full(size) || p.old()
+	return p.use.full(size) || p.old()
 }
 
 func (p *page) old() bool { return p.clock().Sub(p.since) > pageAge }
@@ -80,8 +80,8 @@ func (p *page) take(size int) place {
 	p.room.Lock()
 	defer p.room.Unlock()
 	at := p.at
-	at.number = p.tally.used
-	p.tally = p.tally.take(size)
+	at.number = p.use.used
+	p.use = p.use.take(size)
 	return at
 }
 
@@ -171,18 +171,18 @@ func (p *page) tend(ctx context.Context) error {
 
 // close issues no further number; left reports that one call is removed or never was. The last of these removes the
 // page.
-func (p *page) close(ctx context.Context) { p.leave(ctx, func() { p.tally.shut = true }) }
-func (p *page) left(ctx context.Context)  { p.leave(ctx, func() { p.tally.live-- }) }
+func (p *page) close(ctx context.Context) { p.leave(ctx, func() { p.use.shut = true }) }
+func (p *page) left(ctx context.Context)  { p.leave(ctx, func() { p.use.live-- }) }
 
 // giveUp is for a call whose submission failed.
 func (p *page) giveUp(ctx context.Context, err error) {
-	p.leave(ctx, func() { p.tally = p.tally.giveUp(err) })
+	p.leave(ctx, func() { p.use = p.use.giveUp(err) })
 }
 
 func (p *page) leave(ctx context.Context, change func()) {
 	p.room.Lock()
 	change()
-	last := p.tally.last()
+	last := p.use.last()
 	p.room.Unlock()
 	if last {
 		p.remove(ctx)

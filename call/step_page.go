@@ -97,8 +97,8 @@ func (h heading) found(g gotHead) (heading, effect) {
 	return h, pause{try: h.tries}
 }
 
-// tally is what a client has on one of its pages.
-type tally struct {
+// pageUse is what a client has on one of its pages.
+type pageUse struct {
 	used int  // numbers given
 	size int  // bytes of their documents
 	live int  // calls that are not known to be removed
@@ -107,25 +107,25 @@ type tally struct {
 	doubt bool
 }
 
-func (t tally) full(size int) bool {
+func (t pageUse) full(size int) bool {
 	return t.used == pageSize || t.used > 0 && t.size+size > pageBytes
 }
 
-func (t tally) take(size int) tally {
+func (t pageUse) take(size int) pageUse {
 	t.used, t.live, t.size = t.used+1, t.live+1, t.size+size
 	return t
 }
 
 // giveUp is for a call whose submission failed. One that may be there all the same needs its page, which is then left
 // to members.
-func (t tally) giveUp(err error) tally {
+func (t pageUse) giveUp(err error) pageUse {
 	t.live--
 	t.doubt = t.doubt || errors.Is(err, store.ErrUnknown)
 	return t
 }
 
 // last reports whether nothing is left of the page but its head, for sure.
-func (t tally) last() bool { return t.shut && t.live == 0 && !t.doubt }
+func (t pageUse) last() bool { return t.shut && t.live == 0 && !t.doubt }
 
 // removable reports whether the client may remove the head of a page that is done with, unless something may come late:
 // then members do it, when they have seen that nothing does.

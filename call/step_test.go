@@ -220,7 +220,7 @@ func TestWhatBecomesOfAPage(t *testing.T) {
 		!expires(Record{State: Done}, 1, nil) {
 		t.Error("a call expires that waits, or one does not that was given up or has ended")
 	}
-	if (tally{used: pageSize - 1}).full(1) || !(tally{used: pageSize}).full(1) {
+	if (pageUse{used: pageSize - 1}).full(1) || !(pageUse{used: pageSize}).full(1) {
 		t.Error("a page has one place more or less than its size")
 	}
 }

@@ -97,11 +97,11 @@ func TestWhatAbsenceKnows(t *testing.T) {
 	}
 }
 
-// TestWhatATallyCounts: a run that starts again under its token is no move; a definition is malformed until it is
+// TestWhatStatsCount: a run that starts again under its token is no move; a definition is malformed until it is
 // well, or gone.
-func TestWhatATallyCounts(t *testing.T) {
+func TestWhatStatsCount(t *testing.T) {
 	t.Parallel()
-	ta := newTally()
+	ta := newStats()
 	none := func() func(cluster.PartitionID) bool { return func(cluster.PartitionID) bool { return true } }
 	first := []bool{ta.first("p", 1, none)}
 	ta.stopped("p", 5)

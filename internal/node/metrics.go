@@ -40,7 +40,7 @@ const (
 // Metrics measures this node now; view.Metrics measures the cluster. Names, labels and their order do not depend on the
 // node's state.
 func (n *Node) Metrics() []Metric {
-	return metricsOf(n.Status(), n.Value().Index(), n.tally.read())
+	return metricsOf(n.Status(), n.Value().Index(), n.stats.read())
 }
 
 func metricsOf(s Status, index cluster.Index, t sums) []Metric {

@@ -99,7 +99,7 @@ type Node struct {
 	copies   []*journal.Buffered // of the records, on their way to Storages
 	started  time.Time
 	changed  wait.Change
-	tally    *tally
+	stats    *stats
 	absence  absence
 	failing  *failing
 	witness  *witness
@@ -135,7 +135,7 @@ func New(c Config) (*Node, error) {
 	if c.Journal == nil {
 		c.Journal = journal.NewDocs(c.Store, string(c.Member), 0)
 	}
-	n := &Node{c: c, rejoined: wait.NewWake(), suspect: wait.NewWake(), tally: newTally(),
+	n := &Node{c: c, rejoined: wait.NewWake(), suspect: wait.NewWake(), stats: newStats(),
 		failing: newFailing(c.Member), started: time.Now()}
 	n.sources = newSources(n)
 	n.records = journal.NewBuffered(c.Journal, c.Logger)

@@ -180,9 +180,9 @@ func TestReadyTellsWhyNot(t *testing.T) {
 	})
 }
 
-func TestTallyForgetsWhatIsNotOwned(t *testing.T) {
+func TestStatsForgetWhatIsNotOwned(t *testing.T) {
 	t.Parallel()
-	ta := newTally()
+	ta := newStats()
 	owned := func() func(cluster.PartitionID) bool {
 		return func(p cluster.PartitionID) bool { return p == "mine" }
 	}

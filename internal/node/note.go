@@ -170,7 +170,7 @@ func newFailing(m cluster.MemberID) *failing {
 func (f *failing) failed() { f.news.Set() }
 
 func (n *Node) roundDone(r supervisor.RoundDone) {
-	n.tally.count(func(s *sums) { s.late.Add(max(r.Lateness, 0)) })
+	n.stats.count(func(s *sums) { s.late.Add(max(r.Lateness, 0)) })
 	if r.Err != nil {
 		n.failing.failed()
 	}

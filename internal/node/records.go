@@ -48,7 +48,7 @@ func (n *Node) joined(inc cluster.Incarnation) {
 func (n *Node) removed(reason string) {
 	_ = n.readEvicted() // before it joins again; else it is read again then
 	n.witness.note(n.c.Clock(), "removed", "", 0)
-	n.tally.count(func(s *sums) { s.removals++ })
+	n.stats.count(func(s *sums) { s.removals++ })
 	n.record(journal.Record{Kind: journal.MemberLeft, Message: string(n.c.Member) + " found itself removed",
 		Cause: reason})
 	if n.c.Events.Removed != nil {
@@ -65,7 +65,7 @@ func (n *Node) refused(key, reason string) {
 }
 
 func (n *Node) storeLost(err error) {
-	n.tally.count(func(s *sums) { s.losses++ })
+	n.stats.count(func(s *sums) { s.losses++ })
 	n.record(journal.Record{Kind: journal.StoreLost, Message: err.Error()})
 	if n.c.Events.StoreLost != nil {
 		n.c.Events.StoreLost(err)
@@ -111,7 +111,7 @@ func (n *Node) noteHeld(v cluster.Value) {
 	now, wall := n.c.Clock(), time.Now().UnixMilli()
 	for p := range v.OwnedBy(n.c.Member) {
 		if p.State == cluster.PartitionHeld {
-			n.tally.stopped(p.ID, now.Add(-time.Duration(max(0, wall-p.ChangedMS))*time.Millisecond))
+			n.stats.stopped(p.ID, now.Add(-time.Duration(max(0, wall-p.ChangedMS))*time.Millisecond))
 		}
 	}
 }
@@ -160,8 +160,8 @@ func (n *Node) runStarted(ev supervisor.RunStarted) {
 	if n.c.Events.Started != nil {
 		n.c.Events.Started(ev)
 	}
-	idle, again := n.tally.startsAgain(ev.Partition, ev.At)
-	first := ev.Grant.From != "" && n.tally.first(ev.Partition, ev.Token, n.owned)
+	idle, again := n.stats.startsAgain(ev.Partition, ev.At)
+	first := ev.Grant.From != "" && n.stats.first(ev.Partition, ev.Token, n.owned)
 	switch {
 	case first && ev.Grant.From != n.c.Member:
 		n.tellMove(ev, n.gapBefore(ev))
@@ -196,7 +196,7 @@ func (n *Node) runStopped(ev supervisor.RunStopped) {
 		n.failing.failed()
 	}
 	if errors.Is(ev.Cause, work.CauseLeaseLost) || errors.Is(ev.Cause, work.CauseMoved) {
-		n.tally.stopped(ev.Partition, ev.Until)
+		n.stats.stopped(ev.Partition, ev.Until)
 	}
 	if n.c.Events.Stopped != nil {
 		n.c.Events.Stopped(ev)
@@ -205,7 +205,7 @@ func (n *Node) runStopped(ev supervisor.RunStopped) {
 
 // tellMove journals a move to this member.
 func (n *Node) tellMove(ev supervisor.RunStarted, gap span) {
-	n.tally.move()
+	n.stats.move()
 	n.tellGap(journal.Record{
 		Kind: journal.Moved, Partition: string(ev.Partition), From: string(ev.Grant.From), To: string(n.c.Member),
 		Cause: ev.Grant.Cause, Token: uint64(ev.Token),
@@ -228,10 +228,10 @@ func (n *Node) tellGap(r journal.Record, gap span) {
 	ms := gap.d.Milliseconds()
 	if gap.known {
 		r.GapMS = &ms
-		n.tally.gap(gap.d)
+		n.stats.gap(gap.d)
 	} else {
 		r.GapAtLeastMS = &ms
-		n.tally.atLeast(gap.d)
+		n.stats.atLeast(gap.d)
 	}
 	n.record(r)
 }

@@ -40,7 +40,7 @@ func (s *sources) config() directory.Config {
 
 // record journals what the source says, and counts it.
 func (s *sources) record(r journal.Record) {
-	s.n.tally.definition(r)
+	s.n.stats.definition(r)
 	s.n.record(r)
 }
 

@@ -77,15 +77,15 @@ func (s *story) journal(b *bundle, w words) {
 		if r.GapMS != nil || r.GapAtLeastMS == nil || !strings.Contains(r.Line(), "gap unknown, at least ") {
 			s.t.Errorf("got %s", r.Line())
 		}
-		if sum := b.tally.read().gap; sum.Count != 0 {
+		if sum := b.stats.read().gap; sum.Count != 0 {
 			s.t.Errorf("the metric has %+v", sum)
 		}
 	case "moves": // counted at once, where the journal is written behind
-		if n := b.tally.read().moves; int(n) != w.number(1) {
+		if n := b.stats.read().moves; int(n) != w.number(1) {
 			s.t.Errorf("%d moves were counted", n)
 		}
 	case "longest": // longest a 4s: a gap of that length was counted
-		if d := b.tally.read().longest; d < s.length(w.at(1)) {
+		if d := b.stats.read().longest; d < s.length(w.at(1)) {
 			s.t.Errorf("the metric says %v", d)
 		}
 	default:

@@ -43,7 +43,7 @@ func (o *Operator) takeDead(ctx context.Context, id cluster.JobID, verb string,
 	}
 	a = Answer{Said: fmt.Sprintf("%s: %d", said, n), Changed: n > 0}
 	if n > 0 {
-		a.Unheard = supervisor.RingFlow(ctx, o.docs, f.name)
+		a.Unheard = supervisor.NotifyFlow(ctx, o.docs, f.name)
 		a.Unjournaled = o.at.Record(ctx, journal.Record{Kind: journal.Asked, Partition: string(id), Message: a.Said,
 			By: o.by})
 	}

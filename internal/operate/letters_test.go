@@ -60,9 +60,9 @@ func deadLetters(t *testing.T, w *world, docs store.Docs, texts ...string) store
 	return queue
 }
 
-// TestARingThatFailsIsSaid: the dead letter is back, that is no error, the journal has it, and the answer says that
+// TestANoteThatFailsIsSaid: the dead letter is back, that is no error, the journal has it, and the answer says that
 // idle tasks were not told.
-func TestARingThatFailsIsSaid(t *testing.T) {
+func TestANoteThatFailsIsSaid(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]bool{"told": false, "not told": true} { // order-free: each by itself
 		w, _, docs := newWorld(t)
@@ -76,9 +76,9 @@ func TestARingThatFailsIsSaid(t *testing.T) {
 		if (a.Unheard != nil) != fails || fails && !errors.Is(a.Unheard, store.ErrUnavailable) {
 			t.Errorf("%s: %v", name, a.Unheard)
 		}
-		if d, err := docs.Get(t.Context(), "flow-bell"); !fails &&
+		if d, err := docs.Get(t.Context(), "flow-signal"); !fails &&
 			(err != nil || !strings.Contains(string(d.Value), `"etl@`)) {
-			t.Errorf("the bell says %s, %v", d.Value, err)
+			t.Errorf("the note says %s, %v", d.Value, err)
 		}
 	}
 }

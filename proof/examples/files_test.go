@@ -81,15 +81,15 @@ func (s *swarm) kill(p *worker) {
 	}
 }
 
-// tally is what the processes have said of the files.
-type tally struct {
+// account is what the processes have said of the files.
+type account struct {
 	begun map[string]int
 	done  map[string][]event // whoever has done it: in the order of its tokens, for what one has written may be read after what the next one has
 	lists *worker            // whoever has listed last
 	pages int
 }
 
-func (a *tally) take(t *testing.T, e event) {
+func (a *account) take(t *testing.T, e event) {
 	switch e.verb {
 	case "made":
 	case "list":
@@ -148,8 +148,8 @@ func TestEveryFileIsDone(t *testing.T) {
 }
 
 // play reads what the processes write until all have ended, and kills where the work has come far enough.
-func (s *swarm) play(sums map[string]string) *tally {
-	a := &tally{begun: map[string]int{}, done: map[string][]event{}}
+func (s *swarm) play(sums map[string]string) *account {
+	a := &account{begun: map[string]int{}, done: map[string][]event{}}
 	var killed []*worker
 	limit := time.NewTimer(5 * time.Minute)
 	defer limit.Stop()
@@ -189,7 +189,7 @@ func (s *swarm) play(sums map[string]string) *tally {
 }
 
 // check looks at every file, and counts those that were done twice.
-func (a *tally) check(t *testing.T, sums map[string]string, out string) (twice int) {
+func (a *account) check(t *testing.T, sums map[string]string, out string) (twice int) {
 	t.Helper()
 	for name, want := range sums {
 		data, err := os.ReadFile(filepath.Join(out, name+".sha256"))

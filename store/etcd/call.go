@@ -61,12 +61,13 @@ func (p *posted) end(gaveUp bool) bool {
 	return p.sent
 }
 
-// postman notes for each call when gRPC gives its first frame to a connection. Before that nobody can have executed it.
-type postman struct{}
+// sendObserver notes for each call when gRPC gives its first frame to a connection. Before that nobody can have
+// executed it.
+type sendObserver struct{}
 
-func (postman) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+func (sendObserver) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
-func (postman) HandleRPC(ctx context.Context, event stats.RPCStats) {
+func (sendObserver) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	header, ok := event.(*stats.OutHeader)
 	if !ok {
 		return
@@ -76,9 +77,9 @@ func (postman) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	}
 }
 
-func (postman) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (sendObserver) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 
-func (postman) HandleConn(context.Context, stats.ConnStats) {}
+func (sendObserver) HandleConn(context.Context, stats.ConnStats) {}
 
 // send makes a call once; sent reports whether anybody may have executed it. Where it meets a silent connection, that
 // is closed, and so the call ends.

@@ -109,7 +109,7 @@ func (c *conn) dialOptions(o Options) []grpc.DialOption {
 		return invoke(ctx, method, req, reply, conn, append(opts, grpc.WaitForReady(false))...)
 	}
 	all := []grpc.DialOption{
-		grpc.WithStatsHandler(postman{}),
+		grpc.WithStatsHandler(sendObserver{}),
 		grpc.WithChainUnaryInterceptor(failFast),
 		grpc.WithContextDialer(c.lines.dial),
 		grpc.WithConnectParams(grpc.ConnectParams{

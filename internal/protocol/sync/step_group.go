@@ -113,7 +113,7 @@ func (s *step) heard(a Answer, err string) bool {
 			s.group.need, s.group.next = needJoin, s.At
 		}
 	case Outside:
-		s.exile()
+		s.expelled()
 	case Failed:
 		s.group.next = s.At.Add(s.Poll)
 	}
@@ -131,8 +131,8 @@ func (s *step) joinedGroup(ev Joined) {
 	s.group.need, s.group.next = needSync, s.At
 }
 
-// exile: the group goes on without us, and others may have what was ours.
-func (s *step) exile() {
+// expelled: the group goes on without us, and others may have what was ours.
+func (s *step) expelled() {
 	s.Pace = s.Pace.Lost(s.Own.Lease, 0, s.At, s.Timing)
 	s.group, s.Own = group{next: s.At}, member.Own{}
 	if s.Is == member.PhaseMember {

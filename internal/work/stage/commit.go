@@ -25,8 +25,8 @@ func (w *worker) commit(ctx context.Context, units ...store.Unit) error {
 func (w *worker) persist(ctx context.Context, units ...store.Unit) (fresh []bool, err error) {
 	for pause := shortest; ; pause = min(2*pause, longest) {
 		fresh, err = w.flow.Queue.Commit(ctx, w.flow.Name, units...)
-		if w.flow.Ring != nil {
-			w.flow.Ring()
+		if w.flow.Notify != nil {
+			w.flow.Notify()
 		}
 		if ctx.Err() != nil || fatal(err) || !errors.Is(err, store.ErrUnavailable) &&
 			!errors.Is(err, store.ErrUnknown) {

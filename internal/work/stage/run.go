@@ -260,23 +260,24 @@ func (w *worker) busy() {
 	w.listen(false)
 }
 
-// doze waits before the next attempt, each time longer; when nothing has happened for long, until somebody rings.
+// doze waits before the next attempt, each time longer; when nothing has happened for long, until something in the flow
+// has changed.
 func (w *worker) doze(ctx context.Context) error {
-	if w.rung == nil {
+	if w.changed == nil {
 		w.idle += w.pause
 		err := w.wait(ctx, w.pause)
 		w.pause = min(2*w.pause, longest)
-		w.listen(w.idle >= calm && w.flow.Hear != nil) // and looks once more: what happened before is not heard
+		w.listen(w.idle >= calm && w.flow.Subscribe != nil) // and looks once more: what happened before is not heard
 		return err
 	}
-	most := deaf
+	most := longestUntold
 	if !w.quiet {
-		most = uneasy
+		most = longestHeld
 	}
 	t := time.NewTimer(most)
 	defer t.Stop()
 	select {
-	case <-w.rung:
+	case <-w.changed:
 		w.busy()
 	case <-t.C:
 	case <-ctx.Done():
@@ -285,13 +286,13 @@ func (w *worker) doze(ctx context.Context) error {
 	return nil
 }
 
-// listen begins or ends to listen to the bell.
+// listen begins or ends to listen for changes of the flow.
 func (w *worker) listen(on bool) {
 	switch {
-	case on && w.rung == nil:
-		w.rung, w.unhear = w.flow.Hear()
-	case !on && w.rung != nil:
-		w.unhear()
-		w.rung, w.unhear = nil, nil
+	case on && w.changed == nil:
+		w.changed, w.unsubscribe = w.flow.Subscribe()
+	case !on && w.changed != nil:
+		w.unsubscribe()
+		w.changed, w.unsubscribe = nil, nil
 	}
 }

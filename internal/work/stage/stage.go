@@ -58,11 +58,11 @@ const (
 	shortest     = 5 * time.Millisecond
 	longest      = 500 * time.Millisecond
 
-	// After calm with nothing to do a worker looks when somebody rings, and otherwise seldom: a ring can get lost, and
-	// messages that come back because their worker is dead ring nothing.
-	calm   = 30 * time.Second
-	deaf   = 20 * time.Second
-	uneasy = 5 * time.Second // where others have messages
+	// After calm with nothing to do a worker looks when something has changed, and otherwise seldom: that can get lost,
+	// and nobody tells of messages that come back because their worker is dead.
+	calm          = 30 * time.Second
+	longestUntold = 20 * time.Second
+	longestHeld   = 5 * time.Second // where others have messages
 )
 
 // Run implements work.Runner.
@@ -134,10 +134,10 @@ type worker struct {
 	pause   time.Duration
 	limit   int // messages of a delivery
 
-	idle   time.Duration   // for how long there was nothing to do
-	quiet  bool            // the last look showed nothing that waits for anybody
-	rung   <-chan struct{} // where it hears of changes, if it has been idle for long
-	unhear func()
+	idle        time.Duration   // for how long there was nothing to do
+	quiet       bool            // the last look showed nothing that waits for anybody
+	changed     <-chan struct{} // where it hears of changes, if it has been idle for long
+	unsubscribe func()
 }
 
 func (w *worker) run(ctx context.Context) error {

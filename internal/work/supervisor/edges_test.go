@@ -144,36 +144,36 @@ func TestKeepsOnStoreLoss(t *testing.T) {
 	}
 }
 
-// TestBellIsHeardByOthers: who waits on another member hears a ring within some pauses, also where two ring at once; a
-// ring that could not be noted is noted later.
-func TestBellIsHeardByOthers(t *testing.T) {
+// TestOthersHearOfAChange: who waits on another member hears of a change within some pauses, also where two notify at
+// once; a change that could not be noted is noted later.
+func TestOthersHearOfAChange(t *testing.T) {
 	virtual.Test(t, func(t *testing.T) {
 		server := memory.New()
-		a, b := newBell(server.Open(), slog.New(slog.DiscardHandler)),
-			newBell(server.Open(), slog.New(slog.DiscardHandler))
+		a, b := newFlowSignal(server.Open(), slog.New(slog.DiscardHandler)),
+			newFlowSignal(server.Open(), slog.New(slog.DiscardHandler))
 		away := &awayDocs{Docs: server.Open()}
 		away.away.Store(true)
-		c := newBell(away, slog.New(slog.DiscardHandler))
-		for _, bell := range []*bell{a, b, c} {
-			defer bell.start(t.Context())()
+		c := newFlowSignal(away, slog.New(slog.DiscardHandler))
+		for _, signal := range []*flowSignal{a, b, c} {
+			defer signal.start(t.Context())()
 		}
-		f, hushF := a.hear("f")
+		f, hushF := a.subscribe("f")
 		defer hushF()
-		_, hush := a.hear("f")
+		_, hush := a.subscribe("f")
 		hush() // another one, who has what it waited for
-		g, hushG := a.hear("g")
+		g, hushG := a.subscribe("g")
 		defer hushG()
-		time.Sleep(2 * bellPause) // a has read what there is
-		b.ring("f")
-		c.ring("g")
-		time.Sleep(10 * bellPause)
-		if !rung(f) || rung(g) {
-			t.Errorf("f is rung: %v; g, which could not be noted: %v", rung(f), rung(g))
+		time.Sleep(2 * signalPause) // a has read what there is
+		b.notify("f")
+		c.notify("g")
+		time.Sleep(10 * signalPause)
+		if !closed(f) || closed(g) {
+			t.Errorf("f has changed: %v; g, which could not be noted: %v", closed(f), closed(g))
 		}
 		away.away.Store(false)
-		time.Sleep(10 * bellPause)
-		if !rung(g) {
-			t.Error("a ring was lost with the store")
+		time.Sleep(10 * signalPause)
+		if !closed(g) {
+			t.Error("a change was lost with the store")
 		}
 	})
 }
@@ -191,7 +191,7 @@ func (a *awayDocs) Put(ctx context.Context, d store.Doc) (store.Version, error) 
 	return a.Docs.Put(ctx, d)
 }
 
-func rung(c <-chan struct{}) bool {
+func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true

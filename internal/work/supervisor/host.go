@@ -150,10 +150,11 @@ type Flow struct {
 	Graph flow.Graph
 	// Takers returns the number of runs that a task has in the cluster now.
 	Takers func(task string) int
-	// Ring says that something was changed in the flow. Hear returns a channel that is closed when any member has, from
-	// now on or shortly after, and how to stop listening; it may miss some. Without them nobody is told.
-	Ring func()
-	Hear func() (rung <-chan struct{}, stop func())
+	// Notify says that something was changed in the flow. Subscribe returns a channel that is closed when any member
+	// has changed something, from now on or shortly after, and how to unsubscribe; it may miss some. Without them
+	// nobody is told.
+	Notify    func()
+	Subscribe func() (changed <-chan struct{}, stop func())
 }
 
 // Edges is a Host that stages of flows can run on. The supervisor's is one.
@@ -184,10 +185,11 @@ func (r *run) Flow(ctx context.Context, g *work.Grant) (Flow, error) {
 	if err := r.noteFlow(ctx, FlowName(&job)); err != nil {
 		return Flow{}, fmt.Errorf("note the flow of job %s: %w", g.Job, err)
 	}
-	name, bell := FlowName(&job), r.s.bell
+	name, signal := FlowName(&job), r.s.signal
 	return Flow{
 		Name: name, Queue: r.s.conf.Queue, Graph: graph, Takers: func(task string) int { return r.takers(g.Job, task) },
-		Ring: func() { bell.ring(name) }, Hear: func() (<-chan struct{}, func()) { return bell.hear(name) },
+		Notify:    func() { signal.notify(name) },
+		Subscribe: func() (<-chan struct{}, func()) { return signal.subscribe(name) },
 	}, nil
 }
 

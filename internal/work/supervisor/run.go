@@ -32,11 +32,11 @@ func (s *Supervisor) Run(ctx context.Context, assignments <-chan protocol.Assign
 	if again {
 		return errors.New("run supervisor: Run was called before")
 	}
-	stopPacer, stopBell, stopAsks := s.pacer.start(), s.bell.start(ctx), s.asks.start(ctx)
+	stopPacer, stopSignal, stopAsks := s.pacer.start(), s.signal.start(ctx), s.asks.start(ctx)
 	s.loop(ctx, assignments)
 	stopAsks()
 	stopPacer()
-	stopBell()
+	stopSignal()
 	s.validUntil.Store(0)
 	s.mu.Lock()
 	left := s.abandoned

@@ -43,30 +43,30 @@ level=INFO msg=three member=m partition=p#1 token=7 g.z=3
 	}
 }
 
-// TestBellNote checks whom a note wakes: whose flow was rung since what was heard, and everybody if that cannot be
+// TestSignalNote checks whom a note wakes: whose flow has changed since what was seen, and everybody if that cannot be
 // told.
-func TestBellNote(t *testing.T) {
+func TestSignalNote(t *testing.T) {
 	t.Parallel()
-	note := bellNote{}.ring([]string{"a", "b"}) // 1, 2
-	heard := note.Last
-	note = readNote(note.ring([]string{"c", "a"}).encode())
+	note := signalNote{}.with([]string{"a", "b"}) // 1, 2
+	seen := note.Last
+	note = readNote(note.with([]string{"c", "a"}).encode())
 	for flow, want := range map[string]bool{"a": true, "b": false, "c": true, "d": false} {
-		if note.since(heard, flow) != want {
-			t.Errorf("flow %s is rung: %v", flow, !want)
+		if note.since(seen, flow) != want {
+			t.Errorf("flow %s has changed: %v", flow, !want)
 		}
 	}
 	if note.since(note.Last, "a") {
-		t.Error("a ring that was heard is heard again")
+		t.Error("a change that was seen is seen again")
 	}
-	if !readNote([]byte("damaged")).since(heard, "d") || !readNote(nil).since(heard, "d") {
+	if !readNote([]byte("damaged")).since(seen, "d") || !readNote(nil).since(seen, "d") {
 		t.Error("a note that was lost wakes nobody")
 	}
 	var many []string
-	for i := range bellFlows + 10 {
+	for i := range signalFlows + 10 {
 		many = append(many, fmt.Sprint("flow", i))
 	}
-	full := note.ring(many)
-	if len(full.Flows) != bellFlows || !full.since(note.Last, "d") || full.since(full.Last-1, "d") ||
+	full := note.with(many)
+	if len(full.Flows) != signalFlows || !full.since(note.Last, "d") || full.since(full.Last-1, "d") ||
 		!full.since(full.Last-1, many[len(many)-1]) {
 		t.Errorf("a full note has %d flows, the newest %d, dropped %d", len(full.Flows), full.Last, full.Dropped)
 	}

@@ -72,15 +72,15 @@ const (
 
 // Supervisor runs the partitions that were granted to this member.
 type Supervisor struct {
-	conf  Config
-	types map[string]*work.Type // those of conf, with their names
-	log   *slog.Logger
-	clock func() protocol.Instant
-	pacer *pacer
-	bell  *bell
-	asks  *asks
-	inbox inbox
-	runs  sync.WaitGroup // goroutines of runs and rounds
+	conf   Config
+	types  map[string]*work.Type // those of conf, with their names
+	log    *slog.Logger
+	clock  func() protocol.Instant
+	pacer  *pacer
+	signal *flowSignal
+	asks   *asks
+	inbox  inbox
+	runs   sync.WaitGroup // goroutines of runs and rounds
 
 	validUntil atomic.Int64 // protocol.Instant; read right before each round
 	stepped    atomic.Int64 // protocol.Instant of the last step
@@ -118,7 +118,7 @@ func New(c Config) (*Supervisor, error) {
 		t.Name = name
 		s.types[name] = &t
 	}
-	s.pacer, s.bell, s.asks = newPacer(s), newBell(c.Positions, c.Logger), newAsks(s)
+	s.pacer, s.signal, s.asks = newPacer(s), newFlowSignal(c.Positions, c.Logger), newAsks(s)
 	return s, nil
 }
 

@@ -61,7 +61,7 @@ func (c *Cluster) damage(ctx context.Context) (string, error) {
 	if err := c.undo(true); err != nil {
 		return "", err
 	}
-	if err := c.murder(c.those(anyone)...); err != nil {
+	if err := c.killProcesses(c.those(anyone)...); err != nil {
 		return "", err
 	}
 	before, err := c.headNow(ctx)
@@ -131,7 +131,7 @@ func (c *Cluster) probe(ctx context.Context, backup string, before cluster.Value
 	end := time.Now().Add(2*c.options.TTL + 2*time.Second)
 	c.await("the probe refuses or joins", func() bool { return p.Ended() || c.isMember(p) || time.Now().After(end) })
 	joined := c.isMember(p)
-	if err := c.murder(p); err != nil {
+	if err := c.killProcesses(p); err != nil {
 		return "", err
 	}
 	words := p.lastWords()

@@ -30,7 +30,7 @@ func (c *Cluster) kill(context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := c.murder(p); err != nil {
+	if err := c.killProcesses(p); err != nil {
 		return "", err
 	}
 	return "kill -9 " + p.name, nil
@@ -44,13 +44,13 @@ func (c *Cluster) killTwo(context.Context) (string, error) {
 	}
 	awake := c.awake()
 	c.chance.Shuffle(len(awake), func(i, j int) { awake[i], awake[j] = awake[j], awake[i] })
-	return "kill -9 " + names(awake[:2]), c.murder(awake[:2]...)
+	return "kill -9 " + names(awake[:2]), c.killProcesses(awake[:2]...)
 }
 
 // killAll kills everything at once and starts three again under their names.
 func (c *Cluster) killAll(context.Context) (string, error) {
 	all := c.those(anyone)
-	if err := c.murder(all...); err != nil {
+	if err := c.killProcesses(all...); err != nil {
 		return "", err
 	}
 	if err := c.look(); err != nil {
@@ -90,7 +90,7 @@ func (c *Cluster) room() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := c.murder(p); err != nil {
+	if err := c.killProcesses(p); err != nil {
 		return "", err
 	}
 	return "kill -9 " + p.name + ", ", c.look()
@@ -106,7 +106,7 @@ func (c *Cluster) startSame(context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := c.murder(p); err != nil {
+		if err := c.killProcesses(p); err != nil {
 			return "", err
 		}
 		text += "kill -9 " + p.name + ", "

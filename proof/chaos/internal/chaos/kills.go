@@ -134,7 +134,7 @@ func (c *Cluster) killOnce(ctx context.Context, row *KillRow, both bool) error {
 		}
 	}
 	at := protocol.Now()
-	if err := c.murder(victims...); err != nil {
+	if err := c.killProcesses(victims...); err != nil {
 		return err
 	}
 	if !c.await("others run what the killed ran", c.settled) {

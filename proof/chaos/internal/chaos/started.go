@@ -84,8 +84,8 @@ func (c *Cluster) does(p *started, k history.Kind) {
 	c.note(history.Record{At: int64(protocol.Now()), Kind: k, Member: p.member(), Incarnation: p.number})
 }
 
-// murder is kill -9 of all of them at once, and waits until the processes are gone.
-func (c *Cluster) murder(processes ...*started) error {
+// killProcesses is kill -9 of all of them at once, and waits until the processes are gone.
+func (c *Cluster) killProcesses(processes ...*started) error {
 	for _, p := range processes {
 		p.expected, p.seen = true, true
 		c.does(p, history.Killed)

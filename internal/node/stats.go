@@ -10,9 +10,9 @@ import (
 	"github.com/rota-run/rota/protocol"
 )
 
-// tally counts what happened to this member, and remembers which moves were told: a run that starts again under the
+// stats counts what happened to this member, and remembers which moves were told: a run that starts again under the
 // same token is no move.
-type tally struct {
+type stats struct {
 	mu   sync.Mutex
 	bad  map[string]bool // definitions that cannot be used
 	told map[cluster.PartitionID]cluster.Token
@@ -28,8 +28,8 @@ type sums struct {
 	gap, late supervisor.Histogram
 }
 
-func newTally() *tally {
-	return &tally{told: make(map[cluster.PartitionID]cluster.Token), bad: make(map[string]bool),
+func newStats() *stats {
+	return &stats{told: make(map[cluster.PartitionID]cluster.Token), bad: make(map[string]bool),
 		idle: make(map[cluster.PartitionID]protocol.Instant)}
 }
 
@@ -38,7 +38,7 @@ const minTold = 20_000
 
 // first tells whether a partition starts under this token for the first time. Now and then it asks what this member
 // owns, and forgets all else.
-func (t *tally) first(p cluster.PartitionID, token cluster.Token, owned func() func(cluster.PartitionID) bool) bool {
+func (t *stats) first(p cluster.PartitionID, token cluster.Token, owned func() func(cluster.PartitionID) bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.told[p] == token {
@@ -59,14 +59,14 @@ func (t *tally) first(p cluster.PartitionID, token cluster.Token, owned func() f
 }
 
 // stopped remembers since when a partition is not run.
-func (t *tally) stopped(p cluster.PartitionID, until protocol.Instant) {
+func (t *stats) stopped(p cluster.PartitionID, until protocol.Instant) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.idle[p] = until
 }
 
 // startsAgain returns for how long this member has not run a partition, and false if it did not run it before.
-func (t *tally) startsAgain(p cluster.PartitionID, now protocol.Instant) (time.Duration, bool) {
+func (t *stats) startsAgain(p cluster.PartitionID, now protocol.Instant) (time.Duration, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	since, ok := t.idle[p]
@@ -74,10 +74,10 @@ func (t *tally) startsAgain(p cluster.PartitionID, now protocol.Instant) (time.D
 	return now.Sub(since), ok
 }
 
-func (t *tally) move() { t.count(func(s *sums) { s.moves++ }) }
+func (t *stats) move() { t.count(func(s *sums) { s.moves++ }) }
 
 // gap counts a time in which nobody ran a partition.
-func (t *tally) gap(d time.Duration) {
+func (t *stats) gap(d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sum.longest = max(t.sum.longest, d)
@@ -85,14 +85,14 @@ func (t *tally) gap(d time.Duration) {
 }
 
 // atLeast counts a gap whose beginning nobody has seen: the longest one is not shorter.
-func (t *tally) atLeast(d time.Duration) {
+func (t *stats) atLeast(d time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sum.longest = max(t.sum.longest, d)
 }
 
 // definition counts what the source says of one.
-func (t *tally) definition(r journal.Record) {
+func (t *stats) definition(r journal.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch r.Kind {
@@ -104,13 +104,13 @@ func (t *tally) definition(r journal.Record) {
 	t.sum.malformed = int64(len(t.bad))
 }
 
-func (t *tally) count(n func(*sums)) {
+func (t *stats) count(n func(*sums)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n(&t.sum)
 }
 
-func (t *tally) read() sums {
+func (t *stats) read() sums {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.sum
