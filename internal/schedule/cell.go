@@ -160,7 +160,7 @@ func (p *planner) put(e, m int32) {
 func (p *planner) weigh(c *cell, n int) {
 	g := &p.groups[p.groupOf[c.class]]
 	c.count += n
-	s := &p.seats[c.member]
+	s := &p.loads[c.member]
 	s.count += int64(n)
 	s.load += g.weight * int64(n)
 	if g.spread() {

@@ -151,15 +151,15 @@ func (p *planner) chainOne(w int64) bool {
 
 // tops are the members in order of load, and the one that would be the least loaded with one more item.
 func (p *planner) tops(w int64) (tops heap, floor int32) {
-	tops, floor = heap{most: true, nodes: make([]node, 0, len(p.seats))}, none
-	for i := range p.seats {
-		s, m := &p.seats[i], int32(i)
+	tops, floor = heap{most: true, nodes: make([]node, 0, len(p.loads))}, none
+	for i := range p.loads {
+		s, m := &p.loads[i], int32(i)
 		if !p.members[i].takes() {
 			continue
 		}
 		tops.nodes = append(tops.nodes, node{load: s.load, weight: s.weight, member: m})
 		if s.room() && (floor == none ||
-			compare(s.load+w, s.weight, p.seats[floor].load+w, p.seats[floor].weight) < 0) {
+			compare(s.load+w, s.weight, p.loads[floor].load+w, p.loads[floor].weight) < 0) {
 			floor = m
 		}
 	}
@@ -170,9 +170,9 @@ func (p *planner) tops(w int64) (tops heap, floor int32) {
 func (p *planner) relieve(s *search, a int32, w int64) bool {
 	best := none
 	s.next(func(m int32) bool {
-		seat := &p.seats[m]
-		if seat.room() && p.gains(a, m, w, false) &&
-			(best == none || compare(seat.load+w, seat.weight, p.seats[best].load+w, p.seats[best].weight) < 0) {
+		held := &p.loads[m]
+		if held.room() && p.gains(a, m, w, false) &&
+			(best == none || compare(held.load+w, held.weight, p.loads[best].load+w, p.loads[best].weight) < 0) {
 			best = m
 		}
 		return false
@@ -196,7 +196,7 @@ func (p *planner) displace(g, class int32) (done bool) {
 		}
 		end := none
 		s.next(func(m int32) bool {
-			if p.seats[m].room() {
+			if p.loads[m].room() {
 				end = m
 			}
 			return end != none

@@ -84,7 +84,7 @@ func (p *planner) gap(po pool, gentle bool) int64 {
 	if high == none || gentle && !p.gains(high, low, w, true) {
 		return -1
 	}
-	a, b := &p.seats[high], &p.seats[low]
+	a, b := &p.loads[high], &p.loads[low]
 	return max(0, scaled(a.load, a.weight)-scaled(b.load+w, b.weight))
 }
 
@@ -96,11 +96,11 @@ func (p *planner) lowest(po pool) (int32, bool) {
 	g := &p.groups[po.group]
 	low := none
 	for _, m := range g.zones[po.zone] {
-		s := &p.seats[m]
+		s := &p.loads[m]
 		if !s.room() {
 			continue
 		}
-		if low == none || compare(s.load+g.weight, s.weight, p.seats[low].load+g.weight, p.seats[low].weight) < 0 {
+		if low == none || compare(s.load+g.weight, s.weight, p.loads[low].load+g.weight, p.loads[low].weight) < 0 {
 			low = m
 		}
 	}
@@ -110,7 +110,7 @@ func (p *planner) lowest(po pool) (int32, bool) {
 // gains says whether to move an item of weight w from a to b is better than not to: a's load was higher than b's will
 // be. A gentle move leaves a's load at least as high as b's.
 func (p *planner) gains(a, b int32, w int64, gentle bool) bool {
-	sa, sb := &p.seats[a], &p.seats[b]
+	sa, sb := &p.loads[a], &p.loads[b]
 	if gentle {
 		return a != b && sa.load >= w && compare(sa.load-w, sa.weight, sb.load+w, sb.weight) >= 0
 	}
@@ -133,7 +133,7 @@ func (p *planner) even(po pool, gentle bool, stop int64) (moved bool) {
 		}
 		p.put(p.take(a.cell), b.member)
 		moved = true
-		a2, b2 := &p.seats[a.member], &p.seats[b.member]
+		a2, b2 := &p.loads[a.member], &p.loads[b.member]
 		if stop >= 0 && scaled(a2.load+w, a2.weight)-scaled(b2.load, b2.weight) <= stop {
 			return moved
 		}
@@ -254,11 +254,11 @@ func (p *planner) lowerZone(g *group, a, b int32) bool {
 	if ha != hb {
 		return ha < hb
 	}
-	return compare(p.seats[a].load+g.weight, p.seats[a].weight, p.seats[b].load+g.weight, p.seats[b].weight) < 0
+	return compare(p.loads[a].load+g.weight, p.loads[a].weight, p.loads[b].load+g.weight, p.loads[b].weight) < 0
 }
 
 // heavier says whether a comes before b as a source: the order of the heap of sources.
 func (p *planner) heavier(a, b int32) bool {
-	c := compare(p.seats[a].load, p.seats[a].weight, p.seats[b].load, p.seats[b].weight)
+	c := compare(p.loads[a].load, p.loads[a].weight, p.loads[b].load, p.loads[b].weight)
 	return c > 0 || c == 0 && a < b
 }

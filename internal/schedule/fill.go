@@ -167,7 +167,7 @@ func (p *planner) openings(g int32) *openings {
 	for z, members := range gr.zones {
 		nodes := make([]node, 0, len(members))
 		for _, m := range members {
-			if s := &p.seats[m]; s.room() {
+			if s := &p.loads[m]; s.room() {
 				nodes = append(nodes, node{load: s.load + gr.weight, weight: s.weight, member: m})
 			}
 		}
@@ -184,7 +184,7 @@ func (o *openings) top(z int) (*node, bool) {
 	w := o.p.groups[o.group].weight
 	for len(h.nodes) > 0 {
 		n := &h.nodes[0]
-		s := &o.p.seats[n.member]
+		s := &o.p.loads[n.member]
 		switch {
 		case !s.room():
 			h.pop()
@@ -230,8 +230,8 @@ type sources struct {
 func (p *planner) sources(g int32, zone int) *sources {
 	s := &sources{p: p, h: heap{most: true}}
 	p.eachSource(g, zone, func(at int32) {
-		seat := &p.seats[p.cells[at].member]
-		s.h.nodes = append(s.h.nodes, node{load: seat.load, weight: seat.weight, member: p.cells[at].member, cell: at})
+		held := &p.loads[p.cells[at].member]
+		s.h.nodes = append(s.h.nodes, node{load: held.load, weight: held.weight, member: p.cells[at].member, cell: at})
 	})
 	s.h.init()
 	return s
@@ -242,10 +242,10 @@ func (p *planner) sources(g int32, zone int) *sources {
 func (s *sources) top() (*node, bool) {
 	for len(s.h.nodes) > 0 {
 		n := &s.h.nodes[0]
-		seat := &s.p.seats[n.member]
+		held := &s.p.loads[n.member]
 		switch {
-		case n.load != seat.load:
-			n.load = seat.load
+		case n.load != held.load:
+			n.load = held.load
 			s.h.down(0)
 		case !s.p.stocked(n.cell):
 			s.h.pop()

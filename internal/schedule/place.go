@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// seat is a member with the moves decided so far.
-type seat struct {
+// memberLoad is a member with the moves decided so far.
+type memberLoad struct {
 	load, weight    int64
 	count, capacity int64
 }
 
-func (s *seat) room() bool { return s.capacity <= 0 || s.count < s.capacity }
+func (s *memberLoad) room() bool { return s.capacity <= 0 || s.count < s.capacity }
 
 // planner is the work of one call of Place.
 type planner struct {
 	view    View
 	members []Member
 	classes []Class
-	seats   []seat
+	loads   []memberLoad
 	groups  []group
 	groupOf []int32 // by class
 	cells   []cell
@@ -82,14 +82,14 @@ func newPlanner(v View, budget int64) *planner {
 }
 
 func (p *planner) sit() {
-	p.seats = make([]seat, len(p.members))
+	p.loads = make([]memberLoad, len(p.members))
 	for i := range p.members {
 		m := &p.members[i]
 		w := m.Weight
 		if w <= 0 {
 			w = 100
 		}
-		p.seats[i] = seat{load: m.Load, weight: w, count: m.Count, capacity: m.Capacity}
+		p.loads[i] = memberLoad{load: m.Load, weight: w, count: m.Count, capacity: m.Capacity}
 	}
 }
 
