@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/store"
 )
 
@@ -196,7 +196,7 @@ func (r way) event(id string, l Limits) event {
 }
 
 // cut bounds what an error takes of a document.
-func cut(s string) string { return plain.Cut(s, 4<<10) }
+func cut(s string) string { return safetext.Cut(s, 4<<10) }
 
 // interrupts returns why a run must stop, by what was read of its call; nil if it need not.
 func interrupts(now got, nonce string, began bool) error {

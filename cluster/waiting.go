@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/schedule"
 )
 
@@ -248,11 +248,11 @@ func (v Value) why(p *partitionRecord, w *view) Reason {
 			return Reason{Rule: "poison", Text: strconv.FormatInt(p.Deaths, 10) +
 				" members died in a row while they ran it, last: " + string(p.From),
 				Try: "find out what it does to them, then change its definition or rota task retry " +
-					plain.Word(string(id))}
+					safetext.Word(string(id))}
 		}
 		return Reason{Rule: "parked", Text: "failed " + strconv.FormatInt(p.Attempts, 10) + " times, last: " +
 			p.Message,
-			Try: "mend what fails, then change its definition or rota task retry " + plain.Word(string(id))}
+			Try: "mend what fails, then change its definition or rota task retry " + safetext.Word(string(id))}
 	case PartitionBlocked:
 		return Reason{Rule: "parents", Text: "waits until its parents are finished: " + strings.Join(p.Parents, ", ")}
 	case PartitionHeld:

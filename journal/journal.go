@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 )
 
 // Kind is the kind of a record.
@@ -139,7 +139,7 @@ func (r Record) Line() string {
 	case r.Kind == Moved:
 		add("gap unknown")
 	}
-	return plain.Line(strings.Join(parts, "  "), ' ')
+	return safetext.Line(strings.Join(parts, "  "), ' ')
 }
 
 func gap(ms int64) string {
@@ -155,7 +155,7 @@ func (r Record) String() string {
 	s := fmt.Sprintf("%s  %-10s  %s", time.UnixMilli(r.AtMS).Format("15:04:05"), r.Kind, r.Line())
 	if r.Storage != nil {
 		for _, l := range r.Storage.Lines {
-			s += "\n      " + plain.Line(l, ' ')
+			s += "\n      " + safetext.Line(l, ' ')
 		}
 	}
 	return s

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/work"
 )
 
@@ -139,7 +139,7 @@ func (n *node) step(path string) (key string, value *node, at place, ok bool) {
 
 // didYouMean suggests the nearest known name; "" when none is near.
 func didYouMean(name string, known []string) string {
-	if near, ok := plain.Nearest(name, known); ok {
+	if near, ok := safetext.Nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return ""

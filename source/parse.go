@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/work"
 )
@@ -159,7 +159,7 @@ const maxText = 500
 
 // oneLine makes what came from a file or a task type fit into one line.
 func oneLine(s string) string {
-	s = plain.Line(strings.ToValidUTF8(strings.TrimSpace(s), "\ufffd"), ' ')
+	s = safetext.Line(strings.ToValidUTF8(strings.TrimSpace(s), "\ufffd"), ' ')
 	if r := []rune(s); len(r) > maxText {
 		return string(r[:maxText]) + "…"
 	}
@@ -191,7 +191,7 @@ func numbered(line int, s string) string {
 
 // window is the visible part of a line. A tab becomes a space, so that the caret is at the right column.
 func window(line string, from int) string {
-	r := []rune(plain.Line(line, ' '))
+	r := []rune(safetext.Line(line, ' '))
 	left, right := "", ""
 	if from > 0 {
 		left = "…"

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 )
 
 // setter stores the value of a field, or says why it does not fit and what to try.
@@ -122,7 +122,7 @@ func (d *decoder) pairsOf(name string, to *[]cluster.Label) setter {
 			var s string
 			message, hint := textTo(&s)(p.value)
 			switch {
-			case p.key == "" || len(p.key) > 128 || strings.ContainsFunc(p.key+s, plain.Deceives):
+			case p.key == "" || len(p.key) > 128 || strings.ContainsFunc(p.key+s, safetext.Deceives):
 				d.fail(p.place, fmt.Sprintf("%s: %.40q is empty, longer than 128 bytes, or has a control or invisible character", name, p.key), "")
 			case message != "":
 				d.fail(p.value.place, fmt.Sprintf("%s.%s: %s", name, p.key, message), hint)

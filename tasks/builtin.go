@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	escape "github.com/rota-run/rota/internal/plain"
+	escape "github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/tasks/program"
 	"github.com/rota-run/rota/work"
 )

@@ -95,12 +95,12 @@ func TestNothingIsLostOfAnEmptyFile(t *testing.T) {
 	t.Parallel()
 	g, _ := worktest.NewGrant(t, work.Definition{})
 	r, dir := &tailRunner{allowed: below}, t.TempDir()
-	s := &tailSession{t: r, g: g, tally: newTailTally(r, g),
+	s := &tailSession{t: r, g: g, batch: newTailBatch(r, g),
 		marks: []tailMark{{Path: filepath.Join(dir, "a")}, {Path: filepath.Join(dir, "b"), Offset: 5}}}
 	s.orphans()
-	if len(s.marks) != 0 || len(s.tally.series) != 1 ||
-		s.tally.in("tail.lost_files", map[string]string{"file": filepath.Join(dir, "b")}).count != 1 {
-		t.Errorf("%d marks are left, %d series, want that b is lost", len(s.marks), len(s.tally.series))
+	if len(s.marks) != 0 || len(s.batch.series) != 1 ||
+		s.batch.in("tail.lost_files", map[string]string{"file": filepath.Join(dir, "b")}).count != 1 {
+		t.Errorf("%d marks are left, %d series, want that b is lost", len(s.marks), len(s.batch.series))
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	escape "github.com/rota-run/rota/internal/plain"
+	escape "github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/work"
 )

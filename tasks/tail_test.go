@@ -245,12 +245,12 @@ func TestTailCountsMatches(t *testing.T) {
 func TestTallyIsBounded(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "app.log")
-	write(t, log, strings.Repeat("1\n", tallyPoints))
+	write(t, log, strings.Repeat("1\n", tailBatchPoints))
 	f := follow(t, object{"paths": []string{log}, "from": "start", "name": "n", "match": `^(?P<value>\d+)$`},
 		func(r *tailRunner) { r.flush = time.Hour })
-	f.waitSum("n", tallyPoints)
+	f.waitSum("n", tailBatchPoints)
 	f.end()
-	a := newTailTally(f.r, f.g)
+	a := newTailBatch(f.r, f.g)
 	if a.in("n", map[string]string{"a": "bc"}) == a.in("n", map[string]string{"ab": "c"}) {
 		t.Error("two series are one")
 	}

@@ -23,7 +23,7 @@ type tailSession struct {
 	files   []*tailFile // in the order of finding, rotated ones first
 	marks   []tailMark  // of the stored position, not found again yet
 	fresh   bool        // nothing was stored: the first scan begins files at from
-	tally   *tailTally
+	batch   *tailBatch
 	dirty   bool // something changed since the last save
 	settled time.Time
 	began   time.Time
@@ -43,7 +43,7 @@ func (t *tailRunner) begin(ctx context.Context, g *work.Grant) (*tailSession, er
 		return nil, err
 	}
 	s := &tailSession{
-		t: t, g: g, marks: marks, fresh: stored == nil, tally: newTailTally(t, g), wake: newTailWatch(g.Log),
+		t: t, g: g, marks: marks, fresh: stored == nil, batch: newTailBatch(t, g), wake: newTailWatch(g.Log),
 		buf: make([]byte, 64<<10), settled: time.Now(), began: time.Now(), refused: map[string]bool{},
 	}
 	s.dirty = s.fresh // so that "from end" is fixed by the first save
@@ -93,7 +93,7 @@ func (s *tailSession) find() {
 		s.start(found)
 	}
 	if skipped > 0 {
-		s.tally.in("tail.skipped_files", nil).count = skipped
+		s.batch.in("tail.skipped_files", nil).count = skipped
 	}
 	s.fresh = false
 	for _, f := range s.files {
@@ -139,7 +139,7 @@ func (s *tailSession) refuse(path string, err error) {
 		return
 	}
 	s.g.Log.Warn("file cannot be followed", "path", path, "error", err)
-	s.tally.count("tail.unreadable_files", path, 1)
+	s.batch.count("tail.unreadable_files", path, 1)
 	s.refused[path] = true
 }
 
@@ -195,7 +195,7 @@ func (s *tailSession) orphans() {
 		}
 		if last && m.Offset > 0 {
 			s.g.Log.Warn("a followed file is gone; what was written at its end may be lost", "path", m.Path)
-			s.tally.count("tail.lost_files", m.Path, 1)
+			s.batch.count("tail.lost_files", m.Path, 1)
 		}
 		return last
 	})
@@ -219,10 +219,10 @@ func (s *tailSession) adopt(f *tailFile) bool {
 // read takes what is new in one file, a burst at most.
 func (s *tailSession) read(f *tailFile, now time.Time) (more bool) {
 	for total := 0; total < tailBurst; {
-		n, err := f.next(s.buf, s.tally)
+		n, err := f.next(s.buf, s.batch)
 		if err != nil {
 			s.g.Log.Debug("file cannot be read", "path", f.path, "error", err)
-			s.tally.count("tail.read_errors", f.path, 1)
+			s.batch.count("tail.read_errors", f.path, 1)
 			return false
 		}
 		if n == 0 {
@@ -240,7 +240,7 @@ func (s *tailSession) abandon(f *tailFile, now time.Time) bool {
 	if f.moved.IsZero() || now.Sub(f.moved) < s.t.rotateWait || now.Sub(f.grew) < s.t.rotateWait {
 		return false
 	}
-	f.finish(s.tally)
+	f.finish(s.batch)
 	f.f.Close()
 	s.dirty = true
 	return true
@@ -258,14 +258,14 @@ func (s *tailSession) settleWhenDue(ctx context.Context) error {
 		return err
 	}
 	s.g.Log.Warn("position is not saved; lines may be counted again after a crash", "error", err)
-	s.tally.count("tail.position_errors", "", 1)
+	s.batch.count("tail.position_errors", "", 1)
 	return nil
 }
 
 // settle emits, then saves.
 func (s *tailSession) settle(ctx context.Context) error {
 	s.settled = time.Now()
-	s.tally.flush()
+	s.batch.flush()
 	if !s.dirty {
 		return nil
 	}
@@ -289,7 +289,7 @@ func (s *tailSession) settle(ctx context.Context) error {
 // wait returns when something may have changed, but not at once: a busy writer makes an event of every write.
 func (s *tailSession) wait(ctx context.Context) {
 	pause := tailPoll
-	if s.dirty || s.tally.waiting() {
+	if s.dirty || s.batch.waiting() {
 		pause = min(pause, max(0, s.t.flush-time.Since(s.settled)))
 	}
 	timer := time.NewTimer(pause)

@@ -17,7 +17,7 @@ import (
 	"github.com/rota-run/rota"
 	"github.com/rota-run/rota/contrib/kafka"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -38,7 +38,7 @@ type bed struct {
 	taken map[string]int // how often each record was taken, as "topic/partition/offset value"
 	order map[string][]int64
 	news  chan struct{}
-	logs  *said.Text
+	logs  *output.Text
 }
 
 func setup(t *testing.T, partitions int32, topics ...string) *bed {
@@ -53,7 +53,7 @@ func setup(t *testing.T, partitions int32, topics ...string) *bed {
 	must.Succeed(t, err)
 	t.Cleanup(client.Close)
 	return &bed{t: t, ctx: ctx, brokers: c, client: client, store: memory.New(),
-		taken: map[string]int{}, order: map[string][]int64{}, news: make(chan struct{}), logs: said.New(t)}
+		taken: map[string]int{}, order: map[string][]int64{}, news: make(chan struct{}), logs: output.New(t)}
 }
 
 func (b *bed) config() kafka.Config {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rota-run/rota/contrib/kafka"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -32,7 +32,7 @@ func TestOnRealBrokers(t *testing.T) {
 	must.Succeed(t, must.Err(admin.CreateTopic(ctx, 3, 1, nil, topic)))
 	t.Cleanup(func() { _, _ = admin.DeleteTopic(context.WithoutCancel(ctx), topic) })
 	b := &bed{t: t, ctx: ctx, client: client, store: memory.New(), taken: map[string]int{}, order: map[string][]int64{},
-		news: make(chan struct{}), logs: said.New(t)}
+		news: make(chan struct{}), logs: output.New(t)}
 	c := kafka.Config{Brokers: strings.Split(addrs, ","), Watch: quick, Save: quick, Group: topic}
 	b.produce(topic, 0, 100, 0, 1, 2)
 	first := b.join("a", b.loop())

@@ -14,7 +14,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/store"
@@ -22,7 +22,7 @@ import (
 
 // wire is a connection that carries events; it has what was sent.
 type wire struct {
-	said.Text
+	output.Text
 }
 
 func (*wire) Header() http.Header             { return http.Header{} }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/publish"
@@ -132,7 +132,7 @@ func failingOf(member cluster.MemberID, s supervisor.Status, atMS int64) Failing
 		if len(f.Runs) == MaxFailing {
 			break
 		}
-		run.Message = plain.Cut(run.Message, most)
+		run.Message = safetext.Cut(run.Message, most)
 		f.Runs = append(f.Runs, run)
 	}
 	return f
@@ -247,7 +247,7 @@ func sinksOf(all []publish.Status) (out []Sink) {
 		}
 		out = append(out, Sink{
 			Name: s.Name, Dropped: s.Dropped, Errors: s.Errors, Late: s.LagMS > lateAfter.Milliseconds(),
-			LastError: plain.Cut(s.LastError, maxMessage), LastErrorAtMS: s.LastErrorAtMS,
+			LastError: safetext.Cut(s.LastError, maxMessage), LastErrorAtMS: s.LastErrorAtMS,
 		})
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/cluster"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/protocol/leader"
 	"github.com/rota-run/rota/internal/protocol/lease"
@@ -21,7 +21,7 @@ import (
 )
 
 // linesOf are those of a log so far.
-func linesOf(log *said.Text) []string {
+func linesOf(log *output.Text) []string {
 	return strings.SplitAfter(strings.TrimSpace(log.String()), "\n")
 }
 
@@ -34,7 +34,7 @@ func TestAStoreThatRefusesWritesIsAway(t *testing.T) {
 			virtual.Test(t, func(t *testing.T) {
 				const outage, most = 5 * time.Minute, 20 // lines of the log
 				var full atomic.Bool
-				log := &said.Text{}
+				log := &output.Text{}
 				s := memory.New()
 				b := start(t, s, "b", func(c *Config) {
 					inner := s.Open()

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rota-run/rota/internal/node/ward"
+	"github.com/rota-run/rota/internal/node/guarding"
 	"github.com/rota-run/rota/tasks/program"
 )
 
@@ -47,7 +47,8 @@ type watch struct {
 	files map[uint64]int // descriptors that keep sessions alive, by the session's number
 }
 
-// run does what the ward decides, until nothing is left to do. A store is tried for endWithin after the parent's death.
+// run does what package guarding decides, until nothing is left to do. A store is tried for endWithin after the
+// parent's death.
 func (w *watch) run(open Opener) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -55,31 +56,31 @@ func (w *watch) run(open Opener) {
 	var died time.Time
 	for {
 		switch w.Next() {
-		case ward.Listen:
+		case guarding.Listen:
 			if w.receive() {
 				w.greet()
 			} else {
-				w.Ward = w.LineClosed()
+				w.State = w.LineClosed()
 			}
-		case ward.Watch:
+		case guarding.Watch:
 			if !ended(parentFD) {
 				return // it cannot be known
 			}
-			w.Ward, died = w.ParentEnded(), time.Now()
+			w.State, died = w.ParentEnded(), time.Now()
 			time.AfterFunc(endWithin, cancel)
-		case ward.EndPrograms:
+		case guarding.EndPrograms:
 			w.programsEnded(program.EndAll(ctx, w.programs) == nil)
-		case ward.EndSessions:
+		case guarding.EndSessions:
 			if st == nil {
 				st, _ = open(ctx, w.place) // it is tried again
 			}
 			if !w.endSessions(ctx, st) {
 				return
 			}
-		case ward.Hold:
+		case guarding.Hold:
 			<-time.After(time.Until(died.Add(w.hold))) // its lease may last as long, and the program with it
 			return
-		case ward.Over:
+		case guarding.Over:
 			return
 		}
 	}
@@ -149,14 +150,14 @@ func ended(pidfd int) bool {
 
 // programsEnded ends the sessions that last for as long as their files are open, unless a program may be left.
 func (w *watch) programsEnded(all bool) {
-	w.Ward = w.ProgramsEnded(all)
-	if w.Next() == ward.Hold {
+	w.State = w.ProgramsEnded(all)
+	if w.Next() == guarding.Hold {
 		return
 	}
 	for _, h := range w.Sessions() {
 		w.drop(h.ID)
 		if h.Key == "" { // its file was all
-			w.Ward = w.Ward.Release(h.ID)
+			w.State = w.State.Release(h.ID)
 		}
 	}
 }
@@ -166,7 +167,7 @@ func (w *watch) endSessions(ctx context.Context, st Store) bool {
 	if st != nil {
 		for _, h := range w.Sessions() {
 			if st.EndSession(ctx, h.Key) == nil {
-				w.Ward = w.Ward.Release(h.ID)
+				w.State = w.State.Release(h.ID)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rota-run/rota/internal/node/ward"
+	"github.com/rota-run/rota/internal/node/guarding"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/tasks/program"
@@ -57,7 +57,7 @@ type Guardian struct {
 
 	mu       sync.Mutex
 	sessions map[store.EndKey]uint64 // their numbers in the book
-	book     ward.Book[store.EndKey]
+	book     guarding.Book[store.EndKey]
 	line     *line  // to the child; nil while there is none
 	state    string // On, or why there is none
 	closed   bool
@@ -284,7 +284,7 @@ func (m message) encode() ([]byte, error) {
 
 // charge is what the child knows of its parent.
 type charge struct {
-	ward.Ward
+	guarding.State
 	place    string
 	programs program.Place
 	hold     time.Duration
@@ -300,13 +300,13 @@ func (c *charge) take(packet []byte) (guard, release uint64) {
 		c.place, c.programs, c.hold = m.Place, m.Programs, m.Hold
 	}
 	if m.Guard != 0 {
-		c.Ward = c.Guard(ward.Held[string]{ID: m.Guard, Key: m.Key})
+		c.State = c.Guard(guarding.Held[string]{ID: m.Guard, Key: m.Key})
 	}
 	if m.Release != 0 {
-		c.Ward = c.Ward.Release(m.Release)
+		c.State = c.State.Release(m.Release)
 	}
 	if m.Dismiss {
-		c.Ward = c.Ward.Dismiss()
+		c.State = c.State.Dismiss()
 	}
 	return m.Guard, m.Release
 }

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rota-run/rota/internal/node/ward"
+	"github.com/rota-run/rota/internal/node/guarding"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/store"
 )
@@ -73,7 +73,7 @@ func TestWhatAChildKeeps(t *testing.T) {
 	if child.receive() {
 		t.Error("a message on a line that is closed")
 	}
-	child.Ward = child.LineClosed().ParentEnded()
+	child.State = child.LineClosed().ParentEnded()
 	for _, left := range []bool{true, false} {
 		child.programsEnded(!left)
 		held(false, left, left)
@@ -131,7 +131,7 @@ func TestWhatAParentTells(t *testing.T) {
 // TestWhoCloses: a child is dismissed, unless it still guards a session: then it goes on, and nobody waits for it.
 func TestWhoCloses(t *testing.T) {
 	t.Parallel()
-	for left, want := range map[bool]ward.Duty{false: ward.Over, true: ward.Watch} { // order-free: each has a child of its own
+	for left, want := range map[bool]guarding.Duty{false: guarding.Over, true: guarding.Watch} { // order-free: each has a child of its own
 		parent, child := pair(t)
 		g := newGuardian(Options{})
 		g.line = parent
@@ -148,9 +148,9 @@ func TestWhoCloses(t *testing.T) {
 		case <-time.After(10 * time.Second):
 			t.Errorf("a session is left %t: Close waits for the child", left)
 		}
-		for child.Next() == ward.Listen {
+		for child.Next() == guarding.Listen {
 			if !child.receive() {
-				child.Ward = child.LineClosed()
+				child.State = child.LineClosed()
 			}
 		}
 		if got := child.Next(); got != want {
@@ -166,7 +166,7 @@ func TestWhoCloses(t *testing.T) {
 func TestTheTimeIsOver(t *testing.T) {
 	t.Parallel()
 	w := &watch{}
-	w.Ward = w.Guard(ward.Held[string]{ID: 1, Key: "a"})
+	w.State = w.Guard(guarding.Held[string]{ID: 1, Key: "a"})
 	over, stop := context.WithCancel(t.Context())
 	stop()
 	if w.endSessions(over, nil) {

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/process/processtest"
@@ -100,7 +100,7 @@ func (p *place) rota(args ...string) (stdout, stderr string, code int) {
 
 func (p *place) run(cmd *exec.Cmd) (stdout, stderr string, code int) {
 	p.t.Helper()
-	var out, errs said.Text
+	var out, errs output.Text
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
 	var exit *exec.ExitError

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/proof/process"
 	"github.com/rota-run/rota/proof/server"
 	"github.com/rota-run/rota/proof/server/elastic"
@@ -152,7 +152,7 @@ func TestServersThatCannotBeUsed(t *testing.T) {
 				continue
 			}
 			all.Go(func() { // all at once: most wait for their bound
-				var errs said.Text
+				var errs output.Text
 				cmd := p.command("status", "--store", other+"://"+rest+"/x?timeout=3s")
 				cmd.Stderr = &errs
 				_ = cmd.Run() // its exit code tells

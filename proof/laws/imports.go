@@ -31,7 +31,7 @@ var (
 var rules = []rule{
 	{"internal/schedule", nil},
 	{"internal/ordered", nil},
-	{"cluster", []string{"internal/schedule", "internal/plain", "internal/ordered"}},
+	{"cluster", []string{"internal/schedule", "internal/safetext", "internal/ordered"}},
 	{"internal/flow", nil},
 
 	{"store", nil},
@@ -72,7 +72,7 @@ var rules = []rule{
 	{"store/internal/logqueue", []string{"store", "store/internal/driver", "internal/ordered"}},
 	{"store/*", []string{"store", "internal/flow", "store/internal/crowd", "store/internal/driver"}}, // a vendor's folder is a leaf
 
-	{"journal", []string{"store", "internal/plain", "internal/wait"}},
+	{"journal", []string{"store", "internal/safetext", "internal/wait"}},
 	{"lock", []string{"cluster", "store", "protocol", "internal/protocol/heartbeat", "internal/protocol/beat"}},
 	{"lock/fence", []string{"cluster"}},
 	{"lock/locktest", []string{"cluster", "store", "lock", "protocol"}},
@@ -108,18 +108,18 @@ var rules = []rule{
 	{"internal/work/stage", []string{"internal/flow", "store", "work", "internal/work/supervisor",
 		"internal/usercode"}},
 	{"work/worktest", []string{"cluster", "store", "publish", "work"}},
-	{"call", []string{"cluster", "store", "protocol", "journal", "work", "internal/plain", "internal/wait",
+	{"call", []string{"cluster", "store", "protocol", "journal", "work", "internal/safetext", "internal/wait",
 		"internal/usercode"}},
 	{"tasks", []string{"cluster", "internal/flow", "protocol", "publish", "work", "internal/work/stage",
-		"tasks/program", "internal/plain"}},
+		"tasks/program", "internal/safetext"}},
 	{"tasks/program", nil},
 	{"source", []string{"cluster", "internal/flow", "internal/schedule", "journal", "work", "internal/work/supervisor",
-		"internal/plain"}},
+		"internal/safetext"}},
 	{"internal/source/directory", []string{"cluster", "journal", "store", "work", "source"}},
-	{"internal/node/ward", nil},
-	{"node/guardian", []string{"store", "internal/protocol/heartbeat", "tasks/program", "internal/node/ward"}},
+	{"internal/node/guarding", nil},
+	{"node/guardian", []string{"store", "internal/protocol/heartbeat", "tasks/program", "internal/node/guarding"}},
 	{"internal/node", append([]string{"call", "source", "internal/source/directory", "internal/protocol/heartbeat",
-		"internal/plain", "internal/wait"}, contracts...)},
+		"internal/safetext", "internal/wait"}, contracts...)},
 	{"internal/operate", append([]string{"internal/node", "internal/source/directory", "internal/work/stage"},
 		contracts...)},
 	{"internal/view", append([]string{"call", "internal/node", "internal/source/directory"}, contracts...)},
@@ -132,9 +132,9 @@ var rules = []rule{
 	{"proof/sim/machine/*", append([]string{"internal/protocol/*", "proof/sim/…"}, contracts...)},
 	{"proof/sim/machine", append([]string{"internal/protocol/beat", "internal/protocol/heartbeat",
 		"internal/protocol/member", "internal/protocol/shell"}, contracts...)}, // what all protocols share
-	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/node/ward",
+	{"proof/sim/…", append([]string{"proof/sim/…", "internal/proof/check", "store/memory", "internal/node/guarding",
 		"internal/protocol/heartbeat", "internal/protocol/member"}, contracts...)}, // it knows no protocol
-	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/plain"}},
+	{"rotacmd/stores", []string{"store", "store/*", "rotacmd/internal/storeurl", "internal/safetext"}},
 	{"rotacmd", []string{".", "journal", "store", "rotacmd/stores", "rotacmd/internal/command"}},
 	{"rotacmd/internal/command/…", []string{"…"}}, // the command rota
 	{"rotacmd/internal/*", nil},
@@ -305,7 +305,7 @@ var vendors = []rule{
 	{"golang.org/x/term", []string{"cmd/…", "rotacmd/internal/command/…"}},
 	{"golang.org/x/net", []string{"tasks", "internal/api"}},
 	{"golang.org/x/sys", []string{"protocol", "work", "store/file", "tasks", "tasks/program", "internal/node",
-		"node/guardian", "cmd/…", "rotacmd/internal/command/…", "rotacmd/internal/quiet"}},
+		"node/guardian", "cmd/…", "rotacmd/internal/command/…", "rotacmd/internal/logging"}},
 	{"golang.org/x/sync", []string{"internal/node", "work", "internal/api", "cmd/…", "rotacmd/internal/command/…",
 		"store/*"}},
 	// Libraries for tests: only conformance suites are not tests themselves.

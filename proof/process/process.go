@@ -38,13 +38,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/proof/sim/history"
 )
 
 // Process is a process that was started. Its methods may be called from any goroutine.
 type Process struct {
-	Stdout, Stderr said.Text // what it wrote, where the command named no other place
+	Stdout, Stderr output.Text // what it wrote, where the command named no other place
 
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended and was reaped

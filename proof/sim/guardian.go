@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rota-run/rota/internal/node/ward"
+	"github.com/rota-run/rota/internal/node/guarding"
 	"github.com/rota-run/rota/internal/protocol/heartbeat"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/store"
@@ -20,7 +20,7 @@ import (
 type guarded struct {
 	p        *process
 	chance   chance
-	book     ward.Book[string]
+	book     guarding.Book[string]
 	numbers  map[store.EndKey]uint64
 	children []*guardian // that run: mostly one
 	line     *guardian   // the one that is told; nil while there is none
@@ -33,7 +33,7 @@ type guarded struct {
 // guardian is one child process. It decides by ward alone.
 type guardian struct {
 	of      *guarded
-	ward    ward.Ward
+	ward    guarding.State
 	waiting bool // for what its duty needs
 }
 
@@ -127,7 +127,7 @@ func (g *guarded) drop(c *guardian) {
 func (g *guarded) holds(s *session) bool {
 	key := strconv.Itoa(s.id)
 	return g != nil && slices.ContainsFunc(g.children, func(c *guardian) bool {
-		return slices.ContainsFunc(c.ward.Sessions(), func(h ward.Held[string]) bool { return h.Key == key })
+		return slices.ContainsFunc(c.ward.Sessions(), func(h guarding.Held[string]) bool { return h.Key == key })
 	})
 }
 
@@ -197,13 +197,13 @@ func (c *guardian) goOn() {
 		})
 	}
 	switch c.ward.Next() {
-	case ward.EndPrograms:
+	case guarding.EndPrograms:
 		next(c.of.chance.between(int64(time.Millisecond), int64(100*time.Millisecond)), c.programs)
-	case ward.EndSessions:
+	case guarding.EndSessions:
 		next(c.of.chance.between(int64(100*time.Microsecond), w.plan.slow*int64(time.Millisecond)), c.sessions)
-	case ward.Hold:
+	case guarding.Hold:
 		next(heartbeat.Slowest*int64(w.plan.ttl), func() { c.ward = c.ward.Dismiss() })
-	case ward.Over:
+	case guarding.Over:
 		c.of.drop(c)
 	}
 }

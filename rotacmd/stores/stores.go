@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/file"
@@ -138,7 +138,7 @@ func (o Options) kind(url string) (Kind, error) {
 	if url == "" {
 		return Kind{}, wrong([]string{kinds[0].Example}, "no store: where do the members meet?")
 	}
-	near, found := plain.Nearest(scheme, schemes(kinds))
+	near, found := safetext.Nearest(scheme, schemes(kinds))
 	if !ok && (!found || strings.ContainsAny(url, "./")) {
 		dir := storeurl.Hide(url)
 		return Kind{}, wrong([]string{"file:" + dir}, "store %q: it has no kind, did you mean file:%s?", dir, dir)

@@ -14,7 +14,7 @@ import (
 	"github.com/rota-run/rota/contrib/aws/bucket"
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/internal/proof/port"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 )
 
 // gateway starts a real gateway on a directory, or skips the test.
@@ -44,7 +44,7 @@ func gateway(t *testing.T) *bed {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	b := &bed{t: t, store: newStore(), requests: map[string]int{}, logs: said.New(t)}
+	b := &bed{t: t, store: newStore(), requests: map[string]int{}, logs: output.New(t)}
 	b.use("http://" + addr)
 	b.awaitFree("the gateway serves", func() bool {
 		ctx, cancel := context.WithTimeout(b.ctx, time.Second)

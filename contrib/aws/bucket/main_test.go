@@ -25,7 +25,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/contrib/aws/bucket"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/store/memory"
 )
 
@@ -50,14 +50,14 @@ type bed struct {
 	mu       sync.Mutex
 	taken    []string // "name content", in order
 	requests map[string]int
-	logs     *said.Text
+	logs     *output.Text
 	tamper   func(w http.ResponseWriter, r *http.Request) bool // answers instead of the gateway, if it wants
 }
 
 func setup(t *testing.T, buckets ...string) *bed {
 	t.Helper()
 	t.Parallel()
-	b := &bed{t: t, store: newStore(), requests: map[string]int{}, logs: said.New(t)}
+	b := &bed{t: t, store: newStore(), requests: map[string]int{}, logs: output.New(t)}
 	b.gateway = gofakes3.New(s3mem.New()).Server()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer b.count(r) // when it is done: who waits for the count does something else next

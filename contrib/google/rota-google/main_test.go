@@ -19,7 +19,7 @@ import (
 
 	"github.com/rota-run/rota/contrib/google/internal/emulator"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/publish"
 )
 
@@ -180,7 +180,7 @@ func (p *place) received() map[string]bool {
 // start starts a member as a user does.
 func (p *place) start() (stop func()) {
 	p.t.Helper()
-	out := said.New(p.t)
+	out := output.New(p.t)
 	cmd := p.command("run", "--store", "file:store", "--member", "a", "--listen", "none",
 		"--source", "checks=datastore:"+p.project+"?filter=squad=backend&poll=100ms&rescan=500ms",
 		"--allow-exec", "/no/such/program",

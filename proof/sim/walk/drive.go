@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/rota-run/rota/internal/node/ward"
+	"github.com/rota-run/rota/internal/node/guarding"
 	kernel "github.com/rota-run/rota/internal/protocol/member"
 	"github.com/rota-run/rota/proof/sim/machine"
 	"github.com/rota-run/rota/protocol"
@@ -142,7 +142,7 @@ func (s *State) begin(i int) {
 	m := s.own(i)
 	m.up, m.starts = true, m.starts+1
 	m.clock = 1
-	s.guard(i, ward.Book[string]{})
+	s.guard(i, guarding.Book[string]{})
 	m.state = s.rules.Machine.Start(s.params(i, m.starts))
 	s.step(i, kernel.Woken{})
 	if s.rules.Read == nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rota-run/rota/internal/node/ward"
+	"github.com/rota-run/rota/internal/node/guarding"
 	"github.com/rota-run/rota/store"
 )
 
@@ -13,8 +13,8 @@ import (
 type guardian struct {
 	member int
 	start  byte
-	book   ward.Book[string] // of its process
-	ward   ward.Ward
+	book   guarding.Book[string] // of its process
+	ward   guarding.State
 	alone  bool // its line is closed: the process tells another one
 }
 
@@ -26,7 +26,7 @@ type guards struct {
 }
 
 // guard gives a process that begins a guardian.
-func (s *State) guard(i int, book ward.Book[string]) {
+func (s *State) guard(i int, book guarding.Book[string]) {
 	if !s.bounds.Guardians {
 		return
 	}
@@ -47,7 +47,7 @@ func (g guards) Guard(k store.EndKey) {
 	for k := range g.s.guardians {
 		at := &g.s.guardians[k]
 		if at.member != g.member || at.start != g.start || at.alone ||
-			slices.ContainsFunc(at.book.Held(), func(h ward.Held[string]) bool { return h.Key == key }) {
+			slices.ContainsFunc(at.book.Held(), func(h guarding.Held[string]) bool { return h.Key == key }) {
 			continue
 		}
 		book, h := at.book.Guard(key)
@@ -75,21 +75,21 @@ func (w *moves) guardians() {
 	for k, g := range w.s.guardians {
 		who := fmt.Sprintf("guardian %d of %s", k, name(g.member))
 		alive := w.s.live(owner{member: g.member, start: g.start})
-		learns := func(next ward.Ward) func(*State) { return func(s *State) { s.ward(k, next) } }
+		learns := func(next guarding.State) func(*State) { return func(s *State) { s.ward(k, next) } }
 		switch g.ward.Next() {
-		case ward.Listen:
+		case guarding.Listen:
 			if alive {
 				w.cutOff(k, who)
 			} else {
 				w.add(who+" reads the end of its line", learns(g.ward.LineClosed()))
 			}
-		case ward.Watch:
+		case guarding.Watch:
 			if !alive {
 				w.add(who+" learns that its process has ended", learns(g.ward.ParentEnded()))
 			}
-		case ward.EndPrograms: // nobody else sees them
+		case guarding.EndPrograms: // nobody else sees them
 			w.add(who+" ends the programs", learns(g.ward.ProgramsEnded(true)))
-		case ward.EndSessions:
+		case guarding.EndSessions:
 			w.ends(k, who)
 		}
 	}
@@ -134,10 +134,10 @@ func (w *moves) ends(k int, who string) {
 }
 
 // ward changes what a guardian knows. One that has nothing left to do is gone.
-func (s *State) ward(k int, next ward.Ward) {
+func (s *State) ward(k int, next guarding.State) {
 	s.guardians = slices.Clone(s.guardians)
 	s.guardians[k].ward = next
-	if next.Next() == ward.Over {
+	if next.Next() == guarding.Over {
 		s.guardians = slices.Delete(s.guardians, k, k+1)
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/rotacmd/internal/command/demo"
 )
 
 // interrupter is a terminal whose user types ctrl-c when something was said.
 type interrupter struct {
-	said.Text
+	output.Text
 	at  string
 	end context.CancelCauseFunc
 }

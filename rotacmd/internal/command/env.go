@@ -17,7 +17,7 @@ import (
 	"github.com/rota-run/rota/call"
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/node/guardian"
@@ -114,7 +114,7 @@ func (e env) printJSON(v any) error {
 	if err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
-	_, err = fmt.Fprintf(e.stdout, "%s\n", plain.JSON(b))
+	_, err = fmt.Fprintf(e.stdout, "%s\n", safetext.JSON(b))
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/internal/view"
@@ -74,7 +74,7 @@ func followTrouble(t *testing.T) {
 	}
 	say(cluster.SubmitJob{Job: "etl",
 		Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop", Spread: cluster.SpreadPool}}}})
-	var out, errs said.Text
+	var out, errs output.Text
 	o := &observer{env: env{stdout: &out, stderr: &errs}, name: "moody", store: s, now: time.Now()}
 	must.Succeed(t, o.refresh(ctx))
 	looks, end := 0, view.Job{}
@@ -99,7 +99,7 @@ func followTrouble(t *testing.T) {
 
 // onLine does something after each line that is written.
 type onLine struct {
-	*said.Text
+	*output.Text
 	then func()
 }
 

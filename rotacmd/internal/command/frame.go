@@ -15,7 +15,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/operate"
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
@@ -212,7 +212,7 @@ func (o *observer) more(left int, what string) {
 func (o *observer) again(flag string) string {
 	words := []string{o.cmd.CommandPath()}
 	for _, a := range o.args {
-		words = append(words, plain.Word(a))
+		words = append(words, safetext.Word(a))
 	}
 	o.cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch list, many := f.Value.(pflag.SliceValue); {
@@ -220,9 +220,9 @@ func (o *observer) again(flag string) string {
 		case f.Value.Type() == "bool":
 			words = append(words, "--"+f.Name)
 		case many:
-			words = append(words, "--"+f.Name, plain.Word(strings.Join(list.GetSlice(), ",")))
+			words = append(words, "--"+f.Name, safetext.Word(strings.Join(list.GetSlice(), ",")))
 		default:
-			words = append(words, "--"+f.Name, plain.Word(f.Value.String()))
+			words = append(words, "--"+f.Name, safetext.Word(f.Value.String()))
 		}
 	})
 	return o.hint(strings.Join(append(words, flag), " "))
@@ -232,7 +232,7 @@ func (o *observer) again(flag string) string {
 // line.
 func (o *observer) hint(command string) string {
 	if o.named && !strings.Contains(command, "--store") {
-		command += " --store " + plain.Word(o.name)
+		command += " --store " + safetext.Word(o.name)
 	}
 	return o.own.renamed(command)
 }
@@ -255,7 +255,7 @@ type asking struct {
 func proposer(e env, cmd *cobra.Command, a asking) *cobra.Command {
 	cmd.Args = exactArg("a name; rota " + a.list + " shows them")
 	return changer(e, cmd, func(ctx context.Context, o *observer, args []string) error {
-		try := "rota " + a.list + " --store " + plain.Word(o.name)
+		try := "rota " + a.list + " --store " + safetext.Word(o.name)
 		answer, err := o.operate(ctx, try,
 			func(op *operate.Operator) (operate.Answer, error) { return a.do(ctx, op, args[0]) })
 		if err != nil {
@@ -264,7 +264,7 @@ func proposer(e env, cmd *cobra.Command, a asking) *cobra.Command {
 		if o.json {
 			err = o.printJSON(Proposed{answer.Said, true})
 		} else {
-			o.say(a.done, args[0], plain.Word(o.name))
+			o.say(a.done, args[0], safetext.Word(o.name))
 		}
 		if err != nil || a.then == nil {
 			return err

@@ -14,7 +14,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/flow"
 	"github.com/rota-run/rota/internal/operate"
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/view"
 	flows "github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/internal/work/supervisor"
@@ -99,9 +99,9 @@ func (o *observer) showDead(ctx context.Context, id cluster.JobID) error {
 	}
 	o.more(more, "")
 	retry, drop := "rota job dead-letters retry ", "rota job dead-letters drop "
-	name := plain.Word(string(id))
+	name := safetext.Word(string(id))
 	if job.State == cluster.JobCompleted {
-		segments := "rota job dead-letters list " + name + " --segments " + plain.Word(all[0].Task)
+		segments := "rota job dead-letters list " + name + " --segments " + safetext.Word(all[0].Task)
 		fmt.Fprintf(o.stdout, "the job is completed: write them to a file for another job: %s, and drop them: %s\n",
 			o.hint(segments), o.hint(drop+name))
 		return nil
@@ -117,7 +117,7 @@ func (o *observer) showSegments(ctx context.Context, id cluster.JobID, task stri
 		return err
 	}
 	if _, ok := graph.Task(task); !ok {
-		return failed(o.hint("rota job show "+plain.Word(string(id))), "job %s has no task %q", id, task)
+		return failed(o.hint("rota job show "+safetext.Word(string(id))), "job %s has no task %q", id, task)
 	}
 	o.all = true
 	letters, _, err := o.lettersOf(ctx, queue, supervisor.FlowName(&job), task)
@@ -131,7 +131,7 @@ func (o *observer) showSegments(ctx context.Context, id cluster.JobID, task stri
 		}
 		for _, s := range all {
 			if !json.Valid(s) || bytes.ContainsRune(s, '\n') {
-				return failed("rota job dead-letters list "+plain.Word(string(id))+" -o json",
+				return failed("rota job dead-letters list "+safetext.Word(string(id))+" -o json",
 					"dead letter %d is no line of JSON: its type has another codec", letters[i].Number)
 			}
 			fmt.Fprintf(o.stdout, "%s\n", s)
@@ -149,7 +149,7 @@ func (o *observer) flowQueue(id cluster.JobID) (store.Queue, cluster.Job, flow.G
 	queue := o.viewer.Queue
 	graph, err := supervisor.GraphOf(&job)
 	if err != nil || len(graph.Edges) == 0 || queue == nil {
-		return nil, job, graph, failed(o.hint("rota job show "+plain.Word(string(id))),
+		return nil, job, graph, failed(o.hint("rota job show "+safetext.Word(string(id))),
 			"job %s is no flow: it has no dead letters", id)
 	}
 	return queue, job, graph, nil

@@ -19,7 +19,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/internal/view"
@@ -44,7 +44,7 @@ func TestALeavingMember(t *testing.T) {
 			return nil
 		}), nil
 	}}
-	e := env{stdout: io.Discard, stderr: &said.Text{}, getenv: func(string) string { return "" }, own: Program{
+	e := env{stdout: io.Discard, stderr: &output.Text{}, getenv: func(string) string { return "" }, own: Program{
 		Types: []work.Type{holds}, Sources: map[string]fs.FS{"s": fstest.MapFS{"t.yaml": {Data: []byte("type: test.holds\n")}}},
 	}}
 	ctx, leave := context.WithCancel(t.Context())
@@ -73,7 +73,7 @@ func TestALeavingMember(t *testing.T) {
 // inBubble runs a command on a store in memory.
 func inBubble(server *memory.Server, command string) (text string, code int) {
 	open := func(context.Context, stores.Place) (store.Full, error) { return server.Open(), nil }
-	var out said.Text
+	var out output.Text
 	code = execute(env{
 		args: strings.Fields(command + " --store bubble:x"), stdout: &out, stderr: &out,
 		getenv: func(string) string { return "" },
@@ -137,7 +137,7 @@ func TestWhatIsKeptEndsFirst(t *testing.T) {
 		return server.Open(), nil
 	}
 	c := &config{store: "late:x", publish: []string{"none"},
-		env: env{stderr: &said.Text{}, own: Program{Stores: []stores.Kind{{Scheme: "late", Open: open}}}}}
+		env: env{stderr: &output.Text{}, own: Program{Stores: []stores.Kind{{Scheme: "late", Open: open}}}}}
 	c.node = node.Config{Member: "m", Types: work.Types{kept.Name: kept}, Kept: must.Get(node.OpenKept(path, "m"))(t)}
 	s := must.Get(c.openMember(t.Context()))(t)
 	defer s.Close()

@@ -20,12 +20,12 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/node"
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/source/directory"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/rotacmd/internal/quiet"
+	"github.com/rota-run/rota/rotacmd/internal/logging"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 )
 
@@ -73,7 +73,7 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 	if l != nil {
 		wg.Go(func() { c.serve(serving, l, a, n) })
 	}
-	if d, l := c.openDesk(n); d != nil {
+	if d, l := c.openLocalServer(n); d != nil {
 		wg.Go(func() { d.serve(serving, l, c.node.Logger) })
 	}
 	err = c.withLocks(ctx, func(ctx context.Context) error { return n.Run(ctx, hurry) })
@@ -88,7 +88,7 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 	if err != nil {
 		return otherProtocol(err)
 	}
-	if l, ok := c.node.Logger.Handler().(*quiet.Limiter); ok {
+	if l, ok := c.node.Logger.Handler().(*logging.Limiter); ok {
 		l.Flush()
 	}
 	w.tellMoved()
@@ -223,7 +223,7 @@ func (c *config) statusHint() string {
 	if strings.HasPrefix(c.store, "memory:") {
 		return ""
 	}
-	return " · status: rota status --store " + plain.Word(storeurl.Hide(c.store))
+	return " · status: rota status --store " + safetext.Word(storeurl.Hide(c.store))
 }
 
 // company says whom a member has joined, as far as a value tells that knows of it: under lease it comes a moment later.

@@ -13,7 +13,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
-	"github.com/rota-run/rota/rotacmd/internal/nearby"
+	"github.com/rota-run/rota/rotacmd/internal/localsock"
 )
 
 // longestLook is how long a command looks for a heartbeat at most.
@@ -98,11 +98,11 @@ func heartbeatText(h *view.Heartbeat, now time.Time) string {
 	return text
 }
 
-// nearbyWithin is how long the members on this machine are waited for, before the command reads the store itself.
-const nearbyWithin = time.Second
+// localWithin is how long the members on this machine are waited for, before the command reads the store itself.
+const localWithin = time.Second
 
-// statusNearby shows what a member on this machine says; false if none says anything.
-func (o *observer) statusNearby(ctx context.Context) (bool, error) {
+// statusLocal shows what a member on this machine says; false if none says anything.
+func (o *observer) statusLocal(ctx context.Context) (bool, error) {
 	if o.dir == "" {
 		return false, nil
 	}
@@ -119,9 +119,9 @@ func (o *observer) statusNearby(ctx context.Context) (bool, error) {
 }
 
 func (o *observer) askOverview(ctx context.Context) (seen overview, err error) {
-	ctx, cancel := context.WithTimeout(ctx, nearbyWithin)
+	ctx, cancel := context.WithTimeout(ctx, localWithin)
 	defer cancel()
-	answer, err := nearby.Ask(ctx, o.dir, deskPath(saysOverview))
+	answer, err := localsock.Ask(ctx, o.dir, localPath(saysOverview))
 	if err != nil {
 		return seen, err
 	}

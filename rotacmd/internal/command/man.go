@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 )
 
 const manHelp = `Prints the manual page of a command, from the same table as --help: rota man run | man -l -
@@ -45,7 +45,7 @@ func writeManual(root *cobra.Command, dir string) error {
 		name := strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
 		f, err := os.Create(filepath.Join(dir, name))
 		if err != nil {
-			return failed("mkdir -p "+plain.Word(dir), "write the manual: %w", err)
+			return failed("mkdir -p "+safetext.Word(dir), "write the manual: %w", err)
 		}
 		if err := errors.Join(manual(f, c), f.Close()); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/operate"
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/view"
 )
 
@@ -287,7 +287,7 @@ func newClusterRebalance(e env) *cobra.Command {
 		Example: "  rota cluster rebalance", Long: rebalanceHelp,
 	}
 	return changer(e, cmd, func(ctx context.Context, o *observer, _ []string) error {
-		try := "rota cluster set --move-budget 0 --store " + plain.Word(o.name)
+		try := "rota cluster set --move-budget 0 --store " + safetext.Word(o.name)
 		a, err := o.operate(ctx, try, func(op *operate.Operator) (operate.Answer, error) { return op.Rebalance(ctx) })
 		switch {
 		case err != nil:
@@ -295,7 +295,7 @@ func newClusterRebalance(e env) *cobra.Command {
 		case o.json:
 			return o.printJSON(Proposed{a.Said, true})
 		}
-		o.say("what is uneven moves · see it: rota events --kind moved --store %s", plain.Word(o.name))
+		o.say("what is uneven moves · see it: rota events --kind moved --store %s", safetext.Word(o.name))
 		return nil
 	})
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/internal/proof/virtual"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/internal/work/supervisor"
@@ -22,9 +22,9 @@ import (
 	"github.com/rota-run/rota/store/memory"
 )
 
-func within(t *testing.T, s store.Full) (*observer, *said.Text) {
+func within(t *testing.T, s store.Full) (*observer, *output.Text) {
 	t.Helper()
-	var out said.Text
+	var out output.Text
 	return &observer{env: env{stdout: &out, stderr: &out}, name: "memory:", store: s, now: time.Now()}, &out
 }
 
@@ -87,7 +87,7 @@ func TestWhatASignalAsksFor(t *testing.T) {
 			t.Errorf("%v with terminal %v: got %v, want %v", c.s, c.terminal, got, c.want)
 		}
 	}
-	var out said.Text
+	var out output.Text
 	c := &config{env: env{stderr: &out}}
 	c.node.Publisher = stuck{}
 	c.reload()
@@ -141,7 +141,7 @@ func TestMovedHere(t *testing.T) {
 		}
 	}
 	virtual.Test(t, func(t *testing.T) { // those of a second are told together
-		var out said.Text
+		var out output.Text
 		w := &welcome{c: &config{env: env{stderr: &out}}, begun: true}
 		for i := range 6 {
 			w.started(supervisor.RunStarted{Partition: "x", Grant: from("b"), First: true})

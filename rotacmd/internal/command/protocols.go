@@ -5,11 +5,11 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/protocol/leader"
 	"github.com/rota-run/rota/internal/protocol/lease"
 	"github.com/rota-run/rota/internal/protocol/replica"
 	"github.com/rota-run/rota/internal/protocol/sync"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/protocol"
 )
 
@@ -69,7 +69,7 @@ func otherProtocol(err error) error {
 	}
 	var queue *protocol.OtherQueueError
 	if errors.As(err, &queue) {
-		try := "--queue " + plain.Word(queue.Has)
+		try := "--queue " + safetext.Word(queue.Has)
 		if queue.Has == protocol.OwnQueue {
 			try = "no --queue"
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/view"
 )
 
@@ -131,7 +131,7 @@ func nearestFlag(cmd *cobra.Command, err error) string {
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	if name, ok := plain.Nearest(unknown.GetSpecifiedName(), known); ok {
+	if name, ok := safetext.Nearest(unknown.GetSpecifiedName(), known); ok {
 		return fmt.Sprintf("did you mean --%s? %s shows all", name, try)
 	}
 	return try
@@ -139,7 +139,7 @@ func nearestFlag(cmd *cobra.Command, err error) string {
 
 // nearestOr is the known name that was meant, else another one to try.
 func nearestOr(name string, known []string, otherwise string) string {
-	if near, ok := plain.Nearest(name, known); ok {
+	if near, ok := safetext.Nearest(name, known); ok {
 		return near
 	}
 	return otherwise

@@ -17,7 +17,7 @@ import (
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/api"
 	"github.com/rota-run/rota/internal/node"
-	"github.com/rota-run/rota/rotacmd/internal/quiet"
+	"github.com/rota-run/rota/rotacmd/internal/logging"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/store"
 )
@@ -188,7 +188,7 @@ func logger(e env, level string) (*slog.Logger, error) {
 		return nil, misused("--log-level "+nearestOr(level, []string{"debug", "info", "warn", "error"}, "info"),
 			"log-level %q must be one of debug, info, warn, error", level)
 	}
-	return slog.New(quiet.Limit(slog.NewTextHandler(quiet.NewWriter(e.stderr), &slog.HandlerOptions{Level: l}))), nil
+	return slog.New(logging.Limit(slog.NewTextHandler(logging.NewWriter(e.stderr), &slog.HandlerOptions{Level: l}))), nil
 }
 
 // usersTry makes a token and its line.

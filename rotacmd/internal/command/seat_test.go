@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 )
 
 // TestAFullMachine: as many members run on a machine as may, the next one is refused with the number, and gets the seat
@@ -17,7 +17,7 @@ func TestAFullMachine(t *testing.T) {
 	member := func(store string) *config {
 		c := &config{store: store, most: 3}
 		var err error
-		c.node.Logger, err = logger(env{stderr: &said.Text{}}, "debug")
+		c.node.Logger, err = logger(env{stderr: &output.Text{}}, "debug")
 		must.Succeed(t, err)
 		return c
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/publish"
 	"github.com/rota-run/rota/publish/elastic"
@@ -236,7 +236,7 @@ func (e env) openPublisher(text string) (publish.Publisher, string, error) {
 
 func (e env) unknownSink(text string) error {
 	kind, rest, _ := strings.Cut(text, ":")
-	if near, ok := plain.Nearest(kind, append(sinkNames(), "none")); ok {
+	if near, ok := safetext.Nearest(kind, append(sinkNames(), "none")); ok {
 		if near == "file" {
 			near += ":" + cmp.Or(storeurl.Hide(rest), "PATH")
 		} else if k, _, ok := serverSinkOf(near + ":"); ok {
@@ -296,7 +296,7 @@ func (e env) openStorage(text string) (journal.Appender, error) {
 		}
 		return s, nil
 	}
-	near, ok := plain.Nearest(kind, known)
+	near, ok := safetext.Nearest(kind, known)
 	if !ok {
 		near = "file"
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/node"
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/store"
 )
@@ -37,7 +37,7 @@ func newStatus(e env) *cobra.Command {
 			return misused("one of the two", "--watch and --check exclude each other")
 		}
 		if !*follow && !*check && !o.json {
-			if done, err := o.statusNearby(ctx); done || err != nil {
+			if done, err := o.statusLocal(ctx); done || err != nil {
 				return err
 			}
 		}
@@ -134,17 +134,17 @@ func (o *observer) printStatus(seen overview) error {
 	}
 	fmt.Fprintln(w)
 	if s.Nobody != "" {
-		fmt.Fprintf(w, "! %s   → rota run --store %s\n", s.Nobody, plain.Word(o.name))
+		fmt.Fprintf(w, "! %s   → rota run --store %s\n", s.Nobody, safetext.Word(o.name))
 		if s.Members.Total == 0 && s.Tasks.Total > 0 {
 			return nil
 		}
 	}
 	var rows [][]string
 	for _, p := range s.Problems[:o.fits(len(s.Problems), problemsShown)] {
-		name, next := p.Task, o.hint("rota why "+plain.Word(p.Task))
+		name, next := p.Task, o.hint("rota why "+safetext.Word(p.Task))
 		switch {
 		case p.State == view.Held:
-			name, next = p.Member, o.hint("rota member evict "+plain.Word(p.Member))
+			name, next = p.Member, o.hint("rota member evict "+safetext.Word(p.Member))
 		case p.Member != "":
 			name, next = p.Member, o.hint("rota member list")
 		case p.State == view.SourcesDiffer || p.State == view.Paused || p.State == view.DeadLetters:

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/operate"
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
@@ -134,7 +134,7 @@ func newTaskShow(e env) *cobra.Command {
 		i := slices.IndexFunc(tasks, func(t view.Task) bool { return t.Task == args[0] })
 		switch {
 		case i < 0:
-			return failed(o.hint("rota why "+plain.Word(args[0])), "there is no task %q", args[0])
+			return failed(o.hint("rota why "+safetext.Word(args[0])), "there is no task %q", args[0])
 		case o.json:
 			return o.printJSON(tasks[i])
 		}
@@ -147,7 +147,7 @@ func (o *observer) printDefinition(id cluster.PartitionID) error {
 	j, _ := o.value.Job(job)
 	spec, ok := j.Task(name)
 	if !ok {
-		return failed(o.hint("rota why "+plain.Word(string(id))), "there is no task %q", id)
+		return failed(o.hint("rota why "+safetext.Word(string(id))), "there is no task %q", id)
 	}
 	d := Definition{
 		Task: string(id), Job: string(job), Type: spec.Type, Spread: spec.Spread.String(),
@@ -190,7 +190,7 @@ func newTaskTrigger(e env) *cobra.Command {
 		}
 		asks, a, err := op.RunNow(ctx, args[0])
 		if err != nil {
-			return refusal(err, o.name, o.hint("rota why "+plain.Word(args[0])))
+			return refusal(err, o.name, o.hint("rota why "+safetext.Word(args[0])))
 		}
 		o.journaled(a)
 		if *wait {
@@ -247,6 +247,6 @@ func (o *observer) sayAsked(name string, n int, over bool) error {
 	if over {
 		did = "has run " + what
 	}
-	o.say("%s %s · how it went: rota why %s --store %s", name, did, plain.Word(name), plain.Word(o.name))
+	o.say("%s %s · how it went: rota why %s --store %s", name, did, safetext.Word(name), safetext.Word(o.name))
 	return nil
 }

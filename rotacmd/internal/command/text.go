@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/rota-run/rota/internal/plain"
+	"github.com/rota-run/rota/internal/safetext"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/rotacmd/stores"
@@ -87,7 +87,7 @@ func table(w io.Writer, rows [][]string) error {
 }
 
 // printable keeps control and bidi characters, which others may have put into a name or a message, from the terminal.
-func printable(s string) string { return plain.Line(s, '·') }
+func printable(s string) string { return safetext.Line(s, '·') }
 
 // What a command wants to do with a store.
 const (
@@ -127,7 +127,7 @@ func storeFault(text, suffix string, a stores.Access, err error) error {
 	case errors.As(err, &wrong):
 		return misused("--store "+strings.Join(wrong.Instead, " or --store "), "%w", wrong.Err)
 	case a != member && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrNotFound)):
-		return failed("rota run --store "+plain.Word(name)+" ./tasks", "%w", err)
+		return failed("rota run --store "+safetext.Word(name)+" ./tasks", "%w", err)
 	case errors.Is(err, file.ErrShared) && wrongDir == nil:
 		return failed("chmod 700 "+dir+", or a new directory in it: --store file:"+dir+"/store; or --store 'file:"+dir+
 			"?shared=yes"+
@@ -138,7 +138,7 @@ func storeFault(text, suffix string, a stores.Access, err error) error {
 		return failed("another address, or start the server there; docs/stores/"+scheme+".md says what the words mean",
 			"%w", err)
 	}
-	return failed("rota store check "+plain.Word(name), "%w", err)
+	return failed("rota store check "+safetext.Word(name), "%w", err)
 }
 
 // allowed is what a member allows its tasks besides what is harmless: addresses, programs, their variables, directories

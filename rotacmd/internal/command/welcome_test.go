@@ -9,7 +9,7 @@ import (
 
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/internal/source/directory"
 )
 
@@ -32,7 +32,7 @@ func (f slowFiles) Open(name string) (fs.File, error) {
 // and the member does not.
 func TestNothingWaitsForTheFirstScan(t *testing.T) {
 	t.Parallel()
-	var out said.Text
+	var out output.Text
 	entered := make(chan struct{})
 	files := slowFiles{fstest.MapFS{"a.yaml": {Data: []byte("type: noop\n")}}, sync.OnceFunc(func() { close(entered) }),
 		make(chan struct{})}

@@ -15,7 +15,7 @@ import (
 	"github.com/rota-run/rota/internal/node"
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/said"
+	"github.com/rota-run/rota/internal/proof/output"
 	"github.com/rota-run/rota/internal/view"
 )
 
@@ -96,7 +96,7 @@ func TestDraining(t *testing.T) {
 		}
 		return cluster.Assemble(parts)
 	}
-	out := &said.Text{}
+	out := &output.Text{}
 	start := time.Now()
 	d := &draining{observer: &observer{env: env{stdout: out, stderr: out}, now: start, name: "file:x",
 		cmd: &cobra.Command{Use: "drain"}}, member: "a"}
@@ -175,7 +175,7 @@ func TestStatesAsTheyAreShown(t *testing.T) {
 // TestWhatHasNoRoomIsCounted: the count of problems that are not shown includes those that members had no room to list.
 func TestWhatHasNoRoomIsCounted(t *testing.T) {
 	t.Parallel()
-	var out said.Text
+	var out output.Text
 	o := &observer{env: env{stdout: &out}, cmd: &cobra.Command{Use: "status"}}
 	status := view.Status{Digest: "0123456789", Moves: &view.Moves{}, Problems: make([]view.Problem, problemsShown+1),
 		More: 4}
@@ -188,7 +188,7 @@ func TestWhatHasNoRoomIsCounted(t *testing.T) {
 // TestNothingRunsAgain: submitting a completed job again says that nothing runs.
 func TestNothingRunsAgain(t *testing.T) {
 	t.Parallel()
-	var out said.Text
+	var out output.Text
 	spec := one(cluster.SpreadSingle)
 	v := cluster.Assemble(cluster.Parts{Index: 4,
 		Jobs: []cluster.Job{{ID: "etl", State: cluster.JobCompleted, Spec: &spec}}})

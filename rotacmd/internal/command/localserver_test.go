@@ -19,11 +19,11 @@ import (
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/rotacmd/internal/nearby"
+	"github.com/rota-run/rota/rotacmd/internal/localsock"
 )
 
-// testDesk is that of a member a, which has the value that the test gives it.
-type testDesk struct {
+// testLocalServer is that of a member a, which has the value that the test gives it.
+type testLocalServer struct {
 	*written
 	value   atomic.Pointer[cluster.Value]
 	asked   atomic.Int64
@@ -31,19 +31,19 @@ type testDesk struct {
 	after   func(asked int64) // is called after the value was looked at; may be nil
 }
 
-func newTestDesk(w *written) *testDesk {
-	d := &testDesk{written: w, changed: make(chan struct{})}
+func newTestLocalServer(w *written) *testLocalServer {
+	d := &testLocalServer{written: w, changed: make(chan struct{})}
 	v := w.value
 	d.value.Store(&v)
 	return d
 }
 
 // open answers until the test ends.
-func (d *testDesk) open() {
+func (d *testLocalServer) open() {
 	d.t.Helper()
-	l, err := nearby.Listen("store", "a")
+	l, err := localsock.Listen("store", "a")
 	must.Succeed(d.t, err)
-	desk := &desk{
+	server := &localServer{
 		Viewer: view.Viewer{
 			Lookout: view.NewLookout(d.st, protocol.Now), Journal: journal.NewDocs(d.st, "a", 0),
 			Store: "file:elsewhere", Protocol: replica.Protocol{}.Name(),
@@ -56,12 +56,12 @@ func (d *testDesk) open() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		desk.serve(ctx, l, slog.New(slog.DiscardHandler))
+		server.serve(ctx, l, slog.New(slog.DiscardHandler))
 	}()
 	d.t.Cleanup(func() { cancel(); <-done })
 }
 
-func (d *testDesk) whole() cluster.Value {
+func (d *testLocalServer) whole() cluster.Value {
 	v, asked := *d.value.Load(), d.asked.Add(1)
 	if d.after != nil {
 		d.after(asked)
@@ -69,7 +69,7 @@ func (d *testDesk) whole() cluster.Value {
 	return v
 }
 
-func (d *testDesk) status() string {
+func (d *testLocalServer) status() string {
 	d.t.Helper()
 	out, stderr, code := here("", "status", "--store", "file:store")
 	if code != exitOK {
@@ -78,8 +78,8 @@ func (d *testDesk) status() string {
 	return out
 }
 
-// propose puts one more task into the log; the desk does not hear of it.
-func (d *testDesk) propose(job cluster.JobID) cluster.Value {
+// propose puts one more task into the log; the server does not hear of it.
+func (d *testLocalServer) propose(job cluster.JobID) cluster.Value {
 	d.t.Helper()
 	must.Succeed(d.t, must.Err(replica.NewClient(d.st).Propose(d.t.Context(),
 		cluster.SubmitJob{Job: job, Spec: cluster.JobSpec{Tasks: []cluster.TaskSpec{{Type: "noop"}}}})))
@@ -101,7 +101,7 @@ func TestStatusFromAMember(t *testing.T) {
 		w.put("pulse/"+m+"/1", map[string]any{"member": m, "at_ms": time.Now().Add(time.Hour).UnixMilli(),
 			"ttl_ms": 60_000, "guardian": "off"})
 	}
-	d := newTestDesk(w)
+	d := newTestLocalServer(w)
 	read := d.status()
 	d.open()
 	if d.asked.Load() > 0 {
@@ -121,7 +121,7 @@ func TestStatusFromAMember(t *testing.T) {
 
 // TestAMemberCatchesUp: an answer has what was in the log when the question came, or says that it has not.
 func TestAMemberCatchesUp(t *testing.T) {
-	d := newTestDesk(newWritten(t, nil))
+	d := newTestLocalServer(newWritten(t, nil))
 	d.open()
 	old := d.value.Load().Index()
 	v := d.propose("late")
@@ -144,7 +144,7 @@ func TestAMemberCatchesUp(t *testing.T) {
 
 // TestNobodyKnowsEnough: a member that has not read the log yet says nothing, and the command reads the store.
 func TestNobodyKnowsEnough(t *testing.T) {
-	d := newTestDesk(newWritten(t, nil))
+	d := newTestLocalServer(newWritten(t, nil))
 	read := d.status()
 	d.value.Store(&cluster.Value{})
 	d.open()

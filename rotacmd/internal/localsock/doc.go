@@ -1,4 +1,4 @@
-// Package nearby lets a command ask the members that run on the same machine and meet in the same directory.
+// Package localsock lets a command ask the members that run on the same machine and meet in the same directory.
 //
 // # Purpose
 //
@@ -29,4 +29,4 @@
 // # Where it comes from
 //
 // Sockets with the rights of files are how local tools ask daemons: unix(7).
-package nearby
+package localsock

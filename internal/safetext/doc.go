@@ -1,4 +1,4 @@
-// Package plain keeps what others have written from driving a terminal, a reader or a shell.
+// Package safetext keeps what others have written from driving a terminal, a reader or a shell.
 //
 // # Purpose
 //
@@ -16,4 +16,4 @@
 // # What is not guaranteed
 //
 // Letters of other scripts that look like Latin ones stay.
-package plain
+package safetext

@@ -1,4 +1,4 @@
-// Package quiet keeps a log usable when something goes wrong many times a second, and when the log itself cannot be
+// Package logging keeps a log usable when something goes wrong many times a second, and when the log itself cannot be
 // written.
 //
 // # Purpose
@@ -15,4 +15,4 @@
 // # What is not guaranteed
 //
 // A write to a file waits for the file system.
-package quiet
+package logging

@@ -1,4 +1,4 @@
-package nearby
+package localsock
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package ward
+package guarding
 
 import "slices"
 
@@ -15,9 +15,9 @@ const (
 	Over                    // nothing is left to do
 )
 
-// Ward is what a guardian knows of its parent. The zero value is that of a new guardian. It is a value: each method
+// State is what a guardian knows of its parent. The zero value is that of a new guardian. It is a value: each method
 // returns another one.
-type Ward struct {
+type State struct {
 	sessions  []Held[string]
 	closed    bool // the line
 	ended     bool // the parent's process
@@ -27,7 +27,7 @@ type Ward struct {
 }
 
 // Next is what to do now.
-func (w Ward) Next() Duty {
+func (w State) Next() Duty {
 	switch {
 	case w.dismissed:
 		return Over
@@ -46,41 +46,41 @@ func (w Ward) Next() Duty {
 }
 
 // Sessions are those to end.
-func (w Ward) Sessions() []Held[string] { return w.sessions }
+func (w State) Sessions() []Held[string] { return w.sessions }
 
 // Guard takes a session in.
-func (w Ward) Guard(h Held[string]) Ward {
+func (w State) Guard(h Held[string]) State {
 	w.sessions = append(without(w.sessions, h.ID), h)
 	return w
 }
 
 // Release drops a session that the parent ends itself, or that has ended.
-func (w Ward) Release(id uint64) Ward {
+func (w State) Release(id uint64) State {
 	w.sessions = without(w.sessions, id)
 	return w
 }
 
 // Dismiss says that the parent needs no guardian any more.
-func (w Ward) Dismiss() Ward {
+func (w State) Dismiss() State {
 	w.dismissed = true
 	return w
 }
 
 // LineClosed says that the parent will send nothing more.
-func (w Ward) LineClosed() Ward {
+func (w State) LineClosed() State {
 	w.closed = true
 	return w
 }
 
 // ParentEnded says that the process of the parent has ended, all its threads.
-func (w Ward) ParentEnded() Ward {
+func (w State) ParentEnded() State {
 	w.ended = true
 	return w
 }
 
 // ProgramsEnded says whether all programs have ended. If one may be left, its work may continue: then the sessions last
 // for their TTL.
-func (w Ward) ProgramsEnded(all bool) Ward {
+func (w State) ProgramsEnded(all bool) State {
 	w.cleared, w.left = true, !all
 	return w
 }

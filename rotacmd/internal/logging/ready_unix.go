@@ -1,6 +1,6 @@
 //go:build unix
 
-package quiet
+package logging
 
 import (
 	"os"

@@ -24,16 +24,16 @@ import (
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/view"
 	"github.com/rota-run/rota/protocol"
-	"github.com/rota-run/rota/rotacmd/internal/nearby"
+	"github.com/rota-run/rota/rotacmd/internal/localsock"
 	"github.com/rota-run/rota/rotacmd/internal/storeurl"
 	"github.com/rota-run/rota/rotacmd/stores"
 	"github.com/rota-run/rota/source"
 	"github.com/rota-run/rota/store"
 )
 
-// deskPath is where a member says something to commands on its machine. It names the build: a command of another one
+// localPath is where a member says something to commands on its machine. It names the build: a command of another one
 // reads the store itself.
-func deskPath(what string) string {
+func localPath(what string) string {
 	return "/" + version + "/" + cmp.Or(revision(), "unknown") + "/" + what
 }
 
@@ -43,8 +43,8 @@ const saysOverview = "overview"
 // catchUpWithin is for how long a member waits until it has the entries that are in the log.
 const catchUpWithin = 200 * time.Millisecond
 
-// desk answers commands on this machine. Its methods may be called from any goroutine.
-type desk struct {
+// localServer answers commands on this machine. Its methods may be called from any goroutine.
+type localServer struct {
 	view.Viewer
 	docs    store.Docs
 	log     store.Log
@@ -53,20 +53,20 @@ type desk struct {
 	one     sync.Mutex             // a look goes through all tasks: the member's own work comes first
 }
 
-// openDesk listens for commands on this machine; nil where they read the store: it is not a directory, or the log alone
-// does not say what is true.
-func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
+// openLocalServer listens for commands on this machine; nil where they read the store: it is not a directory, or the
+// log alone does not say what is true.
+func (c *config) openLocalServer(n *node.Node) (*localServer, net.Listener) {
 	dir, err := stores.Directory(c.store)
 	log, ok := c.node.Store.(store.Log)
 	if _, whole := c.node.Protocol.(protocol.Historian); err != nil || dir == "" || !ok || !whole {
 		return nil, nil
 	}
-	l, err := nearby.Listen(dir, string(c.node.Member))
+	l, err := localsock.Listen(dir, string(c.node.Member))
 	if err != nil {
 		c.node.Logger.Info("commands read the store themselves", "err", err)
 		return nil, nil
 	}
-	return &desk{
+	return &localServer{
 		Viewer: view.Viewer{
 			Lookout: view.NewLookout(c.node.Store, protocol.Now), Journal: n.Journal(), Queue: n.Queue(),
 			Store: storeurl.Hide(c.store), Protocol: c.node.Protocol.Name(),
@@ -76,10 +76,10 @@ func (c *config) openDesk(n *node.Node) (*desk, net.Listener) {
 }
 
 // serve answers until ctx ends.
-func (d *desk) serve(ctx context.Context, l net.Listener, logger *slog.Logger) {
+func (d *localServer) serve(ctx context.Context, l net.Listener, logger *slog.Logger) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+deskPath(saysOverview), d.overviewFor)
-	s := &http.Server{Handler: mux, ReadTimeout: nearbyWithin, WriteTimeout: answerWithin, MaxHeaderBytes: 4 << 10,
+	mux.HandleFunc("GET "+localPath(saysOverview), d.overviewFor)
+	s := &http.Server{Handler: mux, ReadTimeout: localWithin, WriteTimeout: answerWithin, MaxHeaderBytes: 4 << 10,
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug)}
 	s.SetKeepAlivesEnabled(false)
 	stop := context.AfterFunc(ctx, func() { s.Close() })
@@ -89,7 +89,7 @@ func (d *desk) serve(ctx context.Context, l net.Listener, logger *slog.Logger) {
 	}
 }
 
-func (d *desk) overviewFor(w http.ResponseWriter, r *http.Request) {
+func (d *localServer) overviewFor(w http.ResponseWriter, r *http.Request) {
 	d.one.Lock()
 	defer d.one.Unlock()
 	v, head, err := d.caughtUp(r.Context())
@@ -116,7 +116,7 @@ var errNew = errors.New("this member has only just begun")
 
 // caughtUp returns the value with all entries that are in the log now, and the log's newest index. If the member does
 // not get so far in a short time, the value is an earlier one.
-func (d *desk) caughtUp(ctx context.Context) (cluster.Value, uint64, error) {
+func (d *localServer) caughtUp(ctx context.Context) (cluster.Value, uint64, error) {
 	v := d.whole()
 	if v.Index() == 0 {
 		return v, 0, errNew

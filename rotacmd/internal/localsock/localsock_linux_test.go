@@ -1,4 +1,4 @@
-package nearby_test
+package localsock_test
 
 import (
 	"net/http"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/rotacmd/internal/nearby"
+	"github.com/rota-run/rota/rotacmd/internal/localsock"
 )
 
 // TestLongPaths: the address of a socket has 107 bytes, and a directory may have a longer path.
@@ -17,7 +17,7 @@ func TestLongPaths(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("d", 200))
 	must.Succeed(t, os.Mkdir(dir, 0o700))
 	member(t, dir, strings.Repeat("m", 100), http.StatusOK)
-	if _, err := nearby.Ask(t.Context(), dir, "/"); err != nil {
+	if _, err := localsock.Ask(t.Context(), dir, "/"); err != nil {
 		t.Error(err)
 	}
 }

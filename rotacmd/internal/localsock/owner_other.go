@@ -1,6 +1,6 @@
 //go:build !unix
 
-package nearby
+package localsock
 
 import "io/fs"
 

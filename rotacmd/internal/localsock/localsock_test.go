@@ -1,6 +1,6 @@
 //go:build unix
 
-package nearby_test
+package localsock_test
 
 import (
 	"context"
@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/rotacmd/internal/nearby"
+	"github.com/rota-run/rota/rotacmd/internal/localsock"
 )
 
 // member answers every path with its name.
 func member(t *testing.T, dir, name string, status int) {
 	t.Helper()
-	l := must.Get(nearby.Listen(dir, name))(t)
+	l := must.Get(localsock.Listen(dir, name))(t)
 	s := &http.Server{ReadHeaderTimeout: time.Minute,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(status)
@@ -42,7 +42,7 @@ func member(t *testing.T, dir, name string, status int) {
 // suspended is a member that takes connections and does not answer.
 func suspended(t *testing.T, dir, name string) {
 	t.Helper()
-	l := must.Get(nearby.Listen(dir, name))(t)
+	l := must.Get(localsock.Listen(dir, name))(t)
 	t.Cleanup(func() { l.Close() })
 }
 
@@ -56,7 +56,7 @@ func sockets(t *testing.T, dir string) []string {
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := nearby.Ask(t.Context(), dir, "/look"); !errors.Is(err, nearby.ErrNobody) {
+	if _, err := localsock.Ask(t.Context(), dir, "/look"); !errors.Is(err, localsock.ErrNobody) {
 		t.Errorf("before anybody was there: %v", err)
 	}
 	for _, name := range []string{"s1", "s2", "s3"} {
@@ -65,7 +65,7 @@ func TestAsk(t *testing.T) {
 	member(t, dir, "refuses", http.StatusServiceUnavailable)
 	member(t, dir, "a", http.StatusOK)
 	for range 5 {
-		if got, err := nearby.Ask(t.Context(), dir, "/look"); err != nil || string(got) != "a/look" {
+		if got, err := localsock.Ask(t.Context(), dir, "/look"); err != nil || string(got) != "a/look" {
 			t.Errorf("answer %q, %v", got, err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestNobodyAnswers(t *testing.T) {
 	suspended(t, dir, "s")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if got, err := nearby.Ask(ctx, dir, "/look"); !errors.Is(err, nearby.ErrNobody) {
+	if got, err := localsock.Ask(ctx, dir, "/look"); !errors.Is(err, localsock.ErrNobody) {
 		t.Errorf("answer %q, %v", got, err)
 	}
 }
@@ -89,7 +89,7 @@ func TestAnAnswerHasABound(t *testing.T) {
 	for size, ok := range map[int]bool{4 << 20: true, 4<<20 + 1: false} {
 		dir := t.TempDir()
 		member(t, dir, strings.Repeat("x", size-len("/")), http.StatusOK)
-		got, err := nearby.Ask(t.Context(), dir, "/")
+		got, err := localsock.Ask(t.Context(), dir, "/")
 		if ok != (err == nil) || ok && len(got) != size {
 			t.Errorf("an answer of %d bytes: %d, %v", size, len(got), err)
 		}
@@ -121,10 +121,10 @@ func TestDeadMembers(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("sockets %q, want %q", got, want)
 	}
-	if got, err := nearby.Ask(t.Context(), dir, "/"); err != nil || string(got) != "own/" {
+	if got, err := localsock.Ask(t.Context(), dir, "/"); err != nil || string(got) != "own/" {
 		t.Errorf("answer %q, %v", got, err)
 	}
-	if _, err := nearby.Listen(dir, "own"); err == nil {
+	if _, err := localsock.Listen(dir, "own"); err == nil {
 		t.Error("a second process has taken the socket of one that lives")
 	}
 }
@@ -146,10 +146,10 @@ func TestOnlyTheStoresOwner(t *testing.T) {
 	within := filepath.Join(dir, "members")
 	for mode, ok := range map[os.FileMode]bool{0o700: true, 0o711: false, 0o770: false, 0o777: false} {
 		must.Succeed(t, os.Chmod(within, mode))
-		if _, err := nearby.Ask(t.Context(), dir, "/"); ok != (err == nil) {
+		if _, err := localsock.Ask(t.Context(), dir, "/"); ok != (err == nil) {
 			t.Errorf("mode %o: %v", mode, err)
 		}
-		if l, err := nearby.Listen(dir, mode.String()); ok != (err == nil) {
+		if l, err := localsock.Listen(dir, mode.String()); ok != (err == nil) {
 			t.Errorf("mode %o: %v", mode, err)
 		} else if err == nil {
 			l.Close()
@@ -157,13 +157,13 @@ func TestOnlyTheStoresOwner(t *testing.T) {
 	}
 	if os.Geteuid() == 0 { // only root can give a directory away
 		must.Succeed(t, errors.Join(os.Chmod(within, 0o700), os.Chown(within, 12345, -1)))
-		if _, err := nearby.Ask(t.Context(), dir, "/"); !errors.Is(err, nearby.ErrNobody) {
+		if _, err := localsock.Ask(t.Context(), dir, "/"); !errors.Is(err, localsock.ErrNobody) {
 			t.Errorf("somebody else's sockets: %v", err)
 		}
 	}
 	elsewhere := t.TempDir()
 	must.Succeed(t, os.Symlink(within, filepath.Join(elsewhere, "members")))
-	if _, err := nearby.Ask(t.Context(), elsewhere, "/"); !errors.Is(err, nearby.ErrNobody) {
+	if _, err := localsock.Ask(t.Context(), elsewhere, "/"); !errors.Is(err, localsock.ErrNobody) {
 		t.Errorf("sockets of another directory: %v", err)
 	}
 }

@@ -11,34 +11,34 @@ import (
 	"github.com/rota-run/rota/work"
 )
 
-// tallyPoints is how many points or series may wait before they are emitted without waiting for the flush.
-const tallyPoints = 1000
+// tailBatchPoints is how many points or series may wait before they are emitted without waiting for the flush.
+const tailBatchPoints = 1000
 
-// tailTally gathers what lines say until the next flush.
-type tailTally struct {
+// tailBatch gathers what lines say until the next flush.
+type tailBatch struct {
 	t       *tailRunner
 	g       *work.Grant
-	series  map[string]*tallied
+	series  map[string]*tailSeries
 	pending int // points
 }
 
-// tallied is one series: a count, or points.
-type tallied struct {
+// tailSeries is one series: a count, or points.
+type tailSeries struct {
 	name   string
 	tags   map[string]string
 	count  int
 	points []publish.Point
 }
 
-func newTailTally(t *tailRunner, g *work.Grant) *tailTally {
-	return &tailTally{t: t, g: g, series: map[string]*tallied{}}
+func newTailBatch(t *tailRunner, g *work.Grant) *tailBatch {
+	return &tailBatch{t: t, g: g, series: map[string]*tailSeries{}}
 }
 
-var _ lineTaker = (*tailTally)(nil)
+var _ lineTaker = (*tailBatch)(nil)
 
 // line counts a line and takes what the definition wants of it.
-func (a *tailTally) line(path string, b []byte, long bool) {
-	if len(a.series) >= tallyPoints {
+func (a *tailBatch) line(path string, b []byte, long bool) {
+	if len(a.series) >= tailBatchPoints {
 		a.flush()
 	}
 	a.count("tail.lines", path, 1)
@@ -73,13 +73,13 @@ func (a *tailTally) line(path string, b []byte, long bool) {
 	}
 	s := a.in(a.t.c.Name, tags)
 	s.points = append(s.points, publish.Point{AtMS: time.Now().UnixMilli(), Value: v})
-	if a.pending++; a.pending >= tallyPoints {
+	if a.pending++; a.pending >= tailBatchPoints {
 		a.flush()
 	}
 }
 
 // tag is the text of a group. One that is too long is cut: hundreds of lines wait, each with its own.
-func (a *tailTally) tag(path string, b []byte) string {
+func (a *tailBatch) tag(path string, b []byte) string {
 	if len(b) > tailMaxTag {
 		a.count("tail.cut_tags", path, 1)
 		b = b[:tailMaxTag]
@@ -88,7 +88,7 @@ func (a *tailTally) tag(path string, b []byte) string {
 }
 
 // count adds to a count of a file; "" is the whole task.
-func (a *tailTally) count(name, path string, n int) {
+func (a *tailBatch) count(name, path string, n int) {
 	var tags map[string]string
 	if path != "" {
 		tags = map[string]string{"file": plain(path)}
@@ -97,7 +97,7 @@ func (a *tailTally) count(name, path string, n int) {
 }
 
 // in finds or makes the series.
-func (a *tailTally) in(name string, tags map[string]string) *tallied {
+func (a *tailBatch) in(name string, tags map[string]string) *tailSeries {
 	var key strings.Builder
 	key.WriteString(name)
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
@@ -105,16 +105,16 @@ func (a *tailTally) in(name string, tags map[string]string) *tallied {
 	}
 	s, ok := a.series[key.String()]
 	if !ok {
-		s = &tallied{name: name, tags: tags}
+		s = &tailSeries{name: name, tags: tags}
 		a.series[key.String()] = s
 	}
 	return s
 }
 
-func (a *tailTally) waiting() bool { return len(a.series) > 0 }
+func (a *tailBatch) waiting() bool { return len(a.series) > 0 }
 
 // flush emits everything, in the order of names and tags.
-func (a *tailTally) flush() {
+func (a *tailBatch) flush() {
 	for _, key := range slices.Sorted(maps.Keys(a.series)) {
 		s := a.series[key]
 		if s.count > 0 {

@@ -1,9 +1,9 @@
-// Package said keeps what processes and members say.
+// Package output keeps what processes and members say.
 //
 // # Purpose
 //
 // A test reads what is still being written: the output of a process, or the log of a member.
-package said
+package output
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package ward
+package guarding
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func TestDuties(t *testing.T) {
 		"released after the line":     "guard=1→listen closed→watch ended→programs release=1→programs cleared→over",
 		"one session twice":           "guard=1→listen guard=1→listen closed→watch ended→programs cleared→sessions release=1→over",
 	} {
-		w := Ward{}
+		w := State{}
 		for _, step := range strings.Fields(story) {
 			what, want, _ := strings.Cut(step, "→")
 			what, number, _ := strings.Cut(what, "=")

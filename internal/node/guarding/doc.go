@@ -1,4 +1,4 @@
-// Package ward decides what a guardian does, and when.
+// Package guarding decides what a guardian does, and when.
 //
 // # Purpose
 //
@@ -6,7 +6,7 @@
 // and small, and the simulator and the checker run them as they are: package guardian only makes the system calls.
 //
 //	parent:  [Book] has the sessions that each new guardian must hear of
-//	child:   [Ward] says by Next what to do now
+//	child:   [State] says by Next what to do now
 //
 // # Guarantees
 //
@@ -25,4 +25,4 @@
 // # Where it comes from
 //
 // The rule that two witnesses must agree is that of package guardian.
-package ward
+package guarding
