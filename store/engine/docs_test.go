@@ -196,20 +196,13 @@ func TestEveryInterleaving(t *testing.T) {
 			Before: native("x"), Faults: 2},
 		"a heartbeat and the end": {Scripts: []adversary.Script{writes("a", "b"), ends}, Faults: 1},
 	}
+	walks := map[string]check.Model[adversary.World]{}
 	for name, m := range all { // order-free: each is walked alone
-		t.Run(name, func(t *testing.T) {
-			m.Judge = newWitness(m.Only == "reply lost")
-			m.After = func(p *adversary.Player) { p.Tell(isLast{}) }
-			r := check.Explore(walk{m}, check.Options{States: 1_000_000, Violations: 1})
-			t.Logf("%d states, %d moves, depth %d", r.States, r.Moves, r.Depth)
-			for _, v := range r.Violations {
-				t.Errorf("%s\n\t%s", v.Promise, strings.Join(v.Trace, "\n\t"))
-			}
-			if len(r.Violations) == 0 && !r.Complete {
-				t.Error("not all states were visited")
-			}
-		})
+		m.Judge = newWitness(m.Only == "reply lost")
+		m.After = func(p *adversary.Player) { p.Tell(isLast{}) }
+		walks[name] = walk{m}
 	}
+	mutanttest.Prove(t, 1_000_000, walks)
 }
 
 // flaws are what could be wrong with settling, beside those that the tests of the log find.
@@ -270,4 +263,9 @@ func flawsOfTombstones() []mutanttest.Flaw {
 func TestFlawsFit(t *testing.T) {
 	t.Parallel()
 	mutanttest.Fit(t, mutanttest.Set(append(flaws(), flawsOfTombstones()...)))
+}
+
+func TestFlawsAreFound(t *testing.T) {
+	t.Parallel()
+	mutanttest.AreFound(t, "store/engine", append(flaws(), flawsOfTombstones()...))
 }

@@ -44,3 +44,7 @@ func TestFlawsFit(t *testing.T) {
 	t.Parallel()
 	mutanttest.Fit(t, mutanttest.Set(flaws()))
 }
+
+func TestFlawsAreFound(t *testing.T) {
+	mutanttest.AreFound(t, "store/kafka", flaws(), "-test.timeout", "20s")
+}

@@ -49,3 +49,8 @@ func TestFlawsFit(t *testing.T) {
 	t.Parallel()
 	mutanttest.Fit(t, mutanttest.Set(flaws()))
 }
+
+func TestFlawsAreFound(t *testing.T) {
+	mutanttest.AreFound(t, "store/memory", flaws(), "-test.timeout", "20s", "-rapid.nofailfile", "-rapid.shrinktime",
+		"1s", "-rapid.seed", "1", "-rapid.checks", "2000")
+}

@@ -181,3 +181,8 @@ func TestFlawsFit(t *testing.T) {
 	t.Parallel()
 	mutanttest.Fit(t, mutanttest.Set(flaws()))
 }
+
+func TestFlawsAreFound(t *testing.T) {
+	t.Parallel()
+	mutanttest.AreFound(t, "store/engine/log", flaws())
+}

@@ -73,3 +73,8 @@ func TestFlawsFit(t *testing.T) {
 	t.Parallel()
 	mutanttest.Fit(t, mutanttest.Set(flaws()))
 }
+
+func TestFlawsAreFound(t *testing.T) {
+	mutanttest.AreFound(t, "store/internal/fold", flaws(), "-test.timeout", "20s", "-rapid.nofailfile",
+		"-rapid.shrinktime", "1s", "-rapid.seed", "1", "-rapid.checks", "2000")
+}

@@ -53,9 +53,13 @@ func Fit(t *testing.T, set mutant.Set) {
 }
 
 // AreFound builds the tests of a package with all flaws laid over the source, and has each found by the test that is
-// named for it. What hangs is found too, if the flags say when the tests have to end.
+// named for it. What hangs is found too, if the flags say when the tests have to end. It takes minutes: without the build
+// tag proof it is skipped.
 func AreFound(t *testing.T, dir string, flaws []Flaw, flags ...string) {
 	t.Helper()
+	if !built {
+		t.Skip("takes minutes: the build tag proof plays it")
+	}
 	root, err := mutant.Root(context.Background())
 	must.Succeed(t, err)
 	set := Set(flaws)
