@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -214,6 +215,20 @@ func TestForeignRecords(t *testing.T) {
 	}
 }
 
+// TestOthersWereFirst: a change shows what others have changed before it, which its handle had not read.
+func TestOthersWereFirst(t *testing.T) {
+	t.Parallel()
+	s := newShop()
+	one, two := open(t, s.journal(), options()), open(t, s.journal(), options())
+	v := write(t, one, "a", "x", "")
+	others := write(t, two, "b", "y", "")
+	write(t, one, "a", "z", v)
+	rows, err := one.Read(t.Context(), driver.Query{Keys: []string{"b"}, Stale: true})
+	if err != nil || rows.Keys[0].Version != others {
+		t.Errorf("%+v, %v; want version %s", rows.Keys, err, others)
+	}
+}
+
 // TestLateHandle begins with a snapshot, since the beginning of the journal is trimmed.
 func TestLateHandle(t *testing.T) {
 	t.Parallel()
@@ -233,8 +248,8 @@ func TestLateHandle(t *testing.T) {
 		}
 		late := open(t, s.journal(), o)
 		for key, v := range versions { // order-free: each is read alone
-			if r, err := get(late, key); err != nil || r.Version != v {
-				t.Errorf("%s: %+v, %v; want version %s", key, r, err, v)
+			if r, err := get(late, key); err != nil || r.Version != v || !strings.HasPrefix(r.Name, key) {
+				t.Errorf("%s: %+v, %v; want version %s, and its name", key, r, err, v)
 			}
 		}
 	})
