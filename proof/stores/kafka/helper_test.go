@@ -69,6 +69,17 @@ func via(o kafka.Options, links ...string) kafka.Options {
 	return o
 }
 
+// hurried is place for links that break: what a call does without an answer takes the store's timeout, unless its ctx
+// ends first.
+func hurried() rig.Place[kafka.Options, *kafka.Store] {
+	p := place
+	p.At = func(o kafka.Options, links ...string) kafka.Options {
+		o.Timeout = 4 * time.Second
+		return via(o, links...)
+	}
+	return p
+}
+
 func openWith(t testing.TB, o kafka.Options) *kafka.Store {
 	t.Helper()
 	o.Timeout = cmp.Or(o.Timeout, 20*time.Second)

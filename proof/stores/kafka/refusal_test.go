@@ -52,6 +52,13 @@ func createTopic(t testing.TB, c *kgo.Client, name string, partitions int32, set
 	if err := kerr.ErrorForCode(request[*kmsg.CreateTopicsResponse](t, c, req).Topics[0].ErrorCode); err != nil {
 		t.Fatalf("make topic %s: %v", name, err)
 	}
+	known := kmsg.NewMetadataRequestTopic()
+	known.Topic = kmsg.StringPtr(name)
+	ask := kmsg.NewPtrMetadataRequest()
+	ask.Topics = []kmsg.MetadataRequestTopic{known}
+	rig.Eventually(t, "the broker knows the topic "+name, func() bool { // it hears of it from the controller
+		return request[*kmsg.MetadataResponse](t, c, ask).Topics[0].ErrorCode == 0
+	})
 }
 
 func deleteTopic(t testing.TB, c *kgo.Client, name string) {

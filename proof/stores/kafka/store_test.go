@@ -50,15 +50,15 @@ func TestStorm(t *testing.T) {
 // TestFaults breaks the link to the broker. There are no sessions to test.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	t.Run("docs", func(t *testing.T) { t.Parallel(); storetest.DocsFaults(t, place.Reach) })
-	t.Run("log", func(t *testing.T) { t.Parallel(); storetest.LogFaults(t, place.Reach) })
-	t.Run("watch", func(t *testing.T) { t.Parallel(); storetest.WatchFaults(t, place.Reach) })
+	t.Run("docs", func(t *testing.T) { t.Parallel(); storetest.DocsFaults(t, hurried().Reach) })
+	t.Run("log", func(t *testing.T) { t.Parallel(); storetest.LogFaults(t, hurried().Reach) })
+	t.Run("watch", func(t *testing.T) { t.Parallel(); storetest.WatchFaults(t, hurried().Reach) })
 }
 
 // TestCrashes kills the only broker with SIGKILL, and starts it again with its data.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
-	place.Crashes(t, func(t *testing.T) (kafka.Options, func(*testing.T)) {
+	hurried().Crashes(t, func(t *testing.T) (kafka.Options, func(*testing.T)) {
 		c := ownServers(t, server.Options{})
 		o := place.Fresh(t)
 		o.Brokers = c.Servers()
