@@ -48,17 +48,8 @@ func TestLeaderDiesUnderWriters(t *testing.T) {
 	close(stop)
 	wg.Wait()
 	s := openWith(t, o)
-	var records []store.Record
-	for after, head := uint64(0), uint64(1); after < head; {
-		page, err := s.Read(ctx, after, 1000)
-		if err != nil || len(page.Records) == 0 {
-			t.Fatalf("read after %d: %d records, %v", after, len(page.Records), err)
-		}
-		records = append(records, page.Records...)
-		after, head = records[len(records)-1].Index, page.Head
-	}
 	for _, w := range writers {
-		w.check(t, ctx, s, records)
+		w.check(t, ctx, s, rig.Records(t, s))
 	}
 }
 
