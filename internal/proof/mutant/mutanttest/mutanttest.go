@@ -4,8 +4,8 @@
 //
 // A package that decides something has a list of flaws, testdata/flaws.txt: what could be wrong with it, and the test
 // that is to notice. [Fit] keeps the list beside a source that changes, in each run of the tests; [AreFound] builds the
-// tests with the flaws and runs those that are named, which takes minutes. [WalkedFit] and [WalkedAreFound] are the same
-// where the scenarios of a proof are to notice.
+// tests with the flaws and runs those that are named, which takes minutes. [WalkedFit] and [WalkedAreFound] are the
+// same where the scenarios of a proof are to notice.
 package mutanttest
 
 import (
@@ -22,7 +22,8 @@ import (
 	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
-// Fit looks whether each flaw of testdata/flaws.txt can still be laid over the source, and names the test that finds it.
+// Fit looks whether each flaw of testdata/flaws.txt can still be laid over the source, and names the test that finds
+// it.
 func Fit(t *testing.T) {
 	t.Helper()
 	list := listed(t, "found")
