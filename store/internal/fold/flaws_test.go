@@ -9,6 +9,5 @@ import (
 func TestFlawsFit(t *testing.T) { t.Parallel(); mutanttest.Fit(t) }
 
 func TestFlawsAreFound(t *testing.T) {
-	mutanttest.AreFound(t, "store/internal/fold", "-test.timeout", "20s", "-rapid.nofailfile",
-		"-rapid.shrinktime", "1s", "-rapid.seed", "1", "-rapid.checks", "2000")
+	mutanttest.AreFound(t, "store/internal/fold", "-test.timeout", "20s")
 }
