@@ -67,8 +67,8 @@ var mutants = map[string]string{
 	"gets stale":                "getmany/in their order",
 }
 
-// TestSuitesFindWhatIsBroken runs the rule of each broken store, and of each driver that is broken where its network is.
-// That the rules of queues find what is broken, the flaws of store/internal/logqueue show.
+// TestSuitesFindWhatIsBroken runs the rule of each broken store, and of each driver that is broken where its network
+// is. That the rules of queues find what is broken is shown by the flaws of store/internal/logqueue.
 func TestSuitesFindWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	all := maps.Clone(mutants)
