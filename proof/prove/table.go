@@ -54,7 +54,8 @@ func stages() []stage {
 			command: []string{"go", "run", "./flows", "--runs", "10", "--together", "4", "--json"},
 			least:   amounts{"runs": 10, "ok": 1, "segments": 7500, "kills": 10, "server_kills": 8}},
 		{name: "fold", dir: ".", computes: true, command: goTest("-tags", "proof", "-run", "TestFlawsAreFound",
-			"./store/internal/fold", "./store/memory", "./store/kafka"), tests: true, least: amounts{"passed": 47}},
+			"./store/internal/fold", "./store/internal/logqueue", "./store/memory", "./store/kafka"),
+			tests: true, least: amounts{"passed": 47}},
 	}
 	for _, p := range protocols() {
 		out = append(out, p.stages(budget)...)

@@ -193,78 +193,11 @@ func TestEveryInterleaving(t *testing.T) {
 		"native, two deleters":    {Scripts: []adversary.Script{native("-"), native("-")}, Before: native("x"), Faults: 2},
 		"a heartbeat and the end": {Scripts: []adversary.Script{writes("a", "b"), ends}, Faults: 1},
 	}
+	walks := map[string]check.Model[adversary.World]{}
 	for name, m := range all { // order-free: each is walked alone
-		t.Run(name, func(t *testing.T) {
-			m.Judge = newWitness(m.Only == "reply lost")
-			m.After = func(p *adversary.Player) { p.Tell(isLast{}) }
-			r := check.Explore(walk{m}, check.Options{States: 1_000_000, Violations: 1})
-			t.Logf("%d states, %d moves, depth %d", r.States, r.Moves, r.Depth)
-			for _, v := range r.Violations {
-				t.Errorf("%s\n\t%s", v.Promise, strings.Join(v.Trace, "\n\t"))
-			}
-			if len(r.Violations) == 0 && !r.Complete {
-				t.Error("not all states were visited")
-			}
-		})
+		m.Judge = newWitness(m.Only == "reply lost")
+		m.After = func(p *adversary.Player) { p.Tell(isLast{}) }
+		walks[name] = walk{m}
 	}
-}
-
-// flaws are what could be wrong with settling, beside those that the tests of the log find.
-func flaws() []mutanttest.Flaw {
-	flaw := func(name, file, found string, oldNew ...string) mutanttest.Flaw {
-		return mutanttest.New(name, "store/engine/"+file, "TestEveryInterleaving/^"+found+"$", oldNew...)
-	}
-	return []mutanttest.Flaw{
-		flaw("a create is sent again", "step_settle.go", "a create beside one who takes",
-			`case unknown && (a.op.If != "" || a.op.Once) && a.sent < sends:`, "case unknown && a.sent < sends:"),
-		flaw("an absent row proves that a create is not done", "step_settle.go", "a create beside one who takes",
-			"	case a.op.If == \"\" || row",
-			"	case a.op.If == \"\" && row.Version == \"\":\n		return store.ErrUnavailable\n	case a.op.If == \"\" || row"),
-		flaw("any row proves that a write is done", "step_settle.go", "two creates",
-			"	case row.Name == a.op.Name && row.Version != \"\":", "	case row.Version != \"\":"),
-		flaw("another's row proves that a write is not done", "step_settle.go", "writers and a deleter",
-			"	return &Doubt{Why: a.lost, Row: &row}\n", "	return &driver.Conflict{Row: &row}\n"),
-		flaw("a conflict with oneself is the outcome", "step_settle.go", "two deleters",
-			"case err == nil, a.lost == nil, a.op.Once && ", "case err == nil, a.lost == nil, "),
-		flaw("who finds nothing after a lost answer was refused", "step_settle.go", "native, two deleters",
-			"	case a.op.If == \"\" || row",
-			"	case row.Version == \"\":\n		return store.ErrUnavailable\n	case a.op.If == \"\" || row"),
-		flaw("a native delete with a lost answer finds nothing", "docs.go", "native, two deleters",
-			"		_, err = d.rows.Put(ctx, op)\n",
-			"		_, err = d.rows.Put(ctx, op)\n		if errors.Is(err, store.ErrUnknown) {\n			err = &driver.Conflict{}\n		}\n"),
-		flaw("a read that fails behind a lost answer is the outcome", "rows.go", "two creates",
-			`			return "", &Doubt{Why: errors.Join(a.lost, err)}`, `			return "", err`),
-	}
-}
-
-// flawsOfTombstones are what could be wrong with freeing them, and with the end of a life.
-func flawsOfTombstones() []mutanttest.Flaw {
-	flaw := func(name, file, found string, oldNew ...string) mutanttest.Flaw {
-		return mutanttest.New(name, "store/engine/"+file, found, oldNew...)
-	}
-	walked := func(scenario string) string { return "TestEveryInterleaving/^" + scenario + "$" }
-	return []mutanttest.Flaw{
-		flaw("freed too early, for a create", "step_sweep.go", walked("a create and the end"), ">= quiet", ">= 0"),
-		flaw("freed too early, for a lost answer", "step_sweep.go", walked("a lost answer and a sweeper"), ">= quiet",
-			">= 0"),
-		flaw("a new tombstone is as old as the one before", "step_sweep.go", walked("a second delete and a sweeper"),
-			"if b.version != row.Version {", `if b.version == "" {`),
-		flaw("freed without a comparison", "tombstone.go", walked("a create beside a sweeper"),
-			"		_, err := s.docs.rows.Swap(ctx, op)", "		err := s.docs.rows.Free(ctx, []string{op.Key})"),
-		flaw("nothing is freed", "step_sweep.go", "TestSweep", ">= quiet", "> 2*quiet"),
-		flaw("documents are freed", "step_sweep.go", "TestSweep", "if !isTomb(row) {", "if row.Version == \"\" {"),
-		flaw("an end leaves nothing where nothing stands", "step_sweep.go", walked("a create and the end"),
-			"		return ended(row, life)", "		return row.Version == \"\" || ended(row, life)"),
-		flaw("an end leaves another's tombstone", "step_sweep.go", walked("a create over a tombstone and the end"),
-			"	return !isTomb(row) || ended(row, life)", "	return true"),
-		flaw("an end removes what another has written", "step_sweep.go", "TestEnd",
-			"	return !isTomb(row) || ended(row, life)", "	return ended(row, life)"),
-		flaw("who was ended writes again", "docs.go", "TestEnd", "case ended(row, d.rows.life):",
-			"case ended(row, d.rows.life+\"x\"):"),
-	}
-}
-
-func TestFlawsFit(t *testing.T) {
-	t.Parallel()
-	mutanttest.Fit(t, mutanttest.Set(append(flaws(), flawsOfTombstones()...)))
+	mutanttest.Prove(t, 1_000_000, walks)
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/rota-run/rota/contrib/aws/bucket"
 	"github.com/rota-run/rota/internal/proof/must"
-	"github.com/rota-run/rota/internal/proof/port"
 	"github.com/rota-run/rota/internal/proof/output"
+	"github.com/rota-run/rota/internal/proof/port"
 )
 
 // gateway starts a real gateway on a directory, or skips the test.

@@ -93,42 +93,44 @@ func TestOpenErrors(t *testing.T) {
 			change(&o)
 			return o
 		}
+		at := func(server string) elastic.Options {
+			o := o
+			o.Servers = []string{server}
+			return o
+		}
+		answering := func(status int, body string) elastic.Options { return at(saying(t, status, body)) }
+		as := func(user, password, key string) elastic.Options {
+			o := o
+			behind(&o, front)
+			o.User, o.Password, o.APIKey = user, password, key
+			return o
+		}
+		untrusting := &tls.Config{MinVersion: tls.VersionTLS12}
+		const login = "check user and password, or the API key"
 		rig.Refusals(t, elastic.Open, map[string]rig.Refusal[elastic.Options]{
-			"nobody listens": rig.Says(with(func(o *elastic.Options) { o.Servers = []string{rig.Nobody(t)} }), nil,
-				"connection refused", "check that Elasticsearch or OpenSearch runs"),
+			"nobody listens": rig.Says(at(rig.Nobody(t)), nil, "connection refused",
+				"check that Elasticsearch or OpenSearch runs"),
 			"nobody answers": rig.Says(with(func(o *elastic.Options) {
 				o.Servers, o.Timeout = []string{rig.Silent(t)}, time.Second
 			}), nil, "no answer within 1s"),
-			"a web server": rig.Says(with(func(o *elastic.Options) {
-				o.Servers = []string{saying(t, 404, "<html>")}
-			}), nil, "not Elasticsearch or OpenSearch", "check the port"),
-			"another API": rig.Says(with(func(o *elastic.Options) {
-				o.Servers = []string{saying(t, 200,
-					`{"hello":1}`)}
-			}), nil, "not Elasticsearch or OpenSearch"),
-			"old Elasticsearch": rig.Says(with(func(o *elastic.Options) {
-				o.Servers = []string{saying(t, 200,
-					`{"version":{"number":"7.17.29"}}`)}
-			}), nil, "Elasticsearch 7.17.29", "at least 8.0"),
-			"old OpenSearch": rig.Says(with(func(o *elastic.Options) {
-				o.Servers = []string{saying(t, 200, `{"version":{"number":"1.3.0","distribution":"opensearch"}}`)}
-			}), nil, "OpenSearch 1.3.0", "at least 2.0"),
-			"TLS to plain text": rig.Says(with(func(o *elastic.Options) { o.TLS = &tls.Config{MinVersion: tls.VersionTLS12} }), nil, "leave TLS out"),
-			"plain text to TLS": rig.Says(with(func(o *elastic.Options) { o.Servers = []string{front.Listener.Addr().String()} }), nil, "not Elasticsearch or OpenSearch"),
+			"a web server": rig.Says(answering(404, "<html>"), nil, "not Elasticsearch or OpenSearch",
+				"check the port"),
+			"another API": rig.Says(answering(200, `{"hello":1}`), nil, "not Elasticsearch or OpenSearch"),
+			"old Elasticsearch": rig.Says(answering(200, `{"version":{"number":"7.17.29"}}`), nil,
+				"Elasticsearch 7.17.29", "at least 8.0"),
+			"old OpenSearch": rig.Says(answering(200, `{"version":{"number":"1.3.0","distribution":"opensearch"}}`),
+				nil, "OpenSearch 1.3.0", "at least 2.0"),
+			"TLS to plain text": rig.Says(with(func(o *elastic.Options) { o.TLS = untrusting }), nil,
+				"leave TLS out"),
+			"plain text to TLS": rig.Says(at(front.Listener.Addr().String()), nil,
+				"not Elasticsearch or OpenSearch"),
 			"unknown authority": rig.Says(with(func(o *elastic.Options) {
 				behind(o, front)
-				o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+				o.TLS = untrusting
 			}), nil, "give the certificate of the authority"),
-			"no user": rig.Says(with(func(o *elastic.Options) { behind(o, front) }), nil, "401",
-				"check user and password, or the API key"),
-			"wrong password": rig.Says(with(func(o *elastic.Options) {
-				behind(o, front)
-				o.User, o.Password = "alice", rig.Secret+"!"
-			}), nil, "check user and password"),
-			"wrong API key": rig.Says(with(func(o *elastic.Options) {
-				behind(o, front)
-				o.APIKey = rig.Secret + "!"
-			}), nil, "check user and password, or the API key"),
+			"no user":        rig.Says(as("", "", ""), nil, "401", login),
+			"wrong password": rig.Says(as("alice", rig.Secret+"!", ""), nil, login),
+			"wrong API key":  rig.Says(as("", "", rig.Secret+"!"), nil, login),
 			"no right to make it": rig.Says(with(func(o *elastic.Options) {
 				behind(o, front)
 				o.User, o.Password, o.Index = "alice", rig.Secret, o.Index+"-forbidden"

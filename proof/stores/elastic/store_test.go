@@ -42,11 +42,8 @@ func each(t *testing.T, test func(t *testing.T, s *shared)) {
 // startCluster starts servers that belong to the test alone.
 func startCluster(t *testing.T, so server.Options) *server.Cluster {
 	t.Helper()
-	rig.MayKill(t, so.Kind.Variable)
-	c, err := server.Start(rig.LongDeadline(t), so)
-	server.Require(t, err)
-	t.Cleanup(c.Stop)
-	return c
+	return rig.Own(t, so.Kind.Variable, server.Require,
+		func(ctx context.Context) (*server.Cluster, error) { return server.Start(ctx, so) })
 }
 
 // on are the options of a store of its own on servers. Its index is removed at the end: a small server does not bear

@@ -151,15 +151,10 @@ func headOf(t *testing.T, s *etcd.Store) (head uint64) {
 // records counts what is in the log, whose indexes have no gap.
 func records(t *testing.T, s *etcd.Store) (n uint64) {
 	t.Helper()
-	for {
-		page := must.Get(s.Read(rig.Deadline(t), n, 1000))(t)
-		for _, r := range page.Records {
-			if n++; r.Index != n {
-				t.Fatalf("index %d follows %d", r.Index, n-1)
-			}
-		}
-		if n == page.Head {
-			return n
+	for _, r := range rig.Records(t, s) {
+		if n++; r.Index != n {
+			t.Fatalf("index %d follows %d", r.Index, n-1)
 		}
 	}
+	return n
 }

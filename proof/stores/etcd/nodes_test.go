@@ -3,41 +3,21 @@
 package etcd_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	server "github.com/rota-run/rota/proof/server/etcd"
-
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/output"
+	server "github.com/rota-run/rota/proof/server/etcd"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store/etcd"
 )
 
 // silence is how long a call waits for a sign of life on its connection, as package etcd documents it.
 const silence = 3 * time.Second
-
-// notes keeps what a logger writes.
-type notes struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (n *notes) Write(b []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.text.Write(b)
-}
-
-func (n *notes) contain(what string) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return strings.Contains(n.text.String(), what)
-}
 
 // TestFrozenMember suspends one of three servers. Its connections stay, and nothing comes over them: the handle must
 // notice that by itself and go on with the others, long before gRPC would.
@@ -54,13 +34,13 @@ func TestFrozenMember(t *testing.T) {
 			if !test.leads {
 				victim = (victim + 1) % 3
 			}
-			var log notes
+			var log output.Text
 			s := openWith(t, etcd.Options{Endpoints: c.Endpoints(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			must.Succeed(t, c.Pause(victim))
 			began := time.Now()
 			rig.Eventually(t, "the connection to "+c.Endpoints()[victim]+" is closed", func() bool {
 				_ = test.try(s)
-				return log.contain(c.Endpoints()[victim])
+				return strings.Contains(log.String(), c.Endpoints()[victim])
 			})
 			rig.Eventually(t, "an append is acknowledged", func() bool { return tryAppend(s) == nil })
 			t.Logf("appends go on after %v", time.Since(began).Round(10*time.Millisecond))

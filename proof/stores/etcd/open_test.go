@@ -72,33 +72,31 @@ func TestOpenErrors(t *testing.T) {
 		change(&o)
 		return o
 	}
+	at := func(endpoint string) etcd.Options { return through(options(), endpoint) }
+	overTLS := func(c *tls.Config, name string) etcd.Options {
+		o := at(secure.Endpoints[0])
+		o.TLS = c.Clone()
+		o.TLS.ServerName = name
+		return o
+	}
 	rig.Refusals(t, etcd.Open, map[string]rig.Refusal[etcd.Options]{
-		"nobody listens": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{rig.Nobody(t)} }), nil,
-			"connection refused", "check that etcd runs"),
+		"nobody listens": rig.Says(at(rig.Nobody(t)), nil, "connection refused", "check that etcd runs"),
 		"login, nobody listens": rig.Says(with(func(o *etcd.Options) {
 			o.Endpoints, o.User, o.Password = []string{rig.Nobody(t)}, "me", rig.Secret
 		}), nil, "check that etcd runs"),
-		"nobody answers": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{rig.Silent(t)}; o.Timeout = time.Second }), nil, "check that etcd runs", "no answer within 1s"),
-		"no such host": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{"nowhere.invalid"} }),
-			nil, "nowhere.invalid:2379", "check that etcd runs"),
-		"a web server": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{web.Listener.Addr().String()} }),
-			nil, "not etcd"),
-		"another gRPC server": rig.Says(with(func(o *etcd.Options) {
-			o.Endpoints = []string{serveGRPC(t, grpc.NewServer())}
-		}), nil, "not etcd"),
-		"TLS to plain text": rig.Says(with(func(o *etcd.Options) { o.TLS = trusting.Clone() }), nil, "leave TLS out"),
-		"plain text to TLS": rig.Says(with(func(o *etcd.Options) { o.Endpoints = secure.Endpoints }), nil,
-			"try with TLS"),
-		"unknown authority": rig.Says(with(func(o *etcd.Options) {
-			o.Endpoints, o.TLS = secure.Endpoints, &tls.Config{}
-		}), nil, "give the certificate of the authority"),
-		"another name": rig.Says(with(func(o *etcd.Options) {
-			o.Endpoints, o.TLS = secure.Endpoints, trusting.Clone()
-			o.TLS.ServerName = "other"
-		}), nil, "another name"),
-		"too old": rig.Says(with(func(o *etcd.Options) { o.Endpoints = []string{old} }), nil, "etcd 3.3.27",
-			"at least 3.4"),
-		"observed": rig.Says(with(func(o *etcd.Options) { o.ReadOnly = true }), store.ErrNotFound, "no Rota store"),
+		"nobody answers": rig.Says(with(func(o *etcd.Options) {
+			o.Endpoints, o.Timeout = []string{rig.Silent(t)}, time.Second
+		}), nil, "check that etcd runs", "no answer within 1s"),
+		"no such host":        rig.Says(at("nowhere.invalid"), nil, "nowhere.invalid:2379", "check that etcd runs"),
+		"a web server":        rig.Says(at(web.Listener.Addr().String()), nil, "not etcd"),
+		"another gRPC server": rig.Says(at(serveGRPC(t, grpc.NewServer())), nil, "not etcd"),
+		"TLS to plain text": rig.Says(with(func(o *etcd.Options) { o.TLS = trusting.Clone() }), nil,
+			"leave TLS out"),
+		"plain text to TLS": rig.Says(at(secure.Endpoints[0]), nil, "try with TLS"),
+		"unknown authority": rig.Says(overTLS(&tls.Config{}, ""), nil, "give the certificate of the authority"),
+		"another name":      rig.Says(overTLS(trusting, "other"), nil, "another name"),
+		"too old":           rig.Says(at(old), nil, "etcd 3.3.27", "at least 3.4"),
+		"observed":          rig.Says(with(func(o *etcd.Options) { o.ReadOnly = true }), store.ErrNotFound, "no Rota store"),
 		"must exist": rig.Says(with(func(o *etcd.Options) { o.MustExist = true }), store.ErrNotFound, "no Rota store",
 			"not found"),
 	})

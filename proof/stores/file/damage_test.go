@@ -72,11 +72,3 @@ func TestALostTailIsNoticed(t *testing.T) {
 		})
 	}
 }
-
-func TestAKilledStoreIsWhole(t *testing.T) {
-	t.Parallel()
-	s := openIn(t, killedStore(t), file.Options{})
-	if got := records(t, s); len(got) != 10 {
-		t.Errorf("%d records, want 10", len(got))
-	}
-}

@@ -25,7 +25,6 @@ var helpers = map[string]func(ctx context.Context, dir string, out io.Writer) er
 	"append ten": helpAppendTen,
 	"session":    helpSession,
 	"open":       helpOpen,
-	"bare":       helpBare,
 }
 
 func runHelper(run func(ctx context.Context, dir string, out io.Writer) error) int {

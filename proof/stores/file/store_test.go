@@ -39,31 +39,17 @@ func openIn(t testing.TB, dir string, o file.Options) *file.Store {
 }
 
 // records are the log's records as text.
-func records(t *testing.T, s *file.Store) []string {
+func records(t *testing.T, s *file.Store) (all []string) {
 	t.Helper()
-	var all []string
-	for after := uint64(0); ; {
-		page := must.Get(s.Read(rig.Deadline(t), after, 1000))(t)
-		for _, r := range page.Records {
-			all = append(all, fmt.Sprintf("%d %s", r.Index, r.Data))
-			after = r.Index
-		}
-		if after == page.Head {
-			return all
-		}
+	for _, r := range rig.Records(t, s) {
+		all = append(all, fmt.Sprintf("%d %s", r.Index, r.Data))
 	}
+	return all
 }
 
 func fresh(t *testing.T) func(t *testing.T) *file.Store {
 	dir := place(t)
 	return func(t *testing.T) *file.Store { return openIn(t, dir, file.Options{}) }
-}
-
-func fillLog(t *testing.T, s *file.Store, n, size int) {
-	t.Helper()
-	for range n {
-		must.Succeed(t, must.Err(s.Append(rig.Deadline(t), make([]byte, size))))
-	}
 }
 
 // The files of a store's directory.

@@ -10,43 +10,77 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/protocol/replica"
+	"github.com/rota-run/rota/lock/locktest"
+	server "github.com/rota-run/rota/proof/server/kafka"
 	"github.com/rota-run/rota/proof/stores/rig"
+	"github.com/rota-run/rota/protocol/protocoltest"
 	"github.com/rota-run/rota/store/driver/drivertest"
 	"github.com/rota-run/rota/store/kafka"
 	"github.com/rota-run/rota/store/storetest"
 )
 
-func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, fresh) }
-func TestGetMany(t *testing.T)  { t.Parallel(); storetest.GetMany(t, fresh) }
-func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, fresh) }
-func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, fresh) }
-func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, fresh) }
-func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, fresh) }
-func TestQueue(t *testing.T)    { t.Parallel(); storetest.Queue(t, fresh); storetest.QueueJoins(t, fresh) }
-func TestGroup(t *testing.T)    { t.Parallel(); storetest.Group(t, fresh) }
+func TestDocs(t *testing.T)     { t.Parallel(); storetest.Docs(t, place.Empty) }
+func TestGetMany(t *testing.T)  { t.Parallel(); storetest.GetMany(t, place.Empty) }
+func TestLog(t *testing.T)      { t.Parallel(); storetest.Log(t, place.Empty) }
+func TestSeed(t *testing.T)     { t.Parallel(); storetest.Seed(t, place.Empty) }
+func TestWatch(t *testing.T)    { t.Parallel(); storetest.Watch(t, place.Empty) }
+func TestLogWatch(t *testing.T) { t.Parallel(); storetest.LogWatch(t, place.Empty) }
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	storetest.Queue(t, place.Empty)
+	storetest.QueueJoins(t, place.Empty)
+}
+func TestGroup(t *testing.T) { t.Parallel(); storetest.Group(t, place.Empty) }
+func TestLocks(t *testing.T) { t.Parallel(); locktest.Run(t, place.Empty) }
 
-// driverOf opens a driver, which the test closes at its end.
-func driverOf(t *testing.T, o kafka.Options) kafka.Driver { return rig.Driver(t, kafka.OpenDriver, o) }
+// TestStories runs the protocol's stories on a real broker. A member that crashes leaves a heartbeat that nobody
+// renews.
+func TestStories(t *testing.T) {
+	t.Parallel()
+	protocoltest.Run(t, place.Members(replica.Protocol{}))
+}
 
-// drivers makes an empty store on the shared broker, as drivers.
-func drivers(t *testing.T) func() kafka.Driver {
-	o := kafka.Options{Brokers: servers(t), Name: freshName(t)}
-	return func() kafka.Driver { return driverOf(t, o) }
+// TestStorm runs members whose links to the broker break at random.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	protocoltest.Storm(t, place.Members(replica.Protocol{}))
+}
+
+// TestFaults breaks the link to the broker. There are no sessions to test.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	t.Run("docs", func(t *testing.T) { t.Parallel(); storetest.DocsFaults(t, hurried().Reach) })
+	t.Run("log", func(t *testing.T) { t.Parallel(); storetest.LogFaults(t, hurried().Reach) })
+	t.Run("watch", func(t *testing.T) { t.Parallel(); storetest.WatchFaults(t, hurried().Reach) })
+}
+
+// TestCrashes kills the only broker with SIGKILL, and starts it again with its data.
+func TestCrashes(t *testing.T) {
+	t.Parallel()
+	hurried().Crashes(t, func(t *testing.T) (kafka.Options, func(*testing.T)) {
+		c := ownServers(t, server.Options{})
+		o := place.Fresh(t)
+		o.Brokers = c.Servers()
+		return o, func(t *testing.T) {
+			must.Succeed(t, c.Kill(0))
+			must.Succeed(t, c.Restart(rig.LongDeadline(t), 0))
+		}
+	})
 }
 
 // throughLink opens two drivers of one new store: a witness, and one behind a link, which has made each kind of change
 // once: later ones are one request.
 func throughLink(t *testing.T) (witness, behind kafka.Driver, l drivertest.Link) {
 	t.Helper()
-	o := kafka.Options{Brokers: servers(t), Name: freshName(t)}
-	witness = driverOf(t, o)
-	away, links := through(t, o)
-	away.Timeout = 2 * time.Second
-	behind = driverOf(t, away)
+	hurry := func(o *kafka.Options) { o.Timeout = 2 * time.Second }
+	witness, behind, l = rig.ThroughLink(t, place, kafka.OpenDriver, hurry,
+		func(t *testing.T, o kafka.Options) func() any {
+			c := admin(t)
+			return func() any { return fmt.Sprint(endOf(t, c, o.Name+".log"), endOf(t, c, o.Name+".docs")) }
+		})
 	must.Succeed(t, must.Err(behind.Journal().Append(rig.Deadline(t), [][]byte{nil})))
-	c := admin(t)
-	ends := func() any { return fmt.Sprint(endOf(t, c, o.Name+".log"), endOf(t, c, o.Name+".docs")) }
-	return witness, behind, rig.DriverLink(t, links[0], ends)
+	return witness, behind, l
 }
 
 // endOf is the end of a topic.
@@ -65,10 +99,7 @@ func endOf(t testing.TB, c *kgo.Client, topic string) int64 {
 func TestDriver(t *testing.T) {
 	t.Parallel()
 	drivertest.Documents(t, drivertest.Setup{
-		Open: func(t *testing.T) func() drivertest.Documenter {
-			open := drivers(t)
-			return func() drivertest.Documenter { return open() }
-		},
+		Open: rig.Drivers(place, kafka.OpenDriver, func(d kafka.Driver) drivertest.Documenter { return d }),
 		Through: func(t *testing.T) (witness, behind drivertest.Documenter, l drivertest.Link) {
 			return throughLink(t)
 		},
@@ -79,10 +110,7 @@ func TestDriver(t *testing.T) {
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	drivertest.Journals(t, drivertest.JournalSetup{
-		Open: func(t *testing.T) func() drivertest.Orderer {
-			open := drivers(t)
-			return func() drivertest.Orderer { return open() }
-		},
+		Open:    rig.Drivers(place, kafka.OpenDriver, func(d kafka.Driver) drivertest.Orderer { return d }),
 		Through: func(t *testing.T) (witness, behind drivertest.Orderer, l drivertest.Link) { return throughLink(t) },
 	})
 }
@@ -90,7 +118,7 @@ func TestJournal(t *testing.T) {
 // TestLargeTogether: callers with the largest records append at once with others, and none is refused for it.
 func TestLargeTogether(t *testing.T) {
 	t.Parallel()
-	s, ctx := fresh(t)(t), rig.Deadline(t)
+	s, ctx := place.Empty(t)(t), rig.Deadline(t)
 	const callers = 12
 	var all sync.WaitGroup
 	var index [callers]uint64

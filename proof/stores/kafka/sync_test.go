@@ -23,21 +23,13 @@ import (
 // TestSyncStories runs the stories of the protocol sync on a real broker.
 func TestSyncStories(t *testing.T) {
 	t.Parallel()
-	protocoltest.Run(t, protocoltest.Setup{Open: rig.Members(sync.Protocol{}, servers(t), members),
-		TTL: 3 * time.Second})
+	protocoltest.Run(t, place.Members(sync.Protocol{}))
 }
 
 // TestSyncStorm runs members whose links to the broker break at random.
 func TestSyncStorm(t *testing.T) {
 	t.Parallel()
-	protocoltest.Storm(t, protocoltest.Setup{Open: rig.Members(sync.Protocol{}, servers(t), members),
-		TTL: 3 * time.Second})
-}
-
-// TestSyncOnAFake runs two members, a join and a leave, on a fake of a broker.
-func TestSyncOnAFake(t *testing.T) {
-	t.Parallel()
-	say(t, faked(t))
+	protocoltest.Storm(t, place.Members(sync.Protocol{}))
 }
 
 // TestSyncRecords: kafka-console-consumer prints what members have said, and what it prints is what the guide shows.

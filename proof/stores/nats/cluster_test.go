@@ -51,37 +51,11 @@ func TestCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { suite(t, open) })
 	}
-	t.Run("first append", func(t *testing.T) { appendToNewLogs(t, c) })
 	t.Run("lost consumers", func(t *testing.T) {
 		b := bucket()
 		s := openWith(t, nats.Options{URLs: c.URLs(), Bucket: b, Timeout: 30 * time.Second})
 		changeBesideALostConsumer(t, s, backdoorTo(t, b, c.URLs()...))
 	})
-}
-
-// appendToNewLogs appends through each node to logs that another node has just made. A node learns of a new stream a
-// moment after the cluster made it; no append may fail for that, and opening a log must write nothing.
-func appendToNewLogs(t *testing.T, c *server.Processes) {
-	b := bucket()
-	var nodes []nats.Driver
-	for _, url := range c.URLs() {
-		d, err := nats.OpenDriver(rig.Deadline(t),
-			nats.Options{URLs: []string{url}, Bucket: b, Timeout: 30 * time.Second})
-		must.Succeed(t, err)
-		t.Cleanup(func() { must.Succeed(t, d.Close()) })
-		nodes = append(nodes, d)
-	}
-	for i := range 30 {
-		name := fmt.Sprint("q", i)
-		must.Get(nodes[i%3].OpenJournal(t.Context(), name, true))(t)
-		for n, node := range nodes {
-			j := must.Get(node.OpenJournal(t.Context(), name, false))(t)
-			if at, err := j.Append(t.Context(), [][]byte{{1}}); err != nil || at[0] != uint64(n+1) {
-				t.Errorf("log %d through node %d: %v, %v", i, n, at, err)
-			}
-		}
-		must.Succeed(t, nodes[0].DropJournal(t.Context(), name))
-	}
 }
 
 // leader is the number of the node that leads a stream.

@@ -9,21 +9,10 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/rota-run/rota/proof/faultproxy"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/nats"
 )
-
-// proxied opens one handle through a proxy, and one without.
-func proxied(t *testing.T, timeout time.Duration) (p *faultproxy.Proxy, through, past *nats.Store) {
-	t.Helper()
-	p = proxyTo(t, address)
-	b := bucket()
-	past = openWith(t, nats.Options{Bucket: b})
-	through = openWith(t, nats.Options{URLs: []string{"nats://" + p.Addr()}, Bucket: b, Timeout: timeout})
-	return p, through, past
-}
 
 // usable waits until a handle's connection is there again.
 func usable(t *testing.T, s *nats.Store) {
@@ -40,7 +29,9 @@ const ping = 16
 // TestOwnTimeout bounds calls whose ctx has no end.
 func TestOwnTimeout(t *testing.T) {
 	t.Parallel()
-	p, through, _ := proxied(t, time.Second) // the client itself gives up a silent server after two seconds, at the earliest
+	p := proxyTo(t, address)
+	through := openWith(t, nats.Options{URLs: []string{"nats://" + p.Addr()}, Bucket: bucket(),
+		Timeout: time.Second}) // the client itself gives up a silent server after two seconds, at the earliest
 	p.StallReplies()
 	_, err := through.Append(context.Background(), nil)
 	if !errors.Is(err, store.ErrUnknown) || !strings.Contains(err.Error(), "within the store's timeout") {

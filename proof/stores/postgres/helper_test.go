@@ -40,12 +40,9 @@ func standing(t testing.TB) *server.Server {
 // own starts a server that the test may kill.
 func own(t testing.TB, o server.Options) *server.Server {
 	t.Helper()
-	rig.MayKill(t, server.Variable)
 	o.NoSync = true
-	s, err := server.Start(rig.LongDeadline(t), o)
-	server.Require(t, err)
-	t.Cleanup(s.Stop)
-	return s
+	return rig.Own(t, server.Variable, server.Require,
+		func(ctx context.Context) (*server.Server, error) { return server.Start(ctx, o) })
 }
 
 // on are the options of a new store on a server.

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -9,9 +10,16 @@ import (
 	"github.com/rota-run/rota/internal/proof/must"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/protocol/protocoltest"
+	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/driver/drivertest"
 	"github.com/rota-run/rota/store/storetest"
 )
+
+// Backend is a store on which a protocol runs.
+type Backend interface {
+	store.Full
+	Close() error
+}
 
 // Place is how the tests of a kind of store reach it: O are its options, and S is a handle.
 type Place[O any, S Backend] struct {
@@ -22,10 +30,32 @@ type Place[O any, S Backend] struct {
 	TTL   time.Duration                // of members
 }
 
-// With opens a handle, which the test closes at its end.
+// With opens a handle, which the test closes at its end. An error of Close fails the test.
 func (p Place[O, S]) With(t testing.TB, o O) S {
 	t.Helper()
-	return Open(t, func(ctx context.Context) (S, error) { return p.Open(ctx, o) })
+	s := p.opened(t, o)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// opened opens a handle that the caller closes. It tries again while the server is not available, as it may be on a
+// busy machine.
+func (p Place[O, S]) opened(t testing.TB, o O) S {
+	t.Helper()
+	ctx := Deadline(t)
+	for {
+		s, err := p.Open(ctx, o)
+		switch {
+		case err == nil:
+			return s
+		case !errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil:
+			t.Fatal(err)
+		}
+	}
 }
 
 // Empty is a storetest.Open.
@@ -60,16 +90,31 @@ func (p Place[O, S]) Crashes(t *testing.T, start func(t *testing.T) (o O, crash 
 	})
 }
 
-// Members opens members of one cluster, each over a link of its own.
+// Members opens members of one cluster, each over a link of its own, to one server after the other. A store that is
+// away is a link that holds all bytes. A member that crashes is one whose link is gone, so that its session must
+// expire.
 func (p Place[O, S]) Members(with protocol.Protocol) protocoltest.Setup {
 	return protocoltest.Setup{TTL: p.TTL,
 		Open: func(t *testing.T) func(*testing.T, cluster.MemberID, time.Duration) protocoltest.Handle {
-			o := p.Fresh(t)
-			return Members(with, p.Hosts(o), func(*testing.T) func(*testing.T, string) S {
-				return func(t *testing.T, addr string) S { // the story closes it
-					return Opened(t, func(ctx context.Context) (S, error) { return p.Open(ctx, p.At(o, addr)) })
+			o, n := p.Fresh(t), 0
+			servers := p.Hosts(o)
+			return func(t *testing.T, id cluster.MemberID, ttl time.Duration) protocoltest.Handle {
+				n++
+				link := link(t, servers[n%len(servers)])
+				// The story ends each member, by Crash. A cleanup would come before that, and look like the death of
+				// members that still run.
+				s := p.opened(t, p.At(o, link.Addr()))
+				m := must.Get(with.New(protocol.Config{Member: id, Store: s, TTL: ttl, SnapshotEvery: 20}))(t)
+				away := func(away bool) {
+					if away {
+						link.Stall()
+						return
+					}
+					Heal(t, link)
 				}
-			})(t)
+				return protocoltest.Handle{Member: m, Crash: func() { link.Close(); s.Close() }, Away: away,
+					Break: link.Break}
+			}
 		}}
 }
 

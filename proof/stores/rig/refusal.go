@@ -72,7 +72,7 @@ func Together[O any, S store.Full](t *testing.T, open func(context.Context, O) (
 		})
 	}
 	all.Wait()
-	s := Open(t, func(ctx context.Context) (S, error) { return open(ctx, o) })
+	s := Place[O, S]{Open: open}.With(t, o)
 	if page, err := s.Read(Deadline(t), 0, 100); err != nil || len(page.Records) != many {
 		t.Errorf("%d records, %v; want %d", len(page.Records), err, many)
 	}

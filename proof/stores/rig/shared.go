@@ -74,6 +74,18 @@ func Main[S interface{ Stop() }](m *testing.M, start func(ctx context.Context, d
 	return 1
 }
 
+// Own starts a server that belongs to the test alone, which may kill it, as MayKill says.
+func Own[S interface{ Stop() }](
+	t testing.TB, variable string, require func(testing.TB, error), start func(context.Context) (S, error),
+) S {
+	t.Helper()
+	MayKill(t, variable)
+	s, err := start(LongDeadline(t))
+	require(t, err)
+	t.Cleanup(s.Stop)
+	return s
+}
+
 // MayKill skips a test that kills servers where a variable names those of somebody else.
 func MayKill(t testing.TB, variable string) {
 	t.Helper()

@@ -39,16 +39,6 @@ func Eventually(t testing.TB, what string, ask func() bool) {
 	}
 }
 
-// Closed waits until a channel is closed.
-func Closed(t testing.TB, what string, done <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-done:
-	case <-time.After(Patience):
-		t.Fatalf("not closed within %v: %s", Patience, what)
-	}
-}
-
 // Hinted waits for a hint of a watch.
 func Hinted(t testing.TB, hints <-chan struct{}) {
 	t.Helper()

@@ -11,19 +11,20 @@ import (
 	"github.com/rota-run/rota/store/zookeeper"
 )
 
-// standing is the server that most tests use, each below its own path.
-var standing = rig.Shared[*server.Cluster]{
-	Start:   func(ctx context.Context) (*server.Cluster, error) { return server.Start(ctx, server.Options{}) },
-	Require: server.Require,
+// standing is the server that most tests use, each below its own path; three are servers of one cluster, for tests that
+// leave them as they were.
+var standing, three = sharing(1), sharing(3)
+
+func sharing(nodes int) *rig.Shared[*server.Cluster] {
+	return &rig.Shared[*server.Cluster]{
+		Start: func(ctx context.Context) (*server.Cluster, error) {
+			return server.Start(ctx, server.Options{Nodes: nodes})
+		},
+		Require: server.Require,
+	}
 }
 
-// three are servers of one cluster, for tests that leave them as they were.
-var three = rig.Shared[*server.Cluster]{
-	Start:   func(ctx context.Context) (*server.Cluster, error) { return server.Start(ctx, server.Options{Nodes: 3}) },
-	Require: server.Require,
-}
-
-func TestMain(m *testing.M) { os.Exit(standing.Run(m, &three)) }
+func TestMain(m *testing.M) { os.Exit(standing.Run(m, three)) }
 
 // servers returns the addresses of the shared server.
 func servers(t testing.TB) []string { return standing.Server(t).Servers() }
@@ -31,11 +32,8 @@ func servers(t testing.TB) []string { return standing.Server(t).Servers() }
 // ownServers starts servers that the test may kill.
 func ownServers(t testing.TB, o server.Options) *server.Cluster {
 	t.Helper()
-	rig.MayKill(t, server.Variable)
-	c, err := server.Start(rig.LongDeadline(t), o)
-	server.Require(t, err)
-	t.Cleanup(c.Stop)
-	return c
+	return rig.Own(t, server.Variable, server.Require,
+		func(ctx context.Context) (*server.Cluster, error) { return server.Start(ctx, o) })
 }
 
 // threeServers are servers that tests share, and may kill if they start them again.

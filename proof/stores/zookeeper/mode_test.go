@@ -14,36 +14,23 @@ import (
 // readsAtLeader is how many reads at a leader are looked at, after it has said that it leads.
 const readsAtLeader = 50
 
-// TestBarriers counts what a read asks of each of three servers: a follower for a sync, the leader for a transaction,
-// because it lets a sync pass.
-func TestBarriers(t *testing.T) {
+// TestReadsAtTheLeader: each makes a transaction, because the leader lets a sync pass.
+func TestReadsAtTheLeader(t *testing.T) {
 	t.Parallel()
 	c, ctx := threeServers(t), rig.Deadline(t)
-	leader := must.Get(c.Leader(ctx))(t)
-	path := freshPath(t)
-	for i, addr := range c.Servers() {
-		tap := listenTap(t, addr)
-		s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}, Path: path})
-		read := func() (syncs, transactions int) {
-			t.Helper()
-			before := tap.counts()
-			must.Succeed(t, must.Err(s.Read(ctx, 0, 1)))
-			asked := tap.since(before)
-			return asked[opSync], asked[opMulti]
-		}
-		if i == leader {
-			rig.Eventually(t, "the leader was asked for its mode", func() bool { read(); return tap.modesTold() > 0 })
-			for range readsAtLeader {
-				if syncs, transactions := read(); syncs != 0 || transactions != 1 {
-					t.Fatalf("a read at the leader made %d syncs and %d transactions, want a transaction", syncs,
-						transactions)
-				}
-			}
-			continue
-		}
-		rig.Eventually(t, "a read at a follower makes a sync", func() bool { syncs, _ := read(); return syncs > 0 })
-		if syncs, transactions := read(); syncs != 1 || transactions != 0 {
-			t.Errorf("a read at a follower made %d syncs and %d transactions, want a sync", syncs, transactions)
+	tap := listenTap(t, c.Servers()[must.Get(c.Leader(ctx))(t)])
+	s := openWith(t, zookeeper.Options{Servers: []string{tap.addr()}, Path: freshPath(t)})
+	read := func() (syncs, transactions int) {
+		t.Helper()
+		before := tap.counts()
+		must.Succeed(t, must.Err(s.Read(ctx, 0, 1)))
+		asked := tap.since(before)
+		return asked[opSync], asked[opMulti]
+	}
+	rig.Eventually(t, "the leader was asked for its mode", func() bool { read(); return tap.modesTold() > 0 })
+	for range readsAtLeader {
+		if syncs, transactions := read(); syncs != 0 || transactions != 1 {
+			t.Fatalf("a read at the leader made %d syncs and %d transactions, want a transaction", syncs, transactions)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package zookeeper_test
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"io"
 	"log"
 	"net"
@@ -61,7 +60,7 @@ func TestOpenWithoutQuorum(t *testing.T) {
 	c := ownServers(t, server.Options{Nodes: 3})
 	c.Kill(0)
 	c.Kill(1)
-	rig.Refused(t, zookeeper.Open, zookeeper.Options{Servers: c.Servers()[2:], Timeout: 8 * time.Second},
+	rig.Refused(t, zookeeper.Open, zookeeper.Options{Servers: c.Servers()[2:], Timeout: attempt},
 		store.ErrUnavailable, "no quorum")
 }
 
@@ -125,20 +124,17 @@ func TestUserAlone(t *testing.T) {
 // TestThroughTLS connects through TLS in front of a server. The certificate is verified for the given address.
 func TestThroughTLS(t *testing.T) {
 	t.Parallel()
-	web := httptest.NewUnstartedServer(nil)
-	web.StartTLS() // for its certificate, which is for 127.0.0.1 and example.com
-	t.Cleanup(web.Close)
-	roots := x509.NewCertPool()
-	roots.AddCert(web.Certificate())
-	front := rig.TLSFront(t, servers(t)[0], &tls.Config{Certificates: web.TLS.Certificates})
-	o := zookeeper.Options{Servers: []string{front}, Path: freshPath(t), TLS: &tls.Config{RootCAs: roots}}
+	cert, key, client := rig.Certificate(t)
+	pair := must.Get(tls.X509KeyPair([]byte(cert), []byte(key)))(t)
+	front := rig.TLSFront(t, servers(t)[0], &tls.Config{Certificates: []tls.Certificate{pair}})
+	o := zookeeper.Options{Servers: []string{front}, Path: freshPath(t), TLS: client}
 	s := must.Get(zookeeper.Open(rig.Deadline(t), o))(t)
 	session := must.Get(s.OpenSession(rig.Deadline(t), time.Minute))(t)
 	if _, err := session.Put(rig.Deadline(t), store.Doc{Key: "a"}); err != nil {
 		t.Error(err)
 	}
 	s.Close()
-	o.TLS, o.Timeout = &tls.Config{RootCAs: roots, ServerName: "zk.example.org"}, 8*time.Second
+	o.TLS, o.Timeout = &tls.Config{RootCAs: client.RootCAs, ServerName: "zk.example.org"}, attempt
 	rig.Refused(t, zookeeper.Open, o, store.ErrUnavailable, "zk.example.org", "certificate")
 }
 

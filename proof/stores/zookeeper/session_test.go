@@ -5,11 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/rota-run/rota/internal/proof/must"
+	"github.com/rota-run/rota/internal/proof/output"
 	server "github.com/rota-run/rota/proof/server/zookeeper"
 	"github.com/rota-run/rota/proof/stores/rig"
 	"github.com/rota-run/rota/store"
@@ -22,29 +22,11 @@ func openSession(t *testing.T, s *zookeeper.Store, ttl time.Duration) store.Sess
 	return owned
 }
 
-// lines is a log that a test reads while others write it.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // TestSessionTimeoutsOfTheServer asks for sessions that are longer and shorter than those which the server grants.
 func TestSessionTimeoutsOfTheServer(t *testing.T) {
 	t.Parallel()
 	c := ownServers(t, server.Options{Tick: time.Second, MaxSession: 4 * time.Second})
-	var warnings lines
+	var warnings output.Text
 	o, ctx := zookeeper.Options{Servers: c.Servers(), Logger: slog.New(slog.NewTextHandler(&warnings, nil))},
 		rig.Deadline(t)
 	s, link := openThrough(t, o)

@@ -24,7 +24,12 @@ func swapCompares(t *testing.T, b *bench) {
 	second := b.op("k", "y", v)
 	b.swap(t, d, second)
 	b.holds(t, d, second)
-	b.conflict(t, d, b.op("k", "z", v))
+	third := b.op("k", "z", v)
+	b.conflict(t, d, third)
+	if third.Delete = d.Limits().Deletes; third.Delete {
+		third.Value = nil
+		b.conflict(t, d, third)
+	}
 }
 
 // versionsNeverComeBack writes the same bytes again, and deletes and creates; all versions differ, and none but the
@@ -211,7 +216,7 @@ func freed(t *testing.T, b *bench) {
 	var keys, there []string
 	for i := range 1200 {
 		key := fmt.Sprintf("p/%04d", i+1)
-		if keys = append(keys, key); i%400 < 2 {
+		if keys = append(keys, key); i%400 < 2 || i == 1199 {
 			there = append(there, key)
 		}
 	}

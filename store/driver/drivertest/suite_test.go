@@ -336,6 +336,14 @@ var mistakes = []struct {
 			}
 			return d.Swap(ctx, op, with...)
 		})},
+	{"a delete ignores the version", "swap compares versions", swaps(
+		func(d drivertest.Documenter, ctx context.Context, op driver.Op, with []driver.Op) (driver.Version, error) {
+			rows, err := d.Read(ctx, driver.Query{Keys: []string{op.Key}})
+			if err == nil && op.Delete {
+				op.If = rows.Keys[0].Version
+			}
+			return d.Swap(ctx, op, with...)
+		})},
 	{"others are written before the first is compared", "swap with others is all", swaps(
 		func(d drivertest.Documenter, ctx context.Context, op driver.Op, with []driver.Op) (driver.Version, error) {
 			for _, o := range with {

@@ -44,11 +44,9 @@ func (s *Bare) Depth(ctx context.Context, flow string, shards ...store.Shard) ([
 		func(ctx context.Context) ([]store.Depth, error) { return s.queues.Depth(ctx, flow, shards...) })
 }
 
-// journals are the logs of flows, each with a name of its own, and rows for data that are not few.
+// journals are the logs of flows, each with a name of its own, and rows for data that are not few. The handle has asked
+// whether a call may begin.
 type journals struct{ rows *engine.Rows }
-
-// Enter implements logqueue.Journals: the handle has asked already.
-func (j *journals) Enter(context.Context, bool) error { return nil }
 
 // OpenJournal implements logqueue.Journals. A log in rows that was never used is empty, and so there is no flow.
 func (j *journals) OpenJournal(ctx context.Context, flow string, create bool) (logqueue.Journal, error) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rota-run/rota/internal/proof/check"
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
 	"github.com/rota-run/rota/store"
 	"github.com/rota-run/rota/store/engine/internal/adversary"
 )
@@ -197,19 +198,12 @@ func TestEveryInterleavingValues(t *testing.T) {
 
 func explore(t *testing.T, all []scenario) {
 	t.Helper()
+	walks := map[string]check.Model[adversary.World]{}
 	for _, s := range all {
-		t.Run(s.name, func(t *testing.T) {
-			s.Judge, s.After, s.Final = newJudge(s.seeding), script(audit), swept
-			r := check.Explore(walk{s.Model}, check.Options{States: 1_000_000, Violations: 1})
-			t.Logf("%d states, %d moves, depth %d", r.States, r.Moves, r.Depth)
-			for _, v := range r.Violations {
-				t.Errorf("%s\n\t%s", v.Promise, strings.Join(v.Trace, "\n\t"))
-			}
-			if len(r.Violations) == 0 && !r.Complete {
-				t.Errorf("not all states were visited")
-			}
-		})
+		s.Judge, s.After, s.Final = newJudge(s.seeding), script(audit), swept
+		walks[s.name] = walk{s.Model}
 	}
+	mutanttest.Prove(t, 1_000_000, walks)
 }
 
 // end is told by the audit: all that is in the log.

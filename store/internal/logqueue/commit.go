@@ -25,7 +25,7 @@ func (s *Store) commit(ctx context.Context, name string, units []store.Unit) ([]
 			return nil, err
 		}
 	}
-	f, err := s.enter(ctx, name, true)
+	f, err := s.open(ctx, name, false)
 	if err != nil {
 		return nil, err
 	}

@@ -75,11 +75,11 @@ func TestWhatCannotBeReadIsGivenBack(t *testing.T) {
 	one, two := both(t)
 	must.Succeed(t, one.put(t, "a"+strings.Repeat("x", 2000)))
 	must.Succeed(t, must.Err(two.Depth(t.Context(), "f")))
-	two.shelf.away.Store(true)
+	two.logs.away.Store(true)
 	if got, err := two.take(t); got != "" || !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("received %q, %v", got, err)
 	}
-	two.shelf.away.Store(false)
+	two.logs.away.Store(false)
 	if got, err := one.take(t); got != "a" || err != nil {
 		t.Errorf("the other handle received %q, %v", got, err)
 	}
@@ -90,11 +90,11 @@ func TestAnAppendThatCannotBeReadIsUnknown(t *testing.T) {
 	t.Parallel()
 	one, two := both(t)
 	must.Succeed(t, one.put(t, "a"))
-	two.shelf.away.Store(true)
+	two.logs.away.Store(true)
 	if err := two.put(t, "b"); !errors.Is(err, store.ErrUnknown) || !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("error %v", err)
 	}
-	two.shelf.away.Store(false)
+	two.logs.away.Store(false)
 	if got, err := one.take(t); got != "ab" || err != nil {
 		t.Errorf("received %q, %v", got, err)
 	}

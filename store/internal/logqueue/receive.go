@@ -26,7 +26,7 @@ func (s *Store) receive(ctx context.Context, name string, r store.Receive) ([]st
 	if err := store.CheckReceive(r); err != nil {
 		return nil, err
 	}
-	f, err := s.enter(ctx, name, !r.Peek)
+	f, err := s.open(ctx, name, false)
 	if err != nil {
 		return nil, err
 	}

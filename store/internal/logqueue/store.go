@@ -14,9 +14,6 @@ import (
 
 // Journals are the logs of flows.
 type Journals interface {
-	// Enter says why a call must not begin, nil if it may: ctx has ended, the store is closed, or it may not be
-	// changed.
-	Enter(ctx context.Context, change bool) error
 	// OpenJournal opens the log of a flow, and makes it if it is told to; else ErrNotFound where there is none.
 	OpenJournal(ctx context.Context, flow string, create bool) (Journal, error)
 	// DropJournal removes a log with all that is in it. Where there is none it does nothing.
@@ -126,9 +123,6 @@ func (s *Store) MakeFlow(ctx context.Context, name string, shards []store.Shard)
 	if err := store.CheckFlow(name, shards); err != nil {
 		return err
 	}
-	if err := s.journals.Enter(ctx, true); err != nil {
-		return err
-	}
 	f, err := s.open(ctx, name, true)
 	if err != nil {
 		return err
@@ -141,9 +135,6 @@ func (s *Store) MakeFlow(ctx context.Context, name string, shards []store.Shard)
 // dropped.
 func (s *Store) DropFlow(ctx context.Context, name string) (err error) {
 	defer driver.Wrap(&err, "drop flow %q", name)
-	if err := s.journals.Enter(ctx, true); err != nil {
-		return err
-	}
 	if s.journals.Removes() {
 		s.leave(name)
 		return s.journals.DropJournal(ctx, name)
@@ -181,7 +172,7 @@ func (s *Store) Depth(ctx context.Context, name string, shards ...store.Shard) (
 }
 
 func (s *Store) depth(ctx context.Context, name string, shards []store.Shard) ([]store.Depth, error) {
-	f, err := s.enter(ctx, name, false)
+	f, err := s.open(ctx, name, false)
 	if err != nil {
 		return nil, err
 	}
@@ -205,12 +196,4 @@ func (s *Store) depth(ctx context.Context, name string, shards []store.Shard) ([
 		out = append(out, f.state.depth(i))
 	}
 	return out, nil
-}
-
-// enter is the beginning of a call to a flow that is to be there.
-func (s *Store) enter(ctx context.Context, name string, change bool) (*flow, error) {
-	if err := s.journals.Enter(ctx, change); err != nil {
-		return nil, err
-	}
-	return s.open(ctx, name, false)
 }

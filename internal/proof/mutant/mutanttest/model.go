@@ -3,7 +3,6 @@ package mutanttest
 import (
 	"context"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -36,13 +35,13 @@ func Prove[S any](t *testing.T, states int, scenarios map[string]check.Model[S])
 // WalkedFit looks whether each flaw of testdata/flaws.txt can still be laid over the source, and names a scenario.
 func WalkedFit[S any](t *testing.T, scenarios map[string]check.Model[S]) {
 	t.Helper()
-	list := walked(t)
+	list := listed(t, "scenario", "breaks")
 	for _, f := range list {
 		if _, ok := scenarios[f.Notes["scenario"]]; !ok {
 			t.Errorf("%s: there is no scenario %q", f.Name, f.Notes["scenario"])
 		}
 	}
-	Fit(t, mutant.Flaws(list))
+	fit(t, list)
 }
 
 // WalkedAreFound builds the tests of a package with the flaws of its testdata/flaws.txt. Each must be
@@ -51,7 +50,7 @@ func WalkedAreFound(t *testing.T, dir, tests string) {
 	t.Helper()
 	root, err := mutant.Root(context.Background())
 	must.Succeed(t, err)
-	list := walked(t)
+	list := listed(t, "scenario", "breaks")
 	set := mutant.Flaws(list)
 	program, err := set.BuildTests(within(t, 5*time.Minute), root, t.TempDir(), "./"+dir)
 	must.Succeed(t, err)
@@ -86,13 +85,4 @@ func breaks(out, promises string) bool {
 		}
 	}
 	return false
-}
-
-func walked(t *testing.T) []mutant.Listed {
-	t.Helper()
-	text, err := os.ReadFile("testdata/flaws.txt")
-	must.Succeed(t, err)
-	list, err := mutant.ParseList(string(text), "scenario", "breaks")
-	must.Succeed(t, err)
-	return list
 }

@@ -2,14 +2,16 @@
 //
 // # Purpose
 //
-// A package that decides something has a table of flaws: what could be wrong with it, and the test that is to notice.
-// [Fit] keeps the table beside a source that changes, in each run of the tests; [AreFound] builds the tests with the
-// flaws and runs those that are named, which takes minutes.
+// A package that decides something has a list of flaws, testdata/flaws.txt: what could be wrong with it, and the test
+// that is to notice. [Fit] keeps the list beside a source that changes, in each run of the tests; [AreFound] builds the
+// tests with the flaws and runs those that are named, which takes minutes. [WalkedFit] and [WalkedAreFound] are the
+// same where the scenarios of a proof are to notice.
 package mutanttest
 
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,63 +22,72 @@ import (
 	"github.com/rota-run/rota/internal/proof/mutant"
 )
 
-// Flaw is a flaw and the test that finds it.
-type Flaw struct {
-	mutant.Flaw
-	Found string // the pattern of -test.run
-}
-
-// New is a flaw of a file: each old text is replaced by the new one that follows it. found is the name of the test, as
-// people write it.
-func New(name, file, found string, oldNew ...string) Flaw {
-	return Flaw{mutant.New(name, file, oldNew...), strings.ReplaceAll(found, " ", "_")}
-}
-
-// Set are the flaws without their tests.
-func Set(flaws []Flaw) (set mutant.Set) {
-	for _, f := range flaws {
-		set = append(set, f.Flaw)
+// Fit looks whether each flaw of testdata/flaws.txt can still be laid over the source, and names the test that finds
+// it.
+func Fit(t *testing.T) {
+	t.Helper()
+	list := listed(t, "found")
+	for _, f := range list {
+		if f.Notes["found"] == "" {
+			t.Errorf("%s: no test is said to find it", f.Name)
+		}
 	}
-	return set
+	fit(t, list)
 }
 
-// Fit looks whether each flaw can still be laid over the source. The build tag proof builds and finds them.
-func Fit(t *testing.T, set mutant.Set) {
+func fit(t *testing.T, list []mutant.Listed) {
 	t.Helper()
 	root, err := mutant.Root(context.Background())
 	must.Succeed(t, err)
-	for _, f := range set {
+	for _, f := range list {
 		if _, err := f.Apply(root); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// AreFound builds the tests of a package with all flaws laid over the source, and has each found by the test that is
-// named for it. What hangs is found too, if the flags say when the tests have to end.
-func AreFound(t *testing.T, dir string, flaws []Flaw, flags ...string) {
+// AreFound builds the tests of a package with all flaws of its testdata/flaws.txt laid over the source, and has each
+// found by the test that is named for it: found is the pattern of -test.run, with the names as people write them. What
+// hangs is found too, if the flags say when the tests have to end. It takes minutes: without the build tag proof it is
+// skipped.
+func AreFound(t *testing.T, dir string, flags ...string) {
 	t.Helper()
+	if !built {
+		t.Skip("takes minutes: the build tag proof plays it")
+	}
 	root, err := mutant.Root(context.Background())
 	must.Succeed(t, err)
-	set := Set(flaws)
+	list := listed(t, "found")
+	set := mutant.Flaws(list)
 	program, err := set.BuildTests(within(t, 5*time.Minute), root, t.TempDir(), "./"+dir)
 	must.Succeed(t, err)
-	for _, f := range flaws {
+	for _, f := range list {
 		t.Run(f.Name, func(t *testing.T) {
 			environ, err := set.Environ(f.Name)
 			must.Succeed(t, err)
+			found := strings.ReplaceAll(f.Notes["found"], " ", "_")
 			cmd := exec.CommandContext(within(t, 5*time.Minute), program,
-				append([]string{"-test.run", f.Found}, flags...)...)
+				append([]string{"-test.run", found}, flags...)...)
 			cmd.Dir, cmd.Env = filepath.Join(root, filepath.FromSlash(dir)), environ
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || !strings.Contains(string(out), "--- FAIL: ") &&
 				!strings.Contains(string(out), "panic: ") {
-				t.Errorf("%s does not find it: %v\n%s", f.Found, err, out)
+				t.Errorf("%s does not find it: %v\n%s", found, err, out)
 			}
 			t.Logf("%.2000s", out)
 		})
 	}
+}
+
+// listed reads testdata/flaws.txt, with what else is said of each flaw.
+func listed(t *testing.T, keys ...string) []mutant.Listed {
+	t.Helper()
+	text, err := os.ReadFile("testdata/flaws.txt")
+	must.Succeed(t, err)
+	list, err := mutant.ParseList(string(text), keys...)
+	must.Succeed(t, err)
+	return list
 }
 
 func within(t *testing.T, d time.Duration) context.Context {

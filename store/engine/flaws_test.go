@@ -1,5 +1,3 @@
-//go:build proof
-
 package engine
 
 import (
@@ -8,7 +6,9 @@ import (
 	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
 )
 
+func TestFlawsFit(t *testing.T) { t.Parallel(); mutanttest.Fit(t) }
+
 func TestFlawsAreFound(t *testing.T) {
 	t.Parallel()
-	mutanttest.AreFound(t, "store/engine", append(flaws(), flawsOfTombstones()...))
+	mutanttest.AreFound(t, "store/engine")
 }

@@ -1,0 +1,5 @@
+//go:build proof
+
+package mutanttest
+
+const built = true // with the build tag proof

@@ -1,0 +1,13 @@
+package logqueue
+
+import (
+	"testing"
+
+	"github.com/rota-run/rota/internal/proof/mutant/mutanttest"
+)
+
+func TestFlawsFit(t *testing.T) { t.Parallel(); mutanttest.Fit(t) }
+
+func TestFlawsAreFound(t *testing.T) {
+	mutanttest.AreFound(t, "store/internal/logqueue", "-test.timeout", "8s")
+}
