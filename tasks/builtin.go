@@ -77,13 +77,7 @@ type noopConfig struct {
 func (o Options) noop() work.Type {
 	return work.Type{
 		Name: "noop", Doc: "does nothing (for load tests)", Periodic: true, DefaultEvery: defaultEvery,
-		New: func(d work.Definition) (work.Runner, error) {
-			var c noopConfig
-			if err := decode(d, &c); err != nil {
-				return nil, err
-			}
-			return work.RunnerFunc(c.run), nil
-		},
+		New: typed(func(c noopConfig, _ work.Definition, _ *faults) work.Runner { return work.RunnerFunc(c.run) }),
 	}
 }
 
