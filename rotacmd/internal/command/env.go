@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -179,12 +180,7 @@ func Main(p Program) {
 	os.Exit(execute(e))
 }
 
-func (p Program) name() string {
-	if p.Name == "" {
-		return "rota"
-	}
-	return p.Name
-}
+func (p Program) name() string { return cmp.Or(p.Name, "rota") }
 
 // ourCommand is where a text names this binary: rota and a word, not a path or a name that contains it.
 var ourCommand = regexp.MustCompile(`(^|[ ;:(])rota ([a-z-])`)

@@ -148,15 +148,11 @@ func newWhy(e env) *cobra.Command {
 		if !ok {
 			return failed(o.hint("rota task list --all"), "there is no task %q", args[0])
 		}
-		if o.json {
-			return o.printJSON(w)
-		}
-		o.printWhy(w)
-		return nil
+		return show(o, &w, o.printWhy)
 	})
 }
 
-func (o *observer) printWhy(w view.Why) {
+func (o *observer) printWhy(w *view.Why) error {
 	head := fmt.Sprintf("%s is %s", w.Task.Task, w.State)
 	if w.Malformed != nil {
 		head = fmt.Sprintf("%s has a malformed file; its last good version is %s", w.Task.Task, w.State)
@@ -199,7 +195,7 @@ func (o *observer) printWhy(w view.Why) {
 	}
 	row("slots", strings.Join(w.Slots, " "))
 	row("failed", strings.TrimSuffix(o.failedSince(&w.Task)+w.FailureText(), ", "))
-	row("rounds", o.roundsText(&w))
+	row("rounds", o.roundsText(w))
 	if w.Flow != nil {
 		row("flow", flowNote(*w.Flow))
 	}
@@ -211,10 +207,11 @@ func (o *observer) printWhy(w view.Why) {
 		row("part", partLine(&w.NotRunning[i]))
 	}
 	o.printHistory(w)
+	return nil
 }
 
 // printHistory shows the records, and the lines of a file that is malformed now.
-func (o *observer) printHistory(w view.Why) {
+func (o *observer) printHistory(w *view.Why) {
 	if len(w.History) > 0 {
 		fmt.Fprintln(o.stdout, "history")
 	}

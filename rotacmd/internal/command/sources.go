@@ -101,16 +101,16 @@ func newSourceList(e env) *cobra.Command {
 		Example: "  rota source list --store file:./rota-data",
 	}
 	return watcher(e, cmd, func(_ context.Context, o *observer, _ []string) error {
-		sources := sourcesOf(o.value)
-		if o.json {
-			return o.printJSON(sources)
-		}
-		rows := [][]string{{"SOURCE", "READER", "JOBS", "MEMBERS"}}
-		for _, s := range sources {
-			rows = append(rows, []string{s.Source, dash(s.Reader), grouped(s.Jobs), dash(strings.Join(s.Members, " "))})
-		}
-		return table(o.stdout, rows)
+		return show(o, sourcesOf(o.value), o.printSources)
 	})
+}
+
+func (o *observer) printSources(sources []Source) error {
+	rows := [][]string{{"SOURCE", "READER", "JOBS", "MEMBERS"}}
+	for _, s := range sources {
+		rows = append(rows, []string{s.Source, dash(s.Reader), grouped(s.Jobs), dash(strings.Join(s.Members, " "))})
+	}
+	return table(o.stdout, rows)
 }
 
 // sourcesOf are the sources that a member has, or that jobs came from, sorted.

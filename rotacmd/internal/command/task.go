@@ -205,11 +205,8 @@ func newTaskRetry(e env) *cobra.Command {
 		Use: "retry TASK", Short: "try a parked task again, which failed too often",
 		Example: "  rota task retry weather",
 	}
-	return proposer(e, cmd, asking{
-		list: "task list --state parked",
-		do: func(ctx context.Context, o *operate.Operator, name string) (operate.Answer, error) {
-			return o.Unpark(ctx, cluster.PartitionID(name))
-		},
+	return proposer(e, cmd, asking[cluster.PartitionID]{
+		list: "task list --state parked", do: (*operate.Operator).Unpark,
 		done: "%s is tried again · watch it: rota events --store %s",
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -154,22 +155,14 @@ func (e env) typesOf(a allowed, dev bool) (work.Types, error) {
 	if err != nil {
 		return nil, misused("--allow-net 10.0.0.0/8", "allow-net: %w", err)
 	}
-	for _, p := range a.exec {
-		if !filepath.IsAbs(p) {
-			return nil, misused("--allow-exec /usr/bin/"+filepath.Base(p), "allow-exec %q: it is not an absolute path",
-				p)
-		}
-	}
-	for _, dir := range a.tail {
-		if !filepath.IsAbs(dir) {
-			return nil, misused("--allow-tail /var/log/"+filepath.Base(dir),
-				"allow-tail %q: it is not an absolute path", dir)
-		}
-	}
-	for _, dir := range a.write {
-		if !filepath.IsAbs(dir) {
-			return nil, misused("--allow-write /var/lib/"+filepath.Base(dir),
-				"allow-write %q: it is not an absolute path", dir)
+	for _, one := range []struct {
+		flag, below string
+		paths       []string
+	}{{"allow-exec", "/usr/bin/", a.exec}, {"allow-tail", "/var/log/", a.tail}, {"allow-write", "/var/lib/", a.write}} {
+		if i := slices.IndexFunc(one.paths, func(p string) bool { return !filepath.IsAbs(p) }); i >= 0 {
+			wrong := one.paths[i]
+			return nil, misused("--"+one.flag+" "+one.below+filepath.Base(wrong), "%s %q: it is not an absolute path",
+				one.flag, wrong)
 		}
 	}
 	types := tasks.Builtin(tasks.Options{
@@ -230,5 +223,5 @@ func (o *observer) showAt(ctx context.Context, past *view.Past, text string) err
 			"store %s: the log does not go back to %s: its oldest entries follow index %d",
 			o.name, at.Format(time.DateTime), m.Oldest.Index)
 	}
-	return o.printMoment(m)
+	return show(o, m, o.printMoment)
 }
