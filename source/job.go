@@ -21,11 +21,7 @@ func ParseJob(name string, data []byte, types work.Types,
 	if !Extension(name) {
 		return id, cluster.JobSpec{}, CheckFile(name)
 	}
-	f, err := open(name, data)
-	if err != nil {
-		return id, cluster.JobSpec{}, err
-	}
-	root, err := f.read()
+	f, root, err := read(name, data)
 	if err != nil {
 		return id, cluster.JobSpec{}, err
 	}
@@ -95,7 +91,8 @@ func (d *jobDecoder) job() cluster.JobSpec {
 		id = ID(d.path)
 	}
 	if err := cluster.CheckCommand(cluster.SubmitJob{Job: id, Spec: s}); err != nil {
-		d.refuse(err)
+		at, message := d.refused(err, "spec.")
+		d.fail(at, message, "")
 	}
 	return s
 }
@@ -161,14 +158,6 @@ func (d *jobDecoder) namedTwice() {
 		}
 		seen[t.spec.Name] = t
 	}
-}
-
-// refuse turns the cluster's refusal of the job into a fault; the path of the refusal gives its place.
-func (d *jobDecoder) refuse(err error) {
-	message, _, _ := strings.Cut(err.Error(), "\n")
-	message = strings.TrimPrefix(message, "spec.")
-	path, _, _ := strings.Cut(message, ":")
-	d.fail(d.valueAt(path, message), message, "")
 }
 
 // taskDecoder reads one task of a job.

@@ -22,7 +22,7 @@ type Cache struct {
 // NewCache returns an empty cache.
 func NewCache() *Cache { return &Cache{sources: make(map[string]*contents)} }
 
-// Scan scans what a source has, like [ScanFiles].
+// Scan is [ScanDirs] for a source that may also have files of a program; nil for none.
 func (c *Cache) Scan(dirs []string, files fs.FS, name string, types work.Types) Scan {
 	s := NewScanner(dirs, name, types)
 	s.files, s.known = files, c.of(name)
