@@ -109,6 +109,13 @@ func (e env) say(format string, args ...any) {
 	fmt.Fprintln(e.stderr, e.own.renamed(printable(fmt.Sprintf(format, args...))))
 }
 
+// printLines shows lines of a file.
+func (e env) printLines(lines []string) {
+	for _, l := range lines {
+		fmt.Fprintf(e.stdout, "      %s\n", printable(l))
+	}
+}
+
 // printJSON writes one value on one line.
 func (e env) printJSON(v any) error {
 	b, err := json.Marshal(v)

@@ -80,11 +80,8 @@ func kindNames() (names []string) {
 
 func (o *observer) printRecord(r journal.Record) {
 	fmt.Fprintf(o.stdout, "%s  %-13s  %s\n", clock(r.AtMS, o.now), r.Kind, printable(r.Line()))
-	if r.Storage == nil {
-		return
-	}
-	for _, l := range r.Storage.Lines {
-		fmt.Fprintf(o.stdout, "      %s\n", printable(l))
+	if r.Storage != nil {
+		o.printLines(r.Storage.Lines)
 	}
 }
 

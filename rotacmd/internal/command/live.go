@@ -146,7 +146,7 @@ type welcome struct {
 	c      *config
 	before cluster.Value
 	node   *node.Node
-	once   sync.Once
+	again  atomic.Bool // it has joined before
 	moved  atomic.Int64
 
 	mu    sync.Mutex
@@ -204,9 +204,7 @@ func (w *welcome) first() string {
 
 func (w *welcome) joined(inc cluster.Incarnation, took time.Duration) {
 	who := company(w.node.Value(), w.c.node.Member, inc)
-	again := true
-	w.once.Do(func() { again = false })
-	if again {
+	if w.again.Swap(true) {
 		w.say("%s again", who)
 		return
 	}

@@ -219,9 +219,7 @@ func (o *observer) printHistory(w *view.Why) {
 		fmt.Fprintf(o.stdout, "  %s  %-10s %s\n", clock(r.AtMS, o.now), r.Kind, printable(r.Line()))
 	}
 	if last := len(w.History) - 1; w.State == view.Malformed && w.History[last].Storage != nil {
-		for _, l := range w.History[last].Storage.Lines {
-			fmt.Fprintf(o.stdout, "      %s\n", printable(l))
-		}
+		o.printLines(w.History[last].Storage.Lines)
 	}
 }
 

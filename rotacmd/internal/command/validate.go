@@ -144,9 +144,7 @@ func (e env) printFault(f FaultAt) {
 		at = fmt.Sprintf("%s:%d:%d", f.Path, f.Line, f.Column)
 	}
 	fmt.Fprintf(e.stdout, "%s: %s\n", printable(at), printable(f.Message))
-	for _, l := range f.lines {
-		fmt.Fprintf(e.stdout, "      %s\n", printable(l))
-	}
+	e.printLines(f.lines)
 	if f.Try != "" {
 		fmt.Fprintf(e.stdout, "  try: %s\n", printable(f.Try))
 	}

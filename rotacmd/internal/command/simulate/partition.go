@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"cmp"
+
 	"github.com/rota-run/rota/cluster"
 )
 
@@ -115,10 +117,7 @@ func (w *World) pause(l *Line) error {
 		w.paused = true
 		return nil
 	}
-	by := l.text("by")
-	if by == "" {
-		by = "script"
-	}
+	by := cmp.Or(l.text("by"), "script")
 	return w.ofJobs(l, func(job cluster.JobID) cluster.Command { return cluster.PauseJob{Job: job, By: by} })
 }
 
@@ -133,13 +132,10 @@ func (w *World) resume(l *Line) error {
 
 func (w *World) ofJobs(l *Line, command func(cluster.JobID) cluster.Command) error {
 	names, err := l.some("the names of jobs")
-	if err != nil {
-		return err
-	}
 	for _, name := range names {
 		w.write("", command(cluster.JobID(name)))
 	}
-	return nil
+	return err
 }
 
 // control is about the play and not about the cluster. What show asks for every report shows.

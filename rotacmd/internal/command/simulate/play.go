@@ -80,6 +80,9 @@ func (w *World) do(l *Line) error {
 		strings.Join(Names(), ", ")}
 }
 
+// notInEntries are no single commands.
+var notInEntries = []string{"entry", "join", "settle", "snapshot", "trim", "read", "step", "sweep"} // read-only: a table
+
 // entry writes several commands as one entry, a line each.
 func (w *World) entry(l *Line) error {
 	var commands []cluster.Command
@@ -90,8 +93,7 @@ func (w *World) entry(l *Line) error {
 		return err
 	}
 	for _, line := range lines {
-		if line.Name == "entry" || line.Name == "join" || line.Name == "settle" || line.Name == "snapshot" ||
-			line.Name == "trim" || line.Name == "read" || line.Name == "step" || line.Name == "sweep" {
+		if slices.Contains(notInEntries, line.Name) {
 			return line.fault("%s is not one command: it cannot stand in an entry", line.Name)
 		}
 		if err := w.do(&line); err != nil {
@@ -210,15 +212,21 @@ func (w *World) member(l *Line) error {
 		return err
 	}
 	for _, name := range names {
-		m, _ := w.v.Member(cluster.MemberID(name))
-		inc := int64(m.Incarnation)
-		if err := l.numbers(field{"incarnation", &inc}); err != nil {
+		m, err := w.named(l, name)
+		if err != nil {
 			return err
 		}
-		m.ID, m.Incarnation = cluster.MemberID(name), cluster.Incarnation(inc)
 		w.write("", w.about(l, m))
 	}
 	return nil
+}
+
+// named is the member of a name, in the incarnation that the line names, else in its own.
+func (w *World) named(l *Line, name string) (cluster.Member, error) {
+	m, _ := w.v.Member(cluster.MemberID(name))
+	inc, err := l.number("incarnation", int64(m.Incarnation))
+	m.ID, m.Incarnation = cluster.MemberID(name), cluster.Incarnation(inc)
+	return m, err
 }
 
 func (w *World) about(l *Line, m cluster.Member) cluster.Command {
@@ -245,15 +253,13 @@ func (w *World) leave(l *Line) error {
 		return err
 	}
 	for _, name := range names {
-		m, _ := w.v.Member(cluster.MemberID(name))
-		inc := int64(m.Incarnation)
-		if err := l.numbers(field{"incarnation", &inc}); err != nil {
+		m, err := w.named(l, name)
+		if err != nil {
 			return err
 		}
-		has := func(word string) bool { return slices.Contains(l.words, word) }
 		w.write("", cluster.LeaveCluster{
-			Member: cluster.MemberID(name), Incarnation: cluster.Incarnation(inc), Reason: l.text("reason"),
-			Hold: has("hold"), Died: has("died"),
+			Member: m.ID, Incarnation: m.Incarnation, Reason: l.text("reason"),
+			Hold: slices.Contains(l.words, "hold"), Died: slices.Contains(l.words, "died"),
 		})
 	}
 	return nil
@@ -349,16 +355,11 @@ func (w *World) submitMany(l *Line) error {
 }
 
 func (w *World) kill(l *Line) error {
-	names, err := l.some("the names of jobs")
-	if err != nil {
-		return err
-	}
 	by, token, err := l.fence()
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		w.write("", cluster.KillJob{Job: cluster.JobID(name), By: by, ByToken: token})
-	}
-	return nil
+	return w.ofJobs(l, func(job cluster.JobID) cluster.Command {
+		return cluster.KillJob{Job: job, By: by, ByToken: token}
+	})
 }
