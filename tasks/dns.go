@@ -99,10 +99,9 @@ func (r *dnsRunner) Run(ctx context.Context, g *work.Grant) error {
 	if answered {
 		err = r.c.compare(answers)
 	}
-	var de *net.DNSError
-	if errors.As(err, &de) && de.IsNotFound {
+	if de, ok := errors.AsType[*net.DNSError](err); ok && de.IsNotFound {
 		err = &unexpected{"notfound", err}
-	} else if errors.As(err, &de) && de.IsTimeout {
+	} else if ok && de.IsTimeout {
 		err = &unexpected{"timeout", err}
 	}
 	out := r.found.report(ctx, g, err)

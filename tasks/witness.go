@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/work"
 )
@@ -147,10 +148,8 @@ func (c itemsConfig) patiently(ctx context.Context, call func() error) error {
 		if err == nil || errors.Is(err, work.ErrToken) || ctx.Err() != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, itemsPause) {
 			return context.Cause(ctx)
-		case <-time.After(itemsPause):
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rota-run/rota/internal/wait"
 )
 
 // group is the control group of a room. Its process holds the directory locked for itself alone, until it dies: then
@@ -214,10 +216,8 @@ func killGroup(ctx context.Context, dir string) error {
 		if err := os.WriteFile(filepath.Join(dir, killFile), []byte("1"), 0); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, killPause) {
 			return fmt.Errorf("end the processes of %s: %w", dir, context.Cause(ctx))
-		case <-time.After(killPause):
 		}
 	}
 }

@@ -155,27 +155,15 @@ type Program struct {
 	Functions  []call.Function
 	Stores     []stores.Kind
 	Sources    map[string]fs.FS
-	Files      []FilesKind
-	Storages   []StorageKind
-	Publishers []PublisherKind
+	Files      []Kind[fs.FS]             // task files that are elsewhere than in a directory: --source NAME=SCHEME:REST
+	Storages   []Kind[journal.Appender]  // places that get the records of the journal: --storage SCHEME:REST
+	Publishers []Kind[publish.Publisher] // sinks: --publish SCHEME:REST
 }
 
-// FilesKind is a kind of task files that are elsewhere than in a directory: --source NAME=SCHEME:REST.
-type FilesKind struct {
+// Kind is a kind of what a setting names as SCHEME:REST.
+type Kind[T any] struct {
 	Scheme string
-	Open   func(rest string) (fs.FS, error)
-}
-
-// StorageKind is a kind of place that gets the records of the journal: --storage SCHEME:REST.
-type StorageKind struct {
-	Scheme string
-	Open   func(rest string) (journal.Appender, error)
-}
-
-// PublisherKind is a kind of sink: --publish SCHEME:REST.
-type PublisherKind struct {
-	Scheme string
-	Open   func(rest string) (publish.Publisher, error)
+	Open   func(rest string) (T, error)
 }
 
 // Main is the whole of a binary: it runs the command line and ends the process.

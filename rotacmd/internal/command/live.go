@@ -77,8 +77,7 @@ func (c *config) live(ctx context.Context, l net.Listener, a api.Access) error {
 		wg.Go(func() { d.serve(serving, l, c.node.Logger) })
 	}
 	err = c.withLocks(ctx, func(ctx context.Context) error { return n.Run(ctx, hurry) })
-	var taken *protocol.NameTakenError
-	if errors.As(err, &taken) {
+	if taken, ok := errors.AsType[*protocol.NameTakenError](err); ok {
 		return failed(fmt.Sprintf("another --member name, or stop the other process; after a crash wait %s",
 			c.node.TTL), "%w", takenText(taken, n.Value()))
 	}

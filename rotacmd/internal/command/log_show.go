@@ -101,8 +101,7 @@ func (o *observer) past() (*view.Past, error) {
 
 // notHeld says which indexes can be asked for.
 func (o *observer) notHeld(err error) error {
-	var out *view.OutOfLogError
-	if errors.As(err, &out) {
+	if out, ok := errors.AsType[*view.OutOfLogError](err); ok {
 		return failed(o.hint(fmt.Sprintf("rota log show %d", out.Newest.Index)),
 			"store %s: %w; what is older is in a snapshot alone", o.name, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rota-run/rota/cluster"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/journal"
 	"github.com/rota-run/rota/rotacmd/internal/nearby"
 )
@@ -50,10 +51,8 @@ func (o *observer) lookOn(ctx context.Context, quiet bool, look func(first bool)
 		if first && !quiet {
 			o.say("looking for another heartbeat of %s, at most %s", strings.Join(open, ", "), longestLook)
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, lookPause) {
 			return context.Cause(ctx)
-		case <-time.After(lookPause):
 		}
 	}
 }

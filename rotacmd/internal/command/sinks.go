@@ -296,10 +296,7 @@ func (e env) openStorage(text string) (journal.Appender, error) {
 		}
 		return s, nil
 	}
-	near, ok := plain.Nearest(kind, known)
-	if !ok {
-		near = "file"
-	}
+	near := nearestOr(kind, known, "file")
 	if near == "file" {
 		near += ":PATH"
 	} else {

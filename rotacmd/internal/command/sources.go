@@ -55,7 +55,7 @@ func (c *config) declare() error {
 // openFiles opens task files that are elsewhere than in a directory; nil where the text names none.
 func (c *config) openFiles(name, text string) (fs.FS, error) {
 	scheme, rest, _ := strings.Cut(text, ":")
-	i := slices.IndexFunc(c.own.Files, func(k FilesKind) bool { return k.Scheme == scheme })
+	i := slices.IndexFunc(c.own.Files, func(k Kind[fs.FS]) bool { return k.Scheme == scheme })
 	if i < 0 {
 		return nil, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rota-run/rota/internal/operate"
 	"github.com/rota-run/rota/internal/plain"
 	"github.com/rota-run/rota/internal/view"
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/internal/work/supervisor"
 	"github.com/rota-run/rota/store"
 )
@@ -222,10 +223,8 @@ func awaitRounds(ctx context.Context, docs store.Docs, asks []supervisor.Ask) er
 			if over {
 				break
 			}
-			select {
-			case <-ctx.Done():
+			if !wait.For(ctx, askedWithin) {
 				return context.Cause(ctx)
-			case <-time.After(askedWithin):
 			}
 		}
 	}

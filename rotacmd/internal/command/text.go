@@ -118,8 +118,8 @@ func (e env) storeOptions(suffix string, a stores.Access) stores.Options {
 func storeFault(text, suffix string, a stores.Access, err error) error {
 	scheme, _, _ := strings.Cut(text, ":")
 	name := storeurl.Hide(text)
-	var away *stores.OpenError
-	if errors.As(err, &away) {
+	away, unreachable := errors.AsType[*stores.OpenError](err)
+	if unreachable {
 		name = away.Place
 	}
 	dir, wrongDir := stores.Directory(text)
@@ -133,7 +133,7 @@ func storeFault(text, suffix string, a stores.Access, err error) error {
 		return failed("chmod 700 "+dir+", or a new directory in it: --store file:"+dir+"/store; or --store 'file:"+dir+
 			"?shared=yes"+
 			"': then those who may write there can remove or replace the files of the cluster", "%w", err)
-	case away == nil:
+	case !unreachable:
 		return err
 	case suffix != "": // a check of the store is what was just tried
 		return failed("another address, or start the server there; docs/stores/"+scheme+".md says what the words mean",

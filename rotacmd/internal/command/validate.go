@@ -236,8 +236,7 @@ func playScript(name, text string, show func(*simulate.Report) error) error {
 
 func scriptFault(name string, err error) error {
 	try := "docs/reference/simulate.md"
-	var fault *simulate.ScriptError
-	if errors.As(err, &fault) && fault.Try != "" {
+	if fault, ok := errors.AsType[*simulate.ScriptError](err); ok && fault.Try != "" {
 		try = fault.Try
 	}
 	return misused(try, "script %s: %w", name, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/store"
 )
 
@@ -52,9 +53,7 @@ func (c *check) list() (string, error) {
 		if len(found) > 1 {
 			return "", fmt.Errorf("one document was written, and %d are listed", len(found))
 		}
-		select {
-		case <-time.After(lag):
-		case <-c.ctx.Done():
+		if !wait.For(c.ctx, lag) {
 			return "", fmt.Errorf("what was written is not listed: %w", c.ctx.Err())
 		}
 	}
