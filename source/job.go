@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,10 +35,7 @@ func ParseJob(name string, data []byte, types work.Types,
 	if len(j.faults) > 0 {
 		return id, cluster.JobSpec{}, j.first()
 	}
-	if j.id != "" {
-		return cluster.JobID(j.id), spec, nil
-	}
-	return id, spec, nil
+	return cmp.Or(cluster.JobID(j.id), id), spec, nil
 }
 
 // single reads a job of one task.
@@ -86,10 +84,7 @@ func (d *jobDecoder) job() cluster.JobSpec {
 	if len(d.faults) > 0 {
 		return s
 	}
-	id := cluster.JobID(d.id)
-	if id == "" {
-		id = ID(d.path)
-	}
+	id := cmp.Or(cluster.JobID(d.id), ID(d.path))
 	if err := cluster.CheckCommand(cluster.SubmitJob{Job: id, Spec: s}); err != nil {
 		at, message := d.refused(err, "spec.")
 		d.fail(at, message, "")

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -150,9 +151,7 @@ var (
 
 // settle checks the value of a config field and replaces 0 by the usual one.
 func (l limit) settle(f *faults, value *int) {
-	if *value == 0 {
-		*value = l.usual
-	}
+	*value = cmp.Or(*value, l.usual)
 	if *value < 1 || *value > l.most {
 		f.add(l.field, "", "%d is not between 1 and %d", *value, l.most)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -219,13 +220,8 @@ func (h *httpRunner) redirect(req *http.Request, via []*http.Request) error {
 
 // strays reports whether any hop so far, or the next, is at another origin than the first.
 func strays(req *http.Request, via []*http.Request) bool {
-	first := via[0].URL
-	for _, r := range append(via[1:len(via):len(via)], req) {
-		if !sameOrigin(r.URL, first) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(append(via[1:len(via):len(via)], req),
+		func(r *http.Request) bool { return !sameOrigin(r.URL, via[0].URL) })
 }
 
 // plainURL leaves out user and query, which may hold secrets.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -101,10 +102,7 @@ func (d *draining) see() (bool, error) {
 			d.say("! %s; it waits for %s", why, short(drainPatience))
 		}
 	case left == d.last && d.now.Sub(d.moved) >= drainPatience:
-		why := d.stuck()
-		if why == "" {
-			why = "they do not stop, or nobody has taken them yet"
-		}
+		why := cmp.Or(d.stuck(), "they do not stop, or nobody has taken them yet")
 		return true, failed(d.hint("rota member plan "+string(d.member)),
 			"%s still has %s, and none has gone for %s: %s", d.member, many(left, "task"), short(drainPatience), why)
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -168,9 +169,7 @@ func (c *config) complete() error {
 		return misused("--member web-1 --state-dir "+c.stateDir,
 			"state-dir: what is kept there is for a member of the same name, and without --member the name is another one each time")
 	}
-	if c.node.Member == "" {
-		c.node.Member = defaultMember()
-	}
+	c.node.Member = cmp.Or(c.node.Member, defaultMember())
 	if err := cluster.CheckName(string(c.node.Member)); err != nil {
 		return misused("--member web-1", "member: %w", err)
 	}
