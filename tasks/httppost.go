@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/internal/work/stage"
 	"github.com/rota-run/rota/work"
 )
@@ -60,15 +59,17 @@ type poster struct{ to *httpRunner }
 // again, for as long as it takes: that the server is away is no fault of a segment.
 func (p poster) post(ctx context.Context, g *work.Grant, in [][]byte, _ *stage.Out) error {
 	body := append(append([]byte("["), bytes.Join(in, []byte(","))...), ']')
-	for pause := shortestRetry; ; pause = min(2*pause, longestRetry) {
+	for wait := shortestRetry; ; wait = min(2*wait, longestRetry) {
 		err := p.send(ctx, g, body)
 		var away *awayError
 		if !errors.As(err, &away) || ctx.Err() != nil {
 			return err
 		}
 		g.Log.Warn("the server does not take a batch; it is sent again", "error", err)
-		if !wait.For(ctx, pause) {
+		select {
+		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-time.After(wait):
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rota-run/rota/internal/wait"
 	"github.com/rota-run/rota/protocol"
 	"github.com/rota-run/rota/work"
 )
@@ -148,8 +147,10 @@ func (c itemsConfig) patiently(ctx context.Context, call func() error) error {
 		if err == nil || errors.Is(err, work.ErrToken) || ctx.Err() != nil {
 			return err
 		}
-		if !wait.For(ctx, itemsPause) {
+		select {
+		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-time.After(itemsPause):
 		}
 	}
 }

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/rota-run/rota/internal/wait"
 )
 
 // group is the control group of a room. Its process holds the directory locked for itself alone, until it dies: then
@@ -216,8 +214,10 @@ func killGroup(ctx context.Context, dir string) error {
 		if err := os.WriteFile(filepath.Join(dir, killFile), []byte("1"), 0); err != nil {
 			return err
 		}
-		if !wait.For(ctx, killPause) {
+		select {
+		case <-ctx.Done():
 			return fmt.Errorf("end the processes of %s: %w", dir, context.Cause(ctx))
+		case <-time.After(killPause):
 		}
 	}
 }
