@@ -35,15 +35,15 @@ func (f faults) err() error {
 	return errors.Join(f...)
 }
 
-// typed is New of a type whose config is a C. New fails with all faults that make adds.
-func typed[C any](make func(c C, d work.Definition, f *faults) work.Runner) func(work.Definition) (work.Runner, error) {
+// typed is New of a type whose config is a C. New fails with all faults that build adds.
+func typed[C any](build func(c C, d work.Definition, f *faults) work.Runner) func(work.Definition) (work.Runner, error) {
 	return func(d work.Definition) (work.Runner, error) {
 		var c C
 		if err := decode(d, &c); err != nil {
 			return nil, err
 		}
 		var f faults
-		r := make(c, d, &f)
+		r := build(c, d, &f)
 		if err := f.err(); err != nil {
 			return nil, err
 		}

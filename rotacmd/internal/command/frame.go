@@ -164,11 +164,11 @@ func (f *format) Set(text string) error {
 }
 
 // show prints a value as JSON, or for people.
-func show[T any](o *observer, value T, print func(T) error) error {
+func show[T any](o *observer, value T, write func(T) error) error {
 	if o.json {
 		return o.printJSON(value)
 	}
-	return print(value)
+	return write(value)
 }
 
 // rowsShown is how many rows are printed without --all.
