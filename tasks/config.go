@@ -36,7 +36,9 @@ func (f faults) err() error {
 }
 
 // typed is New of a type whose config is a C. New fails with all faults that build adds.
-func typed[C any](build func(c C, d work.Definition, f *faults) work.Runner) func(work.Definition) (work.Runner, error) {
+func typed[C any](
+	build func(c C, d work.Definition, f *faults) work.Runner,
+) func(work.Definition) (work.Runner, error) {
 	return func(d work.Definition) (work.Runner, error) {
 		var c C
 		if err := decode(d, &c); err != nil {

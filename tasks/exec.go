@@ -156,7 +156,8 @@ func (c *execConfig) run(ctx context.Context, room *program.Room, g *work.Grant,
 	tail := &lastBytes{limit: 1024}
 	start := time.Now()
 	e.End, err = room.Run(ctx, program.Command{
-		Argv: c.Argv, Env: append(env, identity...), Dir: c.Dir, Grace: time.Duration(c.Grace), Stdout: e.lines, Stderr: tail,
+		Argv: c.Argv, Env: append(env, identity...), Dir: c.Dir, Grace: time.Duration(c.Grace),
+		Stdout: e.lines, Stderr: tail,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", c.Argv[0], err)

@@ -64,8 +64,9 @@ func (h *handler) actions() []operation {
 		action(h, few, "/v1/drain", "Move a member's tasks away and assign it no more", member,
 			(*operate.Operator).Drain),
 		action(h, few, "/v1/undrain", "Give a drained member tasks again", member, (*operate.Operator).Undrain),
-		action(h, few, "/v1/evict", "End a member: others take its tasks, and it comes back only when it is started again",
-			member, (*operate.Operator).Evict),
+		action(h, few, "/v1/evict",
+			"End a member: others take its tasks, and it comes back only when it is started again", member,
+			(*operate.Operator).Evict),
 		action(h, few, "/v1/unpark", "Retry a parked task", task, (*operate.Operator).Unpark),
 		action(h, few, "/v1/run-now", "Start a round of a periodic task", task, answerOf((*operate.Operator).RunNow)),
 		{
@@ -92,8 +93,10 @@ func action[Name ~string](h *handler, few room, path, summary string, p paramete
 		params: []parameter{p},
 		handle: few.bound(h.trusted(func(w http.ResponseWriter, r *http.Request) {
 			name := r.URL.Query().Get(p.name)
-			h.act(w, r, strings.TrimPrefix(path, "/v1/")+" "+name,
-				func(ctx context.Context, o *operate.Operator) (operate.Answer, error) { return do(o, ctx, Name(name)) })
+			what := strings.TrimPrefix(path, "/v1/") + " " + name
+			h.act(w, r, what, func(ctx context.Context, o *operate.Operator) (operate.Answer, error) {
+				return do(o, ctx, Name(name))
+			})
 		})),
 	}
 }

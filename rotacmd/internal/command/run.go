@@ -126,8 +126,8 @@ func memberConfig(e env, cmd *cobra.Command, args []string) (*config, error) {
 	text := func(name string) string { return strings.TrimSpace(valueOf(f.GetString(name))) }
 	c := &config{
 		env: e, store: text("store"), queue: text("queue"), protocol: text("protocol"),
-		publish: valueOf(f.GetStringArray("publish")), storages: valueOf(f.GetStringArray("storage")), listen: text("listen"),
-		cert: text("tls-cert"), key: text("tls-key"), token: text("api-token"), users: text("api-tokens"),
+		publish: valueOf(f.GetStringArray("publish")), storages: valueOf(f.GetStringArray("storage")),
+		listen: text("listen"), cert: text("tls-cert"), key: text("tls-key"), token: text("api-token"), users: text("api-tokens"),
 		devTypes: valueOf(f.GetBool("dev-types")), guarded: valueOf(f.GetBool("guardian")), stateDir: text("state-dir"),
 		allow: allowed{
 			net: valueOf(f.GetStringSlice("allow-net")), exec: valueOf(f.GetStringSlice("allow-exec")),

@@ -34,7 +34,8 @@ func serverSinks() []serverSink {
 	}
 	return []serverSink{
 		kind("elastic", "9200", "?index=samples", "api-key", "index"),
-		kind("influx", "8086", "?org=ORG&bucket=BUCKET&token=env:NAME", "token", "org", "bucket", "database", "retention"),
+		kind("influx", "8086", "?org=ORG&bucket=BUCKET&token=env:NAME", "token", "org", "bucket", "database",
+			"retention"),
 		kind("kafka", "9092", "?topic=samples", "mechanism", "topic"),
 		kind("nats", "4222", "?subject=samples", "token", "creds", "subject"),
 		kind("otlp", "4318", "", "token", "service"),

@@ -90,7 +90,8 @@ func TestFilesOfOnesOwn(t *testing.T) {
 	if err := m.declare(); err != nil || !slices.Equal(m.node.Sources["tasks"], m.dirs) {
 		t.Errorf("%v, sources %v", err, m.node.Sources)
 	}
-	if err := (Program{Storages: []Kind[journal.Appender]{{Scheme: "file"}}, Files: []Kind[fs.FS]{{}}}).check(nil); err == nil ||
+	none := Program{Storages: []Kind[journal.Appender]{{Scheme: "file"}}, Files: []Kind[fs.FS]{{}}}
+	if err := none.check(nil); err == nil ||
 		strings.Count(err.Error(), "\n") != 1 {
 		t.Errorf("a wrong program: %v", err)
 	}

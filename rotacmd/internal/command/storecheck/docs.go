@@ -44,7 +44,8 @@ func (c *check) list() (string, error) {
 	}
 	for {
 		var found []store.Doc
-		if err := c.time(func() (err error) { found, err = c.store.List(c.ctx, c.prefix+"list/"); return err }); err != nil {
+		err := c.time(func() (err error) { found, err = c.store.List(c.ctx, c.prefix+"list/"); return err })
+		if err != nil {
 			return "", err
 		}
 		if len(found) == 1 {
